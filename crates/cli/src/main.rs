@@ -1,0 +1,2 @@
+//! goodqueue
+fn main() {}

@@ -1,0 +1,87 @@
+//! What a queue tells its owner: verdicts, reasons, and the observer through which packets leave.
+
+use crate::Nanos;
+
+/// Why a packet was dropped or marked. One enum for the simulator, the live engine, statistics and
+/// reports; [`Reason::name`] is the word used in decision vectors and in every file we write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[non_exhaustive]
+pub enum Reason {
+    /// The limit of the queue in packets or bytes.
+    Limit,
+    /// The limit of the queue in memory (the sum of [`crate::Packet::truesize`]).
+    Memory,
+    /// The control law of `CoDel` (RFC 8289 section 4.1).
+    Codel,
+    /// The sojourn time was above `ce_threshold`.
+    CeThreshold,
+    /// Longer than the queue can ever pass on (a token bucket smaller than the packet).
+    TooBig,
+    /// Removed because a parameter was changed.
+    Change,
+    /// Removed because the queue was reset.
+    Reset,
+    /// Lost on the link below the queue, by the loss model and not by a queue.
+    Loss,
+}
+
+impl Reason {
+    /// All reasons, in the order of their declaration.
+    pub const ALL: [Reason; 8] = [
+        Reason::Limit,
+        Reason::Memory,
+        Reason::Codel,
+        Reason::CeThreshold,
+        Reason::TooBig,
+        Reason::Change,
+        Reason::Reset,
+        Reason::Loss,
+    ];
+
+    /// The word for this reason in decision vectors, statistics and reports.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Reason::Limit => "limit",
+            Reason::Memory => "memory",
+            Reason::Codel => "codel",
+            Reason::CeThreshold => "ce_threshold",
+            Reason::TooBig => "toobig",
+            Reason::Change => "change",
+            Reason::Reset => "reset",
+            Reason::Loss => "loss",
+        }
+    }
+}
+
+/// What became of the packet that was handed to [`crate::Queue::enqueue`].
+///
+/// Other packets may have been dropped by the same call (`fq_codel` drops from the fattest flow);
+/// the [`Observer`] saw them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// The queue holds the packet.
+    Enqueued,
+    /// The queue dropped this very packet; the observer has it back.
+    Dropped(Reason),
+}
+
+/// Receives what a queue gives up. Each method has an empty default, so an observer costs nothing
+/// where it is not used; every queue is generic over it (static dispatch).
+pub trait Observer<P> {
+    /// `packet` left the queue without being delivered. Its owner frees the frame here.
+    fn dropped(&mut self, now: Nanos, packet: P, reason: Reason) {
+        let _ = (now, packet, reason);
+    }
+
+    /// `packet` was given the CE codepoint, or already had it (Linux counts both), and stays.
+    fn marked(&mut self, now: Nanos, packet: &P, reason: Reason) {
+        let _ = (now, packet, reason);
+    }
+}
+
+/// The observer that looks away.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Ignore;
+
+impl<P> Observer<P> for Ignore {}

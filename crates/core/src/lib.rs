@@ -1,0 +1,29 @@
+//! Queue algorithms against *queueing delay* (bufferbloat), decision for decision equal to Linux.
+//!
+//! The crate decides, it does not do: there is no clock, no socket, no thread and no allocation
+//! after set-up in it. Time is a parameter ([`Nanos`]), packets stay with the caller (a queue sees a
+//! small descriptor, [`Packet`]), storage is given by the caller, and what is dropped or marked
+//! leaves through an [`Observer`] with a [`Reason`]. So the same object runs in a simulator, under
+//! real packets and in firmware.
+//!
+//! ```text
+//!  enqueue(now, packet, observer) -> Verdict     dequeue(now, observer) -> Option<Packet>
+//!  next_wake(now) -> Option<Nanos>   backlog()   stats()   reset(now, observer)   configure(now, params)
+//! ```
+//!
+//! See [`Queue`] for the contract that every queue keeps.
+#![no_std]
+#![forbid(unsafe_code)]
+
+#[cfg(feature = "alloc")]
+extern crate alloc;
+
+mod event;
+mod packet;
+mod queue;
+mod units;
+
+pub use event::{Ignore, Observer, Reason, Verdict};
+pub use packet::{Ecn, Header, Packet};
+pub use queue::{Backlog, Queue, Stats};
+pub use units::{Bytes, Nanos, ParseUnitError, Rate, Serializer, Span};

@@ -1,0 +1,86 @@
+//! The little that a queue must know of a packet.
+
+/// The ECN field, the low two bits of the DS byte (RFC 3168 section 5).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum Ecn {
+    /// Not ECN-capable: a congestion signal must be a drop.
+    #[default]
+    NotEct = 0,
+    /// ECN-capable, codepoint 01.
+    Ect1 = 1,
+    /// ECN-capable, codepoint 10.
+    Ect0 = 2,
+    /// Congestion experienced.
+    Ce = 3,
+}
+
+impl Ecn {
+    /// The ECN field of a DS byte.
+    #[must_use]
+    pub const fn of(dsfield: u8) -> Ecn {
+        match dsfield & 3 {
+            0 => Ecn::NotEct,
+            1 => Ecn::Ect1,
+            2 => Ecn::Ect0,
+            _ => Ecn::Ce,
+        }
+    }
+}
+
+/// A packet as a queue sees it: a small descriptor that is copied, while the frame itself stays with
+/// the caller, who finds it again by what the descriptor carries (an index, a pointer, a cookie).
+pub trait Packet: Copy + Default {
+    /// Bytes as Linux's qdiscs count them: layer-2 header included, without FCS, preamble and gap.
+    fn len(&self) -> u32;
+    /// Bytes that the packet occupies in memory (Linux `skb->truesize`); at least [`Packet::len`].
+    fn truesize(&self) -> u32;
+    /// Hash over the 5-tuple, equal for all packets of a flow.
+    fn flow_hash(&self) -> u32;
+    /// The whole DS byte: DSCP in the high six bits, ECN in the low two.
+    fn dsfield(&self) -> u8;
+    /// Sets CE where the packet is ECN-capable, and says whether it is (a packet that has CE already
+    /// is). A caller that keeps a real header rewrites it when the packet is delivered.
+    fn set_ce(&mut self) -> bool;
+    /// The ECN field of [`Packet::dsfield`].
+    fn ecn(&self) -> Ecn {
+        Ecn::of(self.dsfield())
+    }
+}
+
+/// The packet descriptor of this crate: what simulator, live engine and C library put into queues.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Header {
+    /// The owner's own handle on the frame; queues pass it on unread.
+    pub cookie: u64,
+    /// See [`Packet::len`].
+    pub len: u32,
+    /// See [`Packet::truesize`].
+    pub truesize: u32,
+    /// See [`Packet::flow_hash`].
+    pub flow_hash: u32,
+    /// See [`Packet::dsfield`].
+    pub dsfield: u8,
+}
+
+impl Packet for Header {
+    fn len(&self) -> u32 {
+        self.len
+    }
+    fn truesize(&self) -> u32 {
+        self.truesize
+    }
+    fn flow_hash(&self) -> u32 {
+        self.flow_hash
+    }
+    fn dsfield(&self) -> u8 {
+        self.dsfield
+    }
+    fn set_ce(&mut self) -> bool {
+        let capable = self.dsfield & 3 != 0;
+        if capable {
+            self.dsfield |= 3;
+        }
+        capable
+    }
+}

@@ -1,0 +1,59 @@
+//! The border that every queue keeps.
+
+use crate::{Nanos, Observer, Packet, Verdict};
+
+/// What a queue holds now.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Backlog {
+    /// Packets queued.
+    pub packets: u32,
+    /// Sum of [`Packet::len`] of the packets queued.
+    pub bytes: u64,
+}
+
+/// What a queue has done since it was made; never reset.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stats {
+    /// Packets delivered by `dequeue` (Linux `bstats.packets`).
+    pub packets: u64,
+    /// Bytes delivered by `dequeue` (Linux `bstats.bytes`).
+    pub bytes: u64,
+    /// Packets dropped for any [`crate::Reason`] but `Reset` and, in `fq_codel`, `Change` (Linux `qstats.drops`).
+    pub drops: u64,
+    /// Successful CE marks; one packet can be marked twice (control law, then `ce_threshold`).
+    pub marks: u64,
+    /// Dequeue attempts that found a packet but no tokens (Linux `qstats.overlimits`); shapers only.
+    pub overlimits: u64,
+}
+
+/// A queue: a sans-IO state machine over caller's packets, driven by the caller's clock.
+///
+/// Inputs are `enqueue`, `dequeue`, `configure` (an inherent method of each queue, whose parameters
+/// differ) and `reset`; outputs are return values and the calls on the [`Observer`]. The rules:
+///
+/// * `now` never goes backward from one call to the next.
+/// * A packet given to `enqueue` comes back exactly once: from `dequeue`, or through
+///   [`Observer::dropped`].
+/// * No call allocates, blocks, or takes longer for a longer history.
+/// * After `dequeue` has returned `None`, the owner asks again at [`Queue::next_wake`] or after the
+///   next `enqueue`, whichever comes first.
+pub trait Queue<P: Packet> {
+    /// Takes `packet` in, or drops it or another to make room.
+    fn enqueue(&mut self, now: Nanos, packet: P, observer: &mut impl Observer<P>) -> Verdict;
+
+    /// Delivers the next packet that may leave at `now`. An AQM may drop or mark on the way.
+    fn dequeue(&mut self, now: Nanos, observer: &mut impl Observer<P>) -> Option<P>;
+
+    /// The earliest time at which `dequeue` can deliver a packet if nothing else arrives: exact, not a
+    /// hint. `None` for an empty queue; `now` where a packet may leave at once.
+    fn next_wake(&self, now: Nanos) -> Option<Nanos>;
+
+    /// Packets and bytes queued now.
+    fn backlog(&self) -> Backlog;
+
+    /// Counters since the queue was made.
+    fn stats(&self) -> Stats;
+
+    /// Drops everything queued ([`crate::Reason::Reset`]) and clears control state; counters stay.
+    fn reset(&mut self, now: Nanos, observer: &mut impl Observer<P>);
+}
