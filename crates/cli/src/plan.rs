@@ -85,7 +85,7 @@ impl Plan {
         let link = LinkOrder {
             up_bps: one_way("--up", &args.up, &mut warnings)?.0,
             down_bps: one_way("--down", &args.down, &mut warnings)?.0,
-            rtt_ns: round_trips(&args.rtt, hosts(&resolved))?,
+            rtt_ns: round_trips(&args.rtt, resolved.hosts())?,
             loss: share("--loss", &args.loss)?,
             ring: ring(args.ring)?,
             bql: args.bql,
@@ -126,6 +126,7 @@ impl TestOrder {
             probe_interval: Span(self.probe_interval_ns),
             flows: self.flows,
             cc: self.cc.clone(),
+            hosts: usize::from(goodqueue_wire::MAX_HOSTS),
         };
         goodqueue_probe::resolve(&self.name, &params).map_err(|error| {
             let nearest = match &error {
@@ -135,12 +136,6 @@ impl TestOrder {
             End::Usage(format!("{error}{nearest}; `goodqueue tests` lists the tests"))
         })
     }
-}
-
-/// The number of server hosts that a test speaks to.
-pub fn hosts(test: &Test) -> usize {
-    let flows = test.flows.iter().map(|flow| flow.host);
-    flows.chain(test.probes.iter().map(|probe| probe.host)).max().unwrap_or(0) + 1
 }
 
 fn positive(flag: &str, text: &str) -> Result<Span, End> {

@@ -2,6 +2,7 @@
 
 /// On which way a probe was lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Way {
     /// On the way to the server.
     Up,
@@ -13,6 +14,7 @@ pub enum Way {
 
 /// Which end of a flow speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum End {
     /// The end that writes.
     Sender,
@@ -22,6 +24,7 @@ pub enum End {
 
 /// What the sender's kernel said of its connection (Linux `struct tcp_info`), 0 where it does not say.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct TcpSample {
     /// Congestion window in segments.
     pub cwnd_segments: u32,
@@ -46,6 +49,7 @@ pub struct TcpSample {
 /// One thing measured. `t` and `sent` are nanoseconds from the start of the load, negative in the idle
 /// lead-in; `flow` and `probe` are indices into the test's `flows` and `probes`.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Sample {
     /// Goodput of one step, told by the receiver.
     Received {

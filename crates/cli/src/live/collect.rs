@@ -91,10 +91,11 @@ impl Collector {
                 self.row(flow, step).rx_bytes += bytes;
                 self.received(flow as usize, step, bytes);
             }
-            Sample::Tcp { flow, t, cwnd_segments, srtt_us, retransmits, .. } => {
+            Sample::Tcp { flow, t, info } => {
                 let step = self.step_of(t);
                 let row = self.row(flow, step);
-                (row.cwnd_segments, row.srtt_us, row.retransmits) = (cwnd_segments, srtt_us, retransmits);
+                (row.cwnd_segments, row.srtt_us, row.retransmits) =
+                    (info.cwnd_segments, info.srtt_us, info.retransmits);
             }
             Sample::Echo { probe, seq, sent, rtt, up, down, reordered, duplicate } => {
                 let series = &mut self.run.probes[probe as usize];

@@ -26,6 +26,8 @@ pub(crate) fn run(
     keep: &mut dyn FnMut(&Record) -> Result<(), End>,
 ) -> Result<(), End> {
     let _only_one = supervise::OnlyOne::claim()?;
-    let interrupt = Interrupt::install().map_err(End::machine)?;
-    supervise::run(plan, record, progress, &interrupt, keep)
+    let interrupt = Interrupt::new().map_err(End::machine)?;
+    let end = supervise::run(plan, record, progress, &interrupt, keep);
+    Interrupt::unblock();
+    end
 }

@@ -88,7 +88,7 @@ fn turn(
     };
     let mut collector = Collector::new(&order.queue, &test);
     progress.start(&order.queue, test.idle + test.load);
-    let mut watch = Watch { ready: false, finished: false, asked_to_stop: None };
+    let mut watch = Watch { ready: false, finished: false, signal: None, asked_to_stop: None };
     let end = watch.over(&mut worker, &mut collector, record, progress, interrupt);
     let mut run = collector.into_run();
     if !watch.finished {
@@ -103,6 +103,7 @@ fn turn(
 struct Watch {
     ready: bool,
     finished: bool,
+    signal: Option<i32>,
     asked_to_stop: Option<Instant>,
 }
 
@@ -117,7 +118,7 @@ impl Watch {
     ) -> Result<(), End> {
         let mut heard = Instant::now();
         loop {
-            if self.asked_to_stop.is_none() && interrupt.signal().is_some() {
+            if self.asked_to_stop.is_none() && self.signalled(interrupt) {
                 self.asked_to_stop = Some(Instant::now());
                 worker.ask_to_stop();
             }
@@ -136,7 +137,7 @@ impl Watch {
             }
         }
         let status = worker.wait()?;
-        match interrupt.signal() {
+        match self.signal {
             Some(signal) => Err(End::Interrupted(signal)),
             None if self.finished => Ok(()),
             None => Err(End::Machine(match status.signal() {
@@ -144,6 +145,15 @@ impl Watch {
                 None => format!("the worker process ended early ({status})"),
             })),
         }
+    }
+
+    /// Whether the user wants it to end.
+    fn signalled(&mut self, interrupt: &Interrupt) -> bool {
+        if self.signal.is_none() {
+            // A signal that cannot be read leaves the run as it is; the next round asks again.
+            self.signal = interrupt.wait(Duration::ZERO).unwrap_or(None);
+        }
+        self.signal.is_some()
     }
 
     fn hear(&mut self, message: Message, collector: &mut Collector, record: &mut Record) -> Result<(), End> {

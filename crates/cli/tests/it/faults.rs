@@ -153,16 +153,20 @@ fn two_runs_do_not_share_a_machine() {
 
 /// Deletes one of the worker's veth pairs from within the namespace of one of its threads.
 fn pull_the_link(worker: u32) -> bool {
+    let ours = std::fs::read_link("/proc/self/ns/net").expect("a namespace");
     let tasks = std::fs::read_dir(format!("/proc/{worker}/task")).expect("tasks").flatten();
-    for task in tasks {
-        let net = format!("--net={}", task.path().join("ns/net").display());
-        let ip = |words: &[&str]| Command::new("nsenter").arg(&net).arg("ip").args(words).output().expect("nsenter");
-        let links = ip(&["-o", "link", "show", "type", "veth"]);
-        let links = String::from_utf8_lossy(&links.stdout).into_owned();
-        // The host's own links are not ours: only names with our prefix.
-        let name = links.lines().filter_map(|l| l.split(": ").nth(1)).map(|n| n.split('@').next().unwrap_or(n));
-        if let Some(name) = name.into_iter().find(|name| name.starts_with("gq-")) {
-            return ip(&["link", "del", name]).status.success();
+    for net in tasks.map(|task| task.path().join("ns/net")) {
+        // Never a link of the host.
+        if std::fs::read_link(&net).map_or(true, |namespace| namespace == ours) {
+            continue;
+        }
+        let deleted = Command::new("nsenter")
+            .arg(format!("--net={}", net.display()))
+            .args(["ip", "link", "del", "rsrv"])
+            .output()
+            .expect("nsenter runs");
+        if deleted.status.success() {
+            return true;
         }
     }
     false
@@ -177,7 +181,7 @@ fn a_pulled_link_is_named_and_what_was_measured_is_kept() {
     assert!(pull_the_link(worker), "found no link to pull");
     let output = ended(child);
     assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
-    assert!(stderr(&output).contains("gq-"), "the interface is not named: {}", stderr(&output));
+    assert!(stderr(&output).contains("rsrv"), "the interface is not named: {}", stderr(&output));
     assert_cut_short(&scratch.path("out"));
 }
 
