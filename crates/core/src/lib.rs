@@ -18,6 +18,8 @@
 #[cfg(feature = "alloc")]
 extern crate alloc;
 
+#[cfg(feature = "alloc")]
+mod any;
 pub mod arena;
 pub mod codel;
 pub mod dql;
@@ -28,9 +30,13 @@ mod hash;
 mod packet;
 mod queue;
 mod rng;
+#[cfg(feature = "alloc")]
+pub mod spec;
 pub mod tbf;
 mod units;
 
+#[cfg(feature = "alloc")]
+pub use any::{AnyQueue, BuildError, HeapCodel, HeapFifo, HeapFqCodel, HeapTbf};
 pub use codel::Codel;
 pub use dql::Dql;
 pub use event::{Ignore, Observer, Reason, Verdict};
@@ -40,5 +46,7 @@ pub use hash::{FlowHasher, FlowKey};
 pub use packet::{Ecn, Header, Packet};
 pub use queue::{Backlog, Queue, Stats};
 pub use rng::Rng;
+#[cfg(feature = "alloc")]
+pub use spec::{QueueSpec, SpecError};
 pub use tbf::Tbf;
 pub use units::{Bytes, Nanos, ParseUnitError, Rate, Serializer, Span};

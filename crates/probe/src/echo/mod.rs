@@ -18,6 +18,9 @@ mod prober;
 mod reflector;
 pub mod wire;
 
+#[cfg(test)]
+mod tests;
+
 pub use prober::{Lateness, Prober, ProberConfig, ProberStats};
 pub use reflector::{Reflector, ReflectorStats};
 pub use wire::{HEADER_LEN, PacketError};
