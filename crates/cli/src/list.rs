@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use clap_complete::Shell;
+use goodqueue::{CATALOGUE, Parameter, QueueInfo};
 use goodqueue_probe::{Count, Direction, FlowGroup, Names, TESTS, TestInfo};
 use serde_json::{Value, json};
 
@@ -26,6 +27,51 @@ fn chosen<'a, T>(
         return Err(End::Usage(format!("no {what} is called {asked}{}", did_you_mean(asked, &names))));
     }
     Ok(found)
+}
+
+/// Lists the queues.
+///
+/// # Errors
+/// [`End::Usage`] for a name that there is not.
+pub fn queues(args: &ListArgs) -> Result<(), End> {
+    let is = |queue: &QueueInfo, name: &str| queue.name == name;
+    let queues = chosen("queue", CATALOGUE, args.name.as_deref(), is, |queue| queue.name)?;
+    if args.json {
+        return print_json(&queues.iter().map(|queue| queue_json(queue)).collect::<Vec<_>>());
+    }
+    let mut text = String::new();
+    for queue in queues {
+        queue_words(&mut text, queue);
+    }
+    text.push_str("Units are tc's. A queue is written NAME, NAME:VALUE or NAME,PARAMETER=VALUE,...\n");
+    print(&text)
+}
+
+fn queue_words(text: &mut String, queue: &QueueInfo) {
+    let _ = writeln!(text, "{}\n    {} [{}]", queue.name, queue.doc, queue.source);
+    let width = queue.parameters.iter().map(|parameter| parameter.name.len()).max().unwrap_or(0);
+    for parameter in queue.parameters {
+        let Parameter { name, doc, source, .. } = parameter;
+        let (default, range) = (parameter.default_text(), parameter.range_text());
+        let _ = writeln!(text, "    {name:<width$}  {doc}");
+        let _ = writeln!(text, "    {:<width$}  default {default}; {range} [{source}]", "");
+    }
+    text.push('\n');
+}
+
+fn queue_json(queue: &QueueInfo) -> Value {
+    let parameters: Vec<Value> = queue
+        .parameters
+        .iter()
+        .map(|parameter| {
+            json!({
+                "name": parameter.name, "aliases": parameter.aliases, "unit": parameter.unit.name(),
+                "default": parameter.default_text(), "range": parameter.range_text(),
+                "about": parameter.doc, "source": parameter.source,
+            })
+        })
+        .collect();
+    json!({ "name": queue.name, "about": queue.doc, "source": queue.source, "parameters": parameters })
 }
 
 /// Lists the tests.

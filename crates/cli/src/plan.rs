@@ -1,6 +1,6 @@
 //! From what was typed to what it means: a resolved, validated plan that can be printed and sent on.
 
-use goodqueue::{QueueSpec, Rate, Span, split_specs};
+use goodqueue::{Nanos, QueueSpec, Rate, Span};
 use goodqueue_probe::{Params, Test};
 use serde::{Deserialize, Serialize};
 
@@ -10,6 +10,9 @@ use crate::hint::did_you_mean;
 
 /// The link's IP MTU in bytes: Ethernet's.
 pub const MTU: u32 = 1500;
+
+/// The longest frame, as a queue counts it: MTU and Ethernet header.
+pub const FRAME: u32 = MTU + 14;
 
 /// One comparison: a test over a link, once for each queue.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -211,8 +214,8 @@ fn round_trips(text: &str, hosts: usize) -> Result<Vec<u64>, End> {
 }
 
 fn queues(text: &str, link: &LinkOrder) -> Result<Vec<String>, End> {
-    let specs = split_specs(text).map_err(|error| {
-        let nearest = error.unknown().map_or(String::new(), |(word, known)| did_you_mean(word, &known));
+    let specs = QueueSpec::list(text).map_err(|error| {
+        let nearest = error.unknown().map_or(String::new(), |(word, known)| did_you_mean(word, known));
         End::Usage(format!("--queue {text}: {error}{nearest}; `goodqueue queues` lists queues and parameters"))
     })?;
     let mut words: Vec<String> = Vec::new();
@@ -230,7 +233,7 @@ fn queues(text: &str, link: &LinkOrder) -> Result<Vec<String>, End> {
 /// Builds the queue once, so that what cannot be built is said before anything runs.
 fn check(spec: &QueueSpec, link: &LinkOrder) -> Result<(), End> {
     for bps in [link.up_bps, link.down_bps] {
-        spec.build::<goodqueue::Header>(Rate(bps), MTU)
+        spec.build::<goodqueue::Header>(Rate(bps), FRAME, Nanos::ZERO)
             .map_err(|error| End::Usage(format!("--queue {spec}: {error}")))?;
     }
     Ok(())

@@ -143,7 +143,7 @@ fn find(name: &str) -> Result<(&'static TestInfo, Option<u32>), TestError> {
         let n = u32::try_from(given).map_err(|_| TestError::Flows { given, most: MAX_FLOWS })?;
         return Ok((info, Some(n)));
     }
-    Err(TestError::Unknown { name: name.into(), candidates: candidates(name) })
+    Err(TestError::Unknown { name: name.into(), candidates: TESTS.iter().map(|info| info.name).collect() })
 }
 
 /// `tcp_12up` is `12` and `tcp_nup`.
@@ -154,34 +154,6 @@ fn numbered(name: &str) -> Option<(&str, &'static str)> {
         None => (rest.strip_suffix("down")?, "tcp_ndown"),
     };
     (!digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit())).then_some((digits, row))
-}
-
-/// Names at most three edits from `name`, or that contain it or are contained in it; else all.
-fn candidates(name: &str) -> Vec<&'static str> {
-    let name = name.to_ascii_lowercase();
-    let near = |known: &str| {
-        (name.len() > 2 && known.contains(&name)) || name.contains(known) || distance(&name, known) < 4
-    };
-    let some: Vec<_> = TESTS.iter().map(|info| info.name).filter(|known| near(known)).collect();
-    if some.is_empty() { TESTS.iter().map(|info| info.name).collect() } else { some }
-}
-
-/// Levenshtein distance; 4 where a word is too long to matter.
-fn distance(a: &str, b: &str) -> usize {
-    if a.len() > 64 {
-        return 4;
-    }
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.bytes().enumerate() {
-        let mut diagonal = i;
-        row[0] = i + 1;
-        for (j, y) in b.bytes().enumerate() {
-            let substitute = diagonal + usize::from(x != y);
-            diagonal = row[j + 1];
-            row[j + 1] = substitute.min(row[j] + 1).min(diagonal + 1);
-        }
-    }
-    row[b.len()]
 }
 
 impl FlowGroup {

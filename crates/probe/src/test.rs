@@ -80,11 +80,11 @@ impl Test {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TestError {
     /// There is no test of that name.
-    #[error("no test is called `{name}`; there {}", among(candidates))]
+    #[error("no test is called `{name}`; there are {}", candidates.join(", "))]
     Unknown {
         /// The name as typed.
         name: String,
-        /// Names that resemble it, or all.
+        /// The names of all tests.
         candidates: Vec<&'static str>,
     },
     /// The number of flows was given to a test that has a fixed number.
@@ -144,9 +144,4 @@ pub enum TestError {
         /// Longest.
         most: Span,
     },
-}
-
-/// `is rrul` or `are rrul, rrul_be`.
-fn among(names: &[&str]) -> String {
-    format!("{} {}", if names.len() == 1 { "is" } else { "are" }, names.join(", "))
 }

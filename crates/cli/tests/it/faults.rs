@@ -9,7 +9,8 @@ use super::{Scratch, goodqueue, kept, live, run, skipped, stderr};
 
 /// A run long enough to be disturbed; its record goes to `folder`.
 fn start(folder: &Path) -> Child {
-    let words = "run tcp_nup --live --rate 10mbit --rtt 10ms --queue fq_codel,pfifo:100 --length 20s --idle 500ms";
+    let words =
+        "run tcp_nup --live --rate 10mbit --rtt 10ms --queue fq_codel,pfifo:100 --length 20s --idle 500ms";
     goodqueue()
         .args(words.split_whitespace())
         .arg("-o")
@@ -62,7 +63,8 @@ fn traces() -> String {
         let output = Command::new("ip").args(words.split_whitespace()).output().expect("ip runs");
         String::from_utf8_lossy(&output.stdout).into_owned()
     };
-    let names: Vec<String> = ip("-o link").lines().filter_map(|l| l.split(':').nth(1).map(str::to_owned)).collect();
+    let names: Vec<String> =
+        ip("-o link").lines().filter_map(|l| l.split(':').nth(1).map(str::to_owned)).collect();
     format!("links {names:?} namespaces {:?}", ip("netns list"))
 }
 
@@ -78,7 +80,8 @@ fn assert_cut_short(folder: &Path) {
     let runs = record["runs"].as_array().expect("runs");
     assert_eq!(runs.len(), 1, "one run had begun");
     assert_eq!(runs[0]["complete"], false);
-    let bytes: u64 = runs[0]["flows"][0]["rx_bytes"].as_array().expect("steps").iter().filter_map(|b| b.as_u64()).sum();
+    let bytes: u64 =
+        runs[0]["flows"][0]["rx_bytes"].as_array().expect("steps").iter().filter_map(|b| b.as_u64()).sum();
     assert!(bytes > 10_000, "only {bytes} bytes of the first flow are in the record");
     assert!(runs[0]["probes"][0]["rtt_ns"].as_array().expect("answers").len() > 50);
 }
@@ -189,7 +192,8 @@ fn a_pulled_link_is_named_and_what_was_measured_is_kept() {
 fn a_missing_congestion_control_is_named_with_those_that_are_there() {
     let Some(_turn) = live("a_missing_congestion_control_is_named_with_those_that_are_there") else { return };
     let scratch = Scratch::new("cc");
-    let output = run(&format!("run tcp_nup --live --cc nosuch --length 1s -o {}", scratch.path("out").display()));
+    let output =
+        run(&format!("run tcp_nup --live --cc nosuch --length 1s -o {}", scratch.path("out").display()));
     assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
     assert!(stderr(&output).contains("nosuch") && stderr(&output).contains("cubic"), "{}", stderr(&output));
     assert!(!scratch.path("out").exists(), "an empty folder stayed behind");
@@ -254,7 +258,9 @@ fn a_full_disk_loses_nothing() {
         .args(["-m", "sh", "-c", script])
         .arg(&mount)
         .arg(env!("CARGO_BIN_EXE_goodqueue"))
-        .args("run ping --live --length 2s --idle 500ms --queue pfifo --probe-interval 1ms".split_whitespace())
+        .args(
+            "run ping --live --length 2s --idle 500ms --queue pfifo --probe-interval 1ms".split_whitespace(),
+        )
         .arg("-o")
         .arg(mount.join("out"))
         .env("TMPDIR", &refuge)

@@ -44,7 +44,8 @@ fn arrows_point_as_drawn() {
     let names: Vec<&str> = found.keys().map(String::as_str).collect();
     assert_eq!(names, drawn.keys().copied().collect::<Vec<_>>(), "a room was added: draw it");
     for (package, dependencies) in &found {
-        let ours: Vec<&str> = dependencies.iter().map(String::as_str).filter(|d| d.starts_with(OURS)).collect();
+        let ours: Vec<&str> =
+            dependencies.iter().map(String::as_str).filter(|d| d.starts_with(OURS)).collect();
         assert_eq!(ours, drawn[package.as_str()], "arrows of {package}");
     }
 }

@@ -37,7 +37,8 @@ fn within(what: &str, value: f64, low: f64, high: f64) {
 #[test]
 fn a_fifo_bloats_and_fq_codel_does_not_at_equal_goodput() {
     let Some(_turn) = live("a_fifo_bloats_and_fq_codel_does_not_at_equal_goodput") else { return };
-    let record = measured("tcp_nup --live --rate 20mbit --rtt 20ms --queue pfifo:1000,codel,fq_codel --length 8s");
+    let record =
+        measured("tcp_nup --live --rate 20mbit --rtt 20ms --queue pfifo:1000,codel,fq_codel --length 8s");
     let [pfifo, codel, fq_codel] = &summaries(&record)[..] else { panic!("three runs") };
     // 1000 packets of 1514 bytes at 20 Mbit/s are 606 ms; CUBIC keeps the queue between 70 % and full.
     within("pfifo: median rise of the round trip, ms", millis(pfifo, "rtt.added_p50_ns"), 200.0, 612.0);
@@ -100,17 +101,24 @@ fn a_bloated_driver_undoes_fq_codel_and_bql_mends_it() {
 #[test]
 fn hosts_have_round_trips_of_their_own() {
     let Some(_turn) = live("hosts_have_round_trips_of_their_own") else { return };
-    let record = measured("rtt_fair --live --rate 20mbit --rtt 10ms,20ms,40ms,80ms --queue fq_codel --length 5s");
+    let record =
+        measured("rtt_fair --live --rate 20mbit --rtt 10ms,20ms,40ms,80ms --queue fq_codel --length 5s");
     let probes = summaries(&record)[0]["probes"].as_array().cloned().expect("probes");
     for (probe, base) in probes.iter().zip([10.0, 20.0, 40.0, 80.0]) {
-        within(&format!("{}: idle round trip, ms", probe["name"]), millis(probe, "rtt.idle_ns"), base, base + 1.5);
+        within(
+            &format!("{}: idle round trip, ms", probe["name"]),
+            millis(probe, "rtt.idle_ns"),
+            base,
+            base + 1.5,
+        );
     }
 }
 
 #[test]
 fn an_idle_link_has_its_base_round_trip_and_no_grade() {
     let Some(_turn) = live("an_idle_link_has_its_base_round_trip_and_no_grade") else { return };
-    let record = measured("ping --live --rate 50mbit --rtt 20ms --queue pfifo --length 2s --probe-interval 1ms");
+    let record =
+        measured("ping --live --rate 50mbit --rtt 20ms --queue pfifo --length 2s --probe-interval 1ms");
     let summary = &summaries(&record)[0];
     // 20 ms and the time to serialise a probe of about 100 bytes twice at 50 Mbit/s.
     within("round trip, ms", millis(summary, "rtt.p50_ns"), 20.0, 20.4);
@@ -121,7 +129,9 @@ fn an_idle_link_has_its_base_round_trip_and_no_grade() {
 #[test]
 fn random_loss_is_lost_on_both_ways_and_told_apart() {
     let Some(_turn) = live("random_loss_is_lost_on_both_ways_and_told_apart") else { return };
-    let record = measured("ping --live --rate 50mbit --rtt 4ms --queue pfifo --length 6s --loss 5% --probe-interval 1ms");
+    let record = measured(
+        "ping --live --rate 50mbit --rtt 4ms --queue pfifo --length 6s --loss 5% --probe-interval 1ms",
+    );
     let lost = &record["runs"][0]["probes"][0]["lost"];
     // About 8000 probes, 5 % each way: 400 and 380, standard deviation 20.
     for way in ["up", "down"] {
@@ -132,7 +142,8 @@ fn random_loss_is_lost_on_both_ways_and_told_apart() {
 #[test]
 fn the_square_wave_runs_bbr_and_cubic() {
     let Some(_turn) = live("the_square_wave_runs_bbr_and_cubic") else { return };
-    let record = measured("tcp_square_wave --live --rate 20mbit --rtt 20ms --queue fq_codel --length 6s --delay 1s");
+    let record =
+        measured("tcp_square_wave --live --rate 20mbit --rtt 20ms --queue fq_codel --length 6s --delay 1s");
     let flows = record["test"]["flows"].as_array().cloned().expect("flows");
     let cc: Vec<&str> = flows.iter().filter_map(|flow| flow["cc"].as_str()).collect();
     assert_eq!(cc, ["bbr", "cubic", "bbr", "cubic"]);
