@@ -24,8 +24,8 @@ pub struct Params {
     pub limit: u32,
     /// Most memory queued, the sum of [`Packet::truesize`], bytes. Default 32 MiB.
     pub memory_limit: u32,
-    /// Bytes a bucket may send in one turn, 256 to 2^20 (others count as the nearest of these). Default
-    /// 1514; Linux takes the MTU with its link header.
+    /// Bytes a bucket may send in one turn, 1 to 2^20 (others count as the nearest of these). Default
+    /// 1514; Linux takes the MTU with its link header, and raises what a user gives below 256 to 256.
     pub quantum: u32,
     /// Most packets one overflow drops, at least 1. Default 64.
     pub drop_batch_size: u32,
@@ -46,12 +46,10 @@ impl Default for Params {
 }
 
 impl Params {
-    /// The values that take effect: Linux's `fq_codel_change` raises a quantum or batch that is too
-    /// small, and refuses a quantum above 2^20.
-    #[must_use]
-    pub const fn effective(mut self) -> Params {
-        if self.quantum < 256 {
-            self.quantum = 256;
+    /// The values that take effect, each in its range.
+    const fn in_range(mut self) -> Params {
+        if self.quantum == 0 {
+            self.quantum = 1;
         }
         if self.quantum > 1 << 20 {
             self.quantum = 1 << 20;
@@ -257,7 +255,7 @@ impl<P: Packet, F: Storage<Flow>, S: Storage<Slot<P>>> FqCodel<P, F, S> {
     }
 
     fn set_params(&mut self, params: Params) {
-        let params = params.effective();
+        let params = params.in_range();
         self.limit = params.limit.min(self.arena.capacity().saturating_sub(1));
         self.memory_limit = u64::from(params.memory_limit);
         self.quantum = params.quantum.cast_signed();
