@@ -3,7 +3,7 @@
 //! The crate has two layers. Without features it only decides: [`resolve`] turns the name of a test
 //! and its [`Params`] into a [`Test`] (which flows, which probes, when), and [`echo`] holds the
 //! isochronous UDP probe as state machines without socket or clock, so that a simulator drives them
-//! in virtual time. The feature `net` adds `net`: the same test over real sockets, kernel TCP and
+//! in virtual time. The feature `net` adds a module of that name: the same test over real sockets, kernel TCP and
 //! kernel receive timestamps (Linux).
 //!
 //! What is measured leaves as a stream of [`Sample`]s; turning samples into a record is the caller's
@@ -17,6 +17,8 @@ mod catalogue;
 mod dscp;
 #[forbid(unsafe_code)]
 pub mod echo;
+#[cfg(feature = "net")]
+pub mod net;
 #[forbid(unsafe_code)]
 mod resolve;
 #[forbid(unsafe_code)]

@@ -295,19 +295,25 @@ impl Prober {
         self.learn_from_count(reply);
     }
 
-    /// After an outage longer than the window: where the server's count says that nothing of what the
-    /// window does not show arrived since the last reply, all of that was lost on the way up. Only while
-    /// nothing was reordered, for then the count cannot be attributed.
+    /// After an outage longer than the window: where the server's count says that of what the window does
+    /// not show nothing arrived since the last reply, all of that was lost on the way up; where it says that
+    /// all arrived, on the way down. Only while nothing was reordered or duplicated, for then the count
+    /// cannot be attributed.
     fn learn_from_count(&mut self, reply: &Packet) {
         let Some((before, count)) = self.highest else { return };
-        if self.stats.reordered > 0 || reply.seq <= before.saturating_add(64) {
+        let disturbed = self.stats.reordered + self.stats.duplicates > 0;
+        if disturbed || reply.seq <= before.saturating_add(64) {
             return;
         }
-        if reply.received.wrapping_sub(count) == reply.window.count_ones() {
-            for seq in before + 1..=reply.seq - 64 {
-                if let Some(slot) = self.slot(seq) {
-                    slot.covered = true;
-                }
+        let beyond = reply.seq - 64 - before;
+        let arrived = reply.received.wrapping_sub(count).wrapping_sub(reply.window.count_ones());
+        if arrived != 0 && arrived != beyond {
+            return;
+        }
+        for seq in before + 1..=reply.seq - 64 {
+            if let Some(slot) = self.slot(seq) {
+                slot.covered = true;
+                slot.reached |= arrived == beyond;
             }
         }
     }
