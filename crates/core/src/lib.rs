@@ -20,10 +20,14 @@ extern crate alloc;
 
 mod event;
 mod packet;
+#[cfg(feature = "alloc")]
+pub mod port;
 mod queue;
 mod units;
 
 pub use event::{Ignore, Observer, Reason, Verdict};
 pub use packet::{Ecn, Header, Packet};
+#[cfg(feature = "alloc")]
+pub use port::{Departure, Port, PortStats, RingSpec};
 pub use queue::{Backlog, Queue, Stats};
 pub use units::{Bytes, Nanos, ParseUnitError, Rate, Serializer, Span};
