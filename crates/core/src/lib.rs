@@ -18,16 +18,31 @@
 #[cfg(feature = "alloc")]
 extern crate alloc;
 
+pub mod arena;
+pub mod codel;
+pub mod dql;
 mod event;
+pub mod fifo;
+pub mod fq_codel;
+mod hash;
 mod packet;
 #[cfg(feature = "alloc")]
 pub mod port;
 mod queue;
+mod rng;
+pub mod tbf;
 mod units;
 
+pub use codel::Codel;
+pub use dql::Dql;
 pub use event::{Ignore, Observer, Reason, Verdict};
+pub use fifo::Fifo;
+pub use fq_codel::FqCodel;
+pub use hash::{FlowHasher, FlowKey};
 pub use packet::{Ecn, Header, Packet};
 #[cfg(feature = "alloc")]
 pub use port::{Departure, Port, PortStats, RingSpec};
 pub use queue::{Backlog, Queue, Stats};
+pub use rng::Rng;
+pub use tbf::Tbf;
 pub use units::{Bytes, Nanos, ParseUnitError, Rate, Serializer, Span};

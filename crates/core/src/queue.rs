@@ -56,4 +56,10 @@ pub trait Queue<P: Packet> {
 
     /// Drops everything queued ([`crate::Reason::Reset`]) and clears control state; counters stay.
     fn reset(&mut self, now: Nanos, observer: &mut impl Observer<P>);
+
+    /// Calls `each` with the name and value of every counter that this kind of queue has beyond
+    /// [`Stats`], in a fixed order and in the words of `tc -s qdisc`: `drop_overlimit`, `maxpacket` ...
+    fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
+        let _ = each;
+    }
 }

@@ -1,0 +1,235 @@
+//! Storage that the caller gives: index-linked lists over a slice of slots, and a ring over a slice.
+//!
+//! Both take anything that is a slice underneath: `&mut [_]`, an array, a `Vec`. Nothing is allocated
+//! or moved after set-up. An index is a `u32`; [`NIL`] is no index and lies beyond every slice, so one
+//! bounds check answers "is there one?" and "is it in range?" together.
+
+use core::marker::PhantomData;
+
+/// No slot.
+pub const NIL: u32 = u32::MAX;
+
+/// Anything that is a slice of `T` underneath.
+pub trait Storage<T>: AsRef<[T]> + AsMut<[T]> {}
+
+impl<T, S: AsRef<[T]> + AsMut<[T]>> Storage<T> for S {}
+
+/// A place for one packet: the packet, the tick of its enqueue and the link to the next slot.
+#[derive(Clone, Copy, Debug)]
+pub struct Slot<P> {
+    packet: P,
+    tick: u32,
+    next: u32,
+}
+
+impl<P: Default> Default for Slot<P> {
+    fn default() -> Self {
+        Slot { packet: P::default(), tick: 0, next: NIL }
+    }
+}
+
+/// A first-in first-out list of slots of one [`Arena`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct List {
+    head: u32,
+    tail: u32,
+}
+
+impl List {
+    /// The list of nothing.
+    pub const EMPTY: List = List { head: NIL, tail: NIL };
+
+    /// Whether the list holds nothing.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.head == NIL
+    }
+}
+
+impl Default for List {
+    fn default() -> Self {
+        List::EMPTY
+    }
+}
+
+/// A pool of slots shared by many lists. Every slot is on the free list or on exactly one [`List`].
+#[derive(Clone, Debug)]
+pub struct Arena<P, S> {
+    slots: S,
+    free: u32,
+    packet: PhantomData<P>,
+}
+
+impl<P: Copy, S: Storage<Slot<P>>> Arena<P, S> {
+    /// An arena over `slots`, whatever they held before. Slots from 2^32 - 1 on are not used.
+    pub fn new(mut slots: S) -> Self {
+        let usable = slots.as_ref().len().min(NIL as usize);
+        let mut free = NIL;
+        for (index, slot) in (0..NIL).zip(slots.as_mut()[..usable].iter_mut()).rev() {
+            slot.next = free;
+            free = index;
+        }
+        Arena { slots, free, packet: PhantomData }
+    }
+
+    /// Number of slots, free or not.
+    pub fn capacity(&self) -> u32 {
+        u32::try_from(self.slots.as_ref().len()).unwrap_or(NIL)
+    }
+
+    /// Puts a packet at the tail of `list`; `false` when no slot is free.
+    #[inline]
+    pub fn push(&mut self, list: &mut List, packet: P, tick: u32) -> bool {
+        let slots = self.slots.as_mut();
+        let index = self.free;
+        let Some(slot) = slots.get_mut(index as usize) else { return false };
+        self.free = slot.next;
+        *slot = Slot { packet, tick, next: NIL };
+        match slots.get_mut(list.tail as usize) {
+            Some(tail) => tail.next = index,
+            None => list.head = index,
+        }
+        list.tail = index;
+        true
+    }
+
+    /// Takes the packet at the head of `list` and the tick it was given.
+    #[inline]
+    pub fn pop(&mut self, list: &mut List) -> Option<(P, u32)> {
+        let index = list.head;
+        let slot = self.slots.as_mut().get_mut(index as usize)?;
+        list.head = slot.next;
+        if slot.next == NIL {
+            list.tail = NIL;
+        }
+        slot.next = self.free;
+        self.free = index;
+        Some((slot.packet, slot.tick))
+    }
+
+    /// The packets of `list`, head first.
+    pub fn iter<'a>(&'a self, list: &List) -> impl Iterator<Item = &'a P> + 'a {
+        let slots = self.slots.as_ref();
+        let mut at = list.head;
+        core::iter::from_fn(move || {
+            let slot = slots.get(at as usize)?;
+            at = slot.next;
+            Some(&slot.packet)
+        })
+    }
+}
+
+/// A first-in first-out ring of at most as many items as the storage has places.
+#[derive(Clone, Debug)]
+pub struct Ring<T, S> {
+    places: S,
+    head: u32,
+    len: u32,
+    item: PhantomData<T>,
+}
+
+impl<T: Copy, S: Storage<T>> Ring<T, S> {
+    /// An empty ring over `places`, whatever they held before. Places from 2^31 on are not used.
+    pub fn new(places: S) -> Self {
+        Ring { places, head: 0, len: 0, item: PhantomData }
+    }
+
+    /// Most items that the ring can hold.
+    pub fn capacity(&self) -> u32 {
+        const MOST: u32 = 1 << 31;
+        u32::try_from(self.places.as_ref().len()).unwrap_or(MOST).min(MOST)
+    }
+
+    /// Items in the ring.
+    #[inline]
+    pub const fn len(&self) -> u32 {
+        self.len
+    }
+
+    /// Whether the ring holds nothing.
+    #[inline]
+    pub const fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Puts `item` at the tail; `false` when the ring is full.
+    #[inline]
+    pub fn push(&mut self, item: T) -> bool {
+        let capacity = self.capacity();
+        if self.len >= capacity {
+            return false;
+        }
+        let mut at = self.head + self.len;
+        if at >= capacity {
+            at -= capacity;
+        }
+        self.places.as_mut()[at as usize] = item;
+        self.len += 1;
+        true
+    }
+
+    /// The item at the head.
+    #[inline]
+    pub fn front(&self) -> Option<&T> {
+        if self.len == 0 { None } else { self.places.as_ref().get(self.head as usize) }
+    }
+
+    /// Takes the item at the head.
+    #[inline]
+    pub fn pop(&mut self) -> Option<T> {
+        let item = *self.front()?;
+        self.len -= 1;
+        self.head += 1;
+        if self.head >= self.capacity() {
+            self.head = 0;
+        }
+        Some(item)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_share_the_slots_and_keep_their_order() {
+        let mut arena = Arena::new([Slot::<u8>::default(); 3]);
+        let (mut a, mut b) = (List::EMPTY, List::EMPTY);
+        assert!(arena.push(&mut a, 1, 10));
+        assert!(arena.push(&mut b, 2, 20));
+        assert!(arena.push(&mut a, 3, 30));
+        assert!(!arena.push(&mut b, 4, 40));
+        assert!(arena.iter(&a).eq(&[1, 3]));
+        assert_eq!(arena.pop(&mut a), Some((1, 10)));
+        assert!(arena.push(&mut b, 5, 50));
+        assert_eq!(arena.pop(&mut a), Some((3, 30)));
+        assert_eq!(arena.pop(&mut a), None);
+        assert!(a.is_empty());
+        assert_eq!(arena.pop(&mut b), Some((2, 20)));
+        assert_eq!(arena.pop(&mut b), Some((5, 50)));
+        assert_eq!(b, List::EMPTY);
+    }
+
+    #[test]
+    fn a_ring_goes_round() {
+        let mut storage = [0_u8; 3];
+        let mut ring = Ring::new(&mut storage[..]);
+        for round in 0..7 {
+            assert!(ring.push(round));
+            assert!(ring.push(round + 100));
+            assert_eq!(ring.front(), Some(&round));
+            assert_eq!(ring.pop(), Some(round));
+            assert_eq!(ring.pop(), Some(round + 100));
+            assert_eq!(ring.pop(), None);
+        }
+        assert!(ring.push(1) && ring.push(2) && ring.push(3) && !ring.push(4));
+    }
+
+    #[test]
+    fn no_storage_holds_nothing() {
+        let mut ring = Ring::new([0_u8; 0]);
+        assert!(!ring.push(1));
+        let mut arena = Arena::new([Slot::<u8>::default(); 0]);
+        assert!(!arena.push(&mut List::default(), 1, 0));
+    }
+}

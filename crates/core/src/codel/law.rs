@@ -1,0 +1,416 @@
+//! The control law of `CoDel` (RFC 8289 section 5), in the integers of Linux, apart from how packets
+//! are stored: `codel` and every bucket of `fq_codel` run this one body over their own [`Source`].
+
+use super::tick::Tick;
+use crate::{Packet, Reason, Span};
+
+/// Whether corners of the arithmetic that only a wrapping clock brings about are kept as Linux has them.
+///
+/// All three are rare and lie off the path of the ordinary packet; neither choice costs an instruction
+/// there. Decision vectors are compared under [`Parity::Linux`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Parity {
+    /// Decide as the algorithm means:
+    ///
+    /// * the drop count of the last dropping state is taken up again only within 16 intervals of its
+    ///   `drop_next`, also when the queue was idle for more than half a clock period (2199 s);
+    /// * `first_above_time` is armed also where its tick is the number 0;
+    /// * an inverse root of 0, which batch drops can leave in a bucket, starts the law afresh instead
+    ///   of emptying the bucket at one go.
+    #[default]
+    Sane,
+    /// Decide as Linux 6.1 `codel_impl.h:codel_dequeue` does, bit for bit.
+    Linux,
+}
+
+/// Parameters of the control law.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Params {
+    /// Acceptable standing sojourn time (RFC 8289 section 4.3); above 0 ns, kept in whole ticks of
+    /// 1024 ns. Default 5 ms.
+    pub target: Span,
+    /// Time that the sojourn time must stay above target before the first drop, of the order of the
+    /// longest usual round-trip time (RFC 8289 section 4.3). Default 100 ms.
+    pub interval: Span,
+    /// Whether ECN-capable packets are marked instead of dropped. Default: no in `codel`, yes in `fq_codel`.
+    pub ecn: bool,
+    /// Sojourn time above which every ECN-capable packet is marked, whatever [`Params::ecn`] says; none
+    /// by default.
+    pub ce_threshold: Option<Span>,
+    /// With a [`Params::ce_threshold_mask`] other than 0, `ce_threshold` is for packets alone whose DS
+    /// byte has this value under the mask. 0 to 255.
+    pub ce_threshold_selector: u8,
+    /// Bits of the DS byte compared with the selector; 0, the default, selects every packet.
+    pub ce_threshold_mask: u8,
+    /// No dropping while the backlog, without the packet in hand, is at most this many bytes: the
+    /// device's MTU with its link header (RFC 8289 section 5.2 "MAXPACKET"; Linux `psched_mtu`). Default 1514.
+    pub mtu: u32,
+    /// See [`Parity`]. Default [`Parity::Sane`].
+    pub parity: Parity,
+}
+
+impl Params {
+    /// Linux's defaults for `codel`, ECN off.
+    #[must_use]
+    pub const fn new() -> Params {
+        Params {
+            target: Span::from_millis(5),
+            interval: Span::from_millis(100),
+            ecn: false,
+            ce_threshold: None,
+            ce_threshold_selector: 0,
+            ce_threshold_mask: 0,
+            mtu: 1514,
+            parity: Parity::Sane,
+        }
+    }
+}
+
+impl Default for Params {
+    fn default() -> Self {
+        Params::new()
+    }
+}
+
+/// `ce_threshold` that is off: still a threshold, of 2199 s (Linux `CODEL_DISABLED_THRESHOLD`).
+const DISABLED_THRESHOLD: Tick = Tick(i32::MAX.cast_unsigned());
+
+/// [`Params`] in ticks.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Law {
+    target: Tick,
+    interval: Tick,
+    ce_threshold: Tick,
+    mtu: u64,
+    ecn: bool,
+    selector: u8,
+    mask: u8,
+    parity: Parity,
+}
+
+impl Law {
+    pub(crate) const fn new(params: &Params) -> Law {
+        Law {
+            target: Tick::of(params.target),
+            interval: Tick::of(params.interval),
+            ce_threshold: match params.ce_threshold {
+                Some(span) => Tick::of(span),
+                None => DISABLED_THRESHOLD,
+            },
+            mtu: params.mtu as u64,
+            ecn: params.ecn,
+            selector: params.ce_threshold_selector,
+            mask: params.ce_threshold_mask,
+            parity: params.parity,
+        }
+    }
+}
+
+/// State of the control law for one first-in first-out queue. 24 bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Vars {
+    count: u32,
+    lastcount: u32,
+    first_above_time: Tick,
+    drop_next: Tick,
+    ldelay: Tick,
+    rec_inv_sqrt: u16,
+    dropping: bool,
+}
+
+/// A copy of the control state, in the words and units of Linux (`codel_vars`), to look at.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct State {
+    /// Drops since the law entered the dropping state.
+    pub count: u32,
+    /// `count` on the last entry into the dropping state.
+    pub lastcount: u32,
+    /// Whether the law is in the dropping state.
+    pub dropping: bool,
+    /// 1 / sqrt(count) as a fraction of 2^16.
+    pub rec_inv_sqrt: u16,
+    /// When the sojourn time will have been above target for an interval; 0: it is not above. Ticks of
+    /// 1024 ns modulo 2^32.
+    pub first_above_time: u32,
+    /// Time of the next drop. Ticks of 1024 ns modulo 2^32.
+    pub drop_next: u32,
+    /// Sojourn time of the packet examined last. Ticks of 1024 ns.
+    pub ldelay: u32,
+}
+
+/// What the control law has counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Packets dropped by the control law.
+    pub drop_count: u64,
+    /// Packets marked by the control law.
+    pub ecn_mark: u64,
+    /// Packets marked by `ce_threshold`.
+    pub ce_mark: u64,
+    /// The longest packet examined, bytes.
+    pub maxpacket: u32,
+}
+
+/// How a queue that runs the law gives it packets and takes its signals.
+pub(crate) trait Source<P> {
+    /// Takes the packet at the head, and the tick of its enqueue.
+    fn pop(&mut self) -> Option<(P, Tick)>;
+    /// Bytes that count for the test "too small to drop", now.
+    fn backlog(&self) -> u64;
+    /// The law drops `packet`, which it had popped.
+    fn drop(&mut self, packet: P);
+    /// The law has marked `packet`.
+    fn mark(&mut self, packet: &P, reason: Reason);
+}
+
+impl Vars {
+    pub(crate) const fn state(&self) -> State {
+        State {
+            count: self.count,
+            lastcount: self.lastcount,
+            dropping: self.dropping,
+            rec_inv_sqrt: self.rec_inv_sqrt,
+            first_above_time: self.first_above_time.0,
+            drop_next: self.drop_next.0,
+            ldelay: self.ldelay.0,
+        }
+    }
+
+    /// `drops` packets were dropped from this queue without the law (a batch drop of `fq_codel`).
+    pub(crate) const fn add_to_count(&mut self, drops: u32) {
+        self.count = self.count.wrapping_add(drops);
+    }
+
+    /// One Newton step of `rec_inv_sqrt` towards 1 / sqrt(count): x (3 - count x^2) / 2 in 0.32 fixed
+    /// point, of which the upper 16 bits are kept (RFC 8289 section 5.3 leaves the method open).
+    #[allow(clippy::cast_possible_truncation)]
+    fn newton_step(&mut self) {
+        let root = u64::from(self.rec_inv_sqrt) << 16;
+        let square = (root * root) >> 32;
+        let rest = (3_u64 << 32).wrapping_sub(u64::from(self.count).wrapping_mul(square));
+        self.rec_inv_sqrt = ((rest >> 2).wrapping_mul(root) >> (31 + 16)) as u16;
+    }
+
+    /// `from` + interval / sqrt(count) (RFC 8289 section 5.3 `control_law`).
+    #[allow(clippy::cast_possible_truncation)]
+    fn control_law(&self, law: &Law, from: Tick) -> Tick {
+        let scale = u64::from(self.rec_inv_sqrt) << 16;
+        from.plus(Tick(((u64::from(law.interval.0) * scale) >> 32) as u32))
+    }
+
+    /// Whether the packet in hand may be dropped: the sojourn time was above target for an interval
+    /// (RFC 8289 section 5.5 `dodequeue`).
+    #[inline]
+    fn should_drop(&mut self, law: &Law, now: Tick, enqueued: Tick, backlog: u64) -> bool {
+        self.ldelay = now.minus(enqueued);
+        if self.ldelay.is_before(law.target) || backlog <= law.mtu {
+            self.first_above_time = Tick(0);
+            return false;
+        }
+        if self.first_above_time == Tick(0) {
+            self.first_above_time = now.plus(law.interval);
+            if self.first_above_time == Tick(0) && law.parity == Parity::Sane {
+                self.first_above_time = Tick(1);
+            }
+            return false;
+        }
+        now.is_after(self.first_above_time)
+    }
+
+    /// The next packet and whether it may be dropped; an empty queue disarms the law.
+    #[inline]
+    fn examine<P: Packet>(
+        &mut self,
+        law: &Law,
+        counters: &mut Counters,
+        now: Tick,
+        source: &mut impl Source<P>,
+    ) -> Option<(P, bool)> {
+        let Some((packet, enqueued)) = source.pop() else {
+            self.first_above_time = Tick(0);
+            return None;
+        };
+        counters.maxpacket = counters.maxpacket.max(packet.len());
+        let ok_to_drop = self.should_drop(law, now, enqueued, source.backlog());
+        Some((packet, ok_to_drop))
+    }
+
+    /// In the dropping state, with `drop_next` come: drop until it lies ahead, or mark once.
+    fn go_on_dropping<P: Packet>(
+        &mut self,
+        law: &Law,
+        counters: &mut Counters,
+        now: Tick,
+        mut packet: P,
+        source: &mut impl Source<P>,
+    ) -> Option<P> {
+        while self.dropping && !now.is_before(self.drop_next) {
+            self.count = self.count.wrapping_add(1);
+            self.newton_step();
+            if law.ecn && packet.set_ce() {
+                counters.ecn_mark += 1;
+                source.mark(&packet, Reason::Codel);
+                self.drop_next = self.control_law(law, self.drop_next);
+                break;
+            }
+            counters.drop_count += 1;
+            source.drop(packet);
+            let Some((next, ok_to_drop)) = self.examine(law, counters, now, source) else {
+                self.dropping = false;
+                return None;
+            };
+            packet = next;
+            if ok_to_drop {
+                self.drop_next = self.control_law(law, self.drop_next);
+            } else {
+                self.dropping = false;
+            }
+        }
+        Some(packet)
+    }
+
+    /// Enters the dropping state: one drop or mark, and the count of the last time where that ended a
+    /// short while ago (RFC 8289 section 5.4).
+    fn start_dropping<P: Packet>(
+        &mut self,
+        law: &Law,
+        counters: &mut Counters,
+        now: Tick,
+        mut packet: P,
+        source: &mut impl Source<P>,
+    ) -> Option<P> {
+        let next = if law.ecn && packet.set_ce() {
+            counters.ecn_mark += 1;
+            source.mark(&packet, Reason::Codel);
+            Some(packet)
+        } else {
+            counters.drop_count += 1;
+            source.drop(packet);
+            self.examine(law, counters, now, source).map(|(next, _)| next)
+        };
+        self.dropping = true;
+        let delta = self.count.wrapping_sub(self.lastcount);
+        if delta > 1 && self.left_dropping_lately(law, now) {
+            self.count = delta;
+            self.newton_step();
+        } else {
+            self.count = 1;
+            self.rec_inv_sqrt = u16::MAX;
+        }
+        self.lastcount = self.count;
+        self.drop_next = self.control_law(law, now);
+        next
+    }
+
+    /// Whether `drop_next` is less than 16 intervals ago, or ahead.
+    fn left_dropping_lately(&self, law: &Law, now: Tick) -> bool {
+        let since = now.minus(self.drop_next);
+        match law.parity {
+            Parity::Linux => since.is_before(Tick(law.interval.0.wrapping_mul(16))),
+            // drop_next is at most one interval ahead: a window of 17 intervals, not half the clock.
+            Parity::Sane => {
+                let interval = u64::from(law.interval.0);
+                self.rec_inv_sqrt != 0 && u64::from(since.plus(law.interval).0) < 17 * interval
+            }
+        }
+    }
+
+    /// Delivers the next packet, dropping or marking on the way (Linux 6.1 `codel_impl.h:codel_dequeue`).
+    #[inline]
+    pub(crate) fn dequeue<P: Packet>(
+        &mut self,
+        law: &Law,
+        counters: &mut Counters,
+        now: Tick,
+        source: &mut impl Source<P>,
+    ) -> Option<P> {
+        let Some((packet, ok_to_drop)) = self.examine(law, counters, now, source) else {
+            self.dropping = false;
+            return None;
+        };
+        let mut packet = if !ok_to_drop {
+            self.dropping = false;
+            packet
+        } else if !self.dropping {
+            self.start_dropping(law, counters, now, packet, source)?
+        } else if now.is_before(self.drop_next) {
+            packet
+        } else {
+            self.go_on_dropping(law, counters, now, packet, source)?
+        };
+        if self.ldelay.is_after(law.ce_threshold)
+            && (law.mask == 0 || packet.dsfield() & law.mask == law.selector)
+            && packet.set_ce()
+        {
+            counters.ce_mark += 1;
+            source.mark(&packet, Reason::CeThreshold);
+        }
+        Some(packet)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn newton_steps_reach_the_root() {
+        let mut vars = Vars { rec_inv_sqrt: u16::MAX, ..Vars::default() };
+        for count in 2..=10_000_u32 {
+            vars.count = count;
+            vars.newton_step();
+            if count > 16 {
+                let exact = 65_536.0 / f64::from(count).sqrt();
+                let error = (f64::from(vars.rec_inv_sqrt) - exact).abs() / exact;
+                assert!(error < 0.03, "count {count}: {} for {exact}", vars.rec_inv_sqrt);
+            }
+        }
+    }
+
+    #[test]
+    fn the_first_spacing_is_a_little_below_one_interval() {
+        let vars = Vars { rec_inv_sqrt: u16::MAX, ..Vars::default() };
+        assert_eq!(vars.control_law(&Law::new(&Params::new()), Tick(0)), Tick(97_654));
+    }
+
+    #[test]
+    fn sane_and_linux_differ_after_half_a_clock_period() {
+        let linux = Law::new(&Params { parity: Parity::Linux, ..Params::new() });
+        let sane = Law::new(&Params::new());
+        let vars = Vars { drop_next: Tick(1000), rec_inv_sqrt: 100, ..Vars::default() };
+        let interval = 97_656_u32;
+        for (since, in_linux, in_sane) in [
+            (0, true, true),
+            (15 * interval, true, true),
+            (16 * interval, false, false),
+            (interval.wrapping_neg(), true, true),
+            (0x8020_0000, true, false), // over 2199 s idle: Linux reads it as the future
+            (0xc000_0000, true, false),
+        ] {
+            let now = Tick(1000).plus(Tick(since));
+            assert_eq!(vars.left_dropping_lately(&linux, now), in_linux, "Linux, {since} ticks");
+            assert_eq!(vars.left_dropping_lately(&sane, now), in_sane, "Sane, {since} ticks");
+        }
+    }
+
+    #[test]
+    fn sane_and_linux_differ_on_a_root_of_zero() {
+        let vars = Vars { count: 64, ..Vars::default() };
+        let now = Tick(97_656);
+        assert!(vars.left_dropping_lately(&Law::new(&Params { parity: Parity::Linux, ..Params::new() }), now));
+        assert!(!vars.left_dropping_lately(&Law::new(&Params::new()), now));
+    }
+
+    #[test]
+    fn sane_and_linux_differ_where_the_armed_tick_is_zero() {
+        let now = Tick(97_656_u32.wrapping_neg());
+        let arm = |parity| {
+            let law = Law::new(&Params { parity, ..Params::new() });
+            let mut vars = Vars::default();
+            assert!(!vars.should_drop(&law, now, now.minus(Tick(5000)), 100_000));
+            vars.first_above_time
+        };
+        assert_eq!(arm(Parity::Linux), Tick(0));
+        assert_eq!(arm(Parity::Sane), Tick(1));
+    }
+}

@@ -1,0 +1,191 @@
+//! `codel`: one first-in first-out queue under the control law of RFC 8289.
+//!
+//! Behaviour: Linux 6.1.192 `sch_codel.c` and `codel_impl.h`. The limit is tested before the packet is
+//! taken in (tail drop at `limit` packets); a lower limit removes packets from the head
+//! ([`Reason::Change`], counted as drops).
+
+mod law;
+mod tick;
+
+pub use law::{Counters, Parity, State};
+pub(crate) use law::{Law, Source, Vars};
+pub(crate) use tick::Tick;
+
+use crate::arena::{Ring, Storage};
+use crate::{Backlog, Nanos, Observer, Packet, Queue, Reason, Stats, Verdict};
+
+/// Parameters of the control law alone, which `codel` and `fq_codel` share.
+pub use law::Params as LawParams;
+
+/// Parameters of `codel`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Params {
+    /// Most packets queued, 1 to 2^31. Default 1000.
+    pub limit: u32,
+    /// The control law.
+    pub law: LawParams,
+}
+
+impl Default for Params {
+    fn default() -> Self {
+        Params { limit: 1000, law: LawParams::new() }
+    }
+}
+
+/// A packet and the tick at which it was enqueued: what the storage of [`Codel`] holds.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Stamped<P> {
+    packet: P,
+    tick: u32,
+}
+
+/// `codel` over storage of type `S`. A storage with fewer places than `limit` lowers the limit to that.
+#[derive(Clone, Debug)]
+pub struct Codel<P, S> {
+    params: Params,
+    law: Law,
+    vars: Vars,
+    counters: Counters,
+    ring: Ring<Stamped<P>, S>,
+    limit: u32,
+    bytes: u64,
+    sent: (u64, u64),
+    drop_overlimit: u64,
+    drop_change: u64,
+}
+
+/// The queue as the control law sees it.
+struct Head<'a, P, S, O> {
+    ring: &'a mut Ring<Stamped<P>, S>,
+    bytes: &'a mut u64,
+    now: Nanos,
+    observer: &'a mut O,
+}
+
+impl<P: Packet, S: Storage<Stamped<P>>, O: Observer<P>> Source<P> for Head<'_, P, S, O> {
+    #[inline]
+    fn pop(&mut self) -> Option<(P, Tick)> {
+        let Stamped { packet, tick } = self.ring.pop()?;
+        *self.bytes -= u64::from(packet.len());
+        Some((packet, Tick(tick)))
+    }
+    #[inline]
+    fn backlog(&self) -> u64 {
+        *self.bytes
+    }
+    fn drop(&mut self, packet: P) {
+        self.observer.dropped(self.now, packet, Reason::Codel);
+    }
+    fn mark(&mut self, packet: &P, reason: Reason) {
+        self.observer.marked(self.now, packet, reason);
+    }
+}
+
+impl<P: Packet, S: Storage<Stamped<P>>> Codel<P, S> {
+    /// An empty queue.
+    pub fn new(params: Params, places: S) -> Self {
+        let ring = Ring::new(places);
+        Codel {
+            law: Law::new(&params.law),
+            limit: params.limit.min(ring.capacity()),
+            params,
+            vars: Vars::default(),
+            counters: Counters::default(),
+            ring,
+            bytes: 0,
+            sent: (0, 0),
+            drop_overlimit: 0,
+            drop_change: 0,
+        }
+    }
+
+    /// The parameters in force.
+    pub const fn params(&self) -> &Params {
+        &self.params
+    }
+
+    /// The control state now.
+    pub const fn state(&self) -> State {
+        self.vars.state()
+    }
+
+    /// What the control law has counted.
+    pub const fn codel_counters(&self) -> &Counters {
+        &self.counters
+    }
+
+    /// Packets dropped on arrival because of the limit.
+    pub const fn drop_overlimit(&self) -> u64 {
+        self.drop_overlimit
+    }
+
+    /// Sets all parameters. Packets above a lower limit leave from the head.
+    pub fn configure(&mut self, now: Nanos, params: Params, observer: &mut impl Observer<P>) {
+        self.params = params;
+        self.law = Law::new(&params.law);
+        self.limit = params.limit.min(self.ring.capacity());
+        while self.ring.len() > self.limit {
+            let Some(Stamped { packet, .. }) = self.ring.pop() else { break };
+            self.bytes -= u64::from(packet.len());
+            self.drop_change += 1;
+            observer.dropped(now, packet, Reason::Change);
+        }
+    }
+}
+
+impl<P: Packet, S: Storage<Stamped<P>>> Queue<P> for Codel<P, S> {
+    #[inline]
+    fn enqueue(&mut self, now: Nanos, packet: P, observer: &mut impl Observer<P>) -> Verdict {
+        let len = packet.len();
+        if self.ring.len() < self.limit && self.ring.push(Stamped { packet, tick: Tick::at(now).0 }) {
+            self.bytes += u64::from(len);
+            return Verdict::Enqueued;
+        }
+        self.drop_overlimit += 1;
+        observer.dropped(now, packet, Reason::Limit);
+        Verdict::Dropped(Reason::Limit)
+    }
+
+    #[inline]
+    fn dequeue(&mut self, now: Nanos, observer: &mut impl Observer<P>) -> Option<P> {
+        let mut head = Head { ring: &mut self.ring, bytes: &mut self.bytes, now, observer };
+        let packet = self.vars.dequeue(&self.law, &mut self.counters, Tick::at(now), &mut head)?;
+        self.sent.0 += 1;
+        self.sent.1 += u64::from(packet.len());
+        Some(packet)
+    }
+
+    fn next_wake(&self, now: Nanos) -> Option<Nanos> {
+        if self.ring.is_empty() { None } else { Some(now) }
+    }
+
+    fn backlog(&self) -> Backlog {
+        Backlog { packets: self.ring.len(), bytes: self.bytes }
+    }
+
+    fn stats(&self) -> Stats {
+        Stats {
+            packets: self.sent.0,
+            bytes: self.sent.1,
+            drops: self.drop_overlimit + self.drop_change + self.counters.drop_count,
+            marks: self.counters.ecn_mark + self.counters.ce_mark,
+            overlimits: 0,
+        }
+    }
+
+    fn reset(&mut self, now: Nanos, observer: &mut impl Observer<P>) {
+        while let Some(Stamped { packet, .. }) = self.ring.pop() {
+            observer.dropped(now, packet, Reason::Reset);
+        }
+        self.bytes = 0;
+        self.vars = Vars::default();
+    }
+
+    fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
+        each("drop_overlimit", self.drop_overlimit);
+        each("drop_count", self.counters.drop_count);
+        each("ecn_mark", self.counters.ecn_mark);
+        each("ce_mark", self.counters.ce_mark);
+        each("maxpacket", u64::from(self.counters.maxpacket));
+    }
+}

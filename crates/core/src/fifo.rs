@@ -1,0 +1,137 @@
+//! First in, first out with a limit: `pfifo` counts packets, `bfifo` counts bytes.
+//!
+//! Behaviour: Linux 6.1.192 `sch_fifo.c:pfifo_enqueue` and `bfifo_enqueue`. The arriving packet is the
+//! one that is dropped. `pfifo` takes a packet while fewer than `limit` are queued; `bfifo` takes one
+//! while the bytes queued and its own are together at most `limit`. A lower limit removes nothing.
+
+use crate::arena::{Ring, Storage};
+use crate::{Backlog, Nanos, Observer, Packet, Queue, Reason, Stats, Verdict};
+
+/// What the limit of a [`Fifo`] counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Limit {
+    /// Packets, at most 2^32 - 1 (`pfifo`).
+    Packets(u32),
+    /// Bytes (`bfifo`).
+    Bytes(u64),
+}
+
+/// `pfifo` or `bfifo` over storage of type `S`. A storage with fewer places than the limit allows is a
+/// second limit, with the same [`Reason::Limit`].
+#[derive(Clone, Debug)]
+pub struct Fifo<P, S> {
+    limit: Limit,
+    ring: Ring<P, S>,
+    bytes: u64,
+    stats: Stats,
+}
+
+impl<P: Packet, S: Storage<P>> Fifo<P, S> {
+    /// An empty queue.
+    pub fn new(limit: Limit, places: S) -> Self {
+        Fifo { limit, ring: Ring::new(places), bytes: 0, stats: Stats::default() }
+    }
+
+    /// The limit in force.
+    pub const fn limit(&self) -> Limit {
+        self.limit
+    }
+
+    /// Sets the limit for packets to come; nothing queued is removed.
+    pub const fn configure(&mut self, limit: Limit) {
+        self.limit = limit;
+    }
+
+    /// The packet that [`Queue::dequeue`] would deliver.
+    #[inline]
+    pub fn peek(&self) -> Option<&P> {
+        self.ring.front()
+    }
+
+    #[inline]
+    fn has_room(&self, len: u32) -> bool {
+        match self.limit {
+            Limit::Packets(limit) => self.ring.len() < limit,
+            Limit::Bytes(limit) => self.bytes + u64::from(len) <= limit,
+        }
+    }
+}
+
+impl<P: Packet, S: Storage<P>> Queue<P> for Fifo<P, S> {
+    #[inline]
+    fn enqueue(&mut self, now: Nanos, packet: P, observer: &mut impl Observer<P>) -> Verdict {
+        let len = packet.len();
+        if self.has_room(len) && self.ring.push(packet) {
+            self.bytes += u64::from(len);
+            return Verdict::Enqueued;
+        }
+        self.stats.drops += 1;
+        observer.dropped(now, packet, Reason::Limit);
+        Verdict::Dropped(Reason::Limit)
+    }
+
+    #[inline]
+    fn dequeue(&mut self, _now: Nanos, _observer: &mut impl Observer<P>) -> Option<P> {
+        let packet = self.ring.pop()?;
+        let len = u64::from(packet.len());
+        self.bytes -= len;
+        self.stats.packets += 1;
+        self.stats.bytes += len;
+        Some(packet)
+    }
+
+    fn next_wake(&self, now: Nanos) -> Option<Nanos> {
+        if self.ring.is_empty() { None } else { Some(now) }
+    }
+
+    fn backlog(&self) -> Backlog {
+        Backlog { packets: self.ring.len(), bytes: self.bytes }
+    }
+
+    fn stats(&self) -> Stats {
+        self.stats
+    }
+
+    fn reset(&mut self, now: Nanos, observer: &mut impl Observer<P>) {
+        while let Some(packet) = self.ring.pop() {
+            observer.dropped(now, packet, Reason::Reset);
+        }
+        self.bytes = 0;
+    }
+
+    fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
+        each("drop_overlimit", self.stats.drops);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Header, Ignore};
+
+    fn packet(len: u32) -> Header {
+        Header { len, truesize: len, ..Header::default() }
+    }
+
+    #[test]
+    fn pfifo_takes_packets_while_fewer_than_the_limit_are_queued() {
+        let mut queue = Fifo::new(Limit::Packets(2), [Header::default(); 4]);
+        assert_eq!(queue.enqueue(Nanos(1), packet(9000), &mut Ignore), Verdict::Enqueued);
+        assert_eq!(queue.enqueue(Nanos(1), packet(9000), &mut Ignore), Verdict::Enqueued);
+        let third = queue.enqueue(Nanos(1), packet(1), &mut Ignore);
+        assert_eq!(third, Verdict::Dropped(Reason::Limit));
+        assert_eq!(queue.backlog(), Backlog { packets: 2, bytes: 18_000 });
+        assert_eq!(queue.dequeue(Nanos(1), &mut Ignore), Some(packet(9000)));
+        assert_eq!(queue.enqueue(Nanos(1), packet(1), &mut Ignore), Verdict::Enqueued);
+    }
+
+    #[test]
+    fn bfifo_takes_bytes_up_to_and_with_the_limit() {
+        let mut queue = Fifo::new(Limit::Bytes(3000), [Header::default(); 4]);
+        assert_eq!(queue.enqueue(Nanos(1), packet(1500), &mut Ignore), Verdict::Enqueued);
+        assert_eq!(queue.enqueue(Nanos(1), packet(1501), &mut Ignore), Verdict::Dropped(Reason::Limit));
+        assert_eq!(queue.enqueue(Nanos(1), packet(1500), &mut Ignore), Verdict::Enqueued);
+        assert_eq!(queue.enqueue(Nanos(1), packet(0), &mut Ignore), Verdict::Enqueued);
+        assert_eq!(queue.stats().drops, 1);
+    }
+}

@@ -1,0 +1,359 @@
+//! `tbf`: a token bucket over a byte-limited first-in first-out queue.
+//!
+//! Behaviour: Linux 6.1.192 `sch_tbf.c`, `sch_generic.c:psched_ratecfg_precompute` and
+//! `psched_l2t_ns`. Tokens are nanoseconds of sending time. The time of a packet is rounded down, so
+//! the long-run rate can exceed the nominal one by less than 1 ns a packet. A change of parameters
+//! fills the buckets and leaves the time checkpoint; a lower limit removes nothing.
+
+use core::fmt;
+
+use crate::arena::Storage;
+use crate::fifo::{Fifo, Limit};
+use crate::{Backlog, Nanos, Observer, Packet, Queue, Rate, Reason, Span, Stats, Verdict};
+
+/// How a link frames packets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum LinkLayer {
+    /// As they are.
+    #[default]
+    Ethernet,
+    /// In ATM cells: 53 bytes for every 48 or part of them.
+    Atm,
+}
+
+/// Parameters of `tbf`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Params {
+    /// Rate of the bucket; kept as whole bytes per second (Linux), above 0.
+    pub rate: Rate,
+    /// Depth of the bucket, bytes, above 0; longer packets are dropped ([`Reason::TooBig`]).
+    pub burst: u32,
+    /// Limit of the inner queue, bytes.
+    pub limit: u64,
+    /// Rate above which not even a burst may go; above `rate`. None by default.
+    pub peakrate: Option<Rate>,
+    /// Depth of the bucket of the peak rate, bytes, above 0 where there is a peak rate (tc `mtu` or
+    /// `minburst`).
+    pub minburst: u32,
+    /// Least length a packet counts for, bytes.
+    pub mpu: u16,
+    /// Bytes added to the length of every packet.
+    pub overhead: u16,
+    /// Framing of the link.
+    pub linklayer: LinkLayer,
+}
+
+impl Params {
+    /// A bucket without peak rate and framing.
+    #[must_use]
+    pub const fn new(rate: Rate, burst: u32, limit: u64) -> Params {
+        Params {
+            rate,
+            burst,
+            limit,
+            peakrate: None,
+            minburst: 0,
+            mpu: 0,
+            overhead: 0,
+            linklayer: LinkLayer::Ethernet,
+        }
+    }
+}
+
+/// Why parameters make no token bucket (Linux answers `EINVAL`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ParamsError {
+    /// The rate is below one byte per second.
+    Rate,
+    /// The bucket has no depth.
+    Burst,
+    /// The peak rate is not above the rate.
+    PeakRate,
+    /// There is a peak rate and its bucket has no depth.
+    MinBurst,
+}
+
+impl fmt::Display for ParamsError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            ParamsError::Rate => "the rate must be at least 8bit (one byte per second)",
+            ParamsError::Burst => "burst must be above 0 bytes",
+            ParamsError::PeakRate => "peakrate must be above rate",
+            ParamsError::MinBurst => "minburst must be above 0 bytes where there is a peakrate",
+        })
+    }
+}
+
+impl core::error::Error for ParamsError {}
+
+/// Length to time without division: a time is `(length * mult) >> shift` ns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RateTable {
+    /// Factor, 32 bits.
+    pub mult: u32,
+    /// Right shift.
+    pub shift: u8,
+    mpu: u16,
+    overhead: u16,
+    linklayer: LinkLayer,
+}
+
+impl RateTable {
+    /// The factor and shift with 32 significant bits for a rate in bytes per second, above 0.
+    #[allow(clippy::cast_possible_truncation)]
+    fn new(bytes_per_second: u64, params: &Params) -> RateTable {
+        let (mut factor, mut shift) = (1_000_000_000_u64, 0);
+        let mut mult = factor / bytes_per_second;
+        while mult as u32 >> 31 == 0 && factor >> 63 == 0 {
+            factor <<= 1;
+            shift += 1;
+            mult = factor / bytes_per_second;
+        }
+        let mult = mult as u32;
+        RateTable { mult, shift, mpu: params.mpu, overhead: params.overhead, linklayer: params.linklayer }
+    }
+
+    /// Time on the link of a packet of `len` bytes, rounded down to whole ns.
+    #[inline]
+    #[must_use]
+    pub fn time(&self, len: u32) -> Span {
+        let len = (u64::from(len) + u64::from(self.overhead)).max(u64::from(self.mpu));
+        let len = match self.linklayer {
+            LinkLayer::Ethernet => len,
+            LinkLayer::Atm => len.div_ceil(48) * 53,
+        };
+        Span(len.wrapping_mul(u64::from(self.mult)) >> self.shift)
+    }
+}
+
+/// What the parameters come to, for the checks of a vector's header.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Effective {
+    /// Longest packet taken, bytes.
+    pub max_size: u32,
+    /// Depth of the bucket.
+    pub buffer: Span,
+    /// Depth of the bucket of the peak rate; zero without one.
+    pub mtu: Span,
+    /// Length to time at the rate.
+    pub rate: RateTable,
+    /// Length to time at the peak rate.
+    pub peak: Option<RateTable>,
+}
+
+impl Effective {
+    fn new(params: &Params) -> Result<Effective, ParamsError> {
+        let rate_bytes = params.rate.0 / 8;
+        if rate_bytes == 0 {
+            return Err(ParamsError::Rate);
+        }
+        if params.burst == 0 {
+            return Err(ParamsError::Burst);
+        }
+        let rate = RateTable::new(rate_bytes, params);
+        let buffer = rate.time(params.burst);
+        let Some(peakrate) = params.peakrate else {
+            return Ok(Effective { max_size: params.burst, buffer, mtu: Span::ZERO, rate, peak: None });
+        };
+        if peakrate.0 / 8 <= rate_bytes {
+            return Err(ParamsError::PeakRate);
+        }
+        if params.minburst == 0 {
+            return Err(ParamsError::MinBurst);
+        }
+        let peak = RateTable::new(peakrate.0 / 8, params);
+        let max_size = params.burst.min(params.minburst);
+        Ok(Effective { max_size, buffer, mtu: peak.time(params.minburst), rate, peak: Some(peak) })
+    }
+}
+
+/// The buckets now, in Linux's words.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct State {
+    /// Tokens of the rate, ns.
+    pub tokens: i64,
+    /// Tokens of the peak rate, ns.
+    pub ptokens: i64,
+    /// Time at which the tokens were counted last.
+    pub t_c: Nanos,
+}
+
+/// `tbf` over the storage `S` of its inner queue.
+#[derive(Clone, Debug)]
+pub struct Tbf<P, S> {
+    params: Params,
+    effective: Effective,
+    inner: Fifo<P, S>,
+    state: State,
+    drop_toobig: u64,
+    overlimits: u64,
+}
+
+impl<P: Packet, S: Storage<P>> Tbf<P, S> {
+    /// An empty queue with full buckets, its checkpoint at `now`.
+    ///
+    /// # Errors
+    /// For parameters that make no token bucket.
+    pub fn new(params: Params, now: Nanos, places: S) -> Result<Self, ParamsError> {
+        let mut queue = Tbf {
+            effective: Effective::new(&params)?,
+            inner: Fifo::new(Limit::Bytes(params.limit), places),
+            params,
+            state: State { tokens: 0, ptokens: 0, t_c: now },
+            drop_toobig: 0,
+            overlimits: 0,
+        };
+        queue.fill();
+        Ok(queue)
+    }
+
+    /// The parameters in force.
+    pub const fn params(&self) -> &Params {
+        &self.params
+    }
+
+    /// What the parameters come to.
+    pub const fn effective(&self) -> &Effective {
+        &self.effective
+    }
+
+    /// The buckets as they were counted last.
+    pub const fn state(&self) -> State {
+        self.state
+    }
+
+    /// Packets dropped because they are longer than the bucket is deep.
+    pub const fn drop_toobig(&self) -> u64 {
+        self.drop_toobig
+    }
+
+    /// Sets all parameters and fills the buckets. Packets queued stay, also where they are longer than
+    /// the new bucket is deep: such a packet blocks the queue until the next change, as in Linux.
+    ///
+    /// # Errors
+    /// For parameters that make no token bucket; then nothing is changed.
+    pub fn configure(&mut self, params: Params) -> Result<(), ParamsError> {
+        self.effective = Effective::new(&params)?;
+        self.inner.configure(Limit::Bytes(params.limit));
+        self.params = params;
+        self.fill();
+        Ok(())
+    }
+
+    fn fill(&mut self) {
+        self.state.tokens = self.effective.buffer.0.cast_signed();
+        self.state.ptokens = self.effective.mtu.0.cast_signed();
+    }
+
+    /// Tokens left at `now` after a packet of `len` bytes: of the rate and of the peak rate. Below zero
+    /// is a shortage.
+    #[inline]
+    fn tokens_after(&self, now: Nanos, len: u32) -> (i64, i64) {
+        let depth = self.effective.buffer.0.cast_signed();
+        let earned = now.0.wrapping_sub(self.state.t_c.0).cast_signed().min(depth);
+        let ptokens = match &self.effective.peak {
+            Some(peak) => {
+                let full = self.effective.mtu.0.cast_signed();
+                (earned + self.state.ptokens).min(full) - peak.time(len).0.cast_signed()
+            }
+            None => 0,
+        };
+        let tokens = (earned + self.state.tokens).min(depth) - self.effective.rate.time(len).0.cast_signed();
+        (tokens, ptokens)
+    }
+}
+
+impl<P: Packet, S: Storage<P>> Queue<P> for Tbf<P, S> {
+    #[inline]
+    fn enqueue(&mut self, now: Nanos, packet: P, observer: &mut impl Observer<P>) -> Verdict {
+        if packet.len() > self.effective.max_size {
+            self.drop_toobig += 1;
+            observer.dropped(now, packet, Reason::TooBig);
+            return Verdict::Dropped(Reason::TooBig);
+        }
+        self.inner.enqueue(now, packet, observer)
+    }
+
+    #[inline]
+    fn dequeue(&mut self, now: Nanos, observer: &mut impl Observer<P>) -> Option<P> {
+        let len = self.inner.peek()?.len();
+        let (tokens, ptokens) = self.tokens_after(now, len);
+        if tokens < 0 || ptokens < 0 {
+            self.overlimits += 1;
+            return None;
+        }
+        self.state = State { tokens, ptokens, t_c: now };
+        self.inner.dequeue(now, observer)
+    }
+
+    /// The time of Linux's watchdog: `now` and the larger shortage. A packet longer than the bucket,
+    /// which only a change of parameters can leave, never passes; asking again then is in vain.
+    fn next_wake(&self, now: Nanos) -> Option<Nanos> {
+        let (tokens, ptokens) = self.tokens_after(now, self.inner.peek()?.len());
+        let shortage = tokens.min(ptokens).min(0);
+        Some(now + Span(shortage.unsigned_abs()))
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.inner.backlog()
+    }
+
+    fn stats(&self) -> Stats {
+        let inner = self.inner.stats();
+        Stats { drops: inner.drops + self.drop_toobig, overlimits: self.overlimits, ..inner }
+    }
+
+    fn reset(&mut self, now: Nanos, observer: &mut impl Observer<P>) {
+        self.inner.reset(now, observer);
+        self.fill();
+        self.state.t_c = now;
+    }
+
+    fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
+        each("drop_overlimit", self.inner.stats().drops);
+        each("drop_toobig", self.drop_toobig);
+        each("overlimits", self.overlimits);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Header, Ignore};
+
+    #[test]
+    fn the_factor_has_32_significant_bits() {
+        let params = Params::new(Rate(5_000_000), 40_000, 1);
+        let table = RateTable::new(625_000, &params);
+        assert_eq!((table.mult, table.shift), (3_355_443_200, 21));
+        assert_eq!(table.time(40_000), Span::from_millis(64));
+    }
+
+    #[test]
+    fn a_packet_short_of_tokens_leaves_exactly_at_next_wake() {
+        let params = Params::new(Rate(8_000_000), 1500, 10_000);
+        let mut queue = Tbf::new(params, Nanos(0), [Header::default(); 8]).expect("good parameters");
+        let packet = Header { len: 1000, truesize: 1000, ..Header::default() };
+        for _ in 0..3 {
+            queue.enqueue(Nanos(0), packet, &mut Ignore);
+        }
+        assert_eq!(queue.next_wake(Nanos(0)), Some(Nanos(0)));
+        assert!(queue.dequeue(Nanos(0), &mut Ignore).is_some());
+        let wake = queue.next_wake(Nanos(0)).expect("two packets are left");
+        assert_eq!(wake, Nanos(500_000));
+        assert!(queue.dequeue(Nanos(wake.0 - 1), &mut Ignore).is_none());
+        assert!(queue.dequeue(wake, &mut Ignore).is_some());
+        assert_eq!(queue.stats().overlimits, 1);
+    }
+
+    #[test]
+    fn wrong_parameters_are_named() {
+        let good = Params::new(Rate(8_000), 1500, 1);
+        let make = |params| Tbf::<Header, _>::new(params, Nanos(0), [Header::default(); 1]).err();
+        assert_eq!(make(Params { rate: Rate(7), ..good }), Some(ParamsError::Rate));
+        assert_eq!(make(Params { burst: 0, ..good }), Some(ParamsError::Burst));
+        assert_eq!(make(Params { peakrate: Some(Rate(8_000)), ..good }), Some(ParamsError::PeakRate));
+        assert_eq!(make(Params { peakrate: Some(Rate(9_000)), ..good }), Some(ParamsError::MinBurst));
+        assert_eq!(make(good), None);
+    }
+}
