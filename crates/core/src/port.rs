@@ -28,7 +28,7 @@
 use alloc::boxed::Box;
 use alloc::vec;
 
-use crate::{Backlog, Bytes, Nanos, Observer, Packet, Queue, Serializer, Span, Verdict};
+use crate::{Backlog, Bytes, Dql, Nanos, Observer, Packet, Queue, Serializer, Span, Verdict};
 
 /// A packet that has left the line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,7 +95,13 @@ struct Ring<P> {
     /// When the device reports them.
     report: Option<Nanos>,
     coalesce: Span,
+    /// Byte queue limits, and whether their clock has been set (at the first packet).
+    dql: Option<Dql>,
+    dql_started: bool,
 }
+
+/// Ticks per second of BQL's clock (Linux jiffies): its hold time is one second's worth of them.
+const HZ: u32 = 1000;
 
 impl<P: Packet> Ring<P> {
     fn new(spec: RingSpec) -> Ring<P> {
@@ -108,15 +114,26 @@ impl<P: Packet> Ring<P> {
             ended_bytes: 0,
             report: None,
             coalesce: spec.coalesce,
+            dql: spec.bql.then(|| Dql::new(HZ, Nanos::ZERO)),
+            dql_started: false,
         }
     }
 
-    /// Whether a descriptor is free; `on_line` is the one whose packet is being sent.
+    /// Whether the driver takes another packet: a descriptor is free and BQL allows it. `on_line` is
+    /// the descriptor whose packet is being sent.
     fn has_room(&self, on_line: usize) -> bool {
-        self.waiting + self.ended + on_line < self.slots.len()
+        let free = self.waiting + self.ended + on_line < self.slots.len();
+        free && self.dql.as_ref().is_none_or(|dql| dql.avail() >= 0)
     }
 
-    fn push(&mut self, packet: P) {
+    fn push(&mut self, now: Nanos, packet: P) {
+        if let Some(dql) = &mut self.dql {
+            if !self.dql_started {
+                dql.reset(now);
+                self.dql_started = true;
+            }
+            dql.queued(packet.len());
+        }
         let tail = (self.head + self.waiting) % self.slots.len();
         self.slots[tail] = packet;
         self.waiting += 1;
@@ -143,8 +160,13 @@ impl<P: Packet> Ring<P> {
         }
     }
 
-    /// The device reports all that have ended: descriptors are free again.
-    fn complete(&mut self) {
+    /// The device reports all that have ended: descriptors are free again, BQL is told.
+    #[allow(clippy::cast_possible_truncation)]
+    fn complete(&mut self, now: Nanos) {
+        if let Some(dql) = &mut self.dql {
+            // A ring holds far less than 4 GiB.
+            dql.completed(now, self.ended_bytes as u32);
+        }
         self.ended = 0;
         self.ended_bytes = 0;
         self.report = None;
@@ -224,7 +246,7 @@ impl<P: Packet, Q: Queue<P>> Port<P, Q> {
                     }
                 }
                 Event::RingReports => {
-                    self.complete_ring();
+                    self.complete_ring(at);
                     self.feed(at, observer);
                 }
                 Event::QueueRetries => {
@@ -255,6 +277,11 @@ impl<P: Packet, Q: Queue<P>> Port<P, Q> {
         let (packets, bytes) = self.ring.as_ref().map_or((0, 0), |r| (r.waiting, r.waiting_bytes));
         let packets = u32::try_from(packets).unwrap_or(u32::MAX);
         Backlog { packets: packets + u32::from(self.service.is_some()), bytes: bytes + on_line }
+    }
+
+    /// Byte queue limits of the ring, where it has them.
+    pub fn dql(&self) -> Option<&Dql> {
+        self.ring.as_ref().and_then(|ring| ring.dql.as_ref())
     }
 
     /// What the line has done.
@@ -320,15 +347,15 @@ impl<P: Packet, Q: Queue<P>> Port<P, Q> {
             at_once = ring.report == Some(ends);
         }
         if at_once {
-            self.complete_ring();
+            self.complete_ring(ends);
         }
         Some(Departure { at: ends, started, packet })
     }
 
     /// The device reports what has ended.
-    fn complete_ring(&mut self) {
+    fn complete_ring(&mut self, now: Nanos) {
         if let Some(ring) = &mut self.ring {
-            ring.complete();
+            ring.complete(now);
         }
     }
 
@@ -358,7 +385,7 @@ impl<P: Packet, Q: Queue<P>> Port<P, Q> {
             }
             let Some(packet) = self.ask_queue(now, observer) else { return };
             if let Some(ring) = &mut self.ring {
-                ring.push(packet);
+                ring.push(now, packet);
             }
         }
     }

@@ -36,12 +36,8 @@ impl Rng {
     #[must_use]
     pub const fn new(seed: u64) -> Rng {
         let mut mixer = seed;
-        let state = [
-            splitmix64(&mut mixer),
-            splitmix64(&mut mixer),
-            splitmix64(&mut mixer),
-            splitmix64(&mut mixer),
-        ];
+        let state =
+            [splitmix64(&mut mixer), splitmix64(&mut mixer), splitmix64(&mut mixer), splitmix64(&mut mixer)];
         Rng { state }
     }
 

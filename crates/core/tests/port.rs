@@ -1,65 +1,19 @@
 //! The port: exact rate, logical time, and what a device ring does to a queue behind it.
 
-use std::collections::VecDeque;
-
+use goodqueue::arena::Slot;
+use goodqueue::fifo::Limit;
+use goodqueue::fq_codel::{Flow, Params};
 use goodqueue::{
-    Backlog, Bytes, Departure, Header, Ignore, Nanos, Observer, Port, Queue, Rate, Reason, RingSpec,
-    Serializer, Span, Stats, Verdict,
+    Backlog, Bytes, Departure, Fifo, FqCodel, Header, Ignore, Nanos, Port, Queue, Rate, RingSpec, Serializer,
+    Span,
 };
 
-/// The smallest queue that keeps the border: first in, first out, a limit in packets.
-#[derive(Debug)]
-struct Fifo {
-    packets: VecDeque<Header>,
-    limit: usize,
-    bytes: u64,
-    stats: Stats,
+fn fifo(limit: u32) -> Fifo<Header, Vec<Header>> {
+    Fifo::new(Limit::Packets(limit), vec![Header::default(); limit as usize])
 }
 
-impl Fifo {
-    fn new(limit: usize) -> Fifo {
-        Fifo { packets: VecDeque::with_capacity(limit), limit, bytes: 0, stats: Stats::default() }
-    }
-}
-
-impl Queue<Header> for Fifo {
-    fn enqueue(&mut self, now: Nanos, packet: Header, observer: &mut impl Observer<Header>) -> Verdict {
-        if self.packets.len() == self.limit {
-            self.stats.drops += 1;
-            observer.dropped(now, packet, Reason::Limit);
-            return Verdict::Dropped(Reason::Limit);
-        }
-        self.bytes += u64::from(packet.len);
-        self.packets.push_back(packet);
-        Verdict::Enqueued
-    }
-
-    fn dequeue(&mut self, _now: Nanos, _observer: &mut impl Observer<Header>) -> Option<Header> {
-        let packet = self.packets.pop_front()?;
-        self.bytes -= u64::from(packet.len);
-        self.stats.packets += 1;
-        self.stats.bytes += u64::from(packet.len);
-        Some(packet)
-    }
-
-    fn next_wake(&self, now: Nanos) -> Option<Nanos> {
-        (!self.packets.is_empty()).then_some(now)
-    }
-
-    fn backlog(&self) -> Backlog {
-        Backlog { packets: self.packets.len() as u32, bytes: self.bytes }
-    }
-
-    fn stats(&self) -> Stats {
-        self.stats
-    }
-
-    fn reset(&mut self, now: Nanos, observer: &mut impl Observer<Header>) {
-        while let Some(packet) = self.packets.pop_front() {
-            observer.dropped(now, packet, Reason::Reset);
-        }
-        self.bytes = 0;
-    }
+fn fq_codel() -> FqCodel<Header, Vec<Flow>, Vec<Slot<Header>>> {
+    FqCodel::new(Params::default(), vec![Flow::default(); 1024], vec![Slot::default(); 10_240]).unwrap()
 }
 
 fn packet(cookie: u64, len: u32) -> Header {
@@ -80,7 +34,7 @@ fn the_line_is_exact_over_a_hundred_thousand_packets_however_late_the_owner_wake
     const PACKETS: u64 = 100_000;
     // 7 Mbit/s: 1514 B take 1 730 285.71.. ns, so every packet leaves a fraction over.
     let rate: Rate = "7mbit".parse().unwrap();
-    let mut port = Port::new(Fifo::new(64), None, Serializer::new(rate));
+    let mut port = Port::new(fifo(64), None, Serializer::new(rate));
     let (mut now, mut given, mut left, mut last) = (Nanos(1_000), 0, 0, Nanos::ZERO);
     while left < PACKETS {
         for departure in drain(&mut port, now) {
@@ -107,7 +61,7 @@ fn the_line_is_exact_over_a_hundred_thousand_packets_however_late_the_owner_wake
 
 #[test]
 fn an_idle_line_begins_at_the_arrival_and_says_when_it_ends() {
-    let mut port = Port::new(Fifo::new(8), None, line("8mbit"));
+    let mut port = Port::new(fifo(8), None, line("8mbit"));
     assert_eq!(port.next_wake(), None);
     port.arrive(Nanos(500), packet(0, 1000), &mut Ignore);
     assert_eq!(port.next_wake(), Some(Nanos(1_000_500)));
@@ -123,7 +77,7 @@ fn an_idle_line_begins_at_the_arrival_and_says_when_it_ends() {
 
 #[test]
 fn a_line_without_a_rate_takes_no_time() {
-    let mut port = Port::new(Fifo::new(8), None, None);
+    let mut port = Port::new(fifo(8), None, None);
     for cookie in 0..3 {
         port.arrive(Nanos(7), packet(cookie, 1514), &mut Ignore);
     }
@@ -133,7 +87,7 @@ fn a_line_without_a_rate_takes_no_time() {
 
 #[test]
 fn a_clock_that_goes_backward_is_counted_and_does_no_harm() {
-    let mut port = Port::new(Fifo::new(8), None, line("8mbit"));
+    let mut port = Port::new(fifo(8), None, line("8mbit"));
     port.arrive(Nanos(2_000_000), packet(0, 1000), &mut Ignore);
     port.arrive(Nanos(1_000_000), packet(1, 1000), &mut Ignore);
     assert_eq!(port.stats().clock_backward, 1);
@@ -163,7 +117,7 @@ fn ring_level<Q: Queue<Header>>(queue: Q, ring: RingSpec, millis: u64) -> (u32, 
 #[test]
 fn a_deep_ring_holds_the_packets_that_the_queue_should_hold() {
     let ring = RingSpec { entries: 1000, bql: false, coalesce: Span::ZERO };
-    let (level, port) = ring_level(Fifo::new(10_000), ring, 1_000);
+    let (level, port) = ring_level(fifo(10_000), ring, 1_000);
     assert_eq!(level, 1000);
     assert_eq!(port.stats().idle_backlogged, Span::ZERO);
     assert_eq!(port.stats().busy_periods, 1);
@@ -172,8 +126,27 @@ fn a_deep_ring_holds_the_packets_that_the_queue_should_hold() {
 #[test]
 fn coalesced_reports_hold_descriptors_and_starve_a_short_ring() {
     let ring = RingSpec { entries: 4, bql: false, coalesce: Span::from_millis(1) };
-    let (level, port) = ring_level(Fifo::new(100), ring, 100);
+    let (level, port) = ring_level(fifo(100), ring, 100);
     assert_eq!(level, 4);
     // Four packets (0.484 ms) per report, which comes 1 ms after the first of them has ended.
     assert!(port.stats().idle_backlogged > Span::from_millis(40), "{:?}", port.stats());
+}
+
+#[test]
+fn bql_keeps_the_ring_short_and_the_line_busy() {
+    let ring = RingSpec { entries: 1000, bql: true, coalesce: Span::ZERO };
+    let (level, port) = ring_level(fifo(10_000), ring, 1_000);
+    assert!(level <= 4, "{level} packets in the ring");
+    // BQL learns by starving: at most a few packets' worth of idle time, all of it at the start.
+    assert!(port.stats().idle_backlogged <= Span::from_millis(1), "{:?}", port.stats());
+    assert!(port.dql().is_some_and(|dql| dql.state().limit > 0));
+}
+
+#[test]
+fn fq_codel_over_a_deep_ring_has_no_say_and_over_bql_it_has() {
+    let deep = RingSpec { entries: 1000, bql: false, coalesce: Span::ZERO };
+    let (level, _) = ring_level(fq_codel(), deep, 2_000);
+    assert_eq!(level, 1000, "121 ms of packets stand in the ring, behind the queue's back");
+    let (level, _) = ring_level(fq_codel(), RingSpec { bql: true, ..deep }, 2_000);
+    assert!(level <= 4, "{level} packets in the ring");
 }

@@ -162,7 +162,12 @@ impl Route {
     }
 
     /// Makes a veth pair with `near` here and `far` in the namespace behind `namespace`; both down.
-    pub(crate) fn add_veth(&mut self, near: &End<'_>, far: &End<'_>, namespace: BorrowedFd<'_>) -> Result<()> {
+    pub(crate) fn add_veth(
+        &mut self,
+        near: &End<'_>,
+        far: &End<'_>,
+        namespace: BorrowedFd<'_>,
+    ) -> Result<()> {
         let mut message = self.begin(RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL);
         message.link_header(0, 0, 0);
         message.text(IFLA_IFNAME, near.name);

@@ -397,7 +397,9 @@ mod tests {
     fn sane_and_linux_differ_on_a_root_of_zero() {
         let vars = Vars { count: 64, ..Vars::default() };
         let now = Tick(97_656);
-        assert!(vars.left_dropping_lately(&Law::new(&Params { parity: Parity::Linux, ..Params::new() }), now));
+        assert!(
+            vars.left_dropping_lately(&Law::new(&Params { parity: Parity::Linux, ..Params::new() }), now)
+        );
         assert!(!vars.left_dropping_lately(&Law::new(&Params::new()), now));
     }
 

@@ -48,7 +48,8 @@ impl Ethtool {
         // SAFETY: an `ifreq` of zeros is valid.
         let mut request: libc::ifreq = unsafe { super::zeroed() };
         for (to, from) in request.ifr_name.iter_mut().take(15).zip(self.interface.bytes()) {
-            *to = from.cast_signed().into();
+            // `c_char` is signed on some machines and unsigned on others.
+            *to = from as libc::c_char;
         }
         request.ifr_ifru.ifru_data = words.as_mut_ptr().cast();
         // SAFETY: `ifr_data` points to a buffer as large as the command's structure says it is (each
@@ -84,7 +85,8 @@ impl Ethtool {
         bits[0] = ETHTOOL_GFEATURES;
         bits[1] = u32::try_from(blocks).unwrap_or(0);
         self.request("ETHTOOL_GFEATURES", &mut bits)?;
-        let bit = |feature: usize, field: usize| bits[2 + 4 * (feature / 32) + field] >> (feature % 32) & 1 != 0;
+        let bit =
+            |feature: usize, field: usize| bits[2 + 4 * (feature / 32) + field] >> (feature % 32) & 1 != 0;
         let feature = |(number, raw): (usize, &[u8])| {
             let end = raw.iter().position(|&b| b == 0).unwrap_or(raw.len());
             let name = String::from_utf8_lossy(&raw[..end]).into_owned();
@@ -109,9 +111,11 @@ impl Ethtool {
         }
         match self.request("ETHTOOL_SFEATURES", &mut words) {
             // A kernel older than 2.6.39 or a driver without features.
-            Err(error) if error.errno() == Some(libc::EOPNOTSUPP) => {
-                Err(Error::io("ETHTOOL_SFEATURES", self.interface.as_str(), io::ErrorKind::Unsupported.into()))
-            }
+            Err(error) if error.errno() == Some(libc::EOPNOTSUPP) => Err(Error::io(
+                "ETHTOOL_SFEATURES",
+                self.interface.as_str(),
+                io::ErrorKind::Unsupported.into(),
+            )),
             other => other.map(|_| ()),
         }
     }

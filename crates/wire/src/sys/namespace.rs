@@ -31,7 +31,11 @@ pub(crate) fn unshare_user() -> Result<()> {
     let threads = tasks.count();
     if threads != 1 {
         let got = format!("{threads} threads");
-        return Err(Error::Invalid { what: "a process entering a user namespace", wanted: "single-threaded", got });
+        return Err(Error::Invalid {
+            what: "a process entering a user namespace",
+            wanted: "single-threaded",
+            got,
+        });
     }
     // SAFETY: no memory is involved; the identity calls always succeed.
     let (uid, gid) = unsafe { (libc::geteuid(), libc::getegid()) };
@@ -50,8 +54,11 @@ fn write(path: &str, text: &str) -> Result<()> {
 
 /// The index of the interface `name` in the calling thread's network namespace.
 pub(crate) fn interface_index(name: &str) -> Result<u32> {
-    let c_name = std::ffi::CString::new(name)
-        .map_err(|_| Error::Invalid { what: "an interface name", wanted: "free of NUL", got: name.to_owned() })?;
+    let c_name = std::ffi::CString::new(name).map_err(|_| Error::Invalid {
+        what: "an interface name",
+        wanted: "free of NUL",
+        got: name.to_owned(),
+    })?;
     // SAFETY: `c_name` is NUL-terminated and lives during the call.
     match unsafe { libc::if_nametoindex(c_name.as_ptr()) } {
         0 => Err(Error::last("if_nametoindex", name)),

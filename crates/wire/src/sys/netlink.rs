@@ -56,9 +56,7 @@ impl Socket {
         let mut answer = [0_u8; 8192];
         loop {
             // SAFETY: the buffer is valid for writes of its length.
-            let got = unsafe {
-                libc::recv(self.fd.as_raw_fd(), answer.as_mut_ptr().cast(), answer.len(), 0)
-            };
+            let got = unsafe { libc::recv(self.fd.as_raw_fd(), answer.as_mut_ptr().cast(), answer.len(), 0) };
             let Ok(got) = usize::try_from(got) else {
                 let error = io::Error::last_os_error();
                 if error.kind() == io::ErrorKind::Interrupted {

@@ -49,15 +49,9 @@ pub(crate) fn cpus() -> usize {
     std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
 }
 
-/// What `wait` saw on each of the two sockets.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Ready {
-    pub(crate) readable: [bool; 2],
-    pub(crate) broken: [bool; 2],
-}
-
-/// Sleeps until one of `sockets` can be read or `timeout` has passed (`ppoll(2)`).
-pub(crate) fn wait(sockets: [BorrowedFd<'_>; 2], timeout: Span) -> Result<Ready> {
+/// Sleeps until one of `sockets` can be read or is broken (the next read tells why), or `timeout` has
+/// passed (`ppoll(2)`).
+pub(crate) fn wait(sockets: [BorrowedFd<'_>; 2], timeout: Span) -> Result<()> {
     let entry = |fd: BorrowedFd<'_>| libc::pollfd { fd: fd.as_raw_fd(), events: libc::POLLIN, revents: 0 };
     let mut polled = sockets.map(entry);
     let limit = libc::timespec {
@@ -69,13 +63,9 @@ pub(crate) fn wait(sockets: [BorrowedFd<'_>; 2], timeout: Span) -> Result<Ready>
     if answer < 0 {
         let error = io::Error::last_os_error();
         if error.kind() == io::ErrorKind::Interrupted {
-            return Ok(Ready::default());
+            return Ok(());
         }
         return Err(Error::io("ppoll", "the engine's sockets", error));
     }
-    let bad = libc::POLLERR | libc::POLLHUP | libc::POLLNVAL;
-    Ok(Ready {
-        readable: polled.map(|entry| entry.revents & libc::POLLIN != 0),
-        broken: polled.map(|entry| entry.revents & bad != 0),
-    })
+    Ok(())
 }
