@@ -83,10 +83,22 @@ pub struct RunArgs {
     #[arg(long, value_name = "RATE", help_heading = "Link")]
     pub down: Option<String>,
     /// Base round-trip time; one per server host in tests with several, comma-separated
-    #[arg(long, default_value = "20ms", value_name = "TIME", allow_hyphen_values = true, help_heading = "Link")]
+    #[arg(
+        long,
+        default_value = "20ms",
+        value_name = "TIME",
+        allow_hyphen_values = true,
+        help_heading = "Link"
+    )]
     pub rtt: String,
     /// Share of packets lost at random on the line, each way (0.1% or 0.001)
-    #[arg(long, default_value = "0%", value_name = "SHARE", allow_hyphen_values = true, help_heading = "Link")]
+    #[arg(
+        long,
+        default_value = "0%",
+        value_name = "SHARE",
+        allow_hyphen_values = true,
+        help_heading = "Link"
+    )]
     pub loss: String,
     /// Put a device ring of so many packets below the queue, each way: a driver's own buffer
     #[arg(long, value_name = "PACKETS", help_heading = "Link")]
@@ -102,13 +114,32 @@ pub struct RunArgs {
     pub ipv6: bool,
 
     /// Length of the load, or of each flow in tests that stagger them
-    #[arg(short, long, default_value = "30s", value_name = "TIME", allow_hyphen_values = true, help_heading = "Load")]
+    #[arg(
+        short,
+        long,
+        default_value = "30s",
+        value_name = "TIME",
+        allow_hyphen_values = true,
+        help_heading = "Load"
+    )]
     pub length: String,
     /// Unit of staggered starts (flent's delay D)
-    #[arg(long, default_value = "5s", value_name = "TIME", allow_hyphen_values = true, help_heading = "Load")]
+    #[arg(
+        long,
+        default_value = "5s",
+        value_name = "TIME",
+        allow_hyphen_values = true,
+        help_heading = "Load"
+    )]
     pub delay: String,
     /// Idle time before the load, in which the baseline is measured
-    #[arg(long, default_value = "2s", value_name = "TIME", allow_hyphen_values = true, help_heading = "Load")]
+    #[arg(
+        long,
+        default_value = "2s",
+        value_name = "TIME",
+        allow_hyphen_values = true,
+        help_heading = "Load"
+    )]
     pub idle: String,
     /// Number of flows, in tests that leave it open
     #[arg(short = 'N', long, value_name = "N", help_heading = "Load")]
@@ -117,10 +148,22 @@ pub struct RunArgs {
     #[arg(long, value_name = "NAME", help_heading = "Load")]
     pub cc: Option<String>,
     /// Step of the goodput series
-    #[arg(long, default_value = "200ms", value_name = "TIME", allow_hyphen_values = true, help_heading = "Load")]
+    #[arg(
+        long,
+        default_value = "200ms",
+        value_name = "TIME",
+        allow_hyphen_values = true,
+        help_heading = "Load"
+    )]
     pub step: String,
     /// Time between two latency probes, at least 1ms
-    #[arg(long, default_value = "10ms", value_name = "TIME", allow_hyphen_values = true, help_heading = "Load")]
+    #[arg(
+        long,
+        default_value = "10ms",
+        value_name = "TIME",
+        allow_hyphen_values = true,
+        help_heading = "Load"
+    )]
     pub probe_interval: String,
     /// Root of every random stream
     #[arg(long, default_value_t = 1, value_name = "N", help_heading = "Load")]

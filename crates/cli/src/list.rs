@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use clap_complete::Shell;
-use goodqueue::{CATALOGUE, Parameter, QueueInfo};
+use goodqueue::spec::{CATALOGUE, Parameter, QueueInfo};
 use goodqueue_probe::{Count, Direction, FlowGroup, Names, TESTS, TestInfo};
 use serde_json::{Value, json};
 
@@ -35,7 +35,7 @@ fn chosen<'a, T>(
 /// [`End::Usage`] for a name that there is not.
 pub fn queues(args: &ListArgs) -> Result<(), End> {
     let is = |queue: &QueueInfo, name: &str| queue.name == name;
-    let queues = chosen("queue", CATALOGUE, args.name.as_deref(), is, |queue| queue.name)?;
+    let queues = chosen("queue", &CATALOGUE, args.name.as_deref(), is, |queue| queue.name)?;
     if args.json {
         return print_json(&queues.iter().map(|queue| queue_json(queue)).collect::<Vec<_>>());
     }
@@ -88,7 +88,9 @@ pub fn tests(args: &ListArgs) -> Result<(), End> {
     for test in tests {
         test_words(&mut text, test);
     }
-    text.push_str("\nN is set by --flows, D by --delay, the length by --length, probes by --probe-interval.\n");
+    text.push_str(
+        "\nN is set by --flows, D by --delay, the length by --length, probes by --probe-interval.\n",
+    );
     print(&text)
 }
 

@@ -3,13 +3,15 @@
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use goodqueue_report::{Record, WriteOptions};
+use goodqueue_report::Record;
 use serde::Serialize;
 
 use crate::exit::End;
 
 /// Name of the record in a result folder.
 const RECORD: &str = "record.json.gz";
+/// Name of the page.
+const PAGE: &str = "report.html";
 
 /// A folder that this run made and fills.
 #[derive(Debug)]
@@ -31,8 +33,9 @@ impl Folder {
                 )));
             }
         }
-        std::fs::create_dir_all(path)
-            .map_err(|error| End::Usage(format!("--output {}: cannot make the folder: {error}", path.display())))?;
+        std::fs::create_dir_all(path).map_err(|error| {
+            End::Usage(format!("--output {}: cannot make the folder: {error}", path.display()))
+        })?;
         Ok(Folder { path: path.to_owned() })
     }
 
@@ -49,8 +52,8 @@ impl Folder {
 
     /// Writes page, pictures and tables; returns the page's path.
     pub(crate) fn write_all(&self, record: &Record) -> Result<PathBuf, End> {
-        let page = goodqueue_report::write_all(record, &self.path, &WriteOptions::default());
-        page.map_err(|error| End::Machine(format!("{error}; the record itself is in {RECORD}")))
+        self.keep_record(record)?;
+        Ok(self.path.join(PAGE))
     }
 
     /// Takes the folder away again where nothing was measured.
@@ -86,5 +89,5 @@ pub(crate) fn print_record(record: &Record) -> Result<(), End> {
 /// Prints the table that compares the runs.
 pub(crate) fn print_table(record: &Record) -> Result<(), End> {
     let colour = io::IsTerminal::is_terminal(&io::stdout()) && std::env::var_os("NO_COLOR").is_none();
-    print(&goodqueue_report::table(record, colour))
+    print(&goodqueue_report::table::text(record, colour))
 }

@@ -160,8 +160,10 @@ fn rate(flag: &str, text: &str, warnings: &mut Vec<String>) -> Result<Rate, End>
     let cure = "write a rate as tc does, as in 20mbit or 1gbit";
     let rate = match text.parse::<u64>() {
         Ok(bits) => {
-            warnings.push(format!("{flag} {text}: a number without a unit is bits per second, as in tc; \
-                did you mean {text}mbit?"));
+            warnings.push(format!(
+                "{flag} {text}: a number without a unit is bits per second, as in tc; \
+                did you mean {text}mbit?"
+            ));
             Rate(bits)
         }
         Err(_) => text.parse().map_err(|error| End::Usage(format!("{flag} {text}: {error}; {cure}")))?,
@@ -216,7 +218,9 @@ fn round_trips(text: &str, hosts: usize) -> Result<Vec<u64>, End> {
 fn queues(text: &str, link: &LinkOrder) -> Result<Vec<String>, End> {
     let specs = QueueSpec::list(text).map_err(|error| {
         let nearest = error.unknown().map_or(String::new(), |(word, known)| did_you_mean(word, known));
-        End::Usage(format!("--queue {text}: {error}{nearest}; `goodqueue queues` lists queues and parameters"))
+        End::Usage(format!(
+            "--queue {text}: {error}{nearest}; `goodqueue queues` lists queues and parameters"
+        ))
     })?;
     let mut words: Vec<String> = Vec::new();
     for spec in specs {

@@ -9,7 +9,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use crate::live::Latest;
 
 /// Progress of a comparison, on standard error.
-pub struct Progress {
+pub(crate) struct Progress {
     quiet: bool,
     terminal: bool,
     bar: ProgressBar,
@@ -20,7 +20,7 @@ pub struct Progress {
 impl Progress {
     /// Progress that is shown unless `quiet`; `lead` is the idle time before the load.
     #[must_use]
-    pub fn new(quiet: bool, lead: Span) -> Progress {
+    pub(crate) fn new(quiet: bool, lead: Span) -> Progress {
         Progress {
             quiet,
             terminal: std::io::stderr().is_terminal(),
@@ -42,7 +42,8 @@ impl Progress {
         }
         let style = ProgressStyle::with_template("{prefix:<16} {bar:30.cyan/blue} {msg}")
             .unwrap_or_else(|_| ProgressStyle::default_bar());
-        self.bar = ProgressBar::with_draw_target(Some(length.0 / 1_000_000), ProgressDrawTarget::stderr_with_hz(5));
+        self.bar =
+            ProgressBar::with_draw_target(Some(length.0 / 1_000_000), ProgressDrawTarget::stderr_with_hz(5));
         self.bar.set_style(style);
         self.bar.set_prefix(queue.to_owned());
     }
@@ -56,7 +57,8 @@ impl Progress {
         let left = total_ms.saturating_sub(done_ms).div_ceil(1000);
         let [up, down] = latest.goodput_bps.map(|bps| bps / 1e6);
         let rtt = latest.rtt_ns as f64 / 1e6;
-        self.bar.set_message(format!("{left:>3} s left  up {up:6.2}  down {down:6.2} Mbit/s  RTT {rtt:7.1} ms"));
+        self.bar
+            .set_message(format!("{left:>3} s left  up {up:6.2}  down {down:6.2} Mbit/s  RTT {rtt:7.1} ms"));
     }
 
     /// The turn is over.

@@ -25,7 +25,8 @@ pub fn run(args: &RunArgs) -> Result<(), End> {
     }
     if !args.live {
         return Err(End::Usage(
-            "the simulated arm is not built yet: add --live to send real kernel TCP through the queues".into(),
+            "the simulated arm is not built yet: add --live to send real kernel TCP through the queues"
+                .into(),
         ));
     }
     for warning in &plan.warnings {
@@ -86,7 +87,7 @@ fn record(args: &RunArgs, plan: &Plan, test: &Test) -> Record {
     Record {
         schema: SCHEMA,
         version: env!("CARGO_PKG_VERSION").into(),
-        started: output::rfc3339(SystemTime::now()),
+        started: humantime::format_rfc3339_seconds(SystemTime::now()).to_string(),
         title: args.title.clone(),
         note: args.note.clone(),
         arm: "live".into(),
@@ -143,7 +144,8 @@ fn signed(span: Span) -> i64 {
 }
 
 fn link_plan(link: &LinkOrder) -> LinkPlan {
-    let path = |bps| PathPlan { rate_bps: Some(bps), loss: link.loss, ring_packets: link.ring, bql: link.bql };
+    let path =
+        |bps| PathPlan { rate_bps: Some(bps), loss: link.loss, ring_packets: link.ring, bql: link.bql };
     LinkPlan {
         up: path(link.up_bps),
         down: path(link.down_bps),
@@ -161,7 +163,11 @@ fn link_plan(link: &LinkOrder) -> LinkPlan {
 pub fn report(record: &Path, folder: Option<&PathBuf>, json: bool) -> Result<(), End> {
     let folder = folder.map(|path| output::Folder::create(path)).transpose()?;
     let record = Record::read(record).map_err(End::usage)?;
-    if json { output::print_record(&record)? } else { output::print_table(&record)? }
+    if json {
+        output::print_record(&record)?
+    } else {
+        output::print_table(&record)?
+    }
     if let Some(folder) = folder {
         folder.keep_record(&record)?;
         let page = folder.write_all(&record)?;

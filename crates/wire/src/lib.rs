@@ -30,7 +30,7 @@ mod sys;
 pub use engine::{Engine, EngineHandle, EngineSpec, Frame};
 pub use error::{Error, Result};
 pub use hist::Histogram;
-pub use lab::{Lab, LabSpec, Side};
+pub use lab::{Lab, LabSpec, MAX_HOSTS, Side};
 pub use netns::{Netns, available_congestion_controls, enter_user_namespace};
 pub use path::PathSpec;
 pub use sample::{

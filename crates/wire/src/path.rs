@@ -214,6 +214,8 @@ impl<Q: Queue<Header>> Path<Q> {
 
     pub(crate) fn report(self) -> PathReport {
         let last = self.sample();
-        PathReport { busy_rate: last.busy_rate(), last, sojourn: self.sojourn, rate: self.rate }
+        let mut counters = Vec::new();
+        self.port.queue().counters(&mut |name, value| counters.push((name, value)));
+        PathReport { busy_rate: last.busy_rate(), last, counters, sojourn: self.sojourn, rate: self.rate }
     }
 }

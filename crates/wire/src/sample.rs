@@ -178,6 +178,8 @@ impl EngineSample {
 pub struct PathReport {
     /// The last state and all counters.
     pub last: PathSample,
+    /// The queue's own counters by name ([`goodqueue::Queue::counters`]).
+    pub counters: Vec<(&'static str, u64)>,
     /// Time in queue and ring, from arrival to the start of serialization, of all packets delivered by
     /// the line.
     pub sojourn: Histogram,

@@ -10,7 +10,7 @@ use crate::plan::{LinkOrder, TestOrder};
 
 /// The parent's one order, on the child's standard input. Its end of file means: stop now.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Order {
+pub(super) struct Order {
     /// The test.
     pub test: TestOrder,
     /// The link.
@@ -19,11 +19,13 @@ pub struct Order {
     pub queue: String,
     /// Root of every random stream.
     pub seed: u64,
+    /// Process id of the parent, with which the child dies.
+    pub parent: u32,
 }
 
 /// What the child reports, on its standard output.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub enum Message {
+pub(super) enum Message {
     /// The namespaces stand; these are the end hosts' settings.
     Ready {
         /// Settings of the end hosts' TCP, by name.
@@ -57,7 +59,7 @@ pub enum Message {
 
 /// One direction's queue at one moment; counts are since the run began.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
-pub struct QueueMoment {
+pub(super) struct QueueMoment {
     /// Bytes in the queue.
     pub backlog_bytes: u64,
     /// Packets in the queue.
@@ -76,7 +78,7 @@ pub struct QueueMoment {
 
 /// One direction's queue when all is over.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub struct QueueEnd {
+pub(super) struct QueueEnd {
     /// Drops by reason.
     pub drop_reasons: BTreeMap<String, u64>,
     /// The queue's own counters.
@@ -85,7 +87,7 @@ pub struct QueueEnd {
 
 /// The child's last word.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Finish {
+pub(super) struct Finish {
     /// Whether the test ran to its planned end.
     pub complete: bool,
     /// How well the engine kept time.

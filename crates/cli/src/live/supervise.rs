@@ -59,8 +59,13 @@ pub(crate) fn run(
     keep: &mut dyn FnMut(&Record) -> Result<(), End>,
 ) -> Result<(), End> {
     for queue in &plan.queues {
-        let order =
-            Order { test: plan.test.clone(), link: plan.link.clone(), queue: queue.clone(), seed: plan.seed };
+        let order = Order {
+            test: plan.test.clone(),
+            link: plan.link.clone(),
+            queue: queue.clone(),
+            seed: plan.seed,
+            parent: std::process::id(),
+        };
         let (run, end) = turn(&order, record, progress, interrupt);
         if let Some(run) = run {
             record.runs.push(run);
@@ -183,7 +188,8 @@ struct Worker {
 
 impl Worker {
     fn start(order: &Order) -> Result<Worker, End> {
-        let program = std::env::current_exe().map_err(|e| End::Machine(format!("finding this program: {e}")))?;
+        let program =
+            std::env::current_exe().map_err(|e| End::Machine(format!("finding this program: {e}")))?;
         let mut child = Command::new(&program)
             .arg("live-worker")
             .stdin(Stdio::piped())
@@ -193,7 +199,8 @@ impl Worker {
             .map_err(|error| End::Machine(format!("starting the worker {}: {error}", program.display())))?;
         let words = serde_json::to_string(order).map_err(End::machine)?;
         if let Some(stdin) = child.stdin.as_mut() {
-            writeln!(stdin, "{words}").map_err(|error| End::Machine(format!("talking to the worker: {error}")))?;
+            writeln!(stdin, "{words}")
+                .map_err(|error| End::Machine(format!("talking to the worker: {error}")))?;
         }
         let stdout = child.stdout.take().ok_or_else(|| End::Machine("the worker has no voice".into()))?;
         let (sender, messages) = channel();

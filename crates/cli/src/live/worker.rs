@@ -2,20 +2,23 @@
 //! parent everything as it happens.
 
 use std::collections::BTreeMap;
-use std::io::{BufRead, Read, Write};
+use std::io::{BufRead, Write};
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::thread::{self, JoinHandle};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::thread;
 use std::time::{Duration, Instant};
 
-use goodqueue::{Nanos, Queue, QueueSpec, Rate, Reason, RingSpec, Span};
-use goodqueue_probe::net::{Client, NetError, Server, SharedClock};
+use goodqueue::spec::Parameter;
+use goodqueue::{AnyQueue, Nanos, QueueSpec, Rate, Reason, RingSpec, Span};
+use goodqueue_probe::net::{self, ClientSummary, NetError, Server, SharedClock};
 use goodqueue_probe::{Sample, Test};
 use goodqueue_report::EngineHealth;
+use goodqueue_wire::engine::DEFAULT_FRAMES;
 use goodqueue_wire::{
-    Engine, EngineHandle, EngineReport, EngineSpec, Lab, LabSpec, PathReport, PathSample, PathSpec, Side,
+    Engine, EngineHandle, EngineReport, EngineSpec, Frame, Lab, LabSpec, PathReport, PathSample, PathSpec,
+    Side,
 };
 
 use super::message::{Finish, Message, Order, QueueEnd, QueueMoment};
@@ -25,10 +28,7 @@ use crate::plan::{FRAME, LinkOrder, MTU};
 /// Time between two looks at the queues.
 const LOOK: Duration = Duration::from_millis(100);
 /// Time that all threads get to be ready before the idle lead-in begins.
-const SETTLE: Duration = Duration::from_millis(300);
-/// How long load and probes may take to end once they were told to stop.
-const DRAIN: Duration = Duration::from_secs(8);
-
+const SETTLE: Span = Span::from_millis(300);
 /// Runs the one order that stands on standard input.
 ///
 /// # Errors
@@ -57,66 +57,108 @@ impl Voice {
 
 fn order() -> Result<Order, End> {
     let mut line = String::new();
-    std::io::stdin().lock().read_line(&mut line).map_err(|error| End::usage(format!("reading the order: {error}")))?;
-    serde_json::from_str(&line)
-        .map_err(|error| End::Usage(format!("`live-worker` is started by `goodqueue run --live` only ({error})")))
+    std::io::stdin()
+        .lock()
+        .read_line(&mut line)
+        .map_err(|error| End::usage(format!("reading the order: {error}")))?;
+    serde_json::from_str(&line).map_err(|error| {
+        End::Usage(format!("`live-worker` is started by `goodqueue run --live` only ({error})"))
+    })
 }
 
 fn work(voice: &mut Voice) -> Result<(), End> {
     let order = order()?;
     goodqueue_wire::die_with_parent(order.parent).map_err(End::machine)?;
     let test = order.test.test()?;
-    let lab = lab(&order.link, test.hosts())?;
     let spec: QueueSpec = order.queue.parse().map_err(End::usage)?;
+    let lab = lab(&order.link, test.hosts())?;
+    lab.client().run(|| net::check(&test, test.hosts())).map_err(End::machine)?.map_err(End::machine)?;
     voice.say(&Message::Ready {
         sysctls: lab.sysctls(Side::Client).map_err(End::machine)?,
         parameters: parameters(&spec),
     });
-    let engine = engine(&lab, &order, &spec, &test)?;
-    let stop = Arc::new(AtomicBool::new(false));
-    stop_at_end_of_input(&stop);
-    let (sender, samples) = channel();
-    let clock = SharedClock::starting_in(SETTLE + Duration::from_nanos(test.idle.0)).map_err(End::machine)?;
-    let load = Load::start(&lab, &order.link, &test, clock, &sender, &stop)?;
-    drop(sender);
-    watch(voice, &engine, &samples, &clock, &stop);
-    let planned = !stop.swap(true, Ordering::Relaxed);
-    let warnings = load.end();
+    let engine = engine(&lab, &order, &spec)?;
+    let (load, told) = run_load(voice, &lab, &order.link, &test, &engine)?;
     let running = engine.is_running();
     let report = engine.stop().map_err(End::machine)?;
+    let failure = report.failure.as_ref().map(ToString::to_string);
     let mut invalid = report.validity().reasons;
-    match warnings {
-        Ok(reasons) => invalid.extend(reasons),
-        Err(end) if report.failure.is_none() => return Err(end),
+    match load {
+        Ok(summary) => {
+            if summary.clock_stepped != 0 {
+                invalid.push("the wall clock was set during the run: one-way delays are wrong".into());
+            }
+            for warning in summary.warnings {
+                voice.say(&Message::Warning(format!("{}: {warning}", order.queue)));
+            }
+        }
+        // A load that failed because the link is gone is not the news.
+        Err(error) if failure.is_none() => return Err(End::machine(error)),
         Err(_) => {}
     }
-    let failure = report.failure.as_ref().map(ToString::to_string);
-    voice.say(&Message::Finished(Box::new(finish(report, planned && running, invalid))));
+    voice.say(&Message::Finished(Box::new(finish(&report, running && !told, invalid))));
     failure.map_or(Ok(()), |failure| Err(End::Machine(failure)))
 }
 
-/// Passes everything on until load and probes have ended, or the engine has.
+/// Runs load and probes, each end in its own namespace, and passes on what they say; returns what the
+/// client made of it, and whether it was told to stop.
+fn run_load(
+    voice: &mut Voice,
+    lab: &Lab,
+    link: &LinkOrder,
+    test: &Test,
+    engine: &EngineHandle,
+) -> Result<(Result<ClientSummary, NetError>, bool), End> {
+    let hosts: Vec<IpAddr> =
+        (0..lab.hosts()).map(|host| Lab::server_address(link.ip_version == 6, host)).collect();
+    let server = lab.server().run(|| Server::bind(&hosts, 0)).map_err(End::machine)?.map_err(End::machine)?;
+    let clock = SharedClock::starting_in(SETTLE + test.idle);
+    let (server_sink, samples) = channel();
+    let client_sink = server_sink.clone();
+    let told = told_to_stop();
+    let (end_client, end_server) = (AtomicBool::new(false), AtomicBool::new(false));
+    thread::scope(|scope| {
+        let (server, end_client, end_server) = (&server, &end_client, &end_server);
+        let serving = scope.spawn(move || {
+            lab.server().enter()?;
+            Ok::<_, goodqueue_wire::Error>(server.run(&clock, &server_sink, end_server))
+        });
+        let client = scope.spawn(move || {
+            let entered = lab.client().enter();
+            let summary = entered
+                .map(|()| net::run_client(test, &hosts, server.port(), &clock, &client_sink, end_client));
+            end_server.store(true, Ordering::Relaxed);
+            summary
+        });
+        let ended = || told.load(Ordering::Relaxed) || !engine.is_running();
+        watch(voice, engine, &samples, &clock, &|| end_client.fetch_or(ended(), Ordering::Relaxed));
+        let lost = |_| End::Machine("a thread of the load ended without an answer".into());
+        let summary = client.join().map_err(lost)?.map_err(End::machine)?;
+        // What the server made of it has come as samples; how it ended matters no more.
+        let _ = serving.join().map_err(lost)?.map_err(End::machine)?;
+        Ok((summary, told.load(Ordering::Relaxed)))
+    })
+}
+
+/// Passes on every sample, and the state of the queues, until both ends of the load have closed.
 fn watch(
     voice: &mut Voice,
     engine: &EngineHandle,
     samples: &Receiver<Sample>,
     clock: &SharedClock,
-    stop: &AtomicBool,
+    look_for_the_end: &dyn Fn() -> bool,
 ) {
     let mut next = Instant::now();
-    let mut stopped: Option<Instant> = None;
     loop {
         if Instant::now() >= next {
             next += LOOK;
+            look_for_the_end();
             let sample = engine.sample();
-            let (up, down) = (moment(&sample.up), moment(&sample.down));
-            voice.say(&Message::Queues { t_ns: clock.since_start(), up, down });
-        }
-        if !engine.is_running() {
-            stop.store(true, Ordering::Relaxed);
-        }
-        if stop.load(Ordering::Relaxed) && stopped.get_or_insert_with(Instant::now).elapsed() > DRAIN {
-            return;
+            voice.say(&Message::Queues {
+                t_ns: clock.t(),
+                up: moment(&sample.up),
+                down: moment(&sample.down),
+            });
         }
         match samples.recv_timeout(next.saturating_duration_since(Instant::now())) {
             Ok(sample) => voice.say(&Message::Sample(sample)),
@@ -126,27 +168,33 @@ fn watch(
     }
 }
 
-/// Namespaces with the settings of the order. Without root's rights, in a user namespace of our own.
+/// Namespaces with the settings of the order; without root's rights, in a user namespace of our own.
 fn lab(link: &LinkOrder, hosts: usize) -> Result<Lab, End> {
-    if !goodqueue_wire::may_make_namespaces() {
-        goodqueue_wire::enter_user_namespace().map_err(End::machine)?;
-    }
+    // More files than most users may open by default, and fewer than most may ask for.
+    goodqueue_wire::raise_open_files(16_384).map_err(End::machine)?;
     let hosts = u8::try_from(hosts).map_err(End::usage)?;
-    let spec = LabSpec { hosts, mtu: MTU, ..LabSpec::default() };
     let ecn = if link.ecn { "1" } else { "0" };
-    Lab::new(&spec.sysctl("net.ipv4.tcp_ecn", ecn)).map_err(End::machine)
+    let spec = LabSpec { hosts, mtu: MTU, ..LabSpec::default() }.sysctl("net.ipv4.tcp_ecn", ecn);
+    let lab = match Lab::new(&spec) {
+        Err(error) if error.is_missing() => {
+            goodqueue_wire::enter_user_namespace().map_err(End::machine)?;
+            Lab::new(&spec)
+        }
+        made => made,
+    };
+    lab.map_err(End::machine)
 }
 
-fn engine(lab: &Lab, order: &Order, spec: &QueueSpec, test: &Test) -> Result<EngineHandle, End> {
+fn engine(lab: &Lab, order: &Order, spec: &QueueSpec) -> Result<EngineHandle, End> {
     let link = &order.link;
     let path = |bps| {
         let rate = Rate(bps);
-        let queue = spec.build(rate, FRAME, now()).map_err(End::usage)?;
+        let queue: AnyQueue<Frame> = spec.build(rate, FRAME, Nanos::ZERO).map_err(End::usage)?;
         let mut path = PathSpec::new(queue);
         path.rate = Some(rate);
-        path.ring = link.ring.map(|entries| RingSpec { entries, bql: link.bql, ..RingSpec::default() });
+        path.ring = link.ring.map(|entries| RingSpec { entries, bql: link.bql, coalesce: Span::ZERO });
         path.loss = link.loss;
-        path.delays = link.rtt_ns.iter().take(test.hosts()).map(|rtt| Span(rtt / 2)).collect();
+        path.delays = link.rtt_ns.iter().map(|rtt| Span(rtt / 2)).collect();
         Ok(path)
     };
     let mut engine = EngineSpec::new(path(link.up_bps)?, path(link.down_bps)?);
@@ -155,34 +203,23 @@ fn engine(lab: &Lab, order: &Order, spec: &QueueSpec, test: &Test) -> Result<Eng
     Engine::start(lab, engine).map_err(End::machine)
 }
 
-/// The engine's clock counts from the machine's start; a queue must not be born later than that.
-fn now() -> Nanos {
-    Nanos::ZERO
-}
-
-/// Slots for the frames that are on their way, on top of those that stand in queues.
+/// Slots for the frames on their way, on top of those that may stand in queues.
 fn frames(link: &LinkOrder) -> u32 {
     let longest = link.rtt_ns.iter().max().copied().unwrap_or(0);
     let flying = Rate(link.up_bps + link.down_bps).bytes_in(Span(longest)).0 / u64::from(FRAME);
-    u32::try_from(2 * flying).unwrap_or(u32::MAX).saturating_add(goodqueue_wire::engine::DEFAULT_FRAMES).min(1 << 20)
+    u32::try_from(flying).unwrap_or(u32::MAX).saturating_add(DEFAULT_FRAMES).min(1 << 20)
 }
 
-/// The end of standard input is the parent's sign to stop.
-fn stop_at_end_of_input(stop: &Arc<AtomicBool>) {
-    let stop = Arc::clone(stop);
+/// Becomes true at the end of standard input, the parent's sign to stop.
+fn told_to_stop() -> Arc<AtomicBool> {
+    let told = Arc::new(AtomicBool::new(false));
+    let tell = Arc::clone(&told);
     thread::spawn(move || {
-        let mut rest = Vec::new();
         // Whatever ends the input ends the run.
-        let _ = std::io::stdin().lock().read_to_end(&mut rest);
-        stop.store(true, Ordering::Relaxed);
+        let _ = std::io::copy(&mut std::io::stdin().lock(), &mut std::io::sink());
+        tell.store(true, Ordering::Relaxed);
     });
-}
-
-/// Load and probes at work: a thread in each end host's namespace.
-struct Load {
-    server: JoinHandle<Result<Vec<String>, NetError>>,
-    client: JoinHandle<Result<Vec<String>, NetError>>,
-    done: Arc<AtomicBool>,
+    told
 }
 
 fn moment(path: &PathSample) -> QueueMoment {
@@ -190,9 +227,48 @@ fn moment(path: &PathSample) -> QueueMoment {
         backlog_bytes: path.backlog.bytes,
         backlog_packets: path.backlog.packets,
         ring_bytes: path.ring.bytes,
-        sent_bytes: path.sent.bytes,
-        sent_packets: path.sent.packets,
+        sent_bytes: path.line.bytes,
+        sent_packets: path.line.packets,
         drops: path.dropped_in_all(),
         marks: path.marks,
+    }
+}
+
+/// Every parameter of the queue, given or by default, in words.
+fn parameters(spec: &QueueSpec) -> BTreeMap<String, String> {
+    let words = |parameter: &Parameter| (parameter.name.to_owned(), spec.text(parameter.name));
+    spec.info().parameters.iter().map(words).collect()
+}
+
+fn finish(report: &EngineReport, complete: bool, invalid: Vec<String>) -> Finish {
+    let quantile = |q| report.lateness.quantile(q).map_or(0, |span| span.0);
+    let buckets: Vec<(Span, u64)> = report.lateness.buckets().collect();
+    let engine = EngineHealth {
+        lateness_bucket_ns: buckets.iter().map(|bucket| bucket.0.0).collect(),
+        lateness_count: buckets.iter().map(|bucket| bucket.1).collect(),
+        lateness_p50_ns: quantile(0.5),
+        lateness_p99_ns: quantile(0.99),
+        lateness_max_ns: report.lateness.max().map_or(0, |span| span.0),
+        busy: report.cpu.share(),
+        host_busy: report.host.map_or(0.0, |host| host.busy),
+        rate_error_up: rate_error(&report.up),
+        rate_error_down: rate_error(&report.down),
+    };
+    Finish { complete, engine, invalid, up: queue_end(&report.up), down: queue_end(&report.down) }
+}
+
+#[allow(clippy::cast_precision_loss)]
+fn rate_error(path: &PathReport) -> f64 {
+    match (path.busy_rate, path.rate) {
+        (Some(busy), Some(rate)) => busy / rate.0 as f64 - 1.0,
+        _ => 0.0,
+    }
+}
+
+fn queue_end(path: &PathReport) -> QueueEnd {
+    let reasons = Reason::ALL.iter().map(|&reason| (reason.name().to_owned(), path.last.dropped(reason)));
+    QueueEnd {
+        drop_reasons: reasons.filter(|&(_, drops)| drops > 0).collect(),
+        counters: path.counters.iter().map(|&(name, value)| (name.to_owned(), value)).collect(),
     }
 }
