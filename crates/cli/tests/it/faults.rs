@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use super::{Scratch, goodqueue, kept, live, run, skipped, stderr};
+use super::{Scratch, goodqueue, kept, live, run, skipped, stderr, turn};
 
 /// A run long enough to be disturbed; its record goes to `folder`.
 fn start(folder: &Path) -> Child {
@@ -201,6 +201,7 @@ fn a_missing_congestion_control_is_named_with_those_that_are_there() {
 
 #[test]
 fn a_missing_right_is_named() {
+    let _turn = turn();
     // A user namespace of its own, in which no network namespace may be made.
     let script = "echo 0 > /proc/sys/user/max_net_namespaces && exec \"$@\"";
     let probe = Command::new("unshare").args(["-Ur", "sh", "-c", script, "sh", "true"]).status();

@@ -53,9 +53,14 @@ impl Drop for Scratch {
 
 static LIVE: Mutex<()> = Mutex::new(());
 
-/// The right to make live runs, one test at a time; `None`, loudly, where this machine does not let us.
+/// This test's turn with live runs.
+fn turn() -> MutexGuard<'static, ()> {
+    LIVE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The same with the right to make them; `None`, loudly, where this machine does not let us.
 fn live(test: &str) -> Option<MutexGuard<'static, ()>> {
-    let turn = LIVE.lock().unwrap_or_else(PoisonError::into_inner);
+    let turn = turn();
     let probe = run("run ping --live --length 100ms --idle 100ms --queue pfifo --quiet");
     if probe.status.code() != Some(3) {
         return Some(turn);

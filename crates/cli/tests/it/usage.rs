@@ -68,7 +68,7 @@ fn a_wrong_record_is_refused() {
     let path = scratch.path("bad.json");
     refused(&format!("report {}", path.display()), &["bad.json"]);
     std::fs::write(&path, "{\"schema\": 1, \"runs\": [").expect("a file");
-    refused(&format!("report {}", path.display()), &["bad.json", ":1:"]);
+    refused(&format!("report {}", path.display()), &["bad.json", "line 1"]);
     std::fs::write(&path, "{\"schema\": 99}").expect("a file");
     refused(&format!("report {}", path.display()), &["99"]);
 }
