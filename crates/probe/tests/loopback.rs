@@ -1,4 +1,5 @@
 //! Client and server over the loopback interface, two seconds at most each.
+#![allow(clippy::unwrap_used)]
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -198,6 +199,7 @@ fn the_square_wave_starts_its_flows_in_turn() {
 
 #[test]
 fn what_the_kernel_lacks_is_named() {
+    let _alone = alone();
     let test = resolve("tcp_1up", &Params { cc: Some("nosuchcc".into()), ..params(100) }).unwrap();
     let (sink, samples) = mpsc::channel();
     let clock = SharedClock::starting_in(Span::from_millis(100));
@@ -225,12 +227,23 @@ fn nobody_listens() {
     assert_eq!(samples.iter().filter(|s| matches!(s, Sample::FlowEnd { .. })).count(), 2);
 }
 
+/// Open files of the process, and its threads that are this crate's.
+fn left_over() -> (usize, usize) {
+    let threads = std::fs::read_dir("/proc/self/task").unwrap().filter(|task| {
+        let name = std::fs::read_to_string(task.as_ref().unwrap().path().join("comm")).unwrap_or_default();
+        ["probes", "reflector"].contains(&name.trim())
+    });
+    (std::fs::read_dir("/proc/self/fd").unwrap().count(), threads.count())
+}
+
 #[test]
 fn a_client_that_is_stopped_keeps_what_it_has() {
     let _alone = alone();
+    let before = left_over();
     let stops = Stops { client: Some(Duration::from_millis(600)), ..Stops::default() };
     let out = run(&resolve("rrul_be", &params(60_000)).unwrap(), V4, &stops);
     assert!(out.took < Duration::from_millis(1600), "{:?}", out.took);
+    assert_eq!(left_over(), before, "files and threads");
     for flow in 0..8 {
         let (steps, total, error) = received(&out.samples, flow);
         assert!(steps.len() >= 3 && total > 0);
