@@ -80,7 +80,7 @@ impl Test {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TestError {
     /// There is no test of that name.
-    #[error("no test is called `{name}`; there {}", among(candidates))]
+    #[error("no test is called `{name}`; try {}", candidates.join(", "))]
     Unknown {
         /// The name as typed.
         name: String,
@@ -144,9 +144,4 @@ pub enum TestError {
         /// Longest.
         most: Span,
     },
-}
-
-/// `is rrul` or `are rrul, rrul_be`.
-fn among(names: &[&str]) -> String {
-    format!("{} {}", if names.len() == 1 { "is" } else { "are" }, names.join(", "))
 }

@@ -235,6 +235,16 @@ fn memory_is_bounded_by_the_timeout() {
     assert_eq!(lost, 56_000, "4 s of probes are waited for");
 }
 
+#[test]
+fn lateness_quantiles_are_upper_bounds() {
+    let mut lateness = Lateness::default();
+    assert_eq!(lateness.quantile_ns(0.5), 0);
+    for late in [0, 100, 100, 1000, 1 << 40] {
+        lateness.record(Span(late));
+    }
+    assert_eq!([0.0, 0.5, 0.8, 1.0].map(|q| lateness.quantile_ns(q)), [1, 128, 1024, 1 << 40]);
+}
+
 /// Arrival times of the copies of each datagram: mostly one, sometimes none or two.
 fn path() -> impl Strategy<Value = Vec<Vec<u64>>> {
     let delay = prop_oneof![4 => 0..3 * MS, 1 => 0..40 * MS, 1 => 0..100 * MS];
