@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use goodqueue_report::Record;
+use goodqueue_report::{Record, WriteOptions};
 use serde::Serialize;
 
 use crate::exit::End;
@@ -33,9 +33,8 @@ impl Folder {
                 )));
             }
         }
-        std::fs::create_dir_all(path).map_err(|error| {
-            End::Usage(format!("--output {}: cannot make the folder: {error}", path.display()))
-        })?;
+        std::fs::create_dir_all(path)
+            .map_err(|error| End::Usage(format!("--output {}: cannot make the folder: {error}", path.display())))?;
         Ok(Folder { path: path.to_owned() })
     }
 
@@ -52,7 +51,8 @@ impl Folder {
 
     /// Writes page, pictures and tables; returns the page's path.
     pub(crate) fn write_all(&self, record: &Record) -> Result<PathBuf, End> {
-        self.keep_record(record)?;
+        goodqueue_report::write_all(record, &self.path, &WriteOptions::default())
+            .map_err(|error| End::Machine(format!("{error}; the record itself is in {RECORD}")))?;
         Ok(self.path.join(PAGE))
     }
 

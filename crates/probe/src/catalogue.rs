@@ -79,7 +79,7 @@ pub enum Count {
 /// Which congestion control a group uses.
 #[derive(Clone, Copy, Debug)]
 pub enum Cc {
-    /// The one asked for, else [`Params::DEFAULT_CC`].
+    /// The one asked for, else [`crate::Params::DEFAULT_CC`].
     Asked,
     /// Always this one.
     Fixed(&'static str),
@@ -136,6 +136,10 @@ const ONE_HOST: TestInfo =
     TestInfo { name: "", aliases: &[], about: "", flows: &[], probes: &[], default_flows: None, hosts: 1 };
 const FOUR_HOSTS: TestInfo = TestInfo { hosts: 4, probes: &[HOST_PROBES], ..ONE_HOST };
 
+/// flent asks for the number of flows of `tcp_nup` and `tcp_ndown` every time; we take as many as RRUL has in
+/// a direction.
+const N: Option<u32> = Some(4);
+
 /// Every test, in the order in which a list shows them.
 pub const TESTS: &[TestInfo] = &[
     TestInfo {
@@ -187,7 +191,7 @@ pub const TESTS: &[TestInfo] = &[
         about: "N uploads",
         flows: &[load(UP, Count::N, Names::Numbered("TCP upload::"), BEST_EFFORT)],
         probes: &[probe(&["Ping (ms) UDP BE"])],
-        default_flows: Some(4),
+        default_flows: N,
         ..ONE_HOST
     },
     TestInfo {
@@ -195,7 +199,7 @@ pub const TESTS: &[TestInfo] = &[
         about: "N downloads",
         flows: &[load(DOWN, Count::N, Names::Numbered("TCP download::"), BEST_EFFORT)],
         probes: &[probe(&["Ping (ms) UDP BE"])],
-        default_flows: Some(4),
+        default_flows: N,
         ..ONE_HOST
     },
     TestInfo {
@@ -227,6 +231,7 @@ pub const TESTS: &[TestInfo] = &[
     TestInfo {
         name: "tcp_square_wave",
         aliases: &["tcp_4up_squarewave"],
+        // In the order of their starts. The numbers in the names are flent's, which are not.
         about: "4 uploads of equal length: BBR at 0, CUBIC at D, BBR at 3D, CUBIC at 5D",
         flows: &[
             wave(&["TCP bbr 1"], "bbr", 0),

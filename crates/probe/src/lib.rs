@@ -17,7 +17,7 @@ mod catalogue;
 mod dscp;
 #[forbid(unsafe_code)]
 pub mod echo;
-#[cfg(feature = "net")]
+#[cfg(all(feature = "net", target_os = "linux"))]
 pub mod net;
 #[forbid(unsafe_code)]
 mod resolve;

@@ -115,3 +115,15 @@ pub enum Sample {
         error: Option<String>,
     },
 }
+
+impl Sample {
+    /// The sample's place on the time axis: end of step, moment asked, or moment of sending. Samples of
+    /// several threads arrive in no order of it.
+    #[must_use]
+    pub fn t(&self) -> i64 {
+        match *self {
+            Sample::Received { t, .. } | Sample::Tcp { t, .. } | Sample::FlowEnd { t, .. } => t,
+            Sample::Echo { sent, .. } | Sample::Lost { sent, .. } => sent,
+        }
+    }
+}

@@ -215,7 +215,11 @@ impl Prober {
                 return None;
             }
         }
-        let seq = self.front.checked_add(u32::try_from(self.slots.len()).ok()?)?;
+        let Some(seq) = self.front.checked_add(u32::try_from(self.slots.len()).unwrap_or(u32::MAX)) else {
+            // Sequence numbers are used up: the probe ends here.
+            self.grid = self.grid_len;
+            return None;
+        };
         self.grid += 1;
         self.stats.lateness.record(Span(late.cast_unsigned()));
         self.stats.sent += 1;

@@ -31,6 +31,9 @@ fn at(ns: u64) -> Stamp {
 /// What the path does to one datagram: when its copies arrive, after the sending.
 type Path<'a> = &'a dyn Fn(u32) -> Vec<u64>;
 
+/// By time and order: whether towards the client, sequence number, observer's number, bytes.
+type Flying = BTreeMap<(u64, u64), (bool, u32, usize, Vec<u8>)>;
+
 /// What a naive observer, who sees all replies, knows of each probe.
 #[derive(Default)]
 struct Naive {
@@ -74,10 +77,9 @@ fn run(config: ProberConfig, up: Path, down: Path, mut naive: Option<&mut Naive>
     let mut prober = Prober::new(config);
     let mut reflector = Reflector::new();
     let mut samples = Vec::new();
-    // (time, order) to (towards the client, sequence number, observer's number, bytes)
-    let mut flying: BTreeMap<(u64, u64), (bool, u32, usize, Vec<u8>)> = BTreeMap::new();
+    let mut flying = Flying::new();
     let (mut order, mut buf) = (0, [0; 2000]);
-    let mut fly = |flying: &mut BTreeMap<_, _>, now: u64, what| {
+    let mut fly = |flying: &mut Flying, now: u64, what| {
         order += 1;
         flying.insert((now, order), what);
     };
@@ -231,6 +233,16 @@ fn memory_is_bounded_by_the_timeout() {
         prober.poll_transmit(now, &mut buf).unwrap();
     }
     assert_eq!(lost, 56_000, "4 s of probes are waited for");
+}
+
+#[test]
+fn lateness_quantiles_are_upper_bounds() {
+    let mut lateness = Lateness::default();
+    assert_eq!(lateness.quantile_ns(0.5), 0);
+    for late in [0, 100, 100, 1000, 1 << 40] {
+        lateness.record(Span(late));
+    }
+    assert_eq!([0.0, 0.5, 0.8, 1.0].map(|q| lateness.quantile_ns(q)), [1, 128, 1024, 1 << 40]);
 }
 
 /// Arrival times of the copies of each datagram: mostly one, sometimes none or two.

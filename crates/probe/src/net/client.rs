@@ -48,7 +48,8 @@ fn cc_list(which: &str) -> String {
     read.map_or_else(|_| "not known".into(), |list| list.trim().into())
 }
 
-/// Says whether `test` can be run here against `hosts` hosts, without sending anything.
+/// Says whether `test` can be run here against `hosts` hosts, without sending anything. Raises the process's
+/// soft limit of open files to the hard one.
 ///
 /// # Errors
 /// [`NetError::Hosts`]; [`NetError::NoCongestionControl`] and [`NetError::CongestionControlDenied`], also for
@@ -74,6 +75,11 @@ pub fn check(test: &Test, hosts: usize) -> Result<(), NetError> {
     }
     let limit = sys::open_files_limit().context("read", "the limit of open files")?;
     let open = fs::read_dir("/proc/self/fd").map_or(64, |entries| entries.count() as u64);
+    enough_files(test, hosts, open, limit)
+}
+
+/// Whether the limit suffices for both ends of all flows beside what is open.
+fn enough_files(test: &Test, hosts: usize, open: u64, limit: u64) -> Result<(), NetError> {
     let sockets = (test.flows.len() * 2 + test.probes.len() + hosts * 2) as u64;
     let need = open + sockets + OTHER_FILES;
     if need > limit { Err(NetError::OpenFiles { need, limit }) } else { Ok(()) }
@@ -156,5 +162,35 @@ fn summary(test: &Test, load: LoadOutcome, probes: ProbesOutcome) -> ClientSumma
         probe_urgent: probes.urgent,
         clock_stepped: probes.clock_stepped,
         warnings,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Params, resolve};
+
+    #[test]
+    fn too_low_a_limit_of_files_is_named() {
+        let test = resolve("tcp_1000up", &Params::default()).unwrap();
+        let error = enough_files(&test, 1, 10, 1024).unwrap_err();
+        assert_eq!(error.to_string(), "the test needs 2045 open files, the limit (`ulimit -n`) is 1024");
+        assert!(enough_files(&test, 1, 10, 2045).is_ok());
+    }
+
+    #[test]
+    fn warnings_name_what_makes_a_result_doubtful() {
+        let test = resolve("tcp_1up", &Params::default()).unwrap();
+        let mut probes = ProbesOutcome { probes: vec![ProbeOutcome::default()], ..ProbesOutcome::default() };
+        assert!(summary(&test, LoadOutcome::default(), probes).warnings.is_empty());
+        let mut outcome = ProbeOutcome { dscp_changed: 1, ce: 1, unreachable: 1, ..ProbeOutcome::default() };
+        (outcome.stats.sent, outcome.stats.timer_misses) = (97, 3);
+        probes = ProbesOutcome { probes: vec![outcome], clock_stepped: -2_000_000, urgent: true };
+        let mut load = LoadOutcome::default();
+        load.lateness.record(test.step);
+        let warnings = summary(&test, load, probes).warnings;
+        assert_eq!(warnings.len(), 6, "{warnings:#?}");
+        assert!(warnings[0].contains("-2.000 ms"));
+        assert!(warnings[1].contains("3 of 100"));
     }
 }

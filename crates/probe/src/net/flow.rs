@@ -11,7 +11,7 @@ use crate::{End, Sample, TcpSample};
 /// What a sender writes, over and over: pseudo-random bytes, so that no link compresses them.
 const BUFFER_LEN: usize = 256 * 1024;
 /// How much one flow moves before the others have their turn.
-const TURN: usize = 1024 * 1024;
+const TURN: usize = 128 * 1024;
 
 fn buffer() -> &'static [u8] {
     static BUFFER: OnceLock<Vec<u8>> = OnceLock::new();

@@ -9,6 +9,34 @@
 //!   the network still arrives. So an upload's goodput may go on for the length of the queue after its stop.
 //! * The round-trip time of a probe runs from the clock's reading just before the send to the kernel's
 //!   receive time, less the time within the server. The client's send call is in it, its wake-up is not.
+//!
+//! ```
+//! use std::sync::{atomic::{AtomicBool, Ordering}, mpsc};
+//! use goodqueue::Span;
+//! use goodqueue_probe::net::{Server, SharedClock, run_client};
+//! use goodqueue_probe::{Params, Sample, resolve};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let [length, step, idle] = [100, 20, 50].map(Span::from_millis);
+//! let params = Params { length, step, idle, ..Params::default() };
+//! let test = resolve("tcp_2down", &params)?;
+//! let hosts = ["127.0.0.1".parse()?];
+//! let server = Server::bind(&hosts, 0)?;
+//! let clock = SharedClock::starting_in(test.idle + Span::from_millis(20));
+//! let (sink, samples) = mpsc::channel();
+//! let stop = AtomicBool::new(false);
+//! let client = std::thread::scope(|scope| {
+//!     let far = scope.spawn(|| server.run(&clock, &sink.clone(), &stop));
+//!     let client = run_client(&test, &hosts, server.port(), &clock, &sink, &stop);
+//!     stop.store(true, Ordering::Relaxed);
+//!     far.join().expect("the server does not panic").and(client)
+//! # })?;
+//! # drop(sink);
+//! # let probes = samples.iter().filter(|sample| matches!(sample, Sample::Echo { .. })).count();
+//! # assert!(probes > 5 && client.flows.iter().all(|flow| flow.error.is_none()));
+//! # Ok(())
+//! # }
+//! ```
 
 #[forbid(unsafe_code)]
 mod client;

@@ -428,8 +428,9 @@ pub(super) fn urgent_thread() -> bool {
     // SAFETY: all zeros is a valid sched_param (musl's has more members).
     let mut param: libc::sched_param = unsafe { zeroed() };
     param.sched_priority = 1;
-    // SAFETY: `param` is read only; 0 is the calling thread.
-    unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const param) == 0 }
+    // SAFETY: `param` is read only; pthread_self is the calling thread. (musl's sched_setscheduler always
+    // fails, this does not.)
+    unsafe { libc::pthread_setschedparam(libc::pthread_self(), libc::SCHED_FIFO, &raw const param) == 0 }
 }
 
 /// The soft limit of open files, after raising it to the hard one.
@@ -449,4 +450,95 @@ pub(super) fn open_files_limit() -> io::Result<u64> {
     }
     #[allow(clippy::useless_conversion)]
     Ok(limit.rlim_cur.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Read;
+    use std::net::{Ipv4Addr, Ipv6Addr, TcpListener, TcpStream, UdpSocket};
+    use std::time::Duration;
+
+    const HOSTS: [IpAddr; 2] = [IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(Ipv6Addr::LOCALHOST)];
+
+    fn received(socket: &UdpSocket) -> Datagram {
+        let mut ready = Vec::new();
+        wait_readable(&[socket.as_raw_fd()], 1_000_000_000, &mut ready).unwrap();
+        assert_eq!(ready, [0], "a datagram within a second");
+        receive(socket.as_fd(), &mut [0; 32]).unwrap()
+    }
+
+    #[test]
+    fn datagrams_bring_the_mark_in_the_header_and_the_time() {
+        for host in HOSTS {
+            let [a, b] = [0; 2].map(|port| UdpSocket::bind((host, port)).unwrap());
+            receive_tos_and_time(a.as_fd(), host.is_ipv6()).unwrap();
+            receive_tos_and_time(b.as_fd(), host.is_ipv6()).unwrap();
+            set_tos(a.as_fd(), host.is_ipv6(), 0xb8).unwrap();
+            let before = realtime();
+            a.send_to(b"there", b.local_addr().unwrap()).unwrap();
+            let there = received(&b);
+            assert_eq!((there.len, there.truncated, there.tos), (5, false, Some(0xb8)));
+            send_to(b.as_fd(), &[0; 33], &there.from, 0x20).unwrap();
+            let back = received(&a);
+            let after = realtime();
+            assert_eq!((back.len, back.truncated, back.tos), (32, true, Some(0x20)));
+            let (there, back) = (there.wall.unwrap(), back.wall.unwrap());
+            assert!(before <= there && there <= back && back <= after, "{before} {there} {back} {after}");
+        }
+    }
+
+    #[test]
+    fn a_tcp_socket_takes_its_options_and_aborts() {
+        for host in HOSTS {
+            let listener = TcpListener::bind((host, 0)).unwrap();
+            set_backlog(listener.as_fd(), 16).unwrap();
+            let socket = tcp_socket(host).unwrap();
+            set_cc(socket.as_fd(), "reno").unwrap();
+            set_tos(socket.as_fd(), host.is_ipv6(), 0x20).unwrap();
+            assert_eq!(cc(socket.as_fd()).unwrap(), "reno");
+            let lacking = set_cc(socket.as_fd(), "nosuchcc").unwrap_err();
+            assert_eq!(lacking.kind(), io::ErrorKind::NotFound);
+            assert!(set_cc(socket.as_fd(), "longer_than_fifteen_bytes").is_err());
+            connect(socket.as_fd(), listener.local_addr().unwrap()).unwrap();
+            let (mut far, _) = listener.accept().unwrap();
+            let info = tcp_info(socket.as_fd()).unwrap();
+            assert_eq!(info[0], 1, "TCP_ESTABLISHED");
+            far.set_read_timeout(Some(Duration::from_secs(1))).unwrap();
+            let near = TcpStream::from(socket);
+            abort_on_close(near.as_fd()).unwrap();
+            drop(near);
+            assert_eq!(far.read(&mut [0]).unwrap_err().kind(), io::ErrorKind::ConnectionReset);
+        }
+    }
+
+    #[test]
+    fn received_data_is_discarded_whole() {
+        use std::io::Write;
+        let listener = TcpListener::bind((HOSTS[0], 0)).unwrap();
+        let mut near = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (far, _) = listener.accept().unwrap();
+        near.write_all(&[7; 5000]).unwrap();
+        drop(near);
+        let mut total = 0;
+        loop {
+            match discard(far.as_fd(), 1000) {
+                Ok(0) => break,
+                Ok(len) => total += len,
+                Err(error) => assert_eq!(error.kind(), io::ErrorKind::WouldBlock),
+            }
+        }
+        assert_eq!(total, 5000);
+    }
+
+    #[test]
+    fn a_timer_wakes_epoll_when_it_is_due() {
+        let (mut epoll, timer, mut tokens) = (Epoll::new().unwrap(), Timer::new().unwrap(), Vec::new());
+        epoll.add(timer.as_fd(), Interest::Read, 7).unwrap();
+        let due = monotonic() + 20_000_000;
+        timer.set(due).unwrap();
+        epoll.wait(&mut tokens).unwrap();
+        assert_eq!(tokens, [7]);
+        assert!(monotonic() >= due);
+    }
 }
