@@ -36,8 +36,9 @@ pub struct EngineSpec<Q> {
     pub seed: u64,
     /// Frames that queues, rings and delay lines of both directions hold together, 256 to 2^20.
     pub frames: u32,
-    /// How long before a deadline to stop sleeping and spin; `None`: 10 us with real-time scheduling,
-    /// 40 us without, never on a machine with one processor.
+    /// How long before a deadline to stop sleeping and spin. `None`: as long as sleeps are seen to end
+    /// late on this machine, but at least 10 us (40 us without real-time scheduling) and at most 200 us.
+    /// On a machine with one processor the engine never spins.
     pub spin: Option<Span>,
 }
 

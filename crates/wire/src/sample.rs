@@ -223,8 +223,10 @@ pub struct Scheduling {
     pub real_time: bool,
     /// The frame pool is locked in memory.
     pub locked: bool,
-    /// How long before a deadline sleeping ends and spinning begins.
-    pub spin: Span,
+    /// How long before a deadline sleeping ends and spinning begins, at least.
+    pub spin_least: Span,
+    /// And at most; in between by what sleeping is seen to cost on this machine.
+    pub spin_most: Span,
     /// Processors that the process may use.
     pub cpus: usize,
 }
