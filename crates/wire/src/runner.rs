@@ -138,19 +138,23 @@ impl<Q: Queue<Header>> Runner<Q> {
     /// One turn: read, decide, send, and sleep or spin where there was nothing to do.
     fn turn(&mut self) -> Result<()> {
         let began = thread::now();
-        let got = [self.read(UP)?, self.read(DOWN)?];
-        // Taken after reading: everything read has arrived by now.
-        let now = thread::now();
+        let mut got = 0;
         for way in [UP, DOWN] {
-            self.paths[way].advance(now, &mut self.pool);
-            self.admit(way, now, got[way]);
-            self.paths[way].advance(now, &mut self.pool);
+            let ask = self.ask[way];
+            let count = self.read(way)?;
+            let now = thread::now();
+            self.admit(way, now, count);
+            // With the socket empty, all that had arrived when the turn began has been handed in.
+            if count < ask {
+                self.paths[way].advance(began, &mut self.pool);
+            }
+            got += count;
         }
         let sent = self.send_due(UP)? + self.send_due(DOWN)?;
-        if now.since(self.published) >= PUBLISH {
-            self.publish(now);
+        if began.since(self.published) >= PUBLISH {
+            self.publish(began);
         }
-        if got == [0, 0] && !self.sleep()? && sent == 0 {
+        if got == 0 && !self.sleep()? && sent == 0 {
             self.spun = self.spun + thread::now().since(began);
         }
         Ok(())
@@ -161,7 +165,7 @@ impl<Q: Queue<Header>> Runner<Q> {
         let inbox = &mut self.inbox[way];
         while inbox.len() < BATCH {
             let Some(frame) = self.pool.take() else { break };
-            inbox.push(Slot { frame, len: 0 });
+            inbox.push(Slot { frame, ..Slot::default() });
         }
         if inbox.is_empty() {
             self.trouble.pool_exhausted += 1;
@@ -174,8 +178,11 @@ impl<Q: Queue<Header>> Runner<Q> {
         Ok(got)
     }
 
-    /// Hands the first `count` frames of an inbox to the queue, or refuses them.
+    /// Hands the first `count` frames of an inbox to the queue, or refuses them. Each arrives at the
+    /// time at which the kernel received it, so a late reader delays what is sent (which the lateness
+    /// histogram shows) but changes no decision of a queue. `now`: after they were read.
     fn admit(&mut self, way: usize, now: Nanos, count: usize) {
+        let ahead = thread::wall_clock().wrapping_sub(now.0);
         for place in 0..count {
             let slot = self.inbox[way][place];
             if slot.len > self.longest_frame {
@@ -186,7 +193,12 @@ impl<Q: Queue<Header>> Runner<Q> {
             let bytes = &self.pool.slot_mut(slot.frame)[..slot.len as usize];
             let meta = if frame::is_group(bytes) { None } else { frame::parse(bytes) };
             match meta {
-                Some(meta) => self.enqueue(way, now, slot, &meta),
+                Some(meta) => {
+                    // A wall clock that was set in between does no harm: bounded on both sides.
+                    let stamp = if slot.stamp == 0 { now.0 } else { slot.stamp.wrapping_sub(ahead) };
+                    let arrived = Nanos(stamp.min(now.0)).max(self.paths[way].clock());
+                    self.enqueue(way, arrived, slot, &meta);
+                }
                 None => {
                     self.trouble.foreign += 1;
                     self.pool.give(slot.frame);
@@ -196,10 +208,10 @@ impl<Q: Queue<Header>> Runner<Q> {
         self.inbox[way].drain(..count);
     }
 
-    fn enqueue(&mut self, way: usize, now: Nanos, slot: Slot, meta: &Meta) {
+    fn enqueue(&mut self, way: usize, arrived: Nanos, slot: Slot, meta: &Meta) {
         let server = if way == UP { meta.destination } else { meta.source };
         let path = &mut self.paths[way];
-        let note = Note { arrived: now, dsfield: meta.dsfield, class: path.class(host_of(server)) };
+        let note = Note { arrived, dsfield: meta.dsfield, class: path.class(host_of(server)) };
         self.pool.set_note(slot.frame, note);
         let flow = FlowKey {
             source: meta.source,
@@ -215,7 +227,9 @@ impl<Q: Queue<Header>> Runner<Q> {
             flow_hash: self.hasher.hash(&flow),
             dsfield: meta.dsfield,
         };
-        path.arrive(now, packet, &mut self.pool);
+        path.advance(arrived, &mut self.pool);
+        path.arrive(arrived, packet, &mut self.pool);
+        path.advance(arrived, &mut self.pool);
     }
 
     /// Sends everything of direction `way` that is due; returns how many frames.

@@ -4,7 +4,7 @@ use std::io::{Read, Write};
 use std::process::ExitCode;
 use std::time::Duration;
 
-use goodqueue_wire::{LabSpec, die_with_parent, enter_user_namespace};
+use goodqueue_wire::{Lab, LabSpec, die_with_parent, enter_user_namespace};
 
 use crate::net::{engine, lab, open_path, ping_pong, udp_pair};
 
@@ -13,6 +13,7 @@ pub(crate) fn run(name: &str, rest: &[String]) -> ExitCode {
         "unprivileged" => unprivileged(),
         "hold" => hold(),
         "orphan" => orphan(rest),
+        "no-rights" => no_rights(),
         _ => ExitCode::from(2),
     }
 }
@@ -39,6 +40,17 @@ fn unprivileged() -> ExitCode {
     let report = engine.stop().unwrap();
     println!("unprivileged: {:?}, {:?}, {:?}", report.scheduling, report.last.lateness, report.validity());
     ExitCode::SUCCESS
+}
+
+/// Asks for a lab without having made a user namespace first.
+fn no_rights() -> ExitCode {
+    match Lab::new(&LabSpec::default()) {
+        Err(error) => {
+            eprintln!("{error}");
+            ExitCode::from(if error.is_missing() { 3 } else { 1 })
+        }
+        Ok(_) => ExitCode::SUCCESS,
+    }
 }
 
 /// Holds a lab with a running engine until it is killed.
