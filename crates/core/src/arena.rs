@@ -229,7 +229,7 @@ mod tests {
     fn no_storage_holds_nothing() {
         let mut ring = Ring::new([0_u8; 0]);
         assert!(!ring.push(1));
-        let mut arena = Arena::new([Slot::<u8>::default(); 0]);
+        let mut arena = Arena::new(<[Slot<u8>; 0]>::default());
         assert!(!arena.push(&mut List::default(), 1, 0));
     }
 }

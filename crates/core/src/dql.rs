@@ -9,7 +9,7 @@ use crate::{Nanos, Span};
 /// Parameters of the limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Params {
-    /// Largest limit, bytes. Default 1879048192.
+    /// Largest limit, bytes; it holds also where `min_limit` is above it. Default 1879048192.
     pub max_limit: u32,
     /// Smallest limit, bytes. Default 0.
     pub min_limit: u32,
@@ -133,7 +133,7 @@ impl Dql {
             Finding::Busy => self.less_slack(now, bytes),
             Finding::Nothing => self.state.limit,
         };
-        let limit = limit.min(self.params.max_limit).max(self.params.min_limit);
+        let limit = limit.max(self.params.min_limit).min(self.params.max_limit);
         if limit != self.state.limit {
             self.state.limit = limit;
             overlimit = 0;

@@ -24,8 +24,8 @@ pub struct Params {
     pub limit: u32,
     /// Most memory queued, the sum of [`Packet::truesize`], bytes. Default 32 MiB.
     pub memory_limit: u32,
-    /// Bytes a bucket may send in one turn, 256 to 2^20 (less counts as 256). Default 1514; Linux takes
-    /// the MTU with its link header.
+    /// Bytes a bucket may send in one turn, 1 to 2^20 (others count as the nearest of these). Default
+    /// 1514; Linux takes the MTU with its link header, and raises what a user gives below 256 to 256.
     pub quantum: u32,
     /// Most packets one overflow drops, at least 1. Default 64.
     pub drop_batch_size: u32,
@@ -46,11 +46,13 @@ impl Default for Params {
 }
 
 impl Params {
-    /// The values that take effect: what Linux's `fq_codel_change` makes of values out of range.
-    #[must_use]
-    pub const fn effective(mut self) -> Params {
-        if self.quantum < 256 {
-            self.quantum = 256;
+    /// The values that take effect, each in its range.
+    const fn in_range(mut self) -> Params {
+        if self.quantum == 0 {
+            self.quantum = 1;
+        }
+        if self.quantum > 1 << 20 {
+            self.quantum = 1 << 20;
         }
         if self.drop_batch_size == 0 {
             self.drop_batch_size = 1;
@@ -197,7 +199,7 @@ impl<P: Packet, S: Storage<Slot<P>>, O: Observer<P>> Source<P> for Head<'_, P, S
     #[inline]
     fn pop(&mut self) -> Option<(P, Tick)> {
         let (packet, tick) = self.arena.pop(self.packets)?;
-        *self.flow_backlog -= packet.len();
+        *self.flow_backlog = self.flow_backlog.wrapping_sub(packet.len());
         self.totals.remove(&packet);
         Some((packet, Tick(tick)))
     }
@@ -253,7 +255,7 @@ impl<P: Packet, F: Storage<Flow>, S: Storage<Slot<P>>> FqCodel<P, F, S> {
     }
 
     fn set_params(&mut self, params: Params) {
-        let params = params.effective();
+        let params = params.in_range();
         self.limit = params.limit.min(self.arena.capacity().saturating_sub(1));
         self.memory_limit = u64::from(params.memory_limit);
         self.quantum = params.quantum.cast_signed();
@@ -330,7 +332,7 @@ impl<P: Packet, F: Storage<Flow>, S: Storage<Slot<P>>> FqCodel<P, F, S> {
         let threshold = most / 2;
         let (mut dropped, mut gone) = (0, 0);
         while let Some((packet, _)) = self.arena.pop(&mut flow.packets) {
-            gone += packet.len();
+            gone = packet.len().wrapping_add(gone);
             dropped += 1;
             self.totals.remove(&packet);
             observer.dropped(now, packet, reason);
@@ -338,7 +340,7 @@ impl<P: Packet, F: Storage<Flow>, S: Storage<Slot<P>>> FqCodel<P, F, S> {
                 break;
             }
         }
-        flow.backlog -= gone;
+        flow.backlog = flow.backlog.wrapping_sub(gone);
         flow.vars.add_to_count(dropped);
         self.fq.drop_overlimit += u64::from(dropped);
         if reason == Reason::Memory {
@@ -373,7 +375,7 @@ impl<P: Packet, F: Storage<Flow>, S: Storage<Slot<P>>> Queue<P> for FqCodel<P, F
             return Verdict::Dropped(Reason::Limit);
         }
         let len = packet.len();
-        flow.backlog += len;
+        flow.backlog = flow.backlog.wrapping_add(len);
         if flow.next == UNLISTED {
             flow.next = NIL;
             flow.deficit = self.quantum;

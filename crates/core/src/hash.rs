@@ -171,7 +171,7 @@ mod tests {
         let mut buckets = [0_u32; 64];
         for port in 1024..1024 + 6400 {
             let hash = hasher.hash(&flow("10.0.0.1", "10.0.0.2", port));
-            buckets[usize::try_from(u64::from(hash) * 64 >> 32).expect("small")] += 1;
+            buckets[usize::try_from((u64::from(hash) * 64) >> 32).expect("small")] += 1;
         }
         assert!(buckets.iter().all(|&n| (60..145).contains(&n)), "{buckets:?}");
     }

@@ -18,6 +18,8 @@
 #[cfg(feature = "alloc")]
 extern crate alloc;
 
+#[cfg(feature = "alloc")]
+mod any;
 pub mod arena;
 pub mod codel;
 pub mod dql;
@@ -30,9 +32,13 @@ mod packet;
 pub mod port;
 mod queue;
 mod rng;
+#[cfg(feature = "alloc")]
+pub mod spec;
 pub mod tbf;
 mod units;
 
+#[cfg(feature = "alloc")]
+pub use any::{AnyQueue, BuildError, HeapCodel, HeapFifo, HeapFqCodel, HeapTbf};
 pub use codel::Codel;
 pub use dql::Dql;
 pub use event::{Ignore, Observer, Reason, Verdict};
@@ -44,5 +50,7 @@ pub use packet::{Ecn, Header, Packet};
 pub use port::{Departure, Port, PortStats, RingSpec};
 pub use queue::{Backlog, Queue, Stats};
 pub use rng::Rng;
+#[cfg(feature = "alloc")]
+pub use spec::{QueueSpec, SpecError};
 pub use tbf::Tbf;
 pub use units::{Bytes, Nanos, ParseUnitError, Rate, Serializer, Span};

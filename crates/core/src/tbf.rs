@@ -58,6 +58,14 @@ impl Params {
             linklayer: LinkLayer::Ethernet,
         }
     }
+
+    /// Whether the parameters make a token bucket.
+    ///
+    /// # Errors
+    /// Says why not.
+    pub fn check(&self) -> Result<(), ParamsError> {
+        Effective::new(self).map(|_| ())
+    }
 }
 
 /// Why parameters make no token bucket (Linux answers `EINVAL`).

@@ -241,7 +241,7 @@ fn number_and_unit(text: &str) -> Result<(u128, &str), ParseUnitError> {
 /// `billionths` of `unit`, an exact whole number or an error.
 fn scaled(billionths: u128, unit: u64) -> Result<u64, ParseUnitError> {
     let value = billionths * u128::from(unit);
-    if value % 1_000_000_000 != 0 {
+    if !value.is_multiple_of(1_000_000_000) {
         return Err(ParseUnitError::Range);
     }
     u64::try_from(value / 1_000_000_000).map_err(|_| ParseUnitError::Range)

@@ -66,6 +66,26 @@ impl Params {
     }
 }
 
+/// Times of [`Params`] as Linux keeps them, in ticks of 1024 ns, rounded down, modulo 2^32.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ticks {
+    /// See [`Params::target`].
+    pub target: u32,
+    /// See [`Params::interval`].
+    pub interval: u32,
+    /// See [`Params::ce_threshold`]; 2147483647 where there is none.
+    pub ce_threshold: u32,
+}
+
+impl Params {
+    /// The times in ticks.
+    #[must_use]
+    pub const fn ticks(&self) -> Ticks {
+        let law = Law::new(self);
+        Ticks { target: law.target.0, interval: law.interval.0, ce_threshold: law.ce_threshold.0 }
+    }
+}
+
 impl Default for Params {
     fn default() -> Self {
         Params::new()

@@ -7,7 +7,7 @@
 mod law;
 mod tick;
 
-pub use law::{Counters, Parity, State};
+pub use law::{Counters, Parity, State, Ticks};
 pub(crate) use law::{Law, Source, Vars};
 pub(crate) use tick::Tick;
 

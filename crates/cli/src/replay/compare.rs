@@ -1,0 +1,225 @@
+//! Runs a queue over the records of a vector and compares.
+
+use std::path::Path;
+
+use goodqueue::Nanos;
+
+use super::Fault;
+use super::format::{Entry, Input, Outcome, Record, Vector};
+use super::report::{Compared, Difference, Line, Report, StateDifference};
+use super::subject::{Results, Subject, make};
+
+/// Lines shown before the one at which a difference shows.
+const CONTEXT: usize = 6;
+
+/// Replays the whole vector, or up to the first difference.
+pub(super) fn replay(path: &Path, vector: &Vector<'_>) -> Result<Report, Fault> {
+    let header = &vector.header;
+    let subject = make(vector)?;
+    let report = Report {
+        file: path.display().to_string(),
+        queue: header.queue.to_string(),
+        scenario: header.scenario.to_string(),
+        reference: header.reference.to_string(),
+        calls: std::collections::BTreeMap::new(),
+        compared: Compared::default(),
+        difference: None,
+    };
+    let mut replay = Replay { vector, subject, report };
+    replay.report.difference = match replay.effective()? {
+        Some(difference) => Some(difference),
+        None => replay.records()?,
+    };
+    Ok(replay.report)
+}
+
+struct Replay<'a> {
+    vector: &'a Vector<'a>,
+    subject: Box<dyn Subject>,
+    report: Report,
+}
+
+impl Replay<'_> {
+    /// Compares the effective parameters of the header.
+    fn effective(&mut self) -> Result<Option<Difference>, Fault> {
+        for entry in &self.vector.header.effective {
+            let got = self.subject.effective(entry.key);
+            let got =
+                got.ok_or_else(|| Fault::at(entry.line, format!("unknown effective value `{}`", entry.key)))?;
+            if got != entry.value {
+                let (expected, got) =
+                    (format!("{} {}", entry.key, entry.value), format!("{} {got}", entry.key));
+                return Ok(Some(self.difference(entry.line, "effective parameter", expected, got)));
+            }
+            self.report.compared.effective_values += 1;
+        }
+        Ok(None)
+    }
+
+    fn records(&mut self) -> Result<Option<Difference>, Fault> {
+        let records = &self.vector.records;
+        let mut results = Results::new();
+        let mut at = 0;
+        while let Some((line, record)) = records.get(at) {
+            at += 1;
+            match record {
+                Record::Input { t, input } => {
+                    results.clear();
+                    let called = self.subject.call(Nanos(*t), input, &mut results);
+                    called.map_err(|reason| Fault::at(*line, reason))?;
+                    *self.report.calls.entry(letter(input).to_string()).or_default() += 1;
+                    let expected = records[at..].iter().take_while(|(_, r)| matches!(r, Record::Outcome(_)));
+                    let count = expected.count();
+                    let found = if matches!(input, Input::Reset) {
+                        self.compare_as_set(*line, at, count, &mut results)
+                    } else {
+                        self.compare_in_order(*line, at, count, &results)
+                    };
+                    if found.is_some() {
+                        return Ok(found);
+                    }
+                    at += count;
+                }
+                Record::State(entries) => {
+                    if let Some(difference) = self.compare_state(*line, entries)? {
+                        return Ok(Some(difference));
+                    }
+                }
+                Record::Draw(_) => {
+                    return Err(Fault::at(*line, "this kind of queue makes no random draws"));
+                }
+                Record::Outcome(_) => return Err(Fault::at(*line, "a result with no call above it")),
+            }
+        }
+        Ok(None)
+    }
+
+    /// The `count` outcomes from record `at` on, with their lines.
+    fn outcomes(&self, at: usize, count: usize) -> impl Iterator<Item = (usize, &Outcome<'_>)> {
+        self.vector.records[at..at + count].iter().filter_map(|(line, record)| match record {
+            Record::Outcome(outcome) => Some((*line, outcome)),
+            _ => None,
+        })
+    }
+
+    fn compare_in_order(
+        &mut self,
+        line: usize,
+        at: usize,
+        count: usize,
+        got: &Results,
+    ) -> Option<Difference> {
+        for (i, (line, expected)) in self.outcomes(at, count).enumerate() {
+            if got.get(i) != Some(expected) {
+                let ours = got.get(i).map_or("no further result".to_string(), text);
+                return Some(self.difference(line, "result of a call", text(expected), ours));
+            }
+        }
+        if let Some(extra) = got.get(count) {
+            let expected = "no further result".to_string();
+            return Some(self.difference(line + count, "result of a call", expected, text(extra)));
+        }
+        self.count(at, count);
+        None
+    }
+
+    /// Results of a reset have no order.
+    fn compare_as_set(
+        &mut self,
+        line: usize,
+        at: usize,
+        count: usize,
+        got: &mut Results,
+    ) -> Option<Difference> {
+        for (line, expected) in self.outcomes(at, count) {
+            let Some(found) = got.iter().position(|ours| ours == expected) else {
+                let ours = format!("no such result among the {} of the reset", got.len());
+                return Some(self.difference(line, "result of a reset", text(expected), ours));
+            };
+            got.swap_remove(found);
+        }
+        if let Some(extra) = got.first() {
+            let expected = "no such result of the reset".to_string();
+            return Some(self.difference(line + count, "result of a reset", expected, text(extra)));
+        }
+        self.count(at, count);
+        None
+    }
+
+    fn count(&mut self, at: usize, count: usize) {
+        let vector = self.vector;
+        for (_, record) in &vector.records[at..at + count] {
+            if let Record::Outcome(outcome) = record {
+                let text = text(outcome);
+                let letter = text.split(' ').next().unwrap_or("");
+                *self.report.compared.results.entry(letter.to_string()).or_default() += 1;
+            }
+        }
+    }
+
+    /// Compares a check, every key of it.
+    fn compare_state(&mut self, line: usize, entries: &[Entry<'_>]) -> Result<Option<Difference>, Fault> {
+        let mut state = Vec::new();
+        for entry in entries {
+            let got = self.subject.state(entry.key);
+            let got =
+                got.ok_or_else(|| Fault::at(line, format!("unknown key `{}` of record S", entry.key)))?;
+            if got != entry.value {
+                state.push(StateDifference {
+                    key: entry.key.to_string(),
+                    expected: entry.value.to_string(),
+                    got: got.to_string(),
+                });
+            }
+        }
+        if !state.is_empty() {
+            let list = |pick: fn(&StateDifference) -> &str| {
+                let words: Vec<String> =
+                    state.iter().map(|value| format!("{}={}", value.key, pick(value))).collect();
+                words.join(" ")
+            };
+            let (expected, got) = (list(|value| &value.expected), list(|value| &value.got));
+            let mut difference = self.difference(line, "check of the state", expected, got);
+            difference.state = state;
+            return Ok(Some(difference));
+        }
+        self.report.compared.checks += 1;
+        self.report.compared.check_values += entries.len() as u64;
+        Ok(None)
+    }
+
+    fn difference(&self, line: usize, what: &str, expected: String, got: String) -> Difference {
+        let last = line.min(self.vector.lines.len());
+        let context = (last.saturating_sub(CONTEXT).max(1)..=last)
+            .filter_map(|line| {
+                let text = self.vector.lines.get(line - 1)?;
+                Some(Line { line, text: (*text).to_string() })
+            })
+            .collect();
+        Difference { line, what: what.to_string(), expected, got, state: Vec::new(), context }
+    }
+}
+
+/// The record letter of a call.
+fn letter(input: &Input<'_>) -> &'static str {
+    match input {
+        Input::Enqueue(_) => "E",
+        Input::Dequeue => "D",
+        Input::Reset => "R",
+        Input::Change(_) => "C",
+        Input::Timer => "T",
+        Input::Queued(_) => "Q",
+        Input::Completed(_) => "K",
+    }
+}
+
+/// A result as a record.
+fn text(outcome: &Outcome<'_>) -> String {
+    match outcome {
+        Outcome::Dropped { id, reason } => format!("X {id} {reason}"),
+        Outcome::Marked { id } => format!("M {id}"),
+        Outcome::Delivered { id, ecn } => format!("P {id} {ecn}"),
+        Outcome::Nothing => "N".to_string(),
+        Outcome::Wake { t } => format!("W {t}"),
+    }
+}

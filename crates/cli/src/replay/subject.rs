@@ -1,0 +1,119 @@
+//! What a queue offers to be replayed, and the list of those that do.
+
+use goodqueue::{Backlog, Nanos, Observer, Reason, Stats};
+
+use super::format::{Arrival, Header, Input, Number, Outcome, Record, Vector};
+use super::{Fault, codel, dql, tbf};
+
+/// A queue under replay.
+pub(super) trait Subject {
+    /// The value in force of a parameter, under its name in the header; `None`: no such name.
+    fn effective(&self, key: &str) -> Option<Number>;
+    /// Makes the call and lists its results in order. An error names what in the call is not known.
+    fn call(&mut self, now: Nanos, input: &Input<'_>, results: &mut Results) -> Result<(), String>;
+    /// A counter or state variable, under its name in a check; `None`: no such name.
+    fn state(&self, key: &str) -> Option<Number>;
+}
+
+/// A kind of queue that can be replayed. To add one: a [`Subject`], and a line in [`FAMILIES`].
+pub(super) struct Family {
+    pub(super) name: &'static str,
+    pub(super) make: fn(&Setup<'_>) -> Result<Box<dyn Subject>, Fault>,
+}
+
+/// Every queue that can be replayed.
+pub(super) const FAMILIES: [Family; 4] = [
+    Family { name: "codel", make: codel::codel },
+    Family { name: "fq_codel", make: codel::fq_codel },
+    Family { name: "tbf", make: tbf::tbf },
+    Family { name: "dql", make: dql::dql },
+];
+
+/// What a subject is made from.
+pub(super) struct Setup<'a> {
+    pub(super) header: &'a Header<'a>,
+    /// Packets that arrive in the whole file: more storage is never needed.
+    pub(super) arrivals: usize,
+}
+
+impl Setup<'_> {
+    /// The longest packet with its link header, bytes (Linux `psched_mtu`).
+    pub(super) fn mtu(&self) -> u32 {
+        self.header.mtu.saturating_add(self.header.hard_header_len)
+    }
+
+    /// `n` empty places.
+    pub(super) fn places<T: Clone + Default>(n: usize) -> Vec<T> {
+        vec![T::default(); n]
+    }
+}
+
+/// The queue that the header names, ready for the first record.
+pub(super) fn make(vector: &Vector<'_>) -> Result<Box<dyn Subject>, Fault> {
+    let header = &vector.header;
+    let is_arrival =
+        |(_, record): &&(usize, Record<'_>)| matches!(record, Record::Input { input: Input::Enqueue(_), .. });
+    let arrivals = vector.records.iter().filter(is_arrival).count();
+    let family = FAMILIES.iter().find(|family| family.name == header.queue);
+    let family = family
+        .ok_or_else(|| Fault::UnknownQueue { line: header.queue_line, queue: header.queue.to_string() })?;
+    (family.make)(&Setup { header, arrivals })
+}
+
+/// The results of one call, as an observer collects them.
+pub(super) type Results = Vec<Outcome<'static>>;
+
+/// Collects what leaves a queue; the cookie of a packet is its number.
+pub(super) struct Collect<'a>(pub(super) &'a mut Results);
+
+impl Observer<goodqueue::Header> for Collect<'_> {
+    fn dropped(&mut self, _now: Nanos, packet: goodqueue::Header, reason: Reason) {
+        self.0.push(Outcome::Dropped { id: packet.cookie, reason: reason.name() });
+    }
+
+    fn marked(&mut self, _now: Nanos, packet: &goodqueue::Header, _reason: Reason) {
+        self.0.push(Outcome::Marked { id: packet.cookie });
+    }
+}
+
+/// The packet of an arrival.
+pub(super) fn packet(arrival: &Arrival) -> goodqueue::Header {
+    goodqueue::Header {
+        cookie: arrival.id,
+        len: arrival.len,
+        truesize: arrival.truesize,
+        flow_hash: arrival.hash,
+        dsfield: arrival.dsfield,
+    }
+}
+
+/// The answer to a D.
+pub(super) fn answer(packet: Option<goodqueue::Header>) -> Outcome<'static> {
+    match packet {
+        Some(packet) => Outcome::Delivered { id: packet.cookie, ecn: packet.dsfield & 3 },
+        None => Outcome::Nothing,
+    }
+}
+
+/// The state that all queues of packets have.
+pub(super) fn common_state(key: &str, backlog: Backlog, stats: Stats) -> Option<Number> {
+    Some(match key {
+        "qlen" => backlog.packets.into(),
+        "backlog" => backlog.bytes.into(),
+        "drops" => stats.drops.into(),
+        "packets" => stats.packets.into(),
+        "bytes" => stats.bytes.into(),
+        "overlimits" => stats.overlimits.into(),
+        _ => return None,
+    })
+}
+
+/// A parameter's value as a narrower number.
+pub(super) fn narrow<T: TryFrom<Number>>(key: &str, value: Number) -> Result<T, String> {
+    T::try_from(value).map_err(|_| format!("{key}: {value} is out of range"))
+}
+
+/// The message for a call that this kind of queue does not have.
+pub(super) fn no_such_call() -> String {
+    "this kind of queue has no such call".to_string()
+}

@@ -1,0 +1,214 @@
+//! Any queue of the catalogue behind one type, with its storage from the heap.
+
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+use core::fmt;
+
+use crate::arena::Slot;
+use crate::codel::Stamped;
+use crate::fifo::Limit;
+use crate::fq_codel::Flow;
+use crate::spec::{MAX_PACKETS, QueueKind, QueueSpec};
+use crate::tbf::ParamsError;
+use crate::{
+    Backlog, Bytes, Codel, Fifo, FqCodel, Nanos, Observer, Packet, Queue, Rate, Span, Stats, Tbf, Verdict,
+};
+
+/// `pfifo` or `bfifo` with its storage from the heap.
+pub type HeapFifo<P> = Fifo<P, Vec<P>>;
+/// `codel` with its storage from the heap.
+pub type HeapCodel<P> = Codel<P, Vec<Stamped<P>>>;
+/// `fq_codel` with its storage from the heap.
+pub type HeapFqCodel<P> = FqCodel<P, Vec<Flow>, Vec<Slot<P>>>;
+/// `tbf` with its storage from the heap.
+pub type HeapTbf<P> = Tbf<P, Vec<P>>;
+
+/// A queue that was chosen at run time. The choice costs one branch a call; within each queue all is
+/// static. Storage is allocated once, in [`QueueSpec::build`].
+#[derive(Clone, Debug)]
+pub enum AnyQueue<P> {
+    /// `pfifo`, `bfifo` or `fifo`.
+    Fifo(HeapFifo<P>),
+    /// `codel`.
+    Codel(Box<HeapCodel<P>>),
+    /// `fq_codel`.
+    FqCodel(Box<HeapFqCodel<P>>),
+    /// `tbf`.
+    Tbf(Box<HeapTbf<P>>),
+}
+
+/// Why a queue cannot be built for a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum BuildError {
+    /// What the link sends in the queue's time is less than one packet.
+    NoRoom {
+        /// The time asked for.
+        time: Span,
+        /// The rate of the link.
+        rate: Rate,
+        /// Bytes that the link sends in it.
+        bytes: Bytes,
+        /// The longest packet, bytes.
+        mtu: u32,
+    },
+    /// What the link sends in the queue's time is more than Linux can count (4 GiB).
+    TooDeep {
+        /// The time asked for.
+        time: Span,
+        /// The rate of the link.
+        rate: Rate,
+    },
+    /// The parameters make no token bucket.
+    Tbf(ParamsError),
+}
+
+impl fmt::Display for BuildError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            BuildError::NoRoom { time, rate, bytes, mtu } => write!(
+                f,
+                "fifo:{time} at {rate} holds {} bytes, less than one packet of {mtu} bytes",
+                bytes.0
+            ),
+            BuildError::TooDeep { time, rate } => write!(f, "fifo:{time} at {rate} is above 4 GiB"),
+            BuildError::Tbf(error) => write!(f, "tbf: {error}"),
+        }
+    }
+}
+
+impl core::error::Error for BuildError {}
+
+/// Places for a limit in packets.
+fn places<T: Clone + Default>(packets: u64) -> Vec<T> {
+    let places = usize::try_from(packets.min(MAX_PACKETS + 1)).unwrap_or(0);
+    alloc::vec![T::default(); places]
+}
+
+/// Places for a limit in bytes: for packets of 40 bytes, the least TCP segment without a link header.
+fn places_for_bytes<T: Clone + Default>(bytes: u64) -> Vec<T> {
+    places(bytes / 40 + 1)
+}
+
+impl QueueSpec {
+    /// The queue for a link of `rate` and of `mtu` bytes with its link header (1514 for Ethernet), with
+    /// its clock at `now`. All storage is allocated here: for `limit` packets, or for `limit` bytes in
+    /// packets of 40 bytes, at most 2^22 packets.
+    ///
+    /// # Errors
+    /// Where the queue could hold no packet of `mtu` bytes at this rate, or the parameters do not go
+    /// together.
+    pub fn build<P: Packet>(&self, rate: Rate, mtu: u32, now: Nanos) -> Result<AnyQueue<P>, BuildError> {
+        if let Some(params) = self.codel_params(mtu) {
+            let places = places(u64::from(params.limit));
+            return Ok(AnyQueue::Codel(Box::new(Codel::new(params, places))));
+        }
+        if let Some(params) = self.fq_codel_params(mtu) {
+            let flows = places(self.get("flows").unwrap_or(1).max(1));
+            let slots = places(u64::from(params.limit) + 1);
+            if let Ok(queue) = FqCodel::new(params, flows, slots) {
+                return Ok(AnyQueue::FqCodel(Box::new(queue)));
+            }
+        }
+        if let Some(params) = self.tbf_params(mtu) {
+            let queue = Tbf::new(params, now, places_for_bytes(params.limit)).map_err(BuildError::Tbf)?;
+            return Ok(AnyQueue::Tbf(Box::new(queue)));
+        }
+        let value = self.get(self.info().parameters[0].name).unwrap_or(0);
+        let bytes = match self.kind() {
+            QueueKind::Pfifo => {
+                let limit = u32::try_from(value).unwrap_or(u32::MAX);
+                return Ok(AnyQueue::Fifo(Fifo::new(Limit::Packets(limit), places(value))));
+            }
+            QueueKind::Fifo => depth(Span(value), rate, mtu)?,
+            _ => Bytes(value),
+        };
+        Ok(AnyQueue::Fifo(Fifo::new(Limit::Bytes(bytes.0), places_for_bytes(bytes.0))))
+    }
+}
+
+/// What a link of `rate` sends in `time`: room for one packet at least.
+fn depth(time: Span, rate: Rate, mtu: u32) -> Result<Bytes, BuildError> {
+    if u128::from(rate.0) * u128::from(time.0) / 8_000_000_000 > u128::from(u32::MAX) {
+        return Err(BuildError::TooDeep { time, rate });
+    }
+    let bytes = rate.bytes_in(time);
+    if bytes.0 < u64::from(mtu) {
+        return Err(BuildError::NoRoom { time, rate, bytes, mtu });
+    }
+    Ok(bytes)
+}
+
+/// Runs `$body` with `$queue` bound to the queue inside.
+macro_rules! each {
+    ($any:expr, $queue:ident => $body:expr) => {
+        match $any {
+            AnyQueue::Fifo($queue) => $body,
+            AnyQueue::Codel($queue) => $body,
+            AnyQueue::FqCodel($queue) => $body,
+            AnyQueue::Tbf($queue) => $body,
+        }
+    };
+}
+
+impl<P: Packet> Queue<P> for AnyQueue<P> {
+    fn enqueue(&mut self, now: Nanos, packet: P, observer: &mut impl Observer<P>) -> Verdict {
+        each!(self, queue => queue.enqueue(now, packet, observer))
+    }
+    fn dequeue(&mut self, now: Nanos, observer: &mut impl Observer<P>) -> Option<P> {
+        each!(self, queue => queue.dequeue(now, observer))
+    }
+    fn next_wake(&self, now: Nanos) -> Option<Nanos> {
+        each!(self, queue => queue.next_wake(now))
+    }
+    fn backlog(&self) -> Backlog {
+        each!(self, queue => queue.backlog())
+    }
+    fn stats(&self) -> Stats {
+        each!(self, queue => queue.stats())
+    }
+    fn reset(&mut self, now: Nanos, observer: &mut impl Observer<P>) {
+        each!(self, queue => queue.reset(now, observer));
+    }
+    fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
+        each!(self, queue => queue.counters(each));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Header, Ignore};
+
+    fn build(text: &str, rate: u64) -> Result<AnyQueue<Header>, BuildError> {
+        let spec: QueueSpec = text.parse().expect("a queue");
+        spec.build(Rate(rate), 1514, Nanos(0))
+    }
+
+    #[test]
+    fn every_queue_of_the_catalogue_is_built_and_passes_a_packet() {
+        for text in
+            ["pfifo", "bfifo:10k", "fifo:60ms", "codel", "fq_codel", "tbf,rate=1mbit,burst=2k,limit=9k"]
+        {
+            let mut queue = build(text, 10_000_000).expect(text);
+            let packet = Header { len: 1514, truesize: 2304, cookie: 7, ..Header::default() };
+            assert_eq!(queue.enqueue(Nanos(0), packet, &mut Ignore), Verdict::Enqueued, "{text}");
+            assert_eq!(queue.backlog(), Backlog { packets: 1, bytes: 1514 });
+            assert_eq!(queue.next_wake(Nanos(0)), Some(Nanos(0)));
+            assert_eq!(queue.dequeue(Nanos(0), &mut Ignore), Some(packet), "{text}");
+            assert_eq!(queue.stats().packets, 1);
+            let mut names = 0;
+            queue.counters(&mut |_, _| names += 1);
+            assert!(names > 0, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_fifo_in_time_holds_what_the_link_sends_in_it() {
+        let Ok(AnyQueue::Fifo(queue)) = build("fifo:60ms", 20_000_000) else { panic!("a fifo") };
+        assert_eq!(queue.limit(), Limit::Bytes(150_000));
+        let small = build("fifo:1ms", 1_000_000).expect_err("125 bytes");
+        assert!(matches!(small, BuildError::NoRoom { bytes: Bytes(125), .. }));
+        assert!(matches!(build("fifo:60m", 100_000_000_000), Err(BuildError::TooDeep { .. })));
+    }
+}

@@ -1,0 +1,284 @@
+//! The queues and their parameters as data: what is parsed, listed and documented comes from here.
+
+/// What a parameter's value is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unit {
+    /// A number of packets: `1000`, also `1000p`.
+    Packets,
+    /// A number of things: `1024`.
+    Count,
+    /// Bytes in tc's words: `1514`, `100k`, `32m` (powers of 1024).
+    Bytes,
+    /// A time with its unit: `5ms`. Kept in nanoseconds.
+    Time,
+    /// A rate in tc's words: `10mbit`. Kept in bits per second.
+    Rate,
+    /// `on` or `off`.
+    Switch,
+    /// One of the words.
+    Word(&'static [&'static str]),
+}
+
+impl Unit {
+    /// What a value of this unit is called in a message.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Unit::Packets => "packets",
+            Unit::Count => "number",
+            Unit::Bytes => "bytes",
+            Unit::Time => "time",
+            Unit::Rate => "rate",
+            Unit::Switch => "on or off",
+            Unit::Word(_) => "word",
+        }
+    }
+}
+
+/// What holds where a parameter is not given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Default {
+    /// It must be given.
+    Required,
+    /// This value, in the base unit.
+    Value(u64),
+    /// Nothing: the mechanism is off. The word `off` says so.
+    Off,
+    /// The MTU of the link with its link header, bytes.
+    Mtu,
+}
+
+/// One parameter of a queue.
+#[derive(Clone, Copy, Debug)]
+pub struct Parameter {
+    /// Its name, tc's word.
+    pub name: &'static str,
+    /// Other names that tc knows.
+    pub aliases: &'static [&'static str],
+    /// What its value is.
+    pub unit: Unit,
+    /// What holds where it is not given.
+    pub default: Default,
+    /// Least value, in the base unit (packets, bytes, ns, bit/s).
+    pub min: u64,
+    /// Largest value, in the base unit.
+    pub max: u64,
+    /// One line on what it does.
+    pub doc: &'static str,
+    /// Where it is defined: an RFC section or a function of Linux 6.1.
+    pub source: &'static str,
+}
+
+/// Which queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum QueueKind {
+    /// First in, first out, limited in packets.
+    Pfifo,
+    /// First in, first out, limited in bytes.
+    Bfifo,
+    /// `bfifo` whose limit is what the link sends in a given time.
+    Fifo,
+    /// One queue under `CoDel`.
+    Codel,
+    /// Fair queueing with `CoDel` in every bucket.
+    FqCodel,
+    /// A token bucket over `bfifo`.
+    Tbf,
+}
+
+/// One queue of the catalogue.
+#[derive(Clone, Copy, Debug)]
+pub struct QueueInfo {
+    /// Which queue.
+    pub kind: QueueKind,
+    /// Its name, tc's word where tc has it.
+    pub name: &'static str,
+    /// One line on what it does.
+    pub doc: &'static str,
+    /// Where it is defined.
+    pub source: &'static str,
+    /// Whether the first parameter may be written `name:value`.
+    pub positional: bool,
+    /// Its parameters.
+    pub parameters: &'static [Parameter],
+}
+
+/// Most parameters that a queue of the catalogue has.
+pub(super) const MOST_PARAMETERS: usize = 12;
+
+/// Largest limit in packets: storage is allocated for all of them when the queue is built.
+pub const MAX_PACKETS: u64 = 1 << 22;
+
+const MAX_BYTES: u64 = u32::MAX as u64;
+/// Half the period of `CoDel`'s 32-bit clock, ns: longer times read as past.
+const MAX_CODEL_TIME: u64 = (1 << 31) * 1024 - 1024;
+
+const fn parameter(name: &'static str, unit: Unit, default: Default) -> Parameter {
+    Parameter { name, aliases: &[], unit, default, min: 0, max: u64::MAX, doc: "", source: "" }
+}
+
+impl Parameter {
+    const fn range(mut self, min: u64, max: u64) -> Parameter {
+        self.min = min;
+        self.max = max;
+        self
+    }
+    const fn about(mut self, doc: &'static str, source: &'static str) -> Parameter {
+        self.doc = doc;
+        self.source = source;
+        self
+    }
+    const fn also(mut self, aliases: &'static [&'static str]) -> Parameter {
+        self.aliases = aliases;
+        self
+    }
+}
+
+const TARGET: Parameter = parameter("target", Unit::Time, Default::Value(5_000_000))
+    .range(1024, MAX_CODEL_TIME)
+    .about("acceptable standing sojourn time", "RFC 8289 section 4.3");
+const INTERVAL: Parameter = parameter("interval", Unit::Time, Default::Value(100_000_000))
+    .range(1024, MAX_CODEL_TIME)
+    .about("time above target before the first drop; a usual worst round trip", "RFC 8289 section 4.3");
+const CE_THRESHOLD: Parameter = parameter("ce_threshold", Unit::Time, Default::Off)
+    .range(0, MAX_CODEL_TIME)
+    .about("marks every ECN-capable packet that stayed longer", "codel_impl.h:codel_dequeue");
+const PARITY: Parameter = parameter("parity", Unit::Word(&["sane", "linux"]), Default::Value(0))
+    .range(0, 1)
+    .about("corners of the wrapping clock: as meant, or bit for bit as Linux", "codel_impl.h:codel_dequeue");
+
+const fn ecn(default: u64) -> Parameter {
+    parameter("ecn", Unit::Switch, Default::Value(default))
+        .range(0, 1)
+        .about("marks ECN-capable packets instead of dropping them", "RFC 8289 section 4.1, RFC 3168")
+}
+
+const fn limit_packets(default: u64, source: &'static str) -> Parameter {
+    parameter("limit", Unit::Packets, Default::Value(default))
+        .range(1, MAX_PACKETS)
+        .about("most packets queued", source)
+}
+
+const PFIFO: [Parameter; 1] = [limit_packets(1000, "sch_fifo.c:pfifo_enqueue")];
+
+const BFIFO: [Parameter; 1] = [parameter("limit", Unit::Bytes, Default::Required)
+    .range(1, MAX_BYTES)
+    .about("most bytes queued", "sch_fifo.c:bfifo_enqueue")];
+
+const FIFO: [Parameter; 1] = [parameter("time", Unit::Time, Default::Required)
+    .range(1_000, 3_600_000_000_000)
+    .about("depth: the bytes that the link sends in this time", "sch_fifo.c:bfifo_enqueue")];
+
+const CODEL: [Parameter; 6] =
+    [limit_packets(1000, "sch_codel.c:codel_qdisc_enqueue"), TARGET, INTERVAL, ecn(0), CE_THRESHOLD, PARITY];
+
+const FQ_CODEL: [Parameter; 12] = [
+    limit_packets(10_240, "RFC 8290 section 5.2.3, sch_fq_codel.c:fq_codel_enqueue"),
+    parameter("flows", Unit::Count, Default::Value(1024))
+        .range(1, 65_536)
+        .about("buckets that flows are hashed into", "RFC 8290 section 5.2.4, sch_fq_codel.c:fq_codel_init"),
+    TARGET,
+    INTERVAL,
+    parameter("quantum", Unit::Bytes, Default::Mtu).range(256, 1 << 20).about(
+        "bytes a bucket may send in one turn",
+        "RFC 8290 section 5.2.1, sch_fq_codel.c:fq_codel_change",
+    ),
+    ecn(1),
+    parameter("memory_limit", Unit::Bytes, Default::Value(32 << 20))
+        .range(1, MAX_BYTES)
+        .about("most memory of the packets queued", "sch_fq_codel.c:fq_codel_enqueue"),
+    parameter("drop_batch", Unit::Packets, Default::Value(64))
+        .range(1, u32::MAX as u64)
+        .also(&["drop_batch_size"])
+        .about("most packets one overflow drops", "sch_fq_codel.c:fq_codel_drop"),
+    CE_THRESHOLD,
+    parameter("ce_threshold_selector", Unit::Count, Default::Value(0))
+        .range(0, 255)
+        .about("DS byte under the mask that ce_threshold is for", "codel_impl.h:codel_dequeue"),
+    parameter("ce_threshold_mask", Unit::Count, Default::Value(0))
+        .range(0, 255)
+        .about("bits of the DS byte compared; 0 takes every packet", "codel_impl.h:codel_dequeue"),
+    PARITY,
+];
+
+const TBF: [Parameter; 8] = [
+    parameter("rate", Unit::Rate, Default::Required)
+        .range(8, 8 << 40)
+        .about("rate of the bucket, kept as whole bytes per second", "sch_tbf.c:tbf_change"),
+    parameter("burst", Unit::Bytes, Default::Required)
+        .range(1, MAX_BYTES)
+        .also(&["buffer", "maxburst"])
+        .about("depth of the bucket; longer packets are dropped", "sch_tbf.c:tbf_change"),
+    parameter("limit", Unit::Bytes, Default::Required)
+        .range(1, MAX_BYTES)
+        .about("most bytes waiting for tokens", "sch_tbf.c:tbf_change"),
+    parameter("peakrate", Unit::Rate, Default::Off)
+        .range(8, 8 << 40)
+        .about("rate that not even a burst exceeds", "sch_tbf.c:tbf_change"),
+    parameter("minburst", Unit::Bytes, Default::Mtu)
+        .range(1, MAX_BYTES)
+        .also(&["mtu"])
+        .about("depth of the bucket of the peak rate", "sch_tbf.c:tbf_change"),
+    parameter("mpu", Unit::Bytes, Default::Value(0))
+        .range(0, 65_535)
+        .about("least length a packet counts for", "sch_generic.c:psched_ratecfg_precompute"),
+    parameter("overhead", Unit::Bytes, Default::Value(0))
+        .range(0, 65_535)
+        .about("bytes added to every packet", "sch_generic.c:psched_ratecfg_precompute"),
+    parameter("linklayer", Unit::Word(&["ethernet", "atm"]), Default::Value(0))
+        .range(0, 1)
+        .about("framing of the link; atm counts cells of 53 bytes for 48", "sch_generic.h:psched_l2t_ns"),
+];
+
+/// Every queue there is, in the order in which it is listed.
+pub const CATALOGUE: [QueueInfo; 6] = [
+    QueueInfo {
+        kind: QueueKind::Pfifo,
+        name: "pfifo",
+        doc: "first in, first out, limited in packets",
+        source: "Linux 6.1 sch_fifo.c",
+        positional: true,
+        parameters: &PFIFO,
+    },
+    QueueInfo {
+        kind: QueueKind::Bfifo,
+        name: "bfifo",
+        doc: "first in, first out, limited in bytes",
+        source: "Linux 6.1 sch_fifo.c",
+        positional: true,
+        parameters: &BFIFO,
+    },
+    QueueInfo {
+        kind: QueueKind::Fifo,
+        name: "fifo",
+        doc: "first in, first out, as deep as the link sends in a given time",
+        source: "Linux 6.1 sch_fifo.c (bfifo)",
+        positional: true,
+        parameters: &FIFO,
+    },
+    QueueInfo {
+        kind: QueueKind::Codel,
+        name: "codel",
+        doc: "one queue that keeps the standing sojourn time at target by dropping or marking",
+        source: "RFC 8289, Linux 6.1 sch_codel.c",
+        positional: false,
+        parameters: &CODEL,
+    },
+    QueueInfo {
+        kind: QueueKind::FqCodel,
+        name: "fq_codel",
+        doc: "a bucket per flow served in turn, new flows first, each under codel",
+        source: "RFC 8290, Linux 6.1 sch_fq_codel.c",
+        positional: false,
+        parameters: &FQ_CODEL,
+    },
+    QueueInfo {
+        kind: QueueKind::Tbf,
+        name: "tbf",
+        doc: "a token bucket that shapes to a rate, over a bfifo",
+        source: "Linux 6.1 sch_tbf.c",
+        positional: false,
+        parameters: &TBF,
+    },
+];

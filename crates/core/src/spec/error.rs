@@ -1,0 +1,169 @@
+//! Why a text names no queue.
+
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::fmt;
+
+/// Why a text names no queue. Each carries the words at fault, and what would be known in their place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum SpecError {
+    /// There is nothing between two commas, or nothing at all.
+    Empty,
+    /// No queue has this name.
+    UnknownQueue {
+        /// The word that was read.
+        word: String,
+        /// The names of all queues.
+        candidates: Vec<&'static str>,
+    },
+    /// The queue has no parameter of this name.
+    UnknownParameter {
+        /// The queue.
+        queue: &'static str,
+        /// The word that was read.
+        word: String,
+        /// The names of its parameters.
+        candidates: Vec<&'static str>,
+    },
+    /// `name:value` for a queue whose parameters all need their names.
+    NoShortForm {
+        /// The queue.
+        queue: &'static str,
+        /// What stood after the colon.
+        value: String,
+        /// The names of its parameters.
+        candidates: Vec<&'static str>,
+    },
+    /// An element without `=` after the first, where one queue is expected.
+    NotAParameter {
+        /// The queue.
+        queue: &'static str,
+        /// The word that was read.
+        word: String,
+    },
+    /// A `parameter=value` with no queue before it.
+    NoQueueBefore {
+        /// The element that was read.
+        word: String,
+    },
+    /// A parameter is given twice.
+    Twice {
+        /// The queue.
+        queue: &'static str,
+        /// The parameter.
+        parameter: &'static str,
+    },
+    /// A parameter that has no default is not given.
+    Missing {
+        /// The queue.
+        queue: &'static str,
+        /// The parameter.
+        parameter: &'static str,
+        /// What values it takes: unit and range.
+        expected: String,
+    },
+    /// A value cannot be read or is out of range.
+    Value {
+        /// The queue.
+        queue: &'static str,
+        /// The parameter.
+        parameter: &'static str,
+        /// The value that was read.
+        value: String,
+        /// What is wrong with it.
+        reason: String,
+        /// What values the parameter takes: unit and range.
+        expected: String,
+    },
+    /// The parameters do not go together.
+    Conflict {
+        /// The queue.
+        queue: &'static str,
+        /// What does not go together.
+        reason: String,
+    },
+}
+
+impl SpecError {
+    /// The known word nearest to the unknown one, if one is near: a few letters apart.
+    #[must_use]
+    pub fn suggestion(&self) -> Option<&'static str> {
+        match self {
+            SpecError::UnknownQueue { word, candidates }
+            | SpecError::UnknownParameter { word, candidates, .. } => nearest(word, candidates),
+            _ => None,
+        }
+    }
+}
+
+/// The candidate nearest to `word`, if one is near.
+fn nearest(word: &str, candidates: &[&'static str]) -> Option<&'static str> {
+    let word = word.to_lowercase();
+    let near = |candidate: &&&'static str| {
+        let edits = distance(&word, candidate);
+        edits <= (candidate.len() / 3).max(2) && edits * 2 <= candidate.len()
+    };
+    candidates.iter().filter(near).min_by_key(|candidate| distance(&word, candidate)).copied()
+}
+
+/// Insertions, deletions and replacements between two words (Levenshtein).
+fn distance(a: &str, b: &str) -> usize {
+    let mut row: Vec<usize> = (0..=b.chars().count()).collect();
+    for (i, x) in a.chars().enumerate() {
+        let mut diagonal = i;
+        row[0] = i + 1;
+        for (j, y) in b.chars().enumerate() {
+            let replaced = diagonal + usize::from(x != y);
+            diagonal = row[j + 1];
+            row[j + 1] = replaced.min(row[j] + 1).min(diagonal + 1);
+        }
+    }
+    row.last().copied().unwrap_or(0)
+}
+
+impl fmt::Display for SpecError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            SpecError::Empty => f.write_str("a queue without a name"),
+            SpecError::UnknownQueue { word, candidates } => {
+                write!(f, "no queue `{word}`; there are {}", candidates.join(", "))
+            }
+            SpecError::UnknownParameter { queue, word, candidates } => {
+                write!(f, "{queue} has no parameter `{word}`; it has {}", candidates.join(", "))
+            }
+            SpecError::NoShortForm { queue, value, candidates } => write!(
+                f,
+                "`{queue}:{value}` does not say which parameter is meant; write {queue},name=value with {}",
+                candidates.join(", ")
+            ),
+            SpecError::NotAParameter { queue, word } => {
+                write!(f, "`{word}` after {queue} is no parameter=value")
+            }
+            SpecError::NoQueueBefore { word } => write!(f, "`{word}` has no queue before it"),
+            SpecError::Twice { queue, parameter } => write!(f, "{queue}: {parameter} is given twice"),
+            SpecError::Missing { queue, parameter, expected } => {
+                write!(f, "{queue} needs {parameter} ({expected})")
+            }
+            SpecError::Value { queue, parameter, value, reason, expected } => {
+                write!(f, "{queue}: {parameter}={value} is {reason}; it takes {expected}")
+            }
+            SpecError::Conflict { queue, reason } => write!(f, "{queue}: {reason}"),
+        }
+    }
+}
+
+impl core::error::Error for SpecError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn near_words_are_suggested_and_far_ones_not() {
+        let names = ["pfifo", "bfifo", "fifo", "codel", "fq_codel", "tbf"];
+        assert_eq!(nearest("fqcodel", &names), Some("fq_codel"));
+        assert_eq!(nearest("CODLE", &names), Some("codel"));
+        assert_eq!(nearest("red", &names), None);
+    }
+}

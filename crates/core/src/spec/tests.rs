@@ -1,0 +1,99 @@
+use super::*;
+
+fn canonical(text: &str) -> String {
+    text.parse::<QueueSpec>().unwrap_or_else(|error| panic!("{text}: {error}")).to_string()
+}
+
+fn error(text: &str) -> SpecError {
+    text.parse::<QueueSpec>().expect_err(text)
+}
+
+#[test]
+fn texts_are_read_and_written_canonically() {
+    for (text, expected) in [
+        ("pfifo", "pfifo"),
+        ("pfifo:1000", "pfifo:1000"),
+        ("pfifo,limit=1000p", "pfifo:1000"),
+        ("bfifo:102400", "bfifo:100k"),
+        ("fifo:60ms", "fifo:60ms"),
+        ("fifo,time=0.06s", "fifo:60ms"),
+        (" CODEL , Target = 5000us ", "codel,target=5ms"),
+        ("codel,ecn=yes,limit=0x10,ce_threshold=off", "codel,limit=16,ecn=on"),
+        (
+            "fq_codel,target=5ms,interval=100ms,ecn=off,quantum=300,limit=10240,flows=1024,memory_limit=32m,\
+             ce_threshold=1ms,drop_batch=64",
+            "fq_codel,limit=10240,flows=1024,target=5ms,interval=100ms,quantum=300,ecn=off,memory_limit=32m,\
+             drop_batch=64,ce_threshold=1ms",
+        ),
+        ("fq_codel,parity=linux", "fq_codel,parity=linux"),
+        ("tbf,rate=10mbit,buffer=5k,limit=60k", "tbf,rate=10mbit,burst=5k,limit=60k"),
+    ] {
+        let read = canonical(text);
+        assert_eq!(read, expected);
+        assert_eq!(canonical(&read), read, "reads back");
+    }
+}
+
+#[test]
+fn a_list_gives_each_queue_its_parameters() {
+    let list = QueueSpec::list("pfifo:1000,codel,fq_codel,target=5ms,ecn=off").expect("a list");
+    let texts: Vec<String> = list.iter().map(ToString::to_string).collect();
+    assert_eq!(texts, ["pfifo:1000", "codel", "fq_codel,target=5ms,ecn=off"]);
+    let first = QueueSpec::list("target=5ms,codel").expect_err("no queue before it");
+    assert_eq!(first, SpecError::NoQueueBefore { word: "target=5ms".to_string() });
+    assert_eq!(QueueSpec::list("codel,"), Err(SpecError::Empty));
+    assert_eq!(QueueSpec::list(""), Err(SpecError::Empty));
+    assert!(matches!(QueueSpec::list("tbf,codel"), Err(SpecError::Missing { parameter: "rate", .. })));
+}
+
+#[test]
+fn unknown_words_come_with_candidates() {
+    let wrong = error("fqcodel");
+    assert_eq!(wrong.suggestion(), Some("fq_codel"));
+    assert!(wrong.to_string().contains("no queue `fqcodel`; there are pfifo, bfifo"));
+    let wrong = error("codel,tarket=5ms");
+    assert_eq!(wrong.suggestion(), Some("target"));
+    assert!(matches!(wrong, SpecError::UnknownParameter { queue: "codel", .. }));
+    assert!(matches!(error("codel:5ms"), SpecError::NoShortForm { .. }));
+    assert!(matches!(error("codel,pfifo"), SpecError::NotAParameter { .. }));
+}
+
+#[test]
+fn bad_values_name_parameter_value_unit_and_range() {
+    let zero = error("pfifo:0");
+    assert_eq!(zero.to_string(), "pfifo: limit=0 is out of range; it takes packets, 1 to 4194304");
+    let bare = error("codel,target=5");
+    assert!(bare.to_string().starts_with("codel: target=5 is a number without a unit; it takes time, "));
+    for wrong in ["pfifo:-1", "pfifo:", "pfifo:1.5", "codel,ecn=maybe", "fq_codel,quantum=1", "fifo:0ms"] {
+        assert!(matches!(error(wrong), SpecError::Value { .. }), "{wrong}");
+    }
+    assert!(matches!(error("codel,ecn=on,ecn=on"), SpecError::Twice { parameter: "ecn", .. }));
+    assert!(matches!(error("bfifo"), SpecError::Missing { parameter: "limit", .. }));
+    let conflict = error("tbf,rate=10mbit,burst=5k,limit=60k,peakrate=10mbit");
+    assert!(matches!(conflict, SpecError::Conflict { queue: "tbf", .. }));
+}
+
+#[test]
+fn the_catalogue_is_whole() {
+    for info in &CATALOGUE {
+        assert!(info.parameters.len() <= MOST_PARAMETERS, "{}", info.name);
+        assert!(!info.positional || !info.parameters.is_empty());
+        for parameter in info.parameters {
+            assert!(!parameter.doc.is_empty() && !parameter.source.is_empty(), "{}", parameter.name);
+            assert!(parameter.min <= parameter.max);
+            if let Default::Value(value) = parameter.default {
+                assert!((parameter.min..=parameter.max).contains(&value), "{}", parameter.name);
+                let text = parameter.default_text();
+                assert_eq!(value::read(parameter, &text), Ok(Some(value)), "{}", parameter.name);
+            }
+        }
+    }
+}
+
+#[test]
+fn defaults_of_the_catalogue_are_those_of_the_queues() {
+    let codel = "codel".parse::<QueueSpec>().expect("a queue").codel_params(1514);
+    assert_eq!(codel, Some(codel::Params::default()));
+    let fq_codel = "fq_codel".parse::<QueueSpec>().expect("a queue").fq_codel_params(1514);
+    assert_eq!(fq_codel, Some(fq_codel::Params::default()));
+}

@@ -1,0 +1,88 @@
+//! Values of parameters: text to base unit and back.
+
+use alloc::string::{String, ToString};
+
+use super::catalogue::{Default, Parameter, Unit};
+use crate::{Bytes, Rate, Span};
+
+/// Reads `text` as a value of `parameter`; `Ok(None)` is `off`. An error says what is wrong.
+pub(super) fn read(parameter: &Parameter, text: &str) -> Result<Option<u64>, String> {
+    let text = text.trim();
+    if parameter.default == Default::Off && text.eq_ignore_ascii_case("off") {
+        return Ok(None);
+    }
+    let value = match parameter.unit {
+        Unit::Packets => integer(text.strip_suffix('p').unwrap_or(text))?,
+        Unit::Count => integer(text)?,
+        Unit::Bytes => text.parse::<Bytes>().map_err(|error| error.to_string())?.0,
+        Unit::Time => text.parse::<Span>().map_err(|error| error.to_string())?.0,
+        Unit::Rate => text.parse::<Rate>().map_err(|error| error.to_string())?.0,
+        Unit::Switch => switch(text).ok_or("neither on nor off")?,
+        Unit::Word(words) => {
+            let at = words.iter().position(|word| word.eq_ignore_ascii_case(text));
+            at.ok_or("an unknown word")? as u64
+        }
+    };
+    if value < parameter.min || value > parameter.max {
+        return Err("out of range".to_string());
+    }
+    Ok(Some(value))
+}
+
+fn integer(text: &str) -> Result<u64, String> {
+    let (digits, radix) = match text.strip_prefix("0x") {
+        Some(digits) => (digits, 16),
+        None => (text, 10),
+    };
+    if digits.starts_with('+') {
+        return Err("not a whole number".to_string());
+    }
+    u64::from_str_radix(digits, radix).map_err(|_| "not a whole number".to_string())
+}
+
+fn switch(text: &str) -> Option<u64> {
+    const ON: [&str; 4] = ["on", "1", "yes", "true"];
+    const OFF: [&str; 4] = ["off", "0", "no", "false"];
+    let is_in = |words: [&str; 4]| words.iter().any(|word| word.eq_ignore_ascii_case(text));
+    if is_in(ON) {
+        Some(1)
+    } else if is_in(OFF) {
+        Some(0)
+    } else {
+        None
+    }
+}
+
+/// The shortest exact text of `value`, which [`read`] reads back.
+pub(super) fn write(unit: Unit, value: u64) -> String {
+    match unit {
+        Unit::Packets | Unit::Count => value.to_string(),
+        Unit::Bytes => match value {
+            0 => "0".to_string(),
+            v if v % (1 << 30) == 0 => alloc::format!("{}g", v >> 30),
+            v if v % (1 << 20) == 0 => alloc::format!("{}m", v >> 20),
+            v if v % (1 << 10) == 0 => alloc::format!("{}k", v >> 10),
+            v => v.to_string(),
+        },
+        Unit::Time => Span(value).to_string(),
+        Unit::Rate => Rate(value).to_string(),
+        Unit::Switch => if value == 0 { "off" } else { "on" }.to_string(),
+        Unit::Word(words) => {
+            let word = usize::try_from(value).ok().and_then(|at| words.get(at));
+            word.copied().unwrap_or("?").to_string()
+        }
+    }
+}
+
+/// What values the parameter takes, for a message: `packets, 1 to 4194304`.
+pub(super) fn expected(parameter: &Parameter) -> String {
+    let off = if parameter.default == Default::Off { ", or off" } else { "" };
+    match parameter.unit {
+        Unit::Switch => "on or off".to_string(),
+        Unit::Word(words) => words.join(" or "),
+        unit => {
+            let (min, max) = (write(unit, parameter.min), write(unit, parameter.max));
+            alloc::format!("{}, {min} to {max}{off}", unit.name())
+        }
+    }
+}
