@@ -16,7 +16,7 @@ use std::thread::{self, JoinHandle};
 
 use goodqueue::{Header, Queue, Span};
 
-use crate::lab::Lab;
+use crate::lab::{Lab, Taken};
 use crate::netns::Netns;
 use crate::path::PathSpec;
 use crate::runner::Runner;
@@ -65,10 +65,10 @@ pub(crate) struct Shared {
 pub struct Engine;
 
 impl Engine {
-    /// Starts the engine in the router of `lab` and returns when it is running. One engine per lab.
+    /// Starts the engine in the router of `lab` and returns when it is running. One at a time per lab.
     ///
     /// # Errors
-    /// `Invalid` for a specification out of range; `Missing` without packet sockets; `System` for
+    /// `Invalid` for a specification out of range or a second engine; `Missing` without packet sockets; `System` for
     /// anything else.
     pub fn start<Q>(lab: &Lab, spec: EngineSpec<Q>) -> Result<EngineHandle>
     where
@@ -78,6 +78,7 @@ impl Engine {
             let got = spec.frames.to_string();
             return Err(Error::Invalid { what: "frames", wanted: "256 to 1048576", got });
         }
+        let taken = lab.take_router()?;
         let namespaces = [lab.client(), lab.router(), lab.server()].map(Netns::clone);
         let router = lab.router().clone();
         let mtu = lab.mtu();
@@ -104,7 +105,14 @@ impl Engine {
         let thread = thread.map_err(|e| Error::io("clone", "the engine's thread", e))?;
         started.recv().map_err(|_| Error::ThreadLost { what: "the engine" })??;
         let drops_before = interface_drops(&namespaces);
-        Ok(EngineHandle { shared, thread: Some(thread), host: ProcStat::read(), namespaces, drops_before })
+        Ok(EngineHandle {
+            shared,
+            thread: Some(thread),
+            host: ProcStat::read(),
+            namespaces,
+            drops_before,
+            _taken: taken,
+        })
     }
 }
 
@@ -121,6 +129,8 @@ pub struct EngineHandle {
     host: Option<ProcStat>,
     namespaces: [Netns; 3],
     drops_before: u64,
+    /// Dropped last: after the thread has ended.
+    _taken: Taken,
 }
 
 impl EngineHandle {

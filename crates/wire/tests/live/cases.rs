@@ -33,6 +33,8 @@ cases![
     unprivileged_user_can_run_a_lab,
     a_missing_right_is_named_with_its_cure,
     super_packets_are_refused,
+    an_exhausted_pool_is_told,
+    a_lab_has_one_engine_at_a_time,
     a_pulled_cable_ends_the_run_and_keeps_what_was_measured,
     nothing_is_left_behind,
     a_killed_process_leaves_nothing_behind,
@@ -258,6 +260,34 @@ fn super_packets_are_refused() -> Outcome {
     let validity = report.validity();
     assert!(!validity.valid && validity.reasons[0].contains("offload"), "{validity:?}");
     lab.set_offloads(false).unwrap();
+    Outcome::Passed
+}
+
+fn an_exhausted_pool_is_told() -> Outcome {
+    let lab = lab_or_skip!(&LabSpec::default());
+    let up = PathSpec { delays: vec![goodqueue::Span::from_millis(100)], ..open_path() };
+    let spec = EngineSpec { frames: 256, ..EngineSpec::new(up, open_path()) };
+    let engine = Engine::start(&lab, spec).unwrap();
+    let (client, _server) = udp_pair(&lab, false);
+    // 400 frames within the 100 ms for which the delay line holds them.
+    for _ in 0..400 {
+        client.send(&[9; 100]).unwrap();
+    }
+    std::thread::sleep(Duration::from_millis(300));
+    let report = engine.stop().unwrap();
+    assert!(report.last.trouble.pool_exhausted > 0, "{:?}", report.last);
+    assert!(!report.validity().valid);
+    assert_eq!(report.up.last.sent.packets, 400, "late, but none is lost: they waited in the socket");
+    Outcome::Passed
+}
+
+fn a_lab_has_one_engine_at_a_time() -> Outcome {
+    let lab = lab_or_skip!(&LabSpec::default());
+    let first = engine(&lab, open_path(), open_path());
+    let spec = || EngineSpec::new(open_path(), open_path());
+    assert!(matches!(Engine::start(&lab, spec()), Err(Error::Invalid { .. })));
+    drop(first);
+    Engine::start(&lab, spec()).unwrap().stop().unwrap();
     Outcome::Passed
 }
 

@@ -1,6 +1,7 @@
 //! What the tests must run in another process.
 
 use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -60,6 +61,15 @@ fn hold() -> ExitCode {
     let (client, server) = udp_pair(&lab, false);
     ping_pong(&client, &server, 64, 10);
     assert!(engine.is_running());
+    // TCP at full speed: the kernel must not keep the namespaces for the sake of its last segments.
+    let address = (Lab::server_address(false, 0), 0);
+    let listener = lab.server().run(|| TcpListener::bind(address)).unwrap().unwrap();
+    let to = listener.local_addr().unwrap();
+    let mut sender = lab.client().run(|| TcpStream::connect(to)).unwrap().unwrap();
+    std::thread::spawn(move || while sender.write(&[0; 1 << 14]).is_ok() {});
+    let mut receiver = listener.accept().unwrap().0;
+    std::thread::spawn(move || while receiver.read(&mut [0; 1 << 14]).is_ok() {});
+    std::thread::sleep(Duration::from_millis(200));
     println!("ready");
     std::io::stdout().flush().unwrap();
     std::thread::sleep(Duration::from_secs(60));
