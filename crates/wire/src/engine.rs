@@ -2,13 +2,13 @@
 //!
 //! It reads frames from one interface, hands them to the queue of their direction, lets them leave at
 //! the rate of the line, and sends them on when their delay is over. All decisions are made in logical
-//! time by [`goodqueue::Port`]: a late wake-up makes a frame late, which the lateness histogram shows,
-//! but never costs the line any rate.
+//! time by [`goodqueue::Port`]: a frame arrives when the kernel received it and leaves the line when its
+//! last bit would, whenever the thread came round to it. A late wake-up makes frames late, which the
+//! lateness histogram shows, but changes no decision and never costs the line any rate.
 //!
 //! Memory: `frames` slots of 2 KiB (64 MiB by default), taken at the start; with none free the engine
 //! leaves arrivals in the socket's buffer, counts that, and the result is not valid.
 
-use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -16,7 +16,8 @@ use std::thread::{self, JoinHandle};
 
 use goodqueue::{Header, Queue, Span};
 
-use crate::lab::Lab;
+use crate::lab::{Lab, Taken};
+use crate::netns::Netns;
 use crate::path::PathSpec;
 use crate::runner::Runner;
 use crate::sample::{EngineReport, EngineSample, ProcStat, Validity};
@@ -36,8 +37,9 @@ pub struct EngineSpec<Q> {
     pub seed: u64,
     /// Frames that queues, rings and delay lines of both directions hold together, 256 to 2^20.
     pub frames: u32,
-    /// How long before a deadline to stop sleeping and spin; `None`: 10 us with real-time scheduling,
-    /// 40 us without, never on a machine with one processor.
+    /// How long before a deadline to stop sleeping and spin. `None`: as long as sleeps are seen to end
+    /// late on this machine, but at least 10 us (40 us without real-time scheduling) and at most 200 us.
+    /// On a machine with one processor the engine never spins.
     pub spin: Option<Span>,
 }
 
@@ -63,10 +65,10 @@ pub(crate) struct Shared {
 pub struct Engine;
 
 impl Engine {
-    /// Starts the engine in the router of `lab` and returns when it is running. One engine per lab.
+    /// Starts the engine in the router of `lab` and returns when it is running. One at a time per lab.
     ///
     /// # Errors
-    /// `Invalid` for a specification out of range; `Missing` without packet sockets; `System` for
+    /// `Invalid` for a specification out of range or a second engine; `Missing` without packet sockets; `System` for
     /// anything else.
     pub fn start<Q>(lab: &Lab, spec: EngineSpec<Q>) -> Result<EngineHandle>
     where
@@ -76,8 +78,9 @@ impl Engine {
             let got = spec.frames.to_string();
             return Err(Error::Invalid { what: "frames", wanted: "256 to 1048576", got });
         }
-        let router = lab.router().as_fd().try_clone_to_owned();
-        let router = router.map_err(|e| Error::io("dup", "the router's namespace", e))?;
+        let taken = lab.take_router()?;
+        let namespaces = [lab.client(), lab.router(), lab.server()].map(Netns::clone);
+        let router = lab.router().clone();
         let mtu = lab.mtu();
         let shared =
             Arc::new(Shared { stop: AtomicBool::new(false), sample: Mutex::new(EngineSample::default()) });
@@ -85,8 +88,7 @@ impl Engine {
         let work = {
             let shared = Arc::clone(&shared);
             move || {
-                let runner = crate::sys::namespace::enter_net(router.as_fd())
-                    .and_then(|()| Runner::new(spec, mtu, shared));
+                let runner = router.enter().and_then(|()| Runner::new(spec, mtu, shared));
                 match runner {
                     Ok(runner) => {
                         let _ = ready.send(Ok(()));
@@ -102,16 +104,33 @@ impl Engine {
         let thread = thread::Builder::new().name("engine".to_owned()).spawn(work);
         let thread = thread.map_err(|e| Error::io("clone", "the engine's thread", e))?;
         started.recv().map_err(|_| Error::ThreadLost { what: "the engine" })??;
-        Ok(EngineHandle { shared, thread: Some(thread), host: ProcStat::read() })
+        let drops_before = interface_drops(&namespaces);
+        Ok(EngineHandle {
+            shared,
+            thread: Some(thread),
+            host: ProcStat::read(),
+            namespaces,
+            drops_before,
+            _taken: taken,
+        })
     }
 }
 
-/// A running engine. Dropping it stops the engine.
+/// Frames that any interface of the lab could not send on, ever.
+fn interface_drops(namespaces: &[Netns; 3]) -> u64 {
+    namespaces.iter().filter_map(Netns::send_drops).sum()
+}
+
+/// A running engine. Dropping it stops the engine. While it lives, so do the lab's namespaces.
 #[derive(Debug)]
 pub struct EngineHandle {
     shared: Arc<Shared>,
     thread: Option<JoinHandle<Option<EngineReport>>>,
     host: Option<ProcStat>,
+    namespaces: [Netns; 3],
+    drops_before: u64,
+    /// Dropped last: after the thread has ended.
+    _taken: Taken,
 }
 
 impl EngineHandle {
@@ -144,6 +163,8 @@ impl EngineHandle {
         self.shared.stop.store(true, Ordering::Relaxed);
         let thread = self.thread.take().ok_or_else(lost)?;
         let mut report = thread.join().map_err(|_| lost())?.ok_or_else(lost)?;
+        let drops = interface_drops(&self.namespaces);
+        report.last.trouble.interface_drops = drops.saturating_sub(self.drops_before);
         report.host = self.host.zip(ProcStat::read()).and_then(|(before, after)| before.until(after));
         Ok(report)
     }

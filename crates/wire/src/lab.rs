@@ -17,6 +17,8 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::netlink::{End, Mac, Route};
 use crate::netns::{Netns, read_sysctl, write_sysctl};
@@ -180,6 +182,8 @@ pub struct Lab {
     hosts: u8,
     mtu: u32,
     ipv6: bool,
+    /// An engine works in the router.
+    taken: Arc<AtomicBool>,
 }
 
 impl Lab {
@@ -198,6 +202,7 @@ impl Lab {
             hosts: spec.hosts,
             mtu: spec.mtu,
             ipv6: Path::new("/proc/sys/net/ipv6").exists(),
+            taken: Arc::default(),
         };
         if lab.ipv6 {
             lab.router.run(|| disable_ipv6(&["all", "default"]))??;
@@ -261,6 +266,15 @@ impl Lab {
     #[must_use]
     pub fn client_address(v6: bool) -> IpAddr {
         address(v6, 1)
+    }
+
+    /// Takes the router for an engine, until what is returned is dropped.
+    pub(crate) fn take_router(&self) -> Result<Taken> {
+        if self.taken.swap(true, Ordering::AcqRel) {
+            let (wanted, got) = ("one at a time", "a second".to_owned());
+            return Err(Error::Invalid { what: "the engine of a lab", wanted, got });
+        }
+        Ok(Taken(Arc::clone(&self.taken)))
     }
 
     /// The address of server host `host` (from 0): `10.73.0.2` or `fd73::2` and on.
@@ -358,6 +372,16 @@ impl Lab {
             }
         }
         Ok(())
+    }
+}
+
+/// The router while an engine has it.
+#[derive(Debug)]
+pub(crate) struct Taken(Arc<AtomicBool>);
+
+impl Drop for Taken {
+    fn drop(&mut self) {
+        self.0.store(false, Ordering::Release);
     }
 }
 

@@ -38,3 +38,10 @@ pub use sample::{
     Trouble, Validity,
 };
 pub use sys::process::{Interrupt, die_with_parent, raise_open_files};
+
+/// The engine's clock, `CLOCK_MONOTONIC`: the `now` with which a queue that keeps time from its making
+/// on (a token bucket) is built.
+#[must_use]
+pub fn now() -> goodqueue::Nanos {
+    sys::thread::now()
+}

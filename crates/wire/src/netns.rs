@@ -2,6 +2,7 @@
 
 use std::fs::{self, File};
 use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::Arc;
 use std::thread;
 
 use crate::sys::namespace;
@@ -9,10 +10,10 @@ use crate::{Error, Result};
 
 /// An anonymous network namespace: no name, no mount, held by its descriptor and by the threads and
 /// sockets in it. When the last of them goes (however the process ends) the kernel removes it with all
-/// its interfaces (`network_namespaces(7)`).
-#[derive(Debug)]
+/// its interfaces (`network_namespaces(7)`). A clone holds the same namespace.
+#[derive(Clone, Debug)]
 pub struct Netns {
-    file: File,
+    file: Arc<File>,
     name: &'static str,
 }
 
@@ -27,7 +28,7 @@ impl Netns {
         let made = thread::spawn(namespace::unshare_net).join();
         let file = made.map_err(|_| Error::ThreadLost { what: "a new network namespace" })?;
         let refused = [libc::EINVAL, libc::ENOSYS, libc::ENOSPC];
-        Ok(Netns { file: file.map_err(|e| e.or_missing(&refused, RIGHT, CURE))?, name })
+        Ok(Netns { file: Arc::new(file.map_err(|e| e.or_missing(&refused, RIGHT, CURE))?), name })
     }
 
     /// What the lab calls it: `client`, `router` or `server`.
@@ -53,6 +54,22 @@ impl Netns {
         let answer = thread::scope(|scope| scope.spawn(inside).join());
         answer.map_err(|_| Error::ThreadLost { what: self.name })?
     }
+}
+
+impl Netns {
+    /// Frames that the namespace's interfaces, loopback excepted, could not send on (`veth` counts there
+    /// what the other end did not take); `None` where that cannot be read.
+    pub(crate) fn send_drops(&self) -> Option<u64> {
+        let read = || fs::read_to_string("/proc/thread-self/net/dev").ok();
+        self.run(read).ok().flatten().map(|text| send_drops(&text))
+    }
+}
+
+/// Sums the send drops in the text of `/proc/net/dev` (`proc_pid_net(5)`): the twelfth figure.
+fn send_drops(text: &str) -> u64 {
+    let interfaces = text.lines().filter_map(|line| line.split_once(':'));
+    let others = interfaces.filter(|(name, _)| name.trim() != "lo");
+    others.filter_map(|(_, figures)| figures.split_whitespace().nth(11)?.parse::<u64>().ok()).sum()
 }
 
 impl AsFd for Netns {
@@ -105,4 +122,27 @@ pub fn available_congestion_controls() -> Result<Vec<String>> {
     let path = sysctl_path("net.ipv4.tcp_available_congestion_control");
     let text = fs::read_to_string(&path).map_err(|e| Error::io("read", path, e))?;
     Ok(text.split_whitespace().map(str::to_owned).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn send_drops_are_summed_without_loopback() {
+        let text = "Inter-|   Receive  | Transmit\n face |bytes packets\n\
+            lo: 1 2 3 4 5 6 7 8 9 10 11 12 13\n  cli: 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16\nx: 0 0 0 0 0 0 0 0 0 0 0 5\n";
+        assert_eq!(send_drops(text), 17);
+        assert_eq!(send_drops("nonsense"), 0);
+    }
+
+    #[test]
+    fn a_process_with_threads_cannot_enter_a_user_namespace() {
+        std::thread::scope(|scope| {
+            let (stop, wait) = std::sync::mpsc::channel::<()>();
+            scope.spawn(move || wait.recv());
+            assert!(matches!(enter_user_namespace(), Err(Error::Invalid { .. })));
+            drop(stop);
+        });
+    }
 }

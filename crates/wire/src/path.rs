@@ -98,6 +98,8 @@ pub(crate) struct Path<Q> {
     delays: Vec<Span>,
     least_delay: Span,
     lines: Vec<VecDeque<Delayed>>,
+    /// The latest time at which anything was done.
+    clock: Nanos,
     account: Account,
     arrived: Count,
     sent: Count,
@@ -120,6 +122,7 @@ impl<Q: Queue<Header>> Path<Q> {
             least_delay: delays.iter().copied().min().unwrap_or_default(),
             delays,
             lines,
+            clock: Nanos::ZERO,
             account: Account::default(),
             arrived: Count::default(),
             sent: Count::default(),
@@ -129,6 +132,11 @@ impl<Q: Queue<Header>> Path<Q> {
 
     pub(crate) fn rate(&self) -> Option<Rate> {
         self.rate
+    }
+
+    /// The latest time at which anything was done: nothing may be done before it.
+    pub(crate) fn clock(&self) -> Nanos {
+        self.clock
     }
 
     /// The delay class of server host `host`.
@@ -147,6 +155,10 @@ impl<Q: Queue<Header>> Path<Q> {
 
     /// Moves everything that has left the line at or before `now` into the delay line, or loses it.
     pub(crate) fn advance(&mut self, now: Nanos, pool: &mut Pool) {
+        if now < self.clock {
+            return;
+        }
+        self.clock = now;
         loop {
             let mut keeper = Keeper { pool, account: &mut self.account };
             let Some(departure) = self.port.poll(now, &mut keeper) else { return };
@@ -162,7 +174,7 @@ impl<Q: Queue<Header>> Path<Q> {
             let class = usize::from(note.class).min(self.lines.len() - 1);
             self.lines[class].push_back(Delayed {
                 deadline: departure.at + self.delays[class],
-                slot: Slot { frame, len: packet.len },
+                slot: Slot { frame, len: packet.len, stamp: 0 },
                 mark: packet.dsfield & 3 == 3 && note.dsfield & 3 != 3,
             });
         }

@@ -26,11 +26,12 @@ pub(crate) struct Pool {
 impl Pool {
     /// `frames` slots; no later call allocates.
     pub(crate) fn new(frames: u32) -> Pool {
-        Pool {
-            bytes: vec![0; frames as usize * SLOT],
-            notes: vec![Note::default(); frames as usize],
-            free: (0..frames).rev().collect(),
+        let mut bytes = vec![0; frames as usize * SLOT];
+        // Touched once, so that no page is fetched in real time later.
+        for slot in bytes.chunks_mut(SLOT) {
+            slot[0] = 1;
         }
+        Pool { bytes, notes: vec![Note::default(); frames as usize], free: (0..frames).rev().collect() }
     }
 
     /// Takes a free slot.

@@ -23,6 +23,9 @@ const UP: usize = 0;
 /// Server to client: read from socket 1, sent on socket 0.
 const DOWN: usize = 1;
 
+/// Frames asked for at first; where so many come, the next read asks for [`BATCH`].
+const FEW: usize = 8;
+
 /// How often a sample is published, and the longest sleep.
 const PUBLISH: Span = Span::from_millis(10);
 /// How long departures may wait in the port where nothing has to be sent: they are handled in logical
@@ -35,6 +38,8 @@ pub(crate) struct Runner<Q> {
     pool: Pool,
     /// Free frames to read into, per socket.
     inbox: [Vec<Slot>; 2],
+    /// Frames to ask for at the next read, per socket.
+    ask: [usize; 2],
     hasher: FlowHasher,
     longest_frame: u32,
     lateness: Histogram,
@@ -44,6 +49,29 @@ pub(crate) struct Runner<Q> {
     shared: Arc<Shared>,
     published: Nanos,
     spun: Span,
+    margin: Margin,
+}
+
+/// How long before a deadline sleeping ends: what sleeping is seen to cost on this machine, or what the
+/// caller fixed. A processor that has slept deeply wakes 50 to 150 us late, a busy one 5 us.
+struct Margin {
+    now: Span,
+    least: Span,
+    most: Span,
+}
+
+impl Margin {
+    /// A sleep ended `late` after the time asked for: rise at once, sink by a 16th of the difference.
+    fn slept(&mut self, late: Span) {
+        let wanted = late + Span::from_micros(5);
+        let sunk = self.now.0 - self.now.0.saturating_sub(wanted.0) / 16;
+        self.now = Span(sunk.max(wanted.0).clamp(self.least.0, self.most.0));
+    }
+
+    /// There was no time to sleep: sink a little, so that a busy line's gaps are tried again.
+    fn spun(&mut self) {
+        self.now = Span((self.now.0 - self.now.0 / 1024).max(self.least.0));
+    }
 }
 
 impl<Q: Queue<Header>> Runner<Q> {
@@ -58,12 +86,13 @@ impl<Q: Queue<Header>> Runner<Q> {
         let slowest = [up.rate(), down.rate()].into_iter().flatten().min();
         let one_frame = slowest.map_or(Span::ZERO, |rate| rate.tx_time(Bytes(u64::from(longest_frame))));
         let sockets = [PacketSocket::open(ROUTER_TO_CLIENT)?, PacketSocket::open(ROUTER_TO_SERVER)?];
-        let scheduling = schedule(spec.spin, &pool);
+        let (scheduling, margin) = schedule(spec.spin, &pool);
         Ok(Runner {
             sockets,
             paths: [up, down],
             pool,
             inbox: [Vec::with_capacity(BATCH), Vec::with_capacity(BATCH)],
+            ask: [FEW; 2],
             hasher: FlowHasher::new(spec.seed),
             longest_frame,
             lateness: Histogram::default(),
@@ -73,6 +102,7 @@ impl<Q: Queue<Header>> Runner<Q> {
             shared,
             published: Nanos::ZERO,
             spun: Span::ZERO,
+            margin,
         })
     }
 
@@ -108,19 +138,23 @@ impl<Q: Queue<Header>> Runner<Q> {
     /// One turn: read, decide, send, and sleep or spin where there was nothing to do.
     fn turn(&mut self) -> Result<()> {
         let began = thread::now();
-        let got = [self.read(UP)?, self.read(DOWN)?];
-        // Taken after reading: everything read has arrived by now.
-        let now = thread::now();
+        let mut got = 0;
         for way in [UP, DOWN] {
-            self.paths[way].advance(now, &mut self.pool);
-            self.admit(way, now, got[way]);
-            self.paths[way].advance(now, &mut self.pool);
+            let ask = self.ask[way];
+            let count = self.read(way)?;
+            let now = thread::now();
+            self.admit(way, now, count);
+            // With the socket empty, all that had arrived when the turn began has been handed in.
+            if count < ask {
+                self.paths[way].advance(began, &mut self.pool);
+            }
+            got += count;
         }
         let sent = self.send_due(UP)? + self.send_due(DOWN)?;
-        if now.since(self.published) >= PUBLISH {
-            self.publish(now);
+        if began.since(self.published) >= PUBLISH {
+            self.publish(began);
         }
-        if got == [0, 0] && !self.sleep()? && sent == 0 {
+        if got == 0 && !self.sleep()? && sent == 0 {
             self.spun = self.spun + thread::now().since(began);
         }
         Ok(())
@@ -131,17 +165,24 @@ impl<Q: Queue<Header>> Runner<Q> {
         let inbox = &mut self.inbox[way];
         while inbox.len() < BATCH {
             let Some(frame) = self.pool.take() else { break };
-            inbox.push(Slot { frame, len: 0 });
+            inbox.push(Slot { frame, ..Slot::default() });
         }
         if inbox.is_empty() {
             self.trouble.pool_exhausted += 1;
         }
+        let ask = self.ask[way].min(inbox.len());
         let socket = &mut self.sockets[way];
-        socket.receive(&mut self.pool, inbox).map_err(|errno| link_error("recvmmsg", socket, errno))
+        let got = socket.receive(&mut self.pool, &mut inbox[..ask]);
+        let got = got.map_err(|errno| link_error("recvmmsg", socket, errno))?;
+        self.ask[way] = if got == ask { BATCH } else { FEW };
+        Ok(got)
     }
 
-    /// Hands the first `count` frames of an inbox to the queue, or refuses them.
+    /// Hands the first `count` frames of an inbox to the queue, or refuses them. Each arrives at the
+    /// time at which the kernel received it, so a late reader delays what is sent (which the lateness
+    /// histogram shows) but changes no decision of a queue. `now`: after they were read.
     fn admit(&mut self, way: usize, now: Nanos, count: usize) {
+        let ahead = thread::wall_clock().wrapping_sub(now.0);
         for place in 0..count {
             let slot = self.inbox[way][place];
             if slot.len > self.longest_frame {
@@ -152,7 +193,12 @@ impl<Q: Queue<Header>> Runner<Q> {
             let bytes = &self.pool.slot_mut(slot.frame)[..slot.len as usize];
             let meta = if frame::is_group(bytes) { None } else { frame::parse(bytes) };
             match meta {
-                Some(meta) => self.enqueue(way, now, slot, &meta),
+                Some(meta) => {
+                    // A wall clock that was set in between does no harm: bounded on both sides.
+                    let stamp = if slot.stamp == 0 { now.0 } else { slot.stamp.wrapping_sub(ahead) };
+                    let arrived = Nanos(stamp.min(now.0)).max(self.paths[way].clock());
+                    self.enqueue(way, arrived, slot, &meta);
+                }
                 None => {
                     self.trouble.foreign += 1;
                     self.pool.give(slot.frame);
@@ -162,10 +208,10 @@ impl<Q: Queue<Header>> Runner<Q> {
         self.inbox[way].drain(..count);
     }
 
-    fn enqueue(&mut self, way: usize, now: Nanos, slot: Slot, meta: &Meta) {
+    fn enqueue(&mut self, way: usize, arrived: Nanos, slot: Slot, meta: &Meta) {
         let server = if way == UP { meta.destination } else { meta.source };
         let path = &mut self.paths[way];
-        let note = Note { arrived: now, dsfield: meta.dsfield, class: path.class(host_of(server)) };
+        let note = Note { arrived, dsfield: meta.dsfield, class: path.class(host_of(server)) };
         self.pool.set_note(slot.frame, note);
         let flow = FlowKey {
             source: meta.source,
@@ -181,7 +227,9 @@ impl<Q: Queue<Header>> Runner<Q> {
             flow_hash: self.hasher.hash(&flow),
             dsfield: meta.dsfield,
         };
-        path.arrive(now, packet, &mut self.pool);
+        path.advance(arrived, &mut self.pool);
+        path.arrive(arrived, packet, &mut self.pool);
+        path.advance(arrived, &mut self.pool);
     }
 
     /// Sends everything of direction `way` that is due; returns how many frames.
@@ -236,12 +284,12 @@ impl<Q: Queue<Header>> Runner<Q> {
 
     /// Sleeps until shortly before the next deadline or until a frame arrives. `false` where there is
     /// no time left to sleep: the caller's next turn is the spinning.
-    fn sleep(&self) -> Result<bool> {
+    fn sleep(&mut self) -> Result<bool> {
         let now = thread::now();
         let mut until = now + PUBLISH;
         for path in &self.paths {
             if let Some(at) = path.next_send() {
-                until = until.min(Nanos(at.0.saturating_sub(self.scheduling.spin.0)));
+                until = until.min(Nanos(at.0.saturating_sub(self.margin.now.0)));
             }
             if let Some(at) = path.next_port_event() {
                 until = until.min(at + LAZY);
@@ -249,10 +297,15 @@ impl<Q: Queue<Header>> Runner<Q> {
         }
         if until <= now {
             std::hint::spin_loop();
+            self.margin.spun();
             return Ok(false);
         }
         let [a, b] = &self.sockets;
         thread::wait([a.as_fd(), b.as_fd()], until.since(now))?;
+        let woke = thread::now();
+        if woke >= until {
+            self.margin.slept(woke.since(until));
+        }
         Ok(true)
     }
 
@@ -283,13 +336,19 @@ impl<Q: Queue<Header>> Runner<Q> {
 }
 
 /// Makes the calling thread as punctual as the machine allows.
-fn schedule(spin: Option<Span>, pool: &Pool) -> Scheduling {
+fn schedule(spin: Option<Span>, pool: &Pool) -> (Scheduling, Margin) {
     thread::tight_timers();
     let real_time = thread::real_time();
     let cpus = thread::cpus();
     let usual = if real_time { Span::from_micros(10) } else { Span::from_micros(40) };
-    let spin = if cpus > 1 { spin.unwrap_or(usual) } else { Span::ZERO };
-    Scheduling { real_time, locked: thread::lock_memory(pool.memory()), spin, cpus }
+    let (least, most) = match spin {
+        _ if cpus < 2 => (Span::ZERO, Span::ZERO),
+        Some(fixed) => (fixed, fixed),
+        None => (usual, Span::from_micros(200)),
+    };
+    let locked = thread::lock_memory(pool.memory());
+    let scheduling = Scheduling { real_time, locked, spin_least: least, spin_most: most, cpus };
+    (scheduling, Margin { now: least, least, most })
 }
 
 /// The server host behind an address: 0 for `.2` or `::2`. Addresses out of the lab are host 0.

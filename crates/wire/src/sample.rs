@@ -75,6 +75,9 @@ impl PathSample {
 pub struct Trouble {
     /// Frames that the kernel dropped because the engine did not read in time (`PACKET_STATISTICS`).
     pub socket_drops: u64,
+    /// Frames that an interface of the lab did not take from the kernel (`tx_dropped` of veth). Counted
+    /// at the end of the run only.
+    pub interface_drops: u64,
     /// Times at which no frame of the pool was free to read into.
     pub pool_exhausted: u64,
     /// Frames longer than MTU and Ethernet header: an offload is on somewhere. Dropped.
@@ -143,7 +146,8 @@ pub struct Validity {
 impl EngineSample {
     /// Judges the run so far. Not valid are results
     ///
-    /// * with frames lost by the engine and not by a queue: full socket buffer, frame not taken by the kernel;
+    /// * with frames lost by the engine and not by a queue: full socket buffer, frame not taken by the kernel or
+    ///   by an interface;
     /// * with an exhausted pool: arrivals then waited where no queue could see them;
     /// * with super-packets: an offload is on;
     /// * whose 99th percentile of lateness is above the larger of 1 ms and the serialization time of one
@@ -156,6 +160,7 @@ impl EngineSample {
         let counts = [
             (trouble.socket_drops, "frames dropped by the kernel before the engine read them"),
             (trouble.send_failures, "frames not taken by the kernel"),
+            (trouble.interface_drops, "frames dropped by an interface of the lab"),
             (trouble.pool_exhausted, "times no frame was free to read into"),
             (trouble.super_packets, "super-packets refused: an offload is on"),
             (trouble.clock_backward, "times the engine's clock would have gone backward"),
@@ -225,8 +230,10 @@ pub struct Scheduling {
     pub real_time: bool,
     /// The frame pool is locked in memory.
     pub locked: bool,
-    /// How long before a deadline sleeping ends and spinning begins.
-    pub spin: Span,
+    /// How long before a deadline sleeping ends and spinning begins, at least.
+    pub spin_least: Span,
+    /// And at most; in between by what sleeping is seen to cost on this machine.
+    pub spin_most: Span,
     /// Processors that the process may use.
     pub cpus: usize,
 }
@@ -308,6 +315,7 @@ mod tests {
         sample.lateness.p99 = Span(1_000_001);
         sample.trouble = Trouble {
             socket_drops: 1,
+            interface_drops: 7,
             pool_exhausted: 2,
             super_packets: 3,
             send_failures: 4,
@@ -316,7 +324,7 @@ mod tests {
         };
         let validity = sample.validity();
         assert!(!validity.valid);
-        assert_eq!(validity.reasons.len(), 6, "{:?}", validity.reasons);
+        assert_eq!(validity.reasons.len(), 7, "{:?}", validity.reasons);
     }
 
     #[test]

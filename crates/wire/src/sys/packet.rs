@@ -18,12 +18,17 @@ const PACKET_IGNORE_OUTGOING: libc::c_int = 23;
 /// kernel about 2.3 kB there, so this is some 14 000 full frames: over 100 ms at 1 Gbit/s.
 const RECEIVE_BUFFER: libc::c_int = 32 << 20;
 
-/// A frame in the pool and its length.
+/// A frame in the pool, its length and when the kernel received it.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Slot {
     pub(crate) frame: u32,
     pub(crate) len: u32,
+    /// `CLOCK_REALTIME`, ns; 0 where the kernel did not say.
+    pub(crate) stamp: u64,
 }
+
+/// Room for one control message with a `timespec`, aligned as such messages must be.
+type Control = [u64; 8];
 
 /// A raw packet socket on one interface. Lives on one thread.
 pub(crate) struct PacketSocket {
@@ -31,6 +36,7 @@ pub(crate) struct PacketSocket {
     interface: String,
     headers: Vec<libc::mmsghdr>,
     vectors: Vec<libc::iovec>,
+    controls: Vec<Control>,
     dropped: u64,
 }
 
@@ -57,6 +63,7 @@ impl PacketSocket {
             interface: interface.to_owned(),
             headers: vec![header; BATCH],
             vectors: vec![vector; BATCH],
+            controls: vec![[0; 8]; BATCH],
             dropped: 0,
         };
         socket.configure()?;
@@ -72,6 +79,7 @@ impl PacketSocket {
         if self.option(libc::SOL_SOCKET, libc::SO_SNDBUFFORCE, RECEIVE_BUFFER).is_err() {
             self.option(libc::SOL_SOCKET, libc::SO_SNDBUF, RECEIVE_BUFFER)?;
         }
+        self.option(libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1)?;
         self.option(libc::SOL_PACKET, PACKET_QDISC_BYPASS, 1)?;
         self.option(libc::SOL_PACKET, PACKET_IGNORE_OUTGOING, 1)
     }
@@ -109,8 +117,8 @@ impl PacketSocket {
     }
 
     /// Reads frames that wait into `slots` (their `frame` fields say where), at most [`BATCH`], and sets
-    /// their true lengths: larger than [`SLOT`] where the frame did not fit. Returns how many; zero
-    /// where none waits.
+    /// their true lengths (larger than [`SLOT`] where the frame did not fit) and receive stamps. Returns
+    /// how many; zero where none waits.
     pub(crate) fn receive(&mut self, pool: &mut Pool, slots: &mut [Slot]) -> io::Result<usize> {
         let count = slots.len().min(BATCH);
         if count == 0 {
@@ -121,9 +129,14 @@ impl PacketSocket {
                 libc::iovec { iov_base: pool.slot_mut(slot.frame).as_mut_ptr().cast(), iov_len: SLOT };
         }
         self.point_headers(count);
+        for (header, control) in self.headers[..count].iter_mut().zip(&mut self.controls) {
+            header.msg_hdr.msg_control = control.as_mut_ptr().cast();
+            header.msg_hdr.msg_controllen = size_of::<Control>() as _;
+        }
         let flags = libc::MSG_DONTWAIT | libc::MSG_TRUNC;
         // SAFETY: the first `count` headers each point to one vector, and that to SLOT bytes of a pool
-        // slot of its own, which `pool` (borrowed mutably) keeps alive and unshared during the call.
+        // slot of its own, which `pool` (borrowed mutably) keeps alive and unshared during the call; each
+        // control pointer leads to a `Control` of its own.
         #[allow(clippy::cast_possible_truncation)]
         let got = unsafe {
             libc::recvmmsg(
@@ -143,6 +156,7 @@ impl PacketSocket {
         };
         for (slot, header) in slots.iter_mut().zip(&self.headers[..got]) {
             slot.len = header.msg_len;
+            slot.stamp = receive_stamp(&header.msg_hdr);
         }
         Ok(got)
     }
@@ -175,6 +189,8 @@ impl PacketSocket {
         for (header, vector) in self.headers[..count].iter_mut().zip(&mut self.vectors) {
             header.msg_hdr.msg_iov = vector;
             header.msg_hdr.msg_iovlen = 1;
+            header.msg_hdr.msg_control = std::ptr::null_mut();
+            header.msg_hdr.msg_controllen = 0;
             header.msg_len = 0;
         }
     }
@@ -200,6 +216,24 @@ impl PacketSocket {
         }
         self.dropped
     }
+}
+
+/// The receive time in a message that the kernel has just filled, `CLOCK_REALTIME` ns, or 0.
+fn receive_stamp(message: &libc::msghdr) -> u64 {
+    // SAFETY: the kernel has set `msg_controllen` to what it wrote into the live control buffer, and
+    // CMSG_FIRSTHDR returns null where that is less than one header.
+    let Some(entry) = (unsafe { libc::CMSG_FIRSTHDR(message).as_ref() }) else { return 0 };
+    let whole = size_of::<libc::cmsghdr>() + size_of::<libc::timespec>();
+    let is_stamp = entry.cmsg_level == libc::SOL_SOCKET && entry.cmsg_type == libc::SCM_TIMESTAMPNS;
+    // `cmsg_len` is narrower in other C libraries.
+    #[allow(clippy::unnecessary_cast)]
+    let length = entry.cmsg_len as usize;
+    if !is_stamp || length < whole {
+        return 0;
+    }
+    // SAFETY: the data of this message are a timespec, by its type and length.
+    let time: libc::timespec = unsafe { std::ptr::read_unaligned(libc::CMSG_DATA(entry).cast()) };
+    time.tv_sec.cast_unsigned() * 1_000_000_000 + time.tv_nsec.cast_unsigned()
 }
 
 impl AsFd for PacketSocket {

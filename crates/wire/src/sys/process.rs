@@ -134,3 +134,34 @@ pub fn raise_open_files(wanted: u64) -> Result<u64> {
     }
     Ok(limit.rlim_cur)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_signal_is_waited_for_instead_of_killing() {
+        let interrupt = Interrupt::new().unwrap();
+        assert_eq!(interrupt.wait(Duration::ZERO).unwrap(), None);
+        // SAFETY: takes an integer; the signal goes to the calling thread, which has blocked it.
+        unsafe { libc::raise(libc::SIGTERM) };
+        assert_eq!(interrupt.wait(Duration::from_secs(1)).unwrap(), Some(libc::SIGTERM));
+        assert_eq!(interrupt.wait(Duration::ZERO).unwrap(), None);
+        Interrupt::unblock();
+    }
+
+    #[test]
+    fn the_limit_of_open_files_is_never_lowered() {
+        let now = raise_open_files(0).unwrap();
+        assert_eq!(raise_open_files(1).unwrap(), now);
+        assert!(raise_open_files(u64::MAX).unwrap() >= now);
+    }
+
+    #[test]
+    fn a_parent_that_is_gone_is_told() {
+        // Process 0 is nobody's parent here. The setting itself is undone at once.
+        assert_eq!(die_with_parent(u32::MAX).unwrap_err().errno(), Some(libc::ESRCH));
+        // SAFETY: takes integers only; 0 clears the setting.
+        unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, 0, 0, 0, 0) };
+    }
+}

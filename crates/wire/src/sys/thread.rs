@@ -19,6 +19,11 @@ pub(crate) fn now() -> Nanos {
     Nanos(clock(libc::CLOCK_MONOTONIC))
 }
 
+/// `CLOCK_REALTIME` in ns, the clock of receive stamps.
+pub(crate) fn wall_clock() -> u64 {
+    clock(libc::CLOCK_REALTIME)
+}
+
 /// CPU time that the calling thread has used.
 pub(crate) fn cpu_time() -> Span {
     Span(clock(libc::CLOCK_THREAD_CPUTIME_ID))

@@ -1,13 +1,18 @@
 //! The tests.
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::os::fd::AsRawFd;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use goodqueue::Rate;
-use goodqueue_wire::{Error, Lab, LabSpec, PathSpec, Side};
+use goodqueue::arena::Slot;
+use goodqueue::fifo::Limit;
+use goodqueue::fq_codel::{Flow, Params};
+use goodqueue::{Fifo, FqCodel, Header, Queue, Rate};
+use goodqueue_wire::{Engine, EngineSpec, Error, Lab, LabSpec, PathSpec, Side};
 
 use crate::net::{
     TestQueue, UDP_HEADERS, engine, flood, lab, open_path, ping_pong, receive, set_option, udp, udp_pair,
@@ -26,12 +31,16 @@ cases![
     steady_rate_is_exact,
     marks_are_in_the_real_header,
     unprivileged_user_can_run_a_lab,
+    a_missing_right_is_named_with_its_cure,
     super_packets_are_refused,
+    an_exhausted_pool_is_told,
+    a_lab_has_one_engine_at_a_time,
     a_pulled_cable_ends_the_run_and_keeps_what_was_measured,
     nothing_is_left_behind,
     a_killed_process_leaves_nothing_behind,
     delays_differ_by_host,
     losses_are_drawn_and_counted,
+    tcp_fills_the_line_and_the_queue_decides_how_long_it_waits,
 ];
 
 /// A lab by `spec`, or out of the test as skipped.
@@ -160,7 +169,16 @@ fn steady_rate(lab: &Lab, rate: Rate) -> f64 {
     });
     let span = stamps[stamps.len() - 1] - stamps[0];
     assert!(span >= 1_000_000_000, "{span} ns");
-    (stamps.len() - 1) as f64 * ((LEN + UDP_HEADERS) * 8) as f64 * 1e9 / span as f64
+    ((LEN + UDP_HEADERS) * 8) as f64 * 1e9 / gap(&stamps)
+}
+
+/// The time from one packet to the next: the slope of the least-squares line through all of `stamps`, so
+/// that one late wake-up at either end does not count for the whole.
+fn gap(stamps: &[u64]) -> f64 {
+    let middle = (stamps.len() - 1) as f64 / 2.0;
+    let times = stamps.iter().enumerate().map(|(n, &at)| (n as f64 - middle, (at - stamps[0]) as f64));
+    let (weighted, squares) = times.fold((0.0, 0.0), |(w, s), (n, at)| (w + n * at, s + n * n));
+    weighted / squares
 }
 
 fn marks_are_in_the_real_header() -> Outcome {
@@ -204,6 +222,21 @@ fn unprivileged_user_can_run_a_lab() -> Outcome {
     }
 }
 
+fn a_missing_right_is_named_with_its_cure() -> Outcome {
+    let mut child = Command::new("/proc/self/exe");
+    child.args(["helper", "no-rights"]);
+    // SAFETY: takes nothing and always succeeds.
+    if unsafe { libc::geteuid() } == 0 {
+        child.uid(65534).gid(65534);
+    }
+    let output = child.output().unwrap();
+    let words = String::from_utf8_lossy(&output.stderr);
+    println!("  {}", words.trim());
+    assert_eq!(output.status.code(), Some(3), "{words}");
+    assert!(words.contains("CAP_NET_ADMIN") && words.contains("run as root"), "{words}");
+    Outcome::Passed
+}
+
 fn super_packets_are_refused() -> Outcome {
     const UDP_SEGMENT: i32 = 103;
     let lab = lab_or_skip!(&LabSpec::default());
@@ -227,6 +260,34 @@ fn super_packets_are_refused() -> Outcome {
     let validity = report.validity();
     assert!(!validity.valid && validity.reasons[0].contains("offload"), "{validity:?}");
     lab.set_offloads(false).unwrap();
+    Outcome::Passed
+}
+
+fn an_exhausted_pool_is_told() -> Outcome {
+    let lab = lab_or_skip!(&LabSpec::default());
+    let up = PathSpec { delays: vec![goodqueue::Span::from_millis(100)], ..open_path() };
+    let spec = EngineSpec { frames: 256, ..EngineSpec::new(up, open_path()) };
+    let engine = Engine::start(&lab, spec).unwrap();
+    let (client, _server) = udp_pair(&lab, false);
+    // 400 frames within the 100 ms for which the delay line holds them.
+    for _ in 0..400 {
+        client.send(&[9; 100]).unwrap();
+    }
+    std::thread::sleep(Duration::from_millis(300));
+    let report = engine.stop().unwrap();
+    assert!(report.last.trouble.pool_exhausted > 0, "{:?}", report.last);
+    assert!(!report.validity().valid);
+    assert_eq!(report.up.last.sent.packets, 400, "late, but none is lost: they waited in the socket");
+    Outcome::Passed
+}
+
+fn a_lab_has_one_engine_at_a_time() -> Outcome {
+    let lab = lab_or_skip!(&LabSpec::default());
+    let first = engine(&lab, open_path(), open_path());
+    let spec = || EngineSpec::new(open_path(), open_path());
+    assert!(matches!(Engine::start(&lab, spec()), Err(Error::Invalid { .. })));
+    drop(first);
+    Engine::start(&lab, spec()).unwrap().stop().unwrap();
     Outcome::Passed
 }
 
@@ -255,76 +316,93 @@ fn a_pulled_cable_ends_the_run_and_keeps_what_was_measured() -> Outcome {
     Outcome::Passed
 }
 
-/// Interfaces that this process sees, names of namespaces, and how many namespaces the kernel has
-/// (where it says).
-fn traces() -> (Vec<String>, Vec<String>, Option<u64>) {
+/// Interfaces that this process sees and names of namespaces.
+fn traces() -> (Vec<String>, Vec<String>) {
     let names = |path: &str| -> Vec<String> {
         let Ok(entries) = std::fs::read_dir(path) else { return Vec::new() };
-        let mut names: Vec<_> =
-            entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+        let names = entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned());
+        let mut names: Vec<_> = names.collect();
         names.sort();
         names
     };
-    let slabs = std::fs::read_to_string("/proc/slabinfo").unwrap_or_default();
-    let count = slabs.lines().find(|line| line.starts_with("net_namespace "));
-    let count = count.and_then(|line| line.split_whitespace().nth(1)?.parse().ok());
-    (names("/sys/class/net"), names("/run/netns"), count)
+    (names("/sys/class/net"), names("/run/netns"))
 }
 
-/// Waits until no more namespaces exist than before: the kernel takes them down in the background.
-fn assert_no_trace(before: &(Vec<String>, Vec<String>, Option<u64>)) {
+/// Ties a veth pair between the witness's client namespace and the router of the engine that runs in
+/// process `pid`. When the kernel takes that router's namespace down, the near end vanishes too: proof
+/// that nothing holds it any more. `false` without iproute2.
+fn tie_witness(witness: &Lab, pid: u32) -> bool {
+    let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).unwrap().flatten();
+    let name = |path: &std::path::Path| std::fs::read_to_string(path.join("comm")).unwrap_or_default();
+    let engine = tasks.map(|task| task.path()).find(|path| name(path).trim() == "engine").unwrap();
+    let tid = engine.file_name().unwrap().to_str().unwrap().to_owned();
+    let words = ["link", "add", "witness", "type", "veth", "peer", "name", "tied", "netns", &tid];
+    let status = witness.client().run(|| Command::new("ip").args(words).status()).unwrap();
+    let Ok(status) = status else { return false };
+    assert!(status.success(), "{status}");
+    assert!(sees_witness(witness));
+    true
+}
+
+fn sees_witness(witness: &Lab) -> bool {
+    // SAFETY: the name is NUL-terminated.
+    witness.client().run(|| unsafe { libc::if_nametoindex(c"witness".as_ptr()) } != 0).unwrap()
+}
+
+/// Waits until the kernel has taken the other namespace down, which it does in the background.
+fn assert_witness_vanishes(witness: &Lab) {
     let began = Instant::now();
-    loop {
-        let after = traces();
-        assert_eq!((&after.0, &after.1), (&before.0, &before.1));
-        match (before.2, after.2) {
-            (Some(before), Some(after)) if after > before => {
-                assert!(began.elapsed() < Duration::from_secs(10), "{after} namespaces, {before} before");
-                std::thread::sleep(Duration::from_millis(50));
-            }
-            _ => return,
-        }
+    while sees_witness(witness) {
+        assert!(began.elapsed() < Duration::from_secs(10), "the router's namespace lives on");
+        std::thread::sleep(Duration::from_millis(20));
     }
 }
+
+const NO_IP: &str = "the program ip (iproute2)";
 
 fn nothing_is_left_behind() -> Outcome {
+    let witness = lab_or_skip!(&LabSpec::default());
     let before = traces();
-    {
-        let lab = lab_or_skip!(&LabSpec::default());
-        let _engine = engine(&lab, open_path(), open_path());
-        assert_eq!((&traces().0, &traces().1), (&before.0, &before.1), "the host sees nothing of a lab");
+    let lab = lab_or_skip!(&LabSpec::default());
+    let engine = engine(&lab, open_path(), open_path());
+    assert_eq!(traces(), before, "the host sees nothing of a lab");
+    if !tie_witness(&witness, std::process::id()) {
+        return Outcome::Skipped(NO_IP.to_owned());
     }
-    assert_no_trace(&before);
+    drop(engine);
+    assert!(sees_witness(&witness));
+    drop(lab);
+    assert_witness_vanishes(&witness);
+    assert_eq!(traces(), before);
     Outcome::Passed
 }
 
+/// Starts this program as a helper and waits until it is ready.
+fn start_helper(words: &[&str]) -> std::process::Child {
+    let mut child = Command::new("/proc/self/exe");
+    child.arg("helper").args(words).stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut child = child.spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    assert_eq!(line, "ready\n");
+    child
+}
+
 fn a_killed_process_leaves_nothing_behind() -> Outcome {
-    drop(lab_or_skip!(&LabSpec::default()));
-    std::thread::sleep(Duration::from_millis(500));
+    let witness = lab_or_skip!(&LabSpec::default());
     let before = traces();
-    let start = |words: &[&str]| {
-        let mut child = Command::new("/proc/self/exe")
-            .args(words)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut line = String::new();
-        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
-        assert_eq!(line, "ready\n");
-        child
-    };
-    let mut child = start(&["helper", "hold"]);
-    if let (Some(now), Some(then)) = (traces().2, before.2) {
-        assert!(now > then, "the child has namespaces");
-    }
+    let mut child = start_helper(&["hold"]);
+    let tied = tie_witness(&witness, child.id());
     child.kill().unwrap();
     child.wait().unwrap();
-    assert_no_trace(&before);
-    // And a child that asked for it dies with its parent's thread.
+    if !tied {
+        return Outcome::Skipped(NO_IP.to_owned());
+    }
+    assert_witness_vanishes(&witness);
+    assert_eq!(traces(), before);
+    // And a child that asked for it dies with the thread that started it.
     let parent = std::process::id().to_string();
-    let child = std::thread::spawn(move || start(&["helper", "orphan", &parent]));
-    let mut child = child.join().unwrap();
+    let mut child = std::thread::spawn(move || start_helper(&["orphan", &parent])).join().unwrap();
     let began = Instant::now();
     while child.try_wait().unwrap().is_none() {
         assert!(began.elapsed() < Duration::from_secs(2), "the child outlives its parent");
@@ -355,6 +433,7 @@ fn losses_are_drawn_and_counted() -> Outcome {
     let lab = lab_or_skip!(&LabSpec::default());
     let engine = engine(&lab, PathSpec { loss: 0.25, ..open_path() }, open_path());
     let (client, server) = udp_pair(&lab, false);
+    set_option(&server, libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, 4 << 20);
     for number in 0..400 {
         client.send(&[number as u8; 32]).unwrap();
         if number % 20 == 0 {
@@ -368,4 +447,88 @@ fn losses_are_drawn_and_counted() -> Outcome {
     assert_eq!(up.dropped(goodqueue::Reason::Loss), 400 - came);
     assert!((60..140).contains(&(400 - came)), "{came} came");
     Outcome::Passed
+}
+
+/// Sends TCP from client to server for `span` and returns the goodput in bit/s of all but the first
+/// second of it.
+fn tcp_goodput(lab: &Lab, span: Duration) -> f64 {
+    let server = lab.server().run(|| TcpListener::bind((Lab::server_address(false, 0), 0))).unwrap().unwrap();
+    let address = server.local_addr().unwrap();
+    let client = lab.client().run(|| TcpStream::connect(address)).unwrap().unwrap();
+    let cubic = c"cubic";
+    // SAFETY: the value is a string of the length given.
+    let done = unsafe {
+        libc::setsockopt(
+            client.as_raw_fd(),
+            libc::IPPROTO_TCP,
+            libc::TCP_CONGESTION,
+            cubic.as_ptr().cast(),
+            5,
+        )
+    };
+    assert_eq!(done, 0);
+    let (mut sink, _) = server.accept().unwrap();
+    sink.set_read_timeout(Some(Duration::from_millis(500))).unwrap();
+    client.set_write_timeout(Some(Duration::from_millis(200))).unwrap();
+    let (began, bytes) = (Instant::now(), vec![0_u8; 1 << 16]);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while began.elapsed() < span {
+                let _ = (&client).write(&bytes);
+            }
+        });
+        let (mut buffer, mut total) = (vec![0_u8; 1 << 16], 0);
+        while began.elapsed() < span {
+            let got = sink.read(&mut buffer).unwrap_or(0);
+            if began.elapsed() > Duration::from_secs(1) {
+                total += got;
+            }
+        }
+        total as f64 * 8.0 / (span.as_secs_f64() - 1.0)
+    })
+}
+
+fn tcp_fills_the_line_and_the_queue_decides_how_long_it_waits() -> Outcome {
+    const RATE: Rate = Rate(20_000_000);
+    let lab = lab_or_skip!(&LabSpec::default());
+    let delays = || vec![goodqueue::Span::from_millis(10)];
+    let (slots, flows) = (vec![Slot::default(); 10_240], vec![Flow::default(); 1024]);
+    let fq_codel = FqCodel::new(Params::default(), flows, slots).unwrap();
+    let fifo = Fifo::new(Limit::Packets(1000), vec![Header::default(); 1000]);
+    let back = || Fifo::new(Limit::Packets(1000), vec![Header::default(); 1000]);
+    let (up, down) =
+        (PathSpec { rate: Some(RATE), delays: delays(), ..PathSpec::new(fifo) }, PathSpec::new(back()));
+    let bloated = tcp_run(&lab, "pfifo 1000", EngineSpec::new(up, PathSpec { delays: delays(), ..down }));
+    let down = FqCodel::new(Params::default(), vec![Flow::default(); 1024], vec![Slot::default(); 10_240]);
+    let up = PathSpec { rate: Some(RATE), delays: delays(), ..PathSpec::new(fq_codel) };
+    let down = PathSpec { delays: delays(), ..PathSpec::new(down.unwrap()) };
+    let good = tcp_run(&lab, "fq_codel", EngineSpec::new(up, down));
+    assert!(bloated > Duration::from_millis(100), "pfifo: {bloated:?}");
+    assert!(good < Duration::from_millis(20), "fq_codel: {good:?}");
+    Outcome::Passed
+}
+
+/// Runs TCP for 6 s through an engine by `spec`, wants the line filled, and returns the 95th percentile
+/// of the time in its queue.
+fn tcp_run<Q>(lab: &Lab, name: &str, spec: EngineSpec<Q>) -> Duration
+where
+    Q: Queue<Header> + Send + 'static,
+{
+    let rate = spec.up.rate.unwrap();
+    let engine = Engine::start(lab, spec).unwrap();
+    let goodput = tcp_goodput(lab, Duration::from_secs(6));
+    let report = engine.stop().unwrap();
+    let sojourn = report.up.sojourn.quantile(0.95).unwrap();
+    println!(
+        "  {name}: goodput {goodput:.0} bit/s, sojourn p50 {} p95 {sojourn}, drops {}, lateness {:?}, cpu {:.3} of {:?}, {:?}",
+        report.up.sojourn.quantile(0.5).unwrap(),
+        report.up.last.dropped_in_all(),
+        report.last.lateness,
+        report.cpu.share(),
+        report.cpu,
+        report.validity()
+    );
+    // 1448 of 1514 bytes are payload.
+    assert!(goodput > 0.90 * 1448.0 / 1514.0 * rate.0 as f64, "{name}: {goodput}");
+    Duration::from_nanos(sojourn.0)
 }

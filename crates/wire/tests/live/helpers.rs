@@ -1,10 +1,11 @@
 //! What the tests must run in another process.
 
 use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
 use std::process::ExitCode;
 use std::time::Duration;
 
-use goodqueue_wire::{LabSpec, die_with_parent, enter_user_namespace};
+use goodqueue_wire::{Lab, LabSpec, die_with_parent, enter_user_namespace};
 
 use crate::net::{engine, lab, open_path, ping_pong, udp_pair};
 
@@ -13,6 +14,7 @@ pub(crate) fn run(name: &str, rest: &[String]) -> ExitCode {
         "unprivileged" => unprivileged(),
         "hold" => hold(),
         "orphan" => orphan(rest),
+        "no-rights" => no_rights(),
         _ => ExitCode::from(2),
     }
 }
@@ -41,6 +43,17 @@ fn unprivileged() -> ExitCode {
     ExitCode::SUCCESS
 }
 
+/// Asks for a lab without having made a user namespace first.
+fn no_rights() -> ExitCode {
+    match Lab::new(&LabSpec::default()) {
+        Err(error) => {
+            eprintln!("{error}");
+            ExitCode::from(if error.is_missing() { 3 } else { 1 })
+        }
+        Ok(_) => ExitCode::SUCCESS,
+    }
+}
+
 /// Holds a lab with a running engine until it is killed.
 fn hold() -> ExitCode {
     let lab = lab(&LabSpec::default()).unwrap();
@@ -48,6 +61,15 @@ fn hold() -> ExitCode {
     let (client, server) = udp_pair(&lab, false);
     ping_pong(&client, &server, 64, 10);
     assert!(engine.is_running());
+    // TCP at full speed: the kernel must not keep the namespaces for the sake of its last segments.
+    let address = (Lab::server_address(false, 0), 0);
+    let listener = lab.server().run(|| TcpListener::bind(address)).unwrap().unwrap();
+    let to = listener.local_addr().unwrap();
+    let mut sender = lab.client().run(|| TcpStream::connect(to)).unwrap().unwrap();
+    std::thread::spawn(move || while sender.write(&[0; 1 << 14]).is_ok() {});
+    let mut receiver = listener.accept().unwrap().0;
+    std::thread::spawn(move || while receiver.read(&mut [0; 1 << 14]).is_ok() {});
+    std::thread::sleep(Duration::from_millis(200));
     println!("ready");
     std::io::stdout().flush().unwrap();
     std::thread::sleep(Duration::from_secs(60));
