@@ -128,7 +128,7 @@ pub(crate) fn histogram(ctx: &Context<'_>, delay: Delay, log: bool) -> Chart {
     let all = all_delays(ctx, delay);
     let rows = all.len().max(1) as f64;
     let (width, top) = (470.0, 6.0);
-    let height = (340.0_f64).max(top + rows * 72.0 + 46.0);
+    let height = (340.0_f64).max(top + rows * 84.0 + 46.0);
     let (left, right, low) = (62.0, width - 16.0, height - 46.0);
     let x = delay_axis(&all, log, left, right);
     let words_of = words::capital(delay.words());
@@ -138,7 +138,7 @@ pub(crate) fn histogram(ctx: &Context<'_>, delay: Delay, log: bool) -> Chart {
     let pitch = (low - top) / rows;
     let mut series = Vec::new();
     for (queue, shares) in counts.iter().enumerate() {
-        let row_top = top + pitch * queue as f64 + 22.0;
+        let row_top = top + pitch * queue as f64 + 30.0;
         let row_low = top + pitch * (queue + 1) as f64;
         let y = Scale::linear(0.0, tallest, row_low, row_top);
         let frame = Frame { left, top: row_top, width: right - left, height: row_low - row_top, x, y };

@@ -40,7 +40,7 @@ impl Frame {
     /// Grid, axes, numbers and titles.
     pub(crate) fn draw(&self, scene: &mut Scene, sides: Sides<'_>) {
         let (left, right, bottom) = (self.left, self.right(), self.bottom());
-        let rows = (self.height / 45.0).clamp(2.0, 8.0) as usize;
+        let rows = (self.height / 38.0).clamp(2.0, 8.0) as usize;
         let mut widest = 0.0_f64;
         for (v, words) in self.y.ticks(rows) {
             let y = self.y.at(v);
@@ -76,12 +76,14 @@ impl Frame {
 /// A name beside the end of a line.
 pub(crate) struct EndLabel {
     pub(crate) queue: usize,
+    /// Left end of the name.
+    pub(crate) x: f64,
     pub(crate) y: f64,
     pub(crate) words: String,
 }
 
-/// Puts labels at `x`, moved apart so that none covers another, within the frame's height if they fit.
-pub(crate) fn end_labels(scene: &mut Scene, frame: &Frame, x: f64, mut labels: Vec<EndLabel>) {
+/// Puts labels beside their lines, moved apart so that none covers another, within the frame's height if they fit.
+pub(crate) fn end_labels(scene: &mut Scene, frame: &Frame, mut labels: Vec<EndLabel>) {
     const APART: f64 = 16.0;
     labels.sort_by(|a, b| a.y.total_cmp(&b.y));
     let mut floor = frame.top + 6.0;
@@ -96,7 +98,7 @@ pub(crate) fn end_labels(scene: &mut Scene, frame: &Frame, x: f64, mut labels: V
     }
     for label in labels {
         scene.open(label.queue);
-        scene.text(Type::Label(label.queue), (x, label.y + 4.0), Anchor::Start, label.words);
+        scene.text(Type::Label(label.queue), (label.x, label.y + 4.0), Anchor::Start, label.words);
         scene.close();
     }
 }

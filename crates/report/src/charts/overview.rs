@@ -76,8 +76,8 @@ fn column(
         Anchor::Start,
         fit_text(Type::Panel(queue), &run.queue, width),
     );
-    let result = fit_text(Type::Subtitle, &words::result(run, &summary), width);
-    scene.text(Type::Subtitle, (left, top + 33.0), Anchor::Start, result);
+    let result = fit_text(Type::Result, &words::result(run, &summary), width);
+    scene.text(Type::Result, (left, top + 33.0), Anchor::Start, result);
     scene.close();
     let mut y_top = top + NAME;
     let mut series = Vec::new();
@@ -221,14 +221,14 @@ pub(crate) fn draw(ctx: &Context<'_>) -> Scene {
     let width = (margin * 2.0 + AXES + n * panel + (n - 1.0) * gap).max(700.0);
     let headline = words::headline(ctx.record, &Summary::all(ctx.record));
     let lines = wrap(Type::Title, &headline, width - margin * 2.0);
-    let head = 24.0 + 26.0 * lines.len() as f64 + 34.0;
+    let head = 24.0 + 27.0 * lines.len() as f64 + 48.0;
     let foot = 30.0;
     let mut scene = Scene::new(width, head + shared.height() + foot, headline);
     for (i, line) in lines.iter().enumerate() {
-        scene.text(Type::Title, (margin, 36.0 + 26.0 * i as f64), Anchor::Start, line.clone());
+        scene.text(Type::Title, (margin, 38.0 + 27.0 * i as f64), Anchor::Start, line.clone());
     }
     let about = fit_text(Type::Subtitle, &words::experiment(ctx.record), width - margin * 2.0);
-    scene.text(Type::Subtitle, (margin, head - 34.0), Anchor::Start, about);
+    scene.text(Type::Subtitle, (margin, head - 40.0), Anchor::Start, about);
     for (queue, run) in ctx.record.runs.iter().enumerate() {
         let left = margin + AXES + queue as f64 * (panel + gap);
         column(ctx, &shared, &mut scene, queue, run, (left, head, panel), queue == 0);
@@ -243,8 +243,17 @@ pub(crate) fn draw(ctx: &Context<'_>) -> Scene {
     scene
 }
 
-/// Lines of about `room` pixels.
+/// As few lines as `room` pixels allow, about equally long.
 fn wrap(style: Type, words: &str, room: f64) -> Vec<String> {
+    let count = wrap_at(style, words, room).len();
+    let narrow = (0..40).map(|i| room * (1.0 - f64::from(i) / 80.0));
+    let best = narrow.take_while(|&w| wrap_at(style, words, w).len() <= count).last();
+    let mut lines = wrap_at(style, words, best.unwrap_or(room));
+    lines.truncate(3);
+    lines
+}
+
+fn wrap_at(style: Type, words: &str, room: f64) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in words.split_whitespace() {
         match lines.last_mut() {
@@ -255,6 +264,5 @@ fn wrap(style: Type, words: &str, room: f64) -> Vec<String> {
             _ => lines.push(fit_text(style, word, room)),
         }
     }
-    lines.truncate(3);
     lines
 }

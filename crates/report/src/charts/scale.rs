@@ -102,7 +102,7 @@ pub(crate) fn nice_step(raw: f64) -> f64 {
 /// The next round value at or above, for the end of an axis.
 pub(crate) fn nice_top(value: f64) -> f64 {
     let value = if value.is_finite() && value > 0.0 { value } else { 1.0 };
-    let step = nice_step(value / 5.0);
+    let step = nice_step(value / 8.0);
     (value / step - 1e-9).ceil() * step
 }
 

@@ -142,6 +142,8 @@ pub(crate) enum Type {
     Subtitle,
     /// Over a panel, in the queue's colour.
     Panel(usize),
+    /// The result under a queue's name.
+    Result,
     /// Beside an axis.
     AxisTitle,
     /// At a tick.
@@ -161,6 +163,7 @@ impl Type {
             Self::Title => 19.0,
             Self::Panel(_) => 15.0,
             Self::Subtitle => 13.0,
+            Self::Result => 13.5,
             Self::AxisTitle | Self::Tick | Self::Note => 12.0,
             Self::Label(_) => 12.5,
             Self::OnArea => 11.5,
@@ -173,7 +176,7 @@ impl Type {
 
     pub(crate) fn colour(self) -> Colour {
         match self {
-            Self::Title | Self::OnArea => Colour::Ink,
+            Self::Title | Self::Result | Self::OnArea => Colour::Ink,
             Self::Panel(q) | Self::Label(q) => Colour::Queue(q),
             Self::Subtitle | Self::AxisTitle | Self::Tick | Self::Note => Colour::Muted,
         }
@@ -184,6 +187,7 @@ impl Type {
             Self::Title => "title".into(),
             Self::Subtitle => "subtitle".into(),
             Self::Panel(q) => format!("panel q{}", q % QUEUES),
+            Self::Result => "result".into(),
             Self::AxisTitle => "axistitle".into(),
             Self::Tick => "tick".into(),
             Self::Label(q) => format!("label q{}", q % QUEUES),
@@ -221,6 +225,7 @@ pub(crate) fn css(themed: bool) -> String {
         (Type::Title, "title"),
         (Type::Subtitle, "subtitle"),
         (Type::Panel(0), "panel"),
+        (Type::Result, "result"),
         (Type::AxisTitle, "axistitle"),
         (Type::Tick, "tick"),
         (Type::Label(0), "label"),

@@ -82,7 +82,7 @@ pub(crate) fn delay_scale(extent: Option<(f64, f64)>, bottom: f64, top: f64) -> 
             Scale::log(low * 0.9, high * 1.1, bottom, top)
         }
         Some((low, high)) => {
-            Scale::linear(if low < 0.0 { -nice_top(-low) } else { 0.0 }, nice_top(high), bottom, top)
+            Scale::linear(if low < 0.0 { -nice_top(-low) } else { 0.0 }, nice_top(high * 1.04), bottom, top)
         }
         None => Scale::linear(0.0, 1.0, bottom, top),
     }
@@ -130,7 +130,7 @@ fn overlay(
         series.push(spread_series(ctx.queue(queue), queue, unit, bins));
         if let Some(last) = bins.iter().rev().flatten().next() {
             let words = fit_text(Type::Label(queue), ctx.queue(queue), room - 12.0);
-            labels.push(EndLabel { queue, y: frame.at(0.0, last.p50).1, words });
+            labels.push(EndLabel { queue, x: frame.right() + 8.0, y: frame.at(0.0, last.p50).1, words });
         }
     }
     if labels.is_empty() {
@@ -141,7 +141,7 @@ fn overlay(
             "nothing was measured",
         );
     }
-    end_labels(&mut scene, &frame, frame.right() + 8.0, labels);
+    end_labels(&mut scene, &frame, labels);
     Chart { id, title, scene, hover: Some(hover(&frame, &ctx.fine, series)) }
 }
 
@@ -246,12 +246,13 @@ fn flows_of(ctx: &Context<'_>, queue: usize, lines: &[(String, Vec<Option<f64>>)
         scene.open(queue);
         scene.shape(Ink::Line { queue, shade }, false, parts);
         scene.close();
-        if let Some(last) = values.iter().rev().flatten().next() {
-            labels.push(EndLabel {
-                queue,
-                y: frame.at(0.0, *last).1,
-                words: fit_text(Type::Label(queue), name, room - 12.0),
-            });
+        let last = values.iter().enumerate().rev().find_map(|(i, v)| v.map(|v| (i, v)));
+        if let Some((i, v)) = last {
+            let (x, y) = frame.at(ctx.coarse.middle_s(i), v);
+            // A flow that ends early is named where it ends.
+            let x = if x < frame.right() - 60.0 { x } else { frame.right() };
+            let words = fit_text(Type::Label(queue), name, room - 12.0);
+            labels.push(EndLabel { queue, x: x + 8.0, y, words });
         }
         series.push(HoverSeries {
             queue,
@@ -261,7 +262,7 @@ fn flows_of(ctx: &Context<'_>, queue: usize, lines: &[(String, Vec<Option<f64>>)
             upper: None,
         });
     }
-    end_labels(&mut scene, &frame, frame.right() + 8.0, labels);
+    end_labels(&mut scene, &frame, labels);
     Chart { id: String::new(), title: String::new(), scene, hover: Some(hover(&frame, &ctx.coarse, series)) }
 }
 
