@@ -17,6 +17,7 @@ mod charts;
 pub mod csv;
 mod error;
 mod files;
+pub mod flent;
 mod json;
 mod output;
 mod page;

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::{Error, Record, charts, csv, files, page};
+use crate::{Error, Record, charts, csv, files, flent, page};
 
 /// What [`write_all`] writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,6 +54,9 @@ pub fn write_all(
         put(&mut done, dir.join("goodput.csv"), csv::goodput(record).as_bytes())?;
         put(&mut done, dir.join("latency.csv"), csv::latency(record).as_bytes())?;
         put(&mut done, dir.join("queue.csv"), csv::queue(record).as_bytes())?;
+    }
+    if options.flent {
+        done.extend(flent::write(record, dir)?);
     }
     if options.svg || options.png {
         write_charts(record, dir, options, &mut done)?;

@@ -197,7 +197,7 @@ pub(crate) fn side_by_side(ctx: &Context<'_>) -> Vec<Chart> {
         .iter()
         .enumerate()
         .map(|(queue, run)| {
-            let (width, right) = (380.0, 12.0);
+            let (width, right) = (356.0, 10.0);
             let description = format!("{}: goodput per flow above round-trip time, over time", run.queue);
             let mut scene = Scene::new(width, shared.height(), description);
             let place = (AXES, 0.0, width - AXES - right);

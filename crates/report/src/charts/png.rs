@@ -111,6 +111,10 @@ impl Fonts {
             place = place.post_concat(Transform::from_rotate(-90.0));
         }
         let place = place.post_translate(at.0 as f32, at.1 as f32).post_scale(SCALE, SCALE);
+        if style.halo() > 0.0 {
+            let halo = Stroke { width: style.halo(), line_join: LineJoin::Round, ..Stroke::default() };
+            canvas.stroke_path(&path, &paint(Colour::Paper, 1.0), &halo, place, None);
+        }
         canvas.fill_path(&path, &paint(style.colour(), 1.0), FillRule::Winding, place, None);
     }
 }

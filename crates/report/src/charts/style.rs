@@ -174,6 +174,11 @@ impl Type {
         matches!(self, Self::Title | Self::Panel(_) | Self::Label(_))
     }
 
+    /// Width of the outline in the sheet's colour that keeps it legible over lines.
+    pub(crate) fn halo(self) -> f32 {
+        if matches!(self, Self::Label(_) | Self::Note) { 4.0 } else { 0.0 }
+    }
+
     pub(crate) fn colour(self) -> Colour {
         match self {
             Self::Title | Self::Result | Self::OnArea => Colour::Ink,
@@ -237,7 +242,15 @@ pub(crate) fn css(themed: bool) -> String {
             other => format!(";fill:{}", other.colour().css(themed)),
         };
         let weight = if kind.bold() { "600" } else { "400" };
-        let _ = writeln!(out, ".chart .{class}{{font-size:{}px;font-weight:{weight}{colour}}}", kind.size());
+        let halo = match kind.halo() {
+            0.0 => String::new(),
+            w => format!(";paint-order:stroke;stroke:{};stroke-width:{w}px", Colour::Paper.css(themed)),
+        };
+        let _ = writeln!(
+            out,
+            ".chart .{class}{{font-size:{}px;font-weight:{weight}{colour}{halo}}}",
+            kind.size()
+        );
     }
     out
 }
