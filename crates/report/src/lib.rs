@@ -13,16 +13,23 @@
 //! and turned into milliseconds only when printed.
 #![forbid(unsafe_code)]
 
+mod charts;
 pub mod csv;
 mod error;
 mod files;
+pub mod flent;
 mod json;
+mod output;
+mod page;
 mod record;
 mod stats;
 mod summary;
 pub mod table;
+mod words;
 
 pub use error::Error;
+pub use output::{WriteOptions, write_all};
+pub use page::html;
 pub use record::{
     Direction, EngineHealth, FlowPlan, FlowSeries, Host, LinkPlan, LossCount, MISSING, PathPlan, ProbePlan,
     ProbeSeries, QueueSeries, Record, Run, SCHEMA, TestPlan, Validity,

@@ -19,7 +19,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::record::{Direction, FlowPlan, FlowSeries, ProbeSeries, QueueSeries, Record, Run};
-use crate::stats::{self, Span, bits_per_second, jain, known, mean, percentile, share};
+use crate::stats::{Span, bits_per_second, jain, known, mean, percentile, share};
 
 /// Longest ramp cut from the start of the load.
 const RAMP_MAX_NS: u64 = 2_000_000_000;
@@ -523,19 +523,6 @@ fn queue_summary(queue: &QueueSeries, rate_bps: Option<u64>, loaded: Span) -> Qu
         backlog_max_bytes: inside.iter().max().copied(),
         utilisation: bps.zip(rate_bps.filter(|&r| r > 0)).map(|(used, rate)| used as f64 / rate as f64),
     }
-}
-
-/// Delays of all probes of a run that were sent within `span`, ascending.
-pub(crate) fn loaded_values(run: &Run, column: fn(&ProbeSeries) -> &Vec<i64>, span: Span) -> Vec<i64> {
-    let mut values: Vec<i64> = run
-        .probes
-        .iter()
-        .flat_map(|p| p.sent_ns.iter().zip(column(p)))
-        .filter(|&(&sent, &v)| span.contains(sent) && stats::known(v))
-        .map(|(_, &v)| v)
-        .collect();
-    values.sort_unstable();
-    values
 }
 
 #[cfg(test)]
