@@ -259,12 +259,12 @@ fn take<P: Packet, S: Storage<Slot<P>>>(
     };
     let len = slot.packet.len();
     flow.backlog = flow.backlog.wrapping_sub(len);
+    flow.deficit = flow.deficit.wrapping_sub(len.cast_signed());
     totals.remove(len, slot.packet.truesize());
     counters.note(len);
     if let Some(ok_to_drop) = flow.vars.judge(law, Tick::at(now), Tick(slot.tick), totals.bytes) {
         return Taken::Judged(slot.packet, ok_to_drop);
     }
-    flow.deficit = flow.deficit.wrapping_sub(len.cast_signed());
     totals.sent += u64::from(len);
     Taken::Packet(slot.packet)
 }
@@ -411,7 +411,26 @@ impl<P: Packet, F: Storage<Flow>, S: Storage<Slot<P>>> FqCodel<P, F, S> {
         fattest
     }
 
-    /// The control law has something to say about the packet in hand: the way of drops and marks.
+    /// The bucket `index`, at the head of its list, lost its last packet to the control law: as a bucket
+    /// found empty in [`Queue::dequeue`], but the law keeps its state.
+    #[cold]
+    fn leave(&mut self, index: u32) {
+        let flows = self.flows.as_mut();
+        let Some(flow) = flows.get_mut(index as usize) else { return };
+        let next = flow.next;
+        flow.next = UNLISTED;
+        if self.new_flows.head != index {
+            return self.old_flows.shift(next);
+        }
+        self.new_flows.shift(next);
+        if self.old_flows.head != NIL {
+            flow.next = NIL;
+            self.old_flows.push(flows, index);
+        }
+    }
+
+    /// The control law has something to say about the packet in hand: the way of drops and marks. `None`:
+    /// the bucket is empty now and was moved on.
     #[inline(never)]
     fn act(
         &mut self,
@@ -421,6 +440,8 @@ impl<P: Packet, F: Storage<Flow>, S: Storage<Slot<P>>> FqCodel<P, F, S> {
         observer: &mut impl Observer<P>,
     ) -> Option<P> {
         let flow = self.flows.as_mut().get_mut(index as usize)?;
+        // Taken off for the packet that was judged; it is the one delivered that counts.
+        flow.deficit = flow.deficit.wrapping_add(judged.0.len().cast_signed());
         let mut head = Head {
             arena: &mut self.arena,
             packets: &mut flow.packets,
@@ -429,26 +450,14 @@ impl<P: Packet, F: Storage<Flow>, S: Storage<Slot<P>>> FqCodel<P, F, S> {
             now,
             observer,
         };
-        let packet = flow.vars.act(&self.law, &mut self.codel, Tick::at(now), judged, &mut head)?;
+        let Some(packet) = flow.vars.act(&self.law, &mut self.codel, Tick::at(now), judged, &mut head) else {
+            self.leave(index);
+            return None;
+        };
         flow.deficit = flow.deficit.wrapping_sub(packet.len().cast_signed());
         self.sent_packets += 1;
         self.totals.sent += u64::from(packet.len());
         Some(packet)
-    }
-
-    /// A bucket at the head of the new list was found empty: it goes through the old list once, lest it
-    /// jump the queue (RFC 8290 section 4.2), or leaves the lists where that is empty.
-    #[inline]
-    fn leave_new(&mut self, index: u32) {
-        let flows = self.flows.as_mut();
-        let Some(flow) = flows.get_mut(index as usize) else { return };
-        self.new_flows.shift(flow.next);
-        if self.old_flows.head == NIL {
-            flow.next = UNLISTED;
-        } else {
-            flow.next = NIL;
-            self.old_flows.push(flows, index);
-        }
     }
 
     /// The way of a packet that brought the queue over a limit.
@@ -487,7 +496,7 @@ impl<P: Packet, F: Storage<Flow>, S: Storage<Slot<P>>> Queue<P> for FqCodel<P, F
         }
         self.totals.packets_left -= 1;
         self.totals.memory_left -= i64::from(packet.truesize());
-        if self.totals.packets_left < 0 || self.totals.memory_left < 0 {
+        if self.totals.memory_left < 0 || self.totals.packets_left < 0 {
             return self.overflow(now, bucket, observer);
         }
         Verdict::Enqueued
@@ -496,14 +505,12 @@ impl<P: Packet, F: Storage<Flow>, S: Storage<Slot<P>>> Queue<P> for FqCodel<P, F
     #[inline]
     fn dequeue(&mut self, now: Nanos, observer: &mut impl Observer<P>) -> Option<P> {
         // An index beyond the buckets is NIL: the bounds check is the test for an empty list.
-        loop {
+        'again: loop {
             let flows = self.flows.as_mut();
-            let index = self.new_flows.head;
-            if let Some(flow) = flows.get_mut(index as usize) {
+            while let Some(flow) = flows.get_mut(self.new_flows.head as usize) {
+                let index = self.new_flows.head;
                 if flow.deficit > 0 {
-                    let taken =
-                        take(&mut self.arena, flow, &mut self.totals, &mut self.codel, &self.law, now);
-                    match taken {
+                    match take(&mut self.arena, flow, &mut self.totals, &mut self.codel, &self.law, now) {
                         Taken::Packet(packet) => {
                             self.sent_packets += 1;
                             return Some(packet);
@@ -513,45 +520,52 @@ impl<P: Packet, F: Storage<Flow>, S: Storage<Slot<P>>> Queue<P> for FqCodel<P, F
                             if delivered.is_some() {
                                 return delivered;
                             }
+                            continue 'again;
                         }
                         Taken::Nothing => {}
                     }
-                    self.leave_new(index);
+                    // Empty: once through the old list, lest it jump the queue (RFC 8290 section 4.2), or
+                    // off the lists where that is empty.
+                    self.new_flows.shift(flow.next);
+                    flow.next = UNLISTED;
+                    if self.old_flows.head == NIL {
+                        continue;
+                    }
+                } else {
+                    flow.deficit = flow.deficit.wrapping_add(self.quantum);
+                    self.new_flows.shift(flow.next);
+                }
+                flow.next = NIL;
+                self.old_flows.push(flows, index);
+            }
+            loop {
+                let index = self.old_flows.head;
+                let flow = flows.get_mut(index as usize)?;
+                let next = flow.next;
+                if flow.deficit > 0 {
+                    match take(&mut self.arena, flow, &mut self.totals, &mut self.codel, &self.law, now) {
+                        Taken::Packet(packet) => {
+                            self.sent_packets += 1;
+                            return Some(packet);
+                        }
+                        Taken::Judged(packet, ok_to_drop) => {
+                            let delivered = self.act(now, index, (packet, ok_to_drop), observer);
+                            if delivered.is_some() {
+                                return delivered;
+                            }
+                            continue 'again;
+                        }
+                        Taken::Nothing => flow.next = UNLISTED,
+                    }
+                    self.old_flows.shift(next);
                     continue;
                 }
                 flow.deficit = flow.deficit.wrapping_add(self.quantum);
-                self.new_flows.shift(flow.next);
-                flow.next = NIL;
-                self.old_flows.push(flows, index);
-                continue;
-            }
-            let index = self.old_flows.head;
-            let flow = flows.get_mut(index as usize)?;
-            let next = flow.next;
-            if flow.deficit > 0 {
-                let taken = take(&mut self.arena, flow, &mut self.totals, &mut self.codel, &self.law, now);
-                match taken {
-                    Taken::Packet(packet) => {
-                        self.sent_packets += 1;
-                        return Some(packet);
-                    }
-                    Taken::Judged(packet, ok_to_drop) => {
-                        let delivered = self.act(now, index, (packet, ok_to_drop), observer);
-                        if delivered.is_some() {
-                            return delivered;
-                        }
-                        self.flows.as_mut()[index as usize].next = UNLISTED;
-                    }
-                    Taken::Nothing => flow.next = UNLISTED,
+                if next != NIL {
+                    flow.next = NIL;
+                    self.old_flows.head = next;
+                    self.old_flows.push(flows, index);
                 }
-                self.old_flows.shift(next);
-                continue;
-            }
-            flow.deficit = flow.deficit.wrapping_add(self.quantum);
-            if next != NIL {
-                flow.next = NIL;
-                self.old_flows.head = next;
-                self.old_flows.push(flows, index);
             }
         }
     }
