@@ -210,6 +210,7 @@ impl HostRule {
 mod tests {
     use super::*;
     use crate::{Direction::Down as DOWN, Direction::Up as UP};
+    use proptest::prelude::*;
 
     fn params() -> Params {
         Params::default()
@@ -326,5 +327,34 @@ mod tests {
         assert!(matches!(resolve("rrul", &cc("")), Err(TestError::Cc(_))));
         assert!(matches!(resolve("rrul", &cc("../bbr")), Err(TestError::Cc(_))));
         assert!(matches!(resolve("tcp_square_wave", &cc("bbr")), Err(TestError::FixedCc { .. })));
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_panics_and_what_resolves_is_sound(
+            row in 0..TESTS.len(), tail in "[a-z0-9_]{0,4}", times in any::<[u64; 5]>(), tame: bool,
+            flows in proptest::option::of(0u32..1100), hosts in 0usize..6,
+        ) {
+            let span = |i: usize, most: u64| Span(if tame { 1_000_000 + times[i] % most } else { times[i] });
+            let params = Params {
+                length: span(0, 10_000_000_000),
+                delay: span(1, 10_000_000_000),
+                idle: span(2, 10_000_000_000),
+                step: span(3, 1_000_000_000),
+                probe_interval: span(4, 1_000_000_000),
+                flows,
+                cc: None,
+                hosts,
+            };
+            let name = format!("{}{tail}", TESTS[row].name);
+            match resolve(&name, &params) {
+                Err(error) => prop_assert!(!error.to_string().is_empty()),
+                Ok(test) => {
+                    prop_assert!(test.hosts() <= hosts);
+                    prop_assert!(test.flows.iter().all(|f| f.start < f.stop && f.stop <= test.load));
+                    prop_assert!(test.load <= DAY && test.step <= test.load);
+                }
+            }
+        }
     }
 }

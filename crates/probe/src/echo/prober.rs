@@ -372,9 +372,14 @@ impl Prober {
         }
     }
 
-    /// Gives up waiting: declares lost all that is unanswered. For a run that is stopped.
-    pub fn finish(&mut self, sink: &mut dyn FnMut(Sample)) {
+    /// Sends nothing more; answers are still waited for. For a run that is stopped.
+    pub fn stop(&mut self) {
         self.grid = self.grid_len;
+    }
+
+    /// Gives up waiting: declares lost all that is unanswered, in flight or not.
+    pub fn finish(&mut self, sink: &mut dyn FnMut(Sample)) {
+        self.stop();
         while !self.slots.is_empty() {
             self.retire(sink);
         }

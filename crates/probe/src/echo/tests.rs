@@ -205,6 +205,21 @@ fn a_probe_that_was_not_sent_is_taken_back() {
 }
 
 #[test]
+fn a_prober_that_is_stopped_still_takes_answers() {
+    let (mut prober, mut reflector) = (Prober::new(config(100)), Reflector::new());
+    let mut buf = [0; 100];
+    let start = ORIGIN - 10 * MS;
+    prober.poll_transmit(at(start), &mut buf).unwrap();
+    prober.stop();
+    assert_eq!(prober.poll_transmit(at(start + MS), &mut [0; 100]), None);
+    assert!(!prober.is_done());
+    reflector.handle(at(start + MS), at(start + MS), &mut buf).unwrap();
+    prober.handle_datagram(at(start + 2 * MS), &buf, &mut |_| ()).unwrap();
+    assert!(prober.is_done());
+    assert_eq!(prober.stats().received, 1);
+}
+
+#[test]
 fn strangers_are_refused() {
     let mut prober = Prober::new(config(3));
     let mut buf = [0; 100];

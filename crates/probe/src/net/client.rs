@@ -86,8 +86,9 @@ fn enough_files(test: &Test, hosts: usize, open: u64, limit: u64) -> Result<(), 
 }
 
 /// Runs `test` against servers on `hosts`, all on `port`. Blocks until the load has ended and the last probe
-/// is accounted for, or `stop` is set (which is noticed within 0.1 s). Flows run in the calling thread,
-/// probes in one that ends with it; both use the calling thread's network namespace.
+/// is accounted for, or `stop` is set: noticed within 0.1 s, after which flows are aborted and the probes in
+/// flight have 0.5 s to come back (so stop the server only when this has returned). Flows run in the calling
+/// thread, probes in one that ends with it; both use the calling thread's network namespace.
 ///
 /// The load starts when `clock` says; call it early enough for the idle time that the test wants before.
 /// Samples: goodput of downloads, the sender's view of uploads, this end of each flow, and the probes.

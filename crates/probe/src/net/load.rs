@@ -24,8 +24,8 @@ const TIMER: u64 = u64::MAX;
 pub struct FlowOutcome {
     /// When it was connected, nanoseconds from the start of the load; nothing where it never was.
     pub connected: Option<i64>,
-    /// The congestion control that the client's socket reported (`TCP_CONGESTION`); that of an upload's
-    /// sender. A download's is in the server's summary.
+    /// The congestion control that an upload's socket reported (`TCP_CONGESTION`); empty for a download,
+    /// whose sender is in the server's summary.
     pub cc: String,
     /// Payload that the socket took (upload), or that was read (download).
     pub bytes: u64,
@@ -221,7 +221,9 @@ impl<'a> Load<'a> {
             .and_then(|()| self.epoll.change(running.stream().as_fd(), running.interest(), index as u64));
         if result.is_ok() {
             self.out.flows[index].connected = Some(self.clock.t());
-            self.out.flows[index].cc = sys::cc(running.stream().as_fd()).unwrap_or_default();
+            if running.end == End::Sender {
+                self.out.flows[index].cc = sys::cc(running.stream().as_fd()).unwrap_or_default();
+            }
         }
         self.states[index] = State::Running(running);
         result

@@ -17,6 +17,9 @@ use crate::{Dscp, Probe, Sample, Test};
 /// Longest sleep, so that a stop is noticed.
 const SLEEP: u64 = 100_000_000;
 
+/// How long answers are waited for in a run that is stopped.
+const STOP_WAIT: i64 = 500_000_000;
+
 /// How a probe fared.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ProbeOutcome {
@@ -101,7 +104,8 @@ impl Probes {
         Ok(Probes { running })
     }
 
-    /// Runs until all probes are accounted for or one of `stops` is set.
+    /// Runs until all probes are accounted for. Where one of `stops` is set nothing more is sent, and what is
+    /// in flight has 0.5 s to come back.
     pub(super) fn run(
         mut self,
         sink: &Sender<Sample>,
@@ -115,7 +119,12 @@ impl Probes {
         };
         let fds: Vec<RawFd> = self.running.iter().map(|probe| probe.socket.as_raw_fd()).collect();
         let mut ready = Vec::with_capacity(fds.len());
-        while !stops.iter().any(|stop| stop.load(Ordering::Relaxed)) {
+        let mut deadline = i64::MAX;
+        while sys::monotonic() < deadline {
+            if deadline == i64::MAX && stops.iter().any(|stop| stop.load(Ordering::Relaxed)) {
+                deadline = sys::monotonic() + STOP_WAIT;
+                self.running.iter_mut().for_each(|probe| probe.prober.stop());
+            }
             for &index in &ready {
                 let probe: &mut Running = &mut self.running[index];
                 probe.receive(&mut watch, &mut emit);

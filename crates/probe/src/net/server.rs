@@ -55,7 +55,8 @@ pub struct ServedFlow {
     pub flow: u32,
     /// Who sends.
     pub direction: Direction,
-    /// The congestion control that the server's socket reported (`TCP_CONGESTION`).
+    /// The congestion control that a download's socket reported (`TCP_CONGESTION`); empty for an upload,
+    /// whose sender is in the client's summary.
     pub cc: String,
     /// Who connected.
     pub peer: SocketAddr,
@@ -324,7 +325,10 @@ impl<'a> Loop<'a> {
             End::Receiver => Ok(()),
         });
         let flow = FlowEnd::new(header.flow, end, stream);
-        let cc = sys::cc(flow.stream().as_fd()).unwrap_or_default();
+        let cc = match end {
+            End::Sender => sys::cc(flow.stream().as_fd()).unwrap_or_default(),
+            End::Receiver => String::new(),
+        };
         let watched = self.epoll.change(flow.stream().as_fd(), flow.interest(), token);
         if let Err(error) = set.and(watched) {
             flow.finish(0, self.clock.t(), Some(format!("server: {error}")), &mut |s| self.emit(s));
