@@ -61,6 +61,9 @@ fn lab_comes_up_and_is_as_asked() -> Outcome {
         assert_eq!(sysctls["net.ipv4.tcp_no_metrics_save"], "1");
         assert!(sysctls.contains_key("net.ipv4.tcp_rmem"), "{sysctls:?}");
     }
+    let wrong = Lab::new(&LabSpec::default().sysctl("net.ipv4.tcp_nonsense", "1")).unwrap_err();
+    assert!(wrong.to_string().contains("/proc/sys/net/ipv4/tcp_nonsense"), "{wrong}");
+    assert!(matches!(Lab::new(&LabSpec { hosts: 9, ..LabSpec::default() }), Err(Error::Invalid { .. })));
     let known = goodqueue_wire::available_congestion_controls().unwrap();
     assert!(known.iter().any(|name| name == "reno"), "{known:?}");
     // Every host answers over both families, and nothing foreign stands in the way of a valid result.
