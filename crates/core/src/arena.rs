@@ -17,8 +17,8 @@ impl<T, S: AsRef<[T]> + AsMut<[T]>> Storage<T> for S {}
 /// A place for one packet: the packet, the tick of its enqueue and the link to the next slot.
 #[derive(Clone, Copy, Debug)]
 pub struct Slot<P> {
-    packet: P,
-    tick: u32,
+    pub(crate) packet: P,
+    pub(crate) tick: u32,
     next: u32,
 }
 
@@ -96,6 +96,14 @@ impl<P: Copy, S: Storage<Slot<P>>> Arena<P, S> {
     /// Takes the packet at the head of `list` and the tick it was given.
     #[inline]
     pub fn pop(&mut self, list: &mut List) -> Option<(P, u32)> {
+        let slot = self.shift(list)?;
+        Some((slot.packet, slot.tick))
+    }
+
+    /// Takes the slot at the head of `list` off it and puts it on the free list; what it holds stays
+    /// until the next [`Arena::push`], so that the caller can read it without a copy.
+    #[inline]
+    pub(crate) fn shift(&mut self, list: &mut List) -> Option<&Slot<P>> {
         let index = list.head;
         let slot = self.slots.as_mut().get_mut(index as usize)?;
         list.head = slot.next;
@@ -104,7 +112,7 @@ impl<P: Copy, S: Storage<Slot<P>>> Arena<P, S> {
         }
         slot.next = self.free;
         self.free = index;
-        Some((slot.packet, slot.tick))
+        Some(slot)
     }
 
     /// The packets of `list`, head first.

@@ -20,7 +20,7 @@ use crate::{Backlog, Nanos, Observer, Packet, Queue, Reason, Stats, Verdict};
 /// Parameters of `fq_codel`. The number of buckets is the length of the bucket storage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Params {
-    /// Most packets queued, 1 to 2^32 - 2. Default 10240.
+    /// Most packets queued, 1 to 2^31 - 1. Default 10240.
     pub limit: u32,
     /// Most memory queued, the sum of [`Packet::truesize`], bytes. Default 32 MiB.
     pub memory_limit: u32,
@@ -105,44 +105,62 @@ pub struct FqCounters {
     pub new_flow_count: u64,
 }
 
-/// There is no bucket storage.
+/// The storage given is too small to queue one packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct NoFlows;
+pub enum NoStorage {
+    /// There is no bucket.
+    Flows,
+    /// There are fewer than two slots for packets.
+    Slots,
+}
 
-impl fmt::Display for NoFlows {
+impl fmt::Display for NoStorage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("fq_codel needs at least one bucket")
+        f.write_str(match self {
+            NoStorage::Flows => "fq_codel needs at least one bucket",
+            NoStorage::Slots => "fq_codel needs at least two slots",
+        })
     }
 }
 
-impl core::error::Error for NoFlows {}
+impl core::error::Error for NoStorage {}
 
 /// `fq_codel` over bucket storage `F` and packet storage `S`. It needs one slot more than `limit`; with
 /// fewer the limit is lowered to the slots less one.
 #[derive(Clone, Debug)]
 pub struct FqCodel<P, F, S> {
+    /// Packets delivered, ever.
+    sent_packets: u64,
     flows: F,
     arena: Arena<P, S>,
     new_flows: FlowList,
     old_flows: FlowList,
     totals: Totals,
-    limit: u32,
-    memory_limit: u64,
+    /// In force: the parameter, or what the storage allows.
+    limit: i32,
     quantum: i32,
     law: Law,
     codel: Counters,
-    sent_packets: u64,
-    sent_bytes: u64,
     fq: FqCounters,
     params: Params,
 }
 
-/// What is queued in all buckets together.
+/// What is queued in all buckets together, and what was delivered.
+///
+/// Neighbours are of different widths: the compiler would join additions to equal ones in a vector
+/// register, which takes three instructions more.
 #[derive(Clone, Copy, Debug, Default)]
+#[repr(C)]
 struct Totals {
+    /// Bytes delivered, ever.
+    sent: u64,
+    /// Packets that may still be taken in; below zero: over the limit. What is left instead of what is
+    /// used, so that the subtraction also answers whether the limit is passed.
+    packets_left: i32,
+    /// Bytes of memory that may still be taken in; below zero: over the limit.
+    memory_left: i64,
+    /// Bytes queued.
     bytes: u64,
-    memory: u64,
-    qlen: u32,
 }
 
 /// A list of buckets, linked through [`Flow::next`].
@@ -200,7 +218,7 @@ impl<P: Packet, S: Storage<Slot<P>>, O: Observer<P>> Source<P> for Head<'_, P, S
     fn pop(&mut self) -> Option<(P, Tick)> {
         let (packet, tick) = self.arena.pop(self.packets)?;
         *self.flow_backlog = self.flow_backlog.wrapping_sub(packet.len());
-        self.totals.remove(&packet);
+        self.totals.remove(packet.len(), packet.truesize());
         Some((packet, Tick(tick)))
     }
     #[inline]
@@ -215,12 +233,48 @@ impl<P: Packet, S: Storage<Slot<P>>, O: Observer<P>> Source<P> for Head<'_, P, S
     }
 }
 
+/// What [`take`] found in a bucket.
+enum Taken<P> {
+    Nothing,
+    /// A packet to deliver as it is.
+    Packet(P),
+    /// A packet for [`Vars::act`], with the answer of [`Vars::judge`].
+    Judged(P, bool),
+}
+
+/// Takes the head of a bucket and judges it: the way of the ordinary packet. Inlined into both of its
+/// callers, without a copy of the packet before its last.
+#[inline(always)]
+fn take<P: Packet, S: Storage<Slot<P>>>(
+    arena: &mut Arena<P, S>,
+    flow: &mut Flow,
+    totals: &mut Totals,
+    counters: &mut Counters,
+    law: &Law,
+    now: Nanos,
+) -> Taken<P> {
+    let Some(slot) = arena.shift(&mut flow.packets) else {
+        flow.vars.found_empty();
+        return Taken::Nothing;
+    };
+    let len = slot.packet.len();
+    flow.backlog = flow.backlog.wrapping_sub(len);
+    totals.remove(len, slot.packet.truesize());
+    counters.note(len);
+    if let Some(ok_to_drop) = flow.vars.judge(law, Tick::at(now), Tick(slot.tick), totals.bytes) {
+        return Taken::Judged(slot.packet, ok_to_drop);
+    }
+    flow.deficit = flow.deficit.wrapping_sub(len.cast_signed());
+    totals.sent += u64::from(len);
+    Taken::Packet(slot.packet)
+}
+
 impl Totals {
     #[inline]
-    fn remove(&mut self, packet: &impl Packet) {
-        self.bytes -= u64::from(packet.len());
-        self.memory -= u64::from(packet.truesize());
-        self.qlen -= 1;
+    fn remove(&mut self, len: u32, truesize: u32) {
+        self.bytes -= u64::from(len);
+        self.memory_left += i64::from(truesize);
+        self.packets_left += 1;
     }
 }
 
@@ -228,39 +282,47 @@ impl<P: Packet, F: Storage<Flow>, S: Storage<Slot<P>>> FqCodel<P, F, S> {
     /// An empty queue with as many buckets as `flows` is long, at most 65536 of them in Linux.
     ///
     /// # Errors
-    /// When `flows` has no place.
-    pub fn new(params: Params, mut flows: F, slots: S) -> Result<Self, NoFlows> {
+    /// When `flows` has no place or `slots` fewer than two.
+    pub fn new(params: Params, mut flows: F, slots: S) -> Result<Self, NoStorage> {
         if flows.as_ref().is_empty() {
-            return Err(NoFlows);
+            return Err(NoStorage::Flows);
+        }
+        if slots.as_ref().len() < 2 {
+            return Err(NoStorage::Slots);
         }
         flows.as_mut().fill(Flow::default());
         let mut queue = FqCodel {
+            sent_packets: 0,
             flows,
             arena: Arena::new(slots),
             new_flows: FlowList::EMPTY,
             old_flows: FlowList::EMPTY,
             totals: Totals::default(),
             limit: 0,
-            memory_limit: 0,
             quantum: 0,
             law: Law::new(&params.law),
             codel: Counters::default(),
-            sent_packets: 0,
-            sent_bytes: 0,
             fq: FqCounters::default(),
             params,
         };
-        queue.set_params(params);
+        queue.set_params(params, 0, 0);
         Ok(queue)
     }
 
-    fn set_params(&mut self, params: Params) {
+    fn set_params(&mut self, params: Params, qlen: u32, memory: u64) {
         let params = params.in_range();
-        self.limit = params.limit.min(self.arena.capacity().saturating_sub(1));
-        self.memory_limit = u64::from(params.memory_limit);
+        let room = params.limit.min(self.arena.capacity().saturating_sub(1));
+        self.limit = i32::try_from(room).unwrap_or(i32::MAX);
         self.quantum = params.quantum.cast_signed();
         self.law = Law::new(&params.law);
         self.params = params;
+        self.totals.packets_left = self.limit.wrapping_sub_unsigned(qlen);
+        self.totals.memory_left = i64::from(params.memory_limit) - memory.cast_signed();
+    }
+
+    /// Packets queued.
+    const fn qlen(&self) -> u32 {
+        self.limit.wrapping_sub(self.totals.packets_left).cast_unsigned()
     }
 
     /// The parameters in force.
@@ -280,7 +342,7 @@ impl<P: Packet, F: Storage<Flow>, S: Storage<Slot<P>>> FqCodel<P, F, S> {
 
     /// Memory of the packets queued, bytes: the sum of [`Packet::truesize`].
     pub const fn memory_usage(&self) -> u64 {
-        self.totals.memory
+        (self.params.memory_limit as i64 - self.totals.memory_left).cast_unsigned()
     }
 
     /// Buckets on the new and on the old list. A drained bucket stays listed until its turn. Counts
@@ -310,8 +372,8 @@ impl<P: Packet, F: Storage<Flow>, S: Storage<Slot<P>>> FqCodel<P, F, S> {
 
     /// Sets all parameters. While the queue is above a limit, packets are dequeued and discarded.
     pub fn configure(&mut self, now: Nanos, params: Params, observer: &mut impl Observer<P>) {
-        self.set_params(params);
-        while self.totals.qlen > self.limit || self.totals.memory > self.memory_limit {
+        self.set_params(params, self.qlen(), self.memory_usage());
+        while self.totals.packets_left < 0 || self.totals.memory_left < 0 {
             let Some(packet) = self.dequeue(now, observer) else { break };
             observer.dropped(now, packet, Reason::Change);
         }
@@ -334,7 +396,7 @@ impl<P: Packet, F: Storage<Flow>, S: Storage<Slot<P>>> FqCodel<P, F, S> {
         while let Some((packet, _)) = self.arena.pop(&mut flow.packets) {
             gone = packet.len().wrapping_add(gone);
             dropped += 1;
-            self.totals.remove(&packet);
+            self.totals.remove(packet.len(), packet.truesize());
             observer.dropped(now, packet, reason);
             if dropped >= self.params.drop_batch_size || gone >= threshold {
                 break;
@@ -349,11 +411,51 @@ impl<P: Packet, F: Storage<Flow>, S: Storage<Slot<P>>> FqCodel<P, F, S> {
         fattest
     }
 
+    /// The control law has something to say about the packet in hand: the way of drops and marks.
+    #[inline(never)]
+    fn act(
+        &mut self,
+        now: Nanos,
+        index: u32,
+        judged: (P, bool),
+        observer: &mut impl Observer<P>,
+    ) -> Option<P> {
+        let flow = self.flows.as_mut().get_mut(index as usize)?;
+        let mut head = Head {
+            arena: &mut self.arena,
+            packets: &mut flow.packets,
+            flow_backlog: &mut flow.backlog,
+            totals: &mut self.totals,
+            now,
+            observer,
+        };
+        let packet = flow.vars.act(&self.law, &mut self.codel, Tick::at(now), judged, &mut head)?;
+        flow.deficit = flow.deficit.wrapping_sub(packet.len().cast_signed());
+        self.sent_packets += 1;
+        self.totals.sent += u64::from(packet.len());
+        Some(packet)
+    }
+
+    /// A bucket at the head of the new list was found empty: it goes through the old list once, lest it
+    /// jump the queue (RFC 8290 section 4.2), or leaves the lists where that is empty.
+    #[inline]
+    fn leave_new(&mut self, index: u32) {
+        let flows = self.flows.as_mut();
+        let Some(flow) = flows.get_mut(index as usize) else { return };
+        self.new_flows.shift(flow.next);
+        if self.old_flows.head == NIL {
+            flow.next = UNLISTED;
+        } else {
+            flow.next = NIL;
+            self.old_flows.push(flows, index);
+        }
+    }
+
     /// The way of a packet that brought the queue over a limit.
     #[cold]
+    #[inline(never)]
     fn overflow(&mut self, now: Nanos, bucket: u32, observer: &mut impl Observer<P>) -> Verdict {
-        let memory = self.totals.memory > self.memory_limit;
-        let reason = if memory { Reason::Memory } else { Reason::Limit };
+        let reason = if self.totals.memory_left < 0 { Reason::Memory } else { Reason::Limit };
         let fattest = self.drop_batch(now, reason, observer);
         // The arriving packet is the last of its bucket: it is gone when its bucket was emptied.
         if fattest == bucket && self.flows.as_ref()[bucket as usize].packets.is_empty() {
@@ -368,24 +470,24 @@ impl<P: Packet, F: Storage<Flow>, S: Storage<Slot<P>>> Queue<P> for FqCodel<P, F
     fn enqueue(&mut self, now: Nanos, packet: P, observer: &mut impl Observer<P>) -> Verdict {
         let bucket = self.bucket(packet.flow_hash());
         let flows = self.flows.as_mut();
-        let flow = &mut flows[bucket as usize];
+        let Some(flow) = flows.get_mut(bucket as usize) else { return Verdict::Dropped(Reason::Limit) };
         if !self.arena.push(&mut flow.packets, packet, Tick::at(now).0) {
-            self.fq.drop_overlimit += 1;
-            observer.dropped(now, packet, Reason::Limit);
+            // Not reached: after every call at most `limit` packets are queued, and slots are one more.
+            debug_assert!(false, "no free slot");
             return Verdict::Dropped(Reason::Limit);
         }
         let len = packet.len();
         flow.backlog = flow.backlog.wrapping_add(len);
+        self.totals.bytes += u64::from(len);
         if flow.next == UNLISTED {
             flow.next = NIL;
             flow.deficit = self.quantum;
             self.fq.new_flow_count += 1;
             self.new_flows.push(flows, bucket);
         }
-        self.totals.bytes += u64::from(len);
-        self.totals.memory += u64::from(packet.truesize());
-        self.totals.qlen += 1;
-        if self.totals.qlen > self.limit || self.totals.memory > self.memory_limit {
+        self.totals.packets_left -= 1;
+        self.totals.memory_left -= i64::from(packet.truesize());
+        if self.totals.packets_left < 0 || self.totals.memory_left < 0 {
             return self.overflow(now, bucket, observer);
         }
         Verdict::Enqueued
@@ -393,56 +495,79 @@ impl<P: Packet, F: Storage<Flow>, S: Storage<Slot<P>>> Queue<P> for FqCodel<P, F
 
     #[inline]
     fn dequeue(&mut self, now: Nanos, observer: &mut impl Observer<P>) -> Option<P> {
-        let flows = self.flows.as_mut();
+        // An index beyond the buckets is NIL: the bounds check is the test for an empty list.
         loop {
-            let is_new = self.new_flows.head != NIL;
-            let list = if is_new { &mut self.new_flows } else { &mut self.old_flows };
-            let index = list.head;
-            let flow = flows.get_mut(index as usize)?;
-            if flow.deficit <= 0 {
+            let flows = self.flows.as_mut();
+            let index = self.new_flows.head;
+            if let Some(flow) = flows.get_mut(index as usize) {
+                if flow.deficit > 0 {
+                    let taken =
+                        take(&mut self.arena, flow, &mut self.totals, &mut self.codel, &self.law, now);
+                    match taken {
+                        Taken::Packet(packet) => {
+                            self.sent_packets += 1;
+                            return Some(packet);
+                        }
+                        Taken::Judged(packet, ok_to_drop) => {
+                            let delivered = self.act(now, index, (packet, ok_to_drop), observer);
+                            if delivered.is_some() {
+                                return delivered;
+                            }
+                        }
+                        Taken::Nothing => {}
+                    }
+                    self.leave_new(index);
+                    continue;
+                }
                 flow.deficit = flow.deficit.wrapping_add(self.quantum);
-                list.shift(flow.next);
+                self.new_flows.shift(flow.next);
                 flow.next = NIL;
                 self.old_flows.push(flows, index);
                 continue;
             }
-            let mut head = Head {
-                arena: &mut self.arena,
-                packets: &mut flow.packets,
-                flow_backlog: &mut flow.backlog,
-                totals: &mut self.totals,
-                now,
-                observer,
-            };
-            if let Some(packet) = flow.vars.dequeue(&self.law, &mut self.codel, Tick::at(now), &mut head) {
-                flow.deficit = flow.deficit.wrapping_sub(packet.len().cast_signed());
-                self.sent_packets += 1;
-                self.sent_bytes += u64::from(packet.len());
-                return Some(packet);
+            let index = self.old_flows.head;
+            let flow = flows.get_mut(index as usize)?;
+            let next = flow.next;
+            if flow.deficit > 0 {
+                let taken = take(&mut self.arena, flow, &mut self.totals, &mut self.codel, &self.law, now);
+                match taken {
+                    Taken::Packet(packet) => {
+                        self.sent_packets += 1;
+                        return Some(packet);
+                    }
+                    Taken::Judged(packet, ok_to_drop) => {
+                        let delivered = self.act(now, index, (packet, ok_to_drop), observer);
+                        if delivered.is_some() {
+                            return delivered;
+                        }
+                        self.flows.as_mut()[index as usize].next = UNLISTED;
+                    }
+                    Taken::Nothing => flow.next = UNLISTED,
+                }
+                self.old_flows.shift(next);
+                continue;
             }
-            // An empty new bucket goes through the old list once, lest it jump the queue (RFC 8290 4.2).
-            list.shift(flow.next);
-            if is_new && self.old_flows.head != NIL {
+            flow.deficit = flow.deficit.wrapping_add(self.quantum);
+            if next != NIL {
                 flow.next = NIL;
+                self.old_flows.head = next;
                 self.old_flows.push(flows, index);
-            } else {
-                flow.next = UNLISTED;
             }
         }
     }
 
     fn next_wake(&self, now: Nanos) -> Option<Nanos> {
-        if self.totals.qlen == 0 { None } else { Some(now) }
+        if self.qlen() == 0 { None } else { Some(now) }
     }
 
     fn backlog(&self) -> Backlog {
-        Backlog { packets: self.totals.qlen, bytes: self.totals.bytes }
+        Backlog { packets: self.qlen(), bytes: self.totals.bytes }
     }
 
     fn stats(&self) -> Stats {
         Stats {
             packets: self.sent_packets,
-            bytes: self.sent_bytes,
+            bytes: self.totals.sent,
             drops: self.fq.drop_overlimit + self.codel.drop_count,
             marks: self.codel.ecn_mark + self.codel.ce_mark,
             overlimits: 0,
@@ -459,7 +584,9 @@ impl<P: Packet, F: Storage<Flow>, S: Storage<Slot<P>>> Queue<P> for FqCodel<P, F
         }
         self.new_flows = FlowList::EMPTY;
         self.old_flows = FlowList::EMPTY;
-        self.totals = Totals::default();
+        self.totals.bytes = 0;
+        self.totals.packets_left = self.limit;
+        self.totals.memory_left = i64::from(self.params.memory_limit);
     }
 
     fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
@@ -470,7 +597,7 @@ impl<P: Packet, F: Storage<Flow>, S: Storage<Slot<P>>> Queue<P> for FqCodel<P, F
         each("ce_mark", self.codel.ce_mark);
         each("maxpacket", u64::from(self.codel.maxpacket));
         each("new_flow_count", self.fq.new_flow_count);
-        each("memory_usage", self.totals.memory);
+        each("memory_usage", self.memory_usage());
     }
 }
 
@@ -490,8 +617,11 @@ mod tests {
     }
 
     #[test]
-    fn no_buckets_no_queue() {
+    fn no_storage_no_queue() {
         let queue = FqCodel::<crate::Header, _, _>::new(Params::default(), [], [Slot::default(); 2]);
-        assert_eq!(queue.err(), Some(NoFlows));
+        assert_eq!(queue.err(), Some(NoStorage::Flows));
+        let flows = [Flow::default(); 1];
+        let queue = FqCodel::<crate::Header, _, _>::new(Params::default(), flows, [Slot::default(); 1]);
+        assert_eq!(queue.err(), Some(NoStorage::Slots));
     }
 }

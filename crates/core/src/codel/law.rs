@@ -171,6 +171,16 @@ pub struct Counters {
     pub maxpacket: u32,
 }
 
+impl Counters {
+    /// A packet of `len` bytes is examined.
+    #[inline]
+    pub(crate) fn note(&mut self, len: u32) {
+        if len > self.maxpacket {
+            self.maxpacket = len;
+        }
+    }
+}
+
 /// How a queue that runs the law gives it packets and takes its signals.
 pub(crate) trait Source<P> {
     /// Takes the packet at the head, and the tick of its enqueue.
@@ -250,7 +260,7 @@ impl Vars {
             self.first_above_time = Tick(0);
             return None;
         };
-        counters.maxpacket = counters.maxpacket.max(packet.len());
+        counters.note(packet.len());
         let ok_to_drop = self.should_drop(law, now, enqueued, source.backlog());
         Some((packet, ok_to_drop))
     }
@@ -335,28 +345,41 @@ impl Vars {
         }
     }
 
-    /// Delivers the next packet, dropping or marking on the way (Linux 6.1 `codel_impl.h:codel_dequeue`).
+    /// Judges the packet in hand. `None`: it goes as it is, which is the ordinary case. Otherwise the
+    /// owner calls [`Vars::act`] with the answer.
     #[inline]
-    pub(crate) fn dequeue<P: Packet>(
+    pub(crate) fn judge(&mut self, law: &Law, now: Tick, enqueued: Tick, backlog: u64) -> Option<bool> {
+        let ok_to_drop = self.should_drop(law, now, enqueued, backlog);
+        if !ok_to_drop {
+            self.dropping = false;
+        } else if !self.dropping || !now.is_before(self.drop_next) {
+            return Some(true);
+        }
+        if self.ldelay.is_after(law.ce_threshold) { Some(ok_to_drop) } else { None }
+    }
+
+    /// The queue was found empty.
+    #[inline]
+    pub(crate) const fn found_empty(&mut self) {
+        self.first_above_time = Tick(0);
+        self.dropping = false;
+    }
+
+    /// Drops or marks as [`Vars::judge`] found, and gives the packet to deliver instead, if there is one.
+    pub(crate) fn act<P: Packet>(
         &mut self,
         law: &Law,
         counters: &mut Counters,
         now: Tick,
+        (packet, ok_to_drop): (P, bool),
         source: &mut impl Source<P>,
     ) -> Option<P> {
-        let Some((packet, ok_to_drop)) = self.examine(law, counters, now, source) else {
-            self.dropping = false;
-            return None;
-        };
         let mut packet = if !ok_to_drop {
-            self.dropping = false;
             packet
-        } else if !self.dropping {
-            self.start_dropping(law, counters, now, packet, source)?
-        } else if now.is_before(self.drop_next) {
-            packet
-        } else {
+        } else if self.dropping {
             self.go_on_dropping(law, counters, now, packet, source)?
+        } else {
+            self.start_dropping(law, counters, now, packet, source)?
         };
         if self.ldelay.is_after(law.ce_threshold)
             && (law.mask == 0 || packet.dsfield() & law.mask == law.selector)
@@ -366,6 +389,26 @@ impl Vars {
             source.mark(&packet, Reason::CeThreshold);
         }
         Some(packet)
+    }
+
+    /// Delivers the next packet, dropping or marking on the way (Linux 6.1 `codel_impl.h:codel_dequeue`).
+    #[inline]
+    pub(crate) fn dequeue<P: Packet>(
+        &mut self,
+        law: &Law,
+        counters: &mut Counters,
+        now: Tick,
+        source: &mut impl Source<P>,
+    ) -> Option<P> {
+        let Some((packet, enqueued)) = source.pop() else {
+            self.found_empty();
+            return None;
+        };
+        counters.note(packet.len());
+        match self.judge(law, now, enqueued, source.backlog()) {
+            None => Some(packet),
+            Some(ok_to_drop) => self.act(law, counters, now, (packet, ok_to_drop), source),
+        }
     }
 }
 
