@@ -1,4 +1,5 @@
 //! The port: exact rate, logical time, and what a device ring does to a queue behind it.
+#![allow(clippy::unwrap_used)]
 
 use goodqueue::arena::Slot;
 use goodqueue::fifo::Limit;

@@ -260,10 +260,17 @@ pub struct EngineReport {
 }
 
 impl EngineReport {
-    /// As [`EngineSample::validity`], and not valid where the engine failed.
+    /// As [`EngineSample::validity`], and not valid where the engine failed. Where something speaks
+    /// against the result, a busy machine is named as its likely cause.
     #[must_use]
     pub fn validity(&self) -> Validity {
         let mut validity = self.last.validity();
+        let strained = self.host.filter(|host| host.busy > 0.9 || host.steal > 0.01);
+        if let (false, Some(host)) = (validity.valid, strained) {
+            let (busy, steal) = (host.busy * 100.0, host.steal * 100.0);
+            let words = format!("the machine was {busy:.0} % busy, {steal:.1} % taken by its hypervisor");
+            validity.reasons.push(words);
+        }
         if let Some(failure) = &self.failure {
             validity.reasons.push(failure.to_string());
             validity.valid = false;

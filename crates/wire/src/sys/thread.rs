@@ -54,6 +54,11 @@ pub(crate) fn cpus() -> usize {
     std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
 }
 
+/// Sleeps for `span`, whatever arrives.
+pub(crate) fn sleep(span: Span) {
+    std::thread::sleep(std::time::Duration::from_nanos(span.0));
+}
+
 /// Sleeps until one of `sockets` can be read or is broken (the next read tells why), or `timeout` has
 /// passed (`ppoll(2)`).
 pub(crate) fn wait(sockets: [BorrowedFd<'_>; 2], timeout: Span) -> Result<()> {
