@@ -296,7 +296,7 @@ mod tests {
         let x = [0.0, 0.2, 0.4, 1.0, 2.0, 2.2];
         let got = interpolate(&samples, &x, 0.2);
         // 0.4: the next is 1.6 s away, more than five steps; 1.0: exactly five steps.
-        assert_eq!(got, [Some(10.0), Some(20.0), None, Some(24.117647), Some(20.0), None]);
+        assert_eq!(got, [Some(10.0), Some(20.0), None, Some(25.882353), Some(20.0), None]);
         assert_eq!(interpolate(&[(0.2, 1.0)], &[0.0], 0.2), [None]);
     }
 }
