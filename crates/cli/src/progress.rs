@@ -15,37 +15,43 @@ pub(crate) struct Progress {
     bar: ProgressBar,
     queue: String,
     lead_ns: i64,
+    turn: usize,
+    turns: usize,
 }
 
 impl Progress {
-    /// Progress that is shown unless `quiet`; `lead` is the idle time before the load.
+    /// Progress of `turns` queues that is shown unless `quiet`; `lead` is the idle time before the load.
     #[must_use]
-    pub(crate) fn new(quiet: bool, lead: Span) -> Progress {
+    pub(crate) fn new(quiet: bool, turns: usize, lead: Span) -> Progress {
         Progress {
             quiet,
             terminal: std::io::stderr().is_terminal(),
             bar: ProgressBar::hidden(),
             queue: String::new(),
             lead_ns: i64::try_from(lead.0).unwrap_or(i64::MAX),
+            turn: 0,
+            turns,
         }
     }
 
     /// A queue's turn begins and will take `length`.
     pub(crate) fn start(&mut self, queue: &str, length: Span) {
         queue.clone_into(&mut self.queue);
+        self.turn += 1;
+        let of = format!("{queue} ({}/{})", self.turn, self.turns);
         if self.quiet {
             return;
         }
         if !self.terminal {
-            eprintln!("goodqueue: {queue}: running for {:.0} s", length.as_secs_f64());
+            eprintln!("goodqueue: {of}: running for {:.0} s", length.as_secs_f64());
             return;
         }
-        let style = ProgressStyle::with_template("{prefix:<16} {bar:30.cyan/blue} {msg}")
+        let style = ProgressStyle::with_template("{prefix:<18} {bar:24.cyan/blue} {msg}")
             .unwrap_or_else(|_| ProgressStyle::default_bar());
         self.bar =
             ProgressBar::with_draw_target(Some(length.0 / 1_000_000), ProgressDrawTarget::stderr_with_hz(5));
         self.bar.set_style(style);
-        self.bar.set_prefix(queue.to_owned());
+        self.bar.set_prefix(of);
     }
 
     /// The newest figures.

@@ -35,7 +35,7 @@ pub fn run(args: &RunArgs) -> Result<(), End> {
     let test = plan.test.test()?;
     let mut record = record(args, &plan, &test);
     let folder = args.output.as_deref().map(output::Folder::create).transpose()?;
-    let mut progress = Progress::new(args.quiet || args.json, test.idle);
+    let mut progress = Progress::new(args.quiet || args.json, plan.queues.len(), test.idle);
     let mut keep = |record: &Record| match &folder {
         Some(folder) => folder.keep_record(record),
         None => Ok(()),

@@ -11,7 +11,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use goodqueue::spec::Parameter;
-use goodqueue::{AnyQueue, Nanos, QueueSpec, Rate, Reason, RingSpec, Span};
+use goodqueue::{AnyQueue, QueueSpec, Rate, Reason, RingSpec, Span};
 use goodqueue_probe::net::{self, ClientSummary, NetError, Server, SharedClock};
 use goodqueue_probe::{Sample, Test};
 use goodqueue_report::EngineHealth;
@@ -189,7 +189,7 @@ fn engine(lab: &Lab, order: &Order, spec: &QueueSpec) -> Result<EngineHandle, En
     let link = &order.link;
     let path = |bps| {
         let rate = Rate(bps);
-        let queue: AnyQueue<Frame> = spec.build(rate, FRAME, Nanos::ZERO).map_err(End::usage)?;
+        let queue: AnyQueue<Frame> = spec.build(rate, FRAME, goodqueue_wire::now()).map_err(End::usage)?;
         let mut path = PathSpec::new(queue);
         path.rate = Some(rate);
         path.ring = link.ring.map(|entries| RingSpec { entries, bql: link.bql, coalesce: Span::ZERO });
