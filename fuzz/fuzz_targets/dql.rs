@@ -9,7 +9,7 @@ libfuzzer_sys::fuzz_target!(|input: (u32, Vec<(u8, u32)>)| {
         match call & 7 {
             0..=2 => dql.queued(value),
             3..=5 => dql.completed(now, value),
-            6 => now.0 += u64::from(value) << (call >> 3),
+            6 => now.0 = now.0.saturating_add(u64::from(value) << (call >> 3)),
             _ if call & 8 != 0 => dql.reset(now),
             _ => {
                 dql.configure(Params { max_limit: value, min_limit: value / 3, slack_hold_time: value >> 8 })

@@ -266,7 +266,8 @@ impl<P: Packet, S: Storage<P>> Tbf<P, S> {
             }
             None => 0,
         };
-        let tokens = earned.saturating_add(self.state.tokens).min(depth) - self.effective.rate.time(len).0.cast_signed();
+        let tokens = earned.saturating_add(self.state.tokens).min(depth)
+            - self.effective.rate.time(len).0.cast_signed();
         (tokens, ptokens)
     }
 }
