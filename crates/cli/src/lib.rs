@@ -1,3 +1,16 @@
-//! cli
+//! The experiment: plan → run on an arm → record → report. The binary `goodqueue` is a thin skin on this.
+#![forbid(unsafe_code)]
 
+pub mod args;
+mod exit;
+mod hint;
+pub mod list;
+mod live;
+mod output;
+pub mod plan;
+mod progress;
 pub mod replay;
+pub mod run;
+
+pub use exit::End;
+pub use live::worker;

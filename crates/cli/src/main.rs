@@ -1,2 +1,27 @@
-//! goodqueue
-fn main() {}
+//! The thin binary: arguments in, exit code out.
+
+use std::process::ExitCode;
+
+use clap::{CommandFactory, Parser};
+use goodqueue_cli::args::{Cli, Command};
+use goodqueue_cli::{list, replay, run, worker};
+
+fn main() -> ExitCode {
+    let end = match Cli::parse().command {
+        Command::Run(args) => run::run(&args),
+        Command::Replay(args) => replay::command(&args),
+        Command::Report(args) => run::report(&args.record, args.output.as_ref(), args.json),
+        Command::Queues(args) => list::queues(&args),
+        Command::Tests(args) => list::tests(&args),
+        Command::Completions { shell } => list::completions(shell, &mut Cli::command()),
+        Command::Man => list::man(Cli::command()),
+        Command::LiveWorker => worker(),
+    };
+    match end {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(end) => {
+            eprintln!("goodqueue: {end}");
+            ExitCode::from(end.code())
+        }
+    }
+}

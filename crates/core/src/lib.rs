@@ -28,6 +28,8 @@ pub mod fifo;
 pub mod fq_codel;
 mod hash;
 mod packet;
+#[cfg(feature = "alloc")]
+pub mod port;
 mod queue;
 mod rng;
 #[cfg(feature = "alloc")]
@@ -44,6 +46,8 @@ pub use fifo::Fifo;
 pub use fq_codel::FqCodel;
 pub use hash::{FlowHasher, FlowKey};
 pub use packet::{Ecn, Header, Packet};
+#[cfg(feature = "alloc")]
+pub use port::{Departure, Port, PortStats, RingSpec};
 pub use queue::{Backlog, Queue, Stats};
 pub use rng::Rng;
 #[cfg(feature = "alloc")]

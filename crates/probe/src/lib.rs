@@ -1,1 +1,33 @@
-//! probe
+//! Latency under load: the tests as data, the probe and the load.
+//!
+//! The crate has two layers. Without features it only decides: [`resolve`] turns the name of a test
+//! and its [`Params`] into a [`Test`] (which flows, which probes, when), and [`echo`] holds the
+//! isochronous UDP probe as state machines without socket or clock, so that a simulator drives them
+//! in virtual time. The feature `net` adds a module of that name: the same test over real sockets, kernel TCP and
+//! kernel receive timestamps (Linux).
+//!
+//! What is measured leaves as a stream of [`Sample`]s; turning samples into a record is the caller's
+//! business. In all samples `t` is nanoseconds from the start of the load, the idle lead-in is
+//! negative, and bytes are *goodput*: payload that the receiving application has read.
+#![deny(unsafe_code)]
+
+#[forbid(unsafe_code)]
+mod catalogue;
+#[forbid(unsafe_code)]
+mod dscp;
+#[forbid(unsafe_code)]
+pub mod echo;
+#[cfg(all(feature = "net", target_os = "linux"))]
+pub mod net;
+#[forbid(unsafe_code)]
+mod resolve;
+#[forbid(unsafe_code)]
+mod sample;
+#[forbid(unsafe_code)]
+mod test;
+
+pub use catalogue::{Cc, Count, FlowGroup, HostRule, MAX_FLOWS, Names, ProbeGroup, TESTS, TestInfo};
+pub use dscp::{Dscp, ParseDscpError};
+pub use resolve::{Params, resolve};
+pub use sample::{End, Sample, TcpSample, Way};
+pub use test::{Direction, Flow, Probe, Test, TestError};

@@ -1,1 +1,37 @@
-//! report
+//! The record of a run, and the forms people read it in.
+//!
+//! A [`Record`] is everything that one `goodqueue run` measured, with everything needed to judge it:
+//! plan, host, seed, warnings. Series are columns of integers with their unit in the name. All that
+//! is derived (percentiles, grades, charts) is computed from the series by this crate, so a record
+//! read back from disk gives the same table and the same pictures.
+//!
+//! From a record come: a [`Summary`] per run, the terminal [`table`], [`csv`], `.flent.gz`, charts as
+//! SVG and PNG, and one HTML page that needs no network. `write_all` writes them all.
+//!
+//! Percentiles are by nearest rank everywhere: the p-th percentile of n sorted values is the one at
+//! rank ⌈p·n/100⌉, always a value that was measured. Statistics are computed on integer nanoseconds
+//! and turned into milliseconds only when printed.
+#![forbid(unsafe_code)]
+
+mod charts;
+pub mod csv;
+mod error;
+mod files;
+pub mod flent;
+mod json;
+mod output;
+mod page;
+mod record;
+mod stats;
+mod summary;
+pub mod table;
+mod words;
+
+pub use error::Error;
+pub use output::{WriteOptions, write_all};
+pub use page::html;
+pub use record::{
+    Direction, EngineHealth, FlowPlan, FlowSeries, Host, LinkPlan, LossCount, MISSING, PathPlan, ProbePlan,
+    ProbeSeries, QueueSeries, Record, Run, SCHEMA, TestPlan, Validity,
+};
+pub use summary::{FlowSummary, Grade, Latency, Letter, ProbeSummary, QueueSummary, SATURATED, Summary};

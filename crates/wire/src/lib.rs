@@ -1,1 +1,47 @@
-//! wire
+//! The live arm of Goodqueue, on Linux: a laboratory of three network namespaces and a real-time engine
+//! that puts Goodqueue's queues under the kernel's own TCP.
+//!
+//! * [`Lab`] makes client, router and server out of anonymous namespaces that vanish with the process.
+//! * [`Engine`] is the wire between client and server: queue, device ring, line, loss and delay in each
+//!   direction, with [`EngineSample`]s while it runs and an [`EngineReport`] at the end.
+//! * [`Validity`] says whether a result can be believed.
+//!
+//! Needs root, or an unprivileged user namespace ([`enter_user_namespace`]); what is missing is named by
+//! [`Error::Missing`].
+//!
+//! All system calls and all `unsafe` are in the module `sys`.
+#![deny(unsafe_code)]
+#![cfg(target_os = "linux")]
+
+pub mod engine;
+mod error;
+pub mod frame;
+mod hist;
+pub mod lab;
+mod netlink;
+mod netns;
+mod path;
+mod pool;
+mod runner;
+pub mod sample;
+#[allow(unsafe_code)]
+mod sys;
+
+pub use engine::{Engine, EngineHandle, EngineSpec, Frame};
+pub use error::{Error, Result};
+pub use hist::Histogram;
+pub use lab::{Lab, LabSpec, MAX_HOSTS, Side};
+pub use netns::{Netns, available_congestion_controls, enter_user_namespace};
+pub use path::PathSpec;
+pub use sample::{
+    Count, CpuUse, EngineReport, EngineSample, HostLoad, PathReport, PathSample, Scheduling, Summary,
+    Trouble, Validity,
+};
+pub use sys::process::{Interrupt, die_with_parent, raise_open_files};
+
+/// The engine's clock, `CLOCK_MONOTONIC`: the `now` with which a queue that keeps time from its making
+/// on (a token bucket) is built.
+#[must_use]
+pub fn now() -> goodqueue::Nanos {
+    sys::thread::now()
+}

@@ -15,6 +15,7 @@
 //! | `report` | the answer |
 
 mod codel;
+mod command;
 mod compare;
 mod dql;
 mod format;
@@ -28,6 +29,7 @@ use std::path::{Path, PathBuf};
 
 use flate2::read::MultiGzDecoder;
 
+pub use command::command;
 pub use report::{Compared, Difference, Line, Report, StateDifference};
 
 /// Most bytes of text that a vector may have: a guard against a gzip bomb.

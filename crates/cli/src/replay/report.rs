@@ -80,6 +80,12 @@ impl Report {
     pub const fn is_equal(&self) -> bool {
         self.difference.is_none()
     }
+
+    /// Records of the reference that were compared and agreed.
+    #[must_use]
+    pub fn decisions(&self) -> u64 {
+        self.compared.results.values().sum::<u64>() + self.compared.checks
+    }
 }
 
 fn join(counts: &BTreeMap<String, u64>) -> String {

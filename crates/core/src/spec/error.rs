@@ -86,40 +86,15 @@ pub enum SpecError {
 }
 
 impl SpecError {
-    /// The known word nearest to the unknown one, if one is near: a few letters apart.
+    /// The unknown word and the known ones in its place, where that is what is wrong.
     #[must_use]
-    pub fn suggestion(&self) -> Option<&'static str> {
+    pub fn unknown(&self) -> Option<(&str, &[&'static str])> {
         match self {
             SpecError::UnknownQueue { word, candidates }
-            | SpecError::UnknownParameter { word, candidates, .. } => nearest(word, candidates),
+            | SpecError::UnknownParameter { word, candidates, .. } => Some((word, candidates)),
             _ => None,
         }
     }
-}
-
-/// The candidate nearest to `word`, if one is near.
-fn nearest(word: &str, candidates: &[&'static str]) -> Option<&'static str> {
-    let word = word.to_lowercase();
-    let near = |candidate: &&&'static str| {
-        let edits = distance(&word, candidate);
-        edits <= (candidate.len() / 3).max(2) && edits * 2 <= candidate.len()
-    };
-    candidates.iter().filter(near).min_by_key(|candidate| distance(&word, candidate)).copied()
-}
-
-/// Insertions, deletions and replacements between two words (Levenshtein).
-fn distance(a: &str, b: &str) -> usize {
-    let mut row: Vec<usize> = (0..=b.chars().count()).collect();
-    for (i, x) in a.chars().enumerate() {
-        let mut diagonal = i;
-        row[0] = i + 1;
-        for (j, y) in b.chars().enumerate() {
-            let replaced = diagonal + usize::from(x != y);
-            diagonal = row[j + 1];
-            row[j + 1] = replaced.min(row[j] + 1).min(diagonal + 1);
-        }
-    }
-    row.last().copied().unwrap_or(0)
 }
 
 impl fmt::Display for SpecError {
@@ -154,16 +129,3 @@ impl fmt::Display for SpecError {
 }
 
 impl core::error::Error for SpecError {}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn near_words_are_suggested_and_far_ones_not() {
-        let names = ["pfifo", "bfifo", "fifo", "codel", "fq_codel", "tbf"];
-        assert_eq!(nearest("fqcodel", &names), Some("fq_codel"));
-        assert_eq!(nearest("CODLE", &names), Some("codel"));
-        assert_eq!(nearest("red", &names), None);
-    }
-}

@@ -100,6 +100,17 @@ impl QueueSpec {
         })
     }
 
+    /// The value of a parameter as text, given or by default: what [`Parameter::default_text`] gives for
+    /// the latter; empty where the queue has no such parameter.
+    #[must_use]
+    pub fn text(&self, name: &str) -> String {
+        let Some(at) = self.info.parameters.iter().position(|parameter| parameter.name == name) else {
+            return String::new();
+        };
+        let parameter = &self.info.parameters[at];
+        self.values[at].map_or_else(|| parameter.default_text(), |value| value::write(parameter.unit, value))
+    }
+
     /// Reads a list such as `pfifo:1000,codel,fq_codel,target=5ms,ecn=off`: an element with `=` belongs to
     /// the queue before it.
     ///

@@ -49,10 +49,10 @@ fn a_list_gives_each_queue_its_parameters() {
 #[test]
 fn unknown_words_come_with_candidates() {
     let wrong = error("fqcodel");
-    assert_eq!(wrong.suggestion(), Some("fq_codel"));
+    assert!(wrong.unknown().is_some_and(|(_, known)| known.contains(&"fq_codel")));
     assert!(wrong.to_string().contains("no queue `fqcodel`; there are pfifo, bfifo"));
     let wrong = error("codel,tarket=5ms");
-    assert_eq!(wrong.suggestion(), Some("target"));
+    assert!(wrong.unknown().is_some_and(|(_, known)| known.contains(&"target")));
     assert!(matches!(wrong, SpecError::UnknownParameter { queue: "codel", .. }));
     assert!(matches!(error("codel:5ms"), SpecError::NoShortForm { .. }));
     assert!(matches!(error("codel,pfifo"), SpecError::NotAParameter { .. }));

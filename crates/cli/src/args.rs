@@ -1,0 +1,239 @@
+//! What may be typed: one source for the parser, the help texts, the completions and the man page.
+//!
+//! Values stay close to what was typed here; [`crate::plan`] makes sense of them.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+
+/// Finds, explains and removes queueing delay (bufferbloat).
+#[derive(Debug, Parser)]
+#[command(name = "goodqueue", version, max_term_width = 100, after_help = EXIT_CODES)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+const EXIT_CODES: &str = "\
+Exit codes:
+  0  done
+  1  done, but a stated limit failed (a vector disagrees, a result is not valid)
+  2  the command, a parameter or an input file is wrong; nothing was changed
+  3  this machine cannot do it (a right or a device is missing and named)
+  130, 143  interrupted; what was measured until then is kept";
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Run one latency-under-load test over one link, once for each queue, and compare them
+    #[command(after_help = RUN_EXAMPLES)]
+    Run(Box<RunArgs>),
+    /// Replay decision vectors recorded from Linux and show the first disagreement
+    Replay(ReplayArgs),
+    /// Make table, page, pictures and files again from the record of an earlier run
+    Report(ReportArgs),
+    /// List the queues with their parameters, defaults and units
+    Queues(ListArgs),
+    /// List the tests with their flows and probes
+    Tests(ListArgs),
+    /// Print the completions of a shell
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
+    /// Print the man page (roff)
+    Man,
+    /// The child process of the live arm: reads its orders from stdin, writes samples to stdout
+    #[command(hide = true)]
+    LiveWorker,
+}
+
+const RUN_EXAMPLES: &str = "\
+Examples:
+  goodqueue run tcp_square_wave --live --queue pfifo:1000,codel,fq_codel -o square
+  goodqueue run rrul --live --rate 20mbit --rtt 20ms --length 30s
+  goodqueue run tcp_nup --live --flows 8 --queue fq_codel,target=10ms,ecn=off,pfifo:100
+  goodqueue run tcp_nup --live --rate 100mbit --queue fq_codel --ring 1000 -o bloated-driver
+
+Units are tc's: 20mbit, 1gbit (bits), 20ms, 30s; `mbps` means bytes per second, as in tc.";
+
+/// `goodqueue run`.
+#[derive(Args, Clone, Debug)]
+pub struct RunArgs {
+    /// The test; `goodqueue tests` lists them
+    #[arg(default_value = "rrul")]
+    pub test: String,
+
+    /// Send real kernel TCP through the queues, in network namespaces of its own
+    #[arg(long)]
+    pub live: bool,
+
+    /// Queues to compare; `goodqueue queues` lists them with their parameters
+    #[arg(short, long, value_name = "QUEUE[,PARAM=VALUE]...", default_value = "pfifo:1000,codel,fq_codel")]
+    pub queue: String,
+
+    /// Rate of the bottleneck, both ways
+    #[arg(short, long, default_value = "20mbit", value_name = "RATE", help_heading = "Link")]
+    pub rate: String,
+    /// Rate towards the server, if it differs
+    #[arg(long, value_name = "RATE", help_heading = "Link")]
+    pub up: Option<String>,
+    /// Rate towards the client, if it differs
+    #[arg(long, value_name = "RATE", help_heading = "Link")]
+    pub down: Option<String>,
+    /// Base round-trip time; one per server host in tests with several, comma-separated
+    #[arg(
+        long,
+        default_value = "20ms",
+        value_name = "TIME",
+        allow_hyphen_values = true,
+        help_heading = "Link"
+    )]
+    pub rtt: String,
+    /// Share of packets lost at random on the line, each way (0.1% or 0.001)
+    #[arg(
+        long,
+        default_value = "0%",
+        value_name = "SHARE",
+        allow_hyphen_values = true,
+        help_heading = "Link"
+    )]
+    pub loss: String,
+    /// Put a device ring of so many packets below the queue, each way: a driver's own buffer
+    #[arg(long, value_name = "PACKETS", help_heading = "Link")]
+    pub ring: Option<u32>,
+    /// Keep that ring short with byte queue limits (BQL)
+    #[arg(long, requires = "ring", help_heading = "Link")]
+    pub bql: bool,
+    /// Let TCP negotiate ECN
+    #[arg(long, help_heading = "Link")]
+    pub ecn: bool,
+    /// Use IPv6
+    #[arg(short = '6', long, help_heading = "Link")]
+    pub ipv6: bool,
+
+    /// Length of the load, or of each flow in tests that stagger them
+    #[arg(
+        short,
+        long,
+        default_value = "30s",
+        value_name = "TIME",
+        allow_hyphen_values = true,
+        help_heading = "Load"
+    )]
+    pub length: String,
+    /// Unit of staggered starts (flent's delay D)
+    #[arg(
+        long,
+        default_value = "5s",
+        value_name = "TIME",
+        allow_hyphen_values = true,
+        help_heading = "Load"
+    )]
+    pub delay: String,
+    /// Idle time before the load, in which the baseline is measured
+    #[arg(
+        long,
+        default_value = "2s",
+        value_name = "TIME",
+        allow_hyphen_values = true,
+        help_heading = "Load"
+    )]
+    pub idle: String,
+    /// Number of flows, in tests that leave it open
+    #[arg(short = 'N', long, value_name = "N", help_heading = "Load")]
+    pub flows: Option<u32>,
+    /// Congestion control of all flows that the test leaves open: cubic, reno, bbr
+    #[arg(long, value_name = "NAME", help_heading = "Load")]
+    pub cc: Option<String>,
+    /// Step of the goodput series
+    #[arg(
+        long,
+        default_value = "200ms",
+        value_name = "TIME",
+        allow_hyphen_values = true,
+        help_heading = "Load"
+    )]
+    pub step: String,
+    /// Time between two latency probes, at least 1ms
+    #[arg(
+        long,
+        default_value = "10ms",
+        value_name = "TIME",
+        allow_hyphen_values = true,
+        help_heading = "Load"
+    )]
+    pub probe_interval: String,
+    /// Root of every random stream
+    #[arg(long, default_value_t = 1, value_name = "N", help_heading = "Load")]
+    pub seed: u64,
+
+    /// Keep record, page, pictures, CSV and .flent.gz files in this new folder
+    #[arg(short, long, value_name = "DIR", help_heading = "Output")]
+    pub output: Option<PathBuf>,
+    /// Print the record as JSON instead of the table
+    #[arg(long, help_heading = "Output")]
+    pub json: bool,
+    /// Title in page and files
+    #[arg(short, long, default_value = "", value_name = "TEXT", help_heading = "Output")]
+    pub title: String,
+    /// Note in page and files
+    #[arg(short, long, default_value = "", value_name = "TEXT", help_heading = "Output")]
+    pub note: String,
+    /// No progress, no hints
+    #[arg(long, help_heading = "Output")]
+    pub quiet: bool,
+    /// Print the resolved plan as JSON and stop
+    #[arg(long, help_heading = "Output")]
+    pub dry_run: bool,
+}
+
+/// `goodqueue replay`.
+#[derive(Args, Debug)]
+pub struct ReplayArgs {
+    /// Vector files, gzipped or plain
+    #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    /// Print the results as JSON
+    #[arg(long)]
+    pub json: bool,
+    /// Print only what disagrees, and the total
+    #[arg(long)]
+    pub quiet: bool,
+}
+
+/// `goodqueue report`.
+#[derive(Args, Debug)]
+pub struct ReportArgs {
+    /// A record (`record.json.gz` of an earlier run)
+    #[arg(value_name = "RECORD")]
+    pub record: PathBuf,
+    /// Write page, pictures, CSV and .flent.gz files into this new folder
+    #[arg(short, long, value_name = "DIR")]
+    pub output: Option<PathBuf>,
+    /// Print the record with its summaries as JSON instead of the table
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `goodqueue queues` and `goodqueue tests`.
+#[derive(Args, Debug)]
+pub struct ListArgs {
+    /// Only this one
+    pub name: Option<String>,
+    /// Print as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_definition_is_consistent() {
+        Cli::command().debug_assert();
+    }
+}

@@ -1,0 +1,174 @@
+//! `goodqueue queues`, `tests`, `completions`, `man`: what there is to choose from.
+
+use std::fmt::Write;
+
+use clap_complete::Shell;
+use goodqueue::spec::{CATALOGUE, Parameter, QueueInfo};
+use goodqueue_probe::{Count, Direction, FlowGroup, Names, TESTS, TestInfo};
+use serde_json::{Value, json};
+
+use crate::args::ListArgs;
+use crate::exit::End;
+use crate::hint::did_you_mean;
+use crate::output::{print, print_json};
+
+/// The rows that were asked for: all, or the one of that name.
+fn chosen<'a, T>(
+    what: &str,
+    rows: &'a [T],
+    asked: Option<&str>,
+    is: impl Fn(&T, &str) -> bool,
+    name: impl Fn(&T) -> &'static str,
+) -> Result<Vec<&'a T>, End> {
+    let Some(asked) = asked else { return Ok(rows.iter().collect()) };
+    let found: Vec<&T> = rows.iter().filter(|row| is(row, asked)).collect();
+    if found.is_empty() {
+        let names: Vec<&str> = rows.iter().map(name).collect();
+        return Err(End::Usage(format!("no {what} is called {asked}{}", did_you_mean(asked, &names))));
+    }
+    Ok(found)
+}
+
+/// Lists the queues.
+///
+/// # Errors
+/// [`End::Usage`] for a name that there is not.
+pub fn queues(args: &ListArgs) -> Result<(), End> {
+    let is = |queue: &QueueInfo, name: &str| queue.name == name;
+    let queues = chosen("queue", &CATALOGUE, args.name.as_deref(), is, |queue| queue.name)?;
+    if args.json {
+        return print_json(&queues.iter().map(|queue| queue_json(queue)).collect::<Vec<_>>());
+    }
+    let mut text = String::new();
+    for queue in queues {
+        queue_words(&mut text, queue);
+    }
+    text.push_str("Units are tc's. A queue is written NAME, NAME:VALUE or NAME,PARAMETER=VALUE,...\n");
+    print(&text)
+}
+
+fn queue_words(text: &mut String, queue: &QueueInfo) {
+    let _ = writeln!(text, "{}\n    {} [{}]", queue.name, queue.doc, queue.source);
+    let width = queue.parameters.iter().map(|parameter| parameter.name.len()).max().unwrap_or(0);
+    for parameter in queue.parameters {
+        let Parameter { name, doc, source, .. } = parameter;
+        let (default, range) = (parameter.default_text(), parameter.range_text());
+        let _ = writeln!(text, "    {name:<width$}  {doc}");
+        let _ = writeln!(text, "    {:<width$}  default {default}; {range} [{source}]", "");
+    }
+    text.push('\n');
+}
+
+fn queue_json(queue: &QueueInfo) -> Value {
+    let parameters: Vec<Value> = queue
+        .parameters
+        .iter()
+        .map(|parameter| {
+            json!({
+                "name": parameter.name, "aliases": parameter.aliases, "unit": parameter.unit.name(),
+                "default": parameter.default_text(), "range": parameter.range_text(),
+                "about": parameter.doc, "source": parameter.source,
+            })
+        })
+        .collect();
+    json!({ "name": queue.name, "about": queue.doc, "source": queue.source, "parameters": parameters })
+}
+
+/// Lists the tests.
+///
+/// # Errors
+/// [`End::Usage`] for a name that there is not.
+pub fn tests(args: &ListArgs) -> Result<(), End> {
+    let is = |test: &TestInfo, name: &str| test.name == name || test.aliases.contains(&name);
+    let tests = chosen("test", TESTS, args.name.as_deref(), is, |test| test.name)?;
+    if args.json {
+        return print_json(&tests.iter().map(|test| test_json(test)).collect::<Vec<_>>());
+    }
+    let mut text = String::new();
+    for test in tests {
+        test_words(&mut text, test);
+    }
+    text.push_str(
+        "\nN is set by --flows, D by --delay, the length by --length, probes by --probe-interval.\n",
+    );
+    print(&text)
+}
+
+fn test_words(text: &mut String, test: &TestInfo) {
+    let names = std::iter::once(&test.name).chain(test.aliases).copied().collect::<Vec<_>>().join(", ");
+    // Writing to a String cannot fail.
+    let _ = writeln!(text, "{names}\n    {}", test.about);
+    for group in test.flows {
+        let _ = writeln!(text, "    {}", group_words(group, test.default_flows));
+    }
+    let probes: Vec<&str> = test.probes.iter().flat_map(|group| group.names).copied().collect();
+    let _ = writeln!(text, "    probes: {}", probes.join(", "));
+}
+
+fn group_words(group: &FlowGroup, default: Option<u32>) -> String {
+    let way = match group.direction {
+        Direction::Up => "up",
+        Direction::Down => "down",
+    };
+    let count = match (group.count, default) {
+        (Count::Fixed(n), _) => n.to_string(),
+        (Count::N, Some(n)) => format!("N (default {n})"),
+        (Count::N, None) => "N".into(),
+    };
+    let cc = match group.cc {
+        goodqueue_probe::Cc::Asked => "",
+        goodqueue_probe::Cc::Fixed(name) => name,
+    };
+    let mut marks: Vec<String> = group.dscp.iter().map(ToString::to_string).collect();
+    marks.dedup();
+    let start = match group.start {
+        0 => String::new(),
+        1 => ", starts after D".into(),
+        n => format!(", starts after {n} D"),
+    };
+    let cc = if cc.is_empty() { String::new() } else { format!(" {cc}") };
+    let plural = if count == "1" { "" } else { "s" };
+    format!("{count}{cc} TCP flow{plural} {way}, marked {}{start}", marks.join(" "))
+}
+
+fn test_json(test: &TestInfo) -> Value {
+    let flows: Vec<Value> = test
+        .flows
+        .iter()
+        .map(|group| {
+            json!({
+                "direction": if group.direction == Direction::Up { "up" } else { "down" },
+                "count": match group.count { Count::Fixed(n) => json!(n), Count::N => json!("N") },
+                "cc": match group.cc { goodqueue_probe::Cc::Asked => json!(null), goodqueue_probe::Cc::Fixed(n) => json!(n) },
+                "names": match group.names { Names::List(names) => json!(names), Names::Numbered(stem) => json!([stem]) },
+                "dscp": group.dscp.iter().map(ToString::to_string).collect::<Vec<_>>(),
+                "start_in_delays": group.start,
+            })
+        })
+        .collect();
+    let probes: Vec<&str> = test.probes.iter().flat_map(|group| group.names).copied().collect();
+    json!({
+        "name": test.name, "aliases": test.aliases, "about": test.about, "default_flows": test.default_flows,
+        "hosts": test.hosts, "flows": flows, "probes": probes,
+    })
+}
+
+/// Prints the completions of `shell`.
+///
+/// # Errors
+/// [`End::Machine`] where standard output cannot be written.
+pub fn completions(shell: Shell, command: &mut clap::Command) -> Result<(), End> {
+    let mut bytes = Vec::new();
+    clap_complete::generate(shell, command, "goodqueue", &mut bytes);
+    print(&String::from_utf8_lossy(&bytes))
+}
+
+/// Prints the man page.
+///
+/// # Errors
+/// [`End::Machine`] where standard output cannot be written.
+pub fn man(command: clap::Command) -> Result<(), End> {
+    let mut bytes = Vec::new();
+    clap_mangen::Man::new(command).render(&mut bytes).map_err(End::machine)?;
+    print(&String::from_utf8_lossy(&bytes))
+}

@@ -1,0 +1,198 @@
+//! The parent's memory of one run: messages in, columns of the record out. What has arrived is never
+//! lost, whatever becomes of the child.
+
+use std::collections::BTreeMap;
+
+use goodqueue_probe::{Sample, Test, Way};
+use goodqueue_report::{FlowSeries, MISSING, ProbeSeries, QueueSeries, Run};
+
+use super::message::{Finish, Message, QueueEnd, QueueMoment};
+
+/// One row of a flow's series while it is collected: receiver and sender report apart.
+#[derive(Clone, Copy, Debug, Default)]
+struct FlowRow {
+    rx_bytes: u64,
+    cwnd_segments: u32,
+    srtt_us: u32,
+    retransmits: u32,
+}
+
+/// One probe's fate.
+#[derive(Clone, Copy, Debug)]
+struct Echo {
+    sent: i64,
+    rtt: i64,
+    up: i64,
+    down: i64,
+}
+
+/// What people want to see while they wait.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Latest {
+    /// Where the run is, in nanoseconds from the start of the load.
+    pub(crate) t_ns: i64,
+    /// Goodput of the last full step, up and down, in bit/s.
+    pub(crate) goodput_bps: [f64; 2],
+    /// Last round-trip time.
+    pub(crate) rtt_ns: i64,
+}
+
+/// Collects one run.
+pub(crate) struct Collector {
+    run: Run,
+    step_ns: i64,
+    upward: Vec<bool>,
+    flows: Vec<BTreeMap<i64, FlowRow>>,
+    echoes: Vec<BTreeMap<u32, Echo>>,
+    /// Bytes received per direction and step: the newest two steps, for the progress line.
+    steps: [BTreeMap<i64, u64>; 2],
+    latest: Latest,
+}
+
+impl Collector {
+    pub(crate) fn new(queue: &str, test: &Test) -> Collector {
+        let mut run = Run { queue: queue.to_owned(), ..Run::default() };
+        run.flows = vec![FlowSeries::default(); test.flows.len()];
+        run.probes = vec![ProbeSeries::default(); test.probes.len()];
+        Collector {
+            run,
+            step_ns: i64::try_from(test.step.0).unwrap_or(i64::MAX),
+            upward: test.flows.iter().map(|flow| flow.direction == goodqueue_probe::Direction::Up).collect(),
+            flows: vec![BTreeMap::new(); test.flows.len()],
+            echoes: vec![BTreeMap::new(); test.probes.len()],
+            steps: [BTreeMap::new(), BTreeMap::new()],
+            latest: Latest { t_ns: -i64::try_from(test.idle.0).unwrap_or(0), ..Latest::default() },
+        }
+    }
+
+    pub(crate) fn latest(&self) -> Latest {
+        self.latest
+    }
+
+    /// Takes in what the child said. Verdict and warnings are the caller's.
+    pub(crate) fn take(&mut self, message: Message) {
+        match message {
+            Message::Ready { parameters, .. } => self.run.parameters = parameters,
+            Message::Sample(sample) => self.sample(&sample),
+            Message::Queues { t_ns, up, down } => {
+                self.latest.t_ns = t_ns;
+                push_moment(&mut self.run.up, t_ns, up);
+                push_moment(&mut self.run.down, t_ns, down);
+            }
+            Message::Finished(finish) => self.finished(*finish),
+            Message::Warning(_) | Message::Failed { .. } => {}
+        }
+    }
+
+    fn sample(&mut self, sample: &Sample) {
+        match *sample {
+            Sample::Received { flow, t, bytes } => {
+                let step = self.step_of(t);
+                self.row(flow, step).rx_bytes += bytes;
+                self.received(flow as usize, step, bytes);
+            }
+            Sample::Tcp { flow, t, info } => {
+                let step = self.step_of(t);
+                let row = self.row(flow, step);
+                (row.cwnd_segments, row.srtt_us, row.retransmits) =
+                    (info.cwnd_segments, info.srtt_us, info.retransmits);
+            }
+            Sample::Echo { probe, seq, sent, rtt, up, down, reordered, duplicate } => {
+                let series = &mut self.run.probes[probe as usize];
+                series.reordered += u64::from(reordered);
+                if duplicate {
+                    series.duplicates += 1;
+                    return;
+                }
+                self.latest.rtt_ns = rtt;
+                self.echoes[probe as usize].insert(seq, Echo { sent, rtt, up, down });
+            }
+            Sample::Lost { probe, seq, sent, way } => {
+                let lost = &mut self.run.probes[probe as usize].lost;
+                *match way {
+                    Way::Up => &mut lost.up,
+                    Way::Down => &mut lost.down,
+                    Way::Unknown => &mut lost.unknown,
+                } += 1;
+                let echo = Echo { sent, rtt: MISSING, up: MISSING, down: MISSING };
+                self.echoes[probe as usize].insert(seq, echo);
+            }
+            Sample::FlowEnd { flow, ref error, .. } => {
+                self.run.flows[flow as usize].error.clone_from(error);
+            }
+        }
+    }
+
+    /// The end of the step that `t` belongs to.
+    fn step_of(&self, t: i64) -> i64 {
+        (t + self.step_ns / 2).div_euclid(self.step_ns) * self.step_ns
+    }
+
+    fn row(&mut self, flow: u32, step: i64) -> &mut FlowRow {
+        self.flows[flow as usize].entry(step).or_default()
+    }
+
+    /// Keeps the goodput of the last step that is surely complete: the one before the newest.
+    fn received(&mut self, flow: usize, step: i64, bytes: u64) {
+        let direction = usize::from(!self.upward[flow]);
+        let steps = &mut self.steps[direction];
+        *steps.entry(step).or_default() += bytes;
+        if steps.len() > 2 {
+            steps.pop_first();
+        }
+        if let (2, Some((_, &complete))) = (steps.len(), steps.first_key_value()) {
+            #[allow(clippy::cast_precision_loss)]
+            let bps = complete as f64 * 8e9 / self.step_ns as f64;
+            self.latest.goodput_bps[direction] = bps;
+        }
+    }
+
+    fn finished(&mut self, finish: Finish) {
+        self.run.complete = finish.complete;
+        self.run.validity.valid = finish.invalid.is_empty();
+        self.run.validity.reasons = finish.invalid;
+        self.run.engine = Some(finish.engine);
+        end(&mut self.run.up, finish.up);
+        end(&mut self.run.down, finish.down);
+    }
+
+    /// The run as far as it went.
+    pub(crate) fn into_run(mut self) -> Run {
+        for (series, rows) in self.run.flows.iter_mut().zip(self.flows) {
+            let mut retransmits = 0;
+            for (t, row) in rows {
+                retransmits = retransmits.max(row.retransmits);
+                series.t_ns.push(t);
+                series.rx_bytes.push(row.rx_bytes);
+                series.cwnd_segments.push(row.cwnd_segments);
+                series.srtt_us.push(row.srtt_us);
+                series.retransmits.push(retransmits);
+            }
+        }
+        for (series, echoes) in self.run.probes.iter_mut().zip(self.echoes) {
+            for echo in echoes.into_values() {
+                series.sent_ns.push(echo.sent);
+                series.rtt_ns.push(echo.rtt);
+                series.up_ns.push(echo.up);
+                series.down_ns.push(echo.down);
+            }
+        }
+        self.run
+    }
+}
+
+fn push_moment(series: &mut QueueSeries, t_ns: i64, moment: QueueMoment) {
+    series.t_ns.push(t_ns);
+    series.backlog_bytes.push(moment.backlog_bytes);
+    series.backlog_packets.push(moment.backlog_packets);
+    series.ring_bytes.push(moment.ring_bytes);
+    series.sent_bytes.push(moment.sent_bytes);
+    series.sent_packets.push(moment.sent_packets);
+    series.drops.push(moment.drops);
+    series.marks.push(moment.marks);
+}
+
+fn end(series: &mut QueueSeries, end: QueueEnd) {
+    series.drop_reasons = end.drop_reasons;
+    series.counters = end.counters;
+}

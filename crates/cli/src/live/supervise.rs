@@ -1,0 +1,238 @@
+//! The parent of the live arm: one child process for each queue, watched, timed and outlived.
+//!
+//! The child makes the namespaces and dies with them; the parent keeps what was measured. So nothing
+//! is lost when the child is killed, and nothing stays behind when either is.
+
+use std::io::{BufRead, BufReader, Write};
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::net::{SocketAddr, UnixListener};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::{Duration, Instant};
+
+use goodqueue_report::{Record, Run};
+use goodqueue_wire::Interrupt;
+
+use super::collect::Collector;
+use super::message::{Message, Order};
+use crate::exit::End;
+use crate::plan::Plan;
+use crate::progress::Progress;
+
+/// How long a child may be silent before it is taken for dead. It speaks ten times a second.
+const SILENCE: Duration = Duration::from_secs(15);
+/// How long a child may take to finish once it was told to stop.
+const GRACE: Duration = Duration::from_secs(5);
+
+/// Held for the length of a live run: two at a time would disturb each other's timing. An abstract
+/// socket, so the kernel gives it back however the process ends.
+pub(crate) struct OnlyOne {
+    _listener: UnixListener,
+}
+
+impl OnlyOne {
+    /// Claims the machine.
+    pub(crate) fn claim() -> Result<OnlyOne, End> {
+        let address = SocketAddr::from_abstract_name("goodqueue-live").map_err(End::machine)?;
+        match UnixListener::bind_addr(&address) {
+            Ok(listener) => Ok(OnlyOne { _listener: listener }),
+            Err(error) if error.kind() == std::io::ErrorKind::AddrInUse => Err(End::Machine(
+                "another `goodqueue run --live` is at work on this machine, and two would disturb each \
+                 other's timing: wait for it or stop it"
+                    .into(),
+            )),
+            Err(error) => Err(End::Machine(format!("claiming the machine for a live run: {error}"))),
+        }
+    }
+}
+
+/// Runs every queue of `plan` and puts what was measured into `record`, calling `keep` after each.
+///
+/// # Errors
+/// The first reason to stop; `record` holds what was measured until then.
+pub(crate) fn run(
+    plan: &Plan,
+    record: &mut Record,
+    progress: &mut Progress,
+    interrupt: &Interrupt,
+    keep: &mut dyn FnMut(&Record) -> Result<(), End>,
+) -> Result<(), End> {
+    for queue in &plan.queues {
+        let order = Order {
+            test: plan.test.clone(),
+            link: plan.link.clone(),
+            queue: queue.clone(),
+            seed: plan.seed,
+            parent: std::process::id(),
+        };
+        let (run, end) = turn(&order, record, progress, interrupt);
+        if let Some(run) = run {
+            record.runs.push(run);
+            keep(record)?;
+        }
+        end?;
+    }
+    Ok(())
+}
+
+/// One queue's turn: the run as far as it went (none where nothing was measured), and how it ended.
+fn turn(
+    order: &Order,
+    record: &mut Record,
+    progress: &mut Progress,
+    interrupt: &Interrupt,
+) -> (Option<Run>, Result<(), End>) {
+    let test = match order.test.test() {
+        Ok(test) => test,
+        Err(end) => return (None, Err(end)),
+    };
+    let mut worker = match Worker::start(order) {
+        Ok(worker) => worker,
+        Err(end) => return (None, Err(end)),
+    };
+    let mut collector = Collector::new(&order.queue, &test);
+    progress.start(&order.queue, test.idle + test.load);
+    let mut watch = Watch { ready: false, finished: false, signal: None, asked_to_stop: None };
+    let end = watch.over(&mut worker, &mut collector, record, progress, interrupt);
+    let mut run = collector.into_run();
+    if !watch.finished {
+        run.validity.valid = false;
+        run.validity.reasons.push("the run was cut off before its end".into());
+    }
+    progress.finish(&run);
+    (watch.ready.then_some(run), end)
+}
+
+/// What the parent knows about the turn so far.
+struct Watch {
+    ready: bool,
+    finished: bool,
+    signal: Option<i32>,
+    asked_to_stop: Option<Instant>,
+}
+
+impl Watch {
+    fn over(
+        &mut self,
+        worker: &mut Worker,
+        collector: &mut Collector,
+        record: &mut Record,
+        progress: &mut Progress,
+        interrupt: &Interrupt,
+    ) -> Result<(), End> {
+        let mut heard = Instant::now();
+        loop {
+            if self.asked_to_stop.is_none() && self.signalled(interrupt) {
+                self.asked_to_stop = Some(Instant::now());
+                worker.ask_to_stop();
+            }
+            let overdue = self.asked_to_stop.is_some_and(|since| since.elapsed() > GRACE);
+            if overdue || heard.elapsed() > SILENCE {
+                worker.kill();
+            }
+            match worker.messages.recv_timeout(Duration::from_millis(50)) {
+                Ok(message) => {
+                    heard = Instant::now();
+                    self.hear(message, collector, record)?;
+                    progress.update(&collector.latest());
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => break,
+            }
+        }
+        let status = worker.wait()?;
+        match self.signal {
+            Some(signal) => Err(End::Interrupted(signal)),
+            None if self.finished => Ok(()),
+            None => Err(End::Machine(match status.signal() {
+                Some(signal) => format!("the worker process was killed by signal {signal}"),
+                None => format!("the worker process ended early ({status})"),
+            })),
+        }
+    }
+
+    /// Whether the user wants it to end.
+    fn signalled(&mut self, interrupt: &Interrupt) -> bool {
+        if self.signal.is_none() {
+            // A signal that cannot be read leaves the run as it is; the next round asks again.
+            self.signal = interrupt.wait(Duration::ZERO).unwrap_or(None);
+        }
+        self.signal.is_some()
+    }
+
+    fn hear(&mut self, message: Message, collector: &mut Collector, record: &mut Record) -> Result<(), End> {
+        match &message {
+            Message::Ready { sysctls, .. } => {
+                self.ready = true;
+                record.host.sysctls.clone_from(sysctls);
+            }
+            Message::Warning(warning) if !record.warnings.contains(warning) => {
+                record.warnings.push(warning.clone());
+            }
+            Message::Finished(_) => self.finished = true,
+            Message::Failed { machine: true, what } => return Err(End::Machine(what.clone())),
+            Message::Failed { machine: false, what } => return Err(End::Usage(what.clone())),
+            _ => {}
+        }
+        collector.take(message);
+        Ok(())
+    }
+}
+
+/// The child process and its voice.
+struct Worker {
+    child: Child,
+    messages: Receiver<Message>,
+}
+
+impl Worker {
+    fn start(order: &Order) -> Result<Worker, End> {
+        let program =
+            std::env::current_exe().map_err(|e| End::Machine(format!("finding this program: {e}")))?;
+        let mut child = Command::new(&program)
+            .arg("live-worker")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .process_group(0)
+            .spawn()
+            .map_err(|error| End::Machine(format!("starting the worker {}: {error}", program.display())))?;
+        let words = serde_json::to_string(order).map_err(End::machine)?;
+        if let Some(stdin) = child.stdin.as_mut() {
+            writeln!(stdin, "{words}")
+                .map_err(|error| End::Machine(format!("talking to the worker: {error}")))?;
+        }
+        let stdout = child.stdout.take().ok_or_else(|| End::Machine("the worker has no voice".into()))?;
+        let (sender, messages) = channel();
+        std::thread::spawn(move || {
+            for line in BufReader::new(stdout).lines().map_while(Result::ok) {
+                let Ok(message) = serde_json::from_str(&line) else { break };
+                if sender.send(message).is_err() {
+                    break;
+                }
+            }
+        });
+        Ok(Worker { child, messages })
+    }
+
+    /// The end of its standard input is the worker's sign to stop.
+    fn ask_to_stop(&mut self) {
+        drop(self.child.stdin.take());
+    }
+
+    fn kill(&mut self) {
+        // It may be gone already; that is as good.
+        let _ = self.child.kill();
+    }
+
+    fn wait(&mut self) -> Result<std::process::ExitStatus, End> {
+        self.child.wait().map_err(|error| End::Machine(format!("waiting for the worker: {error}")))
+    }
+}
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        self.kill();
+        let _ = self.child.wait();
+    }
+}

@@ -1,0 +1,274 @@
+//! The child of the live arm: makes the namespaces, runs engine, load and probes in them, and tells the
+//! parent everything as it happens.
+
+use std::collections::BTreeMap;
+use std::io::{BufRead, Write};
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use goodqueue::spec::Parameter;
+use goodqueue::{AnyQueue, Nanos, QueueSpec, Rate, Reason, RingSpec, Span};
+use goodqueue_probe::net::{self, ClientSummary, NetError, Server, SharedClock};
+use goodqueue_probe::{Sample, Test};
+use goodqueue_report::EngineHealth;
+use goodqueue_wire::engine::DEFAULT_FRAMES;
+use goodqueue_wire::{
+    Engine, EngineHandle, EngineReport, EngineSpec, Frame, Lab, LabSpec, PathReport, PathSample, PathSpec,
+    Side,
+};
+
+use super::message::{Finish, Message, Order, QueueEnd, QueueMoment};
+use crate::exit::End;
+use crate::plan::{FRAME, LinkOrder, MTU};
+
+/// Time between two looks at the queues.
+const LOOK: Duration = Duration::from_millis(100);
+/// Time that all threads get to be ready before the idle lead-in begins.
+const SETTLE: Span = Span::from_millis(300);
+/// Runs the one order that stands on standard input.
+///
+/// # Errors
+/// None: what goes wrong is told to the parent, whose exit code counts.
+pub fn main() -> Result<(), End> {
+    let mut voice = Voice { out: std::io::stdout() };
+    if let Err(end) = work(&mut voice) {
+        let machine = matches!(end, End::Machine(_));
+        voice.say(&Message::Failed { machine, what: end.to_string() });
+    }
+    Ok(())
+}
+
+/// Standard output as a stream of messages. A parent that is gone is noticed by its death signal.
+struct Voice {
+    out: std::io::Stdout,
+}
+
+impl Voice {
+    fn say(&mut self, message: &Message) {
+        if let Ok(line) = serde_json::to_string(message) {
+            let _ = writeln!(self.out, "{line}");
+        }
+    }
+}
+
+fn order() -> Result<Order, End> {
+    let mut line = String::new();
+    std::io::stdin()
+        .lock()
+        .read_line(&mut line)
+        .map_err(|error| End::usage(format!("reading the order: {error}")))?;
+    serde_json::from_str(&line).map_err(|error| {
+        End::Usage(format!("`live-worker` is started by `goodqueue run --live` only ({error})"))
+    })
+}
+
+fn work(voice: &mut Voice) -> Result<(), End> {
+    let order = order()?;
+    goodqueue_wire::die_with_parent(order.parent).map_err(End::machine)?;
+    let test = order.test.test()?;
+    let spec: QueueSpec = order.queue.parse().map_err(End::usage)?;
+    let lab = lab(&order.link, test.hosts())?;
+    lab.client().run(|| net::check(&test, test.hosts())).map_err(End::machine)?.map_err(End::machine)?;
+    voice.say(&Message::Ready {
+        sysctls: lab.sysctls(Side::Client).map_err(End::machine)?,
+        parameters: parameters(&spec),
+    });
+    let engine = engine(&lab, &order, &spec)?;
+    let (load, told) = run_load(voice, &lab, &order.link, &test, &engine)?;
+    let running = engine.is_running();
+    let report = engine.stop().map_err(End::machine)?;
+    let failure = report.failure.as_ref().map(ToString::to_string);
+    let mut invalid = report.validity().reasons;
+    match load {
+        Ok(summary) => {
+            if summary.clock_stepped != 0 {
+                invalid.push("the wall clock was set during the run: one-way delays are wrong".into());
+            }
+            for warning in summary.warnings {
+                voice.say(&Message::Warning(format!("{}: {warning}", order.queue)));
+            }
+        }
+        // A load that failed because the link is gone is not the news.
+        Err(error) if failure.is_none() => return Err(End::machine(error)),
+        Err(_) => {}
+    }
+    voice.say(&Message::Finished(Box::new(finish(&report, running && !told, invalid))));
+    failure.map_or(Ok(()), |failure| Err(End::Machine(failure)))
+}
+
+/// Runs load and probes, each end in its own namespace, and passes on what they say; returns what the
+/// client made of it, and whether it was told to stop.
+fn run_load(
+    voice: &mut Voice,
+    lab: &Lab,
+    link: &LinkOrder,
+    test: &Test,
+    engine: &EngineHandle,
+) -> Result<(Result<ClientSummary, NetError>, bool), End> {
+    let hosts: Vec<IpAddr> =
+        (0..lab.hosts()).map(|host| Lab::server_address(link.ip_version == 6, host)).collect();
+    let server = lab.server().run(|| Server::bind(&hosts, 0)).map_err(End::machine)?.map_err(End::machine)?;
+    let clock = SharedClock::starting_in(SETTLE + test.idle);
+    let (server_sink, samples) = channel();
+    let client_sink = server_sink.clone();
+    let told = told_to_stop();
+    let (end_client, end_server) = (AtomicBool::new(false), AtomicBool::new(false));
+    thread::scope(|scope| {
+        let (server, end_client, end_server) = (&server, &end_client, &end_server);
+        let serving = scope.spawn(move || {
+            lab.server().enter()?;
+            Ok::<_, goodqueue_wire::Error>(server.run(&clock, &server_sink, end_server))
+        });
+        let client = scope.spawn(move || {
+            let entered = lab.client().enter();
+            let summary = entered
+                .map(|()| net::run_client(test, &hosts, server.port(), &clock, &client_sink, end_client));
+            end_server.store(true, Ordering::Relaxed);
+            summary
+        });
+        let ended = || told.load(Ordering::Relaxed) || !engine.is_running();
+        watch(voice, engine, &samples, &clock, &|| end_client.fetch_or(ended(), Ordering::Relaxed));
+        let lost = |_| End::Machine("a thread of the load ended without an answer".into());
+        let summary = client.join().map_err(lost)?.map_err(End::machine)?;
+        // What the server made of it has come as samples; how it ended matters no more.
+        let _ = serving.join().map_err(lost)?.map_err(End::machine)?;
+        Ok((summary, told.load(Ordering::Relaxed)))
+    })
+}
+
+/// Passes on every sample, and the state of the queues, until both ends of the load have closed.
+fn watch(
+    voice: &mut Voice,
+    engine: &EngineHandle,
+    samples: &Receiver<Sample>,
+    clock: &SharedClock,
+    look_for_the_end: &dyn Fn() -> bool,
+) {
+    let mut next = Instant::now();
+    loop {
+        if Instant::now() >= next {
+            next += LOOK;
+            look_for_the_end();
+            let sample = engine.sample();
+            voice.say(&Message::Queues {
+                t_ns: clock.t(),
+                up: moment(&sample.up),
+                down: moment(&sample.down),
+            });
+        }
+        match samples.recv_timeout(next.saturating_duration_since(Instant::now())) {
+            Ok(sample) => voice.say(&Message::Sample(sample)),
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => return,
+        }
+    }
+}
+
+/// Namespaces with the settings of the order; without root's rights, in a user namespace of our own.
+fn lab(link: &LinkOrder, hosts: usize) -> Result<Lab, End> {
+    // More files than most users may open by default, and fewer than most may ask for.
+    goodqueue_wire::raise_open_files(16_384).map_err(End::machine)?;
+    let hosts = u8::try_from(hosts).map_err(End::usage)?;
+    let ecn = if link.ecn { "1" } else { "0" };
+    let spec = LabSpec { hosts, mtu: MTU, ..LabSpec::default() }.sysctl("net.ipv4.tcp_ecn", ecn);
+    let lab = match Lab::new(&spec) {
+        Err(error) if error.is_missing() => {
+            goodqueue_wire::enter_user_namespace().map_err(End::machine)?;
+            Lab::new(&spec)
+        }
+        made => made,
+    };
+    lab.map_err(End::machine)
+}
+
+fn engine(lab: &Lab, order: &Order, spec: &QueueSpec) -> Result<EngineHandle, End> {
+    let link = &order.link;
+    let path = |bps| {
+        let rate = Rate(bps);
+        let queue: AnyQueue<Frame> = spec.build(rate, FRAME, Nanos::ZERO).map_err(End::usage)?;
+        let mut path = PathSpec::new(queue);
+        path.rate = Some(rate);
+        path.ring = link.ring.map(|entries| RingSpec { entries, bql: link.bql, coalesce: Span::ZERO });
+        path.loss = link.loss;
+        path.delays = link.rtt_ns.iter().map(|rtt| Span(rtt / 2)).collect();
+        Ok(path)
+    };
+    let mut engine = EngineSpec::new(path(link.up_bps)?, path(link.down_bps)?);
+    engine.seed = order.seed;
+    engine.frames = frames(link);
+    Engine::start(lab, engine).map_err(End::machine)
+}
+
+/// Slots for the frames on their way, on top of those that may stand in queues.
+fn frames(link: &LinkOrder) -> u32 {
+    let longest = link.rtt_ns.iter().max().copied().unwrap_or(0);
+    let flying = Rate(link.up_bps + link.down_bps).bytes_in(Span(longest)).0 / u64::from(FRAME);
+    u32::try_from(flying).unwrap_or(u32::MAX).saturating_add(DEFAULT_FRAMES).min(1 << 20)
+}
+
+/// Becomes true at the end of standard input, the parent's sign to stop.
+fn told_to_stop() -> Arc<AtomicBool> {
+    let told = Arc::new(AtomicBool::new(false));
+    let tell = Arc::clone(&told);
+    thread::spawn(move || {
+        // Whatever ends the input ends the run.
+        let _ = std::io::copy(&mut std::io::stdin().lock(), &mut std::io::sink());
+        tell.store(true, Ordering::Relaxed);
+    });
+    told
+}
+
+fn moment(path: &PathSample) -> QueueMoment {
+    QueueMoment {
+        backlog_bytes: path.backlog.bytes,
+        backlog_packets: path.backlog.packets,
+        ring_bytes: path.ring.bytes,
+        sent_bytes: path.line.bytes,
+        sent_packets: path.line.packets,
+        drops: path.dropped_in_all(),
+        marks: path.marks,
+    }
+}
+
+/// Every parameter of the queue, given or by default, in words.
+fn parameters(spec: &QueueSpec) -> BTreeMap<String, String> {
+    let words = |parameter: &Parameter| (parameter.name.to_owned(), spec.text(parameter.name));
+    spec.info().parameters.iter().map(words).collect()
+}
+
+fn finish(report: &EngineReport, complete: bool, invalid: Vec<String>) -> Finish {
+    let quantile = |q| report.lateness.quantile(q).map_or(0, |span| span.0);
+    let buckets: Vec<(Span, u64)> = report.lateness.buckets().collect();
+    let engine = EngineHealth {
+        lateness_bucket_ns: buckets.iter().map(|bucket| bucket.0.0).collect(),
+        lateness_count: buckets.iter().map(|bucket| bucket.1).collect(),
+        lateness_p50_ns: quantile(0.5),
+        lateness_p99_ns: quantile(0.99),
+        lateness_max_ns: report.lateness.max().map_or(0, |span| span.0),
+        busy: report.cpu.share(),
+        host_busy: report.host.map_or(0.0, |host| host.busy),
+        rate_error_up: rate_error(&report.up),
+        rate_error_down: rate_error(&report.down),
+    };
+    Finish { complete, engine, invalid, up: queue_end(&report.up), down: queue_end(&report.down) }
+}
+
+#[allow(clippy::cast_precision_loss)]
+fn rate_error(path: &PathReport) -> f64 {
+    match (path.busy_rate, path.rate) {
+        (Some(busy), Some(rate)) => busy / rate.0 as f64 - 1.0,
+        _ => 0.0,
+    }
+}
+
+fn queue_end(path: &PathReport) -> QueueEnd {
+    let reasons = Reason::ALL.iter().map(|&reason| (reason.name().to_owned(), path.last.dropped(reason)));
+    QueueEnd {
+        drop_reasons: reasons.filter(|&(_, drops)| drops > 0).collect(),
+        counters: path.counters.iter().map(|&(name, value)| (name.to_owned(), value)).collect(),
+    }
+}

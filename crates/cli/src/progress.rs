@@ -1,0 +1,72 @@
+//! What is shown while a run is under way: a bar on a terminal, plain lines elsewhere, nothing if asked.
+
+use std::io::IsTerminal;
+
+use goodqueue::Span;
+use goodqueue_report::Run;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use crate::live::Latest;
+
+/// Progress of a comparison, on standard error.
+pub(crate) struct Progress {
+    quiet: bool,
+    terminal: bool,
+    bar: ProgressBar,
+    queue: String,
+    lead_ns: i64,
+}
+
+impl Progress {
+    /// Progress that is shown unless `quiet`; `lead` is the idle time before the load.
+    #[must_use]
+    pub(crate) fn new(quiet: bool, lead: Span) -> Progress {
+        Progress {
+            quiet,
+            terminal: std::io::stderr().is_terminal(),
+            bar: ProgressBar::hidden(),
+            queue: String::new(),
+            lead_ns: i64::try_from(lead.0).unwrap_or(i64::MAX),
+        }
+    }
+
+    /// A queue's turn begins and will take `length`.
+    pub(crate) fn start(&mut self, queue: &str, length: Span) {
+        queue.clone_into(&mut self.queue);
+        if self.quiet {
+            return;
+        }
+        if !self.terminal {
+            eprintln!("goodqueue: {queue}: running for {:.0} s", length.as_secs_f64());
+            return;
+        }
+        let style = ProgressStyle::with_template("{prefix:<16} {bar:30.cyan/blue} {msg}")
+            .unwrap_or_else(|_| ProgressStyle::default_bar());
+        self.bar =
+            ProgressBar::with_draw_target(Some(length.0 / 1_000_000), ProgressDrawTarget::stderr_with_hz(5));
+        self.bar.set_style(style);
+        self.bar.set_prefix(queue.to_owned());
+    }
+
+    /// The newest figures.
+    #[allow(clippy::cast_precision_loss)]
+    pub(crate) fn update(&mut self, latest: &Latest) {
+        let done_ms = u64::try_from((latest.t_ns + self.lead_ns) / 1_000_000).unwrap_or(0);
+        let total_ms = self.bar.length().unwrap_or(done_ms);
+        self.bar.set_position(done_ms.min(total_ms));
+        let left = total_ms.saturating_sub(done_ms).div_ceil(1000);
+        let [up, down] = latest.goodput_bps.map(|bps| bps / 1e6);
+        let rtt = latest.rtt_ns as f64 / 1e6;
+        self.bar
+            .set_message(format!("{left:>3} s left  up {up:6.2}  down {down:6.2} Mbit/s  RTT {rtt:7.1} ms"));
+    }
+
+    /// The turn is over.
+    pub(crate) fn finish(&mut self, run: &Run) {
+        self.bar.finish_and_clear();
+        self.bar = ProgressBar::hidden();
+        if !self.quiet && !self.terminal && !run.complete {
+            eprintln!("goodqueue: {}: ended early", self.queue);
+        }
+    }
+}

@@ -1,0 +1,177 @@
+//! `goodqueue run`: plan, run, record, report.
+
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use goodqueue::Span;
+use goodqueue_probe::{Direction as Way, Test};
+use goodqueue_report::{Direction, FlowPlan, Host, LinkPlan, PathPlan, ProbePlan, Record, SCHEMA, TestPlan};
+
+use crate::args::RunArgs;
+use crate::exit::End;
+use crate::live;
+use crate::output;
+use crate::plan::{LinkOrder, MTU, Plan};
+use crate::progress::Progress;
+
+/// Runs the comparison that was asked for and shows it.
+///
+/// # Errors
+/// How it ended, where it did not simply succeed. What was measured has been shown and kept by then.
+pub fn run(args: &RunArgs) -> Result<(), End> {
+    let plan = Plan::resolve(args)?;
+    if args.dry_run {
+        return output::print_json(&plan);
+    }
+    if !args.live {
+        return Err(End::Usage(
+            "the simulated arm is not built yet: add --live to send real kernel TCP through the queues"
+                .into(),
+        ));
+    }
+    for warning in &plan.warnings {
+        eprintln!("goodqueue: warning: {warning}");
+    }
+    let test = plan.test.test()?;
+    let mut record = record(args, &plan, &test);
+    let folder = args.output.as_deref().map(output::Folder::create).transpose()?;
+    let mut progress = Progress::new(args.quiet || args.json, test.idle);
+    let mut keep = |record: &Record| match &folder {
+        Some(folder) => folder.keep_record(record),
+        None => Ok(()),
+    };
+    let end = live::run(&plan, &mut record, &mut progress, &mut keep);
+    if record.runs.is_empty() {
+        if let Some(folder) = folder {
+            folder.remove_if_empty();
+        }
+        return end;
+    }
+    let shown = show(args, &record, folder.as_ref());
+    end.and(shown).and_then(|()| verdict(&record))
+}
+
+/// Prints the result and writes the files.
+fn show(args: &RunArgs, record: &Record, folder: Option<&output::Folder>) -> Result<(), End> {
+    let printed = if args.json { output::print_record(record) } else { output::print_table(record) };
+    let written = match folder {
+        Some(folder) => folder.write_all(record).map(|page| announce(args, &page)),
+        None => {
+            if !args.quiet && !args.json {
+                eprintln!("goodqueue: add `-o DIR` to keep the record, the page and the pictures");
+            }
+            Ok(())
+        }
+    };
+    printed.and(written)
+}
+
+fn announce(args: &RunArgs, page: &Path) {
+    if !args.quiet {
+        eprintln!("goodqueue: open {}", page.display());
+    }
+}
+
+/// A result that is not valid is a stated limit that failed.
+fn verdict(record: &Record) -> Result<(), End> {
+    let invalid: Vec<&str> =
+        record.runs.iter().filter(|run| !run.validity.valid).map(|run| run.queue.as_str()).collect();
+    if invalid.is_empty() {
+        return Ok(());
+    }
+    Err(End::LimitFailed(format!("not valid: {} (the reasons stand below the table)", invalid.join(", "))))
+}
+
+/// The record as far as it is known before anything ran.
+fn record(args: &RunArgs, plan: &Plan, test: &Test) -> Record {
+    Record {
+        schema: SCHEMA,
+        version: env!("CARGO_PKG_VERSION").into(),
+        started: humantime::format_rfc3339_seconds(SystemTime::now()).to_string(),
+        title: args.title.clone(),
+        note: args.note.clone(),
+        arm: "live".into(),
+        command: std::env::args().collect(),
+        seed: plan.seed,
+        host: host(),
+        test: test_plan(test),
+        link: link_plan(&plan.link),
+        runs: Vec::new(),
+        warnings: plan.warnings.clone(),
+    }
+}
+
+fn host() -> Host {
+    let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default().trim().to_owned();
+    let kernel = format!("{} {}", read("/proc/sys/kernel/ostype"), read("/proc/sys/kernel/osrelease"));
+    let cpus = std::thread::available_parallelism().map_or(0, std::num::NonZero::get);
+    Host { kernel, cpus: u32::try_from(cpus).unwrap_or(u32::MAX), ..Host::default() }
+}
+
+fn test_plan(test: &Test) -> TestPlan {
+    let flows = test.flows.iter().map(|flow| FlowPlan {
+        name: flow.name.clone(),
+        direction: match flow.direction {
+            Way::Up => Direction::Up,
+            Way::Down => Direction::Down,
+        },
+        cc: flow.cc.clone(),
+        dscp: flow.dscp.to_string(),
+        host: u32::try_from(flow.host).unwrap_or(u32::MAX),
+        start_ns: signed(flow.start),
+        stop_ns: signed(flow.stop),
+    });
+    let probes = test.probes.iter().map(|probe| ProbePlan {
+        name: probe.name.clone(),
+        dscp: probe.dscp.to_string(),
+        host: u32::try_from(probe.host).unwrap_or(u32::MAX),
+        interval_ns: probe.interval.0,
+        payload_bytes: probe.payload,
+    });
+    TestPlan {
+        name: test.name.clone(),
+        about: test.about.clone(),
+        idle_ns: test.idle.0,
+        load_ns: test.load.0,
+        step_ns: test.step.0,
+        flows: flows.collect(),
+        probes: probes.collect(),
+    }
+}
+
+fn signed(span: Span) -> i64 {
+    i64::try_from(span.0).unwrap_or(i64::MAX)
+}
+
+fn link_plan(link: &LinkOrder) -> LinkPlan {
+    let path =
+        |bps| PathPlan { rate_bps: Some(bps), loss: link.loss, ring_packets: link.ring, bql: link.bql };
+    LinkPlan {
+        up: path(link.up_bps),
+        down: path(link.down_bps),
+        rtt_ns: link.rtt_ns.clone(),
+        mtu_bytes: MTU,
+        ecn: link.ecn,
+        ip_version: link.ip_version,
+    }
+}
+
+/// `goodqueue report`: everything again, from the record.
+///
+/// # Errors
+/// [`End::Usage`] where the record cannot be read, [`End::Machine`] where a file cannot be written.
+pub fn report(record: &Path, folder: Option<&PathBuf>, json: bool) -> Result<(), End> {
+    let folder = folder.map(|path| output::Folder::create(path)).transpose()?;
+    let record = Record::read(record).map_err(End::usage)?;
+    if json {
+        output::print_record(&record)?
+    } else {
+        output::print_table(&record)?
+    }
+    if let Some(folder) = folder {
+        folder.keep_record(&record)?;
+        let page = folder.write_all(&record)?;
+        eprintln!("goodqueue: open {}", page.display());
+    }
+    Ok(())
+}

@@ -1,0 +1,286 @@
+//! What goes wrong while a live run is under way: what was measured is kept, nothing stays behind, and
+//! one clear line says what happened.
+
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use super::{Scratch, goodqueue, kept, live, run, skipped, stderr, turn};
+
+/// A run long enough to be disturbed; its record goes to `folder`.
+fn start(folder: &Path) -> Child {
+    let words =
+        "run tcp_nup --live --rate 10mbit --rtt 10ms --queue fq_codel,pfifo:100 --length 20s --idle 500ms";
+    goodqueue()
+        .args(words.split_whitespace())
+        .arg("-o")
+        .arg(folder)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the command starts")
+}
+
+/// Process ids of the children of `parent`.
+fn children(parent: u32) -> Vec<u32> {
+    let path = format!("/proc/{parent}/task/{parent}/children");
+    let text = std::fs::read_to_string(path).unwrap_or_default();
+    text.split_whitespace().filter_map(|word| word.parse().ok()).collect()
+}
+
+fn signal(process: u32, name: &str) {
+    let status = Command::new("kill").args([&format!("-{name}"), &process.to_string()]).status();
+    assert!(status.expect("kill runs").success(), "kill -{name} {process}");
+}
+
+/// Waits until the load of the first queue has been running for a while; returns the worker.
+fn under_way(run: &mut Child) -> u32 {
+    let deadline = Instant::now() + Duration::from_secs(20);
+    loop {
+        if let Some(&worker) = children(run.id()).first() {
+            std::thread::sleep(Duration::from_millis(3000));
+            assert!(run.try_wait().expect("a child").is_none(), "ended early");
+            return worker;
+        }
+        assert!(Instant::now() < deadline, "no worker appeared");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// Waits for the end, which must come soon.
+fn ended(mut run: Child) -> Output {
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while run.try_wait().expect("a child").is_none() {
+        assert!(Instant::now() < deadline, "still running");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    run.wait_with_output().expect("its output")
+}
+
+/// What of ours could be left behind: links in this namespace, named namespaces, and processes.
+fn traces() -> String {
+    let ip = |words: &str| {
+        let output = Command::new("ip").args(words.split_whitespace()).output().expect("ip runs");
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    let names: Vec<String> =
+        ip("-o link").lines().filter_map(|l| l.split(':').nth(1).map(str::to_owned)).collect();
+    format!("links {names:?} namespaces {:?}", ip("netns list"))
+}
+
+fn workers() -> usize {
+    let processes = std::fs::read_dir("/proc").expect("/proc").flatten();
+    let lines = processes.filter_map(|entry| std::fs::read(entry.path().join("cmdline")).ok());
+    lines.filter(|line| line.windows(11).any(|part| part == b"live-worker")).count()
+}
+
+/// The run was cut short: its record has what was measured until then, and says so.
+fn assert_cut_short(folder: &Path) {
+    let record = kept(folder);
+    let runs = record["runs"].as_array().expect("runs");
+    assert_eq!(runs.len(), 1, "one run had begun");
+    assert_eq!(runs[0]["complete"], false);
+    let bytes: u64 =
+        runs[0]["flows"][0]["rx_bytes"].as_array().expect("steps").iter().filter_map(|b| b.as_u64()).sum();
+    assert!(bytes > 10_000, "only {bytes} bytes of the first flow are in the record");
+    assert!(runs[0]["probes"][0]["rtt_ns"].as_array().expect("answers").len() > 50);
+}
+
+#[test]
+fn a_signal_ends_it_in_good_order() {
+    let Some(_turn) = live("a_signal_ends_it_in_good_order") else { return };
+    let before = traces();
+    for (name, code) in [("INT", 130), ("TERM", 143)] {
+        let scratch = Scratch::new(name);
+        let mut child = start(&scratch.path("out"));
+        under_way(&mut child);
+        signal(child.id(), name);
+        let output = ended(child);
+        assert_eq!(output.status.code(), Some(code), "{}", stderr(&output));
+        assert!(stderr(&output).contains("interrupted"), "{}", stderr(&output));
+        assert_cut_short(&scratch.path("out"));
+        assert!(scratch.path("out/report.html").exists());
+        assert_eq!((traces(), workers()), (before.clone(), 0));
+    }
+}
+
+#[test]
+fn a_killed_worker_costs_no_more_than_its_own_run() {
+    let Some(_turn) = live("a_killed_worker_costs_no_more_than_its_own_run") else { return };
+    let before = traces();
+    for name in ["KILL", "ABRT"] {
+        let scratch = Scratch::new(name);
+        let mut child = start(&scratch.path("out"));
+        let worker = under_way(&mut child);
+        signal(worker, name);
+        let output = ended(child);
+        assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
+        assert!(stderr(&output).contains("worker"), "{}", stderr(&output));
+        assert_cut_short(&scratch.path("out"));
+        assert_eq!((traces(), workers()), (before.clone(), 0));
+    }
+}
+
+#[test]
+fn a_killed_parent_leaves_nothing_running() {
+    let Some(_turn) = live("a_killed_parent_leaves_nothing_running") else { return };
+    let before = traces();
+    let scratch = Scratch::new("parent");
+    let mut child = start(&scratch.path("out"));
+    under_way(&mut child);
+    signal(child.id(), "KILL");
+    let _ = ended(child);
+    let deadline = Instant::now() + Duration::from_secs(5);
+    while workers() > 0 {
+        assert!(Instant::now() < deadline, "the worker outlives its parent");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    assert_eq!(traces(), before);
+    // The next run finds nothing in its way.
+    let output = run("run ping --live --length 300ms --idle 200ms --queue pfifo --quiet");
+    assert!(matches!(output.status.code(), Some(0 | 1)), "{}", stderr(&output));
+}
+
+#[test]
+fn two_runs_do_not_share_a_machine() {
+    let Some(_turn) = live("two_runs_do_not_share_a_machine") else { return };
+    let scratch = Scratch::new("two");
+    let mut first = start(&scratch.path("out"));
+    under_way(&mut first);
+    let second = run("run ping --live --length 1s --queue pfifo");
+    assert_eq!(second.status.code(), Some(3));
+    assert!(stderr(&second).contains("another `goodqueue run --live`"), "{}", stderr(&second));
+    signal(first.id(), "INT");
+    ended(first);
+}
+
+/// Deletes one of the worker's veth pairs from within the namespace of one of its threads.
+fn pull_the_link(worker: u32) -> bool {
+    let ours = std::fs::read_link("/proc/self/ns/net").expect("a namespace");
+    let tasks = std::fs::read_dir(format!("/proc/{worker}/task")).expect("tasks").flatten();
+    for net in tasks.map(|task| task.path().join("ns/net")) {
+        // Never a link of the host.
+        if std::fs::read_link(&net).map_or(true, |namespace| namespace == ours) {
+            continue;
+        }
+        let deleted = Command::new("nsenter")
+            .arg(format!("--net={}", net.display()))
+            .args(["ip", "link", "del", "rsrv"])
+            .output()
+            .expect("nsenter runs");
+        if deleted.status.success() {
+            return true;
+        }
+    }
+    false
+}
+
+#[test]
+fn a_pulled_link_is_named_and_what_was_measured_is_kept() {
+    let Some(_turn) = live("a_pulled_link_is_named_and_what_was_measured_is_kept") else { return };
+    let scratch = Scratch::new("pulled");
+    let mut child = start(&scratch.path("out"));
+    let worker = under_way(&mut child);
+    assert!(pull_the_link(worker), "found no link to pull");
+    let output = ended(child);
+    assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
+    assert!(stderr(&output).contains("rsrv"), "the interface is not named: {}", stderr(&output));
+    assert_cut_short(&scratch.path("out"));
+}
+
+#[test]
+fn a_missing_congestion_control_is_named_with_those_that_are_there() {
+    let Some(_turn) = live("a_missing_congestion_control_is_named_with_those_that_are_there") else { return };
+    let scratch = Scratch::new("cc");
+    let output =
+        run(&format!("run tcp_nup --live --cc nosuch --length 1s -o {}", scratch.path("out").display()));
+    assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
+    assert!(stderr(&output).contains("nosuch") && stderr(&output).contains("cubic"), "{}", stderr(&output));
+    assert!(!scratch.path("out").exists(), "an empty folder stayed behind");
+}
+
+#[test]
+fn a_missing_right_is_named() {
+    let _turn = turn();
+    // A user namespace of its own, in which no network namespace may be made.
+    let script = "echo 0 > /proc/sys/user/max_net_namespaces && exec \"$@\"";
+    let probe = Command::new("unshare").args(["-Ur", "sh", "-c", script, "sh", "true"]).status();
+    if !probe.is_ok_and(|status| status.success()) {
+        return skipped("a_missing_right_is_named", "user namespaces cannot be made here");
+    }
+    let output = Command::new("unshare")
+        .args(["-Ur", "sh", "-c", script, "sh", env!("CARGO_BIN_EXE_goodqueue")])
+        .args(["run", "ping", "--live", "--length", "1s"])
+        .output()
+        .expect("unshare runs");
+    assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
+    assert!(stderr(&output).contains("namespace"), "{}", stderr(&output));
+}
+
+#[test]
+fn no_root_is_needed_where_the_kernel_lets_users_make_namespaces() {
+    let Some(_turn) = live("no_root_is_needed_where_the_kernel_lets_users_make_namespaces") else { return };
+    // The binary may lie where another user cannot reach it: a copy does not.
+    let scratch = Scratch::new("user");
+    let copy = scratch.path("goodqueue");
+    std::fs::copy(env!("CARGO_BIN_EXE_goodqueue"), &copy).expect("a copy");
+    let as_nobody = |words: &[&str]| {
+        let user = ["--reuid=65534", "--regid=65534", "--clear-groups"];
+        Command::new("setpriv").args(user).args(words).output()
+    };
+    match as_nobody(&["unshare", "-Urn", "true"]) {
+        Ok(output) if output.status.success() => {}
+        _ => return skipped("no_root_is_needed", "another user cannot make namespaces here"),
+    }
+    let binary = copy.to_string_lossy();
+    let mut words = vec![binary.as_ref()];
+    words.extend("run tcp_nup --live --rate 10mbit --queue fq_codel --length 2s --json".split_whitespace());
+    let output = as_nobody(&words).expect("setpriv runs");
+    // Not root means no real-time priority, so a busy machine may make the result not valid: 1 is fine.
+    assert!(matches!(output.status.code(), Some(0 | 1)), "{}", stderr(&output));
+    let record: serde_json::Value = serde_json::from_slice(&output.stdout).expect("a record");
+    assert_eq!(record["runs"][0]["complete"], true);
+    assert!(record["runs"][0]["summary"]["goodput_up_bps"].as_u64() > Some(5_000_000));
+}
+
+#[test]
+fn a_full_disk_loses_nothing() {
+    let Some(_turn) = live("a_full_disk_loses_nothing") else { return };
+    let scratch = Scratch::new("full");
+    let (mount, refuge) = (scratch.path("mount"), scratch.path("refuge"));
+    std::fs::create_dir_all(&mount).expect("a folder");
+    std::fs::create_dir_all(&refuge).expect("a folder");
+    let script = "mount -t tmpfs -o size=8k none \"$0\" && exec \"$@\"";
+    let probe = Command::new("unshare").args(["-m", "sh", "-c", script]).arg(&mount).arg("true").status();
+    if !probe.is_ok_and(|status| status.success()) {
+        return skipped("a_full_disk_loses_nothing", "no right to mount a small file system (CAP_SYS_ADMIN)");
+    }
+    let output = Command::new("unshare")
+        .args(["-m", "sh", "-c", script])
+        .arg(&mount)
+        .arg(env!("CARGO_BIN_EXE_goodqueue"))
+        .args(
+            "run ping --live --length 2s --idle 500ms --queue pfifo --probe-interval 1ms".split_whitespace(),
+        )
+        .arg("-o")
+        .arg(mount.join("out"))
+        .env("TMPDIR", &refuge)
+        .output()
+        .expect("unshare runs");
+    let text = stderr(&output);
+    assert_eq!(output.status.code(), Some(3), "{text}");
+    assert!(text.contains("No space left") && text.contains("record.json.gz"), "{text}");
+    let saved = std::fs::read_dir(&refuge).expect("a folder").flatten().next().expect("the record was kept");
+    assert!(text.contains(&*saved.path().to_string_lossy()), "{text}");
+    let record = run(&format!("report {} --json", saved.path().display()));
+    assert!(record.status.success(), "{}", stderr(&record));
+    assert!(!String::from_utf8_lossy(&output.stdout).is_empty(), "the table was not printed");
+}
+
+#[test]
+fn a_closed_or_full_standard_output_is_no_panic() {
+    let sink = std::fs::OpenOptions::new().write(true).open("/dev/full").expect("/dev/full");
+    let output = goodqueue().arg("queues").stdout(sink).stderr(Stdio::piped()).output().expect("starts");
+    assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
+    assert!(stderr(&output).contains("standard output"), "{}", stderr(&output));
+}

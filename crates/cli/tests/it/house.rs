@@ -1,0 +1,56 @@
+//! The shape of the house: which crate may lean on which, and what the libraries may lean on.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::process::Command;
+
+use serde_json::Value;
+
+const OURS: &str = "goodqueue";
+
+fn metadata() -> Value {
+    let output = Command::new(env!("CARGO"))
+        .args(["metadata", "--format-version=1", "--no-deps", "--offline"])
+        .output()
+        .expect("cargo runs");
+    assert!(output.status.success(), "cargo metadata: {}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).expect("cargo prints JSON")
+}
+
+/// Normal dependencies of each of our packages, by package.
+fn dependencies() -> BTreeMap<String, BTreeSet<String>> {
+    let metadata = metadata();
+    let packages = metadata["packages"].as_array().expect("packages");
+    let name = |value: &Value| value["name"].as_str().expect("a name").to_owned();
+    packages
+        .iter()
+        .map(|package| {
+            let normal = package["dependencies"].as_array().expect("dependencies").iter();
+            let normal = normal.filter(|dependency| dependency["kind"].is_null()).map(name);
+            (name(package), normal.collect())
+        })
+        .collect()
+}
+
+#[test]
+fn arrows_point_as_drawn() {
+    let drawn: BTreeMap<&str, &[&str]> = BTreeMap::from([
+        ("goodqueue", &[] as &[&str]),
+        ("goodqueue-probe", &["goodqueue"]),
+        ("goodqueue-wire", &["goodqueue"]),
+        ("goodqueue-report", &[]),
+        ("goodqueue-cli", &["goodqueue", "goodqueue-probe", "goodqueue-report", "goodqueue-wire"]),
+    ]);
+    let found = dependencies();
+    let names: Vec<&str> = found.keys().map(String::as_str).collect();
+    assert_eq!(names, drawn.keys().copied().collect::<Vec<_>>(), "a room was added: draw it");
+    for (package, dependencies) in &found {
+        let ours: Vec<&str> =
+            dependencies.iter().map(String::as_str).filter(|d| d.starts_with(OURS)).collect();
+        assert_eq!(ours, drawn[package.as_str()], "arrows of {package}");
+    }
+}
+
+#[test]
+fn core_depends_on_nothing() {
+    assert_eq!(dependencies()["goodqueue"], BTreeSet::new());
+}

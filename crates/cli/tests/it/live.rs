@@ -1,0 +1,155 @@
+//! The live arm against physics: real kernel TCP, at most 50 Mbit/s. Assertions are about what a queue
+//! must do to latency and goodput, not about luck with timing.
+
+use serde_json::Value;
+
+use super::{live, measured};
+
+/// Payload that TCP with timestamps can bring through per bit on the line: 1448 of 1514 bytes.
+const PAYLOAD_SHARE_V4: f64 = 1448.0 / 1514.0;
+/// The same over IPv6.
+const PAYLOAD_SHARE_V6: f64 = 1428.0 / 1514.0;
+
+fn number(value: &Value, path: &str) -> f64 {
+    let found = path.split('.').fold(value, |value, key| &value[key]);
+    found.as_f64().unwrap_or_else(|| panic!("{path} is no number: {found}"))
+}
+
+fn millis(value: &Value, path: &str) -> f64 {
+    number(value, path) / 1e6
+}
+
+fn mbit(value: &Value, path: &str) -> f64 {
+    number(value, path) / 1e6
+}
+
+/// The summaries of a comparison, in the order of its queues.
+fn summaries(record: &Value) -> Vec<Value> {
+    let runs = record["runs"].as_array().expect("runs");
+    runs.iter().map(|run| run["summary"].clone()).collect()
+}
+
+#[track_caller]
+fn within(what: &str, value: f64, low: f64, high: f64) {
+    assert!((low..=high).contains(&value), "{what} is {value:.3}, not within {low:.3} to {high:.3}");
+}
+
+#[test]
+fn a_fifo_bloats_and_fq_codel_does_not_at_equal_goodput() {
+    let Some(_turn) = live("a_fifo_bloats_and_fq_codel_does_not_at_equal_goodput") else { return };
+    let record =
+        measured("tcp_nup --live --rate 20mbit --rtt 20ms --queue pfifo:1000,codel,fq_codel --length 8s");
+    let [pfifo, codel, fq_codel] = &summaries(&record)[..] else { panic!("three runs") };
+    // 1000 packets of 1514 bytes at 20 Mbit/s are 606 ms; CUBIC keeps the queue between 70 % and full.
+    within("pfifo: median rise of the round trip, ms", millis(pfifo, "rtt.added_p50_ns"), 200.0, 612.0);
+    within("fq_codel: median rise of the round trip, ms", millis(fq_codel, "rtt.added_p50_ns"), 0.0, 4.0);
+    within("fq_codel: 95th percentile of the rise, ms", millis(fq_codel, "rtt.added_p95_ns"), 0.0, 8.0);
+    // codel alone: the probe shares the queue that is held near 5 ms in the long run.
+    within("codel: median rise of the round trip, ms", millis(codel, "rtt.added_p50_ns"), 0.5, 40.0);
+    // The rise is in the loaded direction, and only there.
+    within("pfifo: rise of the way up, ms", millis(pfifo, "up.added_p50_ns"), 200.0, 612.0);
+    within("pfifo: rise of the way down, ms", millis(pfifo, "down.added_p50_ns"), -1.0, 4.0);
+    let most = 20.0 * PAYLOAD_SHARE_V4;
+    for (name, run) in [("pfifo", pfifo), ("codel", codel), ("fq_codel", fq_codel)] {
+        within(&format!("{name}: goodput"), mbit(run, "goodput_up_bps"), 0.94 * most, 1.005 * most);
+    }
+    within("fq_codel: Jain's index", number(fq_codel, "jain_up"), 0.95, 1.0);
+    assert_eq!(fq_codel["grade"]["letter"], "A+", "{}", fq_codel["grade"]);
+    assert!(["C", "D", "F"].iter().any(|letter| pfifo["grade"]["letter"] == *letter), "{}", pfifo["grade"]);
+}
+
+#[test]
+fn marks_come_with_ecn_and_drops_without() {
+    let Some(_turn) = live("marks_come_with_ecn_and_drops_without") else { return };
+    for (version, flag) in [(4, ""), (6, "-6")] {
+        let link = format!("tcp_ndown --live --rate 20mbit --rtt 20ms --queue fq_codel --length 5s {flag}");
+        let with = &summaries(&measured(&format!("{link} --ecn")))[0];
+        let without = &summaries(&measured(&link))[0];
+        assert!(number(with, "queue_down.marks") > 0.0, "IPv{version}: no marks: {}", with["queue_down"]);
+        assert_eq!(number(with, "queue_down.drops"), 0.0, "IPv{version}: drops: {}", with["queue_down"]);
+        assert_eq!(number(without, "queue_down.marks"), 0.0, "IPv{version}: {}", without["queue_down"]);
+        assert!(number(without, "queue_down.drops") > 0.0, "IPv{version}: {}", without["queue_down"]);
+    }
+}
+
+#[test]
+fn ipv6_brings_its_share_through() {
+    let Some(_turn) = live("ipv6_brings_its_share_through") else { return };
+    let record = measured("tcp_1up -6 --live --rate 10mbit --rtt 10ms --queue fq_codel --length 5s");
+    let most = 10.0 * PAYLOAD_SHARE_V6;
+    within("goodput", mbit(&summaries(&record)[0], "goodput_up_bps"), 0.94 * most, 1.005 * most);
+}
+
+#[test]
+fn a_queue_sized_in_time_holds_that_time() {
+    let Some(_turn) = live("a_queue_sized_in_time_holds_that_time") else { return };
+    let record = measured("tcp_nup --live --rate 20mbit --rtt 20ms --queue fifo:60ms --length 6s");
+    let rise = millis(&summaries(&record)[0], "rtt.added_max_ns");
+    within("largest rise, ms", rise, 45.0, 63.0);
+}
+
+#[test]
+fn a_bloated_driver_undoes_fq_codel_and_bql_mends_it() {
+    let Some(_turn) = live("a_bloated_driver_undoes_fq_codel_and_bql_mends_it") else { return };
+    let link = "tcp_nup --live --rate 20mbit --rtt 20ms --queue fq_codel --length 8s --ring 1000";
+    let without = &summaries(&measured(link))[0];
+    let with = &summaries(&measured(&format!("{link} --bql")))[0];
+    within("no BQL: median rise, ms", millis(without, "rtt.added_p50_ns"), 100.0, 640.0);
+    within("BQL: median rise, ms", millis(with, "rtt.added_p50_ns"), 0.0, 12.0);
+}
+
+#[test]
+fn hosts_have_round_trips_of_their_own() {
+    let Some(_turn) = live("hosts_have_round_trips_of_their_own") else { return };
+    let record =
+        measured("rtt_fair --live --rate 20mbit --rtt 10ms,20ms,40ms,80ms --queue fq_codel --length 5s");
+    let probes = summaries(&record)[0]["probes"].as_array().cloned().expect("probes");
+    for (probe, base) in probes.iter().zip([10.0, 20.0, 40.0, 80.0]) {
+        within(
+            &format!("{}: idle round trip, ms", probe["name"]),
+            millis(probe, "rtt.idle_ns"),
+            base,
+            base + 1.5,
+        );
+    }
+}
+
+#[test]
+fn an_idle_link_has_its_base_round_trip_and_no_grade() {
+    let Some(_turn) = live("an_idle_link_has_its_base_round_trip_and_no_grade") else { return };
+    let record =
+        measured("ping --live --rate 50mbit --rtt 20ms --queue pfifo --length 2s --probe-interval 1ms");
+    let summary = &summaries(&record)[0];
+    // 20 ms and the time to serialise a probe of about 100 bytes twice at 50 Mbit/s.
+    within("round trip, ms", millis(summary, "rtt.p50_ns"), 20.0, 20.4);
+    within("answers", number(summary, "rtt.n"), 1500.0, 2000.0);
+    assert_eq!(summary["grade"], Value::Null);
+}
+
+#[test]
+fn random_loss_is_lost_on_both_ways_and_told_apart() {
+    let Some(_turn) = live("random_loss_is_lost_on_both_ways_and_told_apart") else { return };
+    let record = measured(
+        "ping --live --rate 50mbit --rtt 4ms --queue pfifo --length 6s --loss 5% --probe-interval 1ms",
+    );
+    let lost = &record["runs"][0]["probes"][0]["lost"];
+    // About 8000 probes, 5 % each way: 400 and 380, standard deviation 20.
+    for way in ["up", "down"] {
+        within(&format!("lost {way}"), number(lost, way), 280.0, 500.0);
+    }
+}
+
+#[test]
+fn the_square_wave_runs_bbr_and_cubic() {
+    let Some(_turn) = live("the_square_wave_runs_bbr_and_cubic") else { return };
+    let record =
+        measured("tcp_square_wave --live --rate 20mbit --rtt 20ms --queue fq_codel --length 6s --delay 1s");
+    let flows = record["test"]["flows"].as_array().cloned().expect("flows");
+    let cc: Vec<&str> = flows.iter().filter_map(|flow| flow["cc"].as_str()).collect();
+    assert_eq!(cc, ["bbr", "cubic", "bbr", "cubic"]);
+    let starts: Vec<f64> = flows.iter().map(|flow| number(flow, "start_ns") / 1e9).collect();
+    assert_eq!(starts, [0.0, 1.0, 3.0, 5.0]);
+    for flow in summaries(&record)[0]["flows"].as_array().expect("flows") {
+        assert!(mbit(flow, "goodput_bps") > 1.0, "{flow} got next to nothing");
+    }
+}

@@ -1,0 +1,98 @@
+//! The command as its users meet it. One binary, so it links once; live runs take turns.
+
+mod faults;
+mod house;
+mod live;
+mod usage;
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use serde_json::Value;
+
+/// The command under test.
+fn goodqueue() -> Command {
+    Command::new(env!("CARGO_BIN_EXE_goodqueue"))
+}
+
+/// Runs it with `words` split at spaces.
+fn run(words: &str) -> Output {
+    goodqueue().args(words.split_whitespace()).output().expect("the command starts")
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+fn stdout(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+/// A folder of its own for a test, empty, removed with its value.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new(name: &str) -> Scratch {
+        let path = std::env::temp_dir().join(format!("goodqueue-test-{}-{name}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&path);
+        std::fs::create_dir_all(&path).expect("a scratch folder");
+        Scratch(path)
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+static LIVE: Mutex<()> = Mutex::new(());
+
+/// This test's turn with live runs.
+fn turn() -> MutexGuard<'static, ()> {
+    LIVE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The same with the right to make them; `None`, loudly, where this machine does not let us.
+fn live(test: &str) -> Option<MutexGuard<'static, ()>> {
+    let turn = turn();
+    let probe = run("run ping --live --length 100ms --idle 100ms --queue pfifo --quiet");
+    if probe.status.code() != Some(3) {
+        return Some(turn);
+    }
+    skipped(test, stderr(&probe).trim());
+    None
+}
+
+/// Says that a test did not run: past the test runner's capture, so that it is seen and counted.
+fn skipped(test: &str, why: &str) {
+    use std::io::Write;
+    assert!(std::env::var_os("GOODQUEUE_REQUIRE_ALL").is_none(), "{test} was skipped: {why}");
+    let _ = writeln!(std::io::stderr(), "SKIPPED: {test}: {why}");
+}
+
+/// Runs a comparison and returns its record. A result that calls itself not valid (an overloaded
+/// machine) is tried again, at most twice; it is never believed.
+fn measured(words: &str) -> Value {
+    for _ in 0..3 {
+        let output = run(&format!("run {words} --json"));
+        match output.status.code() {
+            Some(0) => return serde_json::from_slice(&output.stdout).expect("a record"),
+            Some(1) => eprintln!("{words}: {}", stderr(&output)),
+            code => panic!("{words}: exit {code:?}: {}", stderr(&output)),
+        }
+    }
+    panic!("{words}: not valid three times: this machine is overloaded");
+}
+
+/// A record read back from a result folder.
+fn kept(folder: &Path) -> Value {
+    let output = run(&format!("report {} --json", folder.join("record.json.gz").display()));
+    assert!(output.status.success(), "{}", stderr(&output));
+    serde_json::from_slice(&output.stdout).expect("a record")
+}

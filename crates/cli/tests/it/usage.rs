@@ -1,0 +1,107 @@
+//! Wrong words: one clear line each (what, where, cure), exit code 2, nothing written.
+
+use super::{Scratch, run, stderr, stdout};
+
+/// `words` must end with exit code 2 and one line that holds every one of `said`.
+#[track_caller]
+fn refused(words: &str, said: &[&str]) {
+    let output = run(words);
+    let text = stderr(&output);
+    assert_eq!(output.status.code(), Some(2), "{words}: {text}");
+    assert_eq!(text.trim().lines().count(), 1, "{words}: more than a line: {text}");
+    for part in said {
+        assert!(text.contains(part), "{words}: `{part}` is not in: {text}");
+    }
+    assert_eq!(stdout(&output), "", "{words} printed something");
+}
+
+#[test]
+fn unknown_tests_queues_and_parameters_are_named_with_the_nearest_right_one() {
+    refused("run rrull --live", &["rrull", "did you mean rrul?"]);
+    refused("run ping --live --queue fqcodel", &["fqcodel", "did you mean fq_codel?"]);
+    refused("run ping --live --queue fq_codel,traget=5ms", &["traget", "did you mean target?"]);
+    refused("run ping --live --queue fq_codel,target=5", &["target", "5"]);
+    refused("run ping --live --queue fq_codel,target=soon", &["target", "soon"]);
+    refused("run ping --live --queue pfifo:0", &["pfifo", "0"]);
+    refused("run ping --live --queue fifo:0ms", &["fifo", "0"]);
+    refused("run ping --live --queue codel,codel", &["codel", "twice"]);
+}
+
+#[test]
+fn values_out_of_range_are_refused() {
+    refused("run ping --live --rate 0", &["--rate 0", "zero"]);
+    refused("run ping --live --rate fast", &["--rate fast", "20mbit"]);
+    refused("run ping --live --rate 20parsec", &["--rate 20parsec", "unit"]);
+    refused("run ping --live --rtt -1ms", &["--rtt -1ms"]);
+    refused("run ping --live --rtt 20", &["--rtt 20", "unit", "20ms"]);
+    refused("run ping --live --rtt 1h", &["--rtt 1h"]);
+    refused("run ping --live --length 0", &["--length 0"]);
+    refused("run ping --live --length 0s", &["--length 0s", "more than zero"]);
+    refused("run ping --live --loss 100%", &["--loss 100%", "0.1%"]);
+    refused("run ping --live --probe-interval 10us", &["10us", "1ms"]);
+    refused("run tcp_nup --live --flows 10000", &["10000", "1000"]);
+    refused("run tcp_nup --live --flows 0", &["0"]);
+    refused("run ping --live --ring 0", &["--ring 0"]);
+}
+
+#[test]
+fn a_rate_that_looks_like_a_slip_is_warned_about() {
+    let output = run("run ping --live --rate 100 --dry-run");
+    assert!(output.status.success());
+    assert!(stdout(&output).contains("did you mean 100mbit?"), "{}", stdout(&output));
+    let output = run("run ping --live --rate 10mbps --dry-run");
+    assert!(stdout(&output).contains("bytes per second"), "{}", stdout(&output));
+}
+
+#[test]
+fn a_folder_with_something_in_it_is_never_touched() {
+    let scratch = Scratch::new("taken");
+    std::fs::write(scratch.path("mine"), "kept").expect("a file");
+    refused(&format!("run ping --live -o {}", scratch.0.display()), &["new folder"]);
+    assert_eq!(std::fs::read_to_string(scratch.path("mine")).expect("still there"), "kept");
+    assert_eq!(std::fs::read_dir(&scratch.0).expect("a folder").count(), 1);
+}
+
+#[test]
+fn a_wrong_record_is_refused() {
+    let scratch = Scratch::new("record");
+    let path = scratch.path("bad.json");
+    refused(&format!("report {}", path.display()), &["bad.json"]);
+    std::fs::write(&path, "{\"schema\": 1, \"runs\": [").expect("a file");
+    refused(&format!("report {}", path.display()), &["bad.json", "line 1"]);
+    std::fs::write(&path, "{\"schema\": 99}").expect("a file");
+    refused(&format!("report {}", path.display()), &["99"]);
+}
+
+#[test]
+fn help_completions_and_man_page_come_from_one_source() {
+    for words in ["--help", "run --help", "replay --help"] {
+        let output = run(words);
+        assert!(output.status.success());
+        assert!(stdout(&output).lines().all(|line| line.chars().count() <= 100), "{words} is too wide");
+    }
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let output = run(&format!("completions {shell}"));
+        assert!(output.status.success() && stdout(&output).contains("probe-interval"), "{shell}");
+    }
+    let man = stdout(&run("man"));
+    assert!(man.starts_with(".ie") || man.starts_with(".TH") || man.contains(".TH goodqueue"), "{man:.200}");
+    assert!(man.contains("Exit codes"));
+}
+
+#[test]
+fn queues_and_tests_are_listed_in_words_and_as_json() {
+    let queues = stdout(&run("queues"));
+    for name in ["pfifo", "bfifo", "codel", "fq_codel", "tbf"] {
+        assert!(queues.contains(name), "{name} is not listed:\n{queues}");
+    }
+    let json: serde_json::Value = serde_json::from_str(&stdout(&run("queues --json"))).expect("JSON");
+    assert!(json.as_array().is_some_and(|list| list.len() >= 5));
+    let tests = stdout(&run("tests"));
+    for name in ["ping", "tcp_nup", "tcp_ndown", "tcp_square_wave", "rrul", "rrul_be", "rtt_fair"] {
+        assert!(tests.contains(name), "{name} is not listed:\n{tests}");
+    }
+    let json: serde_json::Value = serde_json::from_str(&stdout(&run("tests --json"))).expect("JSON");
+    assert!(json.as_array().is_some_and(|list| list.len() >= 7));
+    refused("queues fqcodel", &["did you mean fq_codel?"]);
+}

@@ -1,0 +1,422 @@
+//! The client's half of the probe.
+
+use std::collections::VecDeque;
+
+use goodqueue::{Nanos, Span};
+
+use super::Stamp;
+use super::wire::{HEADER_LEN, MAX_LEN, Packet, PacketError};
+use crate::{Sample, Way};
+
+/// Longest wait for a reply, whatever the round-trip times seen. With it the memory of a prober is bounded:
+/// `MOST_TIMEOUT / interval` slots of 24 bytes, 384 kB at 1 ms.
+const MOST_TIMEOUT: i64 = 16_000_000_000;
+/// The final wait where replies came, at least.
+const LEAST_FINAL_WAIT: i64 = 200_000_000;
+
+/// What a prober is to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ProberConfig {
+    /// Index of the probe, for its samples.
+    pub probe: u32,
+    /// Token of the connection, equal on no two.
+    pub token: u64,
+    /// Start of the load on the monotonic clock: the zero of `sent`.
+    pub origin: Nanos,
+    /// When the first probe is due, monotonic; the others follow on the grid of `interval`.
+    pub start: Nanos,
+    /// No probe is due at or after this.
+    pub stop: Nanos,
+    /// Grid, 1 us at least (shorter ones are raised to it).
+    pub interval: Span,
+    /// UDP payload in bytes, brought into 60 to 1452.
+    pub payload: u32,
+    /// A probe is lost when nothing came back for four times the longest round trip seen, but not before
+    /// this (and not after 16 s).
+    pub least_timeout: Span,
+}
+
+impl ProberConfig {
+    /// The least timeout where nobody chooses: 4 s, as irtt waits for a first reply.
+    pub const LEAST_TIMEOUT: Span = Span::from_secs(4);
+}
+
+/// What a prober has counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ProberStats {
+    /// Probes sent.
+    pub sent: u64,
+    /// Probes answered in time, duplicates not counted.
+    pub received: u64,
+    /// Replies that had come before.
+    pub duplicates: u64,
+    /// Replies that came after the reply to a later probe.
+    pub reordered: u64,
+    /// Replies that came after their probe had been declared lost.
+    pub late: u64,
+    /// Probes lost on the way up.
+    pub lost_up: u64,
+    /// Probes lost on the way down.
+    pub lost_down: u64,
+    /// Probes lost where no later reply tells where.
+    pub lost_unknown: u64,
+    /// Slots of the grid that were left out because their time had passed by more than half an interval.
+    pub timer_misses: u64,
+    /// Datagrams that were no reply to this prober.
+    pub refused: u64,
+    /// How late probes were sent.
+    pub lateness: Lateness,
+}
+
+/// How much later than due things were done: a count per power of two of nanoseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Lateness {
+    /// Bucket k counts latenesses of at least `2^(k-1)` and below `2^k` ns, the last one all above too.
+    pub buckets: [u64; 32],
+    /// The greatest, in nanoseconds.
+    pub max_ns: u64,
+}
+
+impl Lateness {
+    /// Takes note of one.
+    pub fn record(&mut self, late: Span) {
+        let bucket = (u64::BITS - late.0.leading_zeros()) as usize;
+        self.buckets[bucket.min(self.buckets.len() - 1)] += 1;
+        self.max_ns = self.max_ns.max(late.0);
+    }
+
+    /// An upper bound of the quantile `q` in 0 to 1, at most twice its value and never above the greatest;
+    /// 0 where nothing was recorded.
+    #[must_use]
+    #[allow(clippy::cast_precision_loss)]
+    pub fn quantile_ns(&self, q: f64) -> u64 {
+        let total: u64 = self.buckets.iter().sum();
+        let mut below = 0;
+        for (k, count) in self.buckets.iter().enumerate() {
+            below += count;
+            if *count > 0 && below as f64 >= q * total as f64 {
+                let last = k == self.buckets.len() - 1;
+                return if last { self.max_ns } else { (1u64 << k).min(self.max_ns) };
+            }
+        }
+        self.max_ns
+    }
+}
+
+/// One probe in flight, or done with and kept to know its duplicates.
+#[derive(Clone, Copy, Debug)]
+struct Slot {
+    sent: Stamp,
+    answered: bool,
+    /// A reply said that it reached the server.
+    reached: bool,
+    /// A reply's window had a place for it.
+    covered: bool,
+}
+
+/// Sends probes on an absolute grid and accounts for each of them exactly once: by one
+/// [`Sample::Echo`] that is no duplicate, or by one [`Sample::Lost`].
+///
+/// Call, with a `now` that never goes backward: [`Prober::handle_datagram`] for each datagram, then
+/// [`Prober::handle_timeout`], then [`Prober::poll_transmit`] until it returns nothing; then sleep until
+/// [`Prober::poll_timeout`].
+#[derive(Debug)]
+pub struct Prober {
+    config: ProberConfig,
+    interval: i64,
+    payload: usize,
+    /// Next slot of the grid.
+    grid: u64,
+    /// Slots of the grid in all.
+    grid_len: u64,
+    /// Slots of sent probes, in order; the front one has number `front`.
+    slots: VecDeque<Slot>,
+    front: u32,
+    unanswered: usize,
+    last_sent: i64,
+    max_rtt: i64,
+    /// Number and server's count of the reply with the highest number.
+    highest: Option<(u32, u32)>,
+    stats: ProberStats,
+}
+
+impl Prober {
+    /// A prober that has sent nothing.
+    #[must_use]
+    pub fn new(config: ProberConfig) -> Prober {
+        let interval = config.interval.0.clamp(1_000, MOST_TIMEOUT as u64 * 60);
+        Prober {
+            config,
+            interval: interval.cast_signed(),
+            payload: (config.payload as usize).clamp(HEADER_LEN, MAX_LEN),
+            grid: 0,
+            grid_len: config.stop.since(config.start).0.div_ceil(interval),
+            slots: VecDeque::new(),
+            front: 0,
+            unanswered: 0,
+            last_sent: 0,
+            max_rtt: -1,
+            highest: None,
+            stats: ProberStats::default(),
+        }
+    }
+
+    /// What it has counted.
+    #[must_use]
+    pub fn stats(&self) -> ProberStats {
+        self.stats
+    }
+
+    /// Bytes of every datagram that it sends.
+    #[must_use]
+    pub fn payload(&self) -> usize {
+        self.payload
+    }
+
+    /// Whether nothing more is to be sent, and nothing to be waited for.
+    #[must_use]
+    pub fn is_done(&self) -> bool {
+        self.grid >= self.grid_len && self.unanswered == 0
+    }
+
+    /// When the next slot of the grid is due, monotonic.
+    fn due(&self) -> Option<i64> {
+        let offset = self.grid.saturating_mul(self.interval.cast_unsigned());
+        let due = self.config.start.0.saturating_add(offset).min(i64::MAX as u64);
+        (self.grid < self.grid_len).then_some(due.cast_signed())
+    }
+
+    /// When to call again at the latest, monotonic; nothing when it is done. While probes are being sent
+    /// that is the next of them, and a loss is declared with it.
+    #[must_use]
+    pub fn poll_timeout(&self) -> Option<Nanos> {
+        let end = || (self.unanswered > 0).then(|| self.last_sent.saturating_add(self.final_wait()));
+        self.due().or_else(end).map(|at| Nanos(at.max(0).cast_unsigned()))
+    }
+
+    /// Writes the next probe into `buf` where one is due, and returns its length. `now` is what the probe
+    /// will have been sent at: read the clocks just before, send just after.
+    ///
+    /// # Panics
+    /// Where `buf` is shorter than [`Prober::payload`].
+    pub fn poll_transmit(&mut self, now: Stamp, buf: &mut [u8]) -> Option<usize> {
+        let mut late = now.mono.saturating_sub(self.due()?);
+        if late < 0 {
+            return None;
+        }
+        let half = self.interval / 2;
+        if late > half {
+            let passed = (late - half).cast_unsigned().div_ceil(self.interval.cast_unsigned());
+            let passed = passed.min(self.grid_len - self.grid);
+            self.grid += passed;
+            self.stats.timer_misses += passed;
+            late = now.mono.saturating_sub(self.due()?);
+            if late < 0 {
+                return None;
+            }
+        }
+        let Some(seq) = self.front.checked_add(u32::try_from(self.slots.len()).unwrap_or(u32::MAX)) else {
+            // Sequence numbers are used up: the probe ends here.
+            self.grid = self.grid_len;
+            return None;
+        };
+        self.grid += 1;
+        self.stats.lateness.record(Span(late.cast_unsigned()));
+        self.stats.sent += 1;
+        self.slots.push_back(Slot { sent: now, answered: false, reached: false, covered: false });
+        self.unanswered += 1;
+        self.last_sent = now.mono;
+        let buf = &mut buf[..self.payload];
+        buf.fill(0);
+        Packet { token: self.config.token, seq, ..Packet::default() }.emit(buf);
+        Some(self.payload)
+    }
+
+    /// Takes back the last [`Prober::poll_transmit`]: the datagram was not sent after all.
+    pub fn transmit_failed(&mut self) {
+        if self.slots.pop_back().is_some_and(|slot| !slot.answered) {
+            self.unanswered -= 1;
+            self.stats.sent -= 1;
+            self.stats.timer_misses += 1;
+        }
+    }
+
+    /// Takes a datagram that was received at `recv`.
+    ///
+    /// # Errors
+    /// [`PacketError`] for bytes that are no reply to this prober; they are counted.
+    pub fn handle_datagram(
+        &mut self,
+        recv: Stamp,
+        bytes: &[u8],
+        sink: &mut dyn FnMut(Sample),
+    ) -> Result<(), PacketError> {
+        let result = self.reply(bytes);
+        match result {
+            Ok(reply) => {
+                self.learn(&reply);
+                self.answer(&reply, recv, sink);
+                Ok(())
+            }
+            Err(error) => {
+                self.stats.refused += 1;
+                Err(error)
+            }
+        }
+    }
+
+    /// The reply in `bytes`, to a probe that was sent.
+    fn reply(&self, bytes: &[u8]) -> Result<Packet, PacketError> {
+        let reply = Packet::parse(bytes)?;
+        if !reply.reply {
+            return Err(PacketError::Direction);
+        }
+        if reply.token != self.config.token {
+            return Err(PacketError::Token);
+        }
+        if u64::from(reply.seq) >= u64::from(self.front) + self.slots.len() as u64 {
+            return Err(PacketError::Unsent);
+        }
+        Ok(reply)
+    }
+
+    /// The slot of `seq`, unless its time is over.
+    fn slot(&mut self, seq: u32) -> Option<&mut Slot> {
+        self.slots.get_mut(seq.checked_sub(self.front)? as usize)
+    }
+
+    /// Notes which probes the reply's window saw arrive, and which not.
+    fn learn(&mut self, reply: &Packet) {
+        if reply.window & 1 == 0 {
+            return;
+        }
+        for k in 0..64.min(reply.seq.saturating_add(1)) {
+            if let Some(slot) = self.slot(reply.seq - k) {
+                slot.covered = true;
+                slot.reached |= reply.window >> k & 1 == 1;
+            }
+        }
+        self.learn_from_count(reply);
+    }
+
+    /// After an outage longer than the window: where the server's count says that of what the window does
+    /// not show nothing arrived since the last reply, all of that was lost on the way up; where it says that
+    /// all arrived, on the way down. Only while nothing was reordered or duplicated, for then the count
+    /// cannot be attributed.
+    fn learn_from_count(&mut self, reply: &Packet) {
+        let Some((before, count)) = self.highest else { return };
+        let disturbed = self.stats.reordered + self.stats.duplicates > 0;
+        if disturbed || reply.seq <= before.saturating_add(64) {
+            return;
+        }
+        let beyond = reply.seq - 64 - before;
+        let arrived = reply.received.wrapping_sub(count).wrapping_sub(reply.window.count_ones());
+        if arrived != 0 && arrived != beyond {
+            return;
+        }
+        for seq in before + 1..=reply.seq - 64 {
+            if let Some(slot) = self.slot(seq) {
+                slot.covered = true;
+                slot.reached |= arrived == beyond;
+            }
+        }
+    }
+
+    /// Hands out the echo.
+    fn answer(&mut self, reply: &Packet, recv: Stamp, sink: &mut dyn FnMut(Sample)) {
+        let Some(slot) = self.slot(reply.seq) else {
+            self.stats.late += 1;
+            return;
+        };
+        let (sent, duplicate) = (slot.sent, slot.answered);
+        slot.answered = true;
+        let reordered = !duplicate && self.highest.is_some_and(|(highest, _)| reply.seq < highest);
+        if self.highest.is_none_or(|(highest, _)| reply.seq > highest) {
+            self.highest = Some((reply.seq, reply.received));
+        }
+        let total = recv.mono.saturating_sub(sent.mono);
+        let within = reply.server_send.mono.saturating_sub(reply.server_receive.mono);
+        // A server that claims to have been busy for longer than the whole round trip is not believed.
+        let rtt = if (0..=total).contains(&within) { total - within } else { total };
+        if duplicate {
+            self.stats.duplicates += 1;
+        } else {
+            self.unanswered -= 1;
+            self.stats.received += 1;
+            self.stats.reordered += u64::from(reordered);
+            self.max_rtt = self.max_rtt.max(rtt);
+        }
+        sink(Sample::Echo {
+            probe: self.config.probe,
+            seq: reply.seq,
+            sent: self.since_origin(sent),
+            rtt,
+            up: reply.server_receive.wall.saturating_sub(sent.wall),
+            down: recv.wall.saturating_sub(reply.server_send.wall),
+            reordered,
+            duplicate,
+        });
+    }
+
+    /// Declares lost what has waited too long, and forgets what was answered that long ago.
+    pub fn handle_timeout(&mut self, now: Stamp, sink: &mut dyn FnMut(Sample)) {
+        let over = self.grid >= self.grid_len
+            && now.mono >= self.last_sent.saturating_add(self.final_wait())
+            && self.unanswered > 0;
+        let timeout = self.timeout();
+        while let Some(slot) = self.slots.front() {
+            if !over && now.mono.saturating_sub(slot.sent.mono) < timeout {
+                break;
+            }
+            self.retire(sink);
+        }
+    }
+
+    /// Sends nothing more; answers are still waited for. For a run that is stopped.
+    pub fn stop(&mut self) {
+        self.grid = self.grid_len;
+    }
+
+    /// Gives up waiting: declares lost all that is unanswered, in flight or not.
+    pub fn finish(&mut self, sink: &mut dyn FnMut(Sample)) {
+        self.stop();
+        while !self.slots.is_empty() {
+            self.retire(sink);
+        }
+    }
+
+    /// Takes the oldest slot out.
+    fn retire(&mut self, sink: &mut dyn FnMut(Sample)) {
+        let Some(slot) = self.slots.pop_front() else { return };
+        let seq = self.front;
+        self.front += 1;
+        if slot.answered {
+            return;
+        }
+        self.unanswered -= 1;
+        let (way, count) = match (slot.reached, slot.covered) {
+            (true, _) => (Way::Down, &mut self.stats.lost_down),
+            (false, true) => (Way::Up, &mut self.stats.lost_up),
+            (false, false) => (Way::Unknown, &mut self.stats.lost_unknown),
+        };
+        *count += 1;
+        sink(Sample::Lost { probe: self.config.probe, seq, sent: self.since_origin(slot.sent), way });
+    }
+
+    fn since_origin(&self, stamp: Stamp) -> i64 {
+        stamp.mono.saturating_sub(self.config.origin.0.min(i64::MAX as u64).cast_signed())
+    }
+
+    fn timeout(&self) -> i64 {
+        let least = self.config.least_timeout.0.min(MOST_TIMEOUT as u64).cast_signed();
+        self.max_rtt.saturating_mul(4).clamp(least, MOST_TIMEOUT)
+    }
+
+    /// How long to wait after the last probe: three of the longest round trips, as irtt does.
+    fn final_wait(&self) -> i64 {
+        if self.max_rtt < 0 {
+            return self.timeout();
+        }
+        self.max_rtt.saturating_mul(3).max(LEAST_FINAL_WAIT).min(self.timeout())
+    }
+}

@@ -1,0 +1,197 @@
+//! The client: runs a test against a server.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io::ErrorKind;
+use std::net::{IpAddr, Ipv4Addr};
+use std::os::fd::AsFd;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::Sender;
+use std::thread;
+
+use super::clock::SharedClock;
+use super::error::{Context, NetError};
+use super::load::{FlowOutcome, Load, LoadOutcome};
+use super::probe::{ProbeOutcome, Probes, ProbesOutcome};
+use super::sys;
+use crate::echo::Lateness;
+use crate::{Sample, Test};
+
+/// Files that client and server open beside sockets of flows and probes (epoll, timer, listeners), amply.
+const OTHER_FILES: u64 = 32;
+
+/// What a client did.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ClientSummary {
+    /// One for each flow of the test.
+    pub flows: Vec<FlowOutcome>,
+    /// One for each probe of the test.
+    pub probes: Vec<ProbeOutcome>,
+    /// How late the steps of the goodput series were taken; a late one counts bytes of the next.
+    pub step_lateness: Lateness,
+    /// Whether the probes' thread ran before all ordinary threads (SCHED_FIFO).
+    pub probe_urgent: bool,
+    /// By how much the wall clock was set during the run, in nanoseconds. Not 0: one-way delays are wrong.
+    pub clock_stepped: i64,
+    /// What to read before trusting the result, a sentence each.
+    pub warnings: Vec<String>,
+}
+
+/// The congestion controls that the kernel has, in this thread's network namespace, as one line.
+#[must_use]
+pub fn available_congestion_controls() -> String {
+    cc_list("tcp_available_congestion_control")
+}
+
+fn cc_list(which: &str) -> String {
+    let read = fs::read_to_string(format!("/proc/sys/net/ipv4/{which}"));
+    read.map_or_else(|_| "not known".into(), |list| list.trim().into())
+}
+
+/// Says whether `test` can be run here against `hosts` hosts, without sending anything. Raises the process's
+/// soft limit of open files to the hard one.
+///
+/// # Errors
+/// [`NetError::Hosts`]; [`NetError::NoCongestionControl`] and [`NetError::CongestionControlDenied`], also for
+/// downloads (client and server of one machine have one kernel); [`NetError::OpenFiles`].
+pub fn check(test: &Test, hosts: usize) -> Result<(), NetError> {
+    if test.hosts() > hosts {
+        return Err(NetError::Hosts { need: test.hosts(), have: hosts });
+    }
+    let names: BTreeSet<&str> = test.flows.iter().map(|flow| flow.cc.as_str()).collect();
+    for name in names {
+        let socket = sys::tcp_socket(Ipv4Addr::LOCALHOST.into()).context("open TCP for", name)?;
+        sys::set_cc(socket.as_fd(), name).map_err(|error| match error.kind() {
+            ErrorKind::NotFound => NetError::NoCongestionControl {
+                name: name.into(),
+                available: available_congestion_controls(),
+            },
+            ErrorKind::PermissionDenied => NetError::CongestionControlDenied {
+                name: name.into(),
+                allowed: cc_list("tcp_allowed_congestion_control"),
+            },
+            _ => NetError::System { operation: "set congestion control", object: name.into(), source: error },
+        })?;
+    }
+    let limit = sys::open_files_limit().context("read", "the limit of open files")?;
+    let open = fs::read_dir("/proc/self/fd").map_or(64, |entries| entries.count() as u64);
+    enough_files(test, hosts, open, limit)
+}
+
+/// Whether the limit suffices for both ends of all flows beside what is open.
+fn enough_files(test: &Test, hosts: usize, open: u64, limit: u64) -> Result<(), NetError> {
+    let sockets = (test.flows.len() * 2 + test.probes.len() + hosts * 2) as u64;
+    let need = open + sockets + OTHER_FILES;
+    if need > limit { Err(NetError::OpenFiles { need, limit }) } else { Ok(()) }
+}
+
+/// Runs `test` against servers on `hosts`, all on `port`. Blocks until the load has ended and the last probe
+/// is accounted for, or `stop` is set: noticed within 0.1 s, after which flows are aborted and the probes in
+/// flight have 0.5 s to come back (so stop the server only when this has returned). Flows run in the calling
+/// thread, probes in one that ends with it; both use the calling thread's network namespace.
+///
+/// The load starts when `clock` says; call it early enough for the idle time that the test wants before.
+/// Samples: goodput of downloads, the sender's view of uploads, this end of each flow, and the probes.
+/// Where all flows have failed the run ends early.
+///
+/// # Errors
+/// Those of [`check`], before anything is sent, and [`NetError::System`]. A failing flow is no error of the
+/// run: see [`FlowOutcome::error`].
+pub fn run_client(
+    test: &Test,
+    hosts: &[IpAddr],
+    port: u16,
+    clock: &SharedClock,
+    sink: &Sender<Sample>,
+    stop: &AtomicBool,
+) -> Result<ClientSummary, NetError> {
+    check(test, hosts.len())?;
+    let probes = Probes::open(test, hosts, port, clock)?;
+    let load = Load::new(test, hosts, port, clock, sink)?;
+    let end = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let thread = thread::Builder::new().name("probes".into());
+        let run = || probes.run(sink, &[stop, &end]);
+        let probes = thread.spawn_scoped(scope, run).context("start", "the probes' thread")?;
+        let load = load.run(stop);
+        let failed = match &load {
+            Ok(load) => !load.flows.is_empty() && load.flows.iter().all(|flow| flow.error.is_some()),
+            Err(_) => true,
+        };
+        end.store(failed, Ordering::Relaxed);
+        let probes = probes.join().map_err(|_| NetError::Thread("probes"))??;
+        Ok(summary(test, load?, probes))
+    })
+}
+
+fn summary(test: &Test, load: LoadOutcome, probes: ProbesOutcome) -> ClientSummary {
+    let mut warnings = Vec::new();
+    if probes.clock_stepped != 0 {
+        let ms = probes.clock_stepped as f64 / 1e6;
+        warnings
+            .push(format!("the wall clock was set by {ms:.3} ms during the run: one-way delays are wrong"));
+    }
+    for (probe, outcome) in test.probes.iter().zip(&probes.probes) {
+        let name = &probe.name;
+        let stats = &outcome.stats;
+        let slots = stats.sent + stats.timer_misses;
+        if stats.timer_misses * 100 > slots {
+            let misses = stats.timer_misses;
+            warnings
+                .push(format!("{name}: {misses} of {slots} probes were not sent in time: the host is busy"));
+        }
+        if outcome.dscp_changed > 0 {
+            let (changed, received) = (outcome.dscp_changed, stats.received);
+            warnings.push(format!("{name}: {changed} of {received} answers came with another DSCP"));
+        }
+        if outcome.ce > 0 {
+            warnings.push(format!("{name}: {} answers came with CE although sent as Not-ECT", outcome.ce));
+        }
+        if outcome.unreachable > 0 {
+            warnings.push(format!("{name}: the server's port was unreachable {} times", outcome.unreachable));
+        }
+    }
+    let half = test.step.0 / 2;
+    if load.lateness.max_ns > half {
+        let ms = load.lateness.max_ns as f64 / 1e6;
+        warnings.push(format!("a step of the goodput series was taken {ms:.0} ms late: the host is busy"));
+    }
+    ClientSummary {
+        flows: load.flows,
+        probes: probes.probes,
+        step_lateness: load.lateness,
+        probe_urgent: probes.urgent,
+        clock_stepped: probes.clock_stepped,
+        warnings,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Params, resolve};
+
+    #[test]
+    fn too_low_a_limit_of_files_is_named() {
+        let test = resolve("tcp_1000up", &Params::default()).unwrap();
+        let error = enough_files(&test, 1, 10, 1024).unwrap_err();
+        assert_eq!(error.to_string(), "the test needs 2045 open files, the limit (`ulimit -n`) is 1024");
+        assert!(enough_files(&test, 1, 10, 2045).is_ok());
+    }
+
+    #[test]
+    fn warnings_name_what_makes_a_result_doubtful() {
+        let test = resolve("tcp_1up", &Params::default()).unwrap();
+        let mut probes = ProbesOutcome { probes: vec![ProbeOutcome::default()], ..ProbesOutcome::default() };
+        assert!(summary(&test, LoadOutcome::default(), probes).warnings.is_empty());
+        let mut outcome = ProbeOutcome { dscp_changed: 1, ce: 1, unreachable: 1, ..ProbeOutcome::default() };
+        (outcome.stats.sent, outcome.stats.timer_misses) = (97, 3);
+        probes = ProbesOutcome { probes: vec![outcome], clock_stepped: -2_000_000, urgent: true };
+        let mut load = LoadOutcome::default();
+        load.lateness.record(test.step);
+        let warnings = summary(&test, load, probes).warnings;
+        assert_eq!(warnings.len(), 6, "{warnings:#?}");
+        assert!(warnings[0].contains("-2.000 ms"));
+        assert!(warnings[1].contains("3 of 100"));
+    }
+}

@@ -1,0 +1,64 @@
+//! What can go wrong with sockets.
+
+use std::io;
+
+/// Why a test could not be run over sockets.
+#[derive(Debug, thiserror::Error)]
+pub enum NetError {
+    /// A system call failed.
+    #[error("{operation} {object}: {source}")]
+    System {
+        /// What was attempted (`bind UDP`).
+        operation: &'static str,
+        /// On what (`127.0.0.1:2112`).
+        object: String,
+        /// The kernel's error.
+        source: io::Error,
+    },
+    /// The kernel does not have a congestion control.
+    #[error("the kernel has no congestion control `{name}`; it has {available}")]
+    NoCongestionControl {
+        /// The name asked for.
+        name: String,
+        /// What there is, as in `/proc/sys/net/ipv4/tcp_available_congestion_control`.
+        available: String,
+    },
+    /// The kernel has it, but not for this user.
+    #[error("the congestion control `{name}` is not permitted to this user; permitted are {allowed}")]
+    CongestionControlDenied {
+        /// The name asked for.
+        name: String,
+        /// What is permitted, as in `/proc/sys/net/ipv4/tcp_allowed_congestion_control`.
+        allowed: String,
+    },
+    /// The limit of open files is too low for the number of flows.
+    #[error("the test needs {need} open files, the limit (`ulimit -n`) is {limit}")]
+    OpenFiles {
+        /// What is open already and what the test needs, a server in the same process included.
+        need: u64,
+        /// The limit, the soft one already raised to the hard one.
+        limit: u64,
+    },
+    /// The test names more hosts than were given.
+    #[error("the test needs {need} server hosts, {have} were given")]
+    Hosts {
+        /// Hosts that it needs.
+        need: usize,
+        /// Hosts given.
+        have: usize,
+    },
+    /// A thread panicked; this is a defect of the program.
+    #[error("the {0} thread panicked")]
+    Thread(&'static str),
+}
+
+/// Adds operation and object to the kernel's error.
+pub(super) trait Context<T> {
+    fn context(self, operation: &'static str, object: impl ToString) -> Result<T, NetError>;
+}
+
+impl<T> Context<T> for io::Result<T> {
+    fn context(self, operation: &'static str, object: impl ToString) -> Result<T, NetError> {
+        self.map_err(|source| NetError::System { operation, object: object.to_string(), source })
+    }
+}

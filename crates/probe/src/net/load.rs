@@ -1,0 +1,256 @@
+//! The client's end of all flows, in one loop.
+
+use std::io::{self, Write};
+use std::net::{IpAddr, SocketAddr, TcpStream};
+use std::os::fd::AsFd;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::Sender;
+
+use goodqueue::Span;
+
+use super::clock::SharedClock;
+use super::error::{Context, NetError};
+use super::explain;
+use super::flow::{FlowEnd, Grid};
+use super::header::FlowHeader;
+use super::sys::{self, Epoll, Interest, Timer};
+use crate::echo::Lateness;
+use crate::{Direction, End, Sample, Test};
+
+const TIMER: u64 = u64::MAX;
+
+/// How a flow fared at the client.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FlowOutcome {
+    /// When it was connected, nanoseconds from the start of the load; nothing where it never was.
+    pub connected: Option<i64>,
+    /// The congestion control that an upload's socket reported (`TCP_CONGESTION`); empty for a download,
+    /// whose sender is in the server's summary.
+    pub cc: String,
+    /// Payload that the socket took (upload), or that was read (download).
+    pub bytes: u64,
+    /// Why it ended before its time, or never began.
+    pub error: Option<String>,
+}
+
+/// What the loop knows at its end.
+#[derive(Debug, Default)]
+pub(super) struct LoadOutcome {
+    pub(super) flows: Vec<FlowOutcome>,
+    pub(super) lateness: Lateness,
+}
+
+/// A flow's life.
+#[derive(Debug)]
+enum State {
+    Waiting,
+    Connecting(TcpStream),
+    Running(FlowEnd),
+    Over,
+}
+
+/// The loop over all flows.
+pub(super) struct Load<'a> {
+    test: &'a Test,
+    hosts: &'a [IpAddr],
+    port: u16,
+    clock: &'a SharedClock,
+    sink: &'a Sender<Sample>,
+    epoll: Epoll,
+    timer: Timer,
+    grid: Grid,
+    states: Vec<State>,
+    /// Starts and stops, the last one to come first in time: `(t, is start, flow)`.
+    agenda: Vec<(i64, bool, usize)>,
+    out: LoadOutcome,
+}
+
+fn ns(span: Span) -> i64 {
+    i64::try_from(span.0).unwrap_or(i64::MAX)
+}
+
+impl<'a> Load<'a> {
+    pub(super) fn new(
+        test: &'a Test,
+        hosts: &'a [IpAddr],
+        port: u16,
+        clock: &'a SharedClock,
+        sink: &'a Sender<Sample>,
+    ) -> Result<Load<'a>, NetError> {
+        let mut agenda: Vec<_> = test.flows.iter().enumerate().fold(Vec::new(), |mut agenda, (i, flow)| {
+            agenda.extend([(ns(flow.start), true, i), (ns(flow.stop), false, i)]);
+            agenda
+        });
+        agenda.sort_unstable_by(|a, b| b.cmp(a));
+        Ok(Load {
+            test,
+            hosts,
+            port,
+            clock,
+            sink,
+            epoll: Epoll::new().context("create", "epoll")?,
+            timer: Timer::new().context("create", "timer")?,
+            grid: Grid::after(0, ns(test.step).max(1)),
+            states: test.flows.iter().map(|_| State::Waiting).collect(),
+            agenda,
+            out: LoadOutcome {
+                flows: vec![FlowOutcome::default(); test.flows.len()],
+                lateness: Lateness::default(),
+            },
+        })
+    }
+
+    /// Runs until the last flow has stopped, all flows have failed or `stop` is set.
+    pub(super) fn run(mut self, stop: &AtomicBool) -> Result<LoadOutcome, NetError> {
+        self.epoll.add(self.timer.as_fd(), Interest::Read, TIMER).context("watch", "timer")?;
+        let mut tokens = Vec::new();
+        while !stop.load(Ordering::Relaxed) && !self.states.iter().all(|s| matches!(s, State::Over)) {
+            self.pass_time();
+            let start_or_stop = self.agenda.last().map_or(i64::MAX, |&(t, ..)| t);
+            let wake = self.grid.next().min(start_or_stop);
+            self.timer.set(self.clock.mono(wake)).context("set", "timer")?;
+            self.epoll.wait(&mut tokens).context("wait for", "flows")?;
+            for &token in &tokens {
+                self.pass_time();
+                if token != TIMER {
+                    self.serve(token as usize);
+                }
+            }
+        }
+        for flow in 0..self.states.len() {
+            self.end(flow, Some("the run was stopped".into()));
+        }
+        Ok(self.out)
+    }
+
+    /// Samples the steps that have passed, starts and stops what is due, in the order of time.
+    fn pass_time(&mut self) {
+        let t = self.clock.t();
+        loop {
+            let due = self.agenda.last().copied().filter(|&(at, ..)| at <= t);
+            let step_first = due.is_none_or(|(at, ..)| self.grid.next() <= at);
+            if step_first && let Some(end) = self.grid.pass(t) {
+                self.out.lateness.record(Span((t - end).max(0).cast_unsigned()));
+                self.tick(end, t);
+                continue;
+            }
+            let Some((_, start, flow)) = due else { return };
+            self.agenda.pop();
+            match (start, &self.states[flow]) {
+                (true, _) => self.start(flow),
+                (false, State::Connecting(_)) => {
+                    self.end(flow, Some("not connected by the time it was to stop".into()));
+                }
+                (false, _) => self.end(flow, None),
+            }
+        }
+    }
+
+    fn tick(&mut self, end: i64, now: i64) {
+        for (index, state) in (0u32..).zip(&mut self.states) {
+            let sample = match state {
+                State::Running(flow) => flow.tick(end, now),
+                // A download that is still connecting has received nothing, which is a measurement too.
+                State::Connecting(_) if self.test.flows[index as usize].direction == Direction::Down => {
+                    Some(Sample::Received { flow: index, t: end, bytes: 0 })
+                }
+                _ => None,
+            };
+            if let Some(sample) = sample {
+                // A receiver that is gone no longer wants samples; the run is stopped by other means.
+                let _ = self.sink.send(sample);
+            }
+        }
+    }
+
+    fn start(&mut self, index: usize) {
+        match self.connect(index) {
+            Ok(stream) => self.states[index] = State::Connecting(stream),
+            Err(error) => self.end(index, Some(explain(&error))),
+        }
+    }
+
+    /// A socket on its way to be connected, with congestion control and mark set before the first packet.
+    fn connect(&self, index: usize) -> io::Result<TcpStream> {
+        let flow = &self.test.flows[index];
+        let server = SocketAddr::new(self.hosts[flow.host], self.port);
+        let socket = sys::tcp_socket(server.ip())?;
+        if flow.direction == Direction::Up {
+            sys::set_cc(socket.as_fd(), &flow.cc)?;
+        }
+        sys::set_tos(socket.as_fd(), server.is_ipv6(), flow.dscp.tos())?;
+        sys::connect(socket.as_fd(), server)?;
+        self.epoll.add(socket.as_fd(), Interest::Write, index as u64)?;
+        Ok(socket.into())
+    }
+
+    fn serve(&mut self, index: usize) {
+        let result = match self.states.get_mut(index) {
+            Some(State::Running(flow)) => flow.pump(),
+            Some(State::Connecting(_)) => self.begin(index),
+            _ => Ok(()),
+        };
+        if let Err(error) = result {
+            self.end(index, Some(explain(&error)));
+        }
+    }
+
+    /// Makes a flow of a connection that has come about, and tells the server what it is.
+    fn begin(&mut self, index: usize) -> io::Result<()> {
+        let State::Connecting(mut stream) = std::mem::replace(&mut self.states[index], State::Over) else {
+            return Ok(());
+        };
+        let flow = &self.test.flows[index];
+        let header = FlowHeader {
+            flow: index as u32,
+            direction: flow.direction,
+            dscp: flow.dscp,
+            start: ns(flow.start),
+            stop: ns(flow.stop),
+            step: self.test.step,
+            cc: flow.cc.clone(),
+        };
+        let end = match flow.direction {
+            Direction::Up => End::Sender,
+            Direction::Down => End::Receiver,
+        };
+        let result = stream.take_error().and_then(|error| error.map_or(Ok(()), Err));
+        let result = result.and_then(|()| stream.write_all(&header.emit()));
+        let running = FlowEnd::new(index as u32, end, stream);
+        let result = result
+            .and_then(|()| self.epoll.change(running.stream().as_fd(), running.interest(), index as u64));
+        if result.is_ok() {
+            self.out.flows[index].connected = Some(self.clock.t());
+            if running.end == End::Sender {
+                self.out.flows[index].cc = sys::cc(running.stream().as_fd()).unwrap_or_default();
+            }
+        }
+        self.states[index] = State::Running(running);
+        result
+    }
+
+    /// Ends a flow, once.
+    fn end(&mut self, index: usize, error: Option<String>) {
+        let now = self.clock.t();
+        let mut emit = |sample| {
+            let _ = self.sink.send(sample);
+        };
+        let outcome = &mut self.out.flows[index];
+        match std::mem::replace(&mut self.states[index], State::Over) {
+            State::Over => return,
+            State::Running(flow) => {
+                outcome.bytes = flow.total();
+                flow.finish(self.grid.next(), now, error.clone(), &mut emit);
+            }
+            State::Waiting | State::Connecting(_) => {
+                let end = match self.test.flows[index].direction {
+                    Direction::Up => End::Sender,
+                    Direction::Down => End::Receiver,
+                };
+                let (flow, error) = (index as u32, error.clone());
+                emit(Sample::FlowEnd { flow, t: now, end, bytes_total: 0, error });
+            }
+        }
+        outcome.error = error;
+    }
+}

@@ -1,0 +1,74 @@
+//! Tests over real sockets: kernel TCP as load, UDP probes with kernel receive times (Linux).
+//!
+//! [`Server::run`] is the far end, [`run_client`] the near one. Both block until their work is done, use the
+//! network namespace of the thread that calls them, and send what they measure as [`crate::Sample`]s. On one
+//! machine they share a [`SharedClock`], so all samples have one time axis and one-way delays are exact.
+//!
+//! * Goodput is counted by the receiving application, in steps on an absolute grid.
+//! * A flow ends by abort (RST): what is queued in the sender's socket is thrown away, what is already in
+//!   the network still arrives. So an upload's goodput may go on for the length of the queue after its stop.
+//! * The round-trip time of a probe runs from the clock's reading just before the send to the kernel's
+//!   receive time, less the time within the server. The client's send call is in it, its wake-up is not.
+//!
+//! ```
+//! use std::sync::{atomic::{AtomicBool, Ordering}, mpsc};
+//! use goodqueue::Span;
+//! use goodqueue_probe::net::{Server, SharedClock, run_client};
+//! use goodqueue_probe::{Params, Sample, resolve};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let [length, step, idle] = [100, 20, 50].map(Span::from_millis);
+//! let params = Params { length, step, idle, ..Params::default() };
+//! let test = resolve("tcp_2down", &params)?;
+//! let hosts = ["127.0.0.1".parse()?];
+//! let server = Server::bind(&hosts, 0)?;
+//! let clock = SharedClock::starting_in(test.idle + Span::from_millis(20));
+//! let (sink, samples) = mpsc::channel();
+//! let stop = AtomicBool::new(false);
+//! let client = std::thread::scope(|scope| {
+//!     let far = scope.spawn(|| server.run(&clock, &sink.clone(), &stop));
+//!     let client = run_client(&test, &hosts, server.port(), &clock, &sink, &stop);
+//!     stop.store(true, Ordering::Relaxed);
+//!     far.join().expect("the server does not panic").and(client)
+//! # })?;
+//! # drop(sink);
+//! # let probes = samples.iter().filter(|sample| matches!(sample, Sample::Echo { .. })).count();
+//! # assert!(probes > 5 && client.flows.iter().all(|flow| flow.error.is_none()));
+//! # Ok(())
+//! # }
+//! ```
+
+#[forbid(unsafe_code)]
+mod client;
+#[forbid(unsafe_code)]
+mod clock;
+#[forbid(unsafe_code)]
+mod error;
+#[forbid(unsafe_code)]
+mod flow;
+#[forbid(unsafe_code)]
+mod header;
+#[forbid(unsafe_code)]
+mod load;
+#[forbid(unsafe_code)]
+mod probe;
+#[forbid(unsafe_code)]
+mod reflect;
+#[forbid(unsafe_code)]
+mod server;
+mod sys;
+
+pub use client::{ClientSummary, available_congestion_controls, check, run_client};
+pub use clock::SharedClock;
+pub use error::NetError;
+pub use load::FlowOutcome;
+pub use probe::ProbeOutcome;
+pub use server::{ServedFlow, Server, ServerSummary};
+
+/// A flow's error in words.
+fn explain(error: &std::io::Error) -> String {
+    match error.kind() {
+        std::io::ErrorKind::UnexpectedEof => "closed by the other end".into(),
+        _ => error.to_string(),
+    }
+}

@@ -1,0 +1,194 @@
+//! The probes of a test over UDP sockets, all in one thread of their own, so that load does not delay them.
+
+use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::os::fd::{AsFd, AsRawFd, RawFd};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::Sender;
+
+use goodqueue::Span;
+
+use super::clock::{ClockWatch, SharedClock};
+use super::error::{Context, NetError};
+use super::sys;
+use crate::echo::wire::MAX_LEN;
+use crate::echo::{Prober, ProberConfig, ProberStats};
+use crate::{Dscp, Probe, Sample, Test};
+
+/// Longest sleep, so that a stop is noticed.
+const SLEEP: u64 = 100_000_000;
+
+/// How long answers are waited for in a run that is stopped.
+const STOP_WAIT: i64 = 500_000_000;
+
+/// How a probe fared.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ProbeOutcome {
+    /// What the prober counted.
+    pub stats: ProberStats,
+    /// Replies that arrived with another DSCP than the probe's: the path changed it, up or down.
+    pub dscp_changed: u64,
+    /// Replies that arrived with CE in the ECN field; probes are sent as Not-ECT, so this is a defect of
+    /// the path.
+    pub ce: u64,
+    /// Sends that the kernel refused; they are not counted as sent.
+    pub send_errors: u64,
+    /// Times that the other host said that nobody listens (ICMP port unreachable).
+    pub unreachable: u64,
+    /// Replies without a kernel receive time: that of reading them was taken.
+    pub unstamped: u64,
+}
+
+/// What the thread knows at its end.
+#[derive(Debug, Default)]
+pub(super) struct ProbesOutcome {
+    pub(super) probes: Vec<ProbeOutcome>,
+    pub(super) clock_stepped: i64,
+    pub(super) urgent: bool,
+}
+
+/// One probe's socket and state.
+struct Running {
+    socket: UdpSocket,
+    tos: u8,
+    prober: Prober,
+    outcome: ProbeOutcome,
+}
+
+/// A socket connected to the reflector on `host`.
+fn open(probe: &Probe, server: SocketAddr) -> Result<UdpSocket, NetError> {
+    let any: IpAddr = if server.is_ipv6() { [0u16; 8].into() } else { [0u8; 4].into() };
+    let socket = UdpSocket::bind((any, 0)).context("open UDP for", &probe.name)?;
+    socket.set_nonblocking(true).context("set UDP nonblocking for", &probe.name)?;
+    sys::set_tos(socket.as_fd(), server.is_ipv6(), probe.dscp.tos()).context("set ToS of", &probe.name)?;
+    sys::receive_tos_and_time(socket.as_fd(), server.is_ipv6()).context("set timestamps of", &probe.name)?;
+    socket.connect(server).context("connect UDP", server)?;
+    Ok(socket)
+}
+
+/// All probes of a test, opened but not started.
+pub(super) struct Probes {
+    running: Vec<Running>,
+}
+
+impl Probes {
+    pub(super) fn open(
+        test: &Test,
+        hosts: &[IpAddr],
+        port: u16,
+        clock: &SharedClock,
+    ) -> Result<Probes, NetError> {
+        let token = clock.load_start().wall.cast_unsigned() ^ u64::from(std::process::id()) << 40;
+        let idle = i64::try_from(test.idle.0).unwrap_or(i64::MAX);
+        let load = i64::try_from(test.load.0).unwrap_or(i64::MAX);
+        let mut running = Vec::with_capacity(test.probes.len());
+        for (index, probe) in (0u32..).zip(&test.probes) {
+            // Probes with one interval share its grid; spread over it they do not queue behind each other.
+            let spread = probe.interval.0 * u64::from(index) / test.probes.len() as u64;
+            let config = ProberConfig {
+                probe: index,
+                token: token.wrapping_add(u64::from(index)).max(1),
+                origin: clock.nanos(0),
+                start: clock.nanos(-idle) + Span(spread),
+                stop: clock.nanos(load),
+                interval: probe.interval,
+                payload: probe.payload,
+                least_timeout: ProberConfig::LEAST_TIMEOUT,
+            };
+            running.push(Running {
+                socket: open(probe, SocketAddr::new(hosts[probe.host], port))?,
+                tos: probe.dscp.tos(),
+                prober: Prober::new(config),
+                outcome: ProbeOutcome::default(),
+            });
+        }
+        Ok(Probes { running })
+    }
+
+    /// Runs until all probes are accounted for. Where one of `stops` is set nothing more is sent, and what is
+    /// in flight has 0.5 s to come back.
+    pub(super) fn run(
+        mut self,
+        sink: &Sender<Sample>,
+        stops: &[&AtomicBool],
+    ) -> Result<ProbesOutcome, NetError> {
+        let urgent = sys::urgent_thread();
+        let mut watch = ClockWatch::new();
+        let mut emit = |sample| {
+            // A receiver that is gone no longer wants samples; the run is stopped by other means.
+            let _ = sink.send(sample);
+        };
+        let fds: Vec<RawFd> = self.running.iter().map(|probe| probe.socket.as_raw_fd()).collect();
+        let mut ready = Vec::with_capacity(fds.len());
+        let mut deadline = i64::MAX;
+        while sys::monotonic() < deadline {
+            if deadline == i64::MAX && stops.iter().any(|stop| stop.load(Ordering::Relaxed)) {
+                deadline = sys::monotonic() + STOP_WAIT;
+                self.running.iter_mut().for_each(|probe| probe.prober.stop());
+            }
+            for &index in &ready {
+                let probe: &mut Running = &mut self.running[index];
+                probe.receive(&mut watch, &mut emit);
+            }
+            for probe in &mut self.running {
+                probe.prober.handle_timeout(watch.now(), &mut emit);
+                probe.transmit(&mut watch);
+            }
+            let Some(wake) = self.running.iter().filter_map(|p| p.prober.poll_timeout()).min() else { break };
+            let sleep = wake.0.saturating_sub(sys::monotonic().max(0).cast_unsigned()).min(SLEEP);
+            sys::wait_readable(&fds, sleep, &mut ready).context("wait for", "probes")?;
+        }
+        let finish = |mut probe: Running| {
+            probe.prober.finish(&mut emit);
+            ProbeOutcome { stats: probe.prober.stats(), ..probe.outcome }
+        };
+        let probes = self.running.into_iter().map(finish).collect();
+        Ok(ProbesOutcome { probes, clock_stepped: watch.stepped(), urgent })
+    }
+}
+
+impl Running {
+    /// Sends what is due.
+    fn transmit(&mut self, watch: &mut ClockWatch) {
+        let mut buf = [0; MAX_LEN];
+        while let Some(len) = self.prober.poll_transmit(watch.now(), &mut buf) {
+            match self.socket.send(&buf[..len]) {
+                Ok(_) => {}
+                // The error of an earlier datagram; it is cleared by being told, and this one was not sent.
+                Err(error) if error.kind() == std::io::ErrorKind::ConnectionRefused => {
+                    self.outcome.unreachable += 1;
+                    if self.socket.send(&buf[..len]).is_err() {
+                        self.prober.transmit_failed();
+                    }
+                }
+                Err(_) => {
+                    self.outcome.send_errors += 1;
+                    self.prober.transmit_failed();
+                }
+            }
+        }
+    }
+
+    /// Reads all replies that wait.
+    fn receive(&mut self, watch: &mut ClockWatch, sink: &mut dyn FnMut(Sample)) {
+        let mut buf = [0; MAX_LEN];
+        loop {
+            let datagram = match sys::receive(self.socket.as_fd(), &mut buf) {
+                Ok(datagram) => datagram,
+                Err(error) if error.kind() == std::io::ErrorKind::ConnectionRefused => {
+                    self.outcome.unreachable += 1;
+                    continue;
+                }
+                Err(_) => return,
+            };
+            let now = watch.now();
+            let recv = datagram.wall.map_or(now, |wall| watch.of_wall(wall));
+            let ours = self.prober.handle_datagram(recv, &buf[..datagram.len], sink).is_ok();
+            if ours {
+                self.outcome.unstamped += u64::from(datagram.wall.is_none());
+                let tos = datagram.tos.unwrap_or(self.tos);
+                self.outcome.ce += u64::from(tos & 3 == 3);
+                self.outcome.dscp_changed += u64::from(Dscp::of_tos(tos) != Dscp::of_tos(self.tos));
+            }
+        }
+    }
+}

@@ -1,0 +1,68 @@
+//! The reflector over UDP sockets, in a thread of its own.
+
+use std::net::UdpSocket;
+use std::os::fd::{AsFd, AsRawFd, RawFd};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use super::clock::ClockWatch;
+use super::error::{Context, NetError};
+use super::sys;
+use crate::Dscp;
+use crate::echo::wire::MAX_LEN;
+use crate::echo::{Reflector, ReflectorStats};
+
+/// Longest sleep, so that a stop is noticed.
+const SLEEP: u64 = 100_000_000;
+/// Datagrams read from one socket before the others have their turn.
+const TURN: usize = 64;
+
+/// What the thread knows at its end.
+#[derive(Debug, Default)]
+pub(super) struct ReflectorOutcome {
+    pub(super) stats: ReflectorStats,
+    pub(super) send_errors: u64,
+    pub(super) clock_stepped: i64,
+}
+
+/// Answers probes on all sockets until `stop` or `failed` is set. A reply carries the DSCP with which the request
+/// arrived and the ECN field Not-ECT.
+pub(super) fn run(
+    sockets: &[UdpSocket],
+    stop: &AtomicBool,
+    failed: &AtomicBool,
+) -> Result<ReflectorOutcome, NetError> {
+    sys::urgent_thread();
+    let mut watch = ClockWatch::new();
+    let mut reflector = Reflector::new();
+    let mut outcome = ReflectorOutcome::default();
+    let fds: Vec<RawFd> = sockets.iter().map(AsRawFd::as_raw_fd).collect();
+    let mut ready = Vec::with_capacity(fds.len());
+    while !stop.load(Ordering::Relaxed) && !failed.load(Ordering::Relaxed) {
+        sys::wait_readable(&fds, SLEEP, &mut ready).context("wait for", "probes")?;
+        for &index in &ready {
+            drain(&sockets[index], &mut reflector, &mut watch, &mut outcome);
+        }
+    }
+    outcome.stats = reflector.stats();
+    outcome.clock_stepped = watch.stepped();
+    Ok(outcome)
+}
+
+fn drain(socket: &UdpSocket, reflector: &mut Reflector, watch: &mut ClockWatch, out: &mut ReflectorOutcome) {
+    let mut buf = [0; MAX_LEN];
+    for _ in 0..TURN {
+        // An error here is "nothing more" or that of an earlier reply.
+        let Ok(datagram) = sys::receive(socket.as_fd(), &mut buf) else { return };
+        if datagram.truncated {
+            continue;
+        }
+        let bytes = &mut buf[..datagram.len];
+        let now = watch.now();
+        let recv = datagram.wall.map_or(now, |wall| watch.of_wall(wall));
+        if reflector.handle(recv, now, bytes).is_ok() {
+            let tos = Dscp::of_tos(datagram.tos.unwrap_or(0)).tos();
+            let sent = sys::send_to(socket.as_fd(), bytes, &datagram.from, tos);
+            out.send_errors += u64::from(sent.is_err());
+        }
+    }
+}

@@ -1,0 +1,371 @@
+//! The server: far end of flows and probes.
+
+use std::collections::BTreeMap;
+use std::io::{ErrorKind, Read};
+use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::os::fd::AsFd;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::Sender;
+use std::thread;
+
+use super::clock::SharedClock;
+use super::error::{Context, NetError};
+use super::flow::{FlowEnd, Grid};
+use super::header::{self, FlowHeader};
+use super::sys::{self, Epoll, Interest, Timer};
+use super::{explain, reflect};
+use crate::echo::ReflectorStats;
+use crate::{Direction, End, Sample};
+
+/// Connections at a time; more are closed at once and counted.
+const MAX_CONNECTIONS: usize = 4096;
+/// How long a connection may take to say what it is, in nanoseconds.
+const HEADER_WAIT: i64 = 10_000_000_000;
+/// How much before its planned stop a flow may end without that being an error, in nanoseconds.
+const EARLY: i64 = 50_000_000;
+const TIMER: u64 = u64::MAX;
+
+/// Listening sockets, TCP and UDP with one port number on each address.
+#[derive(Debug)]
+pub struct Server {
+    listeners: Vec<(IpAddr, TcpListener)>,
+    reflectors: Vec<UdpSocket>,
+    port: u16,
+}
+
+/// What a server did.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ServerSummary {
+    /// Flows served, in the order of their connections.
+    pub flows: Vec<ServedFlow>,
+    /// Connections closed because they did not say what they are, or there were too many.
+    pub refused: u64,
+    /// Probes answered and refused.
+    pub probes: ReflectorStats,
+    /// Replies to probes that the kernel did not take.
+    pub probe_send_errors: u64,
+    /// By how much the wall clock was set during the run, in nanoseconds.
+    pub clock_stepped: i64,
+}
+
+/// One flow as the server saw it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ServedFlow {
+    /// Index of the flow.
+    pub flow: u32,
+    /// Who sends.
+    pub direction: Direction,
+    /// The congestion control that a download's socket reported (`TCP_CONGESTION`); empty for an upload,
+    /// whose sender is in the client's summary.
+    pub cc: String,
+    /// Who connected.
+    pub peer: SocketAddr,
+}
+
+impl Server {
+    /// Binds TCP and UDP on every address, with one port number: `port`, or any free one for 0.
+    ///
+    /// The sockets belong to the network namespace of the calling thread, and stay there.
+    ///
+    /// # Errors
+    /// [`NetError::System`] with the address that could not be bound.
+    pub fn bind(addrs: &[IpAddr], port: u16) -> Result<Server, NetError> {
+        // A port that is free for TCP on the first address may be taken for UDP or on another one.
+        for _ in 0..16 {
+            match Server::bind_once(addrs, port) {
+                Err(NetError::System { source, .. })
+                    if port == 0 && source.kind() == ErrorKind::AddrInUse => {}
+                other => return other,
+            }
+        }
+        Server::bind_once(addrs, port)
+    }
+
+    fn bind_once(addrs: &[IpAddr], mut port: u16) -> Result<Server, NetError> {
+        let (mut listeners, mut reflectors) = (Vec::new(), Vec::new());
+        for &addr in addrs {
+            let at = SocketAddr::new(addr, port);
+            let listener = TcpListener::bind(at).context("bind TCP", at)?;
+            port = listener.local_addr().context("bind TCP", at)?.port();
+            listener.set_nonblocking(true).context("set TCP nonblocking", at)?;
+            sys::set_backlog(listener.as_fd(), 4096).context("listen on", at)?;
+            let at = SocketAddr::new(addr, port);
+            let reflector = UdpSocket::bind(at).context("bind UDP", at)?;
+            reflector.set_nonblocking(true).context("set UDP nonblocking", at)?;
+            sys::receive_tos_and_time(reflector.as_fd(), addr.is_ipv6()).context("set timestamps of", at)?;
+            listeners.push((addr, listener));
+            reflectors.push(reflector);
+        }
+        Ok(Server { listeners, reflectors, port })
+    }
+
+    /// The port number of all its sockets.
+    #[must_use]
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// Serves until `stop` is set, which is noticed within 0.1 s; then aborts what is left. TCP runs in the
+    /// calling thread, probes in one that ends with it. Samples: goodput of uploads, the sender's view of
+    /// downloads, and this end of each flow.
+    ///
+    /// # Errors
+    /// [`NetError::System`] where waiting or accepting fails; a failing connection is a flow's error.
+    pub fn run(
+        &self,
+        clock: &SharedClock,
+        sink: &Sender<Sample>,
+        stop: &AtomicBool,
+    ) -> Result<ServerSummary, NetError> {
+        // The reflector also ends where the TCP loop fails.
+        let failed = AtomicBool::new(false);
+        thread::scope(|scope| {
+            let name = thread::Builder::new().name("reflector".into());
+            let both = || reflect::run(&self.reflectors, stop, &failed);
+            let reflector = name.spawn_scoped(scope, both).context("start", "the reflector's thread")?;
+            let served = Loop::new(clock, sink).and_then(|mut serving| serving.run(&self.listeners, stop));
+            failed.store(true, Ordering::Relaxed);
+            let probes = reflector.join().map_err(|_| NetError::Thread("reflector"))??;
+            Ok(ServerSummary {
+                probes: probes.stats,
+                probe_send_errors: probes.send_errors,
+                clock_stepped: probes.clock_stepped,
+                ..served?
+            })
+        })
+    }
+}
+
+/// A connection in one of its two states.
+#[derive(Debug)]
+enum Connection {
+    /// Its header is not complete.
+    Unknown { stream: TcpStream, peer: SocketAddr, since: i64, header: [u8; header::LEN], len: usize },
+    /// A flow, and when it is to stop.
+    Flow { end: FlowEnd, stop: i64 },
+}
+
+/// The TCP loop.
+struct Loop<'a> {
+    clock: &'a SharedClock,
+    sink: &'a Sender<Sample>,
+    epoll: Epoll,
+    timer: Timer,
+    /// Set by the first flow: all flows of a run have one step.
+    grid: Option<Grid>,
+    connections: BTreeMap<u64, Connection>,
+    next: u64,
+    summary: ServerSummary,
+}
+
+impl<'a> Loop<'a> {
+    fn new(clock: &'a SharedClock, sink: &'a Sender<Sample>) -> Result<Loop<'a>, NetError> {
+        Ok(Loop {
+            clock,
+            sink,
+            epoll: Epoll::new().context("create", "epoll")?,
+            timer: Timer::new().context("create", "timer")?,
+            grid: None,
+            connections: BTreeMap::new(),
+            next: 0,
+            summary: ServerSummary::default(),
+        })
+    }
+
+    fn run(
+        &mut self,
+        listeners: &[(IpAddr, TcpListener)],
+        stop: &AtomicBool,
+    ) -> Result<ServerSummary, NetError> {
+        self.epoll.add(self.timer.as_fd(), Interest::Read, TIMER).context("watch", "timer")?;
+        for (index, (addr, listener)) in (0u64..).zip(listeners) {
+            self.epoll.add(listener.as_fd(), Interest::Read, index).context("watch", addr)?;
+        }
+        self.next = listeners.len() as u64;
+        let mut tokens = Vec::new();
+        while !stop.load(Ordering::Relaxed) {
+            self.epoll.wait(&mut tokens).context("wait for", "connections")?;
+            for &token in &tokens {
+                self.pass_time()?;
+                match usize::try_from(token).ok().and_then(|index| listeners.get(index)) {
+                    Some((_, listener)) => self.accept(listener)?,
+                    None if token == TIMER => {}
+                    None => self.serve(token),
+                }
+            }
+            self.pass_time()?;
+        }
+        let left: Vec<u64> = self.connections.keys().copied().collect();
+        for token in left {
+            self.close(token, None);
+        }
+        Ok(std::mem::take(&mut self.summary))
+    }
+
+    fn emit(&self, sample: Sample) {
+        // A receiver that is gone no longer wants samples; the run is stopped by other means.
+        let _ = self.sink.send(sample);
+    }
+
+    /// Emits the samples of the steps that have passed, and arms the timer for the next.
+    fn pass_time(&mut self) -> Result<(), NetError> {
+        let t = self.clock.t();
+        let Some(mut grid) = self.grid else { return Ok(()) };
+        if t < grid.next() {
+            return Ok(());
+        }
+        while let Some(end) = grid.pass(t) {
+            for connection in self.connections.values_mut() {
+                if let Connection::Flow { end: flow, .. } = connection
+                    && let Some(sample) = flow.tick(end, t)
+                {
+                    let _ = self.sink.send(sample);
+                }
+            }
+        }
+        self.grid = Some(grid);
+        self.timer.set(self.clock.mono(grid.next())).context("set", "timer")?;
+        self.forget_silent(t);
+        Ok(())
+    }
+
+    /// Closes connections that never said what they are.
+    fn forget_silent(&mut self, t: i64) {
+        let before = self.connections.len();
+        self.connections.retain(|_, connection| match connection {
+            Connection::Unknown { since, .. } => t - *since < HEADER_WAIT,
+            Connection::Flow { .. } => true,
+        });
+        self.summary.refused += (before - self.connections.len()) as u64;
+    }
+
+    fn accept(&mut self, listener: &TcpListener) -> Result<(), NetError> {
+        loop {
+            let (stream, peer) = match listener.accept() {
+                Ok(accepted) => accepted,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(()),
+                // The connection died while it waited, or a signal came.
+                Err(error)
+                    if matches!(error.kind(), ErrorKind::ConnectionAborted | ErrorKind::Interrupted) =>
+                {
+                    continue;
+                }
+                Err(error) => return Err(error).context("accept", "a connection"),
+            };
+            if self.connections.len() >= MAX_CONNECTIONS {
+                self.forget_silent(self.clock.t());
+            }
+            if self.connections.len() >= MAX_CONNECTIONS || stream.set_nonblocking(true).is_err() {
+                self.summary.refused += 1;
+                continue;
+            }
+            let token = self.next;
+            self.next += 1;
+            self.epoll.add(stream.as_fd(), Interest::Read, token).context("watch", peer)?;
+            let (since, header) = (self.clock.t(), [0; header::LEN]);
+            let connection = Connection::Unknown { stream, peer, since, header, len: 0 };
+            self.connections.insert(token, connection);
+        }
+    }
+
+    fn serve(&mut self, token: u64) {
+        match self.connections.get_mut(&token) {
+            Some(Connection::Flow { end, .. }) => {
+                if let Err(error) = end.pump() {
+                    self.close(token, Some(explain(&error)));
+                }
+            }
+            Some(Connection::Unknown { .. }) => self.read_header(token),
+            None => {}
+        }
+    }
+
+    fn read_header(&mut self, token: u64) {
+        let Some(Connection::Unknown { stream, header, len, .. }) = self.connections.get_mut(&token) else {
+            return;
+        };
+        match stream.read(&mut header[*len..]) {
+            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => return,
+            Err(_) | Ok(0) => {
+                self.refuse(token);
+                return;
+            }
+            Ok(read) => *len += read,
+        }
+        if *len == header::LEN {
+            let header = FlowHeader::parse(header);
+            if !header.is_some_and(|header| self.begin(token, &header)) {
+                self.refuse(token);
+            }
+        }
+    }
+
+    fn refuse(&mut self, token: u64) {
+        self.connections.remove(&token);
+        self.summary.refused += 1;
+    }
+
+    /// Makes a flow of a connection; false where the socket or the grid does not permit it.
+    fn begin(&mut self, token: u64, header: &FlowHeader) -> bool {
+        let step = header.step.0.cast_signed();
+        if self.grid.is_some_and(|grid| grid.step() != step) {
+            return false;
+        }
+        let Some(Connection::Unknown { stream, peer, .. }) = self.connections.remove(&token) else {
+            return false;
+        };
+        let end = match header.direction {
+            Direction::Up => End::Receiver,
+            Direction::Down => End::Sender,
+        };
+        let v6 = peer.is_ipv6();
+        let set = sys::set_tos(stream.as_fd(), v6, header.dscp.tos());
+        let set = set.and_then(|()| match end {
+            End::Sender => sys::set_cc(stream.as_fd(), &header.cc),
+            End::Receiver => Ok(()),
+        });
+        let flow = FlowEnd::new(header.flow, end, stream);
+        let cc = match end {
+            End::Sender => sys::cc(flow.stream().as_fd()).unwrap_or_default(),
+            End::Receiver => String::new(),
+        };
+        let watched = self.epoll.change(flow.stream().as_fd(), flow.interest(), token);
+        if let Err(error) = set.and(watched) {
+            flow.finish(0, self.clock.t(), Some(format!("server: {error}")), &mut |s| self.emit(s));
+            return false;
+        }
+        self.start_grid(header, end);
+        self.summary.flows.push(ServedFlow { flow: header.flow, direction: header.direction, cc, peer });
+        self.connections.insert(token, Connection::Flow { end: flow, stop: header.stop });
+        true
+    }
+
+    /// Starts the grid with the first flow, and accounts for steps of an upload that passed while its
+    /// connection was made.
+    fn start_grid(&mut self, header: &FlowHeader, end: End) {
+        let (t, step) = (self.clock.t(), header.step.0.cast_signed());
+        if self.grid.is_none() {
+            let grid = Grid::after(t, step);
+            self.grid = Some(grid);
+            // Where this fails the loop still wakes ten times a second.
+            let _ = self.timer.set(self.clock.mono(grid.next()));
+        }
+        let mut passed = Grid::after(header.start, step);
+        let until = self.grid.map_or(t, |grid| grid.next() - step);
+        if end == End::Receiver && until - header.start <= HEADER_WAIT {
+            while let Some(t) = passed.pass(until) {
+                self.emit(Sample::Received { flow: header.flow, t, bytes: 0 });
+            }
+        }
+    }
+
+    /// Ends a connection; `error` is what the socket said, which is none where the flow's time was over.
+    fn close(&mut self, token: u64, error: Option<String>) {
+        let Some(connection) = self.connections.remove(&token) else { return };
+        let Connection::Flow { end, stop } = connection else { return };
+        let now = self.clock.t();
+        let error = error.filter(|_| now < stop - EARLY);
+        let t = self.grid.map_or(now, |grid| grid.next());
+        end.finish(t, now, error, &mut |sample| self.emit(sample));
+    }
+}

@@ -1,0 +1,544 @@
+//! System calls that the standard library lacks. The only unsafe code of the crate; every function here is
+//! safe to call and returns the kernel's error as it is.
+#![allow(unsafe_code)]
+
+use std::io;
+use std::mem::{MaybeUninit, size_of, zeroed};
+use std::net::{IpAddr, SocketAddr};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::ptr;
+
+use libc::{c_int, socklen_t};
+
+/// Nanoseconds of a clock.
+fn clock(id: libc::clockid_t) -> i64 {
+    let mut ts = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: `ts` is a valid timespec to write to; the two clocks used always exist on Linux.
+    unsafe { libc::clock_gettime(id, &raw mut ts) };
+    nanos(&ts)
+}
+
+#[allow(clippy::useless_conversion)]
+fn nanos(ts: &libc::timespec) -> i64 {
+    i64::from(ts.tv_sec) * 1_000_000_000 + i64::from(ts.tv_nsec)
+}
+
+fn timespec(ns: u64) -> libc::timespec {
+    // SAFETY: all zeros is a valid timespec (on some targets it has private padding).
+    let mut ts: libc::timespec = unsafe { zeroed() };
+    ts.tv_sec = libc::time_t::try_from(ns / 1_000_000_000).unwrap_or(libc::time_t::MAX);
+    ts.tv_nsec = (ns % 1_000_000_000) as _;
+    ts
+}
+
+/// `CLOCK_MONOTONIC` in nanoseconds.
+pub(super) fn monotonic() -> i64 {
+    clock(libc::CLOCK_MONOTONIC)
+}
+
+/// `CLOCK_REALTIME` in nanoseconds.
+pub(super) fn realtime() -> i64 {
+    clock(libc::CLOCK_REALTIME)
+}
+
+/// -1 is an error, anything else a result.
+fn check(result: c_int) -> io::Result<c_int> {
+    if result == -1 { Err(io::Error::last_os_error()) } else { Ok(result) }
+}
+
+fn check_len(result: isize) -> io::Result<usize> {
+    usize::try_from(result).map_err(|_| io::Error::last_os_error())
+}
+
+fn set_option<T: Copy>(fd: BorrowedFd, level: c_int, name: c_int, value: &T) -> io::Result<()> {
+    // SAFETY: pointer and length describe `value`, which is plain data and only read.
+    let result = unsafe {
+        libc::setsockopt(
+            fd.as_raw_fd(),
+            level,
+            name,
+            ptr::from_ref(value).cast(),
+            size_of::<T>() as socklen_t,
+        )
+    };
+    check(result).map(drop)
+}
+
+/// Fills `value` with a socket option and returns how many bytes the kernel wrote.
+fn get_option(fd: BorrowedFd, level: c_int, name: c_int, value: &mut [u8]) -> io::Result<usize> {
+    let mut len = value.len() as socklen_t;
+    // SAFETY: the kernel writes at most `len` bytes into `value` and sets `len` to what it wrote.
+    let result =
+        unsafe { libc::getsockopt(fd.as_raw_fd(), level, name, value.as_mut_ptr().cast(), &raw mut len) };
+    check(result).map(|_| len as usize)
+}
+
+/// Sets `TCP_CONGESTION`.
+pub(super) fn set_cc(fd: BorrowedFd, name: &str) -> io::Result<()> {
+    let mut value = [0u8; 16];
+    let name = name.as_bytes();
+    if name.len() >= value.len() {
+        return Err(io::Error::from_raw_os_error(libc::ENOENT));
+    }
+    value[..name.len()].copy_from_slice(name);
+    set_option(fd, libc::IPPROTO_TCP, libc::TCP_CONGESTION, &value)
+}
+
+/// Reads `TCP_CONGESTION`.
+pub(super) fn cc(fd: BorrowedFd) -> io::Result<String> {
+    let mut value = [0u8; 16];
+    let len = get_option(fd, libc::IPPROTO_TCP, libc::TCP_CONGESTION, &mut value)?;
+    let name = value[..len].split(|&b| b == 0).next().unwrap_or(&[]);
+    Ok(String::from_utf8_lossy(name).into_owned())
+}
+
+/// Reads `TCP_INFO`; bytes beyond what this kernel knows are zero.
+pub(super) fn tcp_info(fd: BorrowedFd) -> io::Result<[u8; 256]> {
+    let mut value = [0; 256];
+    get_option(fd, libc::IPPROTO_TCP, libc::TCP_INFO, &mut value)?;
+    Ok(value)
+}
+
+/// Sets the ToS byte or traffic class of what the socket sends.
+pub(super) fn set_tos(fd: BorrowedFd, v6: bool, tos: u8) -> io::Result<()> {
+    let value = c_int::from(tos);
+    if v6 {
+        set_option(fd, libc::IPPROTO_IPV6, libc::IPV6_TCLASS, &value)
+    } else {
+        set_option(fd, libc::IPPROTO_IP, libc::IP_TOS, &value)
+    }
+}
+
+/// Asks for the ToS byte and the kernel's receive time with every datagram.
+pub(super) fn receive_tos_and_time(fd: BorrowedFd, v6: bool) -> io::Result<()> {
+    let on: c_int = 1;
+    set_option(fd, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, &on)?;
+    if v6 {
+        set_option(fd, libc::IPPROTO_IPV6, libc::IPV6_RECVTCLASS, &on)
+    } else {
+        set_option(fd, libc::IPPROTO_IP, libc::IP_RECVTOS, &on)
+    }
+}
+
+/// Makes the next close an abort: RST, and what is queued in the socket is thrown away.
+pub(super) fn abort_on_close(fd: BorrowedFd) -> io::Result<()> {
+    let linger = libc::linger { l_onoff: 1, l_linger: 0 };
+    set_option(fd, libc::SOL_SOCKET, libc::SO_LINGER, &linger)
+}
+
+/// A socket address as the kernel has it.
+#[derive(Clone, Copy)]
+pub(super) struct SockAddr {
+    storage: libc::sockaddr_storage,
+    len: socklen_t,
+}
+
+impl SockAddr {
+    fn new(addr: SocketAddr) -> SockAddr {
+        // SAFETY: all zeros is a valid sockaddr_storage.
+        let mut storage: libc::sockaddr_storage = unsafe { zeroed() };
+        let at = &raw mut storage;
+        let len = match addr {
+            SocketAddr::V4(v4) => {
+                let address = libc::in_addr { s_addr: u32::from_ne_bytes(v4.ip().octets()) };
+                let sin = at.cast::<libc::sockaddr_in>();
+                // SAFETY: a sockaddr_storage is large and aligned enough for a sockaddr_in.
+                unsafe {
+                    (*sin).sin_family = libc::AF_INET as libc::sa_family_t;
+                    (*sin).sin_port = v4.port().to_be();
+                    (*sin).sin_addr = address;
+                }
+                size_of::<libc::sockaddr_in>()
+            }
+            SocketAddr::V6(v6) => {
+                let sin6 = at.cast::<libc::sockaddr_in6>();
+                // SAFETY: a sockaddr_storage is large and aligned enough for a sockaddr_in6.
+                unsafe {
+                    (*sin6).sin6_family = libc::AF_INET6 as libc::sa_family_t;
+                    (*sin6).sin6_port = v6.port().to_be();
+                    (*sin6).sin6_addr.s6_addr = v6.ip().octets();
+                    (*sin6).sin6_scope_id = v6.scope_id();
+                }
+                size_of::<libc::sockaddr_in6>()
+            }
+        };
+        SockAddr { storage, len: len as socklen_t }
+    }
+}
+
+/// A TCP socket that does not block, without address.
+pub(super) fn tcp_socket(addr: IpAddr) -> io::Result<OwnedFd> {
+    let family = if addr.is_ipv6() { libc::AF_INET6 } else { libc::AF_INET };
+    // SAFETY: no pointers; the result is checked and then owned by nobody else.
+    unsafe {
+        let fd =
+            check(libc::socket(family, libc::SOCK_STREAM | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC, 0))?;
+        Ok(OwnedFd::from_raw_fd(fd))
+    }
+}
+
+/// Begins to connect a socket that does not block; writable means done.
+pub(super) fn connect(fd: BorrowedFd, addr: SocketAddr) -> io::Result<()> {
+    let addr = SockAddr::new(addr);
+    // SAFETY: pointer and length describe `addr.storage`, which is only read.
+    let result = unsafe { libc::connect(fd.as_raw_fd(), (&raw const addr.storage).cast(), addr.len) };
+    match check(result) {
+        Err(error) if error.raw_os_error() == Some(libc::EINPROGRESS) => Ok(()),
+        other => other.map(drop),
+    }
+}
+
+/// Sets the length of a listener's queue of connections.
+pub(super) fn set_backlog(fd: BorrowedFd, backlog: c_int) -> io::Result<()> {
+    // SAFETY: no pointers.
+    check(unsafe { libc::listen(fd.as_raw_fd(), backlog) }).map(drop)
+}
+
+/// Discards up to `len` bytes of a TCP socket's received data without copying them; 0 at the end.
+pub(super) fn discard(fd: BorrowedFd, len: usize) -> io::Result<usize> {
+    let flags = libc::MSG_TRUNC | libc::MSG_DONTWAIT;
+    // SAFETY: with MSG_TRUNC a TCP socket writes nothing (tcp(7)); if one did, the null pointer would make
+    // it EFAULT, not a write.
+    check_len(unsafe { libc::recv(fd.as_raw_fd(), ptr::null_mut(), len, flags) })
+}
+
+/// What came with a datagram.
+pub(super) struct Datagram {
+    /// Bytes received.
+    pub(super) len: usize,
+    /// Whether it was longer than the buffer.
+    pub(super) truncated: bool,
+    /// When the kernel received it, `CLOCK_REALTIME`.
+    pub(super) wall: Option<i64>,
+    /// ToS byte or traffic class.
+    pub(super) tos: Option<u8>,
+    /// Sender.
+    pub(super) from: SockAddr,
+}
+
+/// Room for control messages, aligned for their header: a timestamp and a ToS byte take 24 + 8 of header
+/// and data each on 64-bit.
+#[repr(C, align(8))]
+struct Control([u8; 128]);
+
+/// Receives a datagram; does not block.
+pub(super) fn receive(fd: BorrowedFd, buf: &mut [u8]) -> io::Result<Datagram> {
+    let mut control = Control([0; 128]);
+    // SAFETY: all zeros is a valid sockaddr_storage and a valid msghdr.
+    let (mut storage, mut message): (libc::sockaddr_storage, libc::msghdr) = unsafe { (zeroed(), zeroed()) };
+    let mut iov = libc::iovec { iov_base: buf.as_mut_ptr().cast(), iov_len: buf.len() };
+    message.msg_name = (&raw mut storage).cast();
+    message.msg_namelen = size_of::<libc::sockaddr_storage>() as socklen_t;
+    message.msg_iov = &raw mut iov;
+    message.msg_iovlen = 1;
+    message.msg_control = control.0.as_mut_ptr().cast();
+    message.msg_controllen = control.0.len() as _;
+    // SAFETY: every pointer in `message` is to a live local or to `buf`, with its length beside it.
+    let result = unsafe { libc::recvmsg(fd.as_raw_fd(), &raw mut message, libc::MSG_DONTWAIT) };
+    let len = check_len(result)?;
+    let (wall, tos) = control_messages(&message);
+    let from = SockAddr { storage, len: message.msg_namelen };
+    Ok(Datagram { len, truncated: message.msg_flags & libc::MSG_TRUNC != 0, wall, tos, from })
+}
+
+/// The receive time and the ToS byte in a received message's control data.
+fn control_messages(message: &libc::msghdr) -> (Option<i64>, Option<u8>) {
+    let (mut wall, mut tos) = (None, None);
+    // SAFETY: `message` was filled in by recvmsg, so CMSG_FIRSTHDR and CMSG_NXTHDR walk headers within its
+    // control buffer; each datum is read unaligned and has the size its level and type fix.
+    unsafe {
+        let mut header = libc::CMSG_FIRSTHDR(message);
+        while !header.is_null() {
+            let data = libc::CMSG_DATA(header);
+            match ((*header).cmsg_level, (*header).cmsg_type) {
+                (libc::SOL_SOCKET, libc::SCM_TIMESTAMPNS) => {
+                    wall = Some(nanos(&ptr::read_unaligned(data.cast::<libc::timespec>())));
+                }
+                (libc::IPPROTO_IP, libc::IP_TOS) => tos = Some(*data),
+                (libc::IPPROTO_IPV6, libc::IPV6_TCLASS) => {
+                    tos = u8::try_from(ptr::read_unaligned(data.cast::<c_int>())).ok();
+                }
+                _ => {}
+            }
+            header = libc::CMSG_NXTHDR(message, header);
+        }
+    }
+    (wall, tos)
+}
+
+/// Sends a datagram to `to` with the given ToS byte or traffic class; does not block.
+pub(super) fn send_to(fd: BorrowedFd, bytes: &[u8], to: &SockAddr, tos: u8) -> io::Result<()> {
+    let mut control = Control([0; 128]);
+    let v6 = c_int::from(to.storage.ss_family) == libc::AF_INET6;
+    let value = c_int::from(tos);
+    let mut iov = libc::iovec { iov_base: bytes.as_ptr().cast_mut().cast(), iov_len: bytes.len() };
+    // SAFETY: all zeros is a valid msghdr.
+    let mut message: libc::msghdr = unsafe { zeroed() };
+    message.msg_name = ptr::from_ref(&to.storage).cast_mut().cast();
+    message.msg_namelen = to.len;
+    message.msg_iov = &raw mut iov;
+    message.msg_iovlen = 1;
+    message.msg_control = control.0.as_mut_ptr().cast();
+    // SAFETY: the control buffer is aligned for a header and has room for one with an int; sendmsg reads
+    // through the pointers of `message`, each with its length beside it, and writes through none.
+    let result = unsafe {
+        message.msg_controllen = libc::CMSG_SPACE(size_of::<c_int>() as u32) as _;
+        let header = libc::CMSG_FIRSTHDR(&raw const message);
+        (*header).cmsg_level = if v6 { libc::IPPROTO_IPV6 } else { libc::IPPROTO_IP };
+        (*header).cmsg_type = if v6 { libc::IPV6_TCLASS } else { libc::IP_TOS };
+        (*header).cmsg_len = libc::CMSG_LEN(size_of::<c_int>() as u32) as _;
+        ptr::write_unaligned(libc::CMSG_DATA(header).cast::<c_int>(), value);
+        libc::sendmsg(fd.as_raw_fd(), &raw const message, libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL)
+    };
+    check_len(result).map(drop)
+}
+
+/// Waits until one of `fds` is readable or has an error, or `timeout_ns` has passed; says which.
+pub(super) fn wait_readable(fds: &[RawFd], timeout_ns: u64, ready: &mut Vec<usize>) -> io::Result<()> {
+    ready.clear();
+    let mut polls: Vec<libc::pollfd> =
+        fds.iter().map(|&fd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 }).collect();
+    let timeout = timespec(timeout_ns);
+    // SAFETY: pointer and count describe `polls`; `timeout` is read only; no signal mask.
+    let result = unsafe {
+        libc::ppoll(polls.as_mut_ptr(), polls.len() as libc::nfds_t, &raw const timeout, ptr::null())
+    };
+    match check(result) {
+        Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(()),
+        Err(error) => Err(error),
+        Ok(_) => {
+            ready.extend(polls.iter().enumerate().filter(|(_, poll)| poll.revents != 0).map(|(i, _)| i));
+            Ok(())
+        }
+    }
+}
+
+/// An epoll instance, level-triggered.
+pub(super) struct Epoll {
+    fd: OwnedFd,
+    events: Vec<libc::epoll_event>,
+}
+
+/// What to wait for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Interest {
+    /// Data or a connection to accept.
+    Read,
+    /// Room to write, or a connection made.
+    Write,
+}
+
+impl Interest {
+    fn mask(self) -> u32 {
+        match self {
+            Interest::Read => libc::EPOLLIN as u32,
+            Interest::Write => libc::EPOLLOUT as u32,
+        }
+    }
+}
+
+impl Epoll {
+    pub(super) fn new() -> io::Result<Epoll> {
+        // SAFETY: no pointers; the result is checked and then owned by nobody else.
+        let fd = unsafe { OwnedFd::from_raw_fd(check(libc::epoll_create1(libc::EPOLL_CLOEXEC))?) };
+        Ok(Epoll { fd, events: Vec::with_capacity(256) })
+    }
+
+    fn control(&self, operation: c_int, fd: BorrowedFd, interest: Interest, token: u64) -> io::Result<()> {
+        let mut event = libc::epoll_event { events: interest.mask(), u64: token };
+        // SAFETY: `event` is a valid epoll_event, read only.
+        let result =
+            unsafe { libc::epoll_ctl(self.fd.as_raw_fd(), operation, fd.as_raw_fd(), &raw mut event) };
+        check(result).map(drop)
+    }
+
+    /// Watches `fd` until it is closed; its events carry `token`.
+    pub(super) fn add(&self, fd: BorrowedFd, interest: Interest, token: u64) -> io::Result<()> {
+        self.control(libc::EPOLL_CTL_ADD, fd, interest, token)
+    }
+
+    /// Watches it for something else.
+    pub(super) fn change(&self, fd: BorrowedFd, interest: Interest, token: u64) -> io::Result<()> {
+        self.control(libc::EPOLL_CTL_MOD, fd, interest, token)
+    }
+
+    /// Waits for events, 100 ms at most, and gives their tokens.
+    pub(super) fn wait(&mut self, tokens: &mut Vec<u64>) -> io::Result<()> {
+        tokens.clear();
+        let room = self.events.capacity() as c_int;
+        // SAFETY: the kernel writes at most `room` events into the vector's spare capacity, and the length
+        // is set to the number it says it wrote.
+        let result = unsafe {
+            self.events.set_len(0);
+            let count = libc::epoll_wait(self.fd.as_raw_fd(), self.events.as_mut_ptr(), room, 100);
+            self.events.set_len(usize::try_from(count).unwrap_or(0));
+            count
+        };
+        match check(result) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(()),
+            Err(error) => Err(error),
+            Ok(_) => {
+                tokens.extend(self.events.iter().map(|event| event.u64));
+                Ok(())
+            }
+        }
+    }
+}
+
+/// A timer on `CLOCK_MONOTONIC` that makes an epoll instance wake.
+pub(super) struct Timer(OwnedFd);
+
+impl AsFd for Timer {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+impl Timer {
+    pub(super) fn new() -> io::Result<Timer> {
+        let flags = libc::TFD_NONBLOCK | libc::TFD_CLOEXEC;
+        // SAFETY: no pointers; the result is checked and then owned by nobody else.
+        let fd = unsafe { check(libc::timerfd_create(libc::CLOCK_MONOTONIC, flags))? };
+        // SAFETY: as above.
+        Ok(Timer(unsafe { OwnedFd::from_raw_fd(fd) }))
+    }
+
+    /// Makes it readable at `at` (monotonic nanoseconds) and not before; a past time means at once.
+    pub(super) fn set(&self, at: i64) -> io::Result<()> {
+        let value =
+            libc::itimerspec { it_interval: timespec(0), it_value: timespec(at.max(1).cast_unsigned()) };
+        // SAFETY: `value` is a valid itimerspec, read only; the old value is not asked for.
+        let result = unsafe {
+            libc::timerfd_settime(
+                self.0.as_raw_fd(),
+                libc::TFD_TIMER_ABSTIME,
+                &raw const value,
+                ptr::null_mut(),
+            )
+        };
+        check(result).map(drop)
+    }
+}
+
+/// Lets the calling thread's sleeps end when they are due, not up to 50 us later, and tries to run it before
+/// all ordinary threads. Says whether the latter was allowed.
+pub(super) fn urgent_thread() -> bool {
+    // SAFETY: PR_SET_TIMERSLACK takes an integer; it concerns the calling thread alone.
+    unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1 as libc::c_ulong, 0, 0, 0) };
+    // SAFETY: all zeros is a valid sched_param (musl's has more members).
+    let mut param: libc::sched_param = unsafe { zeroed() };
+    param.sched_priority = 1;
+    // SAFETY: `param` is read only; pthread_self is the calling thread. (musl's sched_setscheduler always
+    // fails, this does not.)
+    unsafe { libc::pthread_setschedparam(libc::pthread_self(), libc::SCHED_FIFO, &raw const param) == 0 }
+}
+
+/// The soft limit of open files, after raising it to the hard one.
+pub(super) fn open_files_limit() -> io::Result<u64> {
+    let mut limit = MaybeUninit::<libc::rlimit>::uninit();
+    // SAFETY: getrlimit fills `limit` where it succeeds, which is checked before it is read.
+    let mut limit = unsafe {
+        check(libc::getrlimit(libc::RLIMIT_NOFILE, limit.as_mut_ptr()))?;
+        limit.assume_init()
+    };
+    if limit.rlim_cur < limit.rlim_max {
+        let raised = libc::rlimit { rlim_cur: limit.rlim_max, rlim_max: limit.rlim_max };
+        // SAFETY: `raised` is read only.
+        if unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const raised) } == 0 {
+            limit = raised;
+        }
+    }
+    #[allow(clippy::useless_conversion)]
+    Ok(limit.rlim_cur.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Read;
+    use std::net::{Ipv4Addr, Ipv6Addr, TcpListener, TcpStream, UdpSocket};
+    use std::time::Duration;
+
+    const HOSTS: [IpAddr; 2] = [IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(Ipv6Addr::LOCALHOST)];
+
+    fn received(socket: &UdpSocket) -> Datagram {
+        let mut ready = Vec::new();
+        wait_readable(&[socket.as_raw_fd()], 1_000_000_000, &mut ready).unwrap();
+        assert_eq!(ready, [0], "a datagram within a second");
+        receive(socket.as_fd(), &mut [0; 32]).unwrap()
+    }
+
+    #[test]
+    fn datagrams_bring_the_mark_in_the_header_and_the_time() {
+        for host in HOSTS {
+            let [a, b] = [0; 2].map(|port| UdpSocket::bind((host, port)).unwrap());
+            receive_tos_and_time(a.as_fd(), host.is_ipv6()).unwrap();
+            receive_tos_and_time(b.as_fd(), host.is_ipv6()).unwrap();
+            set_tos(a.as_fd(), host.is_ipv6(), 0xb8).unwrap();
+            let before = realtime();
+            a.send_to(b"there", b.local_addr().unwrap()).unwrap();
+            let there = received(&b);
+            assert_eq!((there.len, there.truncated, there.tos), (5, false, Some(0xb8)));
+            send_to(b.as_fd(), &[0; 33], &there.from, 0x20).unwrap();
+            let back = received(&a);
+            let after = realtime();
+            assert_eq!((back.len, back.truncated, back.tos), (32, true, Some(0x20)));
+            let (there, back) = (there.wall.unwrap(), back.wall.unwrap());
+            assert!(before <= there && there <= back && back <= after, "{before} {there} {back} {after}");
+        }
+    }
+
+    #[test]
+    fn a_tcp_socket_takes_its_options_and_aborts() {
+        for host in HOSTS {
+            let listener = TcpListener::bind((host, 0)).unwrap();
+            set_backlog(listener.as_fd(), 16).unwrap();
+            let socket = tcp_socket(host).unwrap();
+            set_cc(socket.as_fd(), "reno").unwrap();
+            set_tos(socket.as_fd(), host.is_ipv6(), 0x20).unwrap();
+            assert_eq!(cc(socket.as_fd()).unwrap(), "reno");
+            let lacking = set_cc(socket.as_fd(), "nosuchcc").unwrap_err();
+            assert_eq!(lacking.kind(), io::ErrorKind::NotFound);
+            assert!(set_cc(socket.as_fd(), "longer_than_fifteen_bytes").is_err());
+            connect(socket.as_fd(), listener.local_addr().unwrap()).unwrap();
+            let (mut far, _) = listener.accept().unwrap();
+            let info = tcp_info(socket.as_fd()).unwrap();
+            assert_eq!(info[0], 1, "TCP_ESTABLISHED");
+            far.set_read_timeout(Some(Duration::from_secs(1))).unwrap();
+            let near = TcpStream::from(socket);
+            abort_on_close(near.as_fd()).unwrap();
+            drop(near);
+            assert_eq!(far.read(&mut [0]).unwrap_err().kind(), io::ErrorKind::ConnectionReset);
+        }
+    }
+
+    #[test]
+    fn received_data_is_discarded_whole() {
+        use std::io::Write;
+        let listener = TcpListener::bind((HOSTS[0], 0)).unwrap();
+        let mut near = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (far, _) = listener.accept().unwrap();
+        near.write_all(&[7; 5000]).unwrap();
+        drop(near);
+        let mut total = 0;
+        loop {
+            match discard(far.as_fd(), 1000) {
+                Ok(0) => break,
+                Ok(len) => total += len,
+                Err(error) => assert_eq!(error.kind(), io::ErrorKind::WouldBlock),
+            }
+        }
+        assert_eq!(total, 5000);
+    }
+
+    #[test]
+    fn a_timer_wakes_epoll_when_it_is_due() {
+        let (mut epoll, timer, mut tokens) = (Epoll::new().unwrap(), Timer::new().unwrap(), Vec::new());
+        epoll.add(timer.as_fd(), Interest::Read, 7).unwrap();
+        let due = monotonic() + 20_000_000;
+        timer.set(due).unwrap();
+        epoll.wait(&mut tokens).unwrap();
+        assert_eq!(tokens, [7]);
+        assert!(monotonic() >= due);
+    }
+}

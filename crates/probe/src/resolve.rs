@@ -1,0 +1,360 @@
+//! From a test's name and the user's choices to a [`Test`].
+
+use goodqueue::Span;
+
+use crate::catalogue::{Cc, Count, FlowGroup, HostRule, MAX_FLOWS, Names, ProbeGroup, TESTS, TestInfo};
+use crate::echo;
+use crate::test::{Flow, Probe, Test, TestError};
+
+/// What the user may choose of a test.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Params {
+    /// Length of each flow; in a test without flows, of the measurement. Up to 24 h.
+    pub length: Span,
+    /// The delay D between staggered starts, 0 to 1 h.
+    pub delay: Span,
+    /// Idle time before the load, 0 to 1 h.
+    pub idle: Span,
+    /// Step of the goodput series, 10 ms to 1 min, not above `length`.
+    pub step: Span,
+    /// The number N of flows per direction, 1 to [`MAX_FLOWS`], for tests that have one.
+    pub flows: Option<u32>,
+    /// Congestion control for tests that do not set their own.
+    pub cc: Option<String>,
+    /// Time between two probes, 1 ms to 1 min.
+    pub probe_interval: Span,
+    /// Server hosts that there are.
+    pub hosts: usize,
+}
+
+impl Params {
+    /// Congestion control of flows where none is asked for: Linux's default, named so that a result does
+    /// not depend on a sysctl.
+    pub const DEFAULT_CC: &'static str = "cubic";
+}
+
+impl Default for Params {
+    /// flent's: 60 s, D and idle 5 s, step 0.2 s; a probe every 10 ms; 4 hosts, which suffices for all.
+    fn default() -> Params {
+        Params {
+            length: Span::from_secs(60),
+            delay: Span::from_secs(5),
+            idle: Span::from_secs(5),
+            step: Span::from_millis(200),
+            flows: None,
+            cc: None,
+            probe_interval: Span::from_millis(10),
+            hosts: 4,
+        }
+    }
+}
+
+/// The test called `name` with every number filled in. `tcp_12up` and `tcp_12down` are `tcp_nup` and
+/// `tcp_ndown` with N = 12.
+///
+/// The load lasts `length`, and in a test with staggered starts as much longer as the last one starts
+/// later (`tcp_square_wave`: length + 5 D; flent adds a sixth D of silence).
+///
+/// # Errors
+/// An unknown name, with those that resemble it; a number of flows, congestion control, time or number
+/// of hosts that the test cannot have.
+pub fn resolve(name: &str, params: &Params) -> Result<Test, TestError> {
+    let (info, named) = find(name)?;
+    check_times(params)?;
+    let flows = flow_count(info, name, named, params.flows)?;
+    if params.hosts < info.hosts {
+        return Err(TestError::Hosts { test: name.into(), need: info.hosts, have: params.hosts });
+    }
+    if let Some(cc) = &params.cc {
+        check_cc(info, cc)?;
+    }
+    let flows: Vec<Flow> = info.flows.iter().flat_map(|group| group.flows(flows, params)).collect();
+    let load = flows.iter().map(|flow| flow.stop).max().unwrap_or(params.length);
+    within("length of the load", load, params.step, DAY)?;
+    Ok(Test {
+        name: if named.is_some() { name.into() } else { info.name.into() },
+        about: info.about.into(),
+        idle: params.idle,
+        load,
+        step: params.step,
+        flows,
+        probes: info.probes.iter().flat_map(|group| group.probes(params)).collect(),
+    })
+}
+
+const HOUR: Span = Span::from_secs(3600);
+const DAY: Span = Span::from_secs(24 * 3600);
+const MINUTE: Span = Span::from_secs(60);
+
+fn check_times(params: &Params) -> Result<(), TestError> {
+    within("step", params.step, Span::from_millis(10), MINUTE)?;
+    within("length", params.length, params.step, DAY)?;
+    within("delay", params.delay, Span::ZERO, HOUR)?;
+    within("idle time", params.idle, Span::ZERO, HOUR)?;
+    within("probe interval", params.probe_interval, Span::from_millis(1), MINUTE)
+}
+
+fn within(what: &'static str, given: Span, least: Span, most: Span) -> Result<(), TestError> {
+    if given < least || given > most {
+        return Err(TestError::Range { what, given, least, most });
+    }
+    Ok(())
+}
+
+/// The number N in force; 0 for a test without one.
+fn flow_count(info: &TestInfo, name: &str, named: Option<u32>, given: Option<u32>) -> Result<u32, TestError> {
+    let Some(default) = info.default_flows else {
+        let flows = info.flows.iter().map(|group| group.len(0)).sum::<u32>() as usize;
+        return given.map_or(Ok(0), |_| Err(TestError::FixedFlows { test: name.into(), flows }));
+    };
+    if let (Some(named), Some(given)) = (named, given)
+        && named != given
+    {
+        return Err(TestError::Contradiction { test: name.into(), named, given });
+    }
+    let n = named.or(given).unwrap_or(default);
+    if n == 0 || n > MAX_FLOWS {
+        return Err(TestError::Flows { given: n.into(), most: MAX_FLOWS });
+    }
+    Ok(n)
+}
+
+fn check_cc(info: &TestInfo, cc: &str) -> Result<(), TestError> {
+    if info.flows.iter().any(|group| matches!(group.cc, Cc::Fixed(_))) {
+        return Err(TestError::FixedCc { test: info.name.into() });
+    }
+    let letters = cc.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-');
+    if cc.is_empty() || cc.len() > 15 || !letters {
+        return Err(TestError::Cc(cc.into()));
+    }
+    Ok(())
+}
+
+/// The row called `name`, and the number that the name holds.
+fn find(name: &str) -> Result<(&'static TestInfo, Option<u32>), TestError> {
+    let called = |name: &str| TESTS.iter().find(|info| info.name == name || info.aliases.contains(&name));
+    if let Some(info) = called(name) {
+        return Ok((info, None));
+    }
+    if let Some((digits, row)) = numbered(name)
+        && let Some(info) = called(row)
+    {
+        let given = digits.parse::<u64>().unwrap_or(u64::MAX);
+        let n = u32::try_from(given).map_err(|_| TestError::Flows { given, most: MAX_FLOWS })?;
+        return Ok((info, Some(n)));
+    }
+    Err(TestError::Unknown { name: name.into(), candidates: TESTS.iter().map(|info| info.name).collect() })
+}
+
+/// `tcp_12up` is `12` and `tcp_nup`.
+fn numbered(name: &str) -> Option<(&str, &'static str)> {
+    let rest = name.strip_prefix("tcp_")?;
+    let (digits, row) = match rest.strip_suffix("up") {
+        Some(digits) => (digits, "tcp_nup"),
+        None => (rest.strip_suffix("down")?, "tcp_ndown"),
+    };
+    (!digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit())).then_some((digits, row))
+}
+
+impl FlowGroup {
+    fn len(&self, n: u32) -> u32 {
+        match self.count {
+            Count::Fixed(count) => count,
+            Count::N => n,
+        }
+    }
+
+    fn flows(&self, n: u32, params: &Params) -> impl Iterator<Item = Flow> {
+        let start = params.delay * self.start;
+        let cc = match self.cc {
+            Cc::Asked => params.cc.as_deref().unwrap_or(Params::DEFAULT_CC),
+            Cc::Fixed(cc) => cc,
+        };
+        (0..self.len(n) as usize).map(move |i| Flow {
+            name: match self.names {
+                Names::List(names) => names[i % names.len()].into(),
+                Names::Numbered(stem) => format!("{stem}{}", i + 1),
+            },
+            direction: self.direction,
+            cc: cc.into(),
+            dscp: self.dscp[i % self.dscp.len()],
+            host: self.host.of(i),
+            start,
+            stop: start + params.length,
+        })
+    }
+}
+
+impl ProbeGroup {
+    fn probes(&self, params: &Params) -> impl Iterator<Item = Probe> {
+        self.names.iter().enumerate().map(|(i, &name)| Probe {
+            name: name.into(),
+            host: self.host.of(i),
+            dscp: self.dscp[i % self.dscp.len()],
+            interval: params.probe_interval,
+            payload: echo::HEADER_LEN as u32,
+        })
+    }
+}
+
+impl HostRule {
+    fn of(self, member: usize) -> usize {
+        match self {
+            HostRule::First => 0,
+            HostRule::Each => member,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Direction::Down as DOWN, Direction::Up as UP};
+    use proptest::prelude::*;
+
+    fn params() -> Params {
+        Params::default()
+    }
+
+    #[test]
+    fn every_row_resolves_and_is_sound() {
+        for info in TESTS {
+            let test = resolve(info.name, &params()).unwrap();
+            assert_eq!(test.name, info.name);
+            assert!(test.hosts() <= info.hosts);
+            let mut names: Vec<_> = test.flows.iter().map(|flow| &flow.name).collect();
+            names.extend(test.probes.iter().map(|probe| &probe.name));
+            let count = names.len();
+            names.sort();
+            names.dedup();
+            assert_eq!(names.len(), count, "{}: names of series are unique", info.name);
+            for group in info.flows {
+                if let (Names::List(names), Count::Fixed(count)) = (group.names, group.count) {
+                    assert_eq!(names.len(), count as usize);
+                }
+            }
+            for alias in info.aliases {
+                assert_eq!(resolve(alias, &params()).unwrap(), test);
+            }
+        }
+    }
+
+    #[test]
+    fn rrul_is_flents() {
+        let test = resolve("rrul", &params()).unwrap();
+        let flows: Vec<_> = test.flows.iter().map(|f| (f.name.as_str(), f.dscp.tos(), f.direction)).collect();
+        assert_eq!(flows[1], ("TCP upload BK", 0x20, UP));
+        assert_eq!(flows[6], ("TCP download CS5", 0xa0, DOWN));
+        assert_eq!(flows.len(), 8);
+        let probes: Vec<_> = test.probes.iter().map(|p| (p.name.as_str(), p.dscp.tos())).collect();
+        assert_eq!(probes, [("Ping (ms) UDP BE", 0), ("Ping (ms) UDP BK", 0x20), ("Ping (ms) UDP EF", 0xb8)]);
+        assert_eq!(test.load, Span::from_secs(60));
+    }
+
+    #[test]
+    fn square_wave_has_four_uploads_of_equal_length() {
+        let test = resolve("tcp_square_wave", &Params { length: Span::from_secs(30), ..params() }).unwrap();
+        let secs = |span: Span| span.0 / 1_000_000_000;
+        let flows: Vec<_> = test.flows.iter().map(|f| (f.cc.as_str(), secs(f.start), secs(f.stop))).collect();
+        assert_eq!(flows, [("bbr", 0, 30), ("cubic", 5, 35), ("bbr", 15, 45), ("cubic", 25, 55)]);
+        assert_eq!(secs(test.load), 55);
+    }
+
+    #[test]
+    fn rtt_fair_goes_to_four_hosts() {
+        let test = resolve("rtt_fair", &params()).unwrap();
+        let hosts: Vec<_> = test.flows.iter().map(|f| f.host).collect();
+        assert_eq!(hosts, [0, 1, 2, 3, 0, 1, 2, 3]);
+        assert_eq!(test.probes.iter().map(|p| p.host).collect::<Vec<_>>(), [0, 1, 2, 3]);
+        let error = resolve("rtt_fair", &Params { hosts: 1, ..params() }).unwrap_err();
+        assert_eq!(error.to_string(), "`rtt_fair` needs 4 server hosts, there are 1");
+    }
+
+    #[test]
+    fn the_number_may_stand_in_the_name() {
+        let by_name = resolve("tcp_12down", &params()).unwrap();
+        assert_eq!(by_name.flows.len(), 12);
+        assert_eq!(by_name.flows[11].name, "TCP download::12");
+        assert_eq!(resolve("tcp_nup", &params()).unwrap().flows.len(), 4);
+        let flows = |n| Params { flows: Some(n), ..params() };
+        assert_eq!(resolve("tcp_nup", &flows(1000)).unwrap().flows.len(), 1000);
+        assert!(matches!(resolve("tcp_2up", &flows(3)), Err(TestError::Contradiction { .. })));
+        for wrong in ["tcp_0up", "tcp_1001up", "tcp_99999999999999999999999up"] {
+            let error = resolve(wrong, &params()).unwrap_err();
+            assert!(matches!(error, TestError::Flows { most: 1000, .. }), "{error}");
+        }
+        assert!(matches!(resolve("tcp_nup", &flows(0)), Err(TestError::Flows { given: 0, .. })));
+        let error = resolve("rrul", &flows(4)).unwrap_err();
+        assert_eq!(error.to_string(), "`rrul` has a fixed number of flows (8): leave the number out");
+    }
+
+    #[test]
+    fn unknown_names_carry_candidates() {
+        let error = resolve("rul_be", &params()).unwrap_err();
+        assert!(error.to_string().contains("rrul_be"), "{error}");
+        let TestError::Unknown { candidates, .. } = resolve("zzzzzzzzzzzz", &params()).unwrap_err() else {
+            panic!("an unknown name");
+        };
+        assert_eq!(candidates.len(), TESTS.len());
+        assert!(resolve("", &params()).is_err());
+        assert!(resolve("tcp_up", &params()).is_err());
+    }
+
+    #[test]
+    fn impossible_numbers_are_refused() {
+        let second = Span::from_secs(1);
+        let wrong = [
+            Params { length: Span::ZERO, ..params() },
+            Params { length: DAY + second, ..params() },
+            Params { step: Span::ZERO, ..params() },
+            Params { probe_interval: Span::from_micros(999), ..params() },
+            Params { probe_interval: MINUTE + second, ..params() },
+            Params { delay: Span(u64::MAX), ..params() },
+            Params { idle: Span(u64::MAX), ..params() },
+        ];
+        for params in wrong {
+            assert!(matches!(resolve("rrul", &params), Err(TestError::Range { .. })), "{params:?}");
+        }
+        let long = Params { length: DAY, ..params() };
+        assert!(matches!(resolve("tcp_square_wave", &long), Err(TestError::Range { .. })));
+        assert!(resolve("rrul", &long).is_ok());
+    }
+
+    #[test]
+    fn congestion_control_is_one_name() {
+        let cc = |name: &str| Params { cc: Some(name.into()), ..params() };
+        assert!(resolve("rrul", &cc("bbr")).unwrap().flows.iter().all(|f| f.cc == "bbr"));
+        assert!(matches!(resolve("rrul", &cc("")), Err(TestError::Cc(_))));
+        assert!(matches!(resolve("rrul", &cc("../bbr")), Err(TestError::Cc(_))));
+        assert!(matches!(resolve("tcp_square_wave", &cc("bbr")), Err(TestError::FixedCc { .. })));
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_panics_and_what_resolves_is_sound(
+            row in 0..TESTS.len(), tail in "[a-z0-9_]{0,4}", times in any::<[u64; 5]>(), tame: bool,
+            flows in proptest::option::of(0u32..1100), hosts in 0usize..6,
+        ) {
+            let span = |i: usize, most: u64| Span(if tame { 1_000_000 + times[i] % most } else { times[i] });
+            let params = Params {
+                length: span(0, 10_000_000_000),
+                delay: span(1, 10_000_000_000),
+                idle: span(2, 10_000_000_000),
+                step: span(3, 1_000_000_000),
+                probe_interval: span(4, 1_000_000_000),
+                flows,
+                cc: None,
+                hosts,
+            };
+            let name = format!("{}{tail}", TESTS[row].name);
+            match resolve(&name, &params) {
+                Err(error) => prop_assert!(!error.to_string().is_empty()),
+                Ok(test) => {
+                    prop_assert!(test.hosts() <= hosts);
+                    prop_assert!(test.flows.iter().all(|f| f.start < f.stop && f.stop <= test.load));
+                    prop_assert!(test.load <= DAY && test.step <= test.load);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! What a running test hands out.
+
+/// On which way a probe was lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub enum Way {
+    /// On the way to the server.
+    Up,
+    /// On the way back.
+    Down,
+    /// In one of the two: no later answer tells.
+    Unknown,
+}
+
+/// Which end of a flow speaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub enum End {
+    /// The end that writes.
+    Sender,
+    /// The end that reads.
+    Receiver,
+}
+
+/// What the sender's kernel said of its connection (Linux `struct tcp_info`), 0 where it does not say.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct TcpSample {
+    /// Congestion window in segments.
+    pub cwnd_segments: u32,
+    /// Slow-start threshold in segments; `i32::MAX` until the first loss.
+    pub ssthresh_segments: u32,
+    /// Smoothed round-trip time in microseconds, delayed acknowledgements included.
+    pub srtt_us: u32,
+    /// Least round-trip time of the kernel's window in microseconds.
+    pub min_rtt_us: u32,
+    /// Segments retransmitted since the connection began.
+    pub retransmits: u32,
+    /// Segments sent and not acknowledged.
+    pub unacked_segments: u32,
+    /// Segments acknowledged with ECN echo since the connection began (`tcpi_delivered_ce`).
+    pub delivered_ce: u32,
+    /// Rate at which the kernel paces, bytes per second; `u64::MAX` where it does not.
+    pub pacing_rate: u64,
+    /// Most recent delivery rate, bytes per second.
+    pub delivery_rate: u64,
+}
+
+/// One thing measured. `t` and `sent` are nanoseconds from the start of the load, negative in the idle
+/// lead-in; `flow` and `probe` are indices into the test's `flows` and `probes`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub enum Sample {
+    /// Goodput of one step, told by the receiver.
+    Received {
+        /// Index of the flow.
+        flow: u32,
+        /// End of the step: a multiple of the test's step.
+        t: i64,
+        /// Payload that the application has read in the step.
+        bytes: u64,
+    },
+    /// The sender's view at the end of a step.
+    Tcp {
+        /// Index of the flow.
+        flow: u32,
+        /// When the kernel was asked.
+        t: i64,
+        /// What it answered.
+        info: TcpSample,
+    },
+    /// A probe that came back.
+    Echo {
+        /// Index of the probe.
+        probe: u32,
+        /// Sequence number, from 0.
+        seq: u32,
+        /// When it was sent.
+        sent: i64,
+        /// Round-trip time in nanoseconds, the time within the server not counted.
+        rtt: i64,
+        /// One-way delay to the server in nanoseconds. As true as the two hosts' clocks agree: exactly so
+        /// on one host.
+        up: i64,
+        /// One-way delay to the client in nanoseconds, under the same reserve.
+        down: i64,
+        /// The answer to a later probe had come before.
+        reordered: bool,
+        /// An answer to this probe had come before.
+        duplicate: bool,
+    },
+    /// A probe that did not come back in time.
+    Lost {
+        /// Index of the probe.
+        probe: u32,
+        /// Sequence number.
+        seq: u32,
+        /// When it was sent.
+        sent: i64,
+        /// Where it was lost.
+        way: Way,
+    },
+    /// A flow's end as one of its two ends saw it. Each end that was alive reports once.
+    FlowEnd {
+        /// Index of the flow.
+        flow: u32,
+        /// When.
+        t: i64,
+        /// Who speaks.
+        end: End,
+        /// Receiver: payload read, the sum of all [`Sample::Received`] of the flow. Sender: payload
+        /// that the socket took, which includes what was still queued when the flow was aborted.
+        bytes_total: u64,
+        /// Why it ended before its time, or never began.
+        error: Option<String>,
+    },
+}
+
+impl Sample {
+    /// The sample's place on the time axis: end of step, moment asked, or moment of sending. Samples of
+    /// several threads arrive in no order of it.
+    #[must_use]
+    pub fn t(&self) -> i64 {
+        match *self {
+            Sample::Received { t, .. } | Sample::Tcp { t, .. } | Sample::FlowEnd { t, .. } => t,
+            Sample::Echo { sent, .. } | Sample::Lost { sent, .. } => sent,
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! A latency-under-load test, resolved: plain data that a simulator and the socket layer both run.
+
+use goodqueue::Span;
+
+use crate::Dscp;
+
+/// A way through the bottleneck, seen from the client.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Direction {
+    /// Client to server.
+    #[default]
+    Up,
+    /// Server to client.
+    Down,
+}
+
+/// A test with every number filled in; made by [`crate::resolve`] or by hand.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Test {
+    /// Name of the test (`rrul`).
+    pub name: String,
+    /// One line about it.
+    pub about: String,
+    /// Idle time before the load, in which only the probes run: the baseline.
+    pub idle: Span,
+    /// Length of the load, staggered parts included. Probes run through idle and load.
+    pub load: Span,
+    /// Step of the goodput series.
+    pub step: Span,
+    /// TCP flows; the index is the flow's number in every sample.
+    pub flows: Vec<Flow>,
+    /// Latency probes; the index is the probe's number in every sample.
+    pub probes: Vec<Probe>,
+}
+
+/// One TCP flow that sends as much as its congestion control permits.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Flow {
+    /// Name of the series, flent's where flent has one (`TCP upload BE`, `TCP download::1`).
+    pub name: String,
+    /// Who sends.
+    pub direction: Direction,
+    /// Congestion control of the sender, the kernel's name (`cubic`), at most 15 bytes.
+    pub cc: String,
+    /// Mark of both directions of the connection.
+    pub dscp: Dscp,
+    /// Server host, counted from 0.
+    pub host: usize,
+    /// When the connection is opened, from the start of the load.
+    pub start: Span,
+    /// When it is aborted, from the start of the load.
+    pub stop: Span,
+}
+
+/// One isochronous UDP probe.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Probe {
+    /// Name of the series, flent's where flent has one (`Ping (ms) UDP EF`).
+    pub name: String,
+    /// Server host, counted from 0.
+    pub host: usize,
+    /// Mark of both directions.
+    pub dscp: Dscp,
+    /// Time between two probes, 1 ms at least.
+    pub interval: Span,
+    /// UDP payload in bytes, 60 at least.
+    pub payload: u32,
+}
+
+impl Test {
+    /// How many server hosts the test needs: one more than the highest index used.
+    #[must_use]
+    pub fn hosts(&self) -> usize {
+        let flows = self.flows.iter().map(|flow| flow.host);
+        flows.chain(self.probes.iter().map(|probe| probe.host)).max().map_or(0, |host| host + 1)
+    }
+}
+
+/// Why a test cannot be had as asked.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TestError {
+    /// There is no test of that name.
+    #[error("no test is called `{name}`; there are {}", candidates.join(", "))]
+    Unknown {
+        /// The name as typed.
+        name: String,
+        /// The names of all tests.
+        candidates: Vec<&'static str>,
+    },
+    /// The number of flows was given to a test that has a fixed number.
+    #[error("`{test}` has a fixed number of flows ({flows}): leave the number out")]
+    FixedFlows {
+        /// Name of the test.
+        test: String,
+        /// How many it has.
+        flows: usize,
+    },
+    /// The number in the name and the number given differ.
+    #[error("`{test}` names {named} flows, but {given} were asked for")]
+    Contradiction {
+        /// The name as typed.
+        test: String,
+        /// The number in the name.
+        named: u32,
+        /// The number given beside it.
+        given: u32,
+    },
+    /// The number of flows is out of range.
+    #[error("{given} flows: a test has 1 to {most} flows in each direction")]
+    Flows {
+        /// What was asked for.
+        given: u64,
+        /// The limit.
+        most: u32,
+    },
+    /// A congestion control was given to a test that consists in comparing its own.
+    #[error("`{test}` compares congestion controls of its own: leave the congestion control out")]
+    FixedCc {
+        /// Name of the test.
+        test: String,
+    },
+    /// The name of a congestion control cannot be one.
+    #[error("`{0}` is no name of a congestion control (1 to 15 letters, digits, `_`, `-`)")]
+    Cc(String),
+    /// The test needs more server hosts than there are.
+    #[error("`{test}` needs {need} server hosts, there are {have}")]
+    Hosts {
+        /// Name of the test.
+        test: String,
+        /// What it needs.
+        need: usize,
+        /// What there is.
+        have: usize,
+    },
+    /// A time is out of range.
+    #[error("{what} of {given}: it is {least} to {most}")]
+    Range {
+        /// `length`, `step`, ...
+        what: &'static str,
+        /// What was asked for.
+        given: Span,
+        /// Shortest.
+        least: Span,
+        /// Longest.
+        most: Span,
+    },
+}

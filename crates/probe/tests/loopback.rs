@@ -1,0 +1,325 @@
+//! Client and server over the loopback interface, two seconds at most each.
+#![allow(clippy::unwrap_used)]
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, mpsc};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use goodqueue::Span;
+use goodqueue_probe::net::{ClientSummary, NetError, Server, ServerSummary, SharedClock, check, run_client};
+use goodqueue_probe::{Direction, Dscp, End, Flow, Params, Probe, Sample, Test, resolve};
+
+const V4: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+const V6: IpAddr = IpAddr::V6(Ipv6Addr::LOCALHOST);
+
+/// Timings do not run beside each other.
+fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    ALONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+struct Outcome {
+    samples: Vec<Sample>,
+    client: ClientSummary,
+    server: ServerSummary,
+    took: Duration,
+}
+
+/// When to stop an end, counted from its start.
+#[derive(Default)]
+struct Stops {
+    client: Option<Duration>,
+    server: Option<Duration>,
+}
+
+fn run(test: &Test, addr: IpAddr, stops: &Stops) -> Outcome {
+    let server = Server::bind(&[addr], 0).unwrap();
+    let (sink, samples) = mpsc::channel();
+    let (stop_client, stop_server) = (AtomicBool::new(false), AtomicBool::new(false));
+    let clock = SharedClock::starting_in(test.idle + Span::from_millis(20));
+    let began = Instant::now();
+    let (client, server) = thread::scope(|scope| {
+        let far = scope.spawn(|| server.run(&clock, &sink.clone(), &stop_server).unwrap());
+        for (after, flag) in [(stops.client, &stop_client), (stops.server, &stop_server)] {
+            if let Some(after) = after {
+                scope.spawn(move || {
+                    thread::sleep(after);
+                    flag.store(true, Ordering::Relaxed);
+                });
+            }
+        }
+        let hosts = vec![addr; test.hosts()];
+        let client = run_client(test, &hosts, server.port(), &clock, &sink, &stop_client).unwrap();
+        // What was still queued arrives, then the aborts.
+        thread::sleep(Duration::from_millis(100));
+        stop_server.store(true, Ordering::Relaxed);
+        (client, far.join().unwrap())
+    });
+    drop(sink);
+    Outcome { samples: samples.into_iter().collect(), client, server, took: began.elapsed() }
+}
+
+fn params(length_ms: u64) -> Params {
+    Params {
+        length: Span::from_millis(length_ms),
+        idle: Span::from_millis(100),
+        step: Span::from_millis(100),
+        delay: Span::from_millis(100),
+        ..Params::default()
+    }
+}
+
+/// Bytes of a flow by its steps, and its receiver's total and error.
+fn received(samples: &[Sample], which: u32) -> (Vec<(i64, u64)>, u64, Option<String>) {
+    let (mut steps, mut end) = (Vec::new(), None);
+    for sample in samples {
+        match sample {
+            Sample::Received { flow, t, bytes } if *flow == which => steps.push((*t, *bytes)),
+            Sample::FlowEnd { flow, end: End::Receiver, bytes_total, error, .. } if *flow == which => {
+                assert!(end.is_none(), "one end");
+                end = Some((*bytes_total, error.clone()));
+            }
+            _ => {}
+        }
+    }
+    let (total, error) = end.expect("an end of the receiver");
+    (steps, total, error)
+}
+
+fn round_trips(samples: &[Sample]) -> Vec<i64> {
+    let rtts = samples.iter().filter_map(|sample| match sample {
+        Sample::Echo { rtt, up, down, .. } => {
+            assert!((rtt - up - down).abs() < 50_000, "round trip {rtt}, one-way {up} and {down}");
+            Some(*rtt)
+        }
+        _ => None,
+    });
+    let mut rtts: Vec<i64> = rtts.collect();
+    rtts.sort_unstable();
+    rtts
+}
+
+#[test]
+fn ping_every_millisecond_is_answered_and_quick() {
+    let _alone = alone();
+    let params = Params { probe_interval: Span::from_millis(1), ..params(1000) };
+    let out = run(&resolve("ping", &params).unwrap(), V4, &Stops::default());
+    let stats = out.client.probes[0].stats;
+    assert_eq!(stats.sent + stats.timer_misses, 1100);
+    assert_eq!(stats.sent, stats.received, "{stats:?}");
+    assert_eq!(out.server.probes.answered, stats.sent);
+    assert_eq!(out.client.probes[0].dscp_changed, 0);
+    let rtts = round_trips(&out.samples);
+    assert_eq!(rtts.len() as u64, stats.sent);
+    assert!(rtts[0] > 0);
+    let median = rtts[rtts.len() / 2];
+    assert!(median < 500_000, "median round trip of {median} ns");
+}
+
+#[test]
+fn two_uploads_add_up() {
+    let _alone = alone();
+    let out = run(&resolve("tcp_2up", &params(1000)).unwrap(), V4, &Stops::default());
+    for flow in 0..2u32 {
+        let (steps, total, error) = received(&out.samples, flow);
+        assert_eq!(error, None);
+        assert_eq!(steps.iter().map(|&(_, bytes)| bytes).sum::<u64>(), total);
+        assert!(total > 1_000_000, "{total} bytes in a second over loopback");
+        let times: Vec<i64> = steps.iter().map(|&(t, _)| t).collect();
+        let grid: Vec<i64> = (1..=times.len() as i64).map(|k| k * 100_000_000).collect();
+        assert_eq!(times, grid);
+        let sent = out.client.flows[flow as usize].bytes;
+        assert!(sent >= total, "the sender's socket took {sent}, {total} arrived");
+        assert_eq!(out.client.flows[flow as usize].cc, "cubic");
+    }
+    let asked =
+        |s: &&Sample| matches!(s, Sample::Tcp { info, .. } if info.cwnd_segments > 0 && info.srtt_us > 0);
+    assert!(out.samples.iter().filter(asked).count() >= 16);
+    let ends = out.samples.iter().filter(|s| matches!(s, Sample::FlowEnd { error: None, .. }));
+    assert_eq!(ends.count(), 4);
+}
+
+#[test]
+fn downloads_use_the_congestion_control_and_stop() {
+    let _alone = alone();
+    let params = Params { cc: Some("reno".into()), ..params(500) };
+    let out = run(&resolve("tcp_2down", &params).unwrap(), V6, &Stops::default());
+    assert_eq!(out.server.flows.len(), 2);
+    for flow in &out.server.flows {
+        assert_eq!((flow.cc.as_str(), flow.direction), ("reno", Direction::Down));
+    }
+    for flow in 0..2 {
+        let (steps, total, error) = received(&out.samples, flow);
+        assert_eq!((error, steps.len()), (None, 5));
+        assert_eq!(steps.iter().map(|&(_, bytes)| bytes).sum::<u64>(), total);
+        assert!(total > 1_000_000);
+    }
+    let ends = out.samples.iter().filter(|s| matches!(s, Sample::FlowEnd { error: None, .. }));
+    assert_eq!(ends.count(), 4, "{:?}", out.samples.iter().rev().take(8).collect::<Vec<_>>());
+}
+
+#[test]
+fn rrul_has_all_its_series_and_marks() {
+    let _alone = alone();
+    for addr in [V4, V6] {
+        let test = resolve("rrul", &params(400)).unwrap();
+        let out = run(&test, addr, &Stops::default());
+        for flow in 0..8 {
+            assert!(received(&out.samples, flow).1 > 0, "{}", test.flows[flow as usize].name);
+        }
+        // The reflector answers with the mark that it received, so both ways had the mark in the header.
+        for (probe, outcome) in test.probes.iter().zip(&out.client.probes) {
+            assert_eq!(outcome.dscp_changed, 0, "{} on {addr}", probe.name);
+            assert!(outcome.stats.received > 20, "{} on {addr}", probe.name);
+            assert_eq!(outcome.send_errors + out.server.probe_send_errors, 0);
+        }
+    }
+}
+
+#[test]
+fn the_square_wave_starts_its_flows_in_turn() {
+    let _alone = alone();
+    let test = resolve("tcp_square_wave", &params(300)).unwrap();
+    let available = goodqueue_probe::net::available_congestion_controls();
+    if !available.split(' ').any(|cc| cc == "bbr") {
+        eprintln!("no bbr here: {available}");
+        return;
+    }
+    let out = run(&test, V4, &Stops::default());
+    for (plan, outcome) in test.flows.iter().zip(&out.client.flows) {
+        let late = outcome.connected.unwrap() - plan.start.0 as i64;
+        assert!((0..100_000_000).contains(&late), "{} connected {late} ns after its start", plan.name);
+        assert_eq!((outcome.cc.as_str(), &outcome.error), (plan.cc.as_str(), &None));
+    }
+    let (steps, ..) = received(&out.samples, 3);
+    assert_eq!(steps[0].0, 600_000_000, "the first step of the flow that starts at 5 D");
+}
+
+#[test]
+fn what_the_kernel_lacks_is_named() {
+    let _alone = alone();
+    let test = resolve("tcp_1up", &Params { cc: Some("nosuchcc".into()), ..params(100) }).unwrap();
+    let (sink, samples) = mpsc::channel();
+    let clock = SharedClock::starting_in(Span::from_millis(100));
+    let result = run_client(&test, &[V4], 9, &clock, &sink, &AtomicBool::new(false));
+    let Err(NetError::NoCongestionControl { name, available }) = result else { panic!("{result:?}") };
+    assert!(name == "nosuchcc" && available.contains("cubic"), "{available}");
+    assert!(samples.try_recv().is_err());
+    let test = resolve("rtt_fair", &params(100)).unwrap();
+    assert!(matches!(check(&test, 1), Err(NetError::Hosts { need: 4, have: 1 })));
+}
+
+#[test]
+fn nobody_listens() {
+    let _alone = alone();
+    let port = Server::bind(&[V4], 0).unwrap().port();
+    let (sink, samples) = mpsc::channel();
+    let clock = SharedClock::starting_in(Span::from_millis(50));
+    let test = resolve("tcp_2down", &params(2000)).unwrap();
+    let began = Instant::now();
+    let out = run_client(&test, &[V4], port, &clock, &sink, &AtomicBool::new(false)).unwrap();
+    assert!(began.elapsed() < Duration::from_secs(1), "the run ends when all flows have failed");
+    assert!(out.flows.iter().all(|f| f.error.as_ref().is_some_and(|e| e.contains("refused"))), "{out:?}");
+    assert!(!out.warnings.is_empty());
+    drop(sink);
+    assert_eq!(samples.iter().filter(|s| matches!(s, Sample::FlowEnd { .. })).count(), 2);
+}
+
+/// Open files of the process, and its threads that are this crate's.
+fn left_over() -> (usize, usize) {
+    let threads = std::fs::read_dir("/proc/self/task").unwrap().filter(|task| {
+        let name = std::fs::read_to_string(task.as_ref().unwrap().path().join("comm")).unwrap_or_default();
+        ["probes", "reflector"].contains(&name.trim())
+    });
+    (std::fs::read_dir("/proc/self/fd").unwrap().count(), threads.count())
+}
+
+#[test]
+fn a_client_that_is_stopped_keeps_what_it_has() {
+    let _alone = alone();
+    let before = left_over();
+    let stops = Stops { client: Some(Duration::from_millis(600)), ..Stops::default() };
+    let out = run(&resolve("rrul_be", &params(60_000)).unwrap(), V4, &stops);
+    assert!(out.took < Duration::from_millis(1600), "{:?}", out.took);
+    assert_eq!(left_over(), before, "files and threads");
+    for flow in 0..8 {
+        let (steps, total, error) = received(&out.samples, flow);
+        assert!(steps.len() >= 3 && total > 0);
+        assert!(error.is_some());
+    }
+    for probe in &out.client.probes {
+        let stats = probe.stats;
+        let lost = stats.lost_up + stats.lost_down + stats.lost_unknown;
+        assert_eq!((stats.sent, lost), (stats.received, 0), "what is in flight still comes back");
+    }
+}
+
+#[test]
+fn a_server_that_dies_ends_the_flows_with_an_error() {
+    let _alone = alone();
+    let stops = Stops { server: Some(Duration::from_millis(600)), ..Stops::default() };
+    let out = run(&resolve("rrul_be", &params(60_000)).unwrap(), V4, &stops);
+    assert!(out.took < Duration::from_millis(1600), "{:?}", out.took);
+    for (flow, outcome) in (0u32..).zip(&out.client.flows) {
+        assert!(outcome.error.is_some());
+        assert!(received(&out.samples, flow).1 > 0);
+    }
+    assert!(round_trips(&out.samples).len() > 30);
+}
+
+#[test]
+fn strangers_at_the_flow_port_are_counted() {
+    use std::io::Write;
+    let _alone = alone();
+    let server = Server::bind(&[V4, V6], 0).unwrap();
+    let (sink, samples) = mpsc::channel();
+    let stop = AtomicBool::new(false);
+    let clock = SharedClock::starting_in(Span::ZERO);
+    let summary = thread::scope(|scope| {
+        let far = scope.spawn(|| server.run(&clock, &sink.clone(), &stop).unwrap());
+        for addr in [V4, V6] {
+            let mut stream = std::net::TcpStream::connect((addr, server.port())).unwrap();
+            stream.write_all(&[b'x'; 64]).unwrap();
+            std::net::UdpSocket::bind((addr, 0)).unwrap().send_to(b"x", (addr, server.port())).unwrap();
+        }
+        thread::sleep(Duration::from_millis(100));
+        stop.store(true, Ordering::Relaxed);
+        far.join().unwrap()
+    });
+    drop(sink);
+    assert_eq!((summary.refused, summary.probes.refused, summary.flows.len()), (2, 2, 0));
+    assert_eq!(samples.iter().count(), 0);
+}
+
+#[test]
+fn a_thousand_flows() {
+    let _alone = alone();
+    let flow = |i: usize| Flow {
+        name: format!("flow {i}"),
+        direction: if i.is_multiple_of(2) { Direction::Up } else { Direction::Down },
+        cc: "cubic".into(),
+        dscp: Dscp::CS0,
+        host: 0,
+        start: Span::ZERO,
+        stop: Span::from_millis(1000),
+    };
+    let probe =
+        Probe { name: "probe".into(), host: 0, dscp: Dscp::EF, interval: Span::from_millis(10), payload: 60 };
+    let test = Test {
+        name: "thousand".into(),
+        about: String::new(),
+        idle: Span::ZERO,
+        load: Span::from_millis(1000),
+        step: Span::from_millis(200),
+        flows: (0..1000).map(flow).collect(),
+        probes: vec![probe],
+    };
+    let out = run(&test, V4, &Stops::default());
+    let connected = out.client.flows.iter().filter(|f| f.connected.is_some()).count();
+    let moved = out.client.flows.iter().filter(|f| f.bytes > 0).count();
+    assert_eq!((connected, moved), (1000, 1000));
+    assert!(out.client.probes[0].stats.received > 50, "{:?}", out.client.probes[0].stats);
+    assert!(out.took < Duration::from_secs(4), "{:?}", out.took);
+}

@@ -1,0 +1,14 @@
+//! Writes everything of the made-up records into a folder: `cargo run --example demo -- FOLDER`.
+#[path = "../tests/fixture/mod.rs"]
+mod fixture;
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let folder = std::env::args().nth(1).unwrap_or_else(|| "demo".into());
+    for (name, record) in fixture::all() {
+        println!("\n{name}\n{}", goodqueue_report::table::text(&record, false));
+        let dir = std::path::Path::new(&folder).join(name);
+        let files = goodqueue_report::write_all(&record, &dir, &goodqueue_report::WriteOptions::default())?;
+        println!("{} files in {}", files.len(), dir.display());
+    }
+    Ok(())
+}

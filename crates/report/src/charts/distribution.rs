@@ -1,0 +1,216 @@
+//! Distributions of delays under load.
+
+use super::data::{Delay, distribution, loaded_delays, share_below};
+use super::frame::{Frame, Sides};
+use super::scale::{Scale, nice_step, nice_top};
+use super::scene::{Anchor, Scene, fit_text};
+use super::style::{Ink, Type};
+use super::{Chart, Context, Hover, HoverSeries};
+use crate::stats::percentile;
+use crate::table;
+use crate::words;
+
+/// Places along the axis that can be pointed at.
+const PLACES: usize = 160;
+/// Bars of a histogram.
+const BARS: usize = 48;
+
+fn all_delays(ctx: &Context<'_>, delay: Delay) -> Vec<Vec<i64>> {
+    ctx.record.runs.iter().map(|r| loaded_delays(ctx.record, r, delay)).collect()
+}
+
+/// Smallest and largest delay of all queues in ms.
+fn range(all: &[Vec<i64>]) -> Option<(f64, f64)> {
+    let low = all.iter().filter_map(|v| v.first()).min()?;
+    let high = all.iter().filter_map(|v| v.last()).max()?;
+    Some((*low as f64 / 1e6, *high as f64 / 1e6))
+}
+
+pub(crate) fn wide_range(ctx: &Context<'_>, delay: Delay) -> bool {
+    range(&all_delays(ctx, delay)).is_some_and(|(low, high)| low > 0.0 && high / low > 10.0)
+}
+
+fn delay_axis(all: &[Vec<i64>], log: bool, start: f64, end: f64) -> Scale {
+    match range(all) {
+        Some((low, high)) if log && low > 0.0 => Scale::log(low * 0.9, high * 1.08, start, end),
+        Some((low, high)) => {
+            let step = nice_step((high - low.min(0.0)) / 8.0);
+            let from = if low < 0.0 { (low / step).floor() * step } else { 0.0 };
+            Scale::linear(from, nice_top(high), start, end)
+        }
+        None => Scale::linear(0.0, 1.0, start, end),
+    }
+}
+
+fn suffix(log: bool) -> &'static str {
+    if log { "log" } else { "linear" }
+}
+
+fn axis_title(delay: Delay, x: &Scale) -> String {
+    let scale = if x.is_log() { ", logarithmic" } else { "" };
+    format!("{} under load (ms{scale})", delay.words())
+}
+
+/// The share of samples at or below a delay.
+pub(crate) fn cumulative(ctx: &Context<'_>, delay: Delay, log: bool) -> Chart {
+    let all = all_delays(ctx, delay);
+    let (width, height) = (470.0, 340.0);
+    let (left, top, low, right) = (62.0, 30.0, height - 46.0, width - 16.0);
+    let x = delay_axis(&all, log, left, right);
+    let y = Scale::linear(0.0, 100.0, low, top);
+    let frame = Frame { left, top, width: right - left, height: low - top, x, y };
+    let words_of = words::capital(delay.words());
+    let mut scene = Scene::new(
+        width,
+        height,
+        format!("{words_of}: cumulative distribution under load, a line per queue"),
+    );
+    frame.draw(&mut scene, Sides { x: Some(&axis_title(delay, &x)), y: Some("samples at or below (%)") });
+    let mut series = Vec::new();
+    for (queue, sorted) in all.iter().enumerate() {
+        let mut points = Vec::new();
+        let mut share = 0.0;
+        for (ms, percent) in distribution(sorted) {
+            points.push(frame.at(ms, share));
+            points.push(frame.at(ms, percent));
+            share = percent;
+        }
+        scene.open(queue);
+        scene.shape(Ink::Line { queue, shade: 0 }, false, vec![points]);
+        scene.close();
+        let at = |i: usize| x.value_at(i as f64 / (PLACES - 1) as f64);
+        let values = (0..PLACES).map(|i| share_below(sorted, at(i))).collect();
+        series.push(HoverSeries { queue, name: ctx.queue(queue).into(), unit: "%", values, upper: None });
+    }
+    median_labels(ctx, &mut scene, &frame, &all);
+    let hover = Hover {
+        area: [frame.left, frame.top, frame.width, frame.height],
+        domain: x.domain(),
+        log: x.is_log(),
+        places: x.domain(),
+        unit: "ms",
+        series,
+    };
+    Chart {
+        id: format!("cdf-{}-{}", delay.key(), suffix(log)),
+        title: format!("{words_of}: cumulative distribution under load"),
+        scene,
+        hover: Some(hover),
+    }
+}
+
+/// The names, each beside the middle of its line, on the side where there is room.
+fn median_labels(ctx: &Context<'_>, scene: &mut Scene, frame: &Frame, all: &[Vec<i64>]) {
+    let mut labels: Vec<(usize, f64)> = all
+        .iter()
+        .enumerate()
+        .filter_map(|(q, v)| percentile(v, 50).map(|m| (q, frame.x.at(m as f64 / 1e6))))
+        .collect();
+    labels.sort_by(|a, b| a.1.total_cmp(&b.1));
+    for (i, &(queue, x)) in labels.iter().enumerate() {
+        let to_right = x < frame.left + frame.width * 0.62;
+        let share = 62.0 - 14.0 * i as f64;
+        let room = if to_right { frame.right() - x } else { x - frame.left } - 12.0;
+        let words = fit_text(Type::Label(queue), ctx.queue(queue), room);
+        let (at, anchor) = if to_right { (x + 9.0, Anchor::Start) } else { (x - 9.0, Anchor::End) };
+        // Beside the line at this height, not at its median: lines lean.
+        let sorted = &all[queue];
+        let beside = percentile(sorted, share.clamp(1.0, 99.0) as u32)
+            .map_or(at, |v| frame.x.at(v as f64 / 1e6) + if to_right { 9.0 } else { -9.0 });
+        scene.open(queue);
+        scene.text(Type::Label(queue), (beside, frame.y.at(share) + 4.0), anchor, words);
+        scene.close();
+    }
+}
+
+/// Shares of samples per class of delay, a row per queue on a common axis.
+pub(crate) fn histogram(ctx: &Context<'_>, delay: Delay, log: bool) -> Chart {
+    let all = all_delays(ctx, delay);
+    let rows = all.len().max(1) as f64;
+    let (width, top) = (470.0, 6.0);
+    let height = (340.0_f64).max(top + rows * 84.0 + 46.0);
+    let (left, right, low) = (62.0, width - 16.0, height - 46.0);
+    let x = delay_axis(&all, log, left, right);
+    let words_of = words::capital(delay.words());
+    let mut scene = Scene::new(width, height, format!("{words_of}: histogram under load, a row per queue"));
+    let counts: Vec<Vec<f64>> = all.iter().map(|v| bars(v, &x)).collect();
+    let tallest = nice_top(counts.iter().flatten().copied().fold(1.0, f64::max));
+    let pitch = (low - top) / rows;
+    let mut series = Vec::new();
+    for (queue, shares) in counts.iter().enumerate() {
+        let row_top = top + pitch * queue as f64 + 30.0;
+        let row_low = top + pitch * (queue + 1) as f64;
+        let y = Scale::linear(0.0, tallest, row_low, row_top);
+        let frame = Frame { left, top: row_top, width: right - left, height: row_low - row_top, x, y };
+        let last = queue + 1 == counts.len();
+        let title = axis_title(delay, &x);
+        frame.draw(&mut scene, Sides { x: last.then_some(title.as_str()), y: Some("%") });
+        draw_row(ctx, &mut scene, &frame, queue, &all[queue], shares);
+        let values = shares.iter().map(|s| Some(*s)).collect();
+        series.push(HoverSeries { queue, name: ctx.queue(queue).into(), unit: "%", values, upper: None });
+    }
+    let half = 0.5 / BARS as f64;
+    let hover = Hover {
+        area: [left, top, right - left, low - top],
+        domain: x.domain(),
+        log: x.is_log(),
+        places: (x.value_at(half), x.value_at(1.0 - half)),
+        unit: "ms",
+        series,
+    };
+    Chart {
+        id: format!("histogram-{}-{}", delay.key(), suffix(log)),
+        title: format!("{words_of}: histogram under load"),
+        scene,
+        hover: Some(hover),
+    }
+}
+
+/// Percent of the samples in each of [`BARS`] equal parts of the axis.
+fn bars(sorted: &[i64], x: &Scale) -> Vec<f64> {
+    let edge = |i: usize| x.value_at(i as f64 / BARS as f64);
+    (0..BARS)
+        .map(|i| {
+            let upper = if i + 1 == BARS { Some(100.0) } else { share_below(sorted, edge(i + 1)) };
+            let lower = if i == 0 { Some(0.0) } else { share_below(sorted, edge(i)) };
+            if sorted.is_empty() { 0.0 } else { (upper.unwrap_or(0.0) - lower.unwrap_or(0.0)).max(0.0) }
+        })
+        .collect()
+}
+
+fn draw_row(
+    ctx: &Context<'_>,
+    scene: &mut Scene,
+    frame: &Frame,
+    queue: usize,
+    sorted: &[i64],
+    shares: &[f64],
+) {
+    let bar = frame.width / BARS as f64;
+    let parts = shares
+        .iter()
+        .enumerate()
+        .filter(|(_, s)| **s > 0.0)
+        .map(|(i, s)| {
+            let x = frame.left + bar * i as f64;
+            let (y, low) = (frame.y.at(*s).min(frame.bottom() - 1.0), frame.bottom());
+            vec![(x, low), (x, y), (x + bar, y), (x + bar, low)]
+        })
+        .collect();
+    scene.open(queue);
+    scene.shape(Ink::Area { queue, shade: 0 }, true, parts);
+    let middle = percentile(sorted, 50);
+    let text = match middle {
+        Some(m) => format!("{}, median {} ms", ctx.queue(queue), table::ms(Some(m))),
+        None => format!("{}: nothing was measured", ctx.queue(queue)),
+    };
+    let text = fit_text(Type::Label(queue), &text, frame.width);
+    let x = middle.map_or(frame.left, |m| frame.x.at(m as f64 / 1e6));
+    let (at, anchor) = if x > frame.left + frame.width / 2.0 {
+        (frame.right(), Anchor::End)
+    } else {
+        (frame.left + 4.0, Anchor::Start)
+    };
+    scene.text(Type::Label(queue), (at, frame.top - 6.0), anchor, text);
+    scene.close();
+}

@@ -1,0 +1,181 @@
+//! All pictures of a record, drawn once: as SVG for the page, as SVG that stands alone, as PNG.
+
+mod data;
+mod distribution;
+mod frame;
+mod overview;
+#[cfg(feature = "png")]
+pub(crate) mod png;
+mod scale;
+mod scene;
+mod style;
+mod time;
+
+use crate::record::{Direction, Record};
+use crate::summary::loaded_directions;
+use crate::words;
+
+pub(crate) use data::Delay;
+pub(crate) use scene::{Scene, escape};
+pub(crate) use style::css;
+
+use data::Bins;
+use scene::{Anchor, fit_text};
+use style::Type;
+
+/// Space that a standalone chart's title takes.
+const HEAD: f64 = 64.0;
+
+/// A drawing with its words and with the values behind it.
+#[derive(Clone, Debug)]
+pub(crate) struct Chart {
+    /// For file names and elements of the page: lower case, digits, hyphens.
+    pub(crate) id: String,
+    /// What it is.
+    pub(crate) title: String,
+    /// The drawing, without the title.
+    pub(crate) scene: Scene,
+    /// The values, for pointing at.
+    pub(crate) hover: Option<Hover>,
+}
+
+/// Values at evenly spaced places of the horizontal axis.
+#[derive(Clone, Debug)]
+pub(crate) struct Hover {
+    /// Left, top, width, height of the area that can be pointed at, in the drawing's pixels.
+    pub(crate) area: [f64; 4],
+    /// Horizontal values at the left and right edge of the area.
+    pub(crate) domain: (f64, f64),
+    /// Whether that axis is logarithmic.
+    pub(crate) log: bool,
+    /// Horizontal values of the first and last place.
+    pub(crate) places: (f64, f64),
+    /// Unit of the horizontal axis.
+    pub(crate) unit: &'static str,
+    pub(crate) series: Vec<HoverSeries>,
+}
+
+/// One series of [`Hover`], a value per place.
+#[derive(Clone, Debug)]
+pub(crate) struct HoverSeries {
+    pub(crate) queue: usize,
+    pub(crate) name: String,
+    pub(crate) unit: &'static str,
+    pub(crate) values: Vec<Option<f64>>,
+    /// A 95th percentile or the like beside it.
+    pub(crate) upper: Option<Vec<Option<f64>>>,
+}
+
+/// What all charts of one record share.
+pub(crate) struct Context<'a> {
+    pub(crate) record: &'a Record,
+    /// Bins of the probes and the queue.
+    fine: Bins,
+    /// Bins of the goodput, no finer than its steps.
+    coarse: Bins,
+}
+
+impl<'a> Context<'a> {
+    pub(crate) fn new(record: &'a Record) -> Self {
+        let probe = record.test.probes.iter().map(|p| p.interval_ns).max().unwrap_or(0);
+        let fine = Bins::of(record, probe.saturating_mul(2));
+        let coarse = Bins::of(record, record.test.step_ns.max(u64::try_from(fine.width).unwrap_or(0)));
+        Self { record, fine, coarse }
+    }
+
+    fn queue(&self, run: usize) -> &'a str {
+        self.record.runs.get(run).map_or("", |r| r.queue.as_str())
+    }
+}
+
+/// The picture of the whole comparison; goes into a README.
+pub(crate) fn overview(record: &Record) -> Scene {
+    overview::draw(&Context::new(record))
+}
+
+/// Goodput over latency, one drawing per queue with common axes.
+pub(crate) fn side_by_side(record: &Record) -> Vec<Chart> {
+    overview::side_by_side(&Context::new(record))
+}
+
+/// Delay over time, all queues on one axis.
+pub(crate) fn delay_over_time(record: &Record, delay: Delay) -> Chart {
+    time::delays(&Context::new(record), delay)
+}
+
+/// Backlog over time, all queues on one axis.
+pub(crate) fn backlog(record: &Record, direction: Direction) -> Chart {
+    time::backlog(&Context::new(record), direction)
+}
+
+/// Every flow's goodput over time, one drawing per queue.
+pub(crate) fn goodput(record: &Record, direction: Direction) -> Vec<Chart> {
+    time::goodput(&Context::new(record), direction)
+}
+
+/// The cumulative distribution of a delay under load.
+pub(crate) fn cumulative(record: &Record, delay: Delay, log: bool) -> Chart {
+    distribution::cumulative(&Context::new(record), delay, log)
+}
+
+/// The histogram of a delay under load, a row per queue.
+pub(crate) fn histogram(record: &Record, delay: Delay, log: bool) -> Chart {
+    distribution::histogram(&Context::new(record), delay, log)
+}
+
+/// Whether a delay's range asks for a logarithmic axis in a distribution: beyond a factor of ten.
+pub(crate) fn wide_range(record: &Record, delay: Delay) -> bool {
+    distribution::wide_range(&Context::new(record), delay)
+}
+
+/// Whether any probe brought this delay.
+pub(crate) fn has_delay(record: &Record, delay: Delay) -> bool {
+    let column = delay.column();
+    record.runs.iter().flat_map(|r| &r.probes).any(|p| column(p).iter().any(|&v| crate::stats::known(v)))
+}
+
+/// Every chart as a drawing that stands alone, with the name of its file.
+pub(crate) fn standalone(record: &Record) -> Vec<(String, Scene)> {
+    let mut charts = Vec::new();
+    for delay in Delay::ALL.into_iter().filter(|&d| has_delay(record, d)) {
+        let log = wide_range(record, delay);
+        charts.push(delay_over_time(record, delay));
+        charts.push(cumulative(record, delay, log));
+        charts.push(histogram(record, delay, log));
+    }
+    for direction in loaded_directions(record) {
+        charts.extend(goodput(record, direction));
+        charts.push(backlog(record, direction));
+    }
+    let mut out = vec![("overview".to_owned(), overview(record))];
+    out.extend(charts.into_iter().map(|c| (c.id.clone(), titled(record, &c))));
+    out
+}
+
+/// The chart under its title and a line that says what was run.
+fn titled(record: &Record, chart: &Chart) -> Scene {
+    let width = chart.scene.width;
+    let mut out = Scene::new(width, chart.scene.height + HEAD, chart.scene.description.clone());
+    let title = fit_text(Type::Title, &chart.title, width - 32.0);
+    let about = fit_text(Type::Subtitle, &words::experiment(record), width - 32.0);
+    out.text(Type::Title, (16.0, 30.0), Anchor::Start, title);
+    out.text(Type::Subtitle, (16.0, 50.0), Anchor::Start, about);
+    out.append(&chart.scene, 0.0, HEAD);
+    out
+}
+
+/// A name as part of a file name or an element's id.
+pub(crate) fn slug(name: &str) -> String {
+    let mut out = String::new();
+    for c in name.chars() {
+        if c.is_ascii_alphanumeric() {
+            out.push(c.to_ascii_lowercase());
+        } else if !out.ends_with('-') && !out.is_empty() {
+            out.push('-');
+        }
+        if out.len() >= 40 {
+            break;
+        }
+    }
+    out.trim_end_matches('-').to_owned()
+}

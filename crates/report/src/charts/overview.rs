@@ -1,0 +1,268 @@
+//! The comparison at a glance: per queue goodput above, round-trip time below, common axes.
+
+use super::data::{Delay, Spread, delays_over_time, unbroken};
+use super::frame::{Frame, Sides};
+use super::scale::{Scale, nice_top};
+use super::scene::{Anchor, Scene, fit_text, text_width};
+use super::style::{Ink, Type};
+use super::time::{
+    TIME, delay_scale, draw_rate, draw_spread, extent, flow_lines, largest_goodput, rate_mbit,
+};
+use super::{Chart, Context, Hover, HoverSeries, slug};
+use crate::record::{Direction, Run};
+use crate::summary::{Summary, direction_name, loaded_directions};
+use crate::words;
+
+/// Height of a goodput panel and of the latency panel.
+const GOODPUT: f64 = 132.0;
+const LATENCY: f64 = 190.0;
+/// Room between panels.
+const BETWEEN: f64 = 22.0;
+/// Room over the panels for the queue's name and result.
+const NAME: f64 = 46.0;
+/// Room for the vertical axes.
+const AXES: f64 = 66.0;
+
+/// What all columns have in common.
+struct Shared {
+    directions: Vec<Direction>,
+    /// Top of the goodput axes, by direction.
+    tops: Vec<f64>,
+    delays: Vec<Vec<Option<Spread>>>,
+    extent: Option<(f64, f64)>,
+}
+
+impl Shared {
+    fn of(ctx: &Context<'_>) -> Self {
+        let directions = loaded_directions(ctx.record);
+        let top = |&d: &Direction| {
+            let together = largest_goodput(ctx, d).1;
+            nice_top(rate_mbit(ctx, d).map_or(together, |r| together.max(r * 1.1)))
+        };
+        let delays: Vec<_> =
+            ctx.record.runs.iter().map(|r| delays_over_time(r, Delay::RoundTrip, &ctx.fine)).collect();
+        Self {
+            tops: directions.iter().map(top).collect(),
+            extent: extent(delays.iter().flatten()),
+            directions,
+            delays,
+        }
+    }
+
+    /// Height of a column: name, panels, time axis.
+    fn height(&self) -> f64 {
+        NAME + self.directions.len() as f64 * (GOODPUT + BETWEEN) + LATENCY + 46.0
+    }
+}
+
+/// One queue's panels with their left edge at `left`; returns the values to point at.
+fn column(
+    ctx: &Context<'_>,
+    shared: &Shared,
+    scene: &mut Scene,
+    queue: usize,
+    run: &Run,
+    place: (f64, f64, f64),
+    axes: bool,
+) -> Hover {
+    let (left, top, width) = place;
+    let (from, to) = ctx.fine.domain_s();
+    let x = Scale::linear(from, to, left, left + width);
+    let summary = Summary::of(ctx.record, run);
+    scene.open(queue);
+    scene.text(
+        Type::Panel(queue),
+        (left, top + 15.0),
+        Anchor::Start,
+        fit_text(Type::Panel(queue), &run.queue, width),
+    );
+    let result = fit_text(Type::Result, &words::result(run, &summary), width);
+    scene.text(Type::Result, (left, top + 33.0), Anchor::Start, result);
+    scene.close();
+    let mut y_top = top + NAME;
+    let mut series = Vec::new();
+    for (&direction, &most) in shared.directions.iter().zip(&shared.tops) {
+        let y = Scale::linear(0.0, most, y_top + GOODPUT, y_top);
+        let frame = Frame { left, top: y_top, width, height: GOODPUT, x, y };
+        let title = format!("goodput {} (Mbit/s)", direction_name(direction));
+        frame.draw(scene, Sides { x: None, y: axes.then_some(title.as_str()) });
+        stack(ctx, scene, &frame, queue, run, direction, &mut series);
+        if let Some(rate) = rate_mbit(ctx, direction) {
+            draw_rate(scene, &frame, rate, axes);
+        }
+        y_top += GOODPUT + BETWEEN;
+    }
+    let y = delay_scale(shared.extent, y_top + LATENCY, y_top);
+    let frame = Frame { left, top: y_top, width, height: LATENCY, x, y };
+    let scale = if y.is_log() { ", log" } else { "" };
+    let title = format!("round-trip time (ms{scale})");
+    frame.draw(scene, Sides { x: Some(TIME), y: axes.then_some(title.as_str()) });
+    let delays = &shared.delays[queue];
+    draw_spread(scene, &frame, &ctx.fine, queue, delays);
+    series.push(HoverSeries {
+        queue,
+        name: "round trip".into(),
+        unit: "ms",
+        values: coarse(ctx, |i| delays.get(i).copied().flatten().map(|s| s.p50)),
+        upper: Some(coarse(ctx, |i| delays.get(i).copied().flatten().map(|s| s.p95))),
+    });
+    let area = [left, top + NAME, width, y_top + LATENCY - top - NAME];
+    let bins = &ctx.coarse;
+    let places = (bins.middle_s(0), bins.middle_s(bins.count.saturating_sub(1)));
+    Hover { area, domain: (from, to), log: false, places, unit: "s", series }
+}
+
+/// Values of fine bins at the middles of the coarse ones.
+fn coarse(ctx: &Context<'_>, value: impl Fn(usize) -> Option<f64>) -> Vec<Option<f64>> {
+    (0..ctx.coarse.count)
+        .map(|i| {
+            let middle = ctx.coarse.from + i as i64 * ctx.coarse.width + ctx.coarse.width / 2;
+            ctx.fine.index(middle).and_then(&value)
+        })
+        .collect()
+}
+
+/// The flows of a direction on top of one another.
+fn stack(
+    ctx: &Context<'_>,
+    scene: &mut Scene,
+    frame: &Frame,
+    queue: usize,
+    run: &Run,
+    direction: Direction,
+    series: &mut Vec<HoverSeries>,
+) {
+    let lines = flow_lines(ctx, run, direction);
+    let mut base = vec![0.0; ctx.coarse.count];
+    let named = lines.len() <= 4;
+    for (shade, (name, values)) in lines.into_iter().enumerate() {
+        let x = |i: usize| ctx.coarse.middle_s(i);
+        let parts = unbroken(&values)
+            .iter()
+            .map(|part| {
+                let mut points: Vec<_> = part.iter().map(|(i, v)| frame.at(x(*i), base[*i] + v)).collect();
+                points.extend(part.iter().rev().map(|(i, _)| frame.at(x(*i), base[*i])));
+                points
+            })
+            .collect();
+        scene.open(queue);
+        scene.shape(Ink::Area { queue, shade }, true, parts);
+        if named {
+            name_area(scene, frame, &name, &values, &base, x);
+        }
+        scene.close();
+        for (b, v) in base.iter_mut().zip(&values) {
+            *b += v.unwrap_or(0.0);
+        }
+        series.push(HoverSeries {
+            queue,
+            name: format!("{name} {}", direction_name(direction)),
+            unit: "Mbit/s",
+            values,
+            upper: None,
+        });
+    }
+}
+
+/// Writes a flow's name into its area where the area is high enough: at the middle of its time.
+fn name_area(
+    scene: &mut Scene,
+    frame: &Frame,
+    name: &str,
+    values: &[Option<f64>],
+    base: &[f64],
+    x: impl Fn(usize) -> f64,
+) {
+    let present: Vec<usize> = values.iter().enumerate().filter_map(|(i, v)| v.map(|_| i)).collect();
+    let (Some(&first), Some(&last)) = (present.first(), present.last()) else { return };
+    let wide = text_width(Type::OnArea, name);
+    // The left of a flow that runs throughout, the middle of one that comes and goes.
+    let share = if last - first > base.len() * 6 / 10 { 6 } else { 2 };
+    let middle = first + (last - first) / share;
+    let Some(v) = values[middle] else { return };
+    let (_, upper) = frame.at(0.0, base[middle] + v);
+    let (_, lower) = frame.at(0.0, base[middle]);
+    let room = frame.x.at(x(last)) - frame.x.at(x(first));
+    if lower - upper >= 15.0 && room >= wide + 8.0 {
+        let at = (frame.x.at(x(middle)), (upper + lower) / 2.0 + 4.0);
+        scene.text(Type::OnArea, at, Anchor::Middle, name);
+    }
+}
+
+/// A drawing per queue.
+pub(crate) fn side_by_side(ctx: &Context<'_>) -> Vec<Chart> {
+    let shared = Shared::of(ctx);
+    ctx.record
+        .runs
+        .iter()
+        .enumerate()
+        .map(|(queue, run)| {
+            let (width, right) = (356.0, 10.0);
+            let description = format!("{}: goodput per flow above round-trip time, over time", run.queue);
+            let mut scene = Scene::new(width, shared.height(), description);
+            let place = (AXES, 0.0, width - AXES - right);
+            let hover = column(ctx, &shared, &mut scene, queue, run, place, true);
+            Chart {
+                id: format!("side-{queue}-{}", slug(&run.queue)),
+                title: run.queue.clone(),
+                scene,
+                hover: Some(hover),
+            }
+        })
+        .collect()
+}
+
+/// All queues in one drawing under the headline.
+pub(crate) fn draw(ctx: &Context<'_>) -> Scene {
+    let shared = Shared::of(ctx);
+    let n = ctx.record.runs.len().max(1) as f64;
+    let (margin, gap) = (20.0, 20.0);
+    let panel = if n > 3.0 { 290.0 } else { 360.0 };
+    let width = (margin * 2.0 + AXES + n * panel + (n - 1.0) * gap).max(700.0);
+    let headline = words::headline(ctx.record, &Summary::all(ctx.record));
+    let lines = wrap(Type::Title, &headline, width - margin * 2.0);
+    let head = 24.0 + 27.0 * lines.len() as f64 + 48.0;
+    let foot = 30.0;
+    let mut scene = Scene::new(width, head + shared.height() + foot, headline);
+    for (i, line) in lines.iter().enumerate() {
+        scene.text(Type::Title, (margin, 38.0 + 27.0 * i as f64), Anchor::Start, line.clone());
+    }
+    let about = fit_text(Type::Subtitle, &words::experiment(ctx.record), width - margin * 2.0);
+    scene.text(Type::Subtitle, (margin, head - 40.0), Anchor::Start, about);
+    for (queue, run) in ctx.record.runs.iter().enumerate() {
+        let left = margin + AXES + queue as f64 * (panel + gap);
+        column(ctx, &shared, &mut scene, queue, run, (left, head, panel), queue == 0);
+    }
+    let note = format!(
+        "Line: median of {} ms; band: 5th to 95th percentile. goodqueue {}",
+        ctx.fine.width / 1_000_000,
+        ctx.record.version
+    );
+    let note = fit_text(Type::Note, &note, width - margin * 2.0);
+    scene.text(Type::Note, (margin, head + shared.height() + 14.0), Anchor::Start, note);
+    scene
+}
+
+/// As few lines as `room` pixels allow, about equally long.
+fn wrap(style: Type, words: &str, room: f64) -> Vec<String> {
+    let count = wrap_at(style, words, room).len();
+    let narrow = (0..40).map(|i| room * (1.0 - f64::from(i) / 80.0));
+    let best = narrow.take_while(|&w| wrap_at(style, words, w).len() <= count).last();
+    let mut lines = wrap_at(style, words, best.unwrap_or(room));
+    lines.truncate(3);
+    lines
+}
+
+fn wrap_at(style: Type, words: &str, room: f64) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in words.split_whitespace() {
+        match lines.last_mut() {
+            Some(line) if text_width(style, &format!("{line} {word}")) <= room => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(fit_text(style, word, room)),
+        }
+    }
+    lines
+}

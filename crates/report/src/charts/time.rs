@@ -1,0 +1,276 @@
+//! Charts with time along the horizontal axis.
+
+use super::data::{Bins, Delay, Spread, backlog_over_time, delays_over_time, goodput_over_time, unbroken};
+use super::frame::{EndLabel, Frame, Sides, end_labels};
+use super::scale::{Scale, nice_top, plain};
+use super::scene::{Anchor, Scene, fit_text, text_width};
+use super::style::{Ink, Type};
+use super::{Chart, Context, Hover, HoverSeries, slug};
+use crate::record::{Direction, Run};
+use crate::summary::direction_name;
+use crate::words;
+
+/// Title of every time axis.
+pub(crate) const TIME: &str = "time from the start of the load (s)";
+/// Room for names beside lines, at most.
+const NAMES: f64 = 150.0;
+
+/// Room that the longest of the names needs.
+fn room_for<'a>(names: impl Iterator<Item = &'a str>) -> f64 {
+    names.map(|n| text_width(Type::Label(0), n)).fold(30.0, f64::max).min(NAMES) + 14.0
+}
+
+/// The area, the places and the unit of a time chart.
+fn hover(frame: &Frame, bins: &Bins, series: Vec<HoverSeries>) -> Hover {
+    Hover {
+        area: [frame.left, frame.top, frame.width, frame.height],
+        domain: frame.x.domain(),
+        log: false,
+        places: (bins.middle_s(0), bins.middle_s(bins.count.saturating_sub(1))),
+        unit: "s",
+        series,
+    }
+}
+
+/// Band and line of one queue.
+pub(crate) fn draw_spread(
+    scene: &mut Scene,
+    frame: &Frame,
+    bins: &Bins,
+    queue: usize,
+    data: &[Option<Spread>],
+) {
+    let parts = unbroken(data);
+    let half = bins.width as f64 / 2e9;
+    let band = parts
+        .iter()
+        .map(|part| {
+            let xs = |i: usize| bins.middle_s(i);
+            let mut points: Vec<_> = part.iter().map(|(i, s)| frame.at(xs(*i), s.p95)).collect();
+            points.extend(part.iter().rev().map(|(i, s)| frame.at(xs(*i), s.p5)));
+            points
+        })
+        .collect();
+    let lines = parts
+        .iter()
+        .map(|part| match part.as_slice() {
+            [(i, s)] => {
+                let x = bins.middle_s(*i);
+                vec![frame.at(x - half, s.p50), frame.at(x + half, s.p50)]
+            }
+            many => many.iter().map(|(i, s)| frame.at(bins.middle_s(*i), s.p50)).collect(),
+        })
+        .collect();
+    scene.open(queue);
+    scene.shape(Ink::Band { queue }, true, band);
+    scene.shape(Ink::Line { queue, shade: 0 }, false, lines);
+    scene.close();
+}
+
+/// Smallest and largest value of bands.
+pub(crate) fn extent<'a>(all: impl Iterator<Item = &'a Option<Spread>>) -> Option<(f64, f64)> {
+    all.flatten().fold(None, |e, s| {
+        let (low, high) = e.unwrap_or((f64::INFINITY, f64::NEG_INFINITY));
+        Some((low.min(s.p5), high.max(s.p95)))
+    })
+}
+
+/// A vertical scale for delays: from zero, or logarithmic where the range spans more than two decades.
+pub(crate) fn delay_scale(extent: Option<(f64, f64)>, bottom: f64, top: f64) -> Scale {
+    match extent {
+        Some((low, high)) if low > 0.0 && high / low > 100.0 => {
+            Scale::log(low * 0.9, high * 1.1, bottom, top)
+        }
+        Some((low, high)) => {
+            Scale::linear(if low < 0.0 { -nice_top(-low) } else { 0.0 }, nice_top(high * 1.04), bottom, top)
+        }
+        None => Scale::linear(0.0, 1.0, bottom, top),
+    }
+}
+
+fn spread_series(name: &str, queue: usize, unit: &'static str, data: &[Option<Spread>]) -> HoverSeries {
+    HoverSeries {
+        queue,
+        name: name.into(),
+        unit,
+        values: data.iter().map(|s| s.map(|s| s.p50)).collect(),
+        upper: Some(data.iter().map(|s| s.map(|s| s.p95)).collect()),
+    }
+}
+
+/// One line and band per queue on common axes.
+fn overlay(
+    ctx: &Context<'_>,
+    size: (f64, f64),
+    id: String,
+    title: String,
+    unit: &'static str,
+    data: &[Vec<Option<Spread>>],
+) -> Chart {
+    let (width, height) = size;
+    let room = room_for(ctx.record.runs.iter().map(|r| r.queue.as_str()));
+    let (left, top, low) = (72.0, 14.0, height - 46.0);
+    let (from, to) = ctx.fine.domain_s();
+    let y = delay_scale(extent(data.iter().flatten()), low, top);
+    let frame = Frame {
+        left,
+        top,
+        width: width - left - room,
+        height: low - top,
+        x: Scale::linear(from, to, left, width - room),
+        y,
+    };
+    let scale = if y.is_log() { ", logarithmic" } else { "" };
+    let mut scene = Scene::new(width, height, format!("{title} over time, one line per queue"));
+    frame.draw(&mut scene, Sides { x: Some(TIME), y: Some(&format!("{title} ({unit}{scale})")) });
+    let mut labels = Vec::new();
+    let mut series = Vec::new();
+    for (queue, bins) in data.iter().enumerate() {
+        draw_spread(&mut scene, &frame, &ctx.fine, queue, bins);
+        series.push(spread_series(ctx.queue(queue), queue, unit, bins));
+        if let Some(last) = bins.iter().rev().flatten().next() {
+            let words = fit_text(Type::Label(queue), ctx.queue(queue), room - 12.0);
+            labels.push(EndLabel { queue, x: frame.right() + 8.0, y: frame.at(0.0, last.p50).1, words });
+        }
+    }
+    if labels.is_empty() {
+        scene.text(
+            Type::Note,
+            (left + frame.width / 2.0, top + frame.height / 2.0),
+            Anchor::Middle,
+            "nothing was measured",
+        );
+    }
+    end_labels(&mut scene, &frame, labels);
+    Chart { id, title, scene, hover: Some(hover(&frame, &ctx.fine, series)) }
+}
+
+/// Delay over time, all queues.
+pub(crate) fn delays(ctx: &Context<'_>, delay: Delay) -> Chart {
+    let data: Vec<_> = ctx.record.runs.iter().map(|r| delays_over_time(r, delay, &ctx.fine)).collect();
+    let title = words::capital(delay.words());
+    overlay(ctx, (960.0, 340.0), format!("latency-{}", delay.key()), title, "ms", &data)
+}
+
+/// Backlog over time, all queues.
+pub(crate) fn backlog(ctx: &Context<'_>, direction: Direction) -> Chart {
+    let of = |r: &Run| match direction {
+        Direction::Up => backlog_over_time(&r.up, &ctx.fine),
+        Direction::Down => backlog_over_time(&r.down, &ctx.fine),
+    };
+    let data: Vec<_> = ctx.record.runs.iter().map(of).collect();
+    let name = direction_name(direction);
+    overlay(ctx, (960.0, 300.0), format!("backlog-{name}"), format!("Backlog {name}"), "kB", &data)
+}
+
+/// Goodput of the flows of one direction, with their short names and shades.
+pub(crate) fn flow_lines(
+    ctx: &Context<'_>,
+    run: &Run,
+    direction: Direction,
+) -> Vec<(String, Vec<Option<f64>>)> {
+    ctx.record
+        .test
+        .flows
+        .iter()
+        .zip(&run.flows)
+        .filter(|(plan, _)| plan.direction == direction)
+        .map(|(plan, flow)| (words::short_flow(&plan.name), goodput_over_time(ctx.record, flow, &ctx.coarse)))
+        .collect()
+}
+
+/// Largest goodput of a single flow, and of all together, over all runs of a direction.
+pub(crate) fn largest_goodput(ctx: &Context<'_>, direction: Direction) -> (f64, f64) {
+    let (mut single, mut together) = (0.0_f64, 0.0_f64);
+    for run in &ctx.record.runs {
+        let lines = flow_lines(ctx, run, direction);
+        for i in 0..ctx.coarse.count {
+            let at = || lines.iter().filter_map(|(_, l)| l.get(i).copied().flatten());
+            single = at().fold(single, f64::max);
+            together = together.max(at().sum());
+        }
+    }
+    (single, together)
+}
+
+/// The rate of the link in Mbit/s.
+pub(crate) fn rate_mbit(ctx: &Context<'_>, direction: Direction) -> Option<f64> {
+    let path = match direction {
+        Direction::Up => &ctx.record.link.up,
+        Direction::Down => &ctx.record.link.down,
+    };
+    path.rate_bps.map(|r| r as f64 / 1e6)
+}
+
+/// The goodput of every flow over time, a drawing per queue with common axes.
+pub(crate) fn goodput(ctx: &Context<'_>, direction: Direction) -> Vec<Chart> {
+    let (single, _) = largest_goodput(ctx, direction);
+    let top = nice_top(single);
+    let name = direction_name(direction);
+    ctx.record
+        .runs
+        .iter()
+        .enumerate()
+        .map(|(queue, run)| {
+            let mut chart = flows_of(ctx, queue, &flow_lines(ctx, run, direction), top);
+            chart.id = format!("goodput-{name}-{queue}-{}", slug(&run.queue));
+            chart.title = format!("{}: goodput per flow, {name}", run.queue);
+            chart.scene.description = format!("Goodput of each flow {name} over time, {}", run.queue);
+            chart
+        })
+        .collect()
+}
+
+fn flows_of(ctx: &Context<'_>, queue: usize, lines: &[(String, Vec<Option<f64>>)], top_value: f64) -> Chart {
+    let (width, height) = (470.0, 250.0);
+    let room = room_for(lines.iter().map(|(n, _)| n.as_str())).min(110.0);
+    let (left, top, low) = (62.0, 12.0, height - 46.0);
+    let (from, to) = ctx.coarse.domain_s();
+    let frame = Frame {
+        left,
+        top,
+        width: width - left - room,
+        height: low - top,
+        x: Scale::linear(from, to, left, width - room),
+        y: Scale::linear(0.0, top_value, low, top),
+    };
+    let mut scene = Scene::new(width, height, String::new());
+    frame.draw(&mut scene, Sides { x: Some(TIME), y: Some("goodput (Mbit/s)") });
+    let mut labels = Vec::new();
+    let mut series = Vec::new();
+    for (shade, (name, values)) in lines.iter().enumerate() {
+        let parts = unbroken(values)
+            .iter()
+            .map(|p| p.iter().map(|(i, v)| frame.at(ctx.coarse.middle_s(*i), *v)).collect())
+            .collect();
+        scene.open(queue);
+        scene.shape(Ink::Line { queue, shade }, false, parts);
+        scene.close();
+        let last = values.iter().enumerate().rev().find_map(|(i, v)| v.map(|v| (i, v)));
+        if let Some((i, v)) = last {
+            let (x, y) = frame.at(ctx.coarse.middle_s(i), v);
+            // A flow that ends early is named where it ends.
+            let x = if x < frame.right() - 60.0 { x } else { frame.right() };
+            let words = fit_text(Type::Label(queue), name, room - 12.0);
+            labels.push(EndLabel { queue, x: x + 8.0, y, words });
+        }
+        series.push(HoverSeries {
+            queue,
+            name: name.clone(),
+            unit: "Mbit/s",
+            values: values.clone(),
+            upper: None,
+        });
+    }
+    end_labels(&mut scene, &frame, labels);
+    Chart { id: String::new(), title: String::new(), scene, hover: Some(hover(&frame, &ctx.coarse, series)) }
+}
+
+/// The dashed line of the link's rate, named.
+pub(crate) fn draw_rate(scene: &mut Scene, frame: &Frame, rate: f64, named: bool) {
+    let y = frame.y.at(rate);
+    scene.line(Ink::Limit, (frame.left, y), (frame.right(), y));
+    if named {
+        scene.text(Type::Note, (frame.right(), y - 5.0), Anchor::End, format!("link {} Mbit/s", plain(rate)));
+    }
+}

@@ -1,0 +1,193 @@
+//! CSV in long form: one row per sample, units in the header, an empty field is a gap.
+//! Fields are quoted as in RFC 4180 where they must be; lines end in a line feed.
+
+use std::fmt::Write as _;
+
+use crate::record::Direction;
+use crate::summary::{Latency, QueueSummary, Summary, direction_name, probe_name, steps};
+use crate::{MISSING, Record};
+
+fn field(text: &str) -> String {
+    if text.contains([',', '"', '\n', '\r']) {
+        format!("\"{}\"", text.replace('"', "\"\""))
+    } else {
+        text.to_owned()
+    }
+}
+
+/// Nanoseconds as a decimal number of units of 10^`digits` ns, exact; empty for [`MISSING`].
+fn decimal(ns: i64, digits: usize) -> String {
+    if ns == MISSING {
+        return String::new();
+    }
+    let (sign, value) = (if ns < 0 { "-" } else { "" }, ns.unsigned_abs());
+    let unit = 10_u64.pow(u32::try_from(digits).unwrap_or(0));
+    let text = format!("{sign}{}.{:0digits$}", value / unit, value % unit);
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+fn seconds(ns: i64) -> String {
+    decimal(ns, 9)
+}
+
+fn milliseconds(ns: i64) -> String {
+    decimal(ns, 6)
+}
+
+fn maybe_ms(ns: Option<i64>) -> String {
+    ns.map(milliseconds).unwrap_or_default()
+}
+
+fn cell<T: std::fmt::Display>(column: &[T], i: usize) -> String {
+    column.get(i).map(ToString::to_string).unwrap_or_default()
+}
+
+/// `goodput.csv`: a row per flow and step. `t_s` is the end of the step.
+pub fn goodput(record: &Record) -> String {
+    let mut out = String::from(
+        "queue,series,direction,t_s,goodput_mbit_per_s,rx_bytes,cwnd_segments,srtt_us,retransmits\n",
+    );
+    for run in &record.runs {
+        for (plan, flow) in record.test.flows.iter().zip(&run.flows) {
+            let head =
+                format!("{},{},{}", field(&run.queue), field(&plan.name), direction_name(plan.direction));
+            for (i, (step, bytes)) in steps(record, flow).enumerate() {
+                let rate = match step.length() {
+                    0 => String::new(),
+                    ns => format!("{:.6}", bytes as f64 * 8000.0 / ns as f64),
+                };
+                let zero_is_unknown =
+                    |c: &[u32]| cell(c, i).replace('0', if c.get(i) == Some(&0) { "" } else { "0" });
+                let _ = writeln!(
+                    out,
+                    "{head},{},{rate},{bytes},{},{},{}",
+                    seconds(step.to),
+                    zero_is_unknown(&flow.cwnd_segments),
+                    zero_is_unknown(&flow.srtt_us),
+                    cell(&flow.retransmits, i),
+                );
+            }
+        }
+    }
+    out
+}
+
+/// `latency.csv`: a row per probe sent. `t_s` is the time of sending.
+pub fn latency(record: &Record) -> String {
+    let mut out = String::from("queue,series,t_s,round_trip_ms,one_way_up_ms,one_way_down_ms\n");
+    for run in &record.runs {
+        for (i, probe) in run.probes.iter().enumerate() {
+            let head = format!("{},{}", field(&run.queue), field(&probe_name(record, i)));
+            let at = |c: &[i64], j: usize| c.get(j).copied().map(milliseconds).unwrap_or_default();
+            for (j, &sent) in probe.sent_ns.iter().enumerate() {
+                let (rtt, up, down) = (at(&probe.rtt_ns, j), at(&probe.up_ns, j), at(&probe.down_ns, j));
+                let _ = writeln!(out, "{head},{},{rtt},{up},{down}", seconds(sent));
+            }
+        }
+    }
+    out
+}
+
+/// `queue.csv`: a row per direction and sample. Sent, drops and marks count from the run's beginning.
+pub fn queue(record: &Record) -> String {
+    let mut out = String::from(
+        "queue,direction,t_s,backlog_bytes,backlog_packets,ring_bytes,sent_bytes,sent_packets,drops,marks\n",
+    );
+    for run in &record.runs {
+        for (direction, q) in [(Direction::Up, &run.up), (Direction::Down, &run.down)] {
+            let head = format!("{},{}", field(&run.queue), direction_name(direction));
+            for (i, &t) in q.t_ns.iter().enumerate() {
+                let _ = writeln!(
+                    out,
+                    "{head},{},{},{},{},{},{},{},{}",
+                    seconds(t),
+                    cell(&q.backlog_bytes, i),
+                    cell(&q.backlog_packets, i),
+                    cell(&q.ring_bytes, i),
+                    cell(&q.sent_bytes, i),
+                    cell(&q.sent_packets, i),
+                    cell(&q.drops, i),
+                    cell(&q.marks, i),
+                );
+            }
+        }
+    }
+    out
+}
+
+/// `summary.csv`: a row per queue and number, `value` in the unit that ends the statistic's name.
+pub fn summary(record: &Record) -> String {
+    let mut out = String::from("queue,series,statistic,value\n");
+    for s in Summary::all(record) {
+        let queue = field(&s.queue);
+        let mut row = |series: &str, statistic: &str, value: String| {
+            let _ = writeln!(out, "{queue},{},{statistic},{value}", field(series));
+        };
+        let rate = |bps: Option<u64>| bps.map(|b| format!("{:.6}", b as f64 / 1e6)).unwrap_or_default();
+        let number = |x: Option<f64>| x.map(|v| format!("{v:.6}")).unwrap_or_default();
+        row("all up", "goodput_mbit_per_s", rate(s.goodput_up_bps));
+        row("all down", "goodput_mbit_per_s", rate(s.goodput_down_bps));
+        for flow in &s.flows {
+            row(&flow.name, "goodput_mbit_per_s", rate(flow.goodput_bps));
+        }
+        row("all up", "jain_index", number(s.jain_up));
+        row("all down", "jain_index", number(s.jain_down));
+        latency_rows(&mut row, "round trip", &s.rtt);
+        latency_rows(&mut row, "one-way up", &s.up);
+        latency_rows(&mut row, "one-way down", &s.down);
+        queue_rows(&mut row, "queue up", &s.queue_up);
+        queue_rows(&mut row, "queue down", &s.queue_down);
+        row("", "grade", s.grade.map(|g| g.letter.as_str().to_owned()).unwrap_or_default());
+        row("", "no_grade_because", s.no_grade.as_deref().map(field).unwrap_or_default());
+    }
+    out
+}
+
+fn latency_rows(row: &mut impl FnMut(&str, &str, String), series: &str, l: &Latency) {
+    row(series, "samples", l.n.to_string());
+    row(series, "lost", l.lost.to_string());
+    let values = [
+        ("idle_p50_ms", l.idle_ns),
+        ("min_ms", l.min_ns),
+        ("p50_ms", l.p50_ns),
+        ("p95_ms", l.p95_ns),
+        ("p99_ms", l.p99_ns),
+        ("max_ms", l.max_ns),
+        ("mean_ms", l.mean_ns),
+        ("rise_p50_ms", l.added_p50_ns),
+        ("rise_p95_ms", l.added_p95_ns),
+        ("rise_p99_ms", l.added_p99_ns),
+        ("rise_max_ms", l.added_max_ns),
+        ("rise_mean_ms", l.added_mean_ns),
+        ("startup_max_ms", l.startup_max_ns),
+    ];
+    for (name, value) in values {
+        row(series, name, maybe_ms(value));
+    }
+}
+
+fn queue_rows(row: &mut impl FnMut(&str, &str, String), series: &str, q: &QueueSummary) {
+    let maybe = |x: Option<u64>| x.map(|v| v.to_string()).unwrap_or_default();
+    row(series, "drops_packets", q.drops.to_string());
+    row(series, "marks_packets", q.marks.to_string());
+    row(series, "drops_loaded_packets", q.drops_loaded.to_string());
+    row(series, "marks_loaded_packets", q.marks_loaded.to_string());
+    row(series, "backlog_mean_bytes", maybe(q.backlog_mean_bytes));
+    row(series, "backlog_max_bytes", maybe(q.backlog_max_bytes));
+    row(series, "utilisation", q.utilisation.map(|u| format!("{u:.6}")).unwrap_or_default());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn decimals_are_exact_and_short() {
+        assert_eq!(seconds(-5_000_000_000), "-5");
+        assert_eq!(seconds(-10_000_000), "-0.01");
+        assert_eq!(milliseconds(1_234_567), "1.234567");
+        assert_eq!(milliseconds(0), "0");
+        assert_eq!(milliseconds(MISSING), "");
+        assert_eq!(field("a,\"b\""), "\"a,\"\"b\"\"\"");
+    }
+}

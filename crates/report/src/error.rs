@@ -1,0 +1,70 @@
+//! What can go wrong while reading or writing.
+
+use std::path::{Path, PathBuf};
+
+/// An error that names the file it is about.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The file could not be read.
+    #[error("cannot read {}: {cause}", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        cause: std::io::Error,
+    },
+    /// The file could not be written; nothing of that name was replaced.
+    #[error("cannot write {}: {cause}", path.display())]
+    Write {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        cause: std::io::Error,
+    },
+    /// The file ends early, is damaged, or is no record.
+    #[error("{} is not a readable record: {detail} (line {line}, column {column})", path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What was wrong.
+        detail: String,
+        /// Line in the uncompressed JSON, from 1.
+        line: usize,
+        /// Column, from 1; 0 for a line's end.
+        column: usize,
+    },
+    /// The record's layout is newer than this program.
+    #[error(
+        "{} has schema {found}, this program reads up to {known}; a newer goodqueue reads it",
+        path.display()
+    )]
+    Newer {
+        /// The file.
+        path: PathBuf,
+        /// Schema of the file.
+        found: u32,
+        /// Highest schema known here.
+        known: u32,
+    },
+    /// A picture could not be drawn.
+    #[error("cannot draw {}: {detail}", path.display())]
+    Draw {
+        /// The file it was for.
+        path: PathBuf,
+        /// What was wrong.
+        detail: String,
+    },
+}
+
+impl Error {
+    pub(crate) fn read(path: &Path) -> impl FnOnce(std::io::Error) -> Self + use<> {
+        let path = path.to_owned();
+        move |cause| Self::Read { path, cause }
+    }
+
+    pub(crate) fn write(path: &Path) -> impl FnOnce(std::io::Error) -> Self + use<> {
+        let path = path.to_owned();
+        move |cause| Self::Write { path, cause }
+    }
+}

@@ -1,0 +1,302 @@
+//! `.flent.gz`: one file per queue in flent's data format, version 4, for its plots and comparisons.
+//!
+//! flent knows its tests by name and its series by name within a test, so a file is written as the
+//! flent test whose plots fit: the test of that name where all series match, else by the number of
+//! flows in each direction. Where a flent test knows only one probe, the record's first stands in for
+//! it; what each series really is stands in the metadata under `X_GOODQUEUE`. Computed series (sums,
+//! averages) are left to flent.
+
+mod names;
+mod time;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Map, Value, json};
+
+use crate::record::{FlowSeries, ProbeSeries, Record, Run};
+use crate::stats::known;
+use crate::summary::{Summary, steps};
+use crate::{Error, files};
+use names::Names;
+use time::Instant;
+
+/// Version of the format.
+const FORMAT: u32 = 4;
+/// The version of flent whose files these are like.
+const FLENT_VERSION: &str = "2.1.1";
+/// Samples further than this after the load are left out.
+const TAIL_NS: i64 = 60_000_000_000;
+/// Longest file name.
+const NAME_MAX: usize = 250;
+
+/// The name of a run's file: test, time and title as flent names its own.
+pub fn file_name(record: &Record, run: &Run) -> String {
+    let test = names::of(record).test;
+    let mut title: String =
+        title(record, run).chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
+    let stem = format!("{test}-{}", Instant::parse(&record.started).compact());
+    title.truncate(NAME_MAX.saturating_sub(stem.len() + ".".len() + ".flent.gz".len()));
+    format!("{stem}.{title}.flent.gz")
+}
+
+/// Writes one file per run into `dir`; returns their names in the order of the runs. Two runs whose
+/// names would be equal get a number.
+///
+/// # Errors
+/// [`Error::Write`] with the first file that could not be written.
+pub fn write(record: &Record, dir: impl AsRef<Path>) -> Result<Vec<PathBuf>, Error> {
+    let mut done: Vec<PathBuf> = Vec::new();
+    for (i, run) in record.runs.iter().enumerate() {
+        let name = file_name(record, run);
+        let mut path = dir.as_ref().join(&name);
+        if done.contains(&path) {
+            path = dir.as_ref().join(name.replace(".flent.gz", &format!("_{}.flent.gz", i + 1)));
+        }
+        let text = document(record, run).to_string();
+        files::write_gzip(&path, text.as_bytes())?;
+        done.push(path);
+    }
+    Ok(done)
+}
+
+fn title(record: &Record, run: &Run) -> String {
+    if record.title.is_empty() { run.queue.clone() } else { format!("{} {}", record.title, run.queue) }
+}
+
+/// One series on its way into a file: raw entries, and samples as (seconds from the first, value).
+struct Series {
+    name: String,
+    raw: Vec<Value>,
+    samples: Vec<(f64, f64)>,
+    meta: Value,
+}
+
+fn document(record: &Record, run: &Run) -> Value {
+    let names = names::of(record);
+    let clock = Clock::of(record, run);
+    let mut all: Vec<Series> = Vec::new();
+    for (i, (plan, flow)) in record.test.flows.iter().zip(&run.flows).enumerate() {
+        if let Some(name) = names.flows.get(i).cloned().flatten() {
+            all.push(tcp(record, flow, &clock, name, &plan.cc));
+        }
+    }
+    for (i, probe) in run.probes.iter().enumerate() {
+        if let Some(name) = names.probes.get(i).cloned().flatten() {
+            all.push(udp(probe, &clock, name));
+        }
+    }
+    let step = step_s(record);
+    let last = all.iter().filter_map(|s| s.samples.last()).map(|s| s.0).fold(0.0, f64::max);
+    let count = (last / step).floor().clamp(0.0, 1e6) as usize + 1;
+    let x: Vec<f64> = (0..count).map(|k| round(k as f64 * step, 9)).collect();
+    let results: Map<String, Value> =
+        all.iter().map(|s| (s.name.clone(), json!(interpolate(&s.samples, &x, step)))).collect();
+    let meta: BTreeMap<String, Value> = all.iter().map(|s| (s.name.clone(), s.meta.clone())).collect();
+    let metadata = metadata(record, run, &names, &json!(meta));
+    let raw: Map<String, Value> = all.into_iter().map(|s| (s.name, Value::Array(s.raw))).collect();
+    json!({ "version": FORMAT, "x_values": x, "results": results, "raw_values": raw, "metadata": metadata })
+}
+
+fn step_s(record: &Record) -> f64 {
+    if record.test.step_ns == 0 { 0.2 } else { record.test.step_ns as f64 / 1e9 }
+}
+
+/// From the record's time to flent's: the first sample is at the start of the file.
+struct Clock {
+    first: i64,
+    from: i64,
+    to: i64,
+    start: Instant,
+}
+
+impl Clock {
+    fn of(record: &Record, run: &Run) -> Self {
+        let idle = i64::try_from(record.test.idle_ns).unwrap_or(0);
+        let load = i64::try_from(record.test.load_ns).unwrap_or(0);
+        let (from, to) = (-idle.saturating_add(TAIL_NS), load.saturating_add(TAIL_NS));
+        let flows = run.flows.iter().flat_map(|f| &f.t_ns);
+        let probes = run.probes.iter().flat_map(|p| &p.sent_ns);
+        let first = flows.chain(probes).copied().filter(|t| (from..to).contains(t)).min().unwrap_or(0);
+        Self { first, from, to, start: Instant::parse(&record.started) }
+    }
+
+    /// Seconds from the first sample, and Unix seconds; none for a sample out of all bounds.
+    fn seconds(&self, t: i64) -> Option<(f64, f64)> {
+        let inside = (self.from..self.to).contains(&t) && t >= self.first;
+        let after = inside.then(|| (t - self.first) as f64 / 1e9)?;
+        Some((after, round(self.start.unix() + after, 6)))
+    }
+}
+
+fn round(v: f64, decimals: i32) -> f64 {
+    let factor = 10_f64.powi(decimals);
+    let out = (v * factor).round() / factor;
+    if out.is_finite() { out } else { 0.0 }
+}
+
+fn mean(samples: &[(f64, f64)]) -> Option<f64> {
+    let n = samples.len() as f64;
+    (n > 0.0).then(|| round(samples.iter().map(|s| s.1).sum::<f64>() / n, 6))
+}
+
+fn tcp(record: &Record, flow: &FlowSeries, clock: &Clock, name: String, cc: &str) -> Series {
+    let (mut raw, mut samples) = (Vec::new(), Vec::new());
+    for (step, bytes) in steps(record, flow) {
+        let duration = step.length() as f64 / 1e9;
+        if let Some((after, unix)) = clock.seconds(step.to).filter(|_| duration > 0.0) {
+            let value = round(bytes as f64 * 8.0 / 1e6 / duration, 6);
+            raw.push(json!({ "t": unix, "val": value, "dur": round(duration, 6) }));
+            samples.push((after, value));
+        }
+    }
+    let received: u64 = flow.rx_bytes.iter().fold(0, |a, &b| a.saturating_add(b));
+    let meta = json!({
+        "UNITS": "Mbits/s",
+        "RUNNER": "GoodqueueTcp",
+        "COMMAND": "",
+        "MEAN_VALUE": mean(&samples),
+        "CONG_CONTROL": cc,
+        "TCP_RETRANSMIT": flow.retransmits.last(),
+        "BYTES_RECVD": received,
+    });
+    Series { name, raw, samples, meta }
+}
+
+fn udp(probe: &ProbeSeries, clock: &Clock, name: String) -> Series {
+    let (mut raw, mut samples) = (Vec::new(), Vec::new());
+    let mut lost = 0_u64;
+    for (i, &sent) in probe.sent_ns.iter().enumerate() {
+        let Some((after, unix)) = clock.seconds(sent) else { continue };
+        let at = |c: &[i64]| c.get(i).copied().filter(|&v| known(v)).map(|v| round(v as f64 / 1e6, 6));
+        let (rtt, up, down) = (at(&probe.rtt_ns), at(&probe.up_ns), at(&probe.down_ns));
+        match rtt {
+            Some(value) => {
+                let mut entry = json!({ "t": unix, "seq": i, "val": value });
+                let parts = [("owd_up", up), ("owd_down", down)];
+                for (key, v) in parts.into_iter().filter_map(|(k, v)| v.map(|v| (k, v))) {
+                    entry[key] = json!(v);
+                }
+                raw.push(entry);
+                samples.push((after, value));
+            }
+            None => {
+                lost += 1;
+                // An answer that was lost on its way back had reached the server.
+                let direction = if up.is_some() { "down" } else { "true" };
+                raw.push(json!({ "t": unix, "seq": i, "lost": true, "lost_dir": direction }));
+            }
+        }
+    }
+    let sent = raw.len() as u64;
+    let values = || samples.iter().map(|s| s.1);
+    let meta = json!({
+        "UNITS": "ms",
+        "RUNNER": "GoodqueueProbe",
+        "COMMAND": "",
+        "MEAN_VALUE": mean(&samples),
+        "RTT_MEAN": mean(&samples),
+        "RTT_MIN": values().reduce(f64::min),
+        "RTT_MAX": values().reduce(f64::max),
+        "PACKETS_SENT": sent,
+        "PACKETS_RECEIVED": sent - lost,
+        "PACKET_LOSS_RATE": if sent > 0 { round(lost as f64 / sent as f64, 6) } else { 0.0 },
+    });
+    Series { name, raw, samples, meta }
+}
+
+/// flent's rule: between two samples linearly, if the next is at most five steps away; before the first
+/// sample its value, if it is at most half a step away; after the last nothing.
+fn interpolate(samples: &[(f64, f64)], x: &[f64], step: f64) -> Vec<Option<f64>> {
+    let mut sorted = samples.to_vec();
+    sorted.sort_by(|a, b| a.0.total_cmp(&b.0));
+    x.iter()
+        .map(|&x| {
+            let next = sorted.partition_point(|s| s.0 < x);
+            let &(t1, v1) = sorted.get(next)?;
+            let value = match next.checked_sub(1).and_then(|i| sorted.get(i)) {
+                None => (t1 - x <= step / 2.0).then_some(v1)?,
+                Some(&(t0, v0)) if t1 - x <= 5.0 * step => {
+                    if t1 > t0 {
+                        v0 + (v1 - v0) * (x - t0) / (t1 - t0)
+                    } else {
+                        v1
+                    }
+                }
+                Some(_) => return None,
+            };
+            Some(round(value, 6))
+        })
+        .collect()
+}
+
+fn metadata(record: &Record, run: &Run, names: &Names, series: &Value) -> Value {
+    let start = Instant::parse(&record.started);
+    let load = record.test.load_ns as f64 / 1e9;
+    let total = load + record.test.idle_ns as f64 / 1e9;
+    json!({
+        "NAME": names.test,
+        "TITLE": title(record, run),
+        "NOTE": record.note,
+        "HOST": names.hosts.first(),
+        "HOSTS": names.hosts,
+        "LOCAL_HOST": "goodqueue",
+        "LENGTH": load,
+        "TOTAL_LENGTH": total,
+        "STEP_SIZE": step_s(record),
+        "TIME": start.long(),
+        "T0": start.long(),
+        "IP_VERSION": if record.link.ip_version == 6 { 6 } else { 4 },
+        "TEST_PARAMETERS": names.parameters,
+        "FLENT_VERSION": FLENT_VERSION,
+        "DATA_FILENAME": file_name(record, run),
+        "FAILED_RUNNERS": run.flows.iter().filter(|f| f.error.is_some()).count(),
+        "KERNEL_NAME": record.host.kernel.split_whitespace().next().unwrap_or(""),
+        "KERNEL_RELEASE": record.host.kernel.split_whitespace().nth(1).unwrap_or(""),
+        "SYSCTLS": record.host.sysctls,
+        "SERIES_META": series,
+        "X_GOODQUEUE": own(record, run, names),
+    })
+}
+
+/// What flent has no place for.
+fn own(record: &Record, run: &Run, names: &Names) -> Value {
+    let mut series = BTreeMap::new();
+    for (plan, name) in record.test.flows.iter().zip(&names.flows) {
+        series.extend(name.clone().map(|n| (n, plan.name.clone())));
+    }
+    for (plan, name) in record.test.probes.iter().zip(&names.probes) {
+        series.extend(name.clone().map(|n| (n, plan.name.clone())));
+    }
+    json!({
+        "version": record.version,
+        "schema": record.schema,
+        "arm": record.arm,
+        "command": record.command,
+        "seed": record.seed,
+        "test": record.test,
+        "link": record.link,
+        "queue": run.queue,
+        "parameters": run.parameters,
+        "complete": run.complete,
+        "validity": run.validity,
+        "series": series,
+        "summary": Summary::of(record, run),
+        "warnings": record.warnings,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn interpolation_by_hand() {
+        let samples = [(0.1, 10.0), (0.3, 30.0), (2.0, 20.0)];
+        let x = [0.0, 0.2, 0.4, 1.0, 2.0, 2.2];
+        let got = interpolate(&samples, &x, 0.2);
+        // 0.4: the next is 1.6 s away, more than five steps; 1.0: exactly five steps.
+        assert_eq!(got, [Some(10.0), Some(20.0), None, Some(25.882353), Some(20.0), None]);
+        assert_eq!(interpolate(&[(0.2, 1.0)], &[0.0], 0.2), [None]);
+    }
+}

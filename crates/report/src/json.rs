@@ -1,0 +1,97 @@
+//! Reading and writing a record as JSON, plain or gzip by suffix.
+
+use std::io::Read;
+use std::path::Path;
+
+use flate2::read::MultiGzDecoder;
+use serde::Deserialize;
+
+use crate::{Error, Record, Run, SCHEMA, Summary, files};
+
+#[derive(Deserialize)]
+struct SchemaOnly {
+    #[serde(default)]
+    schema: Option<u32>,
+}
+
+impl Record {
+    /// Reads a record; gzip where the name ends in `.gz`.
+    ///
+    /// # Errors
+    /// [`Error::Read`] where the system cannot, [`Error::Damaged`] with line and column for a file that
+    /// ends early, is corrupt or is something else, [`Error::Newer`] for a schema above [`SCHEMA`].
+    pub fn read(path: impl AsRef<Path>) -> Result<Self, Error> {
+        let path = path.as_ref();
+        let raw = std::fs::read(path).map_err(Error::read(path))?;
+        let text = if files::is_gzip(path) { unpack(path, &raw)? } else { raw };
+        let head: SchemaOnly = serde_json::from_slice(&text).map_err(|e| damaged(path, &e))?;
+        match head.schema {
+            None => Err(Error::Damaged {
+                path: path.to_owned(),
+                detail: "no `schema` in it".into(),
+                line: 1,
+                column: 1,
+            }),
+            Some(found) if found > SCHEMA => {
+                Err(Error::Newer { path: path.to_owned(), found, known: SCHEMA })
+            }
+            Some(_) => serde_json::from_slice(&text).map_err(|e| damaged(path, &e)),
+        }
+    }
+
+    /// Writes the record; gzip where the name ends in `.gz`. The file appears whole or not at all.
+    ///
+    /// # Errors
+    /// [`Error::Write`] with the file's name and the system's cause.
+    pub fn write(&self, path: impl AsRef<Path>) -> Result<(), Error> {
+        let path = path.as_ref();
+        let text = encode(path, self)?;
+        if files::is_gzip(path) { files::write_gzip(path, &text) } else { files::write(path, &text) }
+    }
+
+    /// The record as JSON with a [`Summary`] per run under `summary`: the form of `--json`.
+    /// [`Record::read`] reads it back, the summaries aside.
+    ///
+    /// # Errors
+    /// Never for a record built by this program.
+    pub fn to_json(&self) -> Result<String, serde_json::Error> {
+        let mut value = serde_json::to_value(self)?;
+        let runs = value.get_mut("runs").and_then(|r| r.as_array_mut());
+        for (slot, run) in runs.into_iter().flatten().zip(&self.runs) {
+            if let Some(object) = slot.as_object_mut() {
+                object.insert("summary".into(), serde_json::to_value(Summary::of(self, run))?);
+            }
+        }
+        serde_json::to_string(&value)
+    }
+
+    /// The summary of one of the record's runs; see [`Summary::of`].
+    pub fn summary(&self, run: &Run) -> Summary {
+        Summary::of(self, run)
+    }
+}
+
+fn encode(path: &Path, record: &Record) -> Result<Vec<u8>, Error> {
+    serde_json::to_vec(record).map_err(|e| Error::write(path)(e.into()))
+}
+
+fn damaged(path: &Path, e: &serde_json::Error) -> Error {
+    let message = e.to_string();
+    let detail = message.rsplit_once(" at line ").map_or(message.as_str(), |(words, _)| words);
+    Error::Damaged { path: path.to_owned(), detail: detail.into(), line: e.line(), column: e.column() }
+}
+
+fn unpack(path: &Path, raw: &[u8]) -> Result<Vec<u8>, Error> {
+    let mut text = Vec::new();
+    MultiGzDecoder::new(raw).read_to_end(&mut text).map_err(|e| {
+        let line = text.iter().filter(|&&b| b == b'\n').count() + 1;
+        let column = text.iter().rev().take_while(|&&b| b != b'\n').count();
+        Error::Damaged {
+            path: path.to_owned(),
+            detail: format!("the compressed data ends early or is corrupt ({e})"),
+            line,
+            column,
+        }
+    })?;
+    Ok(text)
+}

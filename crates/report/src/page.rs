@@ -1,0 +1,155 @@
+//! The page: one HTML file with everything inside, readable from disk without a network.
+
+mod details;
+mod figures;
+mod tables;
+
+use std::fmt::Write as _;
+
+use crate::Record;
+use crate::charts::{self, Delay, escape};
+use crate::summary::Summary;
+use crate::words;
+
+const TEMPLATE: &str = include_str!("../assets/page.html");
+const CSS: &str = include_str!("../assets/page.css");
+const JS: &str = include_str!("../assets/page.js");
+/// Colours that are not the charts', light and dark.
+const LIGHT: &str = "--back:#fff;--panel:#f4f6f8;--line:#c4cad1;--soft:#3b434c;--link:#0757a8;\
+--good:#1a6e3c;--fair:#8a5a00;--poor:#b3261e;--chip-ink:#fff;\
+--warn-back:#fff8e6;--warn-line:#c98a00;--bad-back:#fdeeec;--bad-line:#b3261e;\
+--paper:#fff;--ink:#1b1f24;--muted:#59636e;--grid:#e4e7eb;--axis:#8c959f;\
+--q0:#c2410c;--q1:#0066a6;--q2:#007a5a;--q3:#a33f80;--q4:#806000;--q5:#525a63;--q6:#5b3fb5;--q7:#7a2e2e";
+const DARK: &str = "--back:#121518;--panel:#1c2126;--line:#4a535d;--soft:#c3c9d0;--link:#7fbcff;\
+--good:#5fce8c;--fair:#f0b944;--poor:#ff8a80;--chip-ink:#121518;\
+--warn-back:#2b2410;--warn-line:#d79b1f;--bad-back:#331c1a;--bad-line:#ff8a80;\
+--paper:#121518;--ink:#e9ecef;--muted:#a4adb6;--grid:#2b3138;--axis:#75808b;\
+--q0:#ff8f5a;--q1:#62b5f5;--q2:#3ecf9e;--q3:#f08cc8;--q4:#e3b93f;--q5:#b4bcc5;--q6:#b6a6ff;--q7:#eb9f9f";
+
+/// The page of a record: one HTML document in which nothing points outside.
+pub fn html(record: &Record) -> String {
+    let summaries = Summary::all(record);
+    let figures = figures::all(record);
+    let delay = Delay::ALL.into_iter().find(|&d| charts::has_delay(record, d)).unwrap_or(Delay::RoundTrip);
+    let scale = if charts::wide_range(record, delay) { "log" } else { "linear" };
+    let title = if record.title.is_empty() { &record.test.name } else { &record.title };
+    let slots = [
+        ("version", escape(&record.version)),
+        ("title", escape(title)),
+        ("theme", theme(record.runs.len())),
+        ("css", CSS.to_owned()),
+        ("chart_css", charts::css(true)),
+        ("arm", escape(&record.arm)),
+        ("delay", delay.key().to_owned()),
+        ("scale", scale.to_owned()),
+        ("headline", headline(record, &summaries)),
+        ("about", about(record)),
+        ("banners", banners(record)),
+        ("summary", tables::summary(record, &summaries)),
+        ("charts", figures.html),
+        ("details", details::html(record, &summaries)),
+        ("definitions", details::definitions()),
+        ("data", figures.data),
+        ("js", JS.to_owned()),
+    ];
+    fill(TEMPLATE, &slots)
+}
+
+/// Puts the slots into the template; what a slot brings is not searched again.
+fn fill(template: &str, slots: &[(&str, String)]) -> String {
+    let mut out = String::new();
+    let mut rest = template;
+    while let Some((before, after)) = rest.split_once("{{") {
+        out.push_str(before);
+        let Some((name, tail)) = after.split_once("}}") else { break };
+        if let Some((_, text)) = slots.iter().find(|(n, _)| *n == name) {
+            out.push_str(text);
+        }
+        rest = tail;
+    }
+    out.push_str(rest);
+    out
+}
+
+fn theme(queues: usize) -> String {
+    let mut out = format!(
+        ":root{{{LIGHT}}}\n@media (prefers-color-scheme:dark){{:root:not([data-theme=light]){{{DARK}}}}}\n"
+    );
+    let _ = writeln!(out, ":root[data-theme=dark]{{{DARK}}}\n@media print{{:root:root:root{{{LIGHT}}}}}");
+    for i in 0..8 {
+        let _ = writeln!(out, ".q{i}{{--q:var(--q{i})}}");
+    }
+    for i in 0..queues {
+        let _ = writeln!(out, "[data-hide~=\"{i}\"] [data-q=\"{i}\"]{{display:none}}");
+    }
+    for delay in Delay::ALL {
+        let key = delay.key();
+        let _ = writeln!(out, "[data-delay={key}] .delay:not(.{key}){{display:none}}");
+    }
+    out.push_str("[data-scale=log] .linear,[data-scale=linear] .log{display:none}\n");
+    out
+}
+
+/// The headline, the queues' names in their colours.
+fn headline(record: &Record, summaries: &[Summary]) -> String {
+    let mut out = String::new();
+    for piece in words::headline_pieces(record, summaries) {
+        let _ = match piece.queue {
+            Some(q) => write!(out, "<b class=\"q{}\">{}</b>", q % 8, escape(&piece.words)),
+            None => write!(out, "{}", escape(&piece.words)),
+        };
+    }
+    out
+}
+
+fn about(record: &Record) -> String {
+    let mut parts = Vec::new();
+    if !record.title.is_empty() {
+        parts.push(format!("<strong>{}</strong>", escape(&record.title)));
+    }
+    parts.push(escape(&words::experiment(record)));
+    if !record.started.is_empty() {
+        parts.push(escape(&words::date(&record.started)));
+    }
+    parts.join(" · ")
+}
+
+/// What must be read before the numbers.
+fn banners(record: &Record) -> String {
+    let mut out = String::new();
+    for run in &record.runs {
+        if !run.validity.valid {
+            let words = format!("The result of {} is not valid and carries no grade.", run.queue);
+            banner(&mut out, "banner bad", &words, &run.validity.reasons);
+        } else if !run.complete {
+            banner(&mut out, "banner", &format!("The run of {} was cut short.", run.queue), &[]);
+        }
+    }
+    if !record.warnings.is_empty() {
+        banner(&mut out, "banner", "Read this before trusting the result.", &record.warnings);
+    }
+    out
+}
+
+fn banner(out: &mut String, class: &str, words: &str, reasons: &[String]) {
+    let _ = write!(out, "<div class=\"{class}\" role=\"note\"><p>{}</p>", escape(words));
+    if !reasons.is_empty() {
+        out.push_str("<ul>");
+        for reason in reasons {
+            let _ = write!(out, "<li>{}</li>", escape(reason));
+        }
+        out.push_str("</ul>");
+    }
+    out.push_str("</div>\n");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slots_are_filled_once() {
+        let slots = [("a", "{{b}}".to_owned()), ("b", "x".to_owned())];
+        assert_eq!(fill("<{{a}}{{b}}{{c}}>", &slots), "<{{b}}x>");
+    }
+}

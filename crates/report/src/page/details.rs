@@ -1,0 +1,351 @@
+//! What was run, on what, and what the numbers mean.
+
+use std::fmt::Write as _;
+
+use crate::charts::escape;
+use crate::record::{EngineHealth, PathPlan, Record};
+use crate::summary::{Latency, Summary, direction_name};
+use crate::table::{mbit, ms};
+use crate::words;
+
+/// A list of terms; values are markup.
+fn list(items: &[(&str, String)]) -> String {
+    let mut out = String::from("<dl>");
+    for (term, value) in items.iter().filter(|(_, v)| !v.is_empty()) {
+        let _ = write!(out, "<dt>{term}</dt><dd>{value}</dd>");
+    }
+    out.push_str("</dl>\n");
+    out
+}
+
+fn fold(out: &mut String, title: &str, open: bool, body: &str) {
+    let open = if open { " open" } else { "" };
+    let _ = writeln!(out, "<details{open}><summary>{title}</summary>\n{body}</details>");
+}
+
+/// The section of details.
+pub(crate) fn html(record: &Record, summaries: &[Summary]) -> String {
+    let mut out = String::new();
+    fold(&mut out, "How to run it again", true, &repeat(record));
+    fold(&mut out, "Test and link", true, &plan(record));
+    fold(&mut out, "Queues and their parameters", false, &queues(record));
+    fold(&mut out, "All delays", false, &delays(record, summaries));
+    if !record.test.flows.is_empty() {
+        fold(&mut out, "All flows", false, &flows(record, summaries));
+        fold(&mut out, "Drops, marks and backlog", false, &counters(record, summaries));
+    }
+    fold(&mut out, "Machine", false, &machine(record));
+    if record.runs.iter().any(|r| r.engine.is_some()) {
+        fold(&mut out, "How well the engine kept time", false, &engine(record));
+    }
+    out
+}
+
+/// The command as a shell reads it.
+fn command(words: &[String]) -> String {
+    let safe = |c: char| c.is_ascii_alphanumeric() || "-_=./:,+@%".contains(c);
+    let quote = |w: &String| {
+        if !w.is_empty() && w.chars().all(safe) {
+            w.clone()
+        } else {
+            format!("'{}'", w.replace('\'', "'\\''"))
+        }
+    };
+    words.iter().map(quote).collect::<Vec<_>>().join(" ")
+}
+
+fn repeat(record: &Record) -> String {
+    let mut line = command(&record.command);
+    if !record.command.is_empty() && !record.command.iter().any(|w| w.starts_with("--seed")) {
+        let _ = write!(line, " --seed={}", record.seed);
+    }
+    let shown = if line.is_empty() { "(the record does not say)".into() } else { line };
+    let block = format!("<pre tabindex=\"0\" aria-label=\"Command\">{}</pre>\n", escape(&shown));
+    let facts = list(&[
+        ("Seed", record.seed.to_string()),
+        ("Version", escape(&record.version)),
+        ("Started", escape(&record.started)),
+        ("Arm", escape(&record.arm)),
+        ("Note", escape(&record.note)),
+    ]);
+    block + &facts
+}
+
+fn seconds(ns: u64) -> String {
+    format!("{} s", format!("{:.3}", ns as f64 / 1e9).trim_end_matches('0').trim_end_matches('.'))
+}
+
+fn path(p: &PathPlan) -> String {
+    let mut out = p.rate_bps.map_or_else(|| "no rate limit".into(), words::rate);
+    if p.loss > 0.0 && p.loss.is_finite() {
+        let _ = write!(out, ", loss {:.3} %", p.loss * 100.0);
+    }
+    match (p.ring_packets, p.bql) {
+        (Some(n), true) => {
+            let _ = write!(out, ", device ring of {n} packets with BQL");
+        }
+        (Some(n), false) => {
+            let _ = write!(out, ", device ring of {n} packets");
+        }
+        _ => {}
+    }
+    out
+}
+
+fn plan(record: &Record) -> String {
+    let t = &record.test;
+    let probes: Vec<String> = t
+        .probes
+        .iter()
+        .map(|p| {
+            let every = ms(i64::try_from(p.interval_ns).ok());
+            format!("{}: {} bytes every {every} ms, {}", escape(&p.name), p.payload_bytes, escape(&p.dscp))
+        })
+        .collect();
+    list(&[
+        ("Test", format!("{}: {}", escape(&t.name), escape(&t.about))),
+        ("Idle, then load", format!("{}, then {}", seconds(t.idle_ns), seconds(t.load_ns))),
+        ("Goodput step", seconds(t.step_ns)),
+        ("Probes", probes.join("<br>")),
+        ("Link up", path(&record.link.up)),
+        ("Link down", path(&record.link.down)),
+        ("In short", escape(&words::link(record))),
+        ("MTU", format!("{} bytes", record.link.mtu_bytes)),
+        ("ECN", if record.link.ecn { "negotiated".into() } else { "off".into() }),
+    ])
+}
+
+fn queues(record: &Record) -> String {
+    let mut out = String::new();
+    for (q, run) in record.runs.iter().enumerate() {
+        let parameters: Vec<(&str, String)> =
+            run.parameters.iter().map(|(k, v)| (k.as_str(), escape(v))).collect();
+        let escaped: Vec<(String, String)> = parameters.into_iter().map(|(k, v)| (escape(k), v)).collect();
+        let borrowed: Vec<(&str, String)> = escaped.iter().map(|(k, v)| (k.as_str(), v.clone())).collect();
+        let _ = write!(out, "<h3 class=\"q{}\">{}</h3>{}", q % 8, escape(&run.queue), list(&borrowed));
+    }
+    out
+}
+
+/// A table with its heads; cells are markup.
+fn table(label: &str, heads: &[&str], texts: usize, rows: &[Vec<String>]) -> String {
+    let mut out = format!(
+        "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{label}\"><table><thead><tr>"
+    );
+    for (i, head) in heads.iter().enumerate() {
+        let class = if i < texts { " class=\"text\"" } else { "" };
+        let _ = write!(out, "<th scope=\"col\"{class}>{head}</th>");
+    }
+    out.push_str("</tr></thead><tbody>");
+    for row in rows {
+        out.push_str("<tr>");
+        for (i, cell) in row.iter().enumerate() {
+            let class = if i < texts { " class=\"text\"" } else { "" };
+            let _ = if i == 0 {
+                write!(out, "<th scope=\"row\">{cell}</th>")
+            } else {
+                write!(out, "<td{class}>{cell}</td>")
+            };
+        }
+        out.push_str("</tr>");
+    }
+    out.push_str("</tbody></table></div>\n");
+    out
+}
+
+fn delay_row(queue: &str, kind: &str, l: &Latency) -> Vec<String> {
+    let mut row = vec![escape(queue), escape(kind), l.n.to_string(), l.lost.to_string()];
+    let values = [
+        l.idle_ns,
+        l.min_ns,
+        l.p50_ns,
+        l.p95_ns,
+        l.p99_ns,
+        l.max_ns,
+        l.mean_ns,
+        l.added_mean_ns,
+        l.startup_max_ns,
+    ];
+    row.extend(values.map(ms));
+    row
+}
+
+fn delays(record: &Record, summaries: &[Summary]) -> String {
+    let mut rows = Vec::new();
+    for s in summaries {
+        rows.push(delay_row(&s.queue, "round trip", &s.rtt));
+        rows.push(delay_row(&s.queue, "one-way up", &s.up));
+        rows.push(delay_row(&s.queue, "one-way down", &s.down));
+        for p in s.probes.iter().filter(|_| record.test.probes.len() > 1) {
+            rows.push(delay_row(&s.queue, &format!("{} round trip", p.name), &p.rtt));
+        }
+    }
+    let heads = [
+        "queue",
+        "delay, ms",
+        "n",
+        "lost",
+        "idle p50",
+        "min",
+        "p50",
+        "p95",
+        "p99",
+        "max",
+        "mean",
+        "mean rise",
+        "max with ramp",
+    ];
+    table("All delays", &heads, 2, &rows)
+}
+
+fn flows(record: &Record, summaries: &[Summary]) -> String {
+    let mut rows = Vec::new();
+    for (run, s) in record.runs.iter().zip(summaries) {
+        for (i, (flow, plan)) in s.flows.iter().zip(&record.test.flows).enumerate() {
+            let error = run.flows.get(i).and_then(|f| f.error.as_deref()).unwrap_or("");
+            rows.push(vec![
+                escape(&run.queue),
+                escape(&flow.name),
+                direction_name(flow.direction).to_owned(),
+                escape(&plan.cc),
+                escape(&plan.dscp),
+                escape(error),
+                mbit(flow.goodput_bps),
+                flow.retransmits.to_string(),
+            ]);
+        }
+    }
+    let heads = [
+        "queue",
+        "flow",
+        "direction",
+        "congestion control",
+        "DSCP",
+        "ended early",
+        "goodput, Mbit/s",
+        "retransmits",
+    ];
+    table("All flows", &heads, 6, &rows)
+}
+
+fn counters(record: &Record, summaries: &[Summary]) -> String {
+    let kb = |b: Option<u64>| b.map_or_else(|| "–".into(), |b| format!("{:.1}", b as f64 / 1e3));
+    let mut rows = Vec::new();
+    for (run, s) in record.runs.iter().zip(summaries) {
+        for (name, q, series) in [("up", &s.queue_up, &run.up), ("down", &s.queue_down, &run.down)] {
+            let reasons: Vec<String> = series
+                .drop_reasons
+                .iter()
+                .filter(|(_, n)| **n > 0)
+                .map(|(k, n)| format!("{} {n}", escape(k)))
+                .collect();
+            let own: Vec<String> =
+                series.counters.iter().map(|(k, n)| format!("{} {n}", escape(k))).collect();
+            rows.push(vec![
+                escape(&run.queue),
+                name.to_owned(),
+                reasons.join(", "),
+                own.join(", "),
+                q.drops.to_string(),
+                q.drops_loaded.to_string(),
+                q.marks.to_string(),
+                q.marks_loaded.to_string(),
+                kb(q.backlog_mean_bytes),
+                kb(q.backlog_max_bytes),
+            ]);
+        }
+    }
+    let heads = [
+        "queue",
+        "direction",
+        "drops by reason",
+        "counters",
+        "drops",
+        "of these under load",
+        "marks",
+        "of these under load",
+        "mean backlog, kB",
+        "max backlog, kB",
+    ];
+    table("Drops, marks and backlog", &heads, 4, &rows)
+}
+
+fn machine(record: &Record) -> String {
+    let mut items = vec![
+        ("Kernel".to_owned(), escape(&record.host.kernel)),
+        ("Processors".into(), record.host.cpus.to_string()),
+    ];
+    items.extend(record.host.sysctls.iter().map(|(k, v)| (format!("<code>{}</code>", escape(k)), escape(v))));
+    let borrowed: Vec<(&str, String)> = items.iter().map(|(k, v)| (k.as_str(), v.clone())).collect();
+    list(&borrowed)
+}
+
+fn engine(record: &Record) -> String {
+    let mut out = String::from(
+        "<p class=\"lead\">Lateness is the time at which a packet was put on the line minus the time at which it was due.</p>",
+    );
+    for (q, run) in record.runs.iter().enumerate() {
+        let _ = write!(out, "<h3 class=\"q{}\">{}</h3>", q % 8, escape(&run.queue));
+        match &run.engine {
+            Some(e) => out.push_str(&engine_of(e)),
+            None => out.push_str("<p class=\"lead\">Not recorded.</p>"),
+        }
+    }
+    out
+}
+
+fn micro(ns: u64) -> String {
+    format!("{:.1} µs", ns as f64 / 1e3)
+}
+
+fn engine_of(e: &EngineHealth) -> String {
+    let share = |x: f64| if x.is_finite() { format!("{:.1} %", x * 100.0) } else { "–".into() };
+    let error = |x: f64| if x.is_finite() { format!("{:+.3} %", x * 100.0) } else { "–".into() };
+    let mut out = list(&[
+        (
+            "Lateness p50, p99, max",
+            format!(
+                "{}, {}, {}",
+                micro(e.lateness_p50_ns),
+                micro(e.lateness_p99_ns),
+                micro(e.lateness_max_ns)
+            ),
+        ),
+        ("Engine, share of one processor", share(e.busy)),
+        ("Machine busy", share(e.host_busy)),
+        ("Rate error up, down", format!("{}, {}", error(e.rate_error_up), error(e.rate_error_down))),
+    ]);
+    let total: u64 = e.lateness_count.iter().fold(0, |a, &b| a.saturating_add(b));
+    let rows: Vec<Vec<String>> = e
+        .lateness_bucket_ns
+        .iter()
+        .zip(&e.lateness_count)
+        .map(|(&bound, &n)| {
+            let part = if total > 0 { n as f64 / total as f64 } else { 0.0 };
+            let bar = format!("<span class=\"meter\" style=\"width:{:.1}px\"></span>", part * 240.0);
+            vec![format!("≤ {}", micro(bound)), bar, n.to_string(), format!("{:.2} %", part * 100.0)]
+        })
+        .collect();
+    out.push_str(&table("Lateness", &["late by", "share", "packets", "of all"], 2, &rows));
+    out
+}
+
+/// The meaning of every statistic.
+pub(crate) fn definitions() -> String {
+    list(&[
+        ("Goodput", "Payload that the receiving application got, per second. Headers and retransmissions do not count. Throughput, in contrast, is bytes on the line.".into()),
+        ("Loaded interval", "The load without a ramp at its start of 2 s or a fifth of the load, whichever is shorter. All figures are over this interval unless another is named.".into()),
+        ("Round-trip time (RTT)", "From sending a UDP probe to receiving its answer. The probes are not part of the TCP flows.".into()),
+        ("One-way delay", "From sending to arrival in one direction.".into()),
+        ("Idle", "Median of the probes that were answered before the load began.".into()),
+        ("Rise", "A delay under load minus the idle median of the same probe: what the load adds.".into()),
+        ("p50, p95, p99", "Percentiles by nearest rank: the smallest measured value that at least so many percent of the samples do not exceed. p50 is the median.".into()),
+        ("Max with ramp", "Largest delay over the whole load, the ramp included: what starting flows do to others.".into()),
+        ("Lost", "Probes without an answer. They are in no percentile.".into()),
+        ("Grade", "By the mean rise of the round trip, the scale of the dslreports test: below 5 ms A+, 30 ms A, 60 ms B, 200 ms C, 400 ms D, else F. No grade where the run is not valid or was cut short, the idle baseline is incomplete, or the line was used below 80 %.".into()),
+        ("Jain index", "(Σx)² / (n·Σx²) over the goodput of the n flows of a direction, each over the time it ran: 1 for equal shares, 1/n where one takes all.".into()),
+        ("Line used", "Bytes on the line, headers included, over rate × time.".into()),
+        ("Backlog", "Bytes in the queue when sampled.".into()),
+        ("Drops, marks", "Packets that the queue dropped, or marked CE instead, over the whole run and in both directions together.".into()),
+    ])
+}

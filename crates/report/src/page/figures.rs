@@ -1,0 +1,257 @@
+//! The charts of the page, with the controls and the values for pointing.
+
+use std::fmt::Write as _;
+
+use serde::Serialize;
+
+use crate::charts::{self, Chart, Delay, Hover, escape};
+use crate::record::{Direction, Record};
+use crate::summary::{direction_name, loaded_directions};
+
+/// Sections of the page and the data of their charts.
+pub(crate) struct Figures {
+    pub(crate) html: String,
+    pub(crate) data: String,
+}
+
+/// Values of a chart as the page's program reads them.
+#[derive(Serialize)]
+struct Data<'a> {
+    area: [Number; 4],
+    domain: [Number; 2],
+    places: [Number; 2],
+    log: bool,
+    unit: &'a str,
+    series: Vec<SeriesData<'a>>,
+}
+
+#[derive(Serialize)]
+struct SeriesData<'a> {
+    q: usize,
+    name: &'a str,
+    unit: &'a str,
+    v: Vec<Option<Number>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    u: Option<Vec<Option<Number>>>,
+}
+
+/// Four significant digits, written as short as they go.
+#[derive(Clone, Copy)]
+struct Number(f64);
+
+impl Serialize for Number {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let v = self.0;
+        if !v.is_finite() {
+            return serializer.serialize_none();
+        }
+        let digits = 3 - v.abs().max(1e-4).log10().floor() as i32;
+        let factor = 10_f64.powi(digits.clamp(0, 7));
+        let rounded = (v * factor).round() / factor;
+        if rounded.fract() == 0.0 && rounded.abs() < 1e15 {
+            serializer.serialize_i64(rounded as i64)
+        } else {
+            serializer.serialize_f64(rounded)
+        }
+    }
+}
+
+fn data(hover: &Hover) -> Data<'_> {
+    let numbers = |v: &[Option<f64>]| v.iter().map(|x| x.filter(|x| x.is_finite()).map(Number)).collect();
+    Data {
+        area: hover.area.map(Number),
+        domain: [Number(hover.domain.0), Number(hover.domain.1)],
+        places: [Number(hover.places.0), Number(hover.places.1)],
+        log: hover.log,
+        unit: hover.unit,
+        series: hover
+            .series
+            .iter()
+            .map(|s| SeriesData {
+                q: s.queue,
+                name: &s.name,
+                unit: s.unit,
+                v: numbers(&s.values),
+                u: s.upper.as_deref().map(numbers),
+            })
+            .collect(),
+    }
+}
+
+/// Collects sections and data.
+struct Builder {
+    html: String,
+    data: String,
+}
+
+impl Builder {
+    /// A figure; `class` says when it is shown, `caption` is markup.
+    fn figure(&mut self, chart: &Chart, class: &str, queue: Option<usize>, caption: &str) {
+        let mark = queue.map(|q| format!(" data-q=\"{q}\"")).unwrap_or_default();
+        let _ = write!(self.html, "<figure class=\"{class}\"{mark}>");
+        if !caption.is_empty() {
+            let colour = queue.map(|q| format!(" class=\"q q{}\"", q % 8)).unwrap_or_default();
+            let _ = write!(self.html, "<figcaption{colour}>{caption}</figcaption>");
+        }
+        let title = escape(&chart.title);
+        let _ = write!(
+            self.html,
+            "<div class=\"plot\" tabindex=\"0\" role=\"group\" data-chart=\"{id}\" \
+             aria-label=\"{title}. Arrow keys move the crosshair.\">",
+            id = chart.id
+        );
+        self.html.push_str(&chart.scene.inline_svg());
+        self.html.push_str("</div></figure>\n");
+        if let Some(hover) = &chart.hover {
+            let json = serde_json::to_string(&data(hover)).unwrap_or_else(|_| "null".into());
+            let gap = if self.data.is_empty() { "" } else { ",\n" };
+            // `<` would be read as markup within a script element.
+            let _ = write!(self.data, "{gap}\"{}\":{}", chart.id, json.replace('<', "\\u003c"));
+        }
+    }
+
+    fn open(&mut self, id: &str, heading: &str, lead: &str) {
+        let _ = writeln!(
+            self.html,
+            "<section aria-labelledby=\"h-{id}\">\n<h2 id=\"h-{id}\">{heading}</h2>\n<p class=\"lead\">{lead}</p>"
+        );
+    }
+
+    fn close(&mut self) {
+        self.html.push_str("</section>\n");
+    }
+}
+
+/// Buttons of which one is chosen.
+fn choice(set: &str, legend: &str, chosen: &str, options: &[(&str, &str)]) -> String {
+    let mut out = format!("<fieldset class=\"choice\"><legend>{legend}</legend>");
+    for (to, words) in options {
+        let _ = write!(
+            out,
+            "<button type=\"button\" data-set=\"{set}\" data-to=\"{to}\" aria-pressed=\"{}\">{words}</button>",
+            *to == chosen
+        );
+    }
+    out.push_str("</fieldset>");
+    out
+}
+
+fn bar(record: &Record, delays: &[Delay]) -> String {
+    let mut out =
+        String::from("<div class=\"bar controls\"><fieldset class=\"keys\"><legend>Queues</legend>");
+    for (q, run) in record.runs.iter().enumerate() {
+        let _ = write!(
+            out,
+            "<button type=\"button\" class=\"q{}\" data-key=\"{q}\" aria-pressed=\"true\">{}</button>",
+            q % 8,
+            escape(&run.queue)
+        );
+    }
+    out.push_str("</fieldset>");
+    if delays.len() > 1 {
+        let options: Vec<(&str, &str)> = delays
+            .iter()
+            .map(|d| {
+                let words = match d {
+                    Delay::RoundTrip => "round trip",
+                    Delay::Up => "one-way up",
+                    Delay::Down => "one-way down",
+                };
+                (d.key(), words)
+            })
+            .collect();
+        out.push_str(&choice("delay", "Delay", delays[0].key(), &options));
+    }
+    out.push_str("</div>\n");
+    out
+}
+
+/// All sections with charts.
+pub(crate) fn all(record: &Record) -> Figures {
+    let mut b = Builder { html: String::new(), data: String::new() };
+    let delays: Vec<Delay> = Delay::ALL.into_iter().filter(|&d| charts::has_delay(record, d)).collect();
+    let directions = loaded_directions(record);
+    b.html.push_str(&bar(record, &delays));
+    side_by_side(&mut b, record, !directions.is_empty());
+    if !delays.is_empty() {
+        over_time(&mut b, record, &delays);
+        distributions(&mut b, record, &delays);
+    }
+    for &direction in &directions {
+        goodput(&mut b, record, direction);
+    }
+    for &direction in &directions {
+        backlog(&mut b, record, direction);
+    }
+    Figures { html: b.html, data: format!("{{{}}}", b.data) }
+}
+
+fn side_by_side(b: &mut Builder, record: &Record, loaded: bool) {
+    let lead = if loaded {
+        "Goodput of the flows, one on top of the other, above the round-trip time of the probes at the same moment. \
+         All queues have the same axes."
+    } else {
+        "Round-trip time of the probes. All queues have the same axes."
+    };
+    b.open("side", "Side by side", lead);
+    b.html.push_str("<div class=\"cards side\">\n");
+    for (q, chart) in charts::side_by_side(record).iter().enumerate() {
+        b.figure(chart, "", Some(q), "");
+    }
+    b.html.push_str("</div>\n");
+    b.close();
+}
+
+fn over_time(b: &mut Builder, record: &Record, delays: &[Delay]) {
+    b.open(
+        "latency",
+        "Delay over time",
+        "Line: median of the probes sent in each moment. Band: 5th to 95th percentile. A probe that was lost leaves no mark; \
+         where all were lost, the line has a gap.",
+    );
+    for &delay in delays {
+        b.figure(&charts::delay_over_time(record, delay), &format!("delay {}", delay.key()), None, "");
+    }
+    b.close();
+}
+
+fn distributions(b: &mut Builder, record: &Record, delays: &[Delay]) {
+    b.open(
+        "distribution",
+        "Distribution of the delay under load",
+        "All probes sent in the loaded interval, the ramp at its start left out.",
+    );
+    let chosen = if charts::wide_range(record, delays[0]) { "log" } else { "linear" };
+    let buttons = choice("scale", "Delay axis", chosen, &[("linear", "linear"), ("log", "logarithmic")]);
+    let _ = writeln!(b.html, "<div class=\"controls\">{buttons}</div>\n<div class=\"cards two\">");
+    for &delay in delays {
+        for log in [false, true] {
+            let class = format!("delay {} {}", delay.key(), if log { "log" } else { "linear" });
+            b.figure(&charts::cumulative(record, delay, log), &class, None, "Cumulative distribution");
+            b.figure(&charts::histogram(record, delay, log), &class, None, "Histogram");
+        }
+    }
+    b.html.push_str("</div>\n");
+    b.close();
+}
+
+fn goodput(b: &mut Builder, record: &Record, direction: Direction) {
+    let name = direction_name(direction);
+    let lead = "Payload that each receiving application got. Equal shares lie on one another.";
+    b.open(&format!("goodput-{name}"), &format!("Goodput per flow, {name}"), lead);
+    b.html.push_str("<div class=\"cards two\">\n");
+    for (q, chart) in charts::goodput(record, direction).iter().enumerate() {
+        b.figure(chart, "", Some(q), &escape(&record.runs[q].queue));
+    }
+    b.html.push_str("</div>\n");
+    b.close();
+}
+
+fn backlog(b: &mut Builder, record: &Record, direction: Direction) {
+    let name = direction_name(direction);
+    let lead = "Bytes waiting in the queue, the device ring below it not counted. Line: median of each moment; band: 5th to \
+                95th percentile.";
+    b.open(&format!("backlog-{name}"), &format!("Backlog over time, {name}"), lead);
+    b.figure(&charts::backlog(record, direction), "", None, "");
+    b.close();
+}

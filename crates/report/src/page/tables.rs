@@ -1,0 +1,178 @@
+//! The summary table, sortable.
+
+use std::fmt::Write as _;
+
+use crate::charts::escape;
+use crate::record::{Direction, Record, Run};
+use crate::summary::{Letter, Summary, loaded_directions};
+use crate::table::{fraction, mbit, ms, percent};
+
+/// A column: its group, its head, its full name for those who hear it, and its cells.
+struct Column<'a> {
+    group: &'static str,
+    unit: &'static str,
+    head: &'static str,
+    name: &'static str,
+    /// Number to sort by and words to show.
+    cell: Box<dyn Fn(&Run, &Summary) -> (Option<f64>, String) + 'a>,
+}
+
+fn time(
+    group: &'static str,
+    unit: &'static str,
+    head: &'static str,
+    name: &'static str,
+    value: fn(&Summary) -> Option<i64>,
+) -> Column<'static> {
+    let cell = move |_: &Run, s: &Summary| (value(s).map(|v| v as f64), ms(value(s)));
+    Column { group, unit, head, name, cell: Box::new(cell) }
+}
+
+fn count(head: &'static str, name: &'static str, value: fn(&Summary) -> u64) -> Column<'static> {
+    let cell = move |_: &Run, s: &Summary| (Some(value(s) as f64), value(s).to_string());
+    Column { group: "Packets", unit: "", head, name, cell: Box::new(cell) }
+}
+
+fn columns(record: &Record) -> Vec<Column<'static>> {
+    let directions = loaded_directions(record);
+    let mut out = Vec::new();
+    if !directions.is_empty() {
+        out.push(Column {
+            group: "Grade",
+            unit: "mean rise",
+            head: "ms",
+            name: "grade, by the mean rise of the round trip",
+            cell: Box::new(grade),
+        });
+    }
+    for &d in &directions {
+        let (head, name, value): (_, _, fn(&Summary) -> Option<u64>) = match d {
+            Direction::Up => ("up", "goodput up", |s| s.goodput_up_bps),
+            Direction::Down => ("down", "goodput down", |s| s.goodput_down_bps),
+        };
+        let cell = move |_: &Run, s: &Summary| (value(s).map(|v| v as f64), mbit(value(s)));
+        out.push(Column { group: "Goodput", unit: "Mbit/s", head, name, cell: Box::new(cell) });
+    }
+    for &d in &directions {
+        let (head, name, value): (_, _, fn(&Summary) -> Option<f64>) = match d {
+            Direction::Up => ("up", "Jain index up", |s| s.jain_up),
+            Direction::Down => ("down", "Jain index down", |s| s.jain_down),
+        };
+        if record.test.flows.iter().filter(|f| f.direction == d).count() > 1 {
+            let cell = move |_: &Run, s: &Summary| (value(s), fraction(value(s)));
+            out.push(Column { group: "Jain", unit: "index", head, name, cell: Box::new(cell) });
+        }
+    }
+    delays(&mut out, !directions.is_empty());
+    out.push(count("drops", "dropped packets", |s| s.queue_up.drops + s.queue_down.drops));
+    out.push(count("marks", "marked packets", |s| s.queue_up.marks + s.queue_down.marks));
+    for &d in &directions {
+        let (head, name, value): (_, _, fn(&Summary) -> Option<f64>) = match d {
+            Direction::Up => ("up", "line used up", |s| s.queue_up.utilisation),
+            Direction::Down => ("down", "line used down", |s| s.queue_down.utilisation),
+        };
+        let cell = move |_: &Run, s: &Summary| (value(s), percent(value(s)));
+        out.push(Column { group: "Line used", unit: "%", head, name, cell: Box::new(cell) });
+    }
+    out
+}
+
+fn delays(out: &mut Vec<Column<'static>>, loaded: bool) {
+    if !loaded {
+        let (group, unit) = ("Round trip", "ms");
+        out.push(time(group, unit, "min", "round trip, smallest", |s| s.rtt.min_ns));
+        out.push(time(group, unit, "p50", "round trip, median", |s| s.rtt.p50_ns));
+        out.push(time(group, unit, "p95", "round trip, 95th percentile", |s| s.rtt.p95_ns));
+        out.push(time(group, unit, "p99", "round trip, 99th percentile", |s| s.rtt.p99_ns));
+        out.push(time(group, unit, "max", "round trip, largest", |s| s.rtt.max_ns));
+        return;
+    }
+    let (group, unit) = ("Rise of the round trip under load", "ms");
+    out.push(time("Idle", "ms", "RTT", "idle round trip, median", |s| s.rtt.idle_ns));
+    out.push(time(group, unit, "p50", "rise of the round trip, median", |s| s.rtt.added_p50_ns));
+    out.push(time(group, unit, "p95", "rise of the round trip, 95th percentile", |s| s.rtt.added_p95_ns));
+    out.push(time(group, unit, "p99", "rise of the round trip, 99th percentile", |s| s.rtt.added_p99_ns));
+    out.push(time(group, unit, "max", "rise of the round trip, largest", |s| s.rtt.added_max_ns));
+    out.push(time("One-way rise", "p95, ms", "up", "one-way rise up, 95th percentile", |s| {
+        s.up.added_p95_ns
+    }));
+    out.push(time("One-way rise", "p95, ms", "down", "one-way rise down, 95th percentile", |s| {
+        s.down.added_p95_ns
+    }));
+}
+
+fn grade(run: &Run, s: &Summary) -> (Option<f64>, String) {
+    let rise = s.rtt.added_mean_ns.map(|v| v as f64);
+    match s.grade {
+        Some(g) => {
+            let class = match g.letter {
+                Letter::APlus | Letter::A => "chip",
+                Letter::B | Letter::C => "chip middling",
+                Letter::D | Letter::F => "chip poor",
+            };
+            let letter = g.letter.as_str();
+            (rise, format!("<span class=\"{class}\">{letter}</span>{}", ms(Some(g.mean_rise_ns))))
+        }
+        None if !run.validity.valid => (rise, "<span class=\"none\">not valid</span>".into()),
+        None => {
+            let why = escape(s.no_grade.as_deref().unwrap_or(""));
+            (rise, format!("<span class=\"none\" title=\"{why}\">no grade</span>"))
+        }
+    }
+}
+
+/// The summary table and the reasons for missing grades below it.
+pub(crate) fn summary(record: &Record, summaries: &[Summary]) -> String {
+    let columns = columns(record);
+    let mut out = String::from(
+        "<div class=\"scroll summary\" tabindex=\"0\" role=\"region\" aria-label=\"Summary table\"><table>\n<thead><tr class=\"groups\"><td></td>",
+    );
+    let mut i = 0;
+    while i < columns.len() {
+        let span = columns[i..].iter().take_while(|c| c.group == columns[i].group).count();
+        let (group, unit) = (columns[i].group, columns[i].unit);
+        let _ = write!(
+            out,
+            "<th scope=\"colgroup\" class=\"first\" colspan=\"{span}\">{group} <small>{unit}</small></th>"
+        );
+        i += span;
+    }
+    out.push_str("</tr>\n<tr>");
+    let head = |out: &mut String, i: usize, class: &str, name: &str, words: &str| {
+        let _ = write!(
+            out,
+            "<th scope=\"col\" class=\"{class}\" data-column=\"{i}\" data-name=\"{name}\" aria-sort=\"none\">\
+             <button type=\"button\"><span class=\"unseen\">{name}, sort by </span>{words}</button></th>"
+        );
+    };
+    head(&mut out, 0, "text", "queue", "queue");
+    for (i, c) in columns.iter().enumerate() {
+        let first = i == 0 || columns[i - 1].group != c.group;
+        head(&mut out, i + 1, if first { "first" } else { "" }, c.name, c.head);
+    }
+    out.push_str("</tr></thead>\n<tbody>");
+    for (q, (run, s)) in record.runs.iter().zip(summaries).enumerate() {
+        let _ = write!(out, "<tr><th scope=\"row\" class=\"q{}\">{}</th>", q % 8, escape(&run.queue));
+        for (i, c) in columns.iter().enumerate() {
+            let (value, words) = (c.cell)(run, s);
+            let first = if i == 0 || columns[i - 1].group != c.group { " class=\"first\"" } else { "" };
+            let value =
+                value.filter(|v| v.is_finite()).map(|v| format!(" data-v=\"{v}\"")).unwrap_or_default();
+            let _ = write!(out, "<td{first}{value}>{words}</td>");
+        }
+        out.push_str("</tr>\n");
+    }
+    out.push_str("</tbody></table></div>\n");
+    for (run, s) in record.runs.iter().zip(summaries) {
+        if let Some(why) = s.no_grade.as_ref().filter(|_| run.validity.valid && !record.test.flows.is_empty())
+        {
+            let _ = writeln!(
+                out,
+                "<p class=\"lead\">{}: no grade, because {}.</p>",
+                escape(&run.queue),
+                escape(why)
+            );
+        }
+    }
+    out
+}

@@ -1,0 +1,291 @@
+//! The record: plan, circumstances and series of a run. Serialised as JSON, `schema` [`SCHEMA`].
+//!
+//! Times in series (`t_ns`, `sent_ns`) are nanoseconds from the start of the load; the idle lead-in
+//! is negative. Delays are nanoseconds; [`MISSING`] marks a probe that brought none.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+/// Version of this layout; a reader refuses a higher one.
+pub const SCHEMA: u32 = 1;
+
+/// The value of a delay that was not measured (the probe or its answer was lost).
+pub const MISSING: i64 = i64::MIN;
+
+/// Everything one `goodqueue run` planned and measured.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Record {
+    /// Layout version, [`SCHEMA`].
+    pub schema: u32,
+    /// Version of goodqueue that wrote the record.
+    pub version: String,
+    /// Start of the first run, RFC 3339, UTC.
+    pub started: String,
+    /// Free words of the user.
+    pub title: String,
+    /// More free words of the user.
+    pub note: String,
+    /// `live` or `simulated`.
+    pub arm: String,
+    /// The command line as typed.
+    pub command: Vec<String>,
+    /// Root of every random stream.
+    pub seed: u64,
+    /// The machine.
+    pub host: Host,
+    /// What was run.
+    pub test: TestPlan,
+    /// Over which link.
+    pub link: LinkPlan,
+    /// One per queue compared, in the order named by the user.
+    pub runs: Vec<Run>,
+    /// What to read before trusting the result.
+    pub warnings: Vec<String>,
+}
+
+/// The machine that ran it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Host {
+    /// Operating system and release (`uname -sr`).
+    pub kernel: String,
+    /// Processors online.
+    pub cpus: u32,
+    /// The settings of the end hosts' TCP that shape the result.
+    pub sysctls: BTreeMap<String, String>,
+}
+
+/// A way through the bottleneck, seen from the client.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Direction {
+    /// Client to server.
+    #[default]
+    Up,
+    /// Server to client.
+    Down,
+}
+
+/// The test as it was resolved.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct TestPlan {
+    /// Name of the test (`rrul`, `tcp_square_wave`, ...).
+    pub name: String,
+    /// One line about it.
+    pub about: String,
+    /// Idle time before the load, in which the baseline is measured.
+    pub idle_ns: u64,
+    /// Length of the load, all staggered parts included.
+    pub load_ns: u64,
+    /// Step of the goodput series.
+    pub step_ns: u64,
+    /// TCP flows.
+    pub flows: Vec<FlowPlan>,
+    /// Latency probes.
+    pub probes: Vec<ProbePlan>,
+}
+
+/// One TCP flow as planned.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct FlowPlan {
+    /// Name, flent's where flent has one (`TCP upload BE`, `TCP download::1`).
+    pub name: String,
+    /// Who sends.
+    pub direction: Direction,
+    /// Congestion control of the sender, the kernel's name.
+    pub cc: String,
+    /// DSCP name (`CS0`, `EF`, ...).
+    pub dscp: String,
+    /// Server host, counted from 0.
+    pub host: u32,
+    /// When it starts.
+    pub start_ns: i64,
+    /// When it stops.
+    pub stop_ns: i64,
+}
+
+/// One latency probe as planned.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ProbePlan {
+    /// Name, flent's where flent has one (`Ping (ms) UDP BE`).
+    pub name: String,
+    /// DSCP name.
+    pub dscp: String,
+    /// Server host, counted from 0.
+    pub host: u32,
+    /// Time between two probes.
+    pub interval_ns: u64,
+    /// UDP payload.
+    pub payload_bytes: u32,
+}
+
+/// The link as it was resolved.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct LinkPlan {
+    /// Client to server.
+    pub up: PathPlan,
+    /// Server to client.
+    pub down: PathPlan,
+    /// Base round-trip time to each server host, the link's own serialization not counted.
+    pub rtt_ns: Vec<u64>,
+    /// IP MTU in bytes.
+    pub mtu_bytes: u32,
+    /// Whether TCP negotiates ECN.
+    pub ecn: bool,
+    /// 4 or 6.
+    pub ip_version: u8,
+}
+
+/// One direction of the link.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct PathPlan {
+    /// Rate of the bottleneck; absent for no limit.
+    pub rate_bps: Option<u64>,
+    /// Probability that a packet is lost below the queue, 0 to 1.
+    pub loss: f64,
+    /// Entries of the device ring below the queue; absent for none.
+    pub ring_packets: Option<u32>,
+    /// Whether the ring is kept short by BQL.
+    pub bql: bool,
+}
+
+/// One queue's turn.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Run {
+    /// The queue, as the user may type it again.
+    pub queue: String,
+    /// Every parameter in force, in words.
+    pub parameters: BTreeMap<String, String>,
+    /// Whether it ran to its end.
+    pub complete: bool,
+    /// Whether the machine kept up.
+    pub validity: Validity,
+    /// What the receivers received.
+    pub flows: Vec<FlowSeries>,
+    /// What the probes saw.
+    pub probes: Vec<ProbeSeries>,
+    /// The queue towards the server.
+    pub up: QueueSeries,
+    /// The queue towards the client.
+    pub down: QueueSeries,
+    /// How well the engine kept time; absent in a simulated run.
+    pub engine: Option<EngineHealth>,
+}
+
+/// Whether a result may be believed.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Validity {
+    /// False where engine or host were overloaded: such a result carries no grade.
+    pub valid: bool,
+    /// Why not, a sentence each.
+    pub reasons: Vec<String>,
+}
+
+/// What one flow's receiver received and its sender knew, in steps. Columns have equal length.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct FlowSeries {
+    /// End of each step.
+    pub t_ns: Vec<i64>,
+    /// Payload received by the application in the step: goodput.
+    pub rx_bytes: Vec<u64>,
+    /// Sender's congestion window in segments at the end of the step (0: not known).
+    pub cwnd_segments: Vec<u32>,
+    /// Sender's smoothed round-trip time (0: not known).
+    pub srtt_us: Vec<u32>,
+    /// Segments retransmitted since the flow began.
+    pub retransmits: Vec<u32>,
+    /// Why the flow ended early, if it did.
+    pub error: Option<String>,
+}
+
+/// What one probe saw, in the order of sending. Columns have equal length.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ProbeSeries {
+    /// When each was sent.
+    pub sent_ns: Vec<i64>,
+    /// Round trip, or [`MISSING`].
+    pub rtt_ns: Vec<i64>,
+    /// One-way delay to the server, or [`MISSING`].
+    pub up_ns: Vec<i64>,
+    /// One-way delay to the client, or [`MISSING`].
+    pub down_ns: Vec<i64>,
+    /// What did not come back.
+    pub lost: LossCount,
+    /// Answers that came after a later one's.
+    pub reordered: u64,
+    /// Answers that came twice.
+    pub duplicates: u64,
+}
+
+/// Probes that were lost, by direction.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct LossCount {
+    /// On the way to the server.
+    pub up: u64,
+    /// On the way back.
+    pub down: u64,
+    /// In one of the two.
+    pub unknown: u64,
+}
+
+/// One direction's queue, in steps. Columns have equal length; counts are since the run began.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct QueueSeries {
+    /// When the sample was taken.
+    pub t_ns: Vec<i64>,
+    /// Bytes in the queue.
+    pub backlog_bytes: Vec<u64>,
+    /// Packets in the queue.
+    pub backlog_packets: Vec<u32>,
+    /// Bytes in the device ring below it.
+    pub ring_bytes: Vec<u64>,
+    /// Bytes put on the line, headers and all.
+    pub sent_bytes: Vec<u64>,
+    /// Packets put on the line.
+    pub sent_packets: Vec<u64>,
+    /// Packets dropped, by any reason.
+    pub drops: Vec<u64>,
+    /// Packets marked CE.
+    pub marks: Vec<u64>,
+    /// Drops by reason, at the end.
+    pub drop_reasons: BTreeMap<String, u64>,
+    /// The queue's own counters, at the end.
+    pub counters: BTreeMap<String, u64>,
+}
+
+/// How well the live engine kept time.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct EngineHealth {
+    /// Upper bounds of the lateness buckets (actual send time minus due time).
+    pub lateness_bucket_ns: Vec<u64>,
+    /// Packets in each bucket.
+    pub lateness_count: Vec<u64>,
+    /// Median lateness.
+    pub lateness_p50_ns: u64,
+    /// 99th percentile.
+    pub lateness_p99_ns: u64,
+    /// Worst.
+    pub lateness_max_ns: u64,
+    /// Share of one processor that the engine's work took, 0 to 1, waiting not counted.
+    pub busy: f64,
+    /// Share of the machine's processor time that was not idle, 0 to 1.
+    pub host_busy: f64,
+    /// Bits put on the line per second of busy line, up, against the rate asked for; 0 is exact.
+    pub rate_error_up: f64,
+    /// The same, down.
+    pub rate_error_down: f64,
+}

@@ -1,0 +1,530 @@
+//! The summary of a run: what the table, the page and the grade say.
+//!
+//! Definitions, in force everywhere in this crate:
+//!
+//! * **Loaded interval**: the load without a ramp of min(2 s, 20 % of the load) at its start, in which
+//!   TCP leaves slow start. (The literature drops 2 s to 5 s.) The maximum over the whole load, ramp
+//!   included, is kept apart as `startup_max_ns`.
+//! * **Goodput**: payload that the receiving application got, over the loaded interval. A step that
+//!   lies partly inside counts by its share of time. A flow's own goodput is over the part of the
+//!   loaded interval in which it was planned to run.
+//! * **Idle baseline** of a probe: the median of its answers that were back before the load began.
+//! * **Rise** (`added_*`): a sample under load minus the idle baseline of its own probe. Samples of all
+//!   probes of a run are pooled.
+//! * **Percentiles**: nearest rank; see the crate documentation.
+//! * **Utilisation**: bytes on the line over (rate × time), both over the loaded interval.
+//! * **Grade**: from the mean rise of the round trip under load, the statistic of the dslreports test:
+//!   below 5 ms A+, 30 A, 60 B, 200 C, 400 D, from 400 ms F.
+
+use serde::{Deserialize, Serialize};
+
+use crate::record::{Direction, FlowPlan, FlowSeries, ProbeSeries, QueueSeries, Record, Run};
+use crate::stats::{Span, bits_per_second, jain, known, mean, percentile, share};
+
+/// Longest ramp cut from the start of the load.
+const RAMP_MAX_NS: u64 = 2_000_000_000;
+
+/// Utilisation from which a direction counts as saturated.
+pub const SATURATED: f64 = 0.8;
+
+/// Answers that an idle baseline needs.
+const BASELINE_MIN: usize = 5;
+
+/// Everything derived from one run. Times in ns, rates in bit/s.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Summary {
+    /// The queue, as in the run.
+    pub queue: String,
+    /// Start of the loaded interval (ns from the start of the load): the length of the ramp.
+    pub loaded_from_ns: i64,
+    /// End of the loaded interval; earlier than planned where the run was cut short.
+    pub loaded_to_ns: i64,
+    /// Goodput of all flows to the server; absent without such flows.
+    pub goodput_up_bps: Option<u64>,
+    /// Goodput of all flows to the client; absent without such flows.
+    pub goodput_down_bps: Option<u64>,
+    /// Every flow, in the order of the plan.
+    pub flows: Vec<FlowSummary>,
+    /// Jain's index over the flows to the server, 1/n to 1; absent for fewer than two.
+    pub jain_up: Option<f64>,
+    /// Jain's index over the flows to the client.
+    pub jain_down: Option<f64>,
+    /// Round-trip time, all probes pooled.
+    pub rtt: Latency,
+    /// One-way delay to the server, all probes pooled.
+    pub up: Latency,
+    /// One-way delay to the client, all probes pooled.
+    pub down: Latency,
+    /// Round-trip time of every probe by itself, in the order of the plan.
+    pub probes: Vec<ProbeSummary>,
+    /// The queue towards the server.
+    pub queue_up: QueueSummary,
+    /// The queue towards the client.
+    pub queue_down: QueueSummary,
+    /// Whether every loaded direction used at least 80 % of its rate; absent where that is unknown.
+    pub saturated: Option<bool>,
+    /// The grade, where one may be given.
+    pub grade: Option<Grade>,
+    /// Why there is no grade.
+    pub no_grade: Option<String>,
+}
+
+/// One flow under load.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct FlowSummary {
+    /// Name, as planned.
+    pub name: String,
+    /// Who sends.
+    pub direction: Direction,
+    /// Mean goodput while active within the loaded interval; absent where it was never active there.
+    pub goodput_bps: Option<u64>,
+    /// Retransmitted segments over the whole run.
+    pub retransmits: u32,
+}
+
+/// One probe's round trips by themselves.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ProbeSummary {
+    /// Name, as planned.
+    pub name: String,
+    /// Its round trips.
+    pub rtt: Latency,
+}
+
+/// A distribution of delays under load, beside its idle baseline. Nanoseconds.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Latency {
+    /// Samples in the loaded interval.
+    pub n: u64,
+    /// Probes sent in the loaded interval that brought none.
+    pub lost: u64,
+    /// Smallest.
+    pub min_ns: Option<i64>,
+    /// Median.
+    pub p50_ns: Option<i64>,
+    /// 95th percentile.
+    pub p95_ns: Option<i64>,
+    /// 99th percentile.
+    pub p99_ns: Option<i64>,
+    /// Largest.
+    pub max_ns: Option<i64>,
+    /// Mean.
+    pub mean_ns: Option<i64>,
+    /// Median before the load.
+    pub idle_ns: Option<i64>,
+    /// Samples behind `idle_ns`.
+    pub idle_n: u64,
+    /// Median rise over the idle baseline.
+    pub added_p50_ns: Option<i64>,
+    /// 95th percentile of the rise.
+    pub added_p95_ns: Option<i64>,
+    /// 99th percentile of the rise.
+    pub added_p99_ns: Option<i64>,
+    /// Largest rise.
+    pub added_max_ns: Option<i64>,
+    /// Mean rise: what the grade is made of.
+    pub added_mean_ns: Option<i64>,
+    /// Largest delay over the whole load, ramp included.
+    pub startup_max_ns: Option<i64>,
+}
+
+/// One direction's queue under load.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct QueueSummary {
+    /// Packets dropped in the whole run.
+    pub drops: u64,
+    /// Packets marked CE in the whole run.
+    pub marks: u64,
+    /// Packets dropped in the loaded interval.
+    pub drops_loaded: u64,
+    /// Packets marked CE in the loaded interval.
+    pub marks_loaded: u64,
+    /// Mean of the backlog samples in the loaded interval, bytes.
+    pub backlog_mean_bytes: Option<u64>,
+    /// Largest backlog sample in the loaded interval, bytes.
+    pub backlog_max_bytes: Option<u64>,
+    /// Bytes on the line over (rate × time) in the loaded interval, 0 to about 1; absent without a rate.
+    pub utilisation: Option<f64>,
+}
+
+/// A letter with the figure behind it.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Grade {
+    /// The letter.
+    pub letter: Letter,
+    /// Mean rise of the round trip under load over the idle median, ns.
+    pub mean_rise_ns: i64,
+}
+
+/// The dslreports scale.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Letter {
+    /// Below 5 ms.
+    #[serde(rename = "A+")]
+    APlus,
+    /// Below 30 ms.
+    A,
+    /// Below 60 ms.
+    B,
+    /// Below 200 ms.
+    C,
+    /// Below 400 ms.
+    D,
+    /// From 400 ms.
+    F,
+}
+
+impl Letter {
+    /// The letter of a mean rise in ns.
+    pub fn of_rise(rise_ns: i64) -> Self {
+        match rise_ns {
+            i64::MIN..5_000_000 => Self::APlus,
+            5_000_000..30_000_000 => Self::A,
+            30_000_000..60_000_000 => Self::B,
+            60_000_000..200_000_000 => Self::C,
+            200_000_000..400_000_000 => Self::D,
+            _ => Self::F,
+        }
+    }
+
+    /// As printed.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::APlus => "A+",
+            Self::A => "A",
+            Self::B => "B",
+            Self::C => "C",
+            Self::D => "D",
+            Self::F => "F",
+        }
+    }
+}
+
+impl Summary {
+    /// Derives the summary of `run`, one of `record`'s.
+    pub fn of(record: &Record, run: &Run) -> Self {
+        let load = load_span(record, run);
+        let loaded = loaded_span(record, run);
+        let flows: Vec<FlowSummary> = record
+            .test
+            .flows
+            .iter()
+            .enumerate()
+            .map(|(i, plan)| flow_summary(record, plan, run.flows.get(i), loaded))
+            .collect();
+        let rates = |d| -> Vec<u64> {
+            flows.iter().filter(|f| f.direction == d).filter_map(|f| f.goodput_bps).collect()
+        };
+        let mut summary = Self {
+            queue: run.queue.clone(),
+            loaded_from_ns: loaded.from,
+            loaded_to_ns: loaded.to,
+            goodput_up_bps: total_goodput(record, run, Direction::Up, loaded),
+            goodput_down_bps: total_goodput(record, run, Direction::Down, loaded),
+            jain_up: jain(&rates(Direction::Up)),
+            jain_down: jain(&rates(Direction::Down)),
+            flows,
+            rtt: latency(&run.probes, |p| &p.rtt_ns, load, loaded),
+            up: latency(&run.probes, |p| &p.up_ns, load, loaded),
+            down: latency(&run.probes, |p| &p.down_ns, load, loaded),
+            probes: probe_summaries(record, run, load, loaded),
+            queue_up: queue_summary(&run.up, record.link.up.rate_bps, loaded),
+            queue_down: queue_summary(&run.down, record.link.down.rate_bps, loaded),
+            ..Self::default()
+        };
+        summary.saturated = summary.saturation(record);
+        match summary.grade_or_reason(record, run) {
+            Ok(grade) => summary.grade = Some(grade),
+            Err(reason) => summary.no_grade = Some(reason),
+        }
+        summary
+    }
+
+    /// One summary per run, in the record's order.
+    pub fn all(record: &Record) -> Vec<Self> {
+        record.runs.iter().map(|run| Self::of(record, run)).collect()
+    }
+
+    fn utilisation(&self, direction: Direction) -> Option<f64> {
+        match direction {
+            Direction::Up => self.queue_up.utilisation,
+            Direction::Down => self.queue_down.utilisation,
+        }
+    }
+
+    fn saturation(&self, record: &Record) -> Option<bool> {
+        let mut all = None;
+        for direction in loaded_directions(record) {
+            let enough = self.utilisation(direction)? >= SATURATED;
+            all = Some(all.unwrap_or(true) && enough);
+        }
+        all
+    }
+
+    fn grade_or_reason(&self, record: &Record, run: &Run) -> Result<Grade, String> {
+        if !run.validity.valid {
+            return Err("the run is not valid".into());
+        }
+        let directions = loaded_directions(record);
+        if directions.is_empty() {
+            return Err("the test has no load".into());
+        }
+        if !run.complete {
+            return Err("the run was cut short".into());
+        }
+        if self.rtt.n == 0 && self.goodput_up_bps.is_none() && self.goodput_down_bps.is_none() {
+            return Err("nothing was measured under load".into());
+        }
+        for direction in directions {
+            let name = direction_name(direction);
+            match self.utilisation(direction) {
+                None => return Err(format!("saturation is unknown: no rate or no line counter {name}")),
+                Some(u) if u < SATURATED => {
+                    return Err(format!("the link was not saturated: {:.0} % used {name}", u * 100.0));
+                }
+                Some(_) => {}
+            }
+        }
+        if self.rtt.idle_ns.is_none() {
+            return Err("the idle baseline is incomplete".into());
+        }
+        let rise = self.rtt.added_mean_ns.ok_or("no probe was answered under load")?;
+        Ok(Grade { letter: Letter::of_rise(rise), mean_rise_ns: rise })
+    }
+}
+
+/// `up` or `down`.
+pub(crate) fn direction_name(direction: Direction) -> &'static str {
+    match direction {
+        Direction::Up => "up",
+        Direction::Down => "down",
+    }
+}
+
+/// The directions that have flows.
+pub(crate) fn loaded_directions(record: &Record) -> Vec<Direction> {
+    [Direction::Up, Direction::Down]
+        .into_iter()
+        .filter(|d| record.test.flows.iter().any(|f| f.direction == *d))
+        .collect()
+}
+
+/// The whole load, ramp included; up to the last sample where the run was cut short.
+pub(crate) fn load_span(record: &Record, run: &Run) -> Span {
+    let planned = i64::try_from(record.test.load_ns).unwrap_or(i64::MAX);
+    let to = if run.complete { planned } else { planned.min(last_sample(run)).max(0) };
+    Span { from: 0, to }
+}
+
+/// The loaded interval: [`load_span`] without the ramp.
+pub(crate) fn loaded_span(record: &Record, run: &Run) -> Span {
+    let ramp = RAMP_MAX_NS.min(record.test.load_ns / 5);
+    let load = load_span(record, run);
+    Span { from: i64::try_from(ramp).unwrap_or(0), to: load.to }
+}
+
+fn last_sample(run: &Run) -> i64 {
+    let flows = run.flows.iter().filter_map(|f| f.t_ns.last());
+    let probes = run.probes.iter().filter_map(|p| p.sent_ns.last());
+    let queues = [&run.up, &run.down].into_iter().filter_map(|q| q.t_ns.last());
+    flows.chain(probes).chain(queues).copied().max().unwrap_or(0)
+}
+
+/// The steps of a flow: interval and bytes. A step longer than 1.5 times the plan's counts as one
+/// planned step after a gap.
+pub(crate) fn steps<'a>(record: &Record, flow: &'a FlowSeries) -> impl Iterator<Item = (Span, u64)> + 'a {
+    let planned = i64::try_from(record.test.step_ns).unwrap_or(0);
+    let mut before: Option<i64> = None;
+    flow.t_ns.iter().zip(&flow.rx_bytes).map(move |(&t, &bytes)| {
+        let usual = t.saturating_sub(planned);
+        let from = match before {
+            Some(b) if b < t && (planned == 0 || t.saturating_sub(b) <= planned + planned / 2) => b,
+            _ => usual,
+        };
+        before = Some(t);
+        (Span { from, to: t }, bytes)
+    })
+}
+
+fn bytes_within(record: &Record, flow: &FlowSeries, span: Span) -> u64 {
+    steps(record, flow).fold(0, |sum, (step, bytes)| {
+        let inside = step.overlap(span).length();
+        let part = if inside > 0 { share(bytes, inside, step.length()) } else { 0 };
+        sum.saturating_add(part)
+    })
+}
+
+/// When a flow was planned to run; the whole load where the plan gives no interval.
+pub(crate) fn active_span(record: &Record, plan: &FlowPlan) -> Span {
+    if plan.stop_ns > plan.start_ns {
+        Span { from: plan.start_ns, to: plan.stop_ns }
+    } else {
+        Span { from: 0, to: i64::try_from(record.test.load_ns).unwrap_or(i64::MAX) }
+    }
+}
+
+fn flow_summary(record: &Record, plan: &FlowPlan, series: Option<&FlowSeries>, loaded: Span) -> FlowSummary {
+    let active = active_span(record, plan).overlap(loaded);
+    FlowSummary {
+        name: plan.name.clone(),
+        direction: plan.direction,
+        goodput_bps: series
+            .filter(|s| !s.t_ns.is_empty())
+            .and_then(|s| bits_per_second(bytes_within(record, s, active), active.length())),
+        retransmits: series.and_then(|s| s.retransmits.last().copied()).unwrap_or(0),
+    }
+}
+
+fn total_goodput(record: &Record, run: &Run, direction: Direction, loaded: Span) -> Option<u64> {
+    let mut bytes = None;
+    for (plan, series) in record.test.flows.iter().zip(&run.flows) {
+        if plan.direction == direction && !series.t_ns.is_empty() {
+            let within = bytes_within(record, series, loaded);
+            bytes = Some(bytes.unwrap_or(0_u64).saturating_add(within));
+        }
+    }
+    bits_per_second(bytes?, loaded.length())
+}
+
+fn probe_summaries(record: &Record, run: &Run, load: Span, loaded: Span) -> Vec<ProbeSummary> {
+    run.probes
+        .iter()
+        .enumerate()
+        .map(|(i, p)| ProbeSummary {
+            name: probe_name(record, i),
+            rtt: latency(std::slice::from_ref(p), |p| &p.rtt_ns, load, loaded),
+        })
+        .collect()
+}
+
+/// The planned name of a probe, or its number.
+pub(crate) fn probe_name(record: &Record, index: usize) -> String {
+    match record.test.probes.get(index) {
+        Some(p) if !p.name.is_empty() => p.name.clone(),
+        _ => format!("probe {}", index + 1),
+    }
+}
+
+/// The answers of a probe that were back before the load began, in the order of sending.
+pub(crate) fn idle_samples(probe: &ProbeSeries, column: &[i64]) -> Vec<i64> {
+    let rtt = |i: usize| probe.rtt_ns.get(i).copied().filter(|&r| known(r)).unwrap_or(0);
+    probe
+        .sent_ns
+        .iter()
+        .zip(column)
+        .enumerate()
+        .filter(|&(i, (&sent, &v))| sent < 0 && known(v) && sent.saturating_add(rtt(i)) <= 0)
+        .map(|(_, (_, &v))| v)
+        .collect()
+}
+
+/// The idle median of one probe; `None` below five answers or where half of the probes went missing.
+pub(crate) fn baseline(probe: &ProbeSeries, column: &[i64]) -> Option<i64> {
+    let mut idle = idle_samples(probe, column);
+    let sent = probe.sent_ns.iter().filter(|&&t| t < 0).count();
+    if idle.len() < BASELINE_MIN || idle.len() * 2 < sent {
+        return None;
+    }
+    idle.sort_unstable();
+    percentile(&idle, 50)
+}
+
+fn latency(
+    probes: &[ProbeSeries],
+    column: fn(&ProbeSeries) -> &Vec<i64>,
+    load: Span,
+    loaded: Span,
+) -> Latency {
+    let mut out = Latency::default();
+    let (mut values, mut rises, mut idle) = (Vec::new(), Vec::new(), Vec::new());
+    let mut complete = !probes.is_empty();
+    for probe in probes {
+        let base = baseline(probe, column(probe));
+        complete &= base.is_some();
+        idle.extend(idle_samples(probe, column(probe)));
+        for (&sent, &value) in probe.sent_ns.iter().zip(column(probe)) {
+            if load.contains(sent) && known(value) {
+                out.startup_max_ns = out.startup_max_ns.max(Some(value));
+            }
+            match (loaded.contains(sent), known(value)) {
+                (true, true) => {
+                    values.push(value);
+                    rises.extend(base.map(|b| value.saturating_sub(b)));
+                }
+                (true, false) => out.lost += 1,
+                _ => {}
+            }
+        }
+    }
+    values.sort_unstable();
+    idle.sort_unstable();
+    out.n = values.len() as u64;
+    out.min_ns = values.first().copied();
+    out.p50_ns = percentile(&values, 50);
+    out.p95_ns = percentile(&values, 95);
+    out.p99_ns = percentile(&values, 99);
+    out.max_ns = values.last().copied();
+    out.mean_ns = mean(&values);
+    out.idle_n = idle.len() as u64;
+    if complete {
+        rises.sort_unstable();
+        out.idle_ns = percentile(&idle, 50);
+        out.added_p50_ns = percentile(&rises, 50);
+        out.added_p95_ns = percentile(&rises, 95);
+        out.added_p99_ns = percentile(&rises, 99);
+        out.added_max_ns = rises.last().copied();
+        out.added_mean_ns = mean(&rises);
+    }
+    out
+}
+
+/// A cumulative counter at `t`, interpolated between samples, held at the ends; `None` without samples.
+fn counter_at(times: &[i64], counts: &[u64], t: i64) -> Option<u64> {
+    let n = times.len().min(counts.len());
+    let after = times[..n].partition_point(|&x| x <= t);
+    let next = (after < n).then(|| (times[after], counts[after]));
+    let Some(i) = after.checked_sub(1) else { return next.map(|(_, c)| c) };
+    let (t0, c0) = (times[i], counts[i]);
+    let Some((t1, c1)) = next else { return Some(c0) };
+    let part = Span { from: t0, to: t }.length();
+    let whole = Span { from: t0, to: t1 }.length();
+    Some(c0.saturating_add(if part == 0 { 0 } else { share(c1.saturating_sub(c0), part, whole) }))
+}
+
+fn counted_within(times: &[i64], counts: &[u64], span: Span) -> Option<u64> {
+    if span.length() == 0 {
+        return None;
+    }
+    Some(counter_at(times, counts, span.to)?.saturating_sub(counter_at(times, counts, span.from)?))
+}
+
+fn queue_summary(queue: &QueueSeries, rate_bps: Option<u64>, loaded: Span) -> QueueSummary {
+    let inside: Vec<u64> = queue
+        .t_ns
+        .iter()
+        .zip(&queue.backlog_bytes)
+        .filter(|&(&t, _)| loaded.contains(t))
+        .map(|(_, &b)| b)
+        .collect();
+    let sum: u128 = inside.iter().map(|&b| u128::from(b)).sum();
+    let sent = counted_within(&queue.t_ns, &queue.sent_bytes, loaded);
+    let bps = sent.and_then(|bytes| bits_per_second(bytes, loaded.length()));
+    QueueSummary {
+        drops: queue.drops.last().copied().unwrap_or(0),
+        marks: queue.marks.last().copied().unwrap_or(0),
+        drops_loaded: counted_within(&queue.t_ns, &queue.drops, loaded).unwrap_or(0),
+        marks_loaded: counted_within(&queue.t_ns, &queue.marks, loaded).unwrap_or(0),
+        backlog_mean_bytes: sum.checked_div(inside.len() as u128).and_then(|m| u64::try_from(m).ok()),
+        backlog_max_bytes: inside.iter().max().copied(),
+        utilisation: bps.zip(rate_bps.filter(|&r| r > 0)).map(|(used, rate)| used as f64 / rate as f64),
+    }
+}
+
+#[cfg(test)]
+#[path = "summary_tests.rs"]
+mod tests;

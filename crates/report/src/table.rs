@@ -1,0 +1,293 @@
+//! The table of a record: plain text for the terminal, and Markdown.
+
+use std::fmt::Write as _;
+
+use crate::record::Direction;
+use crate::summary::{Grade, Letter, QueueSummary, Summary, loaded_directions};
+use crate::{Record, Run};
+
+/// Widest line of the terminal table, in columns.
+pub const WIDTH: usize = 110;
+/// Longest queue name shown in the table; longer ones are cut with an ellipsis and listed below.
+const QUEUE_WIDTH: usize = 24;
+
+/// Columns that belong together, with a title over them.
+struct Group {
+    title: &'static str,
+    columns: Vec<Column>,
+    /// Dropped when the table is too wide, the highest number first; 0 stays.
+    spare: u8,
+}
+
+struct Column {
+    head: &'static str,
+    cells: Vec<String>,
+    left: bool,
+}
+
+impl Column {
+    fn new(head: &'static str, cells: Vec<String>) -> Self {
+        Self { head, cells, left: false }
+    }
+
+    fn width(&self) -> usize {
+        self.cells.iter().map(|c| width(c)).chain([width(self.head)]).max().unwrap_or(0)
+    }
+}
+
+impl Group {
+    fn width(&self) -> usize {
+        let columns: usize = self.columns.iter().map(Column::width).sum();
+        (columns + self.columns.len().saturating_sub(1)).max(width(self.title))
+    }
+}
+
+fn width(text: &str) -> usize {
+    text.chars().count()
+}
+
+/// The table as plain text, at most [`WIDTH`] columns wide, with remarks below it. With `colour` the
+/// grades carry ANSI colours; the letters say the same without.
+pub fn text(record: &Record, colour: bool) -> String {
+    let summaries = Summary::all(record);
+    let mut groups = groups(record, &summaries);
+    fit(&mut groups);
+    let mut out = String::new();
+    render_head(&mut out, &groups);
+    for row in 0..summaries.len() {
+        let grade = summaries.get(row).and_then(|s| s.grade);
+        render_row(&mut out, &groups, row, colour.then_some(grade).flatten());
+    }
+    for line in remarks(record, &summaries) {
+        out.push_str(&line);
+        out.push('\n');
+    }
+    out
+}
+
+/// The table as Markdown, with remarks below it.
+pub fn markdown(record: &Record) -> String {
+    let summaries = Summary::all(record);
+    let groups = groups(record, &summaries);
+    let columns: Vec<(String, &Column)> = groups
+        .iter()
+        .flat_map(|g| g.columns.iter().map(|c| (format!("{} {}", g.title, c.head).trim().to_owned(), c)))
+        .collect();
+    let mut out = String::from("|");
+    for (head, _) in &columns {
+        let _ = write!(out, " {head} |");
+    }
+    out.push_str("\n|");
+    for (_, c) in &columns {
+        out.push_str(if c.left { " :-- |" } else { " --: |" });
+    }
+    out.push('\n');
+    for row in 0..summaries.len() {
+        out.push('|');
+        for (_, c) in &columns {
+            let _ = write!(out, " {} |", c.cells[row].replace('|', "\\|").replace('<', "&lt;"));
+        }
+        out.push('\n');
+    }
+    for line in remarks(record, &summaries) {
+        let _ = write!(out, "\n{}\n", line.trim().replace('<', "&lt;"));
+    }
+    out
+}
+
+/// Takes out spare groups until the table fits.
+fn fit(groups: &mut Vec<Group>) {
+    let total = |groups: &[Group]| groups.iter().map(|g| g.width() + 2).sum::<usize>().saturating_sub(2);
+    while total(groups) > WIDTH {
+        let Some(worst) = groups.iter().map(|g| g.spare).max().filter(|&s| s > 0) else { break };
+        groups.retain(|g| g.spare != worst);
+    }
+}
+
+fn render_head(out: &mut String, groups: &[Group]) {
+    let mut titles = String::new();
+    let mut heads = String::new();
+    let mut rule = 0;
+    for group in groups {
+        let w = group.width();
+        let _ = write!(titles, "{:<w$}  ", group.title);
+        let _ = write!(heads, "{}  ", cells_of(group, w, |c| c.head));
+        rule += w + 2;
+    }
+    let _ = writeln!(out, "{}\n{}", titles.trim_end(), heads.trim_end());
+    let _ = writeln!(out, "{}", "─".repeat(rule.saturating_sub(2)));
+}
+
+fn render_row(out: &mut String, groups: &[Group], row: usize, grade: Option<Grade>) {
+    let mut line = String::new();
+    for (i, group) in groups.iter().enumerate() {
+        let cells = cells_of(group, group.width(), |c| &c.cells[row]);
+        match grade.filter(|_| i + 1 == groups.len()) {
+            Some(g) => {
+                let _ = write!(line, "\x1b[{}m{}\x1b[0m", ansi(g.letter), cells.trim_end());
+            }
+            None => {
+                let _ = write!(line, "{cells}  ");
+            }
+        }
+    }
+    let _ = writeln!(out, "{}", line.trim_end());
+}
+
+fn cells_of<'a>(group: &'a Group, total: usize, cell: impl Fn(&'a Column) -> &'a str) -> String {
+    let mut line = String::new();
+    for (i, column) in group.columns.iter().enumerate() {
+        let (w, text) = (column.width(), cell(column));
+        let gap = if i > 0 { " " } else { "" };
+        let _ = if column.left { write!(line, "{gap}{text:<w$}") } else { write!(line, "{gap}{text:>w$}") };
+    }
+    format!("{line:<total$}")
+}
+
+fn ansi(letter: Letter) -> &'static str {
+    match letter {
+        Letter::APlus | Letter::A => "32",
+        Letter::B | Letter::C => "33",
+        Letter::D | Letter::F => "31",
+    }
+}
+
+fn groups(record: &Record, all: &[Summary]) -> Vec<Group> {
+    let directions = loaded_directions(record);
+    let loaded = |d| directions.contains(&d);
+    let of = |f: &dyn Fn(&Summary) -> String| all.iter().map(f).collect::<Vec<_>>();
+    let mut out = vec![Group { title: "queue", columns: vec![queue_column(all)], spare: 0 }];
+    let mut goodput = Vec::new();
+    let mut fair = Vec::new();
+    let mut used = Vec::new();
+    if loaded(Direction::Up) {
+        goodput.push(Column::new("up", of(&|s| mbit(s.goodput_up_bps))));
+        fair.push(Column::new("up", of(&|s| fraction(s.jain_up))));
+        used.push(Column::new("up", of(&|s| percent(s.queue_up.utilisation))));
+    }
+    if loaded(Direction::Down) {
+        goodput.push(Column::new("down", of(&|s| mbit(s.goodput_down_bps))));
+        fair.push(Column::new("down", of(&|s| fraction(s.jain_down))));
+        used.push(Column::new("down", of(&|s| percent(s.queue_down.utilisation))));
+    }
+    let fair_known = all.iter().any(|s| s.jain_up.is_some() || s.jain_down.is_some());
+    if !goodput.is_empty() {
+        out.push(Group { title: "Mbit/s", columns: goodput, spare: 0 });
+    }
+    if fair_known {
+        out.push(Group { title: "Jain", columns: fair, spare: 0 });
+    }
+    out.extend(latency_groups(all, !directions.is_empty()));
+    let both = |f: fn(&QueueSummary) -> u64| of(&|s| (f(&s.queue_up) + f(&s.queue_down)).to_string());
+    out.push(Group {
+        title: "packets",
+        columns: vec![Column::new("drops", both(|q| q.drops)), Column::new("marks", both(|q| q.marks))],
+        spare: 0,
+    });
+    if !used.is_empty() {
+        out.push(Group { title: "used %", columns: used, spare: 2 });
+        let mut column =
+            Column::new("", record.runs.iter().zip(all).map(|(r, s)| grade_cell(r, s)).collect());
+        column.left = true;
+        out.push(Group { title: "grade", columns: vec![column], spare: 0 });
+    }
+    out
+}
+
+fn queue_column(all: &[Summary]) -> Column {
+    let mut column = Column::new("", all.iter().map(|s| short(&s.queue)).collect());
+    column.left = true;
+    column
+}
+
+fn latency_groups(all: &[Summary], loaded: bool) -> Vec<Group> {
+    let column =
+        |head, f: &dyn Fn(&Summary) -> Option<i64>| Column::new(head, all.iter().map(|s| ms(f(s))).collect());
+    let one_way = vec![column("up", &|s| s.up.added_p95_ns), column("down", &|s| s.down.added_p95_ns)];
+    if !loaded {
+        let block = vec![
+            column("p50", &|s| s.rtt.p50_ns),
+            column("p95", &|s| s.rtt.p95_ns),
+            column("p99", &|s| s.rtt.p99_ns),
+            column("max", &|s| s.rtt.max_ns),
+        ];
+        return vec![Group { title: "round trip, ms", columns: block, spare: 0 }];
+    }
+    let rise = vec![
+        column("p50", &|s| s.rtt.added_p50_ns),
+        column("p95", &|s| s.rtt.added_p95_ns),
+        column("p99", &|s| s.rtt.added_p99_ns),
+        column("max", &|s| s.rtt.added_max_ns),
+    ];
+    vec![
+        Group { title: "idle", columns: vec![column("RTT", &|s| s.rtt.idle_ns)], spare: 0 },
+        Group { title: "rise under load, RTT ms", columns: rise, spare: 0 },
+        Group { title: "one-way p95", columns: one_way, spare: 1 },
+    ]
+}
+
+/// The queue's name, cut to fit.
+fn short(name: &str) -> String {
+    if width(name) <= QUEUE_WIDTH {
+        return name.to_owned();
+    }
+    name.chars().take(QUEUE_WIDTH - 1).chain(['…']).collect()
+}
+
+fn grade_cell(run: &Run, s: &Summary) -> String {
+    match s.grade {
+        Some(g) => grade_words(g),
+        None if !run.validity.valid => "not valid".into(),
+        None => "none".into(),
+    }
+}
+
+/// `A+ 2.1 ms`.
+pub(crate) fn grade_words(g: Grade) -> String {
+    format!("{:<2} {} ms", g.letter.as_str(), ms(Some(g.mean_rise_ns)))
+}
+
+/// Mbit/s with two decimals.
+pub(crate) fn mbit(bps: Option<u64>) -> String {
+    bps.map_or_else(|| "–".into(), |b| format!("{:.2}", b as f64 / 1e6))
+}
+
+/// Milliseconds with one decimal.
+pub(crate) fn ms(ns: Option<i64>) -> String {
+    // Adding 0.0 turns a rounded −0.0 into 0.0.
+    ns.map_or_else(|| "–".into(), |v| format!("{:.1}", (v as f64 / 1e5).round() / 10.0 + 0.0))
+}
+
+pub(crate) fn fraction(x: Option<f64>) -> String {
+    x.map_or_else(|| "–".into(), |v| format!("{v:.2}"))
+}
+
+pub(crate) fn percent(x: Option<f64>) -> String {
+    x.map_or_else(|| "–".into(), |v| format!("{:.0}", v * 100.0))
+}
+
+/// What must be read beside the numbers, a line each.
+fn remarks(record: &Record, all: &[Summary]) -> Vec<String> {
+    let mut out = Vec::new();
+    for (run, s) in record.runs.iter().zip(all) {
+        let name = &run.queue;
+        if width(name) > QUEUE_WIDTH {
+            out.push(format!("{}: {name}", short(name)));
+        }
+        for reason in &run.validity.reasons {
+            out.push(format!("{}: not valid: {reason}", short(name)));
+        }
+        if let Some(reason) =
+            s.no_grade.as_ref().filter(|_| run.validity.valid && !record.test.flows.is_empty())
+        {
+            out.push(format!("{}: no grade: {reason}", short(name)));
+        }
+        for (plan, flow) in record.test.flows.iter().zip(&run.flows) {
+            if let Some(error) = &flow.error {
+                out.push(format!("{}: {} ended early: {error}", short(name), plan.name));
+            }
+        }
+    }
+    out.extend(record.warnings.iter().map(|w| format!("warning: {w}")));
+    out
+}

@@ -1,0 +1,190 @@
+//! Sentences about a record.
+
+use crate::record::{Direction, PathPlan, Record, Run};
+use crate::summary::{Summary, loaded_directions};
+
+/// Milliseconds for a sentence: a decimal below ten only.
+pub(crate) fn ms(ns: i64) -> String {
+    let value = ns as f64 / 1e6;
+    if value.abs() < 9.95 {
+        format!("{:.1} ms", (value * 10.0).round() / 10.0 + 0.0)
+    } else {
+        format!("{value:.0} ms")
+    }
+}
+
+/// A rate as people write it: `100 Mbit/s`.
+pub(crate) fn rate(bps: u64) -> String {
+    let (value, unit) = match bps {
+        1_000_000_000.. => (bps as f64 / 1e9, "Gbit/s"),
+        1_000_000.. => (bps as f64 / 1e6, "Mbit/s"),
+        _ => (bps as f64 / 1e3, "kbit/s"),
+    };
+    let text = format!("{value:.2}");
+    format!("{} {unit}", text.trim_end_matches('0').trim_end_matches('.'))
+}
+
+/// The first letter as a capital.
+pub(crate) fn capital(words: &str) -> String {
+    let mut chars = words.chars();
+    chars.next().map(|c| c.to_uppercase().chain(chars).collect()).unwrap_or_default()
+}
+
+/// `TCP upload::3` and the like, as short as it stays clear.
+pub(crate) fn short_flow(name: &str) -> String {
+    let rest = ["TCP upload", "TCP download"].iter().find_map(|p| name.strip_prefix(p)).unwrap_or(name);
+    let rest = rest.trim_matches([':', ' ']);
+    match rest {
+        "" => name.to_owned(),
+        n if n.bytes().all(|b| b.is_ascii_digit()) => format!("flow {n}"),
+        other => other.to_owned(),
+    }
+}
+
+/// What was run, in one line.
+pub(crate) fn experiment(record: &Record) -> String {
+    let count = |d| record.test.flows.iter().filter(|f| f.direction == d).count();
+    let (up, down) = (count(Direction::Up), count(Direction::Down));
+    let flows = |n: usize| if n == 1 { "1 TCP flow".to_owned() } else { format!("{n} TCP flows") };
+    let load = match (up, down) {
+        (0, 0) => "no load".to_owned(),
+        (n, 0) => format!("{} up", flows(n)),
+        (0, n) => format!("{} down", flows(n)),
+        (n, m) => format!("{} up and {m} down", flows(n)),
+    };
+    let mut parts = vec![format!("{}: {load}", record.test.name), link(record)];
+    if !record.arm.is_empty() {
+        parts.push(record.arm.clone());
+    }
+    parts.join(" · ")
+}
+
+/// The link, in one line.
+pub(crate) fn link(record: &Record) -> String {
+    let side = |p: &PathPlan| p.rate_bps.map_or_else(|| "unlimited".to_owned(), rate);
+    let l = &record.link;
+    let rates = match (l.up.rate_bps, l.down.rate_bps) {
+        (a, b) if a == b => side(&l.up),
+        _ => format!("{} up, {} down", side(&l.up), side(&l.down)),
+    };
+    let plain = |ns: &u64| format!("{:.1}", *ns as f64 / 1e6).trim_end_matches(".0").to_owned();
+    let rtts: Vec<String> = l.rtt_ns.iter().map(plain).collect();
+    let mut out = if rtts.is_empty() { rates } else { format!("{rates}, base RTT {} ms", rtts.join(", ")) };
+    if l.ip_version == 6 {
+        out.push_str(", IPv6");
+    }
+    if l.ecn {
+        out.push_str(", ECN");
+    }
+    out
+}
+
+/// The result of one queue, in a few words.
+pub(crate) fn result(run: &Run, s: &Summary) -> String {
+    if !run.validity.valid {
+        return "not valid".into();
+    }
+    match (s.grade, s.rtt.added_mean_ns, s.rtt.p50_ns) {
+        (Some(g), _, _) => format!("adds {}, grade {}", ms(g.mean_rise_ns), g.letter.as_str()),
+        (None, Some(rise), _) if !s.flows.is_empty() => format!("adds {}, no grade", ms(rise)),
+        (None, _, Some(p50)) => format!("median {}", ms(p50)),
+        _ => "nothing was measured".into(),
+    }
+}
+
+/// A part of a sentence; a queue's name knows its queue.
+pub(crate) struct Piece {
+    pub(crate) queue: Option<usize>,
+    pub(crate) words: String,
+}
+
+fn plain(words: impl Into<String>) -> Piece {
+    Piece { queue: None, words: words.into() }
+}
+
+/// The result of the comparison, in one sentence.
+pub(crate) fn headline(record: &Record, all: &[Summary]) -> String {
+    headline_pieces(record, all).into_iter().map(|p| p.words).collect()
+}
+
+/// [`headline`], the queues' names apart.
+pub(crate) fn headline_pieces(record: &Record, all: &[Summary]) -> Vec<Piece> {
+    let valid = || record.runs.iter().zip(all).enumerate().filter(|(_, (run, _))| run.validity.valid);
+    let loaded = !loaded_directions(record).is_empty();
+    let measured: Vec<(usize, &Summary, i64)> = valid()
+        .filter_map(|(q, (_, s))| {
+            let value = if loaded { s.rtt.added_mean_ns } else { s.rtt.p50_ns };
+            value.map(|v| (q, s, v))
+        })
+        .collect();
+    if measured.is_empty() {
+        return vec![plain(if loaded { "No queue gave a valid result." } else { "Nothing was measured." })];
+    }
+    let mut out = Vec::new();
+    if !loaded {
+        out.push(plain("Median round-trip time without load: "));
+    }
+    for (i, &(q, _, value)) in measured.iter().enumerate() {
+        if i > 0 {
+            out.push(plain("; "));
+        }
+        out.push(Piece { queue: Some(q), words: record.runs[q].queue.clone() });
+        out.push(plain(match (loaded, i) {
+            (false, _) => format!(" {}", ms(value)),
+            (true, 0) => format!(" adds {} to the round trip under load", ms(value)),
+            (true, _) => format!(" adds {}", ms(value)),
+        }));
+    }
+    if loaded && measured.len() > 1 {
+        out.push(plain(format!(", {}", goodput_words(&measured))));
+    }
+    out.push(plain("."));
+    let missing = record.runs.len() - measured.len();
+    if missing > 0 {
+        out.push(plain(format!(" {missing} of {} queues without a valid result.", record.runs.len())));
+    }
+    out
+}
+
+/// An RFC 3339 time as people read it: date, hours and minutes, zone.
+pub(crate) fn date(started: &str) -> String {
+    match (started.split_once('T'), started.ends_with('Z')) {
+        (Some((day, time)), true) => match time.get(..5) {
+            Some(minutes) => format!("{day} {minutes} UTC"),
+            None => started.to_owned(),
+        },
+        _ => started.to_owned(),
+    }
+}
+
+/// `at the same goodput` where all lie within 5 %, else the goodputs.
+fn goodput_words(measured: &[(usize, &Summary, i64)]) -> String {
+    let total = |s: &Summary| s.goodput_up_bps.unwrap_or(0) + s.goodput_down_bps.unwrap_or(0);
+    let all: Vec<u64> = measured.iter().map(|(_, s, _)| total(s)).collect();
+    let (low, high) = (all.iter().min().copied().unwrap_or(0), all.iter().max().copied().unwrap_or(0));
+    if (high - low) as f64 <= high as f64 * 0.05 {
+        return "at the same goodput".into();
+    }
+    let list: Vec<String> = all.iter().map(|&b| format!("{:.1}", b as f64 / 1e6)).collect();
+    format!("at {} Mbit/s goodput", list.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn flows_are_named_briefly() {
+        let names: Vec<String> =
+            ["TCP upload::3", "TCP download BE2", "x", "TCP upload"].map(short_flow).to_vec();
+        assert_eq!(names, ["flow 3", "BE2", "x", "TCP upload"]);
+    }
+
+    #[test]
+    fn rates_and_times_in_words() {
+        assert_eq!(rate(100_000_000), "100 Mbit/s");
+        assert_eq!(rate(2_500_000_000), "2.5 Gbit/s");
+        assert_eq!(ms(-20_000), "0.0 ms");
+        assert_eq!(ms(396_400_000), "396 ms");
+    }
+}

@@ -1,0 +1,132 @@
+//! The files for flent, read by flent itself. Needs `flent` on the machine: without it the test says
+//! `SKIPPED` and passes, unless GOODQUEUE_REQUIRE_TOOLS=1.
+
+mod fixture;
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use goodqueue_report::{Record, flent};
+
+/// What this machine's matplotlib makes this flent say of any file.
+const NOT_OURS: &str =
+    "Unable to build our own tight layout: 'Figure' object has no attribute '_cachedRenderer'";
+
+fn have_flent() -> bool {
+    let found = Command::new("flent").arg("--version").output().is_ok_and(|o| o.status.success());
+    if !found {
+        println!("SKIPPED: flent is not installed; the .flent.gz files were not read by flent");
+        let required = std::env::var("GOODQUEUE_REQUIRE_TOOLS").is_ok_and(|v| v == "1");
+        assert!(!required, "flent is required (GOODQUEUE_REQUIRE_TOOLS=1) and not installed");
+    }
+    found
+}
+
+fn run(dir: &Path, arguments: &[&str]) -> String {
+    let output = Command::new("flent")
+        .args(arguments)
+        .current_dir(dir)
+        .env("MPLBACKEND", "Agg")
+        .env("HOME", dir)
+        .output()
+        .unwrap();
+    let text = [output.stdout, output.stderr].map(|b| String::from_utf8_lossy(&b).into_owned()).concat();
+    assert!(output.status.success(), "flent {arguments:?}:\n{text}");
+    for line in text.lines().filter(|l| !l.contains(NOT_OURS)) {
+        for bad in ["WARNING", "ERROR", "Traceback", "Unable", "missing"] {
+            assert!(!line.contains(bad), "flent {arguments:?}:\n{text}");
+        }
+    }
+    text
+}
+
+fn plots(dir: &Path, record: &Record, test: &str, plots: &[&str], combined: &[&str]) {
+    std::fs::create_dir_all(dir).unwrap();
+    let files: Vec<PathBuf> = flent::write(record, dir).unwrap();
+    assert_eq!(files.len(), record.runs.len());
+    let names: Vec<&str> = files.iter().map(|f| f.file_name().unwrap().to_str().unwrap()).collect();
+    assert!(names.iter().all(|n| n.starts_with(&format!("{test}-2026-11-21T193005.250000."))), "{names:?}");
+    let summary = run(dir, &["-i", names[0], "-f", "summary"]);
+    assert!(
+        summary.contains(&format!("Summary of {test} test run from 2026-11-21 19:30:05.250000")),
+        "{summary}"
+    );
+    for plot in plots {
+        run(dir, &["-i", names[0], "-p", plot, "-o", "one.png"]);
+        assert!(std::fs::metadata(dir.join("one.png")).unwrap().len() > 5000, "{plot}");
+        std::fs::remove_file(dir.join("one.png")).unwrap();
+    }
+    for plot in combined {
+        let mut arguments: Vec<&str> = names.iter().flat_map(|n| ["-i", n]).collect();
+        arguments.extend(["-p", plot, "-o", "all.png"]);
+        run(dir, &arguments);
+        assert!(std::fs::metadata(dir.join("all.png")).unwrap().len() > 5000, "{plot}");
+        std::fs::remove_file(dir.join("all.png")).unwrap();
+    }
+}
+
+#[test]
+fn flent_reads_and_draws_them() {
+    if !have_flent() {
+        return;
+    }
+    let dir = std::env::temp_dir().join(format!("goodqueue-report-{}-flent", std::process::id()));
+    let _ = std::fs::remove_dir_all(&dir);
+    plots(
+        &dir.join("rrul"),
+        &fixture::rrul_of(10),
+        "rrul",
+        &["all_scaled", "box_totals"],
+        &["box_combine", "ping_cdf"],
+    );
+    plots(
+        &dir.join("square"),
+        &fixture::square(),
+        "tcp_nup",
+        &["totals", "upload_box"],
+        &["box_combine", "ping_cdf"],
+    );
+    plots(
+        &dir.join("fair"),
+        &fixture::rtt_fair(),
+        "rtt_fair_var",
+        &["all_scaled", "box_totals"],
+        &["ping_cdf"],
+    );
+    plots(&dir.join("ping"), &fixture::ping(), "ping", &["ping", "ping_cdf"], &[]);
+    plots(&dir.join("six"), &fixture::ipv6(), "tcp_nup", &[], &[]);
+    let mut both = fixture::rtt_fair();
+    both.test.flows.iter_mut().for_each(|f| f.host = 0);
+    both.test.probes.iter_mut().for_each(|p| p.host = 0);
+    plots(&dir.join("both"), &both, "rrul_be_nflows", &["all_scaled"], &[]);
+    std::fs::remove_dir_all(&dir).unwrap();
+}
+
+#[test]
+fn the_format_is_version_four() {
+    let dir = std::env::temp_dir().join(format!("goodqueue-report-{}-four", std::process::id()));
+    std::fs::create_dir_all(&dir).unwrap();
+    let record = fixture::square();
+    let files = flent::write(&record, &dir).unwrap();
+    let mut text = String::new();
+    let raw = std::fs::read(&files[0]).unwrap();
+    std::io::Read::read_to_string(&mut flate2::read::GzDecoder::new(raw.as_slice()), &mut text).unwrap();
+    let v: serde_json::Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(v["version"], 4);
+    assert_eq!(v["metadata"]["NAME"], "tcp_nup");
+    assert_eq!(v["metadata"]["TITLE"], "pfifo:1000");
+    assert_eq!(v["metadata"]["TEST_PARAMETERS"]["upload_streams"], "2");
+    assert_eq!(v["metadata"]["T0"], "2026-11-21T19:30:05.250000Z");
+    assert_eq!(v["metadata"]["X_GOODQUEUE"]["series"]["Ping (ms) ICMP"], "Ping (ms) UDP BE");
+    let n = v["x_values"].as_array().unwrap().len();
+    for (name, series) in v["results"].as_object().unwrap() {
+        assert_eq!(series.as_array().unwrap().len(), n, "{name}");
+    }
+    let raw = v["raw_values"]["Ping (ms) ICMP"].as_array().unwrap();
+    let first = &raw[0];
+    assert!((first["t"].as_f64().unwrap() - 1_795_289_405.25).abs() < 1e-3, "{first}");
+    assert!(first["owd_up"].as_f64().unwrap() < first["val"].as_f64().unwrap());
+    let lost = raw.iter().find(|e| e["lost"] == true).unwrap();
+    assert!(lost.get("val").is_none() && lost["lost_dir"] == "true");
+    std::fs::remove_dir_all(&dir).unwrap();
+}

@@ -1,0 +1,267 @@
+//! Every form of every made-up record.
+
+mod fixture;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use goodqueue_report::{Error, MISSING, Record, SCHEMA, Summary, WriteOptions, csv, html, table, write_all};
+
+/// A folder of its own, removed at the end.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("goodqueue-report-{}-{name}", std::process::id()));
+        let _ = fs::remove_dir_all(&path);
+        fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+fn golden(name: &str, got: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
+    if std::env::var_os("GOODQUEUE_BLESS").is_some() {
+        fs::write(&path, got).unwrap();
+    }
+    let want = fs::read_to_string(&path).unwrap_or_default();
+    assert_eq!(got, want, "\n{got}\ndiffers from {}; GOODQUEUE_BLESS=1 rewrites it", path.display());
+}
+
+#[test]
+fn tables_are_as_agreed() {
+    for (name, record) in fixture::all() {
+        let text = table::text(&record, false);
+        golden(&format!("{name}.txt"), &text);
+        for line in text.lines().take_while(|l| !l.contains(": ")) {
+            assert!(line.chars().count() <= table::WIDTH, "{name}: {line}");
+        }
+    }
+    golden("square.md", &table::markdown(&fixture::square()));
+}
+
+#[test]
+fn colours_change_nothing_but_colours() {
+    let record = fixture::square();
+    let mut plain = table::text(&record, true);
+    for code in ["\x1b[31m", "\x1b[32m", "\x1b[33m", "\x1b[0m"] {
+        assert!(code == "\x1b[33m" || plain.contains(code));
+        plain = plain.replace(code, "");
+    }
+    assert_eq!(plain, table::text(&record, false));
+}
+
+#[test]
+fn a_record_comes_back_as_written() {
+    let folder = Folder::new("back");
+    for (name, record) in fixture::all() {
+        for suffix in ["json", "json.gz"] {
+            let path = folder.0.join(format!("{name}.{suffix}"));
+            record.write(&path).unwrap();
+            assert_eq!(Record::read(&path).unwrap(), record);
+        }
+        let path = folder.0.join("with-summary.json");
+        fs::write(&path, record.to_json().unwrap()).unwrap();
+        assert_eq!(Record::read(&path).unwrap(), record);
+        let value: serde_json::Value = serde_json::from_str(&record.to_json().unwrap()).unwrap();
+        for (i, run) in record.runs.iter().enumerate() {
+            let summary: Summary = serde_json::from_value(value["runs"][i]["summary"].clone()).unwrap();
+            assert_eq!(summary, Summary::of(&record, run));
+        }
+    }
+}
+
+#[test]
+fn damage_is_named() {
+    let folder = Folder::new("damage");
+    let record = fixture::ping();
+    let whole = folder.0.join("whole.json.gz");
+    record.write(&whole).unwrap();
+    let bytes = fs::read(&whole).unwrap();
+    let cut = folder.0.join("cut.json.gz");
+    fs::write(&cut, &bytes[..bytes.len() / 2]).unwrap();
+    let error = Record::read(&cut).unwrap_err();
+    assert!(matches!(&error, Error::Damaged { line: 1, column, .. } if *column > 100), "{error}");
+    assert!(error.to_string().contains("cut.json.gz"), "{error}");
+
+    let words = folder.0.join("words.json");
+    fs::write(&words, "{\n\"schema\": 1,\n\"seed\": \"x\"}").unwrap();
+    let error = Record::read(&words).unwrap_err();
+    assert!(error.to_string().contains("(line 3, column 11)"), "{error}");
+
+    let other = folder.0.join("other.json");
+    fs::write(&other, "{}").unwrap();
+    assert!(Record::read(&other).unwrap_err().to_string().contains("no `schema`"));
+
+    let newer = folder.0.join("newer.json");
+    fs::write(&newer, format!("{{\"schema\": {}, \"seed\": \"of another kind\"}}", SCHEMA + 1)).unwrap();
+    let error = Record::read(&newer).unwrap_err();
+    assert!(matches!(error, Error::Newer { found, .. } if found == SCHEMA + 1), "{error}");
+
+    let error = Record::read(folder.0.join("none.json")).unwrap_err();
+    assert!(error.to_string().starts_with("cannot read") && error.to_string().contains("none.json"));
+}
+
+#[test]
+fn everything_is_written_whole() {
+    let folder = Folder::new("whole");
+    for (name, record) in fixture::all() {
+        // Drawing is slow in a debug build: pixels for two of them.
+        let options = WriteOptions { png: matches!(name, "ping" | "troubled"), ..WriteOptions::default() };
+        let dir = folder.0.join(name);
+        let files = write_all(&record, &dir, &options).unwrap();
+        assert!(files.iter().all(|f| fs::metadata(f).unwrap().len() > 0));
+        let names: Vec<String> = fs::read_dir(&dir)
+            .unwrap()
+            .map(|e| e.unwrap().file_name().to_string_lossy().into_owned())
+            .collect();
+        assert_eq!(names.len(), files.len(), "{name}: something was left behind: {names:?}");
+        for want in ["record.json.gz", "report.html", "overview.svg", "summary.csv", "latency.csv"] {
+            assert!(names.iter().any(|n| n == want), "{name}: no {want}");
+        }
+        assert_eq!(names.iter().filter(|n| n.ends_with(".flent.gz")).count(), record.runs.len());
+        // Again, over what is there.
+        assert_eq!(write_all(&record, &dir, &options).unwrap(), files);
+    }
+}
+
+#[test]
+fn a_file_that_cannot_be_written_is_named() {
+    let folder = Folder::new("full");
+    fs::create_dir_all(folder.0.join("report.html")).unwrap();
+    let error = write_all(&fixture::ping(), &folder.0, &WriteOptions::default()).unwrap_err();
+    assert!(
+        error.to_string().starts_with("cannot write") && error.to_string().contains("report.html"),
+        "{error}"
+    );
+    let left = fs::read_dir(&folder.0)
+        .unwrap()
+        .filter(|e| e.as_ref().unwrap().path().extension().is_some_and(|x| x == "part"));
+    assert_eq!(left.count(), 0);
+}
+
+fn assert_numbers(name: &str, text: &str) {
+    for word in ["NaN", "inf,", "inf\"", ">inf", "Infinity", " inf"] {
+        let clean = text.replace("Infinity,", "").replace("Number.isNaN", "");
+        assert!(!clean.contains(word) || word == " inf", "{name} contains {word}");
+    }
+}
+
+#[test]
+fn drawings_are_well_formed() {
+    let folder = Folder::new("svg");
+    for (name, record) in fixture::all() {
+        let options = WriteOptions { png: false, flent: false, ..WriteOptions::default() };
+        for file in write_all(&record, folder.0.join(name), &options).unwrap() {
+            let at = file.display().to_string();
+            match file.extension().and_then(|e| e.to_str()) {
+                Some("svg") => {
+                    let text = fs::read_to_string(&file).unwrap();
+                    let document = roxmltree::Document::parse(&text).unwrap_or_else(|e| panic!("{at}: {e}"));
+                    assert_eq!(document.root_element().tag_name().name(), "svg");
+                    assert!(
+                        document
+                            .descendants()
+                            .any(|n| n.has_tag_name("title") || n.tag_name().name() == "title")
+                    );
+                    assert!(
+                        !text.contains("var("),
+                        "{at}: a standalone file has no page to take colours from"
+                    );
+                    assert_numbers(&at, &text);
+                }
+                Some("csv") => {
+                    let text = fs::read_to_string(&file).unwrap();
+                    assert_numbers(&at, &text);
+                    let columns = text.lines().next().unwrap().split(',').count();
+                    assert!(
+                        record.title.contains(',')
+                            || text.lines().all(|l| l.split(',').count() == columns || l.contains('"')),
+                        "{at}"
+                    );
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+#[test]
+fn the_page_is_one_small_file() {
+    let long = fixture::rrul_of(300);
+    let page = html(&long);
+    println!("page of 5 min, 3 queues, 3 probes at 10 ms, 8 flows: {} bytes", page.len());
+    assert!(page.len() < 3_000_000, "{} bytes", page.len());
+    for (name, record) in fixture::all() {
+        let page = html(&record);
+        assert_numbers(name, page.split("<script>").next().unwrap());
+        for bad in ["src=", "href=\"http", "url(", "@import", "<link rel=\"stylesheet", "fetch(", "{{"] {
+            assert!(!page.contains(bad), "{name}: {bad}");
+        }
+        let data = page.split("id=\"data\">").nth(1).unwrap().split("</script>").next().unwrap();
+        let charts: serde_json::Value = serde_json::from_str(data).unwrap();
+        for (id, chart) in charts.as_object().unwrap() {
+            assert!(page.contains(&format!("data-chart=\"{id}\"")), "{id}");
+            let lengths: Vec<usize> = chart["series"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .map(|s| s["v"].as_array().unwrap().len())
+                .collect();
+            assert!(lengths.iter().all(|n| n == &lengths[0] && *n <= 400), "{id}: {lengths:?}");
+        }
+    }
+}
+
+#[test]
+fn words_of_the_user_are_not_markup() {
+    let evil = "<script>alert(1)</script>\"'&";
+    let mut record = fixture::square();
+    record.title = evil.into();
+    record.note = evil.into();
+    record.version = evil.into();
+    record.arm = evil.into();
+    record.started = evil.into();
+    record.command = vec![evil.into()];
+    record.warnings = vec![evil.into()];
+    record.host.kernel = evil.into();
+    record.host.sysctls.insert(evil.into(), evil.into());
+    record.test.name = evil.into();
+    record.test.about = evil.into();
+    record.test.flows[0].name = evil.into();
+    record.test.flows[0].cc = evil.into();
+    record.test.probes[0].name = evil.into();
+    record.runs[0].queue = evil.into();
+    record.runs[0].parameters.insert(evil.into(), evil.into());
+    record.runs[0].validity.valid = false;
+    record.runs[0].validity.reasons = vec![evil.into()];
+    record.runs[0].up.drop_reasons.insert(evil.into(), 3);
+    record.runs[0].up.counters.insert(evil.into(), 3);
+    let page = html(&record);
+    assert!(!page.contains("<script>alert"));
+    assert_eq!(page.matches("<script").count(), 2);
+    assert!(page.contains("&lt;script&gt;alert(1)&lt;/script&gt;&quot;&#39;&amp;"));
+    let folder = Folder::new("evil");
+    for file in
+        write_all(&record, &folder.0, &WriteOptions { png: false, ..WriteOptions::default() }).unwrap()
+    {
+        assert_eq!(file.parent(), Some(folder.0.as_path()));
+        if file.extension().is_some_and(|e| e == "svg") {
+            roxmltree::Document::parse(&fs::read_to_string(&file).unwrap()).unwrap();
+        }
+    }
+}
+
+#[test]
+fn lost_probes_are_gaps_in_csv() {
+    let mut record = fixture::ping();
+    record.runs[0].probes[0].rtt_ns[0] = MISSING;
+    let csv = csv::latency(&record);
+    assert!(csv.lines().nth(1).unwrap().starts_with("fq_codel,Ping (ms) UDP,-2,,"), "{csv:.200}");
+}

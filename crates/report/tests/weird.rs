@@ -1,0 +1,118 @@
+//! Records that make no sense do not make the report panic, and no form of them contains a number that is none.
+
+mod fixture;
+
+use goodqueue_report::{
+    Direction, EngineHealth, FlowPlan, FlowSeries, MISSING, ProbePlan, ProbeSeries, QueueSeries, Record, Run,
+    csv, flent, html, table,
+};
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+fn time() -> impl Strategy<Value = i64> {
+    prop_oneof![
+        4 => -2_000_000_000_i64..4_000_000_000,
+        1 => Just(MISSING), 1 => Just(i64::MAX), 1 => any::<i64>(), 1 => Just(0)
+    ]
+}
+
+fn amount() -> impl Strategy<Value = u64> {
+    prop_oneof![4 => 0_u64..2_000_000, 1 => any::<u64>(), 1 => Just(u64::MAX), 1 => Just(0)]
+}
+
+prop_compose! {
+    fn flow()(t in vec(time(), 0..12), rx in vec(amount(), 0..12), cwnd in vec(any::<u32>(), 0..3),
+              sorted in any::<bool>(), error in proptest::option::of(".{0,8}")) -> FlowSeries {
+        let mut t = t;
+        if sorted { t.sort_unstable(); }
+        FlowSeries { t_ns: t, rx_bytes: rx, cwnd_segments: cwnd, error, ..FlowSeries::default() }
+    }
+}
+
+prop_compose! {
+    fn probe()(sent in vec(time(), 0..20), rtt in vec(time(), 0..20), up in vec(time(), 0..20)) -> ProbeSeries {
+        ProbeSeries { sent_ns: sent, rtt_ns: rtt, up_ns: up, ..ProbeSeries::default() }
+    }
+}
+
+prop_compose! {
+    fn queue()(t in vec(time(), 0..10), backlog in vec(amount(), 0..10), sent in vec(amount(), 0..10),
+               drops in vec(amount(), 0..10)) -> QueueSeries {
+        QueueSeries { t_ns: t, backlog_bytes: backlog, sent_bytes: sent, drops, ..QueueSeries::default() }
+    }
+}
+
+prop_compose! {
+    fn run()(name in ".{0,30}", complete in any::<bool>(), valid in any::<bool>(), flows in vec(flow(), 0..3),
+             probes in vec(probe(), 0..3), up in queue(), busy in any::<f64>(),
+             buckets in vec(amount(), 0..4)) -> Run {
+        let engine = EngineHealth { lateness_bucket_ns: buckets.clone(), lateness_count: buckets, busy, ..EngineHealth::default() };
+        let mut run = Run { queue: name, complete, flows, probes, up, engine: Some(engine), ..Run::default() };
+        run.validity.valid = valid;
+        run
+    }
+}
+
+prop_compose! {
+    fn record()(started in ".{0,24}", idle in amount(), load in prop_oneof![3 => 0_u64..4_000_000_000, 1 => any::<u64>()],
+                step in prop_oneof![3 => 1_000_000_u64..500_000_000, 1 => amount()], runs in vec(run(), 0..4),
+                spans in vec((time(), time(), any::<bool>()), 0..3), probes in 0_usize..3, rate in proptest::option::of(amount()),
+                interval in amount(), name in "[a-z_:<]{0,12}", host in any::<u32>()) -> Record {
+        let mut r = Record { started, runs, ..Record::default() };
+        r.test.idle_ns = idle;
+        r.test.load_ns = load;
+        r.test.step_ns = step;
+        r.test.name = name;
+        r.test.flows = spans.into_iter().map(|(start_ns, stop_ns, up)| FlowPlan {
+            direction: if up { Direction::Up } else { Direction::Down }, start_ns, stop_ns, host, ..FlowPlan::default()
+        }).collect();
+        r.test.probes = (0..probes).map(|_| ProbePlan { interval_ns: interval, ..ProbePlan::default() }).collect();
+        r.link.up.rate_bps = rate;
+        r
+    }
+}
+
+fn all_forms(record: &Record) {
+    let page = html(record);
+    let body = page.split("<script>").next().unwrap();
+    assert!(!body.contains("NaN") && !body.contains("=\"inf"), "a number that is none in the page");
+    for text in
+        [table::text(record, true), table::markdown(record), csv::summary(record), csv::goodput(record)]
+    {
+        assert!(!text.contains("NaN"), "{text}");
+    }
+    for run in &record.runs {
+        assert!(flent::file_name(record, run).len() <= 250);
+    }
+    assert!(csv::latency(record).ends_with('\n') && csv::queue(record).ends_with('\n'));
+    record.to_json().unwrap();
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 256, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn no_record_is_too_weird(record in record()) {
+        all_forms(&record);
+    }
+}
+
+#[test]
+fn the_empty_record() {
+    all_forms(&Record::default());
+    let folder = std::env::temp_dir().join(format!("goodqueue-report-{}-empty", std::process::id()));
+    goodqueue_report::write_all(&Record::default(), &folder, &goodqueue_report::WriteOptions::default())
+        .unwrap();
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
+fn all_probes_lost() {
+    let mut record = fixture::square();
+    for run in &mut record.runs {
+        run.probes[0].rtt_ns.fill(MISSING);
+        run.probes[0].up_ns.fill(MISSING);
+        run.probes[0].down_ns.fill(MISSING);
+    }
+    all_forms(&record);
+}

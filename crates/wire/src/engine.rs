@@ -1,0 +1,180 @@
+//! The engine: one real-time thread in the router that is the wire between client and server.
+//!
+//! It reads frames from one interface, hands them to the queue of their direction, lets them leave at
+//! the rate of the line, and sends them on when their delay is over. All decisions are made in logical
+//! time by [`goodqueue::Port`]: a frame arrives when the kernel received it and leaves the line when its
+//! last bit would, whenever the thread came round to it. A late wake-up makes frames late, which the
+//! lateness histogram shows, but changes no decision and never costs the line any rate.
+//!
+//! Memory: `frames` slots of 2 KiB (64 MiB by default), taken at the start; with none free the engine
+//! leaves arrivals in the socket's buffer, counts that, and the result is not valid.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
+
+use goodqueue::{Header, Queue, Span};
+
+use crate::lab::{Lab, Taken};
+use crate::netns::Netns;
+use crate::path::PathSpec;
+use crate::runner::Runner;
+use crate::sample::{EngineReport, EngineSample, ProcStat, Validity};
+use crate::{Error, Result};
+
+/// The descriptor of a frame in the engine's queues.
+pub type Frame = Header;
+
+/// What the engine should do.
+#[derive(Debug)]
+pub struct EngineSpec<Q> {
+    /// Client to server.
+    pub up: PathSpec<Q>,
+    /// Server to client.
+    pub down: PathSpec<Q>,
+    /// Root of the engine's random streams (loss of each direction) and seed of the flow hash.
+    pub seed: u64,
+    /// Frames that queues, rings and delay lines of both directions hold together, 256 to 2^20.
+    pub frames: u32,
+    /// How long before a deadline to stop sleeping and spin. `None`: as long as sleeps are seen to end
+    /// late on this machine, but at least 10 us (40 us without real-time scheduling) and at most 200 us.
+    /// On a machine with one processor the engine never spins.
+    pub spin: Option<Span>,
+}
+
+/// Frames of the pool by default: 64 MiB.
+pub const DEFAULT_FRAMES: u32 = 32_768;
+
+impl<Q> EngineSpec<Q> {
+    /// Both directions, seed 0, [`DEFAULT_FRAMES`], spinning by default.
+    pub fn new(up: PathSpec<Q>, down: PathSpec<Q>) -> EngineSpec<Q> {
+        EngineSpec { up, down, seed: 0, frames: DEFAULT_FRAMES, spin: None }
+    }
+}
+
+/// What engine thread and handle share.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) stop: AtomicBool,
+    pub(crate) sample: Mutex<EngineSample>,
+}
+
+/// Starts engines.
+#[derive(Debug)]
+pub struct Engine;
+
+impl Engine {
+    /// Starts the engine in the router of `lab` and returns when it is running. One at a time per lab.
+    ///
+    /// # Errors
+    /// `Invalid` for a specification out of range or a second engine; `Missing` without packet sockets; `System` for
+    /// anything else.
+    pub fn start<Q>(lab: &Lab, spec: EngineSpec<Q>) -> Result<EngineHandle>
+    where
+        Q: Queue<Frame> + Send + 'static,
+    {
+        if !(256..=1 << 20).contains(&spec.frames) {
+            let got = spec.frames.to_string();
+            return Err(Error::Invalid { what: "frames", wanted: "256 to 1048576", got });
+        }
+        let taken = lab.take_router()?;
+        let namespaces = [lab.client(), lab.router(), lab.server()].map(Netns::clone);
+        let router = lab.router().clone();
+        let mtu = lab.mtu();
+        let shared =
+            Arc::new(Shared { stop: AtomicBool::new(false), sample: Mutex::new(EngineSample::default()) });
+        let (ready, started) = mpsc::sync_channel(1);
+        let work = {
+            let shared = Arc::clone(&shared);
+            move || {
+                let runner = router.enter().and_then(|()| Runner::new(spec, mtu, shared));
+                match runner {
+                    Ok(runner) => {
+                        let _ = ready.send(Ok(()));
+                        Some(runner.run())
+                    }
+                    Err(error) => {
+                        let _ = ready.send(Err(error));
+                        None
+                    }
+                }
+            }
+        };
+        let thread = thread::Builder::new().name("engine".to_owned()).spawn(work);
+        let thread = thread.map_err(|e| Error::io("clone", "the engine's thread", e))?;
+        started.recv().map_err(|_| Error::ThreadLost { what: "the engine" })??;
+        let drops_before = interface_drops(&namespaces);
+        Ok(EngineHandle {
+            shared,
+            thread: Some(thread),
+            host: ProcStat::read(),
+            namespaces,
+            drops_before,
+            _taken: taken,
+        })
+    }
+}
+
+/// Frames that any interface of the lab could not send on, ever.
+fn interface_drops(namespaces: &[Netns; 3]) -> u64 {
+    namespaces.iter().filter_map(Netns::send_drops).sum()
+}
+
+/// A running engine. Dropping it stops the engine. While it lives, so do the lab's namespaces.
+#[derive(Debug)]
+pub struct EngineHandle {
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<Option<EngineReport>>>,
+    host: Option<ProcStat>,
+    namespaces: [Netns; 3],
+    drops_before: u64,
+    /// Dropped last: after the thread has ended.
+    _taken: Taken,
+}
+
+impl EngineHandle {
+    /// The latest sample: at most about 10 ms old while frames pass, 20 ms otherwise. Never holds the
+    /// engine up.
+    #[must_use]
+    pub fn sample(&self) -> EngineSample {
+        *self.shared.sample.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether the run so far can be believed ([`EngineSample::validity`]).
+    #[must_use]
+    pub fn verdict(&self) -> Validity {
+        self.sample().validity()
+    }
+
+    /// Whether the engine still works; `false` after an interface went away ([`EngineReport::failure`]).
+    #[must_use]
+    pub fn is_running(&self) -> bool {
+        self.thread.as_ref().is_some_and(|thread| !thread.is_finished())
+    }
+
+    /// Stops the engine (within about 10 ms; what is queued stays undelivered) and returns all it measured.
+    ///
+    /// # Errors
+    /// `ThreadLost` where the engine panicked. An engine that ended by itself is no error here: see
+    /// [`EngineReport::failure`].
+    pub fn stop(mut self) -> Result<EngineReport> {
+        let lost = || Error::ThreadLost { what: "the engine" };
+        self.shared.stop.store(true, Ordering::Relaxed);
+        let thread = self.thread.take().ok_or_else(lost)?;
+        let mut report = thread.join().map_err(|_| lost())?.ok_or_else(lost)?;
+        let drops = interface_drops(&self.namespaces);
+        report.last.trouble.interface_drops = drops.saturating_sub(self.drops_before);
+        report.host = self.host.zip(ProcStat::read()).and_then(|(before, after)| before.until(after));
+        Ok(report)
+    }
+}
+
+impl Drop for EngineHandle {
+    fn drop(&mut self) {
+        self.shared.stop.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}

@@ -1,0 +1,194 @@
+//! Reading and marking Ethernet frames: pure functions that accept any bytes.
+//!
+//! IPv4 per RFC 791, IPv6 and its extension headers per RFC 8200, the DS byte per RFC 2474 and 3168,
+//! the incremental checksum per RFC 1624.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+/// Bytes of the Ethernet header.
+pub const ETHERNET: usize = 14;
+
+const ETHERTYPE_IPV4: u16 = 0x0800;
+const ETHERTYPE_IPV6: u16 = 0x86dd;
+/// Extension headers walked before the search for ports is given up.
+const MAX_EXTENSIONS: usize = 8;
+
+const TCP: u8 = 6;
+const UDP: u8 = 17;
+const DCCP: u8 = 33;
+const SCTP: u8 = 132;
+const UDP_LITE: u8 = 136;
+const HOP_BY_HOP: u8 = 0;
+const ROUTING: u8 = 43;
+const FRAGMENT: u8 = 44;
+const AUTHENTICATION: u8 = 51;
+const DESTINATION: u8 = 60;
+
+/// What a queue and a delay class need to know of a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Meta {
+    /// Source address.
+    pub source: IpAddr,
+    /// Destination address.
+    pub destination: IpAddr,
+    /// The protocol above IP (IPv6: behind the extension headers that were walked).
+    pub protocol: u8,
+    /// Ports of TCP, UDP, UDP-Lite, DCCP and SCTP; zero for all else and for every fragment, so that
+    /// all fragments of a datagram hash alike (as Linux's flow dissector does).
+    pub source_port: u16,
+    /// See [`Meta::source_port`].
+    pub destination_port: u16,
+    /// The DS byte: DSCP in the high six bits, ECN in the low two.
+    pub dsfield: u8,
+    /// Whether the packet is a fragment.
+    pub fragment: bool,
+}
+
+fn byte(bytes: &[u8], at: usize) -> Option<u8> {
+    bytes.get(at).copied()
+}
+
+fn word(bytes: &[u8], at: usize) -> Option<u16> {
+    Some(u16::from_be_bytes([byte(bytes, at)?, byte(bytes, at + 1)?]))
+}
+
+fn array<const N: usize>(bytes: &[u8], at: usize) -> Option<[u8; N]> {
+    bytes.get(at..at + N)?.try_into().ok()
+}
+
+/// Whether the frame goes to a group (multicast or broadcast): neighbour and membership chatter, never
+/// the traffic of an experiment.
+#[must_use]
+pub fn is_group(frame: &[u8]) -> bool {
+    byte(frame, 0).is_some_and(|first| first & 1 != 0)
+}
+
+/// Reads an Ethernet frame with IPv4 or IPv6 in it. `None` for anything else, VLAN tags included, and
+/// for headers that are cut short or contradict themselves.
+#[must_use]
+pub fn parse(frame: &[u8]) -> Option<Meta> {
+    let packet = frame.get(ETHERNET..)?;
+    match word(frame, 12)? {
+        ETHERTYPE_IPV4 => parse_v4(packet),
+        ETHERTYPE_IPV6 => parse_v6(packet),
+        _ => None,
+    }
+}
+
+fn parse_v4(packet: &[u8]) -> Option<Meta> {
+    let first = byte(packet, 0)?;
+    let header = usize::from(first & 0x0f) * 4;
+    if first >> 4 != 4 || header < 20 || usize::from(word(packet, 2)?) < header || packet.len() < header {
+        return None;
+    }
+    // More fragments, or an offset.
+    let fragment = word(packet, 6)? & 0x3fff != 0;
+    let protocol = byte(packet, 9)?;
+    let (source_port, destination_port) = if fragment { (0, 0) } else { ports(packet, protocol, header) };
+    Some(Meta {
+        source: IpAddr::V4(Ipv4Addr::from(array::<4>(packet, 12)?)),
+        destination: IpAddr::V4(Ipv4Addr::from(array::<4>(packet, 16)?)),
+        protocol,
+        source_port,
+        destination_port,
+        dsfield: byte(packet, 1)?,
+        fragment,
+    })
+}
+
+fn parse_v6(packet: &[u8]) -> Option<Meta> {
+    let (first, second) = (byte(packet, 0)?, byte(packet, 1)?);
+    if first >> 4 != 6 {
+        return None;
+    }
+    let source = IpAddr::V6(Ipv6Addr::from(array::<16>(packet, 8)?));
+    let destination = IpAddr::V6(Ipv6Addr::from(array::<16>(packet, 24)?));
+    let (protocol, at, fragment) = skip_extensions(packet, byte(packet, 6)?);
+    let (source_port, destination_port) = if fragment { (0, 0) } else { ports(packet, protocol, at) };
+    let dsfield = first << 4 | second >> 4;
+    Some(Meta { source, destination, protocol, source_port, destination_port, dsfield, fragment })
+}
+
+/// Walks the extension headers of an IPv6 packet: the protocol behind them, where it begins, and
+/// whether the packet is a fragment. Stops where the packet ends or the chain is too long.
+fn skip_extensions(packet: &[u8], mut next: u8) -> (u8, usize, bool) {
+    let (mut at, mut fragment) = (40, false);
+    for _ in 0..MAX_EXTENSIONS {
+        let (Some(following), Some(length)) = (byte(packet, at), byte(packet, at + 1)) else { break };
+        let size = match next {
+            HOP_BY_HOP | ROUTING | DESTINATION => (usize::from(length) + 1) * 8,
+            AUTHENTICATION => (usize::from(length) + 2) * 4,
+            FRAGMENT => {
+                fragment = true;
+                8
+            }
+            _ => break,
+        };
+        next = following;
+        at += size;
+        if fragment {
+            // What follows the first fragment's header is not in the other fragments.
+            break;
+        }
+    }
+    (next, at, fragment)
+}
+
+fn ports(packet: &[u8], protocol: u8, at: usize) -> (u16, u16) {
+    match protocol {
+        TCP | UDP | UDP_LITE | DCCP | SCTP => {
+            (word(packet, at).unwrap_or(0), word(packet, at + 2).unwrap_or(0))
+        }
+        _ => (0, 0),
+    }
+}
+
+/// Sets CE in the IP header of `frame` if it is ECN-capable, and says whether it is (as Linux
+/// `INET_ECN_set_ce`). The checksum of an IPv4 header is updated (RFC 1624, equation 3), so a header
+/// that was wrong stays wrong. A frame that [`parse`] does not read is left as it is.
+pub fn set_ce(frame: &mut [u8]) -> bool {
+    let Some(meta) = parse(frame) else { return false };
+    if meta.dsfield & 3 == 0 {
+        return false;
+    }
+    let Some(packet) = frame.get_mut(ETHERNET..) else { return false };
+    match meta.source {
+        IpAddr::V4(_) => set_ce_v4(packet),
+        IpAddr::V6(_) => {
+            if let Some(second) = packet.get_mut(1) {
+                *second |= 0x30;
+            }
+        }
+    }
+    true
+}
+
+fn set_ce_v4(packet: &mut [u8]) {
+    let (Some(old), Some(checksum)) = (word(packet, 0), word(packet, 10)) else { return };
+    let new = old | 3;
+    let mut sum = u32::from(!checksum) + u32::from(!old) + u32::from(new);
+    while sum > 0xffff {
+        sum = (sum & 0xffff) + (sum >> 16);
+    }
+    // `sum` is at most 0xffff here.
+    #[allow(clippy::cast_possible_truncation)]
+    let updated = !(sum as u16);
+    if let Some(ds) = packet.get_mut(1) {
+        *ds |= 3;
+    }
+    if let Some(field) = packet.get_mut(10..12) {
+        field.copy_from_slice(&updated.to_be_bytes());
+    }
+}
+
+/// Bytes that a frame of `len` costs the kernel (`skb->truesize` on 64-bit Linux): the data with 64
+/// bytes of headroom and 320 of shared information, rounded up to the allocator's power of two, and 256
+/// for the descriptor. 2304 for a full frame, 768 for a bare acknowledgement.
+#[must_use]
+pub fn truesize(len: u32) -> u32 {
+    len.saturating_add(384).checked_next_power_of_two().unwrap_or(u32::MAX).saturating_add(256)
+}
+
+#[cfg(test)]
+#[path = "frame_tests.rs"]
+mod tests;

@@ -1,0 +1,427 @@
+//! Client, router and server: three anonymous network namespaces in a row.
+//!
+//! ```text
+//!   client                    router                    server
+//!   10.73.0.1/24   cli ── rcli [ engine ] rsrv ── srv   10.73.0.2/24 .. 10.73.0.9/24
+//!   fd73::1/64                                          fd73::2/64   .. fd73::9/64
+//! ```
+//!
+//! Client and server believe to be on one Ethernet; the [`crate::Engine`] in the router is the wire
+//! between them. The router's interfaces have no address and its IP stack takes no part. Neighbours
+//! are entered for good, so no ARP or ND ever stands in a queue; multicast does not cross.
+//!
+//! Every offload that can be switched is off on all four interfaces and read back, so that what crosses
+//! the router is what a real wire would carry: frames of at most the MTU with complete checksums.
+
+use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::netlink::{End, Mac, Route};
+use crate::netns::{Netns, read_sysctl, write_sysctl};
+use crate::sys::ethtool::Ethtool;
+use crate::sys::namespace::interface_index;
+use crate::{Error, Result};
+
+/// Most server addresses of a lab.
+pub const MAX_HOSTS: u8 = 8;
+
+/// The client's interface.
+pub const CLIENT_INTERFACE: &str = "cli";
+/// The server's interface.
+pub const SERVER_INTERFACE: &str = "srv";
+/// The router's interface towards the client.
+pub const ROUTER_TO_CLIENT: &str = "rcli";
+/// The router's interface towards the server.
+pub const ROUTER_TO_SERVER: &str = "rsrv";
+
+const fn mac(last: u8) -> Mac {
+    // Locally administered, unicast.
+    [0x02, 0x67, 0x71, 0, 0, last]
+}
+const CLIENT_MAC: Mac = mac(1);
+const SERVER_MAC: Mac = mac(2);
+
+/// A side of the lab.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// Where loads and probes are started.
+    Client,
+    /// Where they go to.
+    Server,
+}
+
+/// What a lab should be like.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LabSpec {
+    /// Server addresses, 1 to [`MAX_HOSTS`]; each can have its own delay.
+    pub hosts: u8,
+    /// IP MTU of all interfaces, bytes, 1280 to 2034 (a frame must fit the engine's slots). 1500.
+    pub mtu: u32,
+    /// Sysctls of client and server, by dotted name, written in this order after the lab's own (see
+    /// [`LabSpec::default`]) and read back. Names must be of the network namespace (`net.ipv4.tcp_ecn`).
+    pub sysctls: Vec<(String, String)>,
+}
+
+impl Default for LabSpec {
+    /// One host, MTU 1500, no metrics kept from one connection to the next
+    /// (`net.ipv4.tcp_no_metrics_save=1`), orphaned connections given up soon
+    /// (`net.ipv4.tcp_orphan_retries=1`) so that they do not keep namespaces alive.
+    fn default() -> LabSpec {
+        let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        let sysctls =
+            vec![pair("net.ipv4.tcp_no_metrics_save", "1"), pair("net.ipv4.tcp_orphan_retries", "1")];
+        LabSpec { hosts: 1, mtu: 1500, sysctls }
+    }
+}
+
+impl LabSpec {
+    /// Adds a sysctl; one named before is replaced.
+    #[must_use]
+    pub fn sysctl(mut self, name: &str, value: &str) -> LabSpec {
+        self.sysctls.retain(|(other, _)| other != name);
+        self.sysctls.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
+    fn check(&self) -> Result<()> {
+        if self.hosts == 0 || self.hosts > MAX_HOSTS {
+            return Err(Error::Invalid { what: "hosts", wanted: "1 to 8", got: self.hosts.to_string() });
+        }
+        if !(1280..=2034).contains(&self.mtu) {
+            return Err(Error::Invalid {
+                what: "the MTU",
+                wanted: "1280 to 2034",
+                got: self.mtu.to_string(),
+            });
+        }
+        Ok(())
+    }
+}
+
+/// Sysctls that bear on a TCP experiment, for the record of a run.
+const RECORDED: [&str; 36] = [
+    "net.ipv4.tcp_adv_win_scale",
+    "net.ipv4.tcp_autocorking",
+    "net.ipv4.tcp_available_congestion_control",
+    "net.ipv4.tcp_comp_sack_delay_ns",
+    "net.ipv4.tcp_comp_sack_nr",
+    "net.ipv4.tcp_congestion_control",
+    "net.ipv4.tcp_dsack",
+    "net.ipv4.tcp_early_retrans",
+    "net.ipv4.tcp_ecn",
+    "net.ipv4.tcp_ecn_fallback",
+    "net.ipv4.tcp_fastopen",
+    "net.ipv4.tcp_frto",
+    "net.ipv4.tcp_limit_output_bytes",
+    "net.ipv4.tcp_min_tso_segs",
+    "net.ipv4.tcp_moderate_rcvbuf",
+    "net.ipv4.tcp_mtu_probing",
+    "net.ipv4.tcp_no_metrics_save",
+    "net.ipv4.tcp_notsent_lowat",
+    "net.ipv4.tcp_orphan_retries",
+    "net.ipv4.tcp_pacing_ca_ratio",
+    "net.ipv4.tcp_pacing_ss_ratio",
+    "net.ipv4.tcp_recovery",
+    "net.ipv4.tcp_reordering",
+    "net.ipv4.tcp_rmem",
+    "net.ipv4.tcp_sack",
+    "net.ipv4.tcp_slow_start_after_idle",
+    "net.ipv4.tcp_thin_linear_timeouts",
+    "net.ipv4.tcp_timestamps",
+    "net.ipv4.tcp_tso_rtt_log",
+    "net.ipv4.tcp_tso_win_divisor",
+    "net.ipv4.tcp_window_scaling",
+    "net.ipv4.tcp_wmem",
+    "net.ipv4.udp_rmem_min",
+    "net.core.default_qdisc",
+    "net.core.netdev_max_backlog",
+    "net.core.somaxconn",
+];
+
+/// Silences what an interface says of itself; written before the interfaces are made.
+const QUIET_V6: [(&str, &str); 7] = [
+    ("disable_ipv6", "0"),
+    ("accept_dad", "0"),
+    ("dad_transmits", "0"),
+    ("router_solicitations", "0"),
+    ("accept_ra", "0"),
+    ("autoconf", "0"),
+    ("addr_gen_mode", "1"),
+];
+
+/// Whether an offload makes a frame something else than what a wire would carry.
+fn is_offload(feature: &str) -> bool {
+    const PREFIXES: [&str; 11] = [
+        "tx-tcp",
+        "tx-udp",
+        "tx-sctp",
+        "tx-gso",
+        "tx-gre",
+        "tx-ipxip",
+        "tx-generic-segmentation",
+        "tx-checksum",
+        "tx-scatter-gather",
+        "rx-gro",
+        "rx-udp",
+    ];
+    PREFIXES.iter().any(|prefix| feature.starts_with(prefix))
+        || ["rx-checksum", "rx-lro", "tx-esp-segmentation"].contains(&feature)
+}
+
+/// Three namespaces and the wires between them. Dropping it (or the process's end, even by `SIGKILL`)
+/// leaves nothing behind: nothing has a name outside.
+#[derive(Debug)]
+pub struct Lab {
+    client: Netns,
+    router: Netns,
+    server: Netns,
+    hosts: u8,
+    mtu: u32,
+    ipv6: bool,
+    /// An engine works in the router.
+    taken: Arc<AtomicBool>,
+}
+
+impl Lab {
+    /// Makes and checks a lab.
+    ///
+    /// # Errors
+    /// `Missing` where the machine lacks the right or the kernel lacks veth; `Invalid` for a
+    /// specification out of range; `NotTaken` where a sysctl or an offload does not keep its value;
+    /// `System` for anything else.
+    pub fn new(spec: &LabSpec) -> Result<Lab> {
+        spec.check()?;
+        let lab = Lab {
+            client: Netns::new("client")?,
+            router: Netns::new("router")?,
+            server: Netns::new("server")?,
+            hosts: spec.hosts,
+            mtu: spec.mtu,
+            ipv6: Path::new("/proc/sys/net/ipv6").exists(),
+            taken: Arc::default(),
+        };
+        if lab.ipv6 {
+            lab.router.run(|| disable_ipv6(&["all", "default"]))??;
+        }
+        let router = lab.router.as_fd();
+        lab.client.run(|| lab.make_wire(Side::Client, router, spec))??;
+        lab.server.run(|| lab.make_wire(Side::Server, router, spec))??;
+        lab.router.run(take_router_up)??;
+        lab.client.run(|| lab.take_up(Side::Client))??;
+        lab.server.run(|| lab.take_up(Side::Server))??;
+        lab.set_offloads(false)?;
+        Ok(lab)
+    }
+
+    /// The client's namespace.
+    #[must_use]
+    pub fn client(&self) -> &Netns {
+        &self.client
+    }
+
+    /// The router's namespace.
+    #[must_use]
+    pub fn router(&self) -> &Netns {
+        &self.router
+    }
+
+    /// The server's namespace.
+    #[must_use]
+    pub fn server(&self) -> &Netns {
+        &self.server
+    }
+
+    /// The namespace of a side.
+    #[must_use]
+    pub fn side(&self, side: Side) -> &Netns {
+        match side {
+            Side::Client => &self.client,
+            Side::Server => &self.server,
+        }
+    }
+
+    /// Server addresses that the lab has.
+    #[must_use]
+    pub fn hosts(&self) -> u8 {
+        self.hosts
+    }
+
+    /// IP MTU, bytes.
+    #[must_use]
+    pub fn mtu(&self) -> u32 {
+        self.mtu
+    }
+
+    /// Whether the kernel has IPv6.
+    #[must_use]
+    pub fn has_ipv6(&self) -> bool {
+        self.ipv6
+    }
+
+    /// The client's address: `10.73.0.1` or `fd73::1`.
+    #[must_use]
+    pub fn client_address(v6: bool) -> IpAddr {
+        address(v6, 1)
+    }
+
+    /// Takes the router for an engine, until what is returned is dropped.
+    pub(crate) fn take_router(&self) -> Result<Taken> {
+        if self.taken.swap(true, Ordering::AcqRel) {
+            let (wanted, got) = ("one at a time", "a second".to_owned());
+            return Err(Error::Invalid { what: "the engine of a lab", wanted, got });
+        }
+        Ok(Taken(Arc::clone(&self.taken)))
+    }
+
+    /// The address of server host `host` (from 0): `10.73.0.2` or `fd73::2` and on.
+    #[must_use]
+    pub fn server_address(v6: bool, host: u8) -> IpAddr {
+        address(v6, host.saturating_add(2))
+    }
+
+    /// The sysctls of `side` that bear on an experiment, by name; those that this kernel does not show
+    /// in a namespace are left out.
+    ///
+    /// # Errors
+    /// Those of [`Netns::run`].
+    pub fn sysctls(&self, side: Side) -> Result<BTreeMap<String, String>> {
+        self.side(side).run(|| {
+            let read = |name: &&str| read_sysctl(name).map(|value| ((*name).to_owned(), value));
+            RECORDED.iter().filter_map(read).collect()
+        })
+    }
+
+    /// Switches all offloads of the four interfaces off (or, to provoke what the engine must refuse,
+    /// on) and, for off, reads back that they are.
+    ///
+    /// # Errors
+    /// `NotTaken` where one stays on; `System` where ethtool fails.
+    pub fn set_offloads(&self, on: bool) -> Result<()> {
+        let work = |interfaces: &'static [&'static str]| {
+            move || interfaces.iter().try_for_each(|interface| set_offloads(interface, on))
+        };
+        self.router.run(work(&[ROUTER_TO_CLIENT, ROUTER_TO_SERVER]))??;
+        self.client.run(work(&[CLIENT_INTERFACE]))??;
+        self.server.run(work(&[SERVER_INTERFACE]))?
+    }
+
+    /// Deletes the wire between `side` and the router, as one would pull out a cable for good. For
+    /// tests of what happens then.
+    ///
+    /// # Errors
+    /// `System` where there is no such wire any more.
+    pub fn unplug(&self, side: Side) -> Result<()> {
+        let name = interface_of(side);
+        self.side(side).run(|| Route::open()?.delete_link(interface_index(name)?, name))?
+    }
+
+    /// In the namespace of `side`: its sysctls, then a veth pair to the router. Sysctls come first so
+    /// that the interface is born with them.
+    fn make_wire(&self, side: Side, router: BorrowedFd<'_>, spec: &LabSpec) -> Result<()> {
+        if self.ipv6 {
+            for (name, value) in QUIET_V6 {
+                write_sysctl(&format!("net.ipv6.conf.default.{name}"), value)?;
+            }
+            write_sysctl("net.ipv6.conf.all.disable_ipv6", "0")?;
+        }
+        for (name, value) in &spec.sysctls {
+            write_sysctl(name, value)?;
+        }
+        let (near, far, near_mac, far_mac) = match side {
+            Side::Client => (CLIENT_INTERFACE, ROUTER_TO_CLIENT, CLIENT_MAC, mac(0x81)),
+            Side::Server => (SERVER_INTERFACE, ROUTER_TO_SERVER, SERVER_MAC, mac(0x82)),
+        };
+        let near = End { name: near, mac: near_mac, mtu: self.mtu };
+        let far = End { name: far, mac: far_mac, mtu: self.mtu };
+        Route::open()?.add_veth(&near, &far, router).map_err(|e| {
+            let cure = "use a kernel with CONFIG_VETH (module veth)";
+            e.or_missing(&[libc::EOPNOTSUPP], "veth interfaces", cure)
+        })
+    }
+
+    /// In the namespace of `side`: loopback and interface up, addresses, neighbours.
+    fn take_up(&self, side: Side) -> Result<()> {
+        let name = interface_of(side);
+        let mut route = Route::open()?;
+        route.set_up(interface_index("lo")?, "lo")?;
+        let index = interface_index(name)?;
+        route.set_up(index, name)?;
+        for v6 in [false, true] {
+            if v6 && !self.ipv6 {
+                continue;
+            }
+            let prefix = if v6 { 64 } else { 24 };
+            let servers = (0..self.hosts).map(|host| Lab::server_address(v6, host));
+            match side {
+                Side::Client => {
+                    route.add_address(index, Lab::client_address(v6), prefix)?;
+                    for server in servers {
+                        route.add_neighbour(index, server, SERVER_MAC)?;
+                    }
+                }
+                Side::Server => {
+                    for server in servers {
+                        route.add_address(index, server, prefix)?;
+                    }
+                    route.add_neighbour(index, Lab::client_address(v6), CLIENT_MAC)?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The router while an engine has it.
+#[derive(Debug)]
+pub(crate) struct Taken(Arc<AtomicBool>);
+
+impl Drop for Taken {
+    fn drop(&mut self) {
+        self.0.store(false, Ordering::Release);
+    }
+}
+
+fn interface_of(side: Side) -> &'static str {
+    match side {
+        Side::Client => CLIENT_INTERFACE,
+        Side::Server => SERVER_INTERFACE,
+    }
+}
+
+fn address(v6: bool, last: u8) -> IpAddr {
+    if v6 {
+        IpAddr::V6(Ipv6Addr::new(0xfd73, 0, 0, 0, 0, 0, 0, u16::from(last)))
+    } else {
+        IpAddr::V4(Ipv4Addr::new(10, 73, 0, last))
+    }
+}
+
+fn disable_ipv6(of: &[&str]) -> Result<()> {
+    of.iter().try_for_each(|name| write_sysctl(&format!("net.ipv6.conf.{name}.disable_ipv6"), "1"))
+}
+
+fn take_router_up() -> Result<()> {
+    let mut route = Route::open()?;
+    for name in ["lo", ROUTER_TO_CLIENT, ROUTER_TO_SERVER] {
+        route.set_up(interface_index(name)?, name)?;
+    }
+    Ok(())
+}
+
+fn set_offloads(interface: &str, on: bool) -> Result<()> {
+    let ethtool = Ethtool::open(interface)?;
+    ethtool.set(on, is_offload)?;
+    let still_on = |f: &crate::sys::ethtool::Feature| f.active && f.changeable && is_offload(&f.name);
+    match ethtool.features()?.into_iter().find(still_on) {
+        Some(feature) if !on => Err(Error::NotTaken {
+            setting: format!("{} of {interface}", feature.name),
+            wanted: "off".to_owned(),
+            got: "on".to_owned(),
+        }),
+        _ => Ok(()),
+    }
+}

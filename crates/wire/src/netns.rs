@@ -1,0 +1,148 @@
+//! A network namespace that nothing but a descriptor holds.
+
+use std::fs::{self, File};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::Arc;
+use std::thread;
+
+use crate::sys::namespace;
+use crate::{Error, Result};
+
+/// An anonymous network namespace: no name, no mount, held by its descriptor and by the threads and
+/// sockets in it. When the last of them goes (however the process ends) the kernel removes it with all
+/// its interfaces (`network_namespaces(7)`). A clone holds the same namespace.
+#[derive(Clone, Debug)]
+pub struct Netns {
+    file: Arc<File>,
+    name: &'static str,
+}
+
+const RIGHT: &str = "CAP_SYS_ADMIN and CAP_NET_ADMIN to make network namespaces";
+const CURE: &str = "run as root, or allow unprivileged user namespaces \
+    (sysctl user.max_user_namespaces above 0; kernel.unprivileged_userns_clone=1 and \
+    kernel.apparmor_restrict_unprivileged_userns=0 where they exist)";
+
+impl Netns {
+    /// Makes an empty one. `name` is for messages only.
+    pub(crate) fn new(name: &'static str) -> Result<Netns> {
+        let made = thread::spawn(namespace::unshare_net).join();
+        let file = made.map_err(|_| Error::ThreadLost { what: "a new network namespace" })?;
+        let refused = [libc::EINVAL, libc::ENOSYS, libc::ENOSPC];
+        Ok(Netns { file: Arc::new(file.map_err(|e| e.or_missing(&refused, RIGHT, CURE))?), name })
+    }
+
+    /// What the lab calls it: `client`, `router` or `server`.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// Moves the calling thread into the namespace, for good; sockets opened from then on are there.
+    ///
+    /// # Errors
+    /// `System` with operation `setns`.
+    pub fn enter(&self) -> Result<()> {
+        namespace::enter_net(self.file.as_fd())
+    }
+
+    /// Runs `work` on a thread of its own inside the namespace and returns what it returns.
+    ///
+    /// # Errors
+    /// `System` with operation `setns`; `ThreadLost` where `work` panicked.
+    pub fn run<T: Send>(&self, work: impl FnOnce() -> T + Send) -> Result<T> {
+        let inside = || self.enter().map(|()| work());
+        let answer = thread::scope(|scope| scope.spawn(inside).join());
+        answer.map_err(|_| Error::ThreadLost { what: self.name })?
+    }
+}
+
+impl Netns {
+    /// Frames that the namespace's interfaces, loopback excepted, could not send on (`veth` counts there
+    /// what the other end did not take); `None` where that cannot be read.
+    pub(crate) fn send_drops(&self) -> Option<u64> {
+        let read = || fs::read_to_string("/proc/thread-self/net/dev").ok();
+        self.run(read).ok().flatten().map(|text| send_drops(&text))
+    }
+}
+
+/// Sums the send drops in the text of `/proc/net/dev` (`proc_pid_net(5)`): the twelfth figure.
+fn send_drops(text: &str) -> u64 {
+    let interfaces = text.lines().filter_map(|line| line.split_once(':'));
+    let others = interfaces.filter(|(name, _)| name.trim() != "lo");
+    others.filter_map(|(_, figures)| figures.split_whitespace().nth(11)?.parse::<u64>().ok()).sum()
+}
+
+impl AsFd for Netns {
+    /// The namespace's descriptor, as for `setns(2)`.
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.file.as_fd()
+    }
+}
+
+/// Makes the process root of a new user namespace, so that it may make network namespaces without any
+/// right outside. To be called before the first thread is started and before anything is opened that
+/// needs the old identity. Files made afterwards belong to the same user as before.
+///
+/// # Errors
+/// `Missing` where the machine forbids it, `Invalid` where the process has more than one thread.
+pub fn enter_user_namespace() -> Result<()> {
+    let refused = [libc::ENOSPC, libc::ENOSYS, libc::EUSERS];
+    namespace::unshare_user().map_err(|e| e.or_missing(&refused, RIGHT, CURE))
+}
+
+/// The path of a sysctl: `net.ipv4.tcp_ecn` is `/proc/sys/net/ipv4/tcp_ecn`.
+fn sysctl_path(name: &str) -> String {
+    format!("/proc/sys/{}", name.replace('.', "/"))
+}
+
+/// Reads a sysctl of the calling thread's namespace, white space made single blanks; `None` where it
+/// does not exist or is hidden.
+pub(crate) fn read_sysctl(name: &str) -> Option<String> {
+    let text = fs::read_to_string(sysctl_path(name)).ok()?;
+    Some(text.split_whitespace().collect::<Vec<_>>().join(" "))
+}
+
+/// Writes a sysctl of the calling thread's namespace and reads it back.
+pub(crate) fn write_sysctl(name: &str, value: &str) -> Result<()> {
+    let path = sysctl_path(name);
+    fs::write(&path, value).map_err(|e| Error::io("write", path, e))?;
+    let wanted = value.split_whitespace().collect::<Vec<_>>().join(" ");
+    match read_sysctl(name) {
+        Some(got) if got == wanted => Ok(()),
+        got => Err(Error::NotTaken { setting: name.to_owned(), wanted, got: got.unwrap_or_default() }),
+    }
+}
+
+/// The congestion controls that `TCP_CONGESTION` accepts from a process with rights here
+/// (`net.ipv4.tcp_available_congestion_control`), in the kernel's order.
+///
+/// # Errors
+/// `System` where the file cannot be read.
+pub fn available_congestion_controls() -> Result<Vec<String>> {
+    let path = sysctl_path("net.ipv4.tcp_available_congestion_control");
+    let text = fs::read_to_string(&path).map_err(|e| Error::io("read", path, e))?;
+    Ok(text.split_whitespace().map(str::to_owned).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn send_drops_are_summed_without_loopback() {
+        let text = "Inter-|   Receive  | Transmit\n face |bytes packets\n\
+            lo: 1 2 3 4 5 6 7 8 9 10 11 12 13\n  cli: 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16\nx: 0 0 0 0 0 0 0 0 0 0 0 5\n";
+        assert_eq!(send_drops(text), 17);
+        assert_eq!(send_drops("nonsense"), 0);
+    }
+
+    #[test]
+    fn a_process_with_threads_cannot_enter_a_user_namespace() {
+        std::thread::scope(|scope| {
+            let (stop, wait) = std::sync::mpsc::channel::<()>();
+            scope.spawn(move || wait.recv());
+            assert!(matches!(enter_user_namespace(), Err(Error::Invalid { .. })));
+            drop(stop);
+        });
+    }
+}

@@ -1,0 +1,73 @@
+//! The engine's frames: one block of memory, made once.
+
+use goodqueue::Nanos;
+
+/// Bytes of a slot. An Ethernet frame at MTU 1500 is 1514.
+pub(crate) const SLOT: usize = 2048;
+
+/// What the engine notes of a frame while it holds it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Note {
+    /// When the engine read it.
+    pub(crate) arrived: Nanos,
+    /// The DS byte it came with.
+    pub(crate) dsfield: u8,
+    /// Its delay class.
+    pub(crate) class: u8,
+}
+
+/// A fixed number of frame slots and the list of free ones.
+pub(crate) struct Pool {
+    bytes: Vec<u8>,
+    notes: Vec<Note>,
+    free: Vec<u32>,
+}
+
+impl Pool {
+    /// `frames` slots; no later call allocates.
+    pub(crate) fn new(frames: u32) -> Pool {
+        let mut bytes = vec![0; frames as usize * SLOT];
+        // Touched once, so that no page is fetched in real time later.
+        for slot in bytes.chunks_mut(SLOT) {
+            slot[0] = 1;
+        }
+        Pool { bytes, notes: vec![Note::default(); frames as usize], free: (0..frames).rev().collect() }
+    }
+
+    /// Takes a free slot.
+    pub(crate) fn take(&mut self) -> Option<u32> {
+        self.free.pop()
+    }
+
+    /// Gives a slot back.
+    pub(crate) fn give(&mut self, frame: u32) {
+        debug_assert!(self.free.len() < self.notes.len(), "a frame was given back twice");
+        self.free.push(frame);
+    }
+
+    /// Slots in use.
+    pub(crate) fn used(&self) -> usize {
+        self.notes.len() - self.free.len()
+    }
+
+    /// The bytes of a slot.
+    pub(crate) fn slot_mut(&mut self, frame: u32) -> &mut [u8] {
+        let start = frame as usize * SLOT;
+        &mut self.bytes[start..start + SLOT]
+    }
+
+    /// What was noted of a frame.
+    pub(crate) fn note(&self, frame: u32) -> Note {
+        self.notes[frame as usize]
+    }
+
+    /// Notes of a frame.
+    pub(crate) fn set_note(&mut self, frame: u32, note: Note) {
+        self.notes[frame as usize] = note;
+    }
+
+    /// The memory behind the slots.
+    pub(crate) fn memory(&self) -> &[u8] {
+        &self.bytes
+    }
+}

@@ -1,0 +1,406 @@
+//! The engine's thread: its loop, and everything that happens in it.
+
+use std::io;
+use std::net::IpAddr;
+use std::os::fd::AsFd;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use goodqueue::{Bytes, FlowHasher, FlowKey, Header, Nanos, Queue, Rng, Span};
+
+use crate::engine::{EngineSpec, Shared};
+use crate::frame::{self, ETHERNET, Meta};
+use crate::lab::{ROUTER_TO_CLIENT, ROUTER_TO_SERVER};
+use crate::path::Path;
+use crate::pool::{Note, Pool};
+use crate::sample::{CpuUse, EngineReport, EngineSample, Scheduling, Summary, Trouble};
+use crate::sys::packet::{BATCH, PacketSocket, Slot};
+use crate::sys::thread;
+use crate::{Error, Histogram, Result};
+
+/// Client to server: read from socket 0, sent on socket 1.
+const UP: usize = 0;
+/// Server to client: read from socket 1, sent on socket 0.
+const DOWN: usize = 1;
+
+/// Frames asked for at first; where so many come, the next read asks for [`BATCH`].
+const FEW: usize = 8;
+
+/// How often a sample is published, and the longest sleep.
+const PUBLISH: Span = Span::from_millis(10);
+/// How long departures may wait in the port where nothing has to be sent: they are handled in logical
+/// time, so this costs no accuracy and saves wake-ups.
+const LAZY: Span = Span::from_millis(1);
+
+pub(crate) struct Runner<Q> {
+    sockets: [PacketSocket; 2],
+    paths: [Path<Q>; 2],
+    pool: Pool,
+    /// Free frames to read into, per socket.
+    inbox: [Vec<Slot>; 2],
+    /// Frames to ask for at the next read, per socket.
+    ask: [usize; 2],
+    hasher: FlowHasher,
+    longest_frame: u32,
+    lateness: Histogram,
+    lateness_limit: Span,
+    trouble: Trouble,
+    scheduling: Scheduling,
+    shared: Arc<Shared>,
+    published: Nanos,
+    spun: Span,
+    margin: Margin,
+    rest: Rest,
+}
+
+/// A real-time thread that never sleeps is stopped by the kernel for 50 ms in each second
+/// (`kernel.sched_rt_runtime_us`, the fair server): it rests by itself in small pieces instead.
+struct Rest {
+    since: Nanos,
+    slept: Span,
+}
+
+impl Rest {
+    const WINDOW: Span = Span::from_millis(10);
+    /// 7 % of the window: above the 5 % that the kernel would take.
+    const SHARE: Span = Span::from_micros(700);
+
+    /// What is still to be slept at `now` at the end of a window; nothing within it.
+    fn due(&mut self, now: Nanos) -> Option<Span> {
+        if now.since(self.since) < Rest::WINDOW {
+            return None;
+        }
+        let missing = Rest::SHARE - self.slept;
+        *self = Rest { since: now, slept: Span::ZERO };
+        (missing > Span::ZERO).then_some(missing)
+    }
+}
+
+/// How long before a deadline sleeping ends: what sleeping is seen to cost on this machine, or what the
+/// caller fixed. A processor that has slept deeply wakes 50 to 150 us late, a busy one 5 us.
+struct Margin {
+    now: Span,
+    least: Span,
+    most: Span,
+}
+
+impl Margin {
+    /// A sleep ended `late` after the time asked for: rise at once, sink by a 16th of the difference.
+    fn slept(&mut self, late: Span) {
+        let wanted = late + Span::from_micros(5);
+        let sunk = self.now.0 - self.now.0.saturating_sub(wanted.0) / 16;
+        self.now = Span(sunk.max(wanted.0).clamp(self.least.0, self.most.0));
+    }
+
+    /// There was no time to sleep: sink a little, so that a busy line's gaps are tried again.
+    fn spun(&mut self) {
+        self.now = Span((self.now.0 - self.now.0 / 1024).max(self.least.0));
+    }
+}
+
+impl<Q: Queue<Header>> Runner<Q> {
+    /// Opens the sockets, in the router's namespace, and takes all memory.
+    pub(crate) fn new(spec: EngineSpec<Q>, mtu: u32, shared: Arc<Shared>) -> Result<Runner<Q>> {
+        // Ethernet's header is 14 bytes.
+        #[allow(clippy::cast_possible_truncation)]
+        let longest_frame = mtu + ETHERNET as u32;
+        let pool = Pool::new(spec.frames);
+        let up = Path::new(spec.up, spec.frames, Rng::stream(spec.seed, 0, "loss"))?;
+        let down = Path::new(spec.down, spec.frames, Rng::stream(spec.seed, 1, "loss"))?;
+        let slowest = [up.rate(), down.rate()].into_iter().flatten().min();
+        let one_frame = slowest.map_or(Span::ZERO, |rate| rate.tx_time(Bytes(u64::from(longest_frame))));
+        let sockets = [PacketSocket::open(ROUTER_TO_CLIENT)?, PacketSocket::open(ROUTER_TO_SERVER)?];
+        let (scheduling, margin) = schedule(spec.spin, &pool);
+        Ok(Runner {
+            sockets,
+            paths: [up, down],
+            pool,
+            inbox: [Vec::with_capacity(BATCH), Vec::with_capacity(BATCH)],
+            ask: [FEW; 2],
+            hasher: FlowHasher::new(spec.seed),
+            longest_frame,
+            lateness: Histogram::default(),
+            lateness_limit: one_frame.max(Span::from_millis(1)),
+            trouble: Trouble::default(),
+            scheduling,
+            shared,
+            published: Nanos::ZERO,
+            spun: Span::ZERO,
+            margin,
+            rest: Rest { since: Nanos::ZERO, slept: Span::ZERO },
+        })
+    }
+
+    /// Works until it is told to stop or an interface goes away.
+    pub(crate) fn run(mut self) -> EngineReport {
+        let (began, cpu_before) = (thread::now(), thread::cpu_time());
+        let mut failure = None;
+        while !self.shared.stop.load(Ordering::Relaxed) {
+            if let Err(error) = self.turn() {
+                failure = Some(error);
+                break;
+            }
+        }
+        let ended = thread::now();
+        let sample = self.sample(ended);
+        if let Ok(mut place) = self.shared.sample.lock() {
+            *place = sample;
+        }
+        let cpu = CpuUse { wall: ended.since(began), cpu: thread::cpu_time() - cpu_before, spin: self.spun };
+        let [up, down] = self.paths;
+        EngineReport {
+            last: sample,
+            up: up.report(),
+            down: down.report(),
+            lateness: self.lateness,
+            cpu,
+            host: None,
+            scheduling: self.scheduling,
+            failure,
+        }
+    }
+
+    /// One turn: read, decide, send, and sleep or spin where there was nothing to do.
+    fn turn(&mut self) -> Result<()> {
+        let began = thread::now();
+        let mut got = 0;
+        for way in [UP, DOWN] {
+            let ask = self.ask[way];
+            let count = self.read(way)?;
+            let now = thread::now();
+            self.admit(way, now, count);
+            // With the socket empty, all that had arrived when the turn began has been handed in.
+            if count < ask {
+                self.paths[way].advance(began, &mut self.pool);
+            }
+            got += count;
+        }
+        let sent = self.send_due(UP)? + self.send_due(DOWN)?;
+        if began.since(self.published) >= PUBLISH {
+            self.publish(began);
+        }
+        if self.scheduling.real_time
+            && let Some(missing) = self.rest.due(began)
+        {
+            thread::sleep(missing);
+        }
+        if got == 0 && !self.sleep()? && sent == 0 {
+            self.spun = self.spun + thread::now().since(began);
+        }
+        Ok(())
+    }
+
+    /// Reads what waits on the socket of direction `way` into its inbox; returns how many frames.
+    fn read(&mut self, way: usize) -> Result<usize> {
+        let inbox = &mut self.inbox[way];
+        while inbox.len() < BATCH {
+            let Some(frame) = self.pool.take() else { break };
+            inbox.push(Slot { frame, ..Slot::default() });
+        }
+        if inbox.is_empty() {
+            self.trouble.pool_exhausted += 1;
+        }
+        let ask = self.ask[way].min(inbox.len());
+        let socket = &mut self.sockets[way];
+        let got = socket.receive(&mut self.pool, &mut inbox[..ask]);
+        let got = got.map_err(|errno| link_error("recvmmsg", socket, errno))?;
+        self.ask[way] = if got == ask { BATCH } else { FEW };
+        Ok(got)
+    }
+
+    /// Hands the first `count` frames of an inbox to the queue, or refuses them. Each arrives at the
+    /// time at which the kernel received it, so a late reader delays what is sent (which the lateness
+    /// histogram shows) but changes no decision of a queue. `now`: after they were read.
+    fn admit(&mut self, way: usize, now: Nanos, count: usize) {
+        let ahead = thread::wall_clock().wrapping_sub(now.0);
+        for place in 0..count {
+            let slot = self.inbox[way][place];
+            if slot.len > self.longest_frame {
+                self.trouble.super_packets += 1;
+                self.pool.give(slot.frame);
+                continue;
+            }
+            let bytes = &self.pool.slot_mut(slot.frame)[..slot.len as usize];
+            let meta = if frame::is_group(bytes) { None } else { frame::parse(bytes) };
+            match meta {
+                Some(meta) => {
+                    // A wall clock that was set in between does no harm: bounded on both sides.
+                    let stamp = if slot.stamp == 0 { now.0 } else { slot.stamp.wrapping_sub(ahead) };
+                    let arrived = Nanos(stamp.min(now.0)).max(self.paths[way].clock());
+                    self.enqueue(way, arrived, slot, &meta);
+                }
+                None => {
+                    self.trouble.foreign += 1;
+                    self.pool.give(slot.frame);
+                }
+            }
+        }
+        self.inbox[way].drain(..count);
+    }
+
+    fn enqueue(&mut self, way: usize, arrived: Nanos, slot: Slot, meta: &Meta) {
+        let server = if way == UP { meta.destination } else { meta.source };
+        let path = &mut self.paths[way];
+        let note = Note { arrived, dsfield: meta.dsfield, class: path.class(host_of(server)) };
+        self.pool.set_note(slot.frame, note);
+        let flow = FlowKey {
+            source: meta.source,
+            destination: meta.destination,
+            protocol: meta.protocol,
+            source_port: meta.source_port,
+            destination_port: meta.destination_port,
+        };
+        let packet = Header {
+            cookie: u64::from(slot.frame),
+            len: slot.len,
+            truesize: frame::truesize(slot.len),
+            flow_hash: self.hasher.hash(&flow),
+            dsfield: meta.dsfield,
+        };
+        path.advance(arrived, &mut self.pool);
+        path.arrive(arrived, packet, &mut self.pool);
+        path.advance(arrived, &mut self.pool);
+    }
+
+    /// Sends everything of direction `way` that is due; returns how many frames.
+    fn send_due(&mut self, way: usize) -> Result<usize> {
+        let mut sent = 0;
+        loop {
+            let now = thread::now();
+            let mut batch = [Slot::default(); BATCH];
+            let mut count = 0;
+            while count < BATCH {
+                let Some((deadline, slot, mark)) = self.paths[way].take_due(now) else { break };
+                if mark {
+                    frame::set_ce(&mut self.pool.slot_mut(slot.frame)[..slot.len as usize]);
+                }
+                self.lateness.record(now.since(deadline));
+                batch[count] = slot;
+                count += 1;
+            }
+            if count == 0 {
+                return Ok(sent);
+            }
+            self.send_batch(way, &batch[..count])?;
+            sent += count;
+        }
+    }
+
+    /// Sends `batch` and frees its frames. What the kernel does not take is lost, and counted.
+    fn send_batch(&mut self, way: usize, batch: &[Slot]) -> Result<()> {
+        let socket = &mut self.sockets[1 - way];
+        let mut done = 0;
+        while done < batch.len() {
+            match socket.send(&mut self.pool, &batch[done..]) {
+                Ok(count) => {
+                    for slot in &batch[done..done + count] {
+                        self.paths[way].count_sent(slot.len);
+                    }
+                    done += count.max(1);
+                }
+                Err(errno) if errno.kind() == io::ErrorKind::Interrupted => {}
+                Err(errno) if is_link_gone(&errno) => return Err(link_error("sendmmsg", socket, errno)),
+                Err(_) => {
+                    self.trouble.send_failures += 1;
+                    done += 1;
+                }
+            }
+        }
+        for slot in batch {
+            self.pool.give(slot.frame);
+        }
+        Ok(())
+    }
+
+    /// Sleeps until shortly before the next deadline or until a frame arrives. `false` where there is
+    /// no time left to sleep: the caller's next turn is the spinning.
+    fn sleep(&mut self) -> Result<bool> {
+        let now = thread::now();
+        let mut until = now + PUBLISH;
+        for path in &self.paths {
+            if let Some(at) = path.next_send() {
+                until = until.min(Nanos(at.0.saturating_sub(self.margin.now.0)));
+            }
+            if let Some(at) = path.next_port_event() {
+                until = until.min(at + LAZY);
+            }
+        }
+        if until <= now {
+            std::hint::spin_loop();
+            self.margin.spun();
+            return Ok(false);
+        }
+        let [a, b] = &self.sockets;
+        thread::wait([a.as_fd(), b.as_fd()], until.since(now))?;
+        let woke = thread::now();
+        self.rest.slept = self.rest.slept + woke.since(now);
+        if woke >= until {
+            self.margin.slept(woke.since(until));
+        }
+        Ok(true)
+    }
+
+    /// Publishes a sample, unless somebody is reading the last one.
+    fn publish(&mut self, now: Nanos) {
+        self.published = now;
+        let sample = self.sample(now);
+        if let Ok(mut place) = self.shared.sample.try_lock() {
+            *place = sample;
+        }
+    }
+
+    fn sample(&mut self, now: Nanos) -> EngineSample {
+        let [up, down] = [self.paths[UP].sample(), self.paths[DOWN].sample()];
+        self.trouble.socket_drops = self.sockets.iter_mut().map(PacketSocket::dropped).sum();
+        self.trouble.clock_backward = up.line.clock_backward + down.line.clock_backward;
+        let inbox: usize = self.inbox.iter().map(Vec::len).sum();
+        EngineSample {
+            at: now,
+            up,
+            down,
+            trouble: self.trouble,
+            lateness: Summary::of(&self.lateness),
+            lateness_limit: self.lateness_limit,
+            frames_used: u32::try_from(self.pool.used() - inbox).unwrap_or(u32::MAX),
+        }
+    }
+}
+
+/// Makes the calling thread as punctual as the machine allows.
+fn schedule(spin: Option<Span>, pool: &Pool) -> (Scheduling, Margin) {
+    thread::tight_timers();
+    let real_time = thread::real_time();
+    let cpus = thread::cpus();
+    let usual = if real_time { Span::from_micros(10) } else { Span::from_micros(40) };
+    let (least, most) = match spin {
+        _ if cpus < 2 => (Span::ZERO, Span::ZERO),
+        Some(fixed) => (fixed, fixed),
+        None => (usual, Span::from_micros(200)),
+    };
+    let locked = thread::lock_memory(pool.memory());
+    let scheduling = Scheduling { real_time, locked, spin_least: least, spin_most: most, cpus };
+    (scheduling, Margin { now: least, least, most })
+}
+
+/// The server host behind an address: 0 for `.2` or `::2`. Addresses out of the lab are host 0.
+fn host_of(address: IpAddr) -> u8 {
+    let last = match address {
+        IpAddr::V4(v4) => v4.octets()[3],
+        IpAddr::V6(v6) => v6.octets()[15],
+    };
+    last.saturating_sub(2)
+}
+
+/// Whether the kernel says that the interface is gone or down.
+fn is_link_gone(errno: &io::Error) -> bool {
+    matches!(errno.raw_os_error(), Some(libc::ENETDOWN | libc::ENXIO | libc::ENODEV))
+}
+
+fn link_error(operation: &'static str, socket: &PacketSocket, errno: io::Error) -> Error {
+    let interface = socket.interface().to_owned();
+    if is_link_gone(&errno) {
+        Error::LinkGone { interface, errno }
+    } else {
+        Error::io(operation, interface, errno)
+    }
+}

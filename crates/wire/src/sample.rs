@@ -1,0 +1,346 @@
+//! What the engine tells of itself: samples during a run, a report at its end, and whether to believe it.
+
+use goodqueue::{Backlog, Nanos, PortStats, Rate, Reason, Span, Stats};
+
+use crate::{Error, Histogram};
+
+/// Packets and their bytes (layer-2 header included, no FCS).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Count {
+    /// Packets.
+    pub packets: u64,
+    /// Bytes.
+    pub bytes: u64,
+}
+
+impl Count {
+    pub(crate) fn add(&mut self, len: u32) {
+        self.packets += 1;
+        self.bytes += u64::from(len);
+    }
+}
+
+/// One direction of the engine at one time. Counters count from the start of the engine.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PathSample {
+    /// What the queue holds; device ring and line not included.
+    pub backlog: Backlog,
+    /// What the device ring holds and the packet on the line.
+    pub ring: Backlog,
+    /// Packets in the delay line.
+    pub in_delay: u32,
+    /// Handed to the queue.
+    pub arrived: Count,
+    /// Sent on, after queue, ring, line and delay.
+    pub sent: Count,
+    /// Dropped, by place of the reason in [`Reason::ALL`]; see [`PathSample::dropped`].
+    pub drops: [u64; Reason::ALL.len()],
+    /// CE marks that the queue made (a packet can be marked twice).
+    pub marks: u64,
+    /// The queue's own counters.
+    pub queue: Stats,
+    /// The line's counters.
+    pub line: PortStats,
+}
+
+/// The place of a reason in [`Reason::ALL`].
+pub(crate) fn place(reason: Reason) -> usize {
+    Reason::ALL.iter().position(|&other| other == reason).unwrap_or(0)
+}
+
+impl PathSample {
+    /// Packets dropped for `reason`.
+    #[must_use]
+    pub fn dropped(&self, reason: Reason) -> u64 {
+        self.drops[place(reason)]
+    }
+
+    /// Packets dropped for any reason.
+    #[must_use]
+    pub fn dropped_in_all(&self) -> u64 {
+        self.drops.iter().sum()
+    }
+
+    /// Bits per second that the line moved while it was busy; `None` for a line that took no time.
+    #[must_use]
+    #[allow(clippy::cast_precision_loss)]
+    pub fn busy_rate(&self) -> Option<f64> {
+        let busy = self.line.busy.as_secs_f64();
+        (busy > 0.0).then(|| self.line.bytes as f64 * 8.0 / busy)
+    }
+}
+
+/// What went wrong in the engine; each but `foreign` makes a result not valid. Both directions together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Trouble {
+    /// Frames that the kernel dropped because the engine did not read in time (`PACKET_STATISTICS`).
+    pub socket_drops: u64,
+    /// Frames that an interface of the lab did not take from the kernel (`tx_dropped` of veth). Counted
+    /// at the end of the run only.
+    pub interface_drops: u64,
+    /// Times at which no frame of the pool was free to read into.
+    pub pool_exhausted: u64,
+    /// Frames longer than MTU and Ethernet header: an offload is on somewhere. Dropped.
+    pub super_packets: u64,
+    /// Frames that the kernel did not take. Dropped.
+    pub send_failures: u64,
+    /// Times at which the engine's clock would have gone backward (a fault of the engine).
+    pub clock_backward: u64,
+    /// Frames that are not IP, or go to a group: chatter of the hosts. Dropped, without harm.
+    pub foreign: u64,
+}
+
+/// Quantiles of a [`Histogram`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Summary {
+    /// Values counted; with zero of them the rest is zero.
+    pub count: u64,
+    /// Median.
+    pub p50: Span,
+    /// 99th percentile.
+    pub p99: Span,
+    /// Largest.
+    pub max: Span,
+}
+
+impl Summary {
+    pub(crate) fn of(histogram: &Histogram) -> Summary {
+        let at = |q| histogram.quantile(q).unwrap_or_default();
+        Summary {
+            count: histogram.count(),
+            p50: at(0.5),
+            p99: at(0.99),
+            max: histogram.max().unwrap_or_default(),
+        }
+    }
+}
+
+/// The engine at one time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct EngineSample {
+    /// When, `CLOCK_MONOTONIC`.
+    pub at: Nanos,
+    /// Client to server.
+    pub up: PathSample,
+    /// Server to client.
+    pub down: PathSample,
+    /// What went wrong so far.
+    pub trouble: Trouble,
+    /// Time of sending minus the time at which the frame was due.
+    pub lateness: Summary,
+    /// The 99th percentile of lateness above which a result is not valid.
+    pub lateness_limit: Span,
+    /// Frames of the pool in use.
+    pub frames_used: u32,
+}
+
+/// Whether a result can be believed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Validity {
+    /// No reason against it.
+    pub valid: bool,
+    /// What speaks against it, in words.
+    pub reasons: Vec<String>,
+}
+
+impl EngineSample {
+    /// Judges the run so far. Not valid are results
+    ///
+    /// * with frames lost by the engine and not by a queue: full socket buffer, frame not taken by the kernel or
+    ///   by an interface;
+    /// * with an exhausted pool: arrivals then waited where no queue could see them;
+    /// * with super-packets: an offload is on;
+    /// * whose 99th percentile of lateness is above the larger of 1 ms and the serialization time of one
+    ///   full frame at the slower of the two rates: the machine was too busy for real time;
+    /// * in which the engine's clock would have gone backward.
+    #[must_use]
+    pub fn validity(&self) -> Validity {
+        let mut reasons = Vec::new();
+        let trouble = &self.trouble;
+        let counts = [
+            (trouble.socket_drops, "frames dropped by the kernel before the engine read them"),
+            (trouble.send_failures, "frames not taken by the kernel"),
+            (trouble.interface_drops, "frames dropped by an interface of the lab"),
+            (trouble.pool_exhausted, "times no frame was free to read into"),
+            (trouble.super_packets, "super-packets refused: an offload is on"),
+            (trouble.clock_backward, "times the engine's clock would have gone backward"),
+        ];
+        for (count, what) in counts {
+            if count > 0 {
+                reasons.push(format!("{count} {what}"));
+            }
+        }
+        if self.lateness.p99 > self.lateness_limit {
+            let (p99, limit) = (self.lateness.p99.as_millis_f64(), self.lateness_limit.as_millis_f64());
+            reasons.push(format!("frames left late: 99th percentile {p99:.3} ms, limit {limit:.3} ms"));
+        }
+        Validity { valid: reasons.is_empty(), reasons }
+    }
+}
+
+/// One direction of a finished run.
+#[derive(Clone, Debug)]
+pub struct PathReport {
+    /// The last state and all counters.
+    pub last: PathSample,
+    /// The queue's own counters by name ([`goodqueue::Queue::counters`]).
+    pub counters: Vec<(&'static str, u64)>,
+    /// Time in queue and ring, from arrival to the start of serialization, of all packets delivered by
+    /// the line.
+    pub sojourn: Histogram,
+    /// The rate asked for.
+    pub rate: Option<Rate>,
+    /// Bits per second moved while the line was busy; should be `rate`.
+    pub busy_rate: Option<f64>,
+}
+
+/// Processor time of the engine's thread.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CpuUse {
+    /// From the start to the end of the engine.
+    pub wall: Span,
+    /// Processor time used, waiting by spinning included.
+    pub cpu: Span,
+    /// Time spent waiting by spinning.
+    pub spin: Span,
+}
+
+impl CpuUse {
+    /// The share of one processor that the work took, 0 to 1: spinning not counted.
+    #[must_use]
+    pub fn share(&self) -> f64 {
+        let wall = self.wall.as_secs_f64();
+        if wall > 0.0 { (self.cpu - self.spin).as_secs_f64() / wall } else { 0.0 }
+    }
+}
+
+/// Load of the whole machine during the run (`/proc/stat`), shares of all processors, 0 to 1.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct HostLoad {
+    /// Not idle.
+    pub busy: f64,
+    /// Taken by the hypervisor for others.
+    pub steal: f64,
+}
+
+/// How the engine's thread was allowed to run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Scheduling {
+    /// `SCHED_FIFO` was granted.
+    pub real_time: bool,
+    /// The frame pool is locked in memory.
+    pub locked: bool,
+    /// How long before a deadline sleeping ends and spinning begins, at least.
+    pub spin_least: Span,
+    /// And at most; in between by what sleeping is seen to cost on this machine.
+    pub spin_most: Span,
+    /// Processors that the process may use.
+    pub cpus: usize,
+}
+
+/// The end of a run.
+#[derive(Debug)]
+pub struct EngineReport {
+    /// The last sample.
+    pub last: EngineSample,
+    /// Client to server.
+    pub up: PathReport,
+    /// Server to client.
+    pub down: PathReport,
+    /// Time of sending minus the time at which the frame was due, of all frames.
+    pub lateness: Histogram,
+    /// Processor time.
+    pub cpu: CpuUse,
+    /// Load of the machine; `None` where `/proc/stat` cannot be read.
+    pub host: Option<HostLoad>,
+    /// How the thread was allowed to run.
+    pub scheduling: Scheduling,
+    /// Why the engine ended before it was told to; what was measured until then is all here.
+    pub failure: Option<Error>,
+}
+
+impl EngineReport {
+    /// As [`EngineSample::validity`], and not valid where the engine failed. Where something speaks
+    /// against the result, a busy machine is named as its likely cause.
+    #[must_use]
+    pub fn validity(&self) -> Validity {
+        let mut validity = self.last.validity();
+        let strained = self.host.filter(|host| host.busy > 0.9 || host.steal > 0.01);
+        if let (false, Some(host)) = (validity.valid, strained) {
+            let (busy, steal) = (host.busy * 100.0, host.steal * 100.0);
+            let words = format!("the machine was {busy:.0} % busy, {steal:.1} % taken by its hypervisor");
+            validity.reasons.push(words);
+        }
+        if let Some(failure) = &self.failure {
+            validity.reasons.push(failure.to_string());
+            validity.valid = false;
+        }
+        validity
+    }
+}
+
+/// The first line of `/proc/stat`, to compare a later one with.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ProcStat {
+    busy: u64,
+    steal: u64,
+    total: u64,
+}
+
+impl ProcStat {
+    pub(crate) fn read() -> Option<ProcStat> {
+        ProcStat::parse(&std::fs::read_to_string("/proc/stat").ok()?)
+    }
+
+    /// user nice system idle iowait irq softirq steal (`proc_stat(5)`), in clock ticks.
+    fn parse(text: &str) -> Option<ProcStat> {
+        let fields = text.lines().next()?.strip_prefix("cpu ")?.split_whitespace();
+        let ticks: Vec<u64> = fields.take(8).map(|word| word.parse().ok()).collect::<Option<_>>()?;
+        let total: u64 = ticks.iter().sum();
+        let idle = ticks.get(3)? + ticks.get(4)?;
+        Some(ProcStat { busy: total - idle, steal: *ticks.get(7)?, total })
+    }
+
+    #[allow(clippy::cast_precision_loss)]
+    pub(crate) fn until(self, later: ProcStat) -> Option<HostLoad> {
+        let total = later.total.checked_sub(self.total).filter(|&ticks| ticks > 0)? as f64;
+        let share = |from: u64, to: u64| to.saturating_sub(from) as f64 / total;
+        Some(HostLoad { busy: share(self.busy, later.busy), steal: share(self.steal, later.steal) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_trouble_makes_a_result_not_valid_and_foreign_frames_do_not() {
+        let mut sample = EngineSample { lateness_limit: Span::from_millis(1), ..EngineSample::default() };
+        sample.trouble.foreign = 1000;
+        sample.lateness.p99 = Span::from_millis(1);
+        assert!(sample.validity().valid);
+        sample.lateness.p99 = Span(1_000_001);
+        sample.trouble = Trouble {
+            socket_drops: 1,
+            interface_drops: 7,
+            pool_exhausted: 2,
+            super_packets: 3,
+            send_failures: 4,
+            clock_backward: 5,
+            foreign: 6,
+        };
+        let validity = sample.validity();
+        assert!(!validity.valid);
+        assert_eq!(validity.reasons.len(), 7, "{:?}", validity.reasons);
+    }
+
+    #[test]
+    fn load_of_the_machine_is_read_from_two_lines() {
+        let early = ProcStat::parse("cpu  10 0 10 70 10 0 0 0 0 0\ncpu0 1 2 3").unwrap();
+        let late = ProcStat::parse("cpu  20 0 30 130 20 0 0 10 0 0\n").unwrap();
+        let load = early.until(late).unwrap();
+        assert!((load.busy - 40.0 / 110.0).abs() < 1e-9 && (load.steal - 10.0 / 110.0).abs() < 1e-9);
+        assert!(early.until(early).is_none());
+        assert!(ProcStat::parse("intr 5").is_none());
+    }
+}

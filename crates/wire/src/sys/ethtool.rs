@@ -1,0 +1,122 @@
+//! Offload features through `SIOCETHTOOL` (`linux/ethtool.h`): names from `ETHTOOL_GSTRINGS`, values
+//! by `ETHTOOL_GFEATURES` and `ETHTOOL_SFEATURES`, so that every feature the kernel knows is covered.
+
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+
+use crate::{Error, Result};
+
+const SIOCETHTOOL: libc::c_ulong = 0x8946;
+const ETHTOOL_GSTRINGS: u32 = 0x1b;
+const ETHTOOL_GSSET_INFO: u32 = 0x37;
+const ETHTOOL_GFEATURES: u32 = 0x3a;
+const ETHTOOL_SFEATURES: u32 = 0x3b;
+const ETH_SS_FEATURES: u32 = 4;
+const ETH_GSTRING_LEN: usize = 32;
+
+/// One offload feature of an interface.
+#[derive(Clone, Debug)]
+pub(crate) struct Feature {
+    /// The kernel's name, as `ethtool -k` prints the finer ones (`tx-tcp-segmentation`).
+    pub(crate) name: String,
+    /// Whether it works now.
+    pub(crate) active: bool,
+    /// Whether it can be changed at all.
+    pub(crate) changeable: bool,
+}
+
+/// A socket of the calling thread's namespace for ethtool requests on one interface.
+pub(crate) struct Ethtool {
+    fd: OwnedFd,
+    interface: String,
+}
+
+impl Ethtool {
+    pub(crate) fn open(interface: &str) -> Result<Ethtool> {
+        // SAFETY: `socket` takes integers only.
+        let raw = unsafe { libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0) };
+        if raw < 0 {
+            return Err(Error::last("socket", "AF_INET for ethtool"));
+        }
+        // SAFETY: `raw` was just opened and is owned by nobody else.
+        let fd = unsafe { OwnedFd::from_raw_fd(raw) };
+        Ok(Ethtool { fd, interface: interface.to_owned() })
+    }
+
+    /// Runs one request; `words` is the structure of the command as 32-bit words, read and written.
+    fn request(&self, operation: &'static str, words: &mut [u32]) -> Result<i32> {
+        // SAFETY: an `ifreq` of zeros is valid.
+        let mut request: libc::ifreq = unsafe { super::zeroed() };
+        for (to, from) in request.ifr_name.iter_mut().take(15).zip(self.interface.bytes()) {
+            // `c_char` is signed on some machines and unsigned on others.
+            *to = from as libc::c_char;
+        }
+        request.ifr_ifru.ifru_data = words.as_mut_ptr().cast();
+        // SAFETY: `ifr_data` points to a buffer as large as the command's structure says it is (each
+        // caller sizes it from the counts it writes into it); both live during the call.
+        let answer = unsafe { libc::ioctl(self.fd.as_raw_fd(), SIOCETHTOOL as _, &raw mut request) };
+        if answer < 0 { Err(Error::last(operation, self.interface.as_str())) } else { Ok(answer) }
+    }
+
+    /// How many features this kernel knows.
+    fn count(&self) -> Result<usize> {
+        // struct ethtool_sset_info { cmd, reserved, u64 sset_mask, data[1] }
+        let mut words = [ETHTOOL_GSSET_INFO, 0, 0, 0, 0];
+        let mask = (1_u64 << ETH_SS_FEATURES).to_ne_bytes();
+        words[2] = u32::from_ne_bytes([mask[0], mask[1], mask[2], mask[3]]);
+        words[3] = u32::from_ne_bytes([mask[4], mask[5], mask[6], mask[7]]);
+        self.request("ETHTOOL_GSSET_INFO", &mut words)?;
+        Ok(words[4].min(4096) as usize)
+    }
+
+    /// All features, in the kernel's order (their bit numbers).
+    pub(crate) fn features(&self) -> Result<Vec<Feature>> {
+        let count = self.count()?;
+        // struct ethtool_gstrings { cmd, string_set, len, data[len * 32] }
+        let mut strings = vec![0_u32; 3 + count * ETH_GSTRING_LEN / 4];
+        strings[0] = ETHTOOL_GSTRINGS;
+        strings[1] = ETH_SS_FEATURES;
+        strings[2] = u32::try_from(count).unwrap_or(0);
+        self.request("ETHTOOL_GSTRINGS", &mut strings)?;
+        let names: Vec<u8> = strings[3..].iter().flat_map(|word| word.to_ne_bytes()).collect();
+        // struct ethtool_gfeatures { cmd, size, { available, requested, active, never_changed }[size] }
+        let blocks = count.div_ceil(32);
+        let mut bits = vec![0_u32; 2 + 4 * blocks];
+        bits[0] = ETHTOOL_GFEATURES;
+        bits[1] = u32::try_from(blocks).unwrap_or(0);
+        self.request("ETHTOOL_GFEATURES", &mut bits)?;
+        let bit =
+            |feature: usize, field: usize| bits[2 + 4 * (feature / 32) + field] >> (feature % 32) & 1 != 0;
+        let feature = |(number, raw): (usize, &[u8])| {
+            let end = raw.iter().position(|&b| b == 0).unwrap_or(raw.len());
+            let name = String::from_utf8_lossy(&raw[..end]).into_owned();
+            Feature { name, active: bit(number, 2), changeable: bit(number, 0) && !bit(number, 3) }
+        };
+        Ok(names.chunks(ETH_GSTRING_LEN).take(count).enumerate().map(feature).collect())
+    }
+
+    /// Switches the features for which `select` says yes and that can be changed.
+    pub(crate) fn set(&self, on: bool, select: impl Fn(&str) -> bool) -> Result<()> {
+        let features = self.features()?;
+        // struct ethtool_sfeatures { cmd, size, { valid, requested }[size] }
+        let blocks = features.len().div_ceil(32);
+        let mut words = vec![0_u32; 2 + 2 * blocks];
+        words[0] = ETHTOOL_SFEATURES;
+        words[1] = u32::try_from(blocks).unwrap_or(0);
+        for (number, feature) in features.iter().enumerate() {
+            if feature.changeable && select(&feature.name) {
+                words[2 + 2 * (number / 32)] |= 1 << (number % 32);
+                words[3 + 2 * (number / 32)] |= u32::from(on) << (number % 32);
+            }
+        }
+        match self.request("ETHTOOL_SFEATURES", &mut words) {
+            // A kernel older than 2.6.39 or a driver without features.
+            Err(error) if error.errno() == Some(libc::EOPNOTSUPP) => Err(Error::io(
+                "ETHTOOL_SFEATURES",
+                self.interface.as_str(),
+                io::ErrorKind::Unsupported.into(),
+            )),
+            other => other.map(|_| ()),
+        }
+    }
+}

@@ -1,0 +1,243 @@
+//! `AF_PACKET` raw sockets with batched, nonblocking receive and send (`packet(7)`).
+
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+
+use super::{socklen_of, zeroed};
+use crate::pool::{Pool, SLOT};
+use crate::{Error, Result};
+
+/// Frames handled by one system call.
+pub(crate) const BATCH: usize = 64;
+
+const PACKET_STATISTICS: libc::c_int = 6;
+const PACKET_QDISC_BYPASS: libc::c_int = 20;
+const PACKET_IGNORE_OUTGOING: libc::c_int = 23;
+
+/// Bytes of kernel memory that may wait in the socket for the engine. A 1514-byte frame costs the
+/// kernel about 2.3 kB there, so this is some 14 000 full frames: over 100 ms at 1 Gbit/s.
+const RECEIVE_BUFFER: libc::c_int = 32 << 20;
+
+/// A frame in the pool, its length and when the kernel received it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Slot {
+    pub(crate) frame: u32,
+    pub(crate) len: u32,
+    /// `CLOCK_REALTIME`, ns; 0 where the kernel did not say.
+    pub(crate) stamp: u64,
+}
+
+/// Room for one control message with a `timespec`, aligned as such messages must be.
+type Control = [u64; 8];
+
+/// A raw packet socket on one interface. Lives on one thread.
+pub(crate) struct PacketSocket {
+    fd: OwnedFd,
+    interface: String,
+    headers: Vec<libc::mmsghdr>,
+    vectors: Vec<libc::iovec>,
+    controls: Vec<Control>,
+    dropped: u64,
+}
+
+impl PacketSocket {
+    /// Opens one on `interface` of the calling thread's namespace.
+    pub(crate) fn open(interface: &str) -> Result<PacketSocket> {
+        let index = super::namespace::interface_index(interface)?;
+        let kind = libc::SOCK_RAW | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
+        // SAFETY: `socket` takes integers only. Protocol 0: nothing is received before `bind`.
+        let raw = unsafe { libc::socket(libc::AF_PACKET, kind, 0) };
+        if raw < 0 {
+            return Err(Error::last("socket", "AF_PACKET").or_missing(
+                &[libc::EAFNOSUPPORT],
+                "CAP_NET_RAW or packet sockets (CONFIG_PACKET)",
+                "run as root or in a user namespace, on a kernel with CONFIG_PACKET",
+            ));
+        }
+        // SAFETY: `raw` was just opened and is owned by nobody else.
+        let fd = unsafe { OwnedFd::from_raw_fd(raw) };
+        // SAFETY: null pointers and zero lengths are valid; they are set before each use.
+        let (header, vector) = unsafe { (zeroed::<libc::mmsghdr>(), zeroed::<libc::iovec>()) };
+        let socket = PacketSocket {
+            fd,
+            interface: interface.to_owned(),
+            headers: vec![header; BATCH],
+            vectors: vec![vector; BATCH],
+            controls: vec![[0; 8]; BATCH],
+            dropped: 0,
+        };
+        socket.configure()?;
+        socket.bind(index)?;
+        Ok(socket)
+    }
+
+    fn configure(&self) -> Result<()> {
+        // Beyond net.core.rmem_max needs CAP_NET_ADMIN; without it the largest allowed is taken.
+        if self.option(libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, RECEIVE_BUFFER).is_err() {
+            self.option(libc::SOL_SOCKET, libc::SO_RCVBUF, RECEIVE_BUFFER)?;
+        }
+        if self.option(libc::SOL_SOCKET, libc::SO_SNDBUFFORCE, RECEIVE_BUFFER).is_err() {
+            self.option(libc::SOL_SOCKET, libc::SO_SNDBUF, RECEIVE_BUFFER)?;
+        }
+        self.option(libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1)?;
+        self.option(libc::SOL_PACKET, PACKET_QDISC_BYPASS, 1)?;
+        self.option(libc::SOL_PACKET, PACKET_IGNORE_OUTGOING, 1)
+    }
+
+    fn option(&self, level: libc::c_int, name: libc::c_int, value: libc::c_int) -> Result<()> {
+        // SAFETY: the value is an `int` that lives during the call.
+        let done = unsafe {
+            libc::setsockopt(
+                self.fd.as_raw_fd(),
+                level,
+                name,
+                (&raw const value).cast(),
+                socklen_of::<libc::c_int>(),
+            )
+        };
+        if done == 0 { Ok(()) } else { Err(Error::last("setsockopt AF_PACKET", self.interface.as_str())) }
+    }
+
+    fn bind(&self, index: u32) -> Result<()> {
+        // SAFETY: all bits zero are a valid `sockaddr_ll`.
+        let mut address: libc::sockaddr_ll = unsafe { zeroed() };
+        address.sll_family = libc::AF_PACKET.cast_unsigned() as u16;
+        address.sll_protocol = (libc::ETH_P_ALL.cast_unsigned() as u16).to_be();
+        address.sll_ifindex = index.cast_signed();
+        // SAFETY: `address` is a `sockaddr_ll` that lives during the call.
+        let done = unsafe {
+            libc::bind(self.fd.as_raw_fd(), (&raw const address).cast(), socklen_of::<libc::sockaddr_ll>())
+        };
+        if done == 0 { Ok(()) } else { Err(Error::last("bind AF_PACKET", self.interface.as_str())) }
+    }
+
+    /// The interface's name.
+    pub(crate) fn interface(&self) -> &str {
+        &self.interface
+    }
+
+    /// Reads frames that wait into `slots` (their `frame` fields say where), at most [`BATCH`], and sets
+    /// their true lengths (larger than [`SLOT`] where the frame did not fit) and receive stamps. Returns
+    /// how many; zero where none waits.
+    pub(crate) fn receive(&mut self, pool: &mut Pool, slots: &mut [Slot]) -> io::Result<usize> {
+        let count = slots.len().min(BATCH);
+        if count == 0 {
+            return Ok(0);
+        }
+        for (place, slot) in slots[..count].iter().enumerate() {
+            self.vectors[place] =
+                libc::iovec { iov_base: pool.slot_mut(slot.frame).as_mut_ptr().cast(), iov_len: SLOT };
+        }
+        self.point_headers(count);
+        for (header, control) in self.headers[..count].iter_mut().zip(&mut self.controls) {
+            header.msg_hdr.msg_control = control.as_mut_ptr().cast();
+            header.msg_hdr.msg_controllen = size_of::<Control>() as _;
+        }
+        let flags = libc::MSG_DONTWAIT | libc::MSG_TRUNC;
+        // SAFETY: the first `count` headers each point to one vector, and that to SLOT bytes of a pool
+        // slot of its own, which `pool` (borrowed mutably) keeps alive and unshared during the call; each
+        // control pointer leads to a `Control` of its own.
+        #[allow(clippy::cast_possible_truncation)]
+        let got = unsafe {
+            libc::recvmmsg(
+                self.fd.as_raw_fd(),
+                self.headers.as_mut_ptr(),
+                count as libc::c_uint,
+                flags as _,
+                std::ptr::null_mut(),
+            )
+        };
+        let Ok(got) = usize::try_from(got) else {
+            let error = io::Error::last_os_error();
+            return match error.kind() {
+                io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted => Ok(0),
+                _ => Err(error),
+            };
+        };
+        for (slot, header) in slots.iter_mut().zip(&self.headers[..got]) {
+            slot.len = header.msg_len;
+            slot.stamp = receive_stamp(&header.msg_hdr);
+        }
+        Ok(got)
+    }
+
+    /// Sends `slots`, at most [`BATCH`], and returns how many went out (at least one), or why the first
+    /// did not.
+    pub(crate) fn send(&mut self, pool: &mut Pool, slots: &[Slot]) -> io::Result<usize> {
+        let count = slots.len().min(BATCH);
+        for (place, slot) in slots[..count].iter().enumerate() {
+            let bytes = pool.slot_mut(slot.frame);
+            let len = bytes.len().min(slot.len as usize);
+            self.vectors[place] = libc::iovec { iov_base: bytes.as_mut_ptr().cast(), iov_len: len };
+        }
+        self.point_headers(count);
+        // SAFETY: as in `receive`; the kernel only reads the slots.
+        #[allow(clippy::cast_possible_truncation)]
+        let sent = unsafe {
+            libc::sendmmsg(
+                self.fd.as_raw_fd(),
+                self.headers.as_mut_ptr(),
+                count as libc::c_uint,
+                libc::MSG_DONTWAIT as _,
+            )
+        };
+        usize::try_from(sent).map_err(|_| io::Error::last_os_error())
+    }
+
+    /// Points the first `count` headers at their vectors.
+    fn point_headers(&mut self, count: usize) {
+        for (header, vector) in self.headers[..count].iter_mut().zip(&mut self.vectors) {
+            header.msg_hdr.msg_iov = vector;
+            header.msg_hdr.msg_iovlen = 1;
+            header.msg_hdr.msg_control = std::ptr::null_mut();
+            header.msg_hdr.msg_controllen = 0;
+            header.msg_len = 0;
+        }
+    }
+
+    /// Frames that the kernel dropped because the socket's buffer was full, since the socket was opened
+    /// (`PACKET_STATISTICS`, whose counters a read resets).
+    pub(crate) fn dropped(&mut self) -> u64 {
+        // struct tpacket_stats { tp_packets, tp_drops }
+        let mut stats = [0_u32; 2];
+        let mut size = socklen_of::<[u32; 2]>();
+        // SAFETY: `stats` is as large as `size` says and valid for writes.
+        let done = unsafe {
+            libc::getsockopt(
+                self.fd.as_raw_fd(),
+                libc::SOL_PACKET,
+                PACKET_STATISTICS,
+                stats.as_mut_ptr().cast(),
+                &raw mut size,
+            )
+        };
+        if done == 0 {
+            self.dropped += u64::from(stats[1]);
+        }
+        self.dropped
+    }
+}
+
+/// The receive time in a message that the kernel has just filled, `CLOCK_REALTIME` ns, or 0.
+fn receive_stamp(message: &libc::msghdr) -> u64 {
+    // SAFETY: the kernel has set `msg_controllen` to what it wrote into the live control buffer, and
+    // CMSG_FIRSTHDR returns null where that is less than one header.
+    let Some(entry) = (unsafe { libc::CMSG_FIRSTHDR(message).as_ref() }) else { return 0 };
+    let whole = size_of::<libc::cmsghdr>() + size_of::<libc::timespec>();
+    let is_stamp = entry.cmsg_level == libc::SOL_SOCKET && entry.cmsg_type == libc::SCM_TIMESTAMPNS;
+    // `cmsg_len` is narrower in other C libraries.
+    #[allow(clippy::unnecessary_cast)]
+    let length = entry.cmsg_len as usize;
+    if !is_stamp || length < whole {
+        return 0;
+    }
+    // SAFETY: the data of this message are a timespec, by its type and length.
+    let time: libc::timespec = unsafe { std::ptr::read_unaligned(libc::CMSG_DATA(entry).cast()) };
+    time.tv_sec.cast_unsigned() * 1_000_000_000 + time.tv_nsec.cast_unsigned()
+}
+
+impl AsFd for PacketSocket {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+}

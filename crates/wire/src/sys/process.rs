@@ -1,0 +1,167 @@
+//! Signals, parents and limits of the process.
+
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::time::Duration;
+
+use crate::{Error, Result};
+
+/// Lets the kernel kill the calling process when its parent dies (`PR_SET_PDEATHSIG` with `SIGKILL`).
+/// Call it first thing in the child. "Parent" is the thread that made the child: start children from
+/// a thread that lives as long as they should.
+///
+/// # Errors
+/// `System` where `prctl` fails, or with `ESRCH` where `parent` (the process id that the parent told)
+/// has died before the call.
+pub fn die_with_parent(parent: u32) -> Result<()> {
+    // SAFETY: takes integers only.
+    if unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL, 0, 0, 0) } != 0 {
+        return Err(Error::last("prctl PR_SET_PDEATHSIG", "SIGKILL"));
+    }
+    // SAFETY: takes nothing and always succeeds.
+    let now = unsafe { libc::getppid() };
+    if u32::try_from(now) != Ok(parent) {
+        let gone = io::Error::from_raw_os_error(libc::ESRCH);
+        return Err(Error::io("getppid", format!("parent {parent}"), gone));
+    }
+    Ok(())
+}
+
+/// Catches `SIGINT` and `SIGTERM` as something to wait for (`signalfd(2)`).
+///
+/// Make it while the process has one thread: the signals are blocked in the calling thread and in all
+/// that it starts. Children started afterwards inherit the block; [`Interrupt::unblock`] undoes it.
+#[derive(Debug)]
+pub struct Interrupt {
+    fd: OwnedFd,
+}
+
+fn interrupt_set() -> libc::sigset_t {
+    // SAFETY: `sigemptyset` initialises the set before it is read; both signals exist.
+    unsafe {
+        let mut set = super::zeroed();
+        libc::sigemptyset(&raw mut set);
+        libc::sigaddset(&raw mut set, libc::SIGINT);
+        libc::sigaddset(&raw mut set, libc::SIGTERM);
+        set
+    }
+}
+
+impl Interrupt {
+    /// Blocks both signals for this thread and opens the descriptor that tells of them.
+    ///
+    /// # Errors
+    /// `System` where `pthread_sigmask` or `signalfd` fails.
+    pub fn new() -> Result<Interrupt> {
+        let set = interrupt_set();
+        // SAFETY: `set` is initialised; the old mask is not asked for.
+        let code = unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, &raw const set, std::ptr::null_mut()) };
+        if code != 0 {
+            return Err(Error::io("pthread_sigmask", "SIGINT, SIGTERM", io::Error::from_raw_os_error(code)));
+        }
+        // SAFETY: `set` is initialised; -1 asks for a new descriptor.
+        let raw = unsafe { libc::signalfd(-1, &raw const set, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK) };
+        if raw < 0 {
+            return Err(Error::last("signalfd", "SIGINT, SIGTERM"));
+        }
+        // SAFETY: `raw` was just opened and is owned by nobody else.
+        Ok(Interrupt { fd: unsafe { OwnedFd::from_raw_fd(raw) } })
+    }
+
+    /// Waits at most `patience` for one of the signals and returns its number, or `None`.
+    ///
+    /// # Errors
+    /// `System` where `poll` or `read` fails.
+    pub fn wait(&self, patience: Duration) -> Result<Option<i32>> {
+        let mut entry = libc::pollfd { fd: self.fd.as_raw_fd(), events: libc::POLLIN, revents: 0 };
+        let millis = i32::try_from(patience.as_millis()).unwrap_or(i32::MAX);
+        // SAFETY: one live entry.
+        if unsafe { libc::poll(&raw mut entry, 1, millis) } < 0 {
+            let error = io::Error::last_os_error();
+            return if error.kind() == io::ErrorKind::Interrupted {
+                Ok(None)
+            } else {
+                Err(Error::io("poll", "signalfd", error))
+            };
+        }
+        if entry.revents & libc::POLLIN == 0 {
+            return Ok(None);
+        }
+        // SAFETY: all bits zero are a valid `signalfd_siginfo`.
+        let mut info: libc::signalfd_siginfo = unsafe { super::zeroed() };
+        let size = size_of::<libc::signalfd_siginfo>();
+        // SAFETY: `info` is valid for writes of its size.
+        let got = unsafe { libc::read(self.fd.as_raw_fd(), (&raw mut info).cast(), size) };
+        if got < 0 {
+            return Err(Error::last("read", "signalfd"));
+        }
+        Ok(i32::try_from(info.ssi_signo).ok().filter(|&signal| signal != 0))
+    }
+
+    /// Lets the two signals through again in the calling thread (for a child between fork and exec,
+    /// or when the wait is over).
+    pub fn unblock() {
+        let set = interrupt_set();
+        // SAFETY: `set` is initialised; the old mask is not asked for.
+        unsafe { libc::pthread_sigmask(libc::SIG_UNBLOCK, &raw const set, std::ptr::null_mut()) };
+    }
+}
+
+impl AsFd for Interrupt {
+    /// Readable when a signal has come.
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+}
+
+/// Raises the soft limit of open files to at least `wanted`, as far as the hard limit allows; returns
+/// the limit that holds now.
+///
+/// # Errors
+/// `System` where `getrlimit` or `setrlimit` fails.
+pub fn raise_open_files(wanted: u64) -> Result<u64> {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: `limit` is valid for writing.
+    if unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) } != 0 {
+        return Err(Error::last("getrlimit", "RLIMIT_NOFILE"));
+    }
+    if limit.rlim_cur < wanted {
+        limit.rlim_cur = wanted.min(limit.rlim_max);
+        // SAFETY: `limit` is initialised.
+        if unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit) } != 0 {
+            return Err(Error::last("setrlimit", "RLIMIT_NOFILE"));
+        }
+    }
+    Ok(limit.rlim_cur)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_signal_is_waited_for_instead_of_killing() {
+        let interrupt = Interrupt::new().unwrap();
+        assert_eq!(interrupt.wait(Duration::ZERO).unwrap(), None);
+        // SAFETY: takes an integer; the signal goes to the calling thread, which has blocked it.
+        unsafe { libc::raise(libc::SIGTERM) };
+        assert_eq!(interrupt.wait(Duration::from_secs(1)).unwrap(), Some(libc::SIGTERM));
+        assert_eq!(interrupt.wait(Duration::ZERO).unwrap(), None);
+        Interrupt::unblock();
+    }
+
+    #[test]
+    fn the_limit_of_open_files_is_never_lowered() {
+        let now = raise_open_files(0).unwrap();
+        assert_eq!(raise_open_files(1).unwrap(), now);
+        assert!(raise_open_files(u64::MAX).unwrap() >= now);
+    }
+
+    #[test]
+    fn a_parent_that_is_gone_is_told() {
+        // Process 0 is nobody's parent here. The setting itself is undone at once.
+        assert_eq!(die_with_parent(u32::MAX).unwrap_err().errno(), Some(libc::ESRCH));
+        // SAFETY: takes integers only; 0 clears the setting.
+        unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, 0, 0, 0, 0) };
+    }
+}

@@ -1,0 +1,81 @@
+//! Clocks, scheduling and waiting of the engine's thread.
+
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd};
+
+use goodqueue::{Nanos, Span};
+
+use crate::{Error, Result};
+
+fn clock(id: libc::clockid_t) -> u64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: `time` is valid for writing; the clocks used here always exist.
+    unsafe { libc::clock_gettime(id, &raw mut time) };
+    time.tv_sec.cast_unsigned() * 1_000_000_000 + time.tv_nsec.cast_unsigned()
+}
+
+/// `CLOCK_MONOTONIC`, the engine's time.
+pub(crate) fn now() -> Nanos {
+    Nanos(clock(libc::CLOCK_MONOTONIC))
+}
+
+/// `CLOCK_REALTIME` in ns, the clock of receive stamps.
+pub(crate) fn wall_clock() -> u64 {
+    clock(libc::CLOCK_REALTIME)
+}
+
+/// CPU time that the calling thread has used.
+pub(crate) fn cpu_time() -> Span {
+    Span(clock(libc::CLOCK_THREAD_CPUTIME_ID))
+}
+
+/// Lets the calling thread's sleeps end when they should: 1 ns of timer slack instead of 50 us
+/// (`PR_SET_TIMERSLACK`).
+pub(crate) fn tight_timers() {
+    // SAFETY: takes integers only. Failure leaves the default, which the lateness histogram shows.
+    unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1_u64, 0, 0, 0) };
+}
+
+/// Asks for real-time scheduling (`SCHED_FIFO`, priority 10) of the calling thread; whether it is granted.
+pub(crate) fn real_time() -> bool {
+    let param = libc::sched_param { sched_priority: 10 };
+    // SAFETY: `param` lives during the call; thread 0 is the caller.
+    unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const param) == 0 }
+}
+
+/// Asks the kernel to keep `memory` in RAM (`mlock(2)`); whether it does.
+pub(crate) fn lock_memory(memory: &[u8]) -> bool {
+    // SAFETY: the range is that of a live slice; `mlock` does not change its content.
+    unsafe { libc::mlock(memory.as_ptr().cast(), memory.len()) == 0 }
+}
+
+/// How many CPUs the calling thread may use.
+pub(crate) fn cpus() -> usize {
+    std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
+}
+
+/// Sleeps for `span`, whatever arrives.
+pub(crate) fn sleep(span: Span) {
+    std::thread::sleep(std::time::Duration::from_nanos(span.0));
+}
+
+/// Sleeps until one of `sockets` can be read or is broken (the next read tells why), or `timeout` has
+/// passed (`ppoll(2)`).
+pub(crate) fn wait(sockets: [BorrowedFd<'_>; 2], timeout: Span) -> Result<()> {
+    let entry = |fd: BorrowedFd<'_>| libc::pollfd { fd: fd.as_raw_fd(), events: libc::POLLIN, revents: 0 };
+    let mut polled = sockets.map(entry);
+    let limit = libc::timespec {
+        tv_sec: (timeout.0 / 1_000_000_000).cast_signed(),
+        tv_nsec: (timeout.0 % 1_000_000_000).cast_signed(),
+    };
+    // SAFETY: `polled` holds two entries and `limit` is a valid timespec; the signal mask is left alone.
+    let answer = unsafe { libc::ppoll(polled.as_mut_ptr(), 2, &raw const limit, std::ptr::null()) };
+    if answer < 0 {
+        let error = io::Error::last_os_error();
+        if error.kind() == io::ErrorKind::Interrupted {
+            return Ok(());
+        }
+        return Err(Error::io("ppoll", "the engine's sockets", error));
+    }
+    Ok(())
+}

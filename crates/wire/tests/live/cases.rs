@@ -1,0 +1,454 @@
+//! The tests.
+
+use std::io::{BufRead, BufReader};
+use std::os::unix::process::CommandExt;
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use goodqueue::Rate;
+use goodqueue_wire::{Engine, EngineReport, EngineSpec, Error, Lab, LabSpec, PathSpec, Side};
+
+use crate::net::{
+    TestQueue, UDP_HEADERS, engine, flood, lab, open_path, ping_pong, receive, set_option, udp, udp_pair,
+};
+use crate::tcp::tcp_fills_the_line_and_the_queue_decides_how_long_it_waits;
+use crate::{Case, Outcome};
+
+macro_rules! cases {
+    ($($name:ident),* $(,)?) => {
+        pub(crate) const ALL: &[Case] = &[$(Case { name: stringify!($name), run: $name }),*];
+    };
+}
+
+cases![
+    lab_comes_up_and_is_as_asked,
+    idle_engine_adds_little_delay,
+    steady_rate_is_exact,
+    marks_are_in_the_real_header,
+    unprivileged_user_can_run_a_lab,
+    a_missing_right_is_named_with_its_cure,
+    super_packets_are_refused,
+    an_exhausted_pool_is_told,
+    a_lab_has_one_engine_at_a_time,
+    a_pulled_cable_ends_the_run_and_keeps_what_was_measured,
+    nothing_is_left_behind,
+    a_killed_process_leaves_nothing_behind,
+    delays_differ_by_host,
+    losses_are_drawn_and_counted,
+    tcp_fills_the_line_and_the_queue_decides_how_long_it_waits,
+];
+
+/// A lab by `spec`, or out of the test as skipped.
+macro_rules! lab_or_skip {
+    ($spec:expr) => {
+        match lab($spec) {
+            Ok(lab) => lab,
+            Err(right) => return Outcome::Skipped(right),
+        }
+    };
+}
+
+/// Measures until the engine calls the result valid, three times at most; then it is a failure.
+pub(crate) fn valid<T>(mut measure: impl FnMut() -> (EngineReport, T)) -> (EngineReport, T) {
+    let mut tries = 0;
+    loop {
+        let (report, value) = measure();
+        let validity = report.validity();
+        tries += 1;
+        if validity.valid {
+            return (report, value);
+        }
+        println!("  not valid: {:?}", validity.reasons);
+        assert!(tries < 3, "three results in a row are not valid: {:?}", validity.reasons);
+    }
+}
+
+fn lab_comes_up_and_is_as_asked() -> Outcome {
+    let lab = lab_or_skip!(&LabSpec { hosts: 8, ..LabSpec::default() }.sysctl("net.ipv4.tcp_ecn", "1"));
+    for side in [Side::Client, Side::Server] {
+        let sysctls = lab.sysctls(side).unwrap();
+        assert_eq!(sysctls["net.ipv4.tcp_ecn"], "1");
+        assert_eq!(sysctls["net.ipv4.tcp_no_metrics_save"], "1");
+        assert!(sysctls.contains_key("net.ipv4.tcp_rmem"), "{sysctls:?}");
+    }
+    let wrong = Lab::new(&LabSpec::default().sysctl("net.ipv4.tcp_nonsense", "1")).unwrap_err();
+    assert!(wrong.to_string().contains("/proc/sys/net/ipv4/tcp_nonsense"), "{wrong}");
+    assert!(matches!(Lab::new(&LabSpec { hosts: 9, ..LabSpec::default() }), Err(Error::Invalid { .. })));
+    let known = goodqueue_wire::available_congestion_controls().unwrap();
+    assert!(known.iter().any(|name| name == "reno"), "{known:?}");
+    // Every host answers over both families, and nothing foreign stands in the way of a valid result.
+    let engine = engine(&lab, open_path(), open_path());
+    for host in 0..8 {
+        for v6 in [false, true] {
+            let client = udp(lab.client(), Lab::client_address(v6));
+            let server = udp(lab.server(), Lab::server_address(v6, host));
+            client.connect(server.local_addr().unwrap()).unwrap();
+            server.connect(client.local_addr().unwrap()).unwrap();
+            ping_pong(&client, &server, 64, 2);
+        }
+    }
+    std::thread::sleep(Duration::from_millis(30));
+    let sample = engine.sample();
+    assert_eq!((sample.up.sent.packets, sample.down.sent.packets), (32, 32), "{sample:?}");
+    assert_eq!(sample.frames_used, 0);
+    Outcome::Passed
+}
+
+fn idle_engine_adds_little_delay() -> Outcome {
+    let lab = lab_or_skip!(&LabSpec::default());
+    // What the same sockets, threads and sleeps cost without an engine: over the loopback.
+    let (a, b) =
+        (udp(lab.client(), Lab::client_address(false)), udp(lab.client(), Lab::client_address(false)));
+    a.connect(b.local_addr().unwrap()).unwrap();
+    b.connect(a.local_addr().unwrap()).unwrap();
+    let alone = ping_pong(&a, &b, 64, 300);
+    for rate in [None, Some(Rate(100_000_000))] {
+        let path = || PathSpec { rate, ..open_path() };
+        let serialization = rate.map_or(0, |r| 2 * (64 + UDP_HEADERS as u64) * 8 * 1_000_000_000 / r.0);
+        let (report, median) = valid(|| {
+            let engine = engine(&lab, path(), path());
+            let (client, server) = udp_pair(&lab, false);
+            let median = ping_pong(&client, &server, 64, 500);
+            (engine.stop().unwrap(), median)
+        });
+        let added = median.saturating_sub(alone).saturating_sub(Duration::from_nanos(serialization));
+        println!(
+            "  rate {rate:?}: round trip {median:?}, loopback {alone:?}, added both ways {added:?}; lateness {:?}; {:?}",
+            report.last.lateness, report.cpu
+        );
+        assert!(added < Duration::from_micros(100), "{added:?} in a round trip");
+    }
+    Outcome::Passed
+}
+
+fn steady_rate_is_exact() -> Outcome {
+    let lab = lab_or_skip!(&LabSpec::default());
+    for rate in [Rate(1_000_000), Rate(10_000_000), Rate(100_000_000)] {
+        let (report, measured) = valid(|| {
+            let up = PathSpec { rate: Some(rate), ..PathSpec::new(TestQueue::new(100)) };
+            let engine = engine(&lab, up, open_path());
+            let measured = steady_rate(&lab, rate);
+            (engine.stop().unwrap(), measured)
+        });
+        let error = measured / rate.0 as f64 - 1.0;
+        println!(
+            "  {rate}: measured {measured:.0} bit/s, error {:+.4} %, lateness {:?}, cpu {:.3}, {:?}",
+            error * 100.0,
+            report.last.lateness,
+            report.cpu.share(),
+            report.host
+        );
+        assert!(error.abs() < 0.001, "{rate}: {measured} bit/s");
+        let busy = report.up.busy_rate.unwrap();
+        assert!((busy / rate.0 as f64 - 1.0).abs() < 1e-6, "{busy}");
+    }
+    Outcome::Passed
+}
+
+/// Bits per second on the wire of a flood through a full queue, by the kernel's receive stamps.
+fn steady_rate(lab: &Lab, rate: Rate) -> f64 {
+    const LEN: usize = 1472;
+    let (client, server) = udp_pair(lab, false);
+    set_option(&server, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1);
+    set_option(&server, libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, 8 << 20);
+    let stop = AtomicBool::new(false);
+    let mut stamps = Vec::with_capacity(20_000);
+    std::thread::scope(|scope| {
+        scope.spawn(|| flood(&client, LEN, rate.0 as f64 * 1.05, &stop));
+        let began = Instant::now();
+        while began.elapsed() < Duration::from_millis(1600) {
+            let Some(datagram) = receive(&server) else { continue };
+            // Half a second of warm-up: the queue must not run empty.
+            if began.elapsed() >= Duration::from_millis(500) {
+                assert_eq!(datagram.len, LEN);
+                stamps.push(datagram.stamp.unwrap());
+            }
+        }
+        stop.store(true, Ordering::Relaxed);
+    });
+    let span = stamps[stamps.len() - 1] - stamps[0];
+    assert!(span >= 1_000_000_000, "{span} ns");
+    ((LEN + UDP_HEADERS) * 8) as f64 * 1e9 / gap(&stamps)
+}
+
+/// The time from one packet to the next: the slope of the least-squares line through all of `stamps`, so
+/// that one late wake-up at either end does not count for the whole.
+fn gap(stamps: &[u64]) -> f64 {
+    let middle = (stamps.len() - 1) as f64 / 2.0;
+    let times = stamps.iter().enumerate().map(|(n, &at)| (n as f64 - middle, (at - stamps[0]) as f64));
+    let (weighted, squares) = times.fold((0.0, 0.0), |(w, s), (n, at)| (w + n * at, s + n * n));
+    weighted / squares
+}
+
+fn marks_are_in_the_real_header() -> Outcome {
+    let lab = lab_or_skip!(&LabSpec::default());
+    let engine = engine(&lab, PathSpec::new(TestQueue::marking(100)), open_path());
+    for v6 in [false, true] {
+        let (client, server) = udp_pair(&lab, v6);
+        let (level, receive_option, send_option) = if v6 {
+            (libc::IPPROTO_IPV6, libc::IPV6_RECVTCLASS, libc::IPV6_TCLASS)
+        } else {
+            (libc::IPPROTO_IP, libc::IP_RECVTOS, libc::IP_TOS)
+        };
+        set_option(&server, level, receive_option, 1);
+        for (sent, wanted) in [(0xb8, 0xb8), (0xb9, 0xbb), (0xba, 0xbb), (0, 0), (1, 3), (2, 3), (3, 3)] {
+            set_option(&client, level, send_option, sent);
+            client.send(b"mark me").unwrap();
+            // It arrives at all only if the IPv4 checksum is right: the receiver's kernel checks it.
+            let got = receive(&server).unwrap_or_else(|| panic!("v6 {v6}: {sent:#x} did not arrive"));
+            assert_eq!((got.len, got.dsfield), (7, Some(wanted)), "v6 {v6}, sent {sent:#x}");
+        }
+    }
+    let report = engine.stop().unwrap();
+    assert_eq!(report.up.last.marks, 10);
+    Outcome::Passed
+}
+
+fn unprivileged_user_can_run_a_lab() -> Outcome {
+    let mut child = Command::new("/proc/self/exe");
+    child.args(["helper", "unprivileged"]);
+    // SAFETY: takes nothing and always succeeds.
+    if unsafe { libc::geteuid() } == 0 {
+        child.uid(65534).gid(65534);
+    }
+    let output = child.output().unwrap();
+    let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    print!("  {out}");
+    match output.status.code() {
+        Some(0) => Outcome::Passed,
+        Some(3) => Outcome::Skipped(err.trim().to_owned()),
+        other => panic!("{other:?}: {err}"),
+    }
+}
+
+fn a_missing_right_is_named_with_its_cure() -> Outcome {
+    let mut child = Command::new("/proc/self/exe");
+    child.args(["helper", "no-rights"]);
+    // SAFETY: takes nothing and always succeeds.
+    if unsafe { libc::geteuid() } == 0 {
+        child.uid(65534).gid(65534);
+    }
+    let output = child.output().unwrap();
+    let words = String::from_utf8_lossy(&output.stderr);
+    println!("  {}", words.trim());
+    assert_eq!(output.status.code(), Some(3), "{words}");
+    assert!(words.contains("CAP_NET_ADMIN") && words.contains("run as root"), "{words}");
+    Outcome::Passed
+}
+
+fn super_packets_are_refused() -> Outcome {
+    const UDP_SEGMENT: i32 = 103;
+    let lab = lab_or_skip!(&LabSpec::default());
+    let engine = engine(&lab, open_path(), open_path());
+    let (client, server) = udp_pair(&lab, false);
+    set_option(&client, libc::IPPROTO_UDP, UDP_SEGMENT, 1400);
+    // Offloads are off: the kernel cuts what the program sends in one piece.
+    client.send(&[5; 10 * 1400]).unwrap();
+    for _ in 0..10 {
+        assert_eq!(receive(&server).map(|datagram| datagram.len), Some(1400));
+    }
+    std::thread::sleep(Duration::from_millis(30));
+    let sample = engine.sample();
+    assert_eq!((sample.up.arrived.packets, sample.trouble.super_packets), (10, 0));
+    lab.set_offloads(true).unwrap();
+    client.send(&[5; 10 * 1400]).unwrap();
+    std::thread::sleep(Duration::from_millis(100));
+    let report = engine.stop().unwrap();
+    assert_eq!(report.last.trouble.super_packets, 1, "{:?}", report.last.trouble);
+    assert_eq!(report.up.last.arrived.packets, 10, "it never reached a queue");
+    let validity = report.validity();
+    assert!(!validity.valid && validity.reasons[0].contains("offload"), "{validity:?}");
+    lab.set_offloads(false).unwrap();
+    Outcome::Passed
+}
+
+fn an_exhausted_pool_is_told() -> Outcome {
+    let lab = lab_or_skip!(&LabSpec::default());
+    let up = PathSpec { delays: vec![goodqueue::Span::from_millis(100)], ..open_path() };
+    let spec = EngineSpec { frames: 256, ..EngineSpec::new(up, open_path()) };
+    let engine = Engine::start(&lab, spec).unwrap();
+    let (client, _server) = udp_pair(&lab, false);
+    // 400 frames within the 100 ms for which the delay line holds them.
+    for _ in 0..400 {
+        client.send(&[9; 100]).unwrap();
+    }
+    std::thread::sleep(Duration::from_millis(300));
+    let report = engine.stop().unwrap();
+    assert!(report.last.trouble.pool_exhausted > 0, "{:?}", report.last);
+    assert!(!report.validity().valid);
+    assert_eq!(report.up.last.sent.packets, 400, "late, but none is lost: they waited in the socket");
+    Outcome::Passed
+}
+
+fn a_lab_has_one_engine_at_a_time() -> Outcome {
+    let lab = lab_or_skip!(&LabSpec::default());
+    let first = engine(&lab, open_path(), open_path());
+    let spec = || EngineSpec::new(open_path(), open_path());
+    assert!(matches!(Engine::start(&lab, spec()), Err(Error::Invalid { .. })));
+    drop(first);
+    Engine::start(&lab, spec()).unwrap().stop().unwrap();
+    Outcome::Passed
+}
+
+fn a_pulled_cable_ends_the_run_and_keeps_what_was_measured() -> Outcome {
+    for side in [Side::Client, Side::Server] {
+        let lab = lab_or_skip!(&LabSpec::default());
+        let engine = engine(&lab, open_path(), open_path());
+        let (client, server) = udp_pair(&lab, false);
+        ping_pong(&client, &server, 64, 20);
+        lab.unplug(side).unwrap();
+        let began = Instant::now();
+        while engine.is_running() {
+            assert!(began.elapsed() < Duration::from_secs(2), "the engine does not notice");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        let report = engine.stop().unwrap();
+        let wanted = if side == Side::Client { "rcli" } else { "rsrv" };
+        match &report.failure {
+            Some(Error::LinkGone { interface, .. }) => assert_eq!(interface, wanted),
+            other => panic!("{other:?}"),
+        }
+        assert_eq!((report.up.last.sent.packets, report.down.last.sent.packets), (20, 20));
+        assert_eq!(report.lateness.count(), 40);
+        assert!(!report.validity().valid);
+    }
+    Outcome::Passed
+}
+
+/// Interfaces that this process sees and names of namespaces.
+fn traces() -> (Vec<String>, Vec<String>) {
+    let names = |path: &str| -> Vec<String> {
+        let Ok(entries) = std::fs::read_dir(path) else { return Vec::new() };
+        let names = entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned());
+        let mut names: Vec<_> = names.collect();
+        names.sort();
+        names
+    };
+    (names("/sys/class/net"), names("/run/netns"))
+}
+
+/// Ties a veth pair between the witness's client namespace and the router of the engine that runs in
+/// process `pid`. When the kernel takes that router's namespace down, the near end vanishes too: proof
+/// that nothing holds it any more. `false` without iproute2.
+fn tie_witness(witness: &Lab, pid: u32) -> bool {
+    let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).unwrap().flatten();
+    let name = |path: &std::path::Path| std::fs::read_to_string(path.join("comm")).unwrap_or_default();
+    let engine = tasks.map(|task| task.path()).find(|path| name(path).trim() == "engine").unwrap();
+    let tid = engine.file_name().unwrap().to_str().unwrap().to_owned();
+    let words = ["link", "add", "witness", "type", "veth", "peer", "name", "tied", "netns", &tid];
+    let status = witness.client().run(|| Command::new("ip").args(words).status()).unwrap();
+    let Ok(status) = status else { return false };
+    assert!(status.success(), "{status}");
+    assert!(sees_witness(witness));
+    true
+}
+
+fn sees_witness(witness: &Lab) -> bool {
+    // SAFETY: the name is NUL-terminated.
+    witness.client().run(|| unsafe { libc::if_nametoindex(c"witness".as_ptr()) } != 0).unwrap()
+}
+
+/// Waits until the kernel has taken the other namespace down, which it does in the background.
+fn assert_witness_vanishes(witness: &Lab) {
+    let began = Instant::now();
+    while sees_witness(witness) {
+        assert!(began.elapsed() < Duration::from_secs(10), "the router's namespace lives on");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+const NO_IP: &str = "the program ip (iproute2)";
+
+fn nothing_is_left_behind() -> Outcome {
+    let witness = lab_or_skip!(&LabSpec::default());
+    let before = traces();
+    let lab = lab_or_skip!(&LabSpec::default());
+    let engine = engine(&lab, open_path(), open_path());
+    assert_eq!(traces(), before, "the host sees nothing of a lab");
+    if !tie_witness(&witness, std::process::id()) {
+        return Outcome::Skipped(NO_IP.to_owned());
+    }
+    drop(engine);
+    assert!(sees_witness(&witness));
+    drop(lab);
+    assert_witness_vanishes(&witness);
+    assert_eq!(traces(), before);
+    Outcome::Passed
+}
+
+/// Starts this program as a helper and waits until it is ready.
+fn start_helper(words: &[&str]) -> std::process::Child {
+    let mut child = Command::new("/proc/self/exe");
+    child.arg("helper").args(words).stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut child = child.spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    assert_eq!(line, "ready\n");
+    child
+}
+
+fn a_killed_process_leaves_nothing_behind() -> Outcome {
+    let witness = lab_or_skip!(&LabSpec::default());
+    let before = traces();
+    let mut child = start_helper(&["hold"]);
+    let tied = tie_witness(&witness, child.id());
+    child.kill().unwrap();
+    child.wait().unwrap();
+    if !tied {
+        return Outcome::Skipped(NO_IP.to_owned());
+    }
+    assert_witness_vanishes(&witness);
+    assert_eq!(traces(), before);
+    // And a child that asked for it dies with the thread that started it.
+    let parent = std::process::id().to_string();
+    let mut child = std::thread::spawn(move || start_helper(&["orphan", &parent])).join().unwrap();
+    let began = Instant::now();
+    while child.try_wait().unwrap().is_none() {
+        assert!(began.elapsed() < Duration::from_secs(2), "the child outlives its parent");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    Outcome::Passed
+}
+
+fn delays_differ_by_host() -> Outcome {
+    let lab = lab_or_skip!(&LabSpec { hosts: 3, ..LabSpec::default() });
+    let delays: Vec<_> = [5, 20].map(goodqueue::Span::from_millis).to_vec();
+    let (report, medians) = valid(|| {
+        let engine = engine(&lab, PathSpec { delays: delays.clone(), ..open_path() }, open_path());
+        let medians = [0, 1, 2].map(|host| {
+            let client = udp(lab.client(), Lab::client_address(false));
+            let server = udp(lab.server(), Lab::server_address(false, host));
+            client.connect(server.local_addr().unwrap()).unwrap();
+            server.connect(client.local_addr().unwrap()).unwrap();
+            ping_pong(&client, &server, 64, 20)
+        });
+        (engine.stop().unwrap(), medians)
+    });
+    println!("  lateness with delay {:?}, cpu share {:.3}", report.last.lateness, report.cpu.share());
+    for (median, wanted) in medians.into_iter().zip([5, 20, 20]) {
+        let wanted = Duration::from_millis(wanted);
+        assert!(median >= wanted && median < wanted + Duration::from_millis(2), "{median:?}");
+    }
+    Outcome::Passed
+}
+
+fn losses_are_drawn_and_counted() -> Outcome {
+    let lab = lab_or_skip!(&LabSpec::default());
+    let engine = engine(&lab, PathSpec { loss: 0.25, ..open_path() }, open_path());
+    let (client, server) = udp_pair(&lab, false);
+    set_option(&server, libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, 4 << 20);
+    for number in 0..400 {
+        client.send(&[number as u8; 32]).unwrap();
+        if number % 20 == 0 {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+    server.set_read_timeout(Some(Duration::from_millis(300))).unwrap();
+    let came = std::iter::from_fn(|| receive(&server)).count() as u64;
+    let up = engine.stop().unwrap().up.last;
+    assert_eq!((up.arrived.packets, up.sent.packets), (400, came));
+    assert_eq!(up.dropped(goodqueue::Reason::Loss), 400 - came);
+    assert!((60..140).contains(&(400 - came)), "{came} came");
+    Outcome::Passed
+}

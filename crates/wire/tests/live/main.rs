@@ -1,0 +1,80 @@
+//! Tests on real namespaces, one after the other (timing tests must not run beside others).
+//!
+//! Where the machine does not give the right they need they are skipped, loudly and counted; under
+//! `GOODQUEUE_REQUIRE_LIVE=1` a skip is a failure. A measurement that the engine itself calls not valid
+//! (a busy machine) is repeated up to three times and then reported; a valid one that is wrong fails at
+//! once.
+//!
+//! The program is its own helper: `live helper NAME` runs what must be another process.
+#![allow(clippy::unwrap_used)]
+
+mod cases;
+mod helpers;
+mod net;
+mod tcp;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::process::ExitCode;
+
+/// What a test comes to; a failure is a panic.
+pub(crate) enum Outcome {
+    Passed,
+    /// The right or device that is missing.
+    Skipped(String),
+}
+
+/// A named test.
+pub(crate) struct Case {
+    pub(crate) name: &'static str,
+    pub(crate) run: fn() -> Outcome,
+}
+
+fn main() -> ExitCode {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    if let [first, name, rest @ ..] = words.as_slice()
+        && first == "helper"
+    {
+        return helpers::run(name, rest);
+    }
+    let exact = words.iter().any(|word| word == "--exact");
+    let filters: Vec<&String> = words.iter().filter(|word| !word.starts_with('-')).collect();
+    let wanted = |case: &&Case| {
+        let hit = |f: &&String| if exact { case.name == f.as_str() } else { case.name.contains(f.as_str()) };
+        filters.is_empty() || filters.iter().any(hit)
+    };
+    let none = words.iter().any(|word| word == "--ignored");
+    let cases: Vec<&Case> = cases::ALL.iter().filter(wanted).filter(|_| !none).collect();
+    if words.iter().any(|word| word == "--list") {
+        for case in cases {
+            println!("{}: test", case.name);
+        }
+        return ExitCode::SUCCESS;
+    }
+    run_all(&cases)
+}
+
+fn run_all(cases: &[&Case]) -> ExitCode {
+    let strict = std::env::var_os("GOODQUEUE_REQUIRE_LIVE").is_some_and(|value| value == "1");
+    let (mut passed, mut skipped, mut failed) = (0, 0, 0);
+    for case in cases {
+        match catch_unwind(AssertUnwindSafe(case.run)) {
+            Ok(Outcome::Passed) => {
+                println!("test {} ... ok", case.name);
+                passed += 1;
+            }
+            Ok(Outcome::Skipped(right)) => {
+                println!("SKIPPED: {}: {right}", case.name);
+                skipped += 1;
+            }
+            Err(_) => {
+                println!("test {} ... FAILED", case.name);
+                failed += 1;
+            }
+        }
+    }
+    println!("\nlive: {passed} passed, {failed} failed, {skipped} skipped");
+    if strict && skipped > 0 {
+        println!("GOODQUEUE_REQUIRE_LIVE=1: a skipped test is a failure");
+    }
+    if failed > 0 || (strict && skipped > 0) { ExitCode::FAILURE } else { ExitCode::SUCCESS }
+}

@@ -1,0 +1,212 @@
+//! Sockets of the tests, and small queues.
+
+use std::collections::VecDeque;
+use std::io;
+use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::os::fd::AsRawFd;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use goodqueue::{Backlog, Header, Nanos, Observer, Packet, Queue, Reason, Stats, Verdict};
+use goodqueue_wire::{Engine, EngineHandle, EngineSpec, Lab, LabSpec, Netns, PathSpec};
+
+/// Bytes that Ethernet, IPv4 and UDP add to a payload where the engine counts it.
+pub(crate) const UDP_HEADERS: usize = 14 + 20 + 8;
+
+/// First in, first out, with a limit; marks every packet that allows it when told to.
+#[derive(Debug, Default)]
+pub(crate) struct TestQueue {
+    packets: VecDeque<Header>,
+    limit: usize,
+    mark: bool,
+    bytes: u64,
+    stats: Stats,
+}
+
+impl TestQueue {
+    pub(crate) fn new(limit: usize) -> TestQueue {
+        TestQueue { packets: VecDeque::with_capacity(limit), limit, ..TestQueue::default() }
+    }
+
+    pub(crate) fn marking(limit: usize) -> TestQueue {
+        TestQueue { mark: true, ..TestQueue::new(limit) }
+    }
+}
+
+impl Queue<Header> for TestQueue {
+    fn enqueue(&mut self, now: Nanos, packet: Header, observer: &mut impl Observer<Header>) -> Verdict {
+        if self.packets.len() >= self.limit {
+            self.stats.drops += 1;
+            observer.dropped(now, packet, Reason::Limit);
+            return Verdict::Dropped(Reason::Limit);
+        }
+        self.bytes += u64::from(packet.len);
+        self.packets.push_back(packet);
+        Verdict::Enqueued
+    }
+
+    fn dequeue(&mut self, now: Nanos, observer: &mut impl Observer<Header>) -> Option<Header> {
+        let mut packet = self.packets.pop_front()?;
+        self.bytes -= u64::from(packet.len);
+        self.stats.packets += 1;
+        self.stats.bytes += u64::from(packet.len);
+        if self.mark && packet.set_ce() {
+            self.stats.marks += 1;
+            observer.marked(now, &packet, Reason::CeThreshold);
+        }
+        Some(packet)
+    }
+
+    fn next_wake(&self, now: Nanos) -> Option<Nanos> {
+        (!self.packets.is_empty()).then_some(now)
+    }
+
+    fn backlog(&self) -> Backlog {
+        Backlog { packets: self.packets.len() as u32, bytes: self.bytes }
+    }
+
+    fn stats(&self) -> Stats {
+        self.stats
+    }
+
+    fn reset(&mut self, now: Nanos, observer: &mut impl Observer<Header>) {
+        while let Some(packet) = self.packets.pop_front() {
+            observer.dropped(now, packet, Reason::Reset);
+        }
+        self.bytes = 0;
+    }
+}
+
+/// A path with nothing in the way.
+pub(crate) fn open_path() -> PathSpec<TestQueue> {
+    PathSpec::new(TestQueue::new(1000))
+}
+
+/// A lab, or the right that is missing for it.
+pub(crate) fn lab(spec: &LabSpec) -> Result<Lab, String> {
+    match Lab::new(spec) {
+        Ok(lab) => Ok(lab),
+        Err(error) if error.is_missing() => Err(error.to_string()),
+        Err(error) => panic!("{error}"),
+    }
+}
+
+pub(crate) fn engine(lab: &Lab, up: PathSpec<TestQueue>, down: PathSpec<TestQueue>) -> EngineHandle {
+    Engine::start(lab, EngineSpec::new(up, down)).unwrap()
+}
+
+/// A UDP socket of `netns` bound to `address`.
+pub(crate) fn udp(netns: &Netns, address: IpAddr) -> UdpSocket {
+    let socket = netns.run(|| UdpSocket::bind(SocketAddr::new(address, 0))).unwrap().unwrap();
+    socket.set_read_timeout(Some(Duration::from_secs(2))).unwrap();
+    socket
+}
+
+/// A client and a server socket, connected to each other.
+pub(crate) fn udp_pair(lab: &Lab, v6: bool) -> (UdpSocket, UdpSocket) {
+    let client = udp(lab.client(), Lab::client_address(v6));
+    let server = udp(lab.server(), Lab::server_address(v6, 0));
+    client.connect(server.local_addr().unwrap()).unwrap();
+    server.connect(client.local_addr().unwrap()).unwrap();
+    (client, server)
+}
+
+pub(crate) fn set_option(socket: &UdpSocket, level: i32, name: i32, value: i32) {
+    // SAFETY: the value is an `int` that lives during the call.
+    let done = unsafe { libc::setsockopt(socket.as_raw_fd(), level, name, (&raw const value).cast(), 4) };
+    assert_eq!(done, 0, "setsockopt {level} {name}: {}", io::Error::last_os_error());
+}
+
+/// A datagram as the kernel describes it.
+pub(crate) struct Received {
+    pub(crate) len: usize,
+    /// Kernel receive time, nanoseconds, where SO_TIMESTAMPNS is on.
+    pub(crate) stamp: Option<u64>,
+    /// The DS byte, where IP_RECVTOS or IPV6_RECVTCLASS is on.
+    pub(crate) dsfield: Option<u8>,
+}
+
+/// Receives one datagram; `None` after the socket's timeout.
+pub(crate) fn receive(socket: &UdpSocket) -> Option<Received> {
+    let (mut bytes, mut control) = ([0_u8; 2048], [0_u64; 32]);
+    let mut vector = libc::iovec { iov_base: bytes.as_mut_ptr().cast(), iov_len: bytes.len() };
+    // SAFETY: all bits zero are a valid msghdr.
+    let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
+    message.msg_iov = &raw mut vector;
+    message.msg_iovlen = 1;
+    message.msg_control = control.as_mut_ptr().cast();
+    message.msg_controllen = std::mem::size_of_val(&control) as _;
+    // SAFETY: all pointers lead to live buffers of the lengths given.
+    let got = unsafe { libc::recvmsg(socket.as_raw_fd(), &raw mut message, 0) };
+    let mut received = Received { len: usize::try_from(got).ok()?, stamp: None, dsfield: None };
+    // SAFETY: the CMSG macros walk the control buffer that the kernel has just filled.
+    unsafe {
+        let mut entry = libc::CMSG_FIRSTHDR(&raw const message);
+        while !entry.is_null() {
+            let data = libc::CMSG_DATA(entry);
+            match ((*entry).cmsg_level, (*entry).cmsg_type) {
+                (libc::SOL_SOCKET, libc::SCM_TIMESTAMPNS) => {
+                    let time: libc::timespec = std::ptr::read_unaligned(data.cast());
+                    received.stamp = Some(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64);
+                }
+                (libc::IPPROTO_IP, libc::IP_TOS) => received.dsfield = Some(*data),
+                (libc::IPPROTO_IPV6, libc::IPV6_TCLASS) => {
+                    let class: i32 = std::ptr::read_unaligned(data.cast());
+                    received.dsfield = Some(class as u8);
+                }
+                _ => {}
+            }
+            entry = libc::CMSG_NXTHDR(&raw const message, entry);
+        }
+    }
+    Some(received)
+}
+
+/// Sends back what comes until `stop`.
+pub(crate) fn echo(socket: &UdpSocket, stop: &AtomicBool) {
+    socket.set_read_timeout(Some(Duration::from_millis(50))).unwrap();
+    let mut bytes = [0; 2048];
+    while !stop.load(Ordering::Relaxed) {
+        if let Ok(len) = socket.recv(&mut bytes) {
+            let _ = socket.send(&bytes[..len]);
+        }
+    }
+}
+
+/// Median of the round-trip times of `count` datagrams of `len` bytes, one after the other with a pause
+/// of 2 ms, from `client` to `server`, who echoes.
+pub(crate) fn ping_pong(client: &UdpSocket, server: &UdpSocket, len: usize, count: usize) -> Duration {
+    let stop = AtomicBool::new(false);
+    let mut times = Vec::new();
+    std::thread::scope(|scope| {
+        scope.spawn(|| echo(server, &stop));
+        let mut bytes = vec![7; len];
+        for _ in 0..count {
+            let began = Instant::now();
+            client.send(&bytes).unwrap();
+            if client.recv(&mut bytes).is_ok() {
+                times.push(began.elapsed());
+            }
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        stop.store(true, Ordering::Relaxed);
+    });
+    assert!(times.len() * 100 >= count * 99, "{} of {count} came back", times.len());
+    times.sort();
+    times[times.len() / 2]
+}
+
+/// Sends datagrams of `len` bytes at `rate` bit/s on the wire until `stop`, in bursts of at least 1 ms.
+pub(crate) fn flood(socket: &UdpSocket, len: usize, rate: f64, stop: &AtomicBool) {
+    let bytes = vec![1; len];
+    let gap = (len + UDP_HEADERS) as f64 * 8.0 / rate;
+    let began = Instant::now();
+    let mut sent = 0.0;
+    while !stop.load(Ordering::Relaxed) {
+        while sent * gap <= began.elapsed().as_secs_f64() {
+            socket.send(&bytes).unwrap();
+            sent += 1.0;
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
