@@ -170,7 +170,8 @@ impl Dql {
             slack = slack.max(excess(state.prev_last_obj_cnt, state.prev_ovlimit));
         }
         state.lowest_slack = state.lowest_slack.min(slack);
-        let held = (state.slack_start_time + u64::from(self.params.slack_hold_time) + 1) * self.tick;
+        let end = state.slack_start_time + u64::from(self.params.slack_hold_time) + 1;
+        let held = end.saturating_mul(self.tick);
         if now.0 < held {
             return state.limit;
         }

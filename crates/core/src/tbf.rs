@@ -262,11 +262,11 @@ impl<P: Packet, S: Storage<P>> Tbf<P, S> {
         let ptokens = match &self.effective.peak {
             Some(peak) => {
                 let full = self.effective.mtu.0.cast_signed();
-                (earned + self.state.ptokens).min(full) - peak.time(len).0.cast_signed()
+                earned.saturating_add(self.state.ptokens).min(full) - peak.time(len).0.cast_signed()
             }
             None => 0,
         };
-        let tokens = (earned + self.state.tokens).min(depth) - self.effective.rate.time(len).0.cast_signed();
+        let tokens = earned.saturating_add(self.state.tokens).min(depth) - self.effective.rate.time(len).0.cast_signed();
         (tokens, ptokens)
     }
 }

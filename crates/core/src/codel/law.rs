@@ -103,6 +103,8 @@ pub(crate) struct Law {
     ce_threshold: Tick,
     mtu: u64,
     ecn: bool,
+    /// The least value of an armed `first_above_time`: 1, or 0 under [`Parity::Linux`].
+    least_armed: u32,
     selector: u8,
     mask: u8,
     parity: Parity,
@@ -119,6 +121,10 @@ impl Law {
             },
             mtu: params.mtu as u64,
             ecn: params.ecn,
+            least_armed: match params.parity {
+                Parity::Sane => 1,
+                Parity::Linux => 0,
+            },
             selector: params.ce_threshold_selector,
             mask: params.ce_threshold_mask,
             parity: params.parity,
@@ -238,10 +244,7 @@ impl Vars {
             return false;
         }
         if self.first_above_time == Tick(0) {
-            self.first_above_time = now.plus(law.interval);
-            if self.first_above_time == Tick(0) && law.parity == Parity::Sane {
-                self.first_above_time = Tick(1);
-            }
+            self.first_above_time = Tick(now.plus(law.interval).0.max(law.least_armed));
             return false;
         }
         now.is_after(self.first_above_time)

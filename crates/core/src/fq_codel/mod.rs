@@ -11,10 +11,15 @@
 //! * Lowering a limit removes packets by ordinary dequeues ([`Reason::Change`]); they count as sent.
 //! * The control state of a bucket outlives its stay on the lists. A batch drop raises its `count`.
 
+mod flow;
+
 use core::fmt;
 
+pub use flow::{Flow, FlowState};
+use flow::{FlowList, Totals, UNLISTED};
+
 use crate::arena::{Arena, List, NIL, Slot, Storage};
-use crate::codel::{Counters, Law, LawParams, Source, State, Tick, Vars};
+use crate::codel::{Counters, Law, LawParams, Source, Tick};
 use crate::{Backlog, Nanos, Observer, Packet, Queue, Reason, Stats, Verdict};
 
 /// Parameters of `fq_codel`. The number of buckets is the length of the bucket storage.
@@ -59,39 +64,6 @@ impl Params {
         }
         self
     }
-}
-
-/// [`Flow::next`] of a bucket that is on no list.
-const UNLISTED: u32 = NIL - 1;
-
-/// One bucket: its packets, its turn and its control state. One cache line.
-#[derive(Clone, Copy, Debug)]
-#[repr(align(64))]
-pub struct Flow {
-    packets: List,
-    backlog: u32,
-    deficit: i32,
-    next: u32,
-    vars: Vars,
-}
-
-impl Default for Flow {
-    fn default() -> Self {
-        Flow { packets: List::EMPTY, backlog: 0, deficit: 0, next: UNLISTED, vars: Vars::default() }
-    }
-}
-
-/// A copy of one bucket's state, to look at.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct FlowState {
-    /// Packets queued in the bucket.
-    pub qlen: u32,
-    /// Bytes queued in the bucket.
-    pub backlog: u32,
-    /// Bytes it may still send in this turn; negative when it sent more.
-    pub deficit: i32,
-    /// Its control state.
-    pub codel: State,
 }
 
 /// What `fq_codel` has counted beyond [`Stats`].
@@ -145,64 +117,6 @@ pub struct FqCodel<P, F, S> {
     params: Params,
 }
 
-/// What is queued in all buckets together, and what was delivered.
-///
-/// Neighbours are of different widths: the compiler would join additions to equal ones in a vector
-/// register, which takes three instructions more.
-#[derive(Clone, Copy, Debug, Default)]
-#[repr(C)]
-struct Totals {
-    /// Bytes delivered, ever.
-    sent: u64,
-    /// Packets that may still be taken in; below zero: over the limit. What is left instead of what is
-    /// used, so that the subtraction also answers whether the limit is passed.
-    packets_left: i32,
-    /// Bytes of memory that may still be taken in; below zero: over the limit.
-    memory_left: i64,
-    /// Bytes queued.
-    bytes: u64,
-}
-
-/// A list of buckets, linked through [`Flow::next`].
-#[derive(Clone, Copy, Debug)]
-struct FlowList {
-    head: u32,
-    tail: u32,
-}
-
-impl FlowList {
-    const EMPTY: FlowList = FlowList { head: NIL, tail: NIL };
-
-    /// Puts the bucket `index`, which is on no list, at the tail.
-    #[inline]
-    fn push(&mut self, flows: &mut [Flow], index: u32) {
-        match flows.get_mut(self.tail as usize) {
-            Some(tail) => tail.next = index,
-            None => self.head = index,
-        }
-        self.tail = index;
-    }
-
-    /// Takes off the head, whose successor is `next`.
-    #[inline]
-    fn shift(&mut self, next: u32) {
-        self.head = next;
-        if next == NIL {
-            self.tail = NIL;
-        }
-    }
-
-    fn len(&self, flows: &[Flow]) -> u32 {
-        let mut at = self.head;
-        let mut len = 0;
-        while let Some(flow) = flows.get(at as usize) {
-            at = flow.next;
-            len += 1;
-        }
-        len
-    }
-}
-
 /// One bucket as the control law sees it.
 struct Head<'a, P, S, O> {
     arena: &'a mut Arena<P, S>,
@@ -233,6 +147,21 @@ impl<P: Packet, S: Storage<Slot<P>>, O: Observer<P>> Source<P> for Head<'_, P, S
     }
 }
 
+/// [`take`] with the parts of the queue that it needs, the buckets not among them.
+macro_rules! take {
+    ($queue:ident, $flow:ident, $now:ident) => {
+        take(
+            &mut $queue.arena,
+            $flow,
+            &mut $queue.totals,
+            &mut $queue.codel,
+            &$queue.law,
+            &mut $queue.sent_packets,
+            $now,
+        )
+    };
+}
+
 /// What [`take`] found in a bucket.
 enum Taken<P> {
     Nothing,
@@ -251,6 +180,7 @@ fn take<P: Packet, S: Storage<Slot<P>>>(
     totals: &mut Totals,
     counters: &mut Counters,
     law: &Law,
+    sent_packets: &mut u64,
     now: Nanos,
 ) -> Taken<P> {
     let Some(slot) = arena.shift(&mut flow.packets) else {
@@ -259,23 +189,15 @@ fn take<P: Packet, S: Storage<Slot<P>>>(
     };
     let len = slot.packet.len();
     flow.backlog = flow.backlog.wrapping_sub(len);
+    flow.deficit = flow.deficit.wrapping_sub(len.cast_signed());
     totals.remove(len, slot.packet.truesize());
     counters.note(len);
     if let Some(ok_to_drop) = flow.vars.judge(law, Tick::at(now), Tick(slot.tick), totals.bytes) {
         return Taken::Judged(slot.packet, ok_to_drop);
     }
-    flow.deficit = flow.deficit.wrapping_sub(len.cast_signed());
+    *sent_packets += 1;
     totals.sent += u64::from(len);
     Taken::Packet(slot.packet)
-}
-
-impl Totals {
-    #[inline]
-    fn remove(&mut self, len: u32, truesize: u32) {
-        self.bytes -= u64::from(len);
-        self.memory_left += i64::from(truesize);
-        self.packets_left += 1;
-    }
 }
 
 impl<P: Packet, F: Storage<Flow>, S: Storage<Slot<P>>> FqCodel<P, F, S> {
@@ -411,7 +333,26 @@ impl<P: Packet, F: Storage<Flow>, S: Storage<Slot<P>>> FqCodel<P, F, S> {
         fattest
     }
 
-    /// The control law has something to say about the packet in hand: the way of drops and marks.
+    /// The bucket `index`, at the head of its list, lost its last packet to the control law: as a bucket
+    /// found empty in [`Queue::dequeue`], but the law keeps its state.
+    #[cold]
+    fn leave(&mut self, index: u32) {
+        let flows = self.flows.as_mut();
+        let Some(flow) = flows.get_mut(index as usize) else { return };
+        let next = flow.next;
+        flow.next = UNLISTED;
+        if self.new_flows.head != index {
+            return self.old_flows.shift(next);
+        }
+        self.new_flows.shift(next);
+        if self.old_flows.head != NIL {
+            flow.next = NIL;
+            self.old_flows.push(flows, index);
+        }
+    }
+
+    /// The control law has something to say about the packet in hand: the way of drops and marks. `None`:
+    /// the bucket is empty now and was moved on.
     #[inline(never)]
     fn act(
         &mut self,
@@ -421,6 +362,8 @@ impl<P: Packet, F: Storage<Flow>, S: Storage<Slot<P>>> FqCodel<P, F, S> {
         observer: &mut impl Observer<P>,
     ) -> Option<P> {
         let flow = self.flows.as_mut().get_mut(index as usize)?;
+        // Taken off for the packet that was judged; it is the one delivered that counts.
+        flow.deficit = flow.deficit.wrapping_add(judged.0.len().cast_signed());
         let mut head = Head {
             arena: &mut self.arena,
             packets: &mut flow.packets,
@@ -429,26 +372,14 @@ impl<P: Packet, F: Storage<Flow>, S: Storage<Slot<P>>> FqCodel<P, F, S> {
             now,
             observer,
         };
-        let packet = flow.vars.act(&self.law, &mut self.codel, Tick::at(now), judged, &mut head)?;
+        let Some(packet) = flow.vars.act(&self.law, &mut self.codel, Tick::at(now), judged, &mut head) else {
+            self.leave(index);
+            return None;
+        };
         flow.deficit = flow.deficit.wrapping_sub(packet.len().cast_signed());
         self.sent_packets += 1;
         self.totals.sent += u64::from(packet.len());
         Some(packet)
-    }
-
-    /// A bucket at the head of the new list was found empty: it goes through the old list once, lest it
-    /// jump the queue (RFC 8290 section 4.2), or leaves the lists where that is empty.
-    #[inline]
-    fn leave_new(&mut self, index: u32) {
-        let flows = self.flows.as_mut();
-        let Some(flow) = flows.get_mut(index as usize) else { return };
-        self.new_flows.shift(flow.next);
-        if self.old_flows.head == NIL {
-            flow.next = UNLISTED;
-        } else {
-            flow.next = NIL;
-            self.old_flows.push(flows, index);
-        }
     }
 
     /// The way of a packet that brought the queue over a limit.
@@ -487,7 +418,7 @@ impl<P: Packet, F: Storage<Flow>, S: Storage<Slot<P>>> Queue<P> for FqCodel<P, F
         }
         self.totals.packets_left -= 1;
         self.totals.memory_left -= i64::from(packet.truesize());
-        if self.totals.packets_left < 0 || self.totals.memory_left < 0 {
+        if self.totals.memory_left < 0 || self.totals.packets_left < 0 {
             return self.overflow(now, bucket, observer);
         }
         Verdict::Enqueued
@@ -496,62 +427,61 @@ impl<P: Packet, F: Storage<Flow>, S: Storage<Slot<P>>> Queue<P> for FqCodel<P, F
     #[inline]
     fn dequeue(&mut self, now: Nanos, observer: &mut impl Observer<P>) -> Option<P> {
         // An index beyond the buckets is NIL: the bounds check is the test for an empty list.
-        loop {
+        'again: loop {
             let flows = self.flows.as_mut();
-            let index = self.new_flows.head;
-            if let Some(flow) = flows.get_mut(index as usize) {
+            while let Some(flow) = flows.get_mut(self.new_flows.head as usize) {
+                let index = self.new_flows.head;
                 if flow.deficit > 0 {
-                    let taken =
-                        take(&mut self.arena, flow, &mut self.totals, &mut self.codel, &self.law, now);
-                    match taken {
-                        Taken::Packet(packet) => {
-                            self.sent_packets += 1;
-                            return Some(packet);
-                        }
+                    match take!(self, flow, now) {
+                        Taken::Packet(packet) => return Some(packet),
                         Taken::Judged(packet, ok_to_drop) => {
                             let delivered = self.act(now, index, (packet, ok_to_drop), observer);
                             if delivered.is_some() {
                                 return delivered;
                             }
+                            continue 'again;
                         }
                         Taken::Nothing => {}
                     }
-                    self.leave_new(index);
+                    // Empty: once through the old list, lest it jump the queue (RFC 8290 section 4.2), or
+                    // off the lists where that is empty.
+                    self.new_flows.shift(flow.next);
+                    flow.next = UNLISTED;
+                    if self.old_flows.head == NIL {
+                        continue;
+                    }
+                } else {
+                    flow.deficit = flow.deficit.wrapping_add(self.quantum);
+                    self.new_flows.shift(flow.next);
+                }
+                flow.next = NIL;
+                self.old_flows.push(flows, index);
+            }
+            loop {
+                let index = self.old_flows.head;
+                let flow = flows.get_mut(index as usize)?;
+                let next = flow.next;
+                if flow.deficit > 0 {
+                    match take!(self, flow, now) {
+                        Taken::Packet(packet) => return Some(packet),
+                        Taken::Judged(packet, ok_to_drop) => {
+                            let delivered = self.act(now, index, (packet, ok_to_drop), observer);
+                            if delivered.is_some() {
+                                return delivered;
+                            }
+                            continue 'again;
+                        }
+                        Taken::Nothing => flow.next = UNLISTED,
+                    }
+                    self.old_flows.shift(next);
                     continue;
                 }
                 flow.deficit = flow.deficit.wrapping_add(self.quantum);
-                self.new_flows.shift(flow.next);
-                flow.next = NIL;
-                self.old_flows.push(flows, index);
-                continue;
-            }
-            let index = self.old_flows.head;
-            let flow = flows.get_mut(index as usize)?;
-            let next = flow.next;
-            if flow.deficit > 0 {
-                let taken = take(&mut self.arena, flow, &mut self.totals, &mut self.codel, &self.law, now);
-                match taken {
-                    Taken::Packet(packet) => {
-                        self.sent_packets += 1;
-                        return Some(packet);
-                    }
-                    Taken::Judged(packet, ok_to_drop) => {
-                        let delivered = self.act(now, index, (packet, ok_to_drop), observer);
-                        if delivered.is_some() {
-                            return delivered;
-                        }
-                        self.flows.as_mut()[index as usize].next = UNLISTED;
-                    }
-                    Taken::Nothing => flow.next = UNLISTED,
+                if next != NIL {
+                    flow.next = NIL;
+                    self.old_flows.head = next;
+                    self.old_flows.push(flows, index);
                 }
-                self.old_flows.shift(next);
-                continue;
-            }
-            flow.deficit = flow.deficit.wrapping_add(self.quantum);
-            if next != NIL {
-                flow.next = NIL;
-                self.old_flows.head = next;
-                self.old_flows.push(flows, index);
             }
         }
     }
@@ -604,12 +534,6 @@ impl<P: Packet, F: Storage<Flow>, S: Storage<Slot<P>>> Queue<P> for FqCodel<P, F
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_bucket_is_one_cache_line() {
-        assert_eq!(size_of::<Flow>(), 64);
-        assert!(size_of::<Vars>() <= 24);
-    }
 
     #[test]
     fn a_slot_of_the_crates_own_packet_is_half_a_cache_line() {

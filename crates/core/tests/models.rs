@@ -1,0 +1,360 @@
+//! Random calls to every queue against naive models: nothing is lost or made, order holds within a flow,
+//! the backlog is the sum of what is inside, and a queue wakes exactly when it says.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use goodqueue::codel::{LawParams, Parity};
+use goodqueue::fifo::Limit;
+use goodqueue::{
+    Backlog, Header, HeapCodel, HeapFifo, HeapFqCodel, HeapTbf, Nanos, Observer, Queue, Rate, Reason, Span,
+    Verdict, codel, fq_codel, tbf,
+};
+use proptest::prelude::*;
+
+const FLOWS: u32 = 5;
+
+#[derive(Clone, Copy, Debug)]
+enum Op {
+    Enqueue { flow: u32, len: u32, ecn: u8 },
+    Dequeue,
+    Advance(u64),
+    Configure(u8),
+    Reset,
+}
+
+fn op() -> impl Strategy<Value = Op> {
+    let len = prop_oneof![60_u32..1515, Just(1514), 1514_u32..70_000];
+    let enqueue = (0..FLOWS, len, 0_u8..4).prop_map(|(flow, len, ecn)| Op::Enqueue { flow, len, ecn });
+    let span = prop_oneof![0_u64..3_000_000, 0_u64..200_000_000, 1_000_000_000_u64..3_000_000_000_000];
+    prop_oneof![
+        8 => enqueue,
+        6 => Just(Op::Dequeue),
+        5 => span.prop_map(Op::Advance),
+        1 => (0_u8..4).prop_map(Op::Configure),
+        1 => Just(Op::Reset),
+    ]
+}
+
+/// Everything that left through the observer since it was last looked at.
+#[derive(Default)]
+struct Seen {
+    dropped: Vec<(Header, Reason)>,
+    marked: u64,
+}
+
+impl Observer<Header> for Seen {
+    fn dropped(&mut self, _now: Nanos, packet: Header, reason: Reason) {
+        self.dropped.push((packet, reason));
+    }
+    fn marked(&mut self, _now: Nanos, packet: &Header, _reason: Reason) {
+        assert_eq!(packet.dsfield & 3, 3, "a marked packet has CE");
+        self.marked += 1;
+    }
+}
+
+/// A queue and the way its parameters are changed.
+trait Subject: Queue<Header> + Clone {
+    /// Whether packets of different flows keep their order too.
+    const IS_FIFO: bool;
+    /// Whether the queue holds packets back.
+    const IS_SHAPER: bool = false;
+    fn reconfigure(&mut self, now: Nanos, choice: u8, seen: &mut Seen);
+}
+
+impl Subject for HeapFifo<Header> {
+    const IS_FIFO: bool = true;
+    fn reconfigure(&mut self, _now: Nanos, choice: u8, _seen: &mut Seen) {
+        self.configure(match choice {
+            0 => Limit::Packets(3),
+            1 => Limit::Packets(100),
+            2 => Limit::Bytes(9000),
+            _ => Limit::Bytes(100_000),
+        });
+    }
+}
+
+fn law(choice: u8, parity: Parity) -> LawParams {
+    LawParams {
+        target: if choice & 1 == 0 { Span::from_millis(5) } else { Span::from_micros(100) },
+        interval: if choice & 2 == 0 { Span::from_millis(100) } else { Span::from_millis(1) },
+        ecn: choice & 1 == 1,
+        ce_threshold: if choice == 3 { Some(Span::from_millis(1)) } else { None },
+        parity,
+        ..LawParams::new()
+    }
+}
+
+impl Subject for HeapCodel<Header> {
+    const IS_FIFO: bool = true;
+    fn reconfigure(&mut self, now: Nanos, choice: u8, seen: &mut Seen) {
+        let limit = [1000, 5, 20, 2][usize::from(choice)];
+        let parity = self.params().law.parity;
+        self.configure(now, codel::Params { limit, law: law(choice, parity) }, seen);
+    }
+}
+
+impl Subject for HeapFqCodel<Header> {
+    const IS_FIFO: bool = false;
+    fn reconfigure(&mut self, now: Nanos, choice: u8, seen: &mut Seen) {
+        let at = usize::from(choice);
+        let params = fq_codel::Params {
+            limit: [100, 10, 3, 30][at],
+            memory_limit: [u32::MAX, 50_000, 1 << 20, 200_000][at],
+            quantum: [1514, 300, 1, 9000][at],
+            drop_batch_size: [64, 1, 2, 0][at],
+            law: law(choice, self.params().law.parity),
+        };
+        self.configure(now, params, seen);
+    }
+}
+
+impl Subject for HeapTbf<Header> {
+    const IS_FIFO: bool = true;
+    const IS_SHAPER: bool = true;
+    fn reconfigure(&mut self, _now: Nanos, choice: u8, _seen: &mut Seen) {
+        self.configure(tbf_params(choice)).expect("good parameters");
+    }
+}
+
+fn tbf_params(choice: u8) -> tbf::Params {
+    let params = tbf::Params::new(Rate(1_000_000 + 77_777 * u64::from(choice)), 70_000, 200_000);
+    match choice {
+        0 => params,
+        1 => tbf::Params { peakrate: Some(Rate(9_000_000)), minburst: 70_001, ..params },
+        2 => tbf::Params { overhead: 38, mpu: 84, ..params },
+        _ => tbf::Params { linklayer: tbf::LinkLayer::Atm, overhead: 10, ..params },
+    }
+}
+
+/// What is inside, by packet number, which rises with every arrival.
+#[derive(Default)]
+struct Inside {
+    packets: BTreeMap<u64, Header>,
+    delivered: u64,
+    delivered_bytes: u64,
+}
+
+impl Inside {
+    /// A packet leaves, and leaves unchanged but for CE.
+    fn remove(&mut self, packet: &Header) -> Header {
+        let given = self.packets.remove(&packet.cookie).expect("a packet that is inside, once");
+        assert_eq!(*packet, Header { dsfield: packet.dsfield, ..given });
+        assert!(packet.dsfield == given.dsfield || (packet.dsfield & 3 == 3 && given.dsfield & 3 != 0));
+        given
+    }
+
+    fn deliver(&mut self, packet: &Header) {
+        self.delivered += 1;
+        self.delivered_bytes += u64::from(packet.len);
+    }
+
+    fn drop_all(&mut self, seen: &mut Seen) {
+        for (packet, _) in seen.dropped.drain(..) {
+            self.remove(&packet);
+        }
+    }
+
+    fn backlog(&self) -> Backlog {
+        let bytes = self.packets.values().map(|packet| u64::from(packet.len)).sum();
+        Backlog { packets: u32::try_from(self.packets.len()).expect("few packets"), bytes }
+    }
+}
+
+/// Checks the promise of `next_wake` on copies.
+fn check_wake<Q: Subject>(queue: &Q, now: Nanos, inside: &Inside) {
+    let Some(wake) = queue.next_wake(now) else {
+        assert!(inside.packets.is_empty(), "a queue that holds packets wakes");
+        return;
+    };
+    assert!(!inside.packets.is_empty() && wake >= now);
+    if !Q::IS_SHAPER {
+        assert_eq!(wake, now);
+        return;
+    }
+    let mut seen = Seen::default();
+    assert!(queue.clone().dequeue(wake, &mut seen).is_some(), "delivers at {wake:?}");
+    if wake > now {
+        assert!(queue.clone().dequeue(Nanos(wake.0 - 1), &mut seen).is_none(), "not before {wake:?}");
+    }
+}
+
+/// One dequeue: what left, in order, and whether it was dropped.
+fn dequeue<Q: Subject>(queue: &mut Q, now: Nanos, inside: &mut Inside, seen: &mut Seen) -> Vec<(u64, bool)> {
+    let packet = queue.dequeue(now, seen);
+    let mut left: Vec<(u64, bool)> = seen.dropped.iter().map(|(packet, _)| (packet.cookie, true)).collect();
+    inside.drop_all(seen);
+    let Some(packet) = packet else {
+        assert!(Q::IS_SHAPER || inside.packets.is_empty(), "nothing from a queue with packets");
+        return left;
+    };
+    left.push((packet.cookie, false));
+    let given = inside.remove(&packet);
+    inside.deliver(&packet);
+    let is_passed =
+        |other: &&Header| other.cookie < packet.cookie && (Q::IS_FIFO || other.flow_hash == given.flow_hash);
+    assert_eq!(inside.packets.values().find(is_passed), None, "order of {}", packet.cookie);
+    left
+}
+
+/// Runs the calls and checks what holds for every queue; what left, in order.
+fn run<Q: Subject>(mut queue: Q, start: u64, ops: &[Op]) -> Vec<(u64, bool)> {
+    let (mut now, mut id) = (Nanos(start), 0);
+    let (mut inside, mut seen) = (Inside::default(), Seen::default());
+    let mut trace = Vec::new();
+    for op in ops {
+        match *op {
+            Op::Enqueue { flow, len, ecn } => {
+                id += 1;
+                let flow_hash = flow * (u32::MAX / FLOWS);
+                let packet = Header { cookie: id, len, truesize: len + 700, flow_hash, dsfield: ecn };
+                inside.packets.insert(id, packet);
+                let verdict = queue.enqueue(now, packet, &mut seen);
+                let is_dropped = seen.dropped.iter().any(|(dropped, _)| dropped.cookie == id);
+                assert_eq!(is_dropped, matches!(verdict, Verdict::Dropped(_)));
+            }
+            Op::Dequeue => trace.extend(dequeue(&mut queue, now, &mut inside, &mut seen)),
+            Op::Advance(span) => now.0 += span,
+            Op::Configure(choice) => {
+                queue.reconfigure(now, choice, &mut seen);
+                // fq_codel counts what it discards here as delivered, as Linux does.
+                let discarded = seen.dropped.iter().filter(|(_, reason)| *reason == Reason::Change);
+                discarded.filter(|_| !Q::IS_FIFO).for_each(|(packet, _)| inside.deliver(packet));
+            }
+            Op::Reset => queue.reset(now, &mut seen),
+        }
+        inside.drop_all(&mut seen);
+        assert_eq!(queue.backlog(), inside.backlog(), "after {op:?}");
+        let stats = queue.stats();
+        assert_eq!((stats.packets, stats.bytes), (inside.delivered, inside.delivered_bytes));
+        assert_eq!(stats.marks, seen.marked);
+        check_wake(&queue, now, &inside);
+    }
+    trace
+}
+
+fn new_codel(parity: Parity) -> HeapCodel<Header> {
+    HeapCodel::new(codel::Params { limit: 40, law: law(0, parity) }, vec![codel::Stamped::default(); 40])
+}
+
+fn new_fq_codel(params: fq_codel::Params, flows: usize, slots: usize) -> HeapFqCodel<Header> {
+    let slots = vec![goodqueue::arena::Slot::default(); slots];
+    HeapFqCodel::new(params, vec![fq_codel::Flow::default(); flows], slots).expect("storage")
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 192, ..ProptestConfig::default() })]
+
+    #[test]
+    fn codel_keeps_every_promise(ops in prop::collection::vec(op(), 1..300), start in any::<u32>()) {
+        run(new_codel(Parity::Sane), u64::from(start) * 1024, &ops);
+        run(new_codel(Parity::Linux), u64::from(start) * 1024, &ops);
+    }
+
+    #[test]
+    fn fq_codel_keeps_every_promise(ops in prop::collection::vec(op(), 1..300), slots in 2_usize..60) {
+        let params = fq_codel::Params { limit: 30, ..fq_codel::Params::default() };
+        run(new_fq_codel(params, 4, slots), 0, &ops);
+    }
+
+    #[test]
+    fn tbf_keeps_every_promise(ops in prop::collection::vec(op(), 1..200)) {
+        let queue = HeapTbf::new(tbf_params(0), Nanos(0), vec![Header::default(); 50]).expect("parameters");
+        run(queue, 0, &ops);
+    }
+
+    #[test]
+    fn a_fifo_keeps_every_promise(ops in prop::collection::vec(op(), 1..200)) {
+        run(HeapFifo::new(Limit::Packets(10), vec![Header::default(); 20]), 0, &ops);
+    }
+
+    /// The naive model of `bfifo`, decision for decision.
+    #[test]
+    fn bfifo_is_a_deque_with_a_byte_limit(
+        lens in prop::collection::vec(prop::option::of(1_u32..3000), 1..300),
+        limit in 0_u64..20_000,
+    ) {
+        let mut queue = HeapFifo::new(Limit::Bytes(limit), vec![Header::default(); 400]);
+        let (mut model, mut seen) = (VecDeque::new(), Seen::default());
+        for (id, len) in (0_u64..).zip(lens) {
+            if let Some(len) = len {
+                let held: u64 = model.iter().map(|&(_, len)| u64::from(len)).sum();
+                let fits = held + u64::from(len) <= limit;
+                let packet = Header { cookie: id, len, ..Header::default() };
+                let verdict = queue.enqueue(Nanos(id), packet, &mut seen);
+                prop_assert_eq!(verdict == Verdict::Enqueued, fits);
+                if fits {
+                    model.push_back((id, len));
+                }
+            } else {
+                let got = queue.dequeue(Nanos(id), &mut seen).map(|packet| (packet.cookie, packet.len));
+                prop_assert_eq!(got, model.pop_front());
+            }
+        }
+    }
+
+    /// Away from half a clock period and from batch drops, both settings of parity decide alike.
+    #[test]
+    fn parity_matters_only_at_the_wrap(ops in prop::collection::vec(op(), 1..400), start in 1_u64..1_000_000) {
+        let short = |op: &Op| if let Op::Advance(span) = op { Op::Advance(span % 100_000_000) } else { *op };
+        let ops: Vec<Op> = ops.iter().map(short).filter(|op| !matches!(op, Op::Configure(_))).collect();
+        let start = start * 1_000_000;
+        prop_assert_eq!(run(new_codel(Parity::Sane), start, &ops), run(new_codel(Parity::Linux), start, &ops));
+    }
+
+    /// A bucket with packets waits at most for one turn of every other bucket.
+    #[test]
+    fn no_flow_starves(counts in prop::collection::vec(1_u64..40, 2..8), len in 1000_u32..1515) {
+        let law = LawParams { target: Span::from_secs(1000), ..LawParams::new() };
+        let flows = counts.len();
+        let mut queue = new_fq_codel(fq_codel::Params { law, ..fq_codel::Params::default() }, flows, 400);
+        let mut seen = Seen::default();
+        for (flow, &count) in counts.iter().enumerate() {
+            // The middle of the bucket's part of the hash space.
+            let hash = ((flow as u64 * 2 + 1) << 31) / flows as u64;
+            let flow_hash = u32::try_from(hash).expect("32 bits");
+            for _ in 0..count {
+                let packet = Header { cookie: flow as u64, len, flow_hash, ..Header::default() };
+                queue.enqueue(Nanos(0), packet, &mut seen);
+            }
+        }
+        let mut left = counts.clone();
+        let mut waited = vec![0; flows];
+        while let Some(packet) = queue.dequeue(Nanos(1), &mut seen) {
+            let served = usize::try_from(packet.cookie).expect("a flow");
+            left[served] -= 1;
+            for flow in 0..flows {
+                waited[flow] = if flow == served || left[flow] == 0 { 0 } else { waited[flow] + 1 };
+                // A turn of 1514 bytes is at most two packets of 1000 bytes and more.
+                prop_assert!(waited[flow] <= 2 * flows, "flow {} waits for {}", flow, waited[flow]);
+            }
+        }
+        prop_assert!(left.iter().all(|&left| left == 0));
+    }
+
+    /// A token bucket never passes more than its depth and what its rate earned.
+    #[test]
+    fn tbf_never_passes_more_than_it_earned(
+        lens in prop::collection::vec(40_u32..1515, 10..120),
+        rate in 1_000_000_u64..10_000_000_000,
+        burst in 1514_u32..20_000,
+    ) {
+        let params = tbf::Params::new(Rate(rate), burst, 1 << 20);
+        let mut queue = HeapTbf::new(params, Nanos(0), vec![Header::default(); 200]).expect("parameters");
+        let mut seen = Seen::default();
+        for &len in &lens {
+            queue.enqueue(Nanos(0), Header { len, ..Header::default() }, &mut seen);
+        }
+        let (mut now, mut sent, mut packets) = (Nanos(0), 0_u128, 0_u128);
+        while let Some(wake) = queue.next_wake(now) {
+            now = wake;
+            let packet = queue.dequeue(now, &mut seen);
+            let packet = packet.ok_or(TestCaseError::fail("no packet at the time of waking"))?;
+            sent += u128::from(packet.len);
+            packets += 1;
+            // In bit-nanoseconds; each packet's time is rounded down by less than 1 ns.
+            let earned = u128::from(rate) * (u128::from(now.0) + packets + 1);
+            prop_assert!(sent * 8_000_000_000 <= u128::from(burst) * 8_000_000_000 + earned);
+        }
+        prop_assert_eq!(packets, lens.len() as u128);
+    }
+}

@@ -1,0 +1,108 @@
+//! Random calls to the queues, with what must hold for all of them.
+//!
+//! `cargo +nightly fuzz run fq_codel` (and `fifo`, `codel`, `tbf`, `dql`, `spec`, `replay`). The queue targets
+//! read their calls from the input and check after each: a packet comes back exactly once, the backlog
+//! is the sum of what is inside, a queue that holds packets says when it wakes.
+
+use std::collections::BTreeMap;
+
+use arbitrary::Arbitrary;
+use goodqueue::{Header, Nanos, Observer, Queue, Reason, Verdict};
+
+/// One call.
+#[derive(Arbitrary, Clone, Copy, Debug)]
+pub enum Call {
+    /// A packet arrives.
+    Enqueue { hash: u8, len: u16, extra: u8, ecn: u8 },
+    /// One dequeue.
+    Dequeue,
+    /// Time passes, up to 4 s.
+    Advance(u32),
+    /// Much time passes, up to 72 minutes: a whole period of the clock of `CoDel`.
+    Idle(u8),
+    /// Parameters change.
+    Configure(u8),
+    /// The queue is reset.
+    Reset,
+}
+
+/// What is inside, as the caller knows it.
+#[derive(Default)]
+pub struct Inside {
+    packets: BTreeMap<u64, Header>,
+    last_dropped: Option<u64>,
+}
+
+impl Inside {
+    fn take(&mut self, packet: &Header) {
+        let given = self.packets.remove(&packet.cookie).expect("a packet that is inside, once");
+        assert_eq!((packet.len, packet.truesize), (given.len, given.truesize));
+    }
+}
+
+impl Observer<Header> for Inside {
+    fn dropped(&mut self, _now: Nanos, packet: Header, _reason: Reason) {
+        self.take(&packet);
+        self.last_dropped = Some(packet.cookie);
+    }
+
+    fn marked(&mut self, _now: Nanos, packet: &Header, _reason: Reason) {
+        assert_eq!(packet.dsfield & 3, 3);
+    }
+}
+
+/// Makes the calls; `configure` changes the parameters of the queue by a number.
+pub fn run<Q: Queue<Header>>(
+    mut queue: Q,
+    calls: &[Call],
+    mut configure: impl FnMut(&mut Q, Nanos, u8, &mut Inside),
+) {
+    let (mut now, mut id) = (Nanos(1_000_000_000), 0);
+    let mut inside = Inside::default();
+    for call in calls {
+        match *call {
+            Call::Enqueue { hash, len, extra, ecn } => {
+                id += 1;
+                let (len, flow_hash) = (u32::from(len) + 1, u32::from(hash) << 24);
+                let truesize = len + u32::from(extra) * 4;
+                let packet = Header { cookie: id, len, truesize, flow_hash, dsfield: ecn };
+                inside.packets.insert(id, packet);
+                inside.last_dropped = None;
+                let verdict = queue.enqueue(now, packet, &mut inside);
+                assert_eq!(inside.packets.contains_key(&id), verdict == Verdict::Enqueued);
+            }
+            Call::Dequeue => {
+                if let Some(packet) = queue.dequeue(now, &mut inside) {
+                    inside.take(&packet);
+                }
+            }
+            Call::Advance(span) => now.0 += u64::from(span),
+            Call::Idle(units) => now.0 += u64::from(units) * 17_000_000_000,
+            Call::Configure(choice) => configure(&mut queue, now, choice, &mut inside),
+            Call::Reset => {
+                queue.reset(now, &mut inside);
+                assert!(inside.packets.is_empty());
+            }
+        }
+        let backlog = queue.backlog();
+        assert_eq!(backlog.packets as usize, inside.packets.len());
+        assert_eq!(backlog.bytes, inside.packets.values().map(|packet| u64::from(packet.len)).sum::<u64>());
+        assert_eq!(queue.next_wake(now).is_none(), inside.packets.is_empty());
+    }
+}
+
+/// Parameters of the control law by a number.
+pub fn law(choice: u8) -> goodqueue::codel::LawParams {
+    use goodqueue::Span;
+    use goodqueue::codel::{LawParams, Parity};
+    LawParams {
+        target: Span(u64::from(choice & 3) * 1_700_000),
+        interval: Span(u64::from(choice >> 2 & 3) * 33_000_000),
+        ecn: choice & 16 != 0,
+        ce_threshold: (choice & 32 != 0).then_some(Span(1_000_000)),
+        ce_threshold_mask: choice >> 6,
+        ce_threshold_selector: 1,
+        parity: if choice & 1 == 0 { Parity::Linux } else { Parity::Sane },
+        ..LawParams::new()
+    }
+}
