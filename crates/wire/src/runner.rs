@@ -110,7 +110,7 @@ impl<Q: Queue<Header>> Runner<Q> {
         let slowest = [up.rate(), down.rate()].into_iter().flatten().min();
         let one_frame = slowest.map_or(Span::ZERO, |rate| rate.tx_time(Bytes(u64::from(longest_frame))));
         let sockets = [PacketSocket::open(ROUTER_TO_CLIENT)?, PacketSocket::open(ROUTER_TO_SERVER)?];
-        let (scheduling, margin) = schedule(spec.spin, &pool);
+        let (scheduling, margin) = schedule(spec.spin, &pool, sockets[0].receive_buffer());
         Ok(Runner {
             sockets,
             paths: [up, down],
@@ -367,9 +367,10 @@ impl<Q: Queue<Header>> Runner<Q> {
 }
 
 /// Makes the calling thread as punctual as the machine allows.
-fn schedule(spin: Option<Span>, pool: &Pool) -> (Scheduling, Margin) {
+fn schedule(spin: Option<Span>, pool: &Pool, receive_buffer: u32) -> (Scheduling, Margin) {
     thread::tight_timers();
     let real_time = thread::real_time();
+    let short_turns = !real_time && thread::short_turns();
     let cpus = thread::cpus();
     let usual = if real_time { Span::from_micros(10) } else { Span::from_micros(40) };
     let (least, most) = match spin {
@@ -378,7 +379,15 @@ fn schedule(spin: Option<Span>, pool: &Pool) -> (Scheduling, Margin) {
         None => (usual, Span::from_micros(200)),
     };
     let locked = thread::lock_memory(pool.memory());
-    let scheduling = Scheduling { real_time, locked, spin_least: least, spin_most: most, cpus };
+    let scheduling = Scheduling {
+        real_time,
+        short_turns,
+        receive_buffer,
+        locked,
+        spin_least: least,
+        spin_most: most,
+        cpus,
+    };
     (scheduling, Margin { now: least, least, most })
 }
 

@@ -72,7 +72,8 @@ impl PacketSocket {
     }
 
     fn configure(&self) -> Result<()> {
-        // Beyond net.core.rmem_max needs CAP_NET_ADMIN; without it the largest allowed is taken.
+        // Beyond net.core.rmem_max needs CAP_NET_ADMIN outside of all user namespaces; without it the
+        // largest allowed is taken.
         if self.option(libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, RECEIVE_BUFFER).is_err() {
             self.option(libc::SOL_SOCKET, libc::SO_RCVBUF, RECEIVE_BUFFER)?;
         }
@@ -109,6 +110,22 @@ impl PacketSocket {
             libc::bind(self.fd.as_raw_fd(), (&raw const address).cast(), socklen_of::<libc::sockaddr_ll>())
         };
         if done == 0 { Ok(()) } else { Err(Error::last("bind AF_PACKET", self.interface.as_str())) }
+    }
+
+    /// Bytes of kernel memory that may wait in the socket (`SO_RCVBUF`); 0 where the kernel does not say.
+    pub(crate) fn receive_buffer(&self) -> u32 {
+        let (mut value, mut size): (libc::c_int, _) = (0, socklen_of::<libc::c_int>());
+        // SAFETY: `value` is as large as `size` says and valid for writes. Failure leaves it at zero.
+        unsafe {
+            libc::getsockopt(
+                self.fd.as_raw_fd(),
+                libc::SOL_SOCKET,
+                libc::SO_RCVBUF,
+                (&raw mut value).cast(),
+                &raw mut size,
+            );
+        }
+        u32::try_from(value).unwrap_or(0)
     }
 
     /// The interface's name.

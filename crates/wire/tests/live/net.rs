@@ -117,6 +117,17 @@ pub(crate) fn set_option(socket: &UdpSocket, level: i32, name: i32, value: i32) 
     assert_eq!(done, 0, "setsockopt {level} {name}: {}", io::Error::last_os_error());
 }
 
+/// A large receive buffer: 8 MiB with the right to it, else the most that is allowed.
+pub(crate) fn enlarge_buffer(socket: &UdpSocket) {
+    for option in [libc::SO_RCVBUF, libc::SO_RCVBUFFORCE] {
+        let value = 8_i32 << 20;
+        // SAFETY: the value is an `int` that lives during the call. Failure is allowed.
+        unsafe {
+            libc::setsockopt(socket.as_raw_fd(), libc::SOL_SOCKET, option, (&raw const value).cast(), 4);
+        }
+    }
+}
+
 /// A datagram as the kernel describes it.
 pub(crate) struct Received {
     pub(crate) len: usize,
