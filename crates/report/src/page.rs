@@ -15,12 +15,12 @@ const TEMPLATE: &str = include_str!("../assets/page.html");
 const CSS: &str = include_str!("../assets/page.css");
 const JS: &str = include_str!("../assets/page.js");
 /// Colours that are not the charts', light and dark.
-const LIGHT: &str = "--back:#fff;--panel:#f4f6f8;--line:#c4cad1;--soft:#3b434c;--link:#0757a8;\
+const LIGHT: &str = "--area:1;--back:#fff;--panel:#f4f6f8;--line:#c4cad1;--soft:#3b434c;--link:#0757a8;\
 --good:#1a6e3c;--fair:#8a5a00;--poor:#b3261e;--chip-ink:#fff;\
 --warn-back:#fff8e6;--warn-line:#c98a00;--bad-back:#fdeeec;--bad-line:#b3261e;\
 --paper:#fff;--ink:#1b1f24;--muted:#59636e;--grid:#e4e7eb;--axis:#8c959f;\
 --q0:#c2410c;--q1:#0066a6;--q2:#007a5a;--q3:#a33f80;--q4:#806000;--q5:#525a63;--q6:#5b3fb5;--q7:#7a2e2e";
-const DARK: &str = "--back:#121518;--panel:#1c2126;--line:#4a535d;--soft:#c3c9d0;--link:#7fbcff;\
+const DARK: &str = "--area:.72;--back:#121518;--panel:#1c2126;--line:#4a535d;--soft:#c3c9d0;--link:#7fbcff;\
 --good:#5fce8c;--fair:#f0b944;--poor:#ff8a80;--chip-ink:#121518;\
 --warn-back:#2b2410;--warn-line:#d79b1f;--bad-back:#331c1a;--bad-line:#ff8a80;\
 --paper:#121518;--ink:#e9ecef;--muted:#a4adb6;--grid:#2b3138;--axis:#75808b;\
@@ -31,7 +31,7 @@ pub fn html(record: &Record) -> String {
     let summaries = Summary::all(record);
     let figures = figures::all(record);
     let delay = Delay::ALL.into_iter().find(|&d| charts::has_delay(record, d)).unwrap_or(Delay::RoundTrip);
-    let scale = if charts::wide_range(record, delay) { "log" } else { "linear" };
+    let scale = axis_name(charts::wide_range(record, delay));
     let title = if record.title.is_empty() { &record.test.name } else { &record.title };
     let slots = [
         ("version", escape(&record.version)),
@@ -42,6 +42,7 @@ pub fn html(record: &Record) -> String {
         ("arm", escape(&record.arm)),
         ("delay", delay.key().to_owned()),
         ("scale", scale.to_owned()),
+        ("axis", axis_name(charts::very_wide_range(record, delay)).to_owned()),
         ("headline", headline(record, &summaries)),
         ("about", about(record)),
         ("banners", banners(record)),
@@ -53,6 +54,10 @@ pub fn html(record: &Record) -> String {
         ("js", JS.to_owned()),
     ];
     fill(TEMPLATE, &slots)
+}
+
+fn axis_name(log: bool) -> &'static str {
+    if log { "log" } else { "linear" }
 }
 
 /// Puts the slots into the template; what a slot brings is not searched again.
@@ -87,6 +92,7 @@ fn theme(queues: usize) -> String {
         let _ = writeln!(out, "[data-delay={key}] .delay:not(.{key}){{display:none}}");
     }
     out.push_str("[data-scale=log] .linear,[data-scale=linear] .log{display:none}\n");
+    out.push_str("[data-axis=log] .axis-linear,[data-axis=linear] .axis-log{display:none}\n");
     out
 }
 

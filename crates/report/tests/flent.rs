@@ -1,6 +1,8 @@
 //! The files for flent, read by flent itself. Needs `flent` on the machine: without it the test says
 //! `SKIPPED` and passes, unless GOODQUEUE_REQUIRE_TOOLS=1.
 
+#![allow(clippy::unwrap_used)]
+
 mod fixture;
 
 use std::path::{Path, PathBuf};

@@ -1,5 +1,7 @@
 //! Every form of every made-up record.
 
+#![allow(clippy::unwrap_used)]
+
 mod fixture;
 
 use std::fs;

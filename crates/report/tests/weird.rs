@@ -1,5 +1,7 @@
 //! Records that make no sense do not make the report panic, and no form of them contains a number that is none.
 
+#![allow(clippy::unwrap_used)]
+
 mod fixture;
 
 use goodqueue_report::{

@@ -3,7 +3,7 @@
 use super::data::{Delay, distribution, loaded_delays, share_below};
 use super::frame::{Frame, Sides};
 use super::scale::{Scale, nice_step, nice_top};
-use super::scene::{Anchor, Scene, fit_text};
+use super::scene::{Anchor, Scene, fit_text, text_width};
 use super::style::{Ink, Type};
 use super::{Chart, Context, Hover, HoverSeries};
 use crate::stats::percentile;
@@ -82,7 +82,7 @@ pub(crate) fn cumulative(ctx: &Context<'_>, delay: Delay, log: bool) -> Chart {
         let values = (0..PLACES).map(|i| share_below(sorted, at(i))).collect();
         series.push(HoverSeries { queue, name: ctx.queue(queue).into(), unit: "%", values, upper: None });
     }
-    median_labels(ctx, &mut scene, &frame, &all);
+    line_labels(ctx, &mut scene, &frame, &all);
     let hover = Hover {
         area: [frame.left, frame.top, frame.width, frame.height],
         domain: x.domain(),
@@ -99,26 +99,42 @@ pub(crate) fn cumulative(ctx: &Context<'_>, delay: Delay, log: bool) -> Chart {
     }
 }
 
-/// The names, each beside the middle of its line, on the side where there is room.
-fn median_labels(ctx: &Context<'_>, scene: &mut Scene, frame: &Frame, all: &[Vec<i64>]) {
-    let mut labels: Vec<(usize, f64)> = all
-        .iter()
-        .enumerate()
-        .filter_map(|(q, v)| percentile(v, 50).map(|m| (q, frame.x.at(m as f64 / 1e6))))
-        .collect();
-    labels.sort_by(|a, b| a.1.total_cmp(&b.1));
-    for (i, &(queue, x)) in labels.iter().enumerate() {
-        let to_right = x < frame.left + frame.width * 0.62;
-        let share = 62.0 - 14.0 * i as f64;
-        let room = if to_right { frame.right() - x } else { x - frame.left } - 12.0;
-        let words = fit_text(Type::Label(queue), ctx.queue(queue), room);
+/// The names, each beside its line: on the left for lines far right, else on the right at a height where
+/// the next line leaves room.
+fn line_labels(ctx: &Context<'_>, scene: &mut Scene, frame: &Frame, all: &[Vec<i64>]) {
+    let x_at = |q: usize, p: u32| percentile(&all[q], p.clamp(1, 100)).map(|v| frame.x.at(v as f64 / 1e6));
+    let mut order: Vec<usize> = (0..all.len()).filter(|&q| !all[q].is_empty()).collect();
+    order.sort_by_key(|&q| percentile(&all[q], 50));
+    let mut taken: Vec<u32> = Vec::new();
+    for (i, &queue) in order.iter().enumerate() {
+        let wide = text_width(Type::Label(queue), ctx.queue(queue)) + 16.0;
+        let middle = x_at(queue, 50).unwrap_or(frame.left);
+        let to_right = middle < frame.left + frame.width * 0.62;
+        // Room at a height: from this line to its neighbour, a little above and below.
+        let room = |p: u32| {
+            let around = [p.saturating_sub(6), p, p + 6];
+            let edge = if to_right { order.get(i + 1) } else { i.checked_sub(1).and_then(|i| order.get(i)) };
+            let gaps = around.map(|p| {
+                let own = x_at(queue, p).unwrap_or(middle);
+                match edge.and_then(|&q| x_at(q, p)) {
+                    Some(next) => (next - own).abs(),
+                    None if to_right => frame.right() - own,
+                    None => own - frame.left,
+                }
+            });
+            gaps.into_iter().fold(f64::INFINITY, f64::min)
+        };
+        let free = |p: &u32| taken.iter().all(|t| t.abs_diff(*p) >= 9);
+        let places = [62, 50, 38, 74, 26, 14, 86];
+        let best = places.into_iter().filter(free).find(|&p| room(p) >= wide);
+        let share = best.or_else(|| places.into_iter().find(free)).unwrap_or(50);
+        taken.push(share);
+        let x = x_at(queue, share).unwrap_or(middle);
         let (at, anchor) = if to_right { (x + 9.0, Anchor::Start) } else { (x - 9.0, Anchor::End) };
-        // Beside the line at this height, not at its median: lines lean.
-        let sorted = &all[queue];
-        let beside = percentile(sorted, share.clamp(1.0, 99.0) as u32)
-            .map_or(at, |v| frame.x.at(v as f64 / 1e6) + if to_right { 9.0 } else { -9.0 });
+        let limit = if to_right { frame.right() - at } else { at - frame.left };
+        let words = fit_text(Type::Label(queue), ctx.queue(queue), limit.max(30.0));
         scene.open(queue);
-        scene.text(Type::Label(queue), (beside, frame.y.at(share) + 4.0), anchor, words);
+        scene.text(Type::Label(queue), (at, frame.y.at(f64::from(share)) + 4.0), anchor, words);
         scene.close();
     }
 }

@@ -50,7 +50,7 @@ impl Frame {
                 scene.text(Type::Tick, (left - 7.0, y + 4.0), Anchor::End, words);
             }
         }
-        let columns = (self.width / 75.0).clamp(2.0, 12.0) as usize;
+        let columns = (self.width / 62.0).clamp(2.0, 12.0) as usize;
         let mut taken = f64::NEG_INFINITY;
         for (v, words) in self.x.ticks(columns) {
             let x = self.x.at(v);

@@ -99,8 +99,13 @@ pub(crate) fn side_by_side(record: &Record) -> Vec<Chart> {
 }
 
 /// Delay over time, all queues on one axis.
-pub(crate) fn delay_over_time(record: &Record, delay: Delay) -> Chart {
-    time::delays(&Context::new(record), delay)
+pub(crate) fn delay_over_time(record: &Record, delay: Delay, log: bool) -> Chart {
+    time::delays(&Context::new(record), delay, log)
+}
+
+/// Whether a delay over time spans more than two decades, which asks for a logarithmic axis.
+pub(crate) fn very_wide_range(record: &Record, delay: Delay) -> bool {
+    time::spans_decades(&Context::new(record), delay)
 }
 
 /// Backlog over time, all queues on one axis.
@@ -139,7 +144,7 @@ pub(crate) fn standalone(record: &Record) -> Vec<(String, Scene)> {
     let mut charts = Vec::new();
     for delay in Delay::ALL.into_iter().filter(|&d| has_delay(record, d)) {
         let log = wide_range(record, delay);
-        charts.push(delay_over_time(record, delay));
+        charts.push(delay_over_time(record, delay, very_wide_range(record, delay)));
         charts.push(cumulative(record, delay, log));
         charts.push(histogram(record, delay, log));
     }
@@ -148,7 +153,11 @@ pub(crate) fn standalone(record: &Record) -> Vec<(String, Scene)> {
         charts.push(backlog(record, direction));
     }
     let mut out = vec![("overview".to_owned(), overview(record))];
-    out.extend(charts.into_iter().map(|c| (c.id.clone(), titled(record, &c))));
+    for chart in charts {
+        // The kind of axis is chosen by the data: it is no part of the file's name.
+        let name = chart.id.trim_end_matches("-linear").trim_end_matches("-log").to_owned();
+        out.push((name, titled(record, &chart)));
+    }
     out
 }
 

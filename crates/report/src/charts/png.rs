@@ -76,7 +76,7 @@ fn shape(canvas: &mut Pixmap, ink: Ink, closed: bool, parts: &[Vec<Point>]) {
 
 /// Dashes come in pairs.
 fn evenly(dash: &[f32]) -> Vec<f32> {
-    if dash.len() % 2 == 0 { dash.to_vec() } else { dash.repeat(2) }
+    if dash.len().is_multiple_of(2) { dash.to_vec() } else { dash.repeat(2) }
 }
 
 struct Fonts {

@@ -83,7 +83,7 @@ pub(crate) enum Ink {
 /// Dashes of the shades, in pixels; the first is solid.
 const DASHES: [&[f32]; 4] = [&[], &[7.0, 3.0], &[2.0, 2.5], &[9.0, 3.0, 2.0, 3.0]];
 /// Opacities of the shades in a stack.
-const SHADES: [f32; 4] = [0.78, 0.48, 0.64, 0.34];
+const SHADES: [f32; 4] = [0.64, 0.36, 0.5, 0.24];
 const BAND: f32 = 0.2;
 
 /// A shape's paint.
@@ -223,8 +223,10 @@ pub(crate) fn css(themed: bool) -> String {
         let list: Vec<String> = dash.iter().map(ToString::to_string).collect();
         let _ = writeln!(out, ".chart .line.d{i}{{stroke-dasharray:{}}}", list.join(" "));
     }
-    for (i, shade) in SHADES.iter().enumerate().skip(1) {
-        let _ = writeln!(out, ".chart .area.s{i}{{fill-opacity:{shade}}}");
+    for (i, shade) in SHADES.iter().enumerate() {
+        // Dark pages take less of the colour, so that names on it stay legible.
+        let opacity = if themed { format!("calc({shade}*var(--area))") } else { shade.to_string() };
+        let _ = writeln!(out, ".chart .area.s{i}{{fill-opacity:{opacity}}}");
     }
     for (kind, class) in [
         (Type::Title, "title"),

@@ -75,14 +75,27 @@ pub(crate) fn extent<'a>(all: impl Iterator<Item = &'a Option<Spread>>) -> Optio
     })
 }
 
+/// Whether delays span more than two decades.
+fn decades(extent: Option<(f64, f64)>) -> bool {
+    extent.is_some_and(|(low, high)| low > 0.0 && high / low > 100.0)
+}
+
+pub(crate) fn spans_decades(ctx: &Context<'_>, delay: Delay) -> bool {
+    let data: Vec<_> = ctx.record.runs.iter().map(|r| delays_over_time(r, delay, &ctx.fine)).collect();
+    decades(extent(data.iter().flatten()))
+}
+
 /// A vertical scale for delays: from zero, or logarithmic where the range spans more than two decades.
 pub(crate) fn delay_scale(extent: Option<(f64, f64)>, bottom: f64, top: f64) -> Scale {
+    value_scale(extent, decades(extent), bottom, top)
+}
+
+fn value_scale(extent: Option<(f64, f64)>, log: bool, bottom: f64, top: f64) -> Scale {
     match extent {
-        Some((low, high)) if low > 0.0 && high / low > 100.0 => {
-            Scale::log(low * 0.9, high * 1.1, bottom, top)
-        }
+        Some((low, high)) if log && low > 0.0 => Scale::log(low * 0.9, high * 1.1, bottom, top),
         Some((low, high)) => {
-            Scale::linear(if low < 0.0 { -nice_top(-low) } else { 0.0 }, nice_top(high * 1.04), bottom, top)
+            let from = if low < 0.0 { -nice_top(-low) } else { 0.0 };
+            Scale::linear(from, nice_top(high * 1.04), bottom, top)
         }
         None => Scale::linear(0.0, 1.0, bottom, top),
     }
@@ -98,20 +111,23 @@ fn spread_series(name: &str, queue: usize, unit: &'static str, data: &[Option<Sp
     }
 }
 
-/// One line and band per queue on common axes.
-fn overlay(
-    ctx: &Context<'_>,
-    size: (f64, f64),
+/// What tells one overlay of queues from another.
+struct Look {
     id: String,
     title: String,
     unit: &'static str,
-    data: &[Vec<Option<Spread>>],
-) -> Chart {
-    let (width, height) = size;
+    height: f64,
+    log: bool,
+}
+
+/// One line and band per queue on common axes.
+fn overlay(ctx: &Context<'_>, look: Look, data: &[Vec<Option<Spread>>]) -> Chart {
+    let (width, height) = (960.0, look.height);
+    let Look { id, title, unit, .. } = look;
     let room = room_for(ctx.record.runs.iter().map(|r| r.queue.as_str()));
     let (left, top, low) = (72.0, 14.0, height - 46.0);
     let (from, to) = ctx.fine.domain_s();
-    let y = delay_scale(extent(data.iter().flatten()), low, top);
+    let y = value_scale(extent(data.iter().flatten()), look.log, low, top);
     let frame = Frame {
         left,
         top,
@@ -146,10 +162,11 @@ fn overlay(
 }
 
 /// Delay over time, all queues.
-pub(crate) fn delays(ctx: &Context<'_>, delay: Delay) -> Chart {
+pub(crate) fn delays(ctx: &Context<'_>, delay: Delay, log: bool) -> Chart {
     let data: Vec<_> = ctx.record.runs.iter().map(|r| delays_over_time(r, delay, &ctx.fine)).collect();
-    let title = words::capital(delay.words());
-    overlay(ctx, (960.0, 340.0), format!("latency-{}", delay.key()), title, "ms", &data)
+    let id = format!("latency-{}-{}", delay.key(), if log { "log" } else { "linear" });
+    let look = Look { id, title: words::capital(delay.words()), unit: "ms", height: 340.0, log };
+    overlay(ctx, look, &data)
 }
 
 /// Backlog over time, all queues.
@@ -160,7 +177,8 @@ pub(crate) fn backlog(ctx: &Context<'_>, direction: Direction) -> Chart {
     };
     let data: Vec<_> = ctx.record.runs.iter().map(of).collect();
     let name = direction_name(direction);
-    overlay(ctx, (960.0, 300.0), format!("backlog-{name}"), format!("Backlog {name}"), "kB", &data)
+    let (id, title) = (format!("backlog-{name}"), format!("Backlog {name}"));
+    overlay(ctx, Look { id, title, unit: "kB", height: 300.0, log: false }, &data)
 }
 
 /// Goodput of the flows of one direction, with their short names and shades.

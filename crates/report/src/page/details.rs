@@ -102,6 +102,8 @@ fn plan(record: &Record) -> String {
             format!("{}: {} bytes every {every} ms, {}", escape(&p.name), p.payload_bytes, escape(&p.dscp))
         })
         .collect();
+    let base: Vec<String> =
+        record.link.rtt_ns.iter().map(|&ns| format!("{} ms", ms(i64::try_from(ns).ok()))).collect();
     list(&[
         ("Test", format!("{}: {}", escape(&t.name), escape(&t.about))),
         ("Idle, then load", format!("{}, then {}", seconds(t.idle_ns), seconds(t.load_ns))),
@@ -109,7 +111,7 @@ fn plan(record: &Record) -> String {
         ("Probes", probes.join("<br>")),
         ("Link up", path(&record.link.up)),
         ("Link down", path(&record.link.down)),
-        ("In short", escape(&words::link(record))),
+        ("Base RTT", base.join(", ")),
         ("MTU", format!("{} bytes", record.link.mtu_bytes)),
         ("ECN", if record.link.ecn { "negotiated".into() } else { "off".into() }),
     ])
@@ -130,7 +132,7 @@ fn queues(record: &Record) -> String {
 /// A table with its heads; cells are markup.
 fn table(label: &str, heads: &[&str], texts: usize, rows: &[Vec<String>]) -> String {
     let mut out = format!(
-        "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{label}\"><table><thead><tr>"
+        "<div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"{label}\"><table><thead><tr>"
     );
     for (i, head) in heads.iter().enumerate() {
         let class = if i < texts { " class=\"text\"" } else { "" };

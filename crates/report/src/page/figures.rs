@@ -8,6 +8,8 @@ use crate::charts::{self, Chart, Delay, Hover, escape};
 use crate::record::{Direction, Record};
 use crate::summary::{direction_name, loaded_directions};
 
+const SCALES: [(&str, &str); 2] = [("linear", "linear"), ("log", "logarithmic")];
+
 /// Sections of the page and the data of their charts.
 pub(crate) struct Figures {
     pub(crate) html: String,
@@ -209,9 +211,16 @@ fn over_time(b: &mut Builder, record: &Record, delays: &[Delay]) {
         "Line: median of the probes sent in each moment. Band: 5th to 95th percentile. A probe that was lost leaves no mark; \
          where all were lost, the line has a gap.",
     );
+    let chosen = if charts::very_wide_range(record, delays[0]) { "log" } else { "linear" };
+    let buttons = choice("axis", "Delay axis", chosen, &SCALES);
+    let _ = writeln!(b.html, "<div class=\"controls\">{buttons}</div>\n<div class=\"stack\">");
     for &delay in delays {
-        b.figure(&charts::delay_over_time(record, delay), &format!("delay {}", delay.key()), None, "");
+        for log in [false, true] {
+            let class = format!("delay {} {}", delay.key(), if log { "axis-log" } else { "axis-linear" });
+            b.figure(&charts::delay_over_time(record, delay, log), &class, None, "");
+        }
     }
+    b.html.push_str("</div>\n");
     b.close();
 }
 
@@ -222,7 +231,7 @@ fn distributions(b: &mut Builder, record: &Record, delays: &[Delay]) {
         "All probes sent in the loaded interval, the ramp at its start left out.",
     );
     let chosen = if charts::wide_range(record, delays[0]) { "log" } else { "linear" };
-    let buttons = choice("scale", "Delay axis", chosen, &[("linear", "linear"), ("log", "logarithmic")]);
+    let buttons = choice("scale", "Delay axis", chosen, &SCALES);
     let _ = writeln!(b.html, "<div class=\"controls\">{buttons}</div>\n<div class=\"cards two\">");
     for &delay in delays {
         for log in [false, true] {

@@ -7,14 +7,16 @@ use crate::record::{Direction, Record, Run};
 use crate::summary::{Letter, Summary, loaded_directions};
 use crate::table::{fraction, mbit, ms, percent};
 
+/// Number to sort by, and words to show as markup.
+type Cell<'a> = dyn Fn(&Run, &Summary) -> (Option<f64>, String) + 'a;
+
 /// A column: its group, its head, its full name for those who hear it, and its cells.
 struct Column<'a> {
     group: &'static str,
     unit: &'static str,
     head: &'static str,
     name: &'static str,
-    /// Number to sort by and words to show.
-    cell: Box<dyn Fn(&Run, &Summary) -> (Option<f64>, String) + 'a>,
+    cell: Box<Cell<'a>>,
 }
 
 fn time(

@@ -1,0 +1,258 @@
+// Opens report pages from disk and uses them as a reader would: mouse, keyboard, themes, paper.
+//
+//   node report.test.mjs PAGE.html [PAGE.html ...]      or  GOODQUEUE_PAGES="a.html b.html"
+//
+// The browser is $CHROMIUM or /usr/bin/chromium. With GOODQUEUE_SHOTS=FOLDER it leaves pictures there.
+import assert from "node:assert/strict";
+import { mkdirSync } from "node:fs";
+import { createRequire } from "node:module";
+import { readFile } from "node:fs/promises";
+import { basename, dirname, join, resolve } from "node:path";
+import { pathToFileURL } from "node:url";
+import { chromium } from "playwright-core";
+
+const pages = process.argv.length > 2 ? process.argv.slice(2) : (process.env.GOODQUEUE_PAGES ?? "").split(/\s+/).filter(Boolean);
+if (pages.length === 0) {
+  console.error("usage: node report.test.mjs PAGE.html ...");
+  process.exit(2);
+}
+const axe = await readFile(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+const shots = process.env.GOODQUEUE_SHOTS;
+if (shots) mkdirSync(shots, { recursive: true });
+
+const browser = await chromium.launch({
+  executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
+  args: ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update", "--disable-sync", "--no-first-run"],
+});
+
+/** Opens a page; whatever it complains about or asks the network for ends up in `trouble`. */
+async function open(file, options = {}) {
+  const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, ...options });
+  const page = await context.newPage();
+  const trouble = [];
+  page.on("console", (m) => { if (["error", "warning"].includes(m.type())) trouble.push(`console: ${m.text()}`); });
+  page.on("pageerror", (e) => trouble.push(`error: ${e.message}`));
+  page.on("request", (r) => { if (!/^(file|data):/.test(r.url())) trouble.push(`request: ${r.url()}`); });
+  await page.goto(pathToFileURL(resolve(file)).href);
+  return { page, trouble, close: () => context.close() };
+}
+
+async function shot(page, file, name) {
+  if (shots) await page.screenshot({ path: join(shots, `${basename(dirname(resolve(file)))}-${name}.png`), fullPage: true });
+}
+
+const live = (page) => page.locator("#live").textContent();
+const column = (page, n) =>
+  page.$$eval(".summary tbody tr", (rows, n) => rows.map((r) => r.cells[n].dataset.v ?? r.cells[n].textContent), n);
+
+/** The chart with the most series among those shown. */
+async function richest(page) {
+  const id = await page.evaluate(() => {
+    const data = JSON.parse(document.getElementById("data").textContent);
+    const shown = [...document.querySelectorAll("[data-chart]")].filter((e) => e.getClientRects().length > 0);
+    const size = (e) => data[e.dataset.chart].series.filter((s) => s.v.some((v) => v !== null)).length;
+    shown.sort((a, b) => size(b) - size(a));
+    return shown[0]?.dataset.chart;
+  });
+  return page.locator(`[data-chart="${id}"]`);
+}
+
+const tests = {
+  async "opens without a complaint and without a network"(file) {
+    const { page, trouble, close } = await open(file);
+    assert.match(await page.title(), / – Goodqueue$/);
+    assert.ok((await page.locator("h1").textContent()).length > 10);
+    assert.ok((await page.locator("svg.chart").count()) > 0);
+    assert.deepEqual(trouble, []);
+    await shot(page, file, "light");
+    await close();
+  },
+
+  async "the mouse shows the values of all series"(file) {
+    const { page, trouble, close } = await open(file);
+    const chart = await richest(page);
+    await chart.scrollIntoViewIfNeeded();
+    const box = await chart.boundingBox();
+    await page.mouse.move(box.x + box.width * 0.5, box.y + box.height * 0.5);
+    await page.mouse.move(box.x + box.width * 0.55, box.y + box.height * 0.4);
+    assert.ok(await page.locator("#tip").isVisible());
+    const id = await chart.getAttribute("data-chart");
+    const names = await page.evaluate((id) => JSON.parse(document.getElementById("data").textContent)[id].series.map((s) => s.name), id);
+    const text = await page.locator("#tip").textContent();
+    for (const name of names) assert.ok(text.includes(name), `${name} is not in: ${text}`);
+    assert.match(text, /\d/);
+    assert.ok((await page.locator("line.cross").count()) > 0);
+    if (shots) await page.screenshot({ path: join(shots, `${basename(dirname(resolve(file)))}-hover.png`) });
+    await page.mouse.move(2, 2);
+    assert.ok(await page.locator("#tip").isHidden());
+    assert.equal(await page.locator("line.cross").count(), 0);
+    assert.deepEqual(trouble, []);
+    await close();
+  },
+
+  async "arrow keys move the crosshair and say the values"(file) {
+    const { page, close } = await open(file);
+    const chart = await richest(page);
+    await chart.focus();
+    await page.keyboard.press("Home");
+    const first = await live(page);
+    await page.keyboard.press("End");
+    const last = await live(page);
+    assert.notEqual(first, last);
+    await page.keyboard.press("ArrowLeft");
+    const before = await live(page);
+    assert.notEqual(before, last);
+    await page.keyboard.press("ArrowRight");
+    assert.equal(await live(page), last);
+    assert.match(last, /^−?[\d.]+ (s|ms): .+/);
+    await page.keyboard.press("Escape");
+    assert.ok(await page.locator("#tip").isHidden());
+    await close();
+  },
+
+  async "a table is sorted by keyboard"(file) {
+    const { page, close } = await open(file);
+    const heads = page.locator(".summary th[data-column]");
+    const count = await heads.count();
+    for (const n of [0, 1, count - 1]) {
+      const head = heads.nth(n);
+      await head.locator("button").focus();
+      await page.keyboard.press("Enter");
+      assert.equal(await head.getAttribute("aria-sort"), "ascending");
+      const up = await column(page, n);
+      await page.keyboard.press("Space");
+      assert.equal(await head.getAttribute("aria-sort"), "descending");
+      const down = await column(page, n);
+      const known = (list) => list.filter((v) => v !== "–" && v !== "");
+      const numbers = known(up).map(Number);
+      if (numbers.every((v) => !Number.isNaN(v))) {
+        assert.deepEqual(numbers, [...numbers].sort((a, b) => a - b));
+        assert.deepEqual(known(down).map(Number), [...numbers].sort((a, b) => b - a));
+      }
+      assert.deepEqual([...up].sort(), [...down].sort());
+      assert.equal(await page.locator(".summary th[aria-sort=ascending],.summary th[aria-sort=descending]").count(), 1);
+    }
+    assert.match(await live(page), /^Sorted by .+, descending\.$/);
+    await close();
+  },
+
+  async "a queue is hidden and shown by keyboard"(file) {
+    const { page, close } = await open(file);
+    const button = page.locator("[data-key='0']");
+    const shown = () => page.locator("svg [data-q='0']").evaluateAll((l) => l.filter((e) => getComputedStyle(e).display !== "none").length);
+    const before = await shown();
+    await button.focus();
+    await page.keyboard.press("Space");
+    assert.equal(await button.getAttribute("aria-pressed"), "false");
+    assert.equal(await shown(), 0);
+    await page.keyboard.press("Enter");
+    assert.equal(await button.getAttribute("aria-pressed"), "true");
+    assert.equal(await shown(), before);
+    await close();
+  },
+
+  async "one-way delays and the axis can be chosen"(file) {
+    const { page, close } = await open(file);
+    for (const set of ["delay", "axis", "scale"]) {
+      const buttons = page.locator(`[data-set="${set}"]`);
+      for (let i = 0; i < (await buttons.count()); i++) {
+        await buttons.nth(i).focus();
+        await page.keyboard.press("Enter");
+        const to = await buttons.nth(i).getAttribute("data-to");
+        assert.equal(await page.locator(`[data-set="${set}"][aria-pressed=true]`).count(), 1);
+        const figures = page.locator(`figure.${set === "axis" ? "axis-" : ""}${to}`);
+        const visible = await figures.evaluateAll((l) => l.filter((e) => e.getClientRects().length > 0).length);
+        assert.ok(visible > 0, `no figure for ${to}`);
+      }
+    }
+    await close();
+  },
+
+  async "is accessible and legible, light and dark"(file) {
+    for (const colorScheme of ["light", "dark"]) {
+      const { page, close } = await open(file, { colorScheme });
+      await page.evaluate(() => { for (const d of document.querySelectorAll("details")) d.open = true; });
+      await page.evaluate(axe);
+      const { violations } = await page.evaluate(() => globalThis.axe.run(document, { runOnly: ["wcag2a", "wcag2aa", "wcag21aa", "best-practice"] }));
+      const bad = violations.filter((v) => ["serious", "critical"].includes(v.impact));
+      for (const v of violations) console.log(`    ${colorScheme}: axe ${v.impact} ${v.id}: ${v.nodes.length} × ${v.nodes[0].html.slice(0, 110)}`);
+      assert.deepEqual(bad.map((v) => v.id), []);
+      const weak = await page.evaluate(contrasts);
+      assert.deepEqual(weak, [], `${colorScheme}: text in charts below 4.5:1`);
+      if (colorScheme === "dark") await shot(page, file, "dark");
+      await close();
+    }
+  },
+
+  async "the theme can be chosen"(file) {
+    const { page, close } = await open(file, { colorScheme: "light" });
+    const back = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+    const light = await back();
+    await page.locator("#theme").focus();
+    await page.keyboard.press("Enter");
+    await page.keyboard.press("Enter");
+    assert.equal(await page.locator("#theme span").textContent(), "dark");
+    assert.notEqual(await back(), light);
+    await close();
+  },
+
+  async "paper is white and has no controls"(file) {
+    const { page, close } = await open(file, { colorScheme: "dark" });
+    await page.emulateMedia({ media: "print", colorScheme: "dark" });
+    assert.equal(await page.evaluate(() => getComputedStyle(document.body).backgroundColor), "rgb(255, 255, 255)");
+    assert.equal(await page.locator(".control:visible, .bar:visible, .controls:visible").count(), 0);
+    await page.setViewportSize({ width: 740, height: 1040 });
+    await shot(page, file, "print");
+    await close();
+  },
+
+  async "nothing sticks out at 800 pixels"(file) {
+    const { page, close } = await open(file, { viewport: { width: 800, height: 900 } });
+    const wide = await page.evaluate(() => document.documentElement.scrollWidth);
+    assert.ok(wide <= 800, `${wide} pixels wide`);
+    await shot(page, file, "narrow");
+    await close();
+  },
+
+  async "reads without a program"(file) {
+    const { page, trouble, close } = await open(file, { javaScriptEnabled: false });
+    assert.ok(await page.locator(".summary table").isVisible());
+    assert.ok(await page.locator("svg.chart").first().isVisible());
+    assert.deepEqual(trouble, []);
+    await close();
+  },
+};
+
+/** Runs in the page: texts of charts whose colour is too close to the page's. */
+function contrasts() {
+  const parse = (c) => c.match(/[\d.]+/g).slice(0, 3).map(Number);
+  const light = (c) => {
+    const [r, g, b] = parse(c).map((v) => { const s = v / 255; return s <= 0.03928 ? s / 12.92 : ((s + 0.055) / 1.055) ** 2.4; });
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+  };
+  const back = light(getComputedStyle(document.body).backgroundColor);
+  const weak = new Set();
+  for (const text of document.querySelectorAll("svg.chart text")) {
+    const fore = light(getComputedStyle(text).fill);
+    const ratio = (Math.max(fore, back) + 0.05) / (Math.min(fore, back) + 0.05);
+    if (ratio < 4.5) weak.add(`${text.getAttribute("class")} ${ratio.toFixed(2)}`);
+  }
+  return [...weak];
+}
+
+let failed = 0;
+for (const file of pages) {
+  console.log(file);
+  for (const [name, test] of Object.entries(tests)) {
+    try {
+      await test(file);
+      console.log(`  ok    ${name}`);
+    } catch (error) {
+      failed += 1;
+      console.log(`  FAIL  ${name}\n${String(error.stack ?? error).replace(/^/gm, "        ")}`);
+    }
+  }
+}
+await browser.close();
+console.log(failed === 0 ? "all passed" : `${failed} failed`);
+process.exit(failed === 0 ? 0 : 1);
