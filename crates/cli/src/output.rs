@@ -33,8 +33,9 @@ impl Folder {
                 )));
             }
         }
-        std::fs::create_dir_all(path)
-            .map_err(|error| End::Usage(format!("--output {}: cannot make the folder: {error}", path.display())))?;
+        std::fs::create_dir_all(path).map_err(|error| {
+            End::Usage(format!("--output {}: cannot make the folder: {error}", path.display()))
+        })?;
         Ok(Folder { path: path.to_owned() })
     }
 

@@ -13,7 +13,6 @@ use crate::net::{
     TestQueue, UDP_HEADERS, engine, enlarge_buffer, flood, lab, open_path, ping_pong, receive, set_option,
     udp, udp_pair,
 };
-use crate::tcp::tcp_fills_the_line_and_the_queue_decides_how_long_it_waits;
 use crate::{Case, Outcome};
 
 macro_rules! cases {
@@ -37,7 +36,6 @@ cases![
     a_killed_process_leaves_nothing_behind,
     delays_differ_by_host,
     losses_are_drawn_and_counted,
-    tcp_fills_the_line_and_the_queue_decides_how_long_it_waits,
 ];
 
 /// A lab by `spec`, or out of the test as skipped.

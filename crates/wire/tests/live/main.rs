@@ -11,7 +11,6 @@
 mod cases;
 mod helpers;
 mod net;
-mod tcp;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;

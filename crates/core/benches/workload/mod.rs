@@ -1,0 +1,98 @@
+//! The workload of the reference: defaults (1024 buckets, quantum 1514, ECN on), F hash values used in turn,
+//! packets Not-ECT of 1514 bytes and truesize 2304. First 1000 enqueues; then, for every step: the clock
+//! moves by STEP ns, packets are enqueued until 1001 are queued, one is dequeued.
+
+use std::hint::black_box;
+
+use goodqueue::codel::{LawParams, Parity};
+use goodqueue::fq_codel::Params;
+use goodqueue::{Header, HeapFqCodel, Nanos, Observer, Queue, Reason, Verdict};
+
+/// Frames of the caller: taken last in, first out, and given back by delivery or drop.
+struct Pool {
+    free: Vec<u64>,
+    drops: u64,
+}
+
+impl Observer<Header> for Pool {
+    #[inline]
+    fn dropped(&mut self, _now: Nanos, packet: Header, _reason: Reason) {
+        self.free.push(packet.cookie);
+        self.drops += 1;
+    }
+}
+
+type FqCodel = HeapFqCodel<Header>;
+
+#[inline(never)]
+fn cost_enqueue(queue: &mut FqCodel, now: Nanos, packet: &Header, pool: &mut Pool) -> Verdict {
+    queue.enqueue(now, *packet, pool)
+}
+
+#[inline(never)]
+fn cost_dequeue(queue: &mut FqCodel, now: Nanos, pool: &mut Pool) -> Option<Header> {
+    queue.dequeue(now, pool)
+}
+
+/// Upper halves of xorshift64 (13, 7, 17).
+fn hashes(flows: usize) -> Vec<u32> {
+    let mut x = 88_172_645_463_325_252_u64;
+    let draw = |_| {
+        x ^= x << 13;
+        x ^= x >> 7;
+        x ^= x << 17;
+        u32::try_from(x >> 32).expect("32 bits")
+    };
+    (0..flows).map(draw).collect()
+}
+
+/// The workload under way.
+pub(crate) struct Load {
+    queue: FqCodel,
+    pool: Pool,
+    hashes: Vec<u32>,
+    next: usize,
+    now: Nanos,
+    step: u64,
+}
+
+impl Load {
+    /// The queue with its first 1000 packets.
+    pub(crate) fn new(flows: usize, step: u64) -> Load {
+        let params = Params::default();
+        let params = Params { law: LawParams { parity: Parity::Linux, ..params.law }, ..params };
+        let places = vec![goodqueue::arena::Slot::default(); params.limit as usize + 1];
+        let buckets = vec![goodqueue::fq_codel::Flow::default(); 1024];
+        let queue = FqCodel::new(params, buckets, places).expect("buckets");
+        let pool = Pool { free: (0..4096).collect(), drops: 0 };
+        let mut load = Load { queue, pool, hashes: hashes(flows), next: 0, now: Nanos(1_000_000_000), step };
+        (0..1000).for_each(|_| load.enqueue());
+        load
+    }
+
+    fn enqueue(&mut self) {
+        let cookie = self.pool.free.pop().expect("a free frame");
+        let flow_hash = self.hashes[self.next];
+        let packet = Header { cookie, len: 1514, truesize: 2304, flow_hash, dsfield: 0 };
+        self.next = if self.next + 1 == self.hashes.len() { 0 } else { self.next + 1 };
+        black_box(cost_enqueue(&mut self.queue, self.now, &packet, &mut self.pool));
+    }
+
+    /// One step; whether a packet was delivered.
+    pub(crate) fn step(&mut self) -> bool {
+        self.now.0 += self.step;
+        while self.queue.backlog().packets < 1001 {
+            self.enqueue();
+        }
+        let packet = black_box(cost_dequeue(&mut self.queue, self.now, &mut self.pool));
+        if let Some(packet) = packet {
+            self.pool.free.push(packet.cookie);
+        }
+        packet.is_some()
+    }
+
+    /// Packets dropped so far.
+    pub(crate) fn drops(&self) -> u64 {
+        self.pool.drops
+    }
+}
