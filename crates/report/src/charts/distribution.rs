@@ -80,7 +80,7 @@ pub(crate) fn cumulative(ctx: &Context<'_>, delay: Delay, log: bool) -> Chart {
         scene.close();
         let at = |i: usize| x.value_at(i as f64 / (PLACES - 1) as f64);
         let values = (0..PLACES).map(|i| share_below(sorted, at(i))).collect();
-        series.push(HoverSeries { queue, name: ctx.queue(queue).into(), unit: "%", values, upper: None });
+        series.push(HoverSeries { queue, name: ctx.name(queue).into(), unit: "%", values, upper: None });
     }
     line_labels(ctx, &mut scene, &frame, &all);
     let hover = Hover {
@@ -107,7 +107,7 @@ fn line_labels(ctx: &Context<'_>, scene: &mut Scene, frame: &Frame, all: &[Vec<i
     order.sort_by_key(|&q| percentile(&all[q], 50));
     let mut taken: Vec<u32> = Vec::new();
     for (i, &queue) in order.iter().enumerate() {
-        let wide = text_width(Type::Label(queue), ctx.queue(queue)) + 16.0;
+        let wide = text_width(Type::Label(queue), ctx.name(queue)) + 16.0;
         let middle = x_at(queue, 50).unwrap_or(frame.left);
         let to_right = middle < frame.left + frame.width * 0.62;
         // Room at a height: from this line to its neighbour, a little above and below.
@@ -132,7 +132,7 @@ fn line_labels(ctx: &Context<'_>, scene: &mut Scene, frame: &Frame, all: &[Vec<i
         let x = x_at(queue, share).unwrap_or(middle);
         let (at, anchor) = if to_right { (x + 9.0, Anchor::Start) } else { (x - 9.0, Anchor::End) };
         let limit = if to_right { frame.right() - at } else { at - frame.left };
-        let words = fit_text(Type::Label(queue), ctx.queue(queue), limit.max(30.0));
+        let words = fit_text(Type::Label(queue), ctx.name(queue), limit.max(30.0));
         scene.open(queue);
         scene.text(Type::Label(queue), (at, frame.y.at(f64::from(share)) + 4.0), anchor, words);
         scene.close();
@@ -163,7 +163,7 @@ pub(crate) fn histogram(ctx: &Context<'_>, delay: Delay, log: bool) -> Chart {
         frame.draw(&mut scene, Sides { x: last.then_some(title.as_str()), y: Some("%") });
         draw_row(ctx, &mut scene, &frame, queue, &all[queue], shares);
         let values = shares.iter().map(|s| Some(*s)).collect();
-        series.push(HoverSeries { queue, name: ctx.queue(queue).into(), unit: "%", values, upper: None });
+        series.push(HoverSeries { queue, name: ctx.name(queue).into(), unit: "%", values, upper: None });
     }
     let half = 0.5 / BARS as f64;
     let hover = Hover {
@@ -217,8 +217,8 @@ fn draw_row(
     scene.shape(Ink::Area { queue, shade: 0 }, true, parts);
     let middle = percentile(sorted, 50);
     let text = match middle {
-        Some(m) => format!("{}, median {} ms", ctx.queue(queue), table::ms(Some(m))),
-        None => format!("{}: nothing was measured", ctx.queue(queue)),
+        Some(m) => format!("{}, median {} ms", ctx.name(queue), table::ms(Some(m))),
+        None => format!("{}: nothing was measured", ctx.name(queue)),
     };
     let text = fit_text(Type::Label(queue), &text, frame.width);
     let x = middle.map_or(frame.left, |m| frame.x.at(m as f64 / 1e6));
