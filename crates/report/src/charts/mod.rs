@@ -84,6 +84,16 @@ impl<'a> Context<'a> {
         Self { record, fine, coarse, queue }
     }
 
+    /// Whether the test has flows.
+    fn loaded(&self) -> bool {
+        !self.record.test.flows.is_empty()
+    }
+
+    /// ` under load`, where there is one.
+    fn under_load(&self) -> &'static str {
+        if self.loaded() { " under load" } else { "" }
+    }
+
     fn name(&self, run: usize) -> &'a str {
         self.record.runs.get(run).map_or("", |r| r.queue.as_str())
     }

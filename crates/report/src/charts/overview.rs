@@ -6,7 +6,7 @@ use super::scale::{Scale, nice_top};
 use super::scene::{Anchor, Scene, fit_text, text_width, wrap};
 use super::style::{Ink, Type};
 use super::time::{
-    TIME, delay_scale, draw_rate, draw_spread, extent, flow_lines, largest_goodput, rate_mbit,
+    delay_scale, draw_rate, draw_spread, extent, flow_lines, largest_goodput, rate_mbit, time_title,
 };
 use super::{Chart, Context, Hover, HoverSeries, slug};
 use crate::record::{Direction, Run};
@@ -96,7 +96,7 @@ fn column(
     let frame = Frame { left, top: y_top, width, height: LATENCY, x, y };
     let scale = if y.is_log() { ", log" } else { "" };
     let title = format!("round-trip time (ms{scale})");
-    frame.draw(scene, Sides { x: Some(TIME), y: axes.then_some(title.as_str()) });
+    frame.draw(scene, Sides { x: Some(time_title(ctx)), y: axes.then_some(title.as_str()) });
     let delays = &shared.delays[queue];
     draw_spread(scene, &frame, &ctx.fine, queue, delays);
     series.push(HoverSeries {

@@ -11,7 +11,10 @@ use crate::summary::direction_name;
 use crate::words;
 
 /// Title of every time axis.
-pub(crate) const TIME: &str = "time from the start of the load (s)";
+pub(crate) fn time_title(ctx: &Context<'_>) -> &'static str {
+    if ctx.loaded() { "time from the start of the load (s)" } else { "time (s)" }
+}
+
 /// Room for names beside lines, at most.
 const NAMES: f64 = 150.0;
 
@@ -138,7 +141,7 @@ fn overlay(ctx: &Context<'_>, look: Look, bins: &Bins, data: &[Vec<Option<Spread
     };
     let scale = if y.is_log() { ", logarithmic" } else { "" };
     let mut scene = Scene::new(width, height, format!("{title} over time, one line per queue"));
-    frame.draw(&mut scene, Sides { x: Some(TIME), y: Some(&format!("{title} ({unit}{scale})")) });
+    frame.draw(&mut scene, Sides { x: Some(time_title(ctx)), y: Some(&format!("{title} ({unit}{scale})")) });
     let mut labels = Vec::new();
     let mut series = Vec::new();
     for (queue, values) in data.iter().enumerate() {
@@ -253,7 +256,7 @@ fn flows_of(ctx: &Context<'_>, queue: usize, lines: &[(String, Vec<Option<f64>>)
         y: Scale::linear(0.0, top_value, low, top),
     };
     let mut scene = Scene::new(width, height, String::new());
-    frame.draw(&mut scene, Sides { x: Some(TIME), y: Some("goodput (Mbit/s)") });
+    frame.draw(&mut scene, Sides { x: Some(time_title(ctx)), y: Some("goodput (Mbit/s)") });
     let mut labels = Vec::new();
     let mut series = Vec::new();
     for (shade, (name, values)) in lines.iter().enumerate() {
