@@ -343,7 +343,11 @@ pub(crate) fn steps<'a>(record: &Record, flow: &'a FlowSeries) -> impl Iterator<
     flow.t_ns.iter().zip(&flow.rx_bytes).map(move |(&t, &bytes)| {
         let usual = t.saturating_sub(planned);
         let from = match before {
-            Some(b) if b < t && (planned == 0 || t.saturating_sub(b) <= planned + planned / 2) => b,
+            Some(b)
+                if b < t && (planned == 0 || t.saturating_sub(b) <= planned.saturating_add(planned / 2)) =>
+            {
+                b
+            }
             _ => usual,
         };
         before = Some(t);

@@ -21,7 +21,7 @@ pub(crate) fn rate(bps: u64) -> String {
         _ => (bps as f64 / 1e3, "kbit/s"),
     };
     let text = format!("{value:.2}");
-    format!("{} {unit}", text.trim_end_matches('0').trim_end_matches('.'))
+    format!("{}{NBSP}{unit}", text.trim_end_matches('0').trim_end_matches('.'))
 }
 
 /// The first letter as a capital.
@@ -69,7 +69,11 @@ pub(crate) fn link(record: &Record) -> String {
     };
     let plain = |ns: &u64| format!("{:.1}", *ns as f64 / 1e6).trim_end_matches(".0").to_owned();
     let rtts: Vec<String> = l.rtt_ns.iter().map(plain).collect();
-    let mut out = if rtts.is_empty() { rates } else { format!("{rates}, base RTT {} ms", rtts.join(", ")) };
+    let mut out = if rtts.is_empty() {
+        rates
+    } else {
+        format!("{rates}, base{NBSP}RTT{NBSP}{}{NBSP}ms", rtts.join(", "))
+    };
     if l.ip_version == 6 {
         out.push_str(", IPv6");
     }
@@ -90,6 +94,14 @@ pub(crate) fn result(run: &Run, s: &Summary) -> String {
         (None, _, Some(p50)) => format!("median {}", ms(p50)),
         _ => "nothing was measured".into(),
     }
+}
+
+/// A space at which no line ends.
+const NBSP: char = '\u{a0}';
+
+/// [`ms`], kept on one line.
+fn firm(ns: i64) -> String {
+    ms(ns).replace(' ', "\u{a0}")
 }
 
 /// A part of a sentence; a queue's name knows its queue.
@@ -130,9 +142,9 @@ pub(crate) fn headline_pieces(record: &Record, all: &[Summary]) -> Vec<Piece> {
         }
         out.push(Piece { queue: Some(q), words: record.runs[q].queue.clone() });
         out.push(plain(match (loaded, i) {
-            (false, _) => format!(" {}", ms(value)),
-            (true, 0) => format!(" adds {} to the round trip under load", ms(value)),
-            (true, _) => format!(" adds {}", ms(value)),
+            (false, _) => format!("{NBSP}{}", firm(value)),
+            (true, 0) => format!("{NBSP}adds {} to the round trip under load", firm(value)),
+            (true, _) => format!("{NBSP}adds {}", firm(value)),
         }));
     }
     if loaded && measured.len() > 1 {
@@ -182,8 +194,8 @@ mod tests {
 
     #[test]
     fn rates_and_times_in_words() {
-        assert_eq!(rate(100_000_000), "100 Mbit/s");
-        assert_eq!(rate(2_500_000_000), "2.5 Gbit/s");
+        assert_eq!(rate(100_000_000), "100\u{a0}Mbit/s");
+        assert_eq!(rate(2_500_000_000), "2.5\u{a0}Gbit/s");
         assert_eq!(ms(-20_000), "0.0 ms");
         assert_eq!(ms(396_400_000), "396 ms");
     }

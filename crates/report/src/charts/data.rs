@@ -109,6 +109,16 @@ fn times(run: &Run) -> impl Iterator<Item = &Vec<i64>> {
     flows.chain(probes).chain([&run.up.t_ns, &run.down.t_ns])
 }
 
+/// The longest usual time between two samples of a queue, ns: its mean over a series.
+pub(crate) fn queue_interval(record: &Record) -> u64 {
+    let mean = |t: &[i64]| -> Option<u64> {
+        let span = Span { from: *t.first()?, to: *t.last()? };
+        Some(span.length() / (t.len() as u64 - 1).max(1))
+    };
+    let all = record.runs.iter().flat_map(|r| [&r.up.t_ns, &r.down.t_ns]);
+    all.filter_map(|t| mean(t)).max().unwrap_or(0).min(10_000_000_000)
+}
+
 /// The samples of one bin, in display units.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Spread {

@@ -12,6 +12,8 @@ use crate::words;
 
 /// Places along the axis that can be pointed at.
 const PLACES: usize = 160;
+/// Room for a name beside its line.
+const NAME_MAX: f64 = 150.0;
 /// Bars of a histogram.
 const BARS: usize = 48;
 
@@ -46,9 +48,9 @@ fn suffix(log: bool) -> &'static str {
     if log { "log" } else { "linear" }
 }
 
-fn axis_title(delay: Delay, x: &Scale) -> String {
+fn axis_title(ctx: &Context<'_>, delay: Delay, x: &Scale) -> String {
     let scale = if x.is_log() { ", logarithmic" } else { "" };
-    format!("{} under load (ms{scale})", delay.words())
+    format!("{}{} (ms{scale})", delay.words(), ctx.under_load())
 }
 
 /// The share of samples at or below a delay.
@@ -63,9 +65,10 @@ pub(crate) fn cumulative(ctx: &Context<'_>, delay: Delay, log: bool) -> Chart {
     let mut scene = Scene::new(
         width,
         height,
-        format!("{words_of}: cumulative distribution under load, a line per queue"),
+        format!("{words_of}: cumulative distribution{}, a line per queue", ctx.under_load()),
     );
-    frame.draw(&mut scene, Sides { x: Some(&axis_title(delay, &x)), y: Some("samples at or below (%)") });
+    frame
+        .draw(&mut scene, Sides { x: Some(&axis_title(ctx, delay, &x)), y: Some("samples at or below (%)") });
     let mut series = Vec::new();
     for (queue, sorted) in all.iter().enumerate() {
         let mut points = Vec::new();
@@ -80,7 +83,7 @@ pub(crate) fn cumulative(ctx: &Context<'_>, delay: Delay, log: bool) -> Chart {
         scene.close();
         let at = |i: usize| x.value_at(i as f64 / (PLACES - 1) as f64);
         let values = (0..PLACES).map(|i| share_below(sorted, at(i))).collect();
-        series.push(HoverSeries { queue, name: ctx.queue(queue).into(), unit: "%", values, upper: None });
+        series.push(HoverSeries { queue, name: ctx.name(queue).into(), unit: "%", values, upper: None });
     }
     line_labels(ctx, &mut scene, &frame, &all);
     let hover = Hover {
@@ -93,7 +96,7 @@ pub(crate) fn cumulative(ctx: &Context<'_>, delay: Delay, log: bool) -> Chart {
     };
     Chart {
         id: format!("cdf-{}-{}", delay.key(), suffix(log)),
-        title: format!("{words_of}: cumulative distribution under load"),
+        title: format!("{words_of}: cumulative distribution{}", ctx.under_load()),
         scene,
         hover: Some(hover),
     }
@@ -107,7 +110,7 @@ fn line_labels(ctx: &Context<'_>, scene: &mut Scene, frame: &Frame, all: &[Vec<i
     order.sort_by_key(|&q| percentile(&all[q], 50));
     let mut taken: Vec<u32> = Vec::new();
     for (i, &queue) in order.iter().enumerate() {
-        let wide = text_width(Type::Label(queue), ctx.queue(queue)) + 16.0;
+        let wide = text_width(Type::Label(queue), ctx.name(queue)).min(NAME_MAX) + 16.0;
         let middle = x_at(queue, 50).unwrap_or(frame.left);
         let to_right = middle < frame.left + frame.width * 0.62;
         // Room at a height: from this line to its neighbour, a little above and below.
@@ -132,7 +135,7 @@ fn line_labels(ctx: &Context<'_>, scene: &mut Scene, frame: &Frame, all: &[Vec<i
         let x = x_at(queue, share).unwrap_or(middle);
         let (at, anchor) = if to_right { (x + 9.0, Anchor::Start) } else { (x - 9.0, Anchor::End) };
         let limit = if to_right { frame.right() - at } else { at - frame.left };
-        let words = fit_text(Type::Label(queue), ctx.queue(queue), limit.max(30.0));
+        let words = fit_text(Type::Label(queue), ctx.name(queue), limit.clamp(30.0, NAME_MAX));
         scene.open(queue);
         scene.text(Type::Label(queue), (at, frame.y.at(f64::from(share)) + 4.0), anchor, words);
         scene.close();
@@ -148,7 +151,8 @@ pub(crate) fn histogram(ctx: &Context<'_>, delay: Delay, log: bool) -> Chart {
     let (left, right, low) = (62.0, width - 16.0, height - 46.0);
     let x = delay_axis(&all, log, left, right);
     let words_of = words::capital(delay.words());
-    let mut scene = Scene::new(width, height, format!("{words_of}: histogram under load, a row per queue"));
+    let mut scene =
+        Scene::new(width, height, format!("{words_of}: histogram{}, a row per queue", ctx.under_load()));
     let counts: Vec<Vec<f64>> = all.iter().map(|v| bars(v, &x)).collect();
     let tallest = nice_top(counts.iter().flatten().copied().fold(1.0, f64::max));
     let pitch = (low - top) / rows;
@@ -159,11 +163,11 @@ pub(crate) fn histogram(ctx: &Context<'_>, delay: Delay, log: bool) -> Chart {
         let y = Scale::linear(0.0, tallest, row_low, row_top);
         let frame = Frame { left, top: row_top, width: right - left, height: row_low - row_top, x, y };
         let last = queue + 1 == counts.len();
-        let title = axis_title(delay, &x);
+        let title = axis_title(ctx, delay, &x);
         frame.draw(&mut scene, Sides { x: last.then_some(title.as_str()), y: Some("%") });
         draw_row(ctx, &mut scene, &frame, queue, &all[queue], shares);
         let values = shares.iter().map(|s| Some(*s)).collect();
-        series.push(HoverSeries { queue, name: ctx.queue(queue).into(), unit: "%", values, upper: None });
+        series.push(HoverSeries { queue, name: ctx.name(queue).into(), unit: "%", values, upper: None });
     }
     let half = 0.5 / BARS as f64;
     let hover = Hover {
@@ -176,7 +180,7 @@ pub(crate) fn histogram(ctx: &Context<'_>, delay: Delay, log: bool) -> Chart {
     };
     Chart {
         id: format!("histogram-{}-{}", delay.key(), suffix(log)),
-        title: format!("{words_of}: histogram under load"),
+        title: format!("{words_of}: histogram{}", ctx.under_load()),
         scene,
         hover: Some(hover),
     }
@@ -217,8 +221,8 @@ fn draw_row(
     scene.shape(Ink::Area { queue, shade: 0 }, true, parts);
     let middle = percentile(sorted, 50);
     let text = match middle {
-        Some(m) => format!("{}, median {} ms", ctx.queue(queue), table::ms(Some(m))),
-        None => format!("{}: nothing was measured", ctx.queue(queue)),
+        Some(m) => format!("{}, median {} ms", ctx.name(queue), table::ms(Some(m))),
+        None => format!("{}: nothing was measured", ctx.name(queue)),
     };
     let text = fit_text(Type::Label(queue), &text, frame.width);
     let x = middle.map_or(frame.left, |m| frame.x.at(m as f64 / 1e6));

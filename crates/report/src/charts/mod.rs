@@ -20,11 +20,8 @@ pub(crate) use scene::{Scene, escape};
 pub(crate) use style::css;
 
 use data::Bins;
-use scene::{Anchor, fit_text};
+use scene::{Anchor, wrap};
 use style::Type;
-
-/// Space that a standalone chart's title takes.
-const HEAD: f64 = 64.0;
 
 /// A drawing with its words and with the values behind it.
 #[derive(Clone, Debug)]
@@ -69,10 +66,12 @@ pub(crate) struct HoverSeries {
 /// What all charts of one record share.
 pub(crate) struct Context<'a> {
     pub(crate) record: &'a Record,
-    /// Bins of the probes and the queue.
+    /// Bins of the probes.
     fine: Bins,
     /// Bins of the goodput, no finer than its steps.
     coarse: Bins,
+    /// Bins of the queue, no finer than its samples.
+    queue: Bins,
 }
 
 impl<'a> Context<'a> {
@@ -80,10 +79,22 @@ impl<'a> Context<'a> {
         let probe = record.test.probes.iter().map(|p| p.interval_ns).max().unwrap_or(0);
         let fine = Bins::of(record, probe.saturating_mul(2));
         let coarse = Bins::of(record, record.test.step_ns.max(u64::try_from(fine.width).unwrap_or(0)));
-        Self { record, fine, coarse }
+        let least = u64::try_from(fine.width).unwrap_or(0);
+        let queue = Bins::of(record, data::queue_interval(record).max(least));
+        Self { record, fine, coarse, queue }
     }
 
-    fn queue(&self, run: usize) -> &'a str {
+    /// Whether the test has flows.
+    fn loaded(&self) -> bool {
+        !self.record.test.flows.is_empty()
+    }
+
+    /// ` under load`, where there is one.
+    fn under_load(&self) -> &'static str {
+        if self.loaded() { " under load" } else { "" }
+    }
+
+    fn name(&self, run: usize) -> &'a str {
         self.record.runs.get(run).map_or("", |r| r.queue.as_str())
     }
 }
@@ -163,13 +174,23 @@ pub(crate) fn standalone(record: &Record) -> Vec<(String, Scene)> {
 
 /// The chart under its title and a line that says what was run.
 fn titled(record: &Record, chart: &Chart) -> Scene {
+    const MARGIN: f64 = 16.0;
     let width = chart.scene.width;
-    let mut out = Scene::new(width, chart.scene.height + HEAD, chart.scene.description.clone());
-    let title = fit_text(Type::Title, &chart.title, width - 32.0);
-    let about = fit_text(Type::Subtitle, &words::experiment(record), width - 32.0);
-    out.text(Type::Title, (16.0, 30.0), Anchor::Start, title);
-    out.text(Type::Subtitle, (16.0, 50.0), Anchor::Start, about);
-    out.append(&chart.scene, 0.0, HEAD);
+    let title = wrap(Type::Title, &chart.title, width - 2.0 * MARGIN);
+    let about = wrap(Type::Subtitle, &words::experiment(record), width - 2.0 * MARGIN);
+    let mut y = 30.0;
+    let mut out = Scene::new(width, 0.0, chart.scene.description.clone());
+    for line in title {
+        out.text(Type::Title, (MARGIN, y), Anchor::Start, line);
+        y += 24.0;
+    }
+    y -= 3.0;
+    for line in about {
+        out.text(Type::Subtitle, (MARGIN, y), Anchor::Start, line);
+        y += 18.0;
+    }
+    out.append(&chart.scene, 0.0, y);
+    out.height = y + chart.scene.height;
     out
 }
 

@@ -3,10 +3,10 @@
 use super::data::{Delay, Spread, delays_over_time, unbroken};
 use super::frame::{Frame, Sides};
 use super::scale::{Scale, nice_top};
-use super::scene::{Anchor, Scene, fit_text, text_width};
+use super::scene::{Anchor, Scene, fit_text, text_width, wrap};
 use super::style::{Ink, Type};
 use super::time::{
-    TIME, delay_scale, draw_rate, draw_spread, extent, flow_lines, largest_goodput, rate_mbit,
+    delay_scale, draw_rate, draw_spread, extent, flow_lines, largest_goodput, rate_mbit, time_title,
 };
 use super::{Chart, Context, Hover, HoverSeries, slug};
 use crate::record::{Direction, Run};
@@ -96,7 +96,7 @@ fn column(
     let frame = Frame { left, top: y_top, width, height: LATENCY, x, y };
     let scale = if y.is_log() { ", log" } else { "" };
     let title = format!("round-trip time (ms{scale})");
-    frame.draw(scene, Sides { x: Some(TIME), y: axes.then_some(title.as_str()) });
+    frame.draw(scene, Sides { x: Some(time_title(ctx)), y: axes.then_some(title.as_str()) });
     let delays = &shared.delays[queue];
     draw_spread(scene, &frame, &ctx.fine, queue, delays);
     series.push(HoverSeries {
@@ -241,28 +241,4 @@ pub(crate) fn draw(ctx: &Context<'_>) -> Scene {
     let note = fit_text(Type::Note, &note, width - margin * 2.0);
     scene.text(Type::Note, (margin, head + shared.height() + 14.0), Anchor::Start, note);
     scene
-}
-
-/// As few lines as `room` pixels allow, about equally long.
-fn wrap(style: Type, words: &str, room: f64) -> Vec<String> {
-    let count = wrap_at(style, words, room).len();
-    let narrow = (0..40).map(|i| room * (1.0 - f64::from(i) / 80.0));
-    let best = narrow.take_while(|&w| wrap_at(style, words, w).len() <= count).last();
-    let mut lines = wrap_at(style, words, best.unwrap_or(room));
-    lines.truncate(3);
-    lines
-}
-
-fn wrap_at(style: Type, words: &str, room: f64) -> Vec<String> {
-    let mut lines: Vec<String> = Vec::new();
-    for word in words.split_whitespace() {
-        match lines.last_mut() {
-            Some(line) if text_width(style, &format!("{line} {word}")) <= room => {
-                line.push(' ');
-                line.push_str(word);
-            }
-            _ => lines.push(fit_text(style, word, room)),
-        }
-    }
-    lines
 }

@@ -230,7 +230,7 @@ pub(crate) fn text_width(style: Type, words: &str) -> f64 {
     let thousandths: u32 = words
         .chars()
         .map(|c| {
-            let at = (c as usize).checked_sub(32);
+            let at = if c == '\u{a0}' { Some(0) } else { (c as usize).checked_sub(32) };
             u32::from(at.and_then(|i| WIDTHS.get(i).copied()).unwrap_or(600))
         })
         .sum();
@@ -252,6 +252,30 @@ pub(crate) fn fit_text(style: Type, words: &str, room: f64) -> String {
     }
     out.push('…');
     out
+}
+
+/// As few lines as `room` pixels allow, about equally long.
+pub(crate) fn wrap(style: Type, words: &str, room: f64) -> Vec<String> {
+    let count = wrap_at(style, words, room).len();
+    let narrow = (0..40).map(|i| room * (1.0 - f64::from(i) / 80.0));
+    let best = narrow.take_while(|&w| wrap_at(style, words, w).len() <= count).last();
+    let mut lines = wrap_at(style, words, best.unwrap_or(room));
+    lines.truncate(3);
+    lines
+}
+
+fn wrap_at(style: Type, words: &str, room: f64) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in words.split(' ').filter(|w| !w.is_empty()) {
+        match lines.last_mut() {
+            Some(line) if text_width(style, &format!("{line} {word}")) <= room => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(fit_text(style, word, room)),
+        }
+    }
+    lines
 }
 
 #[cfg(test)]

@@ -11,7 +11,10 @@ use crate::summary::direction_name;
 use crate::words;
 
 /// Title of every time axis.
-pub(crate) const TIME: &str = "time from the start of the load (s)";
+pub(crate) fn time_title(ctx: &Context<'_>) -> &'static str {
+    if ctx.loaded() { "time from the start of the load (s)" } else { "time (s)" }
+}
+
 /// Room for names beside lines, at most.
 const NAMES: f64 = 150.0;
 
@@ -121,12 +124,12 @@ struct Look {
 }
 
 /// One line and band per queue on common axes.
-fn overlay(ctx: &Context<'_>, look: Look, data: &[Vec<Option<Spread>>]) -> Chart {
+fn overlay(ctx: &Context<'_>, look: Look, bins: &Bins, data: &[Vec<Option<Spread>>]) -> Chart {
     let (width, height) = (960.0, look.height);
     let Look { id, title, unit, .. } = look;
     let room = room_for(ctx.record.runs.iter().map(|r| r.queue.as_str()));
     let (left, top, low) = (72.0, 14.0, height - 46.0);
-    let (from, to) = ctx.fine.domain_s();
+    let (from, to) = bins.domain_s();
     let y = value_scale(extent(data.iter().flatten()), look.log, low, top);
     let frame = Frame {
         left,
@@ -138,14 +141,14 @@ fn overlay(ctx: &Context<'_>, look: Look, data: &[Vec<Option<Spread>>]) -> Chart
     };
     let scale = if y.is_log() { ", logarithmic" } else { "" };
     let mut scene = Scene::new(width, height, format!("{title} over time, one line per queue"));
-    frame.draw(&mut scene, Sides { x: Some(TIME), y: Some(&format!("{title} ({unit}{scale})")) });
+    frame.draw(&mut scene, Sides { x: Some(time_title(ctx)), y: Some(&format!("{title} ({unit}{scale})")) });
     let mut labels = Vec::new();
     let mut series = Vec::new();
-    for (queue, bins) in data.iter().enumerate() {
-        draw_spread(&mut scene, &frame, &ctx.fine, queue, bins);
-        series.push(spread_series(ctx.queue(queue), queue, unit, bins));
-        if let Some(last) = bins.iter().rev().flatten().next() {
-            let words = fit_text(Type::Label(queue), ctx.queue(queue), room - 12.0);
+    for (queue, values) in data.iter().enumerate() {
+        draw_spread(&mut scene, &frame, bins, queue, values);
+        series.push(spread_series(ctx.name(queue), queue, unit, values));
+        if let Some(last) = values.iter().rev().flatten().next() {
+            let words = fit_text(Type::Label(queue), ctx.name(queue), room - 12.0);
             labels.push(EndLabel { queue, x: frame.right() + 8.0, y: frame.at(0.0, last.p50).1, words });
         }
     }
@@ -158,7 +161,7 @@ fn overlay(ctx: &Context<'_>, look: Look, data: &[Vec<Option<Spread>>]) -> Chart
         );
     }
     end_labels(&mut scene, &frame, labels);
-    Chart { id, title, scene, hover: Some(hover(&frame, &ctx.fine, series)) }
+    Chart { id, title, scene, hover: Some(hover(&frame, bins, series)) }
 }
 
 /// Delay over time, all queues.
@@ -166,19 +169,19 @@ pub(crate) fn delays(ctx: &Context<'_>, delay: Delay, log: bool) -> Chart {
     let data: Vec<_> = ctx.record.runs.iter().map(|r| delays_over_time(r, delay, &ctx.fine)).collect();
     let id = format!("latency-{}-{}", delay.key(), if log { "log" } else { "linear" });
     let look = Look { id, title: words::capital(delay.words()), unit: "ms", height: 340.0, log };
-    overlay(ctx, look, &data)
+    overlay(ctx, look, &ctx.fine, &data)
 }
 
 /// Backlog over time, all queues.
 pub(crate) fn backlog(ctx: &Context<'_>, direction: Direction) -> Chart {
     let of = |r: &Run| match direction {
-        Direction::Up => backlog_over_time(&r.up, &ctx.fine),
-        Direction::Down => backlog_over_time(&r.down, &ctx.fine),
+        Direction::Up => backlog_over_time(&r.up, &ctx.queue),
+        Direction::Down => backlog_over_time(&r.down, &ctx.queue),
     };
     let data: Vec<_> = ctx.record.runs.iter().map(of).collect();
     let name = direction_name(direction);
     let (id, title) = (format!("backlog-{name}"), format!("Backlog {name}"));
-    overlay(ctx, Look { id, title, unit: "kB", height: 300.0, log: false }, &data)
+    overlay(ctx, Look { id, title, unit: "kB", height: 300.0, log: false }, &ctx.queue, &data)
 }
 
 /// Goodput of the flows of one direction, with their short names and shades.
@@ -253,7 +256,7 @@ fn flows_of(ctx: &Context<'_>, queue: usize, lines: &[(String, Vec<Option<f64>>)
         y: Scale::linear(0.0, top_value, low, top),
     };
     let mut scene = Scene::new(width, height, String::new());
-    frame.draw(&mut scene, Sides { x: Some(TIME), y: Some("goodput (Mbit/s)") });
+    frame.draw(&mut scene, Sides { x: Some(time_title(ctx)), y: Some("goodput (Mbit/s)") });
     let mut labels = Vec::new();
     let mut series = Vec::new();
     for (shade, (name, values)) in lines.iter().enumerate() {

@@ -302,7 +302,9 @@ fn micro(ns: u64) -> String {
 
 fn engine_of(e: &EngineHealth) -> String {
     let share = |x: f64| if x.is_finite() { format!("{:.1} %", x * 100.0) } else { "–".into() };
-    let error = |x: f64| if x.is_finite() { format!("{:+.3} %", x * 100.0) } else { "–".into() };
+    let error = |x: f64| {
+        if x.is_finite() { format!("{:+.3} %", x * 100.0).replace('-', "−") } else { "–".into() }
+    };
     let mut out = list(&[
         (
             "Lateness p50, p99, max",
@@ -318,14 +320,16 @@ fn engine_of(e: &EngineHealth) -> String {
         ("Rate error up, down", format!("{}, {}", error(e.rate_error_up), error(e.rate_error_down))),
     ]);
     let total: u64 = e.lateness_count.iter().fold(0, |a, &b| a.saturating_add(b));
-    let rows: Vec<Vec<String>> = e
-        .lateness_bucket_ns
-        .iter()
+    let last = e.lateness_bucket_ns.last().copied().unwrap_or(0);
+    let bounds = e.lateness_bucket_ns.iter().map(|&b| format!("≤ {}", micro(b)));
+    // A count beyond the bounds is of what was later than all of them.
+    let bounds = bounds.chain(std::iter::once(format!("> {}", micro(last))));
+    let rows: Vec<Vec<String>> = bounds
         .zip(&e.lateness_count)
-        .map(|(&bound, &n)| {
+        .map(|(bound, &n)| {
             let part = if total > 0 { n as f64 / total as f64 } else { 0.0 };
             let bar = format!("<span class=\"meter\" style=\"width:{:.1}px\"></span>", part * 240.0);
-            vec![format!("≤ {}", micro(bound)), bar, n.to_string(), format!("{:.2} %", part * 100.0)]
+            vec![bound.replace('>', "&gt;"), bar, n.to_string(), format!("{:.2} %", part * 100.0)]
         })
         .collect();
     out.push_str(&table("Lateness", &["late by", "share", "packets", "of all"], 2, &rows));

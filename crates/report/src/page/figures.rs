@@ -225,11 +225,15 @@ fn over_time(b: &mut Builder, record: &Record, delays: &[Delay]) {
 }
 
 fn distributions(b: &mut Builder, record: &Record, delays: &[Delay]) {
-    b.open(
-        "distribution",
-        "Distribution of the delay under load",
-        "All probes sent in the loaded interval, the ramp at its start left out.",
-    );
+    let (heading, lead) = if record.test.flows.is_empty() {
+        ("Distribution of the delay", "All probes, the first fifth or 2 s left out.")
+    } else {
+        (
+            "Distribution of the delay under load",
+            "All probes sent in the loaded interval, the ramp at its start left out.",
+        )
+    };
+    b.open("distribution", heading, lead);
     let chosen = if charts::wide_range(record, delays[0]) { "log" } else { "linear" };
     let buttons = choice("scale", "Delay axis", chosen, &SCALES);
     let _ = writeln!(b.html, "<div class=\"controls\">{buttons}</div>\n<div class=\"cards two\">");
