@@ -163,11 +163,7 @@ fn link_plan(link: &LinkOrder) -> LinkPlan {
 pub fn report(record: &Path, folder: Option<&PathBuf>, json: bool) -> Result<(), End> {
     let folder = folder.map(|path| output::Folder::create(path)).transpose()?;
     let record = Record::read(record).map_err(End::usage)?;
-    if json {
-        output::print_record(&record)?
-    } else {
-        output::print_table(&record)?
-    }
+    if json { output::print_record(&record) } else { output::print_table(&record) }?;
     if let Some(folder) = folder {
         folder.keep_record(&record)?;
         let page = folder.write_all(&record)?;

@@ -30,11 +30,7 @@ pub fn command(args: &ReplayArgs) -> Result<(), End> {
     let decisions: u64 = reports.iter().map(super::Report::decisions).sum();
     let equal = reports.len() - different;
     let _ = writeln!(text, "{equal} of {} files equal, {decisions} records compared", args.files.len());
-    if args.json {
-        print_json(&reports)?
-    } else {
-        print(&text)?
-    }
+    if args.json { print_json(&reports) } else { print(&text) }?;
     if !broken.is_empty() {
         return Err(End::Usage(broken.join("\ngoodqueue: ")));
     }
