@@ -1,0 +1,37 @@
+#![no_main]
+use goodqueue::Nanos;
+use goodqueue_probe::echo::wire::Packet;
+use goodqueue_probe::echo::{Prober, ProberConfig, Reflector, Stamp};
+use goodqueue_probe::Sample;
+
+// Datagrams, each behind a byte that says who gets it and how much time has passed before.
+libfuzzer_sys::fuzz_target!(|datagrams: Vec<(u8, Vec<u8>)>| {
+    let at = |ms: u64| Nanos(ms * 1_000_000);
+    let mut prober = Prober::new(ProberConfig {
+        probe: 0,
+        token: 7,
+        origin: at(0),
+        start: at(0),
+        stop: at(1000),
+        interval: goodqueue::Span::from_millis(10),
+        payload: 60,
+        least_timeout: goodqueue::Span::from_millis(100),
+    });
+    let (mut reflector, mut now, mut buffer) = (Reflector::new(), at(0), [0; 1500]);
+    let (mut sent, mut known) = (0, 0);
+    let mut sink = |sample: Sample| known += u64::from(!matches!(sample, Sample::Echo { duplicate: true, .. }));
+    for (how, mut datagram) in datagrams {
+        now.0 += u64::from(how >> 1) * 1_000_000;
+        let stamp = Stamp::virtual_time(now);
+        prober.handle_timeout(stamp, &mut sink);
+        sent += u64::from(prober.poll_transmit(stamp, &mut buffer).is_some());
+        if how & 1 == 0 {
+            // An answer that cannot be read is an error, never a panic.
+            let _ = prober.handle_datagram(stamp, &datagram, &mut sink);
+        } else if reflector.handle(stamp, stamp, &mut datagram).is_ok() {
+            assert!(Packet::parse(&datagram).is_ok_and(|packet| packet.reply));
+        }
+    }
+    prober.finish(&mut sink);
+    assert_eq!(known, sent, "every probe sent is answered or lost, once");
+});
