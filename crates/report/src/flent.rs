@@ -53,11 +53,18 @@ pub fn write(record: &Record, dir: impl AsRef<Path>) -> Result<Vec<PathBuf>, Err
         if done.contains(&path) {
             path = dir.as_ref().join(name.replace(".flent.gz", &format!("_{}.flent.gz", i + 1)));
         }
-        let text = document(record, run).to_string();
-        files::write_gzip(&path, text.as_bytes())?;
+        write_run(record, run, &path)?;
         done.push(path);
     }
     Ok(done)
+}
+
+/// Writes one of the record's runs to `path`, whose name should end in `.flent.gz`.
+///
+/// # Errors
+/// [`Error::Write`] with the system's cause.
+pub fn write_run(record: &Record, run: &Run, path: impl AsRef<Path>) -> Result<(), Error> {
+    files::write_gzip(path.as_ref(), document(record, run).to_string().as_bytes())
 }
 
 fn title(record: &Record, run: &Run) -> String {
