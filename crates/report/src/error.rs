@@ -47,6 +47,14 @@ pub enum Error {
         /// Highest schema known here.
         known: u32,
     },
+    /// No form of a record goes by this suffix.
+    #[error("cannot write {}: {detail}", path.display())]
+    Suffix {
+        /// The file.
+        path: PathBuf,
+        /// What would do.
+        detail: String,
+    },
     /// A picture could not be drawn.
     #[error("cannot draw {}: {detail}", path.display())]
     Draw {

@@ -53,11 +53,18 @@ pub fn write(record: &Record, dir: impl AsRef<Path>) -> Result<Vec<PathBuf>, Err
         if done.contains(&path) {
             path = dir.as_ref().join(name.replace(".flent.gz", &format!("_{}.flent.gz", i + 1)));
         }
-        let text = document(record, run).to_string();
-        files::write_gzip(&path, text.as_bytes())?;
+        write_run(record, run, &path)?;
         done.push(path);
     }
     Ok(done)
+}
+
+/// Writes one of the record's runs to `path`, whose name should end in `.flent.gz`.
+///
+/// # Errors
+/// [`Error::Write`] with the system's cause.
+pub fn write_run(record: &Record, run: &Run, path: impl AsRef<Path>) -> Result<(), Error> {
+    files::write_gzip(path.as_ref(), document(record, run).to_string().as_bytes())
 }
 
 fn title(record: &Record, run: &Run) -> String {
@@ -76,14 +83,16 @@ fn document(record: &Record, run: &Run) -> Value {
     let names = names::of(record);
     let clock = Clock::of(record, run);
     let mut all: Vec<Series> = Vec::new();
-    for (i, (plan, flow)) in record.test.flows.iter().zip(&run.flows).enumerate() {
+    // What was planned and not measured is a series of gaps: flent wants all that its test has.
+    let (no_flow, no_probe) = (FlowSeries::default(), ProbeSeries::default());
+    for (i, plan) in record.test.flows.iter().enumerate() {
         if let Some(name) = names.flows.get(i).cloned().flatten() {
-            all.push(tcp(record, flow, &clock, name, &plan.cc));
+            all.push(tcp(record, run.flows.get(i).unwrap_or(&no_flow), &clock, name, &plan.cc));
         }
     }
-    for (i, probe) in run.probes.iter().enumerate() {
-        if let Some(name) = names.probes.get(i).cloned().flatten() {
-            all.push(udp(probe, &clock, name));
+    for (i, name) in names.probes.iter().enumerate() {
+        if let Some(name) = name.clone() {
+            all.push(udp(run.probes.get(i).unwrap_or(&no_probe), &clock, name));
         }
     }
     let step = step_s(record);

@@ -6,7 +6,7 @@
 //! read back from disk gives the same table and the same pictures.
 //!
 //! From a record come: a [`Summary`] per run, the terminal [`table`], [`csv`], `.flent.gz`, charts as
-//! SVG and PNG, and one HTML page that needs no network. `write_all` writes them all.
+//! SVG and PNG, and one HTML page that needs no network. [`write_all`] writes them all.
 //!
 //! Percentiles are by nearest rank everywhere: the p-th percentile of n sorted values is the one at
 //! rank ⌈p·n/100⌉, always a value that was measured. Statistics are computed on integer nanoseconds
@@ -28,7 +28,7 @@ pub mod table;
 mod words;
 
 pub use error::Error;
-pub use output::{WriteOptions, write_all};
+pub use output::{SUFFIXES, WriteOptions, write_all, write_as};
 pub use page::html;
 pub use record::{
     Direction, EngineHealth, FlowPlan, FlowSeries, Host, LinkPlan, LossCount, MISSING, PathPlan, ProbePlan,

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::{Error, Record, charts, csv, files, flent, page};
+use crate::{Error, Record, charts, csv, files, flent, page, table};
 
 /// What [`write_all`] writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,6 +62,48 @@ pub fn write_all(
         write_charts(record, dir, options, &mut done)?;
     }
     Ok(done)
+}
+
+/// Suffixes that [`write_as`] knows.
+pub const SUFFIXES: [&str; 8] = [".json", ".json.gz", ".html", ".svg", ".png", ".csv", ".md", ".flent.gz"];
+
+/// Writes a record in the form that the name's suffix asks for: `.json` and `.json.gz` the record,
+/// `.html` the page, `.svg` and `.png` the overview, `.csv` the summary, `.md` the table, `.flent.gz`
+/// the one run of a record that has one. The file appears whole or not at all.
+///
+/// # Errors
+/// [`Error::Suffix`] for any other name, for `.png` without the feature `png` and for `.flent.gz` with
+/// more or fewer runs than one; [`Error::Write`] with the system's cause.
+pub fn write_as(record: &Record, path: impl AsRef<Path>) -> Result<(), Error> {
+    let path = path.as_ref();
+    let name = path.file_name().map(|n| n.to_string_lossy().to_ascii_lowercase()).unwrap_or_default();
+    let wrong = |detail: &str| Error::Suffix { path: path.to_owned(), detail: detail.to_owned() };
+    let suffix = SUFFIXES.into_iter().find(|s| name.ends_with(s));
+    match suffix {
+        Some(".json" | ".json.gz") => record.write(path),
+        Some(".html") => files::write(path, page::html(record).as_bytes()),
+        Some(".svg") => files::write(path, charts::overview(record).standalone_svg().as_bytes()),
+        Some(".csv") => files::write(path, csv::summary(record).as_bytes()),
+        Some(".md") => files::write(path, table::markdown(record).as_bytes()),
+        Some(".flent.gz") => match record.runs.as_slice() {
+            [run] => flent::write_run(record, run, path),
+            _ => Err(wrong("a .flent.gz holds one queue; write a folder for several")),
+        },
+        Some(".png") => write_png(record, path),
+        _ => Err(wrong(&format!("the name must end in one of {}", SUFFIXES.join(" ")))),
+    }
+}
+
+#[cfg(feature = "png")]
+fn write_png(record: &Record, path: &Path) -> Result<(), Error> {
+    let drawn = charts::png::draw(&charts::overview(record));
+    let bytes = drawn.map_err(|detail| Error::Draw { path: path.to_owned(), detail })?;
+    files::write(path, &bytes)
+}
+
+#[cfg(not(feature = "png"))]
+fn write_png(_: &Record, path: &Path) -> Result<(), Error> {
+    Err(Error::Suffix { path: path.to_owned(), detail: "built without PNG; .svg is there".into() })
 }
 
 fn put(done: &mut Vec<PathBuf>, path: PathBuf, bytes: &[u8]) -> Result<(), Error> {

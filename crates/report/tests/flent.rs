@@ -97,6 +97,7 @@ fn flent_reads_and_draws_them() {
     );
     plots(&dir.join("ping"), &fixture::ping(), "ping", &["ping", "ping_cdf"], &[]);
     plots(&dir.join("six"), &fixture::ipv6(), "tcp_nup", &[], &[]);
+    plots(&dir.join("troubled"), &fixture::troubled(), "tcp_nup", &["totals"], &[]);
     let mut both = fixture::rtt_fair();
     both.test.flows.iter_mut().for_each(|f| f.host = 0);
     both.test.probes.iter_mut().for_each(|p| p.host = 0);

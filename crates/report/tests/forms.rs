@@ -267,3 +267,41 @@ fn lost_probes_are_gaps_in_csv() {
     let csv = csv::latency(&record);
     assert!(csv.lines().nth(1).unwrap().starts_with("fq_codel,Ping (ms) UDP,-2,,"), "{csv:.200}");
 }
+
+#[test]
+fn the_suffix_chooses_the_form() {
+    let folder = Folder::new("suffix");
+    let record = fixture::ping();
+    for suffix in goodqueue_report::SUFFIXES {
+        let path = folder.0.join(format!("out{suffix}"));
+        match goodqueue_report::write_as(&record, &path) {
+            Ok(()) => assert!(fs::metadata(&path).unwrap().len() > 100, "{suffix}"),
+            Err(e) => assert!(suffix == ".png" && !cfg!(feature = "png"), "{e}"),
+        }
+    }
+    let error = goodqueue_report::write_as(&record, folder.0.join("out.pdf")).unwrap_err();
+    assert!(error.to_string().contains("out.pdf") && error.to_string().contains(".html"), "{error}");
+    assert!(goodqueue_report::write_as(&fixture::square(), folder.0.join("three.flent.gz")).is_err());
+}
+
+#[cfg(feature = "png")]
+#[test]
+fn pictures_are_whole() {
+    let folder = Folder::new("png");
+    let path = folder.0.join("overview.png");
+    goodqueue_report::write_as(&fixture::square(), &path).unwrap();
+    let bytes = fs::read(&path).unwrap();
+    assert!(bytes.starts_with(b"\x89PNG\r\n\x1a\n") && bytes.ends_with(b"IEND\xae\x42\x60\x82"));
+    let number = |at: usize| u32::from_be_bytes(bytes[at..at + 4].try_into().unwrap()) as usize;
+    let (width, height, packed) = (number(16), number(20), number(33));
+    assert_eq!(&bytes[37..41], b"IDAT");
+    let mut rows = Vec::new();
+    let mut decoder = flate2::read::ZlibDecoder::new(&bytes[41..41 + packed]);
+    std::io::Read::read_to_end(&mut decoder, &mut rows).unwrap();
+    assert_eq!(rows.len(), (width * 3 + 1) * height);
+    let mut crc = flate2::Crc::new();
+    crc.update(&bytes[37..41 + packed]);
+    assert_eq!(crc.sum() as usize, number(41 + packed));
+    // Not all of it is white.
+    assert!(rows.iter().filter(|&&b| b < 128).count() > 10_000);
+}

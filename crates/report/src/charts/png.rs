@@ -1,5 +1,9 @@
 //! PNG: the same shapes as the SVG on tiny-skia, texts as outlines of Noto Sans.
 
+use std::io::Write as _;
+
+use flate2::write::ZlibEncoder;
+use flate2::{Compression, Crc};
 use tiny_skia::{
     Color, FillRule, LineCap, LineJoin, Paint, Path, PathBuilder, Pixmap, Stroke, StrokeDash, Transform,
 };
@@ -28,7 +32,39 @@ pub(crate) fn draw(scene: &Scene) -> Result<Vec<u8>, String> {
             }
         }
     }
-    canvas.encode_png().map_err(|e| e.to_string())
+    encode(&canvas).map_err(|e| e.to_string())
+}
+
+/// The picture, which is opaque, as PNG with 8 bits each of red, green and blue.
+fn encode(canvas: &Pixmap) -> std::io::Result<Vec<u8>> {
+    let row = canvas.width() as usize * 4;
+    let mut packed = ZlibEncoder::new(Vec::new(), Compression::default());
+    let mut line = Vec::new();
+    for pixels in canvas.data().chunks_exact(row) {
+        line.clear();
+        line.push(0); // rows unfiltered: flat colours pack best so
+        pixels.chunks_exact(4).for_each(|p| line.extend_from_slice(&p[..3]));
+        packed.write_all(&line)?;
+    }
+    let mut head = Vec::new();
+    head.extend_from_slice(&canvas.width().to_be_bytes());
+    head.extend_from_slice(&canvas.height().to_be_bytes());
+    head.extend_from_slice(&[8, 2, 0, 0, 0]); // depth, RGB, deflate, filter method, not interlaced
+    let mut out = b"\x89PNG\r\n\x1a\n".to_vec();
+    chunk(&mut out, *b"IHDR", &head);
+    chunk(&mut out, *b"IDAT", &packed.finish()?);
+    chunk(&mut out, *b"IEND", &[]);
+    Ok(out)
+}
+
+fn chunk(out: &mut Vec<u8>, name: [u8; 4], data: &[u8]) {
+    let mut crc = Crc::new();
+    crc.update(&name);
+    crc.update(data);
+    out.extend_from_slice(&u32::try_from(data.len()).unwrap_or(u32::MAX).to_be_bytes());
+    out.extend_from_slice(&name);
+    out.extend_from_slice(data);
+    out.extend_from_slice(&crc.sum().to_be_bytes());
 }
 
 fn colour(c: Colour, opacity: f32) -> Color {
