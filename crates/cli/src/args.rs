@@ -169,8 +169,9 @@ pub struct RunArgs {
     #[arg(long, default_value_t = 1, value_name = "N", help_heading = "Load")]
     pub seed: u64,
 
-    /// Keep record, page, pictures, CSV and .flent.gz files in this new folder
-    #[arg(short, long, value_name = "DIR", help_heading = "Output")]
+    /// Keep record, page, pictures, CSV and .flent.gz files in this new folder; or write one file, in the form
+    /// that its suffix names: .html .svg .png .csv .md .json .json.gz .flent.gz
+    #[arg(short, long, value_name = "DIR|FILE", help_heading = "Output")]
     pub output: Option<PathBuf>,
     /// Print the record as JSON instead of the table
     #[arg(long, help_heading = "Output")]
@@ -209,8 +210,9 @@ pub struct ReportArgs {
     /// A record (`record.json.gz` of an earlier run)
     #[arg(value_name = "RECORD")]
     pub record: PathBuf,
-    /// Write page, pictures, CSV and .flent.gz files into this new folder
-    #[arg(short, long, value_name = "DIR")]
+    /// Write everything into this new folder, or one file in the form that its suffix names: .html .svg .png
+    /// .csv .md .json .json.gz .flent.gz
+    #[arg(short, long, value_name = "DIR|FILE")]
     pub output: Option<PathBuf>,
     /// Print the record with its summaries as JSON instead of the table
     #[arg(long)]

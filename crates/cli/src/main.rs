@@ -10,7 +10,7 @@ fn main() -> ExitCode {
     let end = match Cli::parse().command {
         Command::Run(args) => run::run(&args),
         Command::Replay(args) => replay::command(&args),
-        Command::Report(args) => run::report(&args.record, args.output.as_ref(), args.json),
+        Command::Report(args) => run::report(&args),
         Command::Queues(args) => list::queues(&args),
         Command::Tests(args) => list::tests(&args),
         Command::Completions { shell } => list::completions(shell, &mut Cli::command()),

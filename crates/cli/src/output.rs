@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use goodqueue_report::{Record, WriteOptions};
+use goodqueue_report::{Record, SUFFIXES};
 use serde::Serialize;
 
 use crate::exit::End;
@@ -13,55 +13,91 @@ const RECORD: &str = "record.json.gz";
 /// Name of the page.
 const PAGE: &str = "report.html";
 
-/// A folder that this run made and fills.
+/// What `-o` names: a folder for everything, or one file whose suffix chooses the form.
 #[derive(Debug)]
-pub(crate) struct Folder {
-    path: PathBuf,
+pub(crate) enum Target {
+    /// A folder that this run made and fills.
+    Folder(PathBuf),
+    /// A file that is not there yet.
+    File(PathBuf),
 }
 
-impl Folder {
-    /// Makes the folder, before anything is measured: a folder that cannot be had is said at once.
-    /// An empty one is taken as it is; one with something in it is refused.
-    pub(crate) fn create(path: &Path) -> Result<Folder, End> {
+impl Target {
+    /// Looks at the name before anything is measured, so that one that cannot be had is refused at once. What
+    /// is there is never overwritten: a folder must be new or empty, a file new.
+    pub(crate) fn claim(path: &Path) -> Result<Target, End> {
+        let refuse = |why: &str| End::Usage(format!("--output {}: {why}", path.display()));
+        let name =
+            path.file_name().map(|name| name.to_string_lossy().to_ascii_lowercase()).unwrap_or_default();
+        if SUFFIXES.iter().any(|suffix| name.ends_with(suffix)) && !path.is_dir() {
+            if path.exists() {
+                return Err(refuse("it exists, and nothing is ever overwritten: name a new file"));
+            }
+            let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+            if parent.is_some_and(|parent| !parent.is_dir()) {
+                return Err(refuse("there is no such folder to put it in"));
+            }
+            return Ok(Target::File(path.to_owned()));
+        }
         if path.exists() {
-            let mut entries = std::fs::read_dir(path)
-                .map_err(|error| End::Usage(format!("--output {}: {error}", path.display())))?;
+            let mut entries = std::fs::read_dir(path).map_err(|error| {
+                refuse(&format!("{error}; name a new folder, or a file ending in {}", SUFFIXES.join(" ")))
+            })?;
             if entries.next().is_some() {
-                return Err(End::Usage(format!(
-                    "--output {}: there are files in it, and none is ever overwritten: name a new folder",
-                    path.display()
-                )));
+                return Err(refuse(
+                    "there are files in it, and nothing is ever overwritten: name a new folder",
+                ));
             }
         }
-        std::fs::create_dir_all(path).map_err(|error| {
-            End::Usage(format!("--output {}: cannot make the folder: {error}", path.display()))
+        std::fs::create_dir_all(path).map_err(|error| refuse(&format!("cannot make the folder: {error}")))?;
+        // A folder in which nothing can be made is found out now, not after the measurement.
+        let trial = path.join(".goodqueue");
+        std::fs::write(&trial, "").and_then(|()| std::fs::remove_file(&trial)).map_err(|error| {
+            Target::Folder(path.to_owned()).give_back();
+            refuse(&format!("cannot write in it: {error}"))
         })?;
-        Ok(Folder { path: path.to_owned() })
+        Ok(Target::Folder(path.to_owned()))
     }
 
-    /// Writes the record, and where that fails, keeps it where temporary files go.
-    pub(crate) fn keep_record(&self, record: &Record) -> Result<(), End> {
-        let Err(error) = record.write(self.path.join(RECORD)) else { return Ok(()) };
-        let name = format!("goodqueue-{}-{RECORD}", std::process::id());
-        let refuge = std::env::temp_dir().join(name);
-        Err(End::Machine(match record.write(&refuge) {
-            Ok(()) => format!("{error}; what was measured is kept in {}", refuge.display()),
-            Err(second) => format!("{error}; nor could it be kept elsewhere: {second}"),
-        }))
+    /// Keeps the record of what was measured so far.
+    pub(crate) fn keep(&self, record: &Record) -> Result<(), End> {
+        match self {
+            Target::Folder(path) => or_elsewhere(record, record.write(path.join(RECORD))),
+            Target::File(_) => Ok(()),
+        }
     }
 
-    /// Writes page, pictures and tables; returns the page's path.
-    pub(crate) fn write_all(&self, record: &Record) -> Result<PathBuf, End> {
-        goodqueue_report::write_all(record, &self.path, &WriteOptions::default())
-            .map_err(|error| End::Machine(format!("{error}; the record itself is in {RECORD}")))?;
-        Ok(self.path.join(PAGE))
+    /// Writes everything that was asked for; returns what to open.
+    pub(crate) fn write(&self, record: &Record) -> Result<PathBuf, End> {
+        match self {
+            Target::Folder(path) => {
+                let written = goodqueue_report::write_all(record, path);
+                or_elsewhere(record, written).map(|_| path.join(PAGE))
+            }
+            Target::File(path) => {
+                or_elsewhere(record, goodqueue_report::write_as(record, path)).map(|()| path.clone())
+            }
+        }
     }
 
     /// Takes the folder away again where nothing was measured.
-    pub(crate) fn remove_if_empty(&self) {
-        // Not empty or already gone: both are well.
-        let _ = std::fs::remove_dir(&self.path);
+    pub(crate) fn give_back(&self) {
+        if let Target::Folder(path) = self {
+            // Not empty or already gone: both are well.
+            let _ = std::fs::remove_dir(path);
+        }
     }
+}
+
+/// Where something could not be written, the record is kept where temporary files go.
+fn or_elsewhere<T>(record: &Record, written: Result<T, goodqueue_report::Error>) -> Result<T, End> {
+    written.map_err(|error| {
+        let refuge = std::env::temp_dir().join(format!("goodqueue-{}-{RECORD}", std::process::id()));
+        End::Machine(match record.write(&refuge) {
+            Ok(()) => format!("{error}; what was measured is kept in {}", refuge.display()),
+            Err(second) => format!("{error}; nor could it be kept elsewhere: {second}"),
+        })
+    })
 }
 
 /// Prints `text` on standard output. A reader that has gone away (`| head`) is no error.

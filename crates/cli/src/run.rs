@@ -1,16 +1,16 @@
 //! `goodqueue run`: plan, run, record, report.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::SystemTime;
 
 use goodqueue::Span;
 use goodqueue_probe::{Direction as Way, Test};
 use goodqueue_report::{Direction, FlowPlan, Host, LinkPlan, PathPlan, ProbePlan, Record, SCHEMA, TestPlan};
 
-use crate::args::RunArgs;
+use crate::args::{ReportArgs, RunArgs};
 use crate::exit::End;
 use crate::live;
-use crate::output;
+use crate::output::{self, Target};
 use crate::plan::{LinkOrder, MTU, Plan};
 use crate::progress::Progress;
 
@@ -34,28 +34,25 @@ pub fn run(args: &RunArgs) -> Result<(), End> {
     }
     let test = plan.test.test()?;
     let mut record = record(args, &plan, &test);
-    let folder = args.output.as_deref().map(output::Folder::create).transpose()?;
+    let target = args.output.as_deref().map(Target::claim).transpose()?;
     let mut progress = Progress::new(args.quiet || args.json, plan.queues.len(), test.idle);
-    let mut keep = |record: &Record| match &folder {
-        Some(folder) => folder.keep_record(record),
-        None => Ok(()),
-    };
+    let mut keep = |record: &Record| target.as_ref().map_or(Ok(()), |target| target.keep(record));
     let end = live::run(&plan, &mut record, &mut progress, &mut keep);
     if record.runs.is_empty() {
-        if let Some(folder) = folder {
-            folder.remove_if_empty();
+        if let Some(target) = target {
+            target.give_back();
         }
         return end;
     }
-    let shown = show(args, &record, folder.as_ref());
+    let shown = show(args, &record, target.as_ref());
     end.and(shown).and_then(|()| verdict(&record))
 }
 
 /// Prints the result and writes the files.
-fn show(args: &RunArgs, record: &Record, folder: Option<&output::Folder>) -> Result<(), End> {
+fn show(args: &RunArgs, record: &Record, target: Option<&Target>) -> Result<(), End> {
     let printed = if args.json { output::print_record(record) } else { output::print_table(record) };
-    let written = match folder {
-        Some(folder) => folder.write_all(record).map(|page| announce(args, &page)),
+    let written = match target {
+        Some(target) => target.write(record).map(|page| announce(args, &page)),
         None => {
             if !args.quiet && !args.json {
                 eprintln!("goodqueue: add `-o DIR` to keep the record, the page and the pictures");
@@ -160,14 +157,12 @@ fn link_plan(link: &LinkOrder) -> LinkPlan {
 ///
 /// # Errors
 /// [`End::Usage`] where the record cannot be read, [`End::Machine`] where a file cannot be written.
-pub fn report(record: &Path, folder: Option<&PathBuf>, json: bool) -> Result<(), End> {
-    let folder = folder.map(|path| output::Folder::create(path)).transpose()?;
-    let record = Record::read(record).map_err(End::usage)?;
-    if json { output::print_record(&record) } else { output::print_table(&record) }?;
-    if let Some(folder) = folder {
-        folder.keep_record(&record)?;
-        let page = folder.write_all(&record)?;
-        eprintln!("goodqueue: open {}", page.display());
+pub fn report(args: &ReportArgs) -> Result<(), End> {
+    let record = Record::read(&args.record).map_err(End::usage)?;
+    let target = args.output.as_deref().map(Target::claim).transpose()?;
+    if args.json { output::print_record(&record) } else { output::print_table(&record) }?;
+    if let Some(target) = target {
+        eprintln!("goodqueue: open {}", target.write(&record)?.display());
     }
     Ok(())
 }

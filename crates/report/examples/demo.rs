@@ -7,7 +7,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     for (name, record) in fixture::all() {
         println!("\n{name}\n{}", goodqueue_report::table::text(&record, false));
         let dir = std::path::Path::new(&folder).join(name);
-        let files = goodqueue_report::write_all(&record, &dir, &goodqueue_report::WriteOptions::default())?;
+        let files = goodqueue_report::write_all(&record, &dir)?;
         println!("{} files in {}", files.len(), dir.display());
     }
     Ok(())

@@ -28,7 +28,7 @@ pub mod table;
 mod words;
 
 pub use error::Error;
-pub use output::{SUFFIXES, WriteOptions, write_all, write_as};
+pub use output::{SUFFIXES, write_all, write_as};
 pub use page::html;
 pub use record::{
     Direction, EngineHealth, FlowPlan, FlowSeries, Host, LinkPlan, LossCount, MISSING, PathPlan, ProbePlan,

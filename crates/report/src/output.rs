@@ -4,65 +4,39 @@ use std::path::{Path, PathBuf};
 
 use crate::{Error, Record, charts, csv, files, flent, page, table};
 
-/// What [`write_all`] writes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct WriteOptions {
-    /// `record.json.gz`.
-    pub record: bool,
-    /// `report.html`.
-    pub page: bool,
-    /// `overview.svg` and the other charts.
-    pub svg: bool,
-    /// `overview.png` and the other charts; needs the feature `png`, else nothing is written.
-    pub png: bool,
-    /// `goodput.csv`, `latency.csv`, `queue.csv`, `summary.csv`.
-    pub csv: bool,
-    /// One `.flent.gz` per queue.
-    pub flent: bool,
-}
-
-impl Default for WriteOptions {
-    /// Everything.
-    fn default() -> Self {
-        Self { record: true, page: true, svg: true, png: true, csv: true, flent: true }
-    }
-}
-
-/// Writes a record in all forms asked for into `dir`, which is made if it is not there. Returns the
-/// files written, in order. Each appears whole or not at all; one that exists is replaced.
+/// Writes a record in all forms into `dir`, which is made if it is not there: `report.html`, the
+/// overview, the record and a `.flent.gz` for each queue, and in `charts/` and `csv/` everything one by
+/// one. Pictures as PNG need the feature `png`. Returns the files written, in order. Each appears whole
+/// or not at all; one that exists is replaced.
 ///
 /// # Errors
 /// The first file that could not be written, with the system's cause; those before it stay.
-pub fn write_all(
-    record: &Record,
-    dir: impl AsRef<Path>,
-    options: &WriteOptions,
-) -> Result<Vec<PathBuf>, Error> {
+pub fn write_all(record: &Record, dir: impl AsRef<Path>) -> Result<Vec<PathBuf>, Error> {
     let dir = dir.as_ref();
-    std::fs::create_dir_all(dir).map_err(Error::write(dir))?;
-    let mut done = Vec::new();
-    if options.record {
-        let path = dir.join("record.json.gz");
-        record.write(&path)?;
-        done.push(path);
+    let (charts, tables) = (dir.join("charts"), dir.join("csv"));
+    let path = dir.join("record.json.gz");
+    for folder in [dir, &charts, &tables] {
+        std::fs::create_dir_all(folder).map_err(Error::write(folder))?;
     }
-    if options.page {
-        put(&mut done, dir.join("report.html"), page::html(record).as_bytes())?;
-    }
-    if options.csv {
-        put(&mut done, dir.join("summary.csv"), csv::summary(record).as_bytes())?;
-        put(&mut done, dir.join("goodput.csv"), csv::goodput(record).as_bytes())?;
-        put(&mut done, dir.join("latency.csv"), csv::latency(record).as_bytes())?;
-        put(&mut done, dir.join("queue.csv"), csv::queue(record).as_bytes())?;
-    }
-    if options.flent {
-        done.extend(flent::write(record, dir)?);
-    }
-    if options.svg || options.png {
-        write_charts(record, dir, options, &mut done)?;
+    record.write(&path)?;
+    let mut done = vec![path];
+    put(&mut done, dir.join("report.html"), page::html(record).as_bytes())?;
+    done.extend(flent::write(record, dir)?);
+    put(&mut done, tables.join("summary.csv"), csv::summary(record).as_bytes())?;
+    put(&mut done, tables.join("goodput.csv"), csv::goodput(record).as_bytes())?;
+    put(&mut done, tables.join("latency.csv"), csv::latency(record).as_bytes())?;
+    put(&mut done, tables.join("queue.csv"), csv::queue(record).as_bytes())?;
+    for (name, scene) in charts::standalone(record) {
+        let folder = if name == OVERVIEW { dir } else { &charts };
+        put(&mut done, folder.join(format!("{name}.svg")), scene.standalone_svg().as_bytes())?;
+        #[cfg(feature = "png")]
+        put(&mut done, folder.join(format!("{name}.png")), &drawn(&scene, &folder.join(&name))?)?;
     }
     Ok(done)
 }
+
+/// Name of the first chart of [`charts::standalone`].
+const OVERVIEW: &str = "overview";
 
 /// Suffixes that [`write_as`] knows.
 pub const SUFFIXES: [&str; 8] = [".json", ".json.gz", ".html", ".svg", ".png", ".csv", ".md", ".flent.gz"];
@@ -96,9 +70,12 @@ pub fn write_as(record: &Record, path: impl AsRef<Path>) -> Result<(), Error> {
 
 #[cfg(feature = "png")]
 fn write_png(record: &Record, path: &Path) -> Result<(), Error> {
-    let drawn = charts::png::draw(&charts::overview(record));
-    let bytes = drawn.map_err(|detail| Error::Draw { path: path.to_owned(), detail })?;
-    files::write(path, &bytes)
+    files::write(path, &drawn(&charts::overview(record), path)?)
+}
+
+#[cfg(feature = "png")]
+fn drawn(scene: &charts::Scene, path: &Path) -> Result<Vec<u8>, Error> {
+    charts::png::draw(scene).map_err(|detail| Error::Draw { path: path.to_owned(), detail })
 }
 
 #[cfg(not(feature = "png"))]
@@ -109,26 +86,5 @@ fn write_png(_: &Record, path: &Path) -> Result<(), Error> {
 fn put(done: &mut Vec<PathBuf>, path: PathBuf, bytes: &[u8]) -> Result<(), Error> {
     files::write(&path, bytes)?;
     done.push(path);
-    Ok(())
-}
-
-fn write_charts(
-    record: &Record,
-    dir: &Path,
-    options: &WriteOptions,
-    done: &mut Vec<PathBuf>,
-) -> Result<(), Error> {
-    for (name, scene) in charts::standalone(record) {
-        if options.svg {
-            put(done, dir.join(format!("{name}.svg")), scene.standalone_svg().as_bytes())?;
-        }
-        #[cfg(feature = "png")]
-        if options.png {
-            let path = dir.join(format!("{name}.png"));
-            let bytes =
-                charts::png::draw(&scene).map_err(|detail| Error::Draw { path: path.clone(), detail })?;
-            put(done, path, &bytes)?;
-        }
-    }
     Ok(())
 }

@@ -103,8 +103,7 @@ proptest! {
 fn the_empty_record() {
     all_forms(&Record::default());
     let folder = std::env::temp_dir().join(format!("goodqueue-report-{}-empty", std::process::id()));
-    goodqueue_report::write_all(&Record::default(), &folder, &goodqueue_report::WriteOptions::default())
-        .unwrap();
+    goodqueue_report::write_all(&Record::default(), &folder).unwrap();
     std::fs::remove_dir_all(&folder).unwrap();
 }
 

@@ -60,6 +60,10 @@ fn a_folder_with_something_in_it_is_never_touched() {
     refused(&format!("run ping --live -o {}", scratch.0.display()), &["new folder"]);
     assert_eq!(std::fs::read_to_string(scratch.path("mine")).expect("still there"), "kept");
     assert_eq!(std::fs::read_dir(&scratch.0).expect("a folder").count(), 1);
+    std::fs::write(scratch.path("mine.html"), "kept").expect("a file");
+    refused(&format!("run ping --live -o {}", scratch.path("mine.html").display()), &["new file"]);
+    refused(&format!("run ping --live -o {}", scratch.path("no/page.html").display()), &["no such folder"]);
+    refused("run ping --live -o /proc/goodqueue", &["--output /proc/goodqueue", "cannot make"]);
 }
 
 #[test]
