@@ -70,7 +70,7 @@ pub(super) struct QueueMoment {
     pub sent_bytes: u64,
     /// Packets put on the line.
     pub sent_packets: u64,
-    /// Packets dropped, by any reason.
+    /// Packets that the queue dropped, for any reason; random loss on the line is not among them.
     pub drops: u64,
     /// Packets marked CE.
     pub marks: u64,
@@ -81,7 +81,7 @@ pub(super) struct QueueMoment {
 pub(super) struct QueueEnd {
     /// Drops by reason.
     pub drop_reasons: BTreeMap<String, u64>,
-    /// The queue's own counters.
+    /// The queue's own counters, and what the line lost at random (`lost_on_the_line`).
     pub counters: BTreeMap<String, u64>,
 }
 

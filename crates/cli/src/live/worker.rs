@@ -229,7 +229,7 @@ fn moment(path: &PathSample) -> QueueMoment {
         ring_bytes: path.ring.bytes,
         sent_bytes: path.line.bytes,
         sent_packets: path.line.packets,
-        drops: path.dropped_in_all(),
+        drops: path.dropped_in_all() - path.dropped(Reason::Loss),
         marks: path.marks,
     }
 }
@@ -266,9 +266,13 @@ fn rate_error(path: &PathReport) -> f64 {
 }
 
 fn queue_end(path: &PathReport) -> QueueEnd {
-    let reasons = Reason::ALL.iter().map(|&reason| (reason.name().to_owned(), path.last.dropped(reason)));
+    // What the line loses at random, behind the queue, is no drop of the queue.
+    let of_the_queue = Reason::ALL.iter().filter(|&&reason| reason != Reason::Loss);
+    let reasons = of_the_queue.map(|&reason| (reason.name().to_owned(), path.last.dropped(reason)));
+    let lost = Some(("lost_on_the_line", path.last.dropped(Reason::Loss))).filter(|&(_, lost)| lost > 0);
+    let counters = path.counters.iter().copied().chain(lost);
     QueueEnd {
         drop_reasons: reasons.filter(|&(_, drops)| drops > 0).collect(),
-        counters: path.counters.iter().map(|&(name, value)| (name.to_owned(), value)).collect(),
+        counters: counters.map(|(name, value)| (name.to_owned(), value)).collect(),
     }
 }

@@ -132,6 +132,12 @@ fn random_loss_is_lost_on_both_ways_and_told_apart() {
     let record = measured(
         "ping --live --rate 50mbit --rtt 4ms --queue pfifo --length 6s --loss 5% --probe-interval 1ms",
     );
+    // What the line loses is counted apart from what the queue drops.
+    for way in ["up", "down"] {
+        let queue = &record["runs"][0][way];
+        assert_eq!(queue["drops"].as_array().and_then(|drops| drops.last()?.as_u64()), Some(0), "{way}");
+        within(&format!("lost on the line {way}"), number(queue, "counters.lost_on_the_line"), 280.0, 500.0);
+    }
     let lost = &record["runs"][0]["probes"][0]["lost"];
     // About 8000 probes, 5 % each way: 400 and 380, standard deviation 20.
     for way in ["up", "down"] {
