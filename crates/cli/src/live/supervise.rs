@@ -127,8 +127,7 @@ impl Watch {
                 self.asked_to_stop = Some(Instant::now());
                 worker.ask_to_stop();
             }
-            let overdue = self.asked_to_stop.is_some_and(|since| since.elapsed() > GRACE);
-            if overdue || heard.elapsed() > SILENCE {
+            if self.asked_to_stop.is_some_and(|since| since.elapsed() > GRACE) {
                 worker.kill();
             }
             match worker.messages.recv_timeout(Duration::from_millis(50)) {
@@ -137,11 +136,15 @@ impl Watch {
                     self.hear(message, collector, record)?;
                     progress.update(&collector.latest());
                 }
+                // Only now: what has been said while this process itself stood still (Ctrl-Z) is heard first.
+                Err(RecvTimeoutError::Timeout) if heard.elapsed() > SILENCE => worker.kill(),
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => break,
             }
         }
         let status = worker.wait()?;
+        // A signal to both processes may have ended the child before it was seen here.
+        self.signalled(interrupt);
         match self.signal {
             Some(signal) => Err(End::Interrupted(signal)),
             None if self.finished => Ok(()),

@@ -34,6 +34,8 @@ const SETTLE: Span = Span::from_millis(300);
 /// # Errors
 /// None: what goes wrong is told to the parent, whose exit code counts.
 pub fn main() -> Result<(), End> {
+    // The parent waits for signals with a descriptor, so they are blocked in it and, by inheritance, here.
+    goodqueue_wire::Interrupt::unblock();
     let mut voice = Voice { out: std::io::stdout() };
     if let Err(end) = work(&mut voice) {
         let machine = matches!(end, End::Machine(_));

@@ -108,7 +108,7 @@ fn a_signal_ends_it_in_good_order() {
 fn a_killed_worker_costs_no_more_than_its_own_run() {
     let Some(_turn) = live("a_killed_worker_costs_no_more_than_its_own_run") else { return };
     let before = traces();
-    for name in ["KILL", "ABRT"] {
+    for name in ["KILL", "ABRT", "TERM"] {
         let scratch = Scratch::new(name);
         let mut child = start(&scratch.path("out"));
         let worker = under_way(&mut child);
