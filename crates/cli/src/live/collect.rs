@@ -117,8 +117,12 @@ impl Collector {
                 let echo = Echo { sent, rtt: MISSING, up: MISSING, down: MISSING };
                 self.echoes[probe as usize].insert(seq, echo);
             }
+            // Both ends tell; what the first one says is the cause, the other's is what followed from it.
             Sample::FlowEnd { flow, ref error, .. } => {
-                self.run.flows[flow as usize].error.clone_from(error);
+                let told = &mut self.run.flows[flow as usize].error;
+                if told.is_none() {
+                    told.clone_from(error);
+                }
             }
         }
     }
