@@ -88,7 +88,7 @@ fn record(args: &RunArgs, plan: &Plan, test: &Test) -> Record {
         title: args.title.clone(),
         note: args.note.clone(),
         arm: "live".into(),
-        command: std::env::args().collect(),
+        command: std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect(),
         seed: plan.seed,
         host: host(),
         test: test_plan(test),

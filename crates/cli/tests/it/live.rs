@@ -159,3 +159,15 @@ fn the_square_wave_runs_bbr_and_cubic() {
         assert!(mbit(flow, "goodput_bps") > 1.0, "{flow} got next to nothing");
     }
 }
+
+#[test]
+fn a_name_that_is_no_unicode_is_kept_as_far_as_it_goes() {
+    use std::os::unix::ffi::OsStrExt;
+    let Some(_turn) = live("a_name_that_is_no_unicode_is_kept_as_far_as_it_goes") else { return };
+    let scratch = super::Scratch::new("name");
+    let folder = scratch.0.join(std::ffi::OsStr::from_bytes(b"out\xff"));
+    let words = "run ping --live --length 500ms --idle 200ms --queue pfifo --quiet -o";
+    let output = super::goodqueue().args(words.split_whitespace()).arg(&folder).output().expect("starts");
+    assert!(matches!(output.status.code(), Some(0 | 1)), "{}", super::stderr(&output));
+    assert!(folder.join("record.json.gz").exists());
+}
