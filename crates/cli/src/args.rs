@@ -74,13 +74,20 @@ pub struct RunArgs {
     pub queue: String,
 
     /// Rate of the bottleneck, both ways
-    #[arg(short, long, default_value = "20mbit", value_name = "RATE", help_heading = "Link")]
+    #[arg(
+        short,
+        long,
+        default_value = "20mbit",
+        value_name = "RATE",
+        allow_hyphen_values = true,
+        help_heading = "Link"
+    )]
     pub rate: String,
     /// Rate towards the server, if it differs
-    #[arg(long, value_name = "RATE", help_heading = "Link")]
+    #[arg(long, value_name = "RATE", allow_hyphen_values = true, help_heading = "Link")]
     pub up: Option<String>,
     /// Rate towards the client, if it differs
-    #[arg(long, value_name = "RATE", help_heading = "Link")]
+    #[arg(long, value_name = "RATE", allow_hyphen_values = true, help_heading = "Link")]
     pub down: Option<String>,
     /// Base round-trip time; one per server host in tests with several, comma-separated
     #[arg(

@@ -1,5 +1,6 @@
 //! From what was typed to what it means: a resolved, validated plan that can be printed and sent on.
 
+use goodqueue::spec::QueueKind;
 use goodqueue::{Nanos, QueueSpec, Rate, Span};
 use goodqueue_probe::{Params, Test};
 use serde::{Deserialize, Serialize};
@@ -200,19 +201,28 @@ const LONGEST_RTT: Span = Span(10_000_000_000);
 /// One time per host. A single one stands for the first host; each further host is twice as far as
 /// the one before, since a test with several hosts is about round-trip times that differ.
 fn round_trips(text: &str, hosts: usize) -> Result<Vec<u64>, End> {
-    let typed = text.split(',').map(|text| span("--rtt", text)).collect::<Result<Vec<_>, _>>()?;
-    if let Some(long) = typed.iter().find(|&&rtt| rtt > LONGEST_RTT) {
-        return Err(End::Usage(format!("--rtt {long}: at most {LONGEST_RTT}")));
+    let typed = text.split(',').map(|word| span("--rtt", word)).collect::<Result<Vec<_>, _>>();
+    let typed = typed.map_err(|end| match end {
+        // A list with an empty element: the element alone would not say what was typed.
+        End::Usage(why) if text.contains(',') => End::Usage(format!("{why} (in --rtt {text})")),
+        end => end,
+    })?;
+    let spans = match typed.as_slice() {
+        [one] => (0..hosts).map(|host| Span(one.0.saturating_mul(1 << host))).collect(),
+        many if many.len() == hosts => typed,
+        many => {
+            return Err(End::Usage(format!(
+                "--rtt {text}: {} times for {hosts} server host{}; give one, or one for each",
+                many.len(),
+                if hosts == 1 { "" } else { "s" }
+            )));
+        }
+    };
+    if let Some(long) = spans.iter().max().filter(|&&rtt| rtt > LONGEST_RTT) {
+        let farthest = if hosts > 1 { ": the farthest host would be " } else { ": " };
+        return Err(End::Usage(format!("--rtt {text}{farthest}{long}, and {LONGEST_RTT} is the most")));
     }
-    match typed.as_slice() {
-        [one] => Ok((0..hosts).map(|host| one.0 << host).collect()),
-        many if many.len() == hosts => Ok(many.iter().map(|rtt| rtt.0).collect()),
-        many => Err(End::Usage(format!(
-            "--rtt {text}: {} times for {hosts} server host{}; give one, or one for each",
-            many.len(),
-            if hosts == 1 { "" } else { "s" }
-        ))),
-    }
+    Ok(spans.iter().map(|rtt| rtt.0).collect())
 }
 
 fn queues(text: &str, link: &LinkOrder) -> Result<Vec<String>, End> {
@@ -234,8 +244,22 @@ fn queues(text: &str, link: &LinkOrder) -> Result<Vec<String>, End> {
     Ok(words)
 }
 
-/// Builds the queue once, so that what cannot be built is said before anything runs.
+/// Builds the queue once, so that what cannot be built is said before anything runs. A depth in bytes that
+/// no full frame fits into can be built, and passes nothing.
 fn check(spec: &QueueSpec, link: &LinkOrder) -> Result<(), End> {
+    let depths = match spec.kind() {
+        QueueKind::Bfifo => &["limit"][..],
+        QueueKind::Tbf => &["burst", "limit"],
+        _ => &[],
+    };
+    for &name in depths {
+        if spec.get(name).is_some_and(|bytes| bytes < u64::from(FRAME)) {
+            return Err(End::Usage(format!(
+                "--queue {spec}: no full packet of {FRAME} bytes fits into {name}={}",
+                spec.text(name)
+            )));
+        }
+    }
     for bps in [link.up_bps, link.down_bps] {
         spec.build::<goodqueue::Header>(Rate(bps), FRAME, Nanos::ZERO)
             .map_err(|error| End::Usage(format!("--queue {spec}: {error}")))?;

@@ -208,7 +208,7 @@ fn engine(lab: &Lab, order: &Order, spec: &QueueSpec) -> Result<EngineHandle, En
 /// Slots for the frames on their way, on top of those that may stand in queues.
 fn frames(link: &LinkOrder) -> u32 {
     let longest = link.rtt_ns.iter().max().copied().unwrap_or(0);
-    let flying = Rate(link.up_bps + link.down_bps).bytes_in(Span(longest)).0 / u64::from(FRAME);
+    let flying = Rate(link.up_bps.saturating_add(link.down_bps)).bytes_in(Span(longest)).0 / u64::from(FRAME);
     u32::try_from(flying).unwrap_or(u32::MAX).saturating_add(DEFAULT_FRAMES).min(1 << 20)
 }
 

@@ -35,6 +35,13 @@ fn values_out_of_range_are_refused() {
     refused("run ping --live --rtt -1ms", &["--rtt -1ms"]);
     refused("run ping --live --rtt 20", &["--rtt 20", "unit", "20ms"]);
     refused("run ping --live --rtt 1h", &["--rtt 1h"]);
+    refused("run ping --live --rtt 11s", &["--rtt 11s", "10s"]);
+    refused("run rtt_fair --live --rtt 5s", &["--rtt 5s", "farthest", "40s", "10s"]);
+    refused("run rtt_fair --live --rtt 1ms,,2ms", &["--rtt 1ms,,2ms"]);
+    refused("run ping --live --rate -5mbit", &["--rate -5mbit", "20mbit"]);
+    refused("run ping --live --up -1", &["--up -1"]);
+    refused("run ping --live --queue bfifo:1513", &["bfifo", "1514", "limit=1513"]);
+    refused("run ping --live --queue tbf,rate=1mbit,burst=100,limit=60k", &["1514", "burst=100"]);
     refused("run ping --live --length 0", &["--length 0"]);
     refused("run ping --live --length 0s", &["--length 0s", "more than zero"]);
     refused("run ping --live --loss 100%", &["--loss 100%", "0.1%"]);
