@@ -184,6 +184,8 @@ fn a_difference_is_shown_with_what_led_to_it() {
     assert_eq!((difference.line, difference.expected.as_str()), (line, other.as_str()));
     assert_eq!(difference.got, text);
     assert!(difference.context.len() > 3 && difference.context.iter().any(|l| l.text.starts_with("D ")));
+    let last = difference.context.last().expect("lines");
+    assert!(last.line > line, "nothing after the line is shown");
 }
 
 #[test]

@@ -11,6 +11,8 @@ use super::subject::{Results, Subject, make};
 
 /// Lines shown before the one at which a difference shows.
 const CONTEXT: usize = 6;
+/// Lines shown after it.
+const AFTER: usize = 3;
 
 /// Replays the whole vector, or up to the first difference.
 pub(super) fn replay(path: &Path, vector: &Vector<'_>) -> Result<Report, Fault> {
@@ -190,7 +192,7 @@ impl Replay<'_> {
 
     fn difference(&self, line: usize, what: &str, expected: String, got: String) -> Difference {
         let last = line.min(self.vector.lines.len());
-        let context = (last.saturating_sub(CONTEXT).max(1)..=last)
+        let context = (last.saturating_sub(CONTEXT).max(1)..=last + AFTER)
             .filter_map(|line| {
                 let text = self.vector.lines.get(line - 1)?;
                 Some(Line { line, text: (*text).to_string() })

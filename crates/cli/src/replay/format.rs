@@ -87,6 +87,9 @@ pub(super) struct Vector<'a> {
 /// Reads a text and checks what holds for every vector.
 pub(super) fn read(text: &str) -> Result<Vector<'_>, Fault> {
     let lines: Vec<&str> = text.lines().collect();
+    if text.is_empty() {
+        return Err(Fault::at(1, "the file is empty"));
+    }
     if !text.ends_with('\n') {
         return Err(Fault::at(lines.len().max(1), "the file is cut: its last line has no end"));
     }

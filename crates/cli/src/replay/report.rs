@@ -50,7 +50,7 @@ pub struct Difference {
     pub got: String,
     /// The values of a check that disagree.
     pub state: Vec<StateDifference>,
-    /// The lines before it and the line itself.
+    /// The lines around it and the line itself.
     pub context: Vec<Line>,
 }
 
