@@ -21,7 +21,7 @@ Exit codes:
   1  done, but a stated limit failed (a vector disagrees, a result is not valid)
   2  the command, a parameter or an input file is wrong; nothing was changed
   3  this machine cannot do it (a right or a device is missing and named)
-  130, 143  interrupted; what was measured until then is kept";
+  129, 130, 143  interrupted (hang-up, Ctrl-C, SIGTERM); what was measured until then is kept";
 
 /// The commands.
 #[derive(Debug, Subcommand)]

@@ -27,7 +27,8 @@ pub fn die_with_parent(parent: u32) -> Result<()> {
     Ok(())
 }
 
-/// Catches `SIGINT` and `SIGTERM` as something to wait for (`signalfd(2)`).
+/// Catches `SIGINT`, `SIGTERM` and `SIGHUP` as something to wait for (`signalfd(2)`); the last one not where
+/// it is ignored, as under `nohup`.
 ///
 /// Make it while the process has one thread: the signals are blocked in the calling thread and in all
 /// that it starts. Children started afterwards inherit the block; [`Interrupt::unblock`] undoes it.
@@ -37,18 +38,31 @@ pub struct Interrupt {
 }
 
 fn interrupt_set() -> libc::sigset_t {
-    // SAFETY: `sigemptyset` initialises the set before it is read; both signals exist.
+    // SAFETY: `sigemptyset` initialises the set before it is read; the signals exist.
     unsafe {
         let mut set = super::zeroed();
         libc::sigemptyset(&raw mut set);
         libc::sigaddset(&raw mut set, libc::SIGINT);
         libc::sigaddset(&raw mut set, libc::SIGTERM);
+        if !is_ignored(libc::SIGHUP) {
+            libc::sigaddset(&raw mut set, libc::SIGHUP);
+        }
         set
     }
 }
 
+/// Whether the process ignores `signal`. A signal that is blocked and ignored would reach the descriptor.
+fn is_ignored(signal: libc::c_int) -> bool {
+    // SAFETY: all bits zero are a valid `sigaction`; it is valid for writes, and no new action is given.
+    unsafe {
+        let mut action: libc::sigaction = super::zeroed();
+        libc::sigaction(signal, std::ptr::null(), &raw mut action) == 0
+            && action.sa_sigaction == libc::SIG_IGN
+    }
+}
+
 impl Interrupt {
-    /// Blocks both signals for this thread and opens the descriptor that tells of them.
+    /// Blocks the signals for this thread and opens the descriptor that tells of them.
     ///
     /// # Errors
     /// `System` where `pthread_sigmask` or `signalfd` fails.
@@ -57,12 +71,16 @@ impl Interrupt {
         // SAFETY: `set` is initialised; the old mask is not asked for.
         let code = unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, &raw const set, std::ptr::null_mut()) };
         if code != 0 {
-            return Err(Error::io("pthread_sigmask", "SIGINT, SIGTERM", io::Error::from_raw_os_error(code)));
+            return Err(Error::io(
+                "pthread_sigmask",
+                "SIGINT, SIGTERM, SIGHUP",
+                io::Error::from_raw_os_error(code),
+            ));
         }
         // SAFETY: `set` is initialised; -1 asks for a new descriptor.
         let raw = unsafe { libc::signalfd(-1, &raw const set, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK) };
         if raw < 0 {
-            return Err(Error::last("signalfd", "SIGINT, SIGTERM"));
+            return Err(Error::last("signalfd", "SIGINT, SIGTERM, SIGHUP"));
         }
         // SAFETY: `raw` was just opened and is owned by nobody else.
         Ok(Interrupt { fd: unsafe { OwnedFd::from_raw_fd(raw) } })
@@ -98,7 +116,7 @@ impl Interrupt {
         Ok(i32::try_from(info.ssi_signo).ok().filter(|&signal| signal != 0))
     }
 
-    /// Lets the two signals through again in the calling thread (for a child between fork and exec,
+    /// Lets the signals through again in the calling thread (for a child between fork and exec,
     /// or when the wait is over).
     pub fn unblock() {
         let set = interrupt_set();
