@@ -3,7 +3,6 @@
 use std::io::IsTerminal;
 
 use goodqueue::Span;
-use goodqueue_report::Run;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::live::Latest;
@@ -67,11 +66,11 @@ impl Progress {
             .set_message(format!("{left:>3} s left  up {up:6.2}  down {down:6.2} Mbit/s  RTT {rtt:7.1} ms"));
     }
 
-    /// The turn is over.
-    pub(crate) fn finish(&mut self, run: &Run) {
+    /// The turn is over, `early` where it had begun and was cut short.
+    pub(crate) fn finish(&mut self, early: bool) {
         self.bar.finish_and_clear();
         self.bar = ProgressBar::hidden();
-        if !self.quiet && !self.terminal && !run.complete {
+        if !self.quiet && !self.terminal && early {
             eprintln!("goodqueue: {}: ended early", self.queue);
         }
     }

@@ -22,6 +22,8 @@ use crate::progress::Progress;
 
 /// How long a child may be silent before it is taken for dead. It speaks ten times a second.
 const SILENCE: Duration = Duration::from_secs(15);
+/// How long one wait for a message lasts; then signals are looked for.
+const WAIT: Duration = Duration::from_millis(50);
 /// How long a child may take to finish once it was told to stop.
 const GRACE: Duration = Duration::from_secs(5);
 
@@ -93,14 +95,14 @@ fn turn(
     };
     let mut collector = Collector::new(&order.queue, &test);
     progress.start(&order.queue, test.idle + test.load);
-    let mut watch = Watch { ready: false, finished: false, signal: None, asked_to_stop: None };
+    let mut watch = Watch { ready: false, finished: false, signal: None, silent: false, asked_to_stop: None };
     let end = watch.over(&mut worker, &mut collector, record, progress, interrupt);
     let mut run = collector.into_run();
     if !watch.finished {
         run.validity.valid = false;
         run.validity.reasons.push("the run was cut off before its end".into());
     }
-    progress.finish(&run);
+    progress.finish(watch.ready && !run.complete);
     (watch.ready.then_some(run), end)
 }
 
@@ -109,6 +111,7 @@ struct Watch {
     ready: bool,
     finished: bool,
     signal: Option<i32>,
+    silent: bool,
     asked_to_stop: Option<Instant>,
 }
 
@@ -121,7 +124,8 @@ impl Watch {
         progress: &mut Progress,
         interrupt: &Interrupt,
     ) -> Result<(), End> {
-        let mut heard = Instant::now();
+        // Waits in vain, added up: time in which this process itself stands still (Ctrl-Z) is no silence.
+        let mut silence = Duration::ZERO;
         loop {
             if self.asked_to_stop.is_none() && self.signalled(interrupt) {
                 self.asked_to_stop = Some(Instant::now());
@@ -130,15 +134,19 @@ impl Watch {
             if self.asked_to_stop.is_some_and(|since| since.elapsed() > GRACE) {
                 worker.kill();
             }
-            match worker.messages.recv_timeout(Duration::from_millis(50)) {
+            match worker.messages.recv_timeout(WAIT) {
                 Ok(message) => {
-                    heard = Instant::now();
+                    silence = Duration::ZERO;
                     self.hear(message, collector, record)?;
                     progress.update(&collector.latest());
                 }
-                // Only now: what has been said while this process itself stood still (Ctrl-Z) is heard first.
-                Err(RecvTimeoutError::Timeout) if heard.elapsed() > SILENCE => worker.kill(),
-                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Timeout) => {
+                    silence += WAIT;
+                    if silence > SILENCE {
+                        self.silent = true;
+                        worker.kill();
+                    }
+                }
                 Err(RecvTimeoutError::Disconnected) => break,
             }
         }
@@ -149,6 +157,9 @@ impl Watch {
             Some(signal) => Err(End::Interrupted(signal)),
             None if self.finished => Ok(()),
             None => Err(End::Machine(match status.signal() {
+                Some(_) if self.silent => {
+                    format!("the worker process said nothing for {} s and was ended", SILENCE.as_secs())
+                }
                 Some(signal) => format!("the worker process was killed by signal {signal}"),
                 None => format!("the worker process ended early ({status})"),
             })),

@@ -6,8 +6,8 @@ use std::io::{BufRead, Write};
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
-use std::thread;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use goodqueue::spec::Parameter;
@@ -36,25 +36,52 @@ const SETTLE: Span = Span::from_millis(300);
 pub fn main() -> Result<(), End> {
     // The parent waits for signals with a descriptor, so they are blocked in it and, by inheritance, here.
     goodqueue_wire::Interrupt::unblock();
-    let mut voice = Voice { out: std::io::stdout() };
+    let mut voice = Voice { writer: None };
     if let Err(end) = work(&mut voice) {
         let machine = matches!(end, End::Machine(_));
         voice.say(&Message::Failed { machine, what: end.to_string() });
     }
+    voice.finish();
     Ok(())
 }
 
 /// Standard output as a stream of messages. A parent that is gone is noticed by its death signal.
 struct Voice {
-    out: std::io::Stdout,
+    writer: Option<(Sender<String>, JoinHandle<()>)>,
 }
 
 impl Voice {
+    /// From here on a thread of its own writes, so that a parent that stands still (Ctrl-Z) and lets the pipe
+    /// fill up holds up no measurement. Not earlier: who enters a user namespace has one thread.
+    fn detach(&mut self) {
+        let (sender, lines) = channel::<String>();
+        let write = move || lines.iter().for_each(|line| write_line(&line));
+        self.writer = Some((sender, thread::spawn(write)));
+    }
+
     fn say(&mut self, message: &Message) {
-        if let Ok(line) = serde_json::to_string(message) {
-            let _ = writeln!(self.out, "{line}");
+        let Ok(line) = serde_json::to_string(message) else { return };
+        match &self.writer {
+            Some((sender, _)) => {
+                // It ends when the sender is dropped, and not before.
+                let _ = sender.send(line);
+            }
+            None => write_line(&line),
         }
     }
+
+    /// Waits until all that was said is written.
+    fn finish(self) {
+        if let Some((sender, writer)) = self.writer {
+            drop(sender);
+            let _ = writer.join();
+        }
+    }
+}
+
+fn write_line(line: &str) {
+    // A reader that is gone is noticed otherwise.
+    let _ = writeln!(std::io::stdout(), "{line}");
 }
 
 fn order() -> Result<Order, End> {
@@ -74,6 +101,7 @@ fn work(voice: &mut Voice) -> Result<(), End> {
     let test = order.test.test()?;
     let spec: QueueSpec = order.queue.parse().map_err(End::usage)?;
     let lab = lab(&order.link, test.hosts())?;
+    voice.detach();
     lab.client().run(|| net::check(&test, test.hosts())).map_err(End::machine)?.map_err(End::machine)?;
     voice.say(&Message::Ready {
         sysctls: lab.sysctls(Side::Client).map_err(End::machine)?,

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use super::{Scratch, goodqueue, kept, live, run, skipped, stderr, turn};
+use super::{Scratch, goodqueue, kept, kept_in, live, run, skipped, stderr, turn};
 
 /// A run long enough to be disturbed; its record goes to `folder`.
 fn start(folder: &Path) -> Child {
@@ -90,7 +90,14 @@ fn assert_cut_short(folder: &Path) {
 fn a_signal_ends_it_in_good_order() {
     let Some(_turn) = live("a_signal_ends_it_in_good_order") else { return };
     let before = traces();
-    for (name, code) in [("INT", 130), ("TERM", 143)] {
+    // Under `nohup` it is meant to be ignored.
+    let status = std::fs::read_to_string("/proc/self/status").expect("/proc");
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).expect("a mask").trim();
+    let hangs_up = u64::from_str_radix(ignored, 16).expect("hexadecimal") & 1 == 0;
+    for (name, code) in [("INT", 130), ("TERM", 143), ("HUP", 129)] {
+        if name == "HUP" && !hangs_up {
+            continue;
+        }
         let scratch = Scratch::new(name);
         let mut child = start(&scratch.path("out"));
         under_way(&mut child);
@@ -119,6 +126,33 @@ fn a_killed_worker_costs_no_more_than_its_own_run() {
         assert_cut_short(&scratch.path("out"));
         assert_eq!((traces(), workers()), (before.clone(), 0));
     }
+}
+
+#[test]
+fn a_parent_that_was_stopped_for_long_loses_nothing() {
+    let Some(_turn) = live("a_parent_that_was_stopped_for_long_loses_nothing") else { return };
+    let scratch = Scratch::new("stopped");
+    let words = "run tcp_nup --live --rate 10mbit --queue fq_codel --length 6s --idle 500ms --json";
+    let mut child = goodqueue()
+        .args(words.split_whitespace())
+        .stdout(std::fs::File::create(scratch.path("record.json")).expect("a file"))
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the command starts");
+    under_way(&mut child);
+    signal(child.id(), "STOP");
+    // Longer than a worker may be silent, and than the load lasts.
+    std::thread::sleep(Duration::from_secs(17));
+    signal(child.id(), "CONT");
+    let output = ended(child);
+    assert!(matches!(output.status.code(), Some(0 | 1)), "{}", stderr(&output));
+    let record = kept_in(&scratch.path("record.json"));
+    assert_eq!(record["runs"][0]["complete"], true);
+    // The queue was looked at all the while.
+    let times = record["runs"][0]["up"]["t_ns"].as_array().expect("times");
+    let times: Vec<i64> = times.iter().filter_map(|t| t.as_i64()).collect();
+    let gap = times.windows(2).map(|pair| pair[1] - pair[0]).max().expect("looks");
+    assert!(gap < 2_000_000_000, "a gap of {gap} ns between two looks");
 }
 
 #[test]

@@ -92,7 +92,12 @@ fn measured(words: &str) -> Value {
 
 /// A record read back from a result folder.
 fn kept(folder: &Path) -> Value {
-    let output = run(&format!("report {} --json", folder.join("record.json.gz").display()));
+    kept_in(&folder.join("record.json.gz"))
+}
+
+/// A record read back from its file.
+fn kept_in(file: &Path) -> Value {
+    let output = run(&format!("report {} --json", file.display()));
     assert!(output.status.success(), "{}", stderr(&output));
     serde_json::from_slice(&output.stdout).expect("a record")
 }
