@@ -105,7 +105,11 @@ pub(crate) fn read_sysctl(name: &str) -> Option<String> {
 /// Writes a sysctl of the calling thread's namespace and reads it back.
 pub(crate) fn write_sysctl(name: &str, value: &str) -> Result<()> {
     let path = sysctl_path(name);
-    fs::write(&path, value).map_err(|e| Error::io("write", path, e))?;
+    // Containers are often given /proc/sys for reading only.
+    let cure = "mount /proc/sys for writing (docker run --privileged), or run outside of the container";
+    let refused =
+        |e| Error::io("write", path.as_str(), e).or_missing(&[libc::EROFS], "a /proc/sys to write to", cure);
+    fs::write(&path, value).map_err(refused)?;
     let wanted = value.split_whitespace().collect::<Vec<_>>().join(" ");
     match read_sysctl(name) {
         Some(got) if got == wanted => Ok(()),
