@@ -2,7 +2,7 @@
 //! decision compared with the one recorded.
 //!
 //! A vector is a text file, plain or gzip, one record a line; `vectors/README.md` describes the format.
-//! [`file`] answers with a [`Report`], whose [`Report::difference`] is the first disagreement, or with a
+//! [`file()`] answers with a [`Report`], whose [`Report::difference`] is the first disagreement, or with a
 //! [`ReplayError`] where the file itself is not whole: cut, corrupt, or of a queue that is not known.
 //! Nothing in a file is passed over: an unknown record, key or queue is an error.
 //!
@@ -119,7 +119,7 @@ pub fn file(path: impl AsRef<Path>) -> Result<Report, ReplayError> {
 /// Replays a vector from memory, plain text or gzip; `name` stands for the file in messages.
 ///
 /// # Errors
-/// As [`file`].
+/// As [`file()`].
 pub fn bytes(name: impl AsRef<Path>, bytes: &[u8]) -> Result<Report, ReplayError> {
     let path = name.as_ref();
     let text = if bytes.starts_with(&[0x1f, 0x8b]) { unpack(path, bytes)? } else { bytes.to_vec() };
