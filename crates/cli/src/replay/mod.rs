@@ -9,7 +9,8 @@
 //! | module | what it does |
 //! | --- | --- |
 //! | `format` | text to header and records, and the rules that hold for every file |
-//! | `subject` | what a queue must offer to be replayed, and the list of those that do |
+//! | `subject` | what a queue must offer to be replayed |
+//! | `families` | the list of those that do |
 //! | `codel`, `tbf`, `dql` | the subjects: a queue, its parameters by name, its state by name |
 //! | `compare` | runs a subject over the records |
 //! | `report` | the answer |
@@ -18,6 +19,7 @@ mod codel;
 mod command;
 mod compare;
 mod dql;
+mod families;
 mod format;
 mod report;
 mod subject;
@@ -137,7 +139,7 @@ pub fn bytes(name: impl AsRef<Path>, bytes: &[u8]) -> Result<Report, ReplayError
 /// The names of the queues that can be replayed.
 #[must_use]
 pub fn queues() -> Vec<&'static str> {
-    subject::FAMILIES.iter().map(|family| family.name).collect()
+    families::FAMILIES.iter().map(|family| family.name).collect()
 }
 
 fn lines_in(bytes: &[u8]) -> usize {
