@@ -5,7 +5,16 @@ use std::io::IsTerminal;
 use goodqueue::Span;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use crate::live::Latest;
+/// What people want to see while they wait.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Latest {
+    /// Where the run is, in nanoseconds from the start of the load.
+    pub(crate) t_ns: i64,
+    /// Goodput of the last full step, up and down, in bit/s.
+    pub(crate) goodput_bps: [f64; 2],
+    /// Last round-trip time.
+    pub(crate) rtt_ns: i64,
+}
 
 /// Progress of a comparison, on standard error.
 pub(crate) struct Progress {

@@ -7,6 +7,7 @@ use goodqueue_probe::{Sample, Test, Way};
 use goodqueue_report::{FlowSeries, MISSING, ProbeSeries, QueueSeries, Run};
 
 use super::message::{Finish, Message, QueueEnd, QueueMoment};
+use crate::progress::Latest;
 
 /// One row of a flow's series while it is collected: receiver and sender report apart.
 #[derive(Clone, Copy, Debug, Default)]
@@ -24,17 +25,6 @@ struct Echo {
     rtt: i64,
     up: i64,
     down: i64,
-}
-
-/// What people want to see while they wait.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Latest {
-    /// Where the run is, in nanoseconds from the start of the load.
-    pub(crate) t_ns: i64,
-    /// Goodput of the last full step, up and down, in bit/s.
-    pub(crate) goodput_bps: [f64; 2],
-    /// Last round-trip time.
-    pub(crate) rtt_ns: i64,
 }
 
 /// Collects one run.

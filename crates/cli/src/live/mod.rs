@@ -12,7 +12,6 @@ use crate::exit::End;
 use crate::plan::Plan;
 use crate::progress::Progress;
 
-pub(crate) use collect::Latest;
 pub use worker::main as worker;
 
 /// Runs every queue of `plan`; what was measured is in `record` however it ends.

@@ -5,9 +5,10 @@ use std::path::Path;
 use goodqueue::Nanos;
 
 use super::Fault;
+use super::families::make;
 use super::format::{Entry, Input, Outcome, Record, Vector};
 use super::report::{Compared, Difference, Line, Report, StateDifference};
-use super::subject::{Results, Subject, make};
+use super::subject::{Results, Subject};
 
 /// Lines shown before the one at which a difference shows.
 const CONTEXT: usize = 6;

@@ -2,14 +2,15 @@
 //! decision compared with the one recorded.
 //!
 //! A vector is a text file, plain or gzip, one record a line; `vectors/README.md` describes the format.
-//! [`file`] answers with a [`Report`], whose [`Report::difference`] is the first disagreement, or with a
+//! [`file()`] answers with a [`Report`], whose [`Report::difference`] is the first disagreement, or with a
 //! [`ReplayError`] where the file itself is not whole: cut, corrupt, or of a queue that is not known.
 //! Nothing in a file is passed over: an unknown record, key or queue is an error.
 //!
 //! | module | what it does |
 //! | --- | --- |
 //! | `format` | text to header and records, and the rules that hold for every file |
-//! | `subject` | what a queue must offer to be replayed, and the list of those that do |
+//! | `subject` | what a queue must offer to be replayed |
+//! | `families` | the list of those that do |
 //! | `codel`, `tbf`, `dql` | the subjects: a queue, its parameters by name, its state by name |
 //! | `compare` | runs a subject over the records |
 //! | `report` | the answer |
@@ -18,6 +19,7 @@ mod codel;
 mod command;
 mod compare;
 mod dql;
+mod families;
 mod format;
 mod report;
 mod subject;
@@ -119,7 +121,7 @@ pub fn file(path: impl AsRef<Path>) -> Result<Report, ReplayError> {
 /// Replays a vector from memory, plain text or gzip; `name` stands for the file in messages.
 ///
 /// # Errors
-/// As [`file`].
+/// As [`file()`].
 pub fn bytes(name: impl AsRef<Path>, bytes: &[u8]) -> Result<Report, ReplayError> {
     let path = name.as_ref();
     let text = if bytes.starts_with(&[0x1f, 0x8b]) { unpack(path, bytes)? } else { bytes.to_vec() };
@@ -137,7 +139,7 @@ pub fn bytes(name: impl AsRef<Path>, bytes: &[u8]) -> Result<Report, ReplayError
 /// The names of the queues that can be replayed.
 #[must_use]
 pub fn queues() -> Vec<&'static str> {
-    subject::FAMILIES.iter().map(|family| family.name).collect()
+    families::FAMILIES.iter().map(|family| family.name).collect()
 }
 
 fn lines_in(bytes: &[u8]) -> usize {

@@ -1,9 +1,8 @@
-//! What a queue offers to be replayed, and the list of those that do.
+//! What a queue offers to be replayed.
 
 use goodqueue::{Backlog, Nanos, Observer, Reason, Stats};
 
-use super::format::{Arrival, Header, Input, Number, Outcome, Record, Vector};
-use super::{Fault, codel, dql, tbf};
+use super::format::{Arrival, Header, Input, Number, Outcome};
 
 /// A queue under replay.
 pub(super) trait Subject {
@@ -14,20 +13,6 @@ pub(super) trait Subject {
     /// A counter or state variable, under its name in a check; `None`: no such name.
     fn state(&self, key: &str) -> Option<Number>;
 }
-
-/// A kind of queue that can be replayed. To add one: a [`Subject`], and a line in [`FAMILIES`].
-pub(super) struct Family {
-    pub(super) name: &'static str,
-    pub(super) make: fn(&Setup<'_>) -> Result<Box<dyn Subject>, Fault>,
-}
-
-/// Every queue that can be replayed.
-pub(super) const FAMILIES: [Family; 4] = [
-    Family { name: "codel", make: codel::codel },
-    Family { name: "fq_codel", make: codel::fq_codel },
-    Family { name: "tbf", make: tbf::tbf },
-    Family { name: "dql", make: dql::dql },
-];
 
 /// What a subject is made from.
 pub(super) struct Setup<'a> {
@@ -46,18 +31,6 @@ impl Setup<'_> {
     pub(super) fn places<T: Clone + Default>(n: usize) -> Vec<T> {
         vec![T::default(); n]
     }
-}
-
-/// The queue that the header names, ready for the first record.
-pub(super) fn make(vector: &Vector<'_>) -> Result<Box<dyn Subject>, Fault> {
-    let header = &vector.header;
-    let is_arrival =
-        |(_, record): &&(usize, Record<'_>)| matches!(record, Record::Input { input: Input::Enqueue(_), .. });
-    let arrivals = vector.records.iter().filter(is_arrival).count();
-    let family = FAMILIES.iter().find(|family| family.name == header.queue);
-    let family = family
-        .ok_or_else(|| Fault::UnknownQueue { line: header.queue_line, queue: header.queue.to_string() })?;
-    (family.make)(&Setup { header, arrivals })
 }
 
 /// The results of one call, as an observer collects them.

@@ -1,0 +1,31 @@
+//! The queues that can be replayed.
+
+use super::format::{Input, Record, Vector};
+use super::subject::{Setup, Subject};
+use super::{Fault, codel, dql, tbf};
+
+/// A kind of queue that can be replayed. To add one: a [`Subject`], and a line in [`FAMILIES`].
+pub(super) struct Family {
+    pub(super) name: &'static str,
+    pub(super) make: fn(&Setup<'_>) -> Result<Box<dyn Subject>, Fault>,
+}
+
+/// Every queue that can be replayed.
+pub(super) const FAMILIES: [Family; 4] = [
+    Family { name: "codel", make: codel::codel },
+    Family { name: "fq_codel", make: codel::fq_codel },
+    Family { name: "tbf", make: tbf::tbf },
+    Family { name: "dql", make: dql::dql },
+];
+
+/// The queue that the header names, ready for the first record.
+pub(super) fn make(vector: &Vector<'_>) -> Result<Box<dyn Subject>, Fault> {
+    let header = &vector.header;
+    let is_arrival =
+        |(_, record): &&(usize, Record<'_>)| matches!(record, Record::Input { input: Input::Enqueue(_), .. });
+    let arrivals = vector.records.iter().filter(is_arrival).count();
+    let family = FAMILIES.iter().find(|family| family.name == header.queue);
+    let family = family
+        .ok_or_else(|| Fault::UnknownQueue { line: header.queue_line, queue: header.queue.to_string() })?;
+    (family.make)(&Setup { header, arrivals })
+}
