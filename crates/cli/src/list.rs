@@ -163,12 +163,30 @@ pub fn completions(shell: Shell, command: &mut clap::Command) -> Result<(), End>
     print(&String::from_utf8_lossy(&bytes))
 }
 
-/// Prints the man page.
+/// Prints the man page: one page for the command and all that it can be told to do.
 ///
 /// # Errors
 /// [`End::Machine`] where standard output cannot be written.
 pub fn man(command: clap::Command) -> Result<(), End> {
     let mut bytes = Vec::new();
-    clap_mangen::Man::new(command).render(&mut bytes).map_err(End::machine)?;
-    print(&String::from_utf8_lossy(&bytes))
+    clap_mangen::Man::new(command.clone()).render(&mut bytes).map_err(End::machine)?;
+    let mut text = String::from_utf8_lossy(&bytes).into_owned();
+    for inner in command.get_subcommands().filter(|inner| !inner.is_hide_set() && inner.get_name() != "help")
+    {
+        text.push_str(&man_section(inner).map_err(End::machine)?);
+    }
+    print(&text)
+}
+
+/// What one of the commands is and takes, as a section of the page.
+fn man_section(command: &clap::Command) -> std::io::Result<String> {
+    let name = command.get_name().to_owned();
+    let page = clap_mangen::Man::new(command.clone().bin_name(format!("goodqueue {name}")));
+    let mut bytes = Vec::new();
+    page.render_synopsis_section(&mut bytes)?;
+    page.render_description_section(&mut bytes)?;
+    page.render_options_section(&mut bytes)?;
+    page.render_extra_section(&mut bytes)?;
+    let inner = String::from_utf8_lossy(&bytes).replace("\n.SH ", "\n.SS ").replacen(".SH ", ".SS ", 1);
+    Ok(format!(".SH \"GOODQUEUE {}\"\n{inner}", name.to_uppercase()))
 }

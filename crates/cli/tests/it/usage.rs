@@ -98,6 +98,10 @@ fn help_completions_and_man_page_come_from_one_source() {
     let man = stdout(&run("man"));
     assert!(man.starts_with(".ie") || man.starts_with(".TH") || man.contains(".TH goodqueue"), "{man:.200}");
     assert!(man.contains("Exit codes"));
+    for word in ["GOODQUEUE RUN", "probe\\-interval", "quiet", "GOODQUEUE REPLAY"] {
+        assert!(man.contains(word), "{word} is not in the man page");
+    }
+    assert!(!man.contains("live\\-worker"), "the man page shows what is hidden");
 }
 
 #[test]
