@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
-/// Finds, explains and removes queueing delay (bufferbloat).
+/// Shows queueing delay (bufferbloat), and what removes it.
 #[derive(Debug, Parser)]
 #[command(name = "goodqueue", version, max_term_width = 100, after_help = EXIT_CODES)]
 pub struct Cli {

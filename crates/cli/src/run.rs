@@ -88,7 +88,7 @@ fn record(args: &RunArgs, plan: &Plan, test: &Test) -> Record {
         title: args.title.clone(),
         note: args.note.clone(),
         arm: "live".into(),
-        command: std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect(),
+        command: command_line(),
         seed: plan.seed,
         host: host(),
         test: test_plan(test),
@@ -96,6 +96,12 @@ fn record(args: &RunArgs, plan: &Plan, test: &Test) -> Record {
         runs: Vec::new(),
         warnings: plan.warnings.clone(),
     }
+}
+
+/// The command as it may be typed again, wherever the program lies.
+fn command_line() -> Vec<String> {
+    let words = std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned());
+    std::iter::once("goodqueue".to_owned()).chain(words).collect()
 }
 
 fn host() -> Host {

@@ -261,7 +261,7 @@ impl FromStr for Span {
     /// `20ms`, `1.5s`, `100us`, `5min`. A bare number is refused: tc reads it as microseconds, flent
     /// as seconds. Exact or an error.
     fn from_str(text: &str) -> Result<Span, ParseUnitError> {
-        const UNITS: [(&str, u64); 9] = [
+        const UNITS: [(&str, u64); 10] = [
             ("ns", 1),
             ("us", 1_000),
             ("usec", 1_000),
@@ -271,6 +271,7 @@ impl FromStr for Span {
             ("sec", NANOS_PER_SEC),
             ("m", 60 * NANOS_PER_SEC),
             ("min", 60 * NANOS_PER_SEC),
+            ("h", 3600 * NANOS_PER_SEC),
         ];
         let (billionths, unit) = number_and_unit(text.trim())?;
         scaled(billionths, unit_in(&UNITS, unit)?).map(Span)

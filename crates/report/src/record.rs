@@ -285,7 +285,7 @@ pub struct EngineHealth {
     /// Share of the machine's processor time that was not idle, 0 to 1.
     pub host_busy: f64,
     /// Bits put on the line per second of busy line, up, against the rate asked for; 0 is exact.
-    pub rate_error_up: f64,
+    pub rate_error_up: Option<f64>,
     /// The same, down.
-    pub rate_error_down: f64,
+    pub rate_error_down: Option<f64>,
 }

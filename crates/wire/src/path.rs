@@ -225,9 +225,8 @@ impl<Q: Queue<Header>> Path<Q> {
     }
 
     pub(crate) fn report(self) -> PathReport {
-        let last = self.sample();
         let mut counters = Vec::new();
         self.port.queue().counters(&mut |name, value| counters.push((name, value)));
-        PathReport { busy_rate: last.busy_rate(), last, counters, sojourn: self.sojourn, rate: self.rate }
+        PathReport { last: self.sample(), counters, sojourn: self.sojourn, rate: self.rate }
     }
 }

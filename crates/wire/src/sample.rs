@@ -60,14 +60,6 @@ impl PathSample {
     pub fn dropped_in_all(&self) -> u64 {
         self.drops.iter().sum()
     }
-
-    /// Bits per second that the line moved while it was busy; `None` for a line that took no time.
-    #[must_use]
-    #[allow(clippy::cast_precision_loss)]
-    pub fn busy_rate(&self) -> Option<f64> {
-        let busy = self.line.busy.as_secs_f64();
-        (busy > 0.0).then(|| self.line.bytes as f64 * 8.0 / busy)
-    }
 }
 
 /// What went wrong in the engine; each but `foreign` makes a result not valid. Both directions together.
@@ -190,8 +182,6 @@ pub struct PathReport {
     pub sojourn: Histogram,
     /// The rate asked for.
     pub rate: Option<Rate>,
-    /// Bits per second moved while the line was busy; should be `rate`.
-    pub busy_rate: Option<f64>,
 }
 
 /// Processor time of the engine's thread.
@@ -244,6 +234,12 @@ pub struct Scheduling {
     pub cpus: usize,
 }
 
+/// The largest share of all processors' time that may be in use, by whatever, in a valid run.
+pub const MOST_BUSY: f64 = 0.95;
+
+/// The largest share of all processors' time that a hypervisor may take away in a valid run.
+pub const MOST_STOLEN: f64 = 0.05;
+
 /// The end of a run.
 #[derive(Debug)]
 pub struct EngineReport {
@@ -279,8 +275,16 @@ impl EngineReport {
         }
         if let Some(failure) = &self.failure {
             validity.reasons.push(failure.to_string());
-            validity.valid = false;
         }
+        for (share, most, what) in self.host.iter().flat_map(|host| {
+            [(host.busy, MOST_BUSY, "the machine was busy"), (host.steal, MOST_STOLEN, "the hypervisor took")]
+        }) {
+            if share > most {
+                let (share, most) = (share * 100.0, most * 100.0);
+                validity.reasons.push(format!("{what} {share:.0} % of the time, limit {most:.0} %"));
+            }
+        }
+        validity.valid = validity.reasons.is_empty();
         validity
     }
 }

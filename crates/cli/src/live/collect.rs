@@ -4,9 +4,9 @@
 use std::collections::BTreeMap;
 
 use goodqueue_probe::{Sample, Test, Way};
-use goodqueue_report::{FlowSeries, MISSING, ProbeSeries, QueueSeries, Run};
+use goodqueue_report::{EngineHealth, FlowSeries, MISSING, ProbeSeries, QueueSeries, Run};
 
-use super::message::{Finish, Message, QueueEnd, QueueMoment};
+use super::message::{Finish, Message, Order, QueueEnd, QueueMoment};
 use crate::progress::Latest;
 
 /// One row of a flow's series while it is collected: receiver and sender report apart.
@@ -37,11 +37,48 @@ pub(crate) struct Collector {
     /// Bytes received per direction and step: the newest two steps, for the progress line.
     steps: [BTreeMap<i64, u64>; 2],
     latest: Latest,
+    /// What the lines did, up and down.
+    lines: [LineClock; 2],
+    rates_bps: [u64; 2],
+}
+
+/// A line's rate on the wall clock: what left it in stretches in which it never stood idle.
+#[derive(Clone, Copy, Debug, Default)]
+struct LineClock {
+    last: Option<(i64, QueueMoment)>,
+    busy_ns: i64,
+    bytes: u64,
+}
+
+/// Time of unbroken sending that a measured rate needs, in nanoseconds.
+const LEAST_BUSY: i64 = 1_000_000_000;
+
+impl LineClock {
+    fn look(&mut self, t_ns: i64, moment: QueueMoment) {
+        let is_held = |moment: &QueueMoment| moment.backlog_packets > 0 || moment.ring_bytes > 0;
+        if let Some((since, before)) = self.last
+            && is_held(&before)
+            && is_held(&moment)
+            && before.busy_periods == moment.busy_periods
+        {
+            self.busy_ns += t_ns - since;
+            self.bytes += moment.sent_bytes - before.sent_bytes;
+        }
+        self.last = Some((t_ns, moment));
+    }
+
+    /// How far the rate was from the one asked for; nothing where the line was not busy for a second.
+    #[allow(clippy::cast_precision_loss)]
+    fn error(&self, rate_bps: u64) -> Option<f64> {
+        let bps = self.bytes as f64 * 8e9 / self.busy_ns as f64;
+        (self.busy_ns >= LEAST_BUSY).then(|| bps / rate_bps as f64 - 1.0)
+    }
 }
 
 impl Collector {
-    pub(crate) fn new(queue: &str, test: &Test) -> Collector {
-        let mut run = Run { queue: queue.to_owned(), ..Run::default() };
+    pub(crate) fn new(order: &Order, test: &Test) -> Collector {
+        let queue = &order.queue;
+        let mut run = Run { queue: queue.clone(), ..Run::default() };
         run.flows = vec![FlowSeries::default(); test.flows.len()];
         run.probes = vec![ProbeSeries::default(); test.probes.len()];
         Collector {
@@ -52,6 +89,8 @@ impl Collector {
             echoes: vec![BTreeMap::new(); test.probes.len()],
             steps: [BTreeMap::new(), BTreeMap::new()],
             latest: Latest { t_ns: -i64::try_from(test.idle.0).unwrap_or(0), ..Latest::default() },
+            lines: [LineClock::default(); 2],
+            rates_bps: [order.link.up_bps, order.link.down_bps],
         }
     }
 
@@ -66,6 +105,8 @@ impl Collector {
             Message::Sample(sample) => self.sample(&sample),
             Message::Queues { t_ns, up, down } => {
                 self.latest.t_ns = t_ns;
+                self.lines[0].look(t_ns, up);
+                self.lines[1].look(t_ns, down);
                 push_moment(&mut self.run.up, t_ns, up);
                 push_moment(&mut self.run.down, t_ns, down);
             }
@@ -145,7 +186,11 @@ impl Collector {
         self.run.complete = finish.complete;
         self.run.validity.valid = finish.invalid.is_empty();
         self.run.validity.reasons = finish.invalid;
-        self.run.engine = Some(finish.engine);
+        self.run.engine = Some(EngineHealth {
+            rate_error_up: self.lines[0].error(self.rates_bps[0]),
+            rate_error_down: self.lines[1].error(self.rates_bps[1]),
+            ..finish.engine
+        });
         end(&mut self.run.up, finish.up);
         end(&mut self.run.down, finish.down);
     }

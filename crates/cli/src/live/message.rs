@@ -74,6 +74,8 @@ pub(super) struct QueueMoment {
     pub drops: u64,
     /// Packets marked CE.
     pub marks: u64,
+    /// Times that the line began to send after it had stood idle.
+    pub busy_periods: u64,
 }
 
 /// One direction's queue when all is over.
@@ -81,7 +83,8 @@ pub(super) struct QueueMoment {
 pub(super) struct QueueEnd {
     /// Drops by reason.
     pub drop_reasons: BTreeMap<String, u64>,
-    /// The queue's own counters, and what the line lost at random (`lost_on_the_line`).
+    /// The queue's own counters, the balance of packets (`arrived_packets` = `sent_packets` + drops +
+    /// `held_packets`), and what the line lost at random afterwards (`lost_on_the_line`).
     pub counters: BTreeMap<String, u64>,
 }
 

@@ -93,7 +93,7 @@ fn turn(
         Ok(worker) => worker,
         Err(end) => return (None, Err(end)),
     };
-    let mut collector = Collector::new(&order.queue, &test);
+    let mut collector = Collector::new(order, &test);
     progress.start(&order.queue, test.idle + test.load);
     let mut watch = Watch { ready: false, finished: false, signal: None, silent: false, asked_to_stop: None };
     let end = watch.over(&mut worker, &mut collector, record, progress, interrupt);
@@ -149,6 +149,10 @@ impl Watch {
                 }
                 Err(RecvTimeoutError::Disconnected) => break,
             }
+        }
+        if !self.finished {
+            // Whatever it still does, it no longer speaks; one that is dead already is not harmed.
+            worker.kill();
         }
         let status = worker.wait()?;
         // A signal to both processes may have ended the child before it was seen here.

@@ -115,9 +115,7 @@ fn work(voice: &mut Voice) -> Result<(), End> {
     let mut invalid = report.validity().reasons;
     match load {
         Ok(summary) => {
-            if summary.clock_stepped != 0 {
-                invalid.push("the wall clock was set during the run: one-way delays are wrong".into());
-            }
+            invalid.extend(summary.faults);
             for warning in summary.warnings {
                 voice.say(&Message::Warning(format!("{}: {warning}", order.queue)));
             }
@@ -270,6 +268,7 @@ fn moment(path: &PathSample) -> QueueMoment {
         sent_packets: path.line.packets,
         drops: path.dropped_in_all() - path.dropped(Reason::Loss),
         marks: path.marks,
+        busy_periods: path.line.busy_periods,
     }
 }
 
@@ -290,18 +289,11 @@ fn finish(report: &EngineReport, complete: bool, invalid: Vec<String>) -> Finish
         lateness_max_ns: report.lateness.max().map_or(0, |span| span.0),
         busy: report.cpu.share(),
         host_busy: report.host.map_or(0.0, |host| host.busy),
-        rate_error_up: rate_error(&report.up),
-        rate_error_down: rate_error(&report.down),
+        // Measured by the parent, over the looks at the queues.
+        rate_error_up: None,
+        rate_error_down: None,
     };
     Finish { complete, engine, invalid, up: queue_end(&report.up), down: queue_end(&report.down) }
-}
-
-#[allow(clippy::cast_precision_loss)]
-fn rate_error(path: &PathReport) -> f64 {
-    match (path.busy_rate, path.rate) {
-        (Some(busy), Some(rate)) => busy / rate.0 as f64 - 1.0,
-        _ => 0.0,
-    }
 }
 
 fn queue_end(path: &PathReport) -> QueueEnd {
@@ -309,7 +301,13 @@ fn queue_end(path: &PathReport) -> QueueEnd {
     let of_the_queue = Reason::ALL.iter().filter(|&&reason| reason != Reason::Loss);
     let reasons = of_the_queue.map(|&reason| (reason.name().to_owned(), path.last.dropped(reason)));
     let lost = Some(("lost_on_the_line", path.last.dropped(Reason::Loss))).filter(|&(_, lost)| lost > 0);
-    let counters = path.counters.iter().copied().chain(lost);
+    let held = u64::from(path.last.backlog.packets) + u64::from(path.last.ring.packets);
+    let balance = [
+        ("arrived_packets", path.last.arrived.packets),
+        ("sent_packets", path.last.line.packets),
+        ("held_packets", held),
+    ];
+    let counters = path.counters.iter().copied().chain(balance).chain(lost);
     QueueEnd {
         drop_reasons: reasons.filter(|&(_, drops)| drops > 0).collect(),
         counters: counters.map(|(name, value)| (name.to_owned(), value)).collect(),

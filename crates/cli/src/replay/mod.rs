@@ -50,11 +50,11 @@ pub enum ReplayError {
         source: io::Error,
     },
     /// The gzip stream is cut or damaged.
-    #[error("{}:{line}: the gzip stream is cut or damaged after this line: {source}", path.display())]
+    #[error("{}:{line}: the gzip stream is cut or damaged in this line: {source}", path.display())]
     Gzip {
         /// The file.
         path: PathBuf,
-        /// Whole lines that could be read.
+        /// The first line that is not whole.
         line: usize,
         /// What the decoder says.
         source: io::Error,
@@ -150,6 +150,6 @@ fn unpack(path: &Path, bytes: &[u8]) -> Result<Vec<u8>, ReplayError> {
     let mut text = Vec::new();
     match MultiGzDecoder::new(bytes).take(MAX_TEXT).read_to_end(&mut text) {
         Ok(_) => Ok(text),
-        Err(source) => Err(ReplayError::Gzip { path: path.to_path_buf(), line: lines_in(&text), source }),
+        Err(source) => Err(ReplayError::Gzip { path: path.to_path_buf(), line: lines_in(&text) + 1, source }),
     }
 }

@@ -31,8 +31,9 @@ pub struct ClientSummary {
     pub step_lateness: Lateness,
     /// Whether the probes' thread ran before all ordinary threads (SCHED_FIFO).
     pub probe_urgent: bool,
-    /// By how much the wall clock was set during the run, in nanoseconds. Not 0: one-way delays are wrong.
-    pub clock_stepped: i64,
+    /// Why the result must not be believed, a sentence each: the wall clock was set (one-way delays are wrong),
+    /// more than 1 % of the probes could not be sent in their time, no flow was ever connected.
+    pub faults: Vec<String>,
     /// What to read before trusting the result, a sentence each.
     pub warnings: Vec<String>,
 }
@@ -125,11 +126,13 @@ pub fn run_client(
 }
 
 fn summary(test: &Test, load: LoadOutcome, probes: ProbesOutcome) -> ClientSummary {
-    let mut warnings = Vec::new();
+    let (mut faults, mut warnings) = (Vec::new(), Vec::new());
+    if !load.flows.is_empty() && load.flows.iter().all(|flow| flow.connected.is_none()) {
+        faults.push("no flow was ever connected".into());
+    }
     if probes.clock_stepped != 0 {
         let ms = probes.clock_stepped as f64 / 1e6;
-        warnings
-            .push(format!("the wall clock was set by {ms:.3} ms during the run: one-way delays are wrong"));
+        faults.push(format!("the wall clock was set by {ms:.3} ms during the run: one-way delays are wrong"));
     }
     for (probe, outcome) in test.probes.iter().zip(&probes.probes) {
         let name = &probe.name;
@@ -137,7 +140,7 @@ fn summary(test: &Test, load: LoadOutcome, probes: ProbesOutcome) -> ClientSumma
         let slots = stats.sent + stats.timer_misses;
         if stats.timer_misses * 100 > slots {
             let misses = stats.timer_misses;
-            warnings
+            faults
                 .push(format!("{name}: {misses} of {slots} probes were not sent in time: the host is busy"));
         }
         if outcome.dscp_changed > 0 {
@@ -161,7 +164,7 @@ fn summary(test: &Test, load: LoadOutcome, probes: ProbesOutcome) -> ClientSumma
         probes: probes.probes,
         step_lateness: load.lateness,
         probe_urgent: probes.urgent,
-        clock_stepped: probes.clock_stepped,
+        faults,
         warnings,
     }
 }
@@ -180,18 +183,21 @@ mod tests {
     }
 
     #[test]
-    fn warnings_name_what_makes_a_result_doubtful() {
+    fn faults_and_warnings_name_what_makes_a_result_doubtful() {
         let test = resolve("tcp_1up", &Params::default()).unwrap();
         let mut probes = ProbesOutcome { probes: vec![ProbeOutcome::default()], ..ProbesOutcome::default() };
-        assert!(summary(&test, LoadOutcome::default(), probes).warnings.is_empty());
+        let clean = summary(&test, LoadOutcome::default(), probes);
+        assert!(clean.faults.is_empty() && clean.warnings.is_empty());
         let mut outcome = ProbeOutcome { dscp_changed: 1, ce: 1, unreachable: 1, ..ProbeOutcome::default() };
         (outcome.stats.sent, outcome.stats.timer_misses) = (97, 3);
         probes = ProbesOutcome { probes: vec![outcome], clock_stepped: -2_000_000, urgent: true };
         let mut load = LoadOutcome::default();
         load.lateness.record(test.step);
-        let warnings = summary(&test, load, probes).warnings;
-        assert_eq!(warnings.len(), 6, "{warnings:#?}");
-        assert!(warnings[0].contains("-2.000 ms"));
-        assert!(warnings[1].contains("3 of 100"));
+        load.flows.push(FlowOutcome::default());
+        let ClientSummary { faults, warnings, .. } = summary(&test, load, probes);
+        assert_eq!((faults.len(), warnings.len()), (3, 4), "{faults:#?} {warnings:#?}");
+        assert!(faults[0].contains("no flow"));
+        assert!(faults[1].contains("-2.000 ms"));
+        assert!(faults[2].contains("3 of 100"));
     }
 }

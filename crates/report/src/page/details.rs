@@ -317,7 +317,14 @@ fn engine_of(e: &EngineHealth) -> String {
         ),
         ("Engine, share of one processor", share(e.busy)),
         ("Machine busy", share(e.host_busy)),
-        ("Rate error up, down", format!("{}, {}", error(e.rate_error_up), error(e.rate_error_down))),
+        (
+            "Rate error up, down",
+            format!(
+                "{}, {}",
+                e.rate_error_up.map_or("not measured".into(), error),
+                e.rate_error_down.map_or("not measured".into(), error)
+            ),
+        ),
     ]);
     let total: u64 = e.lateness_count.iter().fold(0, |a, &b| a.saturating_add(b));
     let last = e.lateness_bucket_ns.last().copied().unwrap_or(0);
