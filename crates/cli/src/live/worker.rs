@@ -152,11 +152,16 @@ fn run_load(
             Ok::<_, goodqueue_wire::Error>(server.run(&clock, &server_sink, end_server))
         });
         let client = scope.spawn(move || {
-            let entered = lab.client().enter();
-            let summary = entered
-                .map(|()| net::run_client(test, &hosts, server.port(), &clock, &client_sink, end_client));
-            end_server.store(true, Ordering::Relaxed);
-            summary
+            let _whatever_happens = SetAtEnd(end_server);
+            lab.client().enter()?;
+            Ok::<_, goodqueue_wire::Error>(net::run_client(
+                test,
+                &hosts,
+                server.port(),
+                &clock,
+                &client_sink,
+                end_client,
+            ))
         });
         let ended = || told.load(Ordering::Relaxed) || !engine.is_running();
         watch(voice, engine, &samples, &clock, &|| end_client.fetch_or(ended(), Ordering::Relaxed));
@@ -166,6 +171,15 @@ fn run_load(
         let _ = serving.join().map_err(lost)?.map_err(End::machine)?;
         Ok((summary, told.load(Ordering::Relaxed)))
     })
+}
+
+/// Sets its flag when it goes, by a panic too: nobody waits for ever for an end that is not told.
+struct SetAtEnd<'a>(&'a AtomicBool);
+
+impl Drop for SetAtEnd<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
 }
 
 /// Passes on every sample, and the state of the queues, until both ends of the load have closed.

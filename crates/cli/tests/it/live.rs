@@ -57,7 +57,8 @@ fn a_fifo_bloats_and_fq_codel_does_not_at_equal_goodput() {
     for run in record["runs"].as_array().expect("runs") {
         within("rate error of the line", number(run, "engine.rate_error_up"), -0.001, 0.001);
         let count = |name: &str| number(&run["up"]["counters"], name);
-        let drops: f64 = run["up"]["drop_reasons"].as_object().expect("reasons").values().filter_map(Value::as_f64).sum();
+        let drops: f64 =
+            run["up"]["drop_reasons"].as_object().expect("reasons").values().filter_map(Value::as_f64).sum();
         let balance = count("arrived_packets") - count("sent_packets") - drops - count("held_packets");
         assert_eq!(balance, 0.0, "packets that arrived are sent, dropped or held: {}", run["up"]["counters"]);
     }
