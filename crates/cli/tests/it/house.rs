@@ -54,3 +54,41 @@ fn arrows_point_as_drawn() {
 fn core_depends_on_nothing() {
     assert_eq!(dependencies()["goodqueue"], BTreeSet::new());
 }
+
+/// Every source file of our packages, by its path from the root.
+fn sources() -> Vec<(String, String)> {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let mut folders = vec![root.join("crates")];
+    let mut files = Vec::new();
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).expect("a folder").flatten() {
+            let path = entry.path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
+                let name = path.strip_prefix(&root).expect("below the root").to_string_lossy().into_owned();
+                files.push((name, std::fs::read_to_string(&path).expect("text")));
+            }
+        }
+    }
+    assert!(files.len() > 100, "only {} files found", files.len());
+    files
+}
+
+#[test]
+fn unsafe_code_stands_where_system_calls_are_made() {
+    let allowed = ["crates/wire/src/sys/", "crates/probe/src/net/sys.rs", "crates/wire/tests/live/"];
+    for (name, text) in sources() {
+        let is_allowed = allowed.iter().any(|place| name.starts_with(place));
+        let has_unsafe = text.contains(concat!("uns", "afe {")) || text.contains(concat!("uns", "afe fn"));
+        assert!(is_allowed || !has_unsafe, "{name} has unsafe code");
+    }
+}
+
+#[test]
+fn no_file_is_longer_than_its_idea() {
+    for (name, text) in sources() {
+        let lines = text.lines().count();
+        assert!(lines <= 600, "{name} has {lines} lines");
+    }
+}
