@@ -52,9 +52,13 @@ fn queue_words(text: &mut String, queue: &QueueInfo) {
     let width = queue.parameters.iter().map(|parameter| parameter.name.len()).max().unwrap_or(0);
     for parameter in queue.parameters {
         let Parameter { name, doc, source, .. } = parameter;
-        let (default, range) = (parameter.default_text(), parameter.range_text());
+        let default = match parameter.default_text() {
+            required if required == "required" => required,
+            default => format!("default {default}"),
+        };
+        let range = parameter.range_text();
         let _ = writeln!(text, "    {name:<width$}  {doc}");
-        let _ = writeln!(text, "    {:<width$}  default {default}; {range} [{source}]", "");
+        let _ = writeln!(text, "    {:<width$}  {default}; {range} [{source}]", "");
     }
     text.push('\n');
 }
@@ -102,7 +106,7 @@ fn test_words(text: &mut String, test: &TestInfo) {
         let _ = writeln!(text, "    {}", group_words(group, test.default_flows));
     }
     let probes: Vec<&str> = test.probes.iter().flat_map(|group| group.names).copied().collect();
-    let _ = writeln!(text, "    probes: {}", probes.join(", "));
+    let _ = writeln!(text, "    probes: {}\n", probes.join(", "));
 }
 
 fn group_words(group: &FlowGroup, default: Option<u32>) -> String {

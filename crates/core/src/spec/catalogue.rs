@@ -111,8 +111,8 @@ pub(super) const MOST_PARAMETERS: usize = 12;
 pub const MAX_PACKETS: u64 = 1 << 22;
 
 const MAX_BYTES: u64 = u32::MAX as u64;
-/// Half the period of `CoDel`'s 32-bit clock, ns: longer times read as past.
-const MAX_CODEL_TIME: u64 = (1 << 31) * 1024 - 1024;
+/// Half the period of `CoDel`'s 32-bit clock, ns, in whole seconds: longer times read as past.
+const MAX_CODEL_TIME: u64 = 2199 * 1_000_000_000;
 
 const fn parameter(name: &'static str, unit: Unit, default: Default) -> Parameter {
     Parameter { name, aliases: &[], unit, default, min: 0, max: u64::MAX, doc: "", source: "" }
@@ -136,10 +136,10 @@ impl Parameter {
 }
 
 const TARGET: Parameter = parameter("target", Unit::Time, Default::Value(5_000_000))
-    .range(1024, MAX_CODEL_TIME)
+    .range(2000, MAX_CODEL_TIME)
     .about("acceptable standing sojourn time", "RFC 8289 section 4.3");
 const INTERVAL: Parameter = parameter("interval", Unit::Time, Default::Value(100_000_000))
-    .range(1024, MAX_CODEL_TIME)
+    .range(2000, MAX_CODEL_TIME)
     .about("time above target before the first drop; a usual worst round trip", "RFC 8289 section 4.3");
 const CE_THRESHOLD: Parameter = parameter("ce_threshold", Unit::Time, Default::Off)
     .range(0, MAX_CODEL_TIME)

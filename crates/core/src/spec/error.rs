@@ -121,7 +121,7 @@ impl fmt::Display for SpecError {
                 write!(f, "{queue} needs {parameter} ({expected})")
             }
             SpecError::Value { queue, parameter, value, reason, expected } => {
-                write!(f, "{queue}: {parameter}={value}: {reason}; it takes {expected}")
+                write!(f, "{queue}: {parameter}={value}: {reason}; expected {expected}")
             }
             SpecError::Conflict { queue, reason } => write!(f, "{queue}: {reason}"),
         }

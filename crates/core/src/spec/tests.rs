@@ -61,9 +61,9 @@ fn unknown_words_come_with_candidates() {
 #[test]
 fn bad_values_name_parameter_value_unit_and_range() {
     let zero = error("pfifo:0");
-    assert_eq!(zero.to_string(), "pfifo: limit=0 is out of range; it takes packets, 1 to 4194304");
+    assert_eq!(zero.to_string(), "pfifo: limit=0: out of range; expected packets, 1 to 4194304");
     let bare = error("codel,target=5");
-    assert!(bare.to_string().starts_with("codel: target=5 is a number without a unit; it takes time, "));
+    assert!(bare.to_string().starts_with("codel: target=5: a number without a unit; expected time, "));
     for wrong in ["pfifo:-1", "pfifo:", "pfifo:1.5", "codel,ecn=maybe", "fq_codel,quantum=1", "fifo:0ms"] {
         assert!(matches!(error(wrong), SpecError::Value { .. }), "{wrong}");
     }
