@@ -256,7 +256,7 @@ pub struct QueueSeries {
     pub sent_bytes: Vec<u64>,
     /// Packets put on the line.
     pub sent_packets: Vec<u64>,
-    /// Packets dropped, by any reason.
+    /// Packets that the queue dropped, for any reason; random loss on the line is not among them.
     pub drops: Vec<u64>,
     /// Packets marked CE.
     pub marks: Vec<u64>,
