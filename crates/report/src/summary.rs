@@ -19,7 +19,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::record::{Direction, FlowPlan, FlowSeries, ProbeSeries, QueueSeries, Record, Run};
+use crate::record::{Direction, FlowPlan, FlowSeries, ProbePlan, ProbeSeries, QueueSeries, Record, Run};
 use crate::stats::{Span, bits_per_second, jain, known, mean, percentile, share};
 
 /// Longest ramp cut from the start of the load.
@@ -444,6 +444,21 @@ pub(crate) fn baseline(probe: &ProbeSeries, column: &[i64]) -> Option<i64> {
     }
     idle.sort_unstable();
     percentile(&idle, 50)
+}
+
+/// Whether the probes go to hosts at different base round-trip times: then their delays pooled say
+/// nothing, only their rises do.
+pub(crate) fn distances_differ(record: &Record) -> bool {
+    let rtt_of = |p: &ProbePlan| usize::try_from(p.host).ok().and_then(|h| record.link.rtt_ns.get(h));
+    let mut all = record.test.probes.iter().filter_map(rtt_of);
+    let first = all.next();
+    all.any(|rtt| Some(rtt) != first)
+}
+
+/// Smallest and largest idle baseline of a run's probes.
+pub(crate) fn idle_range(run: &Run, column: fn(&ProbeSeries) -> &Vec<i64>) -> Option<(i64, i64)> {
+    let bases = || run.probes.iter().filter_map(|p| baseline(p, column(p)));
+    Some((bases().min()?, bases().max()?))
 }
 
 fn latency(

@@ -2,10 +2,10 @@
 
 use std::fmt::Write as _;
 
-use crate::charts::escape;
+use crate::charts::{Delay, escape};
 use crate::record::{EngineHealth, PathPlan, Record};
-use crate::summary::{Latency, Summary, direction_name};
-use crate::table::{mbit, ms};
+use crate::summary::{Latency, Summary, direction_name, distances_differ};
+use crate::table::{idle, mbit, ms};
 use crate::words;
 
 /// A list of terms; values are markup.
@@ -155,31 +155,23 @@ fn table(label: &str, heads: &[&str], texts: usize, rows: &[Vec<String>]) -> Str
     out
 }
 
-fn delay_row(queue: &str, kind: &str, l: &Latency) -> Vec<String> {
-    let mut row = vec![escape(queue), escape(kind), l.n.to_string(), l.lost.to_string()];
-    let values = [
-        l.idle_ns,
-        l.min_ns,
-        l.p50_ns,
-        l.p95_ns,
-        l.p99_ns,
-        l.max_ns,
-        l.mean_ns,
-        l.added_mean_ns,
-        l.startup_max_ns,
-    ];
+fn delay_row(queue: &str, kind: &str, l: &Latency, idle: String) -> Vec<String> {
+    let mut row = vec![escape(queue), escape(kind), l.n.to_string(), l.lost.to_string(), idle];
+    let values =
+        [l.min_ns, l.p50_ns, l.p95_ns, l.p99_ns, l.max_ns, l.mean_ns, l.added_mean_ns, l.startup_max_ns];
     row.extend(values.map(ms));
     row
 }
 
 fn delays(record: &Record, summaries: &[Summary]) -> String {
     let mut rows = Vec::new();
-    for s in summaries {
-        rows.push(delay_row(&s.queue, "round trip", &s.rtt));
-        rows.push(delay_row(&s.queue, "one-way up", &s.up));
-        rows.push(delay_row(&s.queue, "one-way down", &s.down));
+    let several = distances_differ(record);
+    for (run, s) in record.runs.iter().zip(summaries) {
+        for (delay, l) in Delay::ALL.into_iter().zip([&s.rtt, &s.up, &s.down]) {
+            rows.push(delay_row(&s.queue, delay.short(), l, idle(several, run, l, delay.column(), '–')));
+        }
         for p in s.probes.iter().filter(|_| record.test.probes.len() > 1) {
-            rows.push(delay_row(&s.queue, &format!("{} round trip", p.name), &p.rtt));
+            rows.push(delay_row(&s.queue, &format!("{} round trip", p.name), &p.rtt, ms(p.rtt.idle_ns)));
         }
     }
     let heads = [
@@ -347,7 +339,7 @@ pub(crate) fn definitions() -> String {
         ("Rise", "A delay under load minus the idle median of the same probe: what the load adds.".into()),
         ("p50, p95, p99", "Percentiles by nearest rank: the smallest measured value that at least so many percent of the samples do not exceed. p50 is the median.".into()),
         ("Max with ramp", "Largest delay over the whole load, the ramp included: what starting flows do to others.".into()),
-        ("Lost", "Probes without an answer. They are in no percentile.".into()),
+        ("Lost", "Probes without an answer, or their share of all that were sent. They are in no percentile.".into()),
         ("Grade", "By the mean rise of the round trip, the scale of the dslreports test: below 5 ms A+, 30 ms A, 60 ms B, 200 ms C, 400 ms D, else F. No grade where the run is not valid or was cut short, the idle baseline is incomplete, or the line was used below 80 %.".into()),
         ("Jain index", "(Σx)² / (n·Σx²) over the goodput of the n flows of a direction, each over the time it ran: 1 for equal shares, 1/n where one takes all.".into()),
         ("Line used", "Bytes on the line, headers included, over rate × time.".into()),
