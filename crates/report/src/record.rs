@@ -284,8 +284,9 @@ pub struct EngineHealth {
     pub busy: f64,
     /// Share of the machine's processor time that was not idle, 0 to 1.
     pub host_busy: f64,
-    /// Bits put on the line per second of busy line, up, against the rate asked for; 0 is exact.
-    pub rate_error_up: f64,
+    /// Bits that left the line per second of wall time, up, in stretches in which it never stood idle,
+    /// against the rate asked for; 0 is exact. `None` where there was no such stretch.
+    pub rate_error_up: Option<f64>,
     /// The same, down.
-    pub rate_error_down: f64,
+    pub rate_error_down: Option<f64>,
 }

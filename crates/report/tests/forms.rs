@@ -160,6 +160,28 @@ fn a_file_that_cannot_be_written_is_named() {
     assert!(!folder.0.join("charts").exists());
 }
 
+#[test]
+fn the_rate_error_says_when_it_was_not_measured() {
+    let page = html(&fixture::square());
+    assert!(page.contains("<dt>Rate error up</dt><dd>−0.030 %</dd>"));
+    assert!(
+        page.contains("<dt>Rate error down</dt><dd>not measured: the line was never busy long enough</dd>")
+    );
+}
+
+#[test]
+fn delays_to_hosts_at_several_distances_are_rises() {
+    let page = html(&fixture::rtt_fair());
+    for words in [
+        ">rise of the round-trip time over idle (ms)<",
+        ">Rise of the round-trip time over idle (ms)<",
+        ">20–65</td>",
+    ] {
+        assert!(page.contains(words), "{words}");
+    }
+    assert!(!html(&fixture::rrul()).contains("over idle (ms"));
+}
+
 fn assert_numbers(name: &str, text: &str) {
     for word in ["NaN", "inf,", "inf\"", ">inf", "Infinity", " inf"] {
         let clean = text.replace("Infinity,", "").replace("Number.isNaN", "");

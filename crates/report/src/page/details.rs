@@ -276,7 +276,8 @@ fn machine(record: &Record) -> String {
 
 fn engine(record: &Record) -> String {
     let mut out = String::from(
-        "<p class=\"lead\">Lateness is the time at which a packet was put on the line minus the time at which it was due.</p>",
+        "<p class=\"lead\">Lateness is the time at which a packet was put on the line minus the time at which it was due. \
+         The rate error compares the bits that left the line, while it never stood idle, with the rate asked for.</p>",
     );
     for (q, run) in record.runs.iter().enumerate() {
         let _ = write!(out, "<h3 class=\"q{}\">{}</h3>", q % 8, escape(&run.queue));
@@ -292,11 +293,15 @@ fn micro(ns: u64) -> String {
     format!("{:.1} µs", ns as f64 / 1e3)
 }
 
+fn rate_error(share: Option<f64>) -> String {
+    match share.filter(|x| x.is_finite()) {
+        Some(x) => format!("{:+.3} %", x * 100.0).replace('-', "−"),
+        None => "not measured: the line was never busy long enough".into(),
+    }
+}
+
 fn engine_of(e: &EngineHealth) -> String {
     let share = |x: f64| if x.is_finite() { format!("{:.1} %", x * 100.0) } else { "–".into() };
-    let error = |x: f64| {
-        if x.is_finite() { format!("{:+.3} %", x * 100.0).replace('-', "−") } else { "–".into() }
-    };
     let mut out = list(&[
         (
             "Lateness p50, p99, max",
@@ -309,7 +314,8 @@ fn engine_of(e: &EngineHealth) -> String {
         ),
         ("Engine, share of one processor", share(e.busy)),
         ("Machine busy", share(e.host_busy)),
-        ("Rate error up, down", format!("{}, {}", error(e.rate_error_up), error(e.rate_error_down))),
+        ("Rate error up", rate_error(e.rate_error_up)),
+        ("Rate error down", rate_error(e.rate_error_down)),
     ]);
     let total: u64 = e.lateness_count.iter().fold(0, |a, &b| a.saturating_add(b));
     let last = e.lateness_bucket_ns.last().copied().unwrap_or(0);
