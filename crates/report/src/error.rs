@@ -34,6 +34,12 @@ pub enum Error {
         /// Column, from 1; 0 for a line's end.
         column: usize,
     },
+    /// A record in which nothing was run: there is nothing to show of it.
+    #[error("{} is a record without a run", path.display())]
+    Empty {
+        /// The file.
+        path: PathBuf,
+    },
     /// The record's layout is newer than this program.
     #[error(
         "{} has schema {found}, this program reads up to {known}; a newer goodqueue reads it",

@@ -1,7 +1,7 @@
 //! Files are written under a temporary name in their folder and renamed when whole.
 
 use std::fs::{self, File};
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -12,21 +12,28 @@ use crate::Error;
 
 static COUNTER: AtomicU32 = AtomicU32::new(0);
 
-fn temporary(path: &Path) -> PathBuf {
+/// Names that may be taken already before giving up.
+const TRIES: u32 = 100;
+
+/// A new file beside `path`, made by this call: what stands there under its name, be it a link that
+/// someone left, is never opened.
+fn temporary(path: &Path) -> std::io::Result<(File, PathBuf)> {
     let name = path.file_name().map_or_else(|| "out".into(), |n| n.to_string_lossy().into_owned());
-    let n = COUNTER.fetch_add(1, Ordering::Relaxed);
-    path.with_file_name(format!(".{name}.{}.{n}.part", std::process::id()))
+    let mut tries = 0;
+    loop {
+        let n = COUNTER.fetch_add(1, Ordering::Relaxed);
+        let part = path.with_file_name(format!(".{name}.{}.{n}.part", std::process::id()));
+        match File::options().write(true).create_new(true).open(&part) {
+            Err(e) if e.kind() == ErrorKind::AlreadyExists && tries < TRIES => tries += 1,
+            made => return made.map(|file| (file, part)),
+        }
+    }
 }
 
 /// Writes all of `bytes` to `path`, or nothing: the name appears (or changes) only when all is on disk.
 pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<(), Error> {
-    let part = temporary(path);
-    let done = (|| {
-        let mut file = File::create(&part)?;
-        file.write_all(bytes)?;
-        file.sync_all()?;
-        fs::rename(&part, path)
-    })();
+    let (mut file, part) = temporary(path).map_err(Error::write(path))?;
+    let done = file.write_all(bytes).and_then(|()| file.sync_all()).and_then(|()| fs::rename(&part, path));
     done.map_err(|cause| {
         let _ = fs::remove_file(&part);
         Error::write(path)(cause)
@@ -43,4 +50,33 @@ pub(crate) fn write_gzip(path: &Path, bytes: &[u8]) -> Result<(), Error> {
 /// Whether the name asks for gzip.
 pub(crate) fn is_gzip(path: &Path) -> bool {
     path.extension().is_some_and(|e| e.eq_ignore_ascii_case("gz"))
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    #[test]
+    fn a_planted_link_is_not_followed() {
+        let dir = std::env::temp_dir().join(format!("goodqueue-files-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&dir);
+        fs::create_dir_all(&dir).unwrap();
+        let victim = dir.join("victim");
+        fs::write(&victim, "untouched").unwrap();
+        let next = COUNTER.load(Ordering::Relaxed);
+        let part = |n: u32| dir.join(format!(".out.txt.{}.{n}.part", std::process::id()));
+        for n in next..next + TRIES / 2 {
+            std::os::unix::fs::symlink(&victim, part(n)).unwrap();
+        }
+        write(&dir.join("out.txt"), b"whole").unwrap();
+        assert_eq!(fs::read_to_string(&victim).unwrap(), "untouched");
+        assert_eq!(fs::read_to_string(dir.join("out.txt")).unwrap(), "whole");
+        assert!(part(next).is_symlink());
+
+        let error = write(&dir.join("none").join("out.txt"), b"").unwrap_err().to_string();
+        assert!(error.starts_with("cannot write") && error.contains("none/out.txt"), "{error}");
+        fs::remove_dir_all(&dir).unwrap();
+    }
 }

@@ -19,7 +19,8 @@ impl Record {
     ///
     /// # Errors
     /// [`Error::Read`] where the system cannot, [`Error::Damaged`] with line and column for a file that
-    /// ends early, is corrupt or is something else, [`Error::Newer`] for a schema above [`SCHEMA`].
+    /// ends early, is corrupt or is something else, [`Error::Newer`] for a schema above [`SCHEMA`],
+    /// [`Error::Empty`] for a record without a run.
     pub fn read(path: impl AsRef<Path>) -> Result<Self, Error> {
         let path = path.as_ref();
         let raw = std::fs::read(path).map_err(Error::read(path))?;
@@ -35,7 +36,10 @@ impl Record {
             Some(found) if found > SCHEMA => {
                 Err(Error::Newer { path: path.to_owned(), found, known: SCHEMA })
             }
-            Some(_) => serde_json::from_slice(&text).map_err(|e| damaged(path, &e)),
+            Some(_) => {
+                let record: Self = serde_json::from_slice(&text).map_err(|e| damaged(path, &e))?;
+                if record.runs.is_empty() { Err(Error::Empty { path: path.to_owned() }) } else { Ok(record) }
+            }
         }
     }
 

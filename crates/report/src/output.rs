@@ -15,10 +15,7 @@ pub fn write_all(record: &Record, dir: impl AsRef<Path>) -> Result<Vec<PathBuf>,
     let dir = dir.as_ref();
     let (charts, tables) = (dir.join("charts"), dir.join("csv"));
     let path = dir.join("record.json.gz");
-    for folder in [dir, &charts, &tables] {
-        std::fs::create_dir_all(folder).map_err(Error::write(folder))?;
-    }
-    record.write(&path)?;
+    in_folder(&path, || record.write(&path))?;
     let mut done = vec![path];
     put(&mut done, dir.join("report.html"), page::html(record).as_bytes())?;
     done.extend(flent::write(record, dir)?);
@@ -84,7 +81,20 @@ fn write_png(_: &Record, path: &Path) -> Result<(), Error> {
 }
 
 fn put(done: &mut Vec<PathBuf>, path: PathBuf, bytes: &[u8]) -> Result<(), Error> {
-    files::write(&path, bytes)?;
+    in_folder(&path, || files::write(&path, bytes))?;
     done.push(path);
     Ok(())
+}
+
+/// Makes the folder of `path` if it is not there and writes into it; a folder made for nothing goes again.
+fn in_folder(path: &Path, write: impl FnOnce() -> Result<(), Error>) -> Result<(), Error> {
+    let folder = path.parent().filter(|f| !f.as_os_str().is_empty() && !f.is_dir());
+    if let Some(folder) = folder {
+        std::fs::create_dir_all(folder).map_err(Error::write(folder))?;
+    }
+    write().inspect_err(|_| {
+        if let Some(folder) = folder {
+            let _ = std::fs::remove_dir(folder);
+        }
+    })
 }

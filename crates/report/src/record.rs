@@ -256,7 +256,7 @@ pub struct QueueSeries {
     pub sent_bytes: Vec<u64>,
     /// Packets put on the line.
     pub sent_packets: Vec<u64>,
-    /// Packets dropped, by any reason.
+    /// Packets that the queue dropped, for any reason; random loss on the line is not among them.
     pub drops: Vec<u64>,
     /// Packets marked CE.
     pub marks: Vec<u64>,
@@ -284,7 +284,8 @@ pub struct EngineHealth {
     pub busy: f64,
     /// Share of the machine's processor time that was not idle, 0 to 1.
     pub host_busy: f64,
-    /// Bits put on the line per second of busy line, up, against the rate asked for; 0 is exact.
+    /// Bits that left the line per second of wall time, up, in stretches in which it never stood idle,
+    /// against the rate asked for; 0 is exact. `None` where there was no such stretch.
     pub rate_error_up: Option<f64>,
     /// The same, down.
     pub rate_error_down: Option<f64>,

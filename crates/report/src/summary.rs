@@ -4,7 +4,8 @@
 //!
 //! * **Loaded interval**: the load without a ramp of min(2 s, 20 % of the load) at its start, in which
 //!   TCP leaves slow start. (The literature drops 2 s to 5 s.) The maximum over the whole load, ramp
-//!   included, is kept apart as `startup_max_ns`.
+//!   included, is kept apart as `startup_max_ns`. In a run that was cut short it ends with the last step
+//!   in which flows surely ran throughout.
 //! * **Goodput**: payload that the receiving application got, over the loaded interval. A step that
 //!   lies partly inside counts by its share of time. A flow's own goodput is over the part of the
 //!   loaded interval in which it was planned to run.
@@ -18,7 +19,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::record::{Direction, FlowPlan, FlowSeries, ProbeSeries, QueueSeries, Record, Run};
+use crate::record::{Direction, FlowPlan, FlowSeries, ProbePlan, ProbeSeries, QueueSeries, Record, Run};
 use crate::stats::{Span, bits_per_second, jain, known, mean, percentile, share};
 
 /// Longest ramp cut from the start of the load.
@@ -38,7 +39,8 @@ pub struct Summary {
     pub queue: String,
     /// Start of the loaded interval (ns from the start of the load): the length of the ramp.
     pub loaded_from_ns: i64,
-    /// End of the loaded interval; earlier than planned where the run was cut short.
+    /// End of the loaded interval; where the run was cut short, the end of the last step in which flows
+    /// surely ran throughout.
     pub loaded_to_ns: i64,
     /// Goodput of all flows to the server; absent without such flows.
     pub goodput_up_bps: Option<u64>,
@@ -314,10 +316,10 @@ pub(crate) fn loaded_directions(record: &Record) -> Vec<Direction> {
         .collect()
 }
 
-/// The whole load, ramp included; up to the last sample where the run was cut short.
+/// The whole load, ramp included; up to the last whole step of a flow where the run was cut short.
 pub(crate) fn load_span(record: &Record, run: &Run) -> Span {
     let planned = i64::try_from(record.test.load_ns).unwrap_or(i64::MAX);
-    let to = if run.complete { planned } else { planned.min(last_sample(run)).max(0) };
+    let to = if run.complete { planned } else { planned.min(measured_to(record, run)).max(0) };
     Span { from: 0, to }
 }
 
@@ -328,11 +330,17 @@ pub(crate) fn loaded_span(record: &Record, run: &Run) -> Span {
     Span { from: i64::try_from(ramp).unwrap_or(0), to: load.to }
 }
 
-fn last_sample(run: &Run) -> i64 {
-    let flows = run.flows.iter().filter_map(|f| f.t_ns.last());
+/// Up to when a run that was cut short tells about the load. The queues are sampled on after the flows
+/// are gone, so with flows planned only these count, without the step in which the last of them ended.
+fn measured_to(record: &Record, run: &Run) -> i64 {
+    if !record.test.flows.is_empty() {
+        let last = run.flows.iter().filter_map(|f| f.t_ns.last()).max();
+        let step = i64::try_from(record.test.step_ns).unwrap_or(0);
+        return last.map_or(0, |t| t.saturating_sub(step));
+    }
     let probes = run.probes.iter().filter_map(|p| p.sent_ns.last());
     let queues = [&run.up, &run.down].into_iter().filter_map(|q| q.t_ns.last());
-    flows.chain(probes).chain(queues).copied().max().unwrap_or(0)
+    probes.chain(queues).copied().max().unwrap_or(0)
 }
 
 /// The steps of a flow: interval and bytes. A step longer than 1.5 times the plan's counts as one
@@ -436,6 +444,21 @@ pub(crate) fn baseline(probe: &ProbeSeries, column: &[i64]) -> Option<i64> {
     }
     idle.sort_unstable();
     percentile(&idle, 50)
+}
+
+/// Whether the probes go to hosts at different base round-trip times: then their delays pooled say
+/// nothing, only their rises do.
+pub(crate) fn distances_differ(record: &Record) -> bool {
+    let rtt_of = |p: &ProbePlan| usize::try_from(p.host).ok().and_then(|h| record.link.rtt_ns.get(h));
+    let mut all = record.test.probes.iter().filter_map(rtt_of);
+    let first = all.next();
+    all.any(|rtt| Some(rtt) != first)
+}
+
+/// Smallest and largest idle baseline of a run's probes.
+pub(crate) fn idle_range(run: &Run, column: fn(&ProbeSeries) -> &Vec<i64>) -> Option<(i64, i64)> {
+    let bases = || run.probes.iter().filter_map(|p| baseline(p, column(p)));
+    Some((bases().min()?, bases().max()?))
 }
 
 fn latency(

@@ -143,15 +143,34 @@ fn scale_of_the_grades() {
 }
 
 #[test]
-fn a_run_cut_short_is_measured_up_to_its_end() {
+fn a_run_cut_short_is_measured_up_to_its_last_whole_step() {
     let mut r = record();
     let run = &mut r.runs[0];
     run.complete = false;
+    // Cut at 5.5 s: the sixth step is not whole, the queue is looked at until 9 s.
     run.flows[0].t_ns.truncate(6);
-    run.flows[0].rx_bytes.truncate(6);
+    run.flows[0].rx_bytes = vec![1_250_000, 1_250_000, 1_250_000, 1_250_000, 1_250_000, 625_000];
     run.probes[0].sent_ns.truncate(16);
-    run.up.t_ns.truncate(7);
+    for (i, sent) in run.up.sent_bytes.iter_mut().enumerate().skip(6) {
+        *sent = 5 * 1_320_000 + 660_000 + i as u64;
+    }
+    run.up.t_ns.truncate(10);
     let s = Summary::of(&r, &r.runs[0]);
-    assert_eq!(s.loaded_to_ns, 6 * S);
+    assert_eq!(s.loaded_to_ns, 5 * S);
     assert_eq!(s.goodput_up_bps, Some(10_000_000));
+    assert!((s.queue_up.utilisation.unwrap() - 0.96).abs() < 1e-12);
+    assert_eq!(s.rtt.n, 3);
+}
+
+#[test]
+fn a_run_cut_short_before_its_flows_has_no_load() {
+    let mut r = record();
+    r.runs[0].complete = false;
+    r.runs[0].flows[0] = FlowSeries::default();
+    let s = Summary::of(&r, &r.runs[0]);
+    assert_eq!((s.loaded_to_ns, s.goodput_up_bps, s.rtt.n), (0, None, 0));
+    // Without flows planned, all that was sampled counts.
+    r.test.flows.clear();
+    let s = Summary::of(&r, &r.runs[0]);
+    assert_eq!((s.loaded_to_ns, s.rtt.n), (10 * S, 7));
 }

@@ -2,8 +2,10 @@
 
 use std::fmt::Write as _;
 
-use crate::record::Direction;
-use crate::summary::{Grade, Letter, QueueSummary, Summary, loaded_directions};
+use crate::record::{Direction, ProbeSeries};
+use crate::summary::{
+    Grade, Latency, Letter, QueueSummary, Summary, distances_differ, idle_range, loaded_directions,
+};
 use crate::{Record, Run};
 
 /// Widest line of the terminal table, in columns.
@@ -177,7 +179,11 @@ fn groups(record: &Record, all: &[Summary]) -> Vec<Group> {
     if fair_known {
         out.push(Group { title: "Jain", columns: fair, spare: 0 });
     }
-    out.extend(latency_groups(all, !directions.is_empty()));
+    out.extend(latency_groups(record, all, !directions.is_empty()));
+    if any_lost(all) {
+        let column = Column::new("lost %", of(&|s| lost_percent(&s.rtt)));
+        out.push(Group { title: "probes", columns: vec![column], spare: 0 });
+    }
     let both = |f: fn(&QueueSummary) -> u64| of(&|s| (f(&s.queue_up) + f(&s.queue_down)).to_string());
     out.push(Group {
         title: "packets",
@@ -200,10 +206,11 @@ fn queue_column(all: &[Summary]) -> Column {
     column
 }
 
-fn latency_groups(all: &[Summary], loaded: bool) -> Vec<Group> {
+fn latency_groups(record: &Record, all: &[Summary], loaded: bool) -> Vec<Group> {
     let column =
         |head, f: &dyn Fn(&Summary) -> Option<i64>| Column::new(head, all.iter().map(|s| ms(f(s))).collect());
-    let one_way = vec![column("up", &|s| s.up.added_p95_ns), column("down", &|s| s.down.added_p95_ns)];
+    let one_way =
+        vec![column("p95 up", &|s| s.up.added_p95_ns), column("p95 down", &|s| s.down.added_p95_ns)];
     if !loaded {
         let block = vec![
             column("p50", &|s| s.rtt.p50_ns),
@@ -219,11 +226,51 @@ fn latency_groups(all: &[Summary], loaded: bool) -> Vec<Group> {
         column("p99", &|s| s.rtt.added_p99_ns),
         column("max", &|s| s.rtt.added_max_ns),
     ];
+    let several = distances_differ(record);
+    let idle =
+        record.runs.iter().zip(all).map(|(r, s)| idle(several, r, &s.rtt, |p| &p.rtt_ns, '-')).collect();
     vec![
-        Group { title: "idle", columns: vec![column("RTT", &|s| s.rtt.idle_ns)], spare: 0 },
+        Group { title: "idle", columns: vec![Column::new("RTT ms", idle)], spare: 0 },
         Group { title: "rise under load, RTT ms", columns: rise, spare: 0 },
-        Group { title: "one-way p95", columns: one_way, spare: 1 },
+        Group { title: "one-way rise, ms", columns: one_way, spare: 1 },
     ]
+}
+
+/// An idle baseline in ms; with `several` distances, from the nearest probe's to the farthest's.
+pub(crate) fn idle(
+    several: bool,
+    run: &Run,
+    latency: &Latency,
+    column: fn(&ProbeSeries) -> &Vec<i64>,
+    dash: char,
+) -> String {
+    match idle_range(run, column).filter(|_| several && latency.idle_ns.is_some()) {
+        Some((low, high)) if low >= 9_950_000 => {
+            format!("{:.0}{dash}{:.0}", low as f64 / 1e6, high as f64 / 1e6)
+        }
+        Some((low, high)) => format!("{}{dash}{}", ms(Some(low)), ms(Some(high))),
+        None => ms(latency.idle_ns),
+    }
+}
+
+/// Whether a probe was lost in the loaded interval of any run.
+pub(crate) fn any_lost(all: &[Summary]) -> bool {
+    all.iter().any(|s| s.rtt.lost > 0)
+}
+
+/// Share of the probes in the loaded interval that brought no round trip.
+pub(crate) fn lost_share(l: &Latency) -> Option<f64> {
+    let sent = l.n.saturating_add(l.lost);
+    (sent > 0).then(|| l.lost as f64 / sent as f64)
+}
+
+/// [`lost_share`] in percent with one decimal; what is less but not nothing says so.
+pub(crate) fn lost_percent(l: &Latency) -> String {
+    match lost_share(l).map(|s| s * 100.0) {
+        None => "–".into(),
+        Some(p) if p > 0.0 && p < 0.05 => "<0.1".into(),
+        Some(p) => format!("{p:.1}"),
+    }
 }
 
 /// The queue's name, cut to fit.
@@ -290,4 +337,33 @@ fn remarks(record: &Record, all: &[Summary]) -> Vec<String> {
     }
     out.extend(record.warnings.iter().map(|w| format!("warning: {w}")));
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn losses_are_never_rounded_to_none() {
+        let of = |n, lost| lost_percent(&Latency { n, lost, ..Latency::default() });
+        assert_eq!(
+            [of(0, 0), of(10, 0), of(9_999, 1), of(99, 1), of(0, 3)],
+            ["–", "0.0", "<0.1", "1.0", "100.0"]
+        );
+    }
+
+    #[test]
+    fn idle_of_several_distances_is_a_range() {
+        let probe = |base: i64| ProbeSeries {
+            sent_ns: vec![-5, -4, -3, -2, -1].into_iter().map(|s| s * 1_000_000_000).collect(),
+            rtt_ns: vec![base; 5],
+            ..ProbeSeries::default()
+        };
+        let mut run = Run { probes: vec![probe(10_100_000), probe(80_300_000)], ..Run::default() };
+        let latency = Latency { idle_ns: Some(40_100_000), ..Latency::default() };
+        let words = |several, run: &Run| idle(several, run, &latency, |p| &p.rtt_ns, '-');
+        assert_eq!((words(true, &run), words(false, &run)), ("10-80".into(), "40.1".into()));
+        run.probes[0] = probe(1_200_000);
+        assert_eq!(words(true, &run), "1.2-80.3");
+    }
 }

@@ -3,6 +3,10 @@
 use crate::record::{Direction, PathPlan, Record, Run};
 use crate::summary::{Summary, loaded_directions};
 
+/// Why a step of the goodput may lie above the link's rate.
+pub(crate) const RELEASED: &str =
+    "a retransmission that fills a gap releases at once what had arrived behind the gap";
+
 /// Milliseconds for a sentence: a decimal below ten only.
 pub(crate) fn ms(ns: i64) -> String {
     let value = ns as f64 / 1e6;
@@ -34,7 +38,8 @@ pub(crate) fn capital(words: &str) -> String {
 pub(crate) fn short_flow(name: &str) -> String {
     let rest = ["TCP upload", "TCP download"].iter().find_map(|p| name.strip_prefix(p)).unwrap_or(name);
     let rest = rest.trim_matches([':', ' ']);
-    match rest {
+    // All flows are TCP.
+    match rest.strip_prefix("TCP ").unwrap_or(rest) {
         "" => name.to_owned(),
         n if n.bytes().all(|b| b.is_ascii_digit()) => format!("flow {n}"),
         other => other.to_owned(),
@@ -188,8 +193,8 @@ mod tests {
     #[test]
     fn flows_are_named_briefly() {
         let names: Vec<String> =
-            ["TCP upload::3", "TCP download BE2", "x", "TCP upload"].map(short_flow).to_vec();
-        assert_eq!(names, ["flow 3", "BE2", "x", "TCP upload"]);
+            ["TCP upload::3", "TCP download BE2", "x", "TCP upload", "TCP bbr 1"].map(short_flow).to_vec();
+        assert_eq!(names, ["flow 3", "BE2", "x", "TCP upload", "bbr 1"]);
     }
 
     #[test]

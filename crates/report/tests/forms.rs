@@ -101,6 +101,11 @@ fn damage_is_named() {
     fs::write(&other, "{}").unwrap();
     assert!(Record::read(&other).unwrap_err().to_string().contains("no `schema`"));
 
+    let empty = folder.0.join("empty.json");
+    fs::write(&empty, "{\"schema\": 1}").unwrap();
+    let error = Record::read(&empty).unwrap_err();
+    assert!(matches!(error, Error::Empty { .. }) && error.to_string().contains("empty.json"), "{error}");
+
     let newer = folder.0.join("newer.json");
     fs::write(&newer, format!("{{\"schema\": {}, \"seed\": \"of another kind\"}}", SCHEMA + 1)).unwrap();
     let error = Record::read(&newer).unwrap_err();
@@ -144,6 +149,37 @@ fn a_file_that_cannot_be_written_is_named() {
         .unwrap()
         .filter(|e| e.as_ref().unwrap().path().extension().is_some_and(|x| x == "part"));
     assert_eq!(left.count(), 0);
+    // No folder before its first file.
+    assert!(!folder.0.join("charts").exists() && !folder.0.join("csv").exists());
+
+    // Nor does a folder stay that was made for a file that could not be written.
+    fs::remove_dir(folder.0.join("report.html")).unwrap();
+    fs::write(folder.0.join("csv"), "in the way").unwrap();
+    let error = write_all(&fixture::ping(), &folder.0).unwrap_err();
+    assert!(error.to_string().contains("csv"), "{error}");
+    assert!(!folder.0.join("charts").exists());
+}
+
+#[test]
+fn the_rate_error_says_when_it_was_not_measured() {
+    let page = html(&fixture::square());
+    assert!(page.contains("<dt>Rate error up</dt><dd>−0.030 %</dd>"));
+    assert!(
+        page.contains("<dt>Rate error down</dt><dd>not measured: the line was never busy long enough</dd>")
+    );
+}
+
+#[test]
+fn delays_to_hosts_at_several_distances_are_rises() {
+    let page = html(&fixture::rtt_fair());
+    for words in [
+        ">rise of the round-trip time over idle (ms)<",
+        ">Rise of the round-trip time over idle (ms)<",
+        ">20–65</td>",
+    ] {
+        assert!(page.contains(words), "{words}");
+    }
+    assert!(!html(&fixture::rrul()).contains("over idle (ms"));
 }
 
 fn assert_numbers(name: &str, text: &str) {

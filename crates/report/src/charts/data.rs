@@ -2,7 +2,7 @@
 
 use crate::record::{FlowSeries, ProbeSeries, QueueSeries, Record, Run};
 use crate::stats::{Span, known, percentile, permille};
-use crate::summary::{loaded_span, steps};
+use crate::summary::{baseline, distances_differ, loaded_span, steps};
 
 /// Bins along the time axis at most.
 const BINS_MAX: i128 = 360;
@@ -37,6 +37,15 @@ impl Delay {
         }
     }
 
+    /// For buttons and rows.
+    pub(crate) fn short(self) -> &'static str {
+        match self {
+            Self::RoundTrip => "round trip",
+            Self::Up => "one-way up",
+            Self::Down => "one-way down",
+        }
+    }
+
     /// For titles.
     pub(crate) fn words(self) -> &'static str {
         match self {
@@ -45,6 +54,24 @@ impl Delay {
             Self::Down => "one-way delay down",
         }
     }
+}
+
+/// Whether delays are shown as rises over each probe's own idle median: where the probes go to hosts at
+/// different distances, if there is such a median.
+pub(crate) fn shows_rise(record: &Record) -> bool {
+    let mut probes = record.runs.iter().flat_map(|r| &r.probes);
+    distances_differ(record) && probes.any(|p| baseline(p, &p.rtt_ns).is_some())
+}
+
+/// Time of sending and delay of all answers of a run; with `rise`, over the probe's own idle median,
+/// without the probes that have none.
+fn answers(run: &Run, delay: Delay, rise: bool) -> impl Iterator<Item = (i64, i64)> {
+    let column = delay.column();
+    run.probes.iter().flat_map(move |p| {
+        let base = if rise { baseline(p, column(p)) } else { Some(0) };
+        let all = p.sent_ns.iter().zip(column(p)).filter(|&(_, &v)| known(v));
+        base.into_iter().flat_map(move |b| all.clone().map(move |(&t, &v)| (t, v.saturating_sub(b))))
+    })
 }
 
 /// Equal bins of time that all queues share, in ns from the start of the load.
@@ -134,14 +161,12 @@ fn spread(mut values: Vec<i64>, unit: f64) -> Option<Spread> {
     Some(Spread { p5: at(5)?, p50: at(50)?, p95: at(95)?, max: at(100)? })
 }
 
-/// Delays of all probes of a run by time of sending, in ms.
-pub(crate) fn delays_over_time(run: &Run, delay: Delay, bins: &Bins) -> Vec<Option<Spread>> {
+/// Delays (or their rises) of all probes of a run by time of sending, in ms.
+pub(crate) fn delays_over_time(run: &Run, delay: Delay, rise: bool, bins: &Bins) -> Vec<Option<Spread>> {
     let mut all = vec![Vec::new(); bins.count];
-    for probe in &run.probes {
-        for (&t, &v) in probe.sent_ns.iter().zip(delay.column()(probe)) {
-            if let Some(i) = bins.index(t).filter(|_| known(v)) {
-                all[i].push(v);
-            }
+    for (t, v) in answers(run, delay, rise) {
+        if let Some(i) = bins.index(t) {
+            all[i].push(v);
         }
     }
     all.into_iter().map(|v| spread(v, 1e6)).collect()
@@ -158,10 +183,16 @@ pub(crate) fn backlog_over_time(queue: &QueueSeries, bins: &Bins) -> Vec<Option<
     all.into_iter().map(|v| spread(v, 1e3)).collect()
 }
 
-/// One flow's goodput by time, in Mbit/s; a gap where less than half of a bin is covered.
-pub(crate) fn goodput_over_time(record: &Record, flow: &FlowSeries, bins: &Bins) -> Vec<Option<f64>> {
+/// One flow's goodput by time, in Mbit/s; a gap where less than half of a bin is covered. Steps that end
+/// after `stop` are left out: they hold only what the queue still let go.
+pub(crate) fn goodput_over_time(
+    record: &Record,
+    flow: &FlowSeries,
+    stop: i64,
+    bins: &Bins,
+) -> Vec<Option<f64>> {
     let mut all = vec![(0.0_f64, 0.0_f64); bins.count];
-    for (step, bytes) in steps(record, flow) {
+    for (step, bytes) in steps(record, flow).filter(|(step, _)| step.to <= stop) {
         let length = step.length() as f64;
         if length <= 0.0 {
             continue;
@@ -179,16 +210,11 @@ pub(crate) fn goodput_over_time(record: &Record, flow: &FlowSeries, bins: &Bins)
     all.into_iter().map(|(bytes, ns)| (ns >= half).then(|| bytes * 8000.0 / ns)).collect()
 }
 
-/// Delays of all probes under load (ramp excluded), ascending, in ns.
-pub(crate) fn loaded_delays(record: &Record, run: &Run, delay: Delay) -> Vec<i64> {
+/// Delays (or their rises) of all probes under load (ramp excluded), ascending, in ns.
+pub(crate) fn loaded_delays(record: &Record, run: &Run, delay: Delay, rise: bool) -> Vec<i64> {
     let span = loaded_span(record, run);
-    let mut values: Vec<i64> = run
-        .probes
-        .iter()
-        .flat_map(|p| p.sent_ns.iter().zip(delay.column()(p)))
-        .filter(|&(&sent, &v)| span.contains(sent) && known(v))
-        .map(|(_, &v)| v)
-        .collect();
+    let mut values: Vec<i64> =
+        answers(run, delay, rise).filter(|&(sent, _)| span.contains(sent)).map(|(_, v)| v).collect();
     values.sort_unstable();
     values
 }
@@ -265,7 +291,52 @@ mod tests {
             ..Default::default()
         };
         let bins = Bins { from: 0, width: 1_000_000_000, count: 2 };
-        assert_eq!(goodput_over_time(&r, &flow, &bins), vec![Some(1.5), None]);
+        assert_eq!(goodput_over_time(&r, &flow, 2_000_000_000, &bins), vec![Some(1.5), None]);
+    }
+
+    #[test]
+    fn what_a_queue_lets_go_after_the_stop_is_not_drawn() {
+        let mut r = Record::default();
+        r.test.load_ns = 4_000_000_000;
+        r.test.step_ns = 1_000_000_000;
+        let flow = FlowSeries {
+            t_ns: vec![1_000_000_000, 2_000_000_000, 3_000_000_000],
+            rx_bytes: vec![125_000, 125_000, 1000],
+            ..Default::default()
+        };
+        let bins = Bins { from: 0, width: 1_000_000_000, count: 4 };
+        let drawn = goodput_over_time(&r, &flow, 2_000_000_000, &bins);
+        assert_eq!(drawn, vec![Some(1.0), Some(1.0), None, None]);
+    }
+
+    #[test]
+    fn rises_are_over_the_own_idle_median() {
+        let probe = |base: i64| ProbeSeries {
+            sent_ns: vec![-5_000_000_000, -4_000_000_000, -3_000_000_000, -2_000_000_000, -1_000_000_000, 0],
+            rtt_ns: vec![base, base, base, base, base, base + 7_000_000],
+            ..ProbeSeries::default()
+        };
+        let mut r = Record::default();
+        r.test.load_ns = 1_000_000_000;
+        r.runs.push(Run {
+            complete: true,
+            probes: vec![probe(10_000_000), probe(80_000_000)],
+            ..Run::default()
+        });
+        r.test.probes = (0..2).map(|host| crate::ProbePlan { host, ..Default::default() }).collect();
+        r.link.rtt_ns = vec![10_000_000, 10_000_000];
+        assert!(!shows_rise(&r));
+        r.link.rtt_ns = vec![10_000_000, 80_000_000];
+        assert!(shows_rise(&r));
+        let rises: Vec<i64> =
+            answers(&r.runs[0], Delay::RoundTrip, true).filter(|a| a.0 == 0).map(|a| a.1).collect();
+        assert_eq!(rises, [7_000_000, 7_000_000]);
+        // Without an idle part there is nothing to rise over.
+        for p in &mut r.runs[0].probes {
+            p.sent_ns.drain(..5);
+            p.rtt_ns.drain(..5);
+        }
+        assert!(!shows_rise(&r));
     }
 
     #[test]

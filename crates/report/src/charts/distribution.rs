@@ -5,6 +5,7 @@ use super::frame::{Frame, Sides};
 use super::scale::{Scale, nice_step, nice_top};
 use super::scene::{Anchor, Scene, fit_text, text_width};
 use super::style::{Ink, Type};
+use super::time::RISE_FLOOR;
 use super::{Chart, Context, Hover, HoverSeries};
 use crate::stats::percentile;
 use crate::table;
@@ -18,7 +19,7 @@ const NAME_MAX: f64 = 150.0;
 const BARS: usize = 48;
 
 fn all_delays(ctx: &Context<'_>, delay: Delay) -> Vec<Vec<i64>> {
-    ctx.record.runs.iter().map(|r| loaded_delays(ctx.record, r, delay)).collect()
+    ctx.record.runs.iter().map(|r| loaded_delays(ctx.record, r, delay, ctx.rise)).collect()
 }
 
 /// Smallest and largest delay of all queues in ms.
@@ -28,16 +29,28 @@ fn range(all: &[Vec<i64>]) -> Option<(f64, f64)> {
     Some((*low as f64 / 1e6, *high as f64 / 1e6))
 }
 
-pub(crate) fn wide_range(ctx: &Context<'_>, delay: Delay) -> bool {
-    range(&all_delays(ctx, delay)).is_some_and(|(low, high)| low > 0.0 && high / low > 10.0)
+/// The range of a logarithmic axis, where there can be one; for rises it begins at a tenth of a millisecond.
+fn log_range(ctx: &Context<'_>, range: Option<(f64, f64)>) -> Option<(f64, f64)> {
+    let (low, high) = range?;
+    let low = if ctx.rise { low.max(RISE_FLOOR) } else { low };
+    (low > 0.0).then_some((low, high.max(low)))
 }
 
-fn delay_axis(all: &[Vec<i64>], log: bool, start: f64, end: f64) -> Scale {
-    match range(all) {
-        Some((low, high)) if log && low > 0.0 => Scale::log(low * 0.9, high * 1.08, start, end),
+pub(crate) fn wide_range(ctx: &Context<'_>, delay: Delay) -> bool {
+    let range = range(&all_delays(ctx, delay));
+    log_range(ctx, range).is_some_and(|(low, high)| high / low > 10.0)
+}
+
+fn delay_axis(ctx: &Context<'_>, all: &[Vec<i64>], log: bool, start: f64, end: f64) -> Scale {
+    let range = range(all);
+    if let Some((low, high)) = log_range(ctx, range).filter(|_| log) {
+        return Scale::log(low * 0.9, high * 1.08, start, end);
+    }
+    match range {
         Some((low, high)) => {
             let step = nice_step((high - low.min(0.0)) / 8.0);
-            let from = if low < 0.0 { (low / step).floor() * step } else { 0.0 };
+            // A rise a little below zero is noise of the idle median, no reason for an axis of its own.
+            let from = if low < -high / 50.0 { (low / step).floor() * step } else { 0.0 };
             Scale::linear(from, nice_top(high), start, end)
         }
         None => Scale::linear(0.0, 1.0, start, end),
@@ -50,7 +63,9 @@ fn suffix(log: bool) -> &'static str {
 
 fn axis_title(ctx: &Context<'_>, delay: Delay, x: &Scale) -> String {
     let scale = if x.is_log() { ", logarithmic" } else { "" };
-    format!("{}{} (ms{scale})", delay.words(), ctx.under_load())
+    // The rise is long enough without; the title says it.
+    let when = if ctx.rise { "" } else { ctx.under_load() };
+    format!("{}{when} (ms{scale})", ctx.delay_words(delay))
 }
 
 /// The share of samples at or below a delay.
@@ -58,10 +73,10 @@ pub(crate) fn cumulative(ctx: &Context<'_>, delay: Delay, log: bool) -> Chart {
     let all = all_delays(ctx, delay);
     let (width, height) = (470.0, 340.0);
     let (left, top, low, right) = (62.0, 30.0, height - 46.0, width - 16.0);
-    let x = delay_axis(&all, log, left, right);
+    let x = delay_axis(ctx, &all, log, left, right);
     let y = Scale::linear(0.0, 100.0, low, top);
     let frame = Frame { left, top, width: right - left, height: low - top, x, y };
-    let words_of = words::capital(delay.words());
+    let words_of = words::capital(&ctx.delay_words(delay));
     let mut scene = Scene::new(
         width,
         height,
@@ -74,6 +89,7 @@ pub(crate) fn cumulative(ctx: &Context<'_>, delay: Delay, log: bool) -> Chart {
         let mut points = Vec::new();
         let mut share = 0.0;
         for (ms, percent) in distribution(sorted) {
+            let ms = ms.max(x.domain().0);
             points.push(frame.at(ms, share));
             points.push(frame.at(ms, percent));
             share = percent;
@@ -105,7 +121,9 @@ pub(crate) fn cumulative(ctx: &Context<'_>, delay: Delay, log: bool) -> Chart {
 /// The names, each beside its line: on the left for lines far right, else on the right at a height where
 /// the next line leaves room.
 fn line_labels(ctx: &Context<'_>, scene: &mut Scene, frame: &Frame, all: &[Vec<i64>]) {
-    let x_at = |q: usize, p: u32| percentile(&all[q], p.clamp(1, 100)).map(|v| frame.x.at(v as f64 / 1e6));
+    let x_at = |q: usize, p: u32| {
+        percentile(&all[q], p.clamp(1, 100)).map(|v| frame.x.at(v as f64 / 1e6).max(frame.left))
+    };
     let mut order: Vec<usize> = (0..all.len()).filter(|&q| !all[q].is_empty()).collect();
     order.sort_by_key(|&q| percentile(&all[q], 50));
     let mut taken: Vec<u32> = Vec::new();
@@ -149,8 +167,8 @@ pub(crate) fn histogram(ctx: &Context<'_>, delay: Delay, log: bool) -> Chart {
     let (width, top) = (470.0, 6.0);
     let height = (340.0_f64).max(top + rows * 84.0 + 46.0);
     let (left, right, low) = (62.0, width - 16.0, height - 46.0);
-    let x = delay_axis(&all, log, left, right);
-    let words_of = words::capital(delay.words());
+    let x = delay_axis(ctx, &all, log, left, right);
+    let words_of = words::capital(&ctx.delay_words(delay));
     let mut scene =
         Scene::new(width, height, format!("{words_of}: histogram{}, a row per queue", ctx.under_load()));
     let counts: Vec<Vec<f64>> = all.iter().map(|v| bars(v, &x)).collect();

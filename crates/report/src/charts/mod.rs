@@ -1,5 +1,6 @@
 //! All pictures of a record, drawn once: as SVG for the page, as SVG that stands alone, as PNG.
 
+mod band;
 mod data;
 mod distribution;
 mod frame;
@@ -15,7 +16,7 @@ use crate::record::{Direction, Record};
 use crate::summary::loaded_directions;
 use crate::words;
 
-pub(crate) use data::Delay;
+pub(crate) use data::{Delay, shows_rise};
 pub(crate) use scene::{Scene, escape};
 pub(crate) use style::css;
 
@@ -72,6 +73,8 @@ pub(crate) struct Context<'a> {
     coarse: Bins,
     /// Bins of the queue, no finer than its samples.
     queue: Bins,
+    /// Whether delays are shown as rises over each probe's idle median.
+    rise: bool,
 }
 
 impl<'a> Context<'a> {
@@ -81,7 +84,7 @@ impl<'a> Context<'a> {
         let coarse = Bins::of(record, record.test.step_ns.max(u64::try_from(fine.width).unwrap_or(0)));
         let least = u64::try_from(fine.width).unwrap_or(0);
         let queue = Bins::of(record, data::queue_interval(record).max(least));
-        Self { record, fine, coarse, queue }
+        Self { record, fine, coarse, queue, rise: shows_rise(record) }
     }
 
     /// Whether the test has flows.
@@ -94,9 +97,20 @@ impl<'a> Context<'a> {
         if self.loaded() { " under load" } else { "" }
     }
 
+    /// What the charts show of a delay.
+    fn delay_words(&self, delay: Delay) -> String {
+        let words = delay.words();
+        if self.rise { format!("rise of the {words} over idle") } else { words.to_owned() }
+    }
+
     fn name(&self, run: usize) -> &'a str {
         self.record.runs.get(run).map_or("", |r| r.queue.as_str())
     }
+}
+
+/// Whether the flows of a direction together got more than the link's rate at some moment.
+pub(crate) fn exceeds_rate(record: &Record, direction: Direction) -> bool {
+    time::exceeds_rate(&Context::new(record), direction)
 }
 
 /// The picture of the whole comparison; goes into a README.

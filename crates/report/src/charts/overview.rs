@@ -1,12 +1,14 @@
 //! The comparison at a glance: per queue goodput above, round-trip time below, common axes.
 
+use super::band::{Edges, place};
 use super::data::{Delay, Spread, delays_over_time, unbroken};
 use super::frame::{Frame, Sides};
 use super::scale::{Scale, nice_top};
 use super::scene::{Anchor, Scene, fit_text, text_width, wrap};
 use super::style::{Ink, Type};
 use super::time::{
-    delay_scale, draw_rate, draw_spread, extent, flow_lines, largest_goodput, rate_mbit, time_title,
+    delay_scale, draw_rate, draw_spread, exceeds_rate, extent, flow_lines, largest_goodput, rate_mbit,
+    time_title,
 };
 use super::{Chart, Context, Hover, HoverSeries, slug};
 use crate::record::{Direction, Run};
@@ -39,8 +41,12 @@ impl Shared {
             let together = largest_goodput(ctx, d).1;
             nice_top(rate_mbit(ctx, d).map_or(together, |r| together.max(r * 1.1)))
         };
-        let delays: Vec<_> =
-            ctx.record.runs.iter().map(|r| delays_over_time(r, Delay::RoundTrip, &ctx.fine)).collect();
+        let delays: Vec<_> = ctx
+            .record
+            .runs
+            .iter()
+            .map(|r| delays_over_time(r, Delay::RoundTrip, ctx.rise, &ctx.fine))
+            .collect();
         Self {
             tops: directions.iter().map(top).collect(),
             extent: extent(delays.iter().flatten()),
@@ -95,13 +101,14 @@ fn column(
     let y = delay_scale(shared.extent, y_top + LATENCY, y_top);
     let frame = Frame { left, top: y_top, width, height: LATENCY, x, y };
     let scale = if y.is_log() { ", log" } else { "" };
-    let title = format!("round-trip time (ms{scale})");
+    let what = if ctx.rise { "round-trip rise over idle" } else { "round-trip time" };
+    let title = format!("{what} (ms{scale})");
     frame.draw(scene, Sides { x: Some(time_title(ctx)), y: axes.then_some(title.as_str()) });
     let delays = &shared.delays[queue];
     draw_spread(scene, &frame, &ctx.fine, queue, delays);
     series.push(HoverSeries {
         queue,
-        name: "round trip".into(),
+        name: if ctx.rise { "round-trip rise" } else { "round trip" }.into(),
         unit: "ms",
         values: coarse(ctx, |i| delays.get(i).copied().flatten().map(|s| s.p50)),
         upper: Some(coarse(ctx, |i| delays.get(i).copied().flatten().map(|s| s.p95))),
@@ -148,7 +155,8 @@ fn stack(
         scene.open(queue);
         scene.shape(Ink::Area { queue, shade }, true, parts);
         if named {
-            name_area(scene, frame, &name, &values, &base, x);
+            let ceiling = rate_mbit(ctx, direction).map_or(frame.top, |r| frame.at(0.0, r).1);
+            name_area(scene, frame, &name, (&values, &base), ceiling, x);
         }
         scene.close();
         for (b, v) in base.iter_mut().zip(&values) {
@@ -164,28 +172,23 @@ fn stack(
     }
 }
 
-/// Writes a flow's name into its area where the area is high enough: at the middle of its time.
+/// Writes a flow's name into its area where the area, below the line of the link's rate, holds all of it;
+/// nowhere if it is too thin everywhere.
 fn name_area(
     scene: &mut Scene,
     frame: &Frame,
     name: &str,
-    values: &[Option<f64>],
-    base: &[f64],
+    (values, base): (&[Option<f64>], &[f64]),
+    ceiling: f64,
     x: impl Fn(usize) -> f64,
 ) {
-    let present: Vec<usize> = values.iter().enumerate().filter_map(|(i, v)| v.map(|_| i)).collect();
-    let (Some(&first), Some(&last)) = (present.first(), present.last()) else { return };
-    let wide = text_width(Type::OnArea, name);
-    // The left of a flow that runs throughout, the middle of one that comes and goes.
-    let share = if last - first > base.len() * 6 / 10 { 6 } else { 2 };
-    let middle = first + (last - first) / share;
-    let Some(v) = values[middle] else { return };
-    let (_, upper) = frame.at(0.0, base[middle] + v);
-    let (_, lower) = frame.at(0.0, base[middle]);
-    let room = frame.x.at(x(last)) - frame.x.at(x(first));
-    if lower - upper >= 15.0 && room >= wide + 8.0 {
-        let at = (frame.x.at(x(middle)), (upper + lower) / 2.0 + 4.0);
-        scene.text(Type::OnArea, at, Anchor::Middle, name);
+    let at = |v: f64| frame.at(0.0, v).1;
+    let edges: Vec<Edges> =
+        values.iter().zip(base).map(|(v, b)| v.map(|v| (at(b + v).max(ceiling), at(*b)))).collect();
+    let size = f64::from(Type::OnArea.size());
+    let needed = (text_width(Type::OnArea, name) + 4.0, size + 2.5);
+    if let Some((middle, y)) = place(&edges, |i| frame.x.at(x(i)), needed) {
+        scene.text(Type::OnArea, (middle, y + size * 0.3), Anchor::Middle, name);
     }
 }
 
@@ -222,7 +225,8 @@ pub(crate) fn draw(ctx: &Context<'_>) -> Scene {
     let headline = words::headline(ctx.record, &Summary::all(ctx.record));
     let lines = wrap(Type::Title, &headline, width - margin * 2.0);
     let head = 24.0 + 27.0 * lines.len() as f64 + 48.0;
-    let foot = 30.0;
+    let notes = notes(ctx);
+    let foot = 13.0 + 17.0 * notes.len() as f64;
     let mut scene = Scene::new(width, head + shared.height() + foot, headline);
     for (i, line) in lines.iter().enumerate() {
         scene.text(Type::Title, (margin, 38.0 + 27.0 * i as f64), Anchor::Start, line.clone());
@@ -233,12 +237,25 @@ pub(crate) fn draw(ctx: &Context<'_>) -> Scene {
         let left = margin + AXES + queue as f64 * (panel + gap);
         column(ctx, &shared, &mut scene, queue, run, (left, head, panel), queue == 0);
     }
-    let note = format!(
-        "Line: median of {} ms; band: 5th to 95th percentile. goodqueue {}",
-        ctx.fine.width / 1_000_000,
-        ctx.record.version
-    );
-    let note = fit_text(Type::Note, &note, width - margin * 2.0);
-    scene.text(Type::Note, (margin, head + shared.height() + 14.0), Anchor::Start, note);
+    for (i, note) in notes.iter().enumerate() {
+        let y = head + shared.height() + 14.0 + 17.0 * i as f64;
+        let note = fit_text(Type::Note, note, width - margin * 2.0);
+        scene.text(Type::Note, (margin, y), Anchor::Start, note);
+    }
     scene
+}
+
+/// What stands under the overview, a line each.
+fn notes(ctx: &Context<'_>) -> Vec<String> {
+    let mut out = Vec::new();
+    if loaded_directions(ctx.record).into_iter().any(|d| exceeds_rate(ctx, d)) {
+        out.push(format!("Goodput above the link's rate: {}.", words::RELEASED));
+    }
+    if ctx.rise {
+        out.push("Hosts at different distances: every probe's own idle median is taken off.".into());
+    }
+    let width = ctx.fine.width / 1_000_000;
+    let version = &ctx.record.version;
+    out.push(format!("Line: median of {width} ms; band: 5th to 95th percentile. goodqueue {version}"));
+    out
 }

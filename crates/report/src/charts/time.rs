@@ -7,13 +7,16 @@ use super::scene::{Anchor, Scene, fit_text, text_width};
 use super::style::{Ink, Type};
 use super::{Chart, Context, Hover, HoverSeries, slug};
 use crate::record::{Direction, Run};
-use crate::summary::direction_name;
+use crate::summary::{active_span, direction_name, load_span};
 use crate::words;
 
 /// Title of every time axis.
 pub(crate) fn time_title(ctx: &Context<'_>) -> &'static str {
     if ctx.loaded() { "time from the start of the load (s)" } else { "time (s)" }
 }
+
+/// Where a logarithmic axis of rises begins, ms; smaller ones are drawn at its edge.
+pub(crate) const RISE_FLOOR: f64 = 0.1;
 
 /// Room for names beside lines, at most.
 const NAMES: f64 = 150.0;
@@ -84,7 +87,8 @@ fn decades(extent: Option<(f64, f64)>) -> bool {
 }
 
 pub(crate) fn spans_decades(ctx: &Context<'_>, delay: Delay) -> bool {
-    let data: Vec<_> = ctx.record.runs.iter().map(|r| delays_over_time(r, delay, &ctx.fine)).collect();
+    let data: Vec<_> =
+        ctx.record.runs.iter().map(|r| delays_over_time(r, delay, ctx.rise, &ctx.fine)).collect();
     decades(extent(data.iter().flatten()))
 }
 
@@ -97,7 +101,8 @@ fn value_scale(extent: Option<(f64, f64)>, log: bool, bottom: f64, top: f64) -> 
     match extent {
         Some((low, high)) if log && low > 0.0 => Scale::log(low * 0.9, high * 1.1, bottom, top),
         Some((low, high)) => {
-            let from = if low < 0.0 { -nice_top(-low) } else { 0.0 };
+            // A rise a little below zero is noise of the idle median, no reason for an axis of its own.
+            let from = if low < -high / 50.0 { -nice_top(-low) } else { 0.0 };
             Scale::linear(from, nice_top(high * 1.04), bottom, top)
         }
         None => Scale::linear(0.0, 1.0, bottom, top),
@@ -121,6 +126,8 @@ struct Look {
     unit: &'static str,
     height: f64,
     log: bool,
+    /// Where a logarithmic axis begins whose values go to zero.
+    floor: Option<f64>,
 }
 
 /// One line and band per queue on common axes.
@@ -130,7 +137,11 @@ fn overlay(ctx: &Context<'_>, look: Look, bins: &Bins, data: &[Vec<Option<Spread
     let room = room_for(ctx.record.runs.iter().map(|r| r.queue.as_str()));
     let (left, top, low) = (72.0, 14.0, height - 46.0);
     let (from, to) = bins.domain_s();
-    let y = value_scale(extent(data.iter().flatten()), look.log, low, top);
+    let extent = extent(data.iter().flatten()).map(|(low, high)| match look.floor.filter(|_| look.log) {
+        Some(floor) => (low.max(floor), high.max(floor * 10.0)),
+        None => (low, high),
+    });
+    let y = value_scale(extent, look.log, low, top);
     let frame = Frame {
         left,
         top,
@@ -166,9 +177,11 @@ fn overlay(ctx: &Context<'_>, look: Look, bins: &Bins, data: &[Vec<Option<Spread
 
 /// Delay over time, all queues.
 pub(crate) fn delays(ctx: &Context<'_>, delay: Delay, log: bool) -> Chart {
-    let data: Vec<_> = ctx.record.runs.iter().map(|r| delays_over_time(r, delay, &ctx.fine)).collect();
+    let data: Vec<_> =
+        ctx.record.runs.iter().map(|r| delays_over_time(r, delay, ctx.rise, &ctx.fine)).collect();
     let id = format!("latency-{}-{}", delay.key(), if log { "log" } else { "linear" });
-    let look = Look { id, title: words::capital(delay.words()), unit: "ms", height: 340.0, log };
+    let title = words::capital(&ctx.delay_words(delay));
+    let look = Look { id, title, unit: "ms", height: 340.0, log, floor: ctx.rise.then_some(RISE_FLOOR) };
     overlay(ctx, look, &ctx.fine, &data)
 }
 
@@ -181,22 +194,26 @@ pub(crate) fn backlog(ctx: &Context<'_>, direction: Direction) -> Chart {
     let data: Vec<_> = ctx.record.runs.iter().map(of).collect();
     let name = direction_name(direction);
     let (id, title) = (format!("backlog-{name}"), format!("Backlog {name}"));
-    overlay(ctx, Look { id, title, unit: "kB", height: 300.0, log: false }, &ctx.queue, &data)
+    overlay(ctx, Look { id, title, unit: "kB", height: 300.0, log: false, floor: None }, &ctx.queue, &data)
 }
 
-/// Goodput of the flows of one direction, with their short names and shades.
+/// Goodput of the flows of one direction up to their planned stops, with their short names.
 pub(crate) fn flow_lines(
     ctx: &Context<'_>,
     run: &Run,
     direction: Direction,
 ) -> Vec<(String, Vec<Option<f64>>)> {
+    let end = load_span(ctx.record, run).to;
     ctx.record
         .test
         .flows
         .iter()
         .zip(&run.flows)
         .filter(|(plan, _)| plan.direction == direction)
-        .map(|(plan, flow)| (words::short_flow(&plan.name), goodput_over_time(ctx.record, flow, &ctx.coarse)))
+        .map(|(plan, flow)| {
+            let stop = active_span(ctx.record, plan).to.min(end);
+            (words::short_flow(&plan.name), goodput_over_time(ctx.record, flow, stop, &ctx.coarse))
+        })
         .collect()
 }
 
@@ -221,6 +238,11 @@ pub(crate) fn rate_mbit(ctx: &Context<'_>, direction: Direction) -> Option<f64> 
         Direction::Down => &ctx.record.link.down,
     };
     path.rate_bps.map(|r| r as f64 / 1e6)
+}
+
+/// Whether all flows together got more than the link's rate at some moment.
+pub(crate) fn exceeds_rate(ctx: &Context<'_>, direction: Direction) -> bool {
+    rate_mbit(ctx, direction).is_some_and(|rate| largest_goodput(ctx, direction).1 > rate)
 }
 
 /// The goodput of every flow over time, a drawing per queue with common axes.

@@ -2,10 +2,10 @@
 
 use std::fmt::Write as _;
 
-use crate::charts::escape;
+use crate::charts::{Delay, escape};
 use crate::record::{EngineHealth, PathPlan, Record};
-use crate::summary::{Latency, Summary, direction_name};
-use crate::table::{mbit, ms};
+use crate::summary::{Latency, Summary, direction_name, distances_differ};
+use crate::table::{idle, mbit, ms};
 use crate::words;
 
 /// A list of terms; values are markup.
@@ -155,31 +155,23 @@ fn table(label: &str, heads: &[&str], texts: usize, rows: &[Vec<String>]) -> Str
     out
 }
 
-fn delay_row(queue: &str, kind: &str, l: &Latency) -> Vec<String> {
-    let mut row = vec![escape(queue), escape(kind), l.n.to_string(), l.lost.to_string()];
-    let values = [
-        l.idle_ns,
-        l.min_ns,
-        l.p50_ns,
-        l.p95_ns,
-        l.p99_ns,
-        l.max_ns,
-        l.mean_ns,
-        l.added_mean_ns,
-        l.startup_max_ns,
-    ];
+fn delay_row(queue: &str, kind: &str, l: &Latency, idle: String) -> Vec<String> {
+    let mut row = vec![escape(queue), escape(kind), l.n.to_string(), l.lost.to_string(), idle];
+    let values =
+        [l.min_ns, l.p50_ns, l.p95_ns, l.p99_ns, l.max_ns, l.mean_ns, l.added_mean_ns, l.startup_max_ns];
     row.extend(values.map(ms));
     row
 }
 
 fn delays(record: &Record, summaries: &[Summary]) -> String {
     let mut rows = Vec::new();
-    for s in summaries {
-        rows.push(delay_row(&s.queue, "round trip", &s.rtt));
-        rows.push(delay_row(&s.queue, "one-way up", &s.up));
-        rows.push(delay_row(&s.queue, "one-way down", &s.down));
+    let several = distances_differ(record);
+    for (run, s) in record.runs.iter().zip(summaries) {
+        for (delay, l) in Delay::ALL.into_iter().zip([&s.rtt, &s.up, &s.down]) {
+            rows.push(delay_row(&s.queue, delay.short(), l, idle(several, run, l, delay.column(), '–')));
+        }
         for p in s.probes.iter().filter(|_| record.test.probes.len() > 1) {
-            rows.push(delay_row(&s.queue, &format!("{} round trip", p.name), &p.rtt));
+            rows.push(delay_row(&s.queue, &format!("{} round trip", p.name), &p.rtt, ms(p.rtt.idle_ns)));
         }
     }
     let heads = [
@@ -284,7 +276,8 @@ fn machine(record: &Record) -> String {
 
 fn engine(record: &Record) -> String {
     let mut out = String::from(
-        "<p class=\"lead\">Lateness is the time at which a packet was put on the line minus the time at which it was due.</p>",
+        "<p class=\"lead\">Lateness is the time at which a packet was put on the line minus the time at which it was due. \
+         The rate error compares the bits that left the line, while it never stood idle, with the rate asked for.</p>",
     );
     for (q, run) in record.runs.iter().enumerate() {
         let _ = write!(out, "<h3 class=\"q{}\">{}</h3>", q % 8, escape(&run.queue));
@@ -300,11 +293,15 @@ fn micro(ns: u64) -> String {
     format!("{:.1} µs", ns as f64 / 1e3)
 }
 
+fn rate_error(share: Option<f64>) -> String {
+    match share.filter(|x| x.is_finite()) {
+        Some(x) => format!("{:+.3} %", x * 100.0).replace('-', "−"),
+        None => "not measured: the line was never busy long enough".into(),
+    }
+}
+
 fn engine_of(e: &EngineHealth) -> String {
     let share = |x: f64| if x.is_finite() { format!("{:.1} %", x * 100.0) } else { "–".into() };
-    let error = |x: f64| {
-        if x.is_finite() { format!("{:+.3} %", x * 100.0).replace('-', "−") } else { "–".into() }
-    };
     let mut out = list(&[
         (
             "Lateness p50, p99, max",
@@ -317,14 +314,8 @@ fn engine_of(e: &EngineHealth) -> String {
         ),
         ("Engine, share of one processor", share(e.busy)),
         ("Machine busy", share(e.host_busy)),
-        (
-            "Rate error up, down",
-            format!(
-                "{}, {}",
-                e.rate_error_up.map_or("not measured".into(), error),
-                e.rate_error_down.map_or("not measured".into(), error)
-            ),
-        ),
+        ("Rate error up", rate_error(e.rate_error_up)),
+        ("Rate error down", rate_error(e.rate_error_down)),
     ]);
     let total: u64 = e.lateness_count.iter().fold(0, |a, &b| a.saturating_add(b));
     let last = e.lateness_bucket_ns.last().copied().unwrap_or(0);
@@ -354,7 +345,7 @@ pub(crate) fn definitions() -> String {
         ("Rise", "A delay under load minus the idle median of the same probe: what the load adds.".into()),
         ("p50, p95, p99", "Percentiles by nearest rank: the smallest measured value that at least so many percent of the samples do not exceed. p50 is the median.".into()),
         ("Max with ramp", "Largest delay over the whole load, the ramp included: what starting flows do to others.".into()),
-        ("Lost", "Probes without an answer. They are in no percentile.".into()),
+        ("Lost", "Probes without an answer, or their share of all that were sent. They are in no percentile.".into()),
         ("Grade", "By the mean rise of the round trip, the scale of the dslreports test: below 5 ms A+, 30 ms A, 60 ms B, 200 ms C, 400 ms D, else F. No grade where the run is not valid or was cut short, the idle baseline is incomplete, or the line was used below 80 %.".into()),
         ("Jain index", "(Σx)² / (n·Σx²) over the goodput of the n flows of a direction, each over the time it ran: 1 for equal shares, 1/n where one takes all.".into()),
         ("Line used", "Bytes on the line, headers included, over rate × time.".into()),

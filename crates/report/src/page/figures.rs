@@ -7,6 +7,7 @@ use serde::Serialize;
 use crate::charts::{self, Chart, Delay, Hover, escape};
 use crate::record::{Direction, Record};
 use crate::summary::{direction_name, loaded_directions};
+use crate::words;
 
 const SCALES: [(&str, &str); 2] = [("linear", "linear"), ("log", "logarithmic")];
 
@@ -151,17 +152,7 @@ fn bar(record: &Record, delays: &[Delay]) -> String {
     }
     out.push_str("</fieldset>");
     if delays.len() > 1 {
-        let options: Vec<(&str, &str)> = delays
-            .iter()
-            .map(|d| {
-                let words = match d {
-                    Delay::RoundTrip => "round trip",
-                    Delay::Up => "one-way up",
-                    Delay::Down => "one-way down",
-                };
-                (d.key(), words)
-            })
-            .collect();
+        let options: Vec<(&str, &str)> = delays.iter().map(|d| (d.key(), d.short())).collect();
         out.push_str(&choice("delay", "Delay", delays[0].key(), &options));
     }
     out.push_str("</div>\n");
@@ -174,7 +165,7 @@ pub(crate) fn all(record: &Record) -> Figures {
     let delays: Vec<Delay> = Delay::ALL.into_iter().filter(|&d| charts::has_delay(record, d)).collect();
     let directions = loaded_directions(record);
     b.html.push_str(&bar(record, &delays));
-    side_by_side(&mut b, record, !directions.is_empty());
+    side_by_side(&mut b, record, &directions);
     if !delays.is_empty() {
         over_time(&mut b, record, &delays);
         distributions(&mut b, record, &delays);
@@ -188,14 +179,31 @@ pub(crate) fn all(record: &Record) -> Figures {
     Figures { html: b.html, data: format!("{{{}}}", b.data) }
 }
 
-fn side_by_side(b: &mut Builder, record: &Record, loaded: bool) {
-    let lead = if loaded {
-        "Goodput of the flows, one on top of the other, above the round-trip time of the probes at the same moment. \
-         All queues have the same axes."
+/// How delays of hosts at different distances are shown, where there are such.
+fn rise_note(record: &Record) -> &'static str {
+    if charts::shows_rise(record) {
+        " The hosts are at different distances, so delays are shown as their rise over each probe's own idle median."
     } else {
-        "Round-trip time of the probes. All queues have the same axes."
+        ""
+    }
+}
+
+fn side_by_side(b: &mut Builder, record: &Record, directions: &[Direction]) {
+    let what =
+        if charts::shows_rise(record) { "rise of the round-trip time over idle" } else { "round-trip time" };
+    let mut lead = if directions.is_empty() {
+        format!("{} of the probes. All queues have the same axes.", words::capital(what))
+    } else {
+        format!(
+            "Goodput of the flows, one on top of the other, above the {what} of the probes at the same moment. \
+             All queues have the same axes."
+        )
     };
-    b.open("side", "Side by side", lead);
+    lead.push_str(rise_note(record));
+    if directions.iter().any(|&d| charts::exceeds_rate(record, d)) {
+        let _ = write!(lead, " Goodput above the link's rate: {}.", words::RELEASED);
+    }
+    b.open("side", "Side by side", &lead);
     b.html.push_str("<div class=\"cards side\">\n");
     for (q, chart) in charts::side_by_side(record).iter().enumerate() {
         b.figure(chart, "", Some(q), "");
@@ -205,12 +213,12 @@ fn side_by_side(b: &mut Builder, record: &Record, loaded: bool) {
 }
 
 fn over_time(b: &mut Builder, record: &Record, delays: &[Delay]) {
-    b.open(
-        "latency",
-        "Delay over time",
-        "Line: median of the probes sent in each moment. Band: 5th to 95th percentile. A probe that was lost leaves no mark; \
-         where all were lost, the line has a gap.",
+    let lead = format!(
+        "Line: median of the probes sent in each moment. Band: 5th to 95th percentile. A probe that was lost leaves no \
+         mark; where all were lost, the line has a gap.{}",
+        rise_note(record)
     );
+    b.open("latency", "Delay over time", &lead);
     let chosen = if charts::very_wide_range(record, delays[0]) { "log" } else { "linear" };
     let buttons = choice("axis", "Delay axis", chosen, &SCALES);
     let _ = writeln!(b.html, "<div class=\"controls\">{buttons}</div>\n<div class=\"stack\">");
@@ -233,7 +241,7 @@ fn distributions(b: &mut Builder, record: &Record, delays: &[Delay]) {
             "All probes sent in the loaded interval, the ramp at its start left out.",
         )
     };
-    b.open("distribution", heading, lead);
+    b.open("distribution", heading, &format!("{lead}{}", rise_note(record)));
     let chosen = if charts::wide_range(record, delays[0]) { "log" } else { "linear" };
     let buttons = choice("scale", "Delay axis", chosen, &SCALES);
     let _ = writeln!(b.html, "<div class=\"controls\">{buttons}</div>\n<div class=\"cards two\">");
@@ -250,8 +258,12 @@ fn distributions(b: &mut Builder, record: &Record, delays: &[Delay]) {
 
 fn goodput(b: &mut Builder, record: &Record, direction: Direction) {
     let name = direction_name(direction);
-    let lead = "Payload that each receiving application got. Equal shares lie on one another.";
-    b.open(&format!("goodput-{name}"), &format!("Goodput per flow, {name}"), lead);
+    let lead = format!(
+        "Payload that each receiving application got, up to the planned stop of each flow. Equal shares lie on one \
+         another. A step above the link's rate is no error: {}.",
+        words::RELEASED
+    );
+    b.open(&format!("goodput-{name}"), &format!("Goodput per flow, {name}"), &lead);
     b.html.push_str("<div class=\"cards two\">\n");
     for (q, chart) in charts::goodput(record, direction).iter().enumerate() {
         b.figure(chart, "", Some(q), &escape(&record.runs[q].queue));

@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 
 use crate::charts::escape;
 use crate::record::{Direction, Record, Run};
-use crate::summary::{Letter, Summary, loaded_directions};
-use crate::table::{fraction, mbit, ms, percent};
+use crate::summary::{Letter, Summary, distances_differ, loaded_directions};
+use crate::table::{any_lost, fraction, idle, lost_percent, lost_share, mbit, ms, percent};
 
 /// Number to sort by, and words to show as markup.
 type Cell<'a> = dyn Fn(&Run, &Summary) -> (Option<f64>, String) + 'a;
@@ -35,7 +35,7 @@ fn count(head: &'static str, name: &'static str, value: fn(&Summary) -> u64) -> 
     Column { group: "Packets", unit: "", head, name, cell: Box::new(cell) }
 }
 
-fn columns(record: &Record) -> Vec<Column<'static>> {
+fn columns(record: &Record, all: &[Summary]) -> Vec<Column<'static>> {
     let directions = loaded_directions(record);
     let mut out = Vec::new();
     if !directions.is_empty() {
@@ -65,7 +65,12 @@ fn columns(record: &Record) -> Vec<Column<'static>> {
             out.push(Column { group: "Jain", unit: "index", head, name, cell: Box::new(cell) });
         }
     }
-    delays(&mut out, !directions.is_empty());
+    delays(&mut out, !directions.is_empty(), distances_differ(record));
+    if any_lost(all) {
+        let cell = |_: &Run, s: &Summary| (lost_share(&s.rtt), escape(&lost_percent(&s.rtt)));
+        let name = "probes lost under load";
+        out.push(Column { group: "Probes", unit: "%", head: "lost", name, cell: Box::new(cell) });
+    }
     out.push(count("drops", "dropped packets", |s| s.queue_up.drops + s.queue_down.drops));
     out.push(count("marks", "marked packets", |s| s.queue_up.marks + s.queue_down.marks));
     for &d in &directions {
@@ -79,7 +84,7 @@ fn columns(record: &Record) -> Vec<Column<'static>> {
     out
 }
 
-fn delays(out: &mut Vec<Column<'static>>, loaded: bool) {
+fn delays(out: &mut Vec<Column<'static>>, loaded: bool, several: bool) {
     if !loaded {
         let (group, unit) = ("Round trip", "ms");
         out.push(time(group, unit, "min", "round trip, smallest", |s| s.rtt.min_ns));
@@ -90,7 +95,11 @@ fn delays(out: &mut Vec<Column<'static>>, loaded: bool) {
         return;
     }
     let (group, unit) = ("Rise of the round trip under load", "ms");
-    out.push(time("Idle", "ms", "RTT", "idle round trip, median", |s| s.rtt.idle_ns));
+    let cell = move |run: &Run, s: &Summary| {
+        (s.rtt.idle_ns.map(|v| v as f64), idle(several, run, &s.rtt, |p| &p.rtt_ns, '–'))
+    };
+    let name = "idle round trip, median";
+    out.push(Column { group: "Idle", unit: "ms", head: "RTT", name, cell: Box::new(cell) });
     out.push(time(group, unit, "p50", "rise of the round trip, median", |s| s.rtt.added_p50_ns));
     out.push(time(group, unit, "p95", "rise of the round trip, 95th percentile", |s| s.rtt.added_p95_ns));
     out.push(time(group, unit, "p99", "rise of the round trip, 99th percentile", |s| s.rtt.added_p99_ns));
@@ -125,7 +134,7 @@ fn grade(run: &Run, s: &Summary) -> (Option<f64>, String) {
 
 /// The summary table and the reasons for missing grades below it.
 pub(crate) fn summary(record: &Record, summaries: &[Summary]) -> String {
-    let columns = columns(record);
+    let columns = columns(record, summaries);
     let mut out = String::from(
         "<div class=\"scroll summary\" tabindex=\"0\" role=\"region\" aria-label=\"Summary table\"><table>\n<thead><tr class=\"groups\"><td></td>",
     );
