@@ -251,6 +251,12 @@ fn notes(ctx: &Context<'_>) -> Vec<String> {
     if loaded_directions(ctx.record).into_iter().any(|d| exceeds_rate(ctx, d)) {
         out.push(format!("Goodput above the link's rate: {}.", words::RELEASED));
     }
+    let load = i64::try_from(ctx.record.test.load_ns).unwrap_or(i64::MAX);
+    if ctx.record.test.flows.iter().any(|f| f.stop_ns > f.start_ns && f.stop_ns < load) {
+        out.push(
+            "Flows are drawn up to their planned stop; what the queue holds of them then is not.".into(),
+        );
+    }
     if ctx.rise {
         out.push("Hosts at different distances: every probe's own idle median is taken off.".into());
     }
