@@ -239,11 +239,6 @@ pub(crate) fn rate_mbit(ctx: &Context<'_>, direction: Direction) -> Option<f64> 
     path.rate_bps.map(|r| r as f64 / 1e6)
 }
 
-/// Whether all flows together got more than the link's rate at some moment.
-pub(crate) fn exceeds_rate(ctx: &Context<'_>, direction: Direction) -> bool {
-    rate_mbit(ctx, direction).is_some_and(|rate| largest_goodput(ctx, direction).1 > rate)
-}
-
 /// The goodput of every flow over time, a drawing per queue with common axes.
 pub(crate) fn goodput(ctx: &Context<'_>, direction: Direction) -> Vec<Chart> {
     let (single, _) = largest_goodput(ctx, direction);
