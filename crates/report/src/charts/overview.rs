@@ -264,7 +264,7 @@ fn notes(ctx: &Context<'_>) -> Vec<String> {
     let load = i64::try_from(ctx.record.test.load_ns).unwrap_or(i64::MAX);
     if ctx.record.test.flows.iter().any(|f| f.stop_ns > f.start_ns && f.stop_ns < load) {
         out.push(
-            "Flows are drawn up to their planned stop; what the queue holds of them then is not.".into(),
+            "Flows are drawn up to their planned stop; what the queue still held of them is left out.".into(),
         );
     }
     if ctx.rise {
