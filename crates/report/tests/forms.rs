@@ -182,6 +182,18 @@ fn delays_to_hosts_at_several_distances_are_rises() {
     assert!(!html(&fixture::rrul()).contains("over idle (ms"));
 }
 
+#[test]
+fn goodput_above_the_rate_is_explained() {
+    let note = "Goodput above the link's rate: a retransmission";
+    let mut record = fixture::square();
+    record.link.up.rate_bps = Some(20_000_000);
+    assert!(!html(&record).contains(note));
+    record.runs[0].flows[0].rx_bytes[50] = 550_000;
+    assert!(html(&record).contains(note) && !html(&record).contains("cut at the axis"));
+    record.runs[0].flows[0].rx_bytes[50] = 5_000_000;
+    assert!(html(&record).contains("cut at the axis"));
+}
+
 fn assert_numbers(name: &str, text: &str) {
     for word in ["NaN", "inf,", "inf\"", ">inf", "Infinity", " inf"] {
         let clean = text.replace("Infinity,", "").replace("Number.isNaN", "");

@@ -108,9 +108,9 @@ impl<'a> Context<'a> {
     }
 }
 
-/// Whether the flows of a direction together got more than the link's rate at some moment.
-pub(crate) fn exceeds_rate(record: &Record, direction: Direction) -> bool {
-    time::exceeds_rate(&Context::new(record), direction)
+/// Why goodput lies above the link's rate at some moment, a sentence, if it does.
+pub(crate) fn above_rate(record: &Record) -> Option<String> {
+    overview::above_rate(&Context::new(record))
 }
 
 /// The picture of the whole comparison; goes into a README.

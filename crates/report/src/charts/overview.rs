@@ -7,8 +7,7 @@ use super::scale::{Scale, nice_top};
 use super::scene::{Anchor, Scene, fit_text, text_width, wrap};
 use super::style::{Ink, Type};
 use super::time::{
-    delay_scale, draw_rate, draw_spread, exceeds_rate, extent, flow_lines, largest_goodput, rate_mbit,
-    time_title,
+    delay_scale, draw_rate, draw_spread, extent, flow_lines, largest_goodput, rate_mbit, time_title,
 };
 use super::{Chart, Context, Hover, HoverSeries, slug};
 use crate::record::{Direction, Run};
@@ -18,6 +17,8 @@ use crate::words;
 /// Height of a goodput panel and of the latency panel.
 const GOODPUT: f64 = 132.0;
 const LATENCY: f64 = 190.0;
+/// A goodput of so many times the link's rate ends the axis: one step must not press the others flat.
+const SPIKE: f64 = 1.5;
 /// Room between panels.
 const BETWEEN: f64 = 22.0;
 /// Room over the panels for the queue's name and result.
@@ -39,7 +40,7 @@ impl Shared {
         let directions = loaded_directions(ctx.record);
         let top = |&d: &Direction| {
             let together = largest_goodput(ctx, d).1;
-            nice_top(rate_mbit(ctx, d).map_or(together, |r| together.max(r * 1.1)))
+            nice_top(rate_mbit(ctx, d).map_or(together, |r| together.clamp(r * 1.1, r * SPIKE)))
         };
         let delays: Vec<_> = ctx
             .record
@@ -245,11 +246,26 @@ pub(crate) fn draw(ctx: &Context<'_>) -> Scene {
     scene
 }
 
+/// Why goodput lies above the link's rate at some moment, if it does.
+pub(crate) fn above_rate(ctx: &Context<'_>) -> Option<String> {
+    let over = |bound: fn(f64) -> f64| {
+        let most = |d| Some((largest_goodput(ctx, d).1, rate_mbit(ctx, d)?));
+        let mut all = loaded_directions(ctx.record).into_iter().filter_map(most);
+        all.any(|(most, rate)| most > bound(rate))
+    };
+    let cut = if over(|rate| nice_top(rate * SPIKE)) { "; cut at the axis" } else { "" };
+    over(|rate| rate).then(|| format!("Goodput above the link's rate: {}{cut}.", words::RELEASED))
+}
+
 /// What stands under the overview, a line each.
 fn notes(ctx: &Context<'_>) -> Vec<String> {
     let mut out = Vec::new();
-    if loaded_directions(ctx.record).into_iter().any(|d| exceeds_rate(ctx, d)) {
-        out.push(format!("Goodput above the link's rate: {}.", words::RELEASED));
+    out.extend(above_rate(ctx));
+    let load = i64::try_from(ctx.record.test.load_ns).unwrap_or(i64::MAX);
+    if ctx.record.test.flows.iter().any(|f| f.stop_ns > f.start_ns && f.stop_ns < load) {
+        out.push(
+            "Flows are drawn up to their planned stop; what the queue still held of them is left out.".into(),
+        );
     }
     if ctx.rise {
         out.push("Hosts at different distances: every probe's own idle median is taken off.".into());

@@ -3,7 +3,7 @@
 use super::data::{Bins, Delay, Spread, backlog_over_time, delays_over_time, goodput_over_time, unbroken};
 use super::frame::{EndLabel, Frame, Sides, end_labels};
 use super::scale::{Scale, nice_top, plain};
-use super::scene::{Anchor, Scene, fit_text, text_width};
+use super::scene::{Anchor, Point, Scene, fit_text, text_width};
 use super::style::{Ink, Type};
 use super::{Chart, Context, Hover, HoverSeries, slug};
 use crate::record::{Direction, Run};
@@ -197,12 +197,11 @@ pub(crate) fn backlog(ctx: &Context<'_>, direction: Direction) -> Chart {
     overlay(ctx, Look { id, title, unit: "kB", height: 300.0, log: false, floor: None }, &ctx.queue, &data)
 }
 
+/// A flow's short name and its goodput in every bin.
+pub(crate) type FlowLine = (String, Vec<Option<f64>>);
+
 /// Goodput of the flows of one direction up to their planned stops, with their short names.
-pub(crate) fn flow_lines(
-    ctx: &Context<'_>,
-    run: &Run,
-    direction: Direction,
-) -> Vec<(String, Vec<Option<f64>>)> {
+pub(crate) fn flow_lines(ctx: &Context<'_>, run: &Run, direction: Direction) -> Vec<FlowLine> {
     let end = load_span(ctx.record, run).to;
     ctx.record
         .test
@@ -240,11 +239,6 @@ pub(crate) fn rate_mbit(ctx: &Context<'_>, direction: Direction) -> Option<f64> 
     path.rate_bps.map(|r| r as f64 / 1e6)
 }
 
-/// Whether all flows together got more than the link's rate at some moment.
-pub(crate) fn exceeds_rate(ctx: &Context<'_>, direction: Direction) -> bool {
-    rate_mbit(ctx, direction).is_some_and(|rate| largest_goodput(ctx, direction).1 > rate)
-}
-
 /// The goodput of every flow over time, a drawing per queue with common axes.
 pub(crate) fn goodput(ctx: &Context<'_>, direction: Direction) -> Vec<Chart> {
     let (single, _) = largest_goodput(ctx, direction);
@@ -264,7 +258,7 @@ pub(crate) fn goodput(ctx: &Context<'_>, direction: Direction) -> Vec<Chart> {
         .collect()
 }
 
-fn flows_of(ctx: &Context<'_>, queue: usize, lines: &[(String, Vec<Option<f64>>)], top_value: f64) -> Chart {
+fn flows_of(ctx: &Context<'_>, queue: usize, lines: &[FlowLine], top_value: f64) -> Chart {
     let (width, height) = (470.0, 250.0);
     let room = room_for(lines.iter().map(|(n, _)| n.as_str())).min(110.0);
     let (left, top, low) = (62.0, 12.0, height - 46.0);
@@ -279,7 +273,7 @@ fn flows_of(ctx: &Context<'_>, queue: usize, lines: &[(String, Vec<Option<f64>>)
     };
     let mut scene = Scene::new(width, height, String::new());
     frame.draw(&mut scene, Sides { x: Some(time_title(ctx)), y: Some("goodput (Mbit/s)") });
-    let mut labels = Vec::new();
+    let (mut labels, mut early) = (Vec::new(), Vec::new());
     let mut series = Vec::new();
     for (shade, (name, values)) in lines.iter().enumerate() {
         let parts = unbroken(values)
@@ -292,10 +286,12 @@ fn flows_of(ctx: &Context<'_>, queue: usize, lines: &[(String, Vec<Option<f64>>)
         let last = values.iter().enumerate().rev().find_map(|(i, v)| v.map(|v| (i, v)));
         if let Some((i, v)) = last {
             let (x, y) = frame.at(ctx.coarse.middle_s(i), v);
-            // A flow that ends early is named where it ends.
-            let x = if x < frame.right() - 60.0 { x } else { frame.right() };
-            let words = fit_text(Type::Label(queue), name, room - 12.0);
-            labels.push(EndLabel { queue, x: x + 8.0, y, words });
+            if x < frame.right() - 60.0 {
+                early.push(shade);
+            } else {
+                let words = fit_text(Type::Label(queue), name, room - 12.0);
+                labels.push(EndLabel { queue, x: frame.right() + 8.0, y, words });
+            }
         }
         series.push(HoverSeries {
             queue,
@@ -306,7 +302,48 @@ fn flows_of(ctx: &Context<'_>, queue: usize, lines: &[(String, Vec<Option<f64>>)
         });
     }
     end_labels(&mut scene, &frame, labels);
+    name_at_peaks(ctx, &mut scene, &frame, (queue, lines), &early);
     Chart { id: String::new(), title: String::new(), scene, hover: Some(hover(&frame, &ctx.coarse, series)) }
+}
+
+/// Names lines that end within the plot, each over the place where it stands out most from the others,
+/// none over another name.
+fn name_at_peaks(
+    ctx: &Context<'_>,
+    scene: &mut Scene,
+    frame: &Frame,
+    (queue, lines): (usize, &[FlowLine]),
+    early: &[usize],
+) {
+    const HIGH: f64 = 15.0;
+    let mut taken: Vec<(f64, f64, f64)> = Vec::new();
+    for &own in early {
+        let (name, values) = &lines[own];
+        let half = text_width(Type::Label(queue), name) / 2.0;
+        let others = |i: usize| {
+            let rest = lines.iter().enumerate().filter(|(other, _)| *other != own);
+            rest.filter_map(|(_, (_, l))| l.get(i).copied().flatten()).fold(0.0, f64::max)
+        };
+        let mut places: Vec<(f64, usize)> =
+            values.iter().enumerate().filter_map(|(i, v)| v.map(|v| (v - others(i), i))).collect();
+        places.sort_by(|a, b| b.0.total_cmp(&a.0));
+        let at = |i: usize| {
+            let (low, high) = (frame.left + half + 2.0, frame.right() - half);
+            let x = frame.at(ctx.coarse.middle_s(i), 0.0).0.clamp(low, high.max(low));
+            let near = |j: usize| (frame.at(ctx.coarse.middle_s(j), 0.0).0 - x).abs() <= half;
+            let peak = (0..values.len()).filter(|&j| near(j)).filter_map(|j| values[j]).fold(0.0, f64::max);
+            (x, (frame.at(0.0, peak).1 - 7.0).max(frame.top + 10.0))
+        };
+        let free = |(x, y): &Point| {
+            taken.iter().all(|(tx, ty, th)| (tx - x).abs() > th + half + 4.0 || (ty - y).abs() > HIGH)
+        };
+        let spots = || places.iter().map(|&(_, i)| at(i));
+        let Some(spot) = spots().find(free).or_else(|| spots().next()) else { continue };
+        taken.push((spot.0, spot.1, half));
+        scene.open(queue);
+        scene.text(Type::Label(queue), spot, Anchor::Middle, name.clone());
+        scene.close();
+    }
 }
 
 /// The dashed line of the link's rate, named.

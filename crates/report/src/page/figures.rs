@@ -200,8 +200,8 @@ fn side_by_side(b: &mut Builder, record: &Record, directions: &[Direction]) {
         )
     };
     lead.push_str(rise_note(record));
-    if directions.iter().any(|&d| charts::exceeds_rate(record, d)) {
-        let _ = write!(lead, " Goodput above the link's rate: {}.", words::RELEASED);
+    if let Some(why) = charts::above_rate(record) {
+        let _ = write!(lead, " {why}");
     }
     b.open("side", "Side by side", &lead);
     b.html.push_str("<div class=\"cards side\">\n");
