@@ -7,7 +7,7 @@ use super::scale::{Scale, nice_top};
 use super::scene::{Anchor, Scene, fit_text, text_width, wrap};
 use super::style::{Ink, Type};
 use super::time::{
-    delay_scale, draw_rate, draw_spread, extent, flow_lines, largest_goodput, rate_mbit, time_title,
+    Tails, delay_scale, draw_rate, draw_spread, extent, flow_lines, largest_goodput, rate_mbit, time_title,
 };
 use super::{Chart, Context, Hover, HoverSeries, slug};
 use crate::record::{Direction, Run};
@@ -140,7 +140,7 @@ fn stack(
     direction: Direction,
     series: &mut Vec<HoverSeries>,
 ) {
-    let lines = flow_lines(ctx, run, direction);
+    let lines = flow_lines(ctx, run, direction, Tails::Kept);
     let mut base = vec![0.0; ctx.coarse.count];
     let named = lines.len() <= 4;
     for (shade, (name, values)) in lines.into_iter().enumerate() {
@@ -261,12 +261,6 @@ pub(crate) fn above_rate(ctx: &Context<'_>) -> Option<String> {
 fn notes(ctx: &Context<'_>) -> Vec<String> {
     let mut out = Vec::new();
     out.extend(above_rate(ctx));
-    let load = i64::try_from(ctx.record.test.load_ns).unwrap_or(i64::MAX);
-    if ctx.record.test.flows.iter().any(|f| f.stop_ns > f.start_ns && f.stop_ns < load) {
-        out.push(
-            "Flows are drawn up to their planned stop; what the queue still held of them is left out.".into(),
-        );
-    }
     if ctx.rise {
         out.push("Hosts at different distances: every probe's own idle median is taken off.".into());
     }

@@ -197,11 +197,20 @@ pub(crate) fn backlog(ctx: &Context<'_>, direction: Direction) -> Chart {
     overlay(ctx, Look { id, title, unit: "kB", height: 300.0, log: false, floor: None }, &ctx.queue, &data)
 }
 
+/// What the queue still lets go of a flow after its stop.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Tails {
+    Cut,
+    Kept,
+}
+
 /// A flow's short name and its goodput in every bin.
 pub(crate) type FlowLine = (String, Vec<Option<f64>>);
 
-/// Goodput of the flows of one direction up to their planned stops, with their short names.
-pub(crate) fn flow_lines(ctx: &Context<'_>, run: &Run, direction: Direction) -> Vec<FlowLine> {
+/// Goodput of the flows of one direction, with their short names: each up to its planned stop for
+/// [`Tails::Cut`], where a line would dive; all up to the end of the load for [`Tails::Kept`], where a stack
+/// would show a gap that the line did not have.
+pub(crate) fn flow_lines(ctx: &Context<'_>, run: &Run, direction: Direction, tails: Tails) -> Vec<FlowLine> {
     let end = load_span(ctx.record, run).to;
     ctx.record
         .test
@@ -210,7 +219,10 @@ pub(crate) fn flow_lines(ctx: &Context<'_>, run: &Run, direction: Direction) -> 
         .zip(&run.flows)
         .filter(|(plan, _)| plan.direction == direction)
         .map(|(plan, flow)| {
-            let stop = active_span(ctx.record, plan).to.min(end);
+            let stop = match tails {
+                Tails::Cut => active_span(ctx.record, plan).to.min(end),
+                Tails::Kept => end,
+            };
             (words::short_flow(&plan.name), goodput_over_time(ctx.record, flow, stop, &ctx.coarse))
         })
         .collect()
@@ -220,7 +232,7 @@ pub(crate) fn flow_lines(ctx: &Context<'_>, run: &Run, direction: Direction) -> 
 pub(crate) fn largest_goodput(ctx: &Context<'_>, direction: Direction) -> (f64, f64) {
     let (mut single, mut together) = (0.0_f64, 0.0_f64);
     for run in &ctx.record.runs {
-        let lines = flow_lines(ctx, run, direction);
+        let lines = flow_lines(ctx, run, direction, Tails::Kept);
         for i in 0..ctx.coarse.count {
             let at = || lines.iter().filter_map(|(_, l)| l.get(i).copied().flatten());
             single = at().fold(single, f64::max);
@@ -249,7 +261,7 @@ pub(crate) fn goodput(ctx: &Context<'_>, direction: Direction) -> Vec<Chart> {
         .iter()
         .enumerate()
         .map(|(queue, run)| {
-            let mut chart = flows_of(ctx, queue, &flow_lines(ctx, run, direction), top);
+            let mut chart = flows_of(ctx, queue, &flow_lines(ctx, run, direction, Tails::Cut), top);
             chart.id = format!("goodput-{name}-{queue}-{}", slug(&run.queue));
             chart.title = format!("{}: goodput per flow, {name}", run.queue);
             chart.scene.description = format!("Goodput of each flow {name} over time, {}", run.queue);
