@@ -9,7 +9,7 @@ use crate::summary::{
 use crate::{Record, Run};
 
 /// Widest line of the terminal table, in columns.
-pub const WIDTH: usize = 110;
+pub const WIDTH: usize = 120;
 /// Longest queue name shown in the table; longer ones are cut with an ellipsis and listed below.
 const QUEUE_WIDTH: usize = 24;
 
@@ -56,9 +56,14 @@ pub fn text(record: &Record, colour: bool) -> String {
     fit(&mut groups);
     let mut out = String::new();
     render_head(&mut out, &groups);
-    for row in 0..summaries.len() {
-        let grade = summaries.get(row).and_then(|s| s.grade);
-        render_row(&mut out, &groups, row, colour.then_some(grade).flatten());
+    for (row, summary) in summaries.iter().enumerate() {
+        render_row(&mut out, &groups, row, summary.grade.filter(|_| colour));
+    }
+    let one_way = one_way_groups(record, &summaries);
+    if !one_way.is_empty() {
+        out.push('\n');
+        render_head(&mut out, &one_way);
+        (0..summaries.len()).for_each(|row| render_row(&mut out, &one_way, row, None));
     }
     for line in remarks(record, &summaries) {
         out.push_str(&line);
@@ -70,12 +75,25 @@ pub fn text(record: &Record, colour: bool) -> String {
 /// The table as Markdown, with remarks below it.
 pub fn markdown(record: &Record) -> String {
     let summaries = Summary::all(record);
-    let groups = groups(record, &summaries);
+    let mut out = String::new();
+    markdown_block(&mut out, &groups(record, &summaries), summaries.len());
+    let one_way = one_way_groups(record, &summaries);
+    if !one_way.is_empty() {
+        out.push('\n');
+        markdown_block(&mut out, &one_way, summaries.len());
+    }
+    for line in remarks(record, &summaries) {
+        let _ = write!(out, "\n{}\n", line.trim().replace('<', "&lt;"));
+    }
+    out
+}
+
+fn markdown_block(out: &mut String, groups: &[Group], rows: usize) {
     let columns: Vec<(String, &Column)> = groups
         .iter()
         .flat_map(|g| g.columns.iter().map(|c| (format!("{} {}", g.title, c.head).trim().to_owned(), c)))
         .collect();
-    let mut out = String::from("|");
+    out.push('|');
     for (head, _) in &columns {
         let _ = write!(out, " {head} |");
     }
@@ -84,17 +102,13 @@ pub fn markdown(record: &Record) -> String {
         out.push_str(if c.left { " :-- |" } else { " --: |" });
     }
     out.push('\n');
-    for row in 0..summaries.len() {
+    for row in 0..rows {
         out.push('|');
         for (_, c) in &columns {
             let _ = write!(out, " {} |", c.cells[row].replace('|', "\\|").replace('<', "&lt;"));
         }
         out.push('\n');
     }
-    for line in remarks(record, &summaries) {
-        let _ = write!(out, "\n{}\n", line.trim().replace('<', "&lt;"));
-    }
-    out
 }
 
 /// Takes out spare groups until the table fits.
@@ -191,7 +205,7 @@ fn groups(record: &Record, all: &[Summary]) -> Vec<Group> {
         spare: 0,
     });
     if !used.is_empty() {
-        out.push(Group { title: "used %", columns: used, spare: 2 });
+        out.push(Group { title: "used %", columns: used, spare: 1 });
         let mut column =
             Column::new("", record.runs.iter().zip(all).map(|(r, s)| grade_cell(r, s)).collect());
         column.left = true;
@@ -209,8 +223,6 @@ fn queue_column(all: &[Summary]) -> Column {
 fn latency_groups(record: &Record, all: &[Summary], loaded: bool) -> Vec<Group> {
     let column =
         |head, f: &dyn Fn(&Summary) -> Option<i64>| Column::new(head, all.iter().map(|s| ms(f(s))).collect());
-    let one_way =
-        vec![column("p95 up", &|s| s.up.added_p95_ns), column("p95 down", &|s| s.down.added_p95_ns)];
     if !loaded {
         let block = vec![
             column("p50", &|s| s.rtt.p50_ns),
@@ -232,7 +244,34 @@ fn latency_groups(record: &Record, all: &[Summary], loaded: bool) -> Vec<Group> 
     vec![
         Group { title: "idle", columns: vec![Column::new("RTT ms", idle)], spare: 0 },
         Group { title: "rise under load, RTT ms", columns: rise, spare: 0 },
-        Group { title: "one-way rise, ms", columns: one_way, spare: 1 },
+    ]
+}
+
+/// The second table: what each way contributes to the round trip. Nothing without load.
+fn one_way_groups(record: &Record, all: &[Summary]) -> Vec<Group> {
+    if all.is_empty() || loaded_directions(record).is_empty() {
+        return Vec::new();
+    }
+    let several = distances_differ(record);
+    let way = |title, of: fn(&Summary) -> &Latency, series: fn(&ProbeSeries) -> &Vec<i64>| {
+        let column = |head, f: fn(&Latency) -> Option<i64>| {
+            Column::new(head, all.iter().map(|s| ms(f(of(s)))).collect())
+        };
+        let runs = record.runs.iter().zip(all);
+        let idle = runs.map(|(r, s)| idle(several, r, of(s), series, '-')).collect();
+        let columns = vec![
+            Column::new("idle", idle),
+            column("p50", |l| l.added_p50_ns),
+            column("p95", |l| l.added_p95_ns),
+            column("p99", |l| l.added_p99_ns),
+            column("max", |l| l.added_max_ns),
+        ];
+        Group { title, columns, spare: 0 }
+    };
+    vec![
+        Group { title: "queue", columns: vec![queue_column(all)], spare: 0 },
+        way("one way up, ms: idle, rise", |s| &s.up, |p| &p.up_ns),
+        way("one way down, ms: idle, rise", |s| &s.down, |p| &p.down_ns),
     ]
 }
 

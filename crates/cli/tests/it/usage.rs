@@ -120,3 +120,38 @@ fn queues_and_tests_are_listed_in_words_and_as_json() {
     assert!(json.as_array().is_some_and(|list| list.len() >= 7));
     refused("queues fqcodel", &["did you mean fq_codel?"]);
 }
+
+#[test]
+fn a_replay_says_equal_different_or_broken_by_its_exit_code() {
+    use std::io::Read;
+    let vector = concat!(env!("CARGO_MANIFEST_DIR"), "/../../vectors/codel/wrap_zero.txt.gz");
+    let equal = run(&format!("replay {vector}"));
+    assert_eq!(equal.status.code(), Some(0), "{}", stderr(&equal));
+    assert!(stdout(&equal).contains("1 of 1 files equal"));
+
+    let packed = std::fs::read(vector).expect("a vector");
+    let mut text = String::new();
+    flate2::read::GzDecoder::new(&packed[..]).read_to_string(&mut text).expect("text");
+    let scratch = Scratch::new("replay");
+    let (other, cut) = (scratch.path("other.txt"), scratch.path("cut.txt.gz"));
+    let line = 1 + text.lines().position(|line| line.starts_with("P 9 ")).expect("packet 9 is delivered");
+    std::fs::write(&other, text.replacen("\nP 9 ", "\nP 10 ", 1)).expect("a file");
+    let different = run(&format!("replay {}", other.display()));
+    assert_eq!(different.status.code(), Some(1));
+    let shown = stdout(&different);
+    assert!(shown.contains(&format!("first difference at line {line}")), "{shown}");
+    assert!(shown.contains("expected  P 10") && shown.contains("got       P 9"), "{shown}");
+
+    std::fs::write(&cut, &packed[..packed.len() / 2]).expect("a file");
+    refused_after_printing(&format!("replay {}", cut.display()), &["cut.txt.gz:", "cut or damaged"]);
+    refused_after_printing("replay /nonexistent.txt", &["/nonexistent.txt"]);
+}
+
+/// As [`refused`], of a command that prints a total all the same.
+#[track_caller]
+fn refused_after_printing(words: &str, said: &[&str]) {
+    let output = run(words);
+    let text = stderr(&output);
+    assert_eq!(output.status.code(), Some(2), "{words}: {text}");
+    assert!(said.iter().all(|part| text.contains(part)), "{words}: {text}");
+}
