@@ -7,7 +7,7 @@ use goodqueue::{codel as codel_queue, fq_codel as fq_codel_queue};
 
 use super::Fault;
 use super::format::{Input, Number};
-use super::subject::{Collect, Results, Setup, Subject, answer, common_state, narrow, no_such_call, packet};
+use super::subject::{Results, Setup, Subject, call, common_state, narrow};
 
 /// Sets a parameter of the control law; `Ok(false)`: it has no such parameter.
 fn set_law(law: &mut LawParams, key: &str, value: Number) -> Result<bool, String> {
@@ -88,24 +88,14 @@ impl Subject for CodelSubject {
     }
 
     fn call(&mut self, now: Nanos, input: &Input<'_>, results: &mut Results) -> Result<(), String> {
-        match input {
-            Input::Enqueue(arrival) => {
-                self.queue.enqueue(now, packet(arrival), &mut Collect(results));
+        call(&mut self.queue, now, input, results, |queue, entries, collect| {
+            let mut params = *queue.params();
+            for entry in entries {
+                set_codel(&mut params, entry.key, entry.value)?;
             }
-            Input::Dequeue => {
-                let packet = self.queue.dequeue(now, &mut Collect(results));
-                results.push(answer(packet));
-            }
-            Input::Reset => self.queue.reset(now, &mut Collect(results)),
-            Input::Change(entries) => {
-                let mut params = *self.queue.params();
-                for entry in entries {
-                    set_codel(&mut params, entry.key, entry.value)?;
-                }
-                self.queue.configure(now, params, &mut Collect(results));
-            }
-            Input::Timer | Input::Queued(_) | Input::Completed(_) => return Err(no_such_call()),
-        }
+            queue.configure(now, params, collect);
+            Ok(())
+        })?;
         Ok(())
     }
 
@@ -189,28 +179,19 @@ impl Subject for FqCodelSubject {
     }
 
     fn call(&mut self, now: Nanos, input: &Input<'_>, results: &mut Results) -> Result<(), String> {
-        match input {
-            Input::Enqueue(arrival) => {
-                self.bucket = self.queue.bucket(arrival.hash);
-                self.queue.enqueue(now, packet(arrival), &mut Collect(results));
+        let delivered = call(&mut self.queue, now, input, results, |queue, entries, collect| {
+            let mut params = *queue.params();
+            for entry in entries {
+                set_fq_codel(&mut params, entry.key, entry.value)?;
             }
-            Input::Dequeue => {
-                let packet = self.queue.dequeue(now, &mut Collect(results));
-                if let Some(packet) = packet {
-                    self.bucket = self.queue.bucket(packet.flow_hash());
-                }
-                results.push(answer(packet));
-            }
-            Input::Reset => self.queue.reset(now, &mut Collect(results)),
-            Input::Change(entries) => {
-                let mut params = *self.queue.params();
-                for entry in entries {
-                    set_fq_codel(&mut params, entry.key, entry.value)?;
-                }
-                self.queue.configure(now, params, &mut Collect(results));
-            }
-            Input::Timer | Input::Queued(_) | Input::Completed(_) => return Err(no_such_call()),
-        }
+            queue.configure(now, params, collect);
+            Ok(())
+        })?;
+        let hash = match input {
+            Input::Enqueue(arrival) => Some(arrival.hash),
+            _ => delivered.map(|packet| packet.flow_hash()),
+        };
+        self.bucket = hash.map_or(self.bucket, |hash| self.queue.bucket(hash));
         Ok(())
     }
 

@@ -1,8 +1,8 @@
 //! What a queue offers to be replayed.
 
-use goodqueue::{Backlog, Nanos, Observer, Reason, Stats};
+use goodqueue::{Backlog, Nanos, Observer, Queue, Reason, Stats};
 
-use super::format::{Arrival, Header, Input, Number, Outcome};
+use super::format::{Arrival, Entry, Header, Input, Number, Outcome};
 
 /// A queue under replay.
 pub(super) trait Subject {
@@ -50,7 +50,7 @@ impl Observer<goodqueue::Header> for Collect<'_> {
 }
 
 /// The packet of an arrival.
-pub(super) fn packet(arrival: &Arrival) -> goodqueue::Header {
+fn packet(arrival: &Arrival) -> goodqueue::Header {
     goodqueue::Header {
         cookie: arrival.id,
         len: arrival.len,
@@ -60,8 +60,39 @@ pub(super) fn packet(arrival: &Arrival) -> goodqueue::Header {
     }
 }
 
+/// Makes a call to a queue of packets and lists its results; `change` sets parameters by name. Returns the
+/// packet delivered, if there was one.
+pub(super) fn call<Q: Queue<goodqueue::Header>>(
+    queue: &mut Q,
+    now: Nanos,
+    input: &Input<'_>,
+    results: &mut Results,
+    change: impl FnOnce(&mut Q, &[Entry<'_>], &mut Collect<'_>) -> Result<(), String>,
+) -> Result<Option<goodqueue::Header>, String> {
+    match input {
+        Input::Enqueue(arrival) => {
+            queue.enqueue(now, packet(arrival), &mut Collect(results));
+        }
+        Input::Dequeue => {
+            let delivered = queue.dequeue(now, &mut Collect(results));
+            // A queue that holds packets and delivers none says when it will.
+            if delivered.is_none()
+                && let Some(wake) = queue.next_wake(now)
+            {
+                results.push(Outcome::Wake { t: wake.0 });
+            }
+            results.push(answer(delivered));
+            return Ok(delivered);
+        }
+        Input::Reset => queue.reset(now, &mut Collect(results)),
+        Input::Change(entries) => change(queue, entries, &mut Collect(results))?,
+        Input::Timer | Input::Queued(_) | Input::Completed(_) => return Err(no_such_call()),
+    }
+    Ok(None)
+}
+
 /// The answer to a D.
-pub(super) fn answer(packet: Option<goodqueue::Header>) -> Outcome<'static> {
+fn answer(packet: Option<goodqueue::Header>) -> Outcome<'static> {
     match packet {
         Some(packet) => Outcome::Delivered { id: packet.cookie, ecn: packet.dsfield & 3 },
         None => Outcome::Nothing,

@@ -5,7 +5,7 @@ use goodqueue::{HeapTbf, Nanos, Queue, Rate};
 
 use super::Fault;
 use super::format::{Input, Number};
-use super::subject::{Collect, Results, Setup, Subject, answer, common_state, narrow, no_such_call, packet};
+use super::subject::{Results, Setup, Subject, call, common_state, narrow};
 
 struct TbfSubject {
     queue: HeapTbf<goodqueue::Header>,
@@ -74,29 +74,13 @@ impl Subject for TbfSubject {
     }
 
     fn call(&mut self, now: Nanos, input: &Input<'_>, results: &mut Results) -> Result<(), String> {
-        match input {
-            Input::Enqueue(arrival) => {
-                self.queue.enqueue(now, packet(arrival), &mut Collect(results));
+        call(&mut self.queue, now, input, results, |queue, entries, _| {
+            let mut params = *queue.params();
+            for entry in entries {
+                set(&mut params, entry.key, entry.value)?;
             }
-            Input::Dequeue => {
-                let packet = self.queue.dequeue(now, &mut Collect(results));
-                if packet.is_none()
-                    && let Some(wake) = self.queue.next_wake(now)
-                {
-                    results.push(super::format::Outcome::Wake { t: wake.0 });
-                }
-                results.push(answer(packet));
-            }
-            Input::Reset => self.queue.reset(now, &mut Collect(results)),
-            Input::Change(entries) => {
-                let mut params = *self.queue.params();
-                for entry in entries {
-                    set(&mut params, entry.key, entry.value)?;
-                }
-                self.queue.configure(params).map_err(|error| error.to_string())?;
-            }
-            Input::Timer | Input::Queued(_) | Input::Completed(_) => return Err(no_such_call()),
-        }
+            queue.configure(params).map_err(|error| error.to_string())
+        })?;
         Ok(())
     }
 
