@@ -4,7 +4,7 @@
 //! observed. The limit grows when the hardware ran dry while the producer was held back, and shrinks by
 //! the least slack seen over `slack_hold_time`. Counters are 32 bits and wrap; differences are signed.
 
-use crate::{Nanos, Span};
+use crate::Nanos;
 
 /// Parameters of the limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -191,12 +191,6 @@ impl Dql {
         self.state =
             State { limit: self.params.min_limit, adj_limit: self.state.adj_limit, ..State::default() };
         self.watch_slack_from(now);
-    }
-
-    /// The hold time as a span.
-    #[must_use]
-    pub const fn slack_hold(&self) -> Span {
-        Span(self.params.slack_hold_time as u64 * self.tick)
     }
 }
 

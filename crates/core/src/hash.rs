@@ -71,12 +71,6 @@ impl FlowHasher {
         fold(self.siphash13(&bytes[..used]))
     }
 
-    /// The hash of any other bytes that name a flow, for example an Ethernet pair, folded alike.
-    #[must_use]
-    pub fn hash_bytes(&self, bytes: &[u8]) -> u32 {
-        fold(self.siphash13(bytes))
-    }
-
     fn siphash13(&self, bytes: &[u8]) -> u64 {
         let [k0, k1] = self.key;
         let mut v = [

@@ -294,27 +294,6 @@ impl<P: Packet, Q: Queue<P>> Port<P, Q> {
         &self.queue
     }
 
-    /// The queue, to configure it. Call [`Port::kick`] afterwards: it may be able to deliver now.
-    pub fn queue_mut(&mut self) -> &mut Q {
-        &mut self.queue
-    }
-
-    /// Asks the queue again at `now`, after it was configured from outside.
-    pub fn kick(&mut self, now: Nanos, observer: &mut impl Observer<P>) {
-        let now = self.advance(now);
-        self.feed(now, observer);
-    }
-
-    /// Gives the line another rate, from the next packet on; the one on the line ends as it began.
-    pub fn set_line(&mut self, line: Option<Serializer>) {
-        self.line = line;
-    }
-
-    /// The clockwork of the line.
-    pub fn line(&self) -> Option<&Serializer> {
-        self.line.as_ref()
-    }
-
     /// Moves the clock to `now`, or counts that it would have gone backward.
     fn advance(&mut self, now: Nanos) -> Nanos {
         if now < self.clock {

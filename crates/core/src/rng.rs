@@ -61,11 +61,6 @@ impl Rng {
         result
     }
 
-    /// The next 32 random bits: the upper half of [`Rng::next_u64`].
-    pub const fn next_u32(&mut self) -> u32 {
-        (self.next_u64() >> 32) as u32
-    }
-
     /// A number in `0..bound`, each equally likely (Lemire's method with rejection); 0 for a bound of 0.
     #[allow(clippy::cast_possible_truncation)]
     pub const fn below(&mut self, bound: u64) -> u64 {

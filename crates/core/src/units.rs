@@ -125,13 +125,6 @@ impl Rate {
     pub const fn bytes_in(self, span: Span) -> Bytes {
         Bytes((self.0 as u128 * span.0 as u128 / (8 * NANOS_PER_SEC as u128)) as u64)
     }
-
-    /// Megabits per second as a float, for people to read.
-    #[must_use]
-    #[allow(clippy::cast_precision_loss)]
-    pub fn as_mbit_f64(self) -> f64 {
-        self.0 as f64 / 1e6
-    }
 }
 
 /// A serial line's clockwork: serialization times of successive packets, exact in the long run

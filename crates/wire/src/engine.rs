@@ -20,7 +20,7 @@ use crate::lab::{Lab, Taken};
 use crate::netns::Netns;
 use crate::path::PathSpec;
 use crate::runner::Runner;
-use crate::sample::{EngineReport, EngineSample, ProcStat, Validity};
+use crate::sample::{EngineReport, EngineSample, ProcStat};
 use crate::{Error, Result};
 
 /// The descriptor of a frame in the engine's queues.
@@ -139,12 +139,6 @@ impl EngineHandle {
     #[must_use]
     pub fn sample(&self) -> EngineSample {
         *self.shared.sample.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Whether the run so far can be believed ([`EngineSample::validity`]).
-    #[must_use]
-    pub fn verdict(&self) -> Validity {
-        self.sample().validity()
     }
 
     /// Whether the engine still works; `false` after an interface went away ([`EngineReport::failure`]).

@@ -256,12 +256,6 @@ impl Lab {
         self.mtu
     }
 
-    /// Whether the kernel has IPv6.
-    #[must_use]
-    pub fn has_ipv6(&self) -> bool {
-        self.ipv6
-    }
-
     /// The client's address: `10.73.0.1` or `fd73::1`.
     #[must_use]
     pub fn client_address(v6: bool) -> IpAddr {

@@ -31,7 +31,7 @@ pub use engine::{Engine, EngineHandle, EngineSpec, Frame};
 pub use error::{Error, Result};
 pub use hist::Histogram;
 pub use lab::{Lab, LabSpec, MAX_HOSTS, Side};
-pub use netns::{Netns, available_congestion_controls, enter_user_namespace};
+pub use netns::{Netns, enter_user_namespace};
 pub use path::PathSpec;
 pub use sample::{
     Count, CpuUse, EngineReport, EngineSample, HostLoad, PathReport, PathSample, Scheduling, Summary,

@@ -117,17 +117,6 @@ pub(crate) fn write_sysctl(name: &str, value: &str) -> Result<()> {
     }
 }
 
-/// The congestion controls that `TCP_CONGESTION` accepts from a process with rights here
-/// (`net.ipv4.tcp_available_congestion_control`), in the kernel's order.
-///
-/// # Errors
-/// `System` where the file cannot be read.
-pub fn available_congestion_controls() -> Result<Vec<String>> {
-    let path = sysctl_path("net.ipv4.tcp_available_congestion_control");
-    let text = fs::read_to_string(&path).map_err(|e| Error::io("read", path, e))?;
-    Ok(text.split_whitespace().map(str::to_owned).collect())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

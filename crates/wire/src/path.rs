@@ -8,7 +8,7 @@ use crate::lab::MAX_HOSTS;
 use crate::pool::Pool;
 use crate::sample::{Count, PathReport, PathSample, place};
 use crate::sys::packet::Slot;
-use crate::{Error, Histogram, Result};
+use crate::{Error, Result};
 
 /// What one direction should be like. In the order in which a packet meets them: queue, device ring,
 /// line, loss, delay.
@@ -103,7 +103,6 @@ pub(crate) struct Path<Q> {
     account: Account,
     arrived: Count,
     sent: Count,
-    sojourn: Histogram,
 }
 
 impl<Q: Queue<Header>> Path<Q> {
@@ -126,7 +125,6 @@ impl<Q: Queue<Header>> Path<Q> {
             account: Account::default(),
             arrived: Count::default(),
             sent: Count::default(),
-            sojourn: Histogram::default(),
         })
     }
 
@@ -165,7 +163,6 @@ impl<Q: Queue<Header>> Path<Q> {
             let packet = departure.packet;
             let frame = frame_of(&packet);
             let note = pool.note(frame);
-            self.sojourn.record(departure.started.since(note.arrived));
             if self.loss_below > 0 && self.rng.next_u64() >> 11 < self.loss_below {
                 self.account.drops[place(Reason::Loss)] += 1;
                 pool.give(frame);
@@ -210,11 +207,9 @@ impl<Q: Queue<Header>> Path<Q> {
     }
 
     pub(crate) fn sample(&self) -> PathSample {
-        let in_delay: usize = self.lines.iter().map(VecDeque::len).sum();
         PathSample {
             backlog: self.port.backlog(),
             ring: self.port.ring_backlog(),
-            in_delay: u32::try_from(in_delay).unwrap_or(u32::MAX),
             arrived: self.arrived,
             sent: self.sent,
             drops: self.account.drops,
@@ -227,6 +222,6 @@ impl<Q: Queue<Header>> Path<Q> {
     pub(crate) fn report(self) -> PathReport {
         let mut counters = Vec::new();
         self.port.queue().counters(&mut |name, value| counters.push((name, value)));
-        PathReport { last: self.sample(), counters, sojourn: self.sojourn, rate: self.rate }
+        PathReport { last: self.sample(), counters }
     }
 }

@@ -1,15 +1,11 @@
 //! The engine's frames: one block of memory, made once.
 
-use goodqueue::Nanos;
-
 /// Bytes of a slot. An Ethernet frame at MTU 1500 is 1514.
 pub(crate) const SLOT: usize = 2048;
 
 /// What the engine notes of a frame while it holds it.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Note {
-    /// When the engine read it.
-    pub(crate) arrived: Nanos,
     /// The DS byte it came with.
     pub(crate) dsfield: u8,
     /// Its delay class.

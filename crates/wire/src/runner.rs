@@ -241,7 +241,7 @@ impl<Q: Queue<Header>> Runner<Q> {
     fn enqueue(&mut self, way: usize, arrived: Nanos, slot: Slot, meta: &Meta) {
         let server = if way == UP { meta.destination } else { meta.source };
         let path = &mut self.paths[way];
-        let note = Note { arrived, dsfield: meta.dsfield, class: path.class(host_of(server)) };
+        let note = Note { dsfield: meta.dsfield, class: path.class(host_of(server)) };
         self.pool.set_note(slot.frame, note);
         let flow = FlowKey {
             source: meta.source,

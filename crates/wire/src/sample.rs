@@ -1,6 +1,6 @@
 //! What the engine tells of itself: samples during a run, a report at its end, and whether to believe it.
 
-use goodqueue::{Backlog, Nanos, PortStats, Rate, Reason, Span, Stats};
+use goodqueue::{Backlog, Nanos, PortStats, Reason, Span, Stats};
 
 use crate::{Error, Histogram};
 
@@ -27,8 +27,6 @@ pub struct PathSample {
     pub backlog: Backlog,
     /// What the device ring holds and the packet on the line.
     pub ring: Backlog,
-    /// Packets in the delay line.
-    pub in_delay: u32,
     /// Handed to the queue.
     pub arrived: Count,
     /// Sent on, after queue, ring, line and delay.
@@ -177,11 +175,6 @@ pub struct PathReport {
     pub last: PathSample,
     /// The queue's own counters by name ([`goodqueue::Queue::counters`]).
     pub counters: Vec<(&'static str, u64)>,
-    /// Time in queue and ring, from arrival to the start of serialization, of all packets delivered by
-    /// the line.
-    pub sojourn: Histogram,
-    /// The rate asked for.
-    pub rate: Option<Rate>,
 }
 
 /// Processor time of the engine's thread.

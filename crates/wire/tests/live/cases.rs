@@ -88,8 +88,6 @@ fn lab_comes_up_and_is_as_asked() -> Outcome {
     let wrong = Lab::new(&LabSpec::default().sysctl("net.ipv4.tcp_nonsense", "1")).unwrap_err();
     assert!(wrong.to_string().contains("/proc/sys/net/ipv4/tcp_nonsense"), "{wrong}");
     assert!(matches!(Lab::new(&LabSpec { hosts: 9, ..LabSpec::default() }), Err(Error::Invalid { .. })));
-    let known = goodqueue_wire::available_congestion_controls().unwrap();
-    assert!(known.iter().any(|name| name == "reno"), "{known:?}");
     // Every host answers over both families, and nothing foreign stands in the way of a valid result.
     let engine = engine(&lab, open_path(), open_path());
     for host in 0..8 {
