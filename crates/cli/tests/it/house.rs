@@ -36,6 +36,7 @@ fn arrows_point_as_drawn() {
     let drawn: BTreeMap<&str, &[&str]> = BTreeMap::from([
         ("goodqueue", &[] as &[&str]),
         ("goodqueue-probe", &["goodqueue"]),
+        ("goodqueue-sim", &["goodqueue", "goodqueue-probe"]),
         ("goodqueue-wire", &["goodqueue"]),
         ("goodqueue-report", &[]),
         ("goodqueue-cli", &["goodqueue", "goodqueue-probe", "goodqueue-report", "goodqueue-wire"]),

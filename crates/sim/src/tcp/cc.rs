@@ -1,0 +1,115 @@
+//! What congestion control sees and sets of a connection. The words are Linux's (`struct tcp_sock`,
+//! `struct rate_sample`, `struct tcp_congestion_ops`).
+
+use goodqueue::{Nanos, Rate, Span};
+
+/// State of the sender's loss recovery (Linux `enum tcp_ca_state`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum CaState {
+    /// Nothing special.
+    #[default]
+    Open,
+    /// Duplicate ACKs or SACKs have come, nothing is marked lost.
+    Disorder,
+    /// The window is being reduced for ECN.
+    Cwr,
+    /// Fast retransmission.
+    Recovery,
+    /// After a retransmission timeout.
+    Loss,
+}
+
+/// The part of a sender that congestion control works on. Counts are segments.
+#[derive(Clone, Debug)]
+pub struct Window {
+    /// Congestion window.
+    pub snd_cwnd: u32,
+    /// Part of a segment by which the window has grown (Linux `snd_cwnd_cnt`).
+    pub snd_cwnd_cnt: u32,
+    /// Slow-start threshold; `u32::MAX >> 1` until the first loss, as Linux's `TCP_INFINITE_SSTHRESH`.
+    pub snd_ssthresh: u32,
+    /// Window before the last reduction (for undo).
+    pub prior_cwnd: u32,
+    /// Most that the window may be.
+    pub snd_cwnd_clamp: u32,
+    /// State of loss recovery.
+    pub ca_state: CaState,
+    /// First byte not acknowledged.
+    pub snd_una: u64,
+    /// Next byte to be sent for the first time.
+    pub snd_nxt: u64,
+    /// Payload bytes of a full segment.
+    pub mss: u32,
+    /// Segments sent and not cumulatively acknowledged.
+    pub packets_out: u32,
+    /// Segments that SACK has reported.
+    pub sacked_out: u32,
+    /// Segments marked lost.
+    pub lost_out: u32,
+    /// Segments retransmitted and not yet acknowledged.
+    pub retrans_out: u32,
+    /// Segments delivered since the connection began.
+    pub delivered: u64,
+    /// When `delivered` last grew.
+    pub delivered_mstamp: Nanos,
+    /// Segments marked lost since the connection began.
+    pub lost: u64,
+    /// `delivered` up to which the sender had nothing to send; 0: not limited (Linux `app_limited`).
+    pub app_limited: u64,
+    /// Whether the last transmission filled the congestion window (Linux `is_cwnd_limited`).
+    pub is_cwnd_limited: bool,
+    /// Most `packets_out` in the round trip (Linux `max_packets_out`).
+    pub max_packets_out: u32,
+    /// Smoothed round-trip time; zero before the first sample.
+    pub srtt: Span,
+    /// Least round-trip time of the last 300 s (Linux `tcp_min_rtt`); `Span(u64::MAX)` before the first.
+    pub min_rtt: Span,
+    /// Rate at which segments may leave.
+    pub sk_pacing_rate: Rate,
+    /// Whether pacing is on (congestion control asks for it, or the socket).
+    pub pacing: bool,
+    /// Clock of the last transmission of data (Linux `lsndtime`).
+    pub lsndtime: Nanos,
+}
+
+/// Linux's `TCP_INFINITE_SSTHRESH`.
+pub const INFINITE_SSTHRESH: u32 = 0x7fff_ffff;
+
+impl Window {
+    /// Segments in flight (Linux `tcp_packets_in_flight`; RFC 6675's pipe).
+    #[must_use]
+    pub fn packets_in_flight(&self) -> u32 {
+        (self.packets_out + self.retrans_out).saturating_sub(self.sacked_out + self.lost_out)
+    }
+
+    /// Whether the sender is in slow start.
+    #[must_use]
+    pub fn in_slow_start(&self) -> bool {
+        self.snd_cwnd < self.snd_ssthresh
+    }
+}
+
+/// What one ACK said of the delivery rate (Linux `struct rate_sample`; draft-cheng-iccrg-delivery-rate-estimation).
+#[derive(Clone, Copy, Debug, Default)]
+pub struct RateSample {
+    /// [`Window::delivered`] when the newest segment acknowledged had been sent.
+    pub prior_delivered: u64,
+    /// Segments delivered over `interval`; `None`: no valid sample.
+    pub delivered: Option<u32>,
+    /// The longer of the send and the ACK interval; `None`: no valid sample.
+    pub interval: Option<Span>,
+    /// Round-trip time of this ACK, where it gave one.
+    pub rtt: Option<Span>,
+    /// Segments newly marked lost on this ACK.
+    pub losses: u32,
+    /// Segments newly delivered by this ACK (cumulatively or by SACK).
+    pub acked_sacked: u32,
+    /// Segments in flight before this ACK.
+    pub prior_in_flight: u32,
+    /// Whether the sample was taken while the sender had nothing to send.
+    pub is_app_limited: bool,
+    /// Whether the sample comes from a retransmitted segment.
+    pub is_retrans: bool,
+    /// Whether the ACK was probably delayed (`Linux is_ack_delayed`).
+    pub is_ack_delayed: bool,
+}

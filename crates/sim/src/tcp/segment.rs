@@ -1,0 +1,93 @@
+//! A TCP segment as the simulator carries it: the header's meaning, no bytes.
+
+/// One SACK block (RFC 2018), in bytes relative to the acknowledgement number: negative or below zero
+/// for a DSACK (RFC 2883) of data already acknowledged.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sack {
+    /// First byte of the block, from [`Segment::ack`].
+    pub start: i32,
+    /// One past its last byte, from [`Segment::ack`].
+    pub end: i32,
+}
+
+/// TCP flags, as in the header's 13th and 14th byte.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Flags(pub u8);
+
+impl Flags {
+    /// No more data from the sender.
+    pub const FIN: Flags = Flags(0x01);
+    /// Synchronise sequence numbers.
+    pub const SYN: Flags = Flags(0x02);
+    /// Reset.
+    pub const RST: Flags = Flags(0x04);
+    /// Push.
+    pub const PSH: Flags = Flags(0x08);
+    /// The acknowledgement number is valid.
+    pub const ACK: Flags = Flags(0x10);
+    /// ECN echo (RFC 3168).
+    pub const ECE: Flags = Flags(0x40);
+    /// Congestion window reduced (RFC 3168).
+    pub const CWR: Flags = Flags(0x80);
+
+    /// Whether all of `other` are set.
+    #[must_use]
+    pub const fn has(self, other: Flags) -> bool {
+        self.0 & other.0 == other.0
+    }
+
+    /// These and `other`.
+    #[must_use]
+    pub const fn with(self, other: Flags) -> Flags {
+        Flags(self.0 | other.0)
+    }
+}
+
+/// A segment. Sequence numbers are 64-bit stream offsets that never wrap (SYN is number 0, the first
+/// byte of data number 1); traces write them modulo 2^32. A segment may be longer than one MSS where
+/// segmentation offload is on (a super-packet).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Segment {
+    /// Number of the first byte.
+    pub seq: u64,
+    /// Next byte expected from the other side.
+    pub ack: u64,
+    /// Payload bytes.
+    pub len: u32,
+    /// Receive window in bytes, after scaling (as the peer will understand it).
+    pub window: u32,
+    /// Timestamp value, milliseconds (RFC 7323).
+    pub ts_val: u32,
+    /// Timestamp echo reply.
+    pub ts_ecr: u32,
+    /// The first [`Segment::sacks`] of these are valid, newest first.
+    pub sack: [Sack; 3],
+    /// Number of SACK blocks.
+    pub sacks: u8,
+    /// Flags.
+    pub flags: Flags,
+    /// The IP packet carries ECT(0) (RFC 3168 section 6.1).
+    pub ect: bool,
+    /// A retransmission; not on the wire, for traces and counters.
+    pub retransmitted: bool,
+}
+
+impl Segment {
+    /// Number after the last byte; SYN and FIN count one.
+    #[must_use]
+    pub fn end(&self) -> u64 {
+        let control = u64::from(self.flags.has(Flags::SYN)) + u64::from(self.flags.has(Flags::FIN));
+        self.seq + u64::from(self.len) + control
+    }
+
+    /// Bytes of the TCP header: 20, timestamps 12 (with padding; 20 of options on a SYN: MSS, SACK
+    /// permitted, timestamps, window scale), SACK blocks 8 each and 4 for kind, length and padding.
+    #[must_use]
+    pub fn header_len(&self) -> u32 {
+        if self.flags.has(Flags::SYN) {
+            return 40;
+        }
+        let sack = if self.sacks == 0 { 0 } else { 4 + 8 * u32::from(self.sacks) };
+        32 + sack
+    }
+}
