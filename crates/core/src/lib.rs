@@ -47,7 +47,7 @@ pub use fq_codel::FqCodel;
 pub use hash::{FlowHasher, FlowKey};
 pub use packet::{Ecn, Header, Packet};
 #[cfg(feature = "alloc")]
-pub use port::{Departure, Port, PortStats, RingSpec};
+pub use port::{Departure, FlowControl, Line, MultiPort, Port, PortStats, RingSpec, Watermarks};
 pub use queue::{Backlog, Queue, Stats};
 pub use rng::Rng;
 #[cfg(feature = "alloc")]

@@ -5,8 +5,8 @@ use goodqueue::arena::Slot;
 use goodqueue::fifo::Limit;
 use goodqueue::fq_codel::{Flow, Params};
 use goodqueue::{
-    Backlog, Bytes, Departure, Fifo, FqCodel, Header, Ignore, Nanos, Port, Queue, Rate, RingSpec, Serializer,
-    Span,
+    Backlog, Bytes, Departure, Fifo, FqCodel, Header, Ignore, Line, Nanos, Port, Queue, Rate, RingSpec,
+    Serializer, Span,
 };
 
 fn fifo(limit: u32) -> Fifo<Header, Vec<Header>> {
@@ -21,8 +21,8 @@ fn packet(cookie: u64, len: u32) -> Header {
     Header { cookie, len, truesize: 2048, flow_hash: 1, dsfield: 0 }
 }
 
-fn line(rate: &str) -> Option<Serializer> {
-    Serializer::new(rate.parse().unwrap())
+fn line(rate: &str) -> Line {
+    Line::Rate(Serializer::new(rate.parse().unwrap()).unwrap())
 }
 
 /// Polls everything due at `now`.
@@ -35,7 +35,7 @@ fn the_line_is_exact_over_a_hundred_thousand_packets_however_late_the_owner_wake
     const PACKETS: u64 = 100_000;
     // 7 Mbit/s: 1514 B take 1 730 285.71.. ns, so every packet leaves a fraction over.
     let rate: Rate = "7mbit".parse().unwrap();
-    let mut port = Port::new(fifo(64), None, Serializer::new(rate));
+    let mut port = Port::new(fifo(64), None, Line::from(Serializer::new(rate)));
     let (mut now, mut given, mut left, mut last) = (Nanos(1_000), 0, 0, Nanos::ZERO);
     while left < PACKETS {
         for departure in drain(&mut port, now) {
@@ -70,7 +70,8 @@ fn an_idle_line_begins_at_the_arrival_and_says_when_it_ends() {
     assert_eq!(port.ring_backlog(), Backlog { packets: 1, bytes: 1000 });
     assert_eq!(drain(&mut port, Nanos(1_000_499)), []);
     let left = drain(&mut port, Nanos(5_000_000));
-    assert_eq!(left, [Departure { at: Nanos(1_000_500), started: Nanos(500), packet: packet(0, 1000) }]);
+    let at = Nanos(1_000_500);
+    assert_eq!(left, [Departure { at, started: Nanos(500), completed_at: at, packet: packet(0, 1000) }]);
     // The line was idle in between: the next packet begins when it comes, not when the line was free.
     port.arrive(Nanos(9_000_000), packet(1, 1000), &mut Ignore);
     assert_eq!(port.next_wake(), Some(Nanos(10_000_000)));
@@ -78,7 +79,7 @@ fn an_idle_line_begins_at_the_arrival_and_says_when_it_ends() {
 
 #[test]
 fn a_line_without_a_rate_takes_no_time() {
-    let mut port = Port::new(fifo(8), None, None);
+    let mut port = Port::new(fifo(8), None, Line::Unlimited);
     for cookie in 0..3 {
         port.arrive(Nanos(7), packet(cookie, 1514), &mut Ignore);
     }

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use goodqueue::{Header, Nanos, Observer, Port, Queue, Rate, Reason, RingSpec, Rng, Serializer, Span};
+use goodqueue::{Header, Line, Nanos, Observer, Port, Queue, Rate, Reason, RingSpec, Rng, Serializer, Span};
 
 use crate::lab::MAX_HOSTS;
 use crate::pool::Pool;
@@ -114,7 +114,7 @@ impl<Q: Queue<Header>> Path<Q> {
         let delays = if spec.delays.is_empty() { vec![Span::ZERO] } else { spec.delays };
         let lines = delays.iter().map(|_| VecDeque::with_capacity(frames as usize)).collect();
         Ok(Path {
-            port: Port::new(spec.queue, spec.ring, spec.rate.and_then(Serializer::new)),
+            port: Port::new(spec.queue, spec.ring, Line::from(spec.rate.and_then(Serializer::new))),
             rate: spec.rate,
             loss_below: (spec.loss * (1_u64 << 53) as f64) as u64,
             rng,

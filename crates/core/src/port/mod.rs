@@ -1,0 +1,261 @@
+//! What stands between a host and a wire: queue, device ring, serial line.
+//!
+//! ```text
+//!  arrive ──► queue ──► device ring (optional, with or without BQL) ──► serial line ──► Departure
+//! ```
+//!
+//! [`Port`] has one queue, [`MultiPort`] one for each of a device's transmit rings. Both are sans-IO
+//! state machines in *logical time*. A departure carries the time at which its last bit leaves the line,
+//! and the next packet is taken at exactly that time, however late the owner's timer woke: lateness
+//! never costs the line rate.
+//!
+//! # How to drive it
+//!
+//! 1. `poll(now)` until it returns `None`;
+//! 2. `arrive(now, ..)` for what has come in, `pause(now)` and `resume(now, ..)` for what the receiver
+//!    asked;
+//! 3. sleep until [`Port::next_wake`] or the next arrival.
+//!
+//! `Nanos(u64::MAX)` stands for "never": nothing happens then.
+//!
+//! # Order of events
+//!
+//! Events are handled in the order of their time. At one and the same time:
+//!
+//! 1. the line ends a packet, which is the departure that `poll` returns;
+//! 2. the device reports completions: ring entries become free, BQL is told (of several rings that of
+//!    the lowest number first);
+//! 3. the queue is asked again for a packet that its shaper held back (of several queues that of the
+//!    lowest number first).
+//!
+//! After each event the ring is refilled from the queue, then the line takes the next packet. An arrival,
+//! a pause or its end is handled after all events due at its time, as the driving order above says.
+//!
+//! # Completions
+//!
+//! [`Departure::completed_at`] says when the descriptor of a packet is reported, which is when Linux frees
+//! the packet and credits its socket (TCP small queues). It is known when the packet departs, and it
+//! never descends from one departure of a ring to the next. [`Port::next_wake`] is never after it.
+
+mod flow_control;
+mod line;
+mod mq;
+mod ring;
+mod schedule;
+mod trace;
+mod transmitter;
+
+pub use flow_control::{FlowControl, Watermarks};
+pub use line::Line;
+pub use mq::MultiPort;
+pub use ring::RingSpec;
+pub use schedule::{Schedule, ScheduleError};
+pub use trace::{Trace, TraceError};
+pub use transmitter::PortStats;
+
+use crate::{Backlog, Dql, Nanos, Observer, Packet, Queue, Verdict};
+use ring::Ring;
+use transmitter::Transmitter;
+
+/// The time of what does not happen.
+const NEVER: Nanos = Nanos(u64::MAX);
+
+/// A packet that has left the line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Departure<P> {
+    /// When its last bit left (the logical end of its serialization), never later than the `now` of
+    /// the call that returned it.
+    pub at: Nanos,
+    /// When its first bit left. Time in queue and ring is this minus the time of arrival.
+    pub started: Nanos,
+    /// When the device reports it: [`Departure::at`] or, with coalescing, up to [`RingSpec::coalesce`]
+    /// later, and then mostly after this departure was returned. Without a ring: [`Departure::at`].
+    pub completed_at: Nanos,
+    /// The packet.
+    pub packet: P,
+}
+
+/// A queue, an optional device ring and a serial line. See the [module](self) for how to drive it.
+///
+/// All storage is taken when it is made; no later call allocates.
+#[derive(Debug)]
+pub struct Port<P, Q> {
+    queue: Q,
+    /// When the queue can deliver next, where it held back when last asked; else [`NEVER`].
+    retry: Nanos,
+    ring: Option<Ring<P>>,
+    transmitter: Transmitter<P>,
+}
+
+impl<P: Packet, Q: Queue<P>> Port<P, Q> {
+    /// A port over `queue`. `ring` without a value lets the queue feed the line directly.
+    #[must_use]
+    pub fn new(queue: Q, ring: Option<RingSpec>, line: Line) -> Port<P, Q> {
+        Port { queue, retry: NEVER, ring: ring.map(Ring::new), transmitter: Transmitter::new(line) }
+    }
+
+    /// Hands `packet` to the queue at `now` and lets an idle line begin. The owner has polled all
+    /// that is due at `now` before; where it has not, what is due is handled at `now` and not earlier.
+    #[inline]
+    pub fn arrive(&mut self, now: Nanos, packet: P, observer: &mut impl Observer<P>) -> Verdict {
+        let now = self.transmitter.advance(now);
+        let verdict = self.queue.enqueue(now, packet, observer);
+        self.feed(now, observer);
+        verdict
+    }
+
+    /// The next packet that has left the line at or before `now`; call until `None`.
+    #[inline]
+    pub fn poll(&mut self, now: Nanos, observer: &mut impl Observer<P>) -> Option<Departure<P>> {
+        loop {
+            let due = self.next_event();
+            if due > now || due == NEVER {
+                self.transmitter.advance(now);
+                return None;
+            }
+            let at = self.transmitter.advance_to_event(due);
+            if self.transmitter.ends() == due {
+                let mut departure = self.transmitter.end();
+                if let Some(ring) = &mut self.ring {
+                    departure.completed_at = ring.end(departure.at, departure.packet.len());
+                }
+                self.feed(at, observer);
+                return Some(departure);
+            }
+            match &mut self.ring {
+                Some(ring) if ring.report() == due => ring.complete(at),
+                _ => self.retry = NEVER,
+            }
+            self.feed(at, observer);
+        }
+    }
+
+    /// When to poll next if nothing arrives: exact. `None` where nothing is under way.
+    #[inline]
+    #[must_use]
+    pub fn next_wake(&self) -> Option<Nanos> {
+        let next = self.next_event();
+        if next == NEVER { None } else { Some(next) }
+    }
+
+    /// The receiver has asked for a pause (IEEE 802.3 annex 31B): the line ends the packet it has begun
+    /// and begins no other; queue and ring go on filling. Without effect during a pause.
+    pub fn pause(&mut self, now: Nanos) {
+        self.transmitter.pause(now);
+    }
+
+    /// Ends a pause, and lets an idle line begin. Without effect where there is none.
+    pub fn resume(&mut self, now: Nanos, observer: &mut impl Observer<P>) {
+        let now = self.transmitter.advance(now);
+        if self.transmitter.resume(now) {
+            self.feed(now, observer);
+        }
+    }
+
+    /// Whether the line is paused.
+    #[must_use]
+    pub fn is_paused(&self) -> bool {
+        self.transmitter.is_paused()
+    }
+
+    /// What the queue holds; ring and line not included.
+    pub fn backlog(&self) -> Backlog {
+        self.queue.backlog()
+    }
+
+    /// What the device ring holds that has not left the line, the packet on the line included; without
+    /// a ring, the packet on the line.
+    pub fn ring_backlog(&self) -> Backlog {
+        let (packets, bytes) = self.ring.as_ref().map_or((0, 0), Ring::waiting);
+        let packets = u32::try_from(packets).unwrap_or(u32::MAX);
+        Backlog {
+            packets: packets.saturating_add(u32::from(self.transmitter.is_busy())),
+            bytes: bytes + self.transmitter.bytes_on_line(),
+        }
+    }
+
+    /// Byte queue limits of the ring, where it has them.
+    pub fn dql(&self) -> Option<&Dql> {
+        self.ring.as_ref().and_then(Ring::dql)
+    }
+
+    /// What the line has done.
+    pub fn stats(&self) -> PortStats {
+        self.transmitter.stats()
+    }
+
+    /// The queue, to read its statistics.
+    pub fn queue(&self) -> &Q {
+        &self.queue
+    }
+
+    /// The time of the earliest event.
+    #[inline]
+    fn next_event(&self) -> Nanos {
+        let next = self.transmitter.ends().min(self.retry);
+        self.ring.as_ref().map_or(next, |ring| next.min(ring.report()))
+    }
+
+    /// Moves packets on at `now`: queue to ring as far as there is room, then one to an idle line.
+    #[inline]
+    fn feed(&mut self, now: Nanos, observer: &mut impl Observer<P>) {
+        if self.ring.is_some() {
+            self.feed_through_ring(now, observer);
+        } else if self.transmitter.is_ready() {
+            let packet = ask(&mut self.queue, &mut self.retry, now, observer);
+            self.begin_or_wait(now, packet);
+        }
+    }
+
+    fn feed_through_ring(&mut self, now: Nanos, observer: &mut impl Observer<P>) {
+        let Some(ring) = &mut self.ring else { return };
+        let is_busy = self.transmitter.is_busy();
+        fill(ring, is_busy, &mut self.queue, &mut self.retry, now, observer);
+        if self.transmitter.is_ready() {
+            let packet = ring.pop();
+            self.begin_or_wait(now, packet);
+        }
+    }
+
+    #[inline]
+    fn begin_or_wait(&mut self, now: Nanos, packet: Option<P>) {
+        match packet {
+            Some(packet) => self.transmitter.begin(now, packet),
+            None => self.transmitter.stay_idle(now, self.queue.backlog().packets > 0),
+        }
+    }
+}
+
+/// Dequeues, and remembers when to ask again where the queue holds back.
+#[inline]
+fn ask<P: Packet, Q: Queue<P>>(
+    queue: &mut Q,
+    retry: &mut Nanos,
+    now: Nanos,
+    observer: &mut impl Observer<P>,
+) -> Option<P> {
+    let packet = queue.dequeue(now, observer);
+    *retry = match packet {
+        Some(_) => NEVER,
+        // A queue that would say `now` again here breaks its contract; do not spin on it.
+        None => queue.next_wake(now).map_or(NEVER, |at| at.max(now + crate::Span(1))),
+    };
+    packet
+}
+
+/// Moves packets from queue to ring as far as there is room. `on_line`: a descriptor of this ring holds
+/// the packet on the line.
+fn fill<P: Packet, Q: Queue<P>>(
+    ring: &mut Ring<P>,
+    on_line: bool,
+    queue: &mut Q,
+    retry: &mut Nanos,
+    now: Nanos,
+    observer: &mut impl Observer<P>,
+) {
+    *retry = NEVER;
+    while ring.has_room(on_line) {
+        let Some(packet) = ask(queue, retry, now, observer) else { return };
+        ring.push(now, packet);
+    }
+}

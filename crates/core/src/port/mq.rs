@@ -1,0 +1,223 @@
+//! A device with several transmit rings, each with a queue of its own, on one line (Linux `mq`).
+
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+
+use super::ring::Ring;
+use super::transmitter::Transmitter;
+use super::{Departure, Line, NEVER, PortStats, RingSpec, fill};
+use crate::{Backlog, Dql, Nanos, Observer, Packet, Queue, Verdict};
+
+/// One transmit ring and the queue over it.
+#[derive(Debug)]
+struct Lane<P, Q> {
+    queue: Q,
+    retry: Nanos,
+    ring: Ring<P>,
+}
+
+/// Several lanes of queue and ring that share one line; flows are spread over them by hash, and the
+/// device serves the rings in turn, one packet each. Each ring has byte queue limits and coalescing of
+/// its own.
+///
+/// It is driven as [`super::Port`]; see the [module](super). All storage is taken when it is made.
+#[derive(Debug)]
+pub struct MultiPort<P, Q> {
+    lanes: Box<[Lane<P, Q>]>,
+    /// The lane whose packet is or was last on the line.
+    serving: usize,
+    transmitter: Transmitter<P>,
+}
+
+impl<P: Packet, Q: Queue<P>> MultiPort<P, Q> {
+    /// A lane for each queue of `queues`, each with a ring as `ring` says. `None` without a queue.
+    #[must_use]
+    pub fn new(queues: Vec<Q>, ring: RingSpec, line: Line) -> Option<MultiPort<P, Q>> {
+        let lane = |queue| Lane { queue, retry: NEVER, ring: Ring::new(ring) };
+        let lanes: Box<[_]> = queues.into_iter().map(lane).collect();
+        let serving = lanes.len().checked_sub(1)?;
+        Some(MultiPort { lanes, serving, transmitter: Transmitter::new(line) })
+    }
+
+    /// The number of lanes, at least 1.
+    #[must_use]
+    pub fn lanes(&self) -> usize {
+        self.lanes.len()
+    }
+
+    /// The lane of flows with this hash: floor(mixed hash * lanes / 2^32) (Linux `reciprocal_scale`).
+    ///
+    /// The hash is mixed first. `fq_codel` takes its bucket from the high bits of the very same hash; were
+    /// the lane taken from them as well, each lane's `fq_codel` would use one of `lanes` parts of its
+    /// buckets and no others.
+    #[must_use]
+    #[allow(clippy::cast_possible_truncation)]
+    pub fn lane_of(&self, flow_hash: u32) -> usize {
+        ((u64::from(mix(flow_hash)) * self.lanes.len() as u64) >> 32) as usize
+    }
+
+    /// Hands `packet` to the queue of its lane at `now` and lets an idle line begin; see
+    /// [`super::Port::arrive`].
+    pub fn arrive(&mut self, now: Nanos, packet: P, observer: &mut impl Observer<P>) -> Verdict {
+        let now = self.transmitter.advance(now);
+        let lane = self.lane_of(packet.flow_hash());
+        let verdict = self.lanes[lane].queue.enqueue(now, packet, observer);
+        self.fill(lane, now, observer);
+        self.send(now);
+        verdict
+    }
+
+    /// The next packet that has left the line at or before `now`; call until `None`.
+    pub fn poll(&mut self, now: Nanos, observer: &mut impl Observer<P>) -> Option<Departure<P>> {
+        loop {
+            let (due, event) = self.next_event();
+            if due > now || due == NEVER {
+                self.transmitter.advance(now);
+                return None;
+            }
+            let at = self.transmitter.advance_to_event(due);
+            let (lane, departure) = match event {
+                Event::LineEnds => {
+                    let mut departure = self.transmitter.end();
+                    let ring = &mut self.lanes[self.serving].ring;
+                    departure.completed_at = ring.end(departure.at, departure.packet.len());
+                    (self.serving, Some(departure))
+                }
+                Event::RingReports(lane) => {
+                    self.lanes[lane].ring.complete(at);
+                    (lane, None)
+                }
+                Event::QueueRetries(lane) => (lane, None),
+            };
+            self.fill(lane, at, observer);
+            self.send(at);
+            if departure.is_some() {
+                return departure;
+            }
+        }
+    }
+
+    /// When to poll next if nothing arrives: exact. `None` where nothing is under way.
+    #[must_use]
+    pub fn next_wake(&self) -> Option<Nanos> {
+        let (next, _) = self.next_event();
+        if next == NEVER { None } else { Some(next) }
+    }
+
+    /// See [`super::Port::pause`]; it holds for all lanes.
+    pub fn pause(&mut self, now: Nanos) {
+        self.transmitter.pause(now);
+    }
+
+    /// Ends a pause, and lets an idle line begin. Without effect where there is none.
+    pub fn resume(&mut self, now: Nanos) {
+        let now = self.transmitter.advance(now);
+        if self.transmitter.resume(now) {
+            self.send(now);
+        }
+    }
+
+    /// Whether the line is paused.
+    #[must_use]
+    pub fn is_paused(&self) -> bool {
+        self.transmitter.is_paused()
+    }
+
+    /// What the queues hold; rings and line not included.
+    pub fn backlog(&self) -> Backlog {
+        self.lanes.iter().fold(Backlog::default(), |sum, lane| {
+            let backlog = lane.queue.backlog();
+            Backlog {
+                packets: sum.packets.saturating_add(backlog.packets),
+                bytes: sum.bytes.saturating_add(backlog.bytes),
+            }
+        })
+    }
+
+    /// What the rings hold that has not left the line, the packet on the line included.
+    pub fn ring_backlog(&self) -> Backlog {
+        let on_line = Backlog {
+            packets: u32::from(self.transmitter.is_busy()),
+            bytes: self.transmitter.bytes_on_line(),
+        };
+        self.lanes.iter().fold(on_line, |sum, lane| {
+            let (packets, bytes) = lane.ring.waiting();
+            let packets = u32::try_from(packets).unwrap_or(u32::MAX);
+            Backlog { packets: sum.packets.saturating_add(packets), bytes: sum.bytes.saturating_add(bytes) }
+        })
+    }
+
+    /// Byte queue limits of the ring of `lane`, where there is such a lane and it has them.
+    pub fn dql(&self, lane: usize) -> Option<&Dql> {
+        self.lanes.get(lane).and_then(|lane| lane.ring.dql())
+    }
+
+    /// What the line has done.
+    pub fn stats(&self) -> PortStats {
+        self.transmitter.stats()
+    }
+
+    /// The queue of `lane`, where there is such a lane.
+    pub fn queue(&self, lane: usize) -> Option<&Q> {
+        self.lanes.get(lane).map(|lane| &lane.queue)
+    }
+
+    /// The earliest event, in the documented order at equal times.
+    fn next_event(&self) -> (Nanos, Event) {
+        let mut next = (self.transmitter.ends(), Event::LineEnds);
+        for (lane, Lane { ring, .. }) in self.lanes.iter().enumerate() {
+            if ring.report() < next.0 {
+                next = (ring.report(), Event::RingReports(lane));
+            }
+        }
+        for (lane, &Lane { retry, .. }) in self.lanes.iter().enumerate() {
+            if retry < next.0 {
+                next = (retry, Event::QueueRetries(lane));
+            }
+        }
+        next
+    }
+
+    fn fill(&mut self, number: usize, now: Nanos, observer: &mut impl Observer<P>) {
+        let on_line = self.transmitter.is_busy() && self.serving == number;
+        let lane = &mut self.lanes[number];
+        fill(&mut lane.ring, on_line, &mut lane.queue, &mut lane.retry, now, observer);
+    }
+
+    /// Gives an idle line the next packet: of the first ring that has one, from the one after the ring
+    /// that was served last.
+    fn send(&mut self, now: Nanos) {
+        if !self.transmitter.is_ready() {
+            return;
+        }
+        let count = self.lanes.len();
+        let after = (self.serving + 1..count).chain(0..=self.serving);
+        for lane in after {
+            if let Some(packet) = self.lanes[lane].ring.pop() {
+                self.serving = lane;
+                self.transmitter.begin(now, packet);
+                return;
+            }
+        }
+        let is_backlogged = self.lanes.iter().any(|lane| lane.queue.backlog().packets > 0);
+        self.transmitter.stay_idle(now, is_backlogged);
+    }
+}
+
+/// What happens next, and in which lane.
+#[derive(Clone, Copy, Debug)]
+enum Event {
+    LineEnds,
+    RingReports(usize),
+    QueueRetries(usize),
+}
+
+/// Spreads every bit of `hash` over all 32: two rounds of multiplication by an odd number (a bijection)
+/// and a shift, as the finalizer of `MurmurHash3` (public domain) has them.
+const fn mix(hash: u32) -> u32 {
+    let mut mixed = hash ^ (hash >> 16);
+    mixed = mixed.wrapping_mul(0x85eb_ca6b);
+    mixed ^= mixed >> 13;
+    mixed = mixed.wrapping_mul(0xc2b2_ae35);
+    mixed ^ (mixed >> 16)
+}

@@ -1,0 +1,194 @@
+//! A line whose rate changes at given times.
+
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+use core::fmt;
+
+use super::NEVER;
+use crate::{Nanos, Rate, Span};
+
+/// What a packet of one byte needs of a rate of 1 bit/s, in nanoseconds: work is counted in bits times
+/// 10^-9, of which a rate of r bit/s does r in every nanosecond.
+const WORK_PER_BYTE: u128 = 8_000_000_000;
+
+/// A list of rates with the times from which they hold.
+///
+/// A packet is sent at every rate in turn that holds while it is on the line: bits are integrated,
+/// nothing is rounded but the end to whole nanoseconds (down), and what that rounding leaves over is
+/// carried to the next packet if it begins there. At a rate of zero the line stands still.
+#[derive(Clone, Debug)]
+pub struct Schedule {
+    /// Sorted; the first is from zero.
+    steps: Box<[(Span, Rate)]>,
+    /// The time after which the list begins again; `None`: the last rate holds for ever.
+    period: Option<Span>,
+    /// Work done in a whole period.
+    work_per_period: u128,
+    origin: Nanos,
+    /// The end of the last packet, and the work that was left of it then: less than a nanosecond's.
+    last_end: Nanos,
+    remainder: u64,
+}
+
+/// Why a list of rates is no schedule.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ScheduleError {
+    /// The list is empty.
+    Empty,
+    /// The first rate is not from zero on.
+    LateStart,
+    /// The time of this step (from 0) is not after the one before it.
+    NotAscending {
+        /// The step.
+        step: usize,
+    },
+    /// The period does not reach beyond the last step.
+    ShortPeriod,
+    /// All rates are zero.
+    Standstill,
+}
+
+impl fmt::Display for ScheduleError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ScheduleError::Empty => f.write_str("a schedule without a rate"),
+            ScheduleError::LateStart => f.write_str("the first rate of a schedule is not from 0s"),
+            ScheduleError::NotAscending { step } => {
+                write!(f, "step {step} of the schedule is not after the one before it")
+            }
+            ScheduleError::ShortPeriod => f.write_str("the period of a schedule is not after its last step"),
+            ScheduleError::Standstill => f.write_str("all rates of the schedule are 0"),
+        }
+    }
+}
+
+impl core::error::Error for ScheduleError {}
+
+impl Schedule {
+    /// Rates with the times from which they hold, the first from zero; the last one holds for ever.
+    ///
+    /// # Errors
+    /// [`ScheduleError`] where the list is empty, not from zero, not ascending, or zero throughout.
+    pub fn held(steps: Vec<(Span, Rate)>) -> Result<Schedule, ScheduleError> {
+        Schedule::new(steps, None)
+    }
+
+    /// Rates with the times from which they hold, the first from zero, all over again after `period`.
+    ///
+    /// # Errors
+    /// As [`Schedule::held`], and where `period` is not after the last step.
+    pub fn cyclic(steps: Vec<(Span, Rate)>, period: Span) -> Result<Schedule, ScheduleError> {
+        Schedule::new(steps, Some(period))
+    }
+
+    fn new(steps: Vec<(Span, Rate)>, period: Option<Span>) -> Result<Schedule, ScheduleError> {
+        let (Some(first), Some(last)) = (steps.first(), steps.last()) else {
+            return Err(ScheduleError::Empty);
+        };
+        if first.0 != Span::ZERO {
+            return Err(ScheduleError::LateStart);
+        }
+        if let Some(step) = (1..steps.len()).find(|&step| steps[step].0 <= steps[step - 1].0) {
+            return Err(ScheduleError::NotAscending { step });
+        }
+        if period.is_some_and(|period| period <= last.0) {
+            return Err(ScheduleError::ShortPeriod);
+        }
+        if steps.iter().all(|&(_, rate)| rate.0 == 0) {
+            return Err(ScheduleError::Standstill);
+        }
+        let mut schedule = Schedule {
+            steps: steps.into_boxed_slice(),
+            period,
+            work_per_period: 0,
+            origin: Nanos::ZERO,
+            last_end: Nanos::ZERO,
+            remainder: 0,
+        };
+        schedule.work_per_period = (0..schedule.steps.len())
+            .map(|step| {
+                let (from, rate) = schedule.steps[step];
+                u128::from(rate.0) * u128::from((schedule.end_of(step) - from).0)
+            })
+            .sum();
+        Ok(schedule)
+    }
+
+    /// The same schedule with its first step at `origin`; before, the line stands still. As made, a
+    /// schedule begins at [`Nanos::ZERO`].
+    #[must_use]
+    pub fn starting_at(self, origin: Nanos) -> Schedule {
+        Schedule { origin, ..self }
+    }
+
+    /// The rate in force at `now`.
+    #[must_use]
+    pub fn rate_at(&self, now: Nanos) -> Rate {
+        if now < self.origin { Rate(0) } else { self.steps[self.locate(now).1].1 }
+    }
+
+    /// See [`super::Line::begin`].
+    pub(super) fn begin(&mut self, now: Nanos, bytes: u32) -> Nanos {
+        let carried = if now == self.last_end { self.remainder } else { 0 };
+        let work = u128::from(bytes) * WORK_PER_BYTE + u128::from(carried);
+        (self.last_end, self.remainder) = self.finish(now, work);
+        self.last_end
+    }
+
+    /// When `work` begun at `now` is done, and what is left of it then.
+    fn finish(&self, now: Nanos, mut work: u128) -> (Nanos, u64) {
+        if work == 0 {
+            return (now, 0);
+        }
+        let mut now = now.max(self.origin);
+        if let Some(period) = self.period {
+            // A whole period does the same work from wherever in it one begins.
+            let periods = (work - 1) / self.work_per_period;
+            work -= periods * self.work_per_period;
+            now = now + period * u64::try_from(periods).unwrap_or(u64::MAX);
+        }
+        let (mut start, mut step) = self.locate(now);
+        while now < NEVER {
+            let rate = self.steps[step].1.0;
+            let end = start + self.end_of(step);
+            let capacity = u128::from(rate) * u128::from(end.since(now).0);
+            if work <= capacity {
+                return (now + whole(work / u128::from(rate)), remainder(work, rate));
+            }
+            work -= capacity;
+            now = end;
+            step += 1;
+            if step == self.steps.len() {
+                start = end;
+                step = 0;
+            }
+        }
+        (NEVER, 0)
+    }
+
+    /// The start of the period that `now` is in, and the step in force.
+    fn locate(&self, now: Nanos) -> (Nanos, usize) {
+        let elapsed = now.since(self.origin).0;
+        let within = self.period.map_or(elapsed, |period| elapsed % period.0);
+        let step = self.steps.partition_point(|&(from, _)| from.0 <= within) - 1;
+        (self.origin + Span(elapsed - within), step)
+    }
+
+    /// The end of `step` within the period; the last of a list that is held has none.
+    fn end_of(&self, step: usize) -> Span {
+        let next = self.steps.get(step + 1).map(|&(from, _)| from);
+        next.or(self.period).unwrap_or(Span(u64::MAX))
+    }
+}
+
+#[allow(clippy::cast_possible_truncation)]
+fn whole(nanos: u128) -> Span {
+    // No more than the length of a step.
+    Span(nanos as u64)
+}
+
+#[allow(clippy::cast_possible_truncation)]
+fn remainder(work: u128, rate: u64) -> u64 {
+    // Below the rate.
+    (work % u128::from(rate)) as u64
+}

@@ -1,0 +1,173 @@
+//! The sending side of a device: the packet on the line, flow control, and what the line has done.
+
+use super::{Departure, Line, NEVER};
+use crate::{Nanos, Packet, Span};
+
+/// What a line has done; never reset.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PortStats {
+    /// Packets whose serialization has ended.
+    pub packets: u64,
+    /// Their bytes ([`Packet::len`]).
+    pub bytes: u64,
+    /// Time the line spent on them. `bytes * 8 / busy` is the rate of the line while it is busy.
+    pub busy: Span,
+    /// Time the line stood idle while queue or ring held a packet and the line was not paused. Zero
+    /// without a ring and without a shaper in the queue; otherwise time that a shaper held back or that
+    /// BQL starved.
+    pub idle_backlogged: Span,
+    /// Packets that left queue and ring with a stand-still before them: the number of busy periods.
+    pub busy_periods: u64,
+    /// Time under pause, that of a packet already on the line included; a pause that lasts counts up to
+    /// the latest call.
+    pub paused: Span,
+    /// Calls with a `now` before that of an earlier call; they were taken as if at the later time.
+    pub clock_backward: u64,
+}
+
+/// The line, the packet on it, and the clock.
+#[derive(Debug)]
+pub(super) struct Transmitter<P> {
+    line: Line,
+    /// The packet on the line, where `is_busy`.
+    packet: P,
+    started: Nanos,
+    /// [`NEVER`] on an idle line, and where the packet never ends.
+    ends: Nanos,
+    is_busy: bool,
+    paused_since: Option<Nanos>,
+    /// Since when the line is idle with something waiting; [`NEVER`] where it is not.
+    waiting_since: Nanos,
+    /// The end of the last serialization; [`NEVER`] before the first.
+    last_end: Nanos,
+    clock: Nanos,
+    stats: PortStats,
+}
+
+impl<P: Packet> Transmitter<P> {
+    pub(super) fn new(line: Line) -> Transmitter<P> {
+        Transmitter {
+            line,
+            packet: P::default(),
+            started: Nanos::ZERO,
+            ends: NEVER,
+            is_busy: false,
+            paused_since: None,
+            waiting_since: NEVER,
+            last_end: NEVER,
+            clock: Nanos::ZERO,
+            stats: PortStats::default(),
+        }
+    }
+
+    /// Moves the clock to `now`, or counts that it would have gone backward.
+    #[inline]
+    pub(super) fn advance(&mut self, now: Nanos) -> Nanos {
+        if now < self.clock {
+            self.stats.clock_backward += 1;
+        } else {
+            self.clock = now;
+        }
+        self.clock
+    }
+
+    /// Moves the clock to an event that was due at `at`: there, or not at all where a call that came
+    /// before older events were polled has moved it on.
+    #[inline]
+    pub(super) fn advance_to_event(&mut self, at: Nanos) -> Nanos {
+        self.clock = self.clock.max(at);
+        self.clock
+    }
+
+    /// When the packet on the line ends; [`NEVER`] where there is none.
+    #[inline]
+    pub(super) fn ends(&self) -> Nanos {
+        self.ends
+    }
+
+    #[inline]
+    pub(super) fn is_busy(&self) -> bool {
+        self.is_busy
+    }
+
+    /// Whether the line can begin a packet.
+    #[inline]
+    pub(super) fn is_ready(&self) -> bool {
+        !self.is_busy && self.paused_since.is_none()
+    }
+
+    pub(super) fn is_paused(&self) -> bool {
+        self.paused_since.is_some()
+    }
+
+    /// The bytes of the packet on the line.
+    pub(super) fn bytes_on_line(&self) -> u64 {
+        if self.is_busy { u64::from(self.packet.len()) } else { 0 }
+    }
+
+    pub(super) fn stats(&self) -> PortStats {
+        let current = self.paused_since.map_or(Span::ZERO, |since| self.clock.since(since));
+        PortStats { paused: self.stats.paused + current, ..self.stats }
+    }
+
+    /// The line takes `packet` at `now`.
+    #[inline]
+    pub(super) fn begin(&mut self, now: Nanos, packet: P) {
+        if self.waiting_since != NEVER {
+            self.end_waiting(now);
+        }
+        if self.last_end != now {
+            self.stats.busy_periods += 1;
+        }
+        self.packet = packet;
+        self.started = now;
+        self.ends = self.line.begin(now, packet.len());
+        self.is_busy = true;
+    }
+
+    /// The line has ended its packet. `completed_at` is for the owner to set where there is a ring.
+    #[inline]
+    pub(super) fn end(&mut self) -> Departure<P> {
+        let Transmitter { packet, started, ends, .. } = *self;
+        self.is_busy = false;
+        self.ends = NEVER;
+        self.last_end = ends;
+        self.stats.packets += 1;
+        self.stats.bytes += u64::from(packet.len());
+        self.stats.busy = self.stats.busy + ends.since(started);
+        Departure { at: ends, started, completed_at: ends, packet }
+    }
+
+    /// The line stays idle at `now`; `is_backlogged` says whether something waits for it.
+    #[inline]
+    pub(super) fn stay_idle(&mut self, now: Nanos, is_backlogged: bool) {
+        if !is_backlogged {
+            self.waiting_since = NEVER;
+        } else if self.waiting_since == NEVER {
+            self.waiting_since = now;
+        }
+    }
+
+    fn end_waiting(&mut self, now: Nanos) {
+        self.stats.idle_backlogged = self.stats.idle_backlogged + now.since(self.waiting_since);
+        self.waiting_since = NEVER;
+    }
+
+    /// The line begins no packet until [`Transmitter::resume`].
+    pub(super) fn pause(&mut self, now: Nanos) {
+        let now = self.advance(now);
+        if self.paused_since.is_none() {
+            self.paused_since = Some(now);
+            if self.waiting_since != NEVER {
+                self.end_waiting(now);
+            }
+        }
+    }
+
+    /// Ends a pause; whether there was one.
+    pub(super) fn resume(&mut self, now: Nanos) -> bool {
+        let Some(since) = self.paused_since.take() else { return false };
+        self.stats.paused = self.stats.paused + now.since(since);
+        true
+    }
+}
