@@ -1,5 +1,5 @@
 //! What congestion control sees and sets of a connection. The words are Linux's (`struct tcp_sock`,
-//! `struct rate_sample`, `struct tcp_congestion_ops`).
+//! `struct rate_sample`).
 
 use goodqueue::{Nanos, Rate, Span};
 
@@ -68,6 +68,10 @@ pub struct Window {
     pub sk_pacing_rate: Rate,
     /// Whether pacing is on (congestion control asks for it, or the socket).
     pub pacing: bool,
+    /// Most payload bytes of one super-packet (Linux `sk_gso_max_size`).
+    pub gso_max_size: u32,
+    /// Earliest departure time of the next segment under pacing (Linux `tcp_wstamp_ns`).
+    pub tcp_wstamp: Nanos,
     /// Clock of the last transmission of data (Linux `lsndtime`).
     pub lsndtime: Nanos,
 }
@@ -79,13 +83,27 @@ impl Window {
     /// Segments in flight (Linux `tcp_packets_in_flight`; RFC 6675's pipe).
     #[must_use]
     pub fn packets_in_flight(&self) -> u32 {
-        (self.packets_out + self.retrans_out).saturating_sub(self.sacked_out + self.lost_out)
+        let out = self.packets_out.saturating_add(self.retrans_out);
+        out.saturating_sub(self.sacked_out.saturating_add(self.lost_out))
     }
 
     /// Whether the sender is in slow start.
     #[must_use]
     pub fn in_slow_start(&self) -> bool {
         self.snd_cwnd < self.snd_ssthresh
+    }
+
+    /// Whether the congestion window is what holds the sender back, so that it may grow (RFC 7661
+    /// section 4.1; Linux `tcp_is_cwnd_limited`: slow start may go up to twice what was sent).
+    #[must_use]
+    pub fn may_grow(&self) -> bool {
+        self.is_cwnd_limited
+            || (self.in_slow_start() && self.snd_cwnd < self.max_packets_out.saturating_mul(2))
+    }
+
+    /// Sets the window, held between one segment and [`Window::snd_cwnd_clamp`].
+    pub(super) fn set_cwnd(&mut self, cwnd: u32) {
+        self.snd_cwnd = cwnd.min(self.snd_cwnd_clamp).max(1);
     }
 }
 
@@ -110,6 +128,6 @@ pub struct RateSample {
     pub is_app_limited: bool,
     /// Whether the sample comes from a retransmitted segment.
     pub is_retrans: bool,
-    /// Whether the ACK was probably delayed (`Linux is_ack_delayed`).
+    /// Whether the ACK was probably delayed (Linux `is_ack_delayed`).
     pub is_ack_delayed: bool,
 }

@@ -1,0 +1,156 @@
+//! Congestion control as in Linux 6.1: what it sees of a connection, and Reno, CUBIC and BBR behind the
+//! calls of `struct tcp_congestion_ops`.
+
+mod cubic;
+mod hystart;
+mod kind;
+mod reno;
+mod window;
+
+pub use cubic::Cubic;
+pub use kind::{CcKind, UnknownCc};
+pub use window::{CaState, INFINITE_SSTHRESH, RateSample, Window};
+
+use goodqueue::{Nanos, Rng, Span};
+
+/// Ticks per second of the clock by which CUBIC and BBR tell time (Linux's `CONFIG_HZ`; 250 in Debian and
+/// Ubuntu kernels).
+const HZ: u64 = 250;
+
+/// `now` in ticks.
+const fn jiffies(now: Nanos) -> u64 {
+    now.0 / (1_000_000_000 / HZ)
+}
+
+/// `now` in microseconds.
+const fn micros(now: Nanos) -> u64 {
+    now.0 / 1_000
+}
+
+/// A round-trip time in microseconds; 71 minutes at most, below Linux's mark for "none".
+fn micros_u32(span: Span) -> u32 {
+    u32::try_from(span.0 / 1_000).unwrap_or(u32::MAX).min(u32::MAX - 1)
+}
+
+/// What congestion control is told beside ACKs (Linux `enum tcp_ca_event`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CwndEvent {
+    /// The first transmission with nothing in flight; before `lsndtime` is set.
+    TxStart,
+    /// The window was reset after idle time.
+    CwndRestart,
+    /// The reduction of [`CaState::Cwr`] is complete.
+    CompleteCwr,
+    /// A retransmission timeout.
+    Loss,
+}
+
+/// The congestion control of one connection. The sender calls as Linux does; all windows are segments.
+#[derive(Clone, Debug)]
+pub enum Cc {
+    /// RFC 5681; has no state of its own.
+    Reno,
+    /// RFC 9438.
+    Cubic(Cubic),
+}
+
+impl Cc {
+    /// Congestion control before the connection is established. `rng` chooses the phase in which BBR
+    /// begins to probe.
+    #[must_use]
+    pub fn new(kind: CcKind, _rng: Rng) -> Cc {
+        match kind {
+            CcKind::Reno => Cc::Reno,
+            CcKind::Cubic => Cc::Cubic(Cubic::new()),
+        }
+    }
+
+    /// Which one this is.
+    #[must_use]
+    pub fn kind(&self) -> CcKind {
+        match self {
+            Cc::Reno => CcKind::Reno,
+            Cc::Cubic(_) => CcKind::Cubic,
+        }
+    }
+
+    /// The connection is established.
+    pub fn init(&mut self, w: &mut Window, now: Nanos) {
+        match self {
+            Cc::Reno => {}
+            Cc::Cubic(cubic) => cubic.init(w, now),
+        }
+    }
+
+    /// The slow-start threshold, in segments, with which to enter [`CaState::Cwr`],
+    /// [`CaState::Recovery`] or [`CaState::Loss`].
+    pub fn ssthresh(&mut self, w: &Window, _now: Nanos) -> u32 {
+        match self {
+            Cc::Reno => reno::ssthresh(w),
+            Cc::Cubic(cubic) => cubic.ssthresh(w),
+        }
+    }
+
+    /// Growth on an ACK of `acked` segments, where [`Cc::cong_control`] has not taken over and the
+    /// state of recovery allows it. Does nothing unless the window holds the sender back.
+    pub fn cong_avoid(&mut self, w: &mut Window, now: Nanos, acked: u32) {
+        match self {
+            Cc::Reno => reno::cong_avoid(w, acked),
+            Cc::Cubic(cubic) => cubic.cong_avoid(w, now, acked),
+        }
+    }
+
+    /// An ACK and the delivery rate it shows. True: window and pacing rate are set, and neither
+    /// [`Cc::cong_avoid`] nor a reduction by the sender is to follow.
+    pub fn cong_control(&mut self, _w: &mut Window, _now: Nanos, _rs: &RateSample) -> bool {
+        match self {
+            Cc::Reno | Cc::Cubic(_) => false,
+        }
+    }
+
+    /// An ACK has newly acknowledged `acked` segments; `rtt` where one of them was not retransmitted.
+    pub fn pkts_acked(&mut self, w: &mut Window, now: Nanos, _acked: u32, rtt: Option<Span>) {
+        if let (Cc::Cubic(cubic), Some(rtt)) = (self, rtt) {
+            cubic.pkts_acked(w, now, rtt);
+        }
+    }
+
+    /// Before `w.ca_state` becomes `new`.
+    pub fn set_state(&mut self, w: &mut Window, now: Nanos, new: CaState) {
+        match self {
+            Cc::Reno => {}
+            Cc::Cubic(cubic) => cubic.set_state(w, now, new),
+        }
+    }
+
+    /// Something that is not an ACK.
+    pub fn cwnd_event(&mut self, w: &mut Window, now: Nanos, event: CwndEvent) {
+        match self {
+            Cc::Reno => {}
+            Cc::Cubic(cubic) => cubic.cwnd_event(w, now, event),
+        }
+    }
+
+    /// The window to return to when a reduction turns out to be unfounded.
+    pub fn undo_cwnd(&mut self, w: &Window) -> u32 {
+        match self {
+            Cc::Reno | Cc::Cubic(_) => reno::undo_cwnd(w),
+        }
+    }
+
+    /// Segments in a super-packet, at the least, at the pacing rate of `w`.
+    #[must_use]
+    pub fn min_tso_segs(&self, _w: &Window) -> u32 {
+        match self {
+            Cc::Reno | Cc::Cubic(_) => 2,
+        }
+    }
+
+    /// Windows that the send buffer is to hold.
+    #[must_use]
+    pub fn sndbuf_expand(&self) -> u32 {
+        match self {
+            Cc::Reno | Cc::Cubic(_) => 2,
+        }
+    }
+}

@@ -1,0 +1,52 @@
+//! Slow start, congestion avoidance and the halving of RFC 5681, counted in segments as Linux counts
+//! them. CUBIC shares the first two.
+
+use super::Window;
+
+/// Slow start (RFC 5681 section 3.1): a segment for each segment acknowledged, up to `snd_ssthresh`.
+/// Gives back how many of `acked` are left for congestion avoidance.
+pub(super) fn slow_start(w: &mut Window, acked: u32) -> u32 {
+    let room = w.snd_ssthresh.saturating_sub(w.snd_cwnd);
+    let growth = acked.min(room);
+    w.set_cwnd(w.snd_cwnd.saturating_add(growth));
+    acked - growth
+}
+
+/// Additive increase: one segment for each `cnt` segments acknowledged; `snd_cwnd_cnt` carries what is
+/// short of a segment. Credit from a larger `cnt` counts for one segment at most, so that a `cnt` which
+/// has fallen does not end in a burst (Linux 6.1 `tcp_cong.c:tcp_cong_avoid_ai`).
+pub(super) fn additive_increase(w: &mut Window, cnt: u32, acked: u32) {
+    let cnt = cnt.max(1);
+    let mut growth = 0;
+    if w.snd_cwnd_cnt >= cnt {
+        w.snd_cwnd_cnt = 0;
+        growth = 1;
+    }
+    w.snd_cwnd_cnt = w.snd_cwnd_cnt.saturating_add(acked);
+    if w.snd_cwnd_cnt >= cnt {
+        growth += w.snd_cwnd_cnt / cnt;
+        w.snd_cwnd_cnt %= cnt;
+    }
+    w.set_cwnd(w.snd_cwnd.saturating_add(growth));
+}
+
+/// Growth on an ACK of `acked` segments.
+pub(super) fn cong_avoid(w: &mut Window, acked: u32) {
+    if !w.may_grow() {
+        return;
+    }
+    let left = if w.in_slow_start() { slow_start(w, acked) } else { acked };
+    if left > 0 {
+        additive_increase(w, w.snd_cwnd, left);
+    }
+}
+
+/// Half the window, two segments at least (RFC 5681 equation 4, of the window instead of the flight).
+pub(super) fn ssthresh(w: &Window) -> u32 {
+    (w.snd_cwnd / 2).max(2)
+}
+
+/// The window as it was before a reduction that turned out to be unfounded.
+pub(super) fn undo_cwnd(w: &Window) -> u32 {
+    w.snd_cwnd.max(w.prior_cwnd)
+}
