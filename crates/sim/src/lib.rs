@@ -1,5 +1,30 @@
 //! Latency under load in virtual time: a discrete-event simulator whose queues are those of
 //! `goodqueue` and whose hosts' TCP does what Linux 6.1's does where it shapes queues.
+//!
+//! A [`Scenario`] is plain data; [`Simulation::new`] builds it, [`Simulation::run_until`] runs it, and
+//! between two steps everything can be read. Nothing here knows of clocks, files or threads: the same
+//! scenario gives the same events on every machine ([`Simulation::trace_hash`]).
 #![forbid(unsafe_code)]
 
+mod address;
+mod agenda;
+mod check;
+mod device;
+mod engine;
+mod error;
+mod frame;
+mod link;
+mod loss;
+mod path;
+mod scenario;
 pub mod tcp;
+mod trace;
+
+pub use check::MOST;
+pub use engine::{Arrivals, FlowView, LinkView, Simulation};
+pub use error::BuildError;
+pub use link::LinkCounters;
+pub use loss::Loss;
+pub use scenario::{
+    Flow, Link, NodeId, Opener, Pattern, Pause, PortSpec, Probe, ProbeKind, Scenario, Source,
+};

@@ -3,5 +3,7 @@
 
 pub mod cc;
 mod segment;
+mod stub;
+pub use stub::*;
 
 pub use segment::{Flags, Sack, Segment};

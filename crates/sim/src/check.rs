@@ -1,0 +1,119 @@
+//! Whether a scenario makes sense, before anything is built.
+
+use goodqueue::Span;
+
+use crate::error::BuildError;
+use crate::scenario::{Link, NodeId, Pattern, ProbeKind, Scenario};
+
+/// Most nodes, links, flows, sources and probes of a scenario, each.
+pub const MOST: usize = 1_000_000;
+/// Longest delay of a link.
+const LONGEST: Span = Span(1_000_000_000_000);
+/// Longest frame, bytes: a super-packet with all its headers.
+const LONGEST_FRAME: u32 = 1 << 17;
+
+pub(crate) fn check(scenario: &Scenario) -> Result<(), BuildError> {
+    let counts = [
+        ("nodes", scenario.nodes.len()),
+        ("links", scenario.links.len()),
+        ("flows", scenario.flows.len()),
+        ("sources", scenario.sources.len()),
+        ("probes", scenario.probes.len()),
+    ];
+    if let Some(&(what, given)) = counts.iter().find(|&&(_, given)| given > MOST) {
+        return Err(BuildError::TooMany { what, given, most: MOST });
+    }
+    let nodes = scenario.nodes.len();
+    for (index, link) in scenario.links.iter().enumerate() {
+        check_link(link, nodes).map_err(|why| BuildError::Invalid { what: "link", index, why })?;
+    }
+    for (index, flow) in scenario.flows.iter().enumerate() {
+        ends(flow.from, flow.to, nodes)
+            .and_then(|()| dscp(flow.dscp))
+            .map_err(|why| BuildError::Invalid { what: "flow", index, why })?;
+    }
+    for (index, source) in scenario.sources.iter().enumerate() {
+        ends(source.from, source.to, nodes)
+            .and_then(|()| dscp(source.dscp))
+            .and_then(|()| frame(source.len))
+            .and_then(|()| pattern(&source.pattern))
+            .map_err(|why| BuildError::Invalid { what: "source", index, why })?;
+    }
+    for (index, probe) in scenario.probes.iter().enumerate() {
+        ends(probe.from, probe.to, nodes)
+            .and_then(|()| dscp(probe.dscp))
+            .and_then(|()| frame(probe.payload))
+            .and_then(|()| positive("interval", probe.interval))
+            .and_then(|()| spread(probe.kind))
+            .map_err(|why| BuildError::Invalid { what: "probe", index, why })?;
+    }
+    Ok(())
+}
+
+fn check_link(link: &Link, nodes: usize) -> Result<(), String> {
+    ends(link.from, link.to, nodes)?;
+    for (what, span) in [("delay", link.delay), ("jitter", link.jitter)] {
+        if span > LONGEST {
+            return Err(format!("{what} of {span}: {LONGEST} is the most"));
+        }
+    }
+    if !link.loss.is_sound() {
+        return Err("loss: a probability is between 0 and 1".into());
+    }
+    let Some(port) = &link.port else { return Ok(()) };
+    frame(port.frame)?;
+    if !(1..=1024).contains(&port.lanes) {
+        return Err(format!("{} hardware queues: there are 1 to 1024", port.lanes));
+    }
+    match port.pause {
+        Some(pause) if pause.low >= pause.high => {
+            Err(format!("pause at {} and go on at {} bytes: the second must be less", pause.high, pause.low))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn ends(from: NodeId, to: NodeId, nodes: usize) -> Result<(), String> {
+    if let Some(&node) = [from, to].iter().find(|&&node| node >= nodes) {
+        return Err(format!("there is no node {node}"));
+    }
+    if from == to {
+        return Err("it begins and ends at the same node".into());
+    }
+    Ok(())
+}
+
+fn dscp(dscp: u8) -> Result<(), String> {
+    if dscp < 64 { Ok(()) } else { Err(format!("DSCP {dscp}: it is 0 to 63")) }
+}
+
+fn frame(len: u32) -> Result<(), String> {
+    if (1..=LONGEST_FRAME).contains(&len) {
+        Ok(())
+    } else {
+        Err(format!("{len} bytes: a frame has 1 to {LONGEST_FRAME}"))
+    }
+}
+
+fn positive(what: &str, span: Span) -> Result<(), String> {
+    if span > Span::ZERO { Ok(()) } else { Err(format!("{what}: must be more than zero")) }
+}
+
+fn pattern(pattern: &Pattern) -> Result<(), String> {
+    match *pattern {
+        Pattern::Constant { interval } => positive("interval", interval),
+        Pattern::Poisson { mean } => positive("mean", mean),
+        Pattern::OnOff { interval, on, off } => positive("interval", interval)
+            .and_then(|()| positive("on", on))
+            .and_then(|()| positive("off", off)),
+    }
+}
+
+fn spread(kind: ProbeKind) -> Result<(), String> {
+    match kind {
+        ProbeKind::Ping { spread } if !(0.0..1.0).contains(&spread) => {
+            Err(format!("spread {spread}: it is at least 0 and below 1"))
+        }
+        _ => Ok(()),
+    }
+}

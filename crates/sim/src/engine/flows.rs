@@ -1,0 +1,201 @@
+//! TCP flows: a sender at one host, a receiver at another, and the packets between them.
+
+use goodqueue::{FlowHasher, Nanos, Rng};
+
+use super::{Simulation, moment};
+use crate::address::{Conversation, TCP};
+use crate::agenda::Lane;
+use crate::error::BuildError;
+use crate::frame::{Frame, FrameId, Kind};
+use crate::path::PathId;
+use crate::scenario::{Opener, Scenario};
+use crate::tcp::cc::Cc;
+use crate::tcp::{Opening, Rx, Segment, Tx};
+
+/// A flow at work.
+#[derive(Debug)]
+pub(crate) struct Flow {
+    pub(crate) tx: Tx,
+    pub(crate) rx: Rx,
+    pub(crate) wires: [Wire; 2],
+    opener: Opener,
+    bytes: u64,
+    pub(crate) is_stopped: bool,
+}
+
+/// One direction of a flow, as the network sees it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Wire {
+    path: PathId,
+    hash: u32,
+    dsfield: u8,
+}
+
+/// Ethernet and IPv4 header, bytes.
+const LOWER_HEADERS: u32 = 14 + 20;
+
+/// The ECN codepoint ECT(0).
+const ECT0: u8 = 2;
+
+/// What the script does with a flow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Action {
+    Stop(u32),
+    Start(u32),
+}
+
+impl Wire {
+    #[inline]
+    fn frame(&self, kind: Kind, owner: u32, segment: Segment, mss: u32, now: Nanos) -> Frame {
+        let header = LOWER_HEADERS + segment.header_len();
+        // Each segment that a super-packet will be cut into has its own headers (Linux
+        // `net/core/dev.c:qdisc_pkt_len_init`).
+        let segments = if segment.len > mss { segment.len.div_ceil(mss) } else { 1 };
+        let ecn = if segment.ect { ECT0 } else { 0 };
+        Frame {
+            segment,
+            sent: now,
+            owner,
+            path: self.path,
+            len: segment.len + header * segments,
+            flow_hash: self.hash,
+            hop: 0,
+            dsfield: self.dsfield | ecn,
+            kind,
+        }
+    }
+}
+
+impl Simulation {
+    #[allow(clippy::cast_possible_truncation)]
+    pub(super) fn add_flows(&mut self, scenario: &Scenario) -> Result<(), BuildError> {
+        let hasher = FlowHasher::new(scenario.seed);
+        for (index, spec) in scenario.flows.iter().enumerate() {
+            let (forward, backward) = self.round_trip(scenario, spec.from, spec.to)?;
+            let is_upload = spec.opener == Opener::Sender;
+            let (client, server) = if is_upload { (spec.from, spec.to) } else { (spec.to, spec.from) };
+            let ends = Conversation { client, server, protocol: TCP, number: index };
+            let wire = |path, is_data: bool| Wire {
+                path,
+                hash: ends.hash(&hasher, is_data != is_upload),
+                dsfield: spec.dscp << 2,
+            };
+            let (tx, rx) = match spec.opener {
+                Opener::Sender => (Opening::Active, Opening::Passive),
+                Opener::Receiver => (Opening::Passive, Opening::Active),
+            };
+            let rng = Rng::stream(scenario.seed, index as u64, "cc");
+            self.flows.push(Flow {
+                tx: Tx::new(&scenario.tcp, Cc::new(spec.cc, rng), tx),
+                rx: Rx::new(&scenario.tcp, rx),
+                wires: [wire(forward, true), wire(backward, false)],
+                opener: spec.opener,
+                bytes: spec.bytes.unwrap_or(u64::MAX),
+                is_stopped: false,
+            });
+            self.script.push((moment(spec.start), Action::Start(index as u32)));
+            if let Some(stop) = spec.stop {
+                self.script.push((moment(stop), Action::Stop(index as u32)));
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn wake_script(&mut self) {
+        if let Some(&(at, _)) = self.script.get(self.script_at) {
+            self.agenda.wake(super::SCRIPT, at);
+        }
+    }
+
+    pub(super) fn run_script(&mut self) {
+        while let Some(&(at, action)) = self.script.get(self.script_at) {
+            if at > self.now {
+                break;
+            }
+            self.script_at += 1;
+            match action {
+                Action::Start(flow) => self.start(flow as usize),
+                Action::Stop(flow) => self.stop(flow as usize),
+            }
+        }
+        self.wake_script();
+    }
+
+    fn start(&mut self, index: usize) {
+        let flow = &mut self.flows[index];
+        flow.tx.write(flow.bytes);
+        match flow.opener {
+            Opener::Sender => flow.tx.open(self.now),
+            Opener::Receiver => flow.rx.open(self.now),
+        }
+        self.pump_tx(index);
+        self.pump_rx(index);
+    }
+
+    fn stop(&mut self, index: usize) {
+        let flow = &mut self.flows[index];
+        flow.is_stopped = true;
+        flow.tx.abort();
+        self.pump_tx(index);
+    }
+
+    #[inline]
+    pub(super) fn data_arrived(&mut self, index: usize, id: FrameId) {
+        let frame = self.frames.get(id);
+        let has_ce = frame.dsfield & 3 == 3;
+        self.flows[index].rx.on_segment(self.now, &frame.segment, has_ce);
+        self.pump_rx(index);
+    }
+
+    #[inline]
+    pub(super) fn ack_arrived(&mut self, index: usize, id: FrameId) {
+        let frame = self.frames.get(id);
+        self.flows[index].tx.on_segment(self.now, &frame.segment);
+        self.pump_tx(index);
+    }
+
+    pub(super) fn give_back(&mut self, index: usize, truesize: u32) {
+        self.flows[index].tx.on_tx_complete(self.now, truesize);
+        self.pump_tx(index);
+    }
+
+    #[allow(clippy::cast_possible_truncation)]
+    pub(super) fn flow_timer(&mut self, lane: Lane) {
+        let index = (lane / 2) as usize;
+        if lane.is_multiple_of(2) {
+            self.flows[index].tx.on_timer(self.now);
+            self.pump_tx(index);
+        } else {
+            self.flows[index].rx.on_timer(self.now);
+            self.pump_rx(index);
+        }
+    }
+
+    /// Sends what the sender may send, and sees to its timer.
+    #[inline]
+    #[allow(clippy::cast_possible_truncation)]
+    fn pump_tx(&mut self, index: usize) {
+        while let Some(segment) = self.flows[index].tx.poll_transmit(self.now) {
+            let flow = &self.flows[index];
+            let mss = flow.tx.window().mss;
+            let frame = flow.wires[0].frame(Kind::Data, index as u32, segment, mss, self.now);
+            self.launch(frame);
+        }
+        if let Some(at) = self.flows[index].tx.next_timer() {
+            self.agenda.wake(self.lanes.flows + 2 * index as Lane, at);
+        }
+    }
+
+    #[inline]
+    #[allow(clippy::cast_possible_truncation)]
+    fn pump_rx(&mut self, index: usize) {
+        while let Some(segment) = self.flows[index].rx.poll_transmit(self.now) {
+            let frame =
+                self.flows[index].wires[1].frame(Kind::Ack, index as u32, segment, u32::MAX, self.now);
+            self.launch(frame);
+        }
+        if let Some(at) = self.flows[index].rx.next_timer() {
+            self.agenda.wake(self.lanes.flows + 2 * index as Lane + 1, at);
+        }
+    }
+}

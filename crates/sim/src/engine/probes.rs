@@ -1,0 +1,271 @@
+//! Probes in virtual time: the same machine that measures real links, and ICMP echo.
+
+use std::collections::VecDeque;
+
+use goodqueue::{FlowHasher, Nanos, Rng, Span};
+use goodqueue_probe::echo::{HEADER_LEN, Prober, ProberConfig, Reflector, Stamp};
+use goodqueue_probe::{Sample, Way};
+
+use super::{Simulation, moment};
+use crate::address::{Conversation, ICMP, UDP};
+use crate::agenda::Lane;
+use crate::error::BuildError;
+use crate::frame::{Frame, FrameId, Kind};
+use crate::path::PathId;
+use crate::scenario::{ProbeKind, Scenario};
+use crate::tcp::Segment;
+
+/// A probe at work.
+#[derive(Debug)]
+pub(crate) struct Probe {
+    asker: Asker,
+    forward: PathId,
+    backward: PathId,
+    hashes: [u32; 2],
+    dsfield: u8,
+    len: u32,
+}
+
+#[derive(Debug)]
+enum Asker {
+    /// Datagrams under way are kept whole; a frame carries the place of its own in `datagrams`.
+    Irtt {
+        prober: Box<Prober>,
+        reflector: Reflector,
+        datagrams: Vec<[u8; HEADER_LEN]>,
+        free: Vec<usize>,
+    },
+    Ping(Ping),
+}
+
+/// ICMP echo: what is under way, oldest first.
+#[derive(Debug)]
+struct Ping {
+    next: Option<Nanos>,
+    stop: Nanos,
+    least_gap: u64,
+    gap_range: u64,
+    rng: Rng,
+    seq: u32,
+    waiting: VecDeque<(u32, Nanos)>,
+}
+
+/// Ethernet, IPv4 and UDP header; ICMP's echo header is as long as UDP's.
+const HEADERS: u32 = 14 + 20 + 8;
+
+impl Ping {
+    /// The next request where it is due.
+    fn ask(&mut self, now: Nanos) -> Option<u32> {
+        let due = self.next.filter(|&at| at <= now)?;
+        let gap = Span(self.least_gap.saturating_add(self.rng.below(self.gap_range.saturating_add(1))));
+        let next = due + gap;
+        self.next = (next < self.stop).then_some(next);
+        let seq = self.seq;
+        self.seq = self.seq.wrapping_add(1);
+        self.waiting.push_back((seq, now));
+        Some(seq)
+    }
+
+    /// When the request was sent, where it is still waited for.
+    fn answered(&mut self, seq: u32) -> Option<Nanos> {
+        let at = self.waiting.iter().position(|&(waiting, _)| waiting == seq)?;
+        self.waiting.remove(at).map(|(_, sent)| sent)
+    }
+}
+
+impl Simulation {
+    pub(super) fn add_probes(&mut self, scenario: &Scenario) -> Result<(), BuildError> {
+        let hasher = FlowHasher::new(scenario.seed);
+        for (number, spec) in scenario.probes.iter().enumerate() {
+            let (asker, protocol) = match spec.kind {
+                ProbeKind::Irtt => (irtt(scenario, number), UDP),
+                ProbeKind::Ping { spread } => (ping(scenario, number, spread), ICMP),
+            };
+            let ends = Conversation { client: spec.from, server: spec.to, protocol, number: number + 0x4000 };
+            let (forward, backward) = self.round_trip(scenario, spec.from, spec.to)?;
+            self.probes.push(Probe {
+                asker,
+                forward,
+                backward,
+                hashes: [ends.hash(&hasher, false), ends.hash(&hasher, true)],
+                dsfield: spec.dscp << 2,
+                len: HEADERS + spec.payload,
+            });
+            self.wake_probe(number);
+        }
+        Ok(())
+    }
+
+    #[allow(clippy::cast_possible_truncation)]
+    fn wake_probe(&mut self, index: usize) {
+        let next = match &self.probes[index].asker {
+            Asker::Irtt { prober, .. } => prober.poll_timeout(),
+            Asker::Ping(ping) => ping.next,
+        };
+        if let Some(at) = next {
+            self.agenda.wake(self.lanes.probes + index as Lane, at.max(self.now));
+        }
+    }
+
+    pub(super) fn probe_due(&mut self, index: usize) {
+        let now = self.now;
+        let samples = &mut self.samples;
+        let probe = &mut self.probes[index];
+        let asked = match &mut probe.asker {
+            Asker::Irtt { prober, datagrams, free, .. } => {
+                prober.handle_timeout(Stamp::virtual_time(now), &mut |sample| samples.push(sample));
+                let mut datagram = [0; MOST_PAYLOAD];
+                prober.poll_transmit(Stamp::virtual_time(now), &mut datagram).map(|_| {
+                    let place = free.pop().unwrap_or_else(|| {
+                        datagrams.push([0; HEADER_LEN]);
+                        datagrams.len() - 1
+                    });
+                    datagrams[place].copy_from_slice(&datagram[..HEADER_LEN]);
+                    place as u64
+                })
+            }
+            Asker::Ping(ping) => ping.ask(now).map(u64::from),
+        };
+        if let Some(seq) = asked {
+            let frame = probe.frame(index, seq, now);
+            self.launch(frame);
+        }
+        self.wake_probe(index);
+    }
+
+    pub(super) fn request_arrived(&mut self, index: usize, id: FrameId) {
+        let request = *self.frames.get(id);
+        let probe = &mut self.probes[index];
+        if let Asker::Irtt { reflector, datagrams, .. } = &mut probe.asker {
+            let now = Stamp::virtual_time(self.now);
+            let datagram = &mut datagrams[place(request.segment.seq)];
+            // The datagram is one of our own: the reflector finds nothing wrong with it.
+            let _ = reflector.handle(now, now, datagram);
+        }
+        let reply = Frame {
+            // When it was here, for the one-way delays of a ping.
+            segment: Segment { ack: self.now.0, ..request.segment },
+            path: probe.backward,
+            flow_hash: probe.hashes[1],
+            hop: 0,
+            kind: Kind::Reply,
+            ..request
+        };
+        self.launch(reply);
+    }
+
+    pub(super) fn reply_arrived(&mut self, index: usize, id: FrameId) {
+        let (now, origin) = (self.now, self.origin);
+        let samples = &mut self.samples;
+        let segment = self.frames.get(id).segment;
+        match &mut self.probes[index].asker {
+            Asker::Irtt { prober, datagrams, free, .. } => {
+                let place = place(segment.seq);
+                free.push(place);
+                let sink = &mut |sample| samples.push(sample);
+                let _ = prober.handle_datagram(Stamp::virtual_time(now), &datagrams[place], sink);
+            }
+            Asker::Ping(ping) => {
+                // Sequence numbers of a ping fit into 32 bits.
+                #[allow(clippy::cast_possible_truncation)]
+                let seq = segment.seq as u32;
+                let Some(sent) = ping.answered(seq) else { return };
+                samples.push(Sample::Echo {
+                    probe: u32::try_from(index).unwrap_or(u32::MAX),
+                    seq,
+                    sent: since(sent, origin),
+                    rtt: since(now, sent),
+                    up: since(Nanos(segment.ack), sent),
+                    down: since(now, Nanos(segment.ack)),
+                    reordered: false,
+                    duplicate: false,
+                });
+            }
+        }
+    }
+
+    /// Gives up what has not come back: each probe sent has then one sample. Call once, at the end.
+    pub fn finish_probes(&mut self) {
+        let origin = self.origin;
+        let samples = &mut self.samples;
+        for (index, probe) in self.probes.iter_mut().enumerate() {
+            match &mut probe.asker {
+                Asker::Irtt { prober, .. } => prober.finish(&mut |sample| samples.push(sample)),
+                Asker::Ping(ping) => {
+                    for (seq, sent) in std::mem::take(&mut ping.waiting) {
+                        let probe = u32::try_from(index).unwrap_or(u32::MAX);
+                        samples.push(Sample::Lost {
+                            probe,
+                            seq,
+                            sent: since(sent, origin),
+                            way: Way::Unknown,
+                        });
+                    }
+                }
+            }
+        }
+    }
+}
+
+impl Probe {
+    fn frame(&self, index: usize, seq: u64, now: Nanos) -> Frame {
+        Frame {
+            segment: Segment { seq, ..Segment::default() },
+            sent: now,
+            owner: u32::try_from(index).unwrap_or(u32::MAX),
+            path: self.forward,
+            len: self.len,
+            flow_hash: self.hashes[0],
+            hop: 0,
+            dsfield: self.dsfield,
+            kind: Kind::Request,
+        }
+    }
+}
+
+/// Longest payload of a probe, bytes.
+const MOST_PAYLOAD: usize = 1452;
+
+fn place(seq: u64) -> usize {
+    usize::try_from(seq).unwrap_or(usize::MAX)
+}
+
+fn irtt(scenario: &Scenario, number: usize) -> Asker {
+    let spec = &scenario.probes[number];
+    let config = ProberConfig {
+        probe: u32::try_from(number).unwrap_or(u32::MAX),
+        token: number as u64 + 1,
+        origin: moment(scenario.origin),
+        start: moment(spec.start),
+        stop: moment(spec.stop),
+        interval: spec.interval,
+        payload: spec.payload,
+        least_timeout: ProberConfig::LEAST_TIMEOUT,
+    };
+    Asker::Irtt {
+        prober: Box::new(Prober::new(config)),
+        reflector: Reflector::new(),
+        datagrams: Vec::new(),
+        free: Vec::new(),
+    }
+}
+
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss)]
+fn ping(scenario: &Scenario, number: usize, spread: f64) -> Asker {
+    let spec = &scenario.probes[number];
+    let half = (spec.interval.0 as f64 * spread) as u64;
+    Asker::Ping(Ping {
+        next: (spec.start < spec.stop).then(|| moment(spec.start)),
+        stop: moment(spec.stop),
+        least_gap: (spec.interval.0 - half).max(1),
+        gap_range: half * 2,
+        rng: Rng::stream(scenario.seed, number as u64, "ping"),
+        seq: 0,
+        waiting: VecDeque::new(),
+    })
+}
+
+/// Signed time from `then` to `now`.
+fn since(now: Nanos, then: Nanos) -> i64 {
+    now.0.cast_signed().wrapping_sub(then.0.cast_signed())
+}

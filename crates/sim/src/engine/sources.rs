@@ -1,0 +1,163 @@
+//! UDP sources and their sinks.
+
+use goodqueue::{FlowHasher, Nanos, Rng, Span};
+
+use super::{Simulation, moment};
+use crate::address::{Conversation, UDP};
+use crate::agenda::Lane;
+use crate::error::BuildError;
+use crate::frame::{Frame, FrameId, Kind};
+use crate::path::PathId;
+use crate::scenario::{Pattern, Scenario};
+use crate::tcp::Segment;
+
+/// What the sink of a UDP source has seen.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Arrivals {
+    /// Datagrams sent.
+    pub sent: u64,
+    /// Datagrams received.
+    pub received: u64,
+    /// Received with CE.
+    pub marked: u64,
+    /// When each datagram received had been sent, and its one-way delay.
+    pub delays: Vec<(Nanos, Span)>,
+}
+
+/// A source at work.
+#[derive(Debug)]
+pub(crate) struct Source {
+    pattern: Pattern,
+    path: PathId,
+    hash: u32,
+    dsfield: u8,
+    len: u32,
+    stop: Nanos,
+    rng: Rng,
+    /// End of the period of sending ([`Pattern::OnOff`]).
+    on_until: Nanos,
+    pub(crate) arrivals: Arrivals,
+}
+
+impl Source {
+    /// When the datagram after the one at `now` is sent.
+    fn next(&mut self, now: Nanos) -> Nanos {
+        match self.pattern {
+            Pattern::Constant { interval } => now + interval,
+            Pattern::Poisson { mean } => now + exponential(&mut self.rng, mean),
+            Pattern::OnOff { interval, on, off } => {
+                let next = now + interval;
+                if next < self.on_until {
+                    return next;
+                }
+                let begin = self.on_until.max(now) + exponential(&mut self.rng, off);
+                self.on_until = begin + exponential(&mut self.rng, on);
+                begin
+            }
+        }
+    }
+}
+
+/// An exponentially distributed time, at least 1 ns.
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss)]
+fn exponential(rng: &mut Rng, mean: Span) -> Span {
+    // 53 random bits: a number above 0 and up to 1.
+    let uniform = ((rng.next_u64() >> 11) + 1) as f64 / (1_u64 << 53) as f64;
+    Span(((-ln(uniform)) * mean.0 as f64) as u64).max(Span(1))
+}
+
+/// The natural logarithm of a number in (0, 1], by a series that uses only the four basic operations: the
+/// same bits on every machine, which a system's `ln` does not promise.
+fn ln(x: f64) -> f64 {
+    let bits = x.to_bits();
+    #[allow(clippy::cast_possible_wrap, clippy::cast_precision_loss)]
+    let exponent = ((bits >> 52) & 0x7ff) as i64 - 1023;
+    let mantissa = f64::from_bits(bits & 0x000f_ffff_ffff_ffff | 0x3ff0_0000_0000_0000);
+    // ln m = 2 artanh((m - 1) / (m + 1)), the argument is at most 1/3.
+    let z = (mantissa - 1.0) / (mantissa + 1.0);
+    let square = z * z;
+    let mut sum = 0.0;
+    for k in (0..20).rev() {
+        sum = sum * square + 1.0 / f64::from(2 * k + 1);
+    }
+    #[allow(clippy::cast_precision_loss)]
+    let exponent = exponent as f64;
+    2.0 * z * sum + exponent * std::f64::consts::LN_2
+}
+
+impl Simulation {
+    pub(super) fn add_sources(&mut self, scenario: &Scenario) -> Result<(), BuildError> {
+        let hasher = FlowHasher::new(scenario.seed);
+        for (number, spec) in scenario.sources.iter().enumerate() {
+            let ends = Conversation { client: spec.from, server: spec.to, protocol: UDP, number };
+            self.sources.push(Source {
+                pattern: spec.pattern,
+                path: self.paths.between(scenario, spec.from, spec.to)?,
+                hash: ends.hash(&hasher, false),
+                dsfield: spec.dscp << 2,
+                len: spec.len,
+                stop: spec.stop.map_or(Nanos(u64::MAX), moment),
+                rng: Rng::stream(scenario.seed, number as u64, "source"),
+                on_until: Nanos::ZERO,
+                arrivals: Arrivals::default(),
+            });
+            self.wake_source(number, moment(spec.start));
+        }
+        Ok(())
+    }
+
+    #[allow(clippy::cast_possible_truncation)]
+    fn wake_source(&mut self, index: usize, at: Nanos) {
+        if at < self.sources[index].stop {
+            self.agenda.wake(self.lanes.sources + index as Lane, at);
+        }
+    }
+
+    pub(super) fn source_due(&mut self, index: usize) {
+        let now = self.now;
+        let source = &mut self.sources[index];
+        let frame = Frame {
+            segment: Segment { seq: source.arrivals.sent, ..Segment::default() },
+            sent: now,
+            owner: u32::try_from(index).unwrap_or(u32::MAX),
+            path: source.path,
+            len: source.len,
+            flow_hash: source.hash,
+            hop: 0,
+            dsfield: source.dsfield,
+            kind: Kind::Datagram,
+        };
+        source.arrivals.sent += 1;
+        let next = source.next(now);
+        self.launch(frame);
+        self.wake_source(index, next);
+    }
+
+    pub(super) fn datagram_arrived(&mut self, index: usize, id: FrameId) {
+        let frame = self.frames.get(id);
+        let arrivals = &mut self.sources[index].arrivals;
+        arrivals.received += 1;
+        arrivals.marked += u64::from(frame.dsfield & 3 == 3);
+        arrivals.delays.push((frame.sent, self.now.since(frame.sent)));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_logarithm_is_one() {
+        for x in [1.0, 0.5, 0.75, 1e-3, 1e-9, 2.0_f64.powi(-53), 0.999_999] {
+            assert!((ln(x) - x.ln()).abs() <= 1e-14 * x.ln().abs().max(1.0), "{x}");
+        }
+    }
+
+    #[test]
+    fn exponential_times_have_their_mean() {
+        let mut rng = Rng::new(3);
+        let total: u64 = (0..100_000).map(|_| exponential(&mut rng, Span(1_000_000)).0).sum();
+        let mean = total / 100_000;
+        assert!((990_000..1_010_000).contains(&mean), "{mean}");
+    }
+}

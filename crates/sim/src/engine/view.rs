@@ -1,0 +1,119 @@
+//! What can be read of a simulation between two steps.
+
+use goodqueue::{Backlog, Dql, PortStats, Queue, Stats};
+use goodqueue_probe::{Sample, TcpSample};
+
+use super::{Arrivals, Simulation};
+use crate::device::Device;
+use crate::link::{Link, LinkCounters};
+use crate::tcp::TxStats;
+
+/// A TCP flow between two steps.
+#[derive(Clone, Copy, Debug)]
+pub struct FlowView {
+    /// Payload bytes that the receiving application has read.
+    pub received: u64,
+    /// The sender's state in the words of `tcp_info`.
+    pub info: TcpSample,
+    /// The sender's counters.
+    pub stats: TxStats,
+    /// Whether the connection is up.
+    pub is_established: bool,
+    /// Whether all that was to be sent has been acknowledged.
+    pub is_done: bool,
+}
+
+/// A link between two steps.
+#[derive(Debug)]
+pub struct LinkView<'a> {
+    link: &'a Link,
+}
+
+impl LinkView<'_> {
+    /// What waits in its queues.
+    #[must_use]
+    pub fn backlog(&self) -> Backlog {
+        self.link.device.as_ref().map_or_else(Backlog::default, Device::backlog)
+    }
+
+    /// What its device rings hold, the packet on the line included.
+    #[must_use]
+    pub fn ring_backlog(&self) -> Backlog {
+        self.link.device.as_ref().map_or_else(Backlog::default, Device::ring_backlog)
+    }
+
+    /// What its line has done.
+    #[must_use]
+    pub fn line(&self) -> PortStats {
+        self.link.device.as_ref().map_or_else(PortStats::default, Device::line)
+    }
+
+    /// What its queues have done.
+    #[must_use]
+    pub fn queue(&self) -> Stats {
+        self.link.device.as_ref().map_or_else(Stats::default, Device::stats)
+    }
+
+    /// Drops by reason, and marks.
+    #[must_use]
+    pub fn counters(&self) -> LinkCounters {
+        self.link.counters
+    }
+
+    /// Counters of each hardware queue's queue in the words of `tc -s qdisc`.
+    pub fn queue_counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
+        for queue in self.link.device.iter().flat_map(Device::queues) {
+            queue.counters(each);
+        }
+    }
+
+    /// Byte queue limits of the ring of hardware queue `lane`, where there is one and it has them.
+    #[must_use]
+    pub fn dql(&self, lane: usize) -> Option<&Dql> {
+        self.link.device.as_ref().and_then(|device| device.dql(lane))
+    }
+}
+
+impl Simulation {
+    /// Flow `index` of the scenario.
+    #[must_use]
+    pub fn flow(&self, index: usize) -> FlowView {
+        let flow = &self.flows[index];
+        let (window, stats) = (flow.tx.window(), flow.tx.stats());
+        let micros = |span: goodqueue::Span| u32::try_from(span.0 / 1000).unwrap_or(u32::MAX);
+        FlowView {
+            received: flow.rx.received(),
+            info: TcpSample {
+                cwnd_segments: window.snd_cwnd,
+                ssthresh_segments: window.snd_ssthresh,
+                srtt_us: micros(window.srtt),
+                min_rtt_us: micros(window.min_rtt),
+                retransmits: u32::try_from(stats.retransmits).unwrap_or(u32::MAX),
+                unacked_segments: window.packets_out,
+                delivered_ce: u32::try_from(stats.delivered_ce).unwrap_or(u32::MAX),
+                pacing_rate: window.sk_pacing_rate.0 / 8,
+                delivery_rate: 0,
+            },
+            stats,
+            is_established: flow.tx.is_established(),
+            is_done: flow.tx.is_done(),
+        }
+    }
+
+    /// Link `index` of the scenario.
+    #[must_use]
+    pub fn link(&self, index: usize) -> LinkView<'_> {
+        LinkView { link: &self.links[index] }
+    }
+
+    /// What the sink of source `index` has seen.
+    #[must_use]
+    pub fn arrivals(&self, index: usize) -> &Arrivals {
+        &self.sources[index].arrivals
+    }
+
+    /// Takes the samples of the probes since the last call.
+    pub fn take_samples(&mut self) -> std::vec::Drain<'_, Sample> {
+        self.samples.drain(..)
+    }
+}

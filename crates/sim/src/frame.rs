@@ -1,0 +1,157 @@
+//! Packets on their way, in one arena: what a queue sees of them is a [`Token`].
+
+use goodqueue::{Nanos, Packet};
+
+use crate::tcp::Segment;
+
+/// Index of a frame in [`Frames`].
+pub(crate) type FrameId = u32;
+
+/// What is done with a frame at the end of its path.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// From the sender of a TCP flow to its receiver.
+    #[default]
+    Data,
+    /// From the receiver of a TCP flow to its sender.
+    Ack,
+    /// From a UDP source to its sink.
+    Datagram,
+    /// From a probe to the far end.
+    Request,
+    /// Back to the probe.
+    Reply,
+}
+
+/// A packet on its way.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Frame {
+    /// The TCP segment; of datagrams and probes only `seq` is used: their number.
+    pub(crate) segment: Segment,
+    /// When the sender handed it to its first link.
+    pub(crate) sent: Nanos,
+    /// The flow, source or probe it belongs to.
+    pub(crate) owner: u32,
+    /// Its path, and how far it has come on it.
+    pub(crate) path: u32,
+    /// See [`Token::len`].
+    pub(crate) len: u32,
+    /// See [`Token::flow_hash`].
+    pub(crate) flow_hash: u32,
+    /// Links that lie behind it.
+    pub(crate) hop: u16,
+    /// See [`Token::dsfield`].
+    pub(crate) dsfield: u8,
+    /// What is done with it at the end.
+    pub(crate) kind: Kind,
+}
+
+impl Frame {
+    /// What a queue sees of it.
+    #[inline]
+    pub(crate) fn token(&self, id: FrameId) -> Token {
+        Token { frame: id, len: self.len, flow_hash: self.flow_hash, dsfield: self.dsfield }
+    }
+}
+
+/// What a queue sees of a frame: 16 bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Token {
+    /// Where the frame is.
+    pub(crate) frame: FrameId,
+    len: u32,
+    flow_hash: u32,
+    dsfield: u8,
+}
+
+impl Packet for Token {
+    #[inline]
+    fn len(&self) -> u32 {
+        self.len
+    }
+    #[inline]
+    fn truesize(&self) -> u32 {
+        crate::tcp::truesize(self.len)
+    }
+    #[inline]
+    fn flow_hash(&self) -> u32 {
+        self.flow_hash
+    }
+    #[inline]
+    fn dsfield(&self) -> u8 {
+        self.dsfield
+    }
+    #[inline]
+    fn set_ce(&mut self) -> bool {
+        let capable = self.dsfield & 3 != 0;
+        if capable {
+            self.dsfield |= 3;
+        }
+        capable
+    }
+}
+
+/// All frames; a freed place is used again first.
+#[derive(Debug, Default)]
+pub(crate) struct Frames {
+    frames: Vec<Frame>,
+    free: Vec<FrameId>,
+}
+
+impl Frames {
+    /// Stores a frame.
+    #[inline]
+    #[allow(clippy::cast_possible_truncation)]
+    pub(crate) fn insert(&mut self, frame: Frame) -> FrameId {
+        if let Some(id) = self.free.pop() {
+            self.frames[id as usize] = frame;
+            id
+        } else {
+            self.frames.push(frame);
+            // 2^32 frames would be half a terabyte.
+            (self.frames.len() - 1) as FrameId
+        }
+    }
+
+    /// Gives a place back.
+    #[inline]
+    pub(crate) fn remove(&mut self, id: FrameId) {
+        self.free.push(id);
+    }
+
+    /// Frames on their way.
+    pub(crate) fn count(&self) -> usize {
+        self.frames.len() - self.free.len()
+    }
+
+    #[inline]
+    pub(crate) fn get(&self, id: FrameId) -> &Frame {
+        &self.frames[id as usize]
+    }
+
+    #[inline]
+    pub(crate) fn get_mut(&mut self, id: FrameId) -> &mut Frame {
+        &mut self.frames[id as usize]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_that_the_memory_figures_rest_on() {
+        assert_eq!(std::mem::size_of::<Token>(), 16);
+        assert!(std::mem::size_of::<Frame>() <= 112, "{}", std::mem::size_of::<Frame>());
+    }
+
+    #[test]
+    fn a_freed_place_is_used_again() {
+        let mut frames = Frames::default();
+        let first = frames.insert(Frame::default());
+        let second = frames.insert(Frame { len: 7, ..Frame::default() });
+        frames.remove(first);
+        assert_eq!(frames.insert(Frame { len: 9, ..Frame::default() }), first);
+        assert_eq!((frames.get(first).len, frames.get(second).len, frames.count()), (9, 7, 2));
+    }
+}

@@ -1,0 +1,185 @@
+//! What is simulated, as plain data: nodes, links and what the hosts do.
+
+use goodqueue::port::Line;
+use goodqueue::{QueueSpec, Rate, RingSpec, Span};
+
+use crate::loss::Loss;
+use crate::tcp::Config;
+use crate::tcp::cc::CcKind;
+
+/// Index of a node in [`Scenario::nodes`].
+pub type NodeId = usize;
+
+/// A whole scenario. Indices into its lists are the numbers used in every result.
+#[derive(Clone, Debug, Default)]
+pub struct Scenario {
+    /// Names of hosts and routers; what a node is follows from what is attached to it.
+    pub nodes: Vec<String>,
+    /// Directed links.
+    pub links: Vec<Link>,
+    /// TCP flows.
+    pub flows: Vec<Flow>,
+    /// UDP sources.
+    pub sources: Vec<Source>,
+    /// Round-trip probes.
+    pub probes: Vec<Probe>,
+    /// TCP of all hosts.
+    pub tcp: Config,
+    /// Start of the load: the zero of the times in samples.
+    pub origin: Span,
+    /// Root of every random stream.
+    pub seed: u64,
+}
+
+/// A link in one direction: queue, device ring, serial line; then propagation.
+#[derive(Clone, Debug)]
+pub struct Link {
+    /// Node it leaves.
+    pub from: NodeId,
+    /// Node it reaches.
+    pub to: NodeId,
+    /// What waits in front of the line; `None`: the link has neither queue nor rate.
+    pub port: Option<PortSpec>,
+    /// Propagation delay.
+    pub delay: Span,
+    /// Added to `delay`, uniform from zero to this; packets never overtake each other.
+    pub jitter: Span,
+    /// Loss on the way (behind queue and line).
+    pub loss: Loss,
+}
+
+/// Queue, device ring and line of a link.
+#[derive(Clone, Debug)]
+pub struct PortSpec {
+    /// The queue discipline.
+    pub queue: QueueSpec,
+    /// Hardware queues, each with `queue` and `ring` of its own (Linux `mq`); 1 for most devices.
+    pub lanes: u32,
+    /// The driver's transmit ring.
+    pub ring: Option<RingSpec>,
+    /// The serial line.
+    pub line: Line,
+    /// The line's nominal rate: what the queue's defaults are computed with.
+    pub rate: Rate,
+    /// Longest frame, bytes (1514 for Ethernet): what the queue's defaults are computed with.
+    pub frame: u32,
+    /// Pause frames (IEEE 802.3x) to the links that feed this one: they stop when the queue holds `high`
+    /// bytes and go on when it has fallen to `low`.
+    pub pause: Option<Pause>,
+}
+
+/// Thresholds of hardware flow control, bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pause {
+    /// Backlog at which the feeding links are paused.
+    pub high: u64,
+    /// Backlog at which they may go on.
+    pub low: u64,
+}
+
+/// Who sends the SYN.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Opener {
+    /// The host that sends the data (an upload).
+    #[default]
+    Sender,
+    /// The host that receives them (a download).
+    Receiver,
+}
+
+/// A TCP flow.
+#[derive(Clone, Debug)]
+pub struct Flow {
+    /// Host that sends.
+    pub from: NodeId,
+    /// Host that receives.
+    pub to: NodeId,
+    /// Congestion control of the sender.
+    pub cc: CcKind,
+    /// Differentiated services code point of both directions, 0 to 63.
+    pub dscp: u8,
+    /// Who opens the connection.
+    pub opener: Opener,
+    /// When it is opened.
+    pub start: Span,
+    /// When it is aborted with a reset; `None`: at the end.
+    pub stop: Option<Span>,
+    /// Bytes to send; `None`: without end.
+    pub bytes: Option<u64>,
+}
+
+/// When a UDP source sends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pattern {
+    /// One datagram every `interval`.
+    Constant {
+        /// Time between two datagrams.
+        interval: Span,
+    },
+    /// Independent exponential gaps.
+    Poisson {
+        /// Mean time between two datagrams.
+        mean: Span,
+    },
+    /// Exponential periods of sending at a constant rate and of silence.
+    OnOff {
+        /// Time between two datagrams while sending.
+        interval: Span,
+        /// Mean length of a period of sending.
+        on: Span,
+        /// Mean length of a period of silence.
+        off: Span,
+    },
+}
+
+/// A UDP source and its sink, which records one-way delays.
+#[derive(Clone, Debug)]
+pub struct Source {
+    /// Host that sends.
+    pub from: NodeId,
+    /// Host that receives.
+    pub to: NodeId,
+    /// When it sends.
+    pub pattern: Pattern,
+    /// Bytes of a frame as a queue counts it.
+    pub len: u32,
+    /// Differentiated services code point, 0 to 63.
+    pub dscp: u8,
+    /// First datagram not before.
+    pub start: Span,
+    /// No datagram at or after; `None`: to the end.
+    pub stop: Option<Span>,
+}
+
+/// What a probe speaks.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum ProbeKind {
+    /// The isochronous UDP probe of `goodqueue_probe::echo` (irtt's packets), on an absolute grid.
+    Irtt,
+    /// ICMP echo; gaps are uniform in the interval × (1 ± `spread`). `spread` is at least 0 and below 1.
+    Ping {
+        /// Share of the interval by which a gap may differ.
+        spread: f64,
+    },
+}
+
+/// A probe: requests that the far end answers at once.
+#[derive(Clone, Debug)]
+pub struct Probe {
+    /// Host that asks.
+    pub from: NodeId,
+    /// Host that answers.
+    pub to: NodeId,
+    /// What it speaks.
+    pub kind: ProbeKind,
+    /// Mean time between two requests.
+    pub interval: Span,
+    /// Bytes behind the UDP or ICMP header, 60 at least for [`ProbeKind::Irtt`].
+    pub payload: u32,
+    /// Differentiated services code point, 0 to 63.
+    pub dscp: u8,
+    /// First request.
+    pub start: Span,
+    /// No request at or after.
+    pub stop: Span,
+}
