@@ -12,6 +12,7 @@ mod check;
 mod device;
 mod engine;
 mod error;
+mod fifo_line;
 mod frame;
 mod link;
 mod loss;
