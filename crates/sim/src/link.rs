@@ -36,6 +36,8 @@ pub(crate) struct Link {
     /// Hardware flow control of the links that feed this one.
     pub(crate) pause: Option<Watermarks>,
     pub(crate) feeders: Vec<u32>,
+    /// When the device must be looked at next, as of the last [`Link::look_again`].
+    pub(crate) wake: Nanos,
     delay: Span,
     jitter: Option<(u64, Rng)>,
     loss: Option<LossState>,
@@ -73,6 +75,7 @@ impl Link {
             device: port.map(|port| Device::new(port, index, is_fed_back)).transpose()?,
             pause: port.and_then(|port| port.pause).and_then(|pause| Watermarks::new(pause.high, pause.low)),
             feeders: Vec::new(),
+            wake: NEVER,
             delay: spec.delay,
             jitter,
             loss: LossState::new(&spec.loss, Rng::stream(seed, node, "loss")),
@@ -164,10 +167,17 @@ impl Link {
         if self.first == NO_FRAME { NEVER } else { frames.get(self.first).lands }
     }
 
-    /// When the device must be looked at next.
+    /// Whether the fate of a frame is known when it enters.
     #[inline]
-    pub(crate) fn next_wake(&self) -> Nanos {
-        self.device.as_ref().map_or(NEVER, Device::next_wake)
+    pub(crate) fn is_ahead(&self) -> bool {
+        matches!(self.device, None | Some(Device::Fifo(_)))
+    }
+
+    /// Asks the device when it must be looked at next; whether that has changed.
+    #[inline]
+    pub(crate) fn look_again(&mut self) -> bool {
+        let wake = self.device.as_ref().map_or(NEVER, Device::next_wake);
+        std::mem::replace(&mut self.wake, wake) != wake
     }
 
     /// A pause frame has come: the line stops, or goes on.

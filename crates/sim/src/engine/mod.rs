@@ -236,12 +236,17 @@ impl Simulation {
             return;
         };
         frame.hop += 1;
+        let at = &mut self.links[link as usize];
+        if at.is_ahead() {
+            let fate = at.enter(self.now, id, &mut self.frames);
+            self.follow(link, id, fate);
+            return;
+        }
         // What is due at the port comes before the arrival.
-        if self.links[link as usize].next_wake() <= self.now {
+        if at.wake <= self.now {
             self.departures(link);
         }
-        let fate = self.links[link as usize].enter(self.now, id, &mut self.frames);
-        self.follow(link, id, fate);
+        self.links[link as usize].enter(self.now, id, &mut self.frames);
         self.device_changed(link);
     }
 
@@ -254,6 +259,8 @@ impl Simulation {
     }
 
     fn port_due(&mut self, link: u32) {
+        // A sender may have asked for this event (see `pump_tx`): the device need not have changed.
+        self.lanes.set(self.map.ports + link, self.links[link as usize].wake);
         self.departures(link);
         self.device_changed(link);
         self.settle(link, true);
@@ -272,9 +279,9 @@ impl Simulation {
     /// Sees to it that the device of `link` is looked at in time, and the links that feed it told.
     #[inline]
     fn device_changed(&mut self, link: u32) {
-        let at = &self.links[link as usize];
-        if at.device.is_some() {
-            self.lanes.set(self.map.ports + link, at.next_wake());
+        let at = &mut self.links[link as usize];
+        if at.look_again() {
+            self.lanes.set(self.map.ports + link, at.wake);
         }
         if at.pause.is_some() {
             self.flow_control(link);
