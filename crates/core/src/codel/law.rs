@@ -506,7 +506,7 @@ mod tests {
     #[test]
     fn an_empty_queue_disarms_the_law_but_for_stale_state() {
         let find_empty = |parity| {
-            let armed = u64::from(7_u32) | FIRST_ABOVE_TIME + 1;
+            let armed = 7 | (FIRST_ABOVE_TIME + 1);
             let mut vars = Vars { armed, ..Vars::default() };
             assert!(vars.dropping() && vars.first_above_time() == Tick(7));
             vars.found_empty(&Law::new(&Params { parity, ..Params::new() }));
