@@ -151,11 +151,13 @@ impl Law {
 
 /// The bits of [`Vars::armed`] that hold `first_above_time`.
 const FIRST_ABOVE_TIME: u64 = u32::MAX as u64;
+/// The bit of [`Vars::armed`] that holds `dropping`; there is none above it.
+const DROPPING: u64 = FIRST_ABOVE_TIME + 1;
 
 /// State of the control law for one first-in first-out queue. 32 bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Vars {
-    /// `first_above_time` in the lower half, `dropping` in the upper: an ordinary packet and an empty queue
+    /// `first_above_time` in the lower half, `dropping` in the bit above: an ordinary packet and an empty queue
     /// clear both, and that is one store.
     armed: u64,
     count: u32,
@@ -241,11 +243,11 @@ impl Vars {
 
     #[inline]
     const fn dropping(&self) -> bool {
-        self.armed > FIRST_ABOVE_TIME
+        self.armed >= DROPPING
     }
 
     const fn set_dropping(&mut self) {
-        self.armed |= FIRST_ABOVE_TIME + 1;
+        self.armed |= DROPPING;
     }
 
     /// `drops` packets were dropped from this queue without the law (a batch drop of `fq_codel`).
@@ -506,7 +508,7 @@ mod tests {
     #[test]
     fn an_empty_queue_disarms_the_law_but_for_stale_state() {
         let find_empty = |parity| {
-            let armed = 7 | (FIRST_ABOVE_TIME + 1);
+            let armed = 7 | DROPPING;
             let mut vars = Vars { armed, ..Vars::default() };
             assert!(vars.dropping() && vars.first_above_time() == Tick(7));
             vars.found_empty(&Law::new(&Params { parity, ..Params::new() }));
