@@ -68,11 +68,15 @@ This page is written by `goodqueue truth DIR -o FILE.md`.
 
 const METHOD: &str = "\
 Delays count from the least round trip before the load, each side from its own. Steady is the part from 5 s \
-after the start of the load. Two means are compared: the kernel's over the seeds that were recorded, ours over as many and at \
-least three. Seeds do not pair, since one number draws other starts on either side. Runs of ours cost little: more \
-of them (`--seeds`) make our mean as steady as one likes, but never the kernel's, and no bar is widened for what is \
-left. Counts of none and one are left aside unless ours is five or more; other small counts are held to the same \
-bar as large ones, and where chance alone would explain a miss it is noted, and stays a miss. A case with \
-`fq_codel` that is outside is run once more with the stale state that Linux kept before its repair of March 2026 (`parity=linux-stale`); where \
-that brings all its figures within, it says so.
+after the start of the load.
+
+Two means are compared: the kernel's over the seeds that were recorded, ours over as many and at least three. \
+Seeds do not pair, since one number draws other starts on either side. Runs of ours cost little: more of them \
+(`--seeds`) make our mean as steady as one likes, but never the kernel's, and no bar is widened for what is left. \
+Counts of none and one are left aside unless ours is five or more; other small counts are held to the same bar as \
+large ones, and where chance alone would explain a miss it is noted, and stays a miss.
+
+A case with `fq_codel` that is outside is run once more with the stale state that Linux kept before its repair of \
+March 2026 (`parity=linux-stale`). Where that brings all its figures within, those are the ones shown, and the \
+case is said to need parity.
 ";

@@ -20,7 +20,8 @@ pub(super) const HEADS: [&str; Figure::BARRED] =
 const LEGEND: &str = "\
 util: steady. Mbit/s: goodput, whole run. p50, p95: probes' delay above the idle minimum, steady. drops: steady.
 marks: whole run. BBR/fair: rate of a BBR flow over the fair share. Means over seeds; a mark follows ours:
-! outside its bar   ~ within, by less than a quarter of the bar   * no bar holds here";
+! outside its bar   ~ within, by less than a quarter of the bar   * no bar holds here
+Before a case: ! a figure is outside   P within with the kernel's stale CoDel state alone, as shown";
 
 impl fmt::Display for Report {
     /// The table, what is outside, failed or was skipped, and the total.

@@ -25,7 +25,8 @@ pub enum Parity {
     /// As [`Parity::Linux`], and as before the repair of March 2026 (commit 815980fe6dbb, not yet in 6.1.190):
     /// a dequeue that finds the queue empty leaves `first_above_time` armed. A sparse flow of `fq_codel` whose
     /// every packet meets a sojourn time above target is then judged as if it had stood above it since, and
-    /// loses packets although its queue drains each time (against RFC 8289 section 5.5 `dodequeue`).
+    /// loses packets although its queue drains each time (against RFC 8289 section 5.5 `dodequeue`). `codel`
+    /// itself decides the same: the last packet leaves no byte behind, which disarms the law before.
     LinuxStale,
 }
 
