@@ -11,6 +11,7 @@ pub mod plan;
 mod progress;
 pub mod replay;
 pub mod run;
+pub mod truth;
 
 pub use exit::End;
 pub use live::worker;
