@@ -18,6 +18,7 @@ mod link;
 mod loss;
 mod path;
 mod scenario;
+mod shaped;
 pub mod tcp;
 mod trace;
 
@@ -29,3 +30,4 @@ pub use loss::Loss;
 pub use scenario::{
     Flow, Link, NodeId, Opener, Pattern, Pause, PortSpec, Probe, ProbeKind, Scenario, Source,
 };
+pub use shaped::{Shaper, ShaperKind};
