@@ -3,7 +3,5 @@
 
 pub mod cc;
 mod segment;
-mod stub;
-pub use stub::*;
 
 pub use segment::{Flags, Sack, Segment};
