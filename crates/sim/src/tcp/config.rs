@@ -93,7 +93,7 @@ impl Config {
 /// allocator's power of two and 256 for the descriptor, 2304 for 1514; a super-packet's data is in page
 /// fragments, so it costs its length and the descriptor with its head.
 #[must_use]
-pub fn truesize(frame_len: u32) -> u32 {
+pub const fn truesize(frame_len: u32) -> u32 {
     const HEAD: u32 = 384;
     const DESCRIPTOR: u32 = 256;
     if frame_len > 2048 - HEAD {

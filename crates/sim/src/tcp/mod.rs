@@ -10,6 +10,9 @@ mod scoreboard;
 mod segment;
 mod tx;
 
+#[cfg(test)]
+mod tests;
+
 pub use config::{Config, Opening, truesize};
 pub use rx::Rx;
 pub use segment::{Flags, Sack, Segment};

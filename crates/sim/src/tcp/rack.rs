@@ -57,7 +57,14 @@ impl Rack {
 
     /// A segment was delivered (RFC 8985 section 6.2 step 2). One that was retransmitted and answered
     /// sooner than any round trip is taken for its original.
-    pub(super) fn advance(&mut self, now: Nanos, sent: Nanos, end_seq: u64, retransmitted: bool, min_rtt: Span) {
+    pub(super) fn advance(
+        &mut self,
+        now: Nanos,
+        sent: Nanos,
+        end_seq: u64,
+        retransmitted: bool,
+        min_rtt: Span,
+    ) {
         let rtt = now.since(sent);
         if retransmitted && rtt < min_rtt {
             return;

@@ -145,7 +145,8 @@ impl AckState {
         let mut ato = self.ato;
         if ato > ATO_MIN {
             let most = if self.pushed { DELACK_MAX } else { Span::from_millis(500) };
-            let most = if self.srtt == Span::ZERO { most } else { most.min(ticks.up(self.srtt).max(ATO_MIN)) };
+            let most =
+                if self.srtt == Span::ZERO { most } else { most.min(ticks.up(self.srtt).max(ATO_MIN)) };
             ato = ato.min(most);
         }
         let ato = ato.min(DELACK_MAX);

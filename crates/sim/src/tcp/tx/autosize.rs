@@ -6,7 +6,7 @@ use crate::tcp::config::truesize;
 use goodqueue::{Nanos, Rate, Span};
 
 /// Most bytes of a super-packet: 64 KiB less the kernel's headroom (Linux `sk_gso_max_size`).
-const GSO_MAX_SIZE: u32 = 65_536 - 321;
+pub(super) const GSO_MAX_SIZE: u32 = 65_536 - 321;
 /// A super-packet lasts 2^-10 s at the pacing rate (`sk_pacing_shift`).
 const PACING_SHIFT: u32 = 10;
 /// Super-packets grow on paths with a least round-trip time of few units of 2^9 us (`tcp_tso_rtt_log`).
@@ -56,7 +56,7 @@ impl Tx {
     /// windows leave, is little, and ACKs that will leave more are about to come.
     pub(super) fn should_defer(&mut self, now: Nanos, room: u64, queued: u64, max_segs: u32) -> bool {
         const RECENT: Span = Span::from_millis(1);
-        if self.w.ca_state >= CaState::Recovery || now.since(self.wstamp) > RECENT {
+        if self.w.ca_state >= CaState::Recovery || now.since(self.w.tcp_wstamp) > RECENT {
             return false;
         }
         let mss = u64::from(self.w.mss);

@@ -90,6 +90,8 @@ impl Tx {
         }
         self.retransmits = 0;
         self.w.delivered = 1;
+        // Samples of the first window are limited by the application, as in the kernel.
+        self.w.app_limited = 1;
         self.w.delivered_mstamp = now;
         self.first_tx = now;
         self.w.lsndtime = now;

@@ -234,8 +234,6 @@ pub struct Tx {
 
     /// Send time of the newest segment delivered (Linux `first_tx_mstamp`).
     first_tx: Nanos,
-    /// Earliest departure of the next segment (Linux `tcp_wstamp_ns`).
-    wstamp: Nanos,
     pacing_at: Nanos,
     /// Memory of what is in the host's queue and device.
     wmem_alloc: u32,
@@ -284,7 +282,6 @@ impl Tx {
             burst: Burst::default(),
             wants: Wants::default(),
             first_tx: Nanos::ZERO,
-            wstamp: Nanos::ZERO,
             pacing_at: NEVER,
             wmem_alloc: 0,
             throttled: false,
@@ -449,6 +446,8 @@ fn window(config: &Config) -> Window {
         min_rtt: Span(u64::MAX),
         sk_pacing_rate: Rate(u64::MAX),
         pacing: false,
+        gso_max_size: autosize::GSO_MAX_SIZE,
+        tcp_wstamp: Nanos::ZERO,
         lsndtime: Nanos::ZERO,
     }
 }

@@ -17,7 +17,13 @@ impl Tx {
     }
 
     /// An ACK is a duplicate, carries an alert, or comes in a state other than Open.
-    pub(super) fn fast_retransmit_alert(&mut self, now: Nanos, ack: &mut Ack, is_dup: bool, rexmit: &mut Rexmit) {
+    pub(super) fn fast_retransmit_alert(
+        &mut self,
+        now: Nanos,
+        ack: &mut Ack,
+        is_dup: bool,
+        rexmit: &mut Rexmit,
+    ) {
         if ack.has(ECE) {
             self.undo.prior_ssthresh = 0;
         }

@@ -1,7 +1,7 @@
 //! SACK and DSACK (RFC 2018, RFC 2883) enter the scoreboard.
 
 use super::Tx;
-use super::ack::{Ack, DATA_SACKED, DSACKING, DSACK_TLP, ORIG_SACK_ACKED};
+use super::ack::{Ack, DATA_SACKED, DSACK_TLP, DSACKING, ORIG_SACK_ACKED};
 use crate::tcp::cc::CaState;
 use crate::tcp::scoreboard::{EVER, LOST, RETRANS, SACKED};
 use crate::tcp::segment::Segment;

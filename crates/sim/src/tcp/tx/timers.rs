@@ -41,7 +41,7 @@ impl Tx {
 
     /// Arms the timer; a transmission that pacing holds back does not count against it.
     pub(super) fn arm(&mut self, now: Nanos, pending: Pending, delay: Span) {
-        let delay = if self.w.pacing { delay + self.wstamp.since(now) } else { delay };
+        let delay = if self.w.pacing { delay + self.w.tcp_wstamp.since(now) } else { delay };
         self.timer = pending;
         self.timer_at = self.ticks().deadline(now, delay.min(RTO_MAX));
     }

@@ -108,25 +108,25 @@ impl Tx {
 
     /// Whether pacing holds everything back; sets the timer that ends it.
     fn is_paced(&mut self, now: Nanos) -> bool {
-        if !self.w.pacing || self.wstamp <= now {
+        if !self.w.pacing || self.w.tcp_wstamp <= now {
             self.pacing_at = NEVER;
             return false;
         }
-        self.pacing_at = self.wstamp;
+        self.pacing_at = self.w.tcp_wstamp;
         true
     }
 
     /// A departure: time stamp of the segment and the time of the next one (Linux
     /// `tcp_update_skb_after_send`). Up to half of a segment's time makes up for lateness.
     fn depart(&mut self, now: Nanos, len: u32) -> Nanos {
-        let prior = self.wstamp;
+        let prior = self.w.tcp_wstamp;
         let sent = prior.max(now);
-        self.wstamp = sent;
+        self.w.tcp_wstamp = sent;
         let rate = self.w.sk_pacing_rate;
         if self.w.pacing && rate.0 > 0 && self.stats.segments >= UNPACED {
             let span = rate.tx_time(Bytes(u64::from(len)));
             let credit = sent.since(prior);
-            self.wstamp = sent + (span - Span(span.0 / 2).min(credit));
+            self.w.tcp_wstamp = sent + (span - Span(span.0 / 2).min(credit));
         }
         sent
     }
@@ -334,7 +334,15 @@ impl Tx {
     }
 
     /// ECT and CWR are for new data only (RFC 3168 section 6.1.2, 6.1.5).
-    fn new_segment(&mut self, now: Nanos, sent: Nanos, seq: u64, len: u32, fin: bool, is_last: bool) -> Segment {
+    fn new_segment(
+        &mut self,
+        now: Nanos,
+        sent: Nanos,
+        seq: u64,
+        len: u32,
+        fin: bool,
+        is_last: bool,
+    ) -> Segment {
         let mut segment = Segment { seq, len, ts_val: timestamp(sent), ..self.control_segment(now) };
         if is_last {
             segment.flags = segment.flags.with(Flags::PSH);
@@ -379,7 +387,7 @@ impl Tx {
             w.max_packets_out = w.packets_out;
             self.usage.seq = w.snd_nxt;
         }
-        if w.is_cwnd_limited || (w.in_slow_start() && w.snd_cwnd < w.max_packets_out.saturating_mul(2)) {
+        if w.may_grow() {
             self.usage.used = 0;
             self.usage.stamp = now;
             return;
