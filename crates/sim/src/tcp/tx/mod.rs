@@ -402,6 +402,13 @@ impl Tx {
         }
     }
 
+    /// Whether TCP small queues held the last transmission back: ask again after
+    /// [`Tx::on_tx_complete`].
+    #[must_use]
+    pub fn is_throttled(&self) -> bool {
+        self.throttled
+    }
+
     /// Retransmission goes on where pacing or small queues had stopped it.
     fn resume(&mut self) {
         if self.w.lost_out > self.w.retrans_out {
