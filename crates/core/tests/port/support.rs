@@ -1,0 +1,62 @@
+//! What the tests of the port share.
+
+use goodqueue::fifo::Limit;
+use goodqueue::{
+    Backlog, Departure, Fifo, Header, Ignore, Line, MultiPort, Nanos, Observer, Port, Queue, Serializer,
+    Stats, Verdict,
+};
+
+/// Bytes of a full Ethernet packet without FCS.
+pub(crate) const FULL: u32 = 1514;
+
+pub(crate) fn fifo(limit: u32) -> Fifo<Header, Vec<Header>> {
+    Fifo::new(Limit::Packets(limit), vec![Header::default(); limit as usize])
+}
+
+pub(crate) fn packet(cookie: u64, len: u32) -> Header {
+    Header { cookie, len, truesize: 2048, flow_hash: 1, dsfield: 0 }
+}
+
+pub(crate) fn line(rate: &str) -> Line {
+    Line::Rate(Serializer::new(rate.parse().unwrap()).unwrap())
+}
+
+/// Polls everything due at `now`.
+pub(crate) fn drain<Q: Queue<Header>>(port: &mut Port<Header, Q>, now: Nanos) -> Vec<Departure<Header>> {
+    std::iter::from_fn(|| port.poll(now, &mut Ignore)).collect()
+}
+
+/// A queue that never runs dry once it has been given a packet, as under a sender without congestion
+/// control. A packet's cookie is the time at which it left the queue.
+#[derive(Debug, Default)]
+pub(crate) struct Greedy {
+    started: bool,
+    stats: Stats,
+}
+
+impl Queue<Header> for Greedy {
+    fn enqueue(&mut self, _now: Nanos, _packet: Header, _observer: &mut impl Observer<Header>) -> Verdict {
+        self.started = true;
+        Verdict::Enqueued
+    }
+    fn dequeue(&mut self, now: Nanos, _observer: &mut impl Observer<Header>) -> Option<Header> {
+        self.started.then(|| packet(now.0, FULL))
+    }
+    fn next_wake(&self, now: Nanos) -> Option<Nanos> {
+        self.started.then_some(now)
+    }
+    fn backlog(&self) -> Backlog {
+        Backlog { packets: u32::from(self.started), bytes: u64::from(self.started) * u64::from(FULL) }
+    }
+    fn stats(&self) -> Stats {
+        self.stats
+    }
+    fn reset(&mut self, _now: Nanos, _observer: &mut impl Observer<Header>) {
+        self.started = false;
+    }
+}
+
+/// A hash of a flow that goes to `lane`.
+pub(crate) fn hash_for<Q: Queue<Header>>(port: &MultiPort<Header, Q>, lane: usize) -> u32 {
+    (0..).find(|&hash| port.lane_of(hash) == lane).expect("every lane has a hash")
+}
