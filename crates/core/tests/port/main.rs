@@ -4,5 +4,7 @@
 mod basics;
 mod bql;
 mod lines;
+mod mq;
+mod order;
 mod pause;
 mod support;

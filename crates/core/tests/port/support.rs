@@ -26,33 +26,33 @@ pub(crate) fn drain<Q: Queue<Header>>(port: &mut Port<Header, Q>, now: Nanos) ->
     std::iter::from_fn(|| port.poll(now, &mut Ignore)).collect()
 }
 
-/// A queue that never runs dry once it has been given a packet, as under a sender without congestion
-/// control. A packet's cookie is the time at which it left the queue.
+/// A queue that never runs dry before a given time, as under a sender without congestion control. A
+/// packet handed in is not kept: its cookie is the time until which there are packets. The cookie of a
+/// packet that comes out is the time at which it left the queue.
 #[derive(Debug, Default)]
 pub(crate) struct Greedy {
-    started: bool,
-    stats: Stats,
+    until: u64,
 }
 
 impl Queue<Header> for Greedy {
-    fn enqueue(&mut self, _now: Nanos, _packet: Header, _observer: &mut impl Observer<Header>) -> Verdict {
-        self.started = true;
+    fn enqueue(&mut self, _now: Nanos, packet: Header, _observer: &mut impl Observer<Header>) -> Verdict {
+        self.until = packet.cookie;
         Verdict::Enqueued
     }
     fn dequeue(&mut self, now: Nanos, _observer: &mut impl Observer<Header>) -> Option<Header> {
-        self.started.then(|| packet(now.0, FULL))
+        (now.0 < self.until).then(|| packet(now.0, FULL))
     }
     fn next_wake(&self, now: Nanos) -> Option<Nanos> {
-        self.started.then_some(now)
+        (now.0 < self.until).then_some(now)
     }
     fn backlog(&self) -> Backlog {
-        Backlog { packets: u32::from(self.started), bytes: u64::from(self.started) * u64::from(FULL) }
+        Backlog { packets: u32::from(self.until > 0), bytes: 0 }
     }
     fn stats(&self) -> Stats {
-        self.stats
+        Stats::default()
     }
     fn reset(&mut self, _now: Nanos, _observer: &mut impl Observer<Header>) {
-        self.started = false;
+        self.until = 0;
     }
 }
 
