@@ -148,6 +148,15 @@ fn a_million_packets_over_a_trace_use_each_opportunity() {
 }
 
 #[test]
+fn whole_periods_end_where_their_work_is_done_and_not_after_the_standstill() {
+    // 91 000 bits are 11 375 bytes; the last of them leaves at 17 ms of the period's 18.
+    let steps = [(0, 7_000_000), (10_000_000, 3_000_000), (17_000_000, 0)];
+    let mut line = Line::Schedule(schedule(&steps, Some(18_000_000)).unwrap());
+    assert_eq!(line.begin(Nanos::ZERO, 3 * 11_375), Nanos(2 * 18_000_000 + 17_000_000));
+    assert_eq!(line.begin(Nanos(71_500_000), 0), Nanos(71_500_000), "nothing takes no time");
+}
+
+#[test]
 fn a_packet_spans_changes_of_the_rate() {
     // 1000 bytes: 1 ms at 4 Mbit/s is half of it, 2 ms of standstill, the rest at 8 Mbit/s.
     let steps = [(0, 4_000_000), (1_000_000, 0), (3_000_000, 8_000_000)];

@@ -2,12 +2,11 @@
 //! owner wakes.
 
 use goodqueue::{
-    Backlog, Departure, Header, Ignore, Line, MultiPort, Nanos, Observer, Port, Queue, RingSpec, Rng, Span,
-    Stats, Verdict,
+    Departure, Header, Ignore, Line, MultiPort, Nanos, Port, Queue, RingSpec, Rng, Span, Verdict,
 };
 use proptest::prelude::*;
 
-use super::support::{drain, fifo, hash_for, line, packet};
+use super::support::{Held, drain, fifo, hash_for, line, packet};
 
 /// One packet of 1000 bytes at 8 Mbit/s.
 const MILLI: u64 = 1_000_000;
@@ -58,49 +57,15 @@ fn a_line_that_ends_at_the_time_of_an_arrival_has_made_room_for_it() {
     assert_eq!(port.arrive(Nanos(MILLI), packet(3, 1000), &mut Ignore), Verdict::Enqueued);
 }
 
-/// Holds its packets but the first `free` back until a time; counts how often it was asked
-/// (`overlimits`).
-#[derive(Debug)]
-struct Held {
-    until: Nanos,
-    free: u32,
-    packets: u32,
-    asked: u64,
-}
-
-impl Held {
-    fn until(at: u64) -> Held {
-        Held { until: Nanos(at), free: 0, packets: 0, asked: 0 }
-    }
-}
-
-impl Queue<Header> for Held {
-    fn enqueue(&mut self, _now: Nanos, _packet: Header, _observer: &mut impl Observer<Header>) -> Verdict {
-        self.packets += 1;
-        Verdict::Enqueued
-    }
-    fn dequeue(&mut self, now: Nanos, _observer: &mut impl Observer<Header>) -> Option<Header> {
-        self.asked += 1;
-        if self.packets == 0 || (now < self.until && self.free == 0) {
-            return None;
-        }
-        self.free = self.free.saturating_sub(1);
-        self.packets -= 1;
-        Some(packet(self.until.0, 1000))
-    }
-    fn next_wake(&self, now: Nanos) -> Option<Nanos> {
-        let at = if self.free > 0 { now } else { self.until.max(now) };
-        (self.packets > 0).then_some(at)
-    }
-    fn backlog(&self) -> Backlog {
-        Backlog { packets: self.packets, bytes: u64::from(self.packets) * 1000 }
-    }
-    fn stats(&self) -> Stats {
-        Stats { overlimits: self.asked, ..Stats::default() }
-    }
-    fn reset(&mut self, _now: Nanos, _observer: &mut impl Observer<Header>) {
-        self.packets = 0;
-    }
+#[test]
+fn a_pause_is_not_counted_as_idle() {
+    // Held back until 5 ms, paused from 2 to 4 ms.
+    let mut port = Port::new(Held::until(5 * MILLI), None, line("8mbit"));
+    port.arrive(Nanos(0), packet(0, 1000), &mut Ignore);
+    port.pause(Nanos(2 * MILLI));
+    port.resume(Nanos(4 * MILLI), &mut Ignore);
+    assert_eq!(drain(&mut port, Nanos(9 * MILLI))[0].at, Nanos(6 * MILLI));
+    assert_eq!((port.stats().idle_backlogged, port.stats().paused), (Span(3 * MILLI), Span(2 * MILLI)));
 }
 
 #[test]
@@ -117,40 +82,40 @@ fn a_queue_that_holds_back_is_asked_once_at_its_time() {
 }
 
 #[test]
-fn a_report_goes_before_a_retry_at_the_same_time() {
-    // The first packet ends at 1 ms and is reported at 5 ms, when the queue lets the second go.
-    let queue = Held { free: 1, ..Held::until(5 * MILLI) };
-    let mut port = Port::new(queue, ring(8, 4 * MILLI), line("8mbit"));
-    for cookie in 0..2 {
-        port.arrive(Nanos(0), packet(cookie, 1000), &mut Ignore);
+fn the_line_and_a_report_go_before_a_retry_at_the_same_time() {
+    // The first packet is reported at 5 ms, when the queue lets the second go: it ends at 1 ms and is
+    // reported 4 ms later, or it ends at 5 ms.
+    for (len, coalesce) in [(1000, 4 * MILLI), (5000, 0)] {
+        let mut queue = Held::until(5 * MILLI);
+        queue.free = 1;
+        let mut port = Port::new(queue, ring(8, coalesce), line("8mbit"));
+        for (cookie, len) in [(0, len), (1, 1000)] {
+            port.arrive(Nanos(0), packet(cookie, len), &mut Ignore);
+        }
+        drain(&mut port, Nanos(5 * MILLI - 1));
+        assert_eq!(port.next_wake(), Some(Nanos(5 * MILLI)));
+        let before = port.queue().stats().overlimits;
+        drain(&mut port, Nanos(5 * MILLI));
+        // Line and report ask for the packet and find that there is no other. A retry before them would
+        // have done that, and they would have asked a third time.
+        assert_eq!(port.queue().stats().overlimits - before, 2, "{len}");
+        assert!(port.next_wake().is_some());
     }
-    assert_eq!(drain(&mut port, Nanos(MILLI)).len(), 1);
-    assert_eq!(port.next_wake(), Some(Nanos(5 * MILLI)));
-    let before = port.queue().stats().overlimits;
-    assert!(drain(&mut port, Nanos(5 * MILLI)).is_empty());
-    // The report asks for the packet and finds that there is no other. A retry before it would have done
-    // that, and the report would have asked a third time.
-    assert_eq!(port.queue().stats().overlimits - before, 2);
-    assert_eq!(port.next_wake(), Some(Nanos(6 * MILLI)));
 }
 
 #[test]
 fn of_queues_that_let_go_at_the_same_time_the_lowest_number_goes_first() {
     let spec = RingSpec { entries: 4, bql: false, coalesce: Span::ZERO };
-    // Cookies tell the queue by its time: 5 ms and one that is over at once.
-    let queues = vec![Held::until(5 * MILLI), Held::until(5 * MILLI), Held::until(1)];
+    let queues = vec![Held::until(5 * MILLI), Held::until(0), Held::until(5 * MILLI)];
     let mut port = MultiPort::new(queues, spec, line("8mbit")).unwrap();
     for lane in [2, 1, 0] {
         let flow_hash = hash_for(&port, lane);
-        port.arrive(Nanos(2), Header { flow_hash, ..packet(0, 1000) }, &mut Ignore);
+        port.arrive(Nanos(0), Header { flow_hash, ..packet(lane as u64, 1000) }, &mut Ignore);
     }
-    assert_eq!(port.poll(Nanos(2 + MILLI), &mut Ignore).map(|d| d.packet.cookie), Some(1));
-    assert_eq!(port.next_wake(), Some(Nanos(5 * MILLI)));
-    assert_eq!(port.poll(Nanos(5 * MILLI), &mut Ignore), None);
-    let left = [0, 1].map(|lane| port.queue(lane).unwrap().backlog().packets);
-    assert_eq!((left, port.ring_backlog().packets), ([0, 0], 2), "both are in their rings, one on the line");
-    let rest: Vec<_> = std::iter::from_fn(|| port.poll(Nanos(9 * MILLI), &mut Ignore)).collect();
-    assert_eq!(rest.iter().map(|d| d.at.0 / MILLI).collect::<Vec<_>>(), [6, 7]);
+    let left: Vec<_> = std::iter::from_fn(|| port.poll(Nanos(9 * MILLI), &mut Ignore)).collect();
+    // After lane 1 the turn would be at lane 2.
+    let order: Vec<_> = left.iter().map(|d| (d.at.0 / MILLI, d.packet.cookie)).collect();
+    assert_eq!(order, [(1, 1), (6, 0), (7, 2)]);
 }
 
 /// How an owner may drive a port between two arrivals.

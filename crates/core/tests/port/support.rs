@@ -1,5 +1,7 @@
 //! What the tests of the port share.
 
+use std::collections::VecDeque;
+
 use goodqueue::fifo::Limit;
 use goodqueue::{
     Backlog, Departure, Fifo, Header, Ignore, Line, MultiPort, Nanos, Observer, Port, Queue, Serializer,
@@ -53,6 +55,51 @@ impl Queue<Header> for Greedy {
     }
     fn reset(&mut self, _now: Nanos, _observer: &mut impl Observer<Header>) {
         self.until = 0;
+    }
+}
+
+/// Holds its packets but the first `free` back until a time; counts how often it was asked
+/// (`overlimits`).
+#[derive(Debug)]
+pub(crate) struct Held {
+    until: Nanos,
+    pub(crate) free: u32,
+    packets: VecDeque<Header>,
+    asked: u64,
+}
+
+impl Held {
+    pub(crate) fn until(at: u64) -> Held {
+        Held { until: Nanos(at), free: 0, packets: VecDeque::new(), asked: 0 }
+    }
+}
+
+impl Queue<Header> for Held {
+    fn enqueue(&mut self, _now: Nanos, packet: Header, _observer: &mut impl Observer<Header>) -> Verdict {
+        self.packets.push_back(packet);
+        Verdict::Enqueued
+    }
+    fn dequeue(&mut self, now: Nanos, _observer: &mut impl Observer<Header>) -> Option<Header> {
+        self.asked += 1;
+        if self.packets.is_empty() || (now < self.until && self.free == 0) {
+            return None;
+        }
+        self.free = self.free.saturating_sub(1);
+        self.packets.pop_front()
+    }
+    fn next_wake(&self, now: Nanos) -> Option<Nanos> {
+        let at = if self.free > 0 { now } else { self.until.max(now) };
+        (!self.packets.is_empty()).then_some(at)
+    }
+    fn backlog(&self) -> Backlog {
+        let bytes = self.packets.iter().map(|packet| u64::from(packet.len)).sum();
+        Backlog { packets: u32::try_from(self.packets.len()).unwrap(), bytes }
+    }
+    fn stats(&self) -> Stats {
+        Stats { overlimits: self.asked, ..Stats::default() }
+    }
+    fn reset(&mut self, _now: Nanos, _observer: &mut impl Observer<Header>) {
+        self.packets.clear();
     }
 }
 
