@@ -203,3 +203,6 @@ fn time_to_grow(segments: u32) -> u32 {
     }
     root
 }
+
+#[cfg(test)]
+mod tests;

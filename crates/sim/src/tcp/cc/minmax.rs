@@ -68,3 +68,54 @@ impl Windowed {
         self.best = [self.best[1], self.best[2], new];
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_successor_is_at_hand_when_the_best_expires() {
+        let mut filter = Windowed::new(0, 100);
+        // Nothing as good comes. 80 at 3 (past a quarter of 10) becomes the second best, 70 at 6 (past
+        // half) the third; 60 is none of them.
+        for (at, value) in [(1, 90), (3, 80), (6, 70), (8, 60), (10, 50)] {
+            assert_eq!(filter.running_max(10, at, value), 100);
+        }
+        assert_eq!(filter.running_max(10, 11, 40), 80);
+        assert_eq!(filter.running_max(10, 14, 30), 70);
+        assert_eq!(filter.running_max(10, 40, 5), 5, "all of the rest is old");
+    }
+
+    #[test]
+    fn a_minimum_is_a_maximum_upside_down() {
+        let mut filter = Windowed::new(0, 50);
+        assert_eq!(filter.running_min(300, 10, 60), 50);
+        assert_eq!(filter.running_min(300, 20, 40), 40);
+        assert_eq!(filter.running_min(300, 320, 60), 40, "300 later is inside the window");
+        assert_eq!(filter.running_min(300, 321, 60), 60);
+    }
+
+    proptest! {
+        /// Against all values of the window: what is given is one of them, never above their maximum,
+        /// exact while the true maximum is younger than a quarter of the window, and the new value at least.
+        #[test]
+        fn the_answer_is_from_the_window(steps in proptest::collection::vec((0_u64..6, 0_u64..50), 1..200)) {
+            let mut filter = Windowed::new(0, 0);
+            let mut seen = vec![(0, 0)];
+            let mut at = 0;
+            for (wait, value) in steps {
+                at += wait;
+                seen.push((at, value));
+                let got = filter.running_max(10, at, value);
+                let inside = || seen.iter().filter(|&&(then, _)| at - then <= 10);
+                let best = inside().map(|&(_, value)| value).max().expect("the newest is inside");
+                let newest_best = inside().filter(|&&(_, v)| v == best).map(|&(then, _)| then).max();
+                prop_assert!(inside().any(|&(_, seen)| seen == got));
+                prop_assert!(got >= value);
+                let fresh = at - newest_best.expect("one is the best") <= 2;
+                prop_assert!(!fresh || got == best, "{got} of {best}");
+            }
+        }
+    }
+}

@@ -7,6 +7,8 @@ mod hystart;
 mod kind;
 mod minmax;
 mod reno;
+#[cfg(test)]
+mod tests;
 mod window;
 
 pub use bbr::Bbr;

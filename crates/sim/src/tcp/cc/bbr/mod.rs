@@ -221,3 +221,6 @@ impl Bbr {
         w.sk_pacing_rate = bw.pacing_rate(w.mss, HIGH_GAIN);
     }
 }
+
+#[cfg(test)]
+mod tests;
