@@ -52,7 +52,9 @@ pub enum CwndEvent {
 }
 
 /// The congestion control of one connection. The sender calls as Linux does; all windows are segments.
+/// A tag of its own (`repr`) is read in one instruction, one hidden in CUBIC's fields is not.
 #[derive(Clone, Debug)]
+#[repr(u8)]
 pub enum Cc {
     /// RFC 5681; has no state of its own.
     Reno,

@@ -18,13 +18,13 @@ pub(super) struct Bw(pub(super) u32);
 impl Bw {
     /// `segments` in `us` microseconds; none in no time.
     pub(super) fn of(segments: u64, us: u64) -> Bw {
-        let bw = (u128::from(segments) << BW_SCALE).checked_div(u128::from(us)).unwrap_or(0);
-        Bw(u32::try_from(bw).unwrap_or(u32::MAX))
+        let scaled = segments.min(u64::MAX >> BW_SCALE) << BW_SCALE;
+        Bw(saturated(u128::from(scaled.checked_div(us).unwrap_or(0))))
     }
 
     /// Whole segments in `us` microseconds, rounded down.
     pub(super) fn segments_in(self, us: u64) -> u32 {
-        saturated((u128::from(self.0) * u128::from(us)) >> BW_SCALE)
+        saturated(u128::from(u64::from(self.0).saturating_mul(us) >> BW_SCALE))
     }
 
     /// Segments in flight over `us` microseconds at `gain` times this bandwidth, rounded up.
@@ -46,6 +46,6 @@ impl Bw {
     }
 }
 
-fn saturated(segments: u128) -> u32 {
-    u32::try_from(segments).unwrap_or(u32::MAX)
+fn saturated(value: u128) -> u32 {
+    u32::try_from(value).unwrap_or(u32::MAX)
 }
