@@ -164,7 +164,7 @@ impl Cubic {
         if self.last_max_cwnd == 0 { cnt.min(FIRST_CNT) } else { cnt }
     }
 
-    /// `W_cubic(t) = C (t - K)^3 + W_max` (RFC 9438 equation 1), `t` in jiffies.
+    /// `W_cubic(t) = C (t - K)^3 + W_max` (RFC 9438 section 4.2), `t` in jiffies.
     fn target(&self, t: u64) -> u32 {
         let t = u32::try_from(t.saturating_mul(1024) / HZ).unwrap_or(u32::MAX);
         let offset = u128::from(t.abs_diff(self.bic_k));
@@ -197,7 +197,7 @@ fn scaled(value: u32, numerator: u32, denominator: u32) -> u32 {
     (u64::from(value) * u64::from(numerator) / u64::from(denominator)) as u32
 }
 
-/// K: the 1/1024 seconds in which the curve rises by `segments` to its plateau (RFC 9438 equation 2),
+/// K: the 1/1024 seconds in which the curve rises by `segments` to its plateau (RFC 9438 section 4.2),
 /// rounded down. Linux approximates the root; this one is exact.
 fn time_to_grow(segments: u32) -> u32 {
     let cube = u128::from((1 << CUBE_SHIFT) / u64::from(C_SCALED)) * u128::from(segments);

@@ -84,12 +84,15 @@ impl Bbr {
 
     /// Startup ends with a full pipe, Drain when no more is in flight than the path holds.
     fn check_drain(&mut self, w: &mut Window, now: Nanos) {
+        if !matches!(self.mode, Mode::Startup | Mode::Drain) || !self.full_bw_reached {
+            return;
+        }
         let drained = self.inflight(w, self.max_bw(), UNIT);
-        if self.mode == Mode::Startup && self.full_bw_reached {
+        if self.mode == Mode::Startup {
             self.mode = Mode::Drain;
             w.snd_ssthresh = drained;
         }
-        if self.mode == Mode::Drain && self.packets_in_net_at_edt(w, now, w.packets_in_flight()) <= drained {
+        if self.packets_in_net_at_edt(w, now, w.packets_in_flight()) <= drained {
             self.enter_probe_bw(w);
         }
     }

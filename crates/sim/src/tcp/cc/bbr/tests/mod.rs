@@ -2,6 +2,7 @@
 
 mod parts;
 mod path;
+mod policing;
 
 use super::*;
 use goodqueue::Span;

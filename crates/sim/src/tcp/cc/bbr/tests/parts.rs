@@ -164,3 +164,42 @@ fn a_timeout_is_a_loss_to_the_model_and_an_undo_forgets_it() {
     assert_eq!(bbr.undo_cwnd(&w), 80);
     assert_eq!((bbr.full_bw, bbr.full_bw_cnt), (Bw(0), 0));
 }
+
+#[test]
+fn the_best_of_ten_rounds_is_the_bandwidth() {
+    let (mut bbr, mut w) = settled(80);
+    let mut round = |delivered| {
+        w.delivered += 40;
+        let rs = RateSample {
+            prior_delivered: w.delivered,
+            delivered: Some(delivered),
+            interval: Some(Span::from_millis(40)),
+            acked_sacked: 1,
+            ..RateSample::default()
+        };
+        bbr.cong_control(&mut w, Nanos::ZERO, &rs);
+        bbr.max_bw()
+    };
+    assert_eq!(round(80), per_second(2_000));
+    for _ in 0..10 {
+        assert_eq!(round(20), per_second(2_000));
+    }
+    assert_eq!(round(20), per_second(500));
+}
+
+#[test]
+fn a_low_sample_without_data_is_no_sample() {
+    let (mut bbr, mut w) = settled(80);
+    let mut sample = |delivered, is_app_limited| {
+        let delivered = Some(delivered);
+        let interval = Some(Span::from_millis(40));
+        let rs = RateSample { delivered, interval, is_app_limited, ..RateSample::default() };
+        bbr.next_rtt_delivered = u64::MAX;
+        bbr.rtt_cnt += 20;
+        bbr.cong_control(&mut w, Nanos::ZERO, &rs);
+        bbr.max_bw()
+    };
+    assert_eq!(sample(39, true), per_second(1_000));
+    assert_eq!(sample(60, true), per_second(1_500), "it is at least that");
+    assert_eq!(sample(39, false), Bw::of(39, 40_000));
+}
