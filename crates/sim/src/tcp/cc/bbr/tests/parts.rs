@@ -2,6 +2,7 @@
 
 use super::super::*;
 use super::per_second;
+use super::policing::interval;
 use crate::tcp::cc::tests::{begun, established};
 use crate::tcp::cc::{Cc, CcKind};
 use goodqueue::{Rate, Span};
@@ -170,12 +171,15 @@ fn what_departs_later_finds_less_in_flight() {
 
 #[test]
 fn a_timeout_is_a_loss_to_the_model_and_an_undo_forgets_it() {
-    let (mut bbr, w) = settled(80);
+    let (mut bbr, mut w) = settled(80);
     bbr.full_bw = per_second(1_000);
     bbr.set_state(&w, CaState::Loss);
     assert_eq!((bbr.full_bw, bbr.prev_ca_state), (Bw(0), CaState::Loss));
+    interval(&mut bbr.long_term, &mut w, 500, 200, 1_000);
+    interval(&mut bbr.long_term, &mut w, 500, 200, 1_000);
+    assert_eq!(bbr.bw(), per_second(500), "policed");
     assert_eq!(bbr.undo_cwnd(&w), 80);
-    assert_eq!((bbr.full_bw, bbr.full_bw_cnt), (Bw(0), 0));
+    assert_eq!((bbr.full_bw, bbr.full_bw_cnt, bbr.bw()), (Bw(0), 0, per_second(1_000)));
 }
 
 #[test]
@@ -219,16 +223,19 @@ fn a_low_sample_without_data_is_no_sample() {
 
 /// A round of `delivered` segments in 40 ms, while `prior_in_flight` were in flight.
 fn round(bbr: &mut Bbr, w: &mut Window, delivered: u32, prior_in_flight: u32, losses: u32) {
+    let rs = RateSample { prior_in_flight, losses, ..RateSample::default() };
+    round_of(bbr, w, delivered, rs);
+}
+
+fn round_of(bbr: &mut Bbr, w: &mut Window, delivered: u32, rs: RateSample) {
     w.delivered += u64::from(delivered);
     w.delivered_mstamp += Span::from_millis(41);
     let rs = RateSample {
         prior_delivered: w.delivered,
         delivered: Some(delivered),
         interval: Some(Span::from_millis(40)),
-        losses,
         acked_sacked: 1,
-        prior_in_flight,
-        ..RateSample::default()
+        ..rs
     };
     bbr.cong_control(w, w.delivered_mstamp, &rs);
 }
@@ -245,6 +252,11 @@ fn a_quarter_more_within_three_rounds_is_a_pipe_not_full() {
         }
         assert_eq!(bbr.full_bw_reached, full, "{grown} %");
     }
+    let (mut bbr, mut w) = bbr(10);
+    for _ in 0..8 {
+        round_of(&mut bbr, &mut w, 40, RateSample { is_app_limited: true, ..RateSample::default() });
+    }
+    assert!(!bbr.full_bw_reached, "a sender without data does not find out");
 }
 
 #[test]
