@@ -4,11 +4,11 @@ use goodqueue::{FlowHasher, Nanos, Rng};
 
 use super::{Simulation, moment};
 use crate::address::{Conversation, TCP};
-use crate::agenda::{Lane, NEVER};
+use crate::agenda::Lane;
 use crate::error::BuildError;
 use crate::frame::{Frame, FrameId, Kind};
 use crate::link::Credit;
-use crate::path::PathId;
+use crate::path::Place;
 use crate::scenario::{Opener, Scenario};
 use crate::tcp::cc::Cc;
 use crate::tcp::{Opening, Rx, Segment, Tx};
@@ -29,7 +29,7 @@ pub(crate) struct Flow {
 /// One direction of a flow, as the network sees it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Wire {
-    path: PathId,
+    path: Place,
     hash: u32,
     dsfield: u8,
 }
@@ -59,11 +59,12 @@ impl Wire {
             segment,
             sent: now,
             owner,
-            path: self.path,
+            place: self.path,
             len: segment.len + header * segments,
             flow_hash: self.hash,
             dsfield: self.dsfield | ecn,
             kind,
+            is_owed: kind == Kind::Data,
             ..Frame::NONE
         }
     }
@@ -92,7 +93,7 @@ impl Simulation {
                 tx: Tx::new(&scenario.tcp, Cc::new(spec.cc, rng), tx),
                 rx: Rx::new(&scenario.tcp, rx),
                 wires: [wire(forward, true), wire(backward, false)],
-                device: self.paths.links(forward)[0],
+                device: self.paths.link(forward),
                 opener: spec.opener,
                 bytes: spec.bytes.unwrap_or(u64::MAX),
                 is_stopped: false,
@@ -107,9 +108,7 @@ impl Simulation {
 
     pub(super) fn wake_script(&mut self) {
         if let Some(&(at, _)) = self.script.get(self.script_at) {
-            self.lanes.set(super::SCRIPT, at);
-        } else {
-            self.lanes.set(super::SCRIPT, NEVER);
+            self.timers.wake(super::SCRIPT, at);
         }
     }
 
@@ -160,20 +159,20 @@ impl Simulation {
         self.pump_tx(index);
     }
 
-    /// Gives senders back what the device of `link` has reported by now; those that waited for it go on
-    /// where `resumes`.
-    pub(super) fn settle(&mut self, link: u32, resumes: bool) {
-        while let Some(&Credit { at, flow, truesize }) = self.links[link as usize].credits.front() {
+    /// Gives senders back what the device of `link` has reported by now; those that waited for it go on.
+    #[inline]
+    pub(super) fn give_back(&mut self, link: u32) {
+        let credits = &mut self.links[link as usize].credits;
+        while let Some(&Credit { at, flow, truesize }) = credits.front() {
             if at > self.now {
                 return;
             }
-            self.links[link as usize].credits.pop_front();
+            credits.pop_front();
             let tx = &mut self.flows[flow as usize].tx;
-            let waits = resumes && tx.is_throttled();
-            tx.on_tx_complete(self.now, truesize);
-            if waits {
-                self.pump_tx(flow as usize);
+            if tx.is_throttled() {
+                self.resumed.push(flow);
             }
+            tx.on_tx_complete(self.now, truesize);
         }
     }
 
@@ -192,9 +191,9 @@ impl Simulation {
     /// Sends what the sender may send, and sees to its timer.
     #[inline]
     #[allow(clippy::cast_possible_truncation)]
-    fn pump_tx(&mut self, index: usize) {
+    pub(super) fn pump_tx(&mut self, index: usize) {
         let device = self.flows[index].device;
-        self.settle(device, false);
+        self.give_back(device);
         while let Some(segment) = self.flows[index].tx.poll_transmit(self.now) {
             let flow = &self.flows[index];
             let mss = flow.tx.window().mss;
@@ -203,12 +202,12 @@ impl Simulation {
         }
         let tx = &self.flows[index].tx;
         if let Some(at) = tx.next_timer() {
-            self.timers.wake(2 * index as Lane, at);
+            self.timers.wake(self.map.flows + 2 * index as Lane, at);
         }
         if tx.is_throttled()
             && let Some(credit) = self.links[device as usize].credits.front()
         {
-            self.lanes.wake(self.map.ports + device, credit.at.max(self.now));
+            self.timers.wake(self.map.reports + device, credit.at);
         }
     }
 
@@ -221,7 +220,7 @@ impl Simulation {
             self.launch(frame);
         }
         if let Some(at) = self.flows[index].rx.next_timer() {
-            self.timers.wake(2 * index as Lane + 1, at);
+            self.timers.wake(self.map.flows + 2 * index as Lane + 1, at);
         }
     }
 }
