@@ -1,6 +1,6 @@
 //! What leaves: control segments, retransmissions, new data (Linux 6.1 `tcp_output.c`).
 
-use super::{Burst, Fin, NEVER, Rexmit, State, Tx};
+use super::{Burst, Fin, NEVER, Rexmit, State, Tx, Wants};
 use crate::tcp::cc::{CaState, CwndEvent};
 use crate::tcp::config::{timestamp, truesize};
 use crate::tcp::scoreboard::{EVER, FIN, RETRANS, SACKED, Slot};
@@ -15,10 +15,14 @@ const UNPACED: u64 = 10;
 impl Tx {
     /// The next segment to leave; call until it gives nothing.
     pub fn poll_transmit(&mut self, now: Nanos) -> Option<Segment> {
-        let segment = if self.state == State::Established && !self.wants.ack && !self.wants.window_probe {
-            self.next_data(now)
+        let segment = if self.is_plain() {
+            let segment = self.next_new(now);
+            if segment.is_none() {
+                self.end_burst(now);
+            }
+            segment
         } else {
-            self.next_control(now)
+            self.next_special(now)
         };
         if let Some(segment) = &segment {
             self.wmem_alloc = self.wmem_alloc.saturating_add(truesize(segment.frame_len()));
@@ -26,31 +30,44 @@ impl Tx {
         segment
     }
 
-    fn next_data(&mut self, now: Nanos) -> Option<Segment> {
+    /// Whether new data is all that can leave.
+    fn is_plain(&self) -> bool {
+        let Wants { ack, window_probe, .. } = self.wants;
+        self.state == State::Established
+            && self.rexmit == Rexmit::None
+            && !(ack | window_probe | self.tlp.due | self.force_head)
+    }
+
+    /// Control segments, then a probe, then retransmissions, then new data.
+    #[cold]
+    fn next_special(&mut self, now: Nanos) -> Option<Segment> {
+        if self.state != State::Established || self.wants.ack || self.wants.window_probe {
+            return self.next_control(now);
+        }
         if self.tlp.due {
             self.tlp.due = false;
-            return self.send_probe(now).or_else(|| self.next_data(now));
-        }
-        if self.rexmit == Rexmit::Lost || self.force_head {
-            if let Some(segment) = self.next_retransmission(now) {
+            if let Some(segment) = self.send_probe(now) {
                 return Some(segment);
             }
-            self.rexmit = Rexmit::None;
-        }
-        if let Some(segment) = self.next_new(now) {
-            if self.rexmit == Rexmit::New {
-                self.rexmit = Rexmit::None;
-            }
-            return Some(segment);
         }
         if self.rexmit == Rexmit::New {
+            if let Some(segment) = self.next_new(now) {
+                self.rexmit = Rexmit::None;
+                return Some(segment);
+            }
             // No new data could be sent: conventional recovery (RFC 5682 section 2.1 step 2.b).
             self.frto = false;
             self.rexmit = Rexmit::Lost;
-            return self.next_data(now);
         }
-        self.end_burst(now);
-        None
+        if let Some(segment) = self.next_retransmission(now) {
+            return Some(segment);
+        }
+        self.rexmit = Rexmit::None;
+        let segment = self.next_new(now);
+        if segment.is_none() {
+            self.end_burst(now);
+        }
+        segment
     }
 
     fn next_control(&mut self, now: Nanos) -> Option<Segment> {
@@ -216,6 +233,7 @@ impl Tx {
     }
 
     /// New data, as Linux `tcp_write_xmit` lets it go.
+    #[inline]
     fn next_new(&mut self, now: Nanos) -> Option<Segment> {
         if self.app_bytes != 0 && self.unsent() < u64::from(self.w.mss) {
             self.check_space();
@@ -285,6 +303,7 @@ impl Tx {
         !self.config.nodelay && has_small && !self.is_fin_next()
     }
 
+    #[inline]
     fn send_new(&mut self, now: Nanos, len: u32, segs: u32, fin: bool, is_last: bool) -> Segment {
         if self.w.packets_in_flight() == 0 {
             self.cc.cwnd_event(&mut self.w, now, CwndEvent::TxStart);
