@@ -88,7 +88,11 @@ fn receiver(rounds: u64) -> u64 {
     let now = Nanos(10_000_000);
     rx.on_segment(now, &Segment { flags: Flags::SYN, window: 64_240, ..Segment::default() }, false);
     let _ = rx.poll_transmit(now);
-    rx.on_segment(now, &Segment { seq: 1, ack: 1, flags: Flags::ACK, ts_ecr: 10, ..Segment::default() }, false);
+    rx.on_segment(
+        now,
+        &Segment { seq: 1, ack: 1, flags: Flags::ACK, ts_ecr: 10, ..Segment::default() },
+        false,
+    );
     let mut acks = 0;
     for n in 0..2 * rounds {
         let now = Nanos(20_000_000 + n * GAP);

@@ -38,8 +38,12 @@ impl Mishaps {
 }
 
 fn mishaps() -> impl Strategy<Value = Mishaps> {
-    (0..250_u64, 0..250_u64, 0..250_u64, 0..250_u64)
-        .prop_map(|(drop, delay, duplicate, mark)| Mishaps { drop, delay, duplicate, mark })
+    (0..250_u64, 0..250_u64, 0..250_u64, 0..250_u64).prop_map(|(drop, delay, duplicate, mark)| Mishaps {
+        drop,
+        delay,
+        duplicate,
+        mark,
+    })
 }
 
 fn kinds() -> impl Strategy<Value = CcKind> {

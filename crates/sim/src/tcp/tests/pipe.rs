@@ -32,7 +32,7 @@ enum Kind {
     /// At the receiver, with CE or not.
     Data(bool),
     Ack,
-    /// The line has sent it.
+    /// The host's device has sent it.
     Sent,
 }
 
@@ -154,7 +154,8 @@ impl Pipe {
         let fate = (self.forth)(index, &segment);
         self.data.push(Carried { at: self.now, segment, fate });
         self.line_free = self.line_free.max(self.now) + self.rate.tx_time(Bytes(segment.frame_len().into()));
-        self.push(self.line_free, index, Kind::Sent);
+        // The host's own device is fast: the bottleneck is further on.
+        self.push(self.now, index, Kind::Sent);
         let arrival = self.line_free + self.delay;
         match fate {
             Fate::Drop => {}

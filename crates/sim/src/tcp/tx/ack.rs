@@ -164,7 +164,7 @@ impl Tx {
             self.take_sacks(now, segment, ack);
             self.w.delivered += u64::from(ack.sack_delivered);
             if ack.has(ECE) {
-                self.stats.delivered_ce += u64::from(ack.sack_delivered);
+                self.count.delivered_ce += u64::from(ack.sack_delivered);
             }
         }
     }

@@ -5,6 +5,7 @@ use crate::tcp::cc::{CaState, CwndEvent};
 use crate::tcp::config::{timestamp, truesize};
 use crate::tcp::scoreboard::{EVER, FIN, RETRANS, SACKED, Slot};
 use crate::tcp::segment::{Flags, Segment};
+use core::num::NonZeroU64;
 use goodqueue::{Bytes, Nanos, Span};
 
 /// The window that a sender of data offers: nothing ever fills it.
@@ -140,7 +141,7 @@ impl Tx {
         let sent = prior.max(now);
         self.w.tcp_wstamp = sent;
         let rate = self.w.sk_pacing_rate;
-        if self.w.pacing && rate.0 > 0 && self.stats.segments >= UNPACED {
+        if self.w.pacing && rate.0 > 0 && self.count.segments >= UNPACED {
             let span = rate.tx_time(Bytes(u64::from(len)));
             let credit = sent.since(prior);
             self.w.tcp_wstamp = sent + (span - Span(span.0 / 2).min(credit));
@@ -183,8 +184,8 @@ impl Tx {
         self.rate_sent(&mut slot, sent);
         let kept = self.board.get_mut(pos);
         *kept = slot;
-        self.stats.segments += 1;
-        self.stats.retransmits += 1;
+        self.count.segments += 1;
+        self.count.retransmits += 1;
         let mut segment = Segment {
             seq: slot.seq,
             len,
@@ -208,8 +209,8 @@ impl Tx {
             self.probe_with_last(now)
         };
         if segment.is_some() {
-            self.tlp.high_seq = Some(self.w.snd_nxt);
-            self.stats.probes += 1;
+            self.tlp.high_seq = NonZeroU64::new(self.w.snd_nxt);
+            self.count.probes += 1;
             self.timer = super::Pending::None;
         }
         self.rearm_rto(now);
@@ -313,7 +314,7 @@ impl Tx {
         let had_packets = self.w.packets_out > 0;
         self.push_slots(seq, len, fin, sent, segs);
         self.last_skb = seq;
-        self.stats.segments += u64::from(segs);
+        self.count.segments += u64::from(segs);
         self.w.lsndtime = now;
         self.w.snd_nxt = seq + u64::from(len) + u64::from(fin);
         if !len.is_multiple_of(self.w.mss) {
