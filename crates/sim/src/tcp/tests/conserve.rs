@@ -1,7 +1,7 @@
 //! Whatever the path does to segments, all that was written is received, the scoreboard's counters agree with
 //! a naive recount (the sender asserts it on every ACK), and nobody talks for ever.
 
-use super::pipe::{Fate, Pipe};
+use super::pipe::{Fate, Pipe, Rule};
 use crate::tcp::cc::CcKind;
 use crate::tcp::{Config, Opening};
 use goodqueue::{Rate, Rng, Span};
@@ -17,7 +17,7 @@ struct Mishaps {
 }
 
 impl Mishaps {
-    fn rule(self, seed: u64, purpose: &str) -> Box<dyn FnMut(usize, &crate::tcp::Segment) -> Fate> {
+    fn rule(self, seed: u64, purpose: &str) -> Rule {
         let mut rng = Rng::stream(seed, 0, purpose);
         Box::new(move |_, segment| {
             let mut draw = rng.below(1000);
