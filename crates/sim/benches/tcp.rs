@@ -20,7 +20,7 @@ const MSS: u64 = 1448;
 const GAP: u64 = 116_000;
 
 fn config() -> Config {
-    Config { tso: false, ecn: true, ..Config::default() }
+    Config { tso: false, gso: false, ecn: true, ..Config::default() }
 }
 
 #[inline(never)]

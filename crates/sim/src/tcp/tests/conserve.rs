@@ -55,11 +55,11 @@ proptest! {
 
     #[test]
     fn all_that_is_written_is_received(
-        seed: u64, forth in mishaps(), back in mishaps(), kind in kinds(), tso: bool, ecn: bool,
+        seed: u64, forth in mishaps(), back in mishaps(), kind in kinds(), tso: bool, gso: bool, ecn: bool,
         active: bool, mbit in 1..200_u64, rtt in 1..100_u64,
         bytes in prop::collection::vec(0..400_000_u64, 1..4), close: bool,
     ) {
-        let config = Config { tso, ecn, ..Config::default() };
+        let config = Config { tso, gso, ecn, ..Config::default() };
         let opening = if active { Opening::Active } else { Opening::Passive };
         let rate = Rate(mbit * 1_000_000);
         let mut pipe = Pipe::with(&config, &config, kind, rate, Span::from_millis(rtt), opening);

@@ -80,7 +80,7 @@ pub(super) fn drop_first_of(segments: &'static [u64]) -> Rule {
 
 /// A config whose packets are of one segment.
 pub(super) fn plain() -> Config {
-    Config { tso: false, ..Config::default() }
+    Config { tso: false, gso: false, ..Config::default() }
 }
 
 impl Pipe {

@@ -18,7 +18,7 @@ use super::config::{Config, Opening, Ticks};
 use super::rack::Rack;
 use super::rtt::{MinRtt, RTO_INITIAL, Rtt};
 use super::scoreboard::Scoreboard;
-use super::segment::Segment;
+use super::segment::{Flags, Segment};
 use core::num::NonZeroU64;
 use goodqueue::{Nanos, Rate, Span};
 
@@ -136,6 +136,16 @@ struct Ecn {
     queue_cwr: bool,
 }
 
+/// What is left of a super-packet that is cut for a device without TSO.
+#[derive(Clone, Copy, Debug, Default)]
+struct Cut {
+    seq: u64,
+    len: u32,
+    /// Of the last piece.
+    flags: Flags,
+    ect: bool,
+}
+
 /// What the poll in progress has done.
 #[derive(Clone, Copy, Debug, Default)]
 struct Burst {
@@ -202,6 +212,7 @@ pub struct Tx {
     ecn: Ecn,
     burst: Burst,
     wants: Wants,
+    cut: Cut,
 
     /// Send time of the newest segment delivered (Linux `first_tx_mstamp`).
     first_tx: Nanos,
@@ -252,6 +263,7 @@ impl Tx {
             ecn: Ecn::default(),
             burst: Burst::default(),
             wants: Wants::default(),
+            cut: Cut::default(),
             first_tx: Nanos::ZERO,
             pacing_at: NEVER,
             wmem_alloc: 0,
@@ -297,6 +309,7 @@ impl Tx {
     fn die(&mut self) {
         self.state = State::Dead;
         self.wants = Wants::default();
+        self.cut = Cut::default();
         self.stop_timer();
         self.pacing_at = NEVER;
     }

@@ -1,6 +1,6 @@
 //! What leaves: control segments, retransmissions, new data (Linux 6.1 `tcp_output.c`).
 
-use super::{Burst, Fin, NEVER, Rexmit, State, Tx, Wants};
+use super::{Burst, Cut, Fin, NEVER, Rexmit, State, Tx, Wants};
 use crate::tcp::cc::{CaState, CwndEvent};
 use crate::tcp::config::{timestamp, truesize};
 use crate::tcp::scoreboard::{EVER, FIN, RETRANS, SACKED, Slot};
@@ -16,7 +16,9 @@ const UNPACED: u64 = 10;
 impl Tx {
     /// The next segment to leave; call until it gives nothing.
     pub fn poll_transmit(&mut self, now: Nanos) -> Option<Segment> {
-        let segment = if self.is_plain() {
+        let segment = if self.cut.len > 0 {
+            Some(self.next_piece(now))
+        } else if self.is_plain() {
             let segment = self.next_new(now);
             if segment.is_none() {
                 self.end_burst(now);
@@ -25,10 +27,30 @@ impl Tx {
         } else {
             self.next_special(now)
         };
+        let segment = segment.map(|segment| self.cut_off(segment));
         if let Some(segment) = &segment {
             self.wmem_alloc = self.wmem_alloc.saturating_add(truesize(segment.frame_len()));
         }
         segment
+    }
+
+    /// Keeps all but the first segment of a super-packet back where the device takes none. CWR stays on the
+    /// first, FIN and PSH on the last.
+    fn cut_off(&mut self, segment: Segment) -> Segment {
+        let mss = self.w.mss;
+        if segment.len <= mss || self.config.tso {
+            return segment;
+        }
+        let flags = Flags(segment.flags.0 & !Flags::CWR.0);
+        self.cut = Cut { seq: segment.seq + u64::from(mss), len: segment.len - mss, flags, ect: segment.ect };
+        let flags = Flags(segment.flags.0 & !(Flags::FIN.0 | Flags::PSH.0));
+        Segment { len: mss, flags, ..segment }
+    }
+
+    /// The rest of a super-packet that is being cut.
+    fn next_piece(&mut self, now: Nanos) -> Segment {
+        let Cut { seq, len, flags, ect } = core::mem::take(&mut self.cut);
+        Segment { seq, len, flags, ect, ..self.control_segment(now) }
     }
 
     /// Whether new data is all that can leave.
@@ -275,7 +297,7 @@ impl Tx {
     #[allow(clippy::cast_possible_truncation)]
     fn sendable(&mut self, now: Nanos, unsent: u64, quota: u32) -> Option<u32> {
         let mss = u64::from(self.w.mss);
-        if unsent > mss && self.config.tso && !self.burst.probe {
+        if unsent > mss && self.builds_super_packets() && !self.burst.probe {
             let max_segs = self.tso_segs();
             let window = self.wnd_end() - self.w.snd_nxt;
             let in_flight = self.w.packets_in_flight();
