@@ -18,6 +18,8 @@ pub struct LinkCounters {
     pub drops: [u64; Reason::ALL.len()],
     /// CE marks.
     pub marks: u64,
+    /// Packets handed to its queues.
+    pub arrived: u64,
 }
 
 /// Bytes that a TCP sender gets back since its host's device has sent or dropped them.
@@ -129,6 +131,7 @@ impl Link {
         frames: &mut Frames,
         credits: &mut Vec<Credit>,
     ) {
+        self.counters.arrived += 1;
         if let Some((device, mut losses)) = self.device(frames, credits) {
             device.arrive(now, token, &mut losses);
         }

@@ -39,7 +39,10 @@ fn arrows_point_as_drawn() {
         ("goodqueue-sim", &["goodqueue", "goodqueue-probe"]),
         ("goodqueue-wire", &["goodqueue"]),
         ("goodqueue-report", &[]),
-        ("goodqueue-cli", &["goodqueue", "goodqueue-probe", "goodqueue-report", "goodqueue-wire"]),
+        (
+            "goodqueue-cli",
+            &["goodqueue", "goodqueue-probe", "goodqueue-report", "goodqueue-sim", "goodqueue-wire"],
+        ),
     ]);
     let found = dependencies();
     let names: Vec<&str> = found.keys().map(String::as_str).collect();

@@ -17,6 +17,7 @@ mod flows;
 mod probes;
 mod sources;
 mod view;
+mod witness;
 
 use std::collections::VecDeque;
 
@@ -35,6 +36,8 @@ use crate::trace::TraceHash;
 
 pub use sources::Arrivals;
 pub use view::{FlowView, LinkView};
+pub(crate) use witness::Glimpse;
+use witness::Witness;
 
 /// A scenario at work.
 #[derive(Debug)]
@@ -57,16 +60,17 @@ pub struct Simulation {
     hash: TraceHash,
     events: u64,
     lanes: Lanes,
+    witness: Witness,
 }
 
 /// Where each kind of lane begins.
 #[derive(Clone, Copy, Debug, Default)]
-struct Lanes {
-    ports: Lane,
-    arrivals: Lane,
-    probes: Lane,
-    sources: Lane,
-    flows: Lane,
+pub(crate) struct Lanes {
+    pub(crate) ports: Lane,
+    pub(crate) arrivals: Lane,
+    pub(crate) probes: Lane,
+    pub(crate) sources: Lane,
+    pub(crate) flows: Lane,
 }
 
 const SCRIPT: Lane = 0;
@@ -103,6 +107,7 @@ impl Simulation {
             hash: TraceHash::default(),
             events: 0,
             lanes,
+            witness: Witness::default(),
         };
         simulation.agenda.grow(flows as usize + 2 * scenario.flows.len());
         simulation.add_links(scenario)?;
@@ -136,6 +141,10 @@ impl Simulation {
             self.hash.mix(u64::from(lane));
             self.handle(lane);
             self.settle();
+            if self.witness.wants(self.events) {
+                let hash = self.hash.value();
+                self.witness.see(Glimpse { number: self.events, at, lane, hash });
+            }
         }
         self.now = self.now.max(until);
     }
@@ -175,6 +184,11 @@ impl Simulation {
     /// Hash over all events and deliveries so far: equal for equal scenarios.
     pub fn trace_hash(&self) -> u64 {
         self.hash.value()
+    }
+
+    /// Whose lane is whose.
+    pub(crate) fn lanes(&self) -> Lanes {
+        self.lanes
     }
 
     /// Packets between two hosts, in queues or on their way.

@@ -2,10 +2,16 @@
 use super::cc::{Cc, Window};
 use super::{Flags, Segment};
 use goodqueue::Nanos;
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Config {
+    pub mss: u32,
     pub ecn: bool,
     pub tso: bool,
+}
+impl Default for Config {
+    fn default() -> Config {
+        Config { mss: 1448, ecn: false, tso: true }
+    }
 }
 #[derive(Clone, Copy, Debug)]
 pub enum Opening {
@@ -27,7 +33,7 @@ pub struct Tx {
     n: u64,
 }
 impl Tx {
-    pub fn new(_: &Config, _cc: Cc, _: Opening) -> Tx {
+    pub fn new(config: &Config, _cc: Cc, _: Opening) -> Tx {
         let w = Window {
             snd_cwnd: 60,
             snd_cwnd_cnt: 0,
@@ -37,7 +43,7 @@ impl Tx {
             ca_state: super::cc::CaState::Open,
             snd_una: 0,
             snd_nxt: 0,
-            mss: 1448,
+            mss: config.mss,
             packets_out: 0,
             sacked_out: 0,
             lost_out: 0,
@@ -75,11 +81,11 @@ impl Tx {
         None
     }
     pub fn poll_transmit(&mut self, _: Nanos) -> Option<Segment> {
-        if !self.open || self.w.snd_nxt - self.w.snd_una >= 60 * 1448 {
+        if !self.open || self.w.snd_nxt - self.w.snd_una >= 60 * u64::from(self.w.mss) {
             return None;
         }
-        let s = Segment { seq: self.w.snd_nxt, len: 1448, flags: Flags::ACK, ..Segment::default() };
-        self.w.snd_nxt += 1448;
+        let s = Segment { seq: self.w.snd_nxt, len: self.w.mss, flags: Flags::ACK, ..Segment::default() };
+        self.w.snd_nxt += u64::from(self.w.mss);
         Some(s)
     }
     pub fn on_tx_complete(&mut self, _: Nanos, _: u32) {}
