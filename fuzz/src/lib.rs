@@ -103,7 +103,7 @@ pub fn law(choice: u8) -> goodqueue::codel::LawParams {
         ce_threshold: (choice & 32 != 0).then_some(Span(1_000_000)),
         ce_threshold_mask: choice >> 6,
         ce_threshold_selector: 1,
-        parity: if choice & 1 == 0 { Parity::Linux } else { Parity::Sane },
+        parity: [Parity::Linux, Parity::Sane, Parity::LinuxStale][usize::from(choice % 3)],
         ..LawParams::new()
     }
 }

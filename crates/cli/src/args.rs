@@ -234,6 +234,44 @@ pub struct ReportArgs {
     pub json: bool,
 }
 
+/// `goodqueue truth`.
+#[derive(Args, Debug)]
+pub struct TruthArgs {
+    /// A folder with cases.jsonl (the experiments) and summary.jsonl (what a kernel made of them)
+    #[arg(value_name = "DIR")]
+    pub folder: PathBuf,
+    /// Only this case; may be given again
+    #[arg(long, value_name = "NAME")]
+    pub case: Vec<String>,
+    /// Seeds of ours for each case [default: as many as the kernel has, at least 3]
+    #[arg(long, value_name = "N")]
+    pub seeds: Option<u64>,
+    /// How CoDel decides: as it is meant (mended), as Linux before March 2026 (stale), or as meant and, where
+    /// a case with fq_codel is then outside, stale (either)
+    #[arg(long, value_enum, default_value = "either", value_name = "WHICH")]
+    pub codel_parity: CodelParityArg,
+    /// Print every figure of every run as JSON
+    #[arg(long)]
+    pub json: bool,
+    /// Write the comparison as a page into this new file, FILE.md
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Print only what is outside or skipped, and the total; no progress
+    #[arg(long)]
+    pub quiet: bool,
+}
+
+/// Values of `--codel-parity`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum CodelParityArg {
+    /// As the algorithm means
+    Mended,
+    /// With first_above_time armed on an empty queue
+    Stale,
+    /// Mended, and stale where that is outside
+    Either,
+}
+
 /// `goodqueue queues` and `goodqueue tests`.
 #[derive(Args, Debug)]
 pub struct ListArgs {

@@ -13,6 +13,7 @@ mod progress;
 pub mod replay;
 pub mod run;
 mod simulate;
+pub mod truth;
 
 pub use exit::End;
 pub use live::worker;

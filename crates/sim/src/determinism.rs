@@ -6,7 +6,7 @@ use goodqueue::{Nanos, Span};
 
 use crate::Simulation;
 use crate::agenda::Lane;
-use crate::engine::{Glimpse, Lanes};
+use crate::engine::{Glimpse, Map};
 use crate::error::BuildError;
 use crate::scenario::Scenario;
 
@@ -92,18 +92,18 @@ impl Place {
     }
 }
 
-impl Lanes {
-    /// Whose lane it is.
+impl Map {
+    /// Whose lane it is. The timers of flows lie behind all others: sender and receiver by turns.
     fn place(self, lane: Lane) -> Place {
         let at = |first: Lane| (lane - first) as usize;
         match lane {
-            lane if lane >= self.flows && at(self.flows).is_multiple_of(2) => {
-                Place::Sender(at(self.flows) / 2)
+            lane if lane >= self.count && at(self.count).is_multiple_of(2) => {
+                Place::Sender(at(self.count) / 2)
             }
-            lane if lane >= self.flows => Place::Receiver(at(self.flows) / 2),
+            lane if lane >= self.count => Place::Receiver(at(self.count) / 2),
             lane if lane >= self.sources => Place::Source(at(self.sources)),
             lane if lane >= self.probes => Place::Probe(at(self.probes)),
-            lane if lane >= self.arrivals => Place::Arrival(at(self.arrivals)),
+            lane if lane >= self.landings => Place::Arrival(at(self.landings)),
             lane if lane >= self.ports => Place::Port(at(self.ports)),
             _ => Place::Script,
         }
@@ -182,7 +182,7 @@ pub fn difference(
     let equal = one.events.iter().zip(&two.events).take_while(|(a, b)| a == b).count();
     let event = |log: &Log, scenario: &Scenario| {
         log.events.get(equal).map(|glimpse| {
-            let place = log.lanes.place(glimpse.lane);
+            let place = log.map.place(glimpse.lane);
             Event { number: glimpse.number, at: glimpse.at, place, owner: place.owner(scenario) }
         })
     };
@@ -195,7 +195,7 @@ pub fn difference(
 
 struct Log {
     events: Vec<Glimpse>,
-    lanes: Lanes,
+    map: Map,
 }
 
 fn again(
@@ -212,5 +212,5 @@ fn again(
         }
         simulation.run_until((simulation.now() + STEP).min(until));
     }
-    Ok(Some(Log { events: simulation.kept_events().to_vec(), lanes: simulation.lanes() }))
+    Ok(Some(Log { events: simulation.kept_events().to_vec(), map: simulation.map() }))
 }

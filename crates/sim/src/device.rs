@@ -1,9 +1,14 @@
 //! The device of a link: one queue and ring, or several that share a line.
 
-use goodqueue::port::MultiPort;
-use goodqueue::{AnyQueue, Backlog, Departure, Dql, Nanos, Observer, Port, PortStats, Queue, Stats};
+use goodqueue::fifo::Limit;
+use goodqueue::port::{Line, MultiPort};
+use goodqueue::{
+    AnyQueue, Backlog, Departure, Dql, Nanos, Observer, Packet, Port, PortStats, Queue, Reason, Stats,
+};
 
+use crate::agenda::NEVER;
 use crate::error::BuildError;
+use crate::fifo_line::FifoLine;
 use crate::frame::Token;
 use crate::scenario::PortSpec;
 
@@ -13,17 +18,24 @@ type AQueue = AnyQueue<Token>;
 #[derive(Debug)]
 #[allow(clippy::large_enum_variant)]
 pub(crate) enum Device {
+    Fifo(FifoLine),
     Single(Port<Token, AQueue>),
     Multi(Box<MultiPort<Token, AQueue>>),
 }
 
 impl Device {
-    pub(crate) fn new(spec: &PortSpec, index: usize) -> Result<Device, BuildError> {
+    /// `is_fed_back`: pause frames may stop its line.
+    pub(crate) fn new(spec: &PortSpec, index: usize, is_fed_back: bool) -> Result<Device, BuildError> {
         let queue = || {
             let built = spec.queue.build(spec.rate, spec.frame, Nanos::ZERO);
             built.map_err(|error| BuildError::Queue { index, error })
         };
         if spec.lanes == 1 {
+            if let (AnyQueue::Fifo(fifo), Line::Rate(line), None, None, false) =
+                (&queue()?, &spec.line, spec.ring, spec.pause, is_fed_back)
+            {
+                return Ok(Device::Fifo(FifoLine::new(fifo.limit(), places(fifo.limit()), *line)));
+            }
             return Ok(Device::Single(Port::new(queue()?, spec.ring, spec.line.clone())));
         }
         let queues = (0..spec.lanes).map(|_| queue()).collect::<Result<Vec<_>, _>>()?;
@@ -33,12 +45,27 @@ impl Device {
         Ok(Device::Multi(Box::new(port.ok_or_else(|| invalid("a device has 1 hardware queue or more"))?)))
     }
 
+    /// Takes a packet in. Where it is known at once, says when the packet's last bit leaves; else
+    /// [`Device::poll`] will.
     #[inline]
-    pub(crate) fn arrive(&mut self, now: Nanos, packet: Token, observer: &mut impl Observer<Token>) {
+    pub(crate) fn arrive(
+        &mut self,
+        now: Nanos,
+        packet: Token,
+        observer: &mut impl Observer<Token>,
+    ) -> Option<Nanos> {
         match self {
+            Device::Fifo(line) => {
+                let ends = line.accept(now, packet.len());
+                if ends.is_none() {
+                    observer.dropped(now, packet, Reason::Limit);
+                }
+                return ends;
+            }
             Device::Single(port) => port.arrive(now, packet, observer),
             Device::Multi(port) => port.arrive(now, packet, observer),
         };
+        None
     }
 
     #[inline]
@@ -48,57 +75,76 @@ impl Device {
         observer: &mut impl Observer<Token>,
     ) -> Option<Departure<Token>> {
         match self {
+            Device::Fifo(_) => None,
             Device::Single(port) => port.poll(now, observer),
             Device::Multi(port) => port.poll(now, observer),
         }
     }
 
     #[inline]
-    pub(crate) fn next_wake(&self) -> Option<Nanos> {
+    pub(crate) fn next_wake(&self) -> Nanos {
         match self {
+            Device::Fifo(_) => None,
             Device::Single(port) => port.next_wake(),
             Device::Multi(port) => port.next_wake(),
         }
+        .unwrap_or(NEVER)
     }
 
-    pub(crate) fn pause(&mut self, now: Nanos) {
-        match self {
-            Device::Single(port) => port.pause(now),
-            Device::Multi(port) => port.pause(now),
+    pub(crate) fn set_paused(&mut self, now: Nanos, is_paused: bool, observer: &mut impl Observer<Token>) {
+        match (self, is_paused) {
+            (Device::Fifo(_), _) => {}
+            (Device::Single(port), true) => port.pause(now),
+            (Device::Single(port), false) => port.resume(now, observer),
+            (Device::Multi(port), true) => port.pause(now),
+            (Device::Multi(port), false) => port.resume(now),
         }
     }
 
-    pub(crate) fn resume(&mut self, now: Nanos, observer: &mut impl Observer<Token>) {
-        match self {
-            Device::Single(port) => port.resume(now, observer),
-            Device::Multi(port) => port.resume(now),
+    /// Brings what is computed ahead to `now`, so that the readings below are of that time.
+    pub(crate) fn look(&mut self, now: Nanos) {
+        if let Device::Fifo(line) = self {
+            line.advance(now);
         }
     }
 
     pub(crate) fn backlog(&self) -> Backlog {
         match self {
+            Device::Fifo(line) => line.backlog(),
             Device::Single(port) => port.backlog(),
             Device::Multi(port) => port.backlog(),
         }
     }
 
-    pub(crate) fn ring_backlog(&self) -> Backlog {
+    pub(crate) fn ring_backlog(&self, now: Nanos) -> Backlog {
         match self {
+            Device::Fifo(line) => line.on_line(now),
             Device::Single(port) => port.ring_backlog(),
             Device::Multi(port) => port.ring_backlog(),
         }
     }
 
-    pub(crate) fn line(&self) -> PortStats {
+    pub(crate) fn line(&self, now: Nanos) -> PortStats {
         match self {
+            Device::Fifo(line) => line.line(now),
             Device::Single(port) => port.stats(),
             Device::Multi(port) => port.stats(),
         }
     }
 
+    /// Counters of each queue in the words of `tc -s qdisc`.
+    pub(crate) fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
+        match self {
+            // A FIFO has one counter beyond the statistics that all have.
+            Device::Fifo(line) => each("drop_overlimit", line.stats().drops),
+            Device::Single(_) | Device::Multi(_) => self.queues().for_each(|queue| queue.counters(each)),
+        }
+    }
+
     /// The queue of each hardware queue.
-    pub(crate) fn queues(&self) -> impl Iterator<Item = &AQueue> {
+    fn queues(&self) -> impl Iterator<Item = &AQueue> {
         (0_usize..).map_while(|lane| match self {
+            Device::Fifo(_) => None,
             Device::Single(port) => (lane == 0).then(|| port.queue()),
             Device::Multi(port) => port.queue(lane),
         })
@@ -108,13 +154,16 @@ impl Device {
     pub(crate) fn dql(&self, lane: usize) -> Option<&Dql> {
         match self {
             Device::Single(port) if lane == 0 => port.dql(),
-            Device::Single(_) => None,
+            Device::Fifo(_) | Device::Single(_) => None,
             Device::Multi(port) => port.dql(lane),
         }
     }
 
     /// What its queues have done together.
     pub(crate) fn stats(&self) -> Stats {
+        if let Device::Fifo(line) = self {
+            return line.stats();
+        }
         self.queues().map(Queue::stats).fold(Stats::default(), |sum, stats| Stats {
             packets: sum.packets + stats.packets,
             bytes: sum.bytes + stats.bytes,
@@ -123,4 +172,13 @@ impl Device {
             overlimits: sum.overlimits + stats.overlimits,
         })
     }
+}
+
+/// Packets that a FIFO of this limit has storage for.
+fn places(limit: Limit) -> usize {
+    let packets = match limit {
+        Limit::Packets(packets) => u64::from(packets),
+        Limit::Bytes(bytes) => bytes / 40 + 1,
+    };
+    usize::try_from(packets.min(goodqueue::spec::MAX_PACKETS + 1)).unwrap_or(usize::MAX)
 }

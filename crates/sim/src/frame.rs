@@ -2,10 +2,13 @@
 
 use goodqueue::{Nanos, Packet};
 
-use crate::tcp::Segment;
+use crate::tcp::{Flags, Sack, Segment};
 
 /// Index of a frame in [`Frames`].
 pub(crate) type FrameId = u32;
+
+/// No frame.
+pub(crate) const NO_FRAME: FrameId = u32::MAX;
 
 /// What is done with a frame at the end of its path.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -24,12 +27,16 @@ pub(crate) enum Kind {
 }
 
 /// A packet on its way.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Frame {
     /// The TCP segment; of datagrams and probes only `seq` is used: their number.
     pub(crate) segment: Segment,
     /// When the sender handed it to its first link.
     pub(crate) sent: Nanos,
+    /// When it comes to the far end of the link that it is on.
+    pub(crate) lands: Nanos,
+    /// The frame behind it on that link.
+    pub(crate) next: FrameId,
     /// The flow, source or probe it belongs to.
     pub(crate) owner: u32,
     /// Its path, and how far it has come on it.
@@ -47,6 +54,33 @@ pub(crate) struct Frame {
 }
 
 impl Frame {
+    /// A frame of which nothing is known.
+    pub(crate) const NONE: Frame = Frame {
+        segment: Segment {
+            seq: 0,
+            ack: 0,
+            len: 0,
+            window: 0,
+            ts_val: 0,
+            ts_ecr: 0,
+            sack: [Sack { start: 0, end: 0 }; 3],
+            sacks: 0,
+            flags: Flags(0),
+            ect: false,
+            retransmitted: false,
+        },
+        sent: Nanos::ZERO,
+        lands: Nanos::ZERO,
+        next: NO_FRAME,
+        owner: 0,
+        path: 0,
+        len: 0,
+        flow_hash: 0,
+        hop: 0,
+        dsfield: 0,
+        kind: Kind::Data,
+    };
+
     /// What a queue sees of it.
     #[inline]
     pub(crate) fn token(&self, id: FrameId) -> Token {
@@ -142,16 +176,16 @@ mod tests {
     #[test]
     fn sizes_that_the_memory_figures_rest_on() {
         assert_eq!(std::mem::size_of::<Token>(), 16);
-        assert!(std::mem::size_of::<Frame>() <= 112, "{}", std::mem::size_of::<Frame>());
+        assert!(std::mem::size_of::<Frame>() <= 120, "{}", std::mem::size_of::<Frame>());
     }
 
     #[test]
     fn a_freed_place_is_used_again() {
         let mut frames = Frames::default();
-        let first = frames.insert(Frame::default());
-        let second = frames.insert(Frame { len: 7, ..Frame::default() });
+        let first = frames.insert(Frame::NONE);
+        let second = frames.insert(Frame { len: 7, ..Frame::NONE });
         frames.remove(first);
-        assert_eq!(frames.insert(Frame { len: 9, ..Frame::default() }), first);
+        assert_eq!(frames.insert(Frame { len: 9, ..Frame::NONE }), first);
         assert_eq!((frames.get(first).len, frames.get(second).len, frames.count()), (9, 7, 2));
     }
 }

@@ -13,6 +13,7 @@ mod determinism;
 mod device;
 mod engine;
 mod error;
+mod fifo_line;
 mod frame;
 mod link;
 mod loss;

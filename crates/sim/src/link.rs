@@ -5,13 +5,14 @@ use std::collections::VecDeque;
 use goodqueue::port::Watermarks;
 use goodqueue::{Departure, Nanos, Observer, Reason, Rng, Span};
 
+use crate::agenda::NEVER;
 use crate::device::Device;
 use crate::error::BuildError;
-use crate::frame::{FrameId, Frames, Kind, Token};
+use crate::frame::{FrameId, Frames, Kind, NO_FRAME, Token};
 use crate::loss::LossState;
 use crate::scenario;
 
-/// What a link did, since the beginning.
+/// What a link took in, lost and marked, since the beginning.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LinkCounters {
     /// Drops for each [`Reason`], in the order of [`Reason::ALL`]; loss on the way included.
@@ -22,9 +23,10 @@ pub struct LinkCounters {
     pub arrived: u64,
 }
 
-/// Bytes that a TCP sender gets back since its host's device has sent or dropped them.
+/// Memory that a TCP sender gets back when its host's device has reported or dropped a packet.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Credit {
+    pub(crate) at: Nanos,
     pub(crate) flow: u32,
     pub(crate) truesize: u32,
 }
@@ -36,146 +38,175 @@ pub(crate) struct Link {
     /// Hardware flow control of the links that feed this one.
     pub(crate) pause: Option<Watermarks>,
     pub(crate) feeders: Vec<u32>,
+    /// When the device must be looked at next, as of the last [`Link::look_again`].
+    pub(crate) wake: Nanos,
     delay: Span,
-    jitter: Span,
-    jitter_rng: Rng,
+    jitter: Option<(u64, Rng)>,
     loss: Option<LossState>,
-    /// What is on its way, and when it arrives: in order.
-    flying: VecDeque<(Nanos, FrameId)>,
+    /// What is on its way, in the order of arrival: a list through the frames.
+    first: FrameId,
+    last: FrameId,
     pub(crate) counters: LinkCounters,
+    /// What the senders on this link's host get back, in the order of time.
+    pub(crate) credits: VecDeque<Credit>,
 }
 
-/// What happened to a frame that came to the end of a link's line.
+/// What becomes of a frame.
 pub(crate) enum Fate {
+    /// It is lost.
     Lost,
-    /// It is there already.
+    /// It is at the far end already.
     Arrived,
-    /// It arrives later; the first arrival on this link is at this time.
-    Flying(Nanos),
+    /// It is on its way, and the first to arrive of all that are.
+    First(Nanos),
+    /// It is on its way, behind others; or waits in the queue.
+    Behind,
 }
 
 impl Link {
-    pub(crate) fn new(spec: &scenario::Link, index: usize, seed: u64) -> Result<Link, BuildError> {
+    pub(crate) fn new(
+        spec: &scenario::Link,
+        index: usize,
+        is_fed_back: bool,
+        seed: u64,
+    ) -> Result<Link, BuildError> {
         let node = index as u64;
         let port = spec.port.as_ref();
+        let jitter = (spec.jitter > Span::ZERO).then(|| (spec.jitter.0, Rng::stream(seed, node, "jitter")));
         Ok(Link {
-            device: port.map(|port| Device::new(port, index)).transpose()?,
+            device: port.map(|port| Device::new(port, index, is_fed_back)).transpose()?,
             pause: port.and_then(|port| port.pause).and_then(|pause| Watermarks::new(pause.high, pause.low)),
             feeders: Vec::new(),
+            wake: NEVER,
             delay: spec.delay,
-            jitter: spec.jitter,
-            jitter_rng: Rng::stream(seed, node, "jitter"),
+            jitter,
             loss: LossState::new(&spec.loss, Rng::stream(seed, node, "loss")),
-            flying: VecDeque::new(),
+            first: NO_FRAME,
+            last: NO_FRAME,
             counters: LinkCounters::default(),
+            credits: VecDeque::new(),
         })
     }
 
-    /// A frame has left the line (or the link has none): loss, then propagation.
+    /// A frame enters the link.
     #[inline]
-    pub(crate) fn propagate(&mut self, now: Nanos, id: FrameId) -> Fate {
+    pub(crate) fn enter(&mut self, now: Nanos, id: FrameId, frames: &mut Frames) -> Fate {
+        let Some(device) = &mut self.device else {
+            note(&mut self.credits, frames, id, now);
+            return self.propagate(now, now, id, frames);
+        };
+        self.counters.arrived += 1;
+        let token = frames.get(id).token(id);
+        let mut losses = Losses { frames, credits: &mut self.credits, counters: &mut self.counters };
+        match device.arrive(now, token, &mut losses) {
+            Some(ends) => {
+                note(&mut self.credits, frames, id, ends);
+                self.propagate(now, ends, id, frames)
+            }
+            None => Fate::Behind,
+        }
+    }
+
+    /// The next frame whose last bit left the line by `now`, and where it is then.
+    #[inline]
+    pub(crate) fn leave(&mut self, now: Nanos, frames: &mut Frames) -> Option<(FrameId, Fate)> {
+        let device = self.device.as_mut()?;
+        let mut losses = Losses { frames, credits: &mut self.credits, counters: &mut self.counters };
+        let Departure { at, completed_at, packet, .. } = device.poll(now, &mut losses)?;
+        note(&mut self.credits, frames, packet.frame, completed_at);
+        frames.get_mut(packet.frame).dsfield = goodqueue::Packet::dsfield(&packet);
+        Some((packet.frame, self.propagate(now, at, packet.frame, frames)))
+    }
+
+    /// A frame has left the line at `at` (or will): loss, then propagation.
+    #[inline]
+    fn propagate(&mut self, now: Nanos, at: Nanos, id: FrameId, frames: &mut Frames) -> Fate {
         if let Some(loss) = &mut self.loss
             && loss.next()
         {
             self.counters.drops[Reason::Loss as usize] += 1;
             return Fate::Lost;
         }
-        let mut delay = self.delay;
-        if self.jitter > Span::ZERO {
-            delay = delay + Span(self.jitter_rng.below(self.jitter.0.saturating_add(1)));
+        let mut lands = at + self.delay;
+        if let Some((most, rng)) = &mut self.jitter {
+            lands = lands + Span(rng.below(most.saturating_add(1)));
         }
-        if delay == Span::ZERO && self.flying.is_empty() {
-            return Fate::Arrived;
+        if self.first == NO_FRAME {
+            if lands == now {
+                return Fate::Arrived;
+            }
+            self.first = id;
+            self.last = id;
+            frames.get_mut(id).lands = lands;
+            return Fate::First(lands);
         }
-        let mut at = now + delay;
-        if let Some(&(last, _)) = self.flying.back() {
-            at = at.max(last);
+        let last = frames.get_mut(self.last);
+        last.next = id;
+        // Jitter delays; it does not let packets overtake each other.
+        lands = lands.max(last.lands);
+        frames.get_mut(id).lands = lands;
+        self.last = id;
+        Fate::Behind
+    }
+
+    /// The next frame that is at the far end by `now`.
+    #[inline]
+    pub(crate) fn land(&mut self, now: Nanos, frames: &mut Frames) -> Option<FrameId> {
+        let id = self.first;
+        if id == NO_FRAME {
+            return None;
         }
-        self.flying.push_back((at, id));
-        self.flying.front().map_or(Fate::Arrived, |&(first, _)| Fate::Flying(first))
-    }
-
-    /// The next frame that has arrived by `now`.
-    #[inline]
-    pub(crate) fn land(&mut self, now: Nanos) -> Option<FrameId> {
-        let &(at, id) = self.flying.front()?;
-        (at <= now).then(|| {
-            self.flying.pop_front();
-            id
-        })
-    }
-
-    /// When the next frame arrives.
-    #[inline]
-    pub(crate) fn next_landing(&self) -> Option<Nanos> {
-        self.flying.front().map(|&(at, _)| at)
-    }
-
-    /// The device, and what receives its losses; `None`: the link has no device.
-    #[inline]
-    fn device<'a>(
-        &'a mut self,
-        frames: &'a mut Frames,
-        credits: &'a mut Vec<Credit>,
-    ) -> Option<(&'a mut Device, Losses<'a>)> {
-        let device = self.device.as_mut()?;
-        Some((device, Losses { frames, credits, counters: &mut self.counters }))
-    }
-
-    /// Hands a frame to the queue.
-    #[inline]
-    pub(crate) fn enqueue(
-        &mut self,
-        now: Nanos,
-        token: Token,
-        frames: &mut Frames,
-        credits: &mut Vec<Credit>,
-    ) {
-        self.counters.arrived += 1;
-        if let Some((device, mut losses)) = self.device(frames, credits) {
-            device.arrive(now, token, &mut losses);
+        let frame = frames.get_mut(id);
+        if frame.lands > now {
+            return None;
         }
+        self.first = std::mem::replace(&mut frame.next, NO_FRAME);
+        Some(id)
     }
 
-    /// The next frame whose last bit left the line by `now`.
+    /// When the next frame lands.
     #[inline]
-    pub(crate) fn poll(
-        &mut self,
-        now: Nanos,
-        frames: &mut Frames,
-        credits: &mut Vec<Credit>,
-    ) -> Option<Departure<Token>> {
-        let (device, mut losses) = self.device(frames, credits)?;
-        device.poll(now, &mut losses)
+    pub(crate) fn next_landing(&self, frames: &Frames) -> Nanos {
+        if self.first == NO_FRAME { NEVER } else { frames.get(self.first).lands }
+    }
+
+    /// Whether the fate of a frame is known when it enters.
+    #[inline]
+    pub(crate) fn is_ahead(&self) -> bool {
+        matches!(self.device, None | Some(Device::Fifo(_)))
+    }
+
+    /// Asks the device when it must be looked at next; whether that has changed.
+    #[inline]
+    pub(crate) fn look_again(&mut self) -> bool {
+        let wake = self.device.as_ref().map_or(NEVER, Device::next_wake);
+        std::mem::replace(&mut self.wake, wake) != wake
     }
 
     /// A pause frame has come: the line stops, or goes on.
-    pub(crate) fn set_paused(
-        &mut self,
-        now: Nanos,
-        is_paused: bool,
-        frames: &mut Frames,
-        credits: &mut Vec<Credit>,
-    ) {
-        match self.device(frames, credits) {
-            Some((device, _)) if is_paused => device.pause(now),
-            Some((device, mut losses)) => device.resume(now, &mut losses),
-            None => {}
-        }
+    pub(crate) fn set_paused(&mut self, now: Nanos, is_paused: bool, frames: &mut Frames) {
+        let Some(device) = &mut self.device else { return };
+        let mut losses = Losses { frames, credits: &mut self.credits, counters: &mut self.counters };
+        device.set_paused(now, is_paused, &mut losses);
     }
 }
 
 /// Frees what a queue drops, and counts it.
 struct Losses<'a> {
     frames: &'a mut Frames,
-    credits: &'a mut Vec<Credit>,
+    credits: &'a mut VecDeque<Credit>,
     counters: &'a mut LinkCounters,
 }
 
 impl Observer<Token> for Losses<'_> {
-    fn dropped(&mut self, _now: Nanos, packet: Token, reason: Reason) {
+    fn dropped(&mut self, now: Nanos, packet: Token, reason: Reason) {
         self.counters.drops[reason as usize] += 1;
-        credit(self.frames, packet.frame, self.credits);
+        let frame = self.frames.get(packet.frame);
+        if frame.kind == Kind::Data && frame.hop == 1 {
+            // Before what is completed later.
+            let credit = Credit { at: now, flow: frame.owner, truesize: crate::tcp::truesize(frame.len) };
+            self.credits.push_front(credit);
+        }
         self.frames.remove(packet.frame);
     }
 
@@ -184,11 +215,11 @@ impl Observer<Token> for Losses<'_> {
     }
 }
 
-/// Notes that a sender's host is rid of a frame, where it is still in that host's own device.
+/// Notes that at `at` the sender's host is rid of a frame, where this is that host's own device.
 #[inline]
-pub(crate) fn credit(frames: &Frames, id: FrameId, credits: &mut Vec<Credit>) {
+fn note(credits: &mut VecDeque<Credit>, frames: &Frames, id: FrameId, at: Nanos) {
     let frame = frames.get(id);
-    if frame.kind == Kind::Data && frame.hop == 1 {
-        credits.push(Credit { flow: frame.owner, truesize: crate::tcp::truesize(frame.len) });
+    if frame.hop == 1 && frame.kind == Kind::Data {
+        credits.push_back(Credit { at, flow: frame.owner, truesize: crate::tcp::truesize(frame.len) });
     }
 }

@@ -4,10 +4,11 @@
 use super::tick::Tick;
 use crate::{Packet, Reason, Span};
 
-/// Whether corners of the arithmetic that only a wrapping clock brings about are kept as Linux has them.
+/// Whether the corners in which Linux departs from the algorithm are kept as Linux has them.
 ///
-/// All three are rare and lie off the path of the ordinary packet; neither choice costs an instruction
-/// there. Decision vectors are compared under [`Parity::Linux`].
+/// Those of [`Parity::Linux`] are brought about by the wrapping clock alone. All are rare and lie off the
+/// path of the ordinary packet; no choice costs an instruction there. Decision vectors are compared under
+/// [`Parity::Linux`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Parity {
     /// Decide as the algorithm means:
@@ -19,8 +20,21 @@ pub enum Parity {
     ///   of emptying the bucket at one go.
     #[default]
     Sane,
-    /// Decide as Linux 6.1 `codel_impl.h:codel_dequeue` does, bit for bit.
+    /// Decide as Linux 6.1.192 `codel_impl.h:codel_dequeue` does, bit for bit.
     Linux,
+    /// As [`Parity::Linux`], and as before the repair of March 2026 (commit 815980fe6dbb, not yet in 6.1.190):
+    /// a dequeue that finds the queue empty leaves `first_above_time` armed. A sparse flow of `fq_codel` whose
+    /// every packet meets a sojourn time above target is then judged as if it had stood above it since, and
+    /// loses packets although its queue drains each time (against RFC 8289 section 5.5 `dodequeue`). `codel`
+    /// itself decides the same: the last packet leaves no byte behind, which disarms the law before.
+    LinuxStale,
+}
+
+impl Parity {
+    /// Whether the clock's corners are Linux's.
+    const fn has_clock_of_linux(self) -> bool {
+        matches!(self, Parity::Linux | Parity::LinuxStale)
+    }
 }
 
 /// Parameters of the control law.
@@ -103,8 +117,11 @@ pub(crate) struct Law {
     ce_threshold: Tick,
     mtu: u64,
     ecn: bool,
-    /// The least value of an armed `first_above_time`: 1, or 0 under [`Parity::Linux`].
+    /// The least value of an armed `first_above_time`: 1, or 0 with the clock of Linux.
     least_armed: u32,
+    /// The bits of [`Vars::armed`] that outlive an empty queue: none, or all of `first_above_time` under
+    /// [`Parity::LinuxStale`].
+    kept_when_empty: u64,
     selector: u8,
     mask: u8,
     parity: Parity,
@@ -121,9 +138,10 @@ impl Law {
             },
             mtu: params.mtu as u64,
             ecn: params.ecn,
-            least_armed: match params.parity {
-                Parity::Sane => 1,
-                Parity::Linux => 0,
+            least_armed: if params.parity.has_clock_of_linux() { 0 } else { 1 },
+            kept_when_empty: match params.parity {
+                Parity::Sane | Parity::Linux => 0,
+                Parity::LinuxStale => FIRST_ABOVE_TIME,
             },
             selector: params.ce_threshold_selector,
             mask: params.ce_threshold_mask,
@@ -132,16 +150,22 @@ impl Law {
     }
 }
 
-/// State of the control law for one first-in first-out queue. 24 bytes.
+/// The bits of [`Vars::armed`] that hold `first_above_time`.
+const FIRST_ABOVE_TIME: u64 = u32::MAX as u64;
+/// The bit of [`Vars::armed`] that holds `dropping`; there is none above it.
+const DROPPING: u64 = FIRST_ABOVE_TIME + 1;
+
+/// State of the control law for one first-in first-out queue. 32 bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Vars {
+    /// `first_above_time` in the lower half, `dropping` in the bit above: an ordinary packet and an empty queue
+    /// clear both, and that is one store.
+    armed: u64,
     count: u32,
     lastcount: u32,
-    first_above_time: Tick,
     drop_next: Tick,
     ldelay: Tick,
     rec_inv_sqrt: u16,
-    dropping: bool,
 }
 
 /// A copy of the control state, in the words and units of Linux (`codel_vars`), to look at.
@@ -204,12 +228,27 @@ impl Vars {
         State {
             count: self.count,
             lastcount: self.lastcount,
-            dropping: self.dropping,
+            dropping: self.dropping(),
             rec_inv_sqrt: self.rec_inv_sqrt,
-            first_above_time: self.first_above_time.0,
+            first_above_time: self.first_above_time().0,
             drop_next: self.drop_next.0,
             ldelay: self.ldelay.0,
         }
+    }
+
+    #[inline]
+    #[allow(clippy::cast_possible_truncation)]
+    const fn first_above_time(&self) -> Tick {
+        Tick(self.armed as u32)
+    }
+
+    #[inline]
+    const fn dropping(&self) -> bool {
+        self.armed >= DROPPING
+    }
+
+    const fn set_dropping(&mut self) {
+        self.armed |= DROPPING;
     }
 
     /// `drops` packets were dropped from this queue without the law (a batch drop of `fq_codel`).
@@ -235,22 +274,28 @@ impl Vars {
     }
 
     /// Whether the packet in hand may be dropped: the sojourn time was above target for an interval
-    /// (RFC 8289 section 5.5 `dodequeue`).
+    /// (RFC 8289 section 5.5 `dodequeue`). A no ends the dropping state.
     #[inline]
     fn should_drop(&mut self, law: &Law, now: Tick, enqueued: Tick, backlog: u64) -> bool {
         self.ldelay = now.minus(enqueued);
         if self.ldelay.is_before(law.target) || backlog <= law.mtu {
-            self.first_above_time = Tick(0);
+            self.armed = 0;
             return false;
         }
-        if self.first_above_time == Tick(0) {
-            self.first_above_time = Tick(now.plus(law.interval).0.max(law.least_armed));
+        let first_above_time = self.first_above_time();
+        if first_above_time == Tick(0) {
+            self.armed = u64::from(now.plus(law.interval).0.max(law.least_armed));
             return false;
         }
-        now.is_after(self.first_above_time)
+        if now.is_after(first_above_time) {
+            return true;
+        }
+        self.armed = u64::from(first_above_time.0);
+        false
     }
 
-    /// The next packet and whether it may be dropped; an empty queue disarms the law.
+    /// The next packet and whether it may be dropped; an empty queue disarms the law and ends
+    /// the dropping state.
     #[inline]
     fn examine<P: Packet>(
         &mut self,
@@ -260,7 +305,7 @@ impl Vars {
         source: &mut impl Source<P>,
     ) -> Option<(P, bool)> {
         let Some((packet, enqueued)) = source.pop() else {
-            self.first_above_time = Tick(0);
+            self.armed = 0;
             return None;
         };
         counters.note(packet.len());
@@ -277,7 +322,7 @@ impl Vars {
         mut packet: P,
         source: &mut impl Source<P>,
     ) -> Option<P> {
-        while self.dropping && !now.is_before(self.drop_next) {
+        while self.dropping() && !now.is_before(self.drop_next) {
             self.count = self.count.wrapping_add(1);
             self.newton_step();
             if law.ecn && packet.set_ce() {
@@ -288,15 +333,10 @@ impl Vars {
             }
             counters.drop_count += 1;
             source.drop(packet);
-            let Some((next, ok_to_drop)) = self.examine(law, counters, now, source) else {
-                self.dropping = false;
-                return None;
-            };
+            let (next, ok_to_drop) = self.examine(law, counters, now, source)?;
             packet = next;
             if ok_to_drop {
                 self.drop_next = self.control_law(law, self.drop_next);
-            } else {
-                self.dropping = false;
             }
         }
         Some(packet)
@@ -321,7 +361,7 @@ impl Vars {
             source.drop(packet);
             self.examine(law, counters, now, source).map(|(next, _)| next)
         };
-        self.dropping = true;
+        self.set_dropping();
         let delta = self.count.wrapping_sub(self.lastcount);
         if delta > 1 && self.left_dropping_lately(law, now) {
             self.count = delta;
@@ -339,7 +379,7 @@ impl Vars {
     fn left_dropping_lately(&self, law: &Law, now: Tick) -> bool {
         let since = now.minus(self.drop_next);
         match law.parity {
-            Parity::Linux => since.is_before(Tick(law.interval.0.wrapping_mul(16))),
+            Parity::Linux | Parity::LinuxStale => since.is_before(Tick(law.interval.0.wrapping_mul(16))),
             // drop_next is at most one interval ahead: a window of 17 intervals, not half the clock.
             Parity::Sane => {
                 let interval = u64::from(law.interval.0);
@@ -353,19 +393,16 @@ impl Vars {
     #[inline]
     pub(crate) fn judge(&mut self, law: &Law, now: Tick, enqueued: Tick, backlog: u64) -> Option<bool> {
         let ok_to_drop = self.should_drop(law, now, enqueued, backlog);
-        if !ok_to_drop {
-            self.dropping = false;
-        } else if !self.dropping || !now.is_before(self.drop_next) {
+        if ok_to_drop && (!self.dropping() || !now.is_before(self.drop_next)) {
             return Some(true);
         }
         if self.ldelay.is_after(law.ce_threshold) { Some(ok_to_drop) } else { None }
     }
 
-    /// The queue was found empty.
+    /// The queue was found empty: that disarms the law, except under [`Parity::LinuxStale`].
     #[inline]
-    pub(crate) const fn found_empty(&mut self) {
-        self.first_above_time = Tick(0);
-        self.dropping = false;
+    pub(crate) const fn found_empty(&mut self, law: &Law) {
+        self.armed &= law.kept_when_empty;
     }
 
     /// Drops or marks as [`Vars::judge`] found, and gives the packet to deliver instead, if there is one.
@@ -379,7 +416,7 @@ impl Vars {
     ) -> Option<P> {
         let mut packet = if !ok_to_drop {
             packet
-        } else if self.dropping {
+        } else if self.dropping() {
             self.go_on_dropping(law, counters, now, packet, source)?
         } else {
             self.start_dropping(law, counters, now, packet, source)?
@@ -404,7 +441,7 @@ impl Vars {
         source: &mut impl Source<P>,
     ) -> Option<P> {
         let Some((packet, enqueued)) = source.pop() else {
-            self.found_empty();
+            self.found_empty(law);
             return None;
         };
         counters.note(packet.len());
@@ -470,13 +507,36 @@ mod tests {
     }
 
     #[test]
+    fn an_empty_queue_disarms_the_law_but_for_stale_state() {
+        let find_empty = |parity| {
+            let armed = 7 | DROPPING;
+            let mut vars = Vars { armed, ..Vars::default() };
+            assert!(vars.dropping() && vars.first_above_time() == Tick(7));
+            vars.found_empty(&Law::new(&Params { parity, ..Params::new() }));
+            (vars.first_above_time().0, vars.dropping())
+        };
+        assert_eq!(find_empty(Parity::Sane), (0, false));
+        assert_eq!(find_empty(Parity::Linux), (0, false));
+        assert_eq!(find_empty(Parity::LinuxStale), (7, false));
+    }
+
+    #[test]
+    fn the_clock_of_stale_is_that_of_linux() {
+        let law = |parity| Law::new(&Params { parity, ..Params::new() });
+        let vars = Vars { drop_next: Tick(1000), rec_inv_sqrt: 100, ..Vars::default() };
+        let now = Tick(1000).plus(Tick(0x8020_0000));
+        assert!(vars.left_dropping_lately(&law(Parity::LinuxStale), now));
+        assert_eq!(law(Parity::LinuxStale).least_armed, 0);
+    }
+
+    #[test]
     fn sane_and_linux_differ_where_the_armed_tick_is_zero() {
         let now = Tick(97_656_u32.wrapping_neg());
         let arm = |parity| {
             let law = Law::new(&Params { parity, ..Params::new() });
             let mut vars = Vars::default();
             assert!(!vars.should_drop(&law, now, now.minus(Tick(5000)), 100_000));
-            vars.first_above_time
+            vars.first_above_time()
         };
         assert_eq!(arm(Parity::Linux), Tick(0));
         assert_eq!(arm(Parity::Sane), Tick(1));

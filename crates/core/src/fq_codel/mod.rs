@@ -184,7 +184,7 @@ fn take<P: Packet, S: Storage<Slot<P>>>(
     now: Nanos,
 ) -> Taken<P> {
     let Some(slot) = arena.shift(&mut flow.packets) else {
-        flow.vars.found_empty();
+        flow.vars.found_empty(law);
         return Taken::Nothing;
     };
     let len = slot.packet.len();

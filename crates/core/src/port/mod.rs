@@ -85,13 +85,21 @@ pub struct Port<P, Q> {
     retry: Nanos,
     ring: Option<Ring<P>>,
     transmitter: Transmitter<P>,
+    /// The time of the earliest event; [`NEVER`] where there is none.
+    next: Nanos,
 }
 
 impl<P: Packet, Q: Queue<P>> Port<P, Q> {
     /// A port over `queue`. `ring` without a value lets the queue feed the line directly.
     #[must_use]
     pub fn new(queue: Q, ring: Option<RingSpec>, line: Line) -> Port<P, Q> {
-        Port { queue, retry: NEVER, ring: ring.map(Ring::new), transmitter: Transmitter::new(line) }
+        Port {
+            queue,
+            retry: NEVER,
+            ring: ring.map(Ring::new),
+            transmitter: Transmitter::new(line),
+            next: NEVER,
+        }
     }
 
     /// Hands `packet` to the queue at `now` and lets an idle line begin. The owner has polled all
@@ -100,19 +108,17 @@ impl<P: Packet, Q: Queue<P>> Port<P, Q> {
     pub fn arrive(&mut self, now: Nanos, packet: P, observer: &mut impl Observer<P>) -> Verdict {
         let now = self.transmitter.advance(now);
         let verdict = self.queue.enqueue(now, packet, observer);
-        self.feed(now, observer);
+        if self.transmitter.is_ready() || self.ring.is_some() {
+            self.feed_after_arrival(now, observer);
+        }
         verdict
     }
 
     /// The next packet that has left the line at or before `now`; call until `None`.
     #[inline]
     pub fn poll(&mut self, now: Nanos, observer: &mut impl Observer<P>) -> Option<Departure<P>> {
-        loop {
-            let due = self.next_event();
-            if due > now || due == NEVER {
-                self.transmitter.advance(now);
-                return None;
-            }
+        while self.next <= now && self.next != NEVER {
+            let due = self.next;
             let at = self.transmitter.advance_to_event(due);
             if self.transmitter.ends() == due {
                 let mut departure = self.transmitter.end();
@@ -128,14 +134,15 @@ impl<P: Packet, Q: Queue<P>> Port<P, Q> {
             }
             self.feed(at, observer);
         }
+        self.transmitter.advance(now);
+        None
     }
 
     /// When to poll next if nothing arrives: exact. `None` where nothing is under way.
     #[inline]
     #[must_use]
     pub fn next_wake(&self) -> Option<Nanos> {
-        let next = self.next_event();
-        if next == NEVER { None } else { Some(next) }
+        if self.next == NEVER { None } else { Some(self.next) }
     }
 
     /// The receiver has asked for a pause (IEEE 802.3 annex 31B): the line ends the packet it has begun
@@ -189,22 +196,24 @@ impl<P: Packet, Q: Queue<P>> Port<P, Q> {
         &self.queue
     }
 
-    /// The time of the earliest event.
-    #[inline]
-    fn next_event(&self) -> Nanos {
-        let next = self.transmitter.ends().min(self.retry);
-        self.ring.as_ref().map_or(next, |ring| next.min(ring.report()))
+    /// [`Port::feed`], out of line: most arrivals find the line busy.
+    #[inline(never)]
+    fn feed_after_arrival(&mut self, now: Nanos, observer: &mut impl Observer<P>) {
+        self.feed(now, observer);
     }
 
     /// Moves packets on at `now`: queue to ring as far as there is room, then one to an idle line.
-    #[inline]
+    #[inline(always)]
     fn feed(&mut self, now: Nanos, observer: &mut impl Observer<P>) {
         if self.ring.is_some() {
             self.feed_through_ring(now, observer);
-        } else if self.transmitter.is_ready() {
+            return;
+        }
+        if self.transmitter.is_ready() {
             let packet = ask(&mut self.queue, &mut self.retry, now, observer);
             self.begin_or_wait(now, packet);
         }
+        self.next = self.transmitter.ends().min(self.retry);
     }
 
     fn feed_through_ring(&mut self, now: Nanos, observer: &mut impl Observer<P>) {
@@ -215,6 +224,8 @@ impl<P: Packet, Q: Queue<P>> Port<P, Q> {
             let packet = ring.pop();
             self.begin_or_wait(now, packet);
         }
+        let report = self.ring.as_ref().map_or(NEVER, Ring::report);
+        self.next = self.transmitter.ends().min(report).min(self.retry);
     }
 
     #[inline]

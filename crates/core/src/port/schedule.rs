@@ -145,7 +145,7 @@ impl Schedule {
             // A whole period does the same work from wherever in it one begins.
             let periods = (work - 1) / self.work_per_period;
             work -= periods * self.work_per_period;
-            now = now + period * u64::try_from(periods).unwrap_or(u64::MAX);
+            now += period * u64::try_from(periods).unwrap_or(u64::MAX);
         }
         let (mut start, mut step) = self.locate(now);
         while now < NEVER {

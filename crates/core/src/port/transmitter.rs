@@ -35,7 +35,9 @@ pub(super) struct Transmitter<P> {
     /// [`NEVER`] on an idle line, and where the packet never ends.
     ends: Nanos,
     is_busy: bool,
-    paused_since: Option<Nanos>,
+    is_paused: bool,
+    /// The start of the pause, where `is_paused`.
+    paused_since: Nanos,
     /// Since when the line is idle with something waiting; [`NEVER`] where it is not.
     waiting_since: Nanos,
     /// The end of the last serialization; [`NEVER`] before the first.
@@ -52,7 +54,8 @@ impl<P: Packet> Transmitter<P> {
             started: Nanos::ZERO,
             ends: NEVER,
             is_busy: false,
-            paused_since: None,
+            is_paused: false,
+            paused_since: Nanos::ZERO,
             waiting_since: NEVER,
             last_end: NEVER,
             clock: Nanos::ZERO,
@@ -93,11 +96,11 @@ impl<P: Packet> Transmitter<P> {
     /// Whether the line can begin a packet.
     #[inline]
     pub(super) fn is_ready(&self) -> bool {
-        !self.is_busy && self.paused_since.is_none()
+        !(self.is_busy | self.is_paused)
     }
 
     pub(super) fn is_paused(&self) -> bool {
-        self.paused_since.is_some()
+        self.is_paused
     }
 
     /// The bytes of the packet on the line.
@@ -106,12 +109,12 @@ impl<P: Packet> Transmitter<P> {
     }
 
     pub(super) fn stats(&self) -> PortStats {
-        let current = self.paused_since.map_or(Span::ZERO, |since| self.clock.since(since));
+        let current = if self.is_paused { self.clock.since(self.paused_since) } else { Span::ZERO };
         PortStats { paused: self.stats.paused + current, ..self.stats }
     }
 
     /// The line takes `packet` at `now`.
-    #[inline]
+    #[inline(always)]
     pub(super) fn begin(&mut self, now: Nanos, packet: P) {
         if self.waiting_since != NEVER {
             self.end_waiting(now);
@@ -134,7 +137,8 @@ impl<P: Packet> Transmitter<P> {
         self.last_end = ends;
         self.stats.packets += 1;
         self.stats.bytes += u64::from(packet.len());
-        self.stats.busy = self.stats.busy + ends.since(started);
+        // No end is before its start, and serializations do not overlap: neither operation can overflow.
+        self.stats.busy.0 += ends.0 - started.0;
         Departure { at: ends, started, completed_at: ends, packet }
     }
 
@@ -156,8 +160,9 @@ impl<P: Packet> Transmitter<P> {
     /// The line begins no packet until [`Transmitter::resume`].
     pub(super) fn pause(&mut self, now: Nanos) {
         let now = self.advance(now);
-        if self.paused_since.is_none() {
-            self.paused_since = Some(now);
+        if !self.is_paused {
+            self.is_paused = true;
+            self.paused_since = now;
             if self.waiting_since != NEVER {
                 self.end_waiting(now);
             }
@@ -166,8 +171,9 @@ impl<P: Packet> Transmitter<P> {
 
     /// Ends a pause; whether there was one.
     pub(super) fn resume(&mut self, now: Nanos) -> bool {
-        let Some(since) = self.paused_since.take() else { return false };
-        self.stats.paused = self.stats.paused + now.since(since);
-        true
+        if self.is_paused {
+            self.stats.paused = self.stats.paused + now.since(self.paused_since);
+        }
+        core::mem::take(&mut self.is_paused)
     }
 }

@@ -144,9 +144,11 @@ const INTERVAL: Parameter = parameter("interval", Unit::Time, Default::Value(100
 const CE_THRESHOLD: Parameter = parameter("ce_threshold", Unit::Time, Default::Off)
     .range(0, MAX_CODEL_TIME)
     .about("marks every ECN-capable packet that stayed longer", "codel_impl.h:codel_dequeue");
-const PARITY: Parameter = parameter("parity", Unit::Word(&["sane", "linux"]), Default::Value(0))
-    .range(0, 1)
-    .about("corners of the wrapping clock: as meant, or bit for bit as Linux", "codel_impl.h:codel_dequeue");
+const PARITY: Parameter =
+    parameter("parity", Unit::Word(&["sane", "linux", "linux-stale"]), Default::Value(0)).range(0, 2).about(
+        "corners: as meant, as Linux 6.1.192, or as before its repair of stale state on an empty queue",
+        "codel_impl.h:codel_dequeue",
+    );
 
 const fn ecn(default: u64) -> Parameter {
     parameter("ecn", Unit::Switch, Default::Value(default))

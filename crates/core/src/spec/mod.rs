@@ -140,7 +140,11 @@ impl QueueSpec {
             ce_threshold_selector: small("ce_threshold_selector"),
             ce_threshold_mask: small("ce_threshold_mask"),
             mtu,
-            parity: if self.get("parity") == Some(1) { Parity::Linux } else { Parity::Sane },
+            parity: match self.get("parity") {
+                Some(1) => Parity::Linux,
+                Some(2) => Parity::LinuxStale,
+                _ => Parity::Sane,
+            },
         }
     }
 

@@ -26,6 +26,7 @@ fn texts_are_read_and_written_canonically() {
              drop_batch=64,ce_threshold=1ms",
         ),
         ("fq_codel,parity=linux", "fq_codel,parity=linux"),
+        ("fq_codel,parity=linux-stale", "fq_codel,parity=linux-stale"),
         ("tbf,rate=10mbit,buffer=5k,limit=60k", "tbf,rate=10mbit,burst=5k,limit=60k"),
     ] {
         let read = canonical(text);
@@ -96,4 +97,16 @@ fn defaults_of_the_catalogue_are_those_of_the_queues() {
     assert_eq!(codel, Some(codel::Params::default()));
     let fq_codel = "fq_codel".parse::<QueueSpec>().expect("a queue").fq_codel_params(1514);
     assert_eq!(fq_codel, Some(fq_codel::Params::default()));
+}
+
+#[test]
+fn parity_names_what_the_law_is_to_decide_like() {
+    for (word, parity) in
+        [("sane", Parity::Sane), ("linux", Parity::Linux), ("linux-stale", Parity::LinuxStale)]
+    {
+        let read =
+            |queue: &str| alloc::format!("{queue},parity={word}").parse::<QueueSpec>().expect("a queue");
+        assert_eq!(read("codel").codel_params(1514).expect("codel").law.parity, parity);
+        assert_eq!(read("fq_codel").fq_codel_params(1514).expect("fq_codel").law.parity, parity);
+    }
 }

@@ -4,9 +4,10 @@ use goodqueue::{FlowHasher, Nanos, Rng};
 
 use super::{Simulation, moment};
 use crate::address::{Conversation, TCP, lower_headers};
-use crate::agenda::Lane;
+use crate::agenda::{Lane, NEVER};
 use crate::error::BuildError;
 use crate::frame::{Frame, FrameId, Kind};
+use crate::link::Credit;
 use crate::path::PathId;
 use crate::scenario::{Opener, Scenario};
 use crate::tcp::cc::Cc;
@@ -18,6 +19,8 @@ pub(crate) struct Flow {
     pub(crate) tx: Tx,
     pub(crate) rx: Rx,
     pub(crate) wires: [Wire; 2],
+    /// The link that the sender's host sends into: its device's queue is the sender's.
+    device: u32,
     opener: Opener,
     bytes: u64,
     pub(crate) is_stopped: bool,
@@ -58,9 +61,9 @@ impl Wire {
             path: self.path,
             len: segment.len + header * segments,
             flow_hash: self.hash,
-            hop: 0,
             dsfield: self.dsfield | ecn,
             kind,
+            ..Frame::NONE
         }
     }
 }
@@ -90,6 +93,7 @@ impl Simulation {
                 tx: Tx::new(&scenario.tcp, Cc::new(spec.cc, rng), tx),
                 rx: Rx::new(&scenario.tcp, rx),
                 wires: [wire(forward, true), wire(backward, false)],
+                device: self.paths.links(forward)[0],
                 opener: spec.opener,
                 bytes: spec.bytes.unwrap_or(u64::MAX),
                 is_stopped: false,
@@ -104,7 +108,9 @@ impl Simulation {
 
     pub(super) fn wake_script(&mut self) {
         if let Some(&(at, _)) = self.script.get(self.script_at) {
-            self.agenda.wake(super::SCRIPT, at);
+            self.lanes.set(super::SCRIPT, at);
+        } else {
+            self.lanes.set(super::SCRIPT, NEVER);
         }
     }
 
@@ -155,9 +161,20 @@ impl Simulation {
         self.pump_tx(index);
     }
 
-    pub(super) fn give_back(&mut self, index: usize, truesize: u32) {
-        self.flows[index].tx.on_tx_complete(self.now, truesize);
-        self.pump_tx(index);
+    /// Gives senders back what the device of `link` has reported by now; those that waited for it go on
+    /// where `resumes`.
+    pub(super) fn settle(&mut self, link: u32, resumes: bool) {
+        while let Some(&Credit { at, flow, truesize }) = self.links[link as usize].credits.front() {
+            if at > self.now {
+                return;
+            }
+            self.links[link as usize].credits.pop_front();
+            let tx = &mut self.flows[flow as usize].tx;
+            tx.on_tx_complete(self.now, truesize);
+            if resumes && tx.is_throttled() {
+                self.pump_tx(flow as usize);
+            }
+        }
     }
 
     #[allow(clippy::cast_possible_truncation)]
@@ -176,14 +193,22 @@ impl Simulation {
     #[inline]
     #[allow(clippy::cast_possible_truncation)]
     fn pump_tx(&mut self, index: usize) {
+        let device = self.flows[index].device;
+        self.settle(device, false);
         while let Some(segment) = self.flows[index].tx.poll_transmit(self.now) {
             let flow = &self.flows[index];
             let mss = flow.tx.window().mss;
             let frame = flow.wires[0].frame(Kind::Data, index as u32, segment, mss, self.now);
             self.launch(frame);
         }
-        if let Some(at) = self.flows[index].tx.next_timer() {
-            self.agenda.wake(self.lanes.flows + 2 * index as Lane, at);
+        let tx = &self.flows[index].tx;
+        if let Some(at) = tx.next_timer() {
+            self.timers.wake(2 * index as Lane, at);
+        }
+        if tx.is_throttled()
+            && let Some(credit) = self.links[device as usize].credits.front()
+        {
+            self.lanes.wake(self.map.ports + device, credit.at.max(self.now));
         }
     }
 
@@ -196,7 +221,7 @@ impl Simulation {
             self.launch(frame);
         }
         if let Some(at) = self.flows[index].rx.next_timer() {
-            self.agenda.wake(self.lanes.flows + 2 * index as Lane + 1, at);
+            self.timers.wake(2 * index as Lane + 1, at);
         }
     }
 }

@@ -11,7 +11,7 @@
 //! 5. timers of TCP flows: sender, then receiver; by number of flow.
 //!
 //! What an event causes at once (a host answers, a link without delay passes a packet on) is handled
-//! within it, first caused first.
+//! within it, first caused first. What is due at a link's port is handled before a packet is handed to it.
 
 mod flows;
 mod probes;
@@ -19,19 +19,18 @@ mod sources;
 mod view;
 mod witness;
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 
 use goodqueue::port::{FlowControl, Line};
 use goodqueue::{Nanos, Span};
 use goodqueue_probe::Sample;
 
-use crate::agenda::{Agenda, Lane};
-use crate::device::Device;
+use crate::agenda::{Lane, Lanes, Timers};
 use crate::error::BuildError;
 use crate::frame::{Frame, FrameId, Frames, Kind};
-use crate::link::{Credit, Fate, Link, credit};
+use crate::link::{Fate, Link};
 use crate::path::{PathId, Paths};
-use crate::scenario::{NodeId, Scenario};
+use crate::scenario::{self, NodeId, Scenario};
 use crate::trace::TraceHash;
 
 pub use sources::Arrivals;
@@ -43,7 +42,9 @@ use witness::Witness;
 #[derive(Debug)]
 pub struct Simulation {
     now: Nanos,
-    agenda: Agenda,
+    lanes: Lanes,
+    timers: Timers,
+    map: Map,
     frames: Frames,
     links: Vec<Link>,
     paths: Paths,
@@ -54,23 +55,21 @@ pub struct Simulation {
     script_at: usize,
     /// Frames that are at a node and go on now.
     at_node: VecDeque<FrameId>,
-    credits: Vec<Credit>,
     samples: Vec<Sample>,
     origin: Nanos,
     hash: TraceHash,
     events: u64,
-    lanes: Lanes,
     witness: Witness,
 }
 
-/// Where each kind of lane begins.
+/// Where each kind of lane begins, and how many there are.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Lanes {
+pub(crate) struct Map {
     pub(crate) ports: Lane,
-    pub(crate) arrivals: Lane,
+    pub(crate) landings: Lane,
     pub(crate) probes: Lane,
     pub(crate) sources: Lane,
-    pub(crate) flows: Lane,
+    pub(crate) count: Lane,
 }
 
 const SCRIPT: Lane = 0;
@@ -84,14 +83,15 @@ impl Simulation {
     pub fn new(scenario: &Scenario) -> Result<Simulation, BuildError> {
         crate::check::check(scenario)?;
         let ports = 1;
-        let arrivals = ports + scenario.links.len() as Lane;
-        let probes = arrivals + scenario.links.len() as Lane;
+        let landings = ports + scenario.links.len() as Lane;
+        let probes = landings + scenario.links.len() as Lane;
         let sources = probes + scenario.probes.len() as Lane;
-        let flows = sources + scenario.sources.len() as Lane;
-        let lanes = Lanes { ports, arrivals, probes, sources, flows };
+        let count = sources + scenario.sources.len() as Lane;
         let mut simulation = Simulation {
             now: Nanos::ZERO,
-            agenda: Agenda::default(),
+            lanes: Lanes::new(count as usize),
+            timers: Timers::default(),
+            map: Map { ports, landings, probes, sources, count },
             frames: Frames::default(),
             links: Vec::with_capacity(scenario.links.len()),
             paths: Paths::new(scenario),
@@ -101,15 +101,13 @@ impl Simulation {
             script: Vec::new(),
             script_at: 0,
             at_node: VecDeque::new(),
-            credits: Vec::new(),
             samples: Vec::new(),
             origin: moment(scenario.origin),
             hash: TraceHash::default(),
             events: 0,
-            lanes,
             witness: Witness::default(),
         };
-        simulation.agenda.grow(flows as usize + 2 * scenario.flows.len());
+        simulation.timers.grow(2 * scenario.flows.len());
         simulation.add_links(scenario)?;
         simulation.add_flows(scenario)?;
         simulation.add_probes(scenario)?;
@@ -121,8 +119,10 @@ impl Simulation {
 
     #[allow(clippy::cast_possible_truncation)]
     fn add_links(&mut self, scenario: &Scenario) -> Result<(), BuildError> {
+        let pausing = |link: &&scenario::Link| link.port.as_ref().is_some_and(|port| port.pause.is_some());
+        let pausers: BTreeSet<NodeId> = scenario.links.iter().filter(pausing).map(|link| link.from).collect();
         for (index, spec) in scenario.links.iter().enumerate() {
-            let mut link = Link::new(spec, index, scenario.seed)?;
+            let mut link = Link::new(spec, index, pausers.contains(&spec.to), scenario.seed)?;
             if link.pause.is_some() {
                 let feeders = scenario.links.iter().enumerate().filter(|(_, other)| other.to == spec.from);
                 link.feeders = feeders.map(|(feeder, _)| feeder as u32).collect();
@@ -134,19 +134,47 @@ impl Simulation {
 
     /// Handles all events up to and including `until`; the clock then stands there.
     pub fn run_until(&mut self, until: Nanos) {
-        while let Some((at, lane)) = self.agenda.pop(until) {
-            self.now = at;
-            self.events += 1;
-            self.hash.mix(at.0);
-            self.hash.mix(u64::from(lane));
-            self.handle(lane);
-            self.settle();
-            if self.witness.wants(self.events) {
-                let hash = self.hash.value();
-                self.witness.see(Glimpse { number: self.events, at, lane, hash });
+        loop {
+            let (at, lane) = self.lanes.first();
+            let timer = self.timers.first();
+            if at.min(timer) > until {
+                break;
+            }
+            if at <= timer {
+                self.begin_event(at, lane);
+                self.handle(lane);
+                self.end_event(lane);
+            } else if let Some(timer_lane) = self.timers.pop() {
+                self.begin_event(timer, timer_lane + self.map.count);
+                self.flow_timer(timer_lane);
+                self.end_event(timer_lane + self.map.count);
             }
         }
         self.now = self.now.max(until);
+        for link in &mut self.links {
+            if let Some(device) = &mut link.device {
+                device.look(self.now);
+            }
+        }
+    }
+
+    #[inline]
+    fn begin_event(&mut self, at: Nanos, lane: Lane) {
+        self.now = at;
+        self.events += 1;
+        self.hash.mix(at.0);
+        self.hash.mix(u64::from(lane));
+    }
+
+    /// Handles what the event has caused at once.
+    #[inline]
+    fn end_event(&mut self, lane: Lane) {
+        while let Some(id) = self.at_node.pop_front() {
+            self.forward(id);
+        }
+        if self.witness.wants(self.events) {
+            self.witness.see(Glimpse { number: self.events, at: self.now, lane, hash: self.hash.value() });
+        }
     }
 
     /// The path there and the path back.
@@ -187,8 +215,8 @@ impl Simulation {
     }
 
     /// Whose lane is whose.
-    pub(crate) fn lanes(&self) -> Lanes {
-        self.lanes
+    pub(crate) fn map(&self) -> Map {
+        self.map
     }
 
     /// Packets between two hosts, in queues or on their way.
@@ -198,33 +226,17 @@ impl Simulation {
 
     #[inline]
     fn handle(&mut self, lane: Lane) {
-        let lanes = self.lanes;
-        if lane >= lanes.flows {
-            self.flow_timer(lane - lanes.flows);
-        } else if lane >= lanes.sources {
-            self.source_due((lane - lanes.sources) as usize);
-        } else if lane >= lanes.probes {
-            self.probe_due((lane - lanes.probes) as usize);
-        } else if lane >= lanes.arrivals {
-            self.landings(lane - lanes.arrivals);
-        } else if lane >= lanes.ports {
-            self.departures(lane - lanes.ports);
+        let map = self.map;
+        if lane >= map.sources {
+            self.source_due((lane - map.sources) as usize);
+        } else if lane >= map.probes {
+            self.probe_due((lane - map.probes) as usize);
+        } else if lane >= map.landings {
+            self.landings(lane - map.landings);
+        } else if lane >= map.ports {
+            self.port_due(lane - map.ports);
         } else {
             self.run_script();
-        }
-    }
-
-    /// What the event has caused at once.
-    #[inline]
-    fn settle(&mut self) {
-        loop {
-            if let Some(id) = self.at_node.pop_front() {
-                self.forward(id);
-            } else if let Some(Credit { flow, truesize }) = self.credits.pop() {
-                self.give_back(flow as usize, truesize);
-            } else {
-                return;
-            }
         }
     }
 
@@ -232,7 +244,7 @@ impl Simulation {
     #[inline]
     fn launch(&mut self, frame: Frame) {
         let id = self.frames.insert(frame);
-        self.at_node.push_back(id);
+        self.forward(id);
     }
 
     /// A frame is at a node: it goes to the next link of its path, or it is there.
@@ -244,64 +256,65 @@ impl Simulation {
             return;
         };
         frame.hop += 1;
-        let token = frame.token(id);
-        if self.links[link as usize].device.is_none() {
-            credit(&self.frames, id, &mut self.credits);
-            self.propagate(link, id);
+        let at = &mut self.links[link as usize];
+        if at.is_ahead() {
+            let fate = at.enter(self.now, id, &mut self.frames);
+            self.follow(link, id, fate);
             return;
         }
         // What is due at the port comes before the arrival.
-        if self.wake_of(link).is_some_and(|at| at <= self.now) {
+        if at.wake <= self.now {
             self.departures(link);
         }
-        self.links[link as usize].enqueue(self.now, token, &mut self.frames, &mut self.credits);
-        self.port_changed(link);
-    }
-
-    #[inline]
-    fn wake_of(&self, link: u32) -> Option<Nanos> {
-        self.links[link as usize].device.as_ref().and_then(Device::next_wake)
+        self.links[link as usize].enter(self.now, id, &mut self.frames);
+        self.device_changed(link);
     }
 
     /// Frames whose last bit has left the line of `link`.
+    #[inline]
     fn departures(&mut self, link: u32) {
-        let at = link as usize;
-        while let Some(departure) = self.links[at].poll(self.now, &mut self.frames, &mut self.credits) {
-            let id = departure.packet.frame;
-            credit(&self.frames, id, &mut self.credits);
-            self.frames.get_mut(id).dsfield = goodqueue::Packet::dsfield(&departure.packet);
-            self.propagate(link, id);
-        }
-        self.port_changed(link);
-    }
-
-    #[inline]
-    fn port_changed(&mut self, link: u32) {
-        if let Some(at) = self.wake_of(link) {
-            self.agenda.wake(self.lanes.ports + link, at);
-        }
-        if self.links[link as usize].pause.is_some() {
-            self.flow_control(link);
+        while let Some((id, fate)) = self.links[link as usize].leave(self.now, &mut self.frames) {
+            self.follow(link, id, fate);
         }
     }
 
+    fn port_due(&mut self, link: u32) {
+        // A sender may have asked for this event (see `pump_tx`): the device need not have changed.
+        self.lanes.set(self.map.ports + link, self.links[link as usize].wake);
+        self.departures(link);
+        self.device_changed(link);
+        self.settle(link, true);
+    }
+
     #[inline]
-    fn propagate(&mut self, link: u32, id: FrameId) {
-        match self.links[link as usize].propagate(self.now, id) {
+    fn follow(&mut self, link: u32, id: FrameId, fate: Fate) {
+        match fate {
             Fate::Lost => self.frames.remove(id),
             Fate::Arrived => self.at_node.push_back(id),
-            Fate::Flying(first) => self.agenda.wake(self.lanes.arrivals + link, first),
+            Fate::First(at) => self.lanes.set(self.map.landings + link, at),
+            Fate::Behind => {}
+        }
+    }
+
+    /// Sees to it that the device of `link` is looked at in time, and the links that feed it told.
+    #[inline]
+    fn device_changed(&mut self, link: u32) {
+        let at = &mut self.links[link as usize];
+        if at.look_again() {
+            self.lanes.set(self.map.ports + link, at.wake);
+        }
+        if at.pause.is_some() {
+            self.flow_control(link);
         }
     }
 
     /// Frames that have come to the far end of `link`.
     fn landings(&mut self, link: u32) {
-        while let Some(id) = self.links[link as usize].land(self.now) {
-            self.at_node.push_back(id);
+        while let Some(id) = self.links[link as usize].land(self.now, &mut self.frames) {
+            self.forward(id);
         }
-        if let Some(at) = self.links[link as usize].next_landing() {
-            self.agenda.wake(self.lanes.arrivals + link, at);
-        }
+        let next = self.links[link as usize].next_landing(&self.frames);
+        self.lanes.set(self.map.landings + link, next);
     }
 
     /// Pause frames: the links that feed `link` stop at the high mark and go on at the low one. The frame
@@ -314,8 +327,8 @@ impl Simulation {
             let feeder = self.links[link as usize].feeders[feeder];
             let is_paused = asked == FlowControl::Pause;
             let line = &mut self.links[feeder as usize];
-            line.set_paused(self.now, is_paused, &mut self.frames, &mut self.credits);
-            self.port_changed(feeder);
+            line.set_paused(self.now, is_paused, &mut self.frames);
+            self.device_changed(feeder);
         }
     }
 

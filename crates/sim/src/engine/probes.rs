@@ -8,7 +8,7 @@ use goodqueue_probe::{Sample, Way};
 
 use super::{Simulation, moment};
 use crate::address::{Conversation, ICMP, UDP, lower_headers};
-use crate::agenda::Lane;
+use crate::agenda::{Lane, NEVER};
 use crate::error::BuildError;
 use crate::frame::{Frame, FrameId, Kind};
 use crate::path::PathId;
@@ -108,9 +108,8 @@ impl Simulation {
             Asker::Irtt { prober, .. } => prober.poll_timeout(),
             Asker::Ping(ping) => ping.next,
         };
-        if let Some(at) = next {
-            self.agenda.wake(self.lanes.probes + index as Lane, at.max(self.now));
-        }
+        let at = next.map_or(NEVER, |at| at.max(self.now));
+        self.lanes.set(self.map.probes + index as Lane, at);
     }
 
     pub(super) fn probe_due(&mut self, index: usize) {
@@ -231,9 +230,9 @@ impl Probe {
             path: self.forward,
             len: self.len,
             flow_hash: self.hashes[0],
-            hop: 0,
             dsfield: self.dsfield,
             kind: Kind::Request,
+            ..Frame::NONE
         }
     }
 }

@@ -4,7 +4,7 @@ use goodqueue::{FlowHasher, Nanos, Rng, Span};
 
 use super::{Simulation, moment};
 use crate::address::{Conversation, UDP};
-use crate::agenda::Lane;
+use crate::agenda::{Lane, NEVER};
 use crate::error::BuildError;
 use crate::frame::{Frame, FrameId, Kind};
 use crate::path::PathId;
@@ -114,9 +114,8 @@ impl Simulation {
 
     #[allow(clippy::cast_possible_truncation)]
     fn wake_source(&mut self, index: usize, at: Nanos) {
-        if at < self.sources[index].stop {
-            self.agenda.wake(self.lanes.sources + index as Lane, at);
-        }
+        let at = if at < self.sources[index].stop { at } else { NEVER };
+        self.lanes.set(self.map.sources + index as Lane, at);
     }
 
     pub(super) fn source_due(&mut self, index: usize) {
@@ -129,9 +128,9 @@ impl Simulation {
             path: source.path,
             len: source.len,
             flow_hash: source.hash,
-            hop: 0,
             dsfield: source.dsfield,
             kind: Kind::Datagram,
+            ..Frame::NONE
         };
         source.arrivals.sent += 1;
         let next = source.next(now);

@@ -1,6 +1,6 @@
 //! What can be read of a simulation between two steps.
 
-use goodqueue::{Backlog, Dql, PortStats, Queue, Stats};
+use goodqueue::{Backlog, Dql, Nanos, PortStats, Stats};
 use goodqueue_probe::{Sample, TcpSample};
 
 use super::{Arrivals, Simulation};
@@ -27,6 +27,7 @@ pub struct FlowView {
 #[derive(Debug)]
 pub struct LinkView<'a> {
     link: &'a Link,
+    now: Nanos,
 }
 
 impl LinkView<'_> {
@@ -39,13 +40,13 @@ impl LinkView<'_> {
     /// What its device rings hold, the packet on the line included.
     #[must_use]
     pub fn ring_backlog(&self) -> Backlog {
-        self.link.device.as_ref().map_or_else(Backlog::default, Device::ring_backlog)
+        self.link.device.as_ref().map_or_else(Backlog::default, |device| device.ring_backlog(self.now))
     }
 
     /// What its line has done.
     #[must_use]
     pub fn line(&self) -> PortStats {
-        self.link.device.as_ref().map_or_else(PortStats::default, Device::line)
+        self.link.device.as_ref().map_or_else(PortStats::default, |device| device.line(self.now))
     }
 
     /// What its queues have done.
@@ -62,8 +63,8 @@ impl LinkView<'_> {
 
     /// Counters of each hardware queue's queue in the words of `tc -s qdisc`.
     pub fn queue_counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
-        for queue in self.link.device.iter().flat_map(Device::queues) {
-            queue.counters(each);
+        if let Some(device) = &self.link.device {
+            device.counters(each);
         }
     }
 
@@ -103,7 +104,7 @@ impl Simulation {
     /// Link `index` of the scenario.
     #[must_use]
     pub fn link(&self, index: usize) -> LinkView<'_> {
-        LinkView { link: &self.links[index] }
+        LinkView { link: &self.links[index], now: self.now }
     }
 
     /// What the sink of source `index` has seen.

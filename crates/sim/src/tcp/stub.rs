@@ -89,6 +89,9 @@ impl Tx {
         Some(s)
     }
     pub fn on_tx_complete(&mut self, _: Nanos, _: u32) {}
+    pub fn is_throttled(&self) -> bool {
+        false
+    }
     pub fn window(&self) -> &Window {
         &self.w
     }

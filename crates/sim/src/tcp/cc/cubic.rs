@@ -78,10 +78,23 @@ impl Cubic {
             return;
         }
         let left = if w.in_slow_start() { reno::slow_start(w, acked) } else { acked };
-        if left > 0 {
-            self.update(w.snd_cwnd.max(1), jiffies(now), left);
+        if left == 0 {
+            return;
+        }
+        self.ack_cnt = self.ack_cnt.saturating_add(left);
+        let now = jiffies(now);
+        if self.last_cwnd != w.snd_cwnd || now.saturating_sub(self.last_time) > CNT_LASTS {
+            self.grow_anew(w, now, left);
+        } else {
             reno::additive_increase(w, self.cnt, left);
         }
+    }
+
+    /// Out of line: one ACK in many comes here, and the others are to save no registers for it.
+    #[inline(never)]
+    fn grow_anew(&mut self, w: &mut Window, now: u64, acked: u32) {
+        self.compute_cnt(w.snd_cwnd, now, acked);
+        reno::additive_increase(w, self.cnt, acked);
     }
 
     /// A round-trip time. Those of the first second of an epoch still hold the queue of before the
@@ -116,16 +129,10 @@ impl Cubic {
         }
     }
 
-    /// Segments to be acknowledged for a segment of growth. The curve is computed again when the
-    /// window has changed or 1/32 s has passed, once a jiffy at most; the Reno estimate with it, and
-    /// as long as the jiffy lasts with every change.
-    fn update(&mut self, cwnd: u32, now: u64, acked: u32) {
-        self.ack_cnt = self.ack_cnt.saturating_add(acked);
-        let age = now.saturating_sub(self.last_time);
-        if self.last_cwnd == cwnd && age <= CNT_LASTS {
-            return;
-        }
-        if self.epoch_start.is_none() || age > 0 {
+    /// Segments to be acknowledged for a segment of growth. The window has changed or 1/32 s has
+    /// passed: the Reno estimate goes on, and the curve is computed again, but once a jiffy at most.
+    fn compute_cnt(&mut self, cwnd: u32, now: u64, acked: u32) {
+        if self.epoch_start.is_none() || now > self.last_time {
             self.last_cwnd = cwnd;
             self.last_time = now;
             let start = match self.epoch_start {
@@ -157,7 +164,7 @@ impl Cubic {
         if self.last_max_cwnd == 0 { cnt.min(FIRST_CNT) } else { cnt }
     }
 
-    /// `W_cubic(t) = C (t - K)^3 + W_max` (RFC 9438 equation 1), `t` in jiffies.
+    /// `W_cubic(t) = C (t - K)^3 + W_max` (RFC 9438 section 4.2), `t` in jiffies.
     fn target(&self, t: u64) -> u32 {
         let t = u32::try_from(t.saturating_mul(1024) / HZ).unwrap_or(u32::MAX);
         let offset = u128::from(t.abs_diff(self.bic_k));
@@ -190,7 +197,7 @@ fn scaled(value: u32, numerator: u32, denominator: u32) -> u32 {
     (u64::from(value) * u64::from(numerator) / u64::from(denominator)) as u32
 }
 
-/// K: the 1/1024 seconds in which the curve rises by `segments` to its plateau (RFC 9438 equation 2),
+/// K: the 1/1024 seconds in which the curve rises by `segments` to its plateau (RFC 9438 section 4.2),
 /// rounded down. Linux approximates the root; this one is exact.
 fn time_to_grow(segments: u32) -> u32 {
     let cube = u128::from((1 << CUBE_SHIFT) / u64::from(C_SCALED)) * u128::from(segments);
@@ -203,3 +210,6 @@ fn time_to_grow(segments: u32) -> u32 {
     }
     root
 }
+
+#[cfg(test)]
+mod tests;

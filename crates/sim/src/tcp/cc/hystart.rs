@@ -95,3 +95,6 @@ fn ack_delay(w: &Window) -> u64 {
     let delay = (bits * 1_000_000).checked_div(rate).unwrap_or(0);
     u64::try_from(delay).map_or(MAX_ACK_DELAY_US, |us| us.min(MAX_ACK_DELAY_US))
 }
+
+#[cfg(test)]
+mod tests;

@@ -10,11 +10,13 @@ pub enum CcKind {
     Reno,
     /// RFC 9438 with HyStart.
     Cubic,
+    /// draft-cardwell-iccrg-bbr-congestion-control-00.
+    Bbr,
 }
 
 impl CcKind {
     /// All of them.
-    pub const ALL: [CcKind; 2] = [CcKind::Reno, CcKind::Cubic];
+    pub const ALL: [CcKind; 3] = [CcKind::Reno, CcKind::Cubic, CcKind::Bbr];
 
     /// The name that `net.ipv4.tcp_congestion_control` has for it.
     #[must_use]
@@ -22,6 +24,7 @@ impl CcKind {
         match self {
             CcKind::Reno => "reno",
             CcKind::Cubic => "cubic",
+            CcKind::Bbr => "bbr",
         }
     }
 }

@@ -17,17 +17,14 @@ pub(super) fn slow_start(w: &mut Window, acked: u32) -> u32 {
 /// has fallen does not end in a burst (Linux 6.1 `tcp_cong.c:tcp_cong_avoid_ai`).
 pub(super) fn additive_increase(w: &mut Window, cnt: u32, acked: u32) {
     let cnt = cnt.max(1);
-    let mut growth = 0;
-    if w.snd_cwnd_cnt >= cnt {
-        w.snd_cwnd_cnt = 0;
-        growth = 1;
+    let late = w.snd_cwnd_cnt >= cnt;
+    let credit = if late { acked } else { w.snd_cwnd_cnt.saturating_add(acked) };
+    if !late && credit < cnt {
+        w.snd_cwnd_cnt = credit;
+        return;
     }
-    w.snd_cwnd_cnt = w.snd_cwnd_cnt.saturating_add(acked);
-    if w.snd_cwnd_cnt >= cnt {
-        growth += w.snd_cwnd_cnt / cnt;
-        w.snd_cwnd_cnt %= cnt;
-    }
-    w.set_cwnd(w.snd_cwnd.saturating_add(growth));
+    w.snd_cwnd_cnt = credit % cnt;
+    w.set_cwnd(w.snd_cwnd.saturating_add(credit / cnt).saturating_add(u32::from(late)));
 }
 
 /// Growth on an ACK of `acked` segments.

@@ -93,8 +93,8 @@ impl Window {
         self.snd_cwnd < self.snd_ssthresh
     }
 
-    /// Whether the congestion window is what holds the sender back, so that it may grow (RFC 7661
-    /// section 4.1; Linux `tcp_is_cwnd_limited`: slow start may go up to twice what was sent).
+    /// Whether the congestion window is what holds the sender back, so that it may grow (RFC 7661;
+    /// Linux `tcp_is_cwnd_limited`: slow start may go up to twice what was sent).
     #[must_use]
     pub fn may_grow(&self) -> bool {
         self.is_cwnd_limited

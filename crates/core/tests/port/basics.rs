@@ -1,33 +1,15 @@
 //! The port: exact rate, logical time, and what a device ring does to a queue behind it.
-#![allow(clippy::unwrap_used)]
-
 use goodqueue::arena::Slot;
-use goodqueue::fifo::Limit;
 use goodqueue::fq_codel::{Flow, Params};
 use goodqueue::{
-    Backlog, Bytes, Departure, Fifo, FqCodel, Header, Ignore, Line, Nanos, Port, Queue, Rate, RingSpec,
-    Serializer, Span,
+    Backlog, Bytes, Departure, FqCodel, Header, Ignore, Line, Nanos, Port, Queue, Rate, RingSpec, Serializer,
+    Span,
 };
 
-fn fifo(limit: u32) -> Fifo<Header, Vec<Header>> {
-    Fifo::new(Limit::Packets(limit), vec![Header::default(); limit as usize])
-}
+use super::support::{drain, fifo, line, packet};
 
 fn fq_codel() -> FqCodel<Header, Vec<Flow>, Vec<Slot<Header>>> {
     FqCodel::new(Params::default(), vec![Flow::default(); 1024], vec![Slot::default(); 10_240]).unwrap()
-}
-
-fn packet(cookie: u64, len: u32) -> Header {
-    Header { cookie, len, truesize: 2048, flow_hash: 1, dsfield: 0 }
-}
-
-fn line(rate: &str) -> Line {
-    Line::Rate(Serializer::new(rate.parse().unwrap()).unwrap())
-}
-
-/// Polls everything due at `now`.
-fn drain<Q: Queue<Header>>(port: &mut Port<Header, Q>, now: Nanos) -> Vec<Departure<Header>> {
-    std::iter::from_fn(|| port.poll(now, &mut Ignore)).collect()
 }
 
 #[test]

@@ -1,0 +1,406 @@
+//! How near is near enough: each figure, its bar, and the verdict on one case.
+//!
+//! The kernel's figure is the mean over the seeds present, its spread greatest less least; ours is the mean
+//! over our seeds. Seeds do not pair: a seed of ours and the kernel's with the same number draw different
+//! starts. So two means are compared. Each mean of n runs has the n-th root of the noise of one, and our runs
+//! are cheap: more seeds of ours make our side of the comparison as quiet as one likes, never the kernel's,
+//! and no bar is widened for what is left.
+
+use serde::Serialize;
+
+use super::case::{Case, Way};
+use super::summary::{Outcome, QueueFigures};
+
+/// Fewest drops or marks of ours that are called outside where the kernel has none or one.
+const HANDFUL: f64 = 5.0;
+
+/// What is compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Figure {
+    /// Bytes sent over rate times time, steady part.
+    Utilisation,
+    /// Goodput of all flows over the whole run, Mbit/s.
+    Goodput,
+    /// Median of the probes' delay above the idle minimum, steady part, ms.
+    Median,
+    /// 95th percentile of the same, ms.
+    P95,
+    /// Packets dropped, steady part.
+    Drops,
+    /// Packets marked, whole run: the kernel's figure exists for the whole run alone.
+    Marks,
+    /// Jain's index of the flows that last, steady part.
+    Jain,
+    /// Rate of a BBR flow over the fair share of the direction, steady part.
+    BbrShare,
+    /// Goodput of the flows that last, steady part, Mbit/s. No bar.
+    GoodputSteady,
+    /// 99th percentile of the probes' delay above the idle minimum, steady part, ms. No bar.
+    P99,
+    /// Mean of the bytes queued, steady part. No bar.
+    Backlog,
+    /// Probes lost in the steady part. No bar.
+    Lost,
+    /// Segments retransmitted, whole run. No bar.
+    Retrans,
+    /// Packets that senders learnt to be CE-marked, whole run. No bar.
+    Ce,
+}
+
+impl Figure {
+    /// Every figure, those with a bar first.
+    pub const ALL: [Figure; 14] = [
+        Figure::Utilisation,
+        Figure::Goodput,
+        Figure::Median,
+        Figure::P95,
+        Figure::Drops,
+        Figure::Marks,
+        Figure::Jain,
+        Figure::BbrShare,
+        Figure::GoodputSteady,
+        Figure::P99,
+        Figure::Backlog,
+        Figure::Lost,
+        Figure::Retrans,
+        Figure::Ce,
+    ];
+
+    /// The figures with a bar: the first of [`Figure::ALL`].
+    pub const BARRED: usize = 8;
+
+    /// Name and unit, for a list.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Figure::Utilisation => "utilisation, %",
+            Figure::Goodput => "goodput, Mbit/s",
+            Figure::Median => "median above base, ms",
+            Figure::P95 => "p95 above base, ms",
+            Figure::Drops => "drops, steady",
+            Figure::Marks => "marks, whole run",
+            Figure::Jain => "Jain's index",
+            Figure::BbrShare => "BBR flow / fair share",
+            Figure::GoodputSteady => "goodput steady, Mbit/s",
+            Figure::P99 => "p99 above base, ms",
+            Figure::Backlog => "mean backlog, bytes",
+            Figure::Lost => "probes lost, steady",
+            Figure::Retrans => "retransmitted",
+            Figure::Ce => "CE learnt",
+        }
+    }
+
+    /// The bar in words.
+    #[must_use]
+    pub const fn bar_text(self) -> &'static str {
+        match self {
+            Figure::Utilisation | Figure::Goodput => "3 %",
+            Figure::Median => "1 ms or 15 %, the larger",
+            Figure::P95 => "2 ms or 25 %, the larger",
+            Figure::Drops | Figure::Marks => "35 %, or the kernel's spread where that is larger",
+            Figure::Jain => "0.1",
+            Figure::BbrShare => "the same side of 1",
+            _ => "none",
+        }
+    }
+
+    /// The figure of a run; none where it has no meaning there.
+    #[must_use]
+    #[allow(clippy::cast_precision_loss)]
+    pub fn of(self, outcome: &Outcome, way: Way) -> Option<f64> {
+        let side = outcome.side(way);
+        let delay = |percentile: fn(&super::summary::Distribution) -> f64| {
+            side.ping.and_then(|ping| Some(percentile(&ping.steady?) - ping.idle_min))
+        };
+        let queue = |count: fn(&QueueFigures) -> f64| side.queue.as_ref().map(count);
+        match self {
+            Figure::Utilisation => queue(|queue| queue.util_steady),
+            Figure::Goodput => side.goodput.map(|goodput| goodput.mbit),
+            Figure::Median => delay(|steady| steady.p50),
+            Figure::P95 => delay(|steady| steady.p95),
+            Figure::Drops => queue(|queue| queue.drops_steady as f64),
+            Figure::Marks => queue(|queue| queue.marks as f64),
+            Figure::Jain => side.goodput.and_then(|goodput| goodput.jain_steady),
+            Figure::BbrShare => bbr_share(outcome, way),
+            Figure::GoodputSteady => side.goodput.and_then(|goodput| goodput.mbit_steady),
+            Figure::P99 => delay(|steady| steady.p99),
+            Figure::Backlog => queue(|queue| queue.backlog_mean),
+            Figure::Lost => side.ping.map(|ping| ping.lost_steady as f64),
+            Figure::Retrans => side.goodput.map(|goodput| goodput.retrans as f64),
+            Figure::Ce => side.goodput.map(|goodput| goodput.ce as f64),
+        }
+    }
+
+    /// Whether the figure says something in this case: an index of one flow is 1 whatever happens.
+    fn is_telling(self, case: &Case, way: Way) -> bool {
+        let lasting = || case.flows.iter().filter(|flow| flow.way == way && flow.stop >= case.length);
+        self != Figure::Jain || lasting().count() > 1
+    }
+}
+
+/// Mean rate of a BBR flow over the mean rate of all flows of a direction, where it has BBR and others.
+/// A flow that stops early counts with its rate from start to stop.
+#[allow(clippy::cast_precision_loss)]
+fn bbr_share(outcome: &Outcome, way: Way) -> Option<f64> {
+    let rates = |is_wanted: fn(bool) -> bool| {
+        let flows = outcome.flows.iter().filter(|flow| flow.way == way && is_wanted(flow.cc == "bbr"));
+        let rates: Vec<f64> = flows.map(|flow| flow.mbit_steady.unwrap_or(flow.mbit)).collect();
+        (!rates.is_empty()).then(|| (rates.iter().sum::<f64>(), rates.len() as f64))
+    };
+    let ((bbr, bbrs), (rest, others)) = (rates(|is_bbr| is_bbr)?, rates(|is_bbr| !is_bbr)?);
+    let fair = (bbr + rest) / (bbrs + others);
+    (fair > 0.0).then(|| bbr / bbrs / fair)
+}
+
+/// A figure over seeds.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Sample {
+    /// Mean over the runs.
+    pub mean: f64,
+    /// Least.
+    pub min: f64,
+    /// Greatest.
+    pub max: f64,
+    /// One value a run, in the order of the seeds.
+    pub values: Vec<f64>,
+}
+
+impl Sample {
+    /// None of nothing.
+    #[must_use]
+    #[allow(clippy::cast_precision_loss)]
+    pub fn new(values: Vec<f64>) -> Option<Sample> {
+        let (first, n) = (*values.first()?, values.len() as f64);
+        Some(Sample {
+            mean: values.iter().sum::<f64>() / n,
+            min: values.iter().copied().fold(first, f64::min),
+            max: values.iter().copied().fold(first, f64::max),
+            values,
+        })
+    }
+
+    /// Greatest less least.
+    #[must_use]
+    pub fn spread(&self) -> f64 {
+        self.max - self.min
+    }
+
+    /// Variance of the mean if each value were a count of independent events.
+    #[allow(clippy::cast_precision_loss)]
+    fn counting_variance(&self) -> f64 {
+        self.mean / self.values.len() as f64
+    }
+}
+
+/// What is said of a figure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// The difference is at most the bar.
+    Within,
+    /// It is not, or we have no figure where the kernel has one.
+    Outside,
+    /// Nothing: the figure has no bar, or none can be held to it here.
+    Aside,
+}
+
+/// One figure, the kernel's and ours.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Comparison {
+    /// The direction.
+    pub way: Way,
+    /// What is compared.
+    pub figure: Figure,
+    /// The kernel's.
+    pub kernel: Sample,
+    /// Ours; none where a run of ours has no such figure.
+    pub ours: Option<Sample>,
+    /// Our mean less the kernel's.
+    pub difference: Option<f64>,
+    /// The greatest difference that is within; none without a bar, and for a share, whose bar is a side.
+    pub bar: Option<f64>,
+    /// Whether it is.
+    pub verdict: Verdict,
+    /// What else should be known.
+    pub note: Option<String>,
+}
+
+impl Comparison {
+    /// The difference as a part of the bar.
+    #[must_use]
+    pub fn part_of_bar(&self) -> Option<f64> {
+        match (self.difference, self.bar) {
+            (Some(difference), Some(bar)) if bar > 0.0 => Some(difference.abs() / bar),
+            _ => None,
+        }
+    }
+}
+
+/// Compares every figure that the kernel has in this case.
+#[must_use]
+pub fn compare(case: &Case, kernel: &[&Outcome], ours: &[Outcome]) -> Vec<Comparison> {
+    let mut comparisons = Vec::new();
+    for way in Way::BOTH {
+        for figure in Figure::ALL.into_iter().filter(|figure| figure.is_telling(case, way)) {
+            let kernel = Sample::new(kernel.iter().filter_map(|outcome| figure.of(outcome, way)).collect());
+            let Some(kernel) = kernel else { continue };
+            let ours: Option<Vec<f64>> = ours.iter().map(|outcome| figure.of(outcome, way)).collect();
+            comparisons.push(judge(way, figure, kernel, ours.and_then(Sample::new)));
+        }
+    }
+    comparisons.retain(|comparison| !is_nothing(comparison));
+    comparisons
+}
+
+/// Marks where nobody marks are no agreement.
+fn is_nothing(comparison: &Comparison) -> bool {
+    let is_zero = |sample: &Sample| sample.max == 0.0;
+    comparison.figure == Figure::Marks
+        && is_zero(&comparison.kernel)
+        && comparison.ours.as_ref().is_some_and(is_zero)
+}
+
+fn judge(way: Way, figure: Figure, kernel: Sample, ours: Option<Sample>) -> Comparison {
+    let bar = bar(figure, &kernel);
+    let has_bar = bar.is_some() || figure == Figure::BbrShare;
+    let (verdict, note) = match ours.as_ref().filter(|ours| ours.mean.is_finite()) {
+        _ if !has_bar => (Verdict::Aside, None),
+        None => (Verdict::Outside, Some("ours has no such figure".to_owned())),
+        Some(ours) => match (figure, bar) {
+            (Figure::Drops | Figure::Marks, Some(bar)) => judge_counts(&kernel, ours, bar),
+            (_, Some(bar)) => (within((ours.mean - kernel.mean).abs() <= bar), None),
+            (_, None) => judge_sides(&kernel, ours),
+        },
+    };
+    let difference = ours.as_ref().map(|ours| ours.mean - kernel.mean);
+    Comparison { way, figure, kernel, ours, difference, bar, verdict, note }
+}
+
+const fn within(is_within: bool) -> Verdict {
+    if is_within { Verdict::Within } else { Verdict::Outside }
+}
+
+/// The greatest difference that is within.
+fn bar(figure: Figure, kernel: &Sample) -> Option<f64> {
+    let part = |part: f64| kernel.mean.abs() * part;
+    Some(match figure {
+        Figure::Utilisation | Figure::Goodput => part(0.03),
+        Figure::Median => part(0.15).max(1.0),
+        Figure::P95 => part(0.25).max(2.0),
+        Figure::Drops | Figure::Marks => part(0.35).max(kernel.spread()),
+        Figure::Jain => 0.1,
+        _ => return None,
+    })
+}
+
+/// Counts. Where the kernel has none or one, a part of it is no bar (35 % of one packet): ours is outside only
+/// where it is a handful or more, else the figure is left aside. Small counts are held to the bar as
+/// they are, and a miss that chance alone would explain is noted, not excused.
+fn judge_counts(kernel: &Sample, ours: &Sample, bar: f64) -> (Verdict, Option<String>) {
+    if kernel.mean <= 1.0 {
+        let note = Some("the kernel has none or one".to_owned());
+        let is_handful = ours.mean >= HANDFUL;
+        return (if is_handful { Verdict::Outside } else { Verdict::Aside }, note);
+    }
+    let difference = (ours.mean - kernel.mean).abs();
+    if difference <= bar {
+        return (Verdict::Within, None);
+    }
+    let chance = 2.0 * (kernel.counting_variance() + ours.counting_variance()).sqrt();
+    let note = (difference <= chance).then(|| "no more than chance makes of counts so small".to_owned());
+    (Verdict::Outside, note)
+}
+
+/// Shares: on which side of fair. Where the kernel's own seeds are on both, it is left aside.
+fn judge_sides(kernel: &Sample, ours: &Sample) -> (Verdict, Option<String>) {
+    if kernel.min <= 1.0 && kernel.max >= 1.0 {
+        return (Verdict::Aside, Some("the kernel's runs are on both sides of fair".to_owned()));
+    }
+    let is_same = (kernel.mean > 1.0) == (ours.mean > 1.0) && ours.mean != 1.0;
+    let note = (ours.min <= 1.0 && ours.max >= 1.0).then(|| "our runs are on both sides of fair".to_owned());
+    (within(is_same), note)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sample(values: &[f64]) -> Sample {
+        Sample::new(values.to_vec()).expect("values")
+    }
+
+    fn verdict(figure: Figure, kernel: &[f64], ours: &[f64]) -> Verdict {
+        judge(Way::Up, figure, sample(kernel), Sample::new(ours.to_vec())).verdict
+    }
+
+    #[test]
+    fn each_bar_ends_where_it_says() {
+        use Verdict::{Outside, Within};
+        for (figure, kernel, in_reach, beyond) in [
+            (Figure::Utilisation, 1.0, 0.971, 0.969),
+            (Figure::Goodput, 100.0, 102.9, 103.1),
+            // 15 % of 4 ms are 0.6 ms: 1 ms holds. Of 20 ms they are 3 ms.
+            (Figure::Median, 4.0, 4.99, 5.01),
+            (Figure::Median, 20.0, 17.01, 16.99),
+            // 25 % of 4 ms are 1 ms: 2 ms holds. Of 20 ms they are 5 ms.
+            (Figure::P95, 4.0, 2.01, 1.99),
+            (Figure::P95, 20.0, 24.99, 25.01),
+            (Figure::Drops, 100.0, 134.9, 135.1),
+            (Figure::Marks, 100.0, 65.1, 64.9),
+            (Figure::Jain, 0.8, 0.899, 0.901),
+            (Figure::BbrShare, 1.4, 1.01, 0.99),
+            (Figure::BbrShare, 0.3, 0.99, 1.01),
+        ] {
+            assert_eq!(verdict(figure, &[kernel], &[in_reach]), Within, "{figure:?} {in_reach}");
+            assert_eq!(verdict(figure, &[kernel], &[beyond]), Outside, "{figure:?} {beyond}");
+        }
+    }
+
+    #[test]
+    fn means_are_compared_not_runs() {
+        // Mean 100, bar 3: single runs lie outside, their mean of 102 does not.
+        assert_eq!(verdict(Figure::Goodput, &[99.0, 101.0], &[96.0, 108.0]), Verdict::Within);
+        assert_eq!(sample(&[99.0, 101.0, 106.0]).spread(), 7.0);
+    }
+
+    #[test]
+    fn the_kernels_own_spread_widens_the_bar_of_counts_alone() {
+        // Mean 100, 35 %: 35; spread 80.
+        assert_eq!(verdict(Figure::Drops, &[60.0, 140.0], &[179.0]), Verdict::Within);
+        assert_eq!(verdict(Figure::Drops, &[60.0, 140.0], &[181.0]), Verdict::Outside);
+        assert_eq!(verdict(Figure::Goodput, &[60.0, 140.0], &[104.0]), Verdict::Outside);
+    }
+
+    #[test]
+    fn counts_of_none_and_one_are_left_aside_unless_ours_is_a_handful() {
+        for kernel in [0.0, 1.0] {
+            assert_eq!(verdict(Figure::Drops, &[kernel], &[4.0]), Verdict::Aside);
+            assert_eq!(verdict(Figure::Drops, &[kernel], &[5.0]), Verdict::Outside);
+        }
+        assert_eq!(verdict(Figure::Drops, &[2.0], &[3.0]), Verdict::Outside);
+    }
+
+    #[test]
+    fn a_miss_that_chance_explains_is_noted_and_stays_a_miss() {
+        // 8 and 12: 35 % are 2.8. Two deviations of the difference are 2 sqrt(8 + 12) = 8.9.
+        let near = judge(Way::Up, Figure::Drops, sample(&[8.0]), Sample::new(vec![12.0]));
+        assert_eq!(near.verdict, Verdict::Outside);
+        assert!(near.note.is_some_and(|note| note.contains("chance")));
+        // 800 and 1200: 2 sqrt(2000) = 89.
+        let far = judge(Way::Up, Figure::Drops, sample(&[800.0]), Sample::new(vec![1200.0]));
+        assert_eq!((far.verdict, far.note), (Verdict::Outside, None));
+    }
+
+    #[test]
+    fn sides_that_the_kernel_does_not_keep_are_left_aside() {
+        assert_eq!(verdict(Figure::BbrShare, &[0.9, 1.2], &[3.0]), Verdict::Aside);
+    }
+
+    #[test]
+    fn no_figure_and_no_number_are_outside() {
+        assert_eq!(verdict(Figure::Median, &[3.0], &[]), Verdict::Outside);
+        assert_eq!(verdict(Figure::Median, &[3.0], &[f64::NAN]), Verdict::Outside);
+        assert_eq!(verdict(Figure::P99, &[3.0], &[]), Verdict::Aside);
+    }
+}

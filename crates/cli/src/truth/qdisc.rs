@@ -1,0 +1,118 @@
+//! A qdisc in the words of tc, as one of our queues.
+
+use goodqueue::QueueSpec;
+use goodqueue::spec::{CATALOGUE, Parameter, QueueKind, Unit};
+
+/// Reads `fq_codel limit 10240p target 5ms noecn` and the like. What is not named holds as in the kernel,
+/// whose defaults the catalogue has.
+///
+/// # Errors
+/// A sentence that names the word which is not understood.
+pub fn queue_of(tc: &str) -> Result<QueueSpec, String> {
+    let mut words = tc.split_whitespace();
+    let name = words.next().ok_or("an empty text")?;
+    // `fifo` is sized in time and is ours alone.
+    let is_known = |kind: QueueKind| kind != QueueKind::Fifo;
+    let info = CATALOGUE.iter().find(|info| info.name == name && is_known(info.kind));
+    let info = info.ok_or_else(|| format!("the queue `{name}` is not built"))?;
+    let mut spec = name.to_owned();
+    let mut given = Vec::new();
+    while let Some(word) = words.next() {
+        let (bare, is_negated) = match word.strip_prefix("no") {
+            Some(bare) if find(info.parameters, bare).is_some_and(is_switch) => (bare, true),
+            _ => (word, false),
+        };
+        let parameter = find(info.parameters, bare)
+            .filter(|parameter| parameter.name != "parity")
+            .ok_or_else(|| format!("`{word}` of `{tc}` is not understood"))?;
+        if given.contains(&parameter.name) {
+            return Err(format!("`{word}` is given twice in `{tc}`"));
+        }
+        given.push(parameter.name);
+        if is_switch(parameter) {
+            spec += &format!(",{bare}={}", if is_negated { "off" } else { "on" });
+            continue;
+        }
+        let value = words.next().ok_or_else(|| format!("`{word}` of `{tc}` has no value"))?;
+        spec += &match (parameter.name, value.split_once('/')) {
+            ("ce_threshold_selector", Some((selector, mask))) => {
+                format!(",ce_threshold_selector={selector},ce_threshold_mask={mask}")
+            }
+            _ => format!(",{bare}={}", in_our_units(parameter.unit, value)),
+        };
+    }
+    spec.parse::<QueueSpec>().map_err(|error| error.to_string())
+}
+
+fn find(parameters: &'static [Parameter], word: &str) -> Option<&'static Parameter> {
+    parameters.iter().find(|parameter| parameter.name == word || parameter.aliases.contains(&word))
+}
+
+fn is_switch(parameter: &Parameter) -> bool {
+    parameter.unit == Unit::Switch
+}
+
+/// tc reads a bare time as microseconds and a bare rate as bit/s; the catalogue wants units.
+fn in_our_units(unit: Unit, value: &str) -> String {
+    let is_bare = value.bytes().all(|byte| byte.is_ascii_digit());
+    match unit {
+        Unit::Time if is_bare => format!("{value}us"),
+        Unit::Rate if is_bare => format!("{value}bit"),
+        _ => value.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(tc: &str) -> String {
+        queue_of(tc).expect(tc).to_string()
+    }
+
+    #[test]
+    fn words_of_tc_become_our_queues() {
+        assert_eq!(read("pfifo limit 100"), "pfifo:100");
+        assert_eq!(read("bfifo limit 75000"), "bfifo:75000");
+        assert_eq!(read("codel noecn"), "codel,ecn=off");
+        assert_eq!(read("fq_codel ecn"), "fq_codel,ecn=on");
+        assert_eq!(
+            read(
+                "fq_codel limit 10240p flows 1024 quantum 1514 target 5ms interval 100ms memory_limit 32Mb ecn drop_batch 64"
+            ),
+            "fq_codel,limit=10240,flows=1024,target=5ms,interval=100ms,quantum=1514,ecn=on,memory_limit=32m,drop_batch=64"
+        );
+        assert_eq!(read("codel target 5000 interval 100000"), "codel,target=5ms,interval=100ms");
+        assert_eq!(read("fq_codel ce_threshold 1ms ce_threshold_selector 0x1/0x3"), {
+            "fq_codel,ce_threshold=1ms,ce_threshold_selector=1,ce_threshold_mask=3"
+        });
+    }
+
+    #[test]
+    fn what_is_not_named_holds_as_in_the_kernel() {
+        let codel = queue_of("codel noecn").expect("codel").codel_params(1514).expect("codel");
+        assert_eq!((codel.limit, codel.law.ecn), (1000, false));
+        assert!(queue_of("fq_codel").expect("fq_codel").fq_codel_params(1514).expect("fq_codel").law.ecn);
+    }
+
+    #[test]
+    fn what_is_not_understood_is_named() {
+        for (tc, word) in [
+            ("pie noecn", "`pie` is not built"),
+            ("cake bandwidth 10000000bit besteffort", "`cake` is not built"),
+            ("fifo limit 10", "`fifo` is not built"),
+            ("codel weather", "`weather` of"),
+            ("pfifo noecn", "`noecn` of"),
+            ("codel parity linux", "`parity` of"),
+            ("codel target", "has no value"),
+            ("codel target 5ms target 6ms", "given twice"),
+            ("codel ecn noecn", "given twice"),
+            ("pfifo limit 0", "out of range"),
+            ("bfifo", "needs limit"),
+            ("", "empty"),
+        ] {
+            let reason = queue_of(tc).expect_err(tc);
+            assert!(reason.contains(word), "{tc}: {reason}");
+        }
+    }
+}
