@@ -129,7 +129,7 @@ impl Link {
         }
         let mut lands = at + self.delay;
         if let Some((most, rng)) = &mut self.jitter {
-            lands = lands + Span(rng.below(most.saturating_add(1)));
+            lands += Span(rng.below(most.saturating_add(1)));
         }
         if self.first == NO_FRAME {
             if lands == now {

@@ -11,10 +11,12 @@
 use goodqueue::{QueueSpec, Rate, RingSpec, Serializer, Span};
 use goodqueue_probe::{Direction, Test};
 use goodqueue_sim::tcp::Config;
+use goodqueue_sim::tcp::cc::{CcKind, UnknownCc};
 use goodqueue_sim::{Flow, Link, Loss, NodeId, Opener, PortSpec, Probe, ProbeKind, Scenario};
 
 use super::Job;
 use crate::exit::End;
+use crate::hint::did_you_mean;
 use crate::plan::{FRAME, LinkOrder, MTU, Plan};
 
 const ROUTER: NodeId = 0;
@@ -112,9 +114,7 @@ fn flows(test: &Test) -> Result<Vec<Flow>, End> {
         Ok(Flow {
             from,
             to,
-            cc: flow.cc.parse().map_err(|error| {
-                End::Usage(format!("{error}; with --live it is this kernel that has them"))
-            })?,
+            cc: congestion_control(&flow.cc)?,
             dscp: flow.dscp.value(),
             opener,
             start: test.idle + flow.start,
@@ -123,6 +123,13 @@ fn flows(test: &Test) -> Result<Vec<Flow>, End> {
         })
     };
     test.flows.iter().map(flow).collect()
+}
+
+fn congestion_control(name: &str) -> Result<CcKind, End> {
+    name.parse().map_err(|error: UnknownCc| {
+        let nearest = did_you_mean(name, &CcKind::ALL.map(CcKind::name));
+        End::Usage(format!("{error}{nearest} (of those that this kernel has, with --live)"))
+    })
 }
 
 /// Probes with one interval share its grid, and are spread over it as those of the live arm.
