@@ -192,3 +192,67 @@ impl Results {
         Err(End::LimitFailed(format!("not deterministic: {differ} of {of} queues (see above)")))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::args::{Cli, Command};
+    use crate::plan::Plan;
+    use crate::simulate::scenario;
+    use clap::Parser;
+
+    fn jobs(words: &str) -> Vec<Job> {
+        let words = format!("goodqueue run {words}");
+        let Command::Run(args) = Cli::parse_from(words.split_whitespace()).command else { panic!("{words}") };
+        let plan = Plan::resolve(&args).expect("a plan");
+        scenario::jobs(&plan).expect("jobs")
+    }
+
+    fn runs(jobs: &[Job], threads: usize) -> String {
+        let mut record = Record::default();
+        let interrupt = Interrupt::new().expect("a descriptor");
+        let pool = Pool { jobs, threads, twice: false };
+        let end = pool.run(&mut record, &mut Bar::new(true, jobs, 1), &interrupt, &mut |_| Ok(()));
+        Interrupt::unblock();
+        end.expect("done");
+        record.to_json().expect("JSON")
+    }
+
+    #[test]
+    fn the_number_of_threads_changes_no_byte_and_no_order() {
+        let queues = "pfifo:50,codel,fq_codel,bfifo:30000,fifo:20ms";
+        let jobs = jobs(&format!("rrul --cc cubic --length 2s --idle 500ms --loss 0.5% --queue {queues}"));
+        let one = runs(&jobs, 1);
+        assert_eq!(one, runs(&jobs, 2));
+        assert_eq!(one, runs(&jobs, 16));
+        let places: Vec<usize> =
+            jobs.iter().filter_map(|job| one.find(&format!("\"queue\": \"{}\"", job.queue))).collect();
+        assert!(places.len() == 5 && places.is_sorted(), "{places:?}");
+    }
+
+    /// Random loss comes from the seed: as if a run had not repeated itself.
+    #[test]
+    fn a_difference_is_found_and_named() {
+        let words = "tcp_1up --length 2s --idle 500ms --loss 1% --queue fq_codel";
+        let (job, other) = (&jobs(words)[0], &jobs(&format!("{words} --seed 2"))[0]);
+        let stop = AtomicBool::new(false);
+        let watch = Watch { progress: &|_| {}, stop: &stop };
+        let first = turn::run(job, &watch).expect("a turn");
+        let equal = compare((job, &first), job, &watch).expect("a turn").expect("not stopped");
+        assert_eq!(equal, (format!("fq_codel: two runs agree in all {} events", first.trail.events()), true));
+        let (words, is_equal) = compare((job, &first), other, &watch).expect("a turn").expect("not stopped");
+        assert!(!is_equal);
+        assert!(words.contains("two runs differ: the first run had event"), "{words}");
+        assert!(words.contains(" s, ") && words.contains(" (") && words.contains(" to "), "{words}");
+    }
+
+    #[test]
+    fn what_is_stopped_is_kept_and_not_compared() {
+        let job = &jobs("tcp_1up --length 2s --queue fq_codel")[0];
+        let stop = AtomicBool::new(true);
+        let watch = Watch { progress: &|_| {}, stop: &stop };
+        let outcome = turn::run(job, &watch).expect("a turn");
+        assert!(!outcome.run.complete && outcome.run.validity.valid);
+        assert_eq!(compare((job, &outcome), job, &watch).expect("a turn"), None);
+    }
+}

@@ -3,6 +3,7 @@
 mod faults;
 mod house;
 mod live;
+mod simulated;
 mod usage;
 
 use std::path::{Path, PathBuf};
