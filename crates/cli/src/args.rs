@@ -31,6 +31,8 @@ pub enum Command {
     Run(Box<RunArgs>),
     /// Replay decision vectors recorded from Linux and show the first disagreement
     Replay(ReplayArgs),
+    /// Simulate experiments that ran on a real kernel, and hold ours against its figures
+    Truth(TruthArgs),
     /// Make table, page, pictures and files again from the record of an earlier run
     Report(ReportArgs),
     /// List the queues with their parameters, defaults and units

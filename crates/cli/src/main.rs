@@ -4,12 +4,13 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser};
 use goodqueue_cli::args::{Cli, Command};
-use goodqueue_cli::{list, replay, run, worker};
+use goodqueue_cli::{list, replay, run, truth, worker};
 
 fn main() -> ExitCode {
     let end = match Cli::parse().command {
         Command::Run(args) => run::run(&args),
         Command::Replay(args) => replay::command(&args),
+        Command::Truth(args) => truth::command(&args, &truth::simulate),
         Command::Report(args) => run::report(&args),
         Command::Queues(args) => list::queues(&args),
         Command::Tests(args) => list::tests(&args),

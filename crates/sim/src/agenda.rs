@@ -251,7 +251,7 @@ mod tests {
         fn timers_agree_with_a_list(asks in proptest::collection::vec((0_u32..20, 0_u64..50, any::<bool>()), 0..400)) {
             let mut timers = Timers::default();
             timers.grow(20);
-            let mut model = vec![NEVER; 20];
+            let mut model = [NEVER; 20];
             let mut now = 0;
             for (lane, ahead, is_pop) in asks {
                 if is_pop {

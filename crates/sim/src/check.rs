@@ -65,6 +65,9 @@ fn check_link(link: &Link, nodes: usize) -> Result<(), String> {
     if !(1..=1024).contains(&port.lanes) {
         return Err(format!("{} hardware queues: there are 1 to 1024", port.lanes));
     }
+    if port.shaper.is_some() && port.lanes > 1 {
+        return Err("a shaper stands in front of one hardware queue".into());
+    }
     match port.pause {
         Some(pause) if pause.low >= pause.high => {
             Err(format!("pause at {} and go on at {} bytes: the second must be less", pause.high, pause.low))

@@ -11,6 +11,7 @@ use crate::error::BuildError;
 use crate::fifo_line::FifoLine;
 use crate::frame::Token;
 use crate::scenario::PortSpec;
+use crate::shaped::Shaped;
 
 type AQueue = AnyQueue<Token>;
 
@@ -20,6 +21,7 @@ type AQueue = AnyQueue<Token>;
 pub(crate) enum Device {
     Fifo(FifoLine),
     Single(Port<Token, AQueue>),
+    Shaped(Box<Port<Token, Shaped>>),
     Multi(Box<MultiPort<Token, AQueue>>),
 }
 
@@ -30,6 +32,11 @@ impl Device {
             let built = spec.queue.build(spec.rate, spec.frame, Nanos::ZERO);
             built.map_err(|error| BuildError::Queue { index, error })
         };
+        let invalid = |why: &str| BuildError::Invalid { what: "link", index, why: why.into() };
+        if let Some(shaper) = spec.shaper {
+            let shaped = Shaped::new(shaper, queue()?).ok_or_else(|| invalid("a shaper of rate zero"))?;
+            return Ok(Device::Shaped(Box::new(Port::new(shaped, spec.ring, spec.line.clone()))));
+        }
         if spec.lanes == 1 {
             if let (AnyQueue::Fifo(fifo), Line::Rate(line), None, None, false) =
                 (&queue()?, &spec.line, spec.ring, spec.pause, is_fed_back)
@@ -39,7 +46,6 @@ impl Device {
             return Ok(Device::Single(Port::new(queue()?, spec.ring, spec.line.clone())));
         }
         let queues = (0..spec.lanes).map(|_| queue()).collect::<Result<Vec<_>, _>>()?;
-        let invalid = |why: &str| BuildError::Invalid { what: "link", index, why: why.into() };
         let ring = spec.ring.ok_or_else(|| invalid("several hardware queues need a ring each"))?;
         let port = MultiPort::new(queues, ring, spec.line.clone());
         Ok(Device::Multi(Box::new(port.ok_or_else(|| invalid("a device has 1 hardware queue or more"))?)))
@@ -63,6 +69,7 @@ impl Device {
                 return ends;
             }
             Device::Single(port) => port.arrive(now, packet, observer),
+            Device::Shaped(port) => port.arrive(now, packet, observer),
             Device::Multi(port) => port.arrive(now, packet, observer),
         };
         None
@@ -77,6 +84,7 @@ impl Device {
         match self {
             Device::Fifo(_) => None,
             Device::Single(port) => port.poll(now, observer),
+            Device::Shaped(port) => port.poll(now, observer),
             Device::Multi(port) => port.poll(now, observer),
         }
     }
@@ -86,6 +94,7 @@ impl Device {
         match self {
             Device::Fifo(_) => None,
             Device::Single(port) => port.next_wake(),
+            Device::Shaped(port) => port.next_wake(),
             Device::Multi(port) => port.next_wake(),
         }
         .unwrap_or(NEVER)
@@ -95,6 +104,8 @@ impl Device {
         match (self, is_paused) {
             (Device::Fifo(_), _) => {}
             (Device::Single(port), true) => port.pause(now),
+            (Device::Shaped(port), true) => port.pause(now),
+            (Device::Shaped(port), false) => port.resume(now, observer),
             (Device::Single(port), false) => port.resume(now, observer),
             (Device::Multi(port), true) => port.pause(now),
             (Device::Multi(port), false) => port.resume(now),
@@ -112,6 +123,7 @@ impl Device {
         match self {
             Device::Fifo(line) => line.backlog(),
             Device::Single(port) => port.backlog(),
+            Device::Shaped(port) => port.backlog(),
             Device::Multi(port) => port.backlog(),
         }
     }
@@ -120,6 +132,7 @@ impl Device {
         match self {
             Device::Fifo(line) => line.on_line(now),
             Device::Single(port) => port.ring_backlog(),
+            Device::Shaped(port) => port.ring_backlog(),
             Device::Multi(port) => port.ring_backlog(),
         }
     }
@@ -128,6 +141,7 @@ impl Device {
         match self {
             Device::Fifo(line) => line.line(now),
             Device::Single(port) => port.stats(),
+            Device::Shaped(port) => port.stats(),
             Device::Multi(port) => port.stats(),
         }
     }
@@ -137,7 +151,7 @@ impl Device {
         match self {
             // A FIFO has one counter beyond the statistics that all have.
             Device::Fifo(line) => each("drop_overlimit", line.stats().drops),
-            Device::Single(_) | Device::Multi(_) => self.queues().for_each(|queue| queue.counters(each)),
+            _ => self.queues().for_each(|queue| queue.counters(each)),
         }
     }
 
@@ -146,6 +160,7 @@ impl Device {
         (0_usize..).map_while(|lane| match self {
             Device::Fifo(_) => None,
             Device::Single(port) => (lane == 0).then(|| port.queue()),
+            Device::Shaped(port) => (lane == 0).then(|| port.queue().queue()),
             Device::Multi(port) => port.queue(lane),
         })
     }
@@ -154,15 +169,18 @@ impl Device {
     pub(crate) fn dql(&self, lane: usize) -> Option<&Dql> {
         match self {
             Device::Single(port) if lane == 0 => port.dql(),
-            Device::Fifo(_) | Device::Single(_) => None,
+            Device::Shaped(port) if lane == 0 => port.dql(),
+            Device::Fifo(_) | Device::Single(_) | Device::Shaped(_) => None,
             Device::Multi(port) => port.dql(lane),
         }
     }
 
     /// What its queues have done together.
     pub(crate) fn stats(&self) -> Stats {
-        if let Device::Fifo(line) = self {
-            return line.stats();
+        match self {
+            Device::Fifo(line) => return line.stats(),
+            Device::Shaped(port) => return port.queue().stats(),
+            Device::Single(_) | Device::Multi(_) => {}
         }
         self.queues().map(Queue::stats).fold(Stats::default(), |sum, stats| Stats {
             packets: sum.packets + stats.packets,

@@ -165,7 +165,7 @@ mod tests {
             let (mut left, mut promised) = (Vec::new(), Vec::new());
             let mut now = Nanos::ZERO;
             for (gap, len) in arrivals {
-                now = now + Span(gap);
+                now += Span(gap);
                 while let Some(Departure { at, .. }) = port.poll(now, &mut Ignore) {
                     left.push(at);
                 }

@@ -19,6 +19,7 @@ mod link;
 mod loss;
 mod path;
 mod scenario;
+mod shaped;
 pub mod tcp;
 mod trace;
 
@@ -31,3 +32,4 @@ pub use loss::Loss;
 pub use scenario::{
     Flow, Link, NodeId, Opener, Pattern, Pause, PortSpec, Probe, ProbeKind, Scenario, Source,
 };
+pub use shaped::{Shaper, ShaperKind};

@@ -204,7 +204,11 @@ impl Observer<Token> for Losses<'_> {
         let frame = self.frames.get(packet.frame);
         if frame.kind == Kind::Data && frame.hop == 1 {
             // Before what is completed later.
-            let credit = Credit { at: now, flow: frame.owner, truesize: crate::tcp::truesize(frame.len) };
+            let credit = Credit {
+                at: now,
+                flow: frame.owner,
+                truesize: crate::tcp::truesize(frame.segment.frame_len()),
+            };
             self.credits.push_front(credit);
         }
         self.frames.remove(packet.frame);
@@ -220,6 +224,10 @@ impl Observer<Token> for Losses<'_> {
 fn note(credits: &mut VecDeque<Credit>, frames: &Frames, id: FrameId, at: Nanos) {
     let frame = frames.get(id);
     if frame.hop == 1 && frame.kind == Kind::Data {
-        credits.push_back(Credit { at, flow: frame.owner, truesize: crate::tcp::truesize(frame.len) });
+        credits.push_back(Credit {
+            at,
+            flow: frame.owner,
+            truesize: crate::tcp::truesize(frame.segment.frame_len()),
+        });
     }
 }

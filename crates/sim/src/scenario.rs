@@ -4,6 +4,7 @@ use goodqueue::port::Line;
 use goodqueue::{QueueSpec, Rate, RingSpec, Span};
 
 use crate::loss::Loss;
+use crate::shaped::Shaper;
 use crate::tcp::Config;
 use crate::tcp::cc::CcKind;
 
@@ -56,6 +57,8 @@ pub struct Link {
 pub struct PortSpec {
     /// The queue discipline.
     pub queue: QueueSpec,
+    /// A token bucket that holds the queue back.
+    pub shaper: Option<Shaper>,
     /// Hardware queues, each with `queue` and `ring` of its own (Linux `mq`); 1 for most devices.
     pub lanes: u32,
     /// The driver's transmit ring.

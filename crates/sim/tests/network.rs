@@ -12,6 +12,7 @@ fn port(queue: &str, bps: u64) -> Option<PortSpec> {
     Some(PortSpec {
         queue: queue.parse().expect("a queue"),
         lanes: 1,
+        shaper: None,
         ring: None,
         line: Serializer::new(Rate(bps)).into(),
         rate: Rate(bps),

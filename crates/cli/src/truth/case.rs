@@ -154,7 +154,7 @@ impl Case {
         bottlenecks.find_map(|bottleneck| bottleneck.queue.as_ref().err()).map(String::as_str)
     }
 
-    /// Whether the stale state of [`CodelParity::Stale`](super::CodelParity::Stale) can arise: in `fq_codel`
+    /// Whether the stale state of [`CodelParity::Stale`] can arise: in `fq_codel`
     /// alone. The last packet of `codel` leaves no byte behind, which clears that state.
     #[must_use]
     pub fn can_be_stale(&self) -> bool {

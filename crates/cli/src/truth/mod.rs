@@ -8,12 +8,14 @@ mod compare;
 mod input;
 mod markdown;
 pub mod qdisc;
+mod simulate;
 pub mod summary;
 mod table;
 
 pub use command::{command, compare_folder};
 pub use compare::{CaseReport, Count, Ending, Report, Run};
 pub use input::InputError;
+pub use simulate::simulate;
 
 use case::Case;
 use summary::Outcome;

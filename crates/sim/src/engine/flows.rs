@@ -170,8 +170,9 @@ impl Simulation {
             }
             self.links[link as usize].credits.pop_front();
             let tx = &mut self.flows[flow as usize].tx;
+            let waits = resumes && tx.is_throttled();
             tx.on_tx_complete(self.now, truesize);
-            if resumes && tx.is_throttled() {
+            if waits {
                 self.pump_tx(flow as usize);
             }
         }

@@ -190,7 +190,10 @@ impl Simulation {
         let takes_time = |&link: &u32| {
             let link = &scenario.links[link as usize];
             link.delay > Span::ZERO
-                || link.port.as_ref().is_some_and(|port| !matches!(port.line, Line::Unlimited))
+                || link
+                    .port
+                    .as_ref()
+                    .is_some_and(|port| port.shaper.is_some() || !matches!(port.line, Line::Unlimited))
         };
         if links.any(takes_time) {
             return Ok((there, back));

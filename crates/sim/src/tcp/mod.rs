@@ -2,8 +2,18 @@
 //! socket or payload.
 
 pub mod cc;
+mod config;
+mod rack;
+mod rtt;
+mod rx;
+mod scoreboard;
 mod segment;
-mod stub;
-pub use stub::*;
+mod tx;
 
+#[cfg(test)]
+mod tests;
+
+pub use config::{Config, Opening, truesize};
+pub use rx::Rx;
 pub use segment::{Flags, Sack, Segment};
+pub use tx::{Tx, TxStats};

@@ -90,4 +90,10 @@ impl Segment {
         let sack = if self.sacks == 0 { 0 } else { 4 + 8 * u32::from(self.sacks) };
         32 + sack
     }
+
+    /// Bytes on an Ethernet as a queue counts them: 14 of Ethernet header and 20 of IPv4 header included.
+    #[must_use]
+    pub fn frame_len(&self) -> u32 {
+        34 + self.header_len() + self.len
+    }
 }

@@ -1,0 +1,201 @@
+//! A token bucket in front of any queue: Linux's `htb` with one class, and `tbf`, with the queue as leaf.
+//!
+//! A shaper is no line: it lets a packet go at once and then holds the next one back. An idle shaper
+//! delays nothing, and a packet leaves one serialization time earlier than it would leave a line.
+
+use goodqueue::{
+    AnyQueue, Backlog, Bytes, Nanos, Observer, Packet, Queue, Rate, Serializer, Span, Stats, Verdict,
+};
+
+use crate::frame::Token;
+
+/// Which shaper it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ShaperKind {
+    /// Linux `sch_htb.c`, one class whose rate is its ceil: a packet may leave while the bucket is not
+    /// below zero, and is paid for after (`htb_class_mode`, `htb_accnt_tokens`).
+    Htb,
+    /// Linux `sch_tbf.c:tbf_dequeue`: a packet is taken from its queue when it is the next one, and leaves
+    /// when the bucket holds all of its bytes.
+    Tbf,
+}
+
+/// A shaper in front of a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shaper {
+    /// Which one.
+    pub kind: ShaperKind,
+    /// Rate at which the bucket fills, more than zero.
+    pub rate: Rate,
+    /// What the bucket holds, bytes. `tbf` passes no longer packet.
+    pub burst: u32,
+}
+
+/// The shaper at work. The bucket is counted in time: what the rate needs for the bytes.
+#[derive(Clone, Debug)]
+pub(crate) struct Shaped {
+    queue: AnyQueue<Token>,
+    kind: ShaperKind,
+    rate: Serializer,
+    /// Longest time that the bucket can hold, ns.
+    buffer: i64,
+    tokens: i64,
+    /// When `tokens` was right.
+    t_c: Nanos,
+    /// The packet that `tbf` has taken from its queue, and its time at the rate.
+    head: Option<(Token, i64)>,
+    stats: Stats,
+}
+
+impl Shaped {
+    /// A shaper with a full bucket; `None` for a rate of zero.
+    pub(crate) fn new(spec: Shaper, queue: AnyQueue<Token>) -> Option<Shaped> {
+        let rate = Serializer::new(spec.rate)?;
+        let buffer = time_of(&mut rate.clone(), spec.burst);
+        Some(Shaped {
+            queue,
+            kind: spec.kind,
+            rate,
+            buffer,
+            tokens: buffer,
+            t_c: Nanos::ZERO,
+            head: None,
+            stats: Stats::default(),
+        })
+    }
+
+    pub(crate) fn queue(&self) -> &AnyQueue<Token> {
+        &self.queue
+    }
+
+    /// The bucket at `now`.
+    fn bucket(&self, now: Nanos) -> i64 {
+        let passed = i64::try_from(now.since(self.t_c).0).unwrap_or(i64::MAX);
+        self.tokens.saturating_add(passed).min(self.buffer)
+    }
+
+    fn pay(&mut self, now: Nanos, packet: Token, cost: i64) -> Token {
+        self.tokens = self.bucket(now) - cost;
+        self.t_c = now;
+        self.stats.packets += 1;
+        self.stats.bytes += u64::from(packet.len());
+        packet
+    }
+
+    fn pass_htb(&mut self, now: Nanos, observer: &mut impl Observer<Token>) -> Option<Token> {
+        if self.bucket(now) < 0 {
+            return None;
+        }
+        let packet = self.queue.dequeue(now, observer)?;
+        let cost = time_of(&mut self.rate, packet.len());
+        Some(self.pay(now, packet, cost))
+    }
+
+    fn pass_tbf(&mut self, now: Nanos, observer: &mut impl Observer<Token>) -> Option<Token> {
+        if self.head.is_none() {
+            let packet = self.queue.dequeue(now, observer)?;
+            // A packet longer than the bucket would wait for ever: it leaves with the bucket full.
+            self.head = Some((packet, time_of(&mut self.rate, packet.len()).min(self.buffer)));
+        }
+        let (packet, cost) = self.head.filter(|&(_, cost)| self.bucket(now) >= cost)?;
+        self.head = None;
+        Some(self.pay(now, packet, cost))
+    }
+}
+
+/// What `bytes` take at the rate, ns.
+fn time_of(rate: &mut Serializer, bytes: u32) -> i64 {
+    i64::try_from(rate.tx_time(Bytes(u64::from(bytes))).0).unwrap_or(i64::MAX)
+}
+
+impl Queue<Token> for Shaped {
+    fn enqueue(&mut self, now: Nanos, packet: Token, observer: &mut impl Observer<Token>) -> Verdict {
+        self.queue.enqueue(now, packet, observer)
+    }
+
+    fn dequeue(&mut self, now: Nanos, observer: &mut impl Observer<Token>) -> Option<Token> {
+        match self.kind {
+            ShaperKind::Htb => self.pass_htb(now, observer),
+            ShaperKind::Tbf => self.pass_tbf(now, observer),
+        }
+    }
+
+    fn next_wake(&self, now: Nanos) -> Option<Nanos> {
+        let needed = match self.head {
+            Some((_, cost)) => cost,
+            None => {
+                self.queue.next_wake(now)?;
+                0
+            }
+        };
+        let missing = needed.saturating_sub(self.bucket(now)).max(0);
+        Some(now + Span(missing.unsigned_abs()))
+    }
+
+    fn backlog(&self) -> Backlog {
+        let Backlog { packets, bytes } = self.queue.backlog();
+        let head = self.head.map_or(0, |(packet, _)| u64::from(packet.len()));
+        Backlog { packets: packets + u32::from(self.head.is_some()), bytes: bytes + head }
+    }
+
+    fn stats(&self) -> Stats {
+        let leaf = self.queue.stats();
+        Stats { drops: leaf.drops, marks: leaf.marks, ..self.stats }
+    }
+
+    fn reset(&mut self, now: Nanos, observer: &mut impl Observer<Token>) {
+        self.queue.reset(now, observer);
+        if let Some((packet, _)) = self.head.take() {
+            observer.dropped(now, packet, goodqueue::Reason::Reset);
+        }
+        (self.tokens, self.t_c) = (self.buffer, now);
+    }
+
+    fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
+        self.queue.counters(each);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use goodqueue::{Ignore, QueueSpec};
+
+    use super::*;
+    use crate::frame::Frame;
+
+    /// When each of `lens`, all there at 1 s, leaves; in microseconds from then. 1000 bytes take 1 ms.
+    fn leave(kind: ShaperKind, burst: u32, lens: &[u32]) -> Vec<u64> {
+        let spec: QueueSpec = "pfifo:100".parse().expect("a queue");
+        let rate = Rate(8_000_000);
+        let queue = spec.build(rate, 1514, Nanos::ZERO).expect("a queue");
+        let mut shaped = Shaped::new(Shaper { kind, rate, burst }, queue).expect("a rate");
+        let start = Nanos(1_000_000_000);
+        for &len in lens {
+            shaped.enqueue(start, Frame { len, ..Frame::NONE }.token(0), &mut Ignore);
+        }
+        let (mut now, mut left) = (start, Vec::new());
+        while shaped.backlog().packets > 0 {
+            while shaped.dequeue(now, &mut Ignore).is_some() {
+                left.push(now.since(start).0 / 1000);
+            }
+            now = shaped.next_wake(now).unwrap_or(now);
+        }
+        assert_eq!(shaped.stats().packets, lens.len() as u64);
+        left
+    }
+
+    /// A full bucket passes one packet and, being at zero, a second; then one for each packet time.
+    #[test]
+    fn htb_passes_while_the_bucket_is_not_below_zero() {
+        assert_eq!(leave(ShaperKind::Htb, 1000, &[1000; 5]), [0, 0, 1000, 2000, 3000]);
+        assert_eq!(leave(ShaperKind::Htb, 999, &[1000; 3]), [0, 1, 1001]);
+    }
+
+    /// Three full packets fit into the bucket; the next leaves when all of its bytes are there.
+    #[test]
+    fn tbf_passes_what_the_bucket_holds() {
+        assert_eq!(leave(ShaperKind::Tbf, 3000, &[1000; 5]), [0, 0, 0, 1000, 2000]);
+        assert_eq!(leave(ShaperKind::Tbf, 1500, &[1000; 3]), [0, 500, 1500]);
+        assert_eq!(leave(ShaperKind::Tbf, 500, &[1000; 2]), [0, 500], "longer than the bucket");
+    }
+}

@@ -1,0 +1,176 @@
+//! What a host's administrator and its network card settle about TCP, and the kernel's clock of timers.
+
+use goodqueue::{Nanos, Span};
+
+/// Smallest MSS that is taken (Linux `TCP_MIN_MSS`).
+const MIN_MSS: u32 = 88;
+/// Largest MSS: the IPv4 total length of 65535 less both headers and the timestamp option.
+const MAX_MSS: u32 = 65_483;
+
+/// Who sends the SYN.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Opening {
+    /// This side does.
+    Active,
+    /// This side waits for it.
+    Passive,
+}
+
+/// The sysctls of `net.ipv4` and what of the device TCP depends on. The default is that of Linux 6.1 with
+/// HZ 250 and an MTU of 1500.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Config {
+    /// Payload bytes of a full segment, 88 to 65483 (values outside are clamped).
+    pub mss: u32,
+    /// Initial congestion window in segments (RFC 6928), at least 1.
+    pub initial_cwnd: u32,
+    /// `tcp_ecn`: ask for ECN (RFC 3168) and grant it when asked.
+    pub ecn: bool,
+    /// Give the device super-packets of many segments. Linux does so since 4.17 whatever the device can:
+    /// without TSO the kernel cuts them just before the driver. A host with offloads off is thus `true`
+    /// here with a device that cuts.
+    pub tso: bool,
+    /// One jiffy. Retransmission, probe and delayed-ACK timers expire on its multiples.
+    pub tick: Span,
+    /// Receive buffer in bytes: least, initial, most.
+    pub tcp_rmem: [u32; 3],
+    /// Send buffer in bytes: least, initial, most.
+    pub tcp_wmem: [u32; 3],
+    /// Pacing rate in slow start, percent of window by round-trip time.
+    pub pacing_ss_ratio: u32,
+    /// Pacing rate otherwise, percent of window by round-trip time.
+    pub pacing_ca_ratio: u32,
+    /// Most bytes (truesize) an unpaced connection may have in its host's queue and device.
+    pub limit_output_bytes: u32,
+    /// Restart from the initial window after idle time (RFC 2861).
+    pub slow_start_after_idle: bool,
+    /// Send a short segment at once (Nagle's algorithm off).
+    pub nodelay: bool,
+}
+
+impl Default for Config {
+    fn default() -> Config {
+        Config {
+            mss: 1448,
+            initial_cwnd: 10,
+            ecn: false,
+            tso: true,
+            tick: Span::from_millis(4),
+            tcp_rmem: [4096, 131_072, 6_291_456],
+            tcp_wmem: [4096, 16_384, 4_194_304],
+            pacing_ss_ratio: 200,
+            pacing_ca_ratio: 120,
+            limit_output_bytes: 1 << 20,
+            slow_start_after_idle: true,
+            nodelay: false,
+        }
+    }
+}
+
+impl Config {
+    /// The same with every value in its range.
+    pub(super) fn clamped(&self) -> Config {
+        Config {
+            mss: self.mss.clamp(MIN_MSS, MAX_MSS),
+            initial_cwnd: self.initial_cwnd.clamp(1, 1 << 20),
+            ..*self
+        }
+    }
+
+    /// The clock of this host's timers.
+    pub(super) fn ticks(&self) -> Ticks {
+        Ticks(self.tick.0.clamp(1, 1_000_000_000))
+    }
+
+    /// MSS that this host announces: without the timestamp option (Linux `advmss`).
+    pub(super) fn advmss(&self) -> u32 {
+        self.mss + 12
+    }
+}
+
+/// Kernel memory that a packet of `frame_len` bytes (Ethernet header included) is charged for (Linux
+/// `skb->truesize`): up to one page half the data, headroom and shared information rounded up to the
+/// allocator's power of two and 256 for the descriptor, 2304 for 1514; a super-packet's data is in page
+/// fragments, so it costs its length and the descriptor with its head.
+#[must_use]
+pub const fn truesize(frame_len: u32) -> u32 {
+    const HEAD: u32 = 384;
+    const DESCRIPTOR: u32 = 256;
+    if frame_len > 2048 - HEAD {
+        return frame_len.saturating_add(1024 + DESCRIPTOR);
+    }
+    (frame_len + HEAD).next_power_of_two() + DESCRIPTOR
+}
+
+/// Timers in jiffies: the length of one in nanoseconds.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Ticks(u64);
+
+impl Ticks {
+    /// `span` rounded up to whole jiffies (Linux `usecs_to_jiffies`).
+    pub(super) fn up(self, span: Span) -> Span {
+        Span(span.0.div_ceil(self.0).saturating_mul(self.0))
+    }
+
+    /// This many jiffies.
+    pub(super) fn of(self, count: u64) -> Span {
+        Span(self.0 * count)
+    }
+
+    /// When a timer armed at `now` for `delay` runs. The timer wheel never fires early: it waits for the
+    /// bucket after the one the expiry falls into, and buckets are 1, 8, 64.. jiffies wide for delays below
+    /// 63, 504, 4032.. jiffies (Linux 6.1 `timer.c:calc_index`).
+    pub(super) fn deadline(self, now: Nanos, delay: Span) -> Nanos {
+        let wait = delay.0.div_ceil(self.0);
+        let shift = match wait {
+            0..63 => 0,
+            63..504 => 3,
+            504..4032 => 6,
+            4032..32_256 => 9,
+            _ => 12,
+        };
+        let expires = (now.0 / self.0).saturating_add(wait);
+        let bucket = (expires >> shift) + 1;
+        Nanos((bucket << shift).saturating_mul(self.0))
+    }
+}
+
+/// The clock of TCP timestamps: milliseconds (Linux `TCP_TS_HZ`), modulo 2^32, never 0.
+#[allow(clippy::cast_possible_truncation)]
+pub(super) fn timestamp(now: Nanos) -> u32 {
+    (now.0 / 1_000_000) as u32
+}
+
+/// Whether timestamp `a` is earlier than `b` (modulo 2^32).
+pub(super) fn ts_before(a: u32, b: u32) -> bool {
+    a.wrapping_sub(b) > u32::MAX / 2
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_timer_waits_for_the_bucket_after_its_expiry() {
+        let ticks = Config::default().ticks();
+        let ms = |n: u64| Nanos(n * 1_000_000);
+        assert_eq!(ticks.deadline(ms(0), Span::from_millis(40)), ms(44));
+        assert_eq!(ticks.deadline(Nanos(3_999_999), Span::from_millis(40)), ms(44));
+        assert_eq!(ticks.deadline(ms(4), Span(39_000_001)), ms(48));
+        // 250 jiffies lie in the second level, whose buckets are 8 jiffies wide: 250 / 8 = 31, next 32.
+        assert_eq!(ticks.deadline(ms(0), Span::from_secs(1)), ms(32 * 8 * 4));
+    }
+
+    #[test]
+    fn truesize_is_that_of_the_queues_vectors() {
+        assert_eq!((truesize(66), truesize(1514), truesize(65_226)), (768, 2304, 66_506));
+        assert_eq!(truesize(u32::MAX), u32::MAX);
+    }
+
+    #[test]
+    fn timestamps_compare_modulo_their_width() {
+        assert!(ts_before(u32::MAX, 3));
+        assert!(!ts_before(3, u32::MAX));
+        assert!(!ts_before(3, 3));
+    }
+}

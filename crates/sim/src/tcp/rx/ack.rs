@@ -1,0 +1,209 @@
+//! When to acknowledge: delayed, quick, immediate and compressed ACKs (RFC 1122 section 4.2.3.2, RFC 5681
+//! section 4.2; Linux 6.1 `__tcp_ack_snd_check`, `tcp_send_delayed_ack`).
+
+use super::{NEVER, Rx};
+use crate::tcp::config::Ticks;
+use goodqueue::{Nanos, Span};
+
+/// Least estimate of the gap between segments, and least delay of an ACK (Linux `TCP_ATO_MIN`, `TCP_DELACK_MIN`).
+const ATO_MIN: Span = Span::from_millis(40);
+/// Longest delay of an ACK (Linux `TCP_DELACK_MAX`).
+const DELACK_MAX: Span = Span::from_millis(200);
+/// Most ACKs that one compressed ACK stands for (`tcp_comp_sack_nr`).
+const COMP_SACK_NR: u8 = 44;
+/// Longest delay of a compressed ACK (`tcp_comp_sack_delay_ns`).
+const COMP_SACK_DELAY: Span = Span::from_millis(1);
+/// Duplicate ACKs that are never compressed.
+const DUP_THRESHOLD: u8 = 3;
+/// Estimate of the peer's MSS before its first segment (Linux `TCP_MSS_DEFAULT`).
+const MSS_DEFAULT: u16 = 536;
+
+/// State of acknowledging.
+#[derive(Clone, Debug)]
+pub(super) struct AckState {
+    /// Send an ACK at the next poll.
+    pub(super) now: bool,
+    /// Something unacknowledged was received.
+    pub(super) scheduled: bool,
+    /// It includes a segment shorter than the peer's MSS.
+    pushed: bool,
+    /// Segments still to be ACKed at once.
+    pub(super) quick: u8,
+    compressed: u8,
+    dup_acks: u8,
+    /// Estimate of the peer's MSS.
+    pub(super) rcv_mss: u16,
+    /// Smoothed gap between segments; zero before the first.
+    ato: Span,
+    last_received: Nanos,
+    timer: Nanos,
+    compressed_timer: Nanos,
+    /// `rcv_nxt` for which `dup_acks` counts.
+    compressed_nxt: u64,
+    /// Round-trip time of the handshake.
+    pub(super) srtt: Span,
+}
+
+impl AckState {
+    pub(super) fn new() -> AckState {
+        AckState {
+            now: false,
+            scheduled: false,
+            pushed: false,
+            quick: 0,
+            compressed: 0,
+            dup_acks: 0,
+            rcv_mss: MSS_DEFAULT,
+            ato: Span::ZERO,
+            last_received: Nanos::ZERO,
+            timer: NEVER,
+            compressed_timer: NEVER,
+            compressed_nxt: 0,
+            srtt: Span::ZERO,
+        }
+    }
+
+    /// Nothing is acknowledged any more.
+    pub(super) fn silence(&mut self) {
+        self.now = false;
+        self.scheduled = false;
+        self.timer = NEVER;
+        self.compressed_timer = NEVER;
+    }
+
+    /// The peer's MSS from its segments (Linux `tcp_measure_rcv_mss`).
+    #[allow(clippy::cast_possible_truncation)]
+    pub(super) fn measure_mss(&mut self, len: u32, mss: u16) {
+        let len = len.min(u32::from(mss)) as u16;
+        if len >= self.rcv_mss {
+            self.rcv_mss = len;
+        } else {
+            self.pushed = true;
+        }
+    }
+
+    /// The gap between segments (Linux `tcp_event_data_recv`). The first segment, and one after a gap
+    /// longer than a timeout, start a phase of `quickacks`.
+    pub(super) fn measure_gap(&mut self, now: Nanos, ticks: Ticks, quickacks: u8) {
+        if self.ato == Span::ZERO {
+            self.quick = self.quick.max(quickacks);
+            self.reset_ato(ticks);
+        } else {
+            let gap = now.since(self.last_received);
+            if gap.0 <= ATO_MIN.0 / 2 {
+                self.ato = Span(self.ato.0 / 2 + ATO_MIN.0 / 2);
+            } else if gap < self.ato {
+                self.ato = Span(self.ato.0 / 2 + gap.0).min(super::rto_of(self.srtt));
+            } else if gap > super::rto_of(self.srtt) {
+                self.quick = self.quick.max(quickacks);
+            }
+        }
+        self.last_received = now;
+    }
+
+    pub(super) fn reset_ato(&mut self, ticks: Ticks) {
+        self.ato = ticks.up(ATO_MIN);
+    }
+
+    pub(super) fn next_timer(&self) -> Nanos {
+        self.timer.min(self.compressed_timer)
+    }
+
+    pub(super) fn on_timer(&mut self, now: Nanos) {
+        if self.compressed_timer <= now {
+            self.compressed_timer = NEVER;
+            self.now |= self.compressed > 0;
+        }
+        if self.timer <= now {
+            self.timer = NEVER;
+            if self.scheduled {
+                // The sender was slower than expected.
+                self.ato = (self.ato * 2).min(super::rto_of(self.srtt));
+                self.now = true;
+            }
+        }
+    }
+
+    /// An ACK leaves.
+    pub(super) fn sent(&mut self, ticks: Ticks) {
+        self.now = false;
+        self.scheduled = false;
+        self.pushed = false;
+        self.compressed = 0;
+        self.timer = NEVER;
+        self.compressed_timer = NEVER;
+        if self.quick > 0 {
+            self.quick -= 1;
+            if self.quick == 0 {
+                self.reset_ato(ticks);
+            }
+        }
+    }
+
+    /// Delays the ACK by the gap to the next segment, or what the round trip allows.
+    fn delay(&mut self, now: Nanos, ticks: Ticks) {
+        let mut ato = self.ato;
+        if ato > ATO_MIN {
+            let most = if self.pushed { DELACK_MAX } else { Span::from_millis(500) };
+            let most =
+                if self.srtt == Span::ZERO { most } else { most.min(ticks.up(self.srtt).max(ATO_MIN)) };
+            ato = ato.min(most);
+        }
+        let ato = ato.min(DELACK_MAX);
+        if self.timer != NEVER && self.timer <= now + Span(ato.0 / 4) {
+            self.now = true;
+            return;
+        }
+        self.timer = self.timer.min(ticks.deadline(now, ato));
+    }
+}
+
+impl Rx {
+    /// Decides about the ACK of what was just received.
+    pub(super) fn check_ack(&mut self, now: Nanos) {
+        if self.ack.now {
+            return;
+        }
+        // More than one full segment, quick phase, or a short one that the application has read at once.
+        let unacked = self.rcv_nxt - self.window.rcv_wup;
+        if unacked > u64::from(self.ack.rcv_mss) || self.ack.quick > 0 || self.ack.pushed {
+            self.ack.now = true;
+        } else if self.ofo.as_ref().is_none_or(|ofo| ofo.is_empty()) {
+            self.ack.delay(now, self.ticks);
+        } else {
+            self.compress(now);
+        }
+    }
+
+    /// While data is out of order, ACKs after the third are compressed: one in 5 % of a round trip.
+    fn compress(&mut self, now: Nanos) {
+        let ack = &mut self.ack;
+        if ack.compressed >= COMP_SACK_NR {
+            ack.now = true;
+            return;
+        }
+        if ack.compressed_nxt != self.rcv_nxt {
+            ack.compressed_nxt = self.rcv_nxt;
+            ack.dup_acks = 0;
+        }
+        if ack.dup_acks < DUP_THRESHOLD {
+            ack.dup_acks += 1;
+            ack.now = true;
+            return;
+        }
+        ack.compressed += 1;
+        if ack.compressed_timer != NEVER {
+            return;
+        }
+        let mut rtt = self.window.rtt();
+        if ack.srtt != Span::ZERO {
+            rtt = rtt.min(ack.srtt);
+        }
+        ack.compressed_timer = now + Span(rtt.0 / 20).min(COMP_SACK_DELAY);
+    }
+
+    /// An ACK that was held back for compression leaves before the SACK blocks change beyond it.
+    pub(super) fn flush_compressed(&mut self) {
+        self.ack.now |= self.ack.compressed > 0;
+    }
+}

@@ -1,0 +1,368 @@
+//! The half of a connection that receives data and acknowledges it: Linux 6.1's `tcp_rcv_established`,
+//! `tcp_data_queue` and what they call, in behaviour. The application reads at once.
+
+mod ack;
+mod handshake;
+mod ofo;
+mod window;
+
+use super::config::{Config, Opening, Ticks, timestamp, ts_before};
+use super::rtt::RTO_INITIAL;
+use super::segment::{Flags, Sack, Segment};
+use ack::AckState;
+use goodqueue::{Nanos, Span};
+use ofo::OutOfOrder;
+use window::ReceiveWindow;
+
+pub(super) use window::initial_window;
+
+/// Never.
+const NEVER: Nanos = Nanos(u64::MAX);
+/// Segments ACKed at once after something unusual (Linux `TCP_MAX_QUICKACKS`).
+const MAX_QUICKACKS: u8 = 16;
+
+/// Where the connection is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Closed,
+    SynSent,
+    SynRecv,
+    Established,
+    Dead,
+}
+
+/// ECN at the receiver (RFC 3168 section 6.1.3).
+#[derive(Clone, Copy, Debug, Default)]
+struct Ecn {
+    ok: bool,
+    /// A packet came with ECT or CE.
+    seen: bool,
+    /// CE came and no CWR since: every ACK carries ECE.
+    demand_cwr: bool,
+}
+
+/// The half of a connection that receives data. Sans-IO: feed it segments and time, and after each input
+/// call [`Rx::poll_transmit`] until it gives nothing.
+#[derive(Clone, Debug)]
+pub struct Rx {
+    mss: u16,
+    want_ecn: bool,
+    state: State,
+    is_active: bool,
+    want_handshake: bool,
+    retries: u8,
+    ecn: Ecn,
+    /// The peer's FIN is received.
+    finished: bool,
+    ts_recent: u32,
+    ticks: Ticks,
+    /// When the SYN or SYN-ACK was (first) sent, and when it is sent again.
+    syn_sent: Nanos,
+    handshake_at: Nanos,
+
+    rcv_nxt: u64,
+    window: ReceiveWindow,
+    ack: AckState,
+    ofo: Option<Box<OutOfOrder>>,
+}
+
+impl Rx {
+    /// A receiver that is not open: call [`Rx::open`] if it is the active side, give it the peer's SYN if not.
+    #[must_use]
+    #[allow(clippy::cast_possible_truncation)]
+    pub fn new(config: &Config, opening: Opening) -> Rx {
+        let config = config.clamped();
+        Rx {
+            mss: config.mss as u16,
+            want_ecn: config.ecn,
+            state: State::Closed,
+            is_active: opening == Opening::Active,
+            want_handshake: false,
+            retries: 0,
+            ecn: Ecn::default(),
+            finished: false,
+            ts_recent: 0,
+            ticks: config.ticks(),
+            syn_sent: Nanos::ZERO,
+            handshake_at: NEVER,
+            rcv_nxt: 1,
+            window: ReceiveWindow::new(&config),
+            ack: AckState::new(),
+            ofo: None,
+        }
+    }
+
+    /// The second direction of a connection whose handshake another pair has made. ECN is taken as
+    /// negotiated where the configuration has it.
+    #[must_use]
+    pub fn established(config: &Config) -> Rx {
+        let mut rx = Rx::new(config, Opening::Passive);
+        rx.ecn.ok = config.ecn;
+        rx.state = State::Established;
+        rx.window.establish(Nanos::ZERO, rx.rcv_nxt);
+        rx
+    }
+
+    /// Bytes received in order, all read by the application.
+    #[must_use]
+    pub fn received(&self) -> u64 {
+        self.rcv_nxt - 1 - u64::from(self.finished)
+    }
+
+    /// Whether the handshake is complete.
+    #[must_use]
+    pub fn is_established(&self) -> bool {
+        self.state == State::Established
+    }
+
+    /// Whether the peer has closed and everything before its FIN is received.
+    #[must_use]
+    pub fn is_finished(&self) -> bool {
+        self.finished
+    }
+
+    /// Whether the connection was reset or given up.
+    #[must_use]
+    pub fn is_dead(&self) -> bool {
+        self.state == State::Dead
+    }
+
+    /// Takes a segment of the peer; `ce`: its IP header says Congestion Experienced.
+    pub fn on_segment(&mut self, now: Nanos, segment: &Segment, ce: bool) {
+        if self.state != State::Established {
+            if !self.on_handshake(now, segment) {
+                return;
+            }
+        } else if segment.flags.0 & (Flags::RST.0 | Flags::SYN.0) != 0 {
+            self.on_abnormal(segment);
+            return;
+        }
+        self.on_data(now, segment, ce);
+    }
+
+    fn on_abnormal(&mut self, segment: &Segment) {
+        if segment.flags.has(Flags::RST) {
+            self.die();
+        } else if segment.flags.has(Flags::ACK) {
+            // The SYN-ACK again: our ACK of it was lost.
+            self.ack.now = true;
+        }
+    }
+
+    fn die(&mut self) {
+        self.state = State::Dead;
+        self.want_handshake = false;
+        self.handshake_at = NEVER;
+        self.ack.silence();
+    }
+
+    fn on_data(&mut self, now: Nanos, segment: &Segment, ce: bool) {
+        let end = segment.end();
+        if end == segment.seq {
+            self.on_empty(segment);
+            return;
+        }
+        if ts_before(segment.ts_val, self.ts_recent) {
+            // RFC 7323 section 5.3 R1: an old duplicate.
+            self.on_duplicate(segment.seq, end.min(self.rcv_nxt));
+            return;
+        }
+        if segment.seq <= self.window.rcv_wup {
+            self.ts_recent = segment.ts_val;
+        }
+        self.window.measure_rtt_ts(now, segment, self.ack.rcv_mss);
+        if segment.flags.has(Flags::CWR) {
+            self.ecn.demand_cwr = false;
+            self.ack.now |= segment.len > 0;
+        }
+        if segment.seq == self.rcv_nxt {
+            self.on_in_order(now, segment, end, ce);
+        } else if end <= self.rcv_nxt {
+            self.on_duplicate(segment.seq, end);
+        } else if segment.seq >= self.rcv_nxt + u64::from(self.window.open(self.rcv_nxt)) {
+            self.enter_quickack(MAX_QUICKACKS);
+            self.ack.scheduled = true;
+        } else if segment.seq < self.rcv_nxt {
+            self.set_dsack(segment.seq, self.rcv_nxt);
+            self.on_in_order(now, segment, end, ce);
+        } else {
+            self.on_out_of_order(now, segment, end, ce);
+        }
+        if self.ack.scheduled {
+            self.check_ack(now);
+        }
+    }
+
+    /// A segment without data: an ACK, a window probe or, after `seq - 1`, a keepalive.
+    fn on_empty(&mut self, segment: &Segment) {
+        if segment.seq < self.rcv_nxt {
+            self.ack.now = true;
+        } else if segment.seq <= self.window.rcv_wup && !ts_before(segment.ts_val, self.ts_recent) {
+            self.ts_recent = segment.ts_val;
+        }
+    }
+
+    fn on_duplicate(&mut self, start: u64, end: u64) {
+        if start < end && end <= self.rcv_nxt {
+            self.set_dsack(start, end);
+        }
+        self.enter_quickack(MAX_QUICKACKS);
+        self.ack.now = true;
+    }
+
+    fn on_in_order(&mut self, now: Nanos, segment: &Segment, end: u64, ce: bool) {
+        let payload = end - self.rcv_nxt;
+        self.rcv_nxt = end;
+        if segment.len > 0 {
+            self.data_received(now, segment, ce);
+        } else {
+            self.ack.scheduled = true;
+        }
+        let mut fin = segment.flags.has(Flags::FIN);
+        if self.ofo.is_some() {
+            fin |= self.fill_gap();
+        }
+        if fin {
+            self.finished = true;
+            self.ack.now = true;
+        }
+        self.window.space_adjust(now, self.rcv_nxt);
+        if payload > 0 && self.window_has_opened() {
+            self.ack.now = true;
+        }
+    }
+
+    /// Whether the window can be offered twice as large as it is for the sender now (Linux
+    /// `tcp_cleanup_rbuf`).
+    fn window_has_opened(&self) -> bool {
+        let open = self.window.open(self.rcv_nxt);
+        if u64::from(open) * 2 > u64::from(self.window.clamp) {
+            return false;
+        }
+        let new = self.select_window();
+        new > 0 && u64::from(new) >= 2 * u64::from(open)
+    }
+
+    fn select_window(&self) -> u32 {
+        let held = self.ofo.as_ref().map_or(0, |ofo| ofo.memory());
+        self.window.select(held, u32::from(self.ack.rcv_mss))
+    }
+
+    /// Linux `tcp_event_data_recv`.
+    fn data_received(&mut self, now: Nanos, segment: &Segment, ce: bool) {
+        self.ack.scheduled = true;
+        self.ack.measure_mss(segment.len, self.mss);
+        self.window.measure_rtt(now, self.rcv_nxt);
+        let quickacks = self.quickacks(MAX_QUICKACKS);
+        self.ack.measure_gap(now, self.ticks, quickacks);
+        self.check_ce(segment.ect, ce);
+        self.grow_window(segment.len);
+    }
+
+    fn grow_window(&mut self, len: u32) {
+        if len >= 128 {
+            let held = self.ofo.as_ref().map_or(0, |ofo| ofo.memory());
+            if self.window.grow(held, len) {
+                self.ack.quick |= 1;
+            }
+        }
+    }
+
+    /// RFC 3168 section 6.1.3; a packet without ECT amid others with it is probably a retransmission and
+    /// is ACKed at once.
+    fn check_ce(&mut self, ect: bool, ce: bool) {
+        if !self.ecn.ok {
+            return;
+        }
+        if ce {
+            if !self.ecn.demand_cwr {
+                self.enter_quickack(2);
+                self.ecn.demand_cwr = true;
+            }
+            self.ecn.seen = true;
+        } else if ect {
+            self.ecn.seen = true;
+        } else if self.ecn.seen {
+            self.enter_quickack(2);
+        }
+    }
+
+    /// Segments to be ACKed at once: half the window's worth, `most` at most.
+    #[allow(clippy::cast_possible_truncation)]
+    fn quickacks(&self, most: u8) -> u8 {
+        let half = self.window.rcv_wnd / (2 * u32::from(self.ack.rcv_mss));
+        let wanted = if half == 0 { 2 } else { half };
+        wanted.min(u32::from(most)) as u8
+    }
+
+    fn enter_quickack(&mut self, most: u8) {
+        self.ack.quick = self.ack.quick.max(self.quickacks(most));
+        self.ack.reset_ato(self.ticks);
+    }
+
+    /// When [`Rx::on_timer`] must be called at the latest; none: not before the next input.
+    #[must_use]
+    pub fn next_timer(&self) -> Option<Nanos> {
+        let at = self.ack.next_timer().min(self.handshake_at);
+        if at == NEVER { None } else { Some(at) }
+    }
+
+    /// Time has come to `now`. Harmless when nothing is due.
+    pub fn on_timer(&mut self, now: Nanos) {
+        if self.handshake_at <= now {
+            self.handshake_timeout(now);
+        }
+        self.ack.on_timer(now);
+    }
+
+    /// The next segment to leave; call until it gives nothing.
+    pub fn poll_transmit(&mut self, now: Nanos) -> Option<Segment> {
+        if self.want_handshake {
+            return Some(self.handshake_segment(now));
+        }
+        if !self.ack.now || self.state != State::Established {
+            return None;
+        }
+        Some(self.send_ack(now))
+    }
+
+    /// An ACK of everything received (Linux `tcp_send_ack`).
+    fn send_ack(&mut self, now: Nanos) -> Segment {
+        let offered = self.select_window();
+        self.window.offer(offered, self.rcv_nxt);
+        self.ack.sent(self.ticks);
+        let mut flags = Flags::ACK;
+        if self.ecn.demand_cwr {
+            flags = flags.with(Flags::ECE);
+        }
+        let mut segment = Segment {
+            seq: 1,
+            ack: self.rcv_nxt,
+            window: self.window.rcv_wnd,
+            ts_val: timestamp(now),
+            ts_ecr: self.ts_recent,
+            flags,
+            ..Segment::default()
+        };
+        if let Some(ofo) = &mut self.ofo {
+            segment.sacks = ofo.write_sacks(self.rcv_nxt, &mut segment.sack);
+            if ofo.is_idle() {
+                self.ofo = None;
+            }
+        }
+        segment
+    }
+}
+
+/// A block as the segment carries it.
+#[allow(clippy::cast_possible_truncation)]
+fn relative(ack: u64, (start, end): (u64, u64)) -> Sack {
+    let from = |at: u64| i64::try_from(at).unwrap_or(i64::MAX) - i64::try_from(ack).unwrap_or(i64::MAX);
+    let clamp = |at: i64| at.clamp(i64::from(i32::MIN), i64::from(i32::MAX)) as i32;
+    Sack { start: clamp(from(start)), end: clamp(from(end)) }
+}
+
+/// The receiver's own retransmission timeout: from the handshake, as it sends no data.
+fn rto_of(srtt: Span) -> Span {
+    if srtt == Span::ZERO { RTO_INITIAL } else { srtt + Span(srtt.0 * 2).max(Span::from_millis(200)) }
+}

@@ -1,0 +1,186 @@
+//! Data out of order: what is held, and the SACK blocks that report it (RFC 2018, RFC 2883).
+
+use super::{Rx, relative};
+use crate::tcp::segment::{Flags, Sack, Segment};
+use goodqueue::Nanos;
+use std::collections::VecDeque;
+
+/// A range of sequence numbers.
+type Range = (u64, u64);
+
+/// SACK blocks that are remembered (Linux `TCP_NUM_SACKS`).
+const NUM_SACKS: usize = 4;
+/// Beyond as many blocks a compressed ACK does not wait (Linux `TCP_SACK_BLOCKS_EXPECTED`).
+const BLOCKS_EXPECTED: usize = 2;
+
+/// Ranges held above a gap, and what is reported of them.
+#[derive(Clone, Debug, Default)]
+pub(super) struct OutOfOrder {
+    /// Ascending, apart from each other.
+    ranges: VecDeque<Range>,
+    bytes: u64,
+    /// Newest first.
+    recent: [Range; NUM_SACKS],
+    count: usize,
+    dsack: Option<Range>,
+    /// End of the stream, if the FIN came out of order.
+    fin: Option<u64>,
+}
+
+/// What an insertion met.
+struct Inserted {
+    /// Held already: to be reported by DSACK.
+    duplicate: Option<Range>,
+}
+
+impl OutOfOrder {
+    /// Whether nothing is held.
+    pub(super) fn is_empty(&self) -> bool {
+        self.ranges.is_empty()
+    }
+
+    /// Whether nothing is held or to be reported.
+    pub(super) fn is_idle(&self) -> bool {
+        self.ranges.is_empty() && self.dsack.is_none()
+    }
+
+    /// Memory that the data held occupies: truesize over payload of a full segment, 2304 / 1448.
+    pub(super) fn memory(&self) -> u32 {
+        u32::try_from(self.bytes.saturating_mul(51) / 32).unwrap_or(u32::MAX)
+    }
+
+    fn insert(&mut self, (start, end): Range) -> Inserted {
+        if let Some(last) = self.ranges.back_mut()
+            && last.1 == start
+        {
+            last.1 = end;
+            self.bytes += end - start;
+            return Inserted { duplicate: None };
+        }
+        let from = self.ranges.partition_point(|range| range.1 < start);
+        let to = self.ranges.partition_point(|range| range.0 <= end);
+        let (mut merged, mut held, mut duplicate) = ((start, end), 0, None);
+        for range in self.ranges.range(from..to) {
+            let overlap = (range.0.max(start), range.1.min(end));
+            if overlap.0 < overlap.1 {
+                duplicate.get_or_insert(overlap);
+            }
+            held += range.1 - range.0;
+            merged = (merged.0.min(range.0), merged.1.max(range.1));
+        }
+        self.bytes += (merged.1 - merged.0) - held;
+        if from == to {
+            self.ranges.insert(from, merged);
+        } else {
+            self.ranges[from] = merged;
+            self.ranges.drain(from + 1..to);
+        }
+        Inserted { duplicate }
+    }
+
+    /// Puts the block that has just grown first; whether more than the usual number of blocks is in use.
+    fn report(&mut self, (start, end): Range) -> bool {
+        let touches = |block: &Range| start <= block.1 && block.0 <= end;
+        let used = &self.recent[..self.count];
+        let found = used.iter().position(touches);
+        let at = found.unwrap_or(self.count.min(NUM_SACKS - 1));
+        let crowded = if found.is_some() { at >= BLOCKS_EXPECTED } else { self.count == NUM_SACKS };
+        let mut block = (start, end);
+        if let Some(found) = found {
+            block = (block.0.min(self.recent[found].0), block.1.max(self.recent[found].1));
+        } else {
+            self.count = (self.count + 1).min(NUM_SACKS);
+        }
+        self.recent.copy_within(0..at, 1);
+        self.recent[0] = block;
+        self.coalesce();
+        crowded
+    }
+
+    /// Blocks that have grown together with the first are one.
+    fn coalesce(&mut self) {
+        let mut kept = 1;
+        for i in 1..self.count {
+            let (first, other) = (self.recent[0], self.recent[i]);
+            if first.0 <= other.1 && other.0 <= first.1 {
+                self.recent[0] = (first.0.min(other.0), first.1.max(other.1));
+            } else {
+                self.recent[kept] = other;
+                kept += 1;
+            }
+        }
+        self.count = kept;
+    }
+
+    /// Everything up to `rcv_nxt` is in order; gives the new `rcv_nxt` with what followed it.
+    fn advance(&mut self, rcv_nxt: u64) -> u64 {
+        let mut nxt = rcv_nxt;
+        while let Some(&(start, end)) = self.ranges.front() {
+            if start > nxt {
+                break;
+            }
+            self.bytes -= end - start;
+            nxt = nxt.max(end);
+            self.ranges.pop_front();
+        }
+        let mut kept = 0;
+        for i in 0..self.count {
+            if self.recent[i].0 > nxt {
+                self.recent[kept] = self.recent[i];
+                kept += 1;
+            }
+        }
+        self.count = kept;
+        nxt
+    }
+
+    /// Writes the blocks of an ACK, DSACK first; their number.
+    pub(super) fn write_sacks(&mut self, ack: u64, out: &mut [Sack; 3]) -> u8 {
+        let mut blocks = self.dsack.take().into_iter().chain(self.recent[..self.count].iter().copied());
+        let mut count = 0;
+        for (slot, block) in out.iter_mut().zip(&mut blocks) {
+            *slot = relative(ack, block);
+            count += 1;
+        }
+        count
+    }
+}
+
+impl Rx {
+    /// Reports a range as received twice.
+    pub(super) fn set_dsack(&mut self, start: u64, end: u64) {
+        self.ofo.get_or_insert_default().dsack = Some((start, end));
+    }
+
+    /// A segment above a gap (Linux `tcp_data_queue_ofo`).
+    pub(super) fn on_out_of_order(&mut self, _now: Nanos, segment: &Segment, end: u64, ce: bool) {
+        self.check_ce(segment.ect, ce);
+        self.ack.scheduled = true;
+        let ofo = self.ofo.get_or_insert_default();
+        if segment.flags.has(Flags::FIN) {
+            ofo.fin = Some(end);
+        }
+        let inserted = ofo.insert((segment.seq, end));
+        if let Some(range) = inserted.duplicate {
+            ofo.dsack = Some(range);
+        }
+        if ofo.report((segment.seq, end)) {
+            self.flush_compressed();
+        }
+        self.grow_window(segment.len);
+    }
+
+    /// Data in order has arrived below what is held; whether the FIN is reached.
+    pub(super) fn fill_gap(&mut self) -> bool {
+        let Some(ofo) = &mut self.ofo else { return false };
+        if ofo.is_empty() {
+            return false;
+        }
+        self.rcv_nxt = ofo.advance(self.rcv_nxt);
+        if ofo.is_empty() {
+            // RFC 5681 section 4.2: an ACK at once when a gap is filled.
+            self.ack.now = true;
+        }
+        ofo.fin == Some(self.rcv_nxt)
+    }
+}

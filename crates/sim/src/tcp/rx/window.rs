@@ -1,0 +1,221 @@
+//! The receive window: what is offered, and how the buffer follows the sender (Linux 6.1
+//! `tcp_rcv_space_adjust`, `tcp_grow_window`, `__tcp_select_window`; dynamic right-sizing).
+
+use crate::tcp::config::{Config, timestamp};
+use crate::tcp::segment::Segment;
+use goodqueue::{Nanos, Span};
+
+/// Most that a window scale may be (RFC 7323 section 2.3).
+const MAX_SCALE: u32 = 14;
+/// Segments of the initial measure of throughput (Linux `TCP_INIT_CWND`).
+const INIT_CWND: u32 = 10;
+
+/// Half of a buffer is for data, half for its overhead (`tcp_adv_win_scale` 1).
+fn win_from_space(space: u32) -> u32 {
+    space - (space >> 1)
+}
+
+/// Window in a SYN: unscaled, so 16 bits; whole segments.
+pub(crate) fn initial_window(config: &Config) -> u32 {
+    let space = win_from_space(config.tcp_rmem[1]);
+    let mss = config.advmss();
+    let whole = if space > mss { space / mss * mss } else { space };
+    whole.min(65_535)
+}
+
+/// Throughput measured over a round trip.
+#[derive(Clone, Copy, Debug)]
+struct Space {
+    seq: u64,
+    time: Nanos,
+    bytes: u64,
+}
+
+/// The receiver's estimate of the round-trip time, microseconds times eight.
+#[derive(Clone, Copy, Debug)]
+struct RttEstimate {
+    us8: u32,
+    last_ecr: u32,
+    /// End of the window whose passing is being timed.
+    seq: u64,
+    /// Since when; none: nothing is being timed.
+    time: Option<Nanos>,
+}
+
+/// State of the receive window.
+#[derive(Clone, Debug)]
+pub(super) struct ReceiveWindow {
+    rcvbuf: u32,
+    rcvbuf_max: u32,
+    /// Most that may be offered.
+    pub(super) clamp: u32,
+    /// Most that is offered for now.
+    rcv_ssthresh: u32,
+    /// Offered last, from `rcv_wup`.
+    pub(super) rcv_wnd: u32,
+    /// `rcv_nxt` of the last ACK sent.
+    pub(super) rcv_wup: u64,
+    advmss: u32,
+    scale: u8,
+    space: Space,
+    rtt: RttEstimate,
+}
+
+impl ReceiveWindow {
+    pub(super) fn new(config: &Config) -> ReceiveWindow {
+        let [_, initial, most] = config.tcp_rmem;
+        let rcvbuf = initial.min(i32::MAX as u32);
+        let rcvbuf_max = most.min(i32::MAX as u32).max(rcvbuf);
+        let bits = rcvbuf_max.max(1).ilog2();
+        let rcv_wnd = initial_window(config);
+        ReceiveWindow {
+            rcvbuf,
+            rcvbuf_max,
+            clamp: win_from_space(rcvbuf),
+            rcv_ssthresh: rcv_wnd,
+            rcv_wnd,
+            rcv_wup: 1,
+            advmss: config.advmss(),
+            #[allow(clippy::cast_possible_truncation)]
+            scale: bits.saturating_sub(15).min(MAX_SCALE) as u8,
+            space: Space { seq: 1, time: Nanos::ZERO, bytes: 0 },
+            rtt: RttEstimate { us8: 0, last_ecr: 0, seq: 0, time: None },
+        }
+    }
+
+    /// The connection is established: one segment of the buffer is kept in reserve.
+    pub(super) fn establish(&mut self, now: Nanos, rcv_nxt: u64) {
+        let full = win_from_space(self.rcvbuf);
+        self.clamp = full;
+        if full > 2 * self.advmss {
+            self.clamp = (full - self.advmss).max(2 * self.advmss);
+        }
+        self.rcv_ssthresh = self.rcv_ssthresh.min(self.clamp);
+        let bytes = self.rcv_ssthresh.min(self.rcv_wnd).min(INIT_CWND * self.advmss);
+        self.space = Space { seq: rcv_nxt, time: now, bytes: u64::from(bytes) };
+    }
+
+    /// What of the offered window is not used up.
+    #[allow(clippy::cast_possible_truncation)]
+    pub(super) fn open(&self, rcv_nxt: u64) -> u32 {
+        (self.rcv_wup + u64::from(self.rcv_wnd)).saturating_sub(rcv_nxt) as u32
+    }
+
+    /// The round-trip time as far as known.
+    pub(super) fn rtt(&self) -> Span {
+        Span(u64::from(self.rtt.us8) * 125)
+    }
+
+    /// One sample; a window's passing gives an upper bound only.
+    fn take_rtt(&mut self, sample_us: u64, is_bound: bool) {
+        let sample = u32::try_from(sample_us).unwrap_or(u32::MAX >> 4).min(u32::MAX >> 4);
+        let old = self.rtt.us8;
+        self.rtt.us8 = if old == 0 {
+            sample << 3
+        } else if is_bound {
+            old.min(sample << 3)
+        } else {
+            old - (old >> 3) + sample
+        };
+    }
+
+    /// From the timestamp echo of full segments, once for each echo.
+    pub(super) fn measure_rtt_ts(&mut self, now: Nanos, segment: &Segment, rcv_mss: u16) {
+        if segment.ts_ecr == self.rtt.last_ecr {
+            return;
+        }
+        self.rtt.last_ecr = segment.ts_ecr;
+        if segment.len >= u32::from(rcv_mss) {
+            let delta = timestamp(now).wrapping_sub(segment.ts_ecr);
+            if delta < u32::MAX / 2 {
+                self.take_rtt(u64::from(delta.max(1)) * 1000, false);
+            }
+        }
+    }
+
+    /// From the passing of a window.
+    pub(super) fn measure_rtt(&mut self, now: Nanos, rcv_nxt: u64) {
+        if let Some(since) = self.rtt.time {
+            if rcv_nxt < self.rtt.seq {
+                return;
+            }
+            self.take_rtt((now.since(since).0 / 1000).max(1), true);
+        }
+        self.rtt.seq = rcv_nxt + u64::from(self.rcv_wnd);
+        self.rtt.time = Some(now);
+    }
+
+    /// The window opens by two segments for each received while the buffer has room; whether it did.
+    /// `held`: memory that out-of-order data occupies.
+    pub(super) fn grow(&mut self, held: u32, len: u32) -> bool {
+        let space = win_from_space(self.rcvbuf.saturating_sub(held));
+        let limit = self.clamp.min(space);
+        if limit <= self.rcv_ssthresh {
+            return false;
+        }
+        let step = (2 * self.advmss).max(len.saturating_mul(2));
+        self.rcv_ssthresh = limit.min(self.rcv_ssthresh.saturating_add(step));
+        true
+    }
+
+    /// Once a round trip: if more was read than ever before in one, the buffer grows to hold twice that,
+    /// and the growth besides, for the sender may be in slow start.
+    pub(super) fn space_adjust(&mut self, now: Nanos, copied_seq: u64) {
+        let rtt = self.rtt();
+        if rtt == Span::ZERO || now.since(self.space.time) < rtt {
+            return;
+        }
+        let copied = copied_seq - self.space.seq;
+        if copied > self.space.bytes {
+            self.enlarge(copied);
+            self.space.bytes = copied;
+        }
+        self.space.seq = copied_seq;
+        self.space.time = now;
+    }
+
+    #[allow(clippy::cast_possible_truncation)]
+    fn enlarge(&mut self, copied: u64) {
+        let advmss = u64::from(self.advmss);
+        let mut window = copied.saturating_mul(2).saturating_add(16 * advmss);
+        let growth = u128::from(window) * u128::from(copied - self.space.bytes);
+        let growth = growth / u128::from(self.space.bytes.max(1));
+        window = window.saturating_add(u64::try_from(growth * 2).unwrap_or(u64::MAX));
+        let rcvbuf = (window / advmss).saturating_mul(u64::from(self.segment_memory()));
+        let rcvbuf = rcvbuf.min(u64::from(self.rcvbuf_max)) as u32;
+        if rcvbuf > self.rcvbuf {
+            self.rcvbuf = rcvbuf;
+            self.clamp = win_from_space(rcvbuf);
+        }
+    }
+
+    /// Memory for a full segment such that the half of it that is offered holds the segment.
+    fn segment_memory(&self) -> u32 {
+        const OVERHEAD: u32 = 320 + 256 + 320;
+        let memory = self.advmss + OVERHEAD;
+        let short = (2 * self.advmss - 1).saturating_sub(memory);
+        memory + short.div_ceil(128) * 128
+    }
+
+    /// The window to offer, a multiple of its scale (Linux `__tcp_select_window`).
+    pub(super) fn select(&self, held: u32, rcv_mss: u32) -> u32 {
+        let allowed = win_from_space(self.rcvbuf);
+        let mut free = win_from_space(self.rcvbuf.saturating_sub(held));
+        let full = self.clamp.min(allowed);
+        let unit = 1 << self.scale;
+        if free < full >> 1 {
+            free &= !(unit - 1);
+            if free < allowed >> 4 || free < rcv_mss.min(full) {
+                return 0;
+            }
+        }
+        free.min(self.rcv_ssthresh).next_multiple_of(unit)
+    }
+
+    /// An ACK of `rcv_nxt` offers `wanted`, or what was offered before if that is more.
+    pub(super) fn offer(&mut self, wanted: u32, rcv_nxt: u64) {
+        let open = self.open(rcv_nxt);
+        self.rcv_wnd = if wanted < open { open.next_multiple_of(1 << self.scale) } else { wanted };
+        self.rcv_wup = rcv_nxt;
+    }
+}

@@ -1,0 +1,376 @@
+//! The segments sent and not yet cumulatively acknowledged: what SACK, loss detection and the delivery
+//! rate know of each (RFC 6675's scoreboard), in a ring that grows.
+//!
+//! No operation looks at the whole window. A segment is in one of three places, and its two links serve
+//! that place: in flight (list in order of transmission), lost and waiting for retransmission (list in
+//! order of sequence), or reported by SACK (a forest of skip pointers over runs of such segments).
+
+use goodqueue::Nanos;
+
+/// No link.
+pub(super) const NIL: u32 = u32::MAX;
+
+/// SACK has reported it (Linux `TCPCB_SACKED_ACKED`).
+pub(super) const SACKED: u8 = 1;
+/// It is marked lost (Linux `TCPCB_LOST`).
+pub(super) const LOST: u8 = 2;
+/// Its retransmission is in flight (Linux `TCPCB_SACKED_RETRANS`).
+pub(super) const RETRANS: u8 = 4;
+/// It was retransmitted at some time (Linux `TCPCB_EVER_RETRANS`).
+pub(super) const EVER: u8 = 8;
+/// It ends with FIN.
+pub(super) const FIN: u8 = 16;
+/// It was sent while the sender had too little to send.
+pub(super) const APP_LIMITED: u8 = 32;
+/// The delivery rate has used it.
+pub(super) const SAMPLED: u8 = 64;
+
+/// One segment.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Slot {
+    pub(super) seq: u64,
+    /// When it was last sent.
+    pub(super) sent: Nanos,
+    /// Send time of the newest segment delivered when this one was sent (`tx.first_tx_mstamp`).
+    pub(super) first_tx: Nanos,
+    /// When that segment was delivered (`tx.delivered_mstamp`).
+    pub(super) delivered_mstamp: Nanos,
+    /// Segments delivered then, modulo 2^32.
+    pub(super) delivered: u32,
+    prev: u32,
+    next: u32,
+    pub(super) len: u16,
+    pub(super) flags: u8,
+}
+
+impl Slot {
+    /// A segment at `seq` sent at `sent`.
+    pub(super) fn new(seq: u64, sent: Nanos) -> Slot {
+        Slot { seq, sent, ..Slot::default() }
+    }
+
+    /// One past its last sequence number.
+    pub(super) fn end(&self) -> u64 {
+        self.seq + u64::from(self.len) + u64::from(self.flags & FIN != 0)
+    }
+
+    /// Whether any of these flags is set.
+    pub(super) fn has(&self, flags: u8) -> bool {
+        self.flags & flags != 0
+    }
+
+    /// Whether it is in the list of segments that wait for retransmission.
+    pub(super) fn is_pending(&self) -> bool {
+        self.flags & (SACKED | LOST | RETRANS) == LOST
+    }
+}
+
+/// A doubly linked list through the ring.
+#[derive(Clone, Copy, Debug)]
+struct List {
+    head: u32,
+    tail: u32,
+}
+
+impl List {
+    const EMPTY: List = List { head: NIL, tail: NIL };
+
+    fn insert_after(&mut self, slots: &mut [Slot], before: u32, pos: u32) {
+        let after = if before == NIL { self.head } else { slots[before as usize].next };
+        slots[pos as usize].prev = before;
+        slots[pos as usize].next = after;
+        if before == NIL {
+            self.head = pos;
+        } else {
+            slots[before as usize].next = pos;
+        }
+        if after == NIL {
+            self.tail = pos;
+        } else {
+            slots[after as usize].prev = pos;
+        }
+    }
+
+    fn unlink(&mut self, slots: &mut [Slot], pos: u32) {
+        let Slot { prev, next, .. } = slots[pos as usize];
+        if prev == NIL {
+            self.head = next;
+        } else {
+            slots[prev as usize].next = next;
+        }
+        if next == NIL {
+            self.tail = prev;
+        } else {
+            slots[next as usize].prev = prev;
+        }
+    }
+}
+
+/// The ring.
+#[derive(Clone, Debug)]
+pub(super) struct Scoreboard {
+    slots: Vec<Slot>,
+    head: u32,
+    len: u32,
+    /// In flight, in order of (last) transmission (Linux `tsorted_sent_queue`).
+    flight: List,
+    /// Lost and not retransmitted, in order of sequence.
+    pending: List,
+    /// Last insertion into `pending`: losses come in ascending runs.
+    hint: u32,
+}
+
+impl Scoreboard {
+    /// Nothing outstanding, nothing allocated.
+    pub(super) fn new() -> Scoreboard {
+        Scoreboard {
+            slots: Vec::new(),
+            head: 0,
+            len: 0,
+            flight: List::EMPTY,
+            pending: List::EMPTY,
+            hint: NIL,
+        }
+    }
+
+    /// Segments outstanding.
+    pub(super) fn len(&self) -> u32 {
+        self.len
+    }
+
+    #[allow(clippy::cast_possible_truncation)]
+    fn mask(&self) -> u32 {
+        (self.slots.len() as u32).wrapping_sub(1)
+    }
+
+    /// Distance of `pos` from the head.
+    fn offset(&self, pos: u32) -> u32 {
+        pos.wrapping_sub(self.head) & self.mask()
+    }
+
+    fn at(&self, offset: u32) -> u32 {
+        self.head.wrapping_add(offset) & self.mask()
+    }
+
+    /// Position after the last segment.
+    pub(super) fn end(&self) -> u32 {
+        self.at(self.len)
+    }
+
+    /// Position after `pos`.
+    pub(super) fn after(&self, pos: u32) -> u32 {
+        pos.wrapping_add(1) & self.mask()
+    }
+
+    /// The segment at `pos`.
+    pub(super) fn get(&self, pos: u32) -> &Slot {
+        &self.slots[pos as usize]
+    }
+
+    pub(super) fn get_mut(&mut self, pos: u32) -> &mut Slot {
+        &mut self.slots[pos as usize]
+    }
+
+    /// Position and segment with the lowest sequence number.
+    pub(super) fn first(&self) -> Option<(u32, &Slot)> {
+        if self.len == 0 { None } else { Some((self.head, &self.slots[self.head as usize])) }
+    }
+
+    /// Position and segment with the highest sequence number.
+    pub(super) fn last(&self) -> Option<(u32, &Slot)> {
+        if self.len == 0 {
+            return None;
+        }
+        let pos = self.at(self.len - 1);
+        Some((pos, &self.slots[pos as usize]))
+    }
+
+    /// Adds a segment just sent.
+    pub(super) fn push(&mut self, slot: Slot) {
+        if self.len as usize + 1 >= self.slots.len() {
+            self.grow();
+        }
+        let pos = self.end();
+        self.len += 1;
+        self.slots[pos as usize] = slot;
+        self.flight.insert_after(&mut self.slots, self.flight.tail, pos);
+    }
+
+    /// Doubles the ring; positions change, so every link is translated.
+    #[cold]
+    #[allow(clippy::cast_possible_truncation)]
+    fn grow(&mut self) {
+        let (old_mask, old_head) = (self.mask(), self.head);
+        let translate = |pos: u32| {
+            if pos == NIL { NIL } else { pos.wrapping_sub(old_head) & old_mask }
+        };
+        let size = (self.slots.len() * 2).max(16);
+        let mut slots = Vec::with_capacity(size);
+        for offset in 0..self.len {
+            let mut slot = self.slots[self.at(offset) as usize];
+            slot.prev = translate(slot.prev);
+            slot.next = translate(slot.next);
+            slots.push(slot);
+        }
+        slots.resize(size, Slot::default());
+        for list in [&mut self.flight, &mut self.pending] {
+            *list = List { head: translate(list.head), tail: translate(list.tail) };
+        }
+        self.hint = translate(self.hint);
+        self.slots = slots;
+        self.head = 0;
+    }
+
+    /// Takes the first segment off.
+    pub(super) fn pop(&mut self) {
+        let pos = self.head;
+        self.detach(pos);
+        self.head = self.after(pos);
+        self.len -= 1;
+    }
+
+    /// Takes a segment out of the list it is in.
+    fn detach(&mut self, pos: u32) {
+        let slot = &self.slots[pos as usize];
+        if slot.has(SACKED) {
+            return;
+        }
+        if slot.is_pending() {
+            self.pending.unlink(&mut self.slots, pos);
+            if self.hint == pos {
+                self.hint = NIL;
+            }
+        } else {
+            self.flight.unlink(&mut self.slots, pos);
+        }
+    }
+
+    /// Position of the first segment whose sequence number is at least `seq`; the end if there is none.
+    #[allow(clippy::cast_possible_truncation)]
+    pub(super) fn locate(&self, seq: u64, mss: u32) -> u32 {
+        let Some((head, first)) = self.first() else { return self.end() };
+        if seq <= first.seq {
+            return head;
+        }
+        let guess = (seq - first.seq) / u64::from(mss.max(1));
+        if guess < u64::from(self.len) && self.get(self.at(guess as u32)).seq == seq {
+            return self.at(guess as u32);
+        }
+        let (mut low, mut high) = (0, self.len);
+        while low < high {
+            let middle = low + (high - low) / 2;
+            if self.get(self.at(middle)).seq < seq {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        self.at(low)
+    }
+
+    /// First segment from `pos` on that SACK has not reported, or the end. Halves the paths it follows, so
+    /// that a run costs next to nothing the next time.
+    pub(super) fn skip_sacked(&mut self, pos: u32) -> u32 {
+        let end = self.end();
+        let mut pos = pos;
+        while pos != end && self.slots[pos as usize].has(SACKED) {
+            let next = self.slots[pos as usize].next;
+            if next != end && self.slots[next as usize].has(SACKED) {
+                self.slots[pos as usize].next = self.slots[next as usize].next;
+            }
+            pos = next;
+        }
+        pos
+    }
+
+    /// SACK reports the segment: it leaves its list, LOST is cleared.
+    pub(super) fn set_sacked(&mut self, pos: u32) {
+        self.detach(pos);
+        let next = self.after(pos);
+        let slot = &mut self.slots[pos as usize];
+        slot.flags = (slot.flags & !LOST) | SACKED;
+        slot.next = next;
+    }
+
+    /// The segment is lost and waits for (another) retransmission.
+    pub(super) fn set_pending(&mut self, pos: u32) {
+        self.detach(pos);
+        let slot = &mut self.slots[pos as usize];
+        slot.flags = (slot.flags & !RETRANS) | LOST;
+        let before = self.pending_before(pos);
+        self.pending.insert_after(&mut self.slots, before, pos);
+        self.hint = pos;
+    }
+
+    /// The pending segment after which `pos` belongs.
+    fn pending_before(&self, pos: u32) -> u32 {
+        let offset = self.offset(pos);
+        let List { head, tail } = self.pending;
+        if tail == NIL || self.offset(tail) < offset {
+            return tail;
+        }
+        if self.offset(head) > offset {
+            return NIL;
+        }
+        let mut before = if self.hint == NIL { tail } else { self.hint };
+        while before != NIL && self.offset(before) > offset {
+            before = self.slots[before as usize].prev;
+        }
+        loop {
+            let next = if before == NIL { head } else { self.slots[before as usize].next };
+            if next == NIL || self.offset(next) > offset {
+                return before;
+            }
+            before = next;
+        }
+    }
+
+    /// The segment was sent again: last in the order of transmission. `flags` are set.
+    pub(super) fn set_resent(&mut self, pos: u32, flags: u8) {
+        self.detach(pos);
+        self.slots[pos as usize].flags |= flags;
+        self.flight.insert_after(&mut self.slots, self.flight.tail, pos);
+    }
+
+    /// First segment that waits for retransmission.
+    pub(super) fn first_pending(&self) -> Option<u32> {
+        if self.pending.head == NIL { None } else { Some(self.pending.head) }
+    }
+
+    /// Oldest transmission in flight.
+    pub(super) fn oldest(&self) -> u32 {
+        self.flight.head
+    }
+
+    /// The transmission in flight after `pos`, or [`NIL`].
+    pub(super) fn next_sent(&self, pos: u32) -> u32 {
+        self.slots[pos as usize].next
+    }
+
+    /// Forgets that anything is lost (an undone recovery): all that is not reported by SACK is in flight
+    /// again, in order of transmission. Once per recovery at most, so it may look at the whole window.
+    pub(super) fn unmark_lost(&mut self) {
+        self.pending = List::EMPTY;
+        self.flight = List::EMPTY;
+        self.hint = NIL;
+        let mut order = Vec::new();
+        for offset in 0..self.len {
+            let pos = self.at(offset);
+            let slot = &mut self.slots[pos as usize];
+            slot.flags &= !LOST;
+            if !slot.has(SACKED) {
+                order.push((slot.sent, pos));
+            }
+        }
+        order.sort_by_key(|&(sent, _)| sent);
+        for (_, pos) in order {
+            self.flight.insert_after(&mut self.slots, self.flight.tail, pos);
+        }
+    }
+
+    /// Positions of all segments in order of sequence.
+    pub(super) fn positions(&self) -> impl Iterator<Item = u32> + use<> {
+        let (head, mask) = (self.head, self.mask());
+        (0..self.len).map(move |offset| head.wrapping_add(offset) & mask)
+    }
+}

@@ -1,0 +1,212 @@
+//! An acknowledgement is processed (Linux 6.1 `tcp_input.c:tcp_ack`).
+
+use super::rate::Newest;
+use super::timers::newly;
+use super::{Pending, Rexmit, Tx};
+use crate::tcp::cc::{CaState, RateSample};
+use crate::tcp::config::ts_before;
+use crate::tcp::rack::REORDERING;
+use crate::tcp::segment::{Flags, Segment};
+use goodqueue::Nanos;
+
+/// `snd_una` moved.
+pub(super) const UNA_ADVANCED: u16 = 1;
+/// Segments were cumulatively acknowledged.
+pub(super) const ACKED: u16 = 2;
+/// SACK reported new segments.
+pub(super) const DATA_SACKED: u16 = 4;
+/// ECN echo.
+pub(super) const ECE: u16 = 8;
+/// A DSACK came.
+pub(super) const DSACKING: u16 = 16;
+/// The DSACK is of the tail loss probe.
+pub(super) const DSACK_TLP: u16 = 32;
+/// Segments never retransmitted and sent before the timeout were (S)ACKed.
+pub(super) const ORIG_SACK_ACKED: u16 = 64;
+/// Retransmitted segments were acknowledged.
+pub(super) const RETRANS_ACKED: u16 = 128;
+/// The receive window moved.
+pub(super) const WIN_UPDATE: u16 = 256;
+/// Timer of retransmission to be set again.
+pub(super) const SET_TIMER: u16 = 512;
+/// The ACK was probably delayed.
+pub(super) const MAYBE_DELAYED: u16 = 1024;
+/// A retransmission was lost.
+pub(super) const LOST_RETRANS: u16 = 2048;
+
+/// An ACK with one of these is no duplicate.
+pub(super) const NOT_DUP: u16 = WIN_UPDATE | ACKED;
+/// Signs of congestion.
+pub(super) const CA_ALERT: u16 = DATA_SACKED | ECE | DSACKING;
+/// Signs of delivery.
+const FORWARD_PROGRESS: u16 = ACKED | DATA_SACKED;
+
+/// What is learnt from one ACK while it is processed.
+#[derive(Clone, Debug)]
+pub(super) struct Ack {
+    pub(super) flags: u16,
+    pub(super) prior_una: u64,
+    /// End of the highest segment SACKed before.
+    pub(super) prior_fack: u64,
+    /// Lowest start of a segment that was delivered late.
+    pub(super) reord: u64,
+    pub(super) sack_delivered: u32,
+    pub(super) first_sackt: Option<Nanos>,
+    pub(super) last_sackt: Option<Nanos>,
+    pub(super) newest: Newest,
+    pub(super) rs: RateSample,
+}
+
+impl Ack {
+    /// Whether any of these flags is set.
+    pub(super) fn has(&self, flags: u16) -> bool {
+        self.flags & flags != 0
+    }
+}
+
+impl Tx {
+    pub(super) fn on_established(&mut self, now: Nanos, segment: &Segment) {
+        if segment.flags.has(Flags::RST) {
+            self.die();
+            return;
+        }
+        if segment.flags.has(Flags::SYN) {
+            // Our ACK of the SYN-ACK was lost.
+            self.wants.ack |= segment.flags.has(Flags::ACK);
+            return;
+        }
+        if !segment.flags.has(Flags::ACK) || segment.ack > self.w.snd_nxt {
+            return;
+        }
+        if ts_before(self.ts_recent, segment.ts_val) {
+            self.ts_recent = segment.ts_val;
+        }
+        self.ts_ecr = segment.ts_ecr;
+        self.process_ack(now, segment);
+        if self.app_bytes != 0 {
+            self.check_space();
+        }
+        #[cfg(debug_assertions)]
+        self.check_counters();
+    }
+
+    fn process_ack(&mut self, now: Nanos, segment: &Segment) {
+        let prior_delivered = self.w.delivered;
+        let prior_lost = self.w.lost;
+        let mut ack = Ack {
+            flags: 0,
+            prior_una: self.w.snd_una,
+            prior_fack: self.highest_sack(),
+            reord: self.w.snd_nxt,
+            sack_delivered: 0,
+            first_sackt: None,
+            last_sackt: None,
+            newest: Newest::default(),
+            rs: RateSample { prior_in_flight: self.w.packets_in_flight(), ..RateSample::default() },
+        };
+        let is_old = segment.ack < ack.prior_una;
+        if !is_old {
+            self.advance_una(segment, &mut ack);
+        }
+        self.take_signals(now, segment, &mut ack);
+        let had_packets = self.w.packets_out > 0;
+        let mut rexmit = Rexmit::None;
+        if had_packets && !is_old {
+            self.clean(now, &mut ack);
+            self.rack.update_reo_wnd(ack.rs.prior_delivered, self.w.delivered);
+        }
+        if !is_old {
+            self.process_probe_ack(now, segment.ack, &ack);
+        }
+        if is_old || !had_packets {
+            if ack.has(DSACKING | DATA_SACKED) {
+                self.fast_retransmit_alert(now, &mut ack, false, &mut rexmit);
+            }
+            self.allow(rexmit);
+            return;
+        }
+        if !ack.has(NOT_DUP) || ack.has(CA_ALERT) || self.w.ca_state != CaState::Open {
+            let is_dup = !ack.has(UNA_ADVANCED | NOT_DUP | DSACKING);
+            self.fast_retransmit_alert(now, &mut ack, is_dup, &mut rexmit);
+        }
+        if ack.has(SET_TIMER) {
+            self.set_xmit_timer(now);
+        }
+        let delivered = newly(self.w.delivered, prior_delivered);
+        self.rate_generate(now, &mut ack, delivered, newly(self.w.lost, prior_lost));
+        self.cong_control(now, &ack, delivered);
+        self.allow(rexmit);
+    }
+
+    /// Moves `snd_una` and the receive window.
+    fn advance_una(&mut self, segment: &Segment, ack: &mut Ack) {
+        if segment.ack > self.w.snd_una {
+            self.w.snd_una = segment.ack;
+            self.retransmits = 0;
+            ack.flags |= UNA_ADVANCED;
+        }
+        if ack.has(UNA_ADVANCED) || segment.window > self.snd_wnd {
+            self.snd_wnd = segment.window;
+            ack.flags |= WIN_UPDATE;
+            if self.timer == Pending::Window && self.wnd_end() > self.w.snd_nxt {
+                self.retransmits = 0;
+                self.stop_timer();
+            }
+        }
+    }
+
+    /// SACK blocks and ECN echo.
+    fn take_signals(&mut self, now: Nanos, segment: &Segment, ack: &mut Ack) {
+        if segment.flags.has(Flags::ECE) && self.ecn.ok {
+            ack.flags |= ECE;
+        }
+        if segment.sacks > 0 {
+            self.take_sacks(now, segment, ack);
+            self.w.delivered += u64::from(ack.sack_delivered);
+            if ack.has(ECE) {
+                self.stats.delivered_ce += u64::from(ack.sack_delivered);
+            }
+        }
+    }
+
+    /// Sets what may be retransmitted after this ACK.
+    fn allow(&mut self, rexmit: Rexmit) {
+        if rexmit != Rexmit::None {
+            self.rexmit = rexmit;
+        }
+    }
+
+    /// Window and rate follow (Linux `tcp_cong_control`).
+    fn cong_control(&mut self, now: Nanos, ack: &Ack, delivered: u32) {
+        if self.cc.cong_control(&mut self.w, now, &ack.rs) {
+            return;
+        }
+        if self.in_cwnd_reduction() {
+            self.cwnd_reduction(delivered, ack.rs.losses, ack.has(UNA_ADVANCED));
+        } else {
+            let raising = if self.rack.reordering > REORDERING { FORWARD_PROGRESS } else { ACKED };
+            if ack.has(raising) {
+                self.cc.cong_avoid(&mut self.w, now, delivered);
+            }
+        }
+        self.update_pacing_rate();
+    }
+
+    /// Recounts the scoreboard naively.
+    #[cfg(debug_assertions)]
+    pub(super) fn check_counters(&self) {
+        use crate::tcp::scoreboard::{LOST, RETRANS, SACKED};
+        let count = |flag: u8| {
+            let n = self.board.positions().filter(|&pos| self.board.get(pos).has(flag)).count();
+            u32::try_from(n).unwrap_or(u32::MAX)
+        };
+        if self.w.packets_out > 64 && self.w.packets_out % 61 != 0 {
+            return;
+        }
+        debug_assert_eq!(self.board.len(), self.w.packets_out);
+        debug_assert_eq!(count(SACKED), self.w.sacked_out);
+        debug_assert_eq!(count(LOST), self.w.lost_out);
+        debug_assert_eq!(count(RETRANS), self.w.retrans_out);
+        debug_assert!(self.w.sacked_out + self.w.lost_out <= self.w.packets_out);
+    }
+}

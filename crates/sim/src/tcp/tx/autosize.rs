@@ -1,0 +1,153 @@
+//! How much at once: pacing rate, size of super-packets, deferral, small queues, send buffer.
+
+use super::Tx;
+use crate::tcp::cc::CaState;
+use crate::tcp::config::truesize;
+use goodqueue::{Nanos, Rate, Span};
+
+/// Most bytes of a super-packet: 64 KiB less the kernel's headroom (Linux `sk_gso_max_size`).
+pub(super) const GSO_MAX_SIZE: u32 = 65_536 - 321;
+/// A super-packet lasts 2^-10 s at the pacing rate (`sk_pacing_shift`).
+const PACING_SHIFT: u32 = 10;
+/// Super-packets grow on paths with a least round-trip time of few units of 2^9 us (`tcp_tso_rtt_log`).
+const TSO_RTT_LOG: u32 = 9;
+/// A third of the window is sent without waiting for more (`tcp_tso_win_divisor`).
+const TSO_WIN_DIVISOR: u32 = 3;
+/// Headers and their padding in one segment of the send buffer.
+const SNDBUF_OVERHEAD: u32 = 640;
+
+impl Tx {
+    /// The rate of the window over a round trip, with room to grow (Linux `tcp_update_pacing_rate`).
+    pub(super) fn update_pacing_rate(&mut self) {
+        let srtt8 = self.rtt.srtt8_us();
+        if srtt8 == 0 {
+            return;
+        }
+        let ratio = if self.w.snd_cwnd < self.w.snd_ssthresh / 2 {
+            self.config.pacing_ss_ratio
+        } else {
+            self.config.pacing_ca_ratio
+        };
+        let window = u64::from(self.w.snd_cwnd.max(self.w.packets_out)) * u64::from(self.w.mss);
+        // mss * cwnd bytes in srtt8 / 8 us, at `ratio` percent, in bit/s: 8 * 8 * 10^6 / 100 = 640 000.
+        let bits = window.saturating_mul(640_000).saturating_mul(u64::from(ratio));
+        self.w.sk_pacing_rate = Rate(bits / u64::from(srtt8));
+    }
+
+    /// Bytes in 2^-10 s of the pacing rate.
+    fn pacing_quantum(&self) -> u64 {
+        (self.w.sk_pacing_rate.0 >> 3) >> PACING_SHIFT
+    }
+
+    /// Segments of the next super-packet at most.
+    #[allow(clippy::cast_possible_truncation)]
+    pub(super) fn tso_segs(&self) -> u32 {
+        if !self.config.tso {
+            return 1;
+        }
+        let rtt_shift = (self.min_rtt.get().0 / 1000) >> TSO_RTT_LOG;
+        let near = if rtt_shift < 32 { u64::from(GSO_MAX_SIZE >> rtt_shift) } else { 0 };
+        let bytes = (self.pacing_quantum() + near).min(u64::from(GSO_MAX_SIZE)) as u32;
+        let most = (GSO_MAX_SIZE / self.w.mss).max(1);
+        (bytes / self.w.mss).max(self.cc.min_tso_segs(&self.w)).min(most)
+    }
+
+    /// Whether a super-packet should wait to become bigger (Linux `tcp_tso_should_defer`): `room`, what the
+    /// windows leave, is little, and ACKs that will leave more are about to come.
+    pub(super) fn should_defer(&mut self, now: Nanos, room: u64, queued: u64, max_segs: u32) -> bool {
+        const RECENT: Span = Span::from_millis(1);
+        if self.w.ca_state >= CaState::Recovery || now.since(self.w.tcp_wstamp) > RECENT {
+            return false;
+        }
+        let mss = u64::from(self.w.mss);
+        let full = u64::from(max_segs) * mss;
+        if room >= full || (queued > full && room >= full.min(queued)) {
+            return false;
+        }
+        let window = u64::from(self.snd_wnd).min(u64::from(self.w.snd_cwnd) * mss);
+        if room >= window / u64::from(TSO_WIN_DIVISOR) {
+            return false;
+        }
+        let Some((_, head)) = self.board.first() else { return false };
+        if now.since(head.sent) < Span(self.w.srtt.0 / 2) {
+            return false;
+        }
+        let cwnd_room = u64::from(self.w.snd_cwnd - self.w.packets_in_flight()) * mss;
+        let is_cwnd = cwnd_room < self.wnd_end() - self.w.snd_nxt;
+        let head_len = queued.min(full);
+        if room <= head_len {
+            self.burst.cwnd_limited |= is_cwnd;
+            return true;
+        }
+        self.fin != super::Fin::Queued || self.app_bytes > 0
+    }
+
+    /// Memory of a full segment in the host's queue.
+    pub(super) fn segment_truesize(&self) -> u32 {
+        truesize(self.w.mss + 66)
+    }
+
+    /// TCP small queues (Linux `tcp_small_queue_check`): whether the host's queue and device have enough
+    /// of this connection. `segs`: of the next packet; a retransmission has twice the limit.
+    pub(super) fn is_queue_full(&mut self, segs: u32, is_retransmission: bool) -> bool {
+        if self.wmem_alloc == 0 {
+            return false;
+        }
+        let truesize = u64::from(truesize(segs.saturating_mul(self.w.mss).saturating_add(66)));
+        let mut limit = (2 * truesize).max(self.pacing_quantum());
+        if !self.w.pacing {
+            limit = limit.min(u64::from(self.config.limit_output_bytes));
+        }
+        limit <<= u32::from(is_retransmission);
+        // Nothing or one packet outstanding: it may be sent, completions can be late.
+        let full = u64::from(self.wmem_alloc) > limit && self.last_skb > self.w.snd_una;
+        self.throttled |= full;
+        full
+    }
+
+    /// Bytes of memory that what is queued occupies: data in page fragments, one descriptor in 32.
+    fn wmem_queued(&self) -> u64 {
+        let bytes = self.write_seq.saturating_sub(self.w.snd_una);
+        bytes + bytes / 32
+    }
+
+    /// The send buffer follows the window (Linux `tcp_sndbuf_expand`).
+    #[allow(clippy::cast_possible_truncation)]
+    pub(super) fn expand_sndbuf(&mut self) {
+        let segment = u64::from((self.config.advmss() + SNDBUF_OVERHEAD).next_power_of_two() + 256);
+        let segments = self.w.snd_cwnd.max(self.config.initial_cwnd).max(self.rack.reordering + 1);
+        let wanted = u64::from(self.cc.sndbuf_expand()) * u64::from(segments) * segment;
+        let most = self.config.tcp_wmem[2];
+        self.sndbuf = self.sndbuf.max(wanted.min(u64::from(most)) as u32);
+    }
+
+    /// The application fills the send buffer.
+    pub(super) fn refill(&mut self) {
+        if self.app_bytes == 0 {
+            return;
+        }
+        let free = u64::from(self.sndbuf).saturating_sub(self.wmem_queued());
+        // What is taken occupies a 32nd more; an empty buffer takes one segment whatever its size.
+        let least = if self.unsent() == 0 && self.w.packets_out == 0 { u64::from(self.w.mss) } else { 0 };
+        let bytes = (free - free / 32).max(least).min(self.app_bytes);
+        if bytes == 0 {
+            return;
+        }
+        self.check_app_limited();
+        self.write_seq += bytes;
+        if self.app_bytes != u64::MAX {
+            self.app_bytes -= bytes;
+        }
+    }
+
+    /// The application sleeps on a full buffer and is woken when a third of it is free (Linux
+    /// `sk_stream_write_space`). A buffer that ran dry before the window was full grows.
+    pub(super) fn check_space(&mut self) {
+        if self.unsent() < u64::from(self.w.mss) && self.w.packets_in_flight() < self.w.snd_cwnd {
+            self.expand_sndbuf();
+        }
+        if self.wmem_queued() * 3 <= u64::from(self.sndbuf) * 2 {
+            self.refill();
+        }
+    }
+}

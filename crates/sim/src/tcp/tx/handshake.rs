@@ -1,0 +1,138 @@
+//! Opening (RFC 9293 section 3.5), ECN negotiation (RFC 3168 section 6.1.1) and what the handshake leaves
+//! behind.
+
+use super::{NEVER, Pending, State, Tx};
+use crate::tcp::config::{Opening, timestamp};
+use crate::tcp::rtt::{RTO_INITIAL, RTO_MAX};
+use crate::tcp::segment::{Flags, Segment};
+use goodqueue::{Nanos, Span};
+
+/// Retransmissions of a SYN before the connection is given up (`tcp_syn_retries`).
+pub(crate) const SYN_RETRIES: u32 = 6;
+/// Retransmissions of a SYN-ACK (`tcp_synack_retries`).
+pub(crate) const SYNACK_RETRIES: u32 = 5;
+
+impl Tx {
+    /// The active side sends its SYN at the next [`Tx::poll_transmit`].
+    pub fn open(&mut self, now: Nanos) {
+        if self.state != State::Closed || self.opening == Opening::Passive {
+            return;
+        }
+        self.state = State::SynSent;
+        self.start_handshake(now);
+    }
+
+    fn start_handshake(&mut self, now: Nanos) {
+        self.wants.handshake = true;
+        self.syn_sent = now;
+        self.rto = RTO_INITIAL;
+        self.arm(now, Pending::Handshake, self.rto);
+    }
+
+    /// A segment came before the connection was established.
+    pub(super) fn on_handshake(&mut self, now: Nanos, segment: &Segment) {
+        if segment.flags.has(Flags::RST) {
+            if self.state != State::Closed {
+                self.die();
+            }
+            return;
+        }
+        let is_syn = segment.flags.has(Flags::SYN);
+        match self.state {
+            State::SynSent if is_syn && segment.flags.has(Flags::ACK) => {
+                self.ecn.ok = self.config.ecn && segment.flags.has(Flags::ECE);
+                self.accept(now, segment);
+                self.wants.ack = true;
+            }
+            State::Closed if is_syn && self.opening == Opening::Passive => {
+                self.ecn.ok = self.config.ecn && segment.flags.has(Flags::ECE.with(Flags::CWR));
+                self.ts_recent = segment.ts_val;
+                self.state = State::SynRecv;
+                self.start_handshake(now);
+            }
+            State::SynRecv if is_syn => self.wants.handshake = true,
+            State::SynRecv if segment.flags.has(Flags::ACK) && segment.ack >= 1 => self.accept(now, segment),
+            _ => {}
+        }
+    }
+
+    /// The peer has acknowledged our SYN.
+    fn accept(&mut self, now: Nanos, segment: &Segment) {
+        self.ts_recent = segment.ts_val;
+        self.snd_wnd = segment.window;
+        let rtt = if self.retransmits == 0 {
+            now.since(self.syn_sent)
+        } else {
+            Span::from_millis(u64::from(timestamp(now).wrapping_sub(segment.ts_ecr).max(1)))
+        };
+        self.become_established(now, Some(rtt));
+    }
+
+    /// More than one retransmission in the handshake cuts the initial window to one (RFC 6298 section 5.7
+    /// as Linux 6.1 `tcp_input.c:tcp_init_transfer` reads it).
+    pub(super) fn become_established(&mut self, now: Nanos, rtt: Option<Span>) {
+        self.state = State::Established;
+        self.stop_timer();
+        self.pacing_at = NEVER;
+        self.wants.handshake = false;
+        match rtt {
+            Some(rtt) => {
+                self.rtt.sample(rtt, 1, 1);
+                self.min_rtt.sample(now, rtt);
+                self.w.min_rtt = self.min_rtt.get();
+                self.w.srtt = self.rtt.srtt();
+            }
+            None => self.rtt.fall_back(),
+        }
+        self.rto = self.rtt.rto(self.ticks());
+        if self.retransmits > 1 {
+            self.w.snd_cwnd = 1;
+        }
+        self.retransmits = 0;
+        self.w.delivered = 1;
+        // Samples of the first window are limited by the application, as in the kernel.
+        self.w.app_limited = 1;
+        self.w.delivered_mstamp = now;
+        self.first_tx = now;
+        self.w.lsndtime = now;
+        self.usage.stamp = now;
+        self.expand_sndbuf();
+        self.update_pacing_rate();
+        self.cc.init(&mut self.w, now);
+        self.refill();
+    }
+
+    /// The SYN or SYN-ACK was not answered in time.
+    pub(super) fn handshake_timeout(&mut self, now: Nanos) {
+        let limit = if self.state == State::SynSent { SYN_RETRIES } else { SYNACK_RETRIES };
+        if self.retransmits >= limit {
+            self.die();
+            return;
+        }
+        self.retransmits += 1;
+        self.stats.syn_retransmits += 1;
+        self.rto = (self.rto * 2).min(RTO_MAX);
+        self.wants.handshake = true;
+        self.arm(now, Pending::Handshake, self.rto);
+    }
+
+    /// The SYN or SYN-ACK. A SYN that is sent again no longer asks for ECN (RFC 3168 section 6.1.1.1).
+    pub(super) fn handshake_segment(&mut self, now: Nanos) -> Segment {
+        self.wants.handshake = false;
+        let active = self.state == State::SynSent;
+        let flags = match (active, self.config.ecn && self.retransmits == 0, self.ecn.ok) {
+            (true, true, _) => Flags::SYN.with(Flags::ECE).with(Flags::CWR),
+            (true, false, _) => Flags::SYN,
+            (false, _, true) => Flags::SYN.with(Flags::ACK).with(Flags::ECE),
+            (false, _, false) => Flags::SYN.with(Flags::ACK),
+        };
+        Segment {
+            seq: 0,
+            ack: u64::from(!active),
+            flags,
+            retransmitted: self.retransmits > 0,
+            ts_ecr: self.ts_recent,
+            ..self.control_segment(now)
+        }
+    }
+}

@@ -1,0 +1,460 @@
+//! The half of a connection that sends data: Linux 6.1's `tcp_output.c`, `tcp_input.c` (`tcp_ack` and what
+//! follows), `tcp_recovery.c`, `tcp_rate.c` and `tcp_timer.c` in behaviour.
+
+mod ack;
+mod autosize;
+mod clean;
+mod handshake;
+mod rate;
+mod recovery;
+mod sack;
+mod timers;
+mod transmit;
+mod undo;
+
+use super::cc::{CaState, Cc, INFINITE_SSTHRESH, Window};
+use super::config::{Config, Opening, Ticks};
+use super::rack::Rack;
+use super::rtt::{MinRtt, RTO_INITIAL, Rtt};
+use super::scoreboard::Scoreboard;
+use super::segment::Segment;
+use goodqueue::{Nanos, Rate, Span};
+
+pub(super) use handshake::{SYN_RETRIES, SYNACK_RETRIES};
+
+/// Never.
+const NEVER: Nanos = Nanos(u64::MAX);
+
+/// Where the connection is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// Not opened, or waiting for a SYN.
+    Closed,
+    SynSent,
+    SynRecv,
+    Established,
+    /// Aborted, reset by the peer, or given up.
+    Dead,
+}
+
+/// What the retransmission timer is armed for (Linux `icsk_pending`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Pending {
+    None,
+    /// SYN or SYN-ACK unanswered.
+    Handshake,
+    Rto,
+    /// RACK's reordering window.
+    Reorder,
+    /// Tail loss probe.
+    Probe,
+    /// Probe of a closed window.
+    Window,
+}
+
+/// What may be retransmitted (Linux `REXMIT_*`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Rexmit {
+    None,
+    /// What is marked lost.
+    Lost,
+    /// New data first, then what is marked lost (F-RTO, RFC 5682).
+    New,
+}
+
+/// End of the data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fin {
+    Open,
+    Queued,
+    Sent,
+}
+
+/// Control segments that wait to be sent.
+#[derive(Clone, Copy, Debug, Default)]
+struct Wants {
+    handshake: bool,
+    ack: bool,
+    rst: bool,
+    window_probe: bool,
+}
+
+/// Counters of a sender. Segments are of one MSS, super-packets count as what they hold.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TxStats {
+    /// Data segments sent, retransmissions included.
+    pub segments: u64,
+    /// Segments retransmitted, probes included (Linux `tcpi_total_retrans`).
+    pub retransmits: u64,
+    /// Segments delivered, cumulatively or by SACK (Linux `tcpi_delivered`).
+    pub delivered: u64,
+    /// Of these, on ACKs with ECE (Linux `tcpi_delivered_ce`).
+    pub delivered_ce: u64,
+    /// Bytes cumulatively acknowledged.
+    pub acked_bytes: u64,
+    /// Smoothed round-trip time; zero before the first sample.
+    pub srtt: Span,
+    /// Least round-trip time of the last 300 s; `Span(u64::MAX)` before the first sample.
+    pub min_rtt: Span,
+    /// Retransmission timeouts.
+    pub rtos: u64,
+    /// Tail loss probes sent.
+    pub probes: u64,
+    /// Reductions of the window that were undone.
+    pub undos: u64,
+    /// Entries into fast recovery.
+    pub recoveries: u64,
+    /// Reductions of the window for ECN.
+    pub ecn_reductions: u64,
+    /// Segments reported by DSACK as received twice.
+    pub dsacks: u64,
+    /// SYN or SYN-ACK retransmissions.
+    pub syn_retransmits: u64,
+}
+
+/// Proportional rate reduction (RFC 6937).
+#[derive(Clone, Copy, Debug, Default)]
+struct Prr {
+    delivered: u32,
+    out: u32,
+}
+
+/// Retransmissions that may turn out unnecessary (RFC 3522, RFC 3708, RFC 5682).
+#[derive(Clone, Copy, Debug, Default)]
+struct Undo {
+    /// `snd_una` when the reduction began; none: it can not be undone.
+    marker: Option<u64>,
+    /// Retransmissions that no DSACK has reported; `None`: none was made yet.
+    retrans: Option<u32>,
+    /// Slow-start threshold to return to; 0: none.
+    prior_ssthresh: u32,
+    /// Timestamp of the first retransmission of the episode.
+    stamp: Option<u32>,
+    /// DSACKs since the connection began.
+    dsacks: u64,
+}
+
+/// Tail loss probe (RFC 8985 section 7).
+#[derive(Clone, Copy, Debug, Default)]
+struct Tlp {
+    /// `snd_nxt` after the probe that is out; none: no probe is.
+    high_seq: Option<u64>,
+    /// The probe was a retransmission.
+    retrans: bool,
+    /// A probe is to be sent at the next chance.
+    due: bool,
+}
+
+/// Congestion window validation (RFC 7661 as Linux has it).
+#[derive(Clone, Copy, Debug, Default)]
+struct Usage {
+    /// `snd_nxt` when `max_packets_out` began to count.
+    seq: u64,
+    /// Most segments out since the window was last full.
+    used: u32,
+    /// When it was last full.
+    stamp: Nanos,
+}
+
+/// ECN (RFC 3168).
+#[derive(Clone, Copy, Debug, Default)]
+struct Ecn {
+    /// Negotiated.
+    ok: bool,
+    /// The next new segment carries CWR.
+    queue_cwr: bool,
+}
+
+/// What the poll in progress has done.
+#[derive(Clone, Copy, Debug, Default)]
+struct Burst {
+    /// New segments sent.
+    sent: u32,
+    /// The window held something back, for a super-packet's sake.
+    cwnd_limited: bool,
+    probe: bool,
+}
+
+/// The half of a connection that sends data. Sans-IO: feed it segments and time, and after each input call
+/// [`Tx::poll_transmit`] until it gives nothing.
+#[derive(Clone, Debug)]
+pub struct Tx {
+    w: Window,
+    cc: Cc,
+    config: Config,
+    opening: Opening,
+    state: State,
+    board: Scoreboard,
+    rtt: Rtt,
+    min_rtt: MinRtt,
+    rack: Rack,
+    stats: TxStats,
+
+    /// End of what the socket has taken from the application.
+    write_seq: u64,
+    /// Bytes the application still holds; `u64::MAX`: without end.
+    app_bytes: u64,
+    fin: Fin,
+    /// Send buffer in bytes of memory.
+    sndbuf: u32,
+    /// End of the last segment shorter than the MSS (Nagle, Minshall's variant).
+    snd_sml: u64,
+    /// Receive window from `snd_una`.
+    snd_wnd: u32,
+    /// Start of the last transmission of new data.
+    last_skb: u64,
+
+    ts_recent: u32,
+    /// Timestamp echo of the ACK in hand.
+    ts_ecr: u32,
+
+    timer: Pending,
+    timer_at: Nanos,
+    rto: Span,
+    /// Timeouts since the window last moved.
+    retransmits: u32,
+    /// When the handshake segment was (first) sent.
+    syn_sent: Nanos,
+
+    high_seq: u64,
+    /// End of the highest segment that SACK has reported.
+    highest_sack: u64,
+    prr: Prr,
+    undo: Undo,
+    tlp: Tlp,
+    frto: bool,
+    rexmit: Rexmit,
+    /// The head is retransmitted whatever window, pacing and small queues say (timeout).
+    force_head: bool,
+
+    usage: Usage,
+    ecn: Ecn,
+    burst: Burst,
+    wants: Wants,
+
+    /// Send time of the newest segment delivered (Linux `first_tx_mstamp`).
+    first_tx: Nanos,
+    pacing_at: Nanos,
+    /// Memory of what is in the host's queue and device.
+    wmem_alloc: u32,
+    throttled: bool,
+}
+
+impl Tx {
+    /// A sender that is not open: call [`Tx::open`] if it is the active side, give it the peer's SYN if not.
+    #[must_use]
+    pub fn new(config: &Config, cc: Cc, opening: Opening) -> Tx {
+        let config = config.clamped();
+        Tx {
+            w: window(&config),
+            cc,
+            opening,
+            state: State::Closed,
+            board: Scoreboard::new(),
+            rtt: Rtt::default(),
+            min_rtt: MinRtt::new(),
+            rack: Rack::new(),
+            stats: TxStats::default(),
+            write_seq: 1,
+            app_bytes: 0,
+            fin: Fin::Open,
+            sndbuf: config.tcp_wmem[1],
+            snd_sml: 0,
+            snd_wnd: 0,
+            last_skb: 0,
+            ts_recent: 0,
+            ts_ecr: 0,
+            timer: Pending::None,
+            timer_at: NEVER,
+            rto: RTO_INITIAL,
+            retransmits: 0,
+            syn_sent: Nanos::ZERO,
+            high_seq: 0,
+            highest_sack: 0,
+            prr: Prr::default(),
+            undo: Undo::default(),
+            tlp: Tlp::default(),
+            frto: false,
+            rexmit: Rexmit::None,
+            force_head: false,
+            usage: Usage::default(),
+            ecn: Ecn::default(),
+            burst: Burst::default(),
+            wants: Wants::default(),
+            first_tx: Nanos::ZERO,
+            pacing_at: NEVER,
+            wmem_alloc: 0,
+            throttled: false,
+            config,
+        }
+    }
+
+    /// The second direction of a connection whose handshake another pair has made; `srtt`: what that
+    /// handshake measured. ECN is taken as negotiated where the configuration has it.
+    #[must_use]
+    pub fn established(config: &Config, cc: Cc, now: Nanos, srtt: Option<Span>) -> Tx {
+        let mut tx = Tx::new(config, cc, Opening::Active);
+        tx.ecn.ok = tx.config.ecn;
+        tx.snd_wnd = super::rx::initial_window(&tx.config);
+        tx.become_established(now, srtt);
+        tx
+    }
+
+    /// The application gives `bytes`; `u64::MAX`: more than will ever be sent.
+    pub fn write(&mut self, bytes: u64) {
+        self.app_bytes = self.app_bytes.saturating_add(bytes);
+        if self.state == State::Established {
+            self.refill();
+        }
+    }
+
+    /// No more will be written: FIN after all data.
+    pub fn close(&mut self) {
+        if self.fin == Fin::Open {
+            self.fin = Fin::Queued;
+        }
+    }
+
+    /// The application vanishes: the next [`Tx::poll_transmit`] gives one RST, and that is all.
+    pub fn abort(&mut self) {
+        let opened = !matches!(self.state, State::Closed | State::Dead);
+        self.die();
+        self.wants.rst = opened;
+    }
+
+    /// Nothing is sent and nothing is expected any more.
+    fn die(&mut self) {
+        self.state = State::Dead;
+        self.wants = Wants::default();
+        self.stop_timer();
+        self.pacing_at = NEVER;
+    }
+
+    /// What congestion control sees and sets.
+    #[must_use]
+    pub fn window(&self) -> &Window {
+        &self.w
+    }
+
+    /// The counters.
+    #[must_use]
+    pub fn stats(&self) -> TxStats {
+        TxStats {
+            delivered: self.w.delivered,
+            acked_bytes: self.w.snd_una.min(self.write_seq).saturating_sub(1),
+            srtt: self.rtt.srtt(),
+            min_rtt: self.min_rtt.get(),
+            ..self.stats
+        }
+    }
+
+    /// Whether the handshake is complete.
+    #[must_use]
+    pub fn is_established(&self) -> bool {
+        self.state == State::Established
+    }
+
+    /// Whether the connection was aborted, reset, or given up after too many retransmissions.
+    #[must_use]
+    pub fn is_dead(&self) -> bool {
+        self.state == State::Dead
+    }
+
+    /// Whether all that was written is acknowledged, the FIN too if there is one.
+    #[must_use]
+    pub fn is_done(&self) -> bool {
+        let end = self.write_seq + u64::from(self.fin != Fin::Open);
+        self.state == State::Established && self.app_bytes == 0 && self.w.snd_una >= end
+    }
+
+    /// Whether ECN was negotiated.
+    #[must_use]
+    pub fn has_ecn(&self) -> bool {
+        self.ecn.ok
+    }
+
+    fn ticks(&self) -> Ticks {
+        self.config.ticks()
+    }
+
+    /// Takes a segment of the peer.
+    pub fn on_segment(&mut self, now: Nanos, segment: &Segment) {
+        match self.state {
+            State::Established => self.on_established(now, segment),
+            State::Dead => {}
+            _ => self.on_handshake(now, segment),
+        }
+    }
+
+    /// When [`Tx::on_timer`] must be called at the latest; none: not before the next input.
+    #[must_use]
+    pub fn next_timer(&self) -> Option<Nanos> {
+        let at = self.timer_at.min(self.pacing_at);
+        if at == NEVER { None } else { Some(at) }
+    }
+
+    /// The host's device has sent a segment of this `truesize` (TCP small queues).
+    pub fn on_tx_complete(&mut self, _now: Nanos, truesize: u32) {
+        self.wmem_alloc = self.wmem_alloc.saturating_sub(truesize);
+        if self.throttled {
+            self.throttled = false;
+            self.resume();
+        }
+    }
+
+    /// Whether TCP small queues held the last transmission back: ask again after
+    /// [`Tx::on_tx_complete`].
+    #[must_use]
+    pub fn is_throttled(&self) -> bool {
+        self.throttled
+    }
+
+    /// Retransmission goes on where pacing or small queues had stopped it.
+    fn resume(&mut self) {
+        if self.w.lost_out > self.w.retrans_out {
+            self.rexmit = Rexmit::Lost;
+        }
+    }
+
+    /// Whether the window is being reduced (Linux `tcp_in_cwnd_reduction`).
+    fn in_cwnd_reduction(&self) -> bool {
+        matches!(self.w.ca_state, CaState::Cwr | CaState::Recovery)
+    }
+
+    fn set_ca_state(&mut self, now: Nanos, new: CaState) {
+        self.cc.set_state(&mut self.w, now, new);
+        self.w.ca_state = new;
+    }
+}
+
+/// The window of a connection that is not open yet.
+fn window(config: &Config) -> Window {
+    Window {
+        snd_cwnd: config.initial_cwnd,
+        snd_cwnd_cnt: 0,
+        snd_ssthresh: INFINITE_SSTHRESH,
+        prior_cwnd: 0,
+        snd_cwnd_clamp: u32::MAX,
+        ca_state: CaState::Open,
+        snd_una: 1,
+        snd_nxt: 1,
+        mss: config.mss,
+        packets_out: 0,
+        sacked_out: 0,
+        lost_out: 0,
+        retrans_out: 0,
+        delivered: 0,
+        delivered_mstamp: Nanos::ZERO,
+        lost: 0,
+        app_limited: 0,
+        is_cwnd_limited: false,
+        max_packets_out: 0,
+        srtt: Span::ZERO,
+        min_rtt: Span(u64::MAX),
+        sk_pacing_rate: Rate(u64::MAX),
+        pacing: false,
+        gso_max_size: autosize::GSO_MAX_SIZE,
+        tcp_wstamp: Nanos::ZERO,
+        lsndtime: Nanos::ZERO,
+    }
+}

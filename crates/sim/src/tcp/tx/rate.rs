@@ -1,0 +1,95 @@
+//! Delivery rate (draft-cheng-iccrg-delivery-rate-estimation; Linux 6.1 `tcp_rate.c`).
+
+use super::Tx;
+use super::ack::Ack;
+use crate::tcp::rack::sent_after;
+use crate::tcp::scoreboard::{APP_LIMITED, EVER, SACKED, SAMPLED, Slot};
+use goodqueue::{Nanos, Span};
+
+/// The newest segment that an ACK delivers.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Newest {
+    /// When the segment delivered last before it was sent had been delivered; none: nothing usable.
+    prior_mstamp: Option<Nanos>,
+    end_seq: u64,
+    send_interval: Span,
+}
+
+impl Tx {
+    /// What a segment sent at `sent` must remember.
+    #[allow(clippy::cast_possible_truncation)]
+    pub(super) fn rate_sent(&mut self, slot: &mut Slot, sent: Nanos) {
+        if self.w.packets_out == 0 {
+            self.first_tx = sent;
+            self.w.delivered_mstamp = sent;
+        }
+        slot.first_tx = self.first_tx;
+        slot.delivered_mstamp = self.w.delivered_mstamp;
+        slot.delivered = self.w.delivered as u32;
+        slot.flags &= !(APP_LIMITED | SAMPLED);
+        if self.w.app_limited != 0 {
+            slot.flags |= APP_LIMITED;
+        }
+    }
+
+    /// A segment was delivered; the one sent last among those of an ACK gives the sample.
+    #[allow(clippy::cast_possible_truncation)]
+    pub(super) fn rate_delivered(&mut self, slot: &Slot, ack: &mut Ack) {
+        if slot.has(SAMPLED) {
+            return;
+        }
+        let newest = &mut ack.newest;
+        let is_first = ack.rs.prior_delivered == 0;
+        if !is_first && !sent_after(slot.sent, self.first_tx, slot.end(), newest.end_seq) {
+            return;
+        }
+        let since = (self.w.delivered as u32).wrapping_sub(slot.delivered);
+        ack.rs.prior_delivered = self.w.delivered - u64::from(since);
+        ack.rs.is_app_limited = slot.has(APP_LIMITED);
+        ack.rs.is_retrans = slot.has(EVER);
+        newest.prior_mstamp = Some(slot.delivered_mstamp);
+        newest.end_seq = slot.end();
+        newest.send_interval = slot.sent.since(slot.first_tx);
+        self.first_tx = slot.sent;
+    }
+
+    /// A segment reported by SACK gives no second sample when it is cumulatively acknowledged.
+    pub(super) fn rate_sacked(&mut self, pos: u32, ack: &mut Ack) {
+        let slot = *self.board.get(pos);
+        self.rate_delivered(&slot, ack);
+        debug_assert!(slot.has(SACKED));
+        self.board.get_mut(pos).flags |= SAMPLED;
+    }
+
+    /// Completes the sample of an ACK that newly `delivered` and `lost` segments.
+    #[allow(clippy::cast_possible_truncation)]
+    pub(super) fn rate_generate(&mut self, now: Nanos, ack: &mut Ack, delivered: u32, lost: u32) {
+        if self.w.app_limited != 0 && self.w.delivered > self.w.app_limited {
+            self.w.app_limited = 0;
+        }
+        if delivered > 0 {
+            self.w.delivered_mstamp = now;
+        }
+        ack.rs.acked_sacked = delivered;
+        ack.rs.losses = lost;
+        let Some(prior_mstamp) = ack.newest.prior_mstamp else { return };
+        ack.rs.delivered = Some((self.w.delivered - ack.rs.prior_delivered) as u32);
+        let interval = ack.newest.send_interval.max(now.since(prior_mstamp));
+        if interval >= self.min_rtt.get() {
+            ack.rs.interval = Some(interval);
+        }
+    }
+
+    /// The application is about to give more: if the sender had nothing left to send and room to send it,
+    /// samples until the window is through are limited by the application.
+    pub(super) fn check_app_limited(&mut self) {
+        let in_flight = self.w.packets_in_flight();
+        if self.unsent() < u64::from(self.w.mss)
+            && self.wmem_alloc == 0
+            && in_flight < self.w.snd_cwnd
+            && self.w.lost_out <= self.w.retrans_out
+        {
+            self.w.app_limited = (self.w.delivered + u64::from(in_flight)).max(1);
+        }
+    }
+}

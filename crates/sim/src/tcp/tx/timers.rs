@@ -1,0 +1,175 @@
+//! The retransmission timer in its uses, and what happens when it expires (Linux 6.1 `tcp_timer.c`).
+
+use super::{NEVER, Pending, State, Tx};
+use crate::tcp::cc::CaState;
+use crate::tcp::rtt::{RTO_INITIAL, RTO_MAX};
+use goodqueue::{Nanos, Span};
+
+/// Timeouts in a row before the connection is given up (`tcp_retries2`).
+const RETRIES: u32 = 15;
+/// Least timeout of a probe in jiffies (Linux `TCP_TIMEOUT_MIN`).
+const TIMEOUT_MIN: u64 = 2;
+/// Allowance for a delayed ACK when one segment is out (Linux `TCP_RTO_MIN`).
+const DELAYED_ACK: Span = Span::from_millis(200);
+
+impl Tx {
+    /// Time has come to `now`. Harmless when nothing is due.
+    pub fn on_timer(&mut self, now: Nanos) {
+        if self.pacing_at <= now {
+            self.pacing_at = NEVER;
+            self.resume();
+        }
+        if self.timer_at > now {
+            return;
+        }
+        let pending = self.timer;
+        self.stop_timer();
+        match pending {
+            Pending::None => {}
+            Pending::Handshake => self.handshake_timeout(now),
+            Pending::Rto => self.retransmission_timeout(now),
+            Pending::Reorder => self.reorder_timeout(now),
+            Pending::Probe => self.probe_timeout(now),
+            Pending::Window => self.window_timeout(now),
+        }
+    }
+
+    pub(super) fn stop_timer(&mut self) {
+        self.timer = Pending::None;
+        self.timer_at = NEVER;
+    }
+
+    /// Arms the timer; a transmission that pacing holds back does not count against it.
+    pub(super) fn arm(&mut self, now: Nanos, pending: Pending, delay: Span) {
+        let delay = if self.w.pacing { delay + self.w.tcp_wstamp.since(now) } else { delay };
+        self.timer = pending;
+        self.timer_at = self.ticks().deadline(now, delay.min(RTO_MAX));
+    }
+
+    /// What is left of the head's timeout.
+    fn rto_left(&self, now: Nanos) -> Span {
+        self.board.first().map_or(Span::ZERO, |(_, head)| (head.sent + self.rto).since(now))
+    }
+
+    /// Linux `tcp_rearm_rto`: a full timeout from now, or what is left of the head's where another use of
+    /// the timer had put it off.
+    pub(super) fn rearm_rto(&mut self, now: Nanos) {
+        if self.w.packets_out == 0 {
+            self.stop_timer();
+            return;
+        }
+        let delay = match self.timer {
+            Pending::Reorder | Pending::Probe => self.rto_left(now).max(Span(1000)),
+            _ => self.rto,
+        };
+        self.arm(now, Pending::Rto, delay);
+    }
+
+    /// Progress was made: probe timer, or retransmission timer.
+    pub(super) fn set_xmit_timer(&mut self, now: Nanos) {
+        if !self.schedule_probe(now, true) {
+            self.rearm_rto(now);
+        }
+    }
+
+    /// RFC 8985 section 7.2: two round trips, more when a lone segment may wait for a delayed ACK, never
+    /// beyond the retransmission timeout.
+    pub(super) fn schedule_probe(&mut self, now: Nanos, advancing: bool) -> bool {
+        if self.w.packets_out == 0 || !matches!(self.w.ca_state, CaState::Open | CaState::Cwr) {
+            return false;
+        }
+        let ticks = self.ticks();
+        let timeout = if self.rtt.is_empty() {
+            RTO_INITIAL
+        } else {
+            let slack = if self.w.packets_out == 1 { DELAYED_ACK } else { ticks.of(TIMEOUT_MIN) };
+            ticks.up(self.w.srtt * 2) + slack
+        };
+        let rto = if advancing { self.rto } else { self.rto_left(now) };
+        let timeout = if rto > Span::ZERO { timeout.min(rto) } else { timeout };
+        self.arm(now, Pending::Probe, timeout);
+        true
+    }
+
+    /// RACK's reordering window ends `left` from now.
+    pub(super) fn schedule_reorder(&mut self, now: Nanos, left: Span) {
+        let ticks = self.ticks();
+        let timeout = (ticks.up(left) + ticks.of(TIMEOUT_MIN)).min(self.rto);
+        self.arm(now, Pending::Reorder, timeout);
+    }
+
+    /// RFC 6298 section 5.4 to 5.6.
+    fn retransmission_timeout(&mut self, now: Nanos) {
+        if self.w.packets_out == 0 {
+            return;
+        }
+        self.tlp.high_seq = None;
+        if self.retransmits >= RETRIES {
+            self.die();
+            return;
+        }
+        self.enter_loss(now);
+        self.retransmits += 1;
+        self.stats.rtos += 1;
+        self.force_head = !self.head_in_host();
+        self.rto = (self.rto * 2).min(RTO_MAX);
+        self.arm(now, Pending::Rto, self.rto);
+    }
+
+    /// Whether the head's last transmission has probably not left the host: what is outstanding is in the
+    /// host's queue, which keeps the order of a flow.
+    fn head_in_host(&self) -> bool {
+        u64::from(self.wmem_alloc) >= u64::from(self.w.packets_out) * u64::from(self.segment_truesize())
+    }
+
+    fn reorder_timeout(&mut self, now: Nanos) {
+        let in_flight = self.w.packets_in_flight();
+        let lost = self.w.lost;
+        // The timer is armed again only if nothing was lost: the rest is then up to the next ACK.
+        let _ = self.detect_loss(now);
+        if in_flight != self.w.packets_in_flight() {
+            if self.w.ca_state != CaState::Recovery {
+                self.enter_recovery(now, false);
+                if !self.sets_own_window() {
+                    self.cwnd_reduction(1, newly(self.w.lost, lost), false);
+                }
+            }
+            self.rexmit = super::Rexmit::Lost;
+        }
+        self.timer = Pending::Reorder;
+        self.rearm_rto(now);
+    }
+
+    /// RFC 8985 section 7.3: one probe per tail, new data if there is any, else the last segment again.
+    fn probe_timeout(&mut self, now: Nanos) {
+        self.timer = Pending::Probe;
+        if self.tlp.high_seq.is_none() && self.state == State::Established {
+            self.tlp.due = true;
+        } else {
+            self.rearm_rto(now);
+        }
+    }
+
+    /// A window of zero is probed with exponential backoff (RFC 9293 section 3.8.6.1).
+    fn window_timeout(&mut self, now: Nanos) {
+        if self.w.packets_out > 0 || !self.has_unsent() {
+            return;
+        }
+        self.retransmits = (self.retransmits + 1).min(RETRIES);
+        self.wants.window_probe = true;
+        self.arm(now, Pending::Window, self.rto * (1 << self.retransmits));
+    }
+
+    /// Probes the window from now on if it keeps everything back.
+    pub(super) fn probe_window(&mut self, now: Nanos) {
+        if self.timer == Pending::None && self.w.packets_out == 0 {
+            self.arm(now, Pending::Window, self.rto);
+        }
+    }
+}
+
+/// How far a counter of segments has come.
+#[allow(clippy::cast_possible_truncation)]
+pub(super) fn newly(now: u64, before: u64) -> u32 {
+    (now - before) as u32
+}

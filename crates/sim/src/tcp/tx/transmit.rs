@@ -1,0 +1,432 @@
+//! What leaves: control segments, retransmissions, new data (Linux 6.1 `tcp_output.c`).
+
+use super::{Burst, Fin, NEVER, Rexmit, State, Tx};
+use crate::tcp::cc::{CaState, CwndEvent};
+use crate::tcp::config::{timestamp, truesize};
+use crate::tcp::scoreboard::{EVER, FIN, RETRANS, SACKED, Slot};
+use crate::tcp::segment::{Flags, Segment};
+use goodqueue::{Bytes, Nanos, Span};
+
+/// The window that a sender of data offers: nothing ever fills it.
+const RECEIVE_WINDOW: u32 = 64_256;
+/// Segments that are not paced at the start of a connection.
+const UNPACED: u64 = 10;
+
+impl Tx {
+    /// The next segment to leave; call until it gives nothing.
+    pub fn poll_transmit(&mut self, now: Nanos) -> Option<Segment> {
+        let segment = if self.state == State::Established && !self.wants.ack && !self.wants.window_probe {
+            self.next_data(now)
+        } else {
+            self.next_control(now)
+        };
+        if let Some(segment) = &segment {
+            self.wmem_alloc = self.wmem_alloc.saturating_add(truesize(segment.frame_len()));
+        }
+        segment
+    }
+
+    fn next_data(&mut self, now: Nanos) -> Option<Segment> {
+        if self.tlp.due {
+            self.tlp.due = false;
+            return self.send_probe(now).or_else(|| self.next_data(now));
+        }
+        if self.rexmit == Rexmit::Lost || self.force_head {
+            if let Some(segment) = self.next_retransmission(now) {
+                return Some(segment);
+            }
+            self.rexmit = Rexmit::None;
+        }
+        if let Some(segment) = self.next_new(now) {
+            if self.rexmit == Rexmit::New {
+                self.rexmit = Rexmit::None;
+            }
+            return Some(segment);
+        }
+        if self.rexmit == Rexmit::New {
+            // No new data could be sent: conventional recovery (RFC 5682 section 2.1 step 2.b).
+            self.frto = false;
+            self.rexmit = Rexmit::Lost;
+            return self.next_data(now);
+        }
+        self.end_burst(now);
+        None
+    }
+
+    fn next_control(&mut self, now: Nanos) -> Option<Segment> {
+        if self.wants.rst {
+            self.wants.rst = false;
+            let flags = Flags::RST.with(Flags::ACK);
+            return Some(Segment { flags, ..self.control_segment(now) });
+        }
+        if self.wants.handshake {
+            return Some(self.handshake_segment(now));
+        }
+        if self.state != State::Established {
+            return None;
+        }
+        if self.wants.ack {
+            self.wants.ack = false;
+            return Some(self.control_segment(now));
+        }
+        self.wants.window_probe = false;
+        Some(Segment { seq: self.w.snd_una - 1, ..self.control_segment(now) })
+    }
+
+    /// A bare ACK.
+    pub(super) fn control_segment(&self, now: Nanos) -> Segment {
+        Segment {
+            seq: self.w.snd_nxt,
+            ack: 1,
+            window: RECEIVE_WINDOW,
+            ts_val: timestamp(now),
+            ts_ecr: self.ts_recent,
+            flags: Flags::ACK,
+            ..Segment::default()
+        }
+    }
+
+    /// Bytes in the socket that were never sent.
+    pub(super) fn unsent(&self) -> u64 {
+        self.write_seq.saturating_sub(self.w.snd_nxt)
+    }
+
+    /// Whether data or the FIN wait to be sent for the first time.
+    pub(super) fn has_unsent(&self) -> bool {
+        self.unsent() > 0 || self.is_fin_next()
+    }
+
+    /// Whether the FIN follows what is in the socket.
+    fn is_fin_next(&self) -> bool {
+        self.fin == Fin::Queued && self.app_bytes == 0
+    }
+
+    /// First sequence number beyond the receive window.
+    pub(super) fn wnd_end(&self) -> u64 {
+        self.w.snd_una + u64::from(self.snd_wnd)
+    }
+
+    /// Whether pacing holds everything back; sets the timer that ends it.
+    fn is_paced(&mut self, now: Nanos) -> bool {
+        if !self.w.pacing || self.w.tcp_wstamp <= now {
+            self.pacing_at = NEVER;
+            return false;
+        }
+        self.pacing_at = self.w.tcp_wstamp;
+        true
+    }
+
+    /// A departure: time stamp of the segment and the time of the next one (Linux
+    /// `tcp_update_skb_after_send`). Up to half of a segment's time makes up for lateness.
+    fn depart(&mut self, now: Nanos, len: u32) -> Nanos {
+        let prior = self.w.tcp_wstamp;
+        let sent = prior.max(now);
+        self.w.tcp_wstamp = sent;
+        let rate = self.w.sk_pacing_rate;
+        if self.w.pacing && rate.0 > 0 && self.stats.segments >= UNPACED {
+            let span = rate.tx_time(Bytes(u64::from(len)));
+            let credit = sent.since(prior);
+            self.w.tcp_wstamp = sent + (span - Span(span.0 / 2).min(credit));
+        }
+        sent
+    }
+
+    /// Linux `tcp_xmit_retransmit_queue`.
+    fn next_retransmission(&mut self, now: Nanos) -> Option<Segment> {
+        let pos = self.board.first_pending()?;
+        if self.force_head {
+            self.force_head = false;
+        } else if self.is_paced(now)
+            || self.w.packets_in_flight() >= self.w.snd_cwnd
+            || self.is_queue_full(1, true)
+        {
+            return None;
+        }
+        let is_head = self.board.first().is_some_and(|(head, _)| head == pos);
+        let segment = self.resend(now, pos, RETRANS | EVER);
+        self.w.retrans_out += 1;
+        self.undo.stamp.get_or_insert(segment.ts_val);
+        self.undo.retrans = Some(self.undo.retrans.unwrap_or(0).saturating_add(1));
+        if self.in_cwnd_reduction() {
+            self.prr.out += 1;
+        }
+        if is_head && self.timer != super::Pending::Reorder {
+            self.arm(now, super::Pending::Rto, self.rto);
+        }
+        Some(segment)
+    }
+
+    /// Sends the segment at `pos` again, without ECT (RFC 3168 section 6.1.5).
+    fn resend(&mut self, now: Nanos, pos: u32, flags: u8) -> Segment {
+        let len = u32::from(self.board.get(pos).len);
+        let sent = self.depart(now, len);
+        self.board.set_resent(pos, flags);
+        let mut slot = *self.board.get(pos);
+        slot.sent = sent;
+        self.rate_sent(&mut slot, sent);
+        let kept = self.board.get_mut(pos);
+        *kept = slot;
+        self.stats.segments += 1;
+        self.stats.retransmits += 1;
+        let mut segment = Segment {
+            seq: slot.seq,
+            len,
+            retransmitted: true,
+            ts_val: timestamp(sent),
+            ..self.control_segment(now)
+        };
+        if slot.has(FIN) {
+            segment.flags = segment.flags.with(Flags::FIN);
+        }
+        segment
+    }
+
+    /// RFC 8985 section 7.3.
+    fn send_probe(&mut self, now: Nanos) -> Option<Segment> {
+        self.tlp.retrans = false;
+        self.burst.probe = true;
+        let segment = if self.has_unsent() && self.fits_window() {
+            self.next_new(now)
+        } else {
+            self.probe_with_last(now)
+        };
+        if segment.is_some() {
+            self.tlp.high_seq = Some(self.w.snd_nxt);
+            self.stats.probes += 1;
+            self.timer = super::Pending::None;
+        }
+        self.rearm_rto(now);
+        segment
+    }
+
+    /// Whether the next segment lies within the receive window.
+    fn fits_window(&self) -> bool {
+        let len = self.unsent().min(u64::from(self.w.mss));
+        self.w.snd_nxt + len <= self.wnd_end()
+    }
+
+    /// The last segment again, unless it has not left the host yet or SACK reports it.
+    fn probe_with_last(&mut self, now: Nanos) -> Option<Segment> {
+        let (pos, last) = self.board.last()?;
+        if self.wmem_alloc > 0 || last.has(SACKED) || last.is_pending() {
+            return None;
+        }
+        self.tlp.retrans = true;
+        Some(self.resend(now, pos, EVER))
+    }
+
+    /// New data, as Linux `tcp_write_xmit` lets it go.
+    fn next_new(&mut self, now: Nanos) -> Option<Segment> {
+        if self.app_bytes != 0 && self.unsent() < u64::from(self.w.mss) {
+            self.check_space();
+        }
+        if !self.has_unsent() || self.is_paced(now) {
+            return None;
+        }
+        if self.w.packets_out == 0 {
+            self.restart_after_idle(now);
+        }
+        let quota = self.cwnd_quota()?;
+        if !self.fits_window() {
+            self.probe_window(now);
+            return None;
+        }
+        let unsent = self.unsent();
+        let len = self.sendable(now, unsent, quota)?;
+        let segs = len.div_ceil(self.w.mss).max(1);
+        if self.is_queue_full(segs, false) {
+            return None;
+        }
+        let is_last = u64::from(len) == unsent;
+        Some(self.send_new(now, len, segs, is_last && self.is_fin_next(), is_last))
+    }
+
+    /// Segments that the congestion window allows: at most half of it at once. A lone FIN and a probe may
+    /// exceed it.
+    fn cwnd_quota(&self) -> Option<u32> {
+        let in_flight = self.w.packets_in_flight();
+        if in_flight < self.w.snd_cwnd {
+            return Some((self.w.snd_cwnd - in_flight).min((self.w.snd_cwnd >> 1).max(1)));
+        }
+        let is_exempt = self.burst.probe || self.unsent() == 0;
+        if is_exempt { Some(1) } else { None }
+    }
+
+    /// Bytes of the next packet; none: it waits (Nagle, deferral).
+    #[allow(clippy::cast_possible_truncation)]
+    fn sendable(&mut self, now: Nanos, unsent: u64, quota: u32) -> Option<u32> {
+        let mss = u64::from(self.w.mss);
+        if unsent > mss && self.config.tso && !self.burst.probe {
+            let max_segs = self.tso_segs();
+            let window = self.wnd_end() - self.w.snd_nxt;
+            let in_flight = self.w.packets_in_flight();
+            let cwnd_room = u64::from(self.w.snd_cwnd.saturating_sub(in_flight)) * mss;
+            if self.should_defer(now, window.min(cwnd_room), unsent, max_segs) {
+                return None;
+            }
+            let limit = (u64::from(quota.min(max_segs)) * mss).min(window);
+            let len = unsent.min(limit);
+            let partial = len % mss;
+            // Whole segments, unless the short one ends the data and may go.
+            let is_whole = len < unsent || partial == 0 || self.nagle_holds();
+            let len = if is_whole && len > partial { len - partial } else { len };
+            return Some(len as u32);
+        }
+        let len = unsent.min(mss);
+        if len < mss && !self.burst.probe && self.nagle_holds() {
+            return None;
+        }
+        Some(len as u32)
+    }
+
+    /// Nagle's algorithm in Minshall's variant: a short segment waits while a short one is unacknowledged.
+    fn nagle_holds(&self) -> bool {
+        let has_small = self.snd_sml > self.w.snd_una && self.snd_sml <= self.w.snd_nxt;
+        !self.config.nodelay && has_small && !self.is_fin_next()
+    }
+
+    fn send_new(&mut self, now: Nanos, len: u32, segs: u32, fin: bool, is_last: bool) -> Segment {
+        if self.w.packets_in_flight() == 0 {
+            self.cc.cwnd_event(&mut self.w, now, CwndEvent::TxStart);
+        }
+        let seq = self.w.snd_nxt;
+        let sent = self.depart(now, len);
+        let had_packets = self.w.packets_out > 0;
+        self.push_slots(seq, len, fin, sent, segs);
+        self.last_skb = seq;
+        self.stats.segments += u64::from(segs);
+        self.w.lsndtime = now;
+        self.w.snd_nxt = seq + u64::from(len) + u64::from(fin);
+        if !len.is_multiple_of(self.w.mss) {
+            self.snd_sml = self.w.snd_nxt;
+        }
+        if !had_packets || self.timer == super::Pending::Probe {
+            self.rearm_rto(now);
+        }
+        self.burst.sent += segs;
+        if self.in_cwnd_reduction() {
+            self.prr.out += segs;
+        }
+        self.new_segment(now, sent, seq, len, fin, is_last)
+    }
+
+    /// Puts a packet's segments on the scoreboard.
+    #[allow(clippy::cast_possible_truncation)]
+    fn push_slots(&mut self, seq: u64, len: u32, fin: bool, sent: Nanos, segs: u32) {
+        let mut slot = Slot::new(seq, sent);
+        self.rate_sent(&mut slot, sent);
+        let mut left = len;
+        loop {
+            let part = left.min(self.w.mss);
+            left -= part;
+            slot.len = part as u16;
+            if left == 0 && fin {
+                slot.flags |= FIN;
+                self.fin = Fin::Sent;
+            }
+            self.board.push(slot);
+            slot.seq += u64::from(part);
+            if left == 0 {
+                break;
+            }
+        }
+        self.w.packets_out += segs;
+    }
+
+    /// ECT and CWR are for new data only (RFC 3168 section 6.1.2, 6.1.5).
+    fn new_segment(
+        &mut self,
+        now: Nanos,
+        sent: Nanos,
+        seq: u64,
+        len: u32,
+        fin: bool,
+        is_last: bool,
+    ) -> Segment {
+        let mut segment = Segment { seq, len, ts_val: timestamp(sent), ..self.control_segment(now) };
+        if is_last {
+            segment.flags = segment.flags.with(Flags::PSH);
+        }
+        if fin {
+            segment.flags = segment.flags.with(Flags::FIN);
+        }
+        if self.ecn.ok && len > 0 {
+            segment.ect = true;
+            if self.ecn.queue_cwr {
+                self.ecn.queue_cwr = false;
+                segment.flags = segment.flags.with(Flags::CWR);
+            }
+        }
+        segment
+    }
+
+    /// Nothing more leaves now: window validation, and a probe for the tail.
+    fn end_burst(&mut self, now: Nanos) {
+        let Burst { sent, cwnd_limited, probe } = core::mem::take(&mut self.burst);
+        if sent == 0 && !self.has_unsent() {
+            return;
+        }
+        let is_limited = cwnd_limited || self.w.packets_in_flight() >= self.w.snd_cwnd;
+        if sent > 0 || is_limited {
+            self.validate_cwnd(now, is_limited);
+        }
+        if sent > 0 && !probe {
+            self.schedule_probe(now, false);
+        }
+    }
+
+    /// RFC 7661 as Linux has it (`tcp_cwnd_validate`): remembers whether the window was filled in this
+    /// round trip.
+    fn validate_cwnd(&mut self, now: Nanos, is_limited: bool) {
+        let w = &mut self.w;
+        if w.snd_una >= self.usage.seq
+            || is_limited
+            || (!w.is_cwnd_limited && w.packets_out > w.max_packets_out)
+        {
+            w.is_cwnd_limited = is_limited;
+            w.max_packets_out = w.packets_out;
+            self.usage.seq = w.snd_nxt;
+        }
+        if w.may_grow() {
+            self.usage.used = 0;
+            self.usage.stamp = now;
+            return;
+        }
+        self.usage.used = self.usage.used.max(w.packets_out);
+        if self.config.slow_start_after_idle
+            && now.since(self.usage.stamp) >= self.rto
+            && !self.sets_own_window()
+        {
+            self.application_limited(now);
+        }
+    }
+
+    /// The window was not filled for a timeout: it decays to what was used.
+    fn application_limited(&mut self, now: Nanos) {
+        let has_space_waiter = self.app_bytes > 0;
+        if self.w.ca_state == CaState::Open && !has_space_waiter {
+            let used = self.usage.used.max(self.config.initial_cwnd);
+            if used < self.w.snd_cwnd {
+                self.w.snd_ssthresh = self.current_ssthresh();
+                self.w.snd_cwnd = (self.w.snd_cwnd + used) >> 1;
+            }
+            self.usage.used = 0;
+        }
+        self.usage.stamp = now;
+    }
+
+    /// RFC 2861: after idle time the window is halved for each timeout, down to the initial one.
+    fn restart_after_idle(&mut self, now: Nanos) {
+        let idle = now.since(self.w.lsndtime);
+        if !self.config.slow_start_after_idle || idle <= self.rto || self.sets_own_window() {
+            return;
+        }
+        self.cc.cwnd_event(&mut self.w, now, CwndEvent::CwndRestart);
+        self.w.snd_ssthresh = self.current_ssthresh();
+        let least = self.config.initial_cwnd.min(self.w.snd_cwnd);
+        let halvings = (idle.0.saturating_sub(1) / self.rto.0.max(1)).min(31);
+        self.w.snd_cwnd = (self.w.snd_cwnd >> halvings).max(least);
+        self.usage.stamp = now;
+        self.usage.used = 0;
+    }
+}
