@@ -15,6 +15,7 @@ fn scenario(seed: u64) -> Scenario {
         to,
         port: Some(PortSpec {
             queue: "fq_codel".parse().expect("a queue"),
+            shaper: None,
             lanes: 1,
             ring: None,
             line: Serializer::new(Rate(100_000_000)).into(),

@@ -80,6 +80,7 @@ fn links(link: &LinkOrder, queue: &QueueSpec) -> Vec<Link> {
     let bottleneck = |from, to, bps| Link {
         port: Some(PortSpec {
             queue: queue.clone(),
+            shaper: None,
             lanes: 1,
             ring: link.ring.map(|entries| RingSpec { entries, bql: link.bql, coalesce: Span::ZERO }),
             line: Serializer::new(Rate(bps)).into(),
