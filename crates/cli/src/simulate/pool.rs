@@ -226,7 +226,7 @@ mod tests {
         assert_eq!(one, runs(&jobs, 2));
         assert_eq!(one, runs(&jobs, 16));
         let places: Vec<usize> =
-            jobs.iter().filter_map(|job| one.find(&format!("\"queue\": \"{}\"", job.queue))).collect();
+            jobs.iter().filter_map(|job| one.find(&format!("\"queue\":\"{}\"", job.queue))).collect();
         assert!(places.len() == 5 && places.is_sorted(), "{places:?}");
     }
 
