@@ -132,13 +132,14 @@ fn compare(
 
 /// What has come in.
 struct Results {
-    runs: Vec<Option<Run>>,
+    /// The jobs whose runs are in the record, in order.
+    done: Vec<usize>,
     checks: Vec<Option<(String, bool)>>,
 }
 
 impl Results {
     fn new(jobs: usize) -> Results {
-        Results { runs: vec![None; jobs], checks: vec![None; jobs] }
+        Results { done: Vec::new(), checks: vec![None; jobs] }
     }
 
     /// Takes in what the workers tell until they have ended.
@@ -164,9 +165,7 @@ impl Results {
                 Ok(News::Latest(index, time, latest)) => bar.update(index, time, &latest),
                 Ok(News::Done(index, done)) => {
                     let kept = done.and_then(|turned| {
-                        self.runs[index] = Some(turned.run);
-                        self.checks[index] = turned.check;
-                        record.runs = self.runs.iter().flatten().cloned().collect();
+                        self.take(index, turned, record);
                         keep(record)
                     });
                     end = end.and(kept);
@@ -175,6 +174,14 @@ impl Results {
                 Err(RecvTimeoutError::Disconnected) => return end,
             }
         }
+    }
+
+    /// Puts a run into its place, whichever was done first.
+    fn take(&mut self, index: usize, turned: Turned, record: &mut Record) {
+        let place = self.done.partition_point(|&other| other < index);
+        self.done.insert(place, index);
+        record.runs.insert(place, turned.run);
+        self.checks[index] = turned.check;
     }
 
     fn say_checks(&self) {

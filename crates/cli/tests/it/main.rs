@@ -1,5 +1,6 @@
 //! The command as its users meet it. One binary, so it links once; live runs take turns.
 
+mod agreement;
 mod faults;
 mod house;
 mod live;

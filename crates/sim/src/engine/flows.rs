@@ -11,7 +11,7 @@ use crate::link::Credit;
 use crate::path::PathId;
 use crate::scenario::{Opener, Scenario};
 use crate::tcp::cc::Cc;
-use crate::tcp::{Opening, Rx, Segment, Tx};
+use crate::tcp::{Flags, Opening, Rx, Segment, Tx};
 
 /// A flow at work.
 #[derive(Debug)]
@@ -66,6 +66,24 @@ impl Wire {
             ..Frame::NONE
         }
     }
+}
+
+/// The segments of a super-packet (Linux `tcp_gso_segment`): CWR stays with the first, FIN and PSH with the
+/// last.
+fn cut(segment: Segment, mss: u32) -> impl Iterator<Item = Segment> {
+    let count = segment.len.div_ceil(mss);
+    (0..count).map(move |index| {
+        let offset = index * mss;
+        let mut flags = segment.flags;
+        if index > 0 {
+            flags = flags.without(Flags::CWR);
+        }
+        if index + 1 < count {
+            flags = flags.without(Flags::FIN).without(Flags::PSH);
+        }
+        let (seq, len) = (segment.seq + u64::from(offset), mss.min(segment.len - offset));
+        Segment { seq, len, flags, ..segment }
+    })
 }
 
 impl Simulation {
@@ -199,8 +217,14 @@ impl Simulation {
         while let Some(segment) = self.flows[index].tx.poll_transmit(self.now) {
             let flow = &self.flows[index];
             let mss = flow.tx.window().mss;
-            let frame = flow.wires[0].frame(Kind::Data, index as u32, segment, mss, self.now);
-            self.launch(frame);
+            let wire = flow.wires[0];
+            if self.gso && segment.len > mss {
+                for part in cut(segment, mss) {
+                    self.launch(wire.frame(Kind::Data, index as u32, part, mss, self.now));
+                }
+            } else {
+                self.launch(wire.frame(Kind::Data, index as u32, segment, mss, self.now));
+            }
         }
         let tx = &self.flows[index].tx;
         if let Some(at) = tx.next_timer() {
@@ -224,5 +248,25 @@ impl Simulation {
         if let Some(at) = self.flows[index].rx.next_timer() {
             self.timers.wake(2 * index as Lane + 1, at);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_super_packet_is_cut_into_segments_that_make_it_up() {
+        let flags = Flags::ACK.with(Flags::CWR).with(Flags::PSH);
+        let whole = Segment { seq: 1001, ack: 7, len: 3 * 1448 + 100, flags, ..Segment::default() };
+        let parts: Vec<Segment> = cut(whole, 1448).collect();
+        let places: Vec<(u64, u32)> = parts.iter().map(|part| (part.seq, part.len)).collect();
+        assert_eq!(places, [(1001, 1448), (2449, 1448), (3897, 1448), (5345, 100)]);
+        assert!(parts.iter().all(|part| part.ack == 7 && part.flags.has(Flags::ACK)));
+        let having = |flag| parts.iter().map(|part| part.flags.has(flag)).collect::<Vec<_>>();
+        assert_eq!(having(Flags::CWR), [true, false, false, false]);
+        assert_eq!(having(Flags::PSH), [false, false, false, true]);
+        let even = Segment { len: 2 * 1448, ..whole };
+        assert_eq!(cut(even, 1448).map(|part| part.len).collect::<Vec<_>>(), [1448, 1448]);
     }
 }

@@ -59,6 +59,7 @@ pub struct Simulation {
     origin: Nanos,
     hash: TraceHash,
     events: u64,
+    gso: bool,
     witness: Witness,
 }
 
@@ -105,6 +106,7 @@ impl Simulation {
             origin: moment(scenario.origin),
             hash: TraceHash::default(),
             events: 0,
+            gso: scenario.gso,
             witness: Witness::default(),
         };
         simulation.timers.grow(2 * scenario.flows.len());
