@@ -20,7 +20,7 @@ use goodqueue::{
 };
 
 /// Most instructions a packet that a port without a ring may take beyond those of its queue.
-const MOST_ADDED: f64 = 60.0;
+const MOST_ADDED: f64 = 180.0;
 
 const STEPS: u64 = 100_000;
 const STANDING: u64 = 100;
@@ -59,9 +59,11 @@ fn drive<Q: Queue<Header>>(mut queue: Q, load: &str) {
         _ => (PACKET_TIME, STANDING),
     };
     if load.ends_with("-queue") {
-        (0..standing).for_each(|cookie| drop(queue.enqueue(now, packet(cookie), &mut Ignore)));
+        for cookie in 0..standing {
+            queue.enqueue(now, packet(cookie), &mut Ignore);
+        }
         for cookie in 0..STEPS {
-            now = now + Span(step);
+            now += Span(step);
             cost_queue(&mut queue, black_box(&packet(cookie)), now);
         }
         return;
@@ -70,9 +72,11 @@ fn drive<Q: Queue<Header>>(mut queue: Q, load: &str) {
     let ring = load.ends_with("-ring").then_some(spec);
     let line = Serializer::new(Rate(1_000_000_000));
     let mut port = Port::new(queue, ring, Line::from(line));
-    (0..standing).for_each(|cookie| drop(port.arrive(now, packet(cookie), &mut Ignore)));
+    for cookie in 0..standing {
+        port.arrive(now, packet(cookie), &mut Ignore);
+    }
     for cookie in 0..STEPS {
-        now = now + Span(step);
+        now += Span(step);
         black_box(cost_port(&mut port, black_box(&packet(cookie)), now));
     }
     assert_eq!(port.stats().packets, if standing == 0 { STEPS - 1 } else { STEPS });
@@ -103,7 +107,9 @@ fn instructions(function: &str, queue: &str, load: &str) -> Result<f64, String> 
     let text = String::from_utf8_lossy(&run.stderr);
     let collected = text.lines().find_map(|line| line.split_once("Collected : ")).map(|(_, n)| n.trim());
     let collected: f64 = collected.and_then(|n| n.parse().ok()).ok_or(format!("valgrind said: {text}"))?;
-    Ok(collected / 100_000.0)
+    #[allow(clippy::cast_precision_loss)]
+    let steps = STEPS as f64;
+    Ok(collected / steps)
 }
 
 fn count() -> Result<bool, String> {

@@ -102,8 +102,11 @@ fn instructions(function: &str, kind: CcKind) -> Result<f64, String> {
 fn count() -> Result<(), String> {
     println!("| | cong_avoid | whole ACK |\n| --- | --- | --- |");
     for kind in CcKind::ALL {
-        let growth = if kind == CcKind::Bbr { 0.0 } else { instructions("cost_growth", kind)? };
-        println!("| {kind} | {growth:.1} | {:.1} |", instructions("cost_whole_ack", kind)?);
+        let whole = instructions("cost_whole_ack", kind)?;
+        match kind {
+            CcKind::Bbr => println!("| {kind} | - | {whole:.1} |"),
+            _ => println!("| {kind} | {:.1} | {whole:.1} |", instructions("cost_growth", kind)?),
+        }
     }
     Ok(())
 }

@@ -12,6 +12,7 @@
 use std::process::{Command, ExitCode};
 
 use goodqueue::{Nanos, Rate, Serializer, Span};
+use goodqueue_sim::tcp::Config;
 use goodqueue_sim::tcp::cc::CcKind;
 use goodqueue_sim::{Flow, Link, Loss, Opener, PortSpec, Probe, ProbeKind, Scenario, Simulation};
 
@@ -81,6 +82,8 @@ fn scenario(flows: usize, mbit: u64, ms: u64) -> Scenario {
             start: Span::ZERO,
             stop: Span(ms * MS),
         }],
+        // One packet a segment, as ns-3 sends them.
+        tcp: Config { tso: false, ..Config::default() },
         seed: 1,
         ..Scenario::default()
     }

@@ -199,7 +199,10 @@ impl<P: Packet, Q: Queue<P>> Port<P, Q> {
     /// [`Port::feed`], out of line: most arrivals find the line busy.
     #[inline(never)]
     fn feed_after_arrival(&mut self, now: Nanos, observer: &mut impl Observer<P>) {
-        self.feed(now, observer);
+        let has_room = |ring: &Ring<P>| ring.has_room(self.transmitter.is_busy());
+        if self.transmitter.is_ready() || self.ring.as_ref().is_some_and(has_room) {
+            self.feed(now, observer);
+        }
     }
 
     /// Moves packets on at `now`: queue to ring as far as there is room, then one to an idle line.

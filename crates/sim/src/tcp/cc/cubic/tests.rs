@@ -83,6 +83,33 @@ fn on_a_short_path_it_is_no_slower_than_reno() {
 }
 
 #[test]
+fn the_first_step_aims_a_round_trip_ahead() {
+    // 97 ms are 25 jiffies or 102 / 1024 s: 1000 - (410 * (9300 - 102)^3 >> 40) = 710, ten more than 700.
+    let (mut cc, mut w) = after_loss(1_000, Span::from_millis(97));
+    cc.cong_avoid(&mut w, Nanos::ZERO, 1);
+    assert_eq!(state(&cc).cnt, 70);
+}
+
+#[test]
+fn reno_grows_when_more_than_its_due_is_acknowledged() {
+    // Of 8 segments: 8 * 15 / 8 = 15 for one more.
+    for (ack_cnt, tcp_cwnd, left, cnt) in [(15, 8, 15, u32::MAX), (16, 9, 1, 8), (46, 11, 1, 2)] {
+        let mut cubic = Cubic { ack_cnt, tcp_cwnd: 8, ..Cubic::new() };
+        assert_eq!((cubic.reno_cnt(8), cubic.tcp_cwnd, cubic.ack_cnt), (cnt, tcp_cwnd, left));
+    }
+}
+
+#[test]
+fn an_epoch_counts_its_own_acks() {
+    let (mut cc, mut w) = after_loss(1_000, Span::from_millis(100));
+    (0..50).for_each(|_| cc.cong_avoid(&mut w, Nanos::ZERO, 2));
+    assert_eq!(state(&cc).ack_cnt, 100);
+    reduce(&mut cc, &mut w, Nanos::ZERO);
+    cc.cong_avoid(&mut w, Nanos::ZERO, 2);
+    assert_eq!((state(&cc).ack_cnt, state(&cc).tcp_cwnd), (2, w.snd_cwnd));
+}
+
+#[test]
 fn a_shrinking_share_is_given_up_faster() {
     let mut w = established(1_000);
     let mut cc = begun(CcKind::Cubic, &mut w);

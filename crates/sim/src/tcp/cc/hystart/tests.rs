@@ -112,3 +112,16 @@ fn the_threshold_is_the_window_of_the_moment_and_is_set_once() {
     w.snd_ssthresh = INFINITE_SSTHRESH;
     assert!(!ack(&mut cc, &mut w, 27_000, 50_000));
 }
+
+#[test]
+fn a_round_ends_beyond_what_was_sent_when_it_began() {
+    for (beyond, found) in [(0, true), (1, false)] {
+        let (mut cc, mut w) = round(20, 30_000, 0);
+        (w.snd_una, w.snd_nxt) = (w.snd_nxt + 1, 2_000);
+        for n in 1..=8 {
+            assert!(!ack(&mut cc, &mut w, n * 3_000, 60_000));
+        }
+        w.snd_una = 2_000 + beyond;
+        assert_eq!(ack(&mut cc, &mut w, 27_000, 60_000), found, "{beyond}");
+    }
+}

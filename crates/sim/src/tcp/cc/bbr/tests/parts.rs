@@ -2,6 +2,7 @@
 
 use super::super::*;
 use super::per_second;
+use super::policing::interval;
 use crate::tcp::cc::tests::{begun, established};
 use crate::tcp::cc::{Cc, CcKind};
 use goodqueue::{Rate, Span};
@@ -81,8 +82,12 @@ fn the_first_round_of_recovery_conserves_and_its_end_restores() {
     assert_eq!(w.snd_cwnd, 62, "60 in flight and two delivered");
     bbr.set_cwnd(&mut w, &ack(3, 2));
     assert_eq!(w.snd_cwnd, 62, "losses do not take it below what conserves");
-    bbr.packet_conservation = false;
-    bbr.set_cwnd(&mut w, &ack(10, 2));
+    let mut rate = RateSample { prior_delivered: 999, is_app_limited: true, ..ack(10, 2) };
+    (rate.delivered, rate.interval) = (Some(1), Some(Span::from_millis(40)));
+    bbr.cong_control(&mut w, Nanos::ZERO, &rate);
+    assert_eq!(w.snd_cwnd, 62, "sent before the recovery began");
+    rate.prior_delivered = 1_000;
+    bbr.cong_control(&mut w, Nanos::ZERO, &rate);
     assert_eq!(w.snd_cwnd, 54, "after the round: less what was lost, and a segment for each delivered");
     (w.ca_state, w.lost_out) = (CaState::Open, 0);
     bbr.set_cwnd(&mut w, &ack(0, 2));
@@ -103,6 +108,15 @@ fn an_ack_of_a_clump_is_room_in_the_window_for_ten_rounds() {
     }
     assert_eq!(extra, [50, 50, 50, 50, 50, 50, 50, 50, 50, 1, 1, 1]);
     bbr.aggregation.begin_epoch(w.delivered_mstamp);
+    w.snd_cwnd = 10_000;
+    bbr.aggregation.update(&w, per_second(1_000), 2_000, false);
+    bbr.aggregation.update(&w, per_second(1_000), 500, false);
+    assert_eq!(bbr.aggregation.extra_acked(), 2_500, "of one epoch");
+}
+
+#[test]
+fn aggregation_is_no_more_than_the_window() {
+    let (mut bbr, mut w) = settled(200);
     w.snd_cwnd = 30;
     bbr.aggregation.update(&w, per_second(1_000), 70, false);
     assert_eq!(bbr.aggregation.extra_acked(), 30, "never more than the window");
@@ -157,12 +171,15 @@ fn what_departs_later_finds_less_in_flight() {
 
 #[test]
 fn a_timeout_is_a_loss_to_the_model_and_an_undo_forgets_it() {
-    let (mut bbr, w) = settled(80);
+    let (mut bbr, mut w) = settled(80);
     bbr.full_bw = per_second(1_000);
     bbr.set_state(&w, CaState::Loss);
     assert_eq!((bbr.full_bw, bbr.prev_ca_state), (Bw(0), CaState::Loss));
+    interval(&mut bbr.long_term, &mut w, 500, 200, 1_000);
+    interval(&mut bbr.long_term, &mut w, 500, 200, 1_000);
+    assert_eq!(bbr.bw(), per_second(500), "policed");
     assert_eq!(bbr.undo_cwnd(&w), 80);
-    assert_eq!((bbr.full_bw, bbr.full_bw_cnt), (Bw(0), 0));
+    assert_eq!((bbr.full_bw, bbr.full_bw_cnt, bbr.bw()), (Bw(0), 0, per_second(1_000)));
 }
 
 #[test]
@@ -202,4 +219,67 @@ fn a_low_sample_without_data_is_no_sample() {
     assert_eq!(sample(39, true), per_second(1_000));
     assert_eq!(sample(60, true), per_second(1_500), "it is at least that");
     assert_eq!(sample(39, false), Bw::of(39, 40_000));
+}
+
+/// A round of `delivered` segments in 40 ms, while `prior_in_flight` were in flight.
+fn round(bbr: &mut Bbr, w: &mut Window, delivered: u32, prior_in_flight: u32, losses: u32) {
+    let rs = RateSample { prior_in_flight, losses, ..RateSample::default() };
+    round_of(bbr, w, delivered, rs);
+}
+
+fn round_of(bbr: &mut Bbr, w: &mut Window, delivered: u32, rs: RateSample) {
+    w.delivered += u64::from(delivered);
+    w.delivered_mstamp += Span::from_millis(41);
+    let rs = RateSample {
+        prior_delivered: w.delivered,
+        delivered: Some(delivered),
+        interval: Some(Span::from_millis(40)),
+        acked_sacked: 1,
+        ..rs
+    };
+    bbr.cong_control(w, w.delivered_mstamp, &rs);
+}
+
+#[test]
+fn a_quarter_more_within_three_rounds_is_a_pipe_not_full() {
+    // 1.08^3 = 1.26, 1.07^3 = 1.23.
+    for (grown, full) in [(108, false), (107, true)] {
+        let (mut bbr, mut w) = bbr(10);
+        let mut delivered = 10_000;
+        for _ in 0..8 {
+            round(&mut bbr, &mut w, delivered, 0, 0);
+            delivered = delivered * grown / 100;
+        }
+        assert_eq!(bbr.full_bw_reached, full, "{grown} %");
+    }
+    let (mut bbr, mut w) = bbr(10);
+    for _ in 0..8 {
+        round_of(&mut bbr, &mut w, 40, RateSample { is_app_limited: true, ..RateSample::default() });
+    }
+    assert!(!bbr.full_bw_reached, "a sender without data does not find out");
+}
+
+#[test]
+fn probing_ends_with_a_quarter_more_in_flight_or_a_loss() {
+    // 1.25 * 40, three super-packets of two and two for the probe: 58; two depart with the next.
+    for (in_flight, losses, over) in [(55, 0, false), (56, 0, true), (30, 1, true)] {
+        let (mut bbr, mut w) = settled(80);
+        (bbr.cycle_idx, w.sk_pacing_rate) = (0, Rate(11_000_000));
+        bbr.update_gains();
+        round(&mut bbr, &mut w, 40, in_flight, losses);
+        assert_eq!(bbr.cycle_idx == 1, over, "{in_flight} {losses}");
+    }
+}
+
+#[test]
+fn probe_rtt_lasts_a_round_even_where_that_is_longer() {
+    let (mut bbr, mut w) = settled(80);
+    (bbr.mode, w.packets_out) = (Mode::ProbeRtt, 4);
+    let none = RateSample::default();
+    bbr.cong_control(&mut w, Nanos::ZERO, &none);
+    bbr.cong_control(&mut w, Nanos(900_000_000), &none);
+    assert_eq!(bbr.mode, Mode::ProbeRtt, "900 ms, and no round has ended");
+    w.delivered_mstamp = Nanos(900_000_000);
+    round(&mut bbr, &mut w, 4, 4, 0);
+    assert_eq!(bbr.mode, Mode::ProbeBw);
 }

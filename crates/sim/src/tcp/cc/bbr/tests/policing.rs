@@ -21,7 +21,7 @@ fn ack(lt: &mut LongTerm, w: &Window, losses: u32, round_start: bool) -> Finding
 }
 
 /// An interval of four rounds, the last of which begins with a loss.
-fn interval(lt: &mut LongTerm, w: &mut Window, delivered: u64, lost: u64, ms: u64) -> Finding {
+pub(super) fn interval(lt: &mut LongTerm, w: &mut Window, delivered: u64, lost: u64, ms: u64) -> Finding {
     for _ in 0..3 {
         assert_eq!(ack(lt, w, 1, true), Finding::None, "not four rounds yet");
     }
