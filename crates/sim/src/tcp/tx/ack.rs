@@ -200,7 +200,7 @@ impl Tx {
             let n = self.board.positions().filter(|&pos| self.board.get(pos).has(flag)).count();
             u32::try_from(n).unwrap_or(u32::MAX)
         };
-        if self.w.packets_out > 64 && self.w.packets_out % 61 != 0 {
+        if self.w.packets_out > 64 && !self.w.packets_out.is_multiple_of(61) {
             return;
         }
         debug_assert_eq!(self.board.len(), self.w.packets_out);
