@@ -9,7 +9,7 @@
 //!
 //! There are two structures, since lanes are of two kinds. A link's next event is exact and changes
 //! with nearly every packet: [`Lanes`]. A TCP timer is moved with nearly every packet, almost always to
-//! later, and hardly ever fires: [`Timers`].
+//! later, and hardly ever fires: [`Timers`]. At one and the same time lanes come before timers.
 
 use goodqueue::Nanos;
 
@@ -20,13 +20,13 @@ pub(crate) type Lane = u32;
 pub(crate) const NEVER: Nanos = Nanos(u64::MAX);
 
 /// Entries of a block.
-const BLOCK: usize = 16;
+const BLOCK: usize = 8;
 /// Bits of a key that hold the place in the block.
 const PLACE_BITS: u32 = BLOCK.trailing_zeros();
-/// The latest time that a key can hold, in 36 years; whatever is later never happens.
+/// The latest time that a key can hold, in 73 years; whatever is later never happens.
 const LAST: u64 = u64::MAX >> PLACE_BITS;
 
-/// Sixteen keys: a time, and below it the place in the block. The least one is the earliest event and, of
+/// Eight keys: a time, and below it the place in the block. The least one is the earliest event and, of
 /// equals, that of the lowest place.
 type Block = [u64; BLOCK];
 
@@ -40,8 +40,8 @@ fn least(block: &Block) -> u64 {
 }
 
 /// The next event of each of a fixed number of lanes: a tournament (Knuth, volume 3, 5.4.1) in blocks of
-/// sixteen, each of which is searched from end to end: a few dozen instructions without a branch. With up
-/// to sixteen lanes, as in most scenarios, a change is one store.
+/// eight, each of which is searched from end to end: two dozen instructions without a branch. With up to
+/// eight lanes, as in most scenarios, a change is one store.
 #[derive(Debug)]
 pub(crate) struct Lanes {
     /// The lanes, then the earliest of each block of the level before, up to a level of one block.
@@ -99,15 +99,6 @@ impl Lanes {
             }
             *winner = key;
             block /= BLOCK;
-        }
-    }
-
-    /// The next event of `lane` is at `at`, or earlier where that was said before.
-    #[inline]
-    pub(crate) fn wake(&mut self, lane: Lane, at: Nanos) {
-        let place = lane as usize % BLOCK;
-        if key(at, place) < self.levels[0][lane as usize / BLOCK][place] {
-            self.set(lane, at);
         }
     }
 }

@@ -5,8 +5,7 @@ use std::fmt;
 use goodqueue::{Nanos, Span};
 
 use crate::Simulation;
-use crate::agenda::Lane;
-use crate::engine::{Glimpse, Map};
+use crate::engine::Glimpse;
 use crate::error::BuildError;
 use crate::scenario::Scenario;
 
@@ -50,6 +49,8 @@ pub enum Place {
     Port(usize),
     /// The far end of a link.
     Arrival(usize),
+    /// A report of a link's device to a sender that waits for it.
+    Report(usize),
     /// A probe.
     Probe(usize),
     /// A UDP source.
@@ -66,6 +67,7 @@ impl fmt::Display for Place {
             Place::Script => write!(f, "script"),
             Place::Port(link) => write!(f, "port of link {link}"),
             Place::Arrival(link) => write!(f, "arrival on link {link}"),
+            Place::Report(link) => write!(f, "report of link {link}'s device"),
             Place::Probe(probe) => write!(f, "probe {probe}"),
             Place::Source(source) => write!(f, "source {source}"),
             Place::Sender(flow) => write!(f, "sender of flow {flow}"),
@@ -80,7 +82,9 @@ impl Place {
     pub fn owner(self, scenario: &Scenario) -> String {
         let ends = match self {
             Place::Script => None,
-            Place::Port(index) | Place::Arrival(index) => scenario.links.get(index).map(|x| (x.from, x.to)),
+            Place::Port(index) | Place::Arrival(index) | Place::Report(index) => {
+                scenario.links.get(index).map(|x| (x.from, x.to))
+            }
             Place::Probe(index) => scenario.probes.get(index).map(|x| (x.from, x.to)),
             Place::Source(index) => scenario.sources.get(index).map(|x| (x.from, x.to)),
             Place::Sender(index) | Place::Receiver(index) => {
@@ -89,24 +93,6 @@ impl Place {
         };
         let name = |node: usize| scenario.nodes.get(node).map_or("", String::as_str);
         ends.map_or_else(String::new, |(from, to)| format!("{} to {}", name(from), name(to)))
-    }
-}
-
-impl Map {
-    /// Whose lane it is. The timers of flows lie behind all others: sender and receiver by turns.
-    fn place(self, lane: Lane) -> Place {
-        let at = |first: Lane| (lane - first) as usize;
-        match lane {
-            lane if lane >= self.count && at(self.count).is_multiple_of(2) => {
-                Place::Sender(at(self.count) / 2)
-            }
-            lane if lane >= self.count => Place::Receiver(at(self.count) / 2),
-            lane if lane >= self.sources => Place::Source(at(self.sources)),
-            lane if lane >= self.probes => Place::Probe(at(self.probes)),
-            lane if lane >= self.landings => Place::Arrival(at(self.landings)),
-            lane if lane >= self.ports => Place::Port(at(self.ports)),
-            _ => Place::Script,
-        }
     }
 }
 
@@ -182,7 +168,7 @@ pub fn difference(
     let equal = one.events.iter().zip(&two.events).take_while(|(a, b)| a == b).count();
     let event = |log: &Log, scenario: &Scenario| {
         log.events.get(equal).map(|glimpse| {
-            let place = log.map.place(glimpse.lane);
+            let place = log.simulation.place(glimpse.lane);
             Event { number: glimpse.number, at: glimpse.at, place, owner: place.owner(scenario) }
         })
     };
@@ -195,7 +181,7 @@ pub fn difference(
 
 struct Log {
     events: Vec<Glimpse>,
-    map: Map,
+    simulation: Simulation,
 }
 
 fn again(
@@ -212,5 +198,5 @@ fn again(
         }
         simulation.run_until((simulation.now() + STEP).min(until));
     }
-    Ok(Some(Log { events: simulation.kept_events().to_vec(), map: simulation.map() }))
+    Ok(Some(Log { events: simulation.kept_events().to_vec(), simulation }))
 }

@@ -2,6 +2,7 @@
 
 use goodqueue::{Nanos, Packet};
 
+use crate::path::Place;
 use crate::tcp::{Flags, Sack, Segment};
 
 /// Index of a frame in [`Frames`].
@@ -39,18 +40,18 @@ pub(crate) struct Frame {
     pub(crate) next: FrameId,
     /// The flow, source or probe it belongs to.
     pub(crate) owner: u32,
-    /// Its path, and how far it has come on it.
-    pub(crate) path: u32,
+    /// How far it has come on its path.
+    pub(crate) place: Place,
     /// See [`Token::len`].
     pub(crate) len: u32,
     /// See [`Token::flow_hash`].
     pub(crate) flow_hash: u32,
-    /// Links that lie behind it.
-    pub(crate) hop: u16,
     /// See [`Token::dsfield`].
     pub(crate) dsfield: u8,
     /// What is done with it at the end.
     pub(crate) kind: Kind,
+    /// Its sender waits to hear that its host's device is rid of it.
+    pub(crate) is_owed: bool,
 }
 
 impl Frame {
@@ -73,12 +74,12 @@ impl Frame {
         lands: Nanos::ZERO,
         next: NO_FRAME,
         owner: 0,
-        path: 0,
+        place: 0,
         len: 0,
         flow_hash: 0,
-        hop: 0,
         dsfield: 0,
         kind: Kind::Data,
+        is_owed: false,
     };
 
     /// What a queue sees of it.
@@ -176,7 +177,7 @@ mod tests {
     #[test]
     fn sizes_that_the_memory_figures_rest_on() {
         assert_eq!(std::mem::size_of::<Token>(), 16);
-        assert!(std::mem::size_of::<Frame>() <= 120, "{}", std::mem::size_of::<Frame>());
+        assert!(std::mem::size_of::<Frame>() <= 112, "{}", std::mem::size_of::<Frame>());
     }
 
     #[test]

@@ -5,10 +5,11 @@ use std::collections::VecDeque;
 use goodqueue::port::Watermarks;
 use goodqueue::{Departure, Nanos, Observer, Reason, Rng, Span};
 
+use crate::agenda::Lane;
 use crate::agenda::NEVER;
 use crate::device::Device;
 use crate::error::BuildError;
-use crate::frame::{FrameId, Frames, Kind, NO_FRAME, Token};
+use crate::frame::{FrameId, Frames, NO_FRAME, Token};
 use crate::loss::LossState;
 use crate::scenario;
 
@@ -47,6 +48,8 @@ pub(crate) struct Link {
     first: FrameId,
     last: FrameId,
     pub(crate) counters: LinkCounters,
+    /// Lanes of its device and of its far end; without a meaning where nothing happens there.
+    pub(crate) lanes: [Lane; 2],
     /// What the senders on this link's host get back, in the order of time.
     pub(crate) credits: VecDeque<Credit>,
 }
@@ -84,6 +87,7 @@ impl Link {
             first: NO_FRAME,
             last: NO_FRAME,
             counters: LinkCounters::default(),
+            lanes: [0; 2],
             credits: VecDeque::new(),
         })
     }
@@ -176,6 +180,11 @@ impl Link {
         matches!(self.device, None | Some(Device::Fifo(_)))
     }
 
+    /// Whether a frame may spend time on it: then its far end has events.
+    pub(crate) fn has_landings(&self) -> bool {
+        self.device.is_some() || self.delay > Span::ZERO || self.jitter.is_some()
+    }
+
     /// Asks the device when it must be looked at next; whether that has changed.
     #[inline]
     pub(crate) fn look_again(&mut self) -> bool {
@@ -202,7 +211,7 @@ impl Observer<Token> for Losses<'_> {
     fn dropped(&mut self, now: Nanos, packet: Token, reason: Reason) {
         self.counters.drops[reason as usize] += 1;
         let frame = self.frames.get(packet.frame);
-        if frame.kind == Kind::Data && frame.hop == 1 {
+        if frame.is_owed {
             // Before what is completed later.
             let credit = Credit {
                 at: now,
@@ -221,13 +230,11 @@ impl Observer<Token> for Losses<'_> {
 
 /// Notes that at `at` the sender's host is rid of a frame, where this is that host's own device.
 #[inline]
-fn note(credits: &mut VecDeque<Credit>, frames: &Frames, id: FrameId, at: Nanos) {
-    let frame = frames.get(id);
-    if frame.hop == 1 && frame.kind == Kind::Data {
-        credits.push_back(Credit {
-            at,
-            flow: frame.owner,
-            truesize: crate::tcp::truesize(frame.segment.frame_len()),
-        });
+fn note(credits: &mut VecDeque<Credit>, frames: &mut Frames, id: FrameId, at: Nanos) {
+    let frame = frames.get_mut(id);
+    if frame.is_owed {
+        frame.is_owed = false;
+        let truesize = crate::tcp::truesize(frame.segment.frame_len());
+        credits.push_back(Credit { at, flow: frame.owner, truesize });
     }
 }

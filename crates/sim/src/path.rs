@@ -5,17 +5,19 @@ use std::collections::{BTreeMap, BinaryHeap};
 use crate::error::BuildError;
 use crate::scenario::{NodeId, Scenario};
 
-/// Index of a path in [`Paths`].
-pub(crate) type PathId = u32;
+/// A place on a path: how far a frame has come. The place before the first link stands for the path.
+pub(crate) type Place = u32;
+
+/// What stands behind the last link of a path.
+pub(crate) const END: u32 = u32::MAX;
 
 /// Paths as lists of links. A route is the one with the fewest links; of several such the one whose
 /// links were named first. So a loop in a topology is harmless: no path goes through a node twice.
 #[derive(Debug, Default)]
 pub(crate) struct Paths {
+    /// Path after path, each with [`END`] behind it.
     links: Vec<u32>,
-    /// Where each path begins in `links`, and its length.
-    spans: Vec<(u32, u16)>,
-    known: BTreeMap<(NodeId, NodeId), PathId>,
+    known: BTreeMap<(NodeId, NodeId), Place>,
     /// Links that leave each node.
     leaving: Vec<Vec<u32>>,
     ends: Vec<NodeId>,
@@ -41,7 +43,7 @@ impl Paths {
         scenario: &Scenario,
         from: NodeId,
         to: NodeId,
-    ) -> Result<PathId, BuildError> {
+    ) -> Result<Place, BuildError> {
         if let Some(&known) = self.known.get(&(from, to)) {
             return Ok(known);
         }
@@ -58,12 +60,11 @@ impl Paths {
             node = scenario.links[via as usize].from;
         }
         links.reverse();
-        let length = u16::try_from(links.len()).map_err(|_| no_route())?;
-        let id = self.spans.len() as PathId;
-        self.spans.push((self.links.len() as u32, length));
+        let place = self.links.len() as Place;
         self.links.extend(links);
-        self.known.insert((from, to), id);
-        Ok(id)
+        self.links.push(END);
+        self.known.insert((from, to), place);
+        Ok(place)
     }
 
     /// Breadth first: the link over which each node is reached.
@@ -85,16 +86,14 @@ impl Paths {
         via
     }
 
-    /// Link number `hop` of a path; `None` at its end.
+    /// The link after `place`; [`END`] behind the last.
     #[inline]
-    pub(crate) fn hop(&self, path: PathId, hop: u16) -> Option<u32> {
-        let (start, length) = self.spans[path as usize];
-        (hop < length).then(|| self.links[start as usize + usize::from(hop)])
+    pub(crate) fn link(&self, place: Place) -> u32 {
+        self.links[place as usize]
     }
 
     /// The links of a path.
-    pub(crate) fn links(&self, path: PathId) -> &[u32] {
-        let (start, length) = self.spans[path as usize];
-        &self.links[start as usize..start as usize + usize::from(length)]
+    pub(crate) fn links(&self, path: Place) -> impl Iterator<Item = u32> {
+        self.links[path as usize..].iter().copied().take_while(|&link| link != END)
     }
 }

@@ -26,9 +26,6 @@ pub struct Scenario {
     pub probes: Vec<Probe>,
     /// TCP of all hosts.
     pub tcp: Config,
-    /// The hosts' devices have no TSO: super-packets are cut into segments in software (GSO) in front of the
-    /// first link. Linux `validate_xmit_skb` does so behind the queue of that link, where it has one.
-    pub gso: bool,
     /// Hosts speak IPv6, whose header is 20 bytes longer than IPv4's. The maximum segment size of `tcp` is
     /// the owner's to fit to it.
     pub ipv6: bool,

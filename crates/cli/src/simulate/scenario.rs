@@ -54,8 +54,12 @@ fn job(plan: &Plan, test: &Test, queue: &str) -> Result<Job, End> {
         sources: Vec::new(),
         probes: probes(test),
         // Offloads are off, as in the live arm: TCP makes super-packets all the same, and they are cut.
-        tcp: Config { mss: MTU - ip_header - TCP_HEADER, ecn: plan.link.ecn, ..Config::default() },
-        gso: true,
+        tcp: Config {
+            mss: MTU - ip_header - TCP_HEADER,
+            ecn: plan.link.ecn,
+            tso: false,
+            ..Config::default()
+        },
         ipv6: plan.link.ip_version == 6,
         origin: test.idle,
         seed: plan.seed,

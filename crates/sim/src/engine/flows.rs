@@ -4,14 +4,14 @@ use goodqueue::{FlowHasher, Nanos, Rng};
 
 use super::{Simulation, moment};
 use crate::address::{Conversation, TCP, lower_headers};
-use crate::agenda::{Lane, NEVER};
+use crate::agenda::Lane;
 use crate::error::BuildError;
 use crate::frame::{Frame, FrameId, Kind};
 use crate::link::Credit;
-use crate::path::PathId;
+use crate::path::Place;
 use crate::scenario::{Opener, Scenario};
 use crate::tcp::cc::Cc;
-use crate::tcp::{Flags, Opening, Rx, Segment, Tx};
+use crate::tcp::{Opening, Rx, Segment, Tx};
 
 /// A flow at work.
 #[derive(Debug)]
@@ -29,7 +29,7 @@ pub(crate) struct Flow {
 /// One direction of a flow, as the network sees it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Wire {
-    path: PathId,
+    path: Place,
     hash: u32,
     dsfield: u8,
     /// Headers below TCP's, bytes.
@@ -58,32 +58,15 @@ impl Wire {
             segment,
             sent: now,
             owner,
-            path: self.path,
+            place: self.path,
             len: segment.len + header * segments,
             flow_hash: self.hash,
             dsfield: self.dsfield | ecn,
             kind,
+            is_owed: kind == Kind::Data,
             ..Frame::NONE
         }
     }
-}
-
-/// The segments of a super-packet (Linux `tcp_gso_segment`): CWR stays with the first, FIN and PSH with the
-/// last.
-fn cut(segment: Segment, mss: u32) -> impl Iterator<Item = Segment> {
-    let count = segment.len.div_ceil(mss);
-    (0..count).map(move |index| {
-        let offset = index * mss;
-        let mut flags = segment.flags;
-        if index > 0 {
-            flags = flags.without(Flags::CWR);
-        }
-        if index + 1 < count {
-            flags = flags.without(Flags::FIN).without(Flags::PSH);
-        }
-        let (seq, len) = (segment.seq + u64::from(offset), mss.min(segment.len - offset));
-        Segment { seq, len, flags, ..segment }
-    })
 }
 
 impl Simulation {
@@ -111,7 +94,7 @@ impl Simulation {
                 tx: Tx::new(&scenario.tcp, Cc::new(spec.cc, rng), tx),
                 rx: Rx::new(&scenario.tcp, rx),
                 wires: [wire(forward, true), wire(backward, false)],
-                device: self.paths.links(forward)[0],
+                device: self.paths.link(forward),
                 opener: spec.opener,
                 bytes: spec.bytes.unwrap_or(u64::MAX),
                 is_stopped: false,
@@ -126,9 +109,7 @@ impl Simulation {
 
     pub(super) fn wake_script(&mut self) {
         if let Some(&(at, _)) = self.script.get(self.script_at) {
-            self.lanes.set(super::SCRIPT, at);
-        } else {
-            self.lanes.set(super::SCRIPT, NEVER);
+            self.timers.wake(super::SCRIPT, at);
         }
     }
 
@@ -179,20 +160,20 @@ impl Simulation {
         self.pump_tx(index);
     }
 
-    /// Gives senders back what the device of `link` has reported by now; those that waited for it go on
-    /// where `resumes`.
-    pub(super) fn settle(&mut self, link: u32, resumes: bool) {
-        while let Some(&Credit { at, flow, truesize }) = self.links[link as usize].credits.front() {
+    /// Gives senders back what the device of `link` has reported by now; those that waited for it go on.
+    #[inline]
+    pub(super) fn give_back(&mut self, link: u32) {
+        let credits = &mut self.links[link as usize].credits;
+        while let Some(&Credit { at, flow, truesize }) = credits.front() {
             if at > self.now {
                 return;
             }
-            self.links[link as usize].credits.pop_front();
+            credits.pop_front();
             let tx = &mut self.flows[flow as usize].tx;
-            let waits = resumes && tx.is_throttled();
-            tx.on_tx_complete(self.now, truesize);
-            if waits {
-                self.pump_tx(flow as usize);
+            if tx.is_throttled() {
+                self.resumed.push(flow);
             }
+            tx.on_tx_complete(self.now, truesize);
         }
     }
 
@@ -211,29 +192,23 @@ impl Simulation {
     /// Sends what the sender may send, and sees to its timer.
     #[inline]
     #[allow(clippy::cast_possible_truncation)]
-    fn pump_tx(&mut self, index: usize) {
+    pub(super) fn pump_tx(&mut self, index: usize) {
         let device = self.flows[index].device;
-        self.settle(device, false);
+        self.give_back(device);
         while let Some(segment) = self.flows[index].tx.poll_transmit(self.now) {
             let flow = &self.flows[index];
             let mss = flow.tx.window().mss;
-            let wire = flow.wires[0];
-            if self.gso && segment.len > mss {
-                for part in cut(segment, mss) {
-                    self.launch(wire.frame(Kind::Data, index as u32, part, mss, self.now));
-                }
-            } else {
-                self.launch(wire.frame(Kind::Data, index as u32, segment, mss, self.now));
-            }
+            let frame = flow.wires[0].frame(Kind::Data, index as u32, segment, mss, self.now);
+            self.launch(frame);
         }
         let tx = &self.flows[index].tx;
         if let Some(at) = tx.next_timer() {
-            self.timers.wake(2 * index as Lane, at);
+            self.timers.wake(self.map.flows + 2 * index as Lane, at);
         }
         if tx.is_throttled()
             && let Some(credit) = self.links[device as usize].credits.front()
         {
-            self.lanes.wake(self.map.ports + device, credit.at.max(self.now));
+            self.timers.wake(self.map.reports + device, credit.at);
         }
     }
 
@@ -246,27 +221,7 @@ impl Simulation {
             self.launch(frame);
         }
         if let Some(at) = self.flows[index].rx.next_timer() {
-            self.timers.wake(2 * index as Lane + 1, at);
+            self.timers.wake(self.map.flows + 2 * index as Lane + 1, at);
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_super_packet_is_cut_into_segments_that_make_it_up() {
-        let flags = Flags::ACK.with(Flags::CWR).with(Flags::PSH);
-        let whole = Segment { seq: 1001, ack: 7, len: 3 * 1448 + 100, flags, ..Segment::default() };
-        let parts: Vec<Segment> = cut(whole, 1448).collect();
-        let places: Vec<(u64, u32)> = parts.iter().map(|part| (part.seq, part.len)).collect();
-        assert_eq!(places, [(1001, 1448), (2449, 1448), (3897, 1448), (5345, 100)]);
-        assert!(parts.iter().all(|part| part.ack == 7 && part.flags.has(Flags::ACK)));
-        let having = |flag| parts.iter().map(|part| part.flags.has(flag)).collect::<Vec<_>>();
-        assert_eq!(having(Flags::CWR), [true, false, false, false]);
-        assert_eq!(having(Flags::PSH), [false, false, false, true]);
-        let even = Segment { len: 2 * 1448, ..whole };
-        assert_eq!(cut(even, 1448).map(|part| part.len).collect::<Vec<_>>(), [1448, 1448]);
     }
 }

@@ -4,11 +4,12 @@
 //!
 //! In the order in which events at one and the same time are handled (see [`crate::agenda`]):
 //!
-//! 1. the script: starts and stops of flows, in the order of their numbers;
-//! 2. links' ports: a line ends a packet, a ring reports, a shaper lets a packet go; by number of link;
-//! 3. links' arrivals: a packet comes to the far end; by number of link;
-//! 4. probes, then UDP sources; by number;
-//! 5. timers of TCP flows: sender, then receiver; by number of flow.
+//! 1. links' ports: a line ends a packet, a ring reports, a shaper lets a packet go; by number of link;
+//! 2. links' landings: a packet comes to the far end; by number of link;
+//! 3. the script: starts and stops of flows, in the order of their numbers;
+//! 4. reports of a device to a sender that waits for them; by number of link;
+//! 5. probes, then UDP sources; by number;
+//! 6. timers of TCP flows: sender, then receiver; by number of flow.
 //!
 //! What an event causes at once (a host answers, a link without delay passes a packet on) is handled
 //! within it, first caused first. What is due at a link's port is handled before a packet is handed to it.
@@ -26,10 +27,11 @@ use goodqueue::{Nanos, Span};
 use goodqueue_probe::Sample;
 
 use crate::agenda::{Lane, Lanes, Timers};
+use crate::determinism;
 use crate::error::BuildError;
 use crate::frame::{Frame, FrameId, Frames, Kind};
 use crate::link::{Fate, Link};
-use crate::path::{PathId, Paths};
+use crate::path::{END, Paths, Place};
 use crate::scenario::{self, NodeId, Scenario};
 use crate::trace::TraceHash;
 
@@ -43,6 +45,8 @@ use witness::Witness;
 pub struct Simulation {
     now: Nanos,
     lanes: Lanes,
+    /// What happens on each of `lanes`.
+    spots: Vec<Spot>,
     timers: Timers,
     map: Map,
     frames: Frames,
@@ -55,22 +59,29 @@ pub struct Simulation {
     script_at: usize,
     /// Frames that are at a node and go on now.
     at_node: VecDeque<FrameId>,
+    /// Flows that go on now, since their host's device has room again.
+    resumed: Vec<u32>,
     samples: Vec<Sample>,
     origin: Nanos,
     hash: TraceHash,
     events: u64,
-    gso: bool,
     witness: Witness,
 }
 
-/// Where each kind of lane begins, and how many there are.
+/// What happens on a lane of a link.
+#[derive(Clone, Copy, Debug)]
+enum Spot {
+    Port(u32),
+    Landing(u32),
+}
+
+/// Where each kind of timer begins.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Map {
-    pub(crate) ports: Lane,
-    pub(crate) landings: Lane,
-    pub(crate) probes: Lane,
-    pub(crate) sources: Lane,
-    pub(crate) count: Lane,
+struct Map {
+    reports: Lane,
+    probes: Lane,
+    sources: Lane,
+    flows: Lane,
 }
 
 const SCRIPT: Lane = 0;
@@ -83,16 +94,16 @@ impl Simulation {
     #[allow(clippy::cast_possible_truncation)]
     pub fn new(scenario: &Scenario) -> Result<Simulation, BuildError> {
         crate::check::check(scenario)?;
-        let ports = 1;
-        let landings = ports + scenario.links.len() as Lane;
-        let probes = landings + scenario.links.len() as Lane;
+        let reports = SCRIPT + 1;
+        let probes = reports + scenario.links.len() as Lane;
         let sources = probes + scenario.probes.len() as Lane;
-        let count = sources + scenario.sources.len() as Lane;
+        let flows = sources + scenario.sources.len() as Lane;
         let mut simulation = Simulation {
             now: Nanos::ZERO,
-            lanes: Lanes::new(count as usize),
+            lanes: Lanes::new(0),
+            spots: Vec::new(),
             timers: Timers::default(),
-            map: Map { ports, landings, probes, sources, count },
+            map: Map { reports, probes, sources, flows },
             frames: Frames::default(),
             links: Vec::with_capacity(scenario.links.len()),
             paths: Paths::new(scenario),
@@ -102,14 +113,14 @@ impl Simulation {
             script: Vec::new(),
             script_at: 0,
             at_node: VecDeque::new(),
+            resumed: Vec::new(),
             samples: Vec::new(),
             origin: moment(scenario.origin),
             hash: TraceHash::default(),
             events: 0,
-            gso: scenario.gso,
             witness: Witness::default(),
         };
-        simulation.timers.grow(2 * scenario.flows.len());
+        simulation.timers.grow(flows as usize + 2 * scenario.flows.len());
         simulation.add_links(scenario)?;
         simulation.add_flows(scenario)?;
         simulation.add_probes(scenario)?;
@@ -131,6 +142,17 @@ impl Simulation {
             }
             self.links.push(link);
         }
+        let count = self.links.len() as u32;
+        let ports = (0..count).filter(|&link| !self.links[link as usize].is_ahead()).map(Spot::Port);
+        let landings = (0..count).filter(|&link| self.links[link as usize].has_landings()).map(Spot::Landing);
+        self.spots = ports.chain(landings).collect();
+        self.lanes = Lanes::new(self.spots.len());
+        for (lane, spot) in (0..).zip(&self.spots) {
+            match *spot {
+                Spot::Port(link) => self.links[link as usize].lanes[0] = lane,
+                Spot::Landing(link) => self.links[link as usize].lanes[1] = lane,
+            }
+        }
         Ok(())
     }
 
@@ -144,12 +166,16 @@ impl Simulation {
             }
             if at <= timer {
                 self.begin_event(at, lane);
-                self.handle(lane);
+                match self.spots[lane as usize] {
+                    Spot::Port(link) => self.port_due(link),
+                    Spot::Landing(link) => self.landings(link),
+                }
                 self.end_event(lane);
             } else if let Some(timer_lane) = self.timers.pop() {
-                self.begin_event(timer, timer_lane + self.map.count);
-                self.flow_timer(timer_lane);
-                self.end_event(timer_lane + self.map.count);
+                let lane = self.first_timer() + timer_lane;
+                self.begin_event(timer, lane);
+                self.timer_due(timer_lane);
+                self.end_event(lane);
             }
         }
         self.now = self.now.max(until);
@@ -160,20 +186,29 @@ impl Simulation {
         }
     }
 
+    /// What the event has caused at once.
+    #[inline]
+    fn settle(&mut self) {
+        while !self.at_node.is_empty() || !self.resumed.is_empty() {
+            if let Some(id) = self.at_node.pop_front() {
+                self.forward(id);
+            } else if let Some(flow) = self.resumed.pop() {
+                self.pump_tx(flow as usize);
+            }
+        }
+    }
+
     #[inline]
     fn begin_event(&mut self, at: Nanos, lane: Lane) {
         self.now = at;
         self.events += 1;
-        self.hash.mix(at.0);
-        self.hash.mix(u64::from(lane));
+        self.hash.mix(at.0 ^ u64::from(lane) << 44);
     }
 
     /// Handles what the event has caused at once.
     #[inline]
     fn end_event(&mut self, lane: Lane) {
-        while let Some(id) = self.at_node.pop_front() {
-            self.forward(id);
-        }
+        self.settle();
         if self.witness.wants(self.events) {
             self.witness.see(Glimpse { number: self.events, at: self.now, lane, hash: self.hash.value() });
         }
@@ -185,11 +220,11 @@ impl Simulation {
         scenario: &Scenario,
         from: NodeId,
         to: NodeId,
-    ) -> Result<(PathId, PathId), BuildError> {
+    ) -> Result<(Place, Place), BuildError> {
         let there = self.paths.between(scenario, from, to)?;
         let back = self.paths.between(scenario, to, from)?;
-        let mut links = self.paths.links(there).iter().chain(self.paths.links(back));
-        let takes_time = |&link: &u32| {
+        let mut links = self.paths.links(there).chain(self.paths.links(back));
+        let takes_time = |link: u32| {
             let link = &scenario.links[link as usize];
             link.delay > Span::ZERO
                 || link
@@ -219,9 +254,31 @@ impl Simulation {
         self.hash.value()
     }
 
-    /// Whose lane is whose.
-    pub(crate) fn map(&self) -> Map {
-        self.map
+    /// The first lane behind those of the links: the timers have theirs from there.
+    #[allow(clippy::cast_possible_truncation)]
+    fn first_timer(&self) -> Lane {
+        self.spots.len() as Lane
+    }
+
+    /// Whose a lane is.
+    pub(crate) fn place(&self, lane: Lane) -> determinism::Place {
+        use determinism::Place;
+        if let Some(spot) = self.spots.get(lane as usize) {
+            return match *spot {
+                Spot::Port(link) => Place::Port(link as usize),
+                Spot::Landing(link) => Place::Arrival(link as usize),
+            };
+        }
+        let (lane, map) = (lane - self.first_timer(), self.map);
+        let at = |first: Lane| (lane - first) as usize;
+        match lane {
+            lane if lane >= map.flows && at(map.flows).is_multiple_of(2) => Place::Sender(at(map.flows) / 2),
+            lane if lane >= map.flows => Place::Receiver(at(map.flows) / 2),
+            lane if lane >= map.sources => Place::Source(at(map.sources)),
+            lane if lane >= map.probes => Place::Probe(at(map.probes)),
+            lane if lane >= map.reports => Place::Report(at(map.reports)),
+            _ => Place::Script,
+        }
     }
 
     /// Packets between two hosts, in queues or on their way.
@@ -229,17 +286,16 @@ impl Simulation {
         self.frames.count()
     }
 
-    #[inline]
-    fn handle(&mut self, lane: Lane) {
+    fn timer_due(&mut self, lane: Lane) {
         let map = self.map;
-        if lane >= map.sources {
+        if lane >= map.flows {
+            self.flow_timer(lane - map.flows);
+        } else if lane >= map.sources {
             self.source_due((lane - map.sources) as usize);
         } else if lane >= map.probes {
             self.probe_due((lane - map.probes) as usize);
-        } else if lane >= map.landings {
-            self.landings(lane - map.landings);
-        } else if lane >= map.ports {
-            self.port_due(lane - map.ports);
+        } else if lane >= map.reports {
+            self.give_back(lane - map.reports);
         } else {
             self.run_script();
         }
@@ -256,11 +312,12 @@ impl Simulation {
     #[inline]
     fn forward(&mut self, id: FrameId) {
         let frame = self.frames.get_mut(id);
-        let Some(link) = self.paths.hop(frame.path, frame.hop) else {
+        let link = self.paths.link(frame.place);
+        if link == END {
             self.deliver(id);
             return;
-        };
-        frame.hop += 1;
+        }
+        frame.place += 1;
         let at = &mut self.links[link as usize];
         if at.is_ahead() {
             let fate = at.enter(self.now, id, &mut self.frames);
@@ -284,11 +341,8 @@ impl Simulation {
     }
 
     fn port_due(&mut self, link: u32) {
-        // A sender may have asked for this event (see `pump_tx`): the device need not have changed.
-        self.lanes.set(self.map.ports + link, self.links[link as usize].wake);
         self.departures(link);
         self.device_changed(link);
-        self.settle(link, true);
     }
 
     #[inline]
@@ -296,7 +350,7 @@ impl Simulation {
         match fate {
             Fate::Lost => self.frames.remove(id),
             Fate::Arrived => self.at_node.push_back(id),
-            Fate::First(at) => self.lanes.set(self.map.landings + link, at),
+            Fate::First(at) => self.lanes.set(self.links[link as usize].lanes[1], at),
             Fate::Behind => {}
         }
     }
@@ -306,7 +360,7 @@ impl Simulation {
     fn device_changed(&mut self, link: u32) {
         let at = &mut self.links[link as usize];
         if at.look_again() {
-            self.lanes.set(self.map.ports + link, at.wake);
+            self.lanes.set(at.lanes[0], at.wake);
         }
         if at.pause.is_some() {
             self.flow_control(link);
@@ -318,8 +372,8 @@ impl Simulation {
         while let Some(id) = self.links[link as usize].land(self.now, &mut self.frames) {
             self.forward(id);
         }
-        let next = self.links[link as usize].next_landing(&self.frames);
-        self.lanes.set(self.map.landings + link, next);
+        let link = &self.links[link as usize];
+        self.lanes.set(link.lanes[1], link.next_landing(&self.frames));
     }
 
     /// Pause frames: the links that feed `link` stop at the high mark and go on at the low one. The frame

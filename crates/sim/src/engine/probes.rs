@@ -8,10 +8,10 @@ use goodqueue_probe::{Sample, Way};
 
 use super::{Simulation, moment};
 use crate::address::{Conversation, ICMP, UDP, lower_headers};
-use crate::agenda::{Lane, NEVER};
+use crate::agenda::Lane;
 use crate::error::BuildError;
 use crate::frame::{Frame, FrameId, Kind};
-use crate::path::PathId;
+use crate::path::Place;
 use crate::scenario::{ProbeKind, Scenario};
 use crate::tcp::Segment;
 
@@ -19,8 +19,8 @@ use crate::tcp::Segment;
 #[derive(Debug)]
 pub(crate) struct Probe {
     asker: Asker,
-    forward: PathId,
-    backward: PathId,
+    forward: Place,
+    backward: Place,
     hashes: [u32; 2],
     dsfield: u8,
     len: u32,
@@ -108,8 +108,9 @@ impl Simulation {
             Asker::Irtt { prober, .. } => prober.poll_timeout(),
             Asker::Ping(ping) => ping.next,
         };
-        let at = next.map_or(NEVER, |at| at.max(self.now));
-        self.lanes.set(self.map.probes + index as Lane, at);
+        if let Some(at) = next {
+            self.timers.wake(self.map.probes + index as Lane, at.max(self.now));
+        }
     }
 
     pub(super) fn probe_due(&mut self, index: usize) {
@@ -150,9 +151,8 @@ impl Simulation {
         let reply = Frame {
             // When it was here, for the one-way delays of a ping.
             segment: Segment { ack: self.now.0, ..request.segment },
-            path: probe.backward,
+            place: probe.backward,
             flow_hash: probe.hashes[1],
-            hop: 0,
             kind: Kind::Reply,
             ..request
         };
@@ -227,7 +227,7 @@ impl Probe {
             segment: Segment { seq, ..Segment::default() },
             sent: now,
             owner: u32::try_from(index).unwrap_or(u32::MAX),
-            path: self.forward,
+            place: self.forward,
             len: self.len,
             flow_hash: self.hashes[0],
             dsfield: self.dsfield,

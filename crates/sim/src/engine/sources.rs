@@ -4,10 +4,10 @@ use goodqueue::{FlowHasher, Nanos, Rng, Span};
 
 use super::{Simulation, moment};
 use crate::address::{Conversation, UDP};
-use crate::agenda::{Lane, NEVER};
+use crate::agenda::Lane;
 use crate::error::BuildError;
 use crate::frame::{Frame, FrameId, Kind};
-use crate::path::PathId;
+use crate::path::Place;
 use crate::scenario::{Pattern, Scenario};
 use crate::tcp::Segment;
 
@@ -28,7 +28,7 @@ pub struct Arrivals {
 #[derive(Debug)]
 pub(crate) struct Source {
     pattern: Pattern,
-    path: PathId,
+    path: Place,
     hash: u32,
     dsfield: u8,
     len: u32,
@@ -114,8 +114,9 @@ impl Simulation {
 
     #[allow(clippy::cast_possible_truncation)]
     fn wake_source(&mut self, index: usize, at: Nanos) {
-        let at = if at < self.sources[index].stop { at } else { NEVER };
-        self.lanes.set(self.map.sources + index as Lane, at);
+        if at < self.sources[index].stop {
+            self.timers.wake(self.map.sources + index as Lane, at);
+        }
     }
 
     pub(super) fn source_due(&mut self, index: usize) {
@@ -125,7 +126,7 @@ impl Simulation {
             segment: Segment { seq: source.arrivals.sent, ..Segment::default() },
             sent: now,
             owner: u32::try_from(index).unwrap_or(u32::MAX),
-            path: source.path,
+            place: source.path,
             len: source.len,
             flow_hash: source.hash,
             dsfield: source.dsfield,

@@ -164,7 +164,7 @@ impl Tx {
             self.take_sacks(now, segment, ack);
             self.w.delivered += u64::from(ack.sack_delivered);
             if ack.has(ECE) {
-                self.stats.delivered_ce += u64::from(ack.sack_delivered);
+                self.count.delivered_ce += u64::from(ack.sack_delivered);
             }
         }
     }
@@ -192,7 +192,7 @@ impl Tx {
         self.update_pacing_rate();
     }
 
-    /// Recounts the scoreboard naively.
+    /// Recounts the scoreboard naively; a large one now and then only, or tests would take its square.
     #[cfg(debug_assertions)]
     pub(super) fn check_counters(&self) {
         use crate::tcp::scoreboard::{LOST, RETRANS, SACKED};
