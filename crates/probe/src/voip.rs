@@ -30,7 +30,7 @@ pub struct Voice {
     pub sent: u64,
     /// Packets lost.
     pub lost: u64,
-    /// Mean one-way delay in nanoseconds; 0 where nothing arrived.
+    /// Mean one-way delay in nanoseconds; 0 where none is known.
     pub delay_ns: u64,
     /// Jitter in nanoseconds: the mean of |IPDV| (RFC 3393), the difference of the one-way delays of two
     /// packets sent one after the other that both arrived; 0 where there are no such two.
@@ -40,11 +40,24 @@ pub struct Voice {
     pub mos: f64,
 }
 
+/// What became of a packet on one way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Heard {
+    /// It arrived after this one-way delay in nanoseconds. A negative one, of clocks that disagree, counts as
+    /// none.
+    After(i64),
+    /// It arrived, nobody knows when: the answer to it was lost.
+    Sometime,
+    /// It was lost.
+    Never,
+}
+
 /// Makes a [`Voice`] of the packets of one way.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Listener {
     sent: u64,
-    arrived: u64,
+    lost: u64,
+    timed: u64,
     delays: u128,
     last: Option<u64>,
     differences: u128,
@@ -52,13 +65,19 @@ pub struct Listener {
 }
 
 impl Listener {
-    /// Takes the next packet in the order of sending: its one-way delay in nanoseconds, or nothing where it was
-    /// lost. A negative delay, of clocks that disagree, counts as none.
-    pub fn hear(&mut self, delay_ns: Option<i64>) {
-        let delay = delay_ns.map(|ns| ns.max(0).cast_unsigned());
+    /// Takes the next packet in the order of sending.
+    pub fn hear(&mut self, packet: Heard) {
         self.sent += 1;
+        let delay = match packet {
+            Heard::After(ns) => Some(ns.max(0).cast_unsigned()),
+            Heard::Sometime => None,
+            Heard::Never => {
+                self.lost += 1;
+                None
+            }
+        };
         if let Some(delay) = delay {
-            self.arrived += 1;
+            self.timed += 1;
             self.delays += u128::from(delay);
             if let Some(last) = self.last {
                 self.pairs += 1;
@@ -72,11 +91,10 @@ impl Listener {
     #[must_use]
     pub fn voice(&self) -> Option<Voice> {
         let mean = |sum: u128, n: u64| u64::try_from(sum / u128::from(n.max(1))).unwrap_or(u64::MAX);
-        let lost = self.sent - self.arrived;
-        let (delay_ns, jitter_ns) = (mean(self.delays, self.arrived), mean(self.differences, self.pairs));
+        let (delay_ns, jitter_ns) = (mean(self.delays, self.timed), mean(self.differences, self.pairs));
         let heard_after = Span(delay_ns.saturating_add(jitter_ns.saturating_mul(2)));
-        let mos = mos(heard_after, lost as f64 / self.sent as f64);
-        (self.sent > 0).then_some(Voice { sent: self.sent, lost, delay_ns, jitter_ns, mos })
+        let mos = mos(heard_after, self.lost as f64 / self.sent as f64);
+        (self.sent > 0).then_some(Voice { sent: self.sent, lost: self.lost, delay_ns, jitter_ns, mos })
     }
 }
 
@@ -84,12 +102,20 @@ impl Listener {
 mod tests {
     use super::*;
 
+    use crate::echo::{Prober, ProberConfig, Reflector, Stamp};
+    use crate::{Sample, Way};
+    use goodqueue::Nanos;
+
     const MS: i64 = 1_000_000;
 
-    fn voice(delays: &[Option<i64>]) -> Option<Voice> {
+    fn voice(packets: &[Heard]) -> Option<Voice> {
         let mut listener = Listener::default();
-        delays.iter().for_each(|&delay| listener.hear(delay));
+        packets.iter().for_each(|&packet| listener.hear(packet));
         listener.voice()
+    }
+
+    fn after(ms: i64) -> Heard {
+        Heard::After(ms * MS)
     }
 
     #[test]
@@ -105,20 +131,68 @@ mod tests {
 
     #[test]
     fn delay_jitter_and_loss_by_hand() {
-        let heard = voice(&[Some(10 * MS), Some(14 * MS), None, Some(20 * MS), Some(18 * MS)]).expect("sent");
+        let heard = voice(&[after(10), after(14), Heard::Never, after(20), after(18)]).expect("sent");
         // Pairs: 10 and 14, 20 and 18; across the gap there is none.
         assert_eq!((heard.sent, heard.lost), (5, 1));
         assert_eq!((heard.delay_ns, heard.jitter_ns), (15_500_000, 3_000_000));
         assert_eq!(heard.mos, mos(Span(21_500_000), 0.2));
+        let heard = voice(&[after(10), Heard::Sometime, after(30), Heard::Never]).expect("sent");
+        assert_eq!((heard.sent, heard.lost, heard.delay_ns, heard.jitter_ns), (4, 1, 20_000_000, 0));
     }
 
     #[test]
     fn silence_and_nothing_are_told_apart() {
         assert_eq!(voice(&[]), None);
-        let silence = voice(&[None, None]).expect("sent");
+        let silence = voice(&[Heard::Never; 2]).expect("sent");
         assert_eq!(silence, Voice { sent: 2, lost: 2, mos: 1.0, ..Voice::default() });
-        let best = voice(&[Some(-5), Some(0), Some(i64::MIN)]).expect("sent");
+        let best = voice(&[-5, 0, i64::MIN].map(Heard::After)).expect("sent");
         assert_eq!((best.delay_ns, best.jitter_ns), (0, 0));
-        assert!(voice(&[Some(i64::MAX), Some(0), Some(i64::MAX)]).expect("sent").mos >= 1.0);
+        assert!(voice(&[i64::MAX, 0, i64::MAX].map(Heard::After)).expect("sent").mos >= 1.0);
+    }
+
+    /// A call of 10 s through prober and reflector: 50 ms up, 20 ms down without loss; and with every 10th
+    /// packet lost on the way down.
+    #[test]
+    fn a_call_in_virtual_time() {
+        let call = call(Dscp::CS0);
+        let config = ProberConfig {
+            probe: 3,
+            token: 1,
+            origin: Nanos::ZERO,
+            start: Nanos::ZERO,
+            stop: Nanos(10_000_000_000),
+            interval: call.interval,
+            payload: call.payload,
+            least_timeout: ProberConfig::LEAST_TIMEOUT,
+        };
+        let (mut prober, mut reflector) = (Prober::new(config), Reflector::new());
+        let (mut up, mut down) = (Listener::default(), Listener::default());
+        let mut sink = |sample| match sample {
+            Sample::Echo { probe: 3, up: there, down: back, .. } => {
+                up.hear(Heard::After(there));
+                down.hear(Heard::After(back));
+            }
+            Sample::Lost { probe: 3, way: Way::Down, .. } => {
+                up.hear(Heard::Sometime);
+                down.hear(Heard::Never);
+            }
+            other => panic!("{other:?}"),
+        };
+        let at = |ms: u64| Stamp::virtual_time(Nanos(ms * 1_000_000));
+        let mut buf = [0; 1452];
+        for packet in 0..500 {
+            let len = prober.poll_transmit(at(packet * 20), &mut buf).expect("a packet is due");
+            assert_eq!(len, 172);
+            let (there, back) = (at(packet * 20 + 50), at(packet * 20 + 70));
+            reflector.handle(there, there, &mut buf[..len]).expect("a request");
+            if packet % 10 != 4 {
+                prober.handle_datagram(back, &buf[..len], &mut sink).expect("a reply");
+            }
+        }
+        prober.finish(&mut sink);
+        let (up, down) = (up.voice().expect("sent"), down.voice().expect("sent"));
+        assert_eq!((up.sent, up.lost, up.delay_ns, up.jitter_ns), (500, 0, 50_000_000, 0));
+        assert_eq!((down.sent, down.lost, down.delay_ns), (500, 50, 20_000_000));
+        assert_eq!((up.mos, down.mos), (mos(Span::from_millis(50), 0.0), mos(Span::from_millis(20), 0.1)));
     }
 }

@@ -2,10 +2,9 @@
 
 use std::fmt::Write as _;
 
+use crate::baseline::idle_range;
 use crate::record::{Direction, ProbeSeries};
-use crate::summary::{
-    Grade, Latency, Letter, QueueSummary, Summary, distances_differ, idle_range, loaded_directions,
-};
+use crate::summary::{Grade, Latency, Letter, QueueSummary, Summary, distances_differ, loaded_directions};
 use crate::{Record, Run};
 
 /// Widest line of the terminal table, in columns.
