@@ -3,7 +3,7 @@
 use goodqueue_probe::voip::{Heard, Listener};
 use serde::{Deserialize, Serialize};
 
-use crate::record::{CallSeries, Fate, PageSeries, Record, Run};
+use crate::record::{CallSeries, Direction, Fate, PageSeries, Record, Run};
 use crate::stats::{Span, known, percentile};
 
 /// Packets that a score needs: a tenth of a second of voice.
@@ -100,34 +100,58 @@ pub(crate) fn calls(record: &Record, run: &Run, loaded: Span) -> Vec<CallSummary
     .collect()
 }
 
-/// How both ways sounded, of the packets that `counts` by the time of sending and of the answer's arrival
-/// (where it is not known, of sending).
+/// One packet each way: when the client sent, when the answer was there (where that is not known, when the
+/// client sent), and what was heard of them; of the answer nothing where none was sent.
+struct Exchange {
+    sent: i64,
+    back: i64,
+    up: Heard,
+    down: Option<Heard>,
+}
+
+fn exchanges(call: &CallSeries) -> impl Iterator<Item = Exchange> + '_ {
+    let delays = call.up_ns.iter().zip(&call.down_ns);
+    call.sent_ns.iter().zip(&call.fate).zip(delays).map(|((&sent, &fate), (&there, &back))| {
+        let time = |ns: i64| if known(ns) { ns } else { 0 };
+        let after = |ns: i64| if known(ns) { Heard::After(ns) } else { Heard::Sometime };
+        let (up, down) = match fate {
+            Fate::Arrived => (after(there), Some(after(back))),
+            Fate::Up => (Heard::Never, None),
+            Fate::Down => (after(there), Some(Heard::Never)),
+            Fate::Unknown => (Heard::Never, Some(Heard::Never)),
+        };
+        Exchange { sent, back: sent.saturating_add(time(there)).saturating_add(time(back)), up, down }
+    })
+}
+
+/// How both ways sounded, of the packets that `counts` by the times of sending and of the answer.
 fn voices(call: &CallSeries, counts: impl Fn(i64, i64) -> bool) -> (Option<Voice>, Option<Voice>) {
     let (mut up, mut down) = (Listener::default(), Listener::default());
-    let delays = call.up_ns.iter().zip(&call.down_ns);
-    for ((&sent, &fate), (&there, &back)) in call.sent_ns.iter().zip(&call.fate).zip(delays) {
-        let time = |ns: i64| if known(ns) { ns } else { 0 };
-        if !counts(sent, sent.saturating_add(time(there)).saturating_add(time(back))) {
-            continue;
-        }
-        let after = |ns: i64| if known(ns) { Heard::After(ns) } else { Heard::Sometime };
-        match fate {
-            Fate::Arrived => {
-                up.hear(after(there));
-                down.hear(after(back));
-            }
-            Fate::Up => up.hear(Heard::Never),
-            Fate::Down => {
-                up.hear(after(there));
-                down.hear(Heard::Never);
-            }
-            Fate::Unknown => {
-                up.hear(Heard::Never);
-                down.hear(Heard::Never);
-            }
-        }
+    for exchange in exchanges(call).filter(|e| counts(e.sent, e.back)) {
+        up.hear(exchange.up);
+        exchange.down.into_iter().for_each(|packet| down.hear(packet));
     }
     (voice(up), voice(down))
+}
+
+/// The scores of one way by the time of sending, one for each of `count` places that `place` names.
+pub(crate) fn scores(
+    call: &CallSeries,
+    direction: Direction,
+    count: usize,
+    place: impl Fn(i64) -> Option<usize>,
+) -> Vec<Option<f64>> {
+    let mut all = vec![Listener::default(); count];
+    for exchange in exchanges(call) {
+        let packet = match direction {
+            Direction::Up => Some(exchange.up),
+            Direction::Down => exchange.down,
+        };
+        if let (Some(packet), Some(listener)) = (packet, place(exchange.sent).and_then(|i| all.get_mut(i))) {
+            listener.hear(packet);
+        }
+    }
+    all.into_iter().map(|listener| voice(listener).map(|v| v.mos)).collect()
 }
 
 fn voice(heard: Listener) -> Option<Voice> {
@@ -170,4 +194,68 @@ fn loads(page: &PageSeries, counts: impl Fn(i64) -> bool) -> Loads {
     out.max_ns = times.last().copied();
     out.first_byte_p50_ns = percentile(&first, 50);
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::MISSING;
+
+    const MS: i64 = 1_000_000;
+    const S: i64 = 1_000 * MS;
+
+    /// A packet every 20 ms from -100 ms on: 10 ms up and 20 ms down idle, 110 ms up under load.
+    fn call() -> CallSeries {
+        let mut call = CallSeries::default();
+        for i in -6..50 {
+            call.sent_ns.push(i * 20 * MS);
+            call.up_ns.push(if i < 0 { 10 * MS } else { 110 * MS });
+            call.down_ns.push(20 * MS);
+            call.fate.push(Fate::Arrived);
+        }
+        call
+    }
+
+    #[test]
+    fn idle_and_load_are_told_apart() {
+        let call = call();
+        let idle = voices(&call, |sent, back| sent < 0 && back <= 0);
+        let (up, down) = (idle.0.expect("idle"), idle.1.expect("idle"));
+        // That of -20 ms is back 10 ms after the load began.
+        assert_eq!((up.sent, up.delay_ns, down.delay_ns), (5, 10_000_000, 20_000_000));
+        let (up, _) = voices(&call, |sent, _| sent >= 0);
+        assert_eq!(up.map(|v| (v.sent, v.lost, v.delay_ns, v.jitter_ns)), Some((50, 0, 110_000_000, 0)));
+        assert_eq!(voices(&call, |sent, _| (0..4 * 20 * MS).contains(&sent)), (None, None), "four packets");
+    }
+
+    #[test]
+    fn a_loss_counts_where_it_happened() {
+        let mut call = call();
+        let fates = [(10, Fate::Up), (20, Fate::Down), (30, Fate::Unknown)];
+        for (i, fate) in fates {
+            (call.up_ns[i], call.down_ns[i], call.fate[i]) = (MISSING, MISSING, fate);
+        }
+        let (up, down) = voices(&call, |_, _| true);
+        let count = |v: Option<Voice>| v.map(|v| (v.sent, v.lost));
+        assert_eq!((count(up), count(down)), (Some((56, 2)), Some((55, 2))));
+        let scores = scores(&call, Direction::Up, 2, |t| Some(usize::from(t >= 0)));
+        assert!(scores[0] > scores[1] && scores[1].is_some(), "{scores:?}");
+    }
+
+    #[test]
+    fn pages_that_are_not_complete_are_in_no_percentile() {
+        let page = PageSeries {
+            start_ns: vec![-S, 0, S, 2 * S, 3 * S],
+            took_ns: vec![100 * MS, 300 * MS, 500 * MS, 400 * MS, 9 * S],
+            complete: vec![true, true, true, true, false],
+            first_byte_ns: vec![50 * MS, 60 * MS, 70 * MS, 80 * MS, MISSING],
+            ..PageSeries::default()
+        };
+        let idle = loads(&page, |t| t < 0);
+        assert_eq!((idle.n, idle.p50_ns, idle.incomplete), (1, Some(100 * MS), 0));
+        let load = loads(&page, |t| t >= 0);
+        assert_eq!((load.n, load.p50_ns, load.p95_ns), (3, Some(400 * MS), Some(500 * MS)));
+        assert_eq!((load.incomplete, load.incomplete_max_ns), (1, Some(9 * S)));
+        assert_eq!(load.first_byte_p50_ns, Some(70 * MS));
+    }
 }
