@@ -154,11 +154,13 @@ pub(crate) fn histogram(record: &Record, delay: Delay, log: bool) -> Chart {
     distribution::histogram(&Context::new(record), delay, log)
 }
 
-/// The scores of every call over time, up then down.
+/// The scores of every call over time: of the ways that are loaded, without load of both.
 pub(crate) fn calls(record: &Record) -> Vec<Chart> {
     let ctx = Context::new(record);
-    let ways = |call| [Direction::Up, Direction::Down].map(|d| applications::call(&ctx, call, d));
-    (0..record.test.voip.len()).flat_map(ways).collect()
+    let loaded = loaded_directions(record);
+    let ways = if loaded.is_empty() { vec![Direction::Up, Direction::Down] } else { loaded };
+    let all = (0..record.test.voip.len()).flat_map(|call| ways.iter().map(move |&way| (call, way)));
+    all.map(|(call, way)| applications::call(&ctx, call, way)).collect()
 }
 
 /// The load times of every page over time.

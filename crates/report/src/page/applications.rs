@@ -8,23 +8,19 @@ use crate::summary::Summary;
 use crate::table::applications::{count, median, mos};
 use crate::table::ms;
 
-fn first(summary: &Summary, queue: usize) -> String {
-    format!("<span class=\"q{}\">{}</span>", queue % 8, escape(&summary.queue))
-}
-
 /// A row for each queue and page.
 pub(super) fn pages(record: &Record, all: &[Summary]) -> String {
-    let row = |queue: usize, s: &Summary, page: &PageSummary| {
+    let row = |s: &Summary, page: &PageSummary| {
         let Loads { p95_ns, max_ns, first_byte_p50_ns, .. } = page.load;
         let times = [p95_ns, max_ns, page.idle.first_byte_p50_ns, first_byte_p50_ns].map(ms);
         let [p95, max, byte_idle, byte] = times;
         let (idle, p50) = (median(&page.idle), median(&page.load));
         let cells = [idle, p50, p95, max, count(&page.load), byte_idle, byte];
-        [first(s, queue), escape(&page.name)].into_iter().chain(cells.map(|c| escape(&c))).collect()
+        [&s.queue, &page.name].map(|c| escape(c)).into_iter().chain(cells.map(|c| escape(&c))).collect()
     };
     let rows: Vec<Vec<String>> = (0..record.test.web.len())
-        .flat_map(|i| all.iter().enumerate().filter_map(move |(q, s)| Some((q, s, s.web.get(i)?))))
-        .map(|(q, s, page)| row(q, s, page))
+        .flat_map(|i| all.iter().filter_map(move |s| Some((s, s.web.get(i)?))))
+        .map(|(s, page)| row(s, page))
         .collect();
     let heads =
         ["queue", "page", "idle, ms", "p50", "p95", "max", "pages", "first byte idle", "first byte p50"];
@@ -34,10 +30,10 @@ pub(super) fn pages(record: &Record, all: &[Summary]) -> String {
 /// A row for each queue, call and way.
 pub(super) fn calls(record: &Record, all: &[Summary]) -> String {
     let ns = |ns: Option<u64>| ms(ns.and_then(|ns| i64::try_from(ns).ok()));
-    let row = |queue: usize, s: &Summary, name: String, idle: Option<Voice>, load: Option<Voice>| {
+    let row = |s: &Summary, name: String, idle: Option<Voice>, load: Option<Voice>| {
         let lost = load.map(|v| v.lost as f64 * 100.0 / v.sent.max(1) as f64);
         vec![
-            first(s, queue),
+            escape(&s.queue),
             name,
             mos(idle),
             mos(load),
@@ -48,11 +44,11 @@ pub(super) fn calls(record: &Record, all: &[Summary]) -> String {
     };
     let mut rows = Vec::new();
     for i in 0..record.test.voip.len() {
-        for (queue, s) in all.iter().enumerate() {
+        for s in all {
             let Some(call) = s.voip.get(i) else { continue };
             let name = escape(&call.name);
-            rows.push(row(queue, s, format!("{name} up"), call.up_idle, call.up));
-            rows.push(row(queue, s, format!("{name} down"), call.down_idle, call.down));
+            rows.push(row(s, format!("{name} up"), call.up_idle, call.up));
+            rows.push(row(s, format!("{name} down"), call.down_idle, call.down));
         }
     }
     let heads = ["queue", "call", "MOS idle", "MOS", "delay, ms", "jitter, ms", "lost, %"];

@@ -279,9 +279,9 @@ fn calls(b: &mut Builder, record: &Record, summaries: &[Summary]) {
     if record.test.voip.is_empty() {
         return;
     }
-    let lead = "Mean opinion score of telephone calls that ran beside the load, second by second: 4.41 is the best that \
-                G.711 can have, 4 is good, 3.6 the least that most accept, 1 is bad. Up is what the server hears, down \
-                what the client hears.";
+    let lead = "Mean opinion score of telephone calls beside the load, second by second. 4.41 is the best that G.711 can \
+                have; from 4.34 users are very satisfied, from 4.03 satisfied, below 3.60 many are not (ITU-T G.107, \
+                table B.1). Up is what the server hears, down what the client hears.";
     b.open("calls", "Calls", lead);
     b.html.push_str(&applications::calls(record, summaries));
     b.html.push_str("<div class=\"stack\">\n");
