@@ -51,7 +51,7 @@ pub struct PageSummary {
     pub name: String,
     /// Before the load.
     pub idle: Loads,
-    /// Pages begun in the loaded interval.
+    /// Pages that were under way in the loaded interval.
     pub load: Loads,
 }
 
@@ -165,17 +165,18 @@ pub(crate) fn pages(record: &Record, run: &Run, loaded: Span) -> Vec<PageSummary
     let all = run.web.iter().enumerate();
     all.map(|(i, page)| PageSummary {
         name: page_name(record, i),
-        idle: loads(page, |start| start < 0),
-        load: loads(page, |start| loaded.contains(start)),
+        idle: loads(page, |load| load.from < 0),
+        // By when it was begun alone, a page that takes the whole load would not count.
+        load: loads(page, |load| load.from >= 0 && load.from < loaded.to && loaded.from < load.to),
     })
     .collect()
 }
 
-fn loads(page: &PageSeries, counts: impl Fn(i64) -> bool) -> Loads {
+fn loads(page: &PageSeries, counts: impl Fn(Span) -> bool) -> Loads {
     let mut out = Loads::default();
     let (mut times, mut first) = (Vec::new(), Vec::new());
     for (i, (&start, &took)) in page.start_ns.iter().zip(&page.took_ns).enumerate() {
-        if !counts(start) || !known(took) {
+        if !known(took) || !counts(Span { from: start, to: start.saturating_add(took) }) {
             continue;
         }
         if page.complete.get(i).copied().unwrap_or(false) {
@@ -251,11 +252,20 @@ mod tests {
             first_byte_ns: vec![50 * MS, 60 * MS, 70 * MS, 80 * MS, MISSING],
             ..PageSeries::default()
         };
-        let idle = loads(&page, |t| t < 0);
+        let idle = loads(&page, |load| load.from < 0);
         assert_eq!((idle.n, idle.p50_ns, idle.incomplete), (1, Some(100 * MS), 0));
-        let load = loads(&page, |t| t >= 0);
+        let load = loads(&page, |load| load.from >= 0);
         assert_eq!((load.n, load.p50_ns, load.p95_ns), (3, Some(400 * MS), Some(500 * MS)));
         assert_eq!((load.incomplete, load.incomplete_max_ns), (1, Some(9 * S)));
         assert_eq!(load.first_byte_p50_ns, Some(70 * MS));
+
+        let run = Run { web: vec![page], ..Run::default() };
+        let under_way =
+            |from, to| pages(&Record::default(), &run, Span { from: from * MS, to: to * MS }).remove(0);
+        let counted = |from, to| (under_way(from, to).load.n, under_way(from, to).load.incomplete);
+        // The page begun at 0 takes 300 ms, the last one is under way from 3 s on.
+        assert_eq!([counted(299, 10_000), counted(300, 10_000)], [(3, 1), (2, 1)]);
+        assert_eq!([counted(300, 3_000), counted(5_000, 6_000)], [(2, 0), (0, 1)]);
+        assert_eq!((under_way(0, 1).idle.n, under_way(0, 1).name.as_str()), (1, "page 1"));
     }
 }
