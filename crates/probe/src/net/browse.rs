@@ -32,6 +32,8 @@ pub(super) struct PagesOutcome {
     /// Pages that something broke, and what broke the last one.
     pub(super) failed: u64,
     pub(super) error: Option<String>,
+    /// Pages for which the idle lead-in was too short, by number.
+    pub(super) idle_too_short: Vec<u32>,
 }
 
 /// A connection, and whether its handshake is done.
@@ -112,9 +114,15 @@ impl<'a> Pages<'a> {
         let mut tokens = Vec::new();
         let mut outcome = std::mem::take(&mut self.outcome);
         let mut emit = |sample: Sample| {
-            if let Sample::Page { error: Some(error), .. } = &sample {
-                outcome.failed += 1;
-                outcome.error = Some(error.clone());
+            match &sample {
+                Sample::Page { error: Some(error), .. } => {
+                    outcome.failed += 1;
+                    outcome.error = Some(error.clone());
+                }
+                Sample::Page { page, t, complete: false, .. } if *t < 0 => {
+                    outcome.idle_too_short.push(*page);
+                }
+                _ => {}
             }
             // A receiver that is gone no longer wants samples; the run is stopped by other means.
             let _ = sink.send(sample);

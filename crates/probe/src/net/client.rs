@@ -166,6 +166,13 @@ fn summary(test: &Test, load: LoadOutcome, probes: ProbesOutcome, pages: &PagesO
     if let Some(error) = &pages.error {
         warnings.push(format!("{} page loads failed, the last one because: {error}", pages.failed));
     }
+    for &page in &pages.idle_too_short {
+        let name = test.web.get(page as usize).map_or("", |page| page.name.as_str());
+        let idle = test.idle;
+        warnings.push(format!(
+            "the {name} page was not complete within the idle time of {idle}: make that longer"
+        ));
+    }
     let half = test.step.0 / 2;
     if load.lateness.max_ns > half {
         let ms = load.lateness.max_ns as f64 / 1e6;
@@ -206,9 +213,9 @@ mod tests {
         let mut load = LoadOutcome::default();
         load.lateness.record(test.step);
         load.flows.push(FlowOutcome::default());
-        let pages = PagesOutcome { failed: 2, error: Some("refused".into()) };
+        let pages = PagesOutcome { failed: 2, error: Some("refused".into()), idle_too_short: vec![0] };
         let ClientSummary { faults, warnings, .. } = summary(&test, load, probes, &pages);
-        assert_eq!((faults.len(), warnings.len()), (3, 5), "{faults:#?} {warnings:#?}");
+        assert_eq!((faults.len(), warnings.len()), (3, 6), "{faults:#?} {warnings:#?}");
         assert_eq!(warnings[3], "2 page loads failed, the last one because: refused");
         assert!(faults[0].contains("no flow"));
         assert!(faults[1].contains("-2.000 ms"));

@@ -1,7 +1,7 @@
 //! How calls sounded and pages loaded, as tables.
 
 use super::{Column, Group, WIDTH, ms, queue_column, total};
-use crate::applications::{CallSummary, Loads, Voice, call_name, page_name};
+use crate::applications::{CallSummary, Loads, PageSummary, Voice, call_name, page_name};
 use crate::{Record, Summary};
 
 /// What `12+1` in the column of pages means.
@@ -24,50 +24,54 @@ pub(super) fn blocks(record: &Record, all: &[Summary]) -> Vec<Vec<Group>> {
 }
 
 fn groups(record: &Record, all: &[Summary]) -> Vec<Group> {
-    let mut out = Vec::new();
     if all.is_empty() {
-        return out;
+        return Vec::new();
     }
-    let loaded = !record.test.flows.is_empty();
-    let mut way = |i: usize,
-                   title: String,
-                   idle: fn(&CallSummary) -> Option<Voice>,
-                   load: fn(&CallSummary) -> Option<Voice>| {
-        let cells = |of: fn(&CallSummary) -> Option<Voice>| {
-            all.iter().map(|s| mos(s.voip.get(i).and_then(of))).collect()
-        };
-        let head = if loaded { "load" } else { "then" };
-        let columns = vec![Column::new("idle", cells(idle)), Column::new(head, cells(load))];
-        out.push(Group { title: title.into(), columns, spare: 0 });
-    };
-    for i in 0..record.test.voip.len() {
-        let name = call_name(record, i);
-        way(i, format!("{name}, MOS up"), |c| c.up_idle, |c| c.up);
-        way(i, format!("{name}, MOS down"), |c| c.down_idle, |c| c.down);
-    }
-    out.extend((0..record.test.web.len()).map(|i| page(record, all, i)));
-    out
+    let calls = (0..record.test.voip.len()).flat_map(|i| {
+        [
+            way(record, all, i, "up", |call| (call.up_idle, call.up)),
+            way(record, all, i, "down", |call| (call.down_idle, call.down)),
+        ]
+    });
+    let pages = (0..record.test.web.len()).map(|i| page(record, all, i));
+    calls.chain(pages).collect()
+}
+
+/// What follows on the idle part.
+fn then(record: &Record) -> &'static str {
+    if record.test.flows.is_empty() { "then" } else { "load" }
+}
+
+/// One way of a call: the scores idle and under load that `of` picks.
+fn way(
+    record: &Record,
+    all: &[Summary],
+    i: usize,
+    name: &str,
+    of: fn(&CallSummary) -> (Option<Voice>, Option<Voice>),
+) -> Group {
+    let both: Vec<_> = all.iter().map(|s| s.voip.get(i).map_or((None, None), of)).collect();
+    let columns = vec![
+        Column::new("idle", both.iter().map(|voices| mos(voices.0)).collect()),
+        Column::new(then(record), both.iter().map(|voices| mos(voices.1)).collect()),
+    ];
+    Group { title: format!("{}, MOS {name}", call_name(record, i)).into(), columns, spare: 0 }
 }
 
 fn page(record: &Record, all: &[Summary], i: usize) -> Group {
-    let none = (Loads::default(), Loads::default());
-    let of = |s: &Summary| s.web.get(i).map_or(none.clone(), |page| (page.idle.clone(), page.load.clone()));
-    let cells = |f: &dyn Fn(Loads, Loads) -> String| {
-        all.iter()
-            .map(|s| {
-                let (idle, load) = of(s);
-                f(idle, load)
-            })
-            .collect::<Vec<_>>()
+    let none = PageSummary::default();
+    let column = |head, of: fn(&PageSummary) -> String| {
+        Column::new(head, all.iter().map(|s| of(s.web.get(i).unwrap_or(&none))).collect())
     };
     let columns = vec![
-        Column::new("idle", cells(&|idle, _| median(&idle))),
-        Column::new("p50", cells(&|_, load| median(&load))),
-        Column::new("p95", cells(&|_, load| ms(load.p95_ns))),
-        Column::new("max", cells(&|_, load| ms(load.max_ns))),
-        Column::new("pages", cells(&|_, load| count(&load))),
+        column("idle", |page| median(&page.idle)),
+        column("p50", |page| median(&page.load)),
+        column("p95", |page| ms(page.load.p95_ns)),
+        column("max", |page| ms(page.load.max_ns)),
+        column("pages", |page| count(&page.load)),
     ];
-    Group { title: format!("{} page, ms: idle, load", page_name(record, i)).into(), columns, spare: 0 }
+    let title = format!("{} page, ms: idle, {}", page_name(record, i), then(record));
+    Group { title: title.into(), columns, spare: 0 }
 }
 
 /// A mean opinion score with two decimals.
