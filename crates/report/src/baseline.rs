@@ -50,3 +50,38 @@ pub(crate) fn idle_range(run: &Run, column: fn(&ProbeSeries) -> &Vec<i64>) -> Op
     let bases = || run.probes.iter().filter_map(|p| baseline(run, p, column(p)));
     Some((bases().min()?, bases().max()?))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::PageSeries;
+
+    const MS: i64 = 1_000_000;
+
+    /// Twenty answers of 10 ms every 100 ms before the load; a page from -1.5 s to -0.5 s makes them 90 ms.
+    #[test]
+    fn a_line_that_carries_a_page_is_not_idle() {
+        let mut probe = ProbeSeries::default();
+        for i in -20..0_i64 {
+            probe.sent_ns.push(i * 100 * MS);
+            probe.rtt_ns.push(if (-15..=-5).contains(&i) { 90 * MS } else { 10 * MS });
+        }
+        let mut run = Run::default();
+        let of = |run: &Run| {
+            (baseline(run, &probe, &probe.rtt_ns), idle_samples(run, &probe, &probe.rtt_ns).len())
+        };
+        assert_eq!(of(&run), (Some(90 * MS), 20));
+        let page = |start: i64, took: i64| PageSeries {
+            start_ns: vec![start * MS, 0],
+            took_ns: vec![took * MS, 5_000 * MS],
+            ..PageSeries::default()
+        };
+        run.web = vec![page(-1_500, 1_001)];
+        assert_eq!(of(&run), (Some(10 * MS), 9));
+        // One that was under way when the page began does not count either.
+        run.web = vec![page(-1_592, 1_093)];
+        assert_eq!(of(&run), (Some(10 * MS), 8));
+        run.web = vec![page(-2_000, 2_000)];
+        assert_eq!(of(&run), (None, 0));
+    }
+}
