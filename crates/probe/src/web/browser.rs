@@ -272,7 +272,7 @@ impl Browser {
         });
         let close = |link: &Link| Action::Close { connection: link.connection };
         // What was still to be done on them is not done any more.
-        self.actions.clear();
+        self.actions.retain(|action| matches!(action, Action::Close { .. }));
         self.actions.extend(visit.links.iter().map(close));
         self.plan(now);
     }

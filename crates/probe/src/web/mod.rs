@@ -13,6 +13,9 @@
 //! trip takes 50 ms. When the document is there the other objects are asked for, one at a time on each
 //! connection, on up to [`CONNECTIONS`] connections: each further one opens with its own handshakes, and an
 //! object goes to whichever connection is free first. The page is loaded with the last byte of its last object.
+//!
+//! The server needs no machine: when all bytes of a request have arrived in order, it writes the bytes of the
+//! answer, for one request after another on each connection.
 
 use goodqueue::Span;
 

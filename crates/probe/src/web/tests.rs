@@ -130,6 +130,37 @@ fn the_large_page_takes_twenty_six_round_trips() {
     assert_eq!(link.sent, 110 * 500 + 6 * (517 + 126));
 }
 
+/// Answers come in pieces, and pieces of connections that are closed change nothing.
+#[test]
+fn an_answer_may_come_in_pieces() {
+    let mut browser = browser(&["web"], 0, 10 * S);
+    let mut samples = Vec::new();
+    let mut now = Nanos(S);
+    browser.handle_timeout(now, &mut |sample| samples.push(sample));
+    let mut events = Vec::new();
+    while samples.is_empty() {
+        while let Some(action) = browser.poll_action() {
+            match action {
+                Action::Resolve { query, .. } => events.push(Event::Resolved { query }),
+                Action::Open { connection, .. } => events.push(Event::Opened { connection }),
+                Action::Send { connection, response, .. } => {
+                    let piece = |bytes| Event::Received { connection, bytes };
+                    let stray = Event::Received { connection: 99, bytes: 7 };
+                    events.extend([piece(0), stray, piece(1), piece(response - 2), piece(1)]);
+                }
+                Action::Close { .. } => panic!("closed before the page is complete"),
+            }
+        }
+        for event in events.drain(..) {
+            now += Span(1);
+            browser.handle_event(now, event, &mut |sample| samples.push(sample));
+        }
+    }
+    assert!(matches!(samples[..], [Sample::Page { complete: true, bytes: 56_000, t: 0, .. }]), "{samples:?}");
+    let closed: Vec<_> = std::iter::from_fn(|| browser.poll_action()).collect();
+    assert_eq!(closed, [0, 1].map(|connection| Action::Close { connection }));
+}
+
 #[test]
 fn pages_take_turns_with_a_pause_between() {
     let mut link = Link::new(Span::from_millis(50));
