@@ -25,6 +25,10 @@ pub(crate) enum Kind {
     Request,
     /// Back to the probe.
     Reply,
+    /// From a browser to the name server.
+    Query,
+    /// Back to the browser.
+    Answer,
 }
 
 /// A packet on its way.

@@ -30,6 +30,6 @@ pub use error::BuildError;
 pub use link::LinkCounters;
 pub use loss::Loss;
 pub use scenario::{
-    Flow, Link, NodeId, Opener, Pattern, Pause, PortSpec, Probe, ProbeKind, Scenario, Source,
+    Browse, Flow, Link, NodeId, Opener, Pattern, Pause, PortSpec, Probe, ProbeKind, Scenario, Source,
 };
 pub use shaped::{Shaper, ShaperKind};

@@ -8,13 +8,14 @@
 //! 2. links' landings: a packet comes to the far end; by number of link;
 //! 3. the script: starts and stops of flows, in the order of their numbers;
 //! 4. reports of a device to a sender that waits for them; by number of link;
-//! 5. probes, then UDP sources; by number;
+//! 5. probes, then UDP sources, then browsers; by number;
 //! 6. timers of TCP flows: sender, then receiver; by number of flow.
 //!
 //! What an event causes at once (a host answers, a link without delay passes a packet on) is handled
 //! within it, first caused first. What is due at a link's port is handled before a packet is handed to it.
 
 mod flows;
+mod pages;
 mod probes;
 mod sources;
 mod view;
@@ -23,7 +24,7 @@ mod witness;
 use std::collections::{BTreeSet, VecDeque};
 
 use goodqueue::port::{FlowControl, Line};
-use goodqueue::{Nanos, Span};
+use goodqueue::{FlowHasher, Nanos, Span};
 use goodqueue_probe::Sample;
 
 use crate::agenda::{Lane, Lanes, Timers};
@@ -33,6 +34,7 @@ use crate::frame::{Frame, FrameId, Frames, Kind};
 use crate::link::{Fate, Link};
 use crate::path::{END, Paths, Place};
 use crate::scenario::{self, NodeId, Scenario};
+use crate::tcp::Config;
 use crate::trace::TraceHash;
 
 pub use sources::Arrivals;
@@ -55,6 +57,7 @@ pub struct Simulation {
     flows: Vec<flows::Flow>,
     probes: Vec<probes::Probe>,
     sources: Vec<sources::Source>,
+    surfers: Vec<pages::Surfer>,
     script: Vec<(Nanos, flows::Action)>,
     script_at: usize,
     /// Frames that are at a node and go on now.
@@ -63,6 +66,11 @@ pub struct Simulation {
     resumed: Vec<u32>,
     samples: Vec<Sample>,
     origin: Nanos,
+    /// What new flows are made with.
+    tcp: Config,
+    ipv6: bool,
+    seed: u64,
+    hasher: FlowHasher,
     hash: TraceHash,
     events: u64,
     witness: Witness,
@@ -81,6 +89,7 @@ struct Map {
     reports: Lane,
     probes: Lane,
     sources: Lane,
+    surfers: Lane,
     flows: Lane,
 }
 
@@ -97,25 +106,31 @@ impl Simulation {
         let reports = SCRIPT + 1;
         let probes = reports + scenario.links.len() as Lane;
         let sources = probes + scenario.probes.len() as Lane;
-        let flows = sources + scenario.sources.len() as Lane;
+        let surfers = sources + scenario.sources.len() as Lane;
+        let flows = surfers + scenario.browsers.len() as Lane;
         let mut simulation = Simulation {
             now: Nanos::ZERO,
             lanes: Lanes::new(0),
             spots: Vec::new(),
             timers: Timers::default(),
-            map: Map { reports, probes, sources, flows },
+            map: Map { reports, probes, sources, surfers, flows },
             frames: Frames::default(),
             links: Vec::with_capacity(scenario.links.len()),
             paths: Paths::new(scenario),
             flows: Vec::with_capacity(scenario.flows.len()),
             probes: Vec::with_capacity(scenario.probes.len()),
             sources: Vec::with_capacity(scenario.sources.len()),
+            surfers: Vec::with_capacity(scenario.browsers.len()),
             script: Vec::new(),
             script_at: 0,
             at_node: VecDeque::new(),
             resumed: Vec::new(),
             samples: Vec::new(),
             origin: moment(scenario.origin),
+            tcp: scenario.tcp,
+            ipv6: scenario.ipv6,
+            seed: scenario.seed,
+            hasher: FlowHasher::new(scenario.seed),
             hash: TraceHash::default(),
             events: 0,
             witness: Witness::default(),
@@ -125,6 +140,7 @@ impl Simulation {
         simulation.add_flows(scenario)?;
         simulation.add_probes(scenario)?;
         simulation.add_sources(scenario)?;
+        simulation.add_surfers(scenario)?;
         simulation.script.sort();
         simulation.wake_script();
         Ok(simulation)
@@ -274,6 +290,7 @@ impl Simulation {
         match lane {
             lane if lane >= map.flows && at(map.flows).is_multiple_of(2) => Place::Sender(at(map.flows) / 2),
             lane if lane >= map.flows => Place::Receiver(at(map.flows) / 2),
+            lane if lane >= map.surfers => Place::Browser(at(map.surfers)),
             lane if lane >= map.sources => Place::Source(at(map.sources)),
             lane if lane >= map.probes => Place::Probe(at(map.probes)),
             lane if lane >= map.reports => Place::Report(at(map.reports)),
@@ -290,6 +307,8 @@ impl Simulation {
         let map = self.map;
         if lane >= map.flows {
             self.flow_timer(lane - map.flows);
+        } else if lane >= map.surfers {
+            self.surfer_due((lane - map.surfers) as usize);
         } else if lane >= map.sources {
             self.source_due((lane - map.sources) as usize);
         } else if lane >= map.probes {
@@ -403,6 +422,8 @@ impl Simulation {
             Kind::Datagram => self.datagram_arrived(owner, id),
             Kind::Request => self.request_arrived(owner, id),
             Kind::Reply => self.reply_arrived(owner, id),
+            Kind::Query => self.query_arrived(owner, id),
+            Kind::Answer => self.answer_arrived(owner, id),
         }
         self.frames.remove(id);
     }
