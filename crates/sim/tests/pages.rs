@@ -20,14 +20,8 @@ fn browse(page: Page, rate: Option<u64>, loss: Loss) -> Vec<(i64, Option<i64>, O
         frame: 1514,
         pause: None,
     });
-    let link = |from, to| Link {
-        from,
-        to,
-        port: port.clone(),
-        delay: Span(25 * MS),
-        jitter: Span::ZERO,
-        loss,
-    };
+    let link =
+        |from, to| Link { from, to, port: port.clone(), delay: Span(25 * MS), jitter: Span::ZERO, loss };
     let config = BrowserConfig {
         pages: vec![page],
         start: Nanos::ZERO,
