@@ -3,7 +3,7 @@
 use goodqueue::{FlowHasher, Nanos, Rng};
 
 use super::{Simulation, moment};
-use crate::address::{Conversation, TCP, lower_headers};
+use crate::address::{Conversation, lower_headers};
 use crate::agenda::Lane;
 use crate::error::BuildError;
 use crate::frame::{Frame, FrameId, Kind};
@@ -77,8 +77,7 @@ impl Simulation {
         for (index, spec) in scenario.flows.iter().enumerate() {
             let (forward, backward) = self.round_trip(scenario, spec.from, spec.to)?;
             let is_upload = spec.opener == Opener::Sender;
-            let (client, server) = if is_upload { (spec.from, spec.to) } else { (spec.to, spec.from) };
-            let ends = Conversation { client, server, protocol: TCP, number: index, ipv6: scenario.ipv6 };
+            let ends = Conversation::of_flow(scenario, spec, index);
             let wire = |path, is_data: bool| Wire {
                 path,
                 hash: ends.hash(&hasher, is_data != is_upload),

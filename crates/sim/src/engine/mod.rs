@@ -33,6 +33,7 @@ use crate::frame::{Frame, FrameId, Frames, Kind};
 use crate::link::{Fate, Link};
 use crate::path::{END, Paths, Place};
 use crate::scenario::{self, NodeId, Scenario};
+use crate::tap::What;
 use crate::trace::TraceHash;
 
 pub use sources::Arrivals;
@@ -305,6 +306,10 @@ impl Simulation {
     #[inline]
     fn launch(&mut self, frame: Frame) {
         let id = self.frames.insert(frame);
+        if self.frames.tap.is_on() {
+            let first = self.paths.link(self.frames.get(id).place);
+            self.frames.tell(self.now, first, id, What::Sent);
+        }
         self.forward(id);
     }
 
@@ -397,7 +402,12 @@ impl Simulation {
         let frame = self.frames.get(id);
         let owner = frame.owner as usize;
         self.hash.mix(frame.segment.seq ^ (u64::from(frame.owner) << 40) ^ ((frame.kind as u64) << 60));
-        match frame.kind {
+        let (kind, place) = (frame.kind, frame.place);
+        if self.frames.tap.is_on() {
+            let last = self.paths.link(place - 1);
+            self.frames.tell(self.now, last, id, What::Delivered);
+        }
+        match kind {
             Kind::Data => self.data_arrived(owner, id),
             Kind::Ack => self.ack_arrived(owner, id),
             Kind::Datagram => self.datagram_arrived(owner, id),
