@@ -16,6 +16,7 @@ fn scenario(queue: &str, flows: usize) -> Scenario {
         rate: Rate(20_000_000),
         frame: 1514,
         pause: None,
+        shaper: None,
     };
     let flow = Flow {
         from: 0,
@@ -127,4 +128,26 @@ fn a_download_begins_at_its_receiver() {
     assert_eq!(down.flow_ends(2), None);
     down.ipv6 = true;
     assert_eq!(down.flow_ends(0).expect("a flow")[0].to_string(), "[fd00::1]:32768");
+}
+
+#[test]
+fn a_mark_is_noted_where_it_is_set_and_stays_to_the_end() {
+    let mut ecn = scenario("codel,target=1ms,interval=10ms,ecn=on", 1);
+    ecn.tcp.ecn = true;
+    let (simulation, events) = trace(&ecn, &[0]);
+    let marked = count(&events, |event| event.what == What::Marked(Reason::Codel));
+    assert!(marked > 0);
+    assert_eq!(marked, simulation.link(1).counters().marks);
+    assert_eq!(
+        count(&events, |event| matches!(event.what, What::Marked(_)) && event.dsfield != 10 << 2 | 3),
+        0
+    );
+    let ect0 = count(&events, |event| event.way == Way::Data && event.dsfield & 3 == 2);
+    assert!(ect0 > marked, "data goes as ECT(0)");
+    let delivered = |event: &TraceEvent| event.what == What::Delivered && event.dsfield & 3 == 3;
+    let numbers = |what: &dyn Fn(&TraceEvent) -> bool| {
+        events.iter().filter(|event| what(event)).map(|event| event.segment.seq).collect::<Vec<_>>()
+    };
+    let set = numbers(&|event| matches!(event.what, What::Marked(_)));
+    assert!(set.starts_with(&numbers(&delivered)), "what was marked comes marked, in order");
 }
