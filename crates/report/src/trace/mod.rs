@@ -27,6 +27,8 @@ pub struct Trace {
     pub links: Vec<String>,
     /// What happened, in any order of time; those of one time in their order.
     pub events: Vec<Event>,
+    /// When its keeping ended, if that was before the run did.
+    pub cut_ns: Option<u64>,
 }
 
 /// One thing that happened to a segment.

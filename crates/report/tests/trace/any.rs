@@ -51,6 +51,7 @@ fn traces() -> impl Strategy<Value = Trace> {
             window_scale,
             links: vec![link],
             events,
+            cut_ns: None,
         },
     )
 }

@@ -77,5 +77,6 @@ pub(crate) fn trace() -> Trace {
         window_scale: 7,
         links: ["client to router", "router to server"].map(String::from).to_vec(),
         events: events.map(event).to_vec(),
+        cut_ns: None,
     }
 }
