@@ -195,8 +195,8 @@ pub struct RunArgs {
     /// that its suffix names: .html .svg .png .csv .md .json .json.gz .flent.gz
     #[arg(short, long, value_name = "DIR|FILE", help_heading = "Output")]
     pub output: Option<PathBuf>,
-    /// Look into a TCP flow of the test: write each of its segments, with drops and marks, into the folder of
-    /// -o as an xplot graph (.xpl) and a capture for Wireshark (.pcapng). By name or number (from 1), or `all`;
+    /// Look into a TCP flow of the test: write each of its segments, with drops and marks, into `traces/` in
+    /// the folder of -o: an xplot graph (.xpl), a capture for Wireshark (.pcapng), a picture of the first loss. By name or number (from 1), or `all`;
     /// may be given several times; simulated runs only
     #[arg(
         long,

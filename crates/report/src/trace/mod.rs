@@ -7,8 +7,8 @@ pub mod xpl;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-use crate::charts::slug;
-use crate::{Error, files};
+use crate::charts::{self, slug};
+use crate::{Error, files, output};
 
 /// A flow through one queue.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -108,13 +108,13 @@ impl Segment {
     }
 
     /// Number after the last byte; SYN and FIN count one.
-    fn end(&self) -> u64 {
+    pub(crate) fn end(&self) -> u64 {
         let control = u64::from(self.has(SYN)) + u64::from(self.has(FIN));
         self.seq.wrapping_add(u64::from(self.len)).wrapping_add(control)
     }
 
     /// The SACK blocks as stream offsets.
-    fn sack_blocks(&self) -> impl Iterator<Item = [u64; 2]> {
+    pub(crate) fn sack_blocks(&self) -> impl Iterator<Item = [u64; 2]> {
         let count = usize::from(self.sacks).min(self.sack.len());
         let offset = |edge: i32| self.ack.wrapping_add_signed(i64::from(edge));
         self.sack[..count].iter().map(move |block| block.map(offset))
@@ -123,15 +123,15 @@ impl Segment {
 
 impl Trace {
     /// The events by time.
-    fn by_time(&self) -> Vec<&Event> {
+    pub(crate) fn by_time(&self) -> Vec<&Event> {
         let mut events: Vec<&Event> = self.events.iter().collect();
         events.sort_by_key(|event| event.at_ns);
         events
     }
 }
 
-/// Writes each trace into `dir`, which is made if it is not there, as `QUEUE-FLOW.xpl` and
-/// `QUEUE-FLOW.pcapng`. Returns the files written, in order. Each appears whole or not at all; one that
+/// Writes each trace into `dir`, which is made if it is not there, as `QUEUE-FLOW.xpl`, `QUEUE-FLOW.pcapng`
+/// and a picture of its first loss, `QUEUE-FLOW.svg` and, with the feature `png`, `.png`. Returns the files written, in order. Each appears whole or not at all; one that
 /// exists is replaced.
 ///
 /// # Errors
@@ -149,6 +149,7 @@ pub fn write_all(traces: &[Trace], dir: impl AsRef<Path>) -> Result<Vec<PathBuf>
         files::write_with(&graph, |out| xpl::write(trace, out))?;
         files::write_with(&capture, |out| pcapng::write(trace, out))?;
         done.extend([graph, capture]);
+        done.extend(output::write_picture(&charts::sequence(trace), dir, &name)?);
     }
     Ok(done)
 }

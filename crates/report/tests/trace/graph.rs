@@ -99,18 +99,54 @@ go
     assert!(drawn.ends_with(expected), "{drawn}");
 }
 
+/// Writes traces into a folder of their own; names and contents of the files, in order.
+fn files(name: &str, traces: &[Trace]) -> Vec<(String, Vec<u8>)> {
+    let dir = std::env::temp_dir().join(format!("goodqueue-{name}-{}", std::process::id()));
+    let written = write_all(traces, &dir).expect("files");
+    let file = |path: &std::path::PathBuf| {
+        let name = path.strip_prefix(&dir).expect("in the folder").display().to_string();
+        (name, std::fs::read(path).expect("a file"))
+    };
+    let files = written.iter().map(file).collect();
+    std::fs::remove_dir_all(&dir).expect("the folder");
+    files
+}
+
 #[test]
 fn each_trace_has_files_of_its_own() {
-    let dir = std::env::temp_dir().join(format!("goodqueue-trace-{}", std::process::id()));
-    let written = write_all(&[story::trace(), story::trace()], &dir).expect("files");
-    let names: Vec<String> = written
+    let files = files("files", &[story::trace(), story::trace()]);
+    let suffixes: &[&str] =
+        if cfg!(feature = "png") { &["xpl", "pcapng", "svg", "png"] } else { &["xpl", "pcapng", "svg"] };
+    let expected: Vec<String> = ["codel-target-5ms-upload-1", "codel-target-5ms-upload-1-2"]
         .iter()
-        .map(|path| path.strip_prefix(&dir).expect("in the folder").display().to_string())
+        .flat_map(|name| suffixes.iter().map(move |suffix| format!("{name}.{suffix}")))
         .collect();
-    let name = "codel-target-5ms-upload-1";
-    let expected = ["xpl", "pcapng"].map(|suffix| format!("{name}.{suffix}")).to_vec();
-    assert_eq!(names[..2], expected);
-    assert_eq!(names[2..], ["xpl", "pcapng"].map(|suffix| format!("{name}-2.{suffix}")));
-    assert_eq!(std::fs::read_to_string(&written[2]).expect("a file"), STORY);
-    std::fs::remove_dir_all(&dir).expect("the folder");
+    assert_eq!(files.iter().map(|file| file.0.clone()).collect::<Vec<_>>(), expected);
+    assert_eq!(files[suffixes.len()].1, STORY.as_bytes());
+}
+
+/// The loss at 21 ms is mended at 63 ms: from 0 to 84 ms is shown.
+#[test]
+fn the_picture_shows_the_first_loss_and_its_repair() {
+    let picture = |trace: &Trace| {
+        let files = files("picture", std::slice::from_ref(trace));
+        let (_, bytes) = files.into_iter().find(|file| file.0.ends_with(".svg")).expect("a picture");
+        let text = String::from_utf8(bytes).expect("text");
+        let document = roxmltree::Document::parse(&text).expect("XML");
+        let all = document.descendants();
+        let words: Vec<String> = all
+            .filter(|node| node.has_tag_name("text"))
+            .filter_map(|node| node.text().map(str::to_owned))
+            .collect();
+        words
+    };
+    let story = picture(&story::trace());
+    assert_eq!(story[0], "upload 1, codel,target=5ms");
+    assert_eq!(story.iter().filter(|words| *words == "R").count(), 1);
+    assert!(story.contains(&"0.02".into()) && story.contains(&"0.08".into()), "{story:?}");
+    let mut whole = story::trace();
+    whole.events.retain(|event| event.what == What::Sent);
+    assert!(picture(&whole).contains(&"0.20".into()), "the first 200 ms where nothing was lost");
+    whole.events.clear();
+    assert_eq!(picture(&whole)[0], "upload 1, codel,target=5ms");
 }
