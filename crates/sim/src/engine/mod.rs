@@ -307,8 +307,7 @@ impl Simulation {
     fn launch(&mut self, frame: Frame) {
         let id = self.frames.insert(frame);
         if self.frames.tap.is_on() {
-            let first = self.paths.link(self.frames.get(id).place);
-            self.frames.tell(self.now, first, id, What::Sent);
+            self.note_sent(id);
         }
         self.forward(id);
     }
@@ -396,18 +395,30 @@ impl Simulation {
         }
     }
 
+    #[cold]
+    #[inline(never)]
+    fn note_sent(&mut self, id: FrameId) {
+        let first = self.paths.link(self.frames.get(id).place);
+        self.frames.tell(self.now, first, id, What::Sent);
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn note_delivered(&mut self, id: FrameId) {
+        let last = self.paths.link(self.frames.get(id).place - 1);
+        self.frames.tell(self.now, last, id, What::Delivered);
+    }
+
     /// A frame is at the end of its path.
     #[inline]
     fn deliver(&mut self, id: FrameId) {
+        if self.frames.tap.is_on() {
+            self.note_delivered(id);
+        }
         let frame = self.frames.get(id);
         let owner = frame.owner as usize;
         self.hash.mix(frame.segment.seq ^ (u64::from(frame.owner) << 40) ^ ((frame.kind as u64) << 60));
-        let (kind, place) = (frame.kind, frame.place);
-        if self.frames.tap.is_on() {
-            let last = self.paths.link(place - 1);
-            self.frames.tell(self.now, last, id, What::Delivered);
-        }
-        match kind {
+        match frame.kind {
             Kind::Data => self.data_arrived(owner, id),
             Kind::Ack => self.ack_arrived(owner, id),
             Kind::Datagram => self.datagram_arrived(owner, id),
