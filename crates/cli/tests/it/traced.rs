@@ -77,8 +77,10 @@ fn a_trace_changes_nothing_and_has_a_file_for_each_queue_and_flow() {
     names.sort();
     let flows =
         ["fq-codel-tcp-upload-1", "fq-codel-tcp-upload-2", "pfifo-50-tcp-upload-1", "pfifo-50-tcp-upload-2"];
-    let expected: Vec<String> =
-        flows.iter().flat_map(|flow| [".pcapng", ".xpl"].map(|suffix| format!("{flow}{suffix}"))).collect();
+    let expected: Vec<String> = flows
+        .iter()
+        .flat_map(|flow| [".pcapng", ".png", ".svg", ".xpl"].map(|suffix| format!("{flow}{suffix}")))
+        .collect();
     assert_eq!(names, expected);
 }
 
