@@ -3,6 +3,7 @@
 use goodqueue::{Nanos, Packet};
 
 use crate::path::Place;
+use crate::tap::{Tap, What};
 use crate::tcp::{Flags, Sack, Segment};
 
 /// Index of a frame in [`Frames`].
@@ -135,6 +136,7 @@ impl Packet for Token {
 pub(crate) struct Frames {
     frames: Vec<Frame>,
     free: Vec<FrameId>,
+    pub(crate) tap: Tap,
 }
 
 impl Frames {
@@ -156,6 +158,14 @@ impl Frames {
     #[inline]
     pub(crate) fn remove(&mut self, id: FrameId) {
         self.free.push(id);
+    }
+
+    /// Notes what became of a frame at `link`, where its flow is traced.
+    #[inline]
+    pub(crate) fn tell(&mut self, at: Nanos, link: u32, id: FrameId, what: What) {
+        if self.tap.is_on() {
+            self.tap.note(at, link, &self.frames[id as usize], what);
+        }
     }
 
     /// Frames on their way.

@@ -20,6 +20,7 @@ mod loss;
 mod path;
 mod scenario;
 mod shaped;
+mod tap;
 pub mod tcp;
 mod trace;
 
@@ -33,3 +34,4 @@ pub use scenario::{
     Browse, Flow, Link, NodeId, Opener, Pattern, Pause, PortSpec, Probe, ProbeKind, Scenario, Source,
 };
 pub use shaped::{Shaper, ShaperKind};
+pub use tap::{TraceEvent, Way, What};

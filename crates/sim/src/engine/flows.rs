@@ -3,7 +3,7 @@
 use goodqueue::{Nanos, Rng};
 
 use super::{Simulation, moment};
-use crate::address::{Conversation, TCP, lower_headers};
+use crate::address::{Conversation, lower_headers};
 use crate::agenda::Lane;
 use crate::error::BuildError;
 use crate::frame::{Frame, FrameId, Kind};
@@ -97,14 +97,8 @@ impl Simulation {
     pub(super) fn add_flows(&mut self, scenario: &Scenario) -> Result<(), BuildError> {
         for (index, spec) in scenario.flows.iter().enumerate() {
             let (forward, backward) = self.round_trip(scenario, spec.from, spec.to)?;
-            let (client, server) = match spec.opener {
-                Opener::Sender => (spec.from, spec.to),
-                Opener::Receiver => (spec.to, spec.from),
-            };
-            let conversation =
-                Conversation { client, server, protocol: TCP, number: index, ipv6: scenario.ipv6 };
             let ends = Ends {
-                conversation,
+                conversation: Conversation::of_flow(scenario, spec, index),
                 paths: [forward, backward],
                 dsfield: spec.dscp << 2,
                 opener: spec.opener,

@@ -34,6 +34,7 @@ use crate::frame::{Frame, FrameId, Frames, Kind};
 use crate::link::{Fate, Link};
 use crate::path::{END, Paths, Place};
 use crate::scenario::{self, NodeId, Scenario};
+use crate::tap::What;
 use crate::tcp::Config;
 use crate::trace::TraceHash;
 
@@ -324,6 +325,9 @@ impl Simulation {
     #[inline]
     fn launch(&mut self, frame: Frame) {
         let id = self.frames.insert(frame);
+        if self.frames.tap.is_on() {
+            self.note_sent(id);
+        }
         self.forward(id);
     }
 
@@ -410,9 +414,26 @@ impl Simulation {
         }
     }
 
+    #[cold]
+    #[inline(never)]
+    fn note_sent(&mut self, id: FrameId) {
+        let first = self.paths.link(self.frames.get(id).place);
+        self.frames.tell(self.now, first, id, What::Sent);
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn note_delivered(&mut self, id: FrameId) {
+        let last = self.paths.link(self.frames.get(id).place - 1);
+        self.frames.tell(self.now, last, id, What::Delivered);
+    }
+
     /// A frame is at the end of its path.
     #[inline]
     fn deliver(&mut self, id: FrameId) {
+        if self.frames.tap.is_on() {
+            self.note_delivered(id);
+        }
         let frame = self.frames.get(id);
         let owner = frame.owner as usize;
         self.hash.mix(frame.segment.seq ^ (u64::from(frame.owner) << 40) ^ ((frame.kind as u64) << 60));
