@@ -1,0 +1,377 @@
+//! From the text to the scenarios.
+
+use std::path::{Path, PathBuf};
+
+use goodqueue::{QueueSpec, Span};
+use goodqueue_probe::{Direction, Test};
+use goodqueue_sim::tcp::Config;
+use goodqueue_sim::tcp::cc::CcKind;
+use goodqueue_sim::{Flow, NodeId, Opener, Probe, ProbeKind, Scenario, Source};
+use toml::de::DeTable;
+
+use super::keys::{ROOT, SIMPLE, TCP, VARIANT};
+use super::links::{Change, Link};
+use super::load::{Load, client_name, server, server_name};
+use super::network::{Network, Site};
+use super::read::{self, At, Read, Section, Wrong};
+use super::simple::Simple;
+use super::{Experiment, Variant};
+
+/// Most sides of a comparison.
+const MOST_VARIANTS: usize = 1000;
+
+/// The queues compared where the file names none.
+const QUEUES: [&str; 3] = ["pfifo:1000", "codel", "fq_codel"];
+
+/// How the network is written.
+enum Form {
+    Simple(Simple),
+    General(Vec<Link>),
+}
+
+/// What a variant changes of the network.
+enum Changes {
+    Nothing,
+    Simple(Simple),
+    General(Vec<Change>),
+}
+
+/// A variant as written.
+struct Draft {
+    name: Option<At<String>>,
+    queue: Option<QueueSpec>,
+    changes: Changes,
+}
+
+pub(super) fn experiment(text: &str, folder: &Path) -> Read<Experiment> {
+    let document = DeTable::parse(text).map_err(|error| {
+        let at = error.span().map_or(text.len(), |span| span.start);
+        Wrong::new(at, error.message().replace('\n', ", "))
+    })?;
+    let root = Section::new(0, document.get_ref(), &ROOT)?;
+    let about = root.plain("about", read::text)?.unwrap_or_default();
+    let form = form(&root)?;
+    let hosts = match &form {
+        Form::Simple(_) => None,
+        Form::General(links) => Some(hosts_of(links)?),
+    };
+    let load = Load::read(&root, &about, hosts)?;
+    let tcp = tcp(&root)?;
+    let (seeds, output) = (seeds(&root)?, root.plain("output", read::text)?);
+    let mut experiment = Experiment {
+        about,
+        test: load.test.clone(),
+        seeds,
+        variants: Vec::new(),
+        output: output.map(PathBuf::from),
+        warnings: Vec::new(),
+    };
+    let queues = queues(&root)?;
+    for draft in drafts(&root, &form)? {
+        let turns: Vec<Option<&QueueSpec>> = match &draft.queue {
+            Some(queue) => vec![Some(queue)],
+            None if is_compared(&form) => queues.iter().map(Some).collect(),
+            None => vec![None],
+        };
+        let links = links(&form, &draft.changes, load.test.hosts())?;
+        for queue in turns {
+            let network = Network::build(&links, &Site { queue, folder })?;
+            let at = links.first().map_or(0, |link| link.at);
+            let mut variant = variant(network, &load, at)?;
+            variant.scenario.tcp = tcp.clone();
+            variant.label = label(&draft, queue, &variant);
+            warn_of_idle_links(&mut experiment.warnings, &variant);
+            add(&mut experiment.variants, variant, draft.name.as_ref().map_or(0, |name| name.at))?;
+        }
+    }
+    Ok(experiment)
+}
+
+fn add(variants: &mut Vec<Variant>, variant: Variant, at: usize) -> Read<()> {
+    if variants.iter().any(|other| other.label == variant.label) {
+        return Err(Wrong::new(
+            at,
+            format!("two are called \"{}\": nothing tells them apart", variant.label),
+        ));
+    }
+    if variants.len() == MOST_VARIANTS {
+        return Err(Wrong::new(at, format!("more than {MOST_VARIANTS} combinations of variant and queue")));
+    }
+    variants.push(variant);
+    Ok(())
+}
+
+/// What the reports call it: its name, its queue, or both where the name has several queues.
+fn label(draft: &Draft, queue: Option<&QueueSpec>, variant: &Variant) -> String {
+    match (&draft.name, queue) {
+        (Some(name), Some(queue)) if draft.queue.is_none() => format!("{}, {queue}", name.value),
+        (Some(name), _) => name.value.clone(),
+        (None, Some(queue)) => queue.to_string(),
+        (None, None) => {
+            let port = variant.scenario.links[variant.up].port.as_ref();
+            port.map_or_else(|| "no queue".into(), |port| port.queue.to_string())
+        }
+    }
+}
+
+fn form(root: &Section<'_>) -> Read<Form> {
+    match root.get("link") {
+        None => Ok(Form::Simple(Simple::default())),
+        Some((key, value)) if value.get_ref().is_table() => {
+            Ok(Form::Simple(Simple::read(&read::table(key, value, &SIMPLE)?)?))
+        }
+        Some(_) => Ok(Form::General(Link::read_all(root)?)),
+    }
+}
+
+/// Whether a queue under comparison has a place in the network.
+fn is_compared(form: &Form) -> bool {
+    use super::links::QueueWords;
+    let Form::General(links) = form else { return true };
+    links
+        .iter()
+        .flat_map(|link| [&link.up, &link.down])
+        .any(|way| way.queue.as_ref().is_some_and(|queue| queue.value == QueueWords::Compared))
+}
+
+/// How many server hosts the links name: all from the first to the last.
+fn hosts_of(links: &[Link]) -> Read<usize> {
+    let names = || links.iter().flat_map(|link| link.ends.iter().map(|end| (link.at, end.as_str())));
+    let at = links.first().map_or(0, |link| link.at);
+    if !names().any(|(_, name)| name == "client") {
+        return Err(Wrong::new(at, "no link ends at `client`, the host that the tests are named from"));
+    }
+    let mut hosts = 0;
+    while names().any(|(_, name)| name == server_name(hosts)) {
+        hosts += 1;
+    }
+    if hosts == 0 {
+        return Err(Wrong::new(at, "no link ends at `server`, the host that the tests run to"));
+    }
+    match names().find(|&(_, name)| server(name).is_some_and(|host| host >= hosts)) {
+        Some((at, name)) => {
+            let missing = server_name(hosts);
+            Err(Wrong::new(at, format!("`{name}` without `{missing}`: servers are numbered on from server")))
+        }
+        None => Ok(hosts),
+    }
+}
+
+fn tcp(root: &Section<'_>) -> Read<Config> {
+    // Offloads are off, as in the live arm.
+    let mut config = Config { tso: false, ..Config::default() };
+    if let Some(section) = root.section("tcp", &TCP)? {
+        config.ecn = section.plain("ecn", read::switch)?.unwrap_or(config.ecn);
+        config.tso = section.plain("tso", read::switch)?.unwrap_or(config.tso);
+    }
+    Ok(config)
+}
+
+fn seeds(root: &Section<'_>) -> Read<Vec<u64>> {
+    let first = root.read("seed", read::count)?;
+    let repetitions = root.read("repetitions", read::count)?;
+    let Some(list) = root.read("seeds", read::list(read::count))? else {
+        let first = first.map_or(1, |seed| seed.value);
+        let count = repetitions.map_or(1, |count| count.value);
+        return Ok((0..count).map(|index| first + index).collect());
+    };
+    if let Some(at) = first.map(|seed| seed.at).or(repetitions.map(|count| count.at)) {
+        return Err(Wrong::new(at, "seeds names them all: leave seed and repetitions out"));
+    }
+    let most = usize::try_from(super::keys::MOST_REPETITIONS).unwrap_or(usize::MAX);
+    if list.value.is_empty() || list.value.len() > most {
+        let what = format!("{} seeds: there are 1 to {most}", list.value.len());
+        return Err(Wrong::new(list.at, what));
+    }
+    let seeds: Vec<u64> = list.value.iter().map(|seed| seed.value).collect();
+    match (1..seeds.len()).find(|&index| seeds[..index].contains(&seeds[index])) {
+        Some(twice) => {
+            let what = format!("seed {} is named twice: it would give the same run", seeds[twice]);
+            Err(Wrong::new(list.value[twice].at, what))
+        }
+        None => Ok(seeds),
+    }
+}
+
+fn queues(root: &Section<'_>) -> Read<Vec<QueueSpec>> {
+    let Some(list) = root.read("queues", read::list(read::queue))? else {
+        return Ok(QUEUES.iter().filter_map(|queue| queue.parse().ok()).collect());
+    };
+    if list.value.is_empty() {
+        return Err(Wrong::new(list.at, "no queue is named: there is nothing to compare"));
+    }
+    for (index, queue) in list.value.iter().enumerate() {
+        if list.value[..index].iter().any(|other| other.value == queue.value) {
+            return Err(Wrong::new(queue.at, format!("{} is named twice", queue.value)));
+        }
+    }
+    Ok(list.value.into_iter().map(|queue| queue.value).collect())
+}
+
+fn drafts(root: &Section<'_>, form: &Form) -> Read<Vec<Draft>> {
+    let sections = root.sections("variant", &VARIANT)?;
+    if sections.is_empty() {
+        return Ok(vec![Draft { name: None, queue: None, changes: Changes::Nothing }]);
+    }
+    sections.iter().map(|section| draft(section, form)).collect()
+}
+
+fn draft(section: &Section<'_>, form: &Form) -> Read<Draft> {
+    let name = section.read("name", read::text)?;
+    let name = section.required("name", name)?;
+    if name.value.trim().is_empty() {
+        return Err(Wrong::new(name.at, "a variant without a name: it is what the reports call it"));
+    }
+    let changes = match (section.get("link"), form) {
+        (None, _) => Changes::Nothing,
+        (Some((key, value)), Form::Simple(_)) => {
+            Changes::Simple(Simple::read(&read::table(key, value, &SIMPLE)?)?)
+        }
+        (Some((key, value)), Form::General(links)) => {
+            let changes = Change::read_all(key, value)?;
+            let names: Vec<&str> = links.iter().map(|link| link.name.as_str()).collect();
+            if let Some(change) = changes.iter().find(|change| !names.contains(&change.link.value.as_str())) {
+                let word = &change.link.value;
+                let nearest = crate::hint::did_you_mean(word, &names);
+                let what = format!("no link is called `{word}`; there are {}{nearest}", names.join(", "));
+                return Err(Wrong::new(change.link.at, what));
+            }
+            Changes::General(changes)
+        }
+    };
+    let queue = section.read("queue", read::queue)?;
+    if let Some(queue) = queue.as_ref().filter(|_| !is_compared(form)) {
+        return Err(Wrong::new(queue.at, "no link has queue = \"$queue\", for which this would stand"));
+    }
+    Ok(Draft { name: Some(name), queue: queue.map(|queue| queue.value), changes })
+}
+
+/// The links with the changes of a variant.
+fn links(form: &Form, changes: &Changes, hosts: usize) -> Read<Vec<Link>> {
+    match (form, changes) {
+        (Form::Simple(base), Changes::Simple(change)) => change.over(base).links(hosts.max(1)),
+        (Form::Simple(base), _) => base.links(hosts.max(1)),
+        (Form::General(links), Changes::General(changes)) => {
+            let mut links = links.clone();
+            for change in changes {
+                links
+                    .iter_mut()
+                    .filter(|link| link.name == change.link.value)
+                    .for_each(|link| link.change(change));
+            }
+            Ok(links)
+        }
+        (Form::General(links), _) => Ok(links.clone()),
+    }
+}
+
+/// Puts the load on the network.
+fn variant(network: Network, load: &Load, at: usize) -> Read<Variant> {
+    let node = |name: &str, at: usize| {
+        network.find(name).ok_or_else(|| {
+            let nodes = network.scenario.nodes.join(", ");
+            Wrong::new(at, format!("there is no node `{}`; there are {nodes}", name.escape_debug()))
+        })
+    };
+    let hosts = load.test.hosts().max(1);
+    let pair = |host| {
+        let own = network.find(&client_name(host));
+        Ok((own.map_or_else(|| node("client", at), Ok)?, node(&server_name(host), at)?))
+    };
+    let pairs = (0..hosts).map(pair).collect::<Read<Vec<_>>>()?;
+    let mut scenario = Scenario { origin: load.test.idle, ..network.scenario.clone() };
+    scenario.flows = flows(&load.test, &load.bytes, &pairs)?;
+    scenario.probes = probes(&load.test, &pairs);
+    for named in &load.sources {
+        let [from, to] = &named.ends;
+        let (from, to) = (node(&from.value, from.at)?, node(&to.value, to.at)?);
+        if from == to {
+            return Err(Wrong::new(named.ends[0].at, "a source that sends to its own node"));
+        }
+        route(&scenario, from, to, named.ends[0].at)?;
+        scenario.sources.push(Source { from, to, ..named.source.clone() });
+    }
+    let mut rtt = Vec::new();
+    for &(client, server) in &pairs {
+        rtt.push(round_trip(&scenario, client, server, at)?);
+    }
+    let way = |from, to| Ok(network.bottleneck(&route(&scenario, from, to, at)?));
+    let (client, server) = pairs[0];
+    let (up, down) = (way(client, server)?, way(server, client)?);
+    Ok(Variant { label: String::new(), up, down, rtt, notes: network.notes.clone(), scenario })
+}
+
+fn route(scenario: &Scenario, from: NodeId, to: NodeId, at: usize) -> Read<Vec<usize>> {
+    goodqueue_sim::route(scenario, from, to).map_err(|error| Wrong::new(at, error.to_string()))
+}
+
+/// The delays there and back.
+fn round_trip(scenario: &Scenario, client: NodeId, server: NodeId, at: usize) -> Read<Span> {
+    let mut path = route(scenario, client, server, at)?;
+    path.extend(route(scenario, server, client, at)?);
+    let links = || path.iter().map(|&link| &scenario.links[link]);
+    let delay = links().fold(Span::ZERO, |sum, link| sum + link.delay);
+    if delay == Span::ZERO && links().all(|link| link.port.is_none()) {
+        let name = &scenario.nodes[server];
+        let what = format!("between client and {name} no link has a rate or a delay: no time would pass");
+        return Err(Wrong::new(at, what));
+    }
+    Ok(delay)
+}
+
+/// The flows of the test between client and server of their host.
+fn flows(test: &Test, bytes: &[Option<u64>], pairs: &[(NodeId, NodeId)]) -> Read<Vec<Flow>> {
+    let flow = |(flow, &bytes): (&goodqueue_probe::Flow, &Option<u64>)| {
+        let (client, server) = pairs[flow.host];
+        let (from, to, opener) = match flow.direction {
+            Direction::Up => (client, server, Opener::Sender),
+            Direction::Down => (server, client, Opener::Receiver),
+        };
+        let cc = flow.cc.parse::<CcKind>().map_err(|error| Wrong::new(0, error.to_string()))?;
+        let dscp = flow.dscp.value();
+        let (start, stop) = (test.idle + flow.start, Some(test.idle + flow.stop));
+        Ok(Flow { from, to, cc, dscp, opener, start, stop, bytes })
+    };
+    test.flows.iter().zip(bytes).map(flow).collect()
+}
+
+/// The probes of the test. Those with one interval share its grid, and are spread over it as those of the
+/// live arm.
+fn probes(test: &Test, pairs: &[(NodeId, NodeId)]) -> Vec<Probe> {
+    let count = test.probes.len() as u64;
+    let probe = |(index, probe): (u64, &goodqueue_probe::Probe)| Probe {
+        from: pairs[probe.host].0,
+        to: pairs[probe.host].1,
+        kind: ProbeKind::Irtt,
+        interval: probe.interval,
+        payload: probe.payload,
+        dscp: probe.dscp.value(),
+        start: Span(probe.interval.0 * index / count),
+        stop: test.idle + test.load,
+    };
+    (0..).zip(&test.probes).map(probe).collect()
+}
+
+/// A link that no packet takes is mostly a slip.
+fn warn_of_idle_links(warnings: &mut Vec<String>, variant: &Variant) {
+    let scenario = &variant.scenario;
+    let mut is_used = vec![false; scenario.links.len()];
+    let flows = scenario.flows.iter().map(|flow| (flow.from, flow.to));
+    let probes = scenario.probes.iter().map(|probe| (probe.from, probe.to));
+    let mut pairs: Vec<(NodeId, NodeId)> = flows.chain(probes).flat_map(|(a, b)| [(a, b), (b, a)]).collect();
+    pairs.extend(scenario.sources.iter().map(|source| (source.from, source.to)));
+    pairs.sort_unstable();
+    pairs.dedup();
+    for (from, to) in pairs {
+        if let Ok(path) = goodqueue_sim::route(scenario, from, to) {
+            path.into_iter().for_each(|link| is_used[link] = true);
+        }
+    }
+    for (pair, used) in is_used.chunks(2).enumerate().filter(|(_, used)| !used.contains(&true)) {
+        debug_assert!(used.len() == 2);
+        let warning = format!("no packet takes the link {}", variant.notes[2 * pair].name);
+        if !warnings.contains(&warning) {
+            warnings.push(warning);
+        }
+    }
+}
