@@ -11,36 +11,61 @@ use goodqueue_report::{
 
 use crate::args::{ReportArgs, RunArgs};
 use crate::exit::End;
+use crate::experiment;
 use crate::live;
 use crate::output::{self, Target};
 use crate::plan::{Arm, LinkOrder, MTU, Plan};
 use crate::progress::Progress;
 use crate::simulate;
 
-/// Runs the comparison that was asked for and shows it.
+/// Runs the comparison that was asked for and shows it. `given`: the flags that were typed.
 ///
 /// # Errors
 /// How it ended, where it did not simply succeed. What was measured has been shown and kept by then.
-pub fn run(args: &RunArgs) -> Result<(), End> {
+pub fn run(args: &RunArgs, given: &[String]) -> Result<(), End> {
+    if args.test.ends_with(".toml") {
+        return experiment::command(args, given);
+    }
     let plan = Plan::resolve(args)?;
     if args.dry_run {
         return output::print_json(&plan);
     }
-    for warning in &plan.warnings {
-        eprintln!("goodqueue: warning: {warning}");
-    }
     let test = plan.test.test()?;
-    let mut record = record(args, &plan, &test);
-    let target = args.output.as_deref().map(Target::claim).transpose()?;
-    let mut keep = |record: &Record| target.as_ref().map_or(Ok(()), |target| target.keep(record));
+    let jobs = if plan.arm == Arm::Simulated { simulate::jobs(&plan)? } else { Vec::new() };
+    let head = Record {
+        arm: plan.arm.name().into(),
+        seed: plan.seed,
+        test: test_plan(&test),
+        link: link_plan(&plan.link),
+        warnings: plan.warnings.clone(),
+        ..record(args)
+    };
     let quiet = args.quiet || args.json;
-    let end = match plan.arm {
-        Arm::Simulated => simulate::run(&plan, args.check_determinism, &mut record, quiet, &mut keep),
+    measure(args, args.output.as_deref(), head, |record, keep| match plan.arm {
+        Arm::Simulated => simulate::run(&jobs, 1, args.check_determinism, record, quiet, keep),
         Arm::Live => {
             let mut progress = Progress::new(quiet, plan.queues.len(), test.idle);
-            live::run(&plan, &mut record, &mut progress, &mut keep)
+            live::run(&plan, record, &mut progress, keep)
         }
-    };
+    })
+}
+
+/// Keeps what has been measured so far.
+pub(crate) type Keep<'a> = &'a mut dyn FnMut(&Record) -> Result<(), End>;
+
+/// Runs an arm, which fills the record, and shows and keeps what came of it.
+pub(crate) fn measure(
+    args: &RunArgs,
+    output: Option<&Path>,
+    mut record: Record,
+    arm: impl FnOnce(&mut Record, Keep<'_>) -> Result<(), End>,
+) -> Result<(), End> {
+    for warning in &record.warnings {
+        eprintln!("goodqueue: warning: {warning}");
+    }
+    let target = output.map(Target::claim).transpose()?;
+    let mut keep = |record: &Record| target.as_ref().map_or(Ok(()), |target| target.keep(record));
+    let end = arm(&mut record, &mut keep);
     if record.runs.is_empty() {
         if let Some(target) = target {
             target.give_back();
@@ -82,22 +107,17 @@ fn verdict(record: &Record) -> Result<(), End> {
     Err(End::LimitFailed(format!("not valid: {} (the reasons stand below the table)", invalid.join(", "))))
 }
 
-/// The record as far as it is known before anything ran.
-fn record(args: &RunArgs, plan: &Plan, test: &Test) -> Record {
+/// The record as far as it is the same whatever runs.
+pub(crate) fn record(args: &RunArgs) -> Record {
     Record {
         schema: SCHEMA,
         version: env!("CARGO_PKG_VERSION").into(),
         started: humantime::format_rfc3339_seconds(SystemTime::now()).to_string(),
         title: args.title.clone(),
         note: args.note.clone(),
-        arm: plan.arm.name().into(),
         command: command_line(),
-        seed: plan.seed,
         host: host(),
-        test: test_plan(test),
-        link: link_plan(&plan.link),
-        runs: Vec::new(),
-        warnings: plan.warnings.clone(),
+        ..Record::default()
     }
 }
 
@@ -114,7 +134,7 @@ fn host() -> Host {
     Host { kernel, cpus: u32::try_from(cpus).unwrap_or(u32::MAX), ..Host::default() }
 }
 
-fn test_plan(test: &Test) -> TestPlan {
+pub(crate) fn test_plan(test: &Test) -> TestPlan {
     let flows = test.flows.iter().map(|flow| FlowPlan {
         name: flow.name.clone(),
         direction: match flow.direction {

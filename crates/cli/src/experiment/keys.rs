@@ -176,7 +176,7 @@ pub static TEST: Table = Table {
         key("name", Kind::Text, "none: the load is what [[flow]] says", "as `goodqueue tests` lists them"),
         key("length", time(Span::from_millis(10), DAY), "30s", "length of the load, or of each flow"),
         key("delay", time(FROM_NOTHING, HOUR), "5s", "unit of staggered starts"),
-        key("idle", time(FROM_NOTHING, HOUR), "5s", "idle lead-in, in which the baseline is measured"),
+        key("idle", time(FROM_NOTHING, HOUR), "2s", "idle lead-in, in which the baseline is measured"),
         key("step", time(Span::from_millis(10), MINUTE), "200ms", "step of the goodput series"),
         key("flows", count(1, 1000), "the test's", "number of flows, in tests that leave it open"),
         key("cc", Kind::Text, "cubic", "congestion control, where the test leaves it open: cubic, reno"),

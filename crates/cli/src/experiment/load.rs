@@ -83,7 +83,8 @@ fn probe_interval(root: &Section<'_>) -> Read<Span> {
 
 /// The test, and whether it is not one of the catalogue.
 fn read_test(root: &Section<'_>, about: &str, hosts: usize) -> Read<(Test, bool)> {
-    let defaults = Params { length: Span::from_secs(30), hosts, ..Params::default() };
+    let defaults =
+        Params { length: Span::from_secs(30), idle: Span::from_secs(2), hosts, ..Params::default() };
     let Some((key, value)) = root.get("test") else { return Ok((own_test(&defaults, about), true)) };
     if value.get_ref().is_str() {
         let name = read::text(key, key.kind, value)?;

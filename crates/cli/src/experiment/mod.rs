@@ -7,6 +7,7 @@
 //! What may be written is data ([`keys`]); the JSON schema ([`schema`]) is made from it, and a test holds
 //! `docs/experiments.md` against it.
 
+mod command;
 pub mod keys;
 mod links;
 mod load;
@@ -24,6 +25,7 @@ use goodqueue::Span;
 use goodqueue_probe::Test;
 use goodqueue_sim::Scenario;
 
+pub(crate) use command::command;
 pub use view::Plan;
 
 /// An experiment with every number filled in.

@@ -5,7 +5,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::Duration;
 
-use goodqueue_report::{Record, Run};
+use goodqueue_report::{Record, Repetition, Run};
 use goodqueue_sim::difference;
 use goodqueue_wire::Interrupt;
 
@@ -22,6 +22,8 @@ const WAIT: Duration = Duration::from_millis(50);
 pub(crate) struct Pool<'a> {
     /// What is to be simulated.
     pub jobs: &'a [Job],
+    /// Jobs that follow on each other and are repetitions of one run, 1 at least.
+    pub repetitions: usize,
     /// Turns at a time, 1 at least.
     pub threads: usize,
     /// Whether each is simulated twice, and the two compared.
@@ -58,7 +60,7 @@ impl Pool<'_> {
         let stop = AtomicBool::new(false);
         let next = AtomicUsize::new(0);
         let (sender, news) = channel();
-        let mut results = Results::new(self.jobs.len());
+        let mut results = Results::new(self.jobs, self.repetitions);
         let end = thread::scope(|scope| {
             for _ in 0..self.threads.clamp(1, self.jobs.len().max(1)) {
                 let sender = sender.clone();
@@ -131,15 +133,25 @@ fn compare(
 }
 
 /// What has come in.
-struct Results {
-    /// The jobs whose runs are in the record, in order.
+struct Results<'a> {
+    jobs: &'a [Job],
+    repetitions: usize,
+    /// The runs that are in the record, in order, each by its place among all.
     done: Vec<usize>,
+    /// The figures of each job, where there are several to a run.
+    figures: Vec<Option<Repetition>>,
     checks: Vec<Option<(String, bool)>>,
 }
 
-impl Results {
-    fn new(jobs: usize) -> Results {
-        Results { done: Vec::new(), checks: vec![None; jobs] }
+impl Results<'_> {
+    fn new(jobs: &[Job], repetitions: usize) -> Results<'_> {
+        Results {
+            jobs,
+            repetitions: repetitions.max(1),
+            done: Vec::new(),
+            figures: vec![None; jobs.len()],
+            checks: vec![None; jobs.len()],
+        }
     }
 
     /// Takes in what the workers tell until they have ended.
@@ -176,12 +188,25 @@ impl Results {
         }
     }
 
-    /// Puts a run into its place, whichever was done first.
+    /// Puts a run into its place, whichever was done first. Of repetitions the first keeps its series, the
+    /// others their figures.
     fn take(&mut self, index: usize, turned: Turned, record: &mut Record) {
-        let place = self.done.partition_point(|&other| other < index);
-        self.done.insert(place, index);
-        record.runs.insert(place, turned.run);
-        self.checks[index] = turned.check;
+        let Turned { run, check } = turned;
+        self.checks[index] = check;
+        if self.repetitions > 1 && run.complete {
+            let seed = self.jobs[index].scenario.seed;
+            self.figures[index] = Some(Repetition::of(record, &run, seed));
+        }
+        let group = index / self.repetitions;
+        let place = self.done.partition_point(|&other| other < group);
+        if index.is_multiple_of(self.repetitions) {
+            self.done.insert(place, group);
+            record.runs.insert(place, run);
+        }
+        if self.done.get(place) == Some(&group) {
+            let figures = &self.figures[group * self.repetitions..][..self.repetitions];
+            record.runs[place].repetitions = figures.iter().flatten().cloned().collect();
+        }
     }
 
     fn say_checks(&self) {

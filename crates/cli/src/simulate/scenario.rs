@@ -66,7 +66,7 @@ fn job(plan: &Plan, test: &Test, queue: &str) -> Result<Job, End> {
         origin: test.idle,
         seed: plan.seed,
     };
-    Ok(Job { scenario, test: test.clone(), up: UP, down: DOWN, queue: queue.to_owned() })
+    Ok(Job { scenario, test: test.clone(), up: UP, down: DOWN, queue: queue.to_owned(), link: None })
 }
 
 fn nodes(hosts: usize) -> Vec<String> {

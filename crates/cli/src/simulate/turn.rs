@@ -231,7 +231,7 @@ impl<'a> Turn<'a> {
         };
         Outcome {
             trail: self.simulation.trail(),
-            run: Run { simulation: Some(identity), ..self.collector.into_run() },
+            run: Run { simulation: Some(identity), link: self.job.link.clone(), ..self.collector.into_run() },
         }
     }
 }
