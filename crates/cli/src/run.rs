@@ -31,7 +31,7 @@ pub fn run(args: &RunArgs, given: &[String]) -> Result<(), End> {
         return output::print_json(&plan);
     }
     let test = plan.test.test()?;
-    let jobs = if plan.arm == Arm::Simulated { simulate::jobs(&plan)? } else { Vec::new() };
+    let jobs = if plan.arm == Arm::Simulated { experiment::of_plan(&plan)?.jobs() } else { Vec::new() };
     let head = Record {
         arm: plan.arm.name().into(),
         seed: plan.seed,

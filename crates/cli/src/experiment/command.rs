@@ -82,7 +82,7 @@ impl Variant {
             rtt_ns: self.rtt.iter().map(|rtt| rtt.0).collect(),
             mtu_bytes: MTU,
             ecn: self.scenario.tcp.ecn,
-            ip_version: 4,
+            ip_version: if self.scenario.ipv6 { 6 } else { 4 },
         }
     }
 }

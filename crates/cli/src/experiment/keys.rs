@@ -160,6 +160,7 @@ pub static ROOT: Table = Table {
             "20mbit both ways, 20ms",
             "[link]: one bottleneck between client and servers; [[link]]: a network, link by link",
         ),
+        key("ipv6", Kind::Switch, "false", "whether hosts speak IPv6"),
         key("tcp", Kind::Table(&TCP), "see there", "TCP of all hosts"),
         key("flow", Kind::Tables(&FLOW), "none", "TCP flows beside those of the test"),
         key("probe", Kind::Tables(&PROBE), "one, where there is no test", "probes beside those of the test"),
@@ -179,7 +180,7 @@ pub static TEST: Table = Table {
         key("idle", time(FROM_NOTHING, HOUR), "2s", "idle lead-in, in which the baseline is measured"),
         key("step", time(Span::from_millis(10), MINUTE), "200ms", "step of the goodput series"),
         key("flows", count(1, 1000), "the test's", "number of flows, in tests that leave it open"),
-        key("cc", Kind::Text, "cubic", "congestion control, where the test leaves it open: cubic, reno"),
+        key("cc", Kind::Text, "cubic", "congestion control, where the test leaves it open: cubic, reno, bbr"),
         key("probe_interval", time(MILLI, MINUTE), "10ms", "time between two probes"),
     ],
     also: None,
@@ -301,6 +302,12 @@ pub static DIRECTION: Table = Table {
             "share of packets lost behind the line; or loss in bursts",
         ),
         key(
+            "shaper",
+            Kind::OneOf(&[Kind::Table(&SHAPER), Kind::Word("none")]),
+            "none",
+            "a token bucket that holds the queue back in front of the line",
+        ),
+        key(
             "pause",
             Kind::OneOf(&[Kind::Table(&PAUSE), Kind::Word("none")]),
             "none",
@@ -319,6 +326,23 @@ pub static BURSTS: Table = Table {
         key("to_good", Kind::Share, "required", "of going back (r); bursts have 1/r packets in the mean"),
         key("good", Kind::Share, "0", "of loss in the good state (1-k)"),
         key("bad", Kind::Share, "1", "of loss in the bad state (1-h)"),
+    ],
+    also: None,
+};
+
+/// A shaper.
+pub static SHAPER: Table = Table {
+    name: "link.up.shaper",
+    doc: "A token bucket over the queue; the queue's own numbers are computed with its rate.",
+    keys: &[
+        key("rate", Kind::Rate, "required", "what it lets pass"),
+        key(
+            "kind",
+            Kind::OneOf(&[Kind::Word("htb"), Kind::Word("tbf")]),
+            "htb",
+            "how it counts: htb may overdraw its bucket by one packet, tbf never",
+        ),
+        key("burst", Kind::Bytes, "1514", "depth of the bucket"),
     ],
     also: None,
 };
@@ -359,7 +383,7 @@ pub static FLOW: Table = Table {
         key("count", count(1, MOST_FLOWS), "1", "how many"),
         key("from", Kind::Text, "client", "the host that sends"),
         key("to", Kind::Text, "server", "the host that receives"),
-        key("cc", Kind::Text, "cubic", "congestion control: cubic, reno"),
+        key("cc", Kind::Text, "cubic", "congestion control: cubic, reno, bbr"),
         key("dscp", Kind::Text, "CS0", "mark of both directions: EF, dscp:46, tos:0xb8"),
         key("start", time(FROM_NOTHING, DAY), "0s", "when the first begins, from the start of the load"),
         key("stagger", time(FROM_NOTHING, HOUR), "0s", "how much later each further one begins"),
@@ -407,12 +431,13 @@ pub static UDP: Table = Table {
 };
 
 /// Every table, in the order in which they are documented.
-pub static TABLES: [&Table; 13] = [
+pub static TABLES: [&Table; 14] = [
     &ROOT,
     &TEST,
     &SIMPLE,
     &LINK,
     &DIRECTION,
+    &SHAPER,
     &BURSTS,
     &PAUSE,
     &VARIANT,

@@ -1,12 +1,13 @@
 //! Links as they are written: what is given and what is not, so that a variant can change a part.
 
 use goodqueue::{QueueSpec, Rate, Span};
-use goodqueue_sim::{Loss, Pause};
+use goodqueue_sim::{Loss, Pause, Shaper, ShaperKind};
 use toml::Spanned;
 use toml::de::DeValue;
 
-use super::keys::{BURSTS, DIRECTION, Key, Kind, LINK, LINK_CHANGE, PAUSE};
+use super::keys::{BURSTS, DIRECTION, Key, Kind, LINK, LINK_CHANGE, PAUSE, SHAPER};
 use super::read::{self, At, Read, Section, Wrong};
+use crate::plan::FRAME;
 
 /// What stands in a link's `queue` for the queue under comparison.
 pub(super) const COMPARED: &str = "$queue";
@@ -39,6 +40,7 @@ pub(super) struct Way {
     pub(super) delay: Option<Span>,
     pub(super) jitter: Option<Span>,
     pub(super) loss: Option<Loss>,
+    pub(super) shaper: Option<At<Option<Shaper>>>,
     pub(super) pause: Option<At<Option<Pause>>>,
 }
 
@@ -72,6 +74,7 @@ impl Way {
             delay: section.plain("delay", read::span)?,
             jitter: section.plain("jitter", read::span)?,
             loss: section.plain("loss", loss)?,
+            shaper: section.read("shaper", shaper)?,
             pause: section.read("pause", pause)?,
         })
     }
@@ -88,6 +91,7 @@ impl Way {
             delay: self.delay.or(base.delay),
             jitter: self.jitter.or(base.jitter),
             loss: self.loss.or(base.loss),
+            shaper: self.shaper.or(base.shaper),
             pause: self.pause.or(base.pause),
         }
     }
@@ -269,6 +273,32 @@ fn loss<'a>(key: &Key, _: Kind, value: &'a Spanned<DeValue<'a>>) -> Read<Loss> {
         good: share("good")?.unwrap_or(0.0),
         bad: share("bad")?.unwrap_or(1.0),
     })
+}
+
+fn shaper<'a>(key: &Key, _: Kind, value: &'a Spanned<DeValue<'a>>) -> Read<Option<Shaper>> {
+    if value.get_ref().as_str() == Some("none") {
+        return Ok(None);
+    }
+    let section = read::table(key, value, &SHAPER)?;
+    let rate = section.plain("rate", read::rate)?;
+    let burst = section.read("burst", read::bytes)?;
+    let kind = section.plain("kind", shaper_kind)?.unwrap_or(ShaperKind::Htb);
+    let depth = burst.map_or(FRAME, |burst| u32::try_from(burst.value).unwrap_or(0));
+    // A full frame never passes a tbf whose bucket it does not fit into.
+    let least = if kind == ShaperKind::Tbf { FRAME } else { 1 };
+    if let Some(burst) = burst.filter(|_| depth < least) {
+        let what = format!("burst of {} bytes: it is {least} to {}", burst.value, u32::MAX);
+        return Err(Wrong::new(burst.at, what));
+    }
+    Ok(Some(Shaper { kind, rate: section.required("rate", rate)?, burst: depth }))
+}
+
+fn shaper_kind(key: &Key, kind: Kind, value: &Spanned<DeValue<'_>>) -> Read<ShaperKind> {
+    match read::text(key, kind, value)?.as_str() {
+        "htb" => Ok(ShaperKind::Htb),
+        "tbf" => Ok(ShaperKind::Tbf),
+        _ => Err(read::refuse(key, value, "there are htb and tbf")),
+    }
 }
 
 fn pause<'a>(key: &Key, _: Kind, value: &'a Spanned<DeValue<'a>>) -> Read<Option<Pause>> {

@@ -139,12 +139,17 @@ fn catalogue_test(name: &str, at: usize, params: &Params) -> Read<Test> {
         };
         Wrong::new(at, format!("{error}{nearest}; `goodqueue tests` lists the tests"))
     })?;
-    for flow in &test.flows {
-        if let Err(error) = flow.cc.parse::<CcKind>() {
-            return Err(Wrong::new(at, format!("{name} has flows that the simulator cannot run: {error}")));
-        }
-    }
+    check_cc(&test).map_err(|why| Wrong::new(at, why))?;
     Ok(test)
+}
+
+/// Whether the simulator has the congestion controls of the test's flows; else why not, with the nearest.
+pub(super) fn check_cc(test: &Test) -> Result<(), String> {
+    let wrong = test.flows.iter().find_map(|flow| Some((&flow.cc, flow.cc.parse::<CcKind>().err()?)));
+    match wrong {
+        Some((cc, error)) => Err(format!("{error}{}", did_you_mean(cc, &CcKind::ALL.map(CcKind::name)))),
+        None => Ok(()),
+    }
 }
 
 fn add_flows(section: &Section<'_>, test: &mut Test, bytes: &mut Vec<Option<u64>>, hosts: usize) -> Read<()> {

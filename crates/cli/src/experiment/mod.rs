@@ -26,6 +26,7 @@ use goodqueue_probe::Test;
 use goodqueue_sim::Scenario;
 
 pub(crate) use command::command;
+pub(crate) use resolve::of_plan;
 pub use view::Plan;
 
 /// An experiment with every number filled in.

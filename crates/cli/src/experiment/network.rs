@@ -106,24 +106,36 @@ impl Network {
 
 /// Queue, ring and line of a direction; none where it has no line.
 fn port(way: &Way, site: &Site<'_>) -> Read<(Option<PortSpec>, Note)> {
-    let Some(line) = &way.line else {
-        return match way.of_a_line() {
+    let shaper = way.shaper.and_then(|shaper| shaper.value);
+    let line = way.line.as_ref().map(|line| built(line, site)).transpose()?;
+    let (line, rate, words) = match (line, shaper) {
+        (Some(Some((line, rate, words))), None) => (line, rate, words),
+        (Some(Some((line, rate, words))), Some(shaper)) => (line, rate.min(shaper.rate), words),
+        (_, Some(shaper)) => (Line::Unlimited, shaper.rate, "unlimited".into()),
+        (Some(None), None) => return Ok((None, Note::default())),
+        (None, None) => match way.of_a_line() {
             Some((at, key)) => {
-                let what = format!("`{key}` needs a line; give the link a rate, a schedule or a trace");
-                Err(Wrong::new(at, what))
+                let what =
+                    format!("`{key}` needs a line: give the link a rate, a schedule, a trace or a shaper");
+                return Err(Wrong::new(at, what));
             }
-            None => Ok((None, Note::default())),
-        };
+            None => return Ok((None, Note::default())),
+        },
     };
-    let Some((line, rate, words)) = built(line, site)? else { return Ok((None, Note::default())) };
     let ring = ring(way)?;
     let lanes = way.lanes.map_or(1, |lanes| lanes.value);
     if let (Some(given), None, 2..) = (way.lanes, ring, lanes) {
         return Err(Wrong::new(given.at, format!("{lanes} hardware queues need a ring each: give `ring`")));
     }
+    if let (Some(given), Some(_), 2..) = (way.lanes, shaper, lanes) {
+        return Err(Wrong::new(
+            given.at,
+            "a shaper stands in front of one hardware queue: leave `lanes` out",
+        ));
+    }
     let (queue, compared) = queue(way, rate, site)?;
     let pause = way.pause.and_then(|pause| pause.value);
-    let port = PortSpec { queue, lanes, ring, line, rate, frame: FRAME, pause };
+    let port = PortSpec { queue, shaper, lanes, ring, line, rate, frame: FRAME, pause };
     Ok((Some(port), Note { name: String::new(), line: words, compared }))
 }
 

@@ -11,11 +11,16 @@ use toml::de::DeTable;
 
 use super::keys::{ROOT, SIMPLE, TCP, VARIANT};
 use super::links::{Change, Link};
-use super::load::{Load, client_name, server, server_name};
+use super::load::{Load, check_cc, client_name, server, server_name};
 use super::network::{Network, Site};
 use super::read::{self, At, Read, Section, Wrong};
 use super::simple::Simple;
 use super::{Experiment, Variant};
+use crate::exit::End;
+use crate::plan::{MTU, Plan};
+
+/// TCP header with timestamps, bytes.
+const TCP_HEADER: u32 = 20 + 12;
 
 /// Most sides of a comparison.
 const MOST_VARIANTS: usize = 1000;
@@ -56,7 +61,8 @@ pub(super) fn experiment(text: &str, folder: &Path) -> Read<Experiment> {
         Form::General(links) => Some(hosts_of(links)?),
     };
     let load = Load::read(&root, &about, hosts)?;
-    let tcp = tcp(&root)?;
+    let ipv6 = root.plain("ipv6", read::switch)?.unwrap_or(false);
+    let tcp = tcp(&root, ipv6)?;
     let (seeds, output) = (seeds(&root)?, root.plain("output", read::text)?);
     let mut experiment = Experiment {
         about,
@@ -78,13 +84,40 @@ pub(super) fn experiment(text: &str, folder: &Path) -> Read<Experiment> {
             let network = Network::build(&links, &Site { queue, folder })?;
             let at = links.first().map_or(0, |link| link.at);
             let mut variant = variant(network, &load, at)?;
-            variant.scenario.tcp = tcp.clone();
+            (variant.scenario.tcp, variant.scenario.ipv6) = (tcp.clone(), ipv6);
             variant.label = label(&draft, queue, &variant);
             warn_of_idle_links(&mut experiment.warnings, &variant);
             add(&mut experiment.variants, variant, draft.name.as_ref().map_or(0, |name| name.at))?;
         }
     }
     Ok(experiment)
+}
+
+/// The experiment that the flags of `goodqueue run` are.
+///
+/// # Errors
+/// [`End::Usage`] where something in it cannot be simulated.
+pub(crate) fn of_plan(plan: &Plan) -> Result<Experiment, End> {
+    let said = |wrong: Wrong| End::Usage(wrong.what);
+    let test = plan.test.test()?;
+    check_cc(&test)
+        .map_err(|why| End::Usage(format!("{why} (of those that this kernel has, with --live)")))?;
+    let load = Load { bytes: vec![None; test.flows.len()], test, sources: Vec::new() };
+    let links = Simple::of_flags(&plan.link).links(load.test.hosts().max(1)).map_err(said)?;
+    let ipv6 = plan.link.ip_version == 6;
+    let tcp = Config { ecn: plan.link.ecn, ..plain_tcp(ipv6) };
+    let mut variants = Vec::new();
+    for queue in &plan.queues {
+        let spec: QueueSpec = queue.parse().map_err(End::usage)?;
+        let site = Site { queue: Some(&spec), folder: Path::new("") };
+        let network = Network::build(&links, &site).map_err(said)?;
+        let mut variant = variant(network, &load, 0).map_err(said)?;
+        (variant.scenario.tcp, variant.scenario.ipv6) = (tcp.clone(), ipv6);
+        variant.label.clone_from(queue);
+        variants.push(variant);
+    }
+    let (about, test, seeds) = (load.test.about.clone(), load.test, vec![plan.seed]);
+    Ok(Experiment { about, test, seeds, variants, output: None, warnings: plan.warnings.clone() })
 }
 
 fn add(variants: &mut Vec<Variant>, variant: Variant, at: usize) -> Read<()> {
@@ -157,9 +190,14 @@ fn hosts_of(links: &[Link]) -> Read<usize> {
     }
 }
 
-fn tcp(root: &Section<'_>) -> Read<Config> {
-    // Offloads are off, as in the live arm.
-    let mut config = Config { tso: false, ..Config::default() };
+/// TCP of hosts on Ethernet without offloads, as in the live arm.
+fn plain_tcp(ipv6: bool) -> Config {
+    let ip_header = if ipv6 { 40 } else { 20 };
+    Config { mss: MTU - ip_header - TCP_HEADER, tso: false, ..Config::default() }
+}
+
+fn tcp(root: &Section<'_>, ipv6: bool) -> Read<Config> {
+    let mut config = plain_tcp(ipv6);
     if let Some(section) = root.section("tcp", &TCP)? {
         config.ecn = section.plain("ecn", read::switch)?.unwrap_or(config.ecn);
         config.tso = section.plain("tso", read::switch)?.unwrap_or(config.tso);

@@ -9,6 +9,7 @@ use super::keys::{Key, Kind};
 use super::links::{LineWords, Link, QueueWords, Way};
 use super::load::{client_name, server_name};
 use super::read::{self, At, Read, Section, Wrong};
+use crate::plan::LinkOrder;
 
 /// `[link]`, as far as it is given.
 #[derive(Clone, Debug, Default)]
@@ -43,6 +44,22 @@ impl Simple {
             ring: section.read("ring", small)?,
             bql: section.read("bql", read::switch)?,
         })
+    }
+
+    /// What the flags of `goodqueue run` say.
+    pub(super) fn of_flags(link: &LinkOrder) -> Simple {
+        fn given<T>(value: T) -> Option<At<T>> {
+            Some(At { at: 0, value })
+        }
+        Simple {
+            rate: None,
+            up: given(Rate(link.up_bps)),
+            down: given(Rate(link.down_bps)),
+            rtt: given(link.rtt_ns.iter().map(|&ns| Span(ns)).collect()),
+            loss: Some(link.loss),
+            ring: link.ring.and_then(given),
+            bql: given(link.bql && link.ring.is_some()),
+        }
     }
 
     /// What is given here, and for the rest `base`. A rate both ways comes before the base's one-way rates.

@@ -2,7 +2,7 @@
 
 use goodqueue::{RingSpec, Span};
 use goodqueue_probe::{Direction, Test};
-use goodqueue_sim::{Link, Loss, Pattern, Scenario, Source};
+use goodqueue_sim::{Link, Loss, Pattern, Scenario, Shaper, ShaperKind, Source};
 use serde::Serialize;
 
 use super::load::server_name;
@@ -59,6 +59,8 @@ struct LinkWords {
     queue: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     lanes: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    shaper: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     ring: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -151,6 +153,7 @@ fn link_words((link, note): (&Link, &Note)) -> LinkWords {
         line: port.map(|_| note.line.clone()),
         queue: port.map(|port| port.queue.to_string()),
         lanes: port.map(|port| port.lanes).filter(|&lanes| lanes > 1),
+        shaper: port.and_then(|port| port.shaper).map(shaper),
         ring: port.and_then(|port| port.ring).map(ring),
         pause: port
             .and_then(|port| port.pause)
@@ -159,6 +162,14 @@ fn link_words((link, note): (&Link, &Note)) -> LinkWords {
         jitter: time(link.jitter),
         loss: loss(link.loss),
     }
+}
+
+fn shaper(shaper: Shaper) -> String {
+    let kind = match shaper.kind {
+        ShaperKind::Htb => "htb",
+        ShaperKind::Tbf => "tbf",
+    };
+    format!("{kind} {}, burst {} bytes", shaper.rate, shaper.burst)
 }
 
 fn ring(ring: RingSpec) -> String {

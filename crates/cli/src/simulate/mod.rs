@@ -3,7 +3,6 @@
 mod job;
 mod pool;
 mod progress;
-mod scenario;
 mod turn;
 
 use goodqueue_report::Record;
@@ -12,7 +11,6 @@ use goodqueue_wire::Interrupt;
 use crate::exit::End;
 
 pub(crate) use job::Job;
-pub(crate) use scenario::jobs;
 
 /// Runs `jobs`, each twice where it is to be shown that both runs are equal; so many that follow on each
 /// other are `repetitions` of one. What was simulated is in `record` however it ends.

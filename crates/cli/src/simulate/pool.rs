@@ -230,20 +230,19 @@ mod tests {
     use super::*;
     use crate::args::{Cli, Command};
     use crate::plan::Plan;
-    use crate::simulate::scenario;
     use clap::Parser;
 
     fn jobs(words: &str) -> Vec<Job> {
         let words = format!("goodqueue run {words}");
         let Command::Run(args) = Cli::parse_from(words.split_whitespace()).command else { panic!("{words}") };
         let plan = Plan::resolve(&args).expect("a plan");
-        scenario::jobs(&plan).expect("jobs")
+        crate::experiment::of_plan(&plan).expect("an experiment").jobs()
     }
 
     fn runs(jobs: &[Job], threads: usize) -> String {
         let mut record = Record::default();
         let interrupt = Interrupt::new().expect("a descriptor");
-        let pool = Pool { jobs, threads, twice: false };
+        let pool = Pool { jobs, repetitions: 1, threads, twice: false };
         let end = pool.run(&mut record, &mut Bar::new(true, jobs, 1), &interrupt, &mut |_| Ok(()));
         Interrupt::unblock();
         end.expect("done");
