@@ -154,7 +154,7 @@ fn unknown_key(word: &str, info: &Table) -> String {
 }
 
 /// How `name` may be written.
-fn example(name: &str, kind: Kind) -> String {
+pub(super) fn example(name: &str, kind: Kind) -> String {
     match kind {
         Kind::Table(table) => format!("[{}]", table.name),
         Kind::Tables(table) => format!("[[{}]]", table.name),
