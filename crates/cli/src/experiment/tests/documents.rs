@@ -122,12 +122,15 @@ fn the_page_lists_every_key_as_the_catalogue_has_it() {
     for table in TABLES {
         let title = match table.name {
             "" => "The file itself".into(),
+            name if is_repeated(table) => format!("`[[{name}]]`"),
             name => format!("`[{name}]`"),
         };
         let _ =
             write!(new, "\n### {title}\n\n{}\n\n| key | value | default | |\n|---|---|---|---|\n", table.doc);
         for key in table.keys {
-            let written = example(key.name, key.kind);
+            let is_table = matches!(key.kind, Kind::Table(_) | Kind::Tables(_) | Kind::Named(_))
+                || key.name == "link";
+            let written = if is_table { key.name.to_owned() } else { example(key.name, key.kind) };
             let _ = writeln!(
                 new,
                 "| `{written}` | {} | {} | {} |",
@@ -138,6 +141,18 @@ fn the_page_lists_every_key_as_the_catalogue_has_it() {
         }
     }
     current("docs/experiments.md", &page, &new);
+}
+
+/// Whether it is one of several of its name.
+fn is_repeated(table: &Table) -> bool {
+    fn holds(kind: Kind, table: &Table) -> bool {
+        match kind {
+            Kind::Tables(other) => std::ptr::eq(other, table),
+            Kind::OneOf(kinds) => kinds.iter().any(|&kind| holds(kind, table)),
+            _ => false,
+        }
+    }
+    ROOT.keys.iter().any(|key| holds(key.kind, table))
 }
 
 /// A kind of value in words, with its range.
