@@ -196,7 +196,7 @@ pub static TCP: Table = Table {
             "tso",
             Kind::Switch,
             "false: offloads are off",
-            "whether a host hands super-packets of many segments to its device",
+            "whether the hosts' devices take super-packets whole; else they are cut before the first link",
         ),
     ],
     also: None,

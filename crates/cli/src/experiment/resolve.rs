@@ -62,7 +62,7 @@ pub(super) fn experiment(text: &str, folder: &Path) -> Read<Experiment> {
     };
     let load = Load::read(&root, &about, hosts)?;
     let ipv6 = root.plain("ipv6", read::switch)?.unwrap_or(false);
-    let tcp = tcp(&root, ipv6)?;
+    let (tcp, tso) = tcp(&root, ipv6)?;
     let (seeds, output) = (seeds(&root)?, root.plain("output", read::text)?);
     let mut experiment = Experiment {
         about,
@@ -84,7 +84,8 @@ pub(super) fn experiment(text: &str, folder: &Path) -> Read<Experiment> {
             let network = Network::build(&links, &Site { queue, folder })?;
             let at = links.first().map_or(0, |link| link.at);
             let mut variant = variant(network, &load, at)?;
-            (variant.scenario.tcp, variant.scenario.ipv6) = (tcp.clone(), ipv6);
+            let scenario = &mut variant.scenario;
+            (scenario.tcp, scenario.gso, scenario.ipv6) = (tcp.clone(), !tso, ipv6);
             variant.label = label(&draft, queue, &variant);
             warn_of_idle_links(&mut experiment.warnings, &variant);
             add(&mut experiment.variants, variant, draft.name.as_ref().map_or(0, |name| name.at))?;
@@ -112,7 +113,8 @@ pub(crate) fn of_plan(plan: &Plan) -> Result<Experiment, End> {
         let site = Site { queue: Some(&spec), folder: Path::new("") };
         let network = Network::build(&links, &site).map_err(said)?;
         let mut variant = variant(network, &load, 0).map_err(said)?;
-        (variant.scenario.tcp, variant.scenario.ipv6) = (tcp.clone(), ipv6);
+        let scenario = &mut variant.scenario;
+        (scenario.tcp, scenario.gso, scenario.ipv6) = (tcp.clone(), true, ipv6);
         variant.label.clone_from(queue);
         variants.push(variant);
     }
@@ -190,19 +192,18 @@ fn hosts_of(links: &[Link]) -> Read<usize> {
     }
 }
 
-/// TCP of hosts on Ethernet without offloads, as in the live arm.
+/// TCP of hosts on Ethernet. It makes super-packets, whatever the device does with them.
 fn plain_tcp(ipv6: bool) -> Config {
     let ip_header = if ipv6 { 40 } else { 20 };
-    Config { mss: MTU - ip_header - TCP_HEADER, tso: false, ..Config::default() }
+    Config { mss: MTU - ip_header - TCP_HEADER, ..Config::default() }
 }
 
-fn tcp(root: &Section<'_>, ipv6: bool) -> Read<Config> {
+/// TCP of all hosts, and whether their devices have TSO.
+fn tcp(root: &Section<'_>, ipv6: bool) -> Read<(Config, bool)> {
     let mut config = plain_tcp(ipv6);
-    if let Some(section) = root.section("tcp", &TCP)? {
-        config.ecn = section.plain("ecn", read::switch)?.unwrap_or(config.ecn);
-        config.tso = section.plain("tso", read::switch)?.unwrap_or(config.tso);
-    }
-    Ok(config)
+    let Some(section) = root.section("tcp", &TCP)? else { return Ok((config, false)) };
+    config.ecn = section.plain("ecn", read::switch)?.unwrap_or(false);
+    Ok((config, section.plain("tso", read::switch)?.unwrap_or(false)))
 }
 
 fn seeds(root: &Section<'_>) -> Read<Vec<u64>> {

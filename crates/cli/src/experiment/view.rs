@@ -37,6 +37,8 @@ struct TestWords {
 struct VariantWords {
     name: String,
     ecn: bool,
+    tso: bool,
+    ipv6: bool,
     rtt: Vec<String>,
     /// Whose queues the reports show.
     shown: Shown,
@@ -139,6 +141,8 @@ fn variant_words(variant: &Variant) -> VariantWords {
     VariantWords {
         name: variant.label.clone(),
         ecn: variant.scenario.tcp.ecn,
+        tso: !variant.scenario.gso,
+        ipv6: variant.scenario.ipv6,
         rtt: variant.rtt.iter().map(Span::to_string).collect(),
         shown: Shown { up: name(variant.up), down: name(variant.down) },
         links: variant.scenario.links.iter().zip(&variant.notes).map(link_words).collect(),

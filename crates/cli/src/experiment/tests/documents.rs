@@ -128,8 +128,8 @@ fn the_page_lists_every_key_as_the_catalogue_has_it() {
         let _ =
             write!(new, "\n### {title}\n\n{}\n\n| key | value | default | |\n|---|---|---|---|\n", table.doc);
         for key in table.keys {
-            let is_table = matches!(key.kind, Kind::Table(_) | Kind::Tables(_) | Kind::Named(_))
-                || key.name == "link";
+            let is_table =
+                matches!(key.kind, Kind::Table(_) | Kind::Tables(_) | Kind::Named(_)) || key.name == "link";
             let written = if is_table { key.name.to_owned() } else { example(key.name, key.kind) };
             let _ = writeln!(
                 new,
