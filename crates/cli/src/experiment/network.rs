@@ -184,9 +184,9 @@ fn ring(way: &Way) -> Read<Option<RingSpec>> {
 fn queue(way: &Way, rate: Rate, site: &Site<'_>) -> Read<(QueueSpec, bool)> {
     let at = way.queue.as_ref().map_or(0, |queue| queue.at);
     let (spec, compared) = match way.queue.as_ref().map(|queue| &queue.value) {
-        Some(QueueWords::Spec(spec)) => (spec.clone(), false),
+        Some(QueueWords::Spec(spec)) => (*spec, false),
         Some(QueueWords::Compared) => match site.queue {
-            Some(spec) => (spec.clone(), true),
+            Some(spec) => (*spec, true),
             None => {
                 return Err(Wrong::new(at, "$queue stands here, and no queue is compared: give `queues`"));
             }

@@ -85,7 +85,7 @@ pub(super) fn experiment(text: &str, folder: &Path) -> Read<Experiment> {
             let at = links.first().map_or(0, |link| link.at);
             let mut variant = variant(network, &load, at)?;
             let scenario = &mut variant.scenario;
-            (scenario.tcp, scenario.gso, scenario.ipv6) = (tcp.clone(), !tso, ipv6);
+            (scenario.tcp, scenario.gso, scenario.ipv6) = (tcp, !tso, ipv6);
             variant.label = label(&draft, queue, &variant);
             warn_of_idle_links(&mut experiment.warnings, &variant);
             add(&mut experiment.variants, variant, draft.name.as_ref().map_or(0, |name| name.at))?;
@@ -114,7 +114,7 @@ pub(crate) fn of_plan(plan: &Plan) -> Result<Experiment, End> {
         let network = Network::build(&links, &site).map_err(said)?;
         let mut variant = variant(network, &load, 0).map_err(said)?;
         let scenario = &mut variant.scenario;
-        (scenario.tcp, scenario.gso, scenario.ipv6) = (tcp.clone(), true, ipv6);
+        (scenario.tcp, scenario.gso, scenario.ipv6) = (tcp, true, ipv6);
         variant.label.clone_from(queue);
         variants.push(variant);
     }
