@@ -12,6 +12,9 @@ use crate::plan::FRAME;
 /// What stands in a link's `queue` for the queue under comparison.
 pub(super) const COMPARED: &str = "$queue";
 
+/// Most links of a network.
+const MOST_LINKS: usize = 4096;
+
 /// The line of a direction.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum LineWords {
@@ -125,6 +128,9 @@ impl Link {
     pub(super) fn read_all(root: &Section<'_>) -> Read<Vec<Link>> {
         let mut links: Vec<Link> = Vec::new();
         for section in root.sections("link", &LINK)? {
+            if links.len() == MOST_LINKS {
+                return Err(Wrong::new(section.at, format!("more than {MOST_LINKS} links")));
+            }
             let link = Link::read(&section)?;
             if links.iter().any(|other| other.name == link.name) {
                 let what = format!("a second link called `{}`; give one of them another name", link.name);

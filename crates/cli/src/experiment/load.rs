@@ -11,6 +11,8 @@ use crate::hint::did_you_mean;
 
 /// Least payload of the probe, bytes: its header.
 const PAYLOAD: u32 = 60;
+/// Most probes, and most sources.
+const MOST_OTHERS: usize = 1000;
 /// Least time between two datagrams of a source.
 const LEAST_GAP: Span = Span(100);
 
@@ -65,10 +67,15 @@ impl Load {
             let name = "Ping (ms) UDP BE".into();
             test.probes.push(Probe { name, host: 0, dscp: Dscp::CS0, interval, payload: PAYLOAD });
         }
-        for section in probes {
-            add_probe(&section, &mut test, hosts)?;
-        }
         let sources = root.sections("udp", &UDP)?;
+        for (what, given) in [("probe", &probes), ("udp", &sources)] {
+            if let Some(one) = given.get(MOST_OTHERS) {
+                return Err(Wrong::new(one.at, format!("more than {MOST_OTHERS} of [[{what}]]")));
+            }
+        }
+        for section in &probes {
+            add_probe(section, &mut test, hosts)?;
+        }
         let sources = sources.iter().map(|section| read_source(section, &test)).collect::<Read<_>>()?;
         Ok(Load { test, bytes, sources })
     }

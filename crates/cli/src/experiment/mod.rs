@@ -14,6 +14,7 @@ mod load;
 mod network;
 mod read;
 mod resolve;
+mod scenario;
 pub mod schema;
 mod simple;
 mod trace;

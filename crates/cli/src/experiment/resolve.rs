@@ -2,20 +2,17 @@
 
 use std::path::{Path, PathBuf};
 
-use goodqueue::{QueueSpec, Span};
-use goodqueue_probe::{Direction, Test};
+use goodqueue::QueueSpec;
 use goodqueue_sim::tcp::Config;
-use goodqueue_sim::tcp::cc::CcKind;
-use goodqueue_sim::{Flow, NodeId, Opener, Probe, ProbeKind, Scenario, Source};
 use toml::de::DeTable;
 
 use super::keys::{ROOT, SIMPLE, TCP, VARIANT};
-use super::links::{Change, Link};
-use super::load::{Load, check_cc, client_name, server, server_name};
+use super::links::{Change, Link, QueueWords};
+use super::load::{Load, check_cc, server, server_name};
 use super::network::{Network, Site};
 use super::read::{self, At, Read, Section, Wrong};
 use super::simple::Simple;
-use super::{Experiment, Variant};
+use super::{Experiment, Variant, scenario};
 use crate::exit::End;
 use crate::plan::{MTU, Plan};
 
@@ -24,6 +21,9 @@ const TCP_HEADER: u32 = 20 + 12;
 
 /// Most sides of a comparison.
 const MOST_VARIANTS: usize = 1000;
+
+/// Most links, flows, probes and sources of all runs together.
+const MOST_PARTS: usize = 2_000_000;
 
 /// The queues compared where the file names none.
 const QUEUES: [&str; 3] = ["pfifo:1000", "codel", "fq_codel"];
@@ -44,7 +44,7 @@ enum Changes {
 /// A variant as written.
 struct Draft {
     name: Option<At<String>>,
-    queue: Option<QueueSpec>,
+    queue: Option<At<QueueSpec>>,
     changes: Changes,
 }
 
@@ -73,25 +73,94 @@ pub(super) fn experiment(text: &str, folder: &Path) -> Read<Experiment> {
         warnings: Vec::new(),
     };
     let queues = queues(&root)?;
-    for draft in drafts(&root, &form)? {
-        let turns: Vec<Option<&QueueSpec>> = match &draft.queue {
-            Some(queue) => vec![Some(queue)],
-            None if is_compared(&form) => queues.iter().map(Some).collect(),
-            None => vec![None],
-        };
-        let links = links(&form, &draft.changes, load.test.hosts())?;
-        for queue in turns {
-            let network = Network::build(&links, &Site { queue, folder })?;
-            let at = links.first().map_or(0, |link| link.at);
-            let mut variant = variant(network, &load, at)?;
-            let scenario = &mut variant.scenario;
-            (scenario.tcp, scenario.gso, scenario.ipv6) = (tcp, !tso, ipv6);
-            variant.label = label(&draft, queue, &variant);
-            warn_of_idle_links(&mut experiment.warnings, &variant);
-            add(&mut experiment.variants, variant, draft.name.as_ref().map_or(0, |name| name.at))?;
+    let sides = sides(&root, &form, &queues, load.test.hosts())?;
+    check_size(&sides, &load, experiment.seeds.len())?;
+    for side in &sides {
+        let network = Network::build(&side.links, &Site { queue: side.queue.as_ref(), folder })?;
+        let at = side.links.first().map_or(0, |link| link.at);
+        let mut variant = scenario::variant(network, &load, at)?;
+        let scenario = &mut variant.scenario;
+        (scenario.tcp, scenario.gso, scenario.ipv6) = (tcp, !tso, ipv6);
+        variant.label = side.label(&variant);
+        // The variants differ in their links' properties, not in what they join.
+        if experiment.variants.is_empty() {
+            experiment.warnings = scenario::idle_links(&variant);
         }
+        if experiment.variants.iter().any(|other| other.label == variant.label) {
+            let what = format!("two are called \"{}\": nothing tells them apart", variant.label);
+            return Err(Wrong::new(side.at, what));
+        }
+        experiment.variants.push(variant);
     }
     Ok(experiment)
+}
+
+/// One side of the comparison: a variant with a queue.
+struct Side {
+    at: usize,
+    name: Option<String>,
+    /// Whether the name stands for this queue alone.
+    is_only: bool,
+    queue: Option<QueueSpec>,
+    links: Vec<Link>,
+}
+
+impl Side {
+    /// What the reports call it: its name, its queue, or both where the name has several queues.
+    fn label(&self, variant: &Variant) -> String {
+        match (&self.name, &self.queue) {
+            (Some(name), Some(queue)) if !self.is_only => format!("{name}, {queue}"),
+            (Some(name), _) => name.clone(),
+            (None, Some(queue)) => queue.to_string(),
+            (None, None) => {
+                let port = variant.scenario.links[variant.up].port.as_ref();
+                port.map_or_else(|| "no queue".into(), |port| port.queue.to_string())
+            }
+        }
+    }
+}
+
+/// Every variant with every queue that it is to be run with.
+fn sides(root: &Section<'_>, form: &Form, queues: &[QueueSpec], hosts: usize) -> Read<Vec<Side>> {
+    let mut sides = Vec::new();
+    for draft in drafts(root, form)? {
+        let links = links(form, &draft.changes, hosts)?;
+        let turns = match draft.queue {
+            Some(queue) if !is_compared(&links) => {
+                return Err(Wrong::new(
+                    queue.at,
+                    "no link has queue = \"$queue\", for which this would stand",
+                ));
+            }
+            Some(queue) => vec![Some(queue.value)],
+            None if is_compared(&links) => queues.iter().copied().map(Some).collect(),
+            None => vec![None],
+        };
+        let at = draft.name.as_ref().map_or(0, |name| name.at);
+        if sides.len() + turns.len() > MOST_VARIANTS {
+            let what = format!("more than {MOST_VARIANTS} combinations of variant and queue");
+            return Err(Wrong::new(at, what));
+        }
+        let name = draft.name.map(|name| name.value);
+        let is_only = draft.queue.is_some();
+        let side = |queue| Side { at, name: name.clone(), is_only, queue, links: links.clone() };
+        sides.extend(turns.into_iter().map(side));
+    }
+    Ok(sides)
+}
+
+/// Every run holds its links, flows, sources and probes: all runs together must fit into memory.
+fn check_size(sides: &[Side], load: &Load, seeds: usize) -> Read<()> {
+    let hosts = load.test.flows.len() + load.test.probes.len() + load.sources.len();
+    let parts: usize = sides.iter().map(|side| (2 * side.links.len() + hosts).saturating_mul(seeds)).sum();
+    if parts > MOST_PARTS {
+        let what = format!(
+            "{} runs with {parts} links, flows, probes and sources together: {MOST_PARTS} is the most",
+            sides.len() * seeds
+        );
+        return Err(Wrong::new(0, what));
+    }
+    Ok(())
 }
 
 /// The experiment that the flags of `goodqueue run` are.
@@ -112,7 +181,7 @@ pub(crate) fn of_plan(plan: &Plan) -> Result<Experiment, End> {
         let spec: QueueSpec = queue.parse().map_err(End::usage)?;
         let site = Site { queue: Some(&spec), folder: Path::new("") };
         let network = Network::build(&links, &site).map_err(said)?;
-        let mut variant = variant(network, &load, 0).map_err(said)?;
+        let mut variant = scenario::variant(network, &load, 0).map_err(said)?;
         let scenario = &mut variant.scenario;
         (scenario.tcp, scenario.gso, scenario.ipv6) = (tcp, true, ipv6);
         variant.label.clone_from(queue);
@@ -120,33 +189,6 @@ pub(crate) fn of_plan(plan: &Plan) -> Result<Experiment, End> {
     }
     let (about, test, seeds) = (load.test.about.clone(), load.test, vec![plan.seed]);
     Ok(Experiment { about, test, seeds, variants, output: None, warnings: plan.warnings.clone() })
-}
-
-fn add(variants: &mut Vec<Variant>, variant: Variant, at: usize) -> Read<()> {
-    if variants.iter().any(|other| other.label == variant.label) {
-        return Err(Wrong::new(
-            at,
-            format!("two are called \"{}\": nothing tells them apart", variant.label),
-        ));
-    }
-    if variants.len() == MOST_VARIANTS {
-        return Err(Wrong::new(at, format!("more than {MOST_VARIANTS} combinations of variant and queue")));
-    }
-    variants.push(variant);
-    Ok(())
-}
-
-/// What the reports call it: its name, its queue, or both where the name has several queues.
-fn label(draft: &Draft, queue: Option<&QueueSpec>, variant: &Variant) -> String {
-    match (&draft.name, queue) {
-        (Some(name), Some(queue)) if draft.queue.is_none() => format!("{}, {queue}", name.value),
-        (Some(name), _) => name.value.clone(),
-        (None, Some(queue)) => queue.to_string(),
-        (None, None) => {
-            let port = variant.scenario.links[variant.up].port.as_ref();
-            port.map_or_else(|| "no queue".into(), |port| port.queue.to_string())
-        }
-    }
 }
 
 fn form(root: &Section<'_>) -> Read<Form> {
@@ -160,9 +202,7 @@ fn form(root: &Section<'_>) -> Read<Form> {
 }
 
 /// Whether a queue under comparison has a place in the network.
-fn is_compared(form: &Form) -> bool {
-    use super::links::QueueWords;
-    let Form::General(links) = form else { return true };
+fn is_compared(links: &[Link]) -> bool {
     links
         .iter()
         .flat_map(|link| [&link.up, &link.down])
@@ -236,6 +276,10 @@ fn queues(root: &Section<'_>) -> Read<Vec<QueueSpec>> {
     let Some(list) = root.read("queues", read::list(read::queue))? else {
         return Ok(QUEUES.iter().filter_map(|queue| queue.parse().ok()).collect());
     };
+    if list.value.len() > MOST_VARIANTS {
+        let what = format!("{} queues: {MOST_VARIANTS} is the most", list.value.len());
+        return Err(Wrong::new(list.at, what));
+    }
     if list.value.is_empty() {
         return Err(Wrong::new(list.at, "no queue is named: there is nothing to compare"));
     }
@@ -279,10 +323,7 @@ fn draft(section: &Section<'_>, form: &Form) -> Read<Draft> {
         }
     };
     let queue = section.read("queue", read::queue)?;
-    if let Some(queue) = queue.as_ref().filter(|_| !is_compared(form)) {
-        return Err(Wrong::new(queue.at, "no link has queue = \"$queue\", for which this would stand"));
-    }
-    Ok(Draft { name: Some(name), queue: queue.map(|queue| queue.value), changes })
+    Ok(Draft { name: Some(name), queue, changes })
 }
 
 /// The links with the changes of a variant.
@@ -301,116 +342,5 @@ fn links(form: &Form, changes: &Changes, hosts: usize) -> Read<Vec<Link>> {
             Ok(links)
         }
         (Form::General(links), _) => Ok(links.clone()),
-    }
-}
-
-/// Puts the load on the network.
-fn variant(network: Network, load: &Load, at: usize) -> Read<Variant> {
-    let node = |name: &str, at: usize| {
-        network.find(name).ok_or_else(|| {
-            let nodes = network.scenario.nodes.join(", ");
-            Wrong::new(at, format!("there is no node `{}`; there are {nodes}", name.escape_debug()))
-        })
-    };
-    let hosts = load.test.hosts().max(1);
-    let pair = |host| {
-        let own = network.find(&client_name(host));
-        Ok((own.map_or_else(|| node("client", at), Ok)?, node(&server_name(host), at)?))
-    };
-    let pairs = (0..hosts).map(pair).collect::<Read<Vec<_>>>()?;
-    let mut scenario = Scenario { origin: load.test.idle, ..network.scenario.clone() };
-    scenario.flows = flows(&load.test, &load.bytes, &pairs)?;
-    scenario.probes = probes(&load.test, &pairs);
-    for named in &load.sources {
-        let [from, to] = &named.ends;
-        let (from, to) = (node(&from.value, from.at)?, node(&to.value, to.at)?);
-        if from == to {
-            return Err(Wrong::new(named.ends[0].at, "a source that sends to its own node"));
-        }
-        route(&scenario, from, to, named.ends[0].at)?;
-        scenario.sources.push(Source { from, to, ..named.source.clone() });
-    }
-    let mut rtt = Vec::new();
-    for &(client, server) in &pairs {
-        rtt.push(round_trip(&scenario, client, server, at)?);
-    }
-    let way = |from, to| Ok(network.bottleneck(&route(&scenario, from, to, at)?));
-    let (client, server) = pairs[0];
-    let (up, down) = (way(client, server)?, way(server, client)?);
-    Ok(Variant { label: String::new(), up, down, rtt, notes: network.notes.clone(), scenario })
-}
-
-fn route(scenario: &Scenario, from: NodeId, to: NodeId, at: usize) -> Read<Vec<usize>> {
-    goodqueue_sim::route(scenario, from, to).map_err(|error| Wrong::new(at, error.to_string()))
-}
-
-/// The delays there and back.
-fn round_trip(scenario: &Scenario, client: NodeId, server: NodeId, at: usize) -> Read<Span> {
-    let mut path = route(scenario, client, server, at)?;
-    path.extend(route(scenario, server, client, at)?);
-    let links = || path.iter().map(|&link| &scenario.links[link]);
-    let delay = links().fold(Span::ZERO, |sum, link| sum + link.delay);
-    if delay == Span::ZERO && links().all(|link| link.port.is_none()) {
-        let name = &scenario.nodes[server];
-        let what = format!("between client and {name} no link has a rate or a delay: no time would pass");
-        return Err(Wrong::new(at, what));
-    }
-    Ok(delay)
-}
-
-/// The flows of the test between client and server of their host.
-fn flows(test: &Test, bytes: &[Option<u64>], pairs: &[(NodeId, NodeId)]) -> Read<Vec<Flow>> {
-    let flow = |(flow, &bytes): (&goodqueue_probe::Flow, &Option<u64>)| {
-        let (client, server) = pairs[flow.host];
-        let (from, to, opener) = match flow.direction {
-            Direction::Up => (client, server, Opener::Sender),
-            Direction::Down => (server, client, Opener::Receiver),
-        };
-        let cc = flow.cc.parse::<CcKind>().map_err(|error| Wrong::new(0, error.to_string()))?;
-        let dscp = flow.dscp.value();
-        let (start, stop) = (test.idle + flow.start, Some(test.idle + flow.stop));
-        Ok(Flow { from, to, cc, dscp, opener, start, stop, bytes })
-    };
-    test.flows.iter().zip(bytes).map(flow).collect()
-}
-
-/// The probes of the test. Those with one interval share its grid, and are spread over it as those of the
-/// live arm.
-fn probes(test: &Test, pairs: &[(NodeId, NodeId)]) -> Vec<Probe> {
-    let count = test.probes.len() as u64;
-    let probe = |(index, probe): (u64, &goodqueue_probe::Probe)| Probe {
-        from: pairs[probe.host].0,
-        to: pairs[probe.host].1,
-        kind: ProbeKind::Irtt,
-        interval: probe.interval,
-        payload: probe.payload,
-        dscp: probe.dscp.value(),
-        start: Span(probe.interval.0 * index / count),
-        stop: test.idle + test.load,
-    };
-    (0..).zip(&test.probes).map(probe).collect()
-}
-
-/// A link that no packet takes is mostly a slip.
-fn warn_of_idle_links(warnings: &mut Vec<String>, variant: &Variant) {
-    let scenario = &variant.scenario;
-    let mut is_used = vec![false; scenario.links.len()];
-    let flows = scenario.flows.iter().map(|flow| (flow.from, flow.to));
-    let probes = scenario.probes.iter().map(|probe| (probe.from, probe.to));
-    let mut pairs: Vec<(NodeId, NodeId)> = flows.chain(probes).flat_map(|(a, b)| [(a, b), (b, a)]).collect();
-    pairs.extend(scenario.sources.iter().map(|source| (source.from, source.to)));
-    pairs.sort_unstable();
-    pairs.dedup();
-    for (from, to) in pairs {
-        if let Ok(path) = goodqueue_sim::route(scenario, from, to) {
-            path.into_iter().for_each(|link| is_used[link] = true);
-        }
-    }
-    for (pair, used) in is_used.chunks(2).enumerate().filter(|(_, used)| !used.contains(&true)) {
-        debug_assert!(used.len() == 2);
-        let warning = format!("no packet takes the link {}", variant.notes[2 * pair].name);
-        if !warnings.contains(&warning) {
-            warnings.push(warning);
-        }
     }
 }

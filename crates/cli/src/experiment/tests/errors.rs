@@ -197,6 +197,25 @@ fn networks_that_lead_nowhere() {
 }
 
 #[test]
+fn what_is_too_much_is_said_at_once() {
+    let links: String =
+        (0..5000).map(|i| format!("[[link]]\nbetween = [\"client\", \"n{i}\"]\nname = \"l{i}\"\n")).collect();
+    refused(&links, "12289:1: more than 4096 links");
+    let queues = vec!["\"codel\""; 100_000].join(",");
+    refused(&format!("queues = [{queues}]"), "1:10: 100000 queues: 1000 is the most");
+    let others = "[[probe]]\n".repeat(1001);
+    refused(&others, "1001:1: more than 1000 of [[probe]]");
+    let sides: String = (0..400).map(|i| format!("[[variant]]\nname = \"{i}\"\n")).collect();
+    refused(&sides, "668:8: more than 1000 combinations of variant and queue");
+    refused(
+        "repetitions = 1000\nqueues = [\"codel\"]\n[[flow]]\ncount = 100000\n",
+        "1:1: 1000 runs with 100007000 links, flows, probes and sources together: 2000000 is the most",
+    );
+    let deep = "a = ".to_owned() + &"[".repeat(100_000);
+    assert!(parse(&deep).is_err());
+}
+
+#[test]
 fn a_loop_is_harmless_and_an_idle_link_is_named() {
     let link = |ends: &str| format!("[[link]]\nbetween = [{ends}]\ndelay = \"1ms\"\nrate = \"10mbit\"\n");
     let ring = link("\"client\", \"a\"")

@@ -172,6 +172,17 @@ fn a_variant_changes_what_it_names_and_no_more() {
 }
 
 #[test]
+fn a_variant_may_be_what_puts_the_queue_there() {
+    let experiment = right(
+        "test = \"ping\"\nqueues = [\"codel\"]\n[[link]]\nname = \"l\"\nbetween = [\"client\", \"server\"]\n\
+         rate = \"1mbit\"\n[[variant]]\nname = \"plain\"\n[[variant]]\nname = \"managed\"\n\
+         link = { l = { up = { queue = \"$queue\" } } }\n",
+    );
+    let labels: Vec<&str> = experiment.variants.iter().map(|variant| variant.label.as_str()).collect();
+    assert_eq!(labels, ["plain", "managed, codel"]);
+}
+
+#[test]
 fn scenario_a_is_built_as_it_is_drawn() {
     let file = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/ns3-a.toml");
     let experiment = crate::experiment::Experiment::read(&file).expect("scenario A");
