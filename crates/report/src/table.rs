@@ -301,12 +301,12 @@ fn one_way_groups(record: &Record, all: &[Summary]) -> Vec<Group> {
 fn repeated_groups(all: &[Summary]) -> Vec<Group> {
     let cell =
         |summary: &Summary, of: fn(&Repeated) -> Option<String>| summary.repeated.as_ref().and_then(of);
-    let mut out = vec![Group { title: "", columns: vec![queue_column(all)], spare: 0 }];
+    let mut out = vec![Group { title: "".into(), columns: vec![queue_column(all)], spare: 0 }];
     for (head, of) in repeat::COLUMNS {
         let cells: Vec<Option<String>> = all.iter().map(|summary| cell(summary, of)).collect();
         if cells.iter().any(Option::is_some) {
             let cells = cells.into_iter().map(|cell| cell.unwrap_or_else(|| "–".into())).collect();
-            out.push(Group { title: "", columns: vec![Column::new(head, cells)], spare: 0 });
+            out.push(Group { title: "".into(), columns: vec![Column::new(head, cells)], spare: 0 });
         }
     }
     out

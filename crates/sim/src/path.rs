@@ -28,7 +28,7 @@ pub fn route(scenario: &Scenario, from: NodeId, to: NodeId) -> Result<Vec<usize>
     }
     let mut paths = Paths::new(scenario);
     let path = paths.between(scenario, from, to)?;
-    Ok(paths.links(path).iter().map(|&link| link as usize).collect())
+    Ok(paths.links(path).map(|link| link as usize).collect())
 }
 
 /// Paths as lists of links. A route is the one with the fewest links; of several such the one whose

@@ -1,11 +1,14 @@
 //! What the hosts do: the test of the catalogue, and flows, probes and sources of the file's own.
 
 use goodqueue::{Rate, Span};
-use goodqueue_probe::{Direction, Dscp, Flow, Params, Probe, Test, TestError};
+use goodqueue_probe::{Direction, Dscp, Extra, Flow, Params, ParseExtraError, Probe, Test, TestError};
 use goodqueue_sim::tcp::cc::CcKind;
 use goodqueue_sim::{Pattern, Source};
 
-use super::keys::{FLOW, MOST_FLOWS, MOST_SERVERS, PROBE, TEST, UDP};
+use toml::Spanned;
+use toml::de::DeValue;
+
+use super::keys::{FLOW, Key, Kind, MOST_FLOWS, MOST_SERVERS, PROBE, TEST, UDP};
 use super::read::{self, At, Read, Section, Wrong};
 use crate::hint::did_you_mean;
 
@@ -92,13 +95,14 @@ fn probe_interval(root: &Section<'_>) -> Read<Span> {
 fn read_test(root: &Section<'_>, about: &str, hosts: usize) -> Read<(Test, bool)> {
     let defaults =
         Params { length: Span::from_secs(30), idle: Span::from_secs(2), hosts, ..Params::default() };
-    let Some((key, value)) = root.get("test") else { return Ok((own_test(&defaults, about), true)) };
+    let Some((key, value)) = root.get("test") else { return Ok((own_test(&defaults, about, 0)?, true)) };
     if value.get_ref().is_str() {
         let name = read::text(key, key.kind, value)?;
         return catalogue_test(&name, value.span().start, &defaults).map(|test| (test, false));
     }
     let section = read::table(key, value, &TEST)?;
     let given = |name, default| Ok(section.plain(name, read::span)?.unwrap_or(default));
+    let with = section.plain("with", read::list(extra))?;
     let params = Params {
         length: given("length", defaults.length)?,
         delay: given("delay", defaults.delay)?,
@@ -108,6 +112,7 @@ fn read_test(root: &Section<'_>, about: &str, hosts: usize) -> Read<(Test, bool)
         flows: section.plain("flows", read::count)?.map(|flows| u32::try_from(flows).unwrap_or(u32::MAX)),
         cc: section.plain("cc", read::words::<CcKind>)?.map(|cc| cc.name().into()),
         hosts,
+        with: with.unwrap_or_default().into_iter().map(|word| word.value.to_string()).collect(),
     };
     if params.step > params.length {
         let what = format!("step = \"{}\": it is at most the length, {}", params.step, params.length);
@@ -122,20 +127,25 @@ fn read_test(root: &Section<'_>, about: &str, hosts: usize) -> Read<(Test, bool)
             return Err(Wrong::new(value.span().start, what));
         }
     }
-    Ok((own_test(&params, about), true))
+    Ok((own_test(&params, about, section.at)?, true))
+}
+
+/// A call or a page.
+fn extra(key: &Key, kind: Kind, value: &Spanned<DeValue<'_>>) -> Read<Extra> {
+    let text = read::text(key, kind, value)?;
+    text.parse::<Extra>().map_err(|error| {
+        let nearest = match &error {
+            ParseExtraError::Unknown { word, candidates } => did_you_mean(word, candidates),
+            ParseExtraError::Dscp(_) => String::new(),
+        };
+        Wrong::new(value.span().start, format!("{error}{nearest}; `goodqueue tests` lists them"))
+    })
 }
 
 /// A test without flows and probes, which the file adds.
-fn own_test(params: &Params, about: &str) -> Test {
-    Test {
-        name: "custom".into(),
-        about: about.into(),
-        idle: params.idle,
-        load: params.length,
-        step: params.step,
-        flows: Vec::new(),
-        probes: Vec::new(),
-    }
+fn own_test(params: &Params, about: &str, at: usize) -> Read<Test> {
+    let empty = catalogue_test("ping", at, params)?;
+    Ok(Test { name: "custom".into(), about: about.into(), probes: Vec::new(), ..empty })
 }
 
 fn catalogue_test(name: &str, at: usize, params: &Params) -> Read<Test> {

@@ -62,7 +62,7 @@ pub(super) fn experiment(text: &str, folder: &Path) -> Read<Experiment> {
     };
     let load = Load::read(&root, &about, hosts)?;
     let ipv6 = root.plain("ipv6", read::switch)?.unwrap_or(false);
-    let (tcp, tso) = tcp(&root, ipv6)?;
+    let tcp = tcp(&root, ipv6)?;
     let (seeds, output) = (seeds(&root)?, root.plain("output", read::text)?);
     let mut experiment = Experiment {
         about,
@@ -80,7 +80,7 @@ pub(super) fn experiment(text: &str, folder: &Path) -> Read<Experiment> {
         let at = side.links.first().map_or(0, |link| link.at);
         let mut variant = scenario::variant(network, &load, at)?;
         let scenario = &mut variant.scenario;
-        (scenario.tcp, scenario.gso, scenario.ipv6) = (tcp, !tso, ipv6);
+        (scenario.tcp, scenario.ipv6) = (tcp, ipv6);
         variant.label = side.label(&variant);
         // The variants differ in their links' properties, not in what they join.
         if experiment.variants.is_empty() {
@@ -183,7 +183,7 @@ pub(crate) fn of_plan(plan: &Plan) -> Result<Experiment, End> {
         let network = Network::build(&links, &site).map_err(said)?;
         let mut variant = scenario::variant(network, &load, 0).map_err(said)?;
         let scenario = &mut variant.scenario;
-        (scenario.tcp, scenario.gso, scenario.ipv6) = (tcp, true, ipv6);
+        (scenario.tcp, scenario.ipv6) = (tcp, ipv6);
         variant.label.clone_from(queue);
         variants.push(variant);
     }
@@ -232,18 +232,19 @@ fn hosts_of(links: &[Link]) -> Read<usize> {
     }
 }
 
-/// TCP of hosts on Ethernet. It makes super-packets, whatever the device does with them.
+/// TCP of hosts on Ethernet whose devices take no super-packets, as in the live arm.
 fn plain_tcp(ipv6: bool) -> Config {
     let ip_header = if ipv6 { 40 } else { 20 };
-    Config { mss: MTU - ip_header - TCP_HEADER, ..Config::default() }
+    Config { mss: MTU - ip_header - TCP_HEADER, tso: false, ..Config::default() }
 }
 
-/// TCP of all hosts, and whether their devices have TSO.
-fn tcp(root: &Section<'_>, ipv6: bool) -> Read<(Config, bool)> {
+fn tcp(root: &Section<'_>, ipv6: bool) -> Read<Config> {
     let mut config = plain_tcp(ipv6);
-    let Some(section) = root.section("tcp", &TCP)? else { return Ok((config, false)) };
-    config.ecn = section.plain("ecn", read::switch)?.unwrap_or(false);
-    Ok((config, section.plain("tso", read::switch)?.unwrap_or(false)))
+    if let Some(section) = root.section("tcp", &TCP)? {
+        config.ecn = section.plain("ecn", read::switch)?.unwrap_or(config.ecn);
+        config.tso = section.plain("tso", read::switch)?.unwrap_or(config.tso);
+    }
+    Ok(config)
 }
 
 fn seeds(root: &Section<'_>) -> Read<Vec<u64>> {

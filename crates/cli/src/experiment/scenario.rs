@@ -1,9 +1,10 @@
 //! A network with its load: the scenario of a variant.
 
-use goodqueue::Span;
+use goodqueue::{Nanos, Span};
+use goodqueue_probe::web::BrowserConfig;
 use goodqueue_probe::{Direction, Test};
 use goodqueue_sim::tcp::cc::CcKind;
-use goodqueue_sim::{Flow, NodeId, Opener, Probe, ProbeKind, Scenario, Source};
+use goodqueue_sim::{Browse, Flow, NodeId, Opener, Probe, ProbeKind, Scenario, Source};
 
 use super::Variant;
 use super::load::{Load, client_name, server_name};
@@ -27,6 +28,7 @@ pub(super) fn variant(network: Network, load: &Load, at: usize) -> Read<Variant>
     let mut scenario = Scenario { origin: load.test.idle, ..network.scenario.clone() };
     scenario.flows = flows(&load.test, &load.bytes, &pairs)?;
     scenario.probes = probes(&load.test, &pairs);
+    scenario.browsers = browsers(&load.test, &pairs);
     for named in &load.sources {
         let [from, to] = &named.ends;
         let (from, to) = (node(&from.value, from.at)?, node(&to.value, to.at)?);
@@ -83,7 +85,7 @@ fn flows(test: &Test, bytes: &[Option<u64>], pairs: &[(NodeId, NodeId)]) -> Read
 /// The probes of the test. Those with one interval share its grid, and are spread over it as those of the
 /// live arm.
 fn probes(test: &Test, pairs: &[(NodeId, NodeId)]) -> Vec<Probe> {
-    let count = test.probes.len() as u64;
+    let count = test.streams().len() as u64;
     let probe = |(index, probe): (u64, &goodqueue_probe::Probe)| Probe {
         from: pairs[probe.host].0,
         to: pairs[probe.host].1,
@@ -94,7 +96,17 @@ fn probes(test: &Test, pairs: &[(NodeId, NodeId)]) -> Vec<Probe> {
         start: Span(probe.interval.0 * index / count),
         stop: test.idle + test.load,
     };
-    (0..).zip(&test.probes).map(probe).collect()
+    (0..).zip(test.streams()).map(probe).collect()
+}
+
+/// One browser, on the first host's client; its times begin with the simulation.
+fn browsers(test: &Test, pairs: &[(NodeId, NodeId)]) -> Vec<Browse> {
+    let origin = Nanos::ZERO + test.idle;
+    let config =
+        BrowserConfig { pages: test.web.clone(), start: Nanos::ZERO, origin, stop: origin + test.load };
+    let hosts = pairs.iter().map(|&(_, server)| server).collect();
+    let browse = Browse { from: pairs[0].0, hosts, dscp: 0, config };
+    if test.web.is_empty() { Vec::new() } else { vec![browse] }
 }
 
 /// What to say of links that no packet takes, which are mostly slips.

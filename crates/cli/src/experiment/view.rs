@@ -30,6 +30,8 @@ struct TestWords {
     step: String,
     flows: Vec<String>,
     probes: Vec<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pages: Vec<String>,
     sources: Vec<String>,
 }
 
@@ -106,7 +108,14 @@ fn test_words(test: &Test, scenario: Option<&Scenario>, sources: Vec<String>) ->
         let (name, cc, dscp) = (&flow.name, &flow.cc, flow.dscp);
         format!("{name}: {ends}, {cc}, {dscp}, {} to {}{bytes}", flow.start, flow.stop)
     });
-    let probes = test.probes.iter().map(|probe| {
+    let pages = test.web.iter().map(|page| {
+        let server = server_name(page.host);
+        format!(
+            "{}: {} bytes in {} requests from {server}, {}",
+            page.name, page.bytes, page.requests, page.cc
+        )
+    });
+    let probes = test.streams().map(|probe| {
         let server = server_name(probe.host);
         let (name, dscp) = (&probe.name, probe.dscp);
         format!("{name}: to {server}, {dscp}, every {}, {} bytes", probe.interval, probe.payload)
@@ -118,6 +127,7 @@ fn test_words(test: &Test, scenario: Option<&Scenario>, sources: Vec<String>) ->
         step: test.step.to_string(),
         flows: flows.collect(),
         probes: probes.collect(),
+        pages: pages.collect(),
         sources,
     }
 }
@@ -141,7 +151,7 @@ fn variant_words(variant: &Variant) -> VariantWords {
     VariantWords {
         name: variant.label.clone(),
         ecn: variant.scenario.tcp.ecn,
-        tso: !variant.scenario.gso,
+        tso: variant.scenario.tcp.tso,
         ipv6: variant.scenario.ipv6,
         rtt: variant.rtt.iter().map(Span::to_string).collect(),
         shown: Shown { up: name(variant.up), down: name(variant.down) },
