@@ -24,6 +24,7 @@ mod json;
 mod output;
 mod page;
 mod record;
+mod repeat;
 mod stats;
 mod summary;
 pub mod table;
@@ -39,4 +40,5 @@ pub use record::{
     PagePlan, PageSeries, PathPlan, ProbePlan, ProbeSeries, QueueSeries, Record, Run, SCHEMA, Simulation,
     TestPlan, Validity,
 };
+pub use repeat::{Estimate, Repeated, Repetition};
 pub use summary::{FlowSummary, Grade, Latency, Letter, ProbeSummary, QueueSummary, SATURATED, Summary};

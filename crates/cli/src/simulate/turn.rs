@@ -240,7 +240,7 @@ impl<'a> Turn<'a> {
         Outcome {
             trail: self.simulation.trail(),
             traces: self.tracer.into_traces(),
-            run: Run { simulation: Some(identity), ..self.collector.into_run() },
+            run: Run { simulation: Some(identity), link: self.job.link.clone(), ..self.collector.into_run() },
         }
     }
 }
