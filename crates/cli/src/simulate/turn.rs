@@ -245,10 +245,15 @@ impl<'a> Turn<'a> {
     }
 }
 
-/// Keeps a sample of a probe of the test; the scenario may have others.
+/// Keeps a sample of a probe, a call or a page of the test; the scenario may have other probes.
 fn keep(collector: &mut Collector, job: &Job, sample: &Sample) {
-    let (Sample::Echo { probe, .. } | Sample::Lost { probe, .. }) = *sample else { return };
-    if (probe as usize) < job.test.probes.len() {
+    let is_ours = match *sample {
+        Sample::Echo { probe, .. } | Sample::Lost { probe, .. } => {
+            (probe as usize) < job.test.streams().len()
+        }
+        _ => true,
+    };
+    if is_ours {
         collector.sample(sample);
     }
 }
