@@ -21,6 +21,7 @@ mod error;
 mod files;
 pub mod flent;
 mod json;
+mod mos;
 mod output;
 mod page;
 mod record;
@@ -29,9 +30,10 @@ mod stats;
 mod summary;
 pub mod table;
 pub mod trace;
+mod voice;
 mod words;
 
-pub use applications::{CallSummary, Loads, PageSummary, Voice};
+pub use applications::{CallSummary, Loads, PageSummary};
 pub use error::Error;
 pub use output::{SUFFIXES, write_all, write_as};
 pub use page::html;
@@ -42,3 +44,4 @@ pub use record::{
 };
 pub use repeat::{Estimate, Repeated, Repetition};
 pub use summary::{FlowSummary, Grade, Latency, Letter, ProbeSummary, QueueSummary, SATURATED, Summary};
+pub use voice::Voice;
