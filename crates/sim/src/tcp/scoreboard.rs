@@ -134,6 +134,7 @@ impl Scoreboard {
     }
 
     /// Segments outstanding.
+    #[cfg(debug_assertions)]
     pub(super) fn len(&self) -> u32 {
         self.len
     }

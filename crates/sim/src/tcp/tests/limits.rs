@@ -154,6 +154,22 @@ fn super_packets_are_sized_by_the_rate() {
     assert_eq!(u64::from(tx.poll_transmit(Nanos(0)).expect("data").len), 5 * MSS);
 }
 
+/// Without TSO the same super-packet leaves in pieces, the FIN on the last.
+#[test]
+fn super_packets_are_cut_for_a_device_without_tso() {
+    let config = Config { tso: false, ..Config::default() };
+    let mut tx = Tx::established(&config, Cc::new(CcKind::Reno, Rng::new(7)), Nanos(0), Some(Span(100_000)));
+    tx.write(3 * MSS + 100);
+    tx.close();
+    let pieces = drain(&mut tx, Nanos(0));
+    let lens: Vec<u64> = pieces.iter().map(|piece| piece.len.into()).collect();
+    assert_eq!(lens, [MSS, MSS, MSS, 100]);
+    let fins: Vec<bool> = pieces.iter().map(|piece| piece.flags.has(Flags::FIN)).collect();
+    assert_eq!(fins, [false, false, false, true]);
+    assert!(pieces.windows(2).all(|pair| pair[0].end() == pair[1].seq));
+    assert_eq!(tx.window().packets_out, 4);
+}
+
 /// Pacing (BBR): after the first ten segments each leaves a segment's time after the one before.
 #[test]
 fn pacing_spaces_segments() {
