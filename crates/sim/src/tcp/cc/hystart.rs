@@ -40,11 +40,16 @@ impl HyStart {
 
     /// One round-trip time of `delay` microseconds; `delay_min` is the least so far.
     pub(super) fn update(&mut self, w: &mut Window, now: Nanos, delay: u32, delay_min: u32) {
-        if self.found || !w.in_slow_start() || w.snd_cwnd < LOW_WINDOW {
+        if self.found || !w.in_slow_start() {
             return;
         }
+        // Rounds are told apart from the first window on (Linux 5.17), else they would be those of the
+        // sixth ACK and not those of the path.
         if w.snd_una > self.end_seq {
             self.begin_round(w, now);
+        }
+        if w.snd_cwnd < LOW_WINDOW {
+            return;
         }
         let train = self.long_train(w, micros(now), delay_min);
         let risen = self.delay_has_risen(delay, delay_min);

@@ -126,13 +126,15 @@ impl AckState {
 
     /// An ACK leaves.
     pub(super) fn sent(&mut self, ticks: Ticks) {
+        // An ACK of nothing new is none of the quick ones (Linux 6.1.57 `tcp_dec_quickack_mode`).
+        let is_counted = self.scheduled;
         self.now = false;
         self.scheduled = false;
         self.pushed = false;
         self.compressed = 0;
         self.timer = NEVER;
         self.compressed_timer = NEVER;
-        if self.quick > 0 {
+        if self.quick > 0 && is_counted {
             self.quick -= 1;
             if self.quick == 0 {
                 self.reset_ato(ticks);

@@ -207,6 +207,7 @@ impl Rx {
             self.set_dsack(start, end);
         }
         self.enter_quickack(MAX_QUICKACKS);
+        self.ack.scheduled |= end >= self.window.rcv_wup;
         self.ack.now = true;
     }
 

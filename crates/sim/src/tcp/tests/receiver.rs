@@ -115,6 +115,16 @@ fn a_duplicate_is_reported_by_dsack() {
     assert_eq!((acks[0].sack[0].start, acks[0].sack[0].end), (-3 * 1448, -2 * 1448));
 }
 
+/// Linux 6.1.57 `tcp_dec_quickack_mode`: the ACK of an old duplicate is none of the sixteen quick ones it asks for.
+#[test]
+fn quick_acks_are_of_new_data() {
+    let (mut rx, number, us) = settled();
+    assert_eq!(give(&mut rx, number - 3, us).len(), 1);
+    let acks: Vec<usize> = (0..18).map(|n| give(&mut rx, number + n, us + (n + 1) * 1000).len()).collect();
+    assert_eq!(acks[..16], [1; 16]);
+    assert_eq!(acks[16..], [0, 1]);
+}
+
 /// RFC 3168 section 6.1.3: ECE from the first CE until CWR; the first is ACKed at once.
 #[test]
 fn ece_lasts_from_ce_to_cwr() {

@@ -118,6 +118,20 @@ fn a_longer_lost_tail_is_repaired_from_the_probe() {
     assert_eq!(pipe.rx.received(), 10 * MSS);
 }
 
+/// A needless probe of the tail (its DSACK comes in recovery) does not undo the recovery of what was lost
+/// (Linux 6.1.100 `tcp_init_undo`).
+#[test]
+fn the_dsack_of_a_probe_undoes_nothing() {
+    let mut pipe = bulk(10, 100, 50);
+    pipe.forth = drop_first_of(&[0]);
+    let late = Span::from_millis(200);
+    pipe.back = Box::new(move |index, _| if index == 0 { Fate::Pass } else { Fate::Delay(late) });
+    assert!(pipe.run_until_done(Span::from_secs(5)));
+    let stats = pipe.tx.stats();
+    assert_eq!((stats.probes, stats.rtos, stats.recoveries, stats.retransmits), (1, 0, 1, 2), "{stats:?}");
+    assert_eq!((stats.dsacks, stats.undos), (1, 0), "{stats:?}");
+}
+
 /// RFC 6298 section 5.5: the path goes dead; the timeouts double.
 #[test]
 fn timeouts_back_off() {

@@ -32,7 +32,7 @@ impl Tx {
         {
             seq_rtt = Some(now.since(first));
             ca_rtt = Some(now.since(taken.last));
-            if taken.segments == 1 && is_fully_acked && !had_sacked {
+            if taken.segments == 1 && is_fully_acked && !had_sacked && self.is_runt(ack) {
                 self.mark_maybe_delayed(ack);
             }
         }
@@ -102,9 +102,14 @@ impl Tx {
         slot.has(EVER) && ts_before(self.ts_ecr, timestamp(slot.sent))
     }
 
-    /// A lone segment acknowledged in an otherwise quiet connection: its ACK was probably delayed.
+    /// Whether less than a full segment was acknowledged.
+    fn is_runt(&self, ack: &Ack) -> bool {
+        self.w.snd_una - ack.prior_una < u64::from(self.w.mss)
+    }
+
+    /// A lone runt acknowledged in an otherwise quiet connection: its ACK was probably delayed.
     fn mark_maybe_delayed(&mut self, ack: &mut Ack) {
-        if ack.rs.prior_delivered + 1 == self.w.delivered && !ack.has(CA_ALERT) && self.w.packets_out == 0 {
+        if ack.rs.prior_delivered + 1 == self.w.delivered && !ack.has(CA_ALERT) {
             ack.flags |= MAYBE_DELAYED;
             ack.rs.is_ack_delayed = true;
         }

@@ -226,6 +226,7 @@ impl Tx {
 
     /// Fast recovery begins (RFC 6675 section 5 step 4, RFC 6937 section 3).
     pub(super) fn enter_recovery(&mut self, now: Nanos, ece: bool) {
+        self.forget_stamp();
         self.undo.prior_ssthresh = 0;
         self.init_undo();
         if !self.in_cwnd_reduction() {
@@ -303,9 +304,7 @@ impl Tx {
 
     /// Nothing is known to be lost.
     fn try_to_open(&mut self, now: Nanos, ece: bool) {
-        if !self.has_retransmitted() {
-            self.undo.stamp = None;
-        }
+        self.forget_stamp();
         if ece {
             self.enter_cwr(now);
         }
@@ -321,6 +320,14 @@ impl Tx {
         if self.w.ca_state != state {
             self.set_ca_state(now, state);
             self.high_seq = self.w.snd_nxt;
+        }
+    }
+
+    /// The time of the first retransmission is that of an episode: without a retransmission under way the next
+    /// one has its own (Linux 6.1.113 `tcp_retrans_stamp_cleanup`).
+    pub(super) fn forget_stamp(&mut self) {
+        if !self.has_retransmitted() {
+            self.undo.stamp = None;
         }
     }
 

@@ -199,6 +199,7 @@ impl Tx {
     /// Sends the segment at `pos` again, without ECT (RFC 3168 section 6.1.5).
     fn resend(&mut self, now: Nanos, pos: u32, flags: u8) -> Segment {
         let len = u32::from(self.board.get(pos).len);
+        self.data_sent(now);
         let sent = self.depart(now, len);
         self.board.set_resent(pos, flags);
         let mut slot = *self.board.get(pos);
@@ -328,16 +329,13 @@ impl Tx {
 
     #[inline]
     fn send_new(&mut self, now: Nanos, len: u32, segs: u32, fin: bool, is_last: bool) -> Segment {
-        if self.w.packets_in_flight() == 0 {
-            self.cc.cwnd_event(&mut self.w, now, CwndEvent::TxStart);
-        }
+        self.data_sent(now);
         let seq = self.w.snd_nxt;
         let sent = self.depart(now, len);
         let had_packets = self.w.packets_out > 0;
         self.push_slots(seq, len, fin, sent, segs);
         self.last_skb = seq;
         self.count.segments += u64::from(segs);
-        self.w.lsndtime = now;
         self.w.snd_nxt = seq + u64::from(len) + u64::from(fin);
         if !len.is_multiple_of(self.w.mss) {
             self.snd_sml = self.w.snd_nxt;
@@ -350,6 +348,14 @@ impl Tx {
             self.prr.out += segs;
         }
         self.new_segment(now, sent, seq, len, fin, is_last)
+    }
+
+    /// Data is about to leave, for the first time or again (Linux `tcp_event_data_sent`).
+    fn data_sent(&mut self, now: Nanos) {
+        if self.w.packets_in_flight() == 0 {
+            self.cc.cwnd_event(&mut self.w, now, CwndEvent::TxStart);
+        }
+        self.w.lsndtime = now;
     }
 
     /// Puts a packet's segments on the scoreboard.

@@ -11,12 +11,16 @@ impl Tx {
     /// A reduction begins that may be undone.
     pub(super) fn init_undo(&mut self) {
         self.undo.marker = NonZeroU64::new(self.w.snd_una);
-        self.undo.retrans = if self.w.retrans_out > 0 { Some(self.w.retrans_out) } else { None };
+        // A tail loss probe that was a retransmission may be reported by DSACK, too (Linux 6.1.100).
+        let probe = self.tlp.high_seq.is_some() && self.tlp.retrans;
+        let out = self.w.retrans_out + u32::from(probe);
+        self.undo.retrans = (out > 0).then_some(out);
     }
 
-    /// Whether the ACK in hand was sent before the first retransmission was (RFC 3522 section 3.2 step 5).
+    /// Whether the ACK in hand was sent before the first retransmission was (RFC 3522 section 3.2 step 5), or
+    /// nothing was retransmitted at all (Linux 6.1.113 `tcp_packet_delayed`).
     fn is_delayed(&self) -> bool {
-        self.undo.stamp.is_some_and(|stamp| ts_before(self.ts_ecr, stamp))
+        self.undo.stamp.is_none_or(|stamp| ts_before(self.ts_ecr, stamp))
     }
 
     fn may_undo(&self) -> bool {
@@ -82,9 +86,7 @@ impl Tx {
         if self.w.retrans_out > 0 {
             return true;
         }
-        if !self.has_retransmitted() {
-            self.undo.stamp = None;
-        }
+        self.forget_stamp();
         self.undo_reduction(true);
         self.keep_open(now);
         false

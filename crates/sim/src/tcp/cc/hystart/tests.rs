@@ -125,3 +125,37 @@ fn a_round_ends_beyond_what_was_sent_when_it_began() {
         assert_eq!(ack(&mut cc, &mut w, 27_000, 60_000), found, "{beyond}");
     }
 }
+
+/// A path of 50 ms and 10 Mbit/s, a full segment each 1211 us, from an initial window of 10. Rounds begin with
+/// the ACKs of segments 1, 11 and 31; the train of the last one is above half of the path (25 ms) with its 21st
+/// ACK after the first (25.4 ms), when 51 segments were acknowledged before it. Rounds that began with the window
+/// of 16 would be at 23 and 55, and slow start would end at 54.
+#[test]
+fn rounds_are_counted_below_the_low_window_too() {
+    let mut w = established(10);
+    let mut cc = begun(CcKind::Cubic, &mut w);
+    (w.snd_una, w.snd_nxt) = (1, 11);
+    let mut at = [0_u64; 200];
+    let mut free = 0;
+    let mut send = |at_us: u64, segment: usize, at: &mut [u64]| {
+        free = (at_us + 50_000).max(free + 1_211);
+        at[segment] = free;
+    };
+    for segment in 1..=10 {
+        send(0, segment, &mut at);
+    }
+    for acked in 1..100 {
+        let now = at[acked];
+        w.snd_una = acked as u64 + 1;
+        if ack(&mut cc, &mut w, now, 50_000) {
+            break;
+        }
+        w.snd_cwnd += 1;
+        for _ in 0..2 {
+            let next = usize::try_from(w.snd_nxt).expect("a small number");
+            send(now, next, &mut at);
+            w.snd_nxt += 1;
+        }
+    }
+    assert_eq!(w.snd_ssthresh, 61);
+}
