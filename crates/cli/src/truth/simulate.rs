@@ -157,6 +157,8 @@ fn port(bottleneck: &Bottleneck, options: &Options) -> Result<PortSpec, Simulate
 struct Meter {
     /// Bytes read by each flow's receiver when the steady part began.
     received: Vec<u64>,
+    /// When flows were looked at last, and the bytes then.
+    last: (Span, Vec<u64>),
     queues: [QueueMeter; 2],
 }
 
@@ -180,8 +182,15 @@ impl Meter {
                 meter.backlogs.push((backlog.bytes, backlog.packets));
             }
         }
+        // The kernel's summary leaves out what is read in the last step: its total is the sum of samples, and
+        // none is taken at the end.
+        if t >= case.length {
+            return;
+        }
+        let received = || (0..case.flows.len()).map(|flow| simulation.flow(flow).received).collect();
+        self.last = (t, received());
         if t >= STEADY && self.received.is_empty() {
-            self.received = (0..case.flows.len()).map(|flow| simulation.flow(flow).received).collect();
+            self.received = received();
         }
     }
 
@@ -193,7 +202,7 @@ impl Meter {
         samples: &[Sample],
     ) -> Outcome {
         let flows: Vec<FlowOutcome> =
-            (0..case.flows.len()).map(|index| self.flow(case, scenario, simulation, index)).collect();
+            (0..case.flows.len()).map(|index| self.flow(case, scenario, index)).collect();
         let side = |way: Way| Side {
             goodput: goodput(case, &flows, simulation, way),
             ping: case.pings.iter().position(|&from| from == way).map(|probe| ping(case, probe, samples)),
@@ -205,11 +214,11 @@ impl Meter {
         Outcome { up: side(Way::Up), down: side(Way::Down), flows }
     }
 
-    fn flow(&self, case: &Case, scenario: &Scenario, simulation: &Simulation, index: usize) -> FlowOutcome {
+    fn flow(&self, case: &Case, scenario: &Scenario, index: usize) -> FlowOutcome {
         let order = &case.flows[index];
-        let received = simulation.flow(index).received;
+        let (end, received) = (self.last.0, self.last.1.get(index).copied().unwrap_or(0));
         let start = Span(scenario.flows[index].start.0 - case.warm.0);
-        let stop = order.stop.min(case.length);
+        let stop = order.stop.min(end);
         let lasts = order.stop >= case.length;
         let steady = match (lasts, self.received.get(index)) {
             (true, Some(before)) => mbit(received - before, STEADY, stop),
