@@ -25,7 +25,7 @@ pub(super) struct AckState {
     pub(super) now: bool,
     /// Something unacknowledged was received.
     pub(super) scheduled: bool,
-    /// It includes a segment shorter than the peer's MSS.
+    /// It includes a segment shorter than the peer's MSS, or a full one that was pushed.
     pushed: bool,
     /// Segments still to be ACKed at once.
     pub(super) quick: u8,
@@ -71,12 +71,14 @@ impl AckState {
         self.compressed_timer = NEVER;
     }
 
-    /// The peer's MSS from its segments (Linux `tcp_measure_rcv_mss`).
+    /// The peer's MSS from its segments (Linux `tcp_measure_rcv_mss`). A full segment that was pushed may be
+    /// the last for a while: like a short one it is acknowledged when it has been read.
     #[allow(clippy::cast_possible_truncation)]
-    pub(super) fn measure_mss(&mut self, len: u32, mss: u16) {
+    pub(super) fn measure_mss(&mut self, len: u32, mss: u16, is_pushed: bool) {
         let len = len.min(u32::from(mss)) as u16;
         if len >= self.rcv_mss {
             self.rcv_mss = len;
+            self.pushed |= is_pushed;
         } else {
             self.pushed = true;
         }
@@ -166,11 +168,14 @@ impl Rx {
         if self.ack.now {
             return;
         }
-        // More than one full segment, quick phase, or a short one that the application has read at once.
+        // More than one full segment, quick phase, or a pushed one that the application has read at once,
+        // with which the receive buffer is empty (Linux `tcp_cleanup_rbuf`).
         let unacked = self.rcv_nxt - self.window.rcv_wup;
-        if unacked > u64::from(self.ack.rcv_mss) || self.ack.quick > 0 || self.ack.pushed {
+        let is_in_order = self.ofo.as_ref().is_none_or(|ofo| ofo.is_empty());
+        let is_read = self.ack.pushed && is_in_order;
+        if unacked > u64::from(self.ack.rcv_mss) || self.ack.quick > 0 || is_read {
             self.ack.now = true;
-        } else if self.ofo.as_ref().is_none_or(|ofo| ofo.is_empty()) {
+        } else if is_in_order {
             self.ack.delay(now, self.ticks);
         } else {
             self.compress(now);

@@ -86,7 +86,7 @@ impl Rx {
             syn_sent: Nanos::ZERO,
             handshake_at: NEVER,
             rcv_nxt: 1,
-            window: ReceiveWindow::new(&config),
+            window: ReceiveWindow::new(&config, opening == Opening::Active),
             ack: AckState::new(),
             ofo: None,
         }
@@ -252,7 +252,8 @@ impl Rx {
     /// Linux `tcp_event_data_recv`.
     fn data_received(&mut self, now: Nanos, segment: &Segment, ce: bool) {
         self.ack.scheduled = true;
-        self.ack.measure_mss(segment.len, self.mss);
+        let is_pushed = segment.flags.has(Flags::PSH);
+        self.ack.measure_mss(segment.len, self.mss, is_pushed);
         self.window.measure_rtt(now, self.rcv_nxt);
         let quickacks = self.quickacks(MAX_QUICKACKS);
         self.ack.measure_gap(now, self.ticks, quickacks);

@@ -15,10 +15,11 @@ fn win_from_space(space: u32) -> u32 {
     space - (space >> 1)
 }
 
-/// Window in a SYN: unscaled, so 16 bits; whole segments.
-pub(crate) fn initial_window(config: &Config) -> u32 {
+/// Window in a SYN: unscaled, so 16 bits; whole segments. Who answers a SYN knows that segments will carry
+/// timestamps (Linux `tcp_openreq_init_rwin`), who sends it does not: 65160 and 64240 with an MTU of 1500.
+pub(crate) fn initial_window(config: &Config, is_active: bool) -> u32 {
     let space = win_from_space(config.tcp_rmem[1]);
-    let mss = config.advmss();
+    let mss = if is_active { config.advmss() } else { config.mss };
     let whole = if space > mss { space / mss * mss } else { space };
     whole.min(65_535)
 }
@@ -55,6 +56,7 @@ pub(super) struct ReceiveWindow {
     pub(super) rcv_wnd: u32,
     /// `rcv_nxt` of the last ACK sent.
     pub(super) rcv_wup: u64,
+    /// Payload of a full segment, timestamps taken off (Linux `advmss` of an established connection).
     advmss: u32,
     scale: u8,
     space: Space,
@@ -62,12 +64,12 @@ pub(super) struct ReceiveWindow {
 }
 
 impl ReceiveWindow {
-    pub(super) fn new(config: &Config) -> ReceiveWindow {
+    pub(super) fn new(config: &Config, is_active: bool) -> ReceiveWindow {
         let [_, initial, most] = config.tcp_rmem;
         let rcvbuf = initial.min(i32::MAX as u32);
         let rcvbuf_max = most.min(i32::MAX as u32).max(rcvbuf);
         let bits = rcvbuf_max.max(1).ilog2();
-        let rcv_wnd = initial_window(config);
+        let rcv_wnd = initial_window(config, is_active);
         ReceiveWindow {
             rcvbuf,
             rcvbuf_max,
@@ -75,7 +77,7 @@ impl ReceiveWindow {
             rcv_ssthresh: rcv_wnd,
             rcv_wnd,
             rcv_wup: 1,
-            advmss: config.advmss(),
+            advmss: config.mss,
             #[allow(clippy::cast_possible_truncation)]
             scale: bits.saturating_sub(15).min(MAX_SCALE) as u8,
             space: Space { seq: 1, time: Nanos::ZERO, bytes: 0 },

@@ -190,3 +190,19 @@ fn an_idle_connection_is_small() {
     assert!(size_of::<crate::tcp::Rx>() <= 256, "{}", size_of::<crate::tcp::Rx>());
     assert_eq!(size_of::<crate::tcp::scoreboard::Slot>(), 48);
 }
+
+/// Linux pushes the last segment of each super-packet, and of what was written.
+#[test]
+fn super_packets_end_with_a_push() {
+    let pushes = |config: &Config| {
+        let mut pipe = Pipe::new(config, CcKind::Reno, Rate(100_000_000), Span::from_millis(50));
+        pipe.tx.write(100 * MSS);
+        assert!(pipe.run_until_done(Span::from_secs(5)));
+        pipe.payload().map(|c| c.segment.flags.has(Flags::PSH)).collect::<Vec<bool>>()
+    };
+    let pushed = pushes(&Config { tso: false, gso: true, ..Config::default() });
+    // At the start a super-packet has two segments.
+    assert_eq!(pushed[..6], [false, true, false, true, false, true]);
+    assert!(pushed[99]);
+    assert_eq!(pushes(&plain()).iter().filter(|&&is_pushed| is_pushed).count(), 1);
+}

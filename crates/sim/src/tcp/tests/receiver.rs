@@ -151,3 +151,40 @@ fn a_delayed_ack_echoes_the_first_timestamp() {
     let ack = give(&mut rx, number + 1, us + 30_000);
     assert_eq!(ack[0].ts_ecr, u32::try_from(us / 1000).expect("small"));
 }
+
+/// The last segment of a super-packet carries PSH, and is acknowledged when it has been read, even alone.
+#[test]
+fn a_full_segment_that_was_pushed_is_acknowledged_at_once() {
+    let (mut rx, number, us) = settled();
+    let pushed = |number, us| Segment { flags: Flags::ACK.with(Flags::PSH), ..data(number, us) };
+    rx.on_segment(at(us), &pushed(number, us), false);
+    let ack = rx.poll_transmit(at(us)).expect("an ACK");
+    assert_eq!(ack.ack, 1 + (number + 1) * MSS);
+    assert_eq!(give(&mut rx, number + 1, us + 1000), []);
+}
+
+/// Behind a hole the receive buffer is not empty: a push changes nothing.
+#[test]
+fn behind_a_hole_a_push_is_none() {
+    let acks = |flags| {
+        let (mut rx, number, us) = settled();
+        let mut acks = 0;
+        for n in 1..12 {
+            rx.on_segment(at(us + n), &Segment { flags, ..data(number + n, us) }, false);
+            acks += std::iter::from_fn(|| rx.poll_transmit(at(us + n))).count();
+        }
+        acks
+    };
+    assert_eq!(acks(Flags::ACK), acks(Flags::ACK.with(Flags::PSH)));
+}
+
+/// 45 segments of 1448 bytes where timestamps are agreed, 44 of 1460 where they are not known yet.
+#[test]
+fn the_first_windows_are_whole_segments() {
+    let mut passive = Rx::new(&Config::default(), Opening::Passive);
+    passive.on_segment(at(0), &Segment { flags: Flags::SYN, ..Segment::default() }, false);
+    assert_eq!(passive.poll_transmit(at(0)).expect("a SYN-ACK").window, 65_160);
+    let mut active = Rx::new(&Config::default(), Opening::Active);
+    active.open(at(0));
+    assert_eq!(active.poll_transmit(at(0)).expect("a SYN").window, 64_240);
+}

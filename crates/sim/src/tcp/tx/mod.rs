@@ -278,7 +278,7 @@ impl Tx {
     pub fn established(config: &Config, cc: Cc, now: Nanos, srtt: Option<Span>) -> Tx {
         let mut tx = Tx::new(config, cc, Opening::Active);
         tx.ecn.ok = tx.config.ecn;
-        tx.snd_wnd = super::rx::initial_window(&tx.config);
+        tx.snd_wnd = super::rx::initial_window(&tx.config, false);
         tx.become_established(now, srtt);
         tx
     }

@@ -392,7 +392,8 @@ impl Tx {
         is_last: bool,
     ) -> Segment {
         let mut segment = Segment { seq, len, ts_val: timestamp(sent), ..self.control_segment(now) };
-        if is_last {
+        // The end of what was written, and of each super-packet (Linux `tcp_output.c:__tcp_transmit_skb`).
+        if is_last || len > self.w.mss {
             segment.flags = segment.flags.with(Flags::PSH);
         }
         if fin {
