@@ -102,7 +102,7 @@ struct Count {
 
 impl Count {
     fn parse(text: &str) -> Option<Count> {
-        let mut words = text.split_whitespace().map_while(|word| word.parse().ok());
+        let mut words = text.lines().next()?.split_whitespace().map_while(|word| word.parse().ok());
         let mut next = || words.next();
         Some(Count { packets: next()?, events: next()?, goodput: next()?, drops: next()?, peak_kib: next()? })
     }
@@ -118,7 +118,9 @@ fn simulate(flows: usize, mbit: u64, ms: u64) {
     let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap_or("0 kB");
     let peak = peak.trim().trim_end_matches(" kB");
     let goodput = received as f64 * 8e-3 / ms as f64;
+    let hash = simulation.trace_hash();
     println!("{} {} {goodput} {} {peak}", link.line().packets, simulation.events(), link.queue().drops);
+    println!("trace {hash:016x}");
 }
 
 /// This program's output as a child, with or without callgrind; and callgrind's count.
