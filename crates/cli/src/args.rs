@@ -53,10 +53,11 @@ pub enum Command {
 
 const RUN_EXAMPLES: &str = "\
 Examples:
-  goodqueue run tcp_square_wave --live --queue pfifo:1000,codel,fq_codel -o square
-  goodqueue run rrul --live --rate 20mbit --rtt 20ms --length 30s
-  goodqueue run tcp_nup --live --flows 8 --queue fq_codel,target=10ms,ecn=off,pfifo:100
-  goodqueue run tcp_nup --live --rate 100mbit --queue fq_codel --ring 1000 -o bloated-driver
+  goodqueue run tcp_square_wave --queue pfifo:1000,codel,fq_codel -o square
+  goodqueue run rrul --rate 20mbit --rtt 20ms --length 30s --seed 7
+  goodqueue run tcp_nup --flows 8 --queue fq_codel,target=10ms,ecn=off,pfifo:100
+  goodqueue run tcp_nup --rate 100mbit --queue fq_codel --ring 1000 -o bloated-driver
+  goodqueue run tcp_nup --live --rate 20mbit     # the same test with this machine's own TCP, in real time
 
 Units are tc's: 20mbit, 1gbit (bits), 20ms, 30s; `mbps` means bytes per second, as in tc.";
 
@@ -67,9 +68,16 @@ pub struct RunArgs {
     #[arg(default_value = "rrul")]
     pub test: String,
 
-    /// Send real kernel TCP through the queues, in network namespaces of its own
-    #[arg(long)]
+    /// Simulate hosts, link and queues in virtual time (the default): no rights needed, the same seed gives the
+    /// same result
+    #[arg(long, help_heading = "Arm")]
+    pub sim: bool,
+    /// Send real kernel TCP through the queues in real time, in network namespaces of its own
+    #[arg(long, conflicts_with = "sim", help_heading = "Arm")]
     pub live: bool,
+    /// Simulate each queue twice, and name the first event that differs
+    #[arg(long, conflicts_with = "live", help_heading = "Arm")]
+    pub check_determinism: bool,
 
     /// Queues to compare; `goodqueue queues` lists them with their parameters
     #[arg(short, long, value_name = "QUEUE[,PARAM=VALUE]...", default_value = "pfifo:1000,codel,fq_codel")]

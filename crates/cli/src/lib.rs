@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 pub mod args;
+mod collect;
 mod exit;
 mod hint;
 pub mod list;
@@ -11,6 +12,7 @@ pub mod plan;
 mod progress;
 pub mod replay;
 pub mod run;
+mod simulate;
 pub mod truth;
 
 pub use exit::End;

@@ -93,7 +93,8 @@ pub fn tests(args: &ListArgs) -> Result<(), End> {
         test_words(&mut text, test);
     }
     text.push_str(
-        "\nN is set by --flows, D by --delay, the length by --length, probes by --probe-interval.\n",
+        "\nN is set by --flows, D by --delay, the length by --length, probes by --probe-interval.\n\
+         Every test runs on either arm: in virtual time, or with --live in real time.\n",
     );
     print(&text)
 }

@@ -15,9 +15,32 @@ pub const MTU: u32 = 1500;
 /// The longest frame, as a queue counts it: MTU and Ethernet header.
 pub const FRAME: u32 = MTU + 14;
 
+/// What runs a test.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Arm {
+    /// The simulator, in virtual time.
+    Simulated,
+    /// Kernel TCP in namespaces, in real time.
+    Live,
+}
+
+impl Arm {
+    /// Its name in records.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Arm::Simulated => "simulated",
+            Arm::Live => "live",
+        }
+    }
+}
+
 /// One comparison: a test over a link, once for each queue.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
+    /// What runs it.
+    pub arm: Arm,
     /// The test and its parameters.
     pub test: TestOrder,
     /// The link.
@@ -97,7 +120,8 @@ impl Plan {
             ip_version: if args.ipv6 { 6 } else { 4 },
         };
         let queues = queues(&args.queue, &link)?;
-        Ok(Plan { test, link, queues, seed: args.seed, warnings })
+        let arm = if args.live { Arm::Live } else { Arm::Simulated };
+        Ok(Plan { arm, test, link, queues, seed: args.seed, warnings })
     }
 }
 
@@ -130,7 +154,8 @@ impl TestOrder {
             probe_interval: Span(self.probe_interval_ns),
             flows: self.flows,
             cc: self.cc.clone(),
-            hosts: usize::from(goodqueue_wire::MAX_HOSTS),
+            // As many as the test wants; an arm that has fewer says so.
+            hosts: usize::MAX,
         };
         goodqueue_probe::resolve(&self.name, &params).map_err(|error| {
             let nearest = match &error {

@@ -11,8 +11,9 @@ use crate::args::{ReportArgs, RunArgs};
 use crate::exit::End;
 use crate::live;
 use crate::output::{self, Target};
-use crate::plan::{LinkOrder, MTU, Plan};
+use crate::plan::{Arm, LinkOrder, MTU, Plan};
 use crate::progress::Progress;
+use crate::simulate;
 
 /// Runs the comparison that was asked for and shows it.
 ///
@@ -23,21 +24,21 @@ pub fn run(args: &RunArgs) -> Result<(), End> {
     if args.dry_run {
         return output::print_json(&plan);
     }
-    if !args.live {
-        return Err(End::Usage(
-            "the simulated arm is not built yet: add --live to send real kernel TCP through the queues"
-                .into(),
-        ));
-    }
     for warning in &plan.warnings {
         eprintln!("goodqueue: warning: {warning}");
     }
     let test = plan.test.test()?;
     let mut record = record(args, &plan, &test);
     let target = args.output.as_deref().map(Target::claim).transpose()?;
-    let mut progress = Progress::new(args.quiet || args.json, plan.queues.len(), test.idle);
     let mut keep = |record: &Record| target.as_ref().map_or(Ok(()), |target| target.keep(record));
-    let end = live::run(&plan, &mut record, &mut progress, &mut keep);
+    let quiet = args.quiet || args.json;
+    let end = match plan.arm {
+        Arm::Simulated => simulate::run(&plan, args.check_determinism, &mut record, quiet, &mut keep),
+        Arm::Live => {
+            let mut progress = Progress::new(quiet, plan.queues.len(), test.idle);
+            live::run(&plan, &mut record, &mut progress, &mut keep)
+        }
+    };
     if record.runs.is_empty() {
         if let Some(target) = target {
             target.give_back();
@@ -87,7 +88,7 @@ fn record(args: &RunArgs, plan: &Plan, test: &Test) -> Record {
         started: humantime::format_rfc3339_seconds(SystemTime::now()).to_string(),
         title: args.title.clone(),
         note: args.note.clone(),
-        arm: "live".into(),
+        arm: plan.arm.name().into(),
         command: command_line(),
         seed: plan.seed,
         host: host(),

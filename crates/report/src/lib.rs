@@ -32,6 +32,6 @@ pub use output::{SUFFIXES, write_all, write_as};
 pub use page::html;
 pub use record::{
     Direction, EngineHealth, FlowPlan, FlowSeries, Host, LinkPlan, LossCount, MISSING, PathPlan, ProbePlan,
-    ProbeSeries, QueueSeries, Record, Run, SCHEMA, TestPlan, Validity,
+    ProbeSeries, QueueSeries, Record, Run, SCHEMA, Simulation, TestPlan, Validity,
 };
 pub use summary::{FlowSummary, Grade, Latency, Letter, ProbeSummary, QueueSummary, SATURATED, Summary};

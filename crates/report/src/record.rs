@@ -178,6 +178,26 @@ pub struct Run {
     pub down: QueueSeries,
     /// How well the engine kept time; absent in a simulated run.
     pub engine: Option<EngineHealth>,
+    /// What identifies a simulated run; absent in a live one.
+    pub simulation: Option<Simulation>,
+}
+
+/// What identifies a simulated run: the same scenario and seed give the same everywhere.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Simulation {
+    /// Root of every random stream.
+    pub seed: u64,
+    /// Events processed.
+    pub events: u64,
+    /// Hash over all events, 16 hexadecimal digits.
+    pub trace_hash: String,
+    /// Virtual time that passed, the wait for the last probes included.
+    pub simulated_ns: u64,
+    /// Packets that the line towards the server sent.
+    pub up_packets: u64,
+    /// Packets that the line towards the client sent.
+    pub down_packets: u64,
 }
 
 /// Whether a result may be believed.

@@ -375,7 +375,25 @@ fn remarks(record: &Record, all: &[Summary]) -> Vec<String> {
         }
     }
     out.extend(record.warnings.iter().map(|w| format!("warning: {w}")));
+    out.extend(traces(record));
     out
+}
+
+/// What identifies the simulated runs, on as few lines as hold it.
+fn traces(record: &Record) -> Vec<String> {
+    let simulated = || record.runs.iter().filter_map(|run| Some((run, run.simulation.as_ref()?)));
+    let Some((_, first)) = simulated().next() else { return Vec::new() };
+    let mut lines = vec![format!("simulated with seed {}; traces:", first.seed)];
+    let count = simulated().count();
+    for (i, (run, simulation)) in simulated().enumerate() {
+        let comma = if i + 1 < count { "," } else { "" };
+        let trace = format!(" {} {}{comma}", short(&run.queue), simulation.trace_hash);
+        match lines.last_mut() {
+            Some(line) if width(line) + width(&trace) <= WIDTH => line.push_str(&trace),
+            _ => lines.push(trace),
+        }
+    }
+    lines
 }
 
 #[cfg(test)]

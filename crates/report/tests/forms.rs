@@ -170,6 +170,22 @@ fn the_rate_error_says_when_it_was_not_measured() {
 }
 
 #[test]
+fn a_simulated_run_is_identified_in_table_and_page() {
+    let mut record = fixture::square();
+    let line = |record: &Record| {
+        let text = table::text(record, false);
+        text.lines().find(|line| line.starts_with("simulated with seed")).map(str::to_owned)
+    };
+    let traces = "simulated with seed 42; traces: pfifo:1000 0123456789abcdef, fq_codel 000123456789abcd";
+    assert_eq!(line(&record).as_deref(), Some(traces));
+    let page = html(&record);
+    assert!(page.contains("What was simulated") && page.contains("<code>000123456789abcd</code>"));
+    record.runs.iter_mut().for_each(|run| run.simulation = None);
+    assert_eq!(line(&record), None);
+    assert!(!html(&record).contains("What was simulated"));
+}
+
+#[test]
 fn delays_to_hosts_at_several_distances_are_rises() {
     let page = html(&fixture::rtt_fair());
     for words in [

@@ -1,6 +1,6 @@
 //! Addresses and ports of simulated hosts, and the flow hash over them.
 
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use goodqueue::{FlowHasher, FlowKey};
 
@@ -21,13 +21,22 @@ pub(crate) struct Conversation {
     pub(crate) protocol: u8,
     /// Which of the conversations of its kind it is: its number in the scenario.
     pub(crate) number: usize,
+    pub(crate) ipv6: bool,
+}
+
+/// Ethernet and IP header, bytes.
+pub(crate) const fn lower_headers(ipv6: bool) -> u32 {
+    if ipv6 { 14 + 40 } else { 14 + 20 }
 }
 
 impl Conversation {
-    /// Node number in 10.0.0.0/8.
+    /// Node number in 10.0.0.0/8 or fd00::/64.
     #[allow(clippy::cast_possible_truncation)]
-    pub(crate) fn address(node: NodeId) -> Ipv4Addr {
-        Ipv4Addr::from_bits(0x0a00_0000 | (node as u32 + 1) & 0x00ff_ffff)
+    fn address(&self, node: NodeId) -> IpAddr {
+        if self.ipv6 {
+            return Ipv6Addr::from_bits((0xfd << 120) | (node as u128 + 1)).into();
+        }
+        Ipv4Addr::from_bits(0x0a00_0000 | (node as u32 + 1) & 0x00ff_ffff).into()
     }
 
     /// Ports of client and server. ICMP has none: all its packets between two hosts are one flow, as a
@@ -44,11 +53,11 @@ impl Conversation {
 
     /// The flow hash from client to server, or back.
     pub(crate) fn hash(&self, hasher: &FlowHasher, back: bool) -> u32 {
-        let (client, server) = (Self::address(self.client), Self::address(self.server));
+        let (source, destination) = (self.address(self.client), self.address(self.server));
         let (client_port, server_port) = self.ports();
         let key = FlowKey {
-            source: IpAddr::V4(client),
-            destination: IpAddr::V4(server),
+            source,
+            destination,
             protocol: self.protocol,
             source_port: client_port,
             destination_port: server_port,

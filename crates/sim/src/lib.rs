@@ -9,6 +9,7 @@
 mod address;
 mod agenda;
 mod check;
+mod determinism;
 mod device;
 mod engine;
 mod error;
@@ -23,6 +24,7 @@ pub mod tcp;
 mod trace;
 
 pub use check::MOST;
+pub use determinism::{Difference, Event, MARK_EVERY, Place, Trail, difference};
 pub use engine::{Arrivals, FlowView, LinkView, Simulation};
 pub use error::BuildError;
 pub use link::LinkCounters;

@@ -13,13 +13,15 @@ use crate::frame::{FrameId, Frames, NO_FRAME, Token};
 use crate::loss::LossState;
 use crate::scenario;
 
-/// What a link lost and marked, since the beginning.
+/// What a link took in, lost and marked, since the beginning.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LinkCounters {
     /// Drops for each [`Reason`], in the order of [`Reason::ALL`]; loss on the way included.
     pub drops: [u64; Reason::ALL.len()],
     /// CE marks.
     pub marks: u64,
+    /// Packets handed to its queues.
+    pub arrived: u64,
 }
 
 /// Memory that a TCP sender gets back when its host's device has reported or dropped a packet.
@@ -97,6 +99,7 @@ impl Link {
             note(&mut self.credits, frames, id, now);
             return self.propagate(now, now, id, frames);
         };
+        self.counters.arrived += 1;
         let token = frames.get(id).token(id);
         let mut losses = Losses { frames, credits: &mut self.credits, counters: &mut self.counters };
         match device.arrive(now, token, &mut losses) {

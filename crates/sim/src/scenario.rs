@@ -26,6 +26,9 @@ pub struct Scenario {
     pub probes: Vec<Probe>,
     /// TCP of all hosts.
     pub tcp: Config,
+    /// Hosts speak IPv6, whose header is 20 bytes longer than IPv4's. The maximum segment size of `tcp` is
+    /// the owner's to fit to it.
+    pub ipv6: bool,
     /// Start of the load: the zero of the times in samples.
     pub origin: Span,
     /// Root of every random stream.

@@ -6,6 +6,7 @@ use goodqueue_probe::Sample;
 use goodqueue_report::EngineHealth;
 use serde::{Deserialize, Serialize};
 
+use crate::collect::{QueueEnd, QueueMoment};
 use crate::plan::{LinkOrder, TestOrder};
 
 /// The parent's one order, on the child's standard input. Its end of file means: stop now.
@@ -55,37 +56,6 @@ pub(super) enum Message {
         /// What, where, cure.
         what: String,
     },
-}
-
-/// One direction's queue at one moment; counts are since the run began.
-#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
-pub(super) struct QueueMoment {
-    /// Bytes in the queue.
-    pub backlog_bytes: u64,
-    /// Packets in the queue.
-    pub backlog_packets: u32,
-    /// Bytes in the device ring below it.
-    pub ring_bytes: u64,
-    /// Bytes put on the line.
-    pub sent_bytes: u64,
-    /// Packets put on the line.
-    pub sent_packets: u64,
-    /// Packets that the queue dropped, for any reason; random loss on the line is not among them.
-    pub drops: u64,
-    /// Packets marked CE.
-    pub marks: u64,
-    /// Times that the line began to send after it had stood idle.
-    pub busy_periods: u64,
-}
-
-/// One direction's queue when all is over.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub(super) struct QueueEnd {
-    /// Drops by reason.
-    pub drop_reasons: BTreeMap<String, u64>,
-    /// The queue's own counters, the balance of packets (`arrived_packets` = `sent_packets` + drops +
-    /// `held_packets`), and what the line lost at random afterwards (`lost_on_the_line`).
-    pub counters: BTreeMap<String, u64>,
 }
 
 /// The child's last word.

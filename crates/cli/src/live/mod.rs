@@ -1,12 +1,12 @@
 //! The live arm: real kernel TCP through our queues.
 
-mod collect;
 mod message;
+mod rate;
 mod supervise;
 mod worker;
 
 use goodqueue_report::Record;
-use goodqueue_wire::Interrupt;
+use goodqueue_wire::{Interrupt, MAX_HOSTS};
 
 use crate::exit::End;
 use crate::plan::Plan;
@@ -24,6 +24,11 @@ pub(crate) fn run(
     progress: &mut Progress,
     keep: &mut dyn FnMut(&Record) -> Result<(), End>,
 ) -> Result<(), End> {
+    let (need, have) = (plan.test.test()?.hosts(), usize::from(MAX_HOSTS));
+    if need > have {
+        let name = &plan.test.name;
+        return Err(End::Usage(format!("{name} needs {need} server hosts; with --live there are {have}")));
+    }
     let _only_one = supervise::OnlyOne::claim()?;
     let interrupt = Interrupt::new().map_err(End::machine)?;
     let end = supervise::run(plan, record, progress, &interrupt, keep);

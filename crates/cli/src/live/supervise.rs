@@ -11,11 +11,13 @@ use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
-use goodqueue_report::{Record, Run};
+use goodqueue_probe::Test;
+use goodqueue_report::{EngineHealth, Record, Run};
 use goodqueue_wire::Interrupt;
 
-use super::collect::Collector;
-use super::message::{Message, Order};
+use super::message::{Finish, Message, Order};
+use super::rate::LineClock;
+use crate::collect::Collector;
 use crate::exit::End;
 use crate::plan::Plan;
 use crate::progress::Progress;
@@ -93,11 +95,11 @@ fn turn(
         Ok(worker) => worker,
         Err(end) => return (None, Err(end)),
     };
-    let mut collector = Collector::new(order, &test);
+    let mut memory = Memory::new(order, &test);
     progress.start(&order.queue, test.idle + test.load);
     let mut watch = Watch { ready: false, finished: false, signal: None, silent: false, asked_to_stop: None };
-    let end = watch.over(&mut worker, &mut collector, record, progress, interrupt);
-    let mut run = collector.into_run();
+    let end = watch.over(&mut worker, &mut memory, record, progress, interrupt);
+    let mut run = memory.into_run();
     if !watch.finished {
         run.validity.valid = false;
         run.validity.reasons.push("the run was cut off before its end".into());
@@ -119,7 +121,7 @@ impl Watch {
     fn over(
         &mut self,
         worker: &mut Worker,
-        collector: &mut Collector,
+        memory: &mut Memory,
         record: &mut Record,
         progress: &mut Progress,
         interrupt: &Interrupt,
@@ -137,8 +139,8 @@ impl Watch {
             match worker.messages.recv_timeout(WAIT) {
                 Ok(message) => {
                     silence = Duration::ZERO;
-                    self.hear(message, collector, record)?;
-                    progress.update(&collector.latest());
+                    self.hear(message, memory, record)?;
+                    progress.update(&memory.collector.latest());
                 }
                 Err(RecvTimeoutError::Timeout) => {
                     silence += WAIT;
@@ -179,7 +181,7 @@ impl Watch {
         self.signal.is_some()
     }
 
-    fn hear(&mut self, message: Message, collector: &mut Collector, record: &mut Record) -> Result<(), End> {
+    fn hear(&mut self, message: Message, memory: &mut Memory, record: &mut Record) -> Result<(), End> {
         match &message {
             Message::Ready { sysctls, .. } => {
                 self.ready = true;
@@ -193,8 +195,51 @@ impl Watch {
             Message::Failed { machine: false, what } => return Err(End::Usage(what.clone())),
             _ => {}
         }
-        collector.take(message);
+        memory.take(message);
         Ok(())
+    }
+}
+
+/// What was measured, and how well the engine kept time.
+struct Memory {
+    collector: Collector,
+    /// What the lines did, up and down, and their rates.
+    lines: [(LineClock, u64); 2],
+    engine: Option<EngineHealth>,
+}
+
+impl Memory {
+    fn new(order: &Order, test: &Test) -> Memory {
+        let line = |bps| (LineClock::default(), bps);
+        Memory {
+            collector: Collector::new(&order.queue, test),
+            lines: [line(order.link.up_bps), line(order.link.down_bps)],
+            engine: None,
+        }
+    }
+
+    /// Takes in what the child said. Verdict and warnings are the caller's.
+    fn take(&mut self, message: Message) {
+        match message {
+            Message::Ready { parameters, .. } => self.collector.parameters(parameters),
+            Message::Sample(sample) => self.collector.sample(&sample),
+            Message::Queues { t_ns, up, down } => {
+                self.lines[0].0.look(t_ns, up);
+                self.lines[1].0.look(t_ns, down);
+                self.collector.queues(t_ns, up, down);
+            }
+            Message::Finished(finish) => {
+                let Finish { complete, engine, invalid, up, down } = *finish;
+                self.collector.finished(complete, invalid, up, down);
+                let [rate_error_up, rate_error_down] = self.lines.map(|(line, bps)| line.error(bps));
+                self.engine = Some(EngineHealth { rate_error_up, rate_error_down, ..engine });
+            }
+            Message::Warning(_) | Message::Failed { .. } => {}
+        }
+    }
+
+    fn into_run(self) -> Run {
+        Run { engine: self.engine, ..self.collector.into_run() }
     }
 }
 

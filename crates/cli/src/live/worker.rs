@@ -1,7 +1,6 @@
 //! The child of the live arm: makes the namespaces, runs engine, load and probes in them, and tells the
 //! parent everything as it happens.
 
-use std::collections::BTreeMap;
 use std::io::{BufRead, Write};
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -10,7 +9,6 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use goodqueue::spec::Parameter;
 use goodqueue::{AnyQueue, QueueSpec, Rate, Reason, RingSpec, Span};
 use goodqueue_probe::net::{self, ClientSummary, NetError, Server, SharedClock};
 use goodqueue_probe::{Sample, Test};
@@ -21,7 +19,8 @@ use goodqueue_wire::{
     PathSample, PathSpec, Side,
 };
 
-use super::message::{Finish, Message, Order, QueueEnd, QueueMoment};
+use super::message::{Finish, Message, Order};
+use crate::collect::{QueueEnd, QueueMoment, Tally, parameters};
 use crate::exit::End;
 use crate::plan::{FRAME, LinkOrder, MTU};
 
@@ -29,6 +28,7 @@ use crate::plan::{FRAME, LinkOrder, MTU};
 const LOOK: Duration = Duration::from_millis(100);
 /// Time that all threads get to be ready before the idle lead-in begins.
 const SETTLE: Span = Span::from_millis(300);
+
 /// Runs the one order that stands on standard input.
 ///
 /// # Errors
@@ -286,12 +286,6 @@ fn moment(path: &PathSample) -> QueueMoment {
     }
 }
 
-/// Every parameter of the queue, given or by default, in words.
-fn parameters(spec: &QueueSpec) -> BTreeMap<String, String> {
-    let words = |parameter: &Parameter| (parameter.name.to_owned(), spec.text(parameter.name));
-    spec.info().parameters.iter().map(words).collect()
-}
-
 fn finish(report: &EngineReport, complete: bool, invalid: Vec<String>) -> Finish {
     let quantile = |q| report.lateness.quantile(q).map_or(0, |span| span.0);
     let buckets: Vec<(Span, u64)> = report.lateness.buckets().collect();
@@ -311,19 +305,11 @@ fn finish(report: &EngineReport, complete: bool, invalid: Vec<String>) -> Finish
 }
 
 fn queue_end(path: &PathReport) -> QueueEnd {
-    // What the line loses at random, behind the queue, is no drop of the queue.
-    let of_the_queue = Reason::ALL.iter().filter(|&&reason| reason != Reason::Loss);
-    let reasons = of_the_queue.map(|&reason| (reason.name().to_owned(), path.last.dropped(reason)));
-    let lost = Some(("lost_on_the_line", path.last.dropped(Reason::Loss))).filter(|&(_, lost)| lost > 0);
-    let held = u64::from(path.last.backlog.packets) + u64::from(path.last.ring.packets);
-    let balance = [
-        ("arrived_packets", path.last.arrived.packets),
-        ("sent_packets", path.last.line.packets),
-        ("held_packets", held),
-    ];
-    let counters = path.counters.iter().copied().chain(balance).chain(lost);
-    QueueEnd {
-        drop_reasons: reasons.filter(|&(_, drops)| drops > 0).collect(),
-        counters: counters.map(|(name, value)| (name.to_owned(), value)).collect(),
-    }
+    QueueEnd::from(Tally {
+        drops: Reason::ALL.map(|reason| path.last.dropped(reason)),
+        arrived: path.last.arrived.packets,
+        sent: path.last.line.packets,
+        held: u64::from(path.last.backlog.packets) + u64::from(path.last.ring.packets),
+        own: path.counters.clone(),
+    })
 }

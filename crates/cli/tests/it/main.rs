@@ -1,8 +1,10 @@
 //! The command as its users meet it. One binary, so it links once; live runs take turns.
 
+mod agreement;
 mod faults;
 mod house;
 mod live;
+mod simulated;
 mod usage;
 
 use std::path::{Path, PathBuf};

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use crate::charts::{Delay, escape};
-use crate::record::{EngineHealth, PathPlan, Record};
+use crate::record::{EngineHealth, PathPlan, Record, Run};
 use crate::summary::{Latency, Summary, direction_name, distances_differ};
 use crate::table::{idle, mbit, ms};
 use crate::words;
@@ -33,6 +33,9 @@ pub(crate) fn html(record: &Record, summaries: &[Summary]) -> String {
     if !record.test.flows.is_empty() {
         fold(&mut out, "All flows", false, &flows(record, summaries));
         fold(&mut out, "Drops, marks and backlog", false, &counters(record, summaries));
+    }
+    if record.runs.iter().any(|r| r.simulation.is_some()) {
+        fold(&mut out, "What was simulated", false, &simulation(record));
     }
     fold(&mut out, "Machine", false, &machine(record));
     if record.runs.iter().any(|r| r.engine.is_some()) {
@@ -286,6 +289,30 @@ fn engine(record: &Record) -> String {
             None => out.push_str("<p class=\"lead\">Not recorded.</p>"),
         }
     }
+    out
+}
+
+fn simulation(record: &Record) -> String {
+    let mut out = String::from(
+        "<p class=\"lead\">The same version, command and seed give the same trace hash, on any machine: \
+         it is over the time and place of every event.</p>",
+    );
+    let row = |run: &Run| {
+        let s = run.simulation.as_ref()?;
+        Some(vec![
+            escape(&run.queue),
+            format!("<code>{}</code>", escape(&s.trace_hash)),
+            s.seed.to_string(),
+            s.events.to_string(),
+            seconds(s.simulated_ns),
+            s.up_packets.to_string(),
+            s.down_packets.to_string(),
+        ])
+    };
+    let rows: Vec<Vec<String>> = record.runs.iter().filter_map(row).collect();
+    let heads =
+        ["queue", "trace hash", "seed", "events", "virtual time", "packets sent up", "packets sent down"];
+    out.push_str(&table("What was simulated", &heads, 2, &rows));
     out
 }
 

@@ -3,7 +3,7 @@
 use goodqueue::{FlowHasher, Nanos, Rng};
 
 use super::{Simulation, moment};
-use crate::address::{Conversation, TCP};
+use crate::address::{Conversation, TCP, lower_headers};
 use crate::agenda::Lane;
 use crate::error::BuildError;
 use crate::frame::{Frame, FrameId, Kind};
@@ -32,10 +32,9 @@ pub(crate) struct Wire {
     path: Place,
     hash: u32,
     dsfield: u8,
+    /// Headers below TCP's, bytes.
+    lower_headers: u32,
 }
-
-/// Ethernet and IPv4 header, bytes.
-const LOWER_HEADERS: u32 = 14 + 20;
 
 /// The ECN codepoint ECT(0).
 const ECT0: u8 = 2;
@@ -50,7 +49,7 @@ pub(crate) enum Action {
 impl Wire {
     #[inline]
     fn frame(&self, kind: Kind, owner: u32, segment: Segment, mss: u32, now: Nanos) -> Frame {
-        let header = LOWER_HEADERS + segment.header_len();
+        let header = self.lower_headers + segment.header_len();
         // Each segment that a super-packet will be cut into has its own headers (Linux
         // `net/core/dev.c:qdisc_pkt_len_init`).
         let segments = if segment.len > mss { segment.len.div_ceil(mss) } else { 1 };
@@ -74,15 +73,17 @@ impl Simulation {
     #[allow(clippy::cast_possible_truncation)]
     pub(super) fn add_flows(&mut self, scenario: &Scenario) -> Result<(), BuildError> {
         let hasher = FlowHasher::new(scenario.seed);
+        let lower_headers = lower_headers(scenario.ipv6);
         for (index, spec) in scenario.flows.iter().enumerate() {
             let (forward, backward) = self.round_trip(scenario, spec.from, spec.to)?;
             let is_upload = spec.opener == Opener::Sender;
             let (client, server) = if is_upload { (spec.from, spec.to) } else { (spec.to, spec.from) };
-            let ends = Conversation { client, server, protocol: TCP, number: index };
+            let ends = Conversation { client, server, protocol: TCP, number: index, ipv6: scenario.ipv6 };
             let wire = |path, is_data: bool| Wire {
                 path,
                 hash: ends.hash(&hasher, is_data != is_upload),
                 dsfield: spec.dscp << 2,
+                lower_headers,
             };
             let (tx, rx) = match spec.opener {
                 Opener::Sender => (Opening::Active, Opening::Passive),

@@ -18,6 +18,7 @@ mod flows;
 mod probes;
 mod sources;
 mod view;
+mod witness;
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -26,6 +27,7 @@ use goodqueue::{Nanos, Span};
 use goodqueue_probe::Sample;
 
 use crate::agenda::{Lane, Lanes, Timers};
+use crate::determinism;
 use crate::error::BuildError;
 use crate::frame::{Frame, FrameId, Frames, Kind};
 use crate::link::{Fate, Link};
@@ -35,6 +37,8 @@ use crate::trace::TraceHash;
 
 pub use sources::Arrivals;
 pub use view::{FlowView, LinkView};
+pub(crate) use witness::Glimpse;
+use witness::Witness;
 
 /// A scenario at work.
 #[derive(Debug)]
@@ -61,6 +65,7 @@ pub struct Simulation {
     origin: Nanos,
     hash: TraceHash,
     events: u64,
+    witness: Witness,
 }
 
 /// What happens on a lane of a link.
@@ -113,6 +118,7 @@ impl Simulation {
             origin: moment(scenario.origin),
             hash: TraceHash::default(),
             events: 0,
+            witness: Witness::default(),
         };
         simulation.timers.grow(flows as usize + 2 * scenario.flows.len());
         simulation.add_links(scenario)?;
@@ -159,16 +165,18 @@ impl Simulation {
                 break;
             }
             if at <= timer {
-                self.begin_event(at, u64::from(lane) << 32);
+                self.begin_event(at, lane);
                 match self.spots[lane as usize] {
                     Spot::Port(link) => self.port_due(link),
                     Spot::Landing(link) => self.landings(link),
                 }
-            } else if let Some(lane) = self.timers.pop() {
-                self.begin_event(timer, u64::from(lane));
-                self.timer_due(lane);
+                self.end_event(lane);
+            } else if let Some(timer_lane) = self.timers.pop() {
+                let lane = self.first_timer() + timer_lane;
+                self.begin_event(timer, lane);
+                self.timer_due(timer_lane);
+                self.end_event(lane);
             }
-            self.settle();
         }
         self.now = self.now.max(until);
         for link in &mut self.links {
@@ -191,10 +199,19 @@ impl Simulation {
     }
 
     #[inline]
-    fn begin_event(&mut self, at: Nanos, lane: u64) {
+    fn begin_event(&mut self, at: Nanos, lane: Lane) {
         self.now = at;
         self.events += 1;
-        self.hash.mix(at.0 ^ lane.rotate_left(28));
+        self.hash.mix(at.0 ^ u64::from(lane) << 44);
+    }
+
+    /// Handles what the event has caused at once.
+    #[inline]
+    fn end_event(&mut self, lane: Lane) {
+        self.settle();
+        if self.witness.wants(self.events) {
+            self.witness.see(Glimpse { number: self.events, at: self.now, lane, hash: self.hash.value() });
+        }
     }
 
     /// The path there and the path back.
@@ -235,6 +252,33 @@ impl Simulation {
     /// Hash over all events and deliveries so far: equal for equal scenarios.
     pub fn trace_hash(&self) -> u64 {
         self.hash.value()
+    }
+
+    /// The first lane behind those of the links: the timers have theirs from there.
+    #[allow(clippy::cast_possible_truncation)]
+    fn first_timer(&self) -> Lane {
+        self.spots.len() as Lane
+    }
+
+    /// Whose a lane is.
+    pub(crate) fn place(&self, lane: Lane) -> determinism::Place {
+        use determinism::Place;
+        if let Some(spot) = self.spots.get(lane as usize) {
+            return match *spot {
+                Spot::Port(link) => Place::Port(link as usize),
+                Spot::Landing(link) => Place::Arrival(link as usize),
+            };
+        }
+        let (lane, map) = (lane - self.first_timer(), self.map);
+        let at = |first: Lane| (lane - first) as usize;
+        match lane {
+            lane if lane >= map.flows && at(map.flows).is_multiple_of(2) => Place::Sender(at(map.flows) / 2),
+            lane if lane >= map.flows => Place::Receiver(at(map.flows) / 2),
+            lane if lane >= map.sources => Place::Source(at(map.sources)),
+            lane if lane >= map.probes => Place::Probe(at(map.probes)),
+            lane if lane >= map.reports => Place::Report(at(map.reports)),
+            _ => Place::Script,
+        }
     }
 
     /// Packets between two hosts, in queues or on their way.

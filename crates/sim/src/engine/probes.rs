@@ -7,7 +7,7 @@ use goodqueue_probe::echo::{HEADER_LEN, Prober, ProberConfig, Reflector, Stamp};
 use goodqueue_probe::{Sample, Way};
 
 use super::{Simulation, moment};
-use crate::address::{Conversation, ICMP, UDP};
+use crate::address::{Conversation, ICMP, UDP, lower_headers};
 use crate::agenda::Lane;
 use crate::error::BuildError;
 use crate::frame::{Frame, FrameId, Kind};
@@ -50,8 +50,8 @@ struct Ping {
     waiting: VecDeque<(u32, Nanos)>,
 }
 
-/// Ethernet, IPv4 and UDP header; ICMP's echo header is as long as UDP's.
-const HEADERS: u32 = 14 + 20 + 8;
+/// The header of UDP; ICMP's echo header is as long.
+const UDP_HEADER: u32 = 8;
 
 impl Ping {
     /// The next request where it is due.
@@ -81,7 +81,13 @@ impl Simulation {
                 ProbeKind::Irtt => (irtt(scenario, number), UDP),
                 ProbeKind::Ping { spread } => (ping(scenario, number, spread), ICMP),
             };
-            let ends = Conversation { client: spec.from, server: spec.to, protocol, number: number + 0x4000 };
+            let ends = Conversation {
+                client: spec.from,
+                server: spec.to,
+                protocol,
+                number: number + 0x4000,
+                ipv6: scenario.ipv6,
+            };
             let (forward, backward) = self.round_trip(scenario, spec.from, spec.to)?;
             self.probes.push(Probe {
                 asker,
@@ -89,7 +95,7 @@ impl Simulation {
                 backward,
                 hashes: [ends.hash(&hasher, false), ends.hash(&hasher, true)],
                 dsfield: spec.dscp << 2,
-                len: HEADERS + spec.payload,
+                len: lower_headers(scenario.ipv6) + UDP_HEADER + spec.payload,
             });
             self.wake_probe(number);
         }
@@ -181,6 +187,15 @@ impl Simulation {
                 });
             }
         }
+    }
+
+    /// Whether a probe is still to be sent, or to come back or be given up.
+    #[must_use]
+    pub fn has_open_probes(&self) -> bool {
+        self.probes.iter().any(|probe| match &probe.asker {
+            Asker::Irtt { prober, .. } => prober.poll_timeout().is_some(),
+            Asker::Ping(ping) => ping.next.is_some() || !ping.waiting.is_empty(),
+        })
     }
 
     /// Gives up what has not come back: each probe sent has then one sample. Call once, at the end.

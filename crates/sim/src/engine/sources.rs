@@ -89,7 +89,13 @@ impl Simulation {
     pub(super) fn add_sources(&mut self, scenario: &Scenario) -> Result<(), BuildError> {
         let hasher = FlowHasher::new(scenario.seed);
         for (number, spec) in scenario.sources.iter().enumerate() {
-            let ends = Conversation { client: spec.from, server: spec.to, protocol: UDP, number };
+            let ends = Conversation {
+                client: spec.from,
+                server: spec.to,
+                protocol: UDP,
+                number,
+                ipv6: scenario.ipv6,
+            };
             self.sources.push(Source {
                 pattern: spec.pattern,
                 path: self.paths.between(scenario, spec.from, spec.to)?,

@@ -26,10 +26,11 @@ pub struct Config {
     pub initial_cwnd: u32,
     /// `tcp_ecn`: ask for ECN (RFC 3168) and grant it when asked.
     pub ecn: bool,
-    /// Give the device super-packets of many segments. Linux does so since 4.17 whatever the device can:
-    /// without TSO the kernel cuts them just before the driver. A host with offloads off is thus `true`
-    /// here with a device that cuts.
+    /// The device takes super-packets of many segments.
     pub tso: bool,
+    /// Build super-packets even where the device takes none, and cut them in the kernel just before it: what
+    /// Linux always does since 4.17. Segments then leave one by one, but in the bursts of super-packets.
+    pub gso: bool,
     /// One jiffy. Retransmission, probe and delayed-ACK timers expire on its multiples.
     pub tick: Span,
     /// Receive buffer in bytes: least, initial, most.
@@ -55,6 +56,7 @@ impl Default for Config {
             initial_cwnd: 10,
             ecn: false,
             tso: true,
+            gso: true,
             tick: Span::from_millis(4),
             tcp_rmem: [4096, 131_072, 6_291_456],
             tcp_wmem: [4096, 16_384, 4_194_304],

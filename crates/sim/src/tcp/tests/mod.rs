@@ -1,4 +1,9 @@
 //! Sender and receiver against each other on a small path.
 
+mod conserve;
+mod handshake;
+mod limits;
 mod pipe;
+mod receiver;
+mod recovery;
 mod transfer;

@@ -24,7 +24,6 @@ pub(super) enum Fate {
 pub(super) struct Carried {
     pub(super) at: Nanos,
     pub(super) segment: Segment,
-    pub(super) fate: Fate,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,14 +31,15 @@ enum Kind {
     /// At the receiver, with CE or not.
     Data(bool),
     Ack,
-    /// The line has sent it.
+    /// The host's device has sent it.
     Sent,
 }
 
-/// When, in which order, what, and which segment of `carried` or `acks`.
+/// When, in which order, which segment of `data` or `acks`, what.
 type Event = (Nanos, u64, usize, u8);
 
-type Rule = Box<dyn FnMut(usize, &Segment) -> Fate>;
+/// Fate of the nth segment that one end has sent.
+pub(super) type Rule = Box<dyn FnMut(usize, &Segment) -> Fate>;
 
 pub(super) struct Pipe {
     pub(super) now: Nanos,
@@ -47,7 +47,7 @@ pub(super) struct Pipe {
     pub(super) rx: Rx,
     pub(super) rate: Rate,
     pub(super) delay: Span,
-    /// Fate of the nth segment towards the receiver, and on the way back.
+    /// Towards the receiver, and on the way back.
     pub(super) forth: Rule,
     pub(super) back: Rule,
     /// Everything that was sent, in order.
@@ -80,7 +80,7 @@ pub(super) fn drop_first_of(segments: &'static [u64]) -> Rule {
 
 /// A config whose packets are of one segment.
 pub(super) fn plain() -> Config {
-    Config { tso: false, ..Config::default() }
+    Config { tso: false, gso: false, ..Config::default() }
 }
 
 impl Pipe {
@@ -138,7 +138,7 @@ impl Pipe {
         while let Some(segment) = self.rx.poll_transmit(self.now) {
             let index = self.acks.len();
             let fate = (self.back)(index, &segment);
-            self.acks.push(Carried { at: self.now, segment, fate });
+            self.acks.push(Carried { at: self.now, segment });
             let late = if let Fate::Delay(late) = fate { late } else { Span::ZERO };
             if fate != Fate::Drop {
                 self.push(self.now + self.delay + late, index, Kind::Ack);
@@ -152,9 +152,10 @@ impl Pipe {
     fn send(&mut self, segment: Segment) {
         let index = self.data.len();
         let fate = (self.forth)(index, &segment);
-        self.data.push(Carried { at: self.now, segment, fate });
+        self.data.push(Carried { at: self.now, segment });
         self.line_free = self.line_free.max(self.now) + self.rate.tx_time(Bytes(segment.frame_len().into()));
-        self.push(self.line_free, index, Kind::Sent);
+        // The host's own device is fast: the bottleneck is further on.
+        self.push(self.now, index, Kind::Sent);
         let arrival = self.line_free + self.delay;
         match fate {
             Fate::Drop => {}

@@ -164,7 +164,7 @@ impl Tx {
             self.take_sacks(now, segment, ack);
             self.w.delivered += u64::from(ack.sack_delivered);
             if ack.has(ECE) {
-                self.stats.delivered_ce += u64::from(ack.sack_delivered);
+                self.count.delivered_ce += u64::from(ack.sack_delivered);
             }
         }
     }
@@ -192,7 +192,7 @@ impl Tx {
         self.update_pacing_rate();
     }
 
-    /// Recounts the scoreboard naively.
+    /// Recounts the scoreboard naively; a large one now and then only, or tests would take its square.
     #[cfg(debug_assertions)]
     pub(super) fn check_counters(&self) {
         use crate::tcp::scoreboard::{LOST, RETRANS, SACKED};
@@ -200,7 +200,7 @@ impl Tx {
             let n = self.board.positions().filter(|&pos| self.board.get(pos).has(flag)).count();
             u32::try_from(n).unwrap_or(u32::MAX)
         };
-        if self.w.packets_out > 64 && self.w.packets_out % 61 != 0 {
+        if self.w.packets_out > 64 && !self.w.packets_out.is_multiple_of(61) {
             return;
         }
         debug_assert_eq!(self.board.len(), self.w.packets_out);

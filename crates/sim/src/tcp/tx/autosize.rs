@@ -39,10 +39,14 @@ impl Tx {
         (self.w.sk_pacing_rate.0 >> 3) >> PACING_SHIFT
     }
 
+    pub(super) fn builds_super_packets(&self) -> bool {
+        self.config.tso || self.config.gso
+    }
+
     /// Segments of the next super-packet at most.
     #[allow(clippy::cast_possible_truncation)]
     pub(super) fn tso_segs(&self) -> u32 {
-        if !self.config.tso {
+        if !self.builds_super_packets() {
             return 1;
         }
         let rtt_shift = (self.min_rtt.get().0 / 1000) >> TSO_RTT_LOG;

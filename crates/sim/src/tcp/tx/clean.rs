@@ -92,7 +92,7 @@ impl Tx {
             ack.flags |= ACKED;
         }
         if ack.has(super::ack::ECE) {
-            self.stats.delivered_ce += u64::from(newly(self.w.delivered, before));
+            self.count.delivered_ce += u64::from(newly(self.w.delivered, before));
         }
         taken
     }

@@ -110,7 +110,7 @@ impl Tx {
             return;
         }
         self.retransmits += 1;
-        self.stats.syn_retransmits += 1;
+        self.count.syn_retransmits += 1;
         self.rto = (self.rto * 2).min(RTO_MAX);
         self.wants.handshake = true;
         self.arm(now, Pending::Handshake, self.rto);

@@ -8,6 +8,7 @@ mod handshake;
 mod rate;
 mod recovery;
 mod sack;
+mod stats;
 mod timers;
 mod transmit;
 mod undo;
@@ -17,10 +18,13 @@ use super::config::{Config, Opening, Ticks};
 use super::rack::Rack;
 use super::rtt::{MinRtt, RTO_INITIAL, Rtt};
 use super::scoreboard::Scoreboard;
-use super::segment::Segment;
+use super::segment::{Flags, Segment};
+use core::num::NonZeroU64;
 use goodqueue::{Nanos, Rate, Span};
 
 pub(super) use handshake::{SYN_RETRIES, SYNACK_RETRIES};
+use stats::Counters;
+pub use stats::TxStats;
 
 /// Never.
 const NEVER: Nanos = Nanos(u64::MAX);
@@ -79,39 +83,6 @@ struct Wants {
     window_probe: bool,
 }
 
-/// Counters of a sender. Segments are of one MSS, super-packets count as what they hold.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct TxStats {
-    /// Data segments sent, retransmissions included.
-    pub segments: u64,
-    /// Segments retransmitted, probes included (Linux `tcpi_total_retrans`).
-    pub retransmits: u64,
-    /// Segments delivered, cumulatively or by SACK (Linux `tcpi_delivered`).
-    pub delivered: u64,
-    /// Of these, on ACKs with ECE (Linux `tcpi_delivered_ce`).
-    pub delivered_ce: u64,
-    /// Bytes cumulatively acknowledged.
-    pub acked_bytes: u64,
-    /// Smoothed round-trip time; zero before the first sample.
-    pub srtt: Span,
-    /// Least round-trip time of the last 300 s; `Span(u64::MAX)` before the first sample.
-    pub min_rtt: Span,
-    /// Retransmission timeouts.
-    pub rtos: u64,
-    /// Tail loss probes sent.
-    pub probes: u64,
-    /// Reductions of the window that were undone.
-    pub undos: u64,
-    /// Entries into fast recovery.
-    pub recoveries: u64,
-    /// Reductions of the window for ECN.
-    pub ecn_reductions: u64,
-    /// Segments reported by DSACK as received twice.
-    pub dsacks: u64,
-    /// SYN or SYN-ACK retransmissions.
-    pub syn_retransmits: u64,
-}
-
 /// Proportional rate reduction (RFC 6937).
 #[derive(Clone, Copy, Debug, Default)]
 struct Prr {
@@ -123,22 +94,22 @@ struct Prr {
 #[derive(Clone, Copy, Debug, Default)]
 struct Undo {
     /// `snd_una` when the reduction began; none: it can not be undone.
-    marker: Option<u64>,
+    marker: Option<NonZeroU64>,
     /// Retransmissions that no DSACK has reported; `None`: none was made yet.
     retrans: Option<u32>,
     /// Slow-start threshold to return to; 0: none.
     prior_ssthresh: u32,
     /// Timestamp of the first retransmission of the episode.
     stamp: Option<u32>,
-    /// DSACKs since the connection began.
-    dsacks: u64,
+    /// Segments that DSACKs said were received twice, since the connection began.
+    dsacks: u32,
 }
 
 /// Tail loss probe (RFC 8985 section 7).
 #[derive(Clone, Copy, Debug, Default)]
 struct Tlp {
     /// `snd_nxt` after the probe that is out; none: no probe is.
-    high_seq: Option<u64>,
+    high_seq: Option<NonZeroU64>,
     /// The probe was a retransmission.
     retrans: bool,
     /// A probe is to be sent at the next chance.
@@ -165,6 +136,16 @@ struct Ecn {
     queue_cwr: bool,
 }
 
+/// What is left of a super-packet that is cut for a device without TSO.
+#[derive(Clone, Copy, Debug, Default)]
+struct Cut {
+    seq: u64,
+    len: u32,
+    /// Of the last piece.
+    flags: Flags,
+    ect: bool,
+}
+
 /// What the poll in progress has done.
 #[derive(Clone, Copy, Debug, Default)]
 struct Burst {
@@ -188,7 +169,7 @@ pub struct Tx {
     rtt: Rtt,
     min_rtt: MinRtt,
     rack: Rack,
-    stats: TxStats,
+    count: Counters,
 
     /// End of what the socket has taken from the application.
     write_seq: u64,
@@ -231,6 +212,7 @@ pub struct Tx {
     ecn: Ecn,
     burst: Burst,
     wants: Wants,
+    cut: Cut,
 
     /// Send time of the newest segment delivered (Linux `first_tx_mstamp`).
     first_tx: Nanos,
@@ -254,7 +236,7 @@ impl Tx {
             rtt: Rtt::default(),
             min_rtt: MinRtt::new(),
             rack: Rack::new(),
-            stats: TxStats::default(),
+            count: Counters::default(),
             write_seq: 1,
             app_bytes: 0,
             fin: Fin::Open,
@@ -281,6 +263,7 @@ impl Tx {
             ecn: Ecn::default(),
             burst: Burst::default(),
             wants: Wants::default(),
+            cut: Cut::default(),
             first_tx: Nanos::ZERO,
             pacing_at: NEVER,
             wmem_alloc: 0,
@@ -326,6 +309,7 @@ impl Tx {
     fn die(&mut self) {
         self.state = State::Dead;
         self.wants = Wants::default();
+        self.cut = Cut::default();
         self.stop_timer();
         self.pacing_at = NEVER;
     }
@@ -334,18 +318,6 @@ impl Tx {
     #[must_use]
     pub fn window(&self) -> &Window {
         &self.w
-    }
-
-    /// The counters.
-    #[must_use]
-    pub fn stats(&self) -> TxStats {
-        TxStats {
-            delivered: self.w.delivered,
-            acked_bytes: self.w.snd_una.min(self.write_seq).saturating_sub(1),
-            srtt: self.rtt.srtt(),
-            min_rtt: self.min_rtt.get(),
-            ..self.stats
-        }
     }
 
     /// Whether the handshake is complete.

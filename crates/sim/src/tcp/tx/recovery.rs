@@ -8,6 +8,7 @@ use super::{Prr, Rexmit, Tx};
 use crate::tcp::cc::{CaState, CcKind, CwndEvent, INFINITE_SSTHRESH};
 use crate::tcp::rack::{REORDERING, sent_after};
 use crate::tcp::scoreboard::{EVER, LOST, NIL, RETRANS, SACKED};
+use core::num::NonZeroU64;
 use goodqueue::{Nanos, Span};
 
 impl Tx {
@@ -233,7 +234,7 @@ impl Tx {
             }
             self.init_cwnd_reduction(now);
         }
-        self.stats.recoveries += 1;
+        self.count.recoveries += 1;
         self.set_ca_state(now, CaState::Recovery);
     }
 
@@ -243,7 +244,7 @@ impl Tx {
         if self.w.ca_state < CaState::Cwr {
             self.undo.marker = None;
             self.init_cwnd_reduction(now);
-            self.stats.ecn_reductions += 1;
+            self.count.ecn_reductions += 1;
             self.set_ca_state(now, CaState::Cwr);
         }
     }
@@ -331,7 +332,7 @@ impl Tx {
     /// RFC 8985 section 7.4: the end of a tail loss probe's episode. A probe that repaired a loss reduces
     /// the window.
     pub(super) fn process_probe_ack(&mut self, now: Nanos, acked: u64, ack: &Ack) {
-        let Some(high_seq) = self.tlp.high_seq else { return };
+        let Some(high_seq) = self.tlp.high_seq.map(NonZeroU64::get) else { return };
         if acked < high_seq {
             return;
         }

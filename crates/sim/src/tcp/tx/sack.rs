@@ -51,19 +51,19 @@ impl Tx {
         }
         let mss = u64::from(self.w.mss);
         let segments = (end - start).div_ceil(mss).max(1);
-        if end - start <= mss && self.tlp.high_seq == Some(end) {
+        if end - start <= mss && self.tlp.high_seq.is_some_and(|high| high.get() == end) {
             ack.flags |= DSACK_TLP;
         }
-        self.undo.dsacks += segments;
-        if self.undo.dsacks > self.stats.retransmits {
+        let segments = u32::try_from(segments).unwrap_or(u32::MAX);
+        self.undo.dsacks = self.undo.dsacks.saturating_add(segments);
+        if u64::from(self.undo.dsacks) > self.count.retransmits {
             return;
         }
-        self.stats.dsacks += segments;
+        self.count.dsacks += segments;
         if self.rack.reord_seen && !ack.has(DSACK_TLP) {
             self.rack.dsack_seen = true;
         }
         ack.flags |= DSACKING;
-        let segments = u32::try_from(segments).unwrap_or(u32::MAX);
         ack.sack_delivered += segments;
         if end <= ack.prior_una {
             self.retransmission_was_needless(end, segments);
@@ -74,7 +74,7 @@ impl Tx {
 
     /// Retransmissions up to `end` arrived beside their originals.
     fn retransmission_was_needless(&mut self, end: u64, segments: u32) {
-        if self.undo.marker.is_some_and(|marker| end > marker)
+        if self.undo.marker.is_some_and(|marker| end > marker.get())
             && let Some(retrans) = &mut self.undo.retrans
         {
             *retrans = retrans.saturating_sub(segments);

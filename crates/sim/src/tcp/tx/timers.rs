@@ -110,7 +110,7 @@ impl Tx {
         }
         self.enter_loss(now);
         self.retransmits += 1;
-        self.stats.rtos += 1;
+        self.count.rtos += 1;
         self.force_head = !self.head_in_host();
         self.rto = (self.rto * 2).min(RTO_MAX);
         self.arm(now, Pending::Rto, self.rto);

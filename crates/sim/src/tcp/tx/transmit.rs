@@ -1,10 +1,11 @@
 //! What leaves: control segments, retransmissions, new data (Linux 6.1 `tcp_output.c`).
 
-use super::{Burst, Fin, NEVER, Rexmit, State, Tx};
+use super::{Burst, Cut, Fin, NEVER, Rexmit, State, Tx, Wants};
 use crate::tcp::cc::{CaState, CwndEvent};
 use crate::tcp::config::{timestamp, truesize};
 use crate::tcp::scoreboard::{EVER, FIN, RETRANS, SACKED, Slot};
 use crate::tcp::segment::{Flags, Segment};
+use core::num::NonZeroU64;
 use goodqueue::{Bytes, Nanos, Span};
 
 /// The window that a sender of data offers: nothing ever fills it.
@@ -15,42 +16,81 @@ const UNPACED: u64 = 10;
 impl Tx {
     /// The next segment to leave; call until it gives nothing.
     pub fn poll_transmit(&mut self, now: Nanos) -> Option<Segment> {
-        let segment = if self.state == State::Established && !self.wants.ack && !self.wants.window_probe {
-            self.next_data(now)
+        let segment = if self.cut.len > 0 {
+            Some(self.next_piece(now))
+        } else if self.is_plain() {
+            let segment = self.next_new(now);
+            if segment.is_none() {
+                self.end_burst(now);
+            }
+            segment
         } else {
-            self.next_control(now)
+            self.next_special(now)
         };
+        let segment = segment.map(|segment| self.cut_off(segment));
         if let Some(segment) = &segment {
             self.wmem_alloc = self.wmem_alloc.saturating_add(truesize(segment.frame_len()));
         }
         segment
     }
 
-    fn next_data(&mut self, now: Nanos) -> Option<Segment> {
+    /// Keeps all but the first segment of a super-packet back where the device takes none. CWR stays on the
+    /// first, FIN and PSH on the last.
+    fn cut_off(&mut self, segment: Segment) -> Segment {
+        let mss = self.w.mss;
+        if segment.len <= mss || self.config.tso {
+            return segment;
+        }
+        let flags = Flags(segment.flags.0 & !Flags::CWR.0);
+        self.cut = Cut { seq: segment.seq + u64::from(mss), len: segment.len - mss, flags, ect: segment.ect };
+        let flags = Flags(segment.flags.0 & !(Flags::FIN.0 | Flags::PSH.0));
+        Segment { len: mss, flags, ..segment }
+    }
+
+    /// The rest of a super-packet that is being cut.
+    fn next_piece(&mut self, now: Nanos) -> Segment {
+        let Cut { seq, len, flags, ect } = core::mem::take(&mut self.cut);
+        Segment { seq, len, flags, ect, ..self.control_segment(now) }
+    }
+
+    /// Whether new data is all that can leave.
+    fn is_plain(&self) -> bool {
+        let Wants { ack, window_probe, .. } = self.wants;
+        self.state == State::Established
+            && self.rexmit == Rexmit::None
+            && !(ack | window_probe | self.tlp.due | self.force_head)
+    }
+
+    /// Control segments, then a probe, then retransmissions, then new data.
+    #[cold]
+    fn next_special(&mut self, now: Nanos) -> Option<Segment> {
+        if self.state != State::Established || self.wants.ack || self.wants.window_probe {
+            return self.next_control(now);
+        }
         if self.tlp.due {
             self.tlp.due = false;
-            return self.send_probe(now).or_else(|| self.next_data(now));
-        }
-        if self.rexmit == Rexmit::Lost || self.force_head {
-            if let Some(segment) = self.next_retransmission(now) {
+            if let Some(segment) = self.send_probe(now) {
                 return Some(segment);
             }
-            self.rexmit = Rexmit::None;
-        }
-        if let Some(segment) = self.next_new(now) {
-            if self.rexmit == Rexmit::New {
-                self.rexmit = Rexmit::None;
-            }
-            return Some(segment);
         }
         if self.rexmit == Rexmit::New {
+            if let Some(segment) = self.next_new(now) {
+                self.rexmit = Rexmit::None;
+                return Some(segment);
+            }
             // No new data could be sent: conventional recovery (RFC 5682 section 2.1 step 2.b).
             self.frto = false;
             self.rexmit = Rexmit::Lost;
-            return self.next_data(now);
         }
-        self.end_burst(now);
-        None
+        if let Some(segment) = self.next_retransmission(now) {
+            return Some(segment);
+        }
+        self.rexmit = Rexmit::None;
+        let segment = self.next_new(now);
+        if segment.is_none() {
+            self.end_burst(now);
+        }
+        segment
     }
 
     fn next_control(&mut self, now: Nanos) -> Option<Segment> {
@@ -123,7 +163,7 @@ impl Tx {
         let sent = prior.max(now);
         self.w.tcp_wstamp = sent;
         let rate = self.w.sk_pacing_rate;
-        if self.w.pacing && rate.0 > 0 && self.stats.segments >= UNPACED {
+        if self.w.pacing && rate.0 > 0 && self.count.segments >= UNPACED {
             let span = rate.tx_time(Bytes(u64::from(len)));
             let credit = sent.since(prior);
             self.w.tcp_wstamp = sent + (span - Span(span.0 / 2).min(credit));
@@ -166,8 +206,8 @@ impl Tx {
         self.rate_sent(&mut slot, sent);
         let kept = self.board.get_mut(pos);
         *kept = slot;
-        self.stats.segments += 1;
-        self.stats.retransmits += 1;
+        self.count.segments += 1;
+        self.count.retransmits += 1;
         let mut segment = Segment {
             seq: slot.seq,
             len,
@@ -191,8 +231,8 @@ impl Tx {
             self.probe_with_last(now)
         };
         if segment.is_some() {
-            self.tlp.high_seq = Some(self.w.snd_nxt);
-            self.stats.probes += 1;
+            self.tlp.high_seq = NonZeroU64::new(self.w.snd_nxt);
+            self.count.probes += 1;
             self.timer = super::Pending::None;
         }
         self.rearm_rto(now);
@@ -216,6 +256,7 @@ impl Tx {
     }
 
     /// New data, as Linux `tcp_write_xmit` lets it go.
+    #[inline]
     fn next_new(&mut self, now: Nanos) -> Option<Segment> {
         if self.app_bytes != 0 && self.unsent() < u64::from(self.w.mss) {
             self.check_space();
@@ -256,7 +297,7 @@ impl Tx {
     #[allow(clippy::cast_possible_truncation)]
     fn sendable(&mut self, now: Nanos, unsent: u64, quota: u32) -> Option<u32> {
         let mss = u64::from(self.w.mss);
-        if unsent > mss && self.config.tso && !self.burst.probe {
+        if unsent > mss && self.builds_super_packets() && !self.burst.probe {
             let max_segs = self.tso_segs();
             let window = self.wnd_end() - self.w.snd_nxt;
             let in_flight = self.w.packets_in_flight();
@@ -285,6 +326,7 @@ impl Tx {
         !self.config.nodelay && has_small && !self.is_fin_next()
     }
 
+    #[inline]
     fn send_new(&mut self, now: Nanos, len: u32, segs: u32, fin: bool, is_last: bool) -> Segment {
         if self.w.packets_in_flight() == 0 {
             self.cc.cwnd_event(&mut self.w, now, CwndEvent::TxStart);
@@ -294,7 +336,7 @@ impl Tx {
         let had_packets = self.w.packets_out > 0;
         self.push_slots(seq, len, fin, sent, segs);
         self.last_skb = seq;
-        self.stats.segments += u64::from(segs);
+        self.count.segments += u64::from(segs);
         self.w.lsndtime = now;
         self.w.snd_nxt = seq + u64::from(len) + u64::from(fin);
         if !len.is_multiple_of(self.w.mss) {

@@ -4,12 +4,13 @@
 use super::Tx;
 use crate::tcp::cc::CaState;
 use crate::tcp::config::ts_before;
+use core::num::NonZeroU64;
 use goodqueue::Nanos;
 
 impl Tx {
     /// A reduction begins that may be undone.
     pub(super) fn init_undo(&mut self) {
-        self.undo.marker = Some(self.w.snd_una);
+        self.undo.marker = NonZeroU64::new(self.w.snd_una);
         self.undo.retrans = if self.w.retrans_out > 0 { Some(self.w.retrans_out) } else { None };
     }
 
@@ -37,7 +38,7 @@ impl Tx {
         }
         self.undo.marker = None;
         self.rack.advanced = true;
-        self.stats.undos += 1;
+        self.count.undos += 1;
     }
 
     /// All that was outstanding at the loss is acknowledged: back to Open.

@@ -1,12 +1,14 @@
-//! The parent's memory of one run: messages in, columns of the record out. What has arrived is never
-//! lost, whatever becomes of the child.
+//! The memory of one run on any arm: samples in, columns of the record out. What has arrived is never lost,
+//! whatever becomes of the arm.
 
 use std::collections::BTreeMap;
 
+use goodqueue::spec::Parameter;
+use goodqueue::{QueueSpec, Reason};
 use goodqueue_probe::{Sample, Test, Way};
-use goodqueue_report::{EngineHealth, FlowSeries, MISSING, ProbeSeries, QueueSeries, Run};
+use goodqueue_report::{FlowSeries, MISSING, ProbeSeries, QueueSeries, Run};
+use serde::{Deserialize, Serialize};
 
-use super::message::{Finish, Message, Order, QueueEnd, QueueMoment};
 use crate::progress::Latest;
 
 /// One row of a flow's series while it is collected: receiver and sender report apart.
@@ -37,48 +39,79 @@ pub(crate) struct Collector {
     /// Bytes received per direction and step: the newest two steps, for the progress line.
     steps: [BTreeMap<i64, u64>; 2],
     latest: Latest,
-    /// What the lines did, up and down.
-    lines: [LineClock; 2],
-    rates_bps: [u64; 2],
 }
 
-/// A line's rate on the wall clock: what left it in stretches in which it never stood idle.
-#[derive(Clone, Copy, Debug, Default)]
-struct LineClock {
-    last: Option<(i64, QueueMoment)>,
-    busy_ns: i64,
-    bytes: u64,
+/// One direction's queue at one moment; counts are since the run began.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct QueueMoment {
+    /// Bytes in the queue.
+    pub backlog_bytes: u64,
+    /// Packets in the queue.
+    pub backlog_packets: u32,
+    /// Bytes in the device ring below it.
+    pub ring_bytes: u64,
+    /// Bytes put on the line.
+    pub sent_bytes: u64,
+    /// Packets put on the line.
+    pub sent_packets: u64,
+    /// Packets that the queue dropped, for any reason; random loss on the line is not among them.
+    pub drops: u64,
+    /// Packets marked CE.
+    pub marks: u64,
+    /// Times that the line began to send after it had stood idle.
+    pub busy_periods: u64,
 }
 
-/// Time of unbroken sending that a measured rate needs, in nanoseconds.
-const LEAST_BUSY: i64 = 1_000_000_000;
+/// One direction's queue when all is over.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct QueueEnd {
+    /// Drops by reason.
+    pub drop_reasons: BTreeMap<String, u64>,
+    /// The queue's own counters, the balance of packets (`arrived_packets` = `sent_packets` + drops +
+    /// `held_packets`), and what the line lost at random afterwards (`lost_on_the_line`).
+    pub counters: BTreeMap<String, u64>,
+}
 
-impl LineClock {
-    fn look(&mut self, t_ns: i64, moment: QueueMoment) {
-        let is_held = |moment: &QueueMoment| moment.backlog_packets > 0 || moment.ring_bytes > 0;
-        if let Some((since, before)) = self.last
-            && is_held(&before)
-            && is_held(&moment)
-            && before.busy_periods == moment.busy_periods
-        {
-            self.busy_ns += t_ns - since;
-            self.bytes += moment.sent_bytes - before.sent_bytes;
+/// What an arm has counted of one direction, for [`QueueEnd`].
+pub(crate) struct Tally {
+    /// Drops by place of the reason in [`Reason::ALL`].
+    pub drops: [u64; Reason::ALL.len()],
+    /// Packets handed to the queue.
+    pub arrived: u64,
+    /// Packets put on the line.
+    pub sent: u64,
+    /// Packets in queue and ring.
+    pub held: u64,
+    /// The queue's own counters.
+    pub own: Vec<(&'static str, u64)>,
+}
+
+impl From<Tally> for QueueEnd {
+    fn from(tally: Tally) -> QueueEnd {
+        // What the line loses at random, behind the queue, is no drop of the queue.
+        let reasons = Reason::ALL.iter().zip(tally.drops).filter(|&(_, drops)| drops > 0);
+        let (lost, drops): (Vec<_>, Vec<_>) = reasons.partition(|&(&reason, _)| reason == Reason::Loss);
+        let lost = lost.iter().map(|&(_, lost)| ("lost_on_the_line", lost));
+        let balance =
+            [("arrived_packets", tally.arrived), ("sent_packets", tally.sent), ("held_packets", tally.held)];
+        let counters = tally.own.into_iter().chain(balance).chain(lost);
+        QueueEnd {
+            drop_reasons: drops.iter().map(|&(reason, drops)| (reason.name().to_owned(), drops)).collect(),
+            counters: counters.map(|(name, value)| (name.to_owned(), value)).collect(),
         }
-        self.last = Some((t_ns, moment));
     }
+}
 
-    /// How far the rate was from the one asked for; nothing where the line was not busy for a second.
-    #[allow(clippy::cast_precision_loss)]
-    fn error(&self, rate_bps: u64) -> Option<f64> {
-        let bps = self.bytes as f64 * 8e9 / self.busy_ns as f64;
-        (self.busy_ns >= LEAST_BUSY).then(|| bps / rate_bps as f64 - 1.0)
-    }
+/// Every parameter of the queue, given or by default, in words.
+pub(crate) fn parameters(spec: &QueueSpec) -> BTreeMap<String, String> {
+    let words = |parameter: &Parameter| (parameter.name.to_owned(), spec.text(parameter.name));
+    spec.info().parameters.iter().map(words).collect()
 }
 
 impl Collector {
-    pub(crate) fn new(order: &Order, test: &Test) -> Collector {
-        let queue = &order.queue;
-        let mut run = Run { queue: queue.clone(), ..Run::default() };
+    /// For a run of `test` through `queue` (in its canonical words).
+    pub(crate) fn new(queue: &str, test: &Test) -> Collector {
+        let mut run = Run { queue: queue.to_owned(), ..Run::default() };
         run.flows = vec![FlowSeries::default(); test.flows.len()];
         run.probes = vec![ProbeSeries::default(); test.probes.len()];
         Collector {
@@ -89,8 +122,6 @@ impl Collector {
             echoes: vec![BTreeMap::new(); test.probes.len()],
             steps: [BTreeMap::new(), BTreeMap::new()],
             latest: Latest { t_ns: -i64::try_from(test.idle.0).unwrap_or(0), ..Latest::default() },
-            lines: [LineClock::default(); 2],
-            rates_bps: [order.link.up_bps, order.link.down_bps],
         }
     }
 
@@ -98,24 +129,20 @@ impl Collector {
         self.latest
     }
 
-    /// Takes in what the child said. Verdict and warnings are the caller's.
-    pub(crate) fn take(&mut self, message: Message) {
-        match message {
-            Message::Ready { parameters, .. } => self.run.parameters = parameters,
-            Message::Sample(sample) => self.sample(&sample),
-            Message::Queues { t_ns, up, down } => {
-                self.latest.t_ns = t_ns;
-                self.lines[0].look(t_ns, up);
-                self.lines[1].look(t_ns, down);
-                push_moment(&mut self.run.up, t_ns, up);
-                push_moment(&mut self.run.down, t_ns, down);
-            }
-            Message::Finished(finish) => self.finished(*finish),
-            Message::Warning(_) | Message::Failed { .. } => {}
-        }
+    /// The parameters of the queue in force.
+    pub(crate) fn parameters(&mut self, parameters: BTreeMap<String, String>) {
+        self.run.parameters = parameters;
     }
 
-    fn sample(&mut self, sample: &Sample) {
+    /// The queues of both directions, at `t_ns`.
+    pub(crate) fn queues(&mut self, t_ns: i64, up: QueueMoment, down: QueueMoment) {
+        self.latest.t_ns = t_ns;
+        push_moment(&mut self.run.up, t_ns, up);
+        push_moment(&mut self.run.down, t_ns, down);
+    }
+
+    /// What a probe, a sender or a receiver saw.
+    pub(crate) fn sample(&mut self, sample: &Sample) {
         match *sample {
             Sample::Received { flow, t, bytes } => {
                 let step = self.step_of(t);
@@ -182,17 +209,13 @@ impl Collector {
         }
     }
 
-    fn finished(&mut self, finish: Finish) {
-        self.run.complete = finish.complete;
-        self.run.validity.valid = finish.invalid.is_empty();
-        self.run.validity.reasons = finish.invalid;
-        self.run.engine = Some(EngineHealth {
-            rate_error_up: self.lines[0].error(self.rates_bps[0]),
-            rate_error_down: self.lines[1].error(self.rates_bps[1]),
-            ..finish.engine
-        });
-        end(&mut self.run.up, finish.up);
-        end(&mut self.run.down, finish.down);
+    /// The end: whether the test ran to its planned one, and why the result is not valid, if it is not.
+    pub(crate) fn finished(&mut self, complete: bool, invalid: Vec<String>, up: QueueEnd, down: QueueEnd) {
+        self.run.complete = complete;
+        self.run.validity.valid = invalid.is_empty();
+        self.run.validity.reasons = invalid;
+        end(&mut self.run.up, up);
+        end(&mut self.run.down, down);
     }
 
     /// The run as far as it went.

@@ -1,0 +1,28 @@
+//! What is to be simulated, and what of it is measured.
+
+use goodqueue::Span;
+use goodqueue_probe::Test;
+use goodqueue_sim::Scenario;
+
+/// One queue's turn: a scenario, and the test that its flows and probes are.
+#[derive(Clone, Debug)]
+pub(crate) struct Job {
+    /// What is simulated. Its flows and probes are those of `test`, in the same order; further ones may
+    /// follow, which no series is kept of.
+    pub scenario: Scenario,
+    /// What is measured.
+    pub test: Test,
+    /// Place in the scenario's links of the bottleneck towards the server.
+    pub up: usize,
+    /// And of that towards the client.
+    pub down: usize,
+    /// The queue in its canonical words.
+    pub queue: String,
+}
+
+impl Job {
+    /// Virtual time from the beginning to the planned end of the load.
+    pub(crate) fn length(&self) -> Span {
+        self.test.idle + self.test.load
+    }
+}

@@ -1,0 +1,265 @@
+//! The queues of a comparison on all processors: each turn by itself, the results in the order asked.
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread;
+use std::time::Duration;
+
+use goodqueue_report::{Record, Run};
+use goodqueue_sim::difference;
+use goodqueue_wire::Interrupt;
+
+use super::Job;
+use super::progress::Bar;
+use super::turn::{self, Outcome, Watch};
+use crate::exit::End;
+use crate::progress::Latest;
+
+/// How long one wait for news lasts; then signals are looked for.
+const WAIT: Duration = Duration::from_millis(50);
+
+/// The work.
+pub(crate) struct Pool<'a> {
+    /// What is to be simulated.
+    pub jobs: &'a [Job],
+    /// Turns at a time, 1 at least.
+    pub threads: usize,
+    /// Whether each is simulated twice, and the two compared.
+    pub twice: bool,
+}
+
+/// What a worker tells.
+enum News {
+    /// Of a job's first or second time, which counts from 0.
+    Latest(usize, u32, Latest),
+    Done(usize, Box<Result<Turned, End>>),
+}
+
+/// A job that was done.
+struct Turned {
+    run: Run,
+    /// Where it was done twice: in words, how the two compare, and whether they are equal.
+    check: Option<(String, bool)>,
+}
+
+impl Pool<'_> {
+    /// Does all jobs and puts their runs into `record`, in their order, calling `keep` after each.
+    ///
+    /// # Errors
+    /// The first job's that could not be done; [`End::Interrupted`] by a signal, and [`End::LimitFailed`]
+    /// where two runs of a job differ: all that was simulated is in `record`.
+    pub(crate) fn run(
+        &self,
+        record: &mut Record,
+        bar: &mut Bar,
+        interrupt: &Interrupt,
+        keep: &mut dyn FnMut(&Record) -> Result<(), End>,
+    ) -> Result<(), End> {
+        let stop = AtomicBool::new(false);
+        let next = AtomicUsize::new(0);
+        let (sender, news) = channel();
+        let mut results = Results::new(self.jobs.len());
+        let end = thread::scope(|scope| {
+            for _ in 0..self.threads.clamp(1, self.jobs.len().max(1)) {
+                let sender = sender.clone();
+                let (stop, next) = (&stop, &next);
+                scope.spawn(move || self.work(next, stop, &sender));
+            }
+            drop(sender);
+            let end = results.listen(&news, record, bar, interrupt, &stop, keep);
+            stop.store(true, Ordering::Relaxed);
+            end
+        });
+        bar.finish();
+        results.say_checks();
+        end.and_then(|()| results.verdict())
+    }
+
+    fn work(&self, next: &AtomicUsize, stop: &AtomicBool, sender: &Sender<News>) {
+        loop {
+            let index = next.fetch_add(1, Ordering::Relaxed);
+            let Some(job) = self.jobs.get(index) else { return };
+            if stop.load(Ordering::Relaxed) {
+                return;
+            }
+            // A listener that is gone has its own reason to end.
+            let tell = |time: u32, latest: &Latest| {
+                let _ = sender.send(News::Latest(index, time, *latest));
+            };
+            let done = self.turn(job, stop, &tell);
+            let _ = sender.send(News::Done(index, Box::new(done)));
+        }
+    }
+
+    fn turn(
+        &self,
+        job: &Job,
+        stop: &AtomicBool,
+        tell: &(dyn Fn(u32, &Latest) + Sync),
+    ) -> Result<Turned, End> {
+        let first = turn::run(job, &Watch { progress: &|latest| tell(0, latest), stop })?;
+        let check = if self.twice && first.run.complete {
+            compare((job, &first), job, &Watch { progress: &|latest| tell(1, latest), stop })?
+        } else {
+            None
+        };
+        Ok(Turned { run: first.run, check })
+    }
+}
+
+/// Simulates `again` and compares it with what came of `job`: in words, and whether they are equal; `None`
+/// where it was stopped.
+fn compare(
+    (job, first): (&Job, &Outcome),
+    again: &Job,
+    watch: &Watch,
+) -> Result<Option<(String, bool)>, End> {
+    let second = turn::run(again, watch)?;
+    if !second.run.complete {
+        return Ok(None);
+    }
+    let go_on = || !watch.stop.load(Ordering::Relaxed);
+    let trails = ((&job.scenario, &first.trail), (&again.scenario, &second.trail));
+    let parted = difference(trails.0, trails.1, &go_on).map_err(End::usage)?;
+    Ok(Some(match parted {
+        Some(difference) => (format!("{}: two runs differ: {difference}", job.queue), false),
+        None if first.run != second.run => {
+            (format!("{}: two runs agree in all events and differ in what was measured", job.queue), false)
+        }
+        None => (format!("{}: two runs agree in all {} events", job.queue, first.trail.events()), true),
+    }))
+}
+
+/// What has come in.
+struct Results {
+    /// The jobs whose runs are in the record, in order.
+    done: Vec<usize>,
+    checks: Vec<Option<(String, bool)>>,
+}
+
+impl Results {
+    fn new(jobs: usize) -> Results {
+        Results { done: Vec::new(), checks: vec![None; jobs] }
+    }
+
+    /// Takes in what the workers tell until they have ended.
+    fn listen(
+        &mut self,
+        news: &Receiver<News>,
+        record: &mut Record,
+        bar: &mut Bar,
+        interrupt: &Interrupt,
+        stop: &AtomicBool,
+        keep: &mut dyn FnMut(&Record) -> Result<(), End>,
+    ) -> Result<(), End> {
+        let mut end = Ok(());
+        loop {
+            // A signal that cannot be read leaves the run as it is; the next round asks again.
+            if let (Ok(()), Ok(Some(signal))) = (&end, interrupt.wait(Duration::ZERO)) {
+                end = Err(End::Interrupted(signal));
+            }
+            if end.is_err() {
+                stop.store(true, Ordering::Relaxed);
+            }
+            match news.recv_timeout(WAIT) {
+                Ok(News::Latest(index, time, latest)) => bar.update(index, time, &latest),
+                Ok(News::Done(index, done)) => {
+                    let kept = done.and_then(|turned| {
+                        self.take(index, turned, record);
+                        keep(record)
+                    });
+                    end = end.and(kept);
+                }
+                Err(RecvTimeoutError::Timeout) => bar.tick(),
+                Err(RecvTimeoutError::Disconnected) => return end,
+            }
+        }
+    }
+
+    /// Puts a run into its place, whichever was done first.
+    fn take(&mut self, index: usize, turned: Turned, record: &mut Record) {
+        let place = self.done.partition_point(|&other| other < index);
+        self.done.insert(place, index);
+        record.runs.insert(place, turned.run);
+        self.checks[index] = turned.check;
+    }
+
+    fn say_checks(&self) {
+        for (words, _) in self.checks.iter().flatten() {
+            eprintln!("goodqueue: {words}");
+        }
+    }
+
+    fn verdict(&self) -> Result<(), End> {
+        let differ = self.checks.iter().flatten().filter(|(_, is_equal)| !is_equal).count();
+        if differ == 0 {
+            return Ok(());
+        }
+        let of = self.checks.len();
+        Err(End::LimitFailed(format!("not deterministic: {differ} of {of} queues (see above)")))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::args::{Cli, Command};
+    use crate::plan::Plan;
+    use crate::simulate::scenario;
+    use clap::Parser;
+
+    fn jobs(words: &str) -> Vec<Job> {
+        let words = format!("goodqueue run {words}");
+        let Command::Run(args) = Cli::parse_from(words.split_whitespace()).command else { panic!("{words}") };
+        let plan = Plan::resolve(&args).expect("a plan");
+        scenario::jobs(&plan).expect("jobs")
+    }
+
+    fn runs(jobs: &[Job], threads: usize) -> String {
+        let mut record = Record::default();
+        let interrupt = Interrupt::new().expect("a descriptor");
+        let pool = Pool { jobs, threads, twice: false };
+        let end = pool.run(&mut record, &mut Bar::new(true, jobs, 1), &interrupt, &mut |_| Ok(()));
+        Interrupt::unblock();
+        end.expect("done");
+        record.to_json().expect("JSON")
+    }
+
+    #[test]
+    fn the_number_of_threads_changes_no_byte_and_no_order() {
+        let queues = "pfifo:50,codel,fq_codel,bfifo:30000,fifo:20ms";
+        let jobs = jobs(&format!("rrul --cc cubic --length 2s --idle 500ms --loss 0.5% --queue {queues}"));
+        let one = runs(&jobs, 1);
+        assert_eq!(one, runs(&jobs, 2));
+        assert_eq!(one, runs(&jobs, 16));
+        let places: Vec<usize> =
+            jobs.iter().filter_map(|job| one.find(&format!("\"queue\":\"{}\"", job.queue))).collect();
+        assert!(places.len() == 5 && places.is_sorted(), "{places:?}");
+    }
+
+    /// Random loss comes from the seed: as if a run had not repeated itself.
+    #[test]
+    fn a_difference_is_found_and_named() {
+        let words = "tcp_1up --length 2s --idle 500ms --loss 1% --queue fq_codel";
+        let (job, other) = (&jobs(words)[0], &jobs(&format!("{words} --seed 2"))[0]);
+        let stop = AtomicBool::new(false);
+        let watch = Watch { progress: &|_| {}, stop: &stop };
+        let first = turn::run(job, &watch).expect("a turn");
+        let equal = compare((job, &first), job, &watch).expect("a turn").expect("not stopped");
+        assert_eq!(equal, (format!("fq_codel: two runs agree in all {} events", first.trail.events()), true));
+        let (words, is_equal) = compare((job, &first), other, &watch).expect("a turn").expect("not stopped");
+        assert!(!is_equal);
+        assert!(words.contains("two runs differ: the first run had event"), "{words}");
+        assert!(words.contains(" s, ") && words.contains(" (") && words.contains(" to "), "{words}");
+    }
+
+    #[test]
+    fn what_is_stopped_is_kept_and_not_compared() {
+        let job = &jobs("tcp_1up --length 2s --queue fq_codel")[0];
+        let stop = AtomicBool::new(true);
+        let watch = Watch { progress: &|_| {}, stop: &stop };
+        let outcome = turn::run(job, &watch).expect("a turn");
+        assert!(!outcome.run.complete && outcome.run.validity.valid);
+        assert_eq!(compare((job, &outcome), job, &watch).expect("a turn"), None);
+    }
+}

@@ -1,0 +1,101 @@
+//! Whatever the path does to segments, all that was written is received, the scoreboard's counters agree with
+//! a naive recount (the sender asserts it on every ACK), and nobody talks for ever.
+
+use super::pipe::{Fate, Pipe, Rule};
+use crate::tcp::cc::CcKind;
+use crate::tcp::{Config, Opening};
+use goodqueue::{Rate, Rng, Span};
+use proptest::prelude::*;
+
+/// Chances in a thousand of each mishap.
+#[derive(Clone, Copy, Debug)]
+struct Mishaps {
+    drop: u64,
+    delay: u64,
+    duplicate: u64,
+    mark: u64,
+}
+
+impl Mishaps {
+    fn rule(self, seed: u64, purpose: &str) -> Rule {
+        let mut rng = Rng::stream(seed, 0, purpose);
+        Box::new(move |_, segment| {
+            let mut draw = rng.below(1000);
+            for (chance, fate) in [
+                (self.drop, Fate::Drop),
+                (self.delay, Fate::Delay(Span(rng.below(120_000_000)))),
+                (self.duplicate, Fate::Duplicate),
+                (self.mark, if segment.ect { Fate::Mark } else { Fate::Pass }),
+            ] {
+                if draw < chance {
+                    return fate;
+                }
+                draw -= chance;
+            }
+            Fate::Pass
+        })
+    }
+}
+
+fn mishaps() -> impl Strategy<Value = Mishaps> {
+    (0..250_u64, 0..250_u64, 0..250_u64, 0..250_u64).prop_map(|(drop, delay, duplicate, mark)| Mishaps {
+        drop,
+        delay,
+        duplicate,
+        mark,
+    })
+}
+
+fn kinds() -> impl Strategy<Value = CcKind> {
+    prop_oneof![Just(CcKind::Reno), Just(CcKind::Cubic), Just(CcKind::Bbr)]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
+
+    #[test]
+    fn all_that_is_written_is_received(
+        seed: u64, forth in mishaps(), back in mishaps(), kind in kinds(), tso: bool, gso: bool, ecn: bool,
+        active: bool, mbit in 1..200_u64, rtt in 1..100_u64,
+        bytes in prop::collection::vec(0..400_000_u64, 1..4), close: bool,
+    ) {
+        let config = Config { tso, gso, ecn, ..Config::default() };
+        let opening = if active { Opening::Active } else { Opening::Passive };
+        let rate = Rate(mbit * 1_000_000);
+        let mut pipe = Pipe::with(&config, &config, kind, rate, Span::from_millis(rtt), opening);
+        pipe.forth = forth.rule(seed, "forth");
+        pipe.back = back.rule(seed, "back");
+        for &part in &bytes {
+            pipe.tx.write(part);
+            let _ = pipe.run_until_done(Span::from_secs(20));
+        }
+        if close {
+            pipe.tx.close();
+        }
+        let is_done = pipe.run_until_done(Span::from_secs(4000));
+        let total: u64 = bytes.iter().sum();
+        if pipe.tx.is_dead() || pipe.rx.is_dead() {
+            // The handshake gave up after its retransmissions.
+            prop_assert!(!pipe.tx.is_established());
+        } else {
+            prop_assert!(is_done, "{:?}", pipe.tx);
+            prop_assert_eq!(pipe.rx.received(), total);
+            prop_assert_eq!(pipe.tx.window().packets_in_flight(), 0);
+        }
+        let segments = total / 1448 + 10;
+        prop_assert!((pipe.data.len() as u64) < 50 * segments + 1000, "{} for {}", pipe.data.len(), segments);
+    }
+}
+
+/// A million segments through a lossy path, with what SACK, RACK and F-RTO make of it.
+#[test]
+fn a_million_segments_arrive() {
+    let mishaps = Mishaps { drop: 2, delay: 0, duplicate: 1, mark: 0 };
+    let config = Config::default();
+    let rate = Rate(10_000_000_000);
+    let mut pipe = Pipe::new(&config, CcKind::Reno, rate, Span::from_millis(2));
+    pipe.forth = mishaps.rule(1, "forth");
+    pipe.tx.write(1_000_000 * 1448);
+    assert!(pipe.run_until_done(Span::from_secs(4000)), "{:?}", pipe.tx);
+    assert_eq!(pipe.rx.received(), 1_000_000 * 1448);
+}

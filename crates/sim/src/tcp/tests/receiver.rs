@@ -1,0 +1,143 @@
+//! The receiver alone: when it acknowledges.
+
+use crate::tcp::{Config, Flags, Opening, Rx, Segment};
+use goodqueue::{Nanos, Span};
+
+const MSS: u64 = 1448;
+
+fn at(us: u64) -> Nanos {
+    Nanos(us * 1000)
+}
+
+/// A receiver that has got past its quick ACKs and the growth of its window.
+fn settled() -> (Rx, u64, u64) {
+    let config = Config { ecn: true, tcp_rmem: [4096, 131_072, 131_072], ..Config::default() };
+    let mut rx = Rx::new(&config, Opening::Passive);
+    let syn = Flags::SYN.with(Flags::ECE).with(Flags::CWR);
+    rx.on_segment(at(0), &Segment { flags: syn, ..Segment::default() }, false);
+    assert!(rx.poll_transmit(at(0)).expect("a SYN-ACK").flags.has(Flags::ECE));
+    rx.on_segment(at(10_000), &Segment { seq: 1, ack: 1, flags: Flags::ACK, ..Segment::default() }, false);
+    let (mut number, mut us) = (0, 20_000);
+    for _ in 0..101 {
+        let acks = give(&mut rx, number, us).len();
+        number += 1;
+        us += 1000;
+        if number > 60 && acks == 1 && number > 90 {
+            break;
+        }
+    }
+    (rx, number, us)
+}
+
+fn data(number: u64, us: u64) -> Segment {
+    let ms = u32::try_from(us / 1000).expect("small");
+    let seq = 1 + number * MSS;
+    Segment {
+        seq,
+        ack: 1,
+        len: 1448,
+        ts_val: ms,
+        ts_ecr: ms.saturating_sub(10),
+        flags: Flags::ACK,
+        ect: true,
+        ..Segment::default()
+    }
+}
+
+fn give(rx: &mut Rx, number: u64, us: u64) -> Vec<Segment> {
+    rx.on_segment(at(us), &data(number, us), false);
+    std::iter::from_fn(|| rx.poll_transmit(at(us))).collect()
+}
+
+/// Linux quick ACKs: the first sixteen segments are ACKed one by one.
+#[test]
+fn the_start_is_acknowledged_segment_by_segment() {
+    let mut rx = Rx::established(&Config::default());
+    for n in 0..16 {
+        assert_eq!(give(&mut rx, n, 20_000 + n).len(), 1, "segment {n}");
+    }
+}
+
+/// RFC 1122 section 4.2.3.2: every second full segment.
+#[test]
+fn in_bulk_every_second_segment_is_acknowledged() {
+    let (mut rx, number, us) = settled();
+    for n in 0..50 {
+        let acks = give(&mut rx, number + n, us + n * 1000);
+        assert_eq!(acks.len() as u64, n % 2, "segment {n}");
+    }
+}
+
+/// A lone full segment waits 40 ms, rounded up by a jiffy of 4 ms at most and one more in the wheel.
+#[test]
+fn a_lone_segment_is_acknowledged_after_40_ms() {
+    let (mut rx, number, us) = settled();
+    assert!(give(&mut rx, number, us).is_empty());
+    let due = rx.next_timer().expect("a delayed ACK");
+    let waited = due.since(at(us));
+    assert!((40_000_000..=44_000_000).contains(&waited.0), "{waited}");
+    rx.on_timer(Nanos(due.0 - 1));
+    assert!(rx.poll_transmit(due).is_none());
+    rx.on_timer(due);
+    assert_eq!(rx.poll_transmit(due).expect("an ACK").ack, 1 + (number + 1) * MSS);
+    assert_eq!(rx.next_timer(), None);
+}
+
+/// RFC 5681 section 4.2: out of order at once, thrice; then compressed (one ACK a millisecond at most); when
+/// the gap is filled, at once.
+#[test]
+fn out_of_order_segments_are_acknowledged_at_once_then_compressed() {
+    let (mut rx, number, us) = settled();
+    let mut acks = Vec::new();
+    for n in 1..=10 {
+        acks.push(give(&mut rx, number + n, us + n).len());
+    }
+    assert_eq!(acks, [1, 1, 1, 0, 0, 0, 0, 0, 0, 0]);
+    let due = rx.next_timer().expect("a compressed ACK");
+    // 5 % of the 10 ms of round trip.
+    assert_eq!(due, at(us + 4) + Span(500_000));
+    rx.on_timer(due);
+    let ack = rx.poll_transmit(due).expect("the compressed ACK");
+    assert_eq!((ack.sacks, ack.sack[0].end), (1, 11 * 1448));
+    let filled = give(&mut rx, number, us + 1000);
+    assert_eq!(filled.len(), 1);
+    assert_eq!(filled[0].ack, 1 + (number + 11) * MSS);
+    assert_eq!(filled[0].sacks, 0);
+}
+
+/// RFC 2883 section 4.1: a duplicate is reported at once.
+#[test]
+fn a_duplicate_is_reported_by_dsack() {
+    let (mut rx, number, us) = settled();
+    let acks = give(&mut rx, number - 3, us);
+    assert_eq!(acks.len(), 1);
+    assert_eq!((acks[0].sacks, acks[0].ack), (1, 1 + number * MSS));
+    assert_eq!((acks[0].sack[0].start, acks[0].sack[0].end), (-3 * 1448, -2 * 1448));
+}
+
+/// RFC 3168 section 6.1.3: ECE from the first CE until CWR; the first is ACKed at once.
+#[test]
+fn ece_lasts_from_ce_to_cwr() {
+    let (mut rx, number, us) = settled();
+    rx.on_segment(at(us), &data(number, us), true);
+    let ack = rx.poll_transmit(at(us)).expect("an ACK at once");
+    assert!(ack.flags.has(Flags::ECE));
+    for n in 1..20 {
+        for ack in give(&mut rx, number + n, us + n * 1000) {
+            assert!(ack.flags.has(Flags::ECE));
+        }
+    }
+    let mut segment = data(number + 20, us + 20_000);
+    segment.flags = segment.flags.with(Flags::CWR);
+    rx.on_segment(at(us + 20_000), &segment, false);
+    assert!(!rx.poll_transmit(at(us + 20_000)).expect("at once").flags.has(Flags::ECE));
+}
+
+/// RFC 7323 section 4.3: the timestamp echoed is of the segment that the delayed ACK waited for.
+#[test]
+fn a_delayed_ack_echoes_the_first_timestamp() {
+    let (mut rx, number, us) = settled();
+    assert!(give(&mut rx, number, us).is_empty());
+    let ack = give(&mut rx, number + 1, us + 30_000);
+    assert_eq!(ack[0].ts_ecr, u32::try_from(us / 1000).expect("small"));
+}

@@ -1,0 +1,76 @@
+//! What a sender counts.
+
+use super::Tx;
+use goodqueue::Span;
+
+/// Counters of a sender. Segments are of one MSS, super-packets count as what they hold.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TxStats {
+    /// Data segments sent, retransmissions included.
+    pub segments: u64,
+    /// Segments retransmitted, probes included (Linux `tcpi_total_retrans`).
+    pub retransmits: u64,
+    /// Segments delivered, cumulatively or by SACK (Linux `tcpi_delivered`).
+    pub delivered: u64,
+    /// Of these, on ACKs with ECE (Linux `tcpi_delivered_ce`).
+    pub delivered_ce: u64,
+    /// Bytes cumulatively acknowledged.
+    pub acked_bytes: u64,
+    /// Smoothed round-trip time; zero before the first sample.
+    pub srtt: Span,
+    /// Least round-trip time of the last 300 s; `Span(u64::MAX)` before the first sample.
+    pub min_rtt: Span,
+    /// Retransmission timeouts.
+    pub rtos: u64,
+    /// Tail loss probes sent.
+    pub probes: u64,
+    /// Reductions of the window that were undone.
+    pub undos: u64,
+    /// Entries into fast recovery.
+    pub recoveries: u64,
+    /// Reductions of the window for ECN.
+    pub ecn_reductions: u64,
+    /// Segments reported by DSACK as received twice.
+    pub dsacks: u64,
+    /// SYN or SYN-ACK retransmissions.
+    pub syn_retransmits: u64,
+}
+
+/// The counters as they are kept; events rarer than segments fit 32 bits.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Counters {
+    pub(super) segments: u64,
+    pub(super) retransmits: u64,
+    pub(super) delivered_ce: u64,
+    pub(super) rtos: u32,
+    pub(super) probes: u32,
+    pub(super) undos: u32,
+    pub(super) recoveries: u32,
+    pub(super) ecn_reductions: u32,
+    pub(super) dsacks: u32,
+    pub(super) syn_retransmits: u32,
+}
+
+impl Tx {
+    /// The counters.
+    #[must_use]
+    pub fn stats(&self) -> TxStats {
+        let count = &self.count;
+        TxStats {
+            segments: count.segments,
+            retransmits: count.retransmits,
+            delivered: self.w.delivered,
+            delivered_ce: count.delivered_ce,
+            acked_bytes: self.w.snd_una.min(self.write_seq).saturating_sub(1),
+            srtt: self.rtt.srtt(),
+            min_rtt: self.min_rtt.get(),
+            rtos: count.rtos.into(),
+            probes: count.probes.into(),
+            undos: count.undos.into(),
+            recoveries: count.recoveries.into(),
+            ecn_reductions: count.ecn_reductions.into(),
+            dsacks: count.dsacks.into(),
+            syn_retransmits: count.syn_retransmits.into(),
+        }
+    }
+}
