@@ -55,6 +55,7 @@ const RUN_EXAMPLES: &str = "\
 Examples:
   goodqueue run tcp_square_wave --queue pfifo:1000,codel,fq_codel -o square
   goodqueue run rrul --rate 20mbit --rtt 20ms --length 30s --seed 7
+  goodqueue run rrul --with voip,web
   goodqueue run tcp_nup --flows 8 --queue fq_codel,target=10ms,ecn=off,pfifo:100
   goodqueue run tcp_nup --rate 100mbit --queue fq_codel --ring 1000 -o bloated-driver
   goodqueue run tcp_nup --live --rate 20mbit     # the same test with this machine's own TCP, in real time
@@ -182,6 +183,9 @@ pub struct RunArgs {
         help_heading = "Load"
     )]
     pub probe_interval: String,
+    /// Measure calls and page loads beside the test's own probes: voip, voip:EF (any DSCP), web, web:large
+    #[arg(long, value_name = "EXTRA,...", value_delimiter = ',', help_heading = "Load")]
+    pub with: Vec<String>,
     /// Root of every random stream
     #[arg(long, default_value_t = 1, value_name = "N", help_heading = "Load")]
     pub seed: u64,

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use goodqueue::spec::Parameter;
 use goodqueue::{QueueSpec, Reason};
 use goodqueue_probe::{Sample, Test, Way};
-use goodqueue_report::{FlowSeries, MISSING, ProbeSeries, QueueSeries, Run};
+use goodqueue_report::{CallSeries, Fate, FlowSeries, MISSING, PageSeries, ProbeSeries, QueueSeries, Run};
 use serde::{Deserialize, Serialize};
 
 use crate::progress::Latest;
@@ -27,6 +27,7 @@ struct Echo {
     rtt: i64,
     up: i64,
     down: i64,
+    fate: Fate,
 }
 
 /// Collects one run.
@@ -35,6 +36,7 @@ pub(crate) struct Collector {
     step_ns: i64,
     upward: Vec<bool>,
     flows: Vec<BTreeMap<i64, FlowRow>>,
+    /// Of probes, then of calls.
     echoes: Vec<BTreeMap<u32, Echo>>,
     /// Bytes received per direction and step: the newest two steps, for the progress line.
     steps: [BTreeMap<i64, u64>; 2],
@@ -114,12 +116,14 @@ impl Collector {
         let mut run = Run { queue: queue.to_owned(), ..Run::default() };
         run.flows = vec![FlowSeries::default(); test.flows.len()];
         run.probes = vec![ProbeSeries::default(); test.probes.len()];
+        run.voip = vec![CallSeries::default(); test.voip.len()];
+        run.web = vec![PageSeries::default(); test.web.len()];
         Collector {
             run,
             step_ns: i64::try_from(test.step.0).unwrap_or(i64::MAX),
             upward: test.flows.iter().map(|flow| flow.direction == goodqueue_probe::Direction::Up).collect(),
             flows: vec![BTreeMap::new(); test.flows.len()],
-            echoes: vec![BTreeMap::new(); test.probes.len()],
+            echoes: vec![BTreeMap::new(); test.streams().len()],
             steps: [BTreeMap::new(), BTreeMap::new()],
             latest: Latest { t_ns: -i64::try_from(test.idle.0).unwrap_or(0), ..Latest::default() },
         }
@@ -156,24 +160,42 @@ impl Collector {
                     (info.cwnd_segments, info.srtt_us, info.retransmits);
             }
             Sample::Echo { probe, seq, sent, rtt, up, down, reordered, duplicate } => {
-                let series = &mut self.run.probes[probe as usize];
-                series.reordered += u64::from(reordered);
-                if duplicate {
-                    series.duplicates += 1;
-                    return;
+                if let Some(series) = self.run.probes.get_mut(probe as usize) {
+                    series.reordered += u64::from(reordered);
+                    series.duplicates += u64::from(duplicate);
+                    self.latest.rtt_ns = if duplicate { self.latest.rtt_ns } else { rtt };
                 }
-                self.latest.rtt_ns = rtt;
-                self.echoes[probe as usize].insert(seq, Echo { sent, rtt, up, down });
+                if !duplicate {
+                    let echo = Echo { sent, rtt, up, down, fate: Fate::Arrived };
+                    self.echoes[probe as usize].insert(seq, echo);
+                }
             }
             Sample::Lost { probe, seq, sent, way } => {
-                let lost = &mut self.run.probes[probe as usize].lost;
-                *match way {
-                    Way::Up => &mut lost.up,
-                    Way::Down => &mut lost.down,
-                    Way::Unknown => &mut lost.unknown,
-                } += 1;
-                let echo = Echo { sent, rtt: MISSING, up: MISSING, down: MISSING };
+                if let Some(ProbeSeries { lost, .. }) = self.run.probes.get_mut(probe as usize) {
+                    *match way {
+                        Way::Up => &mut lost.up,
+                        Way::Down => &mut lost.down,
+                        Way::Unknown => &mut lost.unknown,
+                    } += 1;
+                }
+                let fate = match way {
+                    Way::Up => Fate::Up,
+                    Way::Down => Fate::Down,
+                    Way::Unknown => Fate::Unknown,
+                };
+                let echo = Echo { sent, rtt: MISSING, up: MISSING, down: MISSING, fate };
                 self.echoes[probe as usize].insert(seq, echo);
+            }
+            Sample::Page { page, t, took, complete, first_byte, bytes, ref error } => {
+                let series = &mut self.run.web[page as usize];
+                series.start_ns.push(t);
+                series.took_ns.push(took);
+                series.complete.push(complete);
+                series.first_byte_ns.push(first_byte.unwrap_or(MISSING));
+                series.rx_bytes.push(bytes);
+                if error.is_some() {
+                    series.error.clone_from(error);
+                }
             }
             // Both ends tell; what the first one says is the cause, the other's is what followed from it.
             Sample::FlowEnd { flow, ref error, .. } => {
@@ -231,12 +253,21 @@ impl Collector {
                 series.retransmits.push(retransmits);
             }
         }
-        for (series, echoes) in self.run.probes.iter_mut().zip(self.echoes) {
+        let mut echoes = self.echoes.into_iter();
+        for (series, echoes) in self.run.probes.iter_mut().zip(&mut echoes) {
             for echo in echoes.into_values() {
                 series.sent_ns.push(echo.sent);
                 series.rtt_ns.push(echo.rtt);
                 series.up_ns.push(echo.up);
                 series.down_ns.push(echo.down);
+            }
+        }
+        for (series, echoes) in self.run.voip.iter_mut().zip(echoes) {
+            for echo in echoes.into_values() {
+                series.sent_ns.push(echo.sent);
+                series.up_ns.push(echo.up);
+                series.down_ns.push(echo.down);
+                series.fate.push(echo.fate);
             }
         }
         self.run

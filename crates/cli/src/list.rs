@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use clap_complete::Shell;
 use goodqueue::spec::{CATALOGUE, Parameter, QueueInfo};
-use goodqueue_probe::{Count, Direction, FlowGroup, Names, TESTS, TestInfo};
+use goodqueue_probe::{Count, Direction, EXTRAS, FlowGroup, Names, TESTS, TestInfo};
 use serde_json::{Value, json};
 
 use crate::args::ListArgs;
@@ -91,6 +91,12 @@ pub fn tests(args: &ListArgs) -> Result<(), End> {
     let mut text = String::new();
     for test in tests {
         test_words(&mut text, test);
+    }
+    if args.name.is_none() {
+        text.push_str("beside any test, by --with\n");
+        for extra in EXTRAS {
+            let _ = writeln!(text, "    {:<18}  {}", extra.words, extra.about);
+        }
     }
     text.push_str(
         "\nN is set by --flows, D by --delay, the length by --length, probes by --probe-interval.\n\

@@ -2,7 +2,7 @@
 
 use goodqueue::spec::QueueKind;
 use goodqueue::{Nanos, QueueSpec, Rate, Span};
-use goodqueue_probe::{Params, Test};
+use goodqueue_probe::{Extra, Params, ParseExtraError, Test, TestError};
 use serde::{Deserialize, Serialize};
 
 use crate::args::RunArgs;
@@ -72,6 +72,8 @@ pub struct TestOrder {
     pub flows: Option<u32>,
     /// Congestion control, where the test leaves it open.
     pub cc: Option<String>,
+    /// Calls and pages beside the test's own probes, in full (`voip:EF`, `web:small`).
+    pub with: Vec<String>,
 }
 
 /// The link between client and server.
@@ -136,6 +138,7 @@ impl TestOrder {
             probe_interval_ns: positive("--probe-interval", &args.probe_interval)?.0,
             flows: args.flows,
             cc: args.cc.clone(),
+            with: args.with.iter().map(|word| extra(word)).collect::<Result<_, _>>()?,
         };
         order.test()?;
         Ok(order)
@@ -154,17 +157,31 @@ impl TestOrder {
             probe_interval: Span(self.probe_interval_ns),
             flows: self.flows,
             cc: self.cc.clone(),
+            with: self.with.clone(),
             // As many as the test wants; an arm that has fewer says so.
             hosts: usize::MAX,
         };
         goodqueue_probe::resolve(&self.name, &params).map_err(|error| {
             let nearest = match &error {
-                goodqueue_probe::TestError::Unknown { name, candidates } => did_you_mean(name, candidates),
+                TestError::Unknown { name, candidates } => did_you_mean(name, candidates),
+                TestError::Twice(_) => return End::Usage(format!("--with: {error}")),
                 _ => String::new(),
             };
             End::Usage(format!("{error}{nearest}; `goodqueue tests` lists the tests"))
         })
     }
+}
+
+/// A call or a page, written in full.
+fn extra(word: &str) -> Result<String, End> {
+    let extra = word.parse::<Extra>().map_err(|error| {
+        let nearest = match &error {
+            ParseExtraError::Unknown { word, candidates } => did_you_mean(word, candidates),
+            ParseExtraError::Dscp(_) => String::new(),
+        };
+        End::Usage(format!("--with {word}: {error}{nearest}; `goodqueue tests` lists them"))
+    })?;
+    Ok(extra.to_string())
 }
 
 fn positive(flag: &str, text: &str) -> Result<Span, End> {

@@ -4,8 +4,10 @@ use std::path::Path;
 use std::time::SystemTime;
 
 use goodqueue::Span;
-use goodqueue_probe::{Direction as Way, Test};
-use goodqueue_report::{Direction, FlowPlan, Host, LinkPlan, PathPlan, ProbePlan, Record, SCHEMA, TestPlan};
+use goodqueue_probe::{Direction as Way, Probe, Test};
+use goodqueue_report::{
+    Direction, FlowPlan, Host, LinkPlan, PagePlan, PathPlan, ProbePlan, Record, SCHEMA, TestPlan,
+};
 
 use crate::args::{ReportArgs, RunArgs};
 use crate::exit::End;
@@ -125,12 +127,19 @@ fn test_plan(test: &Test) -> TestPlan {
         start_ns: signed(flow.start),
         stop_ns: signed(flow.stop),
     });
-    let probes = test.probes.iter().map(|probe| ProbePlan {
+    let stream = |probe: &Probe| ProbePlan {
         name: probe.name.clone(),
         dscp: probe.dscp.to_string(),
         host: u32::try_from(probe.host).unwrap_or(u32::MAX),
         interval_ns: probe.interval.0,
         payload_bytes: probe.payload,
+    };
+    let pages = test.web.iter().map(|page| PagePlan {
+        name: page.name.clone(),
+        requests: page.requests,
+        bytes: page.bytes,
+        host: u32::try_from(page.host).unwrap_or(u32::MAX),
+        cc: page.cc.clone(),
     });
     TestPlan {
         name: test.name.clone(),
@@ -139,7 +148,9 @@ fn test_plan(test: &Test) -> TestPlan {
         load_ns: test.load.0,
         step_ns: test.step.0,
         flows: flows.collect(),
-        probes: probes.collect(),
+        probes: test.probes.iter().map(stream).collect(),
+        voip: test.voip.iter().map(stream).collect(),
+        web: pages.collect(),
     }
 }
 

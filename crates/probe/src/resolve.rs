@@ -3,8 +3,10 @@
 use goodqueue::Span;
 
 use crate::catalogue::{Cc, Count, FlowGroup, HostRule, MAX_FLOWS, Names, ProbeGroup, TESTS, TestInfo};
-use crate::echo;
+use crate::extra::Extra;
 use crate::test::{Flow, Probe, Test, TestError};
+use crate::web::Page;
+use crate::{echo, voip};
 
 /// What the user may choose of a test.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,6 +27,8 @@ pub struct Params {
     pub probe_interval: Span,
     /// Server hosts that there are.
     pub hosts: usize,
+    /// What is measured beside the test's own probes, as [`Extra`] reads it (`voip:ef`, `web`), each once.
+    pub with: Vec<String>,
 }
 
 impl Params {
@@ -45,6 +49,7 @@ impl Default for Params {
             cc: None,
             probe_interval: Span::from_millis(10),
             hosts: 4,
+            with: Vec::new(),
         }
     }
 }
@@ -57,7 +62,7 @@ impl Default for Params {
 ///
 /// # Errors
 /// An unknown name, with those that resemble it; a number of flows, congestion control, time or number
-/// of hosts that the test cannot have.
+/// of hosts that the test cannot have; an extra that there is not, or twice.
 pub fn resolve(name: &str, params: &Params) -> Result<Test, TestError> {
     let (info, named) = find(name)?;
     check_times(params)?;
@@ -69,6 +74,7 @@ pub fn resolve(name: &str, params: &Params) -> Result<Test, TestError> {
         check_cc(info, cc)?;
     }
     let flows: Vec<Flow> = info.flows.iter().flat_map(|group| group.flows(flows, params)).collect();
+    let (voip, web) = extras(params)?;
     let load = flows.iter().map(|flow| flow.stop).max().unwrap_or(params.length);
     within("length of the load", load, params.step, DAY)?;
     Ok(Test {
@@ -79,7 +85,26 @@ pub fn resolve(name: &str, params: &Params) -> Result<Test, TestError> {
         step: params.step,
         flows,
         probes: info.probes.iter().flat_map(|group| group.probes(params)).collect(),
+        voip,
+        web,
     })
+}
+
+/// The calls and pages that were asked for.
+fn extras(params: &Params) -> Result<(Vec<Probe>, Vec<Page>), TestError> {
+    let (mut voip, mut web, mut seen) = (Vec::new(), Vec::new(), Vec::new());
+    for word in &params.with {
+        let extra: Extra = word.parse()?;
+        if seen.contains(&extra) {
+            return Err(TestError::Twice(extra));
+        }
+        seen.push(extra);
+        match extra {
+            Extra::Voip(dscp) => voip.push(voip::call(dscp)),
+            Extra::Web(kind) => web.push(kind.page(params.cc.as_deref().unwrap_or(Params::DEFAULT_CC))),
+        }
+    }
+    Ok((voip, web))
 }
 
 const HOUR: Span = Span::from_secs(3600);
@@ -329,11 +354,32 @@ mod tests {
         assert!(matches!(resolve("tcp_square_wave", &cc("bbr")), Err(TestError::FixedCc { .. })));
     }
 
+    #[test]
+    fn any_test_takes_calls_and_pages() {
+        let with = |words: &[&str]| Params { with: words.iter().map(|&w| w.into()).collect(), ..params() };
+        for info in TESTS {
+            let plain = resolve(info.name, &params()).unwrap();
+            let test = resolve(info.name, &with(&["voip", "voip:ef", "web:large", "web"])).unwrap();
+            assert_eq!((&test.flows, &test.probes, test.load), (&plain.flows, &plain.probes, plain.load));
+            let names: Vec<_> = test.streams().map(|stream| stream.name.as_str()).collect();
+            assert_eq!(names.len(), plain.probes.len() + 2);
+            assert_eq!(names[plain.probes.len()..], ["VoIP BE", "VoIP EF"]);
+            let pages: Vec<_> = test.web.iter().map(|page| (page.name.as_str(), page.cc.as_str())).collect();
+            assert_eq!(pages, [("large", "cubic"), ("small", "cubic")]);
+        }
+        let reno = Params { cc: Some("reno".into()), ..with(&["web"]) };
+        assert_eq!(resolve("rrul", &reno).unwrap().web[0].cc, "reno");
+        let error = |words: &[&str]| resolve("rrul", &with(words)).unwrap_err().to_string();
+        assert_eq!(error(&["voip", "voip:be"]), "`voip:CS0` is asked for twice");
+        assert_eq!(error(&["wbe"]), "no extra probe is called `wbe`; there are voip, web");
+    }
+
     proptest! {
         #[test]
         fn nothing_panics_and_what_resolves_is_sound(
             row in 0..TESTS.len(), tail in "[a-z0-9_]{0,4}", times in any::<[u64; 5]>(), tame: bool,
             flows in proptest::option::of(0u32..1100), hosts in 0usize..6,
+            with in proptest::collection::vec(0usize..5, 0..3),
         ) {
             let span = |i: usize, most: u64| Span(if tame { 1_000_000 + times[i] % most } else { times[i] });
             let params = Params {
@@ -345,6 +391,7 @@ mod tests {
                 flows,
                 cc: None,
                 hosts,
+                with: with.iter().map(|i| ["voip", "voip:ef", "web", "web:large", "wob"][*i].into()).collect(),
             };
             let name = format!("{}{tail}", TESTS[row].name);
             match resolve(&name, &params) {

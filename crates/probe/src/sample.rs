@@ -47,7 +47,8 @@ pub struct TcpSample {
 }
 
 /// One thing measured. `t` and `sent` are nanoseconds from the start of the load, negative in the idle
-/// lead-in; `flow` and `probe` are indices into the test's `flows` and `probes`.
+/// lead-in; `flow` is an index into the test's `flows`, `probe` one into its [`crate::Test::streams`], `page` one
+/// into its `web`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Sample {
@@ -114,15 +115,36 @@ pub enum Sample {
         /// Why it ended before its time, or never began.
         error: Option<String>,
     },
+    /// A page that was fetched, or given up.
+    Page {
+        /// Index of the page.
+        page: u32,
+        /// When it was begun.
+        t: i64,
+        /// Time in nanoseconds until its last byte was there: the page load time; where it is not complete,
+        /// until it was given up.
+        took: i64,
+        /// Whether all of it came before its part of the test (idle lead-in, load) ended.
+        complete: bool,
+        /// Time until the first byte of its first object was there.
+        first_byte: Option<i64>,
+        /// Bytes of objects that came.
+        bytes: u64,
+        /// What broke, where something did.
+        error: Option<String>,
+    },
 }
 
 impl Sample {
-    /// The sample's place on the time axis: end of step, moment asked, or moment of sending. Samples of
+    /// The sample's place on the time axis: end of step, moment asked, moment of sending or of beginning. Samples of
     /// several threads arrive in no order of it.
     #[must_use]
     pub fn t(&self) -> i64 {
         match *self {
-            Sample::Received { t, .. } | Sample::Tcp { t, .. } | Sample::FlowEnd { t, .. } => t,
+            Sample::Received { t, .. }
+            | Sample::Tcp { t, .. }
+            | Sample::FlowEnd { t, .. }
+            | Sample::Page { t, .. } => t,
             Sample::Echo { sent, .. } | Sample::Lost { sent, .. } => sent,
         }
     }

@@ -2,7 +2,8 @@
 
 use goodqueue::Span;
 
-use crate::Dscp;
+use crate::web::Page;
+use crate::{Dscp, ParseExtraError};
 
 /// A way through the bottleneck, seen from the client.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -31,6 +32,10 @@ pub struct Test {
     pub flows: Vec<Flow>,
     /// Latency probes; the index is the probe's number in every sample.
     pub probes: Vec<Probe>,
+    /// Calls ([`crate::voip`]): probes too, whose numbers in samples follow on those of `probes`.
+    pub voip: Vec<Probe>,
+    /// Pages ([`crate::web`]) that one browser fetches in turn; the index is the page's number in every sample.
+    pub web: Vec<Page>,
 }
 
 /// One TCP flow that sends as much as its congestion control permits.
@@ -68,11 +73,19 @@ pub struct Probe {
 }
 
 impl Test {
+    /// Everything that sends isochronous datagrams, in the order of the numbers in samples: probes, then calls.
+    pub fn streams(&self) -> impl ExactSizeIterator<Item = &Probe> + Clone {
+        let (probes, count) = (self.probes.len(), self.probes.len() + self.voip.len());
+        (0..count).map(move |i| if i < probes { &self.probes[i] } else { &self.voip[i - probes] })
+    }
+
     /// How many server hosts the test needs: one more than the highest index used.
     #[must_use]
     pub fn hosts(&self) -> usize {
         let flows = self.flows.iter().map(|flow| flow.host);
-        flows.chain(self.probes.iter().map(|probe| probe.host)).max().map_or(0, |host| host + 1)
+        let streams = self.streams().map(|stream| stream.host);
+        let pages = self.web.iter().map(|page| page.host);
+        flows.chain(streams).chain(pages).max().map_or(0, |host| host + 1)
     }
 }
 
@@ -122,6 +135,12 @@ pub enum TestError {
     /// The name of a congestion control cannot be one.
     #[error("`{0}` is no name of a congestion control (1 to 15 letters, digits, `_`, `-`)")]
     Cc(String),
+    /// What the test is to be run with cannot be read.
+    #[error(transparent)]
+    With(#[from] ParseExtraError),
+    /// The same is asked for twice.
+    #[error("`{0}` is asked for twice")]
+    Twice(crate::Extra),
     /// The test needs more server hosts than there are.
     #[error("`{test}` needs {need} server hosts, there are {have}")]
     Hosts {

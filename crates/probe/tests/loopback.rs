@@ -231,7 +231,7 @@ fn nobody_listens() {
 fn left_over() -> (usize, usize) {
     let threads = std::fs::read_dir("/proc/self/task").unwrap().filter(|task| {
         let name = std::fs::read_to_string(task.as_ref().unwrap().path().join("comm")).unwrap_or_default();
-        ["probes", "reflector"].contains(&name.trim())
+        ["probes", "pages", "reflector"].contains(&name.trim())
     });
     (std::fs::read_dir("/proc/self/fd").unwrap().count(), threads.count())
 }
@@ -293,6 +293,52 @@ fn strangers_at_the_flow_port_are_counted() {
     assert_eq!(samples.iter().count(), 0);
 }
 
+fn with(words: &[&str], params: Params) -> Params {
+    Params { with: words.iter().map(|&word| word.into()).collect(), ..params }
+}
+
+#[test]
+fn a_call_and_pages_run_beside_any_test() {
+    let _alone = alone();
+    let params = Params { idle: Span::from_millis(300), ..params(1500) };
+    let test = resolve("tcp_1down", &with(&["voip:ef", "web", "web:large"], params)).unwrap();
+    let out = run(&test, V6, &Stops::default());
+    let call = out.client.probes[1].stats;
+    assert_eq!(call.sent + call.timer_misses, 1800 / 20, "{call:?}");
+    let up = |s: &&Sample| matches!(s, Sample::Echo { probe: 1, up, .. } if *up > 0);
+    assert_eq!(out.samples.iter().filter(up).count() as u64, call.received);
+    let page = |sample: &Sample| match *sample {
+        Sample::Page { page, t, took, complete, first_byte, bytes, ref error } => {
+            assert_eq!(*error, None);
+            assert!(!complete || bytes == test.web[page as usize].bytes, "{sample:?}");
+            assert!(first_byte.is_none_or(|first| 0 < first && first <= took), "{sample:?}");
+            Some((page, t < 0, complete))
+        }
+        _ => None,
+    };
+    let pages: Vec<_> = out.samples.iter().filter_map(page).collect();
+    // Idle: one of each. Load: the small one, and 1 s later the large one.
+    assert_eq!(pages, [(0, true, true), (1, true, true), (0, false, true), (1, false, true)]);
+    // Each page asks for its objects, and opens up to 6 connections with two requests of TLS each.
+    let requests = out.server.requests;
+    assert!((2 * (3 + 110) + 4 * 2..=2 * (3 + 110) + 2 * 2 * (2 + 6)).contains(&requests), "{requests}");
+    assert_eq!((out.server.refused, out.client.warnings.len()), (0, 0), "{:?}", out.client.warnings);
+}
+
+#[test]
+fn pages_of_a_server_that_is_not_there_fail_and_are_told() {
+    let _alone = alone();
+    let port = Server::bind(&[V4], 0).unwrap().port();
+    let (sink, samples) = mpsc::channel();
+    let clock = SharedClock::starting_in(Span::from_millis(50));
+    let test = resolve("ping", &with(&["web"], params(300))).unwrap();
+    run_client(&test, &[V4], port, &clock, &sink, &AtomicBool::new(false)).unwrap();
+    drop(sink);
+    let given_up = |s: &Sample| matches!(s, Sample::Page { complete: false, bytes: 0, .. });
+    // No answer to the query comes, in the lead-in nor under load.
+    assert_eq!(samples.iter().filter(given_up).count(), 2);
+}
+
 #[test]
 fn a_thousand_flows() {
     let _alone = alone();
@@ -315,6 +361,8 @@ fn a_thousand_flows() {
         step: Span::from_millis(200),
         flows: (0..1000).map(flow).collect(),
         probes: vec![probe],
+        voip: Vec::new(),
+        web: Vec::new(),
     };
     let out = run(&test, V4, &Stops::default());
     let connected = out.client.flows.iter().filter(|f| f.connected.is_some()).count();

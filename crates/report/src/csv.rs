@@ -3,7 +3,8 @@
 
 use std::fmt::Write as _;
 
-use crate::record::Direction;
+use crate::applications::{PageSummary, Voice, call_name, page_name};
+use crate::record::{Direction, Fate};
 use crate::summary::{Latency, QueueSummary, Summary, direction_name, probe_name, steps};
 use crate::{MISSING, Record};
 
@@ -88,6 +89,51 @@ pub fn latency(record: &Record) -> String {
     out
 }
 
+/// `calls.csv`: a row per packet that a client sent in a call. `lost` says on which way it or its answer was.
+pub fn calls(record: &Record) -> String {
+    let mut out = String::from("queue,series,t_s,one_way_up_ms,one_way_down_ms,lost\n");
+    for run in &record.runs {
+        for (i, call) in run.voip.iter().enumerate() {
+            let head = format!("{},{}", field(&run.queue), field(&call_name(record, i)));
+            let at = |c: &[i64], j: usize| c.get(j).copied().map(milliseconds).unwrap_or_default();
+            for (j, (&sent, fate)) in call.sent_ns.iter().zip(&call.fate).enumerate() {
+                let lost = match fate {
+                    Fate::Arrived => "",
+                    Fate::Up => "up",
+                    Fate::Down => "down",
+                    Fate::Unknown => "unknown",
+                };
+                let (up, down) = (at(&call.up_ns, j), at(&call.down_ns, j));
+                let _ = writeln!(out, "{head},{},{up},{down},{lost}", seconds(sent));
+            }
+        }
+    }
+    out
+}
+
+/// `pages.csv`: a row per page begun. `took_ms` is the page load time where `complete` is 1.
+pub fn pages(record: &Record) -> String {
+    let mut out = String::from("queue,page,t_s,took_ms,complete,first_byte_ms,rx_bytes\n");
+    for run in &record.runs {
+        for (i, page) in run.web.iter().enumerate() {
+            let head = format!("{},{}", field(&run.queue), field(&page_name(record, i)));
+            let at = |c: &[i64], j: usize| c.get(j).copied().map(milliseconds).unwrap_or_default();
+            for (j, &start) in page.start_ns.iter().enumerate() {
+                let complete = page.complete.get(j).map(|&c| u8::from(c).to_string()).unwrap_or_default();
+                let _ = writeln!(
+                    out,
+                    "{head},{},{},{complete},{},{}",
+                    seconds(start),
+                    at(&page.took_ns, j),
+                    at(&page.first_byte_ns, j),
+                    cell(&page.rx_bytes, j),
+                );
+            }
+        }
+    }
+    out
+}
+
 /// `queue.csv`: a row per direction and sample. Sent, drops and marks count from the run's beginning.
 pub fn queue(record: &Record) -> String {
     let mut out = String::from(
@@ -135,6 +181,15 @@ pub fn summary(record: &Record) -> String {
         latency_rows(&mut row, "round trip", &s.rtt);
         latency_rows(&mut row, "one-way up", &s.up);
         latency_rows(&mut row, "one-way down", &s.down);
+        for call in &s.voip {
+            let ways = [("up", call.up_idle, call.up), ("down", call.down_idle, call.down)];
+            for (way, idle, load) in ways {
+                call_rows(&mut row, &format!("{} {way}", call.name), idle, load);
+            }
+        }
+        for page in &s.web {
+            page_rows(&mut row, &format!("{} page", page.name), page);
+        }
         queue_rows(&mut row, "queue up", &s.queue_up);
         queue_rows(&mut row, "queue down", &s.queue_down);
         row("", "grade", s.grade.map(|g| g.letter.as_str().to_owned()).unwrap_or_default());
@@ -160,6 +215,38 @@ fn latency_rows(row: &mut impl FnMut(&str, &str, String), series: &str, l: &Late
         ("rise_max_ms", l.added_max_ns),
         ("rise_mean_ms", l.added_mean_ns),
         ("startup_max_ms", l.startup_max_ns),
+    ];
+    for (name, value) in values {
+        row(series, name, maybe_ms(value));
+    }
+}
+
+fn call_rows(
+    row: &mut impl FnMut(&str, &str, String),
+    series: &str,
+    idle: Option<Voice>,
+    load: Option<Voice>,
+) {
+    let maybe = |voice: Option<Voice>, f: fn(Voice) -> String| voice.map(f).unwrap_or_default();
+    row(series, "idle_mos", maybe(idle, |v| format!("{:.4}", v.mos)));
+    row(series, "mos", maybe(load, |v| format!("{:.4}", v.mos)));
+    row(series, "sent_packets", maybe(load, |v| v.sent.to_string()));
+    row(series, "lost_packets", maybe(load, |v| v.lost.to_string()));
+    let ms = |ns: u64| milliseconds(i64::try_from(ns).unwrap_or(i64::MAX));
+    row(series, "delay_mean_ms", load.map(|v| ms(v.delay_ns)).unwrap_or_default());
+    row(series, "jitter_ms", load.map(|v| ms(v.jitter_ns)).unwrap_or_default());
+}
+
+fn page_rows(row: &mut impl FnMut(&str, &str, String), series: &str, page: &PageSummary) {
+    row(series, "pages", page.load.n.to_string());
+    row(series, "incomplete_pages", page.load.incomplete.to_string());
+    let values = [
+        ("idle_p50_ms", page.idle.p50_ns),
+        ("p50_ms", page.load.p50_ns),
+        ("p95_ms", page.load.p95_ns),
+        ("max_ms", page.load.max_ns),
+        ("incomplete_max_ms", page.load.incomplete_max_ns),
+        ("first_byte_p50_ms", page.load.first_byte_p50_ns),
     ];
     for (name, value) in values {
         row(series, name, maybe_ms(value));

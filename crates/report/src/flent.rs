@@ -3,9 +3,11 @@
 //! flent knows its tests by name and its series by name within a test, so a file is written as the
 //! flent test whose plots fit: the test of that name where all series match, else by the number of
 //! flows in each direction. Where a flent test knows only one probe, the record's first stands in for
-//! it; what each series really is stands in the metadata under `X_GOODQUEUE`. Computed series (sums,
-//! averages) are left to flent.
+//! it; a call and a page stand in series of flent's `voip` and `http` tests (its own plots of other tests pass
+//! them over). What each series really is stands in the metadata under `X_GOODQUEUE`, and there are the
+//! summaries of all calls and pages. Computed series (sums, averages) are left to flent.
 
+mod applications;
 mod names;
 mod time;
 
@@ -95,6 +97,7 @@ fn document(record: &Record, run: &Run) -> Value {
             all.push(udp(run.probes.get(i).unwrap_or(&no_probe), &clock, name));
         }
     }
+    all.extend(applications::series(record, run, &clock));
     let step = step_s(record);
     let last = all.iter().filter_map(|s| s.samples.last()).map(|s| s.0).fold(0.0, f64::max);
     let count = (last / step).floor().clamp(0.0, 1e6) as usize + 1;
@@ -277,6 +280,7 @@ fn own(record: &Record, run: &Run, names: &Names) -> Value {
     for (plan, name) in record.test.probes.iter().zip(&names.probes) {
         series.extend(name.clone().map(|n| (n, plan.name.clone())));
     }
+    series.extend(applications::names(record));
     json!({
         "version": record.version,
         "schema": record.schema,

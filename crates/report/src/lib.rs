@@ -13,6 +13,8 @@
 //! and turned into milliseconds only when printed.
 #![forbid(unsafe_code)]
 
+mod applications;
+mod baseline;
 mod charts;
 pub mod csv;
 mod error;
@@ -27,11 +29,13 @@ mod summary;
 pub mod table;
 mod words;
 
+pub use applications::{CallSummary, Loads, PageSummary, Voice};
 pub use error::Error;
 pub use output::{SUFFIXES, write_all, write_as};
 pub use page::html;
 pub use record::{
-    Direction, EngineHealth, FlowPlan, FlowSeries, Host, LinkPlan, LossCount, MISSING, PathPlan, ProbePlan,
-    ProbeSeries, QueueSeries, Record, Run, SCHEMA, Simulation, TestPlan, Validity,
+    CallSeries, Direction, EngineHealth, Fate, FlowPlan, FlowSeries, Host, LinkPlan, LossCount, MISSING,
+    PagePlan, PageSeries, PathPlan, ProbePlan, ProbeSeries, QueueSeries, Record, Run, SCHEMA, Simulation,
+    TestPlan, Validity,
 };
 pub use summary::{FlowSummary, Grade, Latency, Letter, ProbeSummary, QueueSummary, SATURATED, Summary};

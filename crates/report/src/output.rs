@@ -23,6 +23,12 @@ pub fn write_all(record: &Record, dir: impl AsRef<Path>) -> Result<Vec<PathBuf>,
     put(&mut done, tables.join("goodput.csv"), csv::goodput(record).as_bytes())?;
     put(&mut done, tables.join("latency.csv"), csv::latency(record).as_bytes())?;
     put(&mut done, tables.join("queue.csv"), csv::queue(record).as_bytes())?;
+    if !record.test.voip.is_empty() {
+        put(&mut done, tables.join("calls.csv"), csv::calls(record).as_bytes())?;
+    }
+    if !record.test.web.is_empty() {
+        put(&mut done, tables.join("pages.csv"), csv::pages(record).as_bytes())?;
+    }
     for (name, scene) in charts::standalone(record) {
         let folder = if name == OVERVIEW { dir } else { &charts };
         put(&mut done, folder.join(format!("{name}.svg")), scene.standalone_svg().as_bytes())?;

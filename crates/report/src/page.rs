@@ -1,5 +1,6 @@
 //! The page: one HTML file with everything inside, readable from disk without a network.
 
+mod applications;
 mod details;
 mod figures;
 mod tables;
@@ -29,7 +30,7 @@ const DARK: &str = "--area:.72;--back:#121518;--panel:#1c2126;--line:#4a535d;--s
 /// The page of a record: one HTML document in which nothing points outside.
 pub fn html(record: &Record) -> String {
     let summaries = Summary::all(record);
-    let figures = figures::all(record);
+    let figures = figures::all(record, &summaries);
     let delay = Delay::ALL.into_iter().find(|&d| charts::has_delay(record, d)).unwrap_or(Delay::RoundTrip);
     let scale = axis_name(charts::wide_range(record, delay));
     let title = if record.title.is_empty() { &record.test.name } else { &record.title };
@@ -49,7 +50,7 @@ pub fn html(record: &Record) -> String {
         ("summary", tables::summary(record, &summaries)),
         ("charts", figures.html),
         ("details", details::html(record, &summaries)),
-        ("definitions", details::definitions()),
+        ("definitions", details::definitions(record)),
         ("data", figures.data),
         ("js", JS.to_owned()),
     ];

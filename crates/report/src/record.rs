@@ -86,6 +86,12 @@ pub struct TestPlan {
     pub flows: Vec<FlowPlan>,
     /// Latency probes.
     pub probes: Vec<ProbePlan>,
+    /// Calls that were made beside.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub voip: Vec<ProbePlan>,
+    /// Pages that were loaded beside.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub web: Vec<PagePlan>,
 }
 
 /// One TCP flow as planned.
@@ -108,7 +114,7 @@ pub struct FlowPlan {
     pub stop_ns: i64,
 }
 
-/// One latency probe as planned.
+/// One latency probe, or one call, as planned.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ProbePlan {
@@ -122,6 +128,22 @@ pub struct ProbePlan {
     pub interval_ns: u64,
     /// UDP payload.
     pub payload_bytes: u32,
+}
+
+/// One page as planned.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct PagePlan {
+    /// Name (`small`, `large`).
+    pub name: String,
+    /// Objects, each asked for by one request.
+    pub requests: u32,
+    /// Bytes of all objects.
+    pub bytes: u64,
+    /// Server host, counted from 0.
+    pub host: u32,
+    /// Congestion control of the server.
+    pub cc: String,
 }
 
 /// The link as it was resolved.
@@ -172,6 +194,12 @@ pub struct Run {
     pub flows: Vec<FlowSeries>,
     /// What the probes saw.
     pub probes: Vec<ProbeSeries>,
+    /// What was heard of the calls.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub voip: Vec<CallSeries>,
+    /// How the pages loaded.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub web: Vec<PageSeries>,
     /// The queue towards the server.
     pub up: QueueSeries,
     /// The queue towards the client.
@@ -258,6 +286,54 @@ pub struct LossCount {
     pub down: u64,
     /// In one of the two.
     pub unknown: u64,
+}
+
+/// What became of the packets of a call, a packet each way, in the order of sending. Columns have equal
+/// length.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct CallSeries {
+    /// When the client sent.
+    pub sent_ns: Vec<i64>,
+    /// One-way delay to the server, or [`MISSING`].
+    pub up_ns: Vec<i64>,
+    /// One-way delay of the server's packet to the client, or [`MISSING`].
+    pub down_ns: Vec<i64>,
+    /// Whether both arrived.
+    pub fate: Vec<Fate>,
+}
+
+/// Whether a packet of a call and the one that answers it arrived.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Fate {
+    /// Both did.
+    #[default]
+    Arrived,
+    /// The first was lost, so the other was not sent.
+    Up,
+    /// The other was lost.
+    Down,
+    /// One of them was lost.
+    Unknown,
+}
+
+/// How one page loaded, each time that it was begun. Columns have equal length.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct PageSeries {
+    /// When it was begun.
+    pub start_ns: Vec<i64>,
+    /// Page load time; where it is not complete, the time until it was given up.
+    pub took_ns: Vec<i64>,
+    /// Whether it was complete when the idle part or the load ended.
+    pub complete: Vec<bool>,
+    /// Time to the first byte of its first object, or [`MISSING`].
+    pub first_byte_ns: Vec<i64>,
+    /// Bytes of objects that came.
+    pub rx_bytes: Vec<u64>,
+    /// What broke, the last time that something did.
+    pub error: Option<String>,
 }
 
 /// One direction's queue, in steps. Columns have equal length; counts are since the run began.

@@ -9,7 +9,9 @@
 //! * **Goodput**: payload that the receiving application got, over the loaded interval. A step that
 //!   lies partly inside counts by its share of time. A flow's own goodput is over the part of the
 //!   loaded interval in which it was planned to run.
-//! * **Idle baseline** of a probe: the median of its answers that were back before the load began.
+//! * **Idle baseline** of a probe: the median of its answers that were back before the load began; those that
+//!   were under way while a page was loading do not count.
+//! * **Calls and pages**: see [`CallSummary`] and [`PageSummary`].
 //! * **Rise** (`added_*`): a sample under load minus the idle baseline of its own probe. Samples of all
 //!   probes of a run are pooled.
 //! * **Percentiles**: nearest rank; see the crate documentation.
@@ -19,6 +21,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::applications::{self, CallSummary, PageSummary};
+use crate::baseline::{baseline, idle_samples};
 use crate::record::{Direction, FlowPlan, FlowSeries, ProbePlan, ProbeSeries, QueueSeries, Record, Run};
 use crate::stats::{Span, bits_per_second, jain, known, mean, percentile, share};
 
@@ -27,9 +31,6 @@ const RAMP_MAX_NS: u64 = 2_000_000_000;
 
 /// Utilisation from which a direction counts as saturated.
 pub const SATURATED: f64 = 0.8;
-
-/// Answers that an idle baseline needs.
-const BASELINE_MIN: usize = 5;
 
 /// Everything derived from one run. Times in ns, rates in bit/s.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -64,6 +65,12 @@ pub struct Summary {
     pub queue_up: QueueSummary,
     /// The queue towards the client.
     pub queue_down: QueueSummary,
+    /// Every call, in the order of the plan.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub voip: Vec<CallSummary>,
+    /// Every page, in the order of the plan.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub web: Vec<PageSummary>,
     /// Whether every loaded direction used at least 80 % of its rate; absent where that is unknown.
     pub saturated: Option<bool>,
     /// The grade, where one may be given.
@@ -231,10 +238,12 @@ impl Summary {
             jain_up: jain(&rates(Direction::Up)),
             jain_down: jain(&rates(Direction::Down)),
             flows,
-            rtt: latency(&run.probes, |p| &p.rtt_ns, load, loaded),
-            up: latency(&run.probes, |p| &p.up_ns, load, loaded),
-            down: latency(&run.probes, |p| &p.down_ns, load, loaded),
+            rtt: latency(run, &run.probes, |p| &p.rtt_ns, load, loaded),
+            up: latency(run, &run.probes, |p| &p.up_ns, load, loaded),
+            down: latency(run, &run.probes, |p| &p.down_ns, load, loaded),
             probes: probe_summaries(record, run, load, loaded),
+            voip: applications::calls(record, run, loaded),
+            web: applications::pages(record, run, loaded),
             queue_up: queue_summary(&run.up, record.link.up.rate_bps, loaded),
             queue_down: queue_summary(&run.down, record.link.down.rate_bps, loaded),
             ..Self::default()
@@ -409,7 +418,7 @@ fn probe_summaries(record: &Record, run: &Run, load: Span, loaded: Span) -> Vec<
         .enumerate()
         .map(|(i, p)| ProbeSummary {
             name: probe_name(record, i),
-            rtt: latency(std::slice::from_ref(p), |p| &p.rtt_ns, load, loaded),
+            rtt: latency(run, std::slice::from_ref(p), |p| &p.rtt_ns, load, loaded),
         })
         .collect()
 }
@@ -422,30 +431,6 @@ pub(crate) fn probe_name(record: &Record, index: usize) -> String {
     }
 }
 
-/// The answers of a probe that were back before the load began, in the order of sending.
-pub(crate) fn idle_samples(probe: &ProbeSeries, column: &[i64]) -> Vec<i64> {
-    let rtt = |i: usize| probe.rtt_ns.get(i).copied().filter(|&r| known(r)).unwrap_or(0);
-    probe
-        .sent_ns
-        .iter()
-        .zip(column)
-        .enumerate()
-        .filter(|&(i, (&sent, &v))| sent < 0 && known(v) && sent.saturating_add(rtt(i)) <= 0)
-        .map(|(_, (_, &v))| v)
-        .collect()
-}
-
-/// The idle median of one probe; `None` below five answers or where half of the probes went missing.
-pub(crate) fn baseline(probe: &ProbeSeries, column: &[i64]) -> Option<i64> {
-    let mut idle = idle_samples(probe, column);
-    let sent = probe.sent_ns.iter().filter(|&&t| t < 0).count();
-    if idle.len() < BASELINE_MIN || idle.len() * 2 < sent {
-        return None;
-    }
-    idle.sort_unstable();
-    percentile(&idle, 50)
-}
-
 /// Whether the probes go to hosts at different base round-trip times: then their delays pooled say
 /// nothing, only their rises do.
 pub(crate) fn distances_differ(record: &Record) -> bool {
@@ -455,13 +440,8 @@ pub(crate) fn distances_differ(record: &Record) -> bool {
     all.any(|rtt| Some(rtt) != first)
 }
 
-/// Smallest and largest idle baseline of a run's probes.
-pub(crate) fn idle_range(run: &Run, column: fn(&ProbeSeries) -> &Vec<i64>) -> Option<(i64, i64)> {
-    let bases = || run.probes.iter().filter_map(|p| baseline(p, column(p)));
-    Some((bases().min()?, bases().max()?))
-}
-
 fn latency(
+    run: &Run,
     probes: &[ProbeSeries],
     column: fn(&ProbeSeries) -> &Vec<i64>,
     load: Span,
@@ -471,9 +451,9 @@ fn latency(
     let (mut values, mut rises, mut idle) = (Vec::new(), Vec::new(), Vec::new());
     let mut complete = !probes.is_empty();
     for probe in probes {
-        let base = baseline(probe, column(probe));
+        let base = baseline(run, probe, column(probe));
         complete &= base.is_some();
-        idle.extend(idle_samples(probe, column(probe)));
+        idle.extend(idle_samples(run, probe, column(probe)));
         for (&sent, &value) in probe.sent_ns.iter().zip(column(probe)) {
             if load.contains(sent) && known(value) {
                 out.startup_max_ns = out.startup_max_ns.max(Some(value));

@@ -1,11 +1,14 @@
 //! The table of a record: plain text for the terminal, and Markdown.
 
+pub(crate) mod applications;
+
+use std::borrow::Cow;
 use std::fmt::Write as _;
 
+use crate::applications::page_name;
+use crate::baseline::idle_range;
 use crate::record::{Direction, ProbeSeries};
-use crate::summary::{
-    Grade, Latency, Letter, QueueSummary, Summary, distances_differ, idle_range, loaded_directions,
-};
+use crate::summary::{Grade, Latency, Letter, QueueSummary, Summary, distances_differ, loaded_directions};
 use crate::{Record, Run};
 
 /// Widest line of the terminal table, in columns.
@@ -15,7 +18,7 @@ const QUEUE_WIDTH: usize = 24;
 
 /// Columns that belong together, with a title over them.
 struct Group {
-    title: &'static str,
+    title: Cow<'static, str>,
     columns: Vec<Column>,
     /// Dropped when the table is too wide, the highest number first; 0 stays.
     spare: u8,
@@ -40,7 +43,7 @@ impl Column {
 impl Group {
     fn width(&self) -> usize {
         let columns: usize = self.columns.iter().map(Column::width).sum();
-        (columns + self.columns.len().saturating_sub(1)).max(width(self.title))
+        (columns + self.columns.len().saturating_sub(1)).max(width(&self.title))
     }
 }
 
@@ -59,11 +62,10 @@ pub fn text(record: &Record, colour: bool) -> String {
     for (row, summary) in summaries.iter().enumerate() {
         render_row(&mut out, &groups, row, summary.grade.filter(|_| colour));
     }
-    let one_way = one_way_groups(record, &summaries);
-    if !one_way.is_empty() {
+    for block in further_blocks(record, &summaries) {
         out.push('\n');
-        render_head(&mut out, &one_way);
-        (0..summaries.len()).for_each(|row| render_row(&mut out, &one_way, row, None));
+        render_head(&mut out, &block);
+        (0..summaries.len()).for_each(|row| render_row(&mut out, &block, row, None));
     }
     for line in remarks(record, &summaries) {
         out.push_str(&line);
@@ -77,10 +79,9 @@ pub fn markdown(record: &Record) -> String {
     let summaries = Summary::all(record);
     let mut out = String::new();
     markdown_block(&mut out, &groups(record, &summaries), summaries.len());
-    let one_way = one_way_groups(record, &summaries);
-    if !one_way.is_empty() {
+    for block in further_blocks(record, &summaries) {
         out.push('\n');
-        markdown_block(&mut out, &one_way, summaries.len());
+        markdown_block(&mut out, &block, summaries.len());
     }
     for line in remarks(record, &summaries) {
         let _ = write!(out, "\n{}\n", line.trim().replace('<', "&lt;"));
@@ -111,9 +112,19 @@ fn markdown_block(out: &mut String, groups: &[Group], rows: usize) {
     }
 }
 
+/// The tables below the first: both ways of the round trip, then calls and pages.
+fn further_blocks(record: &Record, all: &[Summary]) -> Vec<Vec<Group>> {
+    let one_way = Some(one_way_groups(record, all)).filter(|groups| !groups.is_empty());
+    one_way.into_iter().chain(applications::blocks(record, all)).collect()
+}
+
+/// Width of a table of these groups.
+fn total(groups: &[Group]) -> usize {
+    groups.iter().map(|g| g.width() + 2).sum::<usize>().saturating_sub(2)
+}
+
 /// Takes out spare groups until the table fits.
 fn fit(groups: &mut Vec<Group>) {
-    let total = |groups: &[Group]| groups.iter().map(|g| g.width() + 2).sum::<usize>().saturating_sub(2);
     while total(groups) > WIDTH {
         let Some(worst) = groups.iter().map(|g| g.spare).max().filter(|&s| s > 0) else { break };
         groups.retain(|g| g.spare != worst);
@@ -172,7 +183,7 @@ fn groups(record: &Record, all: &[Summary]) -> Vec<Group> {
     let directions = loaded_directions(record);
     let loaded = |d| directions.contains(&d);
     let of = |f: &dyn Fn(&Summary) -> String| all.iter().map(f).collect::<Vec<_>>();
-    let mut out = vec![Group { title: "queue", columns: vec![queue_column(all)], spare: 0 }];
+    let mut out = vec![Group { title: "queue".into(), columns: vec![queue_column(all)], spare: 0 }];
     let mut goodput = Vec::new();
     let mut fair = Vec::new();
     let mut used = Vec::new();
@@ -188,28 +199,28 @@ fn groups(record: &Record, all: &[Summary]) -> Vec<Group> {
     }
     let fair_known = all.iter().any(|s| s.jain_up.is_some() || s.jain_down.is_some());
     if !goodput.is_empty() {
-        out.push(Group { title: "Mbit/s", columns: goodput, spare: 0 });
+        out.push(Group { title: "Mbit/s".into(), columns: goodput, spare: 0 });
     }
     if fair_known {
-        out.push(Group { title: "Jain", columns: fair, spare: 0 });
+        out.push(Group { title: "Jain".into(), columns: fair, spare: 0 });
     }
     out.extend(latency_groups(record, all, !directions.is_empty()));
     if any_lost(all) {
         let column = Column::new("lost %", of(&|s| lost_percent(&s.rtt)));
-        out.push(Group { title: "probes", columns: vec![column], spare: 0 });
+        out.push(Group { title: "probes".into(), columns: vec![column], spare: 0 });
     }
     let both = |f: fn(&QueueSummary) -> u64| of(&|s| (f(&s.queue_up) + f(&s.queue_down)).to_string());
     out.push(Group {
-        title: "packets",
+        title: "packets".into(),
         columns: vec![Column::new("drops", both(|q| q.drops)), Column::new("marks", both(|q| q.marks))],
         spare: 0,
     });
     if !used.is_empty() {
-        out.push(Group { title: "used %", columns: used, spare: 1 });
+        out.push(Group { title: "used %".into(), columns: used, spare: 1 });
         let mut column =
             Column::new("", record.runs.iter().zip(all).map(|(r, s)| grade_cell(r, s)).collect());
         column.left = true;
-        out.push(Group { title: "grade", columns: vec![column], spare: 0 });
+        out.push(Group { title: "grade".into(), columns: vec![column], spare: 0 });
     }
     out
 }
@@ -230,7 +241,7 @@ fn latency_groups(record: &Record, all: &[Summary], loaded: bool) -> Vec<Group> 
             column("p99", &|s| s.rtt.p99_ns),
             column("max", &|s| s.rtt.max_ns),
         ];
-        return vec![Group { title: "round trip, ms", columns: block, spare: 0 }];
+        return vec![Group { title: "round trip, ms".into(), columns: block, spare: 0 }];
     }
     let rise = vec![
         column("p50", &|s| s.rtt.added_p50_ns),
@@ -242,8 +253,8 @@ fn latency_groups(record: &Record, all: &[Summary], loaded: bool) -> Vec<Group> 
     let idle =
         record.runs.iter().zip(all).map(|(r, s)| idle(several, r, &s.rtt, |p| &p.rtt_ns, '-')).collect();
     vec![
-        Group { title: "idle", columns: vec![Column::new("RTT ms", idle)], spare: 0 },
-        Group { title: "rise under load, RTT ms", columns: rise, spare: 0 },
+        Group { title: "idle".into(), columns: vec![Column::new("RTT ms", idle)], spare: 0 },
+        Group { title: "rise under load, RTT ms".into(), columns: rise, spare: 0 },
     ]
 }
 
@@ -266,10 +277,10 @@ fn one_way_groups(record: &Record, all: &[Summary]) -> Vec<Group> {
             column("p99", |l| l.added_p99_ns),
             column("max", |l| l.added_max_ns),
         ];
-        Group { title, columns, spare: 0 }
+        Group { title: Cow::Borrowed(title), columns, spare: 0 }
     };
     vec![
-        Group { title: "queue", columns: vec![queue_column(all)], spare: 0 },
+        Group { title: "queue".into(), columns: vec![queue_column(all)], spare: 0 },
         way("one way up, ms: idle, rise", |s| &s.up, |p| &p.up_ns),
         way("one way down, ms: idle, rise", |s| &s.down, |p| &p.down_ns),
     ]
@@ -373,6 +384,14 @@ fn remarks(record: &Record, all: &[Summary]) -> Vec<String> {
                 out.push(format!("{}: {} ended early: {error}", short(name), plan.name));
             }
         }
+        for (i, page) in run.web.iter().enumerate() {
+            if let Some(error) = &page.error {
+                out.push(format!("{}: {} page failed: {error}", short(name), page_name(record, i)));
+            }
+        }
+    }
+    if all.iter().flat_map(|s| &s.web).any(|page| page.load.incomplete > 0) {
+        out.push(format!("pages: {}", applications::INCOMPLETE));
     }
     out.extend(record.warnings.iter().map(|w| format!("warning: {w}")));
     out.extend(traces(record));

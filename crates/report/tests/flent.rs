@@ -99,11 +99,41 @@ fn flent_reads_and_draws_them() {
     );
     plots(&dir.join("ping"), &fixture::ping(), "ping", &["ping", "ping_cdf"], &[]);
     plots(&dir.join("six"), &fixture::ipv6(), "tcp_nup", &[], &[]);
+    plots(&dir.join("beside"), &fixture::beside(), "tcp_nup", &["totals"], &[]);
     plots(&dir.join("troubled"), &fixture::troubled(), "tcp_nup", &["totals"], &[]);
     let mut both = fixture::rtt_fair();
     both.test.flows.iter_mut().for_each(|f| f.host = 0);
     both.test.probes.iter_mut().for_each(|p| p.host = 0);
     plots(&dir.join("both"), &both, "rrul_be_nflows", &["all_scaled"], &[]);
+    std::fs::remove_dir_all(&dir).unwrap();
+}
+
+/// The document in a file.
+fn document(path: &Path) -> serde_json::Value {
+    let raw = std::fs::read(path).unwrap();
+    serde_json::from_reader(flate2::read::GzDecoder::new(raw.as_slice())).unwrap()
+}
+
+#[test]
+fn a_call_and_a_page_have_series_of_flents() {
+    let dir = std::env::temp_dir().join(format!("goodqueue-report-{}-beside", std::process::id()));
+    std::fs::create_dir_all(&dir).unwrap();
+    let v = document(&flent::write(&fixture::beside(), &dir).unwrap()[0]);
+    let raw = |name: &str| v["raw_values"][name].as_array().unwrap().clone();
+    let (delay, loss) = (raw("VoIP::delay"), raw("VoIP::loss"));
+    let lost = loss.iter().filter(|packet| packet["val"] == 1.0).count();
+    assert_eq!((loss.len(), delay.len()), (35 * 50, 35 * 50 - lost));
+    assert!(lost > 10 && raw("VoIP::jitter").len() >= delay.len() - lost - 1);
+    // One page of 221.6 ms idle, and the two that were complete under load, one in the ramp.
+    let pages = raw("HTTP latency");
+    assert_eq!((pages.len(), pages[0]["val"].as_f64()), (3, Some(221.6)));
+    assert_eq!(v["metadata"]["SERIES_META"]["HTTP latency"]["UNITS"], "ms");
+    let own = &v["metadata"]["X_GOODQUEUE"];
+    assert_eq!(
+        (&own["series"]["VoIP::delay"], &own["series"]["HTTP latency"]),
+        (&"VoIP BE".into(), &"small".into())
+    );
+    assert_eq!(own["summary"]["voip"].as_array().unwrap().len(), 2);
     std::fs::remove_dir_all(&dir).unwrap();
 }
 
@@ -113,10 +143,7 @@ fn the_format_is_version_four() {
     std::fs::create_dir_all(&dir).unwrap();
     let record = fixture::square();
     let files = flent::write(&record, &dir).unwrap();
-    let mut text = String::new();
-    let raw = std::fs::read(&files[0]).unwrap();
-    std::io::Read::read_to_string(&mut flate2::read::GzDecoder::new(raw.as_slice()), &mut text).unwrap();
-    let v: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let v = document(&files[0]);
     assert_eq!(v["version"], 4);
     assert_eq!(v["metadata"]["NAME"], "tcp_nup");
     assert_eq!(v["metadata"]["TITLE"], "pfifo:1000");

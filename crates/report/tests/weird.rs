@@ -5,8 +5,8 @@
 mod fixture;
 
 use goodqueue_report::{
-    Direction, EngineHealth, FlowPlan, FlowSeries, MISSING, ProbePlan, ProbeSeries, QueueSeries, Record, Run,
-    csv, flent, html, table,
+    CallSeries, Direction, EngineHealth, Fate, FlowPlan, FlowSeries, MISSING, PagePlan, PageSeries,
+    ProbePlan, ProbeSeries, QueueSeries, Record, Run, csv, flent, html, table,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -38,6 +38,20 @@ prop_compose! {
 }
 
 prop_compose! {
+    fn call()(sent in vec(time(), 0..20), up in vec(time(), 0..20), down in vec(time(), 0..20),
+              fate in vec(prop_oneof![Just(Fate::Arrived), Just(Fate::Up), Just(Fate::Down), Just(Fate::Unknown)], 0..20)) -> CallSeries {
+        CallSeries { sent_ns: sent, up_ns: up, down_ns: down, fate }
+    }
+}
+
+prop_compose! {
+    fn page()(start in vec(time(), 0..6), took in vec(time(), 0..6), first in vec(time(), 0..6),
+              complete in vec(any::<bool>(), 0..6), rx in vec(amount(), 0..6), error in proptest::option::of(".{0,8}")) -> PageSeries {
+        PageSeries { start_ns: start, took_ns: took, complete, first_byte_ns: first, rx_bytes: rx, error }
+    }
+}
+
+prop_compose! {
     fn queue()(t in vec(time(), 0..10), backlog in vec(amount(), 0..10), sent in vec(amount(), 0..10),
                drops in vec(amount(), 0..10)) -> QueueSeries {
         QueueSeries { t_ns: t, backlog_bytes: backlog, sent_bytes: sent, drops, ..QueueSeries::default() }
@@ -46,10 +60,10 @@ prop_compose! {
 
 prop_compose! {
     fn run()(name in ".{0,30}", complete in any::<bool>(), valid in any::<bool>(), flows in vec(flow(), 0..3),
-             probes in vec(probe(), 0..3), up in queue(), busy in any::<f64>(),
+             probes in vec(probe(), 0..3), voip in vec(call(), 0..3), web in vec(page(), 0..3), up in queue(), busy in any::<f64>(),
              buckets in vec(amount(), 0..4)) -> Run {
         let engine = EngineHealth { lateness_bucket_ns: buckets.clone(), lateness_count: buckets, busy, ..EngineHealth::default() };
-        let mut run = Run { queue: name, complete, flows, probes, up, engine: Some(engine), ..Run::default() };
+        let mut run = Run { queue: name, complete, flows, probes, voip, web, up, engine: Some(engine), ..Run::default() };
         run.validity.valid = valid;
         run
     }
@@ -69,6 +83,8 @@ prop_compose! {
             direction: if up { Direction::Up } else { Direction::Down }, start_ns, stop_ns, host, ..FlowPlan::default()
         }).collect();
         r.test.probes = (0..probes).map(|_| ProbePlan { interval_ns: interval, ..ProbePlan::default() }).collect();
+        r.test.voip = r.test.probes.clone();
+        r.test.web = (0..probes).map(|_| PagePlan::default()).collect();
         r.link.up.rate_bps = rate;
         r
     }
@@ -87,6 +103,7 @@ fn all_forms(record: &Record) {
         assert!(flent::file_name(record, run).len() <= 250);
     }
     assert!(csv::latency(record).ends_with('\n') && csv::queue(record).ends_with('\n'));
+    assert!(csv::calls(record).ends_with('\n') && csv::pages(record).ends_with('\n'));
     record.to_json().unwrap();
 }
 

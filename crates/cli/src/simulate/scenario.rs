@@ -79,7 +79,7 @@ fn links(link: &LinkOrder, queue: &QueueSpec) -> Vec<Link> {
     let wire = |from, to, delay| Link { from, to, port: None, delay, jitter: Span::ZERO, loss: Loss::None };
     let bottleneck = |from, to, bps| Link {
         port: Some(PortSpec {
-            queue: queue.clone(),
+            queue: *queue,
             shaper: None,
             lanes: 1,
             ring: link.ring.map(|entries| RingSpec { entries, bql: link.bql, coalesce: Span::ZERO }),

@@ -10,14 +10,16 @@ use goodqueue_sim::{LinkView, Simulation, Trail};
 use super::Job;
 use crate::collect::{Collector, QueueEnd, QueueMoment, Tally, parameters};
 use crate::exit::End;
+use crate::plan::FRAME;
 use crate::progress::Latest;
 
 /// Time between two looks at the queues, as in the live arm.
 const LOOK: Span = Span::from_millis(100);
 /// Longest wait for the last probes after the load: the longest timeout that a probe has, and a little.
 const DRAIN: Span = Span::from_secs(20);
-/// Events after which the owner is asked whether to go on, at most: a fraction of a second's work.
-const PATIENCE: u64 = 200_000;
+/// Full packets of both directions after which the owner is asked whether to go on: hundredths of a second's
+/// work.
+const PATIENCE: u64 = 20_000;
 
 /// What came of a turn.
 #[derive(Clone, Debug, PartialEq)]
@@ -53,7 +55,7 @@ struct Turn<'a> {
     flows: Vec<FlowState>,
     next_step: i64,
     next_look: i64,
-    /// Virtual time in which the two lines send some ten thousand packets at most.
+    /// Virtual time between two questions whether to go on.
     slice: Span,
 }
 
@@ -246,14 +248,14 @@ fn number(index: usize) -> u32 {
     u32::try_from(index).unwrap_or(u32::MAX)
 }
 
-/// Time in which the lines of both directions can cause about [`PATIENCE`] events, some ten for each
-/// packet, but no more than the time between two looks.
+/// Time in which the lines of both directions can send [`PATIENCE`] packets, but no more than the time
+/// between two looks.
 fn slice(job: &Job) -> Span {
     let rate = |link: usize| {
         job.scenario.links.get(link).and_then(|link| link.port.as_ref()).map_or(0, |port| port.rate.0)
     };
     let both = Rate(rate(job.up).saturating_add(rate(job.down)).max(1));
-    both.tx_time(Bytes(PATIENCE / 10 * 1514)).min(LOOK).max(Span(1_000))
+    both.tx_time(Bytes(PATIENCE * u64::from(FRAME))).min(LOOK).max(Span(1_000))
 }
 
 fn moment(link: &LinkView) -> QueueMoment {

@@ -169,6 +169,35 @@ fn the_square_wave_runs_bbr_and_cubic() {
 }
 
 #[test]
+fn a_standing_queue_is_heard_and_waited_for_and_fq_codel_is_not() {
+    let Some(_turn) = live("a_standing_queue_is_heard_and_waited_for_and_fq_codel_is_not") else { return };
+    let record = measured(
+        "tcp_nup --live --rate 20mbit --rtt 20ms --queue fifo:500ms,fq_codel --length 4s --idle 1s \
+         --with voip,web",
+    );
+    let [fifo, fq_codel] = &summaries(&record)[..] else { panic!("two runs") };
+    for (name, run) in [("fifo", fifo), ("fq_codel", fq_codel)] {
+        let (call, page) = (&run["voip"][0], &run["web"][0]);
+        // Five round trips of 20 ms; what the line adds for 5 kB of handshakes is about 3 ms.
+        let first = millis(page, "idle.first_byte_p50_ns");
+        within(&format!("{name}: first byte of the idle page, ms"), first, 100.0, 115.0);
+        // Seven, and 56 kB on the line for 24 ms.
+        within(&format!("{name}: idle page, ms"), millis(page, "idle.p50_ns"), 140.0, 260.0);
+        for way in ["up_idle", "down_idle", "down"] {
+            within(&format!("{name}: MOS {way}"), number(call, &format!("{way}.mos")), 4.35, 4.4094);
+        }
+        within("packets of the call", number(call, "up.sent"), 150.0, 160.0);
+    }
+    // 150 ms from mouth to ear are a score of 4.33; CUBIC has the queue at that within the ramp.
+    within("fifo: MOS up", number(&fifo["voip"][0], "up.mos"), 1.0, 4.33);
+    within("fq_codel: MOS up", number(&fq_codel["voip"][0], "up.mos"), 4.35, 4.4094);
+    let load = &fifo["web"][0]["load"];
+    let longest = ["max_ns", "incomplete_max_ns"].map(|name| load[name].as_f64().unwrap_or(0.0) / 1e6);
+    within("fifo: page under load, ms", longest[0].max(longest[1]), 700.0, 4100.0);
+    within("fq_codel: page under load, ms", millis(&fq_codel["web"][0], "load.p50_ns"), 140.0, 350.0);
+}
+
+#[test]
 fn a_name_that_is_no_unicode_is_kept_as_far_as_it_goes() {
     use std::os::unix::ffi::OsStrExt;
     let Some(_turn) = live("a_name_that_is_no_unicode_is_kept_as_far_as_it_goes") else { return };

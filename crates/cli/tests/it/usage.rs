@@ -28,6 +28,21 @@ fn unknown_tests_queues_and_parameters_are_named_with_the_nearest_right_one() {
 }
 
 #[test]
+fn extra_probes_are_read_and_named() {
+    refused("run ping --live --with vop,web", &["--with vop", "did you mean voip?"]);
+    refused("run ping --live --with web:smal", &["--with web:smal", "did you mean web:small?"]);
+    refused("run ping --live --with voip:gold", &["--with voip:gold", "unknown DSCP"]);
+    refused("run ping --live --with voip:46", &["dscp:46", "tos:46"]);
+    refused("run ping --live --with voip,voip:be", &["--with", "twice"]);
+    refused("run ping --live --with web,", &["--with", "voip, web"]);
+    let plan = stdout(&run("run ping --live --with voip:ef,web --with web:large --dry-run"));
+    let plan: serde_json::Value = serde_json::from_str(&plan).expect("a plan");
+    assert_eq!(plan["test"]["with"], serde_json::json!(["voip:EF", "web:small", "web:large"]));
+    let list = stdout(&run("tests"));
+    assert!(list.contains("voip[:DSCP]") && list.contains("web[:small|:large]"), "{list}");
+}
+
+#[test]
 fn values_out_of_range_are_refused() {
     refused("run ping --live --rate 0", &["--rate 0", "zero"]);
     refused("run ping --live --rate fast", &["--rate fast", "20mbit"]);

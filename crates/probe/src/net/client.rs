@@ -9,12 +9,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Sender;
 use std::thread;
 
+use super::browse::{Pages, PagesOutcome};
 use super::clock::SharedClock;
 use super::error::{Context, NetError};
 use super::load::{FlowOutcome, Load, LoadOutcome};
 use super::probe::{ProbeOutcome, Probes, ProbesOutcome};
 use super::sys;
 use crate::echo::Lateness;
+use crate::web::CONNECTIONS;
 use crate::{Sample, Test};
 
 /// Files that client and server open beside sockets of flows and probes (epoll, timer, listeners), amply.
@@ -25,7 +27,7 @@ const OTHER_FILES: u64 = 32;
 pub struct ClientSummary {
     /// One for each flow of the test.
     pub flows: Vec<FlowOutcome>,
-    /// One for each probe of the test.
+    /// One for each of the test's [`Test::streams`].
     pub probes: Vec<ProbeOutcome>,
     /// How late the steps of the goodput series were taken; a late one counts bytes of the next.
     pub step_lateness: Lateness,
@@ -59,7 +61,8 @@ pub fn check(test: &Test, hosts: usize) -> Result<(), NetError> {
     if test.hosts() > hosts {
         return Err(NetError::Hosts { need: test.hosts(), have: hosts });
     }
-    let names: BTreeSet<&str> = test.flows.iter().map(|flow| flow.cc.as_str()).collect();
+    let flows = test.flows.iter().map(|flow| flow.cc.as_str());
+    let names: BTreeSet<&str> = flows.chain(test.web.iter().map(|page| page.cc.as_str())).collect();
     for name in names {
         let socket = sys::tcp_socket(Ipv4Addr::LOCALHOST.into()).context("open TCP for", name)?;
         sys::set_cc(socket.as_fd(), name).map_err(|error| match error.kind() {
@@ -81,7 +84,9 @@ pub fn check(test: &Test, hosts: usize) -> Result<(), NetError> {
 
 /// Whether the limit suffices for both ends of all flows beside what is open.
 fn enough_files(test: &Test, hosts: usize, open: u64, limit: u64) -> Result<(), NetError> {
-    let sockets = (test.flows.len() * 2 + test.probes.len() + hosts * 2) as u64;
+    // The connections of a page that was given up may overlap with those of the next.
+    let pages = if test.web.is_empty() { 0 } else { CONNECTIONS * 4 + test.web.len() };
+    let sockets = (test.flows.len() * 2 + test.streams().len() + pages + hosts * 2) as u64;
     let need = open + sockets + OTHER_FILES;
     if need > limit { Err(NetError::OpenFiles { need, limit }) } else { Ok(()) }
 }
@@ -89,10 +94,10 @@ fn enough_files(test: &Test, hosts: usize, open: u64, limit: u64) -> Result<(), 
 /// Runs `test` against servers on `hosts`, all on `port`. Blocks until the load has ended and the last probe
 /// is accounted for, or `stop` is set: noticed within 0.1 s, after which flows are aborted and the probes in
 /// flight have 0.5 s to come back (so stop the server only when this has returned). Flows run in the calling
-/// thread, probes in one that ends with it; both use the calling thread's network namespace.
+/// thread, probes and pages in one each that ends with it; all use the calling thread's network namespace.
 ///
 /// The load starts when `clock` says; call it early enough for the idle time that the test wants before.
-/// Samples: goodput of downloads, the sender's view of uploads, this end of each flow, and the probes.
+/// Samples: goodput of downloads, the sender's view of uploads, this end of each flow, the probes and the pages.
 /// Where all flows have failed the run ends early.
 ///
 /// # Errors
@@ -108,12 +113,15 @@ pub fn run_client(
 ) -> Result<ClientSummary, NetError> {
     check(test, hosts.len())?;
     let probes = Probes::open(test, hosts, port, clock)?;
+    let pages = Pages::open(test, hosts, port, clock)?;
     let load = Load::new(test, hosts, port, clock, sink)?;
     let end = AtomicBool::new(false);
     thread::scope(|scope| {
-        let thread = thread::Builder::new().name("probes".into());
+        let thread = |name: &str| thread::Builder::new().name(name.into());
         let run = || probes.run(sink, &[stop, &end]);
-        let probes = thread.spawn_scoped(scope, run).context("start", "the probes' thread")?;
+        let probes = thread("probes").spawn_scoped(scope, run).context("start", "the probes' thread")?;
+        let run = || pages.run(sink, &[stop, &end]);
+        let pages = thread("pages").spawn_scoped(scope, run).context("start", "the pages' thread")?;
         let load = load.run(stop);
         let failed = match &load {
             Ok(load) => !load.flows.is_empty() && load.flows.iter().all(|flow| flow.error.is_some()),
@@ -121,11 +129,12 @@ pub fn run_client(
         };
         end.store(failed, Ordering::Relaxed);
         let probes = probes.join().map_err(|_| NetError::Thread("probes"))??;
-        Ok(summary(test, load?, probes))
+        let pages = pages.join().map_err(|_| NetError::Thread("pages"))??;
+        Ok(summary(test, load?, probes, &pages))
     })
 }
 
-fn summary(test: &Test, load: LoadOutcome, probes: ProbesOutcome) -> ClientSummary {
+fn summary(test: &Test, load: LoadOutcome, probes: ProbesOutcome, pages: &PagesOutcome) -> ClientSummary {
     let (mut faults, mut warnings) = (Vec::new(), Vec::new());
     if !load.flows.is_empty() && load.flows.iter().all(|flow| flow.connected.is_none()) {
         faults.push("no flow was ever connected".into());
@@ -134,7 +143,7 @@ fn summary(test: &Test, load: LoadOutcome, probes: ProbesOutcome) -> ClientSumma
         let ms = probes.clock_stepped as f64 / 1e6;
         faults.push(format!("the wall clock was set by {ms:.3} ms during the run: one-way delays are wrong"));
     }
-    for (probe, outcome) in test.probes.iter().zip(&probes.probes) {
+    for (probe, outcome) in test.streams().zip(&probes.probes) {
         let name = &probe.name;
         let stats = &outcome.stats;
         let slots = stats.sent + stats.timer_misses;
@@ -153,6 +162,16 @@ fn summary(test: &Test, load: LoadOutcome, probes: ProbesOutcome) -> ClientSumma
         if outcome.unreachable > 0 {
             warnings.push(format!("{name}: the server's port was unreachable {} times", outcome.unreachable));
         }
+    }
+    if let Some(error) = &pages.error {
+        warnings.push(format!("{} page loads failed, the last one because: {error}", pages.failed));
+    }
+    for &page in &pages.idle_too_short {
+        let name = test.web.get(page as usize).map_or("", |page| page.name.as_str());
+        let idle = test.idle;
+        warnings.push(format!(
+            "the {name} page was not complete within the idle time of {idle}: make that longer"
+        ));
     }
     let half = test.step.0 / 2;
     if load.lateness.max_ns > half {
@@ -186,7 +205,7 @@ mod tests {
     fn faults_and_warnings_name_what_makes_a_result_doubtful() {
         let test = resolve("tcp_1up", &Params::default()).unwrap();
         let mut probes = ProbesOutcome { probes: vec![ProbeOutcome::default()], ..ProbesOutcome::default() };
-        let clean = summary(&test, LoadOutcome::default(), probes);
+        let clean = summary(&test, LoadOutcome::default(), probes, &PagesOutcome::default());
         assert!(clean.faults.is_empty() && clean.warnings.is_empty());
         let mut outcome = ProbeOutcome { dscp_changed: 1, ce: 1, unreachable: 1, ..ProbeOutcome::default() };
         (outcome.stats.sent, outcome.stats.timer_misses) = (97, 3);
@@ -194,8 +213,10 @@ mod tests {
         let mut load = LoadOutcome::default();
         load.lateness.record(test.step);
         load.flows.push(FlowOutcome::default());
-        let ClientSummary { faults, warnings, .. } = summary(&test, load, probes);
-        assert_eq!((faults.len(), warnings.len()), (3, 4), "{faults:#?} {warnings:#?}");
+        let pages = PagesOutcome { failed: 2, error: Some("refused".into()), idle_too_short: vec![0] };
+        let ClientSummary { faults, warnings, .. } = summary(&test, load, probes, &pages);
+        assert_eq!((faults.len(), warnings.len()), (3, 6), "{faults:#?} {warnings:#?}");
+        assert_eq!(warnings[3], "2 page loads failed, the last one because: refused");
         assert!(faults[0].contains("no flow"));
         assert!(faults[1].contains("-2.000 ms"));
         assert!(faults[2].contains("3 of 100"));

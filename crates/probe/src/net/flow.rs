@@ -13,7 +13,7 @@ const BUFFER_LEN: usize = 256 * 1024;
 /// How much one flow moves before the others have their turn.
 const TURN: usize = 128 * 1024;
 
-fn buffer() -> &'static [u8] {
+pub(super) fn buffer() -> &'static [u8] {
     static BUFFER: OnceLock<Vec<u8>> = OnceLock::new();
     BUFFER.get_or_init(|| {
         // xorshift64: any nonzero seed.

@@ -9,6 +9,8 @@
 //!   the network still arrives. So an upload's goodput may go on for the length of the queue after its stop.
 //! * The round-trip time of a probe runs from the clock's reading just before the send to the kernel's
 //!   receive time, less the time within the server. The client's send call is in it, its wake-up is not.
+//! * A page's TCP connections are the kernel's; of TLS there are the round trips and the sizes
+//!   ([`crate::web::TLS`]), no cryptography, and a DNS query is an echo of 60 bytes each way.
 //!
 //! ```
 //! use std::sync::{atomic::{AtomicBool, Ordering}, mpsc};
@@ -39,6 +41,10 @@
 //! ```
 
 #[forbid(unsafe_code)]
+mod answer;
+#[forbid(unsafe_code)]
+mod browse;
+#[forbid(unsafe_code)]
 mod client;
 #[forbid(unsafe_code)]
 mod clock;
@@ -55,6 +61,8 @@ mod probe;
 #[forbid(unsafe_code)]
 mod reflect;
 #[forbid(unsafe_code)]
+mod request;
+#[forbid(unsafe_code)]
 mod server;
 mod sys;
 
@@ -65,7 +73,7 @@ pub use load::FlowOutcome;
 pub use probe::ProbeOutcome;
 pub use server::{ServedFlow, Server, ServerSummary};
 
-/// A flow's error in words.
+/// The error of a connection in words.
 fn explain(error: &std::io::Error) -> String {
     match error.kind() {
         std::io::ErrorKind::UnexpectedEof => "closed by the other end".into(),

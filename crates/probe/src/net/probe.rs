@@ -65,7 +65,7 @@ fn open(probe: &Probe, server: SocketAddr) -> Result<UdpSocket, NetError> {
     Ok(socket)
 }
 
-/// All probes of a test, opened but not started.
+/// All probes and calls of a test, opened but not started.
 pub(super) struct Probes {
     running: Vec<Running>,
 }
@@ -80,10 +80,10 @@ impl Probes {
         let token = clock.load_start().wall.cast_unsigned() ^ u64::from(std::process::id()) << 40;
         let idle = i64::try_from(test.idle.0).unwrap_or(i64::MAX);
         let load = i64::try_from(test.load.0).unwrap_or(i64::MAX);
-        let mut running = Vec::with_capacity(test.probes.len());
-        for (index, probe) in (0u32..).zip(&test.probes) {
+        let mut running = Vec::with_capacity(test.streams().len());
+        for (index, probe) in (0u32..).zip(test.streams()) {
             // Probes with one interval share its grid; spread over it they do not queue behind each other.
-            let spread = probe.interval.0 * u64::from(index) / test.probes.len() as u64;
+            let spread = probe.interval.0 * u64::from(index) / test.streams().len() as u64;
             let config = ProberConfig {
                 probe: index,
                 token: token.wrapping_add(u64::from(index)).max(1),

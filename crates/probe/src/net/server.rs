@@ -1,4 +1,4 @@
-//! The server: far end of flows and probes.
+//! The server: far end of flows, probes and pages.
 
 use std::collections::BTreeMap;
 use std::io::{ErrorKind, Read};
@@ -8,10 +8,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Sender;
 use std::thread;
 
+use super::answer::WebEnd;
 use super::clock::SharedClock;
 use super::error::{Context, NetError};
 use super::flow::{FlowEnd, Grid};
 use super::header::{self, FlowHeader};
+use super::request::Request;
 use super::sys::{self, Epoll, Interest, Timer};
 use super::{explain, reflect};
 use crate::echo::ReflectorStats;
@@ -40,7 +42,9 @@ pub struct ServerSummary {
     pub flows: Vec<ServedFlow>,
     /// Connections closed because they did not say what they are, or there were too many.
     pub refused: u64,
-    /// Probes answered and refused.
+    /// Requests for web data that were answered.
+    pub requests: u64,
+    /// Probes, calls and queries answered and refused.
     pub probes: ReflectorStats,
     /// Replies to probes that the kernel did not take.
     pub probe_send_errors: u64,
@@ -136,13 +140,15 @@ impl Server {
     }
 }
 
-/// A connection in one of its two states.
+/// A connection: what it is for.
 #[derive(Debug)]
 enum Connection {
     /// Its header is not complete.
     Unknown { stream: TcpStream, peer: SocketAddr, since: i64, header: [u8; header::LEN], len: usize },
     /// A flow, and when it is to stop.
     Flow { end: FlowEnd, stop: i64 },
+    /// One on which pages are fetched.
+    Web(WebEnd),
 }
 
 /// The TCP loop.
@@ -234,7 +240,7 @@ impl<'a> Loop<'a> {
         let before = self.connections.len();
         self.connections.retain(|_, connection| match connection {
             Connection::Unknown { since, .. } => t - *since < HEADER_WAIT,
-            Connection::Flow { .. } => true,
+            Connection::Flow { .. } | Connection::Web(_) => true,
         });
         self.summary.refused += (before - self.connections.len()) as u64;
     }
@@ -276,6 +282,7 @@ impl<'a> Loop<'a> {
                 }
             }
             Some(Connection::Unknown { .. }) => self.read_header(token),
+            Some(Connection::Web(_)) => self.answer(token),
             None => {}
         }
     }
@@ -293,10 +300,39 @@ impl<'a> Loop<'a> {
             Ok(read) => *len += read,
         }
         if *len == header::LEN {
-            let header = FlowHeader::parse(header);
-            if !header.is_some_and(|header| self.begin(token, &header)) {
+            let (flow, request) = (FlowHeader::parse(header), Request::parse(header));
+            let begun = match (flow, request) {
+                (Some(header), _) => self.begin(token, &header),
+                (None, Some(request)) => self.begin_web(token, &request),
+                (None, None) => false,
+            };
+            if !begun {
                 self.refuse(token);
             }
+        }
+    }
+
+    /// Makes a connection one for web data; false where its socket does not permit it.
+    fn begin_web(&mut self, token: u64, first: &Request) -> bool {
+        let Some(Connection::Unknown { stream, .. }) = self.connections.remove(&token) else {
+            return false;
+        };
+        let Ok(end) = WebEnd::new(stream, first) else { return false };
+        self.connections.insert(token, Connection::Web(end));
+        self.answer(token);
+        true
+    }
+
+    /// Reads and answers on a connection for web data. One that ends, in order or not, is the client's to
+    /// report: it knows whether it had all that it wanted.
+    fn answer(&mut self, token: u64) {
+        let Some(Connection::Web(end)) = self.connections.get_mut(&token) else { return };
+        let watched = match end.pump() {
+            Ok(Some(interest)) => self.epoll.change(end.stream().as_fd(), interest, token),
+            other => other.map(drop),
+        };
+        if watched.is_err() {
+            self.close(token, None);
         }
     }
 
@@ -362,7 +398,14 @@ impl<'a> Loop<'a> {
     /// Ends a connection; `error` is what the socket said, which is none where the flow's time was over.
     fn close(&mut self, token: u64, error: Option<String>) {
         let Some(connection) = self.connections.remove(&token) else { return };
-        let Connection::Flow { end, stop } = connection else { return };
+        let (end, stop) = match connection {
+            Connection::Flow { end, stop } => (end, stop),
+            Connection::Web(end) => {
+                self.summary.requests += end.answered();
+                return;
+            }
+            Connection::Unknown { .. } => return,
+        };
         let now = self.clock.t();
         let error = error.filter(|_| now < stop - EARLY);
         let t = self.grid.map_or(now, |grid| grid.next());

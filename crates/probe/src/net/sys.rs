@@ -320,7 +320,7 @@ pub(super) struct Epoll {
 }
 
 /// What to wait for.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Interest {
     /// Data or a connection to accept.
     Read,

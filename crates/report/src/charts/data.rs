@@ -1,8 +1,9 @@
 //! Series made ready for drawing: binned in time, as quantiles, as shares. Floats begin here.
 
+use crate::baseline::baseline;
 use crate::record::{FlowSeries, ProbeSeries, QueueSeries, Record, Run};
 use crate::stats::{Span, known, percentile, permille};
-use crate::summary::{baseline, distances_differ, loaded_span, steps};
+use crate::summary::{distances_differ, loaded_span, steps};
 
 /// Bins along the time axis at most.
 const BINS_MAX: i128 = 360;
@@ -59,8 +60,8 @@ impl Delay {
 /// Whether delays are shown as rises over each probe's own idle median: where the probes go to hosts at
 /// different distances, if there is such a median.
 pub(crate) fn shows_rise(record: &Record) -> bool {
-    let mut probes = record.runs.iter().flat_map(|r| &r.probes);
-    distances_differ(record) && probes.any(|p| baseline(p, &p.rtt_ns).is_some())
+    let mut probes = record.runs.iter().flat_map(|run| run.probes.iter().map(move |probe| (run, probe)));
+    distances_differ(record) && probes.any(|(run, p)| baseline(run, p, &p.rtt_ns).is_some())
 }
 
 /// Time of sending and delay of all answers of a run; with `rise`, over the probe's own idle median,
@@ -68,7 +69,7 @@ pub(crate) fn shows_rise(record: &Record) -> bool {
 fn answers(run: &Run, delay: Delay, rise: bool) -> impl Iterator<Item = (i64, i64)> {
     let column = delay.column();
     run.probes.iter().flat_map(move |p| {
-        let base = if rise { baseline(p, column(p)) } else { Some(0) };
+        let base = if rise { baseline(run, p, column(p)) } else { Some(0) };
         let all = p.sent_ns.iter().zip(column(p)).filter(|&(_, &v)| known(v));
         base.into_iter().flat_map(move |b| all.clone().map(move |(&t, &v)| (t, v.saturating_sub(b))))
     })

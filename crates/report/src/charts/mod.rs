@@ -1,5 +1,6 @@
 //! All pictures of a record, drawn once: as SVG for the page, as SVG that stands alone, as PNG.
 
+mod applications;
 mod band;
 mod data;
 mod distribution;
@@ -153,6 +154,21 @@ pub(crate) fn histogram(record: &Record, delay: Delay, log: bool) -> Chart {
     distribution::histogram(&Context::new(record), delay, log)
 }
 
+/// The scores of every call over time: of the ways that are loaded, without load of both.
+pub(crate) fn calls(record: &Record) -> Vec<Chart> {
+    let ctx = Context::new(record);
+    let loaded = loaded_directions(record);
+    let ways = if loaded.is_empty() { vec![Direction::Up, Direction::Down] } else { loaded };
+    let all = (0..record.test.voip.len()).flat_map(|call| ways.iter().map(move |&way| (call, way)));
+    all.map(|(call, way)| applications::call(&ctx, call, way)).collect()
+}
+
+/// The load times of every page over time.
+pub(crate) fn pages(record: &Record) -> Vec<Chart> {
+    let ctx = Context::new(record);
+    (0..record.test.web.len()).map(|page| applications::page(&ctx, page)).collect()
+}
+
 /// Whether a delay's range asks for a logarithmic axis in a distribution: beyond a factor of ten.
 pub(crate) fn wide_range(record: &Record, delay: Delay) -> bool {
     distribution::wide_range(&Context::new(record), delay)
@@ -173,6 +189,8 @@ pub(crate) fn standalone(record: &Record) -> Vec<(String, Scene)> {
         charts.push(cumulative(record, delay, log));
         charts.push(histogram(record, delay, log));
     }
+    charts.extend(pages(record));
+    charts.extend(calls(record));
     for direction in loaded_directions(record) {
         charts.extend(goodput(record, direction));
         charts.push(backlog(record, direction));

@@ -22,12 +22,12 @@ pub(crate) const RISE_FLOOR: f64 = 0.1;
 const NAMES: f64 = 150.0;
 
 /// Room that the longest of the names needs.
-fn room_for<'a>(names: impl Iterator<Item = &'a str>) -> f64 {
+pub(crate) fn room_for<'a>(names: impl Iterator<Item = &'a str>) -> f64 {
     names.map(|n| text_width(Type::Label(0), n)).fold(30.0, f64::max).min(NAMES) + 14.0
 }
 
 /// The area, the places and the unit of a time chart.
-fn hover(frame: &Frame, bins: &Bins, series: Vec<HoverSeries>) -> Hover {
+pub(crate) fn hover(frame: &Frame, bins: &Bins, series: Vec<HoverSeries>) -> Hover {
     Hover {
         area: [frame.left, frame.top, frame.width, frame.height],
         domain: frame.x.domain(),

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use crate::charts::{Delay, escape};
-use crate::record::{EngineHealth, PathPlan, Record, Run};
+use crate::record::{EngineHealth, PagePlan, PathPlan, ProbePlan, Record, Run};
 use crate::summary::{Latency, Summary, direction_name, distances_differ};
 use crate::table::{idle, mbit, ms};
 use crate::words;
@@ -97,14 +97,17 @@ fn path(p: &PathPlan) -> String {
 
 fn plan(record: &Record) -> String {
     let t = &record.test;
-    let probes: Vec<String> = t
-        .probes
-        .iter()
-        .map(|p| {
-            let every = ms(i64::try_from(p.interval_ns).ok());
-            format!("{}: {} bytes every {every} ms, {}", escape(&p.name), p.payload_bytes, escape(&p.dscp))
-        })
-        .collect();
+    let stream = |p: &ProbePlan| {
+        let every = ms(i64::try_from(p.interval_ns).ok());
+        format!("{}: {} bytes every {every} ms, {}", escape(&p.name), p.payload_bytes, escape(&p.dscp))
+    };
+    let probes: Vec<String> = t.probes.iter().map(stream).collect();
+    let calls: Vec<String> = t.voip.iter().map(stream).collect();
+    let page = |p: &PagePlan| {
+        let kb = p.bytes as f64 / 1e3;
+        format!("{}: {kb:.0} kB in {} requests, {}", escape(&p.name), p.requests, escape(&p.cc))
+    };
+    let pages: Vec<String> = t.web.iter().map(page).collect();
     let base: Vec<String> =
         record.link.rtt_ns.iter().map(|&ns| format!("{} ms", ms(i64::try_from(ns).ok()))).collect();
     list(&[
@@ -112,6 +115,8 @@ fn plan(record: &Record) -> String {
         ("Idle, then load", format!("{}, then {}", seconds(t.idle_ns), seconds(t.load_ns))),
         ("Goodput step", seconds(t.step_ns)),
         ("Probes", probes.join("<br>")),
+        ("Calls", calls.join("<br>")),
+        ("Pages", pages.join("<br>")),
         ("Link up", path(&record.link.up)),
         ("Link down", path(&record.link.down)),
         ("Base RTT", base.join(", ")),
@@ -133,7 +138,7 @@ fn queues(record: &Record) -> String {
 }
 
 /// A table with its heads; cells are markup.
-fn table(label: &str, heads: &[&str], texts: usize, rows: &[Vec<String>]) -> String {
+pub(super) fn table(label: &str, heads: &[&str], texts: usize, rows: &[Vec<String>]) -> String {
     let mut out = format!(
         "<div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"{label}\"><table><thead><tr>"
     );
@@ -361,8 +366,16 @@ fn engine_of(e: &EngineHealth) -> String {
     out
 }
 
+const CALL: &str = "Mean opinion score by the E-model (ITU-T G.107) for G.711 without concealment, of the mean one-way delay + 2 × \
+    jitter and the share of packets lost. Jitter is the mean difference of the delays of two packets sent one after the \
+    other (|IPDV|, RFC 3393).";
+const PAGE: &str = "From the DNS query to the last byte of the last object. The first byte takes five round trips: DNS, TCP, two \
+    of TLS, the request; then objects come over up to six connections.";
+
 /// The meaning of every statistic.
-pub(crate) fn definitions() -> String {
+pub(crate) fn definitions(record: &Record) -> String {
+    let call = if record.test.voip.is_empty() { "" } else { CALL };
+    let page = if record.test.web.is_empty() { "" } else { PAGE };
     list(&[
         ("Goodput", "Payload that the receiving application got, per second. Headers and retransmissions do not count. Throughput, in contrast, is bytes on the line.".into()),
         ("Loaded interval", "The load without a ramp at its start of 2 s or a fifth of the load, whichever is shorter. All figures are over this interval unless another is named.".into()),
@@ -377,6 +390,8 @@ pub(crate) fn definitions() -> String {
         ("Jain index", "(Σx)² / (n·Σx²) over the goodput of the n flows of a direction, each over the time it ran: 1 for equal shares, 1/n where one takes all.".into()),
         ("Line used", "Bytes on the line, headers included, over rate × time.".into()),
         ("Backlog", "Bytes in the queue when sampled.".into()),
+        ("MOS", call.into()),
+        ("Page load time", page.into()),
         ("Drops, marks", "Packets that the queue dropped, or marked CE instead, over the whole run and in both directions together.".into()),
     ])
 }

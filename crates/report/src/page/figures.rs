@@ -4,9 +4,10 @@ use std::fmt::Write as _;
 
 use serde::Serialize;
 
+use super::applications;
 use crate::charts::{self, Chart, Delay, Hover, escape};
 use crate::record::{Direction, Record};
-use crate::summary::{direction_name, loaded_directions};
+use crate::summary::{Summary, direction_name, loaded_directions};
 use crate::words;
 
 const SCALES: [(&str, &str); 2] = [("linear", "linear"), ("log", "logarithmic")];
@@ -160,7 +161,7 @@ fn bar(record: &Record, delays: &[Delay]) -> String {
 }
 
 /// All sections with charts.
-pub(crate) fn all(record: &Record) -> Figures {
+pub(crate) fn all(record: &Record, summaries: &[Summary]) -> Figures {
     let mut b = Builder { html: String::new(), data: String::new() };
     let delays: Vec<Delay> = Delay::ALL.into_iter().filter(|&d| charts::has_delay(record, d)).collect();
     let directions = loaded_directions(record);
@@ -170,6 +171,8 @@ pub(crate) fn all(record: &Record) -> Figures {
         over_time(&mut b, record, &delays);
         distributions(&mut b, record, &delays);
     }
+    pages(&mut b, record, summaries);
+    calls(&mut b, record, summaries);
     for &direction in &directions {
         goodput(&mut b, record, direction);
     }
@@ -251,6 +254,39 @@ fn distributions(b: &mut Builder, record: &Record, delays: &[Delay]) {
             b.figure(&charts::cumulative(record, delay, log), &class, None, "Cumulative distribution");
             b.figure(&charts::histogram(record, delay, log), &class, None, "Histogram");
         }
+    }
+    b.html.push_str("</div>\n");
+    b.close();
+}
+
+fn pages(b: &mut Builder, record: &Record, summaries: &[Summary]) {
+    if record.test.web.is_empty() {
+        return;
+    }
+    let lead = "Each line is a page on its way, as long and as high as it took. A diamond: it was complete. An arrow: \
+                it was not when the load ended, and would have taken longer.";
+    b.open("pages", "Page load times", lead);
+    b.html.push_str(&applications::pages(record, summaries));
+    b.html.push_str("<div class=\"stack\">\n");
+    for chart in charts::pages(record) {
+        b.figure(&chart, "", None, &escape(&chart.title));
+    }
+    b.html.push_str("</div>\n");
+    b.close();
+}
+
+fn calls(b: &mut Builder, record: &Record, summaries: &[Summary]) {
+    if record.test.voip.is_empty() {
+        return;
+    }
+    let lead = "Mean opinion score of telephone calls beside the load, second by second. 4.41 is the best that G.711 can \
+                have; from 4.34 users are very satisfied, from 4.03 satisfied, below 3.60 many are not (ITU-T G.107, \
+                table B.1). Up is what the server hears, down what the client hears.";
+    b.open("calls", "Calls", lead);
+    b.html.push_str(&applications::calls(record, summaries));
+    b.html.push_str("<div class=\"stack\">\n");
+    for chart in charts::calls(record) {
+        b.figure(&chart, "", None, &escape(&chart.title));
     }
     b.html.push_str("</div>\n");
     b.close();

@@ -1,0 +1,162 @@
+//! What any test can be run with: probes that behave as people's applications do.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::web::Page;
+use crate::{Dscp, ParseDscpError};
+
+/// One thing to measure beside the test's own probes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Extra {
+    /// A telephone call with this mark ([`crate::voip`]).
+    Voip(Dscp),
+    /// A page, loaded again and again ([`crate::web`]).
+    Web(PageKind),
+}
+
+/// A page by its size. The sizes are those of the web tests of Høiland-Jørgensen et al., "Ending the
+/// Anomaly" (USENIX ATC 2017).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PageKind {
+    /// 56 kB in 3 requests.
+    Small,
+    /// 3 MB in 110 requests.
+    Large,
+}
+
+impl PageKind {
+    /// Its name: `small`, `large`.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            PageKind::Small => "small",
+            PageKind::Large => "large",
+        }
+    }
+
+    /// The page, from the first host, sent with this congestion control.
+    #[must_use]
+    pub fn page(self, cc: &str) -> Page {
+        let (requests, bytes) = match self {
+            PageKind::Small => (3, 56_000),
+            PageKind::Large => (110, 3_000_000),
+        };
+        Page { name: self.name().into(), requests, bytes, host: 0, cc: cc.into() }
+    }
+}
+
+/// An extra as the catalogue describes it.
+#[derive(Clone, Copy, Debug)]
+pub struct ExtraInfo {
+    /// How it is written.
+    pub words: &'static str,
+    /// One line about it.
+    pub about: &'static str,
+}
+
+/// Every extra, in the order in which a list shows them.
+pub const EXTRAS: &[ExtraInfo] = &[
+    ExtraInfo {
+        words: "voip[:DSCP]",
+        about: "A call in G.711, 172 bytes every 20 ms each way, as BE or as marked: mean opinion score (G.107)",
+    },
+    ExtraInfo {
+        words: "web[:small|:large]",
+        about: "A page loaded again and again, 1 s between: 56 kB in 3 requests (small), 3 MB in 110 (large)",
+    },
+];
+
+/// What may stand before a colon, or alone.
+const NAMES: [&str; 2] = ["voip", "web"];
+const PAGES: [PageKind; 2] = [PageKind::Small, PageKind::Large];
+
+/// Why a word is no extra.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ParseExtraError {
+    /// Nothing has that name.
+    #[error("no extra probe is called `{word}`; there are {}", candidates.join(", "))]
+    Unknown {
+        /// The word as typed.
+        word: String,
+        /// What there is in its place.
+        candidates: Vec<&'static str>,
+    },
+    /// The mark of a call cannot be read.
+    #[error("voip: {0}")]
+    Dscp(#[from] ParseDscpError),
+}
+
+impl FromStr for Extra {
+    type Err = ParseExtraError;
+
+    /// `voip` is `voip:be`, `web` is `web:small`; a mark is written as [`Dscp`] reads it. Case does not matter.
+    fn from_str(text: &str) -> Result<Extra, ParseExtraError> {
+        let word = text.trim().to_ascii_lowercase();
+        let unknown = |candidates: Vec<&'static str>| {
+            Err(ParseExtraError::Unknown { word: text.trim().into(), candidates })
+        };
+        match word.split_once(':').map_or((word.as_str(), None), |(name, rest)| (name, Some(rest))) {
+            ("voip", None) => Ok(Extra::Voip(Dscp::CS0)),
+            ("voip", Some(mark)) => Ok(Extra::Voip(mark.parse()?)),
+            ("web", None) => Ok(Extra::Web(PageKind::Small)),
+            ("web", Some(size)) => match PAGES.into_iter().find(|page| page.name() == size) {
+                Some(page) => Ok(Extra::Web(page)),
+                None => unknown(vec!["web:small", "web:large"]),
+            },
+            _ => unknown(NAMES.to_vec()),
+        }
+    }
+}
+
+impl fmt::Display for Extra {
+    /// In full: `voip:EF`, `web:small`. Reads back as the same.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Extra::Voip(dscp) => write!(f, "voip:{dscp}"),
+            Extra::Web(page) => write!(f, "web:{}", page.name()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn extras_read_back() {
+        let all = [
+            ("voip", "voip:CS0"),
+            ("VoIP:be", "voip:CS0"),
+            ("voip:ef", "voip:EF"),
+            ("voip:dscp:46", "voip:EF"),
+            ("voip:tos:0x04", "voip:LE"),
+            ("voip:dscp:3", "voip:dscp:3"),
+            (" web", "web:small"),
+            ("web:large", "web:large"),
+        ];
+        for (typed, full) in all {
+            let extra: Extra = typed.parse().expect(typed);
+            assert_eq!(extra.to_string(), full, "{typed}");
+            assert_eq!(full.parse(), Ok(extra));
+        }
+    }
+
+    #[test]
+    fn other_words_are_named() {
+        let error = |word: &str| word.parse::<Extra>().expect_err("no extra").to_string();
+        assert_eq!(error("vop"), "no extra probe is called `vop`; there are voip, web");
+        assert_eq!(error("web:huge"), "no extra probe is called `web:huge`; there are web:small, web:large");
+        assert_eq!(error(""), "no extra probe is called ``; there are voip, web");
+        assert!(error("voip:gold").starts_with("voip: unknown DSCP `gold`"));
+        assert!(error("voip:46").contains("ambiguous"));
+    }
+
+    #[test]
+    fn the_catalogue_names_what_can_be_read() {
+        for (info, name) in EXTRAS.iter().zip(NAMES) {
+            assert!(info.words.starts_with(name) && name.parse::<Extra>().is_ok());
+        }
+        assert_eq!(EXTRAS.len(), NAMES.len());
+    }
+}

@@ -1,0 +1,96 @@
+//! How calls sounded and pages loaded, as tables.
+
+use super::{Column, Group, WIDTH, ms, queue_column, total};
+use crate::applications::{CallSummary, Loads, PageSummary, Voice, call_name, page_name};
+use crate::{Record, Summary};
+
+/// What `12+1` in the column of pages means.
+pub(super) const INCOMPLETE: &str =
+    "after + those not complete when the load ended, in no percentile; > is how long the longest had taken";
+
+/// As many tables as it takes for none to be wider than [`WIDTH`].
+pub(super) fn blocks(record: &Record, all: &[Summary]) -> Vec<Vec<Group>> {
+    let mut blocks: Vec<Vec<Group>> = Vec::new();
+    for group in groups(record, all) {
+        match blocks.last_mut() {
+            Some(block) if total(block) + 2 + group.width() <= WIDTH => block.push(group),
+            _ => {
+                let queues = Group { title: "queue".into(), columns: vec![queue_column(all)], spare: 0 };
+                blocks.push(vec![queues, group]);
+            }
+        }
+    }
+    blocks
+}
+
+fn groups(record: &Record, all: &[Summary]) -> Vec<Group> {
+    if all.is_empty() {
+        return Vec::new();
+    }
+    let calls = (0..record.test.voip.len()).flat_map(|i| {
+        [
+            way(record, all, i, "up", |call| (call.up_idle, call.up)),
+            way(record, all, i, "down", |call| (call.down_idle, call.down)),
+        ]
+    });
+    let pages = (0..record.test.web.len()).map(|i| page(record, all, i));
+    calls.chain(pages).collect()
+}
+
+/// What follows on the idle part.
+fn then(record: &Record) -> &'static str {
+    if record.test.flows.is_empty() { "then" } else { "load" }
+}
+
+/// One way of a call: the scores idle and under load that `of` picks.
+fn way(
+    record: &Record,
+    all: &[Summary],
+    i: usize,
+    name: &str,
+    of: fn(&CallSummary) -> (Option<Voice>, Option<Voice>),
+) -> Group {
+    let both: Vec<_> = all.iter().map(|s| s.voip.get(i).map_or((None, None), of)).collect();
+    let columns = vec![
+        Column::new("idle", both.iter().map(|voices| mos(voices.0)).collect()),
+        Column::new(then(record), both.iter().map(|voices| mos(voices.1)).collect()),
+    ];
+    Group { title: format!("{}, MOS {name}", call_name(record, i)).into(), columns, spare: 0 }
+}
+
+fn page(record: &Record, all: &[Summary], i: usize) -> Group {
+    let none = PageSummary::default();
+    let column = |head, of: fn(&PageSummary) -> String| {
+        Column::new(head, all.iter().map(|s| of(s.web.get(i).unwrap_or(&none))).collect())
+    };
+    let columns = vec![
+        column("idle", |page| median(&page.idle)),
+        column("p50", |page| median(&page.load)),
+        column("p95", |page| ms(page.load.p95_ns)),
+        column("max", |page| ms(page.load.max_ns)),
+        column("pages", |page| count(&page.load)),
+    ];
+    let title = format!("{} page, ms: idle, {}", page_name(record, i), then(record));
+    Group { title: title.into(), columns, spare: 0 }
+}
+
+/// A mean opinion score with two decimals.
+pub(crate) fn mos(voice: Option<Voice>) -> String {
+    voice.map_or_else(|| "–".into(), |v| format!("{:.2}", v.mos))
+}
+
+/// The median in ms; where no page was complete, the time that did not suffice.
+pub(crate) fn median(loads: &Loads) -> String {
+    match (loads.p50_ns, loads.incomplete_max_ns) {
+        (None, Some(longest)) => format!(">{}", ms(Some(longest))),
+        (median, _) => ms(median),
+    }
+}
+
+/// How many pages were complete, and how many more were not.
+pub(crate) fn count(loads: &Loads) -> String {
+    match loads.incomplete {
+        0 => loads.n.to_string(),
+        more => format!("{}+{more}", loads.n),
+    }
+}
