@@ -44,62 +44,62 @@ fn least(block: &Block) -> u64 {
 /// eight lanes, as in most scenarios, a change is one store.
 #[derive(Debug)]
 pub(crate) struct Lanes {
-    /// The lanes, then the earliest of each block of the level before, up to a level of one block.
-    levels: Vec<Vec<Block>>,
+    /// The lanes themselves, where there are eight at most; else the earliest of each block below.
+    top: Block,
+    /// The lanes, then the earliest of each block of the level before.
+    below: Vec<Vec<Block>>,
 }
 
 impl Lanes {
     pub(crate) fn new(lanes: usize) -> Lanes {
         let empty: Block = std::array::from_fn(|place| key(NEVER, place));
-        let mut levels = Vec::new();
-        let mut blocks = lanes.div_ceil(BLOCK).max(1);
-        loop {
-            levels.push(vec![empty; blocks]);
-            if blocks == 1 {
-                return Lanes { levels };
-            }
+        let mut below = Vec::new();
+        let mut blocks = lanes.div_ceil(BLOCK);
+        while blocks > 1 {
+            below.push(vec![empty; blocks]);
             blocks = blocks.div_ceil(BLOCK);
         }
+        Lanes { top: empty, below }
     }
 
     /// The earliest event, of equals that of the lowest lane; [`NEVER`] where nothing is pending.
     #[inline]
     #[allow(clippy::cast_possible_truncation)]
     pub(crate) fn first(&self) -> (Nanos, Lane) {
-        let (mut at, mut place) = (LAST, 0);
-        for level in self.levels.iter().rev() {
-            let key = least(&level[place]);
-            at = key >> PLACE_BITS;
-            place = place * BLOCK + (key as usize & (BLOCK - 1));
+        let mut key = least(&self.top);
+        let mut place = key as usize % BLOCK;
+        for level in self.below.iter().rev() {
+            key = least(&level[place]);
+            place = place * BLOCK + key as usize % BLOCK;
         }
+        let at = key >> PLACE_BITS;
         (if at == LAST { NEVER } else { Nanos(at) }, place as Lane)
     }
 
     /// The next event of `lane` is at `at`, [`NEVER`] for none.
     #[inline]
     pub(crate) fn set(&mut self, lane: Lane, at: Nanos) {
-        let lane = lane as usize;
-        let block = &mut self.levels[0][lane / BLOCK];
-        let place = lane % BLOCK;
-        block[place] = key(at, place);
-        if self.levels.len() > 1 {
-            self.play(lane / BLOCK);
+        let place = lane as usize % BLOCK;
+        if self.below.is_empty() {
+            self.top[place] = key(at, place);
+        } else {
+            self.play(lane as usize, at);
         }
     }
 
-    /// Carries a change of a block of lanes up to where it makes no difference.
-    fn play(&mut self, mut block: usize) {
-        for level in 1..self.levels.len() {
-            let at = least(&self.levels[level - 1][block]) >> PLACE_BITS;
-            let place = block % BLOCK;
-            let winner = &mut self.levels[level][block / BLOCK][place];
-            let key = key(Nanos(at), place);
-            if *winner == key {
+    /// Carries a change up to where it makes no difference.
+    fn play(&mut self, mut place: usize, mut at: Nanos) {
+        for level in &mut self.below {
+            let block = &mut level[place / BLOCK];
+            let key = key(at, place % BLOCK);
+            if block[place % BLOCK] == key {
                 return;
             }
-            *winner = key;
-            block /= BLOCK;
+            block[place % BLOCK] = key;
+            at = Nanos(least(block) >> PLACE_BITS);
+            place /= BLOCK;
         }
+        self.top[place % BLOCK] = key(at, place % BLOCK);
     }
 }
 

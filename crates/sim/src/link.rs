@@ -47,6 +47,8 @@ pub(crate) struct Link {
     /// What is on its way, in the order of arrival: a list through the frames.
     first: FrameId,
     last: FrameId,
+    /// When the last of them, or of those before, lands.
+    last_lands: Nanos,
     pub(crate) counters: LinkCounters,
     /// Lanes of its device and of its far end; without a meaning where nothing happens there.
     pub(crate) lanes: [Lane; 2],
@@ -86,6 +88,7 @@ impl Link {
             loss: LossState::new(&spec.loss, Rng::stream(seed, node, "loss")),
             first: NO_FRAME,
             last: NO_FRAME,
+            last_lands: Nanos::ZERO,
             counters: LinkCounters::default(),
             lanes: [0; 2],
             credits: VecDeque::new(),
@@ -96,17 +99,13 @@ impl Link {
     #[inline]
     pub(crate) fn enter(&mut self, now: Nanos, id: FrameId, frames: &mut Frames) -> Fate {
         let Some(device) = &mut self.device else {
-            note(&mut self.credits, frames, id, now);
-            return self.propagate(now, now, id, frames);
+            return self.propagate(now, now, now, id, frames);
         };
         self.counters.arrived += 1;
         let token = frames.get(id).token(id);
         let mut losses = Losses { frames, credits: &mut self.credits, counters: &mut self.counters };
         match device.arrive(now, token, &mut losses) {
-            Some(ends) => {
-                note(&mut self.credits, frames, id, ends);
-                self.propagate(now, ends, id, frames)
-            }
+            Some(ends) => self.propagate(now, ends, ends, id, frames),
             None => Fate::Behind,
         }
     }
@@ -117,14 +116,27 @@ impl Link {
         let device = self.device.as_mut()?;
         let mut losses = Losses { frames, credits: &mut self.credits, counters: &mut self.counters };
         let Departure { at, completed_at, packet, .. } = device.poll(now, &mut losses)?;
-        note(&mut self.credits, frames, packet.frame, completed_at);
-        frames.get_mut(packet.frame).dsfield = goodqueue::Packet::dsfield(&packet);
-        Some((packet.frame, self.propagate(now, at, packet.frame, frames)))
+        let id = packet.frame;
+        frames.get_mut(id).dsfield = goodqueue::Packet::dsfield(&packet);
+        Some((id, self.propagate(now, at, completed_at, id, frames)))
     }
 
-    /// A frame has left the line at `at` (or will): loss, then propagation.
+    /// A frame has left the line at `at` (or will), which the device reports at `reported`: credit for its
+    /// sender where this is the sender's own device; loss; then propagation.
     #[inline]
-    fn propagate(&mut self, now: Nanos, at: Nanos, id: FrameId, frames: &mut Frames) -> Fate {
+    fn propagate(
+        &mut self,
+        now: Nanos,
+        at: Nanos,
+        reported: Nanos,
+        id: FrameId,
+        frames: &mut Frames,
+    ) -> Fate {
+        let frame = frames.get_mut(id);
+        if frame.owed > 0 {
+            let truesize = std::mem::take(&mut frame.owed);
+            self.credits.push_back(Credit { at: reported, flow: frame.owner, truesize });
+        }
         if let Some(loss) = &mut self.loss
             && loss.next()
         {
@@ -133,29 +145,26 @@ impl Link {
         }
         let mut lands = at + self.delay;
         if let Some((most, rng)) = &mut self.jitter {
-            lands += Span(rng.below(most.saturating_add(1)));
+            // Jitter delays; it does not let packets overtake each other.
+            lands = (lands + Span(rng.below(most.saturating_add(1)))).max(self.last_lands);
         }
         if self.first == NO_FRAME {
             if lands == now {
                 return Fate::Arrived;
             }
-            self.first = id;
-            self.last = id;
-            frames.get_mut(id).lands = lands;
+            frame.lands = lands;
+            (self.first, self.last, self.last_lands) = (id, id, lands);
             return Fate::First(lands);
         }
-        let last = frames.get_mut(self.last);
-        last.next = id;
-        // Jitter delays; it does not let packets overtake each other.
-        lands = lands.max(last.lands);
-        frames.get_mut(id).lands = lands;
-        self.last = id;
+        frame.lands = lands;
+        frames.get_mut(self.last).next = id;
+        (self.last, self.last_lands) = (id, lands);
         Fate::Behind
     }
 
-    /// The next frame that is at the far end by `now`.
+    /// The next frame that is at the far end by `now`, and when the one behind it will be.
     #[inline]
-    pub(crate) fn land(&mut self, now: Nanos, frames: &mut Frames) -> Option<FrameId> {
+    pub(crate) fn land(&mut self, now: Nanos, frames: &mut Frames) -> Option<(FrameId, Nanos)> {
         let id = self.first;
         if id == NO_FRAME {
             return None;
@@ -165,13 +174,8 @@ impl Link {
             return None;
         }
         self.first = std::mem::replace(&mut frame.next, NO_FRAME);
-        Some(id)
-    }
-
-    /// When the next frame lands.
-    #[inline]
-    pub(crate) fn next_landing(&self, frames: &Frames) -> Nanos {
-        if self.first == NO_FRAME { NEVER } else { frames.get(self.first).lands }
+        let next = if self.first == NO_FRAME { NEVER } else { frames.get(self.first).lands };
+        Some((id, next))
     }
 
     /// Whether the fate of a frame is known when it enters.
@@ -211,30 +215,14 @@ impl Observer<Token> for Losses<'_> {
     fn dropped(&mut self, now: Nanos, packet: Token, reason: Reason) {
         self.counters.drops[reason as usize] += 1;
         let frame = self.frames.get(packet.frame);
-        if frame.is_owed {
+        if frame.owed > 0 {
             // Before what is completed later.
-            let credit = Credit {
-                at: now,
-                flow: frame.owner,
-                truesize: crate::tcp::truesize(frame.segment.frame_len()),
-            };
-            self.credits.push_front(credit);
+            self.credits.push_front(Credit { at: now, flow: frame.owner, truesize: frame.owed });
         }
         self.frames.remove(packet.frame);
     }
 
     fn marked(&mut self, _now: Nanos, _packet: &Token, _reason: Reason) {
         self.counters.marks += 1;
-    }
-}
-
-/// Notes that at `at` the sender's host is rid of a frame, where this is that host's own device.
-#[inline]
-fn note(credits: &mut VecDeque<Credit>, frames: &mut Frames, id: FrameId, at: Nanos) {
-    let frame = frames.get_mut(id);
-    if frame.is_owed {
-        frame.is_owed = false;
-        let truesize = crate::tcp::truesize(frame.segment.frame_len());
-        credits.push_back(Credit { at, flow: frame.owner, truesize });
     }
 }

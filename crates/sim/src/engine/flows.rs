@@ -11,7 +11,7 @@ use crate::link::Credit;
 use crate::path::Place;
 use crate::scenario::{Opener, Scenario};
 use crate::tcp::cc::Cc;
-use crate::tcp::{Opening, Rx, Segment, Tx};
+use crate::tcp::{Opening, Rx, Segment, Tx, truesize};
 
 /// A flow at work.
 #[derive(Debug)]
@@ -63,7 +63,7 @@ impl Wire {
             flow_hash: self.hash,
             dsfield: self.dsfield | ecn,
             kind,
-            is_owed: kind == Kind::Data,
+            owed: if kind == Kind::Data { truesize(segment.frame_len()) } else { 0 },
             ..Frame::NONE
         }
     }

@@ -320,8 +320,9 @@ impl Simulation {
         frame.place += 1;
         let at = &mut self.links[link as usize];
         if at.is_ahead() {
+            let lane = at.lanes[1];
             let fate = at.enter(self.now, id, &mut self.frames);
-            self.follow(link, id, fate);
+            self.follow(lane, id, fate);
             return;
         }
         // What is due at the port comes before the arrival.
@@ -335,8 +336,11 @@ impl Simulation {
     /// Frames whose last bit has left the line of `link`.
     #[inline]
     fn departures(&mut self, link: u32) {
-        while let Some((id, fate)) = self.links[link as usize].leave(self.now, &mut self.frames) {
-            self.follow(link, id, fate);
+        loop {
+            let at = &mut self.links[link as usize];
+            let lane = at.lanes[1];
+            let Some((id, fate)) = at.leave(self.now, &mut self.frames) else { return };
+            self.follow(lane, id, fate);
         }
     }
 
@@ -345,13 +349,14 @@ impl Simulation {
         self.device_changed(link);
     }
 
+    /// `lane`: of the far end of the link that the frame is on.
     #[inline]
-    fn follow(&mut self, link: u32, id: FrameId, fate: Fate) {
+    fn follow(&mut self, lane: Lane, id: FrameId, fate: Fate) {
         match fate {
-            Fate::Lost => self.frames.remove(id),
-            Fate::Arrived => self.at_node.push_back(id),
-            Fate::First(at) => self.lanes.set(self.links[link as usize].lanes[1], at),
             Fate::Behind => {}
+            Fate::First(at) => self.lanes.set(lane, at),
+            Fate::Arrived => self.at_node.push_back(id),
+            Fate::Lost => self.frames.remove(id),
         }
     }
 
@@ -368,12 +373,19 @@ impl Simulation {
     }
 
     /// Frames that have come to the far end of `link`.
+    #[inline]
     fn landings(&mut self, link: u32) {
-        while let Some(id) = self.links[link as usize].land(self.now, &mut self.frames) {
+        let now = self.now;
+        loop {
+            let at = &mut self.links[link as usize];
+            let Some((id, next)) = at.land(now, &mut self.frames) else { return };
+            // Before the frame goes on: what it causes may land here later.
+            self.lanes.set(at.lanes[1], next);
             self.forward(id);
+            if next > now {
+                return;
+            }
         }
-        let link = &self.links[link as usize];
-        self.lanes.set(link.lanes[1], link.next_landing(&self.frames));
     }
 
     /// Pause frames: the links that feed `link` stop at the high mark and go on at the low one. The frame
