@@ -95,23 +95,41 @@ impl Link {
         })
     }
 
-    /// A frame enters the link.
-    #[inline]
+    /// A frame enters a link that [`Link::is_ahead`].
+    #[inline(always)]
     pub(crate) fn enter(&mut self, now: Nanos, id: FrameId, frames: &mut Frames) -> Fate {
-        let Some(device) = &mut self.device else {
-            return self.propagate(now, now, now, id, frames);
-        };
+        let mut ends = now;
+        if let Some(Device::Fifo(line)) = &mut self.device {
+            self.counters.arrived += 1;
+            match line.accept(now, frames.get(id).len) {
+                Some(at) => ends = at,
+                None => return self.refuse(now, id, frames),
+            }
+        }
+        self.propagate(now, ends, ends, id, frames)
+    }
+
+    /// A FIFO is full.
+    #[cold]
+    fn refuse(&mut self, now: Nanos, id: FrameId, frames: &mut Frames) -> Fate {
+        let token = frames.get(id).token(id);
+        let mut losses = Losses { frames, credits: &mut self.credits, counters: &mut self.counters };
+        losses.dropped(now, token, Reason::Limit);
+        Fate::Behind
+    }
+
+    /// A frame is handed to the queue of any other link; [`Link::leave`] tells what becomes of it.
+    #[inline(always)]
+    pub(crate) fn queue(&mut self, now: Nanos, id: FrameId, frames: &mut Frames) {
+        let Some(device) = &mut self.device else { return };
         self.counters.arrived += 1;
         let token = frames.get(id).token(id);
         let mut losses = Losses { frames, credits: &mut self.credits, counters: &mut self.counters };
-        match device.arrive(now, token, &mut losses) {
-            Some(ends) => self.propagate(now, ends, ends, id, frames),
-            None => Fate::Behind,
-        }
+        device.arrive(now, token, &mut losses);
     }
 
     /// The next frame whose last bit left the line by `now`, and where it is then.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn leave(&mut self, now: Nanos, frames: &mut Frames) -> Option<(FrameId, Fate)> {
         let device = self.device.as_mut()?;
         let mut losses = Losses { frames, credits: &mut self.credits, counters: &mut self.counters };
@@ -123,7 +141,7 @@ impl Link {
 
     /// A frame has left the line at `at` (or will), which the device reports at `reported`: credit for its
     /// sender where this is the sender's own device; loss; then propagation.
-    #[inline]
+    #[inline(always)]
     fn propagate(
         &mut self,
         now: Nanos,

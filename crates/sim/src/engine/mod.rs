@@ -329,7 +329,7 @@ impl Simulation {
         if at.wake <= self.now {
             self.departures(link);
         }
-        self.links[link as usize].enter(self.now, id, &mut self.frames);
+        self.links[link as usize].queue(self.now, id, &mut self.frames);
         self.device_changed(link);
     }
 
