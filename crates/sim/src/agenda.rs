@@ -109,9 +109,23 @@ impl Lanes {
 /// due and sets it again.
 #[derive(Debug, Default)]
 pub(crate) struct Timers {
-    heap: Vec<(Nanos, Lane)>,
+    heap: Vec<Entry>,
     /// What each timer waits for.
     due: Vec<Nanos>,
+}
+
+/// A time and, in the low 32 bits, a lane: one number is compared faster than two.
+type Entry = u128;
+
+#[inline]
+fn entry(at: Nanos, lane: Lane) -> Entry {
+    u128::from(at.0) << 32 | u128::from(lane)
+}
+
+#[inline]
+#[allow(clippy::cast_possible_truncation)]
+fn parts(entry: Entry) -> (Nanos, Lane) {
+    (Nanos((entry >> 32) as u64), entry as Lane)
 }
 
 /// Children of a node: a shallow heap, whose four children lie in one or two cache lines.
@@ -129,19 +143,19 @@ impl Timers {
         let due = &mut self.due[lane as usize];
         if at < *due {
             *due = at;
-            self.push((at, lane));
+            self.push(entry(at, lane));
         }
     }
 
     /// The time of the first entry, valid or not.
     #[inline]
     pub(crate) fn first(&self) -> Nanos {
-        self.heap.first().map_or(NEVER, |&(at, _)| at)
+        self.heap.first().map_or(NEVER, |&first| parts(first).0)
     }
 
     /// Takes the first entry out; its timer, where the entry is valid.
     pub(crate) fn pop(&mut self) -> Option<Lane> {
-        let &(at, lane) = self.heap.first()?;
+        let (at, lane) = parts(*self.heap.first()?);
         self.remove_first();
         let due = &mut self.due[lane as usize];
         (*due == at).then(|| {
@@ -150,9 +164,14 @@ impl Timers {
         })
     }
 
-    fn push(&mut self, entry: (Nanos, Lane)) {
-        let mut hole = self.heap.len();
+    fn push(&mut self, entry: Entry) {
         self.heap.push(entry);
+        self.rise(self.heap.len() - 1, entry);
+    }
+
+    /// Puts `entry` where it belongs on the way from `hole` to the top.
+    #[inline]
+    fn rise(&mut self, mut hole: usize, entry: Entry) {
         while hole > 0 {
             let parent = (hole - 1) / ARITY;
             if self.heap[parent] <= entry {
@@ -164,6 +183,7 @@ impl Timers {
         self.heap[hole] = entry;
     }
 
+    /// The hole goes down to a leaf, for that is where the last entry mostly belongs, and rises from there.
     fn remove_first(&mut self) {
         let Some(last) = self.heap.pop() else { return };
         let len = self.heap.len();
@@ -171,19 +191,19 @@ impl Timers {
             return;
         }
         let mut hole = 0;
-        loop {
-            let first = hole * ARITY + 1;
-            let Some(children) = self.heap.get(first..len.min(first + ARITY)) else { break };
-            let Some((child, &least)) = children.iter().enumerate().min_by_key(|&(_, entry)| entry) else {
-                break;
-            };
-            if last <= least {
-                break;
+        while let Some(children) = self.heap.get(hole * ARITY + 1..len.min(hole * ARITY + 1 + ARITY))
+            && let Some((&first, rest)) = children.split_first()
+        {
+            let (mut least, mut child) = (first, 0);
+            for (place, &entry) in (1..).zip(rest) {
+                if entry < least {
+                    (least, child) = (entry, place);
+                }
             }
             self.heap[hole] = least;
-            hole = first + child;
+            hole = hole * ARITY + 1 + child;
         }
-        self.heap[hole] = last;
+        self.rise(hole, last);
     }
 }
 

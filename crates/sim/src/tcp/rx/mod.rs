@@ -316,6 +316,7 @@ impl Rx {
     }
 
     /// The next segment to leave; call until it gives nothing.
+    #[inline]
     pub fn poll_transmit(&mut self, now: Nanos) -> Option<Segment> {
         if self.want_handshake {
             return Some(self.handshake_segment(now));
