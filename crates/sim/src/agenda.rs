@@ -9,7 +9,7 @@
 //!
 //! There are two structures, since lanes are of two kinds. A link's next event is exact and changes
 //! with nearly every packet: [`Lanes`]. A TCP timer is moved with nearly every packet, almost always to
-//! later, and hardly ever fires: [`Timers`]. At one and the same time lanes come before timers.
+//! later, and hardly ever fires: [`crate::timers::Timers`]. At one and the same time lanes come before timers.
 
 use goodqueue::Nanos;
 
@@ -104,114 +104,12 @@ impl Lanes {
     }
 }
 
-/// Timers: a 4-ary heap with at most one valid entry for each. A timer that was brought forward leaves an
-/// invalid entry behind; one that was moved to later is not told: it fires early, its owner finds nothing
-/// due and sets it again.
-#[derive(Debug, Default)]
-pub(crate) struct Timers {
-    heap: Vec<Entry>,
-    /// What each timer waits for.
-    due: Vec<Nanos>,
-}
-
-/// A time and, in the low 32 bits, a lane: one number is compared faster than two.
-type Entry = u128;
-
-#[inline]
-fn entry(at: Nanos, lane: Lane) -> Entry {
-    u128::from(at.0) << 32 | u128::from(lane)
-}
-
-#[inline]
-#[allow(clippy::cast_possible_truncation)]
-fn parts(entry: Entry) -> (Nanos, Lane) {
-    (Nanos((entry >> 32) as u64), entry as Lane)
-}
-
-/// Children of a node: a shallow heap, whose four children lie in one or two cache lines.
-const ARITY: usize = 4;
-
-impl Timers {
-    /// Makes room for `timers` timers.
-    pub(crate) fn grow(&mut self, timers: usize) {
-        self.due.resize(timers.max(self.due.len()), NEVER);
-    }
-
-    /// Lets timer `lane` fire at `at`, or earlier where that was said before.
-    #[inline]
-    pub(crate) fn wake(&mut self, lane: Lane, at: Nanos) {
-        let due = &mut self.due[lane as usize];
-        if at < *due {
-            *due = at;
-            self.push(entry(at, lane));
-        }
-    }
-
-    /// The time of the first entry, valid or not.
-    #[inline]
-    pub(crate) fn first(&self) -> Nanos {
-        self.heap.first().map_or(NEVER, |&first| parts(first).0)
-    }
-
-    /// Takes the first entry out; its timer, where the entry is valid.
-    pub(crate) fn pop(&mut self) -> Option<Lane> {
-        let (at, lane) = parts(*self.heap.first()?);
-        self.remove_first();
-        let due = &mut self.due[lane as usize];
-        (*due == at).then(|| {
-            *due = NEVER;
-            lane
-        })
-    }
-
-    fn push(&mut self, entry: Entry) {
-        self.heap.push(entry);
-        self.rise(self.heap.len() - 1, entry);
-    }
-
-    /// Puts `entry` where it belongs on the way from `hole` to the top.
-    #[inline]
-    fn rise(&mut self, mut hole: usize, entry: Entry) {
-        while hole > 0 {
-            let parent = (hole - 1) / ARITY;
-            if self.heap[parent] <= entry {
-                break;
-            }
-            self.heap[hole] = self.heap[parent];
-            hole = parent;
-        }
-        self.heap[hole] = entry;
-    }
-
-    /// The hole goes down to a leaf, for that is where the last entry mostly belongs, and rises from there.
-    fn remove_first(&mut self) {
-        let Some(last) = self.heap.pop() else { return };
-        let len = self.heap.len();
-        if len == 0 {
-            return;
-        }
-        let mut hole = 0;
-        while let Some(children) = self.heap.get(hole * ARITY + 1..len.min(hole * ARITY + 1 + ARITY))
-            && let Some((&first, rest)) = children.split_first()
-        {
-            let (mut least, mut child) = (first, 0);
-            for (place, &entry) in (1..).zip(rest) {
-                if entry < least {
-                    (least, child) = (entry, place);
-                }
-            }
-            self.heap[hole] = least;
-            hole = hole * ARITY + 1 + child;
-        }
-        self.rise(hole, last);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::timers::Timers;
 
     #[test]
     fn equal_times_go_by_lane_whatever_the_order_of_asking() {
@@ -232,17 +130,6 @@ mod tests {
         }
     }
 
-    #[test]
-    fn a_timer_brought_forward_fires_once() {
-        let mut timers = Timers::default();
-        timers.grow(1);
-        for at in [9, 4, 7] {
-            timers.wake(0, Nanos(at));
-        }
-        assert_eq!((timers.first(), timers.pop()), (Nanos(4), Some(0)));
-        assert_eq!((timers.first(), timers.pop(), timers.first()), (Nanos(9), None, NEVER));
-    }
-
     proptest! {
         #[test]
         fn lanes_agree_with_a_list(count in 1_usize..400, sets in proptest::collection::vec((0_u32..400, 0_u64..9), 0..200)) {
@@ -256,30 +143,6 @@ mod tests {
                 let first = model.iter().zip(0..).min().expect("a lane");
                 prop_assert_eq!(lanes.first().0, *first.0);
                 prop_assert!(*first.0 == NEVER || lanes.first().1 == first.1);
-            }
-        }
-
-        #[test]
-        fn timers_agree_with_a_list(asks in proptest::collection::vec((0_u32..20, 0_u64..50, any::<bool>()), 0..400)) {
-            let mut timers = Timers::default();
-            timers.grow(20);
-            let mut model = [NEVER; 20];
-            let mut now = 0;
-            for (lane, ahead, is_pop) in asks {
-                if is_pop {
-                    let (at, lane) = model.iter().copied().zip(0_u32..).min().expect("timers");
-                    let fired = std::iter::from_fn(|| (timers.first() != NEVER).then(|| (timers.first(), timers.pop())))
-                        .find_map(|(at, lane)| lane.map(|lane| (at, lane)));
-                    prop_assert_eq!(fired, (at != NEVER).then_some((at, lane)));
-                    if at != NEVER {
-                        model[lane as usize] = NEVER;
-                        now = at.0;
-                    }
-                } else {
-                    let at = Nanos(now + ahead);
-                    timers.wake(lane, at);
-                    model[lane as usize] = model[lane as usize].min(at);
-                }
             }
         }
     }

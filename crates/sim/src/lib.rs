@@ -21,6 +21,7 @@ mod path;
 mod scenario;
 mod shaped;
 pub mod tcp;
+mod timers;
 mod trace;
 
 pub use check::MOST;

@@ -26,13 +26,14 @@ use goodqueue::port::{FlowControl, Line};
 use goodqueue::{Nanos, Span};
 use goodqueue_probe::Sample;
 
-use crate::agenda::{Lane, Lanes, Timers};
+use crate::agenda::{Lane, Lanes};
 use crate::determinism;
 use crate::error::BuildError;
 use crate::frame::{Frame, FrameId, Frames, Kind};
 use crate::link::{Fate, Link};
 use crate::path::{END, Paths, Place};
 use crate::scenario::{self, NodeId, Scenario};
+use crate::timers::Timers;
 use crate::trace::TraceHash;
 
 pub use sources::Arrivals;

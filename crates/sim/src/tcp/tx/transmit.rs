@@ -257,7 +257,6 @@ impl Tx {
     }
 
     /// New data, as Linux `tcp_write_xmit` lets it go.
-    #[inline]
     ///
     /// One segment in a thousand comes by [`Tx::next_new_besides`]: the others need no call.
     #[inline(always)]
