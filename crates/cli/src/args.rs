@@ -58,6 +58,7 @@ Examples:
   goodqueue run rrul --with voip,web
   goodqueue run tcp_nup --flows 8 --queue fq_codel,target=10ms,ecn=off,pfifo:100
   goodqueue run tcp_nup --rate 100mbit --queue fq_codel --ring 1000 -o bloated-driver
+  goodqueue run tcp_1up --queue codel,fq_codel --trace 1 -o inside
   goodqueue run tcp_nup --live --rate 20mbit     # the same test with this machine's own TCP, in real time
 
 Units are tc's: 20mbit, 1gbit (bits), 20ms, 30s; `mbps` means bytes per second, as in tc.";
@@ -194,6 +195,18 @@ pub struct RunArgs {
     /// that its suffix names: .html .svg .png .csv .md .json .json.gz .flent.gz
     #[arg(short, long, value_name = "DIR|FILE", help_heading = "Output")]
     pub output: Option<PathBuf>,
+    /// Look into a TCP flow of the test: write each of its segments, with drops and marks, into `traces/` in
+    /// the folder of -o: an xplot graph (.xpl), a capture for Wireshark (.pcapng), a picture of the first loss. By name or number (from 1), or `all`;
+    /// may be given several times; simulated runs only
+    #[arg(
+        long,
+        value_name = "FLOW",
+        requires = "output",
+        conflicts_with = "live",
+        allow_hyphen_values = true,
+        help_heading = "Output"
+    )]
+    pub trace: Vec<String>,
     /// Print the record as JSON instead of the table
     #[arg(long, help_heading = "Output")]
     pub json: bool,

@@ -3,6 +3,8 @@
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use goodqueue::Span;
+use goodqueue_report::trace::{self, Trace};
 use goodqueue_report::{Record, SUFFIXES};
 use serde::Serialize;
 
@@ -10,6 +12,8 @@ use crate::exit::End;
 
 /// Name of the record in a result folder.
 const RECORD: &str = "record.json.gz";
+/// Name of the folder in it for flows that were looked into.
+const TRACES: &str = "traces";
 /// Name of the page.
 const PAGE: &str = "report.html";
 
@@ -78,6 +82,21 @@ impl Target {
                 or_elsewhere(record, goodqueue_report::write_as(record, path)).map(|()| path.clone())
             }
         }
+    }
+
+    /// Writes the flows that were looked into, where `-o` names a folder.
+    pub(crate) fn write_traces(&self, traces: &[Trace]) -> Result<(), End> {
+        let Target::Folder(path) = self else { return Ok(()) };
+        for Trace { queue, flow, cut_ns, .. } in traces {
+            if let Some(ns) = cut_ns {
+                let at = Span(*ns);
+                eprintln!("goodqueue: warning: {flow}, {queue}: too much to keep, the trace ends at {at}");
+            }
+        }
+        if traces.is_empty() {
+            return Ok(());
+        }
+        trace::write_all(traces, path.join(TRACES)).map(|_| ()).map_err(End::machine)
     }
 
     /// Takes the folder away again where nothing was measured.

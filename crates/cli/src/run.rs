@@ -15,7 +15,7 @@ use crate::live;
 use crate::output::{self, Target};
 use crate::plan::{Arm, LinkOrder, MTU, Plan};
 use crate::progress::Progress;
-use crate::simulate;
+use crate::simulate::{self, Wishes};
 
 /// Runs the comparison that was asked for and shows it.
 ///
@@ -23,19 +23,25 @@ use crate::simulate;
 /// How it ended, where it did not simply succeed. What was measured has been shown and kept by then.
 pub fn run(args: &RunArgs) -> Result<(), End> {
     let plan = Plan::resolve(args)?;
+    let test = plan.test.test()?;
+    let wishes = Wishes { twice: args.check_determinism, traced: simulate::select(&args.trace, &test)? };
     if args.dry_run {
         return output::print_json(&plan);
     }
     for warning in &plan.warnings {
         eprintln!("goodqueue: warning: {warning}");
     }
-    let test = plan.test.test()?;
     let mut record = record(args, &plan, &test);
     let target = args.output.as_deref().map(Target::claim).transpose()?;
+    if let (Some(Target::File(file)), false) = (&target, args.trace.is_empty()) {
+        let name = file.display();
+        return Err(End::Usage(format!("--trace writes files of its own: name a folder, not {name}")));
+    }
+    let mut traces = Vec::new();
     let mut keep = |record: &Record| target.as_ref().map_or(Ok(()), |target| target.keep(record));
     let quiet = args.quiet || args.json;
     let end = match plan.arm {
-        Arm::Simulated => simulate::run(&plan, args.check_determinism, &mut record, quiet, &mut keep),
+        Arm::Simulated => simulate::run(&plan, &wishes, &mut record, &mut traces, quiet, &mut keep),
         Arm::Live => {
             let mut progress = Progress::new(quiet, plan.queues.len(), test.idle);
             live::run(&plan, &mut record, &mut progress, &mut keep)
@@ -48,7 +54,8 @@ pub fn run(args: &RunArgs) -> Result<(), End> {
         return end;
     }
     let shown = show(args, &record, target.as_ref());
-    end.and(shown).and_then(|()| verdict(&record))
+    let traced = target.as_ref().map_or(Ok(()), |target| target.write_traces(&traces));
+    end.and(shown).and(traced).and_then(|()| verdict(&record))
 }
 
 /// Prints the result and writes the files.

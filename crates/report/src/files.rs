@@ -1,7 +1,7 @@
 //! Files are written under a temporary name in their folder and renamed when whole.
 
 use std::fs::{self, File};
-use std::io::{ErrorKind, Write};
+use std::io::{BufWriter, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -32,8 +32,18 @@ fn temporary(path: &Path) -> std::io::Result<(File, PathBuf)> {
 
 /// Writes all of `bytes` to `path`, or nothing: the name appears (or changes) only when all is on disk.
 pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<(), Error> {
-    let (mut file, part) = temporary(path).map_err(Error::write(path))?;
-    let done = file.write_all(bytes).and_then(|()| file.sync_all()).and_then(|()| fs::rename(&part, path));
+    write_with(path, |file| file.write_all(bytes))
+}
+
+/// [`write`], of what `fill` writes bit by bit.
+pub(crate) fn write_with(
+    path: &Path,
+    fill: impl FnOnce(&mut dyn Write) -> std::io::Result<()>,
+) -> Result<(), Error> {
+    let (file, part) = temporary(path).map_err(Error::write(path))?;
+    let mut file = BufWriter::new(file);
+    let filled = fill(&mut file).and_then(|()| file.flush()).and_then(|()| file.get_ref().sync_all());
+    let done = filled.and_then(|()| fs::rename(&part, path));
     done.map_err(|cause| {
         let _ = fs::remove_file(&part);
         Error::write(path)(cause)

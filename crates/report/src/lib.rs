@@ -27,6 +27,7 @@ mod record;
 mod stats;
 mod summary;
 pub mod table;
+pub mod trace;
 mod words;
 
 pub use applications::{CallSummary, Loads, PageSummary, Voice};

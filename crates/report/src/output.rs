@@ -31,10 +31,17 @@ pub fn write_all(record: &Record, dir: impl AsRef<Path>) -> Result<Vec<PathBuf>,
     }
     for (name, scene) in charts::standalone(record) {
         let folder = if name == OVERVIEW { dir } else { &charts };
-        put(&mut done, folder.join(format!("{name}.svg")), scene.standalone_svg().as_bytes())?;
-        #[cfg(feature = "png")]
-        put(&mut done, folder.join(format!("{name}.png")), &drawn(&scene, &folder.join(&name))?)?;
+        done.extend(write_picture(&scene, folder, &name)?);
     }
+    Ok(done)
+}
+
+/// Writes a drawing as SVG and, with the feature `png`, as PNG.
+pub(crate) fn write_picture(scene: &charts::Scene, folder: &Path, name: &str) -> Result<Vec<PathBuf>, Error> {
+    let mut done = Vec::new();
+    put(&mut done, folder.join(format!("{name}.svg")), scene.standalone_svg().as_bytes())?;
+    #[cfg(feature = "png")]
+    put(&mut done, folder.join(format!("{name}.png")), &drawn(scene, &folder.join(name))?)?;
     Ok(done)
 }
 

@@ -1,10 +1,10 @@
 //! Addresses and ports of simulated hosts, and the flow hash over them.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use goodqueue::{FlowHasher, FlowKey};
 
-use crate::scenario::NodeId;
+use crate::scenario::{Flow, NodeId, Opener, Scenario};
 
 /// IP protocol numbers.
 pub(crate) const ICMP: u8 = 1;
@@ -24,12 +24,35 @@ pub(crate) struct Conversation {
     pub(crate) ipv6: bool,
 }
 
+impl Scenario {
+    /// Address and port of the sender and of the receiver of TCP flow `index`; `None` where there is no such
+    /// flow.
+    #[must_use]
+    pub fn flow_ends(&self, index: usize) -> Option<[SocketAddr; 2]> {
+        let flow = self.flows.get(index)?;
+        let [client, server] = Conversation::of_flow(self, flow, index).ends();
+        Some(match flow.opener {
+            Opener::Sender => [client, server],
+            Opener::Receiver => [server, client],
+        })
+    }
+}
+
 /// Ethernet and IP header, bytes.
 pub(crate) const fn lower_headers(ipv6: bool) -> u32 {
     if ipv6 { 14 + 40 } else { 14 + 20 }
 }
 
 impl Conversation {
+    /// That of TCP flow number `index`.
+    pub(crate) fn of_flow(scenario: &Scenario, flow: &Flow, index: usize) -> Conversation {
+        let (client, server) = match flow.opener {
+            Opener::Sender => (flow.from, flow.to),
+            Opener::Receiver => (flow.to, flow.from),
+        };
+        Conversation { client, server, protocol: TCP, number: index, ipv6: scenario.ipv6 }
+    }
+
     /// Node number in 10.0.0.0/8 or fd00::/64.
     #[allow(clippy::cast_possible_truncation)]
     fn address(&self, node: NodeId) -> IpAddr {
@@ -42,7 +65,7 @@ impl Conversation {
     /// Ports of client and server. ICMP has none: all its packets between two hosts are one flow, as a
     /// queue sees it. Client ports repeat after 2^15 conversations; the server port then differs.
     #[allow(clippy::cast_possible_truncation)]
-    pub(crate) fn ports(&self) -> (u16, u16) {
+    fn ports(&self) -> (u16, u16) {
         if self.protocol == ICMP {
             return (0, 0);
         }
@@ -51,27 +74,22 @@ impl Conversation {
         (client, server)
     }
 
+    /// Address and port of client and server.
+    pub(crate) fn ends(&self) -> [SocketAddr; 2] {
+        let (client_port, server_port) = self.ports();
+        [(self.address(self.client), client_port).into(), (self.address(self.server), server_port).into()]
+    }
+
     /// The flow hash from client to server, or back.
     pub(crate) fn hash(&self, hasher: &FlowHasher, back: bool) -> u32 {
-        let (source, destination) = (self.address(self.client), self.address(self.server));
-        let (client_port, server_port) = self.ports();
-        let key = FlowKey {
-            source,
-            destination,
+        let [client, server] = self.ends();
+        let (source, destination) = if back { (server, client) } else { (client, server) };
+        hasher.hash(&FlowKey {
+            source: source.ip(),
+            destination: destination.ip(),
             protocol: self.protocol,
-            source_port: client_port,
-            destination_port: server_port,
-        };
-        hasher.hash(&if back {
-            FlowKey {
-                source: key.destination,
-                destination: key.source,
-                source_port: key.destination_port,
-                destination_port: key.source_port,
-                ..key
-            }
-        } else {
-            key
+            source_port: source.port(),
+            destination_port: destination.port(),
         })
     }
 }

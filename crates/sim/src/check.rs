@@ -19,6 +19,7 @@ pub(crate) fn check(scenario: &Scenario) -> Result<(), BuildError> {
         ("flows", scenario.flows.len()),
         ("sources", scenario.sources.len()),
         ("probes", scenario.probes.len()),
+        ("browsers", scenario.browsers.len()),
     ];
     if let Some(&(what, given)) = counts.iter().find(|&&(_, given)| given > MOST) {
         return Err(BuildError::TooMany { what, given, most: MOST });
@@ -38,6 +39,14 @@ pub(crate) fn check(scenario: &Scenario) -> Result<(), BuildError> {
             .and_then(|()| frame(source.len))
             .and_then(|()| pattern(&source.pattern))
             .map_err(|why| BuildError::Invalid { what: "source", index, why })?;
+    }
+    for (index, browser) in scenario.browsers.iter().enumerate() {
+        let servers = browser.hosts.iter().try_for_each(|&host| ends(browser.from, host, nodes));
+        servers.and_then(|()| dscp(browser.dscp)).map_err(|why| BuildError::Invalid {
+            what: "browser",
+            index,
+            why,
+        })?;
     }
     for (index, probe) in scenario.probes.iter().enumerate() {
         ends(probe.from, probe.to, nodes)

@@ -51,6 +51,8 @@ pub enum Place {
     Arrival(usize),
     /// A report of a link's device to a sender that waits for it.
     Report(usize),
+    /// A browser.
+    Browser(usize),
     /// A probe.
     Probe(usize),
     /// A UDP source.
@@ -69,6 +71,7 @@ impl fmt::Display for Place {
             Place::Arrival(link) => write!(f, "arrival on link {link}"),
             Place::Report(link) => write!(f, "report of link {link}'s device"),
             Place::Probe(probe) => write!(f, "probe {probe}"),
+            Place::Browser(browser) => write!(f, "browser {browser}"),
             Place::Source(source) => write!(f, "source {source}"),
             Place::Sender(flow) => write!(f, "sender of flow {flow}"),
             Place::Receiver(flow) => write!(f, "receiver of flow {flow}"),
@@ -77,11 +80,11 @@ impl fmt::Display for Place {
 }
 
 impl Place {
-    /// The names of the two nodes between which it is, as in `router to server`; empty for the script.
+    /// The names of the two nodes between which it is, as in `router to server`; empty for the script and for browsers.
     #[must_use]
     pub fn owner(self, scenario: &Scenario) -> String {
         let ends = match self {
-            Place::Script => None,
+            Place::Script | Place::Browser(_) => None,
             Place::Port(index) | Place::Arrival(index) | Place::Report(index) => {
                 scenario.links.get(index).map(|x| (x.from, x.to))
             }

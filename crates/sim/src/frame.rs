@@ -3,6 +3,7 @@
 use goodqueue::{Nanos, Packet};
 
 use crate::path::Place;
+use crate::tap::{Tap, What};
 use crate::tcp::{Flags, Sack, Segment};
 
 /// Index of a frame in [`Frames`].
@@ -25,6 +26,10 @@ pub(crate) enum Kind {
     Request,
     /// Back to the probe.
     Reply,
+    /// From a browser to the name server.
+    Query,
+    /// Back to the browser.
+    Answer,
 }
 
 /// A packet on its way.
@@ -133,11 +138,12 @@ pub(crate) struct Frames {
     /// The first of the free places, a list through [`Frame::next`].
     free: FrameId,
     count: usize,
+    pub(crate) tap: Tap,
 }
 
 impl Default for Frames {
     fn default() -> Frames {
-        Frames { frames: Vec::new(), free: NO_FRAME, count: 0 }
+        Frames { frames: Vec::new(), free: NO_FRAME, count: 0, tap: Tap::default() }
     }
 }
 
@@ -164,6 +170,14 @@ impl Frames {
         self.count -= 1;
         self.frames[id as usize].next = self.free;
         self.free = id;
+    }
+
+    /// Notes what became of a frame at `link`, where its flow is traced.
+    #[inline]
+    pub(crate) fn tell(&mut self, at: Nanos, link: u32, id: FrameId, what: What) {
+        if self.tap.is_on() {
+            self.tap.note(at, link, &self.frames[id as usize], what);
+        }
     }
 
     /// Frames on their way.

@@ -20,6 +20,7 @@ mod loss;
 mod path;
 mod scenario;
 mod shaped;
+mod tap;
 pub mod tcp;
 mod timers;
 mod trace;
@@ -31,6 +32,7 @@ pub use error::BuildError;
 pub use link::LinkCounters;
 pub use loss::Loss;
 pub use scenario::{
-    Flow, Link, NodeId, Opener, Pattern, Pause, PortSpec, Probe, ProbeKind, Scenario, Source,
+    Browse, Flow, Link, NodeId, Opener, Pattern, Pause, PortSpec, Probe, ProbeKind, Scenario, Source,
 };
 pub use shaped::{Shaper, ShaperKind};
+pub use tap::{TraceEvent, Way, What};

@@ -12,6 +12,7 @@ use crate::error::BuildError;
 use crate::frame::{FrameId, Frames, NO_FRAME, Token};
 use crate::loss::LossState;
 use crate::scenario;
+use crate::tap::What;
 
 /// What a link took in, lost and marked, since the beginning.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -35,6 +36,8 @@ pub(crate) struct Credit {
 /// A link at work.
 #[derive(Debug)]
 pub(crate) struct Link {
+    /// Its place in the scenario.
+    number: u32,
     pub(crate) device: Option<Device>,
     /// Hardware flow control of the links that feed this one.
     pub(crate) pause: Option<Watermarks>,
@@ -79,6 +82,7 @@ impl Link {
         let port = spec.port.as_ref();
         let jitter = (spec.jitter > Span::ZERO).then(|| (spec.jitter.0, Rng::stream(seed, node, "jitter")));
         Ok(Link {
+            number: u32::try_from(index).unwrap_or(u32::MAX),
             device: port.map(|port| Device::new(port, index, is_fed_back)).transpose()?,
             pause: port.and_then(|port| port.pause).and_then(|pause| Watermarks::new(pause.high, pause.low)),
             feeders: Vec::new(),
@@ -113,7 +117,8 @@ impl Link {
     #[cold]
     fn refuse(&mut self, now: Nanos, id: FrameId, frames: &mut Frames) -> Fate {
         let token = frames.get(id).token(id);
-        let mut losses = Losses { frames, credits: &mut self.credits, counters: &mut self.counters };
+        let mut losses =
+            Losses { link: self.number, frames, credits: &mut self.credits, counters: &mut self.counters };
         losses.dropped(now, token, Reason::Limit);
         Fate::Behind
     }
@@ -124,7 +129,8 @@ impl Link {
         let Some(device) = &mut self.device else { return };
         self.counters.arrived += 1;
         let token = frames.get(id).token(id);
-        let mut losses = Losses { frames, credits: &mut self.credits, counters: &mut self.counters };
+        let mut losses =
+            Losses { link: self.number, frames, credits: &mut self.credits, counters: &mut self.counters };
         device.arrive(now, token, &mut losses);
     }
 
@@ -132,7 +138,8 @@ impl Link {
     #[inline(always)]
     pub(crate) fn leave(&mut self, now: Nanos, frames: &mut Frames) -> Option<(FrameId, Fate)> {
         let device = self.device.as_mut()?;
-        let mut losses = Losses { frames, credits: &mut self.credits, counters: &mut self.counters };
+        let mut losses =
+            Losses { link: self.number, frames, credits: &mut self.credits, counters: &mut self.counters };
         let Departure { at, completed_at, packet, .. } = device.poll(now, &mut losses)?;
         let id = packet.frame;
         frames.get_mut(id).dsfield = goodqueue::Packet::dsfield(&packet);
@@ -159,6 +166,7 @@ impl Link {
             && loss.next()
         {
             self.counters.drops[Reason::Loss as usize] += 1;
+            frames.tell(at, self.number, id, What::Dropped(Reason::Loss));
             return Fate::Lost;
         }
         let mut lands = at + self.delay;
@@ -217,13 +225,15 @@ impl Link {
     /// A pause frame has come: the line stops, or goes on.
     pub(crate) fn set_paused(&mut self, now: Nanos, is_paused: bool, frames: &mut Frames) {
         let Some(device) = &mut self.device else { return };
-        let mut losses = Losses { frames, credits: &mut self.credits, counters: &mut self.counters };
+        let mut losses =
+            Losses { link: self.number, frames, credits: &mut self.credits, counters: &mut self.counters };
         device.set_paused(now, is_paused, &mut losses);
     }
 }
 
 /// Frees what a queue drops, and counts it.
 struct Losses<'a> {
+    link: u32,
     frames: &'a mut Frames,
     credits: &'a mut VecDeque<Credit>,
     counters: &'a mut LinkCounters,
@@ -232,6 +242,7 @@ struct Losses<'a> {
 impl Observer<Token> for Losses<'_> {
     fn dropped(&mut self, now: Nanos, packet: Token, reason: Reason) {
         self.counters.drops[reason as usize] += 1;
+        self.frames.tell(now, self.link, packet.frame, What::Dropped(reason));
         let frame = self.frames.get(packet.frame);
         if frame.owed > 0 {
             // Before what is completed later.
@@ -240,7 +251,9 @@ impl Observer<Token> for Losses<'_> {
         self.frames.remove(packet.frame);
     }
 
-    fn marked(&mut self, _now: Nanos, _packet: &Token, _reason: Reason) {
+    fn marked(&mut self, now: Nanos, packet: &Token, reason: Reason) {
         self.counters.marks += 1;
+        self.frames.get_mut(packet.frame).dsfield = goodqueue::Packet::dsfield(packet);
+        self.frames.tell(now, self.link, packet.frame, What::Marked(reason));
     }
 }

@@ -3,6 +3,8 @@
 use goodqueue::port::Line;
 use goodqueue::{QueueSpec, Rate, RingSpec, Span};
 
+use goodqueue_probe::web::BrowserConfig;
+
 use crate::loss::Loss;
 use crate::shaped::Shaper;
 use crate::tcp::Config;
@@ -24,6 +26,8 @@ pub struct Scenario {
     pub sources: Vec<Source>,
     /// Round-trip probes.
     pub probes: Vec<Probe>,
+    /// Browsers.
+    pub browsers: Vec<Browse>,
     /// TCP of all hosts.
     pub tcp: Config,
     /// Hosts speak IPv6, whose header is 20 bytes longer than IPv4's. The maximum segment size of `tcp` is
@@ -188,4 +192,17 @@ pub struct Probe {
     pub start: Span,
     /// No request at or after.
     pub stop: Span,
+}
+
+/// A browser that fetches pages.
+#[derive(Clone, Debug)]
+pub struct Browse {
+    /// Host that it runs on.
+    pub from: NodeId,
+    /// Servers: `page.host` of a page is an index into them. They resolve names too.
+    pub hosts: Vec<NodeId>,
+    /// Differentiated services code point of all that it and the servers send, 0 to 63.
+    pub dscp: u8,
+    /// Which pages, and when.
+    pub config: BrowserConfig,
 }

@@ -18,6 +18,8 @@ pub(crate) struct Job {
     pub down: usize,
     /// The queue in its canonical words.
     pub queue: String,
+    /// Numbers of the flows that are looked into.
+    pub traced: Vec<usize>,
 }
 
 impl Job {

@@ -5,6 +5,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::Duration;
 
+use goodqueue_report::trace::Trace;
 use goodqueue_report::{Record, Run};
 use goodqueue_sim::difference;
 use goodqueue_wire::Interrupt;
@@ -38,12 +39,14 @@ enum News {
 /// A job that was done.
 struct Turned {
     run: Run,
+    traces: Vec<Trace>,
     /// Where it was done twice: in words, how the two compare, and whether they are equal.
     check: Option<(String, bool)>,
 }
 
 impl Pool<'_> {
-    /// Does all jobs and puts their runs into `record`, in their order, calling `keep` after each.
+    /// Does all jobs and puts their runs into `record` and their traces into `traces`, in their order, calling
+    /// `keep` after each run.
     ///
     /// # Errors
     /// The first job's that could not be done; [`End::Interrupted`] by a signal, and [`End::LimitFailed`]
@@ -51,6 +54,7 @@ impl Pool<'_> {
     pub(crate) fn run(
         &self,
         record: &mut Record,
+        traces: &mut Vec<Trace>,
         bar: &mut Bar,
         interrupt: &Interrupt,
         keep: &mut dyn FnMut(&Record) -> Result<(), End>,
@@ -72,6 +76,7 @@ impl Pool<'_> {
         });
         bar.finish();
         results.say_checks();
+        traces.extend(results.traces.drain(..).flatten());
         end.and_then(|()| results.verdict())
     }
 
@@ -103,7 +108,7 @@ impl Pool<'_> {
         } else {
             None
         };
-        Ok(Turned { run: first.run, check })
+        Ok(Turned { run: first.run, traces: first.traces, check })
     }
 }
 
@@ -134,12 +139,14 @@ fn compare(
 struct Results {
     /// The jobs whose runs are in the record, in order.
     done: Vec<usize>,
+    /// By number of job.
+    traces: Vec<Vec<Trace>>,
     checks: Vec<Option<(String, bool)>>,
 }
 
 impl Results {
     fn new(jobs: usize) -> Results {
-        Results { done: Vec::new(), checks: vec![None; jobs] }
+        Results { done: Vec::new(), traces: vec![Vec::new(); jobs], checks: vec![None; jobs] }
     }
 
     /// Takes in what the workers tell until they have ended.
@@ -181,6 +188,7 @@ impl Results {
         let place = self.done.partition_point(|&other| other < index);
         self.done.insert(place, index);
         record.runs.insert(place, turned.run);
+        self.traces[index] = turned.traces;
         self.checks[index] = turned.check;
     }
 
@@ -219,7 +227,8 @@ mod tests {
         let mut record = Record::default();
         let interrupt = Interrupt::new().expect("a descriptor");
         let pool = Pool { jobs, threads, twice: false };
-        let end = pool.run(&mut record, &mut Bar::new(true, jobs, 1), &interrupt, &mut |_| Ok(()));
+        let end =
+            pool.run(&mut record, &mut Vec::new(), &mut Bar::new(true, jobs, 1), &interrupt, &mut |_| Ok(()));
         Interrupt::unblock();
         end.expect("done");
         record.to_json().expect("JSON")

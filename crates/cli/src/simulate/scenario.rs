@@ -8,11 +8,12 @@
 //! A server host has a client of its own, so that the delay of either direction follows its bottleneck as in
 //! the live arm, and host by host. All of them share the two bottlenecks and nothing else.
 
-use goodqueue::{QueueSpec, Rate, RingSpec, Serializer, Span};
+use goodqueue::{Nanos, QueueSpec, Rate, RingSpec, Serializer, Span};
+use goodqueue_probe::web::BrowserConfig;
 use goodqueue_probe::{Direction, Test};
 use goodqueue_sim::tcp::Config;
 use goodqueue_sim::tcp::cc::{CcKind, UnknownCc};
-use goodqueue_sim::{Flow, Link, Loss, NodeId, Opener, PortSpec, Probe, ProbeKind, Scenario};
+use goodqueue_sim::{Browse, Flow, Link, Loss, NodeId, Opener, PortSpec, Probe, ProbeKind, Scenario};
 
 use super::Job;
 use crate::exit::End;
@@ -53,6 +54,7 @@ fn job(plan: &Plan, test: &Test, queue: &str) -> Result<Job, End> {
         flows: flows(test)?,
         sources: Vec::new(),
         probes: probes(test),
+        browsers: browsers(test),
         // Offloads are off, as in the live arm: TCP makes super-packets all the same, and they are cut.
         tcp: Config {
             mss: MTU - ip_header - TCP_HEADER,
@@ -64,7 +66,7 @@ fn job(plan: &Plan, test: &Test, queue: &str) -> Result<Job, End> {
         origin: test.idle,
         seed: plan.seed,
     };
-    Ok(Job { scenario, test: test.clone(), up: UP, down: DOWN, queue: queue.to_owned() })
+    Ok(Job { scenario, test: test.clone(), up: UP, down: DOWN, queue: queue.to_owned(), traced: Vec::new() })
 }
 
 fn nodes(hosts: usize) -> Vec<String> {
@@ -135,7 +137,7 @@ fn congestion_control(name: &str) -> Result<CcKind, End> {
 
 /// Probes with one interval share its grid, and are spread over it as those of the live arm.
 fn probes(test: &Test) -> Vec<Probe> {
-    let count = test.probes.len() as u64;
+    let count = test.streams().len() as u64;
     let probe = |(index, probe): (u64, &goodqueue_probe::Probe)| Probe {
         from: client(probe.host),
         to: server(probe.host),
@@ -146,5 +148,15 @@ fn probes(test: &Test) -> Vec<Probe> {
         start: Span(probe.interval.0 * index / count),
         stop: test.idle + test.load,
     };
-    (0..).zip(&test.probes).map(probe).collect()
+    (0..).zip(test.streams()).map(probe).collect()
+}
+
+/// One browser, on the first host's client; its times begin with the simulation.
+fn browsers(test: &Test) -> Vec<Browse> {
+    let origin = Nanos::ZERO + test.idle;
+    let config =
+        BrowserConfig { pages: test.web.clone(), start: Nanos::ZERO, origin, stop: origin + test.load };
+    let hosts = (0..test.hosts()).map(server).collect();
+    let browse = Browse { from: client(0), hosts, dscp: 0, config };
+    if test.web.is_empty() { Vec::new() } else { vec![browse] }
 }

@@ -4,10 +4,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use goodqueue::{Backlog, Bytes, Nanos, Rate, Span};
 use goodqueue_probe::{End as FlowSide, Flow, Sample, Test};
+use goodqueue_report::trace::Trace;
 use goodqueue_report::{Run, Simulation as Identity};
 use goodqueue_sim::{LinkView, Simulation, Trail};
 
 use super::Job;
+use super::trace::Tracer;
 use crate::collect::{Collector, QueueEnd, QueueMoment, Tally, parameters};
 use crate::exit::End;
 use crate::plan::FRAME;
@@ -28,6 +30,8 @@ pub(crate) struct Outcome {
     pub run: Run,
     /// What happened, where it was kept.
     pub trail: Trail,
+    /// What the flows did that were looked into.
+    pub traces: Vec<Trace>,
 }
 
 /// How a turn is watched from without.
@@ -51,6 +55,7 @@ pub(crate) fn run(job: &Job, watch: &Watch) -> Result<Outcome, End> {
 struct Turn<'a> {
     job: &'a Job,
     simulation: Simulation,
+    tracer: Tracer,
     collector: Collector,
     flows: Vec<FlowState>,
     next_step: i64,
@@ -75,12 +80,14 @@ impl<'a> Turn<'a> {
     fn new(job: &'a Job) -> Result<Turn<'a>, End> {
         let mut simulation = Simulation::new(&job.scenario).map_err(End::usage)?;
         simulation.keep_trail();
+        let tracer = Tracer::new(job, &mut simulation);
         let mut collector = Collector::new(&job.queue, &job.test);
         let port = job.scenario.links.get(job.up).and_then(|link| link.port.as_ref());
         collector.parameters(port.map(|port| parameters(&port.queue)).unwrap_or_default());
         Ok(Turn {
             job,
             simulation,
+            tracer,
             collector,
             flows: vec![FlowState::default(); job.test.flows.len()],
             next_step: signed(job.test.step).max(1),
@@ -149,6 +156,7 @@ impl<'a> Turn<'a> {
             }
             let next = self.simulation.now() + self.slice;
             self.simulation.run_until(next.min(until));
+            self.tracer.take(&mut self.simulation);
         }
         !watch.stop.load(Ordering::Relaxed)
     }
@@ -231,6 +239,7 @@ impl<'a> Turn<'a> {
         };
         Outcome {
             trail: self.simulation.trail(),
+            traces: self.tracer.into_traces(),
             run: Run { simulation: Some(identity), ..self.collector.into_run() },
         }
     }

@@ -5,6 +5,7 @@ mod faults;
 mod house;
 mod live;
 mod simulated;
+mod traced;
 mod usage;
 
 use std::path::{Path, PathBuf};

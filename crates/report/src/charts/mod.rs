@@ -10,6 +10,7 @@ mod overview;
 pub(crate) mod png;
 mod scale;
 mod scene;
+mod sequence;
 mod style;
 mod time;
 
@@ -19,6 +20,7 @@ use crate::words;
 
 pub(crate) use data::{Delay, shows_rise};
 pub(crate) use scene::{Scene, escape};
+pub(crate) use sequence::draw as sequence;
 pub(crate) use style::css;
 
 use data::Bins;

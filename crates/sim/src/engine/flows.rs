@@ -1,17 +1,19 @@
 //! TCP flows: a sender at one host, a receiver at another, and the packets between them.
 
-use goodqueue::{FlowHasher, Nanos, Rng};
+use std::sync::Arc;
+
+use goodqueue::{Nanos, Rng};
 
 use super::{Simulation, moment};
-use crate::address::{Conversation, TCP, lower_headers};
+use crate::address::{Conversation, lower_headers};
 use crate::agenda::Lane;
 use crate::error::BuildError;
 use crate::frame::{Frame, FrameId, Kind};
 use crate::link::Credit;
 use crate::path::Place;
 use crate::scenario::{Opener, Scenario};
-use crate::tcp::cc::Cc;
-use crate::tcp::{Opening, Rx, Segment, Tx, truesize};
+use crate::tcp::cc::{Cc, CcKind};
+use crate::tcp::{Config, Opening, Rx, Segment, Tx, truesize};
 
 /// A flow at work.
 #[derive(Debug)]
@@ -22,8 +24,31 @@ pub(crate) struct Flow {
     /// The link that the sender's host sends into: its device's queue is the sender's.
     device: u32,
     opener: Opener,
+    role: Role,
     bytes: u64,
+    /// Nothing more is sent; what still arrives is nobody's.
     pub(crate) is_stopped: bool,
+}
+
+/// What a flow is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Role {
+    /// A flow of the scenario.
+    Load,
+    /// What a browser asks on a connection.
+    Requests { surfer: u32, connection: u32 },
+    /// What it is answered.
+    Answers { surfer: u32, connection: u32 },
+}
+
+/// Between whom a flow is.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ends {
+    pub(crate) conversation: Conversation,
+    /// The way of the data, and that of the acknowledgements.
+    pub(crate) paths: [Place; 2],
+    pub(crate) dsfield: u8,
+    pub(crate) opener: Opener,
 }
 
 /// One direction of a flow, as the network sees it.
@@ -72,39 +97,55 @@ impl Wire {
 impl Simulation {
     #[allow(clippy::cast_possible_truncation)]
     pub(super) fn add_flows(&mut self, scenario: &Scenario) -> Result<(), BuildError> {
-        let hasher = FlowHasher::new(scenario.seed);
-        let lower_headers = lower_headers(scenario.ipv6);
+        let tcp = Arc::new(scenario.tcp.clamped());
+        self.script.reserve_exact(scenario.flows.len());
         for (index, spec) in scenario.flows.iter().enumerate() {
             let (forward, backward) = self.round_trip(scenario, spec.from, spec.to)?;
-            let is_upload = spec.opener == Opener::Sender;
-            let (client, server) = if is_upload { (spec.from, spec.to) } else { (spec.to, spec.from) };
-            let ends = Conversation { client, server, protocol: TCP, number: index, ipv6: scenario.ipv6 };
-            let wire = |path, is_data: bool| Wire {
-                path,
-                hash: ends.hash(&hasher, is_data != is_upload),
+            let ends = Ends {
+                conversation: Conversation::of_flow(scenario, spec, index),
+                paths: [forward, backward],
                 dsfield: spec.dscp << 2,
-                lower_headers,
-            };
-            let (tx, rx) = match spec.opener {
-                Opener::Sender => (Opening::Active, Opening::Passive),
-                Opener::Receiver => (Opening::Passive, Opening::Active),
-            };
-            let rng = Rng::stream(scenario.seed, index as u64, "cc");
-            self.flows.push(Flow {
-                tx: Tx::new(&scenario.tcp, Cc::new(spec.cc, rng), tx),
-                rx: Rx::new(&scenario.tcp, rx),
-                wires: [wire(forward, true), wire(backward, false)],
-                device: self.paths.link(forward),
                 opener: spec.opener,
-                bytes: spec.bytes.unwrap_or(u64::MAX),
-                is_stopped: false,
-            });
+            };
+            self.add_flow(&tcp, spec.cc, &ends, Role::Load, spec.bytes.unwrap_or(u64::MAX));
             self.script.push((moment(spec.start), Action::Start(index as u32)));
             if let Some(stop) = spec.stop {
                 self.script.push((moment(stop), Action::Stop(index as u32)));
             }
         }
         Ok(())
+    }
+
+    /// Adds a flow that has not begun; `bytes` is what it will send.
+    pub(super) fn add_flow(&mut self, config: &Arc<Config>, cc: CcKind, ends: &Ends, role: Role, bytes: u64) {
+        let number = self.flows.len();
+        let is_upload = ends.opener == Opener::Sender;
+        let wire = |path, is_data: bool| Wire {
+            path,
+            hash: ends.conversation.hash(&self.hasher, is_data != is_upload),
+            dsfield: ends.dsfield,
+            lower_headers: lower_headers(ends.conversation.ipv6),
+        };
+        let (tx, rx) = match ends.opener {
+            Opener::Sender => (Opening::Active, Opening::Passive),
+            Opener::Receiver => (Opening::Passive, Opening::Active),
+        };
+        self.flows.push(Flow {
+            tx: Tx::sharing(config, self.congestion_control(cc, number), tx),
+            rx: Rx::new(config, rx),
+            wires: [wire(ends.paths[0], true), wire(ends.paths[1], false)],
+            device: self.paths.link(ends.paths[0]),
+            opener: ends.opener,
+            role,
+            bytes,
+            is_stopped: false,
+        });
+        self.timers.grow(self.map.flows as usize + 2 * self.flows.len());
+    }
+
+    /// Congestion control of flow `number`, with random numbers of its own.
+    pub(super) fn congestion_control(&self, kind: CcKind, number: usize) -> Cc {
+        Cc::new(kind, Rng::stream(self.seed, number as u64, "cc"))
     }
 
     pub(super) fn wake_script(&mut self) {
@@ -127,7 +168,7 @@ impl Simulation {
         self.wake_script();
     }
 
-    fn start(&mut self, index: usize) {
+    pub(super) fn start(&mut self, index: usize) {
         let flow = &mut self.flows[index];
         flow.tx.write(flow.bytes);
         match flow.opener {
@@ -149,15 +190,27 @@ impl Simulation {
     pub(super) fn data_arrived(&mut self, index: usize, id: FrameId) {
         let frame = self.frames.get(id);
         let has_ce = frame.dsfield & 3 == 3;
-        self.flows[index].rx.on_segment(self.now, &frame.segment, has_ce);
+        let flow = &mut self.flows[index];
+        flow.rx.on_segment(self.now, &frame.segment, has_ce);
+        let role = flow.role;
         self.pump_rx(index);
+        match role {
+            Role::Load => {}
+            Role::Requests { surfer, connection } => self.requests_arrived(surfer, connection),
+            Role::Answers { surfer, connection } => self.answers_arrived(surfer, connection),
+        }
     }
 
     #[inline]
     pub(super) fn ack_arrived(&mut self, index: usize, id: FrameId) {
         let frame = self.frames.get(id);
-        self.flows[index].tx.on_segment(self.now, &frame.segment);
+        let flow = &mut self.flows[index];
+        flow.tx.on_segment(self.now, &frame.segment);
+        let role = flow.role;
         self.pump_tx(index);
+        if let Role::Requests { surfer, connection } = role {
+            self.requests_acknowledged(surfer, connection);
+        }
     }
 
     /// Gives senders back what the device of `link` has reported by now; those that waited for it go on.

@@ -8,13 +8,14 @@
 //! 2. links' landings: a packet comes to the far end; by number of link;
 //! 3. the script: starts and stops of flows, in the order of their numbers;
 //! 4. reports of a device to a sender that waits for them; by number of link;
-//! 5. probes, then UDP sources; by number;
+//! 5. probes, then UDP sources, then browsers; by number;
 //! 6. timers of TCP flows: sender, then receiver; by number of flow.
 //!
 //! What an event causes at once (a host answers, a link without delay passes a packet on) is handled
 //! within it, first caused first. What is due at a link's port is handled before a packet is handed to it.
 
 mod flows;
+mod pages;
 mod probes;
 mod sources;
 mod view;
@@ -23,7 +24,7 @@ mod witness;
 use std::collections::{BTreeSet, VecDeque};
 
 use goodqueue::port::{FlowControl, Line};
-use goodqueue::{Nanos, Span};
+use goodqueue::{FlowHasher, Nanos, Span};
 use goodqueue_probe::Sample;
 
 use crate::agenda::{Lane, Lanes};
@@ -33,6 +34,8 @@ use crate::frame::{Frame, FrameId, Frames, Kind};
 use crate::link::{Fate, Link};
 use crate::path::{END, Paths, Place};
 use crate::scenario::{self, NodeId, Scenario};
+use crate::tap::What;
+use crate::tcp::Config;
 use crate::timers::Timers;
 use crate::trace::TraceHash;
 
@@ -56,6 +59,7 @@ pub struct Simulation {
     flows: Vec<flows::Flow>,
     probes: Vec<probes::Probe>,
     sources: Vec<sources::Source>,
+    surfers: Vec<pages::Surfer>,
     script: Vec<(Nanos, flows::Action)>,
     script_at: usize,
     /// Frames that are at a node and go on now.
@@ -64,6 +68,11 @@ pub struct Simulation {
     resumed: Vec<u32>,
     samples: Vec<Sample>,
     origin: Nanos,
+    /// What new flows are made with.
+    tcp: Config,
+    ipv6: bool,
+    seed: u64,
+    hasher: FlowHasher,
     hash: TraceHash,
     events: u64,
     witness: Witness,
@@ -82,6 +91,7 @@ struct Map {
     reports: Lane,
     probes: Lane,
     sources: Lane,
+    surfers: Lane,
     flows: Lane,
 }
 
@@ -98,25 +108,31 @@ impl Simulation {
         let reports = SCRIPT + 1;
         let probes = reports + scenario.links.len() as Lane;
         let sources = probes + scenario.probes.len() as Lane;
-        let flows = sources + scenario.sources.len() as Lane;
+        let surfers = sources + scenario.sources.len() as Lane;
+        let flows = surfers + scenario.browsers.len() as Lane;
         let mut simulation = Simulation {
             now: Nanos::ZERO,
             lanes: Lanes::new(0),
             spots: Vec::new(),
             timers: Timers::default(),
-            map: Map { reports, probes, sources, flows },
+            map: Map { reports, probes, sources, surfers, flows },
             frames: Frames::default(),
             links: Vec::with_capacity(scenario.links.len()),
             paths: Paths::new(scenario),
             flows: Vec::with_capacity(scenario.flows.len()),
             probes: Vec::with_capacity(scenario.probes.len()),
             sources: Vec::with_capacity(scenario.sources.len()),
+            surfers: Vec::with_capacity(scenario.browsers.len()),
             script: Vec::new(),
             script_at: 0,
             at_node: VecDeque::new(),
             resumed: Vec::new(),
             samples: Vec::new(),
             origin: moment(scenario.origin),
+            tcp: scenario.tcp,
+            ipv6: scenario.ipv6,
+            seed: scenario.seed,
+            hasher: FlowHasher::new(scenario.seed),
             hash: TraceHash::default(),
             events: 0,
             witness: Witness::default(),
@@ -126,6 +142,7 @@ impl Simulation {
         simulation.add_flows(scenario)?;
         simulation.add_probes(scenario)?;
         simulation.add_sources(scenario)?;
+        simulation.add_surfers(scenario)?;
         simulation.script.sort();
         simulation.wake_script();
         Ok(simulation)
@@ -275,6 +292,7 @@ impl Simulation {
         match lane {
             lane if lane >= map.flows && at(map.flows).is_multiple_of(2) => Place::Sender(at(map.flows) / 2),
             lane if lane >= map.flows => Place::Receiver(at(map.flows) / 2),
+            lane if lane >= map.surfers => Place::Browser(at(map.surfers)),
             lane if lane >= map.sources => Place::Source(at(map.sources)),
             lane if lane >= map.probes => Place::Probe(at(map.probes)),
             lane if lane >= map.reports => Place::Report(at(map.reports)),
@@ -291,6 +309,8 @@ impl Simulation {
         let map = self.map;
         if lane >= map.flows {
             self.flow_timer(lane - map.flows);
+        } else if lane >= map.surfers {
+            self.surfer_due((lane - map.surfers) as usize);
         } else if lane >= map.sources {
             self.source_due((lane - map.sources) as usize);
         } else if lane >= map.probes {
@@ -306,6 +326,9 @@ impl Simulation {
     #[inline]
     fn launch(&mut self, frame: Frame) {
         let id = self.frames.insert(frame);
+        if self.frames.tap.is_on() {
+            self.note_sent(id);
+        }
         self.forward(id);
     }
 
@@ -404,9 +427,26 @@ impl Simulation {
         }
     }
 
+    #[cold]
+    #[inline(never)]
+    fn note_sent(&mut self, id: FrameId) {
+        let first = self.paths.link(self.frames.get(id).place);
+        self.frames.tell(self.now, first, id, What::Sent);
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn note_delivered(&mut self, id: FrameId) {
+        let last = self.paths.link(self.frames.get(id).place - 1);
+        self.frames.tell(self.now, last, id, What::Delivered);
+    }
+
     /// A frame is at the end of its path.
     #[inline]
     fn deliver(&mut self, id: FrameId) {
+        if self.frames.tap.is_on() {
+            self.note_delivered(id);
+        }
         let frame = self.frames.get(id);
         let owner = frame.owner as usize;
         self.hash.mix(frame.segment.seq ^ (u64::from(frame.owner) << 40) ^ ((frame.kind as u64) << 60));
@@ -416,6 +456,8 @@ impl Simulation {
             Kind::Datagram => self.datagram_arrived(owner, id),
             Kind::Request => self.request_arrived(owner, id),
             Kind::Reply => self.reply_arrived(owner, id),
+            Kind::Query => self.query_arrived(owner, id),
+            Kind::Answer => self.answer_arrived(owner, id),
         }
         self.frames.remove(id);
     }

@@ -198,8 +198,10 @@ impl Simulation {
         })
     }
 
-    /// Gives up what has not come back: each probe sent has then one sample. Call once, at the end.
+    /// Gives up what has not come back: each probe sent and each page begun has then one sample. Call once,
+    /// at the end.
     pub fn finish_probes(&mut self) {
+        self.stop_surfers();
         let origin = self.origin;
         let samples = &mut self.samples;
         for (index, probe) in self.probes.iter_mut().enumerate() {

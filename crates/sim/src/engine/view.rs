@@ -6,6 +6,7 @@ use goodqueue_probe::{Sample, TcpSample};
 use super::{Arrivals, Simulation};
 use crate::device::Device;
 use crate::link::{Link, LinkCounters};
+use crate::tap::TraceEvent;
 use crate::tcp::TxStats;
 
 /// A TCP flow between two steps.
@@ -111,6 +112,21 @@ impl Simulation {
     #[must_use]
     pub fn arrivals(&self, index: usize) -> &Arrivals {
         &self.sources[index].arrivals
+    }
+
+    /// Notes from now on what becomes of every segment of flow `index`: see [`Simulation::take_trace`]. What
+    /// is simulated stays the same.
+    pub fn trace_flow(&mut self, index: usize) {
+        if index < self.flows.len() {
+            self.frames.tap.follow(index);
+        }
+    }
+
+    /// Takes what was noted of the traced flows since the last call, in the order in which it was decided: a
+    /// loss behind a FIFO is decided when the packet arrives there, and its time may lie ahead. Take it after
+    /// each step: it is kept until then.
+    pub fn take_trace(&mut self) -> std::vec::Drain<'_, TraceEvent> {
+        self.frames.tap.events.drain(..)
     }
 
     /// Takes the samples of the probes since the last call.

@@ -36,12 +36,6 @@ impl Flags {
         self.0 & other.0 == other.0
     }
 
-    /// These, none of `other` among them.
-    #[must_use]
-    pub const fn without(self, other: Flags) -> Flags {
-        Flags(self.0 & !other.0)
-    }
-
     /// These and `other`.
     #[must_use]
     pub const fn with(self, other: Flags) -> Flags {

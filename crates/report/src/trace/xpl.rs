@@ -1,0 +1,164 @@
+//! The time-sequence graph of a flow as its sender sees it, for xplot and all that reads its files.
+//!
+//! As in tcptrace's graphs: a white line with arrows from the first to the last byte of each segment sent,
+//! red and with an `R` above where it is a retransmission; below them the green line of what is
+//! acknowledged, a tick on it for each duplicate; above them the yellow line of the receiver's window;
+//! purple lines for SACK blocks. Beyond tcptrace, which cannot know it: an orange x where and when a
+//! segment was dropped, a pink diamond where it was marked CE, each with its reason below, and a green x for
+//! an acknowledgement that was dropped.
+
+use std::io::{self, Write};
+
+use super::{Event, FIN, RST, SYN, Segment, Trace, Way, What};
+
+/// Writes the graph.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write(trace: &Trace, out: &mut dyn Write) -> io::Result<()> {
+    let [sender, receiver] = trace.ends;
+    let queue = one_line(&trace.queue);
+    writeln!(out, "timeval unsigned")?;
+    writeln!(out, "title\n{sender}_==>_{receiver} {queue} (time sequence graph)")?;
+    writeln!(out, "xlabel\ntime\nylabel\nsequence number")?;
+    let mut graph = Graph { out, colour: "", acked: None };
+    for event in trace.by_time() {
+        graph.event(event)?;
+    }
+    writeln!(out, "go")
+}
+
+fn one_line(words: &str) -> String {
+    words.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+}
+
+/// What the last acknowledgement said.
+#[derive(Clone, Copy)]
+struct Acked {
+    at: u64,
+    ack: u64,
+    edge: u64,
+}
+
+struct Graph<'a> {
+    out: &'a mut dyn Write,
+    colour: &'static str,
+    acked: Option<Acked>,
+}
+
+impl Graph<'_> {
+    fn event(&mut self, event: &Event) -> io::Result<()> {
+        let Event { at_ns: at, segment, .. } = event;
+        match (event.way, event.what) {
+            (Way::Data, What::Sent) => self.sent(*at, segment),
+            (Way::Data, What::Dropped(reason)) => {
+                self.point("orange", "x", *at, segment.seq)?;
+                self.words("orange", "b", *at, segment.seq, reason)
+            }
+            (Way::Data, What::Marked(reason)) => {
+                self.point("pink", "diamond", *at, segment.seq)?;
+                self.words("pink", "b", *at, segment.seq, reason)
+            }
+            (Way::Ack, What::Delivered) => self.acknowledged(*at, segment),
+            (Way::Ack, What::Dropped(_)) => self.point("green", "x", *at, segment.ack),
+            (Way::Data, What::Delivered) | (Way::Ack, What::Sent | What::Marked(_)) => Ok(()),
+        }
+    }
+
+    fn sent(&mut self, at: u64, segment: &Segment) -> io::Result<()> {
+        let (seq, end) = (segment.seq, segment.end());
+        let colour = if segment.retransmitted { "red" } else { "white" };
+        if end != seq {
+            self.point(colour, "darrow", at, seq)?;
+            self.point(colour, "uarrow", at, end)?;
+            self.upright(colour, at, seq, end)?;
+        }
+        for (flag, words) in [(SYN, "SYN"), (FIN, "FIN"), (RST, "RST")] {
+            if segment.has(flag) {
+                self.words(colour, "a", at, end, words)?;
+            }
+        }
+        if segment.retransmitted { self.words(colour, "a", at, end, "R") } else { Ok(()) }
+    }
+
+    fn acknowledged(&mut self, at: u64, segment: &Segment) -> io::Result<()> {
+        for [start, end] in segment.sack_blocks() {
+            self.upright("purple", at, start, end)?;
+        }
+        let ack = segment.ack;
+        let edge = ack.saturating_add(u64::from(segment.window));
+        if let Some(before) = self.acked.replace(Acked { at, ack, edge }) {
+            self.step("green", (before.at, before.ack), (at, ack))?;
+            if before.ack == ack {
+                self.point("green", "dtick", at, ack)?;
+            }
+            self.step("yellow", (before.at, before.edge), (at, edge))?;
+        }
+        Ok(())
+    }
+
+    /// A horizontal line to a new time, then an upright one to a new number.
+    fn step(&mut self, colour: &'static str, from: (u64, u64), to: (u64, u64)) -> io::Result<()> {
+        self.ink(colour)?;
+        let (before, now, number) = (Time(from.0), Time(to.0), Number(from.1));
+        writeln!(self.out, "line {before} {number} {now} {number}")?;
+        if from.1 == to.1 { Ok(()) } else { self.upright(colour, to.0, from.1, to.1) }
+    }
+
+    /// An upright line; one over the end of the number space is drawn in two parts.
+    fn upright(&mut self, colour: &'static str, at: u64, from: u64, to: u64) -> io::Result<()> {
+        self.ink(colour)?;
+        let (time, low, high) = (Time(at), from.min(to), from.max(to));
+        if low >> 32 == high >> 32 {
+            return writeln!(self.out, "line {time} {} {time} {}", Number(from), Number(to));
+        }
+        writeln!(self.out, "line {time} {} {time} {}", Number(low), u32::MAX)?;
+        writeln!(self.out, "line {time} 0 {time} {}", Number(high))
+    }
+
+    fn point(&mut self, colour: &'static str, shape: &str, at: u64, number: u64) -> io::Result<()> {
+        self.ink(colour)?;
+        writeln!(self.out, "{shape} {} {}", Time(at), Number(number))
+    }
+
+    /// Words above (`a`) or below (`b`) a point.
+    fn words(
+        &mut self,
+        colour: &'static str,
+        place: &str,
+        at: u64,
+        number: u64,
+        words: &str,
+    ) -> io::Result<()> {
+        self.ink(colour)?;
+        writeln!(self.out, "{place}text {} {}\n{words}", Time(at), Number(number))
+    }
+
+    /// A colour stays until the next.
+    fn ink(&mut self, colour: &'static str) -> io::Result<()> {
+        if self.colour == colour {
+            return Ok(());
+        }
+        self.colour = colour;
+        writeln!(self.out, "{colour}")
+    }
+}
+
+/// Seconds and microseconds: xplot's `timeval`.
+struct Time(u64);
+
+impl std::fmt::Display for Time {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}.{:06}", self.0 / 1_000_000_000, self.0 % 1_000_000_000 / 1000)
+    }
+}
+
+/// A sequence number as it is in the header.
+struct Number(u64);
+
+impl std::fmt::Display for Number {
+    #[allow(clippy::cast_possible_truncation)]
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}", self.0 as u32)
+    }
+}

@@ -1,0 +1,85 @@
+//! What is noted of traced flows: each segment when it is sent, marked, dropped and delivered.
+
+use goodqueue::{Nanos, Reason};
+
+use crate::frame::{Frame, Kind};
+use crate::tcp::Segment;
+
+/// What became of a segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum What {
+    /// Its host handed it to the first link.
+    Sent,
+    /// A queue gave it the CE codepoint, or it had it already.
+    Marked(Reason),
+    /// A queue dropped it, or it was lost on the way ([`Reason::Loss`]).
+    Dropped(Reason),
+    /// It came to the other host.
+    Delivered,
+}
+
+/// Which way a segment goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// From the flow's sender to its receiver.
+    Data,
+    /// From the flow's receiver to its sender.
+    Ack,
+}
+
+/// One thing that happened to a segment of a traced flow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TraceEvent {
+    /// When.
+    pub at: Nanos,
+    /// What.
+    pub what: What,
+    /// Number of the flow in the scenario.
+    pub flow: u32,
+    /// Which way the segment goes.
+    pub way: Way,
+    /// Number of the link in the scenario: where it was dropped or marked, the first of its path when sent,
+    /// the last when delivered.
+    pub link: u32,
+    /// Bytes as a queue counts them, Ethernet header included.
+    pub len: u32,
+    /// The IP header's DS byte, ECN included, after what happened.
+    pub dsfield: u8,
+    /// The segment.
+    pub segment: Segment,
+}
+
+/// The flows that are traced, and what was noted of them.
+#[derive(Debug, Default)]
+pub(crate) struct Tap {
+    /// By number of flow; empty while none is traced.
+    traced: Vec<bool>,
+    pub(crate) events: Vec<TraceEvent>,
+}
+
+impl Tap {
+    pub(crate) fn follow(&mut self, flow: usize) {
+        self.traced.resize(self.traced.len().max(flow + 1), false);
+        self.traced[flow] = true;
+    }
+
+    /// Whether any flow is traced: all that a packet pays for while none is.
+    #[inline]
+    pub(crate) fn is_on(&self) -> bool {
+        !self.traced.is_empty()
+    }
+
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn note(&mut self, at: Nanos, link: u32, frame: &Frame, what: What) {
+        let way = match frame.kind {
+            Kind::Data => Way::Data,
+            Kind::Ack => Way::Ack,
+            _ => return,
+        };
+        let &Frame { owner: flow, len, dsfield, segment, .. } = frame;
+        if self.traced.get(flow as usize).copied().unwrap_or(false) {
+            self.events.push(TraceEvent { at, what, flow, way, link, len, dsfield, segment });
+        }
+    }
+}

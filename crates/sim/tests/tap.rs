@@ -1,0 +1,153 @@
+//! What the tap notes of traced flows: against the simulator's own counters, and against the clock.
+
+use goodqueue::{Nanos, Rate, Reason, Serializer, Span};
+use goodqueue_sim::{Flow, Link, Loss, Opener, PortSpec, Scenario, Simulation, TraceEvent, Way, What};
+
+const MS: u64 = 1_000_000;
+
+/// `flows` from a sender over a router and a bottleneck of 20 Mbit/s, 10 ms away.
+fn scenario(queue: &str, flows: usize) -> Scenario {
+    let link = |from, to, port, delay| Link { from, to, port, delay, jitter: Span::ZERO, loss: Loss::None };
+    let port = PortSpec {
+        queue: queue.parse().expect("a queue"),
+        lanes: 1,
+        ring: None,
+        line: Serializer::new(Rate(20_000_000)).into(),
+        rate: Rate(20_000_000),
+        frame: 1514,
+        pause: None,
+        shaper: None,
+    };
+    let flow = Flow {
+        from: 0,
+        to: 2,
+        cc: "cubic".parse().expect("a congestion control"),
+        dscp: 10,
+        opener: Opener::Sender,
+        start: Span(5 * MS),
+        stop: None,
+        bytes: None,
+    };
+    Scenario {
+        nodes: ["sender", "router", "receiver"].map(String::from).to_vec(),
+        links: vec![
+            link(0, 1, None, Span::ZERO),
+            link(1, 2, Some(port), Span(10 * MS)),
+            link(2, 1, None, Span(10 * MS)),
+            link(1, 0, None, Span::ZERO),
+        ],
+        flows: vec![flow; flows],
+        seed: 1,
+        ..Scenario::default()
+    }
+}
+
+fn trace(scenario: &Scenario, flows: &[usize]) -> (Simulation, Vec<TraceEvent>) {
+    let mut simulation = Simulation::new(scenario).expect("a scenario");
+    flows.iter().for_each(|&flow| simulation.trace_flow(flow));
+    let mut events = Vec::new();
+    for at in (100 * MS..=2000 * MS).step_by(100_000_000) {
+        simulation.run_until(Nanos(at));
+        events.extend(simulation.take_trace());
+    }
+    (simulation, events)
+}
+
+fn count(events: &[TraceEvent], what: impl Fn(&TraceEvent) -> bool) -> u64 {
+    events.iter().filter(|event| what(event)).count() as u64
+}
+
+#[test]
+fn every_segment_is_dropped_delivered_or_under_way() {
+    for queue in ["pfifo:20", "fq_codel,target=1ms,interval=10ms"] {
+        let (simulation, events) = trace(&scenario(queue, 2), &[0, 1]);
+        let sent = count(&events, |event| event.what == What::Sent);
+        let delivered = count(&events, |event| event.what == What::Delivered);
+        let dropped = count(&events, |event| matches!(event.what, What::Dropped(_)));
+        assert_eq!(sent, delivered + dropped + simulation.packets_under_way() as u64, "{queue}");
+        let counters = simulation.link(1).counters();
+        assert!(dropped > 0, "{queue}");
+        assert_eq!(dropped, counters.drops.iter().sum::<u64>(), "{queue}");
+        for reason in Reason::ALL {
+            let noted = count(&events, |event| event.what == What::Dropped(reason));
+            assert_eq!(noted, counters.drops[reason as usize], "{queue}: {reason:?}");
+        }
+    }
+}
+
+#[test]
+fn the_first_segment_goes_by_the_clock() {
+    let (_, events) = trace(&scenario("pfifo:1000", 1), &[0]);
+    let first = |way, what| {
+        let event = events.iter().find(|event| event.way == way && event.what == what);
+        let event = event.expect("an event");
+        (event.at.0, event.link, event.len)
+    };
+    let (sent, _, len) = first(Way::Data, What::Sent);
+    assert_eq!(sent, 5 * MS, "the flow's start");
+    assert_eq!(first(Way::Data, What::Sent), (5 * MS, 0, len));
+    // At 20 Mbit/s a byte takes 400 ns.
+    let there = 5 * MS + u64::from(len) * 400 + 10 * MS;
+    assert_eq!(first(Way::Data, What::Delivered), (there, 1, len));
+    let (answered, link, ack_len) = first(Way::Ack, What::Sent);
+    assert_eq!((answered, link), (there, 2));
+    assert_eq!(first(Way::Ack, What::Delivered), (there + 10 * MS, 3, ack_len));
+    assert!(events.iter().all(|event| event.dsfield >> 2 == 10));
+}
+
+#[test]
+fn only_the_flows_asked_for_are_noted_and_nothing_changes_by_it() {
+    let plain = trace(&scenario("codel", 3), &[]);
+    let one = trace(&scenario("codel", 3), &[1]);
+    assert!(plain.1.is_empty() && !one.1.is_empty());
+    assert!(one.1.iter().all(|event| event.flow == 1));
+    assert_eq!(plain.0.trace_hash(), one.0.trace_hash());
+    let mut simulation = Simulation::new(&scenario("codel", 1)).expect("a scenario");
+    simulation.trace_flow(usize::MAX);
+    simulation.run_until(Nanos(100 * MS));
+    assert_eq!(simulation.take_trace().count(), 0, "there is no such flow");
+}
+
+#[test]
+fn loss_on_the_way_is_noted_when_the_packet_has_left_the_line() {
+    let mut lossy = scenario("pfifo:1000", 1);
+    lossy.links[1].loss = Loss::Random(1.0);
+    let (_, events) = trace(&lossy, &[0]);
+    let lost = events.iter().find(|event| event.what == What::Dropped(Reason::Loss)).expect("a loss");
+    assert_eq!((lost.at.0, lost.link), (5 * MS + u64::from(lost.len) * 400, 1));
+    assert_eq!(count(&events, |event| event.what == What::Delivered), 0);
+}
+
+#[test]
+fn a_download_begins_at_its_receiver() {
+    let mut down = scenario("pfifo:1000", 2);
+    down.flows[1].opener = Opener::Receiver;
+    let ends = |index| down.flow_ends(index).expect("a flow").map(|end| end.to_string());
+    assert_eq!(ends(0), ["10.0.0.1:32768", "10.0.0.3:5001"]);
+    assert_eq!(ends(1), ["10.0.0.1:5001", "10.0.0.3:32769"]);
+    assert_eq!(down.flow_ends(2), None);
+    down.ipv6 = true;
+    assert_eq!(down.flow_ends(0).expect("a flow")[0].to_string(), "[fd00::1]:32768");
+}
+
+#[test]
+fn a_mark_is_noted_where_it_is_set_and_stays_to_the_end() {
+    let mut ecn = scenario("codel,target=1ms,interval=10ms,ecn=on", 1);
+    ecn.tcp.ecn = true;
+    let (simulation, events) = trace(&ecn, &[0]);
+    let marked = count(&events, |event| event.what == What::Marked(Reason::Codel));
+    assert!(marked > 0);
+    assert_eq!(marked, simulation.link(1).counters().marks);
+    assert_eq!(
+        count(&events, |event| matches!(event.what, What::Marked(_)) && event.dsfield != 10 << 2 | 3),
+        0
+    );
+    let ect0 = count(&events, |event| event.way == Way::Data && event.dsfield & 3 == 2);
+    assert!(ect0 > marked, "data goes as ECT(0)");
+    let delivered = |event: &TraceEvent| event.what == What::Delivered && event.dsfield & 3 == 3;
+    let numbers = |what: &dyn Fn(&TraceEvent) -> bool| {
+        events.iter().filter(|event| what(event)).map(|event| event.segment.seq).collect::<Vec<_>>()
+    };
+    let set = numbers(&|event| matches!(event.what, What::Marked(_)));
+    assert!(set.starts_with(&numbers(&delivered)), "what was marked comes marked, in order");
+}
