@@ -247,7 +247,9 @@ impl Simulation {
     #[allow(clippy::cast_possible_truncation)]
     pub(super) fn pump_tx(&mut self, index: usize) {
         let device = self.flows[index].device;
-        self.give_back(device);
+        if self.links[device as usize].credits.front().is_some_and(|credit| credit.at <= self.now) {
+            self.give_back(device);
+        }
         while let Some(segment) = self.flows[index].tx.poll_transmit(self.now) {
             let flow = &self.flows[index];
             let mss = flow.tx.window().mss;

@@ -385,7 +385,7 @@ impl Simulation {
     }
 
     /// Sees to it that the device of `link` is looked at in time, and the links that feed it told.
-    #[inline]
+    #[inline(always)]
     fn device_changed(&mut self, link: u32) {
         let at = &mut self.links[link as usize];
         if at.look_again() {
@@ -414,6 +414,7 @@ impl Simulation {
 
     /// Pause frames: the links that feed `link` stop at the high mark and go on at the low one. The frame
     /// itself takes no time.
+    #[cold]
     fn flow_control(&mut self, link: u32) {
         let Link { pause, device, .. } = &mut self.links[link as usize];
         let (Some(marks), Some(device)) = (pause, device) else { return };

@@ -91,6 +91,18 @@ impl List {
         }
     }
 
+    fn push(&mut self, slots: &mut [Slot], pos: u32) {
+        let before = std::mem::replace(&mut self.tail, pos);
+        let slot = &mut slots[pos as usize];
+        slot.prev = before;
+        slot.next = NIL;
+        if before == NIL {
+            self.head = pos;
+        } else {
+            slots[before as usize].next = pos;
+        }
+    }
+
     fn unlink(&mut self, slots: &mut [Slot], pos: u32) {
         let Slot { prev, next, .. } = slots[pos as usize];
         if prev == NIL {
@@ -193,7 +205,7 @@ impl Scoreboard {
         let pos = self.end();
         self.len += 1;
         self.slots[pos as usize] = slot;
-        self.flight.insert_after(&mut self.slots, self.flight.tail, pos);
+        self.flight.push(&mut self.slots, pos);
     }
 
     /// Doubles the ring; positions change, so every link is translated.
@@ -230,6 +242,7 @@ impl Scoreboard {
     }
 
     /// Takes a segment out of the list it is in.
+    #[inline]
     fn detach(&mut self, pos: u32) {
         let slot = &self.slots[pos as usize];
         if slot.has(SACKED) {
@@ -329,7 +342,7 @@ impl Scoreboard {
     pub(super) fn set_resent(&mut self, pos: u32, flags: u8) {
         self.detach(pos);
         self.slots[pos as usize].flags |= flags;
-        self.flight.insert_after(&mut self.slots, self.flight.tail, pos);
+        self.flight.push(&mut self.slots, pos);
     }
 
     /// First segment that waits for retransmission.
@@ -364,7 +377,7 @@ impl Scoreboard {
         }
         order.sort_by_key(|&(sent, _)| sent);
         for (_, pos) in order {
-            self.flight.insert_after(&mut self.slots, self.flight.tail, pos);
+            self.flight.push(&mut self.slots, pos);
         }
     }
 

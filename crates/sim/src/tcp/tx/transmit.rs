@@ -351,7 +351,8 @@ impl Tx {
         if !len.is_multiple_of(self.w.mss) {
             self.snd_sml = self.w.snd_nxt;
         }
-        if !had_packets || self.timer == super::Pending::Probe {
+        // Where a probe will be scheduled at the end of the burst, that sets the timer.
+        if (!had_packets || self.timer == super::Pending::Probe) && (self.burst.probe || !self.may_probe()) {
             self.rearm_rto(now);
         }
         self.burst.sent += segs;
