@@ -222,6 +222,12 @@ impl Link {
         std::mem::replace(&mut self.wake, wake) != wake
     }
 
+    /// Whether its device has more to do at `now`.
+    #[inline]
+    pub(crate) fn is_due(&self, now: Nanos) -> bool {
+        self.device.as_ref().is_some_and(|device| device.next_wake() <= now)
+    }
+
     /// A pause frame has come: the line stops, or goes on.
     pub(crate) fn set_paused(&mut self, now: Nanos, is_paused: bool, frames: &mut Frames) {
         let Some(device) = &mut self.device else { return };

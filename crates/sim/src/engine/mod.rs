@@ -364,7 +364,11 @@ impl Simulation {
             let at = &mut self.links[link as usize];
             let lane = at.lanes[1];
             let Some((id, fate)) = at.leave(self.now, &mut self.frames) else { return };
+            let is_due = at.is_due(self.now);
             self.follow(lane, id, fate);
+            if !is_due {
+                return;
+            }
         }
     }
 

@@ -128,6 +128,7 @@ impl Rx {
     }
 
     /// Takes a segment of the peer; `ce`: its IP header says Congestion Experienced.
+    #[inline]
     pub fn on_segment(&mut self, now: Nanos, segment: &Segment, ce: bool) {
         if self.state != State::Established {
             if !self.on_handshake(now, segment) {
@@ -210,6 +211,7 @@ impl Rx {
         self.ack.now = true;
     }
 
+    #[inline]
     fn on_in_order(&mut self, now: Nanos, segment: &Segment, end: u64, ce: bool) {
         let payload = end - self.rcv_nxt;
         self.rcv_nxt = end;
@@ -249,6 +251,7 @@ impl Rx {
     }
 
     /// Linux `tcp_event_data_recv`.
+    #[inline]
     fn data_received(&mut self, now: Nanos, segment: &Segment, ce: bool) {
         self.ack.scheduled = true;
         self.ack.measure_mss(segment.len, self.mss);
@@ -328,6 +331,7 @@ impl Rx {
     }
 
     /// An ACK of everything received (Linux `tcp_send_ack`).
+    #[inline]
     fn send_ack(&mut self, now: Nanos) -> Segment {
         let offered = self.select_window();
         self.window.offer(offered, self.rcv_nxt);
