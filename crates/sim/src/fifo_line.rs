@@ -56,7 +56,7 @@ impl FifoLine {
     }
 
     /// Takes a packet of `len` bytes and says when its last bit leaves; `None`: the queue is full.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn accept(&mut self, now: Nanos, len: u32) -> Option<Nanos> {
         self.advance(now);
         let bytes = self.waiting_bytes + u64::from(len);

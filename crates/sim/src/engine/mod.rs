@@ -209,7 +209,7 @@ impl Simulation {
     fn settle(&mut self) {
         while !self.at_node.is_empty() || !self.resumed.is_empty() {
             if let Some(id) = self.at_node.pop_front() {
-                self.forward(id);
+                self.set_out(id);
             } else if let Some(flow) = self.resumed.pop() {
                 self.pump_tx(flow as usize);
             }
@@ -329,11 +329,17 @@ impl Simulation {
         if self.frames.tap.is_on() {
             self.note_sent(id);
         }
+        self.set_out(id);
+    }
+
+    /// [`Simulation::forward`], out of line: hosts and links without delay come here, landings do not.
+    #[inline(never)]
+    fn set_out(&mut self, id: FrameId) {
         self.forward(id);
     }
 
     /// A frame is at a node: it goes to the next link of its path, or it is there.
-    #[inline]
+    #[inline(always)]
     fn forward(&mut self, id: FrameId) {
         let frame = self.frames.get_mut(id);
         let link = self.paths.link(frame.place);
@@ -447,7 +453,7 @@ impl Simulation {
     }
 
     /// A frame is at the end of its path.
-    #[inline]
+    #[inline(never)]
     fn deliver(&mut self, id: FrameId) {
         if self.frames.tap.is_on() {
             self.note_delivered(id);
