@@ -2,9 +2,7 @@
 
 use goodqueue::fifo::Limit;
 use goodqueue::port::{Line, MultiPort};
-use goodqueue::{
-    AnyQueue, Backlog, Departure, Dql, Nanos, Observer, Port, PortStats, Queue, Stats,
-};
+use goodqueue::{AnyQueue, Backlog, Departure, Dql, Nanos, Observer, Port, PortStats, Queue, Stats};
 
 use crate::agenda::NEVER;
 use crate::error::BuildError;
