@@ -27,16 +27,20 @@ fn slot(at: Nanos) -> u64 {
     at.0 >> SLOT_BITS
 }
 
-/// Timers by (time, lane). What is due soon is in a heap, what is due in seconds in the slots of a wheel,
-/// without order (Varghese and Lauck 1987), the rest in a heap of its own. So ten thousand timers cost
-/// each other nothing until their slot comes.
+/// Timers by (time, lane). What is due in seconds is in the slots of a wheel, without order (Varghese and
+/// Lauck 1987), what is later in a heap. A slot is sorted when its time comes; what is asked for after that
+/// is in a heap of its own. So ten thousand timers cost each other nothing until their slot comes.
 ///
 /// A timer that was brought forward leaves an invalid entry behind; one that was moved to later is not
 /// told: it fires early, its owner finds nothing due and sets it again.
 #[derive(Debug)]
 pub(crate) struct Timers {
-    /// Entries of slots up to `current`; empty only where there are none at all.
-    near: Heap,
+    /// The time of the first entry; [`NEVER`] where there is none.
+    first: Nanos,
+    /// Entries of slots up to `current`, the first one last.
+    sorted: Vec<Entry>,
+    /// Further entries of slots up to `current`. Both are empty only where there are none at all.
+    late: Heap,
     /// Entries of the slots behind `current`, less than [`SLOTS`] ahead, each at its slot modulo [`SLOTS`].
     wheel: Vec<Vec<Entry>>,
     in_wheel: usize,
@@ -49,7 +53,9 @@ pub(crate) struct Timers {
 impl Default for Timers {
     fn default() -> Timers {
         Timers {
-            near: Heap::default(),
+            first: NEVER,
+            sorted: Vec::new(),
+            late: Heap::default(),
             wheel: vec![Vec::new(); SLOTS],
             in_wheel: 0,
             far: Heap::default(),
@@ -79,12 +85,17 @@ impl Timers {
     /// The time of the first entry, valid or not.
     #[inline]
     pub(crate) fn first(&self) -> Nanos {
-        self.near.first().map_or(NEVER, |first| parts(first).0)
+        self.first
     }
 
     /// Takes the first entry out; its timer, where the entry is valid.
     pub(crate) fn pop(&mut self) -> Option<Lane> {
-        let (at, lane) = parts(self.near.pop()?);
+        let is_late = match (self.sorted.last(), self.late.first()) {
+            (Some(&sorted), Some(late)) => late < sorted,
+            (sorted, _) => sorted.is_none(),
+        };
+        let first = if is_late { self.late.pop() } else { self.sorted.pop() };
+        let (at, lane) = parts(first?);
         self.advance();
         let due = &mut self.due[lane as usize];
         (*due == at).then(|| {
@@ -97,7 +108,7 @@ impl Timers {
     fn put(&mut self, entry: Entry) {
         let slot = slot(parts(entry).0);
         if slot <= self.current {
-            self.near.push(entry);
+            self.late.push(entry);
         } else if slot - self.current < SLOTS as u64 {
             self.wheel[slot as usize % SLOTS].push(entry);
             self.in_wheel += 1;
@@ -106,10 +117,16 @@ impl Timers {
         }
     }
 
-    /// Goes to the next slot that holds a valid entry, where nothing is near.
-    #[inline]
+    /// Finds the first entry; goes on to the next slot that holds a valid one where there is none yet.
     fn advance(&mut self) {
-        while self.near.is_empty() && (self.in_wheel > 0 || !self.far.is_empty()) {
+        loop {
+            let sorted = self.sorted.last().map_or(NEVER, |&entry| parts(entry).0);
+            let late = self.late.first().map_or(NEVER, |entry| parts(entry).0);
+            self.first = sorted.min(late);
+            let is_near = !self.sorted.is_empty() || !self.late.is_empty();
+            if is_near || (self.in_wheel == 0 && self.far.is_empty()) {
+                return;
+            }
             self.turn();
         }
     }
@@ -122,16 +139,11 @@ impl Timers {
             Some(far) if self.in_wheel == 0 => far,
             _ => self.current + 1,
         };
-        let index = self.current as usize % SLOTS;
-        let mut entries = std::mem::take(&mut self.wheel[index]);
-        self.in_wheel -= entries.len();
-        for entry in entries.drain(..) {
-            let (at, lane) = parts(entry);
-            if self.due[lane as usize] == at {
-                self.near.push(entry);
-            }
-        }
-        self.wheel[index] = entries;
+        let (wheel, due) = (&mut self.wheel[self.current as usize % SLOTS], &self.due);
+        self.in_wheel -= wheel.len();
+        let is_valid = |entry: &Entry| due[parts(*entry).1 as usize] == parts(*entry).0;
+        self.sorted.extend(wheel.drain(..).filter(is_valid));
+        self.sorted.sort_unstable_by(|a, b| b.cmp(a));
         while let Some(first) = self.far.first()
             && slot(parts(first).0) < self.current + SLOTS as u64
         {
