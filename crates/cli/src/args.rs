@@ -4,7 +4,8 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand};
+use clap::parser::ValueSource;
+use clap::{ArgMatches, Args, Parser, Subcommand};
 
 /// Shows queueing delay (bufferbloat), and what removes it.
 #[derive(Debug, Parser)]
@@ -39,6 +40,8 @@ pub enum Command {
     Queues(ListArgs),
     /// List the tests with their flows and probes
     Tests(ListArgs),
+    /// Print the JSON schema of experiment files, for editors
+    Schema,
     /// Print the completions of a shell
     Completions {
         /// The shell
@@ -59,6 +62,7 @@ Examples:
   goodqueue run tcp_nup --flows 8 --queue fq_codel,target=10ms,ecn=off,pfifo:100
   goodqueue run tcp_nup --rate 100mbit --queue fq_codel --ring 1000 -o bloated-driver
   goodqueue run tcp_1up --queue codel,fq_codel --trace 1 -o inside
+  goodqueue run experiment.toml --dry-run        # an experiment from a file: docs/experiments.md
   goodqueue run tcp_nup --live --rate 20mbit     # the same test with this machine's own TCP, in real time
 
 Units are tc's: 20mbit, 1gbit (bits), 20ms, 30s; `mbps` means bytes per second, as in tc.";
@@ -66,8 +70,8 @@ Units are tc's: 20mbit, 1gbit (bits), 20ms, 30s; `mbps` means bytes per second, 
 /// `goodqueue run`.
 #[derive(Args, Clone, Debug)]
 pub struct RunArgs {
-    /// The test; `goodqueue tests` lists them
-    #[arg(default_value = "rrul")]
+    /// The test; `goodqueue tests` lists them. Or an experiment: a file whose name ends in .toml
+    #[arg(default_value = "rrul", value_name = "TEST|FILE.toml")]
     pub test: String,
 
     /// Simulate hosts, link and queues in virtual time (the default): no rights needed, the same seed gives the
@@ -222,6 +226,14 @@ pub struct RunArgs {
     /// Print the resolved plan as JSON and stop
     #[arg(long, help_heading = "Output")]
     pub dry_run: bool,
+}
+
+/// The flags that were typed, by their names, of the subcommand that was.
+#[must_use]
+pub fn given(matches: &ArgMatches) -> Vec<String> {
+    let Some((_, matches)) = matches.subcommand() else { return Vec::new() };
+    let is_typed = |id: &&clap::Id| matches.value_source(id.as_str()) == Some(ValueSource::CommandLine);
+    matches.ids().filter(is_typed).map(|id| id.as_str().replace('_', "-")).collect()
 }
 
 /// `goodqueue replay`.

@@ -4,6 +4,7 @@
 pub mod args;
 mod collect;
 mod exit;
+pub mod experiment;
 mod hint;
 pub mod list;
 mod live;

@@ -12,6 +12,14 @@ use crate::exit::End;
 use crate::hint::did_you_mean;
 use crate::output::{print, print_json};
 
+/// `goodqueue schema`.
+///
+/// # Errors
+/// [`End::Machine`] where it cannot be printed.
+pub fn schema() -> Result<(), End> {
+    print_json(&crate::experiment::schema::schema())
+}
+
 /// The rows that were asked for: all, or the one of that name.
 fn chosen<'a, T>(
     what: &str,

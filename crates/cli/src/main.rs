@@ -2,18 +2,21 @@
 
 use std::process::ExitCode;
 
-use clap::{CommandFactory, Parser};
-use goodqueue_cli::args::{Cli, Command};
+use clap::{CommandFactory, FromArgMatches};
+use goodqueue_cli::args::{self, Cli, Command};
 use goodqueue_cli::{list, replay, run, truth, worker};
 
 fn main() -> ExitCode {
-    let end = match Cli::parse().command {
-        Command::Run(args) => run::run(&args),
+    let matches = Cli::command().get_matches();
+    let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
+    let end = match cli.command {
+        Command::Run(args) => run::run(&args, &args::given(&matches)),
         Command::Replay(args) => replay::command(&args),
         Command::Truth(args) => truth::command(&args, &truth::simulate),
         Command::Report(args) => run::report(&args),
         Command::Queues(args) => list::queues(&args),
         Command::Tests(args) => list::tests(&args),
+        Command::Schema => list::schema(),
         Command::Completions { shell } => list::completions(shell, &mut Cli::command()),
         Command::Man => list::man(Cli::command()),
         Command::LiveWorker => worker(),

@@ -5,48 +5,74 @@ use std::time::SystemTime;
 
 use goodqueue::Span;
 use goodqueue_probe::{Direction as Way, Probe, Test};
+use goodqueue_report::trace::Trace;
 use goodqueue_report::{
     Direction, FlowPlan, Host, LinkPlan, PagePlan, PathPlan, ProbePlan, Record, SCHEMA, TestPlan,
 };
 
 use crate::args::{ReportArgs, RunArgs};
 use crate::exit::End;
+use crate::experiment;
 use crate::live;
 use crate::output::{self, Target};
 use crate::plan::{Arm, LinkOrder, MTU, Plan};
 use crate::progress::Progress;
 use crate::simulate::{self, Wishes};
 
-/// Runs the comparison that was asked for and shows it.
+/// Runs the comparison that was asked for and shows it. `given`: the flags that were typed.
 ///
 /// # Errors
 /// How it ended, where it did not simply succeed. What was measured has been shown and kept by then.
-pub fn run(args: &RunArgs) -> Result<(), End> {
+pub fn run(args: &RunArgs, given: &[String]) -> Result<(), End> {
+    if args.test.ends_with(".toml") {
+        return experiment::command(args, given);
+    }
     let plan = Plan::resolve(args)?;
     let test = plan.test.test()?;
-    let wishes = Wishes { twice: args.check_determinism, traced: simulate::select(&args.trace, &test)? };
+    let wishes = Wishes::of(args, &test, 1)?;
     if args.dry_run {
         return output::print_json(&plan);
     }
-    for warning in &plan.warnings {
+    let jobs = if plan.arm == Arm::Simulated { experiment::of_plan(&plan)?.jobs() } else { Vec::new() };
+    let head = Record {
+        arm: plan.arm.name().into(),
+        seed: plan.seed,
+        test: test_plan(&test),
+        link: link_plan(&plan.link),
+        warnings: plan.warnings.clone(),
+        ..record(args)
+    };
+    let quiet = args.quiet || args.json;
+    measure(args, args.output.as_deref(), head, |record, traces, keep| match plan.arm {
+        Arm::Simulated => simulate::run(jobs, &wishes, record, traces, quiet, keep),
+        Arm::Live => {
+            let mut progress = Progress::new(quiet, plan.queues.len(), test.idle);
+            live::run(&plan, record, &mut progress, keep)
+        }
+    })
+}
+
+/// Keeps what has been measured so far.
+pub(crate) type Keep<'a> = &'a mut dyn FnMut(&Record) -> Result<(), End>;
+
+/// Runs an arm, which fills the record, and shows and keeps what came of it.
+pub(crate) fn measure(
+    args: &RunArgs,
+    output: Option<&Path>,
+    mut record: Record,
+    arm: impl FnOnce(&mut Record, &mut Vec<Trace>, Keep<'_>) -> Result<(), End>,
+) -> Result<(), End> {
+    for warning in &record.warnings {
         eprintln!("goodqueue: warning: {warning}");
     }
-    let mut record = record(args, &plan, &test);
-    let target = args.output.as_deref().map(Target::claim).transpose()?;
+    let target = output.map(Target::claim).transpose()?;
     if let (Some(Target::File(file)), false) = (&target, args.trace.is_empty()) {
         let name = file.display();
         return Err(End::Usage(format!("--trace writes files of its own: name a folder, not {name}")));
     }
     let mut traces = Vec::new();
     let mut keep = |record: &Record| target.as_ref().map_or(Ok(()), |target| target.keep(record));
-    let quiet = args.quiet || args.json;
-    let end = match plan.arm {
-        Arm::Simulated => simulate::run(&plan, &wishes, &mut record, &mut traces, quiet, &mut keep),
-        Arm::Live => {
-            let mut progress = Progress::new(quiet, plan.queues.len(), test.idle);
-            live::run(&plan, &mut record, &mut progress, &mut keep)
-        }
-    };
+    let end = arm(&mut record, &mut traces, &mut keep);
     if record.runs.is_empty() {
         if let Some(target) = target {
             target.give_back();
@@ -89,22 +115,17 @@ fn verdict(record: &Record) -> Result<(), End> {
     Err(End::LimitFailed(format!("not valid: {} (the reasons stand below the table)", invalid.join(", "))))
 }
 
-/// The record as far as it is known before anything ran.
-fn record(args: &RunArgs, plan: &Plan, test: &Test) -> Record {
+/// The record as far as it is the same whatever runs.
+pub(crate) fn record(args: &RunArgs) -> Record {
     Record {
         schema: SCHEMA,
         version: env!("CARGO_PKG_VERSION").into(),
         started: humantime::format_rfc3339_seconds(SystemTime::now()).to_string(),
         title: args.title.clone(),
         note: args.note.clone(),
-        arm: plan.arm.name().into(),
         command: command_line(),
-        seed: plan.seed,
         host: host(),
-        test: test_plan(test),
-        link: link_plan(&plan.link),
-        runs: Vec::new(),
-        warnings: plan.warnings.clone(),
+        ..Record::default()
     }
 }
 
@@ -121,7 +142,7 @@ fn host() -> Host {
     Host { kernel, cpus: u32::try_from(cpus).unwrap_or(u32::MAX), ..Host::default() }
 }
 
-fn test_plan(test: &Test) -> TestPlan {
+pub(crate) fn test_plan(test: &Test) -> TestPlan {
     let flows = test.flows.iter().map(|flow| FlowPlan {
         name: flow.name.clone(),
         direction: match flow.direction {

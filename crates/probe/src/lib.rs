@@ -3,9 +3,9 @@
 //! The crate has two layers. Without features it only decides: [`resolve`] turns the name of a test
 //! and its [`Params`] into a [`Test`] (which flows, which probes, when), and [`echo`] holds the
 //! isochronous UDP probe as state machines without socket or clock, so that a simulator drives them
-//! in virtual time; [`voip`] is a call over the same machines, [`web`] a browser that loads pages, and [`mos()`]
-//! says how the call sounded. The feature `net` adds a module of that name: the same test over real sockets, kernel TCP and
-//! kernel receive timestamps (Linux).
+//! in virtual time; [`voip`] is a call over the same machines, [`web`] a browser that loads pages.
+//! The feature `net` adds a module of that name: the same test over real sockets, kernel TCP and kernel
+//! receive timestamps (Linux).
 //!
 //! What is measured leaves as a stream of [`Sample`]s; turning samples into a record is the caller's
 //! business. In all samples `t` is nanoseconds from the start of the load, the idle lead-in is
@@ -20,8 +20,6 @@ mod dscp;
 pub mod echo;
 #[forbid(unsafe_code)]
 mod extra;
-#[forbid(unsafe_code)]
-mod mos;
 #[cfg(all(feature = "net", target_os = "linux"))]
 pub mod net;
 #[forbid(unsafe_code)]
@@ -38,7 +36,6 @@ pub mod web;
 pub use catalogue::{Cc, Count, FlowGroup, HostRule, MAX_FLOWS, Names, ProbeGroup, TESTS, TestInfo};
 pub use dscp::{Dscp, ParseDscpError};
 pub use extra::{EXTRAS, Extra, ExtraInfo, PageKind, ParseExtraError};
-pub use mos::mos;
 pub use resolve::{Params, resolve};
 pub use sample::{End, Sample, TcpSample, Way};
 pub use test::{Direction, Flow, Probe, Test, TestError};

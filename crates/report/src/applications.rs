@@ -1,10 +1,10 @@
 //! What people notice: how calls sounded, and how long pages took.
 
-use goodqueue_probe::voip::{Heard, Listener};
 use serde::{Deserialize, Serialize};
 
 use crate::record::{CallSeries, Direction, Fate, PageSeries, Record, Run};
 use crate::stats::{Span, known, percentile};
+use crate::voice::{Heard, Listener, Voice};
 
 /// Packets that a score needs: a tenth of a second of voice.
 const LEAST_PACKETS: u64 = 5;
@@ -23,24 +23,6 @@ pub struct CallSummary {
     pub down_idle: Option<Voice>,
     /// What the client heard under load.
     pub down: Option<Voice>,
-}
-
-/// How one way of a call sounded; absent below five packets.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Voice {
-    /// Packets sent on this way.
-    pub sent: u64,
-    /// Packets lost on it; one that was lost nobody knows where counts on both.
-    pub lost: u64,
-    /// Mean one-way delay.
-    pub delay_ns: u64,
-    /// Jitter: the mean of |IPDV| (RFC 3393), the difference of the delays of two packets sent one after the
-    /// other.
-    pub jitter_ns: u64,
-    /// Mean opinion score, 1 to 4.41: the E-model (ITU-T G.107) with mean delay + 2 x jitter and the share
-    /// lost.
-    pub mos: f64,
 }
 
 /// How one page loaded.
@@ -155,9 +137,7 @@ pub(crate) fn scores(
 }
 
 fn voice(heard: Listener) -> Option<Voice> {
-    let voice = heard.voice().filter(|voice| voice.sent >= LEAST_PACKETS)?;
-    let goodqueue_probe::voip::Voice { sent, lost, delay_ns, jitter_ns, mos } = voice;
-    Some(Voice { sent, lost, delay_ns, jitter_ns, mos })
+    heard.voice().filter(|voice| voice.sent >= LEAST_PACKETS)
 }
 
 /// One summary for each page.

@@ -3,9 +3,10 @@
 
 use std::fmt::Write as _;
 
-use crate::applications::{PageSummary, Voice, call_name, page_name};
+use crate::applications::{PageSummary, call_name, page_name};
 use crate::record::{Direction, Fate};
 use crate::summary::{Latency, QueueSummary, Summary, direction_name, probe_name, steps};
+use crate::voice::Voice;
 use crate::{MISSING, Record};
 
 fn field(text: &str) -> String {

@@ -21,16 +21,19 @@ mod error;
 mod files;
 pub mod flent;
 mod json;
+mod mos;
 mod output;
 mod page;
 mod record;
+mod repeat;
 mod stats;
 mod summary;
 pub mod table;
 pub mod trace;
+mod voice;
 mod words;
 
-pub use applications::{CallSummary, Loads, PageSummary, Voice};
+pub use applications::{CallSummary, Loads, PageSummary};
 pub use error::Error;
 pub use output::{SUFFIXES, write_all, write_as};
 pub use page::html;
@@ -39,4 +42,6 @@ pub use record::{
     PagePlan, PageSeries, PathPlan, ProbePlan, ProbeSeries, QueueSeries, Record, Run, SCHEMA, Simulation,
     TestPlan, Validity,
 };
+pub use repeat::{Estimate, Repeated, Repetition};
 pub use summary::{FlowSummary, Grade, Latency, Letter, ProbeSummary, QueueSummary, SATURATED, Summary};
+pub use voice::Voice;

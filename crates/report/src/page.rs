@@ -47,7 +47,7 @@ pub fn html(record: &Record) -> String {
         ("headline", headline(record, &summaries)),
         ("about", about(record)),
         ("banners", banners(record)),
-        ("summary", tables::summary(record, &summaries)),
+        ("summary", tables::summary(record, &summaries) + &tables::repetitions(record, &summaries)),
         ("charts", figures.html),
         ("details", details::html(record, &summaries)),
         ("definitions", details::definitions(record)),

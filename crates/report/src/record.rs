@@ -7,6 +7,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::repeat::Repetition;
+
 /// Version of this layout; a reader refuses a higher one.
 pub const SCHEMA: u32 = 1;
 
@@ -208,6 +210,20 @@ pub struct Run {
     pub engine: Option<EngineHealth>,
     /// What identifies a simulated run; absent in a live one.
     pub simulation: Option<Simulation>,
+    /// Its own link, where the runs of a record differ in more than the queue; else the record's holds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub link: Option<LinkPlan>,
+    /// The figures of every repetition, this run's first; empty where there was one only.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub repetitions: Vec<Repetition>,
+}
+
+impl Run {
+    /// The link it ran over.
+    #[must_use]
+    pub fn link_in<'a>(&'a self, record: &'a Record) -> &'a LinkPlan {
+        self.link.as_ref().unwrap_or(&record.link)
+    }
 }
 
 /// What identifies a simulated run: the same scenario and seed give the same everywhere.

@@ -24,6 +24,7 @@ use serde::{Deserialize, Serialize};
 use crate::applications::{self, CallSummary, PageSummary};
 use crate::baseline::{baseline, idle_samples};
 use crate::record::{Direction, FlowPlan, FlowSeries, ProbePlan, ProbeSeries, QueueSeries, Record, Run};
+use crate::repeat::Repeated;
 use crate::stats::{Span, bits_per_second, jain, known, mean, percentile, share};
 
 /// Longest ramp cut from the start of the load.
@@ -77,6 +78,9 @@ pub struct Summary {
     pub grade: Option<Grade>,
     /// Why there is no grade.
     pub no_grade: Option<String>,
+    /// What its repetitions say together; absent where there was one only. All else here is of the first.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub repeated: Option<Repeated>,
 }
 
 /// One flow under load.
@@ -244,8 +248,9 @@ impl Summary {
             probes: probe_summaries(record, run, load, loaded),
             voip: applications::calls(record, run, loaded),
             web: applications::pages(record, run, loaded),
-            queue_up: queue_summary(&run.up, record.link.up.rate_bps, loaded),
-            queue_down: queue_summary(&run.down, record.link.down.rate_bps, loaded),
+            repeated: Repeated::of(&run.repetitions),
+            queue_up: queue_summary(&run.up, run.link_in(record).up.rate_bps, loaded),
+            queue_down: queue_summary(&run.down, run.link_in(record).down.rate_bps, loaded),
             ..Self::default()
         };
         summary.saturated = summary.saturation(record);

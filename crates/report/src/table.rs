@@ -8,6 +8,7 @@ use std::fmt::Write as _;
 use crate::applications::page_name;
 use crate::baseline::idle_range;
 use crate::record::{Direction, ProbeSeries};
+use crate::repeat::{self, Repeated};
 use crate::summary::{Grade, Latency, Letter, QueueSummary, Summary, distances_differ, loaded_directions};
 use crate::{Record, Run};
 
@@ -67,6 +68,12 @@ pub fn text(record: &Record, colour: bool) -> String {
         render_head(&mut out, &block);
         (0..summaries.len()).for_each(|row| render_row(&mut out, &block, row, None));
     }
+    if let Some(title) = repeat::title(&summaries) {
+        let _ = writeln!(out, "\n{title}");
+        let groups = repeated_groups(&summaries);
+        render_head(&mut out, &groups);
+        (0..summaries.len()).for_each(|row| render_row(&mut out, &groups, row, None));
+    }
     for line in remarks(record, &summaries) {
         out.push_str(&line);
         out.push('\n');
@@ -82,6 +89,10 @@ pub fn markdown(record: &Record) -> String {
     for block in further_blocks(record, &summaries) {
         out.push('\n');
         markdown_block(&mut out, &block, summaries.len());
+    }
+    if let Some(title) = repeat::title(&summaries) {
+        let _ = writeln!(out, "\n{title}\n");
+        markdown_block(&mut out, &repeated_groups(&summaries), summaries.len());
     }
     for line in remarks(record, &summaries) {
         let _ = write!(out, "\n{}\n", line.trim().replace('<', "&lt;"));
@@ -284,6 +295,21 @@ fn one_way_groups(record: &Record, all: &[Summary]) -> Vec<Group> {
         way("one way up, ms: idle, rise", |s| &s.up, |p| &p.up_ns),
         way("one way down, ms: idle, rise", |s| &s.down, |p| &p.down_ns),
     ]
+}
+
+/// The table of repetitions, a column for each figure that a run has.
+fn repeated_groups(all: &[Summary]) -> Vec<Group> {
+    let cell =
+        |summary: &Summary, of: fn(&Repeated) -> Option<String>| summary.repeated.as_ref().and_then(of);
+    let mut out = vec![Group { title: "".into(), columns: vec![queue_column(all)], spare: 0 }];
+    for (head, of) in repeat::COLUMNS {
+        let cells: Vec<Option<String>> = all.iter().map(|summary| cell(summary, of)).collect();
+        if cells.iter().any(Option::is_some) {
+            let cells = cells.into_iter().map(|cell| cell.unwrap_or_else(|| "–".into())).collect();
+            out.push(Group { title: "".into(), columns: vec![Column::new(head, cells)], spare: 0 });
+        }
+    }
+    out
 }
 
 /// An idle baseline in ms; with `several` distances, from the nearest probe's to the farthest's.

@@ -85,6 +85,9 @@ pub(crate) fn link(record: &Record) -> String {
     if l.ecn {
         out.push_str(", ECN");
     }
+    if record.runs.iter().any(|run| run.link.is_some()) {
+        out.push_str(", others as named");
+    }
     out
 }
 

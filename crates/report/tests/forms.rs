@@ -7,7 +7,7 @@ mod fixture;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use goodqueue_report::{Error, MISSING, Record, SCHEMA, Summary, csv, html, table, write_all};
+use goodqueue_report::{Error, MISSING, Record, Repetition, SCHEMA, Summary, csv, html, table, write_all};
 
 /// A folder of its own, removed at the end.
 struct Folder(PathBuf);
@@ -183,6 +183,45 @@ fn a_simulated_run_is_identified_in_table_and_page() {
     record.runs.iter_mut().for_each(|run| run.simulation = None);
     assert_eq!(line(&record), None);
     assert!(!html(&record).contains("What was simulated"));
+}
+
+#[test]
+fn repetitions_are_told_with_their_interval_and_one_run_has_none() {
+    let mut record = fixture::square();
+    assert!(!table::text(&record, false).contains("repetitions"));
+    for (drops, figures) in [[1, 2, 3], [10, 10, 10]].into_iter().zip(&mut record.runs) {
+        figures.repetitions = drops
+            .map(|drops| Repetition {
+                drops,
+                goodput_up_bps: Some(18_000_000 + drops),
+                ..Repetition::default()
+            })
+            .to_vec();
+    }
+    // Mean 2, s = 1, and 4.3027 / sqrt(3) = 2.48.
+    for text in [table::text(&record, false), table::markdown(&record), html(&record)] {
+        assert!(text.contains("mean of 3 repetitions"), "{text}");
+        assert!(text.contains("2.0 ± 2.5") && text.contains("10.0 ± 0.0"), "{text}");
+        assert!(text.contains("18.00 ± 0.00"), "{text}");
+        assert!(!text.contains("Mbit/s down ±"), "{text}");
+    }
+    let json = record.to_json().expect("JSON");
+    let value: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+    assert_eq!(value["runs"][0]["summary"]["repeated"]["drops"]["mean"], 2.0);
+    let back: Record = serde_json::from_str(&json).expect("a record");
+    assert_eq!(back.runs[0].repetitions, record.runs[0].repetitions);
+}
+
+#[test]
+fn a_run_with_a_link_of_its_own_is_measured_against_it() {
+    let mut record = fixture::square();
+    let used = |record: &Record| Summary::of(record, &record.runs[0]).queue_up.utilisation.expect("a rate");
+    let whole = used(&record);
+    let mut link = record.link.clone();
+    link.up.rate_bps = record.link.up.rate_bps.map(|rate| rate * 2);
+    record.runs[0].link = Some(link);
+    assert!((used(&record) * 2.0 - whole).abs() < 1e-9);
+    assert!(html(&record).contains("others as named"));
 }
 
 #[test]

@@ -31,6 +31,7 @@ pub use engine::{Arrivals, FlowView, LinkView, Simulation};
 pub use error::BuildError;
 pub use link::LinkCounters;
 pub use loss::Loss;
+pub use path::route;
 pub use scenario::{
     Browse, Flow, Link, NodeId, Opener, Pattern, Pause, PortSpec, Probe, ProbeKind, Scenario, Source,
 };

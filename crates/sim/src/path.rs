@@ -11,6 +11,26 @@ pub(crate) type Place = u32;
 /// What stands behind the last link of a path.
 pub(crate) const END: u32 = u32::MAX;
 
+/// The links, in order, that packets from one node to another take.
+///
+/// # Errors
+/// [`BuildError::NoRoute`] where there is no way, [`BuildError::Invalid`] where a link ends at no node.
+pub fn route(scenario: &Scenario, from: NodeId, to: NodeId) -> Result<Vec<usize>, BuildError> {
+    let nodes = scenario.nodes.len();
+    for (index, link) in scenario.links.iter().enumerate() {
+        if link.from >= nodes || link.to >= nodes {
+            return Err(BuildError::Invalid { what: "link", index, why: "it ends at no node".into() });
+        }
+    }
+    if from >= nodes || to >= nodes {
+        let name = |node: NodeId| scenario.nodes.get(node).cloned().unwrap_or_default();
+        return Err(BuildError::NoRoute { from: name(from), to: name(to) });
+    }
+    let mut paths = Paths::new(scenario);
+    let path = paths.between(scenario, from, to)?;
+    Ok(paths.links(path).map(|link| link as usize).collect())
+}
+
 /// Paths as lists of links. A route is the one with the fewest links; of several such the one whose
 /// links were named first. So a loop in a topology is harmless: no path goes through a node twice.
 #[derive(Debug, Default)]

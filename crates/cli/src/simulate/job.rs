@@ -2,6 +2,7 @@
 
 use goodqueue::Span;
 use goodqueue_probe::Test;
+use goodqueue_report::LinkPlan;
 use goodqueue_sim::Scenario;
 
 /// One queue's turn: a scenario, and the test that its flows and probes are.
@@ -16,10 +17,12 @@ pub(crate) struct Job {
     pub up: usize,
     /// And of that towards the client.
     pub down: usize,
-    /// The queue in its canonical words.
+    /// The queue in its canonical words, or what else the reports call the run.
     pub queue: String,
     /// Numbers of the flows that are looked into.
     pub traced: Vec<usize>,
+    /// Its own link, where that is not the record's.
+    pub link: Option<LinkPlan>,
 }
 
 impl Job {

@@ -6,7 +6,7 @@ use std::thread;
 use std::time::Duration;
 
 use goodqueue_report::trace::Trace;
-use goodqueue_report::{Record, Run};
+use goodqueue_report::{Record, Repetition, Run};
 use goodqueue_sim::difference;
 use goodqueue_wire::Interrupt;
 
@@ -23,6 +23,8 @@ const WAIT: Duration = Duration::from_millis(50);
 pub(crate) struct Pool<'a> {
     /// What is to be simulated.
     pub jobs: &'a [Job],
+    /// Jobs that follow on each other and are repetitions of one run, 1 at least.
+    pub repetitions: usize,
     /// Turns at a time, 1 at least.
     pub threads: usize,
     /// Whether each is simulated twice, and the two compared.
@@ -62,7 +64,7 @@ impl Pool<'_> {
         let stop = AtomicBool::new(false);
         let next = AtomicUsize::new(0);
         let (sender, news) = channel();
-        let mut results = Results::new(self.jobs.len());
+        let mut results = Results::new(self.jobs, self.repetitions);
         let end = thread::scope(|scope| {
             for _ in 0..self.threads.clamp(1, self.jobs.len().max(1)) {
                 let sender = sender.clone();
@@ -136,17 +138,28 @@ fn compare(
 }
 
 /// What has come in.
-struct Results {
-    /// The jobs whose runs are in the record, in order.
+struct Results<'a> {
+    jobs: &'a [Job],
+    repetitions: usize,
+    /// The runs that are in the record, in order, each by its place among all.
     done: Vec<usize>,
+    /// The figures of each job, where there are several to a run.
+    figures: Vec<Option<Repetition>>,
     /// By number of job.
     traces: Vec<Vec<Trace>>,
     checks: Vec<Option<(String, bool)>>,
 }
 
-impl Results {
-    fn new(jobs: usize) -> Results {
-        Results { done: Vec::new(), traces: vec![Vec::new(); jobs], checks: vec![None; jobs] }
+impl Results<'_> {
+    fn new(jobs: &[Job], repetitions: usize) -> Results<'_> {
+        Results {
+            jobs,
+            repetitions: repetitions.max(1),
+            done: Vec::new(),
+            figures: vec![None; jobs.len()],
+            traces: vec![Vec::new(); jobs.len()],
+            checks: vec![None; jobs.len()],
+        }
     }
 
     /// Takes in what the workers tell until they have ended.
@@ -183,13 +196,26 @@ impl Results {
         }
     }
 
-    /// Puts a run into its place, whichever was done first.
+    /// Puts a run into its place, whichever was done first. Of repetitions the first keeps its series, the
+    /// others their figures.
     fn take(&mut self, index: usize, turned: Turned, record: &mut Record) {
-        let place = self.done.partition_point(|&other| other < index);
-        self.done.insert(place, index);
-        record.runs.insert(place, turned.run);
-        self.traces[index] = turned.traces;
-        self.checks[index] = turned.check;
+        let Turned { run, traces, check } = turned;
+        self.checks[index] = check;
+        self.traces[index] = traces;
+        if self.repetitions > 1 && run.complete {
+            let seed = self.jobs[index].scenario.seed;
+            self.figures[index] = Some(Repetition::of(record, &run, seed));
+        }
+        let group = index / self.repetitions;
+        let place = self.done.partition_point(|&other| other < group);
+        if index.is_multiple_of(self.repetitions) {
+            self.done.insert(place, group);
+            record.runs.insert(place, run);
+        }
+        if self.done.get(place) == Some(&group) {
+            let figures = &self.figures[group * self.repetitions..][..self.repetitions];
+            record.runs[place].repetitions = figures.iter().flatten().cloned().collect();
+        }
     }
 
     fn say_checks(&self) {
@@ -213,20 +239,19 @@ mod tests {
     use super::*;
     use crate::args::{Cli, Command};
     use crate::plan::Plan;
-    use crate::simulate::scenario;
     use clap::Parser;
 
     fn jobs(words: &str) -> Vec<Job> {
         let words = format!("goodqueue run {words}");
         let Command::Run(args) = Cli::parse_from(words.split_whitespace()).command else { panic!("{words}") };
         let plan = Plan::resolve(&args).expect("a plan");
-        scenario::jobs(&plan).expect("jobs")
+        crate::experiment::of_plan(&plan).expect("an experiment").jobs()
     }
 
     fn runs(jobs: &[Job], threads: usize) -> String {
         let mut record = Record::default();
         let interrupt = Interrupt::new().expect("a descriptor");
-        let pool = Pool { jobs, threads, twice: false };
+        let pool = Pool { jobs, repetitions: 1, threads, twice: false };
         let end =
             pool.run(&mut record, &mut Vec::new(), &mut Bar::new(true, jobs, 1), &interrupt, &mut |_| Ok(()));
         Interrupt::unblock();

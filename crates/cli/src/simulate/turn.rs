@@ -240,15 +240,20 @@ impl<'a> Turn<'a> {
         Outcome {
             trail: self.simulation.trail(),
             traces: self.tracer.into_traces(),
-            run: Run { simulation: Some(identity), ..self.collector.into_run() },
+            run: Run { simulation: Some(identity), link: self.job.link.clone(), ..self.collector.into_run() },
         }
     }
 }
 
-/// Keeps a sample of a probe of the test; the scenario may have others.
+/// Keeps a sample of a probe, a call or a page of the test; the scenario may have other probes.
 fn keep(collector: &mut Collector, job: &Job, sample: &Sample) {
-    let (Sample::Echo { probe, .. } | Sample::Lost { probe, .. }) = *sample else { return };
-    if (probe as usize) < job.test.probes.len() {
+    let is_ours = match *sample {
+        Sample::Echo { probe, .. } | Sample::Lost { probe, .. } => {
+            (probe as usize) < job.test.streams().len()
+        }
+        _ => true,
+    };
+    if is_ours {
         collector.sample(sample);
     }
 }

@@ -38,7 +38,7 @@ fn arrows_point_as_drawn() {
         ("goodqueue-probe", &["goodqueue"]),
         ("goodqueue-sim", &["goodqueue", "goodqueue-probe"]),
         ("goodqueue-wire", &["goodqueue"]),
-        ("goodqueue-report", &["goodqueue-probe"]),
+        ("goodqueue-report", &[]),
         (
             "goodqueue-cli",
             &["goodqueue", "goodqueue-probe", "goodqueue-report", "goodqueue-sim", "goodqueue-wire"],

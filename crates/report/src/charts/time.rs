@@ -242,13 +242,16 @@ pub(crate) fn largest_goodput(ctx: &Context<'_>, direction: Direction) -> (f64, 
     (single, together)
 }
 
-/// The rate of the link in Mbit/s.
+/// The rate of the link in Mbit/s; where the runs' links differ, of the fastest.
 pub(crate) fn rate_mbit(ctx: &Context<'_>, direction: Direction) -> Option<f64> {
-    let path = match direction {
-        Direction::Up => &ctx.record.link.up,
-        Direction::Down => &ctx.record.link.down,
+    let rate = |run: &Run| {
+        let link = run.link_in(ctx.record);
+        match direction {
+            Direction::Up => link.up.rate_bps,
+            Direction::Down => link.down.rate_bps,
+        }
     };
-    path.rate_bps.map(|r| r as f64 / 1e6)
+    ctx.record.runs.iter().filter_map(rate).max().map(|r| r as f64 / 1e6)
 }
 
 /// The goodput of every flow over time, a drawing per queue with common axes.

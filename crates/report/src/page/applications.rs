@@ -1,12 +1,13 @@
 //! Tables of calls and pages.
 
 use super::details::table;
-use crate::applications::{Loads, PageSummary, Voice};
+use crate::applications::{Loads, PageSummary};
 use crate::charts::escape;
 use crate::record::Record;
 use crate::summary::Summary;
 use crate::table::applications::{count, median, mos};
 use crate::table::ms;
+use crate::voice::Voice;
 
 /// A row for each queue and page.
 pub(super) fn pages(record: &Record, all: &[Summary]) -> String {

@@ -130,7 +130,14 @@ fn queues(record: &Record) -> String {
     for (q, run) in record.runs.iter().enumerate() {
         let parameters: Vec<(&str, String)> =
             run.parameters.iter().map(|(k, v)| (k.as_str(), escape(v))).collect();
-        let escaped: Vec<(String, String)> = parameters.into_iter().map(|(k, v)| (escape(k), v)).collect();
+        let link = run.link.as_ref().map(|link| {
+            vec![("Link up".to_owned(), path(&link.up)), ("Link down".to_owned(), path(&link.down))]
+        });
+        let escaped: Vec<(String, String)> = link
+            .unwrap_or_default()
+            .into_iter()
+            .chain(parameters.into_iter().map(|(k, v)| (escape(k), v)))
+            .collect();
         let borrowed: Vec<(&str, String)> = escaped.iter().map(|(k, v)| (k.as_str(), v.clone())).collect();
         let _ = write!(out, "<h3 class=\"q{}\">{}</h3>{}", q % 8, escape(&run.queue), list(&borrowed));
     }

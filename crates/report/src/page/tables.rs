@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use crate::charts::escape;
 use crate::record::{Direction, Record, Run};
+use crate::repeat::{self, Repeated};
 use crate::summary::{Letter, Summary, distances_differ, loaded_directions};
 use crate::table::{any_lost, fraction, idle, lost_percent, lost_share, mbit, ms, percent};
 
@@ -185,5 +186,33 @@ pub(crate) fn summary(record: &Record, summaries: &[Summary]) -> String {
             );
         }
     }
+    out
+}
+
+/// The table of repetitions; nothing where no run was repeated.
+pub(crate) fn repetitions(record: &Record, summaries: &[Summary]) -> String {
+    let Some(title) = repeat::title(summaries) else { return String::new() };
+    let cell = |s: &Summary, of: fn(&Repeated) -> Option<String>| s.repeated.as_ref().and_then(of);
+    let columns: Vec<_> = repeat::COLUMNS
+        .into_iter()
+        .filter(|&(_, of)| summaries.iter().any(|summary| cell(summary, of).is_some()))
+        .collect();
+    let mut out = format!(
+        "<p class=\"lead\">Below: {}.</p>\n<div class=\"scroll\" tabindex=\"0\" role=\"region\" \
+         aria-label=\"Repetitions\"><table>\n<thead><tr><th scope=\"col\" class=\"text\">queue</th>",
+        escape(&title)
+    );
+    for (head, _) in &columns {
+        let _ = write!(out, "<th scope=\"col\">{}</th>", escape(head));
+    }
+    out.push_str("</tr></thead>\n<tbody>");
+    for (q, (run, summary)) in record.runs.iter().zip(summaries).enumerate() {
+        let _ = write!(out, "<tr><th scope=\"row\" class=\"q{}\">{}</th>", q % 8, escape(&run.queue));
+        for &(_, of) in &columns {
+            let _ = write!(out, "<td>{}</td>", cell(summary, of).unwrap_or_else(|| "–".into()));
+        }
+        out.push_str("</tr>\n");
+    }
+    out.push_str("</tbody></table></div>\n");
     out
 }

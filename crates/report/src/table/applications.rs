@@ -1,7 +1,8 @@
 //! How calls sounded and pages loaded, as tables.
 
 use super::{Column, Group, WIDTH, ms, queue_column, total};
-use crate::applications::{CallSummary, Loads, PageSummary, Voice, call_name, page_name};
+use crate::applications::{CallSummary, Loads, PageSummary, call_name, page_name};
+use crate::voice::Voice;
 use crate::{Record, Summary};
 
 /// What `12+1` in the column of pages means.

@@ -1,0 +1,100 @@
+//! `goodqueue run FILE.toml`.
+
+use std::path::Path;
+
+use goodqueue_report::{LinkPlan, PathPlan, Record};
+use goodqueue_sim::Link;
+
+use super::{Experiment, Plan, Variant};
+use crate::args::RunArgs;
+use crate::exit::End;
+use crate::plan::MTU;
+use crate::simulate::{self, Job, Wishes};
+use crate::{output, run};
+
+/// Flags that go with an experiment file; what the others say, the file says.
+const FLAGS: [&str; 10] =
+    ["test", "sim", "check-determinism", "trace", "output", "json", "title", "note", "quiet", "dry-run"];
+
+/// Runs the experiment of a file. `given`: the flags that were typed.
+///
+/// # Errors
+/// [`End::Usage`] where the file is wrong, with line and column; else as `goodqueue run`.
+pub(crate) fn command(args: &RunArgs, given: &[String]) -> Result<(), End> {
+    let is_other = |flag: &&String| !FLAGS.contains(&flag.as_str()) && *flag != "RunArgs";
+    if let Some(flag) = given.iter().find(is_other) {
+        let why = match flag.as_str() {
+            "live" => "experiments run in the simulator",
+            _ => "beside an experiment file, which says it",
+        };
+        return Err(End::Usage(format!("--{flag}: {why}; leave the flag out")));
+    }
+    let experiment = Experiment::read(Path::new(&args.test)).map_err(End::usage)?;
+    if args.dry_run {
+        return output::print_json(&Plan::of(&experiment));
+    }
+    let jobs = experiment.jobs();
+    let seed = experiment.seeds.first().copied().unwrap_or(0);
+    let own = run::record(args);
+    let head = Record {
+        title: if own.title.is_empty() { experiment.about.clone() } else { own.title.clone() },
+        arm: "simulated".into(),
+        seed,
+        test: run::test_plan(&experiment.test),
+        link: experiment.variants.first().map(Variant::link).unwrap_or_default(),
+        warnings: experiment.warnings.clone(),
+        ..own
+    };
+    let quiet = args.quiet || args.json;
+    let output = args.output.as_deref().or(experiment.output.as_deref());
+    let wishes = Wishes::of(args, &experiment.test, experiment.seeds.len())?;
+    run::measure(args, output, head, |record, traces, keep| {
+        simulate::run(jobs, &wishes, record, traces, quiet, keep)
+    })
+}
+
+impl Experiment {
+    /// Every variant with every seed, variant by variant.
+    pub(crate) fn jobs(&self) -> Vec<Job> {
+        let first = self.variants.first().map(Variant::link);
+        let of = |variant: &Variant| {
+            let link = Some(variant.link()).filter(|link| Some(link) != first.as_ref());
+            let job = |&seed: &u64| Job {
+                scenario: variant.with_seed(seed),
+                test: self.test.clone(),
+                up: variant.up,
+                down: variant.down,
+                queue: variant.label.clone(),
+                link: link.clone(),
+                traced: Vec::new(),
+            };
+            self.seeds.iter().map(job).collect::<Vec<_>>()
+        };
+        self.variants.iter().flat_map(of).collect()
+    }
+}
+
+impl Variant {
+    /// The bottlenecks as the record has them.
+    fn link(&self) -> LinkPlan {
+        let path = |link: usize| self.scenario.links.get(link).map(path).unwrap_or_default();
+        LinkPlan {
+            up: path(self.up),
+            down: path(self.down),
+            rtt_ns: self.rtt.iter().map(|rtt| rtt.0).collect(),
+            mtu_bytes: MTU,
+            ecn: self.scenario.tcp.ecn,
+            ip_version: if self.scenario.ipv6 { 6 } else { 4 },
+        }
+    }
+}
+
+fn path(link: &Link) -> PathPlan {
+    let ring = link.port.as_ref().and_then(|port| port.ring);
+    PathPlan {
+        rate_bps: link.port.as_ref().map(|port| port.rate.0),
+        loss: link.loss.mean(),
+        ring_packets: ring.map(|ring| ring.entries),
+        bql: ring.is_some_and(|ring| ring.bql),
+    }
+}

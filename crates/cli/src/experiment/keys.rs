@@ -1,0 +1,455 @@
+//! The keys of an experiment file as data: what is read, what the schema says and what the documentation
+//! must name come from here.
+
+use goodqueue::Span;
+
+/// What a value is.
+#[derive(Clone, Copy, Debug)]
+pub enum Kind {
+    /// Any text.
+    Text,
+    /// `true` or `false`.
+    Switch,
+    /// A whole number.
+    Count {
+        /// Least value.
+        least: u64,
+        /// Largest value.
+        most: u64,
+    },
+    /// A time with its unit in quotes: `"20ms"`.
+    Time {
+        /// Shortest.
+        least: Span,
+        /// Longest.
+        most: Span,
+    },
+    /// A rate in tc's words in quotes: `"20mbit"`.
+    Rate,
+    /// Bytes: a whole number, or tc's words in quotes (`"64k"`, powers of 1024).
+    Bytes,
+    /// A share of one: a number from 0 to 1, or `"0.1%"`.
+    Share,
+    /// This word and no other.
+    Word(&'static str),
+    /// A list.
+    List(&'static Kind),
+    /// A list with one element of each kind.
+    Pair(&'static [Kind; 2]),
+    /// A table.
+    Table(&'static Table),
+    /// Tables of which each is written `[[name]]`.
+    Tables(&'static Table),
+    /// A table whose keys are names of links.
+    Named(&'static Table),
+    /// One of several.
+    OneOf(&'static [Kind]),
+}
+
+/// A key.
+#[derive(Clone, Copy, Debug)]
+pub struct Key {
+    /// As written.
+    pub name: &'static str,
+    /// What its value is.
+    pub kind: Kind,
+    /// What holds where it is not written, in words.
+    pub default: &'static str,
+    /// What it does.
+    pub doc: &'static str,
+}
+
+/// A table with its keys.
+#[derive(Clone, Copy, Debug)]
+pub struct Table {
+    /// As written between brackets; empty for the file itself.
+    pub name: &'static str,
+    /// What it is.
+    pub doc: &'static str,
+    /// Its own keys, in the order in which they are documented.
+    pub keys: &'static [Key],
+    /// The table whose keys it has besides.
+    pub also: Option<&'static Table>,
+}
+
+impl Table {
+    /// All keys: its own, then those of [`Table::also`].
+    pub(super) fn all_keys(&self) -> impl Iterator<Item = &'static Key> {
+        self.keys.iter().chain(self.also.map_or(&[][..], |also| also.keys))
+    }
+
+    /// The key called `name`.
+    pub(super) fn key(&self, name: &str) -> Option<&'static Key> {
+        self.all_keys().find(|key| key.name == name)
+    }
+
+    /// How the table is called in a message.
+    pub(super) fn title(&self) -> String {
+        match self.name {
+            "" => "an experiment".into(),
+            name => format!("[{name}]"),
+        }
+    }
+}
+
+/// Most flows, all groups together.
+pub const MOST_FLOWS: u64 = 100_000;
+/// Most repetitions.
+pub const MOST_REPETITIONS: u64 = 1000;
+/// Most server hosts.
+pub const MOST_SERVERS: u64 = 64;
+/// Longest delay of a link.
+const LONGEST: Span = Span::from_secs(1000);
+const DAY: Span = Span::from_secs(24 * 3600);
+const HOUR: Span = Span::from_secs(3600);
+const MINUTE: Span = Span::from_secs(60);
+const MILLI: Span = Span::from_millis(1);
+
+const fn key(name: &'static str, kind: Kind, default: &'static str, doc: &'static str) -> Key {
+    Key { name, kind, default, doc }
+}
+
+const fn time(least: Span, most: Span) -> Kind {
+    Kind::Time { least, most }
+}
+
+const fn count(least: u64, most: u64) -> Kind {
+    Kind::Count { least, most }
+}
+
+const ANY_NUMBER: Kind = count(0, i64::MAX as u64);
+const FROM_NOTHING: Span = Span::ZERO;
+const SOME: Span = Span(1);
+
+/// The file.
+pub static ROOT: Table = Table {
+    name: "",
+    doc: "An experiment: what is compared, over which network, under which load.",
+    keys: &[
+        key("about", Kind::Text, "empty", "one line that stands over every report"),
+        key(
+            "test",
+            Kind::OneOf(&[Kind::Text, Kind::Table(&TEST)]),
+            "none: the load is what [[flow]] and [[probe]] say",
+            "the test: its name, or a table with its numbers",
+        ),
+        key("queues", Kind::List(&Kind::Text), "pfifo:1000, codel, fq_codel", "the queues that are compared"),
+        key("variant", Kind::Tables(&VARIANT), "one, as the rest says", "what is compared beside queues"),
+        key("seed", ANY_NUMBER, "1", "root of every random stream; of repetitions the first one's"),
+        key(
+            "repetitions",
+            count(1, MOST_REPETITIONS),
+            "1",
+            "times that each is run, with seeds that follow on each other",
+        ),
+        key(
+            "seeds",
+            Kind::List(&ANY_NUMBER),
+            "see seed",
+            "the seeds one by one, in place of the two keys above",
+        ),
+        key(
+            "output",
+            Kind::Text,
+            "none",
+            "the new folder or file for the results, as -o; from where you stand",
+        ),
+        key(
+            "link",
+            Kind::OneOf(&[Kind::Table(&SIMPLE), Kind::Tables(&LINK)]),
+            "20mbit both ways, 20ms",
+            "[link]: one bottleneck between client and servers; [[link]]: a network, link by link",
+        ),
+        key("ipv6", Kind::Switch, "false", "whether hosts speak IPv6"),
+        key("tcp", Kind::Table(&TCP), "see there", "TCP of all hosts"),
+        key("flow", Kind::Tables(&FLOW), "none", "TCP flows beside those of the test"),
+        key("probe", Kind::Tables(&PROBE), "one, where there is no test", "probes beside those of the test"),
+        key("udp", Kind::Tables(&UDP), "none", "UDP sources"),
+    ],
+    also: None,
+};
+
+/// The test with its numbers.
+pub static TEST: Table = Table {
+    name: "test",
+    doc: "The test with its numbers; the words are those of the flags of `goodqueue run`.",
+    keys: &[
+        key("name", Kind::Text, "none: the load is what [[flow]] says", "as `goodqueue tests` lists them"),
+        key("length", time(Span::from_millis(10), DAY), "30s", "length of the load, or of each flow"),
+        key("delay", time(FROM_NOTHING, HOUR), "5s", "unit of staggered starts"),
+        key("idle", time(FROM_NOTHING, HOUR), "2s", "idle lead-in, in which the baseline is measured"),
+        key("step", time(Span::from_millis(10), MINUTE), "200ms", "step of the goodput series"),
+        key("flows", count(1, 1000), "the test's", "number of flows, in tests that leave it open"),
+        key("cc", Kind::Text, "cubic", "congestion control, where the test leaves it open: cubic, reno, bbr"),
+        key(
+            "with",
+            Kind::List(&Kind::Text),
+            "none",
+            "calls and pages beside the test's own probes: voip, voip:EF (any DSCP), web, web:large",
+        ),
+        key("probe_interval", time(MILLI, MINUTE), "10ms", "time between two probes"),
+    ],
+    also: None,
+};
+
+/// TCP of all hosts.
+pub static TCP: Table = Table {
+    name: "tcp",
+    doc: "TCP of all hosts.",
+    keys: &[
+        key("ecn", Kind::Switch, "false", "whether it negotiates ECN"),
+        key(
+            "tso",
+            Kind::Switch,
+            "false: offloads are off",
+            "whether the hosts' devices take super-packets; else they are cut just before",
+        ),
+    ],
+    also: None,
+};
+
+const RING: Kind = count(0, 65_536);
+
+/// The bottleneck of the simple form.
+pub static SIMPLE: Table = Table {
+    name: "link",
+    doc: "One bottleneck with the queue under comparison in both directions, between the client and all \
+          servers; the words are those of the flags of `goodqueue run`.",
+    keys: &[
+        key("rate", Kind::Rate, "20mbit", "rate both ways"),
+        key("up", Kind::Rate, "rate", "rate towards the servers"),
+        key("down", Kind::Rate, "rate", "rate towards the client"),
+        key(
+            "rtt",
+            Kind::OneOf(&[
+                time(FROM_NOTHING, Span::from_secs(10)),
+                Kind::List(&time(FROM_NOTHING, Span::from_secs(10))),
+            ]),
+            "20ms",
+            "base round-trip time; one for each server, or one, of which each further server has twice the last",
+        ),
+        key("loss", Kind::Share, "0", "share of packets lost at random behind the line, each way"),
+        key("ring", RING, "0: none", "entries of a device ring below the queue, each way"),
+        key("bql", Kind::Switch, "false", "whether byte queue limits keep that ring short"),
+    ],
+    also: None,
+};
+
+/// A link of a network.
+pub static LINK: Table = Table {
+    name: "link",
+    doc: "A link, in both directions: the keys of [link.up], and these. What is written here holds both ways; \
+          [link.up] and [link.down] come before it.",
+    keys: &[
+        key(
+            "between",
+            Kind::List(&Kind::Text),
+            "required",
+            "its two ends: client, server, server2..., or a router",
+        ),
+        key("name", Kind::Text, "its ends, as in client-modem", "what variants and the plan call it"),
+        key("up", Kind::Table(&DIRECTION), "as the link", "from the first end to the second"),
+        key("down", Kind::Table(&DIRECTION), "as the link", "from the second end to the first"),
+    ],
+    also: Some(&DIRECTION),
+};
+
+/// A link of a network as a variant changes it.
+pub static LINK_CHANGE: Table = Table {
+    name: "variant.link.NAME",
+    doc: "Changes of the link of this name: the keys of [link.up] for both ways, and these.",
+    keys: &[
+        key("up", Kind::Table(&DIRECTION), "unchanged", "changes of its direction up"),
+        key("down", Kind::Table(&DIRECTION), "unchanged", "changes of its direction down"),
+    ],
+    also: Some(&DIRECTION),
+};
+
+/// One direction of a link.
+pub static DIRECTION: Table = Table {
+    name: "link.up",
+    doc: "One direction of a link: queue, ring, line; then delay and loss.",
+    keys: &[
+        key(
+            "rate",
+            Kind::OneOf(&[Kind::Rate, Kind::Word("unlimited")]),
+            "unlimited: neither line nor queue",
+            "rate of the line",
+        ),
+        key(
+            "schedule",
+            Kind::List(&Kind::Pair(&[time(FROM_NOTHING, DAY), Kind::Rate])),
+            "none",
+            "rates with the times from which they hold, the first from 0s, in place of rate",
+        ),
+        key("period", time(SOME, DAY), "none", "the time after which the schedule begins again"),
+        key(
+            "trace",
+            Kind::Text,
+            "none",
+            "a Mahimahi trace file, from the folder of this file, in place of rate",
+        ),
+        key("queue", Kind::Text, "pfifo:1000", "the queue, or $queue: the one under comparison"),
+        key("ring", RING, "0: none", "entries of the device ring below the queue"),
+        key("bql", Kind::Switch, "false", "whether byte queue limits keep the ring short"),
+        key(
+            "coalesce",
+            time(FROM_NOTHING, Span::from_secs(1)),
+            "0s",
+            "time from the end of a packet to its completion report",
+        ),
+        key("lanes", count(1, 1024), "1", "hardware queues, each with the queue and a ring of its own (mq)"),
+        key("delay", time(FROM_NOTHING, LONGEST), "0s", "propagation delay"),
+        key("jitter", time(FROM_NOTHING, LONGEST), "0s", "added to the delay, uniform from zero to this"),
+        key(
+            "loss",
+            Kind::OneOf(&[Kind::Share, Kind::Table(&BURSTS)]),
+            "0",
+            "share of packets lost behind the line; or loss in bursts",
+        ),
+        key(
+            "shaper",
+            Kind::OneOf(&[Kind::Table(&SHAPER), Kind::Word("none")]),
+            "none",
+            "a token bucket that holds the queue back in front of the line",
+        ),
+        key(
+            "pause",
+            Kind::OneOf(&[Kind::Table(&PAUSE), Kind::Word("none")]),
+            "none",
+            "flow control: when this queue stops the links that feed it",
+        ),
+    ],
+    also: None,
+};
+
+/// Loss in bursts.
+pub static BURSTS: Table = Table {
+    name: "link.up.loss",
+    doc: "Loss in bursts, the Gilbert-Elliott model: probabilities at each packet.",
+    keys: &[
+        key("to_bad", Kind::Share, "required", "of going from the good state to the bad one (p)"),
+        key("to_good", Kind::Share, "required", "of going back (r); bursts have 1/r packets in the mean"),
+        key("good", Kind::Share, "0", "of loss in the good state (1-k)"),
+        key("bad", Kind::Share, "1", "of loss in the bad state (1-h)"),
+    ],
+    also: None,
+};
+
+/// A shaper.
+pub static SHAPER: Table = Table {
+    name: "link.up.shaper",
+    doc: "A token bucket over the queue; the queue's own numbers are computed with its rate.",
+    keys: &[
+        key("rate", Kind::Rate, "required", "what it lets pass"),
+        key(
+            "kind",
+            Kind::OneOf(&[Kind::Word("htb"), Kind::Word("tbf")]),
+            "htb",
+            "how it counts: htb may overdraw its bucket by one packet, tbf never",
+        ),
+        key("burst", Kind::Bytes, "1514", "depth of the bucket"),
+    ],
+    also: None,
+};
+
+/// Thresholds of flow control.
+pub static PAUSE: Table = Table {
+    name: "link.up.pause",
+    doc: "Pause frames (IEEE 802.3x) of the device that this queue is in, to the links that end there.",
+    keys: &[
+        key("high", Kind::Bytes, "required", "they stop when the queue holds so much"),
+        key("low", Kind::Bytes, "required", "they go on when it has fallen to this, less than high"),
+    ],
+    also: None,
+};
+
+/// Something compared.
+pub static VARIANT: Table = Table {
+    name: "variant",
+    doc: "One side of a comparison: the experiment with these changes.",
+    keys: &[
+        key("name", Kind::Text, "required", "what the reports call it"),
+        key("queue", Kind::Text, "each of queues in turn", "what stands for $queue"),
+        key(
+            "link",
+            Kind::OneOf(&[Kind::Table(&SIMPLE), Kind::Named(&LINK_CHANGE)]),
+            "unchanged",
+            "changes of [link]; of a network, [variant.link.NAME] changes the link of that name",
+        ),
+    ],
+    also: None,
+};
+
+/// TCP flows.
+pub static FLOW: Table = Table {
+    name: "flow",
+    doc: "A group of like TCP flows between the client and a server.",
+    keys: &[
+        key("count", count(1, MOST_FLOWS), "1", "how many"),
+        key("from", Kind::Text, "client", "the host that sends"),
+        key("to", Kind::Text, "server", "the host that receives"),
+        key("cc", Kind::Text, "cubic", "congestion control: cubic, reno, bbr"),
+        key("dscp", Kind::Text, "CS0", "mark of both directions: EF, dscp:46, tos:0xb8"),
+        key("start", time(FROM_NOTHING, DAY), "0s", "when the first begins, from the start of the load"),
+        key("stagger", time(FROM_NOTHING, HOUR), "0s", "how much later each further one begins"),
+        key("stop", time(SOME, DAY), "the end", "when all are aborted, from the start of the load"),
+        key("bytes", Kind::Bytes, "without end", "what each has to send"),
+    ],
+    also: None,
+};
+
+/// Probes.
+pub static PROBE: Table = Table {
+    name: "probe",
+    doc: "An isochronous UDP probe from the client to a server and back.",
+    keys: &[
+        key("to", Kind::Text, "server", "the host that answers"),
+        key("interval", time(MILLI, MINUTE), "10ms", "time between two"),
+        key("payload", count(60, 1472), "60", "bytes behind the UDP header"),
+        key("dscp", Kind::Text, "CS0", "mark of both directions"),
+    ],
+    also: None,
+};
+
+/// UDP sources.
+pub static UDP: Table = Table {
+    name: "udp",
+    doc: "A UDP source between any two nodes.",
+    keys: &[
+        key("from", Kind::Text, "client", "the node that sends"),
+        key("to", Kind::Text, "server", "the node that receives"),
+        key(
+            "rate",
+            Kind::Rate,
+            "required",
+            "mean rate while it sends, frames counted as a queue counts them",
+        ),
+        key("bytes", count(60, 1514), "1514", "length of a frame"),
+        key("poisson", Kind::Switch, "false", "exponential gaps in place of equal ones"),
+        key("on", time(SOME, HOUR), "always", "mean length of a period of sending (exponential), with off"),
+        key("off", time(SOME, HOUR), "never", "mean length of a period of silence (exponential), with on"),
+        key("dscp", Kind::Text, "CS0", "mark"),
+        key("start", time(FROM_NOTHING, DAY), "0s", "first datagram not before, from the start of the load"),
+        key("stop", time(SOME, DAY), "the end", "no datagram at or after, from the start of the load"),
+    ],
+    also: None,
+};
+
+/// Every table, in the order in which they are documented.
+pub static TABLES: [&Table; 14] = [
+    &ROOT,
+    &TEST,
+    &SIMPLE,
+    &LINK,
+    &DIRECTION,
+    &SHAPER,
+    &BURSTS,
+    &PAUSE,
+    &VARIANT,
+    &LINK_CHANGE,
+    &TCP,
+    &FLOW,
+    &PROBE,
+    &UDP,
+];

@@ -1,0 +1,323 @@
+//! Links as they are written: what is given and what is not, so that a variant can change a part.
+
+use goodqueue::{QueueSpec, Rate, Span};
+use goodqueue_sim::{Loss, Pause, Shaper, ShaperKind};
+use toml::Spanned;
+use toml::de::DeValue;
+
+use super::keys::{BURSTS, DIRECTION, Key, Kind, LINK, LINK_CHANGE, PAUSE, SHAPER};
+use super::read::{self, At, Read, Section, Wrong};
+use crate::plan::FRAME;
+
+/// What stands in a link's `queue` for the queue under comparison.
+pub(super) const COMPARED: &str = "$queue";
+
+/// Most links of a network.
+const MOST_LINKS: usize = 4096;
+
+/// The line of a direction.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum LineWords {
+    Unlimited,
+    Rate(Rate),
+    Schedule { steps: Vec<(Span, Rate)>, period: Option<Span> },
+    Trace(String),
+}
+
+/// The queue of a direction.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum QueueWords {
+    Compared,
+    Spec(QueueSpec),
+}
+
+/// One direction, as far as it is given.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Way {
+    pub(super) line: Option<At<LineWords>>,
+    pub(super) queue: Option<At<QueueWords>>,
+    pub(super) ring: Option<At<u32>>,
+    pub(super) bql: Option<At<bool>>,
+    pub(super) coalesce: Option<At<Span>>,
+    pub(super) lanes: Option<At<u32>>,
+    pub(super) delay: Option<Span>,
+    pub(super) jitter: Option<Span>,
+    pub(super) loss: Option<Loss>,
+    pub(super) shaper: Option<At<Option<Shaper>>>,
+    pub(super) pause: Option<At<Option<Pause>>>,
+}
+
+/// A link.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Link {
+    pub(super) at: usize,
+    pub(super) name: String,
+    pub(super) ends: [String; 2],
+    pub(super) up: Way,
+    pub(super) down: Way,
+}
+
+/// What a variant changes of a link.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Change {
+    pub(super) link: At<String>,
+    up: Way,
+    down: Way,
+}
+
+impl Way {
+    fn read(section: &Section<'_>) -> Read<Way> {
+        Ok(Way {
+            line: line(section)?,
+            queue: section.read("queue", queue)?,
+            ring: section.read("ring", small)?,
+            bql: section.read("bql", read::switch)?,
+            coalesce: section.read("coalesce", read::span)?,
+            lanes: section.read("lanes", small)?,
+            delay: section.plain("delay", read::span)?,
+            jitter: section.plain("jitter", read::span)?,
+            loss: section.plain("loss", loss)?,
+            shaper: section.read("shaper", shaper)?,
+            pause: section.read("pause", pause)?,
+        })
+    }
+
+    /// What is given here, and for the rest `base`.
+    pub(super) fn over(&self, base: &Way) -> Way {
+        Way {
+            line: self.line.clone().or_else(|| base.line.clone()),
+            queue: self.queue.clone().or_else(|| base.queue.clone()),
+            ring: self.ring.or(base.ring),
+            bql: self.bql.or(base.bql),
+            coalesce: self.coalesce.or(base.coalesce),
+            lanes: self.lanes.or(base.lanes),
+            delay: self.delay.or(base.delay),
+            jitter: self.jitter.or(base.jitter),
+            loss: self.loss.or(base.loss),
+            shaper: self.shaper.or(base.shaper),
+            pause: self.pause.or(base.pause),
+        }
+    }
+
+    /// Both directions of a table that has the keys of a direction, and `up` and `down`.
+    fn both(section: &Section<'_>) -> Read<(Way, Way)> {
+        let both = Way::read(section)?;
+        let way = |name| match section.section(name, &DIRECTION)? {
+            Some(own) => Ok(Way::read(&own)?.over(&both)),
+            None => Ok(both.clone()),
+        };
+        Ok((way("up")?, way("down")?))
+    }
+
+    /// The first byte of what makes sense only with a line.
+    pub(super) fn of_a_line(&self) -> Option<(usize, &'static str)> {
+        let given = [
+            self.queue.as_ref().map(|found| (found.at, "queue")),
+            self.ring.map(|found| (found.at, "ring")),
+            self.bql.map(|found| (found.at, "bql")),
+            self.coalesce.map(|found| (found.at, "coalesce")),
+            self.lanes.map(|found| (found.at, "lanes")),
+            self.pause.map(|found| (found.at, "pause")),
+        ];
+        given.into_iter().flatten().min()
+    }
+}
+
+impl Link {
+    /// The links of a network.
+    pub(super) fn read_all(root: &Section<'_>) -> Read<Vec<Link>> {
+        let mut links: Vec<Link> = Vec::new();
+        for section in root.sections("link", &LINK)? {
+            if links.len() == MOST_LINKS {
+                return Err(Wrong::new(section.at, format!("more than {MOST_LINKS} links")));
+            }
+            let link = Link::read(&section)?;
+            if links.iter().any(|other| other.name == link.name) {
+                let what = format!("a second link called `{}`; give one of them another name", link.name);
+                return Err(Wrong::new(link.at, what));
+            }
+            if let Some(twin) = links.iter().find(|other| other.joins(&link)) {
+                let [a, b] = &link.ends;
+                let what = format!("`{}` joins {a} and {b} already, and packets take one way", twin.name);
+                return Err(Wrong::new(link.at, what));
+            }
+            links.push(link);
+        }
+        Ok(links)
+    }
+
+    fn read(section: &Section<'_>) -> Read<Link> {
+        let between = section.read("between", read::list(read::text))?;
+        let between = section.required("between", between)?;
+        let [first, second] = between.value.as_slice() else {
+            let what = format!("between names two ends, not {}", between.value.len());
+            return Err(Wrong::new(between.at, what));
+        };
+        for end in [first, second] {
+            check_name(end, "an end of a link")?;
+        }
+        if first.value == second.value {
+            let what = format!("a link from {} to itself", first.value);
+            return Err(Wrong::new(second.at, what));
+        }
+        let name = section.read("name", read::text)?;
+        if let Some(name) = &name {
+            check_name(name, "a link")?;
+        }
+        let (up, down) = Way::both(section)?;
+        Ok(Link {
+            at: section.at,
+            name: name.map_or_else(|| format!("{}-{}", first.value, second.value), |name| name.value),
+            ends: [first.value.clone(), second.value.clone()],
+            up,
+            down,
+        })
+    }
+
+    fn joins(&self, other: &Link) -> bool {
+        let [a, b] = &other.ends;
+        self.ends == other.ends || (self.ends[0] == *b && self.ends[1] == *a)
+    }
+
+    /// Applies what a variant changes.
+    pub(super) fn change(&mut self, change: &Change) {
+        self.up = change.up.over(&self.up);
+        self.down = change.down.over(&self.down);
+    }
+}
+
+impl Change {
+    /// The changes of a network's links.
+    pub(super) fn read_all(key: &Key, value: &Spanned<DeValue<'_>>) -> Read<Vec<Change>> {
+        let named = Section::named(key, value, &LINK_CHANGE)?;
+        let changes = named.into_iter().map(|(link, section)| {
+            let (up, down) = Way::both(&section)?;
+            Ok(Change { link, up, down })
+        });
+        changes.collect()
+    }
+}
+
+/// A name that reads well in a report and in a key: 1 to 40 letters, digits, `_`, `-` or `.`.
+fn check_name(name: &At<String>, of: &str) -> Read<()> {
+    let letters = name.value.chars().all(|c| c.is_ascii_alphanumeric() || "_-.".contains(c));
+    if letters && (1..=40).contains(&name.value.len()) {
+        return Ok(());
+    }
+    let what = format!(
+        "\"{}\" is no name of {of}: it has 1 to 40 letters, digits, `_`, `-` or `.`",
+        name.value.escape_debug()
+    );
+    Err(Wrong::new(name.at, what))
+}
+
+fn line(section: &Section<'_>) -> Read<Option<At<LineWords>>> {
+    let rate = section.read("rate", rate_or_unlimited)?;
+    let trace = section.read("trace", read::text)?;
+    let trace = trace.map(|found| At { at: found.at, value: LineWords::Trace(found.value) });
+    let period = section.read("period", read::span)?;
+    let steps = section.read("schedule", steps)?;
+    if let (Some(period), None) = (period, &steps) {
+        return Err(Wrong::new(period.at, "period needs a schedule, which begins again after it"));
+    }
+    let period = period.map(|found| found.value);
+    let schedule =
+        steps.map(|found| At { at: found.at, value: LineWords::Schedule { steps: found.value, period } });
+    let mut given: Vec<At<LineWords>> = [rate, trace, schedule].into_iter().flatten().collect();
+    given.sort_by_key(|found| found.at);
+    match given.get(1) {
+        Some(second) => {
+            Err(Wrong::new(second.at, "a line has one of rate, schedule and trace; leave the others out"))
+        }
+        None => Ok(given.pop()),
+    }
+}
+
+fn rate_or_unlimited(key: &Key, _: Kind, value: &Spanned<DeValue<'_>>) -> Read<LineWords> {
+    match value.get_ref().as_str() {
+        Some("unlimited") => Ok(LineWords::Unlimited),
+        _ => read::rate(key, Kind::Rate, value).map(LineWords::Rate),
+    }
+}
+
+fn steps<'a>(key: &Key, kind: Kind, value: &'a Spanned<DeValue<'a>>) -> Read<Vec<(Span, Rate)>> {
+    let step = |key: &Key, kind: Kind, value: &'a Spanned<DeValue<'a>>| match (kind, value.get_ref()) {
+        (Kind::Pair([first, second]), DeValue::Array(pair)) if pair.len() == 2 => {
+            let rate = match pair[1].get_ref().as_str().map(str::parse) {
+                // A line may stand still for a while.
+                Some(Ok(Rate(0))) => Rate(0),
+                _ => read::rate(key, *second, &pair[1])?,
+            };
+            Ok((read::span(key, *first, &pair[0])?, rate))
+        }
+        _ => Err(read::wrong_type(key, kind, value)),
+    };
+    Ok(read::list(step)(key, kind, value)?.into_iter().map(|found| found.value).collect())
+}
+
+fn queue(key: &Key, kind: Kind, value: &Spanned<DeValue<'_>>) -> Read<QueueWords> {
+    match value.get_ref().as_str() {
+        Some(COMPARED) => Ok(QueueWords::Compared),
+        _ => read::queue(key, kind, value).map(QueueWords::Spec),
+    }
+}
+
+fn small(key: &Key, kind: Kind, value: &Spanned<DeValue<'_>>) -> Read<u32> {
+    read::count(key, kind, value).map(|number| u32::try_from(number).unwrap_or(u32::MAX))
+}
+
+fn loss<'a>(key: &Key, _: Kind, value: &'a Spanned<DeValue<'a>>) -> Read<Loss> {
+    if !value.get_ref().is_table() {
+        let share = read::share(key, Kind::Share, value)?;
+        return Ok(if share > 0.0 { Loss::Random(share) } else { Loss::None });
+    }
+    let section = read::table(key, value, &BURSTS)?;
+    let share = |name| section.plain(name, read::share);
+    Ok(Loss::GilbertElliott {
+        to_bad: section.required("to_bad", share("to_bad")?)?,
+        to_good: section.required("to_good", share("to_good")?)?,
+        good: share("good")?.unwrap_or(0.0),
+        bad: share("bad")?.unwrap_or(1.0),
+    })
+}
+
+fn shaper<'a>(key: &Key, _: Kind, value: &'a Spanned<DeValue<'a>>) -> Read<Option<Shaper>> {
+    if value.get_ref().as_str() == Some("none") {
+        return Ok(None);
+    }
+    let section = read::table(key, value, &SHAPER)?;
+    let rate = section.plain("rate", read::rate)?;
+    let burst = section.read("burst", read::bytes)?;
+    let kind = section.plain("kind", shaper_kind)?.unwrap_or(ShaperKind::Htb);
+    let depth = burst.map_or(FRAME, |burst| u32::try_from(burst.value).unwrap_or(0));
+    // A full frame never passes a tbf whose bucket it does not fit into.
+    let least = if kind == ShaperKind::Tbf { FRAME } else { 1 };
+    if let Some(burst) = burst.filter(|_| depth < least) {
+        let what = format!("burst of {} bytes: it is {least} to {}", burst.value, u32::MAX);
+        return Err(Wrong::new(burst.at, what));
+    }
+    Ok(Some(Shaper { kind, rate: section.required("rate", rate)?, burst: depth }))
+}
+
+fn shaper_kind(key: &Key, kind: Kind, value: &Spanned<DeValue<'_>>) -> Read<ShaperKind> {
+    match read::text(key, kind, value)?.as_str() {
+        "htb" => Ok(ShaperKind::Htb),
+        "tbf" => Ok(ShaperKind::Tbf),
+        _ => Err(read::refuse(key, value, "there are htb and tbf")),
+    }
+}
+
+fn pause<'a>(key: &Key, _: Kind, value: &'a Spanned<DeValue<'a>>) -> Read<Option<Pause>> {
+    if value.get_ref().as_str() == Some("none") {
+        return Ok(None);
+    }
+    let section = read::table(key, value, &PAUSE)?;
+    let high = section.plain("high", read::bytes)?;
+    let low = section.plain("low", read::bytes)?;
+    let pause = Pause { high: section.required("high", high)?, low: section.required("low", low)? };
+    if pause.low >= pause.high {
+        let what = format!("pause at {} and go on at {} bytes: low must be less", pause.high, pause.low);
+        return Err(Wrong::new(value.span().start, what));
+    }
+    Ok(Some(pause))
+}

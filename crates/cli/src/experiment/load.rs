@@ -1,0 +1,305 @@
+//! What the hosts do: the test of the catalogue, and flows, probes and sources of the file's own.
+
+use goodqueue::{Rate, Span};
+use goodqueue_probe::{Direction, Dscp, Extra, Flow, Params, ParseExtraError, Probe, Test, TestError};
+use goodqueue_sim::tcp::cc::CcKind;
+use goodqueue_sim::{Pattern, Source};
+
+use toml::Spanned;
+use toml::de::DeValue;
+
+use super::keys::{FLOW, Key, Kind, MOST_FLOWS, MOST_SERVERS, PROBE, TEST, UDP};
+use super::read::{self, At, Read, Section, Wrong};
+use crate::hint::did_you_mean;
+
+/// Least payload of the probe, bytes: its header.
+const PAYLOAD: u32 = 60;
+/// Most probes, and most sources.
+const MOST_OTHERS: usize = 1000;
+/// Least time between two datagrams of a source.
+const LEAST_GAP: Span = Span(100);
+
+/// What the hosts do.
+#[derive(Clone, Debug)]
+pub(super) struct Load {
+    pub(super) test: Test,
+    /// What each flow of the test has to send; `None`: without end.
+    pub(super) bytes: Vec<Option<u64>>,
+    pub(super) sources: Vec<NamedSource>,
+}
+
+/// A source whose ends are still names.
+#[derive(Clone, Debug)]
+pub(super) struct NamedSource {
+    pub(super) ends: [At<String>; 2],
+    pub(super) source: Source,
+}
+
+/// The server host called `name`, from 0: `server`, `server2`, ...
+pub(super) fn server(name: &str) -> Option<usize> {
+    match name.strip_prefix("server")? {
+        "" => Some(0),
+        digits if digits.starts_with('0') => None,
+        digits => digits.parse::<usize>().ok().filter(|&number| number >= 2).map(|number| number - 1),
+    }
+}
+
+/// The name of server host `index`.
+pub(super) fn server_name(index: usize) -> String {
+    if index == 0 { "server".into() } else { format!("server{}", index + 1) }
+}
+
+/// The name of the client of server host `index`, where that has one of its own.
+pub(super) fn client_name(index: usize) -> String {
+    if index == 0 { "client".into() } else { format!("client{}", index + 1) }
+}
+
+impl Load {
+    /// The load over a network with so many server hosts; `None` where there are as many as it needs.
+    pub(super) fn read(root: &Section<'_>, about: &str, hosts: Option<usize>) -> Read<Load> {
+        let most = usize::try_from(MOST_SERVERS).unwrap_or(usize::MAX);
+        let hosts = hosts.unwrap_or(most);
+        let (mut test, is_own) = read_test(root, about, hosts)?;
+        let mut bytes = vec![None; test.flows.len()];
+        for section in root.sections("flow", &FLOW)? {
+            add_flows(&section, &mut test, &mut bytes, hosts)?;
+        }
+        let probes = root.sections("probe", &PROBE)?;
+        if is_own && probes.is_empty() {
+            let interval = probe_interval(root)?;
+            let name = "Ping (ms) UDP BE".into();
+            test.probes.push(Probe { name, host: 0, dscp: Dscp::CS0, interval, payload: PAYLOAD });
+        }
+        let sources = root.sections("udp", &UDP)?;
+        for (what, given) in [("probe", &probes), ("udp", &sources)] {
+            if let Some(one) = given.get(MOST_OTHERS) {
+                return Err(Wrong::new(one.at, format!("more than {MOST_OTHERS} of [[{what}]]")));
+            }
+        }
+        for section in &probes {
+            add_probe(section, &mut test, hosts)?;
+        }
+        let sources = sources.iter().map(|section| read_source(section, &test)).collect::<Read<_>>()?;
+        Ok(Load { test, bytes, sources })
+    }
+}
+
+fn probe_interval(root: &Section<'_>) -> Read<Span> {
+    let table = root.get("test").filter(|(_, value)| value.get_ref().is_table());
+    let section = table.map(|(key, value)| read::table(key, value, &TEST)).transpose()?;
+    let interval = section.map(|section| section.plain("probe_interval", read::span)).transpose()?;
+    Ok(interval.flatten().unwrap_or(Span::from_millis(10)))
+}
+
+/// The test, and whether it is not one of the catalogue.
+fn read_test(root: &Section<'_>, about: &str, hosts: usize) -> Read<(Test, bool)> {
+    let defaults =
+        Params { length: Span::from_secs(30), idle: Span::from_secs(2), hosts, ..Params::default() };
+    let Some((key, value)) = root.get("test") else { return Ok((own_test(&defaults, about, 0)?, true)) };
+    if value.get_ref().is_str() {
+        let name = read::text(key, key.kind, value)?;
+        return catalogue_test(&name, value.span().start, &defaults).map(|test| (test, false));
+    }
+    let section = read::table(key, value, &TEST)?;
+    let given = |name, default| Ok(section.plain(name, read::span)?.unwrap_or(default));
+    let with = section.plain("with", read::list(extra))?;
+    let params = Params {
+        length: given("length", defaults.length)?,
+        delay: given("delay", defaults.delay)?,
+        idle: given("idle", defaults.idle)?,
+        step: given("step", defaults.step)?,
+        probe_interval: given("probe_interval", defaults.probe_interval)?,
+        flows: section.plain("flows", read::count)?.map(|flows| u32::try_from(flows).unwrap_or(u32::MAX)),
+        cc: section.plain("cc", read::words::<CcKind>)?.map(|cc| cc.name().into()),
+        hosts,
+        with: with.unwrap_or_default().into_iter().map(|word| word.value.to_string()).collect(),
+    };
+    if params.step > params.length {
+        let what = format!("step = \"{}\": it is at most the length, {}", params.step, params.length);
+        return Err(Wrong::new(section.at, what));
+    }
+    if let Some(name) = section.read("name", read::text)? {
+        return catalogue_test(&name.value, name.at, &params).map(|test| (test, false));
+    }
+    for name in ["flows", "cc", "delay"] {
+        if let Some((_, value)) = section.get(name) {
+            let what = format!("`{name}` is of a test of the catalogue: give its `name`, or use [[flow]]");
+            return Err(Wrong::new(value.span().start, what));
+        }
+    }
+    Ok((own_test(&params, about, section.at)?, true))
+}
+
+/// A call or a page.
+fn extra(key: &Key, kind: Kind, value: &Spanned<DeValue<'_>>) -> Read<Extra> {
+    let text = read::text(key, kind, value)?;
+    text.parse::<Extra>().map_err(|error| {
+        let nearest = match &error {
+            ParseExtraError::Unknown { word, candidates } => did_you_mean(word, candidates),
+            ParseExtraError::Dscp(_) => String::new(),
+        };
+        Wrong::new(value.span().start, format!("{error}{nearest}; `goodqueue tests` lists them"))
+    })
+}
+
+/// A test without flows and probes, which the file adds.
+fn own_test(params: &Params, about: &str, at: usize) -> Read<Test> {
+    let empty = catalogue_test("ping", at, params)?;
+    Ok(Test { name: "custom".into(), about: about.into(), probes: Vec::new(), ..empty })
+}
+
+fn catalogue_test(name: &str, at: usize, params: &Params) -> Read<Test> {
+    let test = goodqueue_probe::resolve(name, params).map_err(|error| {
+        let nearest = match &error {
+            TestError::Unknown { name, candidates } => did_you_mean(name, candidates),
+            _ => String::new(),
+        };
+        Wrong::new(at, format!("{error}{nearest}; `goodqueue tests` lists the tests"))
+    })?;
+    check_cc(&test).map_err(|why| Wrong::new(at, why))?;
+    Ok(test)
+}
+
+/// Whether the simulator has the congestion controls of the test's flows; else why not, with the nearest.
+pub(super) fn check_cc(test: &Test) -> Result<(), String> {
+    let wrong = test.flows.iter().find_map(|flow| Some((&flow.cc, flow.cc.parse::<CcKind>().err()?)));
+    match wrong {
+        Some((cc, error)) => Err(format!("{error}{}", did_you_mean(cc, &CcKind::ALL.map(CcKind::name)))),
+        None => Ok(()),
+    }
+}
+
+fn add_flows(section: &Section<'_>, test: &mut Test, bytes: &mut Vec<Option<u64>>, hosts: usize) -> Read<()> {
+    let count = section.read("count", read::count)?.unwrap_or(At { at: section.at, value: 1 });
+    if test.flows.len() as u64 + count.value > MOST_FLOWS {
+        let what =
+            format!("{} flows together: {MOST_FLOWS} is the most", test.flows.len() as u64 + count.value);
+        return Err(Wrong::new(count.at, what));
+    }
+    let (direction, host) = ends(section, hosts)?;
+    let start = section.plain("start", read::span)?.unwrap_or(Span::ZERO);
+    let stagger = section.plain("stagger", read::span)?.unwrap_or(Span::ZERO);
+    let stop = section.read("stop", read::span)?;
+    if let Some(late) = stop.filter(|stop| stop.value > test.load) {
+        let what = format!("stop = \"{}\": the load ends at {}", late.value, test.load);
+        return Err(Wrong::new(late.at, what));
+    }
+    let stop = stop.map_or(test.load, |stop| stop.value);
+    let last = start + stagger * (count.value - 1);
+    if last >= stop {
+        let what = format!("the last of these flows would begin at {last}, and they stop at {stop}");
+        return Err(Wrong::new(section.at, what));
+    }
+    let cc = section.plain("cc", read::words::<CcKind>)?.unwrap_or(CcKind::Cubic);
+    let dscp = section.plain("dscp", read::words::<Dscp>)?.unwrap_or_default();
+    let send = section.read("bytes", read::bytes)?;
+    if let Some(none) = send.filter(|send| send.value == 0) {
+        return Err(Wrong::new(none.at, "bytes = 0: a flow sends a byte at least"));
+    }
+    let before = test.flows.iter().filter(|flow| flow.direction == direction).count() as u64;
+    let stem = if direction == Direction::Up { "TCP upload::" } else { "TCP download::" };
+    for index in 0..count.value {
+        test.flows.push(Flow {
+            name: format!("{stem}{}", before + index + 1),
+            direction,
+            cc: cc.name().into(),
+            dscp,
+            host,
+            start: start + stagger * index,
+            stop,
+        });
+        bytes.push(send.map(|send| send.value));
+    }
+    Ok(())
+}
+
+/// Direction and server host of a group of flows.
+fn ends(section: &Section<'_>, hosts: usize) -> Read<(Direction, usize)> {
+    let from = section.read("from", read::text)?;
+    let to = section.read("to", read::text)?;
+    let name = |end: &Option<At<String>>| end.as_ref().map(|end| end.value.clone());
+    let (from_name, to_name) = match (name(&from), name(&to)) {
+        (Some(from), None) if from != "client" => (from, "client".into()),
+        (from, to) => (from.unwrap_or_else(|| "client".into()), to.unwrap_or_else(|| "server".into())),
+    };
+    let at = to.as_ref().or(from.as_ref()).map_or(section.at, |end| end.at);
+    let (direction, other) = match (from_name.as_str(), to_name.as_str()) {
+        ("client", to) => (Direction::Up, to),
+        (from, "client") => (Direction::Down, from),
+        (from, to) => {
+            let what = format!("from {from} to {to}: a flow runs between client and a server");
+            return Err(Wrong::new(at, what));
+        }
+    };
+    Ok((direction, host(other, at, hosts)?))
+}
+
+/// The number of a server host that there is.
+fn host(name: &str, at: usize, hosts: usize) -> Read<usize> {
+    server(name).filter(|&host| host < hosts).ok_or_else(|| {
+        let last = server_name(hosts.saturating_sub(1));
+        let known = if hosts > 1 { format!("server to {last}") } else { "server".into() };
+        Wrong::new(at, format!("there is no server host `{}`; there is {known}", name.escape_debug()))
+    })
+}
+
+fn add_probe(section: &Section<'_>, test: &mut Test, hosts: usize) -> Read<()> {
+    let to = section.read("to", read::text)?;
+    let host = to.map_or(Ok(0), |to| host(&to.value, to.at, hosts))?;
+    let dscp = section.plain("dscp", read::words::<Dscp>)?.unwrap_or_default();
+    let payload = section.plain("payload", read::count)?;
+    test.probes.push(Probe {
+        name: format!("Ping (ms) UDP::{}", test.probes.len() + 1),
+        host,
+        dscp,
+        interval: section.plain("interval", read::span)?.unwrap_or(Span::from_millis(10)),
+        payload: payload.and_then(|payload| u32::try_from(payload).ok()).unwrap_or(PAYLOAD),
+    });
+    Ok(())
+}
+
+fn read_source(section: &Section<'_>, test: &Test) -> Read<NamedSource> {
+    let end = |name: &str, default: &str| {
+        let given = section.read(name, read::text)?;
+        Ok(given.unwrap_or(At { at: section.at, value: default.into() }))
+    };
+    let ends = [end("from", "client")?, end("to", "server")?];
+    let rate = section.read("rate", read::rate)?;
+    let rate = section.required("rate", rate)?;
+    let len = section.plain("bytes", read::count)?.and_then(|len| u32::try_from(len).ok()).unwrap_or(1514);
+    let start = section.plain("start", read::span)?.unwrap_or(Span::ZERO);
+    let stop = section.plain("stop", read::span)?.unwrap_or(test.load).min(test.load);
+    if start >= stop {
+        return Err(Wrong::new(section.at, format!("this source would start at {start} and stop at {stop}")));
+    }
+    let source = Source {
+        from: 0,
+        to: 0,
+        pattern: pattern(section, rate, len)?,
+        len,
+        dscp: section.plain("dscp", read::words::<Dscp>)?.unwrap_or_default().value(),
+        start: test.idle + start,
+        stop: Some(test.idle + stop),
+    };
+    Ok(NamedSource { ends, source })
+}
+
+fn pattern(section: &Section<'_>, rate: At<Rate>, len: u32) -> Read<Pattern> {
+    let interval = rate.value.tx_time(goodqueue::Bytes(len.into()));
+    if interval < LEAST_GAP {
+        let what = format!("a frame of {len} bytes every {interval}: {LEAST_GAP} is the least");
+        return Err(Wrong::new(rate.at, what));
+    }
+    let is_poisson = section.plain("poisson", read::switch)?.unwrap_or(false);
+    match (section.read("on", read::span)?, section.read("off", read::span)?) {
+        (None, None) if is_poisson => Ok(Pattern::Poisson { mean: interval }),
+        (None, None) => Ok(Pattern::Constant { interval }),
+        (Some(on), Some(_)) if is_poisson => {
+            Err(Wrong::new(on.at, "a source is either poisson or has periods of on and off"))
+        }
+        (Some(on), Some(off)) => Ok(Pattern::OnOff { interval, on: on.value, off: off.value }),
+        (Some(alone), None) | (None, Some(alone)) => {
+            Err(Wrong::new(alone.at, "on and off go together: give both"))
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! An experiment: a TOML file with a test, a network, the queues and variants compared over it, and seeds.
+//!
+//! ```text
+//!  text ─► read (values with their places) ─► links, load (as written) ─► Experiment (scenarios to run)
+//! ```
+//!
+//! What may be written is data ([`keys`]); the JSON schema ([`schema`]) is made from it, and a test holds
+//! `docs/experiments.md` against it.
+
+mod command;
+pub mod keys;
+mod links;
+mod load;
+mod network;
+mod read;
+mod resolve;
+mod scenario;
+pub mod schema;
+mod simple;
+mod trace;
+mod view;
+
+use std::path::{Path, PathBuf};
+
+use goodqueue::Span;
+use goodqueue_probe::Test;
+use goodqueue_sim::Scenario;
+
+pub(crate) use command::command;
+pub(crate) use resolve::of_plan;
+pub use view::Plan;
+
+/// An experiment with every number filled in.
+#[derive(Clone, Debug)]
+pub struct Experiment {
+    /// One line about it.
+    pub about: String,
+    /// The test; its flows and probes have the numbers of those of every scenario.
+    pub test: Test,
+    /// The seeds; each variant is run with each.
+    pub seeds: Vec<u64>,
+    /// What is compared, in the order of the file.
+    pub variants: Vec<Variant>,
+    /// Where the results go.
+    pub output: Option<PathBuf>,
+    /// What to read before trusting the result.
+    pub warnings: Vec<String>,
+}
+
+/// One side of a comparison.
+#[derive(Clone, Debug)]
+pub struct Variant {
+    /// What the reports call it.
+    pub label: String,
+    /// All of it but the seed.
+    pub scenario: Scenario,
+    /// The directed link whose queue the reports show as that towards the servers.
+    pub up: usize,
+    /// The same, towards the client.
+    pub down: usize,
+    /// Base round-trip time to each server host: propagation, no serialization.
+    pub rtt: Vec<Span>,
+    /// What the plan says of each directed link.
+    notes: Vec<network::Note>,
+}
+
+impl Variant {
+    /// The scenario of one repetition.
+    #[must_use]
+    pub fn with_seed(&self, seed: u64) -> Scenario {
+        Scenario { seed, ..self.scenario.clone() }
+    }
+}
+
+/// What is wrong with an experiment file, and where.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{file}:{line}:{column}: {what}")]
+pub struct ExperimentError {
+    /// The file as it was named.
+    pub file: String,
+    /// Line, from 1.
+    pub line: usize,
+    /// Column in characters, from 1.
+    pub column: usize,
+    /// What is wrong, and what would be right.
+    pub what: String,
+}
+
+/// Largest experiment file, bytes.
+const MOST_BYTES: u64 = 4 << 20;
+
+impl Experiment {
+    /// Reads the experiment of a file.
+    ///
+    /// # Errors
+    /// What is wrong with it; where it cannot be read at all, of line 1.
+    pub fn read(path: &Path) -> Result<Experiment, ExperimentError> {
+        let file = path.display().to_string();
+        let folder = path.parent().unwrap_or(Path::new(""));
+        let text =
+            text_of(path).map_err(|what| ExperimentError { file: file.clone(), line: 1, column: 1, what })?;
+        Experiment::parse(&text, &file, folder)
+    }
+
+    /// Reads the experiment that `text` is; `file` is what errors call it, and files that it names are
+    /// looked for in `folder`.
+    ///
+    /// # Errors
+    /// The first thing that is wrong.
+    pub fn parse(text: &str, file: &str, folder: &Path) -> Result<Experiment, ExperimentError> {
+        resolve::experiment(text, folder).map_err(|wrong| {
+            let (line, column) = read::place(text, wrong.at);
+            ExperimentError { file: file.into(), line, column, what: wrong.what }
+        })
+    }
+}
+
+fn text_of(path: &Path) -> Result<String, String> {
+    use std::io::Read;
+    let file = std::fs::File::open(path).map_err(|error| error.to_string())?;
+    let mut text = String::new();
+    file.take(MOST_BYTES + 1).read_to_string(&mut text).map_err(|error| error.to_string())?;
+    if text.len() as u64 > MOST_BYTES {
+        return Err(format!("above {MOST_BYTES} bytes: this is no experiment"));
+    }
+    Ok(text)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,235 @@
+//! From links as written to nodes and links of a scenario.
+
+use std::path::Path;
+
+use goodqueue::port::Schedule;
+use goodqueue::spec::QueueKind;
+use goodqueue::{Line, QueueSpec, Rate, RingSpec, Serializer, Span};
+use goodqueue_sim::{Loss, PortSpec, Scenario};
+
+use super::links::{LineWords, Link, QueueWords, Way};
+use super::read::{At, Read, Wrong};
+use super::trace;
+use crate::plan::FRAME;
+
+/// The queue of a line that says nothing of one: what Linux gives a device (`txqueuelen` 1000).
+const PLAIN: &str = "pfifo:1000";
+
+/// Most packets that all queues and rings of a network have room for together.
+pub(super) const MOST_PLACES: u64 = 1 << 23;
+
+/// A network: nodes and directed links, and what a plan says of them.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Network {
+    pub(super) scenario: Scenario,
+    /// One for each directed link of the scenario.
+    pub(super) notes: Vec<Note>,
+}
+
+/// What the scenario does not say of a directed link.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Note {
+    /// `client to modem`.
+    pub(super) name: String,
+    /// The line in words; empty where there is none.
+    pub(super) line: String,
+    /// Whether the queue under comparison is here.
+    pub(super) compared: bool,
+}
+
+/// What links are built with.
+pub(super) struct Site<'a> {
+    /// What stands for `$queue`.
+    pub(super) queue: Option<&'a QueueSpec>,
+    /// Folder of the experiment file.
+    pub(super) folder: &'a Path,
+}
+
+impl Network {
+    /// The network of `links`.
+    pub(super) fn build(links: &[Link], site: &Site<'_>) -> Read<Network> {
+        let mut network = Network::default();
+        let mut places = 0_u64;
+        for link in links {
+            let [first, second] = [0, 1].map(|end: usize| network.node(&link.ends[end]));
+            for (from, to, way) in [(first, second, &link.up), (second, first, &link.down)] {
+                let (port, mut note) = port(way, site)?;
+                if let Some(port) = &port {
+                    places = places.saturating_add(room(port));
+                    if places > MOST_PLACES {
+                        let what = format!(
+                            "the queues and rings up to here have room for {places} packets, and {MOST_PLACES} is \
+                             the most"
+                        );
+                        return Err(Wrong::new(link.at, what));
+                    }
+                }
+                let nodes = &network.scenario.nodes;
+                note.name = format!("{} to {}", nodes[from], nodes[to]);
+                network.notes.push(note);
+                network.scenario.links.push(goodqueue_sim::Link {
+                    from,
+                    to,
+                    port,
+                    delay: way.delay.unwrap_or(Span::ZERO),
+                    jitter: way.jitter.unwrap_or(Span::ZERO),
+                    loss: way.loss.unwrap_or(Loss::None),
+                });
+            }
+        }
+        Ok(network)
+    }
+
+    fn node(&mut self, name: &str) -> usize {
+        let nodes = &mut self.scenario.nodes;
+        nodes.iter().position(|node| node == name).unwrap_or_else(|| {
+            nodes.push(name.into());
+            nodes.len() - 1
+        })
+    }
+
+    /// The node called `name`.
+    pub(super) fn find(&self, name: &str) -> Option<usize> {
+        self.scenario.nodes.iter().position(|node| node == name)
+    }
+
+    /// The directed link of `path` whose queue a report shows: the one under comparison, else the slowest
+    /// line; the slowest of several, the first of equal ones. Without any line the first link.
+    pub(super) fn bottleneck(&self, path: &[usize]) -> usize {
+        let rank = |&&link: &&usize| {
+            let rate = self.scenario.links[link].port.as_ref().map_or(u64::MAX, |port| port.rate.0);
+            (!self.notes[link].compared, rate)
+        };
+        path.iter().min_by_key(rank).copied().unwrap_or(0)
+    }
+}
+
+/// Queue, ring and line of a direction; none where it has no line.
+fn port(way: &Way, site: &Site<'_>) -> Read<(Option<PortSpec>, Note)> {
+    let shaper = way.shaper.and_then(|shaper| shaper.value);
+    let line = way.line.as_ref().map(|line| built(line, site)).transpose()?;
+    let (line, rate, words) = match (line, shaper) {
+        (Some(Some((line, rate, words))), None) => (line, rate, words),
+        (Some(Some((line, rate, words))), Some(shaper)) => (line, rate.min(shaper.rate), words),
+        (_, Some(shaper)) => (Line::Unlimited, shaper.rate, "unlimited".into()),
+        (Some(None), None) => return Ok((None, Note::default())),
+        (None, None) => match way.of_a_line() {
+            Some((at, key)) => {
+                let what =
+                    format!("`{key}` needs a line: give the link a rate, a schedule, a trace or a shaper");
+                return Err(Wrong::new(at, what));
+            }
+            None => return Ok((None, Note::default())),
+        },
+    };
+    let ring = ring(way)?;
+    let lanes = way.lanes.map_or(1, |lanes| lanes.value);
+    if let (Some(given), None, 2..) = (way.lanes, ring, lanes) {
+        return Err(Wrong::new(given.at, format!("{lanes} hardware queues need a ring each: give `ring`")));
+    }
+    if let (Some(given), Some(_), 2..) = (way.lanes, shaper, lanes) {
+        return Err(Wrong::new(
+            given.at,
+            "a shaper stands in front of one hardware queue: leave `lanes` out",
+        ));
+    }
+    let (queue, compared) = queue(way, rate, site)?;
+    let pause = way.pause.and_then(|pause| pause.value);
+    let port = PortSpec { queue, shaper, lanes, ring, line, rate, frame: FRAME, pause };
+    Ok((Some(port), Note { name: String::new(), line: words, compared }))
+}
+
+/// The line with its nominal rate and its words.
+fn built(line: &At<LineWords>, site: &Site<'_>) -> Read<Option<(Line, Rate, String)>> {
+    let wrong = |why: String| Wrong::new(line.at, why);
+    match &line.value {
+        LineWords::Unlimited => Ok(None),
+        LineWords::Rate(rate) => Ok(Some((Serializer::new(*rate).into(), *rate, rate.to_string()))),
+        LineWords::Schedule { steps, period } => {
+            let schedule = match period {
+                Some(period) => Schedule::cyclic(steps.clone(), *period),
+                None => Schedule::held(steps.clone()),
+            };
+            let schedule = schedule.map_err(|error| wrong(format!("schedule: {error}")))?;
+            let most = steps.iter().map(|(_, rate)| rate.0).max().unwrap_or(0);
+            let mut words: Vec<String> = steps.iter().map(|(at, rate)| format!("{rate} from {at}")).collect();
+            words.extend(period.map(|period| format!("again after {period}")));
+            Ok(Some((Line::Schedule(schedule), Rate(most), words.join(", "))))
+        }
+        LineWords::Trace(file) => {
+            let (trace, rate) = trace::read(&site.folder.join(file))
+                .map_err(|why| wrong(format!("trace = \"{}\": {why}", file.escape_debug())))?;
+            Ok(Some((Line::Trace(trace), rate, format!("trace {file}, {rate} in the mean"))))
+        }
+    }
+}
+
+fn ring(way: &Way) -> Read<Option<RingSpec>> {
+    let bql = way.bql.is_some_and(|bql| bql.value);
+    let coalesce = way.coalesce.map_or(Span::ZERO, |coalesce| coalesce.value);
+    match way.ring {
+        Some(ring) if ring.value > 0 => Ok(Some(RingSpec { entries: ring.value, bql, coalesce })),
+        Some(_) => Ok(None),
+        None => {
+            match (way.bql.filter(|bql| bql.value), way.coalesce.filter(|time| time.value > Span::ZERO)) {
+                (Some(At { at, .. }), _) => Err(Wrong::new(at, "bql keeps a ring short: give `ring` too")),
+                (_, Some(At { at, .. })) => Err(Wrong::new(at, "coalesce is a ring's: give `ring` too")),
+                _ => Ok(None),
+            }
+        }
+    }
+}
+
+/// The queue, and whether it is the one under comparison.
+fn queue(way: &Way, rate: Rate, site: &Site<'_>) -> Read<(QueueSpec, bool)> {
+    let at = way.queue.as_ref().map_or(0, |queue| queue.at);
+    let (spec, compared) = match way.queue.as_ref().map(|queue| &queue.value) {
+        Some(QueueWords::Spec(spec)) => (*spec, false),
+        Some(QueueWords::Compared) => match site.queue {
+            Some(spec) => (*spec, true),
+            None => {
+                return Err(Wrong::new(at, "$queue stands here, and no queue is compared: give `queues`"));
+            }
+        },
+        None => (PLAIN.parse().map_err(|error| Wrong::new(at, format!("{PLAIN}: {error}")))?, false),
+    };
+    match unfit(&spec, rate) {
+        Some(why) => Err(Wrong::new(at, format!("{spec} at {rate}: {why}"))),
+        None => Ok((spec, compared)),
+    }
+}
+
+/// Why a queue passes nothing at this rate, or cannot be built for it.
+fn unfit(spec: &QueueSpec, rate: Rate) -> Option<String> {
+    let depths = match spec.kind() {
+        QueueKind::Bfifo => &["limit"][..],
+        QueueKind::Tbf => &["burst", "limit"],
+        QueueKind::Fifo => {
+            let time = spec.get("time").unwrap_or(0);
+            let bytes = u128::from(rate.0) * u128::from(time) / 8_000_000_000;
+            return match bytes {
+                few if few < u128::from(FRAME) => {
+                    Some(format!("it holds {few} bytes, less than a full packet of {FRAME}"))
+                }
+                many if many > u128::from(u32::MAX) => Some("it is above 4 GiB".into()),
+                _ => None,
+            };
+        }
+        _ => return None,
+    };
+    let small = depths.iter().find(|name| spec.get(name).is_some_and(|bytes| bytes < u64::from(FRAME)))?;
+    Some(format!("no full packet of {FRAME} bytes fits into {small}={}", spec.text(small)))
+}
+
+/// Packets that the queues and rings of a port have room for; a limit in bytes is one of small packets.
+fn room(port: &PortSpec) -> u64 {
+    let spec = &port.queue;
+    let small = |bytes: u64| (bytes / 40).min(goodqueue::spec::MAX_PACKETS);
+    let places = match spec.kind() {
+        QueueKind::Bfifo | QueueKind::Tbf => small(spec.get("limit").unwrap_or(0)),
+        QueueKind::Fifo => small(port.rate.bytes_in(Span(spec.get("time").unwrap_or(0))).0),
+        _ => spec.get("limit").unwrap_or(0).saturating_add(spec.get("flows").unwrap_or(0)),
+    };
+    let ring = port.ring.map_or(0, |ring| u64::from(ring.entries));
+    places.saturating_add(ring).saturating_mul(u64::from(port.lanes))
+}

@@ -1,0 +1,347 @@
+//! From the text to the scenarios.
+
+use std::path::{Path, PathBuf};
+
+use goodqueue::QueueSpec;
+use goodqueue_sim::tcp::Config;
+use toml::de::DeTable;
+
+use super::keys::{ROOT, SIMPLE, TCP, VARIANT};
+use super::links::{Change, Link, QueueWords};
+use super::load::{Load, check_cc, server, server_name};
+use super::network::{Network, Site};
+use super::read::{self, At, Read, Section, Wrong};
+use super::simple::Simple;
+use super::{Experiment, Variant, scenario};
+use crate::exit::End;
+use crate::plan::{MTU, Plan};
+
+/// TCP header with timestamps, bytes.
+const TCP_HEADER: u32 = 20 + 12;
+
+/// Most sides of a comparison.
+const MOST_VARIANTS: usize = 1000;
+
+/// Most links, flows, probes and sources of all runs together.
+const MOST_PARTS: usize = 2_000_000;
+
+/// The queues compared where the file names none.
+const QUEUES: [&str; 3] = ["pfifo:1000", "codel", "fq_codel"];
+
+/// How the network is written.
+enum Form {
+    Simple(Simple),
+    General(Vec<Link>),
+}
+
+/// What a variant changes of the network.
+enum Changes {
+    Nothing,
+    Simple(Simple),
+    General(Vec<Change>),
+}
+
+/// A variant as written.
+struct Draft {
+    name: Option<At<String>>,
+    queue: Option<At<QueueSpec>>,
+    changes: Changes,
+}
+
+pub(super) fn experiment(text: &str, folder: &Path) -> Read<Experiment> {
+    let document = DeTable::parse(text).map_err(|error| {
+        let at = error.span().map_or(text.len(), |span| span.start);
+        Wrong::new(at, error.message().replace('\n', ", "))
+    })?;
+    let root = Section::new(0, document.get_ref(), &ROOT)?;
+    let about = root.plain("about", read::text)?.unwrap_or_default();
+    let form = form(&root)?;
+    let hosts = match &form {
+        Form::Simple(_) => None,
+        Form::General(links) => Some(hosts_of(links)?),
+    };
+    let load = Load::read(&root, &about, hosts)?;
+    let ipv6 = root.plain("ipv6", read::switch)?.unwrap_or(false);
+    let tcp = tcp(&root, ipv6)?;
+    let (seeds, output) = (seeds(&root)?, root.plain("output", read::text)?);
+    let mut experiment = Experiment {
+        about,
+        test: load.test.clone(),
+        seeds,
+        variants: Vec::new(),
+        output: output.map(PathBuf::from),
+        warnings: Vec::new(),
+    };
+    let queues = queues(&root)?;
+    let sides = sides(&root, &form, &queues, load.test.hosts())?;
+    check_size(&sides, &load, experiment.seeds.len())?;
+    for side in &sides {
+        let network = Network::build(&side.links, &Site { queue: side.queue.as_ref(), folder })?;
+        let at = side.links.first().map_or(0, |link| link.at);
+        let mut variant = scenario::variant(network, &load, at)?;
+        let scenario = &mut variant.scenario;
+        (scenario.tcp, scenario.ipv6) = (tcp, ipv6);
+        variant.label = side.label(&variant);
+        // The variants differ in their links' properties, not in what they join.
+        if experiment.variants.is_empty() {
+            experiment.warnings = scenario::idle_links(&variant);
+        }
+        if experiment.variants.iter().any(|other| other.label == variant.label) {
+            let what = format!("two are called \"{}\": nothing tells them apart", variant.label);
+            return Err(Wrong::new(side.at, what));
+        }
+        experiment.variants.push(variant);
+    }
+    Ok(experiment)
+}
+
+/// One side of the comparison: a variant with a queue.
+struct Side {
+    at: usize,
+    name: Option<String>,
+    /// Whether the name stands for this queue alone.
+    is_only: bool,
+    queue: Option<QueueSpec>,
+    links: Vec<Link>,
+}
+
+impl Side {
+    /// What the reports call it: its name, its queue, or both where the name has several queues.
+    fn label(&self, variant: &Variant) -> String {
+        match (&self.name, &self.queue) {
+            (Some(name), Some(queue)) if !self.is_only => format!("{name}, {queue}"),
+            (Some(name), _) => name.clone(),
+            (None, Some(queue)) => queue.to_string(),
+            (None, None) => {
+                let port = variant.scenario.links[variant.up].port.as_ref();
+                port.map_or_else(|| "no queue".into(), |port| port.queue.to_string())
+            }
+        }
+    }
+}
+
+/// Every variant with every queue that it is to be run with.
+fn sides(root: &Section<'_>, form: &Form, queues: &[QueueSpec], hosts: usize) -> Read<Vec<Side>> {
+    let mut sides = Vec::new();
+    for draft in drafts(root, form)? {
+        let links = links(form, &draft.changes, hosts)?;
+        let turns = match draft.queue {
+            Some(queue) if !is_compared(&links) => {
+                return Err(Wrong::new(
+                    queue.at,
+                    "no link has queue = \"$queue\", for which this would stand",
+                ));
+            }
+            Some(queue) => vec![Some(queue.value)],
+            None if is_compared(&links) => queues.iter().copied().map(Some).collect(),
+            None => vec![None],
+        };
+        let at = draft.name.as_ref().map_or(0, |name| name.at);
+        if sides.len() + turns.len() > MOST_VARIANTS {
+            let what = format!("more than {MOST_VARIANTS} combinations of variant and queue");
+            return Err(Wrong::new(at, what));
+        }
+        let name = draft.name.map(|name| name.value);
+        let is_only = draft.queue.is_some();
+        let side = |queue| Side { at, name: name.clone(), is_only, queue, links: links.clone() };
+        sides.extend(turns.into_iter().map(side));
+    }
+    Ok(sides)
+}
+
+/// Every run holds its links, flows, sources and probes: all runs together must fit into memory.
+fn check_size(sides: &[Side], load: &Load, seeds: usize) -> Read<()> {
+    let hosts = load.test.flows.len() + load.test.probes.len() + load.sources.len();
+    let parts: usize = sides.iter().map(|side| (2 * side.links.len() + hosts).saturating_mul(seeds)).sum();
+    if parts > MOST_PARTS {
+        let what = format!(
+            "{} runs with {parts} links, flows, probes and sources together: {MOST_PARTS} is the most",
+            sides.len() * seeds
+        );
+        return Err(Wrong::new(0, what));
+    }
+    Ok(())
+}
+
+/// The experiment that the flags of `goodqueue run` are.
+///
+/// # Errors
+/// [`End::Usage`] where something in it cannot be simulated.
+pub(crate) fn of_plan(plan: &Plan) -> Result<Experiment, End> {
+    let said = |wrong: Wrong| End::Usage(wrong.what);
+    let test = plan.test.test()?;
+    check_cc(&test)
+        .map_err(|why| End::Usage(format!("{why} (of those that this kernel has, with --live)")))?;
+    let load = Load { bytes: vec![None; test.flows.len()], test, sources: Vec::new() };
+    let links = Simple::of_flags(&plan.link).links(load.test.hosts().max(1)).map_err(said)?;
+    let ipv6 = plan.link.ip_version == 6;
+    let tcp = Config { ecn: plan.link.ecn, ..plain_tcp(ipv6) };
+    let mut variants = Vec::new();
+    for queue in &plan.queues {
+        let spec: QueueSpec = queue.parse().map_err(End::usage)?;
+        let site = Site { queue: Some(&spec), folder: Path::new("") };
+        let network = Network::build(&links, &site).map_err(said)?;
+        let mut variant = scenario::variant(network, &load, 0).map_err(said)?;
+        let scenario = &mut variant.scenario;
+        (scenario.tcp, scenario.ipv6) = (tcp, ipv6);
+        variant.label.clone_from(queue);
+        variants.push(variant);
+    }
+    let (about, test, seeds) = (load.test.about.clone(), load.test, vec![plan.seed]);
+    Ok(Experiment { about, test, seeds, variants, output: None, warnings: plan.warnings.clone() })
+}
+
+fn form(root: &Section<'_>) -> Read<Form> {
+    match root.get("link") {
+        None => Ok(Form::Simple(Simple::default())),
+        Some((key, value)) if value.get_ref().is_table() => {
+            Ok(Form::Simple(Simple::read(&read::table(key, value, &SIMPLE)?)?))
+        }
+        Some(_) => Ok(Form::General(Link::read_all(root)?)),
+    }
+}
+
+/// Whether a queue under comparison has a place in the network.
+fn is_compared(links: &[Link]) -> bool {
+    links
+        .iter()
+        .flat_map(|link| [&link.up, &link.down])
+        .any(|way| way.queue.as_ref().is_some_and(|queue| queue.value == QueueWords::Compared))
+}
+
+/// How many server hosts the links name: all from the first to the last.
+fn hosts_of(links: &[Link]) -> Read<usize> {
+    let names = || links.iter().flat_map(|link| link.ends.iter().map(|end| (link.at, end.as_str())));
+    let at = links.first().map_or(0, |link| link.at);
+    if !names().any(|(_, name)| name == "client") {
+        return Err(Wrong::new(at, "no link ends at `client`, the host that the tests are named from"));
+    }
+    let mut hosts = 0;
+    while names().any(|(_, name)| name == server_name(hosts)) {
+        hosts += 1;
+    }
+    if hosts == 0 {
+        return Err(Wrong::new(at, "no link ends at `server`, the host that the tests run to"));
+    }
+    match names().find(|&(_, name)| server(name).is_some_and(|host| host >= hosts)) {
+        Some((at, name)) => {
+            let missing = server_name(hosts);
+            Err(Wrong::new(at, format!("`{name}` without `{missing}`: servers are numbered on from server")))
+        }
+        None => Ok(hosts),
+    }
+}
+
+/// TCP of hosts on Ethernet whose devices take no super-packets, as in the live arm.
+fn plain_tcp(ipv6: bool) -> Config {
+    let ip_header = if ipv6 { 40 } else { 20 };
+    Config { mss: MTU - ip_header - TCP_HEADER, tso: false, ..Config::default() }
+}
+
+fn tcp(root: &Section<'_>, ipv6: bool) -> Read<Config> {
+    let mut config = plain_tcp(ipv6);
+    if let Some(section) = root.section("tcp", &TCP)? {
+        config.ecn = section.plain("ecn", read::switch)?.unwrap_or(config.ecn);
+        config.tso = section.plain("tso", read::switch)?.unwrap_or(config.tso);
+    }
+    Ok(config)
+}
+
+fn seeds(root: &Section<'_>) -> Read<Vec<u64>> {
+    let first = root.read("seed", read::count)?;
+    let repetitions = root.read("repetitions", read::count)?;
+    let Some(list) = root.read("seeds", read::list(read::count))? else {
+        let first = first.map_or(1, |seed| seed.value);
+        let count = repetitions.map_or(1, |count| count.value);
+        return Ok((0..count).map(|index| first + index).collect());
+    };
+    if let Some(at) = first.map(|seed| seed.at).or(repetitions.map(|count| count.at)) {
+        return Err(Wrong::new(at, "seeds names them all: leave seed and repetitions out"));
+    }
+    let most = usize::try_from(super::keys::MOST_REPETITIONS).unwrap_or(usize::MAX);
+    if list.value.is_empty() || list.value.len() > most {
+        let what = format!("{} seeds: there are 1 to {most}", list.value.len());
+        return Err(Wrong::new(list.at, what));
+    }
+    let seeds: Vec<u64> = list.value.iter().map(|seed| seed.value).collect();
+    match (1..seeds.len()).find(|&index| seeds[..index].contains(&seeds[index])) {
+        Some(twice) => {
+            let what = format!("seed {} is named twice: it would give the same run", seeds[twice]);
+            Err(Wrong::new(list.value[twice].at, what))
+        }
+        None => Ok(seeds),
+    }
+}
+
+fn queues(root: &Section<'_>) -> Read<Vec<QueueSpec>> {
+    let Some(list) = root.read("queues", read::list(read::queue))? else {
+        return Ok(QUEUES.iter().filter_map(|queue| queue.parse().ok()).collect());
+    };
+    if list.value.len() > MOST_VARIANTS {
+        let what = format!("{} queues: {MOST_VARIANTS} is the most", list.value.len());
+        return Err(Wrong::new(list.at, what));
+    }
+    if list.value.is_empty() {
+        return Err(Wrong::new(list.at, "no queue is named: there is nothing to compare"));
+    }
+    for (index, queue) in list.value.iter().enumerate() {
+        if list.value[..index].iter().any(|other| other.value == queue.value) {
+            return Err(Wrong::new(queue.at, format!("{} is named twice", queue.value)));
+        }
+    }
+    Ok(list.value.into_iter().map(|queue| queue.value).collect())
+}
+
+fn drafts(root: &Section<'_>, form: &Form) -> Read<Vec<Draft>> {
+    let sections = root.sections("variant", &VARIANT)?;
+    if sections.is_empty() {
+        return Ok(vec![Draft { name: None, queue: None, changes: Changes::Nothing }]);
+    }
+    sections.iter().map(|section| draft(section, form)).collect()
+}
+
+fn draft(section: &Section<'_>, form: &Form) -> Read<Draft> {
+    let name = section.read("name", read::text)?;
+    let name = section.required("name", name)?;
+    if name.value.trim().is_empty() {
+        return Err(Wrong::new(name.at, "a variant without a name: it is what the reports call it"));
+    }
+    let changes = match (section.get("link"), form) {
+        (None, _) => Changes::Nothing,
+        (Some((key, value)), Form::Simple(_)) => {
+            Changes::Simple(Simple::read(&read::table(key, value, &SIMPLE)?)?)
+        }
+        (Some((key, value)), Form::General(links)) => {
+            let changes = Change::read_all(key, value)?;
+            let names: Vec<&str> = links.iter().map(|link| link.name.as_str()).collect();
+            if let Some(change) = changes.iter().find(|change| !names.contains(&change.link.value.as_str())) {
+                let word = &change.link.value;
+                let nearest = crate::hint::did_you_mean(word, &names);
+                let what = format!("no link is called `{word}`; there are {}{nearest}", names.join(", "));
+                return Err(Wrong::new(change.link.at, what));
+            }
+            Changes::General(changes)
+        }
+    };
+    let queue = section.read("queue", read::queue)?;
+    Ok(Draft { name: Some(name), queue, changes })
+}
+
+/// The links with the changes of a variant.
+fn links(form: &Form, changes: &Changes, hosts: usize) -> Read<Vec<Link>> {
+    match (form, changes) {
+        (Form::Simple(base), Changes::Simple(change)) => change.over(base).links(hosts.max(1)),
+        (Form::Simple(base), _) => base.links(hosts.max(1)),
+        (Form::General(links), Changes::General(changes)) => {
+            let mut links = links.clone();
+            for change in changes {
+                links
+                    .iter_mut()
+                    .filter(|link| link.name == change.link.value)
+                    .for_each(|link| link.change(change));
+            }
+            Ok(links)
+        }
+        (Form::General(links), _) => Ok(links.clone()),
+    }
+}

@@ -1,0 +1,127 @@
+//! A network with its load: the scenario of a variant.
+
+use goodqueue::{Nanos, Span};
+use goodqueue_probe::web::BrowserConfig;
+use goodqueue_probe::{Direction, Test};
+use goodqueue_sim::tcp::cc::CcKind;
+use goodqueue_sim::{Browse, Flow, NodeId, Opener, Probe, ProbeKind, Scenario, Source};
+
+use super::Variant;
+use super::load::{Load, client_name, server_name};
+use super::network::Network;
+use super::read::{Read, Wrong};
+
+/// Puts the load on the network.
+pub(super) fn variant(network: Network, load: &Load, at: usize) -> Read<Variant> {
+    let node = |name: &str, at: usize| {
+        network.find(name).ok_or_else(|| {
+            let nodes = network.scenario.nodes.join(", ");
+            Wrong::new(at, format!("there is no node `{}`; there are {nodes}", name.escape_debug()))
+        })
+    };
+    let hosts = load.test.hosts().max(1);
+    let pair = |host| {
+        let own = network.find(&client_name(host));
+        Ok((own.map_or_else(|| node("client", at), Ok)?, node(&server_name(host), at)?))
+    };
+    let pairs = (0..hosts).map(pair).collect::<Read<Vec<_>>>()?;
+    let mut scenario = Scenario { origin: load.test.idle, ..network.scenario.clone() };
+    scenario.flows = flows(&load.test, &load.bytes, &pairs)?;
+    scenario.probes = probes(&load.test, &pairs);
+    scenario.browsers = browsers(&load.test, &pairs);
+    for named in &load.sources {
+        let [from, to] = &named.ends;
+        let (from, to) = (node(&from.value, from.at)?, node(&to.value, to.at)?);
+        if from == to {
+            return Err(Wrong::new(named.ends[0].at, "a source that sends to its own node"));
+        }
+        route(&scenario, from, to, named.ends[0].at)?;
+        scenario.sources.push(Source { from, to, ..named.source.clone() });
+    }
+    let mut rtt = Vec::new();
+    for &(client, server) in &pairs {
+        rtt.push(round_trip(&scenario, client, server, at)?);
+    }
+    let way = |from, to| Ok(network.bottleneck(&route(&scenario, from, to, at)?));
+    let (client, server) = pairs[0];
+    let (up, down) = (way(client, server)?, way(server, client)?);
+    Ok(Variant { label: String::new(), up, down, rtt, notes: network.notes.clone(), scenario })
+}
+
+fn route(scenario: &Scenario, from: NodeId, to: NodeId, at: usize) -> Read<Vec<usize>> {
+    goodqueue_sim::route(scenario, from, to).map_err(|error| Wrong::new(at, error.to_string()))
+}
+
+/// The delays there and back.
+fn round_trip(scenario: &Scenario, client: NodeId, server: NodeId, at: usize) -> Read<Span> {
+    let mut path = route(scenario, client, server, at)?;
+    path.extend(route(scenario, server, client, at)?);
+    let links = || path.iter().map(|&link| &scenario.links[link]);
+    let delay = links().fold(Span::ZERO, |sum, link| sum + link.delay);
+    if delay == Span::ZERO && links().all(|link| link.port.is_none()) {
+        let name = &scenario.nodes[server];
+        let what = format!("between client and {name} no link has a rate or a delay: no time would pass");
+        return Err(Wrong::new(at, what));
+    }
+    Ok(delay)
+}
+
+/// The flows of the test between client and server of their host.
+fn flows(test: &Test, bytes: &[Option<u64>], pairs: &[(NodeId, NodeId)]) -> Read<Vec<Flow>> {
+    let flow = |(flow, &bytes): (&goodqueue_probe::Flow, &Option<u64>)| {
+        let (client, server) = pairs[flow.host];
+        let (from, to, opener) = match flow.direction {
+            Direction::Up => (client, server, Opener::Sender),
+            Direction::Down => (server, client, Opener::Receiver),
+        };
+        let cc = flow.cc.parse::<CcKind>().map_err(|error| Wrong::new(0, error.to_string()))?;
+        let dscp = flow.dscp.value();
+        let (start, stop) = (test.idle + flow.start, Some(test.idle + flow.stop));
+        Ok(Flow { from, to, cc, dscp, opener, start, stop, bytes })
+    };
+    test.flows.iter().zip(bytes).map(flow).collect()
+}
+
+/// The probes of the test. Those with one interval share its grid, and are spread over it as those of the
+/// live arm.
+fn probes(test: &Test, pairs: &[(NodeId, NodeId)]) -> Vec<Probe> {
+    let count = test.streams().len() as u64;
+    let probe = |(index, probe): (u64, &goodqueue_probe::Probe)| Probe {
+        from: pairs[probe.host].0,
+        to: pairs[probe.host].1,
+        kind: ProbeKind::Irtt,
+        interval: probe.interval,
+        payload: probe.payload,
+        dscp: probe.dscp.value(),
+        start: Span(probe.interval.0 * index / count),
+        stop: test.idle + test.load,
+    };
+    (0..).zip(test.streams()).map(probe).collect()
+}
+
+/// One browser, on the first host's client; its times begin with the simulation.
+fn browsers(test: &Test, pairs: &[(NodeId, NodeId)]) -> Vec<Browse> {
+    let origin = Nanos::ZERO + test.idle;
+    let config =
+        BrowserConfig { pages: test.web.clone(), start: Nanos::ZERO, origin, stop: origin + test.load };
+    let hosts = pairs.iter().map(|&(_, server)| server).collect();
+    let browse = Browse { from: pairs[0].0, hosts, dscp: 0, config };
+    if test.web.is_empty() { Vec::new() } else { vec![browse] }
+}
+
+/// What to say of links that no packet takes, which are mostly slips.
+pub(super) fn idle_links(variant: &Variant) -> Vec<String> {
+    let scenario = &variant.scenario;
+    let mut is_used = vec![false; scenario.links.len()];
+    let flows = scenario.flows.iter().map(|flow| (flow.from, flow.to));
+    let probes = scenario.probes.iter().map(|probe| (probe.from, probe.to));
+    let mut pairs: Vec<(NodeId, NodeId)> = flows.chain(probes).flat_map(|(a, b)| [(a, b), (b, a)]).collect();
+    pairs.extend(scenario.sources.iter().map(|source| (source.from, source.to)));
+    pairs.sort_unstable();
+    pairs.dedup();
+    for path in pairs.into_iter().filter_map(|(from, to)| goodqueue_sim::route(scenario, from, to).ok()) {
+        path.into_iter().for_each(|link| is_used[link] = true);
+    }
+    let idle = variant.notes.chunks(2).zip(is_used.chunks(2)).filter(|(_, used)| !used.contains(&true));
+    idle.map(|(notes, _)| format!("no packet takes the link {}", notes[0].name)).collect()
+}

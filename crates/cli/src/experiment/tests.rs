@@ -1,0 +1,26 @@
+mod documents;
+mod errors;
+mod plans;
+mod properties;
+mod validator;
+
+use std::path::Path;
+
+use super::{Experiment, Plan};
+
+/// The experiment that `text` is; files that it names are in `docs`.
+fn parse(text: &str) -> Result<Experiment, super::ExperimentError> {
+    Experiment::parse(text, "x.toml", &Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs"))
+}
+
+/// One that is right.
+#[track_caller]
+fn right(text: &str) -> Experiment {
+    parse(text).unwrap_or_else(|error| panic!("{error}\nin\n{text}"))
+}
+
+/// The plan of one that is right, as JSON.
+#[track_caller]
+fn plan(text: &str) -> serde_json::Value {
+    serde_json::to_value(Plan::of(&right(text))).expect("JSON")
+}

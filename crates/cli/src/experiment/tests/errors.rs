@@ -1,0 +1,286 @@
+//! What is wrong is said with its line and column, and with what would be right.
+
+use super::{parse, right};
+
+/// `text` must be refused with exactly this.
+#[track_caller]
+fn refused(text: &str, said: &str) {
+    let error = parse(text).map(|_| ()).expect_err(text).to_string();
+    assert_eq!(error, format!("x.toml:{said}"), "for\n{text}");
+}
+
+/// A network of one link with these lines.
+fn network(lines: &str) -> String {
+    format!("test = \"ping\"\n[[link]]\nbetween = [\"client\", \"server\"]\ndelay = \"1ms\"\n{lines}\n")
+}
+
+#[test]
+fn what_is_no_toml() {
+    refused("test = ", "1:8: string values must be quoted, expected literal string");
+    refused("seed = 1\nseed = 2\n", "2:1: duplicate key");
+    refused("a = [", "1:6: unclosed array, expected `]`");
+}
+
+#[test]
+fn unknown_keys_with_the_nearest_known_one() {
+    refused(
+        "about = \"x\"\nseeeds = [1]\n",
+        "2:1: an experiment has no key `seeeds`; it has about, test, queues, variant, seed, repetitions, seeds, \
+         output, link, ipv6, tcp, flow, probe, udp; did you mean seeds?",
+    );
+    refused(
+        "[link]\necn = true\n",
+        "2:1: [link] has no key `ecn`; it has rate, up, down, rtt, loss, ring, bql; `ecn` is a key of [tcp]",
+    );
+    refused(
+        "[tcp]\nseeds = [1]\n",
+        "2:1: [tcp] has no key `seeds`; it has ecn, tso; `seeds` stands above the first table",
+    );
+    refused(
+        &network("[link.up]\npause = { hihg = 1, low = 0 }"),
+        "6:11: [link.up.pause] has no key `hihg`; it has high, low; did you mean high?",
+    );
+}
+
+#[test]
+fn wrong_units_and_types() {
+    refused("[link]\nrate = 20\n", "2:8: `rate` is a number without a unit here; write rate = \"20mbit\"");
+    refused(
+        "[link]\nrate = \"20\"\n",
+        "2:8: rate = \"20\": a number without a unit; write rate = \"20mbit\"",
+    );
+    refused("[link]\nrate = \"20ms\"\n", "2:8: rate = \"20ms\": an unknown unit; write rate = \"20mbit\"");
+    refused("[link]\nrtt = 0.02\n", "2:7: `rtt` is a number without a unit here; write rtt = \"20ms\"");
+    refused(
+        "[link]\nrtt = [\"1ms\", 5]\n",
+        "2:15: `rtt` is a number without a unit here; write rtt = \"20ms\"",
+    );
+    refused("[link]\nbql = 1\n", "2:7: `bql` is a whole number here; write bql = true");
+    refused("test = true\n", "1:8: `test` is true or false here; write test = \"...\"");
+    refused("queues = \"codel\"\n", "1:10: `queues` is a text here; write queues = [\"...\"]");
+    refused("flow = 3\n", "1:8: `flow` is a whole number here; write [[flow]]");
+    refused("seed = 1979-05-27\n", "1:8: `seed` is a date or time of day here; write seed = 1");
+    // Columns are characters: two umlauts are four bytes.
+    refused(
+        "about = \"üü\" # ü\n[link]\n\"rate\"=\t7\n",
+        "3:9: `rate` is a number without a unit here; write rate = \"20mbit\"",
+    );
+}
+
+#[test]
+fn values_out_of_range() {
+    let zero = "nothing ever leaves a line of rate zero; write rate = \"20mbit\"";
+    refused("[link]\nrate = \"0mbit\"\n", &format!("2:8: rate = \"0mbit\": {zero}"));
+    refused(
+        "[link]\nrate = \"9000gbit\"\n",
+        "2:8: rate = \"9000gbit\": 8000gbit is the most; write rate = \"20mbit\"",
+    );
+    refused(
+        "[link]\nrate = \"99999999999999999999gbit\"\n",
+        "2:8: rate = \"99999999999999999999gbit\": not a number of at least zero; write rate = \"20mbit\"",
+    );
+    refused("[link]\nrtt = \"1h\"\n", "2:7: rtt = \"3600s\": it is 0s to 10s");
+    refused("[link]\nring = 70000\n", "2:8: ring = 70000: it is 0 to 65536");
+    let share = "a share is at least 0 and at most 1 (100%); write loss = \"0.1%\"";
+    refused("[link]\nloss = 1.5\n", &format!("2:8: loss = 1.5: {share}"));
+    refused("[link]\nloss = nan\n", &format!("2:8: loss = nan: {share}"));
+    refused("[link]\nloss = \"-1%\"\n", &format!("2:8: loss = \"-1%\": {share}"));
+    refused("repetitions = 0\n", "1:15: repetitions = 0: it is 1 to 1000");
+    refused("[[flow]]\ncount = 1_000_000_000\n", "2:9: count = 1000000000: it is 1 to 100000");
+    refused(
+        "[[flow]]\ncount = 60000\n[[flow]]\ncount = 60000\n",
+        "4:9: 120000 flows together: 100000 is the most",
+    );
+    refused("[[flow]]\nbytes = 0\n", "2:9: bytes = 0: a flow sends a byte at least");
+    refused("[test]\nlength = \"25h\"\n", "2:10: length = \"90000s\": it is 10ms to 86400s");
+    refused("[test]\nlength = \"1s\"\nstep = \"2s\"\n", "1:1: step = \"2s\": it is at most the length, 1s");
+    refused("[[udp]]\nrate = \"8000gbit\"\n", "2:8: a frame of 1514 bytes every 1ns: 100ns is the least");
+}
+
+#[test]
+fn queues_that_are_none_or_hold_nothing() {
+    refused(
+        "queues = [\"codel\", \"fqcodel\"]\n",
+        "1:20: \"fqcodel\": no queue `fqcodel`; there are pfifo, bfifo, fifo, codel, fq_codel, tbf; \
+         did you mean fq_codel?; `goodqueue queues` lists them",
+    );
+    refused(
+        "queues = [\"pfifo:0\"]\n",
+        "1:11: \"pfifo:0\": pfifo: limit=0: out of range; expected packets, 1 to 4194304; \
+         `goodqueue queues` lists them",
+    );
+    refused("queues = []\n", "1:10: no queue is named: there is nothing to compare");
+    refused("queues = [\"codel\", \"codel\"]\n", "1:20: codel is named twice");
+    refused(
+        &network("rate = \"1mbit\"\nqueue = \"bfifo:1000\""),
+        "6:9: bfifo:1000 at 1mbit: no full packet of 1514 bytes fits into limit=1000",
+    );
+    refused(
+        &network("rate = \"1mbit\"\nqueue = \"fifo:1ms\""),
+        "6:9: fifo:1ms at 1mbit: it holds 125 bytes, less than a full packet of 1514",
+    );
+    refused(
+        &network("rate = \"1mbit\"\nqueue = \"pfifo:4194304\"\nlanes = 1024\nring = 1"),
+        "2:1: the queues and rings up to here have room for 4294968320 packets, and 8388608 is the most",
+    );
+}
+
+#[test]
+fn what_does_not_go_together() {
+    let line = "needs a line: give the link a rate, a schedule, a trace or a shaper";
+    refused(&network("queue = \"codel\""), &format!("5:9: `queue` {line}"));
+    refused(&network("ring = 1"), &format!("5:8: `ring` {line}"));
+    refused(&network("rate = \"1mbit\"\nbql = true"), "6:7: bql keeps a ring short: give `ring` too");
+    refused(&network("rate = \"1mbit\"\ncoalesce = \"1us\""), "6:12: coalesce is a ring's: give `ring` too");
+    refused(&network("rate = \"1mbit\"\nlanes = 4"), "6:9: 4 hardware queues need a ring each: give `ring`");
+    refused(
+        &network("rate = \"1mbit\"\ntrace = \"example.trace\""),
+        "6:9: a line has one of rate, schedule and trace; leave the others out",
+    );
+    refused(&network("period = \"1s\""), "5:10: period needs a schedule, which begins again after it");
+    refused(
+        &network("schedule = [[\"1s\", \"1mbit\"]]"),
+        "5:12: schedule: the first rate of a schedule is not from 0s",
+    );
+    refused(&network("schedule = [[\"0s\", \"0bit\"]]"), "5:12: schedule: all rates of the schedule are 0");
+    refused(
+        &network("rate = \"1mbit\"\npause = { high = 10, low = 10 }"),
+        "6:9: pause at 10 and go on at 10 bytes: low must be less",
+    );
+    refused(
+        &network("shaper = { rate = \"1mbit\", kind = \"tbf\", burst = 1000 }"),
+        "5:50: burst of 1000 bytes: it is 1514 to 4294967295",
+    );
+    refused("seed = 1\nseeds = [1, 2]\n", "1:8: seeds names them all: leave seed and repetitions out");
+    refused("seeds = [3, 4, 3]\n", "1:16: seed 3 is named twice: it would give the same run");
+    refused(
+        "[test]\ncc = \"reno\"\n",
+        "2:6: `cc` is of a test of the catalogue: give its `name`, or use [[flow]]",
+    );
+    refused("[[udp]]\nrate = \"1mbit\"\non = \"1s\"\n", "3:6: on and off go together: give both");
+    refused(
+        "[[flow]]\ncount = 10\nstagger = \"10s\"\n",
+        "1:1: the last of these flows would begin at 90s, and they stop at 30s",
+    );
+    refused("[[flow]]\nstop = \"31s\"\n", "2:8: stop = \"31s\": the load ends at 30s");
+}
+
+#[test]
+fn networks_that_lead_nowhere() {
+    let link = |ends: &str| format!("[[link]]\nbetween = [{ends}]\ndelay = \"1ms\"\n");
+    refused(&link("\"client\", \"client\""), "2:22: a link from client to itself");
+    refused(&link("\"client\""), "2:11: between names two ends, not 1");
+    refused("[[link]]\ndelay = \"1ms\"\n", "1:1: [link] needs `between`, as in between = [\"...\"]");
+    refused(
+        &link("\"client\", \"a b\""),
+        "2:22: \"a b\" is no name of an end of a link: it has 1 to 40 letters, digits, `_`, `-` or `.`",
+    );
+    refused(
+        &link("\"a\", \"server\""),
+        "1:1: no link ends at `client`, the host that the tests are named from",
+    );
+    refused(&link("\"client\", \"a\""), "1:1: no link ends at `server`, the host that the tests run to");
+    let apart = link("\"client\", \"a\"") + &link("\"b\", \"server\"");
+    refused(&apart, "1:1: no route from client to server");
+    let gap = link("\"client\", \"server\"") + &link("\"client\", \"server3\"");
+    refused(&gap, "4:1: `server3` without `server2`: servers are numbered on from server");
+    let twice = link("\"client\", \"server\"") + &link("\"server\", \"client\"");
+    refused(&twice, "4:1: `client-server` joins server and client already, and packets take one way");
+    refused(
+        "[[link]]\nbetween = [\"client\", \"server\"]\n",
+        "1:1: between client and server no link has a rate or a delay: no time would pass",
+    );
+    let far = "[[flow]]\nto = \"server9\"\n".to_owned() + &link("\"client\", \"server\"");
+    refused(&far, "2:6: there is no server host `server9`; there is server");
+    let lost = "[[udp]]\nrate = \"1mbit\"\nto = \"moon\"\n".to_owned() + &link("\"client\", \"server\"");
+    refused(&lost, "3:6: there is no node `moon`; there are client, server");
+}
+
+#[test]
+fn what_is_too_much_is_said_at_once() {
+    let links: String =
+        (0..5000).map(|i| format!("[[link]]\nbetween = [\"client\", \"n{i}\"]\nname = \"l{i}\"\n")).collect();
+    refused(&links, "12289:1: more than 4096 links");
+    let queues = vec!["\"codel\""; 100_000].join(",");
+    refused(&format!("queues = [{queues}]"), "1:10: 100000 queues: 1000 is the most");
+    let others = "[[probe]]\n".repeat(1001);
+    refused(&others, "1001:1: more than 1000 of [[probe]]");
+    let sides: String = (0..400).map(|i| format!("[[variant]]\nname = \"{i}\"\n")).collect();
+    refused(&sides, "668:8: more than 1000 combinations of variant and queue");
+    refused(
+        "repetitions = 1000\nqueues = [\"codel\"]\n[[flow]]\ncount = 100000\n",
+        "1:1: 1000 runs with 100007000 links, flows, probes and sources together: 2000000 is the most",
+    );
+    let deep = "a = ".to_owned() + &"[".repeat(100_000);
+    assert!(parse(&deep).is_err());
+}
+
+#[test]
+fn a_loop_is_harmless_and_an_idle_link_is_named() {
+    let link = |ends: &str| format!("[[link]]\nbetween = [{ends}]\ndelay = \"1ms\"\nrate = \"10mbit\"\n");
+    let ring = link("\"client\", \"a\"")
+        + &link("\"a\", \"b\"")
+        + &link("\"b\", \"client\"")
+        + &link("\"b\", \"server\"");
+    let experiment = right(&format!("test = \"ping\"\n{ring}"));
+    assert_eq!(
+        experiment.warnings,
+        ["no packet takes the link client to a", "no packet takes the link a to b"]
+    );
+    assert_eq!(experiment.variants[0].rtt, [goodqueue::Span::from_millis(4)]);
+}
+
+#[test]
+fn variants_that_say_nothing_or_too_much() {
+    refused("[[variant]]\nqueue = \"codel\"\n", "1:1: [variant] needs `name`, as in name = \"...\"");
+    refused(
+        "[[variant]]\nname = \"a\"\nqueue = \"codel\"\n[[variant]]\nname = \"a\"\nqueue = \"pfifo\"\n",
+        "5:8: two are called \"a\": nothing tells them apart",
+    );
+    let net = network("rate = \"1mbit\"");
+    refused(
+        &format!("{net}[[variant]]\nname = \"a\"\n[variant.link.client-sever]\ndelay = \"1s\"\n"),
+        "8:15: no link is called `client-sever`; there are client-server; did you mean client-server?",
+    );
+    refused(
+        &format!("{net}[[variant]]\nname = \"a\"\nqueue = \"codel\"\n"),
+        "8:9: no link has queue = \"$queue\", for which this would stand",
+    );
+}
+
+#[test]
+fn traces_that_are_none() {
+    let folder = std::env::temp_dir().join(format!("goodqueue-experiment-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a folder");
+    let said = |content: Option<&str>| {
+        let file = folder.join("a.trace");
+        let _ = std::fs::remove_file(&file);
+        if let Some(content) = content {
+            std::fs::write(&file, content).expect("a file");
+        }
+        let text = network("trace = \"a.trace\"");
+        super::Experiment::parse(&text, "x.toml", &folder).map(|_| ()).expect_err("no trace").to_string()
+    };
+    assert_eq!(said(Some("")), "x.toml:5:9: trace = \"a.trace\": the trace is empty");
+    assert_eq!(
+        said(Some("0\n")),
+        "x.toml:5:9: trace = \"a.trace\": the trace takes no time: its last stamp is 0"
+    );
+    assert!(said(None).starts_with("x.toml:5:9: trace = \"a.trace\": No such file"), "{}", said(None));
+    let _ = std::fs::remove_dir_all(&folder);
+}
+
+#[test]
+fn tests_that_there_are_not() {
+    let error = parse("test = \"rrull\"\n").map(|_| ()).expect_err("no test").to_string();
+    assert!(error.starts_with("x.toml:1:8: no test is called `rrull`; there are rrul,"), "{error}");
+    assert!(error.ends_with("; did you mean rrul?; `goodqueue tests` lists the tests"), "{error}");
+    refused(
+        "test = { name = \"tcp_nup\", cc = \"rneo\" }\n",
+        "1:33: cc = \"rneo\": no congestion control `rneo`; there are reno, cubic, bbr",
+    );
+    refused(
+        "[[link]]\nbetween = [\"client\", \"server\"]\ndelay = \"1ms\"\n[test]\nname = \"rtt_fair\"\n",
+        "5:8: `rtt_fair` needs 4 server hosts, there are 1; `goodqueue tests` lists the tests",
+    );
+}

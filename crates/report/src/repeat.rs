@@ -1,0 +1,206 @@
+//! Repetitions: the same with other seeds, and what their figures say together.
+//!
+//! * **Mean**: the sum over the count.
+//! * **95 % confidence interval**: mean ± `half`, where half = t(0.975, n − 1) · s / √n, s² = Σ(x − mean)² / (n − 1),
+//!   and t is Student's quantile. It holds where the figures are spread about normally.
+
+use serde::{Deserialize, Serialize};
+
+use crate::record::{Record, Run};
+use crate::summary::Summary;
+
+/// The figures of one repetition. Times in ns, rates in bit/s.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Repetition {
+    /// Root of its random streams.
+    pub seed: u64,
+    /// Goodput of all flows to the server; absent without such flows.
+    pub goodput_up_bps: Option<u64>,
+    /// Goodput of all flows to the client; absent without such flows.
+    pub goodput_down_bps: Option<u64>,
+    /// Jain's index over the flows to the server; absent for fewer than two.
+    pub jain_up: Option<f64>,
+    /// Jain's index over the flows to the client; absent for fewer than two.
+    pub jain_down: Option<f64>,
+    /// Median rise of the round trip over its idle baseline.
+    pub rise_p50_ns: Option<i64>,
+    /// 95th percentile of the rise.
+    pub rise_p95_ns: Option<i64>,
+    /// 99th percentile of the rise.
+    pub rise_p99_ns: Option<i64>,
+    /// Packets dropped by the queues of both directions in the whole run.
+    pub drops: u64,
+    /// Packets marked CE by them.
+    pub marks: u64,
+}
+
+impl Repetition {
+    /// The figures of `run`, which need not be one of `record`'s but must be of its test.
+    #[must_use]
+    pub fn of(record: &Record, run: &Run, seed: u64) -> Repetition {
+        let summary = Summary::of(record, run);
+        Repetition {
+            seed,
+            goodput_up_bps: summary.goodput_up_bps,
+            goodput_down_bps: summary.goodput_down_bps,
+            jain_up: summary.jain_up,
+            jain_down: summary.jain_down,
+            rise_p50_ns: summary.rtt.added_p50_ns,
+            rise_p95_ns: summary.rtt.added_p95_ns,
+            rise_p99_ns: summary.rtt.added_p99_ns,
+            drops: summary.queue_up.drops + summary.queue_down.drops,
+            marks: summary.queue_up.marks + summary.queue_down.marks,
+        }
+    }
+}
+
+/// A mean with half the width of its 95 % confidence interval, both in the unit of the figure.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Estimate {
+    /// The mean.
+    pub mean: f64,
+    /// Half the width of the interval.
+    pub half: f64,
+}
+
+impl Estimate {
+    /// Of these values; `None` of fewer than two.
+    #[must_use]
+    pub fn of(values: &[f64]) -> Option<Estimate> {
+        let n = values.len();
+        if n < 2 {
+            return None;
+        }
+        let mean = values.iter().sum::<f64>() / n as f64;
+        let squares: f64 = values.iter().map(|value| (value - mean) * (value - mean)).sum();
+        let deviation = (squares / (n - 1) as f64).sqrt();
+        Some(Estimate { mean, half: student_975(n - 1) * deviation / (n as f64).sqrt() })
+    }
+}
+
+/// The 0.975 quantile of Student's distribution by degrees of freedom from 1.
+const STUDENT_975: [f64; 30] = [
+    12.7062, 4.3027, 3.1824, 2.7764, 2.5706, 2.4469, 2.3646, 2.3060, 2.2622, 2.2281, 2.2010, 2.1788, 2.1604,
+    2.1448, 2.1314, 2.1199, 2.1098, 2.1009, 2.0930, 2.0860, 2.0796, 2.0739, 2.0687, 2.0639, 2.0595, 2.0555,
+    2.0518, 2.0484, 2.0452, 2.0423,
+];
+
+/// The same quantile for any number of degrees of freedom from 1: beyond the table by the expansion of
+/// Cornish and Fisher (Abramowitz and Stegun 26.7.5), which is right to four digits there.
+fn student_975(freedom: usize) -> f64 {
+    const Z: f64 = 1.959_964;
+    if let Some(&quantile) = freedom.checked_sub(1).and_then(|index| STUDENT_975.get(index)) {
+        return quantile;
+    }
+    let v = freedom as f64;
+    let (z3, z5, z7) = (Z.powi(3), Z.powi(5), Z.powi(7));
+    Z + (z3 + Z) / (4.0 * v)
+        + (5.0 * z5 + 16.0 * z3 + 3.0 * Z) / (96.0 * v * v)
+        + (3.0 * z7 + 19.0 * z5 + 17.0 * z3 - 15.0 * Z) / (384.0 * v * v * v)
+}
+
+/// What the repetitions of a run say together. A figure that one of them lacks is absent.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Repeated {
+    /// How many repetitions.
+    pub n: u64,
+    /// Goodput to the server, bit/s.
+    pub goodput_up_bps: Option<Estimate>,
+    /// Goodput to the client, bit/s.
+    pub goodput_down_bps: Option<Estimate>,
+    /// Jain's index to the server.
+    pub jain_up: Option<Estimate>,
+    /// Jain's index to the client.
+    pub jain_down: Option<Estimate>,
+    /// Median rise of the round trip, ns.
+    pub rise_p50_ns: Option<Estimate>,
+    /// Its 95th percentile, ns.
+    pub rise_p95_ns: Option<Estimate>,
+    /// Its 99th percentile, ns.
+    pub rise_p99_ns: Option<Estimate>,
+    /// Packets dropped.
+    pub drops: Option<Estimate>,
+}
+
+impl Repeated {
+    /// Of a run's repetitions; `None` of fewer than two.
+    #[must_use]
+    pub fn of(all: &[Repetition]) -> Option<Repeated> {
+        let over = |value: &dyn Fn(&Repetition) -> Option<f64>| {
+            Estimate::of(&all.iter().map(value).collect::<Option<Vec<_>>>()?)
+        };
+        let time = |value: fn(&Repetition) -> Option<i64>| over(&|one| value(one).map(|ns| ns as f64));
+        (all.len() > 1).then(|| Repeated {
+            n: all.len() as u64,
+            goodput_up_bps: over(&|one| one.goodput_up_bps.map(|bps| bps as f64)),
+            goodput_down_bps: over(&|one| one.goodput_down_bps.map(|bps| bps as f64)),
+            jain_up: over(&|one| one.jain_up),
+            jain_down: over(&|one| one.jain_down),
+            rise_p50_ns: time(|one| one.rise_p50_ns),
+            rise_p95_ns: time(|one| one.rise_p95_ns),
+            rise_p99_ns: time(|one| one.rise_p99_ns),
+            drops: over(&|one| Some(one.drops as f64)),
+        })
+    }
+}
+
+/// A column of a table of repetitions: heading, and the words of a run's estimate.
+pub(crate) type Column = (&'static str, fn(&Repeated) -> Option<String>);
+
+/// The columns of a table of repetitions.
+pub(crate) const COLUMNS: [Column; 8] = [
+    ("Mbit/s up", |r| words(r.goodput_up_bps, 1e6, 2)),
+    ("Mbit/s down", |r| words(r.goodput_down_bps, 1e6, 2)),
+    ("Jain up", |r| words(r.jain_up, 1.0, 3)),
+    ("Jain down", |r| words(r.jain_down, 1.0, 3)),
+    ("rise p50 ms", |r| words(r.rise_p50_ns, 1e6, 2)),
+    ("rise p95 ms", |r| words(r.rise_p95_ns, 1e6, 2)),
+    ("rise p99 ms", |r| words(r.rise_p99_ns, 1e6, 2)),
+    ("drops", |r| words(r.drops, 1.0, 1)),
+];
+
+/// `18.91 ± 0.04`.
+fn words(estimate: Option<Estimate>, unit: f64, digits: usize) -> Option<String> {
+    estimate.map(|e| format!("{:.digits$} ± {:.digits$}", e.mean / unit, e.half / unit))
+}
+
+/// What stands over such a table; `None` where no run was repeated.
+pub(crate) fn title(all: &[Summary]) -> Option<String> {
+    let n = all.iter().filter_map(|summary| summary.repeated.as_ref()).map(|repeated| repeated.n).max()?;
+    Some(format!("mean of {n} repetitions ± half its 95 % confidence interval (Student's t)"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn three_values_by_hand() {
+        // Mean 4, squares 4 + 0 + 4, s = 2; half = 4.3027 * 2 / sqrt(3).
+        let estimate = Estimate::of(&[2.0, 4.0, 6.0]).expect("three");
+        assert_eq!(estimate.mean, 4.0);
+        assert!((estimate.half - 4.968_33).abs() < 1e-4, "{}", estimate.half);
+        assert_eq!(Estimate::of(&[5.0, 5.0]), Some(Estimate { mean: 5.0, half: 0.0 }));
+        assert_eq!(Estimate::of(&[5.0]), None);
+    }
+
+    #[test]
+    fn the_expansion_goes_on_where_the_table_ends() {
+        // Printed tables: 30: 2.0423, 40: 2.0211, 60: 2.0003, 120: 1.9799, infinity: 1.95996.
+        let printed = [(30, 2.0423), (40, 2.0211), (60, 2.0003), (120, 1.9799), (100_000_000, 1.95996)];
+        for (freedom, quantile) in printed {
+            assert!((student_975(freedom) - quantile).abs() < 6e-5, "{freedom}: {}", student_975(freedom));
+        }
+    }
+
+    #[test]
+    fn a_figure_that_one_repetition_lacks_is_not_told() {
+        let one = |up, drops| Repetition { goodput_up_bps: up, drops, ..Repetition::default() };
+        let repeated = Repeated::of(&[one(Some(8), 1), one(None, 3)]).expect("two");
+        assert_eq!((repeated.n, repeated.goodput_up_bps), (2, None));
+        assert_eq!(repeated.drops.map(|drops| drops.mean), Some(2.0));
+        assert_eq!(Repeated::of(&[one(Some(8), 1)]), None);
+    }
+}

@@ -1,0 +1,20 @@
+#![no_main]
+use goodqueue_cli::experiment::{Experiment, Plan};
+
+// Files that an experiment may name are looked for where there are none.
+libfuzzer_sys::fuzz_target!(|text: &str| {
+    match Experiment::parse(text, "x.toml", std::path::Path::new("/nonexistent")) {
+        Ok(experiment) => {
+            assert!(!experiment.variants.is_empty() && !experiment.seeds.is_empty());
+            for variant in &experiment.variants {
+                assert!(variant.up < variant.scenario.links.len() && variant.down < variant.scenario.links.len());
+                assert_eq!(variant.scenario.flows.len(), experiment.test.flows.len());
+            }
+            assert!(serde_json::to_string(&Plan::of(&experiment)).is_ok());
+        }
+        Err(error) => {
+            assert!(!error.what.is_empty() && error.column >= 1);
+            assert!((1..=text.split('\n').count()).contains(&error.line));
+        }
+    }
+});
