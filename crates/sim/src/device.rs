@@ -50,7 +50,7 @@ impl Device {
     }
 
     /// Takes a packet in; [`Device::poll`] gives it back. Not for [`Device::Fifo`], which computes ahead.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn arrive(&mut self, now: Nanos, packet: Token, observer: &mut impl Observer<Token>) {
         match self {
             Device::Fifo(_) => {}

@@ -103,6 +103,16 @@ impl List {
         }
     }
 
+    /// Takes the first one out.
+    #[inline]
+    fn shift(&mut self, slots: &mut [Slot]) {
+        self.head = slots[self.head as usize].next;
+        match slots.get_mut(self.head as usize) {
+            Some(next) => next.prev = NIL,
+            None => self.tail = NIL,
+        }
+    }
+
     fn unlink(&mut self, slots: &mut [Slot], pos: u32) {
         let Slot { prev, next, .. } = slots[pos as usize];
         if prev == NIL {
@@ -198,6 +208,7 @@ impl Scoreboard {
     }
 
     /// Adds a segment just sent.
+    #[inline]
     pub(super) fn push(&mut self, slot: Slot) {
         if self.len as usize + 1 >= self.slots.len() {
             self.grow();
@@ -233,10 +244,15 @@ impl Scoreboard {
         self.head = 0;
     }
 
-    /// Takes the first segment off.
+    /// Takes the first segment off; mostly it is the oldest in flight as well.
+    #[inline]
     pub(super) fn pop(&mut self) {
         let pos = self.head;
-        self.detach(pos);
+        if self.flight.head == pos {
+            self.flight.shift(&mut self.slots);
+        } else {
+            self.detach(pos);
+        }
         self.head = self.after(pos);
         self.len -= 1;
     }
