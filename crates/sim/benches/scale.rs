@@ -3,7 +3,8 @@
 //!
 //! `cargo bench -p goodqueue-sim --bench scale` runs this program under `valgrind --tool=callgrind`, once
 //! for each row, and prints a table beside ns-3's; it exits 1 where scenario A is above its target or the
-//! cost is not flat.
+//! cost of a packet sent on the bottleneck is not flat. Beside it stands the cost of a packet that arrives there,
+//! to be sent or dropped: with ten thousand flows most are dropped.
 //!
 //! The scenario is that of ns-3's figures: server - access link (ten times the bottleneck's rate, 10 us) -
 //! router - bottleneck - client; base round-trip time 50.02 ms; `fq_codel` with its defaults on the
@@ -96,15 +97,24 @@ struct Count {
     events: f64,
     goodput: f64,
     drops: f64,
+    /// Packets handed to the bottleneck's queue: sent, dropped, or still there.
+    arrived: f64,
     /// Resident memory at its highest, KiB: of a process that simulated, and of one that only started.
     peak_kib: f64,
 }
 
 impl Count {
     fn parse(text: &str) -> Option<Count> {
-        let mut words = text.split_whitespace().map_while(|word| word.parse().ok());
+        let mut words = text.lines().next()?.split_whitespace().map_while(|word| word.parse().ok());
         let mut next = || words.next();
-        Some(Count { packets: next()?, events: next()?, goodput: next()?, drops: next()?, peak_kib: next()? })
+        Some(Count {
+            packets: next()?,
+            events: next()?,
+            goodput: next()?,
+            drops: next()?,
+            arrived: next()?,
+            peak_kib: next()?,
+        })
     }
 }
 
@@ -118,7 +128,10 @@ fn simulate(flows: usize, mbit: u64, ms: u64) {
     let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap_or("0 kB");
     let peak = peak.trim().trim_end_matches(" kB");
     let goodput = received as f64 * 8e-3 / ms as f64;
-    println!("{} {} {goodput} {} {peak}", link.line().packets, simulation.events(), link.queue().drops);
+    let hash = simulation.trace_hash();
+    let (events, arrived) = (simulation.events(), link.counters().arrived);
+    println!("{} {events} {goodput} {} {arrived} {peak}", link.line().packets, link.queue().drops);
+    println!("trace {hash:016x}");
 }
 
 /// This program's output as a child, with or without callgrind; and callgrind's count.
@@ -141,11 +154,11 @@ fn child(words: [u64; 3], counted: bool) -> Result<(Count, f64), String> {
 
 fn count() -> Result<bool, String> {
     println!(
-        "| flows | Mbit/s | s | packets | instructions/packet | ns-3 | ratio | events/packet | KiB/flow | goodput Mbit/s | drops |"
+        "| flows | Mbit/s | s | packets | instructions/packet | ns-3 | ratio | instructions/arrival | events/packet | KiB/flow | goodput Mbit/s | drops |"
     );
-    println!("| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |");
+    println!("| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |");
     let mut is_within = true;
-    let mut costs = Vec::new();
+    let (mut costs, mut arrivals) = (Vec::new(), Vec::new());
     for (flows, mbit, ms, ns3) in ROWS {
         let words = [flows as u64, mbit, ms];
         let (row, instructions) = child(words, true)?;
@@ -154,11 +167,14 @@ fn count() -> Result<bool, String> {
         let (idle, _) = child([0, mbit, 0], false)?;
         let cost = instructions / row.packets;
         let per_flow = (plain.peak_kib - idle.peak_kib) / flows as f64;
+        // Below a thousand flows the pages of a process hide it.
         let per_idle = (empty.peak_kib - idle.peak_kib) / flows as f64;
+        let idle = if flows < 1000 { String::new() } else { format!(" (idle {per_idle:.2})") };
+        let per_arrival = instructions / row.arrived;
         let ns3_cost = ns3.map_or("-".into(), |kilo| format!("{kilo:.0} 000"));
         let ratio = ns3.map_or("-".into(), |kilo| format!("{:.0}", kilo * 1000.0 / cost));
         println!(
-            "| {flows} | {mbit} | {:.0} | {:.0} | {cost:.0} | {ns3_cost} | {ratio} | {:.2} | {per_flow:.1} (idle {per_idle:.1}) | {:.1} | {:.0} |",
+            "| {flows} | {mbit} | {:.0} | {:.0} | {cost:.0} | {ns3_cost} | {ratio} | {per_arrival:.0} | {:.2} | {per_flow:.1}{idle} | {:.1} | {:.0} |",
             ms as f64 / 1e3,
             row.packets,
             row.events / row.packets,
@@ -167,14 +183,18 @@ fn count() -> Result<bool, String> {
         );
         is_within &= (flows, mbit) != (16, 100) || cost <= TARGET;
         costs.push(cost);
+        arrivals.push(per_arrival);
     }
-    let flat = |rate: u64| {
-        let of_rate = || ROWS.iter().zip(&costs).filter(move |(row, _)| row.1 == rate).map(|(_, &cost)| cost);
+    let spread = |rate: u64, costs: &[f64]| {
+        let of_rate = || ROWS.iter().zip(costs).filter(move |(row, _)| row.1 == rate).map(|(_, &cost)| cost);
         of_rate().fold(0.0, f64::max) / of_rate().fold(f64::INFINITY, f64::min)
     };
     for rate in [100, 1000, 10_000] {
-        println!("\n{rate} Mbit/s: dearest row / cheapest row = {:.2}", flat(rate));
-        is_within &= flat(rate) <= 2.0;
+        let (sent, arrived) = (spread(rate, &costs), spread(rate, &arrivals));
+        println!(
+            "\n{rate} Mbit/s: dearest row / cheapest row = {sent:.2} by packet sent, {arrived:.2} by arrival"
+        );
+        is_within &= sent <= 2.0;
     }
     Ok(is_within)
 }

@@ -9,7 +9,7 @@
 //!
 //! There are two structures, since lanes are of two kinds. A link's next event is exact and changes
 //! with nearly every packet: [`Lanes`]. A TCP timer is moved with nearly every packet, almost always to
-//! later, and hardly ever fires: [`Timers`]. At one and the same time lanes come before timers.
+//! later, and hardly ever fires: [`crate::timers::Timers`]. At one and the same time lanes come before timers.
 
 use goodqueue::Nanos;
 
@@ -36,7 +36,8 @@ const fn key(at: Nanos, place: usize) -> u64 {
 }
 
 fn least(block: &Block) -> u64 {
-    block.iter().fold(u64::MAX, |least, &key| least.min(key))
+    let [a, b, c, d, e, f, g, h] = *block;
+    a.min(b).min(c.min(d)).min(e.min(f).min(g.min(h)))
 }
 
 /// The next event of each of a fixed number of lanes: a tournament (Knuth, volume 3, 5.4.1) in blocks of
@@ -44,145 +45,62 @@ fn least(block: &Block) -> u64 {
 /// eight lanes, as in most scenarios, a change is one store.
 #[derive(Debug)]
 pub(crate) struct Lanes {
-    /// The lanes, then the earliest of each block of the level before, up to a level of one block.
-    levels: Vec<Vec<Block>>,
+    /// The lanes themselves, where there are eight at most; else the earliest of each block below.
+    top: Block,
+    /// The lanes, then the earliest of each block of the level before.
+    below: Vec<Vec<Block>>,
 }
 
 impl Lanes {
     pub(crate) fn new(lanes: usize) -> Lanes {
         let empty: Block = std::array::from_fn(|place| key(NEVER, place));
-        let mut levels = Vec::new();
-        let mut blocks = lanes.div_ceil(BLOCK).max(1);
-        loop {
-            levels.push(vec![empty; blocks]);
-            if blocks == 1 {
-                return Lanes { levels };
-            }
+        let mut below = Vec::new();
+        let mut blocks = lanes.div_ceil(BLOCK);
+        while blocks > 1 {
+            below.push(vec![empty; blocks]);
             blocks = blocks.div_ceil(BLOCK);
         }
+        Lanes { top: empty, below }
     }
 
     /// The earliest event, of equals that of the lowest lane; [`NEVER`] where nothing is pending.
     #[inline]
     #[allow(clippy::cast_possible_truncation)]
     pub(crate) fn first(&self) -> (Nanos, Lane) {
-        let (mut at, mut place) = (LAST, 0);
-        for level in self.levels.iter().rev() {
-            let key = least(&level[place]);
-            at = key >> PLACE_BITS;
-            place = place * BLOCK + (key as usize & (BLOCK - 1));
+        let mut key = least(&self.top);
+        let mut place = key as usize % BLOCK;
+        for level in self.below.iter().rev() {
+            key = least(&level[place]);
+            place = place * BLOCK + key as usize % BLOCK;
         }
+        let at = key >> PLACE_BITS;
         (if at == LAST { NEVER } else { Nanos(at) }, place as Lane)
     }
 
     /// The next event of `lane` is at `at`, [`NEVER`] for none.
     #[inline]
     pub(crate) fn set(&mut self, lane: Lane, at: Nanos) {
-        let lane = lane as usize;
-        let block = &mut self.levels[0][lane / BLOCK];
-        let place = lane % BLOCK;
-        block[place] = key(at, place);
-        if self.levels.len() > 1 {
-            self.play(lane / BLOCK);
+        let place = lane as usize % BLOCK;
+        if self.below.is_empty() {
+            self.top[place] = key(at, place);
+        } else {
+            self.play(lane as usize, at);
         }
     }
 
-    /// Carries a change of a block of lanes up to where it makes no difference.
-    fn play(&mut self, mut block: usize) {
-        for level in 1..self.levels.len() {
-            let at = least(&self.levels[level - 1][block]) >> PLACE_BITS;
-            let place = block % BLOCK;
-            let winner = &mut self.levels[level][block / BLOCK][place];
-            let key = key(Nanos(at), place);
-            if *winner == key {
+    /// Carries a change up to where it makes no difference.
+    fn play(&mut self, mut place: usize, mut at: Nanos) {
+        for level in &mut self.below {
+            let block = &mut level[place / BLOCK];
+            let key = key(at, place % BLOCK);
+            if block[place % BLOCK] == key {
                 return;
             }
-            *winner = key;
-            block /= BLOCK;
+            block[place % BLOCK] = key;
+            at = Nanos(least(block) >> PLACE_BITS);
+            place /= BLOCK;
         }
-    }
-}
-
-/// Timers: a 4-ary heap with at most one valid entry for each. A timer that was brought forward leaves an
-/// invalid entry behind; one that was moved to later is not told: it fires early, its owner finds nothing
-/// due and sets it again.
-#[derive(Debug, Default)]
-pub(crate) struct Timers {
-    heap: Vec<(Nanos, Lane)>,
-    /// What each timer waits for.
-    due: Vec<Nanos>,
-}
-
-/// Children of a node: a shallow heap, whose four children lie in one or two cache lines.
-const ARITY: usize = 4;
-
-impl Timers {
-    /// Makes room for `timers` timers.
-    pub(crate) fn grow(&mut self, timers: usize) {
-        self.due.resize(timers.max(self.due.len()), NEVER);
-    }
-
-    /// Lets timer `lane` fire at `at`, or earlier where that was said before.
-    #[inline]
-    pub(crate) fn wake(&mut self, lane: Lane, at: Nanos) {
-        let due = &mut self.due[lane as usize];
-        if at < *due {
-            *due = at;
-            self.push((at, lane));
-        }
-    }
-
-    /// The time of the first entry, valid or not.
-    #[inline]
-    pub(crate) fn first(&self) -> Nanos {
-        self.heap.first().map_or(NEVER, |&(at, _)| at)
-    }
-
-    /// Takes the first entry out; its timer, where the entry is valid.
-    pub(crate) fn pop(&mut self) -> Option<Lane> {
-        let &(at, lane) = self.heap.first()?;
-        self.remove_first();
-        let due = &mut self.due[lane as usize];
-        (*due == at).then(|| {
-            *due = NEVER;
-            lane
-        })
-    }
-
-    fn push(&mut self, entry: (Nanos, Lane)) {
-        let mut hole = self.heap.len();
-        self.heap.push(entry);
-        while hole > 0 {
-            let parent = (hole - 1) / ARITY;
-            if self.heap[parent] <= entry {
-                break;
-            }
-            self.heap[hole] = self.heap[parent];
-            hole = parent;
-        }
-        self.heap[hole] = entry;
-    }
-
-    fn remove_first(&mut self) {
-        let Some(last) = self.heap.pop() else { return };
-        let len = self.heap.len();
-        if len == 0 {
-            return;
-        }
-        let mut hole = 0;
-        loop {
-            let first = hole * ARITY + 1;
-            let Some(children) = self.heap.get(first..len.min(first + ARITY)) else { break };
-            let Some((child, &least)) = children.iter().enumerate().min_by_key(|&(_, entry)| entry) else {
-                break;
-            };
-            if last <= least {
-                break;
-            }
-            self.heap[hole] = least;
-            hole = first + child;
-        }
-        self.heap[hole] = last;
+        self.top[place % BLOCK] = key(at, place % BLOCK);
     }
 }
 
@@ -191,6 +109,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::timers::Timers;
 
     #[test]
     fn equal_times_go_by_lane_whatever_the_order_of_asking() {
@@ -211,17 +130,6 @@ mod tests {
         }
     }
 
-    #[test]
-    fn a_timer_brought_forward_fires_once() {
-        let mut timers = Timers::default();
-        timers.grow(1);
-        for at in [9, 4, 7] {
-            timers.wake(0, Nanos(at));
-        }
-        assert_eq!((timers.first(), timers.pop()), (Nanos(4), Some(0)));
-        assert_eq!((timers.first(), timers.pop(), timers.first()), (Nanos(9), None, NEVER));
-    }
-
     proptest! {
         #[test]
         fn lanes_agree_with_a_list(count in 1_usize..400, sets in proptest::collection::vec((0_u32..400, 0_u64..9), 0..200)) {
@@ -235,30 +143,6 @@ mod tests {
                 let first = model.iter().zip(0..).min().expect("a lane");
                 prop_assert_eq!(lanes.first().0, *first.0);
                 prop_assert!(*first.0 == NEVER || lanes.first().1 == first.1);
-            }
-        }
-
-        #[test]
-        fn timers_agree_with_a_list(asks in proptest::collection::vec((0_u32..20, 0_u64..50, any::<bool>()), 0..400)) {
-            let mut timers = Timers::default();
-            timers.grow(20);
-            let mut model = [NEVER; 20];
-            let mut now = 0;
-            for (lane, ahead, is_pop) in asks {
-                if is_pop {
-                    let (at, lane) = model.iter().copied().zip(0_u32..).min().expect("timers");
-                    let fired = std::iter::from_fn(|| (timers.first() != NEVER).then(|| (timers.first(), timers.pop())))
-                        .find_map(|(at, lane)| lane.map(|lane| (at, lane)));
-                    prop_assert_eq!(fired, (at != NEVER).then_some((at, lane)));
-                    if at != NEVER {
-                        model[lane as usize] = NEVER;
-                        now = at.0;
-                    }
-                } else {
-                    let at = Nanos(now + ahead);
-                    timers.wake(lane, at);
-                    model[lane as usize] = model[lane as usize].min(at);
-                }
             }
         }
     }

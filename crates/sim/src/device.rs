@@ -2,9 +2,7 @@
 
 use goodqueue::fifo::Limit;
 use goodqueue::port::{Line, MultiPort};
-use goodqueue::{
-    AnyQueue, Backlog, Departure, Dql, Nanos, Observer, Packet, Port, PortStats, Queue, Reason, Stats,
-};
+use goodqueue::{AnyQueue, Backlog, Departure, Dql, Nanos, Observer, Port, PortStats, Queue, Stats};
 
 use crate::agenda::NEVER;
 use crate::error::BuildError;
@@ -51,28 +49,21 @@ impl Device {
         Ok(Device::Multi(Box::new(port.ok_or_else(|| invalid("a device has 1 hardware queue or more"))?)))
     }
 
-    /// Takes a packet in. Where it is known at once, says when the packet's last bit leaves; else
-    /// [`Device::poll`] will.
-    #[inline]
-    pub(crate) fn arrive(
-        &mut self,
-        now: Nanos,
-        packet: Token,
-        observer: &mut impl Observer<Token>,
-    ) -> Option<Nanos> {
+    /// Takes a packet in; [`Device::poll`] gives it back. Not for [`Device::Fifo`], which computes ahead.
+    #[inline(always)]
+    pub(crate) fn arrive(&mut self, now: Nanos, packet: Token, observer: &mut impl Observer<Token>) {
         match self {
-            Device::Fifo(line) => {
-                let ends = line.accept(now, packet.len());
-                if ends.is_none() {
-                    observer.dropped(now, packet, Reason::Limit);
-                }
-                return ends;
+            Device::Fifo(_) => {}
+            Device::Single(port) => {
+                port.arrive(now, packet, observer);
             }
-            Device::Single(port) => port.arrive(now, packet, observer),
-            Device::Shaped(port) => port.arrive(now, packet, observer),
-            Device::Multi(port) => port.arrive(now, packet, observer),
-        };
-        None
+            Device::Shaped(port) => {
+                port.arrive(now, packet, observer);
+            }
+            Device::Multi(port) => {
+                port.arrive(now, packet, observer);
+            }
+        }
     }
 
     #[inline]

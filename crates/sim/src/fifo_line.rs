@@ -9,71 +9,77 @@ use std::collections::VecDeque;
 use goodqueue::fifo::Limit;
 use goodqueue::{Backlog, Bytes, Nanos, PortStats, Serializer, Span, Stats};
 
-/// A packet's time on the line.
-#[derive(Clone, Copy, Debug)]
+/// A packet that has been accepted.
+#[derive(Clone, Copy, Debug, Default)]
 struct Slot {
     starts: Nanos,
-    ends: Nanos,
     len: u32,
 }
 
-/// Queue and line.
+/// Queue and line. A packet that waits starts when the one before it ends.
 #[derive(Debug)]
 pub(crate) struct FifoLine {
-    limit: Limit,
-    /// Packets that the queue has places for, whatever `limit` says.
-    places: usize,
+    /// Most that may wait.
+    most_packets: usize,
+    most_bytes: u64,
     line: Serializer,
     /// Packets that had not begun when the clock was last looked at.
     waiting: VecDeque<Slot>,
     waiting_bytes: u64,
-    /// The packet that began last.
-    begun: Option<Slot>,
+    /// The packet that began last; without a meaning before the first.
+    begun: Slot,
     /// When the line has sent all that was accepted.
     free_at: Nanos,
     drops: u64,
-    /// What the line has ended, the packet begun last not included.
-    sent: PortStats,
+    /// What the line will have done by `free_at`.
+    accepted: PortStats,
 }
 
 impl FifoLine {
+    /// `places`: packets that the queue can hold whatever `limit` says.
     pub(crate) fn new(limit: Limit, places: usize, line: Serializer) -> FifoLine {
+        let (packets, most_bytes) = match limit {
+            Limit::Packets(packets) => (packets as usize, u64::MAX),
+            Limit::Bytes(bytes) => (places, bytes),
+        };
         FifoLine {
-            limit,
-            places,
+            most_packets: packets.min(places),
+            most_bytes,
             line,
             waiting: VecDeque::new(),
             waiting_bytes: 0,
-            begun: None,
+            begun: Slot::default(),
             free_at: Nanos::ZERO,
             drops: 0,
-            sent: PortStats::default(),
+            accepted: PortStats::default(),
         }
     }
 
     /// Takes a packet of `len` bytes and says when its last bit leaves; `None`: the queue is full.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn accept(&mut self, now: Nanos, len: u32) -> Option<Nanos> {
         self.advance(now);
-        let has_room = match self.limit {
-            Limit::Packets(limit) => self.waiting.len() < limit as usize,
-            Limit::Bytes(limit) => self.waiting_bytes + u64::from(len) <= limit,
-        };
-        if !has_room || self.waiting.len() >= self.places {
+        let bytes = self.waiting_bytes + u64::from(len);
+        if self.waiting.len() >= self.most_packets || bytes > self.most_bytes {
             self.drops += 1;
             return None;
         }
         let starts = self.free_at.max(now);
-        let ends = starts + self.line.tx_time(Bytes(u64::from(len)));
-        let slot = Slot { starts, ends, len };
-        self.free_at = ends;
+        let took = self.line.tx_time(Bytes(u64::from(len)));
+        let slot = Slot { starts, len };
         if starts > now {
             self.waiting.push_back(slot);
-            self.waiting_bytes += u64::from(len);
+            self.waiting_bytes = bytes;
         } else {
-            self.begin(slot);
+            self.begun = slot;
+            let is_idle = self.free_at < now || self.accepted.packets == 0;
+            self.accepted.busy_periods += u64::from(is_idle);
         }
-        Some(ends)
+        self.accepted.packets += 1;
+        self.accepted.bytes += u64::from(len);
+        self.accepted.busy = self.accepted.busy + took;
+        self.free_at = starts + took;
+        Some(self.free_at)
     }
 
     /// Lets packets begin whose time has come by `now`.
@@ -85,17 +91,13 @@ impl FifoLine {
             }
             self.waiting.pop_front();
             self.waiting_bytes -= u64::from(slot.len);
-            self.begin(slot);
+            self.begun = slot;
         }
     }
 
-    #[inline]
-    fn begin(&mut self, slot: Slot) {
-        let before = self.begun.replace(slot);
-        if let Some(before) = before {
-            add(&mut self.sent, before);
-        }
-        self.sent.busy_periods += u64::from(before.is_none_or(|before| before.ends != slot.starts));
+    /// When the packet that began last ends.
+    fn begun_ends(&self) -> Nanos {
+        self.waiting.front().map_or(self.free_at, |next| next.starts)
     }
 
     /// What waits, as of the last [`FifoLine::advance`].
@@ -105,37 +107,34 @@ impl FifoLine {
 
     /// The packet on the line at `now`, the time of the last [`FifoLine::advance`].
     pub(crate) fn on_line(&self, now: Nanos) -> Backlog {
-        match self.begun {
-            Some(slot) if slot.ends > now => Backlog { packets: 1, bytes: u64::from(slot.len) },
-            _ => Backlog::default(),
+        if self.begun_ends() > now {
+            Backlog { packets: 1, bytes: u64::from(self.begun.len) }
+        } else {
+            Backlog::default()
         }
     }
 
     /// What the line has done by `now`, the time of the last [`FifoLine::advance`].
     pub(crate) fn line(&self, now: Nanos) -> PortStats {
-        let mut sent = self.sent;
-        if let Some(slot) = self.begun.filter(|slot| slot.ends <= now) {
-            add(&mut sent, slot);
+        let (stats, on_line) = (self.stats(), self.on_line(now));
+        let since = if on_line.packets > 0 { self.begun.starts } else { self.begun_ends() };
+        PortStats {
+            packets: stats.packets - u64::from(on_line.packets),
+            bytes: stats.bytes - on_line.bytes,
+            busy: Span(self.accepted.busy.0 - (self.free_at.0 - since.0)),
+            ..self.accepted
         }
-        sent
     }
 
     /// What the queue has done: delivered is what has begun.
     pub(crate) fn stats(&self) -> Stats {
-        let begun = self.begun.map_or((0, 0), |slot| (1, u64::from(slot.len)));
         Stats {
-            packets: self.sent.packets + begun.0,
-            bytes: self.sent.bytes + begun.1,
+            packets: self.accepted.packets - self.waiting.len() as u64,
+            bytes: self.accepted.bytes - self.waiting_bytes,
             drops: self.drops,
             ..Stats::default()
         }
     }
-}
-
-fn add(sent: &mut PortStats, slot: Slot) {
-    sent.packets += 1;
-    sent.bytes += u64::from(slot.len);
-    sent.busy = sent.busy + Span(slot.ends.0 - slot.starts.0);
 }
 
 #[cfg(test)]

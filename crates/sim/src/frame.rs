@@ -41,7 +41,7 @@ pub(crate) struct Frame {
     pub(crate) sent: Nanos,
     /// When it comes to the far end of the link that it is on.
     pub(crate) lands: Nanos,
-    /// The frame behind it on that link.
+    /// The frame behind it on that link, or the next free place.
     pub(crate) next: FrameId,
     /// The flow, source or probe it belongs to.
     pub(crate) owner: u32,
@@ -55,8 +55,8 @@ pub(crate) struct Frame {
     pub(crate) dsfield: u8,
     /// What is done with it at the end.
     pub(crate) kind: Kind,
-    /// Its sender waits to hear that its host's device is rid of it.
-    pub(crate) is_owed: bool,
+    /// Memory that its sender gets back when its host's device is rid of it, bytes; 0: it has it back.
+    pub(crate) owed: u32,
 }
 
 impl Frame {
@@ -84,7 +84,7 @@ impl Frame {
         flow_hash: 0,
         dsfield: 0,
         kind: Kind::Data,
-        is_owed: false,
+        owed: 0,
     };
 
     /// What a queue sees of it.
@@ -132,11 +132,19 @@ impl Packet for Token {
 }
 
 /// All frames; a freed place is used again first.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Frames {
     frames: Vec<Frame>,
-    free: Vec<FrameId>,
+    /// The first of the free places, a list through [`Frame::next`].
+    free: FrameId,
+    count: usize,
     pub(crate) tap: Tap,
+}
+
+impl Default for Frames {
+    fn default() -> Frames {
+        Frames { frames: Vec::new(), free: NO_FRAME, count: 0, tap: Tap::default() }
+    }
 }
 
 impl Frames {
@@ -144,20 +152,24 @@ impl Frames {
     #[inline]
     #[allow(clippy::cast_possible_truncation)]
     pub(crate) fn insert(&mut self, frame: Frame) -> FrameId {
-        if let Some(id) = self.free.pop() {
-            self.frames[id as usize] = frame;
-            id
-        } else {
-            self.frames.push(frame);
-            // 2^32 frames would be half a terabyte.
-            (self.frames.len() - 1) as FrameId
+        self.count += 1;
+        let id = self.free;
+        if let Some(place) = self.frames.get_mut(id as usize) {
+            self.free = place.next;
+            *place = frame;
+            return id;
         }
+        self.frames.push(frame);
+        // 2^32 frames would be half a terabyte.
+        (self.frames.len() - 1) as FrameId
     }
 
     /// Gives a place back.
     #[inline]
     pub(crate) fn remove(&mut self, id: FrameId) {
-        self.free.push(id);
+        self.count -= 1;
+        self.frames[id as usize].next = self.free;
+        self.free = id;
     }
 
     /// Notes what became of a frame at `link`, where its flow is traced.
@@ -170,7 +182,7 @@ impl Frames {
 
     /// Frames on their way.
     pub(crate) fn count(&self) -> usize {
-        self.frames.len() - self.free.len()
+        self.count
     }
 
     #[inline]

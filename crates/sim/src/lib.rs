@@ -22,6 +22,7 @@ mod scenario;
 mod shaped;
 mod tap;
 pub mod tcp;
+mod timers;
 mod trace;
 
 pub use check::MOST;

@@ -50,6 +50,8 @@ pub(crate) struct Link {
     /// What is on its way, in the order of arrival: a list through the frames.
     first: FrameId,
     last: FrameId,
+    /// When the last of them, or of those before, lands.
+    last_lands: Nanos,
     pub(crate) counters: LinkCounters,
     /// Lanes of its device and of its far end; without a meaning where nothing happens there.
     pub(crate) lanes: [Lane; 2],
@@ -90,47 +92,76 @@ impl Link {
             loss: LossState::new(&spec.loss, Rng::stream(seed, node, "loss")),
             first: NO_FRAME,
             last: NO_FRAME,
+            last_lands: Nanos::ZERO,
             counters: LinkCounters::default(),
             lanes: [0; 2],
             credits: VecDeque::new(),
         })
     }
 
-    /// A frame enters the link.
-    #[inline]
+    /// A frame enters a link that [`Link::is_ahead`].
+    #[inline(always)]
     pub(crate) fn enter(&mut self, now: Nanos, id: FrameId, frames: &mut Frames) -> Fate {
-        let Some(device) = &mut self.device else {
-            note(&mut self.credits, frames, id, now);
-            return self.propagate(now, now, id, frames);
-        };
+        let mut ends = now;
+        if let Some(Device::Fifo(line)) = &mut self.device {
+            self.counters.arrived += 1;
+            match line.accept(now, frames.get(id).len) {
+                Some(at) => ends = at,
+                None => return self.refuse(now, id, frames),
+            }
+        }
+        self.propagate(now, ends, ends, id, frames)
+    }
+
+    /// A FIFO is full.
+    #[cold]
+    fn refuse(&mut self, now: Nanos, id: FrameId, frames: &mut Frames) -> Fate {
+        let token = frames.get(id).token(id);
+        let mut losses =
+            Losses { link: self.number, frames, credits: &mut self.credits, counters: &mut self.counters };
+        losses.dropped(now, token, Reason::Limit);
+        Fate::Behind
+    }
+
+    /// A frame is handed to the queue of any other link; [`Link::leave`] tells what becomes of it.
+    #[inline(always)]
+    pub(crate) fn queue(&mut self, now: Nanos, id: FrameId, frames: &mut Frames) {
+        let Some(device) = &mut self.device else { return };
         self.counters.arrived += 1;
         let token = frames.get(id).token(id);
         let mut losses =
             Losses { link: self.number, frames, credits: &mut self.credits, counters: &mut self.counters };
-        match device.arrive(now, token, &mut losses) {
-            Some(ends) => {
-                note(&mut self.credits, frames, id, ends);
-                self.propagate(now, ends, id, frames)
-            }
-            None => Fate::Behind,
-        }
+        device.arrive(now, token, &mut losses);
     }
 
     /// The next frame whose last bit left the line by `now`, and where it is then.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn leave(&mut self, now: Nanos, frames: &mut Frames) -> Option<(FrameId, Fate)> {
         let device = self.device.as_mut()?;
         let mut losses =
             Losses { link: self.number, frames, credits: &mut self.credits, counters: &mut self.counters };
         let Departure { at, completed_at, packet, .. } = device.poll(now, &mut losses)?;
-        note(&mut self.credits, frames, packet.frame, completed_at);
-        frames.get_mut(packet.frame).dsfield = goodqueue::Packet::dsfield(&packet);
-        Some((packet.frame, self.propagate(now, at, packet.frame, frames)))
+        let id = packet.frame;
+        frames.get_mut(id).dsfield = goodqueue::Packet::dsfield(&packet);
+        Some((id, self.propagate(now, at, completed_at, id, frames)))
     }
 
-    /// A frame has left the line at `at` (or will): loss, then propagation.
-    #[inline]
-    fn propagate(&mut self, now: Nanos, at: Nanos, id: FrameId, frames: &mut Frames) -> Fate {
+    /// A frame has left the line at `at` (or will), which the device reports at `reported`: credit for its
+    /// sender where this is the sender's own device; loss; then propagation.
+    #[inline(always)]
+    fn propagate(
+        &mut self,
+        now: Nanos,
+        at: Nanos,
+        reported: Nanos,
+        id: FrameId,
+        frames: &mut Frames,
+    ) -> Fate {
+        let frame = frames.get_mut(id);
+        if frame.owed > 0 {
+            let truesize = std::mem::take(&mut frame.owed);
+            self.credits.push_back(Credit { at: reported, flow: frame.owner, truesize });
+        }
         if let Some(loss) = &mut self.loss
             && loss.next()
         {
@@ -140,29 +171,26 @@ impl Link {
         }
         let mut lands = at + self.delay;
         if let Some((most, rng)) = &mut self.jitter {
-            lands += Span(rng.below(most.saturating_add(1)));
+            // Jitter delays; it does not let packets overtake each other.
+            lands = (lands + Span(rng.below(most.saturating_add(1)))).max(self.last_lands);
         }
         if self.first == NO_FRAME {
             if lands == now {
                 return Fate::Arrived;
             }
-            self.first = id;
-            self.last = id;
-            frames.get_mut(id).lands = lands;
+            frame.lands = lands;
+            (self.first, self.last, self.last_lands) = (id, id, lands);
             return Fate::First(lands);
         }
-        let last = frames.get_mut(self.last);
-        last.next = id;
-        // Jitter delays; it does not let packets overtake each other.
-        lands = lands.max(last.lands);
-        frames.get_mut(id).lands = lands;
-        self.last = id;
+        frame.lands = lands;
+        frames.get_mut(self.last).next = id;
+        (self.last, self.last_lands) = (id, lands);
         Fate::Behind
     }
 
-    /// The next frame that is at the far end by `now`.
+    /// The next frame that is at the far end by `now`, and when the one behind it will be.
     #[inline]
-    pub(crate) fn land(&mut self, now: Nanos, frames: &mut Frames) -> Option<FrameId> {
+    pub(crate) fn land(&mut self, now: Nanos, frames: &mut Frames) -> Option<(FrameId, Nanos)> {
         let id = self.first;
         if id == NO_FRAME {
             return None;
@@ -172,13 +200,8 @@ impl Link {
             return None;
         }
         self.first = std::mem::replace(&mut frame.next, NO_FRAME);
-        Some(id)
-    }
-
-    /// When the next frame lands.
-    #[inline]
-    pub(crate) fn next_landing(&self, frames: &Frames) -> Nanos {
-        if self.first == NO_FRAME { NEVER } else { frames.get(self.first).lands }
+        let next = if self.first == NO_FRAME { NEVER } else { frames.get(self.first).lands };
+        Some((id, next))
     }
 
     /// Whether the fate of a frame is known when it enters.
@@ -197,6 +220,12 @@ impl Link {
     pub(crate) fn look_again(&mut self) -> bool {
         let wake = self.device.as_ref().map_or(NEVER, Device::next_wake);
         std::mem::replace(&mut self.wake, wake) != wake
+    }
+
+    /// Whether its device has more to do at `now`.
+    #[inline]
+    pub(crate) fn is_due(&self, now: Nanos) -> bool {
+        self.device.as_ref().is_some_and(|device| device.next_wake() <= now)
     }
 
     /// A pause frame has come: the line stops, or goes on.
@@ -221,14 +250,9 @@ impl Observer<Token> for Losses<'_> {
         self.counters.drops[reason as usize] += 1;
         self.frames.tell(now, self.link, packet.frame, What::Dropped(reason));
         let frame = self.frames.get(packet.frame);
-        if frame.is_owed {
+        if frame.owed > 0 {
             // Before what is completed later.
-            let credit = Credit {
-                at: now,
-                flow: frame.owner,
-                truesize: crate::tcp::truesize(frame.segment.frame_len()),
-            };
-            self.credits.push_front(credit);
+            self.credits.push_front(Credit { at: now, flow: frame.owner, truesize: frame.owed });
         }
         self.frames.remove(packet.frame);
     }
@@ -237,16 +261,5 @@ impl Observer<Token> for Losses<'_> {
         self.counters.marks += 1;
         self.frames.get_mut(packet.frame).dsfield = goodqueue::Packet::dsfield(packet);
         self.frames.tell(now, self.link, packet.frame, What::Marked(reason));
-    }
-}
-
-/// Notes that at `at` the sender's host is rid of a frame, where this is that host's own device.
-#[inline]
-fn note(credits: &mut VecDeque<Credit>, frames: &mut Frames, id: FrameId, at: Nanos) {
-    let frame = frames.get_mut(id);
-    if frame.is_owed {
-        frame.is_owed = false;
-        let truesize = crate::tcp::truesize(frame.segment.frame_len());
-        credits.push_back(Credit { at, flow: frame.owner, truesize });
     }
 }

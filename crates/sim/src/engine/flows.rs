@@ -1,5 +1,7 @@
 //! TCP flows: a sender at one host, a receiver at another, and the packets between them.
 
+use std::sync::Arc;
+
 use goodqueue::{Nanos, Rng};
 
 use super::{Simulation, moment};
@@ -11,7 +13,7 @@ use crate::link::Credit;
 use crate::path::Place;
 use crate::scenario::{Opener, Scenario};
 use crate::tcp::cc::{Cc, CcKind};
-use crate::tcp::{Config, Opening, Rx, Segment, Tx};
+use crate::tcp::{Config, Opening, Rx, Segment, Tx, truesize};
 
 /// A flow at work.
 #[derive(Debug)]
@@ -86,7 +88,7 @@ impl Wire {
             flow_hash: self.hash,
             dsfield: self.dsfield | ecn,
             kind,
-            is_owed: kind == Kind::Data,
+            owed: if kind == Kind::Data { truesize(segment.frame_len()) } else { 0 },
             ..Frame::NONE
         }
     }
@@ -95,6 +97,8 @@ impl Wire {
 impl Simulation {
     #[allow(clippy::cast_possible_truncation)]
     pub(super) fn add_flows(&mut self, scenario: &Scenario) -> Result<(), BuildError> {
+        let tcp = Arc::new(scenario.tcp.clamped());
+        self.script.reserve_exact(scenario.flows.len());
         for (index, spec) in scenario.flows.iter().enumerate() {
             let (forward, backward) = self.round_trip(scenario, spec.from, spec.to)?;
             let ends = Ends {
@@ -103,7 +107,7 @@ impl Simulation {
                 dsfield: spec.dscp << 2,
                 opener: spec.opener,
             };
-            self.add_flow(&scenario.tcp, spec.cc, &ends, Role::Load, spec.bytes.unwrap_or(u64::MAX));
+            self.add_flow(&tcp, spec.cc, &ends, Role::Load, spec.bytes.unwrap_or(u64::MAX));
             self.script.push((moment(spec.start), Action::Start(index as u32)));
             if let Some(stop) = spec.stop {
                 self.script.push((moment(stop), Action::Stop(index as u32)));
@@ -113,7 +117,7 @@ impl Simulation {
     }
 
     /// Adds a flow that has not begun; `bytes` is what it will send.
-    pub(super) fn add_flow(&mut self, config: &Config, cc: CcKind, ends: &Ends, role: Role, bytes: u64) {
+    pub(super) fn add_flow(&mut self, config: &Arc<Config>, cc: CcKind, ends: &Ends, role: Role, bytes: u64) {
         let number = self.flows.len();
         let is_upload = ends.opener == Opener::Sender;
         let wire = |path, is_data: bool| Wire {
@@ -127,7 +131,7 @@ impl Simulation {
             Opener::Receiver => (Opening::Passive, Opening::Active),
         };
         self.flows.push(Flow {
-            tx: Tx::new(config, self.congestion_control(cc, number), tx),
+            tx: Tx::sharing(config, self.congestion_control(cc, number), tx),
             rx: Rx::new(config, rx),
             wires: [wire(ends.paths[0], true), wire(ends.paths[1], false)],
             device: self.paths.link(ends.paths[0]),
@@ -243,7 +247,9 @@ impl Simulation {
     #[allow(clippy::cast_possible_truncation)]
     pub(super) fn pump_tx(&mut self, index: usize) {
         let device = self.flows[index].device;
-        self.give_back(device);
+        if self.links[device as usize].credits.front().is_some_and(|credit| credit.at <= self.now) {
+            self.give_back(device);
+        }
         while let Some(segment) = self.flows[index].tx.poll_transmit(self.now) {
             let flow = &self.flows[index];
             let mss = flow.tx.window().mss;

@@ -27,7 +27,7 @@ use goodqueue::port::{FlowControl, Line};
 use goodqueue::{FlowHasher, Nanos, Span};
 use goodqueue_probe::Sample;
 
-use crate::agenda::{Lane, Lanes, Timers};
+use crate::agenda::{Lane, Lanes};
 use crate::determinism;
 use crate::error::BuildError;
 use crate::frame::{Frame, FrameId, Frames, Kind};
@@ -36,6 +36,7 @@ use crate::path::{END, Paths, Place};
 use crate::scenario::{self, NodeId, Scenario};
 use crate::tap::What;
 use crate::tcp::Config;
+use crate::timers::Timers;
 use crate::trace::TraceHash;
 
 pub use sources::Arrivals;
@@ -208,7 +209,7 @@ impl Simulation {
     fn settle(&mut self) {
         while !self.at_node.is_empty() || !self.resumed.is_empty() {
             if let Some(id) = self.at_node.pop_front() {
-                self.forward(id);
+                self.set_out(id);
             } else if let Some(flow) = self.resumed.pop() {
                 self.pump_tx(flow as usize);
             }
@@ -328,11 +329,17 @@ impl Simulation {
         if self.frames.tap.is_on() {
             self.note_sent(id);
         }
+        self.set_out(id);
+    }
+
+    /// [`Simulation::forward`], out of line: hosts and links without delay come here, landings do not.
+    #[inline(never)]
+    fn set_out(&mut self, id: FrameId) {
         self.forward(id);
     }
 
     /// A frame is at a node: it goes to the next link of its path, or it is there.
-    #[inline]
+    #[inline(always)]
     fn forward(&mut self, id: FrameId) {
         let frame = self.frames.get_mut(id);
         let link = self.paths.link(frame.place);
@@ -343,23 +350,31 @@ impl Simulation {
         frame.place += 1;
         let at = &mut self.links[link as usize];
         if at.is_ahead() {
+            let lane = at.lanes[1];
             let fate = at.enter(self.now, id, &mut self.frames);
-            self.follow(link, id, fate);
+            self.follow(lane, id, fate);
             return;
         }
         // What is due at the port comes before the arrival.
         if at.wake <= self.now {
             self.departures(link);
         }
-        self.links[link as usize].enter(self.now, id, &mut self.frames);
+        self.links[link as usize].queue(self.now, id, &mut self.frames);
         self.device_changed(link);
     }
 
     /// Frames whose last bit has left the line of `link`.
     #[inline]
     fn departures(&mut self, link: u32) {
-        while let Some((id, fate)) = self.links[link as usize].leave(self.now, &mut self.frames) {
-            self.follow(link, id, fate);
+        loop {
+            let at = &mut self.links[link as usize];
+            let lane = at.lanes[1];
+            let Some((id, fate)) = at.leave(self.now, &mut self.frames) else { return };
+            let is_due = at.is_due(self.now);
+            self.follow(lane, id, fate);
+            if !is_due {
+                return;
+            }
         }
     }
 
@@ -368,18 +383,19 @@ impl Simulation {
         self.device_changed(link);
     }
 
+    /// `lane`: of the far end of the link that the frame is on.
     #[inline]
-    fn follow(&mut self, link: u32, id: FrameId, fate: Fate) {
+    fn follow(&mut self, lane: Lane, id: FrameId, fate: Fate) {
         match fate {
-            Fate::Lost => self.frames.remove(id),
-            Fate::Arrived => self.at_node.push_back(id),
-            Fate::First(at) => self.lanes.set(self.links[link as usize].lanes[1], at),
             Fate::Behind => {}
+            Fate::First(at) => self.lanes.set(lane, at),
+            Fate::Arrived => self.at_node.push_back(id),
+            Fate::Lost => self.frames.remove(id),
         }
     }
 
     /// Sees to it that the device of `link` is looked at in time, and the links that feed it told.
-    #[inline]
+    #[inline(always)]
     fn device_changed(&mut self, link: u32) {
         let at = &mut self.links[link as usize];
         if at.look_again() {
@@ -391,16 +407,24 @@ impl Simulation {
     }
 
     /// Frames that have come to the far end of `link`.
+    #[inline]
     fn landings(&mut self, link: u32) {
-        while let Some(id) = self.links[link as usize].land(self.now, &mut self.frames) {
+        let now = self.now;
+        loop {
+            let at = &mut self.links[link as usize];
+            let Some((id, next)) = at.land(now, &mut self.frames) else { return };
+            // Before the frame goes on: what it causes may land here later.
+            self.lanes.set(at.lanes[1], next);
             self.forward(id);
+            if next > now {
+                return;
+            }
         }
-        let link = &self.links[link as usize];
-        self.lanes.set(link.lanes[1], link.next_landing(&self.frames));
     }
 
     /// Pause frames: the links that feed `link` stop at the high mark and go on at the low one. The frame
     /// itself takes no time.
+    #[cold]
     fn flow_control(&mut self, link: u32) {
         let Link { pause, device, .. } = &mut self.links[link as usize];
         let (Some(marks), Some(device)) = (pause, device) else { return };
@@ -429,7 +453,7 @@ impl Simulation {
     }
 
     /// A frame is at the end of its path.
-    #[inline]
+    #[inline(never)]
     fn deliver(&mut self, id: FrameId) {
         if self.frames.tap.is_on() {
             self.note_delivered(id);

@@ -3,6 +3,8 @@
 //! A connection is two flows: requests there, whose handshake is that of the connection, and answers back.
 //! Each way's data is acknowledged by packets of its own, never on the back of the other way's data.
 
+use std::sync::Arc;
+
 use goodqueue::{FlowHasher, Nanos, Span};
 use goodqueue_probe::web::{Action, Browser, Event};
 
@@ -186,7 +188,7 @@ impl Simulation {
             ),
         ] {
             let ends = Ends { conversation, paths, dsfield, opener };
-            let config = Config { nodelay: true, ..self.tcp };
+            let config = Arc::new(Config { nodelay: true, ..self.tcp }.clamped());
             self.add_flow(&config, site.cc, &ends, role, 0);
         }
         self.surfers[index].connections.push(Connection {

@@ -71,7 +71,7 @@ impl Default for Config {
 
 impl Config {
     /// The same with every value in its range.
-    pub(super) fn clamped(&self) -> Config {
+    pub(crate) fn clamped(&self) -> Config {
         Config {
             mss: self.mss.clamp(MIN_MSS, MAX_MSS),
             initial_cwnd: self.initial_cwnd.clamp(1, 1 << 20),

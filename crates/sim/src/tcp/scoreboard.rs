@@ -91,6 +91,28 @@ impl List {
         }
     }
 
+    fn push(&mut self, slots: &mut [Slot], pos: u32) {
+        let before = std::mem::replace(&mut self.tail, pos);
+        let slot = &mut slots[pos as usize];
+        slot.prev = before;
+        slot.next = NIL;
+        if before == NIL {
+            self.head = pos;
+        } else {
+            slots[before as usize].next = pos;
+        }
+    }
+
+    /// Takes the first one out.
+    #[inline]
+    fn shift(&mut self, slots: &mut [Slot]) {
+        self.head = slots[self.head as usize].next;
+        match slots.get_mut(self.head as usize) {
+            Some(next) => next.prev = NIL,
+            None => self.tail = NIL,
+        }
+    }
+
     fn unlink(&mut self, slots: &mut [Slot], pos: u32) {
         let Slot { prev, next, .. } = slots[pos as usize];
         if prev == NIL {
@@ -187,6 +209,7 @@ impl Scoreboard {
     }
 
     /// Adds a segment just sent.
+    #[inline]
     pub(super) fn push(&mut self, slot: Slot) {
         if self.len as usize + 1 >= self.slots.len() {
             self.grow();
@@ -194,7 +217,7 @@ impl Scoreboard {
         let pos = self.end();
         self.len += 1;
         self.slots[pos as usize] = slot;
-        self.flight.insert_after(&mut self.slots, self.flight.tail, pos);
+        self.flight.push(&mut self.slots, pos);
     }
 
     /// Doubles the ring; positions change, so every link is translated.
@@ -222,15 +245,21 @@ impl Scoreboard {
         self.head = 0;
     }
 
-    /// Takes the first segment off.
+    /// Takes the first segment off; mostly it is the oldest in flight as well.
+    #[inline]
     pub(super) fn pop(&mut self) {
         let pos = self.head;
-        self.detach(pos);
+        if self.flight.head == pos {
+            self.flight.shift(&mut self.slots);
+        } else {
+            self.detach(pos);
+        }
         self.head = self.after(pos);
         self.len -= 1;
     }
 
     /// Takes a segment out of the list it is in.
+    #[inline]
     fn detach(&mut self, pos: u32) {
         let slot = &self.slots[pos as usize];
         if slot.has(SACKED) {
@@ -330,7 +359,7 @@ impl Scoreboard {
     pub(super) fn set_resent(&mut self, pos: u32, flags: u8) {
         self.detach(pos);
         self.slots[pos as usize].flags |= flags;
-        self.flight.insert_after(&mut self.slots, self.flight.tail, pos);
+        self.flight.push(&mut self.slots, pos);
     }
 
     /// First segment that waits for retransmission.
@@ -365,7 +394,7 @@ impl Scoreboard {
         }
         order.sort_by_key(|&(sent, _)| sent);
         for (_, pos) in order {
-            self.flight.insert_after(&mut self.slots, self.flight.tail, pos);
+            self.flight.push(&mut self.slots, pos);
         }
     }
 

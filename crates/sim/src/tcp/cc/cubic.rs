@@ -73,6 +73,7 @@ impl Cubic {
         scaled(w.snd_cwnd, BETA, BETA_SCALE).max(2)
     }
 
+    #[inline]
     pub(super) fn cong_avoid(&mut self, w: &mut Window, now: Nanos, acked: u32) {
         if !w.may_grow() {
             return;
@@ -99,6 +100,7 @@ impl Cubic {
 
     /// A round-trip time. Those of the first second of an epoch still hold the queue of before the
     /// loss and are left out.
+    #[inline]
     pub(super) fn pkts_acked(&mut self, w: &mut Window, now: Nanos, rtt: Span) {
         if self.epoch_start.is_some_and(|start| jiffies(now).saturating_sub(start) < HZ) {
             return;

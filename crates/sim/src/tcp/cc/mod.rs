@@ -107,6 +107,7 @@ impl Cc {
 
     /// Growth on an ACK of `acked` segments, where [`Cc::cong_control`] has not taken over and the
     /// state of recovery allows it. Does nothing unless the window holds the sender back.
+    #[inline]
     pub fn cong_avoid(&mut self, w: &mut Window, now: Nanos, acked: u32) {
         match self {
             Cc::Reno => reno::cong_avoid(w, acked),
@@ -117,6 +118,7 @@ impl Cc {
 
     /// An ACK and the delivery rate it shows. True: window and pacing rate are set, and neither
     /// [`Cc::cong_avoid`] nor a reduction by the sender is to follow.
+    #[inline]
     pub fn cong_control(&mut self, w: &mut Window, now: Nanos, rs: &RateSample) -> bool {
         match self {
             Cc::Reno | Cc::Cubic(_) => false,
@@ -128,6 +130,7 @@ impl Cc {
     }
 
     /// An ACK has newly acknowledged `acked` segments; `rtt` where one of them was not retransmitted.
+    #[inline]
     pub fn pkts_acked(&mut self, w: &mut Window, now: Nanos, _acked: u32, rtt: Option<Span>) {
         if let (Cc::Cubic(cubic), Some(rtt)) = (self, rtt) {
             cubic.pkts_acked(w, now, rtt);

@@ -128,6 +128,7 @@ impl Rx {
     }
 
     /// Takes a segment of the peer; `ce`: its IP header says Congestion Experienced.
+    #[inline]
     pub fn on_segment(&mut self, now: Nanos, segment: &Segment, ce: bool) {
         if self.state != State::Established {
             if !self.on_handshake(now, segment) {
@@ -211,6 +212,7 @@ impl Rx {
         self.ack.now = true;
     }
 
+    #[inline]
     fn on_in_order(&mut self, now: Nanos, segment: &Segment, end: u64, ce: bool) {
         let payload = end - self.rcv_nxt;
         self.rcv_nxt = end;
@@ -250,6 +252,7 @@ impl Rx {
     }
 
     /// Linux `tcp_event_data_recv`.
+    #[inline]
     fn data_received(&mut self, now: Nanos, segment: &Segment, ce: bool) {
         self.ack.scheduled = true;
         let is_pushed = segment.flags.has(Flags::PSH);
@@ -318,6 +321,7 @@ impl Rx {
     }
 
     /// The next segment to leave; call until it gives nothing.
+    #[inline]
     pub fn poll_transmit(&mut self, now: Nanos) -> Option<Segment> {
         if self.want_handshake {
             return Some(self.handshake_segment(now));
@@ -329,6 +333,7 @@ impl Rx {
     }
 
     /// An ACK of everything received (Linux `tcp_send_ack`).
+    #[inline]
     fn send_ack(&mut self, now: Nanos) -> Segment {
         let offered = self.select_window();
         self.window.offer(offered, self.rcv_nxt);

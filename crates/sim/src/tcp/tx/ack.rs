@@ -156,6 +156,7 @@ impl Tx {
     }
 
     /// SACK blocks and ECN echo.
+    #[inline]
     fn take_signals(&mut self, now: Nanos, segment: &Segment, ack: &mut Ack) {
         if segment.flags.has(Flags::ECE) && self.ecn.ok {
             ack.flags |= ECE;

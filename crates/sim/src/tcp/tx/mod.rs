@@ -21,6 +21,7 @@ use super::scoreboard::Scoreboard;
 use super::segment::{Flags, Segment};
 use core::num::NonZeroU64;
 use goodqueue::{Nanos, Rate, Span};
+use std::sync::Arc;
 
 pub(super) use handshake::{SYN_RETRIES, SYNACK_RETRIES};
 use stats::Counters;
@@ -162,7 +163,7 @@ struct Burst {
 pub struct Tx {
     w: Window,
     cc: Cc,
-    config: Config,
+    config: Arc<Config>,
     opening: Opening,
     state: State,
     board: Scoreboard,
@@ -226,9 +227,13 @@ impl Tx {
     /// A sender that is not open: call [`Tx::open`] if it is the active side, give it the peer's SYN if not.
     #[must_use]
     pub fn new(config: &Config, cc: Cc, opening: Opening) -> Tx {
-        let config = config.clamped();
+        Tx::sharing(&Arc::new(config.clamped()), cc, opening)
+    }
+
+    /// [`Tx::new`] for one of many connections of a host, whose `config` is clamped already.
+    pub(crate) fn sharing(config: &Arc<Config>, cc: Cc, opening: Opening) -> Tx {
         Tx {
-            w: window(&config),
+            w: window(config),
             cc,
             opening,
             state: State::Closed,
@@ -268,7 +273,7 @@ impl Tx {
             pacing_at: NEVER,
             wmem_alloc: 0,
             throttled: false,
-            config,
+            config: Arc::clone(config),
         }
     }
 

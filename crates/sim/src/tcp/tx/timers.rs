@@ -75,7 +75,7 @@ impl Tx {
     /// RFC 8985 section 7.2: two round trips, more when a lone segment may wait for a delayed ACK, never
     /// beyond the retransmission timeout.
     pub(super) fn schedule_probe(&mut self, now: Nanos, advancing: bool) -> bool {
-        if self.w.packets_out == 0 || !matches!(self.w.ca_state, CaState::Open | CaState::Cwr) {
+        if self.w.packets_out == 0 || !self.may_probe() {
             return false;
         }
         let ticks = self.ticks();
@@ -89,6 +89,11 @@ impl Tx {
         let timeout = if rto > Span::ZERO { timeout.min(rto) } else { timeout };
         self.arm(now, Pending::Probe, timeout);
         true
+    }
+
+    /// Whether the tail of what is sent now would be probed.
+    pub(super) fn may_probe(&self) -> bool {
+        matches!(self.w.ca_state, CaState::Open | CaState::Cwr)
     }
 
     /// RACK's reordering window ends `left` from now.

@@ -15,6 +15,7 @@ const UNPACED: u64 = 10;
 
 impl Tx {
     /// The next segment to leave; call until it gives nothing.
+    #[inline]
     pub fn poll_transmit(&mut self, now: Nanos) -> Option<Segment> {
         let segment = if self.cut.len > 0 {
             Some(self.next_piece(now))
@@ -74,7 +75,7 @@ impl Tx {
             }
         }
         if self.rexmit == Rexmit::New {
-            if let Some(segment) = self.next_new(now) {
+            if let Some(segment) = self.next_new_besides(now) {
                 self.rexmit = Rexmit::None;
                 return Some(segment);
             }
@@ -86,7 +87,7 @@ impl Tx {
             return Some(segment);
         }
         self.rexmit = Rexmit::None;
-        let segment = self.next_new(now);
+        let segment = self.next_new_besides(now);
         if segment.is_none() {
             self.end_burst(now);
         }
@@ -227,7 +228,7 @@ impl Tx {
         self.tlp.retrans = false;
         self.burst.probe = true;
         let segment = if self.has_unsent() && self.fits_window() {
-            self.next_new(now)
+            self.next_new_besides(now)
         } else {
             self.probe_with_last(now)
         };
@@ -257,7 +258,9 @@ impl Tx {
     }
 
     /// New data, as Linux `tcp_write_xmit` lets it go.
-    #[inline]
+    ///
+    /// One segment in a thousand comes by [`Tx::next_new_besides`]: the others need no call.
+    #[inline(always)]
     fn next_new(&mut self, now: Nanos) -> Option<Segment> {
         if self.app_bytes != 0 && self.unsent() < u64::from(self.w.mss) {
             self.check_space();
@@ -281,6 +284,12 @@ impl Tx {
         }
         let is_last = u64::from(len) == unsent;
         Some(self.send_new(now, len, segs, is_last && self.is_fin_next(), is_last))
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn next_new_besides(&mut self, now: Nanos) -> Option<Segment> {
+        self.next_new(now)
     }
 
     /// Segments that the congestion window allows: at most half of it at once. A lone FIN and a probe may
@@ -340,7 +349,8 @@ impl Tx {
         if !len.is_multiple_of(self.w.mss) {
             self.snd_sml = self.w.snd_nxt;
         }
-        if !had_packets || self.timer == super::Pending::Probe {
+        // Where a probe will be scheduled at the end of the burst, that sets the timer.
+        if (!had_packets || self.timer == super::Pending::Probe) && (self.burst.probe || !self.may_probe()) {
             self.rearm_rto(now);
         }
         self.burst.sent += segs;

@@ -1,0 +1,258 @@
+//! Timers: of each owner at most one pending, mostly moved to later and seldom due.
+
+use goodqueue::Nanos;
+
+use crate::agenda::{Lane, NEVER};
+
+/// A time and, in the low 32 bits, a lane: one number is compared faster than two.
+type Entry = u128;
+
+#[inline]
+fn entry(at: Nanos, lane: Lane) -> Entry {
+    u128::from(at.0) << 32 | u128::from(lane)
+}
+
+#[inline]
+#[allow(clippy::cast_possible_truncation)]
+fn parts(entry: Entry) -> (Nanos, Lane) {
+    (Nanos((entry >> 32) as u64), entry as Lane)
+}
+
+/// Length of a slot of the wheel: 2^22 ns, about a jiffy.
+const SLOT_BITS: u32 = 22;
+/// Slots of the wheel: 4.3 s.
+const SLOTS: usize = 1024;
+
+fn slot(at: Nanos) -> u64 {
+    at.0 >> SLOT_BITS
+}
+
+/// Timers by (time, lane). What is due in seconds is in the slots of a wheel, without order (Varghese and
+/// Lauck 1987), what is later in a heap. A slot is sorted when its time comes; what is asked for after that
+/// is in a heap of its own. So ten thousand timers cost each other nothing until their slot comes.
+///
+/// A timer that was brought forward leaves an invalid entry behind; one that was moved to later is not
+/// told: it fires early, its owner finds nothing due and sets it again.
+#[derive(Debug)]
+pub(crate) struct Timers {
+    /// The time of the first entry; [`NEVER`] where there is none.
+    first: Nanos,
+    /// Entries of slots up to `current`, the first one last.
+    sorted: Vec<Entry>,
+    /// Further entries of slots up to `current`. Both are empty only where there are none at all.
+    late: Heap,
+    /// Entries of the slots behind `current`, less than [`SLOTS`] ahead, each at its slot modulo [`SLOTS`].
+    wheel: Vec<Vec<Entry>>,
+    in_wheel: usize,
+    far: Heap,
+    current: u64,
+    /// What each timer waits for.
+    due: Vec<Nanos>,
+}
+
+impl Default for Timers {
+    fn default() -> Timers {
+        Timers {
+            first: NEVER,
+            sorted: Vec::new(),
+            late: Heap::default(),
+            wheel: vec![Vec::new(); SLOTS],
+            in_wheel: 0,
+            far: Heap::default(),
+            current: 0,
+            due: Vec::new(),
+        }
+    }
+}
+
+impl Timers {
+    /// Makes room for `timers` timers.
+    pub(crate) fn grow(&mut self, timers: usize) {
+        self.due.resize(timers.max(self.due.len()), NEVER);
+    }
+
+    /// Lets timer `lane` fire at `at`, or earlier where that was said before.
+    #[inline]
+    pub(crate) fn wake(&mut self, lane: Lane, at: Nanos) {
+        let due = &mut self.due[lane as usize];
+        if at < *due {
+            *due = at;
+            self.put(entry(at, lane));
+            self.advance();
+        }
+    }
+
+    /// The time of the first entry, valid or not.
+    #[inline]
+    pub(crate) fn first(&self) -> Nanos {
+        self.first
+    }
+
+    /// Takes the first entry out; its timer, where the entry is valid.
+    pub(crate) fn pop(&mut self) -> Option<Lane> {
+        let is_late = match (self.sorted.last(), self.late.first()) {
+            (Some(&sorted), Some(late)) => late < sorted,
+            (sorted, _) => sorted.is_none(),
+        };
+        let first = if is_late { self.late.pop() } else { self.sorted.pop() };
+        let (at, lane) = parts(first?);
+        self.advance();
+        let due = &mut self.due[lane as usize];
+        (*due == at).then(|| {
+            *due = NEVER;
+            lane
+        })
+    }
+
+    #[allow(clippy::cast_possible_truncation)]
+    fn put(&mut self, entry: Entry) {
+        let slot = slot(parts(entry).0);
+        if slot <= self.current {
+            self.late.push(entry);
+        } else if slot - self.current < SLOTS as u64 {
+            self.wheel[slot as usize % SLOTS].push(entry);
+            self.in_wheel += 1;
+        } else {
+            self.far.push(entry);
+        }
+    }
+
+    /// Finds the first entry; goes on to the next slot that holds a valid one where there is none yet.
+    fn advance(&mut self) {
+        loop {
+            let sorted = self.sorted.last().map_or(NEVER, |&entry| parts(entry).0);
+            let late = self.late.first().map_or(NEVER, |entry| parts(entry).0);
+            self.first = sorted.min(late);
+            let is_near = !self.sorted.is_empty() || !self.late.is_empty();
+            if is_near || (self.in_wheel == 0 && self.far.is_empty()) {
+                return;
+            }
+            self.turn();
+        }
+    }
+
+    /// Goes on by a slot, or to the first of the far ones where the wheel is empty.
+    #[allow(clippy::cast_possible_truncation)]
+    fn turn(&mut self) {
+        let first_far = self.far.first().map(|first| slot(parts(first).0));
+        self.current = match first_far {
+            Some(far) if self.in_wheel == 0 => far,
+            _ => self.current + 1,
+        };
+        let (wheel, due) = (&mut self.wheel[self.current as usize % SLOTS], &self.due);
+        self.in_wheel -= wheel.len();
+        let is_valid = |entry: &Entry| due[parts(*entry).1 as usize] == parts(*entry).0;
+        self.sorted.extend(wheel.drain(..).filter(is_valid));
+        self.sorted.sort_unstable_by(|a, b| b.cmp(a));
+        while let Some(first) = self.far.first()
+            && slot(parts(first).0) < self.current + SLOTS as u64
+        {
+            self.far.pop();
+            self.put(first);
+        }
+    }
+}
+
+/// Children of a node: a shallow heap, whose four children lie in one or two cache lines.
+const ARITY: usize = 4;
+
+/// A heap with the least entry at the top.
+#[derive(Debug, Default)]
+struct Heap(Vec<Entry>);
+
+impl Heap {
+    fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    #[inline]
+    fn first(&self) -> Option<Entry> {
+        self.0.first().copied()
+    }
+
+    fn push(&mut self, entry: Entry) {
+        self.0.push(entry);
+        self.rise(self.0.len() - 1, entry);
+    }
+
+    /// Puts `entry` where it belongs on the way from `hole` to the top.
+    #[inline]
+    fn rise(&mut self, mut hole: usize, entry: Entry) {
+        while hole > 0 {
+            let parent = (hole - 1) / ARITY;
+            if self.0[parent] <= entry {
+                break;
+            }
+            self.0[hole] = self.0[parent];
+            hole = parent;
+        }
+        self.0[hole] = entry;
+    }
+
+    /// Takes out the least. The hole goes down to a leaf, for that is where the last entry mostly belongs,
+    /// and rises from there.
+    fn pop(&mut self) -> Option<Entry> {
+        let last = self.0.pop()?;
+        let Some(&top) = self.0.first() else { return Some(last) };
+        let len = self.0.len();
+        let mut hole = 0;
+        while let Some(children) = self.0.get(hole * ARITY + 1..len.min(hole * ARITY + 1 + ARITY))
+            && let Some((&first, rest)) = children.split_first()
+        {
+            let (mut least, mut child) = (first, 0);
+            for (place, &entry) in (1..).zip(rest) {
+                if entry < least {
+                    (least, child) = (entry, place);
+                }
+            }
+            self.0[hole] = least;
+            hole = hole * ARITY + 1 + child;
+        }
+        self.rise(hole, last);
+        Some(top)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn a_timer_brought_forward_fires_once() {
+        let mut timers = Timers::default();
+        timers.grow(1);
+        for at in [9, 4, 7] {
+            timers.wake(0, Nanos(at));
+        }
+        assert_eq!((timers.first(), timers.pop()), (Nanos(4), Some(0)));
+        assert_eq!((timers.first(), timers.pop(), timers.first()), (Nanos(9), None, NEVER));
+    }
+
+    proptest! {
+        #[test]
+        fn timers_agree_with_a_list(asks in proptest::collection::vec((0_u32..20, 0_u64..50, 0_u32..40, any::<bool>()), 0..400)) {
+            let mut timers = Timers::default();
+            timers.grow(20);
+            let mut model = [NEVER; 20];
+            let mut now = 0;
+            for (lane, ahead, scale, is_pop) in asks {
+                if is_pop {
+                    let (at, lane) = model.iter().copied().zip(0_u32..).min().expect("timers");
+                    let fired = std::iter::from_fn(|| (timers.first() != NEVER).then(|| (timers.first(), timers.pop())))
+                        .find_map(|(at, lane)| lane.map(|lane| (at, lane)));
+                    prop_assert_eq!(fired, (at != NEVER).then_some((at, lane)));
+                    if at != NEVER {
+                        model[lane as usize] = NEVER;
+                        now = at.0;
+                    }
+                } else {
+                    let at = Nanos(now + (ahead << scale));
+                    timers.wake(lane, at);
+                    model[lane as usize] = model[lane as usize].min(at);
+                }
+            }
+        }
+    }
+}
