@@ -33,6 +33,8 @@ mod words;
 
 pub use applications::{CallSummary, Loads, PageSummary, Voice};
 pub use error::Error;
+#[cfg(feature = "png")]
+pub use output::write_histogram;
 pub use output::{SUFFIXES, write_all, write_as};
 pub use page::html;
 pub use record::{

@@ -16,6 +16,8 @@ pub struct Reproduction {
     pub text: String,
     /// Numbers of the variants that the picture shows.
     pub show: Vec<usize>,
+    /// Whether that is a histogram, and not the overview.
+    pub is_histogram: bool,
     /// The claims, in the order of the file.
     pub claims: Vec<Claim>,
 }
@@ -85,8 +87,22 @@ pub(super) fn read(root: &Section<'_>, labels: &[&str]) -> Read<Option<Reproduct
         source: needed(&section, "source")?.value,
         text: needed(&section, "text")?.value,
         show,
+        is_histogram: picture(&section)?,
         claims: claims.iter().map(|section| claim(section, labels)).collect::<Read<_>>()?,
     }))
+}
+
+/// Whether a histogram is asked for.
+fn picture(section: &Section<'_>) -> Read<bool> {
+    match section.read("picture", read::text)? {
+        None => Ok(false),
+        Some(word) if word.value == "overview" => Ok(false),
+        Some(word) if word.value == "histogram" => Ok(true),
+        Some(word) => {
+            let what = format!("picture = \"{}\": overview or histogram", word.value.escape_debug());
+            Err(Wrong::new(word.at, what))
+        }
+    }
 }
 
 fn needed(section: &Section<'_>, name: &str) -> Read<At<String>> {

@@ -453,6 +453,12 @@ pub static REPRODUCTION: Table = Table {
         key("source", Kind::Text, "required", "who published it"),
         key("text", Kind::Text, "required", "what is shown, and what was chosen where the source is silent"),
         key("show", Kind::List(&Kind::Text), "all", "the variants that the picture shows"),
+        key(
+            "picture",
+            Kind::OneOf(&[Kind::Word("overview"), Kind::Word("histogram")]),
+            "overview",
+            "goodput over round trips in time, or a histogram of the round trips for each variant",
+        ),
     ],
     also: None,
 };

@@ -66,10 +66,15 @@ fn claim(page: &Path) -> Result<(), End> {
 }
 
 /// The page of one reproduction, and its picture.
-fn write(folder: &Path, Reproduced { outcome, record }: &Reproduced) -> Result<(), End> {
+fn write(folder: &Path, Reproduced { outcome, record, is_histogram }: &Reproduced) -> Result<(), End> {
     put(&folder.join(format!("{}.md", outcome.name)), &page::page(outcome, record))?;
     let picture = folder.join(format!("{}.png", outcome.name));
-    goodqueue_report::write_as(record, picture).map_err(End::machine)
+    let written = if *is_histogram {
+        goodqueue_report::write_histogram(record, picture)
+    } else {
+        goodqueue_report::write_as(record, picture)
+    };
+    written.map_err(End::machine)
 }
 
 fn put(path: &Path, text: &str) -> Result<(), End> {

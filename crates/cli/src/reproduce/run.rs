@@ -14,6 +14,8 @@ pub(super) struct Reproduced {
     pub(super) outcome: Outcome,
     /// What the picture shows: of each variant the run with the first seed, and the figures of all.
     pub(super) record: Record,
+    /// Whether the picture is a histogram, and not the overview.
+    pub(super) is_histogram: bool,
 }
 
 /// Runs it.
@@ -45,7 +47,7 @@ pub(super) fn run(book: &Book, quiet: bool) -> Result<Reproduced, End> {
     let outcome = judge(name, experiment, reproduction, &record, &runs);
     record.runs = runs.into_iter().filter_map(|runs| together(&record, experiment, runs)).collect();
     show(&mut record, &reproduction.show);
-    Ok(Reproduced { outcome, record })
+    Ok(Reproduced { outcome, record, is_histogram: reproduction.is_histogram })
 }
 
 /// Leaves these runs only; the link of the first becomes that of the record.
