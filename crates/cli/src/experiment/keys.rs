@@ -79,7 +79,7 @@ impl Table {
     }
 
     /// The key called `name`.
-    pub(super) fn key(&self, name: &str) -> Option<&'static Key> {
+    pub(crate) fn key(&self, name: &str) -> Option<&'static Key> {
         self.all_keys().find(|key| key.name == name)
     }
 

@@ -15,7 +15,7 @@ pub enum Verdict {
     Holds,
     /// It is not.
     Missed,
-    /// It is not, and why is known.
+    /// It is not, as the file says, with the reason as far as it was found.
     KnownMiss(String),
     /// It is within, though the file says that it is missed.
     HoldsAgainstTheFile,
@@ -34,7 +34,7 @@ impl Verdict {
         match self {
             Verdict::Holds => "holds",
             Verdict::Missed => "MISSED",
-            Verdict::KnownMiss(_) => "missed, cause known",
+            Verdict::KnownMiss(_) => "missed, see why",
             Verdict::HoldsAgainstTheFile => "HOLDS, said to be missed",
         }
     }

@@ -62,7 +62,7 @@ fn lines(words: &str) -> Vec<String> {
     lines
 }
 
-/// `41 of 45 claims hold; 4 are missed, of 4 the cause is known`.
+/// `41 of 45 claims hold; 4 missed, ...`.
 pub(super) fn total(outcomes: &[Outcome]) -> String {
     let verdicts = || outcomes.iter().flat_map(|outcome| &outcome.claims).map(|claim| &claim.verdict);
     let count = |is: fn(&Verdict) -> bool| verdicts().filter(|verdict| is(verdict)).count();
@@ -71,7 +71,11 @@ pub(super) fn total(outcomes: &[Outcome]) -> String {
     let all = verdicts().count();
     let mut out = format!("{held} of {all} claims hold");
     if all > held {
-        let _ = write!(out, "; {} missed, {known} of known cause", all - held);
+        let _ = write!(
+            out,
+            "; {} missed, {known} of them as their files say, with the reason as far as it was found",
+            all - held
+        );
     }
     let against = count(|verdict| matches!(verdict, Verdict::HoldsAgainstTheFile));
     if against > 0 {
