@@ -281,7 +281,7 @@ mod tests {
             ..FlowSeries::default()
         };
         let mut record = Record::default();
-        record.test.flows = vec![plan(0, 6 * SECOND), plan(2 * SECOND, 7 * SECOND)];
+        record.test.flows = vec![plan(0, 7 * SECOND), plan(2 * SECOND, 7 * SECOND)];
         let run = Run { flows: vec![series(0, &first), series(2, &second)], ..Run::default() };
         (record, run)
     }
