@@ -108,18 +108,18 @@ fn the_exit_code_says_whether_the_file_is_right_about_its_claims() {
 fn what_is_wrong_with_a_claim_is_said_with_its_place() {
     let scratch = Scratch::new("wrong-claims");
     for (more, said) in [
-        ("published = \"1ms\"\n", ":12:1: order stands alone"),
+        ("published = \"1ms\"\n", ":10:1: order stands alone"),
         (
             "[[claim]]\nid = \"b\"\nwhat = \"\"\nclass = \"LOOSE\"\nfigure = \"idle\"\n",
-            ":21:9: class = \"LOOSE\"",
+            ":19:9: class = \"LOOSE\"",
         ),
         (
             "[[claim]]\nid = \"b\"\nwhat = \"\"\nclass = \"MED\"\nfigure = \"idle\"\nvariant = \"codel\"\n",
-            ":23:11: no variant is called `codel`",
+            ":21:11: no variant is called `codel`",
         ),
         (
             "[[claim]]\nid = \"b\"\nwhat = \"\"\nclass = \"MED\"\nfigure = \"idle\"\nvariant = \"pfifo:5\"\n",
-            ":18:1: it needs `published`",
+            ":16:1: it needs `published`",
         ),
     ] {
         let output = judged(&scratch, more);
