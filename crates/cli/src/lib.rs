@@ -12,6 +12,7 @@ mod output;
 pub mod plan;
 mod progress;
 pub mod replay;
+pub mod reproduce;
 pub mod run;
 mod simulate;
 pub mod truth;

@@ -7,6 +7,7 @@
 //! What may be written is data ([`keys`]); the JSON schema ([`schema`]) is made from it, and a test holds
 //! `docs/experiments.md` against it.
 
+mod claims;
 mod command;
 pub mod keys;
 mod links;
@@ -26,7 +27,8 @@ use goodqueue::Span;
 use goodqueue_probe::Test;
 use goodqueue_sim::Scenario;
 
-pub(crate) use command::command;
+pub use claims::{Claim, Held, Reproduction};
+pub(crate) use command::{command, head};
 pub(crate) use resolve::of_plan;
 pub use view::Plan;
 
@@ -45,6 +47,8 @@ pub struct Experiment {
     pub output: Option<PathBuf>,
     /// What to read before trusting the result.
     pub warnings: Vec<String>,
+    /// What was published of it.
+    pub reproduction: Option<Reproduction>,
 }
 
 /// One side of a comparison.

@@ -6,6 +6,7 @@ use goodqueue::QueueSpec;
 use goodqueue_sim::tcp::Config;
 use toml::de::DeTable;
 
+use super::claims;
 use super::keys::{ROOT, SIMPLE, TCP, VARIANT};
 use super::links::{Change, Link, QueueWords};
 use super::load::{Load, check_cc, server, server_name};
@@ -71,6 +72,7 @@ pub(super) fn experiment(text: &str, folder: &Path) -> Read<Experiment> {
         variants: Vec::new(),
         output: output.map(PathBuf::from),
         warnings: Vec::new(),
+        reproduction: None,
     };
     let queues = queues(&root)?;
     let sides = sides(&root, &form, &queues, load.test.hosts())?;
@@ -92,6 +94,8 @@ pub(super) fn experiment(text: &str, folder: &Path) -> Read<Experiment> {
         }
         experiment.variants.push(variant);
     }
+    let labels: Vec<&str> = experiment.variants.iter().map(|variant| variant.label.as_str()).collect();
+    experiment.reproduction = claims::read(&root, &labels)?;
     Ok(experiment)
 }
 
@@ -188,7 +192,8 @@ pub(crate) fn of_plan(plan: &Plan) -> Result<Experiment, End> {
         variants.push(variant);
     }
     let (about, test, seeds) = (load.test.about.clone(), load.test, vec![plan.seed]);
-    Ok(Experiment { about, test, seeds, variants, output: None, warnings: plan.warnings.clone() })
+    let warnings = plan.warnings.clone();
+    Ok(Experiment { about, test, seeds, variants, output: None, warnings, reproduction: None })
 }
 
 fn form(root: &Section<'_>) -> Read<Form> {
