@@ -21,6 +21,7 @@ mod simple;
 mod trace;
 mod view;
 
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use goodqueue::Span;
@@ -101,8 +102,12 @@ impl Experiment {
     pub fn read(path: &Path) -> Result<Experiment, ExperimentError> {
         let file = path.display().to_string();
         let folder = path.parent().unwrap_or(Path::new(""));
-        let text =
-            text_of(path).map_err(|what| ExperimentError { file: file.clone(), line: 1, column: 1, what })?;
+        let text = text_of(path, MOST_BYTES).map_err(|what| ExperimentError {
+            file: file.clone(),
+            line: 1,
+            column: 1,
+            what,
+        })?;
         Experiment::parse(&text, &file, folder)
     }
 
@@ -119,15 +124,16 @@ impl Experiment {
     }
 }
 
-fn text_of(path: &Path) -> Result<String, String> {
-    use std::io::Read;
-    let file = std::fs::File::open(path).map_err(|error| error.to_string())?;
-    let mut text = String::new();
-    file.take(MOST_BYTES + 1).read_to_string(&mut text).map_err(|error| error.to_string())?;
-    if text.len() as u64 > MOST_BYTES {
-        return Err(format!("above {MOST_BYTES} bytes: this is no experiment"));
+/// The text of a file of at most so many bytes. What is no regular file is not opened: a pipe would wait
+/// for its other end.
+fn text_of(path: &Path, most: u64) -> Result<String, String> {
+    let said = |error: std::io::Error| error.to_string();
+    if !std::fs::metadata(path).map_err(said)?.is_file() {
+        return Err("no regular file".into());
     }
-    Ok(text)
+    let mut text = String::new();
+    std::fs::File::open(path).map_err(said)?.take(most + 1).read_to_string(&mut text).map_err(said)?;
+    if text.len() as u64 > most { Err(format!("above {most} bytes")) } else { Ok(text) }
 }
 
 #[cfg(test)]

@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 
 use goodqueue::QueueSpec;
 use goodqueue_sim::tcp::Config;
-use toml::de::DeTable;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
 
 use super::claims;
 use super::keys::{ROOT, SIMPLE, TCP, VARIANT};
@@ -15,7 +16,7 @@ use super::read::{self, At, Read, Section, Wrong};
 use super::simple::Simple;
 use super::{Experiment, Variant, scenario};
 use crate::exit::End;
-use crate::plan::{MTU, Plan};
+use crate::plan::{MTU, Plan, bytes_per_second};
 
 /// TCP header with timestamps, bytes.
 const TCP_HEADER: u32 = 20 + 12;
@@ -74,6 +75,7 @@ pub(super) fn experiment(text: &str, folder: &Path) -> Read<Experiment> {
         warnings: Vec::new(),
         reproduction: None,
     };
+    rates_in_bytes(document.get_ref(), &mut experiment.warnings);
     let queues = queues(&root)?;
     let sides = sides(&root, &form, &queues, load.test.hosts())?;
     check_size(&sides, &load, experiment.seeds.len())?;
@@ -86,7 +88,7 @@ pub(super) fn experiment(text: &str, folder: &Path) -> Read<Experiment> {
         variant.label = side.label(&variant);
         // The variants differ in their links' properties, not in what they join.
         if experiment.variants.is_empty() {
-            experiment.warnings = scenario::idle_links(&variant);
+            experiment.warnings.extend(scenario::idle_links(&variant));
         }
         if experiment.variants.iter().any(|other| other.label == variant.label) {
             let what = format!("two are called \"{}\": nothing tells them apart", variant.label);
@@ -97,6 +99,22 @@ pub(super) fn experiment(text: &str, folder: &Path) -> Read<Experiment> {
     let labels: Vec<&str> = experiment.variants.iter().map(|variant| variant.label.as_str()).collect();
     experiment.reproduction = claims::read(&root, &labels)?;
     Ok(experiment)
+}
+
+/// Warns of every rate of the file that is in bytes per second.
+fn rates_in_bytes(table: &DeTable<'_>, warnings: &mut Vec<String>) {
+    let mut values: Vec<&DeValue<'_>> = table.values().map(Spanned::get_ref).collect();
+    while let Some(value) = values.pop() {
+        match value {
+            DeValue::Table(table) => values.extend(table.values().map(Spanned::get_ref)),
+            DeValue::Array(array) => values.extend(array.iter().map(Spanned::get_ref)),
+            DeValue::String(text) => {
+                let why = text.parse().ok().and_then(|rate| bytes_per_second(text, rate));
+                warnings.extend(why.filter(|why| !warnings.contains(why)));
+            }
+            _ => {}
+        }
+    }
 }
 
 /// One side of the comparison: a variant with a queue.
