@@ -5,6 +5,7 @@ pub mod args;
 mod collect;
 mod exit;
 pub mod experiment;
+mod file;
 mod hint;
 pub mod list;
 mod live;

@@ -38,7 +38,7 @@ pub(crate) fn command(args: &RunArgs, given: &[String]) -> Result<(), End> {
     let quiet = args.quiet || args.json;
     let output = args.output.as_deref().or(experiment.output.as_deref());
     let wishes = Wishes::of(args, &experiment.test, experiment.seeds.len())?;
-    run::measure(args, output, head, |record, traces, keep| {
+    run::measure(args, output, experiment.variants.len(), head, |record, traces, keep| {
         simulate::run(jobs, &wishes, record, traces, quiet, keep)
     })
 }

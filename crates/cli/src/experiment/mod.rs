@@ -21,7 +21,6 @@ mod simple;
 mod trace;
 mod view;
 
-use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use goodqueue::Span;
@@ -102,7 +101,7 @@ impl Experiment {
     pub fn read(path: &Path) -> Result<Experiment, ExperimentError> {
         let file = path.display().to_string();
         let folder = path.parent().unwrap_or(Path::new(""));
-        let text = text_of(path, MOST_BYTES).map_err(|what| ExperimentError {
+        let text = crate::file::text(path, MOST_BYTES).map_err(|what| ExperimentError {
             file: file.clone(),
             line: 1,
             column: 1,
@@ -122,18 +121,6 @@ impl Experiment {
             ExperimentError { file: file.into(), line, column, what: wrong.what }
         })
     }
-}
-
-/// The text of a file of at most so many bytes. What is no regular file is not opened: a pipe would wait
-/// for its other end.
-fn text_of(path: &Path, most: u64) -> Result<String, String> {
-    let said = |error: std::io::Error| error.to_string();
-    if !std::fs::metadata(path).map_err(said)?.is_file() {
-        return Err("no regular file".into());
-    }
-    let mut text = String::new();
-    std::fs::File::open(path).map_err(said)?.take(most + 1).read_to_string(&mut text).map_err(said)?;
-    if text.len() as u64 > most { Err(format!("above {most} bytes")) } else { Ok(text) }
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ const MOST: u64 = 64 << 20;
 
 /// Reads a trace, with its mean rate.
 pub(super) fn read(path: &Path) -> Result<(Trace, Rate), String> {
-    parse(&super::text_of(path, MOST)?)
+    parse(&crate::file::text(path, MOST)?)
 }
 
 fn parse(text: &str) -> Result<(Trace, Rate), String> {
