@@ -24,6 +24,8 @@ pub(super) const FIN: u8 = 16;
 pub(super) const APP_LIMITED: u8 = 32;
 /// The delivery rate has used it.
 pub(super) const SAMPLED: u8 = 64;
+/// Its packet ends here: the memory of a packet's head is held until this segment is acknowledged.
+pub(super) const LAST: u8 = 128;
 
 /// One segment.
 #[derive(Clone, Copy, Debug, Default)]

@@ -221,6 +221,8 @@ pub struct Tx {
     /// Memory of what is in the host's queue and device.
     wmem_alloc: u32,
     throttled: bool,
+    /// Packets sent and not acknowledged, each with the memory of its head.
+    heads: u32,
 }
 
 impl Tx {
@@ -273,6 +275,7 @@ impl Tx {
             pacing_at: NEVER,
             wmem_alloc: 0,
             throttled: false,
+            heads: 0,
             config: Arc::clone(config),
         }
     }
