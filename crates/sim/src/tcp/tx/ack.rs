@@ -83,6 +83,12 @@ impl Tx {
         }
         self.ts_ecr = segment.ts_ecr;
         self.process_ack(now, segment);
+        self.acknowledged();
+    }
+
+    /// After an ACK the application may write.
+    #[inline]
+    pub(super) fn acknowledged(&mut self) {
         if self.app_bytes != 0 {
             self.check_space();
         }

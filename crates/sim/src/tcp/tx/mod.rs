@@ -5,6 +5,7 @@ mod ack;
 mod autosize;
 mod clean;
 mod handshake;
+mod ordinary;
 mod rate;
 mod recovery;
 mod sack;
@@ -155,6 +156,8 @@ struct Burst {
     /// The window held something back, for a super-packet's sake.
     cwnd_limited: bool,
     probe: bool,
+    /// Segments were acknowledged: the timer is to be set, at the end, as what is sent sets it again.
+    progressed: bool,
 }
 
 /// The half of a connection that sends data. Sans-IO: feed it segments and time, and after each input call
@@ -221,6 +224,9 @@ pub struct Tx {
     /// Memory of what is in the host's queue and device.
     wmem_alloc: u32,
     throttled: bool,
+    /// Every acknowledgement takes the general path.
+    #[cfg(test)]
+    pub(super) general_only: bool,
 }
 
 impl Tx {
@@ -273,6 +279,8 @@ impl Tx {
             pacing_at: NEVER,
             wmem_alloc: 0,
             throttled: false,
+            #[cfg(test)]
+            general_only: false,
             config: Arc::clone(config),
         }
     }
@@ -315,6 +323,7 @@ impl Tx {
         self.state = State::Dead;
         self.wants = Wants::default();
         self.cut = Cut::default();
+        self.burst = Burst::default();
         self.stop_timer();
         self.pacing_at = NEVER;
     }
@@ -357,7 +366,13 @@ impl Tx {
     /// Takes a segment of the peer.
     pub fn on_segment(&mut self, now: Nanos, segment: &Segment) {
         match self.state {
-            State::Established => self.on_established(now, segment),
+            State::Established => {
+                if self.take_ordinary(now, segment) {
+                    self.acknowledged();
+                } else {
+                    self.on_established(now, segment);
+                }
+            }
             State::Dead => {}
             _ => self.on_handshake(now, segment),
         }

@@ -421,7 +421,10 @@ impl Tx {
 
     /// Nothing more leaves now: window validation, and a probe for the tail.
     fn end_burst(&mut self, now: Nanos) {
-        let Burst { sent, cwnd_limited, probe } = core::mem::take(&mut self.burst);
+        let Burst { sent, cwnd_limited, probe, progressed } = core::mem::take(&mut self.burst);
+        if sent == 0 && progressed {
+            self.set_xmit_timer(now);
+        }
         if sent == 0 && !self.has_unsent() {
             return;
         }
