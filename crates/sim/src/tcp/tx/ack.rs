@@ -65,6 +65,8 @@ impl Ack {
 }
 
 impl Tx {
+    /// What [`Tx::take_ordinary`] does not take.
+    #[inline(never)]
     pub(super) fn on_established(&mut self, now: Nanos, segment: &Segment) {
         if segment.flags.has(Flags::RST) {
             self.die();
