@@ -96,10 +96,9 @@ impl List {
         let slot = &mut slots[pos as usize];
         slot.prev = before;
         slot.next = NIL;
-        if before == NIL {
-            self.head = pos;
-        } else {
-            slots[before as usize].next = pos;
+        match slots.get_mut(before as usize) {
+            Some(slot) => slot.next = pos,
+            None => self.head = pos,
         }
     }
 
