@@ -67,7 +67,7 @@ pub struct Rx {
     ofo: Option<Box<OutOfOrder>>,
     /// Every segment takes the general path.
     #[cfg(test)]
-    pub(super) general_only: bool,
+    pub(in crate::tcp) general_only: bool,
 }
 
 impl Rx {

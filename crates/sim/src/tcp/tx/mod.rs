@@ -226,7 +226,7 @@ pub struct Tx {
     throttled: bool,
     /// Every acknowledgement takes the general path.
     #[cfg(test)]
-    pub(super) general_only: bool,
+    pub(in crate::tcp) general_only: bool,
 }
 
 impl Tx {

@@ -81,3 +81,81 @@ impl Tx {
         self.update_pacing_rate();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tcp::Config;
+    use crate::tcp::cc::{Cc, CcKind};
+    use crate::tcp::segment::Sack;
+    use goodqueue::{Rng, Span};
+
+    const SENT: Nanos = Nanos(1_000_000_000);
+    const LATER: Nanos = Nanos(1_050_000_000);
+
+    /// A sender with ten segments of 1448 bytes out.
+    fn sender(kind: CcKind) -> Tx {
+        let config = Config { tso: false, ..Config::default() };
+        let mut tx = Tx::established(&config, Cc::new(kind, Rng::new(1)), SENT, Some(Span::from_millis(50)));
+        tx.write(u64::MAX);
+        while tx.poll_transmit(SENT).is_some() {
+            tx.on_tx_complete(SENT, u32::MAX);
+        }
+        assert_eq!(tx.w.packets_out, 10);
+        tx
+    }
+
+    fn ack(number: u64) -> Segment {
+        Segment {
+            ack: number,
+            window: 1 << 20,
+            ts_val: 1050,
+            ts_ecr: 1000,
+            flags: Flags::ACK,
+            ..Segment::default()
+        }
+    }
+
+    #[test]
+    fn an_ack_of_two_segments_is_ordinary() {
+        for kind in [CcKind::Cubic, CcKind::Reno] {
+            let mut tx = sender(kind);
+            assert!(tx.take_ordinary(LATER, &ack(1 + 2 * 1448)));
+            // The SYN counts as delivered, too.
+            assert_eq!((tx.w.packets_out, tx.w.delivered, tx.w.snd_una), (8, 3, 2897));
+            assert_eq!(tx.w.min_rtt, Span::from_millis(50));
+        }
+    }
+
+    #[test]
+    fn what_is_out_of_the_ordinary_changes_nothing() {
+        let two = ack(1 + 2 * 1448);
+        let sacked = Segment { sacks: 1, sack: [Sack { start: 1448, end: 2896 }; 3], ..two };
+        let others = [
+            ("SACK", sacked),
+            ("ECE", Segment { flags: Flags::ACK.with(Flags::ECE), ..two }),
+            ("RST", Segment { flags: Flags::ACK.with(Flags::RST), ..two }),
+            ("a duplicate", ack(1)),
+            ("an old one", ack(0)),
+            ("less than a segment", ack(1448)),
+            ("a segment and a half", ack(1 + 2172)),
+            ("what was never sent", ack(1 + 11 * 1448)),
+        ];
+        for (what, segment) in others {
+            let mut tx = sender(CcKind::Cubic);
+            let before = format!("{tx:?}");
+            assert!(!tx.take_ordinary(LATER, &segment), "{what}");
+            assert_eq!(format!("{tx:?}"), before, "{what}");
+        }
+        let mut tx = sender(CcKind::Bbr);
+        assert!(!tx.take_ordinary(LATER, &two), "BBR wants the rate sample");
+    }
+
+    #[test]
+    fn nothing_is_ordinary_while_a_segment_is_missing() {
+        let mut tx = sender(CcKind::Cubic);
+        let sack = [Sack { start: 1448, end: 2896 }; 3];
+        tx.on_segment(LATER, &Segment { sacks: 1, sack, ..ack(1) });
+        assert!(!tx.take_ordinary(LATER, &ack(1 + 2 * 1448)));
+    }
+}

@@ -320,7 +320,11 @@ impl Tx {
             && u64::from(len) < unsent
             && self.w.snd_nxt + u64::from(len) <= self.wnd_end();
         let is_alone = !self.may_defer(now) && self.builds_super_packets();
-        if is_whole && is_alone && !self.sets_own_window() && !self.burst.probe { Some((len, quota)) } else { None }
+        if is_whole && is_alone && !self.sets_own_window() && !self.burst.probe {
+            Some((len, quota))
+        } else {
+            None
+        }
     }
 
     /// Bytes of the next packet; none: it waits (Nagle, deferral).
