@@ -226,8 +226,12 @@ impl Scoreboard {
         }
         let pos = self.end();
         self.len += 1;
-        self.slots[pos as usize] = slot;
-        self.flight.push(&mut self.slots, pos);
+        let before = std::mem::replace(&mut self.flight.tail, pos);
+        match self.slots.get_mut(before as usize) {
+            Some(slot) => slot.next = pos,
+            None => self.flight.head = pos,
+        }
+        self.slots[pos as usize] = Slot { prev: before, next: NIL, ..slot };
     }
 
     /// Doubles the ring; positions change, so every link is translated.

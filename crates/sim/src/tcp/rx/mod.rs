@@ -253,6 +253,7 @@ impl Rx {
 
     /// Whether the window can be offered twice as large as it is for the sender now (Linux
     /// `tcp_cleanup_rbuf`).
+    #[inline]
     fn window_has_opened(&self) -> bool {
         let open = self.window.open(self.rcv_nxt);
         if u64::from(open) * 2 > u64::from(self.window.clamp) {
@@ -281,6 +282,7 @@ impl Rx {
         self.grow_window(segment.len);
     }
 
+    #[inline]
     fn grow_window(&mut self, len: u32) {
         if len >= 128 {
             let held = self.ofo.as_ref().map_or(0, |ofo| ofo.memory());
@@ -292,6 +294,7 @@ impl Rx {
 
     /// RFC 3168 section 6.1.3; a packet without ECT amid others with it is probably a retransmission and
     /// is ACKed at once.
+    #[inline]
     fn check_ce(&mut self, ect: bool, ce: bool) {
         if !self.ecn.ok {
             return;

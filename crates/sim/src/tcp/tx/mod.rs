@@ -167,6 +167,7 @@ pub struct Tx {
     w: Window,
     cc: Cc,
     config: Arc<Config>,
+    ticks: Ticks,
     opening: Opening,
     state: State,
     board: Scoreboard,
@@ -241,6 +242,7 @@ impl Tx {
         Tx {
             w: window(config),
             cc,
+            ticks: config.ticks(),
             opening,
             state: State::Closed,
             board: Scoreboard::new(),
@@ -357,10 +359,6 @@ impl Tx {
     #[must_use]
     pub fn has_ecn(&self) -> bool {
         self.ecn.ok
-    }
-
-    fn ticks(&self) -> Ticks {
-        self.config.ticks()
     }
 
     /// Takes a segment of the peer.

@@ -65,7 +65,7 @@ impl Tx {
         self.rack.advance(now, run.last_sent, segment.ack, false, w.min_rtt);
         self.rtt.sample(now.since(run.first_sent), w.snd_una, w.snd_nxt);
         w.srtt = self.rtt.srtt();
-        self.rto = self.rtt.rto(self.config.ticks());
+        self.rto = self.rtt.rto(self.ticks);
         self.cc.pkts_acked(w, now, run.segments, Some(rtt));
         let prior_delivered = w.delivered_at(run.last_delivered);
         self.rack.update_reo_wnd(prior_delivered, w.delivered);

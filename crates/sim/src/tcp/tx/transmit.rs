@@ -20,11 +20,13 @@ impl Tx {
         let mut segment = if self.cut.len > 0 {
             self.next_piece(now)
         } else if self.is_plain() {
-            let Some(segment) = self.next_new(now) else {
-                self.end_burst(now);
-                return None;
-            };
-            segment
+            match self.next_new(now) {
+                Some(segment) => segment,
+                None => {
+                    self.end_burst(now);
+                    return None;
+                }
+            }
         } else {
             self.next_special(now)?
         };
