@@ -1,6 +1,7 @@
 //! How much at once: pacing rate, size of super-packets, deferral, small queues, send buffer.
 
 use super::Tx;
+use super::transmit::HEADERS;
 use crate::tcp::cc::CaState;
 use crate::tcp::config::truesize;
 use goodqueue::{Nanos, Rate, Span};
@@ -93,7 +94,7 @@ impl Tx {
 
     /// Memory of a full segment in the host's queue.
     pub(super) fn segment_truesize(&self) -> u32 {
-        truesize(self.w.mss + 66)
+        truesize(self.w.mss + HEADERS)
     }
 
     /// TCP small queues (Linux `tcp_small_queue_check`): whether the host's queue and device have enough
@@ -102,7 +103,7 @@ impl Tx {
         if self.wmem_alloc == 0 {
             return false;
         }
-        let truesize = u64::from(truesize(segs.saturating_mul(self.w.mss).saturating_add(66)));
+        let truesize = u64::from(truesize(segs.saturating_mul(self.w.mss).saturating_add(HEADERS)));
         let mut limit = (2 * truesize).max(self.pacing_quantum());
         if !self.w.pacing {
             limit = limit.min(u64::from(self.config.limit_output_bytes));

@@ -10,6 +10,8 @@ use goodqueue::{Bytes, Nanos, Span};
 
 /// The window that a sender of data offers: nothing ever fills it.
 const RECEIVE_WINDOW: u32 = 64_256;
+/// Headers of a frame; a SYN's are 8 bytes longer, which its memory is rounded up to anyway.
+pub(super) const HEADERS: u32 = 66;
 /// Segments that are not paced at the start of a connection.
 const UNPACED: u64 = 10;
 
@@ -33,7 +35,7 @@ impl Tx {
         if segment.len > self.w.mss && !self.config.tso {
             self.cut_off(&mut segment);
         }
-        self.wmem_alloc = self.wmem_alloc.saturating_add(truesize(segment.frame_len()));
+        self.wmem_alloc = self.wmem_alloc.saturating_add(truesize(HEADERS + segment.len));
         Some(segment)
     }
 
