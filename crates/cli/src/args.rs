@@ -34,6 +34,9 @@ pub enum Command {
     Replay(ReplayArgs),
     /// Simulate experiments that ran on a real kernel, and hold ours against its figures
     Truth(TruthArgs),
+    /// Simulate published experiments again: published figures beside ours, with verdicts
+    #[command(after_help = REPRODUCE_EXAMPLES)]
+    Reproduce(ReproduceArgs),
     /// Make table, page, pictures and files again from the record of an earlier run
     Report(ReportArgs),
     /// List the queues with their parameters, defaults and units
@@ -66,6 +69,14 @@ Examples:
   goodqueue run tcp_nup --live --rate 20mbit     # the same test with this machine's own TCP, in real time
 
 Units are tc's: 20mbit, 1gbit (bits), 20ms, 30s; `mbps` means bytes per second, as in tc.";
+
+const REPRODUCE_EXAMPLES: &str = "\
+Examples:
+  goodqueue reproduce                                # all that come with the program
+  goodqueue reproduce square-wave bql
+  goodqueue reproduce mine.toml -o pages             # one's own, with [reproduction] and [[claim]]
+
+Exit code 1 if a claim is missed without a stated cause, or holds though a cause is stated.";
 
 /// `goodqueue run`.
 #[derive(Args, Clone, Debug)]
@@ -263,6 +274,24 @@ pub struct ReportArgs {
     /// Print the record with its summaries as JSON instead of the table
     #[arg(long)]
     pub json: bool,
+}
+
+/// `goodqueue reproduce`.
+#[derive(Args, Debug)]
+pub struct ReproduceArgs {
+    /// Which: square-wave, bql, ... or an experiment file with claims; all without a name
+    #[arg(value_name = "NAME|FILE.toml")]
+    pub names: Vec<String>,
+    /// Write a page and its picture for each into this folder, and without names an index; pages that an earlier
+    /// call wrote are replaced
+    #[arg(short, long, value_name = "DIR")]
+    pub output: Option<PathBuf>,
+    /// Print the verdicts as JSON instead of tables
+    #[arg(long)]
+    pub json: bool,
+    /// No progress, no tables: the exit code, and what is wrong
+    #[arg(long)]
+    pub quiet: bool,
 }
 
 /// `goodqueue truth`.

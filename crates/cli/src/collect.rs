@@ -30,6 +30,33 @@ struct Echo {
     fate: Fate,
 }
 
+/// What became of a stream's probes, in columns by rising number: a day has millions of them.
+#[derive(Clone, Debug, Default)]
+struct Echoes {
+    seq: Vec<u32>,
+    sent: Vec<i64>,
+    rtt: Vec<i64>,
+    up: Vec<i64>,
+    down: Vec<i64>,
+    fate: Vec<Fate>,
+}
+
+impl Echoes {
+    /// Puts probe `seq` in its place: at the end, but for what was reordered or waited for in vain.
+    fn insert(&mut self, seq: u32, echo: Echo) {
+        let at = self.seq.partition_point(|&other| other < seq);
+        if self.seq.get(at) == Some(&seq) {
+            return;
+        }
+        self.seq.insert(at, seq);
+        self.sent.insert(at, echo.sent);
+        self.rtt.insert(at, echo.rtt);
+        self.up.insert(at, echo.up);
+        self.down.insert(at, echo.down);
+        self.fate.insert(at, echo.fate);
+    }
+}
+
 /// Collects one run.
 pub(crate) struct Collector {
     run: Run,
@@ -37,7 +64,7 @@ pub(crate) struct Collector {
     upward: Vec<bool>,
     flows: Vec<BTreeMap<i64, FlowRow>>,
     /// Of probes, then of calls.
-    echoes: Vec<BTreeMap<u32, Echo>>,
+    echoes: Vec<Echoes>,
     /// Bytes received per direction and step: the newest two steps, for the progress line.
     steps: [BTreeMap<i64, u64>; 2],
     latest: Latest,
@@ -123,7 +150,7 @@ impl Collector {
             step_ns: i64::try_from(test.step.0).unwrap_or(i64::MAX),
             upward: test.flows.iter().map(|flow| flow.direction == goodqueue_probe::Direction::Up).collect(),
             flows: vec![BTreeMap::new(); test.flows.len()],
-            echoes: vec![BTreeMap::new(); test.streams().len()],
+            echoes: vec![Echoes::default(); test.streams().len()],
             steps: [BTreeMap::new(), BTreeMap::new()],
             latest: Latest { t_ns: -i64::try_from(test.idle.0).unwrap_or(0), ..Latest::default() },
         }
@@ -255,20 +282,16 @@ impl Collector {
         }
         let mut echoes = self.echoes.into_iter();
         for (series, echoes) in self.run.probes.iter_mut().zip(&mut echoes) {
-            for echo in echoes.into_values() {
-                series.sent_ns.push(echo.sent);
-                series.rtt_ns.push(echo.rtt);
-                series.up_ns.push(echo.up);
-                series.down_ns.push(echo.down);
-            }
+            series.sent_ns = echoes.sent;
+            series.rtt_ns = echoes.rtt;
+            series.up_ns = echoes.up;
+            series.down_ns = echoes.down;
         }
         for (series, echoes) in self.run.voip.iter_mut().zip(echoes) {
-            for echo in echoes.into_values() {
-                series.sent_ns.push(echo.sent);
-                series.up_ns.push(echo.up);
-                series.down_ns.push(echo.down);
-                series.fate.push(echo.fate);
-            }
+            series.sent_ns = echoes.sent;
+            series.up_ns = echoes.up;
+            series.down_ns = echoes.down;
+            series.fate = echoes.fate;
         }
         self.run
     }

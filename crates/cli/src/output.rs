@@ -28,14 +28,17 @@ pub(crate) enum Target {
 
 impl Target {
     /// Looks at the name before anything is measured, so that one that cannot be had is refused at once. What
-    /// is there is never overwritten: a folder must be new or empty, a file new.
-    pub(crate) fn claim(path: &Path) -> Result<Target, End> {
+    /// is there is never overwritten: a folder must be new or empty, a file new. `sides`: of the comparison.
+    pub(crate) fn claim(path: &Path, sides: usize) -> Result<Target, End> {
         let refuse = |why: &str| End::Usage(format!("--output {}: {why}", path.display()));
         let name =
             path.file_name().map(|name| name.to_string_lossy().to_ascii_lowercase()).unwrap_or_default();
         if SUFFIXES.iter().any(|suffix| name.ends_with(suffix)) && !path.is_dir() {
             if path.exists() {
                 return Err(refuse("it exists, and nothing is ever overwritten: name a new file"));
+            }
+            if sides > 1 && name.ends_with(".flent.gz") {
+                return Err(refuse("a .flent.gz holds one queue: name a folder, or compare one"));
             }
             let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
             if parent.is_some_and(|parent| !parent.is_dir()) {

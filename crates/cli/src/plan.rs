@@ -214,10 +214,14 @@ fn rate(flag: &str, text: &str, warnings: &mut Vec<String>) -> Result<Rate, End>
     if rate.0 == 0 {
         return Err(End::Usage(format!("{flag} {text}: nothing ever leaves a link of rate zero; {cure}")));
     }
-    if text.to_ascii_lowercase().ends_with("bps") {
-        warnings.push(format!("{flag} {text}: `bps` are bytes per second, as in tc: {rate}"));
-    }
+    warnings.extend(bytes_per_second(text, rate).map(|why| format!("{flag} {why}")));
     Ok(rate)
+}
+
+/// The warning where a rate is written in bytes per second, which people often mean as bits.
+pub(crate) fn bytes_per_second(text: &str, rate: Rate) -> Option<String> {
+    let is_bytes = text.to_ascii_lowercase().ends_with("bps");
+    is_bytes.then(|| format!("{text}: `bps` are bytes per second, as in tc: {rate}"))
 }
 
 /// A share of one: `0.5%` or `0.005`.

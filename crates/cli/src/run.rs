@@ -43,7 +43,7 @@ pub fn run(args: &RunArgs, given: &[String]) -> Result<(), End> {
         ..record(args)
     };
     let quiet = args.quiet || args.json;
-    measure(args, args.output.as_deref(), head, |record, traces, keep| match plan.arm {
+    measure(args, args.output.as_deref(), plan.queues.len(), head, |record, traces, keep| match plan.arm {
         Arm::Simulated => simulate::run(jobs, &wishes, record, traces, quiet, keep),
         Arm::Live => {
             let mut progress = Progress::new(quiet, plan.queues.len(), test.idle);
@@ -55,17 +55,18 @@ pub fn run(args: &RunArgs, given: &[String]) -> Result<(), End> {
 /// Keeps what has been measured so far.
 pub(crate) type Keep<'a> = &'a mut dyn FnMut(&Record) -> Result<(), End>;
 
-/// Runs an arm, which fills the record, and shows and keeps what came of it.
+/// Runs an arm, which fills the record with so many sides of a comparison, and shows and keeps what came of it.
 pub(crate) fn measure(
     args: &RunArgs,
     output: Option<&Path>,
+    sides: usize,
     mut record: Record,
     arm: impl FnOnce(&mut Record, &mut Vec<Trace>, Keep<'_>) -> Result<(), End>,
 ) -> Result<(), End> {
     for warning in &record.warnings {
         eprintln!("goodqueue: warning: {warning}");
     }
-    let target = output.map(Target::claim).transpose()?;
+    let target = output.map(|path| Target::claim(path, sides)).transpose()?;
     if let (Some(Target::File(file)), false) = (&target, args.trace.is_empty()) {
         let name = file.display();
         return Err(End::Usage(format!("--trace writes files of its own: name a folder, not {name}")));
@@ -205,7 +206,7 @@ fn link_plan(link: &LinkOrder) -> LinkPlan {
 /// [`End::Usage`] where the record cannot be read, [`End::Machine`] where a file cannot be written.
 pub fn report(args: &ReportArgs) -> Result<(), End> {
     let record = Record::read(&args.record).map_err(End::usage)?;
-    let target = args.output.as_deref().map(Target::claim).transpose()?;
+    let target = args.output.as_deref().map(|path| Target::claim(path, record.runs.len())).transpose()?;
     if args.json { output::print_record(&record) } else { output::print_table(&record) }?;
     if let Some(target) = target {
         eprintln!("goodqueue: open {}", target.write(&record)?.display());

@@ -168,14 +168,24 @@ fn seeds_are_as_many_as_the_kernels_and_three_at_least() {
     assert_eq!(seeds(Some(0)).expect_err("none").code(), 2);
 }
 
-/// Compares with a golden file; with `GOLDEN=write` writes it.
-fn golden(name: &str, got: &str) {
-    let path = fixture().join(name);
-    if std::env::var_os("GOLDEN").is_some_and(|value| value == "write") {
-        fs::write(&path, got).expect("written");
+/// Compares with a golden file; with `GOODQUEUE_BLESS=1` writes it.
+fn golden(path: &Path, got: &str) {
+    if std::env::var_os("GOODQUEUE_BLESS").is_some_and(|value| value == "1") {
+        fs::write(path, got).expect("written");
     }
-    let expected = fs::read_to_string(&path).expect("a golden file");
-    assert_eq!(got, expected, "{name}");
+    let expected = fs::read_to_string(path).expect("a golden file");
+    assert_eq!(got, expected, "{}", path.display());
+}
+
+/// What the simulator gives for the experiments of a real kernel that are in the tree stands in the tree.
+#[test]
+fn the_page_of_the_real_kernel_is_current() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let args = args(root.join("vectors/truth"));
+    let report = compare_folder(&args, &goodqueue_cli::truth::simulate).expect("a good folder");
+    golden(&root.join("docs/truth.md"), &report.markdown());
+    let count = report.count();
+    assert_eq!((count.failed, count.judged()), (0, 22));
 }
 
 #[test]
@@ -192,8 +202,8 @@ fn table_and_page_stay_as_they_are() {
     });
     let text = report.to_string();
     assert!(text.lines().all(|line| line.chars().count() <= 120), "{text}");
-    golden("table.txt", &text);
-    golden("page.md", &report.markdown());
+    golden(&fixture().join("table.txt"), &text);
+    golden(&fixture().join("page.md"), &report.markdown());
 }
 
 /// A copy of the fixture with a text replaced in one of its files.

@@ -35,6 +35,8 @@ mod words;
 
 pub use applications::{CallSummary, Loads, PageSummary};
 pub use error::Error;
+#[cfg(feature = "png")]
+pub use output::write_histogram;
 pub use output::{SUFFIXES, write_all, write_as};
 pub use page::html;
 pub use record::{

@@ -83,6 +83,18 @@ fn write_png(record: &Record, path: &Path) -> Result<(), Error> {
     files::write(path, &drawn(&charts::overview(record), path)?)
 }
 
+/// Writes the histogram of the round trips under load as PNG, a row for each run. The file appears whole or not at
+/// all; one that exists is replaced.
+///
+/// # Errors
+/// [`Error::Draw`] where it cannot be drawn, [`Error::Write`] with the system's cause.
+#[cfg(feature = "png")]
+pub fn write_histogram(record: &Record, path: impl AsRef<Path>) -> Result<(), Error> {
+    let path = path.as_ref();
+    let scene = charts::round_trip_histogram(record);
+    in_folder(path, || files::write(path, &drawn(&scene, path)?))
+}
+
 #[cfg(feature = "png")]
 fn drawn(scene: &charts::Scene, path: &Path) -> Result<Vec<u8>, Error> {
     charts::png::draw(scene).map_err(|detail| Error::Draw { path: path.to_owned(), detail })

@@ -301,7 +301,7 @@ impl Summary {
             match self.utilisation(direction) {
                 None => return Err(format!("saturation is unknown: no rate or no line counter {name}")),
                 Some(u) if u < SATURATED => {
-                    return Err(format!("the link was not saturated: {:.0} % used {name}", u * 100.0));
+                    return Err(format!("the link was not saturated: {name} {:.0} % used", u * 100.0));
                 }
                 Some(_) => {}
             }

@@ -405,11 +405,7 @@ fn remarks(record: &Record, all: &[Summary]) -> Vec<String> {
         {
             out.push(format!("{}: no grade: {reason}", short(name)));
         }
-        for (plan, flow) in record.test.flows.iter().zip(&run.flows) {
-            if let Some(error) = &flow.error {
-                out.push(format!("{}: {} ended early: {error}", short(name), plan.name));
-            }
-        }
+        out.extend(ended_early(record, run));
         for (i, page) in run.web.iter().enumerate() {
             if let Some(error) = &page.error {
                 out.push(format!("{}: {} page failed: {error}", short(name), page_name(record, i)));
@@ -424,11 +420,28 @@ fn remarks(record: &Record, all: &[Summary]) -> Vec<String> {
     out
 }
 
+/// Flows that ended early, those of one cause together.
+fn ended_early(record: &Record, run: &Run) -> Vec<String> {
+    let mut causes: Vec<(&str, &str, usize)> = Vec::new();
+    for (plan, flow) in record.test.flows.iter().zip(&run.flows) {
+        let Some(error) = &flow.error else { continue };
+        match causes.iter_mut().find(|cause| cause.0 == error) {
+            Some(cause) => cause.2 += 1,
+            None => causes.push((error, &plan.name, 0)),
+        }
+    }
+    let words = |(error, first, others): (&str, &str, usize)| {
+        let others = if others > 0 { format!(" and {others} more") } else { String::new() };
+        format!("{}: {first}{others} ended early: {error}", short(&run.queue))
+    };
+    causes.into_iter().map(words).collect()
+}
+
 /// What identifies the simulated runs, on as few lines as hold it.
 fn traces(record: &Record) -> Vec<String> {
     let simulated = || record.runs.iter().filter_map(|run| Some((run, run.simulation.as_ref()?)));
     let Some((_, first)) = simulated().next() else { return Vec::new() };
-    let mut lines = vec![format!("simulated with seed {}; traces:", first.seed)];
+    let mut lines = vec![format!("simulated with seed {}; trace hashes:", first.seed)];
     let count = simulated().count();
     for (i, (run, simulation)) in simulated().enumerate() {
         let comma = if i + 1 < count { "," } else { "" };

@@ -176,7 +176,8 @@ fn a_simulated_run_is_identified_in_table_and_page() {
         let text = table::text(record, false);
         text.lines().find(|line| line.starts_with("simulated with seed")).map(str::to_owned)
     };
-    let traces = "simulated with seed 42; traces: pfifo:1000 0123456789abcdef, fq_codel 000123456789abcd";
+    let traces =
+        "simulated with seed 42; trace hashes: pfifo:1000 0123456789abcdef, fq_codel 000123456789abcd";
     assert_eq!(line(&record).as_deref(), Some(traces));
     let page = html(&record);
     assert!(page.contains("What was simulated") && page.contains("<code>000123456789abcd</code>"));

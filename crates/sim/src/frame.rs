@@ -138,12 +138,14 @@ pub(crate) struct Frames {
     /// The first of the free places, a list through [`Frame::next`].
     free: FrameId,
     count: usize,
+    /// Probes, by number and datagram, that will not come back.
+    pub(crate) lost_probes: Vec<(u32, u64)>,
     pub(crate) tap: Tap,
 }
 
 impl Default for Frames {
     fn default() -> Frames {
-        Frames { frames: Vec::new(), free: NO_FRAME, count: 0, tap: Tap::default() }
+        Frames { frames: Vec::new(), free: NO_FRAME, count: 0, lost_probes: Vec::new(), tap: Tap::default() }
     }
 }
 
@@ -170,6 +172,16 @@ impl Frames {
         self.count -= 1;
         self.frames[id as usize].next = self.free;
         self.free = id;
+    }
+
+    /// Gives the place of a lost frame back.
+    pub(crate) fn lose(&mut self, id: FrameId) {
+        let frame = self.get(id);
+        if matches!(frame.kind, Kind::Request | Kind::Reply) {
+            let lost = (frame.owner, frame.segment.seq);
+            self.lost_probes.push(lost);
+        }
+        self.remove(id);
     }
 
     /// Notes what became of a frame at `link`, where its flow is traced.

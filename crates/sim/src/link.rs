@@ -254,7 +254,7 @@ impl Observer<Token> for Losses<'_> {
             // Before what is completed later.
             self.credits.push_front(Credit { at: now, flow: frame.owner, truesize: frame.owed });
         }
-        self.frames.remove(packet.frame);
+        self.frames.lose(packet.frame);
     }
 
     fn marked(&mut self, now: Nanos, packet: &Token, reason: Reason) {

@@ -27,7 +27,8 @@ pub struct Shaper {
     pub kind: ShaperKind,
     /// Rate at which the bucket fills, more than zero.
     pub rate: Rate,
-    /// What the bucket holds, bytes. `tbf` passes no longer packet.
+    /// What the bucket holds, bytes. `tbf` passes a longer packet when it is full, where Linux drops it:
+    /// super-packets are cut before a bucket that they do not fit into.
     pub burst: u32,
 }
 

@@ -34,23 +34,26 @@ pub(crate) fn command(args: &RunArgs, given: &[String]) -> Result<(), End> {
         return output::print_json(&Plan::of(&experiment));
     }
     let jobs = experiment.jobs();
-    let seed = experiment.seeds.first().copied().unwrap_or(0);
-    let own = run::record(args);
-    let head = Record {
+    let head = head(&experiment, run::record(args));
+    let quiet = args.quiet || args.json;
+    let output = args.output.as_deref().or(experiment.output.as_deref());
+    let wishes = Wishes::of(args, &experiment.test, experiment.seeds.len())?;
+    run::measure(args, output, experiment.variants.len(), head, |record, traces, keep| {
+        simulate::run(jobs, &wishes, record, traces, quiet, keep)
+    })
+}
+
+/// The record of an experiment before it has run: `own`, and what the experiment says.
+pub(crate) fn head(experiment: &Experiment, own: Record) -> Record {
+    Record {
         title: if own.title.is_empty() { experiment.about.clone() } else { own.title.clone() },
         arm: "simulated".into(),
-        seed,
+        seed: experiment.seeds.first().copied().unwrap_or(0),
         test: run::test_plan(&experiment.test),
         link: experiment.variants.first().map(Variant::link).unwrap_or_default(),
         warnings: experiment.warnings.clone(),
         ..own
-    };
-    let quiet = args.quiet || args.json;
-    let output = args.output.as_deref().or(experiment.output.as_deref());
-    let wishes = Wishes::of(args, &experiment.test, experiment.seeds.len())?;
-    run::measure(args, output, head, |record, traces, keep| {
-        simulate::run(jobs, &wishes, record, traces, quiet, keep)
-    })
+    }
 }
 
 impl Experiment {

@@ -79,7 +79,7 @@ impl Table {
     }
 
     /// The key called `name`.
-    pub(super) fn key(&self, name: &str) -> Option<&'static Key> {
+    pub(crate) fn key(&self, name: &str) -> Option<&'static Key> {
         self.all_keys().find(|key| key.name == name)
     }
 
@@ -165,6 +165,13 @@ pub static ROOT: Table = Table {
         key("flow", Kind::Tables(&FLOW), "none", "TCP flows beside those of the test"),
         key("probe", Kind::Tables(&PROBE), "one, where there is no test", "probes beside those of the test"),
         key("udp", Kind::Tables(&UDP), "none", "UDP sources"),
+        key(
+            "reproduction",
+            Kind::Table(&REPRODUCTION),
+            "none",
+            "what was published of this experiment, for `goodqueue reproduce`",
+        ),
+        key("claim", Kind::Tables(&CLAIM), "none", "what was published, one by one"),
     ],
     also: None,
 };
@@ -436,8 +443,84 @@ pub static UDP: Table = Table {
     also: None,
 };
 
+/// What was published of an experiment.
+pub static REPRODUCTION: Table = Table {
+    name: "reproduction",
+    doc: "What was published of this experiment. `goodqueue reproduce` runs it with all seeds and holds every \
+          claim against the median.",
+    keys: &[
+        key("title", Kind::Text, "required", "what is reproduced, in a few words"),
+        key("source", Kind::Text, "required", "who published it"),
+        key("text", Kind::Text, "required", "what is shown, and what was chosen where the source is silent"),
+        key("show", Kind::List(&Kind::Text), "all", "the variants that the picture shows"),
+        key(
+            "picture",
+            Kind::OneOf(&[Kind::Word("overview"), Kind::Word("histogram")]),
+            "overview",
+            "goodput over round trips in time, or a histogram of the round trips for each variant",
+        ),
+    ],
+    also: None,
+};
+
+/// A published figure or relation.
+pub static CLAIM: Table = Table {
+    name: "claim",
+    doc: "A published figure or relation: a figure of one variant, or how often it has that of another \
+          (`over`), held against a published value or against bounds; or the order of several variants.",
+    keys: &[
+        key("id", Kind::Text, "required", "its number in the source"),
+        key("what", Kind::Text, "required", "what is claimed, in words"),
+        key(
+            "class",
+            Kind::OneOf(&[
+                Kind::Word("EXACT"),
+                Kind::Word("MODEL"),
+                Kind::Word("TIGHT"),
+                Kind::Word("MED"),
+                Kind::Word("SHAPE"),
+                Kind::Word("ORDER"),
+            ]),
+            "required",
+            "how near ours has to be",
+        ),
+        key(
+            "figure",
+            Kind::OneOf(&[
+                Kind::Word("rise_p50"),
+                Kind::Word("rise_p95"),
+                Kind::Word("rise_up_p50"),
+                Kind::Word("rise_down_p50"),
+                Kind::Word("rtt_p50"),
+                Kind::Word("idle"),
+                Kind::Word("goodput_up"),
+                Kind::Word("goodput_down"),
+                Kind::Word("utilisation_up"),
+                Kind::Word("ring_up"),
+                Kind::Word("time_to_share"),
+                Kind::Word("jain_together"),
+            ]),
+            "required",
+            "what of a run is meant",
+        ),
+        key("variant", Kind::Text, "none: `order` names them", "of which variant, as the reports call it"),
+        key("over", Kind::Text, "none", "the variant whose figure it is divided by"),
+        key("order", Kind::List(&Kind::Text), "none", "variants of which each has more than the one before"),
+        key(
+            "published",
+            Kind::Text,
+            "none",
+            "the published value: \"121ms\", \"104mbit\", \"3k\", \"78.6%\", \"12\"",
+        ),
+        key("at_least", Kind::Text, "none", "lower bound, taken as it stands in every class"),
+        key("at_most", Kind::Text, "none", "upper bound, taken as it stands in every class"),
+        key("missed", Kind::Text, "none", "why it is known to be missed; then it is an error if it holds"),
+    ],
+    also: None,
+};
+
 /// Every table, in the order in which they are documented.
-pub static TABLES: [&Table; 14] = [
+pub static TABLES: [&Table; 16] = [
     &ROOT,
     &TEST,
     &SIMPLE,
@@ -452,4 +535,6 @@ pub static TABLES: [&Table; 14] = [
     &FLOW,
     &PROBE,
     &UDP,
+    &REPRODUCTION,
+    &CLAIM,
 ];

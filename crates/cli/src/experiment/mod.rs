@@ -7,6 +7,7 @@
 //! What may be written is data ([`keys`]); the JSON schema ([`schema`]) is made from it, and a test holds
 //! `docs/experiments.md` against it.
 
+mod claims;
 mod command;
 pub mod keys;
 mod links;
@@ -26,7 +27,8 @@ use goodqueue::Span;
 use goodqueue_probe::Test;
 use goodqueue_sim::Scenario;
 
-pub(crate) use command::command;
+pub use claims::{Claim, Held, Reproduction};
+pub(crate) use command::{command, head};
 pub(crate) use resolve::of_plan;
 pub use view::Plan;
 
@@ -45,6 +47,8 @@ pub struct Experiment {
     pub output: Option<PathBuf>,
     /// What to read before trusting the result.
     pub warnings: Vec<String>,
+    /// What was published of it.
+    pub reproduction: Option<Reproduction>,
 }
 
 /// One side of a comparison.
@@ -97,8 +101,12 @@ impl Experiment {
     pub fn read(path: &Path) -> Result<Experiment, ExperimentError> {
         let file = path.display().to_string();
         let folder = path.parent().unwrap_or(Path::new(""));
-        let text =
-            text_of(path).map_err(|what| ExperimentError { file: file.clone(), line: 1, column: 1, what })?;
+        let text = crate::file::text(path, MOST_BYTES).map_err(|what| ExperimentError {
+            file: file.clone(),
+            line: 1,
+            column: 1,
+            what,
+        })?;
         Experiment::parse(&text, &file, folder)
     }
 
@@ -113,17 +121,6 @@ impl Experiment {
             ExperimentError { file: file.into(), line, column, what: wrong.what }
         })
     }
-}
-
-fn text_of(path: &Path) -> Result<String, String> {
-    use std::io::Read;
-    let file = std::fs::File::open(path).map_err(|error| error.to_string())?;
-    let mut text = String::new();
-    file.take(MOST_BYTES + 1).read_to_string(&mut text).map_err(|error| error.to_string())?;
-    if text.len() as u64 > MOST_BYTES {
-        return Err(format!("above {MOST_BYTES} bytes: this is no experiment"));
-    }
-    Ok(text)
 }
 
 #[cfg(test)]

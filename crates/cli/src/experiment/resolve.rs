@@ -4,8 +4,10 @@ use std::path::{Path, PathBuf};
 
 use goodqueue::QueueSpec;
 use goodqueue_sim::tcp::Config;
-use toml::de::DeTable;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
 
+use super::claims;
 use super::keys::{ROOT, SIMPLE, TCP, VARIANT};
 use super::links::{Change, Link, QueueWords};
 use super::load::{Load, check_cc, server, server_name};
@@ -14,7 +16,7 @@ use super::read::{self, At, Read, Section, Wrong};
 use super::simple::Simple;
 use super::{Experiment, Variant, scenario};
 use crate::exit::End;
-use crate::plan::{MTU, Plan};
+use crate::plan::{MTU, Plan, bytes_per_second};
 
 /// TCP header with timestamps, bytes.
 const TCP_HEADER: u32 = 20 + 12;
@@ -71,7 +73,9 @@ pub(super) fn experiment(text: &str, folder: &Path) -> Read<Experiment> {
         variants: Vec::new(),
         output: output.map(PathBuf::from),
         warnings: Vec::new(),
+        reproduction: None,
     };
+    rates_in_bytes(document.get_ref(), &mut experiment.warnings);
     let queues = queues(&root)?;
     let sides = sides(&root, &form, &queues, load.test.hosts())?;
     check_size(&sides, &load, experiment.seeds.len())?;
@@ -84,7 +88,7 @@ pub(super) fn experiment(text: &str, folder: &Path) -> Read<Experiment> {
         variant.label = side.label(&variant);
         // The variants differ in their links' properties, not in what they join.
         if experiment.variants.is_empty() {
-            experiment.warnings = scenario::idle_links(&variant);
+            experiment.warnings.extend(scenario::idle_links(&variant));
         }
         if experiment.variants.iter().any(|other| other.label == variant.label) {
             let what = format!("two are called \"{}\": nothing tells them apart", variant.label);
@@ -92,7 +96,25 @@ pub(super) fn experiment(text: &str, folder: &Path) -> Read<Experiment> {
         }
         experiment.variants.push(variant);
     }
+    let labels: Vec<&str> = experiment.variants.iter().map(|variant| variant.label.as_str()).collect();
+    experiment.reproduction = claims::read(&root, &labels)?;
     Ok(experiment)
+}
+
+/// Warns of every rate of the file that is in bytes per second.
+fn rates_in_bytes(table: &DeTable<'_>, warnings: &mut Vec<String>) {
+    let mut values: Vec<&DeValue<'_>> = table.values().map(Spanned::get_ref).collect();
+    while let Some(value) = values.pop() {
+        match value {
+            DeValue::Table(table) => values.extend(table.values().map(Spanned::get_ref)),
+            DeValue::Array(array) => values.extend(array.iter().map(Spanned::get_ref)),
+            DeValue::String(text) => {
+                let why = text.parse().ok().and_then(|rate| bytes_per_second(text, rate));
+                warnings.extend(why.filter(|why| !warnings.contains(why)));
+            }
+            _ => {}
+        }
+    }
 }
 
 /// One side of the comparison: a variant with a queue.
@@ -188,7 +210,8 @@ pub(crate) fn of_plan(plan: &Plan) -> Result<Experiment, End> {
         variants.push(variant);
     }
     let (about, test, seeds) = (load.test.about.clone(), load.test, vec![plan.seed]);
-    Ok(Experiment { about, test, seeds, variants, output: None, warnings: plan.warnings.clone() })
+    let warnings = plan.warnings.clone();
+    Ok(Experiment { about, test, seeds, variants, output: None, warnings, reproduction: None })
 }
 
 fn form(root: &Section<'_>) -> Read<Form> {

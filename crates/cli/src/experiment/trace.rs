@@ -1,7 +1,5 @@
 //! Trace files of Mahimahi's.
 
-use std::fs::File;
-use std::io::Read;
 use std::path::Path;
 
 use goodqueue::Rate;
@@ -12,13 +10,7 @@ const MOST: u64 = 64 << 20;
 
 /// Reads a trace, with its mean rate.
 pub(super) fn read(path: &Path) -> Result<(Trace, Rate), String> {
-    let file = File::open(path).map_err(|error| error.to_string())?;
-    let mut text = String::new();
-    file.take(MOST + 1).read_to_string(&mut text).map_err(|error| error.to_string())?;
-    if text.len() as u64 > MOST {
-        return Err(format!("above {MOST} bytes"));
-    }
-    parse(&text)
+    parse(&crate::file::text(path, MOST)?)
 }
 
 fn parse(text: &str) -> Result<(Trace, Rate), String> {

@@ -20,6 +20,9 @@ pub struct Plan {
     #[serde(skip_serializing_if = "Option::is_none")]
     output: Option<String>,
     warnings: Vec<String>,
+    /// How many published claims `goodqueue reproduce` judges.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    claims: Option<usize>,
 }
 
 #[derive(Clone, Debug, Serialize)]
@@ -81,7 +84,7 @@ impl Plan {
     /// The plan of `experiment`.
     #[must_use]
     pub fn of(experiment: &Experiment) -> Plan {
-        let Experiment { about, test, seeds, variants, output, warnings } = experiment;
+        let Experiment { about, test, seeds, variants, output, warnings, reproduction } = experiment;
         let first = variants.first().map(|variant| &variant.scenario);
         let sources = first.map(|scenario| scenario.sources.iter().map(|s| source(scenario, s)).collect());
         Plan {
@@ -92,6 +95,7 @@ impl Plan {
             variants: variants.iter().map(variant_words).collect(),
             output: output.as_ref().map(|path| path.display().to_string()),
             warnings: warnings.clone(),
+            claims: reproduction.as_ref().map(|reproduction| reproduction.claims.len()),
         }
     }
 }

@@ -55,6 +55,9 @@ impl Place {
     }
 }
 
+/// Largest file, bytes.
+const MOST_BYTES: u64 = 64 << 20;
+
 /// Reads every line that is not blank with `read`, which is given the object of that line.
 pub(super) fn lines<T>(
     path: &Path,
@@ -62,8 +65,8 @@ pub(super) fn lines<T>(
     read: impl Fn(&Object<'_>) -> Result<T, InputError>,
 ) -> Result<Vec<T>, InputError> {
     let file = path.display().to_string();
-    let text = std::fs::read_to_string(path)
-        .map_err(|error| InputError::File { file: file.clone(), reason: error.to_string() })?;
+    let text = crate::file::text(path, MOST_BYTES)
+        .map_err(|reason| InputError::File { file: file.clone(), reason })?;
     let mut all = Vec::new();
     for (line, text) in (1..).zip(text.lines()).filter(|(_, text)| !text.trim().is_empty()) {
         let place = Place { file: file.clone(), line };

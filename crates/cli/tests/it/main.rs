@@ -5,6 +5,7 @@ mod experiment;
 mod faults;
 mod house;
 mod live;
+mod reproduce;
 mod simulated;
 mod traced;
 mod usage;

@@ -206,6 +206,13 @@ pub(crate) fn standalone(record: &Record) -> Vec<(String, Scene)> {
     out
 }
 
+/// The histogram of the round trips under load as a drawing that stands alone.
+#[cfg(feature = "png")]
+pub(crate) fn round_trip_histogram(record: &Record) -> Scene {
+    let log = wide_range(record, Delay::RoundTrip);
+    titled(record, &histogram(record, Delay::RoundTrip, log))
+}
+
 /// The chart under its title and a line that says what was run.
 fn titled(record: &Record, chart: &Chart) -> Scene {
     const MARGIN: f64 = 16.0;

@@ -390,7 +390,7 @@ impl Simulation {
             Fate::Behind => {}
             Fate::First(at) => self.lanes.set(lane, at),
             Fate::Arrived => self.at_node.push_back(id),
-            Fate::Lost => self.frames.remove(id),
+            Fate::Lost => self.frames.lose(id),
         }
     }
 

@@ -68,7 +68,8 @@ impl Ping {
 
     /// When the request was sent, where it is still waited for.
     fn answered(&mut self, seq: u32) -> Option<Nanos> {
-        let at = self.waiting.iter().position(|&(waiting, _)| waiting == seq)?;
+        // What was lost is still among the oldest: the search begins with the newest.
+        let at = self.waiting.iter().rposition(|&(waiting, _)| waiting == seq)?;
         self.waiting.remove(at).map(|(_, sent)| sent)
     }
 }
@@ -113,7 +114,17 @@ impl Simulation {
         }
     }
 
+    /// Frees the datagrams of probes that were lost.
+    fn free_lost(&mut self) {
+        for (probe, seq) in self.frames.lost_probes.drain(..) {
+            if let Asker::Irtt { free, .. } = &mut self.probes[probe as usize].asker {
+                free.push(place(seq));
+            }
+        }
+    }
+
     pub(super) fn probe_due(&mut self, index: usize) {
+        self.free_lost();
         let now = self.now;
         let samples = &mut self.samples;
         let probe = &mut self.probes[index];

@@ -96,6 +96,11 @@ impl Simulation {
                 number,
                 ipv6: scenario.ipv6,
             };
+            let mut rng = Rng::stream(scenario.seed, number as u64, "source");
+            let on_until = match spec.pattern {
+                Pattern::OnOff { on, .. } => moment(spec.start) + exponential(&mut rng, on),
+                Pattern::Constant { .. } | Pattern::Poisson { .. } => Nanos::ZERO,
+            };
             self.sources.push(Source {
                 pattern: spec.pattern,
                 path: self.paths.between(scenario, spec.from, spec.to)?,
@@ -103,8 +108,8 @@ impl Simulation {
                 dsfield: spec.dscp << 2,
                 len: spec.len,
                 stop: spec.stop.map_or(Nanos(u64::MAX), moment),
-                rng: Rng::stream(scenario.seed, number as u64, "source"),
-                on_until: Nanos::ZERO,
+                rng,
+                on_until,
                 arrivals: Arrivals::default(),
             });
             self.wake_source(number, moment(spec.start));

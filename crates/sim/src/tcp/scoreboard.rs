@@ -24,6 +24,8 @@ pub(super) const FIN: u8 = 16;
 pub(super) const APP_LIMITED: u8 = 32;
 /// The delivery rate has used it.
 pub(super) const SAMPLED: u8 = 64;
+/// Its packet ends here: the memory of a packet's head is held until this segment is acknowledged.
+pub(super) const LAST: u8 = 128;
 
 /// One segment.
 #[derive(Clone, Copy, Debug, Default)]
@@ -131,6 +133,8 @@ impl List {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Run {
     pub(super) segments: u32,
+    /// Packets that end with one of them.
+    pub(super) packets: u32,
     /// When the first and the last of them were sent.
     pub(super) first_sent: Nanos,
     pub(super) last_sent: Nanos,
@@ -279,13 +283,14 @@ impl Scoreboard {
         let (mut pos, first) = self.first()?;
         let (first_seq, first_sent) = (first.seq, first.sent);
         let mut last = first;
-        let (mut segments, mut flags) = (0, 0);
+        let (mut segments, mut packets, mut flags) = (0, 0, 0);
         while segments < self.len {
             let slot = &self.slots[pos as usize];
             if slot.end() > una {
                 break;
             }
             flags |= slot.flags;
+            packets += u32::from(slot.has(LAST));
             last = slot;
             pos = self.after(pos);
             segments += 1;
@@ -294,7 +299,7 @@ impl Scoreboard {
         if !is_whole || flags & (SACKED | LOST | RETRANS | EVER | SAMPLED) != 0 {
             return None;
         }
-        let run = Run { segments, first_sent, last_sent: last.sent, last_delivered: last.delivered };
+        let run = Run { segments, packets, first_sent, last_sent: last.sent, last_delivered: last.delivered };
         let oldest = last.next;
         self.flight.head = oldest;
         match self.slots.get_mut(oldest as usize) {

@@ -13,6 +13,8 @@ const DELACK_MAX: Span = Span::from_millis(200);
 const COMP_SACK_NR: u8 = 44;
 /// Longest delay of a compressed ACK (`tcp_comp_sack_delay_ns`).
 const COMP_SACK_DELAY: Span = Span::from_millis(1);
+/// Its timer is programmed for the end of this slack (`tcp_comp_sack_slack_ns`; Linux `hrtimer_start_range_ns`).
+const COMP_SACK_SLACK: Span = Span::from_micros(100);
 /// Duplicate ACKs that are never compressed.
 const DUP_THRESHOLD: u8 = 3;
 /// Estimate of the peer's MSS before its first segment (Linux `TCP_MSS_DEFAULT`).
@@ -212,7 +214,7 @@ impl Rx {
         if ack.srtt != Span::ZERO {
             rtt = rtt.min(ack.srtt);
         }
-        ack.compressed_timer = now + Span(rtt.0 / 20).min(COMP_SACK_DELAY);
+        ack.compressed_timer = now + Span(rtt.0 / 20).min(COMP_SACK_DELAY) + COMP_SACK_SLACK;
     }
 
     /// An ACK that was held back for compression leaves before the SACK blocks change beyond it.

@@ -108,17 +108,17 @@ impl ReceiveWindow {
         Span(u64::from(self.rtt.us8) * 125)
     }
 
-    /// One sample; a window's passing gives an upper bound only.
+    /// One sample; a window's passing gives an upper bound only. A shorter time holds at once, a longer one is
+    /// smoothed: else the queue of one round trip would put the growth of the next off (Linux 6.1
+    /// `tcp_rcv_rtt_update` since "always seek for minimal rtt" of May 2025).
     fn take_rtt(&mut self, sample_us: u64, is_bound: bool) {
         let sample = u32::try_from(sample_us).unwrap_or(u32::MAX >> 4).min(u32::MAX >> 4);
         let old = self.rtt.us8;
-        self.rtt.us8 = if old == 0 {
-            sample << 3
-        } else if is_bound {
-            old.min(sample << 3)
-        } else {
-            old - (old >> 3) + sample
-        };
+        if old == 0 || sample << 3 < old {
+            self.rtt.us8 = sample << 3;
+        } else if !is_bound {
+            self.rtt.us8 = old - (old >> 3) + sample;
+        }
     }
 
     /// From the timestamp echo of full segments, once for each echo.
@@ -223,5 +223,25 @@ impl ReceiveWindow {
         let open = self.open(rcv_nxt);
         self.rcv_wnd = if wanted < open { open.next_multiple_of(1 << self.scale) } else { wanted };
         self.rcv_wup = rcv_nxt;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// By hand: 50 + (58 - 50) / 8 = 51 ms; the next time of 50 ms holds at once, where a mean would be 50.9.
+    #[test]
+    fn a_shorter_round_trip_holds_at_once_and_a_longer_one_is_smoothed() {
+        let mut window = ReceiveWindow::new(&Config::default(), false);
+        let mut after = |us, is_bound| {
+            window.take_rtt(us, is_bound);
+            window.rtt()
+        };
+        assert_eq!(after(50_000, false), Span::from_millis(50));
+        assert_eq!(after(58_000, false), Span::from_millis(51));
+        assert_eq!(after(50_000, false), Span::from_millis(50));
+        assert_eq!(after(58_000, true), Span::from_millis(50));
+        assert_eq!(after(40_000, true), Span::from_millis(40));
     }
 }

@@ -173,7 +173,9 @@ fn super_packets_are_cut_for_a_device_without_tso() {
 /// Pacing (BBR): after the first ten segments each leaves a segment's time after the one before.
 #[test]
 fn pacing_spaces_segments() {
-    let mut pipe = endless(&plain(), CcKind::Bbr, 100, 50);
+    // Packets of one segment need the more send buffer: one that is too small for startup limits the samples.
+    let config = Config { tcp_wmem: [4096, 16_384, 1 << 24], ..plain() };
+    let mut pipe = endless(&config, CcKind::Bbr, 100, 50);
     pipe.run(Span::from_secs(3));
     let times: Vec<u64> = pipe.payload().map(|c| c.at.0).collect();
     let gaps: Vec<u64> = times[times.len() - 201..].windows(2).map(|w| w[1] - w[0]).collect();

@@ -16,6 +16,8 @@ const TSO_RTT_LOG: u32 = 9;
 const TSO_WIN_DIVISOR: u32 = 3;
 /// Headers and their padding in one segment of the send buffer.
 const SNDBUF_OVERHEAD: u32 = 640;
+/// Memory of a packet without its data: room for headers and the shared information in 1024 bytes, and the descriptor.
+const SKB_HEAD: u64 = 1024 + 256;
 
 impl Tx {
     /// The rate of the window over a round trip, with room to grow (Linux `tcp_update_pacing_rate`).
@@ -115,10 +117,13 @@ impl Tx {
         full
     }
 
-    /// Bytes of memory that what is queued occupies: data in page fragments, one descriptor in 32.
+    /// Bytes of memory that what is queued occupies: data in page fragments, and the head of each packet. Before
+    /// it is sent, data is in packets as large as can be (Linux `tcp_sendmsg_locked`); each transmission splits
+    /// one with a head of its own off (`tso_fragment`).
     fn wmem_queued(&self) -> u64 {
+        let unsent = self.unsent().div_ceil(u64::from(GSO_MAX_SIZE));
         let bytes = self.write_seq.saturating_sub(self.w.snd_una);
-        bytes + bytes / 32
+        bytes + (unsent + u64::from(self.heads)) * SKB_HEAD
     }
 
     /// The send buffer follows the window (Linux `tcp_sndbuf_expand`).
@@ -159,5 +164,37 @@ impl Tx {
         if self.wmem_queued() * 3 <= u64::from(self.sndbuf) * 2 {
             self.refill();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tcp::Config;
+    use crate::tcp::cc::{Cc, CcKind};
+    use crate::tcp::segment::{Flags, Sack, Segment};
+    use goodqueue::Rng;
+
+    /// The first window of 10 segments leaves in 5 packets of 2, whose heads take 1280 bytes each. What SACK
+    /// reports and what is acknowledged takes none.
+    #[test]
+    fn each_packet_has_a_head_until_it_is_acknowledged() {
+        let cc = Cc::new(CcKind::Reno, Rng::stream(1, 0, "cc"));
+        let mut tx = Tx::established(&Config::default(), cc, Nanos::ZERO, Some(Span::from_millis(50)));
+        tx.write(10 * 1448);
+        assert_eq!(tx.wmem_queued(), 10 * 1448 + 1280, "one packet before it is sent");
+        while let Some(packet) = tx.poll_transmit(Nanos::ZERO) {
+            tx.on_tx_complete(Nanos::ZERO, truesize(packet.frame_len()));
+        }
+        assert_eq!(tx.wmem_queued(), 10 * 1448 + 5 * 1280);
+        let ack = Segment { ack: 1, window: 60_000, flags: Flags::ACK, ..Segment::default() };
+        let mut sacking = Segment { sacks: 1, ..ack };
+        sacking.sack[0] = Sack { start: 2 * 1448, end: 6 * 1448 };
+        tx.on_segment(Nanos(50_000_000), &sacking);
+        assert_eq!(tx.wmem_queued(), 10 * 1448 + 3 * 1280);
+        tx.on_segment(Nanos(51_000_000), &Segment { ack: 1 + 8 * 1448, ..ack });
+        assert_eq!(tx.wmem_queued(), 2 * 1448 + 1280);
+        tx.on_segment(Nanos(52_000_000), &Segment { ack: 1 + 10 * 1448, ..ack });
+        assert_eq!(tx.wmem_queued(), 0);
     }
 }

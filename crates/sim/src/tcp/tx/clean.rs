@@ -4,7 +4,7 @@ use super::Tx;
 use super::ack::{ACKED, Ack, CA_ALERT, MAYBE_DELAYED, ORIG_SACK_ACKED, RETRANS_ACKED, SET_TIMER};
 use super::timers::newly;
 use crate::tcp::config::{timestamp, ts_before};
-use crate::tcp::scoreboard::{EVER, LOST, RETRANS, SACKED, Slot};
+use crate::tcp::scoreboard::{EVER, LAST, LOST, RETRANS, SACKED, Slot};
 use goodqueue::{Nanos, Span};
 
 /// What was taken off.
@@ -84,6 +84,7 @@ impl Tx {
                 }
             }
             self.w.lost_out -= u32::from(slot.has(LOST));
+            self.heads -= u32::from(slot.has(LAST));
             self.rate_delivered(&slot, ack);
             self.board.pop();
         }

@@ -225,6 +225,8 @@ pub struct Tx {
     /// Memory of what is in the host's queue and device.
     wmem_alloc: u32,
     throttled: bool,
+    /// Packets sent and not acknowledged, each with the memory of its head.
+    heads: u32,
     /// Every acknowledgement takes the general path.
     #[cfg(test)]
     pub(in crate::tcp) general_only: bool,
@@ -281,6 +283,7 @@ impl Tx {
             pacing_at: NEVER,
             wmem_alloc: 0,
             throttled: false,
+            heads: 0,
             #[cfg(test)]
             general_only: false,
             config: Arc::clone(config),

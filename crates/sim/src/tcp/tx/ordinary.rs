@@ -56,6 +56,7 @@ impl Tx {
         w.delivered_mstamp = now;
         self.snd_wnd = segment.window;
         self.highest_sack = segment.ack;
+        self.heads -= run.packets;
         self.retransmits = 0;
         self.first_tx = run.last_sent;
 

@@ -3,7 +3,7 @@
 use super::Tx;
 use super::ack::{Ack, DATA_SACKED, DSACK_TLP, DSACKING, ORIG_SACK_ACKED};
 use crate::tcp::cc::CaState;
-use crate::tcp::scoreboard::{EVER, LOST, RETRANS, SACKED};
+use crate::tcp::scoreboard::{EVER, LAST, LOST, RETRANS, SACKED};
 use crate::tcp::segment::Segment;
 use goodqueue::Nanos;
 
@@ -135,6 +135,9 @@ impl Tx {
             ack.last_sackt = Some(slot.sent);
         }
         self.board.set_sacked(pos);
+        // Neighbours that are SACKed become one packet (Linux `tcp_shift_skb_data`).
+        self.heads -= u32::from(slot.has(LAST));
+        self.board.get_mut(pos).flags &= !LAST;
         if slot.has(LOST) {
             self.board.get_mut(pos).flags &= !RETRANS;
         }

@@ -3,7 +3,7 @@
 use super::{Burst, Cut, Fin, NEVER, Rexmit, State, Tx, Wants};
 use crate::tcp::cc::{CaState, CwndEvent};
 use crate::tcp::config::{timestamp, truesize};
-use crate::tcp::scoreboard::{EVER, FIN, RETRANS, SACKED, Slot};
+use crate::tcp::scoreboard::{EVER, FIN, LAST, RETRANS, SACKED, Slot};
 use crate::tcp::segment::{Flags, Segment};
 use core::num::NonZeroU64;
 use goodqueue::{Bytes, Nanos, Span};
@@ -406,6 +406,9 @@ impl Tx {
             let part = left.min(self.w.mss);
             left -= part;
             slot.len = part as u16;
+            if left == 0 {
+                slot.flags |= LAST;
+            }
             if left == 0 && fin {
                 slot.flags |= FIN;
                 self.fin = Fin::Sent;
@@ -417,6 +420,7 @@ impl Tx {
             }
         }
         self.w.packets_out += segs;
+        self.heads += 1;
     }
 
     /// ECT and CWR are for new data only (RFC 3168 section 6.1.2, 6.1.5).

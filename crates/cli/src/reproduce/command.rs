@@ -1,0 +1,84 @@
+//! `goodqueue reproduce`: runs what is asked for, prints the verdicts, writes the pages.
+
+use std::path::Path;
+
+use super::judge::Outcome;
+use super::page::{self, MARK};
+use super::run::{Reproduced, run};
+use super::{shelf, table};
+use crate::args::ReproduceArgs;
+use crate::exit::End;
+use crate::output::{print, print_json};
+
+/// Runs the reproductions and shows what came of them.
+///
+/// # Errors
+/// [`End::LimitFailed`] where a verdict is not the one that its file states; [`End::Usage`] where a name or a file
+/// is wrong; [`End::Machine`] where a page cannot be written.
+pub fn command(args: &ReproduceArgs) -> Result<(), End> {
+    let books = shelf::take(&args.names)?;
+    if let Some(folder) = &args.output {
+        let pages = books.iter().map(|book| format!("{}.md", book.name));
+        let index = args.names.is_empty().then(|| INDEX.to_owned());
+        pages.chain(index).try_for_each(|page| claim(&folder.join(page)))?;
+    }
+    let mut outcomes = Vec::new();
+    for book in &books {
+        let reproduced = run(book, args.quiet || args.json)?;
+        if let Some(folder) = &args.output {
+            write(folder, &reproduced)?;
+        }
+        outcomes.push(reproduced.outcome);
+    }
+    if let (Some(folder), true) = (&args.output, args.names.is_empty()) {
+        put(&folder.join(INDEX), &page::index(&outcomes))?;
+    }
+    match (args.json, args.quiet) {
+        (true, _) => print_json(&outcomes),
+        (false, true) => Ok(()),
+        (false, false) => print(&format!("{}\n{}\n", table::text(&outcomes), table::total(&outcomes))),
+    }?;
+    verdict(&outcomes)
+}
+
+/// The page that lists the others.
+const INDEX: &str = "README.md";
+
+fn verdict(outcomes: &[Outcome]) -> Result<(), End> {
+    let unexpected = |outcome: &Outcome| {
+        let claims = outcome.claims.iter().filter(|claim| !claim.verdict.is_expected());
+        let words = claims.map(|claim| format!("{} {}: {}", outcome.name, claim.id, claim.verdict.words()));
+        words.collect::<Vec<_>>()
+    };
+    let all: Vec<String> = outcomes.iter().flat_map(unexpected).collect();
+    if all.is_empty() { Ok(()) } else { Err(End::LimitFailed(all.join("; "))) }
+}
+
+/// Refuses to replace a page that was not written here.
+fn claim(page: &Path) -> Result<(), End> {
+    match std::fs::read_to_string(page) {
+        Ok(text) if !text.starts_with(MARK) => Err(End::Usage(format!(
+            "--output: {} was not written by this command, and only its own pages are replaced: name another folder",
+            page.display()
+        ))),
+        _ => Ok(()),
+    }
+}
+
+/// The page of one reproduction, and its picture.
+fn write(folder: &Path, Reproduced { outcome, record, is_histogram }: &Reproduced) -> Result<(), End> {
+    put(&folder.join(format!("{}.md", outcome.name)), &page::page(outcome, record))?;
+    let picture = folder.join(format!("{}.png", outcome.name));
+    let written = if *is_histogram {
+        goodqueue_report::write_histogram(record, picture)
+    } else {
+        goodqueue_report::write_as(record, picture)
+    };
+    written.map_err(End::machine)
+}
+
+fn put(path: &Path, text: &str) -> Result<(), End> {
+    let folder = path.parent().unwrap_or(Path::new(""));
+    let written = std::fs::create_dir_all(folder).and_then(|()| std::fs::write(path, text));
+    written.map_err(|error| End::Machine(format!("--output {}: {error}", path.display())))
+}

@@ -1,0 +1,331 @@
+//! The figures of a run that claims are about, by name.
+
+use std::str::FromStr;
+
+use goodqueue::{Bytes, Rate, Span};
+use goodqueue_report::{FlowPlan, FlowSeries, Record, Run, Summary};
+
+/// What a figure is counted in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unit {
+    /// Nanoseconds.
+    Time,
+    /// Bits per second.
+    Rate,
+    /// Bytes.
+    Bytes,
+    /// A share of one.
+    Share,
+    /// A bare number.
+    Number,
+}
+
+impl Unit {
+    /// A value as written in an experiment file, in tc's words.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn parse(self, text: &str) -> Result<f64, String> {
+        let number = |text: &str| text.trim().parse::<f64>().ok().filter(|number| number.is_finite());
+        match self {
+            Unit::Time => text.parse::<Span>().map(|span| span.0 as f64).map_err(|error| error.to_string()),
+            Unit::Rate => text.parse::<Rate>().map(|rate| rate.0 as f64).map_err(|error| error.to_string()),
+            Unit::Bytes => {
+                text.parse::<Bytes>().map(|bytes| bytes.0 as f64).map_err(|error| error.to_string())
+            }
+            Unit::Share => match text.strip_suffix('%') {
+                Some(percent) => number(percent).map(|percent| percent / 100.0),
+                None => number(text),
+            }
+            .ok_or_else(|| "not a share; write it as in 78.6%".into()),
+            Unit::Number => number(text).ok_or_else(|| "not a number".into()),
+        }
+    }
+
+    /// A value for people: the number, without its unit where `bare`.
+    #[must_use]
+    pub fn words(self, value: f64, bare: bool) -> String {
+        let (value, digits, unit) = match self {
+            Unit::Time => (value / 1e6, digits(value / 1e6), " ms"),
+            Unit::Rate if value >= 1e6 || bare => (value / 1e6, digits(value / 1e6), " Mbit/s"),
+            Unit::Rate => (value / 1e3, 0, " kbit/s"),
+            Unit::Bytes => (value / 1e3, digits(value / 1e3), " kB"),
+            Unit::Share => (value * 100.0, 1, " %"),
+            Unit::Number => (value, digits(value), ""),
+        };
+        let shown = format!("{value:.digits$}");
+        // What is rounded to zero has no sign.
+        let is_zero = shown.bytes().all(|byte| matches!(byte, b'-' | b'0' | b'.'));
+        let shown = if is_zero { shown.replace('-', "") } else { shown };
+        if bare { shown } else { shown + unit }
+    }
+}
+
+/// Decimals that make about three significant digits.
+fn digits(value: f64) -> usize {
+    match value.abs() {
+        0.0..10.0 => 2,
+        10.0..100.0 => 1,
+        _ => 0,
+    }
+}
+
+/// A figure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Figure {
+    /// Median rise of the round trip.
+    RiseP50,
+    /// 95th percentile of it.
+    RiseP95,
+    /// Median rise of the one-way delay to the server.
+    RiseUpP50,
+    /// The same, to the client.
+    RiseDownP50,
+    /// Median round trip under load.
+    RttP50,
+    /// Median round trip before the load.
+    Idle,
+    /// Goodput to the server.
+    GoodputUp,
+    /// Goodput to the client.
+    GoodputDown,
+    /// Use of the line to the server.
+    UtilisationUp,
+    /// Bytes in the device ring towards the server.
+    RingUp,
+    /// The slowest newcomer's way to its share.
+    TimeToShare,
+    /// Jain's index while all flows run.
+    JainTogether,
+}
+
+impl Figure {
+    /// All of them.
+    pub const ALL: [Figure; 12] = [
+        Figure::RiseP50,
+        Figure::RiseP95,
+        Figure::RiseUpP50,
+        Figure::RiseDownP50,
+        Figure::RttP50,
+        Figure::Idle,
+        Figure::GoodputUp,
+        Figure::GoodputDown,
+        Figure::UtilisationUp,
+        Figure::RingUp,
+        Figure::TimeToShare,
+        Figure::JainTogether,
+    ];
+
+    /// As written, its unit, and what it is.
+    fn info(self) -> (&'static str, Unit, &'static str) {
+        match self {
+            Figure::RiseP50 => {
+                ("rise_p50", Unit::Time, "median rise of the round trip under load over its idle median")
+            }
+            Figure::RiseP95 => {
+                ("rise_p95", Unit::Time, "95th percentile of that rise: what a standing queue reaches")
+            }
+            Figure::RiseUpP50 => {
+                ("rise_up_p50", Unit::Time, "median rise of the one-way delay to the server")
+            }
+            Figure::RiseDownP50 => {
+                ("rise_down_p50", Unit::Time, "median rise of the one-way delay to the client")
+            }
+            Figure::RttP50 => ("rtt_p50", Unit::Time, "median round trip under load"),
+            Figure::Idle => ("idle", Unit::Time, "median round trip before the load"),
+            Figure::GoodputUp => {
+                ("goodput_up", Unit::Rate, "payload of all flows that the server received, by time")
+            }
+            Figure::GoodputDown => {
+                ("goodput_down", Unit::Rate, "payload of all flows that the client received, by time")
+            }
+            Figure::UtilisationUp => {
+                ("utilisation_up", Unit::Share, "bytes on the line to the server over rate times time")
+            }
+            Figure::RingUp => (
+                "ring_up",
+                Unit::Bytes,
+                "largest number of bytes seen in the device ring, looked at every 100 ms",
+            ),
+            Figure::TimeToShare => (
+                "time_to_share",
+                Unit::Time,
+                "the longest that a flow which begins beside others needs until, over one second, it has half of an \
+                 equal share of the goodput of all; its whole life where it never has (half: flows are hashed into \
+                 hardware queues, and with four of them one of four flows may be left two thirds of its share)",
+            ),
+            Figure::JainTogether => (
+                "jain_together",
+                Unit::Number,
+                "Jain's index over the bytes that flows sent while all of them ran",
+            ),
+        }
+    }
+
+    /// As written.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        self.info().0
+    }
+
+    /// What it is counted in.
+    #[must_use]
+    pub fn unit(self) -> Unit {
+        self.info().1
+    }
+
+    /// What it is.
+    #[must_use]
+    pub fn meaning(self) -> &'static str {
+        self.info().2
+    }
+
+    /// Its value in `run`, one of `record`'s; `None` where the run has none.
+    #[must_use]
+    pub fn of(self, record: &Record, run: &Run) -> Option<f64> {
+        let summary = Summary::of(record, run);
+        let time = |ns: Option<i64>| ns.map(|ns| ns as f64);
+        match self {
+            Figure::RiseP50 => time(summary.rtt.added_p50_ns),
+            Figure::RiseP95 => time(summary.rtt.added_p95_ns),
+            Figure::RiseUpP50 => time(summary.up.added_p50_ns),
+            Figure::RiseDownP50 => time(summary.down.added_p50_ns),
+            Figure::RttP50 => time(summary.rtt.p50_ns),
+            Figure::Idle => time(summary.rtt.idle_ns),
+            Figure::GoodputUp => summary.goodput_up_bps.map(|bps| bps as f64),
+            Figure::GoodputDown => summary.goodput_down_bps.map(|bps| bps as f64),
+            Figure::UtilisationUp => summary.queue_up.utilisation,
+            Figure::RingUp => ring_up(run, summary.loaded_from_ns..summary.loaded_to_ns),
+            Figure::TimeToShare => time_to_share(record, run).map(|ns| ns as f64),
+            Figure::JainTogether => jain_together(record, run),
+        }
+    }
+}
+
+impl FromStr for Figure {
+    type Err = String;
+
+    fn from_str(word: &str) -> Result<Figure, String> {
+        let known = Figure::ALL.map(Figure::name);
+        let found = Figure::ALL.into_iter().find(|figure| figure.name() == word);
+        found.ok_or_else(|| {
+            format!(
+                "no such figure{}; there are {}",
+                crate::hint::did_you_mean(word, &known),
+                known.join(", ")
+            )
+        })
+    }
+}
+
+fn ring_up(run: &Run, loaded: std::ops::Range<i64>) -> Option<f64> {
+    let samples = run.up.t_ns.iter().zip(&run.up.ring_bytes);
+    let inside = samples.filter(|(at, _)| loaded.contains(at)).map(|(_, &bytes)| bytes);
+    inside.max().map(|bytes| bytes as f64)
+}
+
+/// How long a share is looked at.
+const SHARE_WINDOW_NS: i64 = 1_000_000_000;
+/// What part of an equal share counts as having it.
+const HALF: f64 = 0.5;
+
+/// Bytes that `flow` brought in steps that end within `from..=to`, without the one that ends at `from`.
+fn bytes_within(flow: &FlowSeries, from: i64, to: i64) -> u64 {
+    let steps = flow.t_ns.iter().zip(&flow.rx_bytes);
+    steps.filter(|&(&end, _)| from < end && end <= to).map(|(_, bytes)| bytes).sum()
+}
+
+fn time_to_share(record: &Record, run: &Run) -> Option<i64> {
+    let flows: Vec<(&FlowPlan, &FlowSeries)> = record.test.flows.iter().zip(&run.flows).collect();
+    let is_beside = |plan: &FlowPlan, at: i64| plan.start_ns <= at && at < plan.stop_ns;
+    let newcomer = |&(plan, _): &&(&FlowPlan, &FlowSeries)| {
+        flows.iter().any(|(other, _)| other.start_ns < plan.start_ns && plan.start_ns < other.stop_ns)
+    };
+    let need = |&(plan, series): &(&FlowPlan, &FlowSeries)| {
+        let has_share = |&end: &i64| {
+            let beside = || flows.iter().filter(|(other, _)| is_beside(other, end));
+            let all: u64 = beside().map(|(_, flow)| bytes_within(flow, end - SHARE_WINDOW_NS, end)).sum();
+            let own = bytes_within(series, end - SHARE_WINDOW_NS, end);
+            own as f64 >= HALF * all as f64 / beside().count().max(1) as f64
+        };
+        let ends =
+            series.t_ns.iter().filter(|&&end| end >= plan.start_ns + SHARE_WINDOW_NS && end < plan.stop_ns);
+        ends.copied().find(has_share).unwrap_or(plan.stop_ns) - plan.start_ns
+    };
+    flows.iter().filter(newcomer).map(need).max()
+}
+
+/// The time in which all flows run, 2 s after the last began.
+fn jain_together(record: &Record, run: &Run) -> Option<f64> {
+    const RAMP_NS: i64 = 2_000_000_000;
+    let from = record.test.flows.iter().map(|flow| flow.start_ns).max()? + RAMP_NS;
+    let to = record.test.flows.iter().map(|flow| flow.stop_ns).min()?;
+    let bytes: Vec<f64> = run.flows.iter().map(|flow| bytes_within(flow, from, to) as f64).collect();
+    let (sum, squares) = (bytes.iter().sum::<f64>(), bytes.iter().map(|x| x * x).sum::<f64>());
+    (bytes.len() > 1 && squares > 0.0).then(|| sum * sum / (bytes.len() as f64 * squares))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::experiment::keys::{CLAIM, Kind};
+
+    const SECOND: i64 = 1_000_000_000;
+
+    /// Two flows in steps of a second for six seconds, the second from 2 s on.
+    fn two(first: [u64; 6], second: [u64; 4]) -> (Record, Run) {
+        let plan = |start_ns, stop_ns| FlowPlan { start_ns, stop_ns, ..FlowPlan::default() };
+        let series = |from: i64, bytes: &[u64]| FlowSeries {
+            t_ns: (1..=bytes.len() as i64).map(|step| (from + step) * SECOND).collect(),
+            rx_bytes: bytes.to_vec(),
+            ..FlowSeries::default()
+        };
+        let mut record = Record::default();
+        record.test.flows = vec![plan(0, 7 * SECOND), plan(2 * SECOND, 7 * SECOND)];
+        let run = Run { flows: vec![series(0, &first), series(2, &second)], ..Run::default() };
+        (record, run)
+    }
+
+    #[test]
+    fn a_newcomer_has_its_share_when_it_has_half_of_what_is_equal() {
+        let (record, run) = two([8, 8, 7, 7, 6, 4], [1, 1, 2, 4]);
+        // Of 8 bytes an equal share is 4, half of that 2: the third second.
+        assert_eq!(Figure::TimeToShare.of(&record, &run), Some(3e9));
+        let (record, run) = two([8, 8, 7, 7, 7, 7], [1, 1, 1, 1]);
+        assert_eq!(Figure::TimeToShare.of(&record, &run), Some(5e9), "never: its whole life");
+    }
+
+    #[test]
+    fn jains_index_counts_where_all_run() {
+        // From 4 s to 6 s: 10 and 6 bytes. 16^2 / (2 (100 + 36)) = 256 / 272.
+        let (record, run) = two([8, 8, 7, 7, 6, 4], [1, 1, 2, 4]);
+        let jain = Figure::JainTogether.of(&record, &run).expect("two flows");
+        assert!((jain - 256.0 / 272.0).abs() < 1e-12, "{jain}");
+    }
+
+    #[test]
+    fn the_catalogue_names_every_figure_and_class() {
+        let words = |name| match CLAIM.key(name).map(|key| key.kind) {
+            Some(Kind::OneOf(kinds)) => kinds
+                .iter()
+                .map(|kind| if let Kind::Word(word) = kind { *word } else { panic!("{kind:?}") })
+                .collect::<Vec<_>>(),
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(words("figure"), Figure::ALL.map(Figure::name));
+        assert_eq!(words("class"), super::super::Class::ALL.map(super::super::Class::name));
+    }
+
+    #[test]
+    fn values_are_read_and_said_in_their_units() {
+        assert_eq!(Unit::Time.parse("121ms"), Ok(121e6));
+        assert_eq!(Unit::Rate.parse("104.1mbit"), Ok(104.1e6));
+        assert_eq!(Unit::Share.parse("75%"), Ok(0.75));
+        assert!(Unit::Number.parse("inf").is_err());
+        assert_eq!(Unit::Time.words(121e6, false), "121 ms");
+        assert_eq!(Unit::Time.words(-1.0, true), "0.00");
+        assert_eq!(Unit::Rate.words(7.2e6, false), "7.20 Mbit/s");
+        assert_eq!(Unit::Share.words(0.786, false), "78.6 %");
+        assert_eq!(Unit::Number.words(0.917, false), "0.92");
+    }
+}

@@ -1,0 +1,72 @@
+//! Every variant of a reproduction with every seed.
+
+use goodqueue_report::{Record, Repetition, Run, SCHEMA};
+
+use super::judge::{Outcome, judge};
+use super::shelf::Book;
+use crate::exit::End;
+use crate::experiment;
+use crate::simulate::{self, Wishes};
+
+/// What came of a reproduction.
+pub(super) struct Reproduced {
+    /// The verdicts.
+    pub(super) outcome: Outcome,
+    /// What the picture shows: of each variant the run with the first seed, and the figures of all.
+    pub(super) record: Record,
+    /// Whether the picture is a histogram, and not the overview.
+    pub(super) is_histogram: bool,
+}
+
+/// Runs it.
+///
+/// # Errors
+/// [`End::Usage`] where nothing was published of the experiment; else as `goodqueue run`.
+pub(super) fn run(book: &Book, quiet: bool) -> Result<Reproduced, End> {
+    let Book { name, experiment } = book;
+    let Some(reproduction) = &experiment.reproduction else {
+        let what = "has no [reproduction]: nothing was published of it to hold ours against";
+        return Err(End::Usage(format!("{name} {what}; `goodqueue run` runs it")));
+    };
+    let own = Record {
+        schema: SCHEMA,
+        version: env!("CARGO_PKG_VERSION").into(),
+        title: reproduction.title.clone(),
+        // No clock and no host: the same words and pictures wherever it is made.
+        command: ["goodqueue", "reproduce", name].map(String::from).to_vec(),
+        ..Record::default()
+    };
+    let mut record = experiment::head(experiment, own);
+    // Claims need the series of every seed, so that to the pool each is a run of its own.
+    let wishes = Wishes { repetitions: 1, twice: false, traced: Vec::new() };
+    simulate::run(experiment.jobs(), &wishes, &mut record, &mut Vec::new(), quiet, &mut |_| Ok(()))?;
+    let seeds = experiment.seeds.len();
+    let mut all = std::mem::take(&mut record.runs).into_iter();
+    let runs: Vec<Vec<Run>> =
+        experiment.variants.iter().map(|_| all.by_ref().take(seeds).collect()).collect();
+    let outcome = judge(name, experiment, reproduction, &record, &runs);
+    record.runs = runs.into_iter().filter_map(|runs| together(&record, experiment, runs)).collect();
+    show(&mut record, &reproduction.show);
+    Ok(Reproduced { outcome, record, is_histogram: reproduction.is_histogram })
+}
+
+/// Leaves these runs only; the link of the first becomes that of the record.
+fn show(record: &mut Record, variants: &[usize]) {
+    let of = |&variant: &usize| {
+        let run = record.runs.get(variant)?;
+        Some(Run { link: Some(run.link_in(record).clone()), ..run.clone() })
+    };
+    let mut runs: Vec<Run> = variants.iter().filter_map(of).collect();
+    if let Some(link) = runs.first().and_then(|run| run.link.clone()) {
+        runs.iter_mut().filter(|run| run.link.as_ref() == Some(&link)).for_each(|run| run.link = None);
+        record.link = link;
+    }
+    record.runs = runs;
+}
+
+/// The first of these runs, with the figures of all.
+fn together(record: &Record, experiment: &experiment::Experiment, runs: Vec<Run>) -> Option<Run> {
+    let figures = || runs.iter().zip(&experiment.seeds).map(|(run, &seed)| Repetition::of(record, run, seed));
+    let repetitions = if runs.len() > 1 { figures().collect() } else { Vec::new() };
+    Some(Run { repetitions, ..runs.into_iter().next()? })
+}

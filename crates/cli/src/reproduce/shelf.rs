@@ -1,0 +1,67 @@
+//! The reproductions that come with the program, and experiment files given by path.
+
+use std::path::{Path, PathBuf};
+
+use crate::exit::End;
+use crate::experiment::Experiment;
+use crate::hint::did_you_mean;
+
+/// Name and text of each scenario with claims, in the order in which they are run.
+pub(super) const SHELF: &[(&str, &str)] = &[
+    ("square-wave", include_str!("../../../../scenarios/square-wave.toml")),
+    ("bql", include_str!("../../../../scenarios/bql.toml")),
+    ("cable-up", include_str!("../../../../scenarios/cable-up.toml")),
+    ("cable-down", include_str!("../../../../scenarios/cable-down.toml")),
+    ("gpon", include_str!("../../../../scenarios/gpon.toml")),
+    ("lte", include_str!("../../../../scenarios/lte.toml")),
+    ("homeplug", include_str!("../../../../scenarios/homeplug.toml")),
+    ("dsl", include_str!("../../../../scenarios/dsl.toml")),
+    ("reno-codel", include_str!("../../../../scenarios/reno-codel.toml")),
+    ("rrul-110-10", include_str!("../../../../scenarios/rrul-110-10.toml")),
+    ("rrul-50-down", include_str!("../../../../scenarios/rrul-50-down.toml")),
+];
+
+/// An experiment with its name.
+pub(super) struct Book {
+    /// Its name, without folder and suffix.
+    pub(super) name: String,
+    /// What it says.
+    pub(super) experiment: Experiment,
+}
+
+/// The named ones in the order given; all of the shelf without names.
+///
+/// # Errors
+/// [`End::Usage`] where there is no such name, or the file is wrong.
+pub(super) fn take(names: &[String]) -> Result<Vec<Book>, End> {
+    if names.is_empty() {
+        return SHELF.iter().map(|&(name, text)| of_shelf(name, text)).collect();
+    }
+    names.iter().map(|name| book(name)).collect()
+}
+
+fn book(name: &str) -> Result<Book, End> {
+    if name.ends_with(".toml") {
+        let path = PathBuf::from(name);
+        let experiment = Experiment::read(&path).map_err(End::usage)?;
+        let stem = path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
+        return Ok(Book { name: stem, experiment });
+    }
+    let known: Vec<&str> = SHELF.iter().map(|(name, _)| *name).collect();
+    match SHELF.iter().find(|(known, _)| *known == name) {
+        Some(&(name, text)) => of_shelf(name, text),
+        None => {
+            let nearest = did_you_mean(name, &known);
+            let known = known.join(", ");
+            Err(End::Usage(format!(
+                "there is no reproduction {name}{nearest}; there are {known}, and FILE.toml"
+            )))
+        }
+    }
+}
+
+fn of_shelf(name: &str, text: &str) -> Result<Book, End> {
+    let experiment =
+        Experiment::parse(text, &format!("scenarios/{name}.toml"), Path::new("")).map_err(End::usage)?;
+    Ok(Book { name: name.into(), experiment })
+}

@@ -1,0 +1,143 @@
+//! `goodqueue reproduce`: the pages in the house are what it writes now, and it judges as a file says.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use super::{Scratch, run, stderr, stdout};
+
+fn house() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reproductions")
+}
+
+fn names(folder: &Path) -> BTreeSet<String> {
+    let entries = std::fs::read_dir(folder).expect("a folder").flatten();
+    entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
+}
+
+/// Those that are quick enough without optimisation.
+const QUICK: [&str; 5] = ["cable-up", "gpon", "lte", "homeplug", "dsl"];
+
+#[test]
+fn quick_pages_in_the_house_are_what_the_command_writes() {
+    let scratch = Scratch::new("quick-reproductions");
+    let folder = scratch.path("pages");
+    let output = run(&format!("reproduce {} --quiet -o {}", QUICK.join(" "), folder.display()));
+    assert!(output.status.success(), "{}", stderr(&output));
+    assert_eq!(names(&folder).len(), 2 * QUICK.len());
+    are_current(&folder);
+}
+
+/// Text and pictures to the last byte.
+fn are_current(folder: &Path) {
+    for name in names(folder) {
+        let read = |folder: &Path| std::fs::read(folder.join(&name)).expect("a file");
+        let is_current = read(folder) == read(&house());
+        assert!(is_current, "{name} is not current: goodqueue reproduce -o docs/reproductions");
+    }
+}
+
+/// All of them, and every verdict the one that its file states.
+#[test]
+#[cfg_attr(debug_assertions, ignore = "half a minute, optimised: cargo test --release")]
+fn the_pages_in_the_house_are_what_the_command_writes() {
+    let scratch = Scratch::new("reproductions");
+    let folder = scratch.path("pages");
+    let output = run(&format!("reproduce --quiet -o {}", folder.display()));
+    assert!(output.status.success(), "{}", stderr(&output));
+    assert_eq!(names(&folder), names(&house()));
+    are_current(&folder);
+}
+
+const CLAIMS: &str = r#"
+test = { name = "tcp_1up", length = "2s", idle = "500ms" }
+queues = ["pfifo:5", "pfifo:50"]
+repetitions = 2
+link = { rate = "5mbit", loss = "0.1%" }
+[reproduction]
+title = "two FIFOs"
+source = "this test"
+text = "none"
+[[claim]]
+id = "a"
+what = "the longer one waits longer"
+class = "ORDER"
+figure = "rise_p95"
+order = ["pfifo:5", "pfifo:50"]
+"#;
+
+fn judged(scratch: &Scratch, more: &str) -> std::process::Output {
+    let path = scratch.path("claims.toml");
+    std::fs::write(&path, format!("{CLAIMS}{more}")).expect("a file");
+    run(&format!("reproduce {} --json", path.display()))
+}
+
+fn verdicts(output: &std::process::Output) -> Vec<String> {
+    let all: Value = serde_json::from_str(&stdout(output)).expect("JSON");
+    let claims = all[0]["claims"].as_array().expect("claims");
+    claims.iter().map(|claim| claim["verdict"].as_str().expect("a verdict").to_owned()).collect()
+}
+
+#[test]
+fn the_exit_code_says_whether_the_file_is_right_about_its_claims() {
+    let scratch = Scratch::new("claims");
+    let output = judged(&scratch, "");
+    assert_eq!((output.status.code(), verdicts(&output)), (Some(0), vec!["holds".to_owned()]));
+
+    let output = judged(&scratch, "missed = \"a wrong cause\"\n");
+    assert_eq!(
+        (output.status.code(), verdicts(&output)),
+        (Some(1), vec!["holds_against_the_file".to_owned()])
+    );
+    assert_eq!(stderr(&output), "goodqueue: claims a: HOLDS, said to be missed\n");
+
+    let wrong = "[[claim]]\nid = \"b\"\nwhat = \"\"\nclass = \"SHAPE\"\nfigure = \"rise_p95\"\n\
+                 variant = \"pfifo:5\"\npublished = \"10s\"\n";
+    let output = judged(&scratch, wrong);
+    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(verdicts(&output), ["holds", "missed"]);
+    let output = judged(&scratch, &format!("{wrong}missed = \"nobody has 10 s here\"\n"));
+    assert_eq!(
+        (output.status.code(), verdicts(&output)),
+        (Some(0), vec!["holds".into(), "known_miss".into()])
+    );
+}
+
+#[test]
+fn what_is_wrong_with_a_claim_is_said_with_its_place() {
+    let scratch = Scratch::new("wrong-claims");
+    for (more, said) in [
+        ("published = \"1ms\"\n", ":10:1: order stands alone"),
+        (
+            "[[claim]]\nid = \"b\"\nwhat = \"\"\nclass = \"LOOSE\"\nfigure = \"idle\"\n",
+            ":19:9: class = \"LOOSE\"",
+        ),
+        (
+            "[[claim]]\nid = \"b\"\nwhat = \"\"\nclass = \"MED\"\nfigure = \"idle\"\nvariant = \"codel\"\n",
+            ":21:11: no variant is called `codel`",
+        ),
+        (
+            "[[claim]]\nid = \"b\"\nwhat = \"\"\nclass = \"MED\"\nfigure = \"idle\"\nvariant = \"pfifo:5\"\n",
+            ":16:1: it needs `published`",
+        ),
+    ] {
+        let output = judged(&scratch, more);
+        assert_eq!(output.status.code(), Some(2), "{more}");
+        assert!(stderr(&output).contains(said), "{more}: {}", stderr(&output));
+    }
+    let output = run("reproduce squarewave");
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("did you mean square-wave?"), "{}", stderr(&output));
+}
+
+#[test]
+fn a_page_of_someone_else_is_not_replaced() {
+    let scratch = Scratch::new("foreign");
+    std::fs::create_dir_all(scratch.path("pages")).expect("a folder");
+    std::fs::write(scratch.path("pages/gpon.md"), "mine").expect("a file");
+    let output = run(&format!("reproduce gpon -o {}", scratch.path("pages").display()));
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("gpon.md was not written by this command"), "{}", stderr(&output));
+    assert_eq!(std::fs::read_to_string(scratch.path("pages/gpon.md")).expect("text"), "mine");
+}
