@@ -43,7 +43,7 @@ proptest! {
         for (bytes, micros) in writes {
             ordinary.tx.write(bytes);
             general.tx.write(bytes);
-            end = end + Span(micros * 1000);
+            end += Span(micros * 1000);
             while ordinary.step(end) {
                 prop_assert!(general.step(end));
                 prop_assert_eq!(ordinary.now, general.now);
