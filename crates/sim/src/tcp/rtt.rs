@@ -68,13 +68,15 @@ impl Rtt {
             self.first(micros, snd_nxt);
             return;
         }
-        let error = i64::from(micros) - i64::from(self.srtt8 >> 3);
-        self.srtt8 = clamp_u32(i64::from(self.srtt8) + error).max(1);
-        let mut step = error.abs() - i64::from(self.mdev >> 2);
-        if error < 0 && step > 0 {
-            step >>= 3;
+        // No sample reaches 2^28, so eight of them, and four deviations, fit.
+        let srtt = self.srtt8 >> 3;
+        self.srtt8 = (self.srtt8 - srtt + micros).max(1);
+        let (error, keep) = (micros.abs_diff(srtt), self.mdev >> 2);
+        if micros < srtt && error > keep {
+            self.mdev += (error - keep) >> 3;
+        } else {
+            self.mdev = self.mdev - keep + error;
         }
-        self.mdev = clamp_u32(i64::from(self.mdev) + step);
         if self.mdev > self.mdev_max {
             self.mdev_max = self.mdev;
             self.rttvar = self.rttvar.max(self.mdev_max);
@@ -95,11 +97,6 @@ impl Rtt {
         self.mdev_max = self.rttvar;
         self.rtt_seq = snd_nxt;
     }
-}
-
-#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-fn clamp_u32(value: i64) -> u32 {
-    value.clamp(0, i64::from(u32::MAX)) as u32
 }
 
 /// Window over which the least round-trip time is kept (Linux `tcp_min_rtt_wlen`).
@@ -125,6 +122,9 @@ impl MinRtt {
     pub(super) fn sample(&mut self, now: Nanos, rtt: Span) {
         let new = (now, rtt);
         let [best, second, third] = &mut self.0;
+        if rtt > third.1 && now.since(best.0).0 <= MIN_RTT_WINDOW.0 / 4 {
+            return;
+        }
         if rtt <= best.1 || now.since(third.0) > MIN_RTT_WINDOW {
             self.0 = [new; 3];
             return;

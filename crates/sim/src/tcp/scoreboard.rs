@@ -98,10 +98,9 @@ impl List {
         let slot = &mut slots[pos as usize];
         slot.prev = before;
         slot.next = NIL;
-        if before == NIL {
-            self.head = pos;
-        } else {
-            slots[before as usize].next = pos;
+        match slots.get_mut(before as usize) {
+            Some(slot) => slot.next = pos,
+            None => self.head = pos,
         }
     }
 
@@ -128,6 +127,19 @@ impl List {
             slots[next as usize].prev = prev;
         }
     }
+}
+
+/// Segments that one acknowledgement takes off.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Run {
+    pub(super) segments: u32,
+    /// Packets that end with one of them.
+    pub(super) packets: u32,
+    /// When the first and the last of them were sent.
+    pub(super) first_sent: Nanos,
+    pub(super) last_sent: Nanos,
+    /// [`Slot::delivered`] of the last.
+    pub(super) last_delivered: u32,
 }
 
 /// The ring.
@@ -218,8 +230,12 @@ impl Scoreboard {
         }
         let pos = self.end();
         self.len += 1;
-        self.slots[pos as usize] = slot;
-        self.flight.push(&mut self.slots, pos);
+        let before = std::mem::replace(&mut self.flight.tail, pos);
+        match self.slots.get_mut(before as usize) {
+            Some(slot) => slot.next = pos,
+            None => self.flight.head = pos,
+        }
+        self.slots[pos as usize] = Slot { prev: before, next: NIL, ..slot };
     }
 
     /// Doubles the ring; positions change, so every link is translated.
@@ -258,6 +274,41 @@ impl Scoreboard {
         }
         self.head = self.after(pos);
         self.len -= 1;
+    }
+
+    /// Takes off what an acknowledgement of `una` covers, where that is whole segments from `prior_una` on which
+    /// were sent once and are neither lost nor reported by SACK: they head the order of transmission, too.
+    #[inline]
+    pub(super) fn take_run(&mut self, prior_una: u64, una: u64) -> Option<Run> {
+        let (mut pos, first) = self.first()?;
+        let (first_seq, first_sent) = (first.seq, first.sent);
+        let mut last = first;
+        let (mut segments, mut packets, mut flags) = (0, 0, 0);
+        while segments < self.len {
+            let slot = &self.slots[pos as usize];
+            if slot.end() > una {
+                break;
+            }
+            flags |= slot.flags;
+            packets += u32::from(slot.has(LAST));
+            last = slot;
+            pos = self.after(pos);
+            segments += 1;
+        }
+        let is_whole = first_seq == prior_una && last.end() == una;
+        if !is_whole || flags & (SACKED | LOST | RETRANS | EVER | SAMPLED) != 0 {
+            return None;
+        }
+        let run = Run { segments, packets, first_sent, last_sent: last.sent, last_delivered: last.delivered };
+        let oldest = last.next;
+        self.flight.head = oldest;
+        match self.slots.get_mut(oldest as usize) {
+            Some(slot) => slot.prev = NIL,
+            None => self.flight.tail = NIL,
+        }
+        self.head = pos;
+        self.len -= segments;
+        Some(run)
     }
 
     /// Takes a segment out of the list it is in.

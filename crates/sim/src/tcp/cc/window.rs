@@ -101,6 +101,12 @@ impl Window {
             || (self.in_slow_start() && self.snd_cwnd < self.max_packets_out.saturating_mul(2))
     }
 
+    /// An earlier [`Window::delivered`] of which the low 32 bits were kept.
+    #[allow(clippy::cast_possible_truncation)]
+    pub(in crate::tcp) fn delivered_at(&self, low: u32) -> u64 {
+        self.delivered - u64::from((self.delivered as u32).wrapping_sub(low))
+    }
+
     /// Sets the window, held between one segment and [`Window::snd_cwnd_clamp`].
     pub(super) fn set_cwnd(&mut self, cwnd: u32) {
         self.snd_cwnd = cwnd.min(self.snd_cwnd_clamp).max(1);

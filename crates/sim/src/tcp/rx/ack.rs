@@ -87,22 +87,24 @@ impl AckState {
     }
 
     /// The gap between segments (Linux `tcp_event_data_recv`). The first segment, and one after a gap
-    /// longer than a timeout, start a phase of `quickacks`.
-    pub(super) fn measure_gap(&mut self, now: Nanos, ticks: Ticks, quickacks: u8) {
+    /// longer than a timeout, start a phase of quick ACKs: `true`.
+    #[inline]
+    pub(super) fn measure_gap(&mut self, now: Nanos, ticks: Ticks) -> bool {
+        let gap = now.since(self.last_received);
+        self.last_received = now;
         if self.ato == Span::ZERO {
-            self.quick = self.quick.max(quickacks);
             self.reset_ato(ticks);
+            true
         } else {
-            let gap = now.since(self.last_received);
             if gap.0 <= ATO_MIN.0 / 2 {
                 self.ato = Span(self.ato.0 / 2 + ATO_MIN.0 / 2);
             } else if gap < self.ato {
                 self.ato = Span(self.ato.0 / 2 + gap.0).min(super::rto_of(self.srtt));
-            } else if gap > super::rto_of(self.srtt) {
-                self.quick = self.quick.max(quickacks);
+            } else {
+                return gap > super::rto_of(self.srtt);
             }
+            false
         }
-        self.last_received = now;
     }
 
     pub(super) fn reset_ato(&mut self, ticks: Ticks) {
@@ -147,7 +149,7 @@ impl AckState {
     }
 
     /// Delays the ACK by the gap to the next segment, or what the round trip allows.
-    fn delay(&mut self, now: Nanos, ticks: Ticks) {
+    pub(super) fn delay(&mut self, now: Nanos, ticks: Ticks) {
         let mut ato = self.ato;
         if ato > ATO_MIN {
             let most = if self.pushed { DELACK_MAX } else { Span::from_millis(500) };
@@ -170,18 +172,22 @@ impl Rx {
         if self.ack.now {
             return;
         }
-        // More than one full segment, quick phase, or a pushed one that the application has read at once,
-        // with which the receive buffer is empty (Linux `tcp_cleanup_rbuf`).
-        let unacked = self.rcv_nxt - self.window.rcv_wup;
         let is_in_order = self.ofo.as_ref().is_none_or(|ofo| ofo.is_empty());
-        let is_read = self.ack.pushed && is_in_order;
-        if unacked > u64::from(self.ack.rcv_mss) || self.ack.quick > 0 || is_read {
+        if self.is_ack_due(is_in_order) {
             self.ack.now = true;
         } else if is_in_order {
             self.ack.delay(now, self.ticks);
         } else {
             self.compress(now);
         }
+    }
+
+    /// More than one full segment, quick phase, or a pushed one that the application has read at once, with which
+    /// the receive buffer is empty (Linux `tcp_cleanup_rbuf`).
+    #[inline]
+    pub(super) fn is_ack_due(&self, is_in_order: bool) -> bool {
+        let unacked = self.rcv_nxt - self.window.rcv_wup;
+        unacked > u64::from(self.ack.rcv_mss) || self.ack.quick > 0 || (self.ack.pushed && is_in_order)
     }
 
     /// While data is out of order, ACKs after the third are compressed: one in 5 % of a round trip.

@@ -4,6 +4,7 @@
 mod ack;
 mod handshake;
 mod ofo;
+mod ordinary;
 mod window;
 
 use super::config::{Config, Opening, Ticks, timestamp, ts_before};
@@ -64,6 +65,9 @@ pub struct Rx {
     window: ReceiveWindow,
     ack: AckState,
     ofo: Option<Box<OutOfOrder>>,
+    /// Every segment takes the general path.
+    #[cfg(test)]
+    pub(in crate::tcp) general_only: bool,
 }
 
 impl Rx {
@@ -89,6 +93,8 @@ impl Rx {
             window: ReceiveWindow::new(&config, opening == Opening::Active),
             ack: AckState::new(),
             ofo: None,
+            #[cfg(test)]
+            general_only: false,
         }
     }
 
@@ -130,6 +136,16 @@ impl Rx {
     /// Takes a segment of the peer; `ce`: its IP header says Congestion Experienced.
     #[inline]
     pub fn on_segment(&mut self, now: Nanos, segment: &Segment, ce: bool) {
+        if self.is_ordinary(segment, ce) {
+            self.take_ordinary(now, segment);
+        } else {
+            self.on_any(now, segment, ce);
+        }
+    }
+
+    /// What [`Rx::take_ordinary`] does not take.
+    #[inline(never)]
+    fn on_any(&mut self, now: Nanos, segment: &Segment, ce: bool) {
         if self.state != State::Established {
             if !self.on_handshake(now, segment) {
                 return;
@@ -237,6 +253,7 @@ impl Rx {
 
     /// Whether the window can be offered twice as large as it is for the sender now (Linux
     /// `tcp_cleanup_rbuf`).
+    #[inline]
     fn window_has_opened(&self) -> bool {
         let open = self.window.open(self.rcv_nxt);
         if u64::from(open) * 2 > u64::from(self.window.clamp) {
@@ -258,12 +275,14 @@ impl Rx {
         let is_pushed = segment.flags.has(Flags::PSH);
         self.ack.measure_mss(segment.len, self.mss, is_pushed);
         self.window.measure_rtt(now, self.rcv_nxt);
-        let quickacks = self.quickacks(MAX_QUICKACKS);
-        self.ack.measure_gap(now, self.ticks, quickacks);
+        if self.ack.measure_gap(now, self.ticks) {
+            self.ack.quick = self.ack.quick.max(self.quickacks(MAX_QUICKACKS));
+        }
         self.check_ce(segment.ect, ce);
         self.grow_window(segment.len);
     }
 
+    #[inline]
     fn grow_window(&mut self, len: u32) {
         if len >= 128 {
             let held = self.ofo.as_ref().map_or(0, |ofo| ofo.memory());
@@ -275,6 +294,7 @@ impl Rx {
 
     /// RFC 3168 section 6.1.3; a packet without ECT amid others with it is probably a retransmission and
     /// is ACKed at once.
+    #[inline]
     fn check_ce(&mut self, ect: bool, ce: bool) {
         if !self.ecn.ok {
             return;

@@ -9,15 +9,15 @@ use proptest::prelude::*;
 
 /// Chances in a thousand of each mishap.
 #[derive(Clone, Copy, Debug)]
-struct Mishaps {
-    drop: u64,
-    delay: u64,
-    duplicate: u64,
-    mark: u64,
+pub(super) struct Mishaps {
+    pub(super) drop: u64,
+    pub(super) delay: u64,
+    pub(super) duplicate: u64,
+    pub(super) mark: u64,
 }
 
 impl Mishaps {
-    fn rule(self, seed: u64, purpose: &str) -> Rule {
+    pub(super) fn rule(self, seed: u64, purpose: &str) -> Rule {
         let mut rng = Rng::stream(seed, 0, purpose);
         Box::new(move |_, segment| {
             let mut draw = rng.below(1000);
@@ -46,7 +46,7 @@ fn mishaps() -> impl Strategy<Value = Mishaps> {
     })
 }
 
-fn kinds() -> impl Strategy<Value = CcKind> {
+pub(super) fn kinds() -> impl Strategy<Value = CcKind> {
     prop_oneof![Just(CcKind::Reno), Just(CcKind::Cubic), Just(CcKind::Bbr)]
 }
 

@@ -3,6 +3,7 @@
 mod conserve;
 mod handshake;
 mod limits;
+mod ordinary;
 mod pipe;
 mod receiver;
 mod recovery;

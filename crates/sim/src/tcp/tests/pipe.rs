@@ -20,7 +20,7 @@ pub(super) enum Fate {
 }
 
 /// One segment on the path.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Carried {
     pub(super) at: Nanos,
     pub(super) segment: Segment,

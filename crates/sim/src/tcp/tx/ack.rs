@@ -65,6 +65,8 @@ impl Ack {
 }
 
 impl Tx {
+    /// What [`Tx::take_ordinary`] does not take.
+    #[inline(never)]
     pub(super) fn on_established(&mut self, now: Nanos, segment: &Segment) {
         if segment.flags.has(Flags::RST) {
             self.die();
@@ -83,6 +85,12 @@ impl Tx {
         }
         self.ts_ecr = segment.ts_ecr;
         self.process_ack(now, segment);
+        self.acknowledged();
+    }
+
+    /// After an ACK the application may write.
+    #[inline]
+    pub(super) fn acknowledged(&mut self) {
         if self.app_bytes != 0 {
             self.check_space();
         }

@@ -1,6 +1,7 @@
 //! How much at once: pacing rate, size of super-packets, deferral, small queues, send buffer.
 
 use super::Tx;
+use super::transmit::HEADERS;
 use crate::tcp::cc::CaState;
 use crate::tcp::config::truesize;
 use goodqueue::{Nanos, Rate, Span};
@@ -32,7 +33,7 @@ impl Tx {
         };
         let window = u64::from(self.w.snd_cwnd.max(self.w.packets_out)) * u64::from(self.w.mss);
         // mss * cwnd bytes in srtt8 / 8 us, at `ratio` percent, in bit/s: 8 * 8 * 10^6 / 100 = 640 000.
-        let bits = window.saturating_mul(640_000).saturating_mul(u64::from(ratio));
+        let bits = window.saturating_mul(640_000 * u64::from(ratio));
         self.w.sk_pacing_rate = Rate(bits / u64::from(srtt8));
     }
 
@@ -58,11 +59,16 @@ impl Tx {
         (bytes / self.w.mss).max(self.cc.min_tso_segs(&self.w)).min(most)
     }
 
+    /// Whether the last transmission is so recent that waiting may pay, and nothing is being recovered.
+    pub(super) fn may_defer(&self, now: Nanos) -> bool {
+        const RECENT: Span = Span::from_millis(1);
+        self.w.ca_state < CaState::Recovery && now.since(self.w.tcp_wstamp) <= RECENT
+    }
+
     /// Whether a super-packet should wait to become bigger (Linux `tcp_tso_should_defer`): `room`, what the
     /// windows leave, is little, and ACKs that will leave more are about to come.
     pub(super) fn should_defer(&mut self, now: Nanos, room: u64, queued: u64, max_segs: u32) -> bool {
-        const RECENT: Span = Span::from_millis(1);
-        if self.w.ca_state >= CaState::Recovery || now.since(self.w.tcp_wstamp) > RECENT {
+        if !self.may_defer(now) {
             return false;
         }
         let mss = u64::from(self.w.mss);
@@ -90,7 +96,7 @@ impl Tx {
 
     /// Memory of a full segment in the host's queue.
     pub(super) fn segment_truesize(&self) -> u32 {
-        truesize(self.w.mss + 66)
+        truesize(self.w.mss + HEADERS)
     }
 
     /// TCP small queues (Linux `tcp_small_queue_check`): whether the host's queue and device have enough
@@ -99,7 +105,7 @@ impl Tx {
         if self.wmem_alloc == 0 {
             return false;
         }
-        let truesize = u64::from(truesize(segs.saturating_mul(self.w.mss).saturating_add(66)));
+        let truesize = u64::from(truesize(segs.saturating_mul(self.w.mss).saturating_add(HEADERS)));
         let mut limit = (2 * truesize).max(self.pacing_quantum());
         if !self.w.pacing {
             limit = limit.min(u64::from(self.config.limit_output_bytes));

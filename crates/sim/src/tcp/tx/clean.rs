@@ -137,7 +137,7 @@ impl Tx {
         }
         self.rtt.sample(seq_rtt, self.w.snd_una, self.w.snd_nxt);
         self.w.srtt = self.rtt.srtt();
-        self.rto = self.rtt.rto(self.ticks());
+        self.rto = self.rtt.rto(self.ticks);
         true
     }
 }

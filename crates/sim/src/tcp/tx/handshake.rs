@@ -84,7 +84,7 @@ impl Tx {
             }
             None => self.rtt.fall_back(),
         }
-        self.rto = self.rtt.rto(self.ticks());
+        self.rto = self.rtt.rto(self.ticks);
         if self.retransmits > 1 {
             self.w.snd_cwnd = 1;
         }

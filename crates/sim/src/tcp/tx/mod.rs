@@ -5,6 +5,7 @@ mod ack;
 mod autosize;
 mod clean;
 mod handshake;
+mod ordinary;
 mod rate;
 mod recovery;
 mod sack;
@@ -155,6 +156,8 @@ struct Burst {
     /// The window held something back, for a super-packet's sake.
     cwnd_limited: bool,
     probe: bool,
+    /// Segments were acknowledged: the timer is to be set, at the end, as what is sent sets it again.
+    progressed: bool,
 }
 
 /// The half of a connection that sends data. Sans-IO: feed it segments and time, and after each input call
@@ -164,6 +167,7 @@ pub struct Tx {
     w: Window,
     cc: Cc,
     config: Arc<Config>,
+    ticks: Ticks,
     opening: Opening,
     state: State,
     board: Scoreboard,
@@ -223,6 +227,9 @@ pub struct Tx {
     throttled: bool,
     /// Packets sent and not acknowledged, each with the memory of its head.
     heads: u32,
+    /// Every acknowledgement takes the general path.
+    #[cfg(test)]
+    pub(in crate::tcp) general_only: bool,
 }
 
 impl Tx {
@@ -237,6 +244,7 @@ impl Tx {
         Tx {
             w: window(config),
             cc,
+            ticks: config.ticks(),
             opening,
             state: State::Closed,
             board: Scoreboard::new(),
@@ -276,6 +284,8 @@ impl Tx {
             wmem_alloc: 0,
             throttled: false,
             heads: 0,
+            #[cfg(test)]
+            general_only: false,
             config: Arc::clone(config),
         }
     }
@@ -318,6 +328,7 @@ impl Tx {
         self.state = State::Dead;
         self.wants = Wants::default();
         self.cut = Cut::default();
+        self.burst = Burst::default();
         self.stop_timer();
         self.pacing_at = NEVER;
     }
@@ -353,14 +364,16 @@ impl Tx {
         self.ecn.ok
     }
 
-    fn ticks(&self) -> Ticks {
-        self.config.ticks()
-    }
-
     /// Takes a segment of the peer.
     pub fn on_segment(&mut self, now: Nanos, segment: &Segment) {
         match self.state {
-            State::Established => self.on_established(now, segment),
+            State::Established => {
+                if self.take_ordinary(now, segment) {
+                    self.acknowledged();
+                } else {
+                    self.on_established(now, segment);
+                }
+            }
             State::Dead => {}
             _ => self.on_handshake(now, segment),
         }

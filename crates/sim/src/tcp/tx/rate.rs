@@ -33,7 +33,6 @@ impl Tx {
     }
 
     /// A segment was delivered; the one sent last among those of an ACK gives the sample.
-    #[allow(clippy::cast_possible_truncation)]
     pub(super) fn rate_delivered(&mut self, slot: &Slot, ack: &mut Ack) {
         if slot.has(SAMPLED) {
             return;
@@ -43,8 +42,7 @@ impl Tx {
         if !is_first && !sent_after(slot.sent, self.first_tx, slot.end(), newest.end_seq) {
             return;
         }
-        let since = (self.w.delivered as u32).wrapping_sub(slot.delivered);
-        ack.rs.prior_delivered = self.w.delivered - u64::from(since);
+        ack.rs.prior_delivered = self.w.delivered_at(slot.delivered);
         ack.rs.is_app_limited = slot.has(APP_LIMITED);
         ack.rs.is_retrans = slot.has(EVER);
         newest.prior_mstamp = Some(slot.delivered_mstamp);

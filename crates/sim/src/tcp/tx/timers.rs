@@ -43,7 +43,7 @@ impl Tx {
     pub(super) fn arm(&mut self, now: Nanos, pending: Pending, delay: Span) {
         let delay = if self.w.pacing { delay + self.w.tcp_wstamp.since(now) } else { delay };
         self.timer = pending;
-        self.timer_at = self.ticks().deadline(now, delay.min(RTO_MAX));
+        self.timer_at = self.ticks.deadline(now, delay.min(RTO_MAX));
     }
 
     /// What is left of the head's timeout.
@@ -78,7 +78,7 @@ impl Tx {
         if self.w.packets_out == 0 || !self.may_probe() {
             return false;
         }
-        let ticks = self.ticks();
+        let ticks = self.ticks;
         let timeout = if self.rtt.is_empty() {
             RTO_INITIAL
         } else {
@@ -98,7 +98,7 @@ impl Tx {
 
     /// RACK's reordering window ends `left` from now.
     pub(super) fn schedule_reorder(&mut self, now: Nanos, left: Span) {
-        let ticks = self.ticks();
+        let ticks = self.ticks;
         let timeout = (ticks.up(left) + ticks.of(TIMEOUT_MIN)).min(self.rto);
         self.arm(now, Pending::Reorder, timeout);
     }

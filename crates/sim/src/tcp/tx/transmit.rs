@@ -10,6 +10,8 @@ use goodqueue::{Bytes, Nanos, Span};
 
 /// The window that a sender of data offers: nothing ever fills it.
 const RECEIVE_WINDOW: u32 = 64_256;
+/// Headers of a frame; a SYN's are 8 bytes longer, which its memory is rounded up to anyway.
+pub(super) const HEADERS: u32 = 66;
 /// Segments that are not paced at the start of a connection.
 const UNPACED: u64 = 10;
 
@@ -17,35 +19,34 @@ impl Tx {
     /// The next segment to leave; call until it gives nothing.
     #[inline]
     pub fn poll_transmit(&mut self, now: Nanos) -> Option<Segment> {
-        let segment = if self.cut.len > 0 {
-            Some(self.next_piece(now))
+        let mut segment = if self.cut.len > 0 {
+            self.next_piece(now)
         } else if self.is_plain() {
-            let segment = self.next_new(now);
-            if segment.is_none() {
-                self.end_burst(now);
+            match self.next_new(now) {
+                Some(segment) => segment,
+                None => {
+                    self.end_burst(now);
+                    return None;
+                }
             }
-            segment
         } else {
-            self.next_special(now)
+            self.next_special(now)?
         };
-        let segment = segment.map(|segment| self.cut_off(segment));
-        if let Some(segment) = &segment {
-            self.wmem_alloc = self.wmem_alloc.saturating_add(truesize(segment.frame_len()));
+        if segment.len > self.w.mss && !self.config.tso {
+            self.cut_off(&mut segment);
         }
-        segment
+        self.wmem_alloc = self.wmem_alloc.saturating_add(truesize(HEADERS + segment.len));
+        Some(segment)
     }
 
     /// Keeps all but the first segment of a super-packet back where the device takes none. CWR stays on the
     /// first, FIN and PSH on the last.
-    fn cut_off(&mut self, segment: Segment) -> Segment {
+    fn cut_off(&mut self, segment: &mut Segment) {
         let mss = self.w.mss;
-        if segment.len <= mss || self.config.tso {
-            return segment;
-        }
         let flags = Flags(segment.flags.0 & !Flags::CWR.0);
         self.cut = Cut { seq: segment.seq + u64::from(mss), len: segment.len - mss, flags, ect: segment.ect };
-        let flags = Flags(segment.flags.0 & !(Flags::FIN.0 | Flags::PSH.0));
-        Segment { len: mss, flags, ..segment }
+        segment.len = mss;
+        segment.flags.0 &= !(Flags::FIN.0 | Flags::PSH.0);
     }
 
     /// The rest of a super-packet that is being cut.
@@ -277,8 +278,13 @@ impl Tx {
             return None;
         }
         let unsent = self.unsent();
-        let len = self.sendable(now, unsent, quota)?;
-        let segs = len.div_ceil(self.w.mss).max(1);
+        let (len, segs) = match self.clocked_out(now, unsent, quota) {
+            Some(whole) => whole,
+            None => {
+                let len = self.sendable(now, unsent, quota)?;
+                (len, len.div_ceil(self.w.mss).max(1))
+            }
+        };
         if self.is_queue_full(segs, false) {
             return None;
         }
@@ -301,6 +307,28 @@ impl Tx {
         }
         let is_exempt = self.burst.probe || self.unsent() == 0;
         if is_exempt { Some(1) } else { None }
+    }
+
+    /// What an ACK mostly clocks out, bytes and segments: one or two whole segments, after a pause that rules
+    /// deferral out. Two may always be a super-packet, where congestion control does not say otherwise; what
+    /// does not match is up to [`Tx::sendable`].
+    #[inline]
+    fn clocked_out(&self, now: Nanos, unsent: u64, quota: u32) -> Option<(u32, u32)> {
+        #[cfg(test)]
+        if self.general_only {
+            return None;
+        }
+        let len = quota.wrapping_mul(self.w.mss);
+        let is_whole = quota <= 2
+            && self.w.mss <= super::autosize::GSO_MAX_SIZE / 2
+            && u64::from(len) < unsent
+            && self.w.snd_nxt + u64::from(len) <= self.wnd_end();
+        let is_alone = !self.may_defer(now) && self.builds_super_packets();
+        if is_whole && is_alone && !self.sets_own_window() && !self.burst.probe {
+            Some((len, quota))
+        } else {
+            None
+        }
     }
 
     /// Bytes of the next packet; none: it waits (Nagle, deferral).
@@ -425,7 +453,10 @@ impl Tx {
 
     /// Nothing more leaves now: window validation, and a probe for the tail.
     fn end_burst(&mut self, now: Nanos) {
-        let Burst { sent, cwnd_limited, probe } = core::mem::take(&mut self.burst);
+        let Burst { sent, cwnd_limited, probe, progressed } = core::mem::take(&mut self.burst);
+        if sent == 0 && progressed {
+            self.set_xmit_timer(now);
+        }
         if sent == 0 && !self.has_unsent() {
             return;
         }

@@ -1,0 +1,44 @@
+//! The ordinary segment, on a path of its own (header prediction, Jacobson 1990; RFC 7323 appendix C): data that
+//! is next in order, with nothing out of order behind it and no mark of congestion. Nothing here is a rule of its
+//! own: it is what [`Rx::on_data`] comes down to then, and what does not match goes there.
+
+use super::{Rx, State, ts_before};
+use crate::tcp::segment::{Flags, Segment};
+use goodqueue::Nanos;
+
+impl Rx {
+    #[inline]
+    pub(super) fn is_ordinary(&self, segment: &Segment, ce: bool) -> bool {
+        #[cfg(test)]
+        if self.general_only {
+            return false;
+        }
+        segment.seq == self.rcv_nxt
+            && segment.flags.with(Flags::PSH) == Flags::ACK.with(Flags::PSH)
+            && segment.len > 0
+            && self.state == State::Established
+            && self.ofo.is_none()
+            && !ce
+            && !ts_before(segment.ts_val, self.ts_recent)
+    }
+
+    #[inline]
+    pub(super) fn take_ordinary(&mut self, now: Nanos, segment: &Segment) {
+        if segment.seq <= self.window.rcv_wup {
+            self.ts_recent = segment.ts_val;
+        }
+        self.window.measure_rtt_ts(now, segment, self.ack.rcv_mss);
+        self.rcv_nxt += u64::from(segment.len);
+        self.data_received(now, segment, false);
+        self.window.space_adjust(now, self.rcv_nxt);
+        self.ack.now |= self.window_has_opened();
+        if self.ack.now {
+            return;
+        }
+        if self.is_ack_due(true) {
+            self.ack.now = true;
+        } else {
+            self.ack.delay(now, self.ticks);
+        }
+    }
+}
