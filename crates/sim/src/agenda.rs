@@ -40,6 +40,12 @@ fn least(block: &Block) -> u64 {
     a.min(b).min(c.min(d)).min(e.min(f).min(g.min(h)))
 }
 
+/// The least of the first four.
+fn least_of_half(block: &Block) -> u64 {
+    let [a, b, c, d, ..] = *block;
+    a.min(b).min(c.min(d))
+}
+
 /// The next event of each of a fixed number of lanes: a tournament (Knuth, volume 3, 5.4.1) in blocks of
 /// eight, each of which is searched from end to end: two dozen instructions without a branch. With up to
 /// eight lanes, as in most scenarios, a change is one store.
@@ -47,6 +53,8 @@ fn least(block: &Block) -> u64 {
 pub(crate) struct Lanes {
     /// The lanes themselves, where there are eight at most; else the earliest of each block below.
     top: Block,
+    /// Whether the first half of `top` holds them all.
+    has_few: bool,
     /// The lanes, then the earliest of each block of the level before.
     below: Vec<Vec<Block>>,
 }
@@ -60,14 +68,14 @@ impl Lanes {
             below.push(vec![empty; blocks]);
             blocks = blocks.div_ceil(BLOCK);
         }
-        Lanes { top: empty, below }
+        Lanes { top: empty, has_few: lanes <= BLOCK / 2, below }
     }
 
     /// The earliest event, of equals that of the lowest lane; [`NEVER`] where nothing is pending.
     #[inline]
     #[allow(clippy::cast_possible_truncation)]
     pub(crate) fn first(&self) -> (Nanos, Lane) {
-        let mut key = least(&self.top);
+        let mut key = if self.has_few { least_of_half(&self.top) } else { least(&self.top) };
         let mut place = key as usize % BLOCK;
         for level in self.below.iter().rev() {
             key = least(&level[place]);

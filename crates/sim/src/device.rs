@@ -66,7 +66,7 @@ impl Device {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn poll(
         &mut self,
         now: Nanos,

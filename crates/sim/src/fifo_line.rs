@@ -82,6 +82,18 @@ impl FifoLine {
         Some(self.free_at)
     }
 
+    /// When the next last bit leaves at the soonest, if a packet of `len` bytes comes next, at `at`: exact
+    /// where it is sure to be taken in; else a shorter one behind it may be the next.
+    #[inline]
+    pub(crate) fn soonest(&self, at: Nanos, len: u32) -> Nanos {
+        let is_taken_in = self.free_at <= at && self.most_packets > 0 && u64::from(len) <= self.most_bytes;
+        if !is_taken_in {
+            return self.free_at.max(at);
+        }
+        let mut line = self.line;
+        at + line.tx_time(Bytes(u64::from(len)))
+    }
+
     /// Lets packets begin whose time has come by `now`.
     #[inline]
     pub(crate) fn advance(&mut self, now: Nanos) {

@@ -152,18 +152,24 @@ impl Default for Frames {
 impl Frames {
     /// Stores a frame.
     #[inline]
-    #[allow(clippy::cast_possible_truncation)]
     pub(crate) fn insert(&mut self, frame: Frame) -> FrameId {
         self.count += 1;
-        let id = self.free;
-        if let Some(place) = self.frames.get_mut(id as usize) {
-            self.free = place.next;
-            *place = frame;
-            return id;
+        if self.free == NO_FRAME {
+            self.grow();
         }
-        self.frames.push(frame);
-        // 2^32 frames would be half a terabyte.
-        (self.frames.len() - 1) as FrameId
+        let id = self.free;
+        let place = &mut self.frames[id as usize];
+        self.free = place.next;
+        *place = frame;
+        id
+    }
+
+    /// Makes a free place. 2^32 frames would be half a terabyte.
+    #[cold]
+    #[allow(clippy::cast_possible_truncation)]
+    fn grow(&mut self) {
+        self.free = self.frames.len() as FrameId;
+        self.frames.push(Frame::NONE);
     }
 
     /// Gives a place back.

@@ -33,6 +33,11 @@ pub(crate) struct Credit {
     pub(crate) truesize: u32,
 }
 
+/// The end of a link that its queue and line are at.
+pub(crate) const NEAR: usize = 0;
+/// The end where its frames land.
+pub(crate) const FAR: usize = 1;
+
 /// A link at work.
 #[derive(Debug)]
 pub(crate) struct Link {
@@ -42,18 +47,23 @@ pub(crate) struct Link {
     /// Hardware flow control of the links that feed this one.
     pub(crate) pause: Option<Watermarks>,
     pub(crate) feeders: Vec<u32>,
-    /// When the device must be looked at next, as of the last [`Link::look_again`].
-    pub(crate) wake: Nanos,
+    /// The link that it fetches its frames from, and the one that fetches from it.
+    pub(crate) upstream: Option<u32>,
+    pub(crate) downstream: Option<u32>,
+    /// When something happens next at its near end, where its port is, and at its far end.
+    pub(crate) wakes: [Nanos; 2],
     delay: Span,
     jitter: Option<(u64, Rng)>,
     loss: Option<LossState>,
     /// What is on its way, in the order of arrival: a list through the frames.
     first: FrameId,
     last: FrameId,
+    /// When the first of them lands; [`NEVER`] where there is none.
+    first_lands: Nanos,
     /// When the last of them, or of those before, lands.
     last_lands: Nanos,
     pub(crate) counters: LinkCounters,
-    /// Lanes of its device and of its far end; without a meaning where nothing happens there.
+    /// Lanes of its near end and of its far end; without a meaning where nothing happens there.
     pub(crate) lanes: [Lane; 2],
     /// What the senders on this link's host get back, in the order of time.
     pub(crate) credits: VecDeque<Credit>,
@@ -86,12 +96,15 @@ impl Link {
             device: port.map(|port| Device::new(port, index, is_fed_back)).transpose()?,
             pause: port.and_then(|port| port.pause).and_then(|pause| Watermarks::new(pause.high, pause.low)),
             feeders: Vec::new(),
-            wake: NEVER,
+            upstream: None,
+            downstream: None,
+            wakes: [NEVER; 2],
             delay: spec.delay,
             jitter,
             loss: LossState::new(&spec.loss, Rng::stream(seed, node, "loss")),
             first: NO_FRAME,
             last: NO_FRAME,
+            first_lands: NEVER,
             last_lands: Nanos::ZERO,
             counters: LinkCounters::default(),
             lanes: [0; 2],
@@ -174,12 +187,13 @@ impl Link {
             // Jitter delays; it does not let packets overtake each other.
             lands = (lands + Span(rng.below(most.saturating_add(1)))).max(self.last_lands);
         }
-        if self.first == NO_FRAME {
+        if self.first_lands == NEVER {
             if lands == now {
                 return Fate::Arrived;
             }
             frame.lands = lands;
-            (self.first, self.last, self.last_lands) = (id, id, lands);
+            (self.first, self.first_lands) = (id, lands);
+            (self.last, self.last_lands) = (id, lands);
             return Fate::First(lands);
         }
         frame.lands = lands;
@@ -191,17 +205,11 @@ impl Link {
     /// The next frame that is at the far end by `now`, and when the one behind it will be.
     #[inline]
     pub(crate) fn land(&mut self, now: Nanos, frames: &mut Frames) -> Option<(FrameId, Nanos)> {
-        let id = self.first;
-        if id == NO_FRAME {
+        if self.first_lands > now || self.first_lands == NEVER {
             return None;
         }
-        let frame = frames.get_mut(id);
-        if frame.lands > now {
-            return None;
-        }
-        self.first = std::mem::replace(&mut frame.next, NO_FRAME);
-        let next = if self.first == NO_FRAME { NEVER } else { frames.get(self.first).lands };
-        Some((id, next))
+        let (id, _) = self.take_first(frames);
+        Some((id, self.first_lands))
     }
 
     /// Whether the fate of a frame is known when it enters.
@@ -210,22 +218,90 @@ impl Link {
         matches!(self.device, None | Some(Device::Fifo(_)))
     }
 
-    /// Whether a frame may spend time on it: then its far end has events.
+    /// Whether its far end has events: a frame may spend time on it, and no other link fetches it.
     pub(crate) fn has_landings(&self) -> bool {
-        self.device.is_some() || self.delay > Span::ZERO || self.jitter.is_some()
+        let takes_time = self.device.is_some() || self.delay > Span::ZERO || self.jitter.is_some();
+        takes_time && self.downstream.is_none()
     }
 
-    /// Asks the device when it must be looked at next; whether that has changed.
-    #[inline]
-    pub(crate) fn look_again(&mut self) -> bool {
-        let wake = self.device.as_ref().map_or(NEVER, Device::next_wake);
-        std::mem::replace(&mut self.wake, wake) != wake
+    pub(crate) fn has_delay(&self) -> bool {
+        self.delay > Span::ZERO
     }
 
-    /// Whether its device has more to do at `now`.
+    /// Whether it may fetch its frames: see `engine/chain.rs`.
+    pub(crate) fn can_fetch(&self) -> bool {
+        self.has_delay() && matches!(self.device, None | Some(Device::Fifo(_) | Device::Single(_)))
+    }
+
+    /// When the next frame lands at the soonest where none is on its way and one of `len` bytes enters at `at`.
     #[inline]
-    pub(crate) fn is_due(&self, now: Nanos) -> bool {
-        self.device.as_ref().is_some_and(|device| device.next_wake() <= now)
+    pub(crate) fn soonest(&self, at: Nanos, len: u32) -> Nanos {
+        let ends = match &self.device {
+            Some(Device::Fifo(line)) => line.soonest(at, len),
+            _ => at,
+        };
+        ends + self.delay
+    }
+
+    /// The first frame on its way, or [`NO_FRAME`].
+    pub(crate) fn first(&self) -> FrameId {
+        self.first
+    }
+
+    /// When the first frame on its way lands; [`NEVER`] where there is none.
+    #[inline]
+    pub(crate) fn next_landing(&self) -> Nanos {
+        self.first_lands
+    }
+
+    /// Whether a frame that comes to its near end can be the next to make it act.
+    #[inline]
+    pub(crate) fn awaits(&self) -> bool {
+        match &self.device {
+            Some(Device::Single(port)) => !port.is_busy(),
+            _ => self.first_lands == NEVER,
+        }
+    }
+
+    /// Takes over what has landed on `from` by `until` and before its own port is due, each frame at the
+    /// time at which it landed.
+    #[inline(always)]
+    pub(crate) fn fetch(&mut self, from: &mut Link, until: Nanos, frames: &mut Frames) {
+        if let Some(Device::Single(port)) = &mut self.device {
+            let Link { number, credits, counters, .. } = self;
+            let mut losses = Losses { link: *number, frames, credits, counters };
+            while from.first_lands <= until && from.first_lands < port.next_wake().unwrap_or(NEVER) {
+                let (id, at) = from.take_first(losses.frames);
+                let frame = losses.frames.get_mut(id);
+                frame.place += 1;
+                let token = frame.token(id);
+                losses.counters.arrived += 1;
+                port.arrive(at, token, &mut losses);
+            }
+            return;
+        }
+        while from.first_lands <= until && from.first_lands != NEVER {
+            let (id, at) = from.take_first(frames);
+            frames.get_mut(id).place += 1;
+            if let Fate::Lost = self.enter(at, id, frames) {
+                frames.remove(id);
+            }
+        }
+    }
+
+    /// The first frame on its way, which there is, and when it lands.
+    #[inline]
+    fn take_first(&mut self, frames: &mut Frames) -> (FrameId, Nanos) {
+        let (id, at) = (self.first, self.first_lands);
+        self.first = std::mem::replace(&mut frames.get_mut(id).next, NO_FRAME);
+        self.first_lands = if self.first == NO_FRAME { NEVER } else { frames.get(self.first).lands };
+        (id, at)
+    }
+
+    /// When its device must be looked at next if nothing arrives.
+    #[inline]
+    pub(crate) fn next_wake(&self) -> Nanos {
+        self.device.as_ref().map_or(NEVER, Device::next_wake)
     }
 
     /// A pause frame has come: the line stops, or goes on.

@@ -106,6 +106,11 @@ impl Paths {
         via
     }
 
+    /// All paths, as lists of links.
+    pub(crate) fn all(&self) -> impl Iterator<Item = &[u32]> {
+        self.links.split(|&link| link == END)
+    }
+
     /// The link after `place`; [`END`] behind the last.
     #[inline]
     pub(crate) fn link(&self, place: Place) -> u32 {

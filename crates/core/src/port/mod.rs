@@ -159,6 +159,14 @@ impl<P: Packet, Q: Queue<P>> Port<P, Q> {
         }
     }
 
+    /// Whether a packet is on the line: until it ends, no arrival brings [`Port::next_wake`] forward, unless
+    /// the queue holds back.
+    #[inline]
+    #[must_use]
+    pub fn is_busy(&self) -> bool {
+        self.transmitter.is_busy()
+    }
+
     /// Whether the line is paused.
     #[must_use]
     pub fn is_paused(&self) -> bool {

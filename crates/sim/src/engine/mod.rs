@@ -13,7 +13,11 @@
 //!
 //! What an event causes at once (a host answers, a link without delay passes a packet on) is handled
 //! within it, first caused first. What is due at a link's port is handled before a packet is handed to it.
+//!
+//! A landing between two links that nobody else feeds or follows is no event: the second link fetches what has
+//! landed on the first when it acts itself, or is read. See `chain`.
 
+mod chain;
 mod flows;
 mod pages;
 mod probes;
@@ -31,7 +35,7 @@ use crate::agenda::{Lane, Lanes};
 use crate::determinism;
 use crate::error::BuildError;
 use crate::frame::{Frame, FrameId, Frames, Kind};
-use crate::link::{Fate, Link};
+use crate::link::{FAR, Fate, Link, NEAR};
 use crate::path::{END, Paths, Place};
 use crate::scenario::{self, NodeId, Scenario};
 use crate::tap::What;
@@ -83,6 +87,9 @@ pub struct Simulation {
 enum Spot {
     Port(u32),
     Landing(u32),
+    /// The same two of links that fetch: see [`chain`].
+    FetchingPort(u32),
+    FetchedLanding(u32),
 }
 
 /// Where each kind of timer begins.
@@ -102,8 +109,16 @@ impl Simulation {
     ///
     /// # Errors
     /// What is wrong with it, by name and number.
-    #[allow(clippy::cast_possible_truncation)]
     pub fn new(scenario: &Scenario) -> Result<Simulation, BuildError> {
+        let mut simulation = Simulation::unchained(scenario)?;
+        simulation.find_chains();
+        simulation.add_lanes();
+        Ok(simulation)
+    }
+
+    /// All but its lanes, and the links that fetch.
+    #[allow(clippy::cast_possible_truncation)]
+    fn unchained(scenario: &Scenario) -> Result<Simulation, BuildError> {
         crate::check::check(scenario)?;
         let reports = SCRIPT + 1;
         let probes = reports + scenario.links.len() as Lane;
@@ -160,18 +175,31 @@ impl Simulation {
             }
             self.links.push(link);
         }
+        Ok(())
+    }
+
+    #[allow(clippy::cast_possible_truncation)]
+    fn add_lanes(&mut self) {
         let count = self.links.len() as u32;
-        let ports = (0..count).filter(|&link| !self.links[link as usize].is_ahead()).map(Spot::Port);
-        let landings = (0..count).filter(|&link| self.links[link as usize].has_landings()).map(Spot::Landing);
+        let link = |link: &u32| &self.links[*link as usize];
+        let ports = (0..count).filter(|number| !link(number).is_ahead()).map(|number| {
+            let fetches = link(&number).upstream.is_some();
+            if fetches { Spot::FetchingPort(number) } else { Spot::Port(number) }
+        });
+        let landings = (0..count).filter(|number| link(number).has_landings()).map(|number| {
+            let fetches = link(&number).upstream.is_some() && link(&number).is_ahead();
+            if fetches { Spot::FetchedLanding(number) } else { Spot::Landing(number) }
+        });
         self.spots = ports.chain(landings).collect();
         self.lanes = Lanes::new(self.spots.len());
         for (lane, spot) in (0..).zip(&self.spots) {
             match *spot {
-                Spot::Port(link) => self.links[link as usize].lanes[0] = lane,
-                Spot::Landing(link) => self.links[link as usize].lanes[1] = lane,
+                Spot::Port(link) | Spot::FetchingPort(link) => self.links[link as usize].lanes[NEAR] = lane,
+                Spot::Landing(link) | Spot::FetchedLanding(link) => {
+                    self.links[link as usize].lanes[FAR] = lane;
+                }
             }
         }
-        Ok(())
     }
 
     /// Handles all events up to and including `until`; the clock then stands there.
@@ -187,6 +215,8 @@ impl Simulation {
                 match self.spots[lane as usize] {
                     Spot::Port(link) => self.port_due(link),
                     Spot::Landing(link) => self.landings(link),
+                    Spot::FetchingPort(link) => self.fetching_port_due(link),
+                    Spot::FetchedLanding(link) => self.fetched_landings(link),
                 }
                 self.end_event(lane);
             } else if let Some(timer_lane) = self.timers.pop() {
@@ -197,8 +227,9 @@ impl Simulation {
             }
         }
         self.now = self.now.max(until);
-        for link in &mut self.links {
-            if let Some(device) = &mut link.device {
+        for link in 0..self.links.len() {
+            self.fetch_further(link as u32, self.now);
+            if let Some(device) = &mut self.links[link].device {
                 device.look(self.now);
             }
         }
@@ -283,8 +314,8 @@ impl Simulation {
         use determinism::Place;
         if let Some(spot) = self.spots.get(lane as usize) {
             return match *spot {
-                Spot::Port(link) => Place::Port(link as usize),
-                Spot::Landing(link) => Place::Arrival(link as usize),
+                Spot::Port(link) | Spot::FetchingPort(link) => Place::Port(link as usize),
+                Spot::Landing(link) | Spot::FetchedLanding(link) => Place::Arrival(link as usize),
             };
         }
         let (lane, map) = (lane - self.first_timer(), self.map);
@@ -350,56 +381,83 @@ impl Simulation {
         frame.place += 1;
         let at = &mut self.links[link as usize];
         if at.is_ahead() {
-            let lane = at.lanes[1];
             let fate = at.enter(self.now, id, &mut self.frames);
-            self.follow(lane, id, fate);
+            self.follow(link, id, fate);
             return;
         }
         // What is due at the port comes before the arrival.
-        if at.wake <= self.now {
-            self.departures(link);
+        if at.wakes[NEAR] <= self.now {
+            self.departures_first(link);
         }
         self.links[link as usize].queue(self.now, id, &mut self.frames);
         self.device_changed(link);
     }
 
     /// Frames whose last bit has left the line of `link`.
-    #[inline]
+    #[inline(always)]
     fn departures(&mut self, link: u32) {
         loop {
             let at = &mut self.links[link as usize];
-            let lane = at.lanes[1];
             let Some((id, fate)) = at.leave(self.now, &mut self.frames) else { return };
-            let is_due = at.is_due(self.now);
-            self.follow(lane, id, fate);
+            let is_due = at.next_wake() <= self.now;
+            self.follow(link, id, fate);
             if !is_due {
                 return;
             }
         }
     }
 
+    /// [`Simulation::departures`], out of line: seldom is a port due when something arrives.
+    #[inline(never)]
+    fn departures_first(&mut self, link: u32) {
+        self.departures(link);
+    }
+
+    #[inline(always)]
     fn port_due(&mut self, link: u32) {
         self.departures(link);
         self.device_changed(link);
     }
 
-    /// `lane`: of the far end of the link that the frame is on.
-    #[inline]
-    fn follow(&mut self, lane: Lane, id: FrameId, fate: Fate) {
+    /// The frame is on `link`.
+    #[inline(always)]
+    fn follow(&mut self, link: u32, id: FrameId, fate: Fate) {
         match fate {
             Fate::Behind => {}
-            Fate::First(at) => self.lanes.set(lane, at),
+            Fate::First(at) => self.first_on(link, id, at),
             Fate::Arrived => self.at_node.push_back(id),
             Fate::Lost => self.frames.lose(id),
+        }
+    }
+
+    /// A frame is the first on its way over `link`, and lands at `at`.
+    #[inline(always)]
+    fn first_on(&mut self, link: u32, id: FrameId, at: Nanos) {
+        let Link { downstream, lanes, .. } = &self.links[link as usize];
+        match *downstream {
+            None => self.lanes.set(lanes[FAR], at),
+            Some(next) => {
+                if self.links[next as usize].awaits() {
+                    self.announce(next, at, self.frames.get(id).len);
+                }
+            }
         }
     }
 
     /// Sees to it that the device of `link` is looked at in time, and the links that feed it told.
     #[inline(always)]
     fn device_changed(&mut self, link: u32) {
+        let at = &self.links[link as usize];
+        let mut wake = at.next_wake();
+        if let Some(upstream) = at.upstream
+            && at.awaits()
+        {
+            wake = wake.min(self.foreseen(upstream));
+        }
         let at = &mut self.links[link as usize];
-        if at.look_again() {
-            self.lanes.set(at.lanes[0], at.wake);
+        if wake != at.wakes[NEAR] {
+            at.wakes[NEAR] = wake;
+            self.lanes.set(at.lanes[NEAR], wake);
         }
         if at.pause.is_some() {
             self.flow_control(link);
@@ -414,7 +472,7 @@ impl Simulation {
             let at = &mut self.links[link as usize];
             let Some((id, next)) = at.land(now, &mut self.frames) else { return };
             // Before the frame goes on: what it causes may land here later.
-            self.lanes.set(at.lanes[1], next);
+            self.lanes.set(at.lanes[FAR], next);
             self.forward(id);
             if next > now {
                 return;
