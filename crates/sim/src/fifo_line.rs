@@ -82,16 +82,16 @@ impl FifoLine {
         Some(self.free_at)
     }
 
-    /// When the next last bit leaves at the soonest, if a packet of `len` bytes comes next, at `at`: exact
-    /// where it is sure to be taken in; else a shorter one behind it may be the next.
+    /// When the next last bit leaves at the soonest, if a packet of `len` bytes comes next, at `at`; and
+    /// whether that is this packet's: it is sure to be taken in. Else a shorter one behind it may be the next.
     #[inline]
-    pub(crate) fn soonest(&self, at: Nanos, len: u32) -> Nanos {
+    pub(crate) fn soonest(&self, at: Nanos, len: u32) -> (Nanos, bool) {
         let is_taken_in = self.free_at <= at && self.most_packets > 0 && u64::from(len) <= self.most_bytes;
         if !is_taken_in {
-            return self.free_at.max(at);
+            return (self.free_at.max(at), false);
         }
         let mut line = self.line;
-        at + line.tx_time(Bytes(u64::from(len)))
+        (at + line.tx_time(Bytes(u64::from(len))), true)
     }
 
     /// Lets packets begin whose time has come by `now`.

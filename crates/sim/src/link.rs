@@ -233,14 +233,15 @@ impl Link {
         self.has_delay() && matches!(self.device, None | Some(Device::Fifo(_) | Device::Single(_)))
     }
 
-    /// When the next frame lands at the soonest where none is on its way and one of `len` bytes enters at `at`.
+    /// When the next frame lands at the soonest where none is on its way and one of `len` bytes enters at
+    /// `at`; and the least length that it has: zero where it may be another.
     #[inline]
-    pub(crate) fn soonest(&self, at: Nanos, len: u32) -> Nanos {
-        let ends = match &self.device {
+    pub(crate) fn soonest(&self, at: Nanos, len: u32) -> (Nanos, u32) {
+        let (ends, is_taken_in) = match &self.device {
             Some(Device::Fifo(line)) => line.soonest(at, len),
-            _ => at,
+            _ => (at, true),
         };
-        ends + self.delay
+        (ends + self.delay, if is_taken_in && self.loss.is_none() { len } else { 0 })
     }
 
     /// The first frame on its way, or [`NO_FRAME`].

@@ -20,7 +20,6 @@ use goodqueue::Nanos;
 
 use super::Simulation;
 use crate::agenda::NEVER;
-use crate::frame::FrameId;
 use crate::link::{FAR, NEAR};
 
 /// The links that come right before, or after, a link on all paths.
@@ -124,27 +123,27 @@ impl Simulation {
         if at.next_landing() != NEVER || !at.is_ahead() {
             at.next_landing()
         } else if from.next_landing() != NEVER {
-            at.soonest(from.next_landing(), self.frames.get(from.first()).len)
+            at.soonest(from.next_landing(), self.frames.get(from.first()).len).0
         } else {
-            self.foresee(link).map_or(NEVER, |(_, at)| at)
+            self.foresee(link).map_or(NEVER, |(at, _)| at)
         }
     }
 
-    /// The next frame at the far end of `link`, and when it is there at the soonest.
-    fn foresee(&self, link: u32) -> Option<(FrameId, Nanos)> {
+    /// When the next frame is at the far end of `link` at the soonest, and its least length.
+    fn foresee(&self, link: u32) -> Option<(Nanos, u32)> {
         let at = &self.links[link as usize];
         if at.next_landing() != NEVER {
-            return Some((at.first(), at.next_landing()));
+            return Some((at.next_landing(), self.frames.get(at.first()).len));
         }
         let upstream = at.upstream.filter(|_| at.is_ahead())?;
-        let (id, arrives) = self.foresee(upstream)?;
-        Some((id, at.soonest(arrives, self.frames.get(id).len)))
+        let (arrives, len) = self.foresee(upstream)?;
+        Some(at.soonest(arrives, len))
     }
 
     /// A frame of `len` bytes that comes to the near end of `link` at `at` is the first to do so: what
     /// fetches it at the end of the chain must wake.
     #[inline(never)]
-    pub(super) fn announce(&mut self, mut link: u32, mut at: Nanos, len: u32) {
+    pub(super) fn announce(&mut self, mut link: u32, mut at: Nanos, mut len: u32) {
         loop {
             let to = &self.links[link as usize];
             if !to.awaits() {
@@ -153,7 +152,7 @@ impl Simulation {
             if !to.is_ahead() {
                 return self.wake_earlier(link, NEAR, at);
             }
-            at = to.soonest(at, len);
+            (at, len) = to.soonest(at, len);
             match to.downstream {
                 Some(next) => link = next,
                 None => return self.wake_earlier(link, FAR, at),

@@ -25,7 +25,7 @@ fn link(from: usize, to: usize, (mbit, queue, has_ring, delay, jitter, is_lossy)
         queue: QUEUES[queue].parse().expect("a queue"),
         shaper: None,
         lanes: 1,
-        ring: has_ring.then(|| RingSpec { entries: 8, bql: true, coalesce: Span(70_000) }),
+        ring: has_ring.then_some(RingSpec { entries: 8, bql: true, coalesce: Span(70_000) }),
         line: Serializer::new(rate).into(),
         rate,
         frame: 1514,
@@ -107,7 +107,7 @@ fn hop() -> impl Strategy<Value = Hop> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
+    #![proptest_config(ProptestConfig::with_cases(256))]
 
     /// Readings at odd times, of any chain, are equal to the last counter; and how often is read changes
     /// nothing, not even the events.
