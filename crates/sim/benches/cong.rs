@@ -4,8 +4,8 @@
 //! prints a table. The connection holds up to 500 segments on a path of 40 ms, a loss each time it gets
 //! there, and an ACK is of two segments.
 
-use goodqueue::{Nanos, Rate, Rng, Span};
-use goodqueue_sim::tcp::cc::{CaState, Cc, CcKind, INFINITE_SSTHRESH, RateSample, Window};
+use goodqueue::{Nanos, Rng, Span};
+use goodqueue_sim::tcp::cc::{Cc, CcKind, RateSample, Window};
 use std::process::{Command, ExitCode};
 
 const ACKS: u64 = 1_000_000;
@@ -13,32 +13,13 @@ const RTT: Span = Span::from_millis(40);
 
 fn window() -> Window {
     Window {
-        snd_cwnd: 10,
-        snd_cwnd_cnt: 0,
-        snd_ssthresh: INFINITE_SSTHRESH,
-        prior_cwnd: 0,
-        snd_cwnd_clamp: u32::MAX,
-        ca_state: CaState::Open,
-        snd_una: 1,
-        snd_nxt: 1,
-        mss: 1448,
         packets_out: 10,
-        sacked_out: 0,
-        lost_out: 0,
-        retrans_out: 0,
         delivered: 1,
-        delivered_mstamp: Nanos::ZERO,
-        lost: 0,
-        app_limited: 0,
         is_cwnd_limited: true,
         max_packets_out: 10,
         srtt: RTT,
         min_rtt: RTT,
-        sk_pacing_rate: Rate(u64::MAX),
-        pacing: false,
-        gso_max_size: 65_536,
-        tcp_wstamp: Nanos::ZERO,
-        lsndtime: Nanos::ZERO,
+        ..Window::new(10, 1448)
     }
 }
 

@@ -80,6 +80,39 @@ pub struct Window {
 pub const INFINITE_SSTHRESH: u32 = 0x7fff_ffff;
 
 impl Window {
+    /// The window of a connection that is not open yet: `snd_cwnd` segments of `mss` bytes, nothing sent.
+    #[must_use]
+    pub const fn new(snd_cwnd: u32, mss: u32) -> Window {
+        Window {
+            snd_cwnd,
+            snd_cwnd_cnt: 0,
+            snd_ssthresh: INFINITE_SSTHRESH,
+            prior_cwnd: 0,
+            snd_cwnd_clamp: u32::MAX,
+            ca_state: CaState::Open,
+            snd_una: 1,
+            snd_nxt: 1,
+            mss,
+            packets_out: 0,
+            sacked_out: 0,
+            lost_out: 0,
+            retrans_out: 0,
+            delivered: 0,
+            delivered_mstamp: Nanos::ZERO,
+            lost: 0,
+            app_limited: 0,
+            is_cwnd_limited: false,
+            max_packets_out: 0,
+            srtt: Span::ZERO,
+            min_rtt: Span(u64::MAX),
+            sk_pacing_rate: Rate(u64::MAX),
+            pacing: false,
+            gso_max_size: 65_536,
+            tcp_wstamp: Nanos::ZERO,
+            lsndtime: Nanos::ZERO,
+        }
+    }
+
     /// Segments in flight (Linux `tcp_packets_in_flight`; RFC 6675's pipe).
     #[must_use]
     pub fn packets_in_flight(&self) -> u32 {

@@ -14,14 +14,14 @@ mod timers;
 mod transmit;
 mod undo;
 
-use super::cc::{CaState, Cc, INFINITE_SSTHRESH, Window};
+use super::cc::{CaState, Cc, Window};
 use super::config::{Config, Opening, Ticks};
 use super::rack::Rack;
 use super::rtt::{MinRtt, RTO_INITIAL, Rtt};
 use super::scoreboard::Scoreboard;
 use super::segment::{Flags, Segment};
 use core::num::NonZeroU64;
-use goodqueue::{Nanos, Rate, Span};
+use goodqueue::{Nanos, Span};
 use std::sync::Arc;
 
 pub(super) use handshake::{SYN_RETRIES, SYNACK_RETRIES};
@@ -422,32 +422,5 @@ impl Tx {
 
 /// The window of a connection that is not open yet.
 fn window(config: &Config) -> Window {
-    Window {
-        snd_cwnd: config.initial_cwnd,
-        snd_cwnd_cnt: 0,
-        snd_ssthresh: INFINITE_SSTHRESH,
-        prior_cwnd: 0,
-        snd_cwnd_clamp: u32::MAX,
-        ca_state: CaState::Open,
-        snd_una: 1,
-        snd_nxt: 1,
-        mss: config.mss,
-        packets_out: 0,
-        sacked_out: 0,
-        lost_out: 0,
-        retrans_out: 0,
-        delivered: 0,
-        delivered_mstamp: Nanos::ZERO,
-        lost: 0,
-        app_limited: 0,
-        is_cwnd_limited: false,
-        max_packets_out: 0,
-        srtt: Span::ZERO,
-        min_rtt: Span(u64::MAX),
-        sk_pacing_rate: Rate(u64::MAX),
-        pacing: false,
-        gso_max_size: autosize::GSO_MAX_SIZE,
-        tcp_wstamp: Nanos::ZERO,
-        lsndtime: Nanos::ZERO,
-    }
+    Window { gso_max_size: autosize::GSO_MAX_SIZE, ..Window::new(config.initial_cwnd, config.mss) }
 }

@@ -9,32 +9,11 @@ use goodqueue::Rate;
 /// An established connection in slow start whose window holds it back.
 pub(super) fn established(snd_cwnd: u32) -> Window {
     Window {
-        snd_cwnd,
-        snd_cwnd_cnt: 0,
-        snd_ssthresh: INFINITE_SSTHRESH,
-        prior_cwnd: 0,
-        snd_cwnd_clamp: u32::MAX,
-        ca_state: CaState::Open,
-        snd_una: 1,
-        snd_nxt: 1,
-        mss: 1448,
         packets_out: snd_cwnd,
-        sacked_out: 0,
-        lost_out: 0,
-        retrans_out: 0,
         delivered: 1,
-        delivered_mstamp: Nanos::ZERO,
-        lost: 0,
-        app_limited: 0,
         is_cwnd_limited: true,
         max_packets_out: snd_cwnd,
-        srtt: Span::ZERO,
-        min_rtt: Span(u64::MAX),
-        sk_pacing_rate: Rate(u64::MAX),
-        pacing: false,
-        gso_max_size: 65_536,
-        tcp_wstamp: Nanos::ZERO,
-        lsndtime: Nanos::ZERO,
+        ..Window::new(snd_cwnd, 1448)
     }
 }
 
