@@ -12,10 +12,10 @@
 
 use std::process::{Command, ExitCode};
 
-use goodqueue::{Nanos, Rate, Serializer, Span};
+use goodqueue::{Nanos, Rate, Span};
 use goodqueue_sim::tcp::Config;
 use goodqueue_sim::tcp::cc::CcKind;
-use goodqueue_sim::{Flow, Link, Loss, Opener, PortSpec, Probe, ProbeKind, Scenario, Simulation};
+use goodqueue_sim::{Flow, Link, Opener, PortSpec, Probe, ProbeKind, Scenario, Simulation};
 
 /// Flows, Mbit/s, simulated ms; thousands of instructions that ns-3 (mainline, July 2026, optimised) takes
 /// for each packet, where it was measured.
@@ -40,20 +40,8 @@ const TARGET: f64 = 2000.0;
 const MS: u64 = 1_000_000;
 
 fn scenario(flows: usize, mbit: u64, ms: u64) -> Scenario {
-    let port = |queue: &str, rate: u64| {
-        Some(PortSpec {
-            queue: queue.parse().expect("a queue"),
-            shaper: None,
-            lanes: 1,
-            ring: None,
-            line: Serializer::new(Rate(rate)).into(),
-            rate: Rate(rate),
-            frame: 1514,
-            pause: None,
-        })
-    };
+    let port = |queue: &str, rate| Some(PortSpec::new(queue.parse().expect("a queue"), Rate(rate)));
     let (rate, access) = (mbit * 1_000_000, Span(10_000));
-    let link = |from, to, port, delay| Link { from, to, port, delay, jitter: Span::ZERO, loss: Loss::None };
     let flow = |index: u64| Flow {
         from: 0,
         to: 2,
@@ -67,10 +55,10 @@ fn scenario(flows: usize, mbit: u64, ms: u64) -> Scenario {
     Scenario {
         nodes: ["server", "router", "client"].map(String::from).to_vec(),
         links: vec![
-            link(0, 1, port("pfifo:1000", 10 * rate), access),
-            link(1, 2, port("fq_codel", rate), Span(25 * MS)),
-            link(2, 1, port("pfifo:1000", rate), Span(25 * MS)),
-            link(1, 0, port("pfifo:1000", 10 * rate), access),
+            Link::new(0, 1, port("pfifo:1000", 10 * rate), access),
+            Link::new(1, 2, port("fq_codel", rate), Span(25 * MS)),
+            Link::new(2, 1, port("pfifo:1000", rate), Span(25 * MS)),
+            Link::new(1, 0, port("pfifo:1000", 10 * rate), access),
         ],
         flows: (0..flows as u64).map(flow).collect(),
         probes: vec![Probe {

@@ -2,7 +2,7 @@
 
 use goodqueue::fifo::Limit;
 use goodqueue::port::{Line, MultiPort};
-use goodqueue::{AnyQueue, Backlog, Departure, Dql, Nanos, Observer, Port, PortStats, Queue, Stats};
+use goodqueue::{AnyQueue, Backlog, Departure, Nanos, Observer, Port, PortStats, Queue, Stats};
 
 use crate::agenda::NEVER;
 use crate::error::BuildError;
@@ -154,16 +154,6 @@ impl Device {
             Device::Shaped(port) => (lane == 0).then(|| port.queue().queue()),
             Device::Multi(port) => port.queue(lane),
         })
-    }
-
-    /// Byte queue limits of the ring of a hardware queue.
-    pub(crate) fn dql(&self, lane: usize) -> Option<&Dql> {
-        match self {
-            Device::Single(port) if lane == 0 => port.dql(),
-            Device::Shaped(port) if lane == 0 => port.dql(),
-            Device::Fifo(_) | Device::Single(_) | Device::Shaped(_) => None,
-            Device::Multi(port) => port.dql(lane),
-        }
     }
 
     /// What its queues have done together.

@@ -1,7 +1,7 @@
 //! What is simulated, as plain data: nodes, links and what the hosts do.
 
 use goodqueue::port::Line;
-use goodqueue::{QueueSpec, Rate, RingSpec, Span};
+use goodqueue::{QueueSpec, Rate, RingSpec, Serializer, Span};
 
 use goodqueue_probe::web::BrowserConfig;
 
@@ -56,6 +56,14 @@ pub struct Link {
     pub loss: Loss,
 }
 
+impl Link {
+    /// A link without jitter and loss.
+    #[must_use]
+    pub const fn new(from: NodeId, to: NodeId, port: Option<PortSpec>, delay: Span) -> Link {
+        Link { from, to, port, delay, jitter: Span::ZERO, loss: Loss::None }
+    }
+}
+
 /// Queue, device ring and line of a link.
 #[derive(Clone, Debug)]
 pub struct PortSpec {
@@ -76,6 +84,16 @@ pub struct PortSpec {
     /// Pause frames (IEEE 802.3x) to the links that feed this one: they stop when the queue holds `high`
     /// bytes and go on when it has fallen to `low`.
     pub pause: Option<Pause>,
+}
+
+impl PortSpec {
+    /// One queue in front of an Ethernet line of `rate`, and nothing between them. A rate of zero stands for
+    /// a line on which serialization takes no time.
+    #[must_use]
+    pub fn new(queue: QueueSpec, rate: Rate) -> PortSpec {
+        let line = Serializer::new(rate).into();
+        PortSpec { queue, shaper: None, lanes: 1, ring: None, line, rate, frame: 1514, pause: None }
+    }
 }
 
 /// Thresholds of hardware flow control, bytes.

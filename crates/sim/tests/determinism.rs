@@ -1,6 +1,6 @@
 //! Two simulations that part are told apart, down to the event.
 
-use goodqueue::{Nanos, Rate, Serializer, Span};
+use goodqueue::{Nanos, Rate, Span};
 use goodqueue_sim::{
     Difference, Link, Loss, MARK_EVERY, Pattern, Place, PortSpec, Scenario, Simulation, Source, Trail,
     difference,
@@ -10,23 +10,8 @@ const MS: u64 = 1_000_000;
 
 /// One datagram a millisecond over a link that loses some: about four events for each.
 fn scenario(seed: u64) -> Scenario {
-    let link = |from, to, loss| Link {
-        from,
-        to,
-        port: Some(PortSpec {
-            queue: "fq_codel".parse().expect("a queue"),
-            shaper: None,
-            lanes: 1,
-            ring: None,
-            line: Serializer::new(Rate(100_000_000)).into(),
-            rate: Rate(100_000_000),
-            frame: 1514,
-            pause: None,
-        }),
-        delay: Span(MS),
-        jitter: Span::ZERO,
-        loss,
-    };
+    let port = PortSpec::new("fq_codel".parse().expect("a queue"), Rate(100_000_000));
+    let link = |from, to, loss| Link { loss, ..Link::new(from, to, Some(port.clone()), Span(MS)) };
     Scenario {
         nodes: ["client", "router", "server"].map(String::from).to_vec(),
         links: vec![link(0, 1, Loss::None), link(1, 2, Loss::Random(0.0001))],

@@ -1,6 +1,6 @@
 //! Links, queues, probes and sources, computed by hand.
 
-use goodqueue::{Nanos, Rate, Reason, Serializer, Span};
+use goodqueue::{Nanos, Rate, Reason, Span};
 use goodqueue_probe::Sample;
 use goodqueue_sim::{
     BuildError, Link, Loss, Pattern, PortSpec, Probe, ProbeKind, Scenario, Simulation, Source,
@@ -9,20 +9,7 @@ use goodqueue_sim::{
 const MS: u64 = 1_000_000;
 
 fn port(queue: &str, bps: u64) -> Option<PortSpec> {
-    Some(PortSpec {
-        queue: queue.parse().expect("a queue"),
-        lanes: 1,
-        shaper: None,
-        ring: None,
-        line: Serializer::new(Rate(bps)).into(),
-        rate: Rate(bps),
-        frame: 1514,
-        pause: None,
-    })
-}
-
-fn link(from: usize, to: usize, port: Option<PortSpec>, delay: Span) -> Link {
-    Link { from, to, port, delay, jitter: Span::ZERO, loss: Loss::None }
+    Some(PortSpec::new(queue.parse().expect("a queue"), Rate(bps)))
 }
 
 /// client - router - server: a bottleneck up, nothing down.
@@ -30,10 +17,10 @@ fn line(queue: &str, bps: u64, one_way: Span) -> Scenario {
     Scenario {
         nodes: ["client", "router", "server"].map(String::from).to_vec(),
         links: vec![
-            link(0, 1, None, Span::ZERO),
-            link(1, 2, port(queue, bps), one_way),
-            link(2, 1, None, one_way),
-            link(1, 0, None, Span::ZERO),
+            Link::new(0, 1, None, Span::ZERO),
+            Link::new(1, 2, port(queue, bps), one_way),
+            Link::new(2, 1, None, one_way),
+            Link::new(1, 0, None, Span::ZERO),
         ],
         seed: 1,
         ..Scenario::default()
@@ -212,7 +199,7 @@ fn a_loop_in_the_topology_is_harmless() {
     let mut scenario = line("pfifo:1000", 10_000_000, Span(MS));
     scenario.nodes.push("detour".into());
     for (from, to) in [(1, 3), (3, 1), (3, 2), (2, 3), (3, 0)] {
-        scenario.links.push(link(from, to, None, Span(MS)));
+        scenario.links.push(Link::new(from, to, None, Span(MS)));
     }
     scenario.probes.push(ping(Span(20 * MS), Span(100 * MS)));
     let mut simulation = Simulation::new(&scenario).expect("a scenario");

@@ -1,6 +1,6 @@
 //! Pages over simulated TCP: the arithmetic of round trips.
 
-use goodqueue::{Nanos, Rate, Serializer, Span};
+use goodqueue::{Nanos, Rate, Span};
 use goodqueue_probe::Sample;
 use goodqueue_probe::web::{BrowserConfig, Page};
 use goodqueue_sim::tcp::Config;
@@ -10,18 +10,9 @@ const MS: u64 = 1_000_000;
 
 /// client - server, 25 ms each way, behind a line of this rate in both directions.
 fn browse(page: Page, rate: Option<u64>, loss: Loss) -> Vec<(i64, Option<i64>, Option<i64>)> {
-    let port = rate.map(|rate| PortSpec {
-        queue: "fq_codel".parse().expect("a queue"),
-        shaper: None,
-        lanes: 1,
-        ring: None,
-        line: Serializer::new(Rate(rate)).into(),
-        rate: Rate(rate),
-        frame: 1514,
-        pause: None,
-    });
-    let link =
-        |from, to| Link { from, to, port: port.clone(), delay: Span(25 * MS), jitter: Span::ZERO, loss };
+    let queue = "fq_codel".parse().expect("a queue");
+    let port = rate.map(|rate| PortSpec::new(queue, Rate(rate)));
+    let link = |from, to| Link { loss, ..Link::new(from, to, port.clone(), Span(25 * MS)) };
     let config = BrowserConfig {
         pages: vec![page],
         start: Nanos::ZERO,

@@ -1,23 +1,13 @@
 //! What the tap notes of traced flows: against the simulator's own counters, and against the clock.
 
-use goodqueue::{Nanos, Rate, Reason, Serializer, Span};
+use goodqueue::{Nanos, Rate, Reason, Span};
 use goodqueue_sim::{Flow, Link, Loss, Opener, PortSpec, Scenario, Simulation, TraceEvent, Way, What};
 
 const MS: u64 = 1_000_000;
 
 /// `flows` from a sender over a router and a bottleneck of 20 Mbit/s, 10 ms away.
 fn scenario(queue: &str, flows: usize) -> Scenario {
-    let link = |from, to, port, delay| Link { from, to, port, delay, jitter: Span::ZERO, loss: Loss::None };
-    let port = PortSpec {
-        queue: queue.parse().expect("a queue"),
-        lanes: 1,
-        ring: None,
-        line: Serializer::new(Rate(20_000_000)).into(),
-        rate: Rate(20_000_000),
-        frame: 1514,
-        pause: None,
-        shaper: None,
-    };
+    let port = PortSpec::new(queue.parse().expect("a queue"), Rate(20_000_000));
     let flow = Flow {
         from: 0,
         to: 2,
@@ -31,10 +21,10 @@ fn scenario(queue: &str, flows: usize) -> Scenario {
     Scenario {
         nodes: ["sender", "router", "receiver"].map(String::from).to_vec(),
         links: vec![
-            link(0, 1, None, Span::ZERO),
-            link(1, 2, Some(port), Span(10 * MS)),
-            link(2, 1, None, Span(10 * MS)),
-            link(1, 0, None, Span::ZERO),
+            Link::new(0, 1, None, Span::ZERO),
+            Link::new(1, 2, Some(port), Span(10 * MS)),
+            Link::new(2, 1, None, Span(10 * MS)),
+            Link::new(1, 0, None, Span::ZERO),
         ],
         flows: vec![flow; flows],
         seed: 1,

@@ -1,10 +1,10 @@
 //! What the literature says of one flow and one queue, with Linux's TCP.
 
-use goodqueue::{Nanos, Rate, Serializer, Span};
+use goodqueue::{Nanos, Rate, Span};
 use goodqueue_probe::Sample;
 use goodqueue_sim::tcp::Config;
 use goodqueue_sim::tcp::cc::CcKind;
-use goodqueue_sim::{Flow, Link, Loss, Opener, PortSpec, Probe, ProbeKind, Scenario, Simulation};
+use goodqueue_sim::{Flow, Link, Opener, PortSpec, Probe, ProbeKind, Scenario, Simulation};
 
 const MS: u64 = 1_000_000;
 
@@ -12,24 +12,13 @@ const MS: u64 = 1_000_000;
 /// host TCP small queues would keep it short): utilisation, and the median sojourn of a ping, both from 20 s
 /// to 120 s.
 fn one_reno_flow(queue: &str) -> (f64, f64) {
-    let rate = Rate(10_000_000);
-    let port = PortSpec {
-        queue: queue.parse().expect("a queue"),
-        shaper: None,
-        lanes: 1,
-        ring: None,
-        line: Serializer::new(rate).into(),
-        rate,
-        frame: 1514,
-        pause: None,
-    };
-    let link = |from, to, port, delay| Link { from, to, port, delay, jitter: Span::ZERO, loss: Loss::None };
+    let port = PortSpec::new(queue.parse().expect("a queue"), Rate(10_000_000));
     let scenario = Scenario {
         nodes: ["client", "router", "server"].map(String::from).to_vec(),
         links: vec![
-            link(0, 1, None, Span::ZERO),
-            link(1, 2, Some(port), Span(50 * MS)),
-            link(2, 0, None, Span(50 * MS)),
+            Link::new(0, 1, None, Span::ZERO),
+            Link::new(1, 2, Some(port), Span(50 * MS)),
+            Link::new(2, 0, None, Span(50 * MS)),
         ],
         flows: vec![Flow {
             from: 0,

@@ -9,8 +9,8 @@ use goodqueue::port::Line;
 use goodqueue::{Nanos, Rng, Span};
 use goodqueue_probe::Sample;
 use goodqueue_sim::{
-    Flow, Link, Loss, NodeId, Opener, Pattern, PortSpec, Probe, ProbeKind, Scenario, Shaper as Bucket,
-    ShaperKind, Simulation, Source,
+    Flow, Link, NodeId, Opener, Pattern, PortSpec, Probe, ProbeKind, Scenario, Shaper as Bucket, ShaperKind,
+    Simulation, Source,
 };
 
 use super::case::{Bottleneck, Case, Shaper, Way};
@@ -64,14 +64,13 @@ fn scenario(case: &Case, seed: u64, options: &Options) -> Result<Scenario, Simul
         let built = case.bottleneck(way).map(|bottleneck| port(bottleneck, options));
         built.transpose()
     };
-    let link = |from, to, port, delay| Link { from, to, port, delay, jitter: Span::ZERO, loss: Loss::None };
     let links = vec![
-        link(CLI, RTR, None, Span::ZERO),
-        link(RTR, MID, port(Way::Up)?, Span::ZERO),
-        link(MID, SRV, None, half),
-        link(SRV, MID, None, Span::ZERO),
-        link(MID, RTR, None, half),
-        link(RTR, CLI, port(Way::Down)?, Span::ZERO),
+        Link::new(CLI, RTR, None, Span::ZERO),
+        Link::new(RTR, MID, port(Way::Up)?, Span::ZERO),
+        Link::new(MID, SRV, None, half),
+        Link::new(SRV, MID, None, Span::ZERO),
+        Link::new(MID, RTR, None, half),
+        Link::new(RTR, CLI, port(Way::Down)?, Span::ZERO),
     ];
     let end = case.warm + case.length;
     let probes = case.pings.iter().map(|&way| Probe {
@@ -140,16 +139,8 @@ fn port(bottleneck: &Bottleneck, options: &Options) -> Result<PortSpec, Simulate
         Shaper::Tbf => Bucket { kind: ShaperKind::Tbf, rate: bottleneck.rate, burst: TBF_BURST },
         Shaper::Own => return Err(SimulateError::NotBuilt("a queue that shapes by itself".into())),
     };
-    Ok(PortSpec {
-        queue,
-        shaper: Some(shaper),
-        lanes: 1,
-        ring: None,
-        line: Line::Unlimited,
-        rate: bottleneck.rate,
-        frame: FRAME,
-        pause: None,
-    })
+    let line = Line::Unlimited;
+    Ok(PortSpec { shaper: Some(shaper), line, frame: FRAME, ..PortSpec::new(queue, bottleneck.rate) })
 }
 
 /// What is read while the simulation runs.

@@ -1,7 +1,7 @@
 //! A simulation whose links fetch does what one does in which every arrival is an event.
 
 use goodqueue::port::RingSpec;
-use goodqueue::{Backlog, PortStats, Rate, Serializer, Span, Stats};
+use goodqueue::{Backlog, PortStats, Rate, Span, Stats};
 use proptest::prelude::*;
 
 use super::*;
@@ -20,25 +20,12 @@ type Hop = (u64, usize, bool, u64, u64, bool);
 const QUEUES: [&str; 5] = ["pfifo:5", "bfifo:9000", "codel", "fq_codel", "fq_codel,limit=20"];
 
 fn link(from: usize, to: usize, (mbit, queue, has_ring, delay, jitter, is_lossy): Hop) -> Link {
-    let rate = Rate(mbit * 1_000_000);
     let port = || PortSpec {
-        queue: QUEUES[queue].parse().expect("a queue"),
-        shaper: None,
-        lanes: 1,
         ring: has_ring.then_some(RingSpec { entries: 8, bql: true, coalesce: Span(70_000) }),
-        line: Serializer::new(rate).into(),
-        rate,
-        frame: 1514,
-        pause: None,
+        ..PortSpec::new(QUEUES[queue].parse().expect("a queue"), Rate(mbit * 1_000_000))
     };
-    Link {
-        from,
-        to,
-        port: (mbit > 0).then(port),
-        delay: Span(delay),
-        jitter: Span(jitter),
-        loss: if is_lossy { Loss::Random(0.01) } else { Loss::None },
-    }
+    let loss = if is_lossy { Loss::Random(0.01) } else { Loss::None };
+    Link { jitter: Span(jitter), loss, ..Link::new(from, to, (mbit > 0).then(port), Span(delay)) }
 }
 
 /// Two flows and a source over a chain of hops, and back over the same kinds of hops.

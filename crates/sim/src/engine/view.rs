@@ -1,6 +1,6 @@
 //! What can be read of a simulation between two steps.
 
-use goodqueue::{Backlog, Dql, Nanos, PortStats, Stats};
+use goodqueue::{Backlog, Nanos, PortStats, Stats};
 use goodqueue_probe::{Sample, TcpSample};
 
 use super::{Arrivals, Simulation};
@@ -67,12 +67,6 @@ impl LinkView<'_> {
         if let Some(device) = &self.link.device {
             device.counters(each);
         }
-    }
-
-    /// Byte queue limits of the ring of hardware queue `lane`, where there is one and it has them.
-    #[must_use]
-    pub fn dql(&self, lane: usize) -> Option<&Dql> {
-        self.link.device.as_ref().and_then(|device| device.dql(lane))
     }
 }
 
