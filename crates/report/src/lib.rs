@@ -31,6 +31,7 @@ mod summary;
 pub mod table;
 pub mod trace;
 mod voice;
+pub mod wifi;
 mod words;
 
 pub use applications::{CallSummary, Loads, PageSummary};

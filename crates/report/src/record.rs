@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::repeat::Repetition;
+use crate::wifi::Radio;
 
 /// Version of this layout; a reader refuses a higher one.
 pub const SCHEMA: u32 = 1;
@@ -206,6 +207,9 @@ pub struct Run {
     pub up: QueueSeries,
     /// The queue towards the client.
     pub down: QueueSeries,
+    /// The radios, where the bottleneck is Wi-Fi.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub radios: Vec<Radio>,
     /// How well the engine kept time; absent in a simulated run.
     pub engine: Option<EngineHealth>,
     /// What identifies a simulated run; absent in a live one.

@@ -26,6 +26,7 @@ use crate::baseline::{baseline, idle_samples};
 use crate::record::{Direction, FlowPlan, FlowSeries, ProbePlan, ProbeSeries, QueueSeries, Record, Run};
 use crate::repeat::Repeated;
 use crate::stats::{Span, bits_per_second, jain, known, mean, percentile, share};
+use crate::wifi::RadioSummary;
 
 /// Longest ramp cut from the start of the load.
 const RAMP_MAX_NS: u64 = 2_000_000_000;
@@ -72,6 +73,9 @@ pub struct Summary {
     /// Every page, in the order of the plan.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub web: Vec<PageSummary>,
+    /// Every radio, where the bottleneck is Wi-Fi.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub radios: Vec<RadioSummary>,
     /// Whether every loaded direction used at least 80 % of its rate; absent where that is unknown.
     pub saturated: Option<bool>,
     /// The grade, where one may be given.
@@ -241,6 +245,7 @@ impl Summary {
             goodput_down_bps: total_goodput(record, run, Direction::Down, loaded),
             jain_up: jain(&rates(Direction::Up)),
             jain_down: jain(&rates(Direction::Down)),
+            radios: RadioSummary::all(record, run, &flows),
             flows,
             rtt: latency(run, &run.probes, |p| &p.rtt_ns, load, loaded),
             up: latency(run, &run.probes, |p| &p.up_ns, load, loaded),
