@@ -2,17 +2,13 @@
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
-use core::fmt;
 
 use crate::arena::Slot;
 use crate::codel::Stamped;
 use crate::fifo::Limit;
 use crate::fq_codel::Flow;
-use crate::spec::{MAX_PACKETS, QueueKind, QueueSpec};
-use crate::tbf::ParamsError;
-use crate::{
-    Backlog, Bytes, Codel, Fifo, FqCodel, Nanos, Observer, Packet, Queue, Rate, Span, Stats, Tbf, Verdict,
-};
+use crate::spec::{BuildError, MAX_PACKETS, QueueSpec, packets_in};
+use crate::{Backlog, Codel, Fifo, FqCodel, Nanos, Observer, Packet, Queue, Rate, Stats, Tbf, Verdict};
 
 /// `pfifo` or `bfifo` with its storage from the heap.
 pub type HeapFifo<P> = Fifo<P, Vec<P>>;
@@ -37,57 +33,10 @@ pub enum AnyQueue<P> {
     Tbf(Box<HeapTbf<P>>),
 }
 
-/// Why a queue cannot be built for a link.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum BuildError {
-    /// What the link sends in the queue's time is less than one packet.
-    NoRoom {
-        /// The time asked for.
-        time: Span,
-        /// The rate of the link.
-        rate: Rate,
-        /// Bytes that the link sends in it.
-        bytes: Bytes,
-        /// The longest packet, bytes.
-        mtu: u32,
-    },
-    /// What the link sends in the queue's time is more than Linux can count (4 GiB).
-    TooDeep {
-        /// The time asked for.
-        time: Span,
-        /// The rate of the link.
-        rate: Rate,
-    },
-    /// The parameters make no token bucket.
-    Tbf(ParamsError),
-}
-
-impl fmt::Display for BuildError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            BuildError::NoRoom { time, rate, bytes, mtu } => write!(
-                f,
-                "fifo:{time} at {rate} holds {} bytes, less than one packet of {mtu} bytes",
-                bytes.0
-            ),
-            BuildError::TooDeep { time, rate } => write!(f, "fifo:{time} at {rate} is above 4 GiB"),
-            BuildError::Tbf(error) => write!(f, "tbf: {error}"),
-        }
-    }
-}
-
-impl core::error::Error for BuildError {}
-
 /// Places for a limit in packets.
 fn places<T: Clone + Default>(packets: u64) -> Vec<T> {
     let places = usize::try_from(packets.min(MAX_PACKETS + 1)).unwrap_or(0);
     alloc::vec![T::default(); places]
-}
-
-/// Places for a limit in bytes: for packets of 40 bytes, the least TCP segment without a link header.
-fn places_for_bytes<T: Clone + Default>(bytes: u64) -> Vec<T> {
-    places(bytes / 40 + 1)
 }
 
 impl QueueSpec {
@@ -111,32 +60,16 @@ impl QueueSpec {
             }
         }
         if let Some(params) = self.tbf_params(mtu) {
-            let queue = Tbf::new(params, now, places_for_bytes(params.limit)).map_err(BuildError::Tbf)?;
+            let queue = Tbf::new(params, now, places(packets_in(params.limit))).map_err(BuildError::Tbf)?;
             return Ok(AnyQueue::Tbf(Box::new(queue)));
         }
-        let value = self.get(self.info().parameters[0].name).unwrap_or(0);
-        let bytes = match self.kind() {
-            QueueKind::Pfifo => {
-                let limit = u32::try_from(value).unwrap_or(u32::MAX);
-                return Ok(AnyQueue::Fifo(Fifo::new(Limit::Packets(limit), places(value))));
-            }
-            QueueKind::Fifo => depth(Span(value), rate, mtu)?,
-            _ => Bytes(value),
-        };
-        Ok(AnyQueue::Fifo(Fifo::new(Limit::Bytes(bytes.0), places_for_bytes(bytes.0))))
+        let limit = self.fifo_limit(rate, mtu)?.unwrap_or(Limit::Packets(0));
+        let places = places(match limit {
+            Limit::Packets(packets) => u64::from(packets),
+            Limit::Bytes(bytes) => packets_in(bytes),
+        });
+        Ok(AnyQueue::Fifo(Fifo::new(limit, places)))
     }
-}
-
-/// What a link of `rate` sends in `time`: room for one packet at least.
-fn depth(time: Span, rate: Rate, mtu: u32) -> Result<Bytes, BuildError> {
-    if u128::from(rate.0) * u128::from(time.0) / 8_000_000_000 > u128::from(u32::MAX) {
-        return Err(BuildError::TooDeep { time, rate });
-    }
-    let bytes = rate.bytes_in(time);
-    if bytes.0 < u64::from(mtu) {
-        return Err(BuildError::NoRoom { time, rate, bytes, mtu });
-    }
-    Ok(bytes)
 }
 
 /// Runs `$body` with `$queue` bound to the queue inside.
@@ -178,7 +111,7 @@ impl<P: Packet> Queue<P> for AnyQueue<P> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Header, Ignore};
+    use crate::{Bytes, Header, Ignore};
 
     fn build(text: &str, rate: u64) -> Result<AnyQueue<Header>, BuildError> {
         let spec: QueueSpec = text.parse().expect("a queue");

@@ -32,13 +32,12 @@ mod packet;
 pub mod port;
 mod queue;
 mod rng;
-#[cfg(feature = "alloc")]
 pub mod spec;
 pub mod tbf;
 mod units;
 
 #[cfg(feature = "alloc")]
-pub use any::{AnyQueue, BuildError, HeapCodel, HeapFifo, HeapFqCodel, HeapTbf};
+pub use any::{AnyQueue, HeapCodel, HeapFifo, HeapFqCodel, HeapTbf};
 pub use codel::Codel;
 pub use dql::Dql;
 pub use event::{Ignore, Observer, Reason, Verdict};
@@ -51,6 +50,7 @@ pub use port::{Departure, FlowControl, Line, MultiPort, Port, PortStats, RingSpe
 pub use queue::{Backlog, Queue, Stats};
 pub use rng::Rng;
 #[cfg(feature = "alloc")]
-pub use spec::{QueueSpec, SpecError};
+pub use spec::SpecError;
+pub use spec::{BuildError, QueueSpec};
 pub use tbf::Tbf;
 pub use units::{Bytes, Nanos, ParseUnitError, Rate, Serializer, Span};

@@ -10,17 +10,20 @@
 //! ```
 
 mod catalogue;
+#[cfg(feature = "alloc")]
 mod error;
+mod fault;
+mod need;
+#[cfg(feature = "alloc")]
+mod text;
 mod value;
-
-use alloc::string::{String, ToString};
-use alloc::vec::Vec;
-use core::fmt;
-use core::str::FromStr;
 
 use catalogue::MOST_PARAMETERS;
 pub use catalogue::{CATALOGUE, Default, MAX_PACKETS, Parameter, QueueInfo, QueueKind, Unit};
+#[cfg(feature = "alloc")]
 pub use error::SpecError;
+pub use fault::{Fault, ValueError};
+pub use need::{BuildError, packets_in};
 
 use crate::codel::{LawParams, Parity};
 use crate::{Rate, Span, codel, fq_codel, tbf};
@@ -42,29 +45,60 @@ impl PartialEq for QueueSpec {
 
 impl Eq for QueueSpec {}
 
-impl fmt::Debug for QueueSpec {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "QueueSpec({self})")
-    }
-}
-
-fn names(info: &QueueInfo) -> Vec<&'static str> {
-    info.parameters.iter().map(|parameter| parameter.name).collect()
-}
-
 /// The queue of this name.
-fn find(word: &str) -> Result<&'static QueueInfo, SpecError> {
+fn find(word: &str) -> Result<&'static QueueInfo, Fault<'_>> {
     if word.is_empty() {
-        return Err(SpecError::Empty);
+        return Err(Fault::Empty);
     }
     let found = CATALOGUE.iter().find(|info| info.name.eq_ignore_ascii_case(word));
-    found.ok_or_else(|| SpecError::UnknownQueue {
-        word: word.to_string(),
-        candidates: CATALOGUE.iter().map(|info| info.name).collect(),
-    })
+    found.ok_or(Fault::UnknownQueue { word })
 }
 
 impl QueueSpec {
+    /// Reads one queue from its elements: `name` or `name:value`, then `parameter=value` each.
+    ///
+    /// # Errors
+    /// The first that is wrong.
+    pub fn from_elements<'a>(mut elements: impl Iterator<Item = &'a str>) -> Result<QueueSpec, Fault<'a>> {
+        let mut draft = Draft::start(elements.next().unwrap_or(""))?;
+        for element in elements {
+            let Some((name, value)) = element.split_once('=') else {
+                return Err(Fault::NotAParameter { info: draft.spec.info, word: element.trim() });
+            };
+            draft.set(name, value)?;
+        }
+        draft.finish()
+    }
+
+    /// The queue of this kind with a value in its base unit for each parameter that `value` knows one for,
+    /// and the default for the others.
+    ///
+    /// # Errors
+    /// For a value out of its range, a parameter that is required and missing, and parameters that do not
+    /// go together.
+    pub fn from_values(
+        kind: QueueKind,
+        mut value: impl FnMut(&'static str) -> Option<u64>,
+    ) -> Result<QueueSpec, Fault<'static>> {
+        let Some(info) = CATALOGUE.iter().find(|info| info.kind == kind) else { return Err(Fault::Empty) };
+        let mut values = [None; MOST_PARAMETERS];
+        for (place, parameter) in values.iter_mut().zip(info.parameters) {
+            *place = value(parameter.name);
+            if place.is_some_and(|value| value < parameter.min || value > parameter.max) {
+                return Err(Fault::Value { info, parameter, value: "", reason: ValueError::OutOfRange });
+            }
+        }
+        let spec = QueueSpec { info, values };
+        Draft { spec, given: [true; MOST_PARAMETERS] }.finish()
+    }
+
+    /// The value that was given for a parameter, in its base unit.
+    #[must_use]
+    pub fn given(&self, name: &str) -> Option<u64> {
+        let at = self.info.parameters.iter().position(|parameter| parameter.name == name)?;
+        self.values[at]
+    }
+
     /// Which queue.
     #[must_use]
     pub const fn kind(&self) -> QueueKind {
@@ -98,36 +132,6 @@ impl QueueSpec {
             Default::Mtu => mtu.map(u64::from),
             Default::Required | Default::Off => None,
         })
-    }
-
-    /// The value of a parameter as text, given or by default: what [`Parameter::default_text`] gives for
-    /// the latter; empty where the queue has no such parameter.
-    #[must_use]
-    pub fn text(&self, name: &str) -> String {
-        let Some(at) = self.info.parameters.iter().position(|parameter| parameter.name == name) else {
-            return String::new();
-        };
-        let parameter = &self.info.parameters[at];
-        self.values[at].map_or_else(|| parameter.default_text(), |value| value::write(parameter.unit, value))
-    }
-
-    /// Reads a list such as `pfifo:1000,codel,fq_codel,target=5ms,ecn=off`: an element with `=` belongs to
-    /// the queue before it.
-    ///
-    /// # Errors
-    /// The first that [`QueueSpec::from_str`] would give for one of the queues.
-    pub fn list(text: &str) -> Result<Vec<QueueSpec>, SpecError> {
-        let mut specs: Vec<Draft> = Vec::new();
-        for element in text.split(',') {
-            match (element.split_once('='), specs.last_mut()) {
-                (None, _) => specs.push(Draft::start(element)?),
-                (Some((name, value)), Some(draft)) => draft.set(name, value)?,
-                (Some(_), None) => {
-                    return Err(SpecError::NoQueueBefore { word: element.trim().to_string() });
-                }
-            }
-        }
-        specs.into_iter().map(Draft::finish).collect()
     }
 
     fn law(&self, mtu: u32) -> LawParams {
@@ -199,7 +203,7 @@ struct Draft {
 
 impl Draft {
     /// From `name` or `name:value`.
-    fn start(text: &str) -> Result<Draft, SpecError> {
+    fn start(text: &str) -> Result<Draft, Fault<'_>> {
         let (name, value) = match text.split_once(':') {
             Some((name, value)) => (name, Some(value)),
             None => (text, None),
@@ -209,120 +213,49 @@ impl Draft {
         let mut draft = Draft { spec, given: [false; MOST_PARAMETERS] };
         match value {
             Some(value) if info.positional => draft.set_at(0, value)?,
-            Some(value) => {
-                return Err(SpecError::NoShortForm {
-                    queue: info.name,
-                    value: value.trim().to_string(),
-                    candidates: names(info),
-                });
-            }
+            Some(value) => return Err(Fault::NoShortForm { info, value: value.trim() }),
             None => {}
         }
         Ok(draft)
     }
 
-    fn set(&mut self, name: &str, text: &str) -> Result<(), SpecError> {
+    fn set<'a>(&mut self, name: &'a str, text: &'a str) -> Result<(), Fault<'a>> {
         let (info, name) = (self.spec.info, name.trim());
         let is_named = |known: &&str| known.eq_ignore_ascii_case(name);
         let at = info
             .parameters
             .iter()
             .position(|parameter| is_named(&parameter.name) || parameter.aliases.iter().any(is_named));
-        let at = at.ok_or_else(|| SpecError::UnknownParameter {
-            queue: info.name,
-            word: name.to_string(),
-            candidates: names(info),
-        })?;
+        let at = at.ok_or(Fault::UnknownParameter { info, word: name })?;
         self.set_at(at, text)
     }
 
-    fn set_at(&mut self, at: usize, text: &str) -> Result<(), SpecError> {
+    fn set_at<'a>(&mut self, at: usize, text: &'a str) -> Result<(), Fault<'a>> {
         let info = self.spec.info;
-        let parameter = &info.parameters[at];
+        let (parameter, value) = (&info.parameters[at], text.trim());
         if self.given[at] {
-            return Err(SpecError::Twice { queue: info.name, parameter: parameter.name });
+            return Err(Fault::Twice { info, parameter, value });
         }
         self.given[at] = true;
-        self.spec.values[at] = value::read(parameter, text).map_err(|reason| SpecError::Value {
-            queue: info.name,
-            parameter: parameter.name,
-            value: text.trim().to_string(),
-            reason,
-            expected: value::expected(parameter),
-        })?;
+        let read = value::read(parameter, value);
+        self.spec.values[at] = read.map_err(|reason| Fault::Value { info, parameter, value, reason })?;
         Ok(())
     }
 
-    fn finish(self) -> Result<QueueSpec, SpecError> {
+    fn finish(self) -> Result<QueueSpec, Fault<'static>> {
         let Draft { spec, .. } = self;
         let info = spec.info;
         for (parameter, value) in info.parameters.iter().zip(spec.values) {
             if parameter.default == Default::Required && value.is_none() {
-                return Err(SpecError::Missing {
-                    queue: info.name,
-                    parameter: parameter.name,
-                    expected: value::expected(parameter),
-                });
+                return Err(Fault::Missing { info, parameter });
             }
         }
         if let Some(Err(error)) = spec.tbf_params(1514).map(|params| params.check()) {
-            return Err(SpecError::Conflict { queue: info.name, reason: error.to_string() });
+            return Err(Fault::Conflict { info, reason: error });
         }
         Ok(spec)
     }
 }
 
-impl FromStr for QueueSpec {
-    type Err = SpecError;
-    /// Reads one queue; [`QueueSpec::list`] reads several.
-    fn from_str(text: &str) -> Result<QueueSpec, SpecError> {
-        let mut elements = text.split(',');
-        let mut draft = Draft::start(elements.next().unwrap_or(""))?;
-        for element in elements {
-            let Some((name, value)) = element.split_once('=') else {
-                let word: String = element.trim().to_string();
-                return Err(SpecError::NotAParameter { queue: draft.spec.info.name, word });
-            };
-            draft.set(name, value)?;
-        }
-        draft.finish()
-    }
-}
-
-impl fmt::Display for QueueSpec {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.info.name)?;
-        for (at, (parameter, value)) in self.info.parameters.iter().zip(self.values).enumerate() {
-            let Some(value) = value else { continue };
-            let text = value::write(parameter.unit, value);
-            if at == 0 && self.info.positional {
-                write!(f, ":{text}")?;
-            } else {
-                write!(f, ",{}={text}", parameter.name)?;
-            }
-        }
-        Ok(())
-    }
-}
-
-impl Parameter {
-    /// The default as text: a value, `off`, `MTU` (of the link, with its link header), or `required`.
-    #[must_use]
-    pub fn default_text(&self) -> String {
-        match self.default {
-            Default::Required => "required".to_string(),
-            Default::Value(value) => value::write(self.unit, value),
-            Default::Off => "off".to_string(),
-            Default::Mtu => "MTU".to_string(),
-        }
-    }
-
-    /// Unit and range as text: `packets, 1 to 4194304`.
-    #[must_use]
-    pub fn range_text(&self) -> String {
-        value::expected(self)
-    }
-}
-
-#[cfg(test)]
+#[cfg(all(test, feature = "alloc"))]
 mod tests;

@@ -1,3 +1,6 @@
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+
 use super::*;
 
 fn canonical(text: &str) -> String {
@@ -109,4 +112,25 @@ fn parity_names_what_the_law_is_to_decide_like() {
         assert_eq!(read("codel").codel_params(1514).expect("codel").law.parity, parity);
         assert_eq!(read("fq_codel").fq_codel_params(1514).expect("fq_codel").law.parity, parity);
     }
+}
+
+#[test]
+fn values_in_base_units_make_the_same_queue_as_the_text() {
+    let spec: QueueSpec = "codel,limit=64,target=1ms".parse().expect("a queue");
+    let again = QueueSpec::from_values(QueueKind::Codel, |name| spec.given(name)).expect("the same");
+    assert_eq!(again, spec);
+    assert_eq!((spec.given("limit"), spec.given("interval")), (Some(64), None));
+    let wrong = QueueSpec::from_values(QueueKind::Codel, |name| (name == "limit").then_some(0));
+    assert!(matches!(wrong, Err(Fault::Value { reason: ValueError::OutOfRange, .. })));
+    let missing = QueueSpec::from_values(QueueKind::Bfifo, |_| None);
+    assert!(matches!(missing, Err(Fault::Missing { .. })));
+}
+
+#[test]
+fn a_fault_points_at_its_words() {
+    let text = "codel,target=5";
+    let fault = QueueSpec::from_elements(text.split(',')).expect_err("no unit");
+    let words = fault.words().expect("the value");
+    assert_eq!((words, words.as_ptr() as usize - text.as_ptr() as usize), ("5", 13));
+    assert!(QueueSpec::from_elements("bfifo".split(',')).expect_err("no limit").words().is_none());
 }

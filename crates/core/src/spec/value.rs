@@ -1,12 +1,14 @@
 //! Values of parameters: text to base unit and back.
 
+#[cfg(feature = "alloc")]
 use alloc::string::{String, ToString};
 
 use super::catalogue::{Default, Parameter, Unit};
+use super::fault::ValueError;
 use crate::{Bytes, Rate, Span};
 
 /// Reads `text` as a value of `parameter`; `Ok(None)` is `off`. An error says what is wrong.
-pub(super) fn read(parameter: &Parameter, text: &str) -> Result<Option<u64>, String> {
+pub(super) fn read(parameter: &Parameter, text: &str) -> Result<Option<u64>, ValueError> {
     let text = text.trim();
     if parameter.default == Default::Off && text.eq_ignore_ascii_case("off") {
         return Ok(None);
@@ -14,30 +16,30 @@ pub(super) fn read(parameter: &Parameter, text: &str) -> Result<Option<u64>, Str
     let value = match parameter.unit {
         Unit::Packets => integer(text.strip_suffix('p').unwrap_or(text))?,
         Unit::Count => integer(text)?,
-        Unit::Bytes => text.parse::<Bytes>().map_err(|error| error.to_string())?.0,
-        Unit::Time => text.parse::<Span>().map_err(|error| error.to_string())?.0,
-        Unit::Rate => text.parse::<Rate>().map_err(|error| error.to_string())?.0,
-        Unit::Switch => switch(text).ok_or("neither on nor off")?,
+        Unit::Bytes => text.parse::<Bytes>().map_err(ValueError::Unit)?.0,
+        Unit::Time => text.parse::<Span>().map_err(ValueError::Unit)?.0,
+        Unit::Rate => text.parse::<Rate>().map_err(ValueError::Unit)?.0,
+        Unit::Switch => switch(text).ok_or(ValueError::NotASwitch)?,
         Unit::Word(words) => {
             let at = words.iter().position(|word| word.eq_ignore_ascii_case(text));
-            at.ok_or("an unknown word")? as u64
+            at.ok_or(ValueError::UnknownWord)? as u64
         }
     };
     if value < parameter.min || value > parameter.max {
-        return Err("out of range".to_string());
+        return Err(ValueError::OutOfRange);
     }
     Ok(Some(value))
 }
 
-fn integer(text: &str) -> Result<u64, String> {
+fn integer(text: &str) -> Result<u64, ValueError> {
     let (digits, radix) = match text.strip_prefix("0x") {
         Some(digits) => (digits, 16),
         None => (text, 10),
     };
     if digits.starts_with('+') {
-        return Err("not a whole number".to_string());
+        return Err(ValueError::NotWhole);
     }
-    u64::from_str_radix(digits, radix).map_err(|_| "not a whole number".to_string())
+    u64::from_str_radix(digits, radix).map_err(|_| ValueError::NotWhole)
 }
 
 fn switch(text: &str) -> Option<u64> {
@@ -54,6 +56,7 @@ fn switch(text: &str) -> Option<u64> {
 }
 
 /// The shortest exact text of `value`, which [`read`] reads back.
+#[cfg(feature = "alloc")]
 pub(super) fn write(unit: Unit, value: u64) -> String {
     match unit {
         Unit::Packets | Unit::Count => value.to_string(),
@@ -75,6 +78,7 @@ pub(super) fn write(unit: Unit, value: u64) -> String {
 }
 
 /// What values the parameter takes, for a message: `packets, 1 to 4194304`.
+#[cfg(feature = "alloc")]
 pub(super) fn expected(parameter: &Parameter) -> String {
     let off = if parameter.default == Default::Off { ", or off" } else { "" };
     match parameter.unit {

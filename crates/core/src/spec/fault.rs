@@ -1,0 +1,120 @@
+//! Why a text names no queue, without memory of its own: the words at fault are pieces of the text.
+
+use core::fmt;
+
+use super::catalogue::{Parameter, QueueInfo};
+use crate::ParseUnitError;
+use crate::tbf::ParamsError;
+
+/// What is wrong with the value of a parameter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ValueError {
+    /// Below the least or above the largest value.
+    OutOfRange,
+    /// Not a whole number.
+    NotWhole,
+    /// Neither on nor off.
+    NotASwitch,
+    /// None of the words.
+    UnknownWord,
+    /// Not a number with its unit.
+    Unit(ParseUnitError),
+}
+
+impl fmt::Display for ValueError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ValueError::OutOfRange => f.write_str("out of range"),
+            ValueError::NotWhole => f.write_str("not a whole number"),
+            ValueError::NotASwitch => f.write_str("neither on nor off"),
+            ValueError::UnknownWord => f.write_str("an unknown word"),
+            ValueError::Unit(error) => error.fmt(f),
+        }
+    }
+}
+
+/// Why a text names no queue. With the feature `alloc`, `SpecError` says the same and owns its words.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub enum Fault<'a> {
+    /// There is nothing between two commas, or nothing at all.
+    Empty,
+    /// No queue has this name.
+    UnknownQueue {
+        /// The word that was read.
+        word: &'a str,
+    },
+    /// The queue has no parameter of this name.
+    UnknownParameter {
+        /// The queue.
+        info: &'static QueueInfo,
+        /// The word that was read.
+        word: &'a str,
+    },
+    /// `name:value` for a queue whose parameters all need their names.
+    NoShortForm {
+        /// The queue.
+        info: &'static QueueInfo,
+        /// What stood after the colon.
+        value: &'a str,
+    },
+    /// An element without `=` after the first.
+    NotAParameter {
+        /// The queue.
+        info: &'static QueueInfo,
+        /// The word that was read.
+        word: &'a str,
+    },
+    /// A parameter is given twice.
+    Twice {
+        /// The queue.
+        info: &'static QueueInfo,
+        /// The parameter.
+        parameter: &'static Parameter,
+        /// The second value.
+        value: &'a str,
+    },
+    /// A parameter that has no default is not given.
+    Missing {
+        /// The queue.
+        info: &'static QueueInfo,
+        /// The parameter.
+        parameter: &'static Parameter,
+    },
+    /// A value cannot be read or is out of range.
+    Value {
+        /// The queue.
+        info: &'static QueueInfo,
+        /// The parameter.
+        parameter: &'static Parameter,
+        /// The value that was read; empty where it was given as a number.
+        value: &'a str,
+        /// What is wrong with it.
+        reason: ValueError,
+    },
+    /// The parameters do not go together.
+    Conflict {
+        /// The queue.
+        info: &'static QueueInfo,
+        /// What does not go together.
+        reason: ParamsError,
+    },
+}
+
+impl<'a> Fault<'a> {
+    /// The words at fault, a piece of the text that was read; `None` where something is missing from it
+    /// or its parts do not go together.
+    #[must_use]
+    pub const fn words(&self) -> Option<&'a str> {
+        match *self {
+            Fault::UnknownQueue { word }
+            | Fault::UnknownParameter { word, .. }
+            | Fault::NotAParameter { word, .. } => Some(word),
+            Fault::NoShortForm { value, .. } | Fault::Twice { value, .. } | Fault::Value { value, .. } => {
+                Some(value)
+            }
+            Fault::Empty | Fault::Missing { .. } | Fault::Conflict { .. } => None,
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! The text form of queues, and messages: what needs memory for words.
+
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+use core::fmt;
+use core::str::FromStr;
+
+use super::{Default, Draft, Fault, Parameter, QueueInfo, QueueSpec, SpecError, value};
+
+fn names(info: &QueueInfo) -> Vec<&'static str> {
+    info.parameters.iter().map(|parameter| parameter.name).collect()
+}
+
+impl QueueSpec {
+    /// The value of a parameter as text, given or by default: what [`Parameter::default_text`] gives for
+    /// the latter; empty where the queue has no such parameter.
+    #[must_use]
+    pub fn text(&self, name: &str) -> String {
+        let Some(at) = self.info.parameters.iter().position(|parameter| parameter.name == name) else {
+            return String::new();
+        };
+        let parameter = &self.info.parameters[at];
+        self.values[at].map_or_else(|| parameter.default_text(), |value| value::write(parameter.unit, value))
+    }
+
+    /// Reads a list such as `pfifo:1000,codel,fq_codel,target=5ms,ecn=off`: an element with `=` belongs to
+    /// the queue before it.
+    ///
+    /// # Errors
+    /// The first that [`QueueSpec::from_str`] would give for one of the queues.
+    pub fn list(text: &str) -> Result<Vec<QueueSpec>, SpecError> {
+        let mut specs: Vec<Draft> = Vec::new();
+        for element in text.split(',') {
+            match (element.split_once('='), specs.last_mut()) {
+                (None, _) => specs.push(Draft::start(element)?),
+                (Some((name, value)), Some(draft)) => draft.set(name, value)?,
+                (Some(_), None) => {
+                    return Err(SpecError::NoQueueBefore { word: element.trim().to_string() });
+                }
+            }
+        }
+        specs.into_iter().map(|draft| Ok(draft.finish()?)).collect()
+    }
+}
+
+impl FromStr for QueueSpec {
+    type Err = SpecError;
+    /// Reads one queue; [`QueueSpec::list`] reads several.
+    fn from_str(text: &str) -> Result<QueueSpec, SpecError> {
+        Ok(QueueSpec::from_elements(text.split(','))?)
+    }
+}
+
+impl fmt::Debug for QueueSpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "QueueSpec({self})")
+    }
+}
+
+impl fmt::Display for QueueSpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.info.name)?;
+        for (at, (parameter, value)) in self.info.parameters.iter().zip(self.values).enumerate() {
+            let Some(value) = value else { continue };
+            let text = value::write(parameter.unit, value);
+            if at == 0 && self.info.positional {
+                write!(f, ":{text}")?;
+            } else {
+                write!(f, ",{}={text}", parameter.name)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Parameter {
+    /// The default as text: a value, `off`, `MTU` (of the link, with its link header), or `required`.
+    #[must_use]
+    pub fn default_text(&self) -> String {
+        match self.default {
+            Default::Required => "required".to_string(),
+            Default::Value(value) => value::write(self.unit, value),
+            Default::Off => "off".to_string(),
+            Default::Mtu => "MTU".to_string(),
+        }
+    }
+
+    /// Unit and range as text: `packets, 1 to 4194304`.
+    #[must_use]
+    pub fn range_text(&self) -> String {
+        value::expected(self)
+    }
+}
+
+impl From<Fault<'_>> for SpecError {
+    fn from(fault: Fault<'_>) -> SpecError {
+        match fault {
+            Fault::Empty => SpecError::Empty,
+            Fault::UnknownQueue { word } => SpecError::UnknownQueue {
+                word: word.to_string(),
+                candidates: super::CATALOGUE.iter().map(|info| info.name).collect(),
+            },
+            Fault::UnknownParameter { info, word } => SpecError::UnknownParameter {
+                queue: info.name,
+                word: word.to_string(),
+                candidates: names(info),
+            },
+            Fault::NoShortForm { info, value } => {
+                SpecError::NoShortForm { queue: info.name, value: value.to_string(), candidates: names(info) }
+            }
+            Fault::NotAParameter { info, word } => {
+                SpecError::NotAParameter { queue: info.name, word: word.to_string() }
+            }
+            Fault::Twice { info, parameter, .. } => {
+                SpecError::Twice { queue: info.name, parameter: parameter.name }
+            }
+            Fault::Missing { info, parameter } => SpecError::Missing {
+                queue: info.name,
+                parameter: parameter.name,
+                expected: value::expected(parameter),
+            },
+            Fault::Value { info, parameter, value, reason } => SpecError::Value {
+                queue: info.name,
+                parameter: parameter.name,
+                value: value.to_string(),
+                reason: reason.to_string(),
+                expected: value::expected(parameter),
+            },
+            Fault::Conflict { info, reason } => {
+                SpecError::Conflict { queue: info.name, reason: reason.to_string() }
+            }
+        }
+    }
+}
