@@ -1,9 +1,9 @@
 //! Loss: SACK, RACK, PRR, TLP, RTO, F-RTO and what is undone.
 
 use super::pipe::{Carried, Fate, Pipe, drop_first_of, plain};
-use crate::tcp::Config;
-use crate::tcp::cc::{CaState, CcKind};
-use goodqueue::{Nanos, Rate, Span};
+use crate::tcp::{Config, Tx};
+use crate::tcp::cc::{CaState, Cc, CcKind};
+use goodqueue::{Nanos, Rate, Rng, Span};
 
 const MSS: u64 = 1448;
 
@@ -217,4 +217,26 @@ fn sack_blocks_are_newest_first() {
     assert_eq!(blocks[2], (10, vec![(15, 16), (13, 14), (11, 12)]));
     let fourth = &blocks[3..].iter().find(|b| b.1.len() == 3 && b.1[0].0 == 17).expect("a fourth block").1;
     assert_eq!(&fourth[1..], [(15, 16), (13, 14)]);
+}
+
+/// RFC 8985 section 7.3: a probe with new data is one segment beyond the window, whatever waits behind it.
+#[test]
+fn a_probe_with_new_data_is_one_segment() {
+    let cc = Cc::new(CcKind::Cubic, Rng::new(1));
+    let config = Config { tso: false, ..Config::default() };
+    let mut tx = Tx::established(&config, cc, Nanos(1_000_000_000), Some(Span::from_millis(50)));
+    tx.write(u64::MAX);
+    let poll = |tx: &mut Tx, now: Nanos| {
+        let mut count = 0;
+        while tx.poll_transmit(now).is_some() {
+            tx.on_tx_complete(now, u32::MAX);
+            count += 1;
+        }
+        count
+    };
+    assert_eq!(poll(&mut tx, Nanos(1_000_000_000)), 10);
+    let due = tx.next_timer().expect("a probe is scheduled");
+    tx.on_timer(due);
+    assert_eq!(poll(&mut tx, due), 1);
+    assert_eq!(tx.stats().probes, 1);
 }

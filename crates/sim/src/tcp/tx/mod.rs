@@ -156,6 +156,8 @@ struct Burst {
     /// The window held something back, for a super-packet's sake.
     cwnd_limited: bool,
     probe: bool,
+    /// No more new segments: the window is full, or a probe has been made.
+    is_over: bool,
     /// Segments were acknowledged: the timer is to be set, at the end, as what is sent sets it again.
     progressed: bool,
 }

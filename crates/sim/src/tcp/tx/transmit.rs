@@ -238,6 +238,8 @@ impl Tx {
             self.count.probes += 1;
             self.timer = super::Pending::None;
         }
+        // Linux `tcp_write_xmit` with `push_one`.
+        self.burst.is_over = true;
         self.rearm_rto(now);
         segment
     }
@@ -263,6 +265,9 @@ impl Tx {
     /// One segment in a thousand comes by [`Tx::next_new_besides`]: the others need no call.
     #[inline(always)]
     fn next_new(&mut self, now: Nanos) -> Option<Segment> {
+        if self.burst.is_over {
+            return None;
+        }
         if self.app_bytes != 0 && self.unsent() < u64::from(self.w.mss) {
             self.check_space();
         }
@@ -453,7 +458,7 @@ impl Tx {
 
     /// Nothing more leaves now: window validation, and a probe for the tail.
     fn end_burst(&mut self, now: Nanos) {
-        let Burst { sent, cwnd_limited, probe, progressed } = core::mem::take(&mut self.burst);
+        let Burst { sent, cwnd_limited, probe, progressed, .. } = core::mem::take(&mut self.burst);
         if sent == 0 && progressed {
             self.set_xmit_timer(now);
         }
