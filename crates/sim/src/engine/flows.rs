@@ -250,11 +250,12 @@ impl Simulation {
         if self.links[device as usize].credits.front().is_some_and(|credit| credit.at <= self.now) {
             self.give_back(device);
         }
-        while let Some(segment) = self.flows[index].tx.poll_transmit(self.now) {
+        while let Some(packet) = self.flows[index].tx.poll_transmit(self.now) {
             let flow = &self.flows[index];
-            let mss = flow.tx.window().mss;
-            let frame = flow.wires[0].frame(Kind::Data, index as u32, segment, mss, self.now);
-            self.launch(frame);
+            let (wire, mss, most) = (flow.wires[0], flow.tx.window().mss, flow.tx.device_mss());
+            for segment in packet.pieces(most) {
+                self.launch(wire.frame(Kind::Data, index as u32, segment, mss, self.now));
+            }
         }
         let tx = &self.flows[index].tx;
         if let Some(at) = tx.next_timer() {

@@ -222,20 +222,31 @@ impl Scoreboard {
         Some((pos, &self.slots[pos as usize]))
     }
 
-    /// Adds a segment just sent.
+    /// Adds the `segs` segments of a packet just sent, of `len` bytes, as they are in flight: `first` without its
+    /// length, each of `mss` but the last, which has the flags `last`.
     #[inline]
-    pub(super) fn push(&mut self, slot: Slot) {
-        if self.len as usize + 1 >= self.slots.len() {
+    #[allow(clippy::cast_possible_truncation)]
+    pub(super) fn push_packet(&mut self, first: Slot, len: u32, mss: u32, segs: u32, last: u8) {
+        while (self.len + segs) as usize >= self.slots.len() {
             self.grow();
         }
-        let pos = self.end();
-        self.len += 1;
-        let before = std::mem::replace(&mut self.flight.tail, pos);
-        match self.slots.get_mut(before as usize) {
-            Some(slot) => slot.next = pos,
+        let mut slot = Slot { prev: self.flight.tail, len: mss as u16, ..first };
+        let mut pos = self.end();
+        match self.slots.get_mut(slot.prev as usize) {
+            Some(before) => before.next = pos,
             None => self.flight.head = pos,
         }
-        self.slots[pos as usize] = Slot { prev: before, next: NIL, ..slot };
+        self.len += segs;
+        let mut left = len;
+        while left > mss {
+            left -= mss;
+            slot.next = self.after(pos);
+            self.slots[pos as usize] = slot;
+            slot.seq += u64::from(mss);
+            (slot.prev, pos) = (pos, slot.next);
+        }
+        self.slots[pos as usize] = Slot { len: left as u16, flags: slot.flags | last, next: NIL, ..slot };
+        self.flight.tail = pos;
     }
 
     /// Doubles the ring; positions change, so every link is translated.

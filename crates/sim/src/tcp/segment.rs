@@ -91,6 +91,31 @@ impl Segment {
         32 + sack
     }
 
+    /// The segments of `most` bytes of payload that a host makes of a super-packet for a device without TSO (Linux
+    /// `tcp_gso_segment`): CWR stays on the first, FIN and PSH on the last.
+    #[inline]
+    pub fn pieces(self, most: u32) -> impl Iterator<Item = Segment> {
+        let mut rest = Some(self);
+        std::iter::from_fn(move || {
+            let mut piece = rest?;
+            rest = piece.split_off(most);
+            Some(piece)
+        })
+    }
+
+    /// Takes off and gives what is beyond the first `most` bytes of payload.
+    #[inline]
+    fn split_off(&mut self, most: u32) -> Option<Segment> {
+        if self.len <= most {
+            return None;
+        }
+        let flags = Flags(self.flags.0 & !Flags::CWR.0);
+        let rest = Segment { seq: self.seq + u64::from(most), len: self.len - most, flags, ..*self };
+        self.len = most;
+        self.flags.0 &= !(Flags::FIN.0 | Flags::PSH.0);
+        Some(rest)
+    }
+
     /// Bytes on an Ethernet as a queue counts them: 14 of Ethernet header and 20 of IPv4 header included.
     #[must_use]
     pub fn frame_len(&self) -> u32 {

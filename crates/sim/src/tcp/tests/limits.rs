@@ -122,7 +122,8 @@ fn host(kind: CcKind, config: &Config) -> Tx {
 }
 
 fn drain(tx: &mut Tx, now: Nanos) -> Vec<Segment> {
-    std::iter::from_fn(|| tx.poll_transmit(now)).collect()
+    let packets: Vec<Segment> = std::iter::from_fn(|| tx.poll_transmit(now)).collect();
+    packets.into_iter().flat_map(|packet| packet.pieces(tx.device_mss())).collect()
 }
 
 /// TCP small queues: ten segments in 50 ms are 1.7 Mbit/s or 0.6 kB in 2^-10 s at 300 %: the limit is two

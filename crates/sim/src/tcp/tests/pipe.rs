@@ -132,8 +132,10 @@ impl Pipe {
 
     /// Takes what both ends want to send.
     pub(super) fn flush(&mut self) {
-        while let Some(segment) = self.tx.poll_transmit(self.now) {
-            self.send(segment);
+        while let Some(packet) = self.tx.poll_transmit(self.now) {
+            for segment in packet.pieces(self.tx.device_mss()) {
+                self.send(segment);
+            }
         }
         while let Some(segment) = self.rx.poll_transmit(self.now) {
             let index = self.acks.len();

@@ -228,9 +228,9 @@ fn a_probe_with_new_data_is_one_segment() {
     tx.write(u64::MAX);
     let poll = |tx: &mut Tx, now: Nanos| {
         let mut count = 0;
-        while tx.poll_transmit(now).is_some() {
+        while let Some(packet) = tx.poll_transmit(now) {
             tx.on_tx_complete(now, u32::MAX);
-            count += 1;
+            count += packet.len / 1448;
         }
         count
     };

@@ -19,7 +19,7 @@ use super::config::{Config, Opening, Ticks};
 use super::rack::Rack;
 use super::rtt::{MinRtt, RTO_INITIAL, Rtt};
 use super::scoreboard::Scoreboard;
-use super::segment::{Flags, Segment};
+use super::segment::Segment;
 use core::num::NonZeroU64;
 use goodqueue::{Nanos, Span};
 use std::sync::Arc;
@@ -138,16 +138,6 @@ struct Ecn {
     queue_cwr: bool,
 }
 
-/// What is left of a super-packet that is cut for a device without TSO.
-#[derive(Clone, Copy, Debug, Default)]
-struct Cut {
-    seq: u64,
-    len: u32,
-    /// Of the last piece.
-    flags: Flags,
-    ect: bool,
-}
-
 /// What the poll in progress has done.
 #[derive(Clone, Copy, Debug, Default)]
 struct Burst {
@@ -219,7 +209,6 @@ pub struct Tx {
     ecn: Ecn,
     burst: Burst,
     wants: Wants,
-    cut: Cut,
 
     /// Send time of the newest segment delivered (Linux `first_tx_mstamp`).
     first_tx: Nanos,
@@ -280,7 +269,6 @@ impl Tx {
             ecn: Ecn::default(),
             burst: Burst::default(),
             wants: Wants::default(),
-            cut: Cut::default(),
             first_tx: Nanos::ZERO,
             pacing_at: NEVER,
             wmem_alloc: 0,
@@ -329,7 +317,6 @@ impl Tx {
     fn die(&mut self) {
         self.state = State::Dead;
         self.wants = Wants::default();
-        self.cut = Cut::default();
         self.burst = Burst::default();
         self.stop_timer();
         self.pacing_at = NEVER;
@@ -339,6 +326,13 @@ impl Tx {
     #[must_use]
     pub fn window(&self) -> &Window {
         &self.w
+    }
+
+    /// Most payload bytes of a segment that the host's device takes: [`Segment::pieces`] cuts what is
+    /// longer.
+    #[must_use]
+    pub fn device_mss(&self) -> u32 {
+        if self.config.tso { u32::MAX } else { self.w.mss }
     }
 
     /// Whether the handshake is complete.

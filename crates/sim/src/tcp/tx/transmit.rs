@@ -1,6 +1,6 @@
 //! What leaves: control segments, retransmissions, new data (Linux 6.1 `tcp_output.c`).
 
-use super::{Burst, Cut, Fin, NEVER, Rexmit, State, Tx, Wants};
+use super::{Burst, Fin, NEVER, Rexmit, State, Tx, Wants};
 use crate::tcp::cc::{CaState, CwndEvent};
 use crate::tcp::config::{timestamp, truesize};
 use crate::tcp::scoreboard::{EVER, FIN, LAST, RETRANS, SACKED, Slot};
@@ -16,12 +16,11 @@ pub(super) const HEADERS: u32 = 66;
 const UNPACED: u64 = 10;
 
 impl Tx {
-    /// The next segment to leave; call until it gives nothing.
+    /// The next segment to leave, a super-packet where offload is on; call until it gives nothing. What is longer
+    /// than [`Tx::device_mss`] is to be cut.
     #[inline]
     pub fn poll_transmit(&mut self, now: Nanos) -> Option<Segment> {
-        let mut segment = if self.cut.len > 0 {
-            self.next_piece(now)
-        } else if self.is_plain() {
+        let segment = if self.is_plain() {
             match self.next_new(now) {
                 Some(segment) => segment,
                 None => {
@@ -32,27 +31,17 @@ impl Tx {
         } else {
             self.next_special(now)?
         };
-        if segment.len > self.w.mss && !self.config.tso {
-            self.cut_off(&mut segment);
-        }
-        self.wmem_alloc = self.wmem_alloc.saturating_add(truesize(HEADERS + segment.len));
+        self.wmem_alloc = self.wmem_alloc.saturating_add(self.memory(segment.len));
         Some(segment)
     }
 
-    /// Keeps all but the first segment of a super-packet back where the device takes none. CWR stays on the
-    /// first, FIN and PSH on the last.
-    fn cut_off(&mut self, segment: &mut Segment) {
-        let mss = self.w.mss;
-        let flags = Flags(segment.flags.0 & !Flags::CWR.0);
-        self.cut = Cut { seq: segment.seq + u64::from(mss), len: segment.len - mss, flags, ect: segment.ect };
-        segment.len = mss;
-        segment.flags.0 &= !(Flags::FIN.0 | Flags::PSH.0);
-    }
-
-    /// The rest of a super-packet that is being cut.
-    fn next_piece(&mut self, now: Nanos) -> Segment {
-        let Cut { seq, len, flags, ect } = core::mem::take(&mut self.cut);
-        Segment { seq, len, flags, ect, ..self.control_segment(now) }
+    /// Memory of a packet of `len` bytes in the host's queue, cut if its device takes no super-packets.
+    fn memory(&self, len: u32) -> u32 {
+        if len <= self.w.mss || self.config.tso {
+            return truesize(HEADERS + len);
+        }
+        let whole = (len - 1) / self.w.mss;
+        whole * self.segment_truesize() + truesize(HEADERS + len - whole * self.w.mss)
     }
 
     /// Whether new data is all that can leave.
@@ -201,7 +190,10 @@ impl Tx {
     /// Sends the segment at `pos` again, without ECT (RFC 3168 section 6.1.5).
     fn resend(&mut self, now: Nanos, pos: u32, flags: u8) -> Segment {
         let len = u32::from(self.board.get(pos).len);
-        self.data_sent(now);
+        if self.w.packets_in_flight() == 0 {
+            self.cc.cwnd_event(&mut self.w, now, CwndEvent::TxStart);
+        }
+        self.w.lsndtime = now;
         let sent = self.depart(now, len);
         self.board.set_resent(pos, flags);
         let mut slot = *self.board.get(pos);
@@ -277,7 +269,8 @@ impl Tx {
         if self.w.packets_out == 0 {
             self.restart_after_idle(now);
         }
-        let quota = self.cwnd_quota()?;
+        let in_flight = self.w.packets_in_flight();
+        let quota = self.cwnd_quota(in_flight)?;
         if !self.fits_window() {
             self.probe_window(now);
             return None;
@@ -293,8 +286,14 @@ impl Tx {
         if self.is_queue_full(segs, false) {
             return None;
         }
-        let is_last = u64::from(len) == unsent;
-        Some(self.send_new(now, len, segs, is_last && self.is_fin_next(), is_last))
+        let left = unsent - u64::from(len);
+        // The next call would find the window full; but it gives the application its chance first, and paces.
+        self.burst.is_over =
+            in_flight + segs >= self.w.snd_cwnd && left >= u64::from(self.w.mss) && !self.w.pacing;
+        if in_flight == 0 {
+            self.cc.cwnd_event(&mut self.w, now, CwndEvent::TxStart);
+        }
+        Some(self.send_new(now, len, segs, left == 0))
     }
 
     #[cold]
@@ -305,8 +304,7 @@ impl Tx {
 
     /// Segments that the congestion window allows: at most half of it at once. A lone FIN and a probe may
     /// exceed it.
-    fn cwnd_quota(&self) -> Option<u32> {
-        let in_flight = self.w.packets_in_flight();
+    fn cwnd_quota(&self, in_flight: u32) -> Option<u32> {
         if in_flight < self.w.snd_cwnd {
             return Some((self.w.snd_cwnd - in_flight).min((self.w.snd_cwnd >> 1).max(1)));
         }
@@ -370,9 +368,10 @@ impl Tx {
     }
 
     #[inline]
-    fn send_new(&mut self, now: Nanos, len: u32, segs: u32, fin: bool, is_last: bool) -> Segment {
-        self.data_sent(now);
+    fn send_new(&mut self, now: Nanos, len: u32, segs: u32, is_last: bool) -> Segment {
+        self.w.lsndtime = now;
         let seq = self.w.snd_nxt;
+        let fin = is_last && self.is_fin_next();
         let sent = self.depart(now, len);
         let had_packets = self.w.packets_out > 0;
         self.push_slots(seq, len, fin, sent, segs);
@@ -393,37 +392,17 @@ impl Tx {
         self.new_segment(now, sent, seq, len, fin, is_last)
     }
 
-    /// Data is about to leave, for the first time or again (Linux `tcp_event_data_sent`).
-    fn data_sent(&mut self, now: Nanos) {
-        if self.w.packets_in_flight() == 0 {
-            self.cc.cwnd_event(&mut self.w, now, CwndEvent::TxStart);
-        }
-        self.w.lsndtime = now;
-    }
-
     /// Puts a packet's segments on the scoreboard.
-    #[allow(clippy::cast_possible_truncation)]
+    #[inline]
     fn push_slots(&mut self, seq: u64, len: u32, fin: bool, sent: Nanos, segs: u32) {
         let mut slot = Slot::new(seq, sent);
         self.rate_sent(&mut slot, sent);
-        let mut left = len;
-        loop {
-            let part = left.min(self.w.mss);
-            left -= part;
-            slot.len = part as u16;
-            if left == 0 {
-                slot.flags |= LAST;
-            }
-            if left == 0 && fin {
-                slot.flags |= FIN;
-                self.fin = Fin::Sent;
-            }
-            self.board.push(slot);
-            slot.seq += u64::from(part);
-            if left == 0 {
-                break;
-            }
+        let mut last = LAST;
+        if fin {
+            last |= FIN;
+            self.fin = Fin::Sent;
         }
+        self.board.push_packet(slot, len, self.w.mss, segs, last);
         self.w.packets_out += segs;
         self.heads += 1;
     }
