@@ -1,8 +1,8 @@
 //! Loss: SACK, RACK, PRR, TLP, RTO, F-RTO and what is undone.
 
 use super::pipe::{Carried, Fate, Pipe, drop_first_of, plain};
-use crate::tcp::{Config, Tx};
 use crate::tcp::cc::{CaState, Cc, CcKind};
+use crate::tcp::{Config, Tx};
 use goodqueue::{Nanos, Rate, Rng, Span};
 
 const MSS: u64 = 1448;
