@@ -65,6 +65,21 @@ fn dql_decides_as_linux() {
     replay_family("dql", 13);
 }
 
+#[test]
+fn wifi_queues_decide_as_linux() {
+    replay_family("wifi-txq", 18);
+}
+
+#[test]
+fn the_airtime_scheduler_decides_as_linux() {
+    replay_family("wifi-airtime", 24);
+}
+
+#[test]
+fn airtime_is_estimated_as_in_linux() {
+    replay_family("wifi-duration", 5);
+}
+
 fn packed() -> Vec<u8> {
     std::fs::read(vectors().join("codel/wrap_zero.txt.gz")).expect("a vector")
 }

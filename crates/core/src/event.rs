@@ -23,11 +23,13 @@ pub enum Reason {
     Reset,
     /// Lost on the link below the queue, by the loss model and not by a queue.
     Loss,
+    /// Removed with the station that it was for, or there was no such station.
+    Flush,
 }
 
 impl Reason {
     /// All reasons, in the order of their declaration.
-    pub const ALL: [Reason; 8] = [
+    pub const ALL: [Reason; 9] = [
         Reason::Limit,
         Reason::Memory,
         Reason::Codel,
@@ -36,6 +38,7 @@ impl Reason {
         Reason::Change,
         Reason::Reset,
         Reason::Loss,
+        Reason::Flush,
     ];
 
     /// The word for this reason in decision vectors, statistics and reports.
@@ -50,6 +53,7 @@ impl Reason {
             Reason::Change => "change",
             Reason::Reset => "reset",
             Reason::Loss => "loss",
+            Reason::Flush => "flush",
         }
     }
 }

@@ -35,6 +35,8 @@ mod rng;
 pub mod spec;
 pub mod tbf;
 mod units;
+#[cfg(feature = "alloc")]
+pub mod wifi;
 
 #[cfg(feature = "alloc")]
 pub use any::{AnyQueue, HeapCodel, HeapFifo, HeapFqCodel, HeapTbf};

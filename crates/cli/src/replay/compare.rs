@@ -192,15 +192,26 @@ impl Replay<'_> {
     }
 
     fn difference(&self, line: usize, what: &str, expected: String, got: String) -> Difference {
-        let last = line.min(self.vector.lines.len());
-        let context = (last.saturating_sub(CONTEXT).max(1)..=last + AFTER)
-            .filter_map(|line| {
-                let text = self.vector.lines.get(line - 1)?;
-                Some(Line { line, text: (*text).to_string() })
-            })
-            .collect();
-        Difference { line, what: what.to_string(), expected, got, state: Vec::new(), context }
+        difference(&self.vector.lines, line, what, expected, got)
     }
+}
+
+/// A disagreement at `line`, with the lines around it.
+pub(super) fn difference(
+    lines: &[&str],
+    line: usize,
+    what: &str,
+    expected: String,
+    got: String,
+) -> Difference {
+    let last = line.min(lines.len());
+    let context = (last.saturating_sub(CONTEXT).max(1)..=last + AFTER)
+        .filter_map(|line| {
+            let text = lines.get(line - 1)?;
+            Some(Line { line, text: (*text).to_string() })
+        })
+        .collect();
+    Difference { line, what: what.to_string(), expected, got, state: Vec::new(), context }
 }
 
 /// The record letter of a call.

@@ -12,6 +12,7 @@
 //! | `subject` | what a queue must offer to be replayed |
 //! | `families` | the list of those that do |
 //! | `codel`, `tbf`, `dql` | the subjects: a queue, its parameters by name, its state by name |
+//! | `wifi` | files of the 802.11 transmit stack, which have records of their own |
 //! | `compare` | runs a subject over the records |
 //! | `report` | the answer |
 
@@ -24,6 +25,7 @@ mod format;
 mod report;
 mod subject;
 mod tbf;
+mod wifi;
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -132,14 +134,18 @@ pub fn bytes(name: impl AsRef<Path>, bytes: &[u8]) -> Result<Report, ReplayError
             return Err(Fault::at(lines_in(good) + 1, "not text (UTF-8)").in_file(path));
         }
     };
-    let answer = format::read(&text).and_then(|vector| compare::replay(path, &vector));
+    let answer = if wifi::is_one(&text) {
+        wifi::replay(path, &text)
+    } else {
+        format::read(&text).and_then(|vector| compare::replay(path, &vector))
+    };
     answer.map_err(|fault| fault.in_file(path))
 }
 
 /// The names of the queues that can be replayed.
 #[must_use]
 pub fn queues() -> Vec<&'static str> {
-    families::FAMILIES.iter().map(|family| family.name).collect()
+    families::FAMILIES.iter().map(|family| family.name).chain(wifi::FAMILIES).collect()
 }
 
 fn lines_in(bytes: &[u8]) -> usize {

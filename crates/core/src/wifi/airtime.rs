@@ -1,0 +1,261 @@
+//! Whose turn it is: deficit round robin over airtime (Linux 6.1 `tx.c`: `ieee80211_next_txq` and neighbours).
+
+use super::TxStack;
+use super::id::{Ac, StationId, Tid, TxqId};
+use super::schedule::Listing;
+use super::station::Account;
+use crate::{Nanos, Packet};
+
+impl<P: Packet> TxStack<P> {
+    /// The clock tick that contains `now` (Linux `jiffies`).
+    #[inline]
+    fn tick(&self, now: Nanos) -> u64 {
+        now.0 / self.tick_ns
+    }
+
+    /// Whether a tick is at most a tenth of a second ago.
+    #[inline]
+    pub(super) fn is_recent(&self, last_active: u64, now: Nanos) -> bool {
+        self.tick(now) <= last_active.saturating_add(u64::from(self.params.hz / 10))
+    }
+
+    /// Whether the radio has room for another round in `ac`.
+    fn allows_round(&self, ac: Ac) -> bool {
+        let limits = self.params.aql_limits[ac.index()];
+        !self.params.aql || self.pending.allows_round(ac, self.schedule.listed(ac), limits)
+    }
+
+    /// Whether a station in good standing with AQL, or a queue without one.
+    #[inline]
+    pub(super) fn is_within_aql(&self, account: &Account) -> bool {
+        !self.params.aql || !self.params.aql_enable || self.pending.allows(account, self.params.aql_threshold)
+    }
+
+    /// Begins a scheduling round in a category and returns its number; 0: the radio's limit forbids a round now, and
+    /// [`TxStack::next_txq`] gives nothing until one is begun (Linux 6.1 `ieee80211_txq_schedule_start`).
+    pub fn schedule_start(&mut self, ac: Ac) -> u16 {
+        let is_allowed = self.allows_round(ac);
+        let category = self.schedule.category(ac);
+        category.round = match (is_allowed, category.round.wrapping_add(1)) {
+            (false, _) => 0,
+            (true, 0) => 1,
+            (true, next) => next,
+        };
+        category.round
+    }
+
+    /// The next queue that may send in this round. It leaves the list, and comes back by [`TxStack::return_txq`]
+    /// (Linux 6.1 `ieee80211_next_txq`).
+    ///
+    /// A station in debt gets one weight each time its queue comes up, and the queue goes to the tail; so does one
+    /// that has too much airtime under way. A queue that was given in this round already ends the round.
+    ///
+    /// Costs a step for each such queue before the one found. Linux goes round once for each weight that is missing;
+    /// here the rounds in which no station comes out of debt are made in one.
+    pub fn next_txq(&mut self, ac: Ac) -> Option<TxqId> {
+        let round = self.schedule.round(ac);
+        if round == 0 {
+            return None;
+        }
+        let mut first = None;
+        let mut has_eligible = false;
+        loop {
+            let place = self.schedule.head(ac)?;
+            if first == Some(place) {
+                if !has_eligible {
+                    return None;
+                }
+                has_eligible = false;
+                self.skip_rounds(ac);
+            }
+            first = first.or(Some(place));
+            let id = TxqId::at(place, self.capacity.stations);
+            if let Some(station) = id.station() {
+                let account = &self.stations[station.0 as usize].accounts[ac.index()];
+                let is_allowed = self.is_within_aql(account);
+                let in_debt = account.effective() < 0;
+                has_eligible |= is_allowed;
+                if in_debt {
+                    self.refill(station, ac, 1);
+                }
+                if in_debt || !is_allowed {
+                    self.schedule.move_to_tail(ac, place);
+                    continue;
+                }
+            }
+            if self.schedule.nodes[place as usize].round == round {
+                return None;
+            }
+            let on = self.schedule.nodes[place as usize].on;
+            self.unlist(ac, place);
+            let node = &mut self.schedule.nodes[place as usize];
+            (node.round, node.taken_from) = (round, on);
+            return Some(id);
+        }
+    }
+
+    #[inline]
+    fn refill(&mut self, station: StationId, ac: Ac, turns: i64) {
+        let station = &mut self.stations[station.0 as usize];
+        let weight = station.weight;
+        station.account(ac).refill(weight, turns);
+    }
+
+    /// Every listed queue has gone to the tail: makes at once the rounds in which no station that AQL allows comes out
+    /// of debt. A station with several queues on the list gets a weight for each in every round.
+    fn skip_rounds(&mut self, ac: Ac) {
+        if !self.schedule.has_no_new(ac) {
+            return;
+        }
+        let rounds = self.schedule.places(ac).filter_map(|place| {
+            let id = TxqId::at(place, self.capacity.stations).station()?;
+            let station = &self.stations[id.0 as usize];
+            let account = &station.accounts[ac.index()];
+            let rounds = account.refills_needed(station.weight) / i64::from(account.listed.max(1));
+            self.is_within_aql(account).then_some(rounds)
+        });
+        let Some(rounds) = rounds.min().filter(|&rounds| rounds > 0) else { return };
+        let mut at = self.schedule.head(ac);
+        while let Some(place) = at {
+            at = self.schedule.after(ac, place);
+            let Some(id) = TxqId::at(place, self.capacity.stations).station() else { continue };
+            let station = &self.stations[id.0 as usize];
+            let turns = station.accounts[ac.index()].refills_needed(station.weight).min(rounds);
+            self.refill(id, ac, turns);
+        }
+    }
+
+    /// Gives back a queue that [`TxStack::next_txq`] or [`TxStack::may_transmit`] gave, or announces one: it is put on
+    /// the list where it has packets, or `force` says that the driver has some of its (Linux 6.1
+    /// `ieee80211_return_txq`). A queue without packets whose station is in debt and was active in the last 100 ms
+    /// stays on the list, so that a debt is not lost by going idle. An unknown queue is passed over.
+    #[inline]
+    pub fn return_txq(&mut self, now: Nanos, txq: TxqId, force: bool) {
+        if let Some(place) = self.place(txq) {
+            self.put_on_list(now, txq, place, force);
+        }
+    }
+
+    /// Announces a queue to the scheduler (Linux 6.1 `ieee80211_schedule_txq`): [`TxStack::return_txq`] with `force`.
+    pub fn schedule_txq(&mut self, now: Nanos, txq: TxqId) {
+        self.return_txq(now, txq, true);
+    }
+
+    #[inline]
+    pub(super) fn put_on_list(&mut self, now: Nanos, txq: TxqId, place: u32, force: bool) {
+        if self.schedule.nodes[place as usize].on == Listing::Off {
+            self.put_unlisted(now, txq, place, force);
+        }
+    }
+
+    fn put_unlisted(&mut self, now: Nanos, txq: TxqId, place: u32, force: bool) {
+        let ac = txq.ac();
+        let has_packets = force || (!self.is_stopped(txq) && self.has_backlog(place));
+        let taken_from = self.schedule.nodes[place as usize].taken_from;
+        let is_debtor = txq.station().is_some_and(|station| {
+            let account = &self.stations[station.0 as usize].accounts[ac.index()];
+            account.effective() < 0 && self.is_recent(account.last_active, now)
+        });
+        if !has_packets && !is_debtor {
+            self.end_turns(ac, txq, place, taken_from);
+            return;
+        }
+        let params = &self.params;
+        let counts_airtime = params.airtime_tx || params.airtime_rx;
+        let is_fair = txq.station().is_some() && counts_airtime && has_packets && params.airtime_fairness;
+        // A station that was away comes before those that were served, for one weight of airtime.
+        let is_new = is_fair && params.sparse_stations && taken_from != Listing::Active;
+        let (on, at_head) = match (is_new, taken_from) {
+            (true, Listing::New) => (Listing::New, true),
+            (true, _) => (Listing::New, false),
+            (false, _) => (Listing::Active, is_fair),
+        };
+        self.list(ac, txq, place, on, at_head);
+        if has_packets && let Some(station) = txq.station() {
+            let tick = self.tick(now);
+            self.stations[station.0 as usize].account(ac).last_active = tick;
+        }
+    }
+
+    /// A queue came back with nothing to send. From the list of new stations it goes once behind the others, lest a
+    /// station that sends little and often lock them out; otherwise it is off the lists.
+    fn end_turns(&mut self, ac: Ac, txq: TxqId, place: u32, taken_from: Listing) {
+        self.schedule.nodes[place as usize].taken_from = Listing::Off;
+        if taken_from == Listing::New && self.schedule.has_active(ac) {
+            self.list(ac, txq, place, Listing::Active, false);
+        }
+    }
+
+    #[inline]
+    fn list(&mut self, ac: Ac, txq: TxqId, place: u32, on: Listing, at_head: bool) {
+        self.schedule.insert(ac, place, on, at_head);
+        if let Some(station) = txq.station() {
+            self.stations[station.0 as usize].account(ac).listed += 1;
+        }
+    }
+
+    /// Takes a queue off the lists if it is on one.
+    #[inline]
+    pub(super) fn unlist(&mut self, ac: Ac, place: u32) {
+        let is_listed = self.schedule.remove(ac, place);
+        if is_listed && let Some(station) = TxqId::at(place, self.capacity.stations).station() {
+            self.stations[station.0 as usize].account(ac).listed -= 1;
+        }
+    }
+
+    /// Whether a driver that is asked by its firmware may send from this queue now; with a yes the queue leaves the
+    /// list (Linux 6.1 `ieee80211_txq_may_transmit`). The queues before it go to the tail, and those in debt get a
+    /// weight each. What is asked for is judged by its deficit without what is under way. Yes too: for a queue on no
+    /// list, one that is not known, and while the radio is over its limit. Costs a step for each queue before it.
+    pub fn may_transmit(&mut self, txq: TxqId) -> bool {
+        let Some(place) = self.place(txq) else { return true };
+        let ac = txq.ac();
+        if let Some(station) = txq.station()
+            && self.schedule.nodes[place as usize].on != Listing::Off
+            && self.allows_round(ac)
+        {
+            self.rotate_to(ac, place);
+            if self.stations[station.0 as usize].accounts[ac.index()].deficit < 0 {
+                self.refill(station, ac, 1);
+                self.schedule.move_to_tail(ac, place);
+                return false;
+            }
+        }
+        let on = self.schedule.nodes[place as usize].on;
+        if on != Listing::Off {
+            self.schedule.nodes[place as usize].taken_from = on;
+        }
+        self.unlist(ac, place);
+        true
+    }
+
+    /// Sends the queues before the listed one at `place` to the tail.
+    fn rotate_to(&mut self, ac: Ac, place: u32) {
+        while let Some(head) = self.schedule.head(ac).filter(|&head| head != place) {
+            if let Some(station) = TxqId::at(head, self.capacity.stations).station()
+                && self.stations[station.0 as usize].accounts[ac.index()].effective() < 0
+            {
+                self.refill(station, ac, 1);
+            }
+            self.schedule.move_to_tail(ac, head);
+        }
+    }
+
+    /// Airtime that a station has used, us, failed attempts included: `tx` to it, `rx` from it. It counts in the
+    /// statistics, and against the deficit as far as `airtime_tx` and `airtime_rx` say and the station was active in
+    /// the last 100 ms (Linux 6.1 `ieee80211_sta_register_airtime`). An unknown station is passed over: it can have
+    /// left since.
+    pub fn register_airtime(&mut self, now: Nanos, station: StationId, tid: Tid, tx: u32, rx: u32) {
+        let Some(at) = self.present(station) else { return };
+        let account = &self.stations[at].accounts[tid.ac().index()];
+        let is_active = self.is_recent(account.last_active, now);
+        let tx_counts = is_active && self.params.airtime_tx;
+        let rx_counts = is_active && self.params.airtime_rx;
+        let account = self.stations[at].account(tid.ac());
+        account.tx_airtime = account.tx_airtime.saturating_add(u64::from(tx));
+        account.rx_airtime = account.rx_airtime.saturating_add(u64::from(rx));
+        for used in [tx_counts.then_some(tx), rx_counts.then_some(rx)].into_iter().flatten() {
+            account.deficit = account.deficit.saturating_sub_unsigned(used);
+        }
+    }
+}

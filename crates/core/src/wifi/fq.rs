@@ -1,0 +1,362 @@
+//! The flows of a radio, shared by all queues, with `CoDel` in each (Linux 6.1 `fq_impl.h`, `codel_impl.h`).
+//!
+//! A queue (`fq_tin`) has lists of new and old flows as `fq_codel` has. The pool of flows is one for the radio: a
+//! packet whose flow belongs to another queue at this moment goes to the fall-back flow of its own. Fall-back flows
+//! stand behind the pool in one array, so a flow is an index whatever kind it is.
+
+use alloc::vec::Vec;
+
+use super::flow::{Flow, FlowList, FlowState, Tin};
+use crate::arena::{Arena, List, NIL, Slot};
+use crate::codel::{Counters, Law, Source, Tick};
+use crate::{Nanos, Observer, Packet, Reason, Verdict};
+
+/// Bytes of a packet that count against its flow's turn; no frame is longer. Keeps deficits small and rounds short.
+const MOST_CHARGED: u32 = 1 << 20;
+
+/// Limits of the pool.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Limits {
+    pub(super) packets: u32,
+    pub(super) memory: u32,
+    pub(super) quantum: i32,
+}
+
+/// What is queued and was counted over the whole radio.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Totals {
+    pub(super) backlog: u32,
+    pub(super) memory: u64,
+    pub(super) overlimit: u64,
+    pub(super) overmemory: u64,
+    pub(super) collisions: u64,
+}
+
+/// The flows, the queues over them and the places for packets.
+#[derive(Clone, Debug)]
+pub(super) struct Fq<P> {
+    /// The pool, then one fall-back flow for each queue.
+    pub(super) flows: Vec<Flow>,
+    pub(super) pool: u32,
+    pub(super) tins: Vec<Tin>,
+    pub(super) arena: Arena<P, Vec<Slot<P>>>,
+    /// A bit for each flow of the pool that holds packets.
+    pub(super) occupied: Vec<u64>,
+    /// The queue whose fall-back flow became non-empty last.
+    pub(super) fallbacks: u32,
+    pub(super) limits: Limits,
+    pub(super) totals: Totals,
+}
+
+/// One flow as the control law sees it.
+struct Head<'a, P, O> {
+    arena: &'a mut Arena<P, Vec<Slot<P>>>,
+    packets: &'a mut List,
+    flow_bytes: &'a mut u32,
+    flow_packets: &'a mut u32,
+    tin_bytes: &'a mut u32,
+    tin_packets: &'a mut u32,
+    drop_len: &'a mut u64,
+    totals: &'a mut Totals,
+    now: Nanos,
+    observer: &'a mut O,
+}
+
+impl<P: Packet, O: Observer<P>> Source<P> for Head<'_, P, O> {
+    fn pop(&mut self) -> Option<(P, Tick)> {
+        let (packet, tick) = self.arena.pop(self.packets)?;
+        let len = packet.len();
+        *self.flow_bytes = self.flow_bytes.wrapping_sub(len);
+        *self.flow_packets -= 1;
+        *self.tin_bytes = self.tin_bytes.wrapping_sub(len);
+        *self.tin_packets -= 1;
+        self.totals.remove(&packet);
+        Some((packet, Tick(tick)))
+    }
+
+    fn backlog(&self) -> u64 {
+        u64::from(*self.flow_bytes)
+    }
+
+    fn drop(&mut self, packet: P) {
+        *self.drop_len += u64::from(packet.len());
+        self.observer.dropped(self.now, packet, Reason::Codel);
+    }
+
+    fn mark(&mut self, packet: &P, reason: Reason) {
+        self.observer.marked(self.now, packet, reason);
+    }
+}
+
+impl Totals {
+    #[inline]
+    pub(super) fn remove<P: Packet>(&mut self, packet: &P) {
+        self.backlog -= 1;
+        self.memory -= u64::from(packet.truesize());
+    }
+}
+
+impl<P: Packet> Fq<P> {
+    /// `pool` flows, `queues` queues and places for `packets` packets and the one that is over.
+    pub(super) fn new(pool: u32, queues: u32, packets: u32, limits: Limits) -> Fq<P> {
+        let places = packets as usize + 1;
+        Fq {
+            flows: alloc::vec![Flow::default(); pool as usize + queues as usize],
+            pool,
+            tins: alloc::vec![Tin::default(); queues as usize],
+            arena: Arena::new(alloc::vec![Slot::default(); places]),
+            occupied: alloc::vec![0; (pool as usize).div_ceil(64)],
+            fallbacks: NIL,
+            limits,
+            totals: Totals::default(),
+        }
+    }
+
+    /// The queue at `place`.
+    #[inline]
+    pub(super) fn tin(&self, place: u32) -> Option<&Tin> {
+        self.tins.get(place as usize)
+    }
+
+    /// The flow of the pool for `hash` (Linux `reciprocal_scale`).
+    #[inline]
+    #[allow(clippy::cast_possible_truncation)]
+    fn index(&self, hash: u32) -> u32 {
+        ((u64::from(hash) * u64::from(self.pool)) >> 32) as u32
+    }
+
+    /// Takes `packet` into the queue at `place`, which must be one, and then drops from the fattest flow while
+    /// the radio is over a limit.
+    #[inline]
+    pub(super) fn enqueue(
+        &mut self,
+        now: Nanos,
+        place: u32,
+        packet: P,
+        observer: &mut impl Observer<P>,
+    ) -> Verdict {
+        let mut index = self.index(packet.flow_hash());
+        let tin = &mut self.tins[place as usize];
+        let owner = self.flows[index as usize].owner;
+        if owner != NIL && owner != place {
+            tin.collisions = tin.collisions.wrapping_add(1);
+            self.totals.collisions += 1;
+            index = self.pool + place;
+        }
+        let flow = &mut self.flows[index as usize];
+        if !self.arena.push(&mut flow.packets, packet, Tick::at(now).0) {
+            // Not reached: after every call at most `limits.packets` are queued, and places are one more.
+            debug_assert!(false, "no free slot");
+            observer.dropped(now, packet, Reason::Limit);
+            return Verdict::Dropped(Reason::Limit);
+        }
+        let len = packet.len();
+        let was_empty = flow.backlog_packets == 0;
+        flow.backlog_bytes = flow.backlog_bytes.wrapping_add(len);
+        flow.backlog_packets += 1;
+        tin.backlog_bytes = tin.backlog_bytes.wrapping_add(len);
+        tin.backlog_packets += 1;
+        tin.had_packets = true;
+        self.totals.backlog += 1;
+        self.totals.memory += u64::from(packet.truesize());
+        if flow.owner == NIL {
+            flow.owner = place;
+            flow.deficit = self.limits.quantum;
+            tin.flows = tin.flows.wrapping_add(1);
+            tin.new_flows.push(&mut self.flows, index);
+        }
+        if was_empty {
+            self.occupy(index);
+        }
+        if self.totals.backlog > self.limits.packets || self.is_over_memory() {
+            return self.overflow(now, index, observer);
+        }
+        Verdict::Enqueued
+    }
+
+    /// Delivers the next packet of the queue at `place`, which must be one.
+    #[inline]
+    pub(super) fn dequeue(
+        &mut self,
+        now: Nanos,
+        place: u32,
+        law: &Law,
+        observer: &mut impl Observer<P>,
+    ) -> Option<P> {
+        let tick = Tick::at(now);
+        loop {
+            let tin = &mut self.tins[place as usize];
+            let is_new = !tin.new_flows.is_empty();
+            let index = if is_new { tin.new_flows.head } else { tin.old_flows.head };
+            let flow = self.flows.get_mut(index as usize)?;
+            if flow.deficit <= 0 {
+                self.next_turn(place, index, is_new);
+                continue;
+            }
+            let Some(slot) = self.arena.shift(&mut flow.packets) else {
+                flow.vars.found_empty(law);
+                self.leave(place, index, is_new);
+                continue;
+            };
+            let len = slot.packet.len();
+            flow.backlog_bytes = flow.backlog_bytes.wrapping_sub(len);
+            flow.backlog_packets -= 1;
+            tin.backlog_bytes = tin.backlog_bytes.wrapping_sub(len);
+            tin.backlog_packets -= 1;
+            self.totals.remove(&slot.packet);
+            tin.codel.note(len);
+            let bytes = u64::from(flow.backlog_bytes);
+            let judged = flow.vars.judge(law, tick, Tick(slot.tick), bytes);
+            let mut packet = slot.packet;
+            if let Some(ok_to_drop) = judged {
+                match self.act(now, place, index, law, (packet, ok_to_drop), observer) {
+                    Some(delivered) => packet = delivered,
+                    None => {
+                        self.vacate(index);
+                        self.leave(place, index, is_new);
+                        continue;
+                    }
+                }
+            }
+            let flow = &mut self.flows[index as usize];
+            flow.deficit -= packet.len().min(MOST_CHARGED).cast_signed();
+            let is_empty = flow.backlog_packets == 0;
+            let tin = &mut self.tins[place as usize];
+            tin.tx_bytes += u64::from(packet.len());
+            tin.tx_packets += 1;
+            if is_empty {
+                self.vacate(index);
+            }
+            return Some(packet);
+        }
+    }
+
+    /// The flow `index`, at the head of its list, has used up its turn: a quantum, and behind the old flows. Alone
+    /// it would come up again at once, so it gets all its turns together.
+    #[inline]
+    fn next_turn(&mut self, place: u32, index: u32, is_new: bool) {
+        let tin = &mut self.tins[place as usize];
+        let flow = &mut self.flows[index as usize];
+        let quantum = self.limits.quantum;
+        if !is_new && tin.old_flows.is_single() {
+            flow.deficit += (-flow.deficit / quantum + 1) * quantum;
+            return;
+        }
+        flow.deficit += quantum;
+        let next = flow.next;
+        if is_new {
+            tin.new_flows.shift(next);
+        } else {
+            tin.old_flows.shift(next);
+        }
+        tin.old_flows.push(&mut self.flows, index);
+    }
+
+    /// The flow `index`, at the head of its list, was found empty: off the lists, or behind the old flows where
+    /// it was new, lest it jump the queue (RFC 8290 section 4.2).
+    #[inline]
+    fn leave(&mut self, place: u32, index: u32, is_new: bool) {
+        let tin = &mut self.tins[place as usize];
+        let flow = &mut self.flows[index as usize];
+        let next = flow.next;
+        if !is_new {
+            flow.owner = NIL;
+            return tin.old_flows.shift(next);
+        }
+        tin.new_flows.shift(next);
+        if tin.old_flows.is_empty() {
+            flow.owner = NIL;
+        } else {
+            tin.old_flows.push(&mut self.flows, index);
+        }
+    }
+
+    /// The control law has something to say about the packet in hand: the way of drops and marks.
+    #[inline(never)]
+    fn act(
+        &mut self,
+        now: Nanos,
+        place: u32,
+        index: u32,
+        law: &Law,
+        judged: (P, bool),
+        observer: &mut impl Observer<P>,
+    ) -> Option<P> {
+        let tin = &mut self.tins[place as usize];
+        let flow = &mut self.flows[index as usize];
+        let counters: &mut Counters = &mut tin.codel;
+        let mut head = Head {
+            arena: &mut self.arena,
+            packets: &mut flow.packets,
+            flow_bytes: &mut flow.backlog_bytes,
+            flow_packets: &mut flow.backlog_packets,
+            tin_bytes: &mut tin.backlog_bytes,
+            tin_packets: &mut tin.backlog_packets,
+            drop_len: &mut tin.codel_drop_len,
+            totals: &mut self.totals,
+            now,
+            observer,
+        };
+        flow.vars.act(law, counters, Tick::at(now), judged, &mut head)
+    }
+
+    /// Drops everything in the queue at `place` (Linux 6.1 `ieee80211_txq_purge`): its new flows, then its old.
+    pub(super) fn purge(&mut self, now: Nanos, place: u32, observer: &mut impl Observer<P>) {
+        loop {
+            let tin = &mut self.tins[place as usize];
+            let is_new = !tin.new_flows.is_empty();
+            let list = if is_new { &mut tin.new_flows } else { &mut tin.old_flows };
+            let index = list.head;
+            let Some(flow) = self.flows.get_mut(index as usize) else { return };
+            let had_packets = flow.backlog_packets > 0;
+            while let Some((packet, _)) = self.arena.pop(&mut flow.packets) {
+                self.totals.remove(&packet);
+                observer.dropped(now, packet, Reason::Flush);
+            }
+            tin.backlog_bytes = tin.backlog_bytes.wrapping_sub(flow.backlog_bytes);
+            tin.backlog_packets -= flow.backlog_packets;
+            (flow.backlog_bytes, flow.backlog_packets, flow.owner) = (0, 0, NIL);
+            list.shift(flow.next);
+            if had_packets {
+                self.vacate(index);
+            }
+        }
+    }
+
+    /// Makes the queue at `place`, which is empty, as new: counters and fall-back flow. Flows of the pool keep
+    /// their control state whoever had them.
+    pub(super) fn renew(&mut self, place: u32) {
+        self.tins[place as usize] = Tin::default();
+        self.flows[(self.pool + place) as usize] = Flow::default();
+    }
+
+    /// The flows on the lists of the queue at `place`, new ones first.
+    pub(super) fn flows(&self, place: u32) -> impl Iterator<Item = FlowState> {
+        let lists = self.tin(place).map(|tin| [(tin.new_flows, true), (tin.old_flows, false)]);
+        let walk = move |(list, is_new): (FlowList, bool)| {
+            let mut at = list.head;
+            core::iter::from_fn(move || {
+                let index = at;
+                let flow = self.flows.get(index as usize)?;
+                at = flow.next;
+                Some(FlowState {
+                    index: (index < self.pool).then_some(index),
+                    is_new,
+                    packets: flow.backlog_packets,
+                    bytes: flow.backlog_bytes,
+                    deficit: flow.deficit,
+                    codel: flow.vars.state(),
+                })
+            })
+        };
+        lists.into_iter().flatten().flat_map(walk)
+    }
+
+    /// Bytes of storage for this many flows, queues and packets.
+    pub(super) const fn storage_bytes(pool: u32, queues: u32, packets: u32) -> u64 {
+        let flows = (pool as u64 + queues as u64) * size_of::<Flow>() as u64;
+        let tins = queues as u64 * size_of::<Tin>() as u64;
+        let slots = (packets as u64 + 1) * size_of::<Slot<P>>() as u64;
+        flows + tins + slots + (pool as u64).div_ceil(64) * 8
+    }
+}

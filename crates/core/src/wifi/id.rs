@@ -1,0 +1,181 @@
+//! Names of stations, interfaces, traffic identifiers, access categories and queues.
+
+/// An access category of EDCA (IEEE 802.11-2020 section 10.2.3.2), in the order of Linux.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum Ac {
+    /// Voice.
+    Vo = 0,
+    /// Video.
+    Vi = 1,
+    /// Best effort.
+    Be = 2,
+    /// Background.
+    Bk = 3,
+}
+
+impl Ac {
+    /// All categories, in the order of Linux: highest first.
+    pub const ALL: [Ac; 4] = [Ac::Vo, Ac::Vi, Ac::Be, Ac::Bk];
+
+    /// The category's number in Linux.
+    #[must_use]
+    pub const fn index(self) -> usize {
+        self as usize
+    }
+
+    /// The name in reports.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Ac::Vo => "VO",
+            Ac::Vi => "VI",
+            Ac::Be => "BE",
+            Ac::Bk => "BK",
+        }
+    }
+}
+
+/// A traffic identifier, 0 to 15.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Tid(u8);
+
+impl Tid {
+    /// Best effort, TID 0.
+    pub const BE: Tid = Tid(0);
+    /// How many there are.
+    pub const COUNT: usize = 16;
+
+    /// TID `number`; `None` above 15.
+    #[must_use]
+    pub const fn new(number: u8) -> Option<Tid> {
+        if number < 16 { Some(Tid(number)) } else { None }
+    }
+
+    /// All sixteen.
+    pub fn all() -> impl Iterator<Item = Tid> {
+        (0..16).map(Tid)
+    }
+
+    /// Its number.
+    #[must_use]
+    pub const fn number(self) -> u8 {
+        self.0
+    }
+
+    /// The access category of the user priority, TID modulo 8 (IEEE 802.11-2020 table 10-1).
+    #[inline]
+    #[must_use]
+    pub const fn ac(self) -> Ac {
+        match self.0 & 7 {
+            0 | 3 => Ac::Be,
+            1 | 2 => Ac::Bk,
+            4 | 5 => Ac::Vi,
+            _ => Ac::Vo,
+        }
+    }
+}
+
+/// A station's number, chosen by the caller: 0 to one less than [`super::Capacity::stations`]. It stands for the
+/// address by which mac80211 finds a station.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct StationId(pub u32);
+
+/// A virtual interface's number: 0 to one less than [`super::Capacity::interfaces`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct InterfaceId(pub u16);
+
+/// Marks a [`TxqId`] as an interface's multicast queue.
+const MULTICAST: u32 = 1 << 31;
+
+/// One queue: a station's TID, or the multicast queue of an interface (mac80211 `struct ieee80211_txq`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct TxqId(u32);
+
+impl TxqId {
+    /// The queue of one TID of a station.
+    #[inline]
+    #[must_use]
+    pub const fn new(station: StationId, tid: Tid) -> TxqId {
+        // Stations from 2^27 on have no queue; their number is kept out of the range of those that have.
+        let station = if station.0 < MULTICAST >> 4 { station.0 } else { (MULTICAST >> 4) - 1 };
+        TxqId(station << 4 | tid.0 as u32)
+    }
+
+    /// The multicast queue of an interface. It is of the category BE.
+    #[must_use]
+    pub const fn multicast(interface: InterfaceId) -> TxqId {
+        TxqId(MULTICAST | interface.0 as u32)
+    }
+
+    /// The station; `None` for a multicast queue.
+    #[inline]
+    #[must_use]
+    pub const fn station(self) -> Option<StationId> {
+        if self.0 & MULTICAST == 0 { Some(StationId(self.0 >> 4)) } else { None }
+    }
+
+    /// The interface, for a multicast queue.
+    #[must_use]
+    #[allow(clippy::cast_possible_truncation)]
+    pub const fn interface(self) -> Option<InterfaceId> {
+        if self.0 & MULTICAST == 0 { None } else { Some(InterfaceId(self.0 as u16)) }
+    }
+
+    /// The TID; 0 for a multicast queue.
+    #[inline]
+    #[must_use]
+    #[allow(clippy::cast_possible_truncation)]
+    pub const fn tid(self) -> Tid {
+        if self.0 & MULTICAST == 0 { Tid((self.0 & 15) as u8) } else { Tid::BE }
+    }
+
+    /// The access category.
+    #[inline]
+    #[must_use]
+    pub const fn ac(self) -> Ac {
+        self.tid().ac()
+    }
+
+    /// The place of the queue among those of `stations` stations and then the interfaces.
+    #[inline]
+    pub(super) const fn place(self, stations: u32) -> u32 {
+        if self.0 & MULTICAST == 0 { self.0 } else { (stations << 4).saturating_add(self.0 & !MULTICAST) }
+    }
+
+    /// The queue at a place.
+    #[inline]
+    pub(super) const fn at(place: u32, stations: u32) -> TxqId {
+        if place < stations << 4 { TxqId(place) } else { TxqId(MULTICAST | (place - (stations << 4))) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_and_back() {
+        let tid = Tid::new(13).expect("below 16");
+        for id in [TxqId::new(StationId(0), Tid::BE), TxqId::new(StationId(6), tid)] {
+            assert_eq!(TxqId::at(id.place(7), 7), id);
+        }
+        let multicast = TxqId::multicast(InterfaceId(2));
+        assert_eq!(multicast.place(7), 7 * 16 + 2);
+        assert_eq!(TxqId::at(7 * 16 + 2, 7), multicast);
+        assert_eq!((multicast.station(), multicast.interface()), (None, Some(InterfaceId(2))));
+    }
+
+    #[test]
+    fn categories_of_the_user_priorities() {
+        let names: [&str; 8] = core::array::from_fn(|n| Tid(u8::try_from(n).expect("small")).ac().name());
+        assert_eq!(names, ["BE", "BK", "BK", "BE", "VI", "VI", "VO", "VO"]);
+        assert!(Tid::all().all(|tid| tid.ac() == Tid(tid.0 ^ 8).ac()));
+        assert_eq!(Tid::new(16), None);
+    }
+
+    #[test]
+    fn a_station_beyond_all_is_no_multicast_queue() {
+        assert!(TxqId::new(StationId(u32::MAX), Tid::BE).station().is_some());
+    }
+}

@@ -1,0 +1,358 @@
+//! The transmit stack of an 802.11 radio: mac80211's queues per station and TID, its airtime scheduler and its limits
+//! of airtime under way. Behaviour: Linux 6.1.192 `net/mac80211`, decision for decision.
+//!
+//! ```text
+//!  enqueue ──► queue of (station, TID) ──► list of its access category ──► schedule_start, next_txq, return_txq
+//!              flows, CoDel in each        deficit round robin             may_transmit
+//!                                                                              │
+//!  set_rate ─► estimator ─► airtime under way (AQL) ◄── tx_completed           ▼
+//!              register_airtime ─► deficit of the station              tx_dequeue ──► driver, hardware
+//! ```
+//!
+//! A driver's round: [`TxStack::schedule_start`]; while [`TxStack::next_txq`] gives a queue, [`TxStack::tx_dequeue`] from
+//! it as often as there is room below, then [`TxStack::return_txq`]. At completion: [`TxStack::register_airtime`] with
+//! the time on the air, [`TxStack::tx_completed`] for each packet, [`TxStack::set_rate`] with the rate used.
+//!
+//! Some of the behaviour is in no paper:
+//!
+//! * The flows are one pool for the radio. A packet whose flow belongs to another queue at the moment goes to the
+//!   fall-back flow of its own queue. The control state of a flow outlives its owner.
+//! * A queue is scheduled at the head of its category's list. It goes to the tail by debt or by AQL, no other way.
+//! * Deficits belong to a station and category; what is under way counts as used when a turn is decided.
+//! * A station's debt is kept for 100 ms after it was last active.
+//!
+//! `sparse_stations` is not in Linux 6.1: it is the optimisation of "Ending the Anomaly" (Høiland-Jørgensen et al.,
+//! USENIX ATC 2017, section 3.2), which ath9k had until its scheduler moved to mac80211. A station that was away
+//! comes before all that were served, for one weight of airtime, and after that once behind them. In Linux 6.1 every
+//! queue that is scheduled goes to the head, a newly active one among them.
+
+mod airtime;
+mod aql;
+pub mod duration;
+mod error;
+mod flow;
+mod fq;
+mod id;
+mod overflow;
+mod params;
+mod queueing;
+mod schedule;
+mod station;
+mod stats;
+
+use alloc::vec::Vec;
+
+use aql::Pending;
+pub use aql::{AqlLimits, Estimate};
+use duration::Estimator;
+pub use duration::{Band, HeGi, RateError, RateInfo, Width};
+pub use error::WifiError;
+pub use flow::FlowState;
+use fq::{Fq, Limits};
+pub use id::{Ac, InterfaceId, StationId, Tid, TxqId};
+pub use params::{WIFI_PARAMETERS, WifiParams};
+pub use queueing::{Delivered, Held};
+use schedule::{Node, Schedule};
+use station::Station;
+pub use stats::{AirtimeStats, RadioStats, StationStats, TxqStats};
+
+use crate::codel::Law;
+use crate::{Nanos, Observer, Packet};
+
+/// How much storage a radio's stack has. It is allocated once, in [`TxStack::new`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Capacity {
+    /// Places for stations, 1 to 2^20. Default 64.
+    pub stations: u32,
+    /// Interfaces, each with a multicast queue, 1 to 4096. Default 1.
+    pub interfaces: u16,
+    /// Flows in the pool, 1 to 2^20. Default 4096, Linux's number.
+    pub flows: u32,
+    /// Places for packets, 1 to 2^22; a higher limit in [`WifiParams`] counts as this. Default 8192.
+    pub packets: u32,
+}
+
+impl Default for Capacity {
+    fn default() -> Self {
+        Capacity { stations: 64, interfaces: 1, flows: 4096, packets: 8192 }
+    }
+}
+
+impl Capacity {
+    const fn is_valid(&self) -> bool {
+        matches!(self.stations, 1..=0x10_0000)
+            && matches!(self.interfaces, 1..=4096)
+            && matches!(self.flows, 1..=0x10_0000)
+            && matches!(self.packets, 1..=0x40_0000)
+    }
+
+    const fn queues(&self) -> u32 {
+        self.stations * 16 + self.interfaces as u32
+    }
+
+    /// Bytes that a stack of this capacity allocates for itself: flows, queues, stations and the places of packet
+    /// descriptors of type `P`. The frames are the owner's; their sum is bounded by [`WifiParams::memory_limit`] and
+    /// the one frame that is over it while its place is made.
+    #[must_use]
+    pub const fn storage_bytes<P: Packet>(&self) -> u64 {
+        let queues = self.queues() as u64;
+        Fq::<P>::storage_bytes(self.flows, self.queues(), self.packets)
+            + queues * size_of::<Node>() as u64
+            + self.stations as u64 * size_of::<Station>() as u64
+            + size_of::<TxStack<P>>() as u64
+    }
+}
+
+/// The transmit stack of one radio. See the [module](self).
+///
+/// * `now` never goes backward from one call to the next.
+/// * A packet given to [`TxStack::enqueue`] comes back exactly once: from [`TxStack::tx_dequeue`] or through
+///   [`Observer::dropped`].
+/// * Nothing is allocated after [`TxStack::new`].
+#[derive(Clone, Debug)]
+pub struct TxStack<P> {
+    fq: Fq<P>,
+    schedule: Schedule,
+    stations: Vec<Station>,
+    pending: Pending,
+    /// Stations present.
+    num_sta: u32,
+    /// Control laws: of the ordinary station, of the slow one.
+    laws: [Law; 2],
+    /// ns in a tick of the clock.
+    tick_ns: u64,
+    params: WifiParams,
+    capacity: Capacity,
+}
+
+impl<P: Packet> TxStack<P> {
+    /// A stack without stations.
+    ///
+    /// # Errors
+    /// [`WifiError::Capacity`] where a capacity is out of range, [`WifiError::OutOfRange`] where a parameter is.
+    pub fn new(params: WifiParams, capacity: Capacity) -> Result<TxStack<P>, WifiError> {
+        if !capacity.is_valid() {
+            return Err(WifiError::Capacity);
+        }
+        params.check()?;
+        let limits = limits(&params, &capacity);
+        Ok(TxStack {
+            fq: Fq::new(capacity.flows, capacity.queues(), capacity.packets, limits),
+            schedule: Schedule::new(capacity.queues()),
+            stations: alloc::vec![Station::ABSENT; capacity.stations as usize],
+            pending: Pending::default(),
+            num_sta: 0,
+            laws: params.laws(),
+            tick_ns: params.tick_ns(),
+            params,
+            capacity,
+        })
+    }
+
+    /// The parameters in force.
+    pub const fn params(&self) -> &WifiParams {
+        &self.params
+    }
+
+    /// What was allocated.
+    pub const fn capacity(&self) -> &Capacity {
+        &self.capacity
+    }
+
+    /// Sets all parameters. Nothing is dropped: limits act on the next arrival. A station takes over changed AQL limits
+    /// where its own were the radio's (Linux 6.1 `debugfs.c:aql_txq_limit_write`). A change of `band` acts on the next
+    /// [`TxStack::set_rate`] of each station.
+    ///
+    /// # Errors
+    /// [`WifiError::OutOfRange`]; nothing has changed then.
+    pub fn configure(&mut self, params: WifiParams) -> Result<(), WifiError> {
+        params.check()?;
+        for ac in Ac::ALL {
+            let (old, new) = (self.params.aql_limits[ac.index()], params.aql_limits[ac.index()]);
+            if old != new {
+                self.follow_limits(ac, old, new);
+            }
+        }
+        self.fq.limits = limits(&params, &self.capacity);
+        self.laws = params.laws();
+        self.tick_ns = params.tick_ns();
+        self.params = params;
+        Ok(())
+    }
+
+    fn follow_limits(&mut self, ac: Ac, old: AqlLimits, new: AqlLimits) {
+        for station in self.stations.iter_mut().filter(|station| station.is_present) {
+            let account = station.account(ac);
+            if account.limits == old {
+                account.limits = new;
+            }
+        }
+    }
+
+    /// Adds a station: deficit and weight 256, the radio's AQL limits, no rate, empty queues.
+    ///
+    /// # Errors
+    /// Where the number is taken or beyond the capacity, or there is no such interface.
+    pub fn add_station(&mut self, station: StationId, interface: InterfaceId) -> Result<(), WifiError> {
+        if interface.0 >= self.capacity.interfaces {
+            return Err(WifiError::UnknownInterface(interface));
+        }
+        let capacity = self.capacity.stations;
+        let place = self
+            .stations
+            .get_mut(station.0 as usize)
+            .ok_or(WifiError::TooManyStations { station, capacity })?;
+        if place.is_present {
+            return Err(WifiError::StationExists(station));
+        }
+        *place = Station::new(interface, &self.params.aql_limits);
+        self.num_sta += 1;
+        for tid in Tid::all() {
+            let place = TxqId::new(station, tid).place(capacity);
+            self.fq.renew(place);
+            self.schedule.nodes[place as usize] = Node::FRESH;
+        }
+        Ok(())
+    }
+
+    /// Removes a station and drops what its queues hold ([`crate::Reason::Flush`]). Estimates of its packets under way
+    /// stay in the radio's sums until their [`TxStack::tx_completed`].
+    ///
+    /// # Errors
+    /// Where there is no such station.
+    pub fn remove_station(
+        &mut self,
+        now: Nanos,
+        station: StationId,
+        observer: &mut impl Observer<P>,
+    ) -> Result<(), WifiError> {
+        let at = self.present(station).ok_or(WifiError::UnknownStation(station))?;
+        for txq in Tid::all().map(|tid| TxqId::new(station, tid)) {
+            let place = txq.place(self.capacity.stations);
+            self.fq.purge(now, place, observer);
+            self.unlist(txq.ac(), place);
+        }
+        self.stations[at].is_present = false;
+        self.num_sta -= 1;
+        Ok(())
+    }
+
+    /// The station fell asleep: its queues leave the lists and keep their packets (Linux 6.1 `sta_ps_start`).
+    ///
+    /// # Errors
+    /// Where there is no such station.
+    pub fn sta_ps_start(&mut self, station: StationId) -> Result<(), WifiError> {
+        self.present(station).ok_or(WifiError::UnknownStation(station))?;
+        for txq in Tid::all().map(|tid| TxqId::new(station, tid)) {
+            let place = txq.place(self.capacity.stations);
+            self.unlist(txq.ac(), place);
+            self.schedule.nodes[place as usize].taken_from = schedule::Listing::Off;
+        }
+        Ok(())
+    }
+
+    /// The station woke: its queues that hold packets are scheduled, TID 0 first (Linux 6.1
+    /// `ieee80211_sta_ps_deliver_wakeup`). The driver then runs a round in each category.
+    ///
+    /// # Errors
+    /// Where there is no such station.
+    pub fn sta_ps_end(&mut self, now: Nanos, station: StationId) -> Result<(), WifiError> {
+        self.present(station).ok_or(WifiError::UnknownStation(station))?;
+        for txq in Tid::all().map(|tid| TxqId::new(station, tid)) {
+            let place = txq.place(self.capacity.stations);
+            if self.has_backlog(place) {
+                self.put_on_list(now, txq, place, true);
+            }
+        }
+        Ok(())
+    }
+
+    /// Sets a station's airtime weight: what it may use in a round, us, 1 to 65535. Its deficit stays.
+    ///
+    /// # Errors
+    /// Where there is no such station, or the weight is out of range.
+    pub fn set_weight(&mut self, station: StationId, weight: u32) -> Result<(), WifiError> {
+        let at = self.present(station).ok_or(WifiError::UnknownStation(station))?;
+        let weight =
+            u16::try_from(weight).ok().filter(|&weight| weight > 0).ok_or(WifiError::Weight(weight))?;
+        self.stations[at].weight = weight;
+        Ok(())
+    }
+
+    /// Sets a station's own AQL limits in a category.
+    ///
+    /// # Errors
+    /// Where there is no such station, or a limit is above 2^31 - 1 us.
+    pub fn set_aql_limit(&mut self, station: StationId, ac: Ac, limits: AqlLimits) -> Result<(), WifiError> {
+        let at = self.present(station).ok_or(WifiError::UnknownStation(station))?;
+        params::check_aql(limits)?;
+        self.stations[at].account(ac).limits = limits;
+        Ok(())
+    }
+
+    /// Sets the rate that estimates for the station are made from: that of its last transmission.
+    ///
+    /// # Errors
+    /// Where there is no such station, or the standard has no such rate in the radio's band.
+    pub fn set_rate(&mut self, station: StationId, rate: RateInfo) -> Result<(), WifiError> {
+        rate.check(self.params.band)?;
+        self.set_rate_as_reported(station, Some(rate))
+    }
+
+    /// As [`TxStack::set_rate`] for a driver that reports rates beyond the standard (VHT MCS 9 at 20 MHz is common): what
+    /// the estimator has no duration for gives estimates as in Linux, which are 0 but for VHT MCS 10 and 11. `None`
+    /// forgets the rate.
+    ///
+    /// # Errors
+    /// Where there is no such station.
+    pub fn set_rate_as_reported(
+        &mut self,
+        station: StationId,
+        rate: Option<RateInfo>,
+    ) -> Result<(), WifiError> {
+        let at = self.present(station).ok_or(WifiError::UnknownStation(station))?;
+        let band = self.params.band;
+        self.stations[at].estimator =
+            rate.map_or(Estimator::Unknown, |rate| Estimator::new(band, &rate, false));
+        Ok(())
+    }
+
+    /// Rate control reports what it expects of the station, kbit/s. Below `slow_rate` for each station present now, and
+    /// not 0, the station is under the control law of slow stations until the next report (Linux 6.1
+    /// `sta_update_codel_params`).
+    ///
+    /// # Errors
+    /// Where there is no such station.
+    pub fn expected_throughput(&mut self, station: StationId, kbps: u32) -> Result<(), WifiError> {
+        let at = self.present(station).ok_or(WifiError::UnknownStation(station))?;
+        let threshold = u64::from(self.params.slow_rate) * u64::from(self.num_sta);
+        self.stations[at].is_slow = kbps > 0 && u64::from(kbps) < threshold;
+        Ok(())
+    }
+
+    /// The index of a station that is present.
+    #[inline]
+    fn present(&self, station: StationId) -> Option<usize> {
+        let at = station.0 as usize;
+        self.stations.get(at).filter(|station| station.is_present).map(|_| at)
+    }
+
+    /// The place of a queue whose station or interface is present.
+    #[inline]
+    fn place(&self, txq: TxqId) -> Option<u32> {
+        let is_known = match txq.station() {
+            Some(station) => self.present(station).is_some(),
+            None => txq.interface().is_some_and(|interface| interface.0 < self.capacity.interfaces),
+        };
+        is_known.then(|| txq.place(self.capacity.stations))
+    }
+}
+
+/// The limits of the pool that the parameters and the storage give.
+fn limits(params: &WifiParams, capacity: &Capacity) -> Limits {
+    Limits {
+        packets: params.limit.min(capacity.packets),
+        memory: params.memory_limit,
+        quantum: params.quantum.cast_signed(),
+    }
+}

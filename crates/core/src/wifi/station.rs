@@ -1,0 +1,124 @@
+//! What is kept of each station.
+
+use super::aql::AqlLimits;
+use super::duration::Estimator;
+use super::id::{Ac, InterfaceId};
+
+/// The weight of a station that was given none (Linux 6.1 `IEEE80211_DEFAULT_AIRTIME_WEIGHT`), us a round.
+pub(super) const DEFAULT_WEIGHT: u16 = 256;
+
+/// The deficit of a new station, whatever its weight will be, us.
+const FIRST_DEFICIT: i32 = 256;
+
+/// A station's account in one access category.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Account {
+    pub(super) deficit: i32,
+    /// Estimates of packets under way, us.
+    pub(super) pending: u32,
+    pub(super) limits: AqlLimits,
+    /// The station's queues on the category's lists.
+    pub(super) listed: u8,
+    /// Tick at which one of them was last put there with something to send.
+    pub(super) last_active: u64,
+    pub(super) tx_airtime: u64,
+    pub(super) rx_airtime: u64,
+}
+
+impl Account {
+    const fn new(limits: AqlLimits) -> Account {
+        Account {
+            deficit: FIRST_DEFICIT,
+            pending: 0,
+            limits,
+            listed: 0,
+            last_active: 0,
+            tx_airtime: 0,
+            rx_airtime: 0,
+        }
+    }
+
+    /// What decides the station's turn: the deficit less what is under way.
+    #[inline]
+    pub(super) fn effective(&self) -> i64 {
+        i64::from(self.deficit) - i64::from(self.pending)
+    }
+
+    /// Adds `turns` weights to the deficit.
+    #[inline]
+    pub(super) fn refill(&mut self, weight: u16, turns: i64) {
+        let sum = i64::from(self.deficit) + turns * i64::from(weight);
+        self.deficit = i32::try_from(sum).unwrap_or(i32::MAX);
+    }
+
+    /// Refills until the effective deficit is not negative; 0 where it is not.
+    pub(super) fn refills_needed(&self, weight: u16) -> i64 {
+        let debt = -self.effective();
+        let weight = i64::from(weight);
+        if debt <= 0 { 0 } else { (debt + weight - 1) / weight }
+    }
+}
+
+/// One station, or the place for one.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Station {
+    pub(super) is_present: bool,
+    /// Whether it is under the control law of slow stations.
+    pub(super) is_slow: bool,
+    pub(super) interface: InterfaceId,
+    pub(super) weight: u16,
+    /// A bit for each TID whose queue is stopped.
+    pub(super) stopped: u16,
+    pub(super) estimator: Estimator,
+    pub(super) accounts: [Account; 4],
+}
+
+impl Station {
+    pub(super) const ABSENT: Station = Station {
+        is_present: false,
+        is_slow: false,
+        interface: InterfaceId(0),
+        weight: DEFAULT_WEIGHT,
+        stopped: 0,
+        estimator: Estimator::Unknown,
+        accounts: [Account::new(AqlLimits { low: 0, high: 0 }); 4],
+    };
+
+    pub(super) fn new(interface: InterfaceId, limits: &[AqlLimits; 4]) -> Station {
+        Station {
+            is_present: true,
+            interface,
+            accounts: Ac::ALL.map(|ac| Account::new(limits[ac.index()])),
+            ..Station::ABSENT
+        }
+    }
+
+    #[inline]
+    pub(super) const fn account(&mut self, ac: Ac) -> &mut Account {
+        &mut self.accounts[ac as usize]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn refills_by_hand() {
+        let mut account = Account::new(AqlLimits { low: 0, high: 0 });
+        assert_eq!(account.refills_needed(256), 0);
+        account.deficit = -1;
+        assert_eq!(account.refills_needed(256), 1);
+        account.pending = 512;
+        assert_eq!((account.effective(), account.refills_needed(256)), (-513, 3));
+        account.refill(256, 3);
+        assert_eq!(account.effective(), 255);
+        account.refill(u16::MAX, 1 << 40);
+        assert_eq!(account.deficit, i32::MAX);
+    }
+
+    #[test]
+    fn a_station_is_small() {
+        assert!(size_of::<Station>() <= 256, "{}", size_of::<Station>());
+    }
+}
