@@ -1,0 +1,197 @@
+//! What the stack must keep, by hand.
+
+use goodqueue::wifi::{
+    Ac, AqlLimits, Capacity, InterfaceId, RateInfo, StationId, Tid, TxStack, TxqId, Width, WifiError,
+    WifiParams,
+};
+use goodqueue::{Header, Ignore, Nanos, Reason, Verdict};
+
+const NOW: Nanos = Nanos(5_000_000_000);
+
+fn stack(params: WifiParams, stations: u32) -> TxStack<Header> {
+    let capacity = Capacity { stations, ..Capacity::default() };
+    let mut stack = TxStack::new(params, capacity).expect("a stack");
+    for station in 0..stations {
+        stack.add_station(StationId(station), InterfaceId(0)).expect("a place");
+    }
+    stack
+}
+
+fn be(station: u32) -> TxqId {
+    TxqId::new(StationId(station), Tid::BE)
+}
+
+fn packet(cookie: u64, flow_hash: u32) -> Header {
+    Header { cookie, len: 1534, truesize: 2304, flow_hash, dsfield: 0 }
+}
+
+fn fill(stack: &mut TxStack<Header>, station: u32, packets: u64) {
+    for cookie in 0..packets {
+        let verdict = stack.enqueue(NOW, be(station), packet(cookie, station << 20), &mut Ignore);
+        assert_eq!(verdict, Verdict::Enqueued);
+    }
+}
+
+/// Airtime that each station got when every turn takes `cost` us of it, after `turns` turns.
+fn shares(stack: &mut TxStack<Header>, cost: &[u32], turns: u32) -> Vec<u32> {
+    let mut used = vec![0; cost.len()];
+    for _ in 0..turns {
+        stack.schedule_start(Ac::Be);
+        let txq = stack.next_txq(Ac::Be).expect("a queue that may send");
+        let station = txq.station().expect("a station");
+        let cost = cost[station.0 as usize];
+        stack.register_airtime(NOW, station, Tid::BE, cost, 0);
+        used[station.0 as usize] += cost;
+        stack.return_txq(NOW, txq, true);
+    }
+    used
+}
+
+fn assert_proportional(used: &[u32], weights: &[u32], slack: u32) {
+    let per_weight: Vec<u32> = used.iter().zip(weights).map(|(used, weight)| used / weight).collect();
+    let (least, most) = (per_weight.iter().min(), per_weight.iter().max());
+    let spread = most.expect("a station") - least.expect("a station");
+    assert!(spread <= slack, "{used:?}");
+}
+
+#[test]
+fn airtime_is_shared_by_weight_whatever_a_turn_costs() {
+    let mut stack = stack(WifiParams::default(), 4);
+    (0..4).for_each(|station| fill(&mut stack, station, 1));
+    let used = shares(&mut stack, &[300, 4000, 1200, 77], 40_000);
+    assert_proportional(&used, &[1, 1, 1, 1], 4000 + 256);
+    let weights = [256, 512, 1024, 128];
+    (0..).zip(weights).for_each(|(station, weight)| {
+        stack.set_weight(StationId(station), weight).expect("a station");
+    });
+    let used = shares(&mut stack, &[300, 4000, 1200, 77], 40_000);
+    // A turn of 4000 us is 32 rounds of the lightest station.
+    assert_proportional(&used, &weights.map(|weight| weight / 128), 4000 + 1024);
+}
+
+#[test]
+fn a_debt_of_half_an_hour_is_paid_in_a_step() {
+    let mut stack = stack(WifiParams::default(), 2);
+    (0..2).for_each(|station| fill(&mut stack, station, 1));
+    for station in [0, 1] {
+        stack.set_weight(StationId(station), 1).expect("a station");
+        stack.register_airtime(NOW, StationId(station), Tid::BE, u32::MAX, u32::MAX);
+    }
+    stack.register_airtime(NOW, StationId(0), Tid::BE, 5, 0);
+    assert_eq!(stack.airtime_stats(StationId(0), Ac::Be).expect("a station").deficit, i32::MIN);
+    assert_eq!(stack.schedule_start(Ac::Be), 1);
+    assert!(stack.next_txq(Ac::Be).is_some());
+}
+
+#[test]
+fn a_sparse_station_is_first_where_asked_and_in_linux_too_by_another_way() {
+    for sparse_stations in [false, true] {
+        let params = WifiParams { sparse_stations, aql: false, ..WifiParams::default() };
+        let mut stack = stack(params, 3);
+        (0..2).for_each(|station| fill(&mut stack, station, 100));
+        let used = shares(&mut stack, &[1000, 1000, 1000], 20);
+        assert_eq!(used[2], 0);
+        fill(&mut stack, 2, 1);
+        stack.schedule_start(Ac::Be);
+        assert_eq!(stack.next_txq(Ac::Be), Some(be(2)), "sparse_stations {sparse_stations}");
+        assert!(stack.tx_dequeue(NOW, be(2), &mut Ignore).is_some());
+        stack.return_txq(NOW, be(2), false);
+        let is_listed = stack.scheduled(Ac::Be).any(|txq| txq == be(2));
+        assert_eq!(is_listed, sparse_stations, "once behind the others, or off the list");
+    }
+}
+
+#[test]
+fn a_new_station_has_one_weight_before_the_others() {
+    let params = WifiParams { sparse_stations: true, aql: false, ..WifiParams::default() };
+    let mut stack = stack(params, 2);
+    fill(&mut stack, 0, 100);
+    shares(&mut stack, &[100, 100], 10);
+    fill(&mut stack, 1, 100);
+    // Deficit 256: three turns of 100 us, then the other's turn.
+    assert_eq!(shares(&mut stack, &[100, 100], 3), [0, 300]);
+    assert_eq!(shares(&mut stack, &[100, 100], 1), [100, 0]);
+}
+
+#[test]
+fn airtime_under_way_is_limited() {
+    let mut stack = stack(WifiParams::default(), 1);
+    let rate = RateInfo::Ht { mcs: 0, width: Width::Mhz20, short_gi: false };
+    stack.set_rate(StationId(0), rate).expect("a rate");
+    fill(&mut stack, 0, 20);
+    let mut under_way = Vec::new();
+    while let Some(delivered) = stack.tx_dequeue(NOW, be(0), &mut Ignore) {
+        under_way.push(delivered.estimate);
+    }
+    // 1572 bytes at 6.5 Mbit/s: 1934 us of data and 20 of overhead, kept as 1952. Below 12000 us until the seventh.
+    assert_eq!(under_way.iter().map(|estimate| estimate.micros()).collect::<Vec<_>>(), [1952; 7]);
+    assert_eq!(stack.held(be(0)), Some(goodqueue::wifi::Held::Aql));
+    stack.tx_completed(StationId(0), Ac::Be, under_way[0]);
+    assert_eq!(stack.held(be(0)), None);
+    assert_eq!(stack.radio_stats().aql_total, 6 * 1952);
+    stack.set_aql_limit(StationId(0), Ac::Be, AqlLimits { low: 0, high: 0 }).expect("a station");
+    assert!(stack.tx_dequeue(NOW, be(0), &mut Ignore).is_none());
+}
+
+#[test]
+fn what_is_wrong_is_said() {
+    let mut stack = stack(WifiParams::default(), 2);
+    let (here, nowhere) = (StationId(0), StationId(7));
+    assert_eq!(stack.set_weight(here, 0), Err(WifiError::Weight(0)));
+    assert_eq!(stack.set_weight(here, 65_536), Err(WifiError::Weight(65_536)));
+    assert_eq!(stack.set_weight(nowhere, 256), Err(WifiError::UnknownStation(nowhere)));
+    assert_eq!(stack.add_station(here, InterfaceId(0)), Err(WifiError::StationExists(here)));
+    let full = WifiError::TooManyStations { station: nowhere, capacity: 2 };
+    assert_eq!(stack.add_station(nowhere, InterfaceId(0)), Err(full));
+    let interface = InterfaceId(1);
+    assert_eq!(stack.add_station(here, interface), Err(WifiError::UnknownInterface(interface)));
+    let vht10 = RateInfo::Vht { mcs: 10, nss: 1, width: Width::Mhz80, short_gi: false };
+    assert!(matches!(stack.set_rate(here, vht10), Err(WifiError::Rate(_))));
+    let limits = AqlLimits { low: 0, high: u32::MAX };
+    assert!(stack.set_aql_limit(here, Ac::Vo, limits).is_err());
+    let wrong = WifiError::OutOfRange { key: "quantum", value: 0 };
+    assert_eq!(stack.configure(WifiParams { quantum: 0, ..WifiParams::default() }), Err(wrong));
+    let capacity = Capacity { stations: u32::MAX, ..Capacity::default() };
+    assert_eq!(TxStack::<Header>::new(WifiParams::default(), capacity).err(), Some(WifiError::Capacity));
+    for txq in [TxqId::new(nowhere, Tid::BE), TxqId::multicast(interface)] {
+        let verdict = stack.enqueue(NOW, txq, packet(1, 1), &mut Ignore);
+        assert_eq!(verdict, Verdict::Dropped(Reason::Flush));
+        assert!(stack.agg_stop_txq(txq).is_err() && stack.may_transmit(txq));
+        assert!(stack.tx_dequeue(NOW, txq, &mut Ignore).is_none());
+        assert_eq!(stack.txq_stats(txq), None);
+        stack.return_txq(NOW, txq, true);
+    }
+    stack.register_airtime(NOW, nowhere, Tid::BE, 1, 1);
+    assert_eq!(stack.radio_stats().stations, 2);
+}
+
+#[test]
+fn ten_thousand_stations() {
+    let mut stack = stack(WifiParams { aql: false, ..WifiParams::default() }, 10_000);
+    for station in 0..10_000_u32 {
+        let hash = station.wrapping_mul(2_654_435_761);
+        stack.enqueue(NOW, be(station), packet(station.into(), hash), &mut Ignore);
+    }
+    // 16 MiB of 2304 bytes each.
+    assert_eq!(stack.radio_stats().backlog, 7281);
+    let mut delivered = 0;
+    stack.schedule_start(Ac::Be);
+    while let Some(txq) = stack.next_txq(Ac::Be) {
+        delivered += u32::from(stack.tx_dequeue(NOW, txq, &mut Ignore).is_some());
+        stack.return_txq(NOW, txq, false);
+    }
+    assert_eq!((delivered, stack.radio_stats().backlog), (7281, 0));
+}
+
+#[test]
+fn a_small_access_point_knows_what_it_needs() {
+    // 32 MB in all, of which Linux lets 4 MiB hold frames without VHT.
+    let capacity = Capacity { stations: 32, ..Capacity::default() };
+    let own = capacity.storage_bytes::<Header>();
+    let frames = u64::from(WifiParams::without_vht().memory_limit);
+    assert!(own < 700 << 10, "{own}");
+    assert!(own + frames < 5 << 20);
+    // 10 000 stations: 16 queues each.
+    let many = Capacity { stations: 10_000, ..capacity }.storage_bytes::<Header>();
+    assert!(many < 40 << 20, "{many}");
+}
