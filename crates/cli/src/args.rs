@@ -37,6 +37,9 @@ pub enum Command {
     /// Simulate published experiments again: published figures beside ours, with verdicts
     #[command(after_help = REPRODUCE_EXAMPLES)]
     Reproduce(ReproduceArgs),
+    /// Compute what stations get of a Wi-Fi radio, with and without airtime fairness, by the published model
+    #[command(after_help = AIRTIME_EXAMPLES)]
+    AirtimeModel(AirtimeArgs),
     /// Make table, page, pictures and files again from the record of an earlier run
     Report(ReportArgs),
     /// List the queues with their parameters, defaults and units
@@ -77,6 +80,46 @@ Examples:
   goodqueue reproduce mine.toml -o pages             # one's own, with [reproduction] and [[claim]]
 
 Exit code 1 if a claim is missed without a stated cause, or holds though a cause is stated.";
+
+const AIRTIME_EXAMPLES: &str = "\
+Without --station: Table 1 of \"Ending the Anomaly\" (USENIX ATC 2017), published figures beside computed ones.
+
+Examples:
+  goodqueue airtime-model
+  goodqueue airtime-model --station mcs15:aggregate=28434 --station mcs0:aggregate=2914
+  goodqueue airtime-model --station 144.4:aggregate=6892,weight=2 --station ht40-mcs3-lgi --constants b --json
+
+A rate is mcs15 (HT20, short guard interval), ht40-mcs7-lgi, vht80-2ss-mcs9-sgi, he80-2ss-mcs11-gi0.8, ofdm54,
+dsss1, or a number of Mbit/s. The model has no collisions, retries, acknowledgements of TCP or uplink: measurements
+stay below it.";
+
+/// `goodqueue airtime-model`.
+#[derive(Args, Debug)]
+pub struct AirtimeArgs {
+    /// A station that always has something to receive: its rate, mean bytes of packets in an aggregate [default: one
+    /// packet], bytes of a packet [default: 1500], weight [default: 1]; once for each
+    #[arg(long, value_name = "RATE[:aggregate=BYTES][,packet=BYTES][,weight=N]")]
+    pub station: Vec<String>,
+    /// Interframe spaces: a is 5 GHz (DIFS 34 us, SIFS 16 us), b is 2.4 GHz with short slots (28 us, 10 us)
+    /// [default: both]
+    #[arg(long, value_enum, value_name = "SET")]
+    pub constants: Option<ConstantsArg>,
+    /// Count the overhead of a transmission to its station where air is shared by transmissions
+    #[arg(long)]
+    pub overhead: bool,
+    /// Print everything as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Values of `--constants`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum ConstantsArg {
+    /// 5 GHz
+    A,
+    /// 2.4 GHz, short slots
+    B,
+}
 
 /// `goodqueue run`.
 #[derive(Args, Clone, Debug)]

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, FromArgMatches};
 use goodqueue_cli::args::{self, Cli, Command};
-use goodqueue_cli::{list, replay, reproduce, run, truth, worker};
+use goodqueue_cli::{airtime, list, replay, reproduce, run, truth, worker};
 
 fn main() -> ExitCode {
     let matches = Cli::command().get_matches();
@@ -14,6 +14,7 @@ fn main() -> ExitCode {
         Command::Replay(args) => replay::command(&args),
         Command::Truth(args) => truth::command(&args, &truth::simulate),
         Command::Reproduce(args) => reproduce::command(&args),
+        Command::AirtimeModel(args) => airtime::command(&args),
         Command::Report(args) => run::report(&args),
         Command::Queues(args) => list::queues(&args),
         Command::Tests(args) => list::tests(&args),

@@ -24,6 +24,7 @@ mod tap;
 pub mod tcp;
 mod timers;
 mod trace;
+pub mod wifi;
 
 pub use check::MOST;
 pub use determinism::{Difference, Event, MARK_EVERY, Place, Trail, difference};
