@@ -1,0 +1,211 @@
+//! A block ack agreement from the sender's side: sequence numbers, the transmit window, and what must be sent again.
+
+use std::collections::VecDeque;
+
+use super::frame::Frame;
+
+/// An MPDU: a frame with its sequence number.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Mpdu {
+    pub(super) frame: Frame,
+    pub(super) seq: u16,
+    /// Times that it was sent in vain.
+    pub(super) retries: u8,
+    /// What the transmit stack estimated its airtime at, in its own units.
+    pub(super) estimate: u16,
+}
+
+/// Sequence numbers have 12 bits.
+pub(super) const SEQ_MASK: u16 = 0xfff;
+
+/// Distance from `from` on to `to`.
+pub(super) const fn ahead(from: u16, to: u16) -> u16 {
+    to.wrapping_sub(from) & SEQ_MASK
+}
+
+/// The sender of one TID to one receiver.
+#[derive(Debug, Default)]
+pub(super) struct Sender {
+    next_seq: u16,
+    /// Oldest sequence number that is neither acknowledged nor given up.
+    start: u16,
+    /// Which of the 256 behind `start` are done.
+    done: [u64; 4],
+    /// What was sent in vain or taken from the queue too early, in the order of sequence numbers.
+    retry: VecDeque<Mpdu>,
+}
+
+impl Sender {
+    /// Gives the next sequence number.
+    pub(super) fn number(&mut self) -> u16 {
+        let seq = self.next_seq;
+        self.next_seq = (seq + 1) & SEQ_MASK;
+        seq
+    }
+
+    /// Whether `seq` is within the receiver's window of `window` numbers.
+    pub(super) fn is_open(&self, seq: u16, window: u16) -> bool {
+        ahead(self.start, seq) < window
+    }
+
+    /// Whether a new frame could be sent.
+    pub(super) fn has_room(&self, window: u16) -> bool {
+        self.is_open(self.next_seq, window)
+    }
+
+    /// Oldest sequence number that is not done.
+    pub(super) fn start(&self) -> u16 {
+        self.start
+    }
+
+    /// An MPDU is acknowledged or given up.
+    pub(super) fn finish(&mut self, seq: u16) {
+        let place = usize::from(ahead(self.start, seq));
+        if let Some(word) = self.done.get_mut(place / 64) {
+            *word |= 1 << (place % 64);
+        }
+        while self.done[0] & 1 == 1 && self.start != self.next_seq {
+            // Whole runs at once.
+            let run = self.done[0].trailing_ones().min(63);
+            let [a, b, c, d] = self.done;
+            let carry = |low: u64, high: u64| low >> run | high << (64 - run);
+            self.done = [carry(a, b), carry(b, c), carry(c, d), d >> run];
+            self.start = (self.start + run as u16) & SEQ_MASK;
+        }
+    }
+
+    pub(super) fn retry(&self) -> &VecDeque<Mpdu> {
+        &self.retry
+    }
+
+    pub(super) fn take_retry(&mut self) -> Option<Mpdu> {
+        self.retry.pop_front()
+    }
+
+    /// Puts an MPDU back, in the order of sequence numbers.
+    pub(super) fn put_back(&mut self, mpdu: Mpdu) {
+        let place = ahead(self.start, mpdu.seq);
+        let behind = self.retry.iter().rev().take_while(|other| ahead(self.start, other.seq) > place).count();
+        self.retry.insert(self.retry.len() - behind, mpdu);
+    }
+}
+
+/// The receiver of one TID: passes frames on in order (IEEE 802.11-2020 10.25.6.6; Linux 6.1
+/// `rx.c:ieee80211_sta_manage_reorder_buf`).
+#[derive(Debug, Default)]
+pub(super) struct Receiver {
+    head: u16,
+    /// Frames beyond a hole, with their sequence numbers, in order.
+    held: VecDeque<(u16, Frame)>,
+}
+
+impl Receiver {
+    /// An MPDU arrives: what may be passed on now goes to `pass`.
+    pub(super) fn receive(&mut self, seq: u16, frame: Frame, window: u16, pass: &mut impl FnMut(Frame)) {
+        let place = ahead(self.head, seq);
+        if place == 0 {
+            pass(frame);
+            self.head = (seq + 1) & SEQ_MASK;
+            return self.pass_run(pass);
+        }
+        if place > SEQ_MASK / 2 {
+            return;
+        }
+        let behind = self.held.iter().rev().take_while(|&&(other, _)| ahead(self.head, other) > place).count();
+        self.held.insert(self.held.len() - behind, (seq, frame));
+        if place >= window {
+            self.move_to(seq.wrapping_sub(window - 1) & SEQ_MASK, pass);
+        }
+    }
+
+    /// Gives up what is missing before `head` (a block ack request).
+    pub(super) fn move_to(&mut self, head: u16, pass: &mut impl FnMut(Frame)) {
+        if ahead(self.head, head) > SEQ_MASK / 2 {
+            return;
+        }
+        while let Some(&(seq, frame)) = self.held.front() {
+            if ahead(self.head, seq) >= ahead(self.head, head) {
+                break;
+            }
+            self.held.pop_front();
+            pass(frame);
+        }
+        self.head = head;
+        self.pass_run(pass);
+    }
+
+    /// Gives up the first hole: the reorder timeout.
+    pub(super) fn skip_hole(&mut self, pass: &mut impl FnMut(Frame)) {
+        if let Some(&(seq, _)) = self.held.front() {
+            self.move_to(seq, pass);
+        }
+    }
+
+    fn pass_run(&mut self, pass: &mut impl FnMut(Frame)) {
+        while let Some(&(seq, frame)) = self.held.front() {
+            if seq != self.head {
+                return;
+            }
+            self.held.pop_front();
+            self.head = (seq + 1) & SEQ_MASK;
+            pass(frame);
+        }
+    }
+
+    /// Frames that wait for a hole to be filled.
+    pub(super) fn held(&self) -> usize {
+        self.held.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn frame(handle: u16) -> Frame {
+        Frame { handle: handle.into(), ..Frame::default() }
+    }
+
+    #[test]
+    fn the_window_moves_over_what_is_done_across_the_end_of_the_numbers() {
+        let mut sender = Sender { next_seq: 4090, start: 4090, ..Sender::default() };
+        let seqs: Vec<u16> = (0..64).map(|_| sender.number()).collect();
+        assert_eq!((seqs[5], seqs[6]), (4095, 0));
+        assert!(!sender.has_room(64) && sender.has_room(65));
+        seqs[1..].iter().for_each(|&seq| sender.finish(seq));
+        assert_eq!(sender.start(), 4090);
+        sender.finish(4090);
+        assert_eq!((sender.start(), sender.has_room(64)), (58, true));
+        assert_eq!(sender.done, [0; 4]);
+    }
+
+    #[test]
+    fn what_failed_keeps_its_order() {
+        let mut sender = Sender { next_seq: 4095, start: 4095, ..Sender::default() };
+        let seqs: Vec<u16> = (0..4).map(|_| sender.number()).collect();
+        for place in [2, 0, 3, 1] {
+            sender.put_back(Mpdu { seq: seqs[place], ..Mpdu::default() });
+        }
+        let order: Vec<u16> = std::iter::from_fn(|| sender.take_retry()).map(|mpdu| mpdu.seq).collect();
+        assert_eq!(order, [4095, 0, 1, 2]);
+    }
+
+    #[test]
+    fn a_hole_holds_back_what_is_behind_it() {
+        let mut receiver = Receiver { head: 4095, ..Receiver::default() };
+        let mut passed = Vec::new();
+        let mut pass = |frame: Frame| passed.push(frame.handle);
+        for seq in [1, 0, 3] {
+            receiver.receive(seq, frame(seq), 64, &mut pass);
+        }
+        assert_eq!(receiver.held(), 3);
+        receiver.receive(4095, frame(4095), 64, &mut pass);
+        receiver.skip_hole(&mut pass);
+        // A frame beyond the window moves it: 3 + 65 - 63 is the new head.
+        receiver.receive(68, frame(68), 64, &mut pass);
+        receiver.receive(4, frame(4), 64, &mut pass);
+        receiver.move_to(69, &mut pass);
+        assert_eq!(passed, [4095, 0, 1, 3, 68], "what is older than the window is dropped as a duplicate");
+        assert_eq!(receiver.held(), 0);
+    }
+}

@@ -1,0 +1,125 @@
+//! Errors of the channel: how likely an MPDU is received in error.
+
+use goodqueue::Rng;
+
+use super::phy::{Format, PhyRate};
+
+/// Where errors come from, one MPDU independent of the other.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub enum Errors {
+    /// There are none.
+    #[default]
+    None,
+    /// Every MPDU, at every rate, with this probability, 0 to 1.
+    Share(f64),
+    /// From the signal-to-noise ratio, dB, in the channel's width.
+    Snr(f64),
+}
+
+/// Signal-to-noise ratio at which one in ten MPDUs of 1000 bytes is lost, dB, for MCS 0 to 11 and one stream:
+/// where receivers stand whose sensitivity is that of IEEE 802.11ax table 27-51, less thermal noise, a noise figure
+/// of 10 dB and 5 dB of implementation loss.
+const THRESHOLD: [f64; 12] = [4.0, 7.0, 9.0, 12.0, 16.0, 20.0, 21.0, 22.0, 27.0, 29.0, 32.0, 34.0];
+/// Of OFDM 6 to 54 Mbit/s, the same.
+const OFDM_THRESHOLD: [f64; 8] = [4.0, 5.0, 7.0, 9.0, 12.0, 16.0, 20.0, 21.0];
+/// Of DSSS and CCK.
+const DSSS_THRESHOLD: [f64; 4] = [-2.0, 1.0, 4.0, 7.0];
+
+/// Share of MPDUs of 1000 bytes lost at -3 to 4 dB from the threshold.
+const LOST: [f64; 8] = [1.0, 0.93, 0.5, 0.1, 0.012, 0.0012, 0.0001, 0.0];
+
+fn threshold(rate: &PhyRate) -> f64 {
+    let mcs = usize::from(rate.mcs());
+    match rate.format() {
+        Format::Dsss => DSSS_THRESHOLD[mcs % 4],
+        Format::Ofdm => OFDM_THRESHOLD[mcs % 8],
+        // The same power on every stream.
+        _ => THRESHOLD[mcs % 12] + [0.0, 3.0, 4.8, 6.0, 7.0, 7.8, 8.5, 9.0][usize::from(rate.nss() - 1) % 8],
+    }
+}
+
+impl Errors {
+    /// Whether the numbers make sense.
+    #[must_use]
+    pub fn is_sound(&self) -> bool {
+        match *self {
+            Errors::None => true,
+            Errors::Share(share) => (0.0..=1.0).contains(&share),
+            Errors::Snr(snr) => snr.is_finite(),
+        }
+    }
+
+    /// Probability that an MPDU of `bytes` bytes is lost.
+    #[must_use]
+    pub fn probability(&self, rate: &PhyRate, bytes: u32) -> f64 {
+        match *self {
+            Errors::None => 0.0,
+            Errors::Share(share) => share,
+            Errors::Snr(snr) => lost(snr - threshold(rate), bytes),
+        }
+    }
+
+    /// Draws whether an MPDU is lost.
+    #[allow(clippy::cast_precision_loss)]
+    pub(super) fn draw(&self, rate: &PhyRate, bytes: u32, rng: &mut Rng) -> bool {
+        let probability = self.probability(rate, bytes);
+        probability > 0.0 && ((rng.next_u64() >> 11) as f64) < probability * (1_u64 << 53) as f64
+    }
+}
+
+/// Share of MPDUs of `bytes` bytes lost at `margin` dB from the threshold: straight lines between the points
+/// of [`LOST`], then 1 - (1 - p)^(bytes / 1000). By multiplication and square root, which are the same on every machine.
+fn lost(margin: f64, bytes: u32) -> f64 {
+    let place = (margin + 3.0).clamp(0.0, 7.0);
+    let below = (place as usize).min(6);
+    let part = place - below as f64;
+    let kept = 1.0 - (LOST[below] * (1.0 - part) + LOST[below + 1] * part);
+    if kept <= 0.0 {
+        return 1.0;
+    }
+    let (whole, mut rest) = (bytes / 1000, f64::from(bytes % 1000) / 1000.0);
+    let mut all = (0..whole.min(1000)).fold(1.0, |all, _| all * kept);
+    let mut root = kept;
+    for _ in 0..12 {
+        root = root.sqrt();
+        rest *= 2.0;
+        if rest >= 1.0 {
+            all *= root;
+            rest -= 1.0;
+        }
+    }
+    1.0 - all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_in_ten_at_the_threshold_and_more_of_longer_ones() {
+        let rate: PhyRate = "mcs7".parse().expect("a rate");
+        let at = |snr, bytes| Errors::Snr(snr).probability(&rate, bytes);
+        assert!((at(22.0, 1000) - 0.1).abs() < 1e-9);
+        assert!((at(22.0, 2000) - 0.19).abs() < 1e-9);
+        assert!((at(22.0, 1500) - (1.0 - 0.9_f64.powf(1.5))).abs() < 1e-4);
+        assert_eq!((at(18.0, 1000), at(26.0, 1000), at(26.0, 65_535)), (1.0, 0.0, 0.0));
+        assert!(at(21.5, 1000) > 0.1 && at(22.5, 1000) < 0.1);
+    }
+
+    #[test]
+    fn a_faster_rate_needs_more() {
+        let at = |text: &str| Errors::Snr(20.0).probability(&text.parse().expect("a rate"), 1538);
+        assert!(at("mcs0") < at("mcs5") && at("mcs5") < at("mcs7") && at("mcs4") < at("mcs12"));
+        assert_eq!(Errors::Share(0.25).probability(&"mcs0".parse().expect("a rate"), 1), 0.25);
+    }
+
+    #[test]
+    fn draws_have_their_probability() {
+        let mut rng = Rng::new(5);
+        let rate = "mcs0".parse().expect("a rate");
+        let lost = (0..100_000).filter(|_| Errors::Share(0.1).draw(&rate, 1538, &mut rng)).count();
+        assert!((9_700..10_300).contains(&lost), "{lost}");
+        assert!(!Errors::None.draw(&rate, 1538, &mut rng));
+        assert!(!Errors::Share(-1.0).is_sound() && !Errors::Snr(f64::NAN).is_sound());
+    }
+}

@@ -1,0 +1,195 @@
+//! A device at work, and the paths from one device to another.
+
+use std::collections::VecDeque;
+
+use goodqueue::{AnyQueue, Nanos, Queue, Rng, Span};
+
+use super::block_ack::{Mpdu, Receiver, Sender};
+use super::channel::Errors;
+use super::frame::{DeviceId, Frame};
+use super::phy::Format;
+use super::rates::{RateControl, Series};
+use super::spec::{Aggregation, Lower};
+
+/// A path's place.
+pub(super) type PathId = u32;
+
+/// A PPDU that was put together.
+#[derive(Debug)]
+pub(super) struct Burst {
+    pub(super) path: PathId,
+    pub(super) tid: u8,
+    pub(super) series: Series,
+    /// Attempts made.
+    pub(super) attempts: u32,
+    pub(super) mpdus: Vec<Mpdu>,
+    /// Bytes of its PSDU; 0 for a block ack request.
+    pub(super) bytes: u64,
+    /// Time of its PPDUs on the air, all attempts.
+    pub(super) took: Span,
+}
+
+/// One category of a device.
+#[derive(Debug, Default)]
+pub(super) struct Category {
+    /// Where packets wait first; made with the first packet.
+    pub(super) qdisc: Option<Box<AnyQueue<Frame>>>,
+    /// Packets below it.
+    pub(super) pending: u32,
+    /// TIDs that have packets below, in turn.
+    pub(super) turn: VecDeque<(PathId, u8)>,
+    /// The hardware queue.
+    pub(super) hardware: VecDeque<Burst>,
+}
+
+/// A device at work.
+#[derive(Debug)]
+pub(super) struct Device {
+    pub(super) categories: [Category; 4],
+    pub(super) qdisc: goodqueue::QueueSpec,
+    pub(super) lower: Lower,
+    pub(super) max_time: Span,
+    pub(super) max_frames: u16,
+    pub(super) rts_threshold: Option<u32>,
+    /// A station's path to its access point; none for an access point.
+    pub(super) uplink: Option<PathId>,
+}
+
+impl Device {
+    /// Packets that it holds, those sent but not acknowledged included.
+    pub(super) fn held(&self) -> u64 {
+        let in_qdisc = |category: &Category| {
+            category.qdisc.as_ref().map_or(0, |qdisc| u64::from(qdisc.backlog().packets))
+        };
+        self.categories.iter().map(|category| in_qdisc(category) + u64::from(category.pending)).sum()
+    }
+}
+
+/// One TID of a path.
+#[derive(Debug, Default)]
+pub(super) struct Tid {
+    pub(super) fifo: VecDeque<Frame>,
+    pub(super) sender: Sender,
+    pub(super) receiver: Receiver,
+    /// Whether it stands in the turn of its category.
+    pub(super) has_turn: bool,
+    /// A frame was given up: the receiver must be told.
+    pub(super) needs_bar: bool,
+    /// When the receiver gives up its first hole.
+    pub(super) reorder_until: Option<Nanos>,
+}
+
+impl Tid {
+    /// Whether something could be sent now.
+    pub(super) fn is_ready(&self, window: u16) -> bool {
+        self.needs_bar
+            || self.sender.retry().front().is_some_and(|mpdu| self.sender.is_open(mpdu.seq, window))
+            || (!self.fifo.is_empty() && self.sender.has_room(window))
+    }
+}
+
+/// What a path has used.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PathAccount {
+    /// Air that its exchanges took, from the first bit to the end of the answer; those in which nothing was
+    /// received included, collisions not.
+    pub airtime: Span,
+    /// PPDUs with data that were answered.
+    pub ppdus: u64,
+    /// MPDUs in them.
+    pub mpdus: u64,
+    /// MPDUs in them that were in error.
+    pub errors: u64,
+    /// PPDUs that were not answered: collisions, or nothing in them was received.
+    pub unanswered: u64,
+    /// Bytes received, as the hosts count them (with an Ethernet header).
+    pub bytes: u64,
+    /// Frames received.
+    pub frames: u64,
+}
+
+/// From one device to another.
+#[derive(Debug)]
+pub(super) struct Path {
+    pub(super) from: DeviceId,
+    pub(super) to: DeviceId,
+    pub(super) rate: RateControl,
+    /// Whether the two have block ack agreements.
+    pub(super) has_agreement: bool,
+    pub(super) errors: Errors,
+    pub(super) aggregation: Aggregation,
+    pub(super) rng: Rng,
+    tids: [Option<Box<Tid>>; 8],
+    pub(super) account: PathAccount,
+}
+
+impl Path {
+    pub(super) fn new(ends: [DeviceId; 2], rate: RateControl, aggregation: Aggregation, rng: Rng) -> Path {
+        Path {
+            from: ends[0],
+            to: ends[1],
+            has_agreement: rate.can_aggregate(),
+            rate,
+            errors: Errors::None,
+            aggregation,
+            rng,
+            tids: Default::default(),
+            account: PathAccount::default(),
+        }
+    }
+
+    /// A TID, made where there is none yet.
+    pub(super) fn tid(&mut self, tid: u8) -> &mut Tid {
+        self.tids[usize::from(tid & 7)].get_or_insert_default()
+    }
+
+    /// Frames that receivers hold back behind holes.
+    pub(super) fn held_back(&self) -> u64 {
+        self.tids.iter().flatten().map(|tid| tid.receiver.held() as u64).sum()
+    }
+}
+
+/// Delimiter of a subframe, bytes.
+const DELIMITER: u64 = 4;
+
+/// Bytes of a subframe with its padding.
+pub(super) const fn subframe(mpdu: u32) -> u64 {
+    (DELIMITER + mpdu as u64).next_multiple_of(4)
+}
+
+/// Bytes of a PSDU. HT sends a single MPDU as it is, and does not pad the last of an aggregate
+/// (IEEE 802.11-2020 9.7.1); VHT and HE always send aggregates, padded to the end.
+pub(super) fn psdu(format: Format, mpdus: &[Mpdu]) -> u64 {
+    let Some(last) = mpdus.last() else { return 0 };
+    if format < Format::Vht && mpdus.len() == 1 {
+        return u64::from(last.frame.mpdu());
+    }
+    let padded: u64 = mpdus.iter().map(|mpdu| subframe(mpdu.frame.mpdu())).sum();
+    if format >= Format::Vht {
+        return padded;
+    }
+    let last = last.frame.mpdu();
+    padded - (subframe(last) - DELIMITER - u64::from(last))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mpdus(lens: &[u32]) -> Vec<Mpdu> {
+        let mpdu = |&len| Mpdu { frame: Frame { len, ..Frame::default() }, ..Mpdu::default() };
+        lens.iter().map(mpdu).collect()
+    }
+
+    /// An IP packet of 1500 bytes is an MPDU of 1538 and a subframe of 1544.
+    #[test]
+    fn bytes_of_a_psdu() {
+        let packets = mpdus(&[1514, 1514]);
+        assert_eq!(packets[0].frame.mpdu(), 1538);
+        assert_eq!(psdu(Format::Ht, &packets), 1544 + 1542);
+        assert_eq!(psdu(Format::Vht, &packets), 2 * 1544);
+        assert_eq!(psdu(Format::Ht, &packets[..1]), 1538);
+        assert_eq!(psdu(Format::He, &packets[..1]), 1544);
+        assert_eq!(psdu(Format::Ofdm, &[]), 0);
+    }
+}

@@ -1,0 +1,364 @@
+//! On the air: who transmits, what is received, and what becomes of it.
+
+use goodqueue::{Nanos, Reason, Span};
+
+use super::block_ack::Mpdu;
+use super::device::Burst;
+use super::edca::Ac;
+use super::frame::{AirEvent, AirKind, Sink};
+use super::phy::{Format, PhyRate};
+use super::radio::Radio;
+
+/// Times that a frame of a block ack agreement is sent before it is given up (ath9k `ATH_MAX_SW_RETRIES`).
+const MOST_RETRIES: u8 = 30;
+/// How long a receiver waits for a hole to be filled (Linux 6.1 `rx.c`: `HT_RX_REORDER_BUF_TIMEOUT`).
+const REORDER_TIMEOUT: Span = Span::from_millis(100);
+
+const RTS_BYTES: u64 = 20;
+const CTS_BYTES: u64 = 14;
+const ACK_BYTES: u64 = 14;
+const BLOCK_ACK_BYTES: u64 = 32;
+const BAR_BYTES: u64 = 24;
+
+/// What is on the air.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct OnAir {
+    pub(super) start: Nanos,
+    pub(super) end: Nanos,
+    times: Times,
+    /// Whether the PPDU is answered.
+    is_answered: bool,
+    /// When the device won the air.
+    txop_start: Nanos,
+}
+
+/// How long the parts of an exchange take.
+#[derive(Clone, Copy, Debug, Default)]
+struct Times {
+    /// RTS alone, without what follows; zero: there is none.
+    rts: Span,
+    /// RTS, CTS and the spaces behind them.
+    reserve: Span,
+    ppdu: Span,
+    /// The space behind the PPDU, and the answer.
+    answer: Span,
+}
+
+impl Times {
+    fn all(&self) -> Span {
+        self.reserve + self.ppdu + self.answer
+    }
+}
+
+impl Radio {
+    /// A PPDU of `bytes` at `rate`, with the silence behind it.
+    fn ppdu(&self, rate: &PhyRate, bytes: u64) -> Span {
+        let extension = match rate.format() {
+            Format::Dsss => Span::ZERO,
+            _ => self.band.signal_extension(),
+        };
+        rate.ppdu(bytes) + extension
+    }
+
+    fn times(&self, burst: &Burst) -> Times {
+        let sifs = self.band.sifs();
+        let Some((rate, place)) = burst.series.at(burst.attempts) else { return Times::default() };
+        let control = rate.control();
+        if burst.mpdus.is_empty() {
+            let answer = sifs + self.ppdu(&control, BLOCK_ACK_BYTES);
+            return Times { ppdu: self.ppdu(&control, BAR_BYTES), answer, ..Times::default() };
+        }
+        let is_aggregate = burst.mpdus.len() > 1;
+        let answer = if is_aggregate { BLOCK_ACK_BYTES } else { ACK_BYTES };
+        let mut times = Times {
+            ppdu: self.ppdu(&rate, burst.bytes),
+            answer: sifs + self.ppdu(&control, answer),
+            ..Times::default()
+        };
+        let device = &self.devices[usize::from(self.paths[burst.path as usize].from)];
+        let is_long = device.rts_threshold.is_some_and(|most| burst.bytes > u64::from(most));
+        if is_long || place > 0 {
+            times.rts = self.ppdu(&control, RTS_BYTES);
+            times.reserve = times.rts + sifs + self.ppdu(&control, CTS_BYTES) + sifs;
+        }
+        times
+    }
+
+    /// What everybody who was not addressed waits longer after a frame in error: EIFS less DIFS
+    /// (IEEE 802.11-2020 10.3.2.3.7). Those who transmitted it wait for their answer about as long.
+    fn error_space(&self) -> Span {
+        let lowest = PhyRate::ofdm(6).map_or(Span::ZERO, |rate| self.ppdu(&rate, ACK_BYTES));
+        self.band.sifs() + lowest
+    }
+
+    /// The next access.
+    pub(super) fn take_air(&mut self, now: Nanos) {
+        let mut winners = std::mem::take(&mut self.winners);
+        self.contention.take(now, &mut winners);
+        self.air.idle = self.air.idle + now.since(self.free_since);
+        self.winners = winners;
+        if let [winner] = self.winners[..] {
+            self.transmit(now, now, winner);
+            return;
+        }
+        let occupied = |times: Times| if times.rts > Span::ZERO { times.rts } else { times.ppdu };
+        let heads = self.winners.iter().filter_map(|&winner| self.head(winner));
+        let longest = heads.map(|burst| occupied(self.times(burst))).max().unwrap_or_default();
+        let times = Times::default();
+        self.on_air =
+            Some(OnAir { start: now, end: now + longest, times, is_answered: false, txop_start: now });
+    }
+
+    /// The head of `edcaf` goes on the air at `now`, alone.
+    fn transmit(&mut self, now: Nanos, txop_start: Nanos, edcaf: u32) {
+        let category = &mut self.devices[(edcaf / 4) as usize].categories[(edcaf % 4) as usize];
+        let Some(burst) = category.hardware.front_mut() else { return };
+        let path = &mut self.paths[burst.path as usize];
+        self.received.clear();
+        if let Some((rate, _)) = burst.series.at(burst.attempts) {
+            let draw = |mpdu: &Mpdu| !path.errors.draw(&rate, mpdu.frame.mpdu(), &mut path.rng);
+            self.received.extend(burst.mpdus.iter().map(draw));
+        }
+        let is_answered = burst.mpdus.is_empty() || self.received.contains(&true);
+        let Some(times) = self.head(edcaf).map(|burst| self.times(burst)) else { return };
+        let lasts = if is_answered { times.all() } else { times.reserve + times.ppdu };
+        self.on_air = Some(OnAir { start: now, end: now + lasts, times, is_answered, txop_start });
+    }
+
+    /// What was on the air ends.
+    pub(super) fn end_exchange(&mut self, now: Nanos, sink: &mut impl Sink) {
+        let Some(on_air) = self.on_air.take() else { return };
+        let winners = std::mem::take(&mut self.winners);
+        if winners.len() > 1 {
+            self.air.collisions = self.air.collisions + now.since(on_air.start);
+            self.air.collision_count += 1;
+        }
+        for &edcaf in &winners {
+            self.tell(&on_air, winners.len(), edcaf, sink);
+            if on_air.is_answered {
+                self.answered(now, &on_air, edcaf, sink);
+            } else {
+                self.unanswered(now, &on_air, winners.len() > 1, edcaf, sink);
+            }
+        }
+        self.free_since = now;
+        let next = winners.first().copied().filter(|&edcaf| self.goes_on(now, &on_air, edcaf));
+        self.winners = winners;
+        if let Some(edcaf) = next {
+            let start = now + self.band.sifs();
+            self.air.idle = self.air.idle + self.band.sifs();
+            self.transmit(start, on_air.txop_start, edcaf);
+            return;
+        }
+        let since = if on_air.is_answered { now } else { now + self.error_space() };
+        self.contention.release(since);
+    }
+
+    /// Whether the device may transmit its next PPDU in the same TXOP.
+    fn goes_on(&self, now: Nanos, on_air: &OnAir, edcaf: u32) -> bool {
+        let limit = self.contention.params(edcaf).txop;
+        let Some(burst) = self.head(edcaf).filter(|_| on_air.is_answered && limit > Span::ZERO) else {
+            return false;
+        };
+        let used = now.since(on_air.txop_start) + self.band.sifs() + self.times(burst).all();
+        used <= limit
+    }
+
+    /// Tells the sink what the air was used for.
+    fn tell(&self, on_air: &OnAir, winners: usize, edcaf: u32, sink: &mut impl Sink) {
+        let Some(burst) = self.head(edcaf) else { return };
+        let path = &self.paths[burst.path as usize];
+        let OnAir { start, end, times, is_answered, .. } = *on_air;
+        let mut event = |kind, start, end| {
+            let (from, to, mpdus) = (path.from, path.to, burst.mpdus.len() as u32);
+            let (bytes, attempt) = (burst.bytes, burst.attempts);
+            sink.air(&AirEvent { from, to, kind, start, end, mpdus, bytes, attempt });
+        };
+        if winners > 1 {
+            return event(AirKind::Collision, start, end);
+        }
+        if times.reserve > Span::ZERO {
+            event(AirKind::Rts, start, start + times.reserve);
+        }
+        let data = start + times.reserve;
+        match (burst.mpdus.is_empty(), is_answered) {
+            (true, _) => event(AirKind::Bar, data, end),
+            (false, false) => event(AirKind::Lost, data, end),
+            (false, true) => {
+                event(AirKind::Data, data, data + times.ppdu);
+                event(AirKind::Ack, data + times.ppdu, end);
+            }
+        }
+    }
+
+    /// Takes the head of `edcaf` off its hardware queue.
+    fn take_head(&mut self, edcaf: u32) -> Option<Burst> {
+        let category = &mut self.devices[(edcaf / 4) as usize].categories[(edcaf % 4) as usize];
+        let burst = category.hardware.pop_front();
+        if category.hardware.is_empty() {
+            self.contention.leave(edcaf);
+        }
+        burst
+    }
+
+    /// An answer has come: the block ack says what was received.
+    fn answered(&mut self, now: Nanos, on_air: &OnAir, edcaf: u32, sink: &mut impl Sink) {
+        self.contention.succeeded(now, edcaf);
+        let Some(mut burst) = self.take_head(edcaf) else { return };
+        burst.took = burst.took + on_air.times.ppdu;
+        let account = &mut self.paths[burst.path as usize].account;
+        account.airtime = account.airtime + now.since(on_air.start);
+        if burst.mpdus.is_empty() {
+            self.move_window(now, &burst, sink);
+        } else {
+            account.ppdus += 1;
+            account.mpdus += burst.mpdus.len() as u64;
+            account.errors += self.received.iter().filter(|&&is_received| !is_received).count() as u64;
+            self.acknowledge(now, edcaf, &burst, sink);
+        }
+        self.finish(now, edcaf, burst, sink);
+    }
+
+    /// Passes on what was received, and keeps what was not to be sent again.
+    fn acknowledge(&mut self, now: Nanos, edcaf: u32, burst: &Burst, sink: &mut impl Sink) {
+        let received = std::mem::take(&mut self.received);
+        for (mpdu, _) in burst.mpdus.iter().zip(&received).filter(|&(_, &is_received)| is_received) {
+            self.receive(now, edcaf, burst, mpdu, sink);
+        }
+        for (mpdu, _) in burst.mpdus.iter().zip(&received).filter(|&(_, &is_received)| !is_received) {
+            self.retry(now, edcaf, burst, *mpdu, sink);
+        }
+        self.received = received;
+        self.watch_holes(now, burst);
+    }
+
+    fn receive(&mut self, now: Nanos, edcaf: u32, burst: &Burst, mpdu: &Mpdu, sink: &mut impl Sink) {
+        let path = &mut self.paths[burst.path as usize];
+        path.account.frames += 1;
+        path.account.bytes += u64::from(mpdu.frame.len);
+        let (from, to, window) = (path.from, path.to, path.aggregation.window);
+        sink.completed(now, from, &mpdu.frame);
+        self.devices[(edcaf / 4) as usize].categories[(edcaf % 4) as usize].pending -= 1;
+        let has_agreement = path.has_agreement;
+        let tid = path.tid(burst.tid);
+        tid.sender.finish(mpdu.seq);
+        let delivered = &mut self.packets.delivered;
+        let mut pass = |frame| {
+            *delivered += 1;
+            sink.delivered(now, to, frame);
+        };
+        if has_agreement {
+            tid.receiver.receive(mpdu.seq, mpdu.frame, window, &mut pass);
+        } else {
+            pass(mpdu.frame);
+        }
+    }
+
+    /// An MPDU was sent in vain.
+    fn retry(&mut self, now: Nanos, edcaf: u32, burst: &Burst, mpdu: Mpdu, sink: &mut impl Sink) {
+        let path = &mut self.paths[burst.path as usize];
+        let (from, has_agreement) = (path.from, path.has_agreement);
+        let tid = path.tid(burst.tid);
+        if has_agreement && mpdu.retries < MOST_RETRIES {
+            tid.sender.put_back(Mpdu { retries: mpdu.retries + 1, ..mpdu });
+            return;
+        }
+        tid.sender.finish(mpdu.seq);
+        tid.needs_bar = has_agreement;
+        self.devices[(edcaf / 4) as usize].categories[(edcaf % 4) as usize].pending -= 1;
+        self.packets.dropped += 1;
+        sink.dropped(now, from, mpdu.frame, Reason::Loss);
+    }
+
+    /// No answer: the hardware tries again, or gives the PPDU back.
+    fn unanswered(
+        &mut self,
+        now: Nanos,
+        on_air: &OnAir,
+        is_collision: bool,
+        edcaf: u32,
+        sink: &mut impl Sink,
+    ) {
+        let Some(attempted) = self.head(edcaf).map(|burst| self.times(burst).ppdu) else { return };
+        let category = &mut self.devices[(edcaf / 4) as usize].categories[(edcaf % 4) as usize];
+        let Some(burst) = category.hardware.front_mut() else { return };
+        burst.attempts += 1;
+        burst.took = burst.took + attempted;
+        let account = &mut self.paths[burst.path as usize].account;
+        account.unanswered += 1;
+        if !is_collision {
+            account.airtime = account.airtime + now.since(on_air.start);
+        }
+        if burst.series.at(burst.attempts).is_some() {
+            return self.contention.failed(now, edcaf);
+        }
+        self.contention.succeeded(now, edcaf);
+        let Some(burst) = self.take_head(edcaf) else { return };
+        if burst.mpdus.is_empty() {
+            self.paths[burst.path as usize].tid(burst.tid).needs_bar = true;
+        }
+        for mpdu in &burst.mpdus {
+            self.retry(now, edcaf, &burst, *mpdu, sink);
+        }
+        self.finish(now, edcaf, burst, sink);
+    }
+
+    /// A PPDU is done with: the next ones move up.
+    fn finish(&mut self, now: Nanos, edcaf: u32, mut burst: Burst, sink: &mut impl Sink) {
+        let from = self.paths[burst.path as usize].from;
+        let ac = Ac::ALL[(edcaf % 4) as usize];
+        self.list(from, ac, burst.path, burst.tid);
+        burst.mpdus.clear();
+        self.spare.push(burst.mpdus);
+        self.fill(now, from, ac, sink);
+    }
+
+    /// A block ack request has come: the receiver no longer waits for what was given up.
+    fn move_window(&mut self, now: Nanos, burst: &Burst, sink: &mut impl Sink) {
+        let path = &mut self.paths[burst.path as usize];
+        let to = path.to;
+        let tid = path.tid(burst.tid);
+        let start = tid.sender.start();
+        let delivered = &mut self.packets.delivered;
+        tid.receiver.move_to(start, &mut |frame| {
+            *delivered += 1;
+            sink.delivered(now, to, frame);
+        });
+        self.watch_holes(now, burst);
+    }
+
+    /// Sees to it that a hole is given up in time.
+    fn watch_holes(&mut self, now: Nanos, burst: &Burst) {
+        let tid = self.paths[burst.path as usize].tid(burst.tid);
+        let is_waiting = tid.receiver.held() > 0;
+        match tid.reorder_until {
+            None if is_waiting => {
+                let until = now + REORDER_TIMEOUT;
+                tid.reorder_until = Some(until);
+                self.reordering.insert((until, burst.path, burst.tid));
+            }
+            Some(until) if !is_waiting => {
+                tid.reorder_until = None;
+                self.reordering.remove(&(until, burst.path, burst.tid));
+            }
+            _ => {}
+        }
+    }
+
+    /// A receiver has waited long enough for a hole to be filled.
+    pub(super) fn give_up_hole(&mut self, now: Nanos, sink: &mut impl Sink) {
+        let Some((_, path_id, tid_number)) = self.reordering.pop_first() else { return };
+        let path = &mut self.paths[path_id as usize];
+        let to = path.to;
+        let tid = path.tid(tid_number);
+        let delivered = &mut self.packets.delivered;
+        tid.receiver.skip_hole(&mut |frame| {
+            *delivered += 1;
+            sink.delivered(now, to, frame);
+        });
+        tid.reorder_until = (tid.receiver.held() > 0).then_some(now + REORDER_TIMEOUT);
+        if let Some(until) = tid.reorder_until {
+            self.reordering.insert((until, path_id, tid_number));
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! What the medium sees of a packet, and what it tells its owner.
+
+use goodqueue::{Nanos, Packet, Reason};
+
+/// A device on a radio: an access point or a station, by its place in [`super::RadioSpec::devices`].
+pub type DeviceId = u16;
+
+/// A packet as the medium sees it. The owner finds its own again by the handle.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Frame {
+    /// The owner's; passed on unread.
+    pub handle: u32,
+    /// Bytes with an Ethernet header (1514 for an IP packet of 1500).
+    pub len: u32,
+    /// Equal for all packets of a flow.
+    pub flow_hash: u32,
+    /// The device that it goes to over the air.
+    pub to: DeviceId,
+    /// DSCP and ECN.
+    pub dsfield: u8,
+    /// Traffic identifier, 0 to 7; see [`tid_of`].
+    pub tid: u8,
+}
+
+/// The TID of a packet: the precedence bits of its DS byte, as Linux 6.1
+/// `net/wireless/util.c:cfg80211_classify8021d` has it without a QoS map.
+#[must_use]
+pub const fn tid_of(dsfield: u8) -> u8 {
+    dsfield >> 5
+}
+
+/// The QoS header (26) and LLC/SNAP (8) stand for Ethernet's 14 bytes; then the FCS.
+const MPDU_OVER_ETHERNET: u32 = 26 + 8 + 4 - 14;
+
+impl Frame {
+    /// Bytes of its MPDU with header and FCS, without encryption.
+    #[must_use]
+    pub const fn mpdu(&self) -> u32 {
+        self.len.saturating_add(MPDU_OVER_ETHERNET)
+    }
+}
+
+impl Packet for Frame {
+    fn len(&self) -> u32 {
+        self.len
+    }
+    fn truesize(&self) -> u32 {
+        crate::tcp::truesize(self.len)
+    }
+    fn flow_hash(&self) -> u32 {
+        self.flow_hash
+    }
+    fn dsfield(&self) -> u8 {
+        self.dsfield
+    }
+    fn set_ce(&mut self) -> bool {
+        let capable = self.dsfield & 3 != 0;
+        if capable {
+            self.dsfield |= 3;
+        }
+        capable
+    }
+}
+
+/// What the air was used for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AirKind {
+    /// RTS and CTS, with the spaces behind them.
+    Rts,
+    /// A PPDU with data.
+    Data,
+    /// The space and the (block) ack behind data.
+    Ack,
+    /// A block ack request with its answer.
+    Bar,
+    /// Transmissions of several devices at once, all lost.
+    Collision,
+    /// A PPDU none of whose MPDUs was received.
+    Lost,
+}
+
+/// A stretch of air.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AirEvent {
+    /// Who transmits the data, or one of those who do.
+    pub from: DeviceId,
+    /// To whom.
+    pub to: DeviceId,
+    /// What for.
+    pub kind: AirKind,
+    /// First moment.
+    pub start: Nanos,
+    /// End.
+    pub end: Nanos,
+    /// MPDUs in the PPDU.
+    pub mpdus: u32,
+    /// Bytes of its PSDU.
+    pub bytes: u64,
+    /// Number of earlier attempts at the same PPDU.
+    pub attempt: u32,
+}
+
+/// Receives what comes out of the medium.
+pub trait Sink {
+    /// The sender's device is done with a packet that was received (transmit status): before
+    /// [`Sink::delivered`].
+    fn completed(&mut self, now: Nanos, from: DeviceId, frame: &Frame) {
+        let _ = (now, from, frame);
+    }
+    /// A packet is at its receiver, in order.
+    fn delivered(&mut self, now: Nanos, to: DeviceId, frame: Frame);
+    /// A packet is lost at its sender: a queue dropped it, or its retries were used up ([`Reason::Loss`]).
+    fn dropped(&mut self, now: Nanos, from: DeviceId, frame: Frame, reason: Reason);
+    /// A queue has marked a packet.
+    fn marked(&mut self, now: Nanos, from: DeviceId, frame: &Frame, reason: Reason) {
+        let _ = (now, from, frame, reason);
+    }
+    /// The air was used.
+    fn air(&mut self, event: &AirEvent) {
+        let _ = event;
+    }
+}

@@ -1,0 +1,312 @@
+//! The radio: a channel and its devices, as a state machine over packet handles.
+//!
+//! It knows no clock and no engine. [`Radio::offer`] hands a device a packet; [`Radio::next_event`] says when
+//! [`Radio::advance`] must be called; what comes out goes to a [`Sink`].
+
+use std::collections::BTreeSet;
+
+use goodqueue::{AnyQueue, Bytes, Nanos, Observer, Queue, Rate, Reason, Rng, Span};
+
+use super::device::{Burst, Device, Path, PathAccount, PathId};
+use super::edca::{Ac, Band, Contention};
+use super::exchange::OnAir;
+use super::frame::{DeviceId, Frame, Sink};
+use super::rates::RateControl;
+use super::spec::{DeviceSpec, PeerSpec, RadioSpec, Role, Upper};
+
+/// What is wrong with a radio.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("device {device}: {why}")]
+pub struct RadioError {
+    /// Its place in the list of devices.
+    pub device: usize,
+    /// What is wrong.
+    pub why: String,
+}
+
+/// What the air was used for since the beginning. The three and the airtime of all paths add up to the
+/// time that has passed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AirAccount {
+    /// Nobody transmitted: interframe spaces and backoff included.
+    pub idle: Span,
+    /// Several transmitted at once.
+    pub collisions: Span,
+    /// An exchange that has not ended.
+    pub under_way: Span,
+    /// Times that several transmitted at once.
+    pub collision_count: u64,
+}
+
+/// Packets since the beginning: what was taken in was delivered, dropped, or is held.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PacketAccount {
+    /// Offered.
+    pub offered: u64,
+    /// Delivered.
+    pub delivered: u64,
+    /// Dropped by queues, or after too many retries.
+    pub dropped: u64,
+}
+
+/// A channel at work.
+#[derive(Debug)]
+pub struct Radio {
+    pub(super) band: Band,
+    pub(super) devices: Vec<Device>,
+    pub(super) paths: Vec<Path>,
+    /// The path to each station from its access point.
+    pub(super) downlinks: Vec<Option<PathId>>,
+    pub(super) contention: Contention,
+    /// Who transmits.
+    pub(super) winners: Vec<u32>,
+    pub(super) on_air: Option<OnAir>,
+    /// Which MPDUs of the PPDU on the air are received.
+    pub(super) received: Vec<bool>,
+    /// When the air was last left.
+    pub(super) free_since: Nanos,
+    pub(super) air: AirAccount,
+    pub(super) packets: PacketAccount,
+    /// Receivers that wait for a hole to be filled.
+    pub(super) reordering: BTreeSet<(Nanos, PathId, u8)>,
+    /// Lists of MPDUs to be used again.
+    pub(super) spare: Vec<Vec<super::block_ack::Mpdu>>,
+}
+
+/// Hands what a queue gives up to the sink.
+pub(super) struct Through<'a, S> {
+    pub(super) sink: &'a mut S,
+    pub(super) from: DeviceId,
+    pub(super) dropped: &'a mut u64,
+}
+
+impl<S: Sink> Observer<Frame> for Through<'_, S> {
+    fn dropped(&mut self, now: Nanos, packet: Frame, reason: Reason) {
+        *self.dropped += 1;
+        self.sink.dropped(now, self.from, packet, reason);
+    }
+    fn marked(&mut self, now: Nanos, packet: &Frame, reason: Reason) {
+        self.sink.marked(now, self.from, packet, reason);
+    }
+}
+
+/// What queues that are sized in time take the rate of the air to be.
+const NOMINAL: Rate = Rate(100_000_000);
+
+impl Radio {
+    /// The radio of `spec`; `seed` and `number`, its place among all radios, name its random streams.
+    ///
+    /// # Errors
+    /// What is wrong with a device.
+    pub fn new(spec: &RadioSpec, seed: u64, number: u64) -> Result<Radio, RadioError> {
+        let node = number << 32;
+        let mut radio = Radio {
+            band: spec.band,
+            devices: Vec::with_capacity(spec.devices.len()),
+            paths: Vec::new(),
+            downlinks: vec![None; spec.devices.len()],
+            contention: Contention::new(spec.band, Rng::stream(seed, node, "backoff")),
+            winners: Vec::new(),
+            on_air: None,
+            received: Vec::new(),
+            free_since: Nanos::ZERO,
+            air: AirAccount::default(),
+            packets: PacketAccount::default(),
+            reordering: BTreeSet::new(),
+            spare: Vec::new(),
+        };
+        for (place, device) in spec.devices.iter().enumerate() {
+            let added = radio.add(spec, device, place, seed, node);
+            added.map_err(|why| RadioError { device: place, why })?;
+        }
+        Ok(radio)
+    }
+
+    fn add(
+        &mut self,
+        all: &RadioSpec,
+        spec: &DeviceSpec,
+        place: usize,
+        seed: u64,
+        node: u64,
+    ) -> Result<(), String> {
+        let own = DeviceId::try_from(place).map_err(|_| "a radio has at most 65536 devices".to_string())?;
+        if spec.driver.max_frames == 0 || spec.driver.max_frames > 256 {
+            return Err(format!("{} MPDUs in a PPDU: there are 1 to 256", spec.driver.max_frames));
+        }
+        if let Some(edca) = spec.edca.iter().find(|edca| !(1..=15).contains(&edca.aifsn)) {
+            return Err(format!("AIFSN {}: it is 1 to 15", edca.aifsn));
+        }
+        let Upper::Qdisc(qdisc) = &spec.driver.upper;
+        qdisc.build::<Frame>(NOMINAL, 1514, Nanos::ZERO).map_err(|error| error.to_string())?;
+        self.contention.add_device(&spec.edca);
+        let mut device = Device {
+            categories: Default::default(),
+            qdisc: qdisc.clone(),
+            lower: spec.driver.lower,
+            max_time: spec.driver.max_time,
+            max_frames: spec.driver.max_frames,
+            rts_threshold: spec.rts_threshold,
+            uplink: None,
+        };
+        if let Role::Station { access_point, down, up } = &spec.role {
+            let peer = all.devices.get(usize::from(*access_point));
+            if !peer.is_some_and(|peer| matches!(peer.role, Role::AccessPoint)) {
+                return Err(format!("device {access_point} is no access point"));
+            }
+            self.downlinks[place] = Some(self.add_path([*access_point, own], down, seed, node)?);
+            device.uplink = Some(self.add_path([own, *access_point], up, seed, node)?);
+        }
+        self.devices.push(device);
+        Ok(())
+    }
+
+    fn add_path(
+        &mut self,
+        ends: [DeviceId; 2],
+        spec: &PeerSpec,
+        seed: u64,
+        node: u64,
+    ) -> Result<PathId, String> {
+        if !spec.errors.is_sound() {
+            return Err("errors: a share is between 0 and 1, a signal-to-noise ratio a number".into());
+        }
+        if !(1..=256).contains(&spec.aggregation.window) {
+            return Err(format!("block ack window {}: it is 1 to 256", spec.aggregation.window));
+        }
+        let rate = RateControl::new(&spec.rate).ok_or("a schedule without rates")?;
+        let rng = Rng::stream(seed, node | self.paths.len() as u64, "mpdu errors");
+        let mut path = Path::new(ends, rate, spec.aggregation, rng);
+        path.errors = spec.errors;
+        self.paths.push(path);
+        Ok((self.paths.len() - 1) as PathId)
+    }
+
+    /// The path from one device to another; `None` where they are not associated.
+    fn path(&self, from: DeviceId, to: DeviceId) -> Option<PathId> {
+        let path = match self.devices.get(usize::from(from))?.uplink {
+            Some(uplink) => uplink,
+            None => (*self.downlinks.get(usize::from(to))?)?,
+        };
+        let ends = &self.paths[path as usize];
+        (ends.from == from && ends.to == to).then_some(path)
+    }
+
+    /// Hands `from` a packet for `frame.to`. All events up to `now` must have been handled. A packet for a
+    /// device that `from` is not associated with is dropped ([`Reason::Loss`]).
+    pub fn offer(&mut self, now: Nanos, from: DeviceId, frame: Frame, sink: &mut impl Sink) {
+        self.packets.offered += 1;
+        if self.path(from, frame.to).is_none() {
+            self.packets.dropped += 1;
+            return sink.dropped(now, from, frame, Reason::Loss);
+        }
+        let ac = Ac::of_tid(frame.tid);
+        let device = &mut self.devices[usize::from(from)];
+        let category = &mut device.categories[ac as usize];
+        if category.qdisc.is_none() {
+            let Ok(qdisc) = device.qdisc.build(NOMINAL, 1514, now) else { return };
+            category.qdisc = Some(Box::new(qdisc));
+        }
+        let Some(qdisc) = category.qdisc.as_deref_mut() else { return };
+        let mut through = Through { sink, from, dropped: &mut self.packets.dropped };
+        qdisc.enqueue(now, frame, &mut through);
+        self.fill(now, from, ac, sink);
+    }
+
+    /// When [`Radio::advance`] must be called if nothing is offered.
+    #[must_use]
+    pub fn next_event(&self) -> Option<Nanos> {
+        let air = match &self.on_air {
+            Some(on_air) => Some(on_air.end),
+            None => self.contention.next(),
+        };
+        let reorder = self.reordering.first().map(|&(at, ..)| at);
+        air.into_iter().chain(reorder).min()
+    }
+
+    /// Handles all events up to and including `now`.
+    pub fn advance(&mut self, now: Nanos, sink: &mut impl Sink) {
+        while let Some(at) = self.next_event().filter(|&at| at <= now) {
+            if self.reordering.first().is_some_and(|&(due, ..)| due == at) {
+                self.give_up_hole(at, sink);
+            } else if self.on_air.is_some() {
+                self.end_exchange(at, sink);
+            } else {
+                self.take_air(at);
+            }
+        }
+    }
+
+    /// What the path between two devices has used; `None` where they are not associated.
+    #[must_use]
+    pub fn path_account(&self, from: DeviceId, to: DeviceId) -> Option<PathAccount> {
+        Some(self.paths[self.path(from, to)? as usize].account)
+    }
+
+    /// What the air was used for up to `now`, the time of the last call.
+    #[must_use]
+    pub fn air_account(&self, now: Nanos) -> AirAccount {
+        let mut air = self.air;
+        match &self.on_air {
+            Some(on_air) => air.under_way = now.since(on_air.start),
+            None => air.idle = air.idle + now.since(self.free_since),
+        }
+        air
+    }
+
+    /// Packets since the beginning.
+    #[must_use]
+    pub fn packet_account(&self) -> PacketAccount {
+        self.packets
+    }
+
+    /// Packets in all devices.
+    #[must_use]
+    pub fn held(&self) -> u64 {
+        let queued: u64 = self.devices.iter().map(Device::held).sum();
+        queued + self.paths.iter().map(Path::held_back).sum::<u64>()
+    }
+
+    /// Whether time and packets add up at `now`, the time of the last call.
+    #[must_use]
+    pub fn is_conserved(&self, now: Nanos) -> bool {
+        let air = self.air_account(now);
+        let airtime = self.paths.iter().map(|path| path.account.airtime.0).sum::<u64>();
+        let PacketAccount { offered, delivered, dropped } = self.packets;
+        air.idle.0 + air.collisions.0 + air.under_way.0 + airtime == now.0
+            && offered == delivered + dropped + self.held()
+    }
+
+    /// What waits in the queue disciplines of a device, and what its driver and hardware hold below.
+    #[must_use]
+    pub fn backlog(&self, device: DeviceId) -> (goodqueue::Backlog, u32) {
+        let Some(device) = self.devices.get(usize::from(device)) else { return Default::default() };
+        let mut above = goodqueue::Backlog::default();
+        for qdisc in device.categories.iter().filter_map(|category| category.qdisc.as_ref()) {
+            let backlog = qdisc.backlog();
+            above.packets += backlog.packets;
+            above.bytes = Bytes(above.bytes + backlog.bytes).0;
+        }
+        (above, device.categories.iter().map(|category| category.pending).sum())
+    }
+
+    /// The queue discipline of a category; `None` before its first packet.
+    #[must_use]
+    pub fn qdisc(&self, device: DeviceId, ac: Ac) -> Option<&AnyQueue<Frame>> {
+        self.devices.get(usize::from(device))?.categories[ac as usize].qdisc.as_deref()
+    }
+
+    pub(super) fn edcaf(device: DeviceId, ac: Ac) -> u32 {
+        4 * u32::from(device) + ac as u32
+    }
+
+    /// The PPDU that a category has next.
+    pub(super) fn head(&self, edcaf: u32) -> Option<&Burst> {
+        let category = &self.devices[(edcaf / 4) as usize].categories[(edcaf % 4) as usize];
+        category.hardware.front()
+    }
+}
+
+#[cfg(test)]
+#[path = "radio_tests.rs"]
+mod tests;

@@ -1,0 +1,174 @@
+//! Saturated stations, and what must add up.
+
+use super::*;
+use crate::wifi::model::{Constants, Sharing, Station, airtime};
+use crate::wifi::{DriverSpec, Errors, PhyRate, RateSpec};
+
+/// Keeps every station's queue full, and counts.
+#[derive(Default)]
+struct Counter {
+    delivered: Vec<(Nanos, DeviceId, Frame)>,
+    dropped: Vec<(Frame, Reason)>,
+}
+
+impl Sink for Counter {
+    fn delivered(&mut self, now: Nanos, to: DeviceId, frame: Frame) {
+        self.delivered.push((now, to, frame));
+    }
+    fn dropped(&mut self, _: Nanos, _: DeviceId, frame: Frame, reason: Reason) {
+        self.dropped.push((frame, reason));
+    }
+}
+
+fn stock() -> DriverSpec {
+    DriverSpec::stock("pfifo:1000".parse().expect("a queue"))
+}
+
+fn peer(rate: &str) -> PeerSpec {
+    PeerSpec::new(RateSpec::Fixed(rate.parse().expect("a rate")))
+}
+
+/// An access point and a station at each of `rates`.
+fn network(rates: &[&str]) -> RadioSpec {
+    let station = |rate: &&str| DeviceSpec::station(0, peer(rate), stock());
+    let devices = std::iter::once(DeviceSpec::access_point(stock())).chain(rates.iter().map(station)).collect();
+    RadioSpec { devices, ..RadioSpec::default() }
+}
+
+const SECOND: u64 = 1_000_000_000;
+
+/// Runs for `seconds` with a packet of `len` from each of `flows` every `gap`.
+fn flood(spec: &RadioSpec, flows: &[(DeviceId, DeviceId)], len: u32, gap: Span, seconds: u64) -> (Radio, Counter) {
+    let mut radio = Radio::new(spec, 1, 0).expect("a radio");
+    let mut counter = Counter::default();
+    let mut handle = 0;
+    let mut now = Nanos::ZERO;
+    while now < Nanos(seconds * SECOND) {
+        radio.advance(now, &mut counter);
+        for &(from, to) in flows {
+            handle += 1;
+            let frame = Frame { handle, len, flow_hash: to.into(), to, ..Frame::default() };
+            radio.offer(now, from, frame, &mut counter);
+        }
+        now += gap;
+    }
+    radio.advance(now, &mut counter);
+    assert!(radio.is_conserved(now), "{:?} {:?}", radio.air_account(now), radio.packet_account());
+    (radio, counter)
+}
+
+/// R0 of the analytic model for aggregates as long as ours, with the block ack as it is sent, at a basic rate.
+fn alone(rate: &str, packets: f64) -> f64 {
+    let rate: PhyRate = rate.parse().expect("a rate");
+    let with = Constants {
+        difs: 43.0,
+        phy: rate.preamble().0 as f64 / 1000.0,
+        block_ack: 0.0,
+        sifs: 16.0 + rate.control().ppdu(32).0 as f64 / 1000.0 - rate.preamble().0 as f64 / 1000.0,
+        ..Constants::GHZ5
+    };
+    let station = Station { rate: rate.bps() as f64 / 1e6, aggregate: packets * 1500.0, packet: 1500.0, weight: 1.0 };
+    airtime(&[station], &with, Sharing::Weighted)[0].alone
+}
+
+#[test]
+fn a_saturated_station_has_the_rate_of_the_model() {
+    // 4096 us less preamble hold 36643, 21976 and 3654 bytes at MCS 7, 4 and 0, subframes have 1544.
+    for (rate, packets) in
+        [("mcs15", 32.0), ("mcs7", 23.0), ("mcs4", 14.0), ("mcs0", 2.0), ("ht40-mcs15-sgi", 32.0)]
+    {
+        let (radio, _) = flood(&network(&[rate]), &[(0, 1)], 1514, Span::from_micros(30), 3);
+        let account = radio.path_account(0, 1).expect("associated");
+        let mean = account.mpdus as f64 / account.ppdus as f64;
+        assert!((mean / packets - 1.0).abs() < 0.02, "{rate}: {mean} packets");
+        let mbps = account.frames as f64 * 1500.0 * 8.0 / 3e6;
+        let model = alone(rate, packets);
+        assert!((mbps / model - 1.0).abs() < 0.02, "{rate}: {mbps} {model}");
+    }
+}
+
+/// One TID after the other: each transmission of the slow station is some nine times as long as two
+/// of the fast one.
+#[test]
+fn a_slow_station_takes_the_air_of_a_fast_one() {
+    let (radio, _) = flood(&network(&["mcs15", "mcs0"]), &[(0, 1), (0, 2)], 1514, Span::from_micros(100), 5);
+    let [fast, slow] = [1, 2].map(|to| radio.path_account(0, to).expect("associated"));
+    let share = slow.airtime.0 as f64 / (slow.airtime.0 + fast.airtime.0) as f64;
+    assert!(share > 0.75, "{share}");
+    let ratio = fast.frames as f64 / slow.frames as f64;
+    assert!((0.9..1.3).contains(&ratio), "a shared FIFO gives both as many packets: {ratio}");
+}
+
+#[test]
+fn uplink_stations_collide_and_share_evenly() {
+    let flows: Vec<(DeviceId, DeviceId)> = (1..=10).map(|station| (station, 0)).collect();
+    let mut spec = network(&["mcs7"; 10]);
+    spec.devices.iter_mut().for_each(|device| device.driver.max_frames = 1);
+    let (radio, counter) = flood(&spec, &flows, 1514, Span::from_millis(2), 20);
+    let frames: Vec<u64> = flows.iter().map(|&(from, to)| radio.path_account(from, to).expect("a path").frames).collect();
+    let mean = frames.iter().sum::<u64>() / 10;
+    assert!(frames.iter().all(|&n| n.abs_diff(mean) < mean / 10), "{frames:?}");
+    let answered: u64 = flows.iter().map(|&(from, to)| radio.path_account(from, to).expect("a path").ppdus).sum();
+    let lost: u64 = flows.iter().map(|&(from, to)| radio.path_account(from, to).expect("a path").unanswered).sum();
+    // Bianchi, W = 16, m = 6, ten stations: 0.37.
+    let probability = lost as f64 / (lost + answered) as f64;
+    assert!((0.33..0.40).contains(&probability), "{probability}");
+    assert!(!counter.delivered.is_empty());
+}
+
+#[test]
+fn errors_are_retried_and_passed_on_in_order() {
+    let mut spec = network(&["mcs7"]);
+    if let Role::Station { down, .. } = &mut spec.devices[1].role {
+        down.errors = Errors::Share(0.3);
+    }
+    let (radio, counter) = flood(&spec, &[(0, 1)], 1514, Span::from_micros(100), 5);
+    let account = radio.path_account(0, 1).expect("associated");
+    let share = account.errors as f64 / account.mpdus as f64;
+    assert!((0.28..0.32).contains(&share), "{share}");
+    assert!(counter.dropped.iter().all(|(_, reason)| *reason == Reason::Limit), "nothing fails 30 times");
+    assert!(counter.delivered.is_sorted_by_key(|(_, _, frame)| frame.handle));
+}
+
+/// An MPDU that always fails is sent 31 × 10 times when nothing else is received with it.
+#[test]
+fn a_deaf_receiver_loses_all_and_the_sender_does_not_stop() {
+    for rate in ["mcs0", "ofdm6"] {
+        let mut spec = network(&[rate]);
+        if let Role::Station { down, .. } = &mut spec.devices[1].role {
+            down.errors = Errors::Share(1.0);
+        }
+        let (radio, counter) = flood(&spec, &[(0, 1)], 1514, Span::from_millis(100), 60);
+        assert_eq!(radio.packet_account().delivered, 0);
+        assert!(counter.dropped.iter().any(|(_, reason)| *reason == Reason::Loss), "{rate}");
+    }
+}
+
+#[test]
+fn rts_costs_its_time_and_short_frames_have_none() {
+    let mut spec = network(&["mcs15"]);
+    let rate = |spec: &RadioSpec| {
+        let (radio, _) = flood(spec, &[(0, 1)], 1514, Span::from_micros(30), 1);
+        radio.path_account(0, 1).expect("associated")
+    };
+    let without = rate(&spec);
+    spec.devices[0].rts_threshold = Some(2000);
+    let with = rate(&spec);
+    // RTS 28 + SIFS 16 + CTS 28 + SIFS 16 us at 24 Mbit/s.
+    let each = |account: PathAccount| account.airtime.0 / account.ppdus;
+    assert!((each(with) as i64 - each(without) as i64 - 88_000).abs() < 500, "{} {}", each(with), each(without));
+}
+
+#[test]
+fn nonsense_is_refused_and_strangers_are_dropped() {
+    let mut spec = network(&["mcs0"]);
+    spec.devices[1].driver.max_frames = 0;
+    assert_eq!(Radio::new(&spec, 1, 0).map(|_| ()).expect_err("no MPDUs").device, 1);
+    let mut counter = Counter::default();
+    let mut radio = Radio::new(&network(&["mcs0", "mcs0"]), 1, 0).expect("a radio");
+    for (from, to) in [(1, 2), (0, 0), (0, 9), (1, 1)] {
+        radio.offer(Nanos::ZERO, from, Frame { to, ..Frame::default() }, &mut counter);
+    }
+    assert_eq!(counter.dropped.len(), 4);
+    assert!(radio.is_conserved(Nanos::ZERO));
+}

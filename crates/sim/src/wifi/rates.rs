@@ -1,0 +1,129 @@
+//! Which rates a device sends to another at.
+
+use goodqueue::{Nanos, Span};
+
+use super::phy::PhyRate;
+
+/// How the rate to a peer is chosen.
+#[derive(Clone, Debug, PartialEq)]
+pub enum RateSpec {
+    /// Always this one.
+    Fixed(PhyRate),
+    /// Each from its time on, in order of time, the first from the beginning: a client that walks away.
+    Schedule(Vec<(Span, PhyRate)>),
+}
+
+/// Times that the hardware tries a rate before it gives a PPDU back (ath9k's limit).
+const TRIES: u8 = 10;
+
+/// The rates of one PPDU, in the order in which the hardware tries them.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Series {
+    rates: [(PhyRate, u8); 4],
+    len: u8,
+}
+
+impl Series {
+    fn one(rate: PhyRate) -> Series {
+        Series { rates: [(rate, TRIES); 4], len: 1 }
+    }
+
+    fn rates(&self) -> &[(PhyRate, u8)] {
+        &self.rates[..usize::from(self.len)]
+    }
+
+    /// The rate of attempt number `attempt`, from 0, and its place in the series; `None`: they are used up.
+    pub(super) fn at(&self, attempt: u32) -> Option<(PhyRate, usize)> {
+        let mut left = attempt;
+        for (place, &(rate, tries)) in self.rates().iter().enumerate() {
+            match left.checked_sub(u32::from(tries)) {
+                None => return Some((rate, place)),
+                Some(rest) => left = rest,
+            }
+        }
+        None
+    }
+
+    /// Whether MPDUs can be aggregated at all of them.
+    pub(super) fn can_aggregate(&self) -> bool {
+        self.rates().iter().all(|(rate, _)| rate.can_aggregate())
+    }
+
+    /// Bytes that fit into `span` at every rate.
+    pub(super) fn bytes_in(&self, span: Span) -> u64 {
+        self.rates().iter().map(|(rate, _)| rate.bytes_in(span)).min().unwrap_or(0)
+    }
+}
+
+/// Rate control at work.
+#[derive(Debug)]
+pub(super) enum RateControl {
+    Fixed(PhyRate),
+    Schedule { steps: Vec<(Span, PhyRate)>, at: usize },
+}
+
+impl RateControl {
+    /// `None`: there is no rate.
+    pub(super) fn new(spec: &RateSpec) -> Option<RateControl> {
+        match spec {
+            RateSpec::Fixed(rate) => Some(RateControl::Fixed(*rate)),
+            RateSpec::Schedule(steps) if steps.is_empty() => None,
+            RateSpec::Schedule(steps) => Some(RateControl::Schedule { steps: steps.clone(), at: 0 }),
+        }
+    }
+
+    /// Whether the peer can take part in a block ack agreement.
+    pub(super) fn can_aggregate(&self) -> bool {
+        match self {
+            RateControl::Fixed(rate) => rate.can_aggregate(),
+            RateControl::Schedule { steps, .. } => steps.iter().any(|(_, rate)| rate.can_aggregate()),
+        }
+    }
+
+    /// The rates for a new PPDU.
+    pub(super) fn series(&mut self, now: Nanos) -> Series {
+        match self {
+            RateControl::Fixed(rate) => Series::one(*rate),
+            RateControl::Schedule { steps, at } => {
+                while steps.get(*at + 1).is_some_and(|(from, _)| from.0 <= now.0) {
+                    *at += 1;
+                }
+                Series::one(steps[*at].1)
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rate(text: &str) -> PhyRate {
+        text.parse().expect("a rate")
+    }
+
+    #[test]
+    fn a_schedule_goes_on_with_time() {
+        let steps = vec![
+            (Span::ZERO, rate("mcs15")),
+            (Span::from_secs(1), rate("mcs4")),
+            (Span::from_secs(2), rate("mcs0")),
+        ];
+        let mut control = RateControl::new(&RateSpec::Schedule(steps)).expect("rates");
+        let mut at = |ms| control.series(Nanos::ZERO + Span::from_millis(ms)).at(0).expect("a rate").0;
+        assert_eq!([at(0), at(999), at(1000), at(5000)], ["mcs15", "mcs15", "mcs4", "mcs0"].map(rate));
+        assert!(RateControl::new(&RateSpec::Schedule(Vec::new())).is_none());
+    }
+
+    #[test]
+    fn a_series_ends() {
+        let mut series = Series::one(rate("mcs7"));
+        series.rates[1] = (rate("ofdm6"), 2);
+        series.len = 2;
+        assert_eq!(series.at(9), Some((rate("mcs7"), 0)));
+        assert_eq!(series.at(11), Some((rate("ofdm6"), 1)));
+        assert_eq!(series.at(12), None);
+        assert!(!series.can_aggregate());
+        assert_eq!(series.bytes_in(Span::from_millis(4)), rate("ofdm6").bytes_in(Span::from_millis(4)));
+    }
+}
