@@ -2,6 +2,8 @@
 
 use std::collections::VecDeque;
 
+use goodqueue::Nanos;
+
 use super::frame::Frame;
 
 /// An MPDU: a frame with its sequence number.
@@ -90,32 +92,50 @@ impl Sender {
     }
 }
 
+/// A frame at its receiver.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Held {
+    pub(super) seq: u16,
+    pub(super) frame: Frame,
+    /// When it arrived.
+    pub(super) since: Nanos,
+}
+
 /// The receiver of one TID: passes frames on in order (IEEE 802.11-2020 10.25.6.6; Linux 6.1
 /// `rx.c:ieee80211_sta_manage_reorder_buf`).
 #[derive(Debug, Default)]
 pub(super) struct Receiver {
     head: u16,
-    /// Frames beyond a hole, with their sequence numbers, in order.
-    held: VecDeque<(u16, Frame)>,
+    /// Frames beyond a hole, in the order of sequence numbers.
+    held: VecDeque<Held>,
 }
 
 impl Receiver {
-    /// An MPDU arrives: what may be passed on now goes to `pass`.
-    pub(super) fn receive(&mut self, seq: u16, frame: Frame, window: u16, pass: &mut impl FnMut(Frame)) {
+    /// An MPDU arrives: what may be passed on now goes to `pass`. `false`: it comes too late, what
+    /// is behind it was passed on before; it is dropped.
+    pub(super) fn receive(&mut self, arrival: Held, window: u16, pass: &mut impl FnMut(Frame)) -> bool {
+        let Held { seq, frame, .. } = arrival;
         let place = ahead(self.head, seq);
         if place == 0 {
             pass(frame);
             self.head = (seq + 1) & SEQ_MASK;
-            return self.pass_run(pass);
+            self.pass_run(pass);
+            return true;
         }
         if place > SEQ_MASK / 2 {
-            return;
+            return false;
         }
-        let behind = self.held.iter().rev().take_while(|&&(other, _)| ahead(self.head, other) > place).count();
-        self.held.insert(self.held.len() - behind, (seq, frame));
+        let behind = self.held.iter().rev().take_while(|other| ahead(self.head, other.seq) > place).count();
+        self.held.insert(self.held.len() - behind, arrival);
         if place >= window {
             self.move_to(seq.wrapping_sub(window - 1) & SEQ_MASK, pass);
         }
+        true
+    }
+
+    /// Since when the first frame behind the first hole has been waiting.
+    pub(super) fn waits_since(&self) -> Option<Nanos> {
+        self.held.front().map(|held| held.since)
     }
 
     /// Gives up what is missing before `head` (a block ack request).
@@ -123,7 +143,7 @@ impl Receiver {
         if ahead(self.head, head) > SEQ_MASK / 2 {
             return;
         }
-        while let Some(&(seq, frame)) = self.held.front() {
+        while let Some(&Held { seq, frame, .. }) = self.held.front() {
             if ahead(self.head, seq) >= ahead(self.head, head) {
                 break;
             }
@@ -136,13 +156,13 @@ impl Receiver {
 
     /// Gives up the first hole: the reorder timeout.
     pub(super) fn skip_hole(&mut self, pass: &mut impl FnMut(Frame)) {
-        if let Some(&(seq, _)) = self.held.front() {
+        if let Some(&Held { seq, .. }) = self.held.front() {
             self.move_to(seq, pass);
         }
     }
 
     fn pass_run(&mut self, pass: &mut impl FnMut(Frame)) {
-        while let Some(&(seq, frame)) = self.held.front() {
+        while let Some(&Held { seq, frame, .. }) = self.held.front() {
             if seq != self.head {
                 return;
             }
@@ -195,17 +215,19 @@ mod tests {
         let mut receiver = Receiver { head: 4095, ..Receiver::default() };
         let mut passed = Vec::new();
         let mut pass = |frame: Frame| passed.push(frame.handle);
+        let held = |seq: u16| Held { seq, frame: frame(seq), since: Nanos(seq.into()) };
         for seq in [1, 0, 3] {
-            receiver.receive(seq, frame(seq), 64, &mut pass);
+            assert!(receiver.receive(held(seq), 64, &mut pass));
         }
-        assert_eq!(receiver.held(), 3);
-        receiver.receive(4095, frame(4095), 64, &mut pass);
+        assert_eq!((receiver.held(), receiver.waits_since()), (3, Some(Nanos(0))));
+        assert!(receiver.receive(held(4095), 64, &mut pass));
+        assert_eq!(receiver.waits_since(), Some(Nanos(3)));
         receiver.skip_hole(&mut pass);
-        // A frame beyond the window moves it: 3 + 65 - 63 is the new head.
-        receiver.receive(68, frame(68), 64, &mut pass);
-        receiver.receive(4, frame(4), 64, &mut pass);
+        // A frame beyond the window moves it: 68 - 63 is the new head.
+        assert!(receiver.receive(held(68), 64, &mut pass));
+        assert!(!receiver.receive(held(4), 64, &mut pass));
         receiver.move_to(69, &mut pass);
-        assert_eq!(passed, [4095, 0, 1, 3, 68], "what is older than the window is dropped as a duplicate");
+        assert_eq!(passed, [4095, 0, 1, 3, 68], "what is older than the window is dropped");
         assert_eq!(receiver.held(), 0);
     }
 }

@@ -2,7 +2,7 @@
 
 use goodqueue::{Nanos, Reason, Span};
 
-use super::block_ack::Mpdu;
+use super::block_ack::{Held, Mpdu};
 use super::device::Burst;
 use super::edca::Ac;
 use super::frame::{AirEvent, AirKind, Sink};
@@ -229,7 +229,7 @@ impl Radio {
             self.retry(now, edcaf, burst, *mpdu, sink);
         }
         self.received = received;
-        self.watch_holes(now, burst);
+        self.watch_holes(burst);
     }
 
     fn receive(&mut self, now: Nanos, edcaf: u32, burst: &Burst, mpdu: &Mpdu, sink: &mut impl Sink) {
@@ -247,10 +247,13 @@ impl Radio {
             *delivered += 1;
             sink.delivered(now, to, frame);
         };
-        if has_agreement {
-            tid.receiver.receive(mpdu.seq, mpdu.frame, window, &mut pass);
-        } else {
-            pass(mpdu.frame);
+        if !has_agreement {
+            return pass(mpdu.frame);
+        }
+        let arrival = Held { seq: mpdu.seq, frame: mpdu.frame, since: now };
+        if !tid.receiver.receive(arrival, window, &mut pass) {
+            self.packets.dropped += 1;
+            sink.dropped(now, to, mpdu.frame, Reason::Loss);
         }
     }
 
@@ -324,25 +327,20 @@ impl Radio {
             *delivered += 1;
             sink.delivered(now, to, frame);
         });
-        self.watch_holes(now, burst);
+        self.watch_holes(burst);
     }
 
     /// Sees to it that a hole is given up in time.
-    fn watch_holes(&mut self, now: Nanos, burst: &Burst) {
+    fn watch_holes(&mut self, burst: &Burst) {
         let tid = self.paths[burst.path as usize].tid(burst.tid);
-        let is_waiting = tid.receiver.held() > 0;
-        match tid.reorder_until {
-            None if is_waiting => {
-                let until = now + REORDER_TIMEOUT;
-                tid.reorder_until = Some(until);
-                self.reordering.insert((until, burst.path, burst.tid));
-            }
-            Some(until) if !is_waiting => {
-                tid.reorder_until = None;
-                self.reordering.remove(&(until, burst.path, burst.tid));
-            }
-            _ => {}
+        let until = tid.receiver.waits_since().map(|since| since + REORDER_TIMEOUT);
+        if until == tid.reorder_until {
+            return;
         }
+        if let Some(before) = std::mem::replace(&mut tid.reorder_until, until) {
+            self.reordering.remove(&(before, burst.path, burst.tid));
+        }
+        self.reordering.extend(until.map(|until| (until, burst.path, burst.tid)));
     }
 
     /// A receiver has waited long enough for a hole to be filled.
@@ -356,9 +354,7 @@ impl Radio {
             *delivered += 1;
             sink.delivered(now, to, frame);
         });
-        tid.reorder_until = (tid.receiver.held() > 0).then_some(now + REORDER_TIMEOUT);
-        if let Some(until) = tid.reorder_until {
-            self.reordering.insert((until, path_id, tid_number));
-        }
+        tid.reorder_until = tid.receiver.waits_since().map(|since| since + REORDER_TIMEOUT);
+        self.reordering.extend(tid.reorder_until.map(|until| (until, path_id, tid_number)));
     }
 }

@@ -109,8 +109,9 @@ pub trait Sink {
     }
     /// A packet is at its receiver, in order.
     fn delivered(&mut self, now: Nanos, to: DeviceId, frame: Frame);
-    /// A packet is lost at its sender: a queue dropped it, or its retries were used up ([`Reason::Loss`]).
-    fn dropped(&mut self, now: Nanos, from: DeviceId, frame: Frame, reason: Reason);
+    /// A packet is lost at a device: a queue of its sender dropped it, its retries were used up, or its
+    /// receiver had given it up before it came (both [`Reason::Loss`]).
+    fn dropped(&mut self, now: Nanos, at: DeviceId, frame: Frame, reason: Reason);
     /// A queue has marked a packet.
     fn marked(&mut self, now: Nanos, from: DeviceId, frame: &Frame, reason: Reason) {
         let _ = (now, from, frame, reason);

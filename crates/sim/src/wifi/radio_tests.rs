@@ -31,14 +31,21 @@ fn peer(rate: &str) -> PeerSpec {
 /// An access point and a station at each of `rates`.
 fn network(rates: &[&str]) -> RadioSpec {
     let station = |rate: &&str| DeviceSpec::station(0, peer(rate), stock());
-    let devices = std::iter::once(DeviceSpec::access_point(stock())).chain(rates.iter().map(station)).collect();
+    let devices =
+        std::iter::once(DeviceSpec::access_point(stock())).chain(rates.iter().map(station)).collect();
     RadioSpec { devices, ..RadioSpec::default() }
 }
 
 const SECOND: u64 = 1_000_000_000;
 
 /// Runs for `seconds` with a packet of `len` from each of `flows` every `gap`.
-fn flood(spec: &RadioSpec, flows: &[(DeviceId, DeviceId)], len: u32, gap: Span, seconds: u64) -> (Radio, Counter) {
+fn flood(
+    spec: &RadioSpec,
+    flows: &[(DeviceId, DeviceId)],
+    len: u32,
+    gap: Span,
+    seconds: u64,
+) -> (Radio, Counter) {
     let mut radio = Radio::new(spec, 1, 0).expect("a radio");
     let mut counter = Counter::default();
     let mut handle = 0;
@@ -67,7 +74,8 @@ fn alone(rate: &str, packets: f64) -> f64 {
         sifs: 16.0 + rate.control().ppdu(32).0 as f64 / 1000.0 - rate.preamble().0 as f64 / 1000.0,
         ..Constants::GHZ5
     };
-    let station = Station { rate: rate.bps() as f64 / 1e6, aggregate: packets * 1500.0, packet: 1500.0, weight: 1.0 };
+    let station =
+        Station { rate: rate.bps() as f64 / 1e6, aggregate: packets * 1500.0, packet: 1500.0, weight: 1.0 };
     airtime(&[station], &with, Sharing::Weighted)[0].alone
 }
 
@@ -105,11 +113,14 @@ fn uplink_stations_collide_and_share_evenly() {
     let mut spec = network(&["mcs7"; 10]);
     spec.devices.iter_mut().for_each(|device| device.driver.max_frames = 1);
     let (radio, counter) = flood(&spec, &flows, 1514, Span::from_millis(2), 20);
-    let frames: Vec<u64> = flows.iter().map(|&(from, to)| radio.path_account(from, to).expect("a path").frames).collect();
+    let frames: Vec<u64> =
+        flows.iter().map(|&(from, to)| radio.path_account(from, to).expect("a path").frames).collect();
     let mean = frames.iter().sum::<u64>() / 10;
     assert!(frames.iter().all(|&n| n.abs_diff(mean) < mean / 10), "{frames:?}");
-    let answered: u64 = flows.iter().map(|&(from, to)| radio.path_account(from, to).expect("a path").ppdus).sum();
-    let lost: u64 = flows.iter().map(|&(from, to)| radio.path_account(from, to).expect("a path").unanswered).sum();
+    let answered: u64 =
+        flows.iter().map(|&(from, to)| radio.path_account(from, to).expect("a path").ppdus).sum();
+    let lost: u64 =
+        flows.iter().map(|&(from, to)| radio.path_account(from, to).expect("a path").unanswered).sum();
     // Bianchi, W = 16, m = 6, ten stations: 0.37.
     let probability = lost as f64 / (lost + answered) as f64;
     assert!((0.33..0.40).contains(&probability), "{probability}");
@@ -156,7 +167,12 @@ fn rts_costs_its_time_and_short_frames_have_none() {
     let with = rate(&spec);
     // RTS 28 + SIFS 16 + CTS 28 + SIFS 16 us at 24 Mbit/s.
     let each = |account: PathAccount| account.airtime.0 / account.ppdus;
-    assert!((each(with) as i64 - each(without) as i64 - 88_000).abs() < 500, "{} {}", each(with), each(without));
+    assert!(
+        (each(with) as i64 - each(without) as i64 - 88_000).abs() < 500,
+        "{} {}",
+        each(with),
+        each(without)
+    );
 }
 
 #[test]
