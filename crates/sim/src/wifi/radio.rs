@@ -142,7 +142,7 @@ impl Radio {
         self.contention.add_device(&spec.edca);
         let mut device = Device {
             categories: Default::default(),
-            qdisc: qdisc.clone(),
+            qdisc: *qdisc,
             lower: spec.driver.lower,
             max_time: spec.driver.max_time,
             max_frames: spec.driver.max_frames,
