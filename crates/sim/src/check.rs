@@ -20,6 +20,7 @@ pub(crate) fn check(scenario: &Scenario) -> Result<(), BuildError> {
         ("sources", scenario.sources.len()),
         ("probes", scenario.probes.len()),
         ("browsers", scenario.browsers.len()),
+        ("radios", scenario.radios.len()),
     ];
     if let Some(&(what, given)) = counts.iter().find(|&&(_, given)| given > MOST) {
         return Err(BuildError::TooMany { what, given, most: MOST });

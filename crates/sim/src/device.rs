@@ -10,8 +10,17 @@ use crate::fifo_line::FifoLine;
 use crate::frame::Token;
 use crate::scenario::PortSpec;
 use crate::shaped::Shaped;
+use crate::wifi::DeviceId;
 
 type AQueue = AnyQueue<Token>;
+
+/// Between which devices of which radio a link is.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct AirEnds {
+    pub(crate) radio: u32,
+    pub(crate) from: DeviceId,
+    pub(crate) to: DeviceId,
+}
 
 /// A device at work. Nearly all are single, and stand on the path of every packet: no box for them.
 #[derive(Debug)]
@@ -21,6 +30,8 @@ pub(crate) enum Device {
     Single(Port<Token, AQueue>),
     Shaped(Box<Port<Token, Shaped>>),
     Multi(Box<MultiPort<Token, AQueue>>),
+    /// On the air: what there is to be read of it is the radio's.
+    Air(AirEnds),
 }
 
 impl Device {
@@ -49,11 +60,12 @@ impl Device {
         Ok(Device::Multi(Box::new(port.ok_or_else(|| invalid("a device has 1 hardware queue or more"))?)))
     }
 
-    /// Takes a packet in; [`Device::poll`] gives it back. Not for [`Device::Fifo`], which computes ahead.
+    /// Takes a packet in; [`Device::poll`] gives it back. Not for [`Device::Fifo`], which computes ahead, and
+    /// [`Device::Air`], whose packets the radio takes.
     #[inline(always)]
     pub(crate) fn arrive(&mut self, now: Nanos, packet: Token, observer: &mut impl Observer<Token>) {
         match self {
-            Device::Fifo(_) => {}
+            Device::Fifo(_) | Device::Air(_) => {}
             Device::Single(port) => {
                 port.arrive(now, packet, observer);
             }
@@ -73,7 +85,7 @@ impl Device {
         observer: &mut impl Observer<Token>,
     ) -> Option<Departure<Token>> {
         match self {
-            Device::Fifo(_) => None,
+            Device::Fifo(_) | Device::Air(_) => None,
             Device::Single(port) => port.poll(now, observer),
             Device::Shaped(port) => port.poll(now, observer),
             Device::Multi(port) => port.poll(now, observer),
@@ -83,7 +95,7 @@ impl Device {
     #[inline]
     pub(crate) fn next_wake(&self) -> Nanos {
         match self {
-            Device::Fifo(_) => None,
+            Device::Fifo(_) | Device::Air(_) => None,
             Device::Single(port) => port.next_wake(),
             Device::Shaped(port) => port.next_wake(),
             Device::Multi(port) => port.next_wake(),
@@ -93,7 +105,7 @@ impl Device {
 
     pub(crate) fn set_paused(&mut self, now: Nanos, is_paused: bool, observer: &mut impl Observer<Token>) {
         match (self, is_paused) {
-            (Device::Fifo(_), _) => {}
+            (Device::Fifo(_) | Device::Air(_), _) => {}
             (Device::Single(port), true) => port.pause(now),
             (Device::Shaped(port), true) => port.pause(now),
             (Device::Shaped(port), false) => port.resume(now, observer),
@@ -113,6 +125,7 @@ impl Device {
     pub(crate) fn backlog(&self) -> Backlog {
         match self {
             Device::Fifo(line) => line.backlog(),
+            Device::Air(_) => Backlog::default(),
             Device::Single(port) => port.backlog(),
             Device::Shaped(port) => port.backlog(),
             Device::Multi(port) => port.backlog(),
@@ -122,6 +135,7 @@ impl Device {
     pub(crate) fn ring_backlog(&self, now: Nanos) -> Backlog {
         match self {
             Device::Fifo(line) => line.on_line(now),
+            Device::Air(_) => Backlog::default(),
             Device::Single(port) => port.ring_backlog(),
             Device::Shaped(port) => port.ring_backlog(),
             Device::Multi(port) => port.ring_backlog(),
@@ -131,6 +145,7 @@ impl Device {
     pub(crate) fn line(&self, now: Nanos) -> PortStats {
         match self {
             Device::Fifo(line) => line.line(now),
+            Device::Air(_) => PortStats::default(),
             Device::Single(port) => port.stats(),
             Device::Shaped(port) => port.stats(),
             Device::Multi(port) => port.stats(),
@@ -149,7 +164,7 @@ impl Device {
     /// The queue of each hardware queue.
     fn queues(&self) -> impl Iterator<Item = &AQueue> {
         (0_usize..).map_while(|lane| match self {
-            Device::Fifo(_) => None,
+            Device::Fifo(_) | Device::Air(_) => None,
             Device::Single(port) => (lane == 0).then(|| port.queue()),
             Device::Shaped(port) => (lane == 0).then(|| port.queue().queue()),
             Device::Multi(port) => port.queue(lane),
@@ -161,7 +176,7 @@ impl Device {
         match self {
             Device::Fifo(line) => return line.stats(),
             Device::Shaped(port) => return port.queue().stats(),
-            Device::Single(_) | Device::Multi(_) => {}
+            Device::Single(_) | Device::Multi(_) | Device::Air(_) => {}
         }
         self.queues().map(Queue::stats).fold(Stats::default(), |sum, stats| Stats {
             packets: sum.packets + stats.packets,

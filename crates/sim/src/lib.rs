@@ -34,7 +34,7 @@ pub use link::LinkCounters;
 pub use loss::Loss;
 pub use path::route;
 pub use scenario::{
-    Browse, Flow, Link, NodeId, Opener, Pattern, Pause, PortSpec, Probe, ProbeKind, Scenario, Source,
+    Browse, Flow, Link, NodeId, Opener, Pattern, Pause, PortSpec, Probe, ProbeKind, Radio, Scenario, Source,
 };
 pub use shaped::{Shaper, ShaperKind};
 pub use tap::{TraceEvent, Way, What};

@@ -220,8 +220,13 @@ impl Link {
 
     /// Whether its far end has events: a frame may spend time on it, and no other link fetches it.
     pub(crate) fn has_landings(&self) -> bool {
-        let takes_time = self.device.is_some() || self.delay > Span::ZERO || self.jitter.is_some();
+        let takes_time = self.has_port() || self.delay > Span::ZERO || self.jitter.is_some();
         takes_time && self.downstream.is_none()
+    }
+
+    /// Whether it has a queue and a line of its own.
+    pub(crate) fn has_port(&self) -> bool {
+        !matches!(self.device, None | Some(Device::Air(_)))
     }
 
     pub(crate) fn has_delay(&self) -> bool {
@@ -299,6 +304,11 @@ impl Link {
         (id, at)
     }
 
+    /// What takes over what queues of this link drop.
+    pub(crate) fn losses<'a>(&'a mut self, frames: &'a mut Frames) -> Losses<'a> {
+        Losses { link: self.number, frames, credits: &mut self.credits, counters: &mut self.counters }
+    }
+
     /// When its device must be looked at next if nothing arrives.
     #[inline]
     pub(crate) fn next_wake(&self) -> Nanos {
@@ -315,7 +325,7 @@ impl Link {
 }
 
 /// Frees what a queue drops, and counts it.
-struct Losses<'a> {
+pub(crate) struct Losses<'a> {
     link: u32,
     frames: &'a mut Frames,
     credits: &'a mut VecDeque<Credit>,

@@ -9,6 +9,7 @@ use crate::loss::Loss;
 use crate::shaped::Shaper;
 use crate::tcp::Config;
 use crate::tcp::cc::CcKind;
+use crate::wifi::RadioSpec;
 
 /// Index of a node in [`Scenario::nodes`].
 pub type NodeId = usize;
@@ -28,6 +29,8 @@ pub struct Scenario {
     pub probes: Vec<Probe>,
     /// Browsers.
     pub browsers: Vec<Browse>,
+    /// Wi-Fi channels.
+    pub radios: Vec<Radio>,
     /// TCP of all hosts.
     pub tcp: Config,
     /// Hosts speak IPv6, whose header is 20 bytes longer than IPv4's. The maximum segment size of `tcp` is
@@ -37,6 +40,17 @@ pub struct Scenario {
     pub origin: Span,
     /// Root of every random stream.
     pub seed: u64,
+}
+
+/// A Wi-Fi channel: which nodes have a device on it, and which links are on its air.
+#[derive(Clone, Debug, Default)]
+pub struct Radio {
+    /// The channel and its devices.
+    pub spec: RadioSpec,
+    /// The node of each device, in the order of the devices.
+    pub nodes: Vec<NodeId>,
+    /// Links between those nodes, by number, that are on the air. They have no queue, delay, jitter or loss of their own.
+    pub links: Vec<usize>,
 }
 
 /// A link in one direction: queue, device ring, serial line; then propagation.

@@ -6,10 +6,11 @@
 //!
 //! 1. links' ports: a line ends a packet, a ring reports, a shaper lets a packet go; by number of link;
 //! 2. links' landings: a packet comes to the far end; by number of link;
-//! 3. the script: starts and stops of flows, in the order of their numbers;
-//! 4. reports of a device to a sender that waits for them; by number of link;
-//! 5. probes, then UDP sources, then browsers; by number;
-//! 6. timers of TCP flows: sender, then receiver; by number of flow.
+//! 3. radios; by number;
+//! 4. the script: starts and stops of flows, in the order of their numbers;
+//! 5. reports of a device to a sender that waits for them; by number of link;
+//! 6. probes, then UDP sources, then browsers; by number;
+//! 7. timers of TCP flows: sender, then receiver; by number of flow.
 //!
 //! What an event causes at once (a host answers, a link without delay passes a packet on) is handled
 //! within it, first caused first. What is due at a link's port is handled before a packet is handed to it.
@@ -17,6 +18,7 @@
 //! A landing between two links that nobody else feeds or follows is no event: the second link fetches what has
 //! landed on the first when it acts itself, or is read. See `chain`.
 
+mod air;
 mod chain;
 mod flows;
 mod pages;
@@ -33,6 +35,7 @@ use goodqueue_probe::Sample;
 
 use crate::agenda::{Lane, Lanes};
 use crate::determinism;
+use crate::device::Device;
 use crate::error::BuildError;
 use crate::frame::{Frame, FrameId, Frames, Kind};
 use crate::link::{FAR, Fate, Link, NEAR};
@@ -64,6 +67,9 @@ pub struct Simulation {
     probes: Vec<probes::Probe>,
     sources: Vec<sources::Source>,
     surfers: Vec<pages::Surfer>,
+    radios: Vec<air::Channel>,
+    /// Links whose senders get memory back, for use within one event.
+    credited: Vec<u32>,
     script: Vec<(Nanos, flows::Action)>,
     script_at: usize,
     /// Frames that are at a node and go on now.
@@ -90,6 +96,8 @@ enum Spot {
     /// The same two of links that fetch: see [`chain`].
     FetchingPort(u32),
     FetchedLanding(u32),
+    /// What happens next on a radio.
+    Radio(u32),
 }
 
 /// Where each kind of timer begins.
@@ -138,6 +146,8 @@ impl Simulation {
             probes: Vec::with_capacity(scenario.probes.len()),
             sources: Vec::with_capacity(scenario.sources.len()),
             surfers: Vec::with_capacity(scenario.browsers.len()),
+            radios: Vec::with_capacity(scenario.radios.len()),
+            credited: Vec::new(),
             script: Vec::new(),
             script_at: 0,
             at_node: VecDeque::new(),
@@ -154,6 +164,7 @@ impl Simulation {
         };
         simulation.timers.grow(flows as usize + 2 * scenario.flows.len());
         simulation.add_links(scenario)?;
+        simulation.add_radios(scenario)?;
         simulation.add_flows(scenario)?;
         simulation.add_probes(scenario)?;
         simulation.add_sources(scenario)?;
@@ -182,15 +193,16 @@ impl Simulation {
     fn add_lanes(&mut self) {
         let count = self.links.len() as u32;
         let link = |link: &u32| &self.links[*link as usize];
-        let ports = (0..count).filter(|number| !link(number).is_ahead()).map(|number| {
-            let fetches = link(&number).upstream.is_some();
-            if fetches { Spot::FetchingPort(number) } else { Spot::Port(number) }
-        });
+        let ports =
+            (0..count).filter(|number| !link(number).is_ahead() && link(number).has_port()).map(|number| {
+                let fetches = link(&number).upstream.is_some();
+                if fetches { Spot::FetchingPort(number) } else { Spot::Port(number) }
+            });
         let landings = (0..count).filter(|number| link(number).has_landings()).map(|number| {
             let fetches = link(&number).upstream.is_some() && link(&number).is_ahead();
             if fetches { Spot::FetchedLanding(number) } else { Spot::Landing(number) }
         });
-        self.spots = ports.chain(landings).collect();
+        self.spots = ports.chain(landings).chain(self.radio_spots()).collect();
         self.lanes = Lanes::new(self.spots.len());
         for (lane, spot) in (0..).zip(&self.spots) {
             match *spot {
@@ -198,6 +210,7 @@ impl Simulation {
                 Spot::Landing(link) | Spot::FetchedLanding(link) => {
                     self.links[link as usize].lanes[FAR] = lane;
                 }
+                Spot::Radio(_) => {}
             }
         }
     }
@@ -217,6 +230,7 @@ impl Simulation {
                     Spot::Landing(link) => self.landings(link),
                     Spot::FetchingPort(link) => self.fetching_port_due(link),
                     Spot::FetchedLanding(link) => self.fetched_landings(link),
+                    Spot::Radio(radio) => self.radio_due(radio),
                 }
                 self.end_event(lane);
             } else if let Some(timer_lane) = self.timers.pop() {
@@ -274,8 +288,10 @@ impl Simulation {
         let back = self.paths.between(scenario, to, from)?;
         let mut links = self.paths.links(there).chain(self.paths.links(back));
         let takes_time = |link: u32| {
+            let is_on_air = matches!(self.links[link as usize].device, Some(Device::Air(_)));
             let link = &scenario.links[link as usize];
-            link.delay > Span::ZERO
+            is_on_air
+                || link.delay > Span::ZERO
                 || link
                     .port
                     .as_ref()
@@ -316,6 +332,7 @@ impl Simulation {
             return match *spot {
                 Spot::Port(link) | Spot::FetchingPort(link) => Place::Port(link as usize),
                 Spot::Landing(link) | Spot::FetchedLanding(link) => Place::Arrival(link as usize),
+                Spot::Radio(radio) => Place::Radio(radio as usize),
             };
         }
         let (lane, map) = (lane - self.first_timer(), self.map);
@@ -384,6 +401,9 @@ impl Simulation {
             let fate = at.enter(self.now, id, &mut self.frames);
             self.follow(link, id, fate);
             return;
+        }
+        if let Some(Device::Air(ends)) = at.device {
+            return self.offer(ends, id);
         }
         // What is due at the port comes before the arrival.
         if at.wakes[NEAR] <= self.now {

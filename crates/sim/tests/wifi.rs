@@ -1,0 +1,174 @@
+//! TCP over a Wi-Fi radio: the anomaly of 802.11, and what undoes it.
+
+use goodqueue::{Nanos, Rate, Span};
+use goodqueue_sim::tcp::Config;
+use goodqueue_sim::tcp::cc::CcKind;
+use goodqueue_sim::wifi::{DeviceSpec, DriverSpec, PeerSpec, RadioSpec, RateSpec};
+use goodqueue_sim::{Flow, Link, Opener, Pattern, PortSpec, Radio, Scenario, Simulation, Source};
+
+/// Node of the server, of the access point, and of the first station.
+const SERVER: usize = 0;
+const ACCESS_POINT: usize = 1;
+const FIRST: usize = 2;
+
+/// A server, 1 Gbit/s and 1 ms away from an access point, and a station at each of `rates` (HT20, short guard interval,
+/// 5 GHz).
+fn network(rates: &[&str], driver: &DriverSpec) -> Scenario {
+    let mut nodes = vec!["server".to_string(), "access point".to_string()];
+    nodes.extend(rates.iter().map(|rate| format!("station {rate}")));
+    let wire = |from, to| {
+        let port = PortSpec::new("pfifo:10000".parse().expect("a queue"), Rate(1_000_000_000));
+        Link::new(from, to, Some(port), Span::from_millis(1))
+    };
+    let mut links = vec![wire(SERVER, ACCESS_POINT), wire(ACCESS_POINT, SERVER)];
+    let mut devices = vec![DeviceSpec::access_point(driver.clone())];
+    for (station, rate) in (FIRST..).zip(rates) {
+        links.push(Link::new(ACCESS_POINT, station, None, Span::ZERO));
+        links.push(Link::new(station, ACCESS_POINT, None, Span::ZERO));
+        let peer = PeerSpec::new(RateSpec::Fixed(rate.parse().expect("a rate")));
+        devices.push(DeviceSpec::station(0, peer, DriverSpec::stock("pfifo:1000".parse().expect("a queue"))));
+    }
+    let on_air = (2..links.len()).collect();
+    let nodes_on_air = (ACCESS_POINT..nodes.len()).collect();
+    let radio =
+        Radio { spec: RadioSpec { devices, ..RadioSpec::default() }, nodes: nodes_on_air, links: on_air };
+    let tcp = Config { tso: false, ..Config::default() };
+    Scenario { nodes, links, radios: vec![radio], tcp, seed: 1, ..Scenario::default() }
+}
+
+fn download(to: usize) -> Flow {
+    Flow {
+        from: SERVER,
+        to,
+        cc: CcKind::Cubic,
+        dscp: 0,
+        opener: Opener::Receiver,
+        start: Span::ZERO,
+        stop: None,
+        bytes: None,
+    }
+}
+
+/// 100 Mbit/s of packets of 1500 bytes.
+fn flood(to: usize) -> Source {
+    Source {
+        from: SERVER,
+        to,
+        pattern: Pattern::Constant { interval: Span(121_120) },
+        len: 1514,
+        dscp: 0,
+        start: Span::ZERO,
+        stop: None,
+    }
+}
+
+/// What a station gets.
+#[derive(Clone, Copy, Debug)]
+struct Got {
+    /// Share of the airtime of all stations, down and up together.
+    share: f64,
+    /// Mbit/s of payload: of TCP, or of IP packets of its source.
+    goodput: f64,
+    /// Mean MPDUs in an aggregate to it.
+    aggregate: f64,
+}
+
+/// Runs for `seconds` behind the first five: what each station got, the first of them that of flow or source 0.
+fn measure(scenario: &Scenario, seconds: u64) -> Vec<Got> {
+    let mut simulation = Simulation::new(scenario).expect("a scenario");
+    simulation.run_until(Nanos(5_000_000_000));
+    let before = read(scenario, &simulation);
+    simulation.run_until(Nanos((5 + seconds) * 1_000_000_000));
+    let after = read(scenario, &simulation);
+    let used: Vec<[u64; 4]> =
+        after.iter().zip(&before).map(|(a, b)| std::array::from_fn(|place| a[place] - b[place])).collect();
+    let all: u64 = used.iter().map(|used| used[0]).sum();
+    let got = |&[airtime, bytes, mpdus, ppdus]: &[u64; 4]| Got {
+        share: airtime as f64 / all as f64,
+        goodput: bytes as f64 * 8.0 / (seconds as f64 * 1e6),
+        aggregate: mpdus as f64 / ppdus as f64,
+    };
+    used.iter().map(got).collect()
+}
+
+/// Airtime, bytes received, MPDUs and PPDUs of each station, since the beginning.
+fn read(scenario: &Scenario, simulation: &Simulation) -> Vec<[u64; 4]> {
+    let radio = simulation.radio(0);
+    assert!(radio.is_conserved(simulation.now()), "airtime and packets add up");
+    let station = |station: usize| {
+        let device = u16::try_from(station).expect("few");
+        let account = |from, to| radio.path_account(from, to).expect("associated");
+        let (down, up) = (account(0, device), account(device, 0));
+        let bytes = match scenario.sources.is_empty() {
+            true => simulation.flow(station - 1).received,
+            false => simulation.arrivals(station - 1).received * 1500,
+        };
+        [down.airtime.0 + up.airtime.0, bytes, down.mpdus, down.ppdus]
+    };
+    (1..=scenario.nodes.len() - FIRST).map(station).collect()
+}
+
+fn total(got: &[Got]) -> f64 {
+    got.iter().map(|got| got.goodput).sum()
+}
+
+/// Two fast stations and a slow one.
+fn three(driver: &DriverSpec) -> Scenario {
+    network(&["mcs15", "mcs15", "mcs0"], driver)
+}
+
+/// A download to each station: means of four seeds.
+fn with_tcp(mut scenario: Scenario) -> Vec<Got> {
+    scenario.flows = (FIRST..scenario.nodes.len()).map(download).collect();
+    let runs: Vec<Vec<Got>> =
+        (1..=4).map(|seed| measure(&Scenario { seed, ..scenario.clone() }, 20)).collect();
+    let mean =
+        |station: usize, of: fn(&Got) -> f64| runs.iter().map(|run| of(&run[station])).sum::<f64>() / 4.0;
+    let got = (0..runs[0].len()).map(|station| Got {
+        share: mean(station, |got| got.share),
+        goodput: mean(station, |got| got.goodput),
+        aggregate: mean(station, |got| got.aggregate),
+    });
+    let got = got.collect::<Vec<_>>();
+    eprintln!("TCP {got:?} {}", total(&got));
+    got
+}
+
+fn with_udp(mut scenario: Scenario) -> Vec<Got> {
+    scenario.sources = (FIRST..scenario.nodes.len()).map(flood).collect();
+    let got = measure(&scenario, 10);
+    eprintln!("UDP {got:?} {}", total(&got));
+    got
+}
+
+fn stock() -> DriverSpec {
+    DriverSpec::stock("pfifo:1000".parse().expect("a queue"))
+}
+
+/// "Ending the Anomaly": the slow station takes some 80 % of the air (the model says 79), and the total is 18.7 Mbit/s
+/// measured, 26.4 by the model.
+#[test]
+fn through_a_fifo_the_slow_station_takes_the_air() {
+    let got = with_udp(three(&stock()));
+    assert!((0.72..0.88).contains(&got[2].share), "{got:?}");
+    assert!((16.0..26.4).contains(&total(&got)), "{got:?}");
+}
+
+/// The patch that brought airtime scheduling to ath9k had, before it, 19.17, 19.83 and 2.58 Mbit/s.
+#[test]
+fn tcp_through_a_fifo_has_what_was_measured_before_airtime_scheduling() {
+    let got = with_tcp(three(&stock()));
+    for (got, measured) in got.iter().zip([19.17, 19.83, 2.58]) {
+        assert!((got.goodput / measured - 1.0).abs() < 0.25, "{got:?} {measured}");
+    }
+}
+
+#[test]
+fn one_fast_station_has_what_the_rate_gives() {
+    let mut scenario = network(&["mcs15"], &stock());
+    scenario.flows = vec![download(FIRST)];
+    let got = measure(&scenario, 10);
+    eprintln!("{got:?}");
+    // Below the model's 126 Mbit/s for UDP: acknowledgements take their accesses. ns-3 has 113.
+    assert!((95.0..122.0).contains(&got[0].goodput), "{got:?}");
+}
