@@ -149,7 +149,7 @@
       const row = table.insertRow();
       const name = row.insertCell();
       name.textContent = s.name;
-      name.style.setProperty("--q", `var(--q${s.q % 8})`);
+      name.style.setProperty("--q", `var(--q${(s.c ?? s.q) % 8})`);
       row.insertCell().textContent = words;
       row.insertCell().textContent = extra;
     }

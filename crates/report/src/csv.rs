@@ -1,6 +1,8 @@
 //! CSV in long form: one row per sample, units in the header, an empty field is a gap.
 //! Fields are quoted as in RFC 4180 where they must be; lines end in a line feed.
 
+mod wifi;
+
 use std::fmt::Write as _;
 
 use crate::applications::{PageSummary, call_name, page_name};
@@ -8,6 +10,8 @@ use crate::record::{Direction, Fate};
 use crate::summary::{Latency, QueueSummary, Summary, direction_name, probe_name, steps};
 use crate::voice::Voice;
 use crate::{MISSING, Record};
+
+pub use wifi::{airtime, stations};
 
 fn field(text: &str) -> String {
     if text.contains([',', '"', '\n', '\r']) {

@@ -29,6 +29,10 @@ pub fn write_all(record: &Record, dir: impl AsRef<Path>) -> Result<Vec<PathBuf>,
     if !record.test.web.is_empty() {
         put(&mut done, tables.join("pages.csv"), csv::pages(record).as_bytes())?;
     }
+    if record.runs.iter().any(|run| !run.radios.is_empty()) {
+        put(&mut done, tables.join("stations.csv"), csv::stations(record).as_bytes())?;
+        put(&mut done, tables.join("airtime.csv"), csv::airtime(record).as_bytes())?;
+    }
     for (name, scene) in charts::standalone(record) {
         let folder = if name == OVERVIEW { dir } else { &charts };
         done.extend(write_picture(&scene, folder, &name)?);

@@ -1,9 +1,11 @@
 //! The page: one HTML file with everything inside, readable from disk without a network.
 
+mod airtime;
 mod applications;
 mod details;
 mod figures;
 mod tables;
+mod wifi;
 
 use std::fmt::Write as _;
 
@@ -33,12 +35,14 @@ pub fn html(record: &Record) -> String {
     let figures = figures::all(record, &summaries);
     let delay = Delay::ALL.into_iter().find(|&d| charts::has_delay(record, d)).unwrap_or(Delay::RoundTrip);
     let scale = axis_name(charts::wide_range(record, delay));
+    let air = airtime::present(record);
+    let with = |base: &str, more: &str| if air { format!("{base}{more}") } else { base.to_owned() };
     let title = if record.title.is_empty() { &record.test.name } else { &record.title };
     let slots = [
         ("version", escape(&record.version)),
         ("title", escape(title)),
         ("theme", theme(record.runs.len())),
-        ("css", CSS.to_owned()),
+        ("css", with(CSS, airtime::CSS)),
         ("chart_css", charts::css(true)),
         ("arm", escape(&record.arm)),
         ("delay", delay.key().to_owned()),
@@ -52,7 +56,7 @@ pub fn html(record: &Record) -> String {
         ("details", details::html(record, &summaries)),
         ("definitions", details::definitions(record)),
         ("data", figures.data),
-        ("js", JS.to_owned()),
+        ("js", with(JS, airtime::JS)),
     ];
     fill(TEMPLATE, &slots)
 }

@@ -15,7 +15,8 @@
 //! * **Rise** (`added_*`): a sample under load minus the idle baseline of its own probe. Samples of all
 //!   probes of a run are pooled.
 //! * **Percentiles**: nearest rank; see the crate documentation.
-//! * **Utilisation**: bytes on the line over (rate × time), both over the loaded interval.
+//! * **Utilisation**: bytes on the line over (rate × time), both over the loaded interval. Of Wi-Fi: the part
+//!   of the time in which somebody had something to send.
 //! * **Grade**: from the mean rise of the round trip under load, the statistic of the dslreports test:
 //!   below 5 ms A+, 30 A, 60 B, 200 C, 400 D, from 400 ms F.
 
@@ -271,11 +272,14 @@ impl Summary {
         record.runs.iter().map(|run| Self::of(record, run)).collect()
     }
 
-    fn utilisation(&self, direction: Direction) -> Option<f64> {
-        match direction {
+    /// Utilisation of a direction; of Wi-Fi, which has no rate, the time in which somebody had something
+    /// to send.
+    pub(crate) fn utilisation(&self, direction: Direction) -> Option<f64> {
+        let line = match direction {
             Direction::Up => self.queue_up.utilisation,
             Direction::Down => self.queue_down.utilisation,
-        }
+        };
+        line.or_else(|| self.radios.iter().filter_map(|r| r.idle).map(|idle| 1.0 - idle).reduce(f64::min))
     }
 
     fn saturation(&self, record: &Record) -> Option<bool> {

@@ -1,6 +1,7 @@
 //! The table of a record: plain text for the terminal, and Markdown.
 
 pub(crate) mod applications;
+pub(crate) mod wifi;
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -66,7 +67,7 @@ pub fn text(record: &Record, colour: bool) -> String {
     for block in further_blocks(record, &summaries) {
         out.push('\n');
         render_head(&mut out, &block);
-        (0..summaries.len()).for_each(|row| render_row(&mut out, &block, row, None));
+        (0..rows(&block)).for_each(|row| render_row(&mut out, &block, row, None));
     }
     if let Some(title) = repeat::title(&summaries) {
         let _ = writeln!(out, "\n{title}");
@@ -88,7 +89,7 @@ pub fn markdown(record: &Record) -> String {
     markdown_block(&mut out, &groups(record, &summaries), summaries.len());
     for block in further_blocks(record, &summaries) {
         out.push('\n');
-        markdown_block(&mut out, &block, summaries.len());
+        markdown_block(&mut out, &block, rows(&block));
     }
     if let Some(title) = repeat::title(&summaries) {
         let _ = writeln!(out, "\n{title}\n");
@@ -123,10 +124,16 @@ fn markdown_block(out: &mut String, groups: &[Group], rows: usize) {
     }
 }
 
-/// The tables below the first: both ways of the round trip, then calls and pages.
+/// The tables below the first: stations, both ways of the round trip, then calls and pages.
 fn further_blocks(record: &Record, all: &[Summary]) -> Vec<Vec<Group>> {
-    let one_way = Some(one_way_groups(record, all)).filter(|groups| !groups.is_empty());
-    one_way.into_iter().chain(applications::blocks(record, all)).collect()
+    let first = [wifi::groups(record, all), one_way_groups(record, all)];
+    let first = first.into_iter().filter(|groups| !groups.is_empty());
+    first.chain(applications::blocks(record, all)).collect()
+}
+
+/// Rows of a block: of its first column.
+fn rows(block: &[Group]) -> usize {
+    block.first().and_then(|group| group.columns.first()).map_or(0, |column| column.cells.len())
 }
 
 /// Width of a table of these groups.
@@ -201,12 +208,12 @@ fn groups(record: &Record, all: &[Summary]) -> Vec<Group> {
     if loaded(Direction::Up) {
         goodput.push(Column::new("up", of(&|s| mbit(s.goodput_up_bps))));
         fair.push(Column::new("up", of(&|s| fraction(s.jain_up))));
-        used.push(Column::new("up", of(&|s| percent(s.queue_up.utilisation))));
+        used.push(Column::new("up", of(&|s| percent(s.utilisation(Direction::Up)))));
     }
     if loaded(Direction::Down) {
         goodput.push(Column::new("down", of(&|s| mbit(s.goodput_down_bps))));
         fair.push(Column::new("down", of(&|s| fraction(s.jain_down))));
-        used.push(Column::new("down", of(&|s| percent(s.queue_down.utilisation))));
+        used.push(Column::new("down", of(&|s| percent(s.utilisation(Direction::Down)))));
     }
     let fair_known = all.iter().any(|s| s.jain_up.is_some() || s.jain_down.is_some());
     if !goodput.is_empty() {
@@ -271,7 +278,9 @@ fn latency_groups(record: &Record, all: &[Summary], loaded: bool) -> Vec<Group> 
 
 /// The second table: what each way contributes to the round trip. Nothing without load.
 fn one_way_groups(record: &Record, all: &[Summary]) -> Vec<Group> {
-    if all.is_empty() || loaded_directions(record).is_empty() {
+    let any = all.iter().any(|s| s.up.n > 0 || s.down.n > 0);
+    if (!any && !wifi::rows(record, all).is_empty()) || all.is_empty() || loaded_directions(record).is_empty()
+    {
         return Vec::new();
     }
     let several = distances_differ(record);
@@ -415,6 +424,7 @@ fn remarks(record: &Record, all: &[Summary]) -> Vec<String> {
     if all.iter().flat_map(|s| &s.web).any(|page| page.load.incomplete > 0) {
         out.push(format!("pages: {}", applications::INCOMPLETE));
     }
+    out.extend(wifi::remarks(record, all));
     out.extend(record.warnings.iter().map(|w| format!("warning: {w}")));
     out.extend(traces(record));
     out

@@ -72,8 +72,12 @@ pub(crate) fn link(record: &Record) -> String {
         (a, b) if a == b => side(&l.up),
         _ => format!("{} up, {} down", side(&l.up), side(&l.down)),
     };
+    let rates = wifi(record).unwrap_or(rates);
     let plain = |ns: &u64| format!("{:.1}", *ns as f64 / 1e6).trim_end_matches(".0").to_owned();
-    let rtts: Vec<String> = l.rtt_ns.iter().map(plain).collect();
+    let mut rtts: Vec<String> = l.rtt_ns.iter().map(plain).collect();
+    if rtts.iter().all(|rtt| Some(rtt) == rtts.first()) {
+        rtts.truncate(1);
+    }
     let mut out = if rtts.is_empty() {
         rates
     } else {
@@ -89,6 +93,16 @@ pub(crate) fn link(record: &Record) -> String {
         out.push_str(", others as named");
     }
     out
+}
+
+/// The radio in place of a rate, where the first run has one.
+fn wifi(record: &Record) -> Option<String> {
+    let radio = record.runs.first()?.radios.first()?;
+    let stations = match radio.stations.len() {
+        1 => "1 station".to_owned(),
+        n => format!("{n} stations"),
+    };
+    Some(format!("Wi-Fi, {stations}"))
 }
 
 /// The result of one queue, in a few words.

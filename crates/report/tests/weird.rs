@@ -4,6 +4,9 @@
 
 mod fixture;
 
+use goodqueue_report::wifi::{
+    Accounting, AirEvent, AirEvents, AirKind, Quantiles, Radio, Shares, Station, TidStats,
+};
 use goodqueue_report::{
     CallSeries, Direction, EngineHealth, Fate, FlowPlan, FlowSeries, MISSING, PagePlan, PageSeries,
     ProbePlan, ProbeSeries, QueueSeries, Record, Run, csv, flent, html, table,
@@ -59,11 +62,42 @@ prop_compose! {
 }
 
 prop_compose! {
+    fn event()(start_ns in time(), length_ns in amount(), station in 0_u32..4, uplink in any::<bool>(),
+               kind in prop_oneof![Just(AirKind::Data), Just(AirKind::Retry), Just(AirKind::Collision), Just(AirKind::Ack)],
+               mpdus in any::<u32>()) -> AirEvent {
+        AirEvent { start_ns, length_ns, station, uplink, kind, mpdus, ..AirEvent::default() }
+    }
+}
+
+prop_compose! {
+    fn station()(name in ".{0,24}", rate in ".{0,24}", weight in any::<u32>(), air_ns in amount(), delivered_bytes in amount(),
+                 mpdus in amount(), own in 0_u32..4) -> Station {
+        let tids = vec![TidStats::default()];
+        let sojourn = Some(Quantiles { n: 1, p99_ns: air_ns, ..Quantiles::default() });
+        Station { name, rate, weight, air_ns, delivered_bytes, mpdus, aggregates: mpdus / 3, flows: vec![own], probes: vec![own],
+                  tids, sojourn, ..Station::default() }
+    }
+}
+
+prop_compose! {
+    fn radio()(name in ".{0,8}", stations in vec(station(), 0..4), parts in vec(amount(), 5), t in vec(time(), 0..9),
+               columns in vec(vec(amount(), 0..9), 0..4), step_ns in amount(), from in time(), length in amount(),
+               events in vec(event(), 0..9)) -> Radio {
+        let accounting = Accounting { elapsed_ns: parts[0], collision_ns: parts[1], overhead_ns: parts[2], other_ns: parts[3],
+                                      idle_ns: parts[4], ..Accounting::default() };
+        let shares = Shares { t_ns: t, step_ns, stations: columns.clone(), collision_ns: columns.concat(), ..Shares::default() };
+        let mut window = AirEvents::new(from, length);
+        for event in events { window.push(event); }
+        Radio { name, stations, accounting, shares, window, ..Radio::default() }
+    }
+}
+
+prop_compose! {
     fn run()(name in ".{0,30}", complete in any::<bool>(), valid in any::<bool>(), flows in vec(flow(), 0..3),
              probes in vec(probe(), 0..3), voip in vec(call(), 0..3), web in vec(page(), 0..3), up in queue(), busy in any::<f64>(),
-             buckets in vec(amount(), 0..4)) -> Run {
+             buckets in vec(amount(), 0..4), radios in vec(radio(), 0..3)) -> Run {
         let engine = EngineHealth { lateness_bucket_ns: buckets.clone(), lateness_count: buckets, busy, ..EngineHealth::default() };
-        let mut run = Run { queue: name, complete, flows, probes, voip, web, up, engine: Some(engine), ..Run::default() };
+        let mut run = Run { queue: name, complete, flows, probes, voip, web, up, radios, engine: Some(engine), ..Run::default() };
         run.validity.valid = valid;
         run
     }
@@ -103,6 +137,7 @@ fn all_forms(record: &Record) {
         assert!(flent::file_name(record, run).len() <= 250);
     }
     assert!(csv::latency(record).ends_with('\n') && csv::queue(record).ends_with('\n'));
+    assert!(csv::stations(record).ends_with('\n') && csv::airtime(record).ends_with('\n'));
     assert!(csv::calls(record).ends_with('\n') && csv::pages(record).ends_with('\n'));
     record.to_json().unwrap();
 }

@@ -58,7 +58,14 @@ pub(crate) fn call(ctx: &Context<'_>, index: usize, direction: Direction) -> Cha
         scene.shape(Ink::Line { queue, shade: 0 }, false, lines);
         scene.close();
         labels.extend(values.iter().rev().flatten().next().map(|&v| label(ctx, &frame, queue, v, room)));
-        series.push(HoverSeries { queue, name: ctx.name(queue).into(), unit: "", values, upper: None });
+        series.push(HoverSeries {
+            queue,
+            name: ctx.name(queue).into(),
+            unit: "",
+            values,
+            upper: None,
+            colour: None,
+        });
     }
     if labels.is_empty() {
         nothing(&mut scene, &frame);
@@ -104,7 +111,14 @@ pub(crate) fn page(ctx: &Context<'_>, index: usize) -> Chart {
             }
         }
         labels.extend(all.last().map(|&(_, took, _)| label(ctx, &frame, queue, took, room)));
-        series.push(HoverSeries { queue, name: ctx.name(queue).into(), unit: "s", values, upper: None });
+        series.push(HoverSeries {
+            queue,
+            name: ctx.name(queue).into(),
+            unit: "s",
+            values,
+            upper: None,
+            colour: None,
+        });
     }
     if labels.is_empty() {
         nothing(&mut scene, &frame);

@@ -99,7 +99,14 @@ pub(crate) fn cumulative(ctx: &Context<'_>, delay: Delay, log: bool) -> Chart {
         scene.close();
         let at = |i: usize| x.value_at(i as f64 / (PLACES - 1) as f64);
         let values = (0..PLACES).map(|i| share_below(sorted, at(i))).collect();
-        series.push(HoverSeries { queue, name: ctx.name(queue).into(), unit: "%", values, upper: None });
+        series.push(HoverSeries {
+            queue,
+            name: ctx.name(queue).into(),
+            unit: "%",
+            values,
+            upper: None,
+            colour: None,
+        });
     }
     line_labels(ctx, &mut scene, &frame, &all);
     let hover = Hover {
@@ -185,7 +192,14 @@ pub(crate) fn histogram(ctx: &Context<'_>, delay: Delay, log: bool) -> Chart {
         frame.draw(&mut scene, Sides { x: last.then_some(title.as_str()), y: Some("%") });
         draw_row(ctx, &mut scene, &frame, queue, &all[queue], shares);
         let values = shares.iter().map(|s| Some(*s)).collect();
-        series.push(HoverSeries { queue, name: ctx.name(queue).into(), unit: "%", values, upper: None });
+        series.push(HoverSeries {
+            queue,
+            name: ctx.name(queue).into(),
+            unit: "%",
+            values,
+            upper: None,
+            colour: None,
+        });
     }
     let half = 0.5 / BARS as f64;
     let hover = Hover {

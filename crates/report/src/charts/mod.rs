@@ -1,5 +1,7 @@
 //! All pictures of a record, drawn once: as SVG for the page, as SVG that stands alone, as PNG.
 
+mod airtime;
+mod airtime_series;
 mod applications;
 mod band;
 mod data;
@@ -18,6 +20,7 @@ use crate::record::{Direction, Record};
 use crate::summary::loaded_directions;
 use crate::words;
 
+pub(crate) use airtime::{colour, name_of, spoken};
 pub(crate) use data::{Delay, shows_rise};
 pub(crate) use scene::{Scene, escape};
 pub(crate) use sequence::draw as sequence;
@@ -65,6 +68,8 @@ pub(crate) struct HoverSeries {
     pub(crate) values: Vec<Option<f64>>,
     /// A 95th percentile or the like beside it.
     pub(crate) upper: Option<Vec<Option<f64>>>,
+    /// Its colour, where it is not the queue's.
+    pub(crate) colour: Option<usize>,
 }
 
 /// What all charts of one record share.
@@ -171,6 +176,28 @@ pub(crate) fn pages(record: &Record) -> Vec<Chart> {
     (0..record.test.web.len()).map(|page| applications::page(&ctx, page)).collect()
 }
 
+/// Who holds the air, all radios in one picture; nothing where there is none.
+pub(crate) fn airtime(record: &Record) -> Vec<Chart> {
+    let none = record.runs.iter().all(|run| run.radios.is_empty());
+    let draw = || Chart {
+        id: "airtime".into(),
+        title: "Who holds the air".into(),
+        scene: airtime::draw(&Context::new(record)),
+        hover: None,
+    };
+    if none { Vec::new() } else { vec![draw()] }
+}
+
+/// Airtime over time, a drawing per radio with common axes, each with its run's place.
+pub(crate) fn airtime_over_time(record: &Record) -> Vec<(usize, Chart)> {
+    airtime_series::shares(&Context::new(record))
+}
+
+/// The distribution of each station's round trips, likewise.
+pub(crate) fn station_round_trips(record: &Record) -> Vec<(usize, Chart)> {
+    airtime_series::trips(&Context::new(record))
+}
+
 /// Whether a delay's range asks for a logarithmic axis in a distribution: beyond a factor of ten.
 pub(crate) fn wide_range(record: &Record, delay: Delay) -> bool {
     distribution::wide_range(&Context::new(record), delay)
@@ -184,7 +211,9 @@ pub(crate) fn has_delay(record: &Record, delay: Delay) -> bool {
 
 /// Every chart as a drawing that stands alone, with the name of its file.
 pub(crate) fn standalone(record: &Record) -> Vec<(String, Scene)> {
-    let mut charts = Vec::new();
+    let mut charts = airtime(record);
+    let per_radio = [airtime_over_time(record), station_round_trips(record)];
+    charts.extend(per_radio.into_iter().flatten().map(|(_, chart)| chart));
     for delay in Delay::ALL.into_iter().filter(|&d| has_delay(record, d)) {
         let log = wide_range(record, delay);
         charts.push(delay_over_time(record, delay, very_wide_range(record, delay)));

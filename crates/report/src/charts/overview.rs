@@ -113,6 +113,7 @@ fn column(
         unit: "ms",
         values: coarse(ctx, |i| delays.get(i).copied().flatten().map(|s| s.p50)),
         upper: Some(coarse(ctx, |i| delays.get(i).copied().flatten().map(|s| s.p95))),
+        colour: None,
     });
     let area = [left, top + NAME, width, y_top + LATENCY - top - NAME];
     let bins = &ctx.coarse;
@@ -169,6 +170,7 @@ fn stack(
             unit: "Mbit/s",
             values,
             upper: None,
+            colour: None,
         });
     }
 }

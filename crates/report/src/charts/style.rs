@@ -78,6 +78,12 @@ pub(crate) enum Ink {
     Band { queue: usize },
     /// One flow's part of a stack.
     Area { queue: usize, shade: usize },
+    /// What held the air; without an outline, so that the shortest stays as wide as it is.
+    Block { queue: usize },
+    /// What came with it: acknowledgements and the like.
+    Faint { queue: usize },
+    /// Collisions and repetitions.
+    Clash,
 }
 
 /// Dashes of the shades, in pixels; the first is solid.
@@ -85,6 +91,8 @@ const DASHES: [&[f32]; 4] = [&[], &[7.0, 3.0], &[2.0, 2.5], &[9.0, 3.0, 2.0, 3.0
 /// Opacities of the shades in a stack.
 const SHADES: [f32; 4] = [0.64, 0.36, 0.5, 0.24];
 const BAND: f32 = 0.2;
+const BLOCK: f32 = 0.88;
+const FAINT: f32 = 0.42;
 
 /// A shape's paint.
 pub(crate) struct Paint {
@@ -99,17 +107,19 @@ pub(crate) struct Paint {
 impl Ink {
     pub(crate) fn paint(self) -> Paint {
         let stroke = |colour, width, dash| Paint { fill: None, stroke: Some((colour, width)), dash };
+        let fill = |colour, opacity| Paint { fill: Some((colour, opacity)), stroke: None, dash: &[] };
         match self {
-            Self::Paper => Paint { fill: Some((Colour::Paper, 1.0)), stroke: None, dash: &[] },
+            Self::Paper => fill(Colour::Paper, 1.0),
             Self::Grid => stroke(Colour::Grid, 1.0, &[]),
             Self::Axis => stroke(Colour::Axis, 1.0, &[]),
             Self::Limit => stroke(Colour::Muted, 1.0, &[3.0, 3.0]),
             Self::Line { queue, shade } => {
                 stroke(Colour::Queue(queue), 1.8, DASHES[(shade + queue / QUEUES) % DASHES.len()])
             }
-            Self::Band { queue } => {
-                Paint { fill: Some((Colour::Queue(queue), BAND)), stroke: None, dash: &[] }
-            }
+            Self::Band { queue } => fill(Colour::Queue(queue), BAND),
+            Self::Block { queue } => fill(Colour::Queue(queue), BLOCK),
+            Self::Faint { queue } => fill(Colour::Queue(queue), FAINT),
+            Self::Clash => fill(Colour::Ink, 1.0),
             Self::Area { queue, shade } => Paint {
                 fill: Some((Colour::Queue(queue), SHADES[shade % SHADES.len()])),
                 stroke: Some((Colour::Paper, 0.8)),
@@ -129,6 +139,9 @@ impl Ink {
             }
             Self::Band { queue } => format!("band q{}", queue % QUEUES),
             Self::Area { queue, shade } => format!("area q{} s{}", queue % QUEUES, shade % SHADES.len()),
+            Self::Block { queue } => format!("block q{}", queue % QUEUES),
+            Self::Faint { queue } => format!("faint q{}", queue % QUEUES),
+            Self::Clash => "clash".into(),
         }
     }
 }
@@ -209,12 +222,18 @@ const FONTS: &str = "system-ui,-apple-system,'Segoe UI',Roboto,'Noto Sans','Libe
 /// file that stands alone.
 pub(crate) fn css(themed: bool) -> String {
     let mut out = format!(".chart text{{font-family:{FONTS};font-variant-numeric:tabular-nums}}\n");
-    for ink in [Ink::Paper, Ink::Grid, Ink::Axis, Ink::Limit] {
+    for ink in [Ink::Paper, Ink::Grid, Ink::Axis, Ink::Limit, Ink::Clash] {
         let _ = writeln!(out, ".chart .{}{{{}}}", ink.class(), declarations(&ink.paint(), themed));
     }
     for queue in 0..QUEUES {
-        let inks = [Ink::Line { queue, shade: 0 }, Ink::Band { queue }, Ink::Area { queue, shade: 0 }];
-        for (ink, class) in inks.into_iter().zip(["line", "band", "area"]) {
+        let inks = [
+            (Ink::Line { queue, shade: 0 }, "line"),
+            (Ink::Band { queue }, "band"),
+            (Ink::Area { queue, shade: 0 }, "area"),
+            (Ink::Block { queue }, "block"),
+            (Ink::Faint { queue }, "faint"),
+        ];
+        for (ink, class) in inks {
             let _ = writeln!(out, ".chart .{class}.q{queue}{{{}}}", declarations(&ink.paint(), themed));
         }
         let _ = writeln!(out, ".chart text.q{queue}{{fill:{}}}", Colour::Queue(queue).css(themed));

@@ -116,6 +116,7 @@ fn spread_series(name: &str, queue: usize, unit: &'static str, data: &[Option<Sp
         unit,
         values: data.iter().map(|s| s.map(|s| s.p50)).collect(),
         upper: Some(data.iter().map(|s| s.map(|s| s.p95)).collect()),
+        colour: None,
     }
 }
 
@@ -314,6 +315,7 @@ fn flows_of(ctx: &Context<'_>, queue: usize, lines: &[FlowLine], top_value: f64)
             unit: "Mbit/s",
             values: values.clone(),
             upper: None,
+            colour: None,
         });
     }
     end_labels(&mut scene, &frame, labels);

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use super::{airtime, wifi};
 use crate::charts::{Delay, escape};
 use crate::record::{EngineHealth, PagePlan, PathPlan, ProbePlan, Record, Run};
 use crate::summary::{Latency, Summary, direction_name, distances_differ};
@@ -9,7 +10,7 @@ use crate::table::{idle, mbit, ms};
 use crate::words;
 
 /// A list of terms; values are markup.
-fn list(items: &[(&str, String)]) -> String {
+pub(super) fn list(items: &[(&str, String)]) -> String {
     let mut out = String::from("<dl>");
     for (term, value) in items.iter().filter(|(_, v)| !v.is_empty()) {
         let _ = write!(out, "<dt>{term}</dt><dd>{value}</dd>");
@@ -29,6 +30,9 @@ pub(crate) fn html(record: &Record, summaries: &[Summary]) -> String {
     fold(&mut out, "How to run it again", true, &repeat(record));
     fold(&mut out, "Test and link", true, &plan(record));
     fold(&mut out, "Queues and their parameters", false, &queues(record));
+    if airtime::present(record) {
+        fold(&mut out, "Wi-Fi: settings, stations, queues per TID", false, &wifi::details(record));
+    }
     fold(&mut out, "All delays", false, &delays(record, summaries));
     if !record.test.flows.is_empty() {
         fold(&mut out, "All flows", false, &flows(record, summaries));
@@ -143,6 +147,9 @@ fn queues(record: &Record) -> String {
     }
     out
 }
+
+/// What airtime is, and what is not among it.
+const AIR: &str = "Time in which the frames to and from a station, their acknowledgements included, held the medium, retransmissions too. A station's share is of the airtime of all stations. Interframe spaces and backoff before a frame are contention; a collision is nobody's airtime. Airtime TX and RX are what mac80211 counted and scheduled by.";
 
 /// A table with its heads; cells are markup.
 pub(super) fn table(label: &str, heads: &[&str], texts: usize, rows: &[Vec<String>]) -> String {
@@ -383,6 +390,7 @@ const PAGE: &str = "From the DNS query to the last byte of the last object. The 
 pub(crate) fn definitions(record: &Record) -> String {
     let call = if record.test.voip.is_empty() { "" } else { CALL };
     let page = if record.test.web.is_empty() { "" } else { PAGE };
+    let air = if airtime::present(record) { AIR } else { "" };
     list(&[
         ("Goodput", "Payload that the receiving application got, per second. Headers and retransmissions do not count. Throughput, in contrast, is bytes on the line.".into()),
         ("Loaded interval", "The load without a ramp at its start of 2 s or a fifth of the load, whichever is shorter. All figures are over this interval unless another is named.".into()),
@@ -397,6 +405,7 @@ pub(crate) fn definitions(record: &Record) -> String {
         ("Jain index", "(Σx)² / (n·Σx²) over the goodput of the n flows of a direction, each over the time it ran: 1 for equal shares, 1/n where one takes all.".into()),
         ("Line used", "Bytes on the line, headers included, over rate × time.".into()),
         ("Backlog", "Bytes in the queue when sampled.".into()),
+        ("Airtime", air.into()),
         ("MOS", call.into()),
         ("Page load time", page.into()),
         ("Drops, marks", "Packets that the queue dropped, or marked CE instead, over the whole run and in both directions together.".into()),

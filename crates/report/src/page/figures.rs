@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use serde::Serialize;
 
-use super::applications;
+use super::{airtime, applications};
 use crate::charts::{self, Chart, Delay, Hover, escape};
 use crate::record::{Direction, Record};
 use crate::summary::{Summary, direction_name, loaded_directions};
@@ -37,6 +37,8 @@ struct SeriesData<'a> {
     v: Vec<Option<Number>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     u: Option<Vec<Option<Number>>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    c: Option<usize>,
 }
 
 /// Four significant digits, written as short as they go.
@@ -77,6 +79,7 @@ fn data(hover: &Hover) -> Data<'_> {
                 unit: s.unit,
                 v: numbers(&s.values),
                 u: s.upper.as_deref().map(numbers),
+                c: s.colour,
             })
             .collect(),
     }
@@ -166,6 +169,7 @@ pub(crate) fn all(record: &Record, summaries: &[Summary]) -> Figures {
     let delays: Vec<Delay> = Delay::ALL.into_iter().filter(|&d| charts::has_delay(record, d)).collect();
     let directions = loaded_directions(record);
     b.html.push_str(&bar(record, &delays));
+    air(&mut b, record, summaries);
     side_by_side(&mut b, record, &directions);
     if !delays.is_empty() {
         over_time(&mut b, record, &delays);
@@ -189,6 +193,33 @@ fn rise_note(record: &Record) -> &'static str {
     } else {
         ""
     }
+}
+
+fn air(b: &mut Builder, record: &Record, summaries: &[Summary]) {
+    if !airtime::present(record) {
+        return;
+    }
+    let lead = "Only one can send at a time. Each box is a frame or an aggregate on the air, as long as it took; all \
+                queues have the same time axis. Colours in this section are the stations'.";
+    b.open("air", "Who holds the air", lead);
+    for chart in charts::airtime(record) {
+        b.figure(&chart, "still", None, "");
+    }
+    b.html.push_str(&airtime::views(record, summaries));
+    b.html.push_str(&airtime::stations(record, summaries));
+    let over_time = charts::airtime_over_time(record);
+    let trips = charts::station_round_trips(record);
+    for (heading, list) in [("Airtime over time", over_time), ("Round trips of each station", trips)] {
+        if list.is_empty() {
+            continue;
+        }
+        let _ = writeln!(b.html, "<h3>{heading}</h3>\n<div class=\"cards two\">");
+        for (queue, chart) in &list {
+            b.figure(chart, "", Some(*queue), &escape(&record.runs[*queue].queue));
+        }
+        b.html.push_str("</div>\n");
+    }
+    b.close();
 }
 
 fn side_by_side(b: &mut Builder, record: &Record, directions: &[Direction]) {

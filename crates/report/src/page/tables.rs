@@ -76,8 +76,8 @@ fn columns(record: &Record, all: &[Summary]) -> Vec<Column<'static>> {
     out.push(count("marks", "marked packets", |s| s.queue_up.marks + s.queue_down.marks));
     for &d in &directions {
         let (head, name, value): (_, _, fn(&Summary) -> Option<f64>) = match d {
-            Direction::Up => ("up", "line used up", |s| s.queue_up.utilisation),
-            Direction::Down => ("down", "line used down", |s| s.queue_down.utilisation),
+            Direction::Up => ("up", "line used up", |s| s.utilisation(Direction::Up)),
+            Direction::Down => ("down", "line used down", |s| s.utilisation(Direction::Down)),
         };
         let cell = move |_: &Run, s: &Summary| (value(s), percent(value(s)));
         out.push(Column { group: "Line used", unit: "%", head, name, cell: Box::new(cell) });

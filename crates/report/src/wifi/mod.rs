@@ -16,6 +16,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 pub use events::{AirEvent, AirEvents, AirKind};
+pub(crate) use summary::round_trips;
 pub use summary::{RadioSummary, StationSummary};
 
 /// Step of [`Shares`] unless there is a reason for another: 100 ms.
