@@ -214,10 +214,87 @@ const tests = {
     await close();
   },
 
+  async "the air is played, scrubbed and stepped through"(file) {
+    const { page, trouble, close } = await open(file);
+    const view = page.locator(".airview");
+    const lanes = page.locator("[data-air]");
+    assert.equal(await view.count(), (await page.locator("#air-data").count()));
+    if ((await view.count()) > 0) {
+      assert.ok(await page.locator(".still").isHidden());
+      const moment = () => view.locator("input").evaluate((e) => Number(e.value));
+      await view.locator(".play").focus();
+      const before = await moment();
+      await page.keyboard.press("Enter");
+      assert.equal(await view.locator(".play").textContent(), "Pause");
+      await page.waitForFunction((v) => Number(document.querySelector(".airview input").value) > v, before);
+      await page.keyboard.press("Enter");
+      const stopped = await moment();
+      await page.waitForTimeout(150);
+      assert.equal(await moment(), stopped);
+      await view.locator("input").focus();
+      await page.keyboard.press("Home");
+      assert.equal(await moment(), 0);
+      await page.keyboard.press("ArrowRight");
+      assert.ok((await moment()) > 0);
+      assert.match(await view.locator("input").getAttribute("aria-valuetext"), /^[\d.]+ milliseconds$/);
+      await lanes.last().focus();
+      await page.keyboard.press("Home");
+      const first = await live(page);
+      await page.keyboard.press("ArrowRight");
+      assert.notEqual(await live(page), first);
+      assert.match(await live(page), /^[\d.]+ ms: .*\d bytes, [\d.]+ ms$/);
+      await page.keyboard.press("ArrowLeft");
+      assert.equal(await live(page), first);
+      await page.keyboard.press("End");
+      await page.keyboard.press("ArrowRight");
+      for (const zoom of await view.locator("[data-zoom]").all()) {
+        await zoom.click();
+        assert.equal(await view.locator("[data-zoom][aria-pressed=true]").count(), 1);
+        assert.ok((await lanes.first().locator("path.sent").count()) > 0);
+      }
+      const box = await lanes.first().boundingBox();
+      await page.mouse.click(box.x + box.width * 0.25, box.y + 30);
+      const quarter = await moment();
+      await page.mouse.click(box.x + box.width * 0.75, box.y + 30);
+      assert.ok((await moment()) > quarter);
+    }
+    assert.deepEqual(trouble, []);
+    await close();
+  },
+
+  async "without motion the air goes on in leaps"(file) {
+    const { page, close } = await open(file, { reducedMotion: "reduce" });
+    const view = page.locator(".airview");
+    if ((await view.count()) > 0) {
+      const moment = () => view.locator("input").evaluate((e) => Number(e.value));
+      const start = await moment();
+      await view.locator(".play").click();
+      await page.waitForTimeout(250);
+      assert.equal(await moment(), start);
+      await page.waitForFunction((v) => Number(document.querySelector(".airview input").value) > v, start);
+      const next = await moment();
+      await page.waitForTimeout(400);
+      assert.equal(await moment(), next);
+    }
+    await close();
+  },
+
+  async "nothing sticks out at 400 pixels where the air is shown"(file) {
+    const { page, close } = await open(file, { viewport: { width: 400, height: 900 } });
+    if ((await page.locator(".airview").count()) > 0) {
+      const wide = await page.evaluate(() => document.documentElement.scrollWidth);
+      assert.ok(wide <= 400, `${wide} pixels wide`);
+      await shot(page, file, "phone");
+    }
+    await close();
+  },
+
   async "reads without a program"(file) {
     const { page, trouble, close } = await open(file, { javaScriptEnabled: false });
     assert.ok(await page.locator(".summary table").isVisible());
     assert.ok(await page.locator("svg.chart").first().isVisible());
+    for (const still of await page.locator(".still").all()) assert.ok(await still.isVisible());
+    assert.ok(!(await page.locator(".airview").first().isVisible()));
     assert.deepEqual(trouble, []);
     await close();
   },
@@ -232,7 +309,7 @@ function contrasts() {
   };
   const back = light(getComputedStyle(document.body).backgroundColor);
   const weak = new Set();
-  for (const text of document.querySelectorAll("svg.chart text")) {
+  for (const text of document.querySelectorAll("svg.chart text, .air text")) {
     const fore = light(getComputedStyle(text).fill);
     const ratio = (Math.max(fore, back) + 0.05) / (Math.min(fore, back) + 0.05);
     if (ratio < 4.5) weak.add(`${text.getAttribute("class")} ${ratio.toFixed(2)}`);
