@@ -1,0 +1,251 @@
+//! Makes `include/goodqueue.h` of `src/abi.rs`, `src/code.rs` and `src/ffi/`, comments and all:
+//!
+//! ```sh
+//! cargo run -p goodqueue-capi --example header > crates/capi/include/goodqueue.h
+//! ```
+//!
+//! It reads the sources line by line, as rustfmt writes them, and stops at what it does not know.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+const PREAMBLE: &str = "\
+/*
+ * Goodqueue: queues against queueing delay (bufferbloat) and byte queue limits, for C99 and C++17.
+ * Made from the Rust sources by `cargo run -p goodqueue-capi --example header`; do not edit.
+ *
+ * Memory     The caller gives it; nothing is allocated. A queue sees descriptors; frames stay with the
+ *            caller, who finds them again by the cookie.
+ * Time       Nanoseconds since any moment, a parameter of each call; it must not go back.
+ * Threads    Different queues and rings are independent. Calls on one must not overlap: the caller
+ *            locks. There are no callbacks and no hidden state.
+ * Results    0 and more: done, see each function. Negative: GQ_E..., a mistake of the caller, counted in
+ *            the queue or ring if there is one; gq_strerror has the text. Null, misaligned and too short
+ *            is found; a pointer into nowhere is not.
+ * Structs    Every struct begins with its size, which the caller sets to its sizeof. Fields may be
+ *            added at the end.
+ *
+ * SPDX-License-Identifier: MIT OR Apache-2.0
+ */
+#ifndef GOODQUEUE_H
+#define GOODQUEUE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern \"C\" {
+#endif
+
+/** A queue in the caller's memory. */
+struct gq_queue;
+
+";
+
+const END: &str = "\
+#ifdef __cplusplus
+}
+#endif
+
+#endif
+";
+
+/// `BqlConfig` to `gq_bql_config`.
+fn snake(name: &str) -> String {
+    let mut out = String::from("gq");
+    for letter in name.chars() {
+        if letter.is_ascii_uppercase() {
+            out.push('_');
+        }
+        out.push(letter.to_ascii_lowercase());
+    }
+    out
+}
+
+/// A declaration of `name` with a Rust type.
+fn declare(kind: &str, name: &str) -> String {
+    if let Some((item, count)) =
+        kind.strip_prefix('[').and_then(|kind| kind.strip_suffix(']')?.split_once("; "))
+    {
+        return declare(item, &format!("{name}[{count}]"));
+    }
+    if let Some(inner) = kind.strip_prefix("MaybeUninit<").and_then(|kind| kind.strip_suffix('>')) {
+        return declare(inner, name);
+    }
+    if let Some(target) = kind.strip_prefix("*mut ") {
+        return declare(target, &format!("*{name}"));
+    }
+    if let Some(target) = kind.strip_prefix("*const ") {
+        return format!("const {}", declare(target, &format!("*{name}")));
+    }
+    let plain = match kind {
+        "u8" => "uint8_t",
+        "u16" => "uint16_t",
+        "u32" => "uint32_t",
+        "i32" => "int32_t",
+        "u64" => "uint64_t",
+        "usize" => "size_t",
+        "c_char" => "char",
+        "c_void" => "void",
+        other => &format!("struct {}", snake(other.trim_start_matches("abi::"))),
+    };
+    if name.is_empty() { plain.to_owned() } else { format!("{plain} {name}") }
+}
+
+/// A comment block before something at this depth.
+fn comment(out: &mut String, docs: &[String], indent: &str) {
+    let mut lines = vec![String::new()];
+    for doc in docs {
+        if doc.is_empty() {
+            lines.push(String::new());
+            lines.push(String::new());
+            continue;
+        }
+        for word in doc.replace('`', "").split(' ') {
+            let is_full = lines.last().is_some_and(|line| line.len() + 1 + word.len() + indent.len() > 96);
+            if is_full {
+                lines.push(String::new());
+            }
+            if let Some(line) = lines.last_mut() {
+                if !line.is_empty() {
+                    line.push(' ');
+                }
+                line.push_str(word);
+            }
+        }
+    }
+    if let [line] = &lines[..] {
+        let _ = writeln!(out, "{indent}/** {line} */");
+        return;
+    }
+    for (at, line) in lines.iter().enumerate() {
+        let begin = if at == 0 { "/**" } else { " *" };
+        let _ = writeln!(out, "{}", format!("{indent}{begin} {line}").trim_end());
+    }
+    let _ = writeln!(out, "{indent} */");
+}
+
+/// The value of a constant in C.
+fn constant(kind: &str, value: &str) -> String {
+    let value = value.replace('_', "");
+    match (kind, value.as_str()) {
+        ("u32", "u32::MAX") => "UINT32_MAX".to_owned(),
+        ("u64", "u64::MAX") => "UINT64_MAX".to_owned(),
+        ("u32", number) => format!("UINT32_C({number})"),
+        ("i32", number) => number.to_owned(),
+        other => panic!("a constant of a type that is not known here: {other:?}"),
+    }
+}
+
+/// Constants and structs.
+fn items(out: &mut String, source: &str) {
+    let mut docs = Vec::new();
+    let mut is_in_struct = false;
+    for line in source.lines() {
+        let text = line.trim();
+        let item = text.strip_prefix("pub(crate) ").unwrap_or(text);
+        if let Some(doc) = text.strip_prefix("///") {
+            docs.push(doc.trim().to_owned());
+            continue;
+        } else if let Some((name, value)) =
+            item.strip_prefix("const ").and_then(|rest| rest.split_once(" = "))
+        {
+            let (name, kind) = name.split_once(": ").expect("a constant has a type");
+            comment(out, &docs, "");
+            let _ = writeln!(out, "#define {name} {}\n", constant(kind, value.trim_end_matches(';')));
+        } else if let Some(name) = item.strip_prefix("struct ") {
+            comment(out, &docs, "");
+            let _ = writeln!(out, "struct {} {{", snake(name.trim_end_matches(" {")));
+            is_in_struct = true;
+        } else if is_in_struct && text == "}" {
+            out.push_str("};\n\n");
+            is_in_struct = false;
+        } else if is_in_struct {
+            let (name, kind) = item.trim_end_matches(',').split_once(": ").expect("a field has a type");
+            comment(out, &docs, "\t");
+            let _ = writeln!(out, "\t{};", declare(kind, name));
+        } else if text.starts_with("#[") {
+            continue;
+        }
+        docs.clear();
+    }
+}
+
+/// Error codes.
+fn codes(out: &mut String, source: &str) {
+    let mut docs = Vec::new();
+    for text in source.lines().map(str::trim) {
+        if let Some(doc) = text.strip_prefix("/// ") {
+            docs.push(doc.to_owned());
+        } else {
+            if let Some((name, rest)) = text.split_once(" = -")
+                && name.starts_with("GQ_E")
+            {
+                let number = rest.split_once(',').expect("a number and a text").0;
+                comment(out, &docs, "");
+                let _ = writeln!(out, "#define {name} (-{number})\n");
+            }
+            docs.clear();
+        }
+    }
+}
+
+/// Functions.
+fn functions(out: &mut String, source: &str) {
+    let mut docs = Vec::new();
+    let mut lines = source.lines().map(str::trim);
+    while let Some(line) = lines.next() {
+        if let Some(doc) = line.strip_prefix("///") {
+            docs.push(doc.trim().to_owned());
+        } else if line == "#[unsafe(no_mangle)]" {
+            let mut signature = String::new();
+            for line in lines.by_ref() {
+                signature.push_str(line);
+                signature.push(' ');
+                if line.ends_with('{') {
+                    break;
+                }
+            }
+            comment(out, &docs, "");
+            function(out, &signature);
+        } else {
+            docs.clear();
+        }
+    }
+}
+
+fn function(out: &mut String, signature: &str) {
+    let signature = signature.split_once("extern \"C\" fn ").expect("a function for C").1;
+    let (name, rest) = signature.split_once('(').expect("parameters");
+    let (parameters, result) = rest.split_once(") -> ").expect("a result");
+    let parameters: Vec<String> = parameters
+        .split(',')
+        .filter_map(|parameter| parameter.trim().split_once(": "))
+        .map(|(name, kind)| declare(kind, name))
+        .collect();
+    let parameters = if parameters.is_empty() { "void".to_owned() } else { parameters.join(", ") };
+    let result = declare(result.trim_end_matches([' ', '{']), "");
+    let space = if result.ends_with('*') { "" } else { " " };
+    let _ = writeln!(out, "{result}{space}{name}({parameters});\n");
+}
+
+/// The whole header.
+pub(crate) fn header() -> String {
+    let source = |name: &str| {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("src").join(name);
+        std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+    };
+    let mut out = PREAMBLE.to_owned();
+    items(&mut out, &source("abi.rs"));
+    codes(&mut out, &source("code.rs"));
+    for file in ["info", "queue", "bql"] {
+        functions(&mut out, &source(&format!("ffi/{file}.rs")));
+    }
+    out.push_str(END);
+    out
+}
+
+#[allow(dead_code, reason = "the test that compares the header in the tree includes this file")]
+fn main() {
+    print!("{}", header());
+}

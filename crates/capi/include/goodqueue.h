@@ -1,0 +1,567 @@
+/*
+ * Goodqueue: queues against queueing delay (bufferbloat) and byte queue limits, for C99 and C++17.
+ * Made from the Rust sources by `cargo run -p goodqueue-capi --example header`; do not edit.
+ *
+ * Memory     The caller gives it; nothing is allocated. A queue sees descriptors; frames stay with the
+ *            caller, who finds them again by the cookie.
+ * Time       Nanoseconds since any moment, a parameter of each call; it must not go back.
+ * Threads    Different queues and rings are independent. Calls on one must not overlap: the caller
+ *            locks. There are no callbacks and no hidden state.
+ * Results    0 and more: done, see each function. Negative: GQ_E..., a mistake of the caller, counted in
+ *            the queue or ring if there is one; gq_strerror has the text. Null, misaligned and too short
+ *            is found; a pointer into nowhere is not.
+ * Structs    Every struct begins with its size, which the caller sets to its sizeof. Fields may be
+ *            added at the end.
+ *
+ * SPDX-License-Identifier: MIT OR Apache-2.0
+ */
+#ifndef GOODQUEUE_H
+#define GOODQUEUE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** A queue in the caller's memory. */
+struct gq_queue;
+
+/** Version of the ABI, which gq_abi_version returns too. It changes where a program must be
+ * compiled again; functions and fields that are only added do not change it.
+ */
+#define GQ_ABI_VERSION UINT32_C(1)
+
+/** Alignment of the memory for a queue, bytes: a cache line. */
+#define GQ_ALIGN UINT32_C(64)
+
+/** Longest packet, bytes. */
+#define GQ_MAX_LEN UINT32_C(1048576)
+
+/** A parameter of struct gq_config that is not given: its default holds. */
+#define GQ_DEFAULT UINT64_MAX
+
+/** drop_slots of struct gq_config: as many as can be dropped by one call. */
+#define GQ_DROPS_ALL UINT32_MAX
+
+/** in_ring of the BQL functions where the driver does not know how many packets its ring holds. */
+#define GQ_UNKNOWN UINT32_MAX
+
+/** kind: first in, first out, limited in packets. Parameter: limit. */
+#define GQ_PFIFO UINT32_C(1)
+
+/** kind: first in, first out, limited in bytes. Parameter: limit (must be given). */
+#define GQ_BFIFO UINT32_C(2)
+
+/** kind: first in, first out, as deep as the link sends in time at link_rate, both to be given. */
+#define GQ_FIFO UINT32_C(3)
+
+/** kind: one queue under CoDel (RFC 8289). Parameters: limit, target, interval, ecn, ce_threshold,
+ * parity.
+ */
+#define GQ_CODEL UINT32_C(4)
+
+/** kind: FQ-CoDel (RFC 8290). Parameters: those of codel, and flows, quantum, memory_limit,
+ * drop_batch, ce_threshold_selector, ce_threshold_mask.
+ */
+#define GQ_FQ_CODEL UINT32_C(5)
+
+/** kind: a token bucket over bfifo. Parameters: rate, burst, limit (all three to be given),
+ * peakrate, minburst, mpu, overhead, linklayer.
+ */
+#define GQ_TBF UINT32_C(6)
+
+/** Bits of a result that hold why this very packet was dropped; 0: it is queued. */
+#define GQ_REASON 0xff
+
+/** Reason: the limit of the queue in packets or bytes. */
+#define GQ_REASON_LIMIT 1
+
+/** Reason: the limit of the queue in memory. */
+#define GQ_REASON_MEMORY 2
+
+/** Reason: the control law of CoDel (RFC 8289 section 4.1). */
+#define GQ_REASON_CODEL 3
+
+/** Reason: longer than the token bucket is deep. */
+#define GQ_REASON_TOOBIG 4
+
+/** Reason: removed because a parameter was changed. */
+#define GQ_REASON_CHANGE 5
+
+/** Reason: removed because the queue was reset. */
+#define GQ_REASON_RESET 6
+
+/** Reason: one that this version of the header has no name for. */
+#define GQ_REASON_OTHER 255
+
+/** Result of gq_dequeue: a packet was delivered. */
+#define GQ_PACKET 0x100
+
+/** Result: dropped packets wait in gq_take_drops. */
+#define GQ_DROPS 0x200
+
+/** Result: full now. Another packet of mtu bytes would bring the queue above full bytes. */
+#define GQ_FULL 0x400
+
+/** Result of gq_dequeue: the packet was given CE, or had it and would have been given it; where the
+ * dsfield in the frame differs, write it there and mend the IPv4 checksum.
+ */
+#define GQ_MARKED 0x800
+
+/** Result of gq_bql_sent: stop the queue above the ring. */
+#define GQ_STOP 1
+
+/** Result of gq_bql_completed: the ring takes packets; start the queue above it if it was stopped. */
+#define GQ_WAKE 1
+
+/** A packet as a queue sees it. The frame stays with the caller. */
+struct gq_packet {
+	/** sizeof(struct gq_packet) */
+	uint32_t size;
+	/** Bytes with the layer-2 header, without FCS, preamble and gap: 1 to GQ_MAX_LEN. */
+	uint32_t len;
+	/** Bytes of memory that the packet takes: at least len. */
+	uint32_t truesize;
+	/** The same for all packets of a flow, spread over 32 bits: see gq_flow_hash. Only fair queues
+	 * read it.
+	 */
+	uint32_t flow_hash;
+	/** The caller's own handle on the frame, passed on unread. */
+	uint64_t cookie;
+	/** The DS byte: DSCP in the high six bits, ECN in the low two. */
+	uint8_t dsfield;
+	/** 0 */
+	uint8_t reserved[7];
+};
+
+/** A dropped packet. The frame is the caller's to free. */
+struct gq_drop {
+	/** sizeof(struct gq_drop) */
+	uint32_t size;
+	/** GQ_REASON_LIMIT and so on. */
+	int32_t reason;
+	/** The packet's cookie. */
+	uint64_t cookie;
+	/** The packet's length, bytes. */
+	uint32_t len;
+	/** 0 */
+	uint32_t reserved;
+};
+
+/** Which queue, and its parameters. gq_config_default or gq_config_parse fills it; then change what
+ * is to be other. GQ_DEFAULT in a parameter is its default, and must stay in the parameters that
+ * the kind of queue does not have. Times are nanoseconds, rates bits per second.
+ */
+struct gq_config {
+	/** sizeof(struct gq_config) */
+	uint32_t size;
+	/** GQ_PFIFO and so on. */
+	uint32_t kind;
+	/** Longest packet of the link with its layer-2 header, bytes: 1 to GQ_MAX_LEN. Default 1514. */
+	uint32_t mtu;
+	/** Places for packets, at most 4194305. 0: what the limit needs; for a limit in bytes what packets
+	 * of 40 bytes need; fq_codel needs one more than its limit. Fewer are a second limit.
+	 */
+	uint32_t slots;
+	/** Places for dropped packets until gq_take_drops takes them. GQ_DROPS_ALL: one for each place and
+	 * one more, so that no handle is ever lost. 0: drops are counted and their handles forgotten.
+	 */
+	uint32_t drop_slots;
+	/** 0 */
+	uint32_t reserved;
+	/** Bytes queued above which GQ_FULL is signalled, one packet of mtu ahead. Default: never. */
+	uint64_t full;
+	/** Rate of the link, for GQ_FIFO alone. */
+	uint64_t link_rate;
+	/** Most packets queued, 1 to 4194304 (pfifo, codel: 1000; fq_codel: 10240); bfifo, tbf: most
+	 * bytes, 1 to 4294967295.
+	 */
+	uint64_t limit;
+	/** Depth, 1000 to 3600000000000 ns. */
+	uint64_t time;
+	/** Buckets, 1 to 65536. Default 1024. 64 bytes each. */
+	uint64_t flows;
+	/** Acceptable standing sojourn time, from 2000 ns. Default 5000000. */
+	uint64_t target;
+	/** Time above target before the first drop, from 2000 ns. Default 100000000. */
+	uint64_t interval;
+	/** Bytes a bucket may send in one turn, 256 to 1048576. Default: mtu. */
+	uint64_t quantum;
+	/** 1: mark ECN-capable packets instead of dropping them. Default 0 (codel), 1 (fq_codel). */
+	uint64_t ecn;
+	/** Most memory of the packets queued, bytes (sum of truesize). Default 33554432. */
+	uint64_t memory_limit;
+	/** Most packets that one overflow drops. Default 64. */
+	uint64_t drop_batch;
+	/** Sojourn time above which every ECN-capable packet is marked, ns. Default: none. */
+	uint64_t ce_threshold;
+	/** DS byte under the mask that ce_threshold is for, 0 to 255. Default 0. */
+	uint64_t ce_threshold_selector;
+	/** Bits of the DS byte compared, 0 to 255. Default 0: every packet. */
+	uint64_t ce_threshold_mask;
+	/** Corner cases: 0 as RFC 8289 means them, 1 as Linux 6.1.192, 2 as Linux before its repair of
+	 * March 2026. Default 0.
+	 */
+	uint64_t parity;
+	/** Rate of the bucket, at least 8 bit/s. */
+	uint64_t rate;
+	/** Depth of the bucket, bytes; longer packets are dropped. */
+	uint64_t burst;
+	/** Rate that not even a burst exceeds. Default: none. */
+	uint64_t peakrate;
+	/** Depth of the bucket of the peak rate, bytes. Default: mtu. */
+	uint64_t minburst;
+	/** Least length that a packet counts for, 0 to 65535 bytes. Default 0. */
+	uint64_t mpu;
+	/** Bytes added to every packet, 0 to 65535. Default 0. */
+	uint64_t overhead;
+	/** Framing: 0 as it is, 1 ATM cells of 53 bytes for 48. Default 0. */
+	uint64_t linklayer;
+};
+
+/** What a queue holds and has done. Counters never go back. */
+struct gq_stats {
+	/** sizeof(struct gq_stats) */
+	uint32_t size;
+	/** Packets queued. */
+	uint32_t backlog_packets;
+	/** Bytes queued. */
+	uint64_t backlog_bytes;
+	/** Packets delivered. */
+	uint64_t packets;
+	/** Bytes delivered. */
+	uint64_t bytes;
+	/** Packets dropped, as Linux counts them: without those of a reset. */
+	uint64_t drops;
+	/** Packets given CE. */
+	uint64_t marks;
+	/** Times that a packet waited for tokens (tbf). */
+	uint64_t overlimits;
+	/** Dropped packets that wait in gq_take_drops. */
+	uint64_t drops_waiting;
+	/** Handles of dropped packets lost because drop_slots was below GQ_DROPS_ALL. */
+	uint64_t drops_lost;
+	/** Calls on this queue that were answered with a negative code. */
+	uint64_t errors;
+};
+
+/** A counter with its name in the words of tc -s qdisc. */
+struct gq_counter {
+	/** sizeof(struct gq_counter) */
+	uint32_t size;
+	/** 0 */
+	uint32_t reserved;
+	/** Its value. */
+	uint64_t value;
+	/** Its name, ended by 0. */
+	char name[32];
+};
+
+/** What tells one flow from another. */
+struct gq_flow {
+	/** sizeof(struct gq_flow) */
+	uint32_t size;
+	/** IP version: 4 or 6. */
+	uint8_t version;
+	/** IP protocol number: 6 for TCP, 17 for UDP. */
+	uint8_t protocol;
+	/** Source port in host byte order; 0 where the protocol has none. */
+	uint16_t source_port;
+	/** Destination port. */
+	uint16_t destination_port;
+	/** 0 */
+	uint8_t reserved[6];
+	/** Source address as on the wire; version 4 uses the first four bytes. */
+	uint8_t source[16];
+	/** Destination address. */
+	uint8_t destination[16];
+};
+
+/** Parameters of byte queue limits; gq_bql_config_default fills it with Linux's. */
+struct gq_bql_config {
+	/** sizeof(struct gq_bql_config) */
+	uint32_t size;
+	/** Descriptors of the ring: more packets than that cannot be in flight. 0: not known. */
+	uint32_t ring;
+	/** Smallest limit, bytes. Default 0. */
+	uint32_t min_limit;
+	/** Largest limit, bytes. Default 1879048192. */
+	uint32_t max_limit;
+	/** Clock ticks per second, 1 to 1000000000: the grain of hold_time. Default 1000. */
+	uint32_t hz;
+	/** 0 */
+	uint32_t reserved;
+	/** How long slack is watched before the limit shrinks, ns. Default 1000000000. */
+	uint64_t hold_time;
+};
+
+/** Byte queue limits of one transmit ring: memory for gq_bql_init, to be put into the driver's own
+ * struct of the ring. Its contents are the library's.
+ */
+struct gq_bql {
+	/** The library's. */
+	uint64_t opaque[32];
+};
+
+/** What a limit is and has seen. */
+struct gq_bql_state {
+	/** sizeof(struct gq_bql_state) */
+	uint32_t size;
+	/** The limit, bytes in flight. */
+	uint32_t limit;
+	/** Bytes in flight. */
+	uint32_t inflight;
+	/** Packets in flight. */
+	uint32_t inflight_packets;
+	/** Bytes that may still be sent; below 0: stopped. After a reset of no use until the next
+	 * completion.
+	 */
+	int32_t avail;
+	/** 0 */
+	uint32_t reserved;
+	/** Times GQ_EOVER was found: more completed than sent. */
+	uint64_t over;
+	/** Times GQ_EMISMATCH was found: bytes completed are not the bytes sent. */
+	uint64_t mismatches;
+	/** Times GQ_ERING was found: a reset, a completion or a sent packet was not reported. */
+	uint64_t missed;
+	/** All calls on this ring that were answered with a negative code, those above among them. */
+	uint64_t errors;
+};
+
+/** A pointer is null. */
+#define GQ_ENULL (-1)
+
+/** A pointer is not aligned for its type, or memory for a queue not to GQ_ALIGN. */
+#define GQ_EALIGN (-2)
+
+/** The size field of a struct is not set, or below the first version's. */
+#define GQ_ESIZE (-3)
+
+/** The memory is too small. */
+#define GQ_EMEMORY (-4)
+
+/** The handle is of no queue that was set up, or the queue was moved. */
+#define GQ_EHANDLE (-5)
+
+/** The time is before that of an earlier call. */
+#define GQ_ETIME (-6)
+
+/** The length of a packet is 0 or above GQ_MAX_LEN, or its truesize below its length. */
+#define GQ_EPACKET (-7)
+
+/** Dropped packets must be taken first: a handle could be lost. */
+#define GQ_EDROPS (-8)
+
+/** No such queue, or another than the one that was set up. */
+#define GQ_EKIND (-9)
+
+/** The queue has no such parameter. */
+#define GQ_EPARAM (-10)
+
+/** A value cannot be read or is out of range. */
+#define GQ_EVALUE (-11)
+
+/** A parameter that has no default is not given. */
+#define GQ_EMISSING (-12)
+
+/** A parameter is given twice. */
+#define GQ_ETWICE (-13)
+
+/** The parameters do not go together. */
+#define GQ_ECONFLICT (-14)
+
+/** The link sends less than one packet in the queue's time. */
+#define GQ_EROOM (-15)
+
+/** The text is not UTF-8 or longer than 4095 bytes. */
+#define GQ_ETEXT (-16)
+
+/** More packets completed than sent. The ring is taken to be empty. */
+#define GQ_EOVER (-17)
+
+/** Bytes completed are not the bytes sent: padding or FCS counted at one end only. Put right as far
+ * as is known.
+ */
+#define GQ_EMISMATCH (-18)
+
+/** The ring holds another number of packets than was reported: a reset, a completion or a sent
+ * packet was missed. The limit is reset.
+ */
+#define GQ_ERING (-19)
+
+/** The version of the ABI of the library that is linked; compare with GQ_ABI_VERSION of the header. */
+uint32_t gq_abi_version(void);
+
+/** The version of the library, "0.1.0". The string is static. */
+const char *gq_version(void);
+
+/** What a negative code means, in English. For 0 and more "no error". The string is static. */
+const char *gq_strerror(int32_t code);
+
+/** The flow hash of a packet: SipHash-1-3 of the 5-tuple under a key of 128 bits, in *hash. Choose
+ * the key at random at start: one who cannot guess it cannot aim flows at one bucket.
+ *
+ * Returns 0, GQ_EVALUE for an IP version other than 4 and 6, or the code of a bad pointer.
+ */
+int32_t gq_flow_hash(const struct gq_flow *flow, uint64_t key0, uint64_t key1, uint32_t *hash);
+
+/** Sets every field of config for a queue of this kind (GQ_PFIFO and so on) without parameters. Its
+ * size field must be set.
+ *
+ * Returns 0, GQ_EKIND, or the code of a bad pointer.
+ */
+int32_t gq_config_default(uint32_t kind, struct gq_config *config);
+
+/** Reads a queue from a text such as "fq_codel limit=1000 flows=64" or
+ * "tbf,rate=10mbit,burst=5k,limit=60k": the words and units of tc, with commas or spaces between.
+ * Sets every field of config, whose size field must be set; mtu, link_rate, slots, drop_slots and
+ * full get their defaults. Where the text is wrong, *at is the offset in it of what is wrong (its
+ * length where something is missing); at may be null.
+ *
+ * Returns 0, or GQ_EKIND, GQ_EPARAM, GQ_EVALUE, GQ_EMISSING, GQ_ETWICE, GQ_ECONFLICT, GQ_ETEXT, or
+ * the code of a bad pointer.
+ */
+int32_t gq_config_parse(const char *text, struct gq_config *config, size_t *at);
+
+/** The memory that a queue of this configuration takes, bytes, in *bytes: for the queue and all its
+ * storage. Known before anything is set up.
+ *
+ * Returns 0, or the code of what is wrong with the configuration: GQ_EKIND, GQ_EPARAM, GQ_EVALUE,
+ * GQ_EMISSING, GQ_ECONFLICT, GQ_EROOM.
+ */
+int32_t gq_queue_size(const struct gq_config *config, size_t *bytes);
+
+/** Sets a queue up in memory of the caller: at least gq_queue_size bytes, aligned to GQ_ALIGN; what
+ * it held does not matter. Its clock begins at now, ns. *queue is the handle, the address of the
+ * memory. The memory stays the caller's, who must not move or read it while the handle is used.
+ * There is nothing to tear down: after gq_queue_reset and the last gq_take_drops the memory may be
+ * put to other use.
+ *
+ * Returns 0, GQ_EALIGN, GQ_EMEMORY, or what gq_queue_size would.
+ */
+int32_t gq_queue_init(void *memory, size_t bytes, const struct gq_config *config, uint64_t now, struct gq_queue **queue);
+
+/** Gives a packet to the queue at now, ns, which must not be before that of an earlier call.
+ * *packet is copied.
+ *
+ * Returns 0 or more: under GQ_REASON why this very packet was dropped, 0 if it is queued; GQ_DROPS
+ * if dropped packets wait in gq_take_drops, this one or others; GQ_FULL. Or a negative code
+ * (GQ_EPACKET, GQ_ETIME, GQ_EDROPS, a bad pointer): then the queue is as before and the packet
+ * still the caller's.
+ */
+int32_t gq_enqueue(struct gq_queue *queue, uint64_t now, const struct gq_packet *packet);
+
+/** Takes the next packet that may leave at now, ns, into *packet, whose size field must be set.
+ * CoDel may drop and mark on the way.
+ *
+ * Returns 0 or more: GQ_PACKET if there is a packet, GQ_MARKED if it was given CE; GQ_DROPS;
+ * GQ_FULL. Or a negative code (GQ_ETIME, GQ_EDROPS, a bad pointer): then the queue is as before.
+ */
+int32_t gq_dequeue(struct gq_queue *queue, uint64_t now, struct gq_packet *packet);
+
+/** When to ask again after gq_dequeue gave nothing: the earliest time, ns, at which it can deliver
+ * if nothing else arrives, exact, in *wake. now itself where a packet may leave at once.
+ *
+ * Returns 1, 0 where the queue is empty (*wake stays), or a negative code.
+ */
+int32_t gq_next_wake(struct gq_queue *queue, uint64_t now, uint64_t *wake);
+
+/** Takes up to count dropped packets, oldest first, into an array whose first element has its size
+ * field set: the distance from one element to the next. Every packet given to gq_enqueue comes
+ * back once, by gq_dequeue or here (unless drop_slots was set to fewer than GQ_DROPS_ALL).
+ *
+ * Returns how many were taken, or a negative code.
+ */
+int32_t gq_take_drops(struct gq_queue *queue, struct gq_drop *drops, uint32_t count);
+
+/** Drops everything queued (GQ_REASON_RESET) and clears the control state at now, ns; counters
+ * stay.
+ *
+ * Returns GQ_DROPS or 0, or a negative code (GQ_ETIME, GQ_EDROPS).
+ */
+int32_t gq_queue_reset(struct gq_queue *queue, uint64_t now);
+
+/** Sets all parameters of a queue of the same kind at now, ns. The number of buckets and of places
+ * stays: flows must be GQ_DEFAULT or as it is, slots and drop_slots are not looked at. codel and
+ * fq_codel drop what is above a lower limit (GQ_REASON_CHANGE).
+ *
+ * Returns GQ_DROPS and GQ_FULL or 0, or a negative code; then nothing is changed.
+ */
+int32_t gq_queue_configure(struct gq_queue *queue, uint64_t now, const struct gq_config *config);
+
+/** What the queue holds and has done, into *stats, whose size field must be set.
+ *
+ * Returns 0, or the code of a bad pointer.
+ */
+int32_t gq_queue_stats(struct gq_queue *queue, struct gq_stats *stats);
+
+/** The counter with this index, from 0, into *counter, whose size field must be set: what this kind
+ * of queue counts beyond gq_queue_stats.
+ *
+ * Returns 1, 0 where there is no such index, or the code of a bad pointer.
+ */
+int32_t gq_queue_counter(struct gq_queue *queue, uint32_t index, struct gq_counter *counter);
+
+/** Sets every field of config, whose size field must be set, to Linux's defaults.
+ *
+ * Returns 0, or the code of a bad pointer.
+ */
+int32_t gq_bql_config_default(struct gq_bql_config *config);
+
+/** Sets byte queue limits up for one ring: bytes is sizeof(struct gq_bql), config may be null for
+ * the defaults. Its clock begins at now, ns. There is nothing to tear down; the struct must not be
+ * moved.
+ *
+ * Returns 0, GQ_EMEMORY, GQ_EVALUE, or the code of a bad pointer.
+ */
+int32_t gq_bql_init(struct gq_bql *bql, size_t bytes, const struct gq_bql_config *config, uint64_t now);
+
+/** Hook 1 of 3, in the transmit function, after the packet was put into the ring (Linux:
+ * netdev_tx_sent_queue). bytes is what the completion will say of this packet. in_ring is how many
+ * packets the ring holds with this one, from the ring's own indices, or GQ_UNKNOWN: it finds a
+ * forgotten reset at the next packet.
+ *
+ * Returns GQ_STOP where the queue above must be stopped until GQ_WAKE, else 0; or a negative code:
+ * GQ_EPACKET, which counts nothing, or GQ_ERING: what was in flight was wrong and is forgotten,
+ * the packet is counted, go on.
+ */
+int32_t gq_bql_sent(struct gq_bql *bql, uint32_t bytes, uint32_t in_ring);
+
+/** Hook 2 of 3, once after a round of completions (Linux: netdev_tx_completed_queue): the sums of
+ * packets and bytes since the last, also of packets that failed, at now, ns.
+ *
+ * Returns GQ_WAKE where the ring takes packets, else 0; or a negative code. After GQ_EOVER and
+ * GQ_EMISMATCH the count was put right: wake the queue as after GQ_WAKE. GQ_ETIME counts nothing.
+ */
+int32_t gq_bql_completed(struct gq_bql *bql, uint64_t now, uint32_t packets, uint32_t bytes);
+
+/** Hook 3 of 3, wherever the ring is emptied without completions: stop, reset, error recovery
+ * (Linux: netdev_tx_reset_queue). Forgets what is in flight and begins at the least limit;
+ * counters of errors stay.
+ *
+ * Returns 0 or a negative code.
+ */
+int32_t gq_bql_reset(struct gq_bql *bql, uint64_t now);
+
+/** For a watchdog and for tests: the ring holds in_ring packets at now, ns; is that what was
+ * reported?
+ *
+ * Returns 0, or GQ_ERING where it is not: then the limit is reset and in_ring packets of unknown
+ * length are in flight. Wake the queue.
+ */
+int32_t gq_bql_check(struct gq_bql *bql, uint64_t now, uint32_t in_ring);
+
+/** What the limit is and has seen, into *state, whose size field must be set.
+ *
+ * Returns 0, or the code of a bad pointer.
+ */
+int32_t gq_bql_state(struct gq_bql *bql, struct gq_bql_state *state);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

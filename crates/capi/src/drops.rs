@@ -1,0 +1,92 @@
+//! Packets that a queue gave up, until their owner takes them.
+
+use goodqueue::{Header, Nanos, Observer, Reason};
+
+use crate::abi;
+
+/// A dropped packet.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Dropped {
+    pub(crate) cookie: u64,
+    pub(crate) len: u32,
+    pub(crate) reason: i32,
+}
+
+const _: () = assert!(abi::GQ_REASON_OTHER & !abi::GQ_REASON == 0, "a reason fits its bits");
+
+/// The number of a reason in the header.
+pub(crate) const fn reason(reason: Reason) -> i32 {
+    match reason {
+        Reason::Limit => abi::GQ_REASON_LIMIT,
+        Reason::Memory => abi::GQ_REASON_MEMORY,
+        Reason::Codel => abi::GQ_REASON_CODEL,
+        Reason::TooBig => abi::GQ_REASON_TOOBIG,
+        Reason::Change => abi::GQ_REASON_CHANGE,
+        Reason::Reset => abi::GQ_REASON_RESET,
+        _ => abi::GQ_REASON_OTHER,
+    }
+}
+
+/// A ring of dropped packets over the caller's memory. As an observer it also notes a mark.
+pub(crate) struct Drops {
+    places: &'static mut [Dropped],
+    head: usize,
+    len: usize,
+    lost: u64,
+    /// Whether a packet was marked since this was last cleared.
+    pub(crate) is_marked: bool,
+}
+
+impl Drops {
+    pub(crate) const fn new(places: &'static mut [Dropped]) -> Drops {
+        Drops { places, head: 0, len: 0, lost: 0, is_marked: false }
+    }
+
+    /// Packets that wait to be taken.
+    #[inline]
+    pub(crate) const fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Packets whose handles were lost.
+    pub(crate) const fn lost(&self) -> u64 {
+        self.lost
+    }
+
+    /// Whether a call that may drop `most` packets could lose the handle of one because others wait.
+    #[inline]
+    pub(crate) const fn is_in_the_way(&self, most: usize) -> bool {
+        self.len > 0 && self.places.len() - self.len < most
+    }
+
+    pub(crate) fn take(&mut self) -> Option<Dropped> {
+        if self.len == 0 {
+            return None;
+        }
+        let dropped = self.places.get(self.head).copied()?;
+        self.head = if self.head + 1 == self.places.len() { 0 } else { self.head + 1 };
+        self.len -= 1;
+        Some(dropped)
+    }
+}
+
+impl Observer<Header> for Drops {
+    fn dropped(&mut self, _now: Nanos, packet: Header, why: Reason) {
+        let room = self.places.len();
+        if room == 0 {
+            return;
+        }
+        if self.len == room {
+            self.lost += 1;
+            return;
+        }
+        let at = self.head + self.len;
+        let at = if at >= room { at - room } else { at };
+        self.places[at] = Dropped { cookie: packet.cookie, len: packet.len, reason: reason(why) };
+        self.len += 1;
+    }
+
+    fn marked(&mut self, _now: Nanos, _packet: &Header, _reason: Reason) {
+        self.is_marked = true;
+    }
+}

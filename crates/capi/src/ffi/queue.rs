@@ -1,0 +1,307 @@
+//! Queues.
+
+use core::ffi::{CStr, c_char, c_void};
+use core::slice;
+
+use goodqueue::spec::QueueKind;
+use goodqueue::{Header, Nanos};
+
+use super::pointer::{Marked, check, install, object, put, read, size, write};
+use crate::abi::{Config, Counter, Drop, GQ_ALIGN, Packet, Stats};
+use crate::code::{Code, GQ_EALIGN, GQ_EKIND, GQ_EMEMORY, GQ_ETEXT};
+use crate::config;
+use crate::layout::{Layout, Span};
+use crate::queue::{Queue, Storage};
+
+/// Longest text of a queue, bytes.
+const MAX_TEXT: usize = 4095;
+
+// SAFETY: `Queue` is `repr(C)` and begins with its mark.
+unsafe impl Marked for Queue {
+    const MARK: usize = 0x676f_6f64;
+    fn set_mark(&mut self, mark: usize) {
+        self.mark = mark;
+    }
+}
+
+/// The number that a call without a handle answers.
+fn answer(result: Result<i32, Code>) -> i32 {
+    result.unwrap_or_else(|code| code.0)
+}
+
+/// Runs `$body` with `$queue` bound to the queue behind `$handle`; counts its error there.
+macro_rules! with {
+    ($handle:expr, $queue:ident => $body:expr) => {
+        // SAFETY: the contract of the module.
+        match unsafe { object($handle) } {
+            Ok($queue) => {
+                let result = $body;
+                $queue.answer(result)
+            }
+            Err(code) => code.0,
+        }
+    };
+}
+
+/// Sets every field of `config` for a queue of this kind (`GQ_PFIFO` and so on) without parameters. Its
+/// size field must be set.
+///
+/// Returns 0, `GQ_EKIND`, or the code of a bad pointer.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn gq_config_default(kind: u32, config: *mut Config) -> i32 {
+    if !Config::is_kind(kind) {
+        return GQ_EKIND.0;
+    }
+    // SAFETY: the contract of the module.
+    answer(unsafe { write(config, Config::of(kind)) }.map(|()| 0))
+}
+
+/// Reads a queue from a text such as "`fq_codel` limit=1000 flows=64" or "tbf,rate=10mbit,burst=5k,limit=60k": the words
+/// and units of tc, with commas or spaces between. Sets every field of `config`, whose size field must be set;
+/// `mtu`, `link_rate`, slots, `drop_slots` and full get their defaults. Where the text is wrong, `*at` is the
+/// offset in it of what is wrong (its length where something is missing); at may be null.
+///
+/// Returns 0, or `GQ_EKIND`, `GQ_EPARAM`, `GQ_EVALUE`, `GQ_EMISSING`, `GQ_ETWICE`, `GQ_ECONFLICT`, `GQ_ETEXT`, or the code
+/// of a bad pointer.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn gq_config_parse(text: *const c_char, config: *mut Config, at: *mut usize) -> i32 {
+    // SAFETY: the contract of the module.
+    answer(unsafe { parse(text, config, at) })
+}
+
+unsafe fn parse(text: *const c_char, config: *mut Config, at: *mut usize) -> Result<i32, Code> {
+    check(text)?;
+    // SAFETY: the contract of the module.
+    unsafe { size(config) }?;
+    // SAFETY: not null; by the contract a string that ends with 0, of which no more is read.
+    let is_end = |&at: &usize| unsafe { text.add(at).read() } == 0;
+    let length = (0..=MAX_TEXT).find(is_end).ok_or(GQ_ETEXT)?;
+    // SAFETY: these bytes and the 0 behind them were just read.
+    let bytes = unsafe { slice::from_raw_parts(text.cast::<u8>(), length + 1) };
+    let text = CStr::from_bytes_with_nul(bytes).map_err(|_| GQ_ETEXT)?.to_str().map_err(|_| GQ_ETEXT)?;
+    let read = config::read(text);
+    if !at.is_null() {
+        // SAFETY: the contract of the module.
+        unsafe { put(at, read.at) }?;
+    }
+    // SAFETY: the contract of the module.
+    unsafe { write(config, read.config?) }.map(|()| 0)
+}
+
+/// The memory that a queue of this configuration takes, bytes, in `*bytes`: for the queue and all its
+/// storage. Known before anything is set up.
+///
+/// Returns 0, or the code of what is wrong with the configuration: `GQ_EKIND`, `GQ_EPARAM`, `GQ_EVALUE`,
+/// `GQ_EMISSING`, `GQ_ECONFLICT`, `GQ_EROOM`.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn gq_queue_size(config: *const Config, bytes: *mut usize) -> i32 {
+    // SAFETY: the contract of the module.
+    let layout = unsafe { read(config) }.and_then(|config| Layout::new(&config, &config.spec()?));
+    // SAFETY: the contract of the module.
+    answer(layout.and_then(|layout| unsafe { put(bytes, layout.total) }).map(|()| 0))
+}
+
+/// Sets a queue up in memory of the caller: at least `gq_queue_size` bytes, aligned to `GQ_ALIGN`; what it held
+/// does not matter. Its clock begins at `now`, ns. `*queue` is the handle, the address of the memory. The memory stays
+/// the caller's, who must not move or read it while the handle is used. There is nothing to tear down: after
+/// `gq_queue_reset` and the last `gq_take_drops` the memory may be put to other use.
+///
+/// Returns 0, `GQ_EALIGN`, `GQ_EMEMORY`, or what `gq_queue_size` would.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn gq_queue_init(
+    memory: *mut c_void,
+    bytes: usize,
+    config: *const Config,
+    now: u64,
+    queue: *mut *mut Queue,
+) -> i32 {
+    // SAFETY: the contract of the module.
+    answer(unsafe { init(memory.cast(), bytes, config, Nanos(now), queue) })
+}
+
+unsafe fn init(
+    memory: *mut u8,
+    bytes: usize,
+    config: *const Config,
+    now: Nanos,
+    handle: *mut *mut Queue,
+) -> Result<i32, Code> {
+    check(memory)?;
+    check(handle)?;
+    // SAFETY: the contract of the module.
+    let config = unsafe { read(config) }?;
+    let spec = config.spec()?;
+    let layout = Layout::new(&config, &spec)?;
+    if !memory.addr().is_multiple_of(GQ_ALIGN as usize) {
+        return Err(GQ_EALIGN);
+    }
+    if bytes < layout.total {
+        return Err(GQ_EMEMORY);
+    }
+    // SAFETY: the spans of the layout lie apart from each other and from the queue at the front, within
+    // `bytes`, and each begins at a multiple of 64 in memory that is aligned so.
+    let (storage, drops) = unsafe {
+        let storage = match spec.kind() {
+            QueueKind::Codel => Storage::Stamped(carve(memory, layout.slots)),
+            QueueKind::FqCodel => Storage::Fair(carve(memory, layout.flows), carve(memory, layout.slots)),
+            _ => Storage::Headers(carve(memory, layout.slots)),
+        };
+        (storage, carve(memory, layout.drops))
+    };
+    let queue = Queue::new(&config, &spec, now, storage, drops)?;
+    let place = memory.cast::<Queue>();
+    // SAFETY: aligned and large enough, as tested; the handle is not null.
+    unsafe {
+        install(place, queue);
+        put(handle, place)?;
+    }
+    Ok(0)
+}
+
+/// A slice of the caller's memory, filled.
+unsafe fn carve<T: Copy + Default>(memory: *mut u8, span: Span) -> &'static mut [T] {
+    // SAFETY: by the contract of this function the span lies in the memory and is aligned for `T`; it
+    // lives as long as the queue in front of it, which alone holds it.
+    unsafe {
+        let first = memory.add(span.offset).cast::<T>();
+        for at in 0..span.items {
+            first.add(at).write(T::default());
+        }
+        slice::from_raw_parts_mut(first, span.items)
+    }
+}
+
+/// Gives a packet to the queue at `now`, ns, which must not be before that of an earlier call. `*packet` is copied.
+///
+/// Returns 0 or more: under `GQ_REASON` why this very packet was dropped, 0 if it is queued; `GQ_DROPS` if dropped
+/// packets wait in `gq_take_drops`, this one or others; `GQ_FULL`. Or a negative code (`GQ_EPACKET`, `GQ_ETIME`, `GQ_EDROPS`, a
+/// bad pointer): then the queue is as before and the packet still the caller's.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn gq_enqueue(queue: *mut Queue, now: u64, packet: *const Packet) -> i32 {
+    with!(queue, queue => {
+        // SAFETY: the contract of the module.
+        unsafe { read(packet) }.and_then(|packet| {
+            let Packet { cookie, len, truesize, flow_hash, dsfield, .. } = packet;
+            queue.enqueue(Nanos(now), Header { cookie, len, truesize, flow_hash, dsfield })
+        })
+    })
+}
+
+/// Takes the next packet that may leave at `now`, ns, into `*packet`, whose size field must be set. CoDel may drop
+/// and mark on the way.
+///
+/// Returns 0 or more: `GQ_PACKET` if there is a packet, `GQ_MARKED` if it was given CE; `GQ_DROPS`; `GQ_FULL`. Or a negative
+/// code (`GQ_ETIME`, `GQ_EDROPS`, a bad pointer): then the queue is as before.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn gq_dequeue(queue: *mut Queue, now: u64, packet: *mut Packet) -> i32 {
+    with!(queue, queue => {
+        // SAFETY: the contract of the module.
+        unsafe { size(packet) }.and_then(|_| {
+            let (header, bits) = queue.dequeue(Nanos(now))?;
+            if let Some(Header { cookie, len, truesize, flow_hash, dsfield }) = header {
+                let size = size_of::<Packet>() as u32;
+                let value = Packet { size, len, truesize, flow_hash, cookie, dsfield, reserved: [0; 7] };
+                // SAFETY: the contract of the module.
+                unsafe { write(packet, value) }?;
+            }
+            Ok(bits)
+        })
+    })
+}
+
+/// When to ask again after `gq_dequeue` gave nothing: the earliest time, ns, at which it can deliver if nothing else
+/// arrives, exact, in `*wake`. `now` itself where a packet may leave at once.
+///
+/// Returns 1, 0 where the queue is empty (`*wake` stays), or a negative code.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn gq_next_wake(queue: *mut Queue, now: u64, wake: *mut u64) -> i32 {
+    with!(queue, queue => queue.next_wake(Nanos(now)).and_then(|at| match at {
+        // SAFETY: the contract of the module.
+        Some(at) => unsafe { put(wake, at.0) }.map(|()| 1),
+        None => check(wake).map(|()| 0),
+    }))
+}
+
+/// Takes up to `count` dropped packets, oldest first, into an array whose first element has its size field set: the
+/// distance from one element to the next. Every packet given to `gq_enqueue` comes back once, by `gq_dequeue` or here
+/// (unless `drop_slots` was set to fewer than `GQ_DROPS_ALL`).
+///
+/// Returns how many were taken, or a negative code.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn gq_take_drops(queue: *mut Queue, drops: *mut Drop, count: u32) -> i32 {
+    with!(queue, queue => {
+        // SAFETY: the contract of the module.
+        unsafe { take(queue, drops, count) }
+    })
+}
+
+unsafe fn take(queue: &mut Queue, drops: *mut Drop, count: u32) -> Result<i32, Code> {
+    // SAFETY: the contract of the module.
+    let stride = unsafe { size(drops) }?;
+    if !stride.is_multiple_of(align_of::<Drop>()) {
+        return Err(GQ_EALIGN);
+    }
+    let mut taken = 0;
+    while taken < count.min(i32::MAX.cast_unsigned()) {
+        let Some(dropped) = queue.take_drop() else { break };
+        let value = Drop {
+            size: u32::try_from(stride).unwrap_or(u32::MAX),
+            reason: dropped.reason,
+            cookie: dropped.cookie,
+            len: dropped.len,
+            reserved: 0,
+        };
+        // SAFETY: by the contract there are `count` elements at this distance, aligned as the first.
+        unsafe { drops.byte_add(taken as usize * stride).write(value) };
+        taken += 1;
+    }
+    Ok(taken.cast_signed())
+}
+
+/// Drops everything queued (`GQ_REASON_RESET`) and clears the control state at `now`, ns; counters stay.
+///
+/// Returns `GQ_DROPS` or 0, or a negative code (`GQ_ETIME`, `GQ_EDROPS`).
+#[unsafe(no_mangle)]
+unsafe extern "C" fn gq_queue_reset(queue: *mut Queue, now: u64) -> i32 {
+    with!(queue, queue => queue.reset(Nanos(now)))
+}
+
+/// Sets all parameters of a queue of the same kind at `now`, ns. The number of buckets and of places stays: flows must be
+/// `GQ_DEFAULT` or as it is, slots and `drop_slots` are not looked at. codel and `fq_codel` drop what is above a lower limit
+/// (`GQ_REASON_CHANGE`).
+///
+/// Returns `GQ_DROPS` and `GQ_FULL` or 0, or a negative code; then nothing is changed.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn gq_queue_configure(queue: *mut Queue, now: u64, config: *const Config) -> i32 {
+    with!(queue, queue => {
+        // SAFETY: the contract of the module.
+        unsafe { read(config) }.and_then(|config| queue.configure(Nanos(now), &config, &config.spec()?))
+    })
+}
+
+/// What the queue holds and has done, into `*stats`, whose size field must be set.
+///
+/// Returns 0, or the code of a bad pointer.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn gq_queue_stats(queue: *mut Queue, stats: *mut Stats) -> i32 {
+    with!(queue, queue => {
+        // SAFETY: the contract of the module.
+        unsafe { write(stats, queue.stats()) }.map(|()| 0)
+    })
+}
+
+/// The counter with this index, from 0, into `*counter`, whose size field must be set: what this kind of queue counts
+/// beyond `gq_queue_stats`.
+///
+/// Returns 1, 0 where there is no such index, or the code of a bad pointer.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn gq_queue_counter(queue: *mut Queue, index: u32, counter: *mut Counter) -> i32 {
+    with!(queue, queue => {
+        // SAFETY: the contract of the module.
+        unsafe { size(counter) }.and_then(|_| match queue.counter(index) {
+            // SAFETY: the contract of the module.
+            Some(value) => unsafe { write(counter, value) }.map(|()| 1),
+            None => Ok(0),
+        })
+    })
+}

@@ -1,0 +1,86 @@
+//! How a queue and its storage lie in the caller's memory: the queue, then its arrays, each on a cache line.
+
+use goodqueue::arena::Slot;
+use goodqueue::codel::Stamped;
+use goodqueue::fifo::Limit;
+use goodqueue::fq_codel;
+use goodqueue::spec::{MAX_PACKETS, QueueKind, packets_in};
+use goodqueue::{Header, QueueSpec, Rate};
+
+use crate::abi::{Config, GQ_ALIGN, GQ_DROPS_ALL};
+use crate::code::{Code, GQ_EKIND, GQ_EMEMORY, GQ_EVALUE};
+use crate::drops::Dropped;
+use crate::queue::Queue;
+
+/// An array: where it begins and how many items it has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Span {
+    pub(crate) offset: usize,
+    pub(crate) items: usize,
+}
+
+/// Where everything is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Layout {
+    pub(crate) flows: Span,
+    pub(crate) slots: Span,
+    pub(crate) drops: Span,
+    pub(crate) total: usize,
+}
+
+/// Gives out memory from the front.
+struct Plan {
+    used: usize,
+}
+
+impl Plan {
+    fn place(&mut self, items: u64, item_bytes: usize) -> Result<Span, Code> {
+        let line = GQ_ALIGN as usize;
+        let place = || {
+            let items = usize::try_from(items).ok()?;
+            let offset = self.used.checked_next_multiple_of(line)?;
+            let end = offset.checked_add(items.checked_mul(item_bytes)?)?;
+            Some((Span { offset, items }, end))
+        };
+        let (span, end) = place().ok_or(GQ_EMEMORY)?;
+        self.used = end;
+        Ok(span)
+    }
+}
+
+/// Places that the limit needs, and the size of one.
+fn slots(config: &Config, spec: &QueueSpec) -> Result<(u64, usize), Code> {
+    let limit = spec.get("limit").unwrap_or(0);
+    Ok(match spec.kind() {
+        QueueKind::Codel => (limit, size_of::<Stamped<Header>>()),
+        QueueKind::FqCodel => (limit + 1, size_of::<Slot<Header>>()),
+        QueueKind::Tbf => (packets_in(limit), size_of::<Header>()),
+        _ => match spec.fifo_limit(Rate(config.link_rate), config.mtu)?.ok_or(GQ_EKIND)? {
+            Limit::Packets(packets) => (u64::from(packets), size_of::<Header>()),
+            Limit::Bytes(bytes) => (packets_in(bytes), size_of::<Header>()),
+        },
+    })
+}
+
+impl Layout {
+    /// The layout of a queue.
+    pub(crate) fn new(config: &Config, spec: &QueueSpec) -> Result<Layout, Code> {
+        let (needed, slot_bytes) = slots(config, spec)?;
+        let slots = if config.slots == 0 { needed } else { u64::from(config.slots).min(needed) };
+        let is_fair = spec.kind() == QueueKind::FqCodel;
+        if slots > MAX_PACKETS + 1 || (is_fair && slots < 2) {
+            return Err(GQ_EVALUE);
+        }
+        let flows = if is_fair { spec.get("flows").unwrap_or(1) } else { 0 };
+        let drops = match config.drop_slots {
+            GQ_DROPS_ALL => slots + 1,
+            few => u64::from(few).min(slots + 1),
+        };
+        let mut plan = Plan { used: size_of::<Queue>() };
+        let flows = plan.place(flows, size_of::<fq_codel::Flow>())?;
+        let slots = plan.place(slots, slot_bytes)?;
+        let drops = plan.place(drops, size_of::<Dropped>())?;
+        let total = plan.used.checked_next_multiple_of(GQ_ALIGN as usize).ok_or(GQ_EMEMORY)?;
+        Ok(Layout { flows, slots, drops, total })
+    }
+}

@@ -1,0 +1,16 @@
+//! The C library: `include/goodqueue.h` is made of `abi.rs` and `ffi/` (`tools/header.rs`).
+//!
+//! `ffi` checks every pointer and every misuse that can be seen and turns them into negative codes; what
+//! is behind it is safe code over the slices that `ffi` cut out of the caller's memory.
+#![cfg_attr(not(any(test, feature = "std")), no_std)]
+#![deny(unsafe_code)]
+
+mod abi;
+mod bql;
+mod code;
+mod config;
+mod drops;
+#[allow(unsafe_code)]
+mod ffi;
+mod layout;
+mod queue;

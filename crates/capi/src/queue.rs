@@ -1,0 +1,247 @@
+//! A queue in the caller's memory, with its dropped packets and its own account of misuse.
+
+use core::ffi::c_char;
+
+use goodqueue::arena::Slot;
+use goodqueue::codel::Stamped;
+use goodqueue::fifo::Limit;
+use goodqueue::spec::QueueKind;
+use goodqueue::{Backlog, Codel, Fifo, FqCodel, Header, Nanos, Queue as _, QueueSpec, Rate, Tbf, Verdict};
+use goodqueue::{fq_codel, spec};
+
+use crate::abi::{Config, Counter, GQ_DEFAULT, GQ_DROPS, GQ_FULL, GQ_MARKED, GQ_MAX_LEN, GQ_PACKET, Stats};
+use crate::code::{Code, GQ_ECONFLICT, GQ_EDROPS, GQ_EKIND, GQ_EMEMORY, GQ_EPACKET, GQ_ETIME, GQ_EVALUE};
+use crate::drops::{Dropped, Drops, reason};
+
+type Places<T> = &'static mut [T];
+
+/// The queues there are.
+pub(crate) enum Kind {
+    Fifo(Fifo<Header, Places<Header>>),
+    Codel(Codel<Header, Places<Stamped<Header>>>),
+    FqCodel(FqCodel<Header, Places<fq_codel::Flow>, Places<Slot<Header>>>),
+    Tbf(Tbf<Header, Places<Header>>),
+}
+
+/// Runs `$body` with `$queue` bound to the queue inside.
+macro_rules! each {
+    ($kind:expr, $queue:ident => $body:expr) => {
+        match $kind {
+            Kind::Fifo($queue) => $body,
+            Kind::Codel($queue) => $body,
+            Kind::FqCodel($queue) => $body,
+            Kind::Tbf($queue) => $body,
+        }
+    };
+}
+
+/// What the caller holds a handle on.
+#[repr(C)]
+pub(crate) struct Queue {
+    /// Tells this from other memory, and whether it was moved.
+    pub(crate) mark: usize,
+    last: Nanos,
+    full_above: u64,
+    errors: u64,
+    drops: Drops,
+    which: QueueKind,
+    kind: Kind,
+}
+
+/// Storage that lies behind the queue in the same memory.
+pub(crate) enum Storage {
+    Headers(Places<Header>),
+    Stamped(Places<Stamped<Header>>),
+    Fair(Places<fq_codel::Flow>, Places<Slot<Header>>),
+}
+
+impl Queue {
+    /// An empty queue, its clock at `now`.
+    pub(crate) fn new(
+        config: &Config,
+        spec: &QueueSpec,
+        now: Nanos,
+        storage: Storage,
+        drops: Places<Dropped>,
+    ) -> Result<Queue, Code> {
+        let kind = match storage {
+            Storage::Stamped(places) => {
+                let params = spec.codel_params(config.mtu).ok_or(GQ_EKIND)?;
+                Kind::Codel(Codel::new(params, places))
+            }
+            Storage::Fair(flows, slots) => {
+                let params = spec.fq_codel_params(config.mtu).ok_or(GQ_EKIND)?;
+                Kind::FqCodel(FqCodel::new(params, flows, slots).map_err(|_| GQ_EMEMORY)?)
+            }
+            Storage::Headers(places) => match spec.tbf_params(config.mtu) {
+                Some(params) => Kind::Tbf(Tbf::new(params, now, places).map_err(|_| GQ_ECONFLICT)?),
+                None => Kind::Fifo(Fifo::new(fifo_limit(config, spec)?, places)),
+            },
+        };
+        Ok(Queue {
+            mark: 0,
+            last: now,
+            full_above: config.full_above(),
+            errors: 0,
+            drops: Drops::new(drops),
+            which: spec.kind(),
+            kind,
+        })
+    }
+
+    /// The answer of a call, an error counted.
+    #[inline]
+    pub(crate) fn answer(&mut self, result: Result<i32, Code>) -> i32 {
+        result.unwrap_or_else(|code| self.refuse(code))
+    }
+
+    #[cold]
+    fn refuse(&mut self, code: Code) -> i32 {
+        self.errors += 1;
+        code.0
+    }
+
+    /// Whether a call at `now` may be made that can drop what is queued and `more` packets.
+    #[inline]
+    fn admit(&mut self, now: Nanos, more: usize) -> Result<(), Code> {
+        if now < self.last {
+            return Err(GQ_ETIME);
+        }
+        if self.drops.len() > 0 && self.drops.is_in_the_way(self.backlog().packets as usize + more) {
+            return Err(GQ_EDROPS);
+        }
+        self.last = now;
+        Ok(())
+    }
+
+    #[inline]
+    fn backlog(&self) -> Backlog {
+        each!(&self.kind, queue => queue.backlog())
+    }
+
+    /// The bits that every result carries.
+    #[inline]
+    fn level(&self, backlog: Backlog) -> i32 {
+        let drops = if self.drops.len() > 0 { GQ_DROPS } else { 0 };
+        let full = if backlog.bytes > self.full_above { GQ_FULL } else { 0 };
+        drops | full
+    }
+
+    #[inline]
+    pub(crate) fn enqueue(&mut self, now: Nanos, packet: Header) -> Result<i32, Code> {
+        if packet.len.wrapping_sub(1) >= GQ_MAX_LEN || packet.truesize < packet.len {
+            return Err(GQ_EPACKET);
+        }
+        self.admit(now, 1)?;
+        let (verdict, backlog) = each!(&mut self.kind, queue => {
+            let verdict = queue.enqueue(now, packet, &mut self.drops);
+            (verdict, queue.backlog())
+        });
+        let why = match verdict {
+            Verdict::Enqueued => 0,
+            Verdict::Dropped(why) => reason(why),
+        };
+        Ok(why | self.level(backlog))
+    }
+
+    /// The packet with the bits of the result; none with those bits alone.
+    #[inline]
+    pub(crate) fn dequeue(&mut self, now: Nanos) -> Result<(Option<Header>, i32), Code> {
+        self.admit(now, 0)?;
+        self.drops.is_marked = false;
+        let (packet, backlog) = each!(&mut self.kind, queue => {
+            let packet = queue.dequeue(now, &mut self.drops);
+            (packet, queue.backlog())
+        });
+        let delivered = if packet.is_some() { GQ_PACKET } else { 0 };
+        let marked = if self.drops.is_marked { GQ_MARKED } else { 0 };
+        Ok((packet, delivered | marked | self.level(backlog)))
+    }
+
+    pub(crate) fn next_wake(&self, now: Nanos) -> Result<Option<Nanos>, Code> {
+        if now < self.last {
+            return Err(GQ_ETIME);
+        }
+        Ok(each!(&self.kind, queue => queue.next_wake(now)))
+    }
+
+    pub(crate) fn take_drop(&mut self) -> Option<Dropped> {
+        self.drops.take()
+    }
+
+    pub(crate) fn reset(&mut self, now: Nanos) -> Result<i32, Code> {
+        self.admit(now, 0)?;
+        each!(&mut self.kind, queue => queue.reset(now, &mut self.drops));
+        Ok(self.level(self.backlog()))
+    }
+
+    /// Sets all parameters; the number of buckets and of places stays.
+    pub(crate) fn configure(&mut self, now: Nanos, config: &Config, spec: &QueueSpec) -> Result<i32, Code> {
+        if spec.kind() != self.which {
+            return Err(GQ_EKIND);
+        }
+        let limit = fifo_limit(config, spec);
+        self.admit(now, 0)?;
+        match &mut self.kind {
+            Kind::Fifo(queue) => queue.configure(limit?),
+            Kind::Codel(queue) => {
+                let params = spec.codel_params(config.mtu).ok_or(GQ_EKIND)?;
+                queue.configure(now, params, &mut self.drops);
+            }
+            Kind::FqCodel(queue) => {
+                if config.flows != GQ_DEFAULT && config.flows != u64::from(queue.bucket(u32::MAX)) + 1 {
+                    return Err(GQ_EVALUE);
+                }
+                let params = spec.fq_codel_params(config.mtu).ok_or(GQ_EKIND)?;
+                queue.configure(now, params, &mut self.drops);
+            }
+            Kind::Tbf(queue) => {
+                let params = spec.tbf_params(config.mtu).ok_or(GQ_EKIND)?;
+                queue.configure(params).map_err(|_| GQ_ECONFLICT)?;
+            }
+        }
+        self.full_above = config.full_above();
+        Ok(self.level(self.backlog()))
+    }
+
+    pub(crate) fn stats(&self) -> Stats {
+        let (stats, backlog) = each!(&self.kind, queue => (queue.stats(), queue.backlog()));
+        Stats {
+            size: size_of::<Stats>() as u32,
+            backlog_packets: backlog.packets,
+            backlog_bytes: backlog.bytes,
+            packets: stats.packets,
+            bytes: stats.bytes,
+            drops: stats.drops,
+            marks: stats.marks,
+            overlimits: stats.overlimits,
+            drops_waiting: self.drops.len() as u64,
+            drops_lost: self.drops.lost(),
+            errors: self.errors,
+        }
+    }
+
+    /// The counter at `index`, if there are so many.
+    pub(crate) fn counter(&self, index: u32) -> Option<Counter> {
+        let (mut at, mut found) = (0, None);
+        let mut look = |name: &'static str, value: u64| {
+            if at == index {
+                found = Some((name, value));
+            }
+            at += 1;
+        };
+        each!(&self.kind, queue => queue.counters(&mut look));
+        let (text, value) = found?;
+        let mut name = [0; 32];
+        // The last byte stays 0.
+        for (place, byte) in name[..31].iter_mut().zip(text.bytes()) {
+            *place = byte.cast_signed() as c_char;
+        }
+        Some(Counter { size: size_of::<Counter>() as u32, reserved: 0, value, name })
+    }
+}
+
+/// The limit of a fifo; of another queue [`GQ_EKIND`].
+fn fifo_limit(config: &Config, spec: &spec::QueueSpec) -> Result<Limit, Code> {
+    spec.fifo_limit(Rate(config.link_rate), config.mtu)?.ok_or(GQ_EKIND)
+}

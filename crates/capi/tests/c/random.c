@@ -1,0 +1,149 @@
+/* random STEPS QUEUE: a long random run over one queue; prints every decision, to be compared with what the
+ * Rust library decides in the same run (tests/it/random.rs). random STEPS bql: the same for byte queue limits. */
+#include <inttypes.h>
+
+#include "check.h"
+
+static uint64_t state = UINT64_C(0x9e3779b97f4a7c15);
+
+/* xorshift64; the upper half of the state, below n. */
+static uint32_t below(uint32_t n)
+{
+	state ^= state << 13;
+	state ^= state >> 7;
+	state ^= state << 17;
+	return (uint32_t)((state >> 32) % n);
+}
+
+static void print_drops(struct gq_queue *queue)
+{
+	struct gq_drop drops[16];
+	int32_t at, taken;
+
+	drops[0].size = sizeof drops[0];
+	do {
+		taken = gq_take_drops(queue, drops, 16);
+		CHECK(taken >= 0);
+		for (at = 0; at < taken; at++) {
+			printf(" -%" PRIu64 ":%u:%d", drops[at].cookie, (unsigned)drops[at].len,
+			       (int)drops[at].reason);
+		}
+	} while (taken > 0);
+}
+
+static void step(struct gq_queue *queue, uint64_t now, uint64_t cookie)
+{
+	uint32_t what = below(1000);
+	struct gq_packet packet;
+	uint64_t wake = 0;
+	int32_t result;
+
+	memset(&packet, 0, sizeof packet);
+	packet.size = sizeof packet;
+	if (what < 500) {
+		packet.cookie = cookie;
+		packet.len = 40 + below(1475);
+		packet.truesize = packet.len + below(1000);
+		packet.flow_hash = below(20) * 214748364;
+		packet.dsfield = (uint8_t)below(256);
+		result = gq_enqueue(queue, now, &packet);
+		printf("e %d", (int)result);
+	} else if (what < 998) {
+		result = gq_dequeue(queue, now, &packet);
+		printf("d %d %" PRIu64 " %u %u", (int)result, packet.cookie, (unsigned)packet.len,
+		       (unsigned)packet.dsfield);
+	} else if (what < 999) {
+		result = gq_queue_reset(queue, now);
+		printf("r %d", (int)result);
+	} else {
+		result = gq_next_wake(queue, now, &wake);
+		printf("w %d %" PRIu64, (int)result, wake);
+	}
+	CHECK(result >= 0);
+	print_drops(queue);
+	printf("\n");
+}
+
+static void run_queue(uint32_t steps, const char *text)
+{
+	struct gq_config config = config_of(text);
+	struct place place;
+	struct gq_counter counter;
+	struct gq_stats stats;
+	uint64_t now = 0;
+	uint32_t at, burst = 0;
+
+	config.link_rate = 20000000;
+	place = place_of(&config);
+	for (at = 0; at < steps; at++) {
+		/* Now and then time stands: bursts. */
+		burst = burst > 0 ? burst - 1 : below(100) == 0 ? 300 : 0;
+		now += burst > 0 ? below(1000) : below(2000000);
+		step(place.queue, now, at);
+	}
+	stats = stats_of(place.queue);
+	printf("s %u %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 "\n",
+	       (unsigned)stats.backlog_packets, stats.backlog_bytes, stats.packets, stats.bytes, stats.drops,
+	       stats.marks, stats.overlimits);
+	counter.size = sizeof counter;
+	for (at = 0; gq_queue_counter(place.queue, at, &counter) == 1; at++) {
+		printf("c %s %" PRIu64 "\n", counter.name, counter.value);
+	}
+	free(place.raw);
+}
+
+/* A ring of 64 packets between a producer that stops when it is told and a line that empties it. */
+static void run_bql(uint32_t steps)
+{
+	static uint32_t ring[64];
+	struct gq_bql bql;
+	struct gq_bql_state limit;
+	uint32_t at, head = 0, tail = 0, packets, bytes;
+	uint64_t now = 0;
+	int32_t result = GQ_WAKE, stopped = 0;
+
+	limit.size = sizeof limit;
+	EXPECT(0, gq_bql_init(&bql, sizeof bql, NULL, 0));
+	for (at = 0; at < steps; at++) {
+		now += below(200000);
+		if (below(2) == 0) {
+			if (!stopped && head - tail < 64) {
+				ring[head++ % 64] = 60 + below(1455);
+				result = gq_bql_sent(&bql, ring[(head - 1) % 64], head - tail);
+				stopped = result == GQ_STOP;
+			}
+		} else if (below(5000) == 0) {
+			tail = head;
+			result = gq_bql_reset(&bql, now);
+			stopped = 0;
+		} else {
+			packets = 0;
+			bytes = 0;
+			while (tail != head && below(3) > 0) {
+				bytes += ring[tail++ % 64];
+				packets++;
+			}
+			result = gq_bql_completed(&bql, now, packets, bytes);
+			stopped = result == GQ_WAKE ? 0 : stopped;
+		}
+		CHECK(result >= 0);
+		EXPECT(0, gq_bql_state(&bql, &limit));
+		CHECK(limit.inflight_packets == head - tail && limit.errors == 0);
+		printf("b %d %u %u %d\n", (int)result, (unsigned)limit.limit, (unsigned)limit.inflight,
+		       (int)limit.avail);
+	}
+}
+
+int main(int count, char **words)
+{
+	uint32_t steps;
+
+	CHECK(count == 3);
+	steps = (uint32_t)strtoul(words[1], NULL, 10);
+	if (strcmp(words[2], "bql") == 0) {
+		run_bql(steps);
+	} else {
+		run_queue(steps, words[2]);
+	}
+	return 0;
+}

@@ -1,0 +1,179 @@
+/* Choosing, sizing and setting up queues, and every way in which that is refused. */
+#include "check.h"
+
+static void defaults_and_texts(void)
+{
+	struct gq_config config, other;
+	size_t at = 99;
+
+	memset(&config, 0, sizeof config);
+	EXPECT(GQ_ESIZE, gq_config_default(GQ_CODEL, &config));
+	config.size = sizeof config;
+	EXPECT(GQ_EKIND, gq_config_default(0, &config));
+	EXPECT(GQ_EKIND, gq_config_default(77, &config));
+	EXPECT(GQ_ENULL, gq_config_default(GQ_CODEL, NULL));
+	EXPECT(0, gq_config_default(GQ_FQ_CODEL, &config));
+	CHECK(config.size == sizeof config && config.kind == GQ_FQ_CODEL && config.mtu == 1514);
+	CHECK(config.limit == GQ_DEFAULT && config.drop_slots == GQ_DROPS_ALL && config.full == GQ_DEFAULT);
+
+	config.limit = 1000;
+	config.flows = 64;
+	other = config_of("fq_codel limit=1000 flows=64");
+	CHECK(memcmp(&config, &other, sizeof config) == 0);
+	other = config_of("FQ_CODEL, limit=1000,\tflows=64");
+	CHECK(memcmp(&config, &other, sizeof config) == 0);
+
+	EXPECT(GQ_ENULL, gq_config_parse(NULL, &config, &at));
+	EXPECT(GQ_ENULL, gq_config_parse("codel", NULL, &at));
+	EXPECT(GQ_EKIND, gq_config_parse("", &config, &at));
+	EXPECT(GQ_EKIND, gq_config_parse("red", &config, &at));
+	EXPECT(GQ_EPARAM, gq_config_parse("codel flows=2", &config, &at));
+	CHECK(at == 6);
+	EXPECT(GQ_EVALUE, gq_config_parse("codel target=5", &config, &at));
+	CHECK(at == 13);
+	EXPECT(GQ_ETWICE, gq_config_parse("codel limit=1 limit=1", &config, NULL));
+	EXPECT(GQ_EMISSING, gq_config_parse("tbf rate=1mbit burst=2k", &config, &at));
+	CHECK(at == strlen("tbf rate=1mbit burst=2k"));
+	EXPECT(GQ_ECONFLICT,
+	       gq_config_parse("tbf rate=1mbit burst=2k limit=9k peakrate=1mbit", &config, &at));
+	EXPECT(GQ_ETEXT, gq_config_parse("codel \xff", &config, &at));
+	config.size = 8;
+	EXPECT(GQ_ESIZE, gq_config_parse("codel", &config, &at));
+}
+
+static void long_texts(void)
+{
+	struct gq_config config;
+	char *text = (char *)malloc(4097);
+
+	CHECK(text != NULL);
+	config.size = sizeof config;
+	memset(text, ' ', 4097);
+	memcpy(text, "codel", 5);
+	text[4095] = 0;
+	EXPECT(0, gq_config_parse(text, &config, NULL));
+	text[4095] = ' ';
+	text[4096] = 0;
+	EXPECT(GQ_ETEXT, gq_config_parse(text, &config, NULL));
+	free(text);
+}
+
+static void sizes(void)
+{
+	struct gq_config config = config_of("pfifo:1000");
+	size_t small, large, bytes;
+
+	EXPECT(0, gq_queue_size(&config, &large));
+	config.slots = 10;
+	EXPECT(0, gq_queue_size(&config, &small));
+	CHECK(small < large && small % GQ_ALIGN == 0);
+	config.drop_slots = 0;
+	EXPECT(0, gq_queue_size(&config, &bytes));
+	CHECK(bytes < small);
+	EXPECT(GQ_ENULL, gq_queue_size(NULL, &bytes));
+	EXPECT(GQ_ENULL, gq_queue_size(&config, NULL));
+	config.mtu = 0;
+	EXPECT(GQ_EVALUE, gq_queue_size(&config, &bytes));
+	config.mtu = 1514;
+	config.reserved = 1;
+	EXPECT(GQ_EVALUE, gq_queue_size(&config, &bytes));
+	config.reserved = 0;
+	config.limit = 4194305;
+	EXPECT(GQ_EVALUE, gq_queue_size(&config, &bytes));
+	config.limit = 1;
+	config.target = 5000000;
+	EXPECT(GQ_EPARAM, gq_queue_size(&config, &bytes));
+	config.kind = 42;
+	EXPECT(GQ_EKIND, gq_queue_size(&config, &bytes));
+
+	config = config_of("fifo:60ms");
+	config.link_rate = 100000;
+	EXPECT(GQ_EROOM, gq_queue_size(&config, &bytes));
+	config.link_rate = 20000000;
+	EXPECT(0, gq_queue_size(&config, &bytes));
+	config.link_rate = UINT64_C(1000000000000);
+	EXPECT(GQ_EVALUE, gq_queue_size(&config, &bytes));
+	config = config_of("fq_codel");
+	config.slots = 1;
+	EXPECT(GQ_EVALUE, gq_queue_size(&config, &bytes));
+}
+
+static void placing(void)
+{
+	struct gq_config config = config_of("codel");
+	struct place place = place_for(&config);
+	struct gq_packet packet = packet_of(1, 100, 0);
+	struct gq_queue *moved;
+	uint64_t wake;
+
+	EXPECT(GQ_ENULL, gq_queue_init(NULL, place.bytes, &config, 0, &place.queue));
+	EXPECT(GQ_ENULL, gq_queue_init(place.memory, place.bytes, NULL, 0, &place.queue));
+	EXPECT(GQ_ENULL, gq_queue_init(place.memory, place.bytes, &config, 0, NULL));
+	EXPECT(GQ_EMEMORY, gq_queue_init(place.memory, place.bytes - 1, &config, 0, &place.queue));
+	EXPECT(GQ_EALIGN,
+	       gq_queue_init((char *)place.memory + 8, place.bytes, &config, 0, &place.queue));
+	CHECK(place.queue == NULL);
+	memset(place.memory, 0, place.bytes);
+	EXPECT(GQ_EHANDLE, gq_enqueue((struct gq_queue *)place.memory, 0, &packet));
+	EXPECT(GQ_EHANDLE, gq_enqueue((struct gq_queue *)((char *)place.memory + 1), 0, &packet));
+	EXPECT(0, gq_queue_init(place.memory, place.bytes, &config, 5, &place.queue));
+	CHECK((void *)place.queue == place.memory);
+	EXPECT(0, gq_next_wake(place.queue, 5, &wake));
+
+	moved = (struct gq_queue *)malloc(place.bytes);
+	CHECK(moved != NULL);
+	memcpy(moved, place.memory, place.bytes);
+	EXPECT(GQ_EHANDLE, gq_next_wake(moved, 5, &wake));
+	free(moved);
+	free(place.raw);
+}
+
+static void words(void)
+{
+	int32_t code;
+
+	CHECK(gq_abi_version() == GQ_ABI_VERSION);
+	CHECK(strchr(gq_version(), '.') != NULL);
+	CHECK(strcmp(gq_strerror(0), "no error") == 0);
+	CHECK(strcmp(gq_strerror(GQ_ENULL), "a pointer is null") == 0);
+	for (code = GQ_ERING; code < 0; code++) {
+		CHECK(strcmp(gq_strerror(code), gq_strerror(GQ_ERING - 1)) != 0);
+	}
+}
+
+static void hashes(void)
+{
+	struct gq_flow flow;
+	uint32_t hash, other;
+
+	memset(&flow, 0, sizeof flow);
+	EXPECT(GQ_ESIZE, gq_flow_hash(&flow, 1, 2, &hash));
+	flow.size = sizeof flow;
+	EXPECT(GQ_EVALUE, gq_flow_hash(&flow, 1, 2, &hash));
+	flow.version = 4;
+	flow.protocol = 6;
+	flow.source_port = 40000;
+	flow.destination_port = 443;
+	memcpy(flow.source, "\x0a\x00\x00\x01", 4);
+	memcpy(flow.destination, "\x0a\x00\x00\x02", 4);
+	EXPECT(0, gq_flow_hash(&flow, 1, 2, &hash));
+	flow.source[15] = 9; /* beyond an address of version 4 */
+	EXPECT(0, gq_flow_hash(&flow, 1, 2, &other));
+	CHECK(hash == other);
+	flow.version = 6;
+	EXPECT(0, gq_flow_hash(&flow, 1, 2, &other));
+	CHECK(hash != other);
+	EXPECT(GQ_ENULL, gq_flow_hash(NULL, 1, 2, &hash));
+	EXPECT(GQ_ENULL, gq_flow_hash(&flow, 1, 2, NULL));
+}
+
+int main(void)
+{
+	defaults_and_texts();
+	long_texts();
+	sizes();
+	placing();
+	words();
+	hashes();
+	return 0;
+}

@@ -1,0 +1,1 @@
+//! The examples are programs that check themselves.

@@ -1,0 +1,16 @@
+//! The library as C programs find it: compiled with the compilers that are here, run plainly, under
+//! valgrind and with sanitizers, and compared with what the Rust library decides.
+
+mod examples;
+#[path = "../../examples/header.rs"]
+mod header;
+mod programs;
+mod random;
+mod tools;
+
+#[test]
+fn the_header_in_the_tree_is_the_one_made_of_the_sources() {
+    let path = tools::folder().join("include/goodqueue.h");
+    let found = std::fs::read_to_string(path).expect("the header");
+    assert_eq!(found, header::header(), "cargo run -p goodqueue-capi --example header > include/goodqueue.h");
+}

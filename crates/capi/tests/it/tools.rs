@@ -1,0 +1,100 @@
+//! Compilers, the library they link, and what they make.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::OnceLock;
+
+/// The folder of this package.
+pub(crate) fn folder() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// Where the tests put what they make.
+pub(crate) fn scratch(name: &str) -> PathBuf {
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("capi").join(name);
+    std::fs::create_dir_all(&path).expect("a folder for what the tests make");
+    path
+}
+
+/// Says that a test did not run: past the test runner's capture, so that it is seen and counted.
+pub(crate) fn skipped(test: &str, why: &str) {
+    use std::io::Write;
+    assert!(std::env::var_os("GOODQUEUE_REQUIRE_ALL").is_none(), "{test} was skipped: {why}");
+    let _ = writeln!(std::io::stderr(), "SKIPPED: {test}: {why}");
+}
+
+/// Whether a tool can be run; says so, loudly, where it cannot.
+pub(crate) fn has(test: &str, tool: &str) -> bool {
+    let is_there = Command::new(tool).arg("--version").output().is_ok_and(|output| output.status.success());
+    if !is_there {
+        skipped(test, &format!("{tool} is not installed"));
+    }
+    is_there
+}
+
+/// Runs a command to its end; its words are the message where it fails.
+pub(crate) fn run(command: &mut Command) -> Output {
+    let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{command:?}: {}\n{said}", output.status);
+    output
+}
+
+fn build(arguments: &[&str]) -> PathBuf {
+    let target = scratch("target");
+    let mut command = Command::new(env!("CARGO"));
+    command.args(["build", "--quiet", "--offline", "--locked", "-p", "goodqueue-capi"]).args(arguments);
+    // The profile's own flags, whatever this test was built with (coverage, for example).
+    command.env_remove("RUSTFLAGS").env("CARGO_TARGET_DIR", &target).current_dir(folder());
+    run(&mut command);
+    target
+}
+
+/// The folder of `libgoodqueue.a` and `libgoodqueue.so` as `cargo build --release` makes them.
+pub(crate) fn library() -> &'static Path {
+    static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
+    LIBRARY.get_or_init(|| build(&["--release"]).join("release"))
+}
+
+/// The folder of the library without an operating system.
+pub(crate) fn free_standing() -> &'static Path {
+    static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
+    LIBRARY.get_or_init(|| build(&["--profile", "firmware", "--no-default-features"]).join("firmware"))
+}
+
+/// A language, as a compiler is called for it.
+#[derive(Clone, Copy)]
+pub(crate) struct Language {
+    pub(crate) compiler: &'static str,
+    pub(crate) standard: &'static str,
+    pub(crate) name: &'static str,
+}
+
+pub(crate) const C99: Language = Language { compiler: "gcc", standard: "-std=c99", name: "c" };
+pub(crate) const CLANG: Language = Language { compiler: "clang", standard: "-std=c99", name: "c" };
+pub(crate) const CPP17: Language = Language { compiler: "g++", standard: "-std=c++17", name: "c++" };
+
+/// What the static library needs of the system, as rustc lists it.
+const SYSTEM: [&str; 5] = ["-lpthread", "-lm", "-ldl", "-lrt", "-lgcc_s"];
+
+/// Compiles a program of ours against the static library; every warning is an error.
+pub(crate) fn compile(language: Language, source: &str, flags: &[&str], name: &str) -> PathBuf {
+    let program = scratch("bin").join(name);
+    let mut command = Command::new(language.compiler);
+    command.args([language.standard, "-pedantic", "-Wall", "-Wextra", "-Werror", "-g", "-O1"]);
+    command.args(flags).arg("-I").arg(folder().join("include"));
+    command.args(["-x", language.name]).arg(folder().join(source)).args(["-x", "none"]);
+    command.arg(library().join("libgoodqueue.a")).args(SYSTEM).arg("-o").arg(&program);
+    run(&mut command);
+    program
+}
+
+pub(crate) const SANITIZERS: [&str; 2] = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"];
+
+/// A command that runs a program under valgrind, an error of which is a failure.
+pub(crate) fn valgrind(program: &Path) -> Command {
+    let mut command = Command::new("valgrind");
+    command.args(["--quiet", "--error-exitcode=9", "--leak-check=full", "--errors-for-leak-kinds=all"]);
+    command.arg("--show-leak-kinds=all").arg(program);
+    command
+}
