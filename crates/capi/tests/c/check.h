@@ -35,7 +35,7 @@ struct place {
 	struct gq_queue *queue;
 };
 
-static struct gq_config config_of(const char *text)
+static inline struct gq_config config_of(const char *text)
 {
 	struct gq_config config;
 	memset(&config, 0, sizeof config);
@@ -45,7 +45,7 @@ static struct gq_config config_of(const char *text)
 }
 
 /* Memory aligned as it must be, with nothing known in it. */
-static struct place place_for(const struct gq_config *config)
+static inline struct place place_for(const struct gq_config *config)
 {
 	struct place place;
 	EXPECT(0, gq_queue_size(config, &place.bytes));
@@ -56,14 +56,14 @@ static struct place place_for(const struct gq_config *config)
 	return place;
 }
 
-static struct place place_of(const struct gq_config *config)
+static inline struct place place_of(const struct gq_config *config)
 {
 	struct place place = place_for(config);
 	EXPECT(0, gq_queue_init(place.memory, place.bytes, config, 0, &place.queue));
 	return place;
 }
 
-static struct gq_packet packet_of(uint64_t cookie, uint32_t len, uint32_t flow_hash)
+static inline struct gq_packet packet_of(uint64_t cookie, uint32_t len, uint32_t flow_hash)
 {
 	struct gq_packet packet;
 	memset(&packet, 0, sizeof packet);
@@ -75,7 +75,7 @@ static struct gq_packet packet_of(uint64_t cookie, uint32_t len, uint32_t flow_h
 	return packet;
 }
 
-static struct gq_stats stats_of(struct gq_queue *queue)
+static inline struct gq_stats stats_of(struct gq_queue *queue)
 {
 	struct gq_stats stats;
 	stats.size = sizeof stats;

@@ -40,6 +40,13 @@ static void packets_pass(void)
 	free(place.raw);
 }
 
+/* An error that the queue must count. */
+#define REFUSED(expected, call)             \
+	do {                                \
+		EXPECT(expected, call);     \
+		errors++;                   \
+	} while (0)
+
 static void mistakes_are_counted(void)
 {
 	struct gq_config config = config_of("pfifo:2");
@@ -55,35 +62,35 @@ static void mistakes_are_counted(void)
 	drop.size = 4;
 	counter.size = 4;
 	EXPECT(GQ_ENULL, gq_enqueue(NULL, 0, &in));
-	EXPECT(GQ_ENULL, gq_enqueue(queue, 0, NULL)), errors++;
-	EXPECT(GQ_EALIGN, gq_enqueue(queue, 0, (const struct gq_packet *)odd)), errors++;
+	REFUSED(GQ_ENULL, gq_enqueue(queue, 0, NULL));
+	REFUSED(GQ_EALIGN, gq_enqueue(queue, 0, (const struct gq_packet *)odd));
 	in.size = 31;
-	EXPECT(GQ_ESIZE, gq_enqueue(queue, 0, &in)), errors++;
+	REFUSED(GQ_ESIZE, gq_enqueue(queue, 0, &in));
 	in = packet_of(7, 0, 0);
-	EXPECT(GQ_EPACKET, gq_enqueue(queue, 0, &in)), errors++;
+	REFUSED(GQ_EPACKET, gq_enqueue(queue, 0, &in));
 	in = packet_of(7, GQ_MAX_LEN + 1, 0);
-	EXPECT(GQ_EPACKET, gq_enqueue(queue, 0, &in)), errors++;
+	REFUSED(GQ_EPACKET, gq_enqueue(queue, 0, &in));
 	in = packet_of(7, 1000, 0);
 	in.truesize = 999;
-	EXPECT(GQ_EPACKET, gq_enqueue(queue, 0, &in)), errors++;
+	REFUSED(GQ_EPACKET, gq_enqueue(queue, 0, &in));
 	in.truesize = UINT32_MAX;
 	EXPECT(0, gq_enqueue(queue, 10, &in));
-	EXPECT(GQ_ETIME, gq_enqueue(queue, 9, &in)), errors++;
-	EXPECT(GQ_ESIZE, gq_dequeue(queue, 10, &out)), errors++;
-	EXPECT(GQ_ENULL, gq_dequeue(queue, 10, NULL)), errors++;
+	REFUSED(GQ_ETIME, gq_enqueue(queue, 9, &in));
+	REFUSED(GQ_ESIZE, gq_dequeue(queue, 10, &out));
+	REFUSED(GQ_ENULL, gq_dequeue(queue, 10, NULL));
 	out.size = sizeof out;
-	EXPECT(GQ_ETIME, gq_dequeue(queue, 9, &out)), errors++;
-	EXPECT(GQ_ETIME, gq_next_wake(queue, 9, &wake)), errors++;
-	EXPECT(GQ_ENULL, gq_next_wake(queue, 10, NULL)), errors++;
-	EXPECT(GQ_ETIME, gq_queue_reset(queue, 9)), errors++;
-	EXPECT(GQ_ESIZE, gq_take_drops(queue, &drop, 1)), errors++;
-	EXPECT(GQ_ENULL, gq_take_drops(queue, NULL, 1)), errors++;
+	REFUSED(GQ_ETIME, gq_dequeue(queue, 9, &out));
+	REFUSED(GQ_ETIME, gq_next_wake(queue, 9, &wake));
+	REFUSED(GQ_ENULL, gq_next_wake(queue, 10, NULL));
+	REFUSED(GQ_ETIME, gq_queue_reset(queue, 9));
+	REFUSED(GQ_ESIZE, gq_take_drops(queue, &drop, 1));
+	REFUSED(GQ_ENULL, gq_take_drops(queue, NULL, 1));
 	drop.size = sizeof drop + 1;
-	EXPECT(GQ_EALIGN, gq_take_drops(queue, &drop, 1)), errors++;
-	EXPECT(GQ_ESIZE, gq_queue_counter(queue, 0, &counter)), errors++;
-	EXPECT(GQ_ENULL, gq_queue_counter(queue, 0, NULL)), errors++;
-	EXPECT(GQ_ENULL, gq_queue_stats(queue, NULL)), errors++;
-	EXPECT(GQ_ENULL, gq_queue_configure(queue, 10, NULL)), errors++;
+	REFUSED(GQ_EALIGN, gq_take_drops(queue, &drop, 1));
+	REFUSED(GQ_ESIZE, gq_queue_counter(queue, 0, &counter));
+	REFUSED(GQ_ENULL, gq_queue_counter(queue, 0, NULL));
+	REFUSED(GQ_ENULL, gq_queue_stats(queue, NULL));
+	REFUSED(GQ_ENULL, gq_queue_configure(queue, 10, NULL));
 	EXPECT(GQ_ENULL, gq_dequeue(NULL, 10, &out));
 	EXPECT(GQ_ENULL, gq_next_wake(NULL, 10, &wake));
 	EXPECT(GQ_ENULL, gq_queue_reset(NULL, 10));

@@ -31,7 +31,7 @@ static void print_drops(struct gq_queue *queue)
 	} while (taken > 0);
 }
 
-static void step(struct gq_queue *queue, uint64_t now, uint64_t cookie)
+static void step(struct gq_queue *queue, uint64_t now, uint64_t cookie, uint32_t arrivals)
 {
 	uint32_t what = below(1000);
 	struct gq_packet packet;
@@ -40,7 +40,7 @@ static void step(struct gq_queue *queue, uint64_t now, uint64_t cookie)
 
 	memset(&packet, 0, sizeof packet);
 	packet.size = sizeof packet;
-	if (what < 500) {
+	if (what < arrivals) {
 		packet.cookie = cookie;
 		packet.len = 40 + below(1475);
 		packet.truesize = packet.len + below(1000);
@@ -76,10 +76,10 @@ static void run_queue(uint32_t steps, const char *text)
 	config.link_rate = 20000000;
 	place = place_of(&config);
 	for (at = 0; at < steps; at++) {
-		/* Now and then time stands: bursts. */
-		burst = burst > 0 ? burst - 1 : below(100) == 0 ? 300 : 0;
+		/* Now and then time all but stands, and most of what happens is arrivals. */
+		burst = burst > 0 ? burst - 1 : below(1000) == 0 ? 800 : 0;
 		now += burst > 0 ? below(1000) : below(2000000);
-		step(place.queue, now, at);
+		step(place.queue, now, at, burst > 0 ? 900 : 480);
 	}
 	stats = stats_of(place.queue);
 	printf("s %u %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 "\n",
