@@ -302,7 +302,7 @@ struct gq_bql_config {
  */
 struct gq_bql {
 	/** The library's. */
-	uint64_t opaque[32];
+	uint64_t opaque[48];
 };
 
 /** What a limit is and has seen. */
@@ -315,9 +315,7 @@ struct gq_bql_state {
 	uint32_t inflight;
 	/** Packets in flight. */
 	uint32_t inflight_packets;
-	/** Bytes that may still be sent; below 0: stopped. After a reset of no use until the next
-	 * completion.
-	 */
+	/** Bytes that may still be sent; below 0: stopped. */
 	int32_t avail;
 	/** 0 */
 	uint32_t reserved;
@@ -539,8 +537,8 @@ int32_t gq_bql_sent(struct gq_bql *bql, uint32_t bytes, uint32_t in_ring);
 int32_t gq_bql_completed(struct gq_bql *bql, uint64_t now, uint32_t packets, uint32_t bytes);
 
 /** Hook 3 of 3, wherever the ring is emptied without completions: stop, reset, error recovery
- * (Linux: netdev_tx_reset_queue). Forgets what is in flight and begins at the least limit;
- * counters of errors stay.
+ * (Linux: netdev_tx_reset_queue). Forgets what is in flight and begins as gq_bql_init did;
+ * counters of errors stay. The queue above is to be started again by what opens the ring.
  *
  * Returns 0 or a negative code.
  */

@@ -258,7 +258,7 @@ pub(crate) struct BqlConfig {
 #[repr(C)]
 pub(crate) struct Bql {
     /// The library's.
-    pub(crate) opaque: [MaybeUninit<u64>; 32],
+    pub(crate) opaque: [MaybeUninit<u64>; 48],
 }
 
 /// What a limit is and has seen.
@@ -273,7 +273,7 @@ pub(crate) struct BqlState {
     pub(crate) inflight: u32,
     /// Packets in flight.
     pub(crate) inflight_packets: u32,
-    /// Bytes that may still be sent; below 0: stopped. After a reset of no use until the next completion.
+    /// Bytes that may still be sent; below 0: stopped.
     pub(crate) avail: i32,
     /// 0
     pub(crate) reserved: u32,

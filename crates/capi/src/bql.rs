@@ -1,14 +1,63 @@
 //! Byte queue limits with an account of what is in flight, so that a driver's mistakes are found.
 //!
 //! Linux trusts the driver: bytes that are sent and never completed stop the ring for good, and more
-//! completed than sent stops the machine. Here packets are counted beside the bytes. Where the ring is
-//! empty by packets it is empty by bytes; between, the bytes in flight lie between the packets in flight
-//! times the shortest and the longest packet sent since the ring was empty last.
+//! completed than sent stops the machine. Here packets are counted beside the bytes, and for up to 16 of the
+//! packets in flight it is noted how many bytes had been sent with them. A completion that ends at one of
+//! these, or that empties the ring, is known to the byte; between, the bytes in flight lie between the packets
+//! in flight times the shortest and the longest packet sent since the ring was empty last.
+//!
+//! A reset starts afresh, as set-up does. Linux keeps `adj_limit` from before, so that the producer can fill the
+//! whole ring until the first completion after it.
 
 use goodqueue::{Dql, Nanos, dql};
 
 use crate::abi::{BqlConfig, BqlState, GQ_MAX_LEN, GQ_STOP, GQ_UNKNOWN, GQ_WAKE};
 use crate::code::{Code, GQ_EMISMATCH, GQ_EOVER, GQ_EPACKET, GQ_ERING, GQ_ETIME, GQ_EVALUE};
+
+/// Packets that are noted at the same time.
+const NOTES: usize = 16;
+
+/// A packet in flight: its number and the bytes sent with it, counted as the limit counts them.
+#[derive(Clone, Copy, Default)]
+struct Note {
+    number: u32,
+    bytes: u32,
+}
+
+/// The packets noted, oldest first.
+struct Notes {
+    notes: [Note; NOTES],
+    first: u32,
+    len: u32,
+}
+
+impl Notes {
+    const NONE: Notes = Notes { notes: [Note { number: 0, bytes: 0 }; NOTES], first: 0, len: 0 };
+
+    #[inline]
+    fn push(&mut self, note: Note) {
+        if (self.len as usize) < NOTES {
+            self.notes[(self.first + self.len) as usize % NOTES] = note;
+            self.len += 1;
+        }
+    }
+
+    /// Forgets the packets up to `number`; the bytes sent with that very packet, if it was noted.
+    #[inline]
+    fn pass(&mut self, number: u32) -> Option<u32> {
+        let mut at_number = None;
+        while self.len > 0 {
+            let note = self.notes[self.first as usize % NOTES];
+            if number.wrapping_sub(note.number).cast_signed() < 0 {
+                break;
+            }
+            at_number = (note.number == number).then_some(note.bytes);
+            self.first = (self.first + 1) % NOTES as u32;
+            self.len -= 1;
+        }
+        at_number
+    }
+}
 
 /// The limit of one ring.
 #[repr(C)]
@@ -16,16 +65,21 @@ pub(crate) struct Bql {
     /// Tells this from other memory, and whether it was moved.
     pub(crate) mark: usize,
     dql: Dql,
+    hz: u32,
     last: Nanos,
     /// Descriptors; 4294967295: not known.
     ring: u32,
+    /// Packets in flight.
     packets: u32,
+    /// Packets that were completed since the last reset, modulo 2^32.
+    done: u32,
     shortest: u32,
     longest: u32,
     over: u64,
     mismatches: u64,
     missed: u64,
     errors: u64,
+    notes: Notes,
 }
 
 /// The parameters in the limit's own units.
@@ -40,6 +94,14 @@ fn params(config: &BqlConfig) -> Result<dql::Params, Code> {
         min_limit: config.min_limit,
         slack_hold_time: u32::try_from(ticks).unwrap_or(u32::MAX),
     })
+}
+
+/// A limit at its least, nothing in flight.
+fn fresh(hz: u32, params: dql::Params, now: Nanos) -> Dql {
+    let mut dql = Dql::new(hz, now);
+    dql.configure(params);
+    dql.reset(now);
+    dql
 }
 
 impl BqlConfig {
@@ -60,22 +122,21 @@ impl BqlConfig {
 
 impl Bql {
     pub(crate) fn new(config: &BqlConfig, now: Nanos) -> Result<Bql, Code> {
-        let params = params(config)?;
-        let mut dql = Dql::new(config.hz, now);
-        dql.configure(params);
-        dql.reset(now);
         Ok(Bql {
             mark: 0,
-            dql,
+            dql: fresh(config.hz, params(config)?, now),
+            hz: config.hz,
             last: now,
             ring: if config.ring == 0 { u32::MAX } else { config.ring },
             packets: 0,
+            done: 0,
             shortest: u32::MAX,
             longest: 0,
             over: 0,
             mismatches: 0,
             missed: 0,
             errors: 0,
+            notes: Notes::NONE,
         })
     }
 
@@ -107,6 +168,8 @@ impl Bql {
         self.shortest = self.shortest.min(bytes);
         self.longest = self.longest.max(bytes);
         self.dql.queued(bytes);
+        let number = self.done.wrapping_add(self.packets);
+        self.notes.push(Note { number, bytes: self.dql.state().num_queued });
         if is_missed {
             return Err(GQ_ERING);
         }
@@ -117,9 +180,20 @@ impl Bql {
     #[cold]
     fn forget(&mut self, packets: u32) {
         self.missed += 1;
-        self.dql.reset(self.last);
+        self.empty();
         self.packets = packets.min(self.ring - 1);
-        (self.shortest, self.longest) = if packets == 0 { (u32::MAX, 0) } else { (0, u32::MAX) };
+        if packets > 0 {
+            (self.shortest, self.longest) = (0, u32::MAX);
+        }
+    }
+
+    /// Starts afresh, with nothing in flight.
+    fn empty(&mut self) {
+        self.dql = fresh(self.hz, *self.dql.params(), self.last);
+        self.packets = 0;
+        self.done = 0;
+        (self.shortest, self.longest) = (u32::MAX, 0);
+        self.notes = Notes::NONE;
     }
 
     /// The ring has finished `packets` of `bytes` together.
@@ -131,12 +205,12 @@ impl Bql {
         }
         let inflight = self.inflight();
         let is_over = packets > self.packets;
+        self.done = self.done.wrapping_add(packets.min(self.packets));
         self.packets = self.packets.saturating_sub(packets);
         let settled = self.settled(inflight, bytes);
         self.dql.completed(now, settled);
         if self.packets == 0 {
-            self.shortest = u32::MAX;
-            self.longest = 0;
+            (self.shortest, self.longest) = (u32::MAX, 0);
         }
         if is_over {
             self.over += 1;
@@ -151,7 +225,10 @@ impl Bql {
 
     /// `bytes`, or what must be taken for completed where that cannot be right.
     #[inline]
-    fn settled(&self, inflight: u32, bytes: u32) -> u32 {
+    fn settled(&mut self, inflight: u32, bytes: u32) -> u32 {
+        if let Some(sent) = self.notes.pass(self.done) {
+            return inflight - self.dql.state().num_queued.wrapping_sub(sent).min(inflight);
+        }
         let packets = u64::from(self.packets);
         let least = u64::from(self.shortest).saturating_mul(packets).min(u64::from(inflight));
         let most = u64::from(self.longest).saturating_mul(packets).min(u64::from(inflight));
@@ -161,10 +238,7 @@ impl Bql {
 
     pub(crate) fn reset(&mut self, now: Nanos) -> Result<i32, Code> {
         self.tick(now)?;
-        self.dql.reset(now);
-        self.packets = 0;
-        self.shortest = u32::MAX;
-        self.longest = 0;
+        self.empty();
         Ok(0)
     }
 

@@ -95,7 +95,8 @@ unsafe extern "C" fn gq_bql_completed(bql: *mut abi::Bql, now: u64, packets: u32
 }
 
 /// Hook 3 of 3, wherever the ring is emptied without completions: stop, reset, error recovery (Linux:
-/// `netdev_tx_reset_queue`). Forgets what is in flight and begins at the least limit; counters of errors stay.
+/// `netdev_tx_reset_queue`). Forgets what is in flight and begins as `gq_bql_init` did; counters of errors stay. The queue above is to be started
+/// again by what opens the ring.
 ///
 /// Returns 0 or a negative code.
 #[unsafe(no_mangle)]
