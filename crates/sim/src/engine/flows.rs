@@ -250,11 +250,17 @@ impl Simulation {
         if self.links[device as usize].credits.front().is_some_and(|credit| credit.at <= self.now) {
             self.give_back(device);
         }
-        while let Some(packet) = self.flows[index].tx.poll_transmit(self.now) {
+        while let Some(mut segment) = self.flows[index].tx.poll_transmit(self.now) {
             let flow = &self.flows[index];
-            let (wire, mss, most) = (flow.wires[0], flow.tx.window().mss, flow.tx.device_mss());
-            for segment in packet.pieces(most) {
-                self.launch(wire.frame(Kind::Data, index as u32, segment, mss, self.now));
+            let mut rest = segment.cut(flow.tx.device_mss());
+            let mss = flow.tx.window().mss;
+            let mut frame = flow.wires[0].frame(Kind::Data, index as u32, segment, mss, self.now);
+            let headers = frame.len - segment.len;
+            self.launch(frame);
+            while frame.segment.advance(&mut rest) {
+                frame.len = headers + frame.segment.len;
+                frame.owed = truesize(frame.segment.frame_len());
+                self.launch(frame);
             }
         }
         let tx = &self.flows[index].tx;

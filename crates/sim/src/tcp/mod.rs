@@ -15,5 +15,5 @@ mod tests;
 
 pub use config::{Config, Opening, truesize};
 pub use rx::Rx;
-pub use segment::{Flags, Sack, Segment};
+pub use segment::{Flags, Rest, Sack, Segment};
 pub use tx::{Tx, TxStats};

@@ -43,6 +43,14 @@ impl Flags {
     }
 }
 
+/// What of a super-packet follows the pieces that were cut off it.
+#[derive(Clone, Copy, Debug)]
+pub struct Rest {
+    len: u32,
+    most: u32,
+    flags: Flags,
+}
+
 /// A segment. Sequence numbers are 64-bit stream offsets that never wrap (SYN is number 0, the first
 /// byte of data number 1); traces write them modulo 2^32. A segment may be longer than one MSS where
 /// segmentation offload is on (a super-packet).
@@ -91,29 +99,30 @@ impl Segment {
         32 + sack
     }
 
-    /// The segments of `most` bytes of payload that a host makes of a super-packet for a device without TSO (Linux
-    /// `tcp_gso_segment`): CWR stays on the first, FIN and PSH on the last.
+    /// Cuts it to `most` bytes of payload, as a host does for a device without TSO (Linux `tcp_gso_segment`), and gives
+    /// what is left for [`Segment::advance`]. CWR stays on the first piece, FIN and PSH on the last.
     #[inline]
-    pub fn pieces(self, most: u32) -> impl Iterator<Item = Segment> {
-        let mut rest = Some(self);
-        std::iter::from_fn(move || {
-            let mut piece = rest?;
-            rest = piece.split_off(most);
-            Some(piece)
-        })
+    pub fn cut(&mut self, most: u32) -> Rest {
+        let rest = Rest { len: self.len.saturating_sub(most), most, flags: self.flags };
+        if rest.len > 0 {
+            self.len = most;
+            self.flags.0 &= !(Flags::FIN.0 | Flags::PSH.0);
+        }
+        rest
     }
 
-    /// Takes off and gives what is beyond the first `most` bytes of payload.
+    /// Becomes the piece behind it; `false`: there is none.
     #[inline]
-    fn split_off(&mut self, most: u32) -> Option<Segment> {
-        if self.len <= most {
-            return None;
+    pub fn advance(&mut self, rest: &mut Rest) -> bool {
+        if rest.len == 0 {
+            return false;
         }
-        let flags = Flags(self.flags.0 & !Flags::CWR.0);
-        let rest = Segment { seq: self.seq + u64::from(most), len: self.len - most, flags, ..*self };
-        self.len = most;
-        self.flags.0 &= !(Flags::FIN.0 | Flags::PSH.0);
-        Some(rest)
+        self.seq += u64::from(self.len);
+        self.len = rest.len.min(rest.most);
+        rest.len -= self.len;
+        let kept = if rest.len == 0 { !Flags::CWR.0 } else { !(Flags::CWR.0 | Flags::FIN.0 | Flags::PSH.0) };
+        self.flags.0 = rest.flags.0 & kept;
+        true
     }
 
     /// Bytes on an Ethernet as a queue counts them: 14 of Ethernet header and 20 of IPv4 header included.

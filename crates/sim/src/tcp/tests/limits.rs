@@ -122,8 +122,15 @@ fn host(kind: CcKind, config: &Config) -> Tx {
 }
 
 fn drain(tx: &mut Tx, now: Nanos) -> Vec<Segment> {
-    let packets: Vec<Segment> = std::iter::from_fn(|| tx.poll_transmit(now)).collect();
-    packets.into_iter().flat_map(|packet| packet.pieces(tx.device_mss())).collect()
+    let mut pieces = Vec::new();
+    while let Some(mut segment) = tx.poll_transmit(now) {
+        let mut rest = segment.cut(tx.device_mss());
+        pieces.push(segment);
+        while segment.advance(&mut rest) {
+            pieces.push(segment);
+        }
+    }
+    pieces
 }
 
 /// TCP small queues: ten segments in 50 ms are 1.7 Mbit/s or 0.6 kB in 2^-10 s at 300 %: the limit is two

@@ -132,8 +132,10 @@ impl Pipe {
 
     /// Takes what both ends want to send.
     pub(super) fn flush(&mut self) {
-        while let Some(packet) = self.tx.poll_transmit(self.now) {
-            for segment in packet.pieces(self.tx.device_mss()) {
+        while let Some(mut segment) = self.tx.poll_transmit(self.now) {
+            let mut rest = segment.cut(self.tx.device_mss());
+            self.send(segment);
+            while segment.advance(&mut rest) {
                 self.send(segment);
             }
         }

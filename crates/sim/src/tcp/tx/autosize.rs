@@ -94,11 +94,6 @@ impl Tx {
         self.fin != super::Fin::Queued || self.app_bytes > 0
     }
 
-    /// Memory of a full segment in the host's queue.
-    pub(super) fn segment_truesize(&self) -> u32 {
-        truesize(self.w.mss + HEADERS)
-    }
-
     /// TCP small queues (Linux `tcp_small_queue_check`): whether the host's queue and device have enough
     /// of this connection. `segs`: of the next packet; a retransmission has twice the limit.
     pub(super) fn is_queue_full(&mut self, segs: u32, is_retransmission: bool) -> bool {

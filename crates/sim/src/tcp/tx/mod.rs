@@ -15,7 +15,7 @@ mod transmit;
 mod undo;
 
 use super::cc::{CaState, Cc, Window};
-use super::config::{Config, Opening, Ticks};
+use super::config::{Config, Opening, Ticks, truesize};
 use super::rack::Rack;
 use super::rtt::{MinRtt, RTO_INITIAL, Rtt};
 use super::scoreboard::Scoreboard;
@@ -175,6 +175,8 @@ pub struct Tx {
     fin: Fin,
     /// Send buffer in bytes of memory.
     sndbuf: u32,
+    /// Memory of a full segment in the host's queue.
+    full_truesize: u32,
     /// End of the last segment shorter than the MSS (Nagle, Minshall's variant).
     snd_sml: u64,
     /// Receive window from `snd_una`.
@@ -247,6 +249,7 @@ impl Tx {
             app_bytes: 0,
             fin: Fin::Open,
             sndbuf: config.tcp_wmem[1],
+            full_truesize: truesize(config.mss + transmit::HEADERS),
             snd_sml: 0,
             snd_wnd: 0,
             last_skb: 0,
@@ -328,7 +331,7 @@ impl Tx {
         &self.w
     }
 
-    /// Most payload bytes of a segment that the host's device takes: [`Segment::pieces`] cuts what is
+    /// Most payload bytes of a segment that the host's device takes: [`Segment::cut`] is for what is
     /// longer.
     #[must_use]
     pub fn device_mss(&self) -> u32 {

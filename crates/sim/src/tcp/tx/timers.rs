@@ -124,7 +124,7 @@ impl Tx {
     /// Whether the head's last transmission has probably not left the host: what is outstanding is in the
     /// host's queue, which keeps the order of a flow.
     fn head_in_host(&self) -> bool {
-        u64::from(self.wmem_alloc) >= u64::from(self.w.packets_out) * u64::from(self.segment_truesize())
+        u64::from(self.wmem_alloc) >= u64::from(self.w.packets_out) * u64::from(self.full_truesize)
     }
 
     fn reorder_timeout(&mut self, now: Nanos) {

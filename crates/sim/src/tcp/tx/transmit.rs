@@ -37,11 +37,16 @@ impl Tx {
 
     /// Memory of a packet of `len` bytes in the host's queue, cut if its device takes no super-packets.
     fn memory(&self, len: u32) -> u32 {
-        if len <= self.w.mss || self.config.tso {
+        let mss = self.w.mss;
+        if len == mss {
+            return self.full_truesize;
+        }
+        if len < mss || self.config.tso {
             return truesize(HEADERS + len);
         }
-        let whole = (len - 1) / self.w.mss;
-        whole * self.segment_truesize() + truesize(HEADERS + len - whole * self.w.mss)
+        let (whole, left) = (len / mss, len % mss);
+        let left = if left > 0 { truesize(HEADERS + left) } else { 0 };
+        whole * self.full_truesize + left
     }
 
     /// Whether new data is all that can leave.
