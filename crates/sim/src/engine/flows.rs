@@ -193,7 +193,11 @@ impl Simulation {
         let flow = &mut self.flows[index];
         flow.rx.on_segment(self.now, &frame.segment, has_ce);
         let role = flow.role;
-        self.pump_rx(index);
+        if flow.rx.has_output() {
+            self.pump_rx(index);
+        } else {
+            self.wake_receiver(index);
+        }
         match role {
             Role::Load => {}
             Role::Requests { surfer, connection } => self.requests_arrived(surfer, connection),
@@ -282,6 +286,13 @@ impl Simulation {
                 self.flows[index].wires[1].frame(Kind::Ack, index as u32, segment, u32::MAX, self.now);
             self.launch(frame);
         }
+        self.wake_receiver(index);
+    }
+
+    /// Sees to the receiver's timer.
+    #[inline]
+    #[allow(clippy::cast_possible_truncation)]
+    fn wake_receiver(&mut self, index: usize) {
         if let Some(at) = self.flows[index].rx.next_timer() {
             self.timers.wake(self.map.flows + 2 * index as Lane + 1, at);
         }

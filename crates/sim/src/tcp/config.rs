@@ -114,6 +114,11 @@ impl Ticks {
         Span(span.0.div_ceil(self.0).saturating_mul(self.0))
     }
 
+    /// Jiffies in which `span` has passed.
+    pub(super) fn count(self, span: Span) -> u64 {
+        span.0.div_ceil(self.0)
+    }
+
     /// This many jiffies.
     pub(super) fn of(self, count: u64) -> Span {
         Span(self.0 * count)
@@ -123,7 +128,11 @@ impl Ticks {
     /// bucket after the one the expiry falls into, and buckets are 1, 8, 64.. jiffies wide for delays below
     /// 63, 504, 4032.. jiffies (Linux 6.1 `timer.c:calc_index`).
     pub(super) fn deadline(self, now: Nanos, delay: Span) -> Nanos {
-        let wait = delay.0.div_ceil(self.0);
+        self.expiry(now, self.count(delay))
+    }
+
+    /// [`Ticks::deadline`] for a delay of `wait` jiffies.
+    pub(super) fn expiry(self, now: Nanos, wait: u64) -> Nanos {
         let shift = match wait {
             0..63 => 0,
             63..504 => 3,

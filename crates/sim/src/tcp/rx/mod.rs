@@ -64,7 +64,10 @@ pub struct Rx {
     rcv_nxt: u64,
     window: ReceiveWindow,
     ack: AckState,
+    /// Data above a gap, or a DSACK to be sent.
     ofo: Option<Box<OutOfOrder>>,
+    /// An empty one, kept for the next gap.
+    spare: Option<Box<OutOfOrder>>,
     /// Every segment takes the general path.
     #[cfg(test)]
     pub(in crate::tcp) general_only: bool,
@@ -93,6 +96,7 @@ impl Rx {
             window: ReceiveWindow::new(&config, opening == Opening::Active),
             ack: AckState::new(),
             ofo: None,
+            spare: None,
             #[cfg(test)]
             general_only: false,
         }
@@ -340,16 +344,21 @@ impl Rx {
         self.ack.on_timer(now);
     }
 
+    /// Whether [`Rx::poll_transmit`] would give a segment.
+    #[inline]
+    #[must_use]
+    pub fn has_output(&self) -> bool {
+        self.want_handshake || (self.ack.now && self.state == State::Established)
+    }
+
     /// The next segment to leave; call until it gives nothing.
     #[inline]
     pub fn poll_transmit(&mut self, now: Nanos) -> Option<Segment> {
-        if self.want_handshake {
-            return Some(self.handshake_segment(now));
-        }
-        if !self.ack.now || self.state != State::Established {
+        if !self.has_output() {
             return None;
         }
-        Some(self.send_ack(now))
+        let is_handshake = self.want_handshake;
+        Some(if is_handshake { self.handshake_segment(now) } else { self.send_ack(now) })
     }
 
     /// An ACK of everything received (Linux `tcp_send_ack`).
@@ -362,22 +371,18 @@ impl Rx {
         if self.ecn.demand_cwr {
             flags = flags.with(Flags::ECE);
         }
-        let mut segment = Segment {
+        let (sack, sacks) = if self.ofo.is_some() { self.write_sacks() } else { Default::default() };
+        Segment {
             seq: 1,
             ack: self.rcv_nxt,
             window: self.window.rcv_wnd,
             ts_val: timestamp(now),
             ts_ecr: self.ts_recent,
             flags,
+            sack,
+            sacks,
             ..Segment::default()
-        };
-        if let Some(ofo) = &mut self.ofo {
-            segment.sacks = ofo.write_sacks(self.rcv_nxt, &mut segment.sack);
-            if ofo.is_idle() {
-                self.ofo = None;
-            }
         }
-        segment
     }
 }
 

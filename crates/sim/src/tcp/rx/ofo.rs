@@ -135,7 +135,7 @@ impl OutOfOrder {
     }
 
     /// Writes the blocks of an ACK, DSACK first; their number.
-    pub(super) fn write_sacks(&mut self, ack: u64, out: &mut [Sack; 3]) -> u8 {
+    fn write_sacks(&mut self, ack: u64, out: &mut [Sack; 3]) -> u8 {
         let mut blocks = self.dsack.take().into_iter().chain(self.recent[..self.count].iter().copied());
         let mut count = 0;
         for (slot, block) in out.iter_mut().zip(&mut blocks) {
@@ -147,16 +147,33 @@ impl OutOfOrder {
 }
 
 impl Rx {
+    fn out_of_order(&mut self) -> &mut OutOfOrder {
+        self.ofo.get_or_insert_with(|| self.spare.take().unwrap_or_default())
+    }
+
+    /// The blocks of an ACK and their number; what is empty then is put aside.
+    #[inline(never)]
+    pub(super) fn write_sacks(&mut self) -> ([Sack; 3], u8) {
+        let mut sack = [Sack::default(); 3];
+        let Some(ofo) = &mut self.ofo else { return (sack, 0) };
+        let sacks = ofo.write_sacks(self.rcv_nxt, &mut sack);
+        if ofo.is_idle() {
+            (ofo.count, ofo.fin) = (0, None);
+            self.spare = self.ofo.take();
+        }
+        (sack, sacks)
+    }
+
     /// Reports a range as received twice.
     pub(super) fn set_dsack(&mut self, start: u64, end: u64) {
-        self.ofo.get_or_insert_default().dsack = Some((start, end));
+        self.out_of_order().dsack = Some((start, end));
     }
 
     /// A segment above a gap (Linux `tcp_data_queue_ofo`).
     pub(super) fn on_out_of_order(&mut self, _now: Nanos, segment: &Segment, end: u64, ce: bool) {
         self.check_ce(segment.ect, ce);
         self.ack.scheduled = true;
-        let ofo = self.ofo.get_or_insert_default();
+        let ofo = self.out_of_order();
         if segment.flags.has(Flags::FIN) {
             ofo.fin = Some(end);
         }

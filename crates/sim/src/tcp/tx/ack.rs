@@ -91,7 +91,7 @@ impl Tx {
     /// After an ACK the application may write.
     #[inline]
     pub(super) fn acknowledged(&mut self) {
-        if self.app_bytes != 0 {
+        if self.app_bytes != 0 && self.may_have_space() {
             self.check_space();
         }
         #[cfg(debug_assertions)]

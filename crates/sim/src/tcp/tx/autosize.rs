@@ -150,6 +150,13 @@ impl Tx {
         }
     }
 
+    /// Whether [`Tx::check_space`] has anything to do: data alone, without heads, may fill the buffer.
+    #[inline]
+    pub(super) fn may_have_space(&self) -> bool {
+        let bytes = self.write_seq.saturating_sub(self.w.snd_una);
+        bytes * 3 <= u64::from(self.sndbuf) * 2 || self.unsent() < u64::from(self.w.mss)
+    }
+
     /// The application sleeps on a full buffer and is woken when a third of it is free (Linux
     /// `sk_stream_write_space`). A buffer that ran dry before the window was full grows.
     pub(super) fn check_space(&mut self) {

@@ -74,20 +74,27 @@ impl Tx {
 
     /// RFC 8985 section 7.2: two round trips, more when a lone segment may wait for a delayed ACK, never
     /// beyond the retransmission timeout.
+    #[inline]
     pub(super) fn schedule_probe(&mut self, now: Nanos, advancing: bool) -> bool {
         if self.w.packets_out == 0 || !self.may_probe() {
             return false;
         }
         let ticks = self.ticks;
-        let timeout = if self.rtt.is_empty() {
-            RTO_INITIAL
+        let jiffies = if self.rtt.is_empty() {
+            ticks.count(RTO_INITIAL)
         } else {
-            let slack = if self.w.packets_out == 1 { DELAYED_ACK } else { ticks.of(TIMEOUT_MIN) };
-            ticks.up(self.w.srtt * 2) + slack
+            let slack = if self.w.packets_out == 1 { ticks.count(DELAYED_ACK) } else { TIMEOUT_MIN };
+            ticks.count(self.w.srtt * 2) + slack
         };
+        let timeout = ticks.of(jiffies);
         let rto = if advancing { self.rto } else { self.rto_left(now) };
-        let timeout = if rto > Span::ZERO { timeout.min(rto) } else { timeout };
-        self.arm(now, Pending::Probe, timeout);
+        if (rto > Span::ZERO && rto < timeout) || timeout > RTO_MAX || self.w.pacing {
+            let timeout = if rto > Span::ZERO { timeout.min(rto) } else { timeout };
+            self.arm(now, Pending::Probe, timeout);
+        } else {
+            self.timer = Pending::Probe;
+            self.timer_at = ticks.expiry(now, jiffies);
+        }
         true
     }
 
