@@ -116,7 +116,8 @@ impl Window {
     /// Segments in flight (Linux `tcp_packets_in_flight`; RFC 6675's pipe).
     #[must_use]
     pub fn packets_in_flight(&self) -> u32 {
-        self.packets_out + self.retrans_out - (self.sacked_out + self.lost_out)
+        let out = self.packets_out.saturating_add(self.retrans_out);
+        out.saturating_sub(self.sacked_out.saturating_add(self.lost_out))
     }
 
     /// Whether the sender is in slow start.
