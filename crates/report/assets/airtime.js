@@ -5,7 +5,7 @@
   if (!holder || !box) return;
   const SVG = "http://www.w3.org/2000/svg";
   const TENTHS = 10000; // tenths of a microsecond in a millisecond
-  const NAME = 17, BAR = 4, LANE = 26, GAP = 9, CLASH = 14, AXIS = 20;
+  const NAME = 17, CLASH = 14, AXIS = 20, MANY = 8;
   const live = document.getElementById("live");
   const slow = matchMedia("(prefers-reduced-motion: reduce)");
   const play = box.querySelector(".play");
@@ -70,6 +70,7 @@
     const wide = element.clientWidth;
     if (wide === 0) return;
     const lanes = radio.stations.length;
+    const [LANE, BAR, GAP] = lanes > MANY ? [12, 3, 2] : [26, 4, 9];
     const pitch = NAME + LANE + BAR + GAP;
     const clashes = lanes * pitch + NAME;
     const bottom = clashes + CLASH + 4;

@@ -272,6 +272,17 @@ impl Summary {
         record.runs.iter().map(|run| Self::of(record, run)).collect()
     }
 
+    /// Packets dropped and packets marked, both directions together; of Wi-Fi without a queue beside it, what
+    /// the stations' queues dropped and marked.
+    pub(crate) fn drops_and_marks(&self) -> [u64; 2] {
+        let queues = [&self.queue_up, &self.queue_down];
+        let sum = |of: fn(&QueueSummary) -> u64| queues.iter().fold(0_u64, |n, q| n.saturating_add(of(q)));
+        let (drops, marks) = (sum(|q| q.drops), sum(|q| q.marks));
+        let sampled = queues.iter().any(|q| q.backlog_max_bytes.is_some());
+        let air = self.radios.iter().filter(|_| !sampled);
+        air.fold([drops, marks], |[d, m], r| [d.saturating_add(r.drops), m.saturating_add(r.marks)])
+    }
+
     /// Utilisation of a direction; of Wi-Fi, which has no rate, the time in which somebody had something
     /// to send.
     pub(crate) fn utilisation(&self, direction: Direction) -> Option<f64> {

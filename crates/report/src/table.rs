@@ -10,7 +10,7 @@ use crate::applications::page_name;
 use crate::baseline::idle_range;
 use crate::record::{Direction, ProbeSeries};
 use crate::repeat::{self, Repeated};
-use crate::summary::{Grade, Latency, Letter, QueueSummary, Summary, distances_differ, loaded_directions};
+use crate::summary::{Grade, Latency, Letter, Summary, distances_differ, loaded_directions};
 use crate::{Record, Run};
 
 /// Widest line of the terminal table, in columns.
@@ -227,10 +227,10 @@ fn groups(record: &Record, all: &[Summary]) -> Vec<Group> {
         let column = Column::new("lost %", of(&|s| lost_percent(&s.rtt)));
         out.push(Group { title: "probes".into(), columns: vec![column], spare: 0 });
     }
-    let both = |f: fn(&QueueSummary) -> u64| of(&|s| (f(&s.queue_up) + f(&s.queue_down)).to_string());
+    let packets = |i: usize| of(&|s| s.drops_and_marks()[i].to_string());
     out.push(Group {
         title: "packets".into(),
-        columns: vec![Column::new("drops", both(|q| q.drops)), Column::new("marks", both(|q| q.marks))],
+        columns: vec![Column::new("drops", packets(0)), Column::new("marks", packets(1))],
         spare: 0,
     });
     if !used.is_empty() {

@@ -110,3 +110,33 @@ fn names_of_stations_are_not_markup() {
     assert_eq!(page.matches("<script").count(), 3);
     assert!(table::markdown(&record).contains("&lt;script"));
 }
+
+#[test]
+fn parts_that_do_not_add_up_are_said_so() {
+    let mut record = fixture::wifi::anomaly();
+    let words = "these do not add up";
+    assert!(!table::text(&record, false).contains(words));
+    record.runs[0].radios[0].accounting.overhead_ns *= 2;
+    assert_eq!(table::text(&record, false).matches(words).count(), 1);
+    assert!(html(&record).contains(words));
+}
+
+#[test]
+fn the_slow_one_of_thirty_is_in_the_picture() {
+    let mut record = fixture::wifi::anomaly();
+    for radio in record.runs.iter_mut().flat_map(|run| &mut run.radios) {
+        let fast = radio.stations[0].clone();
+        let column = radio.shares.stations[0].clone();
+        for i in 0..27 {
+            let name = format!("more {i}");
+            radio.stations.insert(i, goodqueue_report::wifi::Station { name, air_ns: 1, ..fast.clone() });
+            radio.shares.stations.insert(i, column.clone());
+        }
+    }
+    let page = html(&record);
+    let still = page.split("data-chart=\"airtime\"").nth(1).unwrap().split("</svg>").next().unwrap();
+    assert!(still.contains(">slow</text>") && still.contains("18 stations with less airtime in the tables"));
+    let chart = page.split("data-chart=\"airtime-shares-0-fifo\"").nth(1).unwrap();
+    let chart = chart.split("</svg>").next().unwrap();
+    assert!(chart.contains(">slow</text>") && chart.contains(">22 others</text>"));
+}

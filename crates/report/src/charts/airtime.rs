@@ -29,6 +29,25 @@ pub(crate) fn colour(runs: usize, station: usize) -> usize {
     (runs + station) % super::style::QUEUES
 }
 
+/// The places of at most `most` stations: those that have the largest share of the airtime in any radio.
+pub(crate) fn prominent(runs: &[Run], most: usize) -> Vec<usize> {
+    let mut shares: Vec<(f64, usize)> = Vec::new();
+    for radio in runs.iter().flat_map(|run| &run.radios) {
+        let all: f64 = radio.stations.iter().map(|s| s.air_ns as f64).sum();
+        for (i, station) in radio.stations.iter().enumerate() {
+            let share = if all > 0.0 { station.air_ns as f64 / all } else { 0.0 };
+            match shares.get_mut(i) {
+                Some(known) => known.0 = known.0.max(share),
+                None => shares.push((share, i)),
+            }
+        }
+    }
+    shares.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+    let mut chosen: Vec<usize> = shares.into_iter().take(most).map(|(_, i)| i).collect();
+    chosen.sort_unstable();
+    chosen
+}
+
 /// An arm's radio in the picture.
 struct Panel<'a> {
     queue: usize,
@@ -51,20 +70,31 @@ fn panels<'a>(ctx: &Context<'a>, all: &'a [Summary]) -> Vec<Panel<'a>> {
     runs.flat_map(of).collect()
 }
 
+/// What all panels of the picture share.
+struct Common {
+    runs: usize,
+    /// Stations that have a lane.
+    chosen: Vec<usize>,
+    time: Scale,
+    trips: Option<Scale>,
+}
+
 /// The whole picture, one panel below the other.
 pub(crate) fn draw(ctx: &Context<'_>) -> Scene {
     let all = Summary::all(ctx.record);
     let panels = panels(ctx, &all);
     let shown = panels.iter().map(|p| p.radio.window.length_ns).max().unwrap_or(0).min(SHOWN_NS);
-    let trips = trip_scale(&panels);
+    let common = Common {
+        runs: ctx.record.runs.len(),
+        chosen: prominent(&ctx.record.runs, LANES_MOST),
+        time: Scale::linear(0.0, shown as f64 / 1e6, LANES.0, LANES.1),
+        trips: trip_scale(&panels),
+    };
     let mut scene = Scene::new(WIDTH, 0.0, description(&panels));
-    let runs = ctx.record.runs.len();
     heads(&mut scene);
     let mut top = 30.0;
     for (i, panel) in panels.iter().enumerate() {
-        let time = Scale::linear(0.0, shown as f64 / 1e6, LANES.0, LANES.1);
-        let last = i + 1 == panels.len();
-        top = draw_panel(&mut scene, panel, (runs, top), time, trips, last) + 18.0;
+        top = draw_panel(&mut scene, panel, &common, top, i + 1 == panels.len()) + 18.0;
     }
     legend(&mut scene, top + 8.0);
     scene.height = top + 24.0;
@@ -80,18 +110,13 @@ fn heads(scene: &mut Scene) {
 }
 
 /// Draws one panel from `top`; returns where it ends.
-fn draw_panel(
-    scene: &mut Scene,
-    panel: &Panel<'_>,
-    (runs, top): (usize, f64),
-    time: Scale,
-    trips: Option<Scale>,
-    last: bool,
-) -> f64 {
-    let count = panel.radio.stations.len().min(LANES_MOST);
-    let more = panel.radio.stations.len() - count;
+fn draw_panel(scene: &mut Scene, panel: &Panel<'_>, common: &Common, top: f64, last: bool) -> f64 {
+    let (time, trips) = (common.time, common.trips);
+    let own = |&i: &usize| panel.summary.stations.get(i).map(|station| (i, station));
+    let chosen: Vec<(usize, &StationSummary)> = common.chosen.iter().filter_map(own).collect();
+    let more = panel.radio.stations.len() - chosen.len();
     let first = top + 26.0;
-    let clashes = first + count as f64 * (LANE + GAP);
+    let clashes = first + chosen.len() as f64 * (LANE + GAP);
     let bottom = clashes + COLLISIONS + 4.0;
     scene.open(panel.queue);
     scene.text(Type::Panel(panel.queue), (16.0, top + 8.0), Anchor::Start, panel.name.clone());
@@ -101,9 +126,9 @@ fn draw_panel(
     if let Some(trips) = trips {
         grid(scene, trips, (first - 6.0, bottom), TRIPS.0, last.then_some("ms"));
     }
-    for (i, station) in panel.summary.stations.iter().take(count).enumerate() {
-        let y = first + i as f64 * (LANE + GAP);
-        let queue = colour(runs, i);
+    for (row, (i, station)) in chosen.into_iter().enumerate() {
+        let y = first + row as f64 * (LANE + GAP);
+        let queue = colour(common.runs, i);
         name_lane(scene, queue, y, station);
         lane(scene, queue, &panel.radio.window, i, (time, y));
         share(scene, queue, y, station);
@@ -129,7 +154,7 @@ fn result(summary: &RadioSummary, more: usize) -> String {
         parts.push(format!("{} of the time in collisions", percent(collisions)));
     }
     if more > 0 {
-        parts.push(format!("{more} more stations in the tables"));
+        parts.push(format!("{more} stations with less airtime in the tables"));
     }
     parts.join(" · ")
 }

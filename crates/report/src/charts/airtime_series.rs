@@ -1,11 +1,11 @@
 //! Airtime over time and the round trips of each station: a drawing per radio, common axes.
 
-use super::airtime::{colour, name_of, spoken};
+use super::airtime::{colour, name_of, prominent, spoken};
 use super::data::{distribution, share_below};
 use super::frame::{Frame, Sides};
 use super::scale::Scale;
 use super::scene::{Anchor, Point, Scene, fit_text, text_width};
-use super::style::{Ink, QUEUES, Type};
+use super::style::{Ink, Type};
 use super::time::time_title;
 use super::{Chart, Context, Hover, HoverSeries, slug};
 use crate::record::Run;
@@ -19,6 +19,8 @@ const RIGHT: f64 = WIDTH - 16.0;
 const PLACES: usize = 320;
 /// Places along the axis of round trips that can be pointed at.
 const DELAYS: usize = 160;
+/// Stations that have a colour and a name of their own; what the others had is drawn as one.
+const NAMED: usize = 8;
 /// Colour of what is no station's.
 const NOBODY: usize = 5;
 
@@ -97,12 +99,22 @@ impl Places {
     }
 }
 
-fn layers(runs: usize, radio: &Radio, places: &Places) -> Vec<Layer> {
+fn layers(runs: &[Run], radio: &Radio, places: &Places) -> Vec<Layer> {
     let shares = &radio.shares;
-    let stations = radio.stations.iter().zip(&shares.stations).enumerate().map(|(i, (station, column))| {
-        let colour = colour(runs, i);
+    let chosen = prominent(runs, NAMED);
+    let every = || radio.stations.iter().zip(&shares.stations).enumerate();
+    let stations = every().filter(|(i, _)| chosen.contains(i)).map(|(i, (station, column))| {
+        let colour = colour(runs.len(), i);
         let ink = Ink::Block { queue: colour };
         Layer { name: station.name.clone(), ink, colour, values: places.percent(column) }
+    });
+    let others: Vec<&Vec<u64>> =
+        every().filter(|(i, _)| !chosen.contains(i)).map(|(_, (_, column))| column).collect();
+    let together = (!others.is_empty()).then(|| Layer {
+        name: format!("{} others", others.len()),
+        ink: Ink::Block { queue: NOBODY },
+        colour: NOBODY,
+        values: places.percent(&together(&others, shares.t_ns.len())),
     });
     let rest = [
         ("collisions", Ink::Clash, &shares.collision_ns),
@@ -118,7 +130,14 @@ fn layers(runs: usize, radio: &Radio, places: &Places) -> Vec<Layer> {
             values: places.percent(column),
         },
     );
-    stations.chain(rest).collect()
+    stations.chain(together).chain(rest).collect()
+}
+
+/// Columns added up, as far as all go.
+fn together(columns: &[&Vec<u64>], steps: usize) -> Vec<u64> {
+    let at =
+        |i: usize| columns.iter().try_fold(0_u64, |sum, column| Some(sum.saturating_add(*column.get(i)?)));
+    (0..steps).map_while(at).collect()
 }
 
 /// What became of the air over time.
@@ -145,7 +164,7 @@ pub(crate) fn shares(ctx: &Context<'_>) -> Vec<(usize, Chart)> {
 
 fn stack(ctx: &Context<'_>, queue: usize, radio: &Radio, (from, to): (f64, f64)) -> Chart {
     let places = Places::of(&radio.shares);
-    let layers = layers(ctx.record.runs.len(), radio, &places);
+    let layers = layers(&ctx.record.runs, radio, &places);
     let mut scene = Scene::new(WIDTH, 0.0, String::new());
     let drawn = layers.iter().filter(|l| l.ink != Ink::Paper);
     let names: Vec<_> = drawn.map(|l| (l.ink, l.colour, l.name.clone())).collect();
@@ -230,7 +249,7 @@ pub(crate) fn trips(ctx: &Context<'_>) -> Vec<(usize, Chart)> {
             chart.title = format!("{name}: round trips of each station");
             chart.scene.description = format!(
                 "Cumulative distribution of the round-trip time{}, a line per station, {name}",
-                ctx.under_load()
+                ctx.under_load(),
             );
             (*queue, chart)
         })
@@ -244,7 +263,10 @@ fn lines(ctx: &Context<'_>, queue: usize, radio: &Radio, trips: &[Vec<i64>], x: 
         let queue = colour(runs, i);
         (Ink::Block { queue }, queue, s.name.clone())
     };
-    let names: Vec<_> = radio.stations.iter().enumerate().map(named).collect();
+    let chosen = prominent(&ctx.record.runs, NAMED);
+    let mine = |i: &usize| radio.stations.get(*i).map(|s| (*i, s));
+    let drawn: Vec<(usize, &Station)> = chosen.iter().filter_map(mine).collect();
+    let names: Vec<_> = drawn.iter().copied().map(named).collect();
     let top = legend(&mut scene, &names);
     let (height, width) = (190.0, RIGHT - LEFT);
     scene.height = top + height + 46.0;
@@ -254,13 +276,14 @@ fn lines(ctx: &Context<'_>, queue: usize, radio: &Radio, trips: &[Vec<i64>], x: 
     let title = format!("round-trip time{} (ms{scale})", ctx.under_load());
     frame.draw(&mut scene, Sides { x: Some(&title), y: Some("samples at or below (%)") });
     let mut series = Vec::new();
-    for (i, ((_, colour, name), sorted)) in names.into_iter().zip(trips).enumerate() {
+    for ((i, _), (_, colour, name)) in drawn.into_iter().zip(names) {
+        let sorted = trips.get(i).map(Vec::as_slice).unwrap_or_default();
         let (mut points, mut share) = (Vec::new(), 0.0);
         for (ms, percent) in distribution(sorted) {
             points.extend([frame.at(ms, share), frame.at(ms, percent)]);
             share = percent;
         }
-        scene.shape(Ink::Line { queue: colour, shade: i / QUEUES }, false, vec![points]);
+        scene.shape(Ink::Line { queue: colour, shade: 0 }, false, vec![points]);
         let at = |i: usize| x.value_at(i as f64 / (DELAYS - 1) as f64);
         let values = (0..DELAYS).map(|i| share_below(sorted, at(i))).collect();
         series.push(HoverSeries { queue, name, unit: "%", values, upper: None, colour: Some(colour) });

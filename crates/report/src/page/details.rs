@@ -114,6 +114,9 @@ fn plan(record: &Record) -> String {
     let pages: Vec<String> = t.web.iter().map(page).collect();
     let base: Vec<String> =
         record.link.rtt_ns.iter().map(|&ns| format!("{} ms", ms(i64::try_from(ns).ok()))).collect();
+    let side = |p: &PathPlan| {
+        if airtime::present(record) && p.rate_bps.is_none() { "Wi-Fi".into() } else { path(p) }
+    };
     list(&[
         ("Test", format!("{}: {}", escape(&t.name), escape(&t.about))),
         ("Idle, then load", format!("{}, then {}", seconds(t.idle_ns), seconds(t.load_ns))),
@@ -121,8 +124,8 @@ fn plan(record: &Record) -> String {
         ("Probes", probes.join("<br>")),
         ("Calls", calls.join("<br>")),
         ("Pages", pages.join("<br>")),
-        ("Link up", path(&record.link.up)),
-        ("Link down", path(&record.link.down)),
+        ("Link up", side(&record.link.up)),
+        ("Link down", side(&record.link.down)),
         ("Base RTT", base.join(", ")),
         ("MTU", format!("{} bytes", record.link.mtu_bytes)),
         ("ECN", if record.link.ecn { "negotiated".into() } else { "off".into() }),

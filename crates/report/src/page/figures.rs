@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::{airtime, applications};
 use crate::charts::{self, Chart, Delay, Hover, escape};
-use crate::record::{Direction, Record};
+use crate::record::{Direction, Record, Run};
 use crate::summary::{Summary, direction_name, loaded_directions};
 use crate::words;
 
@@ -180,7 +180,7 @@ pub(crate) fn all(record: &Record, summaries: &[Summary]) -> Figures {
     for &direction in &directions {
         goodput(&mut b, record, direction);
     }
-    for &direction in &directions {
+    for &direction in directions.iter().filter(|&&d| sampled(record, d)) {
         backlog(&mut b, record, direction);
     }
     Figures { html: b.html, data: format!("{{{}}}", b.data) }
@@ -200,7 +200,8 @@ fn air(b: &mut Builder, record: &Record, summaries: &[Summary]) {
         return;
     }
     let lead = "Only one can send at a time. Each box is a frame or an aggregate on the air, as long as it took; all \
-                queues have the same time axis. Colours in this section are the stations'.";
+                queues have the same time axis. Colours in this section are the stations'; of \
+                many, charts name those with the most airtime.";
     b.open("air", "Who holds the air", lead);
     for chart in charts::airtime(record) {
         b.figure(&chart, "still", None, "");
@@ -337,6 +338,15 @@ fn goodput(b: &mut Builder, record: &Record, direction: Direction) {
     }
     b.html.push_str("</div>\n");
     b.close();
+}
+
+/// Whether there is a backlog to show. A Wi-Fi run may have none but its stations'.
+fn sampled(record: &Record, direction: Direction) -> bool {
+    let series = |run: &Run| match direction {
+        Direction::Up => run.up.t_ns.is_empty(),
+        Direction::Down => run.down.t_ns.is_empty(),
+    };
+    !airtime::present(record) || !record.runs.iter().all(series)
 }
 
 fn backlog(b: &mut Builder, record: &Record, direction: Direction) {

@@ -72,8 +72,8 @@ fn columns(record: &Record, all: &[Summary]) -> Vec<Column<'static>> {
         let name = "probes lost under load";
         out.push(Column { group: "Probes", unit: "%", head: "lost", name, cell: Box::new(cell) });
     }
-    out.push(count("drops", "dropped packets", |s| s.queue_up.drops + s.queue_down.drops));
-    out.push(count("marks", "marked packets", |s| s.queue_up.marks + s.queue_down.marks));
+    out.push(count("drops", "dropped packets", |s| s.drops_and_marks()[0]));
+    out.push(count("marks", "marked packets", |s| s.drops_and_marks()[1]));
     for &d in &directions {
         let (head, name, value): (_, _, fn(&Summary) -> Option<f64>) = match d {
             Direction::Up => ("up", "line used up", |s| s.utilisation(Direction::Up)),

@@ -93,9 +93,16 @@ pub(super) fn remarks(record: &Record, all: &[Summary]) -> Vec<String> {
 /// What became of the time, in words.
 pub(crate) fn accounting(radio: &RadioSummary) -> String {
     let percent = |x: Option<f64>| one(x.map(|x| x * 100.0));
+    let parts = [radio.used, radio.overhead, radio.collisions, radio.idle];
+    let whole: f64 = parts.into_iter().flatten().sum();
+    let doubt = if radio.used.is_some() && (whole - 1.0).abs() > 0.001 {
+        "; these do not add up to the time that passed"
+    } else {
+        ""
+    };
     format!(
         "stations {} % of the time, contention and other frames {} %, collisions {} %, idle {} %; \
-         Jain index of airtime {}",
+         Jain index of airtime {}{doubt}",
         percent(radio.used),
         percent(radio.overhead),
         percent(radio.collisions),

@@ -21,6 +21,10 @@ pub struct RadioSummary {
     pub weighted_jain: Option<f64>,
     /// Goodput of all stations together.
     pub goodput_bps: Option<u64>,
+    /// Packets to all stations that were dropped.
+    pub drops: u64,
+    /// Packets to all stations that were marked CE.
+    pub marks: u64,
     /// Share of the time that passed in which any station's exchange held the medium, 0 to 1.
     pub used: Option<f64>,
     /// Share of the time lost in collisions.
@@ -64,17 +68,22 @@ impl RadioSummary {
 
     fn of(record: &Record, run: &Run, radio: &Radio, flows: &[FlowSummary]) -> Self {
         let airtimes: Vec<u64> = radio.stations.iter().map(|s| s.air_ns).collect();
-        let total: u64 = airtimes.iter().fold(0, |sum, ns| sum.saturating_add(*ns));
+        let total = airtimes.iter().fold(0_u64, |sum, ns| sum.saturating_add(*ns));
         let stations: Vec<StationSummary> =
             radio.stations.iter().map(|s| station(record, run, radio, s, flows, total)).collect();
         let rates = stations.iter().filter_map(|s| s.goodput_bps);
         let a = radio.accounting;
+        let count = |of: fn(&Station) -> u64| {
+            radio.stations.iter().fold(0_u64, |sum, station| sum.saturating_add(of(station)))
+        };
         let part = |ns: u64| ratio(ns, a.elapsed_ns);
         Self {
             name: radio.name.clone(),
             airtime_jain: jain(&airtimes),
             weighted_jain: jain(&radio.stations.iter().map(per_weight).collect::<Vec<_>>()),
             goodput_bps: rates.fold(None, |sum, bps| Some(sum.unwrap_or(0_u64).saturating_add(bps))),
+            drops: count(|s| s.drops),
+            marks: count(|s| s.marks),
             used: part(total),
             collisions: part(a.collision_ns),
             overhead: part(a.overhead_ns.saturating_add(a.other_ns)),
