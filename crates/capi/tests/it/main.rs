@@ -1,6 +1,7 @@
 //! The library as C programs find it: compiled with the compilers that are here, run plainly, under
 //! valgrind and with sanitizers, and compared with what the Rust library decides.
 
+mod docs;
 mod examples;
 #[path = "../../examples/header.rs"]
 mod header;

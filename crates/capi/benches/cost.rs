@@ -1,0 +1,92 @@
+//! What a call from C costs over the same call in Rust: instructions, counted by callgrind.
+//!
+//! `cargo bench -p goodqueue-capi --bench cost` runs the workload of the Rust library's own benchmark, in C
+//! through the static library and in Rust, and prints both. It exits 1 where a call from C adds more than
+//! [`MOST`] instructions, or drops another number of packets.
+
+#[path = "../tests/it/tools.rs"]
+#[allow(dead_code, reason = "the tests use the rest")]
+mod tools;
+#[path = "../../core/benches/workload/mod.rs"]
+mod workload;
+
+use std::path::Path;
+use std::process::{Command, ExitCode};
+
+use workload::Load;
+
+/// Flows, and ns from one step to the next.
+const ROWS: [(usize, u64); 4] = [(1, 1000), (1000, 1000), (1, 12_112), (1000, 12_112)];
+const STEPS: u64 = 200_000;
+/// Instructions that checking pointers, sizes, clock and lengths and telling of drops may add.
+const MOST: f64 = 70.0;
+
+/// What one run came to.
+struct Count {
+    instructions: f64,
+    drops: u64,
+}
+
+/// Instructions in `function` and what it calls, per packet delivered.
+fn count(program: &Path, words: &[String], function: &str) -> Result<Count, String> {
+    let run = Command::new("valgrind")
+        .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
+        .arg(format!("--toggle-collect={function}"))
+        .arg(program)
+        .args(words)
+        .output()
+        .map_err(|error| format!("valgrind: {error}"))?;
+    let text = String::from_utf8_lossy(&run.stderr);
+    let collected = text.lines().find_map(|line| line.split_once("Collected : ")).map(|(_, n)| n.trim());
+    let collected: f64 = collected.and_then(|n| n.parse().ok()).ok_or(format!("valgrind said: {text}"))?;
+    let answer = String::from_utf8_lossy(&run.stdout).into_owned();
+    let (delivered, drops) = answer.trim().split_once(' ').ok_or("two numbers")?;
+    let delivered = delivered.parse::<f64>().map_err(|error| error.to_string())?;
+    let drops = drops.parse().map_err(|error: std::num::ParseIntError| error.to_string())?;
+    Ok(Count { instructions: collected / delivered, drops })
+}
+
+fn compare() -> Result<bool, String> {
+    let c = tools::compile(tools::C99, "tests/c/cost.c", &[], "cost");
+    let rust = std::env::current_exe().map_err(|error| error.to_string())?;
+    println!("| flows | STEP | enqueue in Rust | from C | added | dequeue in Rust | from C | added |");
+    println!("| --- | --- | --- | --- | --- | --- | --- | --- |");
+    let mut is_within = true;
+    for (flows, step) in ROWS {
+        let words = [flows.to_string(), step.to_string(), STEPS.to_string()];
+        let load = [&["--load".to_owned()], &words[..]].concat();
+        print!("| {flows} | {step} ");
+        for call in ["enqueue", "dequeue"] {
+            let ours = count(&rust, &load, &format!("*cost_{call}*"))?;
+            let theirs = count(&c, &words, &format!("gq_{call}"))?;
+            let added = theirs.instructions - ours.instructions;
+            print!("| {:.1} | {:.1} | {added:.1} ", ours.instructions, theirs.instructions);
+            is_within &= added <= MOST && ours.drops == theirs.drops;
+        }
+        println!("|");
+    }
+    Ok(is_within)
+}
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    if let ["--load", flows, step, steps] = words[..] {
+        let mut load = Load::new(flows.parse().expect("flows"), step.parse().expect("a step"));
+        let steps: u64 = steps.parse().expect("steps");
+        let delivered = (0..steps).filter(|_| load.step()).count();
+        println!("{delivered} {}", load.drops());
+        return ExitCode::SUCCESS;
+    }
+    match compare() {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => {
+            eprintln!("a call from C adds more than {MOST} instructions, or drops another number of packets");
+            ExitCode::FAILURE
+        }
+        Err(error) => {
+            eprintln!("cannot count: {error}");
+            ExitCode::from(3)
+        }
+    }
+}

@@ -1,0 +1,28 @@
+/* Prints how much memory queues take, before any is set up: the table of docs/c-library.md. */
+#include "check.h"
+
+int main(void)
+{
+	static const char *const texts[] = {
+		"pfifo:100",
+		"bfifo:64k",
+		"codel limit=100",
+		"tbf rate=10mbit burst=5k limit=64k",
+		"fq_codel limit=32 flows=16",
+		"fq_codel limit=256 flows=64 memory_limit=256k",
+		"fq_codel limit=1000 flows=256 memory_limit=4m",
+		"fq_codel",
+	};
+	struct gq_config config;
+	size_t at, with_drops, without;
+
+	for (at = 0; at < sizeof texts / sizeof texts[0]; at++) {
+		config = config_of(texts[at]);
+		EXPECT(0, gq_queue_size(&config, &with_drops));
+		config.drop_slots = 16;
+		EXPECT(0, gq_queue_size(&config, &without));
+		printf("| `%s` | %lu | %lu |\n", texts[at], (unsigned long)with_drops, (unsigned long)without);
+	}
+	printf("| `struct gq_bql` | %lu | |\n", (unsigned long)sizeof(struct gq_bql));
+	return 0;
+}
