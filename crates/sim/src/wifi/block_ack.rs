@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use goodqueue::Nanos;
+use goodqueue::wifi::Estimate;
 
 use super::frame::Frame;
 
@@ -13,8 +14,8 @@ pub(super) struct Mpdu {
     pub(super) seq: u16,
     /// Times that it was sent in vain.
     pub(super) retries: u8,
-    /// What the transmit stack estimated its airtime at, in its own units.
-    pub(super) estimate: u16,
+    /// What the transmit stack estimated its airtime at.
+    pub(super) estimate: Estimate,
 }
 
 /// Sequence numbers have 12 bits.

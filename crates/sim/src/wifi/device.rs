@@ -2,11 +2,12 @@
 
 use std::collections::VecDeque;
 
+use goodqueue::wifi::{Ac, StationId, TxStack};
 use goodqueue::{AnyQueue, Nanos, Queue, Rng, Span};
 
 use super::block_ack::{Mpdu, Receiver, Sender};
 use super::channel::Errors;
-use super::frame::{DeviceId, Frame};
+use super::frame::{DeviceId, Frame, Skb};
 use super::phy::Format;
 use super::rates::{RateControl, Series};
 use super::spec::{Aggregation, Lower};
@@ -46,7 +47,12 @@ pub(super) struct Category {
 #[derive(Debug)]
 pub(super) struct Device {
     pub(super) categories: [Category; 4],
-    pub(super) qdisc: goodqueue::QueueSpec,
+    /// Queue discipline of each category, where there is no `stack`.
+    pub(super) qdisc: Option<goodqueue::QueueSpec>,
+    /// mac80211's queues; the stations of `stations` are numbered in their order.
+    pub(super) stack: Option<Box<TxStack<Skb>>>,
+    /// Paths from this device.
+    pub(super) stations: Vec<PathId>,
     pub(super) lower: Lower,
     pub(super) max_time: Span,
     pub(super) max_frames: u16,
@@ -56,19 +62,35 @@ pub(super) struct Device {
 }
 
 impl Device {
+    /// It is done with an MPDU: acknowledged, or given up.
+    pub(super) fn complete(&mut self, edcaf: u32, station: StationId, mpdu: &Mpdu) {
+        self.categories[(edcaf % 4) as usize].pending -= 1;
+        if let Some(stack) = &mut self.stack {
+            stack.tx_completed(station, Ac::ALL[(edcaf % 4) as usize], mpdu.estimate);
+        }
+    }
+
+    /// Packets below its queues, of all categories.
+    pub(super) fn pending(&self) -> u32 {
+        self.categories.iter().map(|category| category.pending).sum()
+    }
+
     /// Packets that it holds, those sent but not acknowledged included.
     pub(super) fn held(&self) -> u64 {
         let in_qdisc = |category: &Category| {
             category.qdisc.as_ref().map_or(0, |qdisc| u64::from(qdisc.backlog().packets))
         };
-        self.categories.iter().map(|category| in_qdisc(category) + u64::from(category.pending)).sum()
+        let in_stack = self.stack.as_ref().map_or(0, |stack| u64::from(stack.radio_stats().backlog));
+        let below = self.categories.iter().map(|category| in_qdisc(category) + u64::from(category.pending));
+        in_stack + below.sum::<u64>()
     }
 }
 
 /// One TID of a path.
 #[derive(Debug, Default)]
 pub(super) struct Tid {
-    pub(super) fifo: VecDeque<Frame>,
+    /// What the driver or the firmware holds, not numbered yet.
+    pub(super) fifo: VecDeque<Mpdu>,
     pub(super) sender: Sender,
     pub(super) receiver: Receiver,
     /// Whether it stands in the turn of its category.
@@ -116,6 +138,8 @@ pub(super) struct Path {
     pub(super) rate: RateControl,
     /// Whether the two have block ack agreements.
     pub(super) has_agreement: bool,
+    /// The number of the receiver in the sender's transmit stack.
+    pub(super) station: StationId,
     pub(super) errors: Errors,
     pub(super) aggregation: Aggregation,
     pub(super) rng: Rng,
@@ -129,6 +153,7 @@ impl Path {
             from: ends[0],
             to: ends[1],
             has_agreement: rate.can_aggregate(),
+            station: StationId(0),
             rate,
             errors: Errors::None,
             aggregation,

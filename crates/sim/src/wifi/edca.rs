@@ -6,36 +6,6 @@
 
 use goodqueue::{Nanos, Rng, Span};
 
-/// An access category, in Linux's order.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-#[repr(u8)]
-pub enum Ac {
-    /// Voice.
-    Vo = 0,
-    /// Video.
-    Vi = 1,
-    /// Best effort.
-    Be = 2,
-    /// Background.
-    Bk = 3,
-}
-
-impl Ac {
-    /// All, highest first.
-    pub const ALL: [Ac; 4] = [Ac::Vo, Ac::Vi, Ac::Be, Ac::Bk];
-
-    /// The category of a TID (IEEE 802.11-2020 table 10-1); of those above 7 that of their low bits.
-    #[must_use]
-    pub const fn of_tid(tid: u8) -> Ac {
-        match tid & 7 {
-            1 | 2 => Ac::Bk,
-            4 | 5 => Ac::Vi,
-            6 | 7 => Ac::Vo,
-            _ => Ac::Be,
-        }
-    }
-}
-
 /// Parameters of a category.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EdcaParams {
@@ -53,7 +23,7 @@ const fn params(aifsn: u8, cw_min: u16, cw_max: u16, txop_us: u64) -> EdcaParams
     EdcaParams { aifsn, cw_min, cw_max, txop: Span::from_micros(txop_us) }
 }
 
-/// Of a station, in the order of [`Ac::ALL`]: mac80211's defaults (Linux 6.1 `util.c:ieee80211_set_wmm_default`).
+/// Of a station, in the order of [`goodqueue::wifi::Ac::ALL`]: mac80211's defaults (Linux 6.1 `util.c:ieee80211_set_wmm_default`).
 pub const STATION: [EdcaParams; 4] =
     [params(2, 3, 7, 1_504), params(2, 7, 15, 3_008), params(3, 15, 1023, 0), params(7, 15, 1023, 0)];
 /// Of an access point for itself: the WMM specification's, as hostapd has them.

@@ -1,3 +1,5 @@
+use goodqueue::wifi::Ac;
+
 use super::*;
 
 const US: u64 = 1_000;

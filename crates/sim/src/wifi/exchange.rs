@@ -1,13 +1,15 @@
 //! On the air: who transmits, what is received, and what becomes of it.
 
+use goodqueue::wifi::{Ac, Tid};
 use goodqueue::{Nanos, Reason, Span};
 
 use super::block_ack::{Held, Mpdu};
-use super::device::Burst;
-use super::edca::Ac;
+use super::device::{Burst, Path};
 use super::frame::{AirEvent, AirKind, Sink};
 use super::phy::{Format, PhyRate};
+use super::rates::expected_kbps;
 use super::radio::Radio;
+use super::spec::Lower;
 
 /// Times that a frame of a block ack agreement is sent before it is given up (ath9k `ATH_MAX_SW_RETRIES`).
 const MOST_RETRIES: u8 = 30;
@@ -206,6 +208,7 @@ impl Radio {
         self.contention.succeeded(now, edcaf);
         let Some(mut burst) = self.take_head(edcaf) else { return };
         burst.took = burst.took + on_air.times.ppdu;
+        self.hear(now, &burst, on_air.times.ppdu);
         let account = &mut self.paths[burst.path as usize].account;
         account.airtime = account.airtime + now.since(on_air.start);
         if burst.mpdus.is_empty() {
@@ -238,7 +241,7 @@ impl Radio {
         path.account.bytes += u64::from(mpdu.frame.len);
         let (from, to, window) = (path.from, path.to, path.aggregation.window);
         sink.completed(now, from, &mpdu.frame);
-        self.devices[(edcaf / 4) as usize].categories[(edcaf % 4) as usize].pending -= 1;
+        self.devices[usize::from(from)].complete(edcaf, path.station, mpdu);
         let has_agreement = path.has_agreement;
         let tid = path.tid(burst.tid);
         tid.sender.finish(mpdu.seq);
@@ -268,7 +271,7 @@ impl Radio {
         }
         tid.sender.finish(mpdu.seq);
         tid.needs_bar = has_agreement;
-        self.devices[(edcaf / 4) as usize].categories[(edcaf % 4) as usize].pending -= 1;
+        self.devices[usize::from(from)].complete(edcaf, path.station, &mpdu);
         self.packets.dropped += 1;
         sink.dropped(now, from, mpdu.frame, Reason::Loss);
     }
@@ -306,11 +309,39 @@ impl Radio {
         self.finish(now, edcaf, burst, sink);
     }
 
+    /// The receiver's scheduler counts what it has heard.
+    fn hear(&mut self, now: Nanos, burst: &Burst, lasted: Span) {
+        let Path { from, to, .. } = &self.paths[burst.path as usize];
+        let (from, to) = (*from, *to);
+        let Some(back) = self.path(to, from).zip(Tid::new(burst.tid)) else { return };
+        let station = self.paths[back.0 as usize].station;
+        let device = &mut self.devices[usize::from(to)];
+        if let Some(stack) = device.stack.as_mut().filter(|_| device.lower == Lower::Txq) {
+            stack.register_airtime(now, station, back.1, 0, (lasted.0 / 1000) as u32);
+        }
+    }
+
+    /// Transmit status: airtime for the scheduler, the rate for the estimator.
+    fn report(&mut self, now: Nanos, burst: &Burst) {
+        let path = &mut self.paths[burst.path as usize];
+        let device = &mut self.devices[usize::from(path.from)];
+        let Some((stack, tid)) = device.stack.as_mut().zip(Tid::new(burst.tid)) else { return };
+        stack.register_airtime(now, path.station, tid, (burst.took.0 / 1000) as u32, 0);
+        if let Some((rate, _)) = burst.series.at(burst.attempts.min(burst.series.last())) {
+            // A rate that the estimator does not know leaves the one before.
+            let _ = stack.set_rate(path.station, rate.info());
+            if device.lower == Lower::Txq {
+                let _ = stack.expected_throughput(path.station, expected_kbps(&rate));
+            }
+        }
+    }
+
     /// A PPDU is done with: the next ones move up.
     fn finish(&mut self, now: Nanos, edcaf: u32, mut burst: Burst, sink: &mut impl Sink) {
         let from = self.paths[burst.path as usize].from;
         let ac = Ac::ALL[(edcaf % 4) as usize];
-        self.list(from, ac, burst.path, burst.tid);
+        self.report(now, &burst);
+        self.list(now, from, ac, burst.path, burst.tid);
         burst.mpdus.clear();
         self.spare.push(burst.mpdus);
         self.fill(now, from, ac, sink);

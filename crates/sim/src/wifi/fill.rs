@@ -1,10 +1,10 @@
 //! From the queues into the hardware: which station next, and what makes up its aggregate.
 
+use goodqueue::wifi::{Ac, Tid as TidNumber, TxqId};
 use goodqueue::{Nanos, Queue, Span};
 
 use super::block_ack::Mpdu;
-use super::device::{Burst, Category, PathId, Tid, psdu, subframe};
-use super::edca::Ac;
+use super::device::{Burst, Category, Device, PathId, Tid, psdu, subframe};
 use super::frame::{DeviceId, Sink};
 use super::radio::{Radio, Through};
 use super::spec::Lower;
@@ -15,87 +15,186 @@ const HARDWARE_DEPTH: usize = 2;
 impl Radio {
     /// Fills the hardware queue of a category as far as it goes.
     pub(super) fn fill(&mut self, now: Nanos, from: DeviceId, ac: Ac, sink: &mut impl Sink) {
-        self.pull(now, from, ac, sink);
-        loop {
-            let category = &mut self.devices[usize::from(from)].categories[ac as usize];
-            if category.hardware.len() >= HARDWARE_DEPTH {
-                break;
+        match self.devices[usize::from(from)].lower {
+            Lower::Txq => self.round(now, from, ac, sink),
+            Lower::Fifo { packets } => {
+                self.pull(now, from, ac, packets, sink);
+                self.build_in_turn(now, from, ac, sink);
             }
-            let Some((path, tid)) = category.turn.pop_front() else { break };
-            self.build(now, path, tid, ac);
-            let Some(at) = self.tid_if_ready(path, tid) else { continue };
-            at.has_turn = true;
-            self.devices[usize::from(from)].categories[ac as usize].turn.push_back((path, tid));
+            Lower::Firmware { packets } => {
+                if self.devices[usize::from(from)].stack.is_some() {
+                    self.push(now, from, ac, packets, sink);
+                } else {
+                    self.pull(now, from, ac, packets, sink);
+                }
+                self.build_in_turn(now, from, ac, sink);
+            }
         }
         if self.head(Radio::edcaf(from, ac)).is_some() {
             self.contention.join(now, Radio::edcaf(from, ac));
         }
     }
 
-    /// The TID where it could send; else it has no turn.
-    fn tid_if_ready(&mut self, path: PathId, tid: u8) -> Option<&mut Tid> {
+    /// Builds PPDUs from what the driver or the firmware holds, TID by TID in turn.
+    fn build_in_turn(&mut self, now: Nanos, from: DeviceId, ac: Ac, sink: &mut impl Sink) {
+        loop {
+            let category = &mut self.devices[usize::from(from)].categories[ac as usize];
+            if category.hardware.len() >= HARDWARE_DEPTH {
+                return;
+            }
+            let Some((path, tid)) = category.turn.pop_front() else { return };
+            self.build(now, path, tid, ac, sink);
+            if self.is_ready(path, tid) {
+                self.devices[usize::from(from)].categories[ac as usize].turn.push_back((path, tid));
+            }
+        }
+    }
+
+    /// Whether the TID could send what is below the queues; so whether it has its turn.
+    fn is_ready(&mut self, path: PathId, tid: u8) -> bool {
         let path = &mut self.paths[path as usize];
         let window = path.aggregation.window;
         let at = path.tid(tid);
         at.has_turn = at.is_ready(window);
-        at.has_turn.then_some(at)
+        at.has_turn
     }
 
-    /// Moves packets from the queue discipline into the driver's FIFOs.
-    fn pull(&mut self, now: Nanos, from: DeviceId, ac: Ac, sink: &mut impl Sink) {
+    /// Moves packets from the queue discipline into the driver's FIFOs, up to `most` packets.
+    fn pull(&mut self, now: Nanos, from: DeviceId, ac: Ac, most: u32, sink: &mut impl Sink) {
         let device = &mut self.devices[usize::from(from)];
-        let Lower::Fifo { packets: most } = device.lower;
+        let others = match device.lower {
+            Lower::Firmware { .. } => device.pending() - device.categories[ac as usize].pending,
+            Lower::Fifo { .. } | Lower::Txq => 0,
+        };
         let Category { qdisc, pending, turn, .. } = &mut device.categories[ac as usize];
         let Some(qdisc) = qdisc else { return };
         let uplink = device.uplink;
-        while *pending < most {
+        while *pending + others < most {
             let mut through = Through { sink, from, dropped: &mut self.packets.dropped };
             let Some(frame) = qdisc.dequeue(now, &mut through) else { return };
             // Checked when it was offered.
             let Some(path) = uplink.or(self.downlinks[usize::from(frame.to)]) else { continue };
             *pending += 1;
             let tid = self.paths[path as usize].tid(frame.tid);
-            tid.fifo.push_back(frame);
-            if !tid.has_turn {
-                tid.has_turn = true;
+            tid.fifo.push_back(Mpdu { frame, ..Mpdu::default() });
+            if !std::mem::replace(&mut tid.has_turn, true) {
                 turn.push_back((path, frame.tid));
             }
         }
     }
 
+    /// A round of mac80211's scheduler that fills the firmware (ath10k `ath10k_mac_op_wake_tx_queue` and
+    /// `ath10k_mac_tx_push_pending`).
+    fn push(&mut self, now: Nanos, from: DeviceId, ac: Ac, most: u32, sink: &mut impl Sink) {
+        let device = &mut self.devices[usize::from(from)];
+        let mut room = most.saturating_sub(device.pending());
+        let Device { stack, categories, stations, .. } = device;
+        let Some(stack) = stack else { return };
+        let Category { pending, turn, .. } = &mut categories[ac as usize];
+        stack.schedule_start(ac);
+        while room > 0
+            && let Some(txq) = stack.next_txq(ac)
+        {
+            let station = txq.station().and_then(|station| stations.get(station.0 as usize));
+            let Some(&path) = station else { continue };
+            let tid = self.paths[path as usize].tid(txq.tid().number());
+            while room > 0 {
+                let mut through = Through { sink, from, dropped: &mut self.packets.dropped };
+                let Some(next) = stack.tx_dequeue(now, txq, &mut through) else { break };
+                tid.fifo.push_back(Mpdu { frame: next.packet.0, estimate: next.estimate, ..Mpdu::default() });
+                (room, *pending) = (room - 1, *pending + 1);
+            }
+            stack.return_txq(now, txq, false);
+            if !tid.fifo.is_empty() && !std::mem::replace(&mut tid.has_turn, true) {
+                turn.push_back((path, txq.tid().number()));
+            }
+        }
+    }
+
+    /// A round of mac80211's scheduler that fills the hardware queue (ath9k `xmit.c:ath_txq_schedule`). A queue that comes
+    /// up when that is full gives a frame all the same, which waits in the driver (`ath_tx_sched_aggr`).
+    fn round(&mut self, now: Nanos, from: DeviceId, ac: Ac, sink: &mut impl Sink) {
+        let schedule_start = |device: &mut Device| device.stack.as_mut().map(|stack| stack.schedule_start(ac));
+        schedule_start(&mut self.devices[usize::from(from)]);
+        loop {
+            let device = &mut self.devices[usize::from(from)];
+            let Some(stack) = &mut device.stack else { return };
+            let Some(txq) = stack.next_txq(ac) else { return };
+            let Some(&path) = txq.station().and_then(|station| device.stations.get(station.0 as usize)) else {
+                continue;
+            };
+            let number = txq.tid().number();
+            if device.categories[ac as usize].hardware.len() < HARDWARE_DEPTH {
+                self.build(now, path, number, ac, sink);
+            } else if self.paths[path as usize].tid(number).sender.retry().is_empty() {
+                self.take_one(now, path, number, ac, sink);
+            }
+            let tid = self.paths[path as usize].tid(number);
+            let is_forced = tid.needs_bar || !tid.sender.retry().is_empty();
+            if let Some(stack) = &mut self.devices[usize::from(from)].stack {
+                stack.return_txq(now, txq, is_forced);
+            }
+        }
+    }
+
+    /// The driver takes a frame that the hardware has no room for.
+    fn take_one(&mut self, now: Nanos, path: PathId, number: u8, ac: Ac, sink: &mut impl Sink) {
+        let path = &mut self.paths[path as usize];
+        let from = path.from;
+        let (station, window) = (path.station, path.aggregation.window);
+        let tid = path.tid(number);
+        let device = &mut self.devices[usize::from(from)];
+        let mut through = Through { sink, from, dropped: &mut self.packets.dropped };
+        if let Some(mpdu) = tid.take(now, device, station, number, window, &mut through) {
+            device.categories[ac as usize].pending += u32::from(device.stack.is_some());
+            tid.sender.put_back(mpdu);
+        }
+    }
+
     /// Gives a TID its turn where it has something to send and is not in turn.
-    pub(super) fn list(&mut self, from: DeviceId, ac: Ac, path: PathId, tid: u8) {
-        if self.paths[path as usize].tid(tid).has_turn {
+    pub(super) fn list(&mut self, now: Nanos, from: DeviceId, ac: Ac, path: PathId, number: u8) {
+        if self.devices[usize::from(from)].lower == Lower::Txq {
+            let station = self.paths[path as usize].station;
+            let tid = self.paths[path as usize].tid(number);
+            let has_some = tid.needs_bar || !tid.sender.retry().is_empty();
+            let stack = self.devices[usize::from(from)].stack.as_mut().filter(|_| has_some);
+            if let Some((stack, number)) = stack.zip(TidNumber::new(number)) {
+                stack.schedule_txq(now, TxqId::new(station, number));
+            }
             return;
         }
-        if self.tid_if_ready(path, tid).is_some() {
-            self.devices[usize::from(from)].categories[ac as usize].turn.push_back((path, tid));
+        let had_turn = self.paths[path as usize].tid(number).has_turn;
+        if !had_turn && self.is_ready(path, number) {
+            self.devices[usize::from(from)].categories[ac as usize].turn.push_back((path, number));
         }
     }
 
     /// Puts the next PPDU of a TID together.
-    fn build(&mut self, now: Nanos, path_id: PathId, tid_number: u8, ac: Ac) {
+    fn build(&mut self, now: Nanos, path_id: PathId, number: u8, ac: Ac, sink: &mut impl Sink) {
         let path = &mut self.paths[path_id as usize];
-        let from = path.from;
+        let (from, station, aggregation) = (path.from, path.station, path.aggregation);
         let series = path.rate.series(now);
-        let (aggregation, has_agreement) = (path.aggregation, path.has_agreement);
         let window = aggregation.window;
         let device = &mut self.devices[usize::from(from)];
-        let most = if series.can_aggregate() && has_agreement { device.max_frames.min(window) } else { 1 };
+        let can_aggregate = series.can_aggregate() && path.has_agreement;
+        let most = if can_aggregate { device.max_frames.min(window) } else { 1 };
         let txop = self.contention.params(Radio::edcaf(from, ac)).txop;
         let longest = if txop > Span::ZERO { device.max_time.min(txop) } else { device.max_time };
         let most_bytes = series.bytes_in(longest).min(u64::from(aggregation.bytes));
         let mut mpdus = self.spare.pop().unwrap_or_default();
-        let tid = path.tid(tid_number);
+        let tid = path.tid(number);
         let is_bar = std::mem::take(&mut tid.needs_bar);
         let mut bytes = 0;
         while !is_bar && mpdus.len() < usize::from(most) {
-            let Some(len) = tid.next_len(window) else { break };
-            bytes += subframe(len);
+            let mut through = Through { sink, from, dropped: &mut self.packets.dropped };
+            let is_new = tid.sender.retry().is_empty();
+            let Some(mpdu) = tid.take(now, device, station, number, window, &mut through) else { break };
+            device.categories[ac as usize].pending += u32::from(is_new && device.lower == Lower::Txq);
+            bytes += subframe(mpdu.frame.mpdu());
             if bytes > most_bytes && !mpdus.is_empty() {
+                tid.sender.put_back(mpdu);
                 break;
             }
-            let Some(mpdu) = tid.take() else { break };
             mpdus.push(mpdu);
         }
         if mpdus.is_empty() && !is_bar {
@@ -103,28 +202,36 @@ impl Radio {
         }
         let format = series.at(0).map_or(super::Format::Ofdm, |(rate, _)| rate.format());
         let bytes = psdu(format, &mpdus);
-        let burst =
-            Burst { path: path_id, tid: tid_number, series, attempts: 0, mpdus, bytes, took: Span::ZERO };
+        let burst = Burst { path: path_id, tid: number, series, attempts: 0, mpdus, bytes, took: Span::ZERO };
         device.categories[ac as usize].hardware.push_back(burst);
     }
 }
 
 impl Tid {
-    /// Bytes of the next MPDU that the window lets through.
-    fn next_len(&self, window: u16) -> Option<u32> {
-        match self.sender.retry().front() {
-            Some(mpdu) => self.sender.is_open(mpdu.seq, window).then(|| mpdu.frame.mpdu()),
-            None if self.sender.has_room(window) => self.fifo.front().map(|frame| frame.mpdu()),
-            None => None,
+    /// The next MPDU that the window lets through: first what failed, then what is new, from the driver's FIFO or
+    /// from mac80211's queue.
+    fn take(
+        &mut self,
+        now: Nanos,
+        device: &mut Device,
+        station: goodqueue::wifi::StationId,
+        number: u8,
+        window: u16,
+        through: &mut Through<'_, impl Sink>,
+    ) -> Option<Mpdu> {
+        if let Some(mpdu) = self.sender.retry().front() {
+            return self.sender.is_open(mpdu.seq, window).then(|| self.sender.take_retry())?;
         }
-    }
-
-    /// The next MPDU: first what failed, then what is new.
-    fn take(&mut self) -> Option<Mpdu> {
-        if let Some(mpdu) = self.sender.take_retry() {
-            return Some(mpdu);
+        if !self.sender.has_room(window) {
+            return None;
         }
-        let frame = self.fifo.pop_front()?;
-        Some(Mpdu { frame, seq: self.sender.number(), ..Mpdu::default() })
+        let mpdu = if device.lower == Lower::Txq {
+            let txq = TxqId::new(station, TidNumber::new(number)?);
+            let next = device.stack.as_mut()?.tx_dequeue(now, txq, through)?;
+            Mpdu { frame: next.packet.0, estimate: next.estimate, ..Mpdu::default() }
+        } else {
+            self.fifo.pop_front()?
+        };
+        Some(Mpdu { seq: self.sender.number(), ..mpdu })
     }
 }

@@ -29,8 +29,10 @@ pub const fn tid_of(dsfield: u8) -> u8 {
     dsfield >> 5
 }
 
+/// Frame check sequence, bytes.
+const FCS: u32 = 4;
 /// The QoS header (26) and LLC/SNAP (8) stand for Ethernet's 14 bytes; then the FCS.
-const MPDU_OVER_ETHERNET: u32 = 26 + 8 + 4 - 14;
+const MPDU_OVER_ETHERNET: u32 = 26 + 8 + FCS - 14;
 
 impl Frame {
     /// Bytes of its MPDU with header and FCS, without encryption.
@@ -59,6 +61,28 @@ impl Packet for Frame {
             self.dsfield |= 3;
         }
         capable
+    }
+}
+
+/// A packet as mac80211's queues see it: with the 802.11 header.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Skb(pub(super) Frame);
+
+impl Packet for Skb {
+    fn len(&self) -> u32 {
+        self.0.mpdu() - FCS
+    }
+    fn truesize(&self) -> u32 {
+        self.0.truesize()
+    }
+    fn flow_hash(&self) -> u32 {
+        self.0.flow_hash
+    }
+    fn dsfield(&self) -> u8 {
+        self.0.dsfield
+    }
+    fn set_ce(&mut self) -> bool {
+        self.0.set_ce()
     }
 }
 

@@ -18,9 +18,9 @@ mod spec;
 
 pub use channel::Errors;
 pub use device::PathAccount;
-pub use edca::{ACCESS_POINT, Ac, Band, EdcaParams, STATION};
+pub use edca::{ACCESS_POINT, Band, EdcaParams, STATION};
 pub use frame::{AirEvent, AirKind, DeviceId, Frame, Sink, tid_of};
 pub use phy::{Format, Guard, PhyRate, RateError};
 pub use radio::{AirAccount, PacketAccount, Radio, RadioError};
 pub use rates::RateSpec;
-pub use spec::{ATH9K_QDEPTH, Aggregation, DeviceSpec, DriverSpec, Lower, PeerSpec, RadioSpec, Role, Upper};
+pub use spec::{ATH9K_QDEPTH, ATH10K_MSDU_DESC, Aggregation, DeviceSpec, DriverSpec, Lower, PeerSpec, RadioSpec, Role, Upper};

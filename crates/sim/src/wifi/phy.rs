@@ -7,6 +7,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use goodqueue::Span;
+use goodqueue::wifi::{HeGi, RateInfo, Width};
 
 /// Generation of the physical layer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -163,6 +164,27 @@ impl PhyRate {
     #[must_use]
     pub fn can_aggregate(&self) -> bool {
         self.format >= Format::Ht
+    }
+
+    /// The same in the words of mac80211's estimator.
+    #[must_use]
+    pub fn info(&self) -> RateInfo {
+        let width = Width::from_mhz(self.width.into()).unwrap_or(Width::Mhz20);
+        let short_gi = self.guard == Guard::Short;
+        match self.format {
+            Format::Dsss => RateInfo::Legacy { rate: (self.bits / 100) as u16 },
+            Format::Ofdm => RateInfo::Legacy { rate: (self.bits * 10 / 4) as u16 },
+            Format::Ht => RateInfo::Ht { mcs: self.mcs + 8 * (self.nss - 1), width, short_gi },
+            Format::Vht => RateInfo::Vht { mcs: self.mcs, nss: self.nss, width, short_gi },
+            Format::He => {
+                let gi = match self.guard {
+                    Guard::Double => HeGi::Ns1600,
+                    Guard::Quadruple => HeGi::Ns3200,
+                    _ => HeGi::Ns800,
+                };
+                RateInfo::He { mcs: self.mcs, nss: self.nss, width, gi }
+            }
+        }
     }
 
     /// Bits per second, rounded down.

@@ -5,14 +5,17 @@
 
 use std::collections::BTreeSet;
 
+use goodqueue::wifi::{
+    Ac, AirtimeStats, Capacity, InterfaceId, RadioStats, StationId, Tid, TxStack, TxqId, WifiParams,
+};
 use goodqueue::{AnyQueue, Bytes, Nanos, Observer, Queue, Rate, Reason, Rng, Span};
 
 use super::device::{Burst, Device, Path, PathAccount, PathId};
-use super::edca::{Ac, Band, Contention};
+use super::edca::{Band, Contention};
 use super::exchange::OnAir;
-use super::frame::{DeviceId, Frame, Sink};
+use super::frame::{DeviceId, Frame, Sink, Skb};
 use super::rates::RateControl;
-use super::spec::{DeviceSpec, PeerSpec, RadioSpec, Role, Upper};
+use super::spec::{DeviceSpec, Lower, PeerSpec, RadioSpec, Role, Upper};
 
 /// What is wrong with a radio.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -90,6 +93,31 @@ impl<S: Sink> Observer<Frame> for Through<'_, S> {
     }
 }
 
+impl<S: Sink> Observer<Skb> for Through<'_, S> {
+    fn dropped(&mut self, now: Nanos, packet: Skb, reason: Reason) {
+        Observer::<Frame>::dropped(self, now, packet.0, reason);
+    }
+    fn marked(&mut self, now: Nanos, packet: &Skb, reason: Reason) {
+        Observer::<Frame>::marked(self, now, &packet.0, reason);
+    }
+}
+
+/// The transmit stack of device `own`, with places for its stations and packets.
+fn stack_of(
+    all: &RadioSpec,
+    spec: &DeviceSpec,
+    own: DeviceId,
+    params: WifiParams,
+) -> Result<Box<TxStack<Skb>>, String> {
+    let is_own = |other: &&DeviceSpec| matches!(other.role, Role::Station { access_point, .. } if access_point == own);
+    let stations = match spec.role {
+        Role::AccessPoint => all.devices.iter().filter(is_own).count().max(1) as u32,
+        Role::Station { .. } => 1,
+    };
+    let capacity = Capacity { stations, packets: params.limit.max(1), ..Capacity::default() };
+    Ok(Box::new(TxStack::new(params, capacity).map_err(|error| error.to_string())?))
+}
+
 /// What queues that are sized in time take the rate of the air to be.
 const NOMINAL: Rate = Rate(100_000_000);
 
@@ -119,6 +147,7 @@ impl Radio {
             let added = radio.add(spec, device, place, seed, node);
             added.map_err(|why| RadioError { device: place, why })?;
         }
+        radio.associate(spec)?;
         Ok(radio)
     }
 
@@ -137,19 +166,29 @@ impl Radio {
         if let Some(edca) = spec.edca.iter().find(|edca| !(1..=15).contains(&edca.aifsn)) {
             return Err(format!("AIFSN {}: it is 1 to 15", edca.aifsn));
         }
-        let Upper::Qdisc(qdisc) = &spec.driver.upper;
-        qdisc.build::<Frame>(NOMINAL, 1514, Nanos::ZERO).map_err(|error| error.to_string())?;
+        let (qdisc, stack) = match &spec.driver.upper {
+            Upper::Qdisc(_) if spec.driver.lower == Lower::Txq => {
+                return Err("ath9k with intermediate queues stands on mac80211's".into());
+            }
+            Upper::Qdisc(qdisc) => {
+                qdisc.build::<Frame>(NOMINAL, 1514, Nanos::ZERO).map_err(|error| error.to_string())?;
+                (Some(*qdisc), None)
+            }
+            Upper::Mac80211(params) => (None, Some(stack_of(all, spec, own, *params)?)),
+        };
         self.contention.add_device(&spec.edca);
         let mut device = Device {
             categories: Default::default(),
-            qdisc: *qdisc,
+            qdisc,
+            stack,
+            stations: Vec::new(),
             lower: spec.driver.lower,
             max_time: spec.driver.max_time,
             max_frames: spec.driver.max_frames,
             rts_threshold: spec.rts_threshold,
             uplink: None,
         };
-        if let Role::Station { access_point, down, up } = &spec.role {
+        if let Role::Station { access_point, down, up, .. } = &spec.role {
             let peer = all.devices.get(usize::from(*access_point));
             if !peer.is_some_and(|peer| matches!(peer.role, Role::AccessPoint)) {
                 return Err(format!("device {access_point} is no access point"));
@@ -158,6 +197,25 @@ impl Radio {
             device.uplink = Some(self.add_path([own, *access_point], up, seed, node)?);
         }
         self.devices.push(device);
+        Ok(())
+    }
+
+    /// Tells the transmit stacks of their stations, once all devices are there.
+    fn associate(&mut self, spec: &RadioSpec) -> Result<(), RadioError> {
+        for (number, path) in (0..).zip(&mut self.paths) {
+            let from = &mut self.devices[usize::from(path.from)];
+            path.station = StationId(from.stations.len() as u32);
+            from.stations.push(number);
+            let Some(stack) = from.stack.as_deref_mut() else { continue };
+            let weight = match &spec.devices[usize::from(path.to)].role {
+                Role::Station { weight, .. } => *weight,
+                Role::AccessPoint => 256,
+            };
+            stack
+                .add_station(path.station, InterfaceId(0))
+                .and_then(|()| stack.set_weight(path.station, weight.into()))
+                .map_err(|error| RadioError { device: path.to.into(), why: error.to_string() })?;
+        }
         Ok(())
     }
 
@@ -183,7 +241,7 @@ impl Radio {
     }
 
     /// The path from one device to another; `None` where they are not associated.
-    fn path(&self, from: DeviceId, to: DeviceId) -> Option<PathId> {
+    pub(super) fn path(&self, from: DeviceId, to: DeviceId) -> Option<PathId> {
         let path = match self.devices.get(usize::from(from))?.uplink {
             Some(uplink) => uplink,
             None => (*self.downlinks.get(usize::from(to))?)?,
@@ -196,19 +254,23 @@ impl Radio {
     /// device that `from` is not associated with is dropped ([`Reason::Loss`]).
     pub fn offer(&mut self, now: Nanos, from: DeviceId, frame: Frame, sink: &mut impl Sink) {
         self.packets.offered += 1;
-        if self.path(from, frame.to).is_none() {
+        let Some((path, tid)) = self.path(from, frame.to).zip(Tid::new(frame.tid)) else {
             self.packets.dropped += 1;
             return sink.dropped(now, from, frame, Reason::Loss);
-        }
-        let ac = Ac::of_tid(frame.tid);
+        };
+        let ac = tid.ac();
         let device = &mut self.devices[usize::from(from)];
+        let mut through = Through { sink, from, dropped: &mut self.packets.dropped };
+        if let Some(stack) = &mut device.stack {
+            let txq = TxqId::new(self.paths[path as usize].station, tid);
+            stack.enqueue(now, txq, Skb(frame), &mut through);
+            return self.fill(now, from, ac, sink);
+        }
         let category = &mut device.categories[ac as usize];
         if category.qdisc.is_none() {
-            let Ok(qdisc) = device.qdisc.build(NOMINAL, 1514, now) else { return };
-            category.qdisc = Some(Box::new(qdisc));
+            category.qdisc = device.qdisc.and_then(|spec| spec.build(NOMINAL, 1514, now).ok()).map(Box::new);
         }
         let Some(qdisc) = category.qdisc.as_deref_mut() else { return };
-        let mut through = Through { sink, from, dropped: &mut self.packets.dropped };
         qdisc.enqueue(now, frame, &mut through);
         self.fill(now, from, ac, sink);
     }
@@ -288,6 +350,19 @@ impl Radio {
             above.bytes = Bytes(above.bytes + backlog.bytes).0;
         }
         (above, device.categories.iter().map(|category| category.pending).sum())
+    }
+
+    /// Of mac80211's queues of a device; `None` where it has a queue discipline.
+    #[must_use]
+    pub fn radio_stats(&self, device: DeviceId) -> Option<RadioStats> {
+        Some(self.devices.get(usize::from(device))?.stack.as_ref()?.radio_stats())
+    }
+
+    /// What mac80211's scheduler of `from` knows of `to` in a category.
+    #[must_use]
+    pub fn airtime_stats(&self, from: DeviceId, to: DeviceId, ac: Ac) -> Option<AirtimeStats> {
+        let path = &self.paths[self.path(from, to)? as usize];
+        self.devices.get(usize::from(from))?.stack.as_ref()?.airtime_stats(path.station, ac)
     }
 
     /// The queue discipline of a category; `None` before its first packet.

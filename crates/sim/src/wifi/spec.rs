@@ -1,5 +1,6 @@
 //! A radio, as plain data.
 
+use goodqueue::wifi::WifiParams;
 use goodqueue::{QueueSpec, Span};
 
 use super::channel::Errors;
@@ -21,7 +22,7 @@ pub struct RadioSpec {
 pub struct DeviceSpec {
     /// What it is.
     pub role: Role,
-    /// Its parameters of the four categories, in the order of [`super::Ac::ALL`].
+    /// Its parameters of the four categories, in the order of [`goodqueue::wifi::Ac::ALL`].
     pub edca: [EdcaParams; 4],
     /// What is between the stack and the air.
     pub driver: DriverSpec,
@@ -42,6 +43,8 @@ pub enum Role {
         down: PeerSpec,
         /// From the station.
         up: PeerSpec,
+        /// Airtime weight at the access point, 1 to 65535; mac80211's default is 256.
+        weight: u16,
     },
 }
 
@@ -92,6 +95,8 @@ pub struct DriverSpec {
 pub enum Upper {
     /// A queue discipline for each category (Linux `mq`).
     Qdisc(QueueSpec),
+    /// mac80211's queues by station and TID, with its airtime scheduler (Linux 4.9 and later).
+    Mac80211(WifiParams),
 }
 
 /// What a driver and its hardware hold below.
@@ -103,10 +108,20 @@ pub enum Lower {
         /// Packets of a category in all, those in the hardware included.
         packets: u32,
     },
+    /// ath9k since 2016: PPDUs are put together from mac80211's queues, two of them in the hardware queue of a category.
+    /// With [`Upper::Mac80211`] only.
+    Txq,
+    /// ath10k: the firmware holds packets by station and TID and puts PPDUs together, station by station in turn.
+    Firmware {
+        /// Packets of all categories.
+        packets: u32,
+    },
 }
 
 /// Most packets of a category that ath9k took from its qdisc (`ATH_MAX_QDEPTH`: a quarter of 512 buffers, less 5).
 pub const ATH9K_QDEPTH: u32 = 123;
+/// Packets that ath10k's firmware holds (`TARGET_NUM_MSDU_DESC`).
+pub const ATH10K_MSDU_DESC: u32 = 1_424;
 
 impl DriverSpec {
     /// ath9k before 2016 under `qdisc`: aggregates of 4 ms and half a block ack window.
@@ -118,6 +133,23 @@ impl DriverSpec {
             max_time: Span::from_micros(4_096),
             max_frames: 32,
         }
+    }
+}
+
+impl DriverSpec {
+    /// ath9k on mac80211's queues: airtime fairness, no AQL.
+    #[must_use]
+    pub fn ath9k() -> DriverSpec {
+        let upper = Upper::Mac80211(WifiParams { aql: false, ..WifiParams::without_vht() });
+        DriverSpec { upper, lower: Lower::Txq, max_time: Span::from_micros(4_096), max_frames: 32 }
+    }
+
+    /// ath10k on mac80211's queues, with AQL.
+    #[must_use]
+    pub fn ath10k() -> DriverSpec {
+        let lower = Lower::Firmware { packets: ATH10K_MSDU_DESC };
+        let upper = Upper::Mac80211(WifiParams::default());
+        DriverSpec { upper, lower, max_time: Span::from_micros(4_096), max_frames: 64 }
     }
 }
 
@@ -139,7 +171,7 @@ impl DeviceSpec {
     /// A station without RTS, with the same peer specification both ways.
     #[must_use]
     pub fn station(access_point: DeviceId, peer: PeerSpec, driver: DriverSpec) -> DeviceSpec {
-        let role = Role::Station { access_point, down: peer.clone(), up: peer };
+        let role = Role::Station { access_point, down: peer.clone(), up: peer, weight: 256 };
         DeviceSpec { role, edca: STATION, driver, rts_threshold: None }
     }
 }
