@@ -7,7 +7,6 @@ use super::block_ack::{Held, Mpdu};
 use super::device::{Burst, Path};
 use super::frame::{AirEvent, AirKind, Sink};
 use super::phy::{Format, PhyRate};
-use super::rates::expected_kbps;
 use super::radio::Radio;
 use super::spec::Lower;
 
@@ -209,14 +208,19 @@ impl Radio {
         let Some(mut burst) = self.take_head(edcaf) else { return };
         burst.took = burst.took + on_air.times.ppdu;
         self.hear(now, &burst, on_air.times.ppdu);
-        let account = &mut self.paths[burst.path as usize].account;
-        account.airtime = account.airtime + now.since(on_air.start);
+        let path = &mut self.paths[burst.path as usize];
+        path.account.airtime = path.account.airtime + now.since(on_air.start);
         if burst.mpdus.is_empty() {
             self.move_window(now, &burst, sink);
         } else {
+            let received = self.received.iter().filter(|&&is_received| is_received).count();
+            if let Some((rate, _)) = burst.series.at(burst.attempts) {
+                path.rate.report(&rate, burst.mpdus.len(), received);
+            }
+            let account = &mut path.account;
             account.ppdus += 1;
             account.mpdus += burst.mpdus.len() as u64;
-            account.errors += self.received.iter().filter(|&&is_received| !is_received).count() as u64;
+            account.errors += (burst.mpdus.len() - received) as u64;
             self.acknowledge(now, edcaf, &burst, sink);
         }
         self.finish(now, edcaf, burst, sink);
@@ -288,9 +292,13 @@ impl Radio {
         let Some(attempted) = self.head(edcaf).map(|burst| self.times(burst).ppdu) else { return };
         let category = &mut self.devices[(edcaf / 4) as usize].categories[(edcaf % 4) as usize];
         let Some(burst) = category.hardware.front_mut() else { return };
+        let path = &mut self.paths[burst.path as usize];
+        if let Some((rate, _)) = burst.series.at(burst.attempts) {
+            path.rate.report(&rate, burst.mpdus.len(), 0);
+        }
         burst.attempts += 1;
         burst.took = burst.took + attempted;
-        let account = &mut self.paths[burst.path as usize].account;
+        let account = &mut path.account;
         account.unanswered += 1;
         if !is_collision {
             account.airtime = account.airtime + now.since(on_air.start);
@@ -331,7 +339,7 @@ impl Radio {
             // A rate that the estimator does not know leaves the one before.
             let _ = stack.set_rate(path.station, rate.info());
             if device.lower == Lower::Txq {
-                let _ = stack.expected_throughput(path.station, expected_kbps(&rate));
+                let _ = stack.expected_throughput(path.station, path.rate.expected_kbps(&rate));
             }
         }
     }

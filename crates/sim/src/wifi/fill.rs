@@ -114,13 +114,15 @@ impl Radio {
     /// A round of mac80211's scheduler that fills the hardware queue (ath9k `xmit.c:ath_txq_schedule`). A queue that comes
     /// up when that is full gives a frame all the same, which waits in the driver (`ath_tx_sched_aggr`).
     fn round(&mut self, now: Nanos, from: DeviceId, ac: Ac, sink: &mut impl Sink) {
-        let schedule_start = |device: &mut Device| device.stack.as_mut().map(|stack| stack.schedule_start(ac));
+        let schedule_start =
+            |device: &mut Device| device.stack.as_mut().map(|stack| stack.schedule_start(ac));
         schedule_start(&mut self.devices[usize::from(from)]);
         loop {
             let device = &mut self.devices[usize::from(from)];
             let Some(stack) = &mut device.stack else { return };
             let Some(txq) = stack.next_txq(ac) else { return };
-            let Some(&path) = txq.station().and_then(|station| device.stations.get(station.0 as usize)) else {
+            let Some(&path) = txq.station().and_then(|station| device.stations.get(station.0 as usize))
+            else {
                 continue;
             };
             let number = txq.tid().number();
@@ -173,10 +175,10 @@ impl Radio {
     fn build(&mut self, now: Nanos, path_id: PathId, number: u8, ac: Ac, sink: &mut impl Sink) {
         let path = &mut self.paths[path_id as usize];
         let (from, station, aggregation) = (path.from, path.station, path.aggregation);
-        let series = path.rate.series(now);
+        let (series, is_sample) = path.rate.series(now);
         let window = aggregation.window;
         let device = &mut self.devices[usize::from(from)];
-        let can_aggregate = series.can_aggregate() && path.has_agreement;
+        let can_aggregate = series.can_aggregate() && path.has_agreement && !is_sample;
         let most = if can_aggregate { device.max_frames.min(window) } else { 1 };
         let txop = self.contention.params(Radio::edcaf(from, ac)).txop;
         let longest = if txop > Span::ZERO { device.max_time.min(txop) } else { device.max_time };

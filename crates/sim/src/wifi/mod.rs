@@ -10,6 +10,7 @@ mod edca;
 mod exchange;
 mod fill;
 mod frame;
+mod minstrel;
 pub mod model;
 mod phy;
 mod radio;
@@ -23,4 +24,7 @@ pub use frame::{AirEvent, AirKind, DeviceId, Frame, Sink, tid_of};
 pub use phy::{Format, Guard, PhyRate, RateError};
 pub use radio::{AirAccount, PacketAccount, Radio, RadioError};
 pub use rates::RateSpec;
-pub use spec::{ATH9K_QDEPTH, ATH10K_MSDU_DESC, Aggregation, DeviceSpec, DriverSpec, Lower, PeerSpec, RadioSpec, Role, Upper};
+pub use spec::{
+    ATH9K_QDEPTH, ATH10K_MSDU_DESC, Aggregation, DeviceSpec, DriverSpec, Lower, PeerSpec, RadioSpec, Role,
+    Upper,
+};

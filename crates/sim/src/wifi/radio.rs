@@ -109,7 +109,8 @@ fn stack_of(
     own: DeviceId,
     params: WifiParams,
 ) -> Result<Box<TxStack<Skb>>, String> {
-    let is_own = |other: &&DeviceSpec| matches!(other.role, Role::Station { access_point, .. } if access_point == own);
+    let is_own =
+        |other: &&DeviceSpec| matches!(other.role, Role::Station { access_point, .. } if access_point == own);
     let stations = match spec.role {
         Role::AccessPoint => all.devices.iter().filter(is_own).count().max(1) as u32,
         Role::Station { .. } => 1,
@@ -232,8 +233,10 @@ impl Radio {
         if !(1..=256).contains(&spec.aggregation.window) {
             return Err(format!("block ack window {}: it is 1 to 256", spec.aggregation.window));
         }
-        let rate = RateControl::new(&spec.rate).ok_or("a schedule without rates")?;
-        let rng = Rng::stream(seed, node | self.paths.len() as u64, "mpdu errors");
+        let stream = |purpose| Rng::stream(seed, node | self.paths.len() as u64, purpose);
+        let rate =
+            RateControl::new(&spec.rate, stream("rate samples")).ok_or("rate control without rates")?;
+        let rng = stream("mpdu errors");
         let mut path = Path::new(ends, rate, spec.aggregation, rng);
         path.errors = spec.errors;
         self.paths.push(path);

@@ -1,7 +1,8 @@
 //! Which rates a device sends to another at.
 
-use goodqueue::{Nanos, Span};
+use goodqueue::{Nanos, Rng, Span};
 
+use super::minstrel::Minstrel;
 use super::phy::PhyRate;
 
 /// How the rate to a peer is chosen.
@@ -11,6 +12,8 @@ pub enum RateSpec {
     Fixed(PhyRate),
     /// Each from its time on, in order of time, the first from the beginning: a client that walks away.
     Schedule(Vec<(Span, PhyRate)>),
+    /// By trial among these, as Minstrel-HT does it.
+    Minstrel(Vec<PhyRate>),
 }
 
 /// Times that the hardware tries a rate before it gives a PPDU back (ath9k's limit).
@@ -26,6 +29,11 @@ pub(super) struct Series {
 impl Series {
     fn one(rate: PhyRate) -> Series {
         Series { rates: [(rate, TRIES); 4], len: 1 }
+    }
+
+    /// The first four of `rates`, each with its tries.
+    pub(super) fn of(rates: &[(PhyRate, u8); 4]) -> Series {
+        Series { rates: *rates, len: 4 }
     }
 
     fn rates(&self) -> &[(PhyRate, u8)] {
@@ -63,7 +71,7 @@ impl Series {
 /// What rate control expects to get through at a rate at which next to nothing is lost, kbit/s: packets of 1200 bytes in
 /// aggregates as they are before anything was measured, nine in ten received, and 100 us for each aggregate (Linux 6.1
 /// `rc80211_minstrel_ht.c:minstrel_ht_get_tp_avg`).
-pub(super) fn expected_kbps(rate: &PhyRate) -> u32 {
+fn expected_kbps(rate: &PhyRate) -> u32 {
     let data = rate.ppdu(1_200).0 - rate.preamble().0;
     let aggregate = match (rate.can_aggregate(), rate.bps()) {
         (false, _) => 1,
@@ -81,12 +89,16 @@ pub(super) fn expected_kbps(rate: &PhyRate) -> u32 {
 pub(super) enum RateControl {
     Fixed(PhyRate),
     Schedule { steps: Vec<(Span, PhyRate)>, at: usize },
+    Minstrel(Box<Minstrel>),
 }
 
 impl RateControl {
     /// `None`: there is no rate.
-    pub(super) fn new(spec: &RateSpec) -> Option<RateControl> {
+    pub(super) fn new(spec: &RateSpec, rng: Rng) -> Option<RateControl> {
         match spec {
+            RateSpec::Minstrel(rates) => {
+                Minstrel::new(rates, rng).map(|minstrel| RateControl::Minstrel(Box::new(minstrel)))
+            }
             RateSpec::Fixed(rate) => Some(RateControl::Fixed(*rate)),
             RateSpec::Schedule(steps) if steps.is_empty() => None,
             RateSpec::Schedule(steps) => Some(RateControl::Schedule { steps: steps.clone(), at: 0 }),
@@ -98,19 +110,36 @@ impl RateControl {
         match self {
             RateControl::Fixed(rate) => rate.can_aggregate(),
             RateControl::Schedule { steps, .. } => steps.iter().any(|(_, rate)| rate.can_aggregate()),
+            RateControl::Minstrel(minstrel) => minstrel.can_aggregate(),
         }
     }
 
-    /// The rates for a new PPDU.
-    pub(super) fn series(&mut self, now: Nanos) -> Series {
+    /// The rates for a new PPDU, and whether it is to be a single MPDU that tries one.
+    pub(super) fn series(&mut self, now: Nanos) -> (Series, bool) {
         match self {
-            RateControl::Fixed(rate) => Series::one(*rate),
+            RateControl::Minstrel(minstrel) => minstrel.series(now),
+            RateControl::Fixed(rate) => (Series::one(*rate), false),
             RateControl::Schedule { steps, at } => {
                 while steps.get(*at + 1).is_some_and(|(from, _)| from.0 <= now.0) {
                     *at += 1;
                 }
-                Series::one(steps[*at].1)
+                (Series::one(steps[*at].1), false)
             }
+        }
+    }
+
+    /// What became of an attempt at `rate`: of `sent` MPDUs `received` were.
+    pub(super) fn report(&mut self, rate: &PhyRate, sent: usize, received: usize) {
+        if let RateControl::Minstrel(minstrel) = self {
+            minstrel.report(rate, sent as u32, received as u32);
+        }
+    }
+
+    /// What is expected of the peer, kbit/s; `rate` is that of its last transmission.
+    pub(super) fn expected_kbps(&self, rate: &PhyRate) -> u32 {
+        match self {
+            RateControl::Minstrel(minstrel) => minstrel.expected_throughput(),
+            _ => expected_kbps(rate),
         }
     }
 }
@@ -130,10 +159,10 @@ mod tests {
             (Span::from_secs(1), rate("mcs4")),
             (Span::from_secs(2), rate("mcs0")),
         ];
-        let mut control = RateControl::new(&RateSpec::Schedule(steps)).expect("rates");
-        let mut at = |ms| control.series(Nanos::ZERO + Span::from_millis(ms)).at(0).expect("a rate").0;
+        let mut control = RateControl::new(&RateSpec::Schedule(steps), Rng::new(1)).expect("rates");
+        let mut at = |ms| control.series(Nanos::ZERO + Span::from_millis(ms)).0.at(0).expect("a rate").0;
         assert_eq!([at(0), at(999), at(1000), at(5000)], ["mcs15", "mcs15", "mcs4", "mcs0"].map(rate));
-        assert!(RateControl::new(&RateSpec::Schedule(Vec::new())).is_none());
+        assert!(RateControl::new(&RateSpec::Schedule(Vec::new()), Rng::new(1)).is_none());
     }
 
     #[test]
