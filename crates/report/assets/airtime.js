@@ -210,9 +210,8 @@
     for (const over of ["pointerup", "pointercancel"]) element.addEventListener(over, () => { held = null; });
     element.addEventListener("keydown", (event) => {
       const sends = radio.list.filter((e) => e.kind !== "backoff" && e.kind !== "ack");
-      const here = upTo(sends, moment);
       const target = {
-        ArrowRight: sends[here], ArrowLeft: sends[Math.max(0, here - (sends[here - 1]?.from === moment ? 2 : 1))],
+        ArrowRight: sends[upTo(sends, moment)], ArrowLeft: sends.findLast((e) => e.from < moment),
         Home: sends[0], End: sends.at(-1),
       };
       if (!(event.key in target)) return;
@@ -221,7 +220,8 @@
       const to = target[event.key];
       if (to === undefined) return;
       go(to.from);
-      live.textContent = `${ms(moment, 2)} ms: ${words(radio, to)}`;
+      const together = sends.filter((e) => e.from === to.from).map((e) => words(radio, e));
+      live.textContent = `${ms(moment, 2)} ms: ${together.join("; ")}`;
     });
   }
 

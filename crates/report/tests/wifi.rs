@@ -79,7 +79,8 @@ fn the_page_shows_the_air_only_where_there_is_a_radio() {
     let page = html(&fixture::wifi::anomaly());
     assert_eq!(page.matches("data-air=").count(), 2);
     assert_eq!(page.matches("<script").count(), 3);
-    for words in ["Who holds the air", "slow (MCS0, 7.2 Mbit/s) 75 % of the airtime", "BE 5000 to 12000 µs"]
+    for words in
+        ["Who holds the air", "slow (MCS0, 7.2 Mbit/s) 75 % of the airtime", "BE 5000 µs low, 12000 µs high"]
     {
         assert!(page.contains(words), "{words}");
     }

@@ -58,9 +58,9 @@ fn flags(k: &WifiKnobs) -> String {
 
 fn limits(k: &WifiKnobs) -> String {
     let one = |(ac, l): (&AccessCategory, &crate::wifi::AqlLimit)| {
-        format!("{} {} to {} µs", ac.as_str(), l.low_us, l.high_us)
+        format!("{} {} µs low, {} µs high", ac.as_str(), l.low_us, l.high_us)
     };
-    k.aql.iter().map(one).collect::<Vec<_>>().join(", ")
+    k.aql.iter().map(one).collect::<Vec<_>>().join("; ")
 }
 
 fn stations(radio: &Radio) -> String {
