@@ -419,16 +419,23 @@ impl Scoreboard {
         }
     }
 
-    /// The segment was sent again: last in the order of transmission. `flags` are set.
-    pub(super) fn set_resent(&mut self, pos: u32, flags: u8) {
+    /// The segment was sent again: last in the order of transmission. `flags` are set; gives what it is then.
+    pub(super) fn set_resent(&mut self, pos: u32, flags: u8) -> Slot {
         self.detach(pos);
-        self.slots[pos as usize].flags |= flags;
         self.flight.push(&mut self.slots, pos);
+        let slot = &mut self.slots[pos as usize];
+        slot.flags |= flags;
+        *slot
     }
 
     /// First segment that waits for retransmission.
     pub(super) fn first_pending(&self) -> Option<u32> {
         if self.pending.head == NIL { None } else { Some(self.pending.head) }
+    }
+
+    /// Whether a segment waits for retransmission.
+    pub(super) fn has_pending(&self) -> bool {
+        self.pending.head != NIL
     }
 
     /// Oldest transmission in flight.

@@ -169,8 +169,8 @@ impl Cubic {
     /// `W_cubic(t) = C (t - K)^3 + W_max` (RFC 9438 section 4.2), `t` in jiffies.
     fn target(&self, t: u64) -> u32 {
         let t = u32::try_from(t.saturating_mul(1024) / HZ).unwrap_or(u32::MAX);
-        let offset = u128::from(t.abs_diff(self.bic_k));
-        let delta = (u128::from(C_SCALED) * offset.pow(3)) >> CUBE_SHIFT;
+        let offset = u64::from(t.abs_diff(self.bic_k));
+        let delta = (u128::from(u64::from(C_SCALED) * offset) * u128::from(offset * offset)) >> CUBE_SHIFT;
         let delta = u32::try_from(delta).unwrap_or(u32::MAX);
         if t < self.bic_k {
             self.bic_origin_point.saturating_sub(delta)
@@ -200,17 +200,19 @@ fn scaled(value: u32, numerator: u32, denominator: u32) -> u32 {
 }
 
 /// K: the 1/1024 seconds in which the curve rises by `segments` to its plateau (RFC 9438 section 4.2),
-/// rounded down. Linux approximates the root; this one is exact.
+/// rounded down. Linux approximates the root; this one is exact. Below 2^22.
+#[allow(clippy::cast_possible_truncation)]
 fn time_to_grow(segments: u32) -> u32 {
-    let cube = u128::from((1 << CUBE_SHIFT) / u64::from(C_SCALED)) * u128::from(segments);
-    let mut root = 0_u32;
-    for bit in (0..22).rev() {
+    let cube = (1 << CUBE_SHIFT) / u64::from(C_SCALED) * u64::from(segments);
+    let bits = u64::BITS - cube.leading_zeros();
+    let mut root = 0_u64;
+    for bit in (0..bits.div_ceil(3)).rev() {
         let candidate = root | 1 << bit;
-        if u128::from(candidate).pow(3) <= cube {
+        if candidate * candidate <= cube / candidate {
             root = candidate;
         }
     }
-    root
+    root as u32
 }
 
 #[cfg(test)]

@@ -178,9 +178,9 @@ impl Tx {
         }
     }
 
-    /// Sets what may be retransmitted after this ACK.
+    /// Sets what may be retransmitted after this ACK, if anything waits for it.
     fn allow(&mut self, rexmit: Rexmit) {
-        if rexmit != Rexmit::None {
+        if rexmit == Rexmit::New || (rexmit == Rexmit::Lost && self.board.has_pending()) {
             self.rexmit = rexmit;
         }
     }

@@ -180,6 +180,9 @@ impl Tx {
         }
         let is_head = self.board.first().is_some_and(|(head, _)| head == pos);
         let segment = self.resend(now, pos, RETRANS | EVER);
+        if !self.board.has_pending() {
+            self.rexmit = Rexmit::None;
+        }
         self.w.retrans_out += 1;
         self.undo.stamp.get_or_insert(segment.ts_val);
         self.undo.retrans = Some(self.undo.retrans.unwrap_or(0).saturating_add(1));
@@ -200,12 +203,10 @@ impl Tx {
         }
         self.w.lsndtime = now;
         let sent = self.depart(now, len);
-        self.board.set_resent(pos, flags);
-        let mut slot = *self.board.get(pos);
+        let mut slot = self.board.set_resent(pos, flags);
         slot.sent = sent;
         self.rate_sent(&mut slot, sent);
-        let kept = self.board.get_mut(pos);
-        *kept = slot;
+        *self.board.get_mut(pos) = slot;
         self.count.segments += 1;
         self.count.retransmits += 1;
         let mut segment = Segment {
