@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use clap_complete::Shell;
 use goodqueue::spec::{CATALOGUE, Parameter, QueueInfo};
+use goodqueue::wifi::WIFI_PARAMETERS;
 use goodqueue_probe::{Count, Direction, EXTRAS, FlowGroup, Names, TESTS, TestInfo};
 use serde_json::{Value, json};
 
@@ -37,13 +38,39 @@ fn chosen<'a, T>(
     Ok(found)
 }
 
+/// What is listed of a queue.
+struct QueueRow {
+    name: &'static str,
+    doc: &'static str,
+    source: &'static str,
+    parameters: &'static [Parameter],
+}
+
+impl From<&QueueInfo> for QueueRow {
+    fn from(queue: &QueueInfo) -> QueueRow {
+        QueueRow { name: queue.name, doc: queue.doc, source: queue.source, parameters: queue.parameters }
+    }
+}
+
+/// The transmit stack of a radio: listed by its name alone, since it is no queue that a link can be given.
+const WIFI: QueueRow = QueueRow {
+    name: "wifi",
+    doc: "the queues of an 802.11 radio: per station and TID, airtime scheduler, limits of airtime under way",
+    source: "net/mac80211",
+    parameters: &WIFI_PARAMETERS,
+};
+
 /// Lists the queues.
 ///
 /// # Errors
 /// [`End::Usage`] for a name that there is not.
 pub fn queues(args: &ListArgs) -> Result<(), End> {
-    let is = |queue: &QueueInfo, name: &str| queue.name == name;
-    let queues = chosen("queue", &CATALOGUE, args.name.as_deref(), is, |queue| queue.name)?;
+    let mut rows: Vec<QueueRow> = CATALOGUE.iter().map(QueueRow::from).collect();
+    if args.name.is_some() {
+        rows.push(WIFI);
+    }
+    let is = |queue: &QueueRow, name: &str| queue.name == name;
+    let queues = chosen("queue", &rows, args.name.as_deref(), is, |queue| queue.name)?;
     if args.json {
         return print_json(&queues.iter().map(|queue| queue_json(queue)).collect::<Vec<_>>());
     }
@@ -52,10 +79,11 @@ pub fn queues(args: &ListArgs) -> Result<(), End> {
         queue_words(&mut text, queue);
     }
     text.push_str("Units are tc's. A queue is written NAME, NAME:VALUE or NAME,PARAMETER=VALUE,...\n");
+    text.push_str("The knobs of an 802.11 radio: goodqueue queues wifi\n");
     print(&text)
 }
 
-fn queue_words(text: &mut String, queue: &QueueInfo) {
+fn queue_words(text: &mut String, queue: &QueueRow) {
     let _ = writeln!(text, "{}\n    {} [{}]", queue.name, queue.doc, queue.source);
     let width = queue.parameters.iter().map(|parameter| parameter.name.len()).max().unwrap_or(0);
     for parameter in queue.parameters {
@@ -71,7 +99,7 @@ fn queue_words(text: &mut String, queue: &QueueInfo) {
     text.push('\n');
 }
 
-fn queue_json(queue: &QueueInfo) -> Value {
+fn queue_json(queue: &QueueRow) -> Value {
     let parameters: Vec<Value> = queue
         .parameters
         .iter()

@@ -67,12 +67,8 @@ impl Tid {
     #[inline]
     #[must_use]
     pub const fn ac(self) -> Ac {
-        match self.0 & 7 {
-            0 | 3 => Ac::Be,
-            1 | 2 => Ac::Bk,
-            4 | 5 => Ac::Vi,
-            _ => Ac::Vo,
-        }
+        const OF: [Ac; 8] = [Ac::Be, Ac::Bk, Ac::Bk, Ac::Be, Ac::Vi, Ac::Vi, Ac::Vo, Ac::Vo];
+        OF[(self.0 & 7) as usize]
     }
 }
 

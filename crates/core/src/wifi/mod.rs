@@ -35,6 +35,7 @@ mod fq;
 mod id;
 mod overflow;
 mod params;
+pub mod policy;
 mod queueing;
 mod schedule;
 mod station;
@@ -59,6 +60,9 @@ pub use stats::{AirtimeStats, RadioStats, StationStats, TxqStats};
 use crate::codel::Law;
 use crate::{Nanos, Observer, Packet};
 
+/// Most stations of a radio.
+const MOST_STATIONS: u32 = 1 << 20;
+
 /// How much storage a radio's stack has. It is allocated once, in [`TxStack::new`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Capacity {
@@ -80,7 +84,7 @@ impl Default for Capacity {
 
 impl Capacity {
     const fn is_valid(&self) -> bool {
-        matches!(self.stations, 1..=0x10_0000)
+        matches!(self.stations, 1..=MOST_STATIONS)
             && matches!(self.interfaces, 1..=4096)
             && matches!(self.flows, 1..=0x10_0000)
             && matches!(self.packets, 1..=0x40_0000)

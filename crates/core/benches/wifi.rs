@@ -1,0 +1,141 @@
+//! What a packet costs in the transmit stack of 802.11: instructions, counted by callgrind.
+//!
+//! `cargo bench -p goodqueue --bench wifi` runs this program under `valgrind --tool=callgrind` and prints a table; it
+//! exits 1 where a packet costs more with 10 000 stations than with 1000, by more than a tenth. With so many every packet
+//! finds its queue empty, which costs more than to find others there.
+//!
+//! Stations with one flow each and 1000 packets queued on all together; packets of 1534 bytes, truesize 2304. A step: the
+//! clock moves by 1 us, packets are enqueued to the stations in turn until 1001 are queued, a round is begun, a queue
+//! asked for, one packet taken from it, the queue given back, the packet completed and its airtime registered.
+
+use std::hint::black_box;
+use std::process::{Command, ExitCode};
+
+use goodqueue::wifi::{
+    Ac, Capacity, Delivered, InterfaceId, RateInfo, StationId, Tid, TxStack, TxqId, Width, WifiParams,
+};
+use goodqueue::{Header, Ignore, Nanos, Verdict};
+
+const STEPS: u64 = 200_000;
+
+type Stack = TxStack<Header>;
+
+#[inline(never)]
+fn wifi_enqueue(stack: &mut Stack, now: Nanos, txq: TxqId, packet: &Header) -> Verdict {
+    stack.enqueue(now, txq, *packet, &mut Ignore)
+}
+
+#[inline(never)]
+fn wifi_dequeue(stack: &mut Stack, now: Nanos, txq: TxqId) -> Option<Delivered<Header>> {
+    stack.tx_dequeue(now, txq, &mut Ignore)
+}
+
+#[inline(never)]
+fn wifi_turn(stack: &mut Stack) -> Option<TxqId> {
+    stack.schedule_start(Ac::Be);
+    stack.next_txq(Ac::Be)
+}
+
+#[inline(never)]
+fn wifi_finish(stack: &mut Stack, now: Nanos, txq: TxqId, done: &Delivered<Header>) {
+    stack.return_txq(now, txq, false);
+    if let Some(station) = txq.station() {
+        stack.tx_completed(station, Ac::Be, done.estimate);
+        stack.register_airtime(now, station, Tid::BE, u32::from(done.estimate.micros()), 0);
+    }
+}
+
+struct Load {
+    stack: Stack,
+    stations: u32,
+    next: u32,
+    now: Nanos,
+}
+
+impl Load {
+    fn new(stations: u32) -> Load {
+        let capacity = Capacity { stations, ..Capacity::default() };
+        let mut stack = Stack::new(WifiParams::default(), capacity).expect("a stack");
+        let rate = RateInfo::Vht { mcs: 7, nss: 2, width: Width::Mhz80, short_gi: false };
+        for station in (0..stations).map(StationId) {
+            stack.add_station(station, InterfaceId(0)).expect("a place");
+            stack.set_rate(station, rate).expect("a rate");
+        }
+        let mut load = Load { stack, stations, next: 0, now: Nanos(1_000_000_000) };
+        (0..1000).for_each(|_| load.enqueue());
+        load
+    }
+
+    fn enqueue(&mut self) {
+        let flow_hash = self.next.wrapping_mul(2_654_435_761);
+        let packet = Header { cookie: 0, len: 1534, truesize: 2304, flow_hash, dsfield: 0 };
+        let txq = TxqId::new(StationId(self.next), Tid::BE);
+        self.next = (self.next + 1) % self.stations;
+        black_box(wifi_enqueue(&mut self.stack, self.now, txq, &packet));
+    }
+
+    fn step(&mut self) -> bool {
+        self.now.0 += 1000;
+        while self.stack.radio_stats().backlog < 1001 {
+            self.enqueue();
+        }
+        let Some(txq) = black_box(wifi_turn(&mut self.stack)) else { return false };
+        let Some(done) = black_box(wifi_dequeue(&mut self.stack, self.now, txq)) else { return false };
+        wifi_finish(&mut self.stack, self.now, txq, &done);
+        true
+    }
+}
+
+/// Instructions in `function` and what it calls, per packet.
+fn instructions(function: &str, stations: u32) -> Result<f64, String> {
+    let program = std::env::current_exe().map_err(|error| error.to_string())?;
+    let run = Command::new("valgrind")
+        .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
+        .arg(format!("--toggle-collect=*{function}*"))
+        .arg(program)
+        .args(["--load", &stations.to_string()])
+        .output()
+        .map_err(|error| format!("valgrind: {error}"))?;
+    let text = String::from_utf8_lossy(&run.stderr);
+    let collected = text.lines().find_map(|line| line.split_once("Collected : ")).map(|(_, n)| n.trim());
+    let collected: f64 = collected.and_then(|n| n.parse().ok()).ok_or(format!("valgrind said: {text}"))?;
+    let delivered = String::from_utf8_lossy(&run.stdout).trim().parse::<f64>().map_err(|e| e.to_string())?;
+    Ok(collected / delivered)
+}
+
+fn count() -> Result<bool, String> {
+    println!("| stations | enqueue | start, next | dequeue | return, complete, register | sum |");
+    println!("| --- | --- | --- | --- | --- | --- |");
+    let mut sums = Vec::new();
+    for stations in [1, 10, 100, 1000, 10_000] {
+        let mut row = Vec::new();
+        for function in ["wifi_enqueue", "wifi_turn", "wifi_dequeue", "wifi_finish"] {
+            row.push(instructions(function, stations)?);
+        }
+        let sum: f64 = row.iter().sum();
+        println!("| {stations} | {:.1} | {:.1} | {:.1} | {:.1} | {sum:.1} |", row[0], row[1], row[2], row[3]);
+        sums.push(sum);
+    }
+    Ok(sums[4] <= sums[3] * 1.1)
+}
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    if let ["--load", stations] = words[..] {
+        let mut load = Load::new(stations.parse().expect("stations"));
+        println!("{}", (0..STEPS).filter(|_| load.step()).count());
+        return ExitCode::SUCCESS;
+    }
+    match count() {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => {
+            eprintln!("a packet costs more with more stations");
+            ExitCode::FAILURE
+        }
+        Err(error) => {
+            eprintln!("cannot count: {error}");
+            ExitCode::from(3)
+        }
+    }
+}

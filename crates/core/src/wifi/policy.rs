@@ -1,0 +1,447 @@
+//! Who gets how much airtime: groups of stations, turned into weights of stations outside of the packets' way.
+//!
+//! The scheduler knows stations and weights. A policy decides over groups (a guest network, a room, an account),
+//! over groups of groups, and is asked again on a timer ([`DEFAULT_INTERVAL`]), since what a group may have
+//! depends on how many of its stations are active. For groups i of weight W_i with N_i active stations the weight of a
+//! station is W_i C / N_i, C the product of all N_i, so that the group's sum is W_i C whatever N_i is (PoliFi: Høiland-
+//! Jørgensen, Hurtig, Brunstrom, WCNC 2019). Here the division is carried out in 64-bit fixed point and then scaled to the
+//! weights that Linux takes: the product of many numbers is no 16-bit number.
+
+use alloc::vec::Vec;
+use core::fmt;
+
+use super::id::StationId;
+use super::{Ac, TxStack};
+use crate::{Nanos, Packet, Span};
+
+/// How often weights are computed anew (`hostapd`'s `airtime_update_interval`).
+pub const DEFAULT_INTERVAL: Span = Span::from_millis(200);
+
+/// A station counts as active for so many half intervals after it was (`hostapd`: 2.5 intervals).
+const ACTIVE_HALVES: u64 = 5;
+
+/// The weight that the heaviest station gets, us a round. The others are rounded to the nearest, and get 1 at least.
+const HEAVIEST: u64 = 1024;
+
+/// A station as a policy sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Member {
+    /// Which.
+    pub station: StationId,
+    /// Whether it was active lately, or holds packets.
+    pub is_active: bool,
+}
+
+/// Decides weights. A user's own policy implements this.
+pub trait Policy {
+    /// Calls `set` with the weight, 1 to 65535, of each of the stations that it wants to set.
+    fn weigh(&mut self, now: Nanos, members: &[Member], set: &mut dyn FnMut(StationId, u32));
+}
+
+/// What a group is to the others.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Mode {
+    /// It gets its share by weight, as long as it has an active station.
+    #[default]
+    Weighted,
+    /// It gets its share by weight at most: where equal shares of all stations would give it less, it gets those.
+    Limit,
+}
+
+/// The number of a group in [`Groups`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct GroupId(u32);
+
+/// All of the air in fixed point.
+const WHOLE: u64 = 1 << 40;
+
+/// The inside of a group, or of the radio: what shares the part of the air that it has.
+#[derive(Clone, Copy, Debug, Default)]
+struct Level {
+    /// Active stations, those of the groups inside included.
+    active: u64,
+    /// Sum of the weights of the active stations that stand here.
+    direct_weight: u64,
+    /// Its part of the air.
+    share: u64,
+    /// What of it the stations have that stand here.
+    direct_share: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Group {
+    /// The group around it, which is before it in the list.
+    parent: Option<usize>,
+    weight: u32,
+    mode: Mode,
+    /// Whether plain fairness among stations gives it less than its weight would.
+    is_within_limit: bool,
+    level: Level,
+}
+
+/// Most groups.
+const MOST_GROUPS: usize = 1024;
+
+/// Why a group is refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum GroupError {
+    /// There is no such group.
+    UnknownGroup(GroupId),
+    /// A weight of 0 or above 65535.
+    Weight(u32),
+    /// There are 1024 groups.
+    TooMany,
+    /// No stack has a station of this number.
+    NoSuchStation(StationId),
+}
+
+impl fmt::Display for GroupError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            GroupError::UnknownGroup(group) => write!(f, "there is no group {}", group.0),
+            GroupError::Weight(weight) => write!(f, "a weight is 1 to 65535, not {weight}"),
+            GroupError::NoSuchStation(station) => write!(f, "no stack has a station {}", station.0),
+            GroupError::TooMany => f.write_str("there are 1024 groups already"),
+        }
+    }
+}
+
+impl core::error::Error for GroupError {}
+
+/// A tree of groups. A station stands in one group, with a weight among its neighbours there; one that was put in none
+/// is neighbour of the outermost groups, with weight 1. Groups without an active station leave their share to the others.
+#[derive(Clone, Debug, Default)]
+pub struct Groups {
+    root: Level,
+    groups: Vec<Group>,
+    /// Group and weight of each station that has one, by number.
+    places: Vec<Option<Place>>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    group: Option<usize>,
+    weight: u32,
+}
+
+/// Where a station is that was put nowhere.
+const OUTSIDE: Place = Place { group: None, weight: 1 };
+
+const fn check_weight(weight: u32) -> Result<(), GroupError> {
+    if matches!(weight, 1..=65_535) { Ok(()) } else { Err(GroupError::Weight(weight)) }
+}
+
+impl Groups {
+    /// No groups: every station has the same weight.
+    #[must_use]
+    pub fn new() -> Groups {
+        Groups::default()
+    }
+
+    /// Adds a group inside `parent`, or an outermost one.
+    ///
+    /// # Errors
+    /// For a weight out of range or a parent that there is not.
+    pub fn add(&mut self, parent: Option<GroupId>, weight: u32, mode: Mode) -> Result<GroupId, GroupError> {
+        check_weight(weight)?;
+        let parent = parent.map(|group| self.index(group)).transpose()?;
+        let id = u32::try_from(self.groups.len()).map_err(|_| GroupError::TooMany)?;
+        if self.groups.len() >= MOST_GROUPS {
+            return Err(GroupError::TooMany);
+        }
+        let level = Level::default();
+        self.groups.push(Group { parent, weight, mode, is_within_limit: false, level });
+        Ok(GroupId(id))
+    }
+
+    /// Puts a station into a group, or among the outermost groups, with a weight among its neighbours.
+    ///
+    /// # Errors
+    /// For a weight out of range, a group that there is not, or a station that no stack can have.
+    pub fn put(&mut self, station: StationId, group: Option<GroupId>, weight: u32) -> Result<(), GroupError> {
+        check_weight(weight)?;
+        let group = group.map(|group| self.index(group)).transpose()?;
+        if station.0 >= super::MOST_STATIONS {
+            return Err(GroupError::NoSuchStation(station));
+        }
+        let at = station.0 as usize;
+        if at >= self.places.len() {
+            self.places.resize(at + 1, None);
+        }
+        self.places[at] = Some(Place { group, weight });
+        Ok(())
+    }
+
+    fn index(&self, group: GroupId) -> Result<usize, GroupError> {
+        let index = group.0 as usize;
+        if index < self.groups.len() { Ok(index) } else { Err(GroupError::UnknownGroup(group)) }
+    }
+
+    fn place(&self, station: StationId) -> Place {
+        self.places.get(station.0 as usize).copied().flatten().unwrap_or(OUTSIDE)
+    }
+
+    fn level(&mut self, at: Option<usize>) -> &mut Level {
+        match at {
+            Some(at) => &mut self.groups[at].level,
+            None => &mut self.root,
+        }
+    }
+
+    /// Counts who is active, up to the root.
+    fn count(&mut self, members: &[Member]) {
+        self.root = Level::default();
+        self.groups.iter_mut().for_each(|group| group.level = Level::default());
+        for member in members.iter().filter(|member| member.is_active) {
+            let place = self.place(member.station);
+            self.level(place.group).direct_weight += u64::from(place.weight);
+            let mut at = place.group;
+            while let Some(group) = at {
+                self.groups[group].level.active += 1;
+                at = self.groups[group].parent;
+            }
+            self.root.active += 1;
+        }
+    }
+
+    /// Divides what a level has among the groups and stations that stand in it.
+    fn divide(&mut self, at: Option<usize>) {
+        let Level { active, direct_weight, share, .. } = *self.level(at);
+        let (mut rest, mut weights) = (share, direct_weight);
+        for group in self.groups.iter_mut().filter(|group| group.parent == at && group.level.active > 0) {
+            group.is_within_limit = false;
+            weights += u64::from(group.weight);
+        }
+        // What one group leaves to the others can put another within its limit.
+        let mut changes = true;
+        while core::mem::take(&mut changes) {
+            for group in self.groups.iter_mut().filter(|group| {
+                group.parent == at
+                    && group.level.active > 0
+                    && group.mode == Mode::Limit
+                    && !group.is_within_limit
+            }) {
+                let equal = part(share, group.level.active, active);
+                if equal < part(rest, group.weight.into(), weights) {
+                    (group.is_within_limit, group.level.share) = (true, equal);
+                    (rest, weights) = (rest - equal, weights - u64::from(group.weight));
+                    changes = true;
+                }
+            }
+        }
+        for group in self.groups.iter_mut().filter(|group| group.parent == at && group.level.active > 0) {
+            if !group.is_within_limit {
+                group.level.share = part(rest, group.weight.into(), weights);
+            }
+        }
+        self.level(at).direct_share = part(rest, direct_weight, weights);
+    }
+
+    /// A station's part of the air.
+    fn share_of(&mut self, station: StationId) -> u64 {
+        let place = self.place(station);
+        let level = *self.level(place.group);
+        part(level.direct_share, place.weight.into(), level.direct_weight)
+    }
+}
+
+/// whole * weight / weights; nothing of nothing.
+fn part(whole: u64, weight: u64, weights: u64) -> u64 {
+    let part = u128::from(whole) * u128::from(weight) / u128::from(weights.max(1));
+    u64::try_from(part).unwrap_or(u64::MAX)
+}
+
+impl Policy for Groups {
+    fn weigh(&mut self, _now: Nanos, members: &[Member], set: &mut dyn FnMut(StationId, u32)) {
+        self.count(members);
+        self.root.share = WHOLE;
+        self.divide(None);
+        for at in 0..self.groups.len() {
+            self.divide(Some(at));
+        }
+        let active = || members.iter().filter(|member| member.is_active).map(|member| member.station);
+        let heaviest = active().map(|station| self.share_of(station)).max().unwrap_or(0);
+        for station in active() {
+            let share = self.share_of(station);
+            let weight = part(share, 2 * HEAVIEST, heaviest).div_ceil(2).clamp(1, HEAVIEST);
+            set(station, u32::try_from(weight).unwrap_or(1));
+        }
+    }
+}
+
+/// What was last seen of a station.
+#[derive(Clone, Copy, Debug, Default)]
+struct Seen {
+    at: Option<Nanos>,
+    airtime: u64,
+}
+
+/// Asks a policy on a timer and sets the weights that it decides.
+#[derive(Clone, Debug)]
+pub struct PolicyTimer<T> {
+    /// The policy.
+    pub policy: T,
+    interval: Span,
+    next: Nanos,
+    seen: Vec<Seen>,
+    members: Vec<Member>,
+}
+
+impl<T: Policy> PolicyTimer<T> {
+    /// A timer for a stack, first due at `start`. An interval of 0 counts as 1 ns.
+    pub fn new<P: Packet>(policy: T, interval: Span, start: Nanos, stack: &TxStack<P>) -> PolicyTimer<T> {
+        let stations = stack.capacity().stations as usize;
+        let (seen, members) = (alloc::vec![Seen::default(); stations], Vec::with_capacity(stations));
+        PolicyTimer { policy, interval: Span(interval.0.max(1)), next: start, seen, members }
+    }
+
+    /// When [`PolicyTimer::poll`] has something to do.
+    pub const fn next_update(&self) -> Nanos {
+        self.next
+    }
+
+    /// Asks the policy if it is time. A station is active that holds packets, or had airtime in the last 2.5 intervals.
+    /// Costs a look at every place for a station.
+    pub fn poll<P: Packet>(&mut self, now: Nanos, stack: &mut TxStack<P>) {
+        if now < self.next {
+            return;
+        }
+        self.next = now + self.interval;
+        self.members.clear();
+        for (station, seen) in (0..).map(StationId).zip(&mut self.seen) {
+            let accounts = Ac::ALL.map(|ac| stack.airtime_stats(station, ac));
+            if accounts[0].is_none() {
+                *seen = Seen::default();
+                continue;
+            }
+            let airtime = accounts.iter().flatten();
+            let airtime = airtime.fold(0_u64, |sum, account| {
+                sum.saturating_add(account.tx_airtime).saturating_add(account.rx_airtime)
+            });
+            if airtime != seen.airtime || Ac::ALL.iter().any(|&ac| stack.is_active(now, station, ac)) {
+                *seen = Seen { at: Some(now), airtime };
+            }
+            let expiry = self.interval.0.saturating_mul(ACTIVE_HALVES) / 2;
+            let is_active = seen.at.is_some_and(|at| now.since(at).0 <= expiry);
+            self.members.push(Member { station, is_active });
+        }
+        self.policy.weigh(now, &self.members, &mut |station, weight| {
+            // A policy of the user may name a station that is gone, or a weight that is none: then nothing changes.
+            let _ = stack.set_weight(station, weight);
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn weights(groups: &mut Groups, active: &[u32]) -> Vec<u32> {
+        let member = |&number| Member { station: StationId(number), is_active: true };
+        let members: Vec<Member> = active.iter().map(member).collect();
+        let mut weights = Vec::new();
+        groups.weigh(Nanos(0), &members, &mut |_, weight| weights.push(weight));
+        weights
+    }
+
+    #[test]
+    fn without_groups_all_are_equal() {
+        assert_eq!(weights(&mut Groups::new(), &[0, 1, 2, 3]), [1024; 4]);
+        assert_eq!(weights(&mut Groups::new(), &[]), [0; 0]);
+    }
+
+    #[test]
+    fn a_station_of_twice_the_weight_has_twice_the_air() {
+        let mut groups = Groups::new();
+        groups.put(StationId(0), None, 2).expect("a weight");
+        assert_eq!(weights(&mut groups, &[0, 1, 2, 3]), [1024, 512, 512, 512]);
+    }
+
+    /// One station against three, groups of equal weight: W C / N is 3 and 1.
+    fn guests(mode: Mode, guests: core::ops::Range<u32>) -> Groups {
+        let mut groups = Groups::new();
+        let main = groups.add(None, 1, Mode::Weighted).expect("a group");
+        let guest = groups.add(None, 1, mode).expect("a group");
+        for station in 0..4 {
+            let group = if guests.contains(&station) { guest } else { main };
+            groups.put(StationId(station), Some(group), 1).expect("a group");
+        }
+        groups
+    }
+
+    #[test]
+    fn groups_have_their_shares_whatever_their_numbers() {
+        let mut groups = guests(Mode::Weighted, 1..4);
+        assert_eq!(weights(&mut groups, &[0, 1, 2, 3]), [1024, 341, 341, 341]);
+        assert_eq!(weights(&mut groups, &[0, 1]), [1024, 1024]);
+        assert_eq!(weights(&mut groups, &[1, 2, 3]), [1024; 3], "an idle group leaves its share");
+    }
+
+    #[test]
+    fn a_limit_binds_only_where_stations_would_have_more() {
+        let mut many = guests(Mode::Limit, 1..4);
+        assert_eq!(weights(&mut many, &[0, 1, 2, 3]), [1024, 341, 341, 341]);
+        assert_eq!(weights(&mut many, &[1, 2, 3]), [1024; 3]);
+        let mut few = guests(Mode::Limit, 3..4);
+        assert_eq!(weights(&mut few, &[0, 1, 2, 3]), [1024; 4], "plain fairness among stations");
+    }
+
+    #[test]
+    fn three_levels_multiply() {
+        let mut groups = Groups::new();
+        let outer = groups.add(None, 1, Mode::Weighted).expect("a group");
+        let other = groups.add(None, 3, Mode::Weighted).expect("a group");
+        let inner = groups.add(Some(outer), 1, Mode::Weighted).expect("a group");
+        // Station 0: 1/4 * 1/2 * 1/2, as station 1; station 2: 1/4 * 1/2; station 3: 3/4.
+        for (station, group) in [(0, inner), (1, inner), (2, outer), (3, other)] {
+            groups.put(StationId(station), Some(group), 1).expect("a group");
+        }
+        assert_eq!(weights(&mut groups, &[0, 1, 2, 3]), [85, 85, 171, 1024]);
+    }
+
+    #[test]
+    fn what_is_wrong_is_said() {
+        let mut groups = Groups::new();
+        assert_eq!(groups.add(None, 0, Mode::Limit), Err(GroupError::Weight(0)));
+        let nowhere = GroupId(3);
+        assert_eq!(groups.put(StationId(0), Some(nowhere), 1), Err(GroupError::UnknownGroup(nowhere)));
+        let far = StationId(u32::MAX);
+        assert_eq!(groups.put(far, None, 1), Err(GroupError::NoSuchStation(far)));
+        for _ in 0..MOST_GROUPS {
+            groups.add(None, 1, Mode::Weighted).expect("a group");
+        }
+        assert_eq!(groups.add(None, 1, Mode::Weighted), Err(GroupError::TooMany));
+    }
+
+    #[test]
+    fn the_timer_asks_and_forgets() {
+        let capacity = super::super::Capacity { stations: 2, ..super::super::Capacity::default() };
+        let mut stack =
+            TxStack::<crate::Header>::new(super::super::WifiParams::default(), capacity).expect("a stack");
+        for station in [0, 1] {
+            stack.add_station(StationId(station), super::super::InterfaceId(0)).expect("a place");
+        }
+        let mut groups = Groups::new();
+        groups.put(StationId(0), None, 4).expect("a weight");
+        let start = Nanos(1_000_000_000);
+        let mut timer = PolicyTimer::new(groups, DEFAULT_INTERVAL, start, &stack);
+        let weight = |stack: &TxStack<crate::Header>, station| {
+            stack.station_stats(StationId(station)).expect("a station").weight
+        };
+        for station in [0, 1] {
+            stack.register_airtime(start, StationId(station), super::super::Tid::BE, 10, 0);
+        }
+        timer.poll(start, &mut stack);
+        assert_eq!((weight(&stack, 0), weight(&stack, 1)), (1024, 256));
+        assert_eq!(timer.next_update(), Nanos(1_200_000_000));
+        timer.poll(Nanos(1_100_000_000), &mut stack);
+        // Station 1 goes on, station 0 is forgotten after 500 ms: alone, station 1 has the heaviest weight.
+        for time in [1_200, 1_400, 1_600] {
+            let now = Nanos(time * 1_000_000);
+            stack.register_airtime(now, StationId(1), super::super::Tid::BE, 10, 0);
+            timer.poll(now, &mut stack);
+        }
+        assert_eq!((weight(&stack, 0), weight(&stack, 1)), (1024, 1024));
+    }
+}
