@@ -275,3 +275,88 @@ impl Bql {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[derive(Clone, Copy, Debug)]
+    enum Call {
+        Sent(u32, u32),
+        Completed(u64, u32, u32),
+        Reset(u64),
+        Check(u64, u32),
+    }
+
+    fn call() -> impl Strategy<Value = Call> {
+        let few = || prop_oneof![0_u32..6, Just(GQ_UNKNOWN), any::<u32>()];
+        let bytes = || prop_oneof![40_u32..3000, any::<u32>()];
+        prop_oneof![
+            4 => (bytes(), few()).prop_map(|(bytes, in_ring)| Call::Sent(bytes, in_ring)),
+            4 => (0_u64..2_000_000_000, few(), bytes()).prop_map(|(step, packets, bytes)| {
+                Call::Completed(step, packets, bytes)
+            }),
+            1 => (0_u64..1000).prop_map(Call::Reset),
+            1 => (0_u64..1000, few()).prop_map(|(step, in_ring)| Call::Check(step, in_ring)),
+        ]
+    }
+
+    proptest! {
+        /// Whatever a driver reports, an empty ring never stays stopped.
+        #[test]
+        fn no_driver_hangs(calls in prop::collection::vec(call(), 1..200), ring in 0_u32..70) {
+            let mut bql = Bql::new(&BqlConfig { ring, ..BqlConfig::standard() }, Nanos(0)).expect("defaults");
+            let mut now = 0;
+            for call in calls {
+                let mut later = |step| {
+                    now += step;
+                    Nanos(now)
+                };
+                let is_completion = matches!(call, Call::Completed(..));
+                let _ = match call {
+                    Call::Sent(bytes, in_ring) => bql.sent(bytes, in_ring),
+                    Call::Completed(step, packets, bytes) => bql.completed(later(step), packets, bytes),
+                    Call::Reset(step) => bql.reset(later(step)),
+                    Call::Check(step, in_ring) => bql.check(later(step), in_ring),
+                };
+                let state = bql.state();
+                if is_completion && state.inflight_packets == 0 {
+                    prop_assert_eq!(state.inflight, 0);
+                    prop_assert!(state.avail >= 0, "stopped for good");
+                }
+                prop_assert!(ring == 0 || state.inflight_packets <= ring);
+            }
+        }
+
+        /// Right reports with completions of any size: no mistake is found, and the limit is the core's.
+        #[test]
+        fn right_reports_are_believed(
+            lens in prop::collection::vec(40_u32..3000, 1..300),
+            rounds in prop::collection::vec(1_usize..40, 300),
+        ) {
+            let mut bql = Bql::new(&BqlConfig::standard(), Nanos(0)).expect("defaults");
+            let mut dql = Dql::new(1000, Nanos(0));
+            let (mut left, mut now) = (&lens[..], 0);
+            for round in rounds {
+                if left.is_empty() {
+                    break;
+                }
+                let (sent, rest) = left.split_at(round.min(left.len()));
+                left = rest;
+                for (at, &len) in (1..).zip(sent) {
+                    dql.queued(len);
+                    prop_assert_eq!(bql.sent(len, at), Ok(if dql.avail() < 0 { GQ_STOP } else { 0 }));
+                }
+                for some in sent.chunks(round.div_ceil(2)) {
+                    now += 700_000_000;
+                    let (packets, bytes) = (u32::try_from(some.len()).expect("few"), some.iter().sum());
+                    dql.completed(Nanos(now), bytes);
+                    let wake = if dql.avail() < 0 { 0 } else { GQ_WAKE };
+                    prop_assert_eq!(bql.completed(Nanos(now), packets, bytes), Ok(wake));
+                    prop_assert_eq!(bql.dql.state(), dql.state());
+                }
+            }
+        }
+    }
+}

@@ -4,7 +4,7 @@ use std::process::Command;
 
 use crate::tools::{self, C99, CLANG, CPP17, Language, SANITIZERS, compile, has, run, valgrind};
 
-const PROGRAMS: [&str; 3] = ["setup", "queue", "bql"];
+const PROGRAMS: [&str; 4] = ["setup", "queue", "bql", "storm"];
 
 fn each(language: Language, flags: &[&str], suffix: &str) -> Vec<std::path::PathBuf> {
     let make =
