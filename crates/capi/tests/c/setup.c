@@ -167,6 +167,48 @@ static void hashes(void)
 	EXPECT(GQ_ENULL, gq_flow_hash(&flow, 1, 2, NULL));
 }
 
+/* The structs are as long here as in the library: a byte less is too short, and no byte less is enough. */
+static void structs_are_equally_long(void)
+{
+	struct gq_config config = config_of("codel");
+	struct place place = place_of(&config);
+	struct gq_packet packet = packet_of(1, 100, 0);
+	struct gq_stats stats;
+	struct gq_counter counter;
+	struct gq_drop drop;
+	struct gq_flow flow;
+	struct gq_bql bql;
+	struct gq_bql_config bql_config;
+	struct gq_bql_state state;
+	uint32_t hash;
+	int is_short;
+
+	memset(&flow, 0, sizeof flow);
+	flow.version = 4;
+	EXPECT(0, gq_bql_init(&bql, sizeof bql, NULL, 0));
+	for (is_short = 1; is_short >= 0; is_short--) {
+		int32_t expected = is_short ? GQ_ESIZE : 0;
+
+		config.size = (uint32_t)sizeof config - (uint32_t)is_short;
+		packet.size = (uint32_t)sizeof packet - (uint32_t)is_short;
+		stats.size = (uint32_t)sizeof stats - (uint32_t)is_short;
+		counter.size = (uint32_t)sizeof counter - (uint32_t)is_short;
+		drop.size = (uint32_t)sizeof drop - (uint32_t)is_short;
+		flow.size = (uint32_t)sizeof flow - (uint32_t)is_short;
+		bql_config.size = (uint32_t)sizeof bql_config - (uint32_t)is_short;
+		state.size = (uint32_t)sizeof state - (uint32_t)is_short;
+		EXPECT(expected, gq_config_default(GQ_CODEL, &config));
+		EXPECT(expected, gq_dequeue(place.queue, 0, &packet));
+		EXPECT(expected, gq_queue_stats(place.queue, &stats));
+		EXPECT(is_short ? GQ_ESIZE : 1, gq_queue_counter(place.queue, 0, &counter));
+		EXPECT(expected, gq_take_drops(place.queue, &drop, 1));
+		EXPECT(expected, gq_flow_hash(&flow, 1, 2, &hash));
+		EXPECT(expected, gq_bql_config_default(&bql_config));
+		EXPECT(expected, gq_bql_state(&bql, &state));
+	}
+	free(place.raw);
+}
+
 int main(void)
 {
 	defaults_and_texts();
@@ -174,6 +216,7 @@ int main(void)
 	sizes();
 	placing();
 	words();
+	structs_are_equally_long();
 	hashes();
 	return 0;
 }
