@@ -24,7 +24,10 @@ const BAR_BYTES: u64 = 24;
 /// What is on the air.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct OnAir {
+    /// When it began; within a TXOP the space behind the exchange before counts to it.
     pub(super) start: Nanos,
+    /// When its first bit is on the air.
+    first_bit: Nanos,
     pub(super) end: Nanos,
     times: Times,
     /// Whether the PPDU is answered.
@@ -99,19 +102,25 @@ impl Radio {
         self.air.idle = self.air.idle + now.since(self.free_since);
         self.winners = winners;
         if let [winner] = self.winners[..] {
-            self.transmit(now, now, winner);
+            self.transmit(now, Span::ZERO, now, winner);
             return;
         }
         let occupied = |times: Times| if times.rts > Span::ZERO { times.rts } else { times.ppdu };
         let heads = self.winners.iter().filter_map(|&winner| self.head(winner));
         let longest = heads.map(|burst| occupied(self.times(burst))).max().unwrap_or_default();
         let times = Times::default();
-        self.on_air =
-            Some(OnAir { start: now, end: now + longest, times, is_answered: false, txop_start: now });
+        self.on_air = Some(OnAir {
+            start: now,
+            first_bit: now,
+            end: now + longest,
+            times,
+            is_answered: false,
+            txop_start: now,
+        });
     }
 
-    /// The head of `edcaf` goes on the air at `now`, alone.
-    fn transmit(&mut self, now: Nanos, txop_start: Nanos, edcaf: u32) {
+    /// The head of `edcaf` goes on the air `space` after `now`, alone.
+    fn transmit(&mut self, now: Nanos, space: Span, txop_start: Nanos, edcaf: u32) {
         let category = &mut self.devices[(edcaf / 4) as usize].categories[(edcaf % 4) as usize];
         let Some(burst) = category.hardware.front_mut() else { return };
         let path = &mut self.paths[burst.path as usize];
@@ -123,7 +132,9 @@ impl Radio {
         let is_answered = burst.mpdus.is_empty() || self.received.contains(&true);
         let Some(times) = self.head(edcaf).map(|burst| self.times(burst)) else { return };
         let lasts = if is_answered { times.all() } else { times.reserve + times.ppdu };
-        self.on_air = Some(OnAir { start: now, end: now + lasts, times, is_answered, txop_start });
+        let first_bit = now + space;
+        let end = first_bit + lasts;
+        self.on_air = Some(OnAir { start: now, first_bit, end, times, is_answered, txop_start });
     }
 
     /// What was on the air ends.
@@ -146,10 +157,7 @@ impl Radio {
         let next = winners.first().copied().filter(|&edcaf| self.goes_on(now, &on_air, edcaf));
         self.winners = winners;
         if let Some(edcaf) = next {
-            let start = now + self.band.sifs();
-            self.air.idle = self.air.idle + self.band.sifs();
-            self.transmit(start, on_air.txop_start, edcaf);
-            return;
+            return self.transmit(now, self.band.sifs(), on_air.txop_start, edcaf);
         }
         let since = if on_air.is_answered { now } else { now + self.error_space() };
         self.contention.release(since);
@@ -169,7 +177,7 @@ impl Radio {
     fn tell(&self, on_air: &OnAir, winners: usize, edcaf: u32, sink: &mut impl Sink) {
         let Some(burst) = self.head(edcaf) else { return };
         let path = &self.paths[burst.path as usize];
-        let OnAir { start, end, times, is_answered, .. } = *on_air;
+        let OnAir { first_bit: start, end, times, is_answered, .. } = *on_air;
         let mut event = |kind, start, end| {
             let (from, to, mpdus) = (path.from, path.to, burst.mpdus.len() as u32);
             let (bytes, attempt) = (burst.bytes, burst.attempts);

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use goodqueue::wifi::{
     Ac, AirtimeStats, Capacity, InterfaceId, RadioStats, StationId, Tid, TxStack, TxqId, WifiParams,
 };
-use goodqueue::{AnyQueue, Bytes, Nanos, Observer, Queue, Rate, Reason, Rng, Span};
+use goodqueue::{AnyQueue, Nanos, Observer, Queue, Rate, Reason, Rng, Span};
 
 use super::device::{Burst, Device, Path, PathAccount, PathId};
 use super::edca::{Band, Contention};
@@ -350,7 +350,7 @@ impl Radio {
         for qdisc in device.categories.iter().filter_map(|category| category.qdisc.as_ref()) {
             let backlog = qdisc.backlog();
             above.packets += backlog.packets;
-            above.bytes = Bytes(above.bytes + backlog.bytes).0;
+            above.bytes += backlog.bytes;
         }
         (above, device.categories.iter().map(|category| category.pending).sum())
     }

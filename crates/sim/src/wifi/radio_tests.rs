@@ -188,3 +188,62 @@ fn nonsense_is_refused_and_strangers_are_dropped() {
     assert_eq!(counter.dropped.len(), 4);
     assert!(radio.is_conserved(Nanos::ZERO));
 }
+
+/// Any network: 2.4 and 5 GHz, errors, RTS, every driver, all TIDs, legacy and new rates, up and down.
+fn any_network(choices: &[u8]) -> RadioSpec {
+    let drivers = [
+        stock(),
+        DriverSpec::stock("fq_codel,limit=300".parse().expect("a queue")),
+        DriverSpec::ath9k(),
+        DriverSpec::ath10k(),
+    ];
+    let rates = ["mcs0", "mcs15", "ofdm6", "vht80-2ss-mcs9-sgi", "he80-2ss-mcs11", "dsss1", "ht40-mcs7-lgi"];
+    let mut spec = network(&[]);
+    spec.band = if choices[0] % 2 == 0 { Band::Ghz5 } else { Band::Ghz2_4 };
+    spec.devices[0].driver = drivers[usize::from(choices[0] / 2 % 4)].clone();
+    for choice in &choices[1..] {
+        let mut peer = peer(rates[usize::from(choice % 7)]);
+        peer.errors = [Errors::None, Errors::Share(0.1), Errors::Share(0.7)][usize::from(choice / 7 % 3)];
+        let mut device = DeviceSpec::station(0, peer, drivers[usize::from(choice / 21 % 4)].clone());
+        device.rts_threshold = (choice / 84 == 1).then_some(500);
+        spec.devices.push(device);
+    }
+    spec
+}
+
+proptest::proptest! {
+    #![proptest_config(proptest::prelude::ProptestConfig::with_cases(48))]
+
+    /// Time and packets add up at any moment, and what is delivered of a flow and TID is in order.
+    #[test]
+    fn it_always_adds_up(
+        choices in proptest::collection::vec(proptest::num::u8::ANY, 2..6),
+        packets in proptest::collection::vec((0_u64..400_000, 0_u8..8, 0_u8..16, 60_u32..1514), 1..600),
+    ) {
+        let spec = any_network(&choices);
+        let stations = choices.len() as u16 - 1;
+        let mut radio = Radio::new(&spec, 1, 0).expect("a radio");
+        let mut counter = Counter::default();
+        let mut now = Nanos::ZERO;
+        for (handle, (gap, tid, ends, len)) in (0..).zip(packets) {
+            now += Span(gap);
+            radio.advance(now, &mut counter);
+            let station = 1 + u16::from(ends / 2) % stations;
+            let (from, to) = if ends % 2 == 0 { (0, station) } else { (station, 0) };
+            let frame = Frame { handle, len, to, tid, flow_hash: u32::from(from) << 8 | u32::from(tid), ..Frame::default() };
+            radio.offer(now, from, frame, &mut counter);
+            proptest::prop_assert!(radio.is_conserved(now), "{:?} {:?}", radio.air_account(now), radio.packet_account());
+        }
+        for _ in 0..1000 {
+            now += Span::from_millis(50);
+            radio.advance(now, &mut counter);
+            proptest::prop_assert!(radio.is_conserved(now));
+        }
+        proptest::prop_assert_eq!(radio.held(), 0, "all comes out in the end");
+        let mut last = std::collections::BTreeMap::new();
+        for (_, to, frame) in &counter.delivered {
+            let before = last.insert((*to, frame.flow_hash), frame.handle);
+            proptest::prop_assert!(before.is_none_or(|before| before < frame.handle));
+        }
+    }
+}

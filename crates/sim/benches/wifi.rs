@@ -1,0 +1,166 @@
+//! What a simulated MPDU costs: instructions of the whole process, counted by callgrind, for each MPDU on the air; and
+//! memory for each station.
+//!
+//! `cargo bench -p goodqueue-sim --bench wifi` runs this program under `valgrind --tool=callgrind`, once for each row,
+//! and exits 1 where a row is above its target. The network is that of ns-3's figures: server - 1 Gbit/s, 1 ms - access
+//! point - stations, HT20 at 5 GHz, one at MCS 0 and the others at MCS 15; a download to each, by TCP or as 100 Mbit/s of
+//! UDP, and further stations that are idle.
+
+use std::process::{Command, ExitCode};
+
+use goodqueue::{Nanos, Rate, Span};
+use goodqueue_sim::tcp::Config;
+use goodqueue_sim::tcp::cc::CcKind;
+use goodqueue_sim::wifi::{DeviceSpec, DriverSpec, PeerSpec, RadioSpec, RateSpec};
+use goodqueue_sim::{Flow, Link, Opener, Pattern, PortSpec, Radio, Scenario, Simulation, Source};
+
+/// Stations with a download, idle stations, and whether it is TCP; thousands of instructions that ns-3 3.37 takes for each
+/// MPDU, where it was measured.
+const ROWS: [(usize, usize, bool, Option<f64>); 6] = [
+    (3, 0, true, Some(231.0)),
+    (3, 0, false, Some(683.0)),
+    (3, 100, true, None),
+    (30, 0, true, None),
+    (30, 0, false, None),
+    (30, 100, true, None),
+];
+
+/// Most instructions for each MPDU.
+const TARGET: f64 = 4000.0;
+/// Most memory for each idle station, KiB.
+const MEMORY: f64 = 64.0;
+
+const MS: u64 = 1_000_000;
+const SIMULATED: u64 = 10_000;
+
+fn scenario(loaded: usize, idle: usize, is_tcp: bool) -> Scenario {
+    let mut nodes = vec!["server".to_string(), "access point".to_string()];
+    let wire = |from, to| {
+        let port = PortSpec::new("pfifo:1000".parse().expect("a queue"), Rate(1_000_000_000));
+        Link::new(from, to, Some(port), Span(MS))
+    };
+    let mut links = vec![wire(0, 1), wire(1, 0)];
+    let mut devices = vec![DeviceSpec::access_point(DriverSpec::ath9k())];
+    for station in 0..loaded + idle {
+        let node = nodes.len();
+        nodes.push(format!("station {station}"));
+        links.push(Link::new(1, node, None, Span::ZERO));
+        links.push(Link::new(node, 1, None, Span::ZERO));
+        let rate = if station == 0 { "mcs0" } else { "mcs15" };
+        let peer = PeerSpec::new(RateSpec::Fixed(rate.parse().expect("a rate")));
+        devices.push(DeviceSpec::station(0, peer, DriverSpec::stock("pfifo:1000".parse().expect("a queue"))));
+    }
+    let radio = Radio {
+        spec: RadioSpec { devices, ..RadioSpec::default() },
+        nodes: (1..nodes.len()).collect(),
+        links: (2..links.len()).collect(),
+    };
+    let flow = |to| Flow {
+        from: 0,
+        to,
+        cc: CcKind::Cubic,
+        dscp: 0,
+        opener: Opener::Receiver,
+        start: Span::ZERO,
+        stop: None,
+        bytes: None,
+    };
+    let source = |to| Source {
+        from: 0,
+        to,
+        pattern: Pattern::Constant { interval: Span(121_120 * loaded as u64 / 3) },
+        len: 1514,
+        dscp: 0,
+        start: Span::ZERO,
+        stop: None,
+    };
+    Scenario {
+        nodes,
+        links,
+        radios: vec![radio],
+        flows: (2..2 + loaded).filter(|_| is_tcp).map(flow).collect(),
+        sources: (2..2 + loaded).filter(|_| !is_tcp).map(source).collect(),
+        tcp: Config { tso: false, ..Config::default() },
+        seed: 1,
+        ..Scenario::default()
+    }
+}
+
+/// The child: simulates and prints MPDUs, PPDUs, and its memory at its highest in KiB.
+fn simulate(loaded: usize, idle: usize, is_tcp: bool, ms: u64) {
+    let mut simulation = Simulation::new(&scenario(loaded, idle, is_tcp)).expect("a scenario");
+    simulation.run_until(Nanos(ms * MS));
+    let (mut mpdus, mut ppdus) = (0, 0);
+    for station in 1..=u16::try_from(loaded).expect("few") {
+        for (from, to) in [(0, station), (station, 0)] {
+            let account = simulation.radio(0).path_account(from, to).expect("associated");
+            (mpdus, ppdus) = (mpdus + account.mpdus, ppdus + account.ppdus);
+        }
+    }
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap_or("0 kB");
+    println!("{mpdus} {ppdus} {}", peak.trim().trim_end_matches(" kB"));
+}
+
+/// What a child said, and callgrind's count.
+fn child(words: [u64; 4], is_counted: bool) -> Result<(Vec<f64>, f64), String> {
+    let program = std::env::current_exe().map_err(|error| error.to_string())?;
+    let mut command = Command::new(if is_counted { "valgrind".as_ref() } else { program.as_path() });
+    if is_counted {
+        command.args(["--tool=callgrind", "--callgrind-out-file=/dev/null"]).arg(&program);
+    }
+    let run = command.arg("--row").args(words.map(|word| word.to_string())).output();
+    let run = run.map_err(|error| format!("valgrind: {error}"))?;
+    let said = String::from_utf8_lossy(&run.stderr);
+    let numbers: Vec<f64> = String::from_utf8_lossy(&run.stdout)
+        .split_whitespace()
+        .filter_map(|word| word.parse().ok())
+        .collect();
+    if numbers.len() != 3 {
+        return Err(format!("it said: {said}"));
+    }
+    let collected = said.lines().find_map(|line| line.split_once("Collected : ")).map(|(_, n)| n.trim());
+    Ok((numbers, collected.and_then(|n| n.parse().ok()).unwrap_or(0.0)))
+}
+
+fn count() -> Result<bool, String> {
+    println!("| stations | idle | load | MPDUs | MPDUs/PPDU | instructions/MPDU | ns-3 |");
+    println!("| --- | --- | --- | --- | --- | --- | --- |");
+    let mut is_within = true;
+    for (loaded, idle, is_tcp, ns3) in ROWS {
+        let words = |ms| [loaded as u64, idle as u64, u64::from(is_tcp), ms];
+        let (numbers, instructions) = child(words(SIMULATED), true)?;
+        let (_, start) = child(words(0), true)?;
+        let cost = (instructions - start) / numbers[0];
+        let ns3 = ns3.map_or("-".into(), |kilo| format!("{kilo:.0} 000"));
+        let load = if is_tcp { "TCP" } else { "UDP" };
+        let aggregate = numbers[0] / numbers[1];
+        println!("| {loaded} | {idle} | {load} | {:.0} | {aggregate:.1} | {cost:.0} | {ns3} |", numbers[0]);
+        is_within &= cost <= TARGET;
+    }
+    let peak = |idle| child([3, idle, 1, SIMULATED], false).map(|(numbers, _)| numbers[2]);
+    let each = (peak(1000)? - peak(0)?) / 1000.0;
+    println!("\nan idle station: {each:.1} KiB");
+    Ok(is_within && each <= MEMORY)
+}
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    if let ["--row", loaded, idle, is_tcp, ms] = words[..] {
+        let number = |word: &str| word.parse::<usize>().expect("a number");
+        simulate(number(loaded), number(idle), number(is_tcp) == 1, number(ms) as u64);
+        return ExitCode::SUCCESS;
+    }
+    match count() {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => {
+            eprintln!("above {TARGET} instructions for an MPDU, or {MEMORY} KiB for an idle station");
+            ExitCode::FAILURE
+        }
+        Err(error) => {
+            eprintln!("cannot count: {error}");
+            ExitCode::from(3)
+        }
+    }
+}
