@@ -189,6 +189,58 @@ fn nonsense_is_refused_and_strangers_are_dropped() {
     assert!(radio.is_conserved(Nanos::ZERO));
 }
 
+/// Airtime by weight: a station of weight 512 has twice the air of one of 256, at whatever rates.
+#[test]
+fn weights_share_the_air() {
+    let mut spec = network(&["mcs15", "mcs0", "mcs4"]);
+    spec.devices[0].driver = DriverSpec::ath9k();
+    if let Role::Station { weight, .. } = &mut spec.devices[2].role {
+        *weight = 512;
+    }
+    let (radio, _) = flood(&spec, &[(0, 1), (0, 2), (0, 3)], 1514, Span::from_micros(100), 10);
+    let air = [1, 2, 3].map(|to| radio.path_account(0, to).expect("associated").airtime.0 as f64);
+    let shares = air.map(|used| used / air.iter().sum::<f64>());
+    for (share, due) in shares.iter().zip([0.25, 0.5, 0.25]) {
+        assert!((share - due).abs() < 0.02, "{shares:?}");
+    }
+}
+
+/// Two networks on one channel: their access points win equally often, however many stations each has.
+#[test]
+fn two_networks_share_a_channel() {
+    let mut spec = network(&["mcs7", "mcs7", "mcs7"]);
+    spec.devices.push(DeviceSpec::access_point(stock()));
+    spec.devices.push(DeviceSpec::station(4, peer("mcs7"), stock()));
+    let flows = [(0, 1), (0, 2), (0, 3), (4, 5)];
+    let (radio, _) = flood(&spec, &flows, 1514, Span::from_micros(200), 10);
+    let air = |from, to| radio.path_account(from, to).expect("associated").airtime.0 as f64;
+    let first: f64 = (1..=3).map(|to| air(0, to)).sum();
+    assert!((first / air(4, 5) - 1.0).abs() < 0.05, "{first} {}", air(4, 5));
+    assert!(radio.path_account(0, 5).is_none(), "a station has one access point");
+}
+
+/// Voice goes before best effort: it is delivered within a transmission of the other and its own turn.
+#[test]
+fn voice_goes_before_best_effort() {
+    let mut radio = Radio::new(&network(&["mcs4"]), 1, 0).expect("a radio");
+    let mut counter = Counter::default();
+    for step in 0..20_000 {
+        let now = Nanos(step * 100_000);
+        radio.advance(now, &mut counter);
+        radio.offer(now, 0, Frame { len: 1514, to: 1, ..Frame::default() }, &mut counter);
+        if step % 200 == 0 {
+            let voice = Frame { handle: step as u32, len: 214, to: 1, tid: 6, ..Frame::default() };
+            radio.offer(now, 0, voice, &mut counter);
+        }
+    }
+    let delays: Vec<u64> = (counter.delivered.iter())
+        .filter(|(_, _, frame)| frame.tid == 6)
+        .map(|(at, _, frame)| at.0 / 1000 - u64::from(frame.handle) * 100)
+        .collect();
+    // One PPDU of best effort takes 4 ms at most and its answer, then voice has its AIFS, backoff and exchange.
+    assert!(delays.len() >= 99 && delays.iter().all(|&micros| micros < 4_500), "{delays:?}");
+}
+
 /// Any network: 2.4 and 5 GHz, errors, RTS, every driver, all TIDs, legacy and new rates, up and down.
 fn any_network(choices: &[u8]) -> RadioSpec {
     let drivers = [
@@ -199,7 +251,7 @@ fn any_network(choices: &[u8]) -> RadioSpec {
     ];
     let rates = ["mcs0", "mcs15", "ofdm6", "vht80-2ss-mcs9-sgi", "he80-2ss-mcs11", "dsss1", "ht40-mcs7-lgi"];
     let mut spec = network(&[]);
-    spec.band = if choices[0] % 2 == 0 { Band::Ghz5 } else { Band::Ghz2_4 };
+    spec.band = if choices[0].is_multiple_of(2) { Band::Ghz5 } else { Band::Ghz2_4 };
     spec.devices[0].driver = drivers[usize::from(choices[0] / 2 % 4)].clone();
     for choice in &choices[1..] {
         let mut peer = peer(rates[usize::from(choice % 7)]);
@@ -229,7 +281,7 @@ proptest::proptest! {
             now += Span(gap);
             radio.advance(now, &mut counter);
             let station = 1 + u16::from(ends / 2) % stations;
-            let (from, to) = if ends % 2 == 0 { (0, station) } else { (station, 0) };
+            let (from, to) = if ends.is_multiple_of(2) { (0, station) } else { (station, 0) };
             let frame = Frame { handle, len, to, tid, flow_hash: u32::from(from) << 8 | u32::from(tid), ..Frame::default() };
             radio.offer(now, from, frame, &mut counter);
             proptest::prop_assert!(radio.is_conserved(now), "{:?} {:?}", radio.air_account(now), radio.packet_account());
