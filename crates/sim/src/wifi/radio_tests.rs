@@ -219,7 +219,7 @@ fn two_networks_share_a_channel() {
     assert!(radio.path_account(0, 5).is_none(), "a station has one access point");
 }
 
-/// Voice goes before best effort: it is delivered within a transmission of the other and its own turn.
+/// Voice waits for a transmission of best effort that is under way, seldom for another whose backoff was shorter.
 #[test]
 fn voice_goes_before_best_effort() {
     let mut radio = Radio::new(&network(&["mcs4"]), 1, 0).expect("a radio");
@@ -237,8 +237,10 @@ fn voice_goes_before_best_effort() {
         .filter(|(_, _, frame)| frame.tid == 6)
         .map(|(at, _, frame)| at.0 / 1000 - u64::from(frame.handle) * 100)
         .collect();
-    // One PPDU of best effort takes 4 ms at most and its answer, then voice has its AIFS, backoff and exchange.
-    assert!(delays.len() >= 99 && delays.iter().all(|&micros| micros < 4_500), "{delays:?}");
+    // A PPDU of best effort takes 4.1 ms with its answer.
+    let at_once = delays.iter().filter(|&&micros| micros < 4_300).count();
+    assert!(delays.len() >= 99 && at_once * 10 > delays.len() * 9, "{delays:?}");
+    assert!(delays.iter().all(|&micros| micros < 8_600), "{delays:?}");
 }
 
 /// Any network: 2.4 and 5 GHz, errors, RTS, every driver, all TIDs, legacy and new rates, up and down.
@@ -263,6 +265,11 @@ fn any_network(choices: &[u8]) -> RadioSpec {
     spec
 }
 
+/// Of 4096 flows one for each pair and TID: in mac80211's queues a flow that meets another's can be reordered.
+fn hash(from: DeviceId, to: DeviceId, tid: u8) -> u32 {
+    (u32::from(from) << 6 | u32::from(to) << 3 | u32::from(tid)) << 20
+}
+
 proptest::proptest! {
     #![proptest_config(proptest::prelude::ProptestConfig::with_cases(48))]
 
@@ -282,7 +289,7 @@ proptest::proptest! {
             radio.advance(now, &mut counter);
             let station = 1 + u16::from(ends / 2) % stations;
             let (from, to) = if ends.is_multiple_of(2) { (0, station) } else { (station, 0) };
-            let frame = Frame { handle, len, to, tid, flow_hash: u32::from(from) << 8 | u32::from(tid), ..Frame::default() };
+            let frame = Frame { handle, len, to, tid, flow_hash: hash(from, to, tid), ..Frame::default() };
             radio.offer(now, from, frame, &mut counter);
             proptest::prop_assert!(radio.is_conserved(now), "{:?} {:?}", radio.air_account(now), radio.packet_account());
         }
