@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::process::Command;
 
-use crate::tools::{self, C99, SANITIZERS, compile, has, run, valgrind};
+use crate::tools::{self, C99, SANITIZERS, compile, has, has_sanitizers, run, valgrind};
 
 const DRIVER: &str = "examples/driver/driver.c";
 
@@ -15,7 +15,9 @@ fn the_driver_is_not_hung_by_its_mistakes() {
     }
     let output = run(&mut Command::new(compile(C99, DRIVER, &[], "driver")));
     assert!(String::from_utf8_lossy(&output.stdout).ends_with("as it should be\n"));
-    run(&mut Command::new(compile(C99, DRIVER, &SANITIZERS, "driver-san")));
+    if has_sanitizers(test) {
+        run(&mut Command::new(compile(C99, DRIVER, &SANITIZERS, "driver-san")));
+    }
     if has(test, "valgrind") {
         run(&mut valgrind(&compile(C99, DRIVER, &[], "driver-valgrind")));
     }

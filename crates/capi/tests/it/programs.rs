@@ -2,7 +2,9 @@
 
 use std::process::Command;
 
-use crate::tools::{self, C99, CLANG, CPP17, Language, SANITIZERS, compile, has, run, valgrind};
+use crate::tools::{
+    self, C99, CLANG, CPP17, Language, SANITIZERS, compile, has, has_sanitizers, run, valgrind,
+};
 
 const PROGRAMS: [&str; 4] = ["setup", "queue", "bql", "storm"];
 
@@ -42,7 +44,7 @@ fn under_valgrind() {
 
 #[test]
 fn with_sanitizers() {
-    if has("with_sanitizers", C99.compiler) {
+    if has_sanitizers("with_sanitizers") {
         each(C99, &SANITIZERS, "san").iter().for_each(|program| drop(run(&mut Command::new(program))));
     }
 }

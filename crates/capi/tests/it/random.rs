@@ -6,7 +6,7 @@ use std::process::Command;
 
 use goodqueue::{AnyQueue, Dql, Header, Nanos, Observer, Queue, QueueSpec, Rate, Reason, Verdict};
 
-use crate::tools::{C99, SANITIZERS, compile, has, run, valgrind};
+use crate::tools::{C99, SANITIZERS, compile, has, has_sanitizers, run, valgrind};
 
 const QUEUES: [&str; 8] = [
     "pfifo:100",
@@ -219,7 +219,7 @@ fn c_and_rust_decide_the_same_under_valgrind() {
 
 #[test]
 fn c_and_rust_decide_the_same_with_sanitizers() {
-    if !has("c_and_rust_decide_the_same_with_sanitizers", C99.compiler) {
+    if !has_sanitizers("c_and_rust_decide_the_same_with_sanitizers") {
         return;
     }
     let program = compile(C99, "tests/c/random.c", &SANITIZERS, "random-san");

@@ -91,6 +91,23 @@ pub(crate) fn compile(language: Language, source: &str, flags: &[&str], name: &s
 
 pub(crate) const SANITIZERS: [&str; 2] = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"];
 
+/// Whether the compiler has the sanitizers' libraries; says so, loudly, where it has not.
+pub(crate) fn has_sanitizers(test: &str) -> bool {
+    if !has(test, C99.compiler) {
+        return false;
+    }
+    let folder = scratch(test);
+    let source = folder.join("empty.c");
+    std::fs::write(&source, "int main(void) { return 0; }\n").expect("a file");
+    let mut command = Command::new(C99.compiler);
+    command.args(SANITIZERS).arg(&source).arg("-o").arg(folder.join("empty"));
+    let is_there = command.output().is_ok_and(|output| output.status.success());
+    if !is_there {
+        skipped(test, "the compiler has no sanitizers");
+    }
+    is_there
+}
+
 /// A command that runs a program under valgrind, an error of which is a failure.
 pub(crate) fn valgrind(program: &Path) -> Command {
     let mut command = Command::new("valgrind");
