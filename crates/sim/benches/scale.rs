@@ -142,19 +142,22 @@ fn child(words: [u64; 3], counted: bool) -> Result<(Count, f64), String> {
 
 fn count() -> Result<bool, String> {
     println!(
-        "| flows | Mbit/s | s | packets | instructions/packet | ns-3 | ratio | instructions/arrival | events/packet | KiB/flow | goodput Mbit/s | drops |"
+        "| flows | Mbit/s | s | packets | instructions/packet | ns-3 | ratio | instructions/arrival | events/packet | KiB/flow | KiB/added flow | goodput Mbit/s | drops |"
     );
-    println!("| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |");
+    println!("| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |");
     let mut is_within = true;
     let (mut costs, mut arrivals) = (Vec::new(), Vec::new());
     for (flows, mbit, ms, ns3) in ROWS {
         let words = [flows as u64, mbit, ms];
         let (row, instructions) = child(words, true)?;
         let (plain, _) = child(words, false)?;
+        let (double, _) = child([2 * flows as u64, mbit, ms], false)?;
         let (empty, _) = child([flows as u64, mbit, 0], false)?;
         let (idle, _) = child([0, mbit, 0], false)?;
         let cost = instructions / row.packets;
         let per_flow = (plain.peak_kib - idle.peak_kib) / flows as f64;
+        // What as many flows again take: the packets on the way and the queue's storage are shared.
+        let per_added = (double.peak_kib - plain.peak_kib) / flows as f64;
         // Below a thousand flows the pages of a process hide it.
         let per_idle = (empty.peak_kib - idle.peak_kib) / flows as f64;
         let idle = if flows < 1000 { String::new() } else { format!(" (idle {per_idle:.2})") };
@@ -162,7 +165,7 @@ fn count() -> Result<bool, String> {
         let ns3_cost = ns3.map_or("-".into(), |kilo| format!("{kilo:.0} 000"));
         let ratio = ns3.map_or("-".into(), |kilo| format!("{:.0}", kilo * 1000.0 / cost));
         println!(
-            "| {flows} | {mbit} | {:.0} | {:.0} | {cost:.0} | {ns3_cost} | {ratio} | {per_arrival:.0} | {:.2} | {per_flow:.1}{idle} | {:.1} | {:.0} |",
+            "| {flows} | {mbit} | {:.0} | {:.0} | {cost:.0} | {ns3_cost} | {ratio} | {per_arrival:.0} | {:.2} | {per_flow:.1}{idle} | {per_added:.1} | {:.1} | {:.0} |",
             ms as f64 / 1e3,
             row.packets,
             row.events / row.packets,

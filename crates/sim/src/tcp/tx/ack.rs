@@ -91,7 +91,7 @@ impl Tx {
     /// After an ACK the application may write.
     #[inline]
     pub(super) fn acknowledged(&mut self) {
-        if self.app_bytes != 0 && self.may_have_space() {
+        if self.app_bytes != 0 && (self.may_have_space() || !self.takes_shortcuts()) {
             self.check_space();
         }
         #[cfg(debug_assertions)]
@@ -180,7 +180,8 @@ impl Tx {
 
     /// Sets what may be retransmitted after this ACK, if anything waits for it.
     fn allow(&mut self, rexmit: Rexmit) {
-        if rexmit == Rexmit::New || (rexmit == Rexmit::Lost && self.board.has_pending()) {
+        let is_needed = self.board.has_pending() || !self.takes_shortcuts();
+        if rexmit == Rexmit::New || (rexmit == Rexmit::Lost && is_needed) {
             self.rexmit = rexmit;
         }
     }

@@ -31,11 +31,8 @@ impl Tx {
 
     /// Whether nothing is under way but transmission.
     fn is_quiet(&self) -> bool {
-        #[cfg(test)]
-        if self.general_only {
-            return false;
-        }
-        self.w.ca_state == CaState::Open
+        self.takes_shortcuts()
+            && self.w.ca_state == CaState::Open
             && self.w.sacked_out | self.w.lost_out | self.w.retrans_out == 0
             && self.tlp.high_seq.is_none()
             && !self.tlp.due

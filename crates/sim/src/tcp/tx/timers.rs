@@ -88,7 +88,11 @@ impl Tx {
         };
         let timeout = ticks.of(jiffies);
         let rto = if advancing { self.rto } else { self.rto_left(now) };
-        if (rto > Span::ZERO && rto < timeout) || timeout > RTO_MAX || self.w.pacing {
+        if (rto > Span::ZERO && rto < timeout)
+            || timeout > RTO_MAX
+            || self.w.pacing
+            || !self.takes_shortcuts()
+        {
             let timeout = if rto > Span::ZERO { timeout.min(rto) } else { timeout };
             self.arm(now, Pending::Probe, timeout);
         } else {

@@ -180,7 +180,7 @@ impl Tx {
         }
         let is_head = self.board.first().is_some_and(|(head, _)| head == pos);
         let segment = self.resend(now, pos, RETRANS | EVER);
-        if !self.board.has_pending() {
+        if self.takes_shortcuts() && !self.board.has_pending() {
             self.rexmit = Rexmit::None;
         }
         self.w.retrans_out += 1;
@@ -294,8 +294,10 @@ impl Tx {
         }
         let left = unsent - u64::from(len);
         // The next call would find the window full; but it gives the application its chance first, and paces.
-        self.burst.is_over =
-            in_flight + segs >= self.w.snd_cwnd && left >= u64::from(self.w.mss) && !self.w.pacing;
+        self.burst.is_over = self.takes_shortcuts()
+            && in_flight + segs >= self.w.snd_cwnd
+            && left >= u64::from(self.w.mss)
+            && !self.w.pacing;
         if in_flight == 0 {
             self.cc.cwnd_event(&mut self.w, now, CwndEvent::TxStart);
         }
@@ -323,12 +325,9 @@ impl Tx {
     /// does not match is up to [`Tx::sendable`].
     #[inline]
     fn clocked_out(&self, now: Nanos, unsent: u64, quota: u32) -> Option<(u32, u32)> {
-        #[cfg(test)]
-        if self.general_only {
-            return None;
-        }
         let len = quota.wrapping_mul(self.w.mss);
-        let is_whole = quota <= 2
+        let is_whole = self.takes_shortcuts()
+            && quota <= 2
             && self.w.mss <= super::autosize::GSO_MAX_SIZE / 2
             && u64::from(len) < unsent
             && self.w.snd_nxt + u64::from(len) <= self.wnd_end();
