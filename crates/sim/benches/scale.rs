@@ -158,6 +158,7 @@ fn count() -> Result<bool, String> {
         let per_flow = (plain.peak_kib - idle.peak_kib) / flows as f64;
         // What as many flows again take: the packets on the way and the queue's storage are shared.
         let per_added = (double.peak_kib - plain.peak_kib) / flows as f64;
+        let added = if flows < 128 { "-".into() } else { format!("{per_added:.1}") };
         // Below a thousand flows the pages of a process hide it.
         let per_idle = (empty.peak_kib - idle.peak_kib) / flows as f64;
         let idle = if flows < 1000 { String::new() } else { format!(" (idle {per_idle:.2})") };
@@ -165,7 +166,7 @@ fn count() -> Result<bool, String> {
         let ns3_cost = ns3.map_or("-".into(), |kilo| format!("{kilo:.0} 000"));
         let ratio = ns3.map_or("-".into(), |kilo| format!("{:.0}", kilo * 1000.0 / cost));
         println!(
-            "| {flows} | {mbit} | {:.0} | {:.0} | {cost:.0} | {ns3_cost} | {ratio} | {per_arrival:.0} | {:.2} | {per_flow:.1}{idle} | {per_added:.1} | {:.1} | {:.0} |",
+            "| {flows} | {mbit} | {:.0} | {:.0} | {cost:.0} | {ns3_cost} | {ratio} | {per_arrival:.0} | {:.2} | {per_flow:.1}{idle} | {added} | {:.1} | {:.0} |",
             ms as f64 / 1e3,
             row.packets,
             row.events / row.packets,
