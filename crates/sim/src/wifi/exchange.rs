@@ -203,11 +203,7 @@ impl Radio {
     /// Takes the head of `edcaf` off its hardware queue.
     fn take_head(&mut self, edcaf: u32) -> Option<Burst> {
         let category = &mut self.devices[(edcaf / 4) as usize].categories[(edcaf % 4) as usize];
-        let burst = category.hardware.pop_front();
-        if category.hardware.is_empty() {
-            self.contention.leave(edcaf);
-        }
-        burst
+        category.hardware.pop_front()
     }
 
     /// An answer has come: the block ack says what was received.
@@ -361,6 +357,9 @@ impl Radio {
         burst.mpdus.clear();
         self.spare.push(burst.mpdus);
         self.fill(now, from, ac, sink);
+        if self.head(edcaf).is_none() {
+            self.contention.leave(edcaf);
+        }
     }
 
     /// A block ack request has come: the receiver no longer waits for what was given up.

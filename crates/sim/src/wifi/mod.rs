@@ -1,7 +1,12 @@
 //! The 802.11 medium: rates and timing, contention, aggregation, and the drivers above.
 //!
-//! All devices of a [`Radio`] hear each other: there are no hidden nodes, no capture, and an acknowledgement is never
-//! lost. A frame is delivered at the end of its exchange, behind the (block) ack.
+//! What is not there:
+//!
+//! * All devices of a [`Radio`] hear each other: no hidden nodes, no capture. A collision loses all that collide.
+//! * A (block) ack is never lost; a frame is delivered at the end of its exchange, behind the ack.
+//! * After a PPDU without an answer everybody waits for EIFS, those who sent it too (their time-out is about as long).
+//! * No multicast, no power save, no A-MSDU, no fragments, no encryption; HE to a single user, without packet extension.
+//! * ath10k's firmware is filled whenever there is room, where Linux waits until half of it is free.
 
 mod block_ack;
 mod channel;
