@@ -35,6 +35,12 @@ const fn key(at: Nanos, place: usize) -> u64 {
     at << PLACE_BITS | place as u64
 }
 
+/// The time in a key: that of what does not happen is beyond all others.
+fn time(key: u64) -> Nanos {
+    let at = key >> PLACE_BITS;
+    Nanos(if at == LAST { NEVER.0 } else { at })
+}
+
 fn least(block: &Block) -> u64 {
     let [a, b, c, d, e, f, g, h] = *block;
     a.min(b).min(c.min(d)).min(e.min(f).min(g.min(h)))
@@ -75,21 +81,32 @@ impl Lanes {
     #[inline]
     #[allow(clippy::cast_possible_truncation)]
     pub(crate) fn first(&self) -> (Nanos, Lane) {
-        let mut key = if self.has_few { least_of_half(&self.top) } else { least(&self.top) };
+        if self.has_few {
+            let key = least_of_half(&self.top);
+            return (time(key), key as Lane % BLOCK as Lane);
+        }
+        let mut key = least(&self.top);
         let mut place = key as usize % BLOCK;
         for level in self.below.iter().rev() {
             key = least(&level[place]);
             place = place * BLOCK + key as usize % BLOCK;
         }
-        let at = key >> PLACE_BITS;
-        (if at == LAST { NEVER } else { Nanos(at) }, place as Lane)
+        (time(key), place as Lane)
+    }
+
+    /// When the next event of `lane` is; [`NEVER`] for none.
+    pub(crate) fn at(&self, lane: Lane) -> Nanos {
+        let lane = lane as usize;
+        let key =
+            self.below.first().map_or(self.top[lane % BLOCK], |level| level[lane / BLOCK][lane % BLOCK]);
+        time(key)
     }
 
     /// The next event of `lane` is at `at`, [`NEVER`] for none.
     #[inline]
     pub(crate) fn set(&mut self, lane: Lane, at: Nanos) {
         let place = lane as usize % BLOCK;
-        if self.below.is_empty() {
+        if self.has_few || self.below.is_empty() {
             self.top[place] = key(at, place);
         } else {
             self.play(lane as usize, at);
@@ -148,6 +165,7 @@ mod tests {
                 let at = if at == 0 { NEVER } else { Nanos(at) };
                 lanes.set(lane, at);
                 model[lane as usize] = at;
+                prop_assert_eq!(lanes.at(lane), at);
                 let first = model.iter().zip(0..).min().expect("a lane");
                 prop_assert_eq!(lanes.first().0, *first.0);
                 prop_assert!(*first.0 == NEVER || lanes.first().1 == first.1);

@@ -28,6 +28,8 @@ pub(crate) struct FifoLine {
     waiting_bytes: u64,
     /// The packet that began last; without a meaning before the first.
     begun: Slot,
+    /// The packet that came last.
+    last: Slot,
     /// When the line has sent all that was accepted.
     free_at: Nanos,
     drops: u64,
@@ -49,6 +51,7 @@ impl FifoLine {
             waiting: VecDeque::new(),
             waiting_bytes: 0,
             begun: Slot::default(),
+            last: Slot::default(),
             free_at: Nanos::ZERO,
             drops: 0,
             accepted: PortStats::default(),
@@ -64,21 +67,22 @@ impl FifoLine {
             self.drops += 1;
             return None;
         }
-        let starts = self.free_at.max(now);
         let took = self.line.tx_time(Bytes(u64::from(len)));
-        let slot = Slot { starts, len };
-        if starts > now {
-            self.waiting.push_back(slot);
-            self.waiting_bytes = bytes;
-        } else {
-            self.begun = slot;
-            let is_idle = self.free_at < now || self.accepted.packets == 0;
-            self.accepted.busy_periods += u64::from(is_idle);
-        }
         self.accepted.packets += 1;
         self.accepted.bytes += u64::from(len);
         self.accepted.busy = self.accepted.busy + took;
-        self.free_at = starts + took;
+        if self.free_at > now {
+            self.last = Slot { starts: self.free_at, len };
+            self.waiting.push_back(self.last);
+            self.waiting_bytes = bytes;
+            self.free_at += took;
+        } else {
+            let is_idle = self.free_at < now || self.accepted.packets == 1;
+            self.accepted.busy_periods += u64::from(is_idle);
+            self.last = Slot { starts: now, len };
+            self.begun = self.last;
+            self.free_at = now + took;
+        }
         Some(self.free_at)
     }
 
@@ -97,10 +101,23 @@ impl FifoLine {
     /// Lets packets begin whose time has come by `now`.
     #[inline]
     pub(crate) fn advance(&mut self, now: Nanos) {
-        while let Some(&slot) = self.waiting.front() {
-            if slot.starts > now {
-                return;
-            }
+        if self.waiting.is_empty() {
+            return;
+        }
+        if self.last.starts <= now {
+            self.begun = self.last;
+            self.waiting.clear();
+            self.waiting_bytes = 0;
+            return;
+        }
+        self.begin_some(now);
+    }
+
+    #[inline(never)]
+    fn begin_some(&mut self, now: Nanos) {
+        while let Some(&slot) = self.waiting.front()
+            && slot.starts <= now
+        {
             self.waiting.pop_front();
             self.waiting_bytes -= u64::from(slot.len);
             self.begun = slot;

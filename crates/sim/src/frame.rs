@@ -35,17 +35,16 @@ pub(crate) enum Kind {
 /// A packet on its way.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Frame {
-    /// The TCP segment; of datagrams and probes only `seq` is used: their number.
+    /// The TCP segment; of datagrams and probes only `seq` is used, their number, and `ack`, as their ends
+    /// like.
     pub(crate) segment: Segment,
-    /// When the sender handed it to its first link.
-    pub(crate) sent: Nanos,
     /// When it comes to the far end of the link that it is on.
     pub(crate) lands: Nanos,
     /// The frame behind it on that link, or the next free place.
     pub(crate) next: FrameId,
     /// The flow, source or probe it belongs to.
     pub(crate) owner: u32,
-    /// How far it has come on its path.
+    /// Where on its path it is: at the link that it enters, or was the first of a chain to enter.
     pub(crate) place: Place,
     /// See [`Token::len`].
     pub(crate) len: u32,
@@ -75,7 +74,6 @@ impl Frame {
             ect: false,
             retransmitted: false,
         },
-        sent: Nanos::ZERO,
         lands: Nanos::ZERO,
         next: NO_FRAME,
         owner: 0,
@@ -137,15 +135,14 @@ pub(crate) struct Frames {
     frames: Vec<Frame>,
     /// The first of the free places, a list through [`Frame::next`].
     free: FrameId,
-    count: usize,
-    /// Probes, by number and datagram, that will not come back.
+    /// Probes, by number and acknowledgement number, that will not come back.
     pub(crate) lost_probes: Vec<(u32, u64)>,
     pub(crate) tap: Tap,
 }
 
 impl Default for Frames {
     fn default() -> Frames {
-        Frames { frames: Vec::new(), free: NO_FRAME, count: 0, lost_probes: Vec::new(), tap: Tap::default() }
+        Frames { frames: Vec::new(), free: NO_FRAME, lost_probes: Vec::new(), tap: Tap::default() }
     }
 }
 
@@ -153,29 +150,25 @@ impl Frames {
     /// Stores a frame.
     #[inline]
     pub(crate) fn insert(&mut self, frame: Frame) -> FrameId {
-        self.count += 1;
-        if self.free == NO_FRAME {
-            self.grow();
-        }
         let id = self.free;
-        let place = &mut self.frames[id as usize];
+        let Some(place) = self.frames.get_mut(id as usize) else { return self.grow(frame) };
         self.free = place.next;
         *place = frame;
         id
     }
 
-    /// Makes a free place. 2^32 frames would be half a terabyte.
+    /// Stores a frame where no place is free. 2^32 frames would be half a terabyte.
     #[cold]
+    #[inline(never)]
     #[allow(clippy::cast_possible_truncation)]
-    fn grow(&mut self) {
-        self.free = self.frames.len() as FrameId;
-        self.frames.push(Frame::NONE);
+    fn grow(&mut self, frame: Frame) -> FrameId {
+        self.frames.push(frame);
+        (self.frames.len() - 1) as FrameId
     }
 
     /// Gives a place back.
     #[inline]
     pub(crate) fn remove(&mut self, id: FrameId) {
-        self.count -= 1;
         self.frames[id as usize].next = self.free;
         self.free = id;
     }
@@ -184,7 +177,7 @@ impl Frames {
     pub(crate) fn lose(&mut self, id: FrameId) {
         let frame = self.get(id);
         if matches!(frame.kind, Kind::Request | Kind::Reply) {
-            let lost = (frame.owner, frame.segment.seq);
+            let lost = (frame.owner, frame.segment.ack);
             self.lost_probes.push(lost);
         }
         self.remove(id);
@@ -198,9 +191,17 @@ impl Frames {
         }
     }
 
+    /// Frame `id` is the one behind `before`.
+    #[inline]
+    pub(crate) fn follow(&mut self, before: FrameId, id: FrameId) {
+        self.get_mut(before).next = id;
+    }
+
     /// Frames on their way.
     pub(crate) fn count(&self) -> usize {
-        self.count
+        let next = |&id: &FrameId| self.frames.get(id as usize).map(|free| free.next);
+        let free = std::iter::successors(Some(self.free), next).take_while(|&id| id != NO_FRAME);
+        self.frames.len() - free.count()
     }
 
     #[inline]
@@ -221,7 +222,7 @@ mod tests {
     #[test]
     fn sizes_that_the_memory_figures_rest_on() {
         assert_eq!(std::mem::size_of::<Token>(), 16);
-        assert!(std::mem::size_of::<Frame>() <= 112, "{}", std::mem::size_of::<Frame>());
+        assert!(std::mem::size_of::<Frame>() <= 104, "{}", std::mem::size_of::<Frame>());
     }
 
     #[test]

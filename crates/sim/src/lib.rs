@@ -18,6 +18,7 @@ mod frame;
 mod link;
 mod loss;
 mod path;
+mod propagation;
 mod scenario;
 mod shaped;
 mod tap;

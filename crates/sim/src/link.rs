@@ -3,14 +3,14 @@
 use std::collections::VecDeque;
 
 use goodqueue::port::Watermarks;
-use goodqueue::{Departure, Nanos, Observer, Reason, Rng, Span};
+use goodqueue::{Departure, Nanos, Observer, Reason};
 
 use crate::agenda::Lane;
 use crate::agenda::NEVER;
 use crate::device::Device;
 use crate::error::BuildError;
-use crate::frame::{FrameId, Frames, NO_FRAME, Token};
-use crate::loss::LossState;
+use crate::frame::{Frame, FrameId, Frames, Token};
+use crate::propagation::{Fate, Propagation};
 use crate::scenario;
 use crate::tap::What;
 
@@ -47,38 +47,18 @@ pub(crate) struct Link {
     /// Hardware flow control of the links that feed this one.
     pub(crate) pause: Option<Watermarks>,
     pub(crate) feeders: Vec<u32>,
-    /// The link that it fetches its frames from, and the one that fetches from it.
+    /// The link that it fetches its frames from; see also [`Propagation::downstream`].
     pub(crate) upstream: Option<u32>,
-    pub(crate) downstream: Option<u32>,
-    /// When something happens next at its near end, where its port is, and at its far end.
-    pub(crate) wakes: [Nanos; 2],
-    delay: Span,
-    jitter: Option<(u64, Rng)>,
-    loss: Option<LossState>,
-    /// What is on its way, in the order of arrival: a list through the frames.
-    first: FrameId,
-    last: FrameId,
-    /// When the first of them lands; [`NEVER`] where there is none.
-    first_lands: Nanos,
-    /// When the last of them, or of those before, lands.
-    last_lands: Nanos,
+    /// Links from the first of the chain that it ends to itself: one where it fetches from none.
+    pub(crate) hops: u32,
+    /// When something happens next at its near end, where its port is.
+    pub(crate) wakes: Nanos,
+    pub(crate) propagation: Propagation,
     pub(crate) counters: LinkCounters,
     /// Lanes of its near end and of its far end; without a meaning where nothing happens there.
     pub(crate) lanes: [Lane; 2],
     /// What the senders on this link's host get back, in the order of time.
     pub(crate) credits: VecDeque<Credit>,
-}
-
-/// What becomes of a frame.
-pub(crate) enum Fate {
-    /// It is lost.
-    Lost,
-    /// It is at the far end already.
-    Arrived,
-    /// It is on its way, and the first to arrive of all that are.
-    First(Nanos),
-    /// It is on its way, behind others; or waits in the queue.
-    Behind,
 }
 
 impl Link {
@@ -90,40 +70,40 @@ impl Link {
     ) -> Result<Link, BuildError> {
         let node = index as u64;
         let port = spec.port.as_ref();
-        let jitter = (spec.jitter > Span::ZERO).then(|| (spec.jitter.0, Rng::stream(seed, node, "jitter")));
         Ok(Link {
             number: u32::try_from(index).unwrap_or(u32::MAX),
             device: port.map(|port| Device::new(port, index, is_fed_back)).transpose()?,
             pause: port.and_then(|port| port.pause).and_then(|pause| Watermarks::new(pause.high, pause.low)),
             feeders: Vec::new(),
             upstream: None,
-            downstream: None,
-            wakes: [NEVER; 2],
-            delay: spec.delay,
-            jitter,
-            loss: LossState::new(&spec.loss, Rng::stream(seed, node, "loss")),
-            first: NO_FRAME,
-            last: NO_FRAME,
-            first_lands: NEVER,
-            last_lands: Nanos::ZERO,
+            hops: 1,
+            wakes: NEVER,
+            propagation: Propagation::new(spec, node, seed),
             counters: LinkCounters::default(),
             lanes: [0; 2],
             credits: VecDeque::new(),
         })
     }
 
-    /// A frame enters a link that [`Link::is_ahead`].
+    /// A frame enters. `None`: its fate will be known later, and it must be queued, for this is not a link that
+    /// [`Link::is_ahead`].
     #[inline(always)]
-    pub(crate) fn enter(&mut self, now: Nanos, id: FrameId, frames: &mut Frames) -> Fate {
-        let mut ends = now;
-        if let Some(Device::Fifo(line)) = &mut self.device {
-            self.counters.arrived += 1;
-            match line.accept(now, frames.get(id).len) {
-                Some(at) => ends = at,
-                None => return self.refuse(now, id, frames),
+    pub(crate) fn enter(&mut self, now: Nanos, id: FrameId, frames: &mut Frames) -> Option<Fate> {
+        let frame = frames.get_mut(id);
+        let ends = match &mut self.device {
+            Some(Device::Fifo(line)) => {
+                self.counters.arrived += 1;
+                match line.accept(now, frame.len) {
+                    Some(at) => at,
+                    None => return Some(self.refuse(now, id, frames)),
+                }
             }
-        }
-        self.propagate(now, ends, ends, id, frames)
+            None => now,
+            Some(_) => return None,
+        };
+        let fate = self.depart(now, (ends, ends), id, frame);
+        self.tie(fate, ends, id, frames);
+        Some(fate)
     }
 
     /// A FIFO is full.
@@ -133,7 +113,7 @@ impl Link {
         let mut losses =
             Losses { link: self.number, frames, credits: &mut self.credits, counters: &mut self.counters };
         losses.dropped(now, token, Reason::Limit);
-        Fate::Behind
+        Fate::Refused
     }
 
     /// A frame is handed to the queue of any other link; [`Link::leave`] tells what becomes of it.
@@ -155,61 +135,29 @@ impl Link {
             Losses { link: self.number, frames, credits: &mut self.credits, counters: &mut self.counters };
         let Departure { at, completed_at, packet, .. } = device.poll(now, &mut losses)?;
         let id = packet.frame;
-        frames.get_mut(id).dsfield = goodqueue::Packet::dsfield(&packet);
-        Some((id, self.propagate(now, at, completed_at, id, frames)))
+        let frame = frames.get_mut(id);
+        frame.dsfield = goodqueue::Packet::dsfield(&packet);
+        let fate = self.depart(now, (at, completed_at), id, frame);
+        self.tie(fate, at, id, frames);
+        Some((id, fate))
     }
 
     /// A frame has left the line at `at` (or will), which the device reports at `reported`: credit for its
-    /// sender where this is the sender's own device; loss; then propagation.
+    /// sender where this is the sender's own device; then propagation. [`Link::tie`] comes next.
     #[inline(always)]
-    fn propagate(
-        &mut self,
-        now: Nanos,
-        at: Nanos,
-        reported: Nanos,
-        id: FrameId,
-        frames: &mut Frames,
-    ) -> Fate {
-        let frame = frames.get_mut(id);
+    fn depart(&mut self, now: Nanos, (at, reported): (Nanos, Nanos), id: FrameId, frame: &mut Frame) -> Fate {
         if frame.owed > 0 {
             let truesize = std::mem::take(&mut frame.owed);
             self.credits.push_back(Credit { at: reported, flow: frame.owner, truesize });
         }
-        if let Some(loss) = &mut self.loss
-            && loss.next()
-        {
-            self.counters.drops[Reason::Loss as usize] += 1;
-            frames.tell(at, self.number, id, What::Dropped(Reason::Loss));
-            return Fate::Lost;
-        }
-        let mut lands = at + self.delay;
-        if let Some((most, rng)) = &mut self.jitter {
-            // Jitter delays; it does not let packets overtake each other.
-            lands = (lands + Span(rng.below(most.saturating_add(1)))).max(self.last_lands);
-        }
-        if self.first_lands == NEVER {
-            if lands == now {
-                return Fate::Arrived;
-            }
-            frame.lands = lands;
-            (self.first, self.first_lands) = (id, lands);
-            (self.last, self.last_lands) = (id, lands);
-            return Fate::First(lands);
-        }
-        frame.lands = lands;
-        frames.get_mut(self.last).next = id;
-        (self.last, self.last_lands) = (id, lands);
-        Fate::Behind
+        self.propagation.begin(now, at, id, frame)
     }
 
-    /// The next frame that is at the far end by `now`, and when the one behind it will be.
-    #[inline]
-    pub(crate) fn land(&mut self, now: Nanos, frames: &mut Frames) -> Option<(FrameId, Nanos)> {
-        if self.first_lands > now || self.first_lands == NEVER {
-            return None;
-        }
-        let (id, _) = self.take_first(frames);
-        Some((id, self.first_lands))
+    /// Puts a frame that left the line at `at` behind the one before, or frees it where it is lost.
+    #[inline(always)]
+    fn tie(&mut self, fate: Fate, at: Nanos, id: FrameId, frames: &mut Frames) {
+        let Link { number, credits, counters, .. } = self;
+        Losses { link: *number, frames, credits, counters }.tie(fate, at, id);
     }
 
     /// Whether the fate of a frame is known when it enters.
@@ -220,22 +168,23 @@ impl Link {
 
     /// Whether its far end has events: a frame may spend time on it, and no other link fetches it.
     pub(crate) fn has_landings(&self) -> bool {
-        let takes_time = self.has_port() || self.delay > Span::ZERO || self.jitter.is_some();
-        takes_time && self.downstream.is_none()
+        let takes_time = self.has_port() || self.propagation.takes_time();
+        takes_time && self.propagation.downstream.is_none()
     }
 
     /// Whether it has a queue and a line of its own.
     pub(crate) fn has_port(&self) -> bool {
-        !matches!(self.device, None | Some(Device::Air(_)))
+        self.device.is_some() && !self.is_on_air()
     }
 
-    pub(crate) fn has_delay(&self) -> bool {
-        self.delay > Span::ZERO
+    /// Whether a radio takes its packets.
+    pub(crate) fn is_on_air(&self) -> bool {
+        matches!(self.device, Some(Device::Air(_)))
     }
 
     /// Whether it may fetch its frames: see `engine/chain.rs`.
     pub(crate) fn can_fetch(&self) -> bool {
-        self.has_delay() && matches!(self.device, None | Some(Device::Fifo(_) | Device::Single(_)))
+        matches!(self.device, None | Some(Device::Fifo(_) | Device::Single(_)))
     }
 
     /// When the next frame lands at the soonest where none is on its way and one of `len` bytes enters at
@@ -244,64 +193,65 @@ impl Link {
     pub(crate) fn soonest(&self, at: Nanos, len: u32) -> (Nanos, u32) {
         let (ends, is_taken_in) = match &self.device {
             Some(Device::Fifo(line)) => line.soonest(at, len),
-            _ => (at, true),
+            Some(_) => (at, false),
+            None => (at, true),
         };
-        (ends + self.delay, if is_taken_in && self.loss.is_none() { len } else { 0 })
+        let is_sure = is_taken_in && self.propagation.is_lossless();
+        (ends + self.propagation.delay(), if is_sure { len } else { 0 })
     }
 
-    /// The first frame on its way, or [`NO_FRAME`].
-    pub(crate) fn first(&self) -> FrameId {
-        self.first
-    }
-
-    /// When the first frame on its way lands; [`NEVER`] where there is none.
-    #[inline]
-    pub(crate) fn next_landing(&self) -> Nanos {
-        self.first_lands
-    }
-
-    /// Whether a frame that comes to its near end can be the next to make it act.
-    #[inline]
-    pub(crate) fn awaits(&self) -> bool {
+    /// When a frame that its port holds, and is about to let go, lands at the soonest; [`NEVER`] where it holds
+    /// none.
+    pub(crate) fn soonest_held(&self) -> Nanos {
         match &self.device {
-            Some(Device::Single(port)) => !port.is_busy(),
-            _ => self.first_lands == NEVER,
+            Some(Device::Single(port)) => {
+                port.next_departure().map_or(NEVER, |at| at + self.propagation.delay())
+            }
+            _ => NEVER,
         }
     }
 
-    /// Takes over what has landed on `from` by `until` and before its own port is due, each frame at the
-    /// time at which it landed.
-    #[inline(always)]
+    /// Whether a frame that comes to its near end can be the next to come to its far end.
+    pub(crate) fn awaits(&self) -> bool {
+        let is_busy = matches!(&self.device, Some(Device::Single(port)) if port.is_busy());
+        self.propagation.next_landing() == NEVER && !is_busy
+    }
+
+    /// Takes over what has landed on `from` by `until`, each frame at the time at which it landed, and does
+    /// what its own port does by then.
     pub(crate) fn fetch(&mut self, from: &mut Link, until: Nanos, frames: &mut Frames) {
-        if let Some(Device::Single(port)) = &mut self.device {
-            let Link { number, credits, counters, .. } = self;
-            let mut losses = Losses { link: *number, frames, credits, counters };
-            while from.first_lands <= until && from.first_lands < port.next_wake().unwrap_or(NEVER) {
-                let (id, at) = from.take_first(losses.frames);
-                let frame = losses.frames.get_mut(id);
-                frame.place += 1;
-                let token = frame.token(id);
-                losses.counters.arrived += 1;
-                port.arrive(at, token, &mut losses);
-            }
-            return;
+        if matches!(self.device, Some(Device::Single(_))) {
+            return self.fetch_into_port(&mut from.propagation, until, frames);
         }
-        while from.first_lands <= until && from.first_lands != NEVER {
-            let (id, at) = from.take_first(frames);
-            frames.get_mut(id).place += 1;
-            if let Fate::Lost = self.enter(at, id, frames) {
-                frames.remove(id);
-            }
+        while from.propagation.next_landing() <= until {
+            let (id, at) = from.propagation.take_first(frames);
+            self.enter(at, id, frames);
         }
     }
 
-    /// The first frame on its way, which there is, and when it lands.
-    #[inline]
-    fn take_first(&mut self, frames: &mut Frames) -> (FrameId, Nanos) {
-        let (id, at) = (self.first, self.first_lands);
-        self.first = std::mem::replace(&mut frames.get_mut(id).next, NO_FRAME);
-        self.first_lands = if self.first == NO_FRAME { NEVER } else { frames.get(self.first).lands };
-        (id, at)
+    /// Nobody is owed anything for these frames: they have left their hosts' devices.
+    fn fetch_into_port(&mut self, from: &mut Propagation, until: Nanos, frames: &mut Frames) {
+        let Link { number, device, propagation, credits, counters, .. } = self;
+        let Some(Device::Single(port)) = device else { return };
+        let mut losses = Losses { link: *number, frames, credits, counters };
+        loop {
+            let due = port.next_wake().unwrap_or(NEVER);
+            let arrives = from.next_landing();
+            if due.min(arrives) > until {
+                return;
+            }
+            if arrives < due {
+                let (id, _) = from.take_first(losses.frames);
+                let token = losses.frames.get(id).token(id);
+                losses.counters.arrived += 1;
+                port.arrive(arrives, token, &mut losses);
+            } else if let Some(Departure { at, packet, .. }) = port.poll(due, &mut losses) {
+                let frame = losses.frames.get_mut(packet.frame);
+                frame.dsfield = goodqueue::Packet::dsfield(&packet);
+                let fate = propagation.begin(due, at, packet.frame, frame);
+                losses.tie(fate, at, packet.frame);
+            }
+        }
     }
 
     /// What takes over what queues of this link drop.
@@ -330,6 +280,26 @@ pub(crate) struct Losses<'a> {
     frames: &'a mut Frames,
     credits: &'a mut VecDeque<Credit>,
     counters: &'a mut LinkCounters,
+}
+
+impl Losses<'_> {
+    /// See [`Link::tie`].
+    #[inline(always)]
+    fn tie(&mut self, fate: Fate, at: Nanos, id: FrameId) {
+        match fate {
+            Fate::Behind(before) => self.frames.follow(before, id),
+            Fate::Lost => self.lost(at, id),
+            Fate::Arrived | Fate::First(_) | Fate::Refused => {}
+        }
+    }
+
+    /// A frame is lost behind the line, which it left at `at`.
+    #[cold]
+    fn lost(&mut self, at: Nanos, id: FrameId) {
+        self.counters.drops[Reason::Loss as usize] += 1;
+        self.frames.tell(at, self.link, id, What::Dropped(Reason::Loss));
+        self.frames.lose(id);
+    }
 }
 
 impl Observer<Token> for Losses<'_> {

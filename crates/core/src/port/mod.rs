@@ -159,6 +159,14 @@ impl<P: Packet, Q: Queue<P>> Port<P, Q> {
         }
     }
 
+    /// When the next packet leaves at the soonest if nothing arrives: exact while one is on the line. `None`
+    /// where nothing is under way.
+    #[inline]
+    #[must_use]
+    pub fn next_departure(&self) -> Option<Nanos> {
+        if self.transmitter.is_busy() { Some(self.transmitter.ends()) } else { self.next_wake() }
+    }
+
     /// Whether a packet is on the line: until it ends, no arrival brings [`Port::next_wake`] forward, unless
     /// the queue holds back.
     #[inline]
@@ -239,7 +247,7 @@ impl<P: Packet, Q: Queue<P>> Port<P, Q> {
         self.next = self.transmitter.ends().min(report).min(self.retry);
     }
 
-    #[inline]
+    #[inline(always)]
     fn begin_or_wait(&mut self, now: Nanos, packet: Option<P>) {
         match packet {
             Some(packet) => self.transmitter.begin(now, packet),

@@ -34,7 +34,7 @@ struct Landing<'a> {
 impl Landing<'_> {
     /// The link that a frame is on.
     fn link(&self, id: FrameId) -> u32 {
-        self.paths.link(self.frames.get(id).place - 1)
+        self.paths.link(self.frames.get(id).place)
     }
 
     /// The sender has its memory back.
@@ -63,7 +63,9 @@ impl Sink for Landing<'_> {
     }
 
     fn delivered(&mut self, _: Nanos, _: DeviceId, frame: Frame) {
-        self.frames.get_mut(frame.handle).dsfield = frame.dsfield;
+        let landed = self.frames.get_mut(frame.handle);
+        landed.dsfield = frame.dsfield;
+        landed.place += 1;
         self.at_node.push_back(frame.handle);
     }
 
@@ -124,7 +126,7 @@ impl Simulation {
             dsfield: at.dsfield,
             tid: tid_of(at.dsfield),
         };
-        let link = self.paths.link(at.place - 1);
+        let link = self.paths.link(at.place);
         self.links[link as usize].counters.arrived += 1;
         let now = self.now;
         self.with_radio(ends.radio, |radio, landing| {

@@ -2,25 +2,28 @@
 //!
 //! Where all that comes to a link comes from one other link, and all that leaves that one goes to this, an
 //! arrival between them needs no event of its own: nothing but the second link's queue sees it. The second
-//! link fetches what has arrived when it next acts or is read, frame by frame in the order of arrival and
-//! each at its own time: every queue sees the same packets at the same times in the same order.
+//! link fetches what has arrived when a frame is due at the far end of the last link of such a chain, or the
+//! simulation is read: frame by frame in the order of arrival and each at its own time. Its own port acts
+//! between the arrivals. So every queue sees the same packets at the same times in the same order, and a chain
+//! does the work of a whole propagation delay in one go.
 //!
-//! * A link whose fate is known ahead ([`crate::link::Link::is_ahead`]) acts when a frame lands at its far end.
-//! * A port acts when a packet ends on its line, a ring reports, or, while its line is idle, when a frame
-//!   arrives. An arrival during a transmission cannot bring any of these forward.
+//! * A link whose fate is known ahead ([`crate::link::Link::is_ahead`]) may fetch frames that are still to land on
+//!   the link before: up to the next reading.
+//! * A port is brought up to the present, no further: more may arrive.
 //!
-//! Such a link wakes when its next frame can be at its far end at the soonest. Where the frame is held by
-//! jitter, lost or dropped it wakes in vain, and then knows more.
+//! The far end of a chain wakes when its next frame can be there at the soonest. Where the frame waits in a queue,
+//! is held by jitter, lost or dropped it wakes in vain, and then knows more; that is no event.
 //!
-//! Both links have a delay: what either does shows at other lanes only at a later time, so the order within one
-//! time stays as it is. What stands under flow control is left out, for pause frames are sent on arrival;
-//! so are shapers, and devices with several hardware queues, where a packet that waits may go before its turn.
+//! From every link that fetches to the end of its chain there is a delay: what it does shows at other lanes only
+//! at a later time, so the order within one time stays as it is. What stands under flow control is left out,
+//! for pause frames are sent on arrival; so are links on the air, shapers, and devices with several hardware
+//! queues, where a packet that waits may go before its turn.
 
-use goodqueue::Nanos;
+use goodqueue::{Nanos, Span};
 
 use super::Simulation;
 use crate::agenda::NEVER;
-use crate::link::{FAR, NEAR};
+use crate::link::FAR;
 
 /// The links that come right before, or after, a link on all paths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,10 +46,30 @@ impl Neighbour {
 
 impl Simulation {
     /// Finds the links that fetch, once all paths are known.
+    #[allow(clippy::cast_possible_truncation)]
     pub(super) fn find_chains(&mut self) {
         if self.links.iter().any(|link| link.pause.is_some()) {
             return;
         }
+        let followers = self.followers();
+        let follower = |&link: &u32| followers[link as usize];
+        for upstream in 0..self.links.len() as u32 {
+            // The links of a chain behind the last one that has a delay do not fetch.
+            let mut rest = std::iter::successors(follower(&upstream), follower);
+            let has_delay = rest.any(|link| self.links[link as usize].propagation.delay() > Span::ZERO);
+            if let (Some(link), true) = (follower(&upstream), has_delay) {
+                self.links[link as usize].upstream = Some(upstream);
+                self.links[upstream as usize].propagation.downstream = Some(link);
+            }
+        }
+        for link in 0..self.links.len() {
+            let before = |&link: &u32| self.links[link as usize].upstream;
+            self.links[link].hops = std::iter::successors(Some(link as u32), before).count() as u32;
+        }
+    }
+
+    /// For each link the one that all its frames go to, and that gets no others, where it may fetch them.
+    fn followers(&self) -> Vec<Option<u32>> {
         let mut before = vec![Neighbour::Unknown; self.links.len()];
         let mut after = before.clone();
         for path in self.paths.all() {
@@ -58,90 +81,71 @@ impl Simulation {
                 after[*link as usize].meet(next);
             }
         }
-        for (link, neighbour) in (0..).zip(before) {
-            if let Neighbour::One(upstream) = neighbour
-                && after[upstream as usize] == Neighbour::One(link)
-                && self.links[upstream as usize].has_delay()
-                && self.links[link as usize].can_fetch()
-            {
-                self.links[link as usize].upstream = Some(upstream);
-                self.links[upstream as usize].downstream = Some(link);
-            }
-        }
+        let follower = |(link, after)| match after {
+            Neighbour::One(next) if before[next as usize] == Neighbour::One(link) => Some(next),
+            _ => None,
+        };
+        let all = (0..).zip(after).map(follower).zip(&self.links);
+        let can_fetch = |next: &u32| self.links[*next as usize].can_fetch();
+        all.map(|(next, link)| next.filter(|next| !link.is_on_air() && can_fetch(next))).collect()
     }
 
-    #[inline(never)]
-    pub(super) fn fetching_port_due(&mut self, link: u32) {
-        self.fetch(link, self.now);
-        self.port_due(link);
-    }
-
-    /// Frames that have come to the far end of a link that fetches.
-    #[inline(never)]
-    pub(super) fn fetched_landings(&mut self, link: u32) {
-        let now = self.now;
-        self.fetch(link, now);
-        loop {
-            let landed = self.links[link as usize].land(now, &mut self.frames);
-            let next = self.foreseen(link);
-            // Before the frame goes on: what it causes may land here later.
-            self.wake(link, FAR, next);
-            let Some((id, _)) = landed else { return };
-            self.forward(id);
-            if next > now {
-                return;
-            }
-        }
-    }
-
-    /// Brings `link` all that has come to its near end by `until`, but nothing that comes when its port is
-    /// due or later: what is due goes first.
+    /// Whether a frame has come to the far end of `link`; where it has not, its event came in vain.
     #[inline(always)]
-    pub(super) fn fetch(&mut self, link: u32, until: Nanos) {
-        let Some(upstream) = self.links[link as usize].upstream else { return };
-        let before = &self.links[upstream as usize];
-        if before.upstream.is_some() && before.is_ahead() {
-            self.fetch_further(upstream, until);
-        }
+    pub(super) fn has_landed(&mut self, link: u32) -> bool {
+        self.links[link as usize].propagation.next_landing() <= self.now || self.lands_after_all(link)
+    }
+
+    #[inline(never)]
+    fn lands_after_all(&mut self, link: u32) -> bool {
+        let next = self.foreseen(link);
+        self.lanes.set(self.links[link as usize].lanes[FAR], next);
+        next <= self.now
+    }
+
+    /// Brings a link that fetches to the present.
+    #[inline(never)]
+    pub(super) fn catch_up(&mut self, link: u32) {
+        let at = &self.links[link as usize];
+        let Some(upstream) = at.upstream else { return };
+        let until = if at.is_ahead() { self.horizon } else { self.now };
+        self.catch_up(upstream);
         if let Ok([from, to]) = self.links.get_disjoint_mut([upstream as usize, link as usize]) {
             to.fetch(from, until, &mut self.frames);
         }
     }
 
-    /// [`Simulation::fetch`], out of line.
+    /// When the next frame is at the far end of `link` at the soonest, by all that is known at present.
     #[inline(never)]
-    pub(super) fn fetch_further(&mut self, link: u32, until: Nanos) {
-        self.fetch(link, until);
+    pub(super) fn foreseen(&mut self, link: u32) -> Nanos {
+        self.catch_up(link);
+        self.foresee(link).0
     }
 
-    /// When the next frame is at the far end of `link` at the soonest; of a port only what has left it.
-    #[inline(always)]
-    pub(super) fn foreseen(&self, link: u32) -> Nanos {
+    /// When the next frame is at the far end of `link` at the soonest, and its least length. Where nobody
+    /// fetches for the link only what has left it counts.
+    fn foresee(&self, link: u32) -> (Nanos, u32) {
         let at = &self.links[link as usize];
-        let Some(upstream) = at.upstream else { return at.next_landing() };
-        let from = &self.links[upstream as usize];
-        if at.next_landing() != NEVER || !at.is_ahead() {
-            at.next_landing()
-        } else if from.next_landing() != NEVER {
-            at.soonest(from.next_landing(), self.frames.get(from.first()).len).0
-        } else {
-            self.foresee(link).map_or(NEVER, |(at, _)| at)
+        let coming = &at.propagation;
+        if coming.next_landing() != NEVER {
+            return (coming.next_landing(), self.frames.get(coming.first()).len);
+        }
+        let Some(upstream) = at.upstream else { return (NEVER, 0) };
+        let held = at.soonest_held();
+        if !at.awaits() {
+            return (held, 0);
+        }
+        match self.foresee(upstream) {
+            (NEVER, _) => (held, 0),
+            (arrives, len) => {
+                let (lands, len) = at.soonest(arrives, len);
+                (lands.min(held), len)
+            }
         }
     }
 
-    /// When the next frame is at the far end of `link` at the soonest, and its least length.
-    fn foresee(&self, link: u32) -> Option<(Nanos, u32)> {
-        let at = &self.links[link as usize];
-        if at.next_landing() != NEVER {
-            return Some((at.next_landing(), self.frames.get(at.first()).len));
-        }
-        let upstream = at.upstream.filter(|_| at.is_ahead())?;
-        let (arrives, len) = self.foresee(upstream)?;
-        Some(at.soonest(arrives, len))
-    }
-
-    /// A frame of `len` bytes that comes to the near end of `link` at `at` is the first to do so: what
-    /// fetches it at the end of the chain must wake.
+    /// A frame of `len` bytes that comes to the near end of `link` at `at` is the first to do so: the end of
+    /// the chain must wake.
     #[inline(never)]
     pub(super) fn announce(&mut self, mut link: u32, mut at: Nanos, mut len: u32) {
         loop {
@@ -149,28 +153,16 @@ impl Simulation {
             if !to.awaits() {
                 return;
             }
-            if !to.is_ahead() {
-                return self.wake_earlier(link, NEAR, at);
-            }
             (at, len) = to.soonest(at, len);
-            match to.downstream {
-                Some(next) => link = next,
-                None => return self.wake_earlier(link, FAR, at),
-            }
+            let Some(next) = to.propagation.downstream else {
+                let lane = to.lanes[FAR];
+                if at < self.lanes.at(lane) {
+                    self.lanes.set(lane, at);
+                }
+                return;
+            };
+            link = next;
         }
-    }
-
-    fn wake_earlier(&mut self, link: u32, end: usize, at: Nanos) {
-        if at < self.links[link as usize].wakes[end] {
-            self.wake(link, end, at);
-        }
-    }
-
-    /// The next event at the near or far end of `link` is at `at`.
-    fn wake(&mut self, link: u32, end: usize, at: Nanos) {
-        let link = &mut self.links[link as usize];
-        link.wakes[end] = at;
-        self.lanes.set(link.lanes[end], at);
     }
 }
 

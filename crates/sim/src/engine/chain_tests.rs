@@ -8,7 +8,7 @@ use super::*;
 use crate::Arrivals;
 use crate::link::LinkCounters;
 use crate::loss::Loss;
-use crate::scenario::{Flow, Link, Opener, Pattern, PortSpec, Scenario, Source};
+use crate::scenario::{Flow, Link, Opener, Pattern, PortSpec, Probe, ProbeKind, Scenario, Source};
 use crate::tcp::TxStats;
 use crate::tcp::cc::CcKind;
 
@@ -57,6 +57,16 @@ fn scenario(hops: &[Hop]) -> Scenario {
             dscp: 0,
             start: Span::ZERO,
             stop: None,
+        }],
+        probes: vec![Probe {
+            from: 0,
+            to: hops.len(),
+            kind: ProbeKind::Irtt,
+            interval: Span(3 * MS),
+            payload: 64,
+            dscp: 0,
+            start: Span::ZERO,
+            stop: Span(150 * MS),
         }],
         seed: 5,
         ..Scenario::default()
@@ -109,6 +119,8 @@ proptest! {
             one.run_until(Nanos(at));
             two.run_until(Nanos(at));
             prop_assert_eq!(read(&one), read(&two));
+            let samples: Vec<_> = one.take_samples().collect();
+            prop_assert_eq!(samples, two.take_samples().collect::<Vec<_>>());
         }
         let mut unread = Simulation::new(&scenario).expect("a scenario");
         unread.run_until(one.now());
@@ -129,7 +141,8 @@ fn a_chain_has_an_event_for_each_packet_at_its_end_only() {
     assert!(one.events() * 2 < two.events(), "{} {}", one.events(), two.events());
 }
 
-/// A link behind a branch, one that a host sends into, and one without delay have an event for each arrival.
+/// A link behind a branch, one that a host sends into, and one without delay at the end of a chain have an event
+/// for each arrival.
 #[test]
 fn what_others_feed_or_follow_does_not_fetch() {
     let fifo = (10, 0, false, MS, 0, false);
@@ -139,5 +152,8 @@ fn what_others_feed_or_follow_does_not_fetch() {
     let found = Simulation::new(&branch).expect("a scenario");
     assert_eq!(fetching(&found), 0);
     let still = scenario(&[fifo, (10, 0, false, 0, 0, false)]);
-    assert_eq!(fetching(&Simulation::new(&still).expect("a scenario")), 0);
+    let still = Simulation::new(&still).expect("a scenario");
+    // Links 0 and 2 lead there, 3 and 1 back: the delay is on the last of them only.
+    let upstream: Vec<_> = still.links.iter().map(|link| link.upstream).collect();
+    assert_eq!(upstream, [None, Some(3), None, None]);
 }

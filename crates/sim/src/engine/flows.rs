@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use goodqueue::{Nanos, Rng};
+use goodqueue::Rng;
 
 use super::{Simulation, moment};
 use crate::address::{Conversation, lower_headers};
@@ -73,7 +73,7 @@ pub(crate) enum Action {
 
 impl Wire {
     #[inline]
-    fn frame(&self, kind: Kind, owner: u32, segment: Segment, mss: u32, now: Nanos) -> Frame {
+    fn frame(&self, kind: Kind, owner: u32, segment: Segment, mss: u32) -> Frame {
         let header = self.lower_headers + segment.header_len();
         // Each segment that a super-packet will be cut into has its own headers (Linux
         // `net/core/dev.c:qdisc_pkt_len_init`).
@@ -81,7 +81,6 @@ impl Wire {
         let ecn = if segment.ect { ECT0 } else { 0 };
         Frame {
             segment,
-            sent: now,
             owner,
             place: self.path,
             len: segment.len + header * segments,
@@ -258,13 +257,15 @@ impl Simulation {
             let flow = &self.flows[index];
             let mut rest = segment.cut(flow.tx.device_mss());
             let mss = flow.tx.window().mss;
-            let mut frame = flow.wires[0].frame(Kind::Data, index as u32, segment, mss, self.now);
+            let mut frame = flow.wires[0].frame(Kind::Data, index as u32, segment, mss);
             let headers = frame.len - segment.len;
-            self.launch(frame);
-            while frame.segment.advance(&mut rest) {
+            loop {
+                self.launch_segment(frame);
+                if !frame.segment.advance(&mut rest) {
+                    break;
+                }
                 frame.len = headers + frame.segment.len;
                 frame.owed = truesize(frame.segment.frame_len());
-                self.launch(frame);
             }
         }
         let tx = &self.flows[index].tx;
@@ -282,9 +283,8 @@ impl Simulation {
     #[allow(clippy::cast_possible_truncation)]
     fn pump_rx(&mut self, index: usize) {
         while let Some(segment) = self.flows[index].rx.poll_transmit(self.now) {
-            let frame =
-                self.flows[index].wires[1].frame(Kind::Ack, index as u32, segment, u32::MAX, self.now);
-            self.launch(frame);
+            let frame = self.flows[index].wires[1].frame(Kind::Ack, index as u32, segment, u32::MAX);
+            self.launch_segment(frame);
         }
         self.wake_receiver(index);
     }

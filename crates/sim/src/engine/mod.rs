@@ -16,7 +16,7 @@
 //! within it, first caused first. What is due at a link's port is handled before a packet is handed to it.
 //!
 //! A landing between two links that nobody else feeds or follows is no event: the second link fetches what has
-//! landed on the first when it acts itself, or is read. See `chain`.
+//! landed on the first when one of its own frames lands, or it is read. See `chain`.
 
 mod air;
 mod chain;
@@ -33,13 +33,14 @@ use goodqueue::port::{FlowControl, Line};
 use goodqueue::{FlowHasher, Nanos, Span};
 use goodqueue_probe::Sample;
 
-use crate::agenda::{Lane, Lanes};
+use crate::agenda::{Lane, Lanes, NEVER};
 use crate::determinism;
 use crate::device::Device;
 use crate::error::BuildError;
 use crate::frame::{Frame, FrameId, Frames, Kind};
-use crate::link::{FAR, Fate, Link, NEAR};
+use crate::link::{FAR, Link, NEAR};
 use crate::path::{END, Paths, Place};
+use crate::propagation::Fate;
 use crate::scenario::{self, NodeId, Scenario};
 use crate::tap::What;
 use crate::tcp::Config;
@@ -55,6 +56,8 @@ use witness::Witness;
 #[derive(Debug)]
 pub struct Simulation {
     now: Nanos,
+    /// Where the clock will stand when it is read next.
+    horizon: Nanos,
     lanes: Lanes,
     /// What happens on each of `lanes`.
     spots: Vec<Spot>,
@@ -93,9 +96,6 @@ pub struct Simulation {
 enum Spot {
     Port(u32),
     Landing(u32),
-    /// The same two of links that fetch: see [`chain`].
-    FetchingPort(u32),
-    FetchedLanding(u32),
     /// What happens next on a radio.
     Radio(u32),
 }
@@ -135,6 +135,7 @@ impl Simulation {
         let flows = surfers + scenario.browsers.len() as Lane;
         let mut simulation = Simulation {
             now: Nanos::ZERO,
+            horizon: Nanos::ZERO,
             lanes: Lanes::new(0),
             spots: Vec::new(),
             timers: Timers::default(),
@@ -193,23 +194,15 @@ impl Simulation {
     fn add_lanes(&mut self) {
         let count = self.links.len() as u32;
         let link = |link: &u32| &self.links[*link as usize];
-        let ports =
-            (0..count).filter(|number| !link(number).is_ahead() && link(number).has_port()).map(|number| {
-                let fetches = link(&number).upstream.is_some();
-                if fetches { Spot::FetchingPort(number) } else { Spot::Port(number) }
-            });
-        let landings = (0..count).filter(|number| link(number).has_landings()).map(|number| {
-            let fetches = link(&number).upstream.is_some() && link(&number).is_ahead();
-            if fetches { Spot::FetchedLanding(number) } else { Spot::Landing(number) }
-        });
+        let has_events = |link: &Link| link.has_port() && !link.is_ahead() && link.upstream.is_none();
+        let ports = (0..count).filter(|number| has_events(link(number))).map(Spot::Port);
+        let landings = (0..count).filter(|number| link(number).has_landings()).map(Spot::Landing);
         self.spots = ports.chain(landings).chain(self.radio_spots()).collect();
         self.lanes = Lanes::new(self.spots.len());
         for (lane, spot) in (0..).zip(&self.spots) {
             match *spot {
-                Spot::Port(link) | Spot::FetchingPort(link) => self.links[link as usize].lanes[NEAR] = lane,
-                Spot::Landing(link) | Spot::FetchedLanding(link) => {
-                    self.links[link as usize].lanes[FAR] = lane;
-                }
+                Spot::Port(link) => self.links[link as usize].lanes[NEAR] = lane,
+                Spot::Landing(link) => self.links[link as usize].lanes[FAR] = lane,
                 Spot::Radio(_) => {}
             }
         }
@@ -217,35 +210,57 @@ impl Simulation {
 
     /// Handles all events up to and including `until`; the clock then stands there.
     pub fn run_until(&mut self, until: Nanos) {
+        let until = until.min(Nanos(NEVER.0 - 1));
+        self.horizon = self.now.max(until);
         loop {
             let (at, lane) = self.lanes.first();
             let timer = self.timers.first();
-            if at.min(timer) > until {
-                break;
-            }
             if at <= timer {
-                self.begin_event(at, lane);
+                if at > until {
+                    break;
+                }
+                self.now = at;
                 match self.spots[lane as usize] {
-                    Spot::Port(link) => self.port_due(link),
-                    Spot::Landing(link) => self.landings(link),
-                    Spot::FetchingPort(link) => self.fetching_port_due(link),
-                    Spot::FetchedLanding(link) => self.fetched_landings(link),
-                    Spot::Radio(radio) => self.radio_due(radio),
+                    Spot::Port(link) => {
+                        self.begin_event(lane);
+                        self.port_due(link);
+                    }
+                    Spot::Landing(link) => {
+                        if !self.has_landed(link) {
+                            continue;
+                        }
+                        self.begin_event(lane);
+                        self.landings(link);
+                    }
+                    Spot::Radio(radio) => {
+                        self.begin_event(lane);
+                        self.radio_due(radio);
+                    }
                 }
                 self.end_event(lane);
+            } else if timer > until {
+                break;
             } else if let Some(timer_lane) = self.timers.pop() {
                 let lane = self.first_timer() + timer_lane;
-                self.begin_event(timer, lane);
+                self.now = timer;
+                self.begin_event(lane);
                 self.timer_due(timer_lane);
                 self.end_event(lane);
             }
         }
-        self.now = self.now.max(until);
+        self.now = self.horizon;
+        self.look();
+    }
+
+    /// Brings all links to the present, so that they can be read.
+    fn look(&mut self) {
         for link in 0..self.links.len() {
-            self.fetch_further(link as u32, self.now);
-            if let Some(device) = &mut self.links[link].device {
-                device.look(self.now);
+            if self.links[link].propagation.downstream.is_none() {
+                self.catch_up(link as u32);
             }
+        }
+        for device in self.links.iter_mut().filter_map(|link| link.device.as_mut()) {
+            device.look(self.now);
         }
     }
 
@@ -262,10 +277,9 @@ impl Simulation {
     }
 
     #[inline]
-    fn begin_event(&mut self, at: Nanos, lane: Lane) {
-        self.now = at;
+    fn begin_event(&mut self, lane: Lane) {
         self.events += 1;
-        self.hash.mix(at.0 ^ u64::from(lane) << 44);
+        self.hash.mix(self.now.0 ^ u64::from(lane) << 44);
     }
 
     /// Handles what the event has caused at once.
@@ -330,8 +344,8 @@ impl Simulation {
         use determinism::Place;
         if let Some(spot) = self.spots.get(lane as usize) {
             return match *spot {
-                Spot::Port(link) | Spot::FetchingPort(link) => Place::Port(link as usize),
-                Spot::Landing(link) | Spot::FetchedLanding(link) => Place::Arrival(link as usize),
+                Spot::Port(link) => Place::Port(link as usize),
+                Spot::Landing(link) => Place::Arrival(link as usize),
                 Spot::Radio(radio) => Place::Radio(radio as usize),
             };
         }
@@ -371,43 +385,51 @@ impl Simulation {
     }
 
     /// A host sends a frame.
-    #[inline]
+    #[inline(never)]
     fn launch(&mut self, frame: Frame) {
+        self.launch_segment(frame);
+    }
+
+    /// [`Simulation::launch`], inline: the way of every TCP segment.
+    #[inline(always)]
+    fn launch_segment(&mut self, frame: Frame) {
         let id = self.frames.insert(frame);
         if self.frames.tap.is_on() {
             self.note_sent(id);
         }
-        self.set_out(id);
-    }
-
-    /// [`Simulation::forward`], out of line: hosts and links without delay come here, landings do not.
-    #[inline(never)]
-    fn set_out(&mut self, id: FrameId) {
-        self.forward(id);
+        match self.paths.link(frame.place) {
+            END => self.set_out(id),
+            link => self.enter(link, id),
+        }
     }
 
     /// A frame is at a node: it goes to the next link of its path, or it is there.
-    #[inline(always)]
-    fn forward(&mut self, id: FrameId) {
-        let frame = self.frames.get_mut(id);
-        let link = self.paths.link(frame.place);
+    #[inline(never)]
+    fn set_out(&mut self, id: FrameId) {
+        let link = self.paths.link(self.frames.get(id).place);
         if link == END {
-            self.deliver(id);
-            return;
+            return self.deliver(id);
         }
-        frame.place += 1;
-        let at = &mut self.links[link as usize];
-        if at.is_ahead() {
-            let fate = at.enter(self.now, id, &mut self.frames);
-            self.follow(link, id, fate);
-            return;
+        self.enter(link, id);
+    }
+
+    /// A frame is at the near end of `link`.
+    #[inline(always)]
+    fn enter(&mut self, link: u32, id: FrameId) {
+        match self.links[link as usize].enter(self.now, id, &mut self.frames) {
+            Some(fate) => self.follow(link, id, fate),
+            None => self.queue(link, id),
         }
-        if let Some(Device::Air(ends)) = at.device {
+    }
+
+    #[inline(never)]
+    fn queue(&mut self, link: u32, id: FrameId) {
+        if let Some(Device::Air(ends)) = self.links[link as usize].device {
             return self.offer(ends, id);
         }
         // What is due at the port comes before the arrival.
-        if at.wakes[NEAR] <= self.now {
-            self.departures_first(link);
+        if self.links[link as usize].wakes <= self.now {
+            self.departures(link);
         }
         self.links[link as usize].queue(self.now, id, &mut self.frames);
         self.device_changed(link);
@@ -427,12 +449,6 @@ impl Simulation {
         }
     }
 
-    /// [`Simulation::departures`], out of line: seldom is a port due when something arrives.
-    #[inline(never)]
-    fn departures_first(&mut self, link: u32) {
-        self.departures(link);
-    }
-
     #[inline(always)]
     fn port_due(&mut self, link: u32) {
         self.departures(link);
@@ -443,18 +459,20 @@ impl Simulation {
     #[inline(always)]
     fn follow(&mut self, link: u32, id: FrameId, fate: Fate) {
         match fate {
-            Fate::Behind => {}
+            Fate::Behind(_) | Fate::Refused | Fate::Lost => {}
             Fate::First(at) => self.first_on(link, id, at),
-            Fate::Arrived => self.at_node.push_back(id),
-            Fate::Lost => self.frames.lose(id),
+            Fate::Arrived => {
+                self.frames.get_mut(id).place += 1;
+                self.at_node.push_back(id);
+            }
         }
     }
 
     /// A frame is the first on its way over `link`, and lands at `at`.
     #[inline(always)]
     fn first_on(&mut self, link: u32, id: FrameId, at: Nanos) {
-        let Link { downstream, lanes, .. } = &self.links[link as usize];
-        match *downstream {
+        let Link { propagation, lanes, .. } = &self.links[link as usize];
+        match propagation.downstream {
             None => self.lanes.set(lanes[FAR], at),
             Some(next) => {
                 if self.links[next as usize].awaits() {
@@ -467,16 +485,10 @@ impl Simulation {
     /// Sees to it that the device of `link` is looked at in time, and the links that feed it told.
     #[inline(always)]
     fn device_changed(&mut self, link: u32) {
-        let at = &self.links[link as usize];
-        let mut wake = at.next_wake();
-        if let Some(upstream) = at.upstream
-            && at.awaits()
-        {
-            wake = wake.min(self.foreseen(upstream));
-        }
         let at = &mut self.links[link as usize];
-        if wake != at.wakes[NEAR] {
-            at.wakes[NEAR] = wake;
+        let wake = at.next_wake();
+        if wake != at.wakes {
+            at.wakes = wake;
             self.lanes.set(at.lanes[NEAR], wake);
         }
         if at.pause.is_some() {
@@ -484,17 +496,27 @@ impl Simulation {
         }
     }
 
-    /// Frames that have come to the far end of `link`.
+    /// Frames that have come to the far end of `link`; at least one has.
     #[inline]
     fn landings(&mut self, link: u32) {
-        let now = self.now;
         loop {
             let at = &mut self.links[link as usize];
-            let Some((id, next)) = at.land(now, &mut self.frames) else { return };
+            let (lane, hops) = (at.lanes[FAR], at.hops);
+            let (id, _) = at.propagation.take_first(&mut self.frames);
+            let mut next = at.propagation.next_landing();
+            if next == NEVER {
+                next = self.foreseen(link);
+            }
             // Before the frame goes on: what it causes may land here later.
-            self.lanes.set(at.lanes[FAR], next);
-            self.forward(id);
-            if next > now {
+            self.lanes.set(lane, next);
+            let frame = self.frames.get_mut(id);
+            frame.place += hops;
+            if self.paths.link(frame.place) == END {
+                self.deliver(id);
+            } else {
+                self.set_out(id);
+            }
+            if next > self.now {
                 return;
             }
         }
@@ -531,7 +553,7 @@ impl Simulation {
     }
 
     /// A frame is at the end of its path.
-    #[inline(never)]
+    #[inline(always)]
     fn deliver(&mut self, id: FrameId) {
         if self.frames.tap.is_on() {
             self.note_delivered(id);

@@ -139,7 +139,6 @@ impl Simulation {
         let frame = Frame {
             // The page comes along, for the way back.
             segment: Segment { seq: u64::from(query), ack: page as u64, ..Segment::default() },
-            sent: self.now,
             owner: index as u32,
             place: surfer.sites[page].paths[0],
             len: surfer.query_len,

@@ -28,12 +28,15 @@ pub(crate) struct Probe {
 
 #[derive(Debug)]
 enum Asker {
-    /// Datagrams under way are kept whole; a frame carries the place of its own in `datagrams`.
+    /// Datagrams under way are kept whole: a frame carries the place of its own in `datagrams` as the
+    /// acknowledgement number of its segment.
     Irtt {
         prober: Box<Prober>,
         reflector: Reflector,
         datagrams: Vec<[u8; HEADER_LEN]>,
         free: Vec<usize>,
+        /// Requests sent.
+        asked: u64,
     },
     Ping(Ping),
 }
@@ -116,9 +119,9 @@ impl Simulation {
 
     /// Frees the datagrams of probes that were lost.
     fn free_lost(&mut self) {
-        for (probe, seq) in self.frames.lost_probes.drain(..) {
+        for (probe, datagram) in self.frames.lost_probes.drain(..) {
             if let Asker::Irtt { free, .. } = &mut self.probes[probe as usize].asker {
-                free.push(place(seq));
+                free.push(place(datagram));
             }
         }
     }
@@ -129,7 +132,7 @@ impl Simulation {
         let samples = &mut self.samples;
         let probe = &mut self.probes[index];
         let asked = match &mut probe.asker {
-            Asker::Irtt { prober, datagrams, free, .. } => {
+            Asker::Irtt { prober, datagrams, free, asked, .. } => {
                 prober.handle_timeout(Stamp::virtual_time(now), &mut |sample| samples.push(sample));
                 let mut datagram = [0; MOST_PAYLOAD];
                 prober.poll_transmit(Stamp::virtual_time(now), &mut datagram).map(|_| {
@@ -138,13 +141,14 @@ impl Simulation {
                         datagrams.len() - 1
                     });
                     datagrams[place].copy_from_slice(&datagram[..HEADER_LEN]);
-                    place as u64
+                    *asked += 1;
+                    (*asked, place as u64)
                 })
             }
-            Asker::Ping(ping) => ping.ask(now).map(u64::from),
+            Asker::Ping(ping) => ping.ask(now).map(|seq| (u64::from(seq), 0)),
         };
-        if let Some(seq) = asked {
-            let frame = probe.frame(index, seq, now);
+        if let Some((seq, ack)) = asked {
+            let frame = probe.frame(index, Segment { seq, ack, ..Segment::default() });
             self.launch(frame);
         }
         self.wake_probe(index);
@@ -152,16 +156,19 @@ impl Simulation {
 
     pub(super) fn request_arrived(&mut self, index: usize, id: FrameId) {
         let request = *self.frames.get(id);
+        let mut segment = request.segment;
         let probe = &mut self.probes[index];
-        if let Asker::Irtt { reflector, datagrams, .. } = &mut probe.asker {
-            let now = Stamp::virtual_time(self.now);
-            let datagram = &mut datagrams[place(request.segment.seq)];
-            // The datagram is one of our own: the reflector finds nothing wrong with it.
-            let _ = reflector.handle(now, now, datagram);
+        match &mut probe.asker {
+            Asker::Irtt { reflector, datagrams, .. } => {
+                let now = Stamp::virtual_time(self.now);
+                // The datagram is one of our own: the reflector finds nothing wrong with it.
+                let _ = reflector.handle(now, now, &mut datagrams[place(segment.ack)]);
+            }
+            // When it was here, for the one-way delays.
+            Asker::Ping(_) => segment.ack = self.now.0,
         }
         let reply = Frame {
-            // When it was here, for the one-way delays of a ping.
-            segment: Segment { ack: self.now.0, ..request.segment },
+            segment,
             place: probe.backward,
             flow_hash: probe.hashes[1],
             kind: Kind::Reply,
@@ -176,7 +183,7 @@ impl Simulation {
         let segment = self.frames.get(id).segment;
         match &mut self.probes[index].asker {
             Asker::Irtt { prober, datagrams, free, .. } => {
-                let place = place(segment.seq);
+                let place = place(segment.ack);
                 free.push(place);
                 let sink = &mut |sample| samples.push(sample);
                 let _ = prober.handle_datagram(Stamp::virtual_time(now), &datagrams[place], sink);
@@ -235,10 +242,9 @@ impl Simulation {
 }
 
 impl Probe {
-    fn frame(&self, index: usize, seq: u64, now: Nanos) -> Frame {
+    fn frame(&self, index: usize, segment: Segment) -> Frame {
         Frame {
-            segment: Segment { seq, ..Segment::default() },
-            sent: now,
+            segment,
             owner: u32::try_from(index).unwrap_or(u32::MAX),
             place: self.forward,
             len: self.len,
@@ -253,8 +259,8 @@ impl Probe {
 /// Longest payload of a probe, bytes.
 const MOST_PAYLOAD: usize = 1452;
 
-fn place(seq: u64) -> usize {
-    usize::try_from(seq).unwrap_or(usize::MAX)
+fn place(datagram: u64) -> usize {
+    usize::try_from(datagram).unwrap_or(usize::MAX)
 }
 
 fn irtt(scenario: &Scenario, number: usize) -> Asker {
@@ -274,6 +280,7 @@ fn irtt(scenario: &Scenario, number: usize) -> Asker {
         reflector: Reflector::new(),
         datagrams: Vec::new(),
         free: Vec::new(),
+        asked: 0,
     }
 }
 

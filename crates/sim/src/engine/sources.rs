@@ -128,8 +128,8 @@ impl Simulation {
         let now = self.now;
         let source = &mut self.sources[index];
         let frame = Frame {
-            segment: Segment { seq: source.arrivals.sent, ..Segment::default() },
-            sent: now,
+            // It carries the time at which it was sent.
+            segment: Segment { seq: source.arrivals.sent, ack: now.0, ..Segment::default() },
             owner: u32::try_from(index).unwrap_or(u32::MAX),
             place: source.path,
             len: source.len,
@@ -149,7 +149,8 @@ impl Simulation {
         let arrivals = &mut self.sources[index].arrivals;
         arrivals.received += 1;
         arrivals.marked += u64::from(frame.dsfield & 3 == 3);
-        arrivals.delays.push((frame.sent, self.now.since(frame.sent)));
+        let sent = Nanos(frame.segment.ack);
+        arrivals.delays.push((sent, self.now.since(sent)));
     }
 }
 

@@ -1,0 +1,133 @@
+//! What is on its way over a link: delay, jitter and loss behind the line.
+
+use goodqueue::{Nanos, Rng, Span};
+
+use crate::agenda::NEVER;
+use crate::frame::{Frame, FrameId, Frames, NO_FRAME};
+use crate::loss::LossState;
+use crate::scenario;
+
+/// The frames on their way, in the order of arrival: a list through the frames.
+#[derive(Debug)]
+pub(crate) struct Propagation {
+    delay: Span,
+    chance: Option<Box<Chance>>,
+    first: FrameId,
+    last: FrameId,
+    /// When the first of them lands; [`NEVER`] where there is none.
+    first_lands: Nanos,
+    /// When the last of them, or of those before, lands.
+    last_lands: Nanos,
+    /// The link that fetches its frames from here.
+    pub(crate) downstream: Option<u32>,
+}
+
+/// What is left to chance.
+#[derive(Debug)]
+struct Chance {
+    jitter: Option<(u64, Rng)>,
+    loss: Option<LossState>,
+}
+
+/// What becomes of a frame.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Fate {
+    /// It is lost.
+    Lost,
+    /// It is at the far end already.
+    Arrived,
+    /// It is on its way, and the first to arrive of all that are.
+    First(Nanos),
+    /// It is on its way, behind this one.
+    Behind(FrameId),
+    /// It was not let in.
+    Refused,
+}
+
+impl Propagation {
+    pub(crate) fn new(spec: &scenario::Link, node: u64, seed: u64) -> Propagation {
+        let jitter = (spec.jitter > Span::ZERO).then(|| (spec.jitter.0, Rng::stream(seed, node, "jitter")));
+        let loss = LossState::new(&spec.loss, Rng::stream(seed, node, "loss"));
+        let has_chance = jitter.is_some() || loss.is_some();
+        Propagation {
+            delay: spec.delay,
+            chance: has_chance.then(|| Box::new(Chance { jitter, loss })),
+            first: NO_FRAME,
+            last: NO_FRAME,
+            first_lands: NEVER,
+            last_lands: Nanos::ZERO,
+            downstream: None,
+        }
+    }
+
+    pub(crate) fn delay(&self) -> Span {
+        self.delay
+    }
+
+    /// Whether a frame may spend time here.
+    pub(crate) fn takes_time(&self) -> bool {
+        self.delay > Span::ZERO || self.chance.as_ref().is_some_and(|chance| chance.jitter.is_some())
+    }
+
+    /// Whether no frame is lost here.
+    pub(crate) fn is_lossless(&self) -> bool {
+        self.chance.as_ref().is_none_or(|chance| chance.loss.is_none())
+    }
+
+    /// The first frame on its way, or [`NO_FRAME`].
+    pub(crate) fn first(&self) -> FrameId {
+        self.first
+    }
+
+    /// When the first frame on its way lands; [`NEVER`] where there is none.
+    #[inline]
+    pub(crate) fn next_landing(&self) -> Nanos {
+        self.first_lands
+    }
+
+    /// A frame leaves the line at `at`, which is `now` or later. [`Frames::follow`] must be told if it is behind
+    /// another.
+    #[inline(always)]
+    pub(crate) fn begin(&mut self, now: Nanos, at: Nanos, id: FrameId, frame: &mut Frame) -> Fate {
+        let mut lands = at + self.delay;
+        if self.chance.is_some() {
+            match self.meet_chance(lands) {
+                Some(later) => lands = later,
+                None => return Fate::Lost,
+            }
+        }
+        let is_first = self.first_lands == NEVER;
+        if is_first && lands == now && self.downstream.is_none() {
+            return Fate::Arrived;
+        }
+        frame.lands = lands;
+        self.last_lands = lands;
+        let before = std::mem::replace(&mut self.last, id);
+        if is_first {
+            (self.first, self.first_lands) = (id, lands);
+            return Fate::First(lands);
+        }
+        Fate::Behind(before)
+    }
+
+    /// When a frame lands that would at `lands`; `None` where it is lost.
+    #[inline(never)]
+    fn meet_chance(&mut self, lands: Nanos) -> Option<Nanos> {
+        let Chance { jitter, loss } = self.chance.as_deref_mut()?;
+        if loss.as_mut().is_some_and(LossState::next) {
+            return None;
+        }
+        let Some((most, rng)) = jitter else { return Some(lands) };
+        // Jitter delays; it does not let packets overtake each other.
+        Some((lands + Span(rng.below(most.saturating_add(1)))).max(self.last_lands))
+    }
+
+    /// Takes the first frame on its way, which there is, and says when it lands.
+    #[inline(always)]
+    pub(crate) fn take_first(&mut self, frames: &mut Frames) -> (FrameId, Nanos) {
+        let (id, at) = (self.first, self.first_lands);
+        self.first = std::mem::replace(&mut frames.get_mut(id).next, NO_FRAME);
+        self.first_lands = if self.first == NO_FRAME { NEVER } else { frames.get(self.first).lands };
+        (id, at)
+    }
+}
