@@ -56,6 +56,16 @@ fn fq_codel_decides_as_linux() {
 }
 
 #[test]
+fn pie_decides_as_linux() {
+    replay_family("pie", 13);
+}
+
+#[test]
+fn fq_pie_decides_as_linux() {
+    replay_family("fq_pie", 13);
+}
+
+#[test]
 fn tbf_decides_as_linux() {
     replay_family("tbf", 9);
 }

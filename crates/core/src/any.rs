@@ -8,7 +8,10 @@ use crate::codel::Stamped;
 use crate::fifo::Limit;
 use crate::fq_codel::Flow;
 use crate::spec::{BuildError, MAX_PACKETS, QueueSpec, packets_in};
-use crate::{Backlog, Codel, Fifo, FqCodel, Nanos, Observer, Packet, Queue, Rate, Stats, Tbf, Verdict};
+use crate::{
+    Backlog, Codel, Fifo, FqCodel, FqPie, Nanos, Observer, Packet, Pie, Queue, Rate, Rng, Stats, Tbf,
+    Verdict, fq_pie, pie,
+};
 
 /// `pfifo` or `bfifo` with its storage from the heap.
 pub type HeapFifo<P> = Fifo<P, Vec<P>>;
@@ -16,6 +19,10 @@ pub type HeapFifo<P> = Fifo<P, Vec<P>>;
 pub type HeapCodel<P> = Codel<P, Vec<Stamped<P>>>;
 /// `fq_codel` with its storage from the heap.
 pub type HeapFqCodel<P> = FqCodel<P, Vec<Flow>, Vec<Slot<P>>>;
+/// `pie` with its storage from the heap.
+pub type HeapPie<P> = Pie<P, Vec<pie::Stamped<P>>>;
+/// `fq_pie` with its storage from the heap.
+pub type HeapFqPie<P> = FqPie<P, Vec<fq_pie::Flow>, Vec<Slot<pie::Stamped<P>>>>;
 /// `tbf` with its storage from the heap.
 pub type HeapTbf<P> = Tbf<P, Vec<P>>;
 
@@ -29,6 +36,10 @@ pub enum AnyQueue<P> {
     Codel(Box<HeapCodel<P>>),
     /// `fq_codel`.
     FqCodel(Box<HeapFqCodel<P>>),
+    /// `pie`.
+    Pie(Box<HeapPie<P>>),
+    /// `fq_pie`.
+    FqPie(Box<HeapFqPie<P>>),
     /// `tbf`.
     Tbf(Box<HeapTbf<P>>),
 }
@@ -42,12 +53,27 @@ fn places<T: Clone + Default>(packets: u64) -> Vec<T> {
 impl QueueSpec {
     /// The queue for a link of `rate` and of `mtu` bytes with its link header (1514 for Ethernet), with
     /// its clock at `now`. All storage is allocated here: for `limit` packets, or for `limit` bytes in
-    /// packets of 40 bytes, at most 2^22 packets.
+    /// packets of 40 bytes, at most 2^22 packets. Its random decisions are always the same ones: where they
+    /// matter, [`QueueSpec::build_with`].
     ///
     /// # Errors
     /// Where the queue could hold no packet of `mtu` bytes at this rate, or the parameters do not go
     /// together.
     pub fn build<P: Packet>(&self, rate: Rate, mtu: u32, now: Nanos) -> Result<AnyQueue<P>, BuildError> {
+        self.build_with(rate, mtu, now, Rng::stream(0, 0, "queue"))
+    }
+
+    /// As [`QueueSpec::build`], with the random numbers for the queue's decisions.
+    ///
+    /// # Errors
+    /// As [`QueueSpec::build`].
+    pub fn build_with<P: Packet>(
+        &self,
+        rate: Rate,
+        mtu: u32,
+        now: Nanos,
+        draws: Rng,
+    ) -> Result<AnyQueue<P>, BuildError> {
         if let Some(params) = self.codel_params(mtu) {
             let places = places(u64::from(params.limit));
             return Ok(AnyQueue::Codel(Box::new(Codel::new(params, places))));
@@ -57,6 +83,17 @@ impl QueueSpec {
             let slots = places(u64::from(params.limit) + 1);
             if let Ok(queue) = FqCodel::new(params, flows, slots) {
                 return Ok(AnyQueue::FqCodel(Box::new(queue)));
+            }
+        }
+        if let Some(params) = self.pie_params(mtu) {
+            let places = places(u64::from(params.limit));
+            return Ok(AnyQueue::Pie(Box::new(Pie::new(params, now, draws, places))));
+        }
+        if let Some(params) = self.fq_pie_params(mtu) {
+            let flows = places(self.get("flows").unwrap_or(1).max(1));
+            let slots = places(u64::from(params.limit));
+            if let Ok(queue) = FqPie::new(params, now, draws, flows, slots) {
+                return Ok(AnyQueue::FqPie(Box::new(queue)));
             }
         }
         if let Some(params) = self.tbf_params(mtu) {
@@ -79,6 +116,8 @@ macro_rules! each {
             AnyQueue::Fifo($queue) => $body,
             AnyQueue::Codel($queue) => $body,
             AnyQueue::FqCodel($queue) => $body,
+            AnyQueue::Pie($queue) => $body,
+            AnyQueue::FqPie($queue) => $body,
             AnyQueue::Tbf($queue) => $body,
         }
     };
@@ -120,9 +159,16 @@ mod tests {
 
     #[test]
     fn every_queue_of_the_catalogue_is_built_and_passes_a_packet() {
-        for text in
-            ["pfifo", "bfifo:10k", "fifo:60ms", "codel", "fq_codel", "tbf,rate=1mbit,burst=2k,limit=9k"]
-        {
+        for text in [
+            "pfifo",
+            "bfifo:10k",
+            "fifo:60ms",
+            "codel",
+            "fq_codel",
+            "pie",
+            "fq_pie",
+            "tbf,rate=1mbit,burst=2k,limit=9k",
+        ] {
             let mut queue = build(text, 10_000_000).expect(text);
             let packet = Header { len: 1514, truesize: 2304, cookie: 7, ..Header::default() };
             assert_eq!(queue.enqueue(Nanos(0), packet, &mut Ignore), Verdict::Enqueued, "{text}");

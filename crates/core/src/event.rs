@@ -15,6 +15,8 @@ pub enum Reason {
     Codel,
     /// The sojourn time was above `ce_threshold`.
     CeThreshold,
+    /// The drop probability of PIE (RFC 8033 section 4.1).
+    Pie,
     /// Longer than the queue can ever pass on (a token bucket smaller than the packet).
     TooBig,
     /// Removed because a parameter was changed.
@@ -34,6 +36,7 @@ impl Reason {
         Reason::Memory,
         Reason::Codel,
         Reason::CeThreshold,
+        Reason::Pie,
         Reason::TooBig,
         Reason::Change,
         Reason::Reset,
@@ -49,6 +52,7 @@ impl Reason {
             Reason::Memory => "memory",
             Reason::Codel => "codel",
             Reason::CeThreshold => "ce_threshold",
+            Reason::Pie => "pie",
             Reason::TooBig => "toobig",
             Reason::Change => "change",
             Reason::Reset => "reset",

@@ -26,8 +26,12 @@ pub mod dql;
 mod event;
 pub mod fifo;
 pub mod fq_codel;
+pub mod fq_pie;
 mod hash;
+mod jiffies;
+mod lists;
 mod packet;
+pub mod pie;
 #[cfg(feature = "alloc")]
 pub mod port;
 mod queue;
@@ -39,18 +43,20 @@ mod units;
 pub mod wifi;
 
 #[cfg(feature = "alloc")]
-pub use any::{AnyQueue, HeapCodel, HeapFifo, HeapFqCodel, HeapTbf};
+pub use any::{AnyQueue, HeapCodel, HeapFifo, HeapFqCodel, HeapFqPie, HeapPie, HeapTbf};
 pub use codel::Codel;
 pub use dql::Dql;
 pub use event::{Ignore, Observer, Reason, Verdict};
 pub use fifo::Fifo;
 pub use fq_codel::FqCodel;
+pub use fq_pie::FqPie;
 pub use hash::{FlowHasher, FlowKey};
 pub use packet::{Ecn, Header, Packet};
+pub use pie::Pie;
 #[cfg(feature = "alloc")]
 pub use port::{Departure, FlowControl, Line, MultiPort, Port, PortStats, RingSpec, Watermarks};
 pub use queue::{Backlog, Queue, Stats};
-pub use rng::Rng;
+pub use rng::{Draws, Rng};
 #[cfg(feature = "alloc")]
 pub use spec::SpecError;
 pub use spec::{BuildError, QueueSpec};

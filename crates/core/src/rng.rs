@@ -77,6 +77,20 @@ impl Rng {
     }
 }
 
+/// Random numbers for the decisions of a queue. [`Rng`] gives them; a test can give those of a recording.
+pub trait Draws {
+    /// The next 32 random bits.
+    fn next_u32(&mut self) -> u32;
+}
+
+impl Draws for Rng {
+    #[inline]
+    #[allow(clippy::cast_possible_truncation)]
+    fn next_u32(&mut self) -> u32 {
+        (self.next_u64() >> 32) as u32
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

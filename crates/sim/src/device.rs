@@ -2,7 +2,7 @@
 
 use goodqueue::fifo::Limit;
 use goodqueue::port::{Line, MultiPort};
-use goodqueue::{AnyQueue, Backlog, Departure, Nanos, Observer, Port, PortStats, Queue, Stats};
+use goodqueue::{AnyQueue, Backlog, Departure, Nanos, Observer, Port, PortStats, Queue, Rng, Stats};
 
 use crate::agenda::NEVER;
 use crate::error::BuildError;
@@ -35,10 +35,16 @@ pub(crate) enum Device {
 }
 
 impl Device {
-    /// `is_fed_back`: pause frames may stop its line.
-    pub(crate) fn new(spec: &PortSpec, index: usize, is_fed_back: bool) -> Result<Device, BuildError> {
-        let queue = || {
-            let built = spec.queue.build(spec.rate, spec.frame, Nanos::ZERO);
+    /// `is_fed_back`: pause frames may stop its line. `draws`: for the decisions of its queues.
+    pub(crate) fn new(
+        spec: &PortSpec,
+        index: usize,
+        is_fed_back: bool,
+        mut draws: Rng,
+    ) -> Result<Device, BuildError> {
+        let mut queue = || {
+            let draws = Rng::new(draws.next_u64());
+            let built = spec.queue.build_with(spec.rate, spec.frame, Nanos::ZERO, draws);
             built.map_err(|error| BuildError::Queue { index, error })
         };
         let invalid = |why: &str| BuildError::Invalid { what: "link", index, why: why.into() };

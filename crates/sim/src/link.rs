@@ -72,7 +72,9 @@ impl Link {
         let port = spec.port.as_ref();
         Ok(Link {
             number: u32::try_from(index).unwrap_or(u32::MAX),
-            device: port.map(|port| Device::new(port, index, is_fed_back)).transpose()?,
+            device: port
+                .map(|port| Device::new(port, index, is_fed_back, Rng::stream(seed, node, "queue")))
+                .transpose()?,
             pause: port.and_then(|port| port.pause).and_then(|pause| Watermarks::new(pause.high, pause.low)),
             feeders: Vec::new(),
             upstream: None,

@@ -9,7 +9,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use goodqueue::{AnyQueue, QueueSpec, Rate, Reason, RingSpec, Span};
+use goodqueue::{AnyQueue, QueueSpec, Rate, Reason, RingSpec, Rng, Span};
 use goodqueue_probe::net::{self, ClientSummary, NetError, Server, SharedClock};
 use goodqueue_probe::{Sample, Test};
 use goodqueue_report::EngineHealth;
@@ -238,9 +238,10 @@ fn lab(link: &LinkOrder, hosts: usize) -> Result<Lab, End> {
 
 fn engine(lab: &Lab, order: &Order, spec: &QueueSpec) -> Result<EngineHandle, End> {
     let link = &order.link;
-    let path = |bps| {
-        let rate = Rate(bps);
-        let queue: AnyQueue<Frame> = spec.build(rate, FRAME, goodqueue_wire::now()).map_err(End::usage)?;
+    let path = |bps, node| {
+        let (rate, draws) = (Rate(bps), Rng::stream(order.seed, node, "queue"));
+        let queue: AnyQueue<Frame> =
+            spec.build_with(rate, FRAME, goodqueue_wire::now(), draws).map_err(End::usage)?;
         let mut path = PathSpec::new(queue);
         path.rate = Some(rate);
         path.ring = link.ring.map(|entries| RingSpec { entries, bql: link.bql, coalesce: Span::ZERO });
@@ -248,7 +249,7 @@ fn engine(lab: &Lab, order: &Order, spec: &QueueSpec) -> Result<EngineHandle, En
         path.delays = link.rtt_ns.iter().map(|rtt| Span(rtt / 2)).collect();
         Ok(path)
     };
-    let mut engine = EngineSpec::new(path(link.up_bps)?, path(link.down_bps)?);
+    let mut engine = EngineSpec::new(path(link.up_bps, 0)?, path(link.down_bps, 1)?);
     engine.seed = order.seed;
     engine.frames = frames(link);
     Engine::start(lab, engine).map_err(End::machine)

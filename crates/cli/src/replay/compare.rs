@@ -67,17 +67,18 @@ impl Replay<'_> {
             at += 1;
             match record {
                 Record::Input { t, input } => {
+                    let (count, draws) = results_below(&records[at..]);
                     results.clear();
-                    let called = self.subject.call(Nanos(*t), input, &mut results);
+                    let called = self.subject.give(&draws);
+                    let called = called.and_then(|()| self.subject.call(Nanos(*t), input, &mut results));
                     called.map_err(|reason| Fault::at(*line, reason))?;
                     *self.report.calls.entry(letter(input).to_string()).or_default() += 1;
-                    let expected = records[at..].iter().take_while(|(_, r)| matches!(r, Record::Outcome(_)));
-                    let count = expected.count();
                     let found = if matches!(input, Input::Reset) {
                         self.compare_as_set(*line, at, count, &mut results)
                     } else {
                         self.compare_in_order(*line, at, count, &results)
                     };
+                    let found = found.or_else(|| self.compare_draws(*line, &draws));
                     if found.is_some() {
                         return Ok(found);
                     }
@@ -88,10 +89,9 @@ impl Replay<'_> {
                         return Ok(Some(difference));
                     }
                 }
-                Record::Draw(_) => {
-                    return Err(Fault::at(*line, "this kind of queue makes no random draws"));
+                Record::Draw(_) | Record::Outcome(_) => {
+                    return Err(Fault::at(*line, "a result with no call above it"));
                 }
-                Record::Outcome(_) => return Err(Fault::at(*line, "a result with no call above it")),
             }
         }
         Ok(None)
@@ -112,13 +112,15 @@ impl Replay<'_> {
         count: usize,
         got: &Results,
     ) -> Option<Difference> {
+        let mut compared = 0;
         for (i, (line, expected)) in self.outcomes(at, count).enumerate() {
+            compared = i + 1;
             if got.get(i) != Some(expected) {
                 let ours = got.get(i).map_or("no further result".to_string(), text);
                 return Some(self.difference(line, "result of a call", text(expected), ours));
             }
         }
-        if let Some(extra) = got.get(count) {
+        if let Some(extra) = got.get(compared) {
             let expected = "no further result".to_string();
             return Some(self.difference(line + count, "result of a call", expected, text(extra)));
         }
@@ -147,6 +149,18 @@ impl Replay<'_> {
         }
         self.count(at, count);
         None
+    }
+
+    /// The random numbers of the reference, and the draws of ours.
+    fn compare_draws(&mut self, line: usize, draws: &[u32]) -> Option<Difference> {
+        let Err(ours) = self.subject.were_drawn() else {
+            if !draws.is_empty() {
+                *self.report.compared.results.entry("V".to_string()).or_default() += draws.len() as u64;
+            }
+            return None;
+        };
+        let expected = format!("{} random numbers drawn", draws.len());
+        Some(self.difference(line, "random draws of a call", expected, ours))
     }
 
     fn count(&mut self, at: usize, count: usize) {
@@ -212,6 +226,18 @@ pub(super) fn difference(
         })
         .collect();
     Difference { line, what: what.to_string(), expected, got, state: Vec::new(), context }
+}
+
+/// How many records from here on are results of the call above them, and the random numbers among them.
+fn results_below(records: &[(usize, Record<'_>)]) -> (usize, Vec<u32>) {
+    let is_result =
+        |(_, record): &&(usize, Record<'_>)| matches!(record, Record::Outcome(_) | Record::Draw(_));
+    let count = records.iter().take_while(is_result).count();
+    let draw = |(_, record): &(usize, Record<'_>)| match record {
+        Record::Draw(value) => Some(*value),
+        _ => None,
+    };
+    (count, records[..count].iter().filter_map(draw).collect())
 }
 
 /// The record letter of a call.

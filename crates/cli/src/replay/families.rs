@@ -2,7 +2,7 @@
 
 use super::format::{Input, Record, Vector};
 use super::subject::{Setup, Subject};
-use super::{Fault, codel, dql, tbf};
+use super::{Fault, codel, dql, fq_pie, pie, tbf};
 
 /// A kind of queue that can be replayed. To add one: a [`Subject`], and a line in [`FAMILIES`].
 pub(super) struct Family {
@@ -11,9 +11,11 @@ pub(super) struct Family {
 }
 
 /// Every queue that can be replayed.
-pub(super) const FAMILIES: [Family; 4] = [
+pub(super) const FAMILIES: [Family; 6] = [
     Family { name: "codel", make: codel::codel },
     Family { name: "fq_codel", make: codel::fq_codel },
+    Family { name: "pie", make: pie::pie },
+    Family { name: "fq_pie", make: fq_pie::fq_pie },
     Family { name: "tbf", make: tbf::tbf },
     Family { name: "dql", make: dql::dql },
 ];
@@ -27,5 +29,5 @@ pub(super) fn make(vector: &Vector<'_>) -> Result<Box<dyn Subject>, Fault> {
     let family = FAMILIES.iter().find(|family| family.name == header.queue);
     let family = family
         .ok_or_else(|| Fault::UnknownQueue { line: header.queue_line, queue: header.queue.to_string() })?;
-    (family.make)(&Setup { header, arrivals })
+    (family.make)(&Setup { header, draws: &vector.draws, arrivals })
 }

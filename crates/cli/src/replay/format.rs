@@ -70,7 +70,7 @@ pub(super) enum Record<'a> {
     },
     Outcome(Outcome<'a>),
     /// A random draw of the reference.
-    Draw(#[allow(dead_code)] u32),
+    Draw(u32),
     State(Vec<Entry<'a>>),
 }
 
@@ -80,6 +80,8 @@ pub(super) struct Vector<'a> {
     pub(super) header: Header<'a>,
     /// Every line, for messages.
     pub(super) lines: Vec<&'a str>,
+    /// Random numbers drawn when the queue was made.
+    pub(super) draws: Vec<u32>,
     /// Line number from 1, and the record there.
     pub(super) records: Vec<(usize, Record<'a>)>,
 }
@@ -99,7 +101,13 @@ pub(super) fn read(text: &str) -> Result<Vector<'_>, Fault> {
     for (line, text) in (1..).zip(&lines).skip(header_len) {
         records.push((line, read_record(line, text)?));
     }
-    let vector = Vector { header, lines, records };
+    let is_draw = |(_, record): &&(usize, Record<'_>)| matches!(record, Record::Draw(_));
+    let at_creation = records.iter().take_while(is_draw).count();
+    let draws = records.drain(..at_creation);
+    let draws =
+        draws.filter_map(|(_, record)| if let Record::Draw(value) = record { Some(value) } else { None });
+    let draws = draws.collect();
+    let vector = Vector { header, lines, draws, records };
     check_order(&vector)?;
     check_states(&vector)?;
     Ok(vector)

@@ -1,6 +1,8 @@
 //! What a queue offers to be replayed.
 
-use goodqueue::{Backlog, Nanos, Observer, Queue, Reason, Stats};
+use std::collections::VecDeque;
+
+use goodqueue::{Backlog, Draws, Nanos, Observer, Queue, Reason, Stats};
 
 use super::format::{Arrival, Entry, Header, Input, Number, Outcome};
 
@@ -10,13 +12,69 @@ pub(super) trait Subject {
     fn effective(&self, key: &str) -> Option<Number>;
     /// Makes the call and lists its results in order. An error names what in the call is not known.
     fn call(&mut self, now: Nanos, input: &Input<'_>, results: &mut Results) -> Result<(), String>;
+    /// The random numbers that the queue takes; `None` for a queue that takes none.
+    fn draws(&mut self) -> Option<&mut Recorded> {
+        None
+    }
     /// A counter or state variable, under its name in a check; `None`: no such name.
     fn state(&self, key: &str) -> Option<Number>;
+}
+
+/// The random numbers of the reference, for the queue to draw in their order.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Recorded {
+    values: VecDeque<u32>,
+    /// Draws for which there was no number.
+    missing: u32,
+}
+
+impl Recorded {
+    pub(super) fn new(values: &[u32]) -> Recorded {
+        Recorded { values: values.iter().copied().collect(), missing: 0 }
+    }
+
+    /// Whether what was given was drawn, neither more nor less, in words where it was not. Forgets all.
+    fn check(&mut self) -> Result<(), String> {
+        let (unused, missing) = (self.values.len(), self.missing);
+        *self = Recorded::default();
+        if unused + missing as usize == 0 {
+            Ok(())
+        } else {
+            Err(format!("{unused} left, {missing} too many"))
+        }
+    }
+}
+
+impl Draws for Recorded {
+    fn next_u32(&mut self) -> u32 {
+        let value = self.values.pop_front();
+        self.missing += u32::from(value.is_none());
+        value.unwrap_or(0)
+    }
+}
+
+impl dyn Subject {
+    /// The random numbers for the next call. An error: the queue takes none.
+    pub(super) fn give(&mut self, values: &[u32]) -> Result<(), String> {
+        match self.draws() {
+            Some(draws) => *draws = Recorded::new(values),
+            None if values.is_empty() => {}
+            None => return Err("this kind of queue makes no random draws".to_string()),
+        }
+        Ok(())
+    }
+
+    /// Whether the random numbers given were drawn, in words where they were not.
+    pub(super) fn were_drawn(&mut self) -> Result<(), String> {
+        self.draws().map_or(Ok(()), Recorded::check)
+    }
 }
 
 /// What a subject is made from.
 pub(super) struct Setup<'a> {
     pub(super) header: &'a Header<'a>,
+    /// Random numbers drawn when the queue was made.
+    pub(super) draws: &'a [u32],
     /// Packets that arrive in the whole file: more storage is never needed.
     pub(super) arrivals: usize,
 }
@@ -89,6 +147,17 @@ pub(super) fn call<Q: Queue<goodqueue::Header>>(
         Input::Timer | Input::Queued(_) | Input::Completed(_) => return Err(no_such_call()),
     }
     Ok(None)
+}
+
+/// Whether the call is a T, of the queue's timer. Ours, due at `due`, is to be due at that very time, and at no
+/// other call; where it is not, a result says when it is.
+pub(super) fn call_timer(now: Nanos, input: &Input<'_>, due: Option<Nanos>, results: &mut Results) -> bool {
+    let is_timer = matches!(input, Input::Timer);
+    let is_due = due.is_some_and(|due| due <= now);
+    if is_timer != is_due {
+        results.push(Outcome::Wake { t: due.map_or(u64::MAX, |due| due.0) });
+    }
+    is_timer
 }
 
 /// The answer to a D.

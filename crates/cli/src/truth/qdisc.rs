@@ -98,7 +98,7 @@ mod tests {
     #[test]
     fn what_is_not_understood_is_named() {
         for (tc, word) in [
-            ("pie noecn", "`pie` is not built"),
+            ("hfsc default 1", "`hfsc` is not built"),
             ("cake bandwidth 10000000bit besteffort", "`cake` is not built"),
             ("fifo limit 10", "`fifo` is not built"),
             ("codel weather", "`weather` of"),

@@ -1,10 +1,8 @@
 //! What `fq_codel` keeps of each bucket, the lists of buckets, and the totals.
 
-use crate::arena::{List, NIL};
+use crate::arena::List;
 use crate::codel::{State, Vars};
-
-/// [`Flow::next`] of a bucket that is on no list.
-pub(super) const UNLISTED: u32 = NIL - 1;
+use crate::lists::{Linked, UNLISTED};
 
 /// One bucket: its packets, its turn and its control state. One cache line.
 #[derive(Clone, Copy, Debug)]
@@ -54,43 +52,13 @@ pub(super) struct Totals {
     pub(super) bytes: u64,
 }
 
-/// A list of buckets, linked through [`Flow::next`].
-#[derive(Clone, Copy, Debug)]
-pub(super) struct FlowList {
-    pub(super) head: u32,
-    pub(super) tail: u32,
-}
-
-impl FlowList {
-    pub(super) const EMPTY: FlowList = FlowList { head: NIL, tail: NIL };
-
-    /// Puts the bucket `index`, which is on no list, at the tail.
+impl Linked for Flow {
     #[inline]
-    pub(super) fn push(&mut self, flows: &mut [Flow], index: u32) {
-        match flows.get_mut(self.tail as usize) {
-            Some(tail) => tail.next = index,
-            None => self.head = index,
-        }
-        self.tail = index;
+    fn next_mut(&mut self) -> &mut u32 {
+        &mut self.next
     }
-
-    /// Takes off the head, whose successor is `next`.
-    #[inline]
-    pub(super) fn shift(&mut self, next: u32) {
-        self.head = next;
-        if next == NIL {
-            self.tail = NIL;
-        }
-    }
-
-    pub(super) fn len(&self, flows: &[Flow]) -> u32 {
-        let mut at = self.head;
-        let mut len = 0;
-        while let Some(flow) = flows.get(at as usize) {
-            at = flow.next;
-            len += 1;
-        }
-        len
+    fn next(&self) -> u32 {
+        self.next
     }
 }
 

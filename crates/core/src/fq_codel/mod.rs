@@ -15,11 +15,12 @@ mod flow;
 
 use core::fmt;
 
+use flow::Totals;
 pub use flow::{Flow, FlowState};
-use flow::{FlowList, Totals, UNLISTED};
 
 use crate::arena::{Arena, List, NIL, Slot, Storage};
 use crate::codel::{Counters, Law, LawParams, Source, Tick};
+use crate::lists::{FlowList, UNLISTED};
 use crate::{Backlog, Nanos, Observer, Packet, Queue, Reason, Stats, Verdict};
 
 /// Parameters of `fq_codel`. The number of buckets is the length of the bucket storage.

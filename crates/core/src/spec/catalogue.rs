@@ -1,5 +1,7 @@
 //! The queues and their parameters as data: what is parsed, listed and documented comes from here.
 
+use super::pie::{FQ_PIE, PIE};
+
 /// What a parameter's value is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
@@ -83,6 +85,10 @@ pub enum QueueKind {
     Codel,
     /// Fair queueing with `CoDel` in every bucket.
     FqCodel,
+    /// One queue under PIE.
+    Pie,
+    /// Fair queueing with PIE in every bucket.
+    FqPie,
     /// A token bucket over `bfifo`.
     Tbf,
 }
@@ -105,31 +111,31 @@ pub struct QueueInfo {
 }
 
 /// Most parameters that a queue of the catalogue has.
-pub(super) const MOST_PARAMETERS: usize = 12;
+pub(super) const MOST_PARAMETERS: usize = 16;
 
 /// Largest limit in packets: storage is allocated for all of them when the queue is built.
 pub const MAX_PACKETS: u64 = 1 << 22;
 
-const MAX_BYTES: u64 = u32::MAX as u64;
+pub(super) const MAX_BYTES: u64 = u32::MAX as u64;
 /// Half the period of `CoDel`'s 32-bit clock, ns, in whole seconds: longer times read as past.
 const MAX_CODEL_TIME: u64 = 2199 * 1_000_000_000;
 
-const fn parameter(name: &'static str, unit: Unit, default: Default) -> Parameter {
+pub(super) const fn parameter(name: &'static str, unit: Unit, default: Default) -> Parameter {
     Parameter { name, aliases: &[], unit, default, min: 0, max: u64::MAX, doc: "", source: "" }
 }
 
 impl Parameter {
-    const fn range(mut self, min: u64, max: u64) -> Parameter {
+    pub(super) const fn range(mut self, min: u64, max: u64) -> Parameter {
         self.min = min;
         self.max = max;
         self
     }
-    const fn about(mut self, doc: &'static str, source: &'static str) -> Parameter {
+    pub(super) const fn about(mut self, doc: &'static str, source: &'static str) -> Parameter {
         self.doc = doc;
         self.source = source;
         self
     }
-    const fn also(mut self, aliases: &'static [&'static str]) -> Parameter {
+    pub(super) const fn also(mut self, aliases: &'static [&'static str]) -> Parameter {
         self.aliases = aliases;
         self
     }
@@ -156,7 +162,7 @@ const fn ecn(default: u64) -> Parameter {
         .about("marks ECN-capable packets instead of dropping them", "RFC 8289 section 4.1, RFC 3168")
 }
 
-const fn limit_packets(default: u64, source: &'static str) -> Parameter {
+pub(super) const fn limit_packets(default: u64, source: &'static str) -> Parameter {
     parameter("limit", Unit::Packets, Default::Value(default))
         .range(1, MAX_PACKETS)
         .about("most packets queued", source)
@@ -234,7 +240,7 @@ const TBF: [Parameter; 8] = [
 ];
 
 /// Every queue there is, in the order in which it is listed.
-pub const CATALOGUE: [QueueInfo; 6] = [
+pub const CATALOGUE: [QueueInfo; 8] = [
     QueueInfo {
         kind: QueueKind::Pfifo,
         name: "pfifo",
@@ -274,6 +280,22 @@ pub const CATALOGUE: [QueueInfo; 6] = [
         source: "RFC 8290, Linux 6.1 sch_fq_codel.c",
         positional: false,
         parameters: &FQ_CODEL,
+    },
+    QueueInfo {
+        kind: QueueKind::Pie,
+        name: "pie",
+        doc: "one queue that keeps the delay at target by dropping arrivals with a probability",
+        source: "RFC 8033, Linux 6.1 sch_pie.c",
+        positional: false,
+        parameters: &PIE,
+    },
+    QueueInfo {
+        kind: QueueKind::FqPie,
+        name: "fq_pie",
+        doc: "a bucket per flow served in turn, new flows first, each under pie",
+        source: "Linux 6.1 sch_fq_pie.c",
+        positional: false,
+        parameters: &FQ_PIE,
     },
     QueueInfo {
         kind: QueueKind::Tbf,

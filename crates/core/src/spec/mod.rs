@@ -14,6 +14,7 @@ mod catalogue;
 mod error;
 mod fault;
 mod need;
+mod pie;
 #[cfg(feature = "alloc")]
 mod text;
 mod value;
@@ -33,8 +34,28 @@ use crate::{Rate, Span, codel, fq_codel, tbf};
 #[derive(Clone, Copy)]
 pub struct QueueSpec {
     info: &'static QueueInfo,
-    /// In the order of the catalogue; `None`: not given, the default holds.
-    values: [Option<u64>; MOST_PARAMETERS],
+    values: Values,
+}
+
+/// The values given, in the order of the catalogue.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Values {
+    /// A bit for each that was given; for the others the default holds.
+    given: u32,
+    values: [u64; MOST_PARAMETERS],
+}
+
+impl Values {
+    const NONE: Values = Values { given: 0, values: [0; MOST_PARAMETERS] };
+
+    const fn get(&self, at: usize) -> Option<u64> {
+        if self.given >> at & 1 == 1 { Some(self.values[at]) } else { None }
+    }
+
+    const fn set(&mut self, at: usize, value: u64) {
+        self.given |= 1 << at;
+        self.values[at] = value;
+    }
 }
 
 impl PartialEq for QueueSpec {
@@ -81,12 +102,13 @@ impl QueueSpec {
         mut value: impl FnMut(&'static str) -> Option<u64>,
     ) -> Result<QueueSpec, Fault<'static>> {
         let Some(info) = CATALOGUE.iter().find(|info| info.kind == kind) else { return Err(Fault::Empty) };
-        let mut values = [None; MOST_PARAMETERS];
-        for (place, parameter) in values.iter_mut().zip(info.parameters) {
-            *place = value(parameter.name);
-            if place.is_some_and(|value| value < parameter.min || value > parameter.max) {
+        let mut values = Values::NONE;
+        for (at, parameter) in info.parameters.iter().enumerate() {
+            let Some(value) = value(parameter.name) else { continue };
+            if value < parameter.min || value > parameter.max {
                 return Err(Fault::Value { info, parameter, value: "", reason: ValueError::OutOfRange });
             }
+            values.set(at, value);
         }
         let spec = QueueSpec { info, values };
         Draft { spec, given: [true; MOST_PARAMETERS] }.finish()
@@ -96,7 +118,7 @@ impl QueueSpec {
     #[must_use]
     pub fn given(&self, name: &str) -> Option<u64> {
         let at = self.info.parameters.iter().position(|parameter| parameter.name == name)?;
-        self.values[at]
+        self.values.get(at)
     }
 
     /// Which queue.
@@ -127,7 +149,7 @@ impl QueueSpec {
     /// As [`QueueSpec::get`], with the MTU known.
     fn value(&self, name: &str, mtu: Option<u32>) -> Option<u64> {
         let at = self.info.parameters.iter().position(|parameter| parameter.name == name)?;
-        self.values[at].or(match self.info.parameters[at].default {
+        self.values.get(at).or(match self.info.parameters[at].default {
             Default::Value(value) => Some(value),
             Default::Mtu => mtu.map(u64::from),
             Default::Required | Default::Off => None,
@@ -209,7 +231,7 @@ impl Draft {
             None => (text, None),
         };
         let info = find(name.trim())?;
-        let spec = QueueSpec { info, values: [None; MOST_PARAMETERS] };
+        let spec = QueueSpec { info, values: Values::NONE };
         let mut draft = Draft { spec, given: [false; MOST_PARAMETERS] };
         match value {
             Some(value) if info.positional => draft.set_at(0, value)?,
@@ -238,15 +260,17 @@ impl Draft {
         }
         self.given[at] = true;
         let read = value::read(parameter, value);
-        self.spec.values[at] = read.map_err(|reason| Fault::Value { info, parameter, value, reason })?;
+        if let Some(read) = read.map_err(|reason| Fault::Value { info, parameter, value, reason })? {
+            self.spec.values.set(at, read);
+        }
         Ok(())
     }
 
     fn finish(self) -> Result<QueueSpec, Fault<'static>> {
         let Draft { spec, .. } = self;
         let info = spec.info;
-        for (parameter, value) in info.parameters.iter().zip(spec.values) {
-            if parameter.default == Default::Required && value.is_none() {
+        for (at, parameter) in info.parameters.iter().enumerate() {
+            if parameter.default == Default::Required && spec.values.get(at).is_none() {
                 return Err(Fault::Missing { info, parameter });
             }
         }

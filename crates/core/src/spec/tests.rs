@@ -100,6 +100,10 @@ fn defaults_of_the_catalogue_are_those_of_the_queues() {
     assert_eq!(codel, Some(codel::Params::default()));
     let fq_codel = "fq_codel".parse::<QueueSpec>().expect("a queue").fq_codel_params(1514);
     assert_eq!(fq_codel, Some(fq_codel::Params::default()));
+    let pie = "pie".parse::<QueueSpec>().expect("a queue").pie_params(1514);
+    assert_eq!(pie, Some(crate::pie::Params::default()));
+    let fq_pie = "fq_pie".parse::<QueueSpec>().expect("a queue").fq_pie_params(1514);
+    assert_eq!(fq_pie, Some(crate::fq_pie::Params::default()));
 }
 
 #[test]

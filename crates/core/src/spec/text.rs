@@ -20,7 +20,8 @@ impl QueueSpec {
             return String::new();
         };
         let parameter = &self.info.parameters[at];
-        self.values[at].map_or_else(|| parameter.default_text(), |value| value::write(parameter.unit, value))
+        let value = self.values.get(at);
+        value.map_or_else(|| parameter.default_text(), |value| value::write(parameter.unit, value))
     }
 
     /// Reads a list such as `pfifo:1000,codel,fq_codel,target=5ms,ecn=off`: an element with `=` belongs to
@@ -60,8 +61,8 @@ impl fmt::Debug for QueueSpec {
 impl fmt::Display for QueueSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.info.name)?;
-        for (at, (parameter, value)) in self.info.parameters.iter().zip(self.values).enumerate() {
-            let Some(value) = value else { continue };
+        for (at, parameter) in self.info.parameters.iter().enumerate() {
+            let Some(value) = self.values.get(at) else { continue };
             let text = value::write(parameter.unit, value);
             if at == 0 && self.info.positional {
                 write!(f, ":{text}")?;

@@ -1,0 +1,123 @@
+//! `pie` under replay, and what `fq_pie` shares with it.
+
+use goodqueue::pie::{LawParams, Params, Stamped, Vars};
+use goodqueue::{Header, Nanos, Pie, Queue, Span};
+
+use super::Fault;
+use super::format::{Input, Number};
+use super::subject::{Recorded, Results, Setup, Subject, call, call_timer, common_state, narrow};
+
+/// The law's parameters of a vector before any is given.
+pub(super) fn law(setup: &Setup<'_>) -> LawParams {
+    LawParams { mtu: setup.mtu(), hz: setup.header.hz, ..LawParams::new() }
+}
+
+/// Sets a parameter of the control law; `Ok(false)`: it has no such parameter.
+pub(super) fn set_law(law: &mut LawParams, key: &str, value: Number) -> Result<bool, String> {
+    let micros = || narrow::<u32>(key, value).map(|us| Span::from_micros(us.into()));
+    match key {
+        "target" => law.target = micros()?,
+        "tupdate" => law.tupdate = micros()?,
+        "alpha" => law.alpha = narrow(key, value)?,
+        "beta" => law.beta = narrow(key, value)?,
+        "ecn" => law.ecn = value != 0,
+        "bytemode" => law.bytemode = value != 0,
+        "dq_rate_estimator" => law.dq_rate_estimator = value != 0,
+        _ => return Ok(false),
+    }
+    Ok(true)
+}
+
+pub(super) fn law_effective(law: &LawParams, key: &str) -> Option<Number> {
+    Some(match key {
+        "target_ticks" => law.target_ticks().into(),
+        "tupdate_jiffies" => law.tupdate_jiffies().into(),
+        "alpha" => law.alpha.into(),
+        "beta" => law.beta.into(),
+        "ecn" => law.ecn.into(),
+        "bytemode" => law.bytemode.into(),
+        "dq_rate_estimator" => law.dq_rate_estimator.into(),
+        _ => return None,
+    })
+}
+
+pub(super) fn vars(vars: &Vars, key: &str) -> Option<Number> {
+    let or_minus_1 = |value: Option<u64>| value.map_or(-1, Number::from);
+    Some(match key {
+        "prob" => vars.prob.into(),
+        "accu_prob" => vars.accu_prob.into(),
+        "qdelay" => vars.qdelay.into(),
+        "qdelay_old" => vars.qdelay_old.into(),
+        "burst_time" => vars.burst_time.into(),
+        "dq_tstamp" => or_minus_1(vars.dq_tstamp),
+        "dq_count" => or_minus_1(vars.dq_count),
+        "avg_dq_rate" => vars.avg_dq_rate.into(),
+        _ => return None,
+    })
+}
+
+struct PieSubject {
+    queue: Pie<Header, Vec<Stamped<Header>>, Recorded>,
+}
+
+fn set(params: &mut Params, key: &str, value: Number) -> Result<(), String> {
+    if key == "limit" {
+        params.limit = narrow(key, value)?;
+    } else if !set_law(&mut params.law, key, value)? {
+        return Err(format!("unknown parameter `{key}`"));
+    }
+    Ok(())
+}
+
+pub(super) fn pie(setup: &Setup<'_>) -> Result<Box<dyn Subject>, Fault> {
+    let mut params = Params { law: law(setup), ..Params::default() };
+    for entry in &setup.header.params {
+        set(&mut params, entry.key, entry.value).map_err(|reason| Fault::at(entry.line, reason))?;
+    }
+    let (start, places) = (Nanos(setup.header.start_ns), Setup::places(setup.arrivals + 1));
+    Ok(Box::new(PieSubject { queue: Pie::new(params, start, Recorded::new(setup.draws), places) }))
+}
+
+impl Subject for PieSubject {
+    fn effective(&self, key: &str) -> Option<Number> {
+        match key {
+            "limit" => Some(self.queue.params().limit.into()),
+            _ => law_effective(&self.queue.params().law, key),
+        }
+    }
+
+    fn call(&mut self, now: Nanos, input: &Input<'_>, results: &mut Results) -> Result<(), String> {
+        if call_timer(now, input, self.queue.next_update(), results) {
+            self.queue.advance(now);
+            return Ok(());
+        }
+        call(&mut self.queue, now, input, results, |queue, entries, collect| {
+            let mut params = *queue.params();
+            for entry in entries {
+                set(&mut params, entry.key, entry.value)?;
+            }
+            queue.configure(now, params, collect);
+            Ok(())
+        })?;
+        Ok(())
+    }
+
+    fn draws(&mut self) -> Option<&mut Recorded> {
+        Some(self.queue.draws_mut())
+    }
+
+    fn state(&self, key: &str) -> Option<Number> {
+        let counters = self.queue.pie_counters();
+        Some(match key {
+            "packets_in" => counters.packets_in.into(),
+            "dropped" => counters.dropped.into(),
+            "overlimit" => counters.overlimit.into(),
+            "ecn_mark" => counters.ecn_mark.into(),
+            "maxq" => counters.maxq.into(),
+            _ => {
+                return common_state(key, self.queue.backlog(), self.queue.stats())
+                    .or_else(|| vars(self.queue.vars(), key));
+            }
+        })
+    }
+}

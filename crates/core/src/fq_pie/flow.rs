@@ -1,0 +1,57 @@
+//! What `fq_pie` keeps of each bucket.
+
+use crate::arena::List;
+use crate::lists::{Linked, UNLISTED};
+use crate::pie::Vars;
+
+/// One bucket: its packets, its turn and its control state. Two cache lines.
+#[derive(Clone, Copy, Debug)]
+#[repr(align(64))]
+pub struct Flow {
+    pub(super) packets: List,
+    /// Bytes and packets as Linux counts them: not after a reset, until the bucket is listed again.
+    pub(super) backlog: u32,
+    pub(super) qlen: u32,
+    pub(super) deficit: i32,
+    pub(super) next: u32,
+    pub(super) vars: Vars,
+}
+
+impl Default for Flow {
+    fn default() -> Self {
+        Flow { packets: List::EMPTY, backlog: 0, qlen: 0, deficit: 0, next: UNLISTED, vars: Vars::default() }
+    }
+}
+
+impl Linked for Flow {
+    #[inline]
+    fn next_mut(&mut self) -> &mut u32 {
+        &mut self.next
+    }
+    fn next(&self) -> u32 {
+        self.next
+    }
+}
+
+/// A copy of one bucket's state, to look at.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FlowState {
+    /// Packets queued in the bucket, as the law counts them.
+    pub qlen: u32,
+    /// Bytes queued in the bucket, as the law counts them.
+    pub backlog: u32,
+    /// Bytes it may still send in this turn; negative when it sent more.
+    pub deficit: i32,
+    /// Its control state.
+    pub vars: Vars,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bucket_is_two_cache_lines() {
+        assert_eq!(size_of::<Flow>(), 128);
+    }
+}

@@ -1,0 +1,406 @@
+//! `fq_pie`: packets hashed into buckets, the buckets served by deficit round robin with a first turn for new
+//! ones, each under the control law of PIE.
+//!
+//! Behaviour: Linux 6.1.192 `sch_fq_pie.c`, `sch_pie.c`. There is no RFC for it; what stands out:
+//!
+//! * The arriving packet is the one dropped, by the law of its bucket or by the limit of all; no bucket is
+//!   searched for.
+//! * `memory_limit` drops nothing, it only counts.
+//! * A packet is marked instead of dropped while the probability is at most `ecn_prob` percent.
+//! * Every bucket's probability is updated every `tupdate`, queued packets or not; each has a burst allowance of
+//!   its own.
+//! * Lowering the limit removes packets by ordinary dequeues ([`Reason::Change`]); they count as sent.
+
+mod flow;
+
+use core::fmt;
+
+pub use flow::{Flow, FlowState};
+
+use crate::arena::{Arena, NIL, Slot, Storage};
+use crate::jiffies::Timer;
+use crate::lists::{FlowList, UNLISTED};
+use crate::pie::{Law, LawParams, MAX_PROB, Stamped, mark};
+use crate::{Backlog, Draws, Nanos, Observer, Packet, Queue, Reason, Rng, Stats, Verdict};
+
+/// Buckets that one run of the timer updates.
+pub const UPDATED_AT_ONCE: u32 = 2048;
+
+/// Parameters of `fq_pie`. The number of buckets is the length of the bucket storage.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Params {
+    /// Most packets queued, 1 to 2^31 - 1. Default 10240.
+    pub limit: u32,
+    /// Bytes a bucket may send in one turn, 1 to 2^20 (others count as the nearest of these). Default 1514;
+    /// Linux takes the MTU with its link header, and raises what a user gives below 256 to 256.
+    pub quantum: u32,
+    /// Memory queued, the sum of [`Packet::truesize`], above which arrivals are counted. Default 32 MiB.
+    pub memory_limit: u32,
+    /// Probability in percent up to which packets are marked instead of dropped. Default 10.
+    pub ecn_prob: u32,
+    /// The control law of every bucket.
+    pub law: LawParams,
+}
+
+impl Default for Params {
+    fn default() -> Self {
+        Params { limit: 10_240, quantum: 1514, memory_limit: 32 << 20, ecn_prob: 10, law: LawParams::new() }
+    }
+}
+
+/// What `fq_pie` has counted beyond [`Stats`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FqPieCounters {
+    /// Packets taken in.
+    pub packets_in: u64,
+    /// Packets dropped on arrival, by the law or the limit.
+    pub dropped: u64,
+    /// Those of them dropped because of the limit.
+    pub overlimit: u64,
+    /// Arrivals that found the memory limit exceeded.
+    pub overmemory: u64,
+    /// Packets marked instead of dropped.
+    pub ecn_mark: u64,
+    /// Times a bucket was put on the new list.
+    pub new_flow_count: u64,
+}
+
+/// The storage given has no bucket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NoFlows;
+
+impl fmt::Display for NoFlows {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("fq_pie needs at least one bucket")
+    }
+}
+
+impl core::error::Error for NoFlows {}
+
+/// `fq_pie` over bucket storage `F` and packet storage `S`, with random numbers from `D`. With fewer slots than
+/// `limit` the limit is lowered to them.
+#[derive(Clone, Debug)]
+pub struct FqPie<P, F, S, D = Rng> {
+    flows: F,
+    arena: Arena<Stamped<P>, S>,
+    new_flows: FlowList,
+    old_flows: FlowList,
+    law: Law,
+    timer: Timer,
+    flows_cursor: u32,
+    /// In force: the parameter, or what the storage allows.
+    limit: u32,
+    quantum: i32,
+    ecn_bound: u64,
+    qlen: u32,
+    bytes: u64,
+    memory_usage: u32,
+    sent: (u64, u64),
+    counters: FqPieCounters,
+    params: Params,
+    draws: D,
+}
+
+impl<P: Packet, F: Storage<Flow>, S: Storage<Slot<Stamped<P>>>, D: Draws> FqPie<P, F, S, D> {
+    /// An empty queue, made at `now`, with as many buckets as `flows` is long, at most 65536 of them in Linux.
+    /// The probabilities are updated first half a second later.
+    ///
+    /// # Errors
+    /// When `flows` has no place.
+    pub fn new(params: Params, now: Nanos, draws: D, mut flows: F, slots: S) -> Result<Self, NoFlows> {
+        if flows.as_ref().is_empty() {
+            return Err(NoFlows);
+        }
+        flows.as_mut().fill(Flow::default());
+        let mut queue = FqPie {
+            flows,
+            arena: Arena::new(slots),
+            new_flows: FlowList::EMPTY,
+            old_flows: FlowList::EMPTY,
+            law: Law::new(&params.law),
+            timer: Timer::new(params.law.hz, now, u64::from(params.law.hz / 2)),
+            flows_cursor: 0,
+            limit: 0,
+            quantum: 0,
+            ecn_bound: 0,
+            qlen: 0,
+            bytes: 0,
+            memory_usage: 0,
+            sent: (0, 0),
+            counters: FqPieCounters::default(),
+            params,
+            draws,
+        };
+        queue.set_params(params);
+        Ok(queue)
+    }
+
+    fn set_params(&mut self, params: Params) {
+        let hz = self.params.law.hz;
+        let quantum = params.quantum.clamp(1, 1 << 20);
+        self.params = Params { quantum, law: LawParams { hz, ..params.law }, ..params };
+        self.law = Law::new(&self.params.law);
+        self.limit = params.limit.min(self.arena.capacity());
+        self.quantum = quantum.cast_signed();
+        self.ecn_bound = (MAX_PROB / 100).wrapping_mul(u64::from(params.ecn_prob));
+    }
+
+    /// The parameters in force.
+    pub const fn params(&self) -> &Params {
+        &self.params
+    }
+
+    /// What the queue has counted.
+    pub const fn fq_pie_counters(&self) -> &FqPieCounters {
+        &self.counters
+    }
+
+    /// Memory of the packets queued, bytes, modulo 2^32. As in Linux a reset does not clear it.
+    pub const fn memory_usage(&self) -> u32 {
+        self.memory_usage
+    }
+
+    /// The source of random numbers.
+    pub const fn draws_mut(&mut self) -> &mut D {
+        &mut self.draws
+    }
+
+    /// Buckets on the new and on the old list. A drained bucket stays listed until its turn. Counts
+    /// them: not for every packet.
+    pub fn listed_flows(&self) -> (u32, u32) {
+        let flows = self.flows.as_ref();
+        (self.new_flows.len(flows), self.old_flows.len(flows))
+    }
+
+    /// The bucket for `hash`: floor(hash * buckets / 2^32) (Linux `reciprocal_scale`).
+    #[inline]
+    #[allow(clippy::cast_possible_truncation)]
+    pub fn bucket(&self, hash: u32) -> u32 {
+        ((u64::from(hash) * self.flows.as_ref().len() as u64) >> 32) as u32
+    }
+
+    /// The state of one bucket.
+    pub fn flow_state(&self, bucket: u32) -> Option<FlowState> {
+        let flow = self.flows.as_ref().get(bucket as usize)?;
+        let Flow { qlen, backlog, deficit, vars, .. } = *flow;
+        Some(FlowState { qlen, backlog, deficit, vars })
+    }
+
+    /// The bucket at which the next update begins.
+    pub const fn flows_cursor(&self) -> u32 {
+        self.flows_cursor
+    }
+
+    /// When the probabilities are updated next; `None` for never again.
+    pub const fn next_update(&self) -> Option<Nanos> {
+        self.timer.due()
+    }
+
+    /// Brings the probabilities up to `now`. Every other call does this first; it is of use to one who wants
+    /// to look at [`FqPie::flow_state`].
+    #[inline]
+    pub fn advance(&mut self, now: Nanos) {
+        if self.timer.is_due(now) {
+            self.update(now);
+        }
+    }
+
+    /// Linux does this for 2048 buckets at a time, all of them within one jiffy; but the timer that is not
+    /// armed again ends with the first of them. The buckets know nothing of one another.
+    #[cold]
+    fn update(&mut self, now: Nanos) {
+        let runs = self.timer.take(now, self.law.tupdate);
+        let mut flows = self.flows.as_mut();
+        if self.law.tupdate == 0 && flows.len() > UPDATED_AT_ONCE as usize {
+            flows = &mut flows[..UPDATED_AT_ONCE as usize];
+            self.flows_cursor = UPDATED_AT_ONCE;
+        }
+        for flow in flows {
+            for _ in 0..runs {
+                if !flow.vars.update(&self.law, flow.backlog) {
+                    break;
+                }
+            }
+        }
+    }
+
+    /// Sets all parameters but `hz`. While the queue is above the limit, packets are dequeued and discarded.
+    pub fn configure(&mut self, now: Nanos, params: Params, observer: &mut impl Observer<P>) {
+        self.advance(now);
+        self.set_params(params);
+        while self.qlen > self.limit {
+            let Some(packet) = self.dequeue(now, observer) else { break };
+            observer.dropped(now, packet, Reason::Change);
+        }
+    }
+
+    fn refuse(
+        &mut self,
+        now: Nanos,
+        bucket: u32,
+        packet: P,
+        reason: Reason,
+        observer: &mut impl Observer<P>,
+    ) -> Verdict {
+        self.counters.dropped += 1;
+        if let Some(flow) = self.flows.as_mut().get_mut(bucket as usize) {
+            flow.vars.accu_prob = 0;
+        }
+        observer.dropped(now, packet, reason);
+        Verdict::Dropped(reason)
+    }
+
+    /// The bucket whose turn it is: its index, and whether it is a new one.
+    #[inline]
+    fn next_flow(&mut self) -> Option<(u32, bool)> {
+        let flows = self.flows.as_mut();
+        loop {
+            let is_new = self.new_flows.head != NIL;
+            let index = if is_new { self.new_flows.head } else { self.old_flows.head };
+            let flow = flows.get_mut(index as usize)?;
+            if flow.deficit > 0 {
+                return Some((index, is_new));
+            }
+            flow.deficit = flow.deficit.wrapping_add(self.quantum);
+            let next = core::mem::replace(&mut flow.next, NIL);
+            if is_new { &mut self.new_flows } else { &mut self.old_flows }.shift(next);
+            self.old_flows.push(flows, index);
+        }
+    }
+
+    /// Takes the empty bucket `index` off the head of its list: to the old ones where it is new and there are
+    /// some, lest it jump the queue.
+    fn leave(&mut self, index: u32, is_new: bool) {
+        let flows = self.flows.as_mut();
+        let flow = &mut flows[index as usize];
+        let next = core::mem::replace(&mut flow.next, UNLISTED);
+        if !is_new {
+            return self.old_flows.shift(next);
+        }
+        self.new_flows.shift(next);
+        if self.old_flows.head != NIL {
+            flow.next = NIL;
+            self.old_flows.push(flows, index);
+        }
+    }
+}
+
+impl<P: Packet, F: Storage<Flow>, S: Storage<Slot<Stamped<P>>>, D: Draws> Queue<P> for FqPie<P, F, S, D> {
+    #[inline]
+    fn enqueue(&mut self, now: Nanos, mut packet: P, observer: &mut impl Observer<P>) -> Verdict {
+        self.advance(now);
+        let bucket = self.bucket(packet.flow_hash());
+        let flows = self.flows.as_mut();
+        let Some(flow) = flows.get_mut(bucket as usize) else { return Verdict::Dropped(Reason::Limit) };
+        let (len, truesize) = (packet.len(), packet.truesize());
+        if self.qlen >= self.limit {
+            self.counters.overlimit += 1;
+            return self.refuse(now, bucket, packet, Reason::Limit, observer);
+        }
+        if self.memory_usage > self.params.memory_limit.wrapping_add(truesize) {
+            self.counters.overmemory += 1;
+        }
+        if flow.vars.drop_early(&self.law, flow.backlog, len, &mut self.draws) {
+            if !mark(&self.law, &flow.vars, self.ecn_bound, &mut packet) {
+                return self.refuse(now, bucket, packet, Reason::Pie, observer);
+            }
+            self.counters.ecn_mark += 1;
+            observer.marked(now, &packet, Reason::Pie);
+        }
+        self.counters.packets_in += 1;
+        self.memory_usage = self.memory_usage.wrapping_add(truesize);
+        self.qlen += 1;
+        self.bytes += u64::from(len);
+        // There is a slot: fewer than `limit` packets are queued, and it is at most the slots.
+        self.arena.push(&mut flow.packets, Stamped { packet, tick: self.law.stamp(now) }, 0);
+        let is_unlisted = flow.next == UNLISTED;
+        if is_unlisted {
+            (flow.next, flow.deficit) = (NIL, self.quantum);
+            (flow.qlen, flow.backlog) = (0, 0);
+        }
+        flow.qlen = flow.qlen.wrapping_add(1);
+        flow.backlog = flow.backlog.wrapping_add(len);
+        if is_unlisted {
+            self.counters.new_flow_count += 1;
+            self.new_flows.push(flows, bucket);
+        }
+        Verdict::Enqueued
+    }
+
+    #[inline]
+    fn dequeue(&mut self, now: Nanos, _observer: &mut impl Observer<P>) -> Option<P> {
+        self.advance(now);
+        loop {
+            let (index, is_new) = self.next_flow()?;
+            let flow = &mut self.flows.as_mut()[index as usize];
+            let Some((Stamped { packet, tick }, _)) = self.arena.pop(&mut flow.packets) else {
+                self.leave(index, is_new);
+                continue;
+            };
+            let len = packet.len();
+            self.qlen -= 1;
+            self.bytes -= u64::from(len);
+            self.memory_usage = self.memory_usage.wrapping_sub(packet.truesize());
+            self.sent.0 += 1;
+            self.sent.1 += u64::from(len);
+            flow.qlen = flow.qlen.wrapping_sub(1);
+            flow.deficit = flow.deficit.wrapping_sub(len.cast_signed());
+            flow.backlog = flow.backlog.wrapping_sub(len);
+            flow.vars.left(&self.law, now, tick, len, flow.backlog);
+            return Some(packet);
+        }
+    }
+
+    fn next_wake(&self, now: Nanos) -> Option<Nanos> {
+        if self.qlen == 0 { None } else { Some(now) }
+    }
+
+    fn backlog(&self) -> Backlog {
+        Backlog { packets: self.qlen, bytes: self.bytes }
+    }
+
+    fn stats(&self) -> Stats {
+        Stats {
+            packets: self.sent.0,
+            bytes: self.sent.1,
+            drops: self.counters.dropped,
+            marks: self.counters.ecn_mark,
+            overlimits: 0,
+        }
+    }
+
+    fn reset(&mut self, now: Nanos, observer: &mut impl Observer<P>) {
+        self.advance(now);
+        for flow in self.flows.as_mut() {
+            while let Some((Stamped { packet, .. }, _)) = self.arena.pop(&mut flow.packets) {
+                observer.dropped(now, packet, Reason::Reset);
+            }
+            flow.next = UNLISTED;
+            flow.vars.init();
+        }
+        (self.new_flows, self.old_flows) = (FlowList::EMPTY, FlowList::EMPTY);
+        (self.qlen, self.bytes) = (0, 0);
+    }
+
+    fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
+        each("pkts_in", self.counters.packets_in);
+        each("overlimit", self.counters.overlimit);
+        each("overmemory", self.counters.overmemory);
+        each("dropped", self.counters.dropped);
+        each("ecn_mark", self.counters.ecn_mark);
+        each("new_flow_count", self.counters.new_flow_count);
+        each("memory_usage", u64::from(self.memory_usage));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_buckets_no_queue() {
+        let slots = [Slot::<Stamped<crate::Header>>::default(); 2];
+        let queue = FqPie::new(Params::default(), Nanos(0), Rng::new(1), [], slots);
+        assert_eq!(queue.err(), Some(NoFlows));
+    }
+}

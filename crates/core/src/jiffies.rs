@@ -1,0 +1,128 @@
+//! The clock of the kernel's timers: a counter of `hz` steps a second, and a timer that counts in it.
+
+use crate::{Nanos, Span};
+
+const SECOND: u128 = 1_000_000_000;
+
+/// Steps a second of a kernel as distributions build it (`CONFIG_HZ`); the timers' unit.
+pub(crate) const HZ: u32 = 250;
+
+/// A `hz` that divides by: never 0, at most one step a nanosecond.
+const fn sane(hz: u32) -> u32 {
+    match hz {
+        0 => 1,
+        1..=1_000_000_000 => hz,
+        _ => 1_000_000_000,
+    }
+}
+
+/// The value of the counter at `now`.
+#[allow(clippy::cast_possible_truncation)]
+pub(crate) const fn at(now: Nanos, hz: u32) -> u64 {
+    (now.0 as u128 * sane(hz) as u128 / SECOND) as u64
+}
+
+/// Steps of the counter that a time of whole microseconds takes, rounded up (Linux `usecs_to_jiffies`).
+pub(crate) const fn in_span(span: Span, hz: u32) -> u64 {
+    let micros = span.0 as u128 / 1000;
+    let steps = (micros * sane(hz) as u128).div_ceil(SECOND / 1000);
+    if steps > u64::MAX as u128 { u64::MAX } else { steps as u64 }
+}
+
+/// The first nanosecond at which the counter has the value `jiffy`.
+const fn start(jiffy: u64, hz: u32) -> Nanos {
+    let ns = (jiffy as u128 * SECOND).div_ceil(sane(hz) as u128);
+    Nanos(if ns > u64::MAX as u128 { u64::MAX } else { ns as u64 })
+}
+
+/// Most runs that are caught up with at once. A queue that nobody called for longer is as after this many:
+/// each of our timers' work is done long before that, or goes on as it is.
+const MOST_RUNS: u64 = 4096;
+
+/// A timer that is armed again each time it has run, `period` steps later. It runs when the queue is called
+/// next, before the call: nothing can see the difference, as between two calls nothing else happens.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Timer {
+    hz: u32,
+    /// The step at which it runs next.
+    expires: u64,
+    /// The same as a time; the end of time when it is not armed.
+    due: Nanos,
+}
+
+impl Timer {
+    /// A timer that runs first when `delay` steps have passed since `now`.
+    pub(crate) const fn new(hz: u32, now: Nanos, delay: u64) -> Timer {
+        let expires = at(now, hz).saturating_add(delay);
+        Timer { hz, expires, due: start(expires, hz) }
+    }
+
+    /// A timer that never runs.
+    pub(crate) const fn off() -> Timer {
+        Timer { hz: 1, expires: u64::MAX, due: Nanos(u64::MAX) }
+    }
+
+    /// When it runs next.
+    pub(crate) const fn due(&self) -> Option<Nanos> {
+        if self.due.0 == u64::MAX { None } else { Some(self.due) }
+    }
+
+    /// Whether it is to run before a call at `now`.
+    #[inline]
+    pub(crate) const fn is_due(&self, now: Nanos) -> bool {
+        self.due.0 <= now.0
+    }
+
+    /// How often it has to run before a call at `now`, with `period` steps between two runs; arms it for
+    /// the run after those. A period of 0: once, and never again.
+    pub(crate) fn take(&mut self, now: Nanos, period: u64) -> u32 {
+        if !self.is_due(now) || self.due.0 == u64::MAX {
+            return 0;
+        }
+        if period == 0 {
+            *self = Timer::off();
+            return 1;
+        }
+        let runs = (at(now, self.hz) - self.expires) / period + 1;
+        self.expires = self.expires.saturating_add(runs.saturating_mul(period));
+        self.due = start(self.expires, self.hz);
+        u32::try_from(runs.min(MOST_RUNS)).unwrap_or(u32::MAX)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_round_up_to_steps() {
+        let ms = Span::from_millis;
+        assert_eq!([in_span(ms(15), 1000), in_span(ms(15), 250), in_span(ms(15), 100)], [15, 4, 2]);
+        assert_eq!(in_span(Span(999), 250), 0);
+        assert_eq!(in_span(Span(1000), 250), 1);
+        assert_eq!(in_span(Span(u64::MAX), u32::MAX), 18_446_744_073_709_551_000);
+    }
+
+    #[test]
+    fn a_timer_runs_at_the_first_nanosecond_of_its_step() {
+        let mut timer = Timer::new(250, Nanos(1_003_999_999), 125);
+        assert_eq!(timer.due(), Some(Nanos(1_500_000_000)));
+        assert_eq!(timer.take(Nanos(1_499_999_999), 4), 0);
+        assert_eq!(timer.take(Nanos(1_500_000_000), 4), 1);
+        assert_eq!(timer.take(Nanos(1_531_999_999), 4), 1);
+        assert_eq!(timer.take(Nanos(1_548_000_000), 4), 2);
+        assert_eq!(timer.due(), Some(Nanos(1_564_000_000)));
+        assert_eq!(timer.take(Nanos(u64::MAX - 1), 4), 4096);
+        assert!(timer.due().is_none_or(|due| due.0 > u64::MAX - 16_000_001));
+        // A third of a second is no whole number of nanoseconds.
+        assert_eq!(Timer::new(3, Nanos(0), 1).due(), Some(Nanos(333_333_334)));
+    }
+
+    #[test]
+    fn a_period_of_nothing_ends_it() {
+        let mut timer = Timer::new(1000, Nanos(0), 0);
+        assert_eq!(timer.take(Nanos(0), 0), 1);
+        assert_eq!(timer.take(Nanos(u64::MAX), 0), 0);
+        assert_eq!(timer.due(), None);
+    }
+}

@@ -1,0 +1,338 @@
+//! The control law of PIE: a drop probability that follows the queueing delay (RFC 8033).
+//!
+//! Behaviour: Linux 6.1.192 `sch_pie.c:pie_drop_early`, `pie_process_dequeue`,
+//! `pie_calculate_probability`. Where it is not what the RFC says:
+//!
+//! * The probability is not held at one: only an overflow of 64 bits (256 times one) sets it to one.
+//! * The delay is a sample, that of the last packet dequeued before the timer runs, and 0 when that packet
+//!   left an empty queue.
+//! * The burst allowance shrinks at dequeues, by the time since the one before, idle or not; and it is only
+//!   given again when delay, old delay and probability are small.
+
+use crate::jiffies::{self, HZ};
+use crate::{Draws, Nanos, Packet, Span};
+
+/// A probability of one, 2^56 - 1 (Linux `MAX_PROB`).
+pub const MAX_PROB: u64 = u64::MAX >> 8;
+
+/// Bytes that a measurement of the drain rate takes (Linux `QUEUE_THRESHOLD`).
+const QUEUE_THRESHOLD: u64 = 16_384;
+/// The drain rate has 8 bits behind the point (Linux `PIE_SCALE`).
+const PIE_SCALE: u32 = 8;
+/// The burst allowance, 150 ms in ticks.
+const BURST: u64 = 150_000_000 >> TICK_SHIFT;
+/// A delay from which the probability rises faster, 250 ms in ticks.
+const LONG_DELAY: u64 = 250_000_000 >> TICK_SHIFT;
+/// A tick is 2^6 ns (Linux `PSCHED_SHIFT`).
+const TICK_SHIFT: u32 = 6;
+const TICKS_PER_SEC: u64 = 1_000_000_000 >> TICK_SHIFT;
+const PERCENT_2: u64 = MAX_PROB / 50;
+
+/// Parameters of the control law, which `pie` and `fq_pie` share.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LawParams {
+    /// Delay that the law aims at, kept in ticks of 64 ns. Default 15 ms.
+    pub target: Span,
+    /// Time between two updates of the probability, kept in jiffies, rounded up: 15 ms, the default, are 16
+    /// at `hz` 250. 0 stops the updates for good.
+    pub tupdate: Span,
+    /// Weight of the distance from the target, in sixteenths of 1/s; 0 to 32. Default 2.
+    pub alpha: u32,
+    /// Weight of the change of the delay, in sixteenths of 1/s; 0 to 32. Default 20.
+    pub beta: u32,
+    /// Marks ECN-capable packets while the probability is low. Default off.
+    pub ecn: bool,
+    /// Scales the probability with the length of the packet. Default off.
+    pub bytemode: bool,
+    /// Takes the delay from backlog and drain rate, as RFC 8033 section 4.3, instead of from the packets'
+    /// times of arrival. Default off.
+    pub dq_rate_estimator: bool,
+    /// The longest packet with its link header, bytes (Linux `psched_mtu`). Default 1514.
+    pub mtu: u32,
+    /// Jiffies per second, the unit of the timer. Default 250.
+    pub hz: u32,
+}
+
+impl LawParams {
+    /// The defaults.
+    #[must_use]
+    pub const fn new() -> LawParams {
+        LawParams {
+            target: Span::from_millis(15),
+            tupdate: Span::from_millis(15),
+            alpha: 2,
+            beta: 20,
+            ecn: false,
+            bytemode: false,
+            dq_rate_estimator: false,
+            mtu: 1514,
+            hz: HZ,
+        }
+    }
+
+    /// The target in ticks of 64 ns, whole microseconds of it (Linux `PSCHED_NS2TICKS`).
+    #[must_use]
+    pub const fn target_ticks(&self) -> u64 {
+        (self.target.0 / 1000 * 1000) >> TICK_SHIFT
+    }
+
+    /// The time between two updates in jiffies.
+    #[must_use]
+    pub const fn tupdate_jiffies(&self) -> u64 {
+        jiffies::in_span(self.tupdate, self.hz)
+    }
+}
+
+impl Default for LawParams {
+    fn default() -> Self {
+        LawParams::new()
+    }
+}
+
+/// The time of `now` in ticks.
+pub(crate) const fn ticks(now: Nanos) -> u64 {
+    now.0 >> TICK_SHIFT
+}
+
+/// The parameters as the law computes with them.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Law {
+    target: u64,
+    alpha: u64,
+    beta: u64,
+    mtu: u32,
+    bytemode: bool,
+    pub(crate) ecn: bool,
+    pub(crate) dq_rate_estimator: bool,
+    /// Jiffies between two updates.
+    pub(crate) tupdate: u64,
+}
+
+impl Law {
+    pub(crate) const fn new(params: &LawParams) -> Law {
+        Law {
+            target: params.target_ticks(),
+            alpha: gain(params.alpha),
+            beta: gain(params.beta),
+            mtu: if params.mtu == 0 { 1 } else { params.mtu },
+            bytemode: params.bytemode,
+            ecn: params.ecn,
+            dq_rate_estimator: params.dq_rate_estimator,
+            tupdate: params.tupdate_jiffies(),
+        }
+    }
+
+    /// The tick that a packet is given when it is queued: none while the drain rate is measured.
+    #[inline]
+    pub(crate) const fn stamp(&self, now: Nanos) -> u64 {
+        if self.dq_rate_estimator { 0 } else { ticks(now) }
+    }
+}
+
+/// Probability per tick of delay.
+const fn gain(sixteenths: u32) -> u64 {
+    (sixteenths as u64).wrapping_mul(MAX_PROB / TICKS_PER_SEC) >> 4
+}
+
+/// The control state of one queue. Times are ticks of 64 ns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Vars {
+    /// Drop probability in units of 1/[`MAX_PROB`].
+    pub prob: u64,
+    /// Sum of the probabilities since the last drop.
+    pub accu_prob: u64,
+    /// The delay last seen.
+    pub qdelay: u64,
+    /// The delay at the update before.
+    pub qdelay_old: u64,
+    /// What is left of the burst allowance.
+    pub burst_time: u64,
+    /// When a packet was dequeued last, or since when the drain rate is measured; `None` for not yet.
+    pub dq_tstamp: Option<u64>,
+    /// Bytes dequeued since then; `None` when no measurement is under way.
+    pub dq_count: Option<u64>,
+    /// Drain rate, 1/256 byte per tick.
+    pub avg_dq_rate: u32,
+}
+
+impl Default for Vars {
+    fn default() -> Self {
+        Vars {
+            prob: 0,
+            accu_prob: 0,
+            qdelay: 0,
+            qdelay_old: 0,
+            burst_time: BURST,
+            dq_tstamp: None,
+            dq_count: None,
+            avg_dq_rate: 0,
+        }
+    }
+}
+
+impl Vars {
+    /// Forgets what was measured; probability and delays stay (Linux `pie_vars_init`).
+    pub(crate) const fn init(&mut self) {
+        self.burst_time = BURST;
+        self.accu_prob = 0;
+        self.dq_tstamp = None;
+        self.dq_count = None;
+        self.avg_dq_rate = 0;
+    }
+
+    /// Whether the arriving packet of `len` bytes is to be dropped or marked, with `backlog` bytes queued
+    /// before it.
+    #[inline]
+    pub(crate) fn drop_early(&mut self, law: &Law, backlog: u32, len: u32, draws: &mut impl Draws) -> bool {
+        if self.burst_time > 0
+            || (self.qdelay < law.target >> 1 && self.prob < MAX_PROB / 5)
+            || backlog < law.mtu.saturating_mul(2)
+        {
+            return false;
+        }
+        let prob = if law.bytemode && len <= law.mtu {
+            u64::from(len).wrapping_mul(self.prob / u64::from(law.mtu))
+        } else {
+            self.prob
+        };
+        self.accu_prob = if prob == 0 { 0 } else { self.accu_prob.wrapping_add(prob) };
+        // Between two drops: at least 0.85 and less than 8.5 expected ones (RFC 8033 section 5.4).
+        if self.accu_prob < MAX_PROB / 100 * 85 {
+            return false;
+        }
+        if self.accu_prob >= MAX_PROB / 2 * 17 {
+            return true;
+        }
+        let draw = u64::from(draws.next_u32()) | u64::from(draws.next_u32()) << 32;
+        if draw >> 8 < prob {
+            self.accu_prob = 0;
+            return true;
+        }
+        false
+    }
+
+    /// Learns from a packet that leaves at `now` with `backlog` bytes behind it; `stamp` is the tick that
+    /// it was queued with.
+    #[inline]
+    #[allow(clippy::cast_possible_truncation)]
+    pub(crate) fn left(&mut self, law: &Law, now: Nanos, stamp: u64, len: u32, backlog: u32) {
+        let now = ticks(now);
+        // 32 bits, as in Linux: idle for more than 275 s counts as less.
+        let passed = |since: u64| now.wrapping_sub(since) as u32;
+        if law.dq_rate_estimator {
+            return self.measure_rate(now, len, backlog);
+        }
+        self.qdelay = if backlog == 0 { 0 } else { now.wrapping_sub(stamp) };
+        let dtime = self.dq_tstamp.replace(now).map_or(0, passed);
+        self.burst_time = self.burst_time.saturating_sub(u64::from(dtime));
+    }
+
+    /// The drain rate of RFC 8033 section 5.2.
+    #[allow(clippy::cast_possible_truncation)]
+    fn measure_rate(&mut self, now: u64, len: u32, backlog: u32) {
+        let is_long = u64::from(backlog) >= QUEUE_THRESHOLD;
+        if is_long && self.dq_count.is_none() {
+            self.dq_tstamp = Some(now);
+            self.dq_count = Some(0);
+        }
+        let Some(count) = &mut self.dq_count else { return };
+        *count += u64::from(len);
+        if *count < QUEUE_THRESHOLD {
+            return;
+        }
+        let dtime = now.wrapping_sub(self.dq_tstamp.unwrap_or(u64::MAX)) as u32;
+        let Some(rate) = ((*count << PIE_SCALE) as u32).checked_div(dtime) else { return };
+        self.avg_dq_rate = match self.avg_dq_rate {
+            0 => rate,
+            old => (old - (old >> 3)).wrapping_add(rate >> 3),
+        };
+        if is_long {
+            self.dq_count = Some(0);
+            self.dq_tstamp = Some(now);
+        } else {
+            self.dq_count = None;
+        }
+        self.burst_time = self.burst_time.saturating_sub(u64::from(dtime));
+    }
+
+    /// The update of the probability, with `backlog` bytes queued. Says whether anything changed.
+    pub(crate) fn update(&mut self, law: &Law, backlog: u32) -> bool {
+        let before = *self;
+        let (qdelay, qdelay_old) = self.delays(law, backlog);
+        let mut may_decay = qdelay != 0 || backlog == 0;
+        let delta = self.delta(law, qdelay, qdelay_old);
+        let old = self.prob;
+        self.prob = old.wrapping_add_signed(delta);
+        if delta > 0 {
+            if self.prob < old {
+                self.prob = MAX_PROB;
+                may_decay = false;
+            }
+        } else if self.prob > old {
+            self.prob = 0;
+        }
+        if qdelay == 0 && qdelay_old == 0 && may_decay {
+            self.prob -= self.prob / 64;
+        }
+        self.qdelay = qdelay;
+        let half = law.target >> 1;
+        if qdelay < half
+            && qdelay_old < half
+            && self.prob == 0
+            && (!law.dq_rate_estimator || self.avg_dq_rate > 0)
+        {
+            self.init();
+        }
+        if !law.dq_rate_estimator {
+            self.qdelay_old = qdelay;
+        }
+        *self != before
+    }
+
+    /// The delay now and at the update before.
+    fn delays(&mut self, law: &Law, backlog: u32) -> (u64, u64) {
+        if !law.dq_rate_estimator {
+            return (self.qdelay, self.qdelay_old);
+        }
+        self.qdelay_old = self.qdelay;
+        let qdelay = (backlog << PIE_SCALE).checked_div(self.avg_dq_rate).unwrap_or(0);
+        (u64::from(qdelay), self.qdelay_old)
+    }
+
+    /// The step of the probability; its gains are lower the lower the probability is.
+    fn delta(&self, law: &Law, qdelay: u64, qdelay_old: u64) -> i64 {
+        let (mut alpha, mut beta) = (law.alpha, law.beta);
+        if self.prob < MAX_PROB / 10 {
+            (alpha, beta) = (alpha >> 1, beta >> 1);
+            let mut power = 100;
+            while power <= 1_000_000 && self.prob < MAX_PROB / power {
+                (alpha, beta) = (alpha >> 2, beta >> 2);
+                power *= 10;
+            }
+        }
+        let distance = alpha.wrapping_mul(qdelay.wrapping_sub(law.target));
+        let change = beta.wrapping_mul(qdelay.wrapping_sub(qdelay_old));
+        let mut delta = distance.wrapping_add(change).cast_signed();
+        if delta > PERCENT_2.cast_signed() && self.prob >= MAX_PROB / 10 {
+            delta = (MAX_PROB / 100 * 2).cast_signed();
+        }
+        if qdelay > LONG_DELAY {
+            delta = delta.wrapping_add(PERCENT_2.cast_signed());
+        }
+        delta
+    }
+}
+
+/// A packet and the tick at which it was queued; 0 when none was noted.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Stamped<P> {
+    pub(crate) packet: P,
+    pub(crate) tick: u64,
+}
+
+/// Whether a packet chosen by [`Vars::drop_early`] is marked instead: while the probability is at most
+/// `bound`, and the packet is ECN-capable.
+#[inline]
+pub(crate) fn mark<P: Packet>(law: &Law, vars: &Vars, bound: u64, packet: &mut P) -> bool {
+    law.ecn && vars.prob <= bound && packet.set_ce()
+}

@@ -1,0 +1,223 @@
+//! `pie`: one first-in first-out queue under the control law of RFC 8033.
+//!
+//! Behaviour: Linux 6.1.192 `sch_pie.c`. Packets are dropped on arrival, with a probability that a timer
+//! updates every `tupdate`. A lower limit removes packets from the head ([`Reason::Change`], counted as
+//! drops).
+
+mod law;
+
+pub(crate) use law::{Law, mark};
+pub use law::{LawParams, MAX_PROB, Stamped, Vars};
+
+use crate::arena::{Ring, Storage};
+use crate::jiffies::Timer;
+use crate::{Backlog, Draws, Nanos, Observer, Packet, Queue, Reason, Rng, Stats, Verdict};
+
+/// Parameters of `pie`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Params {
+    /// Most packets queued, 1 to 2^31. Default 1000.
+    pub limit: u32,
+    /// The control law.
+    pub law: LawParams,
+}
+
+impl Default for Params {
+    fn default() -> Self {
+        Params { limit: 1000, law: LawParams::new() }
+    }
+}
+
+/// What `pie` has counted beyond [`Stats`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PieCounters {
+    /// Packets taken in.
+    pub packets_in: u64,
+    /// Packets dropped on arrival, by the law or the limit.
+    pub dropped: u64,
+    /// Those of them dropped because of the limit.
+    pub overlimit: u64,
+    /// Packets marked instead of dropped.
+    pub ecn_mark: u64,
+    /// Most packets queued when another was taken in.
+    pub maxq: u32,
+}
+
+/// `pie` over storage of type `S`, with random numbers from `D`. A storage with fewer places than `limit`
+/// lowers the limit to that.
+#[derive(Clone, Debug)]
+pub struct Pie<P, S, D = Rng> {
+    params: Params,
+    law: Law,
+    vars: Vars,
+    timer: Timer,
+    counters: PieCounters,
+    ring: Ring<Stamped<P>, S>,
+    limit: u32,
+    backlog: u32,
+    sent: (u64, u64),
+    drop_change: u64,
+    draws: D,
+}
+
+impl<P: Packet, S: Storage<Stamped<P>>, D: Draws> Pie<P, S, D> {
+    /// An empty queue, made at `now`: the probability is updated first half a second later.
+    pub fn new(params: Params, now: Nanos, draws: D, places: S) -> Self {
+        let ring = Ring::new(places);
+        Pie {
+            law: Law::new(&params.law),
+            limit: params.limit.min(ring.capacity()),
+            params,
+            vars: Vars::default(),
+            timer: Timer::new(params.law.hz, now, u64::from(params.law.hz / 2)),
+            counters: PieCounters::default(),
+            ring,
+            backlog: 0,
+            sent: (0, 0),
+            drop_change: 0,
+            draws,
+        }
+    }
+
+    /// The parameters in force.
+    pub const fn params(&self) -> &Params {
+        &self.params
+    }
+
+    /// The control state.
+    pub const fn vars(&self) -> &Vars {
+        &self.vars
+    }
+
+    /// What the queue has counted.
+    pub const fn pie_counters(&self) -> &PieCounters {
+        &self.counters
+    }
+
+    /// The source of random numbers.
+    pub const fn draws_mut(&mut self) -> &mut D {
+        &mut self.draws
+    }
+
+    /// When the probability is updated next; `None` for never again.
+    pub const fn next_update(&self) -> Option<Nanos> {
+        self.timer.due()
+    }
+
+    /// Brings the probability up to `now`. Every other call does this first; it is of use to one who wants
+    /// to look at [`Pie::vars`].
+    #[inline]
+    pub fn advance(&mut self, now: Nanos) {
+        if self.timer.is_due(now) {
+            self.update(now);
+        }
+    }
+
+    #[cold]
+    fn update(&mut self, now: Nanos) {
+        for _ in 0..self.timer.take(now, self.law.tupdate) {
+            if !self.vars.update(&self.law, self.backlog) {
+                break;
+            }
+        }
+    }
+
+    /// Sets all parameters but `hz`. Packets above a lower limit leave from the head.
+    pub fn configure(&mut self, now: Nanos, params: Params, observer: &mut impl Observer<P>) {
+        self.advance(now);
+        let hz = self.params.law.hz;
+        self.params = Params { law: LawParams { hz, ..params.law }, ..params };
+        self.law = Law::new(&self.params.law);
+        self.limit = params.limit.min(self.ring.capacity());
+        while self.ring.len() > self.limit {
+            let Some(packet) = self.pop() else { break };
+            self.drop_change += 1;
+            observer.dropped(now, packet.packet, Reason::Change);
+        }
+    }
+
+    #[inline]
+    fn pop(&mut self) -> Option<Stamped<P>> {
+        let stamped = self.ring.pop()?;
+        self.backlog = self.backlog.wrapping_sub(stamped.packet.len());
+        Some(stamped)
+    }
+
+    fn refuse(&mut self, now: Nanos, packet: P, reason: Reason, observer: &mut impl Observer<P>) -> Verdict {
+        self.counters.dropped += 1;
+        self.vars.accu_prob = 0;
+        observer.dropped(now, packet, reason);
+        Verdict::Dropped(reason)
+    }
+}
+
+impl<P: Packet, S: Storage<Stamped<P>>, D: Draws> Queue<P> for Pie<P, S, D> {
+    #[inline]
+    fn enqueue(&mut self, now: Nanos, mut packet: P, observer: &mut impl Observer<P>) -> Verdict {
+        self.advance(now);
+        let queued = self.ring.len();
+        if queued >= self.limit {
+            self.counters.overlimit += 1;
+            return self.refuse(now, packet, Reason::Limit, observer);
+        }
+        if self.vars.drop_early(&self.law, self.backlog, packet.len(), &mut self.draws) {
+            if !mark(&self.law, &self.vars, MAX_PROB / 10, &mut packet) {
+                return self.refuse(now, packet, Reason::Pie, observer);
+            }
+            self.counters.ecn_mark += 1;
+            observer.marked(now, &packet, Reason::Pie);
+        }
+        self.counters.packets_in += 1;
+        self.counters.maxq = self.counters.maxq.max(queued);
+        self.backlog = self.backlog.wrapping_add(packet.len());
+        // There is a place: fewer than `limit` packets are queued, and it is at most the places.
+        self.ring.push(Stamped { packet, tick: self.law.stamp(now) });
+        Verdict::Enqueued
+    }
+
+    #[inline]
+    fn dequeue(&mut self, now: Nanos, _observer: &mut impl Observer<P>) -> Option<P> {
+        self.advance(now);
+        let Stamped { packet, tick } = self.pop()?;
+        let len = packet.len();
+        self.vars.left(&self.law, now, tick, len, self.backlog);
+        self.sent.0 += 1;
+        self.sent.1 += u64::from(len);
+        Some(packet)
+    }
+
+    fn next_wake(&self, now: Nanos) -> Option<Nanos> {
+        if self.ring.is_empty() { None } else { Some(now) }
+    }
+
+    fn backlog(&self) -> Backlog {
+        Backlog { packets: self.ring.len(), bytes: u64::from(self.backlog) }
+    }
+
+    fn stats(&self) -> Stats {
+        Stats {
+            packets: self.sent.0,
+            bytes: self.sent.1,
+            drops: self.counters.dropped + self.drop_change,
+            marks: self.counters.ecn_mark,
+            overlimits: 0,
+        }
+    }
+
+    fn reset(&mut self, now: Nanos, observer: &mut impl Observer<P>) {
+        self.advance(now);
+        while let Some(Stamped { packet, .. }) = self.ring.pop() {
+            observer.dropped(now, packet, Reason::Reset);
+        }
+        self.backlog = 0;
+        self.vars.init();
+    }
+
+    fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
+        each("pkts_in", self.counters.packets_in);
+        each("overlimit", self.counters.overlimit);
+        each("dropped", self.counters.dropped);
+        each("maxq", u64::from(self.counters.maxq));
+        each("ecn_mark", self.counters.ecn_mark);
+    }
+}
