@@ -66,6 +66,11 @@ fn fq_pie_decides_as_linux() {
 }
 
 #[test]
+fn sfq_decides_as_linux() {
+    replay_family("sfq", 15);
+}
+
+#[test]
 fn tbf_decides_as_linux() {
     replay_family("tbf", 9);
 }

@@ -9,8 +9,8 @@ use crate::fifo::Limit;
 use crate::fq_codel::Flow;
 use crate::spec::{BuildError, MAX_PACKETS, QueueSpec, packets_in};
 use crate::{
-    Backlog, Codel, Fifo, FqCodel, FqPie, Nanos, Observer, Packet, Pie, Queue, Rate, Rng, Stats, Tbf,
-    Verdict, fq_pie, pie,
+    Backlog, Codel, Fifo, FqCodel, FqPie, Nanos, Observer, Packet, Pie, Queue, Rate, Rng, Sfq, Stats, Tbf,
+    Verdict, fq_pie, pie, sfq,
 };
 
 /// `pfifo` or `bfifo` with its storage from the heap.
@@ -23,6 +23,8 @@ pub type HeapFqCodel<P> = FqCodel<P, Vec<Flow>, Vec<Slot<P>>>;
 pub type HeapPie<P> = Pie<P, Vec<pie::Stamped<P>>>;
 /// `fq_pie` with its storage from the heap.
 pub type HeapFqPie<P> = FqPie<P, Vec<fq_pie::Flow>, Vec<Slot<pie::Stamped<P>>>>;
+/// `sfq` with its storage from the heap.
+pub type HeapSfq<P> = Sfq<P, Vec<u32>, Vec<sfq::Slot>, Vec<sfq::Node<P>>>;
 /// `tbf` with its storage from the heap.
 pub type HeapTbf<P> = Tbf<P, Vec<P>>;
 
@@ -40,6 +42,8 @@ pub enum AnyQueue<P> {
     Pie(Box<HeapPie<P>>),
     /// `fq_pie`.
     FqPie(Box<HeapFqPie<P>>),
+    /// `sfq`.
+    Sfq(Box<HeapSfq<P>>),
     /// `tbf`.
     Tbf(Box<HeapTbf<P>>),
 }
@@ -92,9 +96,15 @@ impl QueueSpec {
         if let Some(params) = self.fq_pie_params(mtu) {
             let flows = places(self.get("flows").unwrap_or(1).max(1));
             let slots = places(u64::from(params.limit));
-            if let Ok(queue) = FqPie::new(params, now, draws, flows, slots) {
+            if let Ok(queue) = FqPie::new(params, now, draws.clone(), flows, slots) {
                 return Ok(AnyQueue::FqPie(Box::new(queue)));
             }
+        }
+        if let Some((params, flows)) = self.sfq_params(mtu) {
+            let buckets = places(self.get("divisor").unwrap_or(1));
+            let (slots, nodes) = (places(flows.into()), places(u64::from(params.limit) + 1));
+            let queue = Sfq::new(params, now, draws, buckets, slots, nodes);
+            return Ok(AnyQueue::Sfq(Box::new(queue)));
         }
         if let Some(params) = self.tbf_params(mtu) {
             let queue = Tbf::new(params, now, places(packets_in(params.limit))).map_err(BuildError::Tbf)?;
@@ -118,6 +128,7 @@ macro_rules! each {
             AnyQueue::FqCodel($queue) => $body,
             AnyQueue::Pie($queue) => $body,
             AnyQueue::FqPie($queue) => $body,
+            AnyQueue::Sfq($queue) => $body,
             AnyQueue::Tbf($queue) => $body,
         }
     };

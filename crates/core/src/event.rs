@@ -17,6 +17,10 @@ pub enum Reason {
     CeThreshold,
     /// The drop probability of PIE (RFC 8033 section 4.1).
     Pie,
+    /// Random early detection in a slot of `sfq`.
+    Red,
+    /// No place in `sfq` for its flow after a change of the hash.
+    Rehash,
     /// Longer than the queue can ever pass on (a token bucket smaller than the packet).
     TooBig,
     /// Removed because a parameter was changed.
@@ -31,12 +35,14 @@ pub enum Reason {
 
 impl Reason {
     /// All reasons, in the order of their declaration.
-    pub const ALL: [Reason; 9] = [
+    pub const ALL: [Reason; 11] = [
         Reason::Limit,
         Reason::Memory,
         Reason::Codel,
         Reason::CeThreshold,
         Reason::Pie,
+        Reason::Red,
+        Reason::Rehash,
         Reason::TooBig,
         Reason::Change,
         Reason::Reset,
@@ -53,6 +59,8 @@ impl Reason {
             Reason::Codel => "codel",
             Reason::CeThreshold => "ce_threshold",
             Reason::Pie => "pie",
+            Reason::Red => "red",
+            Reason::Rehash => "rehash",
             Reason::TooBig => "toobig",
             Reason::Change => "change",
             Reason::Reset => "reset",

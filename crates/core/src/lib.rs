@@ -36,6 +36,7 @@ pub mod pie;
 pub mod port;
 mod queue;
 mod rng;
+pub mod sfq;
 pub mod spec;
 pub mod tbf;
 mod units;
@@ -43,7 +44,7 @@ mod units;
 pub mod wifi;
 
 #[cfg(feature = "alloc")]
-pub use any::{AnyQueue, HeapCodel, HeapFifo, HeapFqCodel, HeapFqPie, HeapPie, HeapTbf};
+pub use any::{AnyQueue, HeapCodel, HeapFifo, HeapFqCodel, HeapFqPie, HeapPie, HeapSfq, HeapTbf};
 pub use codel::Codel;
 pub use dql::Dql;
 pub use event::{Ignore, Observer, Reason, Verdict};
@@ -57,6 +58,7 @@ pub use pie::Pie;
 pub use port::{Departure, FlowControl, Line, MultiPort, Port, PortStats, RingSpec, Watermarks};
 pub use queue::{Backlog, Queue, Stats};
 pub use rng::{Draws, Rng};
+pub use sfq::Sfq;
 #[cfg(feature = "alloc")]
 pub use spec::SpecError;
 pub use spec::{BuildError, QueueSpec};

@@ -18,11 +18,13 @@ pub struct Stats {
     pub packets: u64,
     /// Bytes delivered by `dequeue` (Linux `bstats.bytes`).
     pub bytes: u64,
-    /// Packets dropped for any [`crate::Reason`] but `Reset` and, in `fq_codel`, `Change` (Linux `qstats.drops`).
+    /// Packets dropped for any [`crate::Reason`] but `Reset`, `Rehash` and, in queues of several flows, `Change`
+    /// (Linux `qstats.drops`).
     pub drops: u64,
     /// Successful CE marks; one packet can be marked twice (control law, then `ce_threshold`).
     pub marks: u64,
-    /// Dequeue attempts that found a packet but no tokens (Linux `qstats.overlimits`); shapers only.
+    /// Linux `qstats.overlimits`: in shapers dequeue attempts that found a packet but no tokens, in `sfq` RED's
+    /// drops and marks.
     pub overlimits: u64,
 }
 

@@ -1,6 +1,7 @@
 //! The queues and their parameters as data: what is parsed, listed and documented comes from here.
 
 use super::pie::{FQ_PIE, PIE};
+use super::sfq::SFQ;
 
 /// What a parameter's value is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,6 +90,8 @@ pub enum QueueKind {
     Pie,
     /// Fair queueing with PIE in every bucket.
     FqPie,
+    /// Stochastic fair queueing.
+    Sfq,
     /// A token bucket over `bfifo`.
     Tbf,
 }
@@ -240,7 +243,7 @@ const TBF: [Parameter; 8] = [
 ];
 
 /// Every queue there is, in the order in which it is listed.
-pub const CATALOGUE: [QueueInfo; 8] = [
+pub const CATALOGUE: [QueueInfo; 9] = [
     QueueInfo {
         kind: QueueKind::Pfifo,
         name: "pfifo",
@@ -296,6 +299,14 @@ pub const CATALOGUE: [QueueInfo; 8] = [
         source: "Linux 6.1 sch_fq_pie.c",
         positional: false,
         parameters: &FQ_PIE,
+    },
+    QueueInfo {
+        kind: QueueKind::Sfq,
+        name: "sfq",
+        doc: "flows served in turn; the longest loses packets; no control of the delay, but RED if asked",
+        source: "McKenney 1990, Linux 6.1 sch_sfq.c",
+        positional: false,
+        parameters: &SFQ,
     },
     QueueInfo {
         kind: QueueKind::Tbf,

@@ -15,6 +15,7 @@ mod error;
 mod fault;
 mod need;
 mod pie;
+mod sfq;
 #[cfg(feature = "alloc")]
 mod text;
 mod value;

@@ -22,7 +22,7 @@ const BYTEMODE: Parameter = parameter("bytemode", Unit::Switch, Default::Value(0
 const DQ_RATE_ESTIMATOR: Parameter = parameter("dq_rate_estimator", Unit::Switch, Default::Value(0))
     .range(0, 1)
     .about("delay from backlog and drain rate, not from the packets' own times", "RFC 8033 section 5.2");
-const HZ: Parameter = parameter("hz", Unit::Count, Default::Value(250))
+pub(super) const HZ: Parameter = parameter("hz", Unit::Count, Default::Value(250))
     .range(100, 1000)
     .about("jiffies per second of the kernel: 100, 250, 300 or 1000 there", "CONFIG_HZ");
 

@@ -50,6 +50,10 @@ impl Observer<Header> for Seen {
 pub(crate) trait Subject: Queue<Header> + Clone {
     /// Whether packets of different flows keep their order too.
     const IS_FIFO: bool;
+    /// Whether what a change of parameters discards counts as delivered, as in Linux.
+    const COUNTS_CHANGE: bool = !Self::IS_FIFO;
+    /// Whether what a reset discards does.
+    const COUNTS_RESET: bool = false;
     /// Whether the queue holds packets back.
     const IS_SHAPER: bool = false;
     fn reconfigure(&mut self, now: Nanos, choice: u8, seen: &mut Seen);
@@ -145,11 +149,14 @@ pub(crate) fn run<Q: Subject>(mut queue: Q, start: u64, ops: &[Op]) -> Vec<(u64,
             Op::Advance(span) => now.0 += span,
             Op::Configure(choice) => {
                 queue.reconfigure(now, choice, &mut seen);
-                // fq_codel counts what it discards here as delivered, as Linux does.
                 let discarded = seen.dropped.iter().filter(|(_, reason)| *reason == Reason::Change);
-                discarded.filter(|_| !Q::IS_FIFO).for_each(|(packet, _)| inside.deliver(packet));
+                discarded.filter(|_| Q::COUNTS_CHANGE).for_each(|(packet, _)| inside.deliver(packet));
             }
-            Op::Reset => queue.reset(now, &mut seen),
+            Op::Reset => {
+                queue.reset(now, &mut seen);
+                let discarded = seen.dropped.iter().filter(|(_, reason)| *reason == Reason::Reset);
+                discarded.filter(|_| Q::COUNTS_RESET).for_each(|(packet, _)| inside.deliver(packet));
+            }
         }
         inside.drop_all(&mut seen);
         assert_eq!(queue.backlog(), inside.backlog(), "after {op:?}");

@@ -3,6 +3,7 @@
 
 mod harness;
 mod pie;
+mod sfq;
 
 use std::collections::VecDeque;
 

@@ -1,0 +1,169 @@
+//! `sfq` under replay.
+
+use goodqueue::sfq::{MAX_DEPTH, Node, Params, Red, RedParams, Slot};
+use goodqueue::{Header, Nanos, Packet, Queue, Sfq, Span};
+
+use super::Fault;
+use super::format::{Input, Number};
+use super::subject::{Collect, Recorded, Results, Setup, Subject, call, call_timer, common_state, narrow};
+
+struct SfqSubject {
+    queue: Sfq<Header, Vec<u32>, Vec<Slot>, Vec<Node<Header>>, Recorded>,
+    divisor: u32,
+    flows: u32,
+    /// Flow hash of the packet enqueued or delivered last.
+    hash: u32,
+}
+
+/// What a vector gives, before Linux 6.1 `sch_sfq.c:sfq_change` makes it fit together.
+struct Given {
+    params: Params,
+    limit: Option<u32>,
+    divisor: Option<u32>,
+    flows: Option<u32>,
+    red: RedParams,
+}
+
+fn set(given: &mut Given, key: &str, value: Number) -> Result<(), String> {
+    let (params, red) = (&mut given.params, &mut given.red);
+    match key {
+        "limit" => given.limit = Some(narrow(key, value)?),
+        "flows" => given.flows = Some(narrow(key, value)?),
+        "divisor" => given.divisor = Some(narrow(key, value)?),
+        "depth" => params.depth = narrow::<u32>(key, value)?.min(MAX_DEPTH),
+        "quantum" => params.quantum = narrow::<u32>(key, value)?.max(256),
+        "perturb" => {
+            let seconds: u32 = narrow(key, value)?;
+            params.perturb = (seconds > 0).then(|| Span::from_secs(seconds.into()));
+        }
+        "headdrop" => params.headdrop = value != 0,
+        "qth_min" => red.qth_min = narrow(key, value)?,
+        "qth_max" => red.qth_max = narrow(key, value)?,
+        "Wlog" => red.wlog = narrow(key, value)?,
+        "Plog" => red.plog = narrow(key, value)?,
+        "max_P" => red.max_p = narrow(key, value)?,
+        // It is for idle times, which no slot has.
+        "Scell_log" => {}
+        "flags" => (red.ecn, red.harddrop) = (value & 1 != 0, value & 2 != 0),
+        _ => return Err(format!("unknown parameter `{key}`")),
+    }
+    Ok(())
+}
+
+/// Linux's default for slots (`SFQ_DEFAULT_FLOWS`) and buckets (`SFQ_DEFAULT_HASH_DIVISOR`).
+const FLOWS: u32 = 128;
+const DIVISOR: u32 = 1024;
+
+pub(super) fn sfq(setup: &Setup<'_>) -> Result<Box<dyn Subject>, Fault> {
+    let params = Params { quantum: setup.mtu(), hz: setup.header.hz, ..Params::default() };
+    let red = RedParams { qth_min: 0, qth_max: 0, wlog: 0, plog: 0, max_p: 0, ecn: false, harddrop: false };
+    let mut given = Given { params, limit: None, divisor: None, flows: None, red };
+    for entry in &setup.header.params {
+        set(&mut given, entry.key, entry.value).map_err(|reason| Fault::at(entry.line, reason))?;
+    }
+    let Given { mut params, red, .. } = given;
+    let divisor = given.divisor.unwrap_or(DIVISOR);
+    if !divisor.is_power_of_two() || divisor > 65_536 {
+        let reason = format!("divisor: {divisor} is no power of two up to 65536");
+        return Err(Fault::at(setup.header.queue_line, reason));
+    }
+    let mut flows = given.flows.unwrap_or(FLOWS).min(65_408);
+    if given.divisor.is_some() {
+        flows = flows.min(divisor);
+    }
+    if let Some(limit) = given.limit {
+        params.limit = limit.min(params.depth.saturating_mul(flows));
+        flows = flows.min(params.limit);
+    }
+    params.red = (red.qth_min > 0).then_some(red);
+    let (start, draws) = (Nanos(setup.header.start_ns), Recorded::new(setup.draws));
+    let (buckets, slots) = (Setup::places(divisor as usize), Setup::places(flows as usize));
+    let queue = Sfq::new(params, start, draws, buckets, slots, Setup::places(setup.arrivals + 2));
+    Ok(Box::new(SfqSubject { queue, divisor, flows, hash: 0 }))
+}
+
+fn red_flags(red: &RedParams) -> Number {
+    Number::from(red.ecn) + 2 * Number::from(red.harddrop)
+}
+
+impl SfqSubject {
+    fn red_effective(&self, key: &str) -> Option<Number> {
+        let red: &Red = self.queue.red()?;
+        Some(match key {
+            "qth_min_scaled" => red.qth_min.into(),
+            "qth_max_scaled" => red.qth_max.into(),
+            "Wlog" => red.params.wlog.into(),
+            "max_P" => red.max_p.into(),
+            "max_P_reciprocal_m" => red.max_p_reciprocal.m.into(),
+            "max_P_reciprocal_sh1" => red.max_p_reciprocal.sh1.into(),
+            "max_P_reciprocal_sh2" => red.max_p_reciprocal.sh2.into(),
+            _ => return None,
+        })
+    }
+}
+
+impl Subject for SfqSubject {
+    fn effective(&self, key: &str) -> Option<Number> {
+        let params = self.queue.params();
+        Some(match key {
+            "limit" => params.limit.into(),
+            "divisor" => self.divisor.into(),
+            "flows" => self.flows.into(),
+            "depth" => params.depth.into(),
+            "quantum" => params.quantum.into(),
+            "headdrop" => params.headdrop.into(),
+            "perturb_jiffies" => {
+                let seconds = params.perturb.map_or(0, |span| span.0 / 1_000_000_000);
+                Number::from(seconds) * Number::from(params.hz)
+            }
+            "flags" => params.red.as_ref().map_or(0, red_flags),
+            "perturbation0" => self.queue.perturbation().into(),
+            _ => return self.red_effective(key),
+        })
+    }
+
+    fn call(&mut self, now: Nanos, input: &Input<'_>, results: &mut Results) -> Result<(), String> {
+        if call_timer(now, input, self.queue.next_perturbation(), results) {
+            self.queue.advance(now, &mut Collect(results));
+            return Ok(());
+        }
+        let delivered = call(&mut self.queue, now, input, results, |_, _, _| {
+            Err("sfq is not changed in these files".to_string())
+        })?;
+        self.hash = match input {
+            Input::Enqueue(arrival) => arrival.hash,
+            _ => delivered.map_or(self.hash, |packet| packet.flow_hash()),
+        };
+        Ok(())
+    }
+
+    fn draws(&mut self) -> Option<&mut Recorded> {
+        Some(self.queue.draws_mut())
+    }
+
+    fn state(&self, key: &str) -> Option<Number> {
+        let bucket = self.queue.bucket(self.hash);
+        if let Some(key) = key.strip_prefix("b_") {
+            let state = self.queue.slot_state(bucket).unwrap_or_default();
+            return Some(match key {
+                "qlen" => state.qlen.into(),
+                "backlog" => state.backlog.into(),
+                "allot" => state.allot.into(),
+                "qavg" => state.qavg.into(),
+                _ => return None,
+            });
+        }
+        let counters = self.queue.sfq_counters();
+        Some(match key {
+            "cur_depth" => self.queue.cur_depth().into(),
+            "prob_drop" => counters.prob_drop.into(),
+            "forced_drop" => counters.forced_drop.into(),
+            "prob_mark" => counters.prob_mark.into(),
+            "forced_mark" => counters.forced_mark.into(),
+            "prob_mark_head" => counters.prob_mark_head.into(),
+            "forced_mark_head" => counters.forced_mark_head.into(),
+            "bucket" => self.queue.slot_state(bucket).map_or(-1, |_| bucket.into()),
+            _ => return common_state(key, self.queue.backlog(), self.queue.stats()),
+        })
+    }
+}

@@ -1,0 +1,511 @@
+//! `sfq`: stochastic fair queueing (McKenney, 1990): packets hashed into buckets, a slot for each bucket in use,
+//! the slots served in turn.
+//!
+//! Behaviour: Linux 6.1.192 `sch_sfq.c`, `red.h`:
+//!
+//! * Over the limit the longest slot loses the packet at its tail (with `headdrop` at its head); of equally long
+//!   ones that which changed last. Where every slot holds one packet, the one next in turn loses it.
+//! * A slot of `depth` packets drops the arrival, or its head for the arrival.
+//! * A packet for which there is no free slot is dropped.
+//! * A packet that empties its slot is not charged; a new slot gets a whole quantum and waits for its turn.
+//! * A timer changes the hash every `perturb`; all packets are hashed anew then, and those that find no place
+//!   are dropped ([`Reason::Rehash`]).
+//! * With RED each slot is a queue under it (without its correction for idle times).
+//! * A reset counts its packets as delivered.
+//!
+//! The hash of a packet into a bucket is ours, keyed as Linux's is.
+
+mod red;
+mod table;
+
+pub use red::{Reciprocal, Red, RedParams};
+pub use table::{MAX_DEPTH, Node, Slot};
+
+use red::Action;
+use table::{Depths, Nodes};
+
+use crate::arena::{NIL, Storage};
+use crate::jiffies::{HZ, Timer};
+use crate::{Backlog, Draws, Nanos, Observer, Packet, Queue, Reason, Rng, Span, Stats, Verdict};
+
+/// Parameters of `sfq`. The number of buckets is the length of the bucket storage, a power of two (what is above
+/// is not used), in Linux 1024 by default; that of slots the length of the slot storage, in Linux 128 by default.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Params {
+    /// Most packets queued. Default 127.
+    pub limit: u32,
+    /// Most packets of a slot, 1 to [`MAX_DEPTH`]. Default 127.
+    pub depth: u32,
+    /// Bytes a slot may send in one turn, 1 to 2^20. Default 1514; Linux takes the MTU with its link header.
+    pub quantum: u32,
+    /// Time between two changes of the hash, whole seconds; `None`, the default, for never.
+    pub perturb: Option<Span>,
+    /// Drops at the head. Default off.
+    pub headdrop: bool,
+    /// RED in each slot. Default off.
+    pub red: Option<RedParams>,
+    /// Jiffies per second, the unit of the timer. Default 250.
+    pub hz: u32,
+}
+
+impl Default for Params {
+    fn default() -> Self {
+        Params {
+            limit: 127,
+            depth: MAX_DEPTH,
+            quantum: 1514,
+            perturb: None,
+            headdrop: false,
+            red: None,
+            hz: HZ,
+        }
+    }
+}
+
+/// What `sfq` has counted beyond [`Stats`], in the words of `tc -s qdisc`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SfqCounters {
+    /// Early drops.
+    pub prob_drop: u64,
+    /// Drops above the upper threshold.
+    pub forced_drop: u64,
+    /// Early marks of the arrival.
+    pub prob_mark: u64,
+    /// Marks of the arrival above the upper threshold.
+    pub forced_mark: u64,
+    /// Early marks of the head.
+    pub prob_mark_head: u64,
+    /// Marks of the head above the upper threshold.
+    pub forced_mark_head: u64,
+}
+
+/// A copy of one slot's state, to look at.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SlotState {
+    /// Packets queued in the slot.
+    pub qlen: u32,
+    /// Bytes queued in the slot.
+    pub backlog: u32,
+    /// Bytes it may still send in this turn; negative when it sent more.
+    pub allot: i32,
+    /// RED's average queue times 2^`wlog`.
+    pub qavg: u64,
+}
+
+/// Rehashes that are caught up with at once; of more that were missed, only the last key counts.
+const MOST_REHASHES: u32 = 16;
+
+/// `sfq` over storage for buckets `H`, slots `F` and packets `S`, with random numbers from `D`. It needs one node
+/// more than `limit`; with fewer the limit is lowered to the nodes less one.
+#[derive(Clone, Debug)]
+pub struct Sfq<P, H, F, S, D = Rng> {
+    params: Params,
+    red: Option<Red>,
+    limit: u32,
+    /// Number of buckets less one.
+    mask: u32,
+    perturbation: u32,
+    period: u64,
+    timer: Timer,
+    buckets: H,
+    slots: F,
+    nodes: Nodes<S>,
+    depths: Depths,
+    /// The slot that was served last; [`NIL`] where all are empty.
+    tail: u32,
+    qlen: u32,
+    bytes: u64,
+    stats: Stats,
+    counters: SfqCounters,
+    draws: D,
+    packet: core::marker::PhantomData<P>,
+}
+
+impl<P, H, F, S, D> Sfq<P, H, F, S, D>
+where
+    P: Packet,
+    H: Storage<u32>,
+    F: Storage<Slot>,
+    S: Storage<Node<P>>,
+    D: Draws,
+{
+    /// An empty queue, made at `now`. A storage of no places queues nothing.
+    pub fn new(params: Params, now: Nanos, draws: D, mut buckets: H, mut slots: F, nodes: S) -> Self {
+        let places = u32::try_from(buckets.as_ref().len()).unwrap_or(u32::MAX).min(65_536);
+        buckets.as_mut().fill(NIL);
+        slots.as_mut().fill(Slot::default());
+        let nodes = Nodes::new(nodes);
+        let period =
+            params.perturb.map_or(0, |span| (span.0 / 1_000_000_000).saturating_mul(params.hz.into()));
+        let depths = Depths::new(slots.as_mut());
+        let mut queue = Sfq {
+            red: params.red.map(Red::new),
+            limit: params.limit.min(nodes.capacity().saturating_sub(1)),
+            mask: places.checked_ilog2().map_or(0, |bits| (1 << bits) - 1),
+            perturbation: 0,
+            period,
+            timer: if period == 0 { Timer::off() } else { Timer::new(params.hz, now, period) },
+            buckets,
+            slots,
+            nodes,
+            depths,
+            tail: NIL,
+            qlen: 0,
+            bytes: 0,
+            stats: Stats::default(),
+            counters: SfqCounters::default(),
+            draws,
+            params: Params { depth: params.depth.clamp(1, MAX_DEPTH), ..params },
+            packet: core::marker::PhantomData,
+        };
+        // Linux draws one when the queue is made, and one more when it is given a period.
+        for _ in 0..=u32::from(period > 0) {
+            queue.perturb();
+        }
+        queue
+    }
+
+    /// The parameters in force.
+    pub const fn params(&self) -> &Params {
+        &self.params
+    }
+
+    /// RED as it computes, where it is on.
+    pub const fn red(&self) -> Option<&Red> {
+        self.red.as_ref()
+    }
+
+    /// The key of the hash.
+    pub const fn perturbation(&self) -> u32 {
+        self.perturbation
+    }
+
+    /// The longest slot's number of packets.
+    pub const fn cur_depth(&self) -> u32 {
+        self.depths.longest
+    }
+
+    /// What the queue has counted.
+    pub const fn sfq_counters(&self) -> &SfqCounters {
+        &self.counters
+    }
+
+    /// The source of random numbers.
+    pub const fn draws_mut(&mut self) -> &mut D {
+        &mut self.draws
+    }
+
+    /// When the hash changes next; `None` for never.
+    pub const fn next_perturbation(&self) -> Option<Nanos> {
+        self.timer.due()
+    }
+
+    /// The bucket for `hash`: the high half of the product of the keyed hash and 2^32 over the golden ratio.
+    #[inline]
+    pub const fn bucket(&self, hash: u32) -> u32 {
+        ((hash ^ self.perturbation).wrapping_mul(2_654_435_761) >> 16) & self.mask
+    }
+
+    /// The state of the slot of a bucket; `None` where it has none.
+    pub fn slot_state(&self, bucket: u32) -> Option<SlotState> {
+        let index = *self.buckets.as_ref().get(bucket as usize)?;
+        let Slot { qlen, backlog, allot, vars, .. } = *self.slots.as_ref().get(index as usize)?;
+        Some(SlotState { qlen, backlog, allot, qavg: vars.qavg })
+    }
+
+    /// A new key: the first of four draws, as Linux's key is of 128 bits.
+    fn perturb(&mut self) {
+        self.perturbation = self.draws.next_u32();
+        for _ in 0..3 {
+            self.draws.next_u32();
+        }
+    }
+
+    /// Brings the hash up to `now`. Every other call does this first.
+    #[inline]
+    pub fn advance(&mut self, now: Nanos, observer: &mut impl Observer<P>) {
+        if self.timer.is_due(now) {
+            self.run_timer(now, observer);
+        }
+    }
+
+    #[cold]
+    fn run_timer(&mut self, now: Nanos, observer: &mut impl Observer<P>) {
+        let runs = self.timer.take(now, self.period);
+        for run in 0..runs {
+            self.perturb();
+            if self.tail != NIL && run + MOST_REHASHES >= runs {
+                self.rehash(now, observer);
+            }
+        }
+    }
+
+    /// Hashes all packets anew, slot by slot, each from its head.
+    fn rehash(&mut self, now: Nanos, observer: &mut impl Observer<P>) {
+        let mut all = Slot::default();
+        let slots = self.slots.as_mut();
+        for index in 0..u32::try_from(slots.len()).unwrap_or(0) {
+            let at = index as usize;
+            if slots[at].qlen == 0 {
+                continue;
+            }
+            while let Some(packet) = self.nodes.pop_head(&mut slots[at]) {
+                self.depths.shrink(slots, index);
+                self.nodes.push(&mut all, packet);
+            }
+            slots[at].backlog = 0;
+            slots[at].vars.reset();
+            self.buckets.as_mut()[slots[at].hash as usize] = NIL;
+        }
+        self.tail = NIL;
+        while let Some(packet) = self.nodes.pop_head(&mut all) {
+            let bucket = self.bucket(packet.flow_hash());
+            let has_room = |index: &u32| {
+                self.slots.as_ref().get(*index as usize).is_some_and(|slot| slot.qlen < self.params.depth)
+            };
+            let Some(index) = self.slot_of(bucket).map(|(index, _)| index).filter(has_room) else {
+                self.qlen -= 1;
+                self.bytes -= u64::from(packet.len());
+                observer.dropped(now, packet, Reason::Rehash);
+                continue;
+            };
+            self.buckets.as_mut()[bucket as usize] = index;
+            let slot = &mut self.slots.as_mut()[index as usize];
+            slot.hash = bucket;
+            if let Some(red) = &self.red {
+                slot.vars.average(red, slot.backlog);
+            }
+            self.append(index, packet);
+        }
+    }
+
+    /// The slot of a bucket, and whether it had it already; `None` where no slot is free.
+    fn slot_of(&self, bucket: u32) -> Option<(u32, bool)> {
+        match self.buckets.as_ref().get(bucket as usize) {
+            Some(&NIL) => self.depths.first(0).map(|index| (index, false)),
+            Some(&index) => Some((index, true)),
+            None => None,
+        }
+    }
+
+    /// Puts a packet at the tail of a slot, and the slot in turn where it was empty.
+    #[inline]
+    fn append(&mut self, index: u32, packet: P) {
+        let slots = self.slots.as_mut();
+        let slot = &mut slots[index as usize];
+        slot.backlog = slot.backlog.wrapping_add(packet.len());
+        self.nodes.push(slot, packet);
+        self.depths.grow(slots, index);
+        if slots[index as usize].qlen == 1 {
+            let first = match slots.get_mut(self.tail as usize) {
+                Some(tail) => core::mem::replace(&mut tail.next, index),
+                None => index,
+            };
+            let slot = &mut slots[index as usize];
+            slot.next = first;
+            slot.allot = self.params.quantum.min(1 << 20).cast_signed();
+            self.tail = index;
+        }
+    }
+
+    /// RED's word on an arrival at a slot that holds packets: whether it or the head is to be dropped.
+    fn red_drops(&mut self, now: Nanos, index: u32, packet: &mut P, observer: &mut impl Observer<P>) -> bool {
+        let Some(red) = &self.red else { return false };
+        let slot = &mut self.slots.as_mut()[index as usize];
+        slot.vars.average(red, slot.backlog);
+        let (marks, is_forced) = match slot.vars.action(red, &mut self.draws) {
+            Action::Pass => return false,
+            Action::Probable => (red.marks_probable(), false),
+            Action::Forced => (red.marks_forced(), true),
+        };
+        self.stats.overlimits += 1;
+        let counters = &mut self.counters;
+        let (head, arrival, dropped) = if is_forced {
+            (&mut counters.forced_mark_head, &mut counters.forced_mark, &mut counters.forced_drop)
+        } else {
+            (&mut counters.prob_mark_head, &mut counters.prob_mark, &mut counters.prob_drop)
+        };
+        if marks {
+            if self.params.headdrop
+                && let Some(packet) = self.nodes.head(slot)
+                && packet.set_ce()
+            {
+                *head += 1;
+                observer.marked(now, packet, Reason::Red);
+                return false;
+            }
+            if packet.set_ce() {
+                *arrival += 1;
+                observer.marked(now, packet, Reason::Red);
+                return false;
+            }
+        }
+        *dropped += 1;
+        true
+    }
+
+    /// Drops the arrival; with `headdrop` the head of its slot, whose place it takes.
+    fn drop_at(
+        &mut self,
+        now: Nanos,
+        index: u32,
+        packet: P,
+        reason: Reason,
+        observer: &mut impl Observer<P>,
+    ) -> Verdict {
+        self.stats.drops += 1;
+        let slot = &mut self.slots.as_mut()[index as usize];
+        let head = if self.params.headdrop { self.nodes.pop_head(slot) } else { None };
+        let Some(head) = head else {
+            observer.dropped(now, packet, reason);
+            return Verdict::Dropped(reason);
+        };
+        slot.backlog = slot.backlog.wrapping_sub(head.len()).wrapping_add(packet.len());
+        self.bytes = self.bytes - u64::from(head.len()) + u64::from(packet.len());
+        self.nodes.push(slot, packet);
+        observer.dropped(now, head, reason);
+        Verdict::Enqueued
+    }
+
+    /// Over the limit: one packet is dropped. The slot that lost it.
+    fn drop_longest(&mut self, now: Nanos, observer: &mut impl Observer<P>) -> Option<u32> {
+        let slots = self.slots.as_mut();
+        let index = if self.depths.longest > 1 {
+            self.depths.first(self.depths.longest)?
+        } else {
+            let index = slots.get(self.tail as usize)?.next;
+            self.buckets.as_mut()[slots[index as usize].hash as usize] = NIL;
+            leave(slots, &mut self.tail, index);
+            index
+        };
+        let slot = &mut slots[index as usize];
+        let packet =
+            if self.params.headdrop { self.nodes.pop_head(slot) } else { self.nodes.pop_tail(slot) }?;
+        slot.backlog = slot.backlog.wrapping_sub(packet.len());
+        self.depths.shrink(slots, index);
+        self.qlen -= 1;
+        self.bytes -= u64::from(packet.len());
+        self.stats.drops += 1;
+        observer.dropped(now, packet, Reason::Limit);
+        Some(index)
+    }
+
+    fn pop(&mut self) -> Option<P> {
+        let slots = self.slots.as_mut();
+        let index = loop {
+            let index = slots.get(self.tail as usize)?.next;
+            let slot = &mut slots[index as usize];
+            if slot.allot > 0 {
+                break index;
+            }
+            slot.allot = slot.allot.wrapping_add(self.params.quantum.min(1 << 20).cast_signed());
+            self.tail = index;
+        };
+        let slot = &mut slots[index as usize];
+        let packet = self.nodes.pop_head(slot)?;
+        let len = packet.len();
+        slot.backlog = slot.backlog.wrapping_sub(len);
+        self.depths.shrink(slots, index);
+        self.qlen -= 1;
+        self.bytes -= u64::from(len);
+        self.stats.packets += 1;
+        self.stats.bytes += u64::from(len);
+        let slot = &mut slots[index as usize];
+        if slot.qlen > 0 {
+            slot.allot = slot.allot.wrapping_sub(len.cast_signed());
+            return Some(packet);
+        }
+        self.buckets.as_mut()[slot.hash as usize] = NIL;
+        leave(slots, &mut self.tail, index);
+        Some(packet)
+    }
+}
+
+/// Takes the slot `index`, the next one in turn, out of the round.
+fn leave(slots: &mut [Slot], tail: &mut u32, index: u32) {
+    let next = slots[index as usize].next;
+    if next == index {
+        *tail = NIL;
+    } else if let Some(tail) = slots.get_mut(*tail as usize) {
+        tail.next = next;
+    }
+}
+
+impl<P, H, F, S, D> Queue<P> for Sfq<P, H, F, S, D>
+where
+    P: Packet,
+    H: Storage<u32>,
+    F: Storage<Slot>,
+    S: Storage<Node<P>>,
+    D: Draws,
+{
+    #[inline]
+    fn enqueue(&mut self, now: Nanos, mut packet: P, observer: &mut impl Observer<P>) -> Verdict {
+        self.advance(now, observer);
+        let bucket = self.bucket(packet.flow_hash());
+        let Some((index, is_known)) = self.slot_of(bucket).filter(|_| self.limit > 0) else {
+            self.stats.drops += 1;
+            observer.dropped(now, packet, Reason::Limit);
+            return Verdict::Dropped(Reason::Limit);
+        };
+        if is_known {
+            if self.red_drops(now, index, &mut packet, observer) {
+                return self.drop_at(now, index, packet, Reason::Red, observer);
+            }
+            if self.slots.as_ref()[index as usize].qlen >= self.params.depth {
+                return self.drop_at(now, index, packet, Reason::Limit, observer);
+            }
+        } else {
+            self.buckets.as_mut()[bucket as usize] = index;
+            let slot = &mut self.slots.as_mut()[index as usize];
+            slot.hash = bucket;
+            slot.backlog = 0;
+            slot.vars.reset();
+        }
+        self.qlen += 1;
+        self.bytes += u64::from(packet.len());
+        self.append(index, packet);
+        if self.qlen <= self.limit {
+            return Verdict::Enqueued;
+        }
+        let is_own = self.drop_longest(now, observer) == Some(index);
+        let is_gone = is_own && (!self.params.headdrop || self.slots.as_ref()[index as usize].qlen == 0);
+        if is_gone { Verdict::Dropped(Reason::Limit) } else { Verdict::Enqueued }
+    }
+
+    #[inline]
+    fn dequeue(&mut self, now: Nanos, observer: &mut impl Observer<P>) -> Option<P> {
+        self.advance(now, observer);
+        self.pop()
+    }
+
+    fn next_wake(&self, now: Nanos) -> Option<Nanos> {
+        if self.qlen == 0 { None } else { Some(now) }
+    }
+
+    fn backlog(&self) -> Backlog {
+        Backlog { packets: self.qlen, bytes: self.bytes }
+    }
+
+    fn stats(&self) -> Stats {
+        let counters = &self.counters;
+        let marks = counters.prob_mark + counters.forced_mark;
+        Stats { marks: marks + counters.prob_mark_head + counters.forced_mark_head, ..self.stats }
+    }
+
+    fn reset(&mut self, now: Nanos, observer: &mut impl Observer<P>) {
+        self.advance(now, observer);
+        while let Some(packet) = self.pop() {
+            observer.dropped(now, packet, Reason::Reset);
+        }
+    }
+
+    fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
+        each("prob_drop", self.counters.prob_drop);
+        each("forced_drop", self.counters.forced_drop);
+        each("prob_mark", self.counters.prob_mark);
+        each("forced_mark", self.counters.forced_mark);
+        each("prob_mark_head", self.counters.prob_mark_head);
+        each("forced_mark_head", self.counters.forced_mark_head);
+    }
+}

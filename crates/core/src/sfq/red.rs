@@ -1,0 +1,176 @@
+//! Random early detection of one slot (Floyd and Jacobson, 1993), on its bytes.
+//!
+//! Behaviour: Linux 6.1.192 `red.h`, without the correction for idle times, as `sch_sfq.c` uses it.
+
+use crate::Draws;
+
+/// Parameters of RED.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RedParams {
+    /// Average queue from which packets are dropped or marked with a probability, bytes.
+    pub qth_min: u32,
+    /// Average queue from which every packet is, bytes.
+    pub qth_max: u32,
+    /// Weight of a new sample in the average: 2^-`wlog`; 1 to 31.
+    pub wlog: u8,
+    /// Probability at `qth_max`: 2^-`plog`; used where `max_p` is 0.
+    pub plog: u8,
+    /// Probability at `qth_max` in units of 2^-32; 0: of `plog`.
+    pub max_p: u32,
+    /// Marks instead of dropping.
+    pub ecn: bool,
+    /// Drops at `qth_max` also with `ecn`.
+    pub harddrop: bool,
+}
+
+/// Division by a constant, as a multiplication and shifts (Linux `reciprocal_value`, after Granlund and
+/// Montgomery, 1994).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reciprocal {
+    /// The multiplier.
+    pub m: u32,
+    /// The first shift.
+    pub sh1: u8,
+    /// The second shift.
+    pub sh2: u8,
+}
+
+impl Reciprocal {
+    #[allow(clippy::cast_possible_truncation)]
+    const fn new(divisor: u32) -> Reciprocal {
+        let bits = u32::BITS - (divisor - 1).leading_zeros();
+        let m = (1 << 32) * ((1_u64 << bits) - divisor as u64) / divisor as u64 + 1;
+        Reciprocal { m: m as u32, sh1: if bits > 0 { 1 } else { 0 }, sh2: bits.saturating_sub(1) as u8 }
+    }
+
+    #[allow(clippy::cast_possible_truncation)]
+    const fn divide(self, value: u32) -> u32 {
+        let t = ((value as u64 * self.m as u64) >> 32) as u32;
+        t.wrapping_add((value.wrapping_sub(t)) >> self.sh1) >> self.sh2
+    }
+}
+
+/// What to do with an arrival.
+pub(super) enum Action {
+    Pass,
+    /// The average is between the thresholds and the draw says so.
+    Probable,
+    /// The average is above the upper threshold.
+    Forced,
+}
+
+/// The parameters as RED computes with them.
+#[derive(Clone, Copy, Debug)]
+pub struct Red {
+    /// The parameters given.
+    pub params: RedParams,
+    /// Lower threshold times 2^`wlog`.
+    pub qth_min: u32,
+    /// Upper threshold times 2^`wlog`.
+    pub qth_max: u32,
+    /// Probability at the upper threshold, in units of 2^-32.
+    pub max_p: u32,
+    /// Division by the probability per byte.
+    pub max_p_reciprocal: Reciprocal,
+}
+
+impl Red {
+    pub(super) const fn new(params: RedParams) -> Red {
+        let wlog = if params.wlog > 31 { 31 } else { params.wlog as u32 };
+        let delta = params.qth_max.wrapping_sub(params.qth_min).cast_signed();
+        let delta = if delta <= 0 { 1 } else { delta.cast_unsigned() };
+        let max_p = match params.max_p {
+            0 if params.plog < 32 => (u32::MAX >> params.plog).wrapping_mul(delta),
+            0 => u32::MAX.wrapping_mul(delta),
+            given => given,
+        };
+        let per_byte = if max_p < delta { 1 } else { max_p / delta };
+        Red {
+            params: RedParams { wlog: wlog as u8, ..params },
+            qth_min: params.qth_min.wrapping_shl(wlog),
+            qth_max: params.qth_max.wrapping_shl(wlog),
+            max_p,
+            max_p_reciprocal: Reciprocal::new(per_byte),
+        }
+    }
+
+    /// Whether a probable drop is a mark.
+    pub(super) const fn marks_probable(&self) -> bool {
+        self.params.ecn
+    }
+
+    /// Whether a forced drop is a mark.
+    pub(super) const fn marks_forced(&self) -> bool {
+        self.params.ecn && !self.params.harddrop
+    }
+}
+
+/// The state of one slot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Vars {
+    /// Average queue times 2^`wlog`.
+    pub(super) qavg: u64,
+    /// Packets since the last mark; -1: below the lower threshold.
+    qcount: i32,
+    /// The random number at hand.
+    q_r: u32,
+}
+
+impl Default for Vars {
+    fn default() -> Self {
+        Vars { qavg: 0, qcount: -1, q_r: 0 }
+    }
+}
+
+impl Vars {
+    /// Starts again; the random number stays.
+    pub(super) const fn reset(&mut self) {
+        self.qavg = 0;
+        self.qcount = -1;
+    }
+
+    pub(super) const fn average(&mut self, red: &Red, backlog: u32) {
+        let old = self.qavg;
+        self.qavg = old.wrapping_add(backlog as u64).wrapping_sub(old >> red.params.wlog);
+    }
+
+    pub(super) fn action(&mut self, red: &Red, draws: &mut impl Draws) -> Action {
+        if self.qavg < u64::from(red.qth_min) {
+            self.qcount = -1;
+            return Action::Pass;
+        }
+        if self.qavg >= u64::from(red.qth_max) {
+            self.qcount = -1;
+            return Action::Forced;
+        }
+        self.qcount = self.qcount.wrapping_add(1);
+        if self.qcount != 0 {
+            let above = (self.qavg - u64::from(red.qth_min)) >> red.params.wlog;
+            if above.wrapping_mul(i64::from(self.qcount).cast_unsigned()) < u64::from(self.q_r) {
+                return Action::Pass;
+            }
+            self.qcount = 0;
+            self.q_r = red.max_p_reciprocal.divide(draws.next_u32());
+            return Action::Probable;
+        }
+        self.q_r = red.max_p_reciprocal.divide(draws.next_u32());
+        Action::Pass
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_reciprocal_divides() {
+        for divisor in [1, 2, 3, 7, 10_000, 11_111, 1 << 31, u32::MAX] {
+            let reciprocal = Reciprocal::new(divisor);
+            for value in [0, 1, divisor - 1, divisor, 65_537, u32::MAX - 1, u32::MAX] {
+                assert_eq!(reciprocal.divide(value), value / divisor, "{value} / {divisor}");
+            }
+        }
+        // 100000000 over 9000 bytes: 11111 a byte.
+        assert_eq!(Reciprocal::new(11_111), Reciprocal { m: 2_038_283_013, sh1: 1, sh2: 13 });
+    }
+}

@@ -1,0 +1,30 @@
+#![no_main]
+use goodqueue::sfq::{Node, Params, RedParams, Slot};
+use goodqueue::{HeapSfq, Nanos, Rng, Span};
+use goodqueue_fuzz::{Call, run};
+
+libfuzzer_sys::fuzz_target!(|input: (u8, u8, u8, u16, u64, Vec<Call>)| {
+    let (choice, limit, slots, quantum, seed, calls) = input;
+    let red = RedParams {
+        qth_min: u32::from(limit) * 40,
+        qth_max: u32::from(slots) * 400,
+        wlog: choice >> 4,
+        plog: choice & 15,
+        max_p: u32::from(quantum) << 12,
+        ecn: choice & 2 != 0,
+        harddrop: choice & 4 != 0,
+    };
+    let params = Params {
+        limit: limit.into(),
+        depth: u32::from(choice >> 2),
+        quantum: quantum.into(),
+        perturb: (choice & 8 != 0).then(|| Span::from_secs(u64::from(choice >> 6))),
+        headdrop: choice & 1 != 0,
+        red: (choice & 16 != 0).then_some(red),
+        ..Params::default()
+    };
+    let (buckets, slots) = (vec![0; usize::from(slots & 31)], vec![Slot::default(); usize::from(slots >> 5)]);
+    let nodes = vec![Node::default(); usize::from(limit) + usize::from(choice & 1)];
+    let queue = HeapSfq::new(params, Nanos(1_000_000_000), Rng::new(seed), buckets, slots, nodes);
+    run(queue, &calls, |queue, now, _, inside| queue.advance(now, inside));
+});
