@@ -71,6 +71,11 @@ fn sfq_decides_as_linux() {
 }
 
 #[test]
+fn fq_decides_as_linux() {
+    replay_family("fq", 15);
+}
+
+#[test]
 fn tbf_decides_as_linux() {
     replay_family("tbf", 9);
 }

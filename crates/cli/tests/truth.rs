@@ -82,7 +82,7 @@ fn a_case_says_what_the_file_says() {
         (Span::from_secs(5), Span::from_secs(15), Span::from_millis(100))
     );
     assert_eq!((case.ping_gap, case.ping_payload, case.pings.len()), (Span::from_millis(20), 56, 2));
-    assert_eq!(cases[2].unbuilt(), Some("the queue `pie` is not built"));
+    assert_eq!(cases[2].unbuilt(), Some("the queue `hfsc` is not built"));
     assert_eq!(runs["m8-r20-1cubic-pfifo60"].keys().copied().collect::<Vec<_>>(), [1, 2]);
     let outcome = &runs[LONG][&1];
     assert_eq!(outcome.up.queue.expect("a queue").marks, 80);
@@ -97,10 +97,10 @@ fn equal_figures_are_within_and_what_was_not_run_is_never_green() {
     assert!(report.end().is_ok());
     let text = report.to_string();
     assert!(
-        text.contains("SKIPPED, nothing is said of them (1 case):\n  m8-r20-1cubic-pie: the queue `pie`")
+        text.contains("SKIPPED, nothing is said of them (1 case):\n  m8-r20-1cubic-hfsc: the queue `hfsc`")
     );
     assert!(text.ends_with("0 of 23 figures outside; 1 SKIPPED\n"), "{text}");
-    let only = TruthArgs { case: vec!["m8-r20-1cubic-pie".to_owned()], ..args(fixture()) };
+    let only = TruthArgs { case: vec!["m8-r20-1cubic-hfsc".to_owned()], ..args(fixture()) };
     let none = compare_folder(&only, &kernel_but(|_, _, _| {})).expect("a good folder");
     let end = none.end().expect_err("nothing judged");
     assert!(end.code() == 1 && end.to_string().starts_with("nothing was judged"), "{end}");
@@ -185,7 +185,7 @@ fn the_page_of_the_real_kernel_is_current() {
     let report = compare_folder(&args, &goodqueue_cli::truth::simulate).expect("a good folder");
     golden(&root.join("docs/truth.md"), &report.markdown());
     let count = report.count();
-    assert_eq!((count.failed, count.judged()), (0, 22));
+    assert_eq!((count.failed, count.judged()), (0, 25));
 }
 
 #[test]
@@ -248,7 +248,7 @@ fn bad_input_is_named_with_file_line_and_key() {
         ("cases.jsonl", "[\"d2\"", "[\"d1\"", "line 2: flows[3]: the flow d1 is given twice"),
         (
             "cases.jsonl",
-            "m8-r20-1cubic-pie",
+            "m8-r20-1cubic-hfsc",
             "m8-r20-1cubic-pfifo60",
             "line 3: the case m8-r20-1cubic-pfifo60",
         ),

@@ -9,8 +9,8 @@ use crate::fifo::Limit;
 use crate::fq_codel::Flow;
 use crate::spec::{BuildError, MAX_PACKETS, QueueSpec, packets_in};
 use crate::{
-    Backlog, Codel, Fifo, FqCodel, FqPie, Nanos, Observer, Packet, Pie, Queue, Rate, Rng, Sfq, Stats, Tbf,
-    Verdict, fq_pie, pie, sfq,
+    Backlog, Codel, Fifo, Fq, FqCodel, FqPie, Nanos, Observer, Packet, Pie, Queue, Rate, Rng, Sfq, Stats,
+    Tbf, Verdict, fq, fq_pie, pie, sfq,
 };
 
 /// `pfifo` or `bfifo` with its storage from the heap.
@@ -25,6 +25,8 @@ pub type HeapPie<P> = Pie<P, Vec<pie::Stamped<P>>>;
 pub type HeapFqPie<P> = FqPie<P, Vec<fq_pie::Flow>, Vec<Slot<pie::Stamped<P>>>>;
 /// `sfq` with its storage from the heap.
 pub type HeapSfq<P> = Sfq<P, Vec<u32>, Vec<sfq::Slot>, Vec<sfq::Node<P>>>;
+/// `fq` with its storage from the heap.
+pub type HeapFq<P> = Fq<P, Vec<u32>, Vec<fq::Flow>, Vec<fq::Node<P>>>;
 /// `tbf` with its storage from the heap.
 pub type HeapTbf<P> = Tbf<P, Vec<P>>;
 
@@ -44,6 +46,8 @@ pub enum AnyQueue<P> {
     FqPie(Box<HeapFqPie<P>>),
     /// `sfq`.
     Sfq(Box<HeapSfq<P>>),
+    /// `fq`.
+    Fq(Box<HeapFq<P>>),
     /// `tbf`.
     Tbf(Box<HeapTbf<P>>),
 }
@@ -106,6 +110,12 @@ impl QueueSpec {
             let queue = Sfq::new(params, now, draws, buckets, slots, nodes);
             return Ok(AnyQueue::Sfq(Box::new(queue)));
         }
+        if let Some(params) = self.fq_params(mtu) {
+            let count = |name| self.get(name).unwrap_or(1);
+            let (buckets, flows) = (places(count("buckets")), places(count("flows")));
+            let queue = Fq::new(params, buckets, flows, places(u64::from(params.limit)));
+            return Ok(AnyQueue::Fq(Box::new(queue)));
+        }
         if let Some(params) = self.tbf_params(mtu) {
             let queue = Tbf::new(params, now, places(packets_in(params.limit))).map_err(BuildError::Tbf)?;
             return Ok(AnyQueue::Tbf(Box::new(queue)));
@@ -129,6 +139,7 @@ macro_rules! each {
             AnyQueue::Pie($queue) => $body,
             AnyQueue::FqPie($queue) => $body,
             AnyQueue::Sfq($queue) => $body,
+            AnyQueue::Fq($queue) => $body,
             AnyQueue::Tbf($queue) => $body,
         }
     };

@@ -21,6 +21,10 @@ pub enum Reason {
     Red,
     /// No place in `sfq` for its flow after a change of the hash.
     Rehash,
+    /// The limit of one flow of `fq`.
+    FlowLimit,
+    /// The time to leave that the sender asked for is too far in the future.
+    Horizon,
     /// Longer than the queue can ever pass on (a token bucket smaller than the packet).
     TooBig,
     /// Removed because a parameter was changed.
@@ -35,7 +39,7 @@ pub enum Reason {
 
 impl Reason {
     /// All reasons, in the order of their declaration.
-    pub const ALL: [Reason; 11] = [
+    pub const ALL: [Reason; 14] = [
         Reason::Limit,
         Reason::Memory,
         Reason::Codel,
@@ -43,6 +47,8 @@ impl Reason {
         Reason::Pie,
         Reason::Red,
         Reason::Rehash,
+        Reason::FlowLimit,
+        Reason::Horizon,
         Reason::TooBig,
         Reason::Change,
         Reason::Reset,
@@ -61,6 +67,8 @@ impl Reason {
             Reason::Pie => "pie",
             Reason::Red => "red",
             Reason::Rehash => "rehash",
+            Reason::FlowLimit => "flow_limit",
+            Reason::Horizon => "horizon",
             Reason::TooBig => "toobig",
             Reason::Change => "change",
             Reason::Reset => "reset",
@@ -94,6 +102,41 @@ pub trait Observer<P> {
     fn marked(&mut self, now: Nanos, packet: &P, reason: Reason) {
         let _ = (now, packet, reason);
     }
+
+    /// What the sender's own host knows of `packet`; `fq` asks, once for each arrival.
+    fn origin(&self, packet: &P) -> Origin {
+        let _ = packet;
+        Origin::default()
+    }
+
+    /// The rate at which the socket of `packet` is to send now, bytes per second (Linux `sk_pacing_rate`);
+    /// `None` where it is not limited. `fq` asks at each delivery.
+    fn pacing_rate(&self, packet: &P) -> Option<u64> {
+        let _ = packet;
+        None
+    }
+}
+
+/// What the sender's own host knows of a packet, for `fq`. The default is that of a packet that is passed on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Origin {
+    /// The socket that sent it; `None` for a packet of another host, or of a listening socket.
+    pub socket: Option<Socket>,
+    /// The earliest time at which it is to leave (Linux `skb->tstamp`); `None` for no wish.
+    pub departure: Option<Nanos>,
+    /// Its priority (Linux `skb->priority`).
+    pub priority: u32,
+}
+
+/// A socket that sends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Socket {
+    /// Its number, below 2^63: of no other socket there is now.
+    pub id: u64,
+    /// A hash of its connection (Linux `sk_hash`): a number that is used again for another one is told by it.
+    pub hash: u32,
+    /// Whether it has one peer. The packets of another are of as many flows as their hashes say.
+    pub is_connected: bool,
 }
 
 /// The observer that looks away.

@@ -25,6 +25,7 @@ pub mod codel;
 pub mod dql;
 mod event;
 pub mod fifo;
+pub mod fq;
 pub mod fq_codel;
 pub mod fq_pie;
 mod hash;
@@ -44,11 +45,12 @@ mod units;
 pub mod wifi;
 
 #[cfg(feature = "alloc")]
-pub use any::{AnyQueue, HeapCodel, HeapFifo, HeapFqCodel, HeapFqPie, HeapPie, HeapSfq, HeapTbf};
+pub use any::{AnyQueue, HeapCodel, HeapFifo, HeapFq, HeapFqCodel, HeapFqPie, HeapPie, HeapSfq, HeapTbf};
 pub use codel::Codel;
 pub use dql::Dql;
-pub use event::{Ignore, Observer, Reason, Verdict};
+pub use event::{Ignore, Observer, Origin, Reason, Socket, Verdict};
 pub use fifo::Fifo;
+pub use fq::Fq;
 pub use fq_codel::FqCodel;
 pub use fq_pie::FqPie;
 pub use hash::{FlowHasher, FlowKey};

@@ -2,7 +2,7 @@
 
 use super::format::{Input, Record, Vector};
 use super::subject::{Setup, Subject};
-use super::{Fault, codel, dql, fq_pie, pie, sfq, tbf};
+use super::{Fault, codel, dql, fq, fq_pie, pie, sfq, tbf};
 
 /// A kind of queue that can be replayed. To add one: a [`Subject`], and a line in [`FAMILIES`].
 pub(super) struct Family {
@@ -11,12 +11,13 @@ pub(super) struct Family {
 }
 
 /// Every queue that can be replayed.
-pub(super) const FAMILIES: [Family; 7] = [
+pub(super) const FAMILIES: [Family; 8] = [
     Family { name: "codel", make: codel::codel },
     Family { name: "fq_codel", make: codel::fq_codel },
     Family { name: "pie", make: pie::pie },
     Family { name: "fq_pie", make: fq_pie::fq_pie },
     Family { name: "sfq", make: sfq::sfq },
+    Family { name: "fq", make: fq::fq },
     Family { name: "tbf", make: tbf::tbf },
     Family { name: "dql", make: dql::dql },
 ];

@@ -37,6 +37,38 @@ pub(super) struct Arrival {
     pub(super) len: u32,
     pub(super) truesize: u32,
     pub(super) dsfield: u8,
+    pub(super) sending: Sending,
+}
+
+/// What the sending host knows of a packet: only in vectors of `fq`.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Sending {
+    pub(super) prio: u32,
+    pub(super) sk: Option<u64>,
+    pub(super) rate: Option<u64>,
+    pub(super) skstate: Option<u8>,
+    pub(super) skhash: Option<u32>,
+    pub(super) tstamp: Option<u64>,
+}
+
+impl Sending {
+    /// Sets a field; `Ok(false)`: there is no such field.
+    fn set(&mut self, entry: &Entry<'_>) -> Result<bool, Fault> {
+        fn whole<T: TryFrom<Number>>(entry: &Entry<'_>) -> Result<T, Fault> {
+            let wrong = |_| Fault::at(entry.line, format!("{}: {} is out of range", entry.key, entry.value));
+            T::try_from(entry.value).map_err(wrong)
+        }
+        match entry.key {
+            "prio" => self.prio = whole(entry)?,
+            "sk" => self.sk = Some(whole(entry)?),
+            "rate" => self.rate = Some(whole(entry)?),
+            "skstate" => self.skstate = Some(whole(entry)?),
+            "skhash" => self.skhash = Some(whole(entry)?),
+            "tstamp" => self.tstamp = Some(whole(entry)?),
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
 }
 
 /// A call to the queue.
@@ -99,7 +131,7 @@ pub(super) fn read(text: &str) -> Result<Vector<'_>, Fault> {
     let header = read_header(&lines[..header_len])?;
     let mut records = Vec::with_capacity(lines.len());
     for (line, text) in (1..).zip(&lines).skip(header_len) {
-        records.push((line, read_record(line, text)?));
+        records.push((line, read_record(line, text, header.queue)?));
     }
     let is_draw = |(_, record): &&(usize, Record<'_>)| matches!(record, Record::Draw(_));
     let at_creation = records.iter().take_while(is_draw).count();
@@ -219,12 +251,12 @@ impl<'a> Fields<'a> {
     }
 }
 
-fn read_record(line: usize, text: &str) -> Result<Record<'_>, Fault> {
+fn read_record<'a>(line: usize, text: &'a str, queue: &str) -> Result<Record<'a>, Fault> {
     let mut rest = text.split(' ');
     let kind = rest.next().unwrap_or("");
     let mut fields = Fields { line, kind, rest };
     let record = match kind {
-        "E" => read_arrival(&mut fields)?,
+        "E" => read_arrival(&mut fields, queue == "fq")?,
         "D" => Record::Input { t: fields.number("time")?, input: Input::Dequeue },
         "R" => Record::Input { t: fields.number("time")?, input: Input::Reset },
         "T" => Record::Input { t: fields.number("time")?, input: Input::Timer },
@@ -278,7 +310,8 @@ fn read_reason(line: usize, word: &str) -> Result<&str, Fault> {
     if REASONS.contains(&word) { Ok(word) } else { Err(Fault::at(line, format!("unknown reason `{word}`"))) }
 }
 
-fn read_arrival<'a>(fields: &mut Fields<'a>) -> Result<Record<'a>, Fault> {
+/// `is_sender`: the queue is that of a host that sends.
+fn read_arrival<'a>(fields: &mut Fields<'a>, is_sender: bool) -> Result<Record<'a>, Fault> {
     let line = fields.line;
     let t = fields.number("time")?;
     let id = fields.number("id")?;
@@ -288,7 +321,7 @@ fn read_arrival<'a>(fields: &mut Fields<'a>) -> Result<Record<'a>, Fault> {
     if ecn > 3 {
         return Err(Fault::at(line, format!("ecn: {ecn} is out of range")));
     }
-    let mut dsfield = ecn;
+    let (mut dsfield, mut sending) = (ecn, Sending::default());
     for entry in fields.entries()? {
         match entry.key {
             "dsfield" => {
@@ -297,10 +330,11 @@ fn read_arrival<'a>(fields: &mut Fields<'a>) -> Result<Record<'a>, Fault> {
             }
             // 6: IPv6; ECN is handled alike for both.
             "proto" if entry.value == 4 || entry.value == 6 => {}
+            _ if is_sender && sending.set(&entry)? => {}
             key => return Err(Fault::at(line, format!("unknown field `{key}={}` of record E", entry.value))),
         }
     }
-    Ok(Record::Input { t, input: Input::Enqueue(Arrival { id, hash, len, truesize, dsfield }) })
+    Ok(Record::Input { t, input: Input::Enqueue(Arrival { id, hash, len, truesize, dsfield, sending }) })
 }
 
 /// Time does not go back, packet numbers rise, results stand where they may, every D is answered.

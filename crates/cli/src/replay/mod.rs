@@ -11,7 +11,7 @@
 //! | `format` | text to header and records, and the rules that hold for every file |
 //! | `subject` | what a queue must offer to be replayed |
 //! | `families` | the list of those that do |
-//! | `codel`, `pie`, `fq_pie`, `sfq`, `tbf`, `dql` | the subjects: a queue, its parameters by name, its state by name |
+//! | `codel`, `pie`, `fq_pie`, `sfq`, `fq`, `tbf`, `dql` | the subjects: a queue, its parameters by name, its state by name |
 //! | `wifi` | files of the 802.11 transmit stack, which have records of their own |
 //! | `compare` | runs a subject over the records |
 //! | `report` | the answer |
@@ -22,6 +22,7 @@ mod compare;
 mod dql;
 mod families;
 mod format;
+mod fq;
 mod fq_pie;
 mod pie;
 mod report;

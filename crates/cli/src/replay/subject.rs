@@ -118,6 +118,17 @@ fn packet(arrival: &Arrival) -> goodqueue::Header {
     }
 }
 
+/// Where an observer lists results.
+pub(super) trait Listing: Observer<goodqueue::Header> {
+    fn results(&mut self) -> &mut Results;
+}
+
+impl Listing for Collect<'_> {
+    fn results(&mut self) -> &mut Results {
+        self.0
+    }
+}
+
 /// Makes a call to a queue of packets and lists its results; `change` sets parameters by name. Returns the
 /// packet delivered, if there was one.
 pub(super) fn call<Q: Queue<goodqueue::Header>>(
@@ -127,23 +138,36 @@ pub(super) fn call<Q: Queue<goodqueue::Header>>(
     results: &mut Results,
     change: impl FnOnce(&mut Q, &[Entry<'_>], &mut Collect<'_>) -> Result<(), String>,
 ) -> Result<Option<goodqueue::Header>, String> {
+    call_with(queue, now, input, &mut Collect(results), change, |queue| queue.next_wake(now))
+}
+
+/// As [`call`], with an observer of its own; `wake`: when a queue asks to be woken that holds packets and
+/// delivers none.
+pub(super) fn call_with<Q: Queue<goodqueue::Header>, O: Listing>(
+    queue: &mut Q,
+    now: Nanos,
+    input: &Input<'_>,
+    observer: &mut O,
+    change: impl FnOnce(&mut Q, &[Entry<'_>], &mut O) -> Result<(), String>,
+    wake: impl FnOnce(&Q) -> Option<Nanos>,
+) -> Result<Option<goodqueue::Header>, String> {
     match input {
         Input::Enqueue(arrival) => {
-            queue.enqueue(now, packet(arrival), &mut Collect(results));
+            queue.enqueue(now, packet(arrival), observer);
         }
         Input::Dequeue => {
-            let delivered = queue.dequeue(now, &mut Collect(results));
-            // A queue that holds packets and delivers none says when it will.
+            let delivered = queue.dequeue(now, observer);
             if delivered.is_none()
-                && let Some(wake) = queue.next_wake(now)
+                && queue.backlog().packets > 0
+                && let Some(wake) = wake(queue)
             {
-                results.push(Outcome::Wake { t: wake.0 });
+                observer.results().push(Outcome::Wake { t: wake.0 });
             }
-            results.push(answer(delivered));
+            observer.results().push(answer(delivered));
             return Ok(delivered);
         }
-        Input::Reset => queue.reset(now, &mut Collect(results)),
-        Input::Change(entries) => change(queue, entries, &mut Collect(results))?,
+        Input::Reset => queue.reset(now, observer),
+        Input::Change(entries) => change(queue, entries, observer)?,
         Input::Timer | Input::Queued(_) | Input::Completed(_) => return Err(no_such_call()),
     }
     Ok(None)

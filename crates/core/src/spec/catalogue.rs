@@ -1,5 +1,6 @@
 //! The queues and their parameters as data: what is parsed, listed and documented comes from here.
 
+use super::fq::FQ;
 use super::pie::{FQ_PIE, PIE};
 use super::sfq::SFQ;
 
@@ -49,6 +50,8 @@ pub enum Default {
     Off,
     /// The MTU of the link with its link header, bytes.
     Mtu,
+    /// So many times that.
+    Mtus(u64),
 }
 
 /// One parameter of a queue.
@@ -92,6 +95,8 @@ pub enum QueueKind {
     FqPie,
     /// Stochastic fair queueing.
     Sfq,
+    /// A queue per flow with pacing.
+    Fq,
     /// A token bucket over `bfifo`.
     Tbf,
 }
@@ -243,7 +248,7 @@ const TBF: [Parameter; 8] = [
 ];
 
 /// Every queue there is, in the order in which it is listed.
-pub const CATALOGUE: [QueueInfo; 9] = [
+pub const CATALOGUE: [QueueInfo; 10] = [
     QueueInfo {
         kind: QueueKind::Pfifo,
         name: "pfifo",
@@ -307,6 +312,14 @@ pub const CATALOGUE: [QueueInfo; 9] = [
         source: "McKenney 1990, Linux 6.1 sch_sfq.c",
         positional: false,
         parameters: &SFQ,
+    },
+    QueueInfo {
+        kind: QueueKind::Fq,
+        name: "fq",
+        doc: "a queue per flow served in turn, paced at the rates of local sockets; no control of the delay",
+        source: "Linux 6.1 sch_fq.c",
+        positional: false,
+        parameters: &FQ,
     },
     QueueInfo {
         kind: QueueKind::Tbf,

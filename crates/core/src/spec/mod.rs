@@ -13,6 +13,7 @@ mod catalogue;
 #[cfg(feature = "alloc")]
 mod error;
 mod fault;
+mod fq;
 mod need;
 mod pie;
 mod sfq;
@@ -153,6 +154,7 @@ impl QueueSpec {
         self.values.get(at).or(match self.info.parameters[at].default {
             Default::Value(value) => Some(value),
             Default::Mtu => mtu.map(u64::from),
+            Default::Mtus(times) => mtu.map(|mtu| u64::from(mtu) * times),
             Default::Required | Default::Off => None,
         })
     }

@@ -5,7 +5,7 @@ use super::{Default, Parameter, QueueKind, QueueSpec, Unit};
 use crate::{Span, fq_pie, pie};
 
 /// The largest time in tc's 32 bits of microseconds, ns.
-const MAX_MICROS: u64 = u32::MAX as u64 * 1000;
+pub(super) const MAX_MICROS: u64 = u32::MAX as u64 * 1000;
 
 const TARGET: Parameter = parameter("target", Unit::Time, Default::Value(15_000_000))
     .range(1000, MAX_MICROS)

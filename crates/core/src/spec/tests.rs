@@ -106,6 +106,8 @@ fn defaults_of_the_catalogue_are_those_of_the_queues() {
     assert_eq!(fq_pie, Some(crate::fq_pie::Params::default()));
     let sfq = "sfq".parse::<QueueSpec>().expect("a queue").sfq_params(1514);
     assert_eq!(sfq, Some((crate::sfq::Params::default(), 128)));
+    let fq = "fq".parse::<QueueSpec>().expect("a queue").fq_params(1514);
+    assert_eq!(fq, Some(crate::fq::Params::default()));
 }
 
 #[test]

@@ -83,6 +83,7 @@ impl Parameter {
             Default::Value(value) => value::write(self.unit, value),
             Default::Off => "off".to_string(),
             Default::Mtu => "MTU".to_string(),
+            Default::Mtus(times) => alloc::format!("{times} MTU"),
         }
     }
 

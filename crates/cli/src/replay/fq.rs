@@ -1,0 +1,188 @@
+//! `fq` under replay: the owner of its packets is the sending host, whose sockets have rates.
+
+use std::collections::BTreeMap;
+
+use goodqueue::fq::{Flow, Node, Params};
+use goodqueue::{Fq, Header, Nanos, Observer, Origin, Queue, Reason, Socket, Span};
+
+use super::Fault;
+use super::format::{Input, Number, Outcome, Sending};
+use super::subject::{Collect, Listing, Results, Setup, Subject, call_with, common_state, narrow};
+
+/// A socket of the sending host.
+#[derive(Clone, Copy, Debug)]
+struct Peer {
+    rate: Option<u64>,
+    hash: u32,
+    is_connected: bool,
+}
+
+/// The sending host: its sockets, and what it said of each packet that is queued.
+#[derive(Debug, Default)]
+struct Host {
+    sockets: BTreeMap<u64, Peer>,
+    packets: BTreeMap<u64, Sending>,
+}
+
+impl Host {
+    fn note(&mut self, id: u64, sending: Sending) {
+        if let Some(number) = sending.sk {
+            let hash = number.wrapping_mul(2_654_435_761) & u64::from(u32::MAX);
+            let new = Peer { rate: None, hash: u32::try_from(hash).unwrap_or(0), is_connected: true };
+            let peer = self.sockets.entry(number).or_insert(new);
+            peer.rate = sending.rate.or(peer.rate);
+            peer.hash = sending.skhash.unwrap_or(peer.hash);
+            // TCP_CLOSE: a socket without a peer.
+            peer.is_connected &= sending.skstate != Some(7);
+        }
+        self.packets.insert(id, sending);
+    }
+}
+
+/// The host as the observer of the queue.
+struct Owner<'a> {
+    host: &'a Host,
+    collect: Collect<'a>,
+}
+
+impl Listing for Owner<'_> {
+    fn results(&mut self) -> &mut Results {
+        self.collect.0
+    }
+}
+
+impl Observer<Header> for Owner<'_> {
+    fn dropped(&mut self, now: Nanos, packet: Header, reason: Reason) {
+        self.collect.dropped(now, packet, reason);
+    }
+    fn marked(&mut self, now: Nanos, packet: &Header, reason: Reason) {
+        self.collect.marked(now, packet, reason);
+    }
+    fn origin(&self, packet: &Header) -> Origin {
+        let Some(sending) = self.host.packets.get(&packet.cookie) else { return Origin::default() };
+        let socket = sending.sk.and_then(|number| {
+            let peer = self.host.sockets.get(&number)?;
+            Some(Socket { id: number, hash: peer.hash, is_connected: peer.is_connected })
+        });
+        Origin { socket, departure: sending.tstamp.map(Nanos), priority: sending.prio }
+    }
+    fn pacing_rate(&self, packet: &Header) -> Option<u64> {
+        let number = self.host.packets.get(&packet.cookie)?.sk?;
+        self.host.sockets.get(&number)?.rate
+    }
+}
+
+struct FqSubject {
+    queue: Fq<Header, Vec<u32>, Vec<Flow>, Vec<Node<Header>>>,
+    buckets_log: u32,
+    host: Host,
+}
+
+fn set(params: &mut Params, key: &str, value: Number) -> Result<(), String> {
+    let micros = || narrow::<u32>(key, value).map(|us| Span::from_micros(us.into()));
+    match key {
+        "limit" => params.limit = narrow(key, value)?,
+        "flow_limit" => params.flow_limit = narrow(key, value)?,
+        "quantum" => params.quantum = narrow(key, value)?,
+        "initial_quantum" => params.initial_quantum = narrow(key, value)?,
+        "rate_enable" => params.pacing = value != 0,
+        "maxrate" => {
+            let rate: u32 = narrow(key, value)?;
+            params.maxrate = (rate != u32::MAX).then_some(rate.into());
+        }
+        "refill_delay" => params.refill_delay = micros()?,
+        "orphan_mask" => params.orphan_mask = narrow(key, value)?,
+        "low_rate_threshold" => params.low_rate_threshold = narrow::<u32>(key, value)?.into(),
+        "ce_threshold" => params.ce_threshold = micros()?,
+        // The slack of the wake-up is the caller's matter.
+        "timer_slack" => {}
+        "horizon" => params.horizon = micros()?,
+        "horizon_drop" => params.horizon_drop = value != 0,
+        _ => return Err(format!("unknown parameter `{key}`")),
+    }
+    Ok(())
+}
+
+pub(super) fn fq(setup: &Setup<'_>) -> Result<Box<dyn Subject>, Fault> {
+    let mtu = setup.mtu();
+    let mut params = Params {
+        quantum: mtu.saturating_mul(2),
+        initial_quantum: mtu.saturating_mul(10),
+        hz: setup.header.hz,
+        ..Params::default()
+    };
+    let mut buckets_log = 10;
+    for entry in &setup.header.params {
+        let set = if entry.key == "buckets_log" {
+            let given = narrow(entry.key, entry.value).ok().filter(|log| (1..=18).contains(log));
+            given.map(|log| buckets_log = log).ok_or_else(|| "buckets_log: 1 to 18".to_string())
+        } else {
+            set(&mut params, entry.key, entry.value)
+        };
+        set.map_err(|reason| Fault::at(entry.line, reason))?;
+    }
+    let (flows, nodes) = (Setup::places(setup.arrivals + 1), Setup::places(setup.arrivals + 1));
+    let queue = Fq::new(params, Setup::places(1 << buckets_log), flows, nodes);
+    Ok(Box::new(FqSubject { queue, buckets_log, host: Host::default() }))
+}
+
+impl Subject for FqSubject {
+    fn effective(&self, key: &str) -> Option<Number> {
+        let params = self.queue.params();
+        Some(match key {
+            "limit" => params.limit.into(),
+            "flow_limit" => params.flow_limit.into(),
+            "quantum" => params.quantum.into(),
+            "initial_quantum" => params.initial_quantum.into(),
+            "rate_enable" => params.pacing.into(),
+            "maxrate" => params.maxrate.unwrap_or(u64::MAX).into(),
+            "buckets_log" => self.buckets_log.into(),
+            "refill_delay_jiffies" => params.refill_delay_jiffies().into(),
+            "orphan_mask" => params.orphan_mask.into(),
+            "low_rate_threshold" => params.low_rate_threshold.into(),
+            "ce_threshold_ns" => params.ce_threshold.0.into(),
+            "timer_slack" => 10_000,
+            "horizon_ns" => params.horizon.0.into(),
+            "horizon_drop" => params.horizon_drop.into(),
+            _ => return None,
+        })
+    }
+
+    fn call(&mut self, now: Nanos, input: &Input<'_>, results: &mut Results) -> Result<(), String> {
+        if let Input::Enqueue(arrival) = input {
+            self.host.note(arrival.id, arrival.sending);
+        }
+        let mut owner = Owner { host: &self.host, collect: Collect(results) };
+        let change =
+            |queue: &mut Fq<_, _, _, _>, entries: &[super::format::Entry<'_>], owner: &mut Owner<'_>| {
+                let mut params = *queue.params();
+                for entry in entries {
+                    set(&mut params, entry.key, entry.value)?;
+                }
+                queue.configure(now, params, owner);
+                Ok(())
+            };
+        call_with(&mut self.queue, now, input, &mut owner, change, |queue| queue.watchdog())?;
+        Ok(())
+    }
+
+    fn state(&self, key: &str) -> Option<Number> {
+        let (counters, flows) = (self.queue.fq_counters(), self.queue.flow_counts());
+        Some(match key {
+            "flows" => flows.flows.into(),
+            "inactive_flows" => flows.inactive.into(),
+            "throttled_flows" => flows.throttled.into(),
+            "gc_flows" => counters.gc_flows.into(),
+            "internal_packets" => counters.internal_packets.into(),
+            "throttled" => counters.throttled.into(),
+            "ce_mark" => counters.ce_mark.into(),
+            "horizon_drops" => counters.horizon_drops.into(),
+            "horizon_caps" => counters.horizon_caps.into(),
+            "flows_plimit" => counters.flows_plimit.into(),
+            "pkts_too_long" => counters.pkts_too_long.into(),
+            "time_next_delayed_flow" => self.queue.watchdog().map_or(u64::MAX, |time| time.0).into(),
+            "unthrottle_latency_ns" => self.queue.unthrottle_latency().0.into(),
+            _ => return common_state(key, self.queue.backlog(), self.queue.stats()),
+        })
+    }
+}

@@ -1,0 +1,270 @@
+//! What `fq` keeps of each flow: its packets in the order of their times, and its place in the queue.
+
+use crate::Nanos;
+use crate::arena::{NIL, Storage};
+use crate::lists::Linked;
+
+/// A place for one packet.
+#[derive(Clone, Copy, Debug)]
+pub struct Node<P> {
+    pub(super) packet: P,
+    /// Not before this time.
+    pub(super) time_to_send: Nanos,
+    /// Whether the sender asked for that time.
+    pub(super) is_timed: bool,
+    next: u32,
+}
+
+impl<P: Default> Default for Node<P> {
+    fn default() -> Self {
+        Node { packet: P::default(), time_to_send: Nanos(0), is_timed: false, next: NIL }
+    }
+}
+
+/// Where a flow is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    /// Nowhere: it holds no packet since the jiffy of this number, the lowest bit set.
+    Detached(u64),
+    /// On the new or the old list.
+    Listed,
+    /// Waiting for its time, at this place of the heap.
+    Throttled(u32),
+}
+
+/// One flow.
+#[derive(Clone, Copy, Debug)]
+pub struct Flow {
+    /// Packets in the order of arrival, their times not falling.
+    head: u32,
+    tail: u32,
+    /// Packets that came with a time before that of the tail, by time; of equal ones the first come.
+    early: u32,
+    pub(super) qlen: u32,
+    /// Bytes it may still send in this turn.
+    pub(super) credit: i32,
+    pub(super) socket_hash: u32,
+    pub(super) key: u64,
+    pub(super) time_next_packet: Nanos,
+    pub(super) place: Place,
+    /// The next flow of the list it is on.
+    pub(super) next: u32,
+    /// The next flow of its bucket, or of the free ones.
+    pub(super) chain: u32,
+    /// The flow at the place of the heap that has this flow's number.
+    cell: u32,
+    /// Its turn among those throttled until the same time.
+    order: u64,
+}
+
+impl Default for Flow {
+    fn default() -> Self {
+        Flow {
+            head: NIL,
+            tail: NIL,
+            early: NIL,
+            qlen: 0,
+            credit: 0,
+            socket_hash: 0,
+            key: 0,
+            time_next_packet: Nanos(0),
+            place: Place::Detached(1),
+            next: NIL,
+            chain: NIL,
+            cell: NIL,
+            order: 0,
+        }
+    }
+}
+
+impl Flow {
+    /// A flow without packets in the place of this one, whose cell of the heap stays.
+    pub(super) fn renew(&mut self, key: u64, credit: i32, socket_hash: u32, age: u64) {
+        let Flow { chain, cell, .. } = *self;
+        let place = Place::Detached(age);
+        *self = Flow { key, credit, socket_hash, chain, cell, place, ..Flow::default() };
+    }
+}
+
+impl Linked for Flow {
+    #[inline]
+    fn next_mut(&mut self) -> &mut u32 {
+        &mut self.next
+    }
+    fn next(&self) -> u32 {
+        self.next
+    }
+}
+
+/// The packets of all flows.
+#[derive(Clone, Debug)]
+pub(super) struct Nodes<S> {
+    nodes: S,
+    free: u32,
+}
+
+impl<S> Nodes<S> {
+    pub(super) fn new<P: Copy>(mut nodes: S) -> Self
+    where
+        S: Storage<Node<P>>,
+    {
+        let usable = nodes.as_ref().len().min(NIL as usize);
+        let mut free = NIL;
+        for (index, node) in (0..NIL).zip(nodes.as_mut()[..usable].iter_mut()).rev() {
+            node.next = free;
+            free = index;
+        }
+        Nodes { nodes, free }
+    }
+
+    pub(super) fn capacity<P: Copy>(&self) -> u32
+    where
+        S: Storage<Node<P>>,
+    {
+        u32::try_from(self.nodes.as_ref().len()).unwrap_or(NIL)
+    }
+
+    /// Puts a packet where its time belongs; `false` when no place is free. Behind those that are already
+    /// there it takes as long as the early packets of the flow are many: at most its limit.
+    #[inline]
+    pub(super) fn push<P: Copy>(&mut self, flow: &mut Flow, packet: P, time: Nanos, is_timed: bool) -> bool
+    where
+        S: Storage<Node<P>>,
+    {
+        let nodes = self.nodes.as_mut();
+        let index = self.free;
+        let Some(node) = nodes.get_mut(index as usize) else { return false };
+        self.free = node.next;
+        *node = Node { packet, time_to_send: time, is_timed, next: NIL };
+        if flow.head == NIL {
+            flow.head = index;
+            flow.tail = index;
+            return true;
+        }
+        let tail = &mut nodes[flow.tail as usize];
+        if time >= tail.time_to_send {
+            tail.next = index;
+            flow.tail = index;
+            return true;
+        }
+        let (mut before, mut at) = (NIL, flow.early);
+        while let Some(node) = nodes.get(at as usize).filter(|node| node.time_to_send <= time) {
+            (before, at) = (at, node.next);
+        }
+        nodes[index as usize].next = at;
+        match nodes.get_mut(before as usize) {
+            Some(before) => before.next = index,
+            None => flow.early = index,
+        }
+        true
+    }
+
+    /// Whether the packet that is to leave next is an early one.
+    #[inline]
+    fn is_early<P: Copy>(&self, flow: &Flow) -> bool
+    where
+        S: Storage<Node<P>>,
+    {
+        let nodes = self.nodes.as_ref();
+        let Some(early) = nodes.get(flow.early as usize) else { return false };
+        nodes.get(flow.head as usize).is_none_or(|head| early.time_to_send < head.time_to_send)
+    }
+
+    /// When the next packet may leave at the earliest; `None` of a flow with none.
+    pub(super) fn time<P: Copy>(&self, flow: &Flow) -> Option<Nanos>
+    where
+        S: Storage<Node<P>>,
+    {
+        let nodes = self.nodes.as_ref();
+        let time = |index: u32| nodes.get(index as usize).map(|node: &Node<P>| node.time_to_send);
+        [time(flow.early), time(flow.head)].into_iter().flatten().min()
+    }
+
+    /// Takes the packet that is to leave next.
+    #[inline]
+    pub(super) fn pop<P: Copy>(&mut self, flow: &mut Flow) -> Option<Node<P>>
+    where
+        S: Storage<Node<P>>,
+    {
+        let from = if self.is_early(flow) { &mut flow.early } else { &mut flow.head };
+        let node = self.nodes.as_mut().get_mut(*from as usize)?;
+        let taken = *node;
+        node.next = self.free;
+        self.free = core::mem::replace(from, taken.next);
+        Some(taken)
+    }
+}
+
+/// The throttled flows: a heap by (time, turn). Its array lies in the flows: the place `n` in `flows[n]`.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Heap {
+    pub(super) len: u32,
+    /// Turns given.
+    orders: u64,
+}
+
+impl Heap {
+    fn key(flows: &[Flow], place: u32) -> (Nanos, u64) {
+        let flow = &flows[flows[place as usize].cell as usize];
+        (flow.time_next_packet, flow.order)
+    }
+
+    /// Writes that `flow` stands at `place`.
+    fn put(flows: &mut [Flow], place: u32, flow: u32) {
+        flows[place as usize].cell = flow;
+        flows[flow as usize].place = Place::Throttled(place);
+    }
+
+    fn swap(flows: &mut [Flow], a: u32, b: u32) {
+        let (at_a, at_b) = (flows[a as usize].cell, flows[b as usize].cell);
+        Heap::put(flows, a, at_b);
+        Heap::put(flows, b, at_a);
+    }
+
+    fn rise(flows: &mut [Flow], mut place: u32) {
+        while place > 0 && Heap::key(flows, place) < Heap::key(flows, (place - 1) / 2) {
+            Heap::swap(flows, place, (place - 1) / 2);
+            place = (place - 1) / 2;
+        }
+    }
+
+    fn sink(&self, flows: &mut [Flow], mut place: u32) {
+        loop {
+            let children = [2 * place + 1, 2 * place + 2];
+            let children = children.into_iter().filter(|&child| child < self.len);
+            let Some(least) = children.min_by_key(|&child| Heap::key(flows, child)) else { return };
+            if Heap::key(flows, place) <= Heap::key(flows, least) {
+                return;
+            }
+            Heap::swap(flows, place, least);
+            place = least;
+        }
+    }
+
+    pub(super) fn insert(&mut self, flows: &mut [Flow], flow: u32) {
+        self.orders += 1;
+        flows[flow as usize].order = self.orders;
+        Heap::put(flows, self.len, flow);
+        self.len += 1;
+        Heap::rise(flows, self.len - 1);
+    }
+
+    /// The flow whose time comes first.
+    pub(super) fn first(&self, flows: &[Flow]) -> Option<u32> {
+        if self.len == 0 { None } else { flows.first().map(|flow| flow.cell) }
+    }
+
+    /// Takes out the flow at `place`.
+    pub(super) fn remove(&mut self, flows: &mut [Flow], place: u32) {
+        self.len -= 1;
+        if place == self.len {
+            return;
+        }
+        let last = flows[self.len as usize].cell;
+        Heap::put(flows, place, last);
+        Heap::rise(flows, place);
+        if let Place::Throttled(place) = flows[last as usize].place {
+            self.sink(flows, place);
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! The flows that are known, by the key of the flow.
+
+use super::flow::{Flow, Place};
+use crate::arena::{NIL, Storage};
+
+/// Buckets of chained flows, and the chain of the free ones.
+#[derive(Clone, Debug)]
+pub(super) struct Table<H> {
+    buckets: H,
+    free: u32,
+    /// Flows that are known.
+    pub(super) len: u32,
+    /// Those without packets.
+    pub(super) inactive: u32,
+}
+
+/// Most flows that one arrival takes back (Linux `FQ_GC_MAX`).
+const GC_MAX: u64 = 8;
+
+impl<H: Storage<u32>> Table<H> {
+    pub(super) fn new(buckets: H, flows: &mut [Flow]) -> Self {
+        flows.fill(Flow::default());
+        let mut table = Table { buckets, free: NIL, len: 0, inactive: 0 };
+        table.clear(flows);
+        table
+    }
+
+    /// Forgets all flows.
+    pub(super) fn clear(&mut self, flows: &mut [Flow]) {
+        self.buckets.as_mut().fill(NIL);
+        (self.free, self.len, self.inactive) = (NIL, 0, 0);
+        for (index, flow) in (0..NIL).zip(flows).rev() {
+            flow.chain = self.free;
+            self.free = index;
+        }
+    }
+
+    /// The bucket of a key: the upper bits of its product with 2^64 over the golden ratio (Linux `hash_64`).
+    #[allow(clippy::cast_possible_truncation)]
+    fn bucket(&self, key: u64) -> usize {
+        let hash = key.wrapping_mul(0x61c8_8646_80b5_83eb);
+        ((u128::from(hash) * self.buckets.as_ref().len() as u128) >> 64) as usize
+    }
+
+    /// The flow of a key; [`NIL`] where it is not known.
+    #[inline]
+    pub(super) fn find(&self, flows: &[Flow], key: u64) -> u32 {
+        let mut at = self.buckets.as_ref().get(self.bucket(key)).copied().unwrap_or(NIL);
+        while let Some(flow) = flows.get(at as usize).filter(|flow| flow.key != key) {
+            at = flow.chain;
+        }
+        at
+    }
+
+    /// A flow for a key that is not known; [`NIL`] where none is free.
+    pub(super) fn add(&mut self, flows: &mut [Flow], key: u64) -> u32 {
+        let (index, bucket) = (self.free, self.bucket(key));
+        let Some(first) = self.buckets.as_mut().get_mut(bucket) else { return NIL };
+        let Some(flow) = flows.get_mut(index as usize) else { return NIL };
+        self.free = flow.chain;
+        flow.chain = core::mem::replace(first, index);
+        self.len += 1;
+        self.inactive += 1;
+        index
+    }
+
+    /// Takes flows back that lie in the bucket of `key` and have been idle for 3 s, where many are known and more
+    /// than half of them idle; where no flow is free, any idle ones. The number of them.
+    pub(super) fn collect(&mut self, flows: &mut [Flow], key: u64, jiffies: u64, hz: u32) -> u64 {
+        let many = self.buckets.as_ref().len().saturating_mul(2);
+        if self.inactive == 0
+            || (self.free != NIL && ((self.len as usize) < many || self.inactive <= self.len / 2))
+        {
+            return 0;
+        }
+        let patience = u64::from(hz) * 3;
+        let bucket = self.bucket(key);
+        let mut taken = self.collect_in(flows, bucket, key, |age| jiffies > age.saturating_add(patience));
+        if self.free == NIL {
+            for bucket in 0..self.buckets.as_ref().len() {
+                taken += self.collect_in(flows, bucket, key, |_| true);
+            }
+        }
+        taken
+    }
+
+    fn collect_in(
+        &mut self,
+        flows: &mut [Flow],
+        bucket: usize,
+        key: u64,
+        is_old: impl Fn(u64) -> bool,
+    ) -> u64 {
+        let (mut before, mut taken) = (NIL, 0);
+        let mut at = self.buckets.as_ref().get(bucket).copied().unwrap_or(NIL);
+        while let Some(flow) = flows.get(at as usize) {
+            let next = flow.chain;
+            let is_idle = matches!(flow.place, Place::Detached(age) if is_old(age));
+            if flow.key == key || !is_idle || taken == GC_MAX {
+                (before, at) = (at, next);
+                continue;
+            }
+            match flows.get_mut(before as usize) {
+                Some(before) => before.chain = next,
+                None => self.buckets.as_mut()[bucket] = next,
+            }
+            flows[at as usize].chain = self.free;
+            self.free = at;
+            (self.len, self.inactive, taken) = (self.len - 1, self.inactive - 1, taken + 1);
+            at = next;
+        }
+        taken
+    }
+}
