@@ -1,9 +1,9 @@
 //! Random calls to the queues, with what must hold for all of them.
 //!
-//! `cargo +nightly fuzz run fq_codel`, or without that tool `./smoke` (and `fifo`, `codel`, `pie`, `sfq`, `fq`, `tbf`, `dql`, `spec`,
-//! `replay`, `frame`, `echo`, `record`, `experiment`, `simulation`). The queue targets read their calls from the
-//! input and check after each: a packet comes back exactly once, the backlog is the sum of what is inside, a
-//! queue that holds packets says when it wakes. `simulation` reads a small network with its load, and checks that
+//! `cargo +nightly fuzz run fq_codel`, or without that tool `./smoke` (and `fifo`, `codel`, `pie`, `sfq`, `fq`,
+//! `tbf`, `dql`, `spec`, `replay`, `frame`, `echo`, `record`, `experiment`, `simulation`, `wifi`). The queue targets
+//! read their calls from the input and check after each: a packet comes back exactly once, the backlog is the sum of
+//! what is inside, a queue that holds packets says when it wakes. `simulation` reads a small network with its load, and checks that
 //! no packet comes from nowhere or is gone, and that the same scenario gives the same events.
 
 pub mod network;

@@ -1,12 +1,15 @@
-//! What a packet costs in `fq_codel`: instructions, counted by callgrind, beside those of Linux.
+//! What a packet costs in `fq_codel`: instructions, counted by callgrind, beside those of Linux; and in the other
+//! queues.
 //!
 //! `cargo bench -p goodqueue --bench cost` runs this program under `valgrind --tool=callgrind` and prints
-//! a table; it exits 1 where a row is above Linux, or drops another number of packets.
+//! two tables; it exits 1 where a row of `fq_codel` is above Linux, or drops another number of packets. With
+//! `-- others` it prints the second alone.
 
 mod workload;
 
 use std::process::{Command, ExitCode};
 
+use goodqueue::{HeapFq, HeapFqPie, HeapPie, HeapSfq, Nanos, Rng, fq, fq_pie, pie, sfq};
 use workload::Load;
 
 /// flows, step in ns, and what Linux 6.1.192 (gcc 12.2 -O2) takes: enqueue, dequeue, drops in 1.2 M steps.
@@ -24,13 +27,13 @@ const ROWS: [(usize, u64, f64, f64, u64); 8] = [
 const STEPS: u64 = 200_000;
 
 /// Instructions in `function` and what it calls, per step, from a run of this program under callgrind.
-fn instructions(function: &str, flows: usize, step: u64) -> Result<f64, String> {
+fn instructions(queue: &str, function: &str, flows: usize, step: u64) -> Result<f64, String> {
     let program = std::env::current_exe().map_err(|error| error.to_string())?;
     let run = Command::new("valgrind")
         .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
         .arg(format!("--toggle-collect=*{function}*"))
         .arg(program)
-        .args(["--load", &flows.to_string(), &step.to_string()])
+        .args(["--load", queue, &flows.to_string(), &step.to_string()])
         .output()
         .map_err(|error| format!("valgrind: {error}"))?;
     let text = String::from_utf8_lossy(&run.stderr);
@@ -45,8 +48,8 @@ fn count() -> Result<bool, String> {
     println!("| --- | --- | --- | --- | --- | --- | --- | --- |");
     let mut is_within = true;
     for (flows, step, linux_enqueue, linux_dequeue, linux_drops) in ROWS {
-        let enqueue = instructions("cost_enqueue", flows, step)?;
-        let dequeue = instructions("cost_dequeue", flows, step)?;
+        let enqueue = instructions("fq_codel", "cost_enqueue", flows, step)?;
+        let dequeue = instructions("fq_codel", "cost_dequeue", flows, step)?;
         println!(
             "| {flows} | {step} | {enqueue:.1} | {linux_enqueue:.1} | {:.2} | {dequeue:.1} | {linux_dequeue:.1} | {:.2} |",
             enqueue / linux_enqueue,
@@ -55,7 +58,7 @@ fn count() -> Result<bool, String> {
         // The figures of the reference have one decimal place.
         let is_above = |ours: f64, linux: f64| (ours * 10.0).round() > (linux * 10.0).round();
         is_within &= !is_above(enqueue, linux_enqueue) && !is_above(dequeue, linux_dequeue);
-        let mut load = Load::new(flows, step);
+        let mut load = Load::new(workload::fq_codel(), 1001, flows, step);
         (0..1_200_000).for_each(|_| {
             load.step();
         });
@@ -64,15 +67,71 @@ fn count() -> Result<bool, String> {
     Ok(is_within)
 }
 
+/// The other queues, by their defaults but for the limits that would not let the load stand.
+fn others() -> Result<(), String> {
+    println!("| queue | flows | STEP | enqueue | dequeue |");
+    println!("| --- | --- | --- | --- | --- |");
+    for queue in ["pie", "fq_pie", "sfq", "fq"] {
+        for (flows, step) in
+            [(1, 1000), (100, 1000), (1000, 1000), (1, 12_112), (100, 12_112), (1000, 12_112)]
+        {
+            let enqueue = instructions(queue, "cost_enqueue", flows, step)?;
+            let dequeue = instructions(queue, "cost_dequeue", flows, step)?;
+            println!("| {queue} | {flows} | {step} | {enqueue:.1} | {dequeue:.1} |");
+        }
+    }
+    Ok(())
+}
+
+/// Packets that a queue delivers in the steps that are counted.
+fn delivered(queue: &str, flows: usize, step: u64) -> usize {
+    fn steps<Q: goodqueue::Queue<goodqueue::Header>>(mut load: Load<Q>) -> usize {
+        (0..STEPS).filter(|_| load.step()).count()
+    }
+    let (start, rng) = (Nanos(1_000_000_000), Rng::new(1));
+    let slots = || vec![goodqueue::arena::Slot::default(); 10_240];
+    match queue {
+        "pie" => {
+            let queue = HeapPie::new(
+                pie::Params { limit: 10_240, ..pie::Params::default() },
+                start,
+                rng,
+                vec![pie::Stamped::default(); 10_240],
+            );
+            steps(Load::new(queue, 1001, flows, step))
+        }
+        "fq_pie" => {
+            let buckets = vec![fq_pie::Flow::default(); 1024];
+            let queue = HeapFqPie::new(fq_pie::Params::default(), start, rng, buckets, slots());
+            steps(Load::new(queue.expect("buckets"), 1001, flows, step))
+        }
+        // A slot holds 127 packets at most.
+        "sfq" => {
+            let (buckets, slots) = (vec![0; 1024], vec![sfq::Slot::default(); 128]);
+            let nodes = vec![sfq::Node::default(); 128];
+            let queue = HeapSfq::new(sfq::Params::default(), start, rng, buckets, slots, nodes);
+            steps(Load::new(queue, 101, flows, step))
+        }
+        "fq" => {
+            let params = fq::Params { flow_limit: 10_000, ..fq::Params::default() };
+            let (flows_at, nodes) = (vec![fq::Flow::default(); 4096], vec![fq::Node::default(); 10_000]);
+            let queue = HeapFq::new(params, vec![0; 1024], flows_at, nodes);
+            steps(Load::new(queue, 1001, flows, step))
+        }
+        _ => steps(Load::new(workload::fq_codel(), 1001, flows, step)),
+    }
+}
+
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    if let ["--load", flows, step] = words[..] {
-        let mut load = Load::new(flows.parse().expect("flows"), step.parse().expect("a step"));
-        println!("{}", (0..STEPS).filter(|_| load.step()).count());
+    if let ["--load", queue, flows, step] = words[..] {
+        let (flows, step) = (flows.parse().expect("flows"), step.parse().expect("a step"));
+        println!("{}", delivered(queue, flows, step));
         return ExitCode::SUCCESS;
     }
-    match count() {
+    let is_within = if words.contains(&"others") { Ok(true) } else { count() };
+    match is_within.and_then(|is_within| others().map(|()| is_within)) {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => {
             eprintln!("a row is above Linux, or drops another number of packets");

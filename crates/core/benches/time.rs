@@ -12,7 +12,7 @@ fn steps(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("fq_codel step");
     for step in [1000, 12_112] {
         for flows in [1, 100, 1000, 100_000] {
-            let mut load = Load::new(flows, step);
+            let mut load = Load::new(workload::fq_codel(), 1001, flows, step);
             group.bench_function(format!("{flows} flows, STEP {step}"), |bencher| {
                 bencher.iter(|| black_box(load.step()));
             });

@@ -160,6 +160,9 @@ impl Subject for FqSubject {
                     set(&mut params, entry.key, entry.value)?;
                 }
                 queue.configure(now, params, owner);
+                // Above the new limit: the last of the dequeues delivered nothing.
+                let wake = queue.watchdog().filter(|_| queue.backlog().packets > params.limit);
+                owner.results().extend(wake.map(|wake| Outcome::Wake { t: wake.0 }));
                 Ok(())
             };
         call_with(&mut self.queue, now, input, &mut owner, change, |queue| queue.watchdog())?;

@@ -22,16 +22,23 @@ impl Observer<Header> for Pool {
     }
 }
 
-type FqCodel = HeapFqCodel<Header>;
-
 #[inline(never)]
-fn cost_enqueue(queue: &mut FqCodel, now: Nanos, packet: &Header, pool: &mut Pool) -> Verdict {
+fn cost_enqueue<Q: Queue<Header>>(queue: &mut Q, now: Nanos, packet: &Header, pool: &mut Pool) -> Verdict {
     queue.enqueue(now, *packet, pool)
 }
 
 #[inline(never)]
-fn cost_dequeue(queue: &mut FqCodel, now: Nanos, pool: &mut Pool) -> Option<Header> {
+fn cost_dequeue<Q: Queue<Header>>(queue: &mut Q, now: Nanos, pool: &mut Pool) -> Option<Header> {
     queue.dequeue(now, pool)
+}
+
+/// `fq_codel` as in the reference.
+pub(crate) fn fq_codel() -> HeapFqCodel<Header> {
+    let params = Params::default();
+    let params = Params { law: LawParams { parity: Parity::Linux, ..params.law }, ..params };
+    let places = vec![goodqueue::arena::Slot::default(); params.limit as usize + 1];
+    let buckets = vec![goodqueue::fq_codel::Flow::default(); 1024];
+    HeapFqCodel::new(params, buckets, places).expect("buckets")
 }
 
 /// Upper halves of xorshift64 (13, 7, 17).
@@ -47,8 +54,9 @@ fn hashes(flows: usize) -> Vec<u32> {
 }
 
 /// The workload under way.
-pub(crate) struct Load {
-    queue: FqCodel,
+pub(crate) struct Load<Q> {
+    queue: Q,
+    standing: u32,
     pool: Pool,
     hashes: Vec<u32>,
     next: usize,
@@ -56,17 +64,13 @@ pub(crate) struct Load {
     step: u64,
 }
 
-impl Load {
-    /// The queue with its first 1000 packets.
-    pub(crate) fn new(flows: usize, step: u64) -> Load {
-        let params = Params::default();
-        let params = Params { law: LawParams { parity: Parity::Linux, ..params.law }, ..params };
-        let places = vec![goodqueue::arena::Slot::default(); params.limit as usize + 1];
-        let buckets = vec![goodqueue::fq_codel::Flow::default(); 1024];
-        let queue = FqCodel::new(params, buckets, places).expect("buckets");
+impl<Q: Queue<Header>> Load<Q> {
+    /// A queue in which `standing` packets stand; it has one less now.
+    pub(crate) fn new(queue: Q, standing: u32, flows: usize, step: u64) -> Load<Q> {
         let pool = Pool { free: (0..4096).collect(), drops: 0 };
-        let mut load = Load { queue, pool, hashes: hashes(flows), next: 0, now: Nanos(1_000_000_000), step };
-        (0..1000).for_each(|_| load.enqueue());
+        let now = Nanos(1_000_000_000);
+        let mut load = Load { queue, standing, pool, hashes: hashes(flows), next: 0, now, step };
+        (1..standing).for_each(|_| load.enqueue());
         load
     }
 
@@ -81,7 +85,7 @@ impl Load {
     /// One step; whether a packet was delivered.
     pub(crate) fn step(&mut self) -> bool {
         self.now.0 += self.step;
-        while self.queue.backlog().packets < 1001 {
+        while self.queue.backlog().packets < self.standing {
             self.enqueue();
         }
         let packet = black_box(cost_dequeue(&mut self.queue, self.now, &mut self.pool));
