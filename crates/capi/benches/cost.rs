@@ -72,7 +72,10 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     if let ["--load", flows, step, steps] = words[..] {
-        let mut load = Load::new(flows.parse().expect("flows"), step.parse().expect("a step"));
+        let mut load = {
+            let (flows, step) = (flows.parse().expect("flows"), step.parse().expect("a step"));
+            Load::new(workload::fq_codel(), 1001, flows, step)
+        };
         let steps: u64 = steps.parse().expect("steps");
         let delivered = (0..steps).filter(|_| load.step()).count();
         println!("{delivered} {}", load.drops());
