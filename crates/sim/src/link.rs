@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use goodqueue::port::Watermarks;
-use goodqueue::{Departure, Nanos, Observer, Reason};
+use goodqueue::{Departure, Nanos, Observer, Reason, Rng};
 
 use crate::agenda::Lane;
 use crate::agenda::NEVER;
