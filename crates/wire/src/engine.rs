@@ -14,12 +14,15 @@ use std::sync::mpsc;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 
-use goodqueue::{Header, Queue, Span};
+use goodqueue::{Header, Queue, Rng, Span};
 
+use crate::air::Air;
+use crate::crossing::Crossing;
 use crate::lab::{Lab, Taken};
+use crate::medium::{Medium, MediumSpec};
 use crate::netns::Netns;
-use crate::path::PathSpec;
-use crate::runner::Runner;
+use crate::path::{Path, PathSpec};
+use crate::runner::{Runner, Settings};
 use crate::sample::{EngineReport, EngineSample, ProcStat};
 use crate::{Error, Result};
 
@@ -74,21 +77,48 @@ impl Engine {
     where
         Q: Queue<Frame> + Send + 'static,
     {
-        if !(256..=1 << 20).contains(&spec.frames) {
-            let got = spec.frames.to_string();
+        let EngineSpec { up, down, seed, frames, spin } = spec;
+        let settings = Settings { seed, frames, spin, mtu: lab.mtu() };
+        Engine::start_with(lab, settings, move || {
+            let up = Path::new(up, frames, Rng::stream(seed, 0, "loss"))?;
+            Ok([up, Path::new(down, frames, Rng::stream(seed, 1, "loss"))?])
+        })
+    }
+
+    /// The same with a medium in the place of the two lines.
+    ///
+    /// # Errors
+    /// Those of [`Engine::start`].
+    pub fn start_medium<M>(lab: &Lab, spec: MediumSpec<M>) -> Result<EngineHandle>
+    where
+        M: Medium + Send + 'static,
+    {
+        spec.check()?;
+        let MediumSpec { medium, up, down, seed, frames, spin } = spec;
+        let settings = Settings { seed, frames, spin, mtu: lab.mtu() };
+        Engine::start_with(lab, settings, move || Ok(Air::new(medium, up, down, frames)))
+    }
+
+    /// Starts the engine with what `make` puts between its sockets.
+    fn start_with<C: Crossing>(
+        lab: &Lab,
+        settings: Settings,
+        make: impl FnOnce() -> Result<C> + Send + 'static,
+    ) -> Result<EngineHandle> {
+        if !(256..=1 << 20).contains(&settings.frames) {
+            let got = settings.frames.to_string();
             return Err(Error::Invalid { what: "frames", wanted: "256 to 1048576", got });
         }
         let taken = lab.take_router()?;
         let namespaces = [lab.client(), lab.router(), lab.server()].map(Netns::clone);
         let router = lab.router().clone();
-        let mtu = lab.mtu();
         let shared =
             Arc::new(Shared { stop: AtomicBool::new(false), sample: Mutex::new(EngineSample::default()) });
         let (ready, started) = mpsc::sync_channel(1);
         let work = {
             let shared = Arc::clone(&shared);
             move || {
-                let runner = router.enter().and_then(|()| Runner::new(spec, mtu, shared));
+                let runner = router.enter().and_then(|()| Runner::new(make()?, settings, shared));
                 match runner {
                     Ok(runner) => {
                         let _ = ready.send(Ok(()));

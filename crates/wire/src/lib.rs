@@ -4,6 +4,7 @@
 //! * [`Lab`] makes client, router and server out of anonymous namespaces that vanish with the process.
 //! * [`Engine`] is the wire between client and server: queue, device ring, line, loss and delay in each
 //!   direction, with [`EngineSample`]s while it runs and an [`EngineReport`] at the end.
+//! * A [`Medium`] can stand in the place of the two lines: something that both directions share.
 //! * [`Validity`] says whether a result can be believed.
 //!
 //! Needs root, or an unprivileged user namespace ([`enter_user_namespace`]); what is missing is named by
@@ -13,11 +14,15 @@
 #![deny(unsafe_code)]
 #![cfg(target_os = "linux")]
 
+mod air;
+mod crossing;
+mod delay;
 pub mod engine;
 mod error;
 pub mod frame;
 mod hist;
 pub mod lab;
+pub mod medium;
 mod netlink;
 mod netns;
 mod path;
@@ -31,6 +36,7 @@ pub use engine::{Engine, EngineHandle, EngineSpec, Frame};
 pub use error::{Error, Result};
 pub use hist::Histogram;
 pub use lab::{Lab, LabSpec, MAX_HOSTS, Side};
+pub use medium::{Delays, Exit, Medium, MediumSpec, Way};
 pub use netns::{Netns, enter_user_namespace};
 pub use path::PathSpec;
 pub use sample::{

@@ -1,9 +1,9 @@
 //! One direction: port (queue, ring, line), loss, delay.
 
-use std::collections::VecDeque;
+use goodqueue::{Header, Line, Nanos, Port, Queue, Rate, Reason, RingSpec, Rng, Serializer, Span};
 
-use goodqueue::{Header, Line, Nanos, Observer, Port, Queue, Rate, Reason, RingSpec, Rng, Serializer, Span};
-
+use crate::crossing::{Account, Keeper, Ready, frame_of, is_marked};
+use crate::delay::DelayLines;
 use crate::lab::MAX_HOSTS;
 use crate::pool::Pool;
 use crate::sample::{Count, PathReport, PathSample, place};
@@ -49,45 +49,6 @@ impl<Q> PathSpec<Q> {
     }
 }
 
-/// A packet on its way through the delay line.
-#[derive(Clone, Copy, Debug)]
-struct Delayed {
-    deadline: Nanos,
-    slot: Slot,
-    /// CE was set by the queue and is not in the frame yet.
-    mark: bool,
-}
-
-/// What the queue's observer counts.
-#[derive(Debug, Default)]
-struct Account {
-    drops: [u64; Reason::ALL.len()],
-    marks: u64,
-}
-
-/// The observer: frees the frames of dropped packets and counts.
-struct Keeper<'a> {
-    pool: &'a mut Pool,
-    account: &'a mut Account,
-}
-
-impl Observer<Header> for Keeper<'_> {
-    fn dropped(&mut self, _now: Nanos, packet: Header, reason: Reason) {
-        self.account.drops[place(reason)] += 1;
-        self.pool.give(frame_of(&packet));
-    }
-
-    fn marked(&mut self, _now: Nanos, _packet: &Header, _reason: Reason) {
-        self.account.marks += 1;
-    }
-}
-
-/// The frame behind a descriptor: the engine puts its number into the cookie.
-#[allow(clippy::cast_possible_truncation)]
-fn frame_of(packet: &Header) -> u32 {
-    packet.cookie as u32
-}
-
 /// The running direction.
 pub(crate) struct Path<Q> {
     port: Port<Header, Q>,
@@ -95,9 +56,7 @@ pub(crate) struct Path<Q> {
     /// Lost where 53 random bits are below this.
     loss_below: u64,
     rng: Rng,
-    delays: Vec<Span>,
-    least_delay: Span,
-    lines: Vec<VecDeque<Delayed>>,
+    delayed: DelayLines<Ready>,
     /// The latest time at which anything was done.
     clock: Nanos,
     account: Account,
@@ -111,16 +70,12 @@ impl<Q: Queue<Header>> Path<Q> {
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss)]
     pub(crate) fn new(spec: PathSpec<Q>, frames: u32, rng: Rng) -> Result<Path<Q>> {
         spec.check()?;
-        let delays = if spec.delays.is_empty() { vec![Span::ZERO] } else { spec.delays };
-        let lines = delays.iter().map(|_| VecDeque::with_capacity(frames as usize)).collect();
         Ok(Path {
             port: Port::new(spec.queue, spec.ring, Line::from(spec.rate.and_then(Serializer::new))),
             rate: spec.rate,
             loss_below: (spec.loss * (1_u64 << 53) as f64) as u64,
             rng,
-            least_delay: delays.iter().copied().min().unwrap_or_default(),
-            delays,
-            lines,
+            delayed: DelayLines::new(spec.delays, frames),
             clock: Nanos::ZERO,
             account: Account::default(),
             arrived: Count::default(),
@@ -135,14 +90,6 @@ impl<Q: Queue<Header>> Path<Q> {
     /// The latest time at which anything was done: nothing may be done before it.
     pub(crate) fn clock(&self) -> Nanos {
         self.clock
-    }
-
-    /// The delay class of server host `host`.
-    pub(crate) fn class(&self, host: u8) -> u8 {
-        // The list has 1 to 8 values.
-        #[allow(clippy::cast_possible_truncation)]
-        let last = (self.delays.len() - 1) as u8;
-        host.min(last)
     }
 
     /// Hands a packet in. Everything due at `now` has been handled by [`Path::advance`].
@@ -161,32 +108,22 @@ impl<Q: Queue<Header>> Path<Q> {
             let mut keeper = Keeper { pool, account: &mut self.account };
             let Some(departure) = self.port.poll(now, &mut keeper) else { return };
             let packet = departure.packet;
-            let frame = frame_of(&packet);
+            let frame = frame_of(packet.cookie);
             let note = pool.note(frame);
             if self.loss_below > 0 && self.rng.next_u64() >> 11 < self.loss_below {
                 self.account.drops[place(Reason::Loss)] += 1;
                 pool.give(frame);
                 continue;
             }
-            let class = usize::from(note.class).min(self.lines.len() - 1);
-            self.lines[class].push_back(Delayed {
-                deadline: departure.at + self.delays[class],
-                slot: Slot { frame, len: packet.len, stamp: 0 },
-                mark: packet.dsfield & 3 == 3 && note.dsfield & 3 != 3,
-            });
+            let slot = Slot { frame, len: packet.len, stamp: 0 };
+            let mark = is_marked(note.dsfield, packet.dsfield);
+            self.delayed.push(departure.at, note.host, Ready { slot, mark });
         }
     }
 
-    /// Takes the next frame that is due at or before `now` out of the delay line: its deadline, its
-    /// slot, and whether CE is still to be written. Equal deadlines leave in the order of classes.
-    pub(crate) fn take_due(&mut self, now: Nanos) -> Option<(Nanos, Slot, bool)> {
-        let fronts = self.lines.iter().enumerate().filter_map(|(i, l)| l.front().map(|d| (d.deadline, i)));
-        let (deadline, class) = fronts.min()?;
-        if deadline > now {
-            return None;
-        }
-        let Delayed { slot, mark, .. } = self.lines[class].pop_front()?;
-        Some((deadline, slot, mark))
+    /// Takes the next frame that is due at or before `now` out of the delay line, with its deadline.
+    pub(crate) fn take_due(&mut self, now: Nanos) -> Option<(Nanos, Ready)> {
+        self.delayed.take_due(now)
     }
 
     /// Counts a frame as sent.
@@ -196,9 +133,8 @@ impl<Q: Queue<Header>> Path<Q> {
 
     /// When the next frame must be sent at the latest, if nothing else arrives.
     pub(crate) fn next_send(&self) -> Option<Nanos> {
-        let queued = self.lines.iter().filter_map(|line| line.front()).map(|d| d.deadline).min();
-        let coming = self.port.next_wake().map(|at| at + self.least_delay);
-        queued.into_iter().chain(coming).min()
+        let coming = self.port.next_wake().map(|at| at + self.delayed.least());
+        self.delayed.next().into_iter().chain(coming).min()
     }
 
     /// When the port has something to do.

@@ -8,8 +8,12 @@ pub(crate) const SLOT: usize = 2048;
 pub(crate) struct Note {
     /// The DS byte it came with.
     pub(crate) dsfield: u8,
-    /// Its delay class.
-    pub(crate) class: u8,
+    /// The server host that it is to or from.
+    pub(crate) host: u8,
+    /// Its way.
+    pub(crate) way: u8,
+    /// Its length.
+    pub(crate) len: u32,
 }
 
 /// A fixed number of frame slots and the list of free ones.

@@ -6,22 +6,17 @@ use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use goodqueue::{Bytes, FlowHasher, FlowKey, Header, Nanos, Queue, Rng, Span};
+use goodqueue::{Bytes, FlowHasher, FlowKey, Header, Nanos, Span};
 
-use crate::engine::{EngineSpec, Shared};
+use crate::crossing::{Crossing, DOWN, UP};
+use crate::engine::Shared;
 use crate::frame::{self, ETHERNET, Meta};
 use crate::lab::{ROUTER_TO_CLIENT, ROUTER_TO_SERVER};
-use crate::path::Path;
 use crate::pool::{Note, Pool};
 use crate::sample::{CpuUse, EngineReport, EngineSample, Scheduling, Summary, Trouble};
 use crate::sys::packet::{BATCH, PacketSocket, Slot};
 use crate::sys::thread;
 use crate::{Error, Histogram, Result};
-
-/// Client to server: read from socket 0, sent on socket 1.
-const UP: usize = 0;
-/// Server to client: read from socket 1, sent on socket 0.
-const DOWN: usize = 1;
 
 /// Frames asked for at first; where so many come, the next read asks for [`BATCH`].
 const FEW: usize = 8;
@@ -32,9 +27,9 @@ const PUBLISH: Span = Span::from_millis(10);
 /// time, so this costs no accuracy and saves wake-ups.
 const LAZY: Span = Span::from_millis(1);
 
-pub(crate) struct Runner<Q> {
+pub(crate) struct Runner<C> {
     sockets: [PacketSocket; 2],
-    paths: [Path<Q>; 2],
+    crossing: C,
     pool: Pool,
     /// Free frames to read into, per socket.
     inbox: [Vec<Slot>; 2],
@@ -98,26 +93,34 @@ impl Margin {
     }
 }
 
-impl<Q: Queue<Header>> Runner<Q> {
+/// What a runner needs beside what is between its sockets; see [`crate::EngineSpec`].
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Settings {
+    pub(crate) seed: u64,
+    pub(crate) frames: u32,
+    pub(crate) spin: Option<Span>,
+    pub(crate) mtu: u32,
+}
+
+impl<C: Crossing> Runner<C> {
     /// Opens the sockets, in the router's namespace, and takes all memory.
-    pub(crate) fn new(spec: EngineSpec<Q>, mtu: u32, shared: Arc<Shared>) -> Result<Runner<Q>> {
+    pub(crate) fn new(crossing: C, settings: Settings, shared: Arc<Shared>) -> Result<Runner<C>> {
+        let Settings { seed, frames, spin, mtu } = settings;
         // Ethernet's header is 14 bytes.
         #[allow(clippy::cast_possible_truncation)]
         let longest_frame = mtu + ETHERNET as u32;
-        let pool = Pool::new(spec.frames);
-        let up = Path::new(spec.up, spec.frames, Rng::stream(spec.seed, 0, "loss"))?;
-        let down = Path::new(spec.down, spec.frames, Rng::stream(spec.seed, 1, "loss"))?;
-        let slowest = [up.rate(), down.rate()].into_iter().flatten().min();
-        let one_frame = slowest.map_or(Span::ZERO, |rate| rate.tx_time(Bytes(u64::from(longest_frame))));
+        let pool = Pool::new(frames);
+        let one_frame =
+            crossing.slowest().map_or(Span::ZERO, |rate| rate.tx_time(Bytes(u64::from(longest_frame))));
         let sockets = [PacketSocket::open(ROUTER_TO_CLIENT)?, PacketSocket::open(ROUTER_TO_SERVER)?];
-        let (scheduling, margin) = schedule(spec.spin, &pool, sockets[0].receive_buffer());
+        let (scheduling, margin) = schedule(spin, &pool, sockets[0].receive_buffer());
         Ok(Runner {
             sockets,
-            paths: [up, down],
+            crossing,
             pool,
             inbox: [Vec::with_capacity(BATCH), Vec::with_capacity(BATCH)],
             ask: [FEW; 2],
-            hasher: FlowHasher::new(spec.seed),
+            hasher: FlowHasher::new(seed),
             longest_frame,
             lateness: Histogram::default(),
             lateness_limit: one_frame.max(Span::from_millis(1)),
@@ -147,11 +150,12 @@ impl<Q: Queue<Header>> Runner<Q> {
             *place = sample;
         }
         let cpu = CpuUse { wall: ended.since(began), cpu: thread::cpu_time() - cpu_before, spin: self.spun };
-        let [up, down] = self.paths;
+        self.crossing.look(ended, true);
+        let [up, down] = self.crossing.report();
         EngineReport {
             last: sample,
-            up: up.report(),
-            down: down.report(),
+            up,
+            down,
             lateness: self.lateness,
             cpu,
             host: None,
@@ -171,7 +175,7 @@ impl<Q: Queue<Header>> Runner<Q> {
             self.admit(way, now, count);
             // With the socket empty, all that had arrived when the turn began has been handed in.
             if count < ask {
-                self.paths[way].advance(began, &mut self.pool);
+                self.crossing.advance(way, began, &mut self.pool);
             }
             got += count;
         }
@@ -226,7 +230,7 @@ impl<Q: Queue<Header>> Runner<Q> {
                 Some(meta) => {
                     // A wall clock that was set in between does no harm: bounded on both sides.
                     let stamp = if slot.stamp == 0 { now.0 } else { slot.stamp.wrapping_sub(ahead) };
-                    let arrived = Nanos(stamp.min(now.0)).max(self.paths[way].clock());
+                    let arrived = Nanos(stamp.min(now.0)).max(self.crossing.clock(way));
                     self.enqueue(way, arrived, slot, &meta);
                 }
                 None => {
@@ -240,8 +244,9 @@ impl<Q: Queue<Header>> Runner<Q> {
 
     fn enqueue(&mut self, way: usize, arrived: Nanos, slot: Slot, meta: &Meta) {
         let server = if way == UP { meta.destination } else { meta.source };
-        let path = &mut self.paths[way];
-        let note = Note { dsfield: meta.dsfield, class: path.class(host_of(server)) };
+        // There are two ways.
+        #[allow(clippy::cast_possible_truncation)]
+        let note = Note { dsfield: meta.dsfield, host: host_of(server), way: way as u8, len: slot.len };
         self.pool.set_note(slot.frame, note);
         let flow = FlowKey {
             source: meta.source,
@@ -257,9 +262,7 @@ impl<Q: Queue<Header>> Runner<Q> {
             flow_hash: self.hasher.hash(&flow),
             dsfield: meta.dsfield,
         };
-        path.advance(arrived, &mut self.pool);
-        path.arrive(arrived, packet, &mut self.pool);
-        path.advance(arrived, &mut self.pool);
+        self.crossing.arrive(way, arrived, packet, &mut self.pool);
     }
 
     /// Sends everything of direction `way` that is due; returns how many frames.
@@ -270,8 +273,9 @@ impl<Q: Queue<Header>> Runner<Q> {
             let mut batch = [Slot::default(); BATCH];
             let mut count = 0;
             while count < BATCH {
-                let Some((deadline, slot, mark)) = self.paths[way].take_due(now) else { break };
-                if mark {
+                let Some((deadline, ready)) = self.crossing.take_due(way, now) else { break };
+                let slot = ready.slot;
+                if ready.mark {
                     frame::set_ce(&mut self.pool.slot_mut(slot.frame)[..slot.len as usize]);
                 }
                 self.lateness.record(now.since(deadline));
@@ -294,7 +298,7 @@ impl<Q: Queue<Header>> Runner<Q> {
             match socket.send(&mut self.pool, &batch[done..]) {
                 Ok(count) => {
                     for slot in &batch[done..done + count] {
-                        self.paths[way].count_sent(slot.len);
+                        self.crossing.count_sent(way, slot.len);
                     }
                     done += count.max(1);
                 }
@@ -317,13 +321,11 @@ impl<Q: Queue<Header>> Runner<Q> {
     fn sleep(&mut self) -> Result<bool> {
         let now = thread::now();
         let mut until = now + PUBLISH;
-        for path in &self.paths {
-            if let Some(at) = path.next_send() {
-                until = until.min(Nanos(at.0.saturating_sub(self.margin.now.0)));
-            }
-            if let Some(at) = path.next_port_event() {
-                until = until.min(at + LAZY);
-            }
+        if let Some(at) = self.crossing.next_send() {
+            until = until.min(Nanos(at.0.saturating_sub(self.margin.now.0)));
+        }
+        if let Some(at) = self.crossing.next_event() {
+            until = until.min(at + LAZY);
         }
         if until <= now {
             std::hint::spin_loop();
@@ -344,13 +346,14 @@ impl<Q: Queue<Header>> Runner<Q> {
     fn publish(&mut self, now: Nanos) {
         self.published = now;
         let sample = self.sample(now);
+        self.crossing.look(now, false);
         if let Ok(mut place) = self.shared.sample.try_lock() {
             *place = sample;
         }
     }
 
     fn sample(&mut self, now: Nanos) -> EngineSample {
-        let [up, down] = [self.paths[UP].sample(), self.paths[DOWN].sample()];
+        let [up, down] = self.crossing.sample();
         self.trouble.socket_drops = self.sockets.iter_mut().map(PacketSocket::dropped).sum();
         self.trouble.clock_backward = up.line.clock_backward + down.line.clock_backward;
         let inbox: usize = self.inbox.iter().map(Vec::len).sum();

@@ -1,0 +1,206 @@
+//! The engine's two directions over one medium: delay, medium, delay.
+
+use goodqueue::{Header, Nanos, PortStats, Rate, Reason};
+
+use crate::crossing::{Account, Crossing, DOWN, Ready, UP, frame_of, is_marked};
+use crate::delay::DelayLines;
+use crate::medium::{Delays, Exit, Medium, Way};
+use crate::pool::Pool;
+use crate::sample::{Count, PathReport, PathSample, place};
+use crate::sys::packet::Slot;
+
+/// One direction around the medium.
+#[derive(Debug)]
+struct Side {
+    /// On their way to the medium, the time of arrival being that of the kernel's receipt.
+    before: DelayLines<Header>,
+    /// On their way from it.
+    after: DelayLines<Ready>,
+    /// Up to when all that arrived has been handed in.
+    known: Nanos,
+    /// The latest arrival.
+    latest: Nanos,
+    account: Account,
+    /// Handed to the medium.
+    arrived: Count,
+    /// Let go by it.
+    left: Count,
+    sent: Count,
+}
+
+impl Side {
+    fn new(delays: Delays, frames: u32) -> Side {
+        Side {
+            before: DelayLines::new(delays.before, frames),
+            after: DelayLines::new(delays.after, frames),
+            known: Nanos::ZERO,
+            latest: Nanos::ZERO,
+            account: Account::default(),
+            arrived: Count::default(),
+            left: Count::default(),
+            sent: Count::default(),
+        }
+    }
+}
+
+/// Both directions over a medium.
+#[derive(Debug)]
+pub(crate) struct Air<M> {
+    medium: M,
+    sides: [Side; 2],
+    /// Up to when the medium has been told of everything.
+    clock: Nanos,
+    clock_backward: u64,
+}
+
+/// Brings what comes out of the medium to the lines behind it.
+struct Landing<'a> {
+    sides: &'a mut [Side; 2],
+    pool: &'a mut Pool,
+}
+
+impl Exit for Landing<'_> {
+    fn leave(&mut self, now: Nanos, cookie: u64, dsfield: u8) {
+        let frame = frame_of(cookie);
+        let note = self.pool.note(frame);
+        let side = &mut self.sides[usize::from(note.way)];
+        side.left.add(note.len);
+        let slot = Slot { frame, len: note.len, stamp: 0 };
+        side.after.push(now, note.host, Ready { slot, mark: is_marked(note.dsfield, dsfield) });
+    }
+
+    fn drop(&mut self, cookie: u64, reason: Reason) {
+        let frame = frame_of(cookie);
+        self.sides[usize::from(self.pool.note(frame).way)].account.drops[place(reason)] += 1;
+        self.pool.give(frame);
+    }
+
+    fn mark(&mut self, cookie: u64) {
+        let way = self.pool.note(frame_of(cookie)).way;
+        self.sides[usize::from(way)].account.marks += 1;
+    }
+}
+
+impl<M: Medium> Air<M> {
+    /// Takes all memory; `frames` is the size of the pool.
+    pub(crate) fn new(medium: M, up: Delays, down: Delays, frames: u32) -> Air<M> {
+        let sides = [Side::new(up, frames), Side::new(down, frames)];
+        Air { medium, sides, clock: Nanos::ZERO, clock_backward: 0 }
+    }
+
+    /// When the next frame comes to the medium, and on which way.
+    fn next_arrival(&self) -> Option<(Nanos, usize)> {
+        let arrivals = [UP, DOWN].into_iter().filter_map(|way| Some((self.sides[way].before.next()?, way)));
+        arrivals.min()
+    }
+
+    /// Lets the medium go on to `until`. Both ways meet in it, so it is told of all arrivals in the order of
+    /// their times; what is due at the time of an arrival goes first.
+    fn run(&mut self, until: Nanos, pool: &mut Pool) {
+        loop {
+            let event = self.medium.next_event().filter(|&at| at <= until);
+            let arrival = self.next_arrival().filter(|&(at, _)| at <= until);
+            let is_event = event.is_some_and(|event| arrival.is_none_or(|(at, _)| event <= at));
+            let Some(at) = (if is_event { event } else { arrival.map(|(at, _)| at) }) else { break };
+            self.clock_backward += u64::from(at < self.clock);
+            self.clock = self.clock.max(at);
+            if is_event {
+                self.medium.advance(self.clock, &mut Landing { sides: &mut self.sides, pool });
+                if self.medium.next_event().is_some_and(|next| next <= self.clock) {
+                    // It does not do what it promises: the next turn asks again, and does not hang here.
+                    self.clock_backward += 1;
+                    break;
+                }
+            } else if let Some((_, way)) = arrival {
+                self.hand_in(way, pool);
+            }
+        }
+        self.clock = self.clock.max(until);
+    }
+
+    fn hand_in(&mut self, way: usize, pool: &mut Pool) {
+        let side = &mut self.sides[way];
+        let Some((_, packet)) = side.before.take_due(self.clock) else { return };
+        side.arrived.add(packet.len);
+        let host = pool.note(frame_of(packet.cookie)).host;
+        let exit = &mut Landing { sides: &mut self.sides, pool };
+        self.medium.arrive(self.clock, Way::BOTH[way], host, packet, exit);
+    }
+}
+
+impl<M: Medium> Crossing for Air<M> {
+    fn slowest(&self) -> Option<Rate> {
+        None
+    }
+
+    fn clock(&self, way: usize) -> Nanos {
+        self.clock.max(self.sides[way].latest)
+    }
+
+    fn arrive(&mut self, way: usize, at: Nanos, packet: Header, pool: &mut Pool) {
+        let side = &mut self.sides[way];
+        side.latest = at;
+        side.before.push(at, pool.note(frame_of(packet.cookie)).host, packet);
+    }
+
+    fn advance(&mut self, way: usize, until: Nanos, pool: &mut Pool) {
+        self.sides[way].known = until;
+        let known = self.sides[UP].known.min(self.sides[DOWN].known);
+        self.run(known, pool);
+    }
+
+    fn take_due(&mut self, way: usize, now: Nanos) -> Option<(Nanos, Ready)> {
+        self.sides[way].after.take_due(now)
+    }
+
+    fn count_sent(&mut self, way: usize, len: u32) {
+        self.sides[way].sent.add(len);
+    }
+
+    fn next_send(&self) -> Option<Nanos> {
+        let least = self.sides[UP].after.least().min(self.sides[DOWN].after.least());
+        let coming = self.next_event().map(|at| at + least);
+        self.sides.iter().filter_map(|side| side.after.next()).chain(coming).min()
+    }
+
+    fn next_event(&self) -> Option<Nanos> {
+        let arrival = self.next_arrival().map(|(at, _)| at);
+        self.medium.next_event().into_iter().chain(arrival).min()
+    }
+
+    fn sample(&self) -> [PathSample; 2] {
+        [UP, DOWN].map(|way| {
+            let side = &self.sides[way];
+            let [backlog, ring] = self.medium.backlog(Way::BOTH[way]);
+            // One clock for both, so its faults are counted once.
+            let clock_backward = if way == UP { self.clock_backward } else { 0 };
+            PathSample {
+                backlog,
+                ring,
+                arrived: side.arrived,
+                sent: side.sent,
+                drops: side.account.drops,
+                marks: side.account.marks,
+                line: PortStats {
+                    packets: side.left.packets,
+                    bytes: side.left.bytes,
+                    clock_backward,
+                    ..PortStats::default()
+                },
+                ..PathSample::default()
+            }
+        })
+    }
+
+    fn look(&mut self, now: Nanos, is_last: bool) {
+        self.medium.look(now, is_last);
+    }
+
+    fn report(self) -> [PathReport; 2] {
+        self.sample().map(|last| PathReport { last, counters: Vec::new() })
+    }
+}
+
+#[cfg(test)]
+#[path = "air_tests.rs"]
+mod tests;

@@ -1,0 +1,130 @@
+//! A medium that lets one frame of any way pass at a time, each for 10 us.
+
+use std::collections::VecDeque;
+
+use goodqueue::{Backlog, Header, Nanos, Reason, Span};
+
+use super::Air;
+use crate::PathSample;
+use crate::crossing::{Crossing, DOWN, UP};
+use crate::medium::{Delays, Exit, Medium, Way};
+use crate::pool::{Note, Pool};
+
+const TOOK: Span = Span::from_micros(10);
+
+#[derive(Default)]
+struct OneAtATime {
+    queue: VecDeque<Header>,
+    ends: Option<Nanos>,
+    /// All arrivals, in the order in which they were told.
+    told: Vec<(Nanos, Way, u8)>,
+}
+
+impl Medium for OneAtATime {
+    fn arrive(&mut self, now: Nanos, way: Way, host: u8, frame: Header, exit: &mut dyn Exit) {
+        self.told.push((now, way, host));
+        if frame.len == 666 {
+            return exit.drop(frame.cookie, Reason::Loss);
+        }
+        self.queue.push_back(frame);
+        self.ends = self.ends.or(Some(now + TOOK));
+    }
+
+    fn next_event(&self) -> Option<Nanos> {
+        self.ends
+    }
+
+    fn advance(&mut self, now: Nanos, exit: &mut dyn Exit) {
+        while let Some(end) = self.ends.filter(|&end| end <= now) {
+            if let Some(frame) = self.queue.pop_front() {
+                exit.mark(frame.cookie);
+                exit.leave(end, frame.cookie, frame.dsfield | 3);
+            }
+            self.ends = (!self.queue.is_empty()).then_some(end + TOOK);
+        }
+    }
+
+    fn backlog(&self, _way: Way) -> [Backlog; 2] {
+        Default::default()
+    }
+
+    fn look(&mut self, _now: Nanos, _is_last: bool) {}
+}
+
+fn us(at: u64) -> Nanos {
+    Nanos(at * 1000)
+}
+
+fn arrive(air: &mut Air<OneAtATime>, pool: &mut Pool, way: usize, at: u64, host: u8, len: u32) {
+    let frame = pool.take().expect("a frame is free");
+    pool.set_note(frame, Note { dsfield: 2, host, way: u8::try_from(way).expect("0 or 1"), len });
+    let packet = Header { cookie: u64::from(frame), len, dsfield: 2, ..Header::default() };
+    air.arrive(way, us(at), packet, pool);
+}
+
+fn due(air: &mut Air<OneAtATime>, way: usize) -> Vec<(u64, u32, bool)> {
+    std::iter::from_fn(|| air.take_due(way, us(10_000)))
+        .map(|(at, ready)| (at.0 / 1000, ready.slot.len, ready.mark))
+        .collect()
+}
+
+fn air(up: Delays, down: Delays) -> Air<OneAtATime> {
+    Air::new(OneAtATime::default(), up, down, 64)
+}
+
+#[test]
+fn arrivals_of_both_ways_are_told_in_the_order_of_their_times() {
+    let (mut air, mut pool) = (air(Delays::default(), Delays::default()), Pool::new(64));
+    arrive(&mut air, &mut pool, UP, 5, 0, 100);
+    arrive(&mut air, &mut pool, UP, 7, 1, 101);
+    air.advance(UP, us(8), &mut pool);
+    assert!(air.medium.told.is_empty(), "what the other way has is not known yet");
+    arrive(&mut air, &mut pool, DOWN, 6, 2, 102);
+    air.advance(DOWN, us(30), &mut pool);
+    let told = [(us(5), Way::Up, 0), (us(6), Way::Down, 2), (us(7), Way::Up, 1)];
+    assert_eq!(air.medium.told, told);
+    // The way up is known to 8 us, so nothing has left yet, and something may at 15 us.
+    assert_eq!((due(&mut air, UP), air.next_send()), (vec![], Some(us(15))));
+    air.advance(UP, us(40), &mut pool);
+    air.advance(DOWN, us(40), &mut pool);
+    assert_eq!(due(&mut air, UP), [(15, 100, true), (35, 101, true)]);
+    assert_eq!(due(&mut air, DOWN), [(25, 102, true)]);
+    assert_eq!(air.clock(UP), us(40));
+}
+
+#[test]
+fn delays_are_before_and_after_by_host_and_what_is_due_goes_before_an_arrival() {
+    let micros = |list: &[u64]| list.iter().map(|&us| Span::from_micros(us)).collect::<Vec<_>>();
+    let down = Delays { before: micros(&[0, 100]), after: micros(&[50]) };
+    let (mut air, mut pool) = (air(Delays::default(), down), Pool::new(64));
+    arrive(&mut air, &mut pool, DOWN, 1, 1, 200);
+    arrive(&mut air, &mut pool, DOWN, 91, 0, 201);
+    // The way up has no delay behind the medium, where the event at 91 us might let something go.
+    assert_eq!((air.next_event(), air.next_send()), (Some(us(91)), Some(us(91))));
+    for way in [UP, DOWN] {
+        air.advance(way, us(1000), &mut pool);
+    }
+    assert_eq!(air.medium.told, [(us(91), Way::Down, 0), (us(101), Way::Down, 1)]);
+    assert_eq!(due(&mut air, DOWN), [(151, 201, true), (161, 200, true)]);
+}
+
+#[test]
+fn packets_and_frames_add_up() {
+    let (mut air, mut pool) = (air(Delays::default(), Delays::default()), Pool::new(64));
+    for at in 0..20_u32 {
+        let len = if at % 5 == 0 { 666 } else { 100 };
+        arrive(&mut air, &mut pool, usize::from(at % 2 == 0), u64::from(at), 0, len);
+    }
+    for way in [UP, DOWN] {
+        air.advance(way, us(95), &mut pool);
+    }
+    // 16 are carried; the first begins at 1 us, so nine have left by 95 us.
+    let sides = air.sample();
+    let sum = |count: fn(&PathSample) -> u64| sides.iter().map(count).sum::<u64>();
+    let [arrived, left] = [sum(|side| side.arrived.packets), sum(|side| side.line.packets)];
+    let lost = sum(PathSample::dropped_in_all);
+    assert_eq!((arrived, left, lost, air.medium.queue.len()), (20, 9, 4, 7));
+    assert_eq!(sum(|side| side.line.clock_backward), 0);
+    assert_eq!(pool.used(), 16, "seven wait, nine are to be sent, the dropped ones are given back");
+    assert_eq!(due(&mut air, UP).len() + due(&mut air, DOWN).len(), 9);
+}

@@ -1,0 +1,129 @@
+//! What is between the engine's two sockets: two lines that know nothing of each other, or a medium.
+
+use goodqueue::{Header, Nanos, Observer, Queue, Rate, Reason};
+
+use crate::path::Path;
+use crate::pool::Pool;
+use crate::sample::{PathReport, PathSample, place};
+use crate::sys::packet::Slot;
+
+/// Client to server: read from socket 0, sent on socket 1.
+pub(crate) const UP: usize = 0;
+/// Server to client: read from socket 1, sent on socket 0.
+pub(crate) const DOWN: usize = 1;
+
+/// A frame that is ready to be sent.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ready {
+    pub(crate) slot: Slot,
+    /// CE was set by a queue and is not in the frame yet.
+    pub(crate) mark: bool,
+}
+
+/// What is between the sockets. Ways are [`UP`] and [`DOWN`].
+pub(crate) trait Crossing {
+    /// The slower of the lines' rates.
+    fn slowest(&self) -> Option<Rate>;
+    /// Nothing may arrive on `way` before this.
+    fn clock(&self, way: usize) -> Nanos;
+    /// Takes a frame whose note is in the pool.
+    fn arrive(&mut self, way: usize, at: Nanos, packet: Header, pool: &mut Pool);
+    /// Does what is due. All that arrived on `way` by `until` has been handed in.
+    fn advance(&mut self, way: usize, until: Nanos, pool: &mut Pool);
+    /// The next frame to be sent that is due at or before `now`, with its deadline.
+    fn take_due(&mut self, way: usize, now: Nanos) -> Option<(Nanos, Ready)>;
+    /// Counts a frame as sent.
+    fn count_sent(&mut self, way: usize, len: u32);
+    /// When a frame must be sent at the earliest, if nothing else arrives.
+    fn next_send(&self) -> Option<Nanos>;
+    /// When there is something to decide.
+    fn next_event(&self) -> Option<Nanos>;
+    /// Up and down.
+    fn sample(&self) -> [PathSample; 2];
+    /// A sample is published, the last one where `is_last`.
+    fn look(&mut self, now: Nanos, is_last: bool);
+    /// Up and down, at the end.
+    fn report(self) -> [PathReport; 2];
+}
+
+/// What queues do to packets, counted.
+#[derive(Debug, Default)]
+pub(crate) struct Account {
+    pub(crate) drops: [u64; Reason::ALL.len()],
+    pub(crate) marks: u64,
+}
+
+/// The observer: frees the frames of dropped packets and counts.
+pub(crate) struct Keeper<'a> {
+    pub(crate) pool: &'a mut Pool,
+    pub(crate) account: &'a mut Account,
+}
+
+impl Observer<Header> for Keeper<'_> {
+    fn dropped(&mut self, _now: Nanos, packet: Header, reason: Reason) {
+        self.account.drops[place(reason)] += 1;
+        self.pool.give(frame_of(packet.cookie));
+    }
+
+    fn marked(&mut self, _now: Nanos, _packet: &Header, _reason: Reason) {
+        self.account.marks += 1;
+    }
+}
+
+/// The frame behind a descriptor: the engine puts its number into the cookie.
+#[allow(clippy::cast_possible_truncation)]
+pub(crate) fn frame_of(cookie: u64) -> u32 {
+    cookie as u32
+}
+
+/// Whether a queue has set CE, given the DS bytes before and after.
+pub(crate) fn is_marked(before: u8, after: u8) -> bool {
+    after & 3 == 3 && before & 3 != 3
+}
+
+impl<Q: Queue<Header>> Crossing for [Path<Q>; 2] {
+    fn slowest(&self) -> Option<Rate> {
+        self.iter().filter_map(Path::rate).min()
+    }
+
+    fn clock(&self, way: usize) -> Nanos {
+        self[way].clock()
+    }
+
+    fn arrive(&mut self, way: usize, at: Nanos, packet: Header, pool: &mut Pool) {
+        let path = &mut self[way];
+        path.advance(at, pool);
+        path.arrive(at, packet, pool);
+        path.advance(at, pool);
+    }
+
+    fn advance(&mut self, way: usize, until: Nanos, pool: &mut Pool) {
+        self[way].advance(until, pool);
+    }
+
+    fn take_due(&mut self, way: usize, now: Nanos) -> Option<(Nanos, Ready)> {
+        self[way].take_due(now)
+    }
+
+    fn count_sent(&mut self, way: usize, len: u32) {
+        self[way].count_sent(len);
+    }
+
+    fn next_send(&self) -> Option<Nanos> {
+        self.iter().filter_map(Path::next_send).min()
+    }
+
+    fn next_event(&self) -> Option<Nanos> {
+        self.iter().filter_map(Path::next_port_event).min()
+    }
+
+    fn sample(&self) -> [PathSample; 2] {
+        [self[UP].sample(), self[DOWN].sample()]
+    }
+
+    fn look(&mut self, _now: Nanos, _is_last: bool) {}
+
+    fn report(self) -> [PathReport; 2] {
+        self.map(Path::report)
+    }
+}
