@@ -177,6 +177,9 @@ impl<S> Nodes<S> {
     {
         let nodes = self.nodes.as_ref();
         let time = |index: u32| nodes.get(index as usize).map(|node: &Node<P>| node.time_to_send);
+        if flow.early == NIL {
+            return time(flow.head);
+        }
         [time(flow.early), time(flow.head)].into_iter().flatten().min()
     }
 
@@ -266,5 +269,16 @@ impl Heap {
         if let Place::Throttled(place) = flows[last as usize].place {
             self.sink(flows, place);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_as_documented() {
+        assert_eq!(size_of::<Node<crate::Header>>(), 40);
+        assert_eq!(size_of::<Flow>(), 80);
     }
 }

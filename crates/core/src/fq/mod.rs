@@ -247,9 +247,11 @@ where
             Some(socket) => socket.id << 1,
             None => u64::from(packet.flow_hash() & self.params.orphan_mask) << 1 | 1,
         };
-        let jiffies = self.jiffies(now);
+        if self.table.is_crowded() {
+            let jiffies = self.jiffies(now);
+            self.counters.gc_flows += self.table.collect(self.flows.as_mut(), key, jiffies, self.params.hz);
+        }
         let flows = self.flows.as_mut();
-        self.counters.gc_flows += self.table.collect(flows, key, jiffies, self.params.hz);
         let index = self.table.find(flows, key);
         if let Some(flow) = flows.get_mut(index as usize) {
             if let Some(socket) = owner
@@ -260,6 +262,7 @@ where
             return index;
         }
         let index = self.table.add(flows, key);
+        let jiffies = jiffies::at(now, self.params.hz);
         let Some(flow) = flows.get_mut(index as usize) else { return NIL };
         let credit = self.params.initial_quantum.cast_signed();
         flow.renew(key, credit, owner.map_or(0, |socket| socket.hash), jiffies | 1);
@@ -418,7 +421,6 @@ where
             time = latest;
         }
         let index = self.classify(now, &packet, &origin);
-        let jiffies = self.jiffies(now);
         let flows = self.flows.as_mut();
         let is_known = (index as usize) < flows.len();
         let flow = flows.get_mut(index as usize).unwrap_or(&mut self.internal);
@@ -434,7 +436,7 @@ where
         if !is_known {
             self.counters.internal_packets += 1;
         } else if let Place::Detached(age) = flow.place {
-            if jiffies > age.saturating_add(self.refill_delay) {
+            if jiffies::at(now, self.params.hz) > age.saturating_add(self.refill_delay) {
                 flow.credit = flow.credit.cast_unsigned().max(self.params.quantum).cast_signed();
             }
             self.table.inactive -= 1;

@@ -64,15 +64,18 @@ impl<H: Storage<u32>> Table<H> {
         index
     }
 
-    /// Takes flows back that lie in the bucket of `key` and have been idle for 3 s, where many are known and more
-    /// than half of them idle; where no flow is free, any idle ones. The number of them.
-    pub(super) fn collect(&mut self, flows: &mut [Flow], key: u64, jiffies: u64, hz: u32) -> u64 {
+    /// Whether there are idle flows to be taken back: many are known and more than half of them idle, or none is free.
+    #[inline]
+    pub(super) fn is_crowded(&self) -> bool {
         let many = self.buckets.as_ref().len().saturating_mul(2);
-        if self.inactive == 0
-            || (self.free != NIL && ((self.len as usize) < many || self.inactive <= self.len / 2))
-        {
-            return 0;
-        }
+        let is_wasteful = self.len as usize >= many && self.inactive > self.len / 2;
+        self.inactive > 0 && (self.free == NIL || is_wasteful)
+    }
+
+    /// Takes flows back that lie in the bucket of `key` and have been idle for 3 s; where no flow is free, any idle
+    /// ones. The number of them.
+    #[cold]
+    pub(super) fn collect(&mut self, flows: &mut [Flow], key: u64, jiffies: u64, hz: u32) -> u64 {
         let patience = u64::from(hz) * 3;
         let bucket = self.bucket(key);
         let mut taken = self.collect_in(flows, bucket, key, |age| jiffies > age.saturating_add(patience));

@@ -236,3 +236,14 @@ impl Depths {
         self.link(slots, index);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_as_documented() {
+        assert_eq!(size_of::<Node<crate::Header>>(), 32);
+        assert_eq!(size_of::<Slot>(), 56);
+    }
+}
