@@ -9,8 +9,8 @@ use crate::fifo::Limit;
 use crate::fq_codel::Flow;
 use crate::spec::{BuildError, MAX_PACKETS, QueueSpec, packets_in};
 use crate::{
-    Backlog, Codel, Fifo, Fq, FqCodel, FqPie, Nanos, Observer, Packet, Pie, Queue, Rate, Rng, Sfq, Stats,
-    Tbf, Verdict, fq, fq_pie, pie, sfq,
+    Backlog, Cake, Codel, Fifo, Fq, FqCodel, FqPie, Nanos, Observer, Packet, Pie, Queue, Rate, Rng, Sfq,
+    Stats, Tbf, Verdict, cake, fq, fq_pie, pie, sfq,
 };
 
 /// `pfifo` or `bfifo` with its storage from the heap.
@@ -29,6 +29,9 @@ pub type HeapSfq<P> = Sfq<P, Vec<u32>, Vec<sfq::Slot>, Vec<sfq::Node<P>>>;
 pub type HeapFq<P> = Fq<P, Vec<u32>, Vec<fq::Flow>, Vec<fq::Node<P>>>;
 /// `tbf` with its storage from the heap.
 pub type HeapTbf<P> = Tbf<P, Vec<P>>;
+
+/// `cake` with its storage from the heap.
+pub type HeapCake<P> = Cake<P, Vec<cake::Ways>, Vec<Slot<cake::Queued<P>>>>;
 
 /// A queue that was chosen at run time. The choice costs one branch a call; within each queue all is
 /// static. Storage is allocated once, in [`QueueSpec::build`].
@@ -50,6 +53,8 @@ pub enum AnyQueue<P> {
     Fq(Box<HeapFq<P>>),
     /// `tbf`.
     Tbf(Box<HeapTbf<P>>),
+    /// `cake`.
+    Cake(Box<HeapCake<P>>),
 }
 
 /// Places for a limit in packets.
@@ -120,6 +125,13 @@ impl QueueSpec {
             let queue = Tbf::new(params, now, places(packets_in(params.limit))).map_err(BuildError::Tbf)?;
             return Ok(AnyQueue::Tbf(Box::new(queue)));
         }
+        if let (Some(params), Some(packets)) = (self.cake_params(mtu), self.cake_packets(mtu)) {
+            // Eight tins of flows in sets of eight: as many sets as a tin has flows.
+            let ways = places(self.get("flows").unwrap_or(8));
+            if let Ok(queue) = Cake::new(params, draws, ways, places(packets)) {
+                return Ok(AnyQueue::Cake(Box::new(queue)));
+            }
+        }
         let limit = self.fifo_limit(rate, mtu)?.unwrap_or(Limit::Packets(0));
         let places = places(match limit {
             Limit::Packets(packets) => u64::from(packets),
@@ -141,6 +153,7 @@ macro_rules! each {
             AnyQueue::Sfq($queue) => $body,
             AnyQueue::Fq($queue) => $body,
             AnyQueue::Tbf($queue) => $body,
+            AnyQueue::Cake($queue) => $body,
         }
     };
 }
@@ -190,6 +203,7 @@ mod tests {
             "pie",
             "fq_pie",
             "tbf,rate=1mbit,burst=2k,limit=9k",
+            "cake",
         ] {
             let mut queue = build(text, 10_000_000).expect(text);
             let packet = Header { len: 1514, truesize: 2304, cookie: 7, ..Header::default() };

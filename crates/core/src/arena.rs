@@ -28,6 +28,14 @@ impl<P: Default> Default for Slot<P> {
     }
 }
 
+impl<P> Slot<P> {
+    /// The slot behind it on its list; [`NIL`] at the tail.
+    #[inline]
+    pub(crate) const fn next(&self) -> u32 {
+        self.next
+    }
+}
+
 /// A first-in first-out list of slots of one [`Arena`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct List {
@@ -43,6 +51,18 @@ impl List {
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.head == NIL
+    }
+
+    /// The first slot; [`NIL`] of an empty list.
+    #[inline]
+    pub(crate) const fn head(&self) -> u32 {
+        self.head
+    }
+
+    /// The last slot; [`NIL`] of an empty list.
+    #[inline]
+    pub(crate) const fn tail(&self) -> u32 {
+        self.tail
     }
 }
 
@@ -110,6 +130,30 @@ impl<P: Copy, S: Storage<Slot<P>>> Arena<P, S> {
         if slot.next == NIL {
             list.tail = NIL;
         }
+        slot.next = self.free;
+        self.free = index;
+        Some(slot)
+    }
+
+    /// One slot.
+    #[inline]
+    pub(crate) fn slot(&self, index: u32) -> Option<&Slot<P>> {
+        self.slots.as_ref().get(index as usize)
+    }
+
+    /// Takes the slot `index`, which stands behind `previous` on `list` ([`NIL`]: at its head), off it, as
+    /// [`Arena::shift`] does the first.
+    pub(crate) fn remove(&mut self, list: &mut List, previous: u32, index: u32) -> Option<&Slot<P>> {
+        if previous == NIL {
+            return self.shift(list);
+        }
+        let next = self.slot(index)?.next;
+        let slots = self.slots.as_mut();
+        slots.get_mut(previous as usize)?.next = next;
+        if next == NIL {
+            list.tail = previous;
+        }
+        let slot = slots.get_mut(index as usize)?;
         slot.next = self.free;
         self.free = index;
         Some(slot)

@@ -1,6 +1,7 @@
 //! What a queue tells its owner: verdicts, reasons, and the observer through which packets leave.
 
 use crate::Nanos;
+use crate::details::{Details, TcpHeader};
 
 /// Why a packet was dropped or marked. One enum for the simulator, the live engine, statistics and
 /// reports; [`Reason::name`] is the word used in decision vectors and in every file we write.
@@ -31,6 +32,12 @@ pub enum Reason {
     Change,
     /// Removed because the queue was reset.
     Reset,
+    /// BLUE inside `cake`'s COBALT: the queue stays too long in spite of the control law.
+    Blue,
+    /// An acknowledgement that a later one made superfluous (`cake`'s `ack-filter`).
+    Ack,
+    /// The owner's classifier refused the packet ([`crate::details::Classified::Shot`]).
+    Filter,
     /// Lost on the link below the queue, by the loss model and not by a queue.
     Loss,
     /// Removed with the station that it was for, or there was no such station.
@@ -39,7 +46,7 @@ pub enum Reason {
 
 impl Reason {
     /// All reasons, in the order of their declaration.
-    pub const ALL: [Reason; 14] = [
+    pub const ALL: [Reason; 17] = [
         Reason::Limit,
         Reason::Memory,
         Reason::Codel,
@@ -52,6 +59,9 @@ impl Reason {
         Reason::TooBig,
         Reason::Change,
         Reason::Reset,
+        Reason::Blue,
+        Reason::Ack,
+        Reason::Filter,
         Reason::Loss,
         Reason::Flush,
     ];
@@ -72,6 +82,9 @@ impl Reason {
             Reason::TooBig => "toobig",
             Reason::Change => "change",
             Reason::Reset => "reset",
+            Reason::Blue => "blue",
+            Reason::Ack => "ack",
+            Reason::Filter => "filter",
             Reason::Loss => "loss",
             Reason::Flush => "flush",
         }
@@ -90,8 +103,9 @@ pub enum Verdict {
     Dropped(Reason),
 }
 
-/// Receives what a queue gives up. Each method has an empty default, so an observer costs nothing
-/// where it is not used; every queue is generic over it (static dispatch).
+/// The owner of the packets: receives what a queue gives up, and answers what a queue must know of a
+/// packet beyond its descriptor. Each method has an empty default, so an observer costs nothing where it
+/// is not used; every queue is generic over it (static dispatch).
 pub trait Observer<P> {
     /// `packet` left the queue without being delivered. Its owner frees the frame here.
     fn dropped(&mut self, now: Nanos, packet: P, reason: Reason) {
@@ -101,6 +115,32 @@ pub trait Observer<P> {
     /// `packet` was given the CE codepoint, or already had it (Linux counts both), and stays.
     fn marked(&mut self, now: Nanos, packet: &P, reason: Reason) {
         let _ = (now, packet, reason);
+    }
+
+    /// The DSCP of `packet` was set to 0 (`cake`'s `wash`); its owner rewrites the header.
+    fn washed(&mut self, packet: &P) {
+        let _ = packet;
+    }
+
+    /// What is known of `packet` beyond its descriptor; `cake` asks, once for each arrival.
+    fn details(&self, packet: &P) -> Details {
+        let _ = packet;
+        Details::default()
+    }
+
+    /// The TCP header of `packet`; `None` where it carries no TCP. Asked by `cake` under `ack-filter`.
+    fn tcp(&self, packet: &P) -> Option<TcpHeader> {
+        let _ = packet;
+        None
+    }
+
+    /// Segment `index`, from 0, of the super-packet `packet` ([`Details::gso`]); asked by `cake` under
+    /// `split-gso`, for each segment once and in order. The owner keeps the super-packet's frame for its
+    /// segments and gets them back, not it. `None`: it cannot be cut, and is queued whole (asked at the
+    /// first segment only).
+    fn segment(&mut self, packet: &P, index: u16) -> Option<P> {
+        let _ = (packet, index);
+        None
     }
 
     /// What the sender's own host knows of `packet`; `fq` asks, once for each arrival.

@@ -71,6 +71,15 @@ impl FlowHasher {
         fold(self.siphash13(&bytes[..used]))
     }
 
+    /// A hash over one address, for queues that tell hosts apart.
+    #[must_use]
+    pub fn host(&self, address: IpAddr) -> u32 {
+        fold(match address {
+            IpAddr::V4(address) => self.siphash13(&address.octets()),
+            IpAddr::V6(address) => self.siphash13(&address.octets()),
+        })
+    }
+
     fn siphash13(&self, bytes: &[u8]) -> u64 {
         let [k0, k1] = self.key;
         let mut v = [

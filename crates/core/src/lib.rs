@@ -21,7 +21,9 @@ extern crate alloc;
 #[cfg(feature = "alloc")]
 mod any;
 pub mod arena;
+pub mod cake;
 pub mod codel;
+pub mod details;
 pub mod dql;
 mod event;
 pub mod fifo;
@@ -45,8 +47,12 @@ mod units;
 pub mod wifi;
 
 #[cfg(feature = "alloc")]
-pub use any::{AnyQueue, HeapCodel, HeapFifo, HeapFq, HeapFqCodel, HeapFqPie, HeapPie, HeapSfq, HeapTbf};
+pub use any::{
+    AnyQueue, HeapCake, HeapCodel, HeapFifo, HeapFq, HeapFqCodel, HeapFqPie, HeapPie, HeapSfq, HeapTbf,
+};
+pub use cake::Cake;
 pub use codel::Codel;
+pub use details::Details;
 pub use dql::Dql;
 pub use event::{Ignore, Observer, Origin, Reason, Socket, Verdict};
 pub use fifo::Fifo;

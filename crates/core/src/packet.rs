@@ -43,6 +43,9 @@ pub trait Packet: Copy + Default {
     /// Sets CE where the packet is ECN-capable, and says whether it is (a packet that has CE already
     /// is). A caller that keeps a real header rewrites it when the packet is delivered.
     fn set_ce(&mut self) -> bool;
+    /// Sets the DSCP to 0 and leaves the ECN field; the owner hears of it ([`crate::Observer::washed`]). Only
+    /// `cake` does so, under `wash`: packets that are never in one may do nothing.
+    fn clear_dscp(&mut self) {}
     /// The ECN field of [`Packet::dsfield`].
     fn ecn(&self) -> Ecn {
         Ecn::of(self.dsfield())
@@ -83,5 +86,8 @@ impl Packet for Header {
             self.dsfield |= 3;
         }
         capable
+    }
+    fn clear_dscp(&mut self) {
+        self.dsfield &= 3;
     }
 }

@@ -81,6 +81,13 @@ impl Rng {
 pub trait Draws {
     /// The next 32 random bits.
     fn next_u32(&mut self) -> u32;
+
+    /// The next 16 random bits.
+    #[inline]
+    #[allow(clippy::cast_possible_truncation)]
+    fn next_u16(&mut self) -> u16 {
+        (self.next_u32() >> 16) as u16
+    }
 }
 
 impl Draws for Rng {

@@ -43,6 +43,15 @@ pub(crate) const fn lower_headers(ipv6: bool) -> u32 {
     if ipv6 { 14 + 40 } else { 14 + 20 }
 }
 
+/// The address of a node: its number in 10.0.0.0/8 or fd00::/64.
+#[allow(clippy::cast_possible_truncation)]
+pub(crate) fn address(ipv6: bool, node: NodeId) -> IpAddr {
+    if ipv6 {
+        return Ipv6Addr::from_bits((0xfd << 120) | (node as u128 + 1)).into();
+    }
+    Ipv4Addr::from_bits(0x0a00_0000 | (node as u32 + 1) & 0x00ff_ffff).into()
+}
+
 impl Conversation {
     /// That of TCP flow number `index`.
     pub(crate) fn of_flow(scenario: &Scenario, flow: &Flow, index: usize) -> Conversation {
@@ -51,15 +60,6 @@ impl Conversation {
             Opener::Receiver => (flow.to, flow.from),
         };
         Conversation { client, server, protocol: TCP, number: index, ipv6: scenario.ipv6 }
-    }
-
-    /// Node number in 10.0.0.0/8 or fd00::/64.
-    #[allow(clippy::cast_possible_truncation)]
-    fn address(&self, node: NodeId) -> IpAddr {
-        if self.ipv6 {
-            return Ipv6Addr::from_bits((0xfd << 120) | (node as u128 + 1)).into();
-        }
-        Ipv4Addr::from_bits(0x0a00_0000 | (node as u32 + 1) & 0x00ff_ffff).into()
     }
 
     /// Ports of client and server. ICMP has none: all its packets between two hosts are one flow, as a
@@ -77,7 +77,8 @@ impl Conversation {
     /// Address and port of client and server.
     pub(crate) fn ends(&self) -> [SocketAddr; 2] {
         let (client_port, server_port) = self.ports();
-        [(self.address(self.client), client_port).into(), (self.address(self.server), server_port).into()]
+        let end = |node, port| (address(self.ipv6, node), port).into();
+        [end(self.client, client_port), end(self.server, server_port)]
     }
 
     /// The flow hash from client to server, or back.

@@ -127,6 +127,10 @@ impl Packet for Token {
         }
         capable
     }
+    #[inline]
+    fn clear_dscp(&mut self) {
+        self.dsfield &= 3;
+    }
 }
 
 /// All frames; a freed place is used again first.
@@ -137,12 +141,20 @@ pub(crate) struct Frames {
     free: FrameId,
     /// Probes, by number and acknowledgement number, that will not come back.
     pub(crate) lost_probes: Vec<(u32, u64)>,
+    /// Hashes of the hosts that a frame at each place of a path goes between.
+    pub(crate) hosts: Vec<[u32; 2]>,
     pub(crate) tap: Tap,
 }
 
 impl Default for Frames {
     fn default() -> Frames {
-        Frames { frames: Vec::new(), free: NO_FRAME, lost_probes: Vec::new(), tap: Tap::default() }
+        Frames {
+            frames: Vec::new(),
+            free: NO_FRAME,
+            lost_probes: Vec::new(),
+            hosts: Vec::new(),
+            tap: Tap::default(),
+        }
     }
 }
 

@@ -15,6 +15,7 @@ mod engine;
 mod error;
 mod fifo_line;
 mod frame;
+mod headers;
 mod link;
 mod loss;
 mod path;

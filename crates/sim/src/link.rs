@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use goodqueue::details::{Details, TcpHeader};
 use goodqueue::port::Watermarks;
 use goodqueue::{Departure, Nanos, Observer, Reason, Rng};
 
@@ -320,5 +321,17 @@ impl Observer<Token> for Losses<'_> {
         self.counters.marks += 1;
         self.frames.get_mut(packet.frame).dsfield = goodqueue::Packet::dsfield(packet);
         self.frames.tell(now, self.link, packet.frame, What::Marked(reason));
+    }
+
+    fn washed(&mut self, packet: &Token) {
+        self.frames.get_mut(packet.frame).dsfield = goodqueue::Packet::dsfield(packet);
+    }
+
+    fn details(&self, packet: &Token) -> Details {
+        self.frames.details(packet)
+    }
+
+    fn tcp(&self, packet: &Token) -> Option<TcpHeader> {
+        self.frames.tcp(packet)
     }
 }

@@ -117,6 +117,16 @@ impl Paths {
         self.links[place as usize]
     }
 
+    /// The nodes that each place lies between: the ends of its path.
+    pub(crate) fn ends_of_places(&self) -> Vec<[NodeId; 2]> {
+        let mut ends = vec![[0; 2]; self.links.len()];
+        for (&(from, to), &path) in &self.known {
+            let length = self.links(path).count();
+            ends[path as usize..=path as usize + length].fill([from, to]);
+        }
+        ends
+    }
+
     /// The links of a path.
     pub(crate) fn links(&self, path: Place) -> impl Iterator<Item = u32> {
         self.links[path as usize..].iter().copied().take_while(|&link| link != END)

@@ -1,11 +1,14 @@
 //! What is between the engine's two sockets: two lines that know nothing of each other, or a medium.
 
-use goodqueue::{Header, Nanos, Observer, Queue, Rate, Reason};
+use goodqueue::details::{Details, TcpHeader};
+use goodqueue::{FlowHasher, Header, Nanos, Observer, Queue, Rate, Reason};
 
+use crate::frame;
 use crate::path::Path;
-use crate::pool::Pool;
+use crate::pool::{Pool, SLOT};
 use crate::sample::{PathReport, PathSample, place};
 use crate::sys::packet::Slot;
+use crate::tcp_header;
 
 /// Client to server: read from socket 0, sent on socket 1.
 pub(crate) const UP: usize = 0;
@@ -57,6 +60,13 @@ pub(crate) struct Account {
 pub(crate) struct Keeper<'a> {
     pub(crate) pool: &'a mut Pool,
     pub(crate) account: &'a mut Account,
+    pub(crate) hasher: &'a FlowHasher,
+}
+
+impl Keeper<'_> {
+    fn frame(&self, packet: &Header) -> &[u8] {
+        &self.pool.slot(frame_of(packet.cookie))[..(packet.len as usize).min(SLOT)]
+    }
 }
 
 impl Observer<Header> for Keeper<'_> {
@@ -67,6 +77,24 @@ impl Observer<Header> for Keeper<'_> {
 
     fn marked(&mut self, _now: Nanos, _packet: &Header, _reason: Reason) {
         self.account.marks += 1;
+    }
+
+    fn washed(&mut self, packet: &Header) {
+        let len = (packet.len as usize).min(SLOT);
+        frame::clear_dscp(&mut self.pool.slot_mut(frame_of(packet.cookie))[..len]);
+    }
+
+    fn details(&self, packet: &Header) -> Details {
+        let Some(meta) = frame::parse(self.frame(packet)) else { return Details::default() };
+        Details {
+            source_hash: self.hasher.host(meta.source),
+            destination_hash: self.hasher.host(meta.destination),
+            ..Details::default()
+        }
+    }
+
+    fn tcp(&self, packet: &Header) -> Option<TcpHeader> {
+        tcp_header::read(self.frame(packet), self.hasher)
     }
 }
 

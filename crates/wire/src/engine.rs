@@ -14,7 +14,7 @@ use std::sync::mpsc;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 
-use goodqueue::{Header, Queue, Rng, Span};
+use goodqueue::{FlowHasher, Header, Queue, Rng, Span};
 
 use crate::air::Air;
 use crate::crossing::Crossing;
@@ -80,8 +80,8 @@ impl Engine {
         let EngineSpec { up, down, seed, frames, spin } = spec;
         let settings = Settings { seed, frames, spin, mtu: lab.mtu() };
         Engine::start_with(lab, settings, move || {
-            let up = Path::new(up, frames, Rng::stream(seed, 0, "loss"))?;
-            Ok([up, Path::new(down, frames, Rng::stream(seed, 1, "loss"))?])
+            let up = Path::new(up, frames, Rng::stream(seed, 0, "loss"), FlowHasher::new(seed))?;
+            Ok([up, Path::new(down, frames, Rng::stream(seed, 1, "loss"), FlowHasher::new(seed))?])
         })
     }
 

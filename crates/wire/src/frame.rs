@@ -151,21 +151,33 @@ pub fn set_ce(frame: &mut [u8]) -> bool {
     if meta.dsfield & 3 == 0 {
         return false;
     }
-    let Some(packet) = frame.get_mut(ETHERNET..) else { return false };
-    match meta.source {
-        IpAddr::V4(_) => set_ce_v4(packet),
-        IpAddr::V6(_) => {
-            if let Some(second) = packet.get_mut(1) {
-                *second |= 0x30;
-            }
-        }
-    }
+    set_dsfield(frame, &meta, meta.dsfield | 3);
     true
 }
 
-fn set_ce_v4(packet: &mut [u8]) {
+/// Sets the DSCP in the IP header of `frame` to 0 and leaves the ECN field, as [`set_ce`] sets CE.
+pub fn clear_dscp(frame: &mut [u8]) {
+    if let Some(meta) = parse(frame) {
+        set_dsfield(frame, &meta, meta.dsfield & 3);
+    }
+}
+
+/// Writes the DS byte of a frame that was read.
+fn set_dsfield(frame: &mut [u8], meta: &Meta, dsfield: u8) {
+    let Some(packet) = frame.get_mut(ETHERNET..) else { return };
+    match (meta.source, packet) {
+        (IpAddr::V4(_), packet) => set_dsfield_v4(packet, dsfield),
+        (IpAddr::V6(_), [first, second, ..]) => {
+            *first = *first & 0xf0 | dsfield >> 4;
+            *second = *second & 0x0f | dsfield << 4;
+        }
+        _ => {}
+    }
+}
+
+fn set_dsfield_v4(packet: &mut [u8], dsfield: u8) {
     let (Some(old), Some(checksum)) = (word(packet, 0), word(packet, 10)) else { return };
-    let new = old | 3;
+    let new = old & 0xff00 | u16::from(dsfield);
     let mut sum = u32::from(!checksum) + u32::from(!old) + u32::from(new);
     while sum > 0xffff {
         sum = (sum & 0xffff) + (sum >> 16);
@@ -174,7 +186,7 @@ fn set_ce_v4(packet: &mut [u8]) {
     #[allow(clippy::cast_possible_truncation)]
     let updated = !(sum as u16);
     if let Some(ds) = packet.get_mut(1) {
-        *ds |= 3;
+        *ds = dsfield;
     }
     if let Some(field) = packet.get_mut(10..12) {
         field.copy_from_slice(&updated.to_be_bytes());

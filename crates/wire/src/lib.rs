@@ -31,6 +31,7 @@ mod runner;
 pub mod sample;
 #[allow(unsafe_code)]
 mod sys;
+mod tcp_header;
 
 pub use engine::{Engine, EngineHandle, EngineSpec, Frame};
 pub use error::{Error, Result};

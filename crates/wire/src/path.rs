@@ -1,6 +1,8 @@
 //! One direction: port (queue, ring, line), loss, delay.
 
-use goodqueue::{Header, Line, Nanos, Port, Queue, Rate, Reason, RingSpec, Rng, Serializer, Span};
+use goodqueue::{
+    FlowHasher, Header, Line, Nanos, Port, Queue, Rate, Reason, RingSpec, Rng, Serializer, Span,
+};
 
 use crate::crossing::{Account, Keeper, Ready, frame_of, is_marked};
 use crate::delay::DelayLines;
@@ -56,6 +58,7 @@ pub(crate) struct Path<Q> {
     /// Lost where 53 random bits are below this.
     loss_below: u64,
     rng: Rng,
+    hasher: FlowHasher,
     delayed: DelayLines<Ready>,
     /// The latest time at which anything was done.
     clock: Nanos,
@@ -68,13 +71,14 @@ impl<Q: Queue<Header>> Path<Q> {
     /// Checks the specification and takes all memory. `frames` is the size of the pool, which no delay
     /// line can exceed.
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss)]
-    pub(crate) fn new(spec: PathSpec<Q>, frames: u32, rng: Rng) -> Result<Path<Q>> {
+    pub(crate) fn new(spec: PathSpec<Q>, frames: u32, rng: Rng, hasher: FlowHasher) -> Result<Path<Q>> {
         spec.check()?;
         Ok(Path {
             port: Port::new(spec.queue, spec.ring, Line::from(spec.rate.and_then(Serializer::new))),
             rate: spec.rate,
             loss_below: (spec.loss * (1_u64 << 53) as f64) as u64,
             rng,
+            hasher,
             delayed: DelayLines::new(spec.delays, frames),
             clock: Nanos::ZERO,
             account: Account::default(),
@@ -95,7 +99,7 @@ impl<Q: Queue<Header>> Path<Q> {
     /// Hands a packet in. Everything due at `now` has been handled by [`Path::advance`].
     pub(crate) fn arrive(&mut self, now: Nanos, packet: Header, pool: &mut Pool) {
         self.arrived.add(packet.len);
-        self.port.arrive(now, packet, &mut Keeper { pool, account: &mut self.account });
+        self.port.arrive(now, packet, &mut Keeper { pool, account: &mut self.account, hasher: &self.hasher });
     }
 
     /// Moves everything that has left the line at or before `now` into the delay line, or loses it.
@@ -105,7 +109,7 @@ impl<Q: Queue<Header>> Path<Q> {
         }
         self.clock = now;
         loop {
-            let mut keeper = Keeper { pool, account: &mut self.account };
+            let mut keeper = Keeper { pool, account: &mut self.account, hasher: &self.hasher };
             let Some(departure) = self.port.poll(now, &mut keeper) else { return };
             let packet = departure.packet;
             let frame = frame_of(packet.cookie);

@@ -50,6 +50,12 @@ impl Pool {
         self.notes.len() - self.free.len()
     }
 
+    /// The bytes of a slot, to read.
+    pub(crate) fn slot(&self, frame: u32) -> &[u8] {
+        let start = frame as usize * SLOT;
+        &self.bytes[start..start + SLOT]
+    }
+
     /// The bytes of a slot.
     pub(crate) fn slot_mut(&mut self, frame: u32) -> &mut [u8] {
         let start = frame as usize * SLOT;

@@ -228,6 +228,10 @@ fn room(port: &PortSpec) -> u64 {
     let places = match spec.kind() {
         QueueKind::Bfifo | QueueKind::Tbf => small(spec.get("limit").unwrap_or(0)),
         QueueKind::Fifo => small(port.rate.bytes_in(Span(spec.get("time").unwrap_or(0))).0),
+        QueueKind::Cake => {
+            let packets = spec.cake_packets(port.frame).unwrap_or(0);
+            packets.saturating_add(spec.get("flows").unwrap_or(0).saturating_mul(8))
+        }
         _ => spec.get("limit").unwrap_or(0).saturating_add(spec.get("flows").unwrap_or(0)),
     };
     let ring = port.ring.map_or(0, |ring| u64::from(ring.entries));

@@ -14,8 +14,10 @@
 //! | `codel`, `pie`, `fq_pie`, `sfq`, `fq`, `tbf`, `dql` | the subjects: a queue, its parameters by name, its state by name |
 //! | `wifi` | files of the 802.11 transmit stack, which have records of their own |
 //! | `compare` | runs a subject over the records |
+//! | `cake` | `cake`, whose vectors have a format of their own |
 //! | `report` | the answer |
 
+mod cake;
 mod codel;
 mod command;
 mod compare;
@@ -140,6 +142,8 @@ pub fn bytes(name: impl AsRef<Path>, bytes: &[u8]) -> Result<Report, ReplayError
     };
     let answer = if wifi::is_one(&text) {
         wifi::replay(path, &text)
+    } else if cake::is_cake(&text) {
+        cake::replay(path, &text)
     } else {
         format::read(&text).and_then(|vector| compare::replay(path, &vector))
     };
@@ -149,7 +153,8 @@ pub fn bytes(name: impl AsRef<Path>, bytes: &[u8]) -> Result<Report, ReplayError
 /// The names of the queues that can be replayed.
 #[must_use]
 pub fn queues() -> Vec<&'static str> {
-    families::FAMILIES.iter().map(|family| family.name).chain(wifi::FAMILIES).collect()
+    let families = families::FAMILIES.iter().map(|family| family.name);
+    families.chain(wifi::FAMILIES).chain(["cake"]).collect()
 }
 
 fn lines_in(bytes: &[u8]) -> usize {

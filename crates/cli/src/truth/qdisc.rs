@@ -15,6 +15,9 @@ pub fn queue_of(tc: &str) -> Result<QueueSpec, String> {
     let is_known = |kind: QueueKind| kind != QueueKind::Fifo;
     let info = CATALOGUE.iter().find(|info| info.name == name && is_known(info.kind));
     let info = info.ok_or_else(|| format!("the queue `{name}` is not built"))?;
+    if info.kind == QueueKind::Cake {
+        return cake_of(tc, words);
+    }
     let mut spec = name.to_owned();
     let mut given = Vec::new();
     while let Some(word) = words.next() {
@@ -44,6 +47,38 @@ pub fn queue_of(tc: &str) -> Result<QueueSpec, String> {
     spec.parse::<QueueSpec>().map_err(|error| error.to_string())
 }
 
+/// `cake` as tc takes it: most of its words stand for a value, and the parameter goes without saying.
+fn cake_of<'a>(tc: &str, mut words: impl Iterator<Item = &'a str>) -> Result<QueueSpec, String> {
+    let info = CATALOGUE.iter().find(|info| info.kind == QueueKind::Cake).ok_or("no cake")?;
+    let mut spec = "cake".to_owned();
+    while let Some(word) = words.next() {
+        let is_value = |parameter: &&Parameter| match parameter.unit {
+            Unit::Word(values) => parameter.name != "ack-filter" && values.contains(&word),
+            Unit::TimeOr(values) => values.iter().any(|(value, _)| *value == word),
+            _ => false,
+        };
+        let bare = word.strip_prefix("no-").or(word.strip_prefix("no")).unwrap_or(word);
+        let switch = find(info.parameters, bare).filter(|parameter| is_switch(parameter));
+        spec += &match (word, info.parameters.iter().find(is_value), switch) {
+            ("unlimited" | "egress" | "no-ack-filter", ..) => String::new(),
+            ("ack-filter", ..) => ",ack-filter=on".to_owned(),
+            ("ack-filter-aggressive", ..) => ",ack-filter=aggressive".to_owned(),
+            (_, Some(parameter), _) => format!(",{}={word}", parameter.name),
+            (_, _, Some(switch)) => {
+                format!(",{}={}", switch.name, if bare == word { "on" } else { "off" })
+            }
+            _ => {
+                let parameter = find(info.parameters, word)
+                    .filter(|parameter| !matches!(parameter.unit, Unit::Word(_)) && parameter.name != "flows")
+                    .ok_or_else(|| format!("`{word}` of `{tc}` is not understood"))?;
+                let value = words.next().ok_or_else(|| format!("`{word}` of `{tc}` has no value"))?;
+                format!(",{word}={}", in_our_units(parameter.unit, value))
+            }
+        };
+    }
+    spec.parse::<QueueSpec>().map_err(|error| error.to_string())
+}
+
 fn find(parameters: &'static [Parameter], word: &str) -> Option<&'static Parameter> {
     parameters.iter().find(|parameter| parameter.name == word || parameter.aliases.contains(&word))
 }
@@ -56,7 +91,7 @@ fn is_switch(parameter: &Parameter) -> bool {
 fn in_our_units(unit: Unit, value: &str) -> String {
     let is_bare = value.bytes().all(|byte| byte.is_ascii_digit());
     match unit {
-        Unit::Time if is_bare => format!("{value}us"),
+        Unit::Time | Unit::TimeOr(_) if is_bare => format!("{value}us"),
         Unit::Rate if is_bare => format!("{value}bit"),
         _ => value.to_owned(),
     }
@@ -89,6 +124,28 @@ mod tests {
     }
 
     #[test]
+    fn words_of_cake_find_their_parameters() {
+        for (tc, ours) in [
+            ("cake unlimited besteffort", "cake:besteffort"),
+            (
+                "cake bandwidth 10000000bit besteffort flows",
+                "cake:besteffort,bandwidth=10mbit,isolation=flows",
+            ),
+            (
+                "cake bandwidth 1500bit diffserv4 dual-srchost nonat nowash no-ack-filter split-gso rtt 100000 raw",
+                "cake:diffserv4,bandwidth=1500bit,isolation=dual-srchost,rtt=100ms,link=raw,split-gso=on,\
+                 wash=off,nat=off",
+            ),
+            (
+                "cake internet pppoe-vcmux overhead -4 mpu 64 no-split-gso ack-filter-aggressive memlimit 4Mb",
+                "cake,rtt=100ms,link=pppoe-vcmux,overhead=-4,mpu=64,ack-filter=aggressive,split-gso=off,memlimit=4m",
+            ),
+        ] {
+            assert_eq!(read(tc), ours);
+        }
+    }
+
+    #[test]
     fn what_is_not_named_holds_as_in_the_kernel() {
         let codel = queue_of("codel noecn").expect("codel").codel_params(1514).expect("codel");
         assert_eq!((codel.limit, codel.law.ecn), (1000, false));
@@ -99,7 +156,8 @@ mod tests {
     fn what_is_not_understood_is_named() {
         for (tc, word) in [
             ("hfsc default 1", "`hfsc` is not built"),
-            ("cake bandwidth 10000000bit besteffort", "`cake` is not built"),
+            ("cake bandwidth 10000000bit weather", "`weather` of"),
+            ("cake rtt", "has no value"),
             ("fifo limit 10", "`fifo` is not built"),
             ("codel weather", "`weather` of"),
             ("pfifo noecn", "`noecn` of"),

@@ -135,12 +135,12 @@ fn ends(way: Way) -> (NodeId, NodeId) {
 fn port(bottleneck: &Bottleneck, options: &Options) -> Result<PortSpec, SimulateError> {
     let queue = bottleneck.queue_under(options.codel_parity).map_err(SimulateError::NotBuilt)?;
     let shaper = match bottleneck.shaper {
-        Shaper::Htb => Bucket { kind: ShaperKind::Htb, rate: bottleneck.rate, burst: FRAME },
-        Shaper::Tbf => Bucket { kind: ShaperKind::Tbf, rate: bottleneck.rate, burst: TBF_BURST },
-        Shaper::Own => return Err(SimulateError::NotBuilt("a queue that shapes by itself".into())),
+        Shaper::Htb => Some(Bucket { kind: ShaperKind::Htb, rate: bottleneck.rate, burst: FRAME }),
+        Shaper::Tbf => Some(Bucket { kind: ShaperKind::Tbf, rate: bottleneck.rate, burst: TBF_BURST }),
+        Shaper::Own => None,
     };
     let line = Line::Unlimited;
-    Ok(PortSpec { shaper: Some(shaper), line, frame: FRAME, ..PortSpec::new(queue, bottleneck.rate) })
+    Ok(PortSpec { shaper, line, frame: FRAME, ..PortSpec::new(queue, bottleneck.rate) })
 }
 
 /// What is read while the simulation runs.

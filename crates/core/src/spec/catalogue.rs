@@ -1,5 +1,6 @@
 //! The queues and their parameters as data: what is parsed, listed and documented comes from here.
 
+use super::cake::CAKE;
 use super::fq::FQ;
 use super::pie::{FQ_PIE, PIE};
 use super::sfq::SFQ;
@@ -13,8 +14,14 @@ pub enum Unit {
     Count,
     /// Bytes in tc's words: `1514`, `100k`, `32m` (powers of 1024).
     Bytes,
+    /// Bytes, maybe below zero: `-14`. Kept with 2^32 ([`SIGNED_ZERO`]) added.
+    Signed,
+    /// A power of two: `1024`.
+    PowerOfTwo,
     /// A time with its unit: `5ms`. Kept in nanoseconds.
     Time,
+    /// A time, or a word that stands for one.
+    TimeOr(&'static [(&'static str, u64)]),
     /// A rate in tc's words: `10mbit`. Kept in bits per second.
     Rate,
     /// `on` or `off`.
@@ -30,14 +37,18 @@ impl Unit {
         match self {
             Unit::Packets => "packets",
             Unit::Count => "number",
-            Unit::Bytes => "bytes",
-            Unit::Time => "time",
+            Unit::Bytes | Unit::Signed => "bytes",
+            Unit::PowerOfTwo => "power of two",
+            Unit::Time | Unit::TimeOr(_) => "time",
             Unit::Rate => "rate",
             Unit::Switch => "on or off",
             Unit::Word(_) => "word",
         }
     }
 }
+
+/// How 0 is kept where values may be negative ([`Unit::Signed`]).
+pub const SIGNED_ZERO: u64 = 1 << 32;
 
 /// What holds where a parameter is not given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -99,6 +110,8 @@ pub enum QueueKind {
     Fq,
     /// A token bucket over `bfifo`.
     Tbf,
+    /// Fair queueing among hosts and flows, with classes and a shaper.
+    Cake,
 }
 
 /// One queue of the catalogue.
@@ -119,7 +132,7 @@ pub struct QueueInfo {
 }
 
 /// Most parameters that a queue of the catalogue has.
-pub(super) const MOST_PARAMETERS: usize = 16;
+pub(super) const MOST_PARAMETERS: usize = 18;
 
 /// Largest limit in packets: storage is allocated for all of them when the queue is built.
 pub const MAX_PACKETS: u64 = 1 << 22;
@@ -248,7 +261,7 @@ const TBF: [Parameter; 8] = [
 ];
 
 /// Every queue there is, in the order in which it is listed.
-pub const CATALOGUE: [QueueInfo; 10] = [
+pub const CATALOGUE: [QueueInfo; 11] = [
     QueueInfo {
         kind: QueueKind::Pfifo,
         name: "pfifo",
@@ -328,5 +341,13 @@ pub const CATALOGUE: [QueueInfo; 10] = [
         source: "Linux 6.1 sch_tbf.c",
         positional: false,
         parameters: &TBF,
+    },
+    QueueInfo {
+        kind: QueueKind::Cake,
+        name: "cake",
+        doc: "hosts and flows served in turn, classes by DSCP, COBALT in each flow, a shaper that knows the link",
+        source: "Linux 6.1 sch_cake.c",
+        positional: true,
+        parameters: &CAKE,
     },
 ];

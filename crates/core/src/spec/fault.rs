@@ -14,6 +14,8 @@ pub enum ValueError {
     OutOfRange,
     /// Not a whole number.
     NotWhole,
+    /// Not a power of two.
+    NotAPowerOfTwo,
     /// Neither on nor off.
     NotASwitch,
     /// None of the words.
@@ -27,6 +29,7 @@ impl fmt::Display for ValueError {
         match self {
             ValueError::OutOfRange => f.write_str("out of range"),
             ValueError::NotWhole => f.write_str("not a whole number"),
+            ValueError::NotAPowerOfTwo => f.write_str("not a power of two"),
             ValueError::NotASwitch => f.write_str("neither on nor off"),
             ValueError::UnknownWord => f.write_str("an unknown word"),
             ValueError::Unit(error) => error.fmt(f),

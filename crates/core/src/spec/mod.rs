@@ -6,9 +6,10 @@
 //!
 //! ```text
 //! pfifo:1000   bfifo:100k   fifo:60ms   codel,target=5ms   fq_codel,ecn=off,quantum=300
-//! tbf,rate=10mbit,burst=5k,limit=60k
+//! tbf,rate=10mbit,burst=5k,limit=60k   cake:diffserv4,bandwidth=20mbit,link=docsis
 //! ```
 
+mod cake;
 mod catalogue;
 #[cfg(feature = "alloc")]
 mod error;
@@ -22,7 +23,7 @@ mod text;
 mod value;
 
 use catalogue::MOST_PARAMETERS;
-pub use catalogue::{CATALOGUE, Default, MAX_PACKETS, Parameter, QueueInfo, QueueKind, Unit};
+pub use catalogue::{CATALOGUE, Default, MAX_PACKETS, Parameter, QueueInfo, QueueKind, SIGNED_ZERO, Unit};
 #[cfg(feature = "alloc")]
 pub use error::SpecError;
 pub use fault::{Fault, ValueError};

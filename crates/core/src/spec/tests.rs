@@ -31,6 +31,7 @@ fn texts_are_read_and_written_canonically() {
         ("fq_codel,parity=linux", "fq_codel,parity=linux"),
         ("fq_codel,parity=linux-stale", "fq_codel,parity=linux-stale"),
         ("tbf,rate=10mbit,buffer=5k,limit=60k", "tbf,rate=10mbit,burst=5k,limit=60k"),
+        ("cake:diffserv4,rtt=oceanic,overhead=-14", "cake:diffserv4,rtt=300ms,overhead=-14"),
     ] {
         let read = canonical(text);
         assert_eq!(read, expected);
@@ -98,6 +99,8 @@ fn the_catalogue_is_whole() {
 fn defaults_of_the_catalogue_are_those_of_the_queues() {
     let codel = "codel".parse::<QueueSpec>().expect("a queue").codel_params(1514);
     assert_eq!(codel, Some(codel::Params::default()));
+    let cake = "cake".parse::<QueueSpec>().expect("a queue").cake_params(1514);
+    assert_eq!(cake, Some(crate::cake::Params::default()));
     let fq_codel = "fq_codel".parse::<QueueSpec>().expect("a queue").fq_codel_params(1514);
     assert_eq!(fq_codel, Some(fq_codel::Params::default()));
     let pie = "pie".parse::<QueueSpec>().expect("a queue").pie_params(1514);
@@ -141,4 +144,31 @@ fn a_fault_points_at_its_words() {
     let words = fault.words().expect("the value");
     assert_eq!((words, words.as_ptr() as usize - text.as_ptr() as usize), ("5", 13));
     assert!(QueueSpec::from_elements("bfifo".split(',')).expect_err("no limit").words().is_none());
+}
+
+#[test]
+fn a_link_of_cake_is_a_word_and_what_is_given_itself() {
+    use crate::cake::{Framing, Overhead};
+    let link = |text: &str| {
+        let params = text.parse::<QueueSpec>().expect(text).cake_params(1514).expect("cake");
+        (params.overhead.bytes, params.overhead.from_network, params.mpu, params.framing)
+    };
+    assert_eq!(link("cake"), (0, false, 0, Framing::None));
+    assert_eq!(link("cake,link=docsis"), (18, true, 64, Framing::None));
+    assert_eq!(link("cake,link=ethernet,ether-vlan=2"), (46, true, 84, Framing::None));
+    assert_eq!(link("cake,link=pppoe-ptm,mpu=0"), (30, true, 0, Framing::Ptm));
+    assert_eq!(link("cake,link=pppoa-vcmux,overhead=0,atm=noatm"), (0, true, 0, Framing::None));
+    assert_eq!(link("cake,link=conservative"), (48, true, 0, Framing::Atm));
+    assert_eq!(Overhead::default(), Overhead { bytes: 0, from_network: false });
+}
+
+#[test]
+fn values_of_cake_out_of_range_are_named() {
+    for wrong in
+        ["cake,flows=1000", "cake,flows=4", "cake,overhead=-65", "cake,overhead=257", "cake,rtt=mars"]
+    {
+        assert!(matches!(error(wrong), SpecError::Value { .. }), "{wrong}");
+    }
+    let overhead = error("cake,overhead=300").to_string();
+    assert_eq!(overhead, "cake: overhead=300: out of range; expected bytes, -64 to 256, or off");
 }

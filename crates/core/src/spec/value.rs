@@ -3,7 +3,7 @@
 #[cfg(feature = "alloc")]
 use alloc::string::{String, ToString};
 
-use super::catalogue::{Default, Parameter, Unit};
+use super::catalogue::{Default, Parameter, SIGNED_ZERO, Unit};
 use super::fault::ValueError;
 use crate::{Bytes, Rate, Span};
 
@@ -17,7 +17,15 @@ pub(super) fn read(parameter: &Parameter, text: &str) -> Result<Option<u64>, Val
         Unit::Packets => integer(text.strip_suffix('p').unwrap_or(text))?,
         Unit::Count => integer(text)?,
         Unit::Bytes => text.parse::<Bytes>().map_err(ValueError::Unit)?.0,
+        Unit::Signed => signed(text)?,
+        Unit::PowerOfTwo => {
+            Some(integer(text)?).filter(|value| value.is_power_of_two()).ok_or(ValueError::NotAPowerOfTwo)?
+        }
         Unit::Time => text.parse::<Span>().map_err(ValueError::Unit)?.0,
+        Unit::TimeOr(words) => match words.iter().find(|(word, _)| word.eq_ignore_ascii_case(text)) {
+            Some(&(_, time)) => time,
+            None => text.parse::<Span>().map_err(ValueError::Unit)?.0,
+        },
         Unit::Rate => text.parse::<Rate>().map_err(ValueError::Unit)?.0,
         Unit::Switch => switch(text).ok_or(ValueError::NotASwitch)?,
         Unit::Word(words) => {
@@ -42,6 +50,17 @@ fn integer(text: &str) -> Result<u64, ValueError> {
     u64::from_str_radix(digits, radix).map_err(|_| ValueError::NotWhole)
 }
 
+/// Bytes that may be below zero, as they are kept.
+fn signed(text: &str) -> Result<u64, ValueError> {
+    let (is_negative, digits) = match text.strip_prefix('-') {
+        Some(digits) => (true, digits),
+        None => (false, text),
+    };
+    let value = integer(digits)?;
+    let kept = if is_negative { SIGNED_ZERO.checked_sub(value) } else { SIGNED_ZERO.checked_add(value) };
+    kept.ok_or(ValueError::OutOfRange)
+}
+
 fn switch(text: &str) -> Option<u64> {
     const ON: [&str; 4] = ["on", "1", "yes", "true"];
     const OFF: [&str; 4] = ["off", "0", "no", "false"];
@@ -59,7 +78,8 @@ fn switch(text: &str) -> Option<u64> {
 #[cfg(feature = "alloc")]
 pub(super) fn write(unit: Unit, value: u64) -> String {
     match unit {
-        Unit::Packets | Unit::Count => value.to_string(),
+        Unit::Packets | Unit::Count | Unit::PowerOfTwo => value.to_string(),
+        Unit::Signed => value.wrapping_sub(SIGNED_ZERO).cast_signed().to_string(),
         Unit::Bytes => match value {
             0 => "0".to_string(),
             v if v % (1 << 30) == 0 => alloc::format!("{}g", v >> 30),
@@ -67,7 +87,7 @@ pub(super) fn write(unit: Unit, value: u64) -> String {
             v if v % (1 << 10) == 0 => alloc::format!("{}k", v >> 10),
             v => v.to_string(),
         },
-        Unit::Time => Span(value).to_string(),
+        Unit::Time | Unit::TimeOr(_) => Span(value).to_string(),
         Unit::Rate => Rate(value).to_string(),
         Unit::Switch => if value == 0 { "off" } else { "on" }.to_string(),
         Unit::Word(words) => {
@@ -84,6 +104,11 @@ pub(super) fn expected(parameter: &Parameter) -> String {
     match parameter.unit {
         Unit::Switch => "on or off".to_string(),
         Unit::Word(words) => words.join(" or "),
+        Unit::TimeOr(words) => {
+            let (min, max) = (Span(parameter.min), Span(parameter.max));
+            let words: alloc::vec::Vec<&str> = words.iter().map(|(word, _)| *word).collect();
+            alloc::format!("time, {min} to {max}, or {}", words.join(" or "))
+        }
         unit => {
             let (min, max) = (write(unit, parameter.min), write(unit, parameter.max));
             alloc::format!("{}, {min} to {max}{off}", unit.name())

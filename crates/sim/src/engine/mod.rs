@@ -33,6 +33,7 @@ use goodqueue::port::{FlowControl, Line};
 use goodqueue::{FlowHasher, Nanos, Span};
 use goodqueue_probe::Sample;
 
+use crate::address::address;
 use crate::agenda::{Lane, Lanes, NEVER};
 use crate::determinism;
 use crate::device::Device;
@@ -170,6 +171,7 @@ impl Simulation {
         simulation.add_probes(scenario)?;
         simulation.add_sources(scenario)?;
         simulation.add_surfers(scenario)?;
+        simulation.note_hosts();
         simulation.script.sort();
         simulation.wake_script();
         Ok(simulation)
@@ -289,6 +291,13 @@ impl Simulation {
         if self.witness.wants(self.events) {
             self.witness.see(Glimpse { number: self.events, at: self.now, lane, hash: self.hash.value() });
         }
+    }
+
+    /// Hashes of the hosts at the ends of every path, for queues that share among hosts.
+    fn note_hosts(&mut self) {
+        let hash = |node| self.hasher.host(address(self.ipv6, node));
+        let ends = self.paths.ends_of_places();
+        self.frames.hosts = ends.into_iter().map(|ends| ends.map(hash)).collect();
     }
 
     /// The path there and the path back.

@@ -1,0 +1,267 @@
+//! The queue under replay: its parameters, calls and state by name.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use goodqueue::arena::Slot;
+use goodqueue::cake::{AckFilter, Diffserv, Framing, Isolation, Params, Queued, TINS, WAYS, Ways};
+use goodqueue::details::Classified;
+use goodqueue::{Cake, Header, Nanos, Queue, Rate, Span};
+
+use super::super::Fault;
+use super::format::{Call, Entry, Number, Step};
+use super::owner::{Arrival, Log, Owner, Recorded, number};
+use super::packets;
+
+type Place = Slot<Queued<Header>>;
+
+pub(super) struct Subject {
+    queue: Cake<Header, Vec<Ways>, Vec<Place>, Recorded>,
+    owner: Owner,
+    last_id: u64,
+}
+
+/// The word number `entry` of a list.
+fn word<T: Copy>(entry: &Entry<'_>, words: &[T]) -> Result<T, Fault> {
+    let at = entry.number::<usize>()?;
+    words.get(at).copied().ok_or_else(|| Fault::at(entry.line, format!("{}: {at} is unknown", entry.key)))
+}
+
+const DIFFSERV: [Diffserv; 5] = [
+    Diffserv::Diffserv3,
+    Diffserv::Diffserv4,
+    Diffserv::Diffserv8,
+    Diffserv::Besteffort,
+    Diffserv::Precedence,
+];
+
+const ISOLATION: [Isolation; 8] = [
+    Isolation::Flowblind,
+    Isolation::Srchost,
+    Isolation::Dsthost,
+    Isolation::Hosts,
+    Isolation::Flows,
+    Isolation::DualSrchost,
+    Isolation::DualDsthost,
+    Isolation::TripleIsolate,
+];
+
+/// Sets one parameter.
+fn set(params: &mut Params, entry: &Entry<'_>) -> Result<(), Fault> {
+    let switch = || word(entry, &[false, true]);
+    let micros = || entry.number::<u32>().map(|micros| Span::from_micros(micros.into()));
+    match entry.key {
+        "base_rate64" => params.bandwidth = Rate(entry.number::<u64>()?.saturating_mul(8)),
+        "diffserv_mode" => params.diffserv = word(entry, &DIFFSERV)?,
+        "flow_mode" => params.isolation = word(entry, &ISOLATION)?,
+        "rtt" => params.rtt = micros()?,
+        "target" => params.target = micros()?,
+        "overhead" => {
+            params.overhead.bytes = entry.number()?;
+            params.overhead.from_network = true;
+        }
+        "mpu" => params.mpu = entry.number()?,
+        "atm" => params.framing = word(entry, &[Framing::None, Framing::Atm, Framing::Ptm])?,
+        "memory" => params.memory_limit = entry.number()?,
+        "autorate" => params.autorate_ingress = switch()?,
+        "ingress" => params.ingress = switch()?,
+        "wash" => params.wash = switch()?,
+        "split_gso" => params.split_gso = switch()?,
+        "ack_filter" => {
+            params.ack_filter = word(entry, &[AckFilter::Off, AckFilter::On, AckFilter::Aggressive])?;
+        }
+        "fwmark" => params.fwmark = entry.number()?,
+        "nat" if entry.value == "0" => {}
+        key => return Err(Fault::at(entry.line, format!("unknown parameter `{key}`"))),
+    }
+    Ok(())
+}
+
+/// Values of the header that hold for every file.
+const FIXED: [(&str, &str); 5] =
+    [("vectors", "1"), ("qdisc", "cake"), ("limit", "10240"), ("ways", "8"), ("quantum", "1514")];
+
+impl Subject {
+    pub(super) fn new(header: &[Entry<'_>], steps: &[Step<'_>]) -> Result<Subject, Fault> {
+        let mut params = Params::default();
+        let (mut flows, mut is_raw) = (1024_usize, false);
+        for entry in header {
+            match entry.key {
+                "vector" | "source" | "start_ns" | "oracle_seed" | "oracle_link_bps" | "note" | "filter" => {}
+                "mtu" => params.mtu = entry.number()?,
+                "handle" => params.handle = entry.number()?,
+                "flows" => flows = entry.number()?,
+                "raw" => is_raw = word(entry, &[false, true])?,
+                key if FIXED.contains(&(key, entry.value)) => {}
+                _ => set(&mut params, entry)?,
+            }
+        }
+        params.overhead.from_network = !is_raw;
+        let log = Rc::new(RefCell::new(Log::default()));
+        let slots = vec![Place::default(); packets(steps) + 1];
+        let sets =
+            flows.checked_mul(TINS as usize).filter(|&flows| flows <= 1 << 19).map(|n| n / WAYS as usize);
+        let ways = vec![Ways::default(); sets.unwrap_or(0)];
+        let queue = Cake::new(params, Recorded(Rc::clone(&log)), ways, slots);
+        let queue = queue.map_err(|error| Fault::at(1, error.to_string()))?;
+        Ok(Subject { queue, owner: Owner { arrivals: Vec::new(), log }, last_id: 0 })
+    }
+
+    /// Makes a call; its results as the lines of a vector.
+    pub(super) fn call(&mut self, step: &Step<'_>, call: &Call<'_>) -> Result<Vec<String>, Fault> {
+        let now = Nanos(step.t);
+        {
+            let mut log = self.owner.log.borrow_mut();
+            let draws = step.results.iter().filter_map(|line| line.strip_prefix("V "));
+            log.draws = draws.filter_map(|draw| draw.parse().ok()).collect();
+        }
+        match call {
+            Call::Enqueue(fields) => self.enqueue(now, step.line, fields)?,
+            Call::Dequeue => self.dequeue(now),
+            Call::Reset => self.queue.reset(now, &mut self.owner),
+            Call::Change(entries) => self.change(now, entries)?,
+        }
+        Ok(std::mem::take(&mut self.owner.log.borrow_mut().results))
+    }
+
+    fn note(&self, result: String) {
+        self.owner.log.borrow_mut().results.push(result);
+    }
+
+    fn enqueue(&mut self, now: Nanos, line: usize, fields: &[Entry<'_>]) -> Result<(), Fault> {
+        let arrival = Arrival::read(fields)?;
+        if arrival.id <= self.last_id {
+            return Err(Fault::at(
+                line,
+                format!("packet {} comes after packet {}", arrival.id, self.last_id),
+            ));
+        }
+        self.last_id = arrival.id;
+        let is_refused = matches!(arrival.details.classified, Classified::Shot | Classified::Stolen);
+        self.owner.arrivals.push(arrival);
+        // Linux sets its watchdog for the first packet, though it dequeues at once.
+        let state = self.queue.state();
+        let opens = state.time_next.min(state.failsafe_next);
+        if !is_refused && self.queue.backlog().packets == 0 && opens > now {
+            self.note(format!("W {}", opens.0));
+        }
+        if let Some(packet) = self.owner.latest() {
+            self.queue.enqueue(now, packet, &mut self.owner);
+        }
+        Ok(())
+    }
+
+    fn dequeue(&mut self, now: Nanos) {
+        let delivered = self.queue.dequeue(now, &mut self.owner);
+        let is_empty = self.queue.backlog().packets == 0;
+        match delivered {
+            // A queue that holds packets and delivers none says when it will.
+            None => {
+                if let Some(wake) = self.queue.next_wake(now) {
+                    self.note(format!("W {}", wake.0));
+                }
+                self.note("N".to_string());
+            }
+            Some(packet) => {
+                // What Linux sets its watchdog to.
+                let state = self.queue.state();
+                if is_empty {
+                    let mut tins = (0..state.tins).filter_map(|tin| self.queue.tin(tin));
+                    if let Some(tin) = tins.find(|tin| tin.decaying > 0) {
+                        self.note(format!("W {}", now.0 + tin.target));
+                    }
+                } else if state.time_next > now {
+                    self.note(format!("W {}", state.time_next.min(state.failsafe_next).0));
+                }
+                let (ecn, dscp) = (packet.dsfield & 3, packet.dsfield >> 2);
+                let name = self.owner.name(&packet);
+                let washed = match dscp == self.owner.dscp_on_arrival(&packet) {
+                    true => String::new(),
+                    false => format!(" dscp={dscp}"),
+                };
+                self.note(format!("P {name} {ecn}{washed}"));
+            }
+        }
+    }
+
+    fn change(&mut self, now: Nanos, entries: &[Entry<'_>]) -> Result<(), Fault> {
+        let mut params = self.queue.params();
+        for entry in entries.iter().filter(|entry| entry.key != "raw") {
+            set(&mut params, entry)?;
+        }
+        // The attribute itself says it, whatever its value.
+        if entries.iter().any(|entry| entry.key == "raw") {
+            params.overhead.from_network = false;
+        }
+        if entries.iter().any(|entry| matches!(entry.key, "raw" | "overhead")) {
+            self.queue.clear_lengths();
+        }
+        self.queue.configure(now, params, &mut self.owner);
+        Ok(())
+    }
+
+    /// A value of the queue's check, under its name there.
+    pub(super) fn queue_state(&self, key: &str) -> Option<Number> {
+        let (state, stats, backlog) = (self.queue.state(), self.queue.stats(), self.queue.backlog());
+        match key {
+            "qlen" => number(backlog.packets),
+            "backlog" => number(backlog.bytes),
+            "sent_packets" => number(stats.packets),
+            "sent_bytes" => number(stats.bytes),
+            "drops" => number(stats.drops),
+            "overlimits" => number(stats.overlimits),
+            "memory_used" => number(state.memory_used),
+            "memory_max" => number(state.memory_max),
+            "memory_limit" => number(state.memory_limit),
+            "capacity" => number(state.capacity),
+            "avg_netoff" => number(state.lengths.avg_netoff),
+            "max_netlen" => number(state.lengths.max_netlen),
+            "max_adjlen" => number(state.lengths.max_adjlen),
+            "min_netlen" => number(state.lengths.min_netlen),
+            "min_adjlen" => number(state.lengths.min_adjlen),
+            "rate_bps" => number(state.rate),
+            "tins" => number(state.tins),
+            "time_next" => number(state.time_next.0),
+            "failsafe_next" => number(state.failsafe_next.0),
+            "cur_tin" => number(state.cur_tin),
+            "overflow_timeout" => number(state.overflow_timeout),
+            _ => None,
+        }
+    }
+
+    /// A value of a tin's check, under its name there.
+    pub(super) fn tin_state(&self, index: usize, key: &str) -> Option<Number> {
+        let tin = self.queue.tin(u32::try_from(index).ok()?)?;
+        match key {
+            "tin" => number(index as u64),
+            "rate" => number(tin.rate),
+            "target" => number(tin.target),
+            "interval" => number(tin.interval),
+            "mtu_time" => number(tin.mtu_time),
+            "flow_quantum" => number(tin.flow_quantum),
+            "tin_quantum" => number(tin.tin_quantum),
+            "tin_deficit" => number(tin.tin_deficit),
+            "backlog" => number(tin.backlog),
+            "packets" => number(tin.counters.packets),
+            "bytes" => number(tin.counters.bytes),
+            "dropped" => number(tin.counters.dropped),
+            "overlimit" => number(tin.counters.overlimit),
+            "marked" => number(tin.counters.marked),
+            "ack_drops" => number(tin.counters.ack_drops),
+            "avg_delay" => number(tin.counters.avg_delay),
+            "peak_delay" => number(tin.counters.peak_delay),
+            "base_delay" => number(tin.counters.base_delay),
+            "way_direct" => number(tin.counters.way_direct),
+            "way_hit" => number(tin.counters.way_hit),
+            "way_miss" => number(tin.counters.way_miss),
+            "way_coll" => number(tin.counters.way_coll),
+            "sparse" => number(tin.sparse),
+            "bulk" => number(tin.bulk),
+            "decaying" => number(tin.decaying),
+            "unresponsive" => number(tin.counters.unresponsive),
+            "max_skblen" => number(tin.counters.max_skblen),
+            "time_next" => number(tin.time_next.0),
+            _ => None,
+        }
+    }
+}

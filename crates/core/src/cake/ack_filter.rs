@@ -1,0 +1,132 @@
+//! The acknowledgement filter: of the pure acknowledgements of a connection that wait in one queue, one
+//! that says nothing that a later one does not say too is dropped (Linux 6.1
+//! `sch_cake.c:cake_ack_filter`).
+
+use super::params::AckFilter;
+use super::tcp_options::{MD5, Options, SACK, TIMESTAMP, blocks, is_after, timestamps};
+use super::ways::{Ways, flow};
+use super::{Cake, Queued};
+use crate::arena::{NIL, Slot, Storage};
+use crate::details::{TcpHeader, flags};
+use crate::{Draws, Observer, Packet};
+
+/// The echo of congestion: the only flags in which two acknowledgements may differ.
+const ECN_FLAGS: u16 = flags::ECE | flags::CWR;
+/// All others.
+const OTHER_FLAGS: u16 =
+    flags::FIN | flags::SYN | flags::RST | flags::PSH | flags::ACK | flags::URG | flags::RESERVED;
+
+/// Whether `newer` SACKs what `older` does: `None` where something would be lost, else whether it SACKs
+/// more. A DSACK in the older one (RFC 2883) is always something.
+fn sacks_more(older: &TcpHeader, newer: &TcpHeader) -> Option<bool> {
+    let content = |header: &TcpHeader| {
+        let content = Options::new(header.options()).find(SACK).unwrap_or(&[]);
+        let mut copy = [0_u8; crate::details::MOST_OPTIONS];
+        copy[..content.len()].copy_from_slice(content);
+        (copy, content.len())
+    };
+    let ((old, old_len), (new, new_len)) = (content(older), content(newer));
+    let (old, new) = (blocks(&old[..old_len]), blocks(&new[..new_len]));
+    match (old.clone().next(), new.clone().next()) {
+        (None, None) => return Some(false),
+        (None, Some(_)) => return Some(true),
+        (Some(_), None) => return None,
+        (Some(_), Some(_)) => {}
+    }
+    let bytes = |sum: u32, (start, end): (u32, u32)| sum.wrapping_add(end.wrapping_sub(start));
+    let new_bytes = new.clone().fold(0, bytes);
+    let mut old_bytes = 0;
+    for (start, end) in old {
+        let is_covered = new.clone().any(|(first, last)| !is_after(first, start) && !is_after(end, last));
+        if is_after(older.ack, start) || !is_covered {
+            return None;
+        }
+        old_bytes = bytes(old_bytes, (start, end));
+    }
+    Some(new_bytes > old_bytes)
+}
+
+/// Whether nothing but the acknowledgement is in a packet: flags, payload, and options that a newer one,
+/// with these timestamps, replaces.
+fn is_plain(header: &TcpHeader, newer: (u32, u32)) -> bool {
+    header.flags & OTHER_FLAGS == flags::ACK
+        && header.payload == 0
+        && Options::new(header.options()).all(|(kind, content)| match kind {
+            MD5 => true,
+            SACK => content.len().is_multiple_of(8),
+            TIMESTAMP => timestamps(content)
+                .is_some_and(|(value, echo)| !is_after(value, newer.0) && !is_after(echo, newer.1)),
+            _ => false,
+        })
+}
+
+/// Whether `newer` says all that `older` says.
+fn is_superfluous(older: &TcpHeader, newer: &TcpHeader, newer_times: (u32, u32)) -> bool {
+    is_plain(older, newer_times)
+        && !is_after(older.ack, newer.ack)
+        // Equal ones are duplicate acknowledgements, which count.
+        && sacks_more(older, newer).is_some_and(|is_more| is_more || older.ack != newer.ack)
+}
+
+/// An acknowledgement that could go: its slot, the one in front of it and its ECN flags.
+#[derive(Clone, Copy)]
+struct Candidate {
+    slot: u32,
+    previous: u32,
+    ecn: u16,
+}
+
+impl<P: Packet, W: Storage<Ways>, S: Storage<Slot<Queued<P>>>, D: Draws> Cake<P, W, S, D> {
+    /// Takes a superfluous acknowledgement out of a flow's queue, whose last packet has just arrived.
+    /// Returns it with its length on the link.
+    #[inline(never)]
+    pub(super) fn filter_ack(&mut self, index: u32, observer: &impl Observer<P>) -> Option<(P, u32)> {
+        let list = flow(self.ways.as_mut(), index).packets;
+        let last = list.tail();
+        if list.head() == last {
+            return None;
+        }
+        let newer = observer.tcp(&self.arena.slot(last)?.packet.packet)?;
+        if newer.flags & (flags::ACK | flags::SYN) != flags::ACK {
+            return None;
+        }
+        let found = self.superfluous(list.head(), last, &newer, observer)?;
+        let packets = &mut flow(self.ways.as_mut(), index).packets;
+        let slot = self.arena.remove(packets, found.previous, found.slot)?;
+        Some((slot.packet.packet, slot.tick))
+    }
+
+    /// The first of two superfluous acknowledgements; in aggressive mode also a single one that stands right
+    /// before the newer, if their ECN flags are the same.
+    fn superfluous(
+        &self,
+        head: u32,
+        last: u32,
+        newer: &TcpHeader,
+        observer: &impl Observer<P>,
+    ) -> Option<Candidate> {
+        let newer_times =
+            Options::new(newer.options()).find(TIMESTAMP).and_then(timestamps).unwrap_or((0, 0));
+        let mut first: Option<Candidate> = None;
+        let (mut previous, mut at) = (NIL, head);
+        while at != last {
+            let slot = self.arena.slot(at)?;
+            if let Some(older) = observer.tcp(&slot.packet.packet)
+                && older.connection == newer.connection
+            {
+                let ecn = older.flags & ECN_FLAGS;
+                // Dropping the one before a change of the ECN flags would lose the change.
+                first = first.filter(|first| first.ecn == ecn);
+                if is_superfluous(&older, newer, newer_times) {
+                    if first.is_some() {
+                        return first;
+                    }
+                    first = Some(Candidate { slot: at, previous, ecn });
+                }
+            }
+            (previous, at) = (at, slot.next());
+        }
+        let is_aggressive = self.params.ack_filter == AckFilter::Aggressive;
+        first.filter(|first| is_aggressive && first.slot == previous && first.ecn == newer.flags & ECN_FLAGS)
+    }
+}

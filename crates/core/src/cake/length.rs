@@ -1,0 +1,99 @@
+//! What a packet's length on the link is: overhead, least length, framing (Linux 6.1
+//! `sch_cake.c:cake_calc_overhead`, `cake_overhead`).
+
+use super::params::{Framing, Params};
+use super::stats::ewma;
+use crate::details::Details;
+
+/// The longest that a packet is charged for. No super-packet of Linux is longer; a bound, so that a deficit
+/// is paid back in a bounded number of turns.
+const LONGEST: u32 = 1 << 20;
+
+/// The lengths seen, in Linux's words; 16 bits each, as there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Lengths {
+    /// Mean of the bytes in front of the network header, times 2^16.
+    pub avg_netoff: u32,
+    /// Longest packet before the overhead.
+    pub max_netlen: u16,
+    /// Longest packet on the link.
+    pub max_adjlen: u16,
+    /// Shortest packet before the overhead.
+    pub min_netlen: u16,
+    /// Shortest packet on the link.
+    pub min_adjlen: u16,
+}
+
+impl Default for Lengths {
+    fn default() -> Self {
+        Lengths { avg_netoff: 0, max_netlen: 0, max_adjlen: 0, min_netlen: u16::MAX, min_adjlen: u16::MAX }
+    }
+}
+
+/// Bytes on the link for a packet that comes to `len` bytes with its overhead.
+#[inline]
+pub(super) const fn framed(framing: Framing, len: u32) -> u32 {
+    match framing {
+        Framing::None => len,
+        Framing::Atm => len.div_ceil(48).saturating_mul(53),
+        Framing::Ptm => len.saturating_add(len.div_ceil(64)),
+    }
+}
+
+impl Lengths {
+    /// Forgets the lengths, not the offset: a change of the overhead does.
+    pub(super) const fn clear(&mut self) {
+        let fresh = Lengths {
+            avg_netoff: self.avg_netoff,
+            max_netlen: 0,
+            max_adjlen: 0,
+            min_netlen: u16::MAX,
+            min_adjlen: u16::MAX,
+        };
+        *self = fresh;
+    }
+
+    /// Bytes on the link for one frame of `len` bytes.
+    #[inline]
+    #[allow(clippy::cast_possible_truncation)]
+    fn adjust(&mut self, params: &Params, mut len: u32, offset: u32) -> u32 {
+        if params.overhead.from_network {
+            len = len.wrapping_sub(offset);
+        }
+        if u32::from(self.max_netlen) < len {
+            self.max_netlen = len as u16;
+        }
+        if u32::from(self.min_netlen) > len {
+            self.min_netlen = len as u16;
+        }
+        let with_overhead = len.wrapping_add_signed(i32::from(params.overhead.bytes)).cast_signed();
+        let len = with_overhead.max(i32::from(params.mpu)).cast_unsigned();
+        let len = framed(params.framing, len);
+        if u32::from(self.max_adjlen) < len {
+            self.max_adjlen = len as u16;
+        }
+        if u32::from(self.min_adjlen) > len {
+            self.min_adjlen = len as u16;
+        }
+        len
+    }
+
+    /// Bytes that a packet of `len` bytes takes on the link; of a super-packet, all its segments.
+    #[inline]
+    #[allow(clippy::cast_possible_truncation)]
+    pub(super) fn adjusted(&mut self, params: &Params, len: u32, details: &Details, is_whole: bool) -> u32 {
+        let offset = u32::from(details.network_offset);
+        self.avg_netoff = ewma(u64::from(self.avg_netoff), u64::from(offset << 16), 8) as u32;
+        let adjusted = match details.gso {
+            Some(gso) if is_whole => {
+                let others = u32::from(gso.segments).saturating_sub(1);
+                let segment = gso.size.saturating_add(gso.headers);
+                let last = len.wrapping_sub(others.wrapping_mul(segment));
+                let front = self.adjust(params, segment, offset).saturating_mul(others);
+                front.saturating_add(self.adjust(params, last, offset))
+            }
+            _ => self.adjust(params, len, offset),
+        };
+        adjusted.min(LONGEST)
+    }
+}

@@ -1,0 +1,407 @@
+//! `cake`: fair queueing among hosts and flows, COBALT in every flow, tins for classes of traffic and a
+//! shaper that knows what a packet takes on the link.
+//!
+//! Behaviour: Linux 6.1.192 `sch_cake.c`, decision for decision. Where it is not what one would expect, a
+//! comment says so. What Linux reads from headers and `sk_buff` comes from [`Observer::details`]
+//! and [`Observer::tcp`]; hosts are told apart by the hashes given there. Linux's `nat` looks the hosts up in
+//! the tables of connection tracking: here the owner of the packets would, and give the hashes.
+//!
+//! | module | what it does |
+//! | --- | --- |
+//! | `params`, `length` | parameters; a packet's length on the link |
+//! | `tin`, `classify` | thresholds of the tins; tin and place of an arriving packet |
+//! | `ways`, `heap` | flows, hosts, their sets and lists; the longest queue |
+//! | `enqueue`, `ack_filter`, `tcp_options` | the way in |
+//! | `dequeue`, `cobalt`, `shaper` | the way out |
+
+mod ack_filter;
+mod classify;
+mod cobalt;
+mod dequeue;
+mod enqueue;
+mod heap;
+mod length;
+mod params;
+mod shaper;
+mod stats;
+mod tcp_options;
+mod tin;
+mod ways;
+
+use core::fmt;
+
+pub use length::Lengths;
+pub use params::{AckFilter, Diffserv, Framing, Isolation, Overhead, Params};
+pub use stats::{State, TinCounters, TinState};
+pub use tin::TINS;
+pub use ways::{WAYS, Ways};
+
+use crate::arena::{Arena, Slot, Storage};
+use crate::{Backlog, Draws, Nanos, Observer, Packet, Queue, Reason, Rng, Stats, Verdict};
+use shaper::Shaper;
+use tin::Tin;
+use ways::{Flow, Standing, flow};
+
+/// A packet and the time of its arrival; its slot's tick is its length on the link.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Queued<P> {
+    packet: P,
+    arrived: u64,
+}
+
+/// The storage given cannot hold a queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NoStorage {
+    /// The sets are not eight times a power of two, or more than eight times 8192.
+    Ways,
+    /// There is no slot for a packet.
+    Slots,
+}
+
+impl fmt::Display for NoStorage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            NoStorage::Ways => "cake needs a power of two of sets in each of its eight tins, at most 8192",
+            NoStorage::Slots => "cake needs at least one slot",
+        })
+    }
+}
+
+impl core::error::Error for NoStorage {}
+
+/// Most sets of a tin: 65536 flows.
+const MOST_SETS: usize = 8192;
+
+/// What the queue has counted as a whole.
+#[derive(Clone, Copy, Debug, Default)]
+struct Counters {
+    sent_packets: u64,
+    sent_bytes: u64,
+    drops: u64,
+    overlimits: u64,
+}
+
+/// What `autorate-ingress` knows of the arriving traffic.
+#[derive(Clone, Copy, Debug, Default)]
+struct Autorate {
+    avg_packet_interval: u64,
+    last_packet: u64,
+    window_bytes: u64,
+    window_begin: u64,
+    avg_peak_bandwidth: u64,
+}
+
+/// `cake` over set storage `W` (eight tins of them), packet storage `S` and random numbers from `D`. Where
+/// packets are smaller than the memory limit reckons with and the slots run out, the longest queue loses
+/// its head ([`Reason::Limit`]).
+#[derive(Clone, Debug)]
+pub struct Cake<P, W, S, D = Rng> {
+    ways: W,
+    arena: Arena<Queued<P>, S>,
+    tins: [Tin; TINS as usize],
+    tins_in_use: u32,
+    cur_tin: u32,
+    /// Flows of one tin, a power of two.
+    flows: u32,
+    shaper: Shaper,
+    /// Rate in force, bytes per second.
+    rate: u64,
+    qlen: u32,
+    backlog: u64,
+    memory_used: u64,
+    memory_max: u64,
+    memory_limit: u32,
+    overflow_timeout: u32,
+    /// Whether a super-packet was ever queued whole: only then the owner is asked at deliveries.
+    has_whole_gso: bool,
+    autorate: Autorate,
+    lengths: Lengths,
+    counters: Counters,
+    params: Params,
+    draws: D,
+}
+
+/// How many a flow shares its turn with: the bulk flows of its busier host, at least 1.
+#[inline]
+fn load(ways: &[Ways], isolation: Isolation, base: u32, source: u16, destination: u16) -> u16 {
+    let mut load = 1;
+    if isolation.shares_sources() {
+        let (set, way) = ways::place(base + u32::from(source));
+        load = load.max(ways[set].sources.bulk[way]);
+    }
+    if isolation.shares_destinations() {
+        let (set, way) = ways::place(base + u32::from(destination));
+        load = load.max(ways[set].destinations.bulk[way]);
+    }
+    load
+}
+
+/// A share of a quantum, rounded at random.
+#[inline]
+fn gain(quantum: u32, load: u16, draws: &mut impl Draws) -> i32 {
+    // A load is at least 1; so the compiler knows, too.
+    let share = quantum * u32::from(u16::MAX / load.max(1));
+    ((share + u32::from(draws.next_u16())) >> 16).cast_signed()
+}
+
+impl<P: Packet, W: Storage<Ways>, S: Storage<Slot<Queued<P>>>, D: Draws> Cake<P, W, S, D> {
+    /// An empty queue with eight flows in each tin for every eight sets of `ways`. Linux has 1024 flows, so
+    /// 1024 sets. Its clocks start at 0.
+    ///
+    /// # Errors
+    /// When the number of sets is not eight times a power of two up to 8192, or there is no slot.
+    pub fn new(params: Params, draws: D, mut ways: W, slots: S) -> Result<Self, NoStorage> {
+        let sets = ways.as_ref().len();
+        let of_tin = sets / TINS as usize;
+        if !sets.is_multiple_of(TINS as usize) || !of_tin.is_power_of_two() || of_tin > MOST_SETS {
+            return Err(NoStorage::Ways);
+        }
+        if slots.as_ref().is_empty() {
+            return Err(NoStorage::Slots);
+        }
+        ways.as_mut().fill(Ways::default());
+        // At most 65536.
+        let flows = u32::try_from(of_tin).unwrap_or(1) * WAYS;
+        heap::arrange(ways.as_mut(), TINS, flows);
+        let mut queue = Cake {
+            ways,
+            arena: Arena::new(slots),
+            tins: [Tin::EMPTY; TINS as usize],
+            tins_in_use: 1,
+            cur_tin: 0,
+            flows,
+            shaper: Shaper::default(),
+            rate: params.bandwidth.0 / 8,
+            qlen: 0,
+            backlog: 0,
+            memory_used: 0,
+            memory_max: 0,
+            memory_limit: 0,
+            overflow_timeout: 0,
+            has_whole_gso: false,
+            autorate: Autorate { avg_peak_bandwidth: params.bandwidth.0 / 8, ..Autorate::default() },
+            lengths: Lengths::default(),
+            counters: Counters::default(),
+            params,
+            draws,
+        };
+        queue.reconfigure(Nanos(0), &mut crate::Ignore);
+        Ok(queue)
+    }
+
+    /// The parameters in force; under `autorate_ingress` the bandwidth is the estimate's.
+    pub fn params(&self) -> Params {
+        Params { bandwidth: crate::Rate(self.rate.saturating_mul(8)), ..self.params }
+    }
+
+    /// Sets all parameters. Packets in tins that are no longer used are dropped ([`Reason::Change`]);
+    /// those above a lower memory limit go at the next arrival. Lengths and framing hold from the next
+    /// arrival on.
+    pub fn configure(&mut self, now: Nanos, params: Params, observer: &mut impl Observer<P>) {
+        if params.overhead != self.params.overhead {
+            self.lengths.clear();
+        }
+        self.params = params;
+        self.rate = params.bandwidth.0 / 8;
+        self.reconfigure(now, observer);
+    }
+
+    /// Forgets the longest and shortest lengths, as Linux does when an overhead is set, also to what it was.
+    pub const fn clear_lengths(&mut self) {
+        self.lengths.clear();
+    }
+
+    /// Brings what follows from rate and parameters up to date (Linux 6.1 `sch_cake.c:cake_reconfigure`).
+    fn reconfigure(&mut self, now: Nanos, observer: &mut impl Observer<P>) {
+        tin::configure(&mut self.tins, self.rate, &self.params);
+        self.tins_in_use = tin::count(self.params.diffserv);
+        let mtu_time = self.tins[0].law.mtu_time;
+        for index in self.tins_in_use..TINS {
+            self.clear_tin(now, index, Reason::Change, observer);
+            self.tins[index as usize].law.mtu_time = mtu_time;
+        }
+        self.shaper.byte_time = self.tins[0].byte_time;
+        self.memory_limit = self.params.memory_limit_at(self.rate);
+    }
+
+    /// Drops all packets of a tin. It becomes the current one; its flows stay on their lists.
+    fn clear_tin(&mut self, now: Nanos, tin: u32, reason: Reason, observer: &mut impl Observer<P>) {
+        self.cur_tin = tin;
+        for index in tin * self.flows..(tin + 1) * self.flows {
+            while let Some((queued, _)) = self.take(tin, index) {
+                observer.dropped(now, queued.packet, reason);
+            }
+        }
+    }
+
+    /// Takes the head of a flow's queue, with its length on the link.
+    #[inline]
+    fn take(&mut self, tin: u32, index: u32) -> Option<(Queued<P>, u32)> {
+        let ways = self.ways.as_mut();
+        let flow = flow(ways, index);
+        let slot = self.arena.shift(&mut flow.packets)?;
+        let (queued, adjusted) = (slot.packet, slot.tick);
+        let len = queued.packet.len();
+        flow.backlog = flow.backlog.wrapping_sub(len);
+        self.tins[tin as usize].backlog -= u64::from(len);
+        self.backlog -= u64::from(len);
+        self.memory_used -= u64::from(queued.packet.truesize());
+        self.qlen -= 1;
+        if self.overflow_timeout != 0 {
+            let at = heap::position(ways, index);
+            heap::sift_down(ways, TINS * self.flows, at);
+        }
+        Some((queued, adjusted))
+    }
+
+    /// Moves the bulk counts of a flow's hosts (Linux keeps them within 0 and the number of flows, and
+    /// only in the modes that use them; a change of mode can leave counts behind).
+    #[inline]
+    fn count_hosts(&mut self, tin: u32, index: u32, is_added: bool) {
+        let isolation = self.params.isolation;
+        if !isolation.shares_sources() && !isolation.shares_destinations() {
+            return;
+        }
+        let ways = self.ways.as_mut();
+        let flow = flow(ways, index);
+        let (source, destination) = (flow.source, flow.destination);
+        let most = u16::try_from(self.flows).unwrap_or(u16::MAX);
+        let shift = |count: &mut u16| match is_added {
+            true => *count += u16::from(*count < most),
+            false => *count = count.saturating_sub(1),
+        };
+        if isolation.shares_sources() {
+            let (set, way) = ways::place(tin * self.flows + u32::from(source));
+            shift(&mut ways[set].sources.bulk[way]);
+        }
+        if isolation.shares_destinations() {
+            let (set, way) = ways::place(tin * self.flows + u32::from(destination));
+            shift(&mut ways[set].destinations.bulk[way]);
+        }
+    }
+
+    /// Bytes for one turn of a flow.
+    #[inline]
+    fn turn(&mut self, tin: u32, index: u32) -> i32 {
+        let ways = self.ways.as_mut();
+        let &mut Flow { source, destination, .. } = flow(ways, index);
+        let load = load(ways, self.params.isolation, tin * self.flows, source, destination);
+        gain(self.tins[tin as usize].flow_quantum, load, &mut self.draws)
+    }
+
+    /// Gives a flow another standing, and counts it where it belongs.
+    #[inline]
+    fn stand(&mut self, tin: u32, index: u32, standing: Standing) {
+        let ways = self.ways.as_mut();
+        let (set, way) = ways::place(index);
+        let set = &mut ways[set];
+        let before = core::mem::replace(&mut set.flows[way].standing, standing);
+        let bit = 1 << way;
+        if standing == Standing::Idle {
+            set.active &= !bit;
+        } else {
+            set.active |= bit;
+        }
+        let counts = &mut self.tins[tin as usize];
+        match before {
+            Standing::Idle => {}
+            Standing::Sparse | Standing::SparseWait => counts.sparse -= 1,
+            Standing::Bulk => counts.bulk -= 1,
+            Standing::Decaying => counts.decaying -= 1,
+        }
+        match standing {
+            Standing::Idle => {}
+            Standing::Sparse | Standing::SparseWait => counts.sparse += 1,
+            Standing::Bulk => counts.bulk += 1,
+            Standing::Decaying => counts.decaying += 1,
+        }
+        if (before == Standing::Bulk) != (standing == Standing::Bulk) {
+            self.count_hosts(tin, index, standing == Standing::Bulk);
+        }
+    }
+
+    /// The state of the queue.
+    pub fn state(&self) -> State {
+        State {
+            memory_used: self.memory_used,
+            memory_max: self.memory_max,
+            memory_limit: self.memory_limit,
+            capacity: self.autorate.avg_peak_bandwidth,
+            lengths: self.lengths,
+            rate: self.rate,
+            tins: self.tins_in_use,
+            time_next: Nanos(self.shaper.time_next),
+            failsafe_next: Nanos(self.shaper.failsafe_next),
+            cur_tin: self.cur_tin,
+            overflow_timeout: self.overflow_timeout,
+        }
+    }
+
+    /// The state of tin `index`, in the order of Linux's storage (best effort first); `None` from the number
+    /// of tins in use on.
+    pub fn tin(&self, index: u32) -> Option<TinState> {
+        if index >= self.tins_in_use {
+            return None;
+        }
+        self.tins.get(index as usize).map(Tin::state)
+    }
+
+    /// Where the random numbers come from.
+    pub const fn draws_mut(&mut self) -> &mut D {
+        &mut self.draws
+    }
+
+    /// Flows of each tin.
+    pub const fn flows(&self) -> u32 {
+        self.flows
+    }
+}
+
+impl<P: Packet, W: Storage<Ways>, S: Storage<Slot<Queued<P>>>, D: Draws> Queue<P> for Cake<P, W, S, D> {
+    fn enqueue(&mut self, now: Nanos, packet: P, observer: &mut impl Observer<P>) -> Verdict {
+        self.arrive(now, packet, observer)
+    }
+
+    fn dequeue(&mut self, now: Nanos, observer: &mut impl Observer<P>) -> Option<P> {
+        self.deliver(now, observer)
+    }
+
+    fn next_wake(&self, now: Nanos) -> Option<Nanos> {
+        match self.qlen {
+            0 => None,
+            _ => Some(self.shaper.opens(now.0).map_or(now, Nanos)),
+        }
+    }
+
+    fn backlog(&self) -> Backlog {
+        Backlog { packets: self.qlen, bytes: self.backlog }
+    }
+
+    fn stats(&self) -> Stats {
+        let Counters { sent_packets, sent_bytes, drops, overlimits } = self.counters;
+        let marks = self.tins.iter().map(|tin| tin.counters.marked).sum();
+        Stats { packets: sent_packets, bytes: sent_bytes, drops, marks, overlimits }
+    }
+
+    /// Drops everything queued. Clocks, control state, lists and tags stay, as in Linux.
+    fn reset(&mut self, now: Nanos, observer: &mut impl Observer<P>) {
+        for tin in 0..TINS {
+            self.clear_tin(now, tin, Reason::Reset, observer);
+        }
+    }
+
+    fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
+        let sum = |value: fn(&TinCounters) -> u64| -> u64 {
+            self.tins.iter().map(|tin| value(&tin.counters)).sum()
+        };
+        each("memory_used", self.memory_max);
+        each("capacity_estimate", self.autorate.avg_peak_bandwidth);
+        each("way_inds", sum(|tin| tin.way_hit));
+        each("way_miss", sum(|tin| tin.way_miss));
+        each("way_cols", sum(|tin| tin.way_coll));
+        each("aqm_drops", sum(|tin| tin.dropped - tin.overlimit.min(tin.dropped)));
+        each("drop_overlimit", sum(|tin| tin.overlimit));
+        each("ecn_mark", sum(|tin| tin.marked));
+        each("ack_drop", sum(|tin| tin.ack_drops));
+    }
+}

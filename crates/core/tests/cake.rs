@@ -1,0 +1,145 @@
+//! `cake` as every queue must be: packets come back exactly once, sums are right, and it says when it can
+//! deliver; framing against arithmetic that walks cell by cell.
+
+use goodqueue::cake::{AckFilter, Diffserv, Framing, Isolation, Overhead, Params, Ways};
+use goodqueue::details::{Details, TcpHeader};
+use goodqueue::{Cake, Header, HeapCake, Nanos, Observer, Packet, Queue, Rate, Reason, Rng};
+use proptest::prelude::*;
+
+/// Hosts by the bits of the cookie; counts what comes back by drops.
+#[derive(Default)]
+struct Owner {
+    dropped: Vec<u64>,
+}
+
+impl Observer<Header> for Owner {
+    fn dropped(&mut self, _now: Nanos, packet: Header, _reason: Reason) {
+        self.dropped.push(packet.cookie);
+    }
+    fn details(&self, packet: &Header) -> Details {
+        let [source_hash, destination_hash] = [packet.flow_hash % 3, packet.flow_hash % 5];
+        Details { source_hash, destination_hash, ..Details::default() }
+    }
+    fn tcp(&self, packet: &Header) -> Option<TcpHeader> {
+        let ack = u32::try_from(packet.cookie).unwrap_or(0);
+        (packet.len < 100).then_some(TcpHeader {
+            connection: packet.flow_hash.into(),
+            ack,
+            flags: 16,
+            payload: 0,
+            options: [0; 40],
+            options_len: 0,
+        })
+    }
+}
+
+fn queue(params: Params, slots: usize) -> HeapCake<Header> {
+    let slots = vec![goodqueue::arena::Slot::default(); slots];
+    Cake::new(params, Rng::new(7), vec![Ways::default(); 16], slots).expect("16 sets and a slot")
+}
+
+fn params() -> impl Strategy<Value = Params> {
+    let modes = (
+        prop::sample::select(vec![Diffserv::Besteffort, Diffserv::Diffserv3, Diffserv::Precedence]),
+        prop::sample::select(vec![
+            Isolation::Flowblind,
+            Isolation::Hosts,
+            Isolation::DualSrchost,
+            Isolation::TripleIsolate,
+        ]),
+        prop::sample::select(vec![AckFilter::Off, AckFilter::On, AckFilter::Aggressive]),
+    );
+    let numbers = (0..20_000_000_u64, 3_000..60_000_u32, any::<[bool; 3]>());
+    (modes, numbers).prop_map(|((diffserv, isolation, ack_filter), (rate, memory_limit, switches))| {
+        let [ingress, wash, autorate_ingress] = switches;
+        Params {
+            bandwidth: Rate(rate / 8 * 8),
+            diffserv,
+            isolation,
+            ack_filter,
+            memory_limit,
+            ingress,
+            wash,
+            autorate_ingress,
+            ..Params::default()
+        }
+    })
+}
+
+proptest! {
+    #[test]
+    fn packets_come_back_once_and_the_sums_are_right(
+        params in params(),
+        change in params(),
+        calls in prop::collection::vec((0..8_u8, 0..40_u32, any::<u8>(), 0..3_000_000_u64), 1..400),
+        slots in 4..64_usize,
+    ) {
+        let mut queue = queue(params, slots);
+        let mut owner = Owner::default();
+        let (mut now, mut arrived, mut delivered) = (Nanos(1_000_000_000), Vec::new(), Vec::new());
+        let mut lengths = Vec::new();
+        for (call, hash, dsfield, gap) in calls {
+            now.0 += gap;
+            match call {
+                0..=3 => {
+                    let cookie = arrived.len() as u64;
+                    let len = if hash % 2 == 0 { 66 } else { 1514 };
+                    arrived.push(cookie);
+                    lengths.push(len);
+                    let packet = Header { cookie, len, truesize: len + 700, flow_hash: hash, dsfield };
+                    queue.enqueue(now, packet, &mut owner);
+                }
+                7 if gap % 50 == 0 => queue.configure(now, change, &mut owner),
+                7 if gap % 51 == 0 => queue.reset(now, &mut owner),
+                _ => {
+                    let wake = queue.next_wake(now);
+                    let packet = queue.dequeue(now, &mut owner);
+                    prop_assert_eq!(packet.is_some(), wake == Some(now) && packet.is_some());
+                    if wake.is_some_and(|wake| wake > now) {
+                        prop_assert!(packet.is_none(), "before it said so");
+                    }
+                    if wake == Some(now) && !queue.params().ingress {
+                        prop_assert!(packet.is_some(), "it said now");
+                    }
+                    delivered.extend(packet.map(|packet| packet.cookie));
+                }
+            }
+            let mut inside: Vec<u64> = arrived.clone();
+            inside.retain(|cookie| !delivered.contains(cookie) && !owner.dropped.contains(cookie));
+            let bytes: u64 = inside.iter().map(|&cookie| u64::from(lengths[cookie as usize])).sum();
+            let backlog = queue.backlog();
+            prop_assert_eq!((u64::from(backlog.packets), backlog.bytes), (inside.len() as u64, bytes));
+            prop_assert_eq!(arrived.len(), inside.len() + delivered.len() + owner.dropped.len());
+        }
+    }
+
+    #[test]
+    fn the_shaper_charges_what_the_link_carries(
+        len in 42..3000_u32,
+        bytes in -64..=256_i16,
+        mpu in 0..=256_u16,
+        framing in prop::sample::select(vec![Framing::None, Framing::Atm, Framing::Ptm]),
+    ) {
+        let overhead = Overhead { bytes, from_network: true };
+        let bandwidth = Rate(8_000_000);
+        let mut queue = queue(Params { bandwidth, overhead, mpu, framing, ..Params::default() }, 8);
+        let now = Nanos(1_000_000_000);
+        let packet = Header { len, truesize: len, ..Header::default() };
+        queue.enqueue(now, packet, &mut Owner::default());
+        prop_assert_eq!(queue.dequeue(now, &mut Owner::default()).map(|packet| packet.len()), Some(len));
+        // Byte by byte: 48 to a cell of 53, one more for each 64 begun.
+        let mut carried = (i64::from(len) - 14 + i64::from(bytes)).max(i64::from(mpu));
+        match framing {
+            Framing::None => {}
+            Framing::Atm => {
+                let mut cells = 0;
+                while cells * 48 < carried { cells += 1; }
+                carried = cells * 53;
+            }
+            Framing::Ptm => carried += (0..carried).filter(|byte| byte % 64 == 0).count() as i64,
+        }
+        // A byte takes a microsecond.
+        let next = queue.state().time_next;
+        prop_assert_eq!(i64::try_from(next.0 - now.0), Ok(carried * 1000));
+    }
+}

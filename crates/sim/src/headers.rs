@@ -1,0 +1,71 @@
+//! What a queue can ask of a frame beyond its token: the hosts it goes between, its TCP header.
+
+use goodqueue::details::{Details, MOST_OPTIONS, TcpHeader};
+
+use crate::frame::{Frame, Frames, Kind, Token};
+
+/// No operation, twice: what stands in front of timestamps and of SACK blocks.
+const PADDING: [u8; 2] = [1, 1];
+const TIMESTAMPS: [u8; 2] = [8, 10];
+const SACK: u8 = 5;
+
+/// The options as Linux writes them: timestamps, then SACK blocks.
+fn options(frame: &Frame) -> ([u8; MOST_OPTIONS], u8) {
+    let segment = &frame.segment;
+    let mut bytes = [0; MOST_OPTIONS];
+    let mut used = 0;
+    let mut put = |piece: &[u8]| {
+        bytes[used..used + piece.len()].copy_from_slice(piece);
+        used += piece.len();
+    };
+    put(&PADDING);
+    put(&TIMESTAMPS);
+    put(&segment.ts_val.to_be_bytes());
+    put(&segment.ts_ecr.to_be_bytes());
+    // Three blocks at most, which fit.
+    let blocks = segment.sack.iter().take(usize::from(segment.sacks));
+    if segment.sacks > 0 {
+        put(&PADDING);
+        put(&[SACK, 2 + 8 * segment.sacks.min(3)]);
+    }
+    for block in blocks {
+        for edge in [block.start, block.end] {
+            put(&wire_number(segment.ack).wrapping_add_signed(edge).to_be_bytes());
+        }
+    }
+    (bytes, u8::try_from(used).unwrap_or(0))
+}
+
+/// A sequence number as it stands on the wire.
+#[allow(clippy::cast_possible_truncation)]
+const fn wire_number(number: u64) -> u32 {
+    number as u32
+}
+
+impl Frames {
+    /// The hosts that a frame goes between, by their hashes.
+    pub(crate) fn details(&self, token: &Token) -> Details {
+        let place = self.get(token.frame).place as usize;
+        let [source_hash, destination_hash] = self.hosts.get(place).copied().unwrap_or_default();
+        Details { source_hash, destination_hash, ..Details::default() }
+    }
+
+    /// The TCP header of a frame.
+    pub(crate) fn tcp(&self, token: &Token) -> Option<TcpHeader> {
+        let frame = self.get(token.frame);
+        let is_ack = match frame.kind {
+            Kind::Data => 0,
+            Kind::Ack => 1,
+            _ => return None,
+        };
+        let (options, options_len) = options(frame);
+        Some(TcpHeader {
+            connection: u64::from(frame.owner) << 1 | is_ack,
+            ack: wire_number(frame.segment.ack),
+            flags: u16::from(frame.segment.flags.0),
+            payload: frame.segment.len,
+            options,
+            options_len,
+        })
+    }
+}
