@@ -175,6 +175,13 @@ impl Simulation {
         }
     }
 
+    /// Keeps no longer what the air of radio `index` is used for.
+    pub fn forget_air(&mut self, index: usize) {
+        if let Some(channel) = self.radios.get_mut(index) {
+            channel.log = None;
+        }
+    }
+
     /// Takes what the air of radio `index` was used for since the last call, in order; nothing where
     /// [`Simulation::keep_air`] was not called.
     pub fn take_air(&mut self, index: usize) -> Vec<AirEvent> {

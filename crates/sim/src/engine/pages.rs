@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use goodqueue::{FlowHasher, Nanos, Span};
+use goodqueue_probe::Sample;
 use goodqueue_probe::web::{Action, Browser, Event};
 
 use super::Simulation;
@@ -24,6 +25,8 @@ use crate::tcp::{Config, Rx, Segment, Tx};
 pub(crate) struct Surfer {
     browser: Browser,
     from: NodeId,
+    /// Number in samples of its first page: those of all browsers are counted on.
+    first_page: u32,
     /// Each page's server, the way there and back, and its congestion control.
     sites: Vec<Site>,
     connections: Vec<Connection>,
@@ -61,10 +64,19 @@ const QUERY: u32 = 60;
 /// Numbers of conversations from which browsers' begin: other client ports than the test's own.
 const NUMBERS: usize = 1 << 20;
 
+/// The sample of a browser whose first page has the number `first`.
+fn numbered(mut sample: Sample, first: u32) -> Sample {
+    if let Sample::Page { page, .. } = &mut sample {
+        *page += first;
+    }
+    sample
+}
+
 impl Simulation {
     pub(super) fn add_surfers(&mut self, scenario: &Scenario) -> Result<(), BuildError> {
         let hasher = FlowHasher::new(scenario.seed);
         for (index, spec) in scenario.browsers.iter().enumerate() {
+            let first_page = scenario.browsers[..index].iter().map(|other| other.config.pages.len() as u32).sum();
             let mut sites = Vec::new();
             let mut query_hashes = Vec::new();
             for page in &spec.config.pages {
@@ -86,6 +98,7 @@ impl Simulation {
             self.surfers.push(Surfer {
                 browser: Browser::new(spec.config.clone()),
                 from: spec.from,
+                first_page,
                 sites,
                 connections: Vec::new(),
                 dsfield: spec.dscp << 2,
@@ -105,17 +118,18 @@ impl Simulation {
     }
 
     pub(super) fn surfer_due(&mut self, index: usize) {
-        let samples = &mut self.samples;
-        self.surfers[index].browser.handle_timeout(self.now, &mut |sample| samples.push(sample));
+        let (samples, surfer) = (&mut self.samples, &mut self.surfers[index]);
+        let first = surfer.first_page;
+        surfer.browser.handle_timeout(self.now, &mut |sample| samples.push(numbered(sample, first)));
         self.act(index);
     }
 
     /// Tells a browser what happened, and does what it then wants.
     fn tell(&mut self, index: usize, event: Event) {
-        let samples = &mut self.samples;
-        let browser = &mut self.surfers[index].browser;
-        browser.handle_event(self.now, event, &mut |sample| samples.push(sample));
-        browser.handle_timeout(self.now, &mut |sample| samples.push(sample));
+        let (samples, surfer) = (&mut self.samples, &mut self.surfers[index]);
+        let (browser, first) = (&mut surfer.browser, surfer.first_page);
+        browser.handle_event(self.now, event, &mut |sample| samples.push(numbered(sample, first)));
+        browser.handle_timeout(self.now, &mut |sample| samples.push(numbered(sample, first)));
         self.act(index);
     }
 

@@ -30,6 +30,14 @@ pub(super) struct Burst {
     pub(super) took: Span,
 }
 
+impl Burst {
+    /// MPDUs that were sent before, in this PPDU or an earlier one.
+    pub(super) fn retried(&self) -> u32 {
+        let is_retry = |mpdu: &&Mpdu| self.attempts > 0 || mpdu.retries > 0;
+        self.mpdus.iter().filter(is_retry).count() as u32
+    }
+}
+
 /// One category of a device.
 #[derive(Debug, Default)]
 pub(super) struct Category {
@@ -122,6 +130,8 @@ pub struct PathAccount {
     pub mpdus: u64,
     /// MPDUs in them that were in error.
     pub errors: u64,
+    /// MPDUs in them that had been sent before.
+    pub retried: u64,
     /// PPDUs that were not answered: collisions, or nothing in them was received.
     pub unanswered: u64,
     /// Bytes received, as the hosts count them (with an Ethernet header).

@@ -85,6 +85,8 @@ pub(super) struct Contention {
     passed: [u64; 16],
     /// Since when the air is free; `None`: it is not.
     free_since: Option<Nanos>,
+    /// Since when somebody wants it, the free time before the last [`Contention::release`] not counted.
+    wanted_since: Option<Nanos>,
     next: Option<Nanos>,
     rng: Rng,
 }
@@ -97,6 +99,7 @@ impl Contention {
             contending: Vec::new(),
             passed: [0; 16],
             free_since: Some(Nanos::ZERO),
+            wanted_since: None,
             next: None,
             rng,
         }
@@ -153,6 +156,7 @@ impl Contention {
         self.contending.push(edcaf);
         match self.free_since {
             Some(free_since) => {
+                self.wanted_since.get_or_insert(now);
                 let access = self.access(edcaf, free_since);
                 self.next = Some(self.next.map_or(access, |next| next.min(access)));
             }
@@ -168,6 +172,11 @@ impl Contention {
             self.contending.retain(|&other| other != edcaf);
             self.foresee();
         }
+    }
+
+    /// Since when, the air being free, somebody has waited for it; before that time it is free since where it was released.
+    pub(super) fn wanted_since(&self) -> Option<Nanos> {
+        self.wanted_since
     }
 
     /// The next access.
@@ -190,7 +199,7 @@ impl Contention {
         for aifsn in 1..16 {
             self.passed[usize::from(aifsn)] = self.passed_at(now, aifsn);
         }
-        (self.free_since, self.next) = (None, None);
+        (self.free_since, self.wanted_since, self.next) = (None, None, None);
         let mut device = u32::MAX;
         let mut kept = 0;
         for place in 0..winners.len() {
@@ -223,6 +232,7 @@ impl Contention {
     /// The air is free from `since` on.
     pub(super) fn release(&mut self, since: Nanos) {
         self.free_since = Some(since);
+        self.wanted_since = if self.contending.is_empty() { None } else { Some(Nanos::ZERO) };
         self.foresee();
     }
 }

@@ -24,6 +24,8 @@ const BAR_BYTES: u64 = 24;
 /// What is on the air.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct OnAir {
+    /// Since when the air had been free and wanted.
+    waited_since: Nanos,
     /// When it began; within a TXOP the space behind the exchange before counts to it.
     pub(super) start: Nanos,
     /// When its first bit is on the air.
@@ -98,11 +100,13 @@ impl Radio {
     /// The next access.
     pub(super) fn take_air(&mut self, now: Nanos) {
         let mut winners = std::mem::take(&mut self.winners);
+        let waited_since = self.waited_since(now);
         self.contention.take(now, &mut winners);
-        self.air.idle = self.air.idle + now.since(self.free_since);
+        self.air.idle = self.air.idle + waited_since.since(self.free_since);
+        self.air.overhead = self.air.overhead + now.since(waited_since);
         self.winners = winners;
         if let [winner] = self.winners[..] {
-            self.transmit(now, Span::ZERO, now, winner);
+            self.transmit(now, Span::ZERO, waited_since, now, winner);
             return;
         }
         let occupied = |times: Times| if times.rts > Span::ZERO { times.rts } else { times.ppdu };
@@ -110,6 +114,7 @@ impl Radio {
         let longest = heads.map(|burst| occupied(self.times(burst))).max().unwrap_or_default();
         let times = Times::default();
         self.on_air = Some(OnAir {
+            waited_since,
             start: now,
             first_bit: now,
             end: now + longest,
@@ -119,8 +124,13 @@ impl Radio {
         });
     }
 
+    /// Since when the air, which is free at `now`, has been wanted; `now`: nobody wants it.
+    pub(super) fn waited_since(&self, now: Nanos) -> Nanos {
+        self.contention.wanted_since().unwrap_or(now).max(self.free_since)
+    }
+
     /// The head of `edcaf` goes on the air `space` after `now`, alone.
-    fn transmit(&mut self, now: Nanos, space: Span, txop_start: Nanos, edcaf: u32) {
+    fn transmit(&mut self, now: Nanos, space: Span, waited_since: Nanos, txop_start: Nanos, edcaf: u32) {
         let category = &mut self.devices[(edcaf / 4) as usize].categories[(edcaf % 4) as usize];
         let Some(burst) = category.hardware.front_mut() else { return };
         let path = &mut self.paths[burst.path as usize];
@@ -134,7 +144,8 @@ impl Radio {
         let lasts = if is_answered { times.all() } else { times.reserve + times.ppdu };
         let first_bit = now + space;
         let end = first_bit + lasts;
-        self.on_air = Some(OnAir { start: now, first_bit, end, times, is_answered, txop_start });
+        self.on_air =
+            Some(OnAir { waited_since, start: now, first_bit, end, times, is_answered, txop_start });
     }
 
     /// What was on the air ends.
@@ -145,8 +156,8 @@ impl Radio {
             self.air.collisions = self.air.collisions + now.since(on_air.start);
             self.air.collision_count += 1;
         }
-        for &edcaf in &winners {
-            self.tell(&on_air, winners.len(), edcaf, sink);
+        for (place, &edcaf) in winners.iter().enumerate() {
+            self.tell(&on_air, winners.len(), place == 0, edcaf, sink);
             if on_air.is_answered {
                 self.answered(now, &on_air, edcaf, sink);
             } else {
@@ -157,7 +168,7 @@ impl Radio {
         let next = winners.first().copied().filter(|&edcaf| self.goes_on(now, &on_air, edcaf));
         self.winners = winners;
         if let Some(edcaf) = next {
-            return self.transmit(now, self.band.sifs(), on_air.txop_start, edcaf);
+            return self.transmit(now, self.band.sifs(), now, on_air.txop_start, edcaf);
         }
         let since = if on_air.is_answered { now } else { now + self.error_space() };
         self.contention.release(since);
@@ -174,15 +185,18 @@ impl Radio {
     }
 
     /// Tells the sink what the air was used for.
-    fn tell(&self, on_air: &OnAir, winners: usize, edcaf: u32, sink: &mut impl Sink) {
+    fn tell(&self, on_air: &OnAir, winners: usize, is_first: bool, edcaf: u32, sink: &mut impl Sink) {
         let Some(burst) = self.head(edcaf) else { return };
         let path = &self.paths[burst.path as usize];
-        let OnAir { first_bit: start, end, times, is_answered, .. } = *on_air;
+        let OnAir { waited_since, first_bit: start, end, times, is_answered, .. } = *on_air;
         let mut event = |kind, start, end| {
             let (from, to, mpdus) = (path.from, path.to, burst.mpdus.len() as u32);
-            let (bytes, attempt) = (burst.bytes, burst.attempts);
-            sink.air(&AirEvent { from, to, kind, start, end, mpdus, bytes, attempt });
+            let (bytes, attempt, retried) = (burst.bytes, burst.attempts, burst.retried());
+            sink.air(&AirEvent { from, to, kind, start, end, mpdus, retried, bytes, attempt });
         };
+        if is_first && waited_since < on_air.start {
+            event(AirKind::Backoff, waited_since, on_air.start);
+        }
         if winners > 1 {
             return event(AirKind::Collision, start, end);
         }
@@ -224,6 +238,7 @@ impl Radio {
             let account = &mut path.account;
             account.ppdus += 1;
             account.mpdus += burst.mpdus.len() as u64;
+            account.retried += u64::from(burst.retried());
             account.errors += (burst.mpdus.len() - received) as u64;
             self.acknowledge(now, edcaf, &burst, sink);
         }

@@ -101,6 +101,8 @@ pub enum AirKind {
     Collision,
     /// A PPDU none of whose MPDUs was received.
     Lost,
+    /// Interframe space and backoff of the one that transmits next.
+    Backoff,
 }
 
 /// A stretch of air.
@@ -118,6 +120,8 @@ pub struct AirEvent {
     pub end: Nanos,
     /// MPDUs in the PPDU.
     pub mpdus: u32,
+    /// Those of them that had been sent before.
+    pub retried: u32,
     /// Bytes of its PSDU.
     pub bytes: u64,
     /// Number of earlier attempts at the same PPDU.

@@ -6,8 +6,9 @@
 use std::collections::BTreeSet;
 
 use goodqueue::wifi::{
-    Ac, AirtimeStats, Capacity, InterfaceId, RadioStats, StationId, Tid, TxStack, TxqId, WifiParams,
+    Ac, AirtimeStats, Capacity, InterfaceId, RadioStats, StationId, Tid, TxStack, TxqId, TxqStats, WifiParams,
 };
+use goodqueue::wifi::policy::{Groups, PolicyTimer};
 use goodqueue::{AnyQueue, Nanos, Observer, Queue, Rate, Reason, Rng, Span};
 
 use super::device::{Burst, Device, Path, PathAccount, PathId};
@@ -27,15 +28,17 @@ pub struct RadioError {
     pub why: String,
 }
 
-/// What the air was used for since the beginning. The three and the airtime of all paths add up to the
+/// What the air was used for since the beginning. The four and the airtime of the paths' accounts add up to the
 /// time that has passed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AirAccount {
-    /// Nobody transmitted: interframe spaces and backoff included.
+    /// Nobody transmitted, and nobody wanted to.
     pub idle: Span,
+    /// Nobody transmitted, and somebody wanted to: interframe spaces and backoff.
+    pub overhead: Span,
     /// Several transmitted at once.
     pub collisions: Span,
-    /// An exchange that has not ended.
+    /// The exchange of one path that has not ended; [`Radio::airtime`] has it with its path.
     pub under_way: Span,
     /// Times that several transmitted at once.
     pub collision_count: u64,
@@ -72,6 +75,8 @@ pub struct Radio {
     pub(super) packets: PacketAccount,
     /// Receivers that wait for a hole to be filled.
     pub(super) reordering: BTreeSet<(Nanos, PathId, u8)>,
+    /// Who decides the weights of an access point's stations.
+    pub(super) policies: Vec<(DeviceId, PolicyTimer<Groups>)>,
     /// Lists of MPDUs to be used again.
     pub(super) spare: Vec<Vec<super::block_ack::Mpdu>>,
 }
@@ -142,6 +147,7 @@ impl Radio {
             air: AirAccount::default(),
             packets: PacketAccount::default(),
             reordering: BTreeSet::new(),
+            policies: Vec::new(),
             spare: Vec::new(),
         };
         for (place, device) in spec.devices.iter().enumerate() {
@@ -149,6 +155,7 @@ impl Radio {
             added.map_err(|why| RadioError { device: place, why })?;
         }
         radio.associate(spec)?;
+        radio.add_policies(spec)?;
         Ok(radio)
     }
 
@@ -220,6 +227,30 @@ impl Radio {
         Ok(())
     }
 
+    fn add_policies(&mut self, spec: &RadioSpec) -> Result<(), RadioError> {
+        for (place, policy) in spec.devices.iter().enumerate().filter_map(|(at, d)| Some((at, d.policy.as_ref()?))) {
+            let wrong = |why: String| RadioError { device: place, why };
+            let own = DeviceId::try_from(place).map_err(|error| wrong(error.to_string()))?;
+            let station = |device| Some(self.paths[self.path(own, device)? as usize].station);
+            let groups = policy.build(station).map_err(wrong)?;
+            let Some(stack) = self.devices[place].stack.as_deref() else {
+                return Err(wrong("weights are mac80211's: a queue discipline has none".into()));
+            };
+            let timer = PolicyTimer::new(groups, policy.interval, Nanos::ZERO, stack);
+            self.policies.push((own, timer));
+        }
+        Ok(())
+    }
+
+    /// Weights are computed anew where it is time.
+    fn weigh(&mut self, now: Nanos) {
+        for (device, timer) in &mut self.policies {
+            if let Some(stack) = self.devices[usize::from(*device)].stack.as_deref_mut() {
+                timer.poll(now, stack);
+            }
+        }
+    }
+
     fn add_path(
         &mut self,
         ends: [DeviceId; 2],
@@ -286,7 +317,8 @@ impl Radio {
             None => self.contention.next(),
         };
         let reorder = self.reordering.first().map(|&(at, ..)| at);
-        air.into_iter().chain(reorder).min()
+        let policies = self.policies.iter().map(|(_, timer)| timer.next_update());
+        air.into_iter().chain(reorder).chain(policies).min()
     }
 
     /// Handles all events up to and including `now`.
@@ -294,6 +326,8 @@ impl Radio {
         while let Some(at) = self.next_event().filter(|&at| at <= now) {
             if self.reordering.first().is_some_and(|&(due, ..)| due == at) {
                 self.give_up_hole(at, sink);
+            } else if self.policies.iter().any(|(_, timer)| timer.next_update() == at) {
+                self.weigh(at);
             } else if self.on_air.is_some() {
                 self.end_exchange(at, sink);
             } else {
@@ -308,13 +342,33 @@ impl Radio {
         Some(self.paths[self.path(from, to)? as usize].account)
     }
 
+    /// Air that exchanges from one device to another have held up to `now`, the time of the last call, that under way
+    /// included; `None` where they are not associated.
+    #[must_use]
+    pub fn airtime(&self, now: Nanos, from: DeviceId, to: DeviceId) -> Option<Span> {
+        let path = self.path(from, to)?;
+        let airtime = self.paths[path as usize].account.airtime;
+        let is_on_air = |on_air: &OnAir| match self.winners[..] {
+            [winner] if self.head(winner).is_some_and(|burst| burst.path == path) => now.since(on_air.start),
+            _ => Span::ZERO,
+        };
+        Some(airtime + self.on_air.as_ref().map_or(Span::ZERO, is_on_air))
+    }
+
     /// What the air was used for up to `now`, the time of the last call.
     #[must_use]
     pub fn air_account(&self, now: Nanos) -> AirAccount {
         let mut air = self.air;
         match &self.on_air {
+            Some(on_air) if self.winners.len() > 1 => {
+                air.collisions = air.collisions + now.since(on_air.start);
+            }
             Some(on_air) => air.under_way = now.since(on_air.start),
-            None => air.idle = air.idle + now.since(self.free_since),
+            None => {
+                let waited_since = self.waited_since(now);
+                air.idle = air.idle + waited_since.since(self.free_since);
+                air.overhead = air.overhead + now.since(waited_since);
+            }
         }
         air
     }
@@ -338,7 +392,7 @@ impl Radio {
         let air = self.air_account(now);
         let airtime = self.paths.iter().map(|path| path.account.airtime.0).sum::<u64>();
         let PacketAccount { offered, delivered, dropped } = self.packets;
-        air.idle.0 + air.collisions.0 + air.under_way.0 + airtime == now.0
+        air.idle.0 + air.overhead.0 + air.collisions.0 + air.under_way.0 + airtime == now.0
             && offered == delivered + dropped + self.held()
     }
 
@@ -359,6 +413,22 @@ impl Radio {
     #[must_use]
     pub fn radio_stats(&self, device: DeviceId) -> Option<RadioStats> {
         Some(self.devices.get(usize::from(device))?.stack.as_ref()?.radio_stats())
+    }
+
+    /// The counters of mac80211's queue of a TID from one device to another; `None` where there is none.
+    #[must_use]
+    pub fn txq_stats(&self, from: DeviceId, to: DeviceId, tid: Tid) -> Option<TxqStats> {
+        let path = &self.paths[self.path(from, to)? as usize];
+        let stack = self.devices.get(usize::from(from))?.stack.as_ref()?;
+        stack.txq_stats(TxqId::new(path.station, tid))
+    }
+
+    /// The airtime weight of `to` in mac80211's scheduler of `from`, now; `None` where there is none.
+    #[must_use]
+    pub fn weight(&self, from: DeviceId, to: DeviceId) -> Option<u16> {
+        let path = &self.paths[self.path(from, to)? as usize];
+        let stack = self.devices.get(usize::from(from))?.stack.as_ref()?;
+        Some(stack.station_stats(path.station)?.weight)
     }
 
     /// What mac80211's scheduler of `from` knows of `to` in a category.

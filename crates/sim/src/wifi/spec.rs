@@ -1,6 +1,7 @@
 //! A radio, as plain data.
 
-use goodqueue::wifi::WifiParams;
+use goodqueue::wifi::policy::{GroupId, Groups, Mode};
+use goodqueue::wifi::{StationId, WifiParams};
 use goodqueue::{QueueSpec, Span};
 
 use super::channel::Errors;
@@ -28,6 +29,54 @@ pub struct DeviceSpec {
     pub driver: DriverSpec,
     /// PPDUs of more bytes than this begin with RTS and CTS.
     pub rts_threshold: Option<u32>,
+    /// Who decides the weights of an access point's stations; `None`: they stay as they are.
+    pub policy: Option<PolicySpec>,
+}
+
+/// Groups of stations that share the air by weight, whoever of them is active. With [`Upper::Mac80211`] only.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PolicySpec {
+    /// The groups; one stands behind the group that it is inside of.
+    pub groups: Vec<GroupSpec>,
+    /// Where stations stand: the device, its group (none: beside the outermost ones), its weight there.
+    pub members: Vec<(DeviceId, Option<usize>, u32)>,
+    /// How often weights are computed anew.
+    pub interval: Span,
+}
+
+/// A group of stations.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GroupSpec {
+    /// The group that it is inside of, by place.
+    pub parent: Option<usize>,
+    /// Weight among its neighbours, 1 to 65535.
+    pub weight: u32,
+    /// What it is to them.
+    pub mode: Mode,
+}
+
+impl PolicySpec {
+    /// The groups at work; `station` gives a device's number in the transmit stack.
+    pub(super) fn build(
+        &self,
+        station: impl Fn(DeviceId) -> Option<StationId>,
+    ) -> Result<Groups, String> {
+        let mut groups = Groups::new();
+        let mut ids = Vec::with_capacity(self.groups.len());
+        let known = |ids: &[GroupId], place: Option<usize>| match place {
+            Some(place) => ids.get(place).copied().map(Some).ok_or_else(|| format!("no group {place} stands before")),
+            None => Ok(None),
+        };
+        for group in &self.groups {
+            let parent = known(&ids, group.parent)?;
+            ids.push(groups.add(parent, group.weight, group.mode).map_err(|error| error.to_string())?);
+        }
+        for &(device, group, weight) in &self.members {
+            let station = station(device).ok_or_else(|| format!("device {device} is no station of its"))?;
+            groups.put(station, known(&ids, group)?, weight).map_err(|error| error.to_string())?;
+        }
+        Ok(groups)
+    }
 }
 
 /// What a device is.
@@ -165,13 +214,13 @@ impl DeviceSpec {
     /// An access point without RTS.
     #[must_use]
     pub const fn access_point(driver: DriverSpec) -> DeviceSpec {
-        DeviceSpec { role: Role::AccessPoint, edca: ACCESS_POINT, driver, rts_threshold: None }
+        DeviceSpec { role: Role::AccessPoint, edca: ACCESS_POINT, driver, rts_threshold: None, policy: None }
     }
 
     /// A station without RTS, with the same peer specification both ways.
     #[must_use]
     pub fn station(access_point: DeviceId, peer: PeerSpec, driver: DriverSpec) -> DeviceSpec {
         let role = Role::Station { access_point, down: peer.clone(), up: peer, weight: 256 };
-        DeviceSpec { role, edca: STATION, driver, rts_threshold: None }
+        DeviceSpec { role, edca: STATION, driver, rts_threshold: None, policy: None }
     }
 }
