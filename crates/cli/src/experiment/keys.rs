@@ -3,6 +3,8 @@
 
 use goodqueue::Span;
 
+use super::wifi::keys::{EDCA, GROUP, STATION, WIFI, WIFI_CHANGE, WIRE};
+
 /// What a value is.
 #[derive(Clone, Copy, Debug)]
 pub enum Kind {
@@ -30,6 +32,13 @@ pub enum Kind {
     Bytes,
     /// A share of one: a number from 0 to 1, or `"0.1%"`.
     Share,
+    /// A number that need not be whole.
+    Number {
+        /// Least value.
+        least: i32,
+        /// Largest value.
+        most: i32,
+    },
     /// This word and no other.
     Word(&'static str),
     /// A list.
@@ -99,27 +108,27 @@ pub const MOST_REPETITIONS: u64 = 1000;
 /// Most server hosts.
 pub const MOST_SERVERS: u64 = 64;
 /// Longest delay of a link.
-const LONGEST: Span = Span::from_secs(1000);
+pub(super) const LONGEST: Span = Span::from_secs(1000);
 const DAY: Span = Span::from_secs(24 * 3600);
-const HOUR: Span = Span::from_secs(3600);
+pub(super) const HOUR: Span = Span::from_secs(3600);
 const MINUTE: Span = Span::from_secs(60);
-const MILLI: Span = Span::from_millis(1);
+pub(super) const MILLI: Span = Span::from_millis(1);
 
-const fn key(name: &'static str, kind: Kind, default: &'static str, doc: &'static str) -> Key {
+pub(super) const fn key(name: &'static str, kind: Kind, default: &'static str, doc: &'static str) -> Key {
     Key { name, kind, default, doc }
 }
 
-const fn time(least: Span, most: Span) -> Kind {
+pub(super) const fn time(least: Span, most: Span) -> Kind {
     Kind::Time { least, most }
 }
 
-const fn count(least: u64, most: u64) -> Kind {
+pub(super) const fn count(least: u64, most: u64) -> Kind {
     Kind::Count { least, most }
 }
 
 const ANY_NUMBER: Kind = count(0, i64::MAX as u64);
-const FROM_NOTHING: Span = Span::ZERO;
-const SOME: Span = Span(1);
+pub(super) const FROM_NOTHING: Span = Span::ZERO;
+pub(super) const SOME: Span = Span(1);
 
 /// The file.
 pub static ROOT: Table = Table {
@@ -160,6 +169,7 @@ pub static ROOT: Table = Table {
             "20mbit both ways, 20ms",
             "[link]: one bottleneck between client and servers; [[link]]: a network, link by link",
         ),
+        key("wifi", Kind::Table(&WIFI), "none", "a Wi-Fi network, in place of link"),
         key("ipv6", Kind::Switch, "false", "whether hosts speak IPv6"),
         key("tcp", Kind::Table(&TCP), "see there", "TCP of all hosts"),
         key("flow", Kind::Tables(&FLOW), "none", "TCP flows beside those of the test"),
@@ -384,6 +394,7 @@ pub static VARIANT: Table = Table {
             "unchanged",
             "changes of [link]; of a network, [variant.link.NAME] changes the link of that name",
         ),
+        key("wifi", Kind::Table(&WIFI_CHANGE), "unchanged", "changes of [wifi]"),
     ],
     also: None,
 };
@@ -520,7 +531,7 @@ pub static CLAIM: Table = Table {
 };
 
 /// Every table, in the order in which they are documented.
-pub static TABLES: [&Table; 16] = [
+pub static TABLES: [&Table; 22] = [
     &ROOT,
     &TEST,
     &SIMPLE,
@@ -529,8 +540,14 @@ pub static TABLES: [&Table; 16] = [
     &SHAPER,
     &BURSTS,
     &PAUSE,
+    &WIFI,
+    &STATION,
+    &GROUP,
+    &EDCA,
+    &WIRE,
     &VARIANT,
     &LINK_CHANGE,
+    &WIFI_CHANGE,
     &TCP,
     &FLOW,
     &PROBE,

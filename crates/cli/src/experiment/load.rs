@@ -10,6 +10,7 @@ use toml::de::DeValue;
 
 use super::keys::{FLOW, Key, Kind, MOST_FLOWS, MOST_SERVERS, PROBE, TEST, UDP};
 use super::read::{self, At, Read, Section, Wrong};
+use super::wifi::Seats;
 use crate::hint::did_you_mean;
 
 /// Least payload of the probe, bytes: its header.
@@ -54,21 +55,61 @@ pub(super) fn client_name(index: usize) -> String {
     if index == 0 { "client".into() } else { format!("client{}", index + 1) }
 }
 
+/// What is at the far ends.
+#[derive(Clone, Debug)]
+pub(super) enum Far {
+    /// As many server hosts as it needs.
+    Any,
+    /// So many server hosts.
+    Hosts(usize),
+    /// The stations of a Wi-Fi network.
+    Stations(Seats),
+}
+
+impl Far {
+    /// Most server hosts that a test may have.
+    fn most(&self) -> usize {
+        match self {
+            Far::Hosts(hosts) => *hosts,
+            Far::Any | Far::Stations(_) => usize::try_from(MOST_SERVERS).unwrap_or(usize::MAX),
+        }
+    }
+
+    /// Hosts with a probe of their own, each with the name of that.
+    fn probed(&self, name: &str) -> Vec<(usize, String)> {
+        let Far::Stations(seats) = self else { return vec![(0, name.into())] };
+        let all = seats.seats.iter().enumerate().filter(|(_, seat)| seat.probe);
+        all.map(|(host, seat)| (host, format!("{name} {}", seat.name))).collect()
+    }
+
+    /// The hosts that a name stands for, and what is put behind the names of what runs to each.
+    fn find(&self, name: &At<String>) -> Read<Vec<(usize, String)>> {
+        match self {
+            Far::Stations(seats) => {
+                let found = seats.find(name)?;
+                Ok(found.into_iter().map(|at| (at, format!(" {}", seats.seats[at].name))).collect())
+            }
+            _ => Ok(vec![(host(&name.value, name.at, self.most())?, String::new())]),
+        }
+    }
+}
+
 impl Load {
-    /// The load over a network with so many server hosts; `None` where there are as many as it needs.
-    pub(super) fn read(root: &Section<'_>, about: &str, hosts: Option<usize>) -> Read<Load> {
-        let most = usize::try_from(MOST_SERVERS).unwrap_or(usize::MAX);
-        let hosts = hosts.unwrap_or(most);
-        let (mut test, is_own) = read_test(root, about, hosts)?;
+    /// The load over a network.
+    pub(super) fn read(root: &Section<'_>, about: &str, far: &Far) -> Read<Load> {
+        let (mut test, is_own) = read_test(root, about, far.most())?;
+        if let Far::Stations(seats) = far {
+            test = seats.spread(test, root.at)?;
+        }
         let mut bytes = vec![None; test.flows.len()];
         for section in root.sections("flow", &FLOW)? {
-            add_flows(&section, &mut test, &mut bytes, hosts)?;
+            add_flows(&section, &mut test, &mut bytes, far)?;
         }
         let probes = root.sections("probe", &PROBE)?;
         if is_own && probes.is_empty() {
             let interval = probe_interval(root)?;
-            let name = "Ping (ms) UDP BE".into();
-            test.probes.push(Probe { name, host: 0, dscp: Dscp::CS0, interval, payload: PAYLOAD });
+            let plain = |(host, name)| Probe { name, host, dscp: Dscp::CS0, interval, payload: PAYLOAD };
+            test.probes.extend(far.probed("Ping (ms) UDP BE").into_iter().map(plain));
         }
         let sources = root.sections("udp", &UDP)?;
         for (what, given) in [("probe", &probes), ("udp", &sources)] {
@@ -77,10 +118,11 @@ impl Load {
             }
         }
         for section in &probes {
-            add_probe(section, &mut test, hosts)?;
+            add_probe(section, &mut test, far)?;
         }
-        let sources = sources.iter().map(|section| read_source(section, &test)).collect::<Read<_>>()?;
-        Ok(Load { test, bytes, sources })
+        let sources: Vec<Vec<NamedSource>> =
+            sources.iter().map(|section| read_sources(section, &test, far)).collect::<Read<_>>()?;
+        Ok(Load { test, bytes, sources: sources.concat() })
     }
 }
 
@@ -130,8 +172,13 @@ fn read_test(root: &Section<'_>, about: &str, hosts: usize) -> Read<(Test, bool)
     Ok((own_test(&params, about, section.at)?, true))
 }
 
+/// The calls and pages that are asked for.
+pub(super) fn extras(words: &[String], at: usize) -> Read<Test> {
+    catalogue_test("ping", at, &Params { with: words.to_vec(), ..Params::default() })
+}
+
 /// A call or a page.
-fn extra(key: &Key, kind: Kind, value: &Spanned<DeValue<'_>>) -> Read<Extra> {
+pub(super) fn extra(key: &Key, kind: Kind, value: &Spanned<DeValue<'_>>) -> Read<Extra> {
     let text = read::text(key, kind, value)?;
     text.parse::<Extra>().map_err(|error| {
         let nearest = match &error {
@@ -169,14 +216,13 @@ pub(super) fn check_cc(test: &Test) -> Result<(), String> {
     }
 }
 
-fn add_flows(section: &Section<'_>, test: &mut Test, bytes: &mut Vec<Option<u64>>, hosts: usize) -> Read<()> {
+fn add_flows(section: &Section<'_>, test: &mut Test, bytes: &mut Vec<Option<u64>>, far: &Far) -> Read<()> {
     let count = section.read("count", read::count)?.unwrap_or(At { at: section.at, value: 1 });
-    if test.flows.len() as u64 + count.value > MOST_FLOWS {
-        let what =
-            format!("{} flows together: {MOST_FLOWS} is the most", test.flows.len() as u64 + count.value);
-        return Err(Wrong::new(count.at, what));
+    let (direction, found) = ends(section, far)?;
+    let all = test.flows.len() as u64 + count.value * found.len() as u64;
+    if all > MOST_FLOWS {
+        return Err(Wrong::new(count.at, format!("{all} flows together: {MOST_FLOWS} is the most")));
     }
-    let (direction, host) = ends(section, hosts)?;
     let start = section.plain("start", read::span)?.unwrap_or(Span::ZERO);
     let stagger = section.plain("stagger", read::span)?.unwrap_or(Span::ZERO);
     let stop = section.read("stop", read::span)?;
@@ -198,13 +244,14 @@ fn add_flows(section: &Section<'_>, test: &mut Test, bytes: &mut Vec<Option<u64>
     }
     let before = test.flows.iter().filter(|flow| flow.direction == direction).count() as u64;
     let stem = if direction == Direction::Up { "TCP upload::" } else { "TCP download::" };
-    for index in 0..count.value {
+    let each = found.iter().flat_map(|place| (0..count.value).map(move |index| (place, index)));
+    for (number, ((host, name), index)) in (before + 1..).zip(each) {
         test.flows.push(Flow {
-            name: format!("{stem}{}", before + index + 1),
+            name: format!("{stem}{number}{name}"),
             direction,
             cc: cc.name().into(),
             dscp,
-            host,
+            host: *host,
             start: start + stagger * index,
             stop,
         });
@@ -213,8 +260,11 @@ fn add_flows(section: &Section<'_>, test: &mut Test, bytes: &mut Vec<Option<u64>
     Ok(())
 }
 
-/// Direction and server host of a group of flows.
-fn ends(section: &Section<'_>, hosts: usize) -> Read<(Direction, usize)> {
+/// Direction of a group of flows, and the hosts that each has so many of; behind the names of flows.
+fn ends(section: &Section<'_>, far: &Far) -> Read<(Direction, Vec<(usize, String)>)> {
+    if let Far::Stations(seats) = far {
+        return station_ends(section, seats, far);
+    }
     let from = section.read("from", read::text)?;
     let to = section.read("to", read::text)?;
     let name = |end: &Option<At<String>>| end.as_ref().map(|end| end.value.clone());
@@ -231,7 +281,19 @@ fn ends(section: &Section<'_>, hosts: usize) -> Read<(Direction, usize)> {
             return Err(Wrong::new(at, what));
         }
     };
-    Ok((direction, host(other, at, hosts)?))
+    Ok((direction, far.find(&At { at, value: other.into() })?))
+}
+
+/// Of flows between the server and stations: one of the two is enough.
+fn station_ends(section: &Section<'_>, seats: &Seats, far: &Far) -> Read<(Direction, Vec<(usize, String)>)> {
+    let is_station = |end: &Option<At<String>>| end.as_ref().is_some_and(|end| end.value != "server");
+    let (from, to) = (section.read("from", read::text)?, section.read("to", read::text)?);
+    let back = if seats.to_stations == Direction::Up { Direction::Down } else { Direction::Up };
+    match (is_station(&from), is_station(&to), from, to) {
+        (false, true, _, Some(to)) => Ok((seats.to_stations, far.find(&to)?)),
+        (true, false, Some(from), _) => Ok((back, far.find(&from)?)),
+        _ => Err(Wrong::new(section.at, "a flow runs between the server and a station: give `from` or `to`")),
+    }
 }
 
 /// The number of a server host that there is.
@@ -243,19 +305,37 @@ fn host(name: &str, at: usize, hosts: usize) -> Read<usize> {
     })
 }
 
-fn add_probe(section: &Section<'_>, test: &mut Test, hosts: usize) -> Read<()> {
+fn add_probe(section: &Section<'_>, test: &mut Test, far: &Far) -> Read<()> {
     let to = section.read("to", read::text)?;
-    let host = to.map_or(Ok(0), |to| host(&to.value, to.at, hosts))?;
+    let all = if matches!(far, Far::Stations(_)) { "stations" } else { "server" };
+    let found = far.find(&to.unwrap_or(At { at: section.at, value: all.into() }))?;
     let dscp = section.plain("dscp", read::words::<Dscp>)?.unwrap_or_default();
     let payload = section.plain("payload", read::count)?;
-    test.probes.push(Probe {
-        name: format!("Ping (ms) UDP::{}", test.probes.len() + 1),
-        host,
-        dscp,
-        interval: section.plain("interval", read::span)?.unwrap_or(Span::from_millis(10)),
-        payload: payload.and_then(|payload| u32::try_from(payload).ok()).unwrap_or(PAYLOAD),
-    });
+    let interval = section.plain("interval", read::span)?.unwrap_or(Span::from_millis(10));
+    let payload = payload.and_then(|payload| u32::try_from(payload).ok()).unwrap_or(PAYLOAD);
+    for (host, name) in found {
+        let name = format!("Ping (ms) UDP::{}{name}", test.probes.len() + 1);
+        test.probes.push(Probe { name, host, dscp, interval, payload });
+    }
     Ok(())
+}
+
+/// A source, once for each station that one of its ends stands for.
+fn read_sources(section: &Section<'_>, test: &Test, far: &Far) -> Read<Vec<NamedSource>> {
+    let source = read_source(section, test)?;
+    let Far::Stations(seats) = far else { return Ok(vec![source]) };
+    let [from, to] = source.ends.each_ref().map(|end| {
+        let is_station = !["server", "ap"].contains(&end.value.as_str());
+        if is_station { seats.find(end).map(Some) } else { Ok(None) }
+    });
+    let named = |at: usize, value: usize| At { at, value: seats.seats[value].name.clone() };
+    let [first, second] = &source.ends;
+    let with = |ends| NamedSource { ends, ..source.clone() };
+    Ok(match (from?, to?) {
+        (Some(from), None) => from.iter().map(|&at| with([named(first.at, at), second.clone()])).collect(),
+        (None, Some(to)) => to.iter().map(|&at| with([first.clone(), named(second.at, at)])).collect(),
+        _ => return Err(Wrong::new(first.at, "a source is between the server, or ap, and stations")),
+    })
 }
 
 fn read_source(section: &Section<'_>, test: &Test) -> Read<NamedSource> {

@@ -20,6 +20,7 @@ pub mod schema;
 mod simple;
 mod trace;
 mod view;
+pub mod wifi;
 
 use std::path::{Path, PathBuf};
 

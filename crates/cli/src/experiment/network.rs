@@ -24,6 +24,8 @@ pub(super) struct Network {
     pub(super) scenario: Scenario,
     /// One for each directed link of the scenario.
     pub(super) notes: Vec<Note>,
+    /// Client and server of each host, where they do not follow from names.
+    pub(super) pairs: Vec<(usize, usize)>,
 }
 
 /// What the scenario does not say of a directed link.
@@ -33,6 +35,8 @@ pub(super) struct Note {
     pub(super) name: String,
     /// The line in words; empty where there is none.
     pub(super) line: String,
+    /// The queue in words, where the scenario's link has none: on the air.
+    pub(super) queue: String,
     /// Whether the queue under comparison is here.
     pub(super) compared: bool,
 }
@@ -136,7 +140,7 @@ fn port(way: &Way, site: &Site<'_>) -> Read<(Option<PortSpec>, Note)> {
     let (queue, compared) = queue(way, rate, site)?;
     let pause = way.pause.and_then(|pause| pause.value);
     let port = PortSpec { queue, shaper, lanes, ring, line, rate, frame: FRAME, pause };
-    Ok((Some(port), Note { name: String::new(), line: words, compared }))
+    Ok((Some(port), Note { line: words, compared, ..Note::default() }))
 }
 
 /// The line with its nominal rate and its words.

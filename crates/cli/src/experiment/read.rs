@@ -63,6 +63,11 @@ impl<'a> Section<'a> {
         }
     }
 
+    /// Whether the table may have this key.
+    pub(super) fn knows(&self, name: &str) -> bool {
+        self.info.key(name).is_some()
+    }
+
     /// The value of `name` with its key.
     pub(super) fn get(&self, name: &str) -> Option<(&'static Key, &'a Value<'a>)> {
         let key = self.info.key(name);
@@ -78,6 +83,13 @@ impl<'a> Section<'a> {
     ) -> Read<Option<At<T>>> {
         let Some((key, value)) = self.get(name) else { return Ok(None) };
         read(key, key.kind, value).map(|read| Some(At { at: value.span().start, value: read }))
+    }
+
+    /// The keys that are written here, with their places.
+    pub(super) fn written(&self) -> impl Iterator<Item = At<&'static Key>> {
+        let info = self.info;
+        let written = |(name, value): (&'static Key, &Value<'_>)| At { at: value.span().start, value: name };
+        info.all_keys().filter_map(|key| Some((key, self.table.get(key.name)?))).map(written)
     }
 
     /// A value without its place.
@@ -173,6 +185,7 @@ fn sample(kind: Kind) -> String {
         Kind::Rate => "\"20mbit\"".into(),
         Kind::Bytes => "\"64k\"".into(),
         Kind::Share => "\"0.1%\"".into(),
+        Kind::Number { .. } => "12.5".into(),
         Kind::Word(word) => format!("\"{word}\""),
         Kind::List(element) => format!("[{}]", sample(*element)),
         Kind::Pair([first, second]) => format!("[{}, {}]", sample(*first), sample(*second)),
@@ -297,6 +310,21 @@ pub(super) fn share(key: &Key, kind: Kind, value: &Value<'_>) -> Read<f64> {
     };
     let share = share.filter(|share| (0.0..=1.0).contains(share));
     share.ok_or_else(|| refuse(key, value, "a share is at least 0 and at most 1 (100%)"))
+}
+
+/// A number in its range.
+pub(super) fn number(key: &Key, kind: Kind, value: &Value<'_>) -> Read<f64> {
+    let given = match value.get_ref() {
+        DeValue::Integer(given) => given.as_str().parse::<f64>().ok(),
+        DeValue::Float(given) => given.as_str().parse::<f64>().ok(),
+        _ => return Err(wrong_type(key, kind, value)),
+    };
+    let (least, most) = match kind {
+        Kind::Number { least, most } => (least, most),
+        _ => (i32::MIN, i32::MAX),
+    };
+    let given = given.filter(|given| (f64::from(least)..=f64::from(most)).contains(given));
+    given.ok_or_else(|| Wrong::new(value.span().start, format!("{}: it is {least} to {most}", key.name)))
 }
 
 /// What its own words read: a queue, a mark, a congestion control.

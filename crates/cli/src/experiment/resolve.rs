@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use goodqueue::QueueSpec;
+use goodqueue::{QueueSpec, Span};
 use goodqueue_sim::tcp::Config;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -10,10 +10,12 @@ use toml::de::{DeTable, DeValue};
 use super::claims;
 use super::keys::{ROOT, SIMPLE, TCP, VARIANT};
 use super::links::{Change, Link, QueueWords};
-use super::load::{Load, check_cc, server, server_name};
+use super::load::{Far, Load, check_cc, server, server_name};
 use super::network::{Network, Site};
 use super::read::{self, At, Read, Section, Wrong};
 use super::simple::Simple;
+use super::wifi::keys::{WIFI, WIFI_CHANGE};
+use super::wifi::{Seats, Wifi};
 use super::{Experiment, Variant, scenario};
 use crate::exit::End;
 use crate::plan::{MTU, Plan, bytes_per_second};
@@ -31,23 +33,25 @@ const MOST_PARTS: usize = 2_000_000;
 const QUEUES: [&str; 3] = ["pfifo:1000", "codel", "fq_codel"];
 
 /// How the network is written.
-enum Form {
+enum Form<'a> {
     Simple(Simple),
     General(Vec<Link>),
+    Wifi(Section<'a>),
 }
 
 /// What a variant changes of the network.
-enum Changes {
+enum Changes<'a> {
     Nothing,
     Simple(Simple),
     General(Vec<Change>),
+    Wifi(Section<'a>),
 }
 
 /// A variant as written.
-struct Draft {
+struct Draft<'a> {
     name: Option<At<String>>,
     queue: Option<At<QueueSpec>>,
-    changes: Changes,
+    changes: Changes<'a>,
 }
 
 pub(super) fn experiment(text: &str, folder: &Path) -> Read<Experiment> {
@@ -58,13 +62,17 @@ pub(super) fn experiment(text: &str, folder: &Path) -> Read<Experiment> {
     let root = Section::new(0, document.get_ref(), &ROOT)?;
     let about = root.plain("about", read::text)?.unwrap_or_default();
     let form = form(&root)?;
-    let hosts = match &form {
-        Form::Simple(_) => None,
-        Form::General(links) => Some(hosts_of(links)?),
+    let far = match &form {
+        Form::Simple(_) => Far::Any,
+        Form::General(links) => Far::Hosts(hosts_of(links)?),
+        Form::Wifi(wifi) => Far::Stations(Seats::read(wifi)?),
     };
-    let load = Load::read(&root, &about, hosts)?;
+    let load = Load::read(&root, &about, &far)?;
     let ipv6 = root.plain("ipv6", read::switch)?.unwrap_or(false);
     let tcp = tcp(&root, ipv6)?;
+    if let (Form::Wifi(wifi), true) = (&form, tcp.tso) {
+        return Err(Wrong::new(wifi.at, "over the air super-packets are cut before: leave tso out of [tcp]"));
+    }
     let (seeds, output) = (seeds(&root)?, root.plain("output", read::text)?);
     let mut experiment = Experiment {
         about,
@@ -80,14 +88,14 @@ pub(super) fn experiment(text: &str, folder: &Path) -> Read<Experiment> {
     let sides = sides(&root, &form, &queues, load.test.hosts())?;
     check_size(&sides, &load, experiment.seeds.len())?;
     for side in &sides {
-        let network = Network::build(&side.links, &Site { queue: side.queue.as_ref(), folder })?;
-        let at = side.links.first().map_or(0, |link| link.at);
+        let network = side.network(folder, load.test.idle)?;
+        let at = side.place();
         let mut variant = scenario::variant(network, &load, at)?;
         let scenario = &mut variant.scenario;
         (scenario.tcp, scenario.ipv6) = (tcp, ipv6);
         variant.label = side.label(&variant);
         // The variants differ in their links' properties, not in what they join.
-        if experiment.variants.is_empty() {
+        if experiment.variants.is_empty() && side.wifi.is_none() {
             experiment.warnings.extend(scenario::idle_links(&variant));
         }
         if experiment.variants.iter().any(|other| other.label == variant.label) {
@@ -125,15 +133,36 @@ struct Side {
     is_only: bool,
     queue: Option<QueueSpec>,
     links: Vec<Link>,
+    wifi: Option<Wifi>,
 }
 
 impl Side {
+    fn network(&self, folder: &Path, origin: Span) -> Read<Network> {
+        match &self.wifi {
+            Some(wifi) => Ok(wifi.network(origin)),
+            None => Network::build(&self.links, &Site { queue: self.queue.as_ref(), folder }),
+        }
+    }
+
+    /// Where its network begins in the file.
+    fn place(&self) -> usize {
+        self.wifi.as_ref().map_or_else(|| self.links.first().map_or(0, |link| link.at), |wifi| wifi.at)
+    }
+
+    /// Directed links and nodes.
+    fn parts(&self) -> usize {
+        2 * self.links.len() + self.wifi.as_ref().map_or(0, |wifi| 3 * wifi.stations.len())
+    }
+
     /// What the reports call it: its name, its queue, or both where the name has several queues.
     fn label(&self, variant: &Variant) -> String {
         match (&self.name, &self.queue) {
             (Some(name), Some(queue)) if !self.is_only => format!("{name}, {queue}"),
             (Some(name), _) => name.clone(),
             (None, Some(queue)) => queue.to_string(),
+            (None, None) if self.wifi.is_some() => {
+                self.wifi.as_ref().map_or_else(String::new, |wifi| wifi.words.clone())
+            }
             (None, None) => {
                 let port = variant.scenario.links[variant.up].port.as_ref();
                 port.map_or_else(|| "no queue".into(), |port| port.queue.to_string())
@@ -143,19 +172,24 @@ impl Side {
 }
 
 /// Every variant with every queue that it is to be run with.
-fn sides(root: &Section<'_>, form: &Form, queues: &[QueueSpec], hosts: usize) -> Read<Vec<Side>> {
+fn sides(root: &Section<'_>, form: &Form<'_>, queues: &[QueueSpec], hosts: usize) -> Read<Vec<Side>> {
     let mut sides = Vec::new();
     for draft in drafts(root, form)? {
         let links = links(form, &draft.changes, hosts)?;
+        // With any queue: whether one is compared does not depend on which.
+        let is_compared = match form {
+            Form::Wifi(_) => wifi(form, &draft.changes, queues.first())?.is_some_and(|wifi| wifi.is_compared),
+            _ => is_compared(&links),
+        };
         let turns = match draft.queue {
-            Some(queue) if !is_compared(&links) => {
+            Some(queue) if !is_compared => {
                 return Err(Wrong::new(
                     queue.at,
                     "no link has queue = \"$queue\", for which this would stand",
                 ));
             }
             Some(queue) => vec![Some(queue.value)],
-            None if is_compared(&links) => queues.iter().copied().map(Some).collect(),
+            None if is_compared => queues.iter().copied().map(Some).collect(),
             None => vec![None],
         };
         let at = draft.name.as_ref().map_or(0, |name| name.at);
@@ -165,8 +199,10 @@ fn sides(root: &Section<'_>, form: &Form, queues: &[QueueSpec], hosts: usize) ->
         }
         let name = draft.name.map(|name| name.value);
         let is_only = draft.queue.is_some();
-        let side = |queue| Side { at, name: name.clone(), is_only, queue, links: links.clone() };
-        sides.extend(turns.into_iter().map(side));
+        for queue in turns {
+            let wifi = wifi(form, &draft.changes, queue.as_ref())?;
+            sides.push(Side { at, name: name.clone(), is_only, queue, links: links.clone(), wifi });
+        }
     }
     Ok(sides)
 }
@@ -174,7 +210,7 @@ fn sides(root: &Section<'_>, form: &Form, queues: &[QueueSpec], hosts: usize) ->
 /// Every run holds its links, flows, sources and probes: all runs together must fit into memory.
 fn check_size(sides: &[Side], load: &Load, seeds: usize) -> Read<()> {
     let hosts = load.test.flows.len() + load.test.probes.len() + load.sources.len();
-    let parts: usize = sides.iter().map(|side| (2 * side.links.len() + hosts).saturating_mul(seeds)).sum();
+    let parts: usize = sides.iter().map(|side| (side.parts() + hosts).saturating_mul(seeds)).sum();
     if parts > MOST_PARTS {
         let what = format!(
             "{} runs with {parts} links, flows, probes and sources together: {MOST_PARTS} is the most",
@@ -214,7 +250,13 @@ pub(crate) fn of_plan(plan: &Plan) -> Result<Experiment, End> {
     Ok(Experiment { about, test, seeds, variants, output: None, warnings, reproduction: None })
 }
 
-fn form(root: &Section<'_>) -> Read<Form> {
+fn form<'a>(root: &Section<'a>) -> Read<Form<'a>> {
+    if let Some(wifi) = root.section("wifi", &WIFI)? {
+        return match root.get("link") {
+            Some((_, link)) => Err(Wrong::new(link.span().start, "[wifi] is a network of its own: leave link out")),
+            None => Ok(Form::Wifi(wifi)),
+        };
+    }
     match root.get("link") {
         None => Ok(Form::Simple(Simple::default())),
         Some((key, value)) if value.get_ref().is_table() => {
@@ -315,7 +357,7 @@ fn queues(root: &Section<'_>) -> Read<Vec<QueueSpec>> {
     Ok(list.value.into_iter().map(|queue| queue.value).collect())
 }
 
-fn drafts(root: &Section<'_>, form: &Form) -> Read<Vec<Draft>> {
+fn drafts<'a>(root: &Section<'a>, form: &Form<'a>) -> Read<Vec<Draft<'a>>> {
     let sections = root.sections("variant", &VARIANT)?;
     if sections.is_empty() {
         return Ok(vec![Draft { name: None, queue: None, changes: Changes::Nothing }]);
@@ -323,13 +365,23 @@ fn drafts(root: &Section<'_>, form: &Form) -> Read<Vec<Draft>> {
     sections.iter().map(|section| draft(section, form)).collect()
 }
 
-fn draft(section: &Section<'_>, form: &Form) -> Read<Draft> {
+fn draft<'a>(section: &Section<'a>, form: &Form<'a>) -> Read<Draft<'a>> {
     let name = section.read("name", read::text)?;
     let name = section.required("name", name)?;
     if name.value.trim().is_empty() {
         return Err(Wrong::new(name.at, "a variant without a name: it is what the reports call it"));
     }
+    let wifi = section.section("wifi", &WIFI_CHANGE)?;
     let changes = match (section.get("link"), form) {
+        (Some((key, value)), Form::Wifi(_)) => {
+            let what = format!("{}: the network is [wifi]; [variant.wifi] changes that", key.name);
+            return Err(Wrong::new(value.span().start, what));
+        }
+        (None, Form::Wifi(_)) => wifi.map_or(Changes::Nothing, Changes::Wifi),
+        (_, _) if wifi.is_some() => {
+            let at = wifi.map_or(section.at, |wifi| wifi.at);
+            return Err(Wrong::new(at, "there is no [wifi] that this would change"));
+        }
         (None, _) => Changes::Nothing,
         (Some((key, value)), Form::Simple(_)) => {
             Changes::Simple(Simple::read(&read::table(key, value, &SIMPLE)?)?)
@@ -350,9 +402,17 @@ fn draft(section: &Section<'_>, form: &Form) -> Read<Draft> {
     Ok(Draft { name: Some(name), queue, changes })
 }
 
+/// The Wi-Fi network with the changes of a variant, and `queue` for $queue.
+fn wifi(form: &Form<'_>, changes: &Changes<'_>, queue: Option<&QueueSpec>) -> Read<Option<Wifi>> {
+    let Form::Wifi(base) = form else { return Ok(None) };
+    let over = if let Changes::Wifi(over) = changes { Some(over) } else { None };
+    Wifi::read(base, over, queue).map(Some)
+}
+
 /// The links with the changes of a variant.
-fn links(form: &Form, changes: &Changes, hosts: usize) -> Read<Vec<Link>> {
+fn links(form: &Form<'_>, changes: &Changes<'_>, hosts: usize) -> Read<Vec<Link>> {
     match (form, changes) {
+        (Form::Wifi(_), _) => Ok(Vec::new()),
         (Form::Simple(base), Changes::Simple(change)) => change.over(base).links(hosts.max(1)),
         (Form::Simple(base), _) => base.links(hosts.max(1)),
         (Form::General(links), Changes::General(changes)) => {

@@ -24,7 +24,10 @@ pub(super) fn variant(network: Network, load: &Load, at: usize) -> Read<Variant>
         let own = network.find(&client_name(host));
         Ok((own.map_or_else(|| node("client", at), Ok)?, node(&server_name(host), at)?))
     };
-    let pairs = (0..hosts).map(pair).collect::<Read<Vec<_>>>()?;
+    let pairs = match &network.pairs[..] {
+        [] => (0..hosts).map(pair).collect::<Read<Vec<_>>>()?,
+        pairs => pairs.to_vec(),
+    };
     let mut scenario = Scenario { origin: load.test.idle, ..network.scenario.clone() };
     scenario.flows = flows(&load.test, &load.bytes, &pairs)?;
     scenario.probes = probes(&load.test, &pairs);
@@ -99,14 +102,23 @@ fn probes(test: &Test, pairs: &[(NodeId, NodeId)]) -> Vec<Probe> {
     (0..).zip(test.streams()).map(probe).collect()
 }
 
-/// One browser, on the first host's client; its times begin with the simulation.
+/// A browser on each client whose pages follow on each other; its times begin with the simulation.
 fn browsers(test: &Test, pairs: &[(NodeId, NodeId)]) -> Vec<Browse> {
     let origin = Nanos::ZERO + test.idle;
-    let config =
-        BrowserConfig { pages: test.web.clone(), start: Nanos::ZERO, origin, stop: origin + test.load };
-    let hosts = pairs.iter().map(|&(_, server)| server).collect();
-    let browse = Browse { from: pairs[0].0, hosts, dscp: 0, config };
-    if test.web.is_empty() { Vec::new() } else { vec![browse] }
+    let mut browsers: Vec<Browse> = Vec::new();
+    for page in &test.web {
+        let from = pairs[page.host].0;
+        if browsers.last().is_none_or(|browse| browse.from != from) {
+            let stop = origin + test.load;
+            let config = BrowserConfig { pages: Vec::new(), start: Nanos::ZERO, origin, stop };
+            let hosts = pairs.iter().map(|&(_, server)| server).collect();
+            browsers.push(Browse { from, hosts, dscp: 0, config });
+        }
+        if let Some(browse) = browsers.last_mut() {
+            browse.config.pages.push(page.clone());
+        }
+    }
+    browsers
 }
 
 /// What to say of links that no packet takes, which are mostly slips.

@@ -70,6 +70,7 @@ fn value(kind: Kind) -> Value {
             {"type": "number", "minimum": 0, "maximum": 1},
             units("^[0-9]*\\.?[0-9]+ *%?$", "0.1%"),
         ]}),
+        Kind::Number { least, most } => json!({"type": "number", "minimum": least, "maximum": most}),
         Kind::Word(word) => json!({"const": word}),
         Kind::List(element) => json!({"type": "array", "items": value(*element)}),
         Kind::Pair([first, second]) => {

@@ -168,8 +168,10 @@ fn link_words((link, note): (&Link, &Note)) -> LinkWords {
     let time = |span: Span| (span > Span::ZERO).then(|| span.to_string());
     LinkWords {
         link: note.name.clone(),
-        line: port.map(|_| note.line.clone()),
-        queue: port.map(|port| port.queue.to_string()),
+        line: Some(note.line.clone()).filter(|line| !line.is_empty()),
+        queue: port
+            .map(|port| port.queue.to_string())
+            .or_else(|| Some(note.queue.clone()).filter(|queue| !queue.is_empty())),
         lanes: port.map(|port| port.lanes).filter(|&lanes| lanes > 1),
         shaper: port.and_then(|port| port.shaper).map(shaper),
         ring: port.and_then(|port| port.ring).map(ring),

@@ -1,6 +1,8 @@
 //! The simulated arm: hosts, link and queues in virtual time.
 
+mod air;
 mod job;
+mod knobs;
 mod pool;
 mod progress;
 mod trace;

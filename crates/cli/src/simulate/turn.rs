@@ -9,6 +9,7 @@ use goodqueue_report::{Run, Simulation as Identity};
 use goodqueue_sim::{LinkView, Simulation, Trail};
 
 use super::Job;
+use super::air::{self, Airs};
 use super::trace::Tracer;
 use crate::collect::{Collector, QueueEnd, QueueMoment, Tally, parameters};
 use crate::exit::End;
@@ -57,6 +58,7 @@ struct Turn<'a> {
     simulation: Simulation,
     tracer: Tracer,
     collector: Collector,
+    airs: Airs,
     flows: Vec<FlowState>,
     next_step: i64,
     next_look: i64,
@@ -89,6 +91,7 @@ impl<'a> Turn<'a> {
             simulation,
             tracer,
             collector,
+            airs: Airs::new(job),
             flows: vec![FlowState::default(); job.test.flows.len()],
             next_step: signed(job.test.step).max(1),
             next_look: -signed(job.test.idle),
@@ -114,7 +117,7 @@ impl<'a> Turn<'a> {
         let mut stops = stops.into_iter().peekable();
         loop {
             let next_stop = stops.peek().map_or(i64::MAX, |&(at, _)| at);
-            let next = self.next_step.min(self.next_look).min(next_stop).min(end);
+            let next = self.next_step.min(self.next_look).min(self.airs.next()).min(next_stop).min(end);
             if !self.advance(next, watch) {
                 return false;
             }
@@ -123,6 +126,9 @@ impl<'a> Turn<'a> {
             }
             if next == self.next_look {
                 self.look(next, watch);
+            }
+            if next == self.airs.next() || next == end {
+                self.airs.look(next, &mut self.simulation);
             }
             while let Some((_, flow)) = stops.next_if(|&(at, _)| at == next) {
                 self.close(flow, next, None);
@@ -193,7 +199,8 @@ impl<'a> Turn<'a> {
         for sample in self.simulation.take_samples() {
             keep(&mut self.collector, self.job, &sample);
         }
-        let at = |link| moment(&self.simulation.link(link));
+        let of = |link| moment(&self.simulation.link(link));
+        let at = |link| air::queue(self.job, &self.simulation, link).unwrap_or_else(|| of(link));
         self.collector.queues(t, at(self.job.up), at(self.job.down));
         (watch.progress)(&self.collector.latest());
     }
@@ -226,6 +233,8 @@ impl<'a> Turn<'a> {
         if complete && !self.flows.is_empty() && self.flows.iter().all(|flow| !flow.is_connected) {
             invalid.push("no flow was ever connected".into());
         }
+        let (radios, wrong) = self.airs.into_radios(self.job, &self.simulation);
+        invalid.extend(wrong);
         let at = |link| queue_end(&self.simulation.link(link));
         self.collector.finished(complete, invalid, at(self.job.up), at(self.job.down));
         let sent = |link| self.simulation.link(link).line().packets;
@@ -240,7 +249,7 @@ impl<'a> Turn<'a> {
         Outcome {
             trail: self.simulation.trail(),
             traces: self.tracer.into_traces(),
-            run: Run { simulation: Some(identity), link: self.job.link.clone(), ..self.collector.into_run() },
+            run: Run { simulation: Some(identity), link: self.job.link.clone(), radios, ..self.collector.into_run() },
         }
     }
 }

@@ -152,7 +152,7 @@ fn is_repeated(table: &Table) -> bool {
             _ => false,
         }
     }
-    ROOT.keys.iter().any(|key| holds(key.kind, table))
+    TABLES.iter().flat_map(|table| table.keys).any(|key| holds(key.kind, table))
 }
 
 /// A kind of value in words, with its range.
@@ -166,6 +166,7 @@ fn words(kind: Kind) -> String {
         Kind::Rate => "rate, above 0, to 8000gbit".into(),
         Kind::Bytes => "bytes".into(),
         Kind::Share => "share, 0 to 1".into(),
+        Kind::Number { least, most } => format!("number, {least} to {most}"),
         Kind::Word(word) => format!("`\"{word}\"`"),
         Kind::List(element) => format!("list of: {}", words(*element)),
         Kind::Pair([first, second]) => format!("[{}; {}]", words(*first), words(*second)),

@@ -1,0 +1,92 @@
+//! Groups of stations, and who decides over their weights.
+
+use goodqueue::wifi::policy::{DEFAULT_INTERVAL, Mode};
+use goodqueue_sim::wifi::{DeviceId, DeviceSpec, GroupSpec, PolicySpec};
+
+use super::super::read::{self, At, Read, Wrong};
+use super::keys::GROUP;
+use super::{Chain, Draft, word};
+use crate::hint::did_you_mean;
+
+/// A group as written.
+struct Written {
+    at: usize,
+    name: String,
+    inside: Option<At<String>>,
+    spec: GroupSpec,
+}
+
+/// Gives the access point, the first of `devices`, its policy.
+pub(super) fn join(chain: &Chain<'_>, drafts: &[Draft<'_>], devices: &mut [DeviceSpec]) -> Read<()> {
+    let policy = chain.read("policy", word)?;
+    let is_limited = policy.as_ref().is_some_and(|policy| policy.value == "limit");
+    let groups = in_order(written(chain, is_limited)?)?;
+    let interval = chain.plain("update", read::span)?.unwrap_or(DEFAULT_INTERVAL);
+    let mut members = Vec::new();
+    for (device, draft) in (1..).zip(drafts) {
+        let group = match draft.chain.read("group", read::text)? {
+            Some(name) => Some(place(&groups, &name)?),
+            None => None,
+        };
+        let weight = draft.chain.plain("weight", read::count)?.and_then(|weight| u32::try_from(weight).ok());
+        members.push((device as DeviceId, group, weight.unwrap_or(1)));
+    }
+    let is_static = policy.as_ref().map_or(groups.is_empty(), |policy| policy.value == "static");
+    if !is_static && let Some(access_point) = devices.first_mut() {
+        let groups = groups.into_iter().map(|group| group.spec).collect();
+        access_point.policy = Some(PolicySpec { groups, members, interval });
+    }
+    Ok(())
+}
+
+fn written(chain: &Chain<'_>, is_limited: bool) -> Read<Vec<Written>> {
+    let Some(section) = chain.first_with(&["group"]) else { return Ok(Vec::new()) };
+    let mut groups: Vec<Written> = Vec::new();
+    for table in section.sections("group", &GROUP)? {
+        let name = table.read("name", read::text)?;
+        let name = table.required("name", name)?;
+        if groups.iter().any(|other| other.name == name.value) {
+            return Err(Wrong::new(name.at, format!("two groups are called `{}`", name.value.escape_debug())));
+        }
+        let weight = table.plain("weight", read::count)?.and_then(|weight| u32::try_from(weight).ok());
+        let limit = table.plain("limit", read::switch)?.unwrap_or(false);
+        let mode = if limit && is_limited { Mode::Limit } else { Mode::Weighted };
+        let spec = GroupSpec { parent: None, weight: weight.unwrap_or(1), mode };
+        let inside = table.read("inside", read::text)?;
+        groups.push(Written { at: table.at, name: name.value, inside, spec });
+    }
+    Ok(groups)
+}
+
+/// Each group behind the one that it is inside of.
+fn in_order(mut left: Vec<Written>) -> Read<Vec<Written>> {
+    for group in &left {
+        if let Some(inside) = &group.inside {
+            place(&left, inside)?;
+        }
+    }
+    let mut groups: Vec<Written> = Vec::with_capacity(left.len());
+    while !left.is_empty() {
+        let parent = |group: &Written, groups: &[Written]| match &group.inside {
+            None => Some(None),
+            Some(inside) => groups.iter().position(|other| other.name == inside.value).map(Some),
+        };
+        let next = left.iter().enumerate().find_map(|(at, group)| Some((at, parent(group, &groups)?)));
+        let Some((at, parent)) = next else {
+            let what = format!("group `{}` is inside of itself", left[0].name.escape_debug());
+            return Err(Wrong::new(left[0].inside.as_ref().map_or(left[0].at, |inside| inside.at), what));
+        };
+        let mut group = left.remove(at);
+        group.spec.parent = parent;
+        groups.push(group);
+    }
+    Ok(groups)
+}
+
+fn place(groups: &[Written], name: &At<String>) -> Read<usize> {
+    groups.iter().position(|group| group.name == name.value).ok_or_else(|| {
+        let known: Vec<&str> = groups.iter().map(|group| group.name.as_str()).collect();
+        let nearest = did_you_mean(&name.value, &known);
+        Wrong::new(name.at, format!("no group is called `{}`{nearest}", name.value.escape_debug()))
+    })
+}

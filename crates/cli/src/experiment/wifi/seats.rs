@@ -1,0 +1,122 @@
+//! Which of a test's flows, probes, calls and pages are at which station.
+
+use goodqueue_probe::{Direction, Test};
+
+use super::super::load;
+use super::super::read::{self, At, Read, Section, Wrong};
+use super::keys::STATION;
+
+/// A station as the load sees it.
+#[derive(Clone, Debug)]
+pub(in super::super) struct Seat {
+    pub(in super::super) name: String,
+    /// The name of its entry, which stands for all stations of that.
+    entry: String,
+    load: bool,
+    pub(in super::super) probe: bool,
+    with: Vec<String>,
+}
+
+/// All stations as the load sees them.
+#[derive(Clone, Debug)]
+pub(in super::super) struct Seats {
+    pub(in super::super) seats: Vec<Seat>,
+    /// The direction in which packets go to stations.
+    pub(in super::super) to_stations: Direction,
+}
+
+/// What stands for all stations.
+const ALL: &str = "stations";
+
+/// An entry's name, and how many stations it stands for.
+pub(super) fn name_and_count(entry: &Section<'_>) -> Read<(At<String>, u64)> {
+    let name = entry.read("name", read::text)?;
+    let name = entry.required("name", name)?;
+    if name.value.trim().is_empty() || name.value == ALL {
+        return Err(Wrong::new(name.at, format!("`{}` is no name of a station", name.value.escape_debug())));
+    }
+    Ok((name, entry.plain("count", read::count)?.unwrap_or(1)))
+}
+
+/// The name of station `number` of so many of one entry.
+pub(super) fn numbered(name: &str, number: u64, count: u64) -> String {
+    if count == 1 { name.to_owned() } else { format!("{name}{number}") }
+}
+
+impl Seats {
+    /// The stations of `[wifi]`. Where a test's load is does not differ from variant to variant.
+    pub(in super::super) fn read(wifi: &Section<'_>) -> Read<Seats> {
+        let from = wifi.plain("run_from", super::word)?;
+        let to_stations = if from.as_deref() == Some("server") { Direction::Up } else { Direction::Down };
+        let mut seats = Vec::new();
+        for entry in wifi.sections("station", &STATION)? {
+            let (name, count) = name_and_count(&entry)?;
+            let with = entry.plain("with", read::list(load::extra))?.unwrap_or_default();
+            let with: Vec<String> = with.into_iter().map(|word| word.value.to_string()).collect();
+            let switch = |name| Ok(entry.plain(name, read::switch)?.unwrap_or(true));
+            let (load, probe) = (switch("load")?, switch("probe")?);
+            let seat = |number| Seat {
+                name: numbered(&name.value, number, count),
+                entry: name.value.clone(),
+                load,
+                probe,
+                with: with.clone(),
+            };
+            seats.extend((1..=count).map(seat));
+        }
+        Ok(Seats { seats, to_stations })
+    }
+
+    /// The stations that a name stands for: one, all of an entry, or all.
+    pub(in super::super) fn find(&self, name: &At<String>) -> Read<Vec<usize>> {
+        let is_it = |seat: &Seat| seat.name == name.value || seat.entry == name.value || name.value == ALL;
+        let found: Vec<usize> = (0..self.seats.len()).filter(|&at| is_it(&self.seats[at])).collect();
+        if found.is_empty() {
+            let mut known: Vec<&str> = self.seats.iter().map(|seat| seat.name.as_str()).collect();
+            known.push(ALL);
+            let nearest = crate::hint::did_you_mean(&name.value, &known);
+            let what = format!("there is no station `{}`{nearest}", name.value.escape_debug());
+            return Err(Wrong::new(name.at, what));
+        }
+        Ok(found)
+    }
+
+    /// A test at the stations. One with a single server runs at each station that takes part in the load; of one with
+    /// several, host by host goes to station by station, and round again. A station that none of its
+    /// probes is at gets one.
+    pub(in super::super) fn spread(&self, test: Test, at: usize) -> Read<Test> {
+        let loaded: Vec<usize> = (0..self.seats.len()).filter(|&at| self.seats[at].load).collect();
+        if loaded.is_empty() && !test.flows.is_empty() {
+            return Err(Wrong::new(at, "no station takes part in the load: every one has load = false"));
+        }
+        let several = test.hosts() > 1;
+        let mut spread = Test { flows: Vec::new(), probes: Vec::new(), voip: Vec::new(), web: Vec::new(), ..test.clone() };
+        if several {
+            let of = |host: usize| loaded[host % loaded.len()];
+            spread.flows = test.flows.iter().cloned().map(|mut flow| { flow.host = of(flow.host); flow }).collect();
+            let probes = test.probes.iter().cloned().map(|mut probe| { probe.host = of(probe.host); probe });
+            spread.probes = probes.filter(|probe| self.seats[probe.host].probe).collect();
+        }
+        for (host, seat) in self.seats.iter().enumerate() {
+            let named = |name: &str| format!("{name} {}", seat.name);
+            if seat.load && !several {
+                spread.flows.extend(test.flows.iter().cloned().map(|flow| goodqueue_probe::Flow {
+                    name: named(&flow.name), host, ..flow
+                }));
+            }
+            let has_probe = spread.probes.iter().any(|probe| probe.host == host);
+            if seat.probe && !has_probe {
+                let own = test.probes.iter().take(if several { 1 } else { usize::MAX });
+                spread.probes.extend(own.cloned().map(|probe| goodqueue_probe::Probe {
+                    name: named(&probe.name), host, ..probe
+                }));
+            }
+            let extras = load::extras(&seat.with, at)?;
+            let calls = test.voip.iter().filter(|_| seat.load).chain(&extras.voip);
+            spread.voip.extend(calls.cloned().map(|call| goodqueue_probe::Probe { name: named(&call.name), host, ..call }));
+            let pages = test.web.iter().filter(|_| seat.load).chain(&extras.web);
+            spread.web.extend(pages.cloned().map(|page| goodqueue_probe::web::Page { name: named(&page.name), host, ..page }));
+        }
+        Ok(spread)
+    }
+}
