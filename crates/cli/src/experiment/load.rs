@@ -322,7 +322,8 @@ fn add_probe(section: &Section<'_>, test: &mut Test, far: &Far) -> Read<()> {
 
 /// A source, once for each station that one of its ends stands for.
 fn read_sources(section: &Section<'_>, test: &Test, far: &Far) -> Read<Vec<NamedSource>> {
-    let source = read_source(section, test)?;
+    let client = if matches!(far, Far::Stations(_)) { "server" } else { "client" };
+    let source = read_source(section, test, client)?;
     let Far::Stations(seats) = far else { return Ok(vec![source]) };
     let [from, to] = source.ends.each_ref().map(|end| {
         let is_station = !["server", "ap"].contains(&end.value.as_str());
@@ -338,12 +339,13 @@ fn read_sources(section: &Section<'_>, test: &Test, far: &Far) -> Read<Vec<Named
     })
 }
 
-fn read_source(section: &Section<'_>, test: &Test) -> Read<NamedSource> {
+/// `client` is what sends where nothing is said.
+fn read_source(section: &Section<'_>, test: &Test, client: &str) -> Read<NamedSource> {
     let end = |name: &str, default: &str| {
         let given = section.read(name, read::text)?;
         Ok(given.unwrap_or(At { at: section.at, value: default.into() }))
     };
-    let ends = [end("from", "client")?, end("to", "server")?];
+    let ends = [end("from", client)?, end("to", "server")?];
     let rate = section.read("rate", read::rate)?;
     let rate = section.required("rate", rate)?;
     let len = section.plain("bytes", read::count)?.and_then(|len| u32::try_from(len).ok()).unwrap_or(1514);

@@ -253,7 +253,9 @@ pub(crate) fn of_plan(plan: &Plan) -> Result<Experiment, End> {
 fn form<'a>(root: &Section<'a>) -> Read<Form<'a>> {
     if let Some(wifi) = root.section("wifi", &WIFI)? {
         return match root.get("link") {
-            Some((_, link)) => Err(Wrong::new(link.span().start, "[wifi] is a network of its own: leave link out")),
+            Some((_, link)) => {
+                Err(Wrong::new(link.span().start, "[wifi] is a network of its own: leave link out"))
+            }
             None => Ok(Form::Wifi(wifi)),
         };
     }

@@ -3,6 +3,7 @@ mod errors;
 mod plans;
 mod properties;
 mod validator;
+mod wifi;
 
 use std::path::Path;
 

@@ -3,8 +3,8 @@
 use goodqueue::wifi::{Ac, Tid};
 use goodqueue::{Nanos, Reason, Span};
 use goodqueue_report::wifi::{
-    AccessCategory, Accounting, AirEvent, AirEvents, AirKind, Radio as Recorded, SHARE_STEP_NS, Shares, Station,
-    TidStats,
+    AccessCategory, Accounting, AirEvent, AirEvents, AirKind, Radio as Recorded, SHARE_STEP_NS, Shares,
+    Station, TidStats,
 };
 use goodqueue_sim::Simulation;
 use goodqueue_sim::wifi::{self, DeviceId, PathAccount, Role};
@@ -77,7 +77,11 @@ impl Airs {
         let window = AirEvents::new(from, WINDOW_NS.min(load - from).max(0).unsigned_abs());
         let air = |(index, radio): (usize, &goodqueue_sim::Radio)| {
             let places = places(job, radio);
-            let shares = Shares { step_ns: SHARE_STEP_NS, stations: vec![Vec::new(); places.len()], ..Shares::default() };
+            let shares = Shares {
+                step_ns: SHARE_STEP_NS,
+                stations: vec![Vec::new(); places.len()],
+                ..Shares::default()
+            };
             Air { index, places, first: None, last: Moment::default(), shares, window: window.clone() }
         };
         let airs: Vec<Air> = job.scenario.radios.iter().enumerate().map(air).collect();
@@ -107,10 +111,16 @@ impl Airs {
         for (index, radio) in radios.iter().enumerate() {
             let missing = radio.unaccounted_ns();
             if missing != 0 {
-                wrong.push(format!("{}: {missing} ns of the time are accounted for by nobody: an error of this program", radio.name));
+                wrong.push(format!(
+                    "{}: {missing} ns of the time are accounted for by nobody: an error of this program",
+                    radio.name
+                ));
             }
             if !simulation.radio(index).is_conserved(simulation.now()) {
-                wrong.push(format!("{}: its packets or its time do not add up: an error of this program", radio.name));
+                wrong.push(format!(
+                    "{}: its packets or its time do not add up: an error of this program",
+                    radio.name
+                ));
             }
         }
         (radios, wrong)
@@ -231,7 +241,9 @@ impl Air {
         let before = |place: usize| first.stations.get(place).copied().unwrap_or_default();
         let stations = self.places.iter().zip(&self.last.stations).enumerate();
         let stations = stations
-            .map(|(place, (at, used))| station(job, simulation, (radio, self.index), at, &before(place), used))
+            .map(|(place, (at, used))| {
+                station(job, simulation, (radio, self.index), at, &before(place), used)
+            })
             .collect();
         Recorded {
             name: format!("phy{}", self.index),
@@ -264,7 +276,8 @@ fn station(
     let radio = simulation.radio(index);
     let (ap, device) = (place.access_point, place.station);
     let scheduler = Ac::ALL.map(|ac| (ac, radio.airtime_stats(ap, device, ac)));
-    let deficits = scheduler.iter().filter_map(|(ac, stats)| Some((*ac, stats.filter(|s| s.last_active > 0)?)));
+    let deficits =
+        scheduler.iter().filter_map(|(ac, stats)| Some((*ac, stats.filter(|s| s.last_active > 0)?)));
     let (rate, rate_bps, weight) = knobs::station(spec.spec.devices.get(usize::from(device)));
     let at_node = |ends: (usize, usize)| ends.0 == place.node || ends.1 == place.node;
     let own = |mut ends: Vec<(usize, usize)>, most: usize| -> Vec<u32> {
@@ -327,15 +340,19 @@ fn tid_stats(radio: &wifi::Radio, ap: DeviceId, station: DeviceId, number: u8) -
 
 /// The queues over the air from a device, at one moment: for the series of the queue towards station or server.
 pub(super) fn queue(job: &Job, simulation: &Simulation, link: usize) -> Option<crate::collect::QueueMoment> {
-    let find = |(index, radio): (usize, &goodqueue_sim::Radio)| radio.links.contains(&link).then_some((index, radio.clone()));
+    let find = |(index, radio): (usize, &goodqueue_sim::Radio)| {
+        radio.links.contains(&link).then_some((index, radio.clone()))
+    };
     let (index, spec) = job.scenario.radios.iter().enumerate().find_map(find)?;
     let from = job.scenario.links.get(link)?.from;
     let device = DeviceId::try_from(spec.nodes.iter().position(|&node| node == from)?).ok()?;
     let radio = simulation.radio(index);
     let own = spec.links.iter().filter(|&&other| job.scenario.links[other].from == from);
     let counters: Vec<_> = own.map(|&link| simulation.link(link).counters()).collect();
-    let accounts = (0..spec.nodes.len()).filter_map(|to| radio.path_account(device, DeviceId::try_from(to).ok()?));
-    let (packets, bytes) = accounts.fold((0, 0), |sum, account| (sum.0 + account.frames, sum.1 + account.bytes));
+    let accounts =
+        (0..spec.nodes.len()).filter_map(|to| radio.path_account(device, DeviceId::try_from(to).ok()?));
+    let (packets, bytes) =
+        accounts.fold((0, 0), |sum, account| (sum.0 + account.frames, sum.1 + account.bytes));
     let (above, _) = radio.backlog(device);
     let stack = radio.radio_stats(device);
     let all = |drops: &[u64]| drops.iter().sum::<u64>();

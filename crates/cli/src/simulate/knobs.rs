@@ -29,7 +29,9 @@ fn widest(rate: &RateSpec) -> u8 {
 
 /// Rate of a station in words and in bit/s, and its weight.
 pub(super) fn station(spec: Option<&DeviceSpec>) -> (String, u64, u32) {
-    let Some(Role::Station { down, weight, .. }) = spec.map(|spec| &spec.role) else { return (String::new(), 0, 0) };
+    let Some(Role::Station { down, weight, .. }) = spec.map(|spec| &spec.role) else {
+        return (String::new(), 0, 0);
+    };
     let mbit = |bps: u64| format!("{:.1} Mbit/s", bps as f64 / 1e6);
     let (words, bps) = match &down.rate {
         RateSpec::Fixed(rate) => (format!("{rate}, {}", mbit(rate.bps())), rate.bps()),
@@ -75,7 +77,8 @@ pub(super) fn of(spec: &RadioSpec) -> WifiKnobs {
             knobs.airtime_use_rx = Some(params.airtime_rx);
             if params.aql {
                 let limit = |ac: Ac| params.aql_limits[ac.index()];
-                let limits = Ac::ALL.map(|ac| (category(ac), AqlLimit { low_us: limit(ac).low, high_us: limit(ac).high }));
+                let limits = Ac::ALL
+                    .map(|ac| (category(ac), AqlLimit { low_us: limit(ac).low, high_us: limit(ac).high }));
                 knobs.aql = limits.into_iter().collect();
                 knobs.aql_threshold_us = Some(params.aql_threshold);
             }

@@ -249,7 +249,12 @@ impl<'a> Turn<'a> {
         Outcome {
             trail: self.simulation.trail(),
             traces: self.tracer.into_traces(),
-            run: Run { simulation: Some(identity), link: self.job.link.clone(), radios, ..self.collector.into_run() },
+            run: Run {
+                simulation: Some(identity),
+                link: self.job.link.clone(),
+                radios,
+                ..self.collector.into_run()
+            },
         }
     }
 }

@@ -76,7 +76,8 @@ impl Simulation {
     pub(super) fn add_surfers(&mut self, scenario: &Scenario) -> Result<(), BuildError> {
         let hasher = FlowHasher::new(scenario.seed);
         for (index, spec) in scenario.browsers.iter().enumerate() {
-            let first_page = scenario.browsers[..index].iter().map(|other| other.config.pages.len() as u32).sum();
+            let first_page =
+                scenario.browsers[..index].iter().map(|other| other.config.pages.len() as u32).sum();
             let mut sites = Vec::new();
             let mut query_hashes = Vec::new();
             for page in &spec.config.pages {

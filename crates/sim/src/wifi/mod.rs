@@ -30,6 +30,6 @@ pub use phy::{Format, Guard, PhyRate, RateError};
 pub use radio::{AirAccount, PacketAccount, Radio, RadioError};
 pub use rates::RateSpec;
 pub use spec::{
-    ATH9K_QDEPTH, ATH10K_MSDU_DESC, Aggregation, DeviceSpec, DriverSpec, GroupSpec, Lower, PeerSpec, PolicySpec,
-    RadioSpec, Role, Upper,
+    ATH9K_QDEPTH, ATH10K_MSDU_DESC, Aggregation, DeviceSpec, DriverSpec, GroupSpec, Lower, PeerSpec,
+    PolicySpec, RadioSpec, Role, Upper,
 };

@@ -5,10 +5,10 @@
 
 use std::collections::BTreeSet;
 
+use goodqueue::wifi::policy::{Groups, PolicyTimer};
 use goodqueue::wifi::{
     Ac, AirtimeStats, Capacity, InterfaceId, RadioStats, StationId, Tid, TxStack, TxqId, TxqStats, WifiParams,
 };
-use goodqueue::wifi::policy::{Groups, PolicyTimer};
 use goodqueue::{AnyQueue, Nanos, Observer, Queue, Rate, Reason, Rng, Span};
 
 use super::device::{Burst, Device, Path, PathAccount, PathId};
@@ -228,7 +228,9 @@ impl Radio {
     }
 
     fn add_policies(&mut self, spec: &RadioSpec) -> Result<(), RadioError> {
-        for (place, policy) in spec.devices.iter().enumerate().filter_map(|(at, d)| Some((at, d.policy.as_ref()?))) {
+        for (place, policy) in
+            spec.devices.iter().enumerate().filter_map(|(at, d)| Some((at, d.policy.as_ref()?)))
+        {
             let wrong = |why: String| RadioError { device: place, why };
             let own = DeviceId::try_from(place).map_err(|error| wrong(error.to_string()))?;
             let station = |device| Some(self.paths[self.path(own, device)? as usize].station);

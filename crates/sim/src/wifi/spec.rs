@@ -57,14 +57,13 @@ pub struct GroupSpec {
 
 impl PolicySpec {
     /// The groups at work; `station` gives a device's number in the transmit stack.
-    pub(super) fn build(
-        &self,
-        station: impl Fn(DeviceId) -> Option<StationId>,
-    ) -> Result<Groups, String> {
+    pub(super) fn build(&self, station: impl Fn(DeviceId) -> Option<StationId>) -> Result<Groups, String> {
         let mut groups = Groups::new();
         let mut ids = Vec::with_capacity(self.groups.len());
         let known = |ids: &[GroupId], place: Option<usize>| match place {
-            Some(place) => ids.get(place).copied().map(Some).ok_or_else(|| format!("no group {place} stands before")),
+            Some(place) => {
+                ids.get(place).copied().map(Some).ok_or_else(|| format!("no group {place} stands before"))
+            }
             None => Ok(None),
         };
         for group in &self.groups {

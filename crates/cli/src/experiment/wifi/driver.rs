@@ -1,10 +1,10 @@
 //! What is between the queues and the air, at the access point and at stations.
 
-use goodqueue::wifi::{self, Ac, WifiParams};
 use goodqueue::QueueSpec;
+use goodqueue::wifi::{self, Ac, WifiParams};
 use goodqueue_sim::wifi::{
-    ACCESS_POINT, ATH9K_QDEPTH, ATH10K_MSDU_DESC, Aggregation, Band, DeviceSpec, DriverSpec, EdcaParams, Format, Lower,
-    PeerSpec, Role, STATION, Upper,
+    ACCESS_POINT, ATH9K_QDEPTH, ATH10K_MSDU_DESC, Aggregation, Band, DeviceSpec, DriverSpec, EdcaParams,
+    Format, Lower, PeerSpec, Role, STATION, Upper,
 };
 use toml::Spanned;
 use toml::de::DeValue;
@@ -119,7 +119,10 @@ fn mac80211(chain: &Chain<'_>, driver: &str, band: Band) -> Read<(DriverSpec, St
     }
     params.aql_threshold = micros("aql_threshold")?.unwrap_or(params.aql_threshold);
     let mut spec = if is_ath9k { DriverSpec::ath9k() } else { DriverSpec::ath10k() };
-    let mut words = format!("{driver}, {}", if params.airtime_fairness { "airtime fairness" } else { "stations in turn" });
+    let mut words = format!(
+        "{driver}, {}",
+        if params.airtime_fairness { "airtime fairness" } else { "stations in turn" }
+    );
     if params.sparse_stations {
         words.push_str(", sparse stations first");
     }

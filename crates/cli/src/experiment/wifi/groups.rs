@@ -46,7 +46,10 @@ fn written(chain: &Chain<'_>, is_limited: bool) -> Read<Vec<Written>> {
         let name = table.read("name", read::text)?;
         let name = table.required("name", name)?;
         if groups.iter().any(|other| other.name == name.value) {
-            return Err(Wrong::new(name.at, format!("two groups are called `{}`", name.value.escape_debug())));
+            return Err(Wrong::new(
+                name.at,
+                format!("two groups are called `{}`", name.value.escape_debug()),
+            ));
         }
         let weight = table.plain("weight", read::count)?.and_then(|weight| u32::try_from(weight).ok());
         let limit = table.plain("limit", read::switch)?.unwrap_or(false);

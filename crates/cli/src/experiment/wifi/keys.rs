@@ -2,9 +2,7 @@
 
 use goodqueue::Span;
 
-use crate::experiment::keys::{
-    FROM_NOTHING, HOUR, Key, Kind, LONGEST, MILLI, SOME, Table, count, key, time,
-};
+use crate::experiment::keys::{FROM_NOTHING, HOUR, Key, Kind, LONGEST, MILLI, SOME, Table, count, key, time};
 
 /// Most stations.
 pub(crate) const MOST_STATIONS: u64 = 1000;
@@ -14,12 +12,8 @@ const AQL: Kind = time(Span::from_micros(1), Span::from_secs(1));
 const RATES: &str = "a rate: mcs15 (HT20, short guard interval), ht40-mcs7-lgi, vht80-2ss-mcs9-sgi, \
                      he80-2ss-mcs11-gi0.8, ofdm54, dsss1; or auto: rate control by trial, as Minstrel-HT";
 const DRIVERS: Kind = Kind::OneOf(&[Kind::Word("stock"), Kind::Word("ath9k"), Kind::Word("ath10k")]);
-const GUARDS: Kind = Kind::OneOf(&[
-    Kind::Word("0.4us"),
-    Kind::Word("0.8us"),
-    Kind::Word("1.6us"),
-    Kind::Word("3.2us"),
-]);
+const GUARDS: Kind =
+    Kind::OneOf(&[Kind::Word("0.4us"), Kind::Word("0.8us"), Kind::Word("1.6us"), Kind::Word("3.2us")]);
 const SNR: Kind = Kind::Number { least: -20, most: 100 };
 
 /// A Wi-Fi network.
@@ -29,7 +23,7 @@ pub static WIFI: Table = Table {
           is said of rate and errors here holds for stations that say nothing else. A file with this table alone is what \
           `goodqueue run TEST --link FILE` takes.",
     keys: &[
-        key("station", Kind::Tables(&STATION), "required", "the stations"),
+        key("station", Kind::Tables(&STATION), "none: it takes one", "the stations"),
         key("band", Kind::OneOf(&[Kind::Word("5GHz"), Kind::Word("2.4GHz")]), "5GHz", "band of the channel"),
         key(
             "standard",
@@ -57,7 +51,12 @@ pub static WIFI: Table = Table {
             "of the access point. stock: ath9k before 2016, FIFOs below a queue discipline; ath9k: on mac80211's queues; \
              ath10k: on mac80211's queues, aggregation in firmware",
         ),
-        key("queue", Kind::Text, "pfifo:1000", "stock: the queue discipline, or $queue: the one under comparison"),
+        key(
+            "queue",
+            Kind::Text,
+            "pfifo:1000",
+            "stock: the queue discipline, or $queue: the one under comparison",
+        ),
         key("fifo", count(1, 65_536), "123", "stock: frames that the driver holds for an access category"),
         key("firmware", count(1, 65_536), "1424", "ath10k: packets that the firmware holds"),
         key(
@@ -66,7 +65,12 @@ pub static WIFI: Table = Table {
             "true",
             "whether stations share airtime; else they take turns (FQ-MAC). Not of stock, as the next ones",
         ),
-        key("airtime_flags", Kind::List(&Kind::Text), "tx, rx", "which airtime counts: of frames sent, received"),
+        key(
+            "airtime_flags",
+            Kind::List(&Kind::Text),
+            "tx, rx",
+            "which airtime counts: of frames sent, received",
+        ),
         key("sparse", Kind::Switch, "false", "whether newly active stations come first (ATC 2017)"),
         key(
             "limit",
@@ -99,7 +103,12 @@ pub static WIFI: Table = Table {
         ),
         key("aggregate_frames", count(1, 256), "32; ath10k 64", "most MPDUs in a PPDU of the access point"),
         key("aggregate_bytes", Kind::Bytes, "as the standard has it", "most bytes in an A-MPDU"),
-        key("aggregate_time", time(SOME, Span::from_millis(6)), "4.096ms", "longest PPDU of the access point"),
+        key(
+            "aggregate_time",
+            time(SOME, Span::from_millis(6)),
+            "4.096ms",
+            "longest PPDU of the access point",
+        ),
         key("edca", Kind::Tables(&EDCA), "hostapd's defaults", "EDCA parameters of the access point"),
         key("station_driver", DRIVERS, "stock", "what stations send with"),
         key("station_queue", Kind::Text, "pfifo:1000", "stock: their queue discipline"),
@@ -133,7 +142,7 @@ pub static STATION: Table = Table {
     name: "wifi.station",
     doc: "A station, or several like ones.",
     keys: &[
-        key("name", Kind::Text, "required", "its name; of several each has its number behind it: sta1, sta2"),
+        key("name", Kind::Text, "none: it takes one", "its name; of several each has its number behind it: sta1, sta2"),
         key("count", count(1, MOST_STATIONS), "1", "how many"),
         key("mcs", count(0, 31), "that of [wifi]", "MCS"),
         key("nss", count(1, 8), "that of [wifi]", "spatial streams"),
@@ -215,8 +224,10 @@ pub(super) fn is_of(key: &Key, driver: &str) -> bool {
     match key.name {
         "queue" | "fifo" => driver == "stock",
         "firmware" => driver == "ath10k",
-        "airtime" | "airtime_flags" | "sparse" | "limit" | "aql_low" | "aql_high" | "aql_threshold" | "txq_limit"
-        | "memory" | "quantum" | "target" | "interval" | "policy" | "update" => driver != "stock",
+        "airtime" | "airtime_flags" | "sparse" | "limit" | "aql_low" | "aql_high" | "aql_threshold"
+        | "txq_limit" | "memory" | "quantum" | "target" | "interval" | "policy" | "update" => {
+            driver != "stock"
+        }
         _ => true,
     }
 }

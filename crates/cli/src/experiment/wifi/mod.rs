@@ -88,9 +88,9 @@ impl<'a> Chain<'a> {
 
     /// The first table that says one of these.
     fn first_with(&self, names: &[&str]) -> Option<&Section<'a>> {
-        self.0.iter().find(|section| {
-            names.iter().any(|name| section.knows(name) && section.get(name).is_some())
-        })
+        self.0
+            .iter()
+            .find(|section| names.iter().any(|name| section.knows(name) && section.get(name).is_some()))
     }
 
     /// Where the nearest of the tables begins.
@@ -109,7 +109,8 @@ struct Draft<'a> {
 fn word(key: &Key, kind: Kind, value: &toml::Spanned<toml::de::DeValue<'_>>) -> Read<String> {
     let text = read::text(key, kind, value)?;
     let Kind::OneOf(kinds) = kind else { return Ok(text) };
-    let words = || kinds.iter().filter_map(|kind| if let Kind::Word(word) = kind { Some(*word) } else { None });
+    let words =
+        || kinds.iter().filter_map(|kind| if let Kind::Word(word) = kind { Some(*word) } else { None });
     if words().any(|word| word == text) {
         return Ok(text);
     }
@@ -121,7 +122,11 @@ fn word(key: &Key, kind: Kind, value: &toml::Spanned<toml::de::DeValue<'_>>) -> 
 
 impl Wifi {
     /// The network of `[wifi]`, with the changes of a variant; `compared`: what stands for `$queue`.
-    pub(super) fn read(base: &Section<'_>, over: Option<&Section<'_>>, compared: Option<&QueueSpec>) -> Read<Wifi> {
+    pub(super) fn read(
+        base: &Section<'_>,
+        over: Option<&Section<'_>>,
+        compared: Option<&QueueSpec>,
+    ) -> Read<Wifi> {
         let chain = Chain(over.into_iter().chain([base]).copied().collect());
         let drafts = drafts(base, over)?;
         let band = chain.plain("band", word)?;
@@ -195,7 +200,9 @@ fn drafts<'a>(base: &Section<'a>, over: Option<&Section<'a>>) -> Read<Vec<Draft<
             let mut sections = Vec::new();
             // Its own name comes before that of its entry.
             for known in [&own, &name.value] {
-                for (place, (_, change)) in changes.iter().enumerate().filter(|(_, (at, _))| at.value == *known) {
+                for (place, (_, change)) in
+                    changes.iter().enumerate().filter(|(_, (at, _))| at.value == *known)
+                {
                     is_used[place] = true;
                     sections.push(*change);
                 }
@@ -208,7 +215,8 @@ fn drafts<'a>(base: &Section<'a>, over: Option<&Section<'a>>) -> Read<Vec<Draft<
     if drafts.is_empty() {
         return Err(Wrong::new(base.at, "[wifi] needs a station, as in [[wifi.station]]"));
     }
-    if let Some((name, _)) = changes.iter().zip(&is_used).find(|(_, used)| !**used).map(|(change, _)| change) {
+    if let Some((name, _)) = changes.iter().zip(&is_used).find(|(_, used)| !**used).map(|(change, _)| change)
+    {
         let known: Vec<&str> = drafts.iter().map(|draft| draft.name.as_str()).collect();
         let nearest = crate::hint::did_you_mean(&name.value, &known);
         let what = format!("no station is called `{}`{nearest}", name.value.escape_debug());

@@ -27,7 +27,8 @@ impl Wifi {
         }
         for (station, rate) in (2..).zip(&self.rates) {
             for (from, to) in [(1, station), (station, 1)] {
-                let free = Link { from, to, port: None, delay: Span::ZERO, jitter: Span::ZERO, loss: Loss::None };
+                let free =
+                    Link { from, to, port: None, delay: Span::ZERO, jitter: Span::ZERO, loss: Loss::None };
                 scenario.links.push(free);
                 let name = format!("{} to {}", scenario.nodes[from], scenario.nodes[to]);
                 let line = format!("on the air, {rate}");

@@ -48,7 +48,10 @@ pub(super) fn one(chain: &Chain<'_>, text: &At<String>) -> Read<(RateSpec, Strin
 
 fn parse(text: &At<String>) -> Read<PhyRate> {
     text.value.parse().map_err(|error| {
-        Wrong::new(text.at, format!("{error}; a rate is mcs15, ht40-mcs7-lgi, vht80-2ss-mcs9-sgi, ofdm54, dsss1"))
+        Wrong::new(
+            text.at,
+            format!("{error}; a rate is mcs15, ht40-mcs7-lgi, vht80-2ss-mcs9-sgi, ofdm54, dsss1"),
+        )
     })
 }
 

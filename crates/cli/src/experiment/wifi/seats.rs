@@ -90,32 +90,56 @@ impl Seats {
             return Err(Wrong::new(at, "no station takes part in the load: every one has load = false"));
         }
         let several = test.hosts() > 1;
-        let mut spread = Test { flows: Vec::new(), probes: Vec::new(), voip: Vec::new(), web: Vec::new(), ..test.clone() };
+        let mut spread =
+            Test { flows: Vec::new(), probes: Vec::new(), voip: Vec::new(), web: Vec::new(), ..test.clone() };
         if several {
             let of = |host: usize| loaded[host % loaded.len()];
-            spread.flows = test.flows.iter().cloned().map(|mut flow| { flow.host = of(flow.host); flow }).collect();
-            let probes = test.probes.iter().cloned().map(|mut probe| { probe.host = of(probe.host); probe });
+            spread.flows = test
+                .flows
+                .iter()
+                .cloned()
+                .map(|mut flow| {
+                    flow.host = of(flow.host);
+                    flow
+                })
+                .collect();
+            let probes = test.probes.iter().cloned().map(|mut probe| {
+                probe.host = of(probe.host);
+                probe
+            });
             spread.probes = probes.filter(|probe| self.seats[probe.host].probe).collect();
         }
         for (host, seat) in self.seats.iter().enumerate() {
             let named = |name: &str| format!("{name} {}", seat.name);
             if seat.load && !several {
                 spread.flows.extend(test.flows.iter().cloned().map(|flow| goodqueue_probe::Flow {
-                    name: named(&flow.name), host, ..flow
+                    name: named(&flow.name),
+                    host,
+                    ..flow
                 }));
             }
             let has_probe = spread.probes.iter().any(|probe| probe.host == host);
             if seat.probe && !has_probe {
                 let own = test.probes.iter().take(if several { 1 } else { usize::MAX });
                 spread.probes.extend(own.cloned().map(|probe| goodqueue_probe::Probe {
-                    name: named(&probe.name), host, ..probe
+                    name: named(&probe.name),
+                    host,
+                    ..probe
                 }));
             }
             let extras = load::extras(&seat.with, at)?;
             let calls = test.voip.iter().filter(|_| seat.load).chain(&extras.voip);
-            spread.voip.extend(calls.cloned().map(|call| goodqueue_probe::Probe { name: named(&call.name), host, ..call }));
+            spread.voip.extend(calls.cloned().map(|call| goodqueue_probe::Probe {
+                name: named(&call.name),
+                host,
+                ..call
+            }));
             let pages = test.web.iter().filter(|_| seat.load).chain(&extras.web);
-            spread.web.extend(pages.cloned().map(|page| goodqueue_probe::web::Page { name: named(&page.name), host, ..page }));
+            spread.web.extend(pages.cloned().map(|page| goodqueue_probe::web::Page {
+                name: named(&page.name),
+                host,
+                ..page
+            }));
         }
         Ok(spread)
     }

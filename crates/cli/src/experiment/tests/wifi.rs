@@ -1,0 +1,173 @@
+//! Wi-Fi networks: what is read, and what is refused with its place.
+
+use goodqueue::wifi::policy::Mode;
+use goodqueue_sim::wifi::{Lower, Role, Upper};
+
+use super::{parse, plan, right};
+
+/// `text` must be refused with exactly this.
+#[track_caller]
+fn refused(text: &str, said: &str) {
+    let error = parse(text).map(|_| ()).expect_err(text).to_string();
+    assert_eq!(error, format!("x.toml:{said}"), "for\n{text}");
+}
+
+/// A network of one station, and these lines.
+fn one(wifi: &str, station: &str) -> String {
+    format!("test = \"tcp_1down\"\n[wifi]\n{wifi}\n[[wifi.station]]\nname = \"sta\"\n{station}\n")
+}
+
+#[test]
+fn rates_that_there_are_not() {
+    refused(
+        &one("standard = \"vht\"", "mcs = 9"),
+        "6:7: mcs = 9: 802.11 has no such rate of vht with 20 MHz, any number of streams and a guard interval of 0.4us",
+    );
+    refused(
+        &one("nss = 1", "mcs = 15"),
+        "6:7: mcs = 15: 802.11 has no such rate of ht with 20 MHz, 1 stream(s) and a guard interval of 0.4us",
+    );
+    refused(&one("standard = \"ofdm\"", "mcs = 3"), "6:7: mcs = 3: ofdm has rates, as in rate = \"ofdm54\"");
+    refused(&one("", "mcs = 32"), "6:7: mcs = 32: it is 0 to 31");
+    refused(
+        &one("", "rate = \"ht20-mcs40\""),
+        "6:8: 802.11 has no rate ht20-mcs40; a rate is mcs15, ht40-mcs7-lgi, vht80-2ss-mcs9-sgi, ofdm54, dsss1",
+    );
+    refused(&one("", "rate = \"mcs1\"\nmcs = 1"), "7:7: `rate` says it already: leave mcs out");
+    refused(&one("", ""), "4:1: no rate: give the station, or [wifi] for all, `mcs`, `rate` or `schedule`");
+    refused(
+        &one("", "schedule = [[\"1s\", \"mcs1\"]]"),
+        "6:14: schedule: the first from 0s, each later than the one before",
+    );
+}
+
+#[test]
+fn keys_that_are_unknown_or_say_nothing() {
+    let error = parse(&one("drivr = \"ath9k\"", "mcs = 1")).map(|_| ()).expect_err("a slip").to_string();
+    assert!(error.starts_with("x.toml:3:1: [wifi] has no key `drivr`; it has station, band,"), "{error}");
+    assert!(error.ends_with("; did you mean driver?"), "{error}");
+    refused(
+        &one("driver = \"ath5k\"", "mcs = 1"),
+        "3:10: driver = \"ath5k\": there are stock, ath9k, ath10k; did you mean ath9k?",
+    );
+    refused(&one("fifo = 5", "mcs = 1"), "3:8: `fifo` says nothing with driver = \"ath9k\"");
+    refused(
+        &one("driver = \"stock\"\nquantum = 5", "mcs = 1"),
+        "4:11: `quantum` says nothing with driver = \"stock\"",
+    );
+    refused(&one("", "mcs = 1\nweight = 0"), "7:10: weight = 0: it is 1 to 65535");
+    refused(&one("snr = 200", "mcs = 1"), "3:7: snr: it is -20 to 100");
+    refused(
+        &one("snr = 20\nerrors = 0.1", "mcs = 1"),
+        "4:10: errors, or snr that they follow from: not both",
+    );
+    refused("[wifi]\nmcs = 1\n", "1:1: [wifi] needs a station, as in [[wifi.station]]");
+    refused("[link]\n[wifi]\n", "1:1: [wifi] is a network of its own: leave link out");
+    refused(
+        &(one("", "mcs = 1") + "[[variant]]\nname = \"x\"\nlink = { rate = \"1mbit\" }\n"),
+        "9:8: link: the network is [wifi]; [variant.wifi] changes that",
+    );
+    refused(
+        &(one("", "mcs = 1") + "[[variant]]\nname = \"x\"\n[variant.wifi.stations.stb]\nmcs = 1\n"),
+        "9:24: no station is called `stb`; did you mean sta?",
+    );
+    refused(&(one("", "mcs = 1") + "[[wifi.station]]\nname = \"ap\"\n"), "8:8: there is a node `ap` already");
+    refused(
+        &(one("", "mcs = 1") + "[[udp]]\nto = \"stb\"\nrate = \"1mbit\"\n"),
+        "8:6: there is no station `stb`; did you mean sta?",
+    );
+}
+
+#[test]
+fn groups_that_make_no_tree() {
+    let group = |name: &str, rest: &str| format!("[[wifi.group]]\nname = \"{name}\"\n{rest}\n");
+    let with = |groups: &[String]| one(&groups.concat(), "mcs = 1");
+    refused(&with(&[group("a", "inside = \"a\"")]), "5:10: group `a` is inside of itself");
+    refused(
+        &with(&[group("a", "inside = \"b\""), group("b", "inside = \"a\"")]),
+        "5:10: group `a` is inside of itself",
+    );
+    refused(
+        &with(&[group("a", "inside = \"bb\""), group("b", "")]),
+        "5:10: no group is called `bb`; did you mean b?",
+    );
+    refused(&with(&[group("a", "weight = 0")]), "5:10: weight = 0: it is 1 to 65535");
+    refused(&with(&[group("a", ""), group("a", "")]), "7:8: two groups are called `a`");
+    refused(&one("", "mcs = 1\ngroup = \"a\""), "7:9: no group is called `a`");
+}
+
+/// Inner groups may stand before those around them.
+#[test]
+fn groups_inside_of_groups() {
+    let text = one(
+        "policy = \"limit\"\ngroup = [{ name = \"in\", inside = \"out\" }, { name = \"out\", weight = 3, limit = true }]",
+        "mcs = 1\ngroup = \"in\"\nweight = 7",
+    );
+    let experiment = right(&text);
+    let device = &experiment.variants[0].scenario.radios[0].spec.devices[0];
+    let policy = device.policy.as_ref().expect("a policy");
+    let groups: Vec<_> = policy.groups.iter().map(|g| (g.parent, g.weight, g.mode)).collect();
+    assert_eq!(groups, [(None, 3, Mode::Limit), (Some(0), 1, Mode::Weighted)]);
+    assert_eq!(policy.members, [(1, Some(1), 7)]);
+}
+
+const FOUR_ARMS: &str = include_str!("../../../../../scenarios/wifi-anomaly.toml");
+
+#[test]
+fn four_arms_are_four_drivers() {
+    let experiment = right(FOUR_ARMS);
+    let labels: Vec<&str> = experiment.variants.iter().map(|variant| variant.label.as_str()).collect();
+    assert_eq!(labels, ["FIFO", "FQ-CoDel", "FQ-MAC", "Airtime"]);
+    let drivers: Vec<_> =
+        experiment.variants.iter().map(|v| v.scenario.radios[0].spec.devices[0].driver.clone()).collect();
+    assert!(drivers[..2].iter().all(|driver| driver.lower == Lower::Fifo { packets: 123 }));
+    assert!(drivers[2..].iter().all(|driver| driver.lower == Lower::Txq));
+    let is_fair = |upper: &Upper| matches!(upper, Upper::Mac80211(p) if p.airtime_fairness && p.airtime_tx);
+    assert!(!is_fair(&drivers[2].upper) && is_fair(&drivers[3].upper));
+    let scenario = &experiment.variants[0].scenario;
+    assert_eq!(scenario.nodes, ["server", "ap", "fast1", "fast2", "slow"]);
+    assert_eq!(
+        scenario.flows.iter().map(|flow| (flow.from, flow.to)).collect::<Vec<_>>(),
+        [(0, 2), (0, 3), (0, 4)]
+    );
+}
+
+/// Host by host of a test is station by station, and with the client at the server its uploads go over the air.
+#[test]
+fn tests_with_several_hosts_go_round_the_stations() {
+    let text = "test = \"rtt_fair_up\"\n[wifi]\nrun_from = \"server\"\nmcs = 7\n[[wifi.station]]\nname = \"sta\"\ncount = 3\n";
+    let experiment = right(text);
+    let scenario = &experiment.variants[0].scenario;
+    assert_eq!(
+        scenario.flows.iter().map(|flow| (flow.from, flow.to)).collect::<Vec<_>>(),
+        [(0, 2), (0, 3), (0, 4), (0, 2)]
+    );
+    assert!(scenario.probes.iter().all(|probe| probe.from == 0));
+    assert_eq!(experiment.variants[0].rtt.len(), 3);
+}
+
+#[test]
+fn a_variant_changes_what_stations_do_not_say_and_stations_by_name() {
+    let text = one("mcs = 7", "")
+        + "[[wifi.station]]\nname = \"own\"\nmcs = 3\n[[variant]]\nname = \"a\"\n[[variant]]\n\
+        name = \"b\"\nwifi = { mcs = 1, stations.own = { weight = 512 } }\n";
+    let experiment = right(&text);
+    let of = |variant: usize, device: usize| match &experiment.variants[variant].scenario.radios[0]
+        .spec
+        .devices[device]
+        .role
+    {
+        Role::Station { down, weight, .. } => (format!("{:?}", down.rate).contains("mcs: 1"), *weight),
+        Role::AccessPoint => panic!("a station"),
+    };
+    assert_eq!([of(0, 1), of(1, 1), of(1, 2)], [(false, 256), (true, 256), (false, 512)]);
+}
+
+#[test]
+fn the_plan_says_who_is_at_which_rate() {
+    let plan = plan(FOUR_ARMS);
+    let link = &plan["variants"][1]["links"][2];
+    assert_eq!(link["link"], "ap to fast1");
+    assert_eq!(link["line"], "on the air, ht20-mcs15-sgi");
+    assert!(link["queue"].as_str().expect("words").starts_with("stock: fq_codel"), "{link}");
+}
