@@ -71,6 +71,10 @@ fn keys_that_are_unknown_or_say_nothing() {
         &(one("", "mcs = 1") + "[[variant]]\nname = \"x\"\n[variant.wifi.stations.stb]\nmcs = 1\n"),
         "9:24: no station is called `stb`; did you mean sta?",
     );
+    refused(
+        &(one("", "mcs = 1") + "[[variant]]\nname = \"x\"\n[variant.wifi.stations.sta]\nload = false\n"),
+        "10:8: `load`: where the load is does not differ between variants",
+    );
     refused(&(one("", "mcs = 1") + "[[wifi.station]]\nname = \"ap\"\n"), "8:8: there is a node `ap` already");
     refused(
         &(one("", "mcs = 1") + "[[udp]]\nto = \"stb\"\nrate = \"1mbit\"\n"),

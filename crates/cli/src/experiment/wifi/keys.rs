@@ -142,7 +142,12 @@ pub static STATION: Table = Table {
     name: "wifi.station",
     doc: "A station, or several like ones.",
     keys: &[
-        key("name", Kind::Text, "none: it takes one", "its name; of several each has its number behind it: sta1, sta2"),
+        key(
+            "name",
+            Kind::Text,
+            "none: it takes one",
+            "its name; of several each has its number behind it: sta1, sta2",
+        ),
         key("count", count(1, MOST_STATIONS), "1", "how many"),
         key("mcs", count(0, 31), "that of [wifi]", "MCS"),
         key("nss", count(1, 8), "that of [wifi]", "spatial streams"),

@@ -185,6 +185,13 @@ fn drafts<'a>(base: &Section<'a>, over: Option<&Section<'a>>) -> Read<Vec<Draft<
         Some((key, value)) => Section::named(key, value, &STATION)?,
         None => Vec::new(),
     };
+    let load = ["name", "count", "load", "probe", "with", "run_from"];
+    for table in changes.iter().map(|(_, change)| change).chain(over) {
+        if let Some(key) = table.written().find(|key| load.contains(&key.value.name)) {
+            let what = format!("`{}`: where the load is does not differ between variants", key.value.name);
+            return Err(Wrong::new(key.at, what));
+        }
+    }
     let mut is_used = vec![false; changes.len()];
     let mut drafts: Vec<Draft<'a>> = Vec::new();
     let entries = base.sections("station", &STATION)?;

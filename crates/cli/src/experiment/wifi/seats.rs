@@ -121,18 +121,18 @@ impl Seats {
             let has_probe = spread.probes.iter().any(|probe| probe.host == host);
             if seat.probe && !has_probe {
                 let own = test.probes.iter().take(if several { 1 } else { usize::MAX });
-                spread.probes.extend(own.cloned().map(|probe| goodqueue_probe::Probe {
+                spread.probes.extend(own.map(|probe| goodqueue_probe::Probe {
                     name: named(&probe.name),
                     host,
-                    ..probe
+                    ..probe.clone()
                 }));
             }
             let extras = load::extras(&seat.with, at)?;
             let calls = test.voip.iter().filter(|_| seat.load).chain(&extras.voip);
-            spread.voip.extend(calls.cloned().map(|call| goodqueue_probe::Probe {
+            spread.voip.extend(calls.map(|call| goodqueue_probe::Probe {
                 name: named(&call.name),
                 host,
-                ..call
+                ..call.clone()
             }));
             let pages = test.web.iter().filter(|_| seat.load).chain(&extras.web);
             spread.web.extend(pages.cloned().map(|page| goodqueue_probe::web::Page {
