@@ -255,7 +255,11 @@ impl<P: Packet> TxStack<P> {
         account.tx_airtime = account.tx_airtime.saturating_add(u64::from(tx));
         account.rx_airtime = account.rx_airtime.saturating_add(u64::from(rx));
         for used in [tx_counts.then_some(tx), rx_counts.then_some(rx)].into_iter().flatten() {
+            let account = self.stations[at].account(tid.ac());
             account.deficit = account.deficit.saturating_sub_unsigned(used);
+            if self.params.joint_airtime && matches!(tid.ac(), Ac::Vo | Ac::Vi) {
+                self.stations[at].account(Ac::Be).charge(used);
+            }
         }
     }
 }

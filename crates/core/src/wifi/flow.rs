@@ -63,6 +63,24 @@ impl FlowList {
         self.tail = index;
     }
 
+    /// Takes the flow `index` off, wherever it stands, and says whether it was there.
+    pub(super) fn remove(&mut self, flows: &mut [Flow], index: u32) -> bool {
+        let (mut before, mut at) = (NIL, self.head);
+        while at != NIL && at != index {
+            let next = flows.get(at as usize).map_or(NIL, |flow| flow.next);
+            (before, at) = (at, next);
+        }
+        let Some(next) = flows.get(at as usize).map(|flow| flow.next) else { return false };
+        match flows.get_mut(before as usize) {
+            Some(before) => before.next = next,
+            None => self.head = next,
+        }
+        if self.tail == index {
+            self.tail = before;
+        }
+        true
+    }
+
     /// Takes off the head, whose successor is `next`.
     #[inline]
     pub(super) const fn shift(&mut self, next: u32) {

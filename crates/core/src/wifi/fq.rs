@@ -300,6 +300,37 @@ impl<P: Packet> Fq<P> {
         flow.vars.act(law, counters, Tick::at(now), judged, &mut head)
     }
 
+    /// Packets of the pool's flow for `hash`, where it is the queue's at `place`.
+    pub(super) fn flow_backlog(&self, place: u32, hash: u32) -> u32 {
+        let flow = &self.flows[self.index(hash) as usize];
+        if flow.owner == place { flow.backlog_packets } else { 0 }
+    }
+
+    /// Moves the pool's flow for `hash` from the lists of one queue to the new flows of another; `false`: it is not the
+    /// first one's.
+    pub(super) fn hand_over(&mut self, from: u32, to: u32, hash: u32) -> bool {
+        let index = self.index(hash);
+        if self.flows[index as usize].owner != from || from == to {
+            return false;
+        }
+        let tin = &mut self.tins[from as usize];
+        if !tin.new_flows.remove(&mut self.flows, index) {
+            tin.old_flows.remove(&mut self.flows, index);
+        }
+        let flow = &mut self.flows[index as usize];
+        let (bytes, packets) = (flow.backlog_bytes, flow.backlog_packets);
+        (flow.owner, flow.deficit) = (to, self.limits.quantum);
+        tin.backlog_bytes = tin.backlog_bytes.wrapping_sub(bytes);
+        tin.backlog_packets -= packets;
+        let tin = &mut self.tins[to as usize];
+        tin.backlog_bytes = tin.backlog_bytes.wrapping_add(bytes);
+        tin.backlog_packets += packets;
+        tin.had_packets |= packets > 0;
+        tin.flows = tin.flows.wrapping_add(1);
+        tin.new_flows.push(&mut self.flows, index);
+        true
+    }
+
     /// Drops everything in the queue at `place` (Linux 6.1 `ieee80211_txq_purge`): its new flows, then its old.
     pub(super) fn purge(&mut self, now: Nanos, place: u32, observer: &mut impl Observer<P>) {
         loop {

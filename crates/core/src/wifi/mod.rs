@@ -24,8 +24,10 @@
 //! `sparse_stations` is not in Linux 6.1: it is the optimisation of "Ending the Anomaly" (Høiland-Jørgensen et al.,
 //! USENIX ATC 2017, section 3.2), which ath9k had until its scheduler moved to mac80211. A station that was away
 //! comes before all that were served, for one weight of airtime, and after that once behind them. In Linux 6.1 every
-//! queue that is scheduled goes to the head, a newly active one among them.
+//! queue that is scheduled goes to the head, a newly active one among them. Not in Linux either, and off unless asked
+//! for: `joint_airtime`, and [`Admission`].
 
+mod admission;
 mod airtime;
 mod aql;
 pub mod duration;
@@ -43,6 +45,7 @@ mod stats;
 
 use alloc::vec::Vec;
 
+pub use admission::{Admission, AdmissionParams, AdmissionStats};
 use aql::Pending;
 pub use aql::{AqlLimits, Estimate};
 use duration::Estimator;

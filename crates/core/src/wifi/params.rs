@@ -42,6 +42,10 @@ pub struct WifiParams {
     pub airtime_fairness: bool,
     /// Whether newly active stations come first (ATC 2017; not in Linux 6.1). Default no.
     pub sparse_stations: bool,
+    /// Whether a station has one account of airtime: what it uses in VO and VI is charged to its BE account as well
+    /// ([`super::AirtimeStats::deficit`] down to -100 ms). Order is by category, amount by airtime. An idea, not in
+    /// Linux. Default no.
+    pub joint_airtime: bool,
     /// Whether the driver asks for airtime queue limits. Default yes.
     pub aql: bool,
     /// Whether the check of a station's limits is on (debugfs `aql_enable`). Off, estimates are made all the same.
@@ -74,6 +78,7 @@ impl Default for WifiParams {
             airtime_rx: true,
             airtime_fairness: true,
             sparse_stations: false,
+            joint_airtime: false,
             aql: true,
             aql_enable: true,
             aql_threshold: 24_000,
@@ -104,7 +109,7 @@ const ON_OFF: [u64; 2] = [0, 1];
 const AQL_TIME: [u64; 2] = [0, (i32::MAX as u64) * US];
 
 /// Every knob of [`WifiParams`]. AQL limits stand here once; as keys they set all categories.
-pub const WIFI_PARAMETERS: [Parameter; 21] = [
+pub const WIFI_PARAMETERS: [Parameter; 22] = [
     about(
         parameter("limit", Unit::Packets, 8192, [0, crate::spec::MAX_PACKETS]),
         "most packets queued on the radio",
@@ -174,6 +179,11 @@ pub const WIFI_PARAMETERS: [Parameter; 21] = [
         parameter("sparse_stations", Unit::Switch, 0, ON_OFF),
         "newly active stations come first, for one weight of airtime",
         "Ending the Anomaly, ATC 2017, section 3.2; not in Linux 6.1",
+    ),
+    about(
+        parameter("joint_airtime", Unit::Switch, 0, ON_OFF),
+        "airtime used in VO and VI is charged to the station's BE account as well",
+        "Airtime fairness in the Linux WiFi stack, next steps: QoS against airtime; not in Linux",
     ),
     about(
         parameter("aql", Unit::Switch, 1, ON_OFF),
@@ -265,6 +275,7 @@ impl WifiParams {
             "airtime_rx" => self.airtime_rx = is_on,
             "airtime_fairness" => self.airtime_fairness = is_on,
             "sparse_stations" => self.sparse_stations = is_on,
+            "joint_airtime" => self.joint_airtime = is_on,
             "aql" => self.aql = is_on,
             "aql_enable" => self.aql_enable = is_on,
             "aql_threshold" => self.aql_threshold = thousandth(key, value)?,
@@ -305,6 +316,7 @@ impl WifiParams {
             "airtime_rx" => self.airtime_rx.into(),
             "airtime_fairness" => self.airtime_fairness.into(),
             "sparse_stations" => self.sparse_stations.into(),
+            "joint_airtime" => self.joint_airtime.into(),
             "aql" => self.aql.into(),
             "aql_enable" => self.aql_enable.into(),
             "aql_threshold" => u64::from(self.aql_threshold) * US,

@@ -10,6 +10,9 @@ pub(super) const DEFAULT_WEIGHT: u16 = 256;
 /// The deficit of a new station, whatever its weight will be, us.
 const FIRST_DEFICIT: i32 = 256;
 
+/// Most that a station can owe for airtime used in another category, us: as long as a debt is remembered.
+const MOST_DEBT: i32 = 100_000;
+
 /// A station's account in one access category.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Account {
@@ -49,6 +52,14 @@ impl Account {
     pub(super) fn refill(&mut self, weight: u16, turns: i64) {
         let sum = i64::from(self.deficit) + turns * i64::from(weight);
         self.deficit = i32::try_from(sum).unwrap_or(i32::MAX);
+    }
+
+    /// Charges airtime that was used in another category, us. A debt ends at [`MOST_DEBT`], lest a station that has
+    /// stopped stay locked out.
+    #[inline]
+    pub(super) fn charge(&mut self, micros: u32) {
+        let charged = self.deficit.saturating_sub_unsigned(micros).max(-MOST_DEBT);
+        self.deficit = charged.min(self.deficit);
     }
 
     /// Refills until the effective deficit is not negative; 0 where it is not.
@@ -115,6 +126,18 @@ mod tests {
         assert_eq!(account.effective(), 255);
         account.refill(u16::MAX, 1 << 40);
         assert_eq!(account.deficit, i32::MAX);
+    }
+
+    #[test]
+    fn a_charge_from_another_category_ends_at_100_ms() {
+        let mut account = Account::new(AqlLimits { low: 0, high: 0 });
+        account.charge(1256);
+        assert_eq!(account.deficit, -1000);
+        account.charge(u32::MAX);
+        assert_eq!(account.deficit, -100_000);
+        account.deficit = -200_000;
+        account.charge(1);
+        assert_eq!(account.deficit, -200_000, "a debt of its own stays");
     }
 
     #[test]

@@ -2,8 +2,8 @@
 
 use std::collections::VecDeque;
 
-use goodqueue::Nanos;
 use goodqueue::wifi::Estimate;
+use goodqueue::{Nanos, Span};
 
 use super::frame::Frame;
 
@@ -14,6 +14,8 @@ pub(super) struct Mpdu {
     pub(super) seq: u16,
     /// Times that it was sent in vain.
     pub(super) retries: u8,
+    /// When it came to mac80211's queues, or from a queue discipline.
+    pub(super) since: Nanos,
     /// What the transmit stack estimated its airtime at.
     pub(super) estimate: Estimate,
 }
@@ -79,6 +81,18 @@ impl Sender {
 
     pub(super) fn retry(&self) -> &VecDeque<Mpdu> {
         &self.retry
+    }
+
+    /// Whether all that was numbered is acknowledged or given up.
+    pub(super) fn is_idle(&self) -> bool {
+        self.start == self.next_seq
+    }
+
+    /// Takes out what was sent in vain and is at least `lifetime` old, the oldest number first.
+    pub(super) fn take_older(&mut self, now: Nanos, lifetime: Span) -> Option<Mpdu> {
+        let is_old = |mpdu: &Mpdu| mpdu.retries > 0 && now.since(mpdu.since) >= lifetime;
+        let place = self.retry.iter().position(is_old)?;
+        self.retry.remove(place)
     }
 
     pub(super) fn take_retry(&mut self) -> Option<Mpdu> {

@@ -2,12 +2,13 @@
 
 use std::collections::VecDeque;
 
-use goodqueue::wifi::{Ac, StationId, TxStack};
-use goodqueue::{AnyQueue, Nanos, Queue, Rng, Span};
+use goodqueue::wifi::{Ac, Admission, StationId, TxStack, TxqId};
+use goodqueue::{AnyQueue, Dql, Nanos, Queue, Rng, Span};
 
 use super::block_ack::{Mpdu, Receiver, Sender};
 use super::channel::Errors;
 use super::frame::{DeviceId, Frame, Skb};
+use super::ideas::Ideas;
 use super::phy::Format;
 use super::rates::{RateControl, Series};
 use super::spec::{Aggregation, Lower};
@@ -49,6 +50,12 @@ pub(super) struct Category {
     pub(super) turn: VecDeque<(PathId, u8)>,
     /// The hardware queue.
     pub(super) hardware: VecDeque<Burst>,
+    /// Whether the PPDU behind the one on the air may be built, where the driver waits for that.
+    pub(super) is_due: bool,
+    /// Bytes completed that no limit has heard of yet.
+    pub(super) completed_bytes: u32,
+    /// Limit of bytes in the firmware.
+    pub(super) dql: Option<Dql>,
 }
 
 /// A device at work.
@@ -65,6 +72,10 @@ pub(super) struct Device {
     pub(super) max_time: Span,
     pub(super) max_frames: u16,
     pub(super) rts_threshold: Option<u32>,
+    pub(super) ideas: Ideas,
+    pub(super) admission: Option<Box<Admission>>,
+    /// Queues that were given in this round and hold all they may in the firmware.
+    pub(super) over: Vec<TxqId>,
     /// A station's path to its access point; none for an access point.
     pub(super) uplink: Option<PathId>,
 }
@@ -72,7 +83,9 @@ pub(super) struct Device {
 impl Device {
     /// It is done with an MPDU: acknowledged, or given up.
     pub(super) fn complete(&mut self, edcaf: u32, station: StationId, mpdu: &Mpdu) {
-        self.categories[(edcaf % 4) as usize].pending -= 1;
+        let category = &mut self.categories[(edcaf % 4) as usize];
+        category.pending -= 1;
+        category.completed_bytes = category.completed_bytes.saturating_add(mpdu.frame.len);
         if let Some(stack) = &mut self.stack {
             stack.tx_completed(station, Ac::ALL[(edcaf % 4) as usize], mpdu.estimate);
         }
@@ -153,6 +166,8 @@ pub(super) struct Path {
     pub(super) errors: Errors,
     pub(super) aggregation: Aggregation,
     pub(super) rng: Rng,
+    /// Limits of bytes in the firmware, by category.
+    pub(super) dqls: Option<Box<[Dql; 4]>>,
     tids: [Option<Box<Tid>>; 8],
     pub(super) account: PathAccount,
 }
@@ -168,6 +183,7 @@ impl Path {
             errors: Errors::None,
             aggregation,
             rng,
+            dqls: None,
             tids: Default::default(),
             account: PathAccount::default(),
         }

@@ -31,6 +31,8 @@ pub(super) struct OnAir {
     /// When its first bit is on the air.
     first_bit: Nanos,
     pub(super) end: Nanos,
+    /// When the driver builds the next PPDU, where it waits for that.
+    pub(super) fill_at: Option<Nanos>,
     times: Times,
     /// Whether the PPDU is answered.
     is_answered: bool,
@@ -118,6 +120,7 @@ impl Radio {
             start: now,
             first_bit: now,
             end: now + longest,
+            fill_at: None,
             times,
             is_answered: false,
             txop_start: now,
@@ -144,8 +147,9 @@ impl Radio {
         let lasts = if is_answered { times.all() } else { times.reserve + times.ppdu };
         let first_bit = now + space;
         let end = first_bit + lasts;
+        let fill_at = self.fill_time(edcaf, first_bit, first_bit + times.reserve + times.ppdu);
         self.on_air =
-            Some(OnAir { waited_since, start: now, first_bit, end, times, is_answered, txop_start });
+            Some(OnAir { waited_since, start: now, first_bit, end, fill_at, times, is_answered, txop_start });
     }
 
     /// What was on the air ends.
@@ -217,6 +221,7 @@ impl Radio {
     /// Takes the head of `edcaf` off its hardware queue.
     fn take_head(&mut self, edcaf: u32) -> Option<Burst> {
         let category = &mut self.devices[(edcaf / 4) as usize].categories[(edcaf % 4) as usize];
+        category.is_due = false;
         category.hardware.pop_front()
     }
 
@@ -286,17 +291,13 @@ impl Radio {
     /// An MPDU was sent in vain.
     fn retry(&mut self, now: Nanos, edcaf: u32, burst: &Burst, mpdu: Mpdu, sink: &mut impl Sink) {
         let path = &mut self.paths[burst.path as usize];
-        let (from, has_agreement) = (path.from, path.has_agreement);
+        let has_agreement = path.has_agreement;
         let tid = path.tid(burst.tid);
         if has_agreement && mpdu.retries < MOST_RETRIES {
             tid.sender.put_back(Mpdu { retries: mpdu.retries + 1, ..mpdu });
             return;
         }
-        tid.sender.finish(mpdu.seq);
-        tid.needs_bar = has_agreement;
-        self.devices[usize::from(from)].complete(edcaf, path.station, &mpdu);
-        self.packets.dropped += 1;
-        sink.dropped(now, from, mpdu.frame, Reason::Loss);
+        self.give_up(now, edcaf, (burst.path, burst.tid), &mpdu, sink);
     }
 
     /// No answer: the hardware tries again, or gives the PPDU back.
@@ -309,6 +310,7 @@ impl Radio {
         sink: &mut impl Sink,
     ) {
         let Some(attempted) = self.head(edcaf).map(|burst| self.times(burst).ppdu) else { return };
+        let is_stale = self.head(edcaf).is_some_and(|burst| self.is_stale(now, burst));
         let category = &mut self.devices[(edcaf / 4) as usize].categories[(edcaf % 4) as usize];
         let Some(burst) = category.hardware.front_mut() else { return };
         let path = &mut self.paths[burst.path as usize];
@@ -322,7 +324,7 @@ impl Radio {
         if !is_collision {
             account.airtime = account.airtime + now.since(on_air.start);
         }
-        if burst.series.at(burst.attempts).is_some() {
+        if burst.series.at(burst.attempts).is_some() && !is_stale {
             return self.contention.failed(now, edcaf);
         }
         self.contention.succeeded(now, edcaf);
@@ -368,6 +370,7 @@ impl Radio {
         let from = self.paths[burst.path as usize].from;
         let ac = Ac::ALL[(edcaf % 4) as usize];
         self.report(now, &burst);
+        self.note_completed(now, burst.path, ac);
         self.list(now, from, ac, burst.path, burst.tid);
         burst.mpdus.clear();
         self.spare.push(burst.mpdus);

@@ -5,12 +5,10 @@ use goodqueue::{Nanos, Queue, Span};
 
 use super::block_ack::Mpdu;
 use super::device::{Burst, Category, Device, PathId, Tid, psdu, subframe};
-use super::frame::{DeviceId, Sink};
+use super::frame::{DeviceId, Sink, Skb};
+use super::limit::Most;
 use super::radio::{Radio, Through};
 use super::spec::Lower;
-
-/// PPDUs in a hardware queue (ath9k `ATH_AGGR_MIN_QDEPTH`).
-const HARDWARE_DEPTH: usize = 2;
 
 impl Radio {
     /// Fills the hardware queue of a category as far as it goes.
@@ -38,8 +36,9 @@ impl Radio {
     /// Builds PPDUs from what the driver or the firmware holds, TID by TID in turn.
     fn build_in_turn(&mut self, now: Nanos, from: DeviceId, ac: Ac, sink: &mut impl Sink) {
         loop {
+            let depth = self.depth(from, ac);
             let category = &mut self.devices[usize::from(from)].categories[ac as usize];
-            if category.hardware.len() >= HARDWARE_DEPTH {
+            if category.hardware.len() >= depth {
                 return;
             }
             let Some((path, tid)) = category.turn.pop_front() else { return };
@@ -66,17 +65,20 @@ impl Radio {
             Lower::Firmware { .. } => device.pending() - device.categories[ac as usize].pending,
             Lower::Fifo { .. } | Lower::Txq => 0,
         };
-        let Category { qdisc, pending, turn, .. } = &mut device.categories[ac as usize];
+        let Category { qdisc, pending, turn, dql, .. } = &mut device.categories[ac as usize];
         let Some(qdisc) = qdisc else { return };
         let uplink = device.uplink;
-        while *pending + others < most {
+        while *pending + others < most && dql.is_none_or(|dql| dql.avail() >= 0) {
             let mut through = Through { sink, from, dropped: &mut self.packets.dropped };
             let Some(frame) = qdisc.dequeue(now, &mut through) else { return };
             // Checked when it was offered.
             let Some(path) = uplink.or(self.downlinks[usize::from(frame.to)]) else { continue };
             *pending += 1;
+            if let Some(dql) = dql {
+                dql.queued(frame.len);
+            }
             let tid = self.paths[path as usize].tid(frame.tid);
-            tid.fifo.push_back(Mpdu { frame, ..Mpdu::default() });
+            tid.fifo.push_back(Mpdu { frame, since: now, ..Mpdu::default() });
             if !std::mem::replace(&mut tid.has_turn, true) {
                 turn.push_back((path, frame.tid));
             }
@@ -88,26 +90,46 @@ impl Radio {
     fn push(&mut self, now: Nanos, from: DeviceId, ac: Ac, most: u32, sink: &mut impl Sink) {
         let device = &mut self.devices[usize::from(from)];
         let mut room = most.saturating_sub(device.pending());
-        let Device { stack, categories, stations, .. } = device;
+        let Device { stack, categories, stations, over, .. } = device;
         let Some(stack) = stack else { return };
-        let Category { pending, turn, .. } = &mut categories[ac as usize];
+        let Category { pending, turn, dql, .. } = &mut categories[ac as usize];
         stack.schedule_start(ac);
         while room > 0
+            && dql.is_none_or(|dql| dql.avail() >= 0)
             && let Some(txq) = stack.next_txq(ac)
         {
             let station = txq.station().and_then(|station| stations.get(station.0 as usize));
             let Some(&path) = station else { continue };
-            let tid = self.paths[path as usize].tid(txq.tid().number());
+            let path_at = &mut self.paths[path as usize];
+            let mut limit = path_at.dqls.take();
+            let own = limit.as_mut().map(|dqls| &mut dqls[ac as usize]);
+            let mut limits = [own, dql.as_mut()];
+            let tid = path_at.tid(txq.tid().number());
+            let mut is_over = false;
             while room > 0 {
+                is_over = limits.iter().flatten().any(|dql| dql.avail() < 0);
+                if is_over {
+                    break;
+                }
                 let mut through = Through { sink, from, dropped: &mut self.packets.dropped };
                 let Some(next) = stack.tx_dequeue(now, txq, &mut through) else { break };
-                tid.fifo.push_back(Mpdu { frame: next.packet.0, estimate: next.estimate, ..Mpdu::default() });
+                let Skb(frame, since) = next.packet;
+                limits.iter_mut().flatten().for_each(|dql| dql.queued(frame.len));
+                tid.fifo.push_back(Mpdu { frame, since, estimate: next.estimate, ..Mpdu::default() });
                 (room, *pending) = (room - 1, *pending + 1);
             }
-            stack.return_txq(now, txq, false);
+            // At the head of the list a queue that may give no more would end the round for the others.
+            match is_over {
+                true => over.push(txq),
+                false => stack.return_txq(now, txq, false),
+            }
             if !tid.fifo.is_empty() && !std::mem::replace(&mut tid.has_turn, true) {
                 turn.push_back((path, txq.tid().number()));
             }
+            path_at.dqls = limit;
+        }
+        while let Some(txq) = over.pop() {
+            stack.return_txq(now, txq, false);
         }
     }
 
@@ -118,6 +140,7 @@ impl Radio {
             |device: &mut Device| device.stack.as_mut().map(|stack| stack.schedule_start(ac));
         schedule_start(&mut self.devices[usize::from(from)]);
         loop {
+            let depth = self.depth(from, ac);
             let device = &mut self.devices[usize::from(from)];
             let Some(stack) = &mut device.stack else { return };
             let Some(txq) = stack.next_txq(ac) else { return };
@@ -126,7 +149,7 @@ impl Radio {
                 continue;
             };
             let number = txq.tid().number();
-            if device.categories[ac as usize].hardware.len() < HARDWARE_DEPTH {
+            if device.categories[ac as usize].hardware.len() < depth {
                 self.build(now, path, number, ac, sink);
             } else if self.paths[path as usize].tid(number).sender.retry().is_empty() {
                 self.take_one(now, path, number, ac, sink);
@@ -173,6 +196,8 @@ impl Radio {
 
     /// Puts the next PPDU of a TID together.
     fn build(&mut self, now: Nanos, path_id: PathId, number: u8, ac: Ac, sink: &mut impl Sink) {
+        self.expire(now, path_id, number, ac, sink);
+        let longest = self.longest(self.paths[path_id as usize].from, ac);
         let path = &mut self.paths[path_id as usize];
         let (from, station, aggregation) = (path.from, path.station, path.aggregation);
         let (series, is_sample) = path.rate.series(now);
@@ -180,8 +205,6 @@ impl Radio {
         let device = &mut self.devices[usize::from(from)];
         let can_aggregate = series.can_aggregate() && path.has_agreement && !is_sample;
         let most = if can_aggregate { device.max_frames.min(window) } else { 1 };
-        let txop = self.contention.params(Radio::edcaf(from, ac)).txop;
-        let longest = if txop > Span::ZERO { device.max_time.min(txop) } else { device.max_time };
         let most_bytes = series.bytes_in(longest).min(u64::from(aggregation.bytes));
         let mut mpdus = self.spare.pop().unwrap_or_default();
         let tid = path.tid(number);
@@ -202,6 +225,11 @@ impl Radio {
         if mpdus.is_empty() && !is_bar {
             return self.spare.push(mpdus);
         }
+        if can_aggregate {
+            let most = Most { mpdus: most.into(), bytes: most_bytes };
+            self.combine(now, (path_id, number), ac, &mut mpdus, most, sink);
+        }
+        let device = &mut self.devices[usize::from(from)];
         let format = series.at(0).map_or(super::Format::Ofdm, |(rate, _)| rate.format());
         let bytes = psdu(format, &mpdus);
         let burst = Burst { path: path_id, tid: number, series, attempts: 0, mpdus, bytes, took: Span::ZERO };
@@ -230,7 +258,8 @@ impl Tid {
         let mpdu = if device.lower == Lower::Txq {
             let txq = TxqId::new(station, TidNumber::new(number)?);
             let next = device.stack.as_mut()?.tx_dequeue(now, txq, through)?;
-            Mpdu { frame: next.packet.0, estimate: next.estimate, ..Mpdu::default() }
+            let Skb(frame, since) = next.packet;
+            Mpdu { frame, since, estimate: next.estimate, ..Mpdu::default() }
         } else {
             self.fifo.pop_front()?
         };

@@ -64,9 +64,9 @@ impl Packet for Frame {
     }
 }
 
-/// A packet as mac80211's queues see it: with the 802.11 header.
+/// A packet as mac80211's queues see it, with the 802.11 header, and when it came to them.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Skb(pub(super) Frame);
+pub(super) struct Skb(pub(super) Frame, pub(super) Nanos);
 
 impl Packet for Skb {
     fn len(&self) -> u32 {

@@ -7,7 +7,8 @@ use std::collections::BTreeSet;
 
 use goodqueue::wifi::policy::{Groups, PolicyTimer};
 use goodqueue::wifi::{
-    Ac, AirtimeStats, Capacity, InterfaceId, RadioStats, StationId, Tid, TxStack, TxqId, TxqStats, WifiParams,
+    Ac, Admission, AdmissionStats, AirtimeStats, Capacity, InterfaceId, RadioStats, StationId, Tid, TxStack,
+    TxqId, TxqStats, WifiParams,
 };
 use goodqueue::{AnyQueue, Nanos, Observer, Queue, Rate, Reason, Rng, Span};
 
@@ -15,6 +16,7 @@ use super::device::{Burst, Device, Path, PathAccount, PathId};
 use super::edca::{Band, Contention};
 use super::exchange::OnAir;
 use super::frame::{DeviceId, Frame, Sink, Skb};
+use super::ideas::{DqlScope, Ideas, new_dql};
 use super::rates::RateControl;
 use super::spec::{DeviceSpec, Lower, PeerSpec, RadioSpec, Role, Upper};
 
@@ -174,6 +176,8 @@ impl Radio {
         if let Some(edca) = spec.edca.iter().find(|edca| !(1..=15).contains(&edca.aifsn)) {
             return Err(format!("AIFSN {}: it is 1 to 15", edca.aifsn));
         }
+        Ideas::check(&spec.driver)?;
+        let ideas = spec.driver.ideas;
         let (qdisc, stack) = match &spec.driver.upper {
             Upper::Qdisc(_) if spec.driver.lower == Lower::Txq => {
                 return Err("ath9k with intermediate queues stands on mac80211's".into());
@@ -185,6 +189,7 @@ impl Radio {
             Upper::Mac80211(params) => (None, Some(stack_of(all, spec, own, *params)?)),
         };
         self.contention.add_device(&spec.edca);
+        let admission = ideas.admission.map(Admission::new).transpose().map_err(|error| error.to_string())?;
         let mut device = Device {
             categories: Default::default(),
             qdisc,
@@ -194,6 +199,9 @@ impl Radio {
             max_time: spec.driver.max_time,
             max_frames: spec.driver.max_frames,
             rts_threshold: spec.rts_threshold,
+            ideas,
+            admission: admission.map(Box::new),
+            over: Vec::new(),
             uplink: None,
         };
         if let Role::Station { access_point, down, up, .. } = &spec.role {
@@ -203,6 +211,9 @@ impl Radio {
             }
             self.downlinks[place] = Some(self.add_path([*access_point, own], down, seed, node)?);
             device.uplink = Some(self.add_path([own, *access_point], up, seed, node)?);
+        }
+        if ideas.dql == Some(DqlScope::Hardware) {
+            device.categories.iter_mut().for_each(|category| category.dql = Some(new_dql()));
         }
         self.devices.push(device);
         Ok(())
@@ -214,6 +225,7 @@ impl Radio {
             let from = &mut self.devices[usize::from(path.from)];
             path.station = StationId(from.stations.len() as u32);
             from.stations.push(number);
+            path.dqls = (from.ideas.dql == Some(DqlScope::Station)).then(|| Box::new([new_dql(); 4]));
             let Some(stack) = from.stack.as_deref_mut() else { continue };
             let weight = match &spec.devices[usize::from(path.to)].role {
                 Role::Station { weight, .. } => *weight,
@@ -299,8 +311,12 @@ impl Radio {
         let mut through = Through { sink, from, dropped: &mut self.packets.dropped };
         if let Some(stack) = &mut device.stack {
             let txq = TxqId::new(self.paths[path as usize].station, tid);
-            stack.enqueue(now, txq, Skb(frame), &mut through);
-            return self.fill(now, from, ac, sink);
+            let queued = match &mut device.admission {
+                Some(admission) => admission.admit(now, stack, txq, frame.flow_hash),
+                None => txq,
+            };
+            stack.enqueue(now, queued, Skb(frame, now), &mut through);
+            return self.fill(now, from, queued.ac(), sink);
         }
         let category = &mut device.categories[ac as usize];
         if category.qdisc.is_none() {
@@ -315,7 +331,7 @@ impl Radio {
     #[must_use]
     pub fn next_event(&self) -> Option<Nanos> {
         let air = match &self.on_air {
-            Some(on_air) => Some(on_air.end),
+            Some(on_air) => Some(on_air.fill_at.unwrap_or(on_air.end)),
             None => self.contention.next(),
         };
         let reorder = self.reordering.first().map(|&(at, ..)| at);
@@ -330,6 +346,8 @@ impl Radio {
                 self.give_up_hole(at, sink);
             } else if self.policies.iter().any(|(_, timer)| timer.next_update() == at) {
                 self.weigh(at);
+            } else if self.on_air.as_ref().is_some_and(|on_air| on_air.fill_at.is_some()) {
+                self.fill_behind(at, sink);
             } else if self.on_air.is_some() {
                 self.end_exchange(at, sink);
             } else {
@@ -438,6 +456,12 @@ impl Radio {
     pub fn airtime_stats(&self, from: DeviceId, to: DeviceId, ac: Ac) -> Option<AirtimeStats> {
         let path = &self.paths[self.path(from, to)? as usize];
         self.devices.get(usize::from(from))?.stack.as_ref()?.airtime_stats(path.station, ac)
+    }
+
+    /// What soft admission of a device has done; `None` where it has none.
+    #[must_use]
+    pub fn admission_stats(&self, device: DeviceId) -> Option<AdmissionStats> {
+        Some(self.devices.get(usize::from(device))?.admission.as_ref()?.stats())
     }
 
     /// The queue discipline of a category; `None` before its first packet.

@@ -7,6 +7,7 @@ use goodqueue::{QueueSpec, Span};
 use super::channel::Errors;
 use super::edca::{ACCESS_POINT, Band, EdcaParams, STATION};
 use super::frame::DeviceId;
+use super::ideas::Ideas;
 use super::rates::RateSpec;
 
 /// A channel with all devices on it, of one or several networks. They all hear each other.
@@ -136,6 +137,8 @@ pub struct DriverSpec {
     pub max_time: Span,
     /// Most MPDUs in one, beside the peer's window.
     pub max_frames: u16,
+    /// What it does beyond Linux; by default nothing.
+    pub ideas: Ideas,
 }
 
 /// Where packets wait first.
@@ -180,6 +183,7 @@ impl DriverSpec {
             lower: Lower::Fifo { packets: ATH9K_QDEPTH },
             max_time: Span::from_micros(4_096),
             max_frames: 32,
+            ideas: Ideas::NONE,
         }
     }
 }
@@ -189,7 +193,13 @@ impl DriverSpec {
     #[must_use]
     pub fn ath9k() -> DriverSpec {
         let upper = Upper::Mac80211(WifiParams { aql: false, ..WifiParams::without_vht() });
-        DriverSpec { upper, lower: Lower::Txq, max_time: Span::from_micros(4_096), max_frames: 32 }
+        DriverSpec {
+            upper,
+            lower: Lower::Txq,
+            max_time: Span::from_micros(4_096),
+            max_frames: 32,
+            ideas: Ideas::NONE,
+        }
     }
 
     /// ath10k on mac80211's queues, with AQL.
@@ -197,7 +207,7 @@ impl DriverSpec {
     pub fn ath10k() -> DriverSpec {
         let lower = Lower::Firmware { packets: ATH10K_MSDU_DESC };
         let upper = Upper::Mac80211(WifiParams::default());
-        DriverSpec { upper, lower, max_time: Span::from_micros(4_096), max_frames: 64 }
+        DriverSpec { upper, lower, max_time: Span::from_micros(4_096), max_frames: 64, ideas: Ideas::NONE }
     }
 }
 

@@ -1,0 +1,100 @@
+//! Open ideas for a driver, each off by default: what "Airtime fairness in the Linux WiFi stack" (Høiland-Jørgensen, 2017)
+//! lists as next steps. None is in Linux 6.1. The rule for QoS against airtime is
+//! [`goodqueue::wifi::WifiParams::joint_airtime`].
+
+use goodqueue::wifi::AdmissionParams;
+use goodqueue::{Dql, Nanos, Span};
+
+use super::spec::{DriverSpec, Lower, Upper};
+
+/// What a driver does beyond Linux.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Ideas {
+    /// Byte queue limits on what the firmware holds. With [`Lower::Firmware`]. "Minimise hardware buffering: BQL-like
+    /// mechanism if aggregation is in firmware"; Kazior's experiments of 2016 had both scopes.
+    pub dql: Option<DqlScope>,
+    /// The driver is told when a PPDU goes on the air, and builds the next one so long before the end of its data; longer
+    /// than a PPDU: at its start. Until then one PPDU is in the hardware queue, not two. 0 to 100 ms. "Precise aggregate
+    /// scheduling; interrupt at TX start".
+    pub fill_ahead: Option<Span>,
+    /// A frame that was sent in vain is not sent again when it is older than this, its time in mac80211's queues included
+    /// (below a queue discipline: from when the driver took it). 1 ms to 10 s. "Time-based maximum retransmission
+    /// counter".
+    pub lifetime: Option<Span>,
+    /// Aggregates last at most this, divided by the stations that wait for their turn in the category. 1 ms to 1 s. A PPDU
+    /// has one frame whatever it takes. "Dynamic aggregate sizing".
+    pub latency_budget: Option<Span>,
+    /// Flows that build a queue in VO or VI go to BE. With [`Upper::Mac80211`]. "Soft QoS admission control".
+    pub admission: Option<AdmissionParams>,
+    /// Packets of BE fill up an aggregate of VO or VI to the same station, in its TID, where none of its earlier packets
+    /// of BE is on the way. With [`Lower::Txq`]. "Combine QoS levels in one aggregate".
+    pub combine: bool,
+}
+
+/// What a byte queue limit counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DqlScope {
+    /// All packets of an access category in the firmware: a hardware queue.
+    Hardware,
+    /// Those of a station in an access category. With [`Upper::Mac80211`].
+    Station,
+}
+
+/// Ticks in a second of the limits' clock.
+const HZ: u32 = 250;
+
+/// A limit that starts at its least.
+pub(super) fn new_dql() -> Dql {
+    Dql::new(HZ, Nanos::ZERO)
+}
+
+fn check_range(name: &str, value: Option<Span>, most_ms: u64, is_zero_fine: bool) -> Result<(), String> {
+    let Some(value) = value else { return Ok(()) };
+    let least = if is_zero_fine { Span::ZERO } else { Span::from_millis(1) };
+    if value < least || value > Span::from_millis(most_ms) {
+        return Err(format!("{name} of {} ns: it is {} to {most_ms} ms", value.0, least.0 / 1_000_000));
+    }
+    Ok(())
+}
+
+impl Ideas {
+    /// A driver as it is in Linux.
+    pub const NONE: Ideas = Ideas {
+        dql: None,
+        fill_ahead: None,
+        lifetime: None,
+        latency_budget: None,
+        admission: None,
+        combine: false,
+    };
+
+    /// What is wrong with the ideas of a driver.
+    pub(super) fn check(driver: &DriverSpec) -> Result<(), String> {
+        let ideas = &driver.ideas;
+        check_range("fill_ahead", ideas.fill_ahead, 100, true)?;
+        check_range("lifetime", ideas.lifetime, 10_000, false)?;
+        check_range("latency_budget", ideas.latency_budget, 1000, false)?;
+        let has_stack = matches!(driver.upper, Upper::Mac80211(_));
+        if let Some(admission) = ideas.admission {
+            admission.check().map_err(|error| error.to_string())?;
+        }
+        let is_firmware = matches!(driver.lower, Lower::Firmware { .. });
+        for (is_refused, why) in [
+            (ideas.dql.is_some() && !is_firmware, "dql is for firmware that aggregates"),
+            (
+                ideas.dql == Some(DqlScope::Station) && !has_stack,
+                "dql by station stands on mac80211's queues",
+            ),
+            (ideas.admission.is_some() && !has_stack, "admission stands on mac80211's queues"),
+            (
+                ideas.combine && driver.lower != Lower::Txq,
+                "combine is for a driver that aggregates from mac80211's queues",
+            ),
+        ] {
+            if is_refused {
+                return Err(why.into());
+            }
+        }
+        Ok(())
+    }
+}

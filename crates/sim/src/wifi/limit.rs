@@ -1,0 +1,146 @@
+//! What a driver with ideas of its own does between the queues and the air: see [`super::Ideas`].
+
+use goodqueue::wifi::{Ac, Tid as TidNumber, TxqId};
+use goodqueue::{Nanos, Reason, Span};
+
+use super::block_ack::Mpdu;
+use super::device::{Burst, PathId, subframe};
+use super::frame::{DeviceId, Sink};
+use super::radio::{Radio, Through};
+
+/// PPDUs in a hardware queue (ath9k `ATH_AGGR_MIN_QDEPTH`).
+const HARDWARE_DEPTH: usize = 2;
+
+/// How far an aggregate may grow.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Most {
+    pub(super) mpdus: usize,
+    pub(super) bytes: u64,
+}
+
+impl Radio {
+    /// PPDUs that a hardware queue may hold now.
+    pub(super) fn depth(&self, from: DeviceId, ac: Ac) -> usize {
+        let device = &self.devices[usize::from(from)];
+        let waits = device.ideas.fill_ahead.is_some() && !device.categories[ac as usize].is_due;
+        if waits { HARDWARE_DEPTH - 1 } else { HARDWARE_DEPTH }
+    }
+
+    /// When the driver of `edcaf` builds the next PPDU behind the one whose data is on the air from `start` to `end`.
+    pub(super) fn fill_time(&self, edcaf: u32, start: Nanos, end: Nanos) -> Option<Nanos> {
+        let device = &self.devices[(edcaf / 4) as usize];
+        let ahead = device.ideas.fill_ahead.filter(|_| !device.categories[(edcaf % 4) as usize].is_due)?;
+        Some(start + (end.since(start) - ahead.min(end.since(start))))
+    }
+
+    /// It is time to build the next PPDU of the one that transmits.
+    pub(super) fn fill_behind(&mut self, now: Nanos, sink: &mut impl Sink) {
+        let Some(on_air) = &mut self.on_air else { return };
+        on_air.fill_at = None;
+        let Some(&edcaf) = self.winners.first() else { return };
+        let (from, ac) = ((edcaf / 4) as DeviceId, Ac::ALL[(edcaf % 4) as usize]);
+        self.devices[usize::from(from)].categories[ac as usize].is_due = true;
+        self.fill(now, from, ac, sink);
+    }
+
+    /// Longest aggregate of a category.
+    pub(super) fn longest(&self, from: DeviceId, ac: Ac) -> Span {
+        let device = &self.devices[usize::from(from)];
+        let txop = self.contention.params(Radio::edcaf(from, ac)).txop;
+        let longest = if txop > Span::ZERO { device.max_time.min(txop) } else { device.max_time };
+        let Some(budget) = device.ideas.latency_budget else { return longest };
+        let listed = device.stack.as_ref().map_or(0, |stack| u64::from(stack.listed(ac)));
+        let others = listed.max(device.categories[ac as usize].turn.len() as u64);
+        longest.min(Span(budget.0 / (others + 1)))
+    }
+
+    /// A limit on the firmware's bytes hears of what was completed.
+    pub(super) fn note_completed(&mut self, now: Nanos, path: PathId, ac: Ac) {
+        let from = self.paths[path as usize].from;
+        let category = &mut self.devices[usize::from(from)].categories[ac as usize];
+        let bytes = std::mem::take(&mut category.completed_bytes);
+        if bytes == 0 {
+            return;
+        }
+        if let Some(dql) = &mut category.dql {
+            dql.completed(now, bytes);
+        }
+        if let Some(dqls) = &mut self.paths[path as usize].dqls {
+            dqls[ac as usize].completed(now, bytes);
+        }
+    }
+
+    /// Whether a PPDU holds a frame that is too old to be sent again.
+    pub(super) fn is_stale(&self, now: Nanos, burst: &Burst) -> bool {
+        let from = self.paths[burst.path as usize].from;
+        let lifetime = self.devices[usize::from(from)].ideas.lifetime;
+        lifetime.is_some_and(|lifetime| burst.mpdus.iter().any(|mpdu| now.since(mpdu.since) >= lifetime))
+    }
+
+    /// Gives up what was sent in vain and is too old.
+    pub(super) fn expire(&mut self, now: Nanos, path_id: PathId, number: u8, ac: Ac, sink: &mut impl Sink) {
+        let path = &mut self.paths[path_id as usize];
+        let from = path.from;
+        let Some(lifetime) = self.devices[usize::from(from)].ideas.lifetime else { return };
+        while let Some(mpdu) = self.paths[path_id as usize].tid(number).sender.take_older(now, lifetime) {
+            self.give_up(now, Radio::edcaf(from, ac), (path_id, number), &mpdu, sink);
+        }
+        self.note_completed(now, path_id, ac);
+    }
+
+    /// A frame is not sent again: the receiver is told, and it is lost.
+    pub(super) fn give_up(
+        &mut self,
+        now: Nanos,
+        edcaf: u32,
+        (path_id, number): (PathId, u8),
+        mpdu: &Mpdu,
+        sink: &mut impl Sink,
+    ) {
+        let path = &mut self.paths[path_id as usize];
+        let (from, has_agreement) = (path.from, path.has_agreement);
+        let tid = path.tid(number);
+        tid.sender.finish(mpdu.seq);
+        tid.needs_bar = has_agreement;
+        self.devices[usize::from(from)].complete(edcaf, path.station, mpdu);
+        self.packets.dropped += 1;
+        sink.dropped(now, from, mpdu.frame, Reason::Loss);
+    }
+
+    /// Fills up an aggregate of VO or VI with packets of BE to the same station, in its TID. They are not under way for
+    /// AQL, and none is taken while an earlier one is on the way in the TID of BE: it would overtake that.
+    pub(super) fn combine(
+        &mut self,
+        now: Nanos,
+        (path_id, number): (PathId, u8),
+        ac: Ac,
+        mpdus: &mut Vec<Mpdu>,
+        most: Most,
+        sink: &mut impl Sink,
+    ) {
+        let path = &mut self.paths[path_id as usize];
+        let (from, station, window) = (path.from, path.station, path.aggregation.window);
+        let device = &mut self.devices[usize::from(from)];
+        let is_due = device.ideas.combine && matches!(ac, Ac::Vo | Ac::Vi) && !mpdus.is_empty();
+        if !is_due || !path.tid(TidNumber::BE.number()).sender.is_idle() {
+            return;
+        }
+        let Some(stack) = &mut device.stack else { return };
+        let txq = TxqId::new(station, TidNumber::BE);
+        let sender = &mut path.tid(number).sender;
+        let mut bytes: u64 = mpdus.iter().map(|mpdu| subframe(mpdu.frame.mpdu())).sum();
+        // A longest frame fits in any case, since none is put back.
+        while mpdus.len() < most.mpdus && bytes + LONGEST <= most.bytes && sender.has_room(window) {
+            let mut through = Through { sink, from, dropped: &mut self.packets.dropped };
+            let Some(next) = stack.tx_dequeue(now, txq, &mut through) else { return };
+            stack.tx_completed(station, Ac::Be, next.estimate);
+            device.categories[ac as usize].pending += 1;
+            bytes += subframe(next.packet.0.mpdu());
+            let seq = sender.number();
+            mpdus.push(Mpdu { frame: next.packet.0, seq, since: next.packet.1, ..Mpdu::default() });
+        }
+    }
+}
+
+/// Subframe of a packet of 1500 bytes, which is as long as they are taken in.
+const LONGEST: u64 = subframe(1538);
