@@ -159,6 +159,8 @@ pub(super) struct Path {
     pub(super) from: DeviceId,
     pub(super) to: DeviceId,
     pub(super) rate: RateControl,
+    /// Whether the station has left.
+    pub(super) is_gone: bool,
     /// Whether the two have block ack agreements.
     pub(super) has_agreement: bool,
     /// The number of the receiver in the sender's transmit stack.
@@ -177,6 +179,7 @@ impl Path {
         Path {
             from: ends[0],
             to: ends[1],
+            is_gone: false,
             has_agreement: rate.can_aggregate(),
             station: StationId(0),
             rate,

@@ -291,9 +291,9 @@ impl Radio {
     /// An MPDU was sent in vain.
     fn retry(&mut self, now: Nanos, edcaf: u32, burst: &Burst, mpdu: Mpdu, sink: &mut impl Sink) {
         let path = &mut self.paths[burst.path as usize];
-        let has_agreement = path.has_agreement;
+        let may_retry = path.has_agreement && !path.is_gone;
         let tid = path.tid(burst.tid);
-        if has_agreement && mpdu.retries < MOST_RETRIES {
+        if may_retry && mpdu.retries < MOST_RETRIES {
             tid.sender.put_back(Mpdu { retries: mpdu.retries + 1, ..mpdu });
             return;
         }
@@ -310,7 +310,7 @@ impl Radio {
         sink: &mut impl Sink,
     ) {
         let Some(attempted) = self.head(edcaf).map(|burst| self.times(burst).ppdu) else { return };
-        let is_stale = self.head(edcaf).is_some_and(|burst| self.is_stale(now, burst));
+        let is_stale = self.is_stale(now, edcaf);
         let category = &mut self.devices[(edcaf / 4) as usize].categories[(edcaf % 4) as usize];
         let Some(burst) = category.hardware.front_mut() else { return };
         let path = &mut self.paths[burst.path as usize];
@@ -324,13 +324,14 @@ impl Radio {
         if !is_collision {
             account.airtime = account.airtime + now.since(on_air.start);
         }
-        if burst.series.at(burst.attempts).is_some() && !is_stale {
+        if burst.series.at(burst.attempts).is_some() && !is_stale && !path.is_gone {
             return self.contention.failed(now, edcaf);
         }
         self.contention.succeeded(now, edcaf);
         let Some(burst) = self.take_head(edcaf) else { return };
         if burst.mpdus.is_empty() {
-            self.paths[burst.path as usize].tid(burst.tid).needs_bar = true;
+            let path = &mut self.paths[burst.path as usize];
+            path.tid(burst.tid).needs_bar = !path.is_gone;
         }
         for mpdu in &burst.mpdus {
             self.retry(now, edcaf, &burst, *mpdu, sink);

@@ -1,7 +1,7 @@
 //! From the queues into the hardware: which station next, and what makes up its aggregate.
 
 use goodqueue::wifi::{Ac, Tid as TidNumber, TxqId};
-use goodqueue::{Nanos, Queue, Span};
+use goodqueue::{Nanos, Queue, Reason, Span};
 
 use super::block_ack::Mpdu;
 use super::device::{Burst, Category, Device, PathId, Tid, psdu, subframe};
@@ -71,8 +71,12 @@ impl Radio {
         while *pending + others < most && dql.is_none_or(|dql| dql.avail() >= 0) {
             let mut through = Through { sink, from, dropped: &mut self.packets.dropped };
             let Some(frame) = qdisc.dequeue(now, &mut through) else { return };
-            // Checked when it was offered.
-            let Some(path) = uplink.or(self.downlinks[usize::from(frame.to)]) else { continue };
+            // Checked when it was offered; the station can have left since.
+            let Some(path) = uplink.or(self.downlinks[usize::from(frame.to)]) else {
+                self.packets.dropped += 1;
+                sink.dropped(now, from, frame, Reason::Flush);
+                continue;
+            };
             *pending += 1;
             if let Some(dql) = dql {
                 dql.queued(frame.len);

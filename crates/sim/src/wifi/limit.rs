@@ -4,7 +4,7 @@ use goodqueue::wifi::{Ac, Tid as TidNumber, TxqId};
 use goodqueue::{Nanos, Reason, Span};
 
 use super::block_ack::Mpdu;
-use super::device::{Burst, PathId, subframe};
+use super::device::{PathId, subframe};
 use super::frame::{DeviceId, Sink};
 use super::radio::{Radio, Through};
 
@@ -70,11 +70,12 @@ impl Radio {
         }
     }
 
-    /// Whether a PPDU holds a frame that is too old to be sent again.
-    pub(super) fn is_stale(&self, now: Nanos, burst: &Burst) -> bool {
-        let from = self.paths[burst.path as usize].from;
-        let lifetime = self.devices[usize::from(from)].ideas.lifetime;
-        lifetime.is_some_and(|lifetime| burst.mpdus.iter().any(|mpdu| now.since(mpdu.since) >= lifetime))
+    /// Whether a hardware queue holds a frame that is too old to be sent again: its head is given back then.
+    pub(super) fn is_stale(&self, now: Nanos, edcaf: u32) -> bool {
+        let device = &self.devices[(edcaf / 4) as usize];
+        let Some(lifetime) = device.ideas.lifetime else { return false };
+        let bursts = &device.categories[(edcaf % 4) as usize].hardware;
+        bursts.iter().flat_map(|burst| &burst.mpdus).any(|mpdu| now.since(mpdu.since) >= lifetime)
     }
 
     /// Gives up what was sent in vain and is too old.
@@ -98,10 +99,10 @@ impl Radio {
         sink: &mut impl Sink,
     ) {
         let path = &mut self.paths[path_id as usize];
-        let (from, has_agreement) = (path.from, path.has_agreement);
+        let (from, has_agreement, is_gone) = (path.from, path.has_agreement, path.is_gone);
         let tid = path.tid(number);
         tid.sender.finish(mpdu.seq);
-        tid.needs_bar = has_agreement;
+        tid.needs_bar = has_agreement && !is_gone;
         self.devices[usize::from(from)].complete(edcaf, path.station, mpdu);
         self.packets.dropped += 1;
         sink.dropped(now, from, mpdu.frame, Reason::Loss);

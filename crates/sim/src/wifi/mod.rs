@@ -16,6 +16,7 @@ mod exchange;
 mod fill;
 mod frame;
 mod ideas;
+mod leave;
 mod limit;
 mod minstrel;
 pub mod model;
