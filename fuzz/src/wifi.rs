@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use arbitrary::Arbitrary;
 use goodqueue::wifi::{
-    Ac, AqlLimits, Band, Capacity, Estimate, HeGi, InterfaceId, RateInfo, StationId, Tid, TxStack, TxqId,
+    Ac, Admission, AdmissionParams, AqlLimits, Band, Capacity, Estimate, HeGi, InterfaceId, RateInfo, StationId, Tid, TxStack, TxqId,
     Width, WifiParams,
 };
 use goodqueue::{Header, Nanos, Span, Verdict};
@@ -35,6 +35,10 @@ impl Queue {
 pub enum Call {
     /// A packet arrives.
     Enqueue { queue: Queue, hash: u8, len: u16, extra: u8, ecn: u8 },
+    /// A packet arrives by way of admission.
+    Admit { queue: Queue, hash: u8, len: u16 },
+    /// A flow changes its queue.
+    HandOver { from: Queue, to: Queue, hash: u8 },
     /// A packet is asked for.
     Dequeue(Queue),
     /// A driver's round.
@@ -66,6 +70,7 @@ pub enum Call {
 /// A radio and what is known of it from outside.
 pub struct Radio {
     stack: TxStack<Header>,
+    admission: Admission,
     inside: Inside,
     under_way: Vec<(StationId, Ac, Estimate)>,
     now: Nanos,
@@ -87,6 +92,7 @@ fn params(choice: u8) -> WifiParams {
         airtime_rx: choice & 2 == 0,
         airtime_fairness: choice & 4 == 0,
         sparse_stations: choice & 8 == 0,
+        joint_airtime: choice & 16 == 0,
         aql: choice & 48 != 0,
         aql_enable: choice & 64 == 0,
         hz: [100, 250, 300, 1000][usize::from(choice & 3)],
@@ -125,7 +131,9 @@ impl Radio {
         let flows = u32::from(choice & 7) + 1;
         let capacity = Capacity { stations: STATIONS, interfaces: 1, flows, packets: 64 };
         let stack = TxStack::new(params(choice), capacity).expect("a stack");
-        Radio { stack, inside: Inside::default(), under_way: Vec::new(), now, id: 0 }
+        let watch = AdmissionParams { flows: flows.min(3), ..AdmissionParams::default() };
+        let admission = Admission::new(watch).expect("in range");
+        Radio { stack, admission, inside: Inside::default(), under_way: Vec::new(), now, id: 0 }
     }
 
     /// Makes a call.
@@ -133,6 +141,20 @@ impl Radio {
         match *call {
             Call::Enqueue { queue, hash, len, extra, ecn } => {
                 self.enqueue(queue.txq(), hash, len, extra, ecn)
+            }
+            Call::Admit { queue, hash, len } => {
+                let flow_hash = u32::from(hash) << 24;
+                let txq = self.admission.admit(self.now, &mut self.stack, queue.txq(), flow_hash);
+                assert!(txq == queue.txq() || txq.tid() == Tid::BE && txq.station() == queue.txq().station());
+                self.enqueue(txq, hash, len, 0, 0);
+            }
+            Call::HandOver { from, to, hash } => {
+                let (from, to, hash) = (from.txq(), to.txq(), u32::from(hash) << 24);
+                let moved = self.stack.flow_backlog(from, hash);
+                let there = self.stack.flow_backlog(to, hash);
+                if self.stack.hand_over(self.now, from, to, hash) {
+                    assert_eq!((self.stack.flow_backlog(to, hash), there), (moved, 0));
+                }
             }
             Call::Dequeue(queue) => {
                 self.dequeue(queue.txq());

@@ -5,6 +5,7 @@ use goodqueue_report::wifi::{AqlLimit, WifiKnobs};
 use goodqueue_sim::wifi::{Band, DeviceSpec, Lower, RadioSpec, RateSpec, Role, Upper};
 
 use super::air::category;
+use crate::experiment::wifi::ideas::list;
 
 /// Band and width.
 pub(super) fn about(spec: &RadioSpec) -> String {
@@ -62,6 +63,9 @@ pub(super) fn of(spec: &RadioSpec) -> WifiKnobs {
     if let Some(bytes) = device.rts_threshold {
         other("RTS threshold", format!("{bytes} bytes"));
     }
+    for (name, value) in list(&device.driver.ideas) {
+        other(name, value);
+    }
     if let Some(policy) = &device.policy {
         other("policy", format!("{} group(s), every {}", policy.groups.len(), policy.interval));
     }
@@ -81,6 +85,9 @@ pub(super) fn of(spec: &RadioSpec) -> WifiKnobs {
                     .map(|ac| (category(ac), AqlLimit { low_us: limit(ac).low, high_us: limit(ac).high }));
                 knobs.aql = limits.into_iter().collect();
                 knobs.aql_threshold_us = Some(params.aql_threshold);
+            }
+            if params.joint_airtime {
+                knobs.other.insert("airtime account".into(), "one for VO, VI and BE".into());
             }
             if params.sparse_stations {
                 knobs.other.insert("sparse stations".into(), "first".into());

@@ -195,3 +195,31 @@ fn a_small_access_point_knows_what_it_needs() {
     let many = Capacity { stations: 10_000, ..capacity }.storage_bytes::<Header>();
     assert!(many < 40 << 20, "{many}");
 }
+
+/// Two stations, one with voice at a deficit of -300 us and one with best effort at +300 us: voice goes first, and with one
+/// account pays from its station's best effort, down to 100 ms.
+#[test]
+fn voice_in_debt_goes_before_best_effort_in_credit() {
+    for joint_airtime in [false, true] {
+        let mut stack = stack(WifiParams { joint_airtime, ..WifiParams::default() }, 2);
+        let vo = Tid::new(6).expect("a TID");
+        stack.enqueue(NOW, TxqId::new(StationId(0), vo), packet(1, 0), &mut Ignore);
+        fill(&mut stack, 1, 1);
+        fill(&mut stack, 0, 1);
+        // Each begins at 256.
+        stack.register_airtime(NOW, StationId(0), vo, 556, 0);
+        let deficit = |stack: &TxStack<Header>, station, ac| {
+            stack.airtime_stats(StationId(station), ac).expect("there").deficit
+        };
+        assert_eq!(deficit(&stack, 0, Ac::Vo), -300);
+        assert_eq!(deficit(&stack, 0, Ac::Be), if joint_airtime { -300 } else { 256 });
+        assert_eq!(deficit(&stack, 1, Ac::Be), 256);
+        stack.schedule_start(Ac::Vo);
+        assert_eq!(stack.next_txq(Ac::Vo), Some(TxqId::new(StationId(0), vo)));
+        // Best effort of the one with voice is at the head of the list; with one account it waits.
+        stack.schedule_start(Ac::Be);
+        assert_eq!(stack.next_txq(Ac::Be), Some(be(u32::from(joint_airtime))));
+        stack.register_airtime(NOW, StationId(0), vo, 1_000_000, 0);
+        assert_eq!(deficit(&stack, 0, Ac::Be), if joint_airtime { -100_000 } else { 256 });
+    }
+}

@@ -42,10 +42,13 @@ pub(super) fn access_point(
             return Err(Wrong::new(key.at, what));
         }
     }
-    let (mut spec, words, is_compared) = match driver.as_str() {
+    let (mut spec, mut words, is_compared) = match driver.as_str() {
         "stock" => stock(chain, compared)?,
         driver => mac80211(chain, driver, band)?,
     };
+    let (ideas, more) = super::ideas::read(chain, &driver)?;
+    spec.ideas = ideas;
+    words.push_str(&more);
     if let Some(frames) = chain.plain("aggregate_frames", read::count)? {
         spec.max_frames = u16::try_from(frames).unwrap_or(u16::MAX);
     }
@@ -118,6 +121,7 @@ fn mac80211(chain: &Chain<'_>, driver: &str, band: Band) -> Read<(DriverSpec, St
         (limits.low, limits.high) = (low.unwrap_or(limits.low), high.unwrap_or(limits.high));
     }
     params.aql_threshold = micros("aql_threshold")?.unwrap_or(params.aql_threshold);
+    params.joint_airtime = chain.plain("joint_airtime", read::switch)?.unwrap_or(false);
     let mut spec = if is_ath9k { DriverSpec::ath9k() } else { DriverSpec::ath10k() };
     let mut words = format!(
         "{driver}, {}",
@@ -125,6 +129,9 @@ fn mac80211(chain: &Chain<'_>, driver: &str, band: Band) -> Read<(DriverSpec, St
     );
     if params.sparse_stations {
         words.push_str(", sparse stations first");
+    }
+    if params.joint_airtime {
+        words.push_str(", one account of airtime");
     }
     if params.aql {
         words.push_str(", AQL");

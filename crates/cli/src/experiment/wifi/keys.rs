@@ -74,9 +74,15 @@ pub static WIFI: Table = Table {
         key("sparse", Kind::Switch, "false", "whether newly active stations come first (ATC 2017)"),
         key(
             "limit",
-            Kind::OneOf(&[Kind::Word("aql"), Kind::Word("none")]),
+            Kind::OneOf(&[
+                Kind::Word("aql"),
+                Kind::Word("none"),
+                Kind::Word("dql"),
+                Kind::Word("dql-station"),
+            ]),
             "aql of ath10k, none of ath9k",
-            "what limits the packets below mac80211's queues beside the hardware: airtime queue limits, or nothing",
+            "what limits the packets below mac80211's queues beside the hardware: airtime queue limits; nothing; of \
+             ath10k also byte queue limits (DQL) by hardware queue or by station",
         ),
         key("aql_low", AQL, "5ms", "airtime under way that a station may always have (aql_txq_limit)"),
         key("aql_high", AQL, "12ms", "the same while the radio has less than aql_threshold under way"),
@@ -108,6 +114,32 @@ pub static WIFI: Table = Table {
             time(SOME, Span::from_millis(6)),
             "4.096ms",
             "longest PPDU of the access point",
+        ),
+        key(
+            "joint_airtime",
+            Kind::Switch,
+            "false",
+            "whether what a station uses in VO and VI is charged to its BE account. An idea, not in Linux, as the next ones",
+        ),
+        key("admission", Kind::Switch, "false", "whether flows that build a queue in VO or VI go to BE"),
+        key("combine", Kind::Switch, "false", "ath9k: whether packets of BE fill up aggregates of VO and VI"),
+        key(
+            "lifetime",
+            time(MILLI, Span::from_millis(10_000)),
+            "none",
+            "age from which a frame that was sent in vain is not sent again",
+        ),
+        key(
+            "latency_budget",
+            time(MILLI, Span::from_millis(1000)),
+            "none",
+            "longest aggregate times the stations that wait",
+        ),
+        key(
+            "fill_ahead",
+            time(FROM_NOTHING, Span::from_millis(100)),
+            "none: two PPDUs",
+            "how long before the end of a PPDU the next is built, and no other waits",
         ),
         key("edca", Kind::Tables(&EDCA), "hostapd's defaults", "EDCA parameters of the access point"),
         key("station_driver", DRIVERS, "stock", "what stations send with"),
@@ -229,10 +261,10 @@ pub(super) fn is_of(key: &Key, driver: &str) -> bool {
     match key.name {
         "queue" | "fifo" => driver == "stock",
         "firmware" => driver == "ath10k",
+        "combine" => driver == "ath9k",
         "airtime" | "airtime_flags" | "sparse" | "limit" | "aql_low" | "aql_high" | "aql_threshold"
-        | "txq_limit" | "memory" | "quantum" | "target" | "interval" | "policy" | "update" => {
-            driver != "stock"
-        }
+        | "txq_limit" | "memory" | "quantum" | "target" | "interval" | "policy" | "update"
+        | "joint_airtime" | "admission" => driver != "stock",
         _ => true,
     }
 }

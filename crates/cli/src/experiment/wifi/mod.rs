@@ -9,6 +9,7 @@
 
 mod driver;
 mod groups;
+pub(crate) mod ideas;
 pub mod keys;
 mod network;
 mod rates;
