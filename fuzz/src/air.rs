@@ -71,8 +71,11 @@ impl Driver {
             fill_ahead: is_on(2).then_some(time(100_000_000)),
             lifetime: is_on(3).then_some(time(1_000_000_000)),
             latency_budget: is_on(4).then_some(time(1_000_000_000)),
-            admission: (is_on(5) && has_stack)
-                .then_some(AdmissionParams { standing: Span::from_millis(1), flows: 3, ..Default::default() }),
+            admission: (is_on(5) && has_stack).then_some(AdmissionParams {
+                standing: Span::from_millis(1),
+                flows: 3,
+                ..Default::default()
+            }),
             combine: is_on(6) && kind == 2,
         };
         if let Upper::Mac80211(params) = &mut driver.upper {
@@ -89,8 +92,8 @@ impl Numbers {
         for station in self.stations.iter().take(MOST_STATIONS) {
             let rate = RATES[usize::from(station.rate) % RATES.len()].parse().expect("a rate");
             let mut peer = PeerSpec::new(RateSpec::Fixed(rate));
-            peer.errors =
-                [Errors::None, Errors::Share(0.1), Errors::Share(0.7), Errors::Share(1.0)][usize::from(station.errors % 4)];
+            peer.errors = [Errors::None, Errors::Share(0.1), Errors::Share(0.7), Errors::Share(1.0)]
+                [usize::from(station.errors % 4)];
             let mut device = DeviceSpec::station(0, peer, station.driver.spec());
             device.rts_threshold = station.rts.then_some(500);
             devices.push(device);
@@ -112,7 +115,8 @@ impl Numbers {
                     seen.offered += 1;
                     let (handle, len) = (seen.offered, u32::from(len % 1500) + 14);
                     let flow_hash = u32::from(hash) << 24;
-                    let frame = Frame { handle, len, flow_hash, to: device(to), tid: tid % 9, ..Frame::default() };
+                    let frame =
+                        Frame { handle, len, flow_hash, to: device(to), tid: tid % 9, ..Frame::default() };
                     let from = device(from) % spec.devices.len() as DeviceId;
                     radio.offer(now, from, frame, &mut seen);
                 }

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use arbitrary::Arbitrary;
 use goodqueue::wifi::{
-    Ac, Admission, AdmissionParams, AqlLimits, Band, Capacity, Estimate, HeGi, InterfaceId, RateInfo, StationId, Tid, TxStack, TxqId,
-    Width, WifiParams,
+    Ac, Admission, AdmissionParams, AqlLimits, Band, Capacity, Estimate, HeGi, InterfaceId, RateInfo,
+    StationId, Tid, TxStack, TxqId, Width, WifiParams,
 };
 use goodqueue::{Header, Nanos, Span, Verdict};
 

@@ -57,6 +57,9 @@ pub(super) fn of(spec: &RadioSpec) -> WifiKnobs {
     match device.driver.lower {
         Lower::Fifo { packets } => other("driver FIFO of an access category", format!("{packets} frames")),
         Lower::Firmware { packets } => other("firmware", format!("{packets} packets")),
+        Lower::Txq if device.driver.ideas.fill_ahead.is_some() => {
+            other("hardware queue", "1 PPDU, 2 towards the end of the first".into())
+        }
         Lower::Txq => other("hardware queue", "2 PPDUs".into()),
     };
     other("longest PPDU", device.driver.max_time.to_string());

@@ -1,5 +1,5 @@
-//! Open ideas for a driver, each off by default: what "Airtime fairness in the Linux WiFi stack" (Høiland-Jørgensen, 2017)
-//! lists as next steps. None is in Linux 6.1. The rule for QoS against airtime is
+//! Open ideas for a driver, each off by default: what "Airtime fairness in the Linux WiFi stack" (Høiland-Jørgensen,
+//! 2017) lists as next steps. None is in Linux 6.1. The rule for QoS against airtime is
 //! [`goodqueue::wifi::WifiParams::joint_airtime`].
 
 use goodqueue::wifi::AdmissionParams;
@@ -17,8 +17,8 @@ pub struct Ideas {
     /// than a PPDU: at its start. Until then one PPDU is in the hardware queue, not two. 0 to 100 ms. "Precise aggregate
     /// scheduling; interrupt at TX start".
     pub fill_ahead: Option<Span>,
-    /// A frame that was sent in vain is not sent again when it is older than this, its time in mac80211's queues included
-    /// (below a queue discipline: from when the driver took it). 1 ms to 10 s. "Time-based maximum retransmission
+    /// A frame that was sent in vain is not sent again when it is older than this, its time in mac80211's queues
+    /// included (below a queue discipline: from when the driver took it). 1 ms to 10 s. "Time-based maximum retransmission
     /// counter".
     pub lifetime: Option<Span>,
     /// Aggregates last at most this, divided by the stations that wait for their turn in the category. 1 ms to 1 s. A PPDU
