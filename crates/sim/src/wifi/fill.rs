@@ -138,7 +138,9 @@ impl Radio {
     }
 
     /// A round of mac80211's scheduler that fills the hardware queue (ath9k `xmit.c:ath_txq_schedule`). A queue that comes
-    /// up when that is full gives a frame all the same, which waits in the driver (`ath_tx_sched_aggr`).
+    /// up when that is full gives a frame all the same, which waits in the driver (`ath_tx_sched_aggr`). Without airtime
+    /// fairness it is as it was before that: stations in turn, and a round ends when the hardware queue is full; with queues
+    /// that come back at the tail, going on would bring every round back to the station that it began with.
     fn round(&mut self, now: Nanos, from: DeviceId, ac: Ac, sink: &mut impl Sink) {
         let schedule_start =
             |device: &mut Device| device.stack.as_mut().map(|stack| stack.schedule_start(ac));
@@ -147,6 +149,11 @@ impl Radio {
             let depth = self.depth(from, ac);
             let device = &mut self.devices[usize::from(from)];
             let Some(stack) = &mut device.stack else { return };
+            let params = stack.params();
+            let is_fair = params.airtime_fairness && (params.airtime_tx || params.airtime_rx);
+            if !is_fair && device.categories[ac as usize].hardware.len() >= HARDWARE_DEPTH {
+                return;
+            }
             let Some(txq) = stack.next_txq(ac) else { return };
             let Some(&path) = txq.station().and_then(|station| device.stations.get(station.0 as usize))
             else {
