@@ -183,6 +183,15 @@ pub struct RunArgs {
     /// Keep that ring short with byte queue limits (BQL)
     #[arg(long, requires = "ring", help_heading = "Link")]
     pub bql: bool,
+    /// Run over the Wi-Fi network that a file describes with its table [wifi] (docs/experiments.md), in place of a
+    /// bottleneck; simulated runs only
+    #[arg(
+        long,
+        value_name = "FILE",
+        conflicts_with_all = ["rate", "up", "down", "rtt", "loss", "ring", "bql"],
+        help_heading = "Link"
+    )]
+    pub link: Option<PathBuf>,
     /// Let TCP negotiate ECN
     #[arg(long, help_heading = "Link")]
     pub ecn: bool,

@@ -27,6 +27,9 @@ pub fn run(args: &RunArgs, given: &[String]) -> Result<(), End> {
     if args.test.ends_with(".toml") {
         return experiment::command(args, given);
     }
+    if let Some(file) = &args.link {
+        return experiment::link_file::command(args, file, given);
+    }
     let plan = Plan::resolve(args)?;
     let test = plan.test.test()?;
     let wishes = Wishes::of(args, &test, 1)?;

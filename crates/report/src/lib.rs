@@ -36,9 +36,9 @@ mod words;
 
 pub use applications::{CallSummary, Loads, PageSummary};
 pub use error::Error;
-#[cfg(feature = "png")]
-pub use output::write_histogram;
 pub use output::{SUFFIXES, write_all, write_as};
+#[cfg(feature = "png")]
+pub use output::{write_airtime, write_histogram};
 pub use page::html;
 pub use record::{
     CallSeries, Direction, EngineHealth, Fate, FlowPlan, FlowSeries, Host, LinkPlan, LossCount, MISSING,

@@ -1,6 +1,7 @@
 //! What was published of an experiment, and what ours is held against.
 
 use super::keys::{CLAIM, REPRODUCTION};
+use super::load::Far;
 use super::read::{self, At, Read, Section, Wrong};
 use crate::hint::did_you_mean;
 use crate::reproduce::{Class, Figure, Unit};
@@ -16,10 +17,21 @@ pub struct Reproduction {
     pub text: String,
     /// Numbers of the variants that the picture shows.
     pub show: Vec<usize>,
-    /// Whether that is a histogram, and not the overview.
-    pub is_histogram: bool,
+    /// Which picture that is.
+    pub picture: Picture,
     /// The claims, in the order of the file.
     pub claims: Vec<Claim>,
+}
+
+/// A picture of a reproduction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Picture {
+    /// Goodput over round trips in time.
+    Overview,
+    /// Round trips of each variant by how often they come.
+    Histogram,
+    /// Who has the air.
+    Airtime,
 }
 
 /// A published figure or relation.
@@ -33,6 +45,8 @@ pub struct Claim {
     pub class: Class,
     /// What of a run is meant.
     pub figure: Figure,
+    /// The stations that are meant, by number; none: all.
+    pub stations: Vec<usize>,
     /// What is held against what.
     pub held: Held,
     /// Why it is known to be missed.
@@ -67,7 +81,7 @@ pub enum Held {
 }
 
 /// What the file says of it; `labels` are its variants.
-pub(super) fn read(root: &Section<'_>, labels: &[&str]) -> Read<Option<Reproduction>> {
+pub(super) fn read(root: &Section<'_>, labels: &[&str], far: &Far) -> Read<Option<Reproduction>> {
     let claims = root.sections("claim", &CLAIM)?;
     let Some(section) = root.section("reproduction", &REPRODUCTION)? else {
         return match claims.first() {
@@ -87,19 +101,20 @@ pub(super) fn read(root: &Section<'_>, labels: &[&str]) -> Read<Option<Reproduct
         source: needed(&section, "source")?.value,
         text: needed(&section, "text")?.value,
         show,
-        is_histogram: picture(&section)?,
-        claims: claims.iter().map(|section| claim(section, labels)).collect::<Read<_>>()?,
+        picture: picture(&section)?,
+        claims: claims.iter().map(|section| claim(section, labels, far)).collect::<Read<_>>()?,
     }))
 }
 
-/// Whether a histogram is asked for.
-fn picture(section: &Section<'_>) -> Read<bool> {
-    match section.read("picture", read::text)? {
-        None => Ok(false),
-        Some(word) if word.value == "overview" => Ok(false),
-        Some(word) if word.value == "histogram" => Ok(true),
-        Some(word) => {
-            let what = format!("picture = \"{}\": overview or histogram", word.value.escape_debug());
+/// The picture that is asked for.
+fn picture(section: &Section<'_>) -> Read<Picture> {
+    let Some(word) = section.read("picture", read::text)? else { return Ok(Picture::Overview) };
+    match word.value.as_str() {
+        "overview" => Ok(Picture::Overview),
+        "histogram" => Ok(Picture::Histogram),
+        "airtime" => Ok(Picture::Airtime),
+        other => {
+            let what = format!("picture = \"{}\": overview, histogram or airtime", other.escape_debug());
             Err(Wrong::new(word.at, what))
         }
     }
@@ -110,7 +125,7 @@ fn needed(section: &Section<'_>, name: &str) -> Read<At<String>> {
     section.required(name, found)
 }
 
-fn claim(section: &Section<'_>, labels: &[&str]) -> Read<Claim> {
+fn claim(section: &Section<'_>, labels: &[&str], far: &Far) -> Read<Claim> {
     let class = section.plain("class", read::words::<Class>)?;
     let figure = section.plain("figure", read::words::<Figure>)?;
     let class = section.required("class", class)?;
@@ -120,9 +135,20 @@ fn claim(section: &Section<'_>, labels: &[&str]) -> Read<Claim> {
         what: needed(section, "what")?.value,
         class,
         figure,
+        stations: stations(section, figure, far)?,
         held: held(section, class, figure, labels)?,
         missed: section.plain("missed", read::text)?,
     })
+}
+
+/// The stations that a claim names.
+fn stations(section: &Section<'_>, figure: Figure, far: &Far) -> Read<Vec<usize>> {
+    let Some(name) = section.read("station", read::text)? else { return Ok(Vec::new()) };
+    match far {
+        Far::Stations(seats) if figure.is_of_stations() => seats.find(&name),
+        Far::Stations(_) => Err(Wrong::new(name.at, format!("{} is not of stations", figure.name()))),
+        _ => Err(Wrong::new(name.at, "there are no stations without [wifi]")),
+    }
 }
 
 fn held(section: &Section<'_>, class: Class, figure: Figure, labels: &[&str]) -> Read<Held> {

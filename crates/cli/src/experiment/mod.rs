@@ -10,6 +10,7 @@
 mod claims;
 mod command;
 pub mod keys;
+pub(crate) mod link_file;
 mod links;
 mod load;
 mod network;
@@ -28,7 +29,7 @@ use goodqueue::Span;
 use goodqueue_probe::Test;
 use goodqueue_sim::Scenario;
 
-pub use claims::{Claim, Held, Reproduction};
+pub use claims::{Claim, Held, Picture, Reproduction};
 pub(crate) use command::{command, head};
 pub(crate) use resolve::of_plan;
 pub use view::Plan;

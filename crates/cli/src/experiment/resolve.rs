@@ -105,7 +105,7 @@ pub(super) fn experiment(text: &str, folder: &Path) -> Read<Experiment> {
         experiment.variants.push(variant);
     }
     let labels: Vec<&str> = experiment.variants.iter().map(|variant| variant.label.as_str()).collect();
-    experiment.reproduction = claims::read(&root, &labels)?;
+    experiment.reproduction = claims::read(&root, &labels, &far)?;
     Ok(experiment)
 }
 
@@ -300,7 +300,7 @@ fn hosts_of(links: &[Link]) -> Read<usize> {
 }
 
 /// TCP of hosts on Ethernet whose devices take no super-packets, as in the live arm.
-fn plain_tcp(ipv6: bool) -> Config {
+pub(super) fn plain_tcp(ipv6: bool) -> Config {
     let ip_header = if ipv6 { 40 } else { 20 };
     Config { mss: MTU - ip_header - TCP_HEADER, tso: false, ..Config::default() }
 }

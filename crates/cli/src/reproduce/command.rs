@@ -8,6 +8,7 @@ use super::run::{Reproduced, run};
 use super::{shelf, table};
 use crate::args::ReproduceArgs;
 use crate::exit::End;
+use crate::experiment::Picture;
 use crate::output::{print, print_json};
 
 /// Runs the reproductions and shows what came of them.
@@ -66,13 +67,13 @@ fn claim(page: &Path) -> Result<(), End> {
 }
 
 /// The page of one reproduction, and its picture.
-fn write(folder: &Path, Reproduced { outcome, record, is_histogram }: &Reproduced) -> Result<(), End> {
+fn write(folder: &Path, Reproduced { outcome, record, picture }: &Reproduced) -> Result<(), End> {
     put(&folder.join(format!("{}.md", outcome.name)), &page::page(outcome, record))?;
-    let picture = folder.join(format!("{}.png", outcome.name));
-    let written = if *is_histogram {
-        goodqueue_report::write_histogram(record, picture)
-    } else {
-        goodqueue_report::write_as(record, picture)
+    let path = folder.join(format!("{}.png", outcome.name));
+    let written = match picture {
+        Picture::Overview => goodqueue_report::write_as(record, path),
+        Picture::Histogram => goodqueue_report::write_histogram(record, path),
+        Picture::Airtime => goodqueue_report::write_airtime(record, path),
     };
     written.map_err(End::machine)
 }

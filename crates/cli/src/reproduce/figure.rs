@@ -5,6 +5,8 @@ use std::str::FromStr;
 use goodqueue::{Bytes, Rate, Span};
 use goodqueue_report::{FlowPlan, FlowSeries, Record, Run, Summary};
 
+use super::air;
+
 /// What a figure is counted in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
@@ -97,11 +99,29 @@ pub enum Figure {
     TimeToShare,
     /// Jain's index while all flows run.
     JainTogether,
+    /// Part of the airtime of all stations, from the start of the load to its end, that the stations of the claim have.
+    AirtimeShare,
+    /// Jain's index over the airtime of stations.
+    AirtimeJain,
+    /// Mean number of MPDUs in an aggregate to the stations.
+    Aggregate,
+    /// Payload of all flows of the stations, by time; without flows, what was delivered to them.
+    GoodputStation,
+    /// Median round trip of the stations' probes under load, pooled.
+    PingP50,
+    /// 95th percentile of them.
+    PingP95,
+    /// Mean opinion score (E-model) of what the server heard of a call; of several the worst.
+    MosUp,
+    /// Mean opinion score of what the client heard; of several the worst.
+    MosDown,
+    /// Median page load time under load; of several pages the slowest.
+    PageLoad,
 }
 
 impl Figure {
     /// All of them.
-    pub const ALL: [Figure; 12] = [
+    pub const ALL: [Figure; 21] = [
         Figure::RiseP50,
         Figure::RiseP95,
         Figure::RiseUpP50,
@@ -114,6 +134,15 @@ impl Figure {
         Figure::RingUp,
         Figure::TimeToShare,
         Figure::JainTogether,
+        Figure::AirtimeShare,
+        Figure::AirtimeJain,
+        Figure::Aggregate,
+        Figure::GoodputStation,
+        Figure::PingP50,
+        Figure::PingP95,
+        Figure::MosUp,
+        Figure::MosDown,
+        Figure::PageLoad,
     ];
 
     /// As written, its unit, and what it is.
@@ -159,6 +188,39 @@ impl Figure {
                 Unit::Number,
                 "Jain's index over the bytes that flows sent while all of them ran",
             ),
+            Figure::AirtimeShare => (
+                "airtime_share",
+                Unit::Share,
+                "part of the airtime of all stations, from the start of the load to its end, that the stations of the claim have",
+            ),
+            Figure::AirtimeJain => {
+                ("airtime_jain", Unit::Number, "Jain's index over the airtime of stations")
+            }
+            Figure::Aggregate => {
+                ("aggregate", Unit::Number, "mean number of MPDUs in an aggregate to the stations")
+            }
+            Figure::GoodputStation => (
+                "goodput_station",
+                Unit::Rate,
+                "payload of all flows of the stations, by time; without flows, what was delivered to them",
+            ),
+            Figure::PingP50 => {
+                ("ping_p50", Unit::Time, "median round trip of the stations' probes under load, pooled")
+            }
+            Figure::PingP95 => ("ping_p95", Unit::Time, "95th percentile of them"),
+            Figure::MosUp => (
+                "mos_up",
+                Unit::Number,
+                "mean opinion score (E-model) of what the server heard of a call; of several the worst",
+            ),
+            Figure::MosDown => (
+                "mos_down",
+                Unit::Number,
+                "mean opinion score of what the client heard; of several the worst",
+            ),
+            Figure::PageLoad => {
+                ("page_load", Unit::Time, "median page load time under load; of several pages the slowest")
+            }
         }
     }
 
@@ -180,9 +242,16 @@ impl Figure {
         self.info().2
     }
 
-    /// Its value in `run`, one of `record`'s; `None` where the run has none.
+    /// Whether it is one of the air or of stations, some of which a claim may name.
     #[must_use]
-    pub fn of(self, record: &Record, run: &Run) -> Option<f64> {
+    pub fn is_of_stations(self) -> bool {
+        Figure::ALL.iter().position(|&figure| figure == Figure::AirtimeShare)
+            <= Figure::ALL.iter().position(|&figure| figure == self)
+    }
+
+    /// Its value in `run`, one of `record`'s, for these stations (none: all); `None` where the run has none.
+    #[must_use]
+    pub fn of(self, record: &Record, run: &Run, stations: &[usize]) -> Option<f64> {
         let summary = Summary::of(record, run);
         let time = |ns: Option<i64>| ns.map(|ns| ns as f64);
         match self {
@@ -198,6 +267,15 @@ impl Figure {
             Figure::RingUp => ring_up(run, summary.loaded_from_ns..summary.loaded_to_ns),
             Figure::TimeToShare => time_to_share(record, run).map(|ns| ns as f64),
             Figure::JainTogether => jain_together(record, run),
+            Figure::AirtimeShare => air::share(run, stations),
+            Figure::AirtimeJain => air::jain(run, stations),
+            Figure::Aggregate => air::aggregate(run, stations),
+            Figure::GoodputStation => air::goodput(run, &summary, stations),
+            Figure::PingP50 => air::ping(run, &summary, stations, 500),
+            Figure::PingP95 => air::ping(run, &summary, stations, 950),
+            Figure::MosUp => air::mos(record, &summary, stations, false),
+            Figure::MosDown => air::mos(record, &summary, stations, true),
+            Figure::PageLoad => air::page_load(record, &summary, stations),
         }
     }
 }
@@ -290,16 +368,16 @@ mod tests {
     fn a_newcomer_has_its_share_when_it_has_half_of_what_is_equal() {
         let (record, run) = two([8, 8, 7, 7, 6, 4], [1, 1, 2, 4]);
         // Of 8 bytes an equal share is 4, half of that 2: the third second.
-        assert_eq!(Figure::TimeToShare.of(&record, &run), Some(3e9));
+        assert_eq!(Figure::TimeToShare.of(&record, &run, &[]), Some(3e9));
         let (record, run) = two([8, 8, 7, 7, 7, 7], [1, 1, 1, 1]);
-        assert_eq!(Figure::TimeToShare.of(&record, &run), Some(5e9), "never: its whole life");
+        assert_eq!(Figure::TimeToShare.of(&record, &run, &[]), Some(5e9), "never: its whole life");
     }
 
     #[test]
     fn jains_index_counts_where_all_run() {
         // From 4 s to 6 s: 10 and 6 bytes. 16^2 / (2 (100 + 36)) = 256 / 272.
         let (record, run) = two([8, 8, 7, 7, 6, 4], [1, 1, 2, 4]);
-        let jain = Figure::JainTogether.of(&record, &run).expect("two flows");
+        let jain = Figure::JainTogether.of(&record, &run, &[]).expect("two flows");
         assert!((jain - 256.0 / 272.0).abs() < 1e-12, "{jain}");
     }
 

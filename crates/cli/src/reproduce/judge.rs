@@ -178,7 +178,7 @@ impl Judge<'_> {
     }
 
     fn values(&self, claim: &Claim, variant: usize) -> Option<Vec<f64>> {
-        self.runs.get(variant)?.iter().map(|run| claim.figure.of(self.record, run)).collect()
+        self.runs.get(variant)?.iter().map(|run| claim.figure.of(self.record, run, &claim.stations)).collect()
     }
 
     fn published(&self, claim: &Claim, unit: Unit) -> String {

@@ -7,6 +7,7 @@
 //! A class of tolerance stands in the file with each claim. A claim that is known to be missed says why; if it
 //! holds, that is an error too.
 
+mod air;
 mod class;
 mod command;
 mod figure;

@@ -5,7 +5,7 @@ use goodqueue_report::{Record, Repetition, Run, SCHEMA};
 use super::judge::{Outcome, judge};
 use super::shelf::Book;
 use crate::exit::End;
-use crate::experiment;
+use crate::experiment::{self, Picture};
 use crate::simulate::{self, Wishes};
 
 /// What came of a reproduction.
@@ -14,8 +14,8 @@ pub(super) struct Reproduced {
     pub(super) outcome: Outcome,
     /// What the picture shows: of each variant the run with the first seed, and the figures of all.
     pub(super) record: Record,
-    /// Whether the picture is a histogram, and not the overview.
-    pub(super) is_histogram: bool,
+    /// Which picture that is.
+    pub(super) picture: Picture,
 }
 
 /// Runs it.
@@ -47,7 +47,7 @@ pub(super) fn run(book: &Book, quiet: bool) -> Result<Reproduced, End> {
     let outcome = judge(name, experiment, reproduction, &record, &runs);
     record.runs = runs.into_iter().filter_map(|runs| together(&record, experiment, runs)).collect();
     show(&mut record, &reproduction.show);
-    Ok(Reproduced { outcome, record, is_histogram: reproduction.is_histogram })
+    Ok(Reproduced { outcome, record, picture: reproduction.picture })
 }
 
 /// Leaves these runs only; the link of the first becomes that of the record.

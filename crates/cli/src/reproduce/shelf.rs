@@ -19,6 +19,7 @@ pub(super) const SHELF: &[(&str, &str)] = &[
     ("reno-codel", include_str!("../../../../scenarios/reno-codel.toml")),
     ("rrul-110-10", include_str!("../../../../scenarios/rrul-110-10.toml")),
     ("rrul-50-down", include_str!("../../../../scenarios/rrul-50-down.toml")),
+    ("wifi-anomaly", include_str!("../../../../scenarios/wifi-anomaly.toml")),
 ];
 
 /// An experiment with its name.

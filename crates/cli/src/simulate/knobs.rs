@@ -2,7 +2,7 @@
 
 use goodqueue::wifi::Ac;
 use goodqueue_report::wifi::{AqlLimit, WifiKnobs};
-use goodqueue_sim::wifi::{Band, DeviceSpec, Lower, RadioSpec, RateSpec, Role, Upper};
+use goodqueue_sim::wifi::{Band, DeviceSpec, Format, Lower, PhyRate, RadioSpec, RateSpec, Role, Upper};
 
 use super::air::category;
 use crate::experiment::wifi::ideas::list;
@@ -35,9 +35,9 @@ pub(super) fn station(spec: Option<&DeviceSpec>) -> (String, u64, u32) {
     };
     let mbit = |bps: u64| format!("{:.1} Mbit/s", bps as f64 / 1e6);
     let (words, bps) = match &down.rate {
-        RateSpec::Fixed(rate) => (format!("{rate}, {}", mbit(rate.bps())), rate.bps()),
+        RateSpec::Fixed(rate) => (format!("{}, {}", short(rate), mbit(rate.bps())), rate.bps()),
         RateSpec::Schedule(steps) => {
-            let words: Vec<String> = steps.iter().map(|(_, rate)| rate.to_string()).collect();
+            let words: Vec<String> = steps.iter().map(|(_, rate)| short(rate)).collect();
             (words.join(", then "), steps.first().map_or(0, |(_, rate)| rate.bps()))
         }
         RateSpec::Minstrel(rates) => {
@@ -46,6 +46,15 @@ pub(super) fn station(spec: Option<&DeviceSpec>) -> (String, u64, u32) {
         }
     };
     (words, bps, u32::from(*weight))
+}
+
+/// A rate in few words: of HT with 20 MHz, the MCS.
+fn short(rate: &PhyRate) -> String {
+    if rate.format() == Format::Ht && rate.width() == 20 {
+        format!("MCS{}", rate.mcs() + 8 * (rate.nss() - 1))
+    } else {
+        rate.to_string()
+    }
 }
 
 /// The settings of the first access point.
