@@ -41,7 +41,8 @@ pub(crate) fn command(args: &RunArgs, file: &Path, given: &[String]) -> Result<(
 
 /// The experiment that the flags and the file are; `has_queues`: queues were named.
 fn experiment(plan: &Plan, file: &Path, has_queues: bool) -> Result<Experiment, End> {
-    let text = crate::file::text(file, MOST_BYTES).map_err(End::Usage)?;
+    let named = |why| End::Usage(format!("--link {}: {why}", file.display()));
+    let text = crate::file::text(file, MOST_BYTES).map_err(named)?;
     let test = plan.test.test()?;
     check_cc(&test).map_err(End::Usage)?;
     let queues = if has_queues { &plan.queues[..] } else { &[] };

@@ -151,7 +151,7 @@ impl Radio {
             let Some(stack) = &mut device.stack else { return };
             let params = stack.params();
             let is_fair = params.airtime_fairness && (params.airtime_tx || params.airtime_rx);
-            if !is_fair && device.categories[ac as usize].hardware.len() >= HARDWARE_DEPTH {
+            if !is_fair && device.categories[ac as usize].hardware.len() >= depth {
                 return;
             }
             let Some(txq) = stack.next_txq(ac) else { return };
