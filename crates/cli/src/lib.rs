@@ -13,6 +13,7 @@ mod live;
 mod output;
 pub mod plan;
 mod progress;
+mod radio;
 pub mod replay;
 pub mod reproduce;
 pub mod run;

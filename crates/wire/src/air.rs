@@ -192,12 +192,14 @@ impl<M: Medium> Crossing for Air<M> {
         })
     }
 
-    fn look(&mut self, now: Nanos, is_last: bool) {
-        self.medium.look(now, is_last);
+    fn look(&mut self, now: Nanos) {
+        self.medium.look(now);
     }
 
-    fn report(self) -> [PathReport; 2] {
-        self.sample().map(|last| PathReport { last, counters: Vec::new() })
+    fn report(self, now: Nanos) -> [PathReport; 2] {
+        let reports = self.sample().map(|last| PathReport { last, counters: Vec::new() });
+        self.medium.finish(self.clock.max(now));
+        reports
     }
 }
 

@@ -48,7 +48,9 @@ impl Medium for OneAtATime {
         Default::default()
     }
 
-    fn look(&mut self, _now: Nanos, _is_last: bool) {}
+    fn look(&mut self, _now: Nanos) {}
+
+    fn finish(self, _now: Nanos) {}
 }
 
 fn us(at: u64) -> Nanos {

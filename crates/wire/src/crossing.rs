@@ -43,10 +43,10 @@ pub(crate) trait Crossing {
     fn next_event(&self) -> Option<Nanos>;
     /// Up and down.
     fn sample(&self) -> [PathSample; 2];
-    /// A sample is published, the last one where `is_last`.
-    fn look(&mut self, now: Nanos, is_last: bool);
+    /// A sample is published.
+    fn look(&mut self, now: Nanos);
     /// Up and down, at the end.
-    fn report(self) -> [PathReport; 2];
+    fn report(self, now: Nanos) -> [PathReport; 2];
 }
 
 /// What queues do to packets, counted.
@@ -149,9 +149,9 @@ impl<Q: Queue<Header>> Crossing for [Path<Q>; 2] {
         [self[UP].sample(), self[DOWN].sample()]
     }
 
-    fn look(&mut self, _now: Nanos, _is_last: bool) {}
+    fn look(&mut self, _now: Nanos) {}
 
-    fn report(self) -> [PathReport; 2] {
+    fn report(self, _now: Nanos) -> [PathReport; 2] {
         self.map(Path::report)
     }
 }

@@ -37,9 +37,14 @@ pub trait Medium {
     /// What waits in queues, and what devices hold below them.
     fn backlog(&self, way: Way) -> [Backlog; 2];
 
-    /// Called about every 10 ms by the engine's thread, and with `is_last` when the engine ends: the moment to
-    /// pass on what was measured, without holding the thread up before that.
-    fn look(&mut self, now: Nanos, is_last: bool);
+    /// Called about every 10 ms by the engine's thread: the moment to pass on what was measured, without
+    /// holding the thread up.
+    fn look(&mut self, now: Nanos);
+
+    /// The engine has ended; what the medium still holds stays undelivered.
+    fn finish(self, now: Nanos)
+    where
+        Self: Sized;
 }
 
 /// What a medium does with frames.

@@ -150,8 +150,7 @@ impl<C: Crossing> Runner<C> {
             *place = sample;
         }
         let cpu = CpuUse { wall: ended.since(began), cpu: thread::cpu_time() - cpu_before, spin: self.spun };
-        self.crossing.look(ended, true);
-        let [up, down] = self.crossing.report();
+        let [up, down] = self.crossing.report(ended);
         EngineReport {
             last: sample,
             up,
@@ -346,7 +345,7 @@ impl<C: Crossing> Runner<C> {
     fn publish(&mut self, now: Nanos) {
         self.published = now;
         let sample = self.sample(now);
-        self.crossing.look(now, false);
+        self.crossing.look(now);
         if let Ok(mut place) = self.shared.sample.try_lock() {
             *place = sample;
         }

@@ -8,13 +8,26 @@ use goodqueue_sim::Link;
 use super::{Experiment, Plan, Variant};
 use crate::args::RunArgs;
 use crate::exit::End;
-use crate::plan::MTU;
+use crate::live::OverTheAir;
+use crate::plan::{Arm, MTU};
+use crate::progress::Progress;
 use crate::simulate::{self, Job, Wishes};
 use crate::{output, run};
 
 /// Flags that go with an experiment file; what the others say, the file says.
-const FLAGS: [&str; 10] =
-    ["test", "sim", "check-determinism", "trace", "output", "json", "title", "note", "quiet", "dry-run"];
+const FLAGS: [&str; 11] = [
+    "test",
+    "sim",
+    "live",
+    "check-determinism",
+    "trace",
+    "output",
+    "json",
+    "title",
+    "note",
+    "quiet",
+    "dry-run",
+];
 
 /// Runs the experiment of a file. `given`: the flags that were typed.
 ///
@@ -23,15 +36,21 @@ const FLAGS: [&str; 10] =
 pub(crate) fn command(args: &RunArgs, given: &[String]) -> Result<(), End> {
     let is_other = |flag: &&String| !FLAGS.contains(&flag.as_str()) && *flag != "RunArgs";
     if let Some(flag) = given.iter().find(is_other) {
-        let why = match flag.as_str() {
-            "live" => "experiments run in the simulator",
-            _ => "beside an experiment file, which says it",
-        };
+        let why = "beside an experiment file, which says it";
         return Err(End::Usage(format!("--{flag}: {why}; leave the flag out")));
     }
-    let experiment = Experiment::read(Path::new(&args.test)).map_err(End::usage)?;
+    let path = Path::new(&args.test);
+    let text = Experiment::text(path).map_err(End::usage)?;
+    let experiment = Experiment::of_text(&text, path).map_err(End::usage)?;
+    let live = OverTheAir { experiment: &experiment, file: &args.test, text: &text };
+    if args.live {
+        live.check()?;
+    }
     if args.dry_run {
         return output::print_json(&Plan::of(&experiment));
+    }
+    if args.live {
+        return run_live(args, &live);
     }
     let jobs = experiment.jobs();
     let head = head(&experiment, run::record(args));
@@ -40,6 +59,19 @@ pub(crate) fn command(args: &RunArgs, given: &[String]) -> Result<(), End> {
     let wishes = Wishes::of(args, &experiment.test, experiment.seeds.len())?;
     run::measure(args, output, experiment.variants.len(), head, |record, traces, keep| {
         simulate::run(jobs, &wishes, record, traces, quiet, keep)
+    })
+}
+
+/// Runs the experiment with real packets.
+fn run_live(args: &RunArgs, live: &OverTheAir<'_>) -> Result<(), End> {
+    let experiment = live.experiment;
+    let (quiet, sides) = (args.quiet || args.json, experiment.variants.len());
+    let mut head = Record { arm: Arm::Live.name().into(), ..head(experiment, run::record(args)) };
+    head.warnings.extend(live.warnings());
+    let output = args.output.as_deref().or(experiment.output.as_deref());
+    run::measure(args, output, sides, head, |record, _, keep| {
+        let mut progress = Progress::new(quiet, sides, experiment.test.idle);
+        live.run(record, &mut progress, keep)
     })
 }
 

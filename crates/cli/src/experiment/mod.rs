@@ -101,15 +101,23 @@ impl Experiment {
     /// # Errors
     /// What is wrong with it; where it cannot be read at all, of line 1.
     pub fn read(path: &Path) -> Result<Experiment, ExperimentError> {
-        let file = path.display().to_string();
-        let folder = path.parent().unwrap_or(Path::new(""));
-        let text = crate::file::text(path, MOST_BYTES).map_err(|what| ExperimentError {
-            file: file.clone(),
+        Experiment::of_text(&Experiment::text(path)?, path)
+    }
+
+    /// The text of a file.
+    pub(crate) fn text(path: &Path) -> Result<String, ExperimentError> {
+        crate::file::text(path, MOST_BYTES).map_err(|what| ExperimentError {
+            file: path.display().to_string(),
             line: 1,
             column: 1,
             what,
-        })?;
-        Experiment::parse(&text, &file, folder)
+        })
+    }
+
+    /// Reads the experiment that `text` is, the content of the file at `path`.
+    pub(crate) fn of_text(text: &str, path: &Path) -> Result<Experiment, ExperimentError> {
+        let folder = path.parent().unwrap_or(Path::new(""));
+        Experiment::parse(text, &path.display().to_string(), folder)
     }
 
     /// Reads the experiment that `text` is; `file` is what errors call it, and files that it names are

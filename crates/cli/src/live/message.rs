@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use goodqueue_probe::Sample;
 use goodqueue_report::EngineHealth;
+use goodqueue_report::wifi::Radio;
 use serde::{Deserialize, Serialize};
 
 use crate::collect::{QueueEnd, QueueMoment};
@@ -12,16 +13,35 @@ use crate::plan::{LinkOrder, TestOrder};
 /// The parent's one order, on the child's standard input. Its end of file means: stop now.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Order {
-    /// The test.
-    pub test: TestOrder,
-    /// The link.
-    pub link: LinkOrder,
-    /// The queue, in its canonical words.
-    pub queue: String,
+    /// What is to be run.
+    pub work: Work,
+    /// What the reports call it: the queue in its canonical words, or the name of a variant.
+    pub label: String,
     /// Root of every random stream.
     pub seed: u64,
     /// Process id of the parent, with which the child dies.
     pub parent: u32,
+}
+
+/// What a child is to run.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) enum Work {
+    /// A test over two lines, with the queue `label`.
+    Lines {
+        /// The test.
+        test: TestOrder,
+        /// The link.
+        link: LinkOrder,
+    },
+    /// A variant of an experiment over the air.
+    Air {
+        /// The experiment file as it was named.
+        file: String,
+        /// What it holds.
+        text: String,
+        /// Place of the variant.
+        variant: usize,
+    },
 }
 
 /// What the child reports, on its standard output.
@@ -71,4 +91,6 @@ pub(super) struct Finish {
     pub up: QueueEnd,
     /// The queue towards the client.
     pub down: QueueEnd,
+    /// The radio, where there is one.
+    pub radios: Vec<Radio>,
 }

@@ -12,14 +12,14 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
 use goodqueue_probe::Test;
-use goodqueue_report::{EngineHealth, Record, Run};
+use goodqueue_report::wifi::Radio;
+use goodqueue_report::{EngineHealth, LinkPlan, Record, Run};
 use goodqueue_wire::Interrupt;
 
 use super::message::{Finish, Message, Order};
 use super::rate::LineClock;
 use crate::collect::Collector;
 use crate::exit::End;
-use crate::plan::Plan;
 use crate::progress::Progress;
 
 /// How long a child may be silent before it is taken for dead. It speaks ten times a second.
@@ -51,26 +51,31 @@ impl OnlyOne {
     }
 }
 
-/// Runs every queue of `plan` and puts what was measured into `record`, calling `keep` after each.
+/// One child's turn.
+pub(crate) struct Turn {
+    /// What it is told.
+    pub(crate) order: Order,
+    /// The test that it runs.
+    pub(crate) test: Test,
+    /// The rates of its lines, up and down, where it has such.
+    pub(crate) rates: Option<[u64; 2]>,
+    /// Its own link, where that is not the record's.
+    pub(crate) link: Option<LinkPlan>,
+}
+
+/// Runs `turns` one after the other and puts what was measured into `record`, calling `keep` after each.
 ///
 /// # Errors
 /// The first reason to stop; `record` holds what was measured until then.
 pub(crate) fn run(
-    plan: &Plan,
+    turns: &[Turn],
     record: &mut Record,
     progress: &mut Progress,
     interrupt: &Interrupt,
     keep: &mut dyn FnMut(&Record) -> Result<(), End>,
 ) -> Result<(), End> {
-    for queue in &plan.queues {
-        let order = Order {
-            test: plan.test.clone(),
-            link: plan.link.clone(),
-            queue: queue.clone(),
-            seed: plan.seed,
-            parent: std::process::id(),
-        };
-        let (run, end) = turn(&order, record, progress, interrupt);
+    for one in turns {
+        let (run, end) = turn(one, record, progress, interrupt);
         if let Some(run) = run {
             record.runs.push(run);
             keep(record)?;
@@ -82,21 +87,17 @@ pub(crate) fn run(
 
 /// One queue's turn: the run as far as it went (none where nothing was measured), and how it ended.
 fn turn(
-    order: &Order,
+    turn: &Turn,
     record: &mut Record,
     progress: &mut Progress,
     interrupt: &Interrupt,
 ) -> (Option<Run>, Result<(), End>) {
-    let test = match order.test.test() {
-        Ok(test) => test,
-        Err(end) => return (None, Err(end)),
-    };
-    let mut worker = match Worker::start(order) {
+    let mut worker = match Worker::start(&turn.order) {
         Ok(worker) => worker,
         Err(end) => return (None, Err(end)),
     };
-    let mut memory = Memory::new(order, &test);
-    progress.start(&order.queue, test.idle + test.load);
+    let mut memory = Memory::new(turn);
+    progress.start(&turn.order.label, turn.test.idle + turn.test.load);
     let mut watch = Watch { ready: false, finished: false, signal: None, silent: false, asked_to_stop: None };
     let end = watch.over(&mut worker, &mut memory, record, progress, interrupt);
     let mut run = memory.into_run();
@@ -203,18 +204,21 @@ impl Watch {
 /// What was measured, and how well the engine kept time.
 struct Memory {
     collector: Collector,
-    /// What the lines did, up and down, and their rates.
-    lines: [(LineClock, u64); 2],
+    /// What the lines did, up and down, and their rates; none over the air.
+    lines: Option<[(LineClock, u64); 2]>,
     engine: Option<EngineHealth>,
+    link: Option<LinkPlan>,
+    radios: Vec<Radio>,
 }
 
 impl Memory {
-    fn new(order: &Order, test: &Test) -> Memory {
-        let line = |bps| (LineClock::default(), bps);
+    fn new(turn: &Turn) -> Memory {
         Memory {
-            collector: Collector::new(&order.queue, test),
-            lines: [line(order.link.up_bps), line(order.link.down_bps)],
+            collector: Collector::new(&turn.order.label, &turn.test),
+            lines: turn.rates.map(|rates| rates.map(|bps| (LineClock::default(), bps))),
             engine: None,
+            link: turn.link.clone(),
+            radios: Vec::new(),
         }
     }
 
@@ -224,14 +228,18 @@ impl Memory {
             Message::Ready { parameters, .. } => self.collector.parameters(parameters),
             Message::Sample(sample) => self.collector.sample(&sample),
             Message::Queues { t_ns, up, down } => {
-                self.lines[0].0.look(t_ns, up);
-                self.lines[1].0.look(t_ns, down);
+                if let Some([(line_up, _), (line_down, _)]) = &mut self.lines {
+                    line_up.look(t_ns, up);
+                    line_down.look(t_ns, down);
+                }
                 self.collector.queues(t_ns, up, down);
             }
             Message::Finished(finish) => {
-                let Finish { complete, engine, invalid, up, down } = *finish;
+                let Finish { complete, engine, invalid, up, down, radios } = *finish;
                 self.collector.finished(complete, invalid, up, down);
-                let [rate_error_up, rate_error_down] = self.lines.map(|(line, bps)| line.error(bps));
+                self.radios = radios;
+                let errors = self.lines.map(|lines| lines.map(|(line, bps)| line.error(bps)));
+                let [rate_error_up, rate_error_down] = errors.unwrap_or_default();
                 self.engine = Some(EngineHealth { rate_error_up, rate_error_down, ..engine });
             }
             Message::Warning(_) | Message::Failed { .. } => {}
@@ -239,7 +247,7 @@ impl Memory {
     }
 
     fn into_run(self) -> Run {
-        Run { engine: self.engine, ..self.collector.into_run() }
+        Run { engine: self.engine, link: self.link, radios: self.radios, ..self.collector.into_run() }
     }
 }
 

@@ -1,6 +1,7 @@
 //! The child of the live arm: makes the namespaces, runs engine, load and probes in them, and tells the
 //! parent everything as it happens.
 
+use std::collections::BTreeMap;
 use std::io::{BufRead, Write};
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -9,20 +10,17 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use goodqueue::{AnyQueue, QueueSpec, Rate, Reason, RingSpec, Rng, Span};
+use goodqueue::{Nanos, Reason, Span};
+use goodqueue_probe::Sample;
 use goodqueue_probe::net::{self, ClientSummary, NetError, Server, SharedClock};
-use goodqueue_probe::{Sample, Test};
 use goodqueue_report::EngineHealth;
-use goodqueue_wire::engine::DEFAULT_FRAMES;
-use goodqueue_wire::{
-    Engine, EngineHandle, EngineReport, EngineSample, EngineSpec, Frame, Lab, LabSpec, PathReport,
-    PathSample, PathSpec, Side,
-};
+use goodqueue_wire::{EngineHandle, EngineReport, EngineSample, Lab, LabSpec, PathReport, PathSample, Side};
 
 use super::message::{Finish, Message, Order};
+use super::site::{Between, Listening, Site};
 use crate::collect::{QueueEnd, QueueMoment, Tally, parameters};
 use crate::exit::End;
-use crate::plan::{FRAME, LinkOrder, MTU};
+use crate::plan::MTU;
 
 /// Time between two looks at the queues.
 const LOOK: Duration = Duration::from_millis(100);
@@ -98,33 +96,36 @@ fn order() -> Result<Order, End> {
 fn work(voice: &mut Voice) -> Result<(), End> {
     let order = order()?;
     goodqueue_wire::die_with_parent(order.parent).map_err(End::machine)?;
-    let test = order.test.test()?;
-    let spec: QueueSpec = order.queue.parse().map_err(End::usage)?;
-    let lab = lab(&order.link, test.hosts())?;
+    let site = Site::of(&order)?;
+    let lab = lab(&site)?;
     voice.detach();
-    lab.client().run(|| net::check(&test, test.hosts())).map_err(End::machine)?.map_err(End::machine)?;
-    voice.say(&Message::Ready {
-        sysctls: lab.sysctls(Side::Client).map_err(End::machine)?,
-        parameters: parameters(&spec),
-    });
-    let engine = engine(&lab, &order, &spec)?;
-    let (load, told) = run_load(voice, &lab, &order.link, &test, &engine)?;
+    let test = &site.test;
+    lab.client().run(|| net::check(test, site.hosts)).map_err(End::machine)?.map_err(End::machine)?;
+    let parameters = match &site.between {
+        Between::Lines(_, queue) => parameters(queue),
+        Between::Air(_) => BTreeMap::new(),
+    };
+    voice.say(&Message::Ready { sysctls: lab.sysctls(Side::Client).map_err(End::machine)?, parameters });
+    let (engine, listening) = site.start(&lab, &order)?;
+    let (load, told) = run_load(voice, &lab, &site, &engine, listening.as_ref())?;
     let running = engine.is_running();
     let report = engine.stop().map_err(End::machine)?;
+    let (radios, wrong) = listening.map(Listening::end).transpose()?.unwrap_or_default();
     let failure = report.failure.as_ref().map(ToString::to_string);
     let mut invalid = report.validity().reasons;
+    invalid.extend(wrong);
     match load {
         Ok(summary) => {
             invalid.extend(summary.faults);
             for warning in summary.warnings {
-                voice.say(&Message::Warning(format!("{}: {warning}", order.queue)));
+                voice.say(&Message::Warning(format!("{}: {warning}", order.label)));
             }
         }
         // A load that failed because the link is gone is not the news.
         Err(error) if failure.is_none() => return Err(End::machine(error)),
         Err(_) => {}
     }
-    voice.say(&Message::Finished(Box::new(finish(&report, running && !told, invalid))));
+    voice.say(&Message::Finished(Box::new(Finish { radios, ..finish(&report, running && !told, invalid) })));
     failure.map_or(Ok(()), |failure| Err(End::Machine(failure)))
 }
 
@@ -133,14 +134,19 @@ fn work(voice: &mut Voice) -> Result<(), End> {
 fn run_load(
     voice: &mut Voice,
     lab: &Lab,
-    link: &LinkOrder,
-    test: &Test,
+    site: &Site,
     engine: &EngineHandle,
+    listening: Option<&Listening>,
 ) -> Result<(Result<ClientSummary, NetError>, bool), End> {
-    let hosts: Vec<IpAddr> =
-        (0..lab.hosts()).map(|host| Lab::server_address(link.ip_version == 6, host)).collect();
+    let test = &site.test;
+    let hosts: Vec<IpAddr> = (0..lab.hosts()).map(|host| Lab::server_address(site.ipv6, host)).collect();
     let server = lab.server().run(|| Server::bind(&hosts, 0)).map_err(End::machine)?.map_err(End::machine)?;
-    let clock = SharedClock::starting_in(SETTLE + test.idle);
+    let least = SETTLE + test.idle;
+    let lead = listening.map_or(least, |radio| radio.lead(goodqueue_wire::now(), test, least));
+    let clock = SharedClock::starting_in(lead);
+    if let (Some(radio), Ok(at)) = (listening, u64::try_from(clock.load_start().mono)) {
+        radio.start_at(Nanos(at));
+    }
     let (server_sink, samples) = channel();
     let client_sink = server_sink.clone();
     let told = told_to_stop();
@@ -220,11 +226,11 @@ fn taken_at(sample: &EngineSample, clock: &SharedClock) -> i64 {
 }
 
 /// Namespaces with the settings of the order; without root's rights, in a user namespace of our own.
-fn lab(link: &LinkOrder, hosts: usize) -> Result<Lab, End> {
+fn lab(site: &Site) -> Result<Lab, End> {
     // More files than most users may open by default, and fewer than most may ask for.
     goodqueue_wire::raise_open_files(16_384).map_err(End::machine)?;
-    let hosts = u8::try_from(hosts).map_err(End::usage)?;
-    let ecn = if link.ecn { "1" } else { "0" };
+    let hosts = u8::try_from(site.hosts).map_err(End::usage)?;
+    let ecn = if site.ecn { "1" } else { "0" };
     let spec = LabSpec { hosts, mtu: MTU, ..LabSpec::default() }.sysctl("net.ipv4.tcp_ecn", ecn);
     let lab = match Lab::new(&spec) {
         Err(error) if error.is_missing() => {
@@ -234,32 +240,6 @@ fn lab(link: &LinkOrder, hosts: usize) -> Result<Lab, End> {
         made => made,
     };
     lab.map_err(End::machine)
-}
-
-fn engine(lab: &Lab, order: &Order, spec: &QueueSpec) -> Result<EngineHandle, End> {
-    let link = &order.link;
-    let path = |bps, node| {
-        let (rate, draws) = (Rate(bps), Rng::stream(order.seed, node, "queue"));
-        let queue: AnyQueue<Frame> =
-            spec.build_with(rate, FRAME, goodqueue_wire::now(), draws).map_err(End::usage)?;
-        let mut path = PathSpec::new(queue);
-        path.rate = Some(rate);
-        path.ring = link.ring.map(|entries| RingSpec { entries, bql: link.bql, coalesce: Span::ZERO });
-        path.loss = link.loss;
-        path.delays = link.rtt_ns.iter().map(|rtt| Span(rtt / 2)).collect();
-        Ok(path)
-    };
-    let mut engine = EngineSpec::new(path(link.up_bps, 0)?, path(link.down_bps, 1)?);
-    engine.seed = order.seed;
-    engine.frames = frames(link);
-    Engine::start(lab, engine).map_err(End::machine)
-}
-
-/// Slots for the frames on their way, on top of those that may stand in queues.
-fn frames(link: &LinkOrder) -> u32 {
-    let longest = link.rtt_ns.iter().max().copied().unwrap_or(0);
-    let flying = Rate(link.up_bps.saturating_add(link.down_bps)).bytes_in(Span(longest)).0 / u64::from(FRAME);
-    u32::try_from(flying).unwrap_or(u32::MAX).saturating_add(DEFAULT_FRAMES).min(1 << 20)
 }
 
 /// Becomes true at the end of standard input, the parent's sign to stop.
@@ -302,7 +282,14 @@ fn finish(report: &EngineReport, complete: bool, invalid: Vec<String>) -> Finish
         rate_error_up: None,
         rate_error_down: None,
     };
-    Finish { complete, engine, invalid, up: queue_end(&report.up), down: queue_end(&report.down) }
+    Finish {
+        complete,
+        engine,
+        invalid,
+        up: queue_end(&report.up),
+        down: queue_end(&report.down),
+        radios: Vec::new(),
+    }
 }
 
 fn queue_end(path: &PathReport) -> QueueEnd {

@@ -2,7 +2,6 @@
 
 mod air;
 mod job;
-mod knobs;
 mod pool;
 mod progress;
 mod trace;

@@ -112,7 +112,7 @@ fn flags_that_the_file_says_are_refused_beside_it() {
         ("--rate 5mbit", "--rate: beside an experiment file, which says it"),
         ("--probe-interval 10ms", "--probe-interval: beside"),
         ("-N 3", "--flows: beside"),
-        ("--live", "--live: experiments run in the simulator"),
+        ("--live", "--live: of experiments it runs those over [wifi]"),
     ] {
         let output = run(&format!("run {file} {flag}"));
         assert_eq!(output.status.code(), Some(2), "{flag}");

@@ -28,7 +28,7 @@ fn children(parent: u32) -> Vec<u32> {
     text.split_whitespace().filter_map(|word| word.parse().ok()).collect()
 }
 
-fn signal(process: u32, name: &str) {
+pub(super) fn signal(process: u32, name: &str) {
     let status = Command::new("kill").args([&format!("-{name}"), &process.to_string()]).status();
     assert!(status.expect("kill runs").success(), "kill -{name} {process}");
 }

@@ -5,6 +5,7 @@ mod experiment;
 mod faults;
 mod house;
 mod live;
+mod live_wifi;
 mod reproduce;
 mod simulated;
 mod traced;

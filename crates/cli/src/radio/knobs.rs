@@ -4,7 +4,7 @@ use goodqueue::wifi::Ac;
 use goodqueue_report::wifi::{AqlLimit, WifiKnobs};
 use goodqueue_sim::wifi::{Band, DeviceSpec, Format, Lower, PhyRate, RadioSpec, RateSpec, Role, Upper};
 
-use super::air::category;
+use super::category;
 use crate::experiment::wifi::ideas::list;
 
 /// Band and width.

@@ -1,0 +1,214 @@
+//! The simulator's radio as the medium of the live engine: real frames, logical time.
+//!
+//! The radio's time begins with the engine's; what it tells is passed on to the worker's thread, which
+//! measures. Its access point is device 0, and server host `n` of the lab is station `n`, device `n + 1`:
+//! the lab's server side stands for the stations or for what is behind the access point, as `to_stations` says.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::Sender;
+
+use goodqueue::{Backlog, Nanos, Packet, Reason, Span};
+use goodqueue_report::wifi::SHARE_STEP_NS;
+use goodqueue_sim::wifi::{AirEvent, DeviceId, Frame, Radio, Sink, tid_of};
+use goodqueue_wire::{self as wire, Exit, Medium, Way};
+
+use crate::radio::{Fates, Moment, Place};
+
+/// The access point.
+const ACCESS_POINT: DeviceId = 0;
+
+/// What the radio says. Times are its own, but for the first of a moment.
+pub(super) enum Heard {
+    /// What the air was used for since it last spoke.
+    Events(Vec<AirEvent>),
+    /// What was used until then, nanoseconds from the start of the load.
+    Moment(u64, Moment),
+    /// The engine has ended.
+    End(Box<Radio>, Nanos),
+}
+
+/// When the load starts, on the engine's clock; zero as long as nobody knows.
+#[derive(Clone, Debug, Default)]
+pub(super) struct LoadStart(Arc<AtomicU64>);
+
+impl LoadStart {
+    pub(super) fn set(&self, at: Nanos) {
+        self.0.store(at.0, Ordering::Relaxed);
+    }
+
+    pub(super) fn get(&self) -> Option<Nanos> {
+        Some(Nanos(self.0.load(Ordering::Relaxed))).filter(|at| at.0 > 0)
+    }
+}
+
+/// A radio under a live engine.
+pub(super) struct OnAir {
+    pub(super) radio: Radio,
+    /// The stations, in the order of the lab's hosts.
+    pub(super) places: Vec<Place>,
+    /// When the radio's time began.
+    pub(super) origin: Nanos,
+    /// The way on which packets go to stations.
+    pub(super) to_stations: Way,
+    pub(super) load_start: LoadStart,
+    /// How long the load lasts.
+    pub(super) load: Span,
+    pub(super) listener: Sender<Heard>,
+    /// What it has seen.
+    pub(super) notes: Notes,
+}
+
+/// What a radio under a live engine has seen.
+#[derive(Default)]
+pub(super) struct Notes {
+    events: Vec<AirEvent>,
+    /// Of packets for each station.
+    fates: Vec<Fates>,
+    /// When the next moment is, from the start of the load.
+    next: u64,
+}
+
+/// Brings what comes out of the radio to the engine.
+struct Landing<'a> {
+    exit: &'a mut dyn Exit,
+    origin: Nanos,
+    notes: &'a mut Notes,
+}
+
+impl Landing<'_> {
+    /// The fates of packets from the access point to a station; none where `frame` is not such a one.
+    fn fates(&mut self, frame: &Frame) -> Option<&mut Fates> {
+        let station = usize::from(frame.to.checked_sub(1)?);
+        if self.notes.fates.len() <= station {
+            self.notes.fates.resize_with(station + 1, Fates::default);
+        }
+        self.notes.fates.get_mut(station)
+    }
+}
+
+impl Sink for Landing<'_> {
+    fn delivered(&mut self, now: Nanos, _: DeviceId, frame: Frame) {
+        self.exit.leave(self.origin + Span(now.0), frame.handle.into(), frame.dsfield);
+    }
+
+    fn dropped(&mut self, _: Nanos, _: DeviceId, frame: Frame, reason: Reason) {
+        if let Some(fates) = self.fates(&frame) {
+            fates.drops += 1;
+        }
+        self.exit.drop(frame.handle.into(), reason);
+    }
+
+    fn marked(&mut self, _: Nanos, _: DeviceId, frame: &Frame, _: Reason) {
+        if let Some(fates) = self.fates(frame) {
+            fates.marks += 1;
+        }
+        self.exit.mark(frame.handle.into());
+    }
+
+    fn air(&mut self, event: &AirEvent) {
+        self.notes.events.push(*event);
+    }
+}
+
+impl OnAir {
+    fn with_radio(&mut self, exit: &mut dyn Exit, act: impl FnOnce(&mut Radio, &mut Landing<'_>)) {
+        let OnAir { radio, origin, notes, .. } = self;
+        act(radio, &mut Landing { exit, origin: *origin, notes });
+    }
+
+    /// Tells of all moments up to `now`, where nothing that is at `now` or later has been handled yet.
+    fn tell_moments(&mut self, now: Nanos) {
+        let Some(start) = self.load_start.get() else { return };
+        while self.notes.next <= self.load.0 && start + Span(self.notes.next) <= now {
+            let at = self.time(start + Span(self.notes.next));
+            let fates = |station: usize| self.notes.fates.get(station).copied().unwrap_or_default();
+            let moment = Moment::of(at, &self.radio, &self.places, fates);
+            // A listener that is gone has heard enough; so below.
+            let _ = self.listener.send(Heard::Moment(self.notes.next, moment));
+            let step = self.notes.next.saturating_add(SHARE_STEP_NS);
+            self.notes.next = if self.notes.next < self.load.0 { step.min(self.load.0) } else { u64::MAX };
+        }
+    }
+
+    /// The devices that send on `way`.
+    fn senders(&self, way: Way) -> std::ops::Range<DeviceId> {
+        if way == self.to_stations { ACCESS_POINT..1 } else { 1..self.stations() + 1 }
+    }
+
+    fn stations(&self) -> DeviceId {
+        DeviceId::try_from(self.places.len()).unwrap_or(DeviceId::MAX - 1)
+    }
+
+    /// The radio's time.
+    fn time(&self, now: Nanos) -> Nanos {
+        Nanos(now.since(self.origin).0)
+    }
+}
+
+fn sum(one: Backlog, other: Backlog) -> Backlog {
+    Backlog { packets: one.packets + other.packets, bytes: one.bytes + other.bytes }
+}
+
+/// What waits in the queues of a device, and what its driver and hardware hold below: their number alone is known.
+fn backlog(radio: &Radio, device: DeviceId) -> [Backlog; 2] {
+    let (above, packets) = radio.backlog(device);
+    let above = radio
+        .radio_stats(device)
+        .map_or(above, |stats| Backlog { packets: stats.backlog, bytes: stats.memory });
+    [above, Backlog { packets, bytes: 0 }]
+}
+
+impl Medium for OnAir {
+    fn arrive(&mut self, now: Nanos, way: Way, host: u8, frame: wire::Frame, exit: &mut dyn Exit) {
+        let station = DeviceId::from(host) + 1;
+        let (from, to) =
+            if way == self.to_stations { (ACCESS_POINT, station) } else { (station, ACCESS_POINT) };
+        let frame = Frame {
+            // The engine's cookies are numbers of its frames, which are 32 bits.
+            handle: u32::try_from(frame.cookie).unwrap_or(u32::MAX),
+            len: frame.len,
+            flow_hash: frame.flow_hash(),
+            to,
+            dsfield: frame.dsfield,
+            tid: tid_of(frame.dsfield),
+        };
+        self.tell_moments(now);
+        let now = self.time(now);
+        self.with_radio(exit, |radio, landing| radio.offer(now, from, frame, landing));
+    }
+
+    fn next_event(&self) -> Option<Nanos> {
+        self.radio.next_event().map(|at| self.origin + Span(at.0))
+    }
+
+    fn advance(&mut self, now: Nanos, exit: &mut dyn Exit) {
+        self.tell_moments(now);
+        let now = self.time(now);
+        self.with_radio(exit, |radio, landing| radio.advance(now, landing));
+    }
+
+    fn backlog(&self, way: Way) -> [Backlog; 2] {
+        let devices = self.senders(way).map(|device| backlog(&self.radio, device));
+        devices
+            .fold(Default::default(), |[above, below], device| [sum(above, device[0]), sum(below, device[1])])
+    }
+
+    fn look(&mut self, _now: Nanos) {
+        if !self.notes.events.is_empty() {
+            let events = std::mem::take(&mut self.notes.events);
+            let _ = self.listener.send(Heard::Events(events));
+        }
+    }
+
+    fn finish(mut self, now: Nanos) {
+        self.tell_moments(now);
+        self.look(now);
+        let now = self.time(now);
+        let _ = self.listener.send(Heard::End(Box::new(self.radio), now));
+    }
+}
+
+#[cfg(test)]
+#[path = "on_air_tests.rs"]
+mod tests;
