@@ -183,7 +183,7 @@ impl Echo {
 }
 
 /// Longest time that a case may name: a day.
-const LONGEST_SECONDS: f64 = 86_400.0;
+pub(super) const LONGEST_SECONDS: f64 = 86_400.0;
 
 /// Reads `cases.jsonl`.
 ///
@@ -236,7 +236,7 @@ fn case(object: &Object<'_>) -> Result<Case, InputError> {
 
 /// `number` units of `nanos` ns each; the ranges of the callers are far below 2^63.
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-fn span(number: f64, nanos: f64) -> Span {
+pub(super) fn span(number: f64, nanos: f64) -> Span {
     Span((number * nanos).round() as u64)
 }
 

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use serde::Serialize;
 
 use super::bars::{Comparison, Verdict, compare};
-use super::case::Case;
+use super::case::{Case, Way, span};
 use super::summary::{Outcome, Runs};
 use super::{CodelParity, Options, Simulate, SimulateError};
 
@@ -166,6 +166,19 @@ impl Report {
     }
 }
 
+/// The case with the round trip of the kernel's idle path, where its probes measured one: hosts and hops add to
+/// what the delays were set to, and which of two packets is first at the queue can hang on that.
+#[allow(clippy::cast_precision_loss)]
+fn on_path(case: &Case, kernel: &[&Outcome]) -> Case {
+    let pings = kernel.iter().flat_map(|run| Way::BOTH.map(|way| run.side(way).ping));
+    let idle: Vec<f64> = pings.flatten().map(|ping| ping.idle_min).collect();
+    let mut case = case.clone();
+    if !idle.is_empty() {
+        case.rtt = span(idle.iter().sum::<f64>() / idle.len() as f64, 1e6);
+    }
+    case
+}
+
 /// The comparison to make.
 pub(super) struct Plan<'a> {
     pub(super) cases: Vec<&'a Case>,
@@ -222,6 +235,7 @@ impl Plan<'_> {
         kernel: &[&Outcome],
         simulate: &Simulate<'_>,
     ) -> Result<Ending, SimulateError> {
+        let case = &on_path(case, kernel);
         let first = match self.tried {
             Tried::Only(parity) => parity,
             Tried::Either => CodelParity::Mended,

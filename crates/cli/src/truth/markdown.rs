@@ -67,8 +67,8 @@ This page is written by `goodqueue truth DIR -o FILE.md`.
 ";
 
 const METHOD: &str = "\
-Delays count from the least round trip before the load, each side from its own. Steady is the part from 5 s \
-after the start of the load.
+Delays count from the least round trip before the load, each side from its own; the simulated path has the \
+kernel's, hosts and hops included. Steady is the part from 5 s after the start of the load.
 
 Two means are compared: the kernel's over the seeds that were recorded, ours over as many and at least three. \
 Seeds do not pair, since one number draws other starts on either side. Runs of ours cost little: more of them \

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use super::case::{Case, Echo, Way};
+use super::case::{Case, Echo, LONGEST_SECONDS, Way};
 use super::input::{InputError, Object, lines};
 
 /// Statistics of the answered probes of one part of a run, in milliseconds.
@@ -224,7 +224,7 @@ fn ping_of(object: &Object<'_>) -> Result<Ping, InputError> {
         Ok(Some(Distribution { n, min: min?, mean: mean?, p50: p50?, p95: p95?, p99: p99?, max: max? }))
     };
     Ok(Ping {
-        idle_min: object.number("idle_min")?,
+        idle_min: object.number_in("idle_min", 0.0, LONGEST_SECONDS * 1e3)?,
         all: distribution("all")?,
         lost: object.count("lost")?,
         steady: distribution("steady")?,
