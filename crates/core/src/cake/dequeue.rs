@@ -1,8 +1,7 @@
 //! The way out: which tin, which flow, whether its head passes (Linux 6.1 `sch_cake.c:cake_dequeue`).
 
-use super::stats::ewma;
-use super::ways::{Chain, Flow, Standing, Ways, flow};
-use super::{Cake, Queued, Tin, gain, load};
+use super::ways::{Chain, Flow, Standing, Ways, flow, place};
+use super::{Cake, Queued, TINS, Tin, gain, heap, share};
 use crate::arena::{NIL, Slot, Storage};
 use crate::{Draws, Nanos, Observer, Packet, Reason};
 
@@ -131,7 +130,11 @@ impl<P: Packet, W: Storage<Ways>, S: Storage<Slot<Queued<P>>>, D: Draws> Cake<P,
             let is_empty = head.packets.is_empty();
             lists.new_flows.remove(ways, index);
             lists.old_flows.push(ways, index);
-            self.stand(tin, index, if is_empty { Standing::SparseWait } else { Standing::Bulk });
+            if is_empty {
+                flow(ways, index).standing = Standing::SparseWait;
+            } else {
+                self.become_bulk(tin, index);
+            }
             let gain = self.turn(tin, index);
             let head = flow(self.ways.as_mut(), index);
             head.deficit = head.deficit.saturating_add(gain);
@@ -142,8 +145,8 @@ impl<P: Packet, W: Storage<Ways>, S: Storage<Slot<Queued<P>>>, D: Draws> Cake<P,
     /// is one: a turn without gain can be followed by many of them, not by none but them.
     #[inline]
     fn next_old(&mut self, tin: u32) -> u32 {
-        let isolation = self.params.isolation;
         let base = tin * self.flows;
+        let isolation = self.params.isolation;
         let lists = &mut self.tins[tin as usize];
         let ways = self.ways.as_mut();
         let mut index = lists.old_flows.head;
@@ -153,9 +156,9 @@ impl<P: Packet, W: Storage<Ways>, S: Storage<Slot<Queued<P>>>, D: Draws> Cake<P,
                 lists.old_flows.head = index;
                 return index;
             }
-            let load = load(ways, isolation, base, source, destination);
-            let gain = gain(lists.flow_quantum, load, &mut self.draws);
-            flow(ways, index).deficit = deficit.saturating_add(gain);
+            let share = share(ways, isolation, base, source, destination);
+            let gain = gain(lists.flow_quantum, share, &mut self.draws);
+            flow(ways, index).deficit = deficit + gain;
             index = next;
         }
     }
@@ -169,82 +172,76 @@ impl<P: Packet, W: Storage<Ways>, S: Storage<Slot<Queued<P>>>, D: Draws> Cake<P,
         index: u32,
         observer: &mut impl Observer<P>,
     ) -> Turn<P> {
-        while let Some((mut queued, adjusted)) = self.take(tin, index) {
-            let head = flow(self.ways.as_mut(), index);
+        let (set, way) = place(index);
+        let is_ingress = self.params.ingress;
+        loop {
+            let head = &mut self.ways.as_mut()[set].flows[way];
             let lists = &mut self.tins[tin as usize];
-            let bulk_flows = if self.params.ingress { u64::from(lists.bulk) } else { 0 };
-            let sojourn = now.0.wrapping_sub(queued.arrived);
+            let Some(slot) = self.arena.shift(&mut head.packets) else { break };
+            let (Queued { mut packet, arrived }, adjusted) = (slot.packet, slot.tick);
+            let len = packet.len();
+            head.backlog = head.backlog.wrapping_sub(len);
+            lists.backlog -= u64::from(len);
+            self.backlog -= u64::from(len);
+            self.memory_used -= u64::from(packet.truesize());
+            self.qlen -= 1;
+            let bulk_flows = if is_ingress { u64::from(lists.bulk) } else { 0 };
+            let sojourn = now.0.wrapping_sub(arrived);
             let signal = head.vars.judge(&lists.law, now.0, sojourn, bulk_flows, &mut self.draws, || {
-                let is_marked = queued.packet.set_ce();
+                let is_marked = packet.set_ce();
                 if is_marked {
-                    observer.marked(now, &queued.packet, Reason::Codel);
+                    observer.marked(now, &packet, Reason::Codel);
                 }
                 is_marked
             });
             // The last packet is never dropped, though the law has moved on as if it had been.
-            if let Some(reason) = signal.drop
-                && !head.packets.is_empty()
-            {
-                self.drop_head(now, tin, index, adjusted);
-                observer.dropped(now, queued.packet, reason);
+            let drop = signal.drop.filter(|_| !head.packets.is_empty());
+            if drop.is_none() || is_ingress {
+                self.shaper.charge(lists, adjusted, now.0, drop.is_some());
+                lists.deficit = lists.deficit.wrapping_sub_unsigned(adjusted);
+                head.deficit = head.deficit.wrapping_sub_unsigned(adjusted);
+            }
+            if let Some(reason) = drop {
+                lists.counters.dropped += 1;
+                self.counters.drops += 1;
+                self.sift_down(index);
+                observer.dropped(now, packet, reason);
                 // What a drop costs in ingress mode may be another flow's turn.
-                if self.params.ingress {
+                if is_ingress {
                     return Turn::Next;
                 }
                 continue;
             }
             lists.counters.marked += u64::from(signal.is_marked);
-            self.account(now, tin, index, &queued.packet, sojourn, adjusted, observer);
-            return Turn::Deliver(queued.packet);
+            lists.counters.delays(sojourn);
+            self.sift_down(index);
+            self.overflow_timeout = self.overflow_timeout.saturating_sub(1);
+            self.count_sent(&packet, observer);
+            return Turn::Deliver(packet);
         }
         self.leave(now, tin, from, index);
         Turn::Empty
     }
 
-    /// The law drops the packet that was the head of a flow's queue.
-    fn drop_head(&mut self, now: Nanos, tin: u32, index: u32, adjusted: u32) {
-        let lists = &mut self.tins[tin as usize];
-        lists.counters.dropped += 1;
-        self.counters.drops += 1;
-        if self.params.ingress {
-            self.shaper.charge(lists, adjusted, now.0, true);
-            lists.deficit = lists.deficit.wrapping_sub_unsigned(adjusted);
-            let head = flow(self.ways.as_mut(), index);
-            head.deficit = head.deficit.wrapping_sub_unsigned(adjusted);
+    /// A flow's queue has become shorter.
+    #[inline]
+    fn sift_down(&mut self, index: u32) {
+        if self.overflow_timeout != 0 {
+            let ways = self.ways.as_mut();
+            let at = heap::position(ways, index);
+            heap::sift_down(ways, TINS * self.flows, at);
         }
     }
 
-    /// Counts a delivery and charges for it.
+    /// Counts a delivery.
     #[inline]
-    #[allow(clippy::too_many_arguments)]
-    fn account(
-        &mut self,
-        now: Nanos,
-        tin: u32,
-        index: u32,
-        packet: &P,
-        delay: u64,
-        adjusted: u32,
-        observer: &mut impl Observer<P>,
-    ) {
+    fn count_sent(&mut self, packet: &P, observer: &impl Observer<P>) {
         let segments = match self.has_whole_gso {
             true => observer.details(packet).gso.map_or(1, |gso| u64::from(gso.segments)),
             false => 1,
         };
         self.counters.sent_packets += segments;
         self.counters.sent_bytes += u64::from(packet.len());
-        let lists = &mut self.tins[tin as usize];
-        let counters = &mut lists.counters;
-        counters.avg_delay = ewma(counters.avg_delay, delay, 8);
-        counters.peak_delay =
-            ewma(counters.peak_delay, delay, if delay > counters.peak_delay { 2 } else { 8 });
-        counters.base_delay =
-            ewma(counters.base_delay, delay, if delay < counters.base_delay { 2 } else { 8 });
-        self.shaper.charge(lists, adjusted, now.0, false);
-        lists.deficit = lists.deficit.wrapping_sub_unsigned(adjusted);
-        let head = flow(self.ways.as_mut(), index);
-        head.deficit = head.deficit.wrapping_sub_unsigned(adjusted);
-        self.overflow_timeout = self.overflow_timeout.saturating_sub(1);
     }
 
     /// A flow was found empty: it decays until its control state is at rest, then leaves.
@@ -261,16 +258,28 @@ impl<P: Packet, W: Storage<Ways>, S: Storage<Slot<Queued<P>>>, D: Draws> Cake<P,
             lists.decaying_flows.head = head.next;
             return;
         }
+        let next = if is_decaying { Standing::Decaying } else { Standing::Idle };
+        let before = core::mem::replace(&mut head.standing, next);
         match from {
             From::New => lists.new_flows.remove(ways, index),
             From::Old => lists.old_flows.remove(ways, index),
             From::Decaying => lists.decaying_flows.remove(ways, index),
         }
+        match before {
+            Standing::Idle => {}
+            Standing::Sparse | Standing::SparseWait => lists.sparse -= 1,
+            Standing::Bulk => lists.bulk -= 1,
+            Standing::Decaying => lists.decaying -= 1,
+        }
         if is_decaying {
+            lists.decaying += 1;
             lists.decaying_flows.push(ways, index);
-            self.stand(tin, index, Standing::Decaying);
         } else {
-            self.stand(tin, index, Standing::Idle);
+            let (set, way) = place(index);
+            ways[set].active &= !(1 << way);
+        }
+        if before == Standing::Bulk {
+            self.count_hosts(tin, index, false);
         }
     }
 }

@@ -4,7 +4,7 @@
 use super::classify::select_tin;
 use super::params::AckFilter;
 use super::stats::ewma;
-use super::ways::{Standing, Ways, flow};
+use super::ways::{Standing, Ways, flow, place};
 use super::{Cake, Queued, TINS, heap};
 use crate::arena::{Slot, Storage};
 use crate::details::{Classified, Details};
@@ -197,17 +197,27 @@ impl<P: Packet, W: Storage<Ways>, S: Storage<Slot<Queued<P>>>, D: Draws> Cake<P,
     /// An arrival wakes its flow: sparse from idle or from decay, bulk where it was only waiting.
     #[inline]
     fn wake_flow(&mut self, tin: u32, index: u32) {
+        let (set, way) = place(index);
         let ways = self.ways.as_mut();
-        match flow(ways, index).standing {
+        let lists = &mut self.tins[tin as usize];
+        let woken = &mut ways[set].flows[way];
+        match woken.standing {
             Standing::Sparse | Standing::Bulk => return,
-            Standing::SparseWait => return self.stand(tin, index, Standing::Bulk),
-            Standing::Decaying => self.tins[tin as usize].decaying_flows.remove(ways, index),
-            Standing::Idle => {}
+            Standing::SparseWait => return self.become_bulk(tin, index),
+            Standing::Decaying => {
+                woken.standing = Standing::Sparse;
+                lists.decaying -= 1;
+                lists.decaying_flows.remove(ways, index);
+            }
+            Standing::Idle => {
+                woken.standing = Standing::Sparse;
+                ways[set].active |= 1 << way;
+            }
         }
-        self.tins[tin as usize].new_flows.push(ways, index);
-        self.stand(tin, index, Standing::Sparse);
+        lists.sparse += 1;
+        lists.new_flows.push(ways, index);
         let deficit = self.turn(tin, index);
-        flow(self.ways.as_mut(), index).deficit = deficit;
+        self.ways.as_mut()[set].flows[way].deficit = deficit;
     }
 
     /// Estimates the arriving traffic and sets the rate by it: when a packet comes later than packets do on

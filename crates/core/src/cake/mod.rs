@@ -40,7 +40,7 @@ use crate::arena::{Arena, Slot, Storage};
 use crate::{Backlog, Draws, Nanos, Observer, Packet, Queue, Reason, Rng, Stats, Verdict};
 use shaper::Shaper;
 use tin::Tin;
-use ways::{Flow, Standing, flow};
+use ways::{Bulk, Flow, Standing, flow};
 
 /// A packet and the time of its arrival; its slot's tick is its length on the link.
 #[derive(Clone, Copy, Debug, Default)]
@@ -121,27 +121,25 @@ pub struct Cake<P, W, S, D = Rng> {
     draws: D,
 }
 
-/// How many a flow shares its turn with: the bulk flows of its busier host, at least 1.
+/// A flow's part of a quantum, of 2^16: it shares with the bulk flows of its busier host.
 #[inline]
-fn load(ways: &[Ways], isolation: Isolation, base: u32, source: u16, destination: u16) -> u16 {
-    let mut load = 1;
+fn share(ways: &[Ways], isolation: Isolation, base: u32, source: u16, destination: u16) -> u16 {
+    let mut share = u16::MAX;
     if isolation.shares_sources() {
         let (set, way) = ways::place(base + u32::from(source));
-        load = load.max(ways[set].sources.bulk[way]);
+        share = share.min(ways[set].sources.bulk[way].share());
     }
     if isolation.shares_destinations() {
         let (set, way) = ways::place(base + u32::from(destination));
-        load = load.max(ways[set].destinations.bulk[way]);
+        share = share.min(ways[set].destinations.bulk[way].share());
     }
-    load
+    share
 }
 
-/// A share of a quantum, rounded at random.
+/// That part, rounded at random.
 #[inline]
-fn gain(quantum: u32, load: u16, draws: &mut impl Draws) -> i32 {
-    // A load is at least 1; so the compiler knows, too.
-    let share = quantum * u32::from(u16::MAX / load.max(1));
-    ((share + u32::from(draws.next_u16())) >> 16).cast_signed()
+fn gain(quantum: u32, share: u16, draws: &mut impl Draws) -> i32 {
+    ((quantum * u32::from(share) + u32::from(draws.next_u16())) >> 16).cast_signed()
 }
 
 impl<P: Packet, W: Storage<Ways>, S: Storage<Slot<Queued<P>>>, D: Draws> Cake<P, W, S, D> {
@@ -266,9 +264,9 @@ impl<P: Packet, W: Storage<Ways>, S: Storage<Slot<Queued<P>>>, D: Draws> Cake<P,
         let flow = flow(ways, index);
         let (source, destination) = (flow.source, flow.destination);
         let most = u16::try_from(self.flows).unwrap_or(u16::MAX);
-        let shift = |count: &mut u16| match is_added {
-            true => *count += u16::from(*count < most),
-            false => *count = count.saturating_sub(1),
+        let shift = |bulk: &mut Bulk| match is_added {
+            true => bulk.set(bulk.count() + u16::from(bulk.count() < most)),
+            false => bulk.set(bulk.count().saturating_sub(1)),
         };
         if isolation.shares_sources() {
             let (set, way) = ways::place(tin * self.flows + u32::from(source));
@@ -285,39 +283,18 @@ impl<P: Packet, W: Storage<Ways>, S: Storage<Slot<Queued<P>>>, D: Draws> Cake<P,
     fn turn(&mut self, tin: u32, index: u32) -> i32 {
         let ways = self.ways.as_mut();
         let &mut Flow { source, destination, .. } = flow(ways, index);
-        let load = load(ways, self.params.isolation, tin * self.flows, source, destination);
-        gain(self.tins[tin as usize].flow_quantum, load, &mut self.draws)
+        let share = share(ways, self.params.isolation, tin * self.flows, source, destination);
+        gain(self.tins[tin as usize].flow_quantum, share, &mut self.draws)
     }
 
-    /// Gives a flow another standing, and counts it where it belongs.
+    /// A sparse flow sends more than its share.
     #[inline]
-    fn stand(&mut self, tin: u32, index: u32, standing: Standing) {
-        let ways = self.ways.as_mut();
-        let (set, way) = ways::place(index);
-        let set = &mut ways[set];
-        let before = core::mem::replace(&mut set.flows[way].standing, standing);
-        let bit = 1 << way;
-        if standing == Standing::Idle {
-            set.active &= !bit;
-        } else {
-            set.active |= bit;
-        }
-        let counts = &mut self.tins[tin as usize];
-        match before {
-            Standing::Idle => {}
-            Standing::Sparse | Standing::SparseWait => counts.sparse -= 1,
-            Standing::Bulk => counts.bulk -= 1,
-            Standing::Decaying => counts.decaying -= 1,
-        }
-        match standing {
-            Standing::Idle => {}
-            Standing::Sparse | Standing::SparseWait => counts.sparse += 1,
-            Standing::Bulk => counts.bulk += 1,
-            Standing::Decaying => counts.decaying += 1,
-        }
-        if (before == Standing::Bulk) != (standing == Standing::Bulk) {
-            self.count_hosts(tin, index, standing == Standing::Bulk);
-        }
+    fn become_bulk(&mut self, tin: u32, index: u32) {
+        flow(self.ways.as_mut(), index).standing = Standing::Bulk;
+        let lists = &mut self.tins[tin as usize];
+        lists.sparse -= 1;
+        lists.bulk += 1;
+        self.count_hosts(tin, index, true);
     }
 
     /// The state of the queue.

@@ -101,3 +101,13 @@ pub struct TinCounters {
     /// Longest packet that arrived, super-packets whole, bytes.
     pub max_skblen: u32,
 }
+
+impl TinCounters {
+    /// A packet is delivered that was queued for `delay` ns.
+    #[inline]
+    pub(super) const fn delays(&mut self, delay: u64) {
+        self.avg_delay = ewma(self.avg_delay, delay, 8);
+        self.peak_delay = ewma(self.peak_delay, delay, if delay > self.peak_delay { 2 } else { 8 });
+        self.base_delay = ewma(self.base_delay, delay, if delay < self.base_delay { 2 } else { 8 });
+    }
+}

@@ -57,11 +57,40 @@ impl Default for Flow {
     }
 }
 
-/// The tags of eight hosts of one direction, and how many bulk flows each has.
+/// How many bulk flows a host has, and the part of a quantum that is left to each, of 2^16.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Bulk {
+    count: u16,
+    share: u16,
+}
+
+impl Bulk {
+    pub(super) const fn count(self) -> u16 {
+        self.count
+    }
+
+    #[inline]
+    pub(super) const fn share(self) -> u16 {
+        self.share
+    }
+
+    #[inline]
+    pub(super) fn set(&mut self, count: u16) {
+        *self = Bulk { count, share: u16::MAX / count.max(1) };
+    }
+}
+
+impl Default for Bulk {
+    fn default() -> Self {
+        Bulk { count: 0, share: u16::MAX }
+    }
+}
+
+/// The tags of eight hosts of one direction, and their bulk flows.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Hosts {
     pub(super) tags: [u32; 8],
-    pub(super) bulk: [u16; 8],
+    pub(super) bulk: [Bulk; 8],
 }
 
 /// A set: places for eight flows, eight source hosts and eight destination hosts of one tin, and eight
@@ -122,8 +151,8 @@ impl Hosts {
             return way;
         }
         let mut free = 0;
-        for (way, &bulk) in self.bulk.iter().enumerate() {
-            free |= u8::from(bulk == 0) << way;
+        for (way, bulk) in self.bulk.iter().enumerate() {
+            free |= u8::from(bulk.count == 0) << way;
         }
         let way = first_of(free, first).unwrap_or(first);
         self.tags[way] = tag;
@@ -199,10 +228,10 @@ mod tests {
     fn a_host_keeps_its_place_then_takes_a_free_one_then_its_own() {
         let mut hosts = Hosts::default();
         assert_eq!(hosts.assign(100, 4), 4);
-        hosts.bulk[4] = 1;
+        hosts.bulk[4].set(1);
         assert_eq!(hosts.assign(100, 4), 4);
         assert_eq!(hosts.assign(200, 4), 5);
-        hosts.bulk = [1; 8];
+        hosts.bulk.iter_mut().for_each(|bulk| bulk.set(1));
         assert_eq!(hosts.assign(300, 4), 4, "all are busy: its own");
         assert_eq!(hosts.assign(200, 4), 5);
     }
