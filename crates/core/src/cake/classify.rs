@@ -4,7 +4,7 @@
 use super::params::{Diffserv, Isolation, Params};
 use super::tin;
 use super::ways::{Standing, Ways, first_of, matches, place};
-use super::{Cake, Queued};
+use super::{Cake, Queued, Sharing};
 use crate::arena::{Slot, Storage};
 use crate::details::{Classified, Details};
 use crate::{Draws, Packet};
@@ -80,14 +80,35 @@ impl<P: Packet, W: Storage<Ways>, S: Storage<Slot<Queued<P>>>, D: Draws> Cake<P,
     /// The index of the packet's flow over all tins.
     #[inline]
     pub(super) fn find_flow(&mut self, tin: u32, packet: &P, details: &Details) -> u32 {
+        if let Classified::Class(_) = details.classified {
+            return self.find_replaced(tin, packet, details);
+        }
+        if !self.sharing.has_flows {
+            return self.find_replaced(tin, packet, details);
+        }
+        let hash = packet.flow_hash();
+        let own = tin * self.flows + (hash & (self.flows - 1));
+        let (set, way) = place(own);
+        let set = &self.ways.as_ref()[set];
+        if set.tags[way] == hash && set.active >> way & 1 != 0 {
+            self.tins[tin as usize].counters.way_direct += 1;
+            return own;
+        }
+        let (source, destination) = (details.source_hash, details.destination_hash);
+        self.find_place(tin, own, &Hashes { flow: hash, source, destination })
+    }
+
+    /// Where it is not the hash of the flow alone that counts.
+    #[inline(never)]
+    fn find_replaced(&mut self, tin: u32, packet: &P, details: &Details) -> u32 {
         let base = tin * self.flows;
         if self.params.isolation == Isolation::Flowblind {
             return base;
         }
         let hashes = hashes(self.params.isolation, self.flows, packet, details);
         let own = base + (hashes.flow & (self.flows - 1));
-        let (set_index, way) = place(own);
-        let set = &self.ways.as_ref()[set_index];
+        let (set, way) = place(own);
+        let set = &self.ways.as_ref()[set];
         if set.tags[way] == hashes.flow && set.active >> way & 1 != 0 {
             self.tins[tin as usize].counters.way_direct += 1;
             return own;
@@ -122,8 +143,8 @@ impl<P: Packet, W: Storage<Ways>, S: Storage<Slot<Queued<P>>>, D: Draws> Cake<P,
 
     /// Gives the flow `index` the hosts of an arriving packet. A bulk flow takes its counts along.
     fn assign_hosts(&mut self, tin: u32, index: u32, hashes: &Hashes) {
-        let isolation = self.params.isolation;
-        if !isolation.shares_sources() && !isolation.shares_destinations() {
+        let Sharing { no_sources, no_destinations, .. } = self.sharing;
+        if !self.sharing.has_hosts() {
             return;
         }
         let (set_index, way) = place(index);
@@ -137,12 +158,12 @@ impl<P: Packet, W: Storage<Ways>, S: Storage<Slot<Queued<P>>>, D: Draws> Cake<P,
         // Places are below the number of flows of a tin, 65536 at most.
         let in_tin =
             |host_set: usize, way: usize| u16::try_from(host_set * 8 + way - base as usize).unwrap_or(0);
-        if isolation.shares_sources() {
+        if no_sources == 0 {
             let (host_set, own) = place(base + (hashes.source & mask));
             let at = ways[host_set].sources.assign(hashes.source, own);
             ways[set_index].flows[way].source = in_tin(host_set, at);
         }
-        if isolation.shares_destinations() {
+        if no_destinations == 0 {
             let (host_set, own) = place(base + (hashes.destination & mask));
             let at = ways[host_set].destinations.assign(hashes.destination, own);
             ways[set_index].flows[way].destination = in_tin(host_set, at);

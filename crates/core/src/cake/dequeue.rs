@@ -1,7 +1,7 @@
 //! The way out: which tin, which flow, whether its head passes (Linux 6.1 `sch_cake.c:cake_dequeue`).
 
-use super::ways::{Chain, Flow, Standing, Ways, flow, place};
-use super::{Cake, Queued, TINS, Tin, gain, heap, share};
+use super::ways::{Flow, Standing, WAYS, Ways, flow, place};
+use super::{Cake, Queued, TINS, Tin, gain, heap};
 use crate::arena::{NIL, Slot, Storage};
 use crate::{Draws, Nanos, Observer, Packet, Reason};
 
@@ -105,8 +105,8 @@ impl<P: Packet, W: Storage<Ways>, S: Storage<Slot<Queued<P>>>, D: Draws> Cake<P,
         {
             return Some((From::New, index));
         }
-        let Tin { old_flows: Chain { head }, decaying_flows, .. } = &self.tins[tin as usize];
-        if *head != NIL {
+        let Tin { old_flows, decaying_flows, .. } = &self.tins[tin as usize];
+        if old_flows.head != NIL {
             return Some((From::Old, self.next_old(tin)));
         }
         (decaying_flows.head != NIL).then_some((From::Decaying, decaying_flows.head))
@@ -127,8 +127,8 @@ impl<P: Packet, W: Storage<Ways>, S: Storage<Slot<Queued<P>>>, D: Draws> Cake<P,
             if head.deficit > 0 {
                 return Some(index);
             }
-            let is_empty = head.packets.is_empty();
-            lists.new_flows.remove(ways, index);
+            let (is_empty, next) = (head.packets.is_empty(), head.next);
+            lists.new_flows.pop(ways, next);
             lists.old_flows.push(ways, index);
             if is_empty {
                 flow(ways, index).standing = Standing::SparseWait;
@@ -145,21 +145,21 @@ impl<P: Packet, W: Storage<Ways>, S: Storage<Slot<Queued<P>>>, D: Draws> Cake<P,
     /// is one: a turn without gain can be followed by many of them, not by none but them.
     #[inline]
     fn next_old(&mut self, tin: u32) -> u32 {
-        let base = tin * self.flows;
-        let isolation = self.params.isolation;
+        let sharing = self.sharing;
+        let first_set = (tin * self.flows / WAYS) as usize;
         let lists = &mut self.tins[tin as usize];
         let ways = self.ways.as_mut();
-        let mut index = lists.old_flows.head;
+        let (mut index, mut tail) = (lists.old_flows.head, lists.old_flows.tail);
         loop {
-            let Flow { deficit, next, source, destination, .. } = *flow(ways, index);
+            let (set, way) = place(index);
+            let Flow { deficit, next, source, destination, .. } = ways[set].flows[way];
             if deficit > 0 {
-                lists.old_flows.head = index;
+                (lists.old_flows.head, lists.old_flows.tail) = (index, tail);
                 return index;
             }
-            let share = share(ways, isolation, base, source, destination);
-            let gain = gain(lists.flow_quantum, share, &mut self.draws);
-            flow(ways, index).deficit = deficit + gain;
-            index = next;
+            let share = sharing.of(ways, first_set, source, destination);
+            ways[set].flows[way].deficit = deficit + gain(lists.flow_quantum, share, &mut self.draws);
+            (tail, index) = (index, next);
         }
     }
 
@@ -260,9 +260,10 @@ impl<P: Packet, W: Storage<Ways>, S: Storage<Slot<Queued<P>>>, D: Draws> Cake<P,
         }
         let next = if is_decaying { Standing::Decaying } else { Standing::Idle };
         let before = core::mem::replace(&mut head.standing, next);
+        let behind = head.next;
         match from {
-            From::New => lists.new_flows.remove(ways, index),
-            From::Old => lists.old_flows.remove(ways, index),
+            From::New => lists.new_flows.pop(ways, behind),
+            From::Old => lists.old_flows.pop(ways, behind),
             From::Decaying => lists.decaying_flows.remove(ways, index),
         }
         match before {

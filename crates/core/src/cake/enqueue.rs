@@ -86,14 +86,16 @@ impl<P: Packet, W: Storage<Ways>, S: Storage<Slot<Queued<P>>>, D: Draws> Cake<P,
         }
     }
 
-    /// Puts a packet at the tail of a flow's queue; makes room where no slot is free.
+    /// Puts a packet at the tail of a flow's queue; makes room where no slot is free. The flow grows by its
+    /// bytes.
     #[inline]
     fn push(&mut self, now: Nanos, index: u32, packet: P, adjusted: u32, observer: &mut impl Observer<P>) {
         let queued = Queued { packet, arrived: now.0 };
-        let ways = self.ways.as_mut();
-        if !self.arena.push(&mut flow(ways, index).packets, queued, adjusted) {
-            self.push_into_full(now, index, queued, adjusted, observer);
+        let grown = flow(self.ways.as_mut(), index);
+        if !self.arena.push(&mut grown.packets, queued, adjusted) {
+            return self.push_into_full(now, index, queued, adjusted, observer);
         }
+        grown.backlog = grown.backlog.wrapping_add(packet.len());
     }
 
     #[cold]
@@ -110,17 +112,15 @@ impl<P: Packet, W: Storage<Ways>, S: Storage<Slot<Queued<P>>>, D: Draws> Cake<P,
         if self.drop_longest(now, Reason::Limit, observer).is_none() {
             self.drop_longest(now, Reason::Limit, observer);
         }
-        let packets = &mut flow(self.ways.as_mut(), index).packets;
-        let is_queued = self.arena.push(packets, queued, adjusted);
+        let grown = flow(self.ways.as_mut(), index);
+        let is_queued = self.arena.push(&mut grown.packets, queued, adjusted);
+        grown.backlog = grown.backlog.wrapping_add(queued.packet.len());
         debug_assert!(is_queued, "a drop frees a slot, and there is at least one");
     }
 
     /// Counts a packet of `len` bytes that made the queue grow by `change`: less where it displaced another.
     #[inline]
-    #[allow(clippy::cast_possible_truncation)]
-    fn add_bytes(&mut self, tin: u32, index: u32, len: u32, change: i64) {
-        let flow = flow(self.ways.as_mut(), index);
-        flow.backlog = flow.backlog.wrapping_add_signed(change as i32);
+    fn add_bytes(&mut self, tin: u32, len: u32, change: i64) {
         let tin = &mut self.tins[tin as usize];
         tin.counters.packets += 1;
         tin.counters.bytes += u64::from(len);
@@ -153,6 +153,8 @@ impl<P: Packet, W: Storage<Ways>, S: Storage<Slot<Queued<P>>>, D: Draws> Cake<P,
             self.qlen -= 1;
             self.memory_used -= u64::from(ack.truesize());
             change -= i64::from(ack.len());
+            let grown = flow(self.ways.as_mut(), index);
+            grown.backlog = grown.backlog.wrapping_sub(ack.len());
             let tin = &mut self.tins[tin as usize];
             tin.counters.ack_drops += 1;
             self.counters.drops += 1;
@@ -161,7 +163,7 @@ impl<P: Packet, W: Storage<Ways>, S: Storage<Slot<Queued<P>>>, D: Draws> Cake<P,
             }
             observer.dropped(now, ack, Reason::Ack);
         }
-        self.add_bytes(tin, index, len, change);
+        self.add_bytes(tin, len, change);
     }
 
     /// Queues the segments of a super-packet.
@@ -190,7 +192,7 @@ impl<P: Packet, W: Storage<Ways>, S: Storage<Slot<Queued<P>>>, D: Draws> Cake<P,
             self.push(now, index, segment, adjusted, observer);
             self.qlen += 1;
             self.memory_used += u64::from(segment.truesize());
-            self.add_bytes(tin, index, len, i64::from(len));
+            self.add_bytes(tin, len, i64::from(len));
         }
     }
 

@@ -118,22 +118,44 @@ pub struct Cake<P, W, S, D = Rng> {
     lengths: Lengths,
     counters: Counters,
     params: Params,
+    sharing: Sharing,
     draws: D,
 }
 
-/// A flow's part of a quantum, of 2^16: it shares with the bulk flows of its busier host.
-#[inline]
-fn share(ways: &[Ways], isolation: Isolation, base: u32, source: u16, destination: u16) -> u16 {
-    let mut share = u16::MAX;
-    if isolation.shares_sources() {
-        let (set, way) = ways::place(base + u32::from(source));
-        share = share.min(ways[set].sources.bulk[way].share());
+/// What follows from the isolation for every packet.
+#[derive(Clone, Copy, Debug, Default)]
+struct Sharing {
+    /// Whether places are found by the hash of the flow.
+    has_flows: bool,
+    /// All ones: source hosts get no equal shares.
+    no_sources: u16,
+    /// All ones: destination hosts get none.
+    no_destinations: u16,
+}
+
+impl Sharing {
+    fn new(isolation: Isolation) -> Sharing {
+        let mask = |shares: bool| if shares { 0 } else { u16::MAX };
+        Sharing {
+            has_flows: isolation.has_flows(),
+            no_sources: mask(isolation.shares_sources()),
+            no_destinations: mask(isolation.shares_destinations()),
+        }
     }
-    if isolation.shares_destinations() {
-        let (set, way) = ways::place(base + u32::from(destination));
-        share = share.min(ways[set].destinations.bulk[way].share());
+
+    const fn has_hosts(self) -> bool {
+        self.no_sources & self.no_destinations == 0
     }
-    share
+
+    /// A flow's part of a quantum, of 2^16: it shares with the bulk flows of its busier host. The sets of its
+    /// tin begin with `first`.
+    #[inline]
+    fn of(self, ways: &[Ways], first: usize, source: u16, destination: u16) -> u16 {
+        let (set, way) = ways::place(u32::from(source));
+        let of_source = ways[first + set].sources.bulk[way].share() | self.no_sources;
+        let (set, way) = ways::place(u32::from(destination));
+        of_source.min(ways[first + set].destinations.bulk[way].share() | self.no_destinations)
+    }
 }
 
 /// That part, rounded at random.
@@ -181,6 +203,7 @@ impl<P: Packet, W: Storage<Ways>, S: Storage<Slot<Queued<P>>>, D: Draws> Cake<P,
             lengths: Lengths::default(),
             counters: Counters::default(),
             params,
+            sharing: Sharing::default(),
             draws,
         };
         queue.reconfigure(Nanos(0), &mut crate::Ignore);
@@ -213,6 +236,7 @@ impl<P: Packet, W: Storage<Ways>, S: Storage<Slot<Queued<P>>>, D: Draws> Cake<P,
     fn reconfigure(&mut self, now: Nanos, observer: &mut impl Observer<P>) {
         tin::configure(&mut self.tins, self.rate, &self.params);
         self.tins_in_use = tin::count(self.params.diffserv);
+        self.sharing = Sharing::new(self.params.isolation);
         let mtu_time = self.tins[0].law.mtu_time;
         for index in self.tins_in_use..TINS {
             self.clear_tin(now, index, Reason::Change, observer);
@@ -256,8 +280,7 @@ impl<P: Packet, W: Storage<Ways>, S: Storage<Slot<Queued<P>>>, D: Draws> Cake<P,
     /// only in the modes that use them; a change of mode can leave counts behind).
     #[inline]
     fn count_hosts(&mut self, tin: u32, index: u32, is_added: bool) {
-        let isolation = self.params.isolation;
-        if !isolation.shares_sources() && !isolation.shares_destinations() {
+        if !self.sharing.has_hosts() {
             return;
         }
         let ways = self.ways.as_mut();
@@ -268,11 +291,11 @@ impl<P: Packet, W: Storage<Ways>, S: Storage<Slot<Queued<P>>>, D: Draws> Cake<P,
             true => bulk.set(bulk.count() + u16::from(bulk.count() < most)),
             false => bulk.set(bulk.count().saturating_sub(1)),
         };
-        if isolation.shares_sources() {
+        if self.sharing.no_sources == 0 {
             let (set, way) = ways::place(tin * self.flows + u32::from(source));
             shift(&mut ways[set].sources.bulk[way]);
         }
-        if isolation.shares_destinations() {
+        if self.sharing.no_destinations == 0 {
             let (set, way) = ways::place(tin * self.flows + u32::from(destination));
             shift(&mut ways[set].destinations.bulk[way]);
         }
@@ -283,7 +306,7 @@ impl<P: Packet, W: Storage<Ways>, S: Storage<Slot<Queued<P>>>, D: Draws> Cake<P,
     fn turn(&mut self, tin: u32, index: u32) -> i32 {
         let ways = self.ways.as_mut();
         let &mut Flow { source, destination, .. } = flow(ways, index);
-        let share = share(ways, self.params.isolation, tin * self.flows, source, destination);
+        let share = self.sharing.of(ways, (tin * self.flows / WAYS) as usize, source, destination);
         gain(self.tins[tin as usize].flow_quantum, share, &mut self.draws)
     }
 

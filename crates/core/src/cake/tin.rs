@@ -3,7 +3,7 @@
 use super::cobalt::Law;
 use super::params::{Diffserv, Params};
 use super::stats::{TinCounters, TinState};
-use super::ways::Chain;
+use super::ways::{Chain, Ring};
 use crate::Nanos;
 
 /// Tins that there is storage for.
@@ -45,8 +45,8 @@ impl ByteTime {
 /// One tin.
 #[derive(Clone, Debug)]
 pub(super) struct Tin {
-    pub(super) new_flows: Chain,
-    pub(super) old_flows: Chain,
+    pub(super) new_flows: Ring,
+    pub(super) old_flows: Ring,
     pub(super) decaying_flows: Chain,
     pub(super) sparse: u32,
     pub(super) bulk: u32,
@@ -64,8 +64,8 @@ pub(super) struct Tin {
 
 impl Tin {
     pub(super) const EMPTY: Tin = Tin {
-        new_flows: Chain::EMPTY,
-        old_flows: Chain::EMPTY,
+        new_flows: Ring::EMPTY,
+        old_flows: Ring::EMPTY,
         decaying_flows: Chain::EMPTY,
         sparse: 0,
         bulk: 0,

@@ -160,6 +160,42 @@ impl Hosts {
     }
 }
 
+/// A ring of flows through [`Flow::next`] that are taken off at the head alone; the head becomes the tail
+/// without a look at any other.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Ring {
+    pub(super) head: u32,
+    /// Of no meaning while there is no head.
+    pub(super) tail: u32,
+}
+
+impl Ring {
+    pub(super) const EMPTY: Ring = Ring { head: NIL, tail: NIL };
+
+    /// Puts a flow that is on no list at the tail.
+    #[inline]
+    pub(super) fn push(&mut self, ways: &mut [Ways], index: u32) {
+        if self.head == NIL {
+            self.head = index;
+        } else {
+            flow(ways, self.tail).next = index;
+        }
+        flow(ways, index).next = self.head;
+        self.tail = index;
+    }
+
+    /// Takes the head off, behind which `next` stands.
+    #[inline]
+    pub(super) fn pop(&mut self, ways: &mut [Ways], next: u32) {
+        if self.head == self.tail {
+            self.head = NIL;
+        } else {
+            self.head = next;
+            flow(ways, self.tail).next = next;
+        }
+    }
+}
+
 /// A ring of flows in both directions, through [`Flow::next`] and [`Flow::previous`]: the tail is the head's
 /// predecessor, and the head becomes the tail by a look at its successor.
 #[derive(Clone, Copy, Debug)]
@@ -234,6 +270,24 @@ mod tests {
         hosts.bulk.iter_mut().for_each(|bulk| bulk.set(1));
         assert_eq!(hosts.assign(300, 4), 4, "all are busy: its own");
         assert_eq!(hosts.assign(200, 4), 5);
+    }
+
+    #[test]
+    fn a_ring_loses_its_head_and_turns() {
+        let mut ways = [Ways::default(); 1];
+        let mut ring = Ring::EMPTY;
+        (0..3).for_each(|index| ring.push(&mut ways, index));
+        let second = flow(&mut ways, 0).next;
+        ring.pop(&mut ways, second);
+        assert_eq!((ring.head, ring.tail, flow(&mut ways, 2).next), (1, 2, 1));
+        // The head becomes the tail.
+        (ring.head, ring.tail) = (flow(&mut ways, 1).next, 1);
+        ring.push(&mut ways, 0);
+        assert_eq!((ring.head, flow(&mut ways, 2).next, flow(&mut ways, 1).next), (2, 1, 0));
+        ring.pop(&mut ways, 1);
+        ring.pop(&mut ways, 0);
+        ring.pop(&mut ways, 0);
+        assert_eq!(ring.head, NIL);
     }
 
     #[test]
