@@ -1,0 +1,45 @@
+#![no_main]
+use goodqueue::arena::Slot;
+use goodqueue::cake::{AckFilter, Diffserv, Framing, Isolation, Overhead, Params, Ways};
+use goodqueue::{HeapCake, Rate, Rng, Span};
+use goodqueue_fuzz::{Call, run};
+
+fn params(choice: u8) -> Params {
+    let number = u64::from(choice);
+    Params {
+        bandwidth: Rate([0, 1, 1_000_000, 100_000_000][usize::from(choice & 3)]),
+        diffserv: [
+            Diffserv::Besteffort,
+            Diffserv::Diffserv3,
+            Diffserv::Diffserv4,
+            Diffserv::Diffserv8,
+            Diffserv::Precedence,
+        ][usize::from(choice % 5)],
+        isolation: [
+            Isolation::TripleIsolate,
+            Isolation::DualSrchost,
+            Isolation::DualDsthost,
+            Isolation::Flows,
+            Isolation::Hosts,
+            Isolation::Flowblind,
+            Isolation::Srchost,
+        ][usize::from(choice % 7)],
+        rtt: Span(number * 1_700_000),
+        target: Span(number * 85_000),
+        framing: [Framing::None, Framing::Atm, Framing::Ptm][usize::from(choice % 3)],
+        overhead: Overhead { bytes: i16::from(choice) - 60, ..Overhead::default() },
+        memory_limit: u32::from(choice >> 3) * 5000,
+        ingress: choice & 16 != 0,
+        wash: choice & 32 != 0,
+        autorate_ingress: choice & 64 != 0,
+        ack_filter: if choice & 128 != 0 { AckFilter::Aggressive } else { AckFilter::Off },
+        ..Params::default()
+    }
+}
+
+libfuzzer_sys::fuzz_target!(|input: (u8, u8, Vec<Call>)| {
+    let ways = vec![Ways::default(); 8 << (input.1 & 3)];
+    let slots = vec![Slot::default(); usize::from(input.1 >> 2) + 1];
+    let queue = HeapCake::new(params(input.0), Rng::new(1), ways, slots).expect("storage");
+    run(queue, &input.2, |queue, now, choice, inside| queue.configure(now, params(choice), inside));
+});
