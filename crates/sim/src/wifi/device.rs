@@ -12,6 +12,7 @@ use super::ideas::Ideas;
 use super::phy::Format;
 use super::rates::{RateControl, Series};
 use super::spec::{Aggregation, Lower};
+use super::taildrop::TailDrop;
 
 /// A path's place.
 pub(super) type PathId = u32;
@@ -66,6 +67,8 @@ pub(super) struct Device {
     pub(super) qdisc: Option<goodqueue::QueueSpec>,
     /// mac80211's queues; the stations of `stations` are numbered in their order.
     pub(super) stack: Option<Box<TxStack<Skb>>>,
+    /// mac80211's queues without flows.
+    pub(super) taildrop: Option<TailDrop>,
     /// Paths from this device.
     pub(super) stations: Vec<PathId>,
     pub(super) lower: Lower,
@@ -103,13 +106,16 @@ impl Device {
         };
         let in_stack = self.stack.as_ref().map_or(0, |stack| u64::from(stack.radio_stats().backlog));
         let below = self.categories.iter().map(|category| in_qdisc(category) + u64::from(category.pending));
-        in_stack + below.sum::<u64>()
+        let in_fifos = self.taildrop.as_ref().map_or(0, |fifos| u64::from(fifos.queued));
+        in_stack + in_fifos + below.sum::<u64>()
     }
 }
 
 /// One TID of a path.
 #[derive(Debug, Default)]
 pub(super) struct Tid {
+    /// What waits above the driver, where that is [`TailDrop`].
+    pub(super) waiting: VecDeque<Skb>,
     /// What the driver or the firmware holds, not numbered yet.
     pub(super) fifo: VecDeque<Mpdu>,
     pub(super) sender: Sender,

@@ -375,7 +375,7 @@ impl Radio {
         self.list(now, from, ac, burst.path, burst.tid);
         burst.mpdus.clear();
         self.spare.push(burst.mpdus);
-        self.fill(now, from, ac, sink);
+        self.refill(now, from, ac, sink);
         if self.head(edcaf).is_none() {
             self.contention.leave(edcaf);
         }

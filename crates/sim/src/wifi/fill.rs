@@ -20,14 +20,50 @@ impl Radio {
                 self.build_in_turn(now, from, ac, sink);
             }
             Lower::Firmware { packets } => {
-                if self.devices[usize::from(from)].stack.is_some() {
-                    self.push(now, from, ac, packets, sink);
-                } else {
-                    self.pull(now, from, ac, packets, sink);
-                }
+                self.fill_firmware(now, from, ac, (packets, 1), sink);
                 self.build_in_turn(now, from, ac, sink);
             }
         }
+        self.contend(now, from, ac);
+    }
+
+    /// Something is done with: what is free is filled again. ath10k asks mac80211's queues of all categories, and only
+    /// while fewer than half of its packets are in use (`ath10k_mac_tx_push_pending`); one that comes in meanwhile finds
+    /// room all the same.
+    pub(super) fn refill(&mut self, now: Nanos, from: DeviceId, ac: Ac, sink: &mut impl Sink) {
+        let device = &self.devices[usize::from(from)];
+        let Lower::Firmware { packets } = device.lower else { return self.fill(now, from, ac, sink) };
+        if device.qdisc.is_some() || device.pending() < packets.div_ceil(2) {
+            for ac in Ac::ALL {
+                self.fill_firmware(now, from, ac, (packets, usize::MAX), sink);
+            }
+        }
+        for ac in Ac::ALL {
+            self.build_in_turn(now, from, ac, sink);
+            self.contend(now, from, ac);
+        }
+    }
+
+    /// Moves up to so many packets, from so many of mac80211's queues, into the firmware.
+    fn fill_firmware(
+        &mut self,
+        now: Nanos,
+        from: DeviceId,
+        ac: Ac,
+        most: (u32, usize),
+        sink: &mut impl Sink,
+    ) {
+        let device = &self.devices[usize::from(from)];
+        if device.stack.is_some() {
+            self.push(now, from, ac, most, sink);
+        } else if device.taildrop.is_some() {
+            self.push_fifos(from, ac, most.0);
+        } else {
+            self.pull(now, from, ac, most.0, sink);
+        }
+    }
+
+    fn contend(&mut self, now: Nanos, from: DeviceId, ac: Ac) {
         if self.head(Radio::edcaf(from, ac)).is_some() {
             self.contention.join(now, Radio::edcaf(from, ac));
         }
@@ -89,9 +125,16 @@ impl Radio {
         }
     }
 
-    /// A round of mac80211's scheduler that fills the firmware (ath10k `ath10k_mac_op_wake_tx_queue` and
-    /// `ath10k_mac_tx_push_pending`).
-    fn push(&mut self, now: Nanos, from: DeviceId, ac: Ac, most: u32, sink: &mut impl Sink) {
+    /// A round of mac80211's scheduler that fills the firmware: one queue when a packet has come (ath10k
+    /// `ath10k_mac_op_wake_tx_queue`), all of them when one is done with (`ath10k_mac_tx_push_pending`).
+    fn push(
+        &mut self,
+        now: Nanos,
+        from: DeviceId,
+        ac: Ac,
+        (most, mut queues): (u32, usize),
+        sink: &mut impl Sink,
+    ) {
         let device = &mut self.devices[usize::from(from)];
         let mut room = most.saturating_sub(device.pending());
         let Device { stack, categories, stations, over, .. } = device;
@@ -99,10 +142,12 @@ impl Radio {
         let Category { pending, turn, dql, .. } = &mut categories[ac as usize];
         stack.schedule_start(ac);
         while room > 0
+            && queues > 0
             && dql.is_none_or(|dql| dql.avail() >= 0)
             && let Some(txq) = stack.next_txq(ac)
         {
             let station = txq.station().and_then(|station| stations.get(station.0 as usize));
+            queues -= 1;
             let Some(&path) = station else { continue };
             let path_at = &mut self.paths[path as usize];
             let mut limit = path_at.dqls.take();

@@ -6,7 +6,7 @@
 //! * A (block) ack is never lost; a frame is delivered at the end of its exchange, behind the ack.
 //! * After a PPDU without an answer everybody waits for EIFS, those who sent it too (their time-out is about as long).
 //! * No multicast, no power save, no A-MSDU, no fragments, no encryption; HE to a single user, without packet extension.
-//! * ath10k's firmware is filled whenever there is room, where Linux waits until half of it is free.
+//! * No firmware that asks for packets by station (ath10k 10.4, push-pull).
 
 mod block_ack;
 mod channel;
@@ -24,6 +24,7 @@ mod phy;
 mod radio;
 mod rates;
 mod spec;
+mod taildrop;
 
 pub use channel::Errors;
 pub use device::PathAccount;

@@ -18,6 +18,7 @@ use super::exchange::OnAir;
 use super::frame::{DeviceId, Frame, Sink, Skb};
 use super::ideas::{DqlScope, Ideas, new_dql};
 use super::rates::RateControl;
+use super::taildrop::TailDrop;
 use super::spec::{DeviceSpec, Lower, PeerSpec, RadioSpec, Role, Upper};
 
 /// What is wrong with a radio.
@@ -186,6 +187,10 @@ impl Radio {
                 qdisc.build::<Frame>(NOMINAL, 1514, Nanos::ZERO).map_err(|error| error.to_string())?;
                 (Some(*qdisc), None)
             }
+            Upper::TailDrop { .. } if !matches!(spec.driver.lower, Lower::Firmware { .. }) => {
+                return Err("queues without flows stand on firmware that aggregates".into());
+            }
+            Upper::TailDrop { .. } => (None, None),
             Upper::Mac80211(params) => (None, Some(stack_of(all, spec, own, *params)?)),
         };
         self.contention.add_device(&spec.edca);
@@ -194,6 +199,10 @@ impl Radio {
             categories: Default::default(),
             qdisc,
             stack,
+            taildrop: match spec.driver.upper {
+                Upper::TailDrop { total, station } => Some(TailDrop::new(total, station)),
+                Upper::Qdisc(_) | Upper::Mac80211(_) => None,
+            },
             stations: Vec::new(),
             lower: spec.driver.lower,
             max_time: spec.driver.max_time,
@@ -317,6 +326,10 @@ impl Radio {
             };
             stack.enqueue(now, queued, Skb(frame, now), &mut through);
             return self.fill(now, from, queued.ac(), sink);
+        }
+        if device.taildrop.is_some() {
+            self.offer_fifo(now, from, path, ac, frame, sink);
+            return self.fill(now, from, ac, sink);
         }
         let category = &mut device.categories[ac as usize];
         if category.qdisc.is_none() {

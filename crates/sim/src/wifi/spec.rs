@@ -148,6 +148,14 @@ pub enum Upper {
     Qdisc(QueueSpec),
     /// mac80211's queues by station and TID, with its airtime scheduler (Linux 4.9 and later).
     Mac80211(WifiParams),
+    /// mac80211's queues by station and TID without flows and `CoDel`: FIFOs in turn, and what comes to a full one is
+    /// dropped (Kazior's first patch of 2016). With [`Lower::Firmware`] only.
+    TailDrop {
+        /// Packets of all stations (`TOTAL_MAX_TX_BUFFER`: 512).
+        total: u32,
+        /// Packets of a station's TID (`STA_MAX_TX_BUFFER`: 64).
+        station: u32,
+    },
 }
 
 /// What a driver and its hardware hold below.

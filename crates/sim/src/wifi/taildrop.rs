@@ -1,0 +1,82 @@
+//! mac80211's queues by station and TID before they had flows: FIFOs with a limit for all and one for each, served in
+//! turn (Kazior's patches of 2016: `TOTAL_MAX_TX_BUFFER`, `STA_MAX_TX_BUFFER`).
+
+use std::collections::VecDeque;
+
+use goodqueue::wifi::Ac;
+use goodqueue::{Nanos, Reason};
+
+use super::block_ack::Mpdu;
+use super::device::{Category, Device, PathId};
+use super::frame::{DeviceId, Frame, Sink, Skb};
+use super::radio::Radio;
+
+/// The limits, what they count, and who is served next. The packets are with the TIDs.
+#[derive(Debug)]
+pub(super) struct TailDrop {
+    total: u32,
+    station: u32,
+    pub(super) queued: u32,
+    /// TIDs that have packets, by category.
+    turns: [VecDeque<(PathId, u8)>; 4],
+}
+
+impl TailDrop {
+    pub(super) fn new(total: u32, station: u32) -> TailDrop {
+        TailDrop { total, station, queued: 0, turns: Default::default() }
+    }
+}
+
+impl Radio {
+    /// A packet comes to the FIFO of its TID.
+    pub(super) fn offer_fifo(
+        &mut self,
+        now: Nanos,
+        from: DeviceId,
+        path: PathId,
+        ac: Ac,
+        frame: Frame,
+        sink: &mut impl Sink,
+    ) {
+        let tid = self.paths[path as usize].tid(frame.tid);
+        let Some(fifos) = &mut self.devices[usize::from(from)].taildrop else { return };
+        if fifos.queued >= fifos.total || tid.waiting.len() >= fifos.station as usize {
+            self.packets.dropped += 1;
+            return sink.dropped(now, from, frame, Reason::Limit);
+        }
+        if tid.waiting.is_empty() {
+            fifos.turns[ac as usize].push_back((path, frame.tid));
+        }
+        fifos.queued += 1;
+        tid.waiting.push_back(Skb(frame, now));
+    }
+
+    /// Moves packets from the FIFOs into the firmware, TID by TID, up to `most` packets and the firmware's limit of bytes.
+    pub(super) fn push_fifos(&mut self, from: DeviceId, ac: Ac, most: u32) {
+        let device = &mut self.devices[usize::from(from)];
+        let others = device.pending() - device.categories[ac as usize].pending;
+        let Device { taildrop, categories, .. } = device;
+        let Some(fifos) = taildrop else { return };
+        let Category { pending, turn, dql, .. } = &mut categories[ac as usize];
+        while let Some((path, number)) = fifos.turns[ac as usize].pop_front() {
+            let tid = self.paths[path as usize].tid(number);
+            while *pending + others < most
+                && dql.is_none_or(|dql| dql.avail() >= 0)
+                && let Some(Skb(frame, since)) = tid.waiting.pop_front()
+            {
+                fifos.queued -= 1;
+                *pending += 1;
+                if let Some(dql) = dql {
+                    dql.queued(frame.len);
+                }
+                tid.fifo.push_back(Mpdu { frame, since, ..Mpdu::default() });
+            }
+            if !tid.fifo.is_empty() && !std::mem::replace(&mut tid.has_turn, true) {
+                turn.push_back((path, number));
+            }
+            if !tid.waiting.is_empty() {
+                return fifos.turns[ac as usize].push_back((path, number));
+            }
+        }
+    }
+}
