@@ -10,6 +10,14 @@ use super::limit::Most;
 use super::radio::{Radio, Through};
 use super::spec::Lower;
 
+/// Packets that the driver hands down.
+const fn most_of(lower: Lower) -> u32 {
+    match lower {
+        Lower::Firmware { packets } | Lower::Fifo { packets } => packets,
+        Lower::LossyFirmware { .. } | Lower::Txq => u32::MAX,
+    }
+}
+
 impl Radio {
     /// Fills the hardware queue of a category as far as it goes.
     pub(super) fn fill(&mut self, now: Nanos, from: DeviceId, ac: Ac, sink: &mut impl Sink) {
@@ -19,8 +27,8 @@ impl Radio {
                 self.pull(now, from, ac, packets, sink);
                 self.build_in_turn(now, from, ac, sink);
             }
-            Lower::Firmware { packets } => {
-                self.fill_firmware(now, from, ac, (packets, 1), sink);
+            lower @ (Lower::Firmware { .. } | Lower::LossyFirmware { .. }) => {
+                self.fill_firmware(now, from, ac, (most_of(lower), 1), sink);
                 self.build_in_turn(now, from, ac, sink);
             }
         }
@@ -32,7 +40,10 @@ impl Radio {
     /// room all the same.
     pub(super) fn refill(&mut self, now: Nanos, from: DeviceId, ac: Ac, sink: &mut impl Sink) {
         let device = &self.devices[usize::from(from)];
-        let Lower::Firmware { packets } = device.lower else { return self.fill(now, from, ac, sink) };
+        if !device.lower.is_firmware() {
+            return self.fill(now, from, ac, sink);
+        }
+        let packets = most_of(device.lower);
         if device.qdisc.is_some() || device.pending() < packets.div_ceil(2) {
             for ac in Ac::ALL {
                 self.fill_firmware(now, from, ac, (packets, usize::MAX), sink);
@@ -57,7 +68,7 @@ impl Radio {
         if device.stack.is_some() {
             self.push(now, from, ac, most, sink);
         } else if device.taildrop.is_some() {
-            self.push_fifos(from, ac, most.0);
+            self.push_fifos(now, from, ac, most.0, sink);
         } else {
             self.pull(now, from, ac, most.0, sink);
         }
@@ -98,7 +109,9 @@ impl Radio {
     fn pull(&mut self, now: Nanos, from: DeviceId, ac: Ac, most: u32, sink: &mut impl Sink) {
         let device = &mut self.devices[usize::from(from)];
         let others = match device.lower {
-            Lower::Firmware { .. } => device.pending() - device.categories[ac as usize].pending,
+            Lower::Firmware { .. } | Lower::LossyFirmware { .. } => {
+                device.pending() - device.categories[ac as usize].pending
+            }
             Lower::Fifo { .. } | Lower::Txq => 0,
         };
         let Category { qdisc, pending, turn, dql, .. } = &mut device.categories[ac as usize];
@@ -113,6 +126,11 @@ impl Radio {
                 sink.dropped(now, from, frame, Reason::Flush);
                 continue;
             };
+            if device.lower.is_too_much(*pending + others) {
+                self.packets.dropped += 1;
+                sink.dropped(now, from, frame, Reason::Limit);
+                continue;
+            }
             *pending += 1;
             if let Some(dql) = dql {
                 dql.queued(frame.len);
@@ -137,7 +155,8 @@ impl Radio {
     ) {
         let device = &mut self.devices[usize::from(from)];
         let mut room = most.saturating_sub(device.pending());
-        let Device { stack, categories, stations, over, .. } = device;
+        let others = device.pending() - device.categories[ac as usize].pending;
+        let Device { stack, lower, categories, stations, over, .. } = device;
         let Some(stack) = stack else { return };
         let Category { pending, turn, dql, .. } = &mut categories[ac as usize];
         stack.schedule_start(ac);
@@ -146,9 +165,9 @@ impl Radio {
             && dql.is_none_or(|dql| dql.avail() >= 0)
             && let Some(txq) = stack.next_txq(ac)
         {
-            let station = txq.station().and_then(|station| stations.get(station.0 as usize));
             queues -= 1;
-            let Some(&path) = station else { continue };
+            let Some(station) = txq.station() else { continue };
+            let Some(&path) = stations.get(station.0 as usize) else { continue };
             let path_at = &mut self.paths[path as usize];
             let mut limit = path_at.dqls.take();
             let own = limit.as_mut().map(|dqls| &mut dqls[ac as usize]);
@@ -163,6 +182,12 @@ impl Radio {
                 let mut through = Through { sink, from, dropped: &mut self.packets.dropped };
                 let Some(next) = stack.tx_dequeue(now, txq, &mut through) else { break };
                 let Skb(frame, since) = next.packet;
+                if lower.is_too_much(*pending + others) {
+                    self.packets.dropped += 1;
+                    sink.dropped(now, from, frame, Reason::Limit);
+                    stack.tx_completed(station, ac, next.estimate);
+                    continue;
+                }
                 limits.iter_mut().flatten().for_each(|dql| dql.queued(frame.len));
                 tid.fifo.push_back(Mpdu { frame, since, estimate: next.estimate, ..Mpdu::default() });
                 (room, *pending) = (room - 1, *pending + 1);

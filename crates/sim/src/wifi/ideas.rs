@@ -10,7 +10,7 @@ use super::spec::{DriverSpec, Lower, Upper};
 /// What a driver does beyond Linux.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ideas {
-    /// Byte queue limits on what the firmware holds. With [`Lower::Firmware`]. "Minimise hardware buffering: BQL-like
+    /// Byte queue limits on what the firmware holds. With firmware that aggregates. "Minimise hardware buffering: BQL-like
     /// mechanism if aggregation is in firmware"; Kazior's experiments of 2016 had both scopes.
     pub dql: Option<DqlScope>,
     /// The driver is told when a PPDU goes on the air, and builds the next one so long before the end of its data; longer
@@ -78,7 +78,7 @@ impl Ideas {
         if let Some(admission) = ideas.admission {
             admission.check().map_err(|error| error.to_string())?;
         }
-        let is_firmware = matches!(driver.lower, Lower::Firmware { .. });
+        let is_firmware = driver.lower.is_firmware();
         for (is_refused, why) in [
             (ideas.dql.is_some() && !is_firmware, "dql is for firmware that aggregates"),
             (

@@ -18,8 +18,8 @@ use super::exchange::OnAir;
 use super::frame::{DeviceId, Frame, Sink, Skb};
 use super::ideas::{DqlScope, Ideas, new_dql};
 use super::rates::RateControl;
-use super::taildrop::TailDrop;
 use super::spec::{DeviceSpec, Lower, PeerSpec, RadioSpec, Role, Upper};
+use super::taildrop::TailDrop;
 
 /// What is wrong with a radio.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -187,7 +187,7 @@ impl Radio {
                 qdisc.build::<Frame>(NOMINAL, 1514, Nanos::ZERO).map_err(|error| error.to_string())?;
                 (Some(*qdisc), None)
             }
-            Upper::TailDrop { .. } if !matches!(spec.driver.lower, Lower::Firmware { .. }) => {
+            Upper::TailDrop { .. } if !spec.driver.lower.is_firmware() => {
                 return Err("queues without flows stand on firmware that aggregates".into());
             }
             Upper::TailDrop { .. } => (None, None),

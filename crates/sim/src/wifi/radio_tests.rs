@@ -306,3 +306,83 @@ proptest::proptest! {
         }
     }
 }
+
+/// An access point of this driver and a station at 6 Mbit/s.
+fn slow(driver: DriverSpec) -> Radio {
+    let devices = vec![DeviceSpec::access_point(driver), DeviceSpec::station(0, peer("ofdm6"), stock())];
+    Radio::new(&RadioSpec { devices, ..RadioSpec::default() }, 1, 0).expect("a radio")
+}
+
+fn packet(handle: u32, tid: u8) -> Frame {
+    Frame { handle, len: 1514, to: 1, tid, ..Frame::default() }
+}
+
+fn without_aql(packets: u32) -> DriverSpec {
+    let upper = Upper::Mac80211(WifiParams { aql: false, ..WifiParams::default() });
+    DriverSpec { upper, lower: Lower::Firmware { packets }, ..DriverSpec::ath10k() }
+}
+
+/// 10 of 30 packets fit; when only 4 are left, 6 more come, three times, and then the last 2.
+#[test]
+fn firmware_is_filled_again_when_fewer_than_half_are_in_use() {
+    let mut radio = slow(without_aql(10));
+    let mut counter = Counter::default();
+    (0..30).for_each(|handle| radio.offer(Nanos::ZERO, 0, packet(handle, 0), &mut counter));
+    let mut seen = vec![radio.backlog(0).1];
+    while let Some(at) = radio.next_event() {
+        radio.advance(at, &mut counter);
+        let below = radio.backlog(0).1;
+        if seen.last() != Some(&below) {
+            seen.push(below);
+        }
+    }
+    let expected: Vec<u32> = [10, 9, 8, 7, 6, 5].repeat(4).into_iter().chain((0..=6).rev()).collect();
+    assert_eq!(seen, expected);
+    assert_eq!(counter.delivered.len(), 30);
+}
+
+/// Bulk fills the firmware; a voice packet that came meanwhile is not forgotten when bulk makes room.
+#[test]
+fn a_category_that_found_the_firmware_full_is_served_when_another_makes_room() {
+    let mut radio = slow(without_aql(4));
+    let mut counter = Counter::default();
+    (0..20).for_each(|handle| radio.offer(Nanos::ZERO, 0, packet(handle, 0), &mut counter));
+    radio.offer(Nanos::ZERO, 0, packet(20, 6), &mut counter);
+    radio.advance(Nanos(SECOND), &mut counter);
+    let place = counter.delivered.iter().position(|(_, _, frame)| frame.handle == 20).expect("delivered");
+    assert!(place <= 6, "{place}");
+    assert_eq!(counter.delivered.len(), 21);
+}
+
+/// 64 packets for a station's TID and 100 for all; the firmware has taken 10.
+#[test]
+fn fifos_by_station_drop_what_comes_last() {
+    let upper = Upper::TailDrop { total: 100, station: 64 };
+    let mut radio = slow(DriverSpec { upper, ..without_aql(10) });
+    let mut counter = Counter::default();
+    for (tid, offered, dropped) in [(0, 80, 6), (6, 50, 20)] {
+        (0..offered).for_each(|handle| radio.offer(Nanos::ZERO, 0, packet(handle, tid), &mut counter));
+        assert_eq!(counter.dropped.len(), dropped, "{tid}");
+    }
+    assert!(counter.dropped.iter().all(|(_, reason)| *reason == Reason::Limit));
+    radio.advance(Nanos(SECOND), &mut counter);
+    assert_eq!((counter.delivered.len(), radio.held()), (110, 0));
+    assert!(radio.is_conserved(Nanos(SECOND)));
+}
+
+/// Whatever is above, packets go into the firmware, and what it has no room for is lost there.
+#[test]
+fn firmware_that_drops_holds_nothing_back() {
+    let qdisc = Upper::Qdisc("pfifo:1000".parse().expect("a queue"));
+    let mac80211 = Upper::Mac80211(WifiParams::default());
+    for upper in [qdisc, Upper::TailDrop { total: 512, station: 64 }, mac80211] {
+        let lower = Lower::LossyFirmware { packets: 10 };
+        let mut radio = slow(DriverSpec { upper, lower, ..without_aql(10) });
+        let mut counter = Counter::default();
+        (0..30).for_each(|handle| radio.offer(Nanos::ZERO, 0, packet(handle, 0), &mut counter));
+        assert_eq!((counter.dropped.len(), radio.held()), (20, 10));
+        radio.advance(Nanos(SECOND), &mut counter);
+        assert_eq!((counter.delivered.len(), counter.dropped.len()), (10, 20));
+        assert!(radio.is_conserved(Nanos(SECOND)));
+    }
+}

@@ -149,7 +149,7 @@ pub enum Upper {
     /// mac80211's queues by station and TID, with its airtime scheduler (Linux 4.9 and later).
     Mac80211(WifiParams),
     /// mac80211's queues by station and TID without flows and `CoDel`: FIFOs in turn, and what comes to a full one is
-    /// dropped (Kazior's first patch of 2016). With [`Lower::Firmware`] only.
+    /// dropped (Kazior's first patch of 2016). With firmware that aggregates only.
     TailDrop {
         /// Packets of all stations (`TOTAL_MAX_TX_BUFFER`: 512).
         total: u32,
@@ -175,6 +175,24 @@ pub enum Lower {
         /// Packets of all categories.
         packets: u32,
     },
+    /// The same, but the firmware takes whatever comes and drops what it has no room for: nothing is held back above.
+    LossyFirmware {
+        /// Packets of all categories.
+        packets: u32,
+    },
+}
+
+impl Lower {
+    /// Whether packets are aggregated below the driver.
+    #[must_use]
+    pub const fn is_firmware(&self) -> bool {
+        matches!(self, Lower::Firmware { .. } | Lower::LossyFirmware { .. })
+    }
+
+    /// Whether it drops a packet where it holds `pending`.
+    pub(super) const fn is_too_much(&self, pending: u32) -> bool {
+        matches!(self, Lower::LossyFirmware { packets } if pending >= *packets)
+    }
 }
 
 /// Most packets of a category that ath9k took from its qdisc (`ATH_MAX_QDEPTH`: a quarter of 512 buffers, less 5).

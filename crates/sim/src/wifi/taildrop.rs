@@ -52,10 +52,10 @@ impl Radio {
     }
 
     /// Moves packets from the FIFOs into the firmware, TID by TID, up to `most` packets and the firmware's limit of bytes.
-    pub(super) fn push_fifos(&mut self, from: DeviceId, ac: Ac, most: u32) {
+    pub(super) fn push_fifos(&mut self, now: Nanos, from: DeviceId, ac: Ac, most: u32, sink: &mut impl Sink) {
         let device = &mut self.devices[usize::from(from)];
         let others = device.pending() - device.categories[ac as usize].pending;
-        let Device { taildrop, categories, .. } = device;
+        let Device { taildrop, categories, lower, .. } = device;
         let Some(fifos) = taildrop else { return };
         let Category { pending, turn, dql, .. } = &mut categories[ac as usize];
         while let Some((path, number)) = fifos.turns[ac as usize].pop_front() {
@@ -65,6 +65,11 @@ impl Radio {
                 && let Some(Skb(frame, since)) = tid.waiting.pop_front()
             {
                 fifos.queued -= 1;
+                if lower.is_too_much(*pending + others) {
+                    self.packets.dropped += 1;
+                    sink.dropped(now, from, frame, Reason::Limit);
+                    continue;
+                }
                 *pending += 1;
                 if let Some(dql) = dql {
                     dql.queued(frame.len);
