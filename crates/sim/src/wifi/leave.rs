@@ -34,6 +34,7 @@ impl Radio {
             // It was added when the radio was made.
             let _ = stack.remove_station(now, station, &mut through);
         }
+        self.flush_fifos(now, path_id, sink);
         for tid in (0..8).filter_map(Tid::new) {
             let at = self.paths[path_id as usize].tid(tid.number());
             at.needs_bar = false;
@@ -46,7 +47,7 @@ impl Radio {
         for ac in Ac::ALL {
             self.empty_hardware(now, path_id, ac, sink);
             self.note_completed(now, path_id, ac);
-            self.fill(now, from, ac, sink);
+            self.refill(now, from, ac, sink);
         }
     }
 

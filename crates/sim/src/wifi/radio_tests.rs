@@ -365,8 +365,17 @@ fn fifos_by_station_drop_what_comes_last() {
         assert_eq!(counter.dropped.len(), dropped, "{tid}");
     }
     assert!(counter.dropped.iter().all(|(_, reason)| *reason == Reason::Limit));
+    let mut left = radio.held();
+    radio.advance(Nanos(SECOND / 10), &mut counter);
+    left -= counter.delivered.len() as u64;
+    assert!(radio.remove_station(Nanos(SECOND / 10), 1, &mut counter));
     radio.advance(Nanos(SECOND), &mut counter);
-    assert_eq!((counter.delivered.len(), radio.held()), (110, 0));
+    // One was on the air.
+    assert_eq!(
+        counter.dropped.iter().filter(|(_, reason)| *reason == Reason::Flush).count() as u64,
+        left - 1
+    );
+    assert_eq!((counter.delivered.len() + counter.dropped.len(), radio.held()), (130, 0));
     assert!(radio.is_conserved(Nanos(SECOND)));
 }
 

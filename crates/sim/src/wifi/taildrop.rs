@@ -51,6 +51,22 @@ impl Radio {
         tid.waiting.push_back(Skb(frame, now));
     }
 
+    /// The station that a path goes to has left.
+    pub(super) fn flush_fifos(&mut self, now: Nanos, path: PathId, sink: &mut impl Sink) {
+        let from = self.paths[path as usize].from;
+        let Some(fifos) = &mut self.devices[usize::from(from)].taildrop else { return };
+        for turns in &mut fifos.turns {
+            turns.retain(|&(other, _)| other != path);
+        }
+        for number in 0..8 {
+            for Skb(frame, _) in self.paths[path as usize].tid(number).waiting.drain(..) {
+                fifos.queued -= 1;
+                self.packets.dropped += 1;
+                sink.dropped(now, from, frame, Reason::Flush);
+            }
+        }
+    }
+
     /// Moves packets from the FIFOs into the firmware, TID by TID, up to `most` packets and the firmware's limit of bytes.
     pub(super) fn push_fifos(&mut self, now: Nanos, from: DeviceId, ac: Ac, most: u32, sink: &mut impl Sink) {
         let device = &mut self.devices[usize::from(from)];
