@@ -503,6 +503,7 @@ pub static CLAIM: Table = Table {
                 Kind::Word("rise_up_p50"),
                 Kind::Word("rise_down_p50"),
                 Kind::Word("rtt_p50"),
+                Kind::Word("tcp_rtt_p50"),
                 Kind::Word("idle"),
                 Kind::Word("goodput_up"),
                 Kind::Word("goodput_down"),

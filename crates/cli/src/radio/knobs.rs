@@ -66,6 +66,7 @@ pub(super) fn of(spec: &RadioSpec) -> WifiKnobs {
     match device.driver.lower {
         Lower::Fifo { packets } => other("driver FIFO of an access category", format!("{packets} frames")),
         Lower::Firmware { packets } => other("firmware", format!("{packets} packets")),
+        Lower::LossyFirmware { packets } => other("firmware", format!("{packets} packets, more is dropped")),
         Lower::Txq if device.driver.ideas.fill_ahead.is_some() => {
             other("hardware queue", "1 PPDU, 2 towards the end of the first".into())
         }
@@ -82,7 +83,13 @@ pub(super) fn of(spec: &RadioSpec) -> WifiKnobs {
         other("policy", format!("{} group(s), every {}", policy.groups.len(), policy.interval));
     }
     match &device.driver.upper {
+        Upper::Qdisc(queue) if device.driver.lower.is_firmware() => {
+            knobs.queueing = format!("{queue}, firmware below");
+        }
         Upper::Qdisc(queue) => knobs.queueing = format!("{queue}, FIFOs below"),
+        Upper::TailDrop { total, station } => {
+            knobs.queueing = format!("FIFOs of {station} packets by station, {total} in all");
+        }
         Upper::Mac80211(params) => {
             knobs.queueing =
                 if params.airtime_fairness { "airtime fairness" } else { "FQ-MAC: stations in turn" }.into();

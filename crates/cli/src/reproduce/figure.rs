@@ -85,6 +85,8 @@ pub enum Figure {
     RiseDownP50,
     /// Median round trip under load.
     RttP50,
+    /// Median of TCP's own round-trip times under load.
+    TcpRttP50,
     /// Median round trip before the load.
     Idle,
     /// Goodput to the server.
@@ -121,12 +123,13 @@ pub enum Figure {
 
 impl Figure {
     /// All of them.
-    pub const ALL: [Figure; 21] = [
+    pub const ALL: [Figure; 22] = [
         Figure::RiseP50,
         Figure::RiseP95,
         Figure::RiseUpP50,
         Figure::RiseDownP50,
         Figure::RttP50,
+        Figure::TcpRttP50,
         Figure::Idle,
         Figure::GoodputUp,
         Figure::GoodputDown,
@@ -161,6 +164,11 @@ impl Figure {
                 ("rise_down_p50", Unit::Time, "median rise of the one-way delay to the client")
             }
             Figure::RttP50 => ("rtt_p50", Unit::Time, "median round trip under load"),
+            Figure::TcpRttP50 => (
+                "tcp_rtt_p50",
+                Unit::Time,
+                "median of the flows' smoothed round-trip times (srtt) under load",
+            ),
             Figure::Idle => ("idle", Unit::Time, "median round trip before the load"),
             Figure::GoodputUp => {
                 ("goodput_up", Unit::Rate, "payload of all flows that the server received, by time")
@@ -260,6 +268,7 @@ impl Figure {
             Figure::RiseUpP50 => time(summary.up.added_p50_ns),
             Figure::RiseDownP50 => time(summary.down.added_p50_ns),
             Figure::RttP50 => time(summary.rtt.p50_ns),
+            Figure::TcpRttP50 => tcp_rtt(run, summary.loaded_from_ns..summary.loaded_to_ns),
             Figure::Idle => time(summary.rtt.idle_ns),
             Figure::GoodputUp => summary.goodput_up_bps.map(|bps| bps as f64),
             Figure::GoodputDown => summary.goodput_down_bps.map(|bps| bps as f64),
@@ -300,6 +309,14 @@ fn ring_up(run: &Run, loaded: std::ops::Range<i64>) -> Option<f64> {
     let samples = run.up.t_ns.iter().zip(&run.up.ring_bytes);
     let inside = samples.filter(|(at, _)| loaded.contains(at)).map(|(_, &bytes)| bytes);
     inside.max().map(|bytes| bytes as f64)
+}
+
+fn tcp_rtt(run: &Run, loaded: std::ops::Range<i64>) -> Option<f64> {
+    let samples = run.flows.iter().flat_map(|flow| flow.t_ns.iter().zip(&flow.srtt_us));
+    let inside = samples.filter(|&(at, &srtt)| loaded.contains(at) && srtt > 0);
+    let mut srtts: Vec<u32> = inside.map(|(_, &srtt)| srtt).collect();
+    srtts.sort_unstable();
+    srtts.get(srtts.len() / 2).map(|&srtt| f64::from(srtt) * 1e3)
 }
 
 /// How long a share is looked at.
@@ -379,6 +396,16 @@ mod tests {
         let (record, run) = two([8, 8, 7, 7, 6, 4], [1, 1, 2, 4]);
         let jain = Figure::JainTogether.of(&record, &run, &[]).expect("two flows");
         assert!((jain - 256.0 / 272.0).abs() < 1e-12, "{jain}");
+    }
+
+    /// Before the load, within it, and what is not known yet.
+    #[test]
+    fn round_trips_of_tcp_are_those_under_load() {
+        let flow =
+            FlowSeries { t_ns: vec![1, 5, 6, 7], srtt_us: vec![90, 0, 40, 30], ..FlowSeries::default() };
+        let run = Run { flows: vec![flow], ..Run::default() };
+        assert_eq!(tcp_rtt(&run, 2..10), Some(40e3));
+        assert_eq!(tcp_rtt(&run, 5..6), None);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! What is between the queues and the air, at the access point and at stations.
 
-use goodqueue::QueueSpec;
 use goodqueue::wifi::{self, Ac, WifiParams};
+use goodqueue::{QueueSpec, Span};
 use goodqueue_sim::wifi::{
     ACCESS_POINT, ATH9K_QDEPTH, ATH10K_MSDU_DESC, Aggregation, Band, DeviceSpec, DriverSpec, EdcaParams,
     Format, Lower, PeerSpec, Role, STATION, Upper,
@@ -44,7 +44,8 @@ pub(super) fn access_point(
     }
     let (mut spec, mut words, is_compared) = match driver.as_str() {
         "stock" => stock(chain, compared)?,
-        driver => mac80211(chain, driver, band)?,
+        "ath9k" => ath9k(chain, band)?,
+        _ => ath10k(chain, band, compared)?,
     };
     let (ideas, more) = super::ideas::read(chain, &driver)?;
     spec.ideas = ideas;
@@ -64,8 +65,15 @@ pub(super) fn access_point(
 fn stock(chain: &Chain<'_>, compared: Option<&QueueSpec>) -> Read<(DriverSpec, String, bool)> {
     let fifo = chain.plain("fifo", read::count)?.and_then(|frames| u32::try_from(frames).ok());
     let frames = fifo.unwrap_or(ATH9K_QDEPTH);
-    let queue = chain.read("queue", queue)?;
-    let (queue, is_compared) = match (queue, compared) {
+    let (queue, is_compared) = discipline(chain, compared)?;
+    let mut spec = DriverSpec::stock(queue);
+    spec.lower = Lower::Fifo { packets: frames };
+    Ok((spec, format!("stock: {queue} over FIFOs of {frames} frames"), is_compared))
+}
+
+/// The queue discipline, and whether it is the one under comparison.
+fn discipline(chain: &Chain<'_>, compared: Option<&QueueSpec>) -> Read<(QueueSpec, bool)> {
+    Ok(match (chain.read("queue", queue)?, compared) {
         (None, _) => (plain(chain.at())?, false),
         (Some(given), None) if given.value.is_none() => {
             return Err(Wrong::new(given.at, "$queue stands here, and no queue is compared: give `queues`"));
@@ -73,10 +81,7 @@ fn stock(chain: &Chain<'_>, compared: Option<&QueueSpec>) -> Read<(DriverSpec, S
         (Some(given), compared) => {
             (given.value.or(compared.copied()).map_or_else(|| plain(given.at), Ok)?, given.value.is_none())
         }
-    };
-    let mut spec = DriverSpec::stock(queue);
-    spec.lower = Lower::Fifo { packets: frames };
-    Ok((spec, format!("stock: {queue} over FIFOs of {frames} frames"), is_compared))
+    })
 }
 
 fn plain(at: usize) -> Read<QueueSpec> {
@@ -91,8 +96,8 @@ fn queue(key: &Key, kind: Kind, value: &Spanned<DeValue<'_>>) -> Read<Option<Que
     read::queue(key, kind, value).map(Some)
 }
 
-fn mac80211(chain: &Chain<'_>, driver: &str, band: Band) -> Read<(DriverSpec, String, bool)> {
-    let is_ath9k = driver == "ath9k";
+/// mac80211's queues, and the driver in words.
+fn mac80211(chain: &Chain<'_>, is_ath9k: bool, band: Band) -> Read<(WifiParams, String)> {
     let mut params = if is_ath9k { WifiParams::without_vht() } else { WifiParams::default() };
     params.band = if band == Band::Ghz5 { wifi::Band::Ghz5 } else { wifi::Band::Ghz2 };
     params.aql = match chain.plain("limit", word)?.as_deref() {
@@ -100,12 +105,8 @@ fn mac80211(chain: &Chain<'_>, driver: &str, band: Band) -> Read<(DriverSpec, St
         None => !is_ath9k,
     };
     airtime(chain, &mut params)?;
-    let small = |name| -> Read<Option<u32>> {
-        let number = chain.plain(name, read::count)?;
-        Ok(number.map(|number| u32::try_from(number).unwrap_or(u32::MAX)))
-    };
-    params.limit = small("txq_limit")?.unwrap_or(params.limit);
-    params.quantum = small("quantum")?.unwrap_or(params.quantum);
+    params.limit = small(chain, "txq_limit")?.unwrap_or(params.limit);
+    params.quantum = small(chain, "quantum")?.unwrap_or(params.quantum);
     if let Some(memory) = chain.read("memory", read::bytes)? {
         let wrong = |_| Wrong::new(memory.at, format!("memory = {}: {} is the most", memory.value, u32::MAX));
         params.memory_limit = u32::try_from(memory.value).map_err(wrong)?;
@@ -122,11 +123,8 @@ fn mac80211(chain: &Chain<'_>, driver: &str, band: Band) -> Read<(DriverSpec, St
     }
     params.aql_threshold = micros("aql_threshold")?.unwrap_or(params.aql_threshold);
     params.joint_airtime = chain.plain("joint_airtime", read::switch)?.unwrap_or(false);
-    let mut spec = if is_ath9k { DriverSpec::ath9k() } else { DriverSpec::ath10k() };
-    let mut words = format!(
-        "{driver}, {}",
-        if params.airtime_fairness { "airtime fairness" } else { "stations in turn" }
-    );
+    let turns = if params.airtime_fairness { "airtime fairness" } else { "stations in turn" };
+    let mut words = turns.to_string();
     if params.sparse_stations {
         words.push_str(", sparse stations first");
     }
@@ -136,13 +134,56 @@ fn mac80211(chain: &Chain<'_>, driver: &str, band: Band) -> Read<(DriverSpec, St
     if params.aql {
         words.push_str(", AQL");
     }
-    if !is_ath9k {
-        let packets = small("firmware")?.unwrap_or(ATH10K_MSDU_DESC);
-        spec.lower = Lower::Firmware { packets };
-        words.push_str(&format!(", {packets} packets in firmware"));
+    Ok((params, words))
+}
+
+fn small(chain: &Chain<'_>, name: &str) -> Read<Option<u32>> {
+    let number = chain.plain(name, read::count)?;
+    Ok(number.map(|number| u32::try_from(number).unwrap_or(u32::MAX)))
+}
+
+fn ath9k(chain: &Chain<'_>, band: Band) -> Read<(DriverSpec, String, bool)> {
+    let (params, words) = mac80211(chain, true, band)?;
+    let spec = DriverSpec { upper: Upper::Mac80211(params), ..DriverSpec::ath9k() };
+    Ok((spec, format!("ath9k, {words}"), false))
+}
+
+/// Packets of all stations, and of a station's TID, where these are FIFOs (Kazior, 2016: `TOTAL_MAX_TX_BUFFER`,
+/// `STA_MAX_TX_BUFFER`).
+const FIFOS: (u32, u32) = (512, 64);
+/// As good as never: `CoDel` off.
+const NEVER: Span = Span::from_secs(2000);
+
+fn ath10k(chain: &Chain<'_>, band: Band, compared: Option<&QueueSpec>) -> Read<(DriverSpec, String, bool)> {
+    let (params, words) = mac80211(chain, false, band)?;
+    let above = chain.plain("above", word)?;
+    let above = above.as_deref().unwrap_or("fq_codel");
+    if let Some(queue) = chain.read("queue", queue)?.filter(|_| above != "qdisc") {
+        let what = "`queue` says nothing without above = \"qdisc\"";
+        return Err(Wrong::new(queue.at, what));
     }
-    spec.upper = Upper::Mac80211(params);
-    Ok((spec, words, false))
+    let (upper, words, is_compared) = match above {
+        "qdisc" => {
+            let (queue, is_compared) = discipline(chain, compared)?;
+            (Upper::Qdisc(queue), queue.to_string(), is_compared)
+        }
+        "fifo" => {
+            let (total, station) = FIFOS;
+            let words = format!("FIFOs of {station} packets by station, {total} in all");
+            (Upper::TailDrop { total, station }, words, false)
+        }
+        "fq" => {
+            let params = WifiParams { target: NEVER, interval: NEVER, ..params };
+            (Upper::Mac80211(params), format!("{words}, no CoDel"), false)
+        }
+        _ => (Upper::Mac80211(params), words, false),
+    };
+    let mut spec = DriverSpec { upper, ..DriverSpec::ath10k() };
+    let packets = small(chain, "firmware")?.unwrap_or(ATH10K_MSDU_DESC);
+    let drops = chain.plain("firmware_full", word)?.is_some_and(|word| word == "drops");
+    spec.lower = if drops { Lower::LossyFirmware { packets } } else { Lower::Firmware { packets } };
+    let when_full = if drops { ", more is dropped" } else { "" };
+    Ok((spec, format!("ath10k, {words}, {packets} packets in firmware{when_full}"), is_compared))
 }
 
 /// Whether stations share airtime, and which airtime counts. Without, no airtime counts and a queue waits behind those

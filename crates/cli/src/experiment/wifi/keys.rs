@@ -55,10 +55,23 @@ pub static WIFI: Table = Table {
             "queue",
             Kind::Text,
             "pfifo:1000",
-            "stock: the queue discipline, or $queue: the one under comparison",
+            "stock, and ath10k with above = \"qdisc\": the queue discipline, or $queue: the one under comparison",
         ),
         key("fifo", count(1, 65_536), "123", "stock: frames that the driver holds for an access category"),
+        key(
+            "above",
+            Kind::OneOf(&[Kind::Word("fq_codel"), Kind::Word("fq"), Kind::Word("fifo"), Kind::Word("qdisc")]),
+            "fq_codel",
+            "ath10k: what is above the firmware. fq_codel, fq: mac80211's queues with CoDel, without; fifo: a FIFO of 64 \
+             packets for each station and TID, 512 in all (2016); qdisc: `queue`",
+        ),
         key("firmware", count(1, 65_536), "1424", "ath10k: packets that the firmware holds"),
+        key(
+            "firmware_full",
+            Kind::OneOf(&[Kind::Word("holds"), Kind::Word("drops")]),
+            "holds",
+            "ath10k: what full firmware does with more. holds: it is left to wait above; drops: it is taken and lost",
+        ),
         key(
             "airtime",
             Kind::Switch,
@@ -259,8 +272,9 @@ pub static LINK_FILE: Table = Table {
 /// Which driver a key is of, where it is not of all: that key with another driver says nothing.
 pub(super) fn is_of(key: &Key, driver: &str) -> bool {
     match key.name {
-        "queue" | "fifo" => driver == "stock",
-        "firmware" => driver == "ath10k",
+        "fifo" => driver == "stock",
+        "queue" => driver != "ath9k",
+        "firmware" | "firmware_full" | "above" => driver == "ath10k",
         "combine" => driver == "ath9k",
         "airtime" | "airtime_flags" | "sparse" | "limit" | "aql_low" | "aql_high" | "aql_threshold"
         | "txq_limit" | "memory" | "quantum" | "target" | "interval" | "policy" | "update"
