@@ -20,6 +20,7 @@ pub(super) const SHELF: &[(&str, &str)] = &[
     ("rrul-110-10", include_str!("../../../../scenarios/rrul-110-10.toml")),
     ("rrul-50-down", include_str!("../../../../scenarios/rrul-50-down.toml")),
     ("wifi-anomaly", include_str!("../../../../scenarios/wifi-anomaly.toml")),
+    ("wifi-kazior", include_str!("../../../../scenarios/wifi-kazior.toml")),
 ];
 
 /// An experiment with its name.
