@@ -1,7 +1,8 @@
 //! Wi-Fi networks: what is read, and what is refused with its place.
 
+use goodqueue::Span;
 use goodqueue::wifi::policy::Mode;
-use goodqueue_sim::wifi::{Lower, Role, Upper};
+use goodqueue_sim::wifi::{DqlScope, Lower, Role, Upper};
 
 use super::{parse, plan, right};
 
@@ -54,6 +55,14 @@ fn keys_that_are_unknown_or_say_nothing() {
     refused(
         &one("driver = \"stock\"\nquantum = 5", "mcs = 1"),
         "4:11: `quantum` says nothing with driver = \"stock\"",
+    );
+    refused(
+        &one("limit = \"dql\"", "mcs = 1"),
+        "3:9: limit: byte queue limits are for firmware that aggregates, driver = \"ath10k\"",
+    );
+    refused(
+        &one("driver = \"ath10k\"\nqueue = \"fq_codel\"", "mcs = 1"),
+        "4:9: `queue` says nothing without above = \"qdisc\"",
     );
     refused(&one("", "mcs = 1\nweight = 0"), "7:10: weight = 0: it is 1 to 65535");
     refused(&one("snr = 200", "mcs = 1"), "3:7: snr: it is -20 to 100");
@@ -134,6 +143,32 @@ fn four_arms_are_four_drivers() {
         scenario.flows.iter().map(|flow| (flow.from, flow.to)).collect::<Vec<_>>(),
         [(0, 2), (0, 3), (0, 4)]
     );
+}
+
+const EIGHT_BUILDS: &str = include_str!("../../../../../scenarios/wifi-kazior.toml");
+
+/// Two by four builds; and firmware that holds back.
+#[test]
+fn what_stands_above_firmware_and_limits_it() {
+    let experiment = right(EIGHT_BUILDS);
+    let drivers: Vec<_> =
+        experiment.variants.iter().map(|v| v.scenario.radios[0].spec.devices[0].driver.clone()).collect();
+    assert_eq!(drivers.len(), 10);
+    for (place, driver) in drivers[..8].iter().enumerate() {
+        assert_eq!(driver.lower, Lower::LossyFirmware { packets: 1024 });
+        assert_eq!(driver.ideas.dql, (place >= 4).then_some(DqlScope::Hardware));
+        let is_fine = match (place % 4, &driver.upper) {
+            (0, Upper::Qdisc(queue)) => queue.to_string() == "pfifo:1000",
+            (1, Upper::TailDrop { total: 512, station: 64 }) => true,
+            (2, Upper::Mac80211(params)) => params.target == Span::from_secs(2000) && !params.aql,
+            (3, Upper::Mac80211(params)) => {
+                params.target == Span::from_millis(20) && !params.airtime_fairness
+            }
+            _ => false,
+        };
+        assert!(is_fine, "{place}: {driver:?}");
+    }
+    assert!(drivers[8..].iter().all(|driver| driver.lower == Lower::Firmware { packets: 1424 }));
 }
 
 /// Host by host of a test is station by station, and with the client at the server its uploads go over the air.
