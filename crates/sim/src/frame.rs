@@ -160,28 +160,47 @@ impl Default for Frames {
 
 impl Frames {
     /// Stores a frame.
-    #[inline]
     pub(crate) fn insert(&mut self, frame: Frame) -> FrameId {
-        let id = self.free;
-        let Some(place) = self.frames.get_mut(id as usize) else { return self.grow(frame) };
-        self.free = place.next;
-        *place = frame;
-        id
+        let copy = |place: &mut Frame| {
+            *place = Frame { next: place.next, ..frame };
+            true
+        };
+        self.build(copy).unwrap_or(NO_FRAME)
     }
 
-    /// Stores a frame where no place is free. 2^32 frames would be half a terabyte.
+    /// Has a frame written where it will be stored, all but its [`Frame::next`]; `None`: `write` says that there is
+    /// none. A free place is without SACK blocks.
+    #[inline(always)]
+    pub(crate) fn build(&mut self, write: impl FnOnce(&mut Frame) -> bool) -> Option<FrameId> {
+        if self.free as usize >= self.frames.len() {
+            self.grow();
+        }
+        let id = self.free;
+        let place = self.frames.get_mut(id as usize)?;
+        if !write(place) {
+            return None;
+        }
+        self.free = std::mem::replace(&mut place.next, NO_FRAME);
+        Some(id)
+    }
+
+    /// Makes a free place where there is none. 2^32 frames would be half a terabyte.
     #[cold]
     #[inline(never)]
     #[allow(clippy::cast_possible_truncation)]
-    fn grow(&mut self, frame: Frame) -> FrameId {
-        self.frames.push(frame);
-        (self.frames.len() - 1) as FrameId
+    fn grow(&mut self) {
+        self.frames.push(Frame { next: self.free, ..Frame::NONE });
+        self.free = (self.frames.len() - 1) as FrameId;
     }
 
     /// Gives a place back.
     #[inline]
     pub(crate) fn remove(&mut self, id: FrameId) {
-        self.frames[id as usize].next = self.free;
+        let frame = &mut self.frames[id as usize];
+        frame.next = self.free;
+        if frame.segment.sacks != 0 {
+            (frame.segment.sacks, frame.segment.sack) = (0, [Sack::default(); 3]);
+        }
         self.free = id;
     }
 

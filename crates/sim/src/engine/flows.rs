@@ -13,7 +13,9 @@ use crate::link::Credit;
 use crate::path::Place;
 use crate::scenario::{Opener, Scenario};
 use crate::tcp::cc::{Cc, CcKind};
-use crate::tcp::{Config, Opening, Rx, Segment, Tx, truesize};
+use crate::propagation::Fate;
+use crate::tap::What;
+use crate::tcp::{Config, Opening, Rest, Rx, Segment, Tx, truesize};
 
 /// A flow at work.
 #[derive(Debug)]
@@ -21,8 +23,6 @@ pub(crate) struct Flow {
     pub(crate) tx: Tx,
     pub(crate) rx: Rx,
     pub(crate) wires: [Wire; 2],
-    /// The link that the sender's host sends into: its device's queue is the sender's.
-    device: u32,
     opener: Opener,
     role: Role,
     bytes: u64,
@@ -55,6 +55,8 @@ pub(crate) struct Ends {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Wire {
     path: Place,
+    /// The first link of the path: of the data's the sender's host device, whose queue is the sender's.
+    link: u32,
     hash: u32,
     dsfield: u8,
     /// Headers below TCP's, bytes.
@@ -72,24 +74,35 @@ pub(crate) enum Action {
 }
 
 impl Wire {
-    #[inline]
-    fn frame(&self, kind: Kind, owner: u32, segment: Segment, mss: u32) -> Frame {
+    /// Makes the frame around its segment; `mss`: that of segments which a super-packet will be cut into.
+    #[inline(always)]
+    fn wrap(&self, kind: Kind, owner: u32, mss: u32, frame: &mut Frame) {
+        let segment = &frame.segment;
         let header = self.lower_headers + segment.header_len();
         // Each segment that a super-packet will be cut into has its own headers (Linux
         // `net/core/dev.c:qdisc_pkt_len_init`).
         let segments = if segment.len > mss { segment.len.div_ceil(mss) } else { 1 };
         let ecn = if segment.ect { ECT0 } else { 0 };
-        Frame {
-            segment,
-            owner,
-            place: self.path,
-            len: segment.len + header * segments,
-            flow_hash: self.hash,
-            dsfield: self.dsfield | ecn,
-            kind,
-            owed: if kind == Kind::Data { truesize(segment.frame_len()) } else { 0 },
-            ..Frame::NONE
-        }
+        frame.owed = if kind == Kind::Data { truesize(segment.frame_len()) } else { 0 };
+        frame.len = segment.len + header * segments;
+        (frame.owner, frame.place, frame.flow_hash) = (owner, self.path, self.hash);
+        (frame.dsfield, frame.kind) = (self.dsfield | ecn, kind);
+    }
+}
+
+/// What of a super-packet follows a piece that was cut off it.
+#[derive(Debug)]
+struct Pieces {
+    last: Segment,
+    rest: Rest,
+}
+
+impl Pieces {
+    /// Cuts a packet to what the device of its sender takes.
+    #[inline]
+    fn cut(frame: &mut Frame, most: u32) -> Option<Pieces> {
+        let rest = frame.segment.cut(most);
+        if rest.is_empty() { None } else { Some(Pieces { last: frame.segment, rest }) }
     }
 }
 
@@ -121,6 +134,7 @@ impl Simulation {
         let is_upload = ends.opener == Opener::Sender;
         let wire = |path, is_data: bool| Wire {
             path,
+            link: self.paths.link(path),
             hash: ends.conversation.hash(&self.hasher, is_data != is_upload),
             dsfield: ends.dsfield,
             lower_headers: lower_headers(ends.conversation.ipv6),
@@ -133,7 +147,6 @@ impl Simulation {
             tx: Tx::sharing(config, self.congestion_control(cc, number), tx),
             rx: Rx::new(config, rx),
             wires: [wire(ends.paths[0], true), wire(ends.paths[1], false)],
-            device: self.paths.link(ends.paths[0]),
             opener: ends.opener,
             role,
             bytes,
@@ -249,24 +262,13 @@ impl Simulation {
     #[inline]
     #[allow(clippy::cast_possible_truncation)]
     pub(super) fn pump_tx(&mut self, index: usize) {
-        let device = self.flows[index].device;
+        let device = self.flows[index].wires[0].link;
         if self.links[device as usize].credits.front().is_some_and(|credit| credit.at <= self.now) {
             self.give_back(device);
         }
-        while let Some(mut segment) = self.flows[index].tx.poll_transmit(self.now) {
-            let flow = &self.flows[index];
-            let mut rest = segment.cut(flow.tx.device_mss());
-            let mss = flow.tx.window().mss;
-            let mut frame = flow.wires[0].frame(Kind::Data, index as u32, segment, mss);
-            let headers = frame.len - segment.len;
-            loop {
-                self.launch_segment(frame);
-                if !frame.segment.advance(&mut rest) {
-                    break;
-                }
-                frame.len = headers + frame.segment.len;
-                frame.owed = truesize(frame.segment.frame_len());
-            }
+        let mut pieces = None;
+        while let Some((id, fate)) = self.send_data(index, &mut pieces) {
+            self.set_off(device, id, fate);
         }
         let tx = &self.flows[index].tx;
         if let Some(at) = tx.next_timer() {
@@ -279,12 +281,62 @@ impl Simulation {
         }
     }
 
+    /// Sends until a frame does not merely stand behind others on its host's link: that frame, and what has become of
+    /// it. `pieces`: of the super-packet in hand.
+    #[inline(always)]
+    #[allow(clippy::cast_possible_truncation)]
+    fn send_data(&mut self, index: usize, pieces: &mut Option<Pieces>) -> Option<(FrameId, Option<Fate>)> {
+        let Simulation { flows, links, frames, now, .. } = self;
+        let Flow { tx, wires: [wire, _], .. } = &mut flows[index];
+        let link = &mut links[wire.link as usize];
+        loop {
+            let id = frames.build(|frame| {
+                match pieces {
+                    None => {
+                        if !tx.transmit_into(*now, &mut frame.segment) {
+                            return false;
+                        }
+                        *pieces = Pieces::cut(frame, tx.device_mss());
+                    }
+                    Some(Pieces { last, rest }) => {
+                        last.advance(rest);
+                        frame.segment = *last;
+                        if rest.is_empty() {
+                            *pieces = None;
+                        }
+                    }
+                }
+                wire.wrap(Kind::Data, index as u32, tx.window().mss, frame);
+                true
+            })?;
+            frames.tell(*now, wire.link, id, What::Sent);
+            match link.enter(*now, id, frames) {
+                Some(Fate::Behind(_)) => {}
+                fate => return Some((id, fate)),
+            }
+        }
+    }
+
     #[inline]
     #[allow(clippy::cast_possible_truncation)]
     fn pump_rx(&mut self, index: usize) {
-        while let Some(segment) = self.flows[index].rx.poll_transmit(self.now) {
-            let frame = self.flows[index].wires[1].frame(Kind::Ack, index as u32, segment, u32::MAX);
-            self.launch_segment(frame);
+        loop {
+            let Simulation { flows, links, frames, now, .. } = self;
+            let Flow { rx, wires: [_, wire], .. } = &mut flows[index];
+            let id = frames.build(|frame| {
+                let is_there = rx.transmit_into(*now, &mut frame.segment);
+                if is_there {
+                    wire.wrap(Kind::Ack, index as u32, u32::MAX, frame);
+                }
+                is_there
+            });
+            let Some(id) = id else { break };
+            let link = wire.link;
+            frames.tell(*now, link, id, What::Sent);
+            match links[link as usize].enter(*now, id, frames) {
+                Some(Fate::Behind(_)) => {}
+                fate => self.set_off(link, id, fate),
+            }
         }
         self.wake_receiver(index);
     }

@@ -396,19 +396,19 @@ impl Simulation {
     /// A host sends a frame.
     #[inline(never)]
     fn launch(&mut self, frame: Frame) {
-        self.launch_segment(frame);
-    }
-
-    /// [`Simulation::launch`], inline: the way of every TCP segment.
-    #[inline(always)]
-    fn launch_segment(&mut self, frame: Frame) {
         let id = self.frames.insert(frame);
         if self.frames.tap.is_on() {
             self.note_sent(id);
         }
-        match self.paths.link(frame.place) {
-            END => self.set_out(id),
-            link => self.enter(link, id),
+        self.set_out(id);
+    }
+
+    /// A frame has been handed to `link`, its first; `None`: it is still to be queued.
+    #[inline(never)]
+    fn set_off(&mut self, link: u32, id: FrameId, fate: Option<Fate>) {
+        match fate {
+            Some(fate) => self.follow(link, id, fate),
+            None => self.queue(link, id),
         }
     }
 

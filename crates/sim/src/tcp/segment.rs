@@ -51,6 +51,14 @@ pub struct Rest {
     flags: Flags,
 }
 
+impl Rest {
+    /// Whether nothing follows.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+}
+
 /// A segment. Sequence numbers are 64-bit stream offsets that never wrap (SYN is number 0, the first
 /// byte of data number 1); traces write them modulo 2^32. A segment may be longer than one MSS where
 /// segmentation offload is on (a super-packet).
