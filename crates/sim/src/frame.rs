@@ -184,6 +184,17 @@ impl Frames {
         Some(id)
     }
 
+    /// Stores a copy of a frame, or of the one that was given back last.
+    #[inline(always)]
+    pub(crate) fn repeat(&mut self, id: FrameId) -> FrameId {
+        let frame = *self.get(id);
+        let copy = |place: &mut Frame| {
+            *place = Frame { next: place.next, ..frame };
+            true
+        };
+        self.build(copy).unwrap_or(NO_FRAME)
+    }
+
     /// Makes a free place where there is none. 2^32 frames would be half a terabyte.
     #[cold]
     #[inline(never)]

@@ -1,13 +1,12 @@
 //! A link at work: queue, ring and line, then loss and propagation.
 
-use std::collections::VecDeque;
-
 use goodqueue::details::{Details, TcpHeader};
 use goodqueue::port::Watermarks;
 use goodqueue::{Departure, Nanos, Observer, Reason, Rng};
 
 use crate::agenda::Lane;
 use crate::agenda::NEVER;
+use crate::credits::{Credit, Credits};
 use crate::device::Device;
 use crate::error::BuildError;
 use crate::frame::{Frame, FrameId, Frames, Token};
@@ -24,14 +23,6 @@ pub struct LinkCounters {
     pub marks: u64,
     /// Packets handed to its queues.
     pub arrived: u64,
-}
-
-/// Memory that a TCP sender gets back when its host's device has reported or dropped a packet.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Credit {
-    pub(crate) at: Nanos,
-    pub(crate) flow: u32,
-    pub(crate) truesize: u32,
 }
 
 /// The end of a link that its queue and line are at.
@@ -59,7 +50,7 @@ pub(crate) struct Link {
     /// Lanes of its near end and of its far end; without a meaning where nothing happens there.
     pub(crate) lanes: [Lane; 2],
     /// What the senders on this link's host get back, in the order of time.
-    pub(crate) credits: VecDeque<Credit>,
+    pub(crate) credits: Credits,
 }
 
 impl Link {
@@ -84,7 +75,7 @@ impl Link {
             propagation: Propagation::new(spec, node, seed),
             counters: LinkCounters::default(),
             lanes: [0; 2],
-            credits: VecDeque::new(),
+            credits: Credits::default(),
         })
     }
 
@@ -151,7 +142,7 @@ impl Link {
     fn depart(&mut self, now: Nanos, (at, reported): (Nanos, Nanos), id: FrameId, frame: &mut Frame) -> Fate {
         if frame.owed > 0 {
             let truesize = std::mem::take(&mut frame.owed);
-            self.credits.push_back(Credit { at: reported, flow: frame.owner, truesize });
+            self.credits.push(Credit { at: reported, flow: frame.owner, truesize });
         }
         self.propagation.begin(now, at, id, frame)
     }
@@ -281,7 +272,7 @@ impl Link {
 pub(crate) struct Losses<'a> {
     link: u32,
     frames: &'a mut Frames,
-    credits: &'a mut VecDeque<Credit>,
+    credits: &'a mut Credits,
     counters: &'a mut LinkCounters,
 }
 
@@ -312,7 +303,7 @@ impl Observer<Token> for Losses<'_> {
         let frame = self.frames.get(packet.frame);
         if frame.owed > 0 {
             // Before what is completed later.
-            self.credits.push_front(Credit { at: now, flow: frame.owner, truesize: frame.owed });
+            self.credits.push_first(Credit { at: now, flow: frame.owner, truesize: frame.owed });
         }
         self.frames.lose(packet.frame);
     }

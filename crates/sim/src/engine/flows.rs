@@ -2,20 +2,20 @@
 
 use std::sync::Arc;
 
-use goodqueue::Rng;
+use goodqueue::{Nanos, Rng};
 
 use super::{Simulation, moment};
 use crate::address::{Conversation, lower_headers};
 use crate::agenda::Lane;
+use crate::credits::Credit;
 use crate::error::BuildError;
 use crate::frame::{Frame, FrameId, Kind};
-use crate::link::Credit;
 use crate::path::Place;
 use crate::scenario::{Opener, Scenario};
 use crate::tcp::cc::{Cc, CcKind};
 use crate::propagation::Fate;
 use crate::tap::What;
-use crate::tcp::{Config, Opening, Rest, Rx, Segment, Tx, truesize};
+use crate::tcp::{Config, Opening, Rest, Rx, Tx};
 
 /// A flow at work.
 #[derive(Debug)]
@@ -26,6 +26,8 @@ pub(crate) struct Flow {
     opener: Opener,
     role: Role,
     bytes: u64,
+    /// The round of its device's credits in which it was last looked at.
+    round: u32,
     /// Nothing more is sent; what still arrives is nobody's.
     pub(crate) is_stopped: bool,
 }
@@ -73,36 +75,28 @@ pub(crate) enum Action {
     Start(u32),
 }
 
-impl Wire {
-    /// Makes the frame around its segment; `mss`: that of segments which a super-packet will be cut into.
+impl Flow {
+    /// A round of credits has ended in which all memory was given back.
     #[inline(always)]
-    fn wrap(&self, kind: Kind, owner: u32, mss: u32, frame: &mut Frame) {
-        let segment = &frame.segment;
-        let header = self.lower_headers + segment.header_len();
-        // Each segment that a super-packet will be cut into has its own headers (Linux
-        // `net/core/dev.c:qdisc_pkt_len_init`).
-        let segments = if segment.len > mss { segment.len.div_ceil(mss) } else { 1 };
-        let ecn = if segment.ect { ECT0 } else { 0 };
-        frame.owed = if kind == Kind::Data { truesize(segment.frame_len()) } else { 0 };
-        frame.len = segment.len + header * segments;
-        (frame.owner, frame.place, frame.flow_hash) = (owner, self.path, self.hash);
-        (frame.dsfield, frame.kind) = (self.dsfield | ecn, kind);
+    fn end_round(&mut self, now: Nanos, round: u32) {
+        if self.round != round {
+            self.round = round;
+            self.tx.on_tx_complete(now, u32::MAX);
+        }
     }
 }
 
-/// What of a super-packet follows a piece that was cut off it.
-#[derive(Debug)]
-struct Pieces {
-    last: Segment,
-    rest: Rest,
-}
-
-impl Pieces {
-    /// Cuts a packet to what the device of its sender takes.
-    #[inline]
-    fn cut(frame: &mut Frame, most: u32) -> Option<Pieces> {
-        let rest = frame.segment.cut(most);
-        if rest.is_empty() { None } else { Some(Pieces { last: frame.segment, rest }) }
+impl Wire {
+    /// Makes the frame around its segment. `segments`: those that its packet will be cut into, each of which has its
+    /// own headers (Linux `net/core/dev.c:qdisc_pkt_len_init`).
+    #[inline(always)]
+    fn wrap(&self, kind: Kind, owner: u32, segments: u32, frame: &mut Frame) {
+        let segment = &frame.segment;
+        let header = self.lower_headers + segment.header_len();
+        let ecn = if segment.ect { ECT0 } else { 0 };
+        frame.len = segment.len + header * segments;
+        (frame.owner, frame.place, frame.flow_hash) = (owner, self.path, self.hash);
+        (frame.dsfield, frame.kind, frame.owed) = (self.dsfield | ecn, kind, 0);
     }
 }
 
@@ -150,6 +144,7 @@ impl Simulation {
             opener: ends.opener,
             role,
             bytes,
+            round: 0,
             is_stopped: false,
         });
         self.timers.grow(self.map.flows as usize + 2 * self.flows.len());
@@ -219,9 +214,9 @@ impl Simulation {
 
     #[inline]
     pub(super) fn ack_arrived(&mut self, index: usize, id: FrameId) {
-        let frame = self.frames.get(id);
         let flow = &mut self.flows[index];
-        flow.tx.on_segment(self.now, &frame.segment);
+        flow.end_round(self.now, self.links[flow.wires[0].link as usize].credits.round());
+        flow.tx.on_segment(self.now, &self.frames.get(id).segment);
         let role = flow.role;
         self.pump_tx(index);
         if let Role::Requests { surfer, connection } = role {
@@ -229,20 +224,29 @@ impl Simulation {
         }
     }
 
+    /// Gives the sender of a flow back what the device of its host is rid of by now.
+    #[inline(always)]
+    fn credit(&mut self, index: usize) {
+        let flow = &mut self.flows[index];
+        let link = &mut self.links[flow.wires[0].link as usize];
+        let is_ahead = link.is_ahead();
+        if link.credits.end_round(self.now, is_ahead) {
+            flow.end_round(self.now, link.credits.round());
+        } else {
+            let link = flow.wires[0].link;
+            self.give_back(link);
+        }
+    }
+
     /// Gives senders back what the device of `link` has reported by now; those that waited for it go on.
-    #[inline]
+    #[inline(never)]
     pub(super) fn give_back(&mut self, link: u32) {
-        let credits = &mut self.links[link as usize].credits;
-        while let Some(&Credit { at, flow, truesize }) = credits.front() {
-            if at > self.now {
-                return;
-            }
-            credits.pop_front();
-            let tx = &mut self.flows[flow as usize].tx;
-            if tx.is_throttled() {
+        while let Some(Credit { flow, truesize, .. }) = self.links[link as usize].credits.take(self.now) {
+            let flow_at = &mut self.flows[flow as usize];
+            if flow_at.tx.is_throttled() {
                 self.resumed.push(flow);
             }
-            tx.on_tx_complete(self.now, truesize);
+            flow_at.tx.on_tx_complete(self.now, truesize);
         }
     }
 
@@ -250,7 +254,9 @@ impl Simulation {
     pub(super) fn flow_timer(&mut self, lane: Lane) {
         let index = (lane / 2) as usize;
         if lane.is_multiple_of(2) {
-            self.flows[index].tx.on_timer(self.now);
+            let flow = &mut self.flows[index];
+            flow.end_round(self.now, self.links[flow.wires[0].link as usize].credits.round());
+            flow.tx.on_timer(self.now);
             self.pump_tx(index);
         } else {
             self.flows[index].rx.on_timer(self.now);
@@ -259,60 +265,61 @@ impl Simulation {
     }
 
     /// Sends what the sender may send, and sees to its timer.
-    #[inline]
+    #[inline(never)]
     #[allow(clippy::cast_possible_truncation)]
     pub(super) fn pump_tx(&mut self, index: usize) {
-        let device = self.flows[index].wires[0].link;
-        if self.links[device as usize].credits.front().is_some_and(|credit| credit.at <= self.now) {
-            self.give_back(device);
+        self.credit(index);
+        self.send_data(index);
+        if !self.outset.is_empty() {
+            self.set_off(self.flows[index].wires[0].link);
         }
-        let mut pieces = None;
-        while let Some((id, fate)) = self.send_data(index, &mut pieces) {
-            self.set_off(device, id, fate);
-        }
-        let tx = &self.flows[index].tx;
+        let Flow { tx, wires: [wire, _], .. } = &self.flows[index];
         if let Some(at) = tx.next_timer() {
             self.timers.wake(self.map.flows + 2 * index as Lane, at);
         }
         if tx.is_throttled()
-            && let Some(credit) = self.links[device as usize].credits.front()
+            && let Some(at) = self.links[wire.link as usize].credits.await_first()
         {
-            self.timers.wake(self.map.reports + device, credit.at);
+            self.timers.wake(self.map.reports + wire.link, at);
         }
     }
 
-    /// Sends until a frame does not merely stand behind others on its host's link: that frame, and what has become of
-    /// it. `pieces`: of the super-packet in hand.
+    /// Makes frames of what the sender may send, and hands them to its host's link.
     #[inline(always)]
     #[allow(clippy::cast_possible_truncation)]
-    fn send_data(&mut self, index: usize, pieces: &mut Option<Pieces>) -> Option<(FrameId, Option<Fate>)> {
-        let Simulation { flows, links, frames, now, .. } = self;
+    fn send_data(&mut self, index: usize) {
+        let Simulation { flows, links, frames, outset, now, .. } = self;
         let Flow { tx, wires: [wire, _], .. } = &mut flows[index];
         let link = &mut links[wire.link as usize];
         loop {
-            let id = frames.build(|frame| {
-                match pieces {
-                    None => {
-                        if !tx.transmit_into(*now, &mut frame.segment) {
-                            return false;
-                        }
-                        *pieces = Pieces::cut(frame, tx.device_mss());
-                    }
-                    Some(Pieces { last, rest }) => {
-                        last.advance(rest);
-                        frame.segment = *last;
-                        if rest.is_empty() {
-                            *pieces = None;
-                        }
-                    }
+            let mut rest = Rest::default();
+            let built = frames.build(|frame| {
+                let is_there = tx.transmit_into(*now, &mut frame.segment);
+                if is_there {
+                    rest = frame.segment.cut(tx.device_mss());
+                    let (len, mss) = (frame.segment.len, tx.window().mss);
+                    wire.wrap(Kind::Data, index as u32, if len > mss { len.div_ceil(mss) } else { 1 }, frame);
+                    frame.owed = tx.truesize(&frame.segment);
                 }
-                wire.wrap(Kind::Data, index as u32, tx.window().mss, frame);
-                true
-            })?;
-            frames.tell(*now, wire.link, id, What::Sent);
-            match link.enter(*now, id, frames) {
-                Some(Fate::Behind(_)) => {}
-                fate => return Some((id, fate)),
+                is_there
+            });
+            let Some(mut id) = built else { return };
+            loop {
+                frames.tell(*now, wire.link, id, What::Sent);
+                match link.enter(*now, id, frames) {
+                    Some(Fate::Behind(_)) => {}
+                    fate => outset.push((id, fate)),
+                }
+                if rest.is_empty() {
+                    break;
+                }
+                // Nothing has become of the piece before: even where it was refused it still lies there.
+                id = frames.repeat(id);
+                let frame = frames.get_mut(id);
+                let headers = frame.len - frame.segment.len;
+                frame.segment.advance(&mut rest);
+                frame.len = headers + frame.segment.len;
+                frame.owed = tx.truesize(&frame.segment);
             }
         }
     }
@@ -321,21 +328,24 @@ impl Simulation {
     #[allow(clippy::cast_possible_truncation)]
     fn pump_rx(&mut self, index: usize) {
         loop {
-            let Simulation { flows, links, frames, now, .. } = self;
+            let Simulation { flows, links, frames, outset, now, .. } = self;
             let Flow { rx, wires: [_, wire], .. } = &mut flows[index];
-            let id = frames.build(|frame| {
+            let built = frames.build(|frame| {
                 let is_there = rx.transmit_into(*now, &mut frame.segment);
                 if is_there {
-                    wire.wrap(Kind::Ack, index as u32, u32::MAX, frame);
+                    wire.wrap(Kind::Ack, index as u32, 1, frame);
                 }
                 is_there
             });
-            let Some(id) = id else { break };
+            let Some(id) = built else { break };
             let link = wire.link;
             frames.tell(*now, link, id, What::Sent);
             match links[link as usize].enter(*now, id, frames) {
                 Some(Fate::Behind(_)) => {}
-                fate => self.set_off(link, id, fate),
+                fate => {
+                    outset.push((id, fate));
+                    self.set_off(link);
+                }
             }
         }
         self.wake_receiver(index);

@@ -76,6 +76,8 @@ pub struct Simulation {
     credited: Vec<u32>,
     script: Vec<(Nanos, flows::Action)>,
     script_at: usize,
+    /// Frames that a host has handed to a link, and what became of them; `None`: they are still to be queued.
+    outset: Vec<(FrameId, Option<Fate>)>,
     /// Frames that are at a node and go on now.
     at_node: VecDeque<FrameId>,
     /// Flows that go on now, since their host's device has room again.
@@ -152,6 +154,7 @@ impl Simulation {
             credited: Vec::new(),
             script: Vec::new(),
             script_at: 0,
+            outset: Vec::new(),
             at_node: VecDeque::new(),
             resumed: Vec::new(),
             samples: Vec::new(),
@@ -403,13 +406,17 @@ impl Simulation {
         self.set_out(id);
     }
 
-    /// A frame has been handed to `link`, its first; `None`: it is still to be queued.
+    /// Sees to the frames that a host has handed to `link` and that do not merely stand behind others there.
     #[inline(never)]
-    fn set_off(&mut self, link: u32, id: FrameId, fate: Option<Fate>) {
-        match fate {
-            Some(fate) => self.follow(link, id, fate),
-            None => self.queue(link, id),
+    fn set_off(&mut self, link: u32) {
+        let mut outset = std::mem::take(&mut self.outset);
+        for (id, fate) in outset.drain(..) {
+            match fate {
+                Some(fate) => self.follow(link, id, fate),
+                None => self.queue(link, id),
+            }
         }
+        self.outset = outset;
     }
 
     /// A frame is at a node: it goes to the next link of its path, or it is there.

@@ -56,6 +56,12 @@ impl Tx {
         whole * self.full_truesize + left
     }
 
+    /// Memory of a segment in the host's queue.
+    #[inline]
+    pub(crate) fn truesize(&self, segment: &Segment) -> u32 {
+        if segment.len == self.w.mss { self.full_truesize } else { truesize(segment.frame_len()) }
+    }
+
     /// Whether new data is all that can leave.
     fn is_plain(&self) -> bool {
         let Wants { ack, window_probe, .. } = self.wants;
