@@ -161,38 +161,42 @@ impl Default for Frames {
 impl Frames {
     /// Stores a frame.
     pub(crate) fn insert(&mut self, frame: Frame) -> FrameId {
-        let copy = |place: &mut Frame| {
+        let copy = |_, place: &mut Frame| {
             *place = Frame { next: place.next, ..frame };
-            true
+            Some(())
         };
-        self.build(copy).unwrap_or(NO_FRAME)
+        self.build(copy).map_or(NO_FRAME, |(id, ())| id)
     }
 
-    /// Has a frame written where it will be stored, all but its [`Frame::next`]; `None`: `write` says that there is
-    /// none. A free place is without SACK blocks.
+    /// Has a frame written where it will be stored, all but its [`Frame::next`], and gives what `write` gives; `None`:
+    /// there is no frame. A free place is without SACK blocks.
     #[inline(always)]
-    pub(crate) fn build(&mut self, write: impl FnOnce(&mut Frame) -> bool) -> Option<FrameId> {
+    pub(crate) fn build<T>(
+        &mut self,
+        write: impl FnOnce(FrameId, &mut Frame) -> Option<T>,
+    ) -> Option<(FrameId, T)> {
         if self.free as usize >= self.frames.len() {
             self.grow();
         }
         let id = self.free;
         let place = self.frames.get_mut(id as usize)?;
-        if !write(place) {
-            return None;
-        }
+        let written = write(id, place)?;
         self.free = std::mem::replace(&mut place.next, NO_FRAME);
-        Some(id)
+        Some((id, written))
     }
 
-    /// Stores a copy of a frame, or of the one that was given back last.
+    /// [`Frames::build`] from a copy of a frame, or of the one that was given back last.
     #[inline(always)]
-    pub(crate) fn repeat(&mut self, id: FrameId) -> FrameId {
+    pub(crate) fn build_like<T>(
+        &mut self,
+        id: FrameId,
+        write: impl FnOnce(FrameId, &mut Frame) -> Option<T>,
+    ) -> Option<(FrameId, T)> {
         let frame = *self.get(id);
-        let copy = |place: &mut Frame| {
+        self.build(|id, place| {
             *place = Frame { next: place.next, ..frame };
-            true
-        };
-        self.build(copy).unwrap_or(NO_FRAME)
+            write(id, place)
+        })
     }
 
     /// Makes a free place where there is none. 2^32 frames would be half a terabyte.

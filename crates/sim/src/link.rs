@@ -83,31 +83,26 @@ impl Link {
     /// [`Link::is_ahead`].
     #[inline(always)]
     pub(crate) fn enter(&mut self, now: Nanos, id: FrameId, frames: &mut Frames) -> Option<Fate> {
-        let frame = frames.get_mut(id);
+        let (fate, at) = self.admit(now, id, frames.get_mut(id))?;
+        self.tie(fate, at, id, frames);
+        Some(fate)
+    }
+
+    /// [`Link::enter`] for a frame that [`Link::tie`] will be called for, with its fate and this time.
+    #[inline(always)]
+    pub(crate) fn admit(&mut self, now: Nanos, id: FrameId, frame: &mut Frame) -> Option<(Fate, Nanos)> {
         let ends = match &mut self.device {
             Some(Device::Fifo(line)) => {
                 self.counters.arrived += 1;
                 match line.accept(now, frame.len) {
                     Some(at) => at,
-                    None => return Some(self.refuse(now, id, frames)),
+                    None => return Some((Fate::Refused, now)),
                 }
             }
             None => now,
             Some(_) => return None,
         };
-        let fate = self.depart(now, (ends, ends), id, frame);
-        self.tie(fate, ends, id, frames);
-        Some(fate)
-    }
-
-    /// A FIFO is full.
-    #[cold]
-    fn refuse(&mut self, now: Nanos, id: FrameId, frames: &mut Frames) -> Fate {
-        let token = frames.get(id).token(id);
-        let mut losses =
-            Losses { link: self.number, frames, credits: &mut self.credits, counters: &mut self.counters };
-        losses.dropped(now, token, Reason::Limit);
-        Fate::Refused
+        Some((self.depart(now, (ends, ends), id, frame), ends))
     }
 
     /// A frame is handed to the queue of any other link; [`Link::leave`] tells what becomes of it.
@@ -147,9 +142,9 @@ impl Link {
         self.propagation.begin(now, at, id, frame)
     }
 
-    /// Puts a frame that left the line at `at` behind the one before, or frees it where it is lost.
+    /// Puts a frame that left the line at `at` behind the one before, or frees it where it is lost or refused.
     #[inline(always)]
-    fn tie(&mut self, fate: Fate, at: Nanos, id: FrameId, frames: &mut Frames) {
+    pub(crate) fn tie(&mut self, fate: Fate, at: Nanos, id: FrameId, frames: &mut Frames) {
         let Link { number, credits, counters, .. } = self;
         Losses { link: *number, frames, credits, counters }.tie(fate, at, id);
     }
@@ -283,8 +278,16 @@ impl Losses<'_> {
         match fate {
             Fate::Behind(before) => self.frames.follow(before, id),
             Fate::Lost => self.lost(at, id),
-            Fate::Arrived | Fate::First(_) | Fate::Refused => {}
+            Fate::Refused => self.refuse(at, id),
+            Fate::Arrived | Fate::First(_) => {}
         }
+    }
+
+    /// A FIFO is full at `at`.
+    #[cold]
+    fn refuse(&mut self, at: Nanos, id: FrameId) {
+        let token = self.frames.get(id).token(id);
+        self.dropped(at, token, Reason::Limit);
     }
 
     /// A frame is lost behind the line, which it left at `at`.

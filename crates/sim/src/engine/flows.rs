@@ -293,33 +293,38 @@ impl Simulation {
         let link = &mut links[wire.link as usize];
         loop {
             let mut rest = Rest::default();
-            let built = frames.build(|frame| {
-                let is_there = tx.transmit_into(*now, &mut frame.segment);
-                if is_there {
-                    rest = frame.segment.cut(tx.device_mss());
-                    let (len, mss) = (frame.segment.len, tx.window().mss);
-                    wire.wrap(Kind::Data, index as u32, if len > mss { len.div_ceil(mss) } else { 1 }, frame);
-                    frame.owed = tx.truesize(&frame.segment);
+            let mut built = frames.build(|id, frame| {
+                if !tx.transmit_into(*now, &mut frame.segment) {
+                    return None;
                 }
-                is_there
+                rest = frame.segment.cut(tx.device_mss());
+                let (len, mss) = (frame.segment.len, tx.window().mss);
+                wire.wrap(Kind::Data, index as u32, if len > mss { len.div_ceil(mss) } else { 1 }, frame);
+                frame.owed = tx.truesize(&frame.segment);
+                Some(link.admit(*now, id, frame))
             });
-            let Some(mut id) = built else { return };
-            loop {
+            if built.is_none() {
+                return;
+            }
+            while let Some((id, admitted)) = built {
                 frames.tell(*now, wire.link, id, What::Sent);
-                match link.enter(*now, id, frames) {
-                    Some(Fate::Behind(_)) => {}
-                    fate => outset.push((id, fate)),
+                if let Some((fate, at)) = admitted {
+                    link.tie(fate, at, id, frames);
+                }
+                if !matches!(admitted, Some((Fate::Behind(_), _))) {
+                    outset.push((id, admitted.map(|(fate, _)| fate)));
                 }
                 if rest.is_empty() {
                     break;
                 }
                 // Nothing has become of the piece before: even where it was refused it still lies there.
-                id = frames.repeat(id);
-                let frame = frames.get_mut(id);
-                let headers = frame.len - frame.segment.len;
-                frame.segment.advance(&mut rest);
-                frame.len = headers + frame.segment.len;
-                frame.owed = tx.truesize(&frame.segment);
+                built = frames.build_like(id, |id, frame| {
+                    let headers = frame.len - frame.segment.len;
+                    frame.segment.advance(&mut rest);
+                    frame.len = headers + frame.segment.len;
+                    frame.owed = tx.truesize(&frame.segment);
+                    Some(link.admit(*now, id, frame))
+                });
             }
         }
     }
@@ -330,22 +335,23 @@ impl Simulation {
         loop {
             let Simulation { flows, links, frames, outset, now, .. } = self;
             let Flow { rx, wires: [_, wire], .. } = &mut flows[index];
-            let built = frames.build(|frame| {
-                let is_there = rx.transmit_into(*now, &mut frame.segment);
-                if is_there {
-                    wire.wrap(Kind::Ack, index as u32, 1, frame);
+            let number = wire.link;
+            let link = &mut links[number as usize];
+            let built = frames.build(|id, frame| {
+                if !rx.transmit_into(*now, &mut frame.segment) {
+                    return None;
                 }
-                is_there
+                wire.wrap(Kind::Ack, index as u32, 1, frame);
+                Some(link.admit(*now, id, frame))
             });
-            let Some(id) = built else { break };
-            let link = wire.link;
-            frames.tell(*now, link, id, What::Sent);
-            match links[link as usize].enter(*now, id, frames) {
-                Some(Fate::Behind(_)) => {}
-                fate => {
-                    outset.push((id, fate));
-                    self.set_off(link);
-                }
+            let Some((id, admitted)) = built else { break };
+            frames.tell(*now, number, id, What::Sent);
+            if let Some((fate, at)) = admitted {
+                link.tie(fate, at, id, frames);
+            }
+            if !matches!(admitted, Some((Fate::Behind(_), _))) {
+                outset.push((id, admitted.map(|(fate, _)| fate)));
+                self.set_off(number);
             }
         }
         self.wake_receiver(index);
