@@ -209,14 +209,21 @@ impl Frames {
     }
 
     /// Gives a place back.
-    #[inline]
     pub(crate) fn remove(&mut self, id: FrameId) {
+        self.consume(id, |_| ());
+    }
+
+    /// Gives a place back when `read` has had what it needs of it.
+    #[inline(always)]
+    pub(crate) fn consume<T>(&mut self, id: FrameId, read: impl FnOnce(&Frame) -> T) -> T {
         let frame = &mut self.frames[id as usize];
+        let taken = read(frame);
         frame.next = self.free;
         if frame.segment.sacks != 0 {
             (frame.segment.sacks, frame.segment.sack) = (0, [Sack::default(); 3]);
         }
         self.free = id;
+        taken
     }
 
     /// Gives the place of a lost frame back.

@@ -195,12 +195,11 @@ impl Simulation {
 
     #[inline]
     pub(super) fn data_arrived(&mut self, index: usize, id: FrameId) {
-        let frame = self.frames.get(id);
-        let has_ce = frame.dsfield & 3 == 3;
-        let flow = &mut self.flows[index];
-        flow.rx.on_segment(self.now, &frame.segment, has_ce);
-        let role = flow.role;
-        if flow.rx.has_output() {
+        let Simulation { flows, frames, now, .. } = self;
+        let Flow { rx, role, .. } = &mut flows[index];
+        frames.consume(id, |frame| rx.on_segment(*now, &frame.segment, frame.dsfield & 3 == 3));
+        let role = *role;
+        if rx.has_output() {
             self.pump_rx(index);
         } else {
             self.wake_receiver(index);
@@ -214,10 +213,11 @@ impl Simulation {
 
     #[inline]
     pub(super) fn ack_arrived(&mut self, index: usize, id: FrameId) {
-        let flow = &mut self.flows[index];
-        flow.end_round(self.now, self.links[flow.wires[0].link as usize].credits.round());
-        flow.tx.on_segment(self.now, &self.frames.get(id).segment);
+        let Simulation { flows, links, frames, now, .. } = self;
+        let flow = &mut flows[index];
+        flow.end_round(*now, links[flow.wires[0].link as usize].credits.round());
         let role = flow.role;
+        frames.consume(id, |frame| flow.tx.on_segment(*now, &frame.segment));
         self.pump_tx(index);
         if let Role::Requests { surfer, connection } = role {
             self.requests_acknowledged(surfer, connection);

@@ -575,11 +575,20 @@ impl Simulation {
             self.note_delivered(id);
         }
         let frame = self.frames.get(id);
-        let owner = frame.owner as usize;
-        self.hash.mix(frame.segment.seq ^ (u64::from(frame.owner) << 40) ^ ((frame.kind as u64) << 60));
-        match frame.kind {
-            Kind::Data => self.data_arrived(owner, id),
-            Kind::Ack => self.ack_arrived(owner, id),
+        let (owner, kind) = (frame.owner, frame.kind);
+        self.hash.mix(frame.segment.seq ^ (u64::from(owner) << 40) ^ ((kind as u64) << 60));
+        match kind {
+            Kind::Data => self.data_arrived(owner as usize, id),
+            Kind::Ack => self.ack_arrived(owner as usize, id),
+            _ => self.datagram_or_probe_arrived(owner as usize, id),
+        }
+    }
+
+    /// What is neither a TCP flow's data nor its acknowledgement.
+    #[inline(never)]
+    fn datagram_or_probe_arrived(&mut self, owner: usize, id: FrameId) {
+        match self.frames.get(id).kind {
+            Kind::Data | Kind::Ack => {}
             Kind::Datagram => self.datagram_arrived(owner, id),
             Kind::Request => self.request_arrived(owner, id),
             Kind::Reply => self.reply_arrived(owner, id),
