@@ -309,6 +309,7 @@ impl Tx {
         let unsent = self.unsent();
         let (len, segs) = match self.clocked_out(now, unsent, quota) {
             Some(whole) => whole,
+            None if self.lone_waits(now, unsent, quota) => return None,
             None => {
                 let len = self.sendable(now, unsent, quota)?;
                 (len, len.div_ceil(self.w.mss).max(1))
@@ -351,6 +352,7 @@ impl Tx {
     /// does not match is up to [`Tx::sendable`].
     #[inline]
     fn clocked_out(&self, now: Nanos, unsent: u64, quota: u32) -> Option<(u32, u32)> {
+        let quota = if quota > 2 && self.sends_twos() { 2 } else { quota };
         let len = quota.wrapping_mul(self.w.mss);
         let is_whole = self.takes_shortcuts()
             && quota <= 2
