@@ -11,10 +11,10 @@ use crate::credits::Credit;
 use crate::error::BuildError;
 use crate::frame::{Frame, FrameId, Kind};
 use crate::path::Place;
-use crate::scenario::{Opener, Scenario};
-use crate::tcp::cc::{Cc, CcKind};
 use crate::propagation::Fate;
+use crate::scenario::{Opener, Scenario};
 use crate::tap::What;
+use crate::tcp::cc::{Cc, CcKind};
 use crate::tcp::{Config, Opening, Rest, Rx, Tx};
 
 /// A flow at work.
@@ -193,7 +193,7 @@ impl Simulation {
         self.pump_tx(index);
     }
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn data_arrived(&mut self, index: usize, id: FrameId) {
         let Simulation { flows, frames, now, .. } = self;
         let Flow { rx, role, .. } = &mut flows[index];

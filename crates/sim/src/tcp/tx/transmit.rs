@@ -489,6 +489,7 @@ impl Tx {
 
     /// RFC 7661 as Linux has it (`tcp_cwnd_validate`): remembers whether the window was filled in this
     /// round trip.
+    #[inline]
     fn validate_cwnd(&mut self, now: Nanos, is_limited: bool) {
         let w = &mut self.w;
         if w.snd_una >= self.usage.seq
