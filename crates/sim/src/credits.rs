@@ -82,3 +82,39 @@ impl Credits {
         Some(credit)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn credit(at: u64) -> Credit {
+        Credit { at: Nanos(at), flow: 0, truesize: 1 }
+    }
+
+    #[test]
+    fn a_round_ends_when_all_are_due_and_nobody_waits() {
+        let mut credits = Credits::default();
+        assert!(credits.end_round(Nanos(4), true), "nothing is owed");
+        credits.push(credit(5));
+        credits.push(credit(7));
+        assert!(credits.end_round(Nanos(4), true), "nothing is due");
+        assert!(!credits.end_round(Nanos(6), true), "one of two is due");
+        assert_eq!(credits.take(Nanos(6)).map(|credit| credit.at), Some(Nanos(5)));
+        assert!(credits.take(Nanos(6)).is_none());
+        assert_eq!(credits.round(), 0);
+        assert!(!credits.end_round(Nanos(7), false), "more may be in the device's queue");
+        assert!(credits.end_round(Nanos(7), true));
+        assert_eq!((credits.round(), credits.first()), (1, None));
+    }
+
+    #[test]
+    fn one_that_is_awaited_is_taken_by_itself() {
+        let mut credits = Credits::default();
+        credits.push(credit(9));
+        assert_eq!(credits.await_first(), Some(Nanos(9)));
+        assert!(!credits.end_round(Nanos(9), true));
+        assert!(credits.take(Nanos(9)).is_some());
+        credits.push(credit(10));
+        assert!(credits.end_round(Nanos(10), true), "the wait is over");
+    }
+}
