@@ -4,10 +4,10 @@
 //! it arrives: one event for each packet, where [`goodqueue::Port`] needs two. What is decided, and when,
 //! is the same (`tests`: against a [`goodqueue::Port`] with the same queue).
 
-use std::collections::VecDeque;
-
 use goodqueue::fifo::Limit;
 use goodqueue::{Backlog, Bytes, Nanos, PortStats, Serializer, Span, Stats};
+
+use crate::sequence::Sequence;
 
 /// A packet that has been accepted.
 #[derive(Clone, Copy, Debug, Default)]
@@ -24,7 +24,7 @@ pub(crate) struct FifoLine {
     most_bytes: u64,
     line: Serializer,
     /// Packets that had not begun when the clock was last looked at.
-    waiting: VecDeque<Slot>,
+    waiting: Sequence<Slot>,
     waiting_bytes: u64,
     /// The packet that began last; without a meaning before the first.
     begun: Slot,
@@ -48,7 +48,7 @@ impl FifoLine {
             most_packets: packets.min(places),
             most_bytes,
             line,
-            waiting: VecDeque::new(),
+            waiting: Sequence::default(),
             waiting_bytes: 0,
             begun: Slot::default(),
             last: Slot::default(),

@@ -160,29 +160,70 @@ impl Default for Frames {
 
 impl Frames {
     /// Stores a frame.
-    #[inline]
     pub(crate) fn insert(&mut self, frame: Frame) -> FrameId {
-        let id = self.free;
-        let Some(place) = self.frames.get_mut(id as usize) else { return self.grow(frame) };
-        self.free = place.next;
-        *place = frame;
-        id
+        let copy = |_, place: &mut Frame| {
+            *place = Frame { next: place.next, ..frame };
+            Some(())
+        };
+        self.build(copy).map_or(NO_FRAME, |(id, ())| id)
     }
 
-    /// Stores a frame where no place is free. 2^32 frames would be half a terabyte.
+    /// Has a frame written where it will be stored, all but its [`Frame::next`], and gives what `write` gives; `None`:
+    /// there is no frame. A free place is without SACK blocks.
+    #[inline(always)]
+    pub(crate) fn build<T>(
+        &mut self,
+        write: impl FnOnce(FrameId, &mut Frame) -> Option<T>,
+    ) -> Option<(FrameId, T)> {
+        if self.free as usize >= self.frames.len() {
+            self.grow();
+        }
+        let id = self.free;
+        let place = self.frames.get_mut(id as usize)?;
+        let written = write(id, place)?;
+        self.free = std::mem::replace(&mut place.next, NO_FRAME);
+        Some((id, written))
+    }
+
+    /// [`Frames::build`] from a copy of a frame, or of the one that was given back last.
+    #[inline(always)]
+    pub(crate) fn build_like<T>(
+        &mut self,
+        id: FrameId,
+        write: impl FnOnce(FrameId, &mut Frame) -> Option<T>,
+    ) -> Option<(FrameId, T)> {
+        let frame = *self.get(id);
+        self.build(|id, place| {
+            *place = Frame { next: place.next, ..frame };
+            write(id, place)
+        })
+    }
+
+    /// Makes a free place where there is none. 2^32 frames would be half a terabyte.
     #[cold]
     #[inline(never)]
     #[allow(clippy::cast_possible_truncation)]
-    fn grow(&mut self, frame: Frame) -> FrameId {
-        self.frames.push(frame);
-        (self.frames.len() - 1) as FrameId
+    fn grow(&mut self) {
+        self.frames.push(Frame { next: self.free, ..Frame::NONE });
+        self.free = (self.frames.len() - 1) as FrameId;
     }
 
     /// Gives a place back.
-    #[inline]
     pub(crate) fn remove(&mut self, id: FrameId) {
-        self.frames[id as usize].next = self.free;
+        self.consume(id, |_| ());
+    }
+
+    /// Gives a place back when `read` has had what it needs of it.
+    #[inline(always)]
+    pub(crate) fn consume<T>(&mut self, id: FrameId, read: impl FnOnce(&Frame) -> T) -> T {
+        let frame = &mut self.frames[id as usize];
+        let taken = read(frame);
+        frame.next = self.free;
+        if frame.segment.sacks != 0 {
+            (frame.segment.sacks, frame.segment.sack) = (0, [Sack::default(); 3]);
+        }
         self.free = id;
+        taken
     }
 
     /// Gives the place of a lost frame back.

@@ -9,6 +9,7 @@
 mod address;
 mod agenda;
 mod check;
+mod credits;
 mod determinism;
 mod device;
 mod engine;
@@ -21,6 +22,7 @@ mod loss;
 mod path;
 mod propagation;
 mod scenario;
+mod sequence;
 mod shaped;
 mod tap;
 pub mod tcp;

@@ -1,13 +1,12 @@
 //! A link at work: queue, ring and line, then loss and propagation.
 
-use std::collections::VecDeque;
-
 use goodqueue::details::{Details, TcpHeader};
 use goodqueue::port::Watermarks;
 use goodqueue::{Departure, Nanos, Observer, Reason, Rng};
 
 use crate::agenda::Lane;
 use crate::agenda::NEVER;
+use crate::credits::{Credit, Credits};
 use crate::device::Device;
 use crate::error::BuildError;
 use crate::frame::{Frame, FrameId, Frames, Token};
@@ -24,14 +23,6 @@ pub struct LinkCounters {
     pub marks: u64,
     /// Packets handed to its queues.
     pub arrived: u64,
-}
-
-/// Memory that a TCP sender gets back when its host's device has reported or dropped a packet.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Credit {
-    pub(crate) at: Nanos,
-    pub(crate) flow: u32,
-    pub(crate) truesize: u32,
 }
 
 /// The end of a link that its queue and line are at.
@@ -59,7 +50,7 @@ pub(crate) struct Link {
     /// Lanes of its near end and of its far end; without a meaning where nothing happens there.
     pub(crate) lanes: [Lane; 2],
     /// What the senders on this link's host get back, in the order of time.
-    pub(crate) credits: VecDeque<Credit>,
+    pub(crate) credits: Credits,
 }
 
 impl Link {
@@ -84,7 +75,7 @@ impl Link {
             propagation: Propagation::new(spec, node, seed),
             counters: LinkCounters::default(),
             lanes: [0; 2],
-            credits: VecDeque::new(),
+            credits: Credits::default(),
         })
     }
 
@@ -92,31 +83,26 @@ impl Link {
     /// [`Link::is_ahead`].
     #[inline(always)]
     pub(crate) fn enter(&mut self, now: Nanos, id: FrameId, frames: &mut Frames) -> Option<Fate> {
-        let frame = frames.get_mut(id);
+        let (fate, at) = self.admit(now, id, frames.get_mut(id))?;
+        self.tie(fate, at, id, frames);
+        Some(fate)
+    }
+
+    /// [`Link::enter`] for a frame that [`Link::tie`] will be called for, with its fate and this time.
+    #[inline(always)]
+    pub(crate) fn admit(&mut self, now: Nanos, id: FrameId, frame: &mut Frame) -> Option<(Fate, Nanos)> {
         let ends = match &mut self.device {
             Some(Device::Fifo(line)) => {
                 self.counters.arrived += 1;
                 match line.accept(now, frame.len) {
                     Some(at) => at,
-                    None => return Some(self.refuse(now, id, frames)),
+                    None => return Some((Fate::Refused, now)),
                 }
             }
             None => now,
             Some(_) => return None,
         };
-        let fate = self.depart(now, (ends, ends), id, frame);
-        self.tie(fate, ends, id, frames);
-        Some(fate)
-    }
-
-    /// A FIFO is full.
-    #[cold]
-    fn refuse(&mut self, now: Nanos, id: FrameId, frames: &mut Frames) -> Fate {
-        let token = frames.get(id).token(id);
-        let mut losses =
-            Losses { link: self.number, frames, credits: &mut self.credits, counters: &mut self.counters };
-        losses.dropped(now, token, Reason::Limit);
-        Fate::Refused
+        Some((self.depart(now, (ends, ends), id, frame), ends))
     }
 
     /// A frame is handed to the queue of any other link; [`Link::leave`] tells what becomes of it.
@@ -151,14 +137,14 @@ impl Link {
     fn depart(&mut self, now: Nanos, (at, reported): (Nanos, Nanos), id: FrameId, frame: &mut Frame) -> Fate {
         if frame.owed > 0 {
             let truesize = std::mem::take(&mut frame.owed);
-            self.credits.push_back(Credit { at: reported, flow: frame.owner, truesize });
+            self.credits.push(Credit { at: reported, flow: frame.owner, truesize });
         }
         self.propagation.begin(now, at, id, frame)
     }
 
-    /// Puts a frame that left the line at `at` behind the one before, or frees it where it is lost.
+    /// Puts a frame that left the line at `at` behind the one before, or frees it where it is lost or refused.
     #[inline(always)]
-    fn tie(&mut self, fate: Fate, at: Nanos, id: FrameId, frames: &mut Frames) {
+    pub(crate) fn tie(&mut self, fate: Fate, at: Nanos, id: FrameId, frames: &mut Frames) {
         let Link { number, credits, counters, .. } = self;
         Losses { link: *number, frames, credits, counters }.tie(fate, at, id);
     }
@@ -281,7 +267,7 @@ impl Link {
 pub(crate) struct Losses<'a> {
     link: u32,
     frames: &'a mut Frames,
-    credits: &'a mut VecDeque<Credit>,
+    credits: &'a mut Credits,
     counters: &'a mut LinkCounters,
 }
 
@@ -292,8 +278,16 @@ impl Losses<'_> {
         match fate {
             Fate::Behind(before) => self.frames.follow(before, id),
             Fate::Lost => self.lost(at, id),
-            Fate::Arrived | Fate::First(_) | Fate::Refused => {}
+            Fate::Refused => self.refuse(at, id),
+            Fate::Arrived | Fate::First(_) => {}
         }
+    }
+
+    /// A FIFO is full at `at`.
+    #[cold]
+    fn refuse(&mut self, at: Nanos, id: FrameId) {
+        let token = self.frames.get(id).token(id);
+        self.dropped(at, token, Reason::Limit);
     }
 
     /// A frame is lost behind the line, which it left at `at`.
@@ -312,7 +306,7 @@ impl Observer<Token> for Losses<'_> {
         let frame = self.frames.get(packet.frame);
         if frame.owed > 0 {
             // Before what is completed later.
-            self.credits.push_front(Credit { at: now, flow: frame.owner, truesize: frame.owed });
+            self.credits.push_first(Credit { at: now, flow: frame.owner, truesize: frame.owed });
         }
         self.frames.lose(packet.frame);
     }

@@ -257,7 +257,7 @@ impl<P: Packet, Q: Queue<P>> Port<P, Q> {
 }
 
 /// Dequeues, and remembers when to ask again where the queue holds back.
-#[inline]
+#[inline(always)]
 fn ask<P: Packet, Q: Queue<P>>(
     queue: &mut Q,
     retry: &mut Nanos,

@@ -137,6 +137,8 @@ pub struct Prober {
     max_rtt: i64,
     /// Number and server's count of the reply with the highest number.
     highest: Option<(u32, u32)>,
+    /// Number and window of the reply with the highest number that was learned from.
+    learned: Option<(u32, u64)>,
     stats: ProberStats,
 }
 
@@ -157,6 +159,7 @@ impl Prober {
             last_sent: 0,
             max_rtt: -1,
             highest: None,
+            learned: None,
             stats: ProberStats::default(),
         }
     }
@@ -290,13 +293,30 @@ impl Prober {
         if reply.window & 1 == 0 {
             return;
         }
-        for k in 0..64.min(reply.seq.saturating_add(1)) {
-            if let Some(slot) = self.slot(reply.seq - k) {
+        let mut news = self.news(reply);
+        while news != 0 {
+            let k = news.trailing_zeros();
+            news &= news - 1;
+            if let Some(slot) = self.slot(reply.seq.wrapping_sub(k)) {
                 slot.covered = true;
                 slot.reached |= reply.window >> k & 1 == 1;
             }
         }
+        if self.learned.is_none_or(|(seq, _)| reply.seq >= seq) {
+            self.learned = Some((reply.seq, reply.window));
+        }
         self.learn_from_count(reply);
+    }
+
+    /// The bits of the reply's window that say what the last window did not: of probes that this one covers first,
+    /// and of those it shows to have arrived.
+    fn news(&self, reply: &Packet) -> u64 {
+        let all = 2_u64.checked_shl(reply.seq).map_or(u64::MAX, |beyond| beyond.wrapping_sub(1));
+        let ahead = self.learned.and_then(|(seq, window)| Some((reply.seq.checked_sub(seq)?, window)));
+        let Some((ahead, window)) = ahead else { return all };
+        let covered = u64::MAX.checked_shl(ahead).unwrap_or(0);
+        let known = window.checked_shl(ahead).unwrap_or(0);
+        all & (!covered | (reply.window & !known))
     }
 
     /// After an outage longer than the window: where the server's count says that of what the window does

@@ -3,10 +3,11 @@
 use goodqueue::{Nanos, Observer, Reason};
 
 use super::{Simulation, Spot};
+use crate::credits::Credit;
 use crate::device::{AirEnds, Device};
 use crate::error::BuildError;
 use crate::frame::{FrameId, Frames, Token};
-use crate::link::{Credit, Link, Losses};
+use crate::link::{Link, Losses};
 use crate::loss::Loss;
 use crate::path::Paths;
 use crate::scenario::{self, Scenario};
@@ -44,7 +45,7 @@ impl Landing<'_> {
         if truesize > 0 {
             let flow = frame.owner;
             let link = self.link(id);
-            self.links[link as usize].credits.push_back(Credit { at, flow, truesize });
+            self.links[link as usize].credits.push(Credit { at, flow, truesize });
             self.credited.push(link);
         }
     }

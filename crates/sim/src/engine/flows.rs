@@ -2,18 +2,20 @@
 
 use std::sync::Arc;
 
-use goodqueue::Rng;
+use goodqueue::{Nanos, Rng};
 
 use super::{Simulation, moment};
 use crate::address::{Conversation, lower_headers};
 use crate::agenda::Lane;
+use crate::credits::Credit;
 use crate::error::BuildError;
 use crate::frame::{Frame, FrameId, Kind};
-use crate::link::Credit;
 use crate::path::Place;
+use crate::propagation::Fate;
 use crate::scenario::{Opener, Scenario};
+use crate::tap::What;
 use crate::tcp::cc::{Cc, CcKind};
-use crate::tcp::{Config, Opening, Rx, Segment, Tx, truesize};
+use crate::tcp::{Config, Opening, Rest, Rx, Tx};
 
 /// A flow at work.
 #[derive(Debug)]
@@ -21,11 +23,11 @@ pub(crate) struct Flow {
     pub(crate) tx: Tx,
     pub(crate) rx: Rx,
     pub(crate) wires: [Wire; 2],
-    /// The link that the sender's host sends into: its device's queue is the sender's.
-    device: u32,
     opener: Opener,
     role: Role,
     bytes: u64,
+    /// The round of its device's credits in which it was last looked at.
+    round: u32,
     /// Nothing more is sent; what still arrives is nobody's.
     pub(crate) is_stopped: bool,
 }
@@ -55,6 +57,8 @@ pub(crate) struct Ends {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Wire {
     path: Place,
+    /// The first link of the path: of the data's the sender's host device, whose queue is the sender's.
+    link: u32,
     hash: u32,
     dsfield: u8,
     /// Headers below TCP's, bytes.
@@ -71,25 +75,28 @@ pub(crate) enum Action {
     Start(u32),
 }
 
-impl Wire {
-    #[inline]
-    fn frame(&self, kind: Kind, owner: u32, segment: Segment, mss: u32) -> Frame {
-        let header = self.lower_headers + segment.header_len();
-        // Each segment that a super-packet will be cut into has its own headers (Linux
-        // `net/core/dev.c:qdisc_pkt_len_init`).
-        let segments = if segment.len > mss { segment.len.div_ceil(mss) } else { 1 };
-        let ecn = if segment.ect { ECT0 } else { 0 };
-        Frame {
-            segment,
-            owner,
-            place: self.path,
-            len: segment.len + header * segments,
-            flow_hash: self.hash,
-            dsfield: self.dsfield | ecn,
-            kind,
-            owed: if kind == Kind::Data { truesize(segment.frame_len()) } else { 0 },
-            ..Frame::NONE
+impl Flow {
+    /// A round of credits has ended in which all memory was given back.
+    #[inline(always)]
+    fn end_round(&mut self, now: Nanos, round: u32) {
+        if self.round != round {
+            self.round = round;
+            self.tx.on_tx_complete(now, u32::MAX);
         }
+    }
+}
+
+impl Wire {
+    /// Makes the frame around its segment. `segments`: those that its packet will be cut into, each of which has its
+    /// own headers (Linux `net/core/dev.c:qdisc_pkt_len_init`).
+    #[inline(always)]
+    fn wrap(&self, kind: Kind, owner: u32, segments: u32, frame: &mut Frame) {
+        let segment = &frame.segment;
+        let header = self.lower_headers + segment.header_len();
+        let ecn = if segment.ect { ECT0 } else { 0 };
+        frame.len = segment.len + header * segments;
+        (frame.owner, frame.place, frame.flow_hash) = (owner, self.path, self.hash);
+        (frame.dsfield, frame.kind, frame.owed) = (self.dsfield | ecn, kind, 0);
     }
 }
 
@@ -121,6 +128,7 @@ impl Simulation {
         let is_upload = ends.opener == Opener::Sender;
         let wire = |path, is_data: bool| Wire {
             path,
+            link: self.paths.link(path),
             hash: ends.conversation.hash(&self.hasher, is_data != is_upload),
             dsfield: ends.dsfield,
             lower_headers: lower_headers(ends.conversation.ipv6),
@@ -133,10 +141,10 @@ impl Simulation {
             tx: Tx::sharing(config, self.congestion_control(cc, number), tx),
             rx: Rx::new(config, rx),
             wires: [wire(ends.paths[0], true), wire(ends.paths[1], false)],
-            device: self.paths.link(ends.paths[0]),
             opener: ends.opener,
             role,
             bytes,
+            round: 0,
             is_stopped: false,
         });
         self.timers.grow(self.map.flows as usize + 2 * self.flows.len());
@@ -185,14 +193,13 @@ impl Simulation {
         self.pump_tx(index);
     }
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn data_arrived(&mut self, index: usize, id: FrameId) {
-        let frame = self.frames.get(id);
-        let has_ce = frame.dsfield & 3 == 3;
-        let flow = &mut self.flows[index];
-        flow.rx.on_segment(self.now, &frame.segment, has_ce);
-        let role = flow.role;
-        if flow.rx.has_output() {
+        let Simulation { flows, frames, now, .. } = self;
+        let Flow { rx, role, .. } = &mut flows[index];
+        frames.consume(id, |frame| rx.on_segment(*now, &frame.segment, frame.dsfield & 3 == 3));
+        let role = *role;
+        if rx.has_output() {
             self.pump_rx(index);
         } else {
             self.wake_receiver(index);
@@ -206,30 +213,40 @@ impl Simulation {
 
     #[inline]
     pub(super) fn ack_arrived(&mut self, index: usize, id: FrameId) {
-        let frame = self.frames.get(id);
-        let flow = &mut self.flows[index];
-        flow.tx.on_segment(self.now, &frame.segment);
+        let Simulation { flows, links, frames, now, .. } = self;
+        let flow = &mut flows[index];
+        flow.end_round(*now, links[flow.wires[0].link as usize].credits.round());
         let role = flow.role;
+        frames.consume(id, |frame| flow.tx.on_segment(*now, &frame.segment));
         self.pump_tx(index);
         if let Role::Requests { surfer, connection } = role {
             self.requests_acknowledged(surfer, connection);
         }
     }
 
+    /// Gives the sender of a flow back what the device of its host is rid of by now.
+    #[inline(always)]
+    fn credit(&mut self, index: usize) {
+        let flow = &mut self.flows[index];
+        let link = &mut self.links[flow.wires[0].link as usize];
+        let is_ahead = link.is_ahead();
+        if link.credits.end_round(self.now, is_ahead) {
+            flow.end_round(self.now, link.credits.round());
+        } else {
+            let link = flow.wires[0].link;
+            self.give_back(link);
+        }
+    }
+
     /// Gives senders back what the device of `link` has reported by now; those that waited for it go on.
-    #[inline]
+    #[inline(never)]
     pub(super) fn give_back(&mut self, link: u32) {
-        let credits = &mut self.links[link as usize].credits;
-        while let Some(&Credit { at, flow, truesize }) = credits.front() {
-            if at > self.now {
-                return;
-            }
-            credits.pop_front();
-            let tx = &mut self.flows[flow as usize].tx;
-            if tx.is_throttled() {
+        while let Some(Credit { flow, truesize, .. }) = self.links[link as usize].credits.take(self.now) {
+            let flow_at = &mut self.flows[flow as usize];
+            if flow_at.tx.is_throttled() {
                 self.resumed.push(flow);
             }
-            tx.on_tx_complete(self.now, truesize);
+            flow_at.tx.on_tx_complete(self.now, truesize);
         }
     }
 
@@ -237,7 +254,9 @@ impl Simulation {
     pub(super) fn flow_timer(&mut self, lane: Lane) {
         let index = (lane / 2) as usize;
         if lane.is_multiple_of(2) {
-            self.flows[index].tx.on_timer(self.now);
+            let flow = &mut self.flows[index];
+            flow.end_round(self.now, self.links[flow.wires[0].link as usize].credits.round());
+            flow.tx.on_timer(self.now);
             self.pump_tx(index);
         } else {
             self.flows[index].rx.on_timer(self.now);
@@ -246,45 +265,94 @@ impl Simulation {
     }
 
     /// Sends what the sender may send, and sees to its timer.
-    #[inline]
+    #[inline(never)]
     #[allow(clippy::cast_possible_truncation)]
     pub(super) fn pump_tx(&mut self, index: usize) {
-        let device = self.flows[index].device;
-        if self.links[device as usize].credits.front().is_some_and(|credit| credit.at <= self.now) {
-            self.give_back(device);
+        self.credit(index);
+        self.send_data(index);
+        if !self.outset.is_empty() {
+            self.set_off(self.flows[index].wires[0].link);
         }
-        while let Some(mut segment) = self.flows[index].tx.poll_transmit(self.now) {
-            let flow = &self.flows[index];
-            let mut rest = segment.cut(flow.tx.device_mss());
-            let mss = flow.tx.window().mss;
-            let mut frame = flow.wires[0].frame(Kind::Data, index as u32, segment, mss);
-            let headers = frame.len - segment.len;
-            loop {
-                self.launch_segment(frame);
-                if !frame.segment.advance(&mut rest) {
-                    break;
-                }
-                frame.len = headers + frame.segment.len;
-                frame.owed = truesize(frame.segment.frame_len());
-            }
-        }
-        let tx = &self.flows[index].tx;
+        let Flow { tx, wires: [wire, _], .. } = &self.flows[index];
         if let Some(at) = tx.next_timer() {
             self.timers.wake(self.map.flows + 2 * index as Lane, at);
         }
         if tx.is_throttled()
-            && let Some(credit) = self.links[device as usize].credits.front()
+            && let Some(at) = self.links[wire.link as usize].credits.await_first()
         {
-            self.timers.wake(self.map.reports + device, credit.at);
+            self.timers.wake(self.map.reports + wire.link, at);
+        }
+    }
+
+    /// Makes frames of what the sender may send, and hands them to its host's link.
+    #[inline(always)]
+    #[allow(clippy::cast_possible_truncation)]
+    fn send_data(&mut self, index: usize) {
+        let Simulation { flows, links, frames, outset, now, .. } = self;
+        let Flow { tx, wires: [wire, _], .. } = &mut flows[index];
+        let link = &mut links[wire.link as usize];
+        loop {
+            let mut rest = Rest::default();
+            let mut built = frames.build(|id, frame| {
+                if !tx.transmit_into(*now, &mut frame.segment) {
+                    return None;
+                }
+                rest = frame.segment.cut(tx.device_mss());
+                let (len, mss) = (frame.segment.len, tx.window().mss);
+                wire.wrap(Kind::Data, index as u32, if len > mss { len.div_ceil(mss) } else { 1 }, frame);
+                frame.owed = tx.truesize(&frame.segment);
+                Some(link.admit(*now, id, frame))
+            });
+            if built.is_none() {
+                return;
+            }
+            while let Some((id, admitted)) = built {
+                frames.tell(*now, wire.link, id, What::Sent);
+                if let Some((fate, at)) = admitted {
+                    link.tie(fate, at, id, frames);
+                }
+                if !matches!(admitted, Some((Fate::Behind(_), _))) {
+                    outset.push((id, admitted.map(|(fate, _)| fate)));
+                }
+                if rest.is_empty() {
+                    break;
+                }
+                // Nothing has become of the piece before: even where it was refused it still lies there.
+                built = frames.build_like(id, |id, frame| {
+                    let headers = frame.len - frame.segment.len;
+                    frame.segment.advance(&mut rest);
+                    frame.len = headers + frame.segment.len;
+                    frame.owed = tx.truesize(&frame.segment);
+                    Some(link.admit(*now, id, frame))
+                });
+            }
         }
     }
 
     #[inline]
     #[allow(clippy::cast_possible_truncation)]
     fn pump_rx(&mut self, index: usize) {
-        while let Some(segment) = self.flows[index].rx.poll_transmit(self.now) {
-            let frame = self.flows[index].wires[1].frame(Kind::Ack, index as u32, segment, u32::MAX);
-            self.launch_segment(frame);
+        loop {
+            let Simulation { flows, links, frames, outset, now, .. } = self;
+            let Flow { rx, wires: [_, wire], .. } = &mut flows[index];
+            let number = wire.link;
+            let link = &mut links[number as usize];
+            let built = frames.build(|id, frame| {
+                if !rx.transmit_into(*now, &mut frame.segment) {
+                    return None;
+                }
+                wire.wrap(Kind::Ack, index as u32, 1, frame);
+                Some(link.admit(*now, id, frame))
+            });
+            let Some((id, admitted)) = built else { break };
+            frames.tell(*now, number, id, What::Sent);
+            if let Some((fate, at)) = admitted {
+                link.tie(fate, at, id, frames);
+            }
+            if !matches!(admitted, Some((Fate::Behind(_), _))) {
+                outset.push((id, admitted.map(|(fate, _)| fate)));
+                self.set_off(number);
+            }
         }
         self.wake_receiver(index);
     }

@@ -76,6 +76,8 @@ pub struct Simulation {
     credited: Vec<u32>,
     script: Vec<(Nanos, flows::Action)>,
     script_at: usize,
+    /// Frames that a host has handed to a link, and what became of them; `None`: they are still to be queued.
+    outset: Vec<(FrameId, Option<Fate>)>,
     /// Frames that are at a node and go on now.
     at_node: VecDeque<FrameId>,
     /// Flows that go on now, since their host's device has room again.
@@ -152,6 +154,7 @@ impl Simulation {
             credited: Vec::new(),
             script: Vec::new(),
             script_at: 0,
+            outset: Vec::new(),
             at_node: VecDeque::new(),
             resumed: Vec::new(),
             samples: Vec::new(),
@@ -396,20 +399,24 @@ impl Simulation {
     /// A host sends a frame.
     #[inline(never)]
     fn launch(&mut self, frame: Frame) {
-        self.launch_segment(frame);
-    }
-
-    /// [`Simulation::launch`], inline: the way of every TCP segment.
-    #[inline(always)]
-    fn launch_segment(&mut self, frame: Frame) {
         let id = self.frames.insert(frame);
         if self.frames.tap.is_on() {
             self.note_sent(id);
         }
-        match self.paths.link(frame.place) {
-            END => self.set_out(id),
-            link => self.enter(link, id),
+        self.set_out(id);
+    }
+
+    /// Sees to the frames that a host has handed to `link` and that do not merely stand behind others there.
+    #[inline(never)]
+    fn set_off(&mut self, link: u32) {
+        let mut outset = std::mem::take(&mut self.outset);
+        for (id, fate) in outset.drain(..) {
+            match fate {
+                Some(fate) => self.follow(link, id, fate),
+                None => self.queue(link, id),
+            }
         }
+        self.outset = outset;
     }
 
     /// A frame is at a node: it goes to the next link of its path, or it is there.
@@ -568,11 +575,20 @@ impl Simulation {
             self.note_delivered(id);
         }
         let frame = self.frames.get(id);
-        let owner = frame.owner as usize;
-        self.hash.mix(frame.segment.seq ^ (u64::from(frame.owner) << 40) ^ ((frame.kind as u64) << 60));
-        match frame.kind {
-            Kind::Data => self.data_arrived(owner, id),
-            Kind::Ack => self.ack_arrived(owner, id),
+        let (owner, kind) = (frame.owner, frame.kind);
+        self.hash.mix(frame.segment.seq ^ (u64::from(owner) << 40) ^ ((kind as u64) << 60));
+        match kind {
+            Kind::Data => self.data_arrived(owner as usize, id),
+            Kind::Ack => self.ack_arrived(owner as usize, id),
+            _ => self.datagram_or_probe_arrived(owner as usize, id),
+        }
+    }
+
+    /// What is neither a TCP flow's data nor its acknowledgement.
+    #[inline(never)]
+    fn datagram_or_probe_arrived(&mut self, owner: usize, id: FrameId) {
+        match self.frames.get(id).kind {
+            Kind::Data | Kind::Ack => {}
             Kind::Datagram => self.datagram_arrived(owner, id),
             Kind::Request => self.request_arrived(owner, id),
             Kind::Reply => self.reply_arrived(owner, id),

@@ -44,11 +44,19 @@ impl Flags {
 }
 
 /// What of a super-packet follows the pieces that were cut off it.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Rest {
     len: u32,
     most: u32,
     flags: Flags,
+}
+
+impl Rest {
+    /// Whether nothing follows.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
 }
 
 /// A segment. Sequence numbers are 64-bit stream offsets that never wrap (SYN is number 0, the first
@@ -92,11 +100,11 @@ impl Segment {
     /// permitted, timestamps, window scale), SACK blocks 8 each and 4 for kind, length and padding.
     #[must_use]
     pub fn header_len(&self) -> u32 {
-        if self.flags.has(Flags::SYN) {
-            return 40;
+        let is_syn = self.flags.has(Flags::SYN);
+        if self.sacks == 0 && !is_syn {
+            return 32;
         }
-        let sack = if self.sacks == 0 { 0 } else { 4 + 8 * u32::from(self.sacks) };
-        32 + sack
+        if is_syn { 40 } else { 36 + 8 * u32::from(self.sacks) }
     }
 
     /// Cuts it to `most` bytes of payload, as a host does for a device without TSO (Linux `tcp_gso_segment`), and gives

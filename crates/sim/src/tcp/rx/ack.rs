@@ -149,6 +149,7 @@ impl AckState {
     }
 
     /// Delays the ACK by the gap to the next segment, or what the round trip allows.
+    #[inline]
     pub(super) fn delay(&mut self, now: Nanos, ticks: Ticks) {
         let mut ato = self.ato;
         if ato > ATO_MIN {

@@ -352,37 +352,41 @@ impl Rx {
     }
 
     /// The next segment to leave; call until it gives nothing.
-    #[inline]
     pub fn poll_transmit(&mut self, now: Nanos) -> Option<Segment> {
+        let mut segment = Segment::default();
+        if self.transmit_into(now, &mut segment) { Some(segment) } else { None }
+    }
+
+    /// [`Rx::poll_transmit`] into `segment`, which has no SACK blocks; `false`: there is none, and nothing was
+    /// written.
+    #[inline(always)]
+    pub(crate) fn transmit_into(&mut self, now: Nanos, segment: &mut Segment) -> bool {
         if !self.has_output() {
-            return None;
+            return false;
         }
-        let is_handshake = self.want_handshake;
-        Some(if is_handshake { self.handshake_segment(now) } else { self.send_ack(now) })
+        if self.want_handshake {
+            *segment = self.handshake_segment(now);
+        } else {
+            self.send_ack(now, segment);
+        }
+        true
     }
 
     /// An ACK of everything received (Linux `tcp_send_ack`).
-    #[inline]
-    fn send_ack(&mut self, now: Nanos) -> Segment {
+    #[inline(always)]
+    fn send_ack(&mut self, now: Nanos, segment: &mut Segment) {
         let offered = self.select_window();
         self.window.offer(offered, self.rcv_nxt);
         self.ack.sent(self.ticks);
-        let mut flags = Flags::ACK;
-        if self.ecn.demand_cwr {
-            flags = flags.with(Flags::ECE);
+        if self.ofo.is_some() {
+            (segment.sack, segment.sacks) = self.write_sacks();
         }
-        let (sack, sacks) = if self.ofo.is_some() { self.write_sacks() } else { Default::default() };
-        Segment {
-            seq: 1,
-            ack: self.rcv_nxt,
-            window: self.window.rcv_wnd,
-            ts_val: timestamp(now),
-            ts_ecr: self.ts_recent,
-            flags,
-            sack,
-            sacks,
-            ..Segment::default()
-        }
+        let flags = Flags::ACK;
+        segment.flags = if self.ecn.demand_cwr { flags.with(Flags::ECE) } else { flags };
+        (segment.seq, segment.ack, segment.len) = (1, self.rcv_nxt, 0);
+        segment.window = self.window.rcv_wnd;
+        (segment.ts_val, segment.ts_ecr) = (timestamp(now), self.ts_recent);
+        (segment.ect, segment.retransmitted) = (false, false);
     }
 }
 

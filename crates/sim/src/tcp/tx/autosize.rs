@@ -94,6 +94,36 @@ impl Tx {
         self.fin != super::Fin::Queued || self.app_bytes > 0
     }
 
+    /// Whether [`Tx::tso_segs`] is two, where congestion control asks for no more: the round trip is not short, and
+    /// three segments last longer than a super-packet should.
+    #[inline]
+    pub(super) fn sends_twos(&self) -> bool {
+        const FAR: Span = Span::from_micros(32 << TSO_RTT_LOG);
+        self.min_rtt.get() >= FAR && self.pacing_quantum() < 3 * u64::from(self.w.mss)
+    }
+
+    /// Whether [`Tx::should_defer`] holds back the one segment that the congestion window has left over, which is
+    /// less than a third of the windows and of a super-packet: what remains of its conditions then.
+    #[inline]
+    pub(super) fn lone_waits(&mut self, now: Nanos, queued: u64, quota: u32) -> bool {
+        let mss = self.w.mss;
+        let is_lone = self.takes_shortcuts()
+            && quota == 1
+            && self.w.snd_cwnd >= 4
+            && self.snd_wnd / TSO_WIN_DIVISOR > mss
+            && queued >= 2 * u64::from(mss)
+            && mss <= GSO_MAX_SIZE / 2;
+        if !is_lone || !self.may_defer(now) || !self.builds_super_packets() {
+            return false;
+        }
+        let Some((_, head)) = self.board.first() else { return false };
+        if now.since(head.sent) < Span(self.w.srtt.0 / 2) || self.burst.probe || self.sets_own_window() {
+            return false;
+        }
+        self.burst.cwnd_limited |= u64::from(mss) < self.wnd_end() - self.w.snd_nxt;
+        true
+    }
+
     /// TCP small queues (Linux `tcp_small_queue_check`): whether the host's queue and device have enough
     /// of this connection. `segs`: of the next packet; a retransmission has twice the limit.
     pub(super) fn is_queue_full(&mut self, segs: u32, is_retransmission: bool) -> bool {

@@ -84,7 +84,7 @@ impl Tx {
             ticks.count(RTO_INITIAL)
         } else {
             let slack = if self.w.packets_out == 1 { ticks.count(DELAYED_ACK) } else { TIMEOUT_MIN };
-            ticks.count(self.w.srtt * 2) + slack
+            ticks.count(Span(2 * self.w.srtt.0)) + slack
         };
         let timeout = ticks.of(jiffies);
         let rto = if advancing { self.rto } else { self.rto_left(now) };

@@ -18,21 +18,28 @@ const UNPACED: u64 = 10;
 impl Tx {
     /// The next segment to leave, a super-packet where offload is on; call until it gives nothing. What is longer
     /// than [`Tx::device_mss`] is to be cut.
-    #[inline]
     pub fn poll_transmit(&mut self, now: Nanos) -> Option<Segment> {
-        let segment = if self.is_plain() {
-            match self.next_new(now) {
-                Some(segment) => segment,
-                None => {
-                    self.end_burst(now);
-                    return None;
-                }
+        let mut segment = Segment::default();
+        if self.transmit_into(now, &mut segment) { Some(segment) } else { None }
+    }
+
+    /// [`Tx::poll_transmit`] into `segment`, which has no SACK blocks; `false`: there is none, and nothing was
+    /// written.
+    #[inline(always)]
+    pub(crate) fn transmit_into(&mut self, now: Nanos, segment: &mut Segment) -> bool {
+        if self.is_plain() {
+            if !self.next_new(now, segment) {
+                self.end_burst(now);
+                return false;
             }
         } else {
-            self.next_special(now)?
-        };
+            match self.next_special(now) {
+                Some(special) => *segment = special,
+                None => return false,
+            }
+        }
         self.wmem_alloc = self.wmem_alloc.saturating_add(self.memory(segment.len));
-        Some(segment)
+        true
     }
 
     /// Memory of a packet of `len` bytes in the host's queue, cut if its device takes no super-packets.
@@ -47,6 +54,12 @@ impl Tx {
         let (whole, left) = (len / mss, len % mss);
         let left = if left > 0 { truesize(HEADERS + left) } else { 0 };
         whole * self.full_truesize + left
+    }
+
+    /// Memory of a segment in the host's queue.
+    #[inline]
+    pub(crate) fn truesize(&self, segment: &Segment) -> u32 {
+        if segment.len == self.w.mss { self.full_truesize } else { truesize(segment.frame_len()) }
     }
 
     /// Whether new data is all that can leave.
@@ -262,7 +275,19 @@ impl Tx {
     ///
     /// One segment in a thousand comes by [`Tx::next_new_besides`]: the others need no call.
     #[inline(always)]
-    fn next_new(&mut self, now: Nanos) -> Option<Segment> {
+    fn next_new(&mut self, now: Nanos, segment: &mut Segment) -> bool {
+        match self.next_packet(now) {
+            Some((len, segs, is_last)) => {
+                self.send_new(now, (len, segs), is_last, segment);
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// Bytes and segments of the packet of new data that leaves now, and whether it is the last that there is.
+    #[inline(always)]
+    fn next_packet(&mut self, now: Nanos) -> Option<(u32, u32, bool)> {
         if self.burst.is_over {
             return None;
         }
@@ -284,6 +309,7 @@ impl Tx {
         let unsent = self.unsent();
         let (len, segs) = match self.clocked_out(now, unsent, quota) {
             Some(whole) => whole,
+            None if self.lone_waits(now, unsent, quota) => return None,
             None => {
                 let len = self.sendable(now, unsent, quota)?;
                 (len, len.div_ceil(self.w.mss).max(1))
@@ -301,13 +327,14 @@ impl Tx {
         if in_flight == 0 {
             self.cc.cwnd_event(&mut self.w, now, CwndEvent::TxStart);
         }
-        Some(self.send_new(now, len, segs, left == 0))
+        Some((len, segs, left == 0))
     }
 
     #[cold]
     #[inline(never)]
     fn next_new_besides(&mut self, now: Nanos) -> Option<Segment> {
-        self.next_new(now)
+        let mut segment = Segment::default();
+        if self.next_new(now, &mut segment) { Some(segment) } else { None }
     }
 
     /// Segments that the congestion window allows: at most half of it at once. A lone FIN and a probe may
@@ -325,6 +352,7 @@ impl Tx {
     /// does not match is up to [`Tx::sendable`].
     #[inline]
     fn clocked_out(&self, now: Nanos, unsent: u64, quota: u32) -> Option<(u32, u32)> {
+        let quota = if quota > 2 && self.sends_twos() { 2 } else { quota };
         let len = quota.wrapping_mul(self.w.mss);
         let is_whole = self.takes_shortcuts()
             && quota <= 2
@@ -373,7 +401,7 @@ impl Tx {
     }
 
     #[inline]
-    fn send_new(&mut self, now: Nanos, len: u32, segs: u32, is_last: bool) -> Segment {
+    fn send_new(&mut self, now: Nanos, (len, segs): (u32, u32), is_last: bool, segment: &mut Segment) {
         self.w.lsndtime = now;
         let seq = self.w.snd_nxt;
         let fin = is_last && self.is_fin_next();
@@ -394,7 +422,7 @@ impl Tx {
         if self.in_cwnd_reduction() {
             self.prr.out += segs;
         }
-        self.new_segment(now, sent, seq, len, fin, is_last)
+        self.new_segment(segment, sent, (seq, len), fin, is_last);
     }
 
     /// Puts a packet's segments on the scoreboard.
@@ -413,31 +441,32 @@ impl Tx {
     }
 
     /// ECT and CWR are for new data only (RFC 3168 section 6.1.2, 6.1.5).
+    #[inline]
     fn new_segment(
         &mut self,
-        now: Nanos,
+        segment: &mut Segment,
         sent: Nanos,
-        seq: u64,
-        len: u32,
+        (seq, len): (u64, u32),
         fin: bool,
         is_last: bool,
-    ) -> Segment {
-        let mut segment = Segment { seq, len, ts_val: timestamp(sent), ..self.control_segment(now) };
+    ) {
+        let mut flags = Flags::ACK;
         // The end of what was written, and of each super-packet (Linux `tcp_output.c:__tcp_transmit_skb`).
         if is_last || len > self.w.mss {
-            segment.flags = segment.flags.with(Flags::PSH);
+            flags = flags.with(Flags::PSH);
         }
         if fin {
-            segment.flags = segment.flags.with(Flags::FIN);
+            flags = flags.with(Flags::FIN);
         }
-        if self.ecn.ok && len > 0 {
-            segment.ect = true;
-            if self.ecn.queue_cwr {
-                self.ecn.queue_cwr = false;
-                segment.flags = segment.flags.with(Flags::CWR);
-            }
+        segment.ect = self.ecn.ok && len > 0;
+        if segment.ect && self.ecn.queue_cwr {
+            self.ecn.queue_cwr = false;
+            flags = flags.with(Flags::CWR);
         }
-        segment
+        (segment.seq, segment.ack, segment.len) = (seq, 1, len);
+        segment.window = RECEIVE_WINDOW;
+        (segment.ts_val, segment.ts_ecr) = (timestamp(sent), self.ts_recent);
+        (segment.flags, segment.retransmitted) = (flags, false);
     }
 
     /// Nothing more leaves now: window validation, and a probe for the tail.
@@ -460,6 +489,7 @@ impl Tx {
 
     /// RFC 7661 as Linux has it (`tcp_cwnd_validate`): remembers whether the window was filled in this
     /// round trip.
+    #[inline]
     fn validate_cwnd(&mut self, now: Nanos, is_limited: bool) {
         let w = &mut self.w;
         if w.snd_una >= self.usage.seq
