@@ -21,6 +21,13 @@ pub(super) const SHELF: &[(&str, &str)] = &[
     ("rrul-50-down", include_str!("../../../../scenarios/rrul-50-down.toml")),
     ("wifi-anomaly", include_str!("../../../../scenarios/wifi-anomaly.toml")),
     ("wifi-kazior", include_str!("../../../../scenarios/wifi-kazior.toml")),
+    ("wifi-mcs", include_str!("../../../../scenarios/wifi-mcs.toml")),
+    ("wifi-mcs-300s", include_str!("../../../../scenarios/wifi-mcs-300s.toml")),
+    ("wifi-101", include_str!("../../../../scenarios/wifi-101.toml")),
+    ("wifi-policy", include_str!("../../../../scenarios/wifi-policy.toml")),
+    ("wifi-policy-tcp", include_str!("../../../../scenarios/wifi-policy-tcp.toml")),
+    ("wifi-headlines", include_str!("../../../../scenarios/wifi-headlines.toml")),
+    ("wifi-headlines-30", include_str!("../../../../scenarios/wifi-headlines-30.toml")),
 ];
 
 /// An experiment with its name.

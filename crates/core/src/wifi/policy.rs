@@ -10,8 +10,8 @@
 use alloc::vec::Vec;
 use core::fmt;
 
+use super::TxStack;
 use super::id::StationId;
-use super::{Ac, TxStack};
 use crate::{Nanos, Packet, Span};
 
 /// How often weights are computed anew (`hostapd`'s `airtime_update_interval`).
@@ -28,7 +28,7 @@ const HEAVIEST: u64 = 1024;
 pub struct Member {
     /// Which.
     pub station: StationId,
-    /// Whether it was active lately, or holds packets.
+    /// Whether packets waited for it lately.
     pub is_active: bool,
 }
 
@@ -270,13 +270,6 @@ impl Policy for Groups {
     }
 }
 
-/// What was last seen of a station.
-#[derive(Clone, Copy, Debug, Default)]
-struct Seen {
-    at: Option<Nanos>,
-    airtime: u64,
-}
-
 /// Asks a policy on a timer and sets the weights that it decides.
 #[derive(Clone, Debug)]
 pub struct PolicyTimer<T> {
@@ -284,7 +277,8 @@ pub struct PolicyTimer<T> {
     pub policy: T,
     interval: Span,
     next: Nanos,
-    seen: Vec<Seen>,
+    /// When packets were last seen to wait for a station.
+    seen: Vec<Option<Nanos>>,
     members: Vec<Member>,
 }
 
@@ -292,7 +286,7 @@ impl<T: Policy> PolicyTimer<T> {
     /// A timer for a stack, first due at `start`. An interval of 0 counts as 1 ns.
     pub fn new<P: Packet>(policy: T, interval: Span, start: Nanos, stack: &TxStack<P>) -> PolicyTimer<T> {
         let stations = stack.capacity().stations as usize;
-        let (seen, members) = (alloc::vec![Seen::default(); stations], Vec::with_capacity(stations));
+        let (seen, members) = (alloc::vec![None; stations], Vec::with_capacity(stations));
         PolicyTimer { policy, interval: Span(interval.0.max(1)), next: start, seen, members }
     }
 
@@ -301,29 +295,25 @@ impl<T: Policy> PolicyTimer<T> {
         self.next
     }
 
-    /// Asks the policy if it is time. A station is active that holds packets, or had airtime in the last 2.5 intervals.
-    /// Costs a look at every place for a station.
+    /// Asks the policy if it is time. A station is active for whom packets waited at one of the looks of the last 2.5
+    /// intervals, as in hostapd: airtime alone does not tell a station that could use more of it from one that has a
+    /// packet now and then. Costs a look at every place for a station.
     pub fn poll<P: Packet>(&mut self, now: Nanos, stack: &mut TxStack<P>) {
         if now < self.next {
             return;
         }
         self.next = now + self.interval;
         self.members.clear();
+        let expiry = self.interval.0.saturating_mul(ACTIVE_HALVES) / 2;
         for (station, seen) in (0..).map(StationId).zip(&mut self.seen) {
-            let accounts = Ac::ALL.map(|ac| stack.airtime_stats(station, ac));
-            if accounts[0].is_none() {
-                *seen = Seen::default();
+            if stack.station_stats(station).is_none() {
+                *seen = None;
                 continue;
             }
-            let airtime = accounts.iter().flatten();
-            let airtime = airtime.fold(0_u64, |sum, account| {
-                sum.saturating_add(account.tx_airtime).saturating_add(account.rx_airtime)
-            });
-            if airtime != seen.airtime || Ac::ALL.iter().any(|&ac| stack.is_active(now, station, ac)) {
-                *seen = Seen { at: Some(now), airtime };
+            if stack.has_packets(station) {
+                *seen = Some(now);
             }
-            let expiry = self.interval.0.saturating_mul(ACTIVE_HALVES) / 2;
-            let is_active = seen.at.is_some_and(|at| now.since(at).0 <= expiry);
+            let is_active = seen.is_some_and(|at| now.since(at).0 <= expiry);
             self.members.push(Member { station, is_active });
         }
         self.policy.weigh(now, &self.members, &mut |station, weight| {
@@ -416,11 +406,11 @@ mod tests {
 
     #[test]
     fn the_timer_asks_and_forgets() {
-        let capacity = super::super::Capacity { stations: 2, ..super::super::Capacity::default() };
-        let mut stack =
-            TxStack::<crate::Header>::new(super::super::WifiParams::default(), capacity).expect("a stack");
-        for station in [0, 1] {
-            stack.add_station(StationId(station), super::super::InterfaceId(0)).expect("a place");
+        use super::super::{Capacity, InterfaceId, Tid, TxqId, WifiParams};
+        let capacity = Capacity { stations: 3, ..Capacity::default() };
+        let mut stack = TxStack::<crate::Header>::new(WifiParams::default(), capacity).expect("a stack");
+        for station in [0, 1, 2] {
+            stack.add_station(StationId(station), InterfaceId(0)).expect("a place");
         }
         let mut groups = Groups::new();
         groups.put(StationId(0), None, 4).expect("a weight");
@@ -430,18 +420,21 @@ mod tests {
             stack.station_stats(StationId(station)).expect("a station").weight
         };
         for station in [0, 1] {
-            stack.register_airtime(start, StationId(station), super::super::Tid::BE, 10, 0);
+            let txq = TxqId::new(StationId(station), Tid::BE);
+            let _ = stack.enqueue(start, txq, crate::Header::default(), &mut crate::Ignore);
         }
+        // Station 2 has its frames sent as they come.
+        stack.register_airtime(start, StationId(2), Tid::BE, 10, 0);
         timer.poll(start, &mut stack);
-        assert_eq!((weight(&stack, 0), weight(&stack, 1)), (1024, 256));
+        assert_eq!([0, 1, 2].map(|station| weight(&stack, station)), [1024, 256, 256]);
         assert_eq!(timer.next_update(), Nanos(1_200_000_000));
         timer.poll(Nanos(1_100_000_000), &mut stack);
-        // Station 1 goes on, station 0 is forgotten after 500 ms: alone, station 1 has the heaviest weight.
-        for time in [1_200, 1_400, 1_600] {
-            let now = Nanos(time * 1_000_000);
-            stack.register_airtime(now, StationId(1), super::super::Tid::BE, 10, 0);
-            timer.poll(now, &mut stack);
+        let taken = stack.tx_dequeue(start, TxqId::new(StationId(0), Tid::BE), &mut crate::Ignore);
+        assert!(taken.is_some(), "a packet waited");
+        // Packets wait for station 1, those of station 0 are forgotten after 500 ms: alone, station 1 has the heaviest weight.
+        for (time, other) in [(1_200, 256), (1_400, 256), (1_600, 1024)] {
+            timer.poll(Nanos(time * 1_000_000), &mut stack);
+            assert_eq!((weight(&stack, 0), weight(&stack, 1)), (1024, other), "{time} ms");
         }
-        assert_eq!((weight(&stack, 0), weight(&stack, 1)), (1024, 1024));
     }
 }

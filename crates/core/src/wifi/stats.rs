@@ -4,7 +4,7 @@ use super::TxStack;
 use super::aql::AqlLimits;
 use super::flow::FlowState;
 use super::id::{Ac, InterfaceId, StationId, TxqId};
-use crate::{Nanos, Packet, Span};
+use crate::{Packet, Span};
 
 /// The whole radio.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -135,16 +135,10 @@ impl<P: Packet> TxStack<P> {
         })
     }
 
-    /// Whether the station was active in a category within the last 100 ms or holds packets in it now: what policies
-    /// count.
-    pub fn is_active(&self, now: Nanos, station: StationId, ac: Ac) -> bool {
-        let Some(at) = self.present(station) else { return false };
-        let last_active = self.stations[at].accounts[ac.index()].last_active;
-        let queues = super::Tid::all().filter(|tid| tid.ac() == ac);
-        (last_active > 0 && self.is_recent(last_active, now))
-            || queues
-                .map(|tid| TxqId::new(station, tid))
-                .any(|txq| self.place(txq).is_some_and(|place| self.has_backlog(place)))
+    /// Whether the station has packets in any of its queues: what policies count.
+    pub fn has_packets(&self, station: StationId) -> bool {
+        let mut queues = super::Tid::all().map(|tid| TxqId::new(station, tid));
+        queues.any(|txq| self.place(txq).is_some_and(|place| self.has_backlog(place)))
     }
 
     /// A queue's counters; `None` for one that is not there.
