@@ -7,9 +7,12 @@ use super::block_ack::Mpdu;
 use super::device::{PathId, subframe};
 use super::frame::{DeviceId, Sink};
 use super::radio::{Radio, Through};
+use super::spec::Lower;
 
-/// PPDUs in a hardware queue (ath9k `ATH_AGGR_MIN_QDEPTH`).
+/// Aggregates in a hardware queue (ath9k `ATH_AGGR_MIN_QDEPTH`); PPDUs of any kind in the firmware's.
 const HARDWARE_DEPTH: usize = 2;
+/// PPDUs in a hardware queue up to which ath9k adds those of a peer without block ack (`ATH_NON_AGGR_MIN_QDEPTH`).
+const SINGLES_DEPTH: usize = 8;
 
 /// How far an aggregate may grow.
 #[derive(Clone, Copy, Debug)]
@@ -24,6 +27,19 @@ impl Radio {
         let device = &self.devices[usize::from(from)];
         let waits = device.ideas.fill_ahead.is_some() && !device.categories[ac as usize].is_due;
         if waits { HARDWARE_DEPTH - 1 } else { HARDWARE_DEPTH }
+    }
+
+    /// Whether the hardware queue takes another PPDU of `path`.
+    pub(super) fn has_room(&self, path: PathId, ac: Ac) -> bool {
+        let path = &self.paths[path as usize];
+        let device = &self.devices[usize::from(path.from)];
+        let hardware = &device.categories[ac as usize].hardware;
+        let depth = self.depth(path.from, ac);
+        match device.lower {
+            Lower::Firmware { .. } => hardware.len() < depth,
+            _ if !path.has_agreement => hardware.len() < depth + SINGLES_DEPTH - HARDWARE_DEPTH,
+            _ => hardware.iter().filter(|burst| burst.is_aggregate).count() < depth,
+        }
     }
 
     /// When the driver of `edcaf` builds the next PPDU behind the one whose data is on the air from `start` to `end`.

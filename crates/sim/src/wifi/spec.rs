@@ -160,7 +160,8 @@ pub enum Lower {
         packets: u32,
     },
     /// ath9k since 2016: PPDUs are put together from mac80211's queues, two of them in the hardware queue of a category.
-    /// With [`Upper::Mac80211`] only.
+    /// With [`Upper::Mac80211`] only. Without `airtime_fairness` it is the driver before it had airtime scheduling
+    /// (Linux 4.10), whose stations take turns.
     Txq,
     /// ath10k: the firmware holds packets by station and TID and puts PPDUs together, station by station in turn.
     Firmware {
