@@ -184,7 +184,7 @@ pub struct RunArgs {
     #[arg(long, requires = "ring", help_heading = "Link")]
     pub bql: bool,
     /// Run over the Wi-Fi network that a file describes with its table [wifi] (docs/experiments.md), in place of a
-    /// bottleneck; simulated runs only
+    /// bottleneck
     #[arg(
         long,
         value_name = "FILE",

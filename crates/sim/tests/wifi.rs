@@ -206,7 +206,8 @@ fn airtime_fairness_gives_each_a_third_of_the_air() {
     assert!((got[2].aggregate - before[2].aggregate).abs() < 0.1);
 }
 
-/// After the patch: 25.09, 25.21 and 1.77 Mbit/s.
+/// After the patch: 25.09, 25.21 and 1.77 Mbit/s, 25 % more in all; of the bar of 15 to 35 % only the lower end is met: here,
+/// at rates without any loss, it is more.
 #[test]
 fn tcp_gets_more_with_airtime_scheduling() {
     let before = with_tcp(three(&stock()));
@@ -234,15 +235,16 @@ fn rate_control_and_airtime_fairness_go_together() {
     }
     let got = with_udp(scenario);
     assert!(got.iter().all(|got| (got.share - 0.5).abs() < 0.04), "{got:?}");
-    // 12 dB carry MCS 3 or MCS 9, 28.9 Mbit/s, at best.
-    assert!((0.5 * 10.0..0.5 * 28.9).contains(&got[1].goodput) && got[0].goodput > 50.0, "{got:?}");
+    // 12 dB carry MCS 10, 43.3 Mbit/s, with one MPDU in six lost, at best.
+    assert!((0.5 * 10.0..0.5 * 43.3).contains(&got[1].goodput) && got[0].goodput > 50.0, "{got:?}");
 }
 
-/// 30 stations, one at 1 Mbit/s: a thirtieth of the air for the slow one, and the others are rid of it. (Published: 2.14 to
-/// 17.76 Mbit/s in total, at rates that are not known.)
+/// 30 stations, one at 1 Mbit/s, which knows no aggregation: half of the air and more for it before ("Ending the Anomaly": about
+/// two thirds), a thirtieth after, within two points. Of the goodput published as 5.4 and 8.3 times as much these fixed rates
+/// show 4 times and more; with rate control, as published, it is `scenarios/wifi-30.toml`.
 #[test]
 fn thirty_stations_one_of_them_at_1_mbit() {
-    let rates: Vec<&str> = (0..30).map(|station| if station == 0 { "dsss1" } else { "mcs7" }).collect();
+    let rates: Vec<&str> = (0..30).map(|station| if station == 0 { "dsss1" } else { "mcs15" }).collect();
     let run = |driver: &DriverSpec| {
         let mut scenario = network(&rates, driver);
         scenario.radios[0].spec.band = Band::Ghz2_4;
@@ -251,9 +253,10 @@ fn thirty_stations_one_of_them_at_1_mbit() {
     };
     let before = run(&DriverSpec::stock("fq_codel".parse().expect("a queue")));
     let after = run(&DriverSpec::ath9k());
-    assert!(before[0].share > 10.0 / 30.0, "{:?}", before[0]);
-    assert!((after[0].share - 1.0 / 30.0).abs() < 0.01, "{:?}", after[0]);
-    assert!(total(&after) > 2.0 * total(&before));
+    assert!((0.5..0.8).contains(&before[0].share), "{:?}", before[0]);
+    assert!((after[0].share - 1.0 / 30.0).abs() < 0.02, "{:?}", after[0]);
+    let ratio = total(&after) / total(&before);
+    assert!(ratio > 4.0, "{ratio}");
 }
 
 /// Round-trip times of a ping to each station, median in ms, with a download to each.

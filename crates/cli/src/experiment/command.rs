@@ -42,7 +42,7 @@ pub(crate) fn command(args: &RunArgs, given: &[String]) -> Result<(), End> {
     let path = Path::new(&args.test);
     let text = Experiment::text(path).map_err(End::usage)?;
     let experiment = Experiment::of_text(&text, path).map_err(End::usage)?;
-    let live = OverTheAir { experiment: &experiment, file: &args.test, text: &text };
+    let live = OverTheAir { experiment: &experiment, file: &args.test, text: &text, flags: None };
     if args.live {
         live.check()?;
     }
@@ -63,7 +63,7 @@ pub(crate) fn command(args: &RunArgs, given: &[String]) -> Result<(), End> {
 }
 
 /// Runs the experiment with real packets.
-fn run_live(args: &RunArgs, live: &OverTheAir<'_>) -> Result<(), End> {
+pub(super) fn run_live(args: &RunArgs, live: &OverTheAir<'_>) -> Result<(), End> {
     let experiment = live.experiment;
     let (quiet, sides) = (args.quiet || args.json, experiment.variants.len());
     let mut head = Record { arm: Arm::Live.name().into(), ..head(experiment, run::record(args)) };

@@ -2,8 +2,10 @@
 
 use std::path::Path;
 
+use serde::{Deserialize, Serialize};
 use toml::de::DeTable;
 
+use super::command::run_live;
 use super::load::{Load, check_cc};
 use super::read::{self, Read, Section, Wrong};
 use super::resolve::plain_tcp;
@@ -12,24 +14,40 @@ use super::wifi::{Seats, Wifi};
 use super::{Experiment, ExperimentError, MOST_BYTES, Plan as Words, Variant, head, scenario};
 use crate::args::RunArgs;
 use crate::exit::End;
-use crate::plan::{Arm, Plan};
+use crate::live::OverTheAir;
+use crate::plan::Plan;
 use crate::simulate::{self, Wishes};
 use crate::{output, run};
+
+/// The flags beside the file.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Flags {
+    /// Test and TCP; of the link only that.
+    plan: Plan,
+    /// Whether queues were named.
+    has_queues: bool,
+}
 
 /// Runs the test of the flags over the network of `file`. `given`: the flags that were typed.
 ///
 /// # Errors
 /// [`End::Usage`] where file or flags are wrong; else as `goodqueue run`.
 pub(crate) fn command(args: &RunArgs, file: &Path, given: &[String]) -> Result<(), End> {
-    let plan = Plan::resolve(args)?;
-    if plan.arm == Arm::Live {
-        return Err(End::Usage(
-            "--link: with --live the bottleneck is what --rate says: leave --live out".into(),
-        ));
+    let has_queues = given.iter().any(|flag| flag == "queue");
+    let flags = Flags { plan: Plan::resolve(args)?, has_queues };
+    let name = file.display().to_string();
+    let text =
+        crate::file::text(file, MOST_BYTES).map_err(|why| End::Usage(format!("--link {name}: {why}")))?;
+    let experiment = experiment(&text, &name, &flags)?;
+    let live = OverTheAir { experiment: &experiment, file: &name, text: &text, flags: Some(&flags) };
+    if args.live {
+        live.check()?;
     }
-    let experiment = experiment(&plan, file, given.iter().any(|flag| flag == "queue"))?;
     if args.dry_run {
         return output::print_json(&Words::of(&experiment));
+    }
+    if args.live {
+        return run_live(args, &live);
     }
     let wishes = Wishes::of(args, &experiment.test, 1)?;
     let (jobs, head) = (experiment.jobs(), head(&experiment, run::record(args)));
@@ -39,16 +57,18 @@ pub(crate) fn command(args: &RunArgs, file: &Path, given: &[String]) -> Result<(
     })
 }
 
-/// The experiment that the flags and the file are; `has_queues`: queues were named.
-fn experiment(plan: &Plan, file: &Path, has_queues: bool) -> Result<Experiment, End> {
-    let named = |why| End::Usage(format!("--link {}: {why}", file.display()));
-    let text = crate::file::text(file, MOST_BYTES).map_err(named)?;
+/// The experiment that the flags and the text of `file` are.
+///
+/// # Errors
+/// [`End::Usage`] where one of them is wrong.
+pub(crate) fn experiment(text: &str, file: &str, flags: &Flags) -> Result<Experiment, End> {
+    let Flags { plan, has_queues } = flags;
     let test = plan.test.test()?;
     check_cc(&test).map_err(End::Usage)?;
-    let queues = if has_queues { &plan.queues[..] } else { &[] };
-    let read = network(&text, test, plan, queues).map_err(|wrong| {
-        let (line, column) = read::place(&text, wrong.at);
-        ExperimentError { file: file.display().to_string(), line, column, what: wrong.what }
+    let queues = if *has_queues { &plan.queues[..] } else { &[] };
+    let read = network(text, test, plan, queues).map_err(|wrong| {
+        let (line, column) = read::place(text, wrong.at);
+        ExperimentError { file: file.to_owned(), line, column, what: wrong.what }
     });
     read.map_err(End::usage)
 }

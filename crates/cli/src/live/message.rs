@@ -8,6 +8,7 @@ use goodqueue_report::wifi::Radio;
 use serde::{Deserialize, Serialize};
 
 use crate::collect::{QueueEnd, QueueMoment};
+use crate::experiment::link_file::Flags;
 use crate::plan::{LinkOrder, TestOrder};
 
 /// The parent's one order, on the child's standard input. Its end of file means: stop now.
@@ -39,6 +40,8 @@ pub(super) enum Work {
         file: String,
         /// What it holds.
         text: String,
+        /// The flags beside it, where it describes a link only.
+        flags: Option<Flags>,
         /// Place of the variant.
         variant: usize,
     },

@@ -11,6 +11,7 @@ use goodqueue_report::Record;
 use goodqueue_wire::{Interrupt, MAX_HOSTS};
 
 use crate::exit::End;
+use crate::experiment::link_file::Flags;
 use crate::experiment::{Experiment, Variant};
 use crate::plan::Plan;
 use crate::progress::Progress;
@@ -59,6 +60,8 @@ pub(crate) struct OverTheAir<'a> {
     /// The file as it was named.
     pub(crate) file: &'a str,
     pub(crate) text: &'a str,
+    /// The flags that the file was named beside, where it describes a link only.
+    pub(crate) flags: Option<&'a Flags>,
 }
 
 impl OverTheAir<'_> {
@@ -104,7 +107,12 @@ impl OverTheAir<'_> {
         let jobs = self.experiment.jobs();
         let turn = |(variant, job): (usize, &Job)| Turn {
             order: Order {
-                work: Work::Air { file: self.file.to_owned(), text: self.text.to_owned(), variant },
+                work: Work::Air {
+                    file: self.file.to_owned(),
+                    text: self.text.to_owned(),
+                    flags: self.flags.cloned(),
+                    variant,
+                },
                 label: job.queue.clone(),
                 seed: job.scenario.seed,
                 parent: std::process::id(),

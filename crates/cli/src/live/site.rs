@@ -14,7 +14,7 @@ use goodqueue_wire::{Engine, EngineHandle, EngineSpec, Frame, Lab, MAX_HOSTS, Me
 use super::message::{Order, Work};
 use super::on_air::{Heard, LoadStart, Notes, OnAir};
 use crate::exit::End;
-use crate::experiment::{Experiment, Variant};
+use crate::experiment::{Experiment, Variant, link_file};
 use crate::plan::{FRAME, LinkOrder};
 use crate::radio::{Measured, Owner, faults, places, signed};
 
@@ -70,8 +70,11 @@ impl Site {
                     between: Between::Lines(link.clone(), queue),
                 })
             }
-            Work::Air { file, text, variant } => {
-                let mut experiment = Experiment::parse(text, file, Path::new("")).map_err(End::usage)?;
+            Work::Air { file, text, flags, variant } => {
+                let mut experiment = match flags {
+                    Some(flags) => link_file::experiment(text, file, flags)?,
+                    None => Experiment::parse(text, file, Path::new("")).map_err(End::usage)?,
+                };
                 if *variant >= experiment.variants.len() {
                     return Err(End::Usage(format!("{file}: it has no variant {variant}")));
                 }

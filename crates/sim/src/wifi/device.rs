@@ -23,6 +23,8 @@ pub(super) struct Burst {
     pub(super) path: PathId,
     pub(super) tid: u8,
     pub(super) series: Series,
+    /// Of a block ack agreement, and no sample of a rate.
+    pub(super) is_aggregate: bool,
     /// Attempts made.
     pub(super) attempts: u32,
     pub(super) mpdus: Vec<Mpdu>,

@@ -4,11 +4,14 @@ use goodqueue::wifi::{Ac, Tid as TidNumber, TxqId};
 use goodqueue::{Nanos, Queue, Reason, Span};
 
 use super::block_ack::Mpdu;
-use super::device::{Burst, Category, Device, PathId, Tid, psdu, subframe};
+use super::device::{Burst, Category, Device, Path, PathId, Tid, psdu, subframe};
 use super::frame::{DeviceId, Sink, Skb};
 use super::limit::Most;
 use super::radio::{Radio, Through};
 use super::spec::Lower;
+
+/// Frames of a peer without block ack that ath9k adds in one turn (`xmit.c:ath_tx_form_burst`).
+const SINGLES: usize = 2;
 
 /// Packets that the driver hands down.
 const fn most_of(lower: Lower) -> u32 {
@@ -83,16 +86,25 @@ impl Radio {
     /// Builds PPDUs from what the driver or the firmware holds, TID by TID in turn.
     fn build_in_turn(&mut self, now: Nanos, from: DeviceId, ac: Ac, sink: &mut impl Sink) {
         loop {
-            let depth = self.depth(from, ac);
-            let category = &mut self.devices[usize::from(from)].categories[ac as usize];
-            if category.hardware.len() >= depth {
+            let turn = &self.devices[usize::from(from)].categories[ac as usize].turn;
+            let Some(&(path, tid)) = turn.front().filter(|&&(path, _)| self.has_room(path, ac)) else {
                 return;
-            }
-            let Some((path, tid)) = category.turn.pop_front() else { return };
-            self.build(now, path, tid, ac, sink);
+            };
+            self.devices[usize::from(from)].categories[ac as usize].turn.pop_front();
+            self.serve(now, path, tid, ac, sink);
             if self.is_ready(path, tid) {
                 self.devices[usize::from(from)].categories[ac as usize].turn.push_back((path, tid));
             }
+        }
+    }
+
+    /// A turn of a TID: an aggregate, or some single frames.
+    fn serve(&mut self, now: Nanos, path: PathId, number: u8, ac: Ac, sink: &mut impl Sink) {
+        let Path { from, has_agreement, .. } = self.paths[path as usize];
+        let is_firmware = self.devices[usize::from(from)].lower.is_firmware();
+        let ppdus = if has_agreement || is_firmware { 1 } else { SINGLES };
+        for _ in 0..ppdus {
+            self.build(now, path, number, ac, sink);
         }
     }
 
@@ -216,12 +228,12 @@ impl Radio {
             |device: &mut Device| device.stack.as_mut().map(|stack| stack.schedule_start(ac));
         schedule_start(&mut self.devices[usize::from(from)]);
         loop {
-            let depth = self.depth(from, ac);
+            let is_full = self.is_full(from, ac);
             let device = &mut self.devices[usize::from(from)];
             let Some(stack) = &mut device.stack else { return };
             let params = stack.params();
             let is_fair = params.airtime_fairness && (params.airtime_tx || params.airtime_rx);
-            if !is_fair && device.categories[ac as usize].hardware.len() >= depth {
+            if !is_fair && is_full {
                 return;
             }
             let Some(txq) = stack.next_txq(ac) else { return };
@@ -230,8 +242,8 @@ impl Radio {
                 continue;
             };
             let number = txq.tid().number();
-            if device.categories[ac as usize].hardware.len() < depth {
-                self.build(now, path, number, ac, sink);
+            if self.has_room(path, ac) {
+                self.serve(now, path, number, ac, sink);
             } else if self.paths[path as usize].tid(number).sender.retry().is_empty() {
                 self.take_one(now, path, number, ac, sink);
             }
@@ -284,7 +296,8 @@ impl Radio {
         let (series, is_sample) = path.rate.series(now);
         let window = aggregation.window;
         let device = &mut self.devices[usize::from(from)];
-        let can_aggregate = series.can_aggregate() && path.has_agreement && !is_sample;
+        let is_aggregate = path.has_agreement && !is_sample;
+        let can_aggregate = is_aggregate && series.can_aggregate();
         let most = if can_aggregate { device.max_frames.min(window) } else { 1 };
         let most_bytes = series.bytes_in(longest).min(u64::from(aggregation.bytes));
         let mut mpdus = self.spare.pop().unwrap_or_default();
@@ -313,7 +326,8 @@ impl Radio {
         let device = &mut self.devices[usize::from(from)];
         let format = series.at(0).map_or(super::Format::Ofdm, |(rate, _)| rate.format());
         let bytes = psdu(format, &mpdus);
-        let burst = Burst { path: path_id, tid: number, series, attempts: 0, mpdus, bytes, took: Span::ZERO };
+        let (attempts, took) = (0, Span::ZERO);
+        let burst = Burst { path: path_id, tid: number, series, is_aggregate, attempts, mpdus, bytes, took };
         device.categories[ac as usize].hardware.push_back(burst);
     }
 }

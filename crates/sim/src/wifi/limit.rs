@@ -8,8 +8,10 @@ use super::device::{PathId, subframe};
 use super::frame::{DeviceId, Sink};
 use super::radio::{Radio, Through};
 
-/// PPDUs in a hardware queue (ath9k `ATH_AGGR_MIN_QDEPTH`).
+/// Aggregates in a hardware queue (ath9k `ATH_AGGR_MIN_QDEPTH`); PPDUs of any kind in the firmware's.
 const HARDWARE_DEPTH: usize = 2;
+/// PPDUs in a hardware queue up to which ath9k adds those of a peer without block ack (`ATH_NON_AGGR_MIN_QDEPTH`).
+const SINGLES_DEPTH: usize = 8;
 
 /// How far an aggregate may grow.
 #[derive(Clone, Copy, Debug)]
@@ -24,6 +26,26 @@ impl Radio {
         let device = &self.devices[usize::from(from)];
         let waits = device.ideas.fill_ahead.is_some() && !device.categories[ac as usize].is_due;
         if waits { HARDWARE_DEPTH - 1 } else { HARDWARE_DEPTH }
+    }
+
+    /// Whether the hardware queue takes no more aggregates; of firmware, no more PPDUs.
+    pub(super) fn is_full(&self, from: DeviceId, ac: Ac) -> bool {
+        let device = &self.devices[usize::from(from)];
+        let hardware = &device.categories[ac as usize].hardware;
+        let is_firmware = device.lower.is_firmware();
+        let count = hardware.iter().filter(|burst| is_firmware || burst.is_aggregate).count();
+        count >= self.depth(from, ac)
+    }
+
+    /// Whether the hardware queue takes another PPDU of `path`.
+    pub(super) fn has_room(&self, path: PathId, ac: Ac) -> bool {
+        let path = &self.paths[path as usize];
+        let device = &self.devices[usize::from(path.from)];
+        if path.has_agreement || device.lower.is_firmware() {
+            return !self.is_full(path.from, ac);
+        }
+        let depth = self.depth(path.from, ac) + SINGLES_DEPTH - HARDWARE_DEPTH;
+        device.categories[ac as usize].hardware.len() < depth
     }
 
     /// When the driver of `edcaf` builds the next PPDU behind the one whose data is on the air from `start` to `end`.

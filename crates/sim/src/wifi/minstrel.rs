@@ -19,6 +19,8 @@ const ONE: u32 = 1 << 12;
 const LEAST: u32 = ONE / 10;
 /// Above it the throughput does not grow.
 const MOST: u32 = ONE * 9 / 10;
+/// Above it a fallback is chosen by throughput.
+const LIKELY: u32 = ONE * 3 / 4;
 /// What a rate's tries may take altogether.
 const SEGMENT: Span = Span::from_millis(6);
 /// The hardware's limit of tries (ath9k).
@@ -81,11 +83,11 @@ impl Minstrel {
         (Series::of(&rates), sample.is_some())
     }
 
-    /// A rate that would be better than the third best if nothing were lost; none where there is none.
+    /// A rate that would be better than the third best or the fallback if nothing were lost; none where there is none.
     #[allow(clippy::cast_possible_truncation)]
     fn sample(&mut self) -> Option<usize> {
-        let third = self.throughput(self.best[2], self.rates[self.best[2]].probability);
-        let first = (0..self.rates.len()).find(|&place| self.throughput(place, ONE) > third)?;
+        let least = self.known(self.best[2]).min(self.known(self.best[3]));
+        let first = (0..self.rates.len()).find(|&place| self.throughput(place, ONE) > least)?;
         // Rates are in the order of their durations.
         let place = first + self.rng.below((self.rates.len() - first) as u64) as usize;
         (place != self.best[0]).then_some(place)
@@ -117,17 +119,27 @@ impl Minstrel {
         self.updated = now;
         self.rates.iter_mut().for_each(Statistics::close);
         let mut order: Vec<usize> = (0..self.rates.len()).collect();
-        let known = |place: usize| self.throughput(place, self.rates[place].probability);
-        order.sort_by_key(|&place| std::cmp::Reverse((known(place), std::cmp::Reverse(place))));
-        let likely = order
-            .iter()
-            .copied()
-            .max_by_key(|&place| (self.rates[place].probability.min(MOST), known(place)))
-            .unwrap_or(0);
+        order.sort_by_key(|&place| std::cmp::Reverse((self.known(place), std::cmp::Reverse(place))));
         // What was never received is no fallback: it would only make aggregates short.
-        let is_useful = |place: &&usize| known(**place) > 0;
+        let is_useful = |place: &&usize| self.known(**place) > 0;
         let at = |place: usize| order.get(place).filter(is_useful).copied().unwrap_or(order[0]);
-        self.best = [at(0), at(1), at(2), likely];
+        self.best = [at(0), at(1), at(2), self.fallback(order[0])];
+    }
+
+    /// Packets per second at a rate as it succeeds.
+    fn known(&self, place: usize) -> u64 {
+        self.throughput(place, self.rates[place].probability)
+    }
+
+    /// The last rate of a series: the most likely one, with fewer streams than the `best` has where such a rate is received at
+    /// all (Linux 6.1 `rc80211_minstrel_ht.c:minstrel_ht_prob_rate_reduce_streams`). Slower than the best, it is what
+    /// limits the bytes of an aggregate.
+    fn fallback(&self, best: usize) -> usize {
+        let likely = |place: &usize| (self.rates[*place].probability.min(LIKELY), self.known(*place));
+        let streams = self.rates[best].rate.nss();
+        let has_fewer = |place: &usize| self.rates[*place].rate.nss() < streams && self.known(*place) > 0;
+        let fewer = (0..self.rates.len()).filter(has_fewer).max_by_key(likely);
+        fewer.or_else(|| (0..self.rates.len()).max_by_key(likely)).unwrap_or(best)
     }
 
     /// What became of a PPDU at `rate`: of `sent` MPDUs `received` were.
