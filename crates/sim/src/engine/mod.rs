@@ -330,21 +330,6 @@ impl Simulation {
         Err(BuildError::NoTime { from: name(from), to: name(to) })
     }
 
-    /// Virtual time.
-    pub fn now(&self) -> Nanos {
-        self.now
-    }
-
-    /// Events handled so far.
-    pub fn events(&self) -> u64 {
-        self.events
-    }
-
-    /// Hash over all events and deliveries so far: equal for equal scenarios.
-    pub fn trace_hash(&self) -> u64 {
-        self.hash.value()
-    }
-
     /// The first lane behind those of the links: the timers have theirs from there.
     #[allow(clippy::cast_possible_truncation)]
     fn first_timer(&self) -> Lane {
@@ -372,11 +357,6 @@ impl Simulation {
             lane if lane >= map.reports => Place::Report(at(map.reports)),
             _ => Place::Script,
         }
-    }
-
-    /// Packets between two hosts, in queues or on their way.
-    pub fn packets_under_way(&self) -> usize {
-        self.frames.count()
     }
 
     fn timer_due(&mut self, lane: Lane) {

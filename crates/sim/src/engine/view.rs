@@ -71,6 +71,26 @@ impl LinkView<'_> {
 }
 
 impl Simulation {
+    /// Virtual time.
+    pub fn now(&self) -> Nanos {
+        self.now
+    }
+
+    /// Events handled so far.
+    pub fn events(&self) -> u64 {
+        self.events
+    }
+
+    /// Hash over all events and deliveries so far: equal for equal scenarios.
+    pub fn trace_hash(&self) -> u64 {
+        self.hash.value()
+    }
+
+    /// Packets between two hosts, in queues or on their way.
+    pub fn packets_under_way(&self) -> usize {
+        self.frames.count()
+    }
+
     /// Flow `index` of the scenario.
     #[must_use]
     pub fn flow(&self, index: usize) -> FlowView {
