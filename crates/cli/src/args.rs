@@ -183,7 +183,7 @@ pub struct RunArgs {
     /// Keep that ring short with byte queue limits (BQL)
     #[arg(long, requires = "ring", help_heading = "Link")]
     pub bql: bool,
-    /// Run over the Wi-Fi network that a file describes with its table [wifi] (docs/experiments.md), in place of a
+    /// Run over the Wi-Fi network that a file describes in its table `wifi` (docs/experiments.md), in place of a
     /// bottleneck
     #[arg(
         long,

@@ -92,5 +92,6 @@ goodqueue reproduce -o docs/reproductions      # these pages
 ```
 
 which ends with exit code 1 if a verdict is not the one that the scenario's file states. A claim that is missed \
-stays, with its cause. Numbers like T85 are items of D. Täht's talk \"Cutting queuing delay\" (2018), X and B items \
-of what else was measured and computed for the same links; each page names its source.";
+stays, with its cause. Numbers like T85 are items of D. Täht's talk \"Cutting queuing delay\" (2018), those like W2 \
+of T. Høiland-Jørgensen's on airtime in Wi-Fi, the others of what else was measured and computed for the same networks; \
+each page names its source.";
