@@ -122,7 +122,7 @@ impl<P: Copy, S: Storage<Slot<P>>> Arena<P, S> {
 
     /// Takes the slot at the head of `list` off it and puts it on the free list; what it holds stays
     /// until the next [`Arena::push`], so that the caller can read it without a copy.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn shift(&mut self, list: &mut List) -> Option<&Slot<P>> {
         let index = list.head;
         let slot = self.slots.as_mut().get_mut(index as usize)?;
