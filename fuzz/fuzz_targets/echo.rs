@@ -1,8 +1,8 @@
 #![no_main]
 use goodqueue::Nanos;
+use goodqueue_probe::Sample;
 use goodqueue_probe::echo::wire::Packet;
 use goodqueue_probe::echo::{Prober, ProberConfig, Reflector, Stamp};
-use goodqueue_probe::Sample;
 
 // Datagrams, each behind a byte that says who gets it and how much time has passed before.
 libfuzzer_sys::fuzz_target!(|datagrams: Vec<(u8, Vec<u8>)>| {
@@ -19,7 +19,8 @@ libfuzzer_sys::fuzz_target!(|datagrams: Vec<(u8, Vec<u8>)>| {
     });
     let (mut reflector, mut now, mut buffer) = (Reflector::new(), at(0), [0; 1500]);
     let (mut sent, mut known) = (0, 0);
-    let mut sink = |sample: Sample| known += u64::from(!matches!(sample, Sample::Echo { duplicate: true, .. }));
+    let mut sink =
+        |sample: Sample| known += u64::from(!matches!(sample, Sample::Echo { duplicate: true, .. }));
     for (how, mut datagram) in datagrams {
         now.0 += u64::from(how >> 1) * 1_000_000;
         let stamp = Stamp::virtual_time(now);

@@ -7,7 +7,9 @@ libfuzzer_sys::fuzz_target!(|text: &str| {
         Ok(experiment) => {
             assert!(!experiment.variants.is_empty() && !experiment.seeds.is_empty());
             for variant in &experiment.variants {
-                assert!(variant.up < variant.scenario.links.len() && variant.down < variant.scenario.links.len());
+                assert!(
+                    variant.up < variant.scenario.links.len() && variant.down < variant.scenario.links.len()
+                );
                 assert_eq!(variant.scenario.flows.len(), experiment.test.flows.len());
             }
             assert!(serde_json::to_string(&Plan::of(&experiment)).is_ok());

@@ -6,8 +6,8 @@ use goodqueue::{Nanos, QueueSpec, Rate, RingSpec, Serializer, Span};
 use goodqueue_probe::web::{BrowserConfig, Page};
 use goodqueue_sim::tcp::cc::CcKind;
 use goodqueue_sim::{
-    Browse, Flow, Link, Loss, Opener, Pattern, Pause, PortSpec, Probe, ProbeKind, Scenario, Shaper, ShaperKind,
-    Source,
+    Browse, Flow, Link, Loss, Opener, Pattern, Pause, PortSpec, Probe, ProbeKind, Scenario, Shaper,
+    ShaperKind, Source,
 };
 
 /// Nodes: two hosts at each end of two routers, and links between neighbours only.
@@ -168,7 +168,9 @@ impl Load {
                 let pattern = match kind % 3 {
                     0 => Pattern::Constant { interval },
                     1 => Pattern::Poisson { mean: interval },
-                    _ => Pattern::OnOff { interval, on: millis(stop) + Span(1), off: millis(start) + Span(1) },
+                    _ => {
+                        Pattern::OnOff { interval, on: millis(stop) + Span(1), off: millis(start) + Span(1) }
+                    }
                 };
                 scenario.sources.push(Source {
                     from,

@@ -6,6 +6,8 @@
 
 use core::marker::PhantomData;
 
+use crate::lists::{all_free, linked};
+
 /// No slot.
 pub const NIL: u32 = u32::MAX;
 
@@ -27,6 +29,8 @@ impl<P: Default> Default for Slot<P> {
         Slot { packet: P::default(), tick: 0, next: NIL }
     }
 }
+
+linked!(Slot<P>, P);
 
 impl<P> Slot<P> {
     /// The slot behind it on its list; [`NIL`] at the tail.
@@ -83,12 +87,7 @@ pub struct Arena<P, S> {
 impl<P: Copy, S: Storage<Slot<P>>> Arena<P, S> {
     /// An arena over `slots`, whatever they held before. Slots from 2^32 - 1 on are not used.
     pub fn new(mut slots: S) -> Self {
-        let usable = slots.as_ref().len().min(NIL as usize);
-        let mut free = NIL;
-        for (index, slot) in (0..NIL).zip(slots.as_mut()[..usable].iter_mut()).rev() {
-            slot.next = free;
-            free = index;
-        }
+        let free = all_free(slots.as_mut());
         Arena { slots, free, packet: PhantomData }
     }
 

@@ -1,16 +1,45 @@
-//! Lists of buckets, linked through an index in each.
+//! Lists of buckets, and of free places, linked through an index in each.
 
 use crate::arena::NIL;
 
 /// The link of a bucket that is on no list.
 pub(crate) const UNLISTED: u32 = NIL - 1;
 
-/// A bucket with a link to the next one of its list.
+/// A bucket or a place with a link to the next one of its list.
 pub(crate) trait Linked {
     /// The link, to be changed.
     fn next_mut(&mut self) -> &mut u32;
     /// The link: [`NIL`] for the last, [`UNLISTED`] for one on no list.
     fn next(&self) -> u32;
+}
+
+/// Implements [`Linked`] for a type with a field `next`, and with the type parameter named, if any.
+macro_rules! linked {
+    ($kind:ty $(, $parameter:ident)?) => {
+        impl$(<$parameter>)? $crate::lists::Linked for $kind {
+            #[inline]
+            fn next_mut(&mut self) -> &mut u32 {
+                &mut self.next
+            }
+            #[inline]
+            fn next(&self) -> u32 {
+                self.next
+            }
+        }
+    };
+}
+pub(crate) use linked;
+
+/// Links all places, in order, and gives the first one: the free list of a new pool. Places from 2^32 - 1 on are not
+/// used.
+pub(crate) fn all_free<N: Linked>(nodes: &mut [N]) -> u32 {
+    let usable = nodes.len().min(NIL as usize);
+    let mut free = NIL;
+    for (index, node) in (0..NIL).zip(&mut nodes[..usable]).rev() {
+        *node.next_mut() = free;
+        free = index;
+    }
+    free
 }
 
 /// A first-in first-out list of buckets. A bucket is on one list at most.

@@ -2,7 +2,7 @@
 
 use crate::Nanos;
 use crate::arena::{NIL, Storage};
-use crate::lists::Linked;
+use crate::lists::{all_free, linked};
 
 /// A place for one packet.
 #[derive(Clone, Copy, Debug)]
@@ -20,6 +20,8 @@ impl<P: Default> Default for Node<P> {
         Node { packet: P::default(), time_to_send: Nanos(0), is_timed: false, next: NIL }
     }
 }
+
+linked!(Node<P>, P);
 
 /// Where a flow is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,15 +88,7 @@ impl Flow {
     }
 }
 
-impl Linked for Flow {
-    #[inline]
-    fn next_mut(&mut self) -> &mut u32 {
-        &mut self.next
-    }
-    fn next(&self) -> u32 {
-        self.next
-    }
-}
+linked!(Flow);
 
 /// The packets of all flows.
 #[derive(Clone, Debug)]
@@ -108,12 +102,7 @@ impl<S> Nodes<S> {
     where
         S: Storage<Node<P>>,
     {
-        let usable = nodes.as_ref().len().min(NIL as usize);
-        let mut free = NIL;
-        for (index, node) in (0..NIL).zip(nodes.as_mut()[..usable].iter_mut()).rev() {
-            node.next = free;
-            free = index;
-        }
+        let free = all_free(nodes.as_mut());
         Nodes { nodes, free }
     }
 

@@ -2,7 +2,7 @@
 
 use crate::arena::List;
 use crate::codel::{State, Vars};
-use crate::lists::{Linked, UNLISTED};
+use crate::lists::{UNLISTED, linked};
 
 /// One bucket: its packets, its turn and its control state. One cache line.
 #[derive(Clone, Copy, Debug)]
@@ -52,15 +52,7 @@ pub(super) struct Totals {
     pub(super) bytes: u64,
 }
 
-impl Linked for Flow {
-    #[inline]
-    fn next_mut(&mut self) -> &mut u32 {
-        &mut self.next
-    }
-    fn next(&self) -> u32 {
-        self.next
-    }
-}
+linked!(Flow);
 
 impl Totals {
     #[inline]

@@ -1,7 +1,7 @@
 //! What `fq_pie` keeps of each bucket.
 
 use crate::arena::List;
-use crate::lists::{Linked, UNLISTED};
+use crate::lists::{UNLISTED, linked};
 use crate::pie::Vars;
 
 /// One bucket: its packets, its turn and its control state. Two cache lines.
@@ -23,15 +23,7 @@ impl Default for Flow {
     }
 }
 
-impl Linked for Flow {
-    #[inline]
-    fn next_mut(&mut self) -> &mut u32 {
-        &mut self.next
-    }
-    fn next(&self) -> u32 {
-        self.next
-    }
-}
+linked!(Flow);
 
 /// A copy of one bucket's state, to look at.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

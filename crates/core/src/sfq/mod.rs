@@ -155,7 +155,11 @@ where
             stats: Stats::default(),
             counters: SfqCounters::default(),
             draws,
-            params: Params { depth: params.depth.clamp(1, MAX_DEPTH), ..params },
+            params: Params {
+                depth: params.depth.clamp(1, MAX_DEPTH),
+                quantum: params.quantum.clamp(1, 1 << 20),
+                ..params
+            },
             packet: core::marker::PhantomData,
         };
         // Linux draws one when the queue is made, and one more when it is given a period.
@@ -303,7 +307,7 @@ where
             };
             let slot = &mut slots[index as usize];
             slot.next = first;
-            slot.allot = self.params.quantum.min(1 << 20).cast_signed();
+            slot.allot = self.params.quantum.cast_signed();
             self.tail = index;
         }
     }
@@ -398,7 +402,7 @@ where
             if slot.allot > 0 {
                 break index;
             }
-            slot.allot = slot.allot.wrapping_add(self.params.quantum.min(1 << 20).cast_signed());
+            slot.allot = slot.allot.wrapping_add(self.params.quantum.cast_signed());
             self.tail = index;
         };
         let slot = &mut slots[index as usize];

@@ -1,6 +1,7 @@
 //! The slots of `sfq`, the lists of slots of equal length, and the packets in them.
 
 use crate::arena::{NIL, Storage};
+use crate::lists::{all_free, linked};
 
 use super::red::Vars;
 
@@ -18,6 +19,8 @@ impl<P: Default> Default for Node<P> {
     }
 }
 
+linked!(Node<P>, P);
+
 /// The packets of all slots.
 #[derive(Clone, Debug)]
 pub(super) struct Nodes<S> {
@@ -30,12 +33,7 @@ impl<S> Nodes<S> {
     where
         S: Storage<Node<P>>,
     {
-        let usable = nodes.as_ref().len().min(NIL as usize);
-        let mut free = NIL;
-        for (index, node) in (0..NIL).zip(nodes.as_mut()[..usable].iter_mut()).rev() {
-            node.next = free;
-            free = index;
-        }
+        let free = all_free(nodes.as_mut());
         Nodes { nodes, free }
     }
 

@@ -23,6 +23,17 @@ fn sfq(params: Params, flows: usize) -> HeapSfq<Header> {
     HeapSfq::new(params, Nanos(0), Rng::new(1), vec![0; 64], slots, nodes)
 }
 
+/// A quantum of nothing would leave a slot in debt for ever.
+#[test]
+fn a_quantum_of_nothing_is_one_byte() {
+    let mut queue = sfq(Params { quantum: 0, ..Params::default() }, 1);
+    assert_eq!(queue.params().quantum, 1);
+    for cookie in 0..2 {
+        let _ = queue.enqueue(Nanos(0), Header { cookie, len: 1514, ..Header::default() }, &mut Ignore);
+    }
+    assert!((0..2).all(|_| queue.dequeue(Nanos(0), &mut Ignore).is_some()));
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 192, ..ProptestConfig::default() })]
 
