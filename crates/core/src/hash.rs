@@ -23,6 +23,13 @@ pub struct FlowKey {
     pub destination_port: u16,
 }
 
+/// `hash` scaled to 0 to n - 1: floor(hash * n / 2^32) (Linux `reciprocal_scale`).
+#[inline]
+#[allow(clippy::cast_possible_truncation)]
+pub(crate) const fn reciprocal_scale(hash: u32, n: usize) -> u32 {
+    ((hash as u64 * n as u64) >> 32) as u32
+}
+
 /// A keyed hash function over [`FlowKey`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FlowHasher {

@@ -2,12 +2,12 @@
 
 use goodqueue::codel::{LawParams, Parity, State};
 use goodqueue::fq_codel::FlowState;
-use goodqueue::{HeapCodel, HeapFqCodel, Nanos, Packet, Queue, Span};
+use goodqueue::{HeapCodel, HeapFqCodel, Nanos, Queue, Span};
 use goodqueue::{codel as codel_queue, fq_codel as fq_codel_queue};
 
 use super::Fault;
 use super::format::{Input, Number};
-use super::subject::{Results, Setup, Subject, call, common_state, narrow};
+use super::subject::{Results, Setup, Subject, call, changed, common_state, hash_of, narrow};
 
 /// Sets a parameter of the control law; `Ok(false)`: it has no such parameter.
 fn set_law(law: &mut LawParams, key: &str, value: Number) -> Result<bool, String> {
@@ -89,10 +89,7 @@ impl Subject for CodelSubject {
 
     fn call(&mut self, now: Nanos, input: &Input<'_>, results: &mut Results) -> Result<(), String> {
         call(&mut self.queue, now, input, results, |queue, entries, collect| {
-            let mut params = *queue.params();
-            for entry in entries {
-                set_codel(&mut params, entry.key, entry.value)?;
-            }
+            let params = changed(*queue.params(), entries, set_codel)?;
             queue.configure(now, params, collect);
             Ok(())
         })?;
@@ -180,18 +177,11 @@ impl Subject for FqCodelSubject {
 
     fn call(&mut self, now: Nanos, input: &Input<'_>, results: &mut Results) -> Result<(), String> {
         let delivered = call(&mut self.queue, now, input, results, |queue, entries, collect| {
-            let mut params = *queue.params();
-            for entry in entries {
-                set_fq_codel(&mut params, entry.key, entry.value)?;
-            }
+            let params = changed(*queue.params(), entries, set_fq_codel)?;
             queue.configure(now, params, collect);
             Ok(())
         })?;
-        let hash = match input {
-            Input::Enqueue(arrival) => Some(arrival.hash),
-            _ => delivered.map(|packet| packet.flow_hash()),
-        };
-        self.bucket = hash.map_or(self.bucket, |hash| self.queue.bucket(hash));
+        self.bucket = hash_of(input, delivered).map_or(self.bucket, |hash| self.queue.bucket(hash));
         Ok(())
     }
 

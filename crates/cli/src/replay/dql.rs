@@ -5,7 +5,7 @@ use goodqueue::{Dql, Nanos};
 
 use super::Fault;
 use super::format::{Input, Number};
-use super::subject::{Results, Setup, Subject, narrow, no_such_call};
+use super::subject::{Results, Setup, Subject, changed, narrow, no_such_call};
 
 fn set(params: &mut Params, key: &str, value: Number) -> Result<(), String> {
     match key {
@@ -54,10 +54,7 @@ impl Subject for Dql {
             }
             Input::Reset => self.reset(now),
             Input::Change(entries) => {
-                let mut params = *self.params();
-                for entry in entries {
-                    set(&mut params, entry.key, entry.value)?;
-                }
+                let params = changed(*self.params(), entries, set)?;
                 self.configure(params);
             }
             Input::Enqueue(_) | Input::Dequeue | Input::Timer => return Err(no_such_call()),

@@ -7,7 +7,7 @@ use goodqueue::{Fq, Header, Nanos, Observer, Origin, Queue, Reason, Socket, Span
 
 use super::Fault;
 use super::format::{Input, Number, Outcome, Sending};
-use super::subject::{Collect, Listing, Results, Setup, Subject, call_with, common_state, narrow};
+use super::subject::{Collect, Listing, Results, Setup, Subject, call_with, changed, common_state, narrow};
 
 /// A socket of the sending host.
 #[derive(Clone, Copy, Debug)]
@@ -155,10 +155,7 @@ impl Subject for FqSubject {
         let mut owner = Owner { host: &self.host, collect: Collect(results) };
         let change =
             |queue: &mut Fq<_, _, _, _>, entries: &[super::format::Entry<'_>], owner: &mut Owner<'_>| {
-                let mut params = *queue.params();
-                for entry in entries {
-                    set(&mut params, entry.key, entry.value)?;
-                }
+                let params = changed(*queue.params(), entries, set)?;
                 queue.configure(now, params, owner);
                 // Above the new limit: the last of the dequeues delivered nothing.
                 let wake = queue.watchdog().filter(|_| queue.backlog().packets > params.limit);

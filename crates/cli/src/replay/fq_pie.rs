@@ -3,12 +3,14 @@
 use goodqueue::arena::Slot;
 use goodqueue::fq_pie::{Flow, FlowState, Params, UPDATED_AT_ONCE};
 use goodqueue::pie::Stamped;
-use goodqueue::{FqPie, Header, Nanos, Packet, Queue};
+use goodqueue::{FqPie, Header, Nanos, Queue};
 
 use super::Fault;
 use super::format::{Input, Number};
 use super::pie::{law, law_effective, set_law, vars};
-use super::subject::{Recorded, Results, Setup, Subject, call, call_timer, common_state, narrow};
+use super::subject::{
+    Recorded, Results, Setup, Subject, call, call_timer, changed, common_state, hash_of, narrow,
+};
 
 struct FqPieSubject {
     queue: FqPie<Header, Vec<Flow>, Vec<Slot<Stamped<Header>>>, Recorded>,
@@ -95,18 +97,11 @@ impl Subject for FqPieSubject {
             return Ok(());
         }
         let delivered = call(&mut self.queue, now, input, results, |queue, entries, collect| {
-            let mut params = *queue.params();
-            for entry in entries {
-                set(&mut params, entry.key, entry.value)?;
-            }
+            let params = changed(*queue.params(), entries, set)?;
             queue.configure(now, params, collect);
             Ok(())
         })?;
-        let hash = match input {
-            Input::Enqueue(arrival) => Some(arrival.hash),
-            _ => delivered.map(|packet| packet.flow_hash()),
-        };
-        self.bucket = hash.map_or(self.bucket, |hash| self.queue.bucket(hash));
+        self.bucket = hash_of(input, delivered).map_or(self.bucket, |hash| self.queue.bucket(hash));
         Ok(())
     }
 

@@ -5,7 +5,7 @@ use goodqueue::{Header, Nanos, Pie, Queue, Span};
 
 use super::Fault;
 use super::format::{Input, Number};
-use super::subject::{Recorded, Results, Setup, Subject, call, call_timer, common_state, narrow};
+use super::subject::{Recorded, Results, Setup, Subject, call, call_timer, changed, common_state, narrow};
 
 /// The law's parameters of a vector before any is given.
 pub(super) fn law(setup: &Setup<'_>) -> LawParams {
@@ -92,10 +92,7 @@ impl Subject for PieSubject {
             return Ok(());
         }
         call(&mut self.queue, now, input, results, |queue, entries, collect| {
-            let mut params = *queue.params();
-            for entry in entries {
-                set(&mut params, entry.key, entry.value)?;
-            }
+            let params = changed(*queue.params(), entries, set)?;
             queue.configure(now, params, collect);
             Ok(())
         })?;

@@ -205,6 +205,26 @@ pub(super) fn common_state(key: &str, backlog: Backlog, stats: Stats) -> Option<
     })
 }
 
+/// The parameters with each entry `set`.
+pub(super) fn changed<P>(
+    mut params: P,
+    entries: &[Entry<'_>],
+    set: impl Fn(&mut P, &str, Number) -> Result<(), String>,
+) -> Result<P, String> {
+    for entry in entries {
+        set(&mut params, entry.key, entry.value)?;
+    }
+    Ok(params)
+}
+
+/// The hash of the packet that the call was about, if it was about one.
+pub(super) fn hash_of(input: &Input<'_>, delivered: Option<goodqueue::Header>) -> Option<u32> {
+    match input {
+        Input::Enqueue(arrival) => Some(arrival.hash),
+        _ => delivered.map(|packet| packet.flow_hash),
+    }
+}
+
 /// A parameter's value as a narrower number.
 pub(super) fn narrow<T: TryFrom<Number>>(key: &str, value: Number) -> Result<T, String> {
     T::try_from(value).map_err(|_| format!("{key}: {value} is out of range"))

@@ -5,7 +5,7 @@ use goodqueue::{HeapTbf, Nanos, Queue, Rate};
 
 use super::Fault;
 use super::format::{Input, Number};
-use super::subject::{Results, Setup, Subject, call, common_state, narrow};
+use super::subject::{Results, Setup, Subject, call, changed, common_state, narrow};
 
 struct TbfSubject {
     queue: HeapTbf<goodqueue::Header>,
@@ -75,10 +75,7 @@ impl Subject for TbfSubject {
 
     fn call(&mut self, now: Nanos, input: &Input<'_>, results: &mut Results) -> Result<(), String> {
         call(&mut self.queue, now, input, results, |queue, entries, _| {
-            let mut params = *queue.params();
-            for entry in entries {
-                set(&mut params, entry.key, entry.value)?;
-            }
+            let params = changed(*queue.params(), entries, set)?;
             queue.configure(params).map_err(|error| error.to_string())
         })?;
         Ok(())

@@ -20,6 +20,7 @@ pub use flow::{Flow, FlowState};
 
 use crate::arena::{Arena, List, NIL, Slot, Storage};
 use crate::codel::{Counters, Law, LawParams, Source, Tick};
+use crate::hash::reciprocal_scale;
 use crate::lists::{FlowList, UNLISTED};
 use crate::{Backlog, Nanos, Observer, Packet, Queue, Reason, Stats, Verdict};
 
@@ -275,11 +276,10 @@ impl<P: Packet, F: Storage<Flow>, S: Storage<Slot<P>>> FqCodel<P, F, S> {
         (self.new_flows.len(flows), self.old_flows.len(flows))
     }
 
-    /// The bucket for `hash`: floor(hash * buckets / 2^32) (Linux `reciprocal_scale`).
+    /// The bucket for `hash`: floor(hash * buckets / 2^32).
     #[inline]
-    #[allow(clippy::cast_possible_truncation)]
     pub fn bucket(&self, hash: u32) -> u32 {
-        ((u64::from(hash) * self.flows.as_ref().len() as u64) >> 32) as u32
+        reciprocal_scale(hash, self.flows.as_ref().len())
     }
 
     /// The state of one bucket; counts its packets: not for every packet.

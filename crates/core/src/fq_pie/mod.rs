@@ -18,6 +18,7 @@ use core::fmt;
 pub use flow::{Flow, FlowState};
 
 use crate::arena::{Arena, NIL, Slot, Storage};
+use crate::hash::reciprocal_scale;
 use crate::jiffies::Timer;
 use crate::lists::{FlowList, UNLISTED};
 use crate::pie::{Law, LawParams, MAX_PROB, Stamped, mark};
@@ -172,11 +173,10 @@ impl<P: Packet, F: Storage<Flow>, S: Storage<Slot<Stamped<P>>>, D: Draws> FqPie<
         (self.new_flows.len(flows), self.old_flows.len(flows))
     }
 
-    /// The bucket for `hash`: floor(hash * buckets / 2^32) (Linux `reciprocal_scale`).
+    /// The bucket for `hash`: floor(hash * buckets / 2^32).
     #[inline]
-    #[allow(clippy::cast_possible_truncation)]
     pub fn bucket(&self, hash: u32) -> u32 {
-        ((u64::from(hash) * self.flows.as_ref().len() as u64) >> 32) as u32
+        reciprocal_scale(hash, self.flows.as_ref().len())
     }
 
     /// The state of one bucket.

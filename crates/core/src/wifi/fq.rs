@@ -9,6 +9,7 @@ use alloc::vec::Vec;
 use super::flow::{Flow, FlowList, FlowState, Tin};
 use crate::arena::{Arena, List, NIL, Slot};
 use crate::codel::{Counters, Law, Source, Tick};
+use crate::hash::reciprocal_scale;
 use crate::{Nanos, Observer, Packet, Reason, Verdict};
 
 /// Bytes of a packet that count against its flow's turn; no frame is longer. Keeps deficits small and rounds short.
@@ -118,11 +119,10 @@ impl<P: Packet> Fq<P> {
         self.tins.get(place as usize)
     }
 
-    /// The flow of the pool for `hash` (Linux `reciprocal_scale`).
+    /// The flow of the pool for `hash`.
     #[inline]
-    #[allow(clippy::cast_possible_truncation)]
     fn index(&self, hash: u32) -> u32 {
-        ((u64::from(hash) * u64::from(self.pool)) >> 32) as u32
+        reciprocal_scale(hash, self.pool as usize)
     }
 
     /// Takes `packet` into the queue at `place`, which must be one, and then drops from the fattest flow while
