@@ -43,7 +43,6 @@ pub mod sfq;
 pub mod spec;
 pub mod tbf;
 mod units;
-#[cfg(feature = "alloc")]
 pub mod wifi;
 
 #[cfg(feature = "alloc")]

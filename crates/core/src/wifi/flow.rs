@@ -6,7 +6,7 @@ use crate::codel::{Counters, State, Vars};
 /// One flow: its packets, its turn and its control state. One cache line.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(64))]
-pub(super) struct Flow {
+pub struct Flow {
     pub(super) packets: List,
     pub(super) backlog_bytes: u32,
     pub(super) backlog_packets: u32,
@@ -64,6 +64,7 @@ impl FlowList {
     }
 
     /// Takes the flow `index` off, wherever it stands, and says whether it was there.
+    #[cfg(feature = "alloc")]
     pub(super) fn remove(&mut self, flows: &mut [Flow], index: u32) -> bool {
         let (mut before, mut at) = (NIL, self.head);
         while at != NIL && at != index {
@@ -93,7 +94,7 @@ impl FlowList {
 
 /// One queue: the flows that belong to it and what it has counted (mac80211 `struct fq_tin`).
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Tin {
+pub struct Tin {
     pub(super) new_flows: FlowList,
     pub(super) old_flows: FlowList,
     pub(super) backlog_bytes: u32,

@@ -4,10 +4,9 @@
 //! packet whose flow belongs to another queue at this moment goes to the fall-back flow of its own. Fall-back flows
 //! stand behind the pool in one array, so a flow is an index whatever kind it is.
 
-use alloc::vec::Vec;
-
 use super::flow::{Flow, FlowList, FlowState, Tin};
-use crate::arena::{Arena, List, NIL, Slot};
+use super::memory::Memory;
+use crate::arena::{Arena, List, NIL, Slot, Storage};
 use crate::codel::{Counters, Law, Source, Tick};
 use crate::hash::reciprocal_scale;
 use crate::{Nanos, Observer, Packet, Reason, Verdict};
@@ -34,15 +33,14 @@ pub(super) struct Totals {
 }
 
 /// The flows, the queues over them and the places for packets.
-#[derive(Clone, Debug)]
-pub(super) struct Fq<P> {
+pub(super) struct Fq<P, M: Memory<P>> {
     /// The pool, then one fall-back flow for each queue.
-    pub(super) flows: Vec<Flow>,
+    pub(super) flows: M::Flows,
     pub(super) pool: u32,
-    pub(super) tins: Vec<Tin>,
-    pub(super) arena: Arena<P, Vec<Slot<P>>>,
+    pub(super) tins: M::Tins,
+    pub(super) arena: Arena<P, M::Slots>,
     /// A bit for each flow of the pool that holds packets.
-    pub(super) occupied: Vec<u64>,
+    pub(super) occupied: M::Bits,
     /// The queue whose fall-back flow became non-empty last.
     pub(super) fallbacks: u32,
     pub(super) limits: Limits,
@@ -50,8 +48,8 @@ pub(super) struct Fq<P> {
 }
 
 /// One flow as the control law sees it.
-struct Head<'a, P, O> {
-    arena: &'a mut Arena<P, Vec<Slot<P>>>,
+struct Head<'a, P, S, O> {
+    arena: &'a mut Arena<P, S>,
     packets: &'a mut List,
     flow_bytes: &'a mut u32,
     flow_packets: &'a mut u32,
@@ -63,7 +61,7 @@ struct Head<'a, P, O> {
     observer: &'a mut O,
 }
 
-impl<P: Packet, O: Observer<P>> Source<P> for Head<'_, P, O> {
+impl<P: Packet, S: Storage<Slot<P>>, O: Observer<P>> Source<P> for Head<'_, P, S, O> {
     fn pop(&mut self) -> Option<(P, Tick)> {
         let (packet, tick) = self.arena.pop(self.packets)?;
         let len = packet.len();
@@ -97,16 +95,23 @@ impl Totals {
     }
 }
 
-impl<P: Packet> Fq<P> {
-    /// `pool` flows, `queues` queues and places for `packets` packets and the one that is over.
-    pub(super) fn new(pool: u32, queues: u32, packets: u32, limits: Limits) -> Fq<P> {
-        let places = packets as usize + 1;
+impl<P: Packet, M: Memory<P>> Fq<P, M> {
+    /// `pool` flows and one for each queue, the queues, a place for each packet and one more, a bit for each flow of the
+    /// pool.
+    pub(super) fn new(
+        pool: u32,
+        (mut flows, mut tins, slots, mut occupied): (M::Flows, M::Tins, M::Slots, M::Bits),
+        limits: Limits,
+    ) -> Fq<P, M> {
+        flows.fill(Flow::default());
+        tins.fill(Tin::default());
+        occupied.fill(0);
         Fq {
-            flows: alloc::vec![Flow::default(); pool as usize + queues as usize],
+            flows,
             pool,
-            tins: alloc::vec![Tin::default(); queues as usize],
-            arena: Arena::new(alloc::vec![Slot::default(); places]),
-            occupied: alloc::vec![0; (pool as usize).div_ceil(64)],
+            tins,
+            arena: Arena::new(slots),
+            occupied,
             fallbacks: NIL,
             limits,
             totals: Totals::default(),
@@ -301,6 +306,7 @@ impl<P: Packet> Fq<P> {
     }
 
     /// Packets of the pool's flow for `hash`, where it is the queue's at `place`.
+    #[cfg(feature = "alloc")]
     pub(super) fn flow_backlog(&self, place: u32, hash: u32) -> u32 {
         let flow = &self.flows[self.index(hash) as usize];
         if flow.owner == place { flow.backlog_packets } else { 0 }
@@ -308,6 +314,7 @@ impl<P: Packet> Fq<P> {
 
     /// Moves the pool's flow for `hash` from the lists of one queue to the new flows of another; `false`: it is not the
     /// first one's.
+    #[cfg(feature = "alloc")]
     pub(super) fn hand_over(&mut self, from: u32, to: u32, hash: u32) -> bool {
         let index = self.index(hash);
         if self.flows[index as usize].owner != from || from == to {
@@ -381,13 +388,5 @@ impl<P: Packet> Fq<P> {
             })
         };
         lists.into_iter().flatten().flat_map(walk)
-    }
-
-    /// Bytes of storage for this many flows, queues and packets.
-    pub(super) const fn storage_bytes(pool: u32, queues: u32, packets: u32) -> u64 {
-        let flows = (pool as u64 + queues as u64) * size_of::<Flow>() as u64;
-        let tins = queues as u64 * size_of::<Tin>() as u64;
-        let slots = (packets as u64 + 1) * size_of::<Slot<P>>() as u64;
-        flows + tins + slots + (pool as u64).div_ceil(64) * 8
     }
 }

@@ -104,6 +104,21 @@ impl TxqId {
         TxqId(MULTICAST | interface.0 as u32)
     }
 
+    /// The queue of this number; `None` where there cannot be one.
+    #[inline]
+    #[must_use]
+    pub const fn from_number(number: u32) -> Option<TxqId> {
+        let is_one = number & MULTICAST == 0 || number & !MULTICAST <= u16::MAX as u32;
+        if is_one { Some(TxqId(number)) } else { None }
+    }
+
+    /// Its number: 16 for each station and the TID; 2^31 and the interface of a multicast queue.
+    #[inline]
+    #[must_use]
+    pub const fn number(self) -> u32 {
+        self.0
+    }
+
     /// The station; `None` for a multicast queue.
     #[inline]
     #[must_use]
@@ -160,6 +175,11 @@ mod tests {
         assert_eq!(multicast.place(7), 7 * 16 + 2);
         assert_eq!(TxqId::at(7 * 16 + 2, 7), multicast);
         assert_eq!((multicast.station(), multicast.interface()), (None, Some(InterfaceId(2))));
+        for id in [TxqId::new(StationId(6), tid), multicast] {
+            assert_eq!(TxqId::from_number(id.number()), Some(id));
+        }
+        assert_eq!(TxqId::new(StationId(6), tid).number(), 6 * 16 + 13);
+        assert_eq!(TxqId::from_number(MULTICAST | 1 << 16), None);
     }
 
     #[test]

@@ -27,6 +27,7 @@
 //! queue that is scheduled goes to the head, a newly active one among them. Not in Linux either, and off unless asked
 //! for: `joint_airtime`, and [`Admission`].
 
+#[cfg(feature = "alloc")]
 mod admission;
 mod airtime;
 mod aql;
@@ -35,38 +36,45 @@ mod error;
 mod flow;
 mod fq;
 mod id;
+mod memory;
 mod overflow;
 mod params;
+#[cfg(feature = "alloc")]
 pub mod policy;
 mod queueing;
 mod schedule;
 mod station;
 mod stats;
 
-use alloc::vec::Vec;
+use core::fmt;
 
+#[cfg(feature = "alloc")]
 pub use admission::{Admission, AdmissionParams, AdmissionStats};
 use aql::Pending;
 pub use aql::{AqlLimits, Estimate};
 use duration::Estimator;
 pub use duration::{Band, HeGi, RateError, RateInfo, Width};
 pub use error::WifiError;
-pub use flow::FlowState;
+pub use flow::{Flow, FlowState, Tin};
 use fq::{Fq, Limits};
 pub use id::{Ac, InterfaceId, StationId, Tid, TxqId};
+pub use memory::{Heap, Lengths, Lent, Memory, Parts};
 pub use params::{WIFI_PARAMETERS, WifiParams};
 pub use queueing::{Delivered, Held};
-use schedule::{Node, Schedule};
-use station::Station;
+pub use schedule::Node;
+use schedule::Schedule;
+pub use station::Station;
 pub use stats::{AirtimeStats, RadioStats, StationStats, TxqStats};
 
+#[cfg(feature = "alloc")]
+use crate::arena::Slot;
 use crate::codel::Law;
 use crate::{Nanos, Observer, Packet};
 
 /// Most stations of a radio.
 const MOST_STATIONS: u32 = 1 << 20;
 
-/// How much storage a radio's stack has. It is allocated once, in [`TxStack::new`].
+/// How much storage a radio's stack has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Capacity {
     /// Places for stations, 1 to 2^20. Default 64.
@@ -86,27 +94,43 @@ impl Default for Capacity {
 }
 
 impl Capacity {
-    const fn is_valid(&self) -> bool {
-        matches!(self.stations, 1..=MOST_STATIONS)
+    /// Whether every number is in its range.
+    ///
+    /// # Errors
+    /// [`WifiError::Capacity`] where one is not.
+    pub const fn check(&self) -> Result<(), WifiError> {
+        let is_valid = matches!(self.stations, 1..=MOST_STATIONS)
             && matches!(self.interfaces, 1..=4096)
             && matches!(self.flows, 1..=0x10_0000)
-            && matches!(self.packets, 1..=0x40_0000)
+            && matches!(self.packets, 1..=0x40_0000);
+        if is_valid { Ok(()) } else { Err(WifiError::Capacity) }
     }
 
     const fn queues(&self) -> u32 {
         self.stations * 16 + self.interfaces as u32
     }
 
+    /// How many of each [`Parts`] has.
+    #[must_use]
+    pub const fn lengths(&self) -> Lengths {
+        let queues = self.queues();
+        Lengths {
+            flows: self.flows + queues,
+            tins: queues,
+            nodes: queues,
+            stations: self.stations,
+            slots: self.packets + 1,
+            bits: self.flows.div_ceil(64),
+        }
+    }
+
     /// Bytes that a stack of this capacity allocates for itself: flows, queues, stations and the places of packet
     /// descriptors of type `P`. The frames are the owner's; their sum is bounded by [`WifiParams::memory_limit`] and
     /// the one frame that is over it while its place is made.
     #[must_use]
+    #[cfg(feature = "alloc")]
     pub const fn storage_bytes<P: Packet>(&self) -> u64 {
-        let queues = self.queues() as u64;
-        Fq::<P>::storage_bytes(self.flows, self.queues(), self.packets)
-            + queues * size_of::<Node>() as u64
-            + self.stations as u64 * size_of::<Station>() as u64
-            + size_of::<TxStack<P>>() as u64
+        self.lengths().bytes::<P>() + size_of::<TxStack<P>>() as u64
     }
 }
 
@@ -115,12 +139,11 @@ impl Capacity {
 /// * `now` never goes backward from one call to the next.
 /// * A packet given to [`TxStack::enqueue`] comes back exactly once: from [`TxStack::tx_dequeue`] or through
 ///   [`Observer::dropped`].
-/// * Nothing is allocated after [`TxStack::new`].
-#[derive(Clone, Debug)]
-pub struct TxStack<P> {
-    fq: Fq<P>,
-    schedule: Schedule,
-    stations: Vec<Station>,
+/// * Nothing is allocated after `TxStack::new`, and by [`TxStack::over`] nothing at all.
+pub struct TxStack<P, M: Memory<P> = Heap> {
+    fq: Fq<P, M>,
+    schedule: Schedule<M::Nodes>,
+    stations: M::Stations,
     pending: Pending,
     /// Stations present.
     num_sta: u32,
@@ -132,21 +155,54 @@ pub struct TxStack<P> {
     capacity: Capacity,
 }
 
+#[cfg(feature = "alloc")]
 impl<P: Packet> TxStack<P> {
-    /// A stack without stations.
+    /// A stack without stations, its storage from the heap.
     ///
     /// # Errors
     /// [`WifiError::Capacity`] where a capacity is out of range, [`WifiError::OutOfRange`] where a parameter is.
     pub fn new(params: WifiParams, capacity: Capacity) -> Result<TxStack<P>, WifiError> {
-        if !capacity.is_valid() {
+        capacity.check()?;
+        let Lengths { flows, tins, nodes, stations, slots, bits } = capacity.lengths();
+        let parts = Parts {
+            flows: alloc::vec![Flow::default(); flows as usize],
+            tins: alloc::vec![Tin::default(); tins as usize],
+            nodes: alloc::vec![Node::FRESH; nodes as usize],
+            stations: alloc::vec![Station::ABSENT; stations as usize],
+            slots: alloc::vec![Slot::default(); slots as usize],
+            bits: alloc::vec![0; bits as usize],
+        };
+        TxStack::over(params, capacity, parts)
+    }
+}
+
+impl<P: Packet, M: Memory<P>> TxStack<P, M> {
+    /// A stack without stations over this storage.
+    ///
+    /// # Errors
+    /// [`WifiError::Capacity`] where a capacity is out of range or a part shorter than [`Capacity::lengths`] says,
+    /// [`WifiError::OutOfRange`] where a parameter is out of range.
+    pub fn over(params: WifiParams, capacity: Capacity, parts: Parts<P, M>) -> Result<Self, WifiError> {
+        capacity.check()?;
+        params.check()?;
+        let Parts { flows, tins, nodes, mut stations, slots, bits } = parts;
+        let lengths = capacity.lengths();
+        let has = |part: usize, length: u32| part >= length as usize;
+        let is_enough = has(flows.len(), lengths.flows)
+            && has(tins.len(), lengths.tins)
+            && has(nodes.len(), lengths.nodes)
+            && has(stations.len(), lengths.stations)
+            && has(slots.as_ref().len(), lengths.slots)
+            && has(bits.len(), lengths.bits);
+        if !is_enough {
             return Err(WifiError::Capacity);
         }
-        params.check()?;
+        stations.fill(Station::ABSENT);
         let limits = limits(&params, &capacity);
         Ok(TxStack {
-            fq: Fq::new(capacity.flows, capacity.queues(), capacity.packets, limits),
-            schedule: Schedule::new(capacity.queues()),
-            stations: alloc::vec![Station::ABSENT; capacity.stations as usize],
+            fq: Fq::new(capacity.flows, (flows, tins, slots, bits), limits),
+            schedule: Schedule::new(nodes),
+            stations,
             pending: Pending::default(),
             num_sta: 0,
             laws: params.laws(),
@@ -161,7 +217,7 @@ impl<P: Packet> TxStack<P> {
         &self.params
     }
 
-    /// What was allocated.
+    /// How much storage there is.
     pub const fn capacity(&self) -> &Capacity {
         &self.capacity
     }
@@ -352,6 +408,13 @@ impl<P: Packet> TxStack<P> {
             None => txq.interface().is_some_and(|interface| interface.0 < self.capacity.interfaces),
         };
         is_known.then(|| txq.place(self.capacity.stations))
+    }
+}
+
+impl<P, M: Memory<P>> fmt::Debug for TxStack<P, M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut out = f.debug_struct("TxStack");
+        out.field("params", &self.params).field("capacity", &self.capacity).finish_non_exhaustive()
     }
 }
 

@@ -1,6 +1,6 @@
 //! Lists of queues that wait for the air, one pair for each access category.
 
-use alloc::vec::Vec;
+use core::ops::DerefMut;
 
 use super::id::Ac;
 use crate::arena::NIL;
@@ -18,7 +18,7 @@ pub(super) enum Listing {
 
 /// A queue's place on a list.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Node {
+pub struct Node {
     prev: u32,
     next: u32,
     /// The round in which it was last given to the driver.
@@ -31,6 +31,12 @@ pub(super) struct Node {
 impl Node {
     pub(super) const FRESH: Node =
         Node { prev: NIL, next: NIL, round: 0, on: Listing::Off, taken_from: Listing::Off };
+}
+
+impl Default for Node {
+    fn default() -> Self {
+        Node::FRESH
+    }
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -52,17 +58,16 @@ const EMPTY: NodeList = NodeList { head: NIL, tail: NIL };
 
 /// All lists.
 #[derive(Clone, Debug)]
-pub(super) struct Schedule {
-    pub(super) nodes: Vec<Node>,
+pub(super) struct Schedule<N> {
+    pub(super) nodes: N,
     categories: [Category; 4],
 }
 
-impl Schedule {
-    pub(super) fn new(queues: u32) -> Schedule {
-        Schedule {
-            nodes: alloc::vec![Node::FRESH; queues as usize],
-            categories: [Category { active: EMPTY, new: EMPTY, listed: 0, round: 0 }; 4],
-        }
+impl<N: DerefMut<Target = [Node]>> Schedule<N> {
+    /// Lists of nothing over a node for each queue.
+    pub(super) fn new(mut nodes: N) -> Schedule<N> {
+        nodes.fill(Node::FRESH);
+        Schedule { nodes, categories: [Category { active: EMPTY, new: EMPTY, listed: 0, round: 0 }; 4] }
     }
 
     #[inline]
@@ -164,14 +169,15 @@ impl Schedule {
 mod tests {
     use super::*;
     use alloc::vec;
+    use alloc::vec::Vec;
 
-    fn order(schedule: &Schedule) -> Vec<u32> {
+    fn order(schedule: &Schedule<Vec<Node>>) -> Vec<u32> {
         schedule.places(Ac::Be).collect()
     }
 
     #[test]
     fn head_tail_and_new() {
-        let mut schedule = Schedule::new(5);
+        let mut schedule = Schedule::new(vec![Node::FRESH; 5]);
         for (place, on, at_head) in [
             (0, Listing::Active, false),
             (1, Listing::Active, true),

@@ -72,7 +72,7 @@ impl Account {
 
 /// One station, or the place for one.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Station {
+pub struct Station {
     pub(super) is_present: bool,
     /// Whether it is under the control law of slow stations.
     pub(super) is_slow: bool,
@@ -82,6 +82,12 @@ pub(super) struct Station {
     pub(super) stopped: u16,
     pub(super) estimator: Estimator,
     pub(super) accounts: [Account; 4],
+}
+
+impl Default for Station {
+    fn default() -> Self {
+        Station::ABSENT
+    }
 }
 
 impl Station {

@@ -1,8 +1,9 @@
 //! What the stack must keep, by hand.
 
+use goodqueue::arena::Slot;
 use goodqueue::wifi::{
-    Ac, AqlLimits, Capacity, InterfaceId, RateInfo, StationId, Tid, TxStack, TxqId, Width, WifiError,
-    WifiParams,
+    Ac, AqlLimits, Capacity, Delivered, Flow, InterfaceId, Lent, Node, Parts, RateInfo, Station, StationId,
+    Tid, Tin, TxStack, TxqId, Width, WifiError, WifiParams,
 };
 use goodqueue::{Header, Ignore, Nanos, Reason, Verdict};
 
@@ -194,6 +195,38 @@ fn a_small_access_point_knows_what_it_needs() {
     // 10 000 stations: 16 queues each.
     let many = Capacity { stations: 10_000, ..capacity }.storage_bytes::<Header>();
     assert!(many < 40 << 20, "{many}");
+}
+
+#[test]
+fn storage_of_the_caller_is_used_whatever_it_held_and_refused_where_short() {
+    let capacity = Capacity { stations: 2, interfaces: 1, flows: 8, packets: 4 };
+    let lengths = capacity.lengths();
+    let parts = |slots: u32| Parts::<Header, Lent> {
+        flows: vec![Flow::default(); lengths.flows as usize].leak(),
+        tins: vec![Tin::default(); lengths.tins as usize].leak(),
+        nodes: vec![Node::default(); lengths.nodes as usize].leak(),
+        stations: vec![Station::default(); lengths.stations as usize].leak(),
+        slots: vec![Slot::default(); slots as usize].leak(),
+        bits: vec![u64::MAX; lengths.bits as usize].leak(),
+    };
+    let short = TxStack::over(WifiParams::default(), capacity, parts(lengths.slots - 1));
+    assert_eq!(short.err(), Some(WifiError::Capacity));
+    let mut lent = TxStack::over(WifiParams::default(), capacity, parts(lengths.slots)).expect("a stack");
+    let mut own = TxStack::<Header>::new(WifiParams::default(), capacity).expect("a stack");
+    lent.add_station(StationId(1), InterfaceId(0)).expect("a place");
+    own.add_station(StationId(1), InterfaceId(0)).expect("a place");
+    let txq = TxqId::new(StationId(1), Tid::BE);
+    for cookie in 0..6 {
+        let packet = packet(cookie, 0);
+        let verdict = own.enqueue(NOW, txq, packet, &mut Ignore);
+        assert_eq!(lent.enqueue(NOW, txq, packet, &mut Ignore), verdict);
+    }
+    let next = |packet: Option<Delivered<Header>>| packet.map(|delivered| delivered.packet.cookie);
+    for left in (0..5).rev() {
+        let cookie = next(own.tx_dequeue(NOW, txq, &mut Ignore));
+        assert_eq!(next(lent.tx_dequeue(NOW, txq, &mut Ignore)), cookie);
+        assert_eq!(cookie.is_some(), left > 0);
+    }
 }
 
 /// Two stations, one with voice at a deficit of -300 us and one with best effort at +300 us: voice goes first, and with one
