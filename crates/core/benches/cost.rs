@@ -9,7 +9,9 @@ mod workload;
 
 use std::process::{Command, ExitCode};
 
-use goodqueue::{HeapFq, HeapFqPie, HeapPie, HeapSfq, Nanos, Rng, fq, fq_pie, pie, sfq};
+use goodqueue::{
+    HeapDualPi2, HeapFq, HeapFqPie, HeapPie, HeapSfq, Nanos, Rng, dualpi2, fq, fq_pie, pie, sfq,
+};
 use workload::Load;
 
 /// flows, step in ns, and what Linux 6.1.192 (gcc 12.2 -O2) takes: enqueue, dequeue, drops in 1.2 M steps.
@@ -71,7 +73,7 @@ fn count() -> Result<bool, String> {
 fn others() -> Result<(), String> {
     println!("| queue | flows | STEP | enqueue | dequeue |");
     println!("| --- | --- | --- | --- | --- |");
-    for queue in ["pie", "fq_pie", "sfq", "fq"] {
+    for queue in ["pie", "fq_pie", "dualpi2", "sfq", "fq"] {
         for (flows, step) in
             [(1, 1000), (100, 1000), (1000, 1000), (1, 12_112), (100, 12_112), (1000, 12_112)]
         {
@@ -104,6 +106,12 @@ fn delivered(queue: &str, flows: usize, step: u64) -> usize {
             let buckets = vec![fq_pie::Flow::default(); 1024];
             let queue = HeapFqPie::new(fq_pie::Params::default(), start, rng, buckets, slots());
             steps(Load::new(queue.expect("buckets"), 1001, flows, step))
+        }
+        // Without a limit in memory that would not let the load stand.
+        "dualpi2" => {
+            let params = dualpi2::Params { memory_limit: u32::MAX, ..dualpi2::Params::default() };
+            let slots = vec![goodqueue::arena::Slot::default(); 10_000];
+            steps(Load::new(HeapDualPi2::new(params, start, rng, slots), 1001, flows, step))
         }
         // A slot holds 127 packets at most.
         "sfq" => {

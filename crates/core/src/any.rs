@@ -9,8 +9,8 @@ use crate::fifo::Limit;
 use crate::fq_codel::Flow;
 use crate::spec::{BuildError, MAX_PACKETS, QueueSpec, packets_in};
 use crate::{
-    Backlog, Cake, Codel, Fifo, Fq, FqCodel, FqPie, Nanos, Observer, Packet, Pie, Queue, Rate, Rng, Sfq,
-    Stats, Tbf, Verdict, cake, fq, fq_pie, pie, sfq,
+    Backlog, Cake, Codel, DualPi2, Fifo, Fq, FqCodel, FqPie, Nanos, Observer, Packet, Pie, Queue, Rate, Rng,
+    Sfq, Stats, Tbf, Verdict, cake, dualpi2, fq, fq_pie, pie, sfq,
 };
 
 /// `pfifo` or `bfifo` with its storage from the heap.
@@ -23,6 +23,8 @@ pub type HeapFqCodel<P> = FqCodel<P, Vec<Flow>, Vec<Slot<P>>>;
 pub type HeapPie<P> = Pie<P, Vec<pie::Stamped<P>>>;
 /// `fq_pie` with its storage from the heap.
 pub type HeapFqPie<P> = FqPie<P, Vec<fq_pie::Flow>, Vec<Slot<pie::Stamped<P>>>>;
+/// `dualpi2` with its storage from the heap.
+pub type HeapDualPi2<P> = DualPi2<P, Vec<Slot<dualpi2::Stamped<P>>>>;
 /// `sfq` with its storage from the heap.
 pub type HeapSfq<P> = Sfq<P, Vec<u32>, Vec<sfq::Slot>, Vec<sfq::Node<P>>>;
 /// `fq` with its storage from the heap.
@@ -47,6 +49,8 @@ pub enum AnyQueue<P> {
     Pie(Box<HeapPie<P>>),
     /// `fq_pie`.
     FqPie(Box<HeapFqPie<P>>),
+    /// `dualpi2`.
+    DualPi2(Box<HeapDualPi2<P>>),
     /// `sfq`.
     Sfq(Box<HeapSfq<P>>),
     /// `fq`.
@@ -109,6 +113,10 @@ impl QueueSpec {
                 return Ok(AnyQueue::FqPie(Box::new(queue)));
             }
         }
+        if let Some(params) = self.dualpi2_params(mtu) {
+            let queue = DualPi2::new(params, now, draws, places(u64::from(params.limit)));
+            return Ok(AnyQueue::DualPi2(Box::new(queue)));
+        }
         if let Some((params, flows)) = self.sfq_params(mtu) {
             let buckets = places(self.get("divisor").unwrap_or(1));
             let (slots, nodes) = (places(flows.into()), places(u64::from(params.limit) + 1));
@@ -150,6 +158,7 @@ macro_rules! each {
             AnyQueue::FqCodel($queue) => $body,
             AnyQueue::Pie($queue) => $body,
             AnyQueue::FqPie($queue) => $body,
+            AnyQueue::DualPi2($queue) => $body,
             AnyQueue::Sfq($queue) => $body,
             AnyQueue::Fq($queue) => $body,
             AnyQueue::Tbf($queue) => $body,
@@ -224,6 +233,7 @@ mod tests {
             "fq_codel",
             "pie",
             "fq_pie",
+            "dualpi2",
             "tbf,rate=1mbit,burst=2k,limit=9k",
             "cake",
         ] {

@@ -18,6 +18,10 @@ pub enum Reason {
     CeThreshold,
     /// The drop probability of PIE (RFC 8033 section 4.1).
     Pie,
+    /// The coupled drop probability of `dualpi2` (RFC 9332 section 2.4).
+    Pi2,
+    /// The L queue of `dualpi2` was above its threshold.
+    Step,
     /// Random early detection in a slot of `sfq`.
     Red,
     /// No place in `sfq` for its flow after a change of the hash.
@@ -46,12 +50,14 @@ pub enum Reason {
 
 impl Reason {
     /// All reasons, in the order of their declaration.
-    pub const ALL: [Reason; 17] = [
+    pub const ALL: [Reason; 19] = [
         Reason::Limit,
         Reason::Memory,
         Reason::Codel,
         Reason::CeThreshold,
         Reason::Pie,
+        Reason::Pi2,
+        Reason::Step,
         Reason::Red,
         Reason::Rehash,
         Reason::FlowLimit,
@@ -75,6 +81,8 @@ impl Reason {
             Reason::Codel => "codel",
             Reason::CeThreshold => "ce_threshold",
             Reason::Pie => "pie",
+            Reason::Pi2 => "pi2",
+            Reason::Step => "step",
             Reason::Red => "red",
             Reason::Rehash => "rehash",
             Reason::FlowLimit => "flow_limit",

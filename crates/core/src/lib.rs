@@ -25,6 +25,7 @@ pub mod cake;
 pub mod codel;
 pub mod details;
 pub mod dql;
+pub mod dualpi2;
 mod event;
 pub mod fifo;
 pub mod fq;
@@ -47,12 +48,14 @@ pub mod wifi;
 
 #[cfg(feature = "alloc")]
 pub use any::{
-    AnyQueue, HeapCake, HeapCodel, HeapFifo, HeapFq, HeapFqCodel, HeapFqPie, HeapPie, HeapSfq, HeapTbf,
+    AnyQueue, HeapCake, HeapCodel, HeapDualPi2, HeapFifo, HeapFq, HeapFqCodel, HeapFqPie, HeapPie, HeapSfq,
+    HeapTbf,
 };
 pub use cake::Cake;
 pub use codel::Codel;
 pub use details::Details;
 pub use dql::Dql;
+pub use dualpi2::DualPi2;
 pub use event::{Ignore, Observer, Origin, Reason, Socket, Verdict};
 pub use fifo::Fifo;
 pub use fq::Fq;

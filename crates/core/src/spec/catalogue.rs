@@ -1,6 +1,7 @@
 //! The queues and their parameters as data: what is parsed, listed and documented comes from here.
 
 use super::cake::CAKE;
+use super::dualpi2::DUALPI2;
 use super::fq::FQ;
 use super::pie::{FQ_PIE, PIE};
 use super::sfq::SFQ;
@@ -22,6 +23,10 @@ pub enum Unit {
     Time,
     /// A time, or a word that stands for one.
     TimeOr(&'static [(&'static str, u64)]),
+    /// A time, or a number of packets: `1ms`, `5p`. Packets are kept with 2^48 ([`PACKETS`]) added.
+    TimeOrPackets,
+    /// A number with up to six places behind the point: `0.16`. Kept in millionths.
+    Decimal,
     /// A rate in tc's words: `10mbit`. Kept in bits per second.
     Rate,
     /// `on` or `off`.
@@ -40,6 +45,8 @@ impl Unit {
             Unit::Bytes | Unit::Signed => "bytes",
             Unit::PowerOfTwo => "power of two",
             Unit::Time | Unit::TimeOr(_) => "time",
+            Unit::TimeOrPackets => "time or packets",
+            Unit::Decimal => "number",
             Unit::Rate => "rate",
             Unit::Switch => "on or off",
             Unit::Word(_) => "word",
@@ -49,6 +56,11 @@ impl Unit {
 
 /// How 0 is kept where values may be negative ([`Unit::Signed`]).
 pub const SIGNED_ZERO: u64 = 1 << 32;
+
+/// How 0 packets are kept where times may stand too ([`Unit::TimeOrPackets`]).
+pub const PACKETS: u64 = 1 << 48;
+/// How one is kept as a [`Unit::Decimal`].
+pub const MILLION: u64 = 1_000_000;
 
 /// What holds where a parameter is not given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -104,6 +116,8 @@ pub enum QueueKind {
     Pie,
     /// Fair queueing with PIE in every bucket.
     FqPie,
+    /// Two queues, one for L4S, with one controller.
+    DualPi2,
     /// Stochastic fair queueing.
     Sfq,
     /// A queue per flow with pacing.
@@ -261,7 +275,7 @@ const TBF: [Parameter; 8] = [
 ];
 
 /// Every queue there is, in the order in which it is listed.
-pub const CATALOGUE: [QueueInfo; 11] = [
+pub const CATALOGUE: [QueueInfo; 12] = [
     QueueInfo {
         kind: QueueKind::Pfifo,
         name: "pfifo",
@@ -317,6 +331,14 @@ pub const CATALOGUE: [QueueInfo; 11] = [
         source: "Linux 6.1 sch_fq_pie.c",
         positional: false,
         parameters: &FQ_PIE,
+    },
+    QueueInfo {
+        kind: QueueKind::DualPi2,
+        name: "dualpi2",
+        doc: "two queues, one for L4S that is marked at once, one for the rest at target; equal rates for both",
+        source: "RFC 9332, tc-dualpi2(8) of Linux 6.17",
+        positional: false,
+        parameters: &DUALPI2,
     },
     QueueInfo {
         kind: QueueKind::Sfq,

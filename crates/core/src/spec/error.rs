@@ -35,6 +35,13 @@ pub enum SpecError {
         /// The names of its parameters.
         candidates: Vec<&'static str>,
     },
+    /// `name:parameter=value`, where a comma stands between them.
+    Colon {
+        /// The queue.
+        queue: &'static str,
+        /// What stood after the colon.
+        word: String,
+    },
     /// An element without `=` after the first, where one queue is expected.
     NotAParameter {
         /// The queue.
@@ -112,6 +119,7 @@ impl fmt::Display for SpecError {
                 "`{queue}:{value}` does not say which parameter is meant; write {queue},name=value with {}",
                 candidates.join(", ")
             ),
+            SpecError::Colon { queue, word } => write!(f, "`{queue}:{word}`: write {queue},{word}"),
             SpecError::NotAParameter { queue, word } => {
                 write!(f, "`{word}` after {queue} is no parameter=value")
             }

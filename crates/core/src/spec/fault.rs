@@ -18,6 +18,8 @@ pub enum ValueError {
     NotAPowerOfTwo,
     /// Neither on nor off.
     NotASwitch,
+    /// Not a number with up to six places behind the point.
+    NotADecimal,
     /// None of the words.
     UnknownWord,
     /// Not a number with its unit.
@@ -31,6 +33,7 @@ impl fmt::Display for ValueError {
             ValueError::NotWhole => f.write_str("not a whole number"),
             ValueError::NotAPowerOfTwo => f.write_str("not a power of two"),
             ValueError::NotASwitch => f.write_str("neither on nor off"),
+            ValueError::NotADecimal => f.write_str("not a number of at most six places behind the point"),
             ValueError::UnknownWord => f.write_str("an unknown word"),
             ValueError::Unit(error) => error.fmt(f),
         }
@@ -61,6 +64,13 @@ pub enum Fault<'a> {
         info: &'static QueueInfo,
         /// What stood after the colon.
         value: &'a str,
+    },
+    /// `name:parameter=value`, where a comma stands between them.
+    Colon {
+        /// The queue.
+        info: &'static QueueInfo,
+        /// What stood after the colon.
+        word: &'a str,
     },
     /// An element without `=` after the first.
     NotAParameter {
@@ -113,6 +123,7 @@ impl<'a> Fault<'a> {
         match *self {
             Fault::UnknownQueue { word }
             | Fault::UnknownParameter { word, .. }
+            | Fault::Colon { word, .. }
             | Fault::NotAParameter { word, .. } => Some(word),
             Fault::NoShortForm { value, .. } | Fault::Twice { value, .. } | Fault::Value { value, .. } => {
                 Some(value)

@@ -11,6 +11,7 @@
 
 mod cake;
 mod catalogue;
+mod dualpi2;
 #[cfg(feature = "alloc")]
 mod error;
 mod fault;
@@ -23,7 +24,9 @@ mod text;
 mod value;
 
 use catalogue::MOST_PARAMETERS;
-pub use catalogue::{CATALOGUE, Default, MAX_PACKETS, Parameter, QueueInfo, QueueKind, SIGNED_ZERO, Unit};
+pub use catalogue::{
+    CATALOGUE, Default, MAX_PACKETS, MILLION, PACKETS, Parameter, QueueInfo, QueueKind, SIGNED_ZERO, Unit,
+};
 #[cfg(feature = "alloc")]
 pub use error::SpecError;
 pub use fault::{Fault, ValueError};
@@ -238,6 +241,7 @@ impl Draft {
         let spec = QueueSpec { info, values: Values::NONE };
         let mut draft = Draft { spec, given: [false; MOST_PARAMETERS] };
         match value {
+            Some(value) if value.contains('=') => return Err(Fault::Colon { info, word: value.trim() }),
             Some(value) if info.positional => draft.set_at(0, value)?,
             Some(value) => return Err(Fault::NoShortForm { info, value: value.trim() }),
             None => {}

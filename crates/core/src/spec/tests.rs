@@ -60,6 +60,11 @@ fn unknown_words_come_with_candidates() {
     assert!(wrong.unknown().is_some_and(|(_, known)| known.contains(&"target")));
     assert!(matches!(wrong, SpecError::UnknownParameter { queue: "codel", .. }));
     assert!(matches!(error("codel:5ms"), SpecError::NoShortForm { .. }));
+    for text in ["cake:bandwidth=20mbit", "pfifo,cake:bandwidth=20mbit", "cake:bandwidth=20mbit,rtt=lan"] {
+        let colon = QueueSpec::list(text).expect_err(text).to_string();
+        assert_eq!(colon, "`cake:bandwidth=20mbit`: write cake,bandwidth=20mbit");
+    }
+    assert!(matches!(error("pie:target=5ms"), SpecError::Colon { queue: "pie", .. }));
     assert!(matches!(error("codel,pfifo"), SpecError::NotAParameter { .. }));
 }
 
@@ -107,6 +112,8 @@ fn defaults_of_the_catalogue_are_those_of_the_queues() {
     assert_eq!(pie, Some(crate::pie::Params::default()));
     let fq_pie = "fq_pie".parse::<QueueSpec>().expect("a queue").fq_pie_params(1514);
     assert_eq!(fq_pie, Some(crate::fq_pie::Params::default()));
+    let dualpi2 = "dualpi2".parse::<QueueSpec>().expect("a queue").dualpi2_params(1514);
+    assert_eq!(dualpi2, Some(crate::dualpi2::Params::default()));
     let sfq = "sfq".parse::<QueueSpec>().expect("a queue").sfq_params(1514);
     assert_eq!(sfq, Some((crate::sfq::Params::default(), 128)));
     let fq = "fq".parse::<QueueSpec>().expect("a queue").fq_params(1514);
@@ -171,4 +178,25 @@ fn values_of_cake_out_of_range_are_named() {
     }
     let overhead = error("cake,overhead=300").to_string();
     assert_eq!(overhead, "cake: overhead=300: out of range; expected bytes, -64 to 256, or off");
+}
+
+#[test]
+fn dualpi2_takes_packets_for_its_step_and_gains_from_round_trips() {
+    use crate::Span;
+    use crate::dualpi2::Threshold;
+    let params = |text: &str| text.parse::<QueueSpec>().expect(text).dualpi2_params(1514).expect("dualpi2");
+    assert_eq!(params("dualpi2,step_thresh=5p").step_thresh, Threshold::Packets(5));
+    assert_eq!(params("dualpi2,step_thresh=800us").step_thresh, Threshold::Time(Span::from_micros(800)));
+    let text = "dualpi2,step_thresh=5p,alpha=0.16,beta=3.000001";
+    assert_eq!(text.parse::<QueueSpec>().expect(text).to_string(), text);
+    // RFC 9332 appendix A.1: alpha 0.1 * 15 ms / (100 ms)^2 = 0.15 Hz, beta 0.3 / 100 ms = 3 Hz.
+    let derived = params("dualpi2,max_rtt=100ms,typical_rtt=15ms,alpha=9");
+    assert_eq!((derived.alpha, derived.beta), (150_000, 3_000_000));
+    assert_eq!((derived.target, derived.tupdate), (Span::from_millis(15), Span::from_millis(15)));
+    // tc-dualpi2(8): max_rtt is six times typical_rtt where it is not given.
+    assert_eq!(params("dualpi2,typical_rtt=10ms"), params("dualpi2,max_rtt=60ms"));
+    for wrong in ["dualpi2,alpha=.5", "dualpi2,beta=1e3", "dualpi2,step_thresh=5", "dualpi2,alpha=1.0000001"]
+    {
+        assert!(matches!(error(wrong), SpecError::Value { .. }), "{wrong}");
+    }
 }

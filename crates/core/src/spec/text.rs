@@ -34,6 +34,7 @@ impl QueueSpec {
         for element in text.split(',') {
             match (element.split_once('='), specs.last_mut()) {
                 (None, _) => specs.push(Draft::start(element)?),
+                (Some((name, _)), _) if name.contains(':') => specs.push(Draft::start(element)?),
                 (Some((name, value)), Some(draft)) => draft.set(name, value)?,
                 (Some(_), None) => {
                     return Err(SpecError::NoQueueBefore { word: element.trim().to_string() });
@@ -110,6 +111,7 @@ impl From<Fault<'_>> for SpecError {
             Fault::NoShortForm { info, value } => {
                 SpecError::NoShortForm { queue: info.name, value: value.to_string(), candidates: names(info) }
             }
+            Fault::Colon { info, word } => SpecError::Colon { queue: info.name, word: word.to_string() },
             Fault::NotAParameter { info, word } => {
                 SpecError::NotAParameter { queue: info.name, word: word.to_string() }
             }

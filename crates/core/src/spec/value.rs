@@ -3,7 +3,7 @@
 #[cfg(feature = "alloc")]
 use alloc::string::{String, ToString};
 
-use super::catalogue::{Default, Parameter, SIGNED_ZERO, Unit};
+use super::catalogue::{Default, MILLION, PACKETS, Parameter, SIGNED_ZERO, Unit};
 use super::fault::ValueError;
 use crate::{Bytes, Rate, Span};
 
@@ -26,6 +26,8 @@ pub(super) fn read(parameter: &Parameter, text: &str) -> Result<Option<u64>, Val
             Some(&(_, time)) => time,
             None => text.parse::<Span>().map_err(ValueError::Unit)?.0,
         },
+        Unit::TimeOrPackets => time_or_packets(text)?,
+        Unit::Decimal => decimal(text)?,
         Unit::Rate => text.parse::<Rate>().map_err(ValueError::Unit)?.0,
         Unit::Switch => switch(text).ok_or(ValueError::NotASwitch)?,
         Unit::Word(words) => {
@@ -61,6 +63,31 @@ fn signed(text: &str) -> Result<u64, ValueError> {
     kept.ok_or(ValueError::OutOfRange)
 }
 
+/// A time, or packets with [`PACKETS`] added.
+fn time_or_packets(text: &str) -> Result<u64, ValueError> {
+    let (number, is_packets) = ["packets", "packet", "pkt", "p"]
+        .iter()
+        .find_map(|unit| text.strip_suffix(unit))
+        .map_or((text, false), |number| (number.trim_end(), true));
+    if is_packets {
+        return integer(number)?.checked_add(PACKETS).ok_or(ValueError::OutOfRange);
+    }
+    let time = text.parse::<Span>().map_err(ValueError::Unit)?.0;
+    if time < PACKETS { Ok(time) } else { Err(ValueError::OutOfRange) }
+}
+
+/// Millionths of a number such as `0.16`.
+fn decimal(text: &str) -> Result<u64, ValueError> {
+    let (whole, parts) = text.split_once('.').unwrap_or((text, "0"));
+    let is_digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    if !is_digits(whole) || !is_digits(parts) || parts.len() > 6 {
+        return Err(ValueError::NotADecimal);
+    }
+    let scale = [MILLION, 100_000, 10_000, 1_000, 100, 10, 1][parts.len()];
+    let whole = integer(whole)?.checked_mul(MILLION).ok_or(ValueError::OutOfRange)?;
+    Ok(whole.saturating_add(integer(parts)? * scale))
+}
+
 fn switch(text: &str) -> Option<u64> {
     const ON: [&str; 4] = ["on", "1", "yes", "true"];
     const OFF: [&str; 4] = ["off", "0", "no", "false"];
@@ -88,6 +115,14 @@ pub(super) fn write(unit: Unit, value: u64) -> String {
             v => v.to_string(),
         },
         Unit::Time | Unit::TimeOr(_) => Span(value).to_string(),
+        Unit::TimeOrPackets if value >= PACKETS => alloc::format!("{}p", value - PACKETS),
+        Unit::TimeOrPackets => Span(value).to_string(),
+        Unit::Decimal => match (value / MILLION, value % MILLION) {
+            (whole, 0) => whole.to_string(),
+            (whole, parts) => {
+                alloc::format!("{whole}.{}", alloc::format!("{parts:06}").trim_end_matches('0'))
+            }
+        },
         Unit::Rate => Rate(value).to_string(),
         Unit::Switch => if value == 0 { "off" } else { "on" }.to_string(),
         Unit::Word(words) => {
@@ -108,6 +143,9 @@ pub(super) fn expected(parameter: &Parameter) -> String {
             let (min, max) = (Span(parameter.min), Span(parameter.max));
             let words: alloc::vec::Vec<&str> = words.iter().map(|(word, _)| *word).collect();
             alloc::format!("time, {min} to {max}, or {}", words.join(" or "))
+        }
+        Unit::TimeOrPackets => {
+            alloc::format!("time, or packets up to {}", write(parameter.unit, parameter.max))
         }
         unit => {
             let (min, max) = (write(unit, parameter.min), write(unit, parameter.max));

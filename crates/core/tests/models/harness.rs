@@ -56,6 +56,11 @@ pub(crate) trait Subject: Queue<Header> + Clone {
     const COUNTS_RESET: bool = false;
     /// Whether the queue holds packets back.
     const IS_SHAPER: bool = false;
+    /// Whether a packet may leave before one of its own flow that came earlier.
+    fn may_overtake(late: &Header, early: &Header) -> bool {
+        let _ = (late, early);
+        false
+    }
     fn reconfigure(&mut self, now: Nanos, choice: u8, seen: &mut Seen);
 }
 
@@ -123,8 +128,11 @@ fn dequeue<Q: Subject>(queue: &mut Q, now: Nanos, inside: &mut Inside, seen: &mu
     left.push((packet.cookie, false));
     let given = inside.remove(&packet);
     inside.deliver(&packet);
-    let is_passed =
-        |other: &&Header| other.cookie < packet.cookie && (Q::IS_FIFO || other.flow_hash == given.flow_hash);
+    let is_passed = |other: &&Header| {
+        other.cookie < packet.cookie
+            && (Q::IS_FIFO || other.flow_hash == given.flow_hash)
+            && !Q::may_overtake(&given, other)
+    };
     assert_eq!(inside.packets.values().find(is_passed), None, "order of {}", packet.cookie);
     left
 }

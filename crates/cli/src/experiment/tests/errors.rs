@@ -101,7 +101,7 @@ fn values_out_of_range() {
 fn queues_that_are_none_or_hold_nothing() {
     refused(
         "queues = [\"codel\", \"fqcodel\"]\n",
-        "1:20: \"fqcodel\": no queue `fqcodel`; there are pfifo, bfifo, fifo, codel, fq_codel, pie, fq_pie, sfq, fq, tbf, cake; \
+        "1:20: \"fqcodel\": no queue `fqcodel`; there are pfifo, bfifo, fifo, codel, fq_codel, pie, fq_pie, dualpi2, sfq, fq, tbf, cake; \
          did you mean fq_codel?; `goodqueue queues` lists them",
     );
     refused(

@@ -1,0 +1,111 @@
+//! The control law of `dualpi2`: the base probability p' of both queues, by a proportional-integral controller on the
+//! queueing delay (RFC 9332 appendix A.1, `dualpi2_update`).
+
+use super::Params;
+use crate::{Draws, Nanos};
+
+/// A probability of one.
+pub const MAX_PROB: u64 = 1 << 56;
+
+/// Longest delay that the law tells from a longer one, ns: 68 s.
+const MAX_DELAY: u64 = 1 << 36;
+/// Nanoseconds of delay times millionths of gain in a probability of one.
+const UNITS: i128 = 1_000_000_000_000_000;
+/// Most updates that are caught up with at once. A queue that nobody called for longer is as after this many.
+const MOST_RUNS: u64 = 4096;
+
+/// The control state.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Vars {
+    /// The base probability p', in units of 1/[`MAX_PROB`].
+    pub prob: u64,
+    /// The delay at the update before, ns.
+    pub qdelay_old: u64,
+}
+
+/// The law at work.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Law {
+    pub(super) vars: Vars,
+    target: i128,
+    alpha: i128,
+    beta: i128,
+    /// The largest base probability.
+    most: u64,
+    /// Time between two updates, ns.
+    tupdate: u64,
+    /// When the next one is due.
+    next: u64,
+}
+
+impl Law {
+    /// The first update is one period after `now`.
+    pub(super) fn new(params: &Params, now: Nanos) -> Law {
+        let mut law =
+            Law { vars: Vars::default(), target: 0, alpha: 0, beta: 0, most: 0, tupdate: 0, next: 0 };
+        law.configure(params);
+        law.next = now.0.saturating_add(law.tupdate);
+        law
+    }
+
+    /// Takes new parameters; a new period holds from the next update on.
+    pub(super) fn configure(&mut self, params: &Params) {
+        self.target = i128::from(params.target.0);
+        self.alpha = i128::from(params.alpha);
+        self.beta = i128::from(params.beta);
+        let k = u64::from(params.coupling_factor).max(1);
+        // Without drops on overload the coupled probability is never above one: classic at most 1/k^2, by default
+        // 25 % (RFC 9332 appendix A.1, p_Cmax), and what does not respond fills the queue.
+        self.most = if params.drop_overload { MAX_PROB } else { MAX_PROB / k };
+        self.vars.prob = self.vars.prob.min(self.most);
+        self.tupdate = params.tupdate.0.max(1);
+    }
+
+    #[inline]
+    pub(super) const fn is_due(&self, now: Nanos) -> bool {
+        self.next <= now.0
+    }
+
+    /// Makes up for the updates until `now`; `oldest`: when the packet arrived that has waited longest. As nobody
+    /// called in between, it has been that one all the time.
+    pub(super) fn update(&mut self, now: Nanos, oldest: Option<u64>) {
+        let delay = |at: u64| oldest.map_or(0, |arrived| at.saturating_sub(arrived));
+        let runs = now.0.saturating_sub(self.next) / self.tupdate + 1;
+        let at = |run: u64| self.next.saturating_add(run.saturating_mul(self.tupdate));
+        for run in 0..runs.min(MOST_RUNS) {
+            self.vars.step(self.target, self.alpha, self.beta, self.most, delay(at(run)));
+        }
+        self.vars.qdelay_old = delay(at(runs - 1)).min(MAX_DELAY);
+        self.next = at(runs);
+    }
+}
+
+impl Vars {
+    /// p' = p' + alpha (q - target) + beta (q - `q_old`), within zero and `most`.
+    fn step(&mut self, target: i128, alpha: i128, beta: i128, most: u64, qdelay: u64) {
+        let qdelay = qdelay.min(MAX_DELAY);
+        let now = i128::from(qdelay);
+        let weighted = alpha * (now - target) + beta * (now - i128::from(self.qdelay_old));
+        let prob = i128::from(self.prob) + weighted * i128::from(MAX_PROB) / UNITS;
+        self.prob = u64::try_from(prob.max(0)).map_or(most, |prob| prob.min(most));
+        self.qdelay_old = qdelay;
+    }
+
+    /// Coupled probability of a mark in the L queue, p_CL = k p'; one or more is overload.
+    #[inline]
+    pub(super) const fn coupled(&self, coupling_factor: u8) -> u64 {
+        self.prob.saturating_mul(coupling_factor as u64)
+    }
+
+    /// Says yes with the probability p'^2, that of the classic queue: twice with p'.
+    #[inline]
+    pub(super) fn roll_squared(&self, draws: &mut impl Draws) -> bool {
+        roll(self.prob, draws) && roll(self.prob, draws)
+    }
+}
+
+/// Says yes with the probability `prob`.
+#[inline]
+pub(super) fn roll(prob: u64, draws: &mut impl Draws) -> bool {
+    u64::from(draws.next_u32()) << 24 < prob
+}
