@@ -2,8 +2,10 @@
 //!
 //! `cargo bench -p goodqueue-capi --bench cost` runs the workload of the Rust library's own benchmark, in C
 //! through the static library and in Rust, and prints both. It exits 1 where a call from C adds more than
-//! [`MOST`] instructions, or drops another number of packets.
+//! [`MOST`] instructions ([`MOST_OF_RADIO`]), or drops another number of packets.
 
+#[path = "../../core/benches/radio/mod.rs"]
+mod radio;
 #[path = "../tests/it/tools.rs"]
 #[allow(dead_code, reason = "the tests use the rest")]
 mod tools;
@@ -20,6 +22,8 @@ const ROWS: [(usize, u64); 4] = [(1, 1000), (1000, 1000), (1, 12_112), (1000, 12
 const STEPS: u64 = 200_000;
 /// Instructions that checking pointers, sizes, clock and lengths and telling of drops may add.
 const MOST: f64 = 70.0;
+/// The same for a radio, whose calls also find a queue by its number and tell of work.
+const MOST_OF_RADIO: f64 = 75.0;
 
 /// What one run came to.
 struct Count {
@@ -27,11 +31,11 @@ struct Count {
     drops: u64,
 }
 
-/// Instructions in `function` and what it calls, per packet delivered.
-fn count(program: &Path, words: &[String], function: &str) -> Result<Count, String> {
+/// Instructions in `functions` and what they call, per packet delivered.
+fn count(program: &Path, words: &[String], functions: &[&str]) -> Result<Count, String> {
     let run = Command::new("valgrind")
         .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
-        .arg(format!("--toggle-collect={function}"))
+        .args(functions.iter().map(|function| format!("--toggle-collect={function}")))
         .arg(program)
         .args(words)
         .output()
@@ -57,13 +61,45 @@ fn compare() -> Result<bool, String> {
         let load = [&["--load".to_owned()], &words[..]].concat();
         print!("| {flows} | {step} ");
         for call in ["enqueue", "dequeue"] {
-            let ours = count(&rust, &load, &format!("*cost_{call}*"))?;
-            let theirs = count(&c, &words, &format!("gq_{call}"))?;
+            let ours = count(&rust, &load, &[&format!("*cost_{call}*")])?;
+            let theirs = count(&c, &words, &[&format!("gq_{call}")])?;
             let added = theirs.instructions - ours.instructions;
             print!("| {:.1} | {:.1} | {added:.1} ", ours.instructions, theirs.instructions);
             is_within &= added <= MOST && ours.drops == theirs.drops;
         }
         println!("|");
+    }
+    Ok(is_within)
+}
+
+/// A packet's way through the transmit stack of a radio, each packet with a round of its own.
+const RADIO: [(&str, &[&str]); 4] = [
+    ("enqueue", &["gq_wifi_enqueue"]),
+    ("turn", &["gq_wifi_schedule_start", "gq_wifi_next_txq"]),
+    ("dequeue", &["gq_wifi_dequeue"]),
+    ("finish", &["gq_wifi_return_txq", "gq_wifi_completed", "gq_wifi_airtime"]),
+];
+
+fn compare_radio() -> Result<bool, String> {
+    let c = tools::compile(tools::C99, "tests/c/cost_wifi.c", &[], "cost-wifi");
+    let rust = std::env::current_exe().map_err(|error| error.to_string())?;
+    println!("\n| stations | calls | in Rust | from C | added by each call |");
+    println!("| --- | --- | --- | --- | --- |");
+    let mut is_within = true;
+    for stations in [10, 1000] {
+        let words = [stations.to_string(), radio::STEPS.to_string()];
+        let load = ["--radio".to_owned(), stations.to_string()];
+        for (call, functions) in RADIO {
+            let ours = count(&rust, &load, &[&format!("*wifi_{call}*")])?;
+            let theirs = count(&c, &words, functions)?;
+            let added = (theirs.instructions - ours.instructions) / functions.len() as f64;
+            let names = functions.join("`, `");
+            println!(
+                "| {stations} | `{names}` | {:.1} | {:.1} | {added:.1} |",
+                ours.instructions, theirs.instructions
+            );
+            is_within &= added <= MOST_OF_RADIO;
+        }
     }
     Ok(is_within)
 }
@@ -81,10 +117,17 @@ fn main() -> ExitCode {
         println!("{delivered} {}", load.drops());
         return ExitCode::SUCCESS;
     }
-    match compare() {
+    if let ["--radio", stations] = words[..] {
+        let mut load = radio::Load::new(stations.parse().expect("stations"));
+        println!("{} 0", (0..radio::STEPS).filter(|_| load.step()).count());
+        return ExitCode::SUCCESS;
+    }
+    match compare().and_then(|is_within| Ok(compare_radio()? && is_within)) {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => {
-            eprintln!("a call from C adds more than {MOST} instructions, or drops another number of packets");
+            eprintln!(
+                "a call from C adds more than {MOST} instructions ({MOST_OF_RADIO}), or drops another number of packets"
+            );
             ExitCode::FAILURE
         }
         Err(error) => {

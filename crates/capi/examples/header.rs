@@ -11,7 +11,8 @@ use std::path::Path;
 
 const PREAMBLE: &str = "\
 /*
- * Goodqueue: queues against queueing delay (bufferbloat) and byte queue limits, for C99 and C++17.
+ * Goodqueue: queues against queueing delay (bufferbloat), byte queue limits, and the transmit stack of
+ * a Wi-Fi radio, for C99 and C++17.
  * Made from the Rust sources by `cargo run -p goodqueue-capi --example header`; do not edit.
  *
  * Memory     The caller gives it; nothing is allocated. A queue sees descriptors; frames stay with the
@@ -23,7 +24,7 @@ const PREAMBLE: &str = "\
  *            the queue or ring if there is one; gq_strerror has the text. Null, misaligned and too short
  *            is found; a pointer into nowhere is not.
  * Structs    Every struct begins with its size, which the caller sets to its sizeof. Fields may be
- *            added at the end.
+ *            added at the end; of a caller's shorter struct they have their defaults.
  *
  * SPDX-License-Identifier: MIT OR Apache-2.0
  */
@@ -39,6 +40,9 @@ extern \"C\" {
 
 /** A queue in the caller's memory. */
 struct gq_queue;
+
+/** The transmit stack of an 802.11 radio in the caller's memory. */
+struct gq_wifi;
 
 ";
 
@@ -237,8 +241,9 @@ pub(crate) fn header() -> String {
     };
     let mut out = PREAMBLE.to_owned();
     items(&mut out, &source("abi.rs"));
+    items(&mut out, &source("abi/wifi.rs"));
     codes(&mut out, &source("code.rs"));
-    for file in ["info", "queue", "bql"] {
+    for file in ["info", "queue", "bql", "wifi"] {
         functions(&mut out, &source(&format!("ffi/{file}.rs")));
     }
     out.push_str(END);

@@ -1,5 +1,6 @@
 /*
- * Goodqueue: queues against queueing delay (bufferbloat) and byte queue limits, for C99 and C++17.
+ * Goodqueue: queues against queueing delay (bufferbloat), byte queue limits, and the transmit stack of
+ * a Wi-Fi radio, for C99 and C++17.
  * Made from the Rust sources by `cargo run -p goodqueue-capi --example header`; do not edit.
  *
  * Memory     The caller gives it; nothing is allocated. A queue sees descriptors; frames stay with the
@@ -11,7 +12,7 @@
  *            the queue or ring if there is one; gq_strerror has the text. Null, misaligned and too short
  *            is found; a pointer into nowhere is not.
  * Structs    Every struct begins with its size, which the caller sets to its sizeof. Fields may be
- *            added at the end.
+ *            added at the end; of a caller's shorter struct they have their defaults.
  *
  * SPDX-License-Identifier: MIT OR Apache-2.0
  */
@@ -27,6 +28,9 @@ extern "C" {
 
 /** A queue in the caller's memory. */
 struct gq_queue;
+
+/** The transmit stack of an 802.11 radio in the caller's memory. */
+struct gq_wifi;
 
 /** Version of the ABI, which gq_abi_version returns too. It changes where a program must be
  * compiled again; functions and fields that are only added do not change it.
@@ -93,20 +97,23 @@ struct gq_queue;
 /** Reason: removed because the queue was reset. */
 #define GQ_REASON_RESET 6
 
+/** Reason: removed with the station that it was for, or there was no such station or interface. */
+#define GQ_REASON_FLUSH 7
+
 /** Reason: one that this version of the header has no name for. */
 #define GQ_REASON_OTHER 255
 
-/** Result of gq_dequeue: a packet was delivered. */
+/** Result of gq_dequeue and gq_wifi_dequeue: a packet was delivered. */
 #define GQ_PACKET 0x100
 
-/** Result: dropped packets wait in gq_take_drops. */
+/** Result: dropped packets wait in gq_take_drops or gq_wifi_take_drops. */
 #define GQ_DROPS 0x200
 
 /** Result: full now. Another packet of mtu bytes would bring the queue above full bytes. */
 #define GQ_FULL 0x400
 
-/** Result of gq_dequeue: the packet was given CE, or had it and would have been given it; where the
- * dsfield in the frame differs, write it there and mend the IPv4 checksum.
+/** Result of gq_dequeue and gq_wifi_dequeue: the packet was given CE, or had it and would have been
+ * given it; where the dsfield in the frame differs, write it there and mend the IPv4 checksum.
  */
 #define GQ_MARKED 0x800
 
@@ -329,6 +336,225 @@ struct gq_bql_state {
 	uint64_t errors;
 };
 
+/** Access category: voice. */
+#define GQ_VO UINT32_C(0)
+
+/** Access category: video. */
+#define GQ_VI UINT32_C(1)
+
+/** Access category: best effort. */
+#define GQ_BE UINT32_C(2)
+
+/** Access category: background. */
+#define GQ_BK UINT32_C(3)
+
+/** Added to the number of an interface: its multicast queue, of category GQ_BE. The queue of a
+ * station's TID is the number 16 * station + TID.
+ */
+#define GQ_TXQ_MULTICAST UINT32_C(2147483648)
+
+/** Result: there is work in GQ_VO; run a scheduling round. Shifted left by the category for the
+ * others.
+ */
+#define GQ_WORK_VO 0x1000
+
+/** Result: there is work in GQ_VI. */
+#define GQ_WORK_VI 0x2000
+
+/** Result: there is work in GQ_BE. */
+#define GQ_WORK_BE 0x4000
+
+/** Result: there is work in GQ_BK. */
+#define GQ_WORK_BK 0x8000
+
+/** Bits of a result that say in which categories there is work. */
+#define GQ_WORK 0xf000
+
+/** format: a rate without MCS. */
+#define GQ_RATE_LEGACY UINT32_C(0)
+
+/** format: 802.11n. */
+#define GQ_RATE_HT UINT32_C(1)
+
+/** format: 802.11ac. */
+#define GQ_RATE_VHT UINT32_C(2)
+
+/** format: 802.11ax, one user. */
+#define GQ_RATE_HE UINT32_C(3)
+
+/** How much storage a radio has, and its parameters, those of goodqueue queues wifi;
+ * gq_wifi_config_default fills it. GQ_DEFAULT in a parameter is its default. Times are
+ * nanoseconds, rates bits per second.
+ */
+struct gq_wifi_config {
+	/** sizeof(struct gq_wifi_config) */
+	uint32_t size;
+	/** Places for stations, 1 to 1048576; they have the numbers below. Default 64. */
+	uint32_t stations;
+	/** Interfaces, each with a multicast queue, 1 to 4096. Default 1. */
+	uint32_t interfaces;
+	/** Flows of all queues together, 1 to 1048576. Default 4096. */
+	uint32_t flows;
+	/** Places for packets, 1 to 4194304; fewer than limit are the limit. 0: as many as limit. */
+	uint32_t packets;
+	/** Places for dropped packets until gq_wifi_take_drops takes them, as in struct gq_config. */
+	uint32_t drop_slots;
+	/** Most packets queued on the radio, 1 to 4194304. Default 8192. */
+	uint64_t limit;
+	/** Most memory of the packets queued, bytes (sum of truesize). Default 16777216; Linux takes
+	 * 4194304 without VHT.
+	 */
+	uint64_t memory_limit;
+	/** Bytes a flow may send in one turn, 1 to 1048576. Default 300. */
+	uint64_t quantum;
+	/** Acceptable standing sojourn time, from 2000 ns. Default 20000000. */
+	uint64_t target;
+	/** Time above target before the first drop, from 2000 ns. Default 100000000. */
+	uint64_t interval;
+	/** 1: mark ECN-capable packets instead of dropping them; never for slow stations. Default 1. */
+	uint64_t ecn;
+	/** Expected throughput, for each station present, below which a station is slow; 0: none is.
+	 * Default 6000000 bit/s.
+	 */
+	uint64_t slow_rate;
+	/** Target for slow stations. Default 50000000 ns. */
+	uint64_t slow_target;
+	/** Interval for slow stations. Default 300000000 ns. */
+	uint64_t slow_interval;
+	/** Corner cases of CoDel, as in struct gq_config. Default 0. */
+	uint64_t parity;
+	/** 1: airtime to a station counts against it. Default 1. */
+	uint64_t airtime_tx;
+	/** 1: airtime from a station counts against it. Default 1. */
+	uint64_t airtime_rx;
+	/** 1: queues are scheduled at the head of their list, not at the tail. Default 1. */
+	uint64_t airtime_fairness;
+	/** 1: newly active stations come first, for one weight of airtime; not in Linux 6.1. Default 0. */
+	uint64_t sparse_stations;
+	/** 1: airtime used in VO and VI is charged to the station's BE account as well; not in Linux.
+	 * Default 0.
+	 */
+	uint64_t joint_airtime;
+	/** 1: airtime under way is estimated and limited. Default 1. */
+	uint64_t aql;
+	/** 1: the check of a station's limits is on. Default 1. */
+	uint64_t aql_enable;
+	/** Airtime under way on the radio below which the high limit holds. Default 24000000 ns. */
+	uint64_t aql_threshold;
+	/** Airtime under way that a station may have always. Default 5000000 ns. */
+	uint64_t aql_limit_low;
+	/** Airtime under way that a station may have below the threshold. Default 12000000 ns. */
+	uint64_t aql_limit_high;
+	/** Clock ticks in a second, 10 to 1000; a station is active for a tenth of one after it was
+	 * scheduled. Default 250.
+	 */
+	uint64_t hz;
+	/** Legacy rates of 0: 2.4 GHz, 1: 5 GHz. Default 1. */
+	uint64_t band;
+};
+
+/** What a frame is sent at. */
+struct gq_wifi_rate {
+	/** sizeof(struct gq_wifi_rate) */
+	uint32_t size;
+	/** GQ_RATE_LEGACY and so on. */
+	uint32_t format;
+	/** Of a legacy rate: units of 100 kbit/s, 10 to 540. */
+	uint32_t legacy;
+	/** HT: 0 to 31; VHT: 0 to 9; HE: 0 to 11. */
+	uint32_t mcs;
+	/** Streams of VHT and HE, 1 to 8. */
+	uint32_t nss;
+	/** Width of HT, VHT and HE, MHz: 20, 40, 80 or 160. */
+	uint32_t width;
+	/** Guard interval of HT, VHT and HE, ns: 400 or 800; HE 800, 1600 or 3200. */
+	uint32_t guard;
+	/** 1: short preamble, of legacy rates. */
+	uint32_t short_preamble;
+};
+
+/** What a radio holds and has done. Counters never go back. */
+struct gq_wifi_stats {
+	/** sizeof(struct gq_wifi_stats) */
+	uint32_t size;
+	/** Packets queued. */
+	uint32_t backlog_packets;
+	/** Memory of the packets queued, bytes. */
+	uint64_t memory;
+	/** Batches dropped because of a limit. */
+	uint64_t overlimit;
+	/** Those of them dropped because of the memory limit. */
+	uint64_t overmemory;
+	/** Packets that found their flow with another queue. */
+	uint64_t collisions;
+	/** Stations present. */
+	uint32_t stations;
+	/** Airtime under way, us. */
+	uint32_t aql_total;
+	/** The same by category, from GQ_VO on. */
+	uint32_t aql_by_ac[4];
+	/** Dropped packets that wait in gq_wifi_take_drops. */
+	uint64_t drops_waiting;
+	/** Handles of dropped packets lost because drop_slots was below GQ_DROPS_ALL. */
+	uint64_t drops_lost;
+	/** Calls on this radio that were answered with a negative code. */
+	uint64_t errors;
+};
+
+/** One station; what is an array is by category, from GQ_VO on. */
+struct gq_wifi_station {
+	/** sizeof(struct gq_wifi_station) */
+	uint32_t size;
+	/** The interface that it belongs to. */
+	uint32_t interface;
+	/** Airtime weight, us a round. */
+	uint32_t weight;
+	/** 1: it is under the control law of slow stations. */
+	uint32_t is_slow;
+	/** CoDel's target for it, ns. */
+	uint64_t target;
+	/** CoDel's interval for it, ns. */
+	uint64_t interval;
+	/** Airtime to the station, us. */
+	uint64_t tx_airtime[4];
+	/** Airtime from the station, us. */
+	uint64_t rx_airtime[4];
+	/** What it may still use before others have their turn, us. */
+	int32_t deficit[4];
+	/** Estimates of packets under way, us. */
+	uint32_t pending[4];
+	/** Its limits of airtime under way, us: allowed always. */
+	uint32_t aql_limit_low[4];
+	/** Allowed while the radio's total is below its threshold, us. */
+	uint32_t aql_limit_high[4];
+};
+
+/** One queue. */
+struct gq_wifi_txq {
+	/** sizeof(struct gq_wifi_txq) */
+	uint32_t size;
+	/** Bytes queued. */
+	uint32_t backlog_bytes;
+	/** Packets queued. */
+	uint32_t backlog_packets;
+	/** Times a flow came to the queue. */
+	uint32_t flows;
+	/** Bytes delivered. */
+	uint64_t tx_bytes;
+	/** Packets delivered. */
+	uint64_t tx_packets;
+	/** Packets dropped because of a limit of the radio. */
+	uint64_t overlimit_drops;
+	/** Packets dropped by CoDel. */
+	uint64_t codel_drops;
+	/** Packets marked by CoDel. */
+	uint64_t ecn_marks;
+	/** Packets that found their flow with another queue. */
+	uint32_t collisions;
+	/** 0 */
+	uint32_t reserved;
+};
+
 /** A pointer is null. */
 #define GQ_ENULL (-1)
 
@@ -389,6 +615,12 @@ struct gq_bql_state {
  * packet was missed. The limit is reset.
  */
 #define GQ_ERING (-19)
+
+/** No such station, interface or queue of the radio. */
+#define GQ_ESTATION (-20)
+
+/** The station is there already. */
+#define GQ_EEXISTS (-21)
 
 /** The version of the ABI of the library that is linked; compare with GQ_ABI_VERSION of the header. */
 uint32_t gq_abi_version(void);
@@ -557,6 +789,189 @@ int32_t gq_bql_check(struct gq_bql *bql, uint64_t now, uint32_t in_ring);
  * Returns 0, or the code of a bad pointer.
  */
 int32_t gq_bql_state(struct gq_bql *bql, struct gq_bql_state *state);
+
+/** Sets every field of config, whose size field must be set, to its default.
+ *
+ * Returns 0, or the code of a bad pointer.
+ */
+int32_t gq_wifi_config_default(struct gq_wifi_config *config);
+
+/** The memory that the transmit stack of a radio takes, bytes, in *bytes. Frames are not in it.
+ *
+ * Returns 0, GQ_EVALUE, or the code of a bad pointer.
+ */
+int32_t gq_wifi_size(const struct gq_wifi_config *config, size_t *bytes);
+
+/** Sets the transmit stack of a radio up in memory of the caller, as gq_queue_init does for a
+ * queue. It has no stations.
+ *
+ * Returns 0, GQ_EALIGN, GQ_EMEMORY, or what gq_wifi_size would.
+ */
+int32_t gq_wifi_init(void *memory, size_t bytes, const struct gq_wifi_config *config, uint64_t now, struct gq_wifi **wifi);
+
+/** Sets all parameters; stations, interfaces, flows, packets and drop_slots are not looked at.
+ * Nothing is dropped: limits act on the next arrival.
+ *
+ * Returns 0 or a negative code; then nothing is changed.
+ */
+int32_t gq_wifi_configure(struct gq_wifi *wifi, const struct gq_wifi_config *config);
+
+/** Adds a station with a number of the caller's choice below stations of the configuration: deficit
+ * and weight 256 us, the radio's AQL limits, no rate, empty queues.
+ *
+ * Returns 0, GQ_ESTATION where the number or the interface is too high, or GQ_EEXISTS.
+ */
+int32_t gq_wifi_add_station(struct gq_wifi *wifi, uint32_t station, uint32_t interface);
+
+/** Removes a station at now, ns, and drops what its queues hold (GQ_REASON_FLUSH). Of its packets
+ * under way the completions are still to be reported.
+ *
+ * Returns GQ_DROPS or 0, or a negative code (GQ_ESTATION, GQ_ETIME, GQ_EDROPS).
+ */
+int32_t gq_wifi_remove_station(struct gq_wifi *wifi, uint64_t now, uint32_t station);
+
+/** The station fell asleep: its queues are not scheduled and keep their packets (Linux:
+ * sta_ps_start).
+ *
+ * Returns 0 or GQ_ESTATION.
+ */
+int32_t gq_wifi_sleep(struct gq_wifi *wifi, uint32_t station);
+
+/** The station woke at now, ns: its queues that hold packets are scheduled.
+ *
+ * Returns GQ_WORK_VO and so on, or a negative code (GQ_ESTATION, GQ_ETIME).
+ */
+int32_t gq_wifi_wake(struct gq_wifi *wifi, uint64_t now, uint32_t station);
+
+/** Sets a station's airtime weight: what it may use in a round, us, 1 to 65535.
+ *
+ * Returns 0, GQ_ESTATION or GQ_EVALUE.
+ */
+int32_t gq_wifi_set_weight(struct gq_wifi *wifi, uint32_t station, uint32_t weight);
+
+/** Sets a station's own AQL limits in a category (GQ_VO and so on), us.
+ *
+ * Returns 0, GQ_ESTATION or GQ_EVALUE.
+ */
+int32_t gq_wifi_set_aql(struct gq_wifi *wifi, uint32_t station, uint32_t ac, uint32_t low, uint32_t high);
+
+/** Sets the rate that estimates for the station are made from: that of its last transmission; null:
+ * not known, estimates are 0.
+ *
+ * Returns 0, GQ_ESTATION, GQ_EVALUE, or the code of a bad pointer.
+ */
+int32_t gq_wifi_set_rate(struct gq_wifi *wifi, uint32_t station, const struct gq_wifi_rate *rate);
+
+/** Rate control reports what it expects of the station, kbit/s: below slow_rate it is slow until
+ * the next report.
+ *
+ * Returns 0 or GQ_ESTATION.
+ */
+int32_t gq_wifi_expected_throughput(struct gq_wifi *wifi, uint32_t station, uint32_t kbps);
+
+/** Stops a station's queue while a block-ack session is set up; it takes packets and delivers none.
+ *
+ * Returns 0 or GQ_ESTATION.
+ */
+int32_t gq_wifi_stop_txq(struct gq_wifi *wifi, uint32_t txq);
+
+/** Lets a stopped queue deliver again, and schedules it at now, ns.
+ *
+ * Returns the bit of its category in GQ_WORK, or a negative code (GQ_ESTATION, GQ_ETIME).
+ */
+int32_t gq_wifi_start_txq(struct gq_wifi *wifi, uint64_t now, uint32_t txq);
+
+/** Gives a packet to a queue at now, ns, and schedules the queue. *packet is copied; len is the
+ * length with the 802.11 header. While the radio is over a limit its fattest flow loses packets.
+ *
+ * Returns 0 or more: under GQ_REASON why this very packet was dropped, 0 if it is queued
+ * (GQ_REASON_FLUSH: there is no such station); GQ_DROPS; the bit of the category in GQ_WORK: run a
+ * round. Or a negative code (GQ_EPACKET, GQ_ETIME, GQ_EDROPS, GQ_ESTATION for a number that no
+ * queue has, a bad pointer): then the packet is still the caller's.
+ */
+int32_t gq_wifi_enqueue(struct gq_wifi *wifi, uint64_t now, uint32_t txq, const struct gq_packet *packet);
+
+/** Begins a scheduling round in a category (Linux: ieee80211_txq_schedule_start).
+ *
+ * Returns 1, 0 where the radio has too much airtime under way for a round, or GQ_EVALUE.
+ */
+int32_t gq_wifi_schedule_start(struct gq_wifi *wifi, uint32_t ac);
+
+/** The next queue that may send in this round, in *txq (Linux: ieee80211_next_txq). Take packets
+ * from it, then give it back with gq_wifi_return_txq.
+ *
+ * Returns 1, 0 where the round is over (*txq stays), GQ_EVALUE, or the code of a bad pointer.
+ */
+int32_t gq_wifi_next_txq(struct gq_wifi *wifi, uint32_t ac, uint32_t *txq);
+
+/** Takes the next packet of a queue at now, ns, into *packet, whose size field must be set, and the
+ * airtime that it is expected to take, us, into *estimate: from now on that is under way (AQL).
+ * Nothing comes where the queue is empty, stopped or not known, or its station has too much
+ * airtime under way.
+ *
+ * Returns GQ_PACKET, GQ_MARKED and GQ_DROPS, or a negative code.
+ */
+int32_t gq_wifi_dequeue(struct gq_wifi *wifi, uint64_t now, uint32_t txq, struct gq_packet *packet, uint32_t *estimate);
+
+/** Gives back a queue that gq_wifi_next_txq or gq_wifi_may_transmit gave, at now, ns. force 1: the
+ * driver holds packets of it, schedule it in any case.
+ *
+ * Returns the bit of its category in GQ_WORK where queues wait, or a negative code.
+ */
+int32_t gq_wifi_return_txq(struct gq_wifi *wifi, uint64_t now, uint32_t txq, uint32_t force);
+
+/** For firmware that asks for a station's packets: may this queue send now (Linux:
+ * ieee80211_txq_may_transmit)? After a yes give it back.
+ *
+ * Returns 1, 0, or GQ_ESTATION.
+ */
+int32_t gq_wifi_may_transmit(struct gq_wifi *wifi, uint32_t txq);
+
+/** A packet is done with, acknowledged or given up: its estimate is not under way any more.
+ *
+ * Returns the bit of its category in GQ_WORK where queues wait, or GQ_ESTATION.
+ */
+int32_t gq_wifi_completed(struct gq_wifi *wifi, uint32_t txq, uint32_t estimate);
+
+/** Airtime that a station has used, us, at now, ns: tx to it, failed attempts included, rx from it.
+ * It may be the sum of many frames. A station that left meanwhile is passed over.
+ *
+ * Returns 0 or a negative code (GQ_ETIME, GQ_ESTATION).
+ */
+int32_t gq_wifi_airtime(struct gq_wifi *wifi, uint64_t now, uint32_t txq, uint32_t tx, uint32_t rx);
+
+/** For hardware that does not tell: how long one attempt at a frame of len bytes takes at a rate,
+ * us, in *micros, as mac80211 reckons (no block ack, no backoff). A transmission is the sum of its
+ * attempts.
+ *
+ * Returns 0, GQ_EVALUE for a rate that the band or the standard lacks, or the code of a bad
+ * pointer.
+ */
+int32_t gq_wifi_duration(struct gq_wifi *wifi, const struct gq_wifi_rate *rate, uint32_t len, uint32_t *micros);
+
+/** As gq_take_drops, for a radio.
+ *
+ * Returns how many were taken, or a negative code.
+ */
+int32_t gq_wifi_take_drops(struct gq_wifi *wifi, struct gq_drop *drops, uint32_t count);
+
+/** What the radio holds and has done, into *stats, whose size field must be set.
+ *
+ * Returns 0, or the code of a bad pointer.
+ */
+int32_t gq_wifi_stats(struct gq_wifi *wifi, struct gq_wifi_stats *stats);
+
+/** What is known of a station, into *stats, whose size field must be set.
+ *
+ * Returns 0, GQ_ESTATION, or the code of a bad pointer.
+ */
+int32_t gq_wifi_station_stats(struct gq_wifi *wifi, uint32_t station, struct gq_wifi_station *stats);
+
+/** What a queue holds and has done, into *stats, whose size field must be set.
+ *
+ * Returns 0, GQ_ESTATION, or the code of a bad pointer.
+ */
+int32_t gq_wifi_txq_stats(struct gq_wifi *wifi, uint32_t txq, struct gq_wifi_txq *stats);
 
 #ifdef __cplusplus
 }

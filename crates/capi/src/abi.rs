@@ -1,5 +1,7 @@
 //! What crosses the border: constants and structs. The header takes them, and their comments, from here.
 
+pub(crate) mod wifi;
+
 use core::ffi::c_char;
 use core::mem::MaybeUninit;
 
@@ -47,16 +49,18 @@ pub(crate) const GQ_REASON_TOOBIG: i32 = 4;
 pub(crate) const GQ_REASON_CHANGE: i32 = 5;
 /// Reason: removed because the queue was reset.
 pub(crate) const GQ_REASON_RESET: i32 = 6;
+/// Reason: removed with the station that it was for, or there was no such station or interface.
+pub(crate) const GQ_REASON_FLUSH: i32 = 7;
 /// Reason: one that this version of the header has no name for.
 pub(crate) const GQ_REASON_OTHER: i32 = 255;
 
-/// Result of `gq_dequeue`: a packet was delivered.
+/// Result of `gq_dequeue` and `gq_wifi_dequeue`: a packet was delivered.
 pub(crate) const GQ_PACKET: i32 = 0x100;
-/// Result: dropped packets wait in `gq_take_drops`.
+/// Result: dropped packets wait in `gq_take_drops` or `gq_wifi_take_drops`.
 pub(crate) const GQ_DROPS: i32 = 0x200;
 /// Result: full now. Another packet of `mtu` bytes would bring the queue above `full` bytes.
 pub(crate) const GQ_FULL: i32 = 0x400;
-/// Result of `gq_dequeue`: the packet was given CE, or had it and would have been given it; where the
+/// Result of `gq_dequeue` and `gq_wifi_dequeue`: the packet was given CE, or had it and would have been given it; where the
 /// dsfield in the frame differs, write it there and mend the IPv4 checksum.
 pub(crate) const GQ_MARKED: i32 = 0x800;
 

@@ -57,6 +57,10 @@ codes! {
     /// The ring holds another number of packets than was reported: a reset, a completion or a sent packet
     /// was missed. The limit is reset.
     GQ_ERING = -19, c"the ring holds other packets than were reported";
+    /// No such station, interface or queue of the radio.
+    GQ_ESTATION = -20, c"no such station, interface or queue";
+    /// The station is there already.
+    GQ_EEXISTS = -21, c"the station is there already";
 }
 
 /// The text for a code; for what is none, that it is none.

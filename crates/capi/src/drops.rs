@@ -23,6 +23,7 @@ pub(crate) const fn reason(reason: Reason) -> i32 {
         Reason::TooBig => abi::GQ_REASON_TOOBIG,
         Reason::Change => abi::GQ_REASON_CHANGE,
         Reason::Reset => abi::GQ_REASON_RESET,
+        Reason::Flush => abi::GQ_REASON_FLUSH,
         _ => abi::GQ_REASON_OTHER,
     }
 }

@@ -5,12 +5,15 @@ use goodqueue::codel::Stamped;
 use goodqueue::fifo::Limit;
 use goodqueue::fq_codel;
 use goodqueue::spec::{MAX_PACKETS, QueueKind, packets_in};
+use goodqueue::wifi::{self, Lengths};
 use goodqueue::{Header, QueueSpec, Rate};
 
+use crate::abi::wifi::WifiConfig;
 use crate::abi::{Config, GQ_ALIGN, GQ_DROPS_ALL};
 use crate::code::{Code, GQ_EKIND, GQ_EMEMORY, GQ_EVALUE};
 use crate::drops::Dropped;
 use crate::queue::Queue;
+use crate::wifi::Wifi;
 
 /// An array: where it begins and how many items it has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,6 +49,18 @@ impl Plan {
         self.used = end;
         Ok(span)
     }
+
+    fn end(&self) -> Result<usize, Code> {
+        self.used.checked_next_multiple_of(GQ_ALIGN as usize).ok_or(GQ_EMEMORY)
+    }
+}
+
+/// Places for dropped packets where there are so many for queued ones.
+fn drop_places(asked: u32, slots: u64) -> u64 {
+    match asked {
+        GQ_DROPS_ALL => slots + 1,
+        few => u64::from(few).min(slots + 1),
+    }
 }
 
 /// Places that the limit needs, and the size of one.
@@ -62,6 +77,37 @@ fn slots(config: &Config, spec: &QueueSpec) -> Result<(u64, usize), Code> {
     })
 }
 
+/// Where everything of a radio is.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct WifiLayout {
+    pub(crate) flows: Span,
+    pub(crate) tins: Span,
+    pub(crate) nodes: Span,
+    pub(crate) stations: Span,
+    pub(crate) slots: Span,
+    pub(crate) bits: Span,
+    pub(crate) drops: Span,
+    pub(crate) total: usize,
+}
+
+impl WifiLayout {
+    /// The layout of a radio's stack.
+    pub(crate) fn new(config: &WifiConfig) -> Result<WifiLayout, Code> {
+        let Lengths { flows, tins, nodes, stations, slots, bits } = config.capacity()?.lengths();
+        let mut plan = Plan { used: size_of::<Wifi>() };
+        Ok(WifiLayout {
+            flows: plan.place(flows.into(), size_of::<wifi::Flow>())?,
+            tins: plan.place(tins.into(), size_of::<wifi::Tin>())?,
+            nodes: plan.place(nodes.into(), size_of::<wifi::Node>())?,
+            stations: plan.place(stations.into(), size_of::<wifi::Station>())?,
+            slots: plan.place(slots.into(), size_of::<Slot<Header>>())?,
+            bits: plan.place(bits.into(), size_of::<u64>())?,
+            drops: plan.place(drop_places(config.drop_slots, slots.into()), size_of::<Dropped>())?,
+            total: plan.end()?,
+        })
+    }
+}
+
 impl Layout {
     /// The layout of a queue.
     pub(crate) fn new(config: &Config, spec: &QueueSpec) -> Result<Layout, Code> {
@@ -72,15 +118,11 @@ impl Layout {
             return Err(GQ_EVALUE);
         }
         let flows = if is_fair { spec.get("flows").unwrap_or(1) } else { 0 };
-        let drops = match config.drop_slots {
-            GQ_DROPS_ALL => slots + 1,
-            few => u64::from(few).min(slots + 1),
-        };
         let mut plan = Plan { used: size_of::<Queue>() };
         let flows = plan.place(flows, size_of::<fq_codel::Flow>())?;
+        let drops = drop_places(config.drop_slots, slots);
         let slots = plan.place(slots, slot_bytes)?;
         let drops = plan.place(drops, size_of::<Dropped>())?;
-        let total = plan.used.checked_next_multiple_of(GQ_ALIGN as usize).ok_or(GQ_EMEMORY)?;
-        Ok(Layout { flows, slots, drops, total })
+        Ok(Layout { flows, slots, drops, total: plan.end()? })
     }
 }

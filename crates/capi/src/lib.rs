@@ -9,8 +9,10 @@ mod abi;
 mod bql;
 mod code;
 mod config;
+mod door;
 mod drops;
 #[allow(unsafe_code)]
 mod ffi;
 mod layout;
 mod queue;
+mod wifi;

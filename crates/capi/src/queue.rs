@@ -9,9 +9,10 @@ use goodqueue::spec::QueueKind;
 use goodqueue::{Backlog, Codel, Fifo, FqCodel, Header, Nanos, Queue as _, QueueSpec, Rate, Tbf, Verdict};
 use goodqueue::{fq_codel, spec};
 
-use crate::abi::{Config, Counter, GQ_DEFAULT, GQ_DROPS, GQ_FULL, GQ_MARKED, GQ_MAX_LEN, GQ_PACKET, Stats};
-use crate::code::{Code, GQ_ECONFLICT, GQ_EDROPS, GQ_EKIND, GQ_EMEMORY, GQ_EPACKET, GQ_ETIME, GQ_EVALUE};
-use crate::drops::{Dropped, Drops, reason};
+use crate::abi::{Config, Counter, GQ_DEFAULT, GQ_FULL, GQ_MARKED, GQ_MAX_LEN, GQ_PACKET, Packet, Stats};
+use crate::code::{Code, GQ_ECONFLICT, GQ_EKIND, GQ_EMEMORY, GQ_EPACKET, GQ_EVALUE};
+use crate::door::Door;
+use crate::drops::{Dropped, reason};
 
 type Places<T> = &'static mut [T];
 
@@ -42,10 +43,8 @@ macro_rules! each {
 pub(crate) struct Queue {
     /// Tells this from other memory, and whether it was moved.
     pub(crate) mark: usize,
-    last: Nanos,
+    pub(crate) door: Door,
     full_above: u64,
-    errors: u64,
-    drops: Drops,
     which: QueueKind,
     kind: Kind,
 }
@@ -82,38 +81,18 @@ impl Queue {
         };
         Ok(Queue {
             mark: 0,
-            last: now,
+            door: Door::new(now, drops),
             full_above: config.full_above(),
-            errors: 0,
-            drops: Drops::new(drops),
             which: spec.kind(),
             kind,
         })
     }
 
-    /// The answer of a call, an error counted.
-    #[inline]
-    pub(crate) fn answer(&mut self, result: Result<i32, Code>) -> i32 {
-        result.unwrap_or_else(|code| self.refuse(code))
-    }
-
-    #[cold]
-    fn refuse(&mut self, code: Code) -> i32 {
-        self.errors += 1;
-        code.0
-    }
-
     /// Whether a call at `now` may be made that can drop what is queued and `more` packets.
     #[inline]
     fn admit(&mut self, now: Nanos, more: usize) -> Result<(), Code> {
-        if now < self.last {
-            return Err(GQ_ETIME);
-        }
-        if self.drops.len() > 0 && self.drops.is_in_the_way(self.backlog().packets as usize + more) {
-            return Err(GQ_EDROPS);
-        }
-        self.last = now;
-        Ok(())
+        let Queue { door, kind, .. } = self;
+        door.admit(now, || each!(kind, queue => queue.backlog()).packets as usize + more)
     }
 
     #[inline]
@@ -124,9 +103,8 @@ impl Queue {
     /// The bits that every result carries.
     #[inline]
     fn level(&self, backlog: Backlog) -> i32 {
-        let drops = if self.drops.len() > 0 { GQ_DROPS } else { 0 };
         let full = if backlog.bytes > self.full_above { GQ_FULL } else { 0 };
-        drops | full
+        self.door.waiting() | full
     }
 
     #[inline]
@@ -136,7 +114,7 @@ impl Queue {
         }
         self.admit(now, 1)?;
         let (verdict, backlog) = each!(&mut self.kind, queue => {
-            let verdict = queue.enqueue(now, packet, &mut self.drops);
+            let verdict = queue.enqueue(now, packet, &mut self.door.drops);
             (verdict, queue.backlog())
         });
         let why = match verdict {
@@ -150,30 +128,24 @@ impl Queue {
     #[inline]
     pub(crate) fn dequeue(&mut self, now: Nanos) -> Result<(Option<Header>, i32), Code> {
         self.admit(now, 0)?;
-        self.drops.is_marked = false;
+        self.door.drops.is_marked = false;
         let (packet, backlog) = each!(&mut self.kind, queue => {
-            let packet = queue.dequeue(now, &mut self.drops);
+            let packet = queue.dequeue(now, &mut self.door.drops);
             (packet, queue.backlog())
         });
         let delivered = if packet.is_some() { GQ_PACKET } else { 0 };
-        let marked = if self.drops.is_marked { GQ_MARKED } else { 0 };
+        let marked = if self.door.drops.is_marked { GQ_MARKED } else { 0 };
         Ok((packet, delivered | marked | self.level(backlog)))
     }
 
     pub(crate) fn next_wake(&self, now: Nanos) -> Result<Option<Nanos>, Code> {
-        if now < self.last {
-            return Err(GQ_ETIME);
-        }
+        self.door.check(now)?;
         Ok(each!(&self.kind, queue => queue.next_wake(now)))
-    }
-
-    pub(crate) fn take_drop(&mut self) -> Option<Dropped> {
-        self.drops.take()
     }
 
     pub(crate) fn reset(&mut self, now: Nanos) -> Result<i32, Code> {
         self.admit(now, 0)?;
-        each!(&mut self.kind, queue => queue.reset(now, &mut self.drops));
+        each!(&mut self.kind, queue => queue.reset(now, &mut self.door.drops));
         Ok(self.level(self.backlog()))
     }
 
@@ -188,14 +160,14 @@ impl Queue {
             Kind::Fifo(queue) => queue.configure(limit?),
             Kind::Codel(queue) => {
                 let params = spec.codel_params(config.mtu).ok_or(GQ_EKIND)?;
-                queue.configure(now, params, &mut self.drops);
+                queue.configure(now, params, &mut self.door.drops);
             }
             Kind::FqCodel(queue) => {
                 if config.flows != GQ_DEFAULT && config.flows != u64::from(queue.bucket(u32::MAX)) + 1 {
                     return Err(GQ_EVALUE);
                 }
                 let params = spec.fq_codel_params(config.mtu).ok_or(GQ_EKIND)?;
-                queue.configure(now, params, &mut self.drops);
+                queue.configure(now, params, &mut self.door.drops);
             }
             Kind::Tbf(queue) => {
                 let params = spec.tbf_params(config.mtu).ok_or(GQ_EKIND)?;
@@ -217,9 +189,9 @@ impl Queue {
             drops: stats.drops,
             marks: stats.marks,
             overlimits: stats.overlimits,
-            drops_waiting: self.drops.len() as u64,
-            drops_lost: self.drops.lost(),
-            errors: self.errors,
+            drops_waiting: self.door.drops.len() as u64,
+            drops_lost: self.door.drops.lost(),
+            errors: self.door.errors,
         }
     }
 
@@ -240,6 +212,22 @@ impl Queue {
             *place = byte.cast_signed() as c_char;
         }
         Some(Counter { size: size_of::<Counter>() as u32, reserved: 0, value, name })
+    }
+}
+
+impl From<Header> for Packet {
+    #[inline]
+    fn from(header: Header) -> Packet {
+        let Header { cookie, len, truesize, flow_hash, dsfield } = header;
+        Packet {
+            size: size_of::<Packet>() as u32,
+            len,
+            truesize,
+            flow_hash,
+            cookie,
+            dsfield,
+            reserved: [0; 7],
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use goodqueue::Nanos;
 
-use super::pointer::{Marked, check, install, object, read, write};
+use super::pointer::{Marked, check, install, object, read, with, write};
 use crate::abi::{self, BqlConfig, BqlState};
 use crate::bql::Bql;
 use crate::code::{Code, GQ_EMEMORY};
@@ -16,20 +16,6 @@ unsafe impl Marked for Bql {
     fn set_mark(&mut self, mark: usize) {
         self.mark = mark;
     }
-}
-
-/// Runs `$body` with `$bql` bound to the limit behind `$handle`; counts its error there.
-macro_rules! with {
-    ($handle:expr, $bql:ident => $body:expr) => {
-        // SAFETY: the contract of the module.
-        match unsafe { object($handle.cast::<Bql>()) } {
-            Ok($bql) => {
-                let result = $body;
-                $bql.answer(result)
-            }
-            Err(code) => code.0,
-        }
-    };
 }
 
 /// Sets every field of `config`, whose size field must be set, to Linux's defaults.
@@ -81,7 +67,7 @@ unsafe fn init(bql: *mut abi::Bql, bytes: usize, config: *const BqlConfig, now: 
 /// counts nothing, or `GQ_ERING`: what was in flight was wrong and is forgotten, the packet is counted, go on.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn gq_bql_sent(bql: *mut abi::Bql, bytes: u32, in_ring: u32) -> i32 {
-    with!(bql, bql => bql.sent(bytes, in_ring))
+    with!(bql.cast::<Bql>(), bql => bql.sent(bytes, in_ring))
 }
 
 /// Hook 2 of 3, once after a round of completions (Linux: `netdev_tx_completed_queue`): the sums of packets and bytes
@@ -91,7 +77,7 @@ unsafe extern "C" fn gq_bql_sent(bql: *mut abi::Bql, bytes: u32, in_ring: u32) -
 /// put right: wake the queue as after `GQ_WAKE`. `GQ_ETIME` counts nothing.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn gq_bql_completed(bql: *mut abi::Bql, now: u64, packets: u32, bytes: u32) -> i32 {
-    with!(bql, bql => bql.completed(Nanos(now), packets, bytes))
+    with!(bql.cast::<Bql>(), bql => bql.completed(Nanos(now), packets, bytes))
 }
 
 /// Hook 3 of 3, wherever the ring is emptied without completions: stop, reset, error recovery (Linux:
@@ -101,7 +87,7 @@ unsafe extern "C" fn gq_bql_completed(bql: *mut abi::Bql, now: u64, packets: u32
 /// Returns 0 or a negative code.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn gq_bql_reset(bql: *mut abi::Bql, now: u64) -> i32 {
-    with!(bql, bql => bql.reset(Nanos(now)))
+    with!(bql.cast::<Bql>(), bql => bql.reset(Nanos(now)))
 }
 
 /// For a watchdog and for tests: the ring holds `in_ring` packets at `now`, ns; is that what was reported?
@@ -110,7 +96,7 @@ unsafe extern "C" fn gq_bql_reset(bql: *mut abi::Bql, now: u64) -> i32 {
 /// Wake the queue.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn gq_bql_check(bql: *mut abi::Bql, now: u64, in_ring: u32) -> i32 {
-    with!(bql, bql => bql.check(Nanos(now), in_ring))
+    with!(bql.cast::<Bql>(), bql => bql.check(Nanos(now), in_ring))
 }
 
 /// What the limit is and has seen, into `*state`, whose size field must be set.
@@ -118,7 +104,7 @@ unsafe extern "C" fn gq_bql_check(bql: *mut abi::Bql, now: u64, in_ring: u32) ->
 /// Returns 0, or the code of a bad pointer.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn gq_bql_state(bql: *mut abi::Bql, state: *mut BqlState) -> i32 {
-    with!(bql, bql => {
+    with!(bql.cast::<Bql>(), bql => {
         // SAFETY: the contract of the module.
         unsafe { write(state, bql.state()) }.map(|()| 0)
     })

@@ -1,32 +1,51 @@
 //! Pointers that cross the border, checked.
 
-use core::ptr;
+use core::mem::MaybeUninit;
+use core::{ptr, slice};
 
-use crate::abi;
-use crate::code::{Code, GQ_EALIGN, GQ_EHANDLE, GQ_ENULL, GQ_ESIZE};
+use crate::abi::wifi::{WifiConfig, WifiRate, WifiStation, WifiStats, WifiTxq};
+use crate::abi::{self, Drop};
+use crate::code::{Code, GQ_EALIGN, GQ_EHANDLE, GQ_EMEMORY, GQ_ENULL, GQ_ESIZE};
+use crate::drops::{Dropped, Drops};
+use crate::layout::Span;
 
-/// A struct of the header: `repr(C)`, without pointers, its size in its first field, any bytes a value.
+/// A struct of the header: `repr(C)`, without pointers, its size in its first field. Versions only add at the end.
 ///
 /// # Safety
 /// The first field is a `u32`, and every pattern of bits is a value of the struct.
-pub(super) unsafe trait Sized32: Copy {}
+pub(super) unsafe trait Sized32: Copy {
+    /// Its size in the first version that had it, bytes.
+    const FIRST: usize;
+    /// Every byte of the fields that a caller's shorter struct does not have.
+    const MISSING: u8;
+}
 
-// SAFETY: `repr(C)` structs of integers whose first field is the `u32` `size`.
-unsafe impl Sized32 for abi::Packet {}
-// SAFETY: as above.
-unsafe impl Sized32 for abi::Drop {}
-// SAFETY: as above.
-unsafe impl Sized32 for abi::Config {}
-// SAFETY: as above.
-unsafe impl Sized32 for abi::Stats {}
-// SAFETY: as above.
-unsafe impl Sized32 for abi::Counter {}
-// SAFETY: as above.
-unsafe impl Sized32 for abi::Flow {}
-// SAFETY: as above.
-unsafe impl Sized32 for abi::BqlConfig {}
-// SAFETY: as above.
-unsafe impl Sized32 for abi::BqlState {}
+macro_rules! sized {
+    ($($kind:ty: $first:expr, $missing:expr;)+) => {$(
+        // SAFETY: a `repr(C)` struct of integers whose first field is the `u32` `size`.
+        unsafe impl Sized32 for $kind {
+            const FIRST: usize = $first;
+            const MISSING: u8 = $missing;
+        }
+        const _: () = assert!($first <= size_of::<$kind>() && $first % align_of::<$kind>() == 0);
+    )+};
+}
+
+sized! {
+    abi::Packet: 32, 0;
+    abi::Drop: 24, 0;
+    abi::Config: 200, 0xff;
+    abi::Stats: 80, 0;
+    abi::Counter: 48, 0;
+    abi::Flow: 48, 0;
+    abi::BqlConfig: 32, 0;
+    abi::BqlState: 56, 0;
+    WifiConfig: 200, 0xff;
+    WifiRate: 32, 0;
+    WifiStats: 88, 0;
+    WifiStation: 160, 0;
+    WifiTxq: 64, 0;
+}
 
 /// Null and alignment.
 #[inline]
@@ -40,38 +59,67 @@ pub(super) fn check<T>(pointer: *const T) -> Result<(), Code> {
     Ok(())
 }
 
-/// The size that a struct of the caller says it has: at least `T`'s, which is of the first version.
+/// The size that a struct of the caller says it has: that of some version, this one's or another.
 #[inline]
 pub(super) unsafe fn size<T: Sized32>(pointer: *const T) -> Result<usize, Code> {
     check(pointer)?;
     // SAFETY: not null and aligned; by the contract it points to a struct, which begins with its size.
     let size = unsafe { pointer.cast::<u32>().read() } as usize;
-    if size < size_of::<T>() {
+    if size < size_of::<T>() && (size < T::FIRST || !size.is_multiple_of(align_of::<T>())) {
         return Err(GQ_ESIZE);
     }
     Ok(size)
 }
 
-/// A struct from the caller. Fields that a later version has beyond ours are not read.
+/// A struct from the caller. Fields that a later version has beyond ours are not read; those that an earlier one does not
+/// have are filled.
 #[inline]
 pub(super) unsafe fn read<T: Sized32>(pointer: *const T) -> Result<T, Code> {
     // SAFETY: the contract of this function is that of `size`.
-    unsafe { size(pointer) }?;
+    let size = unsafe { size(pointer) }?;
+    if size < size_of::<T>() {
+        // SAFETY: the caller's struct is as long as it says.
+        return Ok(unsafe { read_short(pointer, size) });
+    }
     // SAFETY: the caller's struct is as long as `T`, as it says; every pattern of bits is a value.
     Ok(unsafe { pointer.read() })
+}
+
+#[cold]
+unsafe fn read_short<T: Sized32>(pointer: *const T, size: usize) -> T {
+    let mut value = MaybeUninit::<T>::uninit();
+    // SAFETY: all of `value` is filled, then as much of it written over as the caller's struct has, which is less; every
+    // pattern of bits is a value.
+    unsafe {
+        ptr::write_bytes(value.as_mut_ptr(), T::MISSING, 1);
+        ptr::copy_nonoverlapping(pointer.cast::<u8>(), value.as_mut_ptr().cast(), size);
+        value.assume_init()
+    }
 }
 
 /// A struct to the caller, whose size field must be set and stays as it is.
 #[inline]
 pub(super) unsafe fn write<T: Sized32>(pointer: *mut T, value: T) -> Result<(), Code> {
     // SAFETY: the contract of this function is that of `size`.
-    let size = unsafe { size(pointer) }?;
-    // SAFETY: the caller's struct is as long as `T` at least.
     unsafe {
-        pointer.write(value);
-        pointer.cast::<u32>().write(u32::try_from(size).unwrap_or(u32::MAX));
+        let size = size(pointer)?;
+        write_sized(pointer, value, size);
     }
     Ok(())
+}
+
+/// A struct to the caller's memory, where it is as long as `size` says.
+#[inline]
+pub(super) unsafe fn write_sized<T: Sized32>(pointer: *mut T, value: T, size: usize) {
+    // SAFETY: no more is written than the caller's struct has.
+    unsafe {
+        if size < size_of::<T>() {
+            ptr::copy_nonoverlapping((&raw const value).cast::<u8>(), pointer.cast(), size);
+        } else {
+            pointer.write(value);
+        }
+        pointer.cast::<u32>().write(u32::try_from(size).unwrap_or(u32::MAX));
+    }
 }
 
 /// A plain value to the caller.
@@ -107,6 +155,65 @@ pub(super) unsafe fn object<'a, T: Marked>(handle: *mut T) -> Result<&'a mut T, 
     }
     // SAFETY: the mark says that a `T` was put here; by the contract nobody else uses it during the call.
     Ok(unsafe { &mut *handle })
+}
+
+/// The number that a call without a handle answers.
+pub(super) fn answer(result: Result<i32, Code>) -> i32 {
+    result.unwrap_or_else(|code| code.0)
+}
+
+/// Runs `$body` with `$object` bound to the object behind `$handle`; counts its error in `$door` of it.
+macro_rules! with {
+    ($handle:expr, $object:ident $(. $door:ident)? => $body:expr) => {
+        // SAFETY: the contract of the module.
+        match unsafe { object($handle) } {
+            Ok($object) => {
+                let result = $body;
+                $object $(. $door)? .answer(result)
+            }
+            Err(code) => code.0,
+        }
+    };
+}
+pub(super) use with;
+
+/// Memory of the caller for a handle and its storage: aligned to `GQ_ALIGN`, `total` bytes.
+pub(super) fn check_memory(memory: *mut u8, bytes: usize, total: usize) -> Result<(), Code> {
+    if !memory.addr().is_multiple_of(abi::GQ_ALIGN as usize) {
+        return Err(GQ_EALIGN);
+    }
+    if bytes < total { Err(GQ_EMEMORY) } else { Ok(()) }
+}
+
+/// A slice of the caller's memory, filled.
+pub(super) unsafe fn carve<T: Copy + Default>(memory: *mut u8, span: Span) -> &'static mut [T] {
+    // SAFETY: by the contract of this function the span lies in the memory and is aligned for `T`; it
+    // lives as long as the object in front of it, which alone holds it.
+    unsafe {
+        let first = memory.add(span.offset).cast::<T>();
+        for at in 0..span.items {
+            first.add(at).write(T::default());
+        }
+        slice::from_raw_parts_mut(first, span.items)
+    }
+}
+
+/// Takes up to `count` dropped packets into an array at the distance that its first element's size says.
+pub(super) unsafe fn take_drops(from: &mut Drops, to: *mut Drop, count: u32) -> Result<i32, Code> {
+    // SAFETY: the contract of the module.
+    let stride = unsafe { size(to) }?;
+    if !stride.is_multiple_of(align_of::<Drop>()) {
+        return Err(GQ_EALIGN);
+    }
+    let mut taken = 0;
+    while taken < count.min(i32::MAX.cast_unsigned()) {
+        let Some(Dropped { cookie, len, reason }) = from.take() else { break };
+        let value = Drop { size: 0, reason, cookie, len, reserved: 0 };
+        // SAFETY: by the contract there are `count` elements at this distance, aligned as the first.
+        unsafe { write_sized(to.byte_add(taken as usize * stride), value, stride) };
+        taken += 1;
+    }
+    Ok(taken.cast_signed())
 }
 
 /// Puts an object into memory that is aligned and large enough for it.

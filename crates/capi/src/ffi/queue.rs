@@ -6,11 +6,13 @@ use core::slice;
 use goodqueue::spec::QueueKind;
 use goodqueue::{Header, Nanos};
 
-use super::pointer::{Marked, check, install, object, put, read, size, write};
-use crate::abi::{Config, Counter, Drop, GQ_ALIGN, Packet, Stats};
-use crate::code::{Code, GQ_EALIGN, GQ_EKIND, GQ_EMEMORY, GQ_ETEXT};
+use super::pointer::{
+    Marked, answer, carve, check, check_memory, install, object, put, read, size, take_drops, with, write,
+};
+use crate::abi::{Config, Counter, Drop, Packet, Stats};
+use crate::code::{Code, GQ_EKIND, GQ_ETEXT};
 use crate::config;
-use crate::layout::{Layout, Span};
+use crate::layout::Layout;
 use crate::queue::{Queue, Storage};
 
 /// Longest text of a queue, bytes.
@@ -22,25 +24,6 @@ unsafe impl Marked for Queue {
     fn set_mark(&mut self, mark: usize) {
         self.mark = mark;
     }
-}
-
-/// The number that a call without a handle answers.
-fn answer(result: Result<i32, Code>) -> i32 {
-    result.unwrap_or_else(|code| code.0)
-}
-
-/// Runs `$body` with `$queue` bound to the queue behind `$handle`; counts its error there.
-macro_rules! with {
-    ($handle:expr, $queue:ident => $body:expr) => {
-        // SAFETY: the contract of the module.
-        match unsafe { object($handle) } {
-            Ok($queue) => {
-                let result = $body;
-                $queue.answer(result)
-            }
-            Err(code) => code.0,
-        }
-    };
 }
 
 /// Sets every field of `config` for a queue of this kind (`GQ_PFIFO` and so on) without parameters. Its
@@ -132,12 +115,7 @@ unsafe fn init(
     let config = unsafe { read(config) }?;
     let spec = config.spec()?;
     let layout = Layout::new(&config, &spec)?;
-    if !memory.addr().is_multiple_of(GQ_ALIGN as usize) {
-        return Err(GQ_EALIGN);
-    }
-    if bytes < layout.total {
-        return Err(GQ_EMEMORY);
-    }
+    check_memory(memory, bytes, layout.total)?;
     // SAFETY: the spans of the layout lie apart from each other and from the queue at the front, within
     // `bytes`, and each begins at a multiple of 64 in memory that is aligned so.
     let (storage, drops) = unsafe {
@@ -158,19 +136,6 @@ unsafe fn init(
     Ok(0)
 }
 
-/// A slice of the caller's memory, filled.
-unsafe fn carve<T: Copy + Default>(memory: *mut u8, span: Span) -> &'static mut [T] {
-    // SAFETY: by the contract of this function the span lies in the memory and is aligned for `T`; it
-    // lives as long as the queue in front of it, which alone holds it.
-    unsafe {
-        let first = memory.add(span.offset).cast::<T>();
-        for at in 0..span.items {
-            first.add(at).write(T::default());
-        }
-        slice::from_raw_parts_mut(first, span.items)
-    }
-}
-
 /// Gives a packet to the queue at `now`, ns, which must not be before that of an earlier call. `*packet` is copied.
 ///
 /// Returns 0 or more: under `GQ_REASON` why this very packet was dropped, 0 if it is queued; `GQ_DROPS` if dropped
@@ -178,7 +143,7 @@ unsafe fn carve<T: Copy + Default>(memory: *mut u8, span: Span) -> &'static mut 
 /// bad pointer): then the queue is as before and the packet still the caller's.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn gq_enqueue(queue: *mut Queue, now: u64, packet: *const Packet) -> i32 {
-    with!(queue, queue => {
+    with!(queue, queue.door => {
         // SAFETY: the contract of the module.
         unsafe { read(packet) }.and_then(|packet| {
             let Packet { cookie, len, truesize, flow_hash, dsfield, .. } = packet;
@@ -194,15 +159,13 @@ unsafe extern "C" fn gq_enqueue(queue: *mut Queue, now: u64, packet: *const Pack
 /// code (`GQ_ETIME`, `GQ_EDROPS`, a bad pointer): then the queue is as before.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn gq_dequeue(queue: *mut Queue, now: u64, packet: *mut Packet) -> i32 {
-    with!(queue, queue => {
+    with!(queue, queue.door => {
         // SAFETY: the contract of the module.
         unsafe { size(packet) }.and_then(|_| {
             let (header, bits) = queue.dequeue(Nanos(now))?;
-            if let Some(Header { cookie, len, truesize, flow_hash, dsfield }) = header {
-                let size = size_of::<Packet>() as u32;
-                let value = Packet { size, len, truesize, flow_hash, cookie, dsfield, reserved: [0; 7] };
+            if let Some(header) = header {
                 // SAFETY: the contract of the module.
-                unsafe { write(packet, value) }?;
+                unsafe { write(packet, Packet::from(header)) }?;
             }
             Ok(bits)
         })
@@ -215,7 +178,7 @@ unsafe extern "C" fn gq_dequeue(queue: *mut Queue, now: u64, packet: *mut Packet
 /// Returns 1, 0 where the queue is empty (`*wake` stays), or a negative code.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn gq_next_wake(queue: *mut Queue, now: u64, wake: *mut u64) -> i32 {
-    with!(queue, queue => queue.next_wake(Nanos(now)).and_then(|at| match at {
+    with!(queue, queue.door => queue.next_wake(Nanos(now)).and_then(|at| match at {
         // SAFETY: the contract of the module.
         Some(at) => unsafe { put(wake, at.0) }.map(|()| 1),
         None => check(wake).map(|()| 0),
@@ -229,33 +192,10 @@ unsafe extern "C" fn gq_next_wake(queue: *mut Queue, now: u64, wake: *mut u64) -
 /// Returns how many were taken, or a negative code.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn gq_take_drops(queue: *mut Queue, drops: *mut Drop, count: u32) -> i32 {
-    with!(queue, queue => {
+    with!(queue, queue.door => {
         // SAFETY: the contract of the module.
-        unsafe { take(queue, drops, count) }
+        unsafe { take_drops(&mut queue.door.drops, drops, count) }
     })
-}
-
-unsafe fn take(queue: &mut Queue, drops: *mut Drop, count: u32) -> Result<i32, Code> {
-    // SAFETY: the contract of the module.
-    let stride = unsafe { size(drops) }?;
-    if !stride.is_multiple_of(align_of::<Drop>()) {
-        return Err(GQ_EALIGN);
-    }
-    let mut taken = 0;
-    while taken < count.min(i32::MAX.cast_unsigned()) {
-        let Some(dropped) = queue.take_drop() else { break };
-        let value = Drop {
-            size: u32::try_from(stride).unwrap_or(u32::MAX),
-            reason: dropped.reason,
-            cookie: dropped.cookie,
-            len: dropped.len,
-            reserved: 0,
-        };
-        // SAFETY: by the contract there are `count` elements at this distance, aligned as the first.
-        unsafe { drops.byte_add(taken as usize * stride).write(value) };
-        taken += 1;
-    }
-    Ok(taken.cast_signed())
 }
 
 /// Drops everything queued (`GQ_REASON_RESET`) and clears the control state at `now`, ns; counters stay.
@@ -263,7 +203,7 @@ unsafe fn take(queue: &mut Queue, drops: *mut Drop, count: u32) -> Result<i32, C
 /// Returns `GQ_DROPS` or 0, or a negative code (`GQ_ETIME`, `GQ_EDROPS`).
 #[unsafe(no_mangle)]
 unsafe extern "C" fn gq_queue_reset(queue: *mut Queue, now: u64) -> i32 {
-    with!(queue, queue => queue.reset(Nanos(now)))
+    with!(queue, queue.door => queue.reset(Nanos(now)))
 }
 
 /// Sets all parameters of a queue of the same kind at `now`, ns. The number of buckets and of places stays: flows must be
@@ -273,7 +213,7 @@ unsafe extern "C" fn gq_queue_reset(queue: *mut Queue, now: u64) -> i32 {
 /// Returns `GQ_DROPS` and `GQ_FULL` or 0, or a negative code; then nothing is changed.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn gq_queue_configure(queue: *mut Queue, now: u64, config: *const Config) -> i32 {
-    with!(queue, queue => {
+    with!(queue, queue.door => {
         // SAFETY: the contract of the module.
         unsafe { read(config) }.and_then(|config| queue.configure(Nanos(now), &config, &config.spec()?))
     })
@@ -284,7 +224,7 @@ unsafe extern "C" fn gq_queue_configure(queue: *mut Queue, now: u64, config: *co
 /// Returns 0, or the code of a bad pointer.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn gq_queue_stats(queue: *mut Queue, stats: *mut Stats) -> i32 {
-    with!(queue, queue => {
+    with!(queue, queue.door => {
         // SAFETY: the contract of the module.
         unsafe { write(stats, queue.stats()) }.map(|()| 0)
     })
@@ -296,7 +236,7 @@ unsafe extern "C" fn gq_queue_stats(queue: *mut Queue, stats: *mut Stats) -> i32
 /// Returns 1, 0 where there is no such index, or the code of a bad pointer.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn gq_queue_counter(queue: *mut Queue, index: u32, counter: *mut Counter) -> i32 {
-    with!(queue, queue => {
+    with!(queue, queue.door => {
         // SAFETY: the contract of the module.
         unsafe { size(counter) }.and_then(|_| match queue.counter(index) {
             // SAFETY: the contract of the module.

@@ -83,4 +83,32 @@ static inline struct gq_stats stats_of(struct gq_queue *queue)
 	return stats;
 }
 
+/* A radio and the memory under it. */
+struct wifi_place {
+	void *raw;
+	void *memory;
+	size_t bytes;
+	struct gq_wifi *wifi;
+};
+
+static inline struct gq_wifi_config wifi_config(void)
+{
+	struct gq_wifi_config config;
+	memset(&config, 0, sizeof config);
+	config.size = sizeof config;
+	EXPECT(0, gq_wifi_config_default(&config));
+	return config;
+}
+
+static inline struct wifi_place wifi_place(const struct gq_wifi_config *config)
+{
+	struct wifi_place place;
+	EXPECT(0, gq_wifi_size(config, &place.bytes));
+	place.raw = malloc(place.bytes + GQ_ALIGN - 1);
+	CHECK(place.raw != NULL);
+	place.memory = (void *)(((uintptr_t)place.raw + GQ_ALIGN - 1) / GQ_ALIGN * GQ_ALIGN);
+	EXPECT(0, gq_wifi_init(place.memory, place.bytes, config, 0, &place.wifi));
+	return place;
+}
+
 #endif

@@ -13,6 +13,9 @@ int main(void)
 		"fq_codel limit=1000 flows=256 memory_limit=4m",
 		"fq_codel",
 	};
+	static const struct {
+		uint32_t stations, flows, limit;
+	} radios[] = { { 8, 128, 600 }, { 32, 1024, 2048 }, { 64, 4096, 8192 } };
 	struct gq_config config;
 	size_t at, with_drops, without;
 
@@ -22,6 +25,19 @@ int main(void)
 		config.drop_slots = 16;
 		EXPECT(0, gq_queue_size(&config, &without));
 		printf("| `%s` | %lu | %lu |\n", texts[at], (unsigned long)with_drops, (unsigned long)without);
+	}
+	for (at = 0; at < sizeof radios / sizeof radios[0]; at++) {
+		struct gq_wifi_config radio = wifi_config();
+
+		radio.stations = radios[at].stations;
+		radio.flows = radios[at].flows;
+		radio.limit = radios[at].limit;
+		EXPECT(0, gq_wifi_size(&radio, &with_drops));
+		radio.drop_slots = 16;
+		EXPECT(0, gq_wifi_size(&radio, &without));
+		printf("| radio: %u stations, %u flows, %u packets | %lu | %lu |\n", (unsigned)radios[at].stations,
+		       (unsigned)radios[at].flows, (unsigned)radios[at].limit, (unsigned long)with_drops,
+		       (unsigned long)without);
 	}
 	printf("| `struct gq_bql` | %lu | |\n", (unsigned long)sizeof(struct gq_bql));
 	return 0;

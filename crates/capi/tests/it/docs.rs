@@ -2,6 +2,7 @@
 
 use std::process::Command;
 
+use crate::examples::example;
 use crate::tools::{self, C99, compile, has, library, run};
 
 fn page() -> String {
@@ -63,5 +64,28 @@ fn the_recipe_is_in_the_driver() {
         let measured = text.split(name).nth(1).and_then(|rest| rest.split("at most ").nth(1));
         assert!(measured.is_none_or(|rest| rest.starts_with(bytes)), "{name}: {measured:?}");
         assert!(page.contains(bytes));
+    }
+}
+
+/// The three steps are lines of the driver in their order, and what it measured is on the page.
+#[test]
+fn the_three_steps_are_in_the_wifi_driver() {
+    let source = "examples/wifi-driver/driver.c";
+    let driver = std::fs::read_to_string(tools::folder().join(source)).expect("the driver");
+    let page = page();
+    let lines = blocks(&page)[2].lines().map(str::trim);
+    let code: Vec<&str> = lines.filter(|line| !line.is_empty() && !line.starts_with("/*")).collect();
+    assert!((6..=12).contains(&code.len()), "{code:#?}");
+    for line in code {
+        assert!(driver.contains(line), "{line}");
+    }
+    let test = "the_three_steps_are_in_the_wifi_driver";
+    if let Some(text) = example(test, source, "wifi-driver") {
+        let table: Vec<&str> = text.lines().filter(|line| line.contains("station:")).collect();
+        assert_eq!(table.len(), 4);
+        assert!(
+            page.contains(text.split("as it").next().expect("a text").trim_end()),
+            "the page differs from\n{text}"
+        );
     }
 }

@@ -7,20 +7,26 @@ use crate::tools::{self, C99, SANITIZERS, compile, has, has_sanitizers, run, val
 
 const DRIVER: &str = "examples/driver/driver.c";
 
-#[test]
-fn the_driver_is_not_hung_by_its_mistakes() {
-    let test = "the_driver_is_not_hung_by_its_mistakes";
+/// Runs an example plainly, with sanitizers and under valgrind; what it printed.
+pub(crate) fn example(test: &str, source: &str, name: &str) -> Option<String> {
     if !has(test, C99.compiler) {
-        return;
+        return None;
     }
-    let output = run(&mut Command::new(compile(C99, DRIVER, &[], "driver")));
-    assert!(String::from_utf8_lossy(&output.stdout).ends_with("as it should be\n"));
+    let output = run(&mut Command::new(compile(C99, source, &[], name)));
+    let text = String::from_utf8(output.stdout).expect("text");
+    assert!(text.ends_with("as it should be\n") && !text.contains("NOT"), "{text}");
     if has_sanitizers(test) {
-        run(&mut Command::new(compile(C99, DRIVER, &SANITIZERS, "driver-san")));
+        run(&mut Command::new(compile(C99, source, &SANITIZERS, &format!("{name}-san"))));
     }
     if has(test, "valgrind") {
-        run(&mut valgrind(&compile(C99, DRIVER, &[], "driver-valgrind")));
+        run(&mut valgrind(&compile(C99, source, &[], &format!("{name}-valgrind"))));
     }
+    Some(text)
+}
+
+#[test]
+fn the_driver_is_not_hung_by_its_mistakes() {
+    example("the_driver_is_not_hung_by_its_mistakes", DRIVER, "driver");
 }
 
 /// BQL is six lines in a driver; the reset is where the driver resets.

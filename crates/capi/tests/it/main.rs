@@ -7,6 +7,7 @@ mod examples;
 mod header;
 mod programs;
 mod random;
+mod random_wifi;
 mod tools;
 
 #[test]

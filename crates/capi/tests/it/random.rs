@@ -23,10 +23,10 @@ const DROPS: i32 = 0x200;
 const PACKET: i32 = 0x100;
 const MARKED: i32 = 0x800;
 
-struct Random(u64);
+pub(crate) struct Random(pub(crate) u64);
 
 impl Random {
-    fn below(&mut self, n: u32) -> u32 {
+    pub(crate) fn below(&mut self, n: u32) -> u32 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;
@@ -35,7 +35,7 @@ impl Random {
 }
 
 /// The numbers of the header.
-fn number(reason: Reason) -> i32 {
+pub(crate) fn number(reason: Reason) -> i32 {
     match reason {
         Reason::Limit => 1,
         Reason::Memory => 2,
@@ -43,14 +43,15 @@ fn number(reason: Reason) -> i32 {
         Reason::TooBig => 4,
         Reason::Change => 5,
         Reason::Reset => 6,
+        Reason::Flush => 7,
         other => panic!("no queue here drops for {other:?}"),
     }
 }
 
 #[derive(Default)]
-struct Seen {
-    drops: Vec<(u64, u32, i32)>,
-    is_marked: bool,
+pub(crate) struct Seen {
+    pub(crate) drops: Vec<(u64, u32, i32)>,
+    pub(crate) is_marked: bool,
 }
 
 impl Observer<Header> for Seen {
@@ -63,7 +64,7 @@ impl Observer<Header> for Seen {
 }
 
 impl Seen {
-    fn bits(&self) -> i32 {
+    pub(crate) fn bits(&self) -> i32 {
         (if self.drops.is_empty() { 0 } else { DROPS }) | (if self.is_marked { MARKED } else { 0 })
     }
 }

@@ -173,6 +173,12 @@ impl<P: Packet, M: Memory<P>> TxStack<P, M> {
         self.schedule.places(ac).map(|place| TxqId::at(place, self.capacity.stations))
     }
 
+    /// Whether a queue waits in a category.
+    #[inline]
+    pub const fn has_scheduled(&self, ac: Ac) -> bool {
+        self.schedule.head(ac).is_some()
+    }
+
     /// The number of the round under way in a category; 0: none.
     pub const fn round(&self, ac: Ac) -> u16 {
         self.schedule.round(ac)

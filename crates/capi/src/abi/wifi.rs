@@ -1,0 +1,207 @@
+//! What crosses the border for the transmit stack of an 802.11 radio.
+
+/// Access category: voice.
+pub(crate) const GQ_VO: u32 = 0;
+/// Access category: video.
+pub(crate) const GQ_VI: u32 = 1;
+/// Access category: best effort.
+pub(crate) const GQ_BE: u32 = 2;
+/// Access category: background.
+pub(crate) const GQ_BK: u32 = 3;
+
+/// Added to the number of an interface: its multicast queue, of category `GQ_BE`. The queue of a station's TID is the number
+/// 16 * station + TID.
+pub(crate) const GQ_TXQ_MULTICAST: u32 = 2_147_483_648;
+
+/// Result: there is work in `GQ_VO`; run a scheduling round. Shifted left by the category for the others.
+pub(crate) const GQ_WORK_VO: i32 = 0x1000;
+/// Result: there is work in `GQ_VI`.
+pub(crate) const GQ_WORK_VI: i32 = 0x2000;
+/// Result: there is work in `GQ_BE`.
+pub(crate) const GQ_WORK_BE: i32 = 0x4000;
+/// Result: there is work in `GQ_BK`.
+pub(crate) const GQ_WORK_BK: i32 = 0x8000;
+/// Bits of a result that say in which categories there is work.
+pub(crate) const GQ_WORK: i32 = 0xf000;
+
+/// `format`: a rate without MCS.
+pub(crate) const GQ_RATE_LEGACY: u32 = 0;
+/// `format`: 802.11n.
+pub(crate) const GQ_RATE_HT: u32 = 1;
+/// `format`: 802.11ac.
+pub(crate) const GQ_RATE_VHT: u32 = 2;
+/// `format`: 802.11ax, one user.
+pub(crate) const GQ_RATE_HE: u32 = 3;
+
+/// How much storage a radio has, and its parameters, those of goodqueue queues wifi; `gq_wifi_config_default` fills it. `GQ_DEFAULT`
+/// in a parameter is its default. Times are nanoseconds, rates bits per second.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct WifiConfig {
+    /// sizeof(struct gq_wifi_config)
+    pub(crate) size: u32,
+    /// Places for stations, 1 to 1048576; they have the numbers below. Default 64.
+    pub(crate) stations: u32,
+    /// Interfaces, each with a multicast queue, 1 to 4096. Default 1.
+    pub(crate) interfaces: u32,
+    /// Flows of all queues together, 1 to 1048576. Default 4096.
+    pub(crate) flows: u32,
+    /// Places for packets, 1 to 4194304; fewer than limit are the limit. 0: as many as limit.
+    pub(crate) packets: u32,
+    /// Places for dropped packets until `gq_wifi_take_drops` takes them, as in `struct gq_config`.
+    pub(crate) drop_slots: u32,
+    /// Most packets queued on the radio, 1 to 4194304. Default 8192.
+    pub(crate) limit: u64,
+    /// Most memory of the packets queued, bytes (sum of truesize). Default 16777216; Linux takes 4194304 without VHT.
+    pub(crate) memory_limit: u64,
+    /// Bytes a flow may send in one turn, 1 to 1048576. Default 300.
+    pub(crate) quantum: u64,
+    /// Acceptable standing sojourn time, from 2000 ns. Default 20000000.
+    pub(crate) target: u64,
+    /// Time above target before the first drop, from 2000 ns. Default 100000000.
+    pub(crate) interval: u64,
+    /// 1: mark ECN-capable packets instead of dropping them; never for slow stations. Default 1.
+    pub(crate) ecn: u64,
+    /// Expected throughput, for each station present, below which a station is slow; 0: none is. Default 6000000 bit/s.
+    pub(crate) slow_rate: u64,
+    /// Target for slow stations. Default 50000000 ns.
+    pub(crate) slow_target: u64,
+    /// Interval for slow stations. Default 300000000 ns.
+    pub(crate) slow_interval: u64,
+    /// Corner cases of CoDel, as in `struct gq_config`. Default 0.
+    pub(crate) parity: u64,
+    /// 1: airtime to a station counts against it. Default 1.
+    pub(crate) airtime_tx: u64,
+    /// 1: airtime from a station counts against it. Default 1.
+    pub(crate) airtime_rx: u64,
+    /// 1: queues are scheduled at the head of their list, not at the tail. Default 1.
+    pub(crate) airtime_fairness: u64,
+    /// 1: newly active stations come first, for one weight of airtime; not in Linux 6.1. Default 0.
+    pub(crate) sparse_stations: u64,
+    /// 1: airtime used in VO and VI is charged to the station's BE account as well; not in Linux. Default 0.
+    pub(crate) joint_airtime: u64,
+    /// 1: airtime under way is estimated and limited. Default 1.
+    pub(crate) aql: u64,
+    /// 1: the check of a station's limits is on. Default 1.
+    pub(crate) aql_enable: u64,
+    /// Airtime under way on the radio below which the high limit holds. Default 24000000 ns.
+    pub(crate) aql_threshold: u64,
+    /// Airtime under way that a station may have always. Default 5000000 ns.
+    pub(crate) aql_limit_low: u64,
+    /// Airtime under way that a station may have below the threshold. Default 12000000 ns.
+    pub(crate) aql_limit_high: u64,
+    /// Clock ticks in a second, 10 to 1000; a station is active for a tenth of one after it was scheduled. Default 250.
+    pub(crate) hz: u64,
+    /// Legacy rates of 0: 2.4 GHz, 1: 5 GHz. Default 1.
+    pub(crate) band: u64,
+}
+
+/// What a frame is sent at.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct WifiRate {
+    /// sizeof(struct gq_wifi_rate)
+    pub(crate) size: u32,
+    /// `GQ_RATE_LEGACY` and so on.
+    pub(crate) format: u32,
+    /// Of a legacy rate: units of 100 kbit/s, 10 to 540.
+    pub(crate) legacy: u32,
+    /// HT: 0 to 31; VHT: 0 to 9; HE: 0 to 11.
+    pub(crate) mcs: u32,
+    /// Streams of VHT and HE, 1 to 8.
+    pub(crate) nss: u32,
+    /// Width of HT, VHT and HE, MHz: 20, 40, 80 or 160.
+    pub(crate) width: u32,
+    /// Guard interval of HT, VHT and HE, ns: 400 or 800; HE 800, 1600 or 3200.
+    pub(crate) guard: u32,
+    /// 1: short preamble, of legacy rates.
+    pub(crate) short_preamble: u32,
+}
+
+/// What a radio holds and has done. Counters never go back.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct WifiStats {
+    /// sizeof(struct gq_wifi_stats)
+    pub(crate) size: u32,
+    /// Packets queued.
+    pub(crate) backlog_packets: u32,
+    /// Memory of the packets queued, bytes.
+    pub(crate) memory: u64,
+    /// Batches dropped because of a limit.
+    pub(crate) overlimit: u64,
+    /// Those of them dropped because of the memory limit.
+    pub(crate) overmemory: u64,
+    /// Packets that found their flow with another queue.
+    pub(crate) collisions: u64,
+    /// Stations present.
+    pub(crate) stations: u32,
+    /// Airtime under way, us.
+    pub(crate) aql_total: u32,
+    /// The same by category, from `GQ_VO` on.
+    pub(crate) aql_by_ac: [u32; 4],
+    /// Dropped packets that wait in `gq_wifi_take_drops`.
+    pub(crate) drops_waiting: u64,
+    /// Handles of dropped packets lost because `drop_slots` was below `GQ_DROPS_ALL`.
+    pub(crate) drops_lost: u64,
+    /// Calls on this radio that were answered with a negative code.
+    pub(crate) errors: u64,
+}
+
+/// One station; what is an array is by category, from `GQ_VO` on.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct WifiStation {
+    /// sizeof(struct gq_wifi_station)
+    pub(crate) size: u32,
+    /// The interface that it belongs to.
+    pub(crate) interface: u32,
+    /// Airtime weight, us a round.
+    pub(crate) weight: u32,
+    /// 1: it is under the control law of slow stations.
+    pub(crate) is_slow: u32,
+    /// CoDel's target for it, ns.
+    pub(crate) target: u64,
+    /// CoDel's interval for it, ns.
+    pub(crate) interval: u64,
+    /// Airtime to the station, us.
+    pub(crate) tx_airtime: [u64; 4],
+    /// Airtime from the station, us.
+    pub(crate) rx_airtime: [u64; 4],
+    /// What it may still use before others have their turn, us.
+    pub(crate) deficit: [i32; 4],
+    /// Estimates of packets under way, us.
+    pub(crate) pending: [u32; 4],
+    /// Its limits of airtime under way, us: allowed always.
+    pub(crate) aql_limit_low: [u32; 4],
+    /// Allowed while the radio's total is below its threshold, us.
+    pub(crate) aql_limit_high: [u32; 4],
+}
+
+/// One queue.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct WifiTxq {
+    /// sizeof(struct gq_wifi_txq)
+    pub(crate) size: u32,
+    /// Bytes queued.
+    pub(crate) backlog_bytes: u32,
+    /// Packets queued.
+    pub(crate) backlog_packets: u32,
+    /// Times a flow came to the queue.
+    pub(crate) flows: u32,
+    /// Bytes delivered.
+    pub(crate) tx_bytes: u64,
+    /// Packets delivered.
+    pub(crate) tx_packets: u64,
+    /// Packets dropped because of a limit of the radio.
+    pub(crate) overlimit_drops: u64,
+    /// Packets dropped by CoDel.
+    pub(crate) codel_drops: u64,
+    /// Packets marked by CoDel.
+    pub(crate) ecn_marks: u64,
+    /// Packets that found their flow with another queue.
+    pub(crate) collisions: u32,
+    /// 0
+    pub(crate) reserved: u32,
+}

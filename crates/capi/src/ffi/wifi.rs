@@ -1,0 +1,358 @@
+//! The transmit stack of an 802.11 radio.
+
+use core::ffi::c_void;
+
+use goodqueue::wifi::Parts;
+use goodqueue::{Header, Nanos};
+
+use super::pointer::{
+    Marked, answer, carve, check, check_memory, install, object, put, read, size, take_drops, with, write,
+};
+use crate::abi::wifi::{WifiConfig, WifiRate, WifiStation, WifiStats, WifiTxq};
+use crate::abi::{Drop, Packet};
+use crate::code::Code;
+use crate::layout::WifiLayout;
+use crate::wifi::Wifi;
+
+// SAFETY: `Wifi` is `repr(C)` and begins with its mark.
+unsafe impl Marked for Wifi {
+    const MARK: usize = 0x6d38_3032;
+    fn set_mark(&mut self, mark: usize) {
+        self.mark = mark;
+    }
+}
+
+/// Sets every field of `config`, whose size field must be set, to its default.
+///
+/// Returns 0, or the code of a bad pointer.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn gq_wifi_config_default(config: *mut WifiConfig) -> i32 {
+    // SAFETY: the contract of the module.
+    answer(unsafe { write(config, WifiConfig::standard()) }.map(|()| 0))
+}
+
+/// The memory that the transmit stack of a radio takes, bytes, in `*bytes`. Frames are not in it.
+///
+/// Returns 0, `GQ_EVALUE`, or the code of a bad pointer.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn gq_wifi_size(config: *const WifiConfig, bytes: *mut usize) -> i32 {
+    // SAFETY: the contract of the module.
+    let layout = unsafe { read(config) }.and_then(|config| WifiLayout::new(&config));
+    // SAFETY: the contract of the module.
+    answer(layout.and_then(|layout| unsafe { put(bytes, layout.total) }).map(|()| 0))
+}
+
+/// Sets the transmit stack of a radio up in memory of the caller, as `gq_queue_init` does for a queue. It has no stations.
+///
+/// Returns 0, `GQ_EALIGN`, `GQ_EMEMORY`, or what `gq_wifi_size` would.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn gq_wifi_init(
+    memory: *mut c_void,
+    bytes: usize,
+    config: *const WifiConfig,
+    now: u64,
+    wifi: *mut *mut Wifi,
+) -> i32 {
+    // SAFETY: the contract of the module.
+    answer(unsafe { init(memory.cast(), bytes, config, Nanos(now), wifi) })
+}
+
+unsafe fn init(
+    memory: *mut u8,
+    bytes: usize,
+    config: *const WifiConfig,
+    now: Nanos,
+    handle: *mut *mut Wifi,
+) -> Result<i32, Code> {
+    check(memory)?;
+    check(handle)?;
+    // SAFETY: the contract of the module.
+    let config = unsafe { read(config) }?;
+    let layout = WifiLayout::new(&config)?;
+    check_memory(memory, bytes, layout.total)?;
+    // SAFETY: the spans of the layout lie apart from each other and from the stack at the front, within
+    // `bytes`, and each begins at a multiple of 64 in memory that is aligned so.
+    let (parts, drops) = unsafe {
+        let parts = Parts {
+            flows: carve(memory, layout.flows),
+            tins: carve(memory, layout.tins),
+            nodes: carve(memory, layout.nodes),
+            stations: carve(memory, layout.stations),
+            slots: carve(memory, layout.slots),
+            bits: carve(memory, layout.bits),
+        };
+        (parts, carve(memory, layout.drops))
+    };
+    let wifi = Wifi::new(config.params()?, config.capacity()?, now, parts, drops)?;
+    let place = memory.cast::<Wifi>();
+    // SAFETY: aligned and large enough, as tested; the handle is not null.
+    unsafe {
+        install(place, wifi);
+        put(handle, place)?;
+    }
+    Ok(0)
+}
+
+/// Sets all parameters; stations, interfaces, flows, packets and `drop_slots` are not looked at. Nothing is dropped: limits
+/// act on the next arrival.
+///
+/// Returns 0 or a negative code; then nothing is changed.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn gq_wifi_configure(wifi: *mut Wifi, config: *const WifiConfig) -> i32 {
+    with!(wifi, wifi.door => {
+        // SAFETY: the contract of the module.
+        unsafe { read(config) }.and_then(|config| wifi.configure(config.params()?))
+    })
+}
+
+/// Adds a station with a number of the caller's choice below stations of the configuration: deficit and weight 256 us, the
+/// radio's AQL limits, no rate, empty queues.
+///
+/// Returns 0, `GQ_ESTATION` where the number or the interface is too high, or `GQ_EEXISTS`.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn gq_wifi_add_station(wifi: *mut Wifi, station: u32, interface: u32) -> i32 {
+    with!(wifi, wifi.door => wifi.add_station(station, interface))
+}
+
+/// Removes a station at `now`, ns, and drops what its queues hold (`GQ_REASON_FLUSH`). Of its packets under way the completions
+/// are still to be reported.
+///
+/// Returns `GQ_DROPS` or 0, or a negative code (`GQ_ESTATION`, `GQ_ETIME`, `GQ_EDROPS`).
+#[unsafe(no_mangle)]
+unsafe extern "C" fn gq_wifi_remove_station(wifi: *mut Wifi, now: u64, station: u32) -> i32 {
+    with!(wifi, wifi.door => wifi.remove_station(Nanos(now), station))
+}
+
+/// The station fell asleep: its queues are not scheduled and keep their packets (Linux: `sta_ps_start`).
+///
+/// Returns 0 or `GQ_ESTATION`.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn gq_wifi_sleep(wifi: *mut Wifi, station: u32) -> i32 {
+    with!(wifi, wifi.door => wifi.sleep(station))
+}
+
+/// The station woke at `now`, ns: its queues that hold packets are scheduled.
+///
+/// Returns `GQ_WORK_VO` and so on, or a negative code (`GQ_ESTATION`, `GQ_ETIME`).
+#[unsafe(no_mangle)]
+unsafe extern "C" fn gq_wifi_wake(wifi: *mut Wifi, now: u64, station: u32) -> i32 {
+    with!(wifi, wifi.door => wifi.wake(Nanos(now), station))
+}
+
+/// Sets a station's airtime weight: what it may use in a round, us, 1 to 65535.
+///
+/// Returns 0, `GQ_ESTATION` or `GQ_EVALUE`.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn gq_wifi_set_weight(wifi: *mut Wifi, station: u32, weight: u32) -> i32 {
+    with!(wifi, wifi.door => wifi.set_weight(station, weight))
+}
+
+/// Sets a station's own AQL limits in a category (`GQ_VO` and so on), us.
+///
+/// Returns 0, `GQ_ESTATION` or `GQ_EVALUE`.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn gq_wifi_set_aql(wifi: *mut Wifi, station: u32, ac: u32, low: u32, high: u32) -> i32 {
+    with!(wifi, wifi.door => wifi.set_aql(station, ac, low, high))
+}
+
+/// Sets the rate that estimates for the station are made from: that of its last transmission; null: not known, estimates are 0.
+///
+/// Returns 0, `GQ_ESTATION`, `GQ_EVALUE`, or the code of a bad pointer.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn gq_wifi_set_rate(wifi: *mut Wifi, station: u32, rate: *const WifiRate) -> i32 {
+    with!(wifi, wifi.door => {
+        // SAFETY: the contract of the module.
+        let rate = if rate.is_null() { Ok(None) } else { unsafe { read(rate) }.map(Some) };
+        rate.and_then(|rate| wifi.set_rate(station, rate))
+    })
+}
+
+/// Rate control reports what it expects of the station, kbit/s: below `slow_rate` it is slow until the next report.
+///
+/// Returns 0 or `GQ_ESTATION`.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn gq_wifi_expected_throughput(wifi: *mut Wifi, station: u32, kbps: u32) -> i32 {
+    with!(wifi, wifi.door => wifi.expected_throughput(station, kbps))
+}
+
+/// Stops a station's queue while a block-ack session is set up; it takes packets and delivers none.
+///
+/// Returns 0 or `GQ_ESTATION`.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn gq_wifi_stop_txq(wifi: *mut Wifi, txq: u32) -> i32 {
+    with!(wifi, wifi.door => wifi.stop(txq))
+}
+
+/// Lets a stopped queue deliver again, and schedules it at `now`, ns.
+///
+/// Returns the bit of its category in `GQ_WORK`, or a negative code (`GQ_ESTATION`, `GQ_ETIME`).
+#[unsafe(no_mangle)]
+unsafe extern "C" fn gq_wifi_start_txq(wifi: *mut Wifi, now: u64, txq: u32) -> i32 {
+    with!(wifi, wifi.door => wifi.start(Nanos(now), txq))
+}
+
+/// Gives a packet to a queue at `now`, ns, and schedules the queue. `*packet` is copied; len is the length with the 802.11
+/// header. While the radio is over a limit its fattest flow loses packets.
+///
+/// Returns 0 or more: under `GQ_REASON` why this very packet was dropped, 0 if it is queued (`GQ_REASON_FLUSH`: there is no
+/// such station); `GQ_DROPS`; the bit of the category in `GQ_WORK`: run a round. Or a negative code (`GQ_EPACKET`, `GQ_ETIME`,
+/// `GQ_EDROPS`, `GQ_ESTATION` for a number that no queue has, a bad pointer): then the packet is still the caller's.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn gq_wifi_enqueue(wifi: *mut Wifi, now: u64, txq: u32, packet: *const Packet) -> i32 {
+    with!(wifi, wifi.door => {
+        // SAFETY: the contract of the module.
+        unsafe { read(packet) }.and_then(|packet| {
+            let Packet { cookie, len, truesize, flow_hash, dsfield, .. } = packet;
+            wifi.enqueue(Nanos(now), txq, Header { cookie, len, truesize, flow_hash, dsfield })
+        })
+    })
+}
+
+/// Begins a scheduling round in a category (Linux: `ieee80211_txq_schedule_start`).
+///
+/// Returns 1, 0 where the radio has too much airtime under way for a round, or `GQ_EVALUE`.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn gq_wifi_schedule_start(wifi: *mut Wifi, ac: u32) -> i32 {
+    with!(wifi, wifi.door => wifi.schedule_start(ac))
+}
+
+/// The next queue that may send in this round, in `*txq` (Linux: `ieee80211_next_txq`). Take packets from it, then give it back
+/// with `gq_wifi_return_txq`.
+///
+/// Returns 1, 0 where the round is over (`*txq` stays), `GQ_EVALUE`, or the code of a bad pointer.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn gq_wifi_next_txq(wifi: *mut Wifi, ac: u32, txq: *mut u32) -> i32 {
+    with!(wifi, wifi.door => check(txq).and_then(|()| match wifi.next_txq(ac)? {
+        // SAFETY: the contract of the module.
+        Some(next) => unsafe { put(txq, next.number()) }.map(|()| 1),
+        None => Ok(0),
+    }))
+}
+
+/// Takes the next packet of a queue at `now`, ns, into `*packet`, whose size field must be set, and the airtime that it is
+/// expected to take, us, into `*estimate`: from now on that is under way (AQL). Nothing comes where the queue is empty, stopped
+/// or not known, or its station has too much airtime under way.
+///
+/// Returns `GQ_PACKET`, `GQ_MARKED` and `GQ_DROPS`, or a negative code.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn gq_wifi_dequeue(
+    wifi: *mut Wifi,
+    now: u64,
+    txq: u32,
+    packet: *mut Packet,
+    estimate: *mut u32,
+) -> i32 {
+    with!(wifi, wifi.door => {
+        // SAFETY: the contract of the module.
+        unsafe { size(packet) }.and_then(|_| {
+            check(estimate)?;
+            let (delivered, bits) = wifi.dequeue(Nanos(now), txq)?;
+            if let Some((header, micros)) = delivered {
+                // SAFETY: the contract of the module.
+                unsafe {
+                    write(packet, Packet::from(header))?;
+                    put(estimate, micros)?;
+                }
+            }
+            Ok(bits)
+        })
+    })
+}
+
+/// Gives back a queue that `gq_wifi_next_txq` or `gq_wifi_may_transmit` gave, at `now`, ns. `force` 1: the driver holds packets of
+/// it, schedule it in any case.
+///
+/// Returns the bit of its category in `GQ_WORK` where queues wait, or a negative code.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn gq_wifi_return_txq(wifi: *mut Wifi, now: u64, txq: u32, force: u32) -> i32 {
+    with!(wifi, wifi.door => wifi.return_txq(Nanos(now), txq, force != 0))
+}
+
+/// For firmware that asks for a station's packets: may this queue send now (Linux: `ieee80211_txq_may_transmit`)? After a yes
+/// give it back.
+///
+/// Returns 1, 0, or `GQ_ESTATION`.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn gq_wifi_may_transmit(wifi: *mut Wifi, txq: u32) -> i32 {
+    with!(wifi, wifi.door => wifi.may_transmit(txq))
+}
+
+/// A packet is done with, acknowledged or given up: its estimate is not under way any more.
+///
+/// Returns the bit of its category in `GQ_WORK` where queues wait, or `GQ_ESTATION`.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn gq_wifi_completed(wifi: *mut Wifi, txq: u32, estimate: u32) -> i32 {
+    with!(wifi, wifi.door => wifi.completed(txq, estimate))
+}
+
+/// Airtime that a station has used, us, at `now`, ns: `tx` to it, failed attempts included, `rx` from it. It may be the sum of
+/// many frames. A station that left meanwhile is passed over.
+///
+/// Returns 0 or a negative code (`GQ_ETIME`, `GQ_ESTATION`).
+#[unsafe(no_mangle)]
+unsafe extern "C" fn gq_wifi_airtime(wifi: *mut Wifi, now: u64, txq: u32, tx: u32, rx: u32) -> i32 {
+    with!(wifi, wifi.door => wifi.airtime(Nanos(now), txq, tx, rx))
+}
+
+/// For hardware that does not tell: how long one attempt at a frame of `len` bytes takes at a rate, us, in `*micros`, as
+/// mac80211 reckons (no block ack, no backoff). A transmission is the sum of its attempts.
+///
+/// Returns 0, `GQ_EVALUE` for a rate that the band or the standard lacks, or the code of a bad pointer.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn gq_wifi_duration(
+    wifi: *mut Wifi,
+    rate: *const WifiRate,
+    len: u32,
+    micros: *mut u32,
+) -> i32 {
+    with!(wifi, wifi.door => {
+        // SAFETY: the contract of the module.
+        let time = unsafe { read(rate) }.and_then(|rate| wifi.duration(&rate, len));
+        // SAFETY: the contract of the module.
+        time.and_then(|time| unsafe { put(micros, time) }).map(|()| 0)
+    })
+}
+
+/// As `gq_take_drops`, for a radio.
+///
+/// Returns how many were taken, or a negative code.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn gq_wifi_take_drops(wifi: *mut Wifi, drops: *mut Drop, count: u32) -> i32 {
+    with!(wifi, wifi.door => {
+        // SAFETY: the contract of the module.
+        unsafe { take_drops(&mut wifi.door.drops, drops, count) }
+    })
+}
+
+/// What the radio holds and has done, into `*stats`, whose size field must be set.
+///
+/// Returns 0, or the code of a bad pointer.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn gq_wifi_stats(wifi: *mut Wifi, stats: *mut WifiStats) -> i32 {
+    with!(wifi, wifi.door => {
+        // SAFETY: the contract of the module.
+        unsafe { write(stats, wifi.stats()) }.map(|()| 0)
+    })
+}
+
+/// What is known of a station, into `*stats`, whose size field must be set.
+///
+/// Returns 0, `GQ_ESTATION`, or the code of a bad pointer.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn gq_wifi_station_stats(wifi: *mut Wifi, station: u32, stats: *mut WifiStation) -> i32 {
+    with!(wifi, wifi.door => {
+        // SAFETY: the contract of the module.
+        wifi.station(station).and_then(|value| unsafe { write(stats, value) }).map(|()| 0)
+    })
+}
+
+/// What a queue holds and has done, into `*stats`, whose size field must be set.
+///
+/// Returns 0, `GQ_ESTATION`, or the code of a bad pointer.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn gq_wifi_txq_stats(wifi: *mut Wifi, txq: u32, stats: *mut WifiTxq) -> i32 {
+    with!(wifi, wifi.door => {
+        // SAFETY: the contract of the module.
+        wifi.txq(txq).and_then(|value| unsafe { write(stats, value) }).map(|()| 0)
+    })
+}

@@ -1,0 +1,86 @@
+//! `struct gq_wifi_config` and the parameters of the stack: each of the one is a field of the other.
+
+use goodqueue::wifi::{Capacity, WifiParams};
+
+use crate::abi::wifi::WifiConfig;
+use crate::abi::{GQ_DEFAULT, GQ_DROPS_ALL};
+use crate::code::{Code, GQ_EVALUE};
+
+macro_rules! parameters {
+    ($($field:ident)+) => {
+        impl WifiConfig {
+            /// Every parameter at its default.
+            pub(crate) const fn standard() -> WifiConfig {
+                WifiConfig {
+                    size: size_of::<WifiConfig>() as u32,
+                    stations: 64,
+                    interfaces: 1,
+                    flows: 4096,
+                    packets: 0,
+                    drop_slots: GQ_DROPS_ALL,
+                    $($field: GQ_DEFAULT),+
+                }
+            }
+
+            /// The parameters that the fields describe.
+            pub(crate) fn params(&self) -> Result<WifiParams, Code> {
+                let mut params = WifiParams::default();
+                $(if self.$field != GQ_DEFAULT {
+                    params.set(stringify!($field), self.$field)?;
+                })+
+                Ok(params)
+            }
+
+            /// The names of all parameters that have a field.
+            #[cfg(test)]
+            pub(crate) const NAMES: &[&str] = &[$(stringify!($field)),+];
+        }
+    };
+}
+
+parameters! {
+    limit memory_limit quantum target interval ecn slow_rate slow_target slow_interval parity airtime_tx airtime_rx
+    airtime_fairness sparse_stations joint_airtime aql aql_enable aql_threshold aql_limit_low aql_limit_high hz band
+}
+
+impl WifiConfig {
+    /// How much storage they ask for.
+    pub(crate) fn capacity(&self) -> Result<Capacity, Code> {
+        let limit = self.params()?.limit;
+        let packets = if self.packets == 0 { limit } else { self.packets };
+        let interfaces = u16::try_from(self.interfaces).map_err(|_| GQ_EVALUE)?;
+        let capacity = Capacity { stations: self.stations, interfaces, flows: self.flows, packets };
+        capacity.check()?;
+        Ok(capacity)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use goodqueue::wifi::WIFI_PARAMETERS;
+
+    #[test]
+    fn every_knob_has_a_field_in_the_order_of_the_catalogue() {
+        let knobs: Vec<&str> = WIFI_PARAMETERS.iter().map(|parameter| parameter.name).collect();
+        assert_eq!(WifiConfig::NAMES, knobs);
+    }
+
+    #[test]
+    fn storage_is_in_range() {
+        let config = WifiConfig::standard();
+        assert_eq!(config.capacity(), Ok(Capacity { packets: 8192, ..Capacity::default() }));
+        let config = WifiConfig { limit: 600, ..config };
+        assert_eq!(config.capacity().map(|capacity| capacity.packets), Ok(600));
+        for config in [
+            WifiConfig { limit: 0, ..config },
+            WifiConfig { stations: 0, ..config },
+            WifiConfig { interfaces: 65_537, ..config },
+            WifiConfig { flows: 0, ..config },
+            WifiConfig { packets: u32::MAX, ..config },
+            WifiConfig { quantum: 0, ..config },
+        ] {
+            assert_eq!(config.capacity().map(|_| config.params().map(|_| ())), Err(GQ_EVALUE), "{config:?}");
+        }
+    }
+}
