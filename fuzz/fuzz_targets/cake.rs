@@ -1,7 +1,7 @@
 #![no_main]
 use goodqueue::arena::Slot;
-use goodqueue::cake::{AckFilter, Diffserv, Framing, Isolation, Overhead, Params, Ways};
-use goodqueue::{HeapCake, Rate, Rng, Span};
+use goodqueue::cake::{AckFilter, Diffserv, Framing, Isolation, Overhead, Params};
+use goodqueue::{HeapCake, Lcg, Rate, Span, cake_tables};
 use goodqueue_fuzz::{Call, run};
 
 fn params(choice: u8) -> Params {
@@ -38,8 +38,8 @@ fn params(choice: u8) -> Params {
 }
 
 libfuzzer_sys::fuzz_target!(|input: (u8, u8, Vec<Call>)| {
-    let ways = vec![Ways::default(); 8 << (input.1 & 3)];
+    let tables = cake_tables(8 << (input.1 & 3));
     let slots = vec![Slot::default(); usize::from(input.1 >> 2) + 1];
-    let queue = HeapCake::new(params(input.0), Rng::new(1), ways, slots).expect("storage");
+    let queue = HeapCake::new(params(input.0), Lcg::new(1), tables, slots).expect("storage");
     run(queue, &input.2, |queue, now, choice, inside| queue.configure(now, params(choice), inside));
 });

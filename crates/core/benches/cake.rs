@@ -1,8 +1,8 @@
 //! What a packet costs in `cake`: instructions, counted by callgrind, beside those of Linux.
 //!
 //! `cargo bench -p goodqueue --bench cake` runs this program under `valgrind --tool=callgrind` and prints a
-//! table; it exits 1 where a row costs more than four fifths of Linux or drops another number of packets,
-//! or where a million flows cost more than twice what ten thousand do.
+//! table; it exits 1 where a row costs more than four fifths of Linux, where Linux's number of drops is none of
+//! those that 32 other random sequences lead to, or where a million flows cost more than twice the dearest row.
 //!
 //! Workload: besteffort, triple-isolate, no rate; N flows of which each tenth shares a source host; 1000
 //! packets stand in the queue; the clock moves by 100 ns for each packet delivered.
@@ -12,7 +12,7 @@ use std::process::{Command, ExitCode};
 
 use goodqueue::cake::{Diffserv, Params};
 use goodqueue::details::Details;
-use goodqueue::{Cake, Header, HeapCake, Nanos, Observer, Queue, Reason, Rng, Verdict};
+use goodqueue::{Cake, Header, HeapCake, Lcg, Nanos, Observer, Queue, Reason, Verdict, cake_tables};
 
 /// Flows; of Linux 6.1.192 (gcc 12.2 -O2) enqueue, dequeue, and drops in the counted part.
 const ROWS: [(u32, f64, f64, u64); 4] =
@@ -22,6 +22,8 @@ const MANY: u32 = 1_000_000;
 
 const WARM_UP: u64 = 50_000;
 const COUNTED: u64 = 200_000;
+/// Turns are rounded at random, and Linux's random numbers in this workload are not known.
+const SEEDS: u64 = 32;
 
 /// The finalizer of `MurmurHash3`, 32 bits; never 0.
 fn mix(mut x: u32) -> u32 {
@@ -59,12 +61,11 @@ fn cost_dequeue(queue: &mut HeapCake<Header>, now: Nanos, owner: &mut Owner) -> 
 }
 
 /// Runs `steps` of the workload; packets dropped after the first [`WARM_UP`].
-fn run(flows: u32, steps: u64) -> u64 {
+fn run(flows: u32, steps: u64, seed: u64) -> u64 {
     let params = Params { diffserv: Diffserv::Besteffort, ..Params::default() };
-    let ways = vec![goodqueue::cake::Ways::default(); 1024];
     let slots = vec![goodqueue::arena::Slot::default(); 20_000];
     let mut queue: HeapCake<Header> =
-        Cake::new(params, Rng::new(1), ways, slots).expect("1024 sets and 20000 slots");
+        Cake::new(params, Lcg::new(seed), cake_tables(1024), slots).expect("1024 sets and 20000 slots");
     let hashes = (0..flows).map(|i| [mix(i + 1), mix(0x1_0000 + i / 10), mix(0x200_0000 + i)]).collect();
     let mut owner = Owner { hashes, drops: 0 };
     let mut now = Nanos(1_000_000_000);
@@ -115,13 +116,14 @@ fn count() -> Result<bool, String> {
     for (flows, linux_enqueue, linux_dequeue, linux_drops) in ROWS {
         let enqueue = instructions("cost_enqueue", flows)?;
         let dequeue = instructions("cost_dequeue", flows)?;
-        let drops = run(flows, WARM_UP + COUNTED);
+        let drops: Vec<u64> = (1..=SEEDS).map(|seed| run(flows, WARM_UP + COUNTED, seed)).collect();
+        let (least, most) = (drops.iter().min().unwrap_or(&0), drops.iter().max().unwrap_or(&0));
         let (sum, linux) = (enqueue + dequeue, linux_enqueue + linux_dequeue);
         println!(
-            "| {flows} | {enqueue:.1} | {linux_enqueue} | {dequeue:.1} | {linux_dequeue} | {sum:.1} | {linux} | {:.2} | {drops} | {linux_drops} |",
+            "| {flows} | {enqueue:.1} | {linux_enqueue} | {dequeue:.1} | {linux_dequeue} | {sum:.1} | {linux} | {:.2} | {least} to {most} | {linux_drops} |",
             sum / linux
         );
-        is_within &= sum <= linux * 0.8 && drops == linux_drops;
+        is_within &= sum <= linux * 0.8 && (*least..=*most).contains(&linux_drops);
         dearest = dearest.max(sum);
     }
     let many = instructions("cost_enqueue", MANY)? + instructions("cost_dequeue", MANY)?;
@@ -133,13 +135,13 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     if let ["--load", flows, steps] = words[..] {
-        println!("{}", run(flows.parse().expect("flows"), steps.parse().expect("steps")));
+        println!("{}", run(flows.parse().expect("flows"), steps.parse().expect("steps"), 1));
         return ExitCode::SUCCESS;
     }
     match count() {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => {
-            eprintln!("a row is above its bound, or drops another number of packets");
+            eprintln!("a row is above its bound, or drops more or fewer packets than chance explains");
             ExitCode::FAILURE
         }
         Err(error) => {

@@ -33,7 +33,9 @@ pub type HeapFq<P> = Fq<P, Vec<u32>, Vec<fq::Flow>, Vec<fq::Node<P>>>;
 pub type HeapTbf<P> = Tbf<P, Vec<P>>;
 
 /// `cake` with its storage from the heap.
-pub type HeapCake<P> = Cake<P, Vec<cake::Ways>, Vec<Slot<cake::Queued<P>>>>;
+pub type HeapCake<P> = Cake<P, CakeTables, Vec<Slot<cake::Queued<P>>>>;
+/// The tables of `cake` from the heap.
+pub type CakeTables = (Vec<cake::Ways>, Vec<cake::Host>, Vec<cake::Flow>);
 
 /// A queue that was chosen at run time. The choice costs one branch a call; within each queue all is
 /// static. Storage is allocated once, in [`QueueSpec::build`].
@@ -65,6 +67,13 @@ pub enum AnyQueue<P> {
 fn places<T: Clone + Default>(packets: u64) -> Vec<T> {
     let places = usize::try_from(packets.min(MAX_PACKETS + 1)).unwrap_or(0);
     alloc::vec![T::default(); places]
+}
+
+/// Tables for `cake` of so many sets, one for each eight flows of its eight tins.
+#[must_use]
+pub fn cake_tables(sets: u64) -> CakeTables {
+    let each = u64::from(cake::WAYS);
+    (places(sets), places(sets * each), places(sets * each))
 }
 
 impl QueueSpec {
@@ -135,8 +144,9 @@ impl QueueSpec {
         }
         if let (Some(params), Some(packets)) = (self.cake_params(mtu), self.cake_packets(mtu)) {
             // Eight tins of flows in sets of eight: as many sets as a tin has flows.
-            let ways = places(self.get("flows").unwrap_or(8));
-            if let Ok(queue) = Cake::new(params, draws, ways, places(packets)) {
+            let sets = self.get("flows").unwrap_or(8);
+            let tables = cake_tables(sets);
+            if let Ok(queue) = Cake::new(params, draws.into(), tables, places(packets)) {
                 return Ok(AnyQueue::Cake(Box::new(queue)));
             }
         }

@@ -48,8 +48,8 @@ pub mod wifi;
 
 #[cfg(feature = "alloc")]
 pub use any::{
-    AnyQueue, HeapCake, HeapCodel, HeapDualPi2, HeapFifo, HeapFq, HeapFqCodel, HeapFqPie, HeapPie, HeapSfq,
-    HeapTbf,
+    AnyQueue, CakeTables, HeapCake, HeapCodel, HeapDualPi2, HeapFifo, HeapFq, HeapFqCodel, HeapFqPie,
+    HeapPie, HeapSfq, HeapTbf, cake_tables,
 };
 pub use cake::Cake;
 pub use codel::Codel;
@@ -67,7 +67,7 @@ pub use pie::Pie;
 #[cfg(feature = "alloc")]
 pub use port::{Departure, FlowControl, Line, MultiPort, Port, PortStats, RingSpec, Watermarks};
 pub use queue::{Backlog, Queue, Stats};
-pub use rng::{Draws, Rng};
+pub use rng::{Draws, Lcg, Rng};
 pub use sfq::Sfq;
 #[cfg(feature = "alloc")]
 pub use spec::SpecError;

@@ -1,9 +1,9 @@
 //! `cake` as every queue must be: packets come back exactly once, sums are right, and it says when it can
 //! deliver; framing against arithmetic that walks cell by cell.
 
-use goodqueue::cake::{AckFilter, Diffserv, Framing, Isolation, Overhead, Params, Ways};
+use goodqueue::cake::{AckFilter, Diffserv, Framing, Isolation, Overhead, Params};
 use goodqueue::details::{Details, TcpHeader};
-use goodqueue::{Cake, Header, HeapCake, Nanos, Observer, Packet, Queue, Rate, Reason, Rng};
+use goodqueue::{Cake, Header, HeapCake, Lcg, Nanos, Observer, Packet, Queue, Rate, Reason, cake_tables};
 use proptest::prelude::*;
 
 /// Hosts by the bits of the cookie; counts what comes back by drops.
@@ -35,7 +35,7 @@ impl Observer<Header> for Owner {
 
 fn queue(params: Params, slots: usize) -> HeapCake<Header> {
     let slots = vec![goodqueue::arena::Slot::default(); slots];
-    Cake::new(params, Rng::new(7), vec![Ways::default(); 16], slots).expect("16 sets and a slot")
+    Cake::new(params, Lcg::new(7), cake_tables(16), slots).expect("16 sets and a slot")
 }
 
 fn params() -> impl Strategy<Value = Params> {

@@ -4,8 +4,7 @@
 
 use super::params::AckFilter;
 use super::tcp_options::{MD5, Options, SACK, TIMESTAMP, blocks, is_after, timestamps};
-use super::ways::{Ways, flow};
-use super::{Cake, Queued};
+use super::{Cake, Queued, Tables};
 use crate::arena::{NIL, Slot, Storage};
 use crate::details::{TcpHeader, flags};
 use crate::{Draws, Observer, Packet};
@@ -76,12 +75,13 @@ struct Candidate {
     ecn: u16,
 }
 
-impl<P: Packet, W: Storage<Ways>, S: Storage<Slot<Queued<P>>>, D: Draws> Cake<P, W, S, D> {
+impl<P: Packet, T: Tables, S: Storage<Slot<Queued<P>>>, D: Draws> Cake<P, T, S, D> {
     /// Takes a superfluous acknowledgement out of a flow's queue, whose last packet has just arrived.
     /// Returns it with its length on the link.
     #[inline(never)]
     pub(super) fn filter_ack(&mut self, index: u32, observer: &impl Observer<P>) -> Option<(P, u32)> {
-        let list = flow(self.ways.as_mut(), index).packets;
+        let (_, _, flows) = self.tables.split();
+        let list = flows[index as usize].packets;
         let last = list.tail();
         if list.head() == last {
             return None;
@@ -91,7 +91,8 @@ impl<P: Packet, W: Storage<Ways>, S: Storage<Slot<Queued<P>>>, D: Draws> Cake<P,
             return None;
         }
         let found = self.superfluous(list.head(), last, &newer, observer)?;
-        let packets = &mut flow(self.ways.as_mut(), index).packets;
+        let (_, _, flows) = self.tables.split();
+        let packets = &mut flows[index as usize].packets;
         let slot = self.arena.remove(packets, found.previous, found.slot)?;
         Some((slot.packet.packet, slot.tick))
     }

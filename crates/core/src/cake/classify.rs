@@ -3,8 +3,8 @@
 
 use super::params::{Diffserv, Isolation, Params};
 use super::tin;
-use super::ways::{Standing, Ways, first_of, matches, place};
-use super::{Cake, Queued, Sharing};
+use super::ways::{Standing, WAYS, assign, first_of, matches, place};
+use super::{Cake, Queued, Sharing, Tables};
 use crate::arena::{Slot, Storage};
 use crate::details::{Classified, Details};
 use crate::{Draws, Packet};
@@ -76,51 +76,45 @@ fn hashes(isolation: Isolation, flows: u32, packet: &impl Packet, details: &Deta
     Hashes { flow: hash, source, destination }
 }
 
-impl<P: Packet, W: Storage<Ways>, S: Storage<Slot<Queued<P>>>, D: Draws> Cake<P, W, S, D> {
+impl<P: Packet, T: Tables, S: Storage<Slot<Queued<P>>>, D: Draws> Cake<P, T, S, D> {
     /// The index of the packet's flow over all tins.
     #[inline]
     pub(super) fn find_flow(&mut self, tin: u32, packet: &P, details: &Details) -> u32 {
-        if let Classified::Class(_) = details.classified {
-            return self.find_replaced(tin, packet, details);
-        }
-        if !self.sharing.has_flows {
-            return self.find_replaced(tin, packet, details);
-        }
-        let hash = packet.flow_hash();
-        let own = tin * self.flows + (hash & (self.flows - 1));
-        let (set, way) = place(own);
-        let set = &self.ways.as_ref()[set];
-        if set.tags[way] == hash && set.active >> way & 1 != 0 {
-            self.tins[tin as usize].counters.way_direct += 1;
-            return own;
+        if !self.sharing.has_flows || details.classified != Classified::None {
+            return self.find_replaced(tin, packet, *details);
         }
         let (source, destination) = (details.source_hash, details.destination_hash);
-        self.find_place(tin, own, &Hashes { flow: hash, source, destination })
+        self.find(tin, Hashes { flow: packet.flow_hash(), source, destination })
     }
 
     /// Where it is not the hash of the flow alone that counts.
     #[inline(never)]
-    fn find_replaced(&mut self, tin: u32, packet: &P, details: &Details) -> u32 {
-        let base = tin * self.flows;
+    fn find_replaced(&mut self, tin: u32, packet: &P, details: Details) -> u32 {
         if self.params.isolation == Isolation::Flowblind {
-            return base;
+            return tin * self.flows;
         }
-        let hashes = hashes(self.params.isolation, self.flows, packet, details);
-        let own = base + (hashes.flow & (self.flows - 1));
-        let (set, way) = place(own);
-        let set = &self.ways.as_ref()[set];
-        if set.tags[way] == hashes.flow && set.active >> way & 1 != 0 {
+        self.find(tin, hashes(self.params.isolation, self.flows, packet, &details))
+    }
+
+    /// A flow that is active in its own place, else [`Cake::find_place`].
+    #[inline]
+    fn find(&mut self, tin: u32, hashes: Hashes) -> u32 {
+        let own = tin * self.flows + (hashes.flow & (self.flows - 1));
+        let (_, _, flows) = self.tables.split();
+        let flow = &flows[own as usize];
+        if flow.tag == hashes.flow && flow.vars.standing != Standing::Idle {
             self.tins[tin as usize].counters.way_direct += 1;
             return own;
         }
-        self.find_place(tin, own, &hashes)
+        self.find_place(tin, own, hashes)
     }
 
     /// The way of a flow that is not active in its own place: through the set, from its own place on.
     #[inline(never)]
-    fn find_place(&mut self, tin: u32, own: u32, hashes: &Hashes) -> u32 {
+    fn find_place(&mut self, tin: u32, own: u32, hashes: Hashes) -> u32 {
         let (set_index, own_way) = place(own);
-        let set = &self.ways.as_ref()[set_index];
+        let (ways, hosts, flows) = self.tables.split();
+        let set = &mut ways[set_index];
         let counters = &mut self.tins[tin as usize].counters;
         let (way, is_new) = if let Some(way) = first_of(matches(&set.tags, hashes.flow), own_way) {
             // A tag found at once, idle, counts neither as hit nor as miss.
@@ -133,43 +127,39 @@ impl<P: Packet, W: Storage<Ways>, S: Storage<Slot<Queued<P>>>, D: Draws> Cake<P,
             counters.way_coll += 1;
             (own_way, true)
         };
-        let index = own - own % super::WAYS + way as u32;
-        self.ways.as_mut()[set_index].tags[way] = hashes.flow;
-        if is_new {
-            self.assign_hosts(tin, index, hashes);
+        let index = own - own % WAYS + way as u32;
+        if !is_new {
+            return index;
+        }
+        set.tags[way] = hashes.flow;
+        let flow = &mut flows[index as usize];
+        flow.tag = hashes.flow;
+        // It gets the hosts of the arriving packet. A bulk flow takes its counts along.
+        let (first, mask) = (tin * self.flows, self.flows - 1);
+        let is_bulk = flow.vars.standing == Standing::Bulk;
+        if is_bulk {
+            self.sharing.count(hosts, first, flow.source, flow.destination, false);
+        }
+        let Sharing { sources, destinations, .. } = self.sharing;
+        if sources {
+            let own = hashes.source & mask;
+            let (set, own_way) = place(own);
+            let tags = &mut ways[(first / WAYS) as usize + set].sources;
+            let hosts = &hosts[(first + own - own % WAYS) as usize..][..WAYS as usize];
+            let way = assign(tags, |way| hosts[way].source.count(), hashes.source, own_way);
+            flow.source = (own - own % WAYS) as u16 + way as u16;
+        }
+        if destinations {
+            let own = hashes.destination & mask;
+            let (set, own_way) = place(own);
+            let tags = &mut ways[(first / WAYS) as usize + set].destinations;
+            let hosts = &hosts[(first + own - own % WAYS) as usize..][..WAYS as usize];
+            let way = assign(tags, |way| hosts[way].destination.count(), hashes.destination, own_way);
+            flow.destination = (own - own % WAYS) as u16 + way as u16;
+        }
+        if is_bulk {
+            self.sharing.count(hosts, first, flow.source, flow.destination, true);
         }
         index
-    }
-
-    /// Gives the flow `index` the hosts of an arriving packet. A bulk flow takes its counts along.
-    fn assign_hosts(&mut self, tin: u32, index: u32, hashes: &Hashes) {
-        let Sharing { no_sources, no_destinations, .. } = self.sharing;
-        if !self.sharing.has_hosts() {
-            return;
-        }
-        let (set_index, way) = place(index);
-        let is_bulk = self.ways.as_ref()[set_index].flows[way].standing == Standing::Bulk;
-        if is_bulk {
-            self.count_hosts(tin, index, false);
-        }
-        let mask = self.flows - 1;
-        let ways = self.ways.as_mut();
-        let base = tin * self.flows;
-        // Places are below the number of flows of a tin, 65536 at most.
-        let in_tin =
-            |host_set: usize, way: usize| u16::try_from(host_set * 8 + way - base as usize).unwrap_or(0);
-        if no_sources == 0 {
-            let (host_set, own) = place(base + (hashes.source & mask));
-            let at = ways[host_set].sources.assign(hashes.source, own);
-            ways[set_index].flows[way].source = in_tin(host_set, at);
-        }
-        if no_destinations == 0 {
-            let (host_set, own) = place(base + (hashes.destination & mask));
-            let at = ways[host_set].destinations.assign(hashes.destination, own);
-            ways[set_index].flows[way].destination = in_tin(host_set, at);
-        }
-        if is_bulk {
-            self.count_hosts(tin, index, true);
-        }
     }
 }

@@ -1,6 +1,7 @@
 //! COBALT: the control law of `CoDel` without its memory of the last dropping state, and BLUE for flows
 //! that do not react (Linux 6.1 `sch_cake.c:cobalt_should_drop`, `cobalt_queue_full`, `cobalt_queue_empty`).
 
+use super::ways::Standing;
 use crate::{Draws, Reason};
 
 /// Reciprocal square roots of 0 to 15, times 2^32; those of 0 and 1 are the largest number there is.
@@ -35,6 +36,19 @@ pub(super) struct Law {
     pub(super) interval: u64,
     /// Time of one packet of the MTU.
     pub(super) mtu_time: u64,
+    /// The target, or the time of four such packets if that is longer: below, no packet is too late.
+    pub(super) floor: u64,
+}
+
+impl Law {
+    pub(super) fn new(target: u64, interval: u64, mtu_time: u64) -> Law {
+        Law { target, interval, mtu_time, floor: target.max(mtu_time.saturating_mul(4)) }
+    }
+
+    /// Another time for a packet: that of a tin which is not used.
+    pub(super) fn set_mtu_time(&mut self, mtu_time: u64) {
+        *self = Law::new(self.target, self.interval, mtu_time);
+    }
 }
 
 /// Control state of a flow. All zero in a flow that was never used, the stored root too: its first
@@ -49,7 +63,10 @@ pub(super) struct Vars {
     rec_inv_sqrt: u32,
     /// Probability of BLUE, of 2^32.
     pub(super) p_drop: u32,
+    /// Only while `count` is not 0.
     dropping: bool,
+    /// Nothing to the law: it takes the room that is left here.
+    pub(super) standing: Standing,
 }
 
 /// What is to be done with a packet.
@@ -97,9 +114,26 @@ impl Vars {
         starts
     }
 
+    /// Whether the law has nothing to say but that a packet passed in time.
+    #[inline]
+    pub(super) const fn is_calm(&self) -> bool {
+        self.count | self.p_drop == 0
+    }
+
+    /// A packet passes in time, and the law is calm.
+    #[inline]
+    pub(super) const fn pass(&mut self, law: &Law, now: u64) {
+        self.drop_next = now.wrapping_add(law.interval);
+    }
+
     /// The flow had its turn and nothing to send. Whether BLUE ends with it.
     #[inline]
     pub(super) fn queue_empty(&mut self, law: &Law, now: u64) -> bool {
+        !self.is_calm() && self.relax(law, now)
+    }
+
+    #[inline(never)]
+    fn relax(&mut self, law: &Law, now: u64) -> bool {
         let mut ends = false;
         if self.p_drop != 0 && since(now, self.blue_timer) > law.target.cast_signed() {
             self.p_drop = self.p_drop.saturating_sub(P_DEC);
@@ -116,7 +150,7 @@ impl Vars {
     /// Whether the state is not yet at rest.
     #[inline]
     pub(super) const fn is_decaying(&self, now: u64) -> bool {
-        self.p_drop != 0 || self.count != 0 || now < self.drop_next
+        !self.is_calm() || now < self.drop_next
     }
 
     #[inline]
@@ -128,7 +162,6 @@ impl Vars {
 
     /// Judges a packet that was queued for `sojourn` ns. `mark` marks it, if that is the signal, and says
     /// whether it can be marked. `bulk_flows` counts in ingress mode only.
-    #[inline]
     pub(super) fn judge(
         &mut self,
         law: &Law,
@@ -138,26 +171,7 @@ impl Vars {
         draws: &mut impl Draws,
         mark: impl FnOnce() -> bool,
     ) -> Signal {
-        let mtu_times = (law.mtu_time.saturating_mul(bulk_flows * 2)).max(law.mtu_time.saturating_mul(4));
-        let is_over_target = sojourn > law.target && sojourn > mtu_times;
-        if !is_over_target && self.count == 0 && self.p_drop == 0 {
-            self.dropping = false;
-            self.drop_next = now.wrapping_add(law.interval);
-            return Signal::default();
-        }
-        self.act(law, now, is_over_target, draws, mark)
-    }
-
-    /// The way of a packet that the law has something to say about.
-    #[inline(never)]
-    fn act(
-        &mut self,
-        law: &Law,
-        now: u64,
-        is_over_target: bool,
-        draws: &mut impl Draws,
-        mark: impl FnOnce() -> bool,
-    ) -> Signal {
+        let is_over_target = sojourn > law.floor && sojourn > law.mtu_time.saturating_mul(bulk_flows * 2);
         let is_due = self.count != 0 && since(now, self.drop_next) >= 0;
         // Taken here: entering the dropping state moves `drop_next`, not the answer to "is it late?".
         let mut late = since(now, self.drop_next);

@@ -1,48 +1,39 @@
 //! The way out: which tin, which flow, whether its head passes (Linux 6.1 `sch_cake.c:cake_dequeue`).
 
-use super::ways::{Flow, Standing, WAYS, Ways, flow, place};
-use super::{Cake, Queued, TINS, Tin, gain, heap};
+use super::cobalt::Law;
+use super::ways::{Flow, Host, Standing, Tables, Ways, place, share};
+use super::{Cake, Queued, Sharing, Tin, gain};
 use crate::arena::{NIL, Slot, Storage};
 use crate::{Draws, Nanos, Observer, Packet, Reason};
 
-/// The list that a flow was found on.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum From {
-    New,
-    Old,
-    Decaying,
-}
-
-/// What came of a look into one flow.
-enum Turn<P> {
-    /// This packet leaves.
+/// A packet that the control law has something to say about.
+enum Judged<P> {
+    /// It leaves, or one behind it does.
     Deliver(P),
-    /// The flow is empty and was moved on: back to the start, the shaper included.
-    Empty,
     /// A drop cost the shaper time: another flow of the tin.
     Next,
 }
 
-impl<P: Packet, W: Storage<Ways>, S: Storage<Slot<Queued<P>>>, D: Draws> Cake<P, W, S, D> {
+impl<P: Packet, T: Tables, S: Storage<Slot<Queued<P>>>, D: Draws> Cake<P, T, S, D> {
     #[inline]
     pub(super) fn deliver(&mut self, now: Nanos, observer: &mut impl Observer<P>) -> Option<P> {
+        // What is looked at below leaves a packet behind, so this is asked once.
+        if self.qlen == 0 {
+            return None;
+        }
         // One decaying flow is looked at first, so that they come to rest.
         let mut may_decay = true;
         loop {
-            if self.qlen == 0 {
-                return None;
-            }
             if self.shaper.opens(now.0).is_some() {
                 self.counters.overlimits += 1;
                 return None;
             }
             let tin = if self.shaper.is_unlimited() { self.next_tin() } else { self.due_tin(now.0) }?;
-            while let Some((from, index)) = self.next_flow(tin, core::mem::take(&mut may_decay)) {
-                match self.serve(now, tin, from, index, observer) {
-                    Turn::Deliver(packet) => return Some(packet),
-                    Turn::Empty => break,
-                    Turn::Next => {}
-                }
+            if core::mem::take(&mut may_decay) {
+                self.decay_one(now.0, tin);
+            }
+            if let Some(packet) = self.deliver_of(now, tin, observer) {
+                return Some(packet);
             }
         }
     }
@@ -51,6 +42,15 @@ impl<P: Packet, W: Storage<Ways>, S: Storage<Slot<Queued<P>>>, D: Draws> Cake<P,
     /// where it has nothing to send.
     #[inline]
     fn next_tin(&mut self) -> Option<u32> {
+        let tin = &self.tins[self.cur_tin as usize];
+        if tin.deficit >= 0 && tin.is_busy() {
+            return Some(self.cur_tin);
+        }
+        self.turn_tins()
+    }
+
+    #[inline(never)]
+    fn turn_tins(&mut self) -> Option<u32> {
         let (mut is_second_round, mut is_any_busy) = (false, false);
         loop {
             let tin = &mut self.tins[self.cur_tin as usize];
@@ -92,101 +92,104 @@ impl<P: Packet, W: Storage<Ways>, S: Storage<Slot<Queued<P>>>, D: Draws> Cake<P,
         best
     }
 
-    /// The flow whose turn it is in a tin, and the list that it heads; `None`: all lists are empty.
+    /// Looks at the first decaying flow of a tin, which is empty: it goes to the end, or it is at rest and leaves.
     #[inline]
-    fn next_flow(&mut self, tin: u32, may_decay: bool) -> Option<(From, u32)> {
-        let Tin { new_flows, decaying_flows, .. } = &self.tins[tin as usize];
-        // A flow decays with some of its turn left, so no deficit is asked about.
-        if may_decay && decaying_flows.head != NIL {
-            return Some((From::Decaying, decaying_flows.head));
-        }
-        if new_flows.head != NIL
-            && let Some(index) = self.next_new(tin)
-        {
-            return Some((From::New, index));
-        }
-        let Tin { old_flows, decaying_flows, .. } = &self.tins[tin as usize];
-        if old_flows.head != NIL {
-            return Some((From::Old, self.next_old(tin)));
-        }
-        (decaying_flows.head != NIL).then_some((From::Decaying, decaying_flows.head))
-    }
-
-    /// The first new flow with some of its turn left. Those before it go to the end of the old flows with
-    /// another turn; an empty one is still counted as sparse while it waits there.
-    #[inline]
-    fn next_new(&mut self, tin: u32) -> Option<u32> {
-        loop {
-            let ways = self.ways.as_mut();
-            let lists = &mut self.tins[tin as usize];
-            let index = lists.new_flows.head;
-            if index == NIL {
-                return None;
-            }
-            let head = flow(ways, index);
-            if head.deficit > 0 {
-                return Some(index);
-            }
-            let (is_empty, next) = (head.packets.is_empty(), head.next);
-            lists.new_flows.pop(ways, next);
-            lists.old_flows.push(ways, index);
-            if is_empty {
-                flow(ways, index).standing = Standing::SparseWait;
-            } else {
-                self.become_bulk(tin, index);
-            }
-            let gain = self.turn(tin, index);
-            let head = flow(self.ways.as_mut(), index);
-            head.deficit = head.deficit.saturating_add(gain);
-        }
-    }
-
-    /// The first old flow with some of its turn left; those before it get another and go to the end. There
-    /// is one: a turn without gain can be followed by many of them, not by none but them.
-    #[inline]
-    fn next_old(&mut self, tin: u32) -> u32 {
-        let sharing = self.sharing;
-        let first_set = (tin * self.flows / WAYS) as usize;
+    fn decay_one(&mut self, now: u64, tin: u32) {
         let lists = &mut self.tins[tin as usize];
-        let ways = self.ways.as_mut();
-        let (mut index, mut tail) = (lists.old_flows.head, lists.old_flows.tail);
-        loop {
-            let (set, way) = place(index);
-            let Flow { deficit, next, source, destination, .. } = ways[set].flows[way];
-            if deficit > 0 {
-                (lists.old_flows.head, lists.old_flows.tail) = (index, tail);
-                return index;
-            }
-            let share = sharing.of(ways, first_set, source, destination);
-            ways[set].flows[way].deficit = deficit + gain(lists.flow_quantum, share, &mut self.draws);
-            (tail, index) = (index, next);
+        let index = lists.decaying_flows.head;
+        if index == NIL {
+            return;
         }
+        let (ways, _, flows) = self.tables.split();
+        let head = &mut flows[index as usize];
+        if head.vars.queue_empty(&lists.law, now) {
+            lists.counters.unresponsive = lists.counters.unresponsive.saturating_sub(1);
+        }
+        if head.vars.is_decaying(now) {
+            lists.decaying_flows.head = head.next;
+            return;
+        }
+        head.vars.standing = Standing::Idle;
+        lists.decaying -= 1;
+        lists.decaying_flows.remove(flows, index);
+        rest(ways, index);
     }
 
+    /// The next packet of a tin. `None`: all its flows are empty, or what was dropped has cost the shaper time
+    /// before one was found to be.
     #[inline]
-    fn serve(
-        &mut self,
-        now: Nanos,
-        tin: u32,
-        from: From,
-        index: u32,
-        observer: &mut impl Observer<P>,
-    ) -> Turn<P> {
-        let (set, way) = place(index);
-        let is_ingress = self.params.ingress;
+    fn deliver_of(&mut self, now: Nanos, tin: u32, observer: &mut impl Observer<P>) -> Option<P> {
+        let mut is_charged = false;
         loop {
-            let head = &mut self.ways.as_mut()[set].flows[way];
             let lists = &mut self.tins[tin as usize];
-            let Some(slot) = self.arena.shift(&mut head.packets) else { break };
-            let (Queued { mut packet, arrived }, adjusted) = (slot.packet, slot.tick);
-            let len = packet.len();
+            let (ways, hosts, flows) = self.tables.split();
+            let first = tin * self.flows;
+            let (mut index, mut is_new) = (lists.new_flows.head, true);
+            if index == NIL || flows[index as usize].deficit <= 0 {
+                index = next_new(lists, hosts, flows, first, self.sharing, &mut self.draws);
+                if index == NIL {
+                    index = next_old(lists, hosts, flows, first, &mut self.draws);
+                    is_new = false;
+                }
+            }
+            let head = &mut flows[index as usize];
+            let Some(slot) = self.arena.shift(&mut head.packets) else {
+                leave(lists, ways, hosts, flows, (index, is_new), now.0, self.sharing, first);
+                if is_charged || !lists.is_busy() {
+                    return None;
+                }
+                continue;
+            };
+            let adjusted = slot.tick;
+            let sojourn = now.0.wrapping_sub(slot.packet.arrived);
+            let len = slot.packet.packet.len();
             head.backlog = head.backlog.wrapping_sub(len);
             lists.backlog -= u64::from(len);
             self.backlog -= u64::from(len);
-            self.memory_used -= u64::from(packet.truesize());
+            self.memory_used -= u64::from(slot.packet.packet.truesize());
             self.qlen -= 1;
-            let bulk_flows = if is_ingress { u64::from(lists.bulk) } else { 0 };
+            if sojourn > lists.law.floor || !head.vars.is_calm() {
+                let queued = slot.packet;
+                match self.judge(now, tin, index, queued, adjusted, observer) {
+                    Judged::Deliver(packet) => return Some(packet),
+                    Judged::Next => is_charged = true,
+                }
+                continue;
+            }
+            head.vars.pass(&lists.law, now.0);
+            self.shaper.charge(lists, adjusted, now.0, false);
+            lists.deficit = lists.deficit.wrapping_sub_unsigned(adjusted);
+            head.deficit = head.deficit.wrapping_sub_unsigned(adjusted);
+            lists.counters.delays(sojourn);
+            self.counters.sent_packets += 1;
+            self.counters.sent_bytes += u64::from(len);
+            if self.overflow_timeout != 0 || self.has_whole_gso {
+                let packet = slot.packet.packet;
+                return Some(self.count_sent(index, packet, observer));
+            }
+            return Some(slot.packet.packet);
+        }
+    }
+
+    /// Judges a packet that was taken from a flow, and those behind it while they are dropped.
+    #[inline(never)]
+    fn judge(
+        &mut self,
+        now: Nanos,
+        tin: u32,
+        index: u32,
+        mut queued: Queued<P>,
+        mut adjusted: u32,
+        observer: &mut impl Observer<P>,
+    ) -> Judged<P> {
+        let is_ingress = self.params.ingress;
+        loop {
+            let (_, _, flows) = self.tables.split();
+            let head = &mut flows[index as usize];
+            let lists = &mut self.tins[tin as usize];
+            let Queued { mut packet, arrived } = queued;
             let sojourn = now.0.wrapping_sub(arrived);
+            let bulk_flows = if is_ingress { u64::from(lists.bulk) } else { 0 };
             let signal = head.vars.judge(&lists.law, now.0, sojourn, bulk_flows, &mut self.draws, || {
                 let is_marked = packet.set_ce();
                 if is_marked {
@@ -201,86 +204,137 @@ impl<P: Packet, W: Storage<Ways>, S: Storage<Slot<Queued<P>>>, D: Draws> Cake<P,
                 lists.deficit = lists.deficit.wrapping_sub_unsigned(adjusted);
                 head.deficit = head.deficit.wrapping_sub_unsigned(adjusted);
             }
-            if let Some(reason) = drop {
-                lists.counters.dropped += 1;
-                self.counters.drops += 1;
+            let Some(reason) = drop else {
+                lists.counters.marked += u64::from(signal.is_marked);
+                lists.counters.delays(sojourn);
+                self.counters.sent_packets += 1;
+                self.counters.sent_bytes += u64::from(packet.len());
+                return Judged::Deliver(self.count_sent(index, packet, observer));
+            };
+            lists.counters.dropped += 1;
+            self.counters.drops += 1;
+            if self.overflow_timeout != 0 {
                 self.sift_down(index);
-                observer.dropped(now, packet, reason);
-                // What a drop costs in ingress mode may be another flow's turn.
-                if is_ingress {
-                    return Turn::Next;
-                }
-                continue;
             }
-            lists.counters.marked += u64::from(signal.is_marked);
-            lists.counters.delays(sojourn);
-            self.sift_down(index);
-            self.overflow_timeout = self.overflow_timeout.saturating_sub(1);
-            self.count_sent(&packet, observer);
-            return Turn::Deliver(packet);
+            observer.dropped(now, packet, reason);
+            // What a drop costs in ingress mode may be another flow's turn.
+            if is_ingress {
+                return Judged::Next;
+            }
+            match self.take(tin, index) {
+                Some(next) => (queued, adjusted) = next,
+                None => return Judged::Next,
+            }
         }
-        self.leave(now, tin, from, index);
-        Turn::Empty
     }
 
-    /// A flow's queue has become shorter.
-    #[inline]
-    fn sift_down(&mut self, index: u32) {
+    /// What else a delivery is to: the heap, while it is kept in order, and the segments of a super-packet.
+    #[inline(never)]
+    fn count_sent(&mut self, index: u32, packet: P, observer: &impl Observer<P>) -> P {
         if self.overflow_timeout != 0 {
-            let ways = self.ways.as_mut();
-            let at = heap::position(ways, index);
-            heap::sift_down(ways, TINS * self.flows, at);
+            self.sift_down(index);
+            self.overflow_timeout -= 1;
         }
+        if self.has_whole_gso
+            && let Some(gso) = observer.details(&packet).gso
+        {
+            self.counters.sent_packets += u64::from(gso.segments) - 1;
+        }
+        packet
     }
+}
 
-    /// Counts a delivery.
-    #[inline]
-    fn count_sent(&mut self, packet: &P, observer: &impl Observer<P>) {
-        let segments = match self.has_whole_gso {
-            true => observer.details(packet).gso.map_or(1, |gso| u64::from(gso.segments)),
-            false => 1,
-        };
-        self.counters.sent_packets += segments;
-        self.counters.sent_bytes += u64::from(packet.len());
-    }
-
-    /// A flow was found empty: it decays until its control state is at rest, then leaves.
-    #[inline]
-    fn leave(&mut self, now: Nanos, tin: u32, from: From, index: u32) {
-        let ways = self.ways.as_mut();
-        let head = flow(ways, index);
-        let lists = &mut self.tins[tin as usize];
-        if head.vars.queue_empty(&lists.law, now.0) {
-            lists.counters.unresponsive = lists.counters.unresponsive.saturating_sub(1);
+/// The first new flow with some of its turn left, [`NIL`] if there is none. Those before it go to the end of the
+/// old flows with another turn; an empty one is still counted as sparse while it waits there.
+#[inline]
+fn next_new(
+    lists: &mut Tin,
+    hosts: &mut [Host],
+    flows: &mut [Flow],
+    first: u32,
+    sharing: Sharing,
+    draws: &mut impl Draws,
+) -> u32 {
+    loop {
+        let index = lists.new_flows.head;
+        if index == NIL {
+            return NIL;
         }
-        let is_decaying = head.vars.is_decaying(now.0);
-        if is_decaying && from == From::Decaying {
-            lists.decaying_flows.head = head.next;
-            return;
+        let head = &mut flows[index as usize];
+        if head.deficit > 0 {
+            return index;
         }
-        let next = if is_decaying { Standing::Decaying } else { Standing::Idle };
-        let before = core::mem::replace(&mut head.standing, next);
-        let behind = head.next;
-        match from {
-            From::New => lists.new_flows.pop(ways, behind),
-            From::Old => lists.old_flows.pop(ways, behind),
-            From::Decaying => lists.decaying_flows.remove(ways, index),
-        }
-        match before {
-            Standing::Idle => {}
-            Standing::Sparse | Standing::SparseWait => lists.sparse -= 1,
-            Standing::Bulk => lists.bulk -= 1,
-            Standing::Decaying => lists.decaying -= 1,
-        }
-        if is_decaying {
-            lists.decaying += 1;
-            lists.decaying_flows.push(ways, index);
+        lists.new_flows.head = head.next;
+        if head.packets.is_empty() {
+            head.vars.standing = Standing::SparseWait;
         } else {
-            let (set, way) = place(index);
-            ways[set].active &= !(1 << way);
+            lists.become_bulk(head, hosts, first, sharing);
         }
-        if before == Standing::Bulk {
-            self.count_hosts(tin, index, false);
-        }
+        head.deficit =
+            head.deficit.saturating_add(gain(lists.flow_quantum, share(hosts, first, head), draws));
+        lists.old_flows.push(flows, index);
     }
+}
+
+/// The first old flow with some of its turn left; those before it get another and go to the end. There
+/// is one: a turn without gain can be followed by many of them, not by none but them.
+#[inline]
+fn next_old(lists: &mut Tin, hosts: &[Host], flows: &mut [Flow], first: u32, draws: &mut impl Draws) -> u32 {
+    let (mut index, mut tail) = (lists.old_flows.head, lists.old_flows.tail);
+    loop {
+        let head = &mut flows[index as usize];
+        if head.deficit > 0 {
+            (lists.old_flows.head, lists.old_flows.tail) = (index, tail);
+            return index;
+        }
+        head.deficit += gain(lists.flow_quantum, share(hosts, first, head), draws);
+        (tail, index) = (index, head.next);
+    }
+}
+
+/// A new or old flow was found empty: it decays until its control state is at rest, then it is idle.
+#[inline]
+#[allow(clippy::too_many_arguments)]
+fn leave(
+    lists: &mut Tin,
+    ways: &mut [Ways],
+    hosts: &mut [Host],
+    flows: &mut [Flow],
+    (index, is_new): (u32, bool),
+    now: u64,
+    sharing: Sharing,
+    first: u32,
+) {
+    let head = &mut flows[index as usize];
+    let law: &Law = &lists.law;
+    if head.vars.queue_empty(law, now) {
+        lists.counters.unresponsive = lists.counters.unresponsive.saturating_sub(1);
+    }
+    if head.vars.standing == Standing::Bulk {
+        lists.bulk -= 1;
+        sharing.count(hosts, first, head.source, head.destination, false);
+    } else {
+        lists.sparse -= 1;
+    }
+    let is_decaying = head.vars.is_decaying(now);
+    head.vars.standing = if is_decaying { Standing::Decaying } else { Standing::Idle };
+    let behind = head.next;
+    if is_new {
+        lists.new_flows.head = behind;
+    } else {
+        lists.old_flows.pop(flows, behind);
+    }
+    if is_decaying {
+        lists.decaying += 1;
+        lists.decaying_flows.push(flows, index);
+    } else {
+        rest(ways, index);
+    }
+}
+
+/// A flow is on no list any more.
+#[inline]
+fn rest(ways: &mut [Ways], index: u32) {
+    let (set, way) = place(index);
+    ways[set].active &= !(1 << way);
 }

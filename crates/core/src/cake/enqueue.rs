@@ -4,8 +4,8 @@
 use super::classify::select_tin;
 use super::params::AckFilter;
 use super::stats::ewma;
-use super::ways::{Standing, Ways, flow, place};
-use super::{Cake, Queued, TINS, heap};
+use super::ways::{Standing, place, share};
+use super::{Cake, Queued, Tables, gain, heap};
 use crate::arena::{Slot, Storage};
 use crate::details::{Classified, Details};
 use crate::{Draws, Nanos, Observer, Packet, Reason, Verdict};
@@ -17,12 +17,12 @@ const SECOND: u64 = 1_000_000_000;
 /// change, so it counts from the clock's start only.
 const RECONFIGURE_AFTER: u64 = SECOND / 4;
 
-impl<P: Packet, W: Storage<Ways>, S: Storage<Slot<Queued<P>>>, D: Draws> Cake<P, W, S, D> {
+impl<P: Packet, T: Tables, S: Storage<Slot<Queued<P>>>, D: Draws> Cake<P, T, S, D> {
     #[inline]
     pub(super) fn arrive(&mut self, now: Nanos, mut packet: P, observer: &mut impl Observer<P>) -> Verdict {
         let details = observer.details(&packet);
         if let Classified::Shot | Classified::Stolen = details.classified {
-            return self.refuse(now, packet, &details, observer);
+            return self.refuse(now, packet, details, observer);
         }
         let tin = select_tin(&self.params, &packet, &details);
         if self.params.wash {
@@ -36,14 +36,12 @@ impl<P: Packet, W: Storage<Ways>, S: Storage<Slot<Queued<P>>>, D: Draws> Cake<P,
         counters.max_skblen = counters.max_skblen.max(len);
 
         if details.gso.is_some() && self.params.split_gso {
-            self.queue_segments(now, tin, index, packet, &details, observer);
+            self.queue_segments(now, tin, index, packet, details, observer);
         } else {
             self.queue_packet(now, tin, index, packet, &details, observer);
         }
         if self.overflow_timeout != 0 {
-            let ways = self.ways.as_mut();
-            let at = heap::position(ways, index);
-            heap::sift_up(ways, at);
+            self.sift_up(index);
         }
         if self.params.autorate_ingress {
             self.estimate(now, observer);
@@ -52,11 +50,19 @@ impl<P: Packet, W: Storage<Ways>, S: Storage<Slot<Queued<P>>>, D: Draws> Cake<P,
             self.autorate.last_packet = now.0;
         }
         self.wake_flow(tin, index);
-        self.memory_max = self.memory_max.max(self.memory_used);
-        if self.memory_used > u64::from(self.memory_limit) {
-            return self.overflow(now, tin, index, observer);
+        if self.memory_used > self.memory_mark {
+            return self.use_more(now, tin, index, observer);
         }
         Verdict::Enqueued
+    }
+
+    /// A flow's queue has become longer.
+    #[cold]
+    #[inline(never)]
+    fn sift_up(&mut self, index: u32) {
+        let (ways, _, flows) = self.tables.split();
+        let at = heap::position(ways, index);
+        heap::sift_up(ways, flows, at);
     }
 
     /// A classifier refused the packet. Stolen packets count as no drop.
@@ -65,7 +71,7 @@ impl<P: Packet, W: Storage<Ways>, S: Storage<Slot<Queued<P>>>, D: Draws> Cake<P,
         &mut self,
         now: Nanos,
         packet: P,
-        details: &Details,
+        details: Details,
         observer: &mut impl Observer<P>,
     ) -> Verdict {
         self.counters.drops += u64::from(details.classified == Classified::Shot);
@@ -91,7 +97,8 @@ impl<P: Packet, W: Storage<Ways>, S: Storage<Slot<Queued<P>>>, D: Draws> Cake<P,
     #[inline]
     fn push(&mut self, now: Nanos, index: u32, packet: P, adjusted: u32, observer: &mut impl Observer<P>) {
         let queued = Queued { packet, arrived: now.0 };
-        let grown = flow(self.ways.as_mut(), index);
+        let (_, _, flows) = self.tables.split();
+        let grown = &mut flows[index as usize];
         if !self.arena.push(&mut grown.packets, queued, adjusted) {
             return self.push_into_full(now, index, queued, adjusted, observer);
         }
@@ -112,7 +119,8 @@ impl<P: Packet, W: Storage<Ways>, S: Storage<Slot<Queued<P>>>, D: Draws> Cake<P,
         if self.drop_longest(now, Reason::Limit, observer).is_none() {
             self.drop_longest(now, Reason::Limit, observer);
         }
-        let grown = flow(self.ways.as_mut(), index);
+        let (_, _, flows) = self.tables.split();
+        let grown = &mut flows[index as usize];
         let is_queued = self.arena.push(&mut grown.packets, queued, adjusted);
         grown.backlog = grown.backlog.wrapping_add(queued.packet.len());
         debug_assert!(is_queued, "a drop frees a slot, and there is at least one");
@@ -140,9 +148,14 @@ impl<P: Packet, W: Storage<Ways>, S: Storage<Slot<Queued<P>>>, D: Draws> Cake<P,
         details: &Details,
         observer: &mut impl Observer<P>,
     ) {
-        self.has_whole_gso |= details.gso.is_some();
         let len = packet.len();
-        let adjusted = self.lengths.adjusted(&self.params, len, details, true);
+        let offset = details.network_offset;
+        let adjusted = if let Some(gso) = details.gso {
+            self.has_whole_gso = true;
+            self.lengths.adjusted_whole(&self.params, len, offset, gso)
+        } else {
+            self.lengths.adjusted(&self.params, len, offset, &mut self.last)
+        };
         self.push(now, index, packet, adjusted, observer);
         self.qlen += 1;
         self.memory_used += u64::from(packet.truesize());
@@ -153,7 +166,8 @@ impl<P: Packet, W: Storage<Ways>, S: Storage<Slot<Queued<P>>>, D: Draws> Cake<P,
             self.qlen -= 1;
             self.memory_used -= u64::from(ack.truesize());
             change -= i64::from(ack.len());
-            let grown = flow(self.ways.as_mut(), index);
+            let (_, _, flows) = self.tables.split();
+            let grown = &mut flows[index as usize];
             grown.backlog = grown.backlog.wrapping_sub(ack.len());
             let tin = &mut self.tins[tin as usize];
             tin.counters.ack_drops += 1;
@@ -167,20 +181,21 @@ impl<P: Packet, W: Storage<Ways>, S: Storage<Slot<Queued<P>>>, D: Draws> Cake<P,
     }
 
     /// Queues the segments of a super-packet.
+    #[inline(never)]
     fn queue_segments(
         &mut self,
         now: Nanos,
         tin: u32,
         index: u32,
         packet: P,
-        details: &Details,
+        details: Details,
         observer: &mut impl Observer<P>,
     ) {
         let segments = details.gso.map_or(0, |gso| gso.segments);
         for number in 0..segments {
             let Some(mut segment) = observer.segment(&packet, number) else {
                 if number == 0 {
-                    self.queue_packet(now, tin, index, packet, details, observer);
+                    self.queue_packet(now, tin, index, packet, &details, observer);
                 }
                 return;
             };
@@ -188,7 +203,8 @@ impl<P: Packet, W: Storage<Ways>, S: Storage<Slot<Queued<P>>>, D: Draws> Cake<P,
                 segment.clear_dscp();
             }
             let len = segment.len();
-            let adjusted = self.lengths.adjusted(&self.params, len, details, false);
+            let offset = details.network_offset;
+            let adjusted = self.lengths.adjusted(&self.params, len, offset, &mut self.last);
             self.push(now, index, segment, adjusted, observer);
             self.qlen += 1;
             self.memory_used += u64::from(segment.truesize());
@@ -199,27 +215,27 @@ impl<P: Packet, W: Storage<Ways>, S: Storage<Slot<Queued<P>>>, D: Draws> Cake<P,
     /// An arrival wakes its flow: sparse from idle or from decay, bulk where it was only waiting.
     #[inline]
     fn wake_flow(&mut self, tin: u32, index: u32) {
-        let (set, way) = place(index);
-        let ways = self.ways.as_mut();
         let lists = &mut self.tins[tin as usize];
-        let woken = &mut ways[set].flows[way];
-        match woken.standing {
+        let (ways, hosts, flows) = self.tables.split();
+        let woken = &mut flows[index as usize];
+        let first = tin * self.flows;
+        match woken.vars.standing {
             Standing::Sparse | Standing::Bulk => return,
-            Standing::SparseWait => return self.become_bulk(tin, index),
+            Standing::SparseWait => return lists.become_bulk(woken, hosts, first, self.sharing),
             Standing::Decaying => {
-                woken.standing = Standing::Sparse;
                 lists.decaying -= 1;
-                lists.decaying_flows.remove(ways, index);
+                lists.decaying_flows.remove(flows, index);
             }
             Standing::Idle => {
-                woken.standing = Standing::Sparse;
+                let (set, way) = place(index);
                 ways[set].active |= 1 << way;
             }
         }
         lists.sparse += 1;
-        lists.new_flows.push(ways, index);
-        let deficit = self.turn(tin, index);
-        self.ways.as_mut()[set].flows[way].deficit = deficit;
+        lists.new_flows.push(flows, index);
+        let woken = &mut flows[index as usize];
+        woken.vars.standing = Standing::Sparse;
+        woken.deficit = gain(lists.flow_quantum, share(hosts, first, woken), &mut self.draws);
     }
 
     /// Estimates the arriving traffic and sets the rate by it: when a packet comes later than packets do on
@@ -245,16 +261,19 @@ impl<P: Packet, W: Storage<Ways>, S: Storage<Slot<Queued<P>>>, D: Draws> Cake<P,
         }
     }
 
-    /// Over the memory limit: drops from the longest queues.
+    /// More memory is in use than ever before, or than may be: drops from the longest queues.
     #[cold]
     #[inline(never)]
-    fn overflow(&mut self, now: Nanos, tin: u32, index: u32, observer: &mut impl Observer<P>) -> Verdict {
+    fn use_more(&mut self, now: Nanos, tin: u32, index: u32, observer: &mut impl Observer<P>) -> Verdict {
+        self.memory_max = self.memory_max.max(self.memory_used);
+        self.memory_mark = self.memory_max.min(self.memory_limit.into());
         let mut is_own_last = false;
         while self.memory_used > u64::from(self.memory_limit) && self.qlen > 0 {
             if let Some(dropped) = self.drop_longest(now, Reason::Memory, observer) {
                 // Counted where the arrival is, whichever tin lost the packet.
                 self.tins[tin as usize].counters.overlimit += 1;
-                is_own_last |= dropped == index && flow(self.ways.as_mut(), index).packets.is_empty();
+                let (_, _, flows) = self.tables.split();
+                is_own_last |= dropped == index && flows[index as usize].packets.is_empty();
             }
         }
         if is_own_last { Verdict::Dropped(Reason::Memory) } else { Verdict::Enqueued }
@@ -263,24 +282,23 @@ impl<P: Packet, W: Storage<Ways>, S: Storage<Slot<Queued<P>>>, D: Draws> Cake<P,
     /// Drops the head of the longest queue; returns its flow. `None`: the heap was out of order and is
     /// built anew at the next call.
     fn drop_longest(&mut self, now: Nanos, reason: Reason, observer: &mut impl Observer<P>) -> Option<u32> {
-        let len = TINS * self.flows;
-        let ways = self.ways.as_mut();
+        let (ways, _, flows) = self.tables.split();
         let is_fresh = self.overflow_timeout == 0;
         if is_fresh {
-            heap::build(ways, len);
+            heap::build(ways, flows);
         }
         self.overflow_timeout = OVERFLOW_TIMEOUT;
         let mut index = heap::top(ways);
-        if flow(ways, index).packets.is_empty() {
+        if flows[index as usize].packets.is_empty() {
             self.overflow_timeout = 0;
             if !is_fresh {
                 return None;
             }
             // Only where all queued packets have no length.
-            index = heap::any_with_packets(ways, len)?;
+            index = heap::any_with_packets(flows)?;
         }
         let tin = index / self.flows;
-        let longest = flow(ways, index);
+        let longest = &mut flows[index as usize];
         let slot = self.arena.shift(&mut longest.packets)?;
         let (packet, adjusted) = (slot.packet.packet, slot.tick);
         let bytes = packet.len();
@@ -297,7 +315,7 @@ impl<P: Packet, W: Storage<Ways>, S: Storage<Slot<Queued<P>>>, D: Draws> Cake<P,
             self.shaper.charge(tin, adjusted, now.0, true);
         }
         observer.dropped(now, packet, reason);
-        heap::sift_down(ways, len, 0);
+        heap::sift_down(ways, flows, 0);
         Some(index)
     }
 }

@@ -2,7 +2,7 @@
 //! being dropped (Linux 6.1 `sch_cake.c:cake_heapify`, `cake_heapify_up`). Its arrangement, and so the choice among
 //! equals, depends on its whole history; it is Linux's.
 
-use super::ways::{Ways, flow, place};
+use super::ways::{Flow, Ways, place};
 
 #[inline]
 fn entry(ways: &[Ways], at: u32) -> u32 {
@@ -11,9 +11,8 @@ fn entry(ways: &[Ways], at: u32) -> u32 {
 }
 
 #[inline]
-fn backlog(ways: &[Ways], at: u32) -> u32 {
-    let (set, way) = place(entry(ways, at));
-    ways[set].flows[way].backlog
+fn backlog(ways: &[Ways], flows: &[Flow], at: u32) -> u32 {
+    flows[entry(ways, at) as usize].backlog
 }
 
 fn put(ways: &mut [Ways], at: u32, index: u32) {
@@ -51,22 +50,22 @@ pub(super) fn top(ways: &[Ways]) -> u32 {
 }
 
 /// Brings the whole heap into order, from the arrangement that it has.
-pub(super) fn build(ways: &mut [Ways], len: u32) {
-    for at in (0..=len / 2).rev() {
-        sift_down(ways, len, at);
+pub(super) fn build(ways: &mut [Ways], flows: &[Flow]) {
+    for at in (0..=flows.len() as u32 / 2).rev() {
+        sift_down(ways, flows, at);
     }
 }
 
 /// The entry at `at` has become smaller: exchanges it for its largest child, if that is strictly larger. Below
 /// that Linux goes on only while it finds an entry larger than the one it moved up, not than the one it
 /// moves down: in a heap that is in order it stops after one step, and leaves it out of order.
-pub(super) fn sift_down(ways: &mut [Ways], len: u32, mut at: u32) {
-    let mut most = backlog(ways, at);
+pub(super) fn sift_down(ways: &mut [Ways], flows: &[Flow], mut at: u32) {
+    let mut most = backlog(ways, flows, at);
     loop {
         let mut largest = at;
         for child in [at * 2 + 1, at * 2 + 2] {
-            if child < len {
-                let bytes = backlog(ways, child);
+            if (child as usize) < flows.len() {
+                let bytes = backlog(ways, flows, child);
                 if bytes > most {
                     (largest, most) = (child, bytes);
                 }
@@ -81,10 +80,10 @@ pub(super) fn sift_down(ways: &mut [Ways], len: u32, mut at: u32) {
 }
 
 /// The entry at `at` has become larger: moves it up above strictly smaller ones.
-pub(super) fn sift_up(ways: &mut [Ways], mut at: u32) {
+pub(super) fn sift_up(ways: &mut [Ways], flows: &[Flow], mut at: u32) {
     while at > 0 {
         let parent = (at - 1) / 2;
-        if backlog(ways, at) <= backlog(ways, parent) {
+        if backlog(ways, flows, at) <= backlog(ways, flows, parent) {
             return;
         }
         swap(ways, at, parent);
@@ -93,8 +92,8 @@ pub(super) fn sift_up(ways: &mut [Ways], mut at: u32) {
 }
 
 /// A flow that has packets; the way out where packets have no length and the heap cannot tell.
-pub(super) fn any_with_packets(ways: &mut [Ways], len: u32) -> Option<u32> {
-    (0..len).find(|&index| !flow(ways, index).packets.is_empty())
+pub(super) fn any_with_packets(flows: &[Flow]) -> Option<u32> {
+    (0..).zip(flows).find(|(_, flow)| !flow.packets.is_empty()).map(|(index, _)| index)
 }
 
 #[cfg(test)]
@@ -108,18 +107,18 @@ mod tests {
         fn a_fresh_heap_has_a_longest_queue_on_top(
             changes in proptest::collection::vec((0..64_u32, 0..50_u32), 1..200),
         ) {
-            let mut ways = [Ways::default(); 8];
+            let (mut ways, mut flows) = ([Ways::default(); 8], [Flow::default(); 64]);
             arrange(&mut ways, 8, 8);
             for (index, bytes) in changes {
-                let before = core::mem::replace(&mut flow(&mut ways, index).backlog, bytes);
+                let before = core::mem::replace(&mut flows[index as usize].backlog, bytes);
                 let at = position(&ways, index);
-                if bytes > before { sift_up(&mut ways, at) } else { sift_down(&mut ways, 64, at) }
+                if bytes > before { sift_up(&mut ways, &flows, at) } else { sift_down(&mut ways, &flows, at) }
             }
             // Whatever the arrangement was.
-            build(&mut ways, 64);
-            let longest = (0..64).map(|index| flow(&mut ways, index).backlog).max();
+            build(&mut ways, &flows);
+            let longest = flows.iter().map(|flow| flow.backlog).max();
             let top = top(&ways);
-            prop_assert_eq!(Some(flow(&mut ways, top).backlog), longest);
+            prop_assert_eq!(Some(flows[top as usize].backlog), longest);
             for index in 0..64 {
                 prop_assert_eq!(entry(&ways, position(&ways, index)), index);
             }

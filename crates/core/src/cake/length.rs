@@ -3,7 +3,7 @@
 
 use super::params::{Framing, Params};
 use super::stats::ewma;
-use crate::details::Details;
+use crate::details::Gso;
 
 /// The longest that a packet is charged for. No super-packet of Linux is longer; a bound, so that a deficit
 /// is paid back in a bounded number of turns.
@@ -22,6 +22,21 @@ pub struct Lengths {
     pub min_netlen: u16,
     /// Shortest packet on the link.
     pub min_adjlen: u16,
+}
+
+/// What the last ordinary packet came to: the next one mostly is as long.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Adjusted {
+    len: u32,
+    offset: u16,
+    adjusted: u32,
+}
+
+impl Default for Adjusted {
+    /// None yet: no packet that is not queued whole is so long.
+    fn default() -> Self {
+        Adjusted { len: u32::MAX, offset: u16::MAX, adjusted: 0 }
+    }
 }
 
 impl Default for Lengths {
@@ -54,7 +69,6 @@ impl Lengths {
     }
 
     /// Bytes on the link for one frame of `len` bytes.
-    #[inline]
     #[allow(clippy::cast_possible_truncation)]
     fn adjust(&mut self, params: &Params, mut len: u32, offset: u32) -> u32 {
         if params.overhead.from_network {
@@ -78,22 +92,38 @@ impl Lengths {
         len
     }
 
-    /// Bytes that a packet of `len` bytes takes on the link; of a super-packet, all its segments.
+    /// Bytes that a packet of `len` bytes takes on the link. `last` saves the arithmetic where nothing has
+    /// changed.
+    #[inline]
+    pub(super) fn adjusted(&mut self, params: &Params, len: u32, offset: u16, last: &mut Adjusted) -> u32 {
+        self.average(offset);
+        if len != last.len || offset != last.offset {
+            self.adjust_anew(params, len, offset, last);
+        }
+        last.adjusted
+    }
+
+    #[inline(never)]
+    fn adjust_anew(&mut self, params: &Params, len: u32, offset: u16, last: &mut Adjusted) {
+        let adjusted = self.adjust(params, len, offset.into()).min(LONGEST);
+        *last = Adjusted { len, offset, adjusted };
+    }
+
     #[inline]
     #[allow(clippy::cast_possible_truncation)]
-    pub(super) fn adjusted(&mut self, params: &Params, len: u32, details: &Details, is_whole: bool) -> u32 {
-        let offset = u32::from(details.network_offset);
-        self.avg_netoff = ewma(u64::from(self.avg_netoff), u64::from(offset << 16), 8) as u32;
-        let adjusted = match details.gso {
-            Some(gso) if is_whole => {
-                let others = u32::from(gso.segments).saturating_sub(1);
-                let segment = gso.size.saturating_add(gso.headers);
-                let last = len.wrapping_sub(others.wrapping_mul(segment));
-                let front = self.adjust(params, segment, offset).saturating_mul(others);
-                front.saturating_add(self.adjust(params, last, offset))
-            }
-            _ => self.adjust(params, len, offset),
-        };
-        adjusted.min(LONGEST)
+    fn average(&mut self, offset: u16) {
+        self.avg_netoff = ewma(u64::from(self.avg_netoff), u64::from(u32::from(offset) << 16), 8) as u32;
+    }
+
+    /// Bytes that a super-packet takes, which is queued whole: those of all its segments.
+    #[cold]
+    pub(super) fn adjusted_whole(&mut self, params: &Params, len: u32, offset: u16, gso: Gso) -> u32 {
+        self.average(offset);
+        let offset = offset.into();
+        let others = u32::from(gso.segments).saturating_sub(1);
+        let segment = gso.size.saturating_add(gso.headers);
+        let last = len.wrapping_sub(others.wrapping_mul(segment));
+        let front = self.adjust(params, segment, offset).saturating_mul(others);
+        front.saturating_add(self.adjust(params, last, offset)).min(LONGEST)
     }
 }

@@ -30,17 +30,18 @@ mod ways;
 
 use core::fmt;
 
+use length::Adjusted;
 pub use length::Lengths;
 pub use params::{AckFilter, Diffserv, Framing, Isolation, Overhead, Params};
 pub use stats::{State, TinCounters, TinState};
 pub use tin::TINS;
-pub use ways::{WAYS, Ways};
+pub use ways::{Flow, Host, Tables, WAYS, Ways};
 
 use crate::arena::{Arena, Slot, Storage};
-use crate::{Backlog, Draws, Nanos, Observer, Packet, Queue, Reason, Rng, Stats, Verdict};
+use crate::{Backlog, Draws, Lcg, Nanos, Observer, Packet, Queue, Reason, Stats, Verdict};
 use shaper::Shaper;
 use tin::Tin;
-use ways::{Bulk, Flow, Standing, flow};
+use ways::Bulk;
 
 /// A packet and the time of its arrival; its slot's tick is its length on the link.
 #[derive(Clone, Copy, Debug, Default)]
@@ -52,7 +53,8 @@ pub struct Queued<P> {
 /// The storage given cannot hold a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoStorage {
-    /// The sets are not eight times a power of two, or more than eight times 8192.
+    /// The sets are not eight times a power of two, or more than eight times 8192, or have not eight flows and
+    /// eight hosts each.
     Ways,
     /// There is no slot for a packet.
     Slots,
@@ -61,7 +63,9 @@ pub enum NoStorage {
 impl fmt::Display for NoStorage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            NoStorage::Ways => "cake needs a power of two of sets in each of its eight tins, at most 8192",
+            NoStorage::Ways => {
+                "cake needs a power of two of sets in each of its eight tins, at most 8192, and eight flows and hosts for each"
+            }
             NoStorage::Slots => "cake needs at least one slot",
         })
     }
@@ -91,12 +95,12 @@ struct Autorate {
     avg_peak_bandwidth: u64,
 }
 
-/// `cake` over set storage `W` (eight tins of them), packet storage `S` and random numbers from `D`. Where
+/// `cake` over tables `T` (for eight tins), packet storage `S` and random numbers from `D`. Where
 /// packets are smaller than the memory limit reckons with and the slots run out, the longest queue loses
 /// its head ([`Reason::Limit`]).
 #[derive(Clone, Debug)]
-pub struct Cake<P, W, S, D = Rng> {
-    ways: W,
+pub struct Cake<P, T, S, D = Lcg> {
+    tables: T,
     arena: Arena<Queued<P>, S>,
     tins: [Tin; TINS as usize],
     tins_in_use: u32,
@@ -111,11 +115,14 @@ pub struct Cake<P, W, S, D = Rng> {
     memory_used: u64,
     memory_max: u64,
     memory_limit: u32,
+    /// The lesser of the two: up to it an arrival need not look at either.
+    memory_mark: u64,
     overflow_timeout: u32,
     /// Whether a super-packet was ever queued whole: only then the owner is asked at deliveries.
     has_whole_gso: bool,
     autorate: Autorate,
     lengths: Lengths,
+    last: Adjusted,
     counters: Counters,
     params: Params,
     sharing: Sharing,
@@ -127,64 +134,76 @@ pub struct Cake<P, W, S, D = Rng> {
 struct Sharing {
     /// Whether places are found by the hash of the flow.
     has_flows: bool,
-    /// All ones: source hosts get no equal shares.
-    no_sources: u16,
-    /// All ones: destination hosts get none.
-    no_destinations: u16,
+    /// Whether source hosts get equal shares.
+    sources: bool,
+    /// Whether destination hosts do.
+    destinations: bool,
+    /// Most bulk flows that a host counts.
+    most: u16,
 }
 
 impl Sharing {
-    fn new(isolation: Isolation) -> Sharing {
-        let mask = |shares: bool| if shares { 0 } else { u16::MAX };
+    /// `flows` of a tin.
+    fn new(isolation: Isolation, flows: u32) -> Sharing {
         Sharing {
             has_flows: isolation.has_flows(),
-            no_sources: mask(isolation.shares_sources()),
-            no_destinations: mask(isolation.shares_destinations()),
+            sources: isolation.shares_sources(),
+            destinations: isolation.shares_destinations(),
+            most: u16::try_from(flows).unwrap_or(u16::MAX),
         }
     }
 
-    const fn has_hosts(self) -> bool {
-        self.no_sources & self.no_destinations == 0
-    }
-
-    /// A flow's part of a quantum, of 2^16: it shares with the bulk flows of its busier host. The sets of its
-    /// tin begin with `first`.
+    /// Moves the bulk counts of a flow's hosts (Linux keeps them within 0 and the number of flows, and
+    /// only in the modes that use them; a change of mode can leave counts behind). The places of its tin begin
+    /// with `first`.
     #[inline]
-    fn of(self, ways: &[Ways], first: usize, source: u16, destination: u16) -> u16 {
-        let (set, way) = ways::place(u32::from(source));
-        let of_source = ways[first + set].sources.bulk[way].share() | self.no_sources;
-        let (set, way) = ways::place(u32::from(destination));
-        of_source.min(ways[first + set].destinations.bulk[way].share() | self.no_destinations)
+    fn count(self, hosts: &mut [Host], first: u32, source: u16, destination: u16, is_added: bool) {
+        let shift = |bulk: &mut Bulk| match is_added {
+            true => bulk.set(bulk.count() + u16::from(bulk.count() < self.most)),
+            false => bulk.set(bulk.count().saturating_sub(1)),
+        };
+        if self.sources {
+            shift(&mut hosts[(first + u32::from(source)) as usize].source);
+        }
+        if self.destinations {
+            shift(&mut hosts[(first + u32::from(destination)) as usize].destination);
+        }
     }
 }
 
-/// That part, rounded at random.
+/// Bytes for a turn of a flow whose part of the quantum is `share`, rounded at random.
 #[inline]
 fn gain(quantum: u32, share: u16, draws: &mut impl Draws) -> i32 {
     ((quantum * u32::from(share) + u32::from(draws.next_u16())) >> 16).cast_signed()
 }
 
-impl<P: Packet, W: Storage<Ways>, S: Storage<Slot<Queued<P>>>, D: Draws> Cake<P, W, S, D> {
-    /// An empty queue with eight flows in each tin for every eight sets of `ways`. Linux has 1024 flows, so
-    /// 1024 sets. Its clocks start at 0.
+impl<P: Packet, T: Tables, S: Storage<Slot<Queued<P>>>, D: Draws> Cake<P, T, S, D> {
+    /// An empty queue with eight flows in each tin for every eight sets of `tables`. Linux has 1024 flows, so
+    /// 1024 sets, and 8192 hosts and flows. Its clocks start at 0.
     ///
     /// # Errors
-    /// When the number of sets is not eight times a power of two up to 8192, or there is no slot.
-    pub fn new(params: Params, draws: D, mut ways: W, slots: S) -> Result<Self, NoStorage> {
-        let sets = ways.as_ref().len();
+    /// When the number of sets is not eight times a power of two up to 8192, there are not eight hosts and
+    /// eight flows for each, or there is no slot.
+    pub fn new(params: Params, draws: D, mut tables: T, slots: S) -> Result<Self, NoStorage> {
+        let (ways, hosts, all_flows) = tables.split();
+        let sets = ways.len();
         let of_tin = sets / TINS as usize;
-        if !sets.is_multiple_of(TINS as usize) || !of_tin.is_power_of_two() || of_tin > MOST_SETS {
+        let is_power = sets.is_multiple_of(TINS as usize) && of_tin.is_power_of_two() && of_tin <= MOST_SETS;
+        let places = sets * WAYS as usize;
+        if !is_power || hosts.len() != places || all_flows.len() != places {
             return Err(NoStorage::Ways);
         }
         if slots.as_ref().is_empty() {
             return Err(NoStorage::Slots);
         }
-        ways.as_mut().fill(Ways::default());
+        ways.fill(Ways::default());
+        hosts.fill(Host::default());
+        all_flows.fill(Flow::default());
         // At most 65536.
         let flows = u32::try_from(of_tin).unwrap_or(1) * WAYS;
-        heap::arrange(ways.as_mut(), TINS, flows);
+        heap::arrange(ways, TINS, flows);
         let mut queue = Cake {
-            ways,
+            tables,
             arena: Arena::new(slots),
             tins: [Tin::EMPTY; TINS as usize],
             tins_in_use: 1,
@@ -197,15 +216,18 @@ impl<P: Packet, W: Storage<Ways>, S: Storage<Slot<Queued<P>>>, D: Draws> Cake<P,
             memory_used: 0,
             memory_max: 0,
             memory_limit: 0,
+            memory_mark: 0,
             overflow_timeout: 0,
             has_whole_gso: false,
             autorate: Autorate { avg_peak_bandwidth: params.bandwidth.0 / 8, ..Autorate::default() },
             lengths: Lengths::default(),
+            last: Adjusted::default(),
             counters: Counters::default(),
             params,
             sharing: Sharing::default(),
             draws,
         };
+        queue.share_out();
         queue.reconfigure(Nanos(0), &mut crate::Ignore);
         Ok(queue)
     }
@@ -222,28 +244,43 @@ impl<P: Packet, W: Storage<Ways>, S: Storage<Slot<Queued<P>>>, D: Draws> Cake<P,
         if params.overhead != self.params.overhead {
             self.lengths.clear();
         }
+        self.last = Adjusted::default();
+        let is_other = params.isolation != self.params.isolation;
         self.params = params;
+        if is_other {
+            self.share_out();
+        }
         self.rate = params.bandwidth.0 / 8;
         self.reconfigure(now, observer);
     }
 
     /// Forgets the longest and shortest lengths, as Linux does when an overhead is set, also to what it was.
-    pub const fn clear_lengths(&mut self) {
+    pub fn clear_lengths(&mut self) {
         self.lengths.clear();
+        self.last = Adjusted::default();
+    }
+
+    /// What follows from the isolation.
+    fn share_out(&mut self) {
+        self.sharing = Sharing::new(self.params.isolation, self.flows);
+        let (_, hosts, _) = self.tables.split();
+        for host in hosts {
+            host.set_sharing(self.sharing.sources, self.sharing.destinations);
+        }
     }
 
     /// Brings what follows from rate and parameters up to date (Linux 6.1 `sch_cake.c:cake_reconfigure`).
     fn reconfigure(&mut self, now: Nanos, observer: &mut impl Observer<P>) {
         tin::configure(&mut self.tins, self.rate, &self.params);
         self.tins_in_use = tin::count(self.params.diffserv);
-        self.sharing = Sharing::new(self.params.isolation);
         let mtu_time = self.tins[0].law.mtu_time;
         for index in self.tins_in_use..TINS {
             self.clear_tin(now, index, Reason::Change, observer);
-            self.tins[index as usize].law.mtu_time = mtu_time;
+            self.tins[index as usize].law.set_mtu_time(mtu_time);
         }
         self.shaper.byte_time = self.tins[0].byte_time;
         self.memory_limit = self.params.memory_limit_at(self.rate);
+        self.memory_mark = self.memory_max.min(self.memory_limit.into());
     }
 
     /// Drops all packets of a tin. It becomes the current one; its flows stay on their lists.
@@ -251,16 +288,18 @@ impl<P: Packet, W: Storage<Ways>, S: Storage<Slot<Queued<P>>>, D: Draws> Cake<P,
         self.cur_tin = tin;
         for index in tin * self.flows..(tin + 1) * self.flows {
             while let Some((queued, _)) = self.take(tin, index) {
+                if self.overflow_timeout != 0 {
+                    self.sift_down(index);
+                }
                 observer.dropped(now, queued.packet, reason);
             }
         }
     }
 
     /// Takes the head of a flow's queue, with its length on the link.
-    #[inline]
     fn take(&mut self, tin: u32, index: u32) -> Option<(Queued<P>, u32)> {
-        let ways = self.ways.as_mut();
-        let flow = flow(ways, index);
+        let (_, _, flows) = self.tables.split();
+        let flow = &mut flows[index as usize];
         let slot = self.arena.shift(&mut flow.packets)?;
         let (queued, adjusted) = (slot.packet, slot.tick);
         let len = queued.packet.len();
@@ -269,55 +308,16 @@ impl<P: Packet, W: Storage<Ways>, S: Storage<Slot<Queued<P>>>, D: Draws> Cake<P,
         self.backlog -= u64::from(len);
         self.memory_used -= u64::from(queued.packet.truesize());
         self.qlen -= 1;
-        if self.overflow_timeout != 0 {
-            let at = heap::position(ways, index);
-            heap::sift_down(ways, TINS * self.flows, at);
-        }
         Some((queued, adjusted))
     }
 
-    /// Moves the bulk counts of a flow's hosts (Linux keeps them within 0 and the number of flows, and
-    /// only in the modes that use them; a change of mode can leave counts behind).
-    #[inline]
-    fn count_hosts(&mut self, tin: u32, index: u32, is_added: bool) {
-        if !self.sharing.has_hosts() {
-            return;
-        }
-        let ways = self.ways.as_mut();
-        let flow = flow(ways, index);
-        let (source, destination) = (flow.source, flow.destination);
-        let most = u16::try_from(self.flows).unwrap_or(u16::MAX);
-        let shift = |bulk: &mut Bulk| match is_added {
-            true => bulk.set(bulk.count() + u16::from(bulk.count() < most)),
-            false => bulk.set(bulk.count().saturating_sub(1)),
-        };
-        if self.sharing.no_sources == 0 {
-            let (set, way) = ways::place(tin * self.flows + u32::from(source));
-            shift(&mut ways[set].sources.bulk[way]);
-        }
-        if self.sharing.no_destinations == 0 {
-            let (set, way) = ways::place(tin * self.flows + u32::from(destination));
-            shift(&mut ways[set].destinations.bulk[way]);
-        }
-    }
-
-    /// Bytes for one turn of a flow.
-    #[inline]
-    fn turn(&mut self, tin: u32, index: u32) -> i32 {
-        let ways = self.ways.as_mut();
-        let &mut Flow { source, destination, .. } = flow(ways, index);
-        let share = self.sharing.of(ways, (tin * self.flows / WAYS) as usize, source, destination);
-        gain(self.tins[tin as usize].flow_quantum, share, &mut self.draws)
-    }
-
-    /// A sparse flow sends more than its share.
-    #[inline]
-    fn become_bulk(&mut self, tin: u32, index: u32) {
-        flow(self.ways.as_mut(), index).standing = Standing::Bulk;
-        let lists = &mut self.tins[tin as usize];
-        lists.sparse -= 1;
-        lists.bulk += 1;
-        self.count_hosts(tin, index, true);
+    /// A flow's queue has become shorter.
+    #[cold]
+    #[inline(never)]
+    fn sift_down(&mut self, index: u32) {
+        let (ways, _, flows) = self.tables.split();
+        let at = heap::position(ways, index);
+        heap::sift_down(ways, flows, at);
     }
 
     /// The state of the queue.
@@ -357,7 +357,7 @@ impl<P: Packet, W: Storage<Ways>, S: Storage<Slot<Queued<P>>>, D: Draws> Cake<P,
     }
 }
 
-impl<P: Packet, W: Storage<Ways>, S: Storage<Slot<Queued<P>>>, D: Draws> Queue<P> for Cake<P, W, S, D> {
+impl<P: Packet, T: Tables, S: Storage<Slot<Queued<P>>>, D: Draws> Queue<P> for Cake<P, T, S, D> {
     fn enqueue(&mut self, now: Nanos, packet: P, observer: &mut impl Observer<P>) -> Verdict {
         self.arrive(now, packet, observer)
     }

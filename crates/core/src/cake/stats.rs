@@ -107,7 +107,14 @@ impl TinCounters {
     #[inline]
     pub(super) const fn delays(&mut self, delay: u64) {
         self.avg_delay = ewma(self.avg_delay, delay, 8);
-        self.peak_delay = ewma(self.peak_delay, delay, if delay > self.peak_delay { 2 } else { 8 });
-        self.base_delay = ewma(self.base_delay, delay, if delay < self.base_delay { 2 } else { 8 });
+        // Apart, so that each shift is a constant.
+        self.peak_delay = match delay > self.peak_delay {
+            true => ewma(self.peak_delay, delay, 2),
+            false => ewma(self.peak_delay, delay, 8),
+        };
+        self.base_delay = match delay < self.base_delay {
+            true => ewma(self.base_delay, delay, 2),
+            false => ewma(self.base_delay, delay, 8),
+        };
     }
 }

@@ -1,9 +1,10 @@
 //! Tins: their thresholds, quanta and clocks, and which packets belong in which.
 
+use super::Sharing;
 use super::cobalt::Law;
 use super::params::{Diffserv, Params};
 use super::stats::{TinCounters, TinState};
-use super::ways::{Chain, Ring};
+use super::ways::{Chain, Flow, Host, Line, Ring, Standing};
 use crate::Nanos;
 
 /// Tins that there is storage for.
@@ -45,7 +46,7 @@ impl ByteTime {
 /// One tin.
 #[derive(Clone, Debug)]
 pub(super) struct Tin {
-    pub(super) new_flows: Ring,
+    pub(super) new_flows: Line,
     pub(super) old_flows: Ring,
     pub(super) decaying_flows: Chain,
     pub(super) sparse: u32,
@@ -64,7 +65,7 @@ pub(super) struct Tin {
 
 impl Tin {
     pub(super) const EMPTY: Tin = Tin {
-        new_flows: Ring::EMPTY,
+        new_flows: Line::EMPTY,
         old_flows: Ring::EMPTY,
         decaying_flows: Chain::EMPTY,
         sparse: 0,
@@ -76,7 +77,7 @@ impl Tin {
         backlog: 0,
         time_next: 0,
         byte_time: ByteTime { ns: 0, shift: 0 },
-        law: Law { target: 0, interval: 0, mtu_time: 0 },
+        law: Law { target: 0, interval: 0, mtu_time: 0, floor: 0 },
         rate: 0,
         counters: TinCounters {
             packets: 0,
@@ -103,6 +104,15 @@ impl Tin {
         self.sparse + self.bulk != 0
     }
 
+    /// A sparse flow of the tin sends more than its share. The places of the tin begin with `first`.
+    #[inline]
+    pub(super) fn become_bulk(&mut self, flow: &mut Flow, hosts: &mut [Host], first: u32, sharing: Sharing) {
+        flow.vars.standing = Standing::Bulk;
+        self.sparse -= 1;
+        self.bulk += 1;
+        sharing.count(hosts, first, flow.source, flow.destination, true);
+    }
+
     /// The threshold in bytes per second and what follows from it (Linux 6.1 `sch_cake.c:cake_set_rate`).
     fn set_rate(&mut self, rate: u64, params: &Params) {
         self.rate = rate;
@@ -117,7 +127,7 @@ impl Tin {
         let mtu_time = self.byte_time.of(params.mtu);
         let target = (mtu_time.saturating_mul(3) / 2).max(wanted);
         let interval = rtt.saturating_add(target - wanted).max(target.saturating_mul(2));
-        self.law = Law { target, interval, mtu_time };
+        self.law = Law::new(target, interval, mtu_time);
     }
 
     pub(super) fn state(&self) -> TinState {

@@ -1,32 +1,33 @@
 //! What `cake` keeps of its flows and hosts: sets of eight places, so that a set's tags are looked
-//! through in one line of the cache.
+//! through in one line of the cache; beside them the flows and the hosts themselves, each found by its index
+//! alone.
 
 use super::cobalt::Vars;
-use crate::arena::{List, NIL};
+use crate::arena::{List, NIL, Storage};
 
 /// Places in a set (Linux `CAKE_SET_WAYS`).
 pub const WAYS: u32 = 8;
 
-/// Where a flow stands among the flows of its tin.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// Where a flow stands among the flows of its tin. From [`Standing::Sparse`] on an arrival changes nothing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Standing {
     /// On no list.
     #[default]
     Idle,
-    /// New, or sending less than its share.
-    Sparse,
-    /// Sparse and empty, on the list of the bulk flows until its turn.
-    SparseWait,
-    /// Sending more than its share.
-    Bulk,
     /// Empty, its control state not yet at rest.
     Decaying,
+    /// Sparse and empty, on the list of the bulk flows until its turn.
+    SparseWait,
+    /// New, or sending less than its share.
+    Sparse,
+    /// Sending more than its share.
+    Bulk,
 }
 
 /// One flow: its packets, its turn and its control state. One cache line.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(64))]
-pub(super) struct Flow {
+pub struct Flow {
     pub(super) packets: List,
     /// Neighbours on the list that it is on, as indices over all tins.
     pub(super) next: u32,
@@ -34,10 +35,11 @@ pub(super) struct Flow {
     pub(super) deficit: i32,
     /// Bytes queued.
     pub(super) backlog: u32,
+    /// Its tag, which stands in its set too.
+    pub(super) tag: u32,
     /// Places of its hosts in the tin's table.
     pub(super) source: u16,
     pub(super) destination: u16,
-    pub(super) standing: Standing,
     pub(super) vars: Vars,
 }
 
@@ -49,9 +51,9 @@ impl Default for Flow {
             previous: NIL,
             deficit: 0,
             backlog: 0,
+            tag: 0,
             source: 0,
             destination: 0,
-            standing: Standing::Idle,
             vars: Vars::default(),
         }
     }
@@ -70,13 +72,13 @@ impl Bulk {
     }
 
     #[inline]
-    pub(super) const fn share(self) -> u16 {
-        self.share
-    }
-
-    #[inline]
     pub(super) fn set(&mut self, count: u16) {
         *self = Bulk { count, share: u16::MAX / count.max(1) };
+    }
+
+    /// Whether the hosts of this direction get equal shares at all.
+    fn set_sharing(&mut self, is_shared: bool) {
+        self.share = if is_shared { u16::MAX / self.count.max(1) } else { u16::MAX };
     }
 }
 
@@ -86,28 +88,59 @@ impl Default for Bulk {
     }
 }
 
-/// The tags of eight hosts of one direction, and their bulk flows.
+/// A place for a source host and for a destination host, which share nothing but their number.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Hosts {
-    pub(super) tags: [u32; 8],
-    pub(super) bulk: [Bulk; 8],
+pub struct Host {
+    pub(super) source: Bulk,
+    pub(super) destination: Bulk,
 }
 
-/// A set: places for eight flows, eight source hosts and eight destination hosts of one tin, and eight
-/// entries of the heap that finds the longest queue. The storage of a queue with 1024 flows in each of
-/// its eight tins is 1024 of them.
+impl Host {
+    /// The isolation was changed: shares follow from the counts, where there are any.
+    pub(super) fn set_sharing(&mut self, sources: bool, destinations: bool) {
+        self.source.set_sharing(sources);
+        self.destination.set_sharing(destinations);
+    }
+}
+
+/// A set: tags for eight flows, eight source hosts and eight destination hosts of one tin, and eight
+/// entries of the heap that finds the longest queue. A queue with 1024 flows in each of its eight tins has
+/// 1024 of them.
 #[derive(Clone, Copy, Debug, Default)]
+#[repr(align(64))]
 pub struct Ways {
     pub(super) tags: [u32; 8],
     /// Bit i: the flow in place i is on a list.
     pub(super) active: u8,
-    pub(super) sources: Hosts,
-    pub(super) destinations: Hosts,
+    pub(super) sources: [u32; 8],
+    pub(super) destinations: [u32; 8],
     /// Where in the heap the flow of each place stands.
     pub(super) positions: [u32; 8],
     /// Eight entries of the heap: flows, by their index over all tins. No places of this set.
     pub(super) heap: [u32; 8],
-    pub(super) flows: [Flow; 8],
+}
+
+/// The storage of a queue apart from its packets: sets, and eight hosts and eight flows for each of them.
+/// Anything that is a slice of them underneath, in this order: `(W, H, F)`.
+pub trait Tables {
+    /// The three of them.
+    fn split(&mut self) -> (&mut [Ways], &mut [Host], &mut [Flow]);
+}
+
+impl<W: Storage<Ways>, H: Storage<Host>, F: Storage<Flow>> Tables for (W, H, F) {
+    #[inline]
+    fn split(&mut self) -> (&mut [Ways], &mut [Host], &mut [Flow]) {
+        (self.0.as_mut(), self.1.as_mut(), self.2.as_mut())
+    }
+}
+
+/// A flow's part of a quantum, of 2^16: it shares with the bulk flows of its busier host. The places of its
+/// tin begin with `first`.
+#[inline]
+pub(super) fn share(hosts: &[Host], first: u32, flow: &Flow) -> u16 {
+    let source = hosts[(first + u32::from(flow.source)) as usize].source.share;
+    let destination = hosts[(first + u32::from(flow.destination)) as usize].destination.share;
+    source.min(destination)
 }
 
 /// The set and the place of a flow, a host or a heap entry.
@@ -116,21 +149,14 @@ pub(super) const fn place(index: u32) -> (usize, usize) {
     ((index / WAYS) as usize, (index % WAYS) as usize)
 }
 
-/// The flow `index`, which is below the number of flows of all tins.
-#[inline]
-pub(super) fn flow(ways: &mut [Ways], index: u32) -> &mut Flow {
-    let (set, way) = place(index);
-    &mut ways[set].flows[way]
-}
-
 /// Bit i: `tags[i]` is `tag`.
 #[inline]
 pub(super) fn matches(tags: &[u32; 8], tag: u32) -> u8 {
     let mut found = 0;
     for (way, &known) in tags.iter().enumerate() {
-        found |= u8::from(known == tag) << way;
+        found |= if known == tag { 1_u32 << way } else { 0 };
     }
-    found
+    found as u8
 }
 
 /// The first place of `mask` from `first` on, wrapping at the end of the set; `None` for an empty mask.
@@ -143,20 +169,39 @@ pub(super) const fn first_of(mask: u8, first: usize) -> Option<usize> {
     Some((first + turned.trailing_zeros() as usize) % WAYS as usize)
 }
 
-impl Hosts {
-    /// The place for the host `tag` (Linux 6.1 `sch_cake.c:cake_hash`): where its tag stands, busy or not,
-    /// else the first place without bulk flows, else its own.
-    pub(super) fn assign(&mut self, tag: u32, first: usize) -> usize {
-        if let Some(way) = first_of(matches(&self.tags, tag), first) {
-            return way;
+/// The place for the host `tag` (Linux 6.1 `sch_cake.c:cake_hash`): where its tag stands, busy or not,
+/// else the first place without bulk flows, of which `bulk` says the number, else its own.
+#[inline]
+pub(super) fn assign(tags: &mut [u32; 8], bulk: impl Fn(usize) -> u16, tag: u32, first: usize) -> usize {
+    if let Some(way) = first_of(matches(tags, tag), first) {
+        return way;
+    }
+    let way = (0..8).map(|offset| (first + offset) % 8).find(|&way| bulk(way) == 0).unwrap_or(first);
+    tags[way] = tag;
+    way
+}
+
+/// Flows that are put at the tail and taken off at the head, through [`Flow::next`].
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Line {
+    pub(super) head: u32,
+    /// Of no meaning while there is no head.
+    tail: u32,
+}
+
+impl Line {
+    pub(super) const EMPTY: Line = Line { head: NIL, tail: NIL };
+
+    /// Puts a flow that is on no list at the tail.
+    #[inline]
+    pub(super) fn push(&mut self, flows: &mut [Flow], index: u32) {
+        flows[index as usize].next = NIL;
+        if self.head == NIL {
+            self.head = index;
+        } else {
+            flows[self.tail as usize].next = index;
         }
-        let mut free = 0;
-        for (way, bulk) in self.bulk.iter().enumerate() {
-            free |= u8::from(bulk.count == 0) << way;
-        }
-        let way = first_of(free, first).unwrap_or(first);
-        self.tags[way] = tag;
-        way
+        self.tail = index;
     }
 }
 
@@ -174,24 +219,24 @@ impl Ring {
 
     /// Puts a flow that is on no list at the tail.
     #[inline]
-    pub(super) fn push(&mut self, ways: &mut [Ways], index: u32) {
+    pub(super) fn push(&mut self, flows: &mut [Flow], index: u32) {
         if self.head == NIL {
             self.head = index;
         } else {
-            flow(ways, self.tail).next = index;
+            flows[self.tail as usize].next = index;
         }
-        flow(ways, index).next = self.head;
+        flows[index as usize].next = self.head;
         self.tail = index;
     }
 
     /// Takes the head off, behind which `next` stands.
     #[inline]
-    pub(super) fn pop(&mut self, ways: &mut [Ways], next: u32) {
+    pub(super) fn pop(&mut self, flows: &mut [Flow], next: u32) {
         if self.head == self.tail {
             self.head = NIL;
         } else {
             self.head = next;
-            flow(ways, self.tail).next = next;
+            flows[self.tail as usize].next = next;
         }
     }
 }
@@ -208,30 +253,30 @@ impl Chain {
 
     /// Puts a flow that is on no list at the tail.
     #[inline]
-    pub(super) fn push(&mut self, ways: &mut [Ways], index: u32) {
+    pub(super) fn push(&mut self, flows: &mut [Flow], index: u32) {
         if self.head == NIL {
-            let alone = flow(ways, index);
+            let alone = &mut flows[index as usize];
             (alone.next, alone.previous) = (index, index);
             self.head = index;
             return;
         }
-        let tail = core::mem::replace(&mut flow(ways, self.head).previous, index);
-        flow(ways, tail).next = index;
-        let added = flow(ways, index);
+        let tail = core::mem::replace(&mut flows[self.head as usize].previous, index);
+        flows[tail as usize].next = index;
+        let added = &mut flows[index as usize];
         (added.next, added.previous) = (self.head, tail);
     }
 
     /// Takes a flow off.
     #[inline]
-    pub(super) fn remove(&mut self, ways: &mut [Ways], index: u32) {
-        let removed = flow(ways, index);
+    pub(super) fn remove(&mut self, flows: &mut [Flow], index: u32) {
+        let removed = &mut flows[index as usize];
         let (next, previous) = (removed.next, removed.previous);
         if next == index {
             self.head = NIL;
             return;
         }
-        flow(ways, previous).next = next;
-        flow(ways, next).previous = previous;
+        flows[previous as usize].next = next;
+        flows[next as usize].previous = previous;
         if self.head == index {
             self.head = next;
         }
@@ -243,9 +288,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_flow_is_one_cache_line_and_a_set_twelve() {
+    fn a_flow_is_one_cache_line_and_a_set_three_with_one_of_hosts() {
         assert_eq!(size_of::<Flow>(), 64);
-        assert_eq!(size_of::<Ways>(), 768);
+        assert_eq!(size_of::<Ways>(), 192);
+        assert_eq!(size_of::<Host>(), 8);
     }
 
     #[test]
@@ -262,45 +308,45 @@ mod tests {
 
     #[test]
     fn a_host_keeps_its_place_then_takes_a_free_one_then_its_own() {
-        let mut hosts = Hosts::default();
-        assert_eq!(hosts.assign(100, 4), 4);
-        hosts.bulk[4].set(1);
-        assert_eq!(hosts.assign(100, 4), 4);
-        assert_eq!(hosts.assign(200, 4), 5);
-        hosts.bulk.iter_mut().for_each(|bulk| bulk.set(1));
-        assert_eq!(hosts.assign(300, 4), 4, "all are busy: its own");
-        assert_eq!(hosts.assign(200, 4), 5);
+        let (mut tags, mut counts) = ([0; 8], [0; 8]);
+        assert_eq!(assign(&mut tags, |way| counts[way], 100, 4), 4);
+        counts[4] = 1;
+        assert_eq!(assign(&mut tags, |way| counts[way], 100, 4), 4);
+        assert_eq!(assign(&mut tags, |way| counts[way], 200, 4), 5);
+        counts = [1; 8];
+        assert_eq!(assign(&mut tags, |way| counts[way], 300, 4), 4, "all are busy: its own");
+        assert_eq!(assign(&mut tags, |way| counts[way], 200, 4), 5);
     }
 
     #[test]
     fn a_ring_loses_its_head_and_turns() {
-        let mut ways = [Ways::default(); 1];
+        let mut flows = [Flow::default(); 8];
         let mut ring = Ring::EMPTY;
-        (0..3).for_each(|index| ring.push(&mut ways, index));
-        let second = flow(&mut ways, 0).next;
-        ring.pop(&mut ways, second);
-        assert_eq!((ring.head, ring.tail, flow(&mut ways, 2).next), (1, 2, 1));
+        (0..3).for_each(|index| ring.push(&mut flows, index));
+        let second = flows[0].next;
+        ring.pop(&mut flows, second);
+        assert_eq!((ring.head, ring.tail, flows[2].next), (1, 2, 1));
         // The head becomes the tail.
-        (ring.head, ring.tail) = (flow(&mut ways, 1).next, 1);
-        ring.push(&mut ways, 0);
-        assert_eq!((ring.head, flow(&mut ways, 2).next, flow(&mut ways, 1).next), (2, 1, 0));
-        ring.pop(&mut ways, 1);
-        ring.pop(&mut ways, 0);
-        ring.pop(&mut ways, 0);
+        (ring.head, ring.tail) = (flows[1].next, 1);
+        ring.push(&mut flows, 0);
+        assert_eq!((ring.head, flows[2].next, flows[1].next), (2, 1, 0));
+        ring.pop(&mut flows, 1);
+        ring.pop(&mut flows, 0);
+        ring.pop(&mut flows, 0);
         assert_eq!(ring.head, NIL);
     }
 
     #[test]
     fn a_chain_loses_head_middle_and_tail() {
-        let mut ways = [Ways::default(); 1];
+        let mut flows = [Flow::default(); 8];
         let mut chain = Chain::EMPTY;
-        (0..4).for_each(|index| chain.push(&mut ways, index));
-        chain.remove(&mut ways, 1);
-        chain.remove(&mut ways, 0);
-        chain.remove(&mut ways, 3);
-        let last = flow(&mut ways, 2);
+        (0..4).for_each(|index| chain.push(&mut flows, index));
+        chain.remove(&mut flows, 1);
+        chain.remove(&mut flows, 0);
+        chain.remove(&mut flows, 3);
+        let last = flows[2];
         assert_eq!((chain.head, last.next, last.previous), (2, 2, 2));
-        chain.remove(&mut ways, 2);
+        chain.remove(&mut flows, 2);
         assert_eq!(chain.head, NIL);
     }
 }
