@@ -136,6 +136,7 @@ fn constant(kind: &str, value: &str) -> String {
         ("u32", "u32::MAX") => "UINT32_MAX".to_owned(),
         ("u64", "u64::MAX") => "UINT64_MAX".to_owned(),
         ("u32", number) => format!("UINT32_C({number})"),
+        ("u64", number) => format!("UINT64_C({number})"),
         ("i32", number) => number.to_owned(),
         other => panic!("a constant of a type that is not known here: {other:?}"),
     }

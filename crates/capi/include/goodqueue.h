@@ -76,6 +76,32 @@ struct gq_wifi;
  */
 #define GQ_TBF UINT32_C(6)
 
+/** kind: CAKE: fair queueing among hosts and flows, COBALT in each, tins for classes of traffic, a
+ * shaper. Parameters: bandwidth, diffserv, isolation, rtt, link, overhead, ether_vlan, mpu, atm,
+ * ingress, autorate_ingress, ack_filter, split_gso, wash, nat, memlimit, fwmark, flows.
+ */
+#define GQ_CAKE UINT32_C(7)
+
+/** How 0 is written where a value may be negative: overhead of GQ_CAKE. */
+#define GQ_SIGNED_ZERO UINT64_C(4294967296)
+
+/** Most segments of a super-packet. */
+#define GQ_MAX_SEGMENTS UINT32_C(256)
+
+/** link_header of a packet that has none. */
+#define GQ_NO_LINK_HEADER UINT32_C(65535)
+
+/** classified: class_id replaces the hashes: its low 16 bits that of the flow, its high ones those
+ * of the hosts.
+ */
+#define GQ_CLASS UINT32_C(1)
+
+/** classified: the packet is to be dropped. */
+#define GQ_SHOT UINT32_C(2)
+
+/** classified: a classifier took the packet; it comes back as dropped and counts as no drop. */
+#define GQ_STOLEN UINT32_C(3)
+
 /** Bits of a result that hold why this very packet was dropped; 0: it is queued. */
 #define GQ_REASON 0xff
 
@@ -100,6 +126,15 @@ struct gq_wifi;
 /** Reason: removed with the station that it was for, or there was no such station or interface. */
 #define GQ_REASON_FLUSH 7
 
+/** Reason: BLUE in CAKE: the queue stays too long in spite of the control law. */
+#define GQ_REASON_BLUE 8
+
+/** Reason: an acknowledgement that a later one made superfluous (ack_filter of CAKE). */
+#define GQ_REASON_ACK 9
+
+/** Reason: GQ_SHOT or GQ_STOLEN. */
+#define GQ_REASON_FILTER 10
+
 /** Reason: one that this version of the header has no name for. */
 #define GQ_REASON_OTHER 255
 
@@ -123,7 +158,10 @@ struct gq_wifi;
 /** Result of gq_bql_completed: the ring takes packets; start the queue above it if it was stopped. */
 #define GQ_WAKE 1
 
-/** A packet as a queue sees it. The frame stays with the caller. */
+/** A packet as a queue sees it. The frame stays with the caller. What stands behind dsfield is for
+ * GQ_CAKE: 0 is right where a thing is not known. gq_dequeue fills the fields up to link_header
+ * and leaves the rest.
+ */
 struct gq_packet {
 	/** sizeof(struct gq_packet) */
 	uint32_t size;
@@ -139,8 +177,56 @@ struct gq_packet {
 	uint64_t cookie;
 	/** The DS byte: DSCP in the high six bits, ECN in the low two. */
 	uint8_t dsfield;
+	/** What a classifier said: GQ_CLASS, GQ_SHOT, GQ_STOLEN; 0: nothing. */
+	uint8_t classified;
+	/** A super-packet: its segments, 2 to GQ_MAX_SEGMENTS; 0 and 1: an ordinary packet. */
+	uint16_t gso_segments;
+	/** From gq_dequeue: which segment of a super-packet that was cut, from 0. */
+	uint16_t segment;
+	/** Bytes in front of the network header that len counts; 0: 14, Ethernet's; or GQ_NO_LINK_HEADER. */
+	uint16_t link_header;
+	/** Hash over the source address; 0 where there is none. */
+	uint32_t source_hash;
+	/** Hash over the destination address; 0 where there is none. */
+	uint32_t destination_hash;
+	/** Firewall mark, for fwmark. */
+	uint32_t mark;
+	/** Priority (Linux: skb->priority). One whose high half is 0x8001 chooses its tin by the low half,
+	 * from 1.
+	 */
+	uint32_t priority;
+	/** For GQ_CLASS. */
+	uint32_t class_id;
+	/** Of a super-packet: payload of every segment but the last, bytes. */
+	uint32_t gso_size;
+	/** Of a super-packet: headers of a segment, bytes; len counts them once for each segment. */
+	uint16_t gso_headers;
+	/** 1: ARP, which goes with the highest class. */
+	uint8_t is_arp;
 	/** 0 */
-	uint8_t reserved[7];
+	uint8_t reserved[5];
+};
+
+/** What ack_filter of GQ_CAKE must know of a TCP packet. */
+struct gq_tcp {
+	/** sizeof(struct gq_tcp) */
+	uint32_t size;
+	/** Acknowledgement number. */
+	uint32_t ack;
+	/** The same exactly for packets of one connection in one direction: addresses, ports and IP
+	 * version.
+	 */
+	uint64_t connection;
+	/** Bytes of payload. */
+	uint32_t payload;
+	/** The flags, FIN 1 to CWR 128, and the four bits above them, as in bytes 13 and 14 of the header. */
+	uint16_t flags;
+	/** Bytes of options with their padding, 0 to 40. */
+	uint8_t options_len;
+	/** 0 */
+	uint8_t reserved;
+	/** The options. */
+	uint8_t options[40];
 };
 
 /** A dropped packet. The frame is the caller's to free. */
@@ -153,8 +239,8 @@ struct gq_drop {
 	uint64_t cookie;
 	/** The packet's length, bytes. */
 	uint32_t len;
-	/** 0 */
-	uint32_t reserved;
+	/** Which segment of a super-packet that was cut, from 0. */
+	uint32_t segment;
 };
 
 /** Which queue, and its parameters. gq_config_default or gq_config_parse fills it; then change what
@@ -188,7 +274,9 @@ struct gq_config {
 	uint64_t limit;
 	/** Depth, 1000 to 3600000000000 ns. */
 	uint64_t time;
-	/** Buckets, 1 to 65536. Default 1024. 64 bytes each. */
+	/** Buckets, 1 to 65536. Default 1024. 64 bytes each. cake: flows of each of eight tins, a power of
+	 * two from 8, 96 bytes each.
+	 */
 	uint64_t flows;
 	/** Acceptable standing sojourn time, from 2000 ns. Default 5000000. */
 	uint64_t target;
@@ -220,12 +308,59 @@ struct gq_config {
 	uint64_t peakrate;
 	/** Depth of the bucket of the peak rate, bytes. Default: mtu. */
 	uint64_t minburst;
-	/** Least length that a packet counts for, 0 to 65535 bytes. Default 0. */
+	/** Least length that a packet counts for, 0 to 65535 bytes (cake: 256). Default 0; cake: link's. */
 	uint64_t mpu;
-	/** Bytes added to every packet, 0 to 65535. Default 0. */
+	/** Bytes added to every packet, 0 to 65535. Default 0. cake: GQ_SIGNED_ZERO and -64 to 256, its
+	 * link header taken off first; default: link's.
+	 */
 	uint64_t overhead;
 	/** Framing: 0 as it is, 1 ATM cells of 53 bytes for 48. Default 0. */
 	uint64_t linklayer;
+	/** Rate of the shaper of cake, from 8; kept as whole bytes a second. Default: unlimited. */
+	uint64_t bandwidth;
+	/** Tins: 0 diffserv3, 1 diffserv4, 2 diffserv8, 3 besteffort, 4 precedence. Default 0. */
+	uint64_t diffserv;
+	/** What has equal shares: 0 triple-isolate, 1 dual-srchost, 2 dual-dsthost, 3 flows, 4 hosts, 5
+	 * srchost, 6 dsthost, 7 flowblind. Default 0.
+	 */
+	uint64_t isolation;
+	/** Usual round trip, from 1000 ns; the target is a twentieth. Default 100000000. */
+	uint64_t rtt;
+	/** What overhead, mpu and atm are where they are not given: 0 raw, 1 conservative, 2 ethernet, 3
+	 * via-ethernet, 4 docsis, 5 pppoe-ptm, 6 bridged-ptm, 7 pppoe-vcmux, 8 pppoe-llcsnap, 9
+	 * pppoa-vcmux, 10 pppoa-llc, 11 bridged-vcmux, 12 bridged-llcsnap, 13 ipoa-vcmux, 14
+	 * ipoa-llcsnap. Default 0.
+	 */
+	uint64_t link;
+	/** VLAN tags, 4 bytes more each, 0 to 3. Default 0. */
+	uint64_t ether_vlan;
+	/** Framing: 0 as it is, 1 ATM cells of 53 bytes for 48, 2 PTM, a byte more for 64. Default:
+	 * link's.
+	 */
+	uint64_t atm;
+	/** 1: the shaper pays for what is dropped: it stands behind the bottleneck. Default 0. */
+	uint64_t ingress;
+	/** 1: the shaper's rate follows the arriving traffic. Default 0. */
+	uint64_t autorate_ingress;
+	/** Drops acknowledgements that a later one makes superfluous: 0 off, 1 on, 2 aggressive. Default
+	 * 0. On, each place takes 72 bytes more; to be set on later it must be on at set-up. See
+	 * gq_enqueue_tcp.
+	 */
+	uint64_t ack_filter;
+	/** 1: super-packets are cut on arrival. Default 1. */
+	uint64_t split_gso;
+	/** 1: the DSCP is set to 0, after the tin was chosen by it. Default 0. */
+	uint64_t wash;
+	/** No effect: addresses are as the caller gives them. Default 0. */
+	uint64_t nat;
+	/** Most memory of the packets queued, bytes. Default: 4 bandwidth * rtt, 4194304 at least, at most
+	 * 10240 mtu.
+	 */
+	uint64_t memlimit;
+	/** Bits of the firewall mark that choose the tin. Default 0: none. */
+	uint64_t fwmark;
+	/** Where the random numbers of cake begin. GQ_DEFAULT is a seed too. */
+	uint64_t seed;
 };
 
 /** What a queue holds and has done. Counters never go back. */
@@ -683,6 +818,13 @@ int32_t gq_queue_init(void *memory, size_t bytes, const struct gq_config *config
  * still the caller's.
  */
 int32_t gq_enqueue(struct gq_queue *queue, uint64_t now, const struct gq_packet *packet);
+
+/** As gq_enqueue, with what ack_filter of GQ_CAKE must know of a TCP packet, in *tcp, which is
+ * copied; null: it is none.
+ *
+ * Returns what gq_enqueue does.
+ */
+int32_t gq_enqueue_tcp(struct gq_queue *queue, uint64_t now, const struct gq_packet *packet, const struct gq_tcp *tcp);
 
 /** Takes the next packet that may leave at now, ns, into *packet, whose size field must be set.
  * CoDel may drop and mark on the way.

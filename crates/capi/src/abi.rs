@@ -35,6 +35,26 @@ pub(crate) const GQ_FQ_CODEL: u32 = 5;
 /// minburst, mpu, overhead, linklayer.
 pub(crate) const GQ_TBF: u32 = 6;
 
+/// `kind`: CAKE: fair queueing among hosts and flows, COBALT in each, tins for classes of traffic, a shaper. Parameters:
+/// bandwidth, diffserv, isolation, rtt, link, overhead, `ether_vlan`, mpu, atm, ingress, `autorate_ingress`, `ack_filter`,
+/// `split_gso`, wash, nat, memlimit, fwmark, flows.
+pub(crate) const GQ_CAKE: u32 = 7;
+
+/// How 0 is written where a value may be negative: overhead of `GQ_CAKE`.
+pub(crate) const GQ_SIGNED_ZERO: u64 = 4_294_967_296;
+
+/// Most segments of a super-packet.
+pub(crate) const GQ_MAX_SEGMENTS: u32 = 256;
+/// `link_header` of a packet that has none.
+pub(crate) const GQ_NO_LINK_HEADER: u32 = 65_535;
+
+/// `classified`: `class_id` replaces the hashes: its low 16 bits that of the flow, its high ones those of the hosts.
+pub(crate) const GQ_CLASS: u32 = 1;
+/// `classified`: the packet is to be dropped.
+pub(crate) const GQ_SHOT: u32 = 2;
+/// `classified`: a classifier took the packet; it comes back as dropped and counts as no drop.
+pub(crate) const GQ_STOLEN: u32 = 3;
+
 /// Bits of a result that hold why this very packet was dropped; 0: it is queued.
 pub(crate) const GQ_REASON: i32 = 0xff;
 /// Reason: the limit of the queue in packets or bytes.
@@ -51,6 +71,12 @@ pub(crate) const GQ_REASON_CHANGE: i32 = 5;
 pub(crate) const GQ_REASON_RESET: i32 = 6;
 /// Reason: removed with the station that it was for, or there was no such station or interface.
 pub(crate) const GQ_REASON_FLUSH: i32 = 7;
+/// Reason: BLUE in CAKE: the queue stays too long in spite of the control law.
+pub(crate) const GQ_REASON_BLUE: i32 = 8;
+/// Reason: an acknowledgement that a later one made superfluous (`ack_filter` of CAKE).
+pub(crate) const GQ_REASON_ACK: i32 = 9;
+/// Reason: `GQ_SHOT` or `GQ_STOLEN`.
+pub(crate) const GQ_REASON_FILTER: i32 = 10;
 /// Reason: one that this version of the header has no name for.
 pub(crate) const GQ_REASON_OTHER: i32 = 255;
 
@@ -69,7 +95,8 @@ pub(crate) const GQ_STOP: i32 = 1;
 /// Result of `gq_bql_completed`: the ring takes packets; start the queue above it if it was stopped.
 pub(crate) const GQ_WAKE: i32 = 1;
 
-/// A packet as a queue sees it. The frame stays with the caller.
+/// A packet as a queue sees it. The frame stays with the caller. What stands behind dsfield is for `GQ_CAKE`: 0 is right
+/// where a thing is not known. `gq_dequeue` fills the fields up to `link_header` and leaves the rest.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Packet {
@@ -85,8 +112,54 @@ pub(crate) struct Packet {
     pub(crate) cookie: u64,
     /// The DS byte: DSCP in the high six bits, ECN in the low two.
     pub(crate) dsfield: u8,
+    /// What a classifier said: `GQ_CLASS`, `GQ_SHOT`, `GQ_STOLEN`; 0: nothing.
+    pub(crate) classified: u8,
+    /// A super-packet: its segments, 2 to `GQ_MAX_SEGMENTS`; 0 and 1: an ordinary packet.
+    pub(crate) gso_segments: u16,
+    /// From `gq_dequeue`: which segment of a super-packet that was cut, from 0.
+    pub(crate) segment: u16,
+    /// Bytes in front of the network header that len counts; 0: 14, Ethernet's; or `GQ_NO_LINK_HEADER`.
+    pub(crate) link_header: u16,
+    /// Hash over the source address; 0 where there is none.
+    pub(crate) source_hash: u32,
+    /// Hash over the destination address; 0 where there is none.
+    pub(crate) destination_hash: u32,
+    /// Firewall mark, for fwmark.
+    pub(crate) mark: u32,
+    /// Priority (Linux: skb->priority). One whose high half is 0x8001 chooses its tin by the low half, from 1.
+    pub(crate) priority: u32,
+    /// For `GQ_CLASS`.
+    pub(crate) class_id: u32,
+    /// Of a super-packet: payload of every segment but the last, bytes.
+    pub(crate) gso_size: u32,
+    /// Of a super-packet: headers of a segment, bytes; len counts them once for each segment.
+    pub(crate) gso_headers: u16,
+    /// 1: ARP, which goes with the highest class.
+    pub(crate) is_arp: u8,
     /// 0
-    pub(crate) reserved: [u8; 7],
+    pub(crate) reserved: [u8; 5],
+}
+
+/// What `ack_filter` of `GQ_CAKE` must know of a TCP packet.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Tcp {
+    /// sizeof(struct gq_tcp)
+    pub(crate) size: u32,
+    /// Acknowledgement number.
+    pub(crate) ack: u32,
+    /// The same exactly for packets of one connection in one direction: addresses, ports and IP version.
+    pub(crate) connection: u64,
+    /// Bytes of payload.
+    pub(crate) payload: u32,
+    /// The flags, FIN 1 to CWR 128, and the four bits above them, as in bytes 13 and 14 of the header.
+    pub(crate) flags: u16,
+    /// Bytes of options with their padding, 0 to 40.
+    pub(crate) options_len: u8,
+    /// 0
+    pub(crate) reserved: u8,
+    /// The options.
+    pub(crate) options: [u8; 40],
 }
 
 /// A dropped packet. The frame is the caller's to free.
@@ -101,8 +174,8 @@ pub(crate) struct Drop {
     pub(crate) cookie: u64,
     /// The packet's length, bytes.
     pub(crate) len: u32,
-    /// 0
-    pub(crate) reserved: u32,
+    /// Which segment of a super-packet that was cut, from 0.
+    pub(crate) segment: u32,
 }
 
 /// Which queue, and its parameters. `gq_config_default` or `gq_config_parse` fills it; then change what
@@ -134,7 +207,8 @@ pub(crate) struct Config {
     pub(crate) limit: u64,
     /// Depth, 1000 to 3600000000000 ns.
     pub(crate) time: u64,
-    /// Buckets, 1 to 65536. Default 1024. 64 bytes each.
+    /// Buckets, 1 to 65536. Default 1024. 64 bytes each. cake: flows of each of eight tins, a power of two from 8, 96
+    /// bytes each.
     pub(crate) flows: u64,
     /// Acceptable standing sojourn time, from 2000 ns. Default 5000000.
     pub(crate) target: u64,
@@ -165,12 +239,49 @@ pub(crate) struct Config {
     pub(crate) peakrate: u64,
     /// Depth of the bucket of the peak rate, bytes. Default: mtu.
     pub(crate) minburst: u64,
-    /// Least length that a packet counts for, 0 to 65535 bytes. Default 0.
+    /// Least length that a packet counts for, 0 to 65535 bytes (cake: 256). Default 0; cake: link's.
     pub(crate) mpu: u64,
-    /// Bytes added to every packet, 0 to 65535. Default 0.
+    /// Bytes added to every packet, 0 to 65535. Default 0. cake: `GQ_SIGNED_ZERO` and -64 to 256, its link header taken off
+    /// first; default: link's.
     pub(crate) overhead: u64,
     /// Framing: 0 as it is, 1 ATM cells of 53 bytes for 48. Default 0.
     pub(crate) linklayer: u64,
+    /// Rate of the shaper of cake, from 8; kept as whole bytes a second. Default: unlimited.
+    pub(crate) bandwidth: u64,
+    /// Tins: 0 diffserv3, 1 diffserv4, 2 diffserv8, 3 besteffort, 4 precedence. Default 0.
+    pub(crate) diffserv: u64,
+    /// What has equal shares: 0 triple-isolate, 1 dual-srchost, 2 dual-dsthost, 3 flows, 4 hosts, 5 srchost, 6 dsthost,
+    /// 7 flowblind. Default 0.
+    pub(crate) isolation: u64,
+    /// Usual round trip, from 1000 ns; the target is a twentieth. Default 100000000.
+    pub(crate) rtt: u64,
+    /// What overhead, mpu and atm are where they are not given: 0 raw, 1 conservative, 2 ethernet, 3 via-ethernet, 4 docsis,
+    /// 5 pppoe-ptm, 6 bridged-ptm, 7 pppoe-vcmux, 8 pppoe-llcsnap, 9 pppoa-vcmux, 10 pppoa-llc, 11 bridged-vcmux,
+    /// 12 bridged-llcsnap, 13 ipoa-vcmux, 14 ipoa-llcsnap. Default 0.
+    pub(crate) link: u64,
+    /// VLAN tags, 4 bytes more each, 0 to 3. Default 0.
+    pub(crate) ether_vlan: u64,
+    /// Framing: 0 as it is, 1 ATM cells of 53 bytes for 48, 2 PTM, a byte more for 64. Default: link's.
+    pub(crate) atm: u64,
+    /// 1: the shaper pays for what is dropped: it stands behind the bottleneck. Default 0.
+    pub(crate) ingress: u64,
+    /// 1: the shaper's rate follows the arriving traffic. Default 0.
+    pub(crate) autorate_ingress: u64,
+    /// Drops acknowledgements that a later one makes superfluous: 0 off, 1 on, 2 aggressive. Default 0. On, each place takes
+    /// 72 bytes more; to be set on later it must be on at set-up. See `gq_enqueue_tcp`.
+    pub(crate) ack_filter: u64,
+    /// 1: super-packets are cut on arrival. Default 1.
+    pub(crate) split_gso: u64,
+    /// 1: the DSCP is set to 0, after the tin was chosen by it. Default 0.
+    pub(crate) wash: u64,
+    /// No effect: addresses are as the caller gives them. Default 0.
+    pub(crate) nat: u64,
+    /// Most memory of the packets queued, bytes. Default: 4 bandwidth * rtt, 4194304 at least, at most 10240 mtu.
+    pub(crate) memlimit: u64,
+    /// Bits of the firewall mark that choose the tin. Default 0: none.
+    pub(crate) fwmark: u64,
+    /// Where the random numbers of cake begin. `GQ_DEFAULT` is a seed too.
+    pub(crate) seed: u64,
 }
 
 /// What a queue holds and has done. Counters never go back.

@@ -4,19 +4,27 @@ use goodqueue::QueueSpec;
 use goodqueue::spec::QueueKind;
 
 use crate::abi::{
-    Config, GQ_BFIFO, GQ_CODEL, GQ_DEFAULT, GQ_DROPS_ALL, GQ_FIFO, GQ_FQ_CODEL, GQ_MAX_LEN, GQ_PFIFO, GQ_TBF,
+    Config, GQ_BFIFO, GQ_CAKE, GQ_CODEL, GQ_DEFAULT, GQ_DROPS_ALL, GQ_FIFO, GQ_FQ_CODEL, GQ_MAX_LEN,
+    GQ_PFIFO, GQ_TBF,
 };
 use crate::code::{Code, GQ_EKIND, GQ_EPARAM, GQ_EVALUE};
 
 /// The kinds of the header and those of the catalogue.
-const KINDS: [(u32, QueueKind); 6] = [
+const KINDS: [(u32, QueueKind); 7] = [
     (GQ_PFIFO, QueueKind::Pfifo),
     (GQ_BFIFO, QueueKind::Bfifo),
     (GQ_FIFO, QueueKind::Fifo),
     (GQ_CODEL, QueueKind::Codel),
     (GQ_FQ_CODEL, QueueKind::FqCodel),
     (GQ_TBF, QueueKind::Tbf),
+    (GQ_CAKE, QueueKind::Cake),
 ];
+
+/// Whether a field is the parameter's of this name: C has no `-` in names.
+fn is_named(field: &str, name: &str) -> bool {
+    field.len() == name.len()
+        && field.bytes().zip(name.bytes()).all(|(a, b)| a == b || (a == b'_' && b == b'-'))
+}
 
 macro_rules! parameters {
     ($($field:ident)+) => {
@@ -35,16 +43,17 @@ macro_rules! parameters {
                     reserved: 0,
                     full: GQ_DEFAULT,
                     link_rate: 0,
-                    $($field: GQ_DEFAULT),+
+                    $($field: GQ_DEFAULT,)+
+                    seed: GQ_DEFAULT,
                 }
             }
 
             /// The field of a parameter.
             fn field(&mut self, name: &str) -> Option<&mut u64> {
-                match name {
-                    $(stringify!($field) => Some(&mut self.$field),)+
-                    _ => None,
-                }
+                $(if is_named(stringify!($field), name) {
+                    return Some(&mut self.$field);
+                })+
+                None
             }
         }
     };
@@ -52,7 +61,8 @@ macro_rules! parameters {
 
 parameters! {
     limit time flows target interval quantum ecn memory_limit drop_batch ce_threshold ce_threshold_selector
-    ce_threshold_mask parity rate burst peakrate minburst mpu overhead linklayer
+    ce_threshold_mask parity rate burst peakrate minburst mpu overhead linklayer bandwidth diffserv isolation rtt
+    link ether_vlan atm ingress autorate_ingress ack_filter split_gso wash nat memlimit fwmark
 }
 
 impl Config {
@@ -127,7 +137,8 @@ mod tests {
         for (_, kind) in KINDS {
             let info = CATALOGUE.iter().find(|info| info.kind == kind).expect("in the catalogue");
             for parameter in info.parameters {
-                assert!(NAMES.contains(&parameter.name), "{}: {}", info.name, parameter.name);
+                let has = NAMES.iter().any(|field| is_named(field, parameter.name));
+                assert!(has, "{}: {}", info.name, parameter.name);
             }
         }
     }
@@ -142,6 +153,7 @@ mod tests {
             "fq_codel limit=1000 flows=64",
             "fq_codel,ecn=off, quantum=300",
             "tbf rate=8mbit burst=5k limit=60k",
+            "cake bandwidth=20mbit, diffserv=diffserv4 overhead=-4 ack-filter=aggressive rtt=metro flows=64",
         ] {
             let text = text.replace("fifo 60ms", "fifo:60ms");
             let config = read(&text).config.expect(&text);

@@ -9,7 +9,10 @@ use crate::abi;
 pub(crate) struct Dropped {
     pub(crate) cookie: u64,
     pub(crate) len: u32,
-    pub(crate) reason: i32,
+    /// The number of the header; one of [`abi::GQ_REASON`]'s bits.
+    pub(crate) reason: u16,
+    /// Which segment of a super-packet.
+    pub(crate) segment: u16,
 }
 
 const _: () = assert!(abi::GQ_REASON_OTHER & !abi::GQ_REASON == 0, "a reason fits its bits");
@@ -24,6 +27,9 @@ pub(crate) const fn reason(reason: Reason) -> i32 {
         Reason::Change => abi::GQ_REASON_CHANGE,
         Reason::Reset => abi::GQ_REASON_RESET,
         Reason::Flush => abi::GQ_REASON_FLUSH,
+        Reason::Blue => abi::GQ_REASON_BLUE,
+        Reason::Ack => abi::GQ_REASON_ACK,
+        Reason::Filter => abi::GQ_REASON_FILTER,
         _ => abi::GQ_REASON_OTHER,
     }
 }
@@ -71,8 +77,9 @@ impl Drops {
     }
 }
 
-impl Observer<Header> for Drops {
-    fn dropped(&mut self, _now: Nanos, packet: Header, why: Reason) {
+impl Drops {
+    /// A packet, or a segment of one, was dropped.
+    pub(crate) fn put(&mut self, packet: &Header, segment: u16, why: Reason) {
         let room = self.places.len();
         if room == 0 {
             return;
@@ -83,8 +90,16 @@ impl Observer<Header> for Drops {
         }
         let at = self.head + self.len;
         let at = if at >= room { at - room } else { at };
-        self.places[at] = Dropped { cookie: packet.cookie, len: packet.len, reason: reason(why) };
+        // At most 255, as tested above.
+        let reason = reason(why) as u16;
+        self.places[at] = Dropped { cookie: packet.cookie, len: packet.len, reason, segment };
         self.len += 1;
+    }
+}
+
+impl Observer<Header> for Drops {
+    fn dropped(&mut self, _now: Nanos, packet: Header, why: Reason) {
+        self.put(&packet, 0, why);
     }
 
     fn marked(&mut self, _now: Nanos, _packet: &Header, _reason: Reason) {

@@ -1,6 +1,7 @@
 //! How a queue and its storage lie in the caller's memory: the queue, then its arrays, each on a cache line.
 
 use goodqueue::arena::Slot;
+use goodqueue::cake;
 use goodqueue::codel::Stamped;
 use goodqueue::fifo::Limit;
 use goodqueue::fq_codel;
@@ -9,7 +10,8 @@ use goodqueue::wifi::{self, Lengths};
 use goodqueue::{Header, QueueSpec, Rate};
 
 use crate::abi::wifi::WifiConfig;
-use crate::abi::{Config, GQ_ALIGN, GQ_DROPS_ALL};
+use crate::abi::{Config, GQ_ALIGN, GQ_DROPS_ALL, GQ_MAX_SEGMENTS};
+use crate::cake::{CakeQueue, CakeSlot, TcpPlace};
 use crate::code::{Code, GQ_EKIND, GQ_EMEMORY, GQ_EVALUE};
 use crate::drops::Dropped;
 use crate::queue::Queue;
@@ -25,6 +27,11 @@ pub(crate) struct Span {
 /// Where everything is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Layout {
+    /// Of cake: itself, its sets, its hosts, and TCP headers for the ack filter.
+    pub(crate) cake: Span,
+    pub(crate) ways: Span,
+    pub(crate) hosts: Span,
+    pub(crate) tcp: Span,
     pub(crate) flows: Span,
     pub(crate) slots: Span,
     pub(crate) drops: Span,
@@ -55,12 +62,9 @@ impl Plan {
     }
 }
 
-/// Places for dropped packets where there are so many for queued ones.
-fn drop_places(asked: u32, slots: u64) -> u64 {
-    match asked {
-        GQ_DROPS_ALL => slots + 1,
-        few => u64::from(few).min(slots + 1),
-    }
+/// Places for dropped packets where one call can drop so many.
+fn drop_places(asked: u32, most: u64) -> u64 {
+    if asked == GQ_DROPS_ALL { most } else { u64::from(asked).min(most) }
 }
 
 /// Places that the limit needs, and the size of one.
@@ -70,6 +74,7 @@ fn slots(config: &Config, spec: &QueueSpec) -> Result<(u64, usize), Code> {
         QueueKind::Codel => (limit, size_of::<Stamped<Header>>()),
         QueueKind::FqCodel => (limit + 1, size_of::<Slot<Header>>()),
         QueueKind::Tbf => (packets_in(limit), size_of::<Header>()),
+        QueueKind::Cake => (spec.cake_packets(config.mtu).unwrap_or(0), size_of::<CakeSlot>()),
         _ => match spec.fifo_limit(Rate(config.link_rate), config.mtu)?.ok_or(GQ_EKIND)? {
             Limit::Packets(packets) => (u64::from(packets), size_of::<Header>()),
             Limit::Bytes(bytes) => (packets_in(bytes), size_of::<Header>()),
@@ -102,7 +107,7 @@ impl WifiLayout {
             stations: plan.place(stations.into(), size_of::<wifi::Station>())?,
             slots: plan.place(slots.into(), size_of::<Slot<Header>>())?,
             bits: plan.place(bits.into(), size_of::<u64>())?,
-            drops: plan.place(drop_places(config.drop_slots, slots.into()), size_of::<Dropped>())?,
+            drops: plan.place(drop_places(config.drop_slots, u64::from(slots) + 1), size_of::<Dropped>())?,
             total: plan.end()?,
         })
     }
@@ -113,16 +118,27 @@ impl Layout {
     pub(crate) fn new(config: &Config, spec: &QueueSpec) -> Result<Layout, Code> {
         let (needed, slot_bytes) = slots(config, spec)?;
         let slots = if config.slots == 0 { needed } else { u64::from(config.slots).min(needed) };
-        let is_fair = spec.kind() == QueueKind::FqCodel;
+        let (is_fair, is_cake) = (spec.kind() == QueueKind::FqCodel, spec.kind() == QueueKind::Cake);
         if slots > MAX_PACKETS + 1 || (is_fair && slots < 2) {
             return Err(GQ_EVALUE);
         }
-        let flows = if is_fair { spec.get("flows").unwrap_or(1) } else { 0 };
+        let flows = if is_fair || is_cake { spec.get("flows").unwrap_or(1) } else { 0 };
+        let has_tcp = is_cake && spec.get("ack-filter") != Some(0);
+        let most_dropped = if is_cake { slots + u64::from(GQ_MAX_SEGMENTS) } else { slots + 1 };
         let mut plan = Plan { used: size_of::<Queue>() };
-        let flows = plan.place(flows, size_of::<fq_codel::Flow>())?;
-        let drops = drop_places(config.drop_slots, slots);
+        let of_cake = |items: u64| if is_cake { items } else { 0 };
+        let cake = plan.place(of_cake(1), size_of::<CakeQueue>())?;
+        let ways = plan.place(of_cake(flows), size_of::<cake::Ways>())?;
+        // Eight tins, a set for each eight of their flows.
+        let hosts = plan.place(of_cake(flows * u64::from(cake::TINS)), size_of::<cake::Host>())?;
+        let flows = match spec.kind() {
+            QueueKind::Cake => plan.place(flows * u64::from(cake::TINS), size_of::<cake::Flow>())?,
+            _ => plan.place(flows, size_of::<fq_codel::Flow>())?,
+        };
+        let tcp = plan.place(if has_tcp { slots + 1 } else { 0 }, size_of::<TcpPlace>())?;
+        let drops = drop_places(config.drop_slots, most_dropped);
         let slots = plan.place(slots, slot_bytes)?;
         let drops = plan.place(drops, size_of::<Dropped>())?;
-        Ok(Layout { flows, slots, drops, total: plan.end()? })
+        Ok(Layout { cake, ways, hosts, tcp, flows, slots, drops, total: plan.end()? })
     }
 }

@@ -7,6 +7,7 @@
 
 mod abi;
 mod bql;
+mod cake;
 mod code;
 mod config;
 mod door;

@@ -9,6 +9,9 @@ use goodqueue::spec::QueueKind;
 use goodqueue::{Backlog, Codel, Fifo, FqCodel, Header, Nanos, Queue as _, QueueSpec, Rate, Tbf, Verdict};
 use goodqueue::{fq_codel, spec};
 
+use crate::abi::Tcp;
+use crate::cake::{CakeQueue, CakeStorage};
+
 use crate::abi::{Config, Counter, GQ_DEFAULT, GQ_FULL, GQ_MARKED, GQ_MAX_LEN, GQ_PACKET, Packet, Stats};
 use crate::code::{Code, GQ_ECONFLICT, GQ_EKIND, GQ_EMEMORY, GQ_EPACKET, GQ_EVALUE};
 use crate::door::Door;
@@ -24,6 +27,8 @@ pub(crate) enum Kind {
     Codel(Codel<Header, Places<Stamped<Header>>>),
     FqCodel(FqCodel<Header, Places<fq_codel::Flow>, Places<Slot<Header>>>),
     Tbf(Tbf<Header, Places<Header>>),
+    /// In a place of its own: it is larger than all the others.
+    Cake(&'static mut CakeQueue),
 }
 
 /// Runs `$body` with `$queue` bound to the queue inside.
@@ -34,6 +39,7 @@ macro_rules! each {
             Kind::Codel($queue) => $body,
             Kind::FqCodel($queue) => $body,
             Kind::Tbf($queue) => $body,
+            Kind::Cake($queue) => $body,
         }
     };
 }
@@ -54,6 +60,7 @@ pub(crate) enum Storage {
     Headers(Places<Header>),
     Stamped(Places<Stamped<Header>>),
     Fair(Places<fq_codel::Flow>, Places<Slot<Header>>),
+    Cake(CakeStorage),
 }
 
 impl Queue {
@@ -73,6 +80,10 @@ impl Queue {
             Storage::Fair(flows, slots) => {
                 let params = spec.fq_codel_params(config.mtu).ok_or(GQ_EKIND)?;
                 Kind::FqCodel(FqCodel::new(params, flows, slots).map_err(|_| GQ_EMEMORY)?)
+            }
+            Storage::Cake(storage) => {
+                let params = spec.cake_params(config.mtu).ok_or(GQ_EKIND)?;
+                Kind::Cake(CakeQueue::new(params, config.seed, storage)?)
             }
             Storage::Headers(places) => match spec.tbf_params(config.mtu) {
                 Some(params) => Kind::Tbf(Tbf::new(params, now, places).map_err(|_| GQ_ECONFLICT)?),
@@ -108,11 +119,21 @@ impl Queue {
     }
 
     #[inline]
-    pub(crate) fn enqueue(&mut self, now: Nanos, packet: Header) -> Result<i32, Code> {
+    /// `more` is what only some queues must know of the packet.
+    pub(crate) fn enqueue(
+        &mut self,
+        now: Nanos,
+        packet: Header,
+        more: impl FnOnce() -> Result<(Packet, Option<Tcp>), Code>,
+    ) -> Result<i32, Code> {
         if packet.len.wrapping_sub(1) >= GQ_MAX_LEN || packet.truesize < packet.len {
             return Err(GQ_EPACKET);
         }
-        self.admit(now, 1)?;
+        let mut most = 1;
+        if let Kind::Cake(cake) = &mut self.kind {
+            most = cake.expect(more()?)?;
+        }
+        self.admit(now, most)?;
         let (verdict, backlog) = each!(&mut self.kind, queue => {
             let verdict = queue.enqueue(now, packet, &mut self.door.drops);
             (verdict, queue.backlog())
@@ -136,6 +157,14 @@ impl Queue {
         let delivered = if packet.is_some() { GQ_PACKET } else { 0 };
         let marked = if self.door.drops.is_marked { GQ_MARKED } else { 0 };
         Ok((packet, delivered | marked | self.level(backlog)))
+    }
+
+    /// A packet just delivered, for the caller.
+    #[inline]
+    pub(crate) const fn delivery(&self, header: Header) -> Head {
+        let (segment, gso_segments) =
+            if let Kind::Cake(cake) = &self.kind { cake.delivered() } else { (0, 0) };
+        Head { segment, gso_segments, ..Head::of(header) }
     }
 
     pub(crate) fn next_wake(&self, now: Nanos) -> Result<Option<Nanos>, Code> {
@@ -168,6 +197,10 @@ impl Queue {
                 }
                 let params = spec.fq_codel_params(config.mtu).ok_or(GQ_EKIND)?;
                 queue.configure(now, params, &mut self.door.drops);
+            }
+            Kind::Cake(queue) => {
+                let params = spec.cake_params(config.mtu).ok_or(GQ_EKIND)?;
+                queue.configure(now, params, config.flows, &mut self.door.drops)?;
             }
             Kind::Tbf(queue) => {
                 let params = spec.tbf_params(config.mtu).ok_or(GQ_EKIND)?;
@@ -215,18 +248,43 @@ impl Queue {
     }
 }
 
-impl From<Header> for Packet {
+/// The beginning of [`Packet`], its first version: what every queue reads, and what a delivery fills.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub(crate) struct Head {
+    pub(crate) size: u32,
+    pub(crate) len: u32,
+    pub(crate) truesize: u32,
+    pub(crate) flow_hash: u32,
+    pub(crate) cookie: u64,
+    pub(crate) dsfield: u8,
+    pub(crate) classified: u8,
+    pub(crate) gso_segments: u16,
+    pub(crate) segment: u16,
+    pub(crate) link_header: u16,
+}
+
+impl Head {
     #[inline]
-    fn from(header: Header) -> Packet {
+    pub(crate) const fn header(&self) -> Header {
+        let &Head { cookie, len, truesize, flow_hash, dsfield, .. } = self;
+        Header { cookie, len, truesize, flow_hash, dsfield }
+    }
+
+    #[inline]
+    pub(crate) const fn of(header: Header) -> Head {
         let Header { cookie, len, truesize, flow_hash, dsfield } = header;
-        Packet {
-            size: size_of::<Packet>() as u32,
+        Head {
+            size: size_of::<Head>() as u32,
             len,
             truesize,
             flow_hash,
             cookie,
             dsfield,
-            reserved: [0; 7],
+            classified: 0,
+            gso_segments: 0,
+            segment: 0,
+            link_header: 0,
         }
     }
 }

@@ -8,6 +8,7 @@ use crate::abi::{self, Drop};
 use crate::code::{Code, GQ_EALIGN, GQ_EHANDLE, GQ_EMEMORY, GQ_ENULL, GQ_ESIZE};
 use crate::drops::{Dropped, Drops};
 use crate::layout::Span;
+use crate::queue::Head;
 
 /// A struct of the header: `repr(C)`, without pointers, its size in its first field. Versions only add at the end.
 ///
@@ -33,6 +34,8 @@ macro_rules! sized {
 
 sized! {
     abi::Packet: 32, 0;
+    Head: 32, 0;
+    abi::Tcp: 64, 0;
     abi::Drop: 24, 0;
     abi::Config: 200, 0xff;
     abi::Stats: 80, 0;
@@ -185,6 +188,12 @@ pub(super) fn check_memory(memory: *mut u8, bytes: usize, total: usize) -> Resul
     if bytes < total { Err(GQ_EMEMORY) } else { Ok(()) }
 }
 
+/// A place in the caller's memory for one thing.
+pub(super) unsafe fn carve_one<T>(memory: *mut u8, span: Span) -> &'static mut MaybeUninit<T> {
+    // SAFETY: as for `carve`; nothing is read of it.
+    unsafe { &mut *memory.add(span.offset).cast::<MaybeUninit<T>>() }
+}
+
 /// A slice of the caller's memory, filled.
 pub(super) unsafe fn carve<T: Copy + Default>(memory: *mut u8, span: Span) -> &'static mut [T] {
     // SAFETY: by the contract of this function the span lies in the memory and is aligned for `T`; it
@@ -207,8 +216,8 @@ pub(super) unsafe fn take_drops(from: &mut Drops, to: *mut Drop, count: u32) -> 
     }
     let mut taken = 0;
     while taken < count.min(i32::MAX.cast_unsigned()) {
-        let Some(Dropped { cookie, len, reason }) = from.take() else { break };
-        let value = Drop { size: 0, reason, cookie, len, reserved: 0 };
+        let Some(Dropped { cookie, len, reason, segment }) = from.take() else { break };
+        let value = Drop { size: 0, reason: reason.into(), cookie, len, segment: segment.into() };
         // SAFETY: by the contract there are `count` elements at this distance, aligned as the first.
         unsafe { write_sized(to.byte_add(taken as usize * stride), value, stride) };
         taken += 1;

@@ -7,13 +7,15 @@ use goodqueue::spec::QueueKind;
 use goodqueue::{Header, Nanos};
 
 use super::pointer::{
-    Marked, answer, carve, check, check_memory, install, object, put, read, size, take_drops, with, write,
+    Marked, answer, carve, carve_one, check, check_memory, install, object, put, read, size, take_drops,
+    with, write,
 };
-use crate::abi::{Config, Counter, Drop, Packet, Stats};
+use crate::abi::{Config, Counter, Drop, Packet, Stats, Tcp};
+use crate::cake::CakeStorage;
 use crate::code::{Code, GQ_EKIND, GQ_ETEXT};
 use crate::config;
 use crate::layout::Layout;
-use crate::queue::{Queue, Storage};
+use crate::queue::{Head, Queue, Storage};
 
 /// Longest text of a queue, bytes.
 const MAX_TEXT: usize = 4095;
@@ -122,6 +124,16 @@ unsafe fn init(
         let storage = match spec.kind() {
             QueueKind::Codel => Storage::Stamped(carve(memory, layout.slots)),
             QueueKind::FqCodel => Storage::Fair(carve(memory, layout.flows), carve(memory, layout.slots)),
+            QueueKind::Cake => Storage::Cake(CakeStorage {
+                place: carve_one(memory, layout.cake),
+                tables: (
+                    carve(memory, layout.ways),
+                    carve(memory, layout.hosts),
+                    carve(memory, layout.flows),
+                ),
+                slots: carve(memory, layout.slots),
+                tcp: carve(memory, layout.tcp),
+            }),
             _ => Storage::Headers(carve(memory, layout.slots)),
         };
         (storage, carve(memory, layout.drops))
@@ -145,9 +157,32 @@ unsafe fn init(
 unsafe extern "C" fn gq_enqueue(queue: *mut Queue, now: u64, packet: *const Packet) -> i32 {
     with!(queue, queue.door => {
         // SAFETY: the contract of the module.
-        unsafe { read(packet) }.and_then(|packet| {
+        unsafe { read(packet.cast::<Head>()) }.and_then(|head| {
+            // SAFETY: the contract of the module.
+            queue.enqueue(Nanos(now), head.header(), || Ok((unsafe { read(packet) }?, None)))
+        })
+    })
+}
+
+/// As `gq_enqueue`, with what `ack_filter` of `GQ_CAKE` must know of a TCP packet, in `*tcp`, which is copied; null: it is none.
+///
+/// Returns what `gq_enqueue` does.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn gq_enqueue_tcp(
+    queue: *mut Queue,
+    now: u64,
+    packet: *const Packet,
+    tcp: *const Tcp,
+) -> i32 {
+    with!(queue, queue.door => {
+        // SAFETY: the contract of the module.
+        let tcp = if tcp.is_null() { Ok(None) } else { unsafe { read(tcp) }.map(Some) };
+        tcp.and_then(|tcp| {
+            // SAFETY: the contract of the module.
+            let packet = unsafe { read(packet) }?;
             let Packet { cookie, len, truesize, flow_hash, dsfield, .. } = packet;
-            queue.enqueue(Nanos(now), Header { cookie, len, truesize, flow_hash, dsfield })
+            let header = Header { cookie, len, truesize, flow_hash, dsfield };
+            queue.enqueue(Nanos(now), header, || Ok((packet, tcp)))
         })
     })
 }
@@ -165,7 +200,7 @@ unsafe extern "C" fn gq_dequeue(queue: *mut Queue, now: u64, packet: *mut Packet
             let (header, bits) = queue.dequeue(Nanos(now))?;
             if let Some(header) = header {
                 // SAFETY: the contract of the module.
-                unsafe { write(packet, Packet::from(header)) }?;
+                unsafe { write(packet.cast(), queue.delivery(header)) }?;
             }
             Ok(bits)
         })

@@ -3,7 +3,7 @@
 use core::ffi::c_void;
 
 use goodqueue::wifi::Parts;
-use goodqueue::{Header, Nanos};
+use goodqueue::Nanos;
 
 use super::pointer::{
     Marked, answer, carve, check, check_memory, install, object, put, read, size, take_drops, with, write,
@@ -12,6 +12,7 @@ use crate::abi::wifi::{WifiConfig, WifiRate, WifiStation, WifiStats, WifiTxq};
 use crate::abi::{Drop, Packet};
 use crate::code::Code;
 use crate::layout::WifiLayout;
+use crate::queue::Head;
 use crate::wifi::Wifi;
 
 // SAFETY: `Wifi` is `repr(C)` and begins with its mark.
@@ -201,10 +202,7 @@ unsafe extern "C" fn gq_wifi_start_txq(wifi: *mut Wifi, now: u64, txq: u32) -> i
 unsafe extern "C" fn gq_wifi_enqueue(wifi: *mut Wifi, now: u64, txq: u32, packet: *const Packet) -> i32 {
     with!(wifi, wifi.door => {
         // SAFETY: the contract of the module.
-        unsafe { read(packet) }.and_then(|packet| {
-            let Packet { cookie, len, truesize, flow_hash, dsfield, .. } = packet;
-            wifi.enqueue(Nanos(now), txq, Header { cookie, len, truesize, flow_hash, dsfield })
-        })
+        unsafe { read(packet.cast::<Head>()) }.and_then(|head| wifi.enqueue(Nanos(now), txq, head.header()))
     })
 }
 
@@ -250,7 +248,7 @@ unsafe extern "C" fn gq_wifi_dequeue(
             if let Some((header, micros)) = delivered {
                 // SAFETY: the contract of the module.
                 unsafe {
-                    write(packet, Packet::from(header))?;
+                    write(packet.cast(), Head::of(header))?;
                     put(estimate, micros)?;
                 }
             }

@@ -25,13 +25,47 @@ static void print_drops(struct gq_queue *queue)
 		taken = gq_take_drops(queue, drops, 16);
 		CHECK(taken >= 0);
 		for (at = 0; at < taken; at++) {
-			printf(" -%" PRIu64 ":%u:%d", drops[at].cookie, (unsigned)drops[at].len,
-			       (int)drops[at].reason);
+			printf(" -%" PRIu64 ".%u:%u:%d", drops[at].cookie, (unsigned)drops[at].segment,
+			       (unsigned)drops[at].len, (int)drops[at].reason);
 		}
 	} while (taken > 0);
 }
 
-static void step(struct gq_queue *queue, uint64_t now, uint64_t cookie, uint32_t arrivals)
+/* What cake knows of packets beyond their descriptors: hosts, marks, super-packets, TCP acknowledgements. */
+static int32_t give_details(struct gq_queue *queue, uint64_t now, struct gq_packet *packet)
+{
+	struct gq_tcp tcp;
+	uint32_t flow = packet->flow_hash / 214748364, what = below(100);
+
+	packet->source_hash = flow / 4 * 1000003;
+	packet->destination_hash = flow % 4 * 998244353;
+	packet->mark = below(8);
+	packet->priority = below(20) == 0 ? 0x80010000 + below(5) : 0;
+	packet->link_header = below(30) == 0 ? GQ_NO_LINK_HEADER : 0;
+	packet->is_arp = below(50) == 0;
+	if (what == 0) {
+		packet->classified = (uint8_t)(1 + below(3));
+		packet->class_id = below(1000000);
+	} else if (what < 10) {
+		packet->gso_segments = (uint16_t)(2 + below(9));
+		packet->gso_size = 100 + below(1349);
+		packet->gso_headers = 66;
+		packet->len = packet->gso_segments * (66 + packet->gso_size) - below(packet->gso_size);
+		packet->truesize = packet->len + 3000;
+	} else if (what < 60) {
+		memset(&tcp, 0, sizeof tcp);
+		tcp.size = sizeof tcp;
+		tcp.ack = (uint32_t)(now / 1000000);
+		tcp.connection = flow;
+		tcp.flags = (uint16_t)(16 | (below(30) == 0 ? 64 : 0));
+		packet->len = 66;
+		packet->truesize = 768;
+		return gq_enqueue_tcp(queue, now, packet, &tcp);
+	}
+	return gq_enqueue(queue, now, packet);
+}
+
+static void step(struct gq_queue *queue, uint64_t now, uint64_t cookie, uint32_t arrivals, int has_details)
 {
 	uint32_t what = below(1000);
 	struct gq_packet packet;
@@ -46,12 +80,12 @@ static void step(struct gq_queue *queue, uint64_t now, uint64_t cookie, uint32_t
 		packet.truesize = packet.len + below(1000);
 		packet.flow_hash = below(20) * 214748364;
 		packet.dsfield = (uint8_t)below(256);
-		result = gq_enqueue(queue, now, &packet);
+		result = has_details ? give_details(queue, now, &packet) : gq_enqueue(queue, now, &packet);
 		printf("e %d", (int)result);
 	} else if (what < 998) {
 		result = gq_dequeue(queue, now, &packet);
-		printf("d %d %" PRIu64 " %u %u", (int)result, packet.cookie, (unsigned)packet.len,
-		       (unsigned)packet.dsfield);
+		printf("d %d %" PRIu64 ".%u %u %u", (int)result, packet.cookie, (unsigned)packet.segment,
+		       (unsigned)packet.len, (unsigned)packet.dsfield);
 	} else if (what < 999) {
 		result = gq_queue_reset(queue, now);
 		printf("r %d", (int)result);
@@ -79,7 +113,7 @@ static void run_queue(uint32_t steps, const char *text)
 		/* Now and then time all but stands, and most of what happens is arrivals. */
 		burst = burst > 0 ? burst - 1 : below(1000) == 0 ? 800 : 0;
 		now += burst > 0 ? below(1000) : below(2000000);
-		step(place.queue, now, at, burst > 0 ? 900 : 480);
+		step(place.queue, now, at, burst > 0 ? 900 : 480, config.kind == GQ_CAKE);
 	}
 	stats = stats_of(place.queue);
 	printf("s %u %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 "\n",

@@ -119,6 +119,7 @@ int main(void)
 	storm("bfifo:100k");
 	storm("codel limit=100 target=1ms interval=10ms");
 	storm("fq_codel limit=100 flows=8 target=1ms interval=10ms drop_batch=16");
+	storm("cake bandwidth=20mbit memlimit=100k flows=8");
 	storm("tbf rate=20mbit burst=3k limit=100k");
 	return 0;
 }

@@ -61,6 +61,50 @@ fn firmware() -> PathBuf {
     program
 }
 
+/// What a program lacks that uses every function of the header and is linked with nothing but the library.
+#[test]
+fn every_function_needs_no_more_than_the_page_says() {
+    let test = "every_function_needs_no_more_than_the_page_says";
+    if !cfg!(all(target_arch = "x86_64", target_os = "linux")) {
+        return tools::skipped(test, "the page speaks of x86-64");
+    }
+    if !has(test, C99.compiler) {
+        return;
+    }
+    let header = std::fs::read_to_string(tools::folder().join("include/goodqueue.h")).expect("the header");
+    let code = header.lines().filter(|line| !line.starts_with(['/', ' ', '#']));
+    let names: Vec<&str> = code
+        .filter_map(|line| line.split_once('(')?.0.rsplit([' ', '*']).next())
+        .filter(|name| name.starts_with("gq_"))
+        .collect();
+    assert!(names.len() > 40 && names.contains(&"gq_enqueue_tcp"), "{names:?}");
+    let uses: String = names.iter().map(|name| format!("\tused = (any)&{name};\n")).collect();
+    let folder = tools::scratch("every");
+    let (source, program) = (folder.join("every.c"), folder.join("every"));
+    let text = format!(
+        "#include \"goodqueue.h\"\ntypedef void (*any)(void);\nany volatile used;\nint firmware(void);\nint firmware(void)\n{{\n{uses}\treturn 0;\n}}\n"
+    );
+    std::fs::write(&source, text).expect("a file");
+    let link = |start: Option<PathBuf>| {
+        let mut command = Command::new(C99.compiler);
+        command.args(["-ffreestanding", "-fno-builtin", "-fno-tree-loop-distribute-patterns"]);
+        command.args(["-fno-stack-protector", "-fno-pie", "-no-pie", "-nostdlib", "-static"]);
+        command.arg("-I").arg(tools::folder().join("include")).args(start).arg(&source);
+        command.arg(tools::free_standing().join("libgoodqueue.a")).arg("-o").arg(&program);
+        command.output().expect("the compiler")
+    };
+    let said = String::from_utf8_lossy(&link(None).stderr).into_owned();
+    let missing: std::collections::BTreeSet<&str> = said
+        .lines()
+        .filter_map(|line| line.split("undefined reference to `").nth(1)?.split('\'').next())
+        .collect();
+    assert_eq!(Vec::from_iter(missing), ["abort", "bcmp", "memcpy", "memset"], "{said}");
+    let page = std::fs::read_to_string(tools::folder().join("../../docs/c-library.md")).expect("the page");
+    assert!(page.contains("needs `memcpy`, `memset`, `bcmp` and `abort` from elsewhere"));
+    let with_start = link(Some(tools::folder().join("examples/firmware/start.c")));
+    assert!(with_start.status.success(), "{}", String::from_utf8_lossy(&with_start.stderr));
+}
+
 #[test]
 fn the_firmware_runs_without_a_library_and_holds_two_milliseconds() {
     let test = "the_firmware_runs_without_a_library_and_holds_two_milliseconds";

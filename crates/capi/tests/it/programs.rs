@@ -6,7 +6,7 @@ use crate::tools::{
     self, C99, CLANG, CPP17, Language, SANITIZERS, compile, has, has_sanitizers, run, valgrind,
 };
 
-const PROGRAMS: [&str; 5] = ["setup", "queue", "bql", "storm", "wifi"];
+const PROGRAMS: [&str; 6] = ["setup", "queue", "cake", "bql", "storm", "wifi"];
 
 fn each(language: Language, flags: &[&str], suffix: &str) -> Vec<std::path::PathBuf> {
     let make =

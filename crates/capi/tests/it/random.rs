@@ -1,14 +1,16 @@
 //! A long random run in C (`tests/c/random.c`) and the same run over the Rust library: every decision,
 //! every drop and every counter are the same bytes.
 
+use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::process::Command;
 
+use goodqueue::details::{Classified, Details, Gso, MOST_OPTIONS, TcpHeader, flags};
 use goodqueue::{AnyQueue, Dql, Header, Nanos, Observer, Queue, QueueSpec, Rate, Reason, Verdict};
 
 use crate::tools::{C99, SANITIZERS, compile, has, has_sanitizers, run, valgrind};
 
-const QUEUES: [&str; 8] = [
+const QUEUES: [&str; 12] = [
     "pfifo:100",
     "bfifo:50k",
     "fifo:60ms",
@@ -17,6 +19,10 @@ const QUEUES: [&str; 8] = [
     "fq_codel,limit=200,flows=16,target=2ms,interval=20ms",
     "fq_codel,limit=400,flows=4,memory_limit=200k,drop_batch=8,quantum=300,ecn=off",
     "tbf,rate=8mbit,burst=3k,limit=60k",
+    "cake,bandwidth=20mbit,diffserv=diffserv4,ack-filter=on,memlimit=300k,flows=32,fwmark=7",
+    "cake,bandwidth=50mbit,link=pppoe-vcmux,isolation=dual-srchost,ack-filter=aggressive,wash=on,rtt=10ms",
+    "cake,diffserv=besteffort,split-gso=off,memlimit=150k,flows=8,rtt=lan",
+    "cake,bandwidth=30mbit,diffserv=precedence,ingress=on,overhead=-4,mpu=64,isolation=hosts,autorate-ingress=on",
 ];
 
 const DROPS: i32 = 0x200;
@@ -44,6 +50,9 @@ pub(crate) fn number(reason: Reason) -> i32 {
         Reason::Change => 5,
         Reason::Reset => 6,
         Reason::Flush => 7,
+        Reason::Blue => 8,
+        Reason::Ack => 9,
+        Reason::Filter => 10,
         other => panic!("no queue here drops for {other:?}"),
     }
 }
@@ -52,6 +61,14 @@ pub(crate) fn number(reason: Reason) -> i32 {
 pub(crate) struct Seen {
     pub(crate) drops: Vec<(u64, u32, i32)>,
     pub(crate) is_marked: bool,
+    /// What is known of the packets of cake, by the upper 48 bits of the cookie; the lower ones are the segment's number.
+    known: HashMap<u64, Known>,
+}
+
+#[derive(Clone, Copy)]
+struct Known {
+    details: Details,
+    tcp: Option<TcpHeader>,
 }
 
 impl Observer<Header> for Seen {
@@ -61,6 +78,63 @@ impl Observer<Header> for Seen {
     fn marked(&mut self, _: Nanos, _: &Header, _: Reason) {
         self.is_marked = true;
     }
+    fn details(&self, packet: &Header) -> Details {
+        self.known.get(&(packet.cookie >> 16)).map(|known| known.details).unwrap_or_default()
+    }
+    fn tcp(&self, packet: &Header) -> Option<TcpHeader> {
+        self.known.get(&(packet.cookie >> 16))?.tcp
+    }
+    fn segment(&mut self, packet: &Header, index: u16) -> Option<Header> {
+        let gso = self.details(packet).gso?;
+        let payload = packet.len - u32::from(gso.segments) * gso.headers;
+        let len = gso.headers + (payload - u32::from(index) * gso.size).min(gso.size);
+        let truesize = len + (packet.truesize - packet.len) / u32::from(gso.segments);
+        Some(Header { cookie: packet.cookie | u64::from(index), len, truesize, ..*packet })
+    }
+}
+
+/// What is known of a packet of cake.
+fn known(random: &mut Random, now: Nanos, packet: &mut Header) -> Known {
+    let (flow, what) = (packet.flow_hash / 214_748_364, random.below(100));
+    let mut details = Details {
+        source_hash: flow / 4 * 1_000_003,
+        destination_hash: flow % 4 * 998_244_353,
+        mark: random.below(8),
+        ..Details::default()
+    };
+    details.priority = if random.below(20) == 0 { 0x8001_0000 + random.below(5) } else { 0 };
+    details.network_offset = if random.below(30) == 0 { 0 } else { 14 };
+    details.is_arp = random.below(50) == 0;
+    let mut tcp = None;
+    match what {
+        0 => {
+            let classified = random.below(3);
+            let class = random.below(1_000_000);
+            details.classified =
+                [Classified::Class(class), Classified::Shot, Classified::Stolen][classified as usize];
+        }
+        1..10 => {
+            let segments = u16::try_from(2 + random.below(9)).expect("small");
+            let size = 100 + random.below(1349);
+            details.gso = Some(Gso { segments, size, headers: 66 });
+            packet.len = u32::from(segments) * (66 + size) - random.below(size);
+            packet.truesize = packet.len + 3000;
+        }
+        10..60 => {
+            let flags = if random.below(30) == 0 { flags::ACK | flags::ECE } else { flags::ACK };
+            (packet.len, packet.truesize) = (66, 768);
+            tcp = Some(TcpHeader {
+                connection: flow.into(),
+                ack: u32::try_from(now.0 / 1_000_000).expect("soon"),
+                flags,
+                payload: 0,
+                options: [0; MOST_OPTIONS],
+                options_len: 0,
+            });
+        }
+        _ => {}
+    }
+    Known { details, tcp }
 }
 
 impl Seen {
@@ -75,30 +149,34 @@ fn step(
     now: Nanos,
     cookie: u64,
     arrivals: u32,
-    out: &mut String,
+    (seen, out): (&mut Seen, &mut String),
 ) {
-    let mut seen = Seen::default();
     match random.below(1000) {
         what if what < arrivals => {
             let len = 40 + random.below(1475);
             let truesize = len + random.below(1000);
             let flow_hash = random.below(20) * 214_748_364;
             let dsfield = u8::try_from(random.below(256)).expect("a byte");
-            let packet = Header { cookie, len, truesize, flow_hash, dsfield };
-            let why = match queue.enqueue(now, packet, &mut seen) {
+            let mut packet = Header { cookie: cookie << 16, len, truesize, flow_hash, dsfield };
+            if matches!(queue, AnyQueue::Cake(_)) {
+                let known = known(random, now, &mut packet);
+                seen.known.insert(cookie, known);
+            }
+            let why = match queue.enqueue(now, packet, seen) {
                 Verdict::Enqueued => 0,
                 Verdict::Dropped(reason) => number(reason),
             };
             let _ = write!(out, "e {}", why | seen.bits());
         }
         what if what < 998 => {
-            let packet = queue.dequeue(now, &mut seen);
+            let packet = queue.dequeue(now, seen);
             let delivered = if packet.is_some() { PACKET } else { 0 };
             let Header { cookie, len, dsfield, .. } = packet.unwrap_or_default();
-            let _ = write!(out, "d {} {cookie} {len} {dsfield}", delivered | seen.bits());
+            let (cookie, segment) = (cookie >> 16, cookie & 0xffff);
+            let _ = write!(out, "d {} {cookie}.{segment} {len} {dsfield}", delivered | seen.bits());
         }
         998 => {
-            queue.reset(now, &mut seen);
+            queue.reset(now, seen);
             let _ = write!(out, "r {}", seen.bits());
         }
         _ => {
@@ -106,8 +184,9 @@ fn step(
             let _ = write!(out, "w {} {}", i32::from(wake.is_some()), wake.unwrap_or_default().0);
         }
     }
-    for (cookie, len, reason) in seen.drops {
-        let _ = write!(out, " -{cookie}:{len}:{reason}");
+    seen.is_marked = false;
+    for (cookie, len, reason) in seen.drops.drain(..) {
+        let _ = write!(out, " -{}.{}:{len}:{reason}", cookie >> 16, cookie & 0xffff);
     }
     out.push('\n');
 }
@@ -116,7 +195,7 @@ fn queue_run(steps: u32, text: &str) -> String {
     let spec: QueueSpec = text.parse().expect(text);
     let mut queue: AnyQueue<Header> = spec.build(Rate(20_000_000), 1514, Nanos(0)).expect(text);
     let (mut random, mut out) = (Random(0x9e37_79b9_7f4a_7c15), String::new());
-    let (mut now, mut burst) = (0, 0);
+    let (mut now, mut burst, mut seen) = (0, 0, Seen::default());
     for at in 0..steps {
         burst = match burst {
             0 if random.below(1000) == 0 => 800,
@@ -125,7 +204,7 @@ fn queue_run(steps: u32, text: &str) -> String {
         };
         now += u64::from(random.below(if burst > 0 { 1000 } else { 2_000_000 }));
         let arrivals = if burst > 0 { 900 } else { 480 };
-        step(&mut queue, &mut random, Nanos(now), u64::from(at), arrivals, &mut out);
+        step(&mut queue, &mut random, Nanos(now), u64::from(at), arrivals, (&mut seen, &mut out));
     }
     let (backlog, stats) = (queue.backlog(), queue.stats());
     let _ = writeln!(
@@ -202,6 +281,11 @@ fn c_and_rust_decide_the_same() {
     }
     let dropped = queue_run(200_000, QUEUES[5]);
     for sign in [":1\n", ":3", ":6\n", "d 2304 ", "e 512 "] {
+        assert!(dropped.contains(sign), "the run never came to {sign:?}");
+    }
+    // CoDel, memory, acknowledgements, classifiers; segments.
+    let dropped = queue_run(200_000, QUEUES[8]);
+    for sign in [":3", ":2", ":9", ":10", ".3 "] {
         assert!(dropped.contains(sign), "the run never came to {sign:?}");
     }
 }
