@@ -2,8 +2,8 @@
 
 use core::ffi::c_void;
 
-use goodqueue::wifi::Parts;
 use goodqueue::Nanos;
+use goodqueue::wifi::Parts;
 
 use super::pointer::{
     Marked, answer, carve, check, check_memory, install, object, put, read, size, take_drops, with, write,
