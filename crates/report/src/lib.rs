@@ -38,7 +38,7 @@ pub use applications::{CallSummary, Loads, PageSummary};
 pub use error::Error;
 pub use output::{SUFFIXES, write_all, write_as};
 #[cfg(feature = "png")]
-pub use output::{write_airtime, write_histogram};
+pub use output::{write_airtime, write_histogram, write_shares};
 pub use page::html;
 pub use record::{
     CallSeries, Direction, EngineHealth, Fate, FlowPlan, FlowSeries, Host, LinkPlan, LossCount, MISSING,

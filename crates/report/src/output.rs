@@ -112,6 +112,19 @@ pub fn write_airtime(record: &Record, path: impl AsRef<Path>) -> Result<(), Erro
     in_folder(path, || files::write(path, &drawn(&chart.scene, path)?))
 }
 
+/// Writes airtime over time as PNG, a row for each run. The file appears whole or not at all; one that exists is
+/// replaced.
+///
+/// # Errors
+/// [`Error::Draw`] where it cannot be drawn, as of a record without a radio, [`Error::Write`] with the system's cause.
+#[cfg(feature = "png")]
+pub fn write_shares(record: &Record, path: impl AsRef<Path>) -> Result<(), Error> {
+    let path = path.as_ref();
+    let none = || Error::Draw { path: path.to_owned(), detail: "there is no radio in it".into() };
+    let scene = charts::airtime_shares(record).ok_or_else(none)?;
+    in_folder(path, || files::write(path, &drawn(&scene, path)?))
+}
+
 #[cfg(feature = "png")]
 fn drawn(scene: &charts::Scene, path: &Path) -> Result<Vec<u8>, Error> {
     charts::png::draw(scene).map_err(|detail| Error::Draw { path: path.to_owned(), detail })

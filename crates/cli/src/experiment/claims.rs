@@ -1,5 +1,7 @@
 //! What was published of an experiment, and what ours is held against.
 
+use goodqueue::Span;
+
 use super::keys::{CLAIM, REPRODUCTION};
 use super::load::Far;
 use super::read::{self, At, Read, Section, Wrong};
@@ -32,6 +34,8 @@ pub enum Picture {
     Histogram,
     /// Who has the air.
     Airtime,
+    /// The same over time.
+    Shares,
 }
 
 /// A published figure or relation.
@@ -47,6 +51,8 @@ pub struct Claim {
     pub figure: Figure,
     /// The stations that are meant, by number; none: all.
     pub stations: Vec<usize>,
+    /// The stretch of the load that is meant, ns from its start; none: all of it.
+    pub window: Option<(i64, i64)>,
     /// What is held against what.
     pub held: Held,
     /// Why it is known to be missed.
@@ -80,8 +86,8 @@ pub enum Held {
     Order(Vec<usize>),
 }
 
-/// What the file says of it; `labels` are its variants.
-pub(super) fn read(root: &Section<'_>, labels: &[&str], far: &Far) -> Read<Option<Reproduction>> {
+/// What the file says of it; `labels` are its variants, `load` is how long its load lasts.
+pub(super) fn read(root: &Section<'_>, labels: &[&str], far: &Far, load: Span) -> Read<Option<Reproduction>> {
     let claims = root.sections("claim", &CLAIM)?;
     let Some(section) = root.section("reproduction", &REPRODUCTION)? else {
         return match claims.first() {
@@ -102,7 +108,7 @@ pub(super) fn read(root: &Section<'_>, labels: &[&str], far: &Far) -> Read<Optio
         text: needed(&section, "text")?.value,
         show,
         picture: picture(&section)?,
-        claims: claims.iter().map(|section| claim(section, labels, far)).collect::<Read<_>>()?,
+        claims: claims.iter().map(|section| claim(section, labels, far, load)).collect::<Read<_>>()?,
     }))
 }
 
@@ -113,8 +119,10 @@ fn picture(section: &Section<'_>) -> Read<Picture> {
         "overview" => Ok(Picture::Overview),
         "histogram" => Ok(Picture::Histogram),
         "airtime" => Ok(Picture::Airtime),
+        "shares" => Ok(Picture::Shares),
         other => {
-            let what = format!("picture = \"{}\": overview, histogram or airtime", other.escape_debug());
+            let what =
+                format!("picture = \"{}\": overview, histogram, airtime or shares", other.escape_debug());
             Err(Wrong::new(word.at, what))
         }
     }
@@ -125,7 +133,7 @@ fn needed(section: &Section<'_>, name: &str) -> Read<At<String>> {
     section.required(name, found)
 }
 
-fn claim(section: &Section<'_>, labels: &[&str], far: &Far) -> Read<Claim> {
+fn claim(section: &Section<'_>, labels: &[&str], far: &Far, load: Span) -> Read<Claim> {
     let class = section.plain("class", read::words::<Class>)?;
     let figure = section.plain("figure", read::words::<Figure>)?;
     let class = section.required("class", class)?;
@@ -136,6 +144,7 @@ fn claim(section: &Section<'_>, labels: &[&str], far: &Far) -> Read<Claim> {
         class,
         figure,
         stations: stations(section, figure, far)?,
+        window: window(section, figure, load)?,
         held: held(section, class, figure, labels)?,
         missed: section.plain("missed", read::text)?,
     })
@@ -149,6 +158,29 @@ fn stations(section: &Section<'_>, figure: Figure, far: &Far) -> Read<Vec<usize>
         Far::Stations(_) => Err(Wrong::new(name.at, format!("{} is not of stations", figure.name()))),
         _ => Err(Wrong::new(name.at, "there are no stations without [wifi]")),
     }
+}
+
+/// The stretch of the load that a claim names.
+fn window(section: &Section<'_>, figure: Figure, load: Span) -> Read<Option<(i64, i64)>> {
+    let (from, to) = (section.read("from", read::span)?, section.read("to", read::span)?);
+    let Some(at) = from.as_ref().or(to.as_ref()).map(|end| end.at) else {
+        if figure.needs_window() {
+            return Err(Wrong::new(
+                section.at,
+                format!("{} needs `from`: what is waited for", figure.name()),
+            ));
+        }
+        return Ok(None);
+    };
+    if !figure.takes_window() {
+        return Err(Wrong::new(at, format!("{} is of the whole load: it takes no window", figure.name())));
+    }
+    let (from, to) = (from.map_or(Span::ZERO, |end| end.value), to.map_or(load, |end| end.value));
+    if from >= to || to > load {
+        return Err(Wrong::new(at, format!("from {from} to {to}: the load is from 0s to {load}")));
+    }
+    let signed = |span: Span| i64::try_from(span.0).unwrap_or(i64::MAX);
+    Ok(Some((signed(from), signed(to))))
 }
 
 fn held(section: &Section<'_>, class: Class, figure: Figure, labels: &[&str]) -> Read<Held> {

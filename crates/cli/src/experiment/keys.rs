@@ -466,9 +466,15 @@ pub static REPRODUCTION: Table = Table {
         key("show", Kind::List(&Kind::Text), "all", "the variants that the picture shows"),
         key(
             "picture",
-            Kind::OneOf(&[Kind::Word("overview"), Kind::Word("histogram"), Kind::Word("airtime")]),
+            Kind::OneOf(&[
+                Kind::Word("overview"),
+                Kind::Word("histogram"),
+                Kind::Word("airtime"),
+                Kind::Word("shares"),
+            ]),
             "overview",
-            "goodput over round trips in time, a histogram of the round trips for each variant, or who has the air",
+            "goodput over round trips in time, a histogram of the round trips for each variant, who has the air, or that \
+             over the whole time",
         ),
     ],
     also: None,
@@ -512,6 +518,7 @@ pub static CLAIM: Table = Table {
                 Kind::Word("time_to_share"),
                 Kind::Word("jain_together"),
                 Kind::Word("airtime_share"),
+                Kind::Word("airtime_settle"),
                 Kind::Word("airtime_jain"),
                 Kind::Word("aggregate"),
                 Kind::Word("goodput_station"),
@@ -531,6 +538,13 @@ pub static CLAIM: Table = Table {
             "all",
             "of which station, or of all that one entry with count stands for: figures of the air, ping, mos and page_load",
         ),
+        key(
+            "from",
+            time(FROM_NOTHING, DAY),
+            "0s",
+            "where a window of the load begins: figures of airtime, and ping",
+        ),
+        key("to", time(SOME, DAY), "the end", "where that window ends"),
         key("over", Kind::Text, "none", "the variant whose figure it is divided by"),
         key("order", Kind::List(&Kind::Text), "none", "variants of which each has more than the one before"),
         key(

@@ -10,7 +10,7 @@ use super::load::{Load, check_cc};
 use super::read::{self, Read, Section, Wrong};
 use super::resolve::plain_tcp;
 use super::wifi::keys::{LINK_FILE, WIFI};
-use super::wifi::{Seats, Wifi};
+use super::wifi::{Seats, Wifi, check_limits};
 use super::{Experiment, ExperimentError, MOST_BYTES, Plan as Words, Variant, head, scenario};
 use crate::args::RunArgs;
 use crate::exit::End;
@@ -103,6 +103,8 @@ fn network(text: &str, test: goodqueue_probe::Test, plan: &Plan, queues: &[Strin
             break;
         }
     }
+    let radios = variants.iter().flat_map(|variant| &variant.scenario.radios);
+    check_limits(&section, radios.map(|radio| &radio.spec))?;
     let (about, seeds, warnings) = (test.about.clone(), vec![plan.seed], plan.warnings.clone());
     Ok(Experiment { about, test, seeds, variants, output: None, warnings, reproduction: None })
 }

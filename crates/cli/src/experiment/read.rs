@@ -85,6 +85,11 @@ impl<'a> Section<'a> {
         read(key, key.kind, value).map(|read| Some(At { at: value.span().start, value: read }))
     }
 
+    /// Whether it is one of these tables.
+    pub(super) fn is(&self, info: &'static Table) -> bool {
+        std::ptr::eq(self.info, info)
+    }
+
     /// The keys that are written here, with their places.
     pub(super) fn written(&self) -> impl Iterator<Item = At<&'static Key>> {
         let info = self.info;

@@ -15,7 +15,7 @@ use super::network::{Network, Site};
 use super::read::{self, At, Read, Section, Wrong};
 use super::simple::Simple;
 use super::wifi::keys::{WIFI, WIFI_CHANGE};
-use super::wifi::{Seats, Wifi};
+use super::wifi::{Seats, Wifi, check_limits};
 use super::{Experiment, Variant, scenario};
 use crate::exit::End;
 use crate::plan::{MTU, Plan, bytes_per_second};
@@ -104,8 +104,12 @@ pub(super) fn experiment(text: &str, folder: &Path) -> Read<Experiment> {
         }
         experiment.variants.push(variant);
     }
+    if let Form::Wifi(base) = &form {
+        let radios = experiment.variants.iter().flat_map(|variant| &variant.scenario.radios);
+        check_limits(base, radios.map(|radio| &radio.spec))?;
+    }
     let labels: Vec<&str> = experiment.variants.iter().map(|variant| variant.label.as_str()).collect();
-    experiment.reproduction = claims::read(&root, &labels, &far)?;
+    experiment.reproduction = claims::read(&root, &labels, &far, load.test.load)?;
     Ok(experiment)
 }
 

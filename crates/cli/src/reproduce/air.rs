@@ -6,6 +6,14 @@ use goodqueue_report::{Record, Run, Summary, Voice};
 /// The stations that are meant, by number; none: all.
 type Stations<'a> = &'a [usize];
 
+/// A stretch of time from the start of the load, ns: ends of steps after its start, up to its end.
+type Window = (i64, i64);
+
+/// What an aim's share may be away from what it settles at: 3 points, the tolerance of the shares of policies.
+const NEAR: f64 = 0.03;
+/// Over how long a share is looked at: 500 ms, some 25 rounds of four stations with two aggregates of 4 ms each.
+const LOOK_NS: i64 = 500_000_000;
+
 /// The stations of the first radio that are meant.
 fn chosen<'a>(run: &'a Run, stations: Stations<'_>) -> Vec<&'a Station> {
     let all = run.radios.first().map_or(&[][..], |radio: &Radio| &radio.stations);
@@ -20,16 +28,48 @@ fn ratio(part: u64, whole: u64) -> Option<f64> {
     (whole > 0).then(|| part as f64 / whole as f64)
 }
 
+/// Airtime of each station of the first radio: in the window, or in all.
+fn airtimes(run: &Run, window: Option<Window>) -> Vec<u64> {
+    let Some(radio) = run.radios.first() else { return Vec::new() };
+    let Some((from, to)) = window else {
+        return radio.stations.iter().map(|station| station.air_ns).collect();
+    };
+    let inside = |column: &Vec<u64>| {
+        let steps = radio.shares.t_ns.iter().zip(column);
+        steps.filter(|&(&end, _)| from < end && end <= to).map(|(_, air)| air).sum()
+    };
+    radio.shares.stations.iter().map(inside).collect()
+}
+
+/// Those of `airtimes` that are meant.
+fn of_chosen<'a>(airtimes: &'a [u64], stations: Stations<'a>) -> impl Iterator<Item = u64> + 'a {
+    let all = airtimes.iter().enumerate();
+    all.filter(move |(at, _)| stations.is_empty() || stations.contains(at)).map(|(_, &air)| air)
+}
+
 /// Their part of the airtime of all stations.
-pub(super) fn share(run: &Run, stations: Stations<'_>) -> Option<f64> {
-    let air =
-        |stations: Stations<'_>| chosen(run, stations).iter().map(|station| station.air_ns).sum::<u64>();
-    ratio(air(stations), air(&[]))
+pub(super) fn share(run: &Run, stations: Stations<'_>, window: Option<Window>) -> Option<f64> {
+    let airtimes = airtimes(run, window);
+    ratio(of_chosen(&airtimes, stations).sum(), airtimes.iter().sum())
+}
+
+/// How long after the start of the window their share, over half a second, is near that of the window's second half
+/// for good; `None` where it never is.
+pub(super) fn settle(run: &Run, stations: Stations<'_>, (from, to): Window) -> Option<f64> {
+    let goal = share(run, stations, Some((from + (to - from) / 2, to)))?;
+    let ends = &run.radios.first()?.shares.t_ns;
+    let looks = ends.iter().copied().filter(|&end| from + LOOK_NS <= end && end <= to);
+    let is_near = |end: &i64| {
+        let share = share(run, stations, Some((end - LOOK_NS, *end)));
+        share.is_some_and(|share| (share - goal).abs() <= NEAR)
+    };
+    let near = looks.rev().take_while(is_near).last()?;
+    Some((near - LOOK_NS - from) as f64)
 }
 
 /// Jain's index over their airtime.
-pub(super) fn jain(run: &Run, stations: Stations<'_>) -> Option<f64> {
-    let air: Vec<f64> = chosen(run, stations).iter().map(|station| station.air_ns as f64).collect();
+pub(super) fn jain(run: &Run, stations: Stations<'_>, window: Option<Window>) -> Option<f64> {
+    let air: Vec<f64> = of_chosen(&airtimes(run, window), stations).map(|air| air as f64).collect();
     let (sum, squares) = (air.iter().sum::<f64>(), air.iter().map(|x| x * x).sum::<f64>());
     (air.len() > 1 && squares > 0.0).then(|| sum * sum / (air.len() as f64 * squares))
 }
@@ -56,9 +96,15 @@ pub(super) fn goodput(run: &Run, summary: &Summary, stations: Stations<'_>) -> O
     (elapsed > 0).then(|| bytes as f64 * 8e9 / elapsed as f64)
 }
 
-/// A percentile, in thousandths, by nearest rank, of the round trips of their probes under load.
-pub(super) fn ping(run: &Run, summary: &Summary, stations: Stations<'_>, permille: usize) -> Option<f64> {
-    let loaded = summary.loaded_from_ns..summary.loaded_to_ns;
+/// A percentile, in thousandths, by nearest rank, of the round trips of their probes under load, or in the window.
+pub(super) fn ping(
+    run: &Run,
+    summary: &Summary,
+    stations: Stations<'_>,
+    window: Option<Window>,
+    permille: usize,
+) -> Option<f64> {
+    let loaded = window.map_or(summary.loaded_from_ns..summary.loaded_to_ns, |(from, to)| from..to);
     let chosen = chosen(run, stations);
     let probes =
         chosen.iter().flat_map(|station| &station.probes).filter_map(|&at| run.probes.get(at as usize));
@@ -88,4 +134,45 @@ pub(super) fn page_load(record: &Record, summary: &Summary, stations: Stations<'
 /// Hosts of a test are stations, number by number.
 fn is_at(host: u32, stations: Stations<'_>) -> bool {
     stations.is_empty() || stations.iter().any(|&station| u32::try_from(station) == Ok(host))
+}
+
+#[cfg(test)]
+mod tests {
+    use goodqueue_report::wifi::Shares;
+
+    use super::*;
+
+    /// Two stations in steps of 100 ms for 4 s: the second comes at 1 s and has its half from 1.4 s on.
+    fn newcomer() -> Run {
+        let second = |step: i64| match step {
+            0..10 => 0,
+            10..14 => 20,
+            _ => 50,
+        };
+        let shares = Shares {
+            t_ns: (1..=40).map(|step| step * 100_000_000).collect(),
+            step_ns: 100_000_000,
+            stations: vec![(0..40).map(|step| 100 - second(step)).collect(), (0..40).map(second).collect()],
+            ..Shares::default()
+        };
+        Run { radios: vec![Radio { shares, ..Radio::default() }], ..Run::default() }
+    }
+
+    #[test]
+    fn a_window_counts_the_steps_that_end_in_it() {
+        let run = newcomer();
+        assert_eq!(share(&run, &[1], Some((0, 1_000_000_000))), Some(0.0));
+        assert_eq!(share(&run, &[1], Some((1_000_000_000, 1_400_000_000))), Some(0.2));
+        assert_eq!(share(&run, &[1], Some((1_300_000_000, 1_500_000_000))), Some(0.35));
+        assert_eq!(share(&run, &[1], Some((5_000_000_000, 6_000_000_000))), None, "no step ends there");
+        assert_eq!(jain(&run, &[], Some((2_000_000_000, 3_000_000_000))), Some(1.0));
+    }
+
+    /// 0.5 s with one step of 20 % in it have 44 %, with none 50 %: so 1.4 s, 0.4 s after it came.
+    #[test]
+    fn a_share_is_settled_when_it_stays() {
+        let run = newcomer();
+        assert_eq!(settle(&run, &[1], (1_000_000_000, 4_000_000_000)), Some(400e6));
+        assert_eq!(settle(&run, &[1], (2_000_000_000, 4_000_000_000)), Some(0.0), "it was before");
+    }
 }

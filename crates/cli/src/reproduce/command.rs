@@ -74,6 +74,7 @@ fn write(folder: &Path, Reproduced { outcome, record, picture }: &Reproduced) ->
         Picture::Overview => goodqueue_report::write_as(record, path),
         Picture::Histogram => goodqueue_report::write_histogram(record, path),
         Picture::Airtime => goodqueue_report::write_airtime(record, path),
+        Picture::Shares => goodqueue_report::write_shares(record, path),
     };
     written.map_err(End::machine)
 }

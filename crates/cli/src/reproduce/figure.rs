@@ -103,6 +103,8 @@ pub enum Figure {
     JainTogether,
     /// Part of the airtime of all stations, from the start of the load to its end, that the stations of the claim have.
     AirtimeShare,
+    /// Time until that share stays where it ends up.
+    AirtimeSettle,
     /// Jain's index over the airtime of stations.
     AirtimeJain,
     /// Mean number of MPDUs in an aggregate to the stations.
@@ -123,7 +125,7 @@ pub enum Figure {
 
 impl Figure {
     /// All of them.
-    pub const ALL: [Figure; 22] = [
+    pub const ALL: [Figure; 23] = [
         Figure::RiseP50,
         Figure::RiseP95,
         Figure::RiseUpP50,
@@ -138,6 +140,7 @@ impl Figure {
         Figure::TimeToShare,
         Figure::JainTogether,
         Figure::AirtimeShare,
+        Figure::AirtimeSettle,
         Figure::AirtimeJain,
         Figure::Aggregate,
         Figure::GoodputStation,
@@ -199,7 +202,14 @@ impl Figure {
             Figure::AirtimeShare => (
                 "airtime_share",
                 Unit::Share,
-                "part of the airtime of all stations, from the start of the load to its end, that the stations of the claim have",
+                "part of the airtime of all stations that the stations of the claim have, from the start of the load to its end \
+                 or in the claim's window",
+            ),
+            Figure::AirtimeSettle => (
+                "airtime_settle",
+                Unit::Time,
+                "time from the start of the claim's window until the stations' part of the airtime, over half a second, \
+                 stays within 3 points of what it is in the window's second half",
             ),
             Figure::AirtimeJain => {
                 ("airtime_jain", Unit::Number, "Jain's index over the airtime of stations")
@@ -257,9 +267,29 @@ impl Figure {
             <= Figure::ALL.iter().position(|&figure| figure == self)
     }
 
-    /// Its value in `run`, one of `record`'s, for these stations (none: all); `None` where the run has none.
+    /// Whether a claim may name a window of it.
     #[must_use]
-    pub fn of(self, record: &Record, run: &Run, stations: &[usize]) -> Option<f64> {
+    pub fn takes_window(self) -> bool {
+        matches!(self, Figure::AirtimeShare | Figure::AirtimeJain | Figure::PingP50 | Figure::PingP95)
+            || self.needs_window()
+    }
+
+    /// Whether a claim has to.
+    #[must_use]
+    pub fn needs_window(self) -> bool {
+        self == Figure::AirtimeSettle
+    }
+
+    /// Its value in `run`, one of `record`'s, for these stations (none: all) and in this window, ns from the start of the
+    /// load (none: all of the load); `None` where the run has none.
+    #[must_use]
+    pub fn of(
+        self,
+        record: &Record,
+        run: &Run,
+        stations: &[usize],
+        window: Option<(i64, i64)>,
+    ) -> Option<f64> {
         let summary = Summary::of(record, run);
         let time = |ns: Option<i64>| ns.map(|ns| ns as f64);
         match self {
@@ -276,12 +306,13 @@ impl Figure {
             Figure::RingUp => ring_up(run, summary.loaded_from_ns..summary.loaded_to_ns),
             Figure::TimeToShare => time_to_share(record, run).map(|ns| ns as f64),
             Figure::JainTogether => jain_together(record, run),
-            Figure::AirtimeShare => air::share(run, stations),
-            Figure::AirtimeJain => air::jain(run, stations),
+            Figure::AirtimeShare => air::share(run, stations, window),
+            Figure::AirtimeSettle => air::settle(run, stations, window?),
+            Figure::AirtimeJain => air::jain(run, stations, window),
             Figure::Aggregate => air::aggregate(run, stations),
             Figure::GoodputStation => air::goodput(run, &summary, stations),
-            Figure::PingP50 => air::ping(run, &summary, stations, 500),
-            Figure::PingP95 => air::ping(run, &summary, stations, 950),
+            Figure::PingP50 => air::ping(run, &summary, stations, window, 500),
+            Figure::PingP95 => air::ping(run, &summary, stations, window, 950),
             Figure::MosUp => air::mos(record, &summary, stations, false),
             Figure::MosDown => air::mos(record, &summary, stations, true),
             Figure::PageLoad => air::page_load(record, &summary, stations),
@@ -385,16 +416,16 @@ mod tests {
     fn a_newcomer_has_its_share_when_it_has_half_of_what_is_equal() {
         let (record, run) = two([8, 8, 7, 7, 6, 4], [1, 1, 2, 4]);
         // Of 8 bytes an equal share is 4, half of that 2: the third second.
-        assert_eq!(Figure::TimeToShare.of(&record, &run, &[]), Some(3e9));
+        assert_eq!(Figure::TimeToShare.of(&record, &run, &[], None), Some(3e9));
         let (record, run) = two([8, 8, 7, 7, 7, 7], [1, 1, 1, 1]);
-        assert_eq!(Figure::TimeToShare.of(&record, &run, &[]), Some(5e9), "never: its whole life");
+        assert_eq!(Figure::TimeToShare.of(&record, &run, &[], None), Some(5e9), "never: its whole life");
     }
 
     #[test]
     fn jains_index_counts_where_all_run() {
         // From 4 s to 6 s: 10 and 6 bytes. 16^2 / (2 (100 + 36)) = 256 / 272.
         let (record, run) = two([8, 8, 7, 7, 6, 4], [1, 1, 2, 4]);
-        let jain = Figure::JainTogether.of(&record, &run, &[]).expect("two flows");
+        let jain = Figure::JainTogether.of(&record, &run, &[], None).expect("two flows");
         assert!((jain - 256.0 / 272.0).abs() < 1e-12, "{jain}");
     }
 

@@ -178,7 +178,8 @@ impl Judge<'_> {
     }
 
     fn values(&self, claim: &Claim, variant: usize) -> Option<Vec<f64>> {
-        self.runs.get(variant)?.iter().map(|run| claim.figure.of(self.record, run, &claim.stations)).collect()
+        let of = |run| claim.figure.of(self.record, run, &claim.stations, claim.window);
+        self.runs.get(variant)?.iter().map(of).collect()
     }
 
     fn published(&self, claim: &Claim, unit: Unit) -> String {

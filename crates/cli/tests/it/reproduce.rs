@@ -121,6 +121,18 @@ fn what_is_wrong_with_a_claim_is_said_with_its_place() {
             "[[claim]]\nid = \"b\"\nwhat = \"\"\nclass = \"MED\"\nfigure = \"idle\"\nvariant = \"pfifo:5\"\n",
             ":16:1: it needs `published`",
         ),
+        (
+            "[[claim]]\nid = \"b\"\nwhat = \"\"\nclass = \"MED\"\nfigure = \"idle\"\nfrom = \"1s\"\n",
+            ":21:8: idle is of the whole load: it takes no window",
+        ),
+        (
+            "[[claim]]\nid = \"b\"\nwhat = \"\"\nclass = \"MED\"\nfigure = \"airtime_share\"\nfrom = \"1s\"\nto = \"3s\"\n",
+            ":21:8: from 1s to 3s: the load is from 0s to 2s",
+        ),
+        (
+            "[[claim]]\nid = \"b\"\nwhat = \"\"\nclass = \"MED\"\nfigure = \"airtime_settle\"\n",
+            ":16:1: airtime_settle needs `from`",
+        ),
     ] {
         let output = judged(&scratch, more);
         assert_eq!(output.status.code(), Some(2), "{more}");

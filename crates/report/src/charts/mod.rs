@@ -193,6 +193,21 @@ pub(crate) fn airtime_over_time(record: &Record) -> Vec<(usize, Chart)> {
     airtime_series::shares(&Context::new(record))
 }
 
+/// The same in one picture, one below the other, each under its name; `None` where there is no radio.
+#[cfg(feature = "png")]
+pub(crate) fn airtime_shares(record: &Record) -> Option<Scene> {
+    const HEAD: f64 = 30.0;
+    let charts: Vec<Chart> = airtime_over_time(record).into_iter().map(|(_, chart)| chart).collect();
+    let said: Vec<&str> = charts.iter().map(|chart| chart.scene.description.as_str()).collect();
+    let mut out = Scene::new(charts.first()?.scene.width, 0.0, said.join("; "));
+    for chart in &charts {
+        out.text(Type::Result, (16.0, out.height + 20.0), Anchor::Start, chart.title.clone());
+        out.append(&chart.scene, 0.0, out.height + HEAD);
+        out.height += HEAD + chart.scene.height;
+    }
+    Some(out)
+}
+
 /// The distribution of each station's round trips, likewise.
 pub(crate) fn station_round_trips(record: &Record) -> Vec<(usize, Chart)> {
     airtime_series::trips(&Context::new(record))

@@ -64,6 +64,18 @@ fn keys_that_are_unknown_or_say_nothing() {
         &one("driver = \"ath10k\"\nqueue = \"fq_codel\"", "mcs = 1"),
         "4:9: `queue` says nothing without above = \"qdisc\"",
     );
+    refused(
+        &one("driver = \"ath10k\"\nabove = \"fifo\"\nquantum = 300", "mcs = 1"),
+        "5:11: `quantum` says nothing with above = \"fifo\"",
+    );
+    refused(
+        &one("driver = \"ath10k\"\nabove = \"qdisc\"\ntarget = \"5ms\"", "mcs = 1"),
+        "5:10: `target` says nothing with above = \"qdisc\"",
+    );
+    refused(
+        &one("driver = \"ath10k\"\nabove = \"fq\"\ntarget = \"5ms\"", "mcs = 1"),
+        "5:10: `target` says nothing with above = \"fq\"",
+    );
     refused(&one("", "mcs = 1\nweight = 0"), "7:10: weight = 0: it is 1 to 65535");
     refused(&one("snr = 200", "mcs = 1"), "3:7: snr: it is -20 to 100");
     refused(
@@ -95,6 +107,11 @@ fn keys_that_are_unknown_or_say_nothing() {
 fn groups_that_make_no_tree() {
     let group = |name: &str, rest: &str| format!("[[wifi.group]]\nname = \"{name}\"\n{rest}\n");
     let with = |groups: &[String]| one(&groups.concat(), "mcs = 1");
+    refused(&with(&[group("a", "limit = true")]), "5:9: `limit` says nothing without policy = \"limit\"");
+    refused(
+        &one(&format!("policy = \"dynamic\"\n{}", group("a", "limit = true")), "mcs = 1"),
+        "6:9: `limit` says nothing without policy = \"limit\"",
+    );
     refused(&with(&[group("a", "inside = \"a\"")]), "5:10: group `a` is inside of itself");
     refused(
         &with(&[group("a", "inside = \"b\""), group("b", "inside = \"a\"")]),
@@ -107,6 +124,14 @@ fn groups_that_make_no_tree() {
     refused(&with(&[group("a", "weight = 0")]), "5:10: weight = 0: it is 1 to 65535");
     refused(&with(&[group("a", ""), group("a", "")]), "7:8: two groups are called `a`");
     refused(&one("", "mcs = 1\ngroup = \"a\""), "7:9: no group is called `a`");
+}
+
+/// A station that says no group stands beside the outermost groups.
+#[test]
+fn a_station_without_a_group() {
+    let experiment = right(&one("group = [{ name = \"a\" }]", "mcs = 1"));
+    let device = &experiment.variants[0].scenario.radios[0].spec.devices[0];
+    assert_eq!(device.policy.as_ref().expect("a policy").members, [(1, None, 1)]);
 }
 
 /// Inner groups may stand before those around them.

@@ -11,7 +11,7 @@ use toml::de::DeValue;
 
 use super::super::links::COMPARED;
 use super::super::read::{self, Read, Section, Wrong};
-use super::keys::{EDCA, is_of};
+use super::keys::{EDCA, is_above, is_of};
 use super::{Chain, Draft, rates, word};
 use crate::experiment::keys::{Key, Kind};
 
@@ -34,13 +34,10 @@ pub(super) fn access_point(
     compared: Option<&QueueSpec>,
 ) -> Read<AccessPoint> {
     let driver = chain.plain("driver", word)?.unwrap_or_else(|| "ath9k".into());
-    // What [wifi] says for its own driver, a variant with another driver passes over.
-    let tables = over.into_iter().chain(over.is_none_or(|over| over.get("driver").is_none()).then_some(base));
-    for table in tables {
-        if let Some(key) = table.written().find(|key| !is_of(key.value, &driver)) {
-            let what = format!("`{}` says nothing with driver = \"{driver}\"", key.value.name);
-            return Err(Wrong::new(key.at, what));
-        }
+    refuse_unheard(base, over, "driver", &driver, is_of)?;
+    if driver == "ath10k" {
+        let above = chain.plain("above", word)?.unwrap_or_else(|| FQ_CODEL.into());
+        refuse_unheard(base, over, "above", &above, is_above)?;
     }
     let (mut spec, mut words, is_compared) = match driver.as_str() {
         "stock" => stock(chain, compared)?,
@@ -60,6 +57,28 @@ pub(super) fn access_point(
     device.rts_threshold = rts_threshold(chain)?;
     device.edca = edca(chain)?;
     Ok(AccessPoint { device, words, is_compared })
+}
+
+/// What is above ath10k's firmware where nothing is said.
+const FQ_CODEL: &str = "fq_codel";
+
+/// Refuses keys that say nothing with this value of `choice`. What [wifi] says for its own one, a variant with another
+/// one, or another driver, passes over.
+fn refuse_unheard(
+    base: &Section<'_>,
+    over: Option<&Section<'_>>,
+    choice: &str,
+    value: &str,
+    is_heard: fn(&Key, &str) -> bool,
+) -> Read<()> {
+    let is_base_heard = over.is_none_or(|over| over.get(choice).is_none() && over.get("driver").is_none());
+    for table in over.into_iter().chain(is_base_heard.then_some(base)) {
+        if let Some(key) = table.written().find(|key| !is_heard(key.value, value)) {
+            let what = format!("`{}` says nothing with {choice} = \"{value}\"", key.value.name);
+            return Err(Wrong::new(key.at, what));
+        }
+    }
+    Ok(())
 }
 
 fn stock(chain: &Chain<'_>, compared: Option<&QueueSpec>) -> Read<(DriverSpec, String, bool)> {
@@ -157,7 +176,7 @@ const NEVER: Span = Span::from_secs(2000);
 fn ath10k(chain: &Chain<'_>, band: Band, compared: Option<&QueueSpec>) -> Read<(DriverSpec, String, bool)> {
     let (params, words) = mac80211(chain, false, band)?;
     let above = chain.plain("above", word)?;
-    let above = above.as_deref().unwrap_or("fq_codel");
+    let above = above.as_deref().unwrap_or(FQ_CODEL);
     if let Some(queue) = chain.read("queue", queue)?.filter(|_| above != "qdisc") {
         let what = "`queue` says nothing without above = \"qdisc\"";
         return Err(Wrong::new(queue.at, what));

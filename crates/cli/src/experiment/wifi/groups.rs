@@ -1,10 +1,10 @@
 //! Groups of stations, and who decides over their weights.
 
 use goodqueue::wifi::policy::{DEFAULT_INTERVAL, Mode};
-use goodqueue_sim::wifi::{DeviceId, DeviceSpec, GroupSpec, PolicySpec};
+use goodqueue_sim::wifi::{DeviceId, DeviceSpec, GroupSpec, PolicySpec, RadioSpec, Upper};
 
-use super::super::read::{self, At, Read, Wrong};
-use super::keys::GROUP;
+use super::super::read::{self, At, Read, Section, Wrong};
+use super::keys::{GROUP, STATION};
 use super::{Chain, Draft, word};
 use crate::hint::did_you_mean;
 
@@ -19,12 +19,13 @@ struct Written {
 /// Gives the access point, the first of `devices`, its policy.
 pub(super) fn join(chain: &Chain<'_>, drafts: &[Draft<'_>], devices: &mut [DeviceSpec]) -> Read<()> {
     let policy = chain.read("policy", word)?;
-    let is_limited = policy.as_ref().is_some_and(|policy| policy.value == "limit");
-    let groups = in_order(written(chain, is_limited)?)?;
+    let groups = in_order(written(chain, policy.as_ref())?)?;
     let interval = chain.plain("update", read::span)?.unwrap_or(DEFAULT_INTERVAL);
     let mut members = Vec::new();
     for (device, draft) in (1..).zip(drafts) {
-        let group = match draft.chain.read("group", read::text)? {
+        // [wifi] has a `group` too: the tables of the groups.
+        let own = draft.chain.0.iter().filter(|table| table.is(&STATION)).copied().collect();
+        let group = match Chain(own).read("group", read::text)? {
             Some(name) => Some(place(&groups, &name)?),
             None => None,
         };
@@ -32,15 +33,43 @@ pub(super) fn join(chain: &Chain<'_>, drafts: &[Draft<'_>], devices: &mut [Devic
         members.push((device as DeviceId, group, weight.unwrap_or(1)));
     }
     let is_static = policy.as_ref().map_or(groups.is_empty(), |policy| policy.value == "static");
-    if !is_static && let Some(access_point) = devices.first_mut() {
+    // Groups of [wifi] are nothing to a variant whose queues know no stations.
+    let weighs = |device: &&mut DeviceSpec| matches!(device.driver.upper, Upper::Mac80211(_));
+    if !is_static && let Some(access_point) = devices.first_mut().filter(weighs) {
         let groups = groups.into_iter().map(|group| group.spec).collect();
         access_point.policy = Some(PolicySpec { groups, members, interval });
     }
     Ok(())
 }
 
-fn written(chain: &Chain<'_>, is_limited: bool) -> Read<Vec<Written>> {
+/// What is said of a limit that no policy knows.
+const UNHEARD: &str = "`limit` says nothing without policy = \"limit\"";
+
+/// Refuses a limit of a group of `[wifi]` that none of these radios, the variants', has.
+pub(in super::super) fn check_limits<'a>(
+    base: &Section<'_>,
+    radios: impl IntoIterator<Item = &'a RadioSpec>,
+) -> Read<()> {
+    let groups = |radio: &'a RadioSpec| {
+        let policies = radio.devices.iter().filter_map(|device| device.policy.as_ref());
+        policies.flat_map(|policy| &policy.groups)
+    };
+    if radios.into_iter().flat_map(groups).any(|group| group.mode == Mode::Limit) {
+        return Ok(());
+    }
+    for table in base.sections("group", &GROUP)? {
+        if let Some(limit) = table.read("limit", read::switch)?.filter(|limit| limit.value) {
+            return Err(Wrong::new(limit.at, UNHEARD));
+        }
+    }
+    Ok(())
+}
+
+/// The groups; `policy`: the one that holds. Groups of `[wifi]` may have limits that another variant's policy hears.
+fn written(chain: &Chain<'_>, policy: Option<&At<String>>) -> Read<Vec<Written>> {
     let Some(section) = chain.first_with(&["group"]) else { return Ok(Vec::new()) };
+    let is_limited = policy.is_some_and(|policy| policy.value == "limit");
+    let is_variants = chain.0.len() > 1 && section.at == chain.at();
     let mut groups: Vec<Written> = Vec::new();
     for table in section.sections("group", &GROUP)? {
         let name = table.read("name", read::text)?;
@@ -52,8 +81,11 @@ fn written(chain: &Chain<'_>, is_limited: bool) -> Read<Vec<Written>> {
             ));
         }
         let weight = table.plain("weight", read::count)?.and_then(|weight| u32::try_from(weight).ok());
-        let limit = table.plain("limit", read::switch)?.unwrap_or(false);
-        let mode = if limit && is_limited { Mode::Limit } else { Mode::Weighted };
+        let limit = table.read("limit", read::switch)?.filter(|limit| limit.value);
+        if let Some(limit) = limit.as_ref().filter(|_| is_variants && !is_limited) {
+            return Err(Wrong::new(limit.at, UNHEARD));
+        }
+        let mode = if limit.is_some() && is_limited { Mode::Limit } else { Mode::Weighted };
         let spec = GroupSpec { parent: None, weight: weight.unwrap_or(1), mode };
         let inside = table.read("inside", read::text)?;
         groups.push(Written { at: table.at, name: name.value, inside, spec });

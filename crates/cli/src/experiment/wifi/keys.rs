@@ -269,6 +269,19 @@ pub static LINK_FILE: Table = Table {
     also: None,
 };
 
+/// Whether a key says something with this `above` of ath10k: of what mac80211's queues are set to, FIFOs and queue
+/// disciplines know nothing, and queues without `CoDel` have no target.
+pub(super) fn is_above(key: &Key, above: &str) -> bool {
+    match key.name {
+        "target" | "interval" => above == "fq_codel",
+        "airtime" | "airtime_flags" | "sparse" | "aql_low" | "aql_high" | "aql_threshold" | "txq_limit"
+        | "memory" | "quantum" | "policy" | "update" | "group" | "joint_airtime" | "admission" => {
+            above == "fq_codel" || above == "fq"
+        }
+        _ => true,
+    }
+}
+
 /// Which driver a key is of, where it is not of all: that key with another driver says nothing.
 pub(super) fn is_of(key: &Key, driver: &str) -> bool {
     match key.name {
@@ -277,7 +290,7 @@ pub(super) fn is_of(key: &Key, driver: &str) -> bool {
         "firmware" | "firmware_full" | "above" => driver == "ath10k",
         "combine" => driver == "ath9k",
         "airtime" | "airtime_flags" | "sparse" | "limit" | "aql_low" | "aql_high" | "aql_threshold"
-        | "txq_limit" | "memory" | "quantum" | "target" | "interval" | "policy" | "update"
+        | "txq_limit" | "memory" | "quantum" | "target" | "interval" | "policy" | "update" | "group"
         | "joint_airtime" | "admission" => driver != "stock",
         _ => true,
     }

@@ -20,6 +20,7 @@ use goodqueue_sim::wifi::{Band, DeviceSpec, RadioSpec};
 
 use super::read::{self, At, Read, Section, Wrong};
 use crate::experiment::keys::{Key, Kind};
+pub(super) use groups::check_limits;
 use keys::{STATION, WIRE};
 pub(super) use seats::Seats;
 
