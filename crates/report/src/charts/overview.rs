@@ -19,6 +19,8 @@ const GOODPUT: f64 = 132.0;
 const LATENCY: f64 = 190.0;
 /// A goodput of so many times the link's rate ends the axis: one step must not press the others flat.
 const SPIKE: f64 = 1.5;
+/// Parts of a stack that are thinner than this on average have no outline: 0.8 pixels of white would cover them.
+const OUTLINED: f64 = 6.0;
 /// Room between panels.
 const BETWEEN: f64 = 22.0;
 /// Room over the panels for the queue's name and result.
@@ -144,6 +146,7 @@ fn stack(
     let lines = flow_lines(ctx, run, direction, Tails::Kept);
     let mut base = vec![0.0; ctx.coarse.count];
     let named = lines.len() <= 4;
+    let is_thin = GOODPUT / (lines.len().max(1) as f64) < OUTLINED;
     for (shade, (name, values)) in lines.into_iter().enumerate() {
         let x = |i: usize| ctx.coarse.middle_s(i);
         let parts = unbroken(&values)
@@ -155,7 +158,8 @@ fn stack(
             })
             .collect();
         scene.open(queue);
-        scene.shape(Ink::Area { queue, shade }, true, parts);
+        let ink = if is_thin { Ink::Sliver { queue, shade } } else { Ink::Area { queue, shade } };
+        scene.shape(ink, true, parts);
         if named {
             let ceiling = rate_mbit(ctx, direction).map_or(frame.top, |r| frame.at(0.0, r).1);
             name_area(scene, frame, &name, (&values, &base), ceiling, x);

@@ -78,6 +78,8 @@ pub(crate) enum Ink {
     Band { queue: usize },
     /// One flow's part of a stack.
     Area { queue: usize, shade: usize },
+    /// The same where parts are too thin for an outline.
+    Sliver { queue: usize, shade: usize },
     /// What held the air; without an outline, so that the shortest stays as wide as it is.
     Block { queue: usize },
     /// What came with it: acknowledgements and the like.
@@ -120,6 +122,7 @@ impl Ink {
             Self::Block { queue } => fill(Colour::Queue(queue), BLOCK),
             Self::Faint { queue } => fill(Colour::Queue(queue), FAINT),
             Self::Clash => fill(Colour::Ink, 1.0),
+            Self::Sliver { queue, shade } => fill(Colour::Queue(queue), SHADES[shade % SHADES.len()]),
             Self::Area { queue, shade } => Paint {
                 fill: Some((Colour::Queue(queue), SHADES[shade % SHADES.len()])),
                 stroke: Some((Colour::Paper, 0.8)),
@@ -139,6 +142,7 @@ impl Ink {
             }
             Self::Band { queue } => format!("band q{}", queue % QUEUES),
             Self::Area { queue, shade } => format!("area q{} s{}", queue % QUEUES, shade % SHADES.len()),
+            Self::Sliver { queue, shade } => format!("sliver q{} s{}", queue % QUEUES, shade % SHADES.len()),
             Self::Block { queue } => format!("block q{}", queue % QUEUES),
             Self::Faint { queue } => format!("faint q{}", queue % QUEUES),
             Self::Clash => "clash".into(),
@@ -230,6 +234,7 @@ pub(crate) fn css(themed: bool) -> String {
             (Ink::Line { queue, shade: 0 }, "line"),
             (Ink::Band { queue }, "band"),
             (Ink::Area { queue, shade: 0 }, "area"),
+            (Ink::Sliver { queue, shade: 0 }, "sliver"),
             (Ink::Block { queue }, "block"),
             (Ink::Faint { queue }, "faint"),
         ];
@@ -245,7 +250,7 @@ pub(crate) fn css(themed: bool) -> String {
     for (i, shade) in SHADES.iter().enumerate() {
         // Dark pages take less of the colour, so that names on it stay legible.
         let opacity = if themed { format!("calc({shade}*var(--area))") } else { shade.to_string() };
-        let _ = writeln!(out, ".chart .area.s{i}{{fill-opacity:{opacity}}}");
+        let _ = writeln!(out, ".chart .area.s{i},.chart .sliver.s{i}{{fill-opacity:{opacity}}}");
     }
     for (kind, class) in [
         (Type::Title, "title"),
