@@ -4,9 +4,7 @@
 
 mod fixture;
 
-use goodqueue_report::wifi::{
-    Accounting, AirEvent, AirEvents, AirKind, Quantiles, Radio, Shares, Station, TidStats,
-};
+use goodqueue_report::wifi::{Accounting, AirEvent, AirEvents, AirKind, Radio, Shares, Station, TidStats};
 use goodqueue_report::{
     CallSeries, Direction, EngineHealth, Fate, FlowPlan, FlowSeries, MISSING, PagePlan, PageSeries,
     ProbePlan, ProbeSeries, QueueSeries, Record, Run, csv, flent, html, table,
@@ -73,9 +71,8 @@ prop_compose! {
     fn station()(name in ".{0,24}", rate in ".{0,24}", weight in any::<u32>(), air_ns in amount(), delivered_bytes in amount(),
                  mpdus in amount(), own in 0_u32..4) -> Station {
         let tids = vec![TidStats::default()];
-        let sojourn = Some(Quantiles { n: 1, p99_ns: air_ns, ..Quantiles::default() });
         Station { name, rate, weight, air_ns, delivered_bytes, mpdus, aggregates: mpdus / 3, flows: vec![own], probes: vec![own],
-                  tids, sojourn, ..Station::default() }
+                  tids, ..Station::default() }
     }
 }
 

@@ -278,7 +278,6 @@ fn station(
         drops: last.fates.drops - first.fates.drops,
         marks: last.fates.marks - first.fates.marks,
         tids,
-        sojourn: None,
         flows: owner.flows,
         probes: owner.probes,
     }

@@ -2,10 +2,11 @@
 
 use goodqueue::Reason;
 use goodqueue_report::wifi::{Radio as Recorded, SHARE_STEP_NS};
-use goodqueue_sim::Simulation;
 use goodqueue_sim::wifi::DeviceId;
+use goodqueue_sim::{LinkCounters, Simulation};
 
 use super::Job;
+use crate::collect::{QueueMoment, Tally};
 use crate::radio::{Fates, Measured, Moment, Owner, faults, places, signed};
 
 /// A radio while it is measured.
@@ -113,25 +114,54 @@ impl Air {
     }
 }
 
+/// The device that a link leaves from over the air, and what its links have counted.
+struct Sender<'a> {
+    radio: &'a goodqueue_sim::wifi::Radio,
+    device: DeviceId,
+    counters: Vec<LinkCounters>,
+    /// Packets and bytes that reached their receivers.
+    received: (u64, u64),
+}
+
+impl<'a> Sender<'a> {
+    /// `None` where the link is no radio's.
+    fn of(job: &Job, simulation: &'a Simulation, link: usize) -> Option<Sender<'a>> {
+        let all = job.scenario.radios.iter().enumerate();
+        let (index, spec) = all.into_iter().find(|(_, radio)| radio.links.contains(&link))?;
+        let from = job.scenario.links.get(link)?.from;
+        let device = DeviceId::try_from(spec.nodes.iter().position(|&node| node == from)?).ok()?;
+        let radio = simulation.radio(index);
+        let own = spec.links.iter().filter(|&&other| job.scenario.links[other].from == from);
+        let counters = own.map(|&link| simulation.link(link).counters()).collect();
+        let accounts =
+            (0..spec.nodes.len()).filter_map(|to| radio.path_account(device, DeviceId::try_from(to).ok()?));
+        let received = accounts.fold((0, 0), |sum, account| (sum.0 + account.frames, sum.1 + account.bytes));
+        Some(Sender { radio, device, counters, received })
+    }
+}
+
+/// The balance of the queues over the air from a device. What came and was neither dropped by a queue nor is held was sent:
+/// also what was lost after it was, as on a line. That nothing else became of packets is the radio's own check
+/// (`Radio::is_conserved`, see `faults`).
+pub(super) fn tally(job: &Job, simulation: &Simulation, link: usize) -> Option<Tally> {
+    let Sender { radio, device, counters, .. } = Sender::of(job, simulation, link)?;
+    let mut drops = [0; Reason::ALL.len()];
+    for counters in &counters {
+        drops.iter_mut().zip(counters.drops).for_each(|(sum, drops)| *sum += drops);
+    }
+    let (arrived, held) =
+        (counters.iter().map(|counters| counters.arrived).sum::<u64>(), radio.held_of(device));
+    let by_queues = drops.iter().sum::<u64>() - drops[Reason::Loss as usize];
+    Some(Tally { drops, arrived, sent: arrived.saturating_sub(by_queues + held), held, own: Vec::new() })
+}
+
 /// The queues over the air from a device, at one moment: for the series of the queue towards station or server.
-pub(super) fn queue(job: &Job, simulation: &Simulation, link: usize) -> Option<crate::collect::QueueMoment> {
-    let find = |(index, radio): (usize, &goodqueue_sim::Radio)| {
-        radio.links.contains(&link).then_some((index, radio.clone()))
-    };
-    let (index, spec) = job.scenario.radios.iter().enumerate().find_map(find)?;
-    let from = job.scenario.links.get(link)?.from;
-    let device = DeviceId::try_from(spec.nodes.iter().position(|&node| node == from)?).ok()?;
-    let radio = simulation.radio(index);
-    let own = spec.links.iter().filter(|&&other| job.scenario.links[other].from == from);
-    let counters: Vec<_> = own.map(|&link| simulation.link(link).counters()).collect();
-    let accounts =
-        (0..spec.nodes.len()).filter_map(|to| radio.path_account(device, DeviceId::try_from(to).ok()?));
-    let (packets, bytes) =
-        accounts.fold((0, 0), |sum, account| (sum.0 + account.frames, sum.1 + account.bytes));
+pub(super) fn queue(job: &Job, simulation: &Simulation, link: usize) -> Option<QueueMoment> {
+    let Sender { radio, device, counters, received: (packets, bytes) } = Sender::of(job, simulation, link)?;
     let (above, _) = radio.backlog(device);
     let stack = radio.radio_stats(device);
     let all = |drops: &[u64]| drops.iter().sum::<u64>();
-    Some(crate::collect::QueueMoment {
+    Some(QueueMoment {
         backlog_bytes: stack.map_or(above.bytes, |stats| stats.memory),
         backlog_packets: stack.map_or(above.packets, |stats| stats.backlog),
         ring_bytes: 0,

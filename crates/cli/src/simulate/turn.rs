@@ -235,9 +235,11 @@ impl<'a> Turn<'a> {
         }
         let (radios, wrong) = self.airs.into_radios(self.job, &self.simulation);
         invalid.extend(wrong);
-        let at = |link| queue_end(&self.simulation.link(link));
+        let tally = |link| air::tally(self.job, &self.simulation, link);
+        let at = |link| tally(link).map_or_else(|| queue_end(&self.simulation.link(link)), QueueEnd::from);
         self.collector.finished(complete, invalid, at(self.job.up), at(self.job.down));
-        let sent = |link| self.simulation.link(link).line().packets;
+        let sent =
+            |link| tally(link).map_or_else(|| self.simulation.link(link).line().packets, |tally| tally.sent);
         let identity = Identity {
             seed: self.job.scenario.seed,
             events: self.simulation.events(),

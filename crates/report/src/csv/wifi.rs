@@ -2,17 +2,17 @@
 
 use std::fmt::Write as _;
 
-use super::{cell, field, maybe_ms, milliseconds, seconds};
+use super::{cell, field, maybe_ms, seconds};
 use crate::record::Record;
 use crate::summary::Summary;
-use crate::wifi::{AccessCategory, Quantiles, Shares, Station, StationSummary};
+use crate::wifi::{AccessCategory, Shares, Station, StationSummary};
 
 /// `stations.csv`: a row per run, radio and station. Counts are since the run began.
 pub fn stations(record: &Record) -> String {
     let mut out = String::from(
         "queue,radio,station,rate,rate_bit_per_s,weight,share,air_us,airtime_tx_us,airtime_rx_us,deficit_vo_us,\
          deficit_vi_us,deficit_be_us,deficit_bk_us,goodput_mbit_per_s,rtt_p5_ms,rtt_p50_ms,rtt_p95_ms,rtt_p99_ms,\
-         sojourn_p50_ms,sojourn_p95_ms,sojourn_p99_ms,packets,delivered_bytes,aggregates,mpdus,retried_mpdus,\
+         packets,delivered_bytes,aggregates,mpdus,retried_mpdus,\
          aggregate_mean,drops,marks\n",
     );
     for (run, summary) in record.runs.iter().zip(Summary::all(record)) {
@@ -36,9 +36,6 @@ fn row(s: &Station, d: &StationSummary) -> String {
     ];
     let deficits =
         categories.map(|ac| s.deficit_us.get(&ac).map(ToString::to_string).unwrap_or_default()).join(",");
-    let sojourn = |of: fn(&Quantiles) -> u64| {
-        s.sojourn.as_ref().map(|q| milliseconds(i64::try_from(of(q)).unwrap_or(i64::MAX))).unwrap_or_default()
-    };
     [
         field(&s.name),
         field(&s.rate),
@@ -54,9 +51,6 @@ fn row(s: &Station, d: &StationSummary) -> String {
         maybe_ms(d.rtt_p50_ns),
         maybe_ms(d.rtt_p95_ns),
         maybe_ms(d.rtt_p99_ns),
-        sojourn(|q| q.p50_ns),
-        sojourn(|q| q.p95_ns),
-        sojourn(|q| q.p99_ns),
         s.packets.to_string(),
         s.delivered_bytes.to_string(),
         s.aggregates.to_string(),

@@ -5,8 +5,7 @@ use std::fmt::Write as _;
 use super::details::{list, table};
 use crate::charts::{escape, name_of};
 use crate::record::Record;
-use crate::wifi::{AccessCategory, Quantiles, Radio, Station, WifiKnobs};
-use crate::words;
+use crate::wifi::{AccessCategory, Radio, Station, WifiKnobs};
 
 /// Settings, then what mac80211 counted, for every radio.
 pub(super) fn details(record: &Record) -> String {
@@ -67,9 +66,6 @@ fn stations(radio: &Radio) -> String {
     if radio.stations.is_empty() {
         return String::new();
     }
-    let wait = |s: &Station, of: fn(&Quantiles) -> u64| {
-        s.sojourn.as_ref().map_or_else(|| "–".into(), |q| words::ms(i64::try_from(of(q)).unwrap_or(i64::MAX)))
-    };
     let row = |s: &Station| {
         let deficits = s.deficit_us.iter().map(|(ac, us)| format!("{} {us}", ac.as_str()));
         vec![
@@ -80,23 +76,10 @@ fn stations(radio: &Radio) -> String {
             deficits.collect::<Vec<_>>().join(", ").replace('-', "−"),
             (s.air_ns / 1_000).to_string(),
             s.packets.to_string(),
-            wait(s, |q| q.p50_ns),
-            wait(s, |q| q.p95_ns),
-            wait(s, |q| q.p99_ns),
         ]
     };
-    let heads = [
-        "station",
-        "weight",
-        "airtime TX, µs",
-        "airtime RX, µs",
-        "deficit, µs",
-        "on the air, µs",
-        "packets",
-        "sojourn p50",
-        "p95",
-        "p99",
-    ];
+    let heads =
+        ["station", "weight", "airtime TX, µs", "airtime RX, µs", "deficit, µs", "on the air, µs", "packets"];
     table("Airtime as counted", &heads, 1, &radio.stations.iter().map(row).collect::<Vec<_>>())
 }
 

@@ -147,26 +147,10 @@ pub struct Station {
     /// Its queues, one for each TID that carried anything (the debugfs file `aqm`).
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tids: Vec<TidStats>,
-    /// Time that packets to it waited above the hardware's queue.
-    pub sojourn: Option<Quantiles>,
     /// Which of the run's flows are its own, as indices.
     pub flows: Vec<u32>,
     /// Which of the run's probes are its own, as indices.
     pub probes: Vec<u32>,
-}
-
-/// Percentiles by nearest rank, ns.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Quantiles {
-    /// Samples behind them.
-    pub n: u64,
-    /// Median.
-    pub p50_ns: u64,
-    /// 95th percentile.
-    pub p95_ns: u64,
-    /// 99th percentile.
-    pub p99_ns: u64,
 }
 
 /// The queue of one TID: the columns of the debugfs file `aqm`.

@@ -419,6 +419,14 @@ impl Radio {
         queued + self.paths.iter().map(Path::held_back).sum::<u64>()
     }
 
+    /// Packets of a device that are not at their receivers' hosts yet, and not lost.
+    #[must_use]
+    pub fn held_of(&self, device: DeviceId) -> u64 {
+        let own = self.paths.iter().filter(|path| path.from == device);
+        let queued = self.devices.get(usize::from(device)).map_or(0, Device::held);
+        queued + own.map(Path::held_back).sum::<u64>()
+    }
+
     /// Whether time and packets add up at `now`, the time of the last call.
     #[must_use]
     pub fn is_conserved(&self, now: Nanos) -> bool {
