@@ -94,14 +94,18 @@ impl Site {
             return refuse("of experiments it runs those over [wifi]; others run in the simulator".into());
         };
         if !scenario.sources.is_empty() {
-            return refuse("[[udp]] is simulated only; leave it out".into());
+            let what = "[[udp]] is simulated only: live there are TCP, probes, calls and pages; leave it out";
+            return refuse(what.into());
         }
         if scenario.flows.iter().any(|flow| flow.bytes.is_some()) {
             return refuse("flows of so many bytes are simulated only; leave `bytes` out".into());
         }
         let (hosts, most) = (test.hosts(), usize::from(MAX_HOSTS));
         if hosts > most {
-            return refuse(format!("flows and probes at {hosts} stations, and {most} are the most"));
+            return refuse(format!(
+                "flows and probes at {hosts} stations, and {most} are the most: live, all of them are addresses of one \
+                 TCP stack; the simulator has no such bound"
+            ));
         }
         let stations: Vec<String> =
             radio.nodes.iter().skip(1).filter_map(|&node| scenario.nodes.get(node).cloned()).collect();
