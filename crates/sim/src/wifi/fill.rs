@@ -224,26 +224,29 @@ impl Radio {
     /// fairness it is as it was before that: stations in turn, and a round ends when the hardware queue is full; with queues
     /// that come back at the tail, going on would bring every round back to the station that it began with.
     fn round(&mut self, now: Nanos, from: DeviceId, ac: Ac, sink: &mut impl Sink) {
-        let schedule_start =
-            |device: &mut Device| device.stack.as_mut().map(|stack| stack.schedule_start(ac));
-        schedule_start(&mut self.devices[usize::from(from)]);
+        let Some(stack) = &mut self.devices[usize::from(from)].stack else { return };
+        stack.schedule_start(ac);
+        let params = stack.params();
+        let is_fair = params.airtime_fairness && (params.airtime_tx || params.airtime_rx);
+        let mut is_full = self.is_full(from, ac);
         loop {
-            let is_full = self.is_full(from, ac);
-            let device = &mut self.devices[usize::from(from)];
-            let Some(stack) = &mut device.stack else { return };
-            let params = stack.params();
-            let is_fair = params.airtime_fairness && (params.airtime_tx || params.airtime_rx);
             if !is_fair && is_full {
                 return;
             }
+            let device = &mut self.devices[usize::from(from)];
+            let Some(stack) = &mut device.stack else { return };
             let Some(txq) = stack.next_txq(ac) else { return };
             let Some(&path) = txq.station().and_then(|station| device.stations.get(station.0 as usize))
             else {
                 continue;
             };
             let number = txq.tid().number();
-            if self.has_room(path, ac) {
+            // Of an agreement's path `has_room` is that there is no more to it.
+            let has_room =
+                if self.paths[path as usize].has_agreement { !is_full } else { self.has_room(path, ac) };
+            if has_room {
                 self.serve(now, path, number, ac, sink);
+                is_full = self.is_full(from, ac);
             } else if self.paths[path as usize].tid(number).sender.retry().is_empty() {
                 self.take_one(now, path, number, ac, sink);
             }
