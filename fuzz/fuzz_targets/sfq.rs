@@ -1,11 +1,12 @@
 #![no_main]
-use goodqueue::sfq::{Node, Params, RedParams, Slot};
+use goodqueue::red::LawParams;
+use goodqueue::sfq::{Node, Params, Slot};
 use goodqueue::{HeapSfq, Nanos, Rng, Span};
 use goodqueue_fuzz::{Call, run};
 
 libfuzzer_sys::fuzz_target!(|input: (u8, u8, u8, u16, u64, Vec<Call>)| {
     let (choice, limit, slots, quantum, seed, calls) = input;
-    let red = RedParams {
+    let red = LawParams {
         qth_min: u32::from(limit) * 40,
         qth_max: u32::from(slots) * 400,
         wlog: choice >> 4,

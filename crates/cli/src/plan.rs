@@ -293,17 +293,19 @@ fn queues(text: &str, link: &LinkOrder) -> Result<Vec<String>, End> {
 /// Builds the queue once, so that what cannot be built is said before anything runs. A depth in bytes that
 /// no full frame fits into can be built, and passes nothing.
 fn check(spec: &QueueSpec, link: &LinkOrder) -> Result<(), End> {
-    let depths = match spec.kind() {
-        QueueKind::Bfifo => &["limit"][..],
-        QueueKind::Tbf => &["burst", "limit"],
-        _ => &[],
-    };
-    for &name in depths {
-        if spec.get(name).is_some_and(|bytes| bytes < u64::from(FRAME)) {
-            return Err(End::Usage(format!(
-                "--queue {spec}: no full packet of {FRAME} bytes fits into {name}={}",
-                spec.text(name)
-            )));
+    for holder in [Some(*spec), spec.leaf()].into_iter().flatten() {
+        let depths = match holder.kind() {
+            QueueKind::Bfifo | QueueKind::Red => &["limit"][..],
+            QueueKind::Tbf => &["burst", "limit"],
+            _ => &[],
+        };
+        for &name in depths {
+            if holder.get(name).is_some_and(|bytes| bytes < u64::from(FRAME)) {
+                return Err(End::Usage(format!(
+                    "--queue {spec}: no full packet of {FRAME} bytes fits into {name}={}",
+                    holder.text(name)
+                )));
+            }
         }
     }
     for bps in [link.up_bps, link.down_bps] {

@@ -10,8 +10,10 @@ mod workload;
 
 use std::process::{Command, ExitCode};
 
+use goodqueue::fifo::Limit;
 use goodqueue::{
-    HeapDualPi2, HeapFq, HeapFqPie, HeapPie, HeapSfq, Nanos, Rng, dualpi2, fq, fq_pie, pie, sfq,
+    AnyQueue, Header, HeapDualPi2, HeapFifo, HeapFq, HeapFqPie, HeapPie, HeapSfq, Nanos, QueueSpec, Rate, Rng,
+    dualpi2, fq, fq_pie, pie, sfq,
 };
 use workload::Load;
 
@@ -28,6 +30,10 @@ const ROWS: [(usize, u64, f64, f64, u64); 8] = [
 ];
 
 const STEPS: u64 = 200_000;
+
+/// The queues of the second table. Those of classes have one `pfifo` each.
+const OTHERS: [&str; 11] =
+    ["pfifo", "red", "pfifo_fast", "prio", "drr", "pie", "fq_pie", "dualpi2", "sfq", "fq", "fq_codel"];
 
 /// Instructions in `function` and what it calls, per step, from a run of this program under callgrind.
 fn instructions(queue: &str, function: &str, flows: usize, step: u64) -> Result<f64, String> {
@@ -79,7 +85,7 @@ fn others() -> Result<bool, String> {
     println!("| queue | flows | STEP | enqueue | dequeue |");
     println!("| --- | --- | --- | --- | --- |");
     let mut is_flat = true;
-    for queue in ["pie", "fq_pie", "dualpi2", "sfq", "fq", "fq_codel"] {
+    for queue in OTHERS {
         let mut dearest = 0.0_f64;
         for (flows, step) in
             [(1, 1000), (100, 1000), (1000, 1000), (1, 12_112), (100, 12_112), (1000, 12_112), (MANY, 1000)]
@@ -101,7 +107,32 @@ fn delivered(queue: &str, flows: usize, step: u64) -> usize {
     }
     let (start, rng) = (Nanos(1_000_000_000), Rng::new(1));
     let slots = || vec![goodqueue::arena::Slot::default(); 10_240];
+    // What is built by name: with places for all that stands, and room above it.
+    let built = |text: &str| {
+        let spec: QueueSpec = text.parse().expect("a queue");
+        spec.build::<Header>(Rate(1_000_000_000), 1514, start).expect("a queue")
+    };
     match queue {
+        "pfifo" => {
+            let queue = HeapFifo::new(Limit::Packets(2000), vec![Header::default(); 2000]);
+            steps(Load::new(queue, 1001, flows, step))
+        }
+        "red" => match built("red:8m,min=600k,max=2m,burst=800,bandwidth=1gbit") {
+            AnyQueue::Red(queue) => steps(Load::new(*queue, 1001, flows, step)),
+            _ => 0,
+        },
+        "pfifo_fast" => match built("pfifo_fast:2000") {
+            AnyQueue::PfifoFast(queue) => steps(Load::new(*queue, 1001, flows, step)),
+            _ => 0,
+        },
+        "prio" => match built("prio,leaf=pfifo:2000") {
+            AnyQueue::Prio(queue) => steps(Load::new(*queue, 1001, flows, step)),
+            _ => 0,
+        },
+        "drr" => match built("drr,leaf=pfifo:2000") {
+            AnyQueue::Drr(queue) => steps(Load::new(*queue, 1001, flows, step)),
+            _ => 0,
+        },
         "pie" => {
             let queue = HeapPie::new(
                 pie::Params { limit: 10_240, ..pie::Params::default() },

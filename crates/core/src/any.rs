@@ -7,10 +7,12 @@ use crate::arena::Slot;
 use crate::codel::Stamped;
 use crate::fifo::Limit;
 use crate::fq_codel::Flow;
+use crate::prio::Priomap;
+use crate::spec::QueueKind;
 use crate::spec::{BuildError, MAX_PACKETS, QueueSpec, packets_in};
 use crate::{
-    Backlog, Cake, Codel, DualPi2, Fifo, Fq, FqCodel, FqPie, Nanos, Observer, Packet, Pie, Queue, Rate, Rng,
-    Sfq, Stats, Tbf, Verdict, cake, dualpi2, fq, fq_pie, pie, sfq,
+    Backlog, Cake, Codel, Drr, DualPi2, Fifo, Fq, FqCodel, FqPie, Nanos, Observer, Packet, Pie, Prio, Queue, Rate,
+    Red, Rng, Sfq, Stats, Tbf, Verdict, cake, drr, dualpi2, fq, fq_pie, pie, sfq,
 };
 
 /// `pfifo` or `bfifo` with its storage from the heap.
@@ -29,6 +31,14 @@ pub type HeapDualPi2<P> = DualPi2<P, Vec<Slot<dualpi2::Stamped<P>>>>;
 pub type HeapSfq<P> = Sfq<P, Vec<u32>, Vec<sfq::Slot>, Vec<sfq::Node<P>>>;
 /// `fq` with its storage from the heap.
 pub type HeapFq<P> = Fq<P, Vec<u32>, Vec<fq::Flow>, Vec<fq::Node<P>>>;
+/// `red` with its storage from the heap.
+pub type HeapRed<P> = Red<P, Vec<P>>;
+/// `pfifo_fast` with its storage from the heap.
+pub type HeapPfifoFast<P> = Prio<P, HeapFifo<P>, Vec<HeapFifo<P>>>;
+/// `prio` over any queues, with its storage from the heap.
+pub type HeapPrio<P, Q = AnyQueue<P>> = Prio<P, Q, Vec<Q>>;
+/// `drr` over any queues, with its storage from the heap.
+pub type HeapDrr<P, Q = AnyQueue<P>> = Drr<P, Q, Vec<drr::Class<P, Q>>>;
 /// `tbf` with its storage from the heap.
 pub type HeapTbf<P> = Tbf<P, Vec<P>>;
 
@@ -57,6 +67,14 @@ pub enum AnyQueue<P> {
     Sfq(Box<HeapSfq<P>>),
     /// `fq`.
     Fq(Box<HeapFq<P>>),
+    /// `red`.
+    Red(Box<HeapRed<P>>),
+    /// `pfifo_fast`.
+    PfifoFast(Box<HeapPfifoFast<P>>),
+    /// `prio`.
+    Prio(Box<HeapPrio<P>>),
+    /// `drr`.
+    Drr(Box<HeapDrr<P>>),
     /// `tbf`.
     Tbf(Box<HeapTbf<P>>),
     /// `cake`.
@@ -138,6 +156,14 @@ impl QueueSpec {
             let queue = Fq::new(params, buckets, flows, places(u64::from(params.limit)));
             return Ok(AnyQueue::Fq(Box::new(queue)));
         }
+        if let Some(params) = self.red_params() {
+            let params = params.map_err(BuildError::Red)?;
+            let queue = Red::new(params, now, draws, places(packets_in(params.limit.into())));
+            return Ok(AnyQueue::Red(Box::new(queue)));
+        }
+        if self.info().has_leaves() || self.kind() == QueueKind::PfifoFast {
+            return self.build_classes(rate, mtu, now, draws);
+        }
         if let Some(params) = self.tbf_params(mtu) {
             let queue = Tbf::new(params, now, places(packets_in(params.limit))).map_err(BuildError::Tbf)?;
             return Ok(AnyQueue::Tbf(Box::new(queue)));
@@ -159,6 +185,54 @@ impl QueueSpec {
     }
 }
 
+/// Queues of classes.
+impl QueueSpec {
+    fn build_classes<P: Packet>(
+        &self,
+        rate: Rate,
+        mtu: u32,
+        now: Nanos,
+        draws: Rng,
+    ) -> Result<AnyQueue<P>, BuildError> {
+        if let Some((by, quanta)) = self.drr_params(mtu) {
+            let quanta: Vec<u32> = quanta.collect();
+            let leaves = self.build_leaves(quanta.len(), rate, mtu, now, draws)?;
+            let classes = leaves.into_iter().zip(quanta);
+            let classes: Vec<_> = classes.map(|(leaf, quantum)| drr::Class::new(leaf, quantum)).collect();
+            if let Some(queue) = Drr::new(by, classes) {
+                return Ok(AnyQueue::Drr(Box::new(queue)));
+            }
+        } else if let Some((bands, map)) = self.prio_params()
+            && let Some(queue) = Prio::new(map, self.build_leaves(bands, rate, mtu, now, draws)?)
+        {
+            return Ok(AnyQueue::Prio(Box::new(queue)));
+        }
+        let limit = u32::try_from(self.get("limit").unwrap_or(0)).unwrap_or(u32::MAX);
+        let band = || Fifo::new(Limit::Packets(limit), places(limit.into()));
+        match Prio::new(Priomap::default(), alloc::vec![band(), band(), band()]) {
+            Some(queue) => Ok(AnyQueue::PfifoFast(Box::new(queue))),
+            None => Ok(AnyQueue::Fifo(band())),
+        }
+    }
+
+    /// The queues of so many classes, each with random numbers of its own.
+    fn build_leaves<P: Packet>(
+        &self,
+        classes: usize,
+        rate: Rate,
+        mtu: u32,
+        now: Nanos,
+        mut draws: Rng,
+    ) -> Result<Vec<AnyQueue<P>>, BuildError> {
+        let Some(leaf) = self.leaf() else { return Ok(Vec::new()) };
+        let (classes, places) = (classes as u64, leaf.places(rate, mtu)?);
+        if classes.saturating_mul(places) > MAX_PACKETS {
+            return Err(BuildError::TooMany { classes, places });
+        }
+        (0..classes).map(|_| leaf.build_with(rate, mtu, now, Rng::new(draws.next_u64()))).collect()
+    }
+}
+
 /// Runs `$body` with `$queue` bound to the queue inside.
 macro_rules! each {
     ($any:expr, $queue:ident => $body:expr) => {
@@ -171,6 +245,10 @@ macro_rules! each {
             AnyQueue::DualPi2($queue) => $body,
             AnyQueue::Sfq($queue) => $body,
             AnyQueue::Fq($queue) => $body,
+            AnyQueue::Red($queue) => $body,
+            AnyQueue::PfifoFast($queue) => $body,
+            AnyQueue::Prio($queue) => $body,
+            AnyQueue::Drr($queue) => $body,
             AnyQueue::Tbf($queue) => $body,
             AnyQueue::Cake($queue) => $body,
         }
@@ -244,6 +322,10 @@ mod tests {
             "pie",
             "fq_pie",
             "dualpi2",
+            "red:100k",
+            "pfifo_fast",
+            "prio,leaf=fq_codel",
+            "drr,leaf=codel,leaf.limit=9",
             "tbf,rate=1mbit,burst=2k,limit=9k",
             "cake",
         ] {
@@ -258,6 +340,14 @@ mod tests {
             queue.counters(&mut |_, _| names += 1);
             assert!(names > 0, "{text}");
         }
+    }
+
+    #[test]
+    fn classes_have_places_for_as_many_packets_as_one_queue_may_have() {
+        let wrong = build("drr,leaf=pfifo:100000", 1_000_000).expect_err("64 times 100 000 packets");
+        assert_eq!(wrong, BuildError::TooMany { classes: 64, places: 100_000 });
+        let wrong = build("prio,leaf=fifo:1ms", 1_000_000).expect_err("125 bytes");
+        assert!(matches!(wrong, BuildError::NoRoom { .. }));
     }
 
     #[test]

@@ -22,7 +22,7 @@ pub enum Reason {
     Pi2,
     /// The L queue of `dualpi2` was above its threshold.
     Step,
-    /// Random early detection in a slot of `sfq`.
+    /// Random early detection: `red`, and in a slot of `sfq`.
     Red,
     /// No place in `sfq` for its flow after a change of the hash.
     Rehash,

@@ -135,6 +135,16 @@ fn round(v: &mut [u64; 4]) {
     v[2] = v[2].rotate_left(32);
 }
 
+/// Spreads every bit of `hash` over all 32: two rounds of multiplication by an odd number (a bijection)
+/// and a shift, as the finalizer of `MurmurHash3` (public domain) has them.
+pub(crate) const fn mix(hash: u32) -> u32 {
+    let mut mixed = hash ^ (hash >> 16);
+    mixed = mixed.wrapping_mul(0x85eb_ca6b);
+    mixed ^= mixed >> 13;
+    mixed = mixed.wrapping_mul(0xc2b2_ae35);
+    mixed ^ (mixed >> 16)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

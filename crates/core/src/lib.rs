@@ -22,9 +22,11 @@ extern crate alloc;
 mod any;
 pub mod arena;
 pub mod cake;
+mod classes;
 pub mod codel;
 pub mod details;
 pub mod dql;
+pub mod drr;
 pub mod dualpi2;
 mod event;
 pub mod fifo;
@@ -38,7 +40,9 @@ mod packet;
 pub mod pie;
 #[cfg(feature = "alloc")]
 pub mod port;
+pub mod prio;
 mod queue;
+pub mod red;
 mod rng;
 pub mod sfq;
 pub mod spec;
@@ -48,13 +52,14 @@ pub mod wifi;
 
 #[cfg(feature = "alloc")]
 pub use any::{
-    AnyQueue, CakeTables, HeapCake, HeapCodel, HeapDualPi2, HeapFifo, HeapFq, HeapFqCodel, HeapFqPie,
-    HeapPie, HeapSfq, HeapTbf, cake_tables,
+    AnyQueue, CakeTables, HeapCake, HeapCodel, HeapDrr, HeapDualPi2, HeapFifo, HeapFq, HeapFqCodel, HeapFqPie,
+    HeapPfifoFast, HeapPie, HeapPrio, HeapRed, HeapSfq, HeapTbf, cake_tables,
 };
 pub use cake::Cake;
 pub use codel::Codel;
 pub use details::Details;
 pub use dql::Dql;
+pub use drr::Drr;
 pub use dualpi2::DualPi2;
 pub use event::{Ignore, Observer, Origin, Reason, Socket, Verdict};
 pub use fifo::Fifo;
@@ -66,7 +71,9 @@ pub use packet::{Ecn, Header, Packet};
 pub use pie::Pie;
 #[cfg(feature = "alloc")]
 pub use port::{Departure, FlowControl, Line, MultiPort, Port, PortStats, RingSpec, Watermarks};
+pub use prio::Prio;
 pub use queue::{Backlog, Queue, Stats};
+pub use red::Red;
 pub use rng::{Draws, Lcg, Rng};
 pub use sfq::Sfq;
 #[cfg(feature = "alloc")]

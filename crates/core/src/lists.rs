@@ -13,10 +13,10 @@ pub(crate) trait Linked {
     fn next(&self) -> u32;
 }
 
-/// Implements [`Linked`] for a type with a field `next`, and with the type parameter named, if any.
+/// Implements [`Linked`] for a type with a field `next`, and with the type parameters named, if any.
 macro_rules! linked {
-    ($kind:ty $(, $parameter:ident)?) => {
-        impl$(<$parameter>)? $crate::lists::Linked for $kind {
+    ($kind:ty $(, $parameter:ident)*) => {
+        impl<$($parameter),*> $crate::lists::Linked for $kind {
             #[inline]
             fn next_mut(&mut self) -> &mut u32 {
                 &mut self.next

@@ -206,7 +206,7 @@ fn queue(way: &Way, rate: Rate, site: &Site<'_>) -> Read<(QueueSpec, bool)> {
 /// Why a queue passes nothing at this rate, or cannot be built for it.
 fn unfit(spec: &QueueSpec, rate: Rate) -> Option<String> {
     let depths = match spec.kind() {
-        QueueKind::Bfifo => &["limit"][..],
+        QueueKind::Bfifo | QueueKind::Red => &["limit"][..],
         QueueKind::Tbf => &["burst", "limit"],
         QueueKind::Fifo => {
             let time = spec.get("time").unwrap_or(0);
@@ -219,7 +219,7 @@ fn unfit(spec: &QueueSpec, rate: Rate) -> Option<String> {
                 _ => None,
             };
         }
-        _ => return None,
+        _ => return spec.leaf().and_then(|leaf| unfit(&leaf, rate)),
     };
     let small = depths.iter().find(|name| spec.get(name).is_some_and(|bytes| bytes < u64::from(FRAME)))?;
     Some(format!("no full packet of {FRAME} bytes fits into {small}={}", spec.text(small)))
@@ -230,7 +230,10 @@ fn room(port: &PortSpec) -> u64 {
     let spec = &port.queue;
     let small = |bytes: u64| (bytes / 40).min(goodqueue::spec::MAX_PACKETS);
     let places = match spec.kind() {
-        QueueKind::Bfifo | QueueKind::Tbf => small(spec.get("limit").unwrap_or(0)),
+        QueueKind::Bfifo | QueueKind::Tbf | QueueKind::Red => small(spec.get("limit").unwrap_or(0)),
+        QueueKind::PfifoFast | QueueKind::Prio | QueueKind::Drr => {
+            spec.places(port.rate, port.frame).unwrap_or(0)
+        }
         QueueKind::Fifo => small(port.rate.bytes_in(Span(spec.get("time").unwrap_or(0))).0),
         QueueKind::Cake => {
             let packets = spec.cake_packets(port.frame).unwrap_or(0);

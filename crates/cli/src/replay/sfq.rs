@@ -1,6 +1,7 @@
 //! `sfq` under replay.
 
-use goodqueue::sfq::{MAX_DEPTH, Node, Params, Red, RedParams, Slot};
+use goodqueue::red::{Law, LawParams};
+use goodqueue::sfq::{MAX_DEPTH, Node, Params, Slot};
 use goodqueue::{Header, Nanos, Packet, Queue, Sfq, Span};
 
 use super::Fault;
@@ -21,7 +22,7 @@ struct Given {
     limit: Option<u32>,
     divisor: Option<u32>,
     flows: Option<u32>,
-    red: RedParams,
+    red: LawParams,
 }
 
 fn set(given: &mut Given, key: &str, value: Number) -> Result<(), String> {
@@ -56,7 +57,7 @@ const DIVISOR: u32 = 1024;
 
 pub(super) fn sfq(setup: &Setup<'_>) -> Result<Box<dyn Subject>, Fault> {
     let params = Params { quantum: setup.mtu(), hz: setup.header.hz, ..Params::default() };
-    let red = RedParams { qth_min: 0, qth_max: 0, wlog: 0, plog: 0, max_p: 0, ecn: false, harddrop: false };
+    let red = LawParams { qth_min: 0, qth_max: 0, wlog: 0, plog: 0, max_p: 0, ecn: false, harddrop: false };
     let mut given = Given { params, limit: None, divisor: None, flows: None, red };
     for entry in &setup.header.params {
         set(&mut given, entry.key, entry.value).map_err(|reason| Fault::at(entry.line, reason))?;
@@ -82,13 +83,13 @@ pub(super) fn sfq(setup: &Setup<'_>) -> Result<Box<dyn Subject>, Fault> {
     Ok(Box::new(SfqSubject { queue, divisor, flows, hash: 0 }))
 }
 
-fn red_flags(red: &RedParams) -> Number {
+fn red_flags(red: &LawParams) -> Number {
     Number::from(red.ecn) + 2 * Number::from(red.harddrop)
 }
 
 impl SfqSubject {
     fn red_effective(&self, key: &str) -> Option<Number> {
-        let red: &Red = self.queue.red()?;
+        let red: &Law = self.queue.red()?;
         Some(match key {
             "qth_min_scaled" => red.qth_min.into(),
             "qth_max_scaled" => red.qth_max.into(),

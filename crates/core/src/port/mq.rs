@@ -6,6 +6,7 @@ use alloc::vec::Vec;
 use super::ring::Ring;
 use super::transmitter::Transmitter;
 use super::{Departure, Line, NEVER, PortStats, RingSpec, fill};
+use crate::hash::mix;
 use crate::{Backlog, Dql, Nanos, Observer, Packet, Queue, Verdict};
 
 /// One transmit ring and the queue over it.
@@ -210,14 +211,4 @@ enum Event {
     LineEnds,
     RingReports(usize),
     QueueRetries(usize),
-}
-
-/// Spreads every bit of `hash` over all 32: two rounds of multiplication by an odd number (a bijection)
-/// and a shift, as the finalizer of `MurmurHash3` (public domain) has them.
-const fn mix(hash: u32) -> u32 {
-    let mut mixed = hash ^ (hash >> 16);
-    mixed = mixed.wrapping_mul(0x85eb_ca6b);
-    mixed ^= mixed >> 13;
-    mixed = mixed.wrapping_mul(0xc2b2_ae35);
-    mixed ^ (mixed >> 16)
 }

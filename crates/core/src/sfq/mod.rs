@@ -15,17 +15,15 @@
 //!
 //! The hash of a packet into a bucket is ours, keyed as Linux's is.
 
-mod red;
 mod table;
 
-pub use red::{Reciprocal, Red, RedParams};
 pub use table::{MAX_DEPTH, Node, Slot};
 
-use red::Action;
 use table::{Depths, Nodes};
 
 use crate::arena::{NIL, Storage};
 use crate::jiffies::{HZ, Timer};
+use crate::red::{Action, Law, LawParams};
 use crate::{Backlog, Draws, Nanos, Observer, Packet, Queue, Reason, Rng, Span, Stats, Verdict};
 
 /// Parameters of `sfq`. The number of buckets is the length of the bucket storage, a power of two (what is above
@@ -43,7 +41,7 @@ pub struct Params {
     /// Drops at the head. Default off.
     pub headdrop: bool,
     /// RED in each slot. Default off.
-    pub red: Option<RedParams>,
+    pub red: Option<LawParams>,
     /// Jiffies per second, the unit of the timer. Default 250.
     pub hz: u32,
 }
@@ -100,7 +98,7 @@ const MOST_REHASHES: u32 = 16;
 #[derive(Clone, Debug)]
 pub struct Sfq<P, H, F, S, D = Rng> {
     params: Params,
-    red: Option<Red>,
+    red: Option<Law>,
     limit: u32,
     /// Number of buckets less one.
     mask: u32,
@@ -139,7 +137,7 @@ where
             params.perturb.map_or(0, |span| (span.0 / 1_000_000_000).saturating_mul(params.hz.into()));
         let depths = Depths::new(slots.as_mut());
         let mut queue = Sfq {
-            red: params.red.map(Red::new),
+            red: params.red.map(Law::new),
             limit: params.limit.min(nodes.capacity().saturating_sub(1)),
             mask: places.checked_ilog2().map_or(0, |bits| (1 << bits) - 1),
             perturbation: 0,
@@ -175,7 +173,7 @@ where
     }
 
     /// RED as it computes, where it is on.
-    pub const fn red(&self) -> Option<&Red> {
+    pub const fn red(&self) -> Option<&Law> {
         self.red.as_ref()
     }
 

@@ -3,7 +3,7 @@
 use crate::arena::{NIL, Storage};
 use crate::lists::{all_free, linked};
 
-use super::red::Vars;
+use crate::red::Vars;
 
 /// A place for one packet, in both directions linked: packets leave a slot at either end.
 #[derive(Clone, Copy, Debug)]

@@ -1,9 +1,11 @@
 //! The queues and their parameters as data: what is parsed, listed and documented comes from here.
 
 use super::cake::CAKE;
+use super::classes::{DRR, PFIFO_FAST, PRIO};
 use super::dualpi2::DUALPI2;
 use super::fq::FQ;
 use super::pie::{FQ_PIE, PIE};
+use super::red::RED;
 use super::sfq::SFQ;
 
 /// What a parameter's value is.
@@ -33,6 +35,11 @@ pub enum Unit {
     Switch,
     /// One of the words.
     Word(&'static [&'static str]),
+    /// Sixteen digits in base 16, one for each of 16 things: `1222120011111111`.
+    Digits,
+    /// A queue, as it is written by itself; its own parameters have this one's name and a dot before theirs:
+    /// `leaf=codel,leaf.target=10ms`.
+    Queue,
 }
 
 impl Unit {
@@ -50,6 +57,8 @@ impl Unit {
             Unit::Rate => "rate",
             Unit::Switch => "on or off",
             Unit::Word(_) => "word",
+            Unit::Digits => "16 digits",
+            Unit::Queue => "queue",
         }
     }
 }
@@ -75,6 +84,10 @@ pub enum Default {
     Mtu,
     /// So many times that.
     Mtus(u64),
+    /// It is computed of others, as these words say.
+    Derived(&'static str),
+    /// This queue.
+    Queue(&'static str),
 }
 
 /// One parameter of a queue.
@@ -122,6 +135,14 @@ pub enum QueueKind {
     Sfq,
     /// A queue per flow with pacing.
     Fq,
+    /// One queue under RED.
+    Red,
+    /// Three bands by priority.
+    PfifoFast,
+    /// Bands by priority, each a queue.
+    Prio,
+    /// Classes in turn, each a queue.
+    Drr,
     /// A token bucket over `bfifo`.
     Tbf,
     /// Fair queueing among hosts and flows, with classes and a shaper.
@@ -275,7 +296,7 @@ const TBF: [Parameter; 8] = [
 ];
 
 /// Every queue there is, in the order in which it is listed.
-pub const CATALOGUE: [QueueInfo; 12] = [
+pub const CATALOGUE: [QueueInfo; 16] = [
     QueueInfo {
         kind: QueueKind::Pfifo,
         name: "pfifo",
@@ -355,6 +376,38 @@ pub const CATALOGUE: [QueueInfo; 12] = [
         source: "Linux 6.1 sch_fq.c",
         positional: false,
         parameters: &FQ,
+    },
+    QueueInfo {
+        kind: QueueKind::Red,
+        name: "red",
+        doc: "one queue that drops arrivals with a probability by its average length in bytes",
+        source: "Floyd and Jacobson 1993, Linux 6.1 sch_red.c",
+        positional: true,
+        parameters: &RED,
+    },
+    QueueInfo {
+        kind: QueueKind::PfifoFast,
+        name: "pfifo_fast",
+        doc: "three FIFOs by the TOS bits, the first that has a packet sends it: what Linux had for long",
+        source: "tc-pfifo_fast(8), Linux 6.1 sch_generic.c",
+        positional: true,
+        parameters: &PFIFO_FAST,
+    },
+    QueueInfo {
+        kind: QueueKind::Prio,
+        name: "prio",
+        doc: "bands by the TOS bits, each a queue, the first that has a packet sends it",
+        source: "tc-prio(8), Linux 6.1 sch_prio.c",
+        positional: false,
+        parameters: &PRIO,
+    },
+    QueueInfo {
+        kind: QueueKind::Drr,
+        name: "drr",
+        doc: "classes by flow or DSCP, each a queue, served in turn by bytes",
+        source: "Shreedhar and Varghese 1995, Linux 6.1 sch_drr.c",
+        positional: false,
+        parameters: &DRR,
     },
     QueueInfo {
         kind: QueueKind::Tbf,

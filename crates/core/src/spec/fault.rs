@@ -4,7 +4,7 @@ use core::fmt;
 
 use super::catalogue::{Parameter, QueueInfo};
 use crate::ParseUnitError;
-use crate::tbf::ParamsError;
+use crate::{red, tbf};
 
 /// What is wrong with the value of a parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,6 +22,8 @@ pub enum ValueError {
     NotADecimal,
     /// None of the words.
     UnknownWord,
+    /// Not sixteen digits in base 16.
+    NotDigits,
     /// Not a number with its unit.
     Unit(ParseUnitError),
 }
@@ -35,7 +37,36 @@ impl fmt::Display for ValueError {
             ValueError::NotASwitch => f.write_str("neither on nor off"),
             ValueError::NotADecimal => f.write_str("not a number of at most six places behind the point"),
             ValueError::UnknownWord => f.write_str("an unknown word"),
+            ValueError::NotDigits => f.write_str("not 16 digits in base 16"),
             ValueError::Unit(error) => error.fmt(f),
+        }
+    }
+}
+
+/// Parameters that do not go together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Conflict {
+    /// They make no token bucket.
+    Tbf(tbf::ParamsError),
+    /// They make no RED.
+    Red(red::ParamsError),
+    /// A priority is mapped to a band that there is not.
+    NoBand,
+    /// A class has a weight of nothing.
+    NoWeight,
+    /// A class cannot be a queue that has classes itself.
+    Nested,
+}
+
+impl fmt::Display for Conflict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Conflict::Tbf(error) => error.fmt(f),
+            Conflict::Red(error) => error.fmt(f),
+            Conflict::NoBand => f.write_str("priomap names a band that there is not; they count from 0"),
+            Conflict::NoWeight => f.write_str("a class of weight 0 would never send"),
+            Conflict::Nested => f.write_str("leaf is a queue that has leaves itself"),
         }
     }
 }
@@ -111,7 +142,7 @@ pub enum Fault<'a> {
         /// The queue.
         info: &'static QueueInfo,
         /// What does not go together.
-        reason: ParamsError,
+        reason: Conflict,
     },
 }
 

@@ -7,17 +7,21 @@
 //! ```text
 //! pfifo:1000   bfifo:100k   fifo:60ms   codel,target=5ms   fq_codel,ecn=off,quantum=300
 //! tbf,rate=10mbit,burst=5k,limit=60k   cake:diffserv4,bandwidth=20mbit,link=docsis
+//! prio,leaf=codel,leaf.target=10ms
 //! ```
 
 mod cake;
 mod catalogue;
+mod classes;
 mod dualpi2;
 #[cfg(feature = "alloc")]
 mod error;
 mod fault;
 mod fq;
+mod leaf;
 mod need;
 mod pie;
+mod red;
 mod sfq;
 #[cfg(feature = "alloc")]
 mod text;
@@ -29,8 +33,10 @@ pub use catalogue::{
 };
 #[cfg(feature = "alloc")]
 pub use error::SpecError;
-pub use fault::{Fault, ValueError};
+pub use fault::{Conflict, Fault, ValueError};
 pub use need::{BuildError, packets_in};
+
+use leaf::Leaf;
 
 use crate::codel::{LawParams, Parity};
 use crate::{Rate, Span, codel, fq_codel, tbf};
@@ -41,6 +47,7 @@ use crate::{Rate, Span, codel, fq_codel, tbf};
 pub struct QueueSpec {
     info: &'static QueueInfo,
     values: Values,
+    leaf: Option<Leaf>,
 }
 
 /// The values given, in the order of the catalogue.
@@ -66,7 +73,7 @@ impl Values {
 
 impl PartialEq for QueueSpec {
     fn eq(&self, other: &Self) -> bool {
-        self.info.kind == other.info.kind && self.values == other.values
+        self.info.kind == other.info.kind && self.values == other.values && self.leaf == other.leaf
     }
 }
 
@@ -116,8 +123,8 @@ impl QueueSpec {
             }
             values.set(at, value);
         }
-        let spec = QueueSpec { info, values };
-        Draft { spec, given: [true; MOST_PARAMETERS] }.finish()
+        let given = [true; MOST_PARAMETERS];
+        Draft { spec: QueueSpec { info, values, leaf: None }, given, leaf_given: given }.finish()
     }
 
     /// The value that was given for a parameter, in its base unit.
@@ -159,7 +166,7 @@ impl QueueSpec {
             Default::Value(value) => Some(value),
             Default::Mtu => mtu.map(u64::from),
             Default::Mtus(times) => mtu.map(|mtu| u64::from(mtu) * times),
-            Default::Required | Default::Off => None,
+            Default::Required | Default::Off | Default::Derived(_) | Default::Queue(_) => None,
         })
     }
 
@@ -224,10 +231,21 @@ impl QueueSpec {
     }
 }
 
+impl QueueSpec {
+    /// What does not go together, if anything.
+    fn conflict(&self) -> Option<Conflict> {
+        let tbf = self.tbf_params(1514).and_then(|params| params.check().err()).map(Conflict::Tbf);
+        let red = self.red_params().and_then(Result::err).map(Conflict::Red);
+        tbf.or(red).or_else(|| self.class_conflict())
+    }
+}
+
 /// A queue whose parameters are still being read.
 struct Draft {
     spec: QueueSpec,
     given: [bool; MOST_PARAMETERS],
+    /// As `given`, of the queue of its classes.
+    leaf_given: [bool; MOST_PARAMETERS],
 }
 
 impl Draft {
@@ -238,8 +256,9 @@ impl Draft {
             None => (text, None),
         };
         let info = find(name.trim())?;
-        let spec = QueueSpec { info, values: Values::NONE };
-        let mut draft = Draft { spec, given: [false; MOST_PARAMETERS] };
+        let spec = QueueSpec { info, values: Values::NONE, leaf: None };
+        let none = [false; MOST_PARAMETERS];
+        let mut draft = Draft { spec, given: none, leaf_given: none };
         match value {
             Some(value) if value.contains('=') => return Err(Fault::Colon { info, word: value.trim() }),
             Some(value) if info.positional => draft.set_at(0, value)?,
@@ -251,6 +270,9 @@ impl Draft {
 
     fn set<'a>(&mut self, name: &'a str, text: &'a str) -> Result<(), Fault<'a>> {
         let (info, name) = (self.spec.info, name.trim());
+        if let Some(name) = leaf::parameter_of(info, name) {
+            return self.set_of_leaf(name, text);
+        }
         let is_named = |known: &&str| known.eq_ignore_ascii_case(name);
         let at = info
             .parameters
@@ -267,6 +289,9 @@ impl Draft {
             return Err(Fault::Twice { info, parameter, value });
         }
         self.given[at] = true;
+        if parameter.unit == Unit::Queue {
+            return self.set_leaf(value);
+        }
         let read = value::read(parameter, value);
         if let Some(read) = read.map_err(|reason| Fault::Value { info, parameter, value, reason })? {
             self.spec.values.set(at, read);
@@ -275,6 +300,7 @@ impl Draft {
     }
 
     fn finish(self) -> Result<QueueSpec, Fault<'static>> {
+        self.finish_leaf()?;
         let Draft { spec, .. } = self;
         let info = spec.info;
         for (at, parameter) in info.parameters.iter().enumerate() {
@@ -282,10 +308,10 @@ impl Draft {
                 return Err(Fault::Missing { info, parameter });
             }
         }
-        if let Some(Err(error)) = spec.tbf_params(1514).map(|params| params.check()) {
-            return Err(Fault::Conflict { info, reason: error });
+        match spec.conflict() {
+            Some(reason) => Err(Fault::Conflict { info, reason }),
+            None => Ok(spec),
         }
-        Ok(spec)
     }
 }
 

@@ -5,7 +5,7 @@ use core::fmt;
 use super::{MAX_PACKETS, QueueKind, QueueSpec};
 use crate::fifo::Limit;
 use crate::tbf::ParamsError;
-use crate::{Bytes, Rate, Span};
+use crate::{Bytes, Rate, Span, red};
 
 /// Why a queue cannot be built for a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,6 +31,15 @@ pub enum BuildError {
     },
     /// The parameters make no token bucket.
     Tbf(ParamsError),
+    /// The parameters make no RED.
+    Red(red::ParamsError),
+    /// The classes together have places for more packets than a queue may have.
+    TooMany {
+        /// Classes.
+        classes: u64,
+        /// Places of one.
+        places: u64,
+    },
 }
 
 impl fmt::Display for BuildError {
@@ -43,6 +52,11 @@ impl fmt::Display for BuildError {
             ),
             BuildError::TooDeep { time, rate } => write!(f, "fifo:{time} at {rate} is above 4 GiB"),
             BuildError::Tbf(error) => write!(f, "tbf: {error}"),
+            BuildError::Red(error) => write!(f, "red: {error}"),
+            BuildError::TooMany { classes, places } => write!(
+                f,
+                "{classes} classes with places for {places} packets each: more than {MAX_PACKETS} together"
+            ),
         }
     }
 }
@@ -71,6 +85,32 @@ impl QueueSpec {
             QueueKind::Fifo => Limit::Bytes(depth(Span(value), rate, mtu)?.0),
             _ => return Ok(None),
         }))
+    }
+}
+
+impl QueueSpec {
+    /// Packets that the queue has places for on a link of `rate` and of `mtu` bytes with its link header: of classes
+    /// the sum.
+    ///
+    /// # Errors
+    /// As [`QueueSpec::fifo_limit`].
+    pub fn places(&self, rate: Rate, mtu: u32) -> Result<u64, BuildError> {
+        if let Some(limit) = self.fifo_limit(rate, mtu)? {
+            return Ok(match limit {
+                Limit::Packets(packets) => packets.into(),
+                Limit::Bytes(bytes) => packets_in(bytes),
+            });
+        }
+        let limit = self.get("limit").unwrap_or(0);
+        let each = self.leaf().map_or(Ok(0), |leaf| leaf.places(rate, mtu))?;
+        Ok(match self.kind() {
+            QueueKind::Tbf | QueueKind::Red => packets_in(limit),
+            QueueKind::Cake => self.cake_packets(mtu).unwrap_or(0),
+            QueueKind::PfifoFast => limit.saturating_mul(3),
+            QueueKind::Prio => each.saturating_mul(self.get("bands").unwrap_or(0)),
+            QueueKind::Drr => each.saturating_mul(self.get("classes").unwrap_or(0)),
+            _ => limit,
+        })
     }
 }
 

@@ -4,7 +4,8 @@ use super::catalogue::{MAX_BYTES, limit_packets, parameter};
 use super::pie::HZ;
 use super::{Default, Parameter, QueueKind, QueueSpec, Unit};
 use crate::Span;
-use crate::sfq::{MAX_DEPTH, Params, RedParams};
+use crate::red::LawParams;
+use crate::sfq::{MAX_DEPTH, Params};
 
 const fn switch(name: &'static str, doc: &'static str) -> Parameter {
     parameter(name, Unit::Switch, Default::Value(0)).range(0, 1).about(doc, "sch_sfq.c:sfq_enqueue")
@@ -56,7 +57,7 @@ impl QueueSpec {
         let is_on = |name| self.get(name) == Some(1);
         let (depth, flows) = (self.small("depth", mtu), self.small("flows", mtu));
         let percent = u64::from(u32::MAX) * self.get("probability").unwrap_or(0) / 100;
-        let red = self.get("min").map(|_| RedParams {
+        let red = self.get("min").map(|_| LawParams {
             qth_min: self.small("min", mtu),
             qth_max: self.small("max", mtu),
             wlog: self.small("wlog", mtu) as u8,

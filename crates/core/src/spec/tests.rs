@@ -32,6 +32,14 @@ fn texts_are_read_and_written_canonically() {
         ("fq_codel,parity=linux-stale", "fq_codel,parity=linux-stale"),
         ("tbf,rate=10mbit,buffer=5k,limit=60k", "tbf,rate=10mbit,burst=5k,limit=60k"),
         ("cake:diffserv4,rtt=oceanic,overhead=-14", "cake:diffserv4,rtt=300ms,overhead=-14"),
+        ("red,limit=400k,min=30000,adaptive=on", "red:400k,min=30000,adaptive=on"),
+        ("pfifo_fast,limit=500", "pfifo_fast:500"),
+        ("prio,leaf=pfifo:50,bands=4", "prio,bands=4,leaf=pfifo:50"),
+        ("prio,priomap=0011001100110011,leaf.limit=50", "prio,priomap=0011001100110011,leaf=pfifo:50"),
+        (
+            "drr , Leaf = codel, leaf.Ecn = on, leaf.target=10ms, by=dscp, classes=8",
+            "drr,classes=8,by=dscp,leaf=codel,leaf.target=10ms,leaf.ecn=on",
+        ),
     ] {
         let read = canonical(text);
         assert_eq!(read, expected);
@@ -49,6 +57,47 @@ fn a_list_gives_each_queue_its_parameters() {
     assert_eq!(QueueSpec::list("codel,"), Err(SpecError::Empty));
     assert_eq!(QueueSpec::list(""), Err(SpecError::Empty));
     assert!(matches!(QueueSpec::list("tbf,codel"), Err(SpecError::Missing { parameter: "rate", .. })));
+}
+
+#[test]
+fn the_queue_of_the_classes_is_read_as_any_other() {
+    let read = |text: &str| text.parse::<QueueSpec>().expect(text);
+    let leaf = read("drr,leaf=fq_codel,leaf.quantum=300").leaf().expect("a leaf");
+    assert_eq!((leaf.to_string().as_str(), leaf.get("quantum")), ("fq_codel,quantum=300", Some(300)));
+    assert_eq!(read("prio").leaf().expect("by default").to_string(), "pfifo:1000");
+    assert_eq!((read("prio").text("leaf"), read("codel").leaf()), ("pfifo:1000".to_string(), None));
+    assert!(read("prio,leaf=tbf,leaf.rate=1mbit,leaf.burst=2k,leaf.limit=9k").is_shaper());
+    assert!(!read("prio,leaf=cake").is_shaper());
+    let list = QueueSpec::list("prio,leaf=codel,leaf.ecn=on,pfifo").expect("a list");
+    assert_eq!(
+        list.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        ["prio,leaf=codel,leaf.ecn=on", "pfifo"]
+    );
+    assert!(matches!(error("drr,leaf=fqcodel"), SpecError::UnknownQueue { .. }));
+    assert!(matches!(
+        error("drr,leaf=codel,leaf.tarket=5ms"),
+        SpecError::UnknownParameter { queue: "codel", .. }
+    ));
+    assert!(matches!(error("codel,leaf.target=5ms"), SpecError::UnknownParameter { queue: "codel", .. }));
+    assert!(matches!(error("drr,leaf=bfifo"), SpecError::Missing { queue: "bfifo", .. }));
+    assert!(matches!(error("drr,leaf.limit=9,leaf=codel"), SpecError::Twice { parameter: "leaf", .. }));
+    assert!(matches!(error("drr,leaf=pfifo:9,leaf.limit=9"), SpecError::Twice { parameter: "limit", .. }));
+    for wrong in
+        ["prio,leaf=drr", "prio,leaf=drr,leaf.leaf=pfifo", "prio,bands=2", "drr,weights=0111111111111111"]
+    {
+        assert!(matches!(error(wrong), SpecError::Conflict { .. }), "{wrong}");
+    }
+    let digits = error("prio,priomap=123").to_string();
+    assert_eq!(digits, "prio: priomap=123: not 16 digits in base 16; expected 16 digits in base 16");
+}
+
+#[test]
+fn red_is_computed_of_the_words_of_tc() {
+    let red = |text: &str| text.parse::<QueueSpec>().expect(text).red_params().expect("red").expect("right");
+    assert_eq!(Ok(red("red:120000")), crate::red::Setup::new(120_000).params());
+    let law = red("red,limit=400000,min=30000,max=90000,burst=55,ecn=on,probability=10").law;
+    assert_eq!((law.qth_min, law.qth_max, law.wlog, law.ecn), (30_000, 90_000, 5, true));
+    assert!(matches!(error("red:100k,min=90k,max=20k"), SpecError::Conflict { queue: "red", .. }));
 }
 
 #[test]

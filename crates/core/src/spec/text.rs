@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use core::fmt;
 use core::str::FromStr;
 
-use super::{Default, Draft, Fault, Parameter, QueueInfo, QueueSpec, SpecError, value};
+use super::{Default, Draft, Fault, Parameter, QueueInfo, QueueSpec, SpecError, Unit, value};
 
 fn names(info: &QueueInfo) -> Vec<&'static str> {
     info.parameters.iter().map(|parameter| parameter.name).collect()
@@ -20,6 +20,9 @@ impl QueueSpec {
             return String::new();
         };
         let parameter = &self.info.parameters[at];
+        if parameter.unit == Unit::Queue {
+            return self.leaf().map_or_else(String::new, |leaf| leaf.to_string());
+        }
         let value = self.values.get(at);
         value.map_or_else(|| parameter.default_text(), |value| value::write(parameter.unit, value))
     }
@@ -63,6 +66,9 @@ impl fmt::Display for QueueSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.info.name)?;
         for (at, parameter) in self.info.parameters.iter().enumerate() {
+            if let (Unit::Queue, Some(leaf)) = (parameter.unit, &self.leaf) {
+                leaf.write(f, parameter.name)?;
+            }
             let Some(value) = self.values.get(at) else { continue };
             let text = value::write(parameter.unit, value);
             if at == 0 && self.info.positional {
@@ -85,6 +91,7 @@ impl Parameter {
             Default::Off => "off".to_string(),
             Default::Mtu => "MTU".to_string(),
             Default::Mtus(times) => alloc::format!("{times} MTU"),
+            Default::Derived(words) | Default::Queue(words) => words.to_string(),
         }
     }
 

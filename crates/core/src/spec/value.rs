@@ -30,6 +30,9 @@ pub(super) fn read(parameter: &Parameter, text: &str) -> Result<Option<u64>, Val
         Unit::Decimal => decimal(text)?,
         Unit::Rate => text.parse::<Rate>().map_err(ValueError::Unit)?.0,
         Unit::Switch => switch(text).ok_or(ValueError::NotASwitch)?,
+        Unit::Digits => digits(text).ok_or(ValueError::NotDigits)?,
+        // A queue is read by the draft that holds it.
+        Unit::Queue => return Err(ValueError::OutOfRange),
         Unit::Word(words) => {
             let at = words.iter().position(|word| word.eq_ignore_ascii_case(text));
             at.ok_or(ValueError::UnknownWord)? as u64
@@ -88,6 +91,11 @@ fn decimal(text: &str) -> Result<u64, ValueError> {
     Ok(whole.saturating_add(integer(parts)? * scale))
 }
 
+fn digits(text: &str) -> Option<u64> {
+    let is_right = text.len() == 16 && text.bytes().all(|digit| digit.is_ascii_hexdigit());
+    is_right.then(|| u64::from_str_radix(text, 16).ok())?
+}
+
 fn switch(text: &str) -> Option<u64> {
     const ON: [&str; 4] = ["on", "1", "yes", "true"];
     const OFF: [&str; 4] = ["off", "0", "no", "false"];
@@ -125,6 +133,7 @@ pub(super) fn write(unit: Unit, value: u64) -> String {
         },
         Unit::Rate => Rate(value).to_string(),
         Unit::Switch => if value == 0 { "off" } else { "on" }.to_string(),
+        Unit::Digits | Unit::Queue => alloc::format!("{value:016x}"),
         Unit::Word(words) => {
             let word = usize::try_from(value).ok().and_then(|at| words.get(at));
             word.copied().unwrap_or("?").to_string()
@@ -138,6 +147,8 @@ pub(super) fn expected(parameter: &Parameter) -> String {
     let off = if parameter.default == Default::Off { ", or off" } else { "" };
     match parameter.unit {
         Unit::Switch => "on or off".to_string(),
+        Unit::Digits => "16 digits in base 16".to_string(),
+        Unit::Queue => alloc::format!("a queue; its parameters as {}.NAME=VALUE", parameter.name),
         Unit::Word(words) => words.join(" or "),
         Unit::TimeOr(words) => {
             let (min, max) = (Span(parameter.min), Span(parameter.max));

@@ -2,7 +2,8 @@
 
 use std::collections::VecDeque;
 
-use goodqueue::sfq::{Params, RedParams};
+use goodqueue::red::LawParams;
+use goodqueue::sfq::Params;
 use goodqueue::{Header, HeapSfq, Ignore, Nanos, Queue, Rng, Span};
 use proptest::prelude::*;
 
@@ -40,7 +41,7 @@ proptest! {
     #[test]
     fn sfq_keeps_every_promise(ops in prop::collection::vec(op(), 1..300), headdrop in any::<bool>()) {
         run(sfq(Params { limit: 40, headdrop, ..Params::default() }, 4), 0, &ops);
-        let red = RedParams {
+        let red = LawParams {
             qth_min: 2000, qth_max: 9000, wlog: 3, plog: 3, max_p: 0, ecn: true, harddrop: headdrop,
         };
         let params = Params {

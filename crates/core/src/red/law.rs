@@ -1,12 +1,12 @@
-//! Random early detection of one slot (Floyd and Jacobson, 1993), on its bytes.
+//! The law of random early detection (Floyd and Jacobson, 1993), on bytes: of the queue `red`, and of a slot of `sfq`.
 //!
-//! Behaviour: Linux 6.1.192 `red.h`, without the correction for idle times, as `sch_sfq.c` uses it.
+//! Behaviour: Linux 6.1.192 `red.h`. What an idle time does to the average is the owner's matter: `sfq` ignores it.
 
 use crate::Draws;
 
-/// Parameters of RED.
+/// Parameters of the law.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct RedParams {
+pub struct LawParams {
     /// Average queue from which packets are dropped or marked with a probability, bytes.
     pub qth_min: u32,
     /// Average queue from which every packet is, bytes.
@@ -51,7 +51,7 @@ impl Reciprocal {
 }
 
 /// What to do with an arrival.
-pub(super) enum Action {
+pub(crate) enum Action {
     Pass,
     /// The average is between the thresholds and the draw says so.
     Probable,
@@ -61,9 +61,9 @@ pub(super) enum Action {
 
 /// The parameters as RED computes with them.
 #[derive(Clone, Copy, Debug)]
-pub struct Red {
+pub struct Law {
     /// The parameters given.
-    pub params: RedParams,
+    pub params: LawParams,
     /// Lower threshold times 2^`wlog`.
     pub qth_min: u32,
     /// Upper threshold times 2^`wlog`.
@@ -74,42 +74,54 @@ pub struct Red {
     pub max_p_reciprocal: Reciprocal,
 }
 
-impl Red {
-    pub(super) const fn new(params: RedParams) -> Red {
+impl Law {
+    pub(crate) const fn new(params: LawParams) -> Law {
         let wlog = if params.wlog > 31 { 31 } else { params.wlog as u32 };
-        let delta = params.qth_max.wrapping_sub(params.qth_min).cast_signed();
-        let delta = if delta <= 0 { 1 } else { delta.cast_unsigned() };
+        let delta = Law::delta(&params);
         let max_p = match params.max_p {
             0 if params.plog < 32 => (u32::MAX >> params.plog).wrapping_mul(delta),
             0 => u32::MAX.wrapping_mul(delta),
             given => given,
         };
-        let per_byte = if max_p < delta { 1 } else { max_p / delta };
-        Red {
-            params: RedParams { wlog: wlog as u8, ..params },
+        let law = Law {
+            params: LawParams { wlog: wlog as u8, ..params },
             qth_min: params.qth_min.wrapping_shl(wlog),
             qth_max: params.qth_max.wrapping_shl(wlog),
-            max_p,
-            max_p_reciprocal: Reciprocal::new(per_byte),
-        }
+            max_p: 0,
+            max_p_reciprocal: Reciprocal::new(1),
+        };
+        law.with_max_p(max_p)
+    }
+
+    /// The bytes between the thresholds, at least 1.
+    const fn delta(params: &LawParams) -> u32 {
+        let delta = params.qth_max.wrapping_sub(params.qth_min).cast_signed();
+        if delta <= 0 { 1 } else { delta.cast_unsigned() }
+    }
+
+    /// The same with another probability at the upper threshold, in units of 2^-32.
+    pub(crate) const fn with_max_p(self, max_p: u32) -> Law {
+        let delta = Law::delta(&self.params);
+        let per_byte = if max_p < delta { 1 } else { max_p / delta };
+        Law { max_p, max_p_reciprocal: Reciprocal::new(per_byte), ..self }
     }
 
     /// Whether a probable drop is a mark.
-    pub(super) const fn marks_probable(&self) -> bool {
+    pub(crate) const fn marks_probable(&self) -> bool {
         self.params.ecn
     }
 
     /// Whether a forced drop is a mark.
-    pub(super) const fn marks_forced(&self) -> bool {
+    pub(crate) const fn marks_forced(&self) -> bool {
         self.params.ecn && !self.params.harddrop
     }
 }
 
-/// The state of one slot.
+/// The state of one queue under the law.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Vars {
+pub(crate) struct Vars {
     /// Average queue times 2^`wlog`.
-    pub(super) qavg: u64,
+    pub(crate) qavg: u64,
     /// Packets since the last mark; -1: below the lower threshold.
     qcount: i32,
     /// The random number at hand.
@@ -124,17 +136,17 @@ impl Default for Vars {
 
 impl Vars {
     /// Starts again; the random number stays.
-    pub(super) const fn reset(&mut self) {
+    pub(crate) const fn reset(&mut self) {
         self.qavg = 0;
         self.qcount = -1;
     }
 
-    pub(super) const fn average(&mut self, red: &Red, backlog: u32) {
+    pub(crate) const fn average(&mut self, red: &Law, backlog: u32) {
         let old = self.qavg;
         self.qavg = old.wrapping_add(backlog as u64).wrapping_sub(old >> red.params.wlog);
     }
 
-    pub(super) fn action(&mut self, red: &Red, draws: &mut impl Draws) -> Action {
+    pub(crate) fn action(&mut self, red: &Law, draws: &mut impl Draws) -> Action {
         if self.qavg < u64::from(red.qth_min) {
             self.qcount = -1;
             return Action::Pass;

@@ -1,0 +1,54 @@
+//! What the queues of classes share: which class a packet is of, and the sum of what the classes hold.
+
+use crate::{Backlog, Packet, Queue, Stats};
+
+/// The priority that Linux gives to a packet that it forwards, by the TOS bits (RFC 1349) of its DS byte (`ip_tos2prio`;
+/// tc-prio(8), table of priorities): 6 for minimal delay, 4 for that and throughput, 2 for throughput, else 0. So CS1
+/// and CS6 are of no priority, and EF is of the 4.
+#[inline]
+#[must_use]
+pub const fn priority(dsfield: u8) -> u8 {
+    [0, 2, 6, 4][(dsfield >> 3 & 3) as usize]
+}
+
+/// Calls `call` on a class's queue and brings `sum`, which is what all of them hold, up to what it holds then.
+#[inline]
+pub(crate) fn counted<P: Packet, Q: Queue<P>, T>(
+    sum: &mut Backlog,
+    queue: &mut Q,
+    call: impl FnOnce(&mut Q) -> T,
+) -> T {
+    let before = queue.backlog();
+    let result = call(queue);
+    let after = queue.backlog();
+    sum.packets = sum.packets.wrapping_sub(before.packets).wrapping_add(after.packets);
+    sum.bytes = sum.bytes.wrapping_sub(before.bytes).wrapping_add(after.bytes);
+    result
+}
+
+/// The sum of what the queues of classes have counted.
+pub(crate) fn total<'a, P: Packet, Q: Queue<P> + 'a>(queues: impl Iterator<Item = &'a Q>) -> Stats {
+    queues.map(Queue::stats).fold(Stats::default(), |sum, one| Stats {
+        packets: sum.packets + one.packets,
+        bytes: sum.bytes + one.bytes,
+        drops: sum.drops + one.drops,
+        marks: sum.marks + one.marks,
+        overlimits: sum.overlimits + one.overlimits,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The column "Linux Priority" of the table in tc-prio(8), by the four TOS bits.
+    #[test]
+    fn priorities_are_those_of_the_man_page() {
+        let table = [0, 0, 0, 0, 2, 2, 2, 2, 6, 6, 6, 6, 4, 4, 4, 4];
+        for (bits, expected) in (0_u8..).zip(table) {
+            for precedence in 0..8 {
+                assert_eq!(priority(precedence << 5 | bits << 1), expected);
+            }
+        }
+    }
+}

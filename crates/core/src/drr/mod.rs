@@ -1,0 +1,303 @@
+//! `drr`: deficit round robin (Shreedhar and Varghese, 1995): classes in turn, each with as many bytes a turn as its
+//! quantum says; what it does not use it keeps for its next turn.
+//!
+//! Behaviour: man page tc-drr(8), Linux 6.1 `sch_drr.c`: a class that gets its first packet goes to the end of the
+//! round with one quantum; one whose first packet is longer than its deficit gets a quantum and goes to the end.
+//!
+//! In Linux filters say which class a packet is of. Here there are none: it is the packet's flow hash or its DSCP
+//! ([`By`]), and no packet is without a class. A class is any queue. A packet that waits until the deficit suffices has
+//! left its class's queue already, and stands beside it (Linux `qdisc_peek_dequeued`).
+
+use crate::arena::{NIL, Storage};
+use crate::classes::{counted, total};
+use crate::hash::mix;
+use crate::lists::{FlowList, UNLISTED, linked};
+use crate::{Backlog, Nanos, Observer, Packet, Queue, Reason, Stats, Verdict};
+
+/// What says which of N classes a packet is of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum By {
+    /// Its flow: floor(mixed flow hash * N / 2^32).
+    #[default]
+    Flow,
+    /// Its DSCP: floor(DSCP * N / 64), so that 8 classes are the 8 class selectors.
+    Dscp,
+}
+
+/// A class.
+#[derive(Clone, Debug)]
+pub struct Class<P, Q> {
+    queue: Q,
+    quantum: u32,
+    deficit: u32,
+    /// The packet that waits for the deficit.
+    waiting: Option<P>,
+    next: u32,
+}
+
+linked!(Class<P, Q>, P, Q);
+
+impl<P: Packet, Q: Queue<P>> Class<P, Q> {
+    /// A class over `queue`, which is empty, with so many bytes a turn; none is one.
+    pub fn new(queue: Q, quantum: u32) -> Self {
+        Class { queue, quantum: quantum.max(1), deficit: 0, waiting: None, next: UNLISTED }
+    }
+
+    /// Its queue.
+    pub const fn queue(&self) -> &Q {
+        &self.queue
+    }
+
+    fn is_empty(&self) -> bool {
+        self.waiting.is_none() && self.queue.backlog().packets == 0
+    }
+}
+
+/// `drr` over classes in the storage `C`.
+#[derive(Clone, Debug)]
+pub struct Drr<P, Q, C> {
+    classes: C,
+    by: By,
+    round: FlowList,
+    /// Classes in the round.
+    active: u32,
+    backlog: Backlog,
+    sent: (u64, u64),
+    turns: u64,
+    kinds: core::marker::PhantomData<(P, Q)>,
+}
+
+impl<P: Packet, Q: Queue<P>, C: Storage<Class<P, Q>>> Drr<P, Q, C> {
+    /// A queue of these classes, which are new. `None` without any.
+    pub fn new(by: By, classes: C) -> Option<Self> {
+        if classes.as_ref().is_empty() {
+            return None;
+        }
+        Some(Drr {
+            classes,
+            by,
+            round: FlowList::EMPTY,
+            active: 0,
+            backlog: Backlog::default(),
+            sent: (0, 0),
+            turns: 0,
+            kinds: core::marker::PhantomData,
+        })
+    }
+
+    /// The classes.
+    pub fn classes(&self) -> &[Class<P, Q>] {
+        self.classes.as_ref()
+    }
+
+    /// Sets the quantum of one class for turns to come; none is one byte. Without effect where there is no such class.
+    pub fn set_quantum(&mut self, class: usize, quantum: u32) {
+        if let Some(class) = self.classes.as_mut().get_mut(class) {
+            class.quantum = quantum.max(1);
+        }
+    }
+
+    /// The class of a packet.
+    #[inline]
+    #[allow(clippy::cast_possible_truncation)]
+    pub fn class_of(&self, packet: &P) -> usize {
+        let classes = self.classes.as_ref().len() as u64;
+        (match self.by {
+            By::Flow => u64::from(mix(packet.flow_hash())) * classes >> 32,
+            By::Dscp => u64::from(packet.dsfield() >> 2) * classes >> 6,
+        }) as usize
+    }
+
+    /// Takes the head of the round off it.
+    fn leave(&mut self, at: u32) {
+        let class = &mut self.classes.as_mut()[at as usize];
+        let next = core::mem::replace(&mut class.next, UNLISTED);
+        self.round.shift(next);
+        self.active -= 1;
+    }
+
+    /// Puts the head of the round to its end.
+    fn rotate(&mut self, at: u32) {
+        self.turns += 1;
+        let classes = self.classes.as_mut();
+        let class = &mut classes[at as usize];
+        let next = core::mem::replace(&mut class.next, NIL);
+        self.round.shift(next);
+        self.round.push(classes, at);
+    }
+}
+
+impl<P: Packet, Q: Queue<P>, C: Storage<Class<P, Q>>> Queue<P> for Drr<P, Q, C> {
+    #[inline]
+    fn enqueue(&mut self, now: Nanos, packet: P, observer: &mut impl Observer<P>) -> Verdict {
+        let index = self.class_of(&packet);
+        let classes = self.classes.as_mut();
+        let class = &mut classes[index];
+        let verdict =
+            counted(&mut self.backlog, &mut class.queue, |queue| queue.enqueue(now, packet, observer));
+        if class.next == UNLISTED && class.queue.backlog().packets > 0 {
+            class.deficit = class.quantum;
+            class.next = NIL;
+            self.active += 1;
+            self.round.push(classes, u32::try_from(index).unwrap_or(NIL));
+        }
+        verdict
+    }
+
+    #[inline]
+    fn dequeue(&mut self, now: Nanos, observer: &mut impl Observer<P>) -> Option<P> {
+        // Classes in a row that hold all their packets back.
+        let mut holding = 0;
+        loop {
+            let at = self.round.head;
+            let class = self.classes.as_mut().get_mut(at as usize)?;
+            let waiting = match class.waiting {
+                Some(packet) => Some(packet),
+                None => {
+                    let packet =
+                        counted(&mut self.backlog, &mut class.queue, |queue| queue.dequeue(now, observer));
+                    if let Some(packet) = packet {
+                        self.backlog.packets += 1;
+                        self.backlog.bytes += u64::from(packet.len());
+                    }
+                    packet
+                }
+            };
+            let Some(packet) = waiting else {
+                if class.is_empty() {
+                    self.leave(at);
+                } else {
+                    holding += 1;
+                    if holding == self.active {
+                        return None;
+                    }
+                    self.rotate(at);
+                }
+                continue;
+            };
+            let len = packet.len();
+            if len > class.deficit {
+                holding = 0;
+                class.waiting = Some(packet);
+                class.deficit = class.deficit.saturating_add(class.quantum);
+                self.rotate(at);
+                continue;
+            }
+            class.deficit -= len;
+            class.waiting = None;
+            if class.is_empty() {
+                self.leave(at);
+            }
+            self.backlog.packets -= 1;
+            self.backlog.bytes -= u64::from(len);
+            self.sent.0 += 1;
+            self.sent.1 += u64::from(len);
+            return Some(packet);
+        }
+    }
+
+    fn next_wake(&self, now: Nanos) -> Option<Nanos> {
+        let wake = |class: &Class<P, Q>| {
+            if class.waiting.is_some() { Some(now) } else { class.queue.next_wake(now) }
+        };
+        self.classes().iter().filter_map(wake).min()
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.backlog
+    }
+
+    fn stats(&self) -> Stats {
+        let (packets, bytes) = self.sent;
+        Stats { packets, bytes, ..total(self.classes().iter().map(Class::queue)) }
+    }
+
+    fn reset(&mut self, now: Nanos, observer: &mut impl Observer<P>) {
+        for class in self.classes.as_mut() {
+            if let Some(packet) = class.waiting.take() {
+                self.backlog.packets -= 1;
+                self.backlog.bytes -= u64::from(packet.len());
+                observer.dropped(now, packet, Reason::Reset);
+            }
+            counted(&mut self.backlog, &mut class.queue, |queue| queue.reset(now, observer));
+            class.deficit = 0;
+            class.next = UNLISTED;
+        }
+        self.round = FlowList::EMPTY;
+        self.active = 0;
+    }
+
+    fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
+        each("active_classes", u64::from(self.active));
+        each("turns", self.turns);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fifo::{Fifo, Limit};
+    use crate::{Header, Ignore};
+
+    type Leaf = Fifo<Header, [Header; 40]>;
+
+    fn drr(by: By, quanta: [u32; 2]) -> Drr<Header, Leaf, [Class<Header, Leaf>; 2]> {
+        let class = |quantum| Class::new(Fifo::new(Limit::Packets(40), [Header::default(); 40]), quantum);
+        Drr::new(by, quanta.map(class)).expect("classes")
+    }
+
+    fn packet(class: u8, len: u32) -> Header {
+        Header { len, dsfield: class << 7, ..Header::default() }
+    }
+
+    /// Shreedhar and Varghese, figure 3: quantum 500; packets of 200, 750, 20 in the first queue. In its first turn
+    /// the 750 does not fit into what is left of 500; in the second it does.
+    #[test]
+    fn what_a_turn_does_not_use_is_kept_for_the_next() {
+        let mut queue = drr(By::Dscp, [500, 500]);
+        for (class, len) in [(0, 200), (0, 750), (0, 20), (1, 500), (1, 500)] {
+            let _ = queue.enqueue(Nanos(0), packet(class, len), &mut Ignore);
+        }
+        let order: [_; 5] =
+            core::array::from_fn(|_| queue.dequeue(Nanos(0), &mut Ignore).map_or(0, |packet| packet.len));
+        assert_eq!(order, [200, 500, 750, 20, 500]);
+        assert_eq!(queue.dequeue(Nanos(0), &mut Ignore), None);
+    }
+
+    /// The paper, theorem on fairness: bandwidth goes in ratio of the quanta.
+    #[test]
+    fn classes_share_in_ratio_of_their_quanta() {
+        let mut queue = drr(By::Dscp, [3000, 1000]);
+        for _ in 0..40 {
+            let _ = queue.enqueue(Nanos(0), packet(0, 1000), &mut Ignore);
+            let _ = queue.enqueue(Nanos(0), packet(1, 1000), &mut Ignore);
+        }
+        let first = (0..40)
+            .filter(|_| queue.dequeue(Nanos(0), &mut Ignore).is_some_and(|packet| packet.dsfield == 0));
+        assert_eq!(first.count(), 30);
+    }
+
+    #[test]
+    fn eight_classes_by_dscp_are_the_class_selectors() {
+        let class = || Class::new(Fifo::new(Limit::Packets(4), [Header::default(); 4]), 1514);
+        let queue = Drr::<Header, _, _>::new(By::Dscp, core::array::from_fn::<_, 8, _>(|_| class()));
+        let queue = queue.expect("classes");
+        for selector in 0..8 {
+            let packet = Header { dsfield: selector << 5 | 3, ..Header::default() };
+            assert_eq!(queue.class_of(&packet), usize::from(selector));
+        }
+    }
+
+    #[test]
+    fn a_packet_that_waits_is_part_of_the_queue() {
+        let mut queue = drr(By::Dscp, [100, 100]);
+        let _ = queue.enqueue(Nanos(0), packet(0, 1000), &mut Ignore);
+        let _ = queue.enqueue(Nanos(0), packet(1, 100), &mut Ignore);
+        assert_eq!(queue.dequeue(Nanos(0), &mut Ignore).map(|packet| packet.len), Some(100));
+        assert_eq!(queue.backlog(), Backlog { packets: 1, bytes: 1000 });
+        assert_eq!(queue.next_wake(Nanos(7)), Some(Nanos(7)));
+        queue.reset(Nanos(7), &mut Ignore);
+        assert_eq!((queue.backlog(), queue.next_wake(Nanos(7))), (Backlog::default(), None));
+        assert_eq!(queue.dequeue(Nanos(8), &mut Ignore), None);
+    }
+}

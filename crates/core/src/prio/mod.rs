@@ -1,0 +1,199 @@
+//! `prio` and `pfifo_fast`: bands of which the first that has a packet sends it.
+//!
+//! Behaviour: man pages tc-prio(8) and tc-pfifo_fast(8), Linux 6.1 `sch_prio.c`, `sch_generic.c`:
+//!
+//! * The band of a packet is that of its priority in a map of 16; its priority is of its DS byte ([`priority`]).
+//!   Linux can have filters in front of the map; here are none.
+//! * A band is any queue. `pfifo_fast` is three bands with a `pfifo` each, every one with the whole limit.
+//! * Nothing keeps the first band from starving the others.
+
+pub use crate::classes::priority;
+
+use crate::arena::Storage;
+use crate::classes::{counted, total};
+use crate::{Backlog, Nanos, Observer, Packet, Queue, Stats, Verdict};
+
+/// Most bands (Linux `TCQ_PRIO_BANDS`).
+pub const MAX_BANDS: usize = 16;
+
+/// The band of each of the 16 priorities.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Priomap(pub [u8; 16]);
+
+impl Default for Priomap {
+    /// That of both man pages.
+    fn default() -> Self {
+        Priomap([1, 2, 2, 2, 1, 2, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1])
+    }
+}
+
+impl Priomap {
+    /// The map whose digits in base 16 are the bands, priority 0 first: `0x1222_1200_1111_1111` by default.
+    #[must_use]
+    #[allow(clippy::cast_possible_truncation)]
+    pub fn of_digits(digits: u64) -> Priomap {
+        Priomap(core::array::from_fn(|at| (digits >> (60 - 4 * at)) as u8 & 15))
+    }
+}
+
+/// Bands of queues `Q` in the storage `B`, of which the first [`MAX_BANDS`] are used. A band that the map names and
+/// that there is not is the first (Linux `prio_classify`).
+#[derive(Clone, Debug)]
+pub struct Prio<P, Q, B> {
+    bands: B,
+    map: Priomap,
+    backlog: Backlog,
+    /// Packets delivered, by band.
+    sent: [u64; MAX_BANDS],
+    kinds: core::marker::PhantomData<(P, Q)>,
+}
+
+impl<P: Packet, Q: Queue<P>, B: Storage<Q>> Prio<P, Q, B> {
+    /// A queue of these bands, which are empty. Without any it holds nothing that is asked for: `None`.
+    pub fn new(map: Priomap, bands: B) -> Option<Self> {
+        if bands.as_ref().is_empty() {
+            return None;
+        }
+        let kinds = core::marker::PhantomData;
+        Some(Prio { bands, map, backlog: Backlog::default(), sent: [0; MAX_BANDS], kinds })
+    }
+
+    /// The map in force.
+    pub const fn map(&self) -> Priomap {
+        self.map
+    }
+
+    /// Sets the map for packets to come.
+    pub const fn configure(&mut self, map: Priomap) {
+        self.map = map;
+    }
+
+    /// The bands, the first one first.
+    pub fn bands(&self) -> &[Q] {
+        let bands = self.bands.as_ref();
+        &bands[..bands.len().min(MAX_BANDS)]
+    }
+
+    /// The band that a packet with this DS byte goes to.
+    #[inline]
+    pub fn band(&self, dsfield: u8) -> usize {
+        let band = usize::from(self.map.0[usize::from(priority(dsfield))]);
+        if band < self.bands().len() { band } else { usize::from(self.map.0[0]).min(self.bands().len() - 1) }
+    }
+}
+
+impl<P: Packet, Q: Queue<P>, B: Storage<Q>> Queue<P> for Prio<P, Q, B> {
+    #[inline]
+    fn enqueue(&mut self, now: Nanos, packet: P, observer: &mut impl Observer<P>) -> Verdict {
+        let band = self.band(packet.dsfield());
+        let queue = &mut self.bands.as_mut()[band];
+        counted(&mut self.backlog, queue, |queue| queue.enqueue(now, packet, observer))
+    }
+
+    #[inline]
+    fn dequeue(&mut self, now: Nanos, observer: &mut impl Observer<P>) -> Option<P> {
+        // An empty band is asked too: an AQM's state depends on it.
+        for (queue, sent) in self.bands.as_mut().iter_mut().zip(&mut self.sent) {
+            if let Some(packet) = counted(&mut self.backlog, queue, |queue| queue.dequeue(now, observer)) {
+                *sent += 1;
+                return Some(packet);
+            }
+        }
+        None
+    }
+
+    fn next_wake(&self, now: Nanos) -> Option<Nanos> {
+        self.bands().iter().filter_map(|queue| queue.next_wake(now)).min()
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.backlog
+    }
+
+    fn stats(&self) -> Stats {
+        total(self.bands().iter())
+    }
+
+    fn reset(&mut self, now: Nanos, observer: &mut impl Observer<P>) {
+        for queue in self.bands.as_mut() {
+            counted(&mut self.backlog, queue, |queue| queue.reset(now, observer));
+        }
+    }
+
+    fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
+        const NAMES: [&str; MAX_BANDS] = [
+            "band_0_sent",
+            "band_1_sent",
+            "band_2_sent",
+            "band_3_sent",
+            "band_4_sent",
+            "band_5_sent",
+            "band_6_sent",
+            "band_7_sent",
+            "band_8_sent",
+            "band_9_sent",
+            "band_10_sent",
+            "band_11_sent",
+            "band_12_sent",
+            "band_13_sent",
+            "band_14_sent",
+            "band_15_sent",
+        ];
+        for (name, sent) in NAMES.iter().zip(self.sent).take(self.bands().len()) {
+            each(name, sent);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fifo::{Fifo, Limit};
+    use crate::{Header, Ignore, Reason};
+
+    fn pfifo_fast(limit: u32) -> Prio<Header, Fifo<Header, [Header; 4]>, [Fifo<Header, [Header; 4]>; 3]> {
+        let band = || Fifo::new(Limit::Packets(limit), [Header::default(); 4]);
+        Prio::new(Priomap::default(), [band(), band(), band()]).expect("bands")
+    }
+
+    /// tc-prio(8): the column "Band" of its table.
+    #[test]
+    fn bands_are_those_of_the_man_page() {
+        let queue = pfifo_fast(4);
+        let table = [1, 1, 1, 1, 2, 2, 2, 2, 0, 0, 0, 0, 1, 1, 1, 1];
+        for (bits, band) in (0_u8..).zip(table) {
+            assert_eq!(queue.band(bits << 1), band);
+        }
+        assert_eq!(Priomap::of_digits(0x1222_1200_1111_1111), Priomap::default());
+    }
+
+    /// tc-pfifo_fast(8): while there are packets in band 0, band 1 is not served.
+    #[test]
+    fn a_later_band_waits_for_the_earlier_and_each_has_the_whole_limit() {
+        let mut queue = pfifo_fast(2);
+        let packet = |cookie, dsfield| Header { cookie, dsfield, len: 100, ..Header::default() };
+        for (cookie, dsfield) in [(1, 0x08), (2, 0), (3, 0x10), (4, 0), (5, 0x10)] {
+            assert_eq!(queue.enqueue(Nanos(0), packet(cookie, dsfield), &mut Ignore), Verdict::Enqueued);
+        }
+        let full = queue.enqueue(Nanos(0), packet(6, 0), &mut Ignore);
+        assert_eq!(full, Verdict::Dropped(Reason::Limit));
+        assert_eq!(queue.backlog(), Backlog { packets: 5, bytes: 500 });
+        let order: [_; 5] =
+            core::array::from_fn(|_| queue.dequeue(Nanos(0), &mut Ignore).map_or(0, |packet| packet.cookie));
+        assert_eq!(order, [3, 5, 2, 4, 1]);
+        assert_eq!(queue.stats().drops, 1);
+        assert_eq!(queue.next_wake(Nanos(0)), None);
+    }
+
+    #[test]
+    fn a_band_that_there_is_not_is_that_of_priority_0() {
+        let map = Priomap::of_digits(0x1f00_0000_0000_0000);
+        let band = || Fifo::new(Limit::Packets(4), [Header::default(); 4]);
+        let queue = Prio::<Header, _, _>::new(map, [band(), band()]).expect("bands");
+        assert_eq!((queue.band(0x10), queue.band(0)), (0, 1));
+        let map = Priomap::of_digits(0x1090_0000_0000_0000);
+        let queue = Prio::<Header, _, _>::new(map, [band(), band()]).expect("bands");
+        assert_eq!(queue.band(0x08), 1, "priority 2 names band 9");
+        assert!(Prio::<Header, Fifo<Header, [Header; 4]>, _>::new(map, []).is_none());
+    }
+}

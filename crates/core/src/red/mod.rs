@@ -1,0 +1,264 @@
+//! `red`: random early detection (Floyd and Jacobson, 1993) over one first-in first-out queue limited in bytes.
+//!
+//! Behaviour: man page tc-red(8) and Linux 6.1 `sch_red.c`:
+//!
+//! * The average is taken of the bytes queued at each arrival, before it. Below `min` nothing is dropped; between
+//!   `min` and `max` an arrival is dropped with a probability that rises to that of `max`; above `max` each is.
+//! * With `ecn` an ECN-capable arrival is marked instead, above `max` too unless `harddrop` says otherwise. With
+//!   `nodrop` those that are not ECN-capable are queued where they would be dropped early.
+//! * After an idle time the average is that of as many small packets as could have been sent in it: `(1 - w)^m` of
+//!   what it was (Floyd and Jacobson, section 4). Linux takes the power from a table of shifts, here it is computed.
+//! * `adaptive` moves the probability every half second so that the average stays in the middle (Floyd, Gummadi
+//!   and Shenker, 2001, "Adaptive RED", figure 1).
+
+mod law;
+mod setup;
+
+pub(crate) use law::{Action, Vars};
+pub use law::{Law, LawParams, Reciprocal};
+pub use setup::{ParamsError, Setup};
+
+use crate::arena::Storage;
+use crate::fifo::{Fifo, Limit};
+use crate::{Backlog, Draws, Nanos, Observer, Packet, Queue, Reason, Rng, Span, Stats, Verdict};
+
+/// Time between two steps of adaptive RED (its paper, figure 1).
+const INTERVAL: u64 = 500_000_000;
+/// Steps that are caught up with at once. From one bound of the probability to the other it takes 53.
+const MOST_STEPS: u32 = 128;
+/// The bounds of the adaptive probability and its step up, in units of 2^-32.
+const MAX_P_MIN: u32 = u32::MAX / 100;
+const MAX_P_MAX: u32 = u32::MAX / 2;
+const MAX_P_STEP: u32 = u32::MAX / 100;
+
+/// Parameters of `red`, as it computes with them. [`Setup`] makes them of those of tc.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Params {
+    /// Most bytes queued.
+    pub limit: u32,
+    /// The law.
+    pub law: LawParams,
+    /// Queues what is not ECN-capable where it would be dropped early.
+    pub nodrop: bool,
+    /// Moves the probability.
+    pub adaptive: bool,
+    /// Time on the line of an average packet, for what an idle time does to the average; zero: the average of an
+    /// idle queue is 0 at once.
+    pub packet_time: Span,
+}
+
+/// What `red` has counted beyond [`Stats`], in the words of `tc -s qdisc`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RedCounters {
+    /// Early drops.
+    pub prob_drop: u64,
+    /// Early marks.
+    pub prob_mark: u64,
+    /// Drops above the upper threshold.
+    pub forced_drop: u64,
+    /// Marks above the upper threshold.
+    pub forced_mark: u64,
+}
+
+/// `red` over the storage `S` of its packets, with random numbers from `D`.
+#[derive(Clone, Debug)]
+pub struct Red<P, S, D = Rng> {
+    params: Params,
+    law: Law,
+    vars: Vars,
+    inner: Fifo<P, S>,
+    /// Since when the queue is idle: when it was found empty.
+    idle_since: Option<Nanos>,
+    /// When the probability is moved next.
+    next_step: Nanos,
+    counters: RedCounters,
+    draws: D,
+}
+
+/// `(1 - 2^-wlog)^exponent` in units of 2^-62.
+pub(super) fn remaining(wlog: u8, exponent: u64) -> u64 {
+    const ONE: u64 = 1 << 62;
+    let times = |a: u64, b: u64| u64::try_from(u128::from(a) * u128::from(b) >> 62).unwrap_or(ONE);
+    let (mut factor, mut exponent) = (ONE - (ONE >> wlog.min(62)), exponent);
+    let mut result = ONE;
+    while exponent > 0 {
+        if exponent & 1 == 1 {
+            result = times(result, factor);
+        }
+        factor = times(factor, factor);
+        exponent >>= 1;
+    }
+    result
+}
+
+impl<P: Packet, S: Storage<P>, D: Draws> Red<P, S, D> {
+    /// An empty queue, made at `now`.
+    pub fn new(params: Params, now: Nanos, draws: D, places: S) -> Self {
+        Red {
+            params,
+            law: Law::new(params.law),
+            vars: Vars::default(),
+            inner: Fifo::new(Limit::Bytes(params.limit.into()), places),
+            idle_since: None,
+            next_step: now + Span(INTERVAL),
+            counters: RedCounters::default(),
+            draws,
+        }
+    }
+
+    /// The parameters given.
+    pub const fn params(&self) -> &Params {
+        &self.params
+    }
+
+    /// The law as it computes now; `max_p` moves with `adaptive`.
+    pub const fn law(&self) -> &Law {
+        &self.law
+    }
+
+    /// The average queue times 2^`wlog`, bytes, as of the last arrival.
+    pub const fn qavg(&self) -> u64 {
+        self.vars.qavg
+    }
+
+    /// What the queue has counted.
+    pub const fn red_counters(&self) -> &RedCounters {
+        &self.counters
+    }
+
+    /// Sets all parameters at `now` and begins the average anew; nothing queued is removed.
+    pub fn configure(&mut self, now: Nanos, params: Params) {
+        self.advance(now);
+        self.params = params;
+        self.law = Law::new(params.law);
+        self.vars.reset();
+        self.inner.configure(Limit::Bytes(params.limit.into()));
+        self.idle_since = (self.inner.backlog().packets == 0).then_some(now);
+    }
+
+    /// The average at `now` if nothing arrives.
+    fn average_at(&self, now: Nanos) -> u64 {
+        let Some(since) = self.idle_since else { return self.vars.qavg };
+        let idle = now.0.saturating_sub(since.0);
+        let Some(packets) = idle.checked_div(self.params.packet_time.0) else { return 0 };
+        let left = remaining(self.law.params.wlog, packets);
+        u64::try_from(u128::from(self.vars.qavg) * u128::from(left) >> 62).unwrap_or(u64::MAX)
+    }
+
+    /// Moves the probability for each half second that has ended.
+    #[inline]
+    fn advance(&mut self, now: Nanos) {
+        if self.params.adaptive && now >= self.next_step {
+            self.adapt(now);
+        }
+    }
+
+    #[cold]
+    fn adapt(&mut self, now: Nanos) {
+        let (min, max) = (u64::from(self.law.qth_min), u64::from(self.law.qth_max));
+        let tenth = max.saturating_sub(min) / 10;
+        let mut steps = 0;
+        while self.next_step <= now && steps < MOST_STEPS {
+            let (average, max_p) = (self.average_at(self.next_step), self.law.max_p);
+            if average > min + 6 * tenth && max_p <= MAX_P_MAX {
+                self.law = self.law.with_max_p(max_p.saturating_add(MAX_P_STEP.min(max_p / 4)));
+            } else if average < min + 4 * tenth && max_p >= MAX_P_MIN {
+                self.law = self.law.with_max_p(max_p / 10 * 9);
+            }
+            self.next_step = self.next_step + Span(INTERVAL);
+            steps += 1;
+        }
+        if self.next_step <= now {
+            let missed = (now.0 - self.next_step.0) / INTERVAL + 1;
+            self.next_step = Nanos(self.next_step.0.saturating_add(missed.saturating_mul(INTERVAL)));
+        }
+    }
+
+    /// What the law says of an arrival; the packet is marked where that is enough. Whether it is to be dropped.
+    fn drops(&mut self, now: Nanos, packet: &mut P, observer: &mut impl Observer<P>) -> bool {
+        let backlog = u32::try_from(self.inner.backlog().bytes).unwrap_or(u32::MAX);
+        if self.idle_since.is_some() {
+            self.vars.qavg = self.average_at(now);
+            self.idle_since = None;
+        } else {
+            self.vars.average(&self.law, backlog);
+        }
+        let (marks, is_forced) = match self.vars.action(&self.law, &mut self.draws) {
+            Action::Pass => return false,
+            Action::Probable => (self.law.marks_probable(), false),
+            Action::Forced => (self.law.marks_forced(), true),
+        };
+        let counters = &mut self.counters;
+        let (marked, dropped) = if is_forced {
+            (&mut counters.forced_mark, &mut counters.forced_drop)
+        } else {
+            (&mut counters.prob_mark, &mut counters.prob_drop)
+        };
+        if marks && packet.set_ce() {
+            *marked += 1;
+            observer.marked(now, packet, Reason::Red);
+            return false;
+        }
+        if marks && self.params.nodrop {
+            return false;
+        }
+        *dropped += 1;
+        true
+    }
+}
+
+impl<P: Packet, S: Storage<P>, D: Draws> Queue<P> for Red<P, S, D> {
+    #[inline]
+    fn enqueue(&mut self, now: Nanos, mut packet: P, observer: &mut impl Observer<P>) -> Verdict {
+        self.advance(now);
+        if self.drops(now, &mut packet, observer) {
+            observer.dropped(now, packet, Reason::Red);
+            return Verdict::Dropped(Reason::Red);
+        }
+        self.inner.enqueue(now, packet, observer)
+    }
+
+    #[inline]
+    fn dequeue(&mut self, now: Nanos, observer: &mut impl Observer<P>) -> Option<P> {
+        self.advance(now);
+        let packet = self.inner.dequeue(now, observer);
+        if packet.is_none() && self.idle_since.is_none() {
+            self.idle_since = Some(now);
+        }
+        packet
+    }
+
+    fn next_wake(&self, now: Nanos) -> Option<Nanos> {
+        self.inner.next_wake(now)
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.inner.backlog()
+    }
+
+    fn stats(&self) -> Stats {
+        let RedCounters { prob_drop, prob_mark, forced_drop, forced_mark } = self.counters;
+        let inner = self.inner.stats();
+        let (drops, marks) = (prob_drop + forced_drop, prob_mark + forced_mark);
+        Stats { drops: inner.drops + drops, marks, overlimits: drops + marks, ..inner }
+    }
+
+    fn reset(&mut self, now: Nanos, observer: &mut impl Observer<P>) {
+        self.advance(now);
+        self.inner.reset(now, observer);
+        self.vars.reset();
+        self.idle_since = None;
+    }
+
+    fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
+        each("prob_drop", self.counters.prob_drop);
+        each("prob_mark", self.counters.prob_mark);
+        each("forced_drop", self.counters.forced_drop);
+        each("forced_mark", self.counters.forced_mark);
+        // What finds the queue full, in tc's word.
+        each("pdrop", self.inner.stats().drops);
+    }
+}
+
+#[cfg(test)]
+mod tests;

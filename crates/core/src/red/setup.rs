@@ -1,0 +1,126 @@
+//! The parameters of tc, and what is computed of them.
+
+use core::fmt;
+
+use super::{LawParams, Params, remaining};
+use crate::{Bytes, Rate};
+
+/// `red` in the words of tc-red(8).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Setup {
+    /// Most bytes queued.
+    pub limit: u32,
+    /// Average from which packets are dropped early, bytes; `None`: a third of `max`.
+    pub min: Option<u32>,
+    /// Average from which each packet is, bytes; `None`: a quarter of `limit`.
+    pub max: Option<u32>,
+    /// Average packet, bytes, above 0.
+    pub avpkt: u32,
+    /// Average packets that an idle queue takes in a burst before it drops early; `None`: (2 `min` + `max`) / 3 bytes.
+    pub burst: Option<u32>,
+    /// Rate of the line, for idle times.
+    pub bandwidth: Rate,
+    /// Probability at `max`, percent, 1 to 100.
+    pub probability: u32,
+    /// Marks ECN-capable packets.
+    pub ecn: bool,
+    /// Drops above `max` also with `ecn`.
+    pub harddrop: bool,
+    /// Queues what is not ECN-capable where it would be dropped early; goes with `ecn`.
+    pub nodrop: bool,
+    /// Moves the probability.
+    pub adaptive: bool,
+}
+
+impl Setup {
+    /// All by default but `limit`.
+    #[must_use]
+    pub const fn new(limit: u32) -> Setup {
+        Setup {
+            limit,
+            min: None,
+            max: None,
+            avpkt: 1000,
+            burst: None,
+            bandwidth: Rate(10_000_000),
+            probability: 2,
+            ecn: false,
+            harddrop: false,
+            nodrop: false,
+            adaptive: false,
+        }
+    }
+
+    /// The parameters as RED computes with them.
+    ///
+    /// # Errors
+    /// Says what does not go together.
+    pub fn params(&self) -> Result<Params, ParamsError> {
+        let qth_max = self.max.unwrap_or(self.limit / 4);
+        let qth_min = self.min.unwrap_or(qth_max / 3);
+        let avpkt = self.avpkt.max(1);
+        if qth_min == 0 || qth_min > qth_max || qth_max > self.limit {
+            return Err(ParamsError::Thresholds);
+        }
+        if self.nodrop && !self.ecn {
+            return Err(ParamsError::Nodrop);
+        }
+        let burst = u64::from(qth_min) * 2 + u64::from(qth_max);
+        let burst = self.burst.map_or(burst / (3 * u64::from(avpkt)), u64::from);
+        let wlog = weight(qth_min, burst, avpkt).ok_or(ParamsError::Burst)?;
+        // Linux keeps the thresholds times 2^wlog in 32 bits (red.h:red_check_params).
+        if qth_max.leading_zeros() <= u32::from(wlog) {
+            return Err(ParamsError::Range);
+        }
+        let max_p = u64::from(u32::MAX) * u64::from(self.probability.min(100)) / 100;
+        let law = LawParams {
+            qth_min,
+            qth_max,
+            wlog,
+            plog: 0,
+            max_p: u32::try_from(max_p).unwrap_or(u32::MAX),
+            ecn: self.ecn,
+            harddrop: self.harddrop,
+        };
+        let packet_time = self.bandwidth.tx_time(Bytes(avpkt.into()));
+        Ok(Params { limit: self.limit, law, nodrop: self.nodrop, adaptive: self.adaptive, packet_time })
+    }
+}
+
+/// The largest weight, as its logarithm, with which a burst of so many packets that finds an average of 0 leaves one
+/// below `min` (Floyd and Jacobson, section 6, equation 3); `None` where not even 2^-31 is small enough.
+fn weight(min: u32, burst: u64, avpkt: u32) -> Option<u8> {
+    // L + 1 + ((1 - w)^(L + 1) - 1) / w < min / avpkt, in units of 2^-62 packets.
+    let passes = |wlog: &u8| {
+        let spent = (u128::from((1_u64 << 62) - remaining(*wlog, burst + 1))) << *wlog;
+        let average = (u128::from(burst + 1) << 62).saturating_sub(spent);
+        average.saturating_mul(avpkt.into()) < u128::from(min) << 62
+    };
+    (1..=31).find(passes)
+}
+
+/// Why parameters make no `red`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ParamsError {
+    /// `min`, `max` and `limit` do not rise.
+    Thresholds,
+    /// No weight lets the burst pass.
+    Burst,
+    /// The weighted thresholds do not fit into 32 bits.
+    Range,
+    /// `nodrop` without `ecn`.
+    Nodrop,
+}
+
+impl fmt::Display for ParamsError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            ParamsError::Thresholds => "min must be above 0, max at least min, limit at least max",
+            ParamsError::Burst => "burst packets of avpkt bytes do not pass below min with any weight",
+            ParamsError::Range => "max is too large for the weight that burst asks for",
+            ParamsError::Nodrop => "nodrop goes with ecn",
+        })
+    }
+}
+
+impl core::error::Error for ParamsError {}

@@ -1,0 +1,199 @@
+//! `prio`, `pfifo_fast` and `drr`, with models of bands and of turns; `red`.
+
+use std::collections::VecDeque;
+
+use goodqueue::arena::Slot;
+use goodqueue::drr::{By, Class};
+use goodqueue::fifo::Limit;
+use goodqueue::prio::{Priomap, priority};
+use goodqueue::red::Setup;
+use goodqueue::{
+    Header, HeapDrr, HeapFifo, HeapFqCodel, HeapPrio, HeapRed, HeapTbf, Nanos, Queue, Rate, Rng, fq_codel,
+    tbf,
+};
+use proptest::prelude::*;
+
+use crate::harness::{Seen, Subject, op, run};
+
+impl<Q: Queue<Header> + Clone + Leaf> Subject for HeapPrio<Header, Q> {
+    const IS_FIFO: bool = false;
+    const IS_SHAPER: bool = Q::IS_SHAPER;
+    fn reconfigure(&mut self, _now: Nanos, choice: u8, _seen: &mut Seen) {
+        // Of priority 0, which all packets here have, the band stays: another one would change their order.
+        self.configure(Priomap([1, 2, choice, 0, 1, 2, 0, 1, 0, 2, 1, 0, 0, 1, 2, 1]));
+    }
+}
+
+impl<Q: Queue<Header> + Clone + Leaf> Subject for HeapDrr<Header, Q> {
+    const IS_FIFO: bool = false;
+    const IS_SHAPER: bool = Q::IS_SHAPER;
+    fn reconfigure(&mut self, _now: Nanos, choice: u8, _seen: &mut Seen) {
+        self.set_quantum(usize::from(choice), 300 * u32::from(choice));
+    }
+}
+
+impl Subject for HeapRed<Header> {
+    const IS_FIFO: bool = true;
+    fn reconfigure(&mut self, now: Nanos, choice: u8, _seen: &mut Seen) {
+        self.configure(now, red(choice).params().expect("parameters"));
+    }
+}
+
+/// A queue of one class.
+trait Leaf {
+    const IS_SHAPER: bool = false;
+}
+impl Leaf for HeapFifo<Header> {}
+impl Leaf for HeapFqCodel<Header> {}
+impl Leaf for HeapTbf<Header> {
+    const IS_SHAPER: bool = true;
+}
+
+fn red(choice: u8) -> Setup {
+    Setup {
+        max: Some([20_000, 60_000][usize::from(choice & 1)]),
+        avpkt: 100,
+        ecn: choice & 2 != 0,
+        adaptive: choice & 1 != 0,
+        probability: 50,
+        ..Setup::new(150_000)
+    }
+}
+
+fn fifo(limit: u32) -> HeapFifo<Header> {
+    HeapFifo::new(Limit::Packets(limit), vec![Header::default(); limit as usize])
+}
+
+fn tbf() -> HeapTbf<Header> {
+    let params = tbf::Params::new(Rate(1_000_000), 70_000, 200_000);
+    HeapTbf::new(params, Nanos(0), vec![Header::default(); 50]).expect("parameters")
+}
+
+fn fair() -> HeapFqCodel<Header> {
+    let params = fq_codel::Params { limit: 12, ..fq_codel::Params::default() };
+    HeapFqCodel::new(params, vec![fq_codel::Flow::default(); 4], vec![Slot::default(); 13]).expect("storage")
+}
+
+fn classes<Q>(queues: Vec<Q>, quantum: u32) -> Vec<Class<Header, Q>>
+where
+    Q: Queue<Header>,
+{
+    queues.into_iter().map(|queue| Class::new(queue, quantum)).collect()
+}
+
+/// An arrival with its DSCP and length, or a departure.
+fn calls() -> impl Strategy<Value = Vec<Option<(u8, u32)>>> {
+    prop::collection::vec(prop::option::weighted(0.6, (0_u8..64, 60_u32..1515)), 1..300)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 128, ..ProptestConfig::default() })]
+
+    #[test]
+    fn queues_of_classes_keep_every_promise(ops in prop::collection::vec(op(), 1..200), quantum in 1_u32..3000) {
+        let map = Priomap::default();
+        run(HeapPrio::new(map, vec![fifo(5), fifo(5), fifo(5)]).expect("bands"), 0, &ops);
+        run(HeapPrio::new(map, vec![fair(), fair(), fair()]).expect("bands"), 0, &ops);
+        run(HeapPrio::new(map, vec![tbf(), tbf(), tbf()]).expect("bands"), 0, &ops);
+        run(HeapDrr::new(By::Flow, classes(vec![fifo(5); 4], quantum)).expect("classes"), 0, &ops);
+        run(HeapDrr::new(By::Flow, classes(vec![fair(); 4], quantum)).expect("classes"), 0, &ops);
+        run(HeapDrr::new(By::Flow, classes(vec![tbf(); 4], quantum)).expect("classes"), 0, &ops);
+    }
+
+    #[test]
+    fn red_keeps_every_promise(ops in prop::collection::vec(op(), 1..300), choice in 0_u8..4) {
+        let params = red(choice).params().expect("parameters");
+        run(HeapRed::new(params, Nanos(0), Rng::new(1), vec![Header::default(); 60]), 0, &ops);
+    }
+
+    /// tc-prio(8): a packet leaves only while all bands before its own are empty.
+    #[test]
+    fn the_first_band_that_has_a_packet_sends_it(calls in calls(), digits in any::<u64>()) {
+        let map = Priomap(Priomap::of_digits(digits).0.map(|band| band % 4));
+        let mut queue = HeapPrio::new(map, vec![fifo(20); 4]).expect("bands");
+        let mut model = [const { VecDeque::new() }; 4];
+        let mut seen = Seen::default();
+        for (id, call) in (0_u64..).zip(calls) {
+            if let Some((dscp, len)) = call {
+                let packet = Header { cookie: id, len, dsfield: dscp << 2, ..Header::default() };
+                let band = &mut model[usize::from(map.0[usize::from(priority(packet.dsfield))])];
+                queue.enqueue(Nanos(id), packet, &mut seen);
+                if band.len() < 20 {
+                    band.push_back(id);
+                }
+            } else {
+                let expected = model.iter_mut().find_map(VecDeque::pop_front);
+                prop_assert_eq!(queue.dequeue(Nanos(id), &mut seen).map(|packet| packet.cookie), expected);
+            }
+        }
+    }
+
+    /// Shreedhar and Varghese, section 3, lemma 1 and theorem 2: while two classes stay backlogged, what they have sent for
+    /// each byte of quantum differs by no more than one quantum and two longest packets; and no packet waits while
+    /// another class's deficit grows without end.
+    #[test]
+    fn backlogged_classes_share_in_ratio_of_their_quanta(
+        lens in prop::collection::vec(60_u32..1515, 400),
+        weights in prop::array::uniform4(1_u32..6),
+    ) {
+        let quanta = weights.map(|weight| weight * 1514);
+        let leaves = quanta.map(|quantum| Class::new(fifo(200), quantum));
+        let mut queue = HeapDrr::new(By::Dscp, leaves.to_vec()).expect("classes");
+        let mut seen = Seen::default();
+        let mut left = [0; 4];
+        for (at, &len) in lens.iter().enumerate() {
+            let class = u8::try_from(at % 4).expect("four");
+            left[at % 4] += 1;
+            queue.enqueue(Nanos(0), Header { len, dsfield: class << 6, ..Header::default() }, &mut seen);
+        }
+        let mut sent = [0_u32; 4];
+        while left.iter().all(|&left| left > 0) {
+            let packet = queue.dequeue(Nanos(0), &mut seen);
+            let packet = packet.ok_or(TestCaseError::fail("a backlogged queue sends"))?;
+            let class = usize::from(packet.dsfield >> 6);
+            left[class] -= 1;
+            sent[class] += packet.len;
+            for a in 0..4 {
+                for b in 0..4 {
+                    let turns = |class: usize| f64::from(sent[class]) / f64::from(quanta[class]);
+                    let slack = 1.0 + 1514.0 / f64::from(quanta[a]) + 1514.0 / f64::from(quanta[b]);
+                    prop_assert!(turns(a) - turns(b) <= slack, "{:?} of {:?}", sent, quanta);
+                }
+            }
+        }
+    }
+
+    /// RED: what the average allows is never dropped, and what is above `max` always is, as a model with floating
+    /// point and no random numbers says.
+    #[test]
+    fn red_passes_below_min_and_drops_above_max(arrivals in prop::collection::vec((0_u32..3, 1_u32..3000), 1..400)) {
+        let params = Setup { avpkt: 100, ..Setup::new(200_000) }.params().expect("parameters");
+        let mut queue = HeapRed::new(params, Nanos(0), Rng::new(1), vec![Header::default(); 6000]);
+        let (mut average, weight) = (0.0, 0.5_f64.powi(params.law.wlog.into()));
+        let mut seen = Seen::default();
+        let mut idle = None;
+        for (at, (departures, len)) in (0_u64..).zip(arrivals) {
+            let now = Nanos(at * 50_000);
+            for _ in 0..departures {
+                if queue.dequeue(now, &mut seen).is_none() {
+                    idle = idle.or(Some(now));
+                }
+            }
+            let held = queue.backlog().bytes as f64;
+            match idle.take() {
+                Some(Nanos(since)) => {
+                    let packets = (now.0 - since) / params.packet_time.0;
+                    average *= (1.0 - weight).powf(packets as f64);
+                }
+                None => average += weight * (held - average),
+            }
+            let packet = Header { cookie: at, len, ..Header::default() };
+            let is_dropped = queue.enqueue(now, packet, &mut seen) != goodqueue::Verdict::Enqueued;
+            let (min, max) = (f64::from(params.law.qth_min), f64::from(params.law.qth_max));
+            if average < min - 1.0 && held + f64::from(len) <= 200_000.0 {
+                prop_assert!(!is_dropped, "dropped at an average of {}", average);
+            }
+            prop_assert!(is_dropped || average < max + 1.0, "queued at an average of {}", average);
+        }
+    }
+}
