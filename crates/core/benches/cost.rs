@@ -12,8 +12,8 @@ use std::process::{Command, ExitCode};
 
 use goodqueue::fifo::Limit;
 use goodqueue::{
-    AnyQueue, Header, HeapDualPi2, HeapFifo, HeapFq, HeapFqPie, HeapPie, HeapSfq, Nanos, QueueSpec, Rate, Rng,
-    dualpi2, fq, fq_pie, pie, sfq,
+    AnyQueue, Header, HeapDualPi2, HeapFifo, HeapFq, HeapFqPie, HeapPie, HeapSfq, Nanos, QueueSpec, Rate,
+    Rng, dualpi2, fq, fq_pie, pie, sfq,
 };
 use workload::Load;
 

@@ -11,8 +11,8 @@ use crate::prio::Priomap;
 use crate::spec::QueueKind;
 use crate::spec::{BuildError, MAX_PACKETS, QueueSpec, packets_in};
 use crate::{
-    Backlog, Cake, Codel, Drr, DualPi2, Fifo, Fq, FqCodel, FqPie, Nanos, Observer, Packet, Pie, Prio, Queue, Rate,
-    Red, Rng, Sfq, Stats, Tbf, Verdict, cake, drr, dualpi2, fq, fq_pie, pie, sfq,
+    Backlog, Cake, Codel, Drr, DualPi2, Fifo, Fq, FqCodel, FqPie, Nanos, Observer, Packet, Pie, Prio, Queue,
+    Rate, Red, Rng, Sfq, Stats, Tbf, Verdict, cake, drr, dualpi2, fq, fq_pie, pie, sfq,
 };
 
 /// `pfifo` or `bfifo` with its storage from the heap.

@@ -52,8 +52,8 @@ pub mod wifi;
 
 #[cfg(feature = "alloc")]
 pub use any::{
-    AnyQueue, CakeTables, HeapCake, HeapCodel, HeapDrr, HeapDualPi2, HeapFifo, HeapFq, HeapFqCodel, HeapFqPie,
-    HeapPfifoFast, HeapPie, HeapPrio, HeapRed, HeapSfq, HeapTbf, cake_tables,
+    AnyQueue, CakeTables, HeapCake, HeapCodel, HeapDrr, HeapDualPi2, HeapFifo, HeapFq, HeapFqCodel,
+    HeapFqPie, HeapPfifoFast, HeapPie, HeapPrio, HeapRed, HeapSfq, HeapTbf, cake_tables,
 };
 pub use cake::Cake;
 pub use codel::Codel;

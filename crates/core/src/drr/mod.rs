@@ -10,7 +10,7 @@
 
 use crate::arena::{NIL, Storage};
 use crate::classes::{counted, total};
-use crate::hash::mix;
+use crate::hash::{mix, reciprocal_scale};
 use crate::lists::{FlowList, UNLISTED, linked};
 use crate::{Backlog, Nanos, Observer, Packet, Queue, Reason, Stats, Verdict};
 
@@ -99,13 +99,12 @@ impl<P: Packet, Q: Queue<P>, C: Storage<Class<P, Q>>> Drr<P, Q, C> {
 
     /// The class of a packet.
     #[inline]
-    #[allow(clippy::cast_possible_truncation)]
     pub fn class_of(&self, packet: &P) -> usize {
-        let classes = self.classes.as_ref().len() as u64;
-        (match self.by {
-            By::Flow => u64::from(mix(packet.flow_hash())) * classes >> 32,
-            By::Dscp => u64::from(packet.dsfield() >> 2) * classes >> 6,
-        }) as usize
+        let hash = match self.by {
+            By::Flow => mix(packet.flow_hash()),
+            By::Dscp => u32::from(packet.dsfield() >> 2) << 26,
+        };
+        reciprocal_scale(hash, self.classes.as_ref().len()) as usize
     }
 
     /// Takes the head of the round off it.

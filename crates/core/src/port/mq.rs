@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use super::ring::Ring;
 use super::transmitter::Transmitter;
 use super::{Departure, Line, NEVER, PortStats, RingSpec, fill};
-use crate::hash::mix;
+use crate::hash::{mix, reciprocal_scale};
 use crate::{Backlog, Dql, Nanos, Observer, Packet, Queue, Verdict};
 
 /// One transmit ring and the queue over it.
@@ -52,9 +52,8 @@ impl<P: Packet, Q: Queue<P>> MultiPort<P, Q> {
     /// the lane taken from them as well, each lane's `fq_codel` would use one of `lanes` parts of its
     /// buckets and no others.
     #[must_use]
-    #[allow(clippy::cast_possible_truncation)]
     pub fn lane_of(&self, flow_hash: u32) -> usize {
-        ((u64::from(mix(flow_hash)) * self.lanes.len() as u64) >> 32) as usize
+        reciprocal_scale(mix(flow_hash), self.lanes.len()) as usize
     }
 
     /// Hands `packet` to the queue of its lane at `now` and lets an idle line begin; see

@@ -151,7 +151,9 @@ mod tests {
     use crate::fifo::{Fifo, Limit};
     use crate::{Header, Ignore, Reason};
 
-    fn pfifo_fast(limit: u32) -> Prio<Header, Fifo<Header, [Header; 4]>, [Fifo<Header, [Header; 4]>; 3]> {
+    type Band = Fifo<Header, [Header; 4]>;
+
+    fn pfifo_fast(limit: u32) -> Prio<Header, Band, [Band; 3]> {
         let band = || Fifo::new(Limit::Packets(limit), [Header::default(); 4]);
         Prio::new(Priomap::default(), [band(), band(), band()]).expect("bands")
     }
@@ -194,6 +196,6 @@ mod tests {
         let map = Priomap::of_digits(0x1090_0000_0000_0000);
         let queue = Prio::<Header, _, _>::new(map, [band(), band()]).expect("bands");
         assert_eq!(queue.band(0x08), 1, "priority 2 names band 9");
-        assert!(Prio::<Header, Fifo<Header, [Header; 4]>, _>::new(map, []).is_none());
+        assert!(Prio::<Header, Band, _>::new(map, []).is_none());
     }
 }

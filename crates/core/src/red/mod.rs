@@ -78,7 +78,7 @@ pub struct Red<P, S, D = Rng> {
 /// `(1 - 2^-wlog)^exponent` in units of 2^-62.
 pub(super) fn remaining(wlog: u8, exponent: u64) -> u64 {
     const ONE: u64 = 1 << 62;
-    let times = |a: u64, b: u64| u64::try_from(u128::from(a) * u128::from(b) >> 62).unwrap_or(ONE);
+    let times = |a: u64, b: u64| u64::try_from((u128::from(a) * u128::from(b)) >> 62).unwrap_or(ONE);
     let (mut factor, mut exponent) = (ONE - (ONE >> wlog.min(62)), exponent);
     let mut result = ONE;
     while exponent > 0 {
@@ -142,7 +142,7 @@ impl<P: Packet, S: Storage<P>, D: Draws> Red<P, S, D> {
         let idle = now.0.saturating_sub(since.0);
         let Some(packets) = idle.checked_div(self.params.packet_time.0) else { return 0 };
         let left = remaining(self.law.params.wlog, packets);
-        u64::try_from(u128::from(self.vars.qavg) * u128::from(left) >> 62).unwrap_or(u64::MAX)
+        u64::try_from((u128::from(self.vars.qavg) * u128::from(left)) >> 62).unwrap_or(u64::MAX)
     }
 
     /// Moves the probability for each half second that has ended.
@@ -165,7 +165,7 @@ impl<P: Packet, S: Storage<P>, D: Draws> Red<P, S, D> {
             } else if average < min + 4 * tenth && max_p >= MAX_P_MIN {
                 self.law = self.law.with_max_p(max_p / 10 * 9);
             }
-            self.next_step = self.next_step + Span(INTERVAL);
+            self.next_step += Span(INTERVAL);
             steps += 1;
         }
         if self.next_step <= now {

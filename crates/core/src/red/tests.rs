@@ -1,5 +1,5 @@
 use super::*;
-use crate::{Header, Ignore, Rate};
+use crate::{Header, Ignore};
 
 /// The example of tc-red(8): limit 400000 min 30000 max 90000 avpkt 1000 burst 55 bandwidth 10Mbit.
 const EXAMPLE: Setup = Setup { min: Some(30_000), max: Some(90_000), burst: Some(55), ..Setup::new(400_000) };
@@ -106,7 +106,7 @@ fn the_adaptive_probability_stays_between_its_bounds() {
     assert_eq!(queue.law().max_p, u32::MAX / 50);
     let mut now = Nanos(0);
     for _ in 0..100 {
-        now = now + Span(INTERVAL);
+        now += Span(INTERVAL);
         let _ = queue.dequeue(now, &mut Ignore);
     }
     assert!(queue.law().max_p < MAX_P_MIN && queue.law().max_p > MAX_P_MIN / 10 * 8);

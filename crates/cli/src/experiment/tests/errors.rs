@@ -99,10 +99,13 @@ fn values_out_of_range() {
 
 #[test]
 fn queues_that_are_none_or_hold_nothing() {
+    let names: Vec<&str> = goodqueue::spec::CATALOGUE.iter().map(|info| info.name).collect();
     refused(
         "queues = [\"codel\", \"fqcodel\"]\n",
-        "1:20: \"fqcodel\": no queue `fqcodel`; there are pfifo, bfifo, fifo, codel, fq_codel, pie, fq_pie, dualpi2, sfq, fq, tbf, cake; \
-         did you mean fq_codel?; `goodqueue queues` lists them",
+        &format!(
+            "1:20: \"fqcodel\": no queue `fqcodel`; there are {}; did you mean fq_codel?; `goodqueue queues` lists them",
+            names.join(", ")
+        ),
     );
     refused(
         "queues = [\"pfifo:0\"]\n",
