@@ -79,6 +79,9 @@ pub fn queues(args: &ListArgs) -> Result<(), End> {
         queue_words(&mut text, queue);
     }
     text.push_str("Units are tc's. A queue is written NAME, NAME:VALUE or NAME,PARAMETER=VALUE,...\n");
+    text.push_str(
+        "Linux's mq, a queue for each hardware queue of a device: `lanes` of a link (docs/experiments.md)\n",
+    );
     text.push_str("The knobs of an 802.11 radio: goodqueue queues wifi\n");
     print(&text)
 }

@@ -32,8 +32,21 @@ const ROWS: [(usize, u64, f64, f64, u64); 8] = [
 const STEPS: u64 = 200_000;
 
 /// The queues of the second table. Those of classes have one `pfifo` each.
-const OTHERS: [&str; 11] =
-    ["pfifo", "red", "pfifo_fast", "prio", "drr", "pie", "fq_pie", "dualpi2", "sfq", "fq", "fq_codel"];
+const OTHERS: [&str; 13] = [
+    "pfifo",
+    "red",
+    "pfifo_fast",
+    "prio",
+    "drr",
+    "htb",
+    "htb sqm",
+    "pie",
+    "fq_pie",
+    "dualpi2",
+    "sfq",
+    "fq",
+    "fq_codel",
+];
 
 /// Instructions in `function` and what it calls, per step, from a run of this program under callgrind.
 fn instructions(queue: &str, function: &str, flows: usize, step: u64) -> Result<f64, String> {
@@ -127,6 +140,15 @@ fn delivered(queue: &str, flows: usize, step: u64) -> usize {
         },
         "prio" => match built("prio,leaf=pfifo:2000") {
             AnyQueue::Prio(queue) => steps(Load::new(*queue, 1001, flows, step)),
+            _ => 0,
+        },
+        // At a rate that is never reached, as the line's is not.
+        "htb" => match built("htb,rate=100gbit") {
+            AnyQueue::Htb(queue) => steps(Load::new(*queue, 1001, flows, step)),
+            _ => 0,
+        },
+        "htb sqm" => match built("htb,rate=100gbit,sqm=simple") {
+            AnyQueue::Htb(queue) => steps(Load::new(*queue, 1001, flows, step)),
             _ => 0,
         },
         "drr" => match built("drr,leaf=pfifo:2000") {

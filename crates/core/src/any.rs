@@ -7,12 +7,13 @@ use crate::arena::Slot;
 use crate::codel::Stamped;
 use crate::fifo::Limit;
 use crate::fq_codel::Flow;
+use crate::htb::Class;
 use crate::prio::Priomap;
 use crate::spec::QueueKind;
 use crate::spec::{BuildError, MAX_PACKETS, QueueSpec, packets_in};
 use crate::{
-    Backlog, Cake, Codel, Drr, DualPi2, Fifo, Fq, FqCodel, FqPie, Nanos, Observer, Packet, Pie, Prio, Queue,
-    Rate, Red, Rng, Sfq, Stats, Tbf, Verdict, cake, drr, dualpi2, fq, fq_pie, pie, sfq,
+    Backlog, Cake, Codel, Drr, DualPi2, Fifo, Fq, FqCodel, FqPie, Htb, Nanos, Observer, Packet, Pie, Prio,
+    Queue, Rate, Red, Rng, Sfq, Stats, Tbf, Verdict, cake, drr, dualpi2, fq, fq_pie, pie, sfq,
 };
 
 /// `pfifo` or `bfifo` with its storage from the heap.
@@ -39,6 +40,8 @@ pub type HeapPfifoFast<P> = Prio<P, HeapFifo<P>, Vec<HeapFifo<P>>>;
 pub type HeapPrio<P, Q = AnyQueue<P>> = Prio<P, Q, Vec<Q>>;
 /// `drr` over any queues, with its storage from the heap.
 pub type HeapDrr<P, Q = AnyQueue<P>> = Drr<P, Q, Vec<drr::Class<P, Q>>>;
+/// `htb` over any queues, with its storage from the heap.
+pub type HeapHtb<P, Q = AnyQueue<P>> = Htb<P, Q, Vec<Class<Q>>>;
 /// `tbf` with its storage from the heap.
 pub type HeapTbf<P> = Tbf<P, Vec<P>>;
 
@@ -75,6 +78,8 @@ pub enum AnyQueue<P> {
     Prio(Box<HeapPrio<P>>),
     /// `drr`.
     Drr(Box<HeapDrr<P>>),
+    /// `htb`.
+    Htb(Box<HeapHtb<P>>),
     /// `tbf`.
     Tbf(Box<HeapTbf<P>>),
     /// `cake`.
@@ -194,6 +199,17 @@ impl QueueSpec {
         now: Nanos,
         draws: Rng,
     ) -> Result<AnyQueue<P>, BuildError> {
+        if let Some(tree) = self.htb_tree(mtu) {
+            let number = tree.leaves.iter().filter(|&&is_leaf| is_leaf).count();
+            let mut leaves = self.build_leaves(number, rate, mtu, now, draws)?.into_iter();
+            let classes = tree.classes.into_iter().zip(tree.leaves).take(tree.number);
+            let class = |(params, is_leaf)| match if is_leaf { leaves.next() } else { None } {
+                Some(leaf) => Class::leaf(params, leaf),
+                None => Class::inner(params),
+            };
+            let queue = Htb::new(tree.map, now, classes.map(class).collect::<Vec<_>>());
+            return Ok(AnyQueue::Htb(Box::new(queue.map_err(BuildError::Htb)?)));
+        }
         if let Some((by, quanta)) = self.drr_params(mtu) {
             let quanta: Vec<u32> = quanta.collect();
             let leaves = self.build_leaves(quanta.len(), rate, mtu, now, draws)?;
@@ -249,6 +265,7 @@ macro_rules! each {
             AnyQueue::PfifoFast($queue) => $body,
             AnyQueue::Prio($queue) => $body,
             AnyQueue::Drr($queue) => $body,
+            AnyQueue::Htb($queue) => $body,
             AnyQueue::Tbf($queue) => $body,
             AnyQueue::Cake($queue) => $body,
         }
@@ -326,6 +343,8 @@ mod tests {
             "pfifo_fast",
             "prio,leaf=fq_codel",
             "drr,leaf=codel,leaf.limit=9",
+            "htb,rate=1mbit",
+            "htb,rate=1mbit,sqm=simple,leaf=pie",
             "tbf,rate=1mbit,burst=2k,limit=9k",
             "cake",
         ] {

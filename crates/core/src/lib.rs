@@ -34,6 +34,7 @@ pub mod fq;
 pub mod fq_codel;
 pub mod fq_pie;
 mod hash;
+pub mod htb;
 mod jiffies;
 mod lists;
 mod packet;
@@ -53,7 +54,7 @@ pub mod wifi;
 #[cfg(feature = "alloc")]
 pub use any::{
     AnyQueue, CakeTables, HeapCake, HeapCodel, HeapDrr, HeapDualPi2, HeapFifo, HeapFq, HeapFqCodel,
-    HeapFqPie, HeapPfifoFast, HeapPie, HeapPrio, HeapRed, HeapSfq, HeapTbf, cake_tables,
+    HeapFqPie, HeapHtb, HeapPfifoFast, HeapPie, HeapPrio, HeapRed, HeapSfq, HeapTbf, cake_tables,
 };
 pub use cake::Cake;
 pub use codel::Codel;
@@ -67,6 +68,7 @@ pub use fq::Fq;
 pub use fq_codel::FqCodel;
 pub use fq_pie::FqPie;
 pub use hash::{FlowHasher, FlowKey};
+pub use htb::Htb;
 pub use packet::{Ecn, Header, Packet};
 pub use pie::Pie;
 #[cfg(feature = "alloc")]

@@ -109,7 +109,7 @@ pub struct RateTable {
 impl RateTable {
     /// The factor and shift with 32 significant bits for a rate in bytes per second, above 0.
     #[allow(clippy::cast_possible_truncation)]
-    fn new(bytes_per_second: u64, params: &Params) -> RateTable {
+    pub(crate) fn new(bytes_per_second: u64, mpu: u16, overhead: u16, linklayer: LinkLayer) -> RateTable {
         let (mut factor, mut shift) = (1_000_000_000_u64, 0);
         let mut mult = factor / bytes_per_second;
         while mult as u32 >> 31 == 0 && factor >> 63 == 0 {
@@ -117,8 +117,7 @@ impl RateTable {
             shift += 1;
             mult = factor / bytes_per_second;
         }
-        let mult = mult as u32;
-        RateTable { mult, shift, mpu: params.mpu, overhead: params.overhead, linklayer: params.linklayer }
+        RateTable { mult: mult as u32, shift, mpu, overhead, linklayer }
     }
 
     /// Time on the link of a packet of `len` bytes, rounded down to whole ns.
@@ -158,7 +157,8 @@ impl Effective {
         if params.burst == 0 {
             return Err(ParamsError::Burst);
         }
-        let rate = RateTable::new(rate_bytes, params);
+        let table = |bytes| RateTable::new(bytes, params.mpu, params.overhead, params.linklayer);
+        let rate = table(rate_bytes);
         let buffer = rate.time(params.burst);
         let Some(peakrate) = params.peakrate else {
             return Ok(Effective { max_size: params.burst, buffer, mtu: Span::ZERO, rate, peak: None });
@@ -169,7 +169,7 @@ impl Effective {
         if params.minburst == 0 {
             return Err(ParamsError::MinBurst);
         }
-        let peak = RateTable::new(peakrate.0 / 8, params);
+        let peak = table(peakrate.0 / 8);
         let max_size = params.burst.min(params.minburst);
         Ok(Effective { max_size, buffer, mtu: peak.time(params.minburst), rate, peak: Some(peak) })
     }
@@ -332,8 +332,7 @@ mod tests {
 
     #[test]
     fn the_factor_has_32_significant_bits() {
-        let params = Params::new(Rate(5_000_000), 40_000, 1);
-        let table = RateTable::new(625_000, &params);
+        let table = RateTable::new(625_000, 0, 0, LinkLayer::Ethernet);
         assert_eq!((table.mult, table.shift), (3_355_443_200, 21));
         assert_eq!(table.time(40_000), Span::from_millis(64));
     }

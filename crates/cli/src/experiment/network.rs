@@ -231,7 +231,7 @@ fn room(port: &PortSpec) -> u64 {
     let small = |bytes: u64| (bytes / 40).min(goodqueue::spec::MAX_PACKETS);
     let places = match spec.kind() {
         QueueKind::Bfifo | QueueKind::Tbf | QueueKind::Red => small(spec.get("limit").unwrap_or(0)),
-        QueueKind::PfifoFast | QueueKind::Prio | QueueKind::Drr => {
+        QueueKind::PfifoFast | QueueKind::Prio | QueueKind::Drr | QueueKind::Htb => {
             spec.places(port.rate, port.frame).unwrap_or(0)
         }
         QueueKind::Fifo => small(port.rate.bytes_in(Span(spec.get("time").unwrap_or(0))).0),

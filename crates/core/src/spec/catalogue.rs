@@ -4,6 +4,7 @@ use super::cake::CAKE;
 use super::classes::{DRR, PFIFO_FAST, PRIO};
 use super::dualpi2::DUALPI2;
 use super::fq::FQ;
+use super::htb::HTB;
 use super::pie::{FQ_PIE, PIE};
 use super::red::RED;
 use super::sfq::SFQ;
@@ -143,6 +144,8 @@ pub enum QueueKind {
     Prio,
     /// Classes in turn, each a queue.
     Drr,
+    /// A tree of classes with rates, each a queue.
+    Htb,
     /// A token bucket over `bfifo`.
     Tbf,
     /// Fair queueing among hosts and flows, with classes and a shaper.
@@ -296,7 +299,7 @@ const TBF: [Parameter; 8] = [
 ];
 
 /// Every queue there is, in the order in which it is listed.
-pub const CATALOGUE: [QueueInfo; 16] = [
+pub const CATALOGUE: [QueueInfo; 17] = [
     QueueInfo {
         kind: QueueKind::Pfifo,
         name: "pfifo",
@@ -408,6 +411,14 @@ pub const CATALOGUE: [QueueInfo; 16] = [
         source: "Shreedhar and Varghese 1995, Linux 6.1 sch_drr.c",
         positional: false,
         parameters: &DRR,
+    },
+    QueueInfo {
+        kind: QueueKind::Htb,
+        name: "htb",
+        doc: "shapes to a rate, as sqm-scripts do: one class, or three by DSCP that borrow from each other",
+        source: "tc-htb(8), Linux 6.1 sch_htb.c, sqm-scripts",
+        positional: false,
+        parameters: &HTB,
     },
     QueueInfo {
         kind: QueueKind::Tbf,

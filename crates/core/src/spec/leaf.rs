@@ -75,7 +75,7 @@ impl QueueSpec {
     #[must_use]
     pub fn is_shaper(&self) -> bool {
         match self.kind() {
-            QueueKind::Tbf | QueueKind::Fq => true,
+            QueueKind::Tbf | QueueKind::Fq | QueueKind::Htb => true,
             QueueKind::Cake => self.get("bandwidth").is_some(),
             _ => self.leaf().is_some_and(|leaf| leaf.is_shaper()),
         }

@@ -18,6 +18,7 @@ mod dualpi2;
 mod error;
 mod fault;
 mod fq;
+mod htb;
 mod leaf;
 mod need;
 mod pie;
@@ -34,6 +35,7 @@ pub use catalogue::{
 #[cfg(feature = "alloc")]
 pub use error::SpecError;
 pub use fault::{Conflict, Fault, ValueError};
+pub use htb::HtbTree;
 pub use need::{BuildError, packets_in};
 
 use leaf::Leaf;

@@ -5,7 +5,7 @@ use core::fmt;
 use super::{MAX_PACKETS, QueueKind, QueueSpec};
 use crate::fifo::Limit;
 use crate::tbf::ParamsError;
-use crate::{Bytes, Rate, Span, red};
+use crate::{Bytes, Rate, Span, htb, red};
 
 /// Why a queue cannot be built for a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,6 +33,8 @@ pub enum BuildError {
     Tbf(ParamsError),
     /// The parameters make no RED.
     Red(red::ParamsError),
+    /// The classes make no tree.
+    Htb(htb::ParamsError),
     /// The classes together have places for more packets than a queue may have.
     TooMany {
         /// Classes.
@@ -52,6 +54,7 @@ impl fmt::Display for BuildError {
             ),
             BuildError::TooDeep { time, rate } => write!(f, "fifo:{time} at {rate} is above 4 GiB"),
             BuildError::Tbf(error) => write!(f, "tbf: {error}"),
+            BuildError::Htb(error) => write!(f, "htb: {error}"),
             BuildError::Red(error) => write!(f, "red: {error}"),
             BuildError::TooMany { classes, places } => write!(
                 f,
@@ -108,6 +111,7 @@ impl QueueSpec {
             QueueKind::Cake => self.cake_packets(mtu).unwrap_or(0),
             QueueKind::PfifoFast => limit.saturating_mul(3),
             QueueKind::Prio => each.saturating_mul(self.get("bands").unwrap_or(0)),
+            QueueKind::Htb => each.saturating_mul(if self.get("sqm") == Some(1) { 3 } else { 1 }),
             QueueKind::Drr => each.saturating_mul(self.get("classes").unwrap_or(0)),
             _ => limit,
         })

@@ -19,8 +19,8 @@ impl<Q: Queue<Header> + Clone + Leaf> Subject for HeapPrio<Header, Q> {
     const IS_FIFO: bool = false;
     const IS_SHAPER: bool = Q::IS_SHAPER;
     fn reconfigure(&mut self, _now: Nanos, choice: u8, _seen: &mut Seen) {
-        // Of priority 0, which all packets here have, the band stays: another one would change their order.
-        self.configure(Priomap([1, 2, choice, 0, 1, 2, 0, 1, 0, 2, 1, 0, 0, 1, 2, 1]));
+        // Of the priorities that packets here have, 0, 2, 4 and 6, the band stays: another one would change their order.
+        self.configure(Priomap([1, choice, 2, 2, 1, choice, 0, 0, 1, 1, 1, 1, 1, 1, 1, choice]));
     }
 }
 

@@ -147,7 +147,9 @@ pub(crate) fn run<Q: Subject>(mut queue: Q, start: u64, ops: &[Op]) -> Vec<(u64,
             Op::Enqueue { flow, len, ecn } => {
                 id += 1;
                 let flow_hash = flow * (u32::MAX / FLOWS);
-                let packet = Header { cookie: id, len, truesize: len + 700, flow_hash, dsfield: ecn };
+                // A DSCP for each flow: best effort, CS1, minimal delay, throughput, EF.
+                let dsfield = ecn | [0, 0x20, 0x10, 0x08, 0xb8][flow as usize];
+                let packet = Header { cookie: id, len, truesize: len + 700, flow_hash, dsfield };
                 inside.packets.insert(id, packet);
                 let verdict = queue.enqueue(now, packet, &mut seen);
                 let is_dropped = seen.dropped.iter().any(|(dropped, _)| dropped.cookie == id);

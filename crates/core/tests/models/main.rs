@@ -5,6 +5,7 @@ mod classes;
 mod dualpi2;
 mod fq;
 mod harness;
+mod htb;
 mod pie;
 mod sfq;
 

@@ -141,8 +141,9 @@ pub struct DriverSpec {
     pub ideas: Ideas,
 }
 
-/// Where packets wait first.
+/// Where packets wait first. There is one for a radio: no box for it.
 #[derive(Clone, Debug)]
+#[allow(clippy::large_enum_variant)]
 pub enum Upper {
     /// A queue discipline for each category (Linux `mq`).
     Qdisc(QueueSpec),

@@ -1,0 +1,307 @@
+//! A class: its two token buckets, and what it may do by them.
+
+use core::fmt;
+
+use super::feed::{Feed, PRIOS};
+use crate::tbf::{LinkLayer, RateTable};
+use crate::{Nanos, Rate};
+
+/// Most classes of a tree, leaves and inner ones.
+pub const MAX_CLASSES: usize = 64;
+/// Levels of a tree (Linux `TC_HTB_MAXDEPTH`).
+pub(super) const LEVELS: usize = 8;
+/// Longest time that is earned at once, ns, and deepest debt (Linux `mbuffer`): a minute.
+pub(super) const MBUFFER: i64 = 60_000_000_000;
+/// The parent of a root.
+pub(super) const ROOT: u8 = u8::MAX;
+
+/// Parameters of a class, in the words of tc-htb(8).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ClassParams {
+    /// The class that it borrows from, by its place, which is before its own; `None`: it borrows from none.
+    pub parent: Option<usize>,
+    /// What it and its children are guaranteed; kept as whole bytes per second.
+    pub rate: Rate,
+    /// What it may have with what it borrows, at least `rate`.
+    pub ceil: Rate,
+    /// Bytes at `ceil` that it may send at once on its own tokens, above 0.
+    pub burst: u32,
+    /// Bytes that it may send at once faster than `ceil`, above 0.
+    pub cburst: u32,
+    /// Of classes that want to send or to borrow, those of the lowest number do first, 0 to 7. Counts for leaves.
+    pub prio: u8,
+    /// Bytes that it may send in one turn; `None`: its rate in bytes per second over 10 (`r2q`), 1000 to 200 000.
+    pub quantum: Option<u32>,
+    /// Least length a packet counts for, bytes.
+    pub mpu: u16,
+    /// Bytes added to the length of every packet.
+    pub overhead: u16,
+    /// Framing of the link.
+    pub linklayer: LinkLayer,
+}
+
+impl ClassParams {
+    /// A root whose ceil is its rate, of 1600 bytes at once (tc's default below 1 Gbit/s).
+    #[must_use]
+    pub const fn new(rate: Rate) -> ClassParams {
+        ClassParams {
+            parent: None,
+            rate,
+            ceil: rate,
+            burst: 1600,
+            cburst: 1600,
+            prio: 0,
+            quantum: None,
+            mpu: 0,
+            overhead: 0,
+            linklayer: LinkLayer::Ethernet,
+        }
+    }
+
+    /// The quantum in force (tc-htb(8), `r2q` and `quantum`).
+    #[must_use]
+    pub fn quantum(&self) -> u32 {
+        let by_rate = u32::try_from(self.rate.0 / 8 / 10).unwrap_or(u32::MAX).clamp(1000, 200_000);
+        self.quantum.map_or(by_rate, |quantum| quantum.max(1))
+    }
+}
+
+/// What a class may do now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// It is at its ceil.
+    CantSend,
+    /// It is at its rate, and sends where an ancestor lends.
+    MayBorrow,
+    /// It is below its rate.
+    CanSend,
+}
+
+/// A class over a queue of type `Q`, if it is a leaf.
+#[derive(Clone, Debug)]
+pub struct Class<Q> {
+    params: ClassParams,
+    pub(super) queue: Option<Q>,
+    pub(super) parent: u8,
+    pub(super) level: u8,
+    pub(super) mode: Mode,
+    rate: RateTable,
+    ceil: RateTable,
+    buffer: i64,
+    cbuffer: i64,
+    tokens: i64,
+    ctokens: i64,
+    t_c: Nanos,
+    /// When the mode is another one, if nothing is sent.
+    pub(super) event: Nanos,
+    quantum: i64,
+    /// Bytes left of its turn, at each level at which it is served.
+    deficit: [i64; LEVELS],
+    pub(super) feed: Feed,
+    pub(super) lended: u64,
+    pub(super) borrowed: u64,
+    pub(super) sent: (u64, u64),
+}
+
+impl<Q> Class<Q> {
+    /// A class that others borrow from.
+    #[must_use]
+    pub fn inner(params: ClassParams) -> Class<Q> {
+        Class::new(params, None)
+    }
+
+    /// A class of packets, over `queue`, which is empty.
+    #[must_use]
+    pub fn leaf(params: ClassParams, queue: Q) -> Class<Q> {
+        Class::new(params, Some(queue))
+    }
+
+    fn new(params: ClassParams, queue: Option<Q>) -> Class<Q> {
+        let table =
+            |rate: Rate| RateTable::new((rate.0 / 8).max(1), params.mpu, params.overhead, params.linklayer);
+        let (rate, ceil) = (table(params.rate), table(params.ceil));
+        let (buffer, cbuffer) = (
+            rate.time(params.burst).0.min(MBUFFER.unsigned_abs()).cast_signed(),
+            ceil.time(params.cburst).0.min(MBUFFER.unsigned_abs()).cast_signed(),
+        );
+        Class {
+            params,
+            queue,
+            parent: params.parent.and_then(|parent| u8::try_from(parent).ok()).unwrap_or(ROOT),
+            level: 0,
+            mode: Mode::CanSend,
+            rate,
+            ceil,
+            buffer,
+            cbuffer,
+            tokens: buffer,
+            ctokens: cbuffer,
+            t_c: Nanos::ZERO,
+            event: Nanos(u64::MAX),
+            quantum: params.quantum().into(),
+            deficit: [0; LEVELS],
+            feed: Feed::default(),
+            lended: 0,
+            borrowed: 0,
+            sent: (0, 0),
+        }
+    }
+
+    /// Its parameters.
+    pub const fn params(&self) -> &ClassParams {
+        &self.params
+    }
+
+    /// The queue of a leaf.
+    pub const fn queue(&self) -> Option<&Q> {
+        self.queue.as_ref()
+    }
+
+    /// What it may do, as of the last dequeue.
+    pub const fn mode(&self) -> Mode {
+        self.mode
+    }
+
+    /// Packets that it and its children sent on its own tokens.
+    pub const fn lended(&self) -> u64 {
+        self.lended
+    }
+
+    /// Packets and bytes that a leaf has sent.
+    pub const fn sent(&self) -> (u64, u64) {
+        self.sent
+    }
+
+    /// Packets of it and its children for which an ancestor lent.
+    pub const fn borrowed(&self) -> u64 {
+        self.borrowed
+    }
+
+    /// Full buckets at `now`.
+    pub(super) fn fill(&mut self, now: Nanos) {
+        (self.tokens, self.ctokens, self.t_c) = (self.buffer, self.cbuffer, now);
+        (self.mode, self.event) = (Mode::CanSend, Nanos(u64::MAX));
+        self.deficit = [0; LEVELS];
+        self.feed = Feed::default();
+    }
+
+    fn earned(&self, now: Nanos) -> i64 {
+        now.0.saturating_sub(self.t_c.0).min(MBUFFER.unsigned_abs()).cast_signed()
+    }
+
+    /// The mode at `now`, and when it changes (tc-htb(8); HTB manual, section "theory": green, yellow, red).
+    pub(super) fn mode_at(&self, now: Nanos) -> (Mode, Nanos) {
+        let earned = self.earned(now);
+        let after = |shortage: i64| Nanos(now.0.saturating_add(shortage.unsigned_abs()));
+        let (tokens, ctokens) = (self.tokens + earned, self.ctokens + earned);
+        if ctokens < 0 {
+            (Mode::CantSend, after(ctokens))
+        } else if tokens < 0 {
+            (Mode::MayBorrow, after(tokens))
+        } else {
+            (Mode::CanSend, Nanos(u64::MAX))
+        }
+    }
+
+    /// When its ceil, and when both its buckets, let it send.
+    pub(super) fn free_at(&self, now: Nanos) -> (Nanos, Nanos) {
+        let at = |tokens: i64| {
+            let shortage = tokens.min(0).unsigned_abs();
+            Nanos(self.t_c.0.saturating_add(shortage)).max(now)
+        };
+        let ceil = at(self.ctokens);
+        (ceil, ceil.max(at(self.tokens)))
+    }
+
+    /// Pays for a packet that is sent on the tokens of a class of `level`: from its own where that is at or below its
+    /// level, in any case from those of its ceil.
+    pub(super) fn charge(&mut self, now: Nanos, level: u8, len: u32) {
+        let earned = self.earned(now);
+        let pay = |tokens: i64, depth: i64, table: &RateTable| {
+            let cost = i64::try_from(table.time(len).0).unwrap_or(i64::MAX);
+            (tokens + earned).min(depth).saturating_sub(cost).max(1 - MBUFFER)
+        };
+        if self.level >= level {
+            self.lended += u64::from(self.level == level);
+            self.tokens = pay(self.tokens, self.buffer, &self.rate);
+        } else {
+            self.borrowed += 1;
+            self.tokens += earned;
+        }
+        self.ctokens = pay(self.ctokens, self.cbuffer, &self.ceil);
+        self.t_c = now;
+    }
+
+    /// Takes a packet's bytes from its turn at `level`; whether the turn is over. Then the next one has its quantum.
+    pub(super) fn ends_turn(&mut self, level: u8, len: u32) -> bool {
+        let deficit = &mut self.deficit[usize::from(level) & (LEVELS - 1)];
+        *deficit -= i64::from(len);
+        let is_over = *deficit < 0;
+        if is_over {
+            *deficit += self.quantum;
+        }
+        is_over
+    }
+
+    /// Whether the parameters make a class.
+    pub(super) fn check(&self, place: usize) -> Result<(), ParamsError> {
+        let ClassParams { rate, ceil, burst, cburst, prio, parent, .. } = self.params;
+        if rate.0 < 8 {
+            return Err(ParamsError::Rate);
+        }
+        if ceil < rate {
+            return Err(ParamsError::Ceil);
+        }
+        if burst == 0 || cburst == 0 {
+            return Err(ParamsError::Burst);
+        }
+        if usize::from(prio) >= PRIOS {
+            return Err(ParamsError::Prio);
+        }
+        if parent.is_some_and(|parent| parent >= place) {
+            return Err(ParamsError::Parent);
+        }
+        Ok(())
+    }
+}
+
+/// Why classes make no tree.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ParamsError {
+    /// A rate is below one byte per second.
+    Rate,
+    /// A ceil is below the rate.
+    Ceil,
+    /// A bucket has no depth.
+    Burst,
+    /// A priority is above 7.
+    Prio,
+    /// A parent is not before its child.
+    Parent,
+    /// There are no classes, or more than [`MAX_CLASSES`].
+    Number,
+    /// More than 7 levels of classes above a leaf.
+    Depth,
+    /// A class with children has a queue, or one without has none.
+    Leaf,
+    /// A packet would go to a class that is no leaf.
+    Map,
+}
+
+impl fmt::Display for ParamsError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            ParamsError::Rate => "the rate of a class must be at least 8bit (one byte per second)",
+            ParamsError::Ceil => "the ceil of a class must be at least its rate",
+            ParamsError::Burst => "burst and cburst of a class must be above 0 bytes",
+            ParamsError::Prio => "the prio of a class must be 0 to 7",
+            ParamsError::Parent => "the parent of a class must come before it",
+            ParamsError::Number => "a tree has 1 to 64 classes",
+            ParamsError::Depth => "a tree has at most 8 levels",
+            ParamsError::Leaf => "a class has either children or a queue",
+            ParamsError::Map => "packets go to a class that is no leaf",
+        })
+    }
+}
+
+impl core::error::Error for ParamsError {}

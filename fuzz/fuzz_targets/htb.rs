@@ -1,0 +1,54 @@
+#![no_main]
+use goodqueue::fifo::Limit;
+use goodqueue::htb::{Class, ClassParams, Htb, Map};
+use goodqueue::{AnyQueue, Header, HeapFifo, HeapTbf, Nanos, Rate, tbf};
+use goodqueue_fuzz::{Call, run};
+
+const START: Nanos = Nanos(1_000_000_000);
+
+fn leaf(choice: u8) -> AnyQueue<Header> {
+    let places = vec![Header::default(); usize::from(choice >> 3)];
+    let params = tbf::Params::new(Rate(8_000_000), u32::from(choice) * 300 + 1, 20_000);
+    match HeapTbf::new(params, START, places.clone()) {
+        Ok(queue) if choice & 1 == 1 => AnyQueue::Tbf(Box::new(queue)),
+        _ => AnyQueue::Fifo(HeapFifo::new(Limit::Packets(places.len() as u32), places)),
+    }
+}
+
+libfuzzer_sys::fuzz_target!(|input: (Vec<(u8, u32, u32, u16, u8)>, u64, Vec<Call>)| {
+    let (given, seed, calls) = input;
+    let number = given.len();
+    let params = |at: usize| {
+        let (parent, rate, more, burst, choice) = given[at];
+        ClassParams {
+            parent: (choice & 1 == 0).then_some(usize::from(parent)),
+            ceil: Rate(u64::from(rate) + u64::from(more)),
+            burst: burst.into(),
+            cburst: u32::from(burst).rotate_left(u32::from(choice & 15)),
+            prio: choice >> 5,
+            quantum: (choice & 2 != 0).then_some(more),
+            overhead: u16::from(choice),
+            ..ClassParams::new(Rate(rate.into()))
+        }
+    };
+    let is_inner = |at: usize| {
+        (at + 1..number).any(|other| params(other).parent == Some(at))
+    };
+    let class = |at: usize| {
+        if is_inner(at) { Class::inner(params(at)) } else { Class::leaf(params(at), leaf(given[at].0)) }
+    };
+    let classes: Vec<_> = (0..number).map(class).collect();
+    let leaves: Vec<usize> = (0..number).filter(|&at| !is_inner(at)).collect();
+    if leaves.is_empty() {
+        return;
+    }
+    let map = |seed: u64| -> Map {
+        core::array::from_fn(|dscp| {
+            leaves[(seed.rotate_left(dscp as u32) % leaves.len() as u64) as usize].min(255) as u8
+        })
+    };
+    let Ok(queue) = Htb::new(map(seed), START, classes) else { return };
+    run(queue, &calls, |queue, _, choice, _| {
+        let _ = queue.configure(map(seed.wrapping_mul(choice.into())));
+    });
+});
