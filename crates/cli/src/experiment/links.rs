@@ -26,6 +26,7 @@ pub(super) enum LineWords {
 
 /// The queue of a direction.
 #[derive(Clone, Debug, PartialEq)]
+#[allow(clippy::large_enum_variant)] // One for a link: no box for it.
 pub(super) enum QueueWords {
     Compared,
     Spec(QueueSpec),

@@ -29,6 +29,7 @@ pub(super) struct Site {
 }
 
 /// What the engine puts between its sockets.
+#[allow(clippy::large_enum_variant)] // One for a run: no box for it.
 pub(super) enum Between {
     /// Two lines with this queue.
     Lines(LinkOrder, QueueSpec),
