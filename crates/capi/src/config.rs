@@ -165,7 +165,8 @@ mod tests {
     #[test]
     fn what_is_wrong_is_pointed_at() {
         for (text, code, at) in [
-            ("red", GQ_EKIND, 0),
+            ("choke", GQ_EKIND, 0),
+            ("red:100k", GQ_EKIND, 8),
             ("codel limit=0", GQ_EVALUE, 12),
             ("codel target=5", GQ_EVALUE, 13),
             ("codel limit=1, limit=2", GQ_ETWICE, 21),
