@@ -586,6 +586,8 @@ struct gq_wifi_config {
 	uint64_t hz;
 	/** Legacy rates of 0: 2.4 GHz, 1: 5 GHz. Default 1. */
 	uint64_t band;
+	/** 1: stations in the order of ath9k's own scheduler, Linux 4.11 to 5.0. Default 0. */
+	uint64_t ath9k_scheduler;
 };
 
 /** What a frame is sent at. */

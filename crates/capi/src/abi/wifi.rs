@@ -94,6 +94,8 @@ pub(crate) struct WifiConfig {
     pub(crate) hz: u64,
     /// Legacy rates of 0: 2.4 GHz, 1: 5 GHz. Default 1.
     pub(crate) band: u64,
+    /// 1: stations in the order of ath9k's own scheduler, Linux 4.11 to 5.0. Default 0.
+    pub(crate) ath9k_scheduler: u64,
 }
 
 /// What a frame is sent at.

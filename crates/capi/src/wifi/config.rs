@@ -41,6 +41,7 @@ macro_rules! parameters {
 parameters! {
     limit memory_limit quantum target interval ecn slow_rate slow_target slow_interval parity airtime_tx airtime_rx
     airtime_fairness sparse_stations joint_airtime aql aql_enable aql_threshold aql_limit_low aql_limit_high hz band
+    ath9k_scheduler
 }
 
 impl WifiConfig {

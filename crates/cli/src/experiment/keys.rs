@@ -520,6 +520,7 @@ pub static CLAIM: Table = Table {
                 Kind::Word("airtime_share"),
                 Kind::Word("airtime_settle"),
                 Kind::Word("airtime_jain"),
+                Kind::Word("counted_jain"),
                 Kind::Word("aggregate"),
                 Kind::Word("goodput_station"),
                 Kind::Word("ping_p50"),

@@ -111,6 +111,9 @@ pub(super) fn of(spec: &RadioSpec) -> WifiKnobs {
             if params.sparse_stations {
                 knobs.other.insert("sparse stations".into(), "first".into());
             }
+            if params.ath9k_scheduler {
+                knobs.other.insert("scheduler".into(), "ath9k's own".into());
+            }
         }
     }
     knobs

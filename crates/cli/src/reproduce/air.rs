@@ -69,7 +69,18 @@ pub(super) fn settle(run: &Run, stations: Stations<'_>, (from, to): Window) -> O
 
 /// Jain's index over their airtime.
 pub(super) fn jain(run: &Run, stations: Stations<'_>, window: Option<Window>) -> Option<f64> {
-    let air: Vec<f64> = of_chosen(&airtimes(run, window), stations).map(|air| air as f64).collect();
+    jain_of(&of_chosen(&airtimes(run, window), stations).collect::<Vec<u64>>())
+}
+
+/// Jain's index over what the access point's scheduler has counted of them.
+pub(super) fn counted_jain(run: &Run, stations: Stations<'_>) -> Option<f64> {
+    let counted: Vec<u64> =
+        chosen(run, stations).iter().map(|station| station.airtime_tx_us + station.airtime_rx_us).collect();
+    jain_of(&counted)
+}
+
+fn jain_of(used: &[u64]) -> Option<f64> {
+    let air: Vec<f64> = used.iter().map(|&used| used as f64).collect();
     let (sum, squares) = (air.iter().sum::<f64>(), air.iter().map(|x| x * x).sum::<f64>());
     (air.len() > 1 && squares > 0.0).then(|| sum * sum / (air.len() as f64 * squares))
 }

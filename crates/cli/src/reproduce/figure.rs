@@ -107,6 +107,8 @@ pub enum Figure {
     AirtimeSettle,
     /// Jain's index over the airtime of stations.
     AirtimeJain,
+    /// Jain's index over what the access point's scheduler has counted of them.
+    CountedJain,
     /// Mean number of MPDUs in an aggregate to the stations.
     Aggregate,
     /// Payload of all flows of the stations, by time; without flows, what was delivered to them.
@@ -125,7 +127,7 @@ pub enum Figure {
 
 impl Figure {
     /// All of them.
-    pub const ALL: [Figure; 23] = [
+    pub const ALL: [Figure; 24] = [
         Figure::RiseP50,
         Figure::RiseP95,
         Figure::RiseUpP50,
@@ -142,6 +144,7 @@ impl Figure {
         Figure::AirtimeShare,
         Figure::AirtimeSettle,
         Figure::AirtimeJain,
+        Figure::CountedJain,
         Figure::Aggregate,
         Figure::GoodputStation,
         Figure::PingP50,
@@ -214,6 +217,12 @@ impl Figure {
             Figure::AirtimeJain => {
                 ("airtime_jain", Unit::Number, "Jain's index over the airtime of stations")
             }
+            Figure::CountedJain => (
+                "counted_jain",
+                Unit::Number,
+                "Jain's index over the airtime of stations as the access point's scheduler counts it: what is sent to them, \
+                 attempts in vain included, and each frame from them with a preamble of its own",
+            ),
             Figure::Aggregate => {
                 ("aggregate", Unit::Number, "mean number of MPDUs in an aggregate to the stations")
             }
@@ -309,6 +318,7 @@ impl Figure {
             Figure::AirtimeShare => air::share(run, stations, window),
             Figure::AirtimeSettle => air::settle(run, stations, window?),
             Figure::AirtimeJain => air::jain(run, stations, window),
+            Figure::CountedJain => air::counted_jain(run, stations),
             Figure::Aggregate => air::aggregate(run, stations),
             Figure::GoodputStation => air::goodput(run, &summary, stations),
             Figure::PingP50 => air::ping(run, &summary, stations, window, 500),

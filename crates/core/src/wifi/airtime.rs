@@ -14,10 +14,11 @@ impl<P: Packet, M: Memory<P>> TxStack<P, M> {
         now.0 / self.tick_ns
     }
 
-    /// Whether a tick is at most a tenth of a second ago.
+    /// Whether a tick is at most a tenth of a second ago; ath9k's own scheduler did not ask.
     #[inline]
     pub(super) fn is_recent(&self, last_active: u64, now: Nanos) -> bool {
-        self.tick(now) <= last_active.saturating_add(u64::from(self.params.hz / 10))
+        self.params.ath9k_scheduler
+            || self.tick(now) <= last_active.saturating_add(u64::from(self.params.hz / 10))
     }
 
     /// Whether the radio has room for another round in `ac`.
@@ -95,6 +96,11 @@ impl<P: Packet, M: Memory<P>> TxStack<P, M> {
         }
     }
 
+    /// The queue that stands first in `ac`: which [`TxStack::next_txq`] looks at first.
+    pub fn head_txq(&self, ac: Ac) -> Option<TxqId> {
+        self.schedule.head(ac).map(|place| TxqId::at(place, self.capacity.stations))
+    }
+
     #[inline]
     fn refill(&mut self, station: StationId, ac: Ac, turns: i64) {
         let station = &mut self.stations[station.0 as usize];
@@ -164,12 +170,20 @@ impl<P: Packet, M: Memory<P>> TxStack<P, M> {
         let params = &self.params;
         let counts_airtime = params.airtime_tx || params.airtime_rx;
         let is_fair = txq.station().is_some() && counts_airtime && has_packets && params.airtime_fairness;
+        let is_woken = taken_from == Listing::Off;
+        let has_credit = || {
+            let accounts = txq.station().map(|station| &self.stations[station.0 as usize].accounts);
+            accounts.is_some_and(|accounts| accounts[ac.index()].effective() >= 0)
+        };
         // A station that was away comes before those that were served, for one weight of airtime.
-        let is_new = is_fair && params.sparse_stations && taken_from != Listing::Active;
+        let is_new = is_fair
+            && params.sparse_stations
+            && taken_from != Listing::Active
+            && (!params.ath9k_scheduler || !is_woken || has_credit());
         let (on, at_head) = match (is_new, taken_from) {
             (true, Listing::New) => (Listing::New, true),
             (true, _) => (Listing::New, false),
-            (false, _) => (Listing::Active, is_fair),
+            (false, _) => (Listing::Active, is_fair && !(params.ath9k_scheduler && is_woken)),
         };
         self.list(ac, txq, place, on, at_head);
         if has_packets && let Some(station) = txq.station() {

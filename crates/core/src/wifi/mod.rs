@@ -21,6 +21,7 @@
 //! * Deficits belong to a station and category; what is under way counts as used when a turn is decided.
 //! * A station's debt is kept for 100 ms after it was last active.
 //!
+//! `ath9k_scheduler` is the order of stations before that was mac80211's (Linux 4.11 to 5.0).
 //! `sparse_stations` is not in Linux 6.1: it is the optimisation of "Ending the Anomaly" (Høiland-Jørgensen et al.,
 //! USENIX ATC 2017, section 3.2), which ath9k had until its scheduler moved to mac80211. A station that was away
 //! comes before all that were served, for one weight of airtime, and after that once behind them. In Linux 6.1 every

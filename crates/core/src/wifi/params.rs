@@ -42,6 +42,10 @@ pub struct WifiParams {
     pub airtime_fairness: bool,
     /// Whether newly active stations come first (ATC 2017; not in Linux 6.1). Default no.
     pub sparse_stations: bool,
+    /// Whether stations are in the order of ath9k's own scheduler (ATC 2017; Linux 4.11 to 5.0) and not in mac80211's of 6.1: a
+    /// queue that becomes active goes to the tail of its list and not to the head, to that of new stations only while its
+    /// station has airtime left, and airtime counts however long ago the station was active. Default no.
+    pub ath9k_scheduler: bool,
     /// Whether a station has one account of airtime: what it uses in VO and VI is charged to its BE account as well
     /// ([`super::AirtimeStats::deficit`] down to -100 ms). Order is by category, amount by airtime. An idea, not in
     /// Linux. Default no.
@@ -78,6 +82,7 @@ impl Default for WifiParams {
             airtime_rx: true,
             airtime_fairness: true,
             sparse_stations: false,
+            ath9k_scheduler: false,
             joint_airtime: false,
             aql: true,
             aql_enable: true,
@@ -109,7 +114,7 @@ const ON_OFF: [u64; 2] = [0, 1];
 const AQL_TIME: [u64; 2] = [0, (i32::MAX as u64) * US];
 
 /// Every knob of [`WifiParams`]. AQL limits stand here once; as keys they set all categories.
-pub const WIFI_PARAMETERS: [Parameter; 22] = [
+pub const WIFI_PARAMETERS: [Parameter; 23] = [
     about(
         parameter("limit", Unit::Packets, 8192, [0, crate::spec::MAX_PACKETS]),
         "most packets queued on the radio",
@@ -220,6 +225,11 @@ pub const WIFI_PARAMETERS: [Parameter; 22] = [
         "2.4 or 5 GHz: the table of legacy rates",
         "airtime.c",
     ),
+    about(
+        parameter("ath9k_scheduler", Unit::Switch, 0, ON_OFF),
+        "a queue that becomes active goes to the tail of its list, and no airtime is forgotten",
+        "Linux 4.11 ath9k xmit.c:ath_txq_schedule; not in 6.1",
+    ),
 ];
 
 /// Fails where a value is outside the range of its key.
@@ -275,6 +285,7 @@ impl WifiParams {
             "airtime_rx" => self.airtime_rx = is_on,
             "airtime_fairness" => self.airtime_fairness = is_on,
             "sparse_stations" => self.sparse_stations = is_on,
+            "ath9k_scheduler" => self.ath9k_scheduler = is_on,
             "joint_airtime" => self.joint_airtime = is_on,
             "aql" => self.aql = is_on,
             "aql_enable" => self.aql_enable = is_on,
@@ -316,6 +327,7 @@ impl WifiParams {
             "airtime_rx" => self.airtime_rx.into(),
             "airtime_fairness" => self.airtime_fairness.into(),
             "sparse_stations" => self.sparse_stations.into(),
+            "ath9k_scheduler" => self.ath9k_scheduler.into(),
             "joint_airtime" => self.joint_airtime.into(),
             "aql" => self.aql.into(),
             "aql_enable" => self.aql_enable.into(),

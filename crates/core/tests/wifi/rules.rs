@@ -5,7 +5,7 @@ use goodqueue::wifi::{
     Ac, AqlLimits, Capacity, Delivered, Flow, InterfaceId, Lent, Node, Parts, RateInfo, Station, StationId,
     Tid, Tin, TxStack, TxqId, Width, WifiError, WifiParams,
 };
-use goodqueue::{Header, Ignore, Nanos, Reason, Verdict};
+use goodqueue::{Header, Ignore, Nanos, Reason, Span, Verdict};
 
 const NOW: Nanos = Nanos(5_000_000_000);
 
@@ -99,6 +99,40 @@ fn a_sparse_station_is_first_where_asked_and_in_linux_too_by_another_way() {
         stack.return_txq(NOW, be(2), false);
         let is_listed = stack.scheduled(Ac::Be).any(|txq| txq == be(2));
         assert_eq!(is_listed, sparse_stations, "once behind the others, or off the list");
+    }
+}
+
+/// ath9k's own scheduler: who becomes active comes in behind those who wait; before them with priority for new stations
+/// and airtime left, and not in debt.
+#[test]
+fn in_ath9k_s_own_order_a_station_that_was_away_comes_in_at_the_tail() {
+    let own = WifiParams { ath9k_scheduler: true, aql: false, ..WifiParams::default() };
+    for (params, owes, place) in [
+        (WifiParams { aql: false, ..WifiParams::default() }, 0, 0),
+        (own, 0, 2),
+        (WifiParams { sparse_stations: true, ..own }, 0, 0),
+        (WifiParams { sparse_stations: true, ..own }, 300, 2),
+    ] {
+        let mut stack = stack(params, 3);
+        (0..2).for_each(|station| fill(&mut stack, station, 100));
+        shares(&mut stack, &[1000, 1000, 1000], 20);
+        stack.register_airtime(NOW, StationId(2), Tid::BE, owes, 0);
+        fill(&mut stack, 2, 1);
+        let stands = stack.scheduled(Ac::Be).position(|txq| txq == be(2));
+        assert_eq!(stands, Some(place), "{params:?}, {owes} us owed");
+        assert_eq!(stack.head_txq(Ac::Be), stack.scheduled(Ac::Be).next());
+    }
+}
+
+/// mac80211 forgets airtime of a station that was last active more than 100 ms ago; ath9k's own scheduler did not.
+#[test]
+fn late_airtime_counts_in_ath9k_s_own_order() {
+    for (ath9k_scheduler, deficit) in [(false, 256), (true, -744)] {
+        let mut stack = stack(WifiParams { ath9k_scheduler, ..WifiParams::default() }, 1);
+        fill(&mut stack, 0, 1);
+        let late = NOW + Span::from_millis(200);
+        stack.register_airtime(late, StationId(0), Tid::BE, 1000, 0);
+        assert_eq!(stack.airtime_stats(StationId(0), Ac::Be).expect("a station").deficit, deficit);
     }
 }
 

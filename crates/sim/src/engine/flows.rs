@@ -8,6 +8,7 @@ use super::{Simulation, moment};
 use crate::address::{Conversation, lower_headers};
 use crate::agenda::Lane;
 use crate::credits::Credit;
+use crate::device::Device;
 use crate::error::BuildError;
 use crate::frame::{Frame, FrameId, Kind};
 use crate::path::Place;
@@ -15,7 +16,7 @@ use crate::propagation::Fate;
 use crate::scenario::{Opener, Scenario};
 use crate::tap::What;
 use crate::tcp::cc::{Cc, CcKind};
-use crate::tcp::{Config, Opening, Rest, Rx, Tx};
+use crate::tcp::{Config, Opening, Rest, Rx, Tx, WIFI_PACING_SHIFT};
 
 /// A flow at work.
 #[derive(Debug)]
@@ -133,6 +134,8 @@ impl Simulation {
             dsfield: ends.dsfield,
             lower_headers: lower_headers(ends.conversation.ipv6),
         };
+        let wires = [wire(ends.paths[0], true), wire(ends.paths[1], false)];
+        let config = &self.config_on(config, wires[0].link);
         let (tx, rx) = match ends.opener {
             Opener::Sender => (Opening::Active, Opening::Passive),
             Opener::Receiver => (Opening::Passive, Opening::Active),
@@ -140,7 +143,7 @@ impl Simulation {
         self.flows.push(Flow {
             tx: Tx::sharing(config, self.congestion_control(cc, number), tx),
             rx: Rx::new(config, rx),
-            wires: [wire(ends.paths[0], true), wire(ends.paths[1], false)],
+            wires,
             opener: ends.opener,
             role,
             bytes,
@@ -148,6 +151,14 @@ impl Simulation {
             is_stopped: false,
         });
         self.timers.grow(self.map.flows as usize + 2 * self.flows.len());
+    }
+
+    /// TCP's parameters at a host that sends on `link`: mac80211 lets its connections keep more below them.
+    fn config_on(&self, config: &Arc<Config>, link: u32) -> Arc<Config> {
+        match self.links[link as usize].device {
+            Some(Device::Air(_)) => Arc::new(Config { sk_pacing_shift: WIFI_PACING_SHIFT, ..**config }),
+            _ => Arc::clone(config),
+        }
     }
 
     /// Congestion control of flow `number`, with random numbers of its own.

@@ -7,6 +7,11 @@ const MIN_MSS: u32 = 88;
 /// Largest MSS: the IPv4 total length of 65535 less both headers and the timestamp option.
 const MAX_MSS: u32 = 65_483;
 
+/// [`Config::sk_pacing_shift`] of a host with a wire: a millisecond (Linux `sock.c:sock_init_data`).
+pub(crate) const SK_PACING_SHIFT: u32 = 10;
+/// The same where a host sends through mac80211: 8 ms (Linux 6.1 `ieee80211_hw.tx_sk_pacing_shift`).
+pub(crate) const WIFI_PACING_SHIFT: u32 = 7;
+
 /// Who sends the SYN.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Opening {
@@ -43,6 +48,9 @@ pub struct Config {
     pub pacing_ca_ratio: u32,
     /// Most bytes (truesize) an unpaced connection may have in its host's queue and device.
     pub limit_output_bytes: u32,
+    /// A super-packet lasts 2^-`sk_pacing_shift` s at the pacing rate, and about as much of the connection may be in its
+    /// host's queue and device (TCP small queues). 1 to 20.
+    pub sk_pacing_shift: u32,
     /// Restart from the initial window after idle time (RFC 2861).
     pub slow_start_after_idle: bool,
     /// Send a short segment at once (Nagle's algorithm off).
@@ -63,6 +71,7 @@ impl Default for Config {
             pacing_ss_ratio: 200,
             pacing_ca_ratio: 120,
             limit_output_bytes: 1 << 20,
+            sk_pacing_shift: SK_PACING_SHIFT,
             slow_start_after_idle: true,
             nodelay: false,
         }
@@ -75,6 +84,7 @@ impl Config {
         Config {
             mss: self.mss.clamp(MIN_MSS, MAX_MSS),
             initial_cwnd: self.initial_cwnd.clamp(1, 1 << 20),
+            sk_pacing_shift: self.sk_pacing_shift.clamp(1, 20),
             ..*self
         }
     }

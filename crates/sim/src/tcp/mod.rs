@@ -13,6 +13,7 @@ mod tx;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use config::WIFI_PACING_SHIFT;
 pub use config::{Config, Opening, truesize};
 pub use rx::Rx;
 pub use segment::{Flags, Rest, Sack, Segment};

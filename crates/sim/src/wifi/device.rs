@@ -76,6 +76,7 @@ pub(super) struct Device {
     pub(super) lower: Lower,
     pub(super) max_time: Span,
     pub(super) max_frames: u16,
+    pub(super) keeps_turn: bool,
     pub(super) rts_threshold: Option<u32>,
     pub(super) ideas: Ideas,
     pub(super) admission: Option<Box<Admission>>,

@@ -230,7 +230,7 @@ impl Radio {
         self.contention.succeeded(now, edcaf);
         let Some(mut burst) = self.take_head(edcaf) else { return };
         burst.took = burst.took + on_air.times.ppdu;
-        self.hear(now, &burst, on_air.times.ppdu);
+        self.hear(now, &burst);
         let path = &mut self.paths[burst.path as usize];
         path.account.airtime = path.account.airtime + now.since(on_air.start);
         if burst.mpdus.is_empty() {
@@ -339,15 +339,19 @@ impl Radio {
         self.finish(now, edcaf, burst, sink);
     }
 
-    /// The receiver's scheduler counts what it has heard.
-    fn hear(&mut self, now: Nanos, burst: &Burst, lasted: Span) {
+    /// The receiver's scheduler counts what it has heard: each frame as if it had come alone, with a preamble of its own (ath9k
+    /// `ath_rx_count_airtime`, in Linux 6.1 `recv.c`). Of an aggregate that is more than it took.
+    fn hear(&mut self, now: Nanos, burst: &Burst) {
         let Path { from, to, .. } = &self.paths[burst.path as usize];
         let (from, to) = (*from, *to);
         let Some(back) = self.path(to, from).zip(Tid::new(burst.tid)) else { return };
+        let Some((rate, _)) = burst.series.at(burst.attempts) else { return };
         let station = self.paths[back.0 as usize].station;
         let device = &mut self.devices[usize::from(to)];
         if let Some(stack) = device.stack.as_mut().filter(|_| device.lower == Lower::Txq) {
-            stack.register_airtime(now, station, back.1, 0, (lasted.0 / 1000) as u32);
+            let frames = burst.mpdus.iter().zip(&self.received).filter(|&(_, &is_received)| is_received);
+            let micros = frames.map(|(mpdu, _)| rate.ppdu(mpdu.frame.mpdu().into()).0 / 1000).sum::<u64>();
+            stack.register_airtime(now, station, back.1, 0, micros as u32);
         }
     }
 

@@ -27,8 +27,11 @@ impl Radio {
         match self.devices[usize::from(from)].lower {
             Lower::Txq => self.round(now, from, ac, sink),
             Lower::Fifo { packets } => {
-                self.pull(now, from, ac, packets, sink);
                 self.build_in_turn(now, from, ac, sink);
+                // Each packet that comes to the driver begins a round (`ath_tx_start`).
+                while self.pull(now, from, ac, packets, 1, sink) > 0 {
+                    self.build_in_turn(now, from, ac, sink);
+                }
             }
             lower @ (Lower::Firmware { .. } | Lower::LossyFirmware { .. }) => {
                 self.fill_firmware(now, from, ac, (most_of(lower), 1), sink);
@@ -73,7 +76,7 @@ impl Radio {
         } else if device.taildrop.is_some() {
             self.push_fifos(now, from, ac, most.0, sink);
         } else {
-            self.pull(now, from, ac, most.0, sink);
+            self.pull(now, from, ac, most.0, u32::MAX, sink);
         }
     }
 
@@ -83,14 +86,23 @@ impl Radio {
         }
     }
 
-    /// Builds PPDUs from what the driver or the firmware holds, TID by TID in turn.
+    /// Builds PPDUs from what the driver or the firmware holds, TID by TID in turn. In ath9k a TID whose turn comes up when
+    /// the hardware queue is full loses it: it goes behind the others, and the round ends (Linux 3.17 to 4.10
+    /// `xmit.c:ath_txq_schedule`).
     fn build_in_turn(&mut self, now: Nanos, from: DeviceId, ac: Ac, sink: &mut impl Sink) {
         loop {
             let turn = &self.devices[usize::from(from)].categories[ac as usize].turn;
-            let Some(&(path, tid)) = turn.front().filter(|&&(path, _)| self.has_room(path, ac)) else {
+            let Some(&(path, tid)) = turn.front() else { return };
+            let has_room = self.has_room(path, ac);
+            let device = &mut self.devices[usize::from(from)];
+            let turn = &mut device.categories[ac as usize].turn;
+            if !has_room {
+                if !device.lower.is_firmware() && !device.keeps_turn {
+                    turn.rotate_left(1);
+                }
                 return;
-            };
-            self.devices[usize::from(from)].categories[ac as usize].turn.pop_front();
+            }
+            turn.pop_front();
             self.serve(now, path, tid, ac, sink);
             if self.is_ready(path, tid) {
                 self.devices[usize::from(from)].categories[ac as usize].turn.push_back((path, tid));
@@ -117,8 +129,18 @@ impl Radio {
         at.has_turn
     }
 
-    /// Moves packets from the queue discipline into the driver's FIFOs, up to `most` packets.
-    fn pull(&mut self, now: Nanos, from: DeviceId, ac: Ac, most: u32, sink: &mut impl Sink) {
+    /// Moves up to `count` packets from the queue discipline into the driver's FIFOs, up to `most` packets there, and
+    /// returns how many.
+    fn pull(
+        &mut self,
+        now: Nanos,
+        from: DeviceId,
+        ac: Ac,
+        most: u32,
+        count: u32,
+        sink: &mut impl Sink,
+    ) -> u32 {
+        let mut moved = 0;
         let device = &mut self.devices[usize::from(from)];
         let others = match device.lower {
             Lower::Firmware { .. } | Lower::LossyFirmware { .. } => {
@@ -127,11 +149,11 @@ impl Radio {
             Lower::Fifo { .. } | Lower::Txq => 0,
         };
         let Category { qdisc, pending, turn, dql, .. } = &mut device.categories[ac as usize];
-        let Some(qdisc) = qdisc else { return };
+        let Some(qdisc) = qdisc else { return 0 };
         let uplink = device.uplink;
-        while *pending + others < most && dql.is_none_or(|dql| dql.avail() >= 0) {
+        while moved < count && *pending + others < most && dql.is_none_or(|dql| dql.avail() >= 0) {
             let mut through = Through { sink, from, dropped: &mut self.packets.dropped };
-            let Some(frame) = qdisc.dequeue(now, &mut through) else { return };
+            let Some(frame) = qdisc.dequeue(now, &mut through) else { return moved };
             // Checked when it was offered; the station can have left since.
             let Some(path) = uplink.or(self.downlinks[usize::from(frame.to)]) else {
                 self.packets.dropped += 1;
@@ -152,7 +174,9 @@ impl Radio {
             if !std::mem::replace(&mut tid.has_turn, true) {
                 turn.push_back((path, frame.tid));
             }
+            moved += 1;
         }
+        moved
     }
 
     /// A round of mac80211's scheduler that fills the firmware: one queue when a packet has come (ath10k
@@ -220,26 +244,16 @@ impl Radio {
     }
 
     /// A round of mac80211's scheduler that fills the hardware queue (ath9k `xmit.c:ath_txq_schedule`). A queue that comes
-    /// up when that is full gives a frame all the same, which waits in the driver (`ath_tx_sched_aggr`). Without airtime
-    /// fairness it is as it was before that: stations in turn, and a round ends when the hardware queue is full; with queues
-    /// that come back at the tail, going on would bring every round back to the station that it began with.
+    /// up when that is full gives a frame all the same, which waits in the driver (`ath_tx_sched_aggr`).
     fn round(&mut self, now: Nanos, from: DeviceId, ac: Ac, sink: &mut impl Sink) {
         let Some(stack) = &mut self.devices[usize::from(from)].stack else { return };
-        stack.schedule_start(ac);
         let params = stack.params();
-        let is_fair = params.airtime_fairness && (params.airtime_tx || params.airtime_rx);
+        if !(params.airtime_fairness && (params.airtime_tx || params.airtime_rx)) {
+            return self.round_in_turn(now, from, ac, sink);
+        }
+        stack.schedule_start(ac);
         let mut is_full = self.is_full(from, ac);
-        loop {
-            if !is_fair && is_full {
-                return;
-            }
-            let device = &mut self.devices[usize::from(from)];
-            let Some(stack) = &mut device.stack else { return };
-            let Some(txq) = stack.next_txq(ac) else { return };
-            let Some(&path) = txq.station().and_then(|station| device.stations.get(station.0 as usize))
-            else {
-                continue;
-            };
+        while let Some((path, txq)) = self.next_txq(from, ac) {
             let number = txq.tid().number();
             // Of an agreement's path `has_room` is that there is no more to it.
             let has_room =
@@ -250,11 +264,66 @@ impl Radio {
             } else if self.paths[path as usize].tid(number).sender.retry().is_empty() {
                 self.take_one(now, path, number, ac, sink);
             }
-            let tid = self.paths[path as usize].tid(number);
-            let is_forced = tid.needs_bar || !tid.sender.retry().is_empty();
-            if let Some(stack) = &mut self.devices[usize::from(from)].stack {
-                stack.return_txq(now, txq, is_forced);
+            self.return_txq(now, path, txq);
+        }
+    }
+
+    /// The same without airtime fairness: stations in turn. Where one comes up when the hardware queue is full it ends, and the
+    /// station has lost its turn, or keeps it; otherwise rounds follow one another.
+    fn round_in_turn(&mut self, now: Nanos, from: DeviceId, ac: Ac, sink: &mut impl Sink) {
+        let mut has_sent = true;
+        while std::mem::take(&mut has_sent) {
+            let Some(stack) = &mut self.devices[usize::from(from)].stack else { return };
+            stack.schedule_start(ac);
+            while !self.waits_for_room(from, ac)
+                && let Some((path, txq)) = self.next_txq(from, ac)
+            {
+                let has_room = self.has_room(path, ac);
+                if has_room {
+                    let before = self.in_hardware(from, ac);
+                    self.serve(now, path, txq.tid().number(), ac, sink);
+                    has_sent |= self.in_hardware(from, ac) > before;
+                }
+                self.return_txq(now, path, txq);
+                if !has_room {
+                    return;
+                }
             }
+        }
+    }
+
+    /// Whether the station whose turn it is waits until the hardware queue has room for it.
+    fn waits_for_room(&self, from: DeviceId, ac: Ac) -> bool {
+        let device = &self.devices[usize::from(from)];
+        let Some(stack) = device.stack.as_ref().filter(|_| device.keeps_turn) else { return false };
+        let head = stack.head_txq(ac).and_then(TxqId::station);
+        let path = head.and_then(|station| device.stations.get(station.0 as usize));
+        path.is_some_and(|&path| !self.has_room(path, ac))
+    }
+
+    fn in_hardware(&self, from: DeviceId, ac: Ac) -> usize {
+        self.devices[usize::from(from)].categories[ac as usize].hardware.len()
+    }
+
+    /// The queue whose turn it is, and its path.
+    fn next_txq(&mut self, from: DeviceId, ac: Ac) -> Option<(PathId, TxqId)> {
+        let device = &mut self.devices[usize::from(from)];
+        let stack = device.stack.as_mut()?;
+        loop {
+            let txq = stack.next_txq(ac)?;
+            if let Some(&path) = txq.station().and_then(|station| device.stations.get(station.0 as usize)) {
+                return Some((path, txq));
+            }
+        }
+    }
+
+    fn return_txq(&mut self, now: Nanos, path: PathId, txq: TxqId) {
+        let path = &mut self.paths[path as usize];
+        let from = path.from;
+        let tid = path.tid(txq.tid().number());
+        let is_forced = tid.needs_bar || !tid.sender.retry().is_empty();
+        if let Some(stack) = &mut self.devices[usize::from(from)].stack {
+            stack.return_txq(now, txq, is_forced);
         }
     }
 

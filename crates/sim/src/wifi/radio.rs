@@ -207,6 +207,7 @@ impl Radio {
             lower: spec.driver.lower,
             max_time: spec.driver.max_time,
             max_frames: spec.driver.max_frames,
+            keeps_turn: spec.driver.keeps_turn,
             rts_threshold: spec.rts_threshold,
             ideas,
             admission: admission.map(Box::new),

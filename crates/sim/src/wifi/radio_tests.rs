@@ -107,6 +107,39 @@ fn a_slow_station_takes_the_air_of_a_fast_one() {
     assert!((0.9..1.3).contains(&ratio), "a shared FIFO gives both as many packets: {ratio}");
 }
 
+/// A single frame of a peer without block ack finds room where an aggregate finds none. Who waits for its turn at a full
+/// hardware queue keeps such a peer waiting behind it; who loses its turn lets it come up with every packet that arrives.
+#[test]
+fn a_turn_lost_at_a_full_hardware_queue_lets_single_frames_come_up_more_often() {
+    let in_turn = WifiParams { aql: false, airtime_fairness: false, ..WifiParams::default() };
+    let share = |keeps_turn: bool| {
+        let mut rates = ["mcs15"; 11];
+        rates[0] = "dsss1";
+        let mut spec = network(&rates);
+        let upper = Upper::Mac80211(in_turn);
+        spec.devices[0].driver = DriverSpec { upper, lower: Lower::Txq, keeps_turn, ..stock() };
+        let flows: Vec<(DeviceId, DeviceId)> = (1..=11).map(|to| (0, to)).collect();
+        let (radio, _) = flood(&spec, &flows, 1514, Span::from_millis(1), 5);
+        let airtime = |to| radio.path_account(0, to).expect("associated").airtime.0;
+        airtime(1) as f64 / (1..=11).map(airtime).sum::<u64>() as f64
+    };
+    let [lost, kept] = [false, true].map(share);
+    assert!(lost > kept + 0.1, "{lost} {kept}");
+}
+
+/// ath9k counts each frame that it hears with a preamble of its own: of aggregates more than they took.
+#[test]
+fn frames_heard_count_one_by_one() {
+    let mut spec = network(&["mcs15"]);
+    spec.devices[0].driver = DriverSpec::ath9k();
+    let (radio, _) = flood(&spec, &[(1, 0)], 1514, Span::from_micros(100), 2);
+    let account = radio.path_account(1, 0).expect("associated");
+    let counted = radio.airtime_stats(0, 1, Ac::Be).expect("a station").rx_airtime;
+    let rate: PhyRate = "mcs15".parse().expect("a rate");
+    assert_eq!(counted, account.frames * (rate.ppdu(1538).0 / 1000));
+    assert!(counted * 1000 > account.airtime.0, "{counted} us of {:?}", account.airtime);
+}
+
 #[test]
 fn uplink_stations_collide_and_share_evenly() {
     let flows: Vec<(DeviceId, DeviceId)> = (1..=10).map(|station| (station, 0)).collect();
@@ -213,9 +246,12 @@ fn two_networks_share_a_channel() {
     spec.devices.push(DeviceSpec::station(4, peer("mcs7"), stock()));
     let flows = [(0, 1), (0, 2), (0, 3), (4, 5)];
     let (radio, _) = flood(&spec, &flows, 1514, Span::from_micros(200), 10);
-    let air = |from, to| radio.path_account(from, to).expect("associated").airtime.0 as f64;
-    let first: f64 = (1..=3).map(|to| air(0, to)).sum();
-    assert!((first / air(4, 5) - 1.0).abs() < 0.05, "{first} {}", air(4, 5));
+    let wins = |from, to| {
+        let account = radio.path_account(from, to).expect("associated");
+        (account.ppdus + account.unanswered) as f64
+    };
+    let first: f64 = (1..=3).map(|to| wins(0, to)).sum();
+    assert!((first / wins(4, 5) - 1.0).abs() < 0.05, "{first} {}", wins(4, 5));
     assert!(radio.path_account(0, 5).is_none(), "a station has one access point");
 }
 

@@ -137,6 +137,10 @@ pub struct DriverSpec {
     pub max_time: Span,
     /// Most MPDUs in one, beside the peer's window.
     pub max_frames: u16,
+    /// Whether a station whose turn comes up when the hardware queue is full keeps it (ath9k since Linux 4.11). Otherwise it goes
+    /// behind the others (Linux 3.17 to 4.10). Matters where stations take turns in the driver: [`Lower::Fifo`], and
+    /// [`Lower::Txq`] without airtime fairness.
+    pub keeps_turn: bool,
     /// What it does beyond Linux; by default nothing.
     pub ideas: Ideas,
 }
@@ -210,6 +214,7 @@ impl DriverSpec {
             lower: Lower::Fifo { packets: ATH9K_QDEPTH },
             max_time: Span::from_micros(4_096),
             max_frames: 32,
+            keeps_turn: false,
             ideas: Ideas::NONE,
         }
     }
@@ -225,6 +230,7 @@ impl DriverSpec {
             lower: Lower::Txq,
             max_time: Span::from_micros(4_096),
             max_frames: 32,
+            keeps_turn: false,
             ideas: Ideas::NONE,
         }
     }
@@ -234,7 +240,8 @@ impl DriverSpec {
     pub fn ath10k() -> DriverSpec {
         let lower = Lower::Firmware { packets: ATH10K_MSDU_DESC };
         let upper = Upper::Mac80211(WifiParams::default());
-        DriverSpec { upper, lower, max_time: Span::from_micros(4_096), max_frames: 64, ideas: Ideas::NONE }
+        let (max_time, max_frames) = (Span::from_micros(4_096), 64);
+        DriverSpec { upper, lower, max_time, max_frames, keeps_turn: false, ideas: Ideas::NONE }
     }
 }
 

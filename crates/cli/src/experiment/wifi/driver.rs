@@ -53,6 +53,10 @@ pub(super) fn access_point(
     if let Some(time) = chain.plain("aggregate_time", read::span)? {
         spec.max_time = time;
     }
+    spec.keeps_turn = chain.plain("turns", word)?.as_deref() == Some("kept");
+    if spec.keeps_turn {
+        words.push_str(", turns kept");
+    }
     let mut device = DeviceSpec::access_point(spec);
     device.rts_threshold = rts_threshold(chain)?;
     device.edca = edca(chain)?;
@@ -147,6 +151,9 @@ fn mac80211(chain: &Chain<'_>, is_ath9k: bool, band: Band) -> Read<(WifiParams, 
     if params.sparse_stations {
         words.push_str(", sparse stations first");
     }
+    if params.ath9k_scheduler {
+        words.push_str(", ath9k's own scheduler");
+    }
     if params.joint_airtime {
         words.push_str(", one account of airtime");
     }
@@ -226,6 +233,7 @@ fn airtime(chain: &Chain<'_>, params: &mut WifiParams) -> Read<()> {
         }
     }
     params.sparse_stations = is_fair && chain.plain("sparse", read::switch)?.unwrap_or(false);
+    params.ath9k_scheduler = is_fair && chain.plain("scheduler", word)?.as_deref() == Some("ath9k");
     Ok(())
 }
 

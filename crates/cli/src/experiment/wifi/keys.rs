@@ -86,6 +86,20 @@ pub static WIFI: Table = Table {
         ),
         key("sparse", Kind::Switch, "false", "whether newly active stations come first (ATC 2017)"),
         key(
+            "scheduler",
+            Kind::OneOf(&[Kind::Word("mac80211"), Kind::Word("ath9k")]),
+            "mac80211",
+            "with airtime: whose order stations are in. mac80211: that of Linux 6.1; ath9k: its own (ATC 2017, Linux 4.11 to \
+             5.0), in which a station that becomes active comes in at the tail and not at the head, and no airtime is forgotten",
+        ),
+        key(
+            "turns",
+            Kind::OneOf(&[Kind::Word("lost"), Kind::Word("kept")]),
+            "lost",
+            "stock, and ath9k without airtime: what becomes of a station's turn that comes up when the hardware queue is full. \
+             lost: it goes behind the others (Linux 3.17 to 4.10); kept: it waits (since 4.11)",
+        ),
+        key(
             "limit",
             Kind::OneOf(&[
                 Kind::Word("aql"),
@@ -289,9 +303,10 @@ pub(super) fn is_of(key: &Key, driver: &str) -> bool {
         "queue" => driver != "ath9k",
         "firmware" | "firmware_full" | "above" => driver == "ath10k",
         "combine" => driver == "ath9k",
-        "airtime" | "airtime_flags" | "sparse" | "limit" | "aql_low" | "aql_high" | "aql_threshold"
-        | "txq_limit" | "memory" | "quantum" | "target" | "interval" | "policy" | "update" | "group"
-        | "joint_airtime" | "admission" => driver != "stock",
+        "turns" => driver != "ath10k",
+        "airtime" | "airtime_flags" | "sparse" | "scheduler" | "limit" | "aql_low" | "aql_high"
+        | "aql_threshold" | "txq_limit" | "memory" | "quantum" | "target" | "interval" | "policy"
+        | "update" | "group" | "joint_airtime" | "admission" => driver != "stock",
         _ => true,
     }
 }

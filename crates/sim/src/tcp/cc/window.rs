@@ -3,6 +3,8 @@
 
 use goodqueue::{Nanos, Rate, Span};
 
+use crate::tcp::config::SK_PACING_SHIFT;
+
 /// State of the sender's loss recovery (Linux `enum tcp_ca_state`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum CaState {
@@ -66,6 +68,8 @@ pub struct Window {
     pub min_rtt: Span,
     /// Rate at which segments may leave.
     pub sk_pacing_rate: Rate,
+    /// A super-packet lasts 2^-`sk_pacing_shift` s at that rate.
+    pub sk_pacing_shift: u32,
     /// Whether pacing is on (congestion control asks for it, or the socket).
     pub pacing: bool,
     /// Most payload bytes of one super-packet (Linux `sk_gso_max_size`).
@@ -106,6 +110,7 @@ impl Window {
             srtt: Span::ZERO,
             min_rtt: Span(u64::MAX),
             sk_pacing_rate: Rate(u64::MAX),
+            sk_pacing_shift: SK_PACING_SHIFT,
             pacing: false,
             gso_max_size: 65_536,
             tcp_wstamp: Nanos::ZERO,

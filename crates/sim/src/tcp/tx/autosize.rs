@@ -8,8 +8,6 @@ use goodqueue::{Nanos, Rate, Span};
 
 /// Most bytes of a super-packet: 64 KiB less the kernel's headroom (Linux `sk_gso_max_size`).
 pub(super) const GSO_MAX_SIZE: u32 = 65_536 - 321;
-/// A super-packet lasts 2^-10 s at the pacing rate (`sk_pacing_shift`).
-const PACING_SHIFT: u32 = 10;
 /// Super-packets grow on paths with a least round-trip time of few units of 2^9 us (`tcp_tso_rtt_log`).
 const TSO_RTT_LOG: u32 = 9;
 /// A third of the window is sent without waiting for more (`tcp_tso_win_divisor`).
@@ -37,9 +35,9 @@ impl Tx {
         self.w.sk_pacing_rate = Rate(bits / u64::from(srtt8));
     }
 
-    /// Bytes in 2^-10 s of the pacing rate.
+    /// Bytes in a super-packet's time at the pacing rate.
     fn pacing_quantum(&self) -> u64 {
-        (self.w.sk_pacing_rate.0 >> 3) >> PACING_SHIFT
+        (self.w.sk_pacing_rate.0 >> 3) >> self.w.sk_pacing_shift
     }
 
     pub(super) fn builds_super_packets(&self) -> bool {

@@ -430,5 +430,6 @@ impl Tx {
 
 /// The window of a connection that is not open yet.
 fn window(config: &Config) -> Window {
-    Window { gso_max_size: autosize::GSO_MAX_SIZE, ..Window::new(config.initial_cwnd, config.mss) }
+    let Config { initial_cwnd, mss, sk_pacing_shift, .. } = *config;
+    Window { gso_max_size: autosize::GSO_MAX_SIZE, sk_pacing_shift, ..Window::new(initial_cwnd, mss) }
 }

@@ -13,8 +13,6 @@ const INIT_CWND: u32 = 10;
 const EXTRA_ACKED_MAX_US: u64 = 100_000;
 /// Super-packets beyond the path's need: one in the queue discipline, one in the NIC, one in GRO.
 const SUPER_PACKETS: u32 = 3;
-/// Bits by which a second of pacing is shifted to give a super-packet (Linux `sk_pacing_shift`).
-const PACING_SHIFT: u32 = 10;
 /// Bytes in a super-packet: 64 KiB less Linux's room for headers.
 const SUPER_PACKET_BYTES: u64 = 65_536 - 1 - 320;
 /// Segments in a super-packet.
@@ -107,10 +105,10 @@ impl Bbr {
     }
 }
 
-/// Segments that a super-packet should have at the pacing rate: a millisecond's worth.
+/// Segments that a super-packet should have at the pacing rate.
 #[allow(clippy::cast_possible_truncation)]
 fn tso_segs_goal(w: &Window) -> u32 {
-    let bytes = ((w.sk_pacing_rate.0 / 8) >> PACING_SHIFT).min(SUPER_PACKET_BYTES);
+    let bytes = ((w.sk_pacing_rate.0 / 8) >> w.sk_pacing_shift).min(SUPER_PACKET_BYTES);
     let segs = (bytes / u64::from(w.mss.max(1))) as u32;
     segs.max(Bbr::min_tso_segs(w)).min(SUPER_PACKET_SEGS)
 }
