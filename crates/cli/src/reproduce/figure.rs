@@ -3,7 +3,7 @@
 use std::str::FromStr;
 
 use goodqueue::{Bytes, Rate, Span};
-use goodqueue_report::{FlowPlan, FlowSeries, Record, Run, Summary};
+use goodqueue_report::{Direction, FlowPlan, FlowSeries, Record, Run, Summary};
 
 use super::air;
 
@@ -101,6 +101,10 @@ pub enum Figure {
     TimeToShare,
     /// Jain's index while all flows run.
     JainTogether,
+    /// What the host with the least goodput to servers has of that with the most.
+    HostShareUp,
+    /// The same, of goodput from servers.
+    HostShareDown,
     /// Part of the airtime of all stations, from the start of the load to its end, that the stations of the claim have.
     AirtimeShare,
     /// Time until that share stays where it ends up.
@@ -127,7 +131,7 @@ pub enum Figure {
 
 impl Figure {
     /// All of them.
-    pub const ALL: [Figure; 24] = [
+    pub const ALL: [Figure; 26] = [
         Figure::RiseP50,
         Figure::RiseP95,
         Figure::RiseUpP50,
@@ -141,6 +145,8 @@ impl Figure {
         Figure::RingUp,
         Figure::TimeToShare,
         Figure::JainTogether,
+        Figure::HostShareUp,
+        Figure::HostShareDown,
         Figure::AirtimeShare,
         Figure::AirtimeSettle,
         Figure::AirtimeJain,
@@ -202,6 +208,12 @@ impl Figure {
                 Unit::Number,
                 "Jain's index over the bytes that flows sent while all of them ran",
             ),
+            Figure::HostShareUp => (
+                "host_share_up",
+                Unit::Share,
+                "goodput to servers of the host with the least over that of the host with the most: client and server, client2 and server2, and so on",
+            ),
+            Figure::HostShareDown => ("host_share_down", Unit::Share, "the same, of goodput from servers"),
             Figure::AirtimeShare => (
                 "airtime_share",
                 Unit::Share,
@@ -279,7 +291,9 @@ impl Figure {
     /// Whether a claim may name a window of it.
     #[must_use]
     pub fn takes_window(self) -> bool {
+        let is_of_goodput = matches!(self, Figure::GoodputUp | Figure::GoodputDown);
         matches!(self, Figure::AirtimeShare | Figure::AirtimeJain | Figure::PingP50 | Figure::PingP95)
+            || is_of_goodput
             || self.needs_window()
     }
 
@@ -309,12 +323,14 @@ impl Figure {
             Figure::RttP50 => time(summary.rtt.p50_ns),
             Figure::TcpRttP50 => tcp_rtt(run, summary.loaded_from_ns..summary.loaded_to_ns),
             Figure::Idle => time(summary.rtt.idle_ns),
-            Figure::GoodputUp => summary.goodput_up_bps.map(|bps| bps as f64),
-            Figure::GoodputDown => summary.goodput_down_bps.map(|bps| bps as f64),
+            Figure::GoodputUp => goodput(record, run, Direction::Up, window, summary.goodput_up_bps),
+            Figure::GoodputDown => goodput(record, run, Direction::Down, window, summary.goodput_down_bps),
             Figure::UtilisationUp => summary.queue_up.utilisation,
             Figure::RingUp => ring_up(run, summary.loaded_from_ns..summary.loaded_to_ns),
             Figure::TimeToShare => time_to_share(record, run).map(|ns| ns as f64),
             Figure::JainTogether => jain_together(record, run),
+            Figure::HostShareUp => host_share(record, &summary, Direction::Up),
+            Figure::HostShareDown => host_share(record, &summary, Direction::Down),
             Figure::AirtimeShare => air::share(run, stations, window),
             Figure::AirtimeSettle => air::settle(run, stations, window?),
             Figure::AirtimeJain => air::jain(run, stations, window),
@@ -401,10 +417,41 @@ fn jain_together(record: &Record, run: &Run) -> Option<f64> {
     (bytes.len() > 1 && squares > 0.0).then(|| sum * sum / (bytes.len() as f64 * squares))
 }
 
+/// Goodput of all flows of a direction in the window; without one `loaded`, that under load.
+fn goodput(
+    record: &Record,
+    run: &Run,
+    direction: Direction,
+    window: Option<(i64, i64)>,
+    loaded: Option<u64>,
+) -> Option<f64> {
+    let Some((from, to)) = window else { return loaded.map(|bps| bps as f64) };
+    let flows = record.test.flows.iter().zip(&run.flows).filter(|(plan, _)| plan.direction == direction);
+    let bytes: Vec<u64> = flows.map(|(_, flow)| bytes_within(flow, from, to)).collect();
+    (!bytes.is_empty() && from < to).then(|| bytes.iter().sum::<u64>() as f64 * 8e9 / (to - from) as f64)
+}
+
+/// Goodput in one direction of the host that has the least over that of the host that has the most; absent where
+/// only one has flows.
+fn host_share(record: &Record, summary: &Summary, direction: Direction) -> Option<f64> {
+    let mut hosts: Vec<(u32, u64)> = Vec::new();
+    let flows = record.test.flows.iter().zip(&summary.flows).filter(|(plan, _)| plan.direction == direction);
+    for (plan, flow) in flows {
+        let goodput = flow.goodput_bps.unwrap_or(0);
+        match hosts.iter_mut().find(|(host, _)| *host == plan.host) {
+            Some((_, sum)) => *sum += goodput,
+            None => hosts.push((plan.host, goodput)),
+        }
+    }
+    let (least, most) = (hosts.iter().map(|host| host.1).min()?, hosts.iter().map(|host| host.1).max()?);
+    (hosts.len() > 1 && most > 0).then(|| least as f64 / most as f64)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::experiment::keys::{CLAIM, Kind};
+    use goodqueue_report::FlowSummary;
 
     const SECOND: i64 = 1_000_000_000;
 
@@ -437,6 +484,29 @@ mod tests {
         let (record, run) = two([8, 8, 7, 7, 6, 4], [1, 1, 2, 4]);
         let jain = Figure::JainTogether.of(&record, &run, &[], None).expect("two flows");
         assert!((jain - 256.0 / 272.0).abs() < 1e-12, "{jain}");
+    }
+
+    #[test]
+    fn goodput_in_a_window_is_that_of_the_steps_in_it() {
+        let (record, run) = two([8, 8, 7, 7, 6, 4], [1, 1, 2, 4]);
+        let window = Some((3 * SECOND, 6 * SECOND));
+        // 7 + 6 + 4 and 1 + 2 + 4 bytes.
+        assert_eq!(Figure::GoodputUp.of(&record, &run, &[], window), Some(24.0 * 8.0 / 3.0));
+        assert_eq!(Figure::GoodputDown.of(&record, &run, &[], window), None);
+    }
+
+    #[test]
+    fn a_host_has_all_of_its_flows() {
+        let flow = |host, direction| FlowPlan { host, direction, ..FlowPlan::default() };
+        let mut record = Record::default();
+        record.test.flows = vec![flow(0, Direction::Up), flow(1, Direction::Up), flow(1, Direction::Up)];
+        let mut summary = Summary::of(&record, &Run::default());
+        summary.flows =
+            [40, 15, 15].map(|bps| FlowSummary { goodput_bps: Some(bps), ..Default::default() }).to_vec();
+        assert_eq!(host_share(&record, &summary, Direction::Up), Some(0.75));
+        assert_eq!(host_share(&record, &summary, Direction::Down), None);
+        record.test.flows[0].direction = Direction::Down;
+        assert_eq!(host_share(&record, &summary, Direction::Up), None, "of one host");
     }
 
     /// Before the load, within it, and what is not known yet.
