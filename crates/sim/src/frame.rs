@@ -72,6 +72,8 @@ impl Frame {
             sacks: 0,
             flags: Flags(0),
             ect: false,
+            ect1: false,
+            ae: false,
             retransmitted: false,
         },
         lands: Nanos::ZERO,

@@ -62,7 +62,7 @@ impl Frames {
         Some(TcpHeader {
             connection: u64::from(frame.owner) << 1 | is_ack,
             ack: wire_number(frame.segment.ack),
-            flags: u16::from(frame.segment.flags.0),
+            flags: u16::from(frame.segment.flags.0) | u16::from(frame.segment.ae) << 8,
             payload: frame.segment.len,
             options,
             options_len,

@@ -86,3 +86,128 @@ fn one_reno_flow_without_a_queue_uses_three_quarters() {
     let (utilisation, _) = one_reno_flow("pfifo:4");
     assert!((utilisation - reno_share(0.0)).abs() <= 0.03, "{utilisation}");
 }
+
+/// What scalable flows bring about.
+struct Scalable {
+    /// Share of the line that is used.
+    utilisation: f64,
+    /// Share of the packets that were marked, over all scalable flows.
+    marked: f64,
+    /// Smoothed round trips above the base of the scalable flows, milliseconds, sorted.
+    rises: Vec<f64>,
+    /// What waits at the line, as the time that it takes to send, milliseconds, sorted.
+    queue: Vec<f64>,
+    /// Goodput of the scalable flows over that of the others, of one each.
+    share: f64,
+    retransmits: u64,
+}
+
+/// `flows` over a line of `mbit`, from 10 s to 60 s: congestion control, round trip without a queue.
+fn scalable(queue: &str, mbit: u64, flows: &[(CcKind, u64)]) -> Scalable {
+    let rate = Rate(mbit * 1_000_000);
+    let port = PortSpec::new(queue.parse().expect("a queue"), rate);
+    let mut scenario = Scenario {
+        nodes: ["client", "router", "switch"].map(String::from).to_vec(),
+        links: vec![
+            Link::new(0, 1, None, Span::ZERO),
+            Link::new(1, 2, Some(port), Span::ZERO),
+            Link::new(2, 0, None, Span::ZERO),
+        ],
+        tcp: Config { tso: false, ..Config::default() },
+        seed: 1,
+        ..Scenario::default()
+    };
+    for (n, &(cc, rtt_ms)) in flows.iter().enumerate() {
+        let server = scenario.nodes.len();
+        scenario.nodes.push(format!("server{n}"));
+        scenario.links.push(Link::new(2, server, None, Span(rtt_ms * MS / 2)));
+        scenario.links.push(Link::new(server, 2, None, Span(rtt_ms * MS / 2)));
+        let start = Span(n as u64 * 100 * MS);
+        let (dscp, opener) = (0, Opener::Sender);
+        let flow = Flow { from: 0, to: server, cc, dscp, opener, start, stop: None, bytes: None };
+        scenario.flows.push(flow);
+    }
+    let mut simulation = Simulation::new(&scenario).expect("a scenario");
+    simulation.run_until(Nanos(10_000 * MS));
+    let count = |simulation: &Simulation| -> Vec<_> {
+        (0..flows.len()).map(|flow| simulation.flow(flow).stats).collect()
+    };
+    let (sent_before, before) = (simulation.link(1).line().bytes, count(&simulation));
+    let (mut rises, mut queue) = (Vec::new(), Vec::new());
+    for step in 1..=5000 {
+        simulation.run_until(Nanos((10_000 + step * 10) * MS));
+        queue.push(simulation.link(1).backlog().bytes as f64 * 8e3 / rate.0 as f64);
+        for (stats, &(cc, rtt_ms)) in count(&simulation).iter().zip(flows) {
+            if cc.is_scalable() {
+                rises.push(stats.srtt.0 as f64 / 1e6 - rtt_ms as f64);
+            }
+        }
+    }
+    rises.sort_by(f64::total_cmp);
+    queue.sort_by(f64::total_cmp);
+    let (sent, after) = (simulation.link(1).line().bytes - sent_before, count(&simulation));
+    let mean = |wanted: bool| {
+        let of =
+            flows.iter().zip(before.iter().zip(&after)).filter(|((cc, _), _)| cc.is_scalable() == wanted);
+        let bytes: Vec<u64> = of.map(|(_, (before, after))| after.acked_bytes - before.acked_bytes).collect();
+        bytes.iter().sum::<u64>() as f64 / bytes.len().max(1) as f64
+    };
+    let (mut marked, mut delivered, mut retransmits) = (0, 0, 0);
+    for (before, after) in before.iter().zip(&after) {
+        marked += after.delivered_ce - before.delivered_ce;
+        delivered += after.delivered - before.delivered;
+        retransmits += after.retransmits - before.retransmits;
+    }
+    Scalable {
+        utilisation: sent as f64 * 8.0 / (rate.0 as f64 * 50.0),
+        marked: marked as f64 / delivered as f64,
+        rises,
+        queue,
+        share: mean(true) / mean(false),
+        retransmits,
+    }
+}
+
+/// Alizadeh et al., "Data Center TCP" (SIGCOMM 2010) section 3.3: the window W = B + K, with B packets in the base round
+/// trip, fills the queue to the threshold K. It grows by one in a round trip, in the next some packets are marked, and it
+/// falls by alpha W/2, of which it makes up one in each round trip: of alpha W^2/2 packets those are marked. They are W
+/// where arrivals are marked and each one finds more than K, which makes alpha the root of 2/W. Here they are marked when
+/// they leave, which tells the sender after the base round trip already; and ACKs of two let packets go in pairs, so that
+/// of each two one finds more than K: B/2 are marked, and alpha is the root of B, over W. The queue swings by alpha W/2
+/// below K, which is less than K: the line never runs dry (section 3.4).
+#[test]
+fn dctcp_marks_and_swings_as_its_authors_found() {
+    // 10 ms at 60 Mbit/s are 49.5 packets of 1514 bytes; with K = 15 that is 64.5.
+    let found = scalable("dualpi2,ecn_mask=any_ect,step_thresh=15p", 60, &[(CcKind::Dctcp, 10)]);
+    let (base, window) = (49.5_f64, 49.5 + 15.0);
+    let alpha = base.sqrt() / window;
+    assert!((found.marked / alpha - 1.0).abs() <= 0.1, "{} of {alpha}", found.marked);
+    assert!(found.utilisation > 0.995 && found.retransmits == 0, "{}", found.utilisation);
+    let (least, most) = (found.queue[0], found.queue[found.queue.len() - 1]);
+    let packet = 1514.0 * 8.0 / 60e3;
+    let (least, most) = (least / packet, most / packet);
+    // A pair more, or less, is what its packets' arrival makes of it.
+    let swing = alpha * window / 2.0;
+    assert!(least >= 15.0 - swing - 2.0 && most <= 15.0 + 2.0, "{least} to {most}, swing {swing}");
+}
+
+/// RFC 9332 section 1.1: L4S has full use of the line and a queue of about a millisecond; so for one flow and for eight.
+#[test]
+fn prague_over_dualpi2_fills_the_line_with_next_to_no_queue() {
+    for flows in [1, 8] {
+        let found = scalable("dualpi2", 100, &vec![(CcKind::Prague, 20); flows]);
+        let (p50, p95) = (found.queue[2500], found.queue[4750]);
+        assert!(p50 <= 1.0 && p95 <= 2.0, "{flows}: {p50} and {p95} ms, {} marked", found.marked);
+        assert!(found.utilisation >= 0.95, "{flows}: {}", found.utilisation);
+        assert_eq!(found.retransmits, 0);
+    }
+}
+
+/// RFC 9332 section 2.1 and appendix A: with k = 2 a scalable flow and a Reno flow with one round trip, the queue of 15
+/// ms counted, have about the same rate: within a factor of two.
+#[test]
+fn prague_and_reno_share_the_line() {
+    let found = scalable("dualpi2", 40, &[(CcKind::Prague, 45), (CcKind::Reno, 30)]);
+    assert!((0.5..=2.0).contains(&found.share), "{}", found.share);
+    assert!(found.rises[found.rises.len() / 2] <= 2.0);
+}

@@ -510,6 +510,8 @@ pub static CLAIM: Table = Table {
                 Kind::Word("rise_down_p50"),
                 Kind::Word("rtt_p50"),
                 Kind::Word("tcp_rtt_p50"),
+                Kind::Word("l4s_rtt_p50"),
+                Kind::Word("l4s_share"),
                 Kind::Word("idle"),
                 Kind::Word("goodput_up"),
                 Kind::Word("goodput_down"),

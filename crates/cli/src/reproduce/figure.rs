@@ -4,6 +4,7 @@ use std::str::FromStr;
 
 use goodqueue::{Bytes, Rate, Span};
 use goodqueue_report::{Direction, FlowPlan, FlowSeries, Record, Run, Summary};
+use goodqueue_sim::tcp::cc::CcKind;
 
 use super::air;
 
@@ -87,6 +88,10 @@ pub enum Figure {
     RttP50,
     /// Median of TCP's own round-trip times under load.
     TcpRttP50,
+    /// Median of the round-trip times of scalable flows' TCP under load.
+    L4sRttP50,
+    /// Goodput of a scalable flow over that of another.
+    L4sShare,
     /// Median round trip before the load.
     Idle,
     /// Goodput to the server.
@@ -131,13 +136,15 @@ pub enum Figure {
 
 impl Figure {
     /// All of them.
-    pub const ALL: [Figure; 26] = [
+    pub const ALL: [Figure; 28] = [
         Figure::RiseP50,
         Figure::RiseP95,
         Figure::RiseUpP50,
         Figure::RiseDownP50,
         Figure::RttP50,
         Figure::TcpRttP50,
+        Figure::L4sRttP50,
+        Figure::L4sShare,
         Figure::Idle,
         Figure::GoodputUp,
         Figure::GoodputDown,
@@ -180,6 +187,16 @@ impl Figure {
                 "tcp_rtt_p50",
                 Unit::Time,
                 "median of the flows' smoothed round-trip times (srtt) under load",
+            ),
+            Figure::L4sRttP50 => (
+                "l4s_rtt_p50",
+                Unit::Time,
+                "median round trip under load that TCP itself measured on scalable flows (dctcp, prague)",
+            ),
+            Figure::L4sShare => (
+                "l4s_share",
+                Unit::Number,
+                "goodput of a scalable flow over that of another, on average, while all flows run",
             ),
             Figure::Idle => ("idle", Unit::Time, "median round trip before the load"),
             Figure::GoodputUp => {
@@ -321,7 +338,13 @@ impl Figure {
             Figure::RiseUpP50 => time(summary.up.added_p50_ns),
             Figure::RiseDownP50 => time(summary.down.added_p50_ns),
             Figure::RttP50 => time(summary.rtt.p50_ns),
-            Figure::TcpRttP50 => tcp_rtt(run, summary.loaded_from_ns..summary.loaded_to_ns),
+            Figure::TcpRttP50 => tcp_rtt(run.flows.iter(), summary.loaded_from_ns..summary.loaded_to_ns),
+            Figure::L4sRttP50 => {
+                let scalable = record.test.flows.iter().zip(&run.flows).filter(|(plan, _)| is_scalable(plan));
+                let series = scalable.map(|(_, series)| series);
+                tcp_rtt(series, summary.loaded_from_ns..summary.loaded_to_ns)
+            }
+            Figure::L4sShare => l4s_share(record, run),
             Figure::Idle => time(summary.rtt.idle_ns),
             Figure::GoodputUp => goodput(record, run, Direction::Up, window, summary.goodput_up_bps),
             Figure::GoodputDown => goodput(record, run, Direction::Down, window, summary.goodput_down_bps),
@@ -368,8 +391,13 @@ fn ring_up(run: &Run, loaded: std::ops::Range<i64>) -> Option<f64> {
     inside.max().map(|bytes| bytes as f64)
 }
 
-fn tcp_rtt(run: &Run, loaded: std::ops::Range<i64>) -> Option<f64> {
-    let samples = run.flows.iter().flat_map(|flow| flow.t_ns.iter().zip(&flow.srtt_us));
+/// Whether a flow is DCTCP's or Prague's.
+fn is_scalable(plan: &FlowPlan) -> bool {
+    plan.cc.parse::<CcKind>().is_ok_and(CcKind::is_scalable)
+}
+
+fn tcp_rtt<'a>(flows: impl Iterator<Item = &'a FlowSeries>, loaded: std::ops::Range<i64>) -> Option<f64> {
+    let samples = flows.flat_map(|flow| flow.t_ns.iter().zip(&flow.srtt_us));
     let inside = samples.filter(|&(at, &srtt)| loaded.contains(at) && srtt > 0);
     let mut srtts: Vec<u32> = inside.map(|(_, &srtt)| srtt).collect();
     srtts.sort_unstable();
@@ -408,11 +436,27 @@ fn time_to_share(record: &Record, run: &Run) -> Option<i64> {
 }
 
 /// The time in which all flows run, 2 s after the last began.
-fn jain_together(record: &Record, run: &Run) -> Option<f64> {
+/// Bytes of each flow while all run, without the first seconds of that.
+fn bytes_together(record: &Record, run: &Run) -> Option<Vec<f64>> {
     const RAMP_NS: i64 = 2_000_000_000;
     let from = record.test.flows.iter().map(|flow| flow.start_ns).max()? + RAMP_NS;
     let to = record.test.flows.iter().map(|flow| flow.stop_ns).min()?;
-    let bytes: Vec<f64> = run.flows.iter().map(|flow| bytes_within(flow, from, to) as f64).collect();
+    Some(run.flows.iter().map(|flow| bytes_within(flow, from, to) as f64).collect())
+}
+
+fn l4s_share(record: &Record, run: &Run) -> Option<f64> {
+    let bytes = bytes_together(record, run)?;
+    let mean = |wanted: bool| {
+        let flows = record.test.flows.iter().zip(&bytes).filter(|(plan, _)| is_scalable(plan) == wanted);
+        let flows: Vec<f64> = flows.map(|(_, &bytes)| bytes).collect();
+        (!flows.is_empty()).then(|| flows.iter().sum::<f64>() / flows.len() as f64)
+    };
+    let others = mean(false).filter(|&others| others > 0.0)?;
+    Some(mean(true)? / others)
+}
+
+fn jain_together(record: &Record, run: &Run) -> Option<f64> {
+    let bytes = bytes_together(record, run)?;
     let (sum, squares) = (bytes.iter().sum::<f64>(), bytes.iter().map(|x| x * x).sum::<f64>());
     (bytes.len() > 1 && squares > 0.0).then(|| sum * sum / (bytes.len() as f64 * squares))
 }
@@ -509,14 +553,22 @@ mod tests {
         assert_eq!(host_share(&record, &summary, Direction::Up), None, "of one host");
     }
 
+    #[test]
+    fn the_share_of_scalable_flows_is_that_of_one_of_them() {
+        let (mut record, run) = two([8, 8, 7, 7, 6, 4], [1, 1, 2, 4]);
+        assert_eq!(Figure::L4sShare.of(&record, &run, &[], None), None);
+        record.test.flows[1].cc = "prague".into();
+        assert_eq!(Figure::L4sShare.of(&record, &run, &[], None), Some(0.6));
+    }
+
     /// Before the load, within it, and what is not known yet.
     #[test]
     fn round_trips_of_tcp_are_those_under_load() {
         let flow =
             FlowSeries { t_ns: vec![1, 5, 6, 7], srtt_us: vec![90, 0, 40, 30], ..FlowSeries::default() };
         let run = Run { flows: vec![flow], ..Run::default() };
-        assert_eq!(tcp_rtt(&run, 2..10), Some(40e3));
-        assert_eq!(tcp_rtt(&run, 5..6), None);
+        assert_eq!(tcp_rtt(run.flows.iter(), 2..10), Some(40e3));
+        assert_eq!(tcp_rtt(run.flows.iter(), 5..6), None);
     }
 
     #[test]

@@ -18,6 +18,8 @@ pub(super) const SHELF: &[(&str, &str)] = &[
     ("homeplug", include_str!("../../../../scenarios/homeplug.toml")),
     ("dsl", include_str!("../../../../scenarios/dsl.toml")),
     ("reno-codel", include_str!("../../../../scenarios/reno-codel.toml")),
+    ("dualpi2", include_str!("../../../../scenarios/dualpi2.toml")),
+    ("pie", include_str!("../../../../scenarios/pie.toml")),
     ("rrul-110-10", include_str!("../../../../scenarios/rrul-110-10.toml")),
     ("rrul-50-down", include_str!("../../../../scenarios/rrul-50-down.toml")),
     ("ack-filter", include_str!("../../../../scenarios/ack-filter.toml")),

@@ -66,7 +66,8 @@ pub(crate) struct Wire {
     lower_headers: u32,
 }
 
-/// The ECN codepoint ECT(0).
+/// The ECN codepoints ECT(1) and ECT(0).
+const ECT1: u8 = 1;
 const ECT0: u8 = 2;
 
 /// What the script does with a flow.
@@ -94,7 +95,11 @@ impl Wire {
     fn wrap(&self, kind: Kind, owner: u32, segments: u32, frame: &mut Frame) {
         let segment = &frame.segment;
         let header = self.lower_headers + segment.header_len();
-        let ecn = if segment.ect { ECT0 } else { 0 };
+        let ecn = match (segment.ect, segment.ect1) {
+            (false, _) => 0,
+            (true, false) => ECT0,
+            (true, true) => ECT1,
+        };
         frame.len = segment.len + header * segments;
         (frame.owner, frame.place, frame.flow_hash) = (owner, self.path, self.hash);
         (frame.dsfield, frame.kind, frame.owed) = (self.dsfield | ecn, kind, 0);
@@ -126,6 +131,8 @@ impl Simulation {
     /// Adds a flow that has not begun; `bytes` is what it will send.
     pub(super) fn add_flow(&mut self, config: &Arc<Config>, cc: CcKind, ends: &Ends, role: Role, bytes: u64) {
         let number = self.flows.len();
+        let scalable = cc.is_scalable().then(|| Arc::new(Config { ecn: true, accecn: true, ..**config }));
+        let config = scalable.as_ref().unwrap_or(config);
         let is_upload = ends.opener == Opener::Sender;
         let wire = |path, is_data: bool| Wire {
             path,

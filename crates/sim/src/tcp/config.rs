@@ -31,6 +31,8 @@ pub struct Config {
     pub initial_cwnd: u32,
     /// `tcp_ecn`: ask for ECN (RFC 3168) and grant it when asked.
     pub ecn: bool,
+    /// Ask for accurate feedback of ECN (RFC 9768) and grant it when asked; needs `ecn`.
+    pub accecn: bool,
     /// The device takes super-packets of many segments.
     pub tso: bool,
     /// Build super-packets even where the device takes none, and cut them in the kernel just before it: what
@@ -63,6 +65,7 @@ impl Default for Config {
             mss: 1448,
             initial_cwnd: 10,
             ecn: false,
+            accecn: false,
             tso: true,
             gso: true,
             tick: Span::from_millis(4),

@@ -3,6 +3,7 @@
 
 pub mod cc;
 mod config;
+mod negotiate;
 mod rack;
 mod rtt;
 mod rx;

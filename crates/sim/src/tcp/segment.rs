@@ -82,8 +82,12 @@ pub struct Segment {
     pub sacks: u8,
     /// Flags.
     pub flags: Flags,
-    /// The IP packet carries ECT(0) (RFC 3168 section 6.1).
+    /// The IP packet is ECN-capable: ECT(0) (RFC 3168 section 6.1), or ECT(1).
     pub ect: bool,
+    /// Its codepoint is ECT(1), the identifier of L4S (RFC 9331 section 4.1).
+    pub ect1: bool,
+    /// The flag AE of accurate ECN (RFC 9768 section 3.1), in front of CWR and ECE.
+    pub ae: bool,
     /// A retransmission; not on the wire, for traces and counters.
     pub retransmitted: bool,
 }
@@ -105,6 +109,18 @@ impl Segment {
             return 32;
         }
         if is_syn { 40 } else { 36 + 8 * u32::from(self.sacks) }
+    }
+
+    /// The field ACE of accurate ECN: AE, CWR and ECE (RFC 9768 section 3.2.2).
+    #[must_use]
+    pub fn ace(&self) -> u8 {
+        u8::from(self.ae) << 2 | self.flags.0 >> 6
+    }
+
+    /// Sets ACE to the low three bits of `count`.
+    pub(crate) fn set_ace(&mut self, count: u8) {
+        self.ae = count & 4 != 0;
+        self.flags.0 = self.flags.0 & !(Flags::CWR.0 | Flags::ECE.0) | (count & 3) << 6;
     }
 
     /// Cuts it to `most` bytes of payload, as a host does for a device without TSO (Linux `tcp_gso_segment`), and gives

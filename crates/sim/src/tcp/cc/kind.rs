@@ -12,11 +12,15 @@ pub enum CcKind {
     Cubic,
     /// draft-cardwell-iccrg-bbr-congestion-control-00.
     Bbr,
+    /// RFC 8257, with the feedback of RFC 9768.
+    Dctcp,
+    /// draft-briscoe-iccrg-prague-congestion-control-04.
+    Prague,
 }
 
 impl CcKind {
     /// All of them.
-    pub const ALL: [CcKind; 3] = [CcKind::Reno, CcKind::Cubic, CcKind::Bbr];
+    pub const ALL: [CcKind; 5] = [CcKind::Reno, CcKind::Cubic, CcKind::Bbr, CcKind::Dctcp, CcKind::Prague];
 
     /// The name that `net.ipv4.tcp_congestion_control` has for it.
     #[must_use]
@@ -25,7 +29,16 @@ impl CcKind {
             CcKind::Reno => "reno",
             CcKind::Cubic => "cubic",
             CcKind::Bbr => "bbr",
+            CcKind::Dctcp => "dctcp",
+            CcKind::Prague => "prague",
         }
+    }
+
+    /// Whether it responds to how many packets are marked: it asks for accurate feedback of ECN, whatever the host's
+    /// setting is.
+    #[must_use]
+    pub const fn is_scalable(self) -> bool {
+        matches!(self, CcKind::Dctcp | CcKind::Prague)
     }
 }
 

@@ -1,8 +1,9 @@
-//! Congestion control as in Linux 6.1: what it sees of a connection, and Reno, CUBIC and BBR behind the
-//! calls of `struct tcp_congestion_ops`.
+//! Congestion control as in Linux 6.1: what it sees of a connection, and Reno, CUBIC, BBR, DCTCP and
+//! Prague behind the calls of `struct tcp_congestion_ops`.
 
 mod bbr;
 mod cubic;
+mod dctcp;
 mod hystart;
 mod kind;
 mod minmax;
@@ -13,6 +14,7 @@ mod window;
 
 pub use bbr::Bbr;
 pub use cubic::Cubic;
+pub use dctcp::Dctcp;
 pub use kind::{CcKind, UnknownCc};
 pub use minmax::Windowed;
 pub use window::{CaState, INFINITE_SSTHRESH, RateSample, Window};
@@ -62,6 +64,8 @@ pub enum Cc {
     Cubic(Cubic),
     /// draft-cardwell-iccrg-bbr-congestion-control-00.
     Bbr(Box<Bbr>),
+    /// RFC 8257, and Prague.
+    Dctcp(Dctcp),
 }
 
 impl Cc {
@@ -73,6 +77,8 @@ impl Cc {
             CcKind::Reno => Cc::Reno,
             CcKind::Cubic => Cc::Cubic(Cubic::new()),
             CcKind::Bbr => Cc::Bbr(Box::new(Bbr::new(rng))),
+            CcKind::Dctcp => Cc::Dctcp(Dctcp::new(false)),
+            CcKind::Prague => Cc::Dctcp(Dctcp::new(true)),
         }
     }
 
@@ -83,6 +89,8 @@ impl Cc {
             Cc::Reno => CcKind::Reno,
             Cc::Cubic(_) => CcKind::Cubic,
             Cc::Bbr(_) => CcKind::Bbr,
+            Cc::Dctcp(dctcp) if dctcp.is_prague() => CcKind::Prague,
+            Cc::Dctcp(_) => CcKind::Dctcp,
         }
     }
 
@@ -92,6 +100,7 @@ impl Cc {
             Cc::Reno => {}
             Cc::Cubic(cubic) => cubic.init(w, now),
             Cc::Bbr(bbr) => bbr.init(w, now),
+            Cc::Dctcp(dctcp) => dctcp.init(w, now),
         }
     }
 
@@ -99,7 +108,7 @@ impl Cc {
     /// [`CaState::Recovery`] or [`CaState::Loss`].
     pub fn ssthresh(&mut self, w: &Window, _now: Nanos) -> u32 {
         match self {
-            Cc::Reno => reno::ssthresh(w),
+            Cc::Reno | Cc::Dctcp(_) => reno::ssthresh(w),
             Cc::Cubic(cubic) => cubic.ssthresh(w),
             Cc::Bbr(bbr) => bbr.ssthresh(w),
         }
@@ -110,7 +119,7 @@ impl Cc {
     #[inline]
     pub fn cong_avoid(&mut self, w: &mut Window, now: Nanos, acked: u32) {
         match self {
-            Cc::Reno => reno::cong_avoid(w, acked),
+            Cc::Reno | Cc::Dctcp(_) => reno::cong_avoid(w, acked),
             Cc::Cubic(cubic) => cubic.cong_avoid(w, now, acked),
             Cc::Bbr(_) => {}
         }
@@ -126,6 +135,7 @@ impl Cc {
                 bbr.cong_control(w, now, rs);
                 true
             }
+            Cc::Dctcp(dctcp) => dctcp.cong_control(w, now, rs),
         }
     }
 
@@ -140,7 +150,7 @@ impl Cc {
     /// Before `w.ca_state` becomes `new`.
     pub fn set_state(&mut self, w: &mut Window, now: Nanos, new: CaState) {
         match self {
-            Cc::Reno => {}
+            Cc::Reno | Cc::Dctcp(_) => {}
             Cc::Cubic(cubic) => cubic.set_state(w, now, new),
             Cc::Bbr(bbr) => bbr.set_state(w, new),
         }
@@ -149,7 +159,7 @@ impl Cc {
     /// Something that is not an ACK.
     pub fn cwnd_event(&mut self, w: &mut Window, now: Nanos, event: CwndEvent) {
         match self {
-            Cc::Reno => {}
+            Cc::Reno | Cc::Dctcp(_) => {}
             Cc::Cubic(cubic) => cubic.cwnd_event(w, now, event),
             Cc::Bbr(bbr) => bbr.cwnd_event(w, now, event),
         }
@@ -158,7 +168,7 @@ impl Cc {
     /// The window to return to when a reduction turns out to be unfounded.
     pub fn undo_cwnd(&mut self, w: &Window) -> u32 {
         match self {
-            Cc::Reno | Cc::Cubic(_) => reno::undo_cwnd(w),
+            Cc::Reno | Cc::Cubic(_) | Cc::Dctcp(_) => reno::undo_cwnd(w),
             Cc::Bbr(bbr) => bbr.undo_cwnd(w),
         }
     }
@@ -167,8 +177,17 @@ impl Cc {
     #[must_use]
     pub fn min_tso_segs(&self, w: &Window) -> u32 {
         match self {
-            Cc::Reno | Cc::Cubic(_) => 2,
+            Cc::Reno | Cc::Cubic(_) | Cc::Dctcp(_) => 2,
             Cc::Bbr(_) => Bbr::min_tso_segs(w),
+        }
+    }
+
+    /// Segments in a super-packet, at the most, where congestion control has a say in it.
+    #[must_use]
+    pub fn max_tso_segs(&self, w: &Window) -> Option<u32> {
+        match self {
+            Cc::Dctcp(dctcp) => dctcp.max_tso_segs(w),
+            Cc::Reno | Cc::Cubic(_) | Cc::Bbr(_) => None,
         }
     }
 
@@ -176,7 +195,7 @@ impl Cc {
     #[must_use]
     pub fn sndbuf_expand(&self) -> u32 {
         match self {
-            Cc::Reno | Cc::Cubic(_) => 2,
+            Cc::Reno | Cc::Cubic(_) | Cc::Dctcp(_) => 2,
             Cc::Bbr(_) => 3,
         }
     }

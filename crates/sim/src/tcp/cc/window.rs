@@ -72,6 +72,8 @@ pub struct Window {
     pub sk_pacing_shift: u32,
     /// Whether pacing is on (congestion control asks for it, or the socket).
     pub pacing: bool,
+    /// Whether feedback tells how many packets were marked (RFC 9768), so that [`RateSample::delivered_ce`] does.
+    pub accecn: bool,
     /// Most payload bytes of one super-packet (Linux `sk_gso_max_size`).
     pub gso_max_size: u32,
     /// Earliest departure time of the next segment under pacing (Linux `tcp_wstamp_ns`).
@@ -112,6 +114,7 @@ impl Window {
             sk_pacing_rate: Rate(u64::MAX),
             sk_pacing_shift: SK_PACING_SHIFT,
             pacing: false,
+            accecn: false,
             gso_max_size: 65_536,
             tcp_wstamp: Nanos::ZERO,
             lsndtime: Nanos::ZERO,
@@ -166,6 +169,8 @@ pub struct RateSample {
     pub losses: u32,
     /// Segments newly delivered by this ACK (cumulatively or by SACK).
     pub acked_sacked: u32,
+    /// Of them, how many had Congestion Experienced, where [`Window::accecn`] holds.
+    pub delivered_ce: u32,
     /// Segments in flight before this ACK.
     pub prior_in_flight: u32,
     /// Whether the sample was taken while the sender had nothing to send.

@@ -1,7 +1,8 @@
 //! Opening at the receiver (RFC 9293 section 3.5).
 
-use super::{NEVER, Rx, State};
+use super::{CEP_INIT, NEVER, Rx, State};
 use crate::tcp::config::timestamp;
+use crate::tcp::negotiate::{ask, asked, grant, granted};
 use crate::tcp::rtt::RTO_INITIAL;
 use crate::tcp::segment::{Flags, Segment};
 use crate::tcp::tx::{SYN_RETRIES, SYNACK_RETRIES};
@@ -33,13 +34,15 @@ impl Rx {
         let is_syn = segment.flags.has(Flags::SYN);
         match self.state {
             State::SynSent if is_syn && segment.flags.has(Flags::ACK) => {
-                self.ecn.ok = self.want_ecn && segment.flags.has(Flags::ECE);
+                let (ok, accurate) = granted(segment, self.want_ecn, self.want_accecn);
+                self.set_ecn(ok, accurate);
                 self.accept(now, segment);
                 self.ack.now = true;
                 false
             }
             State::Closed if is_syn && !self.is_active => {
-                self.ecn.ok = self.want_ecn && segment.flags.has(Flags::ECE.with(Flags::CWR));
+                let (ok, accurate) = asked(segment, self.want_ecn, self.want_accecn);
+                self.set_ecn(ok, accurate);
                 self.ts_recent = segment.ts_val;
                 self.state = State::SynRecv;
                 self.start_handshake(now);
@@ -86,22 +89,26 @@ impl Rx {
     pub(super) fn handshake_segment(&mut self, now: Nanos) -> Segment {
         self.want_handshake = false;
         let is_syn = self.state == State::SynSent;
-        let flags = if is_syn {
-            let asks = self.want_ecn && self.retries == 0;
-            if asks { Flags::SYN.with(Flags::ECE).with(Flags::CWR) } else { Flags::SYN }
-        } else {
-            let flags = Flags::SYN.with(Flags::ACK);
-            if self.ecn.ok { flags.with(Flags::ECE) } else { flags }
-        };
-        Segment {
+        let mut segment = Segment {
             seq: 0,
             ack: u64::from(!is_syn),
             window: self.window.rcv_wnd,
             ts_val: timestamp(now),
             ts_ecr: self.ts_recent,
-            flags,
+            flags: if is_syn { Flags::SYN } else { Flags::SYN.with(Flags::ACK) },
             retransmitted: self.retries > 0,
             ..Segment::default()
+        };
+        let is_first = self.retries == 0;
+        if is_syn {
+            ask(&mut segment, self.want_ecn && is_first, self.want_accecn && is_first);
+        } else {
+            grant(&mut segment, self.ecn.ok, self.ecn.accurate);
         }
+        segment
+    }
+
+    fn set_ecn(&mut self, ok: bool, accurate: bool) {
+        (self.ecn.ok, self.ecn.accurate, self.ecn.cep) = (ok, accurate, CEP_INIT);
     }
 }

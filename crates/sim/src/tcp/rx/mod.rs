@@ -19,6 +19,8 @@ pub(super) use window::initial_window;
 
 /// Never.
 const NEVER: Nanos = Nanos(u64::MAX);
+/// What a count of packets with CE begins with (RFC 9768 section 3.2.1).
+pub(super) const CEP_INIT: u8 = 5;
 /// Segments ACKed at once after something unusual (Linux `TCP_MAX_QUICKACKS`).
 const MAX_QUICKACKS: u8 = 16;
 
@@ -40,6 +42,10 @@ struct Ecn {
     seen: bool,
     /// CE came and no CWR since: every ACK carries ECE.
     demand_cwr: bool,
+    /// Feedback is accurate (RFC 9768): ACKs carry `cep` instead.
+    accurate: bool,
+    /// Packets that came with CE, and five (RFC 9768 section 3.2.1), modulo 8.
+    cep: u8,
 }
 
 /// The half of a connection that receives data. Sans-IO: feed it segments and time, and after each input
@@ -48,6 +54,7 @@ struct Ecn {
 pub struct Rx {
     mss: u16,
     want_ecn: bool,
+    want_accecn: bool,
     state: State,
     is_active: bool,
     want_handshake: bool,
@@ -82,6 +89,7 @@ impl Rx {
         Rx {
             mss: config.mss as u16,
             want_ecn: config.ecn,
+            want_accecn: config.ecn && config.accecn,
             state: State::Closed,
             is_active: opening == Opening::Active,
             want_handshake: false,
@@ -108,6 +116,8 @@ impl Rx {
     pub fn established(config: &Config) -> Rx {
         let mut rx = Rx::new(config, Opening::Passive);
         rx.ecn.ok = config.ecn;
+        rx.ecn.accurate = config.ecn && config.accecn;
+        rx.ecn.cep = CEP_INIT;
         rx.state = State::Established;
         rx.window.establish(Nanos::ZERO, rx.rcv_nxt);
         rx
@@ -158,6 +168,7 @@ impl Rx {
             self.on_abnormal(segment);
             return;
         }
+        self.ecn.cep = self.ecn.cep.wrapping_add(u8::from(ce)) & 7;
         self.on_data(now, segment, ce);
     }
 
@@ -300,7 +311,7 @@ impl Rx {
     /// is ACKed at once.
     #[inline]
     fn check_ce(&mut self, ect: bool, ce: bool) {
-        if !self.ecn.ok {
+        if !self.ecn.ok || self.ecn.accurate {
             return;
         }
         if ce {
@@ -386,7 +397,10 @@ impl Rx {
         (segment.seq, segment.ack, segment.len) = (1, self.rcv_nxt, 0);
         segment.window = self.window.rcv_wnd;
         (segment.ts_val, segment.ts_ecr) = (timestamp(now), self.ts_recent);
-        (segment.ect, segment.retransmitted) = (false, false);
+        (segment.ect, segment.ect1, segment.ae, segment.retransmitted) = (false, false, false, false);
+        if self.ecn.accurate {
+            segment.set_ace(self.ecn.cep);
+        }
     }
 }
 

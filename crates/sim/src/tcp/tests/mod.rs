@@ -2,6 +2,7 @@
 
 mod conserve;
 mod handshake;
+mod l4s;
 mod limits;
 mod ordinary;
 mod pipe;

@@ -6,6 +6,7 @@ use super::{Pending, Rexmit, Tx};
 use crate::tcp::cc::{CaState, RateSample};
 use crate::tcp::config::ts_before;
 use crate::tcp::rack::REORDERING;
+use crate::tcp::rx::CEP_INIT;
 use crate::tcp::segment::{Flags, Segment};
 use goodqueue::Nanos;
 
@@ -142,6 +143,9 @@ impl Tx {
         }
         let delivered = newly(self.w.delivered, prior_delivered);
         self.rate_generate(now, &mut ack, delivered, newly(self.w.lost, prior_lost));
+        if self.w.accecn {
+            self.take_ace(segment.ace(), &mut ack.rs);
+        }
         self.cong_control(now, &ack, delivered);
         self.allow(rexmit);
     }
@@ -166,7 +170,7 @@ impl Tx {
     /// SACK blocks and ECN echo.
     #[inline]
     fn take_signals(&mut self, now: Nanos, segment: &Segment, ack: &mut Ack) {
-        if segment.flags.has(Flags::ECE) && self.ecn.ok {
+        if segment.flags.has(Flags::ECE) && self.ecn.ok && !self.w.accecn {
             ack.flags |= ECE;
         }
         if segment.sacks > 0 {
@@ -176,6 +180,16 @@ impl Tx {
                 self.count.delivered_ce += u64::from(ack.sack_delivered);
             }
         }
+    }
+
+    /// Packets that had CE, by the counter in the field ACE (RFC 9768 section 3.2.2.5): it counts modulo 8, so of an ACK
+    /// for more packets than that the most that it can mean is taken (appendix A.2.1).
+    fn take_ace(&mut self, ace: u8, rs: &mut RateSample) {
+        let known = self.count.delivered_ce.wrapping_add(u64::from(CEP_INIT));
+        let least = u32::from(ace).wrapping_sub((known & 7) as u32) & 7;
+        let delivered = rs.acked_sacked;
+        rs.delivered_ce = if delivered > least { delivered - ((delivered - least) & 7) } else { least };
+        self.count.delivered_ce += u64::from(rs.delivered_ce);
     }
 
     /// Sets what may be retransmitted after this ACK, if anything waits for it.

@@ -50,6 +50,9 @@ impl Tx {
         if !self.builds_super_packets() {
             return 1;
         }
+        if let Some(most) = self.cc.max_tso_segs(&self.w) {
+            return most.min((GSO_MAX_SIZE / self.w.mss).max(1));
+        }
         let rtt_shift = (self.min_rtt.get().0 / 1000) >> TSO_RTT_LOG;
         let near = if rtt_shift < 32 { u64::from(GSO_MAX_SIZE >> rtt_shift) } else { 0 };
         let bytes = (self.pacing_quantum() + near).min(u64::from(GSO_MAX_SIZE)) as u32;
@@ -115,7 +118,7 @@ impl Tx {
             return false;
         }
         let Some((_, head)) = self.board.first() else { return false };
-        if now.since(head.sent) < Span(self.w.srtt.0 / 2) || self.burst.probe || self.sets_own_window() {
+        if now.since(head.sent) < Span(self.w.srtt.0 / 2) || self.burst.probe || self.sizes_own_bursts() {
             return false;
         }
         self.burst.cwnd_limited |= u64::from(mss) < self.wnd_end() - self.w.snd_nxt;

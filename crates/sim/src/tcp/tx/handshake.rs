@@ -2,7 +2,9 @@
 //! behind.
 
 use super::{NEVER, Pending, State, Tx};
+use crate::tcp::cc::CcKind;
 use crate::tcp::config::{Opening, timestamp};
+use crate::tcp::negotiate::{ask, asked, grant, granted};
 use crate::tcp::rtt::{RTO_INITIAL, RTO_MAX};
 use crate::tcp::segment::{Flags, Segment};
 use goodqueue::{Nanos, Span};
@@ -40,12 +42,14 @@ impl Tx {
         let is_syn = segment.flags.has(Flags::SYN);
         match self.state {
             State::SynSent if is_syn && segment.flags.has(Flags::ACK) => {
-                self.ecn.ok = self.config.ecn && segment.flags.has(Flags::ECE);
+                let (ok, accurate) = granted(segment, self.config.ecn, self.wants_accecn());
+                self.set_ecn(ok, accurate);
                 self.accept(now, segment);
                 self.wants.ack = true;
             }
             State::Closed if is_syn && self.opening == Opening::Passive => {
-                self.ecn.ok = self.config.ecn && segment.flags.has(Flags::ECE.with(Flags::CWR));
+                let (ok, accurate) = asked(segment, self.config.ecn, self.wants_accecn());
+                self.set_ecn(ok, accurate);
                 self.ts_recent = segment.ts_val;
                 self.state = State::SynRecv;
                 self.start_handshake(now);
@@ -120,19 +124,33 @@ impl Tx {
     pub(super) fn handshake_segment(&mut self, now: Nanos) -> Segment {
         self.wants.handshake = false;
         let active = self.state == State::SynSent;
-        let flags = match (active, self.config.ecn && self.retransmits == 0, self.ecn.ok) {
-            (true, true, _) => Flags::SYN.with(Flags::ECE).with(Flags::CWR),
-            (true, false, _) => Flags::SYN,
-            (false, _, true) => Flags::SYN.with(Flags::ACK).with(Flags::ECE),
-            (false, _, false) => Flags::SYN.with(Flags::ACK),
-        };
-        Segment {
+        let mut segment = Segment {
             seq: 0,
             ack: u64::from(!active),
-            flags,
+            flags: if active { Flags::SYN } else { Flags::SYN.with(Flags::ACK) },
             retransmitted: self.retransmits > 0,
             ts_ecr: self.ts_recent,
             ..self.control_segment(now)
+        };
+        let is_first = self.retransmits == 0;
+        if active {
+            ask(&mut segment, self.config.ecn && is_first, self.wants_accecn() && is_first);
+        } else {
+            grant(&mut segment, self.ecn.ok, self.w.accecn);
         }
+        segment
+    }
+
+    /// Whether accurate feedback is to be asked for and granted.
+    fn wants_accecn(&self) -> bool {
+        self.config.ecn && self.config.accecn
+    }
+
+    /// What the handshake has agreed on. ECT(1) is for senders with the response of RFC 9331 section 4.3, and for nothing
+    /// without accurate feedback.
+    pub(super) fn set_ecn(&mut self, ok: bool, accurate: bool) {
+        self.ecn.ok = ok;
+        self.w.accecn = accurate;
+        self.ecn.is_l4s = accurate && self.cc.kind() == CcKind::Prague;
     }
 }

@@ -136,6 +136,8 @@ struct Ecn {
     ok: bool,
     /// The next new segment carries CWR.
     queue_cwr: bool,
+    /// Packets carry ECT(1).
+    is_l4s: bool,
 }
 
 /// What the poll in progress has done.
@@ -288,7 +290,7 @@ impl Tx {
     #[must_use]
     pub fn established(config: &Config, cc: Cc, now: Nanos, srtt: Option<Span>) -> Tx {
         let mut tx = Tx::new(config, cc, Opening::Active);
-        tx.ecn.ok = tx.config.ecn;
+        tx.set_ecn(tx.config.ecn, tx.config.ecn && tx.config.accecn);
         tx.snd_wnd = super::rx::initial_window(&tx.config, false);
         tx.become_established(now, srtt);
         tx

@@ -39,6 +39,8 @@ impl Tx {
             && self.rexmit == Rexmit::None
             && self.timer != Pending::Window
             && !self.sets_own_window()
+            // How many packets were marked is in every ACK.
+            && !self.w.accecn
     }
 
     fn ordinary_ack(&mut self, now: Nanos, segment: &Segment, run: &Run) {

@@ -17,6 +17,11 @@ impl Tx {
         self.cc.kind() == CcKind::Bbr
     }
 
+    /// Whether congestion control has a say in the size of super-packets.
+    pub(super) fn sizes_own_bursts(&self) -> bool {
+        matches!(self.cc.kind(), CcKind::Bbr | CcKind::Prague)
+    }
+
     /// An ACK is a duplicate, carries an alert, or comes in a state other than Open.
     pub(super) fn fast_retransmit_alert(
         &mut self,
@@ -205,7 +210,7 @@ impl Tx {
         }
         self.set_ca_state(now, CaState::Loss);
         self.high_seq = self.w.snd_nxt;
-        self.ecn.queue_cwr = self.ecn.ok;
+        self.queue_cwr();
         self.frto = is_new_recovery || self.retransmits > 0;
         self.rexmit = Rexmit::Lost;
     }
@@ -265,7 +270,12 @@ impl Tx {
         self.w.prior_cwnd = self.w.snd_cwnd;
         self.prr = Prr::default();
         self.w.snd_ssthresh = self.cc.ssthresh(&self.w, now);
-        self.ecn.queue_cwr = self.ecn.ok;
+        self.queue_cwr();
+    }
+
+    /// The next new segment says that the window was reduced; with accurate feedback there is nobody to tell.
+    fn queue_cwr(&mut self) {
+        self.ecn.queue_cwr = self.ecn.ok && !self.w.accecn;
     }
 
     /// RFC 6937 section 3: in proportion while above the threshold, then slow start (only when the ACK

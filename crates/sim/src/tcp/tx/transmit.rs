@@ -208,7 +208,8 @@ impl Tx {
         Some(segment)
     }
 
-    /// Sends the segment at `pos` again, without ECT (RFC 3168 section 6.1.5).
+    /// Sends the segment at `pos` again, without ECT (RFC 3168 section 6.1.5) unless feedback is accurate (RFC 8311
+    /// section 4.3; Linux `tcp_ca_needs_ecn`).
     fn resend(&mut self, now: Nanos, pos: u32, flags: u8) -> Segment {
         let len = u32::from(self.board.get(pos).len);
         if self.w.packets_in_flight() == 0 {
@@ -226,6 +227,8 @@ impl Tx {
             seq: slot.seq,
             len,
             retransmitted: true,
+            ect: self.w.accecn,
+            ect1: self.ecn.is_l4s,
             ts_val: timestamp(sent),
             ..self.control_segment(now)
         };
@@ -360,7 +363,7 @@ impl Tx {
             && u64::from(len) < unsent
             && self.w.snd_nxt + u64::from(len) <= self.wnd_end();
         let is_alone = !self.may_defer(now) && self.builds_super_packets();
-        if is_whole && is_alone && !self.sets_own_window() && !self.burst.probe {
+        if is_whole && is_alone && !self.sizes_own_bursts() && !self.burst.probe {
             Some((len, quota))
         } else {
             None
@@ -459,6 +462,7 @@ impl Tx {
             flags = flags.with(Flags::FIN);
         }
         segment.ect = self.ecn.ok && len > 0;
+        segment.ect1 = self.ecn.is_l4s;
         if segment.ect && self.ecn.queue_cwr {
             self.ecn.queue_cwr = false;
             flags = flags.with(Flags::CWR);
@@ -466,7 +470,7 @@ impl Tx {
         (segment.seq, segment.ack, segment.len) = (seq, 1, len);
         segment.window = RECEIVE_WINDOW;
         (segment.ts_val, segment.ts_ecr) = (timestamp(sent), self.ts_recent);
-        (segment.flags, segment.retransmitted) = (flags, false);
+        (segment.flags, segment.ae, segment.retransmitted) = (flags, false, false);
     }
 
     /// Nothing more leaves now: window validation, and a probe for the tail.

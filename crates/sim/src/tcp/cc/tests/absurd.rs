@@ -35,7 +35,7 @@ fn any_state() -> impl Strategy<Value = CaState> {
 
 fn any_rate() -> impl Strategy<Value = Call> {
     let times = (proptest::option::of(any_span()), proptest::option::of(any_span()));
-    let counts = (proptest::option::of(any_count()), any_count(), any_count(), any_count());
+    let counts = (proptest::option::of(any_count()), any_count(), any_count(), any_count(), any_count());
     let flags = (any::<bool>(), any::<bool>(), any::<bool>());
     (any::<u64>(), times, counts, flags, any_count()).prop_map(|(prior, (interval, rtt), c, f, grown)| {
         Call::Rate {
@@ -47,6 +47,7 @@ fn any_rate() -> impl Strategy<Value = Call> {
                 rtt,
                 losses: c.1,
                 acked_sacked: c.2,
+                delivered_ce: c.4,
                 prior_in_flight: c.3,
                 is_app_limited: f.0,
                 is_retrans: f.1,
@@ -81,7 +82,8 @@ fn rate(cc: &mut Cc, w: &mut Window, now: Nanos, rs: &RateSample) {
         return;
     }
     if rs.acked_sacked > 0 && w.ca_state < CaState::Recovery {
-        assert!(w.snd_cwnd >= 4.min(w.snd_cwnd_clamp), "{w:?}");
+        let least = if cc.kind() == CcKind::Bbr { 4 } else { 1 };
+        assert!(w.snd_cwnd >= least.min(w.snd_cwnd_clamp), "{w:?}");
     }
 }
 
@@ -126,7 +128,7 @@ proptest! {
         calls in proptest::collection::vec((any_wait(), any_call()), 1..300),
     ) {
         let mut w = established(10.min(clamp));
-        (w.snd_cwnd_clamp, w.mss) = (clamp, mss);
+        (w.snd_cwnd_clamp, w.mss, w.accecn) = (clamp, mss, kind.is_scalable());
         let mut cc = begun(kind, &mut w);
         let mut now = Nanos::ZERO;
         for (wait, this) in calls {

@@ -1,6 +1,7 @@
 //! What all congestion controls share; their own tests stand beside them.
 
 mod absurd;
+mod dctcp;
 mod reno;
 
 use super::*;
@@ -39,7 +40,7 @@ fn names_are_the_kernels() {
         assert_eq!(Cc::new(kind, Rng::new(1)).kind(), kind);
     }
     let error = "vegas".parse::<CcKind>().expect_err("it is not here");
-    assert_eq!(error.to_string(), "no congestion control `vegas`; there are reno, cubic, bbr");
+    assert_eq!(error.to_string(), "no congestion control `vegas`; there are reno, cubic, bbr, dctcp, prague");
 }
 
 #[test]

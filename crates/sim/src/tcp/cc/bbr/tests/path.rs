@@ -179,6 +179,7 @@ impl Path {
             rtt: Some(self.now.since(sent.at)),
             losses,
             acked_sacked: 1,
+            delivered_ce: 0,
             prior_in_flight,
             is_app_limited: sent.app_limited,
             is_retrans: false,
