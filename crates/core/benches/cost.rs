@@ -12,8 +12,8 @@ use std::process::{Command, ExitCode};
 
 use goodqueue::fifo::Limit;
 use goodqueue::{
-    AnyQueue, Header, HeapDualPi2, HeapFifo, HeapFq, HeapFqPie, HeapPie, HeapSfq, Nanos, QueueSpec, Rate,
-    Rng, dualpi2, fq, fq_pie, pie, sfq,
+    AnyQueue, Header, HeapDualPi2, HeapFifo, HeapFq, HeapFqPie, HeapPie, HeapSfq, HeapWheel, Nanos,
+    QueueSpec, Rate, Rng, dualpi2, fq, fq_pie, pie, sfq, wheel,
 };
 use workload::Load;
 
@@ -32,7 +32,7 @@ const ROWS: [(usize, u64, f64, f64, u64); 8] = [
 const STEPS: u64 = 200_000;
 
 /// The queues of the second table. Those of classes have one `pfifo` each.
-const OTHERS: [&str; 13] = [
+const OTHERS: [&str; 14] = [
     "pfifo",
     "red",
     "pfifo_fast",
@@ -45,6 +45,7 @@ const OTHERS: [&str; 13] = [
     "dualpi2",
     "sfq",
     "fq",
+    "wheel",
     "fq_codel",
 ];
 
@@ -186,6 +187,14 @@ fn delivered(queue: &str, flows: usize, step: u64) -> usize {
             let params = fq::Params { flow_limit: 10_000, ..fq::Params::default() };
             let (flows_at, nodes) = (vec![fq::Flow::default(); 4096], vec![fq::Node::default(); 10_000]);
             let queue = HeapFq::new(params, vec![0; 1024], flows_at, nodes);
+            steps(Load::new(queue, 1001, flows, step))
+        }
+        // Nobody stamps these packets: at this wheel all are due.
+        "wheel" => {
+            let slots = 100_001;
+            let (words, lists) = (vec![0; wheel::words(slots)], vec![goodqueue::arena::List::EMPTY; slots]);
+            let places = vec![goodqueue::arena::Slot::default(); 10_000];
+            let queue = HeapWheel::new(wheel::Params::default(), words, lists, places);
             steps(Load::new(queue, 1001, flows, step))
         }
         _ => steps(Load::new(workload::fq_codel(), 1001, flows, step)),

@@ -3,7 +3,7 @@
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
-use crate::arena::Slot;
+use crate::arena::{List, Slot};
 use crate::codel::Stamped;
 use crate::fifo::Limit;
 use crate::fq_codel::Flow;
@@ -13,7 +13,7 @@ use crate::spec::QueueKind;
 use crate::spec::{BuildError, MAX_PACKETS, QueueSpec, packets_in};
 use crate::{
     Backlog, Cake, Codel, Drr, DualPi2, Fifo, Fq, FqCodel, FqPie, Htb, Nanos, Observer, Packet, Pie, Prio,
-    Queue, Rate, Red, Rng, Sfq, Stats, Tbf, Verdict, cake, drr, dualpi2, fq, fq_pie, pie, sfq,
+    Queue, Rate, Red, Rng, Sfq, Stats, Tbf, Verdict, Wheel, cake, drr, dualpi2, fq, fq_pie, pie, sfq, wheel,
 };
 
 /// `pfifo` or `bfifo` with its storage from the heap.
@@ -45,6 +45,8 @@ pub type HeapHtb<P, Q = AnyQueue<P>> = Htb<P, Q, Vec<Class<Q>>>;
 /// `tbf` with its storage from the heap.
 pub type HeapTbf<P> = Tbf<P, Vec<P>>;
 
+/// `wheel` with its storage from the heap.
+pub type HeapWheel<P> = Wheel<P, Vec<u64>, Vec<List>, Vec<Slot<P>>>;
 /// `cake` with its storage from the heap.
 pub type HeapCake<P> = Cake<P, CakeTables, Vec<Slot<cake::Queued<P>>>>;
 /// The tables of `cake` from the heap.
@@ -82,6 +84,8 @@ pub enum AnyQueue<P> {
     Htb(Box<HeapHtb<P>>),
     /// `tbf`.
     Tbf(Box<HeapTbf<P>>),
+    /// `wheel`.
+    Wheel(Box<HeapWheel<P>>),
     /// `cake`.
     Cake(Box<HeapCake<P>>),
 }
@@ -168,6 +172,11 @@ impl QueueSpec {
         }
         if self.info().has_leaves() || self.kind() == QueueKind::PfifoFast {
             return self.build_classes(rate, mtu, now, draws);
+        }
+        if let Some((params, slots)) = self.wheel_params(mtu) {
+            let words = places(wheel::words(slots as usize) as u64);
+            let queue = Wheel::new(params, words, places(slots.into()), places(u64::from(params.limit)));
+            return Ok(AnyQueue::Wheel(Box::new(queue)));
         }
         if let Some(params) = self.tbf_params(mtu) {
             let queue = Tbf::new(params, now, places(packets_in(params.limit))).map_err(BuildError::Tbf)?;
@@ -267,6 +276,7 @@ macro_rules! each {
             AnyQueue::Drr($queue) => $body,
             AnyQueue::Htb($queue) => $body,
             AnyQueue::Tbf($queue) => $body,
+            AnyQueue::Wheel($queue) => $body,
             AnyQueue::Cake($queue) => $body,
         }
     };
@@ -345,6 +355,7 @@ mod tests {
             "drr,leaf=codel,leaf.limit=9",
             "htb,rate=1mbit",
             "htb,rate=1mbit,sqm=simple,leaf=pie",
+            "wheel",
             "tbf,rate=1mbit,burst=2k,limit=9k",
             "cake",
         ] {

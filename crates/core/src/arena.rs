@@ -134,6 +134,20 @@ impl<P: Copy, S: Storage<Slot<P>>> Arena<P, S> {
         Some(slot)
     }
 
+    /// Puts all of `other` behind `list`; `other` is empty then.
+    #[inline]
+    pub(crate) fn append(&mut self, list: &mut List, other: &mut List) {
+        let taken = core::mem::take(other);
+        if taken.is_empty() {
+            return;
+        }
+        match self.slots.as_mut().get_mut(list.tail as usize) {
+            Some(tail) => tail.next = taken.head,
+            None => list.head = taken.head,
+        }
+        list.tail = taken.tail;
+    }
+
     /// One slot.
     #[inline]
     pub(crate) fn slot(&self, index: u32) -> Option<&Slot<P>> {

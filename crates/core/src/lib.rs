@@ -49,12 +49,13 @@ pub mod sfq;
 pub mod spec;
 pub mod tbf;
 mod units;
+pub mod wheel;
 pub mod wifi;
 
 #[cfg(feature = "alloc")]
 pub use any::{
     AnyQueue, CakeTables, HeapCake, HeapCodel, HeapDrr, HeapDualPi2, HeapFifo, HeapFq, HeapFqCodel,
-    HeapFqPie, HeapHtb, HeapPfifoFast, HeapPie, HeapPrio, HeapRed, HeapSfq, HeapTbf, cake_tables,
+    HeapFqPie, HeapHtb, HeapPfifoFast, HeapPie, HeapPrio, HeapRed, HeapSfq, HeapTbf, HeapWheel, cake_tables,
 };
 pub use cake::Cake;
 pub use codel::Codel;
@@ -83,3 +84,4 @@ pub use spec::SpecError;
 pub use spec::{BuildError, QueueSpec};
 pub use tbf::Tbf;
 pub use units::{Bytes, Nanos, ParseUnitError, Rate, Serializer, Span};
+pub use wheel::Wheel;

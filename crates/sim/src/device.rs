@@ -167,6 +167,15 @@ impl Device {
         }
     }
 
+    /// Whether its queues let a packet go at the time that its sender has stamped it with.
+    pub(crate) fn keeps_departures(&self) -> bool {
+        self.queues().any(|queue| match queue {
+            AnyQueue::Fq(fq) => fq.params().pacing,
+            AnyQueue::Wheel(_) => true,
+            _ => false,
+        })
+    }
+
     /// The queue of each hardware queue.
     fn queues(&self) -> impl Iterator<Item = &AQueue> {
         (0_usize..).map_while(|lane| match self {

@@ -38,7 +38,8 @@ pub(crate) struct Frame {
     /// The TCP segment; of datagrams and probes only `seq` is used, their number, and `ack`, as their ends
     /// like.
     pub(crate) segment: Segment,
-    /// When it comes to the far end of the link that it is on.
+    /// When it comes to the far end of the link that it is on. Before, in the queue of its sender's own device: the
+    /// earliest time at which it is to leave that, or zero.
     pub(crate) lands: Nanos,
     /// The frame behind it on that link, or the next free place.
     pub(crate) next: FrameId,

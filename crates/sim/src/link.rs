@@ -2,7 +2,7 @@
 
 use goodqueue::details::{Details, TcpHeader};
 use goodqueue::port::Watermarks;
-use goodqueue::{Departure, Nanos, Observer, Reason, Rng};
+use goodqueue::{Departure, Nanos, Observer, Origin, Reason, Rng, Socket};
 
 use crate::agenda::Lane;
 use crate::agenda::NEVER;
@@ -323,6 +323,20 @@ impl Observer<Token> for Losses<'_> {
 
     fn details(&self, packet: &Token) -> Details {
         self.frames.details(packet)
+    }
+
+    /// A segment that is still in its sender's own device has a socket there, and a time to leave.
+    fn origin(&self, packet: &Token) -> Origin {
+        let frame = self.frames.get(packet.frame);
+        if frame.owed == 0 {
+            return Origin::default();
+        }
+        let (id, hash) = (u64::from(frame.owner), frame.flow_hash);
+        Origin {
+            socket: Some(Socket { id, hash, is_connected: true }),
+            departure: Some(frame.lands).filter(|at| *at > Nanos::ZERO),
+            priority: 0,
+        }
     }
 
     fn tcp(&self, packet: &Token) -> Option<TcpHeader> {

@@ -8,6 +8,7 @@ use super::htb::HTB;
 use super::pie::{FQ_PIE, PIE};
 use super::red::RED;
 use super::sfq::SFQ;
+use super::wheel::WHEEL;
 
 /// What a parameter's value is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -146,6 +147,8 @@ pub enum QueueKind {
     Drr,
     /// A tree of classes with rates, each a queue.
     Htb,
+    /// A timing wheel: packets leave at the times that the host has stamped them with.
+    Wheel,
     /// A token bucket over `bfifo`.
     Tbf,
     /// Fair queueing among hosts and flows, with classes and a shaper.
@@ -299,7 +302,7 @@ const TBF: [Parameter; 8] = [
 ];
 
 /// Every queue there is, in the order in which it is listed.
-pub const CATALOGUE: [QueueInfo; 17] = [
+pub const CATALOGUE: [QueueInfo; 18] = [
     QueueInfo {
         kind: QueueKind::Pfifo,
         name: "pfifo",
@@ -379,6 +382,14 @@ pub const CATALOGUE: [QueueInfo; 17] = [
         source: "Linux 6.1 sch_fq.c",
         positional: false,
         parameters: &FQ,
+    },
+    QueueInfo {
+        kind: QueueKind::Wheel,
+        name: "wheel",
+        doc: "a timing wheel: packets leave at the times that local sockets have stamped them with; else at once",
+        source: "Saeed et al., Carousel, SIGCOMM 2017; Jacobson 2018",
+        positional: false,
+        parameters: &WHEEL,
     },
     QueueInfo {
         kind: QueueKind::Red,

@@ -27,6 +27,7 @@ mod sfq;
 #[cfg(feature = "alloc")]
 mod text;
 mod value;
+mod wheel;
 
 use catalogue::MOST_PARAMETERS;
 pub use catalogue::{

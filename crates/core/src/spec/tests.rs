@@ -163,6 +163,8 @@ fn defaults_of_the_catalogue_are_those_of_the_queues() {
     assert_eq!(fq_pie, Some(crate::fq_pie::Params::default()));
     let dualpi2 = "dualpi2".parse::<QueueSpec>().expect("a queue").dualpi2_params(1514);
     assert_eq!(dualpi2, Some(crate::dualpi2::Params::default()));
+    let wheel = "wheel".parse::<QueueSpec>().expect("a queue").wheel_params(1514);
+    assert_eq!(wheel, Some((crate::wheel::Params::default(), 100_001)));
     let sfq = "sfq".parse::<QueueSpec>().expect("a queue").sfq_params(1514);
     assert_eq!(sfq, Some((crate::sfq::Params::default(), 128)));
     let fq = "fq".parse::<QueueSpec>().expect("a queue").fq_params(1514);

@@ -8,6 +8,7 @@ mod harness;
 mod htb;
 mod pie;
 mod sfq;
+mod wheel;
 
 use std::collections::VecDeque;
 

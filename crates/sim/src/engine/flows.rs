@@ -147,8 +147,13 @@ impl Simulation {
             Opener::Sender => (Opening::Active, Opening::Passive),
             Opener::Receiver => (Opening::Passive, Opening::Active),
         };
+        let mut tx = Tx::sharing(config, self.congestion_control(cc, number), tx);
+        let own = &self.links[self.paths.link(ends.paths[0]) as usize];
+        if own.device.as_ref().is_some_and(Device::keeps_departures) {
+            tx.stamp_departures();
+        }
         self.flows.push(Flow {
-            tx: Tx::sharing(config, self.congestion_control(cc, number), tx),
+            tx,
             rx: Rx::new(config, rx),
             wires,
             opener: ends.opener,
@@ -319,6 +324,7 @@ impl Simulation {
                 let (len, mss) = (frame.segment.len, tx.window().mss);
                 wire.wrap(Kind::Data, index as u32, if len > mss { len.div_ceil(mss) } else { 1 }, frame);
                 frame.owed = tx.truesize(&frame.segment);
+                frame.lands = tx.departure().unwrap_or(Nanos::ZERO);
                 Some(link.admit(*now, id, frame))
             });
             if built.is_none() {

@@ -103,6 +103,7 @@ impl Tx {
         self.expand_sndbuf();
         self.update_pacing_rate();
         self.cc.init(&mut self.w, now);
+        self.w.pacing |= self.departure.is_some();
         self.refill();
     }
 

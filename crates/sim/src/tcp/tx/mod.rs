@@ -217,6 +217,8 @@ pub struct Tx {
     /// Send time of the newest segment delivered (Linux `first_tx_mstamp`).
     first_tx: Nanos,
     pacing_at: Nanos,
+    /// Time to leave of the last segment, where the host's queue keeps to it (Linux `SK_PACING_FQ`, `skb->tstamp`).
+    departure: Option<Nanos>,
     /// Memory of what is in the host's queue and device.
     wmem_alloc: u32,
     throttled: bool,
@@ -276,6 +278,7 @@ impl Tx {
             wants: Wants::default(),
             first_tx: Nanos::ZERO,
             pacing_at: NEVER,
+            departure: None,
             wmem_alloc: 0,
             throttled: false,
             heads: 0,
@@ -294,6 +297,18 @@ impl Tx {
         tx.snd_wnd = super::rx::initial_window(&tx.config, false);
         tx.become_established(now, srtt);
         tx
+    }
+
+    /// The host's queue paces: segments are given to it with their times to leave ([`Tx::departure`]) and not held back
+    /// here. As in Linux every connection is paced then. Before it is opened.
+    pub fn stamp_departures(&mut self) {
+        self.departure = Some(Nanos::ZERO);
+    }
+
+    /// When the segment that was given last is to leave at the earliest; `None`: whenever it can.
+    #[must_use]
+    pub fn departure(&self) -> Option<Nanos> {
+        self.departure
     }
 
     /// The application gives `bytes`; `u64::MAX`: more than will ever be sent.

@@ -157,7 +157,7 @@ impl Tx {
 
     /// Whether pacing holds everything back; sets the timer that ends it.
     fn is_paced(&mut self, now: Nanos) -> bool {
-        if !self.w.pacing || self.w.tcp_wstamp <= now {
+        if !self.w.pacing || self.w.tcp_wstamp <= now || self.departure.is_some() {
             self.pacing_at = NEVER;
             return false;
         }
@@ -171,6 +171,9 @@ impl Tx {
         let prior = self.w.tcp_wstamp;
         let sent = prior.max(now);
         self.w.tcp_wstamp = sent;
+        if let Some(departure) = &mut self.departure {
+            *departure = sent;
+        }
         let rate = self.w.sk_pacing_rate;
         if self.w.pacing && rate.0 > 0 && self.count.segments >= UNPACED {
             let span = rate.tx_time(Bytes(u64::from(len)));

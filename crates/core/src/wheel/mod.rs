@@ -1,0 +1,294 @@
+//! `wheel`: a timing wheel. The host stamps each packet with its earliest time to leave ([`Observer::origin`]), the wheel
+//! lets it go then: no queue stands, and no flow is looked up (V. Jacobson, "Evolving from as fast as possible: teaching
+//! NICs about time"; A. Saeed et al., "Carousel", SIGCOMM 2017).
+//!
+//! Slots of a fixed width go round; a packet is put into the slot of its time, at its tail, and leaves when that slot's
+//! time has come: never early, and less than a slot late. What asks for a time that is past, or for none, leaves at once;
+//! what asks for one beyond the horizon goes to the last slot, or is dropped. Each operation takes the same few steps
+//! however many packets and flows there are. Carousel's feedback to the sender, a completion when the packet leaves, is
+//! that of the device behind the queue.
+
+mod bits;
+
+use core::marker::PhantomData;
+
+use bits::Bits;
+
+use crate::arena::{Arena, List, Slot, Storage};
+use crate::{Backlog, Nanos, Observer, Packet, Queue, Reason, Span, Stats, Verdict};
+
+/// Most slots of a wheel.
+pub const MAX_SLOTS: u32 = bits::MOST;
+
+/// Words that a wheel of so many slots needs beside them.
+#[must_use]
+pub const fn words(slots: usize) -> usize {
+    bits::words(slots)
+}
+
+/// Parameters of `wheel`. The number of slots is the length of their storage.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Params {
+    /// Most packets queued. Default 10000.
+    pub limit: u32,
+    /// Width of a slot. Default 10 us.
+    pub granularity: Span,
+    /// Drops packets beyond the horizon; else they leave at it. Default off.
+    pub horizon_drop: bool,
+}
+
+impl Default for Params {
+    fn default() -> Self {
+        Params { limit: 10_000, granularity: Span::from_micros(10), horizon_drop: false }
+    }
+}
+
+/// What `wheel` has counted beyond [`Stats`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct WheelCounters {
+    /// Packets that had to wait for their time.
+    pub throttled: u64,
+    /// Packets refused at the limit.
+    pub overlimit: u64,
+    /// Packets beyond the horizon, dropped.
+    pub horizon_drops: u64,
+    /// Packets beyond the horizon, put into the last slot.
+    pub horizon_caps: u64,
+}
+
+/// `wheel` over storage: words for its bits, slots, and places for packets.
+#[derive(Clone, Debug)]
+pub struct Wheel<P, W, L, S> {
+    params: Params,
+    limit: u32,
+    arena: Arena<P, S>,
+    bits: Bits<W>,
+    slots: L,
+    count: u32,
+    /// Packets whose time has come.
+    due: List,
+    /// The slot, counted from the beginning of time, up to which all are in `due`.
+    turned: u64,
+    qlen: u32,
+    bytes: u64,
+    sent: (u64, u64),
+    drop_change: u64,
+    counters: WheelCounters,
+    packet: PhantomData<P>,
+}
+
+impl<P, W, L, S> Wheel<P, W, L, S>
+where
+    P: Packet,
+    W: Storage<u64>,
+    L: Storage<List>,
+    S: Storage<Slot<P>>,
+{
+    /// An empty wheel, whatever the storage held. Slots beyond [`MAX_SLOTS`], or without [`words`], are not used; one
+    /// without slots lets everything leave at once.
+    pub fn new(params: Params, words: W, mut slots: L, places: S) -> Self {
+        let arena = Arena::new(places);
+        let wanted = u32::try_from(slots.as_ref().len()).unwrap_or(MAX_SLOTS);
+        let (bits, count) = Bits::new(words, wanted);
+        slots.as_mut().fill(List::EMPTY);
+        Wheel {
+            limit: params.limit.min(arena.capacity()),
+            params: Params { granularity: Span(params.granularity.0.max(1)), ..params },
+            arena,
+            bits,
+            slots,
+            count,
+            due: List::EMPTY,
+            turned: 0,
+            qlen: 0,
+            bytes: 0,
+            sent: (0, 0),
+            drop_change: 0,
+            counters: WheelCounters::default(),
+            packet: PhantomData,
+        }
+    }
+
+    /// The parameters in force.
+    pub const fn params(&self) -> &Params {
+        &self.params
+    }
+
+    /// What the wheel has counted.
+    pub const fn wheel_counters(&self) -> &WheelCounters {
+        &self.counters
+    }
+
+    /// How far in the future a packet can be put: all slots but the present one.
+    pub const fn horizon(&self) -> Span {
+        Span(self.params.granularity.0.saturating_mul(self.count.saturating_sub(1) as u64))
+    }
+
+    /// Sets all parameters but the width of the slots. Packets above a lower limit leave in their order, and are dropped.
+    pub fn configure(&mut self, now: Nanos, params: Params, observer: &mut impl Observer<P>) {
+        self.params = Params { granularity: self.params.granularity, ..params };
+        self.limit = params.limit.min(self.arena.capacity());
+        self.turn(now);
+        while self.qlen > self.limit {
+            let Some(packet) = self.pop_first() else { break };
+            self.drop_change += 1;
+            observer.dropped(now, packet, Reason::Change);
+        }
+    }
+
+    const fn slot_of(&self, now: Nanos) -> u64 {
+        now.0 / self.params.granularity.0
+    }
+
+    /// The place of a slot on the wheel. There is one at least.
+    #[allow(clippy::cast_possible_truncation)]
+    const fn place(&self, slot: u64) -> u32 {
+        (slot % self.count as u64) as u32
+    }
+
+    /// The first slot behind those that are due that holds packets: its place, and its number from the beginning of time.
+    #[inline]
+    fn first(&self) -> Option<(u32, u64)> {
+        if self.count == 0 {
+            return None;
+        }
+        let from = self.place(self.turned);
+        let place = self.bits.next(from).or_else(|| self.bits.next(0))?;
+        let ahead = if place >= from { place - from } else { place + self.count - from };
+        Some((place, self.turned + u64::from(ahead)))
+    }
+
+    /// What has its time now becomes due, slot by slot: of each the whole list at once.
+    #[inline]
+    fn turn(&mut self, now: Nanos) {
+        let present = self.slot_of(now);
+        while let Some((place, slot)) = self.first() {
+            if slot > present {
+                break;
+            }
+            self.take_slot(place);
+        }
+        self.turned = present;
+    }
+
+    fn take_slot(&mut self, place: u32) {
+        self.bits.clear(place);
+        if let Some(list) = self.slots.as_mut().get_mut(place as usize) {
+            self.arena.append(&mut self.due, list);
+        }
+    }
+
+    fn pop(&mut self) -> Option<P> {
+        let (packet, _) = self.arena.pop(&mut self.due)?;
+        self.qlen -= 1;
+        self.bytes -= u64::from(packet.len());
+        Some(packet)
+    }
+
+    /// The packet that would leave first, due or not.
+    fn pop_first(&mut self) -> Option<P> {
+        if self.due.is_empty()
+            && let Some((place, _)) = self.first()
+        {
+            let mut list = core::mem::take(self.slots.as_mut().get_mut(place as usize)?);
+            let (packet, _) = self.arena.pop(&mut list)?;
+            if list.is_empty() {
+                self.bits.clear(place);
+            }
+            self.slots.as_mut()[place as usize] = list;
+            self.qlen -= 1;
+            self.bytes -= u64::from(packet.len());
+            return Some(packet);
+        }
+        self.pop()
+    }
+}
+
+impl<P, W, L, S> Queue<P> for Wheel<P, W, L, S>
+where
+    P: Packet,
+    W: Storage<u64>,
+    L: Storage<List>,
+    S: Storage<Slot<P>>,
+{
+    #[inline]
+    fn enqueue(&mut self, now: Nanos, packet: P, observer: &mut impl Observer<P>) -> Verdict {
+        if self.qlen >= self.limit {
+            self.counters.overlimit += 1;
+            observer.dropped(now, packet, Reason::Limit);
+            return Verdict::Dropped(Reason::Limit);
+        }
+        let asked = observer.origin(&packet).departure;
+        let departure = asked.unwrap_or(now);
+        if departure.since(now) > self.horizon() && self.count > 0 {
+            if self.params.horizon_drop {
+                self.counters.horizon_drops += 1;
+                observer.dropped(now, packet, Reason::Horizon);
+                return Verdict::Dropped(Reason::Horizon);
+            }
+            self.counters.horizon_caps += 1;
+        }
+        self.turn(now);
+        // Of the slots the first that begins no earlier than the packet may leave.
+        let last = self.turned.saturating_add(u64::from(self.count.saturating_sub(1)));
+        let slot = asked.map_or(self.turned, |at| at.0.div_ceil(self.params.granularity.0)).min(last);
+        self.qlen += 1;
+        self.bytes += u64::from(packet.len());
+        // There is a place: fewer than `limit` packets are queued, and it is at most the places.
+        if slot <= self.turned {
+            self.arena.push(&mut self.due, packet, 0);
+            return Verdict::Enqueued;
+        }
+        let place = self.place(slot);
+        self.counters.throttled += 1;
+        if let Some(list) = self.slots.as_mut().get_mut(place as usize) {
+            self.arena.push(list, packet, 0);
+        }
+        self.bits.set(place);
+        Verdict::Enqueued
+    }
+
+    #[inline]
+    fn dequeue(&mut self, now: Nanos, _observer: &mut impl Observer<P>) -> Option<P> {
+        self.turn(now);
+        let packet = self.pop()?;
+        self.sent.0 += 1;
+        self.sent.1 += u64::from(packet.len());
+        Some(packet)
+    }
+
+    fn next_wake(&self, now: Nanos) -> Option<Nanos> {
+        if !self.due.is_empty() {
+            return Some(now);
+        }
+        let (_, slot) = self.first()?;
+        Some(Nanos(slot.saturating_mul(self.params.granularity.0)).max(now))
+    }
+
+    fn backlog(&self) -> Backlog {
+        Backlog { packets: self.qlen, bytes: self.bytes }
+    }
+
+    fn stats(&self) -> Stats {
+        Stats {
+            packets: self.sent.0,
+            bytes: self.sent.1,
+            drops: self.counters.overlimit + self.counters.horizon_drops + self.drop_change,
+            marks: 0,
+            overlimits: 0,
+        }
+    }
+
+    fn reset(&mut self, now: Nanos, observer: &mut impl Observer<P>) {
+        while let Some(packet) = self.pop_first() {
+            observer.dropped(now, packet, Reason::Reset);
+        }
+    }
+
+    fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
+        each("throttled", self.counters.throttled);
+        each("overlimit", self.counters.overlimit);
+        each("horizon_drops", self.counters.horizon_drops);
+        each("horizon_caps", self.counters.horizon_caps);
+    }
+}

@@ -1,0 +1,91 @@
+//! Times to leave: a host whose queue is `fq` or `wheel` lets its TCP's segments go when TCP has stamped them to.
+
+use goodqueue::{Nanos, Rate, Span};
+use goodqueue_sim::tcp::Config;
+use goodqueue_sim::tcp::cc::CcKind;
+use goodqueue_sim::{Flow, Link, Opener, PortSpec, Scenario, Simulation};
+
+const MS: u64 = 1_000_000;
+
+struct Found {
+    goodput: f64,
+    retransmits: u64,
+    /// Most bytes seen at once in the host's queue, and in front of the bottleneck.
+    host: u64,
+    bottleneck: u64,
+    /// Packets that the host's queue held back.
+    throttled: u64,
+}
+
+/// One flow for 10 s from a host with `queue` on a line of 1 Gbit/s, over 100 Mbit/s and 20 ms.
+fn one_flow(queue: &str, cc: CcKind) -> Found {
+    let port =
+        |queue: &str, mbit: u64| PortSpec::new(queue.parse().expect("a queue"), Rate(mbit * 1_000_000));
+    let scenario = Scenario {
+        nodes: ["client", "router", "server"].map(String::from).to_vec(),
+        links: vec![
+            Link::new(0, 1, Some(port(queue, 1000)), Span::ZERO),
+            Link::new(1, 2, Some(port("fq_codel", 100)), Span(10 * MS)),
+            Link::new(2, 0, None, Span(10 * MS)),
+        ],
+        flows: vec![Flow {
+            from: 0,
+            to: 2,
+            cc,
+            dscp: 0,
+            opener: Opener::Sender,
+            start: Span::ZERO,
+            stop: None,
+            bytes: None,
+        }],
+        tcp: Config { tso: false, ..Config::default() },
+        seed: 1,
+        ..Scenario::default()
+    };
+    let mut simulation = Simulation::new(&scenario).expect("a scenario");
+    let (mut host, mut bottleneck) = (0, 0);
+    for step in 1..=20_000 {
+        simulation.run_until(Nanos(step * MS / 2));
+        if step > 4000 {
+            host = host.max(simulation.link(0).backlog().bytes);
+            bottleneck = bottleneck.max(simulation.link(1).backlog().bytes);
+        }
+    }
+    let mut throttled = 0;
+    simulation
+        .link(0)
+        .queue_counters(&mut |name, value| throttled += if name == "throttled" { value } else { 0 });
+    let flow = simulation.flow(0);
+    let goodput = flow.received as f64 * 8.0 / 10e6;
+    Found { goodput, retransmits: flow.stats.retransmits, host, bottleneck, throttled }
+}
+
+#[test]
+fn stamps_reach_fq_and_the_wheel() {
+    for cc in [CcKind::Cubic, CcKind::Bbr] {
+        let unpaced = one_flow("pfifo", cc);
+        let (fq, wheel) = (one_flow("fq", cc), one_flow("wheel", cc));
+        assert_eq!(unpaced.throttled, 0);
+        for paced in [&fq, &wheel] {
+            // CUBIC's ACKs mostly come more slowly than its pace, a fifth above the window over a round trip.
+            let least = if cc == CcKind::Bbr { 5000 } else { 50 };
+            assert!(paced.throttled > least, "{cc}: {} held back", paced.throttled);
+            assert!(paced.goodput > 0.95 * unpaced.goodput, "{cc}: {} of {}", paced.goodput, unpaced.goodput);
+            // TCP small queues: two packets, or 2^-10 s at the pacing rate, and one more.
+            assert!(paced.host > 0 && paced.host <= 60_000, "{cc}: {} bytes", paced.host);
+            assert!(
+                paced.bottleneck <= unpaced.bottleneck,
+                "{cc}: {} of {}",
+                paced.bottleneck,
+                unpaced.bottleneck
+            );
+            assert!(paced.retransmits <= unpaced.retransmits + 200, "{cc}: {}", paced.retransmits);
+        }
+        assert!(
+            (fq.goodput / wheel.goodput - 1.0).abs() < 0.02,
+            "{cc}: {} and {}",
+            fq.goodput,
+            wheel.goodput
+        );
+    }
+}
