@@ -144,6 +144,8 @@ pub(crate) struct Frames {
     free: FrameId,
     /// Probes, by number and acknowledgement number, that will not come back.
     pub(crate) lost_probes: Vec<(u32, u64)>,
+    /// Payload of a full segment, bytes: what is longer is a super-packet.
+    pub(crate) mss: u32,
     /// Hashes of the hosts that a frame at each place of a path goes between.
     pub(crate) hosts: Vec<[u32; 2]>,
     pub(crate) tap: Tap,
@@ -155,6 +157,7 @@ impl Default for Frames {
             frames: Vec::new(),
             free: NO_FRAME,
             lost_probes: Vec::new(),
+            mss: u32::MAX,
             hosts: Vec::new(),
             tap: Tap::default(),
         }

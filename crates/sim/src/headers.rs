@@ -1,6 +1,6 @@
 //! What a queue can ask of a frame beyond its token: the hosts it goes between, its TCP header.
 
-use goodqueue::details::{Details, MOST_OPTIONS, TcpHeader};
+use goodqueue::details::{Details, Gso, MOST_OPTIONS, TcpHeader};
 
 use crate::frame::{Frame, Frames, Kind, Token};
 
@@ -43,11 +43,48 @@ const fn wire_number(number: u64) -> u32 {
 }
 
 impl Frames {
-    /// The hosts that a frame goes between, by their hashes.
+    /// The hosts that a frame goes between, by their hashes, and how it is made up.
     pub(crate) fn details(&self, token: &Token) -> Details {
-        let place = self.get(token.frame).place as usize;
-        let [source_hash, destination_hash] = self.hosts.get(place).copied().unwrap_or_default();
-        Details { source_hash, destination_hash, ..Details::default() }
+        let frame = self.get(token.frame);
+        let [source_hash, destination_hash] =
+            self.hosts.get(frame.place as usize).copied().unwrap_or_default();
+        Details { source_hash, destination_hash, gso: self.gso(frame), ..Details::default() }
+    }
+
+    /// What a super-packet is made up of; `None` for an ordinary packet.
+    fn gso(&self, frame: &Frame) -> Option<Gso> {
+        let (len, size) = (frame.segment.len, self.mss);
+        if frame.kind != Kind::Data || len <= size {
+            return None;
+        }
+        let segments = u16::try_from(len.div_ceil(size.max(1))).ok()?;
+        Some(Gso { segments, size, headers: (frame.len - len) / u32::from(segments) })
+    }
+
+    /// Makes a frame of segment `index` of a super-packet, whose own place is given back with the last. Memory that its
+    /// sender is owed is shared out among them.
+    pub(crate) fn split(&mut self, token: &Token, index: u16) -> Option<Token> {
+        let whole = *self.get(token.frame);
+        let gso = self.gso(&whole)?;
+        let (index, segments) = (u32::from(index), u32::from(gso.segments));
+        let mut segment = whole.segment;
+        let mut rest = segment.cut(gso.size);
+        for _ in 0..index {
+            segment.advance(&mut rest);
+        }
+        let each = whole.owed / segments;
+        let is_last = index + 1 == segments;
+        let id = self.insert(Frame {
+            segment,
+            len: segment.len + gso.headers,
+            dsfield: goodqueue::Packet::dsfield(token),
+            owed: if is_last { whole.owed - each * (segments - 1) } else { each },
+            ..whole
+        });
+        if is_last {
+            self.remove(token.frame);
+        }
+        Some(self.get(id).token(id))
     }
 
     /// The TCP header of a frame.

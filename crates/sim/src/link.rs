@@ -325,6 +325,10 @@ impl Observer<Token> for Losses<'_> {
         self.frames.details(packet)
     }
 
+    fn segment(&mut self, packet: &Token, index: u16) -> Option<Token> {
+        self.frames.split(packet, index)
+    }
+
     /// A segment that is still in its sender's own device has a socket there, and a time to leave.
     fn origin(&self, packet: &Token) -> Origin {
         let frame = self.frames.get(packet.frame);

@@ -167,6 +167,7 @@ impl Simulation {
             events: 0,
             witness: Witness::default(),
         };
+        simulation.frames.mss = scenario.tcp.clamped().mss;
         simulation.timers.grow(flows as usize + 2 * scenario.flows.len());
         simulation.add_links(scenario)?;
         simulation.add_radios(scenario)?;
