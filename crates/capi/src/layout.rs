@@ -142,3 +142,42 @@ impl Layout {
         Ok(Layout { cake, ways, hosts, tcp, flows, slots, drops, total: plan.end()? })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config;
+
+    /// What `goodqueue queues --memory` prints for the Rust library is what a queue takes here, part by part.
+    #[test]
+    fn the_storage_is_that_of_the_rust_library() {
+        for text in [
+            "pfifo:100",
+            "bfifo:64k",
+            "codel",
+            "fq_codel,flows=64",
+            "tbf,rate=1mbit,burst=5k,limit=64k",
+            "cake,flows=32",
+        ] {
+            let config = config::read(text).config.expect(text);
+            let spec = config.spec().expect(text);
+            let layout = Layout::new(&config, &spec).expect(text);
+            let parts = spec.memory::<Header>(Rate(0), config.mtu).expect(text);
+            let items = |name| parts.iter().find(|part| part.name == name).map_or(0, |part| part.items);
+            let of_layout =
+                [layout.slots, layout.flows, layout.hosts, layout.ways].map(|span| span.items as u64);
+            assert_eq!(of_layout, ["packets", "flows", "hosts", "sets"].map(items), "{text}");
+            let bytes = |name| parts.iter().find(|part| part.name == name).map_or(0, |part| part.bytes);
+            if spec.kind() == QueueKind::Cake {
+                assert_eq!(
+                    bytes("packets") + 8,
+                    size_of::<CakeSlot>() as u64,
+                    "a segment and a TCP header more"
+                );
+                assert_eq!(bytes("flows"), size_of::<cake::Flow>() as u64);
+            } else {
+                assert_eq!(bytes("packets"), slots(&config, &spec).expect(text).1 as u64, "{text}");
+            }
+        }
+    }
+}

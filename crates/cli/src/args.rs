@@ -43,7 +43,7 @@ pub enum Command {
     /// Make table, page, pictures and files again from the record of an earlier run
     Report(ReportArgs),
     /// List the queues with their parameters, defaults and units
-    Queues(ListArgs),
+    Queues(QueuesArgs),
     /// List the tests with their flows and probes
     Tests(ListArgs),
     /// Print the JSON schema of experiment files, for editors
@@ -72,6 +72,13 @@ Examples:
   goodqueue run tcp_nup --live --rate 20mbit     # the same test with this machine's own TCP, in real time
 
 Units are tc's: 20mbit, 1gbit (bits), 20ms, 30s; `mbps` means bytes per second, as in tc.";
+
+const QUEUES_EXAMPLES: &str = "\
+Examples:
+  goodqueue queues                     # all, with their parameters
+  goodqueue queues wifi                # the knobs of an 802.11 radio
+  goodqueue queues --memory            # what each takes with its defaults
+  goodqueue queues --memory fq_codel,flows=128,limit=600 cake,flows=32,memlimit=1m wifi,stations=8,flows=128,limit=600";
 
 const REPRODUCE_EXAMPLES: &str = "\
 Examples:
@@ -384,7 +391,22 @@ pub enum CodelParityArg {
     Either,
 }
 
-/// `goodqueue queues` and `goodqueue tests`.
+/// `goodqueue queues`.
+#[derive(Args, Debug)]
+#[command(after_help = QUEUES_EXAMPLES)]
+pub struct QueuesArgs {
+    /// Only this one; with --memory any number, with parameters
+    #[arg(value_name = "QUEUE")]
+    pub names: Vec<String>,
+    /// Print the memory that each takes, part by part, and in total
+    #[arg(long)]
+    pub memory: bool,
+    /// Print as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `goodqueue tests`.
 #[derive(Args, Debug)]
 pub struct ListArgs {
     /// Only this one

@@ -10,6 +10,7 @@ mod file;
 mod hint;
 pub mod list;
 mod live;
+mod memory;
 mod output;
 pub mod plan;
 mod progress;

@@ -8,7 +8,7 @@ use goodqueue::wifi::WIFI_PARAMETERS;
 use goodqueue_probe::{Count, Direction, EXTRAS, FlowGroup, Names, TESTS, TestInfo};
 use serde_json::{Value, json};
 
-use crate::args::ListArgs;
+use crate::args::{ListArgs, QueuesArgs};
 use crate::exit::End;
 use crate::hint::did_you_mean;
 use crate::output::{print, print_json};
@@ -63,14 +63,22 @@ const WIFI: QueueRow = QueueRow {
 /// Lists the queues.
 ///
 /// # Errors
-/// [`End::Usage`] for a name that there is not.
-pub fn queues(args: &ListArgs) -> Result<(), End> {
+/// [`End::Usage`] for a name that there is not, or several.
+pub fn queues(args: &QueuesArgs) -> Result<(), End> {
+    if args.memory {
+        return crate::memory::memory(args);
+    }
+    let asked = match &args.names[..] {
+        [] => None,
+        [name] => Some(name.as_str()),
+        _ => return Err(End::Usage("one queue at a time, or all; with --memory any number".to_owned())),
+    };
     let mut rows: Vec<QueueRow> = CATALOGUE.iter().map(QueueRow::from).collect();
-    if args.name.is_some() {
+    if asked.is_some() {
         rows.push(WIFI);
     }
     let is = |queue: &QueueRow, name: &str| queue.name == name;
-    let queues = chosen("queue", &rows, args.name.as_deref(), is, |queue| queue.name)?;
+    let queues = chosen("queue", &rows, asked, is, |queue| queue.name)?;
     if args.json {
         return print_json(&queues.iter().map(|queue| queue_json(queue)).collect::<Vec<_>>());
     }

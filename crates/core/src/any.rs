@@ -8,6 +8,7 @@ use crate::codel::Stamped;
 use crate::fifo::Limit;
 use crate::fq_codel::Flow;
 use crate::htb::Class;
+use crate::memory::{Ledger, Part};
 use crate::prio::Priomap;
 use crate::spec::QueueKind;
 use crate::spec::{BuildError, MAX_PACKETS, QueueSpec, packets_in};
@@ -90,17 +91,10 @@ pub enum AnyQueue<P> {
     Cake(Box<HeapCake<P>>),
 }
 
-/// Places for a limit in packets.
-fn places<T: Clone + Default>(packets: u64) -> Vec<T> {
-    let places = usize::try_from(packets.min(MAX_PACKETS + 1)).unwrap_or(0);
-    alloc::vec![T::default(); places]
-}
-
 /// Tables for `cake` of so many sets, one for each eight flows of its eight tins.
 #[must_use]
 pub fn cake_tables(sets: u64) -> CakeTables {
-    let each = u64::from(cake::WAYS);
-    (places(sets), places(sets * each), places(sets * each))
+    Ledger::default().cake_tables(sets)
 }
 
 impl QueueSpec {
@@ -127,75 +121,106 @@ impl QueueSpec {
         now: Nanos,
         draws: Rng,
     ) -> Result<AnyQueue<P>, BuildError> {
+        self.assemble(rate, mtu, now, draws, &mut Ledger::default())
+    }
+
+    /// The memory that [`QueueSpec::build`] takes for packets of type `P`, part by part, the queue itself first. It is set up
+    /// to see. Frames are not in it.
+    ///
+    /// # Errors
+    /// As [`QueueSpec::build`].
+    pub fn memory<P: Packet>(&self, rate: Rate, mtu: u32) -> Result<Vec<Part>, BuildError> {
+        let mut ledger = Ledger::default();
+        let _: AnyQueue<P> = self.assemble(rate, mtu, Nanos(0), Rng::stream(0, 0, "queue"), &mut ledger)?;
+        ledger.0.reverse();
+        Ok(ledger.0)
+    }
+
+    /// The queue, with what is allocated for it written down.
+    fn assemble<P: Packet>(
+        &self,
+        rate: Rate,
+        mtu: u32,
+        now: Nanos,
+        draws: Rng,
+        ledger: &mut Ledger,
+    ) -> Result<AnyQueue<P>, BuildError> {
         if let Some(params) = self.codel_params(mtu) {
-            let places = places(u64::from(params.limit));
-            return Ok(AnyQueue::Codel(Box::new(Codel::new(params, places))));
+            let places = ledger.places("packets", u64::from(params.limit));
+            return Ok(AnyQueue::Codel(ledger.boxed(Codel::new(params, places))));
         }
         if let Some(params) = self.fq_codel_params(mtu) {
-            let flows = places(self.get("flows").unwrap_or(1).max(1));
-            let slots = places(u64::from(params.limit) + 1);
+            let flows = ledger.places("flows", self.get("flows").unwrap_or(1).max(1));
+            let slots = ledger.places("packets", u64::from(params.limit) + 1);
             if let Ok(queue) = FqCodel::new(params, flows, slots) {
-                return Ok(AnyQueue::FqCodel(Box::new(queue)));
+                return Ok(AnyQueue::FqCodel(ledger.boxed(queue)));
             }
         }
         if let Some(params) = self.pie_params(mtu) {
-            let places = places(u64::from(params.limit));
-            return Ok(AnyQueue::Pie(Box::new(Pie::new(params, now, draws, places))));
+            let places = ledger.places("packets", u64::from(params.limit));
+            return Ok(AnyQueue::Pie(ledger.boxed(Pie::new(params, now, draws, places))));
         }
         if let Some(params) = self.fq_pie_params(mtu) {
-            let flows = places(self.get("flows").unwrap_or(1).max(1));
-            let slots = places(u64::from(params.limit));
+            let flows = ledger.places("flows", self.get("flows").unwrap_or(1).max(1));
+            let slots = ledger.places("packets", u64::from(params.limit));
             if let Ok(queue) = FqPie::new(params, now, draws.clone(), flows, slots) {
-                return Ok(AnyQueue::FqPie(Box::new(queue)));
+                return Ok(AnyQueue::FqPie(ledger.boxed(queue)));
             }
         }
         if let Some(params) = self.dualpi2_params(mtu) {
-            let queue = DualPi2::new(params, now, draws, places(u64::from(params.limit)));
-            return Ok(AnyQueue::DualPi2(Box::new(queue)));
+            let queue = DualPi2::new(params, now, draws, ledger.places("packets", u64::from(params.limit)));
+            return Ok(AnyQueue::DualPi2(ledger.boxed(queue)));
         }
         if let Some((params, flows)) = self.sfq_params(mtu) {
-            let buckets = places(self.get("divisor").unwrap_or(1));
-            let (slots, nodes) = (places(flows.into()), places(u64::from(params.limit) + 1));
+            let buckets = ledger.places("buckets", self.get("divisor").unwrap_or(1));
+            let slots = ledger.places("flows", flows.into());
+            let nodes = ledger.places("packets", u64::from(params.limit) + 1);
             let queue = Sfq::new(params, now, draws, buckets, slots, nodes);
-            return Ok(AnyQueue::Sfq(Box::new(queue)));
+            return Ok(AnyQueue::Sfq(ledger.boxed(queue)));
         }
         if let Some(params) = self.fq_params(mtu) {
             let count = |name| self.get(name).unwrap_or(1);
-            let (buckets, flows) = (places(count("buckets")), places(count("flows")));
-            let queue = Fq::new(params, buckets, flows, places(u64::from(params.limit)));
-            return Ok(AnyQueue::Fq(Box::new(queue)));
+            let buckets = ledger.places("buckets", count("buckets"));
+            let flows = ledger.places("flows", count("flows"));
+            let nodes = ledger.places("packets", u64::from(params.limit));
+            return Ok(AnyQueue::Fq(ledger.boxed(Fq::new(params, buckets, flows, nodes))));
         }
         if let Some(params) = self.red_params() {
             let params = params.map_err(BuildError::Red)?;
-            let queue = Red::new(params, now, draws, places(packets_in(params.limit.into())));
-            return Ok(AnyQueue::Red(Box::new(queue)));
+            let places = ledger.places("packets", packets_in(params.limit.into()));
+            return Ok(AnyQueue::Red(ledger.boxed(Red::new(params, now, draws, places))));
         }
         if self.info().has_leaves() || self.kind() == QueueKind::PfifoFast {
-            return self.build_classes(rate, mtu, now, draws);
+            return self.build_classes(rate, mtu, now, draws, ledger);
         }
         if let Some((params, slots)) = self.wheel_params(mtu) {
-            let words = places(wheel::words(slots as usize) as u64);
-            let queue = Wheel::new(params, words, places(slots.into()), places(u64::from(params.limit)));
-            return Ok(AnyQueue::Wheel(Box::new(queue)));
+            let words = ledger.places("words", wheel::words(slots as usize) as u64);
+            let slots = ledger.places("slots", slots.into());
+            let nodes = ledger.places("packets", u64::from(params.limit));
+            return Ok(AnyQueue::Wheel(ledger.boxed(Wheel::new(params, words, slots, nodes))));
         }
         if let Some(params) = self.tbf_params(mtu) {
-            let queue = Tbf::new(params, now, places(packets_in(params.limit))).map_err(BuildError::Tbf)?;
-            return Ok(AnyQueue::Tbf(Box::new(queue)));
+            let places = ledger.places("packets", packets_in(params.limit));
+            let queue = Tbf::new(params, now, places).map_err(BuildError::Tbf)?;
+            return Ok(AnyQueue::Tbf(ledger.boxed(queue)));
         }
         if let (Some(params), Some(packets)) = (self.cake_params(mtu), self.cake_packets(mtu)) {
             // Eight tins of flows in sets of eight: as many sets as a tin has flows.
             let sets = self.get("flows").unwrap_or(8);
-            let tables = cake_tables(sets);
-            if let Ok(queue) = Cake::new(params, draws.into(), tables, places(packets)) {
-                return Ok(AnyQueue::Cake(Box::new(queue)));
+            let tables = ledger.cake_tables(sets);
+            let slots = ledger.places("packets", packets);
+            if let Ok(queue) = Cake::new(params, draws.into(), tables, slots) {
+                return Ok(AnyQueue::Cake(ledger.boxed(queue)));
             }
         }
         let limit = self.fifo_limit(rate, mtu)?.unwrap_or(Limit::Packets(0));
-        let places = places(match limit {
+        let packets = match limit {
             Limit::Packets(packets) => u64::from(packets),
             Limit::Bytes(bytes) => packets_in(bytes),
-        });
-        Ok(AnyQueue::Fifo(Fifo::new(limit, places)))
+        };
+        let queue = Fifo::new(limit, ledger.places("packets", packets));
+        ledger.note("queue", 1, size_of_val(&queue));
+        Ok(AnyQueue::Fifo(queue))
     }
 }
 
@@ -207,36 +232,39 @@ impl QueueSpec {
         mtu: u32,
         now: Nanos,
         draws: Rng,
+        ledger: &mut Ledger,
     ) -> Result<AnyQueue<P>, BuildError> {
         if let Some(tree) = self.htb_tree(mtu) {
             let number = tree.leaves.iter().filter(|&&is_leaf| is_leaf).count();
-            let mut leaves = self.build_leaves(number, rate, mtu, now, draws)?.into_iter();
+            let mut leaves = self.build_leaves(number, rate, mtu, now, draws, ledger)?.into_iter();
             let classes = tree.classes.into_iter().zip(tree.leaves).take(tree.number);
             let class = |(params, is_leaf)| match if is_leaf { leaves.next() } else { None } {
                 Some(leaf) => Class::leaf(params, leaf),
                 None => Class::inner(params),
             };
-            let queue = Htb::new(tree.map, now, classes.map(class).collect::<Vec<_>>());
-            return Ok(AnyQueue::Htb(Box::new(queue.map_err(BuildError::Htb)?)));
+            let queue = Htb::new(tree.map, now, ledger.all("classes", classes.map(class)));
+            return Ok(AnyQueue::Htb(ledger.boxed(queue.map_err(BuildError::Htb)?)));
         }
         if let Some((by, quanta)) = self.drr_params(mtu) {
             let quanta: Vec<u32> = quanta.collect();
-            let leaves = self.build_leaves(quanta.len(), rate, mtu, now, draws)?;
+            let leaves = self.build_leaves(quanta.len(), rate, mtu, now, draws, ledger)?;
             let classes = leaves.into_iter().zip(quanta);
-            let classes: Vec<_> = classes.map(|(leaf, quantum)| drr::Class::new(leaf, quantum)).collect();
-            if let Some(queue) = Drr::new(by, classes) {
-                return Ok(AnyQueue::Drr(Box::new(queue)));
+            let classes = classes.map(|(leaf, quantum)| drr::Class::new(leaf, quantum));
+            if let Some(queue) = Drr::new(by, ledger.all("classes", classes)) {
+                return Ok(AnyQueue::Drr(ledger.boxed(queue)));
             }
-        } else if let Some((bands, map)) = self.prio_params()
-            && let Some(queue) = Prio::new(map, self.build_leaves(bands, rate, mtu, now, draws)?)
-        {
-            return Ok(AnyQueue::Prio(Box::new(queue)));
+        } else if let Some((bands, map)) = self.prio_params() {
+            let leaves = self.build_leaves(bands, rate, mtu, now, draws, ledger)?;
+            if let Some(queue) = Prio::new(map, ledger.all("classes", leaves)) {
+                return Ok(AnyQueue::Prio(ledger.boxed(queue)));
+            }
         }
         let limit = u32::try_from(self.get("limit").unwrap_or(0)).unwrap_or(u32::MAX);
-        let band = || Fifo::new(Limit::Packets(limit), places(limit.into()));
-        match Prio::new(Priomap::default(), alloc::vec![band(), band(), band()]) {
-            Some(queue) => Ok(AnyQueue::PfifoFast(Box::new(queue))),
-            None => Ok(AnyQueue::Fifo(band())),
+        let mut band = || Fifo::new(Limit::Packets(limit), ledger.places("packets", limit.into()));
+        let bands = [band(), band(), band()];
+        match Prio::new(Priomap::default(), ledger.all("classes", bands)) {
+            Some(queue) => Ok(AnyQueue::PfifoFast(ledger.boxed(queue))),
+            None => Err(BuildError::TooMany { classes: 3, places: limit.into() }),
         }
     }
 
@@ -248,13 +276,14 @@ impl QueueSpec {
         mtu: u32,
         now: Nanos,
         mut draws: Rng,
+        ledger: &mut Ledger,
     ) -> Result<Vec<AnyQueue<P>>, BuildError> {
         let Some(leaf) = self.leaf() else { return Ok(Vec::new()) };
         let (classes, places) = (classes as u64, leaf.places(rate, mtu)?);
         if classes.saturating_mul(places) > MAX_PACKETS {
             return Err(BuildError::TooMany { classes, places });
         }
-        (0..classes).map(|_| leaf.build_with(rate, mtu, now, Rng::new(draws.next_u64()))).collect()
+        (0..classes).map(|_| leaf.assemble(rate, mtu, now, Rng::new(draws.next_u64()), ledger)).collect()
     }
 }
 

@@ -37,6 +37,8 @@ mod hash;
 pub mod htb;
 mod jiffies;
 mod lists;
+#[cfg(feature = "alloc")]
+mod memory;
 mod packet;
 pub mod pie;
 #[cfg(feature = "alloc")]
@@ -70,6 +72,8 @@ pub use fq_codel::FqCodel;
 pub use fq_pie::FqPie;
 pub use hash::{FlowHasher, FlowKey};
 pub use htb::Htb;
+#[cfg(feature = "alloc")]
+pub use memory::Part;
 pub use packet::{Ecn, Header, Packet};
 pub use pie::Pie;
 #[cfg(feature = "alloc")]

@@ -6,6 +6,7 @@ mod faults;
 mod house;
 mod live;
 mod live_wifi;
+mod memory;
 mod reproduce;
 mod simulated;
 mod traced;

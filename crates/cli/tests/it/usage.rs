@@ -4,7 +4,7 @@ use super::{Scratch, run, stderr, stdout};
 
 /// `words` must end with exit code 2 and one line that holds every one of `said`.
 #[track_caller]
-fn refused(words: &str, said: &[&str]) {
+pub(crate) fn refused(words: &str, said: &[&str]) {
     let output = run(words);
     let text = stderr(&output);
     assert_eq!(output.status.code(), Some(2), "{words}: {text}");

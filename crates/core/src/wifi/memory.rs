@@ -75,14 +75,22 @@ pub struct Lengths {
 }
 
 impl Lengths {
+    /// How many of each there are, with the bytes that one takes, for packets of type `P`.
+    #[must_use]
+    pub const fn parts<P>(&self) -> [(&'static str, u64, u64); 6] {
+        [
+            ("flows", self.flows as u64, size_of::<Flow>() as u64),
+            ("queues", self.tins as u64, size_of::<Tin>() as u64),
+            ("places on lists", self.nodes as u64, size_of::<Node>() as u64),
+            ("stations", self.stations as u64, size_of::<Station>() as u64),
+            ("packets", self.slots as u64, size_of::<Slot<P>>() as u64),
+            ("bits", self.bits as u64, size_of::<u64>() as u64),
+        ]
+    }
+
     /// Bytes of all of them.
     #[must_use]
-    pub const fn bytes<P>(&self) -> u64 {
-        self.flows as u64 * size_of::<Flow>() as u64
-            + self.tins as u64 * size_of::<Tin>() as u64
-            + self.nodes as u64 * size_of::<Node>() as u64
-            + self.stations as u64 * size_of::<Station>() as u64
-            + self.slots as u64 * size_of::<Slot<P>>() as u64
-            + self.bits as u64 * size_of::<u64>() as u64
+    pub fn bytes<P>(&self) -> u64 {
+        self.parts::<P>().iter().map(|(_, items, bytes)| items * bytes).sum()
     }
 }

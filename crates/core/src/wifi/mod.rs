@@ -130,7 +130,7 @@ impl Capacity {
     /// the one frame that is over it while its place is made.
     #[must_use]
     #[cfg(feature = "alloc")]
-    pub const fn storage_bytes<P: Packet>(&self) -> u64 {
+    pub fn storage_bytes<P: Packet>(&self) -> u64 {
         self.lengths().bytes::<P>() + size_of::<TxStack<P>>() as u64
     }
 }

@@ -1,0 +1,173 @@
+//! `goodqueue queues --memory`: what queues take, part by part, before any is put to work.
+
+use std::fmt::Write;
+
+use goodqueue::spec::{CATALOGUE, Default as ParameterDefault, QueueKind};
+use goodqueue::wifi::{Capacity, WifiParams};
+use goodqueue::{Header, Part, QueueSpec, Rate, SpecError};
+use serde_json::{Value, json};
+
+use crate::args::QueuesArgs;
+use crate::exit::End;
+use crate::hint::did_you_mean;
+use crate::output::{print, print_json};
+
+/// Longest packet of the link, bytes.
+const MTU: u32 = 1514;
+/// Rate of the link that a queue sized in time is for.
+const RATE: Rate = Rate(100_000_000);
+
+/// What a queue takes.
+struct Footprint {
+    queue: String,
+    parts: Vec<Part>,
+    /// Most bytes of the frames in it, which are their owner's.
+    frames: Option<u64>,
+    linux: Option<Linux>,
+}
+
+/// What Linux takes for the same.
+struct Linux {
+    bytes: u64,
+    /// The parts of ours that it stands for.
+    parts: &'static [&'static str],
+    of: &'static str,
+}
+
+impl Footprint {
+    fn total(&self) -> u64 {
+        self.parts.iter().map(Part::total).sum()
+    }
+
+    /// Bytes of the parts that Linux's stand for.
+    fn beside(&self, linux: &Linux) -> u64 {
+        self.parts.iter().filter(|part| linux.parts.contains(&part.name)).map(Part::total).sum()
+    }
+}
+
+/// Linux's numbers, of 6.1 on 64 bits, where they are known.
+fn linux(spec: &QueueSpec) -> Option<Linux> {
+    let flows = spec.get("flows")?;
+    match spec.kind() {
+        QueueKind::FqCodel => Some(Linux {
+            bytes: flows * 68,
+            parts: &["flows"],
+            of: "flows of 64 bytes, and 4 for the backlog of each",
+        }),
+        // Linux has no other number of flows.
+        QueueKind::Cake if flows == 1024 => Some(Linux {
+            bytes: 8 * flows * (80 + 12 + 10) + (16 << 10),
+            parts: &["sets", "hosts", "flows"],
+            of: "eight tins of 1024 flows of 80 bytes, hosts of 12, tags, backlogs and heap places of 10; a heap of 16 KiB",
+        }),
+        _ => None,
+    }
+}
+
+fn of_queue(text: &str) -> Result<Footprint, End> {
+    let wrong = |error: SpecError| {
+        let nearest = error.unknown().map_or(String::new(), |(word, known)| did_you_mean(word, known));
+        End::Usage(format!("{error}{nearest}"))
+    };
+    let spec: QueueSpec = text.parse().map_err(wrong)?;
+    let frames = match spec.cake_params(MTU) {
+        Some(params) => Some(params.memory_limit_at(params.bandwidth.0 / 8).into()),
+        None => spec.get("memory_limit"),
+    };
+    let parts = spec.memory::<Header>(RATE, MTU).map_err(End::usage)?;
+    Ok(Footprint { queue: spec.to_string(), parts, frames, linux: linux(&spec) })
+}
+
+/// `wifi,stations=8,flows=128,limit=600`.
+fn of_radio(text: &str) -> Result<Footprint, End> {
+    let params = WifiParams::default();
+    let mut capacity = Capacity { packets: params.limit, ..Capacity::default() };
+    for element in text.split(',').skip(1) {
+        let (name, value) = element.split_once('=').unwrap_or((element, ""));
+        let refused = || End::Usage(format!("{text}: {name}: {value} is no number in range"));
+        let number: u32 = value.trim().parse().map_err(|_| refused())?;
+        match name.trim() {
+            "stations" => capacity.stations = number,
+            "interfaces" => capacity.interfaces = u16::try_from(number).map_err(|_| refused())?,
+            "flows" => capacity.flows = number,
+            "limit" => capacity.packets = number,
+            other => {
+                let hint = did_you_mean(other, &["stations", "interfaces", "flows", "limit"]);
+                return Err(End::Usage(format!(
+                    "{text}: the memory of a radio does not depend on {other}{hint}"
+                )));
+            }
+        }
+        capacity.check().map_err(|_| refused())?;
+    }
+    let Capacity { stations, interfaces, flows, packets } = capacity;
+    let itself = size_of::<goodqueue::wifi::TxStack<Header>>() as u64;
+    let rest = capacity.lengths().parts::<Header>();
+    let parts = std::iter::once(("radio", 1, itself)).chain(rest);
+    Ok(Footprint {
+        queue: format!("wifi,stations={stations},interfaces={interfaces},flows={flows},limit={packets}"),
+        parts: parts.map(|(name, items, bytes)| Part { name, items, bytes }).collect(),
+        frames: Some(params.memory_limit.into()),
+        linux: None,
+    })
+}
+
+/// Prints the memory of the queues that are asked for; of all that need no parameter, and of a radio, where none is.
+///
+/// # Errors
+/// [`End::Usage`] for a text that is no queue.
+pub(crate) fn memory(args: &QueuesArgs) -> Result<(), End> {
+    let all = || {
+        let needs_none = CATALOGUE.iter().filter(|info| {
+            info.parameters.iter().all(|parameter| parameter.default != ParameterDefault::Required)
+        });
+        needs_none.map(|info| info.name.to_owned()).chain(["wifi".to_owned()]).collect()
+    };
+    let texts: Vec<String> = if args.names.is_empty() { all() } else { args.names.clone() };
+    let footprints = texts.iter().map(|text| match text.split(',').next() {
+        Some("wifi") => of_radio(text),
+        _ => of_queue(text),
+    });
+    let footprints = footprints.collect::<Result<Vec<_>, _>>()?;
+    if args.json {
+        return print_json(&footprints.iter().map(as_json).collect::<Vec<_>>());
+    }
+    let mut text = String::new();
+    footprints.iter().for_each(|footprint| words(&mut text, footprint));
+    print(&text)
+}
+
+fn words(text: &mut String, footprint: &Footprint) {
+    // Writing to a String cannot fail.
+    let _ = writeln!(text, "{}", footprint.queue);
+    for part in &footprint.parts {
+        let Part { name, items, bytes } = part;
+        let _ = writeln!(text, "    {name:<16} {items:>8} x {bytes:>4} = {:>9} bytes", part.total());
+    }
+    let _ = writeln!(text, "    {:<16} {:>8}   {:>4}   {:>9} bytes", "total", "", "", footprint.total());
+    if let Some(frames) = footprint.frames {
+        let _ = writeln!(text, "    frames beside it, at most {frames} bytes (of truesize)");
+    }
+    if let Some(linux) = &footprint.linux {
+        let ours = footprint.beside(linux);
+        let share = 100 * ours / linux.bytes.max(1);
+        let parts = linux.parts.join(", ");
+        let _ = writeln!(
+            text,
+            "    Linux {} bytes, here {ours} ({share} %) in {parts}: {}",
+            linux.bytes, linux.of
+        );
+    }
+    text.push('\n');
+}
+
+fn as_json(footprint: &Footprint) -> Value {
+    let part = |part: &Part| json!({ "name": part.name, "items": part.items, "bytes": part.bytes, "total": part.total() });
+    let linux = footprint.linux.as_ref().map(|linux| {
+        json!({ "bytes": linux.bytes, "parts": linux.parts, "of": linux.of, "ours": footprint.beside(linux) })
+    });
+    json!({
+        "queue": footprint.queue, "parts": footprint.parts.iter().map(part).collect::<Vec<_>>(),
+        "total": footprint.total(), "frames": footprint.frames, "linux": linux,
+    })
+}
