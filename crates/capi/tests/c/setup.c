@@ -26,7 +26,7 @@ static void defaults_and_texts(void)
 	EXPECT(GQ_ENULL, gq_config_parse(NULL, &config, &at));
 	EXPECT(GQ_ENULL, gq_config_parse("codel", NULL, &at));
 	EXPECT(GQ_EKIND, gq_config_parse("", &config, &at));
-	EXPECT(GQ_EKIND, gq_config_parse("red", &config, &at));
+	EXPECT(GQ_EKIND, gq_config_parse("hfsc", &config, &at));
 	EXPECT(GQ_EPARAM, gq_config_parse("codel flows=2", &config, &at));
 	CHECK(at == 6);
 	EXPECT(GQ_EVALUE, gq_config_parse("codel target=5", &config, &at));

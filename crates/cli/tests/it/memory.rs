@@ -6,7 +6,7 @@ use super::usage::refused;
 use super::{run, stdout};
 
 /// What the page lists: defaults, and small ones for an access point with 32 MB.
-const LISTED: &str = "pfifo codel fq_codel pie fq_pie dualpi2 sfq fq cake cake,bandwidth=100mbit wifi \
+const LISTED: &str = "pfifo codel fq_codel pie fq_pie dualpi2 sfq fq wheel pfifo_fast red:100k htb,rate=19mbit,sqm=simple cake cake,bandwidth=100mbit wifi \
     fq_codel,flows=128,limit=600,memory_limit=4m cake,diffserv=besteffort,flows=32,memlimit=1m \
     cake,diffserv=diffserv4,flows=128,memlimit=4m wifi,stations=8,flows=128,limit=600";
 
