@@ -1,10 +1,11 @@
-//! What a simulated packet costs, from one flow to ten thousand: instructions of the whole process,
-//! counted by callgrind, for each packet sent on the bottleneck; events; and memory.
+//! What a simulated packet and a simulated flow cost, from one flow to ten thousand: instructions of the whole
+//! process, counted by callgrind, for each packet sent on the bottleneck; events; and bytes of the heap at its
+//! fullest, counted by dhat.
 //!
-//! `cargo bench -p goodqueue-sim --bench scale` runs this program under `valgrind --tool=callgrind`, once
-//! for each row, and prints a table beside ns-3's; it exits 1 where scenario A is above its target or the
-//! cost of a packet sent on the bottleneck is not flat. Beside it stands the cost of a packet that arrives there,
-//! to be sent or dropped: with ten thousand flows most are dropped.
+//! `cargo bench -p goodqueue-sim --bench scale` runs this program under `valgrind --tool=callgrind` and `--tool=dhat`,
+//! for each row, and prints two tables, the first beside ns-3's; it exits 1 while one of the targets below is missed.
+//! Beside the cost of a packet sent on the bottleneck stands that of a packet that arrives there, to be sent or
+//! dropped: with ten thousand flows most are dropped.
 //!
 //! The scenario is that of ns-3's figures: server - access link (ten times the bottleneck's rate, 10 us) -
 //! router - bottleneck - client; base round-trip time 50.02 ms; `fq_codel` with its defaults on the
@@ -36,6 +37,18 @@ const ROWS: [(usize, u64, u64, Option<f64>); 12] = [
 
 /// Most instructions for each packet in scenario A: 16 flows at 100 Mbit/s.
 const TARGET: f64 = 2000.0;
+/// The dearest row of a rate costs at most this many times the cheapest.
+const FLAT: f64 = 2.0;
+/// Most bytes of a loaded flow, and of an idle one.
+const LOADED: f64 = 16384.0;
+const IDLE: f64 = 1024.0;
+
+/// Bytes for each packet of the bandwidth-delay product: its place on the scoreboard for the round trip; itself for one
+/// half of it and for the other the ACK that it shares with another packet.
+const IN_FLIGHT: f64 = 32.0 + (72.0 + 72.0 / 2.0) / 2.0;
+/// Base round-trip time, seconds, and bits of a packet on the bottleneck.
+const ROUND_TRIP: f64 = 0.050_02;
+const PACKET: f64 = 8.0 * 1514.0;
 
 const MS: u64 = 1_000_000;
 
@@ -87,22 +100,13 @@ struct Count {
     drops: f64,
     /// Packets handed to the bottleneck's queue: sent, dropped, or still there.
     arrived: f64,
-    /// Resident memory at its highest, KiB: of a process that simulated, and of one that only started.
-    peak_kib: f64,
 }
 
 impl Count {
     fn parse(text: &str) -> Option<Count> {
         let mut words = text.lines().next()?.split_whitespace().map_while(|word| word.parse().ok());
         let mut next = || words.next();
-        Some(Count {
-            packets: next()?,
-            events: next()?,
-            goodput: next()?,
-            drops: next()?,
-            arrived: next()?,
-            peak_kib: next()?,
-        })
+        Some(Count { packets: next()?, events: next()?, goodput: next()?, drops: next()?, arrived: next()? })
     }
 }
 
@@ -112,63 +116,52 @@ fn simulate(flows: usize, mbit: u64, ms: u64) {
     simulation.run_until(Nanos(ms * MS));
     let received: u64 = (0..flows).map(|flow| simulation.flow(flow).received).sum();
     let link = simulation.link(1);
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap_or("0 kB");
-    let peak = peak.trim().trim_end_matches(" kB");
     let goodput = received as f64 * 8e-3 / ms as f64;
     let hash = simulation.trace_hash();
     let (events, arrived) = (simulation.events(), link.counters().arrived);
-    println!("{} {events} {goodput} {} {arrived} {peak}", link.line().packets, link.queue().drops);
+    println!("{} {events} {goodput} {} {arrived}", link.line().packets, link.queue().drops);
     println!("trace {hash:016x}");
 }
 
-/// This program's output as a child, with or without callgrind; and callgrind's count.
-fn child(words: [u64; 3], counted: bool) -> Result<(Count, f64), String> {
+/// What a tool of valgrind counts behind `label` while this program simulates, and what the program says.
+fn child(words: [u64; 3], tool: &str, label: &str) -> Result<(Count, f64), String> {
     let program = std::env::current_exe().map_err(|error| error.to_string())?;
-    let mut command = if counted {
-        let mut valgrind = Command::new("valgrind");
-        valgrind.args(["--tool=callgrind", "--callgrind-out-file=/dev/null"]).arg(program);
-        valgrind
-    } else {
-        Command::new(program)
-    };
-    let run = command.arg("--row").args(words.map(|word| word.to_string())).output();
+    let tool = [format!("--tool={tool}"), format!("--{tool}-out-file=/dev/null")];
+    let row = words.map(|word| word.to_string());
+    let run = Command::new("valgrind").args(tool).arg(program).arg("--row").args(row).output();
     let run = run.map_err(|error| format!("valgrind: {error}"))?;
     let said = String::from_utf8_lossy(&run.stderr);
     let count = Count::parse(&String::from_utf8_lossy(&run.stdout)).ok_or(format!("it said: {said}"))?;
-    let collected = said.lines().find_map(|line| line.split_once("Collected : ")).map(|(_, n)| n.trim());
-    Ok((count, collected.and_then(|n| n.parse().ok()).unwrap_or(0.0)))
+    let counted =
+        said.lines().find_map(|line| line.split_once(label)).map(|(_, n)| n.trim().replace(',', ""));
+    let counted = counted.and_then(|n| n.split(' ').next()?.parse().ok());
+    Ok((count, counted.ok_or(format!("no {label:?} in: {said}"))?))
 }
 
+/// Bytes of the heap at its fullest.
+fn heap(flows: usize, mbit: u64, ms: u64) -> Result<f64, String> {
+    Ok(child([flows as u64, mbit, ms], "dhat", "At t-gmax: ")?.1)
+}
+
+/// The table of instructions; whether its targets are met.
 fn count() -> Result<bool, String> {
     println!(
-        "| flows | Mbit/s | s | packets | instructions/packet | ns-3 | ratio | instructions/arrival | events/packet | KiB/flow | KiB/added flow | goodput Mbit/s | drops |"
+        "| flows | Mbit/s | s | packets | instructions/packet | ns-3 | ratio | instructions/arrival | arrivals/packet | events/packet | goodput Mbit/s | drops |"
     );
-    println!("| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |");
+    println!("| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |");
     let mut is_within = true;
     let (mut costs, mut arrivals) = (Vec::new(), Vec::new());
     for (flows, mbit, ms, ns3) in ROWS {
-        let words = [flows as u64, mbit, ms];
-        let (row, instructions) = child(words, true)?;
-        let (plain, _) = child(words, false)?;
-        let (double, _) = child([2 * flows as u64, mbit, ms], false)?;
-        let (empty, _) = child([flows as u64, mbit, 0], false)?;
-        let (idle, _) = child([0, mbit, 0], false)?;
+        let (row, instructions) = child([flows as u64, mbit, ms], "callgrind", "Collected : ")?;
         let cost = instructions / row.packets;
-        let per_flow = (plain.peak_kib - idle.peak_kib) / flows as f64;
-        // What as many flows again take: the packets on the way and the queue's storage are shared.
-        let per_added = (double.peak_kib - plain.peak_kib) / flows as f64;
-        let added = if flows < 128 { "-".into() } else { format!("{per_added:.1}") };
-        // Below a thousand flows the pages of a process hide it.
-        let per_idle = (empty.peak_kib - idle.peak_kib) / flows as f64;
-        let idle = if flows < 1000 { String::new() } else { format!(" (idle {per_idle:.2})") };
         let per_arrival = instructions / row.arrived;
         let ns3_cost = ns3.map_or("-".into(), |kilo| format!("{kilo:.0} 000"));
         let ratio = ns3.map_or("-".into(), |kilo| format!("{:.0}", kilo * 1000.0 / cost));
         println!(
-            "| {flows} | {mbit} | {:.0} | {:.0} | {cost:.0} | {ns3_cost} | {ratio} | {per_arrival:.0} | {:.2} | {per_flow:.1}{idle} | {added} | {:.1} | {:.0} |",
+            "| {flows} | {mbit} | {:.0} | {:.0} | {cost:.0} | {ns3_cost} | {ratio} | {per_arrival:.0} | {:.2} | {:.2} | {:.1} | {:.0} |",
             ms as f64 / 1e3,
             row.packets,
+            row.arrived / row.packets,
             row.events / row.packets,
             row.goodput,
             row.drops
@@ -186,7 +179,40 @@ fn count() -> Result<bool, String> {
         println!(
             "\n{rate} Mbit/s: dearest row / cheapest row = {sent:.2} by packet sent, {arrived:.2} by arrival"
         );
-        is_within &= sent <= 2.0;
+        is_within &= sent <= FLAT;
+    }
+    Ok(is_within)
+}
+
+/// The table of bytes; whether its targets are met. What a run without flows takes, just as long and with its probe,
+/// is taken off.
+fn weigh() -> Result<bool, String> {
+    println!(
+        "\n| flows | Mbit/s | loaded flow | added flow | idle flow | packets of the BDP | bytes of these | bar |"
+    );
+    println!("| --- | --- | --- | --- | --- | --- | --- | --- |");
+    let mut is_within = true;
+    for (flows, mbit, ms, _) in ROWS {
+        let count = flows as f64;
+        let full = heap(flows, mbit, ms)?;
+        let loaded = (full - heap(0, mbit, ms)?) / count;
+        // The scenario is gone when the simulation runs, but not when it is built.
+        let built = heap(flows, mbit, 0)? - heap(0, mbit, 0)?;
+        let idle = built / count - size_of::<Flow>() as f64;
+        // Half of the flows over half of the rate: each has the same share, and the same to hold.
+        let half = flows / 2;
+        let added = if half == 0 {
+            "-".into()
+        } else {
+            format!("{:.0}", (full - heap(half, mbit / 2, ms)?) / half as f64)
+        };
+        let packets = mbit as f64 * 1e6 * ROUND_TRIP / PACKET / count;
+        let verdict = if loaded <= LOADED && idle <= IDLE { "met" } else { "missed" };
+        println!(
+            "| {flows} | {mbit} | {loaded:.0} | {added} | {idle:.0} | {packets:.1} | {:.0} | {verdict} |",
+            packets * IN_FLIGHT
+        );
+        is_within &= loaded <= LOADED && idle <= IDLE;
     }
     Ok(is_within)
 }
@@ -199,10 +225,14 @@ fn main() -> ExitCode {
         simulate(usize::try_from(number(flows)).expect("flows"), number(mbit), number(ms));
         return ExitCode::SUCCESS;
     }
-    match count() {
+    // Both tables, whatever the first says.
+    match count().and_then(|is_within| Ok(weigh()? && is_within)) {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => {
-            eprintln!("scenario A is above {TARGET} instructions a packet, or the cost is not flat within 2");
+            eprintln!(
+                "scenario A is above {TARGET} instructions a packet, the cost is not flat within {FLAT}, or a flow"
+            );
+            eprintln!("takes more than {LOADED} bytes, {IDLE} where it is idle");
             ExitCode::FAILURE
         }
         Err(error) => {

@@ -4,10 +4,13 @@ use goodqueue::{Nanos, Packet};
 
 use crate::path::Place;
 use crate::tap::{Tap, What};
-use crate::tcp::{Flags, Sack, Segment};
+use crate::tcp::{Blocks, Flags, Header, Sack};
 
 /// Index of a frame in [`Frames`].
 pub(crate) type FrameId = u32;
+
+/// Places that there is room for at first.
+const LEAST: usize = 64;
 
 /// No frame.
 pub(crate) const NO_FRAME: FrameId = u32::MAX;
@@ -36,8 +39,8 @@ pub(crate) enum Kind {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Frame {
     /// The TCP segment; of datagrams and probes only `seq` is used, their number, and `ack`, as their ends
-    /// like.
-    pub(crate) segment: Segment,
+    /// like. The place of SACK blocks is one in [`Frames`]; of data, which has none, [`Frame::owed`].
+    pub(crate) segment: Header,
     /// When it comes to the far end of the link that it is on. Before, in the queue of its sender's own device: the
     /// earliest time at which it is to leave that, or zero.
     pub(crate) lands: Nanos,
@@ -55,26 +58,24 @@ pub(crate) struct Frame {
     pub(crate) dsfield: u8,
     /// What is done with it at the end.
     pub(crate) kind: Kind,
-    /// Memory that its sender gets back when its host's device is rid of it, bytes; 0: it has it back.
-    pub(crate) owed: u32,
+    /// Its sender gets memory back when its host's device is rid of it.
+    pub(crate) is_owed: bool,
 }
 
 impl Frame {
     /// A frame of which nothing is known.
     pub(crate) const NONE: Frame = Frame {
-        segment: Segment {
+        segment: Header {
             seq: 0,
             ack: 0,
             len: 0,
             window: 0,
             ts_val: 0,
             ts_ecr: 0,
-            sack: [Sack { start: 0, end: 0 }; 3],
+            sack: 0,
             sacks: 0,
             flags: Flags(0),
-            ect: false,
-            ect1: false,
-            ae: false,
+            ecn: 0,
             retransmitted: false,
         },
         lands: Nanos::ZERO,
@@ -85,8 +86,20 @@ impl Frame {
         flow_hash: 0,
         dsfield: 0,
         kind: Kind::Data,
-        owed: 0,
+        is_owed: false,
     };
+
+    /// Its sender gets `truesize` bytes of memory back when its host's device is rid of this packet of data.
+    #[inline]
+    pub(crate) fn set_owed(&mut self, truesize: u32) {
+        (self.segment.sack, self.is_owed) = (truesize, true);
+    }
+
+    /// What its sender gets back, if [`Frame::is_owed`], bytes.
+    #[inline]
+    pub(crate) fn owed(&self) -> u32 {
+        self.segment.sack
+    }
 
     /// What a queue sees of it.
     #[inline]
@@ -142,6 +155,9 @@ pub(crate) struct Frames {
     frames: Vec<Frame>,
     /// The first of the free places, a list through [`Frame::next`].
     free: FrameId,
+    /// SACK blocks of those that have some, and their free places.
+    blocks: Vec<Blocks>,
+    free_blocks: Vec<u32>,
     /// Probes, by number and acknowledgement number, that will not come back.
     pub(crate) lost_probes: Vec<(u32, u64)>,
     /// Payload of a full segment, bytes: what is longer is a super-packet.
@@ -156,6 +172,8 @@ impl Default for Frames {
         Frames {
             frames: Vec::new(),
             free: NO_FRAME,
+            blocks: Vec::new(),
+            free_blocks: Vec::new(),
             lost_probes: Vec::new(),
             mss: u32::MAX,
             hosts: Vec::new(),
@@ -205,31 +223,58 @@ impl Frames {
         })
     }
 
-    /// Makes a free place where there is none. 2^32 frames would be half a terabyte.
+    /// Makes a free place where there is none, and room for a quarter more than there are: what is at work at the peak is
+    /// what is held. 2^32 frames would be a quarter of a terabyte.
     #[cold]
     #[inline(never)]
     #[allow(clippy::cast_possible_truncation)]
     fn grow(&mut self) {
+        if self.frames.len() == self.frames.capacity() {
+            self.frames.reserve_exact((self.frames.len() / 4).max(LEAST));
+        }
         self.frames.push(Frame { next: self.free, ..Frame::NONE });
         self.free = (self.frames.len() - 1) as FrameId;
     }
 
     /// Gives a place back.
     pub(crate) fn remove(&mut self, id: FrameId) {
-        self.consume(id, |_| ());
+        self.consume(id, |_, _| ());
     }
 
     /// Gives a place back when `read` has had what it needs of it.
     #[inline(always)]
-    pub(crate) fn consume<T>(&mut self, id: FrameId, read: impl FnOnce(&Frame) -> T) -> T {
+    pub(crate) fn consume<T>(&mut self, id: FrameId, read: impl FnOnce(&Frame, &[Sack]) -> T) -> T {
         let frame = &mut self.frames[id as usize];
-        let taken = read(frame);
+        let Header { sack, sacks, .. } = frame.segment;
+        let taken = if sacks == 0 {
+            read(frame, &[])
+        } else {
+            let taken = read(frame, &self.blocks[sack as usize][..usize::from(sacks)]);
+            self.free_blocks.push(sack);
+            frame.segment.sacks = 0;
+            taken
+        };
         frame.next = self.free;
-        if frame.segment.sacks != 0 {
-            (frame.segment.sacks, frame.segment.sack) = (0, [Sack::default(); 3]);
-        }
         self.free = id;
         taken
+    }
+
+    /// Frame `id` has these SACK blocks, as many as its segment says.
+    #[cold]
+    #[inline(never)]
+    #[allow(clippy::cast_possible_truncation)]
+    pub(crate) fn attach(&mut self, id: FrameId, blocks: Blocks) {
+        let place = self.free_blocks.pop().unwrap_or(self.blocks.len() as u32);
+        match self.blocks.get_mut(place as usize) {
+            Some(free) => *free = blocks,
+            None => self.blocks.push(blocks),
+        }
+        self.frames[id as usize].segment.sack = place;
+    }
+
+    /// The SACK blocks of a frame; what stands behind their number has no meaning.
+    pub(crate) fn blocks(&self, frame: &Frame) -> Blocks {
+        if frame.segment.sacks == 0 { Blocks::default() } else { self.blocks[frame.segment.sack as usize] }
     }
 
     /// Gives the place of a lost frame back.
@@ -246,7 +291,9 @@ impl Frames {
     #[inline]
     pub(crate) fn tell(&mut self, at: Nanos, link: u32, id: FrameId, what: What) {
         if self.tap.is_on() {
-            self.tap.note(at, link, &self.frames[id as usize], what);
+            let frame = &self.frames[id as usize];
+            let blocks = self.blocks(frame);
+            self.tap.note(at, link, frame, blocks, what);
         }
     }
 
@@ -281,7 +328,27 @@ mod tests {
     #[test]
     fn sizes_that_the_memory_figures_rest_on() {
         assert_eq!(std::mem::size_of::<Token>(), 16);
-        assert!(std::mem::size_of::<Frame>() <= 104, "{}", std::mem::size_of::<Frame>());
+        assert!(std::mem::size_of::<Frame>() <= 72, "{}", std::mem::size_of::<Frame>());
+    }
+
+    #[test]
+    fn sack_blocks_go_with_their_frame() {
+        let mut frames = Frames::default();
+        let block = |start| [Sack { start, end: start + 1 }; 3];
+        let with = |sacks| Frame { segment: Header { sacks, ..Header::default() }, ..Frame::NONE };
+        let ids = [2, 1].map(|sacks| frames.insert(with(sacks)));
+        frames.attach(ids[0], block(5));
+        frames.attach(ids[1], block(7));
+        assert_eq!(frames.consume(ids[0], |_, blocks| blocks.to_vec()), block(5)[..2]);
+        let third = frames.insert(with(3));
+        frames.attach(third, block(9));
+        assert_eq!(frames.blocks(frames.get(ids[1])), block(7));
+        assert_eq!(
+            (frames.consume(third, |_, blocks| blocks.to_vec()), frames.blocks.len()),
+            (block(9).to_vec(), 2)
+        );
+        let bare = frames.insert(Frame::NONE);
+        assert!(frames.consume(bare, |_, blocks| blocks.is_empty()));
     }
 
     #[test]

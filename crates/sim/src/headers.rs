@@ -3,6 +3,7 @@
 use goodqueue::details::{Details, Gso, MOST_OPTIONS, TcpHeader};
 
 use crate::frame::{Frame, Frames, Kind, Token};
+use crate::tcp::Blocks;
 
 /// No operation, twice: what stands in front of timestamps and of SACK blocks.
 const PADDING: [u8; 2] = [1, 1];
@@ -10,7 +11,7 @@ const TIMESTAMPS: [u8; 2] = [8, 10];
 const SACK: u8 = 5;
 
 /// The options as Linux writes them: timestamps, then SACK blocks.
-fn options(frame: &Frame) -> ([u8; MOST_OPTIONS], u8) {
+fn options(frame: &Frame, blocks: &Blocks) -> ([u8; MOST_OPTIONS], u8) {
     let segment = &frame.segment;
     let mut bytes = [0; MOST_OPTIONS];
     let mut used = 0;
@@ -23,7 +24,7 @@ fn options(frame: &Frame) -> ([u8; MOST_OPTIONS], u8) {
     put(&segment.ts_val.to_be_bytes());
     put(&segment.ts_ecr.to_be_bytes());
     // Three blocks at most, which fit.
-    let blocks = segment.sack.iter().take(usize::from(segment.sacks));
+    let blocks = blocks.iter().take(usize::from(segment.sacks));
     if segment.sacks > 0 {
         put(&PADDING);
         put(&[SACK, 2 + 8 * segment.sacks.min(3)]);
@@ -72,15 +73,18 @@ impl Frames {
         for _ in 0..index {
             segment.advance(&mut rest);
         }
-        let each = whole.owed / segments;
+        let each = whole.owed() / segments;
         let is_last = index + 1 == segments;
-        let id = self.insert(Frame {
+        let mut frame = Frame {
             segment,
             len: segment.len + gso.headers,
             dsfield: goodqueue::Packet::dsfield(token),
-            owed: if is_last { whole.owed - each * (segments - 1) } else { each },
             ..whole
-        });
+        };
+        if whole.is_owed {
+            frame.set_owed(if is_last { whole.owed() - each * (segments - 1) } else { each });
+        }
+        let id = self.insert(frame);
         if is_last {
             self.remove(token.frame);
         }
@@ -95,11 +99,11 @@ impl Frames {
             Kind::Ack => 1,
             _ => return None,
         };
-        let (options, options_len) = options(frame);
+        let (options, options_len) = options(frame, &self.blocks(frame));
         Some(TcpHeader {
             connection: u64::from(frame.owner) << 1 | is_ack,
             ack: wire_number(frame.segment.ack),
-            flags: u16::from(frame.segment.flags.0) | u16::from(frame.segment.ae) << 8,
+            flags: frame.segment.flags.wire(),
             payload: frame.segment.len,
             options,
             options_len,

@@ -135,9 +135,8 @@ impl Link {
     /// sender where this is the sender's own device; then propagation. [`Link::tie`] comes next.
     #[inline(always)]
     fn depart(&mut self, now: Nanos, (at, reported): (Nanos, Nanos), id: FrameId, frame: &mut Frame) -> Fate {
-        if frame.owed > 0 {
-            let truesize = std::mem::take(&mut frame.owed);
-            self.credits.push(Credit { at: reported, flow: frame.owner, truesize });
+        if std::mem::take(&mut frame.is_owed) {
+            self.credits.push(Credit { at: reported, flow: frame.owner, truesize: frame.owed() });
         }
         self.propagation.begin(now, at, id, frame)
     }
@@ -304,9 +303,9 @@ impl Observer<Token> for Losses<'_> {
         self.counters.drops[reason as usize] += 1;
         self.frames.tell(now, self.link, packet.frame, What::Dropped(reason));
         let frame = self.frames.get(packet.frame);
-        if frame.owed > 0 {
+        if frame.is_owed {
             // Before what is completed later.
-            self.credits.push_first(Credit { at: now, flow: frame.owner, truesize: frame.owed });
+            self.credits.push_first(Credit { at: now, flow: frame.owner, truesize: frame.owed() });
         }
         self.frames.lose(packet.frame);
     }
@@ -332,7 +331,7 @@ impl Observer<Token> for Losses<'_> {
     /// A segment that is still in its sender's own device has a socket there, and a time to leave.
     fn origin(&self, packet: &Token) -> Origin {
         let frame = self.frames.get(packet.frame);
-        if frame.owed == 0 {
+        if !frame.is_owed {
             return Origin::default();
         }
         let (id, hash) = (u64::from(frame.owner), frame.flow_hash);

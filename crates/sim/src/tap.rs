@@ -3,7 +3,7 @@
 use goodqueue::{Nanos, Reason};
 
 use crate::frame::{Frame, Kind};
-use crate::tcp::Segment;
+use crate::tcp::{Blocks, Segment};
 
 /// What became of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,13 +71,14 @@ impl Tap {
 
     #[cold]
     #[inline(never)]
-    pub(crate) fn note(&mut self, at: Nanos, link: u32, frame: &Frame, what: What) {
+    pub(crate) fn note(&mut self, at: Nanos, link: u32, frame: &Frame, blocks: Blocks, what: What) {
         let way = match frame.kind {
             Kind::Data => Way::Data,
             Kind::Ack => Way::Ack,
             _ => return,
         };
-        let &Frame { owner: flow, len, dsfield, segment, .. } = frame;
+        let &Frame { owner: flow, len, dsfield, ref segment, .. } = frame;
+        let segment = segment.with(blocks);
         if self.traced.get(flow as usize).copied().unwrap_or(false) {
             self.events.push(TraceEvent { at, what, flow, way, link, len, dsfield, segment });
         }

@@ -27,6 +27,18 @@ fn slot(at: Nanos) -> u64 {
     at.0 >> SLOT_BITS
 }
 
+/// An entry that waits in a slot of the wheel.
+#[derive(Clone, Copy, Debug)]
+struct Node {
+    at: Nanos,
+    lane: Lane,
+    /// The next one in its slot, or the next free one.
+    next: u32,
+}
+
+/// No node.
+const NIL: u32 = u32::MAX;
+
 /// Timers by (time, lane). What is due in seconds is in the slots of a wheel, without order (Varghese and
 /// Lauck 1987), what is later in a heap. A slot is sorted when its time comes; what is asked for after that
 /// is in a heap of its own. So ten thousand timers cost each other nothing until their slot comes.
@@ -37,12 +49,15 @@ fn slot(at: Nanos) -> u64 {
 pub(crate) struct Timers {
     /// The time of the first entry; [`NEVER`] where there is none.
     first: Nanos,
-    /// Entries of slots up to `current`, the first one last.
-    sorted: Vec<Entry>,
+    /// Entries of the slot `current`, the first one last: the time since the slot began above 32 bits of lane.
+    sorted: Vec<u64>,
     /// Further entries of slots up to `current`. Both are empty only where there are none at all.
     late: Heap,
-    /// Entries of the slots behind `current`, less than [`SLOTS`] ahead, each at its slot modulo [`SLOTS`].
-    wheel: Vec<Vec<Entry>>,
+    /// The first entry of each of the slots behind `current`, less than [`SLOTS`] ahead, at its slot modulo [`SLOTS`].
+    wheel: Box<[u32]>,
+    /// What is in the wheel, a list for each slot, and the places that are free.
+    nodes: Vec<Node>,
+    free: u32,
     in_wheel: usize,
     far: Heap,
     current: u64,
@@ -56,7 +71,9 @@ impl Default for Timers {
             first: NEVER,
             sorted: Vec::new(),
             late: Heap::default(),
-            wheel: vec![Vec::new(); SLOTS],
+            wheel: vec![NIL; SLOTS].into_boxed_slice(),
+            nodes: Vec::new(),
+            free: NIL,
             in_wheel: 0,
             far: Heap::default(),
             current: 0,
@@ -77,8 +94,10 @@ impl Timers {
         let due = &mut self.due[lane as usize];
         if at < *due {
             *due = at;
-            self.put(entry(at, lane));
-            self.advance();
+            self.put(at, lane);
+            if at < self.first {
+                self.advance();
+            }
         }
     }
 
@@ -90,11 +109,17 @@ impl Timers {
 
     /// Takes the first entry out; its timer, where the entry is valid.
     pub(crate) fn pop(&mut self) -> Option<Lane> {
-        let is_late = match (self.sorted.last(), self.late.first()) {
-            (Some(&sorted), Some(late)) => late < sorted,
+        let sorted = self.first_sorted();
+        let is_late = match (sorted, self.late.first()) {
+            (Some(sorted), Some(late)) => late < sorted,
             (sorted, _) => sorted.is_none(),
         };
-        let first = if is_late { self.late.pop() } else { self.sorted.pop() };
+        let first = if is_late {
+            self.late.pop()
+        } else {
+            self.sorted.pop();
+            sorted
+        };
         let (at, lane) = parts(first?);
         self.advance();
         let due = &mut self.due[lane as usize];
@@ -104,23 +129,39 @@ impl Timers {
         })
     }
 
+    /// The first of the sorted entries.
+    #[inline]
     #[allow(clippy::cast_possible_truncation)]
-    fn put(&mut self, entry: Entry) {
-        let slot = slot(parts(entry).0);
+    fn first_sorted(&self) -> Option<Entry> {
+        let &first = self.sorted.last()?;
+        Some(entry(Nanos((self.current << SLOT_BITS) + (first >> 32)), first as Lane))
+    }
+
+    #[allow(clippy::cast_possible_truncation)]
+    fn put(&mut self, at: Nanos, lane: Lane) {
+        let slot = slot(at);
         if slot <= self.current {
-            self.late.push(entry);
+            self.late.push(entry(at, lane));
         } else if slot - self.current < SLOTS as u64 {
-            self.wheel[slot as usize % SLOTS].push(entry);
+            let head = &mut self.wheel[slot as usize % SLOTS];
+            let node = Node { at, lane, next: *head };
+            *head = self.free;
+            if let Some(place) = self.nodes.get_mut(self.free as usize) {
+                self.free = std::mem::replace(place, node).next;
+            } else {
+                *head = self.nodes.len() as u32;
+                self.nodes.push(node);
+            }
             self.in_wheel += 1;
         } else {
-            self.far.push(entry);
+            self.far.push(entry(at, lane));
         }
     }
 
     /// Finds the first entry; goes on to the next slot that holds a valid one where there is none yet.
     fn advance(&mut self) {
         loop {
-            let sorted = self.sorted.last().map_or(NEVER, |&entry| parts(entry).0);
+            let sorted = self.first_sorted().map_or(NEVER, |entry| parts(entry).0);
             let late = self.late.first().map_or(NEVER, |entry| parts(entry).0);
             self.first = sorted.min(late);
             let is_near = !self.sorted.is_empty() || !self.late.is_empty();
@@ -131,7 +172,7 @@ impl Timers {
         }
     }
 
-    /// Goes on by a slot, or to the first of the far ones where the wheel is empty.
+    /// Goes on by a slot, or to the first of the far ones where the wheel is empty. Nothing is sorted then.
     #[allow(clippy::cast_possible_truncation)]
     fn turn(&mut self) {
         let first_far = self.far.first().map(|first| slot(parts(first).0));
@@ -139,16 +180,23 @@ impl Timers {
             Some(far) if self.in_wheel == 0 => far,
             _ => self.current + 1,
         };
-        let (wheel, due) = (&mut self.wheel[self.current as usize % SLOTS], &self.due);
-        self.in_wheel -= wheel.len();
-        let is_valid = |entry: &Entry| due[parts(*entry).1 as usize] == parts(*entry).0;
-        self.sorted.extend(wheel.drain(..).filter(is_valid));
+        let mut place = std::mem::replace(&mut self.wheel[self.current as usize % SLOTS], NIL);
+        while let Some(node) = self.nodes.get_mut(place as usize) {
+            let Node { at, lane, .. } = *node;
+            if self.due[lane as usize] == at {
+                self.sorted.push((at.0 & ((1 << SLOT_BITS) - 1)) << 32 | u64::from(lane));
+            }
+            let next = std::mem::replace(&mut node.next, self.free);
+            self.free = std::mem::replace(&mut place, next);
+            self.in_wheel -= 1;
+        }
         self.sorted.sort_unstable_by(|a, b| b.cmp(a));
         while let Some(first) = self.far.first()
             && slot(parts(first).0) < self.current + SLOTS as u64
         {
             self.far.pop();
-            self.put(first);
+            let (at, lane) = parts(first);
+            self.put(at, lane);
         }
     }
 }

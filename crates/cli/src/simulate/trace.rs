@@ -151,7 +151,7 @@ fn kept(event: &TraceEvent, at_ns: u64) -> Event {
             ts_ecr: segment.ts_ecr,
             sack: segment.sack.map(|Sack { start, end }| [start, end]),
             sacks: segment.sacks,
-            flags: segment.flags.0,
+            flags: segment.flags.wire().to_be_bytes()[1],
             retransmitted: segment.retransmitted,
         },
     }

@@ -41,9 +41,8 @@ impl Landing<'_> {
     /// The sender has its memory back.
     fn credit(&mut self, at: Nanos, id: FrameId) {
         let frame = self.frames.get_mut(id);
-        let truesize = std::mem::take(&mut frame.owed);
-        if truesize > 0 {
-            let flow = frame.owner;
+        if std::mem::take(&mut frame.is_owed) {
+            let (flow, truesize) = (frame.owner, frame.owed());
             let link = self.link(id);
             self.links[link as usize].credits.push(Credit { at, flow, truesize });
             self.credited.push(link);

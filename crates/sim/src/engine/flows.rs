@@ -66,10 +66,6 @@ pub(crate) struct Wire {
     lower_headers: u32,
 }
 
-/// The ECN codepoints ECT(1) and ECT(0).
-const ECT1: u8 = 1;
-const ECT0: u8 = 2;
-
 /// What the script does with a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Action {
@@ -95,14 +91,9 @@ impl Wire {
     fn wrap(&self, kind: Kind, owner: u32, segments: u32, frame: &mut Frame) {
         let segment = &frame.segment;
         let header = self.lower_headers + segment.header_len();
-        let ecn = match (segment.ect, segment.ect1) {
-            (false, _) => 0,
-            (true, false) => ECT0,
-            (true, true) => ECT1,
-        };
         frame.len = segment.len + header * segments;
         (frame.owner, frame.place, frame.flow_hash) = (owner, self.path, self.hash);
-        (frame.dsfield, frame.kind, frame.owed) = (self.dsfield | ecn, kind, 0);
+        (frame.dsfield, frame.kind, frame.is_owed) = (self.dsfield | segment.ecn, kind, false);
     }
 }
 
@@ -217,15 +208,16 @@ impl Simulation {
     }
 
     #[inline(always)]
+    #[allow(clippy::cast_possible_truncation)]
     pub(super) fn data_arrived(&mut self, index: usize, id: FrameId) {
-        let Simulation { flows, frames, now, .. } = self;
+        let Simulation { flows, frames, now, timers, map, .. } = self;
         let Flow { rx, role, .. } = &mut flows[index];
-        frames.consume(id, |frame| rx.on_segment(*now, &frame.segment, frame.dsfield & 3 == 3));
+        frames.consume(id, |frame, _| rx.receive(*now, &frame.segment, frame.dsfield & 3 == 3));
         let role = *role;
         if rx.has_output() {
             self.pump_rx(index);
-        } else {
-            self.wake_receiver(index);
+        } else if let Some(at) = rx.next_timer() {
+            timers.wake(map.flows + 2 * index as Lane + 1, at);
         }
         match role {
             Role::Load => {}
@@ -240,24 +232,10 @@ impl Simulation {
         let flow = &mut flows[index];
         flow.end_round(*now, links[flow.wires[0].link as usize].credits.round());
         let role = flow.role;
-        frames.consume(id, |frame| flow.tx.on_segment(*now, &frame.segment));
+        frames.consume(id, |frame, sack| flow.tx.receive(*now, &frame.segment, sack));
         self.pump_tx(index);
         if let Role::Requests { surfer, connection } = role {
             self.requests_acknowledged(surfer, connection);
-        }
-    }
-
-    /// Gives the sender of a flow back what the device of its host is rid of by now.
-    #[inline(always)]
-    fn credit(&mut self, index: usize) {
-        let flow = &mut self.flows[index];
-        let link = &mut self.links[flow.wires[0].link as usize];
-        let is_ahead = link.is_ahead();
-        if link.credits.end_round(self.now, is_ahead) {
-            flow.end_round(self.now, link.credits.round());
-        } else {
-            let link = flow.wires[0].link;
-            self.give_back(link);
         }
     }
 
@@ -265,11 +243,11 @@ impl Simulation {
     #[inline(never)]
     pub(super) fn give_back(&mut self, link: u32) {
         while let Some(Credit { flow, truesize, .. }) = self.links[link as usize].credits.take(self.now) {
-            let flow_at = &mut self.flows[flow as usize];
-            if flow_at.tx.is_throttled() {
+            let tx = &mut self.flows[flow as usize].tx;
+            if tx.is_throttled() {
                 self.resumed.push(flow);
             }
-            flow_at.tx.on_tx_complete(self.now, truesize);
+            tx.on_tx_complete(self.now, truesize);
         }
     }
 
@@ -289,31 +267,37 @@ impl Simulation {
 
     /// Sends what the sender may send, and sees to its timer.
     #[inline(never)]
-    #[allow(clippy::cast_possible_truncation)]
     pub(super) fn pump_tx(&mut self, index: usize) {
-        self.credit(index);
-        self.send_data(index);
+        let link = self.flows[index].wires[0].link;
+        let is_throttled = loop {
+            match self.send_data(index, link) {
+                Some(is_throttled) => break is_throttled,
+                None => self.give_back(link),
+            }
+        };
         if !self.outset.is_empty() {
-            self.set_off(self.flows[index].wires[0].link);
+            self.set_off(link);
         }
-        let Flow { tx, wires: [wire, _], .. } = &self.flows[index];
-        if let Some(at) = tx.next_timer() {
-            self.timers.wake(self.map.flows + 2 * index as Lane, at);
-        }
-        if tx.is_throttled()
-            && let Some(at) = self.links[wire.link as usize].credits.await_first()
-        {
-            self.timers.wake(self.map.reports + wire.link, at);
+        if is_throttled && let Some(at) = self.links[link as usize].credits.await_first() {
+            self.timers.wake(self.map.reports + link, at);
         }
     }
 
-    /// Makes frames of what the sender may send, and hands them to its host's link.
+    /// Gives the sender back what its host's device is rid of by now, makes frames of what it may send, hands them to that
+    /// device's `link`, and sees to its timer. Whether small queues hold it back; `None`: memory is to be given back one
+    /// by one first.
     #[inline(always)]
     #[allow(clippy::cast_possible_truncation)]
-    fn send_data(&mut self, index: usize) {
-        let Simulation { flows, links, frames, outset, now, .. } = self;
-        let Flow { tx, wires: [wire, _], .. } = &mut flows[index];
-        let link = &mut links[wire.link as usize];
+    fn send_data(&mut self, index: usize, link: u32) -> Option<bool> {
+        let Simulation { flows, links, frames, outset, now, timers, map, .. } = self;
+        let flow = &mut flows[index];
+        let link = &mut links[link as usize];
+        let is_ahead = link.is_ahead();
+        if !link.credits.end_round(*now, is_ahead) {
+            return None;
+        }
+        flow.end_round(*now, link.credits.round());
+        let Flow { tx, wires: [wire, _], .. } = flow;
         loop {
             let mut rest = Rest::default();
             let mut built = frames.build(|id, frame| {
@@ -323,12 +307,12 @@ impl Simulation {
                 rest = frame.segment.cut(tx.device_mss());
                 let (len, mss) = (frame.segment.len, tx.window().mss);
                 wire.wrap(Kind::Data, index as u32, if len > mss { len.div_ceil(mss) } else { 1 }, frame);
-                frame.owed = tx.truesize(&frame.segment);
+                frame.set_owed(tx.memory(len));
                 frame.lands = tx.departure().unwrap_or(Nanos::ZERO);
                 Some(link.admit(*now, id, frame))
             });
             if built.is_none() {
-                return;
+                break;
             }
             while let Some((id, admitted)) = built {
                 frames.tell(*now, wire.link, id, What::Sent);
@@ -346,29 +330,42 @@ impl Simulation {
                     let headers = frame.len - frame.segment.len;
                     frame.segment.advance(&mut rest);
                     frame.len = headers + frame.segment.len;
-                    frame.owed = tx.truesize(&frame.segment);
+                    frame.set_owed(tx.memory(frame.segment.len));
                     Some(link.admit(*now, id, frame))
                 });
             }
         }
+        if let Some(at) = tx.next_timer() {
+            timers.wake(map.flows + 2 * index as Lane, at);
+        }
+        Some(tx.is_throttled())
     }
 
+    /// Sends the acknowledgements that are due, and sees to the receiver's timer.
     #[inline]
     #[allow(clippy::cast_possible_truncation)]
     fn pump_rx(&mut self, index: usize) {
         loop {
-            let Simulation { flows, links, frames, outset, now, .. } = self;
+            let Simulation { flows, links, frames, outset, now, timers, map, .. } = self;
             let Flow { rx, wires: [_, wire], .. } = &mut flows[index];
+            if !rx.has_output() {
+                if let Some(at) = rx.next_timer() {
+                    timers.wake(map.flows + 2 * index as Lane + 1, at);
+                }
+                return;
+            }
             let number = wire.link;
             let link = &mut links[number as usize];
+            let mut blocks = None;
             let built = frames.build(|id, frame| {
-                if !rx.transmit_into(*now, &mut frame.segment) {
-                    return None;
-                }
+                rx.transmit_into(*now, &mut frame.segment, &mut blocks);
                 wire.wrap(Kind::Ack, index as u32, 1, frame);
                 Some(link.admit(*now, id, frame))
             });
-            let Some((id, admitted)) = built else { break };
+            let Some((id, admitted)) = built else { return };
+            if let Some(blocks) = blocks {
+                frames.attach(id, blocks);
+            }
             frames.tell(*now, number, id, What::Sent);
             if let Some((fate, at)) = admitted {
                 link.tie(fate, at, id, frames);
@@ -377,16 +374,6 @@ impl Simulation {
                 outset.push((id, admitted.map(|(fate, _)| fate)));
                 self.set_off(number);
             }
-        }
-        self.wake_receiver(index);
-    }
-
-    /// Sees to the receiver's timer.
-    #[inline]
-    #[allow(clippy::cast_possible_truncation)]
-    fn wake_receiver(&mut self, index: usize) {
-        if let Some(at) = self.flows[index].rx.next_timer() {
-            self.timers.wake(self.map.flows + 2 * index as Lane + 1, at);
         }
     }
 }

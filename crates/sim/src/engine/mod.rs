@@ -176,7 +176,7 @@ impl Simulation {
         simulation.add_sources(scenario)?;
         simulation.add_surfers(scenario)?;
         simulation.note_hosts();
-        simulation.script.sort();
+        simulation.script.sort_unstable();
         simulation.wake_script();
         Ok(simulation)
     }

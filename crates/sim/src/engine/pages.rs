@@ -18,7 +18,7 @@ use crate::frame::{Frame, FrameId, Kind};
 use crate::path::Place;
 use crate::scenario::{NodeId, Opener, Scenario};
 use crate::tcp::cc::CcKind;
-use crate::tcp::{Config, Rx, Segment, Tx};
+use crate::tcp::{Config, Header, Rx, Tx};
 
 /// A browser at work.
 #[derive(Debug)]
@@ -153,7 +153,7 @@ impl Simulation {
         let surfer = &self.surfers[index];
         let frame = Frame {
             // The page comes along, for the way back.
-            segment: Segment { seq: u64::from(query), ack: page as u64, ..Segment::default() },
+            segment: Header { seq: u64::from(query), ack: page as u64, ..Header::default() },
             owner: index as u32,
             place: surfer.sites[page].paths[0],
             len: surfer.query_len,

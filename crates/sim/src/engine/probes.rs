@@ -13,7 +13,7 @@ use crate::error::BuildError;
 use crate::frame::{Frame, FrameId, Kind};
 use crate::path::Place;
 use crate::scenario::{ProbeKind, Scenario};
-use crate::tcp::Segment;
+use crate::tcp::Header;
 
 /// A probe at work.
 #[derive(Debug)]
@@ -148,7 +148,7 @@ impl Simulation {
             Asker::Ping(ping) => ping.ask(now).map(|seq| (u64::from(seq), 0)),
         };
         if let Some((seq, ack)) = asked {
-            let frame = probe.frame(index, Segment { seq, ack, ..Segment::default() });
+            let frame = probe.frame(index, Header { seq, ack, ..Header::default() });
             self.launch(frame);
         }
         self.wake_probe(index);
@@ -242,7 +242,7 @@ impl Simulation {
 }
 
 impl Probe {
-    fn frame(&self, index: usize, segment: Segment) -> Frame {
+    fn frame(&self, index: usize, segment: Header) -> Frame {
         Frame {
             segment,
             owner: u32::try_from(index).unwrap_or(u32::MAX),

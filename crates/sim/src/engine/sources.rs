@@ -9,7 +9,7 @@ use crate::error::BuildError;
 use crate::frame::{Frame, FrameId, Kind};
 use crate::path::Place;
 use crate::scenario::{Pattern, Scenario};
-use crate::tcp::Segment;
+use crate::tcp::Header;
 
 /// What the sink of a UDP source has seen.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -129,7 +129,7 @@ impl Simulation {
         let source = &mut self.sources[index];
         let frame = Frame {
             // It carries the time at which it was sent.
-            segment: Segment { seq: source.arrivals.sent, ack: now.0, ..Segment::default() },
+            segment: Header { seq: source.arrivals.sent, ack: now.0, ..Header::default() },
             owner: u32::try_from(index).unwrap_or(u32::MAX),
             place: source.path,
             len: source.len,

@@ -17,5 +17,6 @@ mod tests;
 pub(crate) use config::WIFI_PACING_SHIFT;
 pub use config::{Config, Opening, truesize};
 pub use rx::Rx;
-pub use segment::{Flags, Rest, Sack, Segment};
+pub(crate) use segment::Header;
+pub use segment::{Blocks, ECT0, ECT1, Flags, Rest, Sack, Segment};
 pub use tx::{Tx, TxStats};

@@ -1,7 +1,7 @@
 //! What SYN and SYN-ACK say of ECN: RFC 3168 section 6.1.1, and RFC 9768 section 3.1.1 for accurate feedback. Neither of
 //! them is ECN-capable itself.
 
-use super::segment::{Flags, Segment};
+use super::segment::{Flags, Header};
 
 /// ACE of a SYN that asks for accurate feedback: AE, CWR and ECE.
 const ASKS: u8 = 0b111;
@@ -9,7 +9,7 @@ const ASKS: u8 = 0b111;
 const GRANTS: u8 = 0b010;
 
 /// A SYN asks.
-pub(super) fn ask(syn: &mut Segment, ecn: bool, accurate: bool) {
+pub(super) fn ask(syn: &mut Header, ecn: bool, accurate: bool) {
     if accurate {
         syn.set_ace(ASKS);
     } else if ecn {
@@ -18,13 +18,13 @@ pub(super) fn ask(syn: &mut Segment, ecn: bool, accurate: bool) {
 }
 
 /// What is agreed on by the side that a SYN comes to: whether ECN, and whether accurate feedback.
-pub(super) fn asked(syn: &Segment, ecn: bool, accurate: bool) -> (bool, bool) {
+pub(super) fn asked(syn: &Header, ecn: bool, accurate: bool) -> (bool, bool) {
     let accurate = accurate && syn.ace() == ASKS;
     (accurate || (ecn && syn.flags.has(Flags::ECE.with(Flags::CWR))), accurate)
 }
 
 /// A SYN-ACK grants what was agreed on.
-pub(super) fn grant(syn_ack: &mut Segment, ecn: bool, accurate: bool) {
+pub(super) fn grant(syn_ack: &mut Header, ecn: bool, accurate: bool) {
     if accurate {
         syn_ack.set_ace(GRANTS);
     } else if ecn {
@@ -33,7 +33,7 @@ pub(super) fn grant(syn_ack: &mut Segment, ecn: bool, accurate: bool) {
 }
 
 /// What is agreed on by the side that a SYN-ACK comes to.
-pub(super) fn granted(syn_ack: &Segment, ecn: bool, accurate: bool) -> (bool, bool) {
+pub(super) fn granted(syn_ack: &Header, ecn: bool, accurate: bool) -> (bool, bool) {
     let accurate = accurate && syn_ack.ace() == GRANTS;
     (accurate || (ecn && syn_ack.ace() & 0b011 == 0b001), accurate)
 }

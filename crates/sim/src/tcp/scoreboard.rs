@@ -10,6 +10,9 @@ use goodqueue::Nanos;
 /// No link.
 pub(super) const NIL: u32 = u32::MAX;
 
+/// Places of the smallest ring.
+const LEAST: u32 = 8;
+
 /// SACK has reported it (Linux `TCPCB_SACKED_ACKED`).
 pub(super) const SACKED: u8 = 1;
 /// It is marked lost (Linux `TCPCB_LOST`).
@@ -33,10 +36,6 @@ pub(super) struct Slot {
     pub(super) seq: u64,
     /// When it was last sent.
     pub(super) sent: Nanos,
-    /// Send time of the newest segment delivered when this one was sent (`tx.first_tx_mstamp`).
-    pub(super) first_tx: Nanos,
-    /// When that segment was delivered (`tx.delivered_mstamp`).
-    pub(super) delivered_mstamp: Nanos,
     /// Segments delivered then, modulo 2^32.
     pub(super) delivered: u32,
     prev: u32,
@@ -46,9 +45,10 @@ pub(super) struct Slot {
 }
 
 impl Slot {
-    /// A segment at `seq` sent at `sent`.
-    pub(super) fn new(seq: u64, sent: Nanos) -> Slot {
-        Slot { seq, sent, ..Slot::default() }
+    /// A segment at `seq` sent at `sent`, when `delivered` were delivered.
+    #[inline]
+    pub(super) fn new(seq: u64, sent: Nanos, delivered: u32, flags: u8) -> Slot {
+        Slot { seq, sent, delivered, flags, ..Slot::default() }
     }
 
     /// One past its last sequence number.
@@ -65,6 +65,15 @@ impl Slot {
     pub(super) fn is_pending(&self) -> bool {
         self.flags & (SACKED | LOST | RETRANS) == LOST
     }
+}
+
+/// What a segment remembers for the delivery rate.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Stamps {
+    /// Send time of the newest segment delivered when this one was last sent (Linux `tx.first_tx_mstamp`).
+    pub(super) first_tx: Nanos,
+    /// When that segment was delivered (Linux `tx.delivered_mstamp`).
+    pub(super) delivered: Nanos,
 }
 
 /// A doubly linked list through the ring.
@@ -129,6 +138,13 @@ impl List {
     }
 }
 
+/// The place `offset` behind `pos` in a ring of `size`, which neither exceeds.
+#[inline]
+fn wrap(pos: u32, offset: u32, size: u32) -> u32 {
+    let place = pos + offset;
+    if place >= size { place - size } else { place }
+}
+
 /// Segments that one acknowledgement takes off.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Run {
@@ -142,10 +158,12 @@ pub(super) struct Run {
     pub(super) last_delivered: u32,
 }
 
-/// The ring.
+/// The ring: of any size, for it is to be no larger than the window needs.
 #[derive(Clone, Debug)]
 pub(super) struct Scoreboard {
     slots: Vec<Slot>,
+    /// For each of them, where the delivery rate is asked for.
+    stamps: Option<Vec<Stamps>>,
     head: u32,
     len: u32,
     /// In flight, in order of (last) transmission (Linux `tsorted_sent_queue`).
@@ -157,10 +175,11 @@ pub(super) struct Scoreboard {
 }
 
 impl Scoreboard {
-    /// Nothing outstanding, nothing allocated.
-    pub(super) fn new() -> Scoreboard {
+    /// Nothing outstanding, nothing allocated; `is_rated`: the delivery rate will be asked for.
+    pub(super) fn new(is_rated: bool) -> Scoreboard {
         Scoreboard {
             slots: Vec::new(),
+            stamps: is_rated.then(Vec::new),
             head: 0,
             len: 0,
             flight: List::EMPTY,
@@ -175,28 +194,33 @@ impl Scoreboard {
         self.len
     }
 
+    /// Places of the ring.
+    #[inline]
     #[allow(clippy::cast_possible_truncation)]
-    fn mask(&self) -> u32 {
-        (self.slots.len() as u32).wrapping_sub(1)
+    fn size(&self) -> u32 {
+        self.slots.len() as u32
     }
 
     /// Distance of `pos` from the head.
     fn offset(&self, pos: u32) -> u32 {
-        pos.wrapping_sub(self.head) & self.mask()
+        if pos < self.head { pos + self.size() - self.head } else { pos - self.head }
     }
 
+    #[inline]
     fn at(&self, offset: u32) -> u32 {
-        self.head.wrapping_add(offset) & self.mask()
+        wrap(self.head, offset, self.size())
     }
 
     /// Position after the last segment.
+    #[inline]
     pub(super) fn end(&self) -> u32 {
         self.at(self.len)
     }
 
     /// Position after `pos`.
+    #[inline]
     pub(super) fn after(&self, pos: u32) -> u32 {
-        pos.wrapping_add(1) & self.mask()
+        wrap(pos, 1, self.size())
     }
 
     /// The segment at `pos`.
@@ -226,12 +250,22 @@ impl Scoreboard {
     /// length, each of `mss` but the last, which has the flags `last`.
     #[inline]
     #[allow(clippy::cast_possible_truncation)]
-    pub(super) fn push_packet(&mut self, first: Slot, len: u32, mss: u32, segs: u32, last: u8) {
-        while (self.len + segs) as usize >= self.slots.len() {
-            self.grow();
+    pub(super) fn push_packet(
+        &mut self,
+        (first, stamps): (Slot, Stamps),
+        len: u32,
+        mss: u32,
+        segs: u32,
+        last: u8,
+    ) {
+        if self.len + segs >= self.size() {
+            self.grow(segs);
         }
         let mut slot = Slot { prev: self.flight.tail, len: mss as u16, ..first };
         let mut pos = self.end();
+        if self.stamps.is_some() {
+            self.stamp(pos, segs, stamps);
+        }
         match self.slots.get_mut(slot.prev as usize) {
             Some(before) => before.next = pos,
             None => self.flight.head = pos,
@@ -249,27 +283,61 @@ impl Scoreboard {
         self.flight.tail = pos;
     }
 
-    /// Doubles the ring; positions change, so every link is translated.
+    /// Notes what `segs` segments from `pos` on remember for the delivery rate.
+    #[inline(never)]
+    fn stamp(&mut self, pos: u32, segs: u32, stamps: Stamps) {
+        let size = self.size();
+        let places = (0..segs).map(|offset| wrap(pos, offset, size) as usize);
+        if let Some(all) = &mut self.stamps {
+            places.for_each(|place| all[place] = stamps);
+        }
+    }
+
+    /// What the segment at `pos` remembers for the delivery rate, if that is asked for.
+    #[inline]
+    pub(super) fn stamps(&self, pos: u32) -> Option<Stamps> {
+        self.stamps.as_ref().map(|all| all[pos as usize])
+    }
+
+    /// Makes room for `segs` more, and for half as many again as there are. One place stays free, so that the end is
+    /// not the head.
     #[cold]
+    fn grow(&mut self, segs: u32) {
+        self.resize((self.len + self.len / 2).max(self.len + segs + 1).max(LEAST));
+    }
+
+    /// Gives back what a larger window needed.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn fit(&mut self) {
+        let size = (self.len + self.len / 2).max(LEAST);
+        if self.size() > 2 * size {
+            self.resize(size);
+        }
+    }
+
+    /// Moves everything to a ring of `size`, with the head at its beginning: every link is translated.
     #[allow(clippy::cast_possible_truncation)]
-    fn grow(&mut self) {
-        let (old_mask, old_head) = (self.mask(), self.head);
+    fn resize(&mut self, size: u32) {
         let translate = |pos: u32| {
-            if pos == NIL { NIL } else { pos.wrapping_sub(old_head) & old_mask }
+            if pos == NIL { NIL } else { self.offset(pos) }
         };
-        let size = (self.slots.len() * 2).max(16);
-        let mut slots = Vec::with_capacity(size);
-        for offset in 0..self.len {
-            let mut slot = self.slots[self.at(offset) as usize];
-            slot.prev = translate(slot.prev);
-            slot.next = translate(slot.next);
-            slots.push(slot);
+        let move_slot = |offset| {
+            let slot = self.get(self.at(offset));
+            Slot { prev: translate(slot.prev), next: translate(slot.next), ..*slot }
+        };
+        let mut slots = Vec::with_capacity(size as usize);
+        slots.extend((0..self.len).map(move_slot));
+        slots.resize(size as usize, Slot::default());
+        let list = |List { head, tail }| List { head: translate(head), tail: translate(tail) };
+        (self.flight, self.pending, self.hint) =
+            (list(self.flight), list(self.pending), translate(self.hint));
+        if let Some(all) = &self.stamps {
+            let mut stamps = Vec::with_capacity(size as usize);
+            stamps.extend((0..self.len).map(|offset| all[self.at(offset) as usize]));
+            stamps.resize(size as usize, Stamps::default());
+            self.stamps = Some(stamps);
         }
-        slots.resize(size, Slot::default());
-        for list in [&mut self.flight, &mut self.pending] {
-            *list = List { head: translate(list.head), tail: translate(list.tail) };
-        }
-        self.hint = translate(self.hint);
         self.slots = slots;
         self.head = 0;
     }
@@ -420,11 +488,15 @@ impl Scoreboard {
     }
 
     /// The segment was sent again: last in the order of transmission. `flags` are set; gives what it is then.
-    pub(super) fn set_resent(&mut self, pos: u32, flags: u8) -> Slot {
+    pub(super) fn set_resent(&mut self, pos: u32, flags: u8, (again, stamps): (Slot, Stamps)) -> Slot {
         self.detach(pos);
         self.flight.push(&mut self.slots, pos);
+        if self.stamps.is_some() {
+            self.stamp(pos, 1, stamps);
+        }
         let slot = &mut self.slots[pos as usize];
-        slot.flags |= flags;
+        slot.flags = (slot.flags | flags) & !(APP_LIMITED | SAMPLED) | again.flags;
+        (slot.sent, slot.delivered) = (again.sent, again.delivered);
         *slot
     }
 
@@ -471,7 +543,11 @@ impl Scoreboard {
 
     /// Positions of all segments in order of sequence.
     pub(super) fn positions(&self) -> impl Iterator<Item = u32> + use<> {
-        let (head, mask) = (self.head, self.mask());
-        (0..self.len).map(move |offset| head.wrapping_add(offset) & mask)
+        let (head, size) = (self.head, self.size());
+        (0..self.len).map(move |offset| wrap(head, offset, size))
     }
 }
+
+#[cfg(test)]
+#[path = "scoreboard_tests.rs"]
+mod tests;

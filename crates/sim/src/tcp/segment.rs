@@ -10,7 +10,13 @@ pub struct Sack {
     pub end: i32,
 }
 
-/// TCP flags, as in the header's 13th and 14th byte.
+/// ECN codepoint ECT(0) (RFC 3168 section 5).
+pub const ECT0: u8 = 2;
+/// ECN codepoint ECT(1), the identifier of L4S (RFC 9331 section 4.1).
+pub const ECT1: u8 = 1;
+
+/// TCP flags, as in the header's 14th byte, and AE, which in the header is the last bit of the 13th, in the place of URG,
+/// which nothing here sends.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Flags(pub u8);
 
@@ -25,6 +31,8 @@ impl Flags {
     pub const PSH: Flags = Flags(0x08);
     /// The acknowledgement number is valid.
     pub const ACK: Flags = Flags(0x10);
+    /// The flag AE of accurate ECN (RFC 9768 section 3.1), in front of CWR and ECE.
+    pub const AE: Flags = Flags(0x20);
     /// ECN echo (RFC 3168).
     pub const ECE: Flags = Flags(0x40);
     /// Congestion window reduced (RFC 3168).
@@ -34,6 +42,12 @@ impl Flags {
     #[must_use]
     pub const fn has(self, other: Flags) -> bool {
         self.0 & other.0 == other.0
+    }
+
+    /// The header's 14th byte and the last bit of the 13th.
+    #[must_use]
+    pub fn wire(self) -> u16 {
+        u16::from(self.0 & !Flags::AE.0) | u16::from(self.has(Flags::AE)) << 8
     }
 
     /// These and `other`.
@@ -59,11 +73,17 @@ impl Rest {
     }
 }
 
+/// The SACK blocks of a segment, newest first.
+pub type Blocks = [Sack; 3];
+
+/// A segment whose SACK blocks are elsewhere: where, the number says, if it has any.
+pub(crate) type Header = Segment<u32>;
+
 /// A segment. Sequence numbers are 64-bit stream offsets that never wrap (SYN is number 0, the first
 /// byte of data number 1); traces write them modulo 2^32. A segment may be longer than one MSS where
 /// segmentation offload is on (a super-packet).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Segment {
+pub struct Segment<B = Blocks> {
     /// Number of the first byte.
     pub seq: u64,
     /// Next byte expected from the other side.
@@ -76,23 +96,25 @@ pub struct Segment {
     pub ts_val: u32,
     /// Timestamp echo reply.
     pub ts_ecr: u32,
-    /// The first [`Segment::sacks`] of these are valid, newest first.
-    pub sack: [Sack; 3],
+    /// The first [`Segment::sacks`] of these are valid.
+    pub sack: B,
     /// Number of SACK blocks.
     pub sacks: u8,
     /// Flags.
     pub flags: Flags,
-    /// The IP packet is ECN-capable: ECT(0) (RFC 3168 section 6.1), or ECT(1).
-    pub ect: bool,
-    /// Its codepoint is ECT(1), the identifier of L4S (RFC 9331 section 4.1).
-    pub ect1: bool,
-    /// The flag AE of accurate ECN (RFC 9768 section 3.1), in front of CWR and ECE.
-    pub ae: bool,
+    /// ECN codepoint of the IP packet: [`ECT0`], [`ECT1`], or zero: it is not ECN-capable.
+    pub ecn: u8,
     /// A retransmission; not on the wire, for traces and counters.
     pub retransmitted: bool,
 }
 
-impl Segment {
+impl<B> Segment<B> {
+    /// The same with these SACK blocks, or with their place.
+    pub(crate) fn with<C>(&self, sack: C) -> Segment<C> {
+        let &Segment { seq, ack, len, window, ts_val, ts_ecr, sacks, flags, ecn, retransmitted, .. } = self;
+        Segment { seq, ack, len, window, ts_val, ts_ecr, sack, sacks, flags, ecn, retransmitted }
+    }
+
     /// Number after the last byte; SYN and FIN count one.
     #[must_use]
     pub fn end(&self) -> u64 {
@@ -114,13 +136,13 @@ impl Segment {
     /// The field ACE of accurate ECN: AE, CWR and ECE (RFC 9768 section 3.2.2).
     #[must_use]
     pub fn ace(&self) -> u8 {
-        u8::from(self.ae) << 2 | self.flags.0 >> 6
+        u8::from(self.flags.has(Flags::AE)) << 2 | self.flags.0 >> 6
     }
 
     /// Sets ACE to the low three bits of `count`.
     pub(crate) fn set_ace(&mut self, count: u8) {
-        self.ae = count & 4 != 0;
-        self.flags.0 = self.flags.0 & !(Flags::CWR.0 | Flags::ECE.0) | (count & 3) << 6;
+        let ae = if count & 4 != 0 { Flags::AE.0 } else { 0 };
+        self.flags.0 = self.flags.0 & !(Flags::CWR.0 | Flags::ECE.0 | Flags::AE.0) | (count & 3) << 6 | ae;
     }
 
     /// Cuts it to `most` bytes of payload, as a host does for a device without TSO (Linux `tcp_gso_segment`), and gives

@@ -4,7 +4,7 @@ use super::{CEP_INIT, NEVER, Rx, State};
 use crate::tcp::config::timestamp;
 use crate::tcp::negotiate::{ask, asked, grant, granted};
 use crate::tcp::rtt::RTO_INITIAL;
-use crate::tcp::segment::{Flags, Segment};
+use crate::tcp::segment::{Flags, Header};
 use crate::tcp::tx::{SYN_RETRIES, SYNACK_RETRIES};
 use goodqueue::{Nanos, Span};
 
@@ -24,7 +24,7 @@ impl Rx {
     }
 
     /// A segment came before the connection was established; `true`: it is now, and the segment's data counts.
-    pub(super) fn on_handshake(&mut self, now: Nanos, segment: &Segment) -> bool {
+    pub(super) fn on_handshake(&mut self, now: Nanos, segment: &Header) -> bool {
         if segment.flags.has(Flags::RST) {
             if self.state != State::Closed {
                 self.die();
@@ -60,7 +60,7 @@ impl Rx {
         }
     }
 
-    fn accept(&mut self, now: Nanos, segment: &Segment) {
+    fn accept(&mut self, now: Nanos, segment: &Header) {
         let srtt = if self.retries == 0 {
             now.since(self.syn_sent)
         } else {
@@ -86,10 +86,10 @@ impl Rx {
     }
 
     /// The SYN or SYN-ACK; a SYN that is sent again no longer asks for ECN (RFC 3168 section 6.1.1.1).
-    pub(super) fn handshake_segment(&mut self, now: Nanos) -> Segment {
+    pub(super) fn handshake_segment(&mut self, now: Nanos) -> Header {
         self.want_handshake = false;
         let is_syn = self.state == State::SynSent;
-        let mut segment = Segment {
+        let mut segment = Header {
             seq: 0,
             ack: u64::from(!is_syn),
             window: self.window.rcv_wnd,
@@ -97,7 +97,7 @@ impl Rx {
             ts_ecr: self.ts_recent,
             flags: if is_syn { Flags::SYN } else { Flags::SYN.with(Flags::ACK) },
             retransmitted: self.retries > 0,
-            ..Segment::default()
+            ..Header::default()
         };
         let is_first = self.retries == 0;
         if is_syn {

@@ -9,7 +9,7 @@ mod window;
 
 use super::config::{Config, Opening, Ticks, timestamp, ts_before};
 use super::rtt::RTO_INITIAL;
-use super::segment::{Flags, Sack, Segment};
+use super::segment::{Blocks, Flags, Header, Sack, Segment};
 use ack::AckState;
 use goodqueue::{Nanos, Span};
 use ofo::OutOfOrder;
@@ -148,8 +148,13 @@ impl Rx {
     }
 
     /// Takes a segment of the peer; `ce`: its IP header says Congestion Experienced.
-    #[inline]
     pub fn on_segment(&mut self, now: Nanos, segment: &Segment, ce: bool) {
+        self.receive(now, &segment.with(0), ce);
+    }
+
+    /// [`Rx::on_segment`], whose SACK blocks nobody asks for.
+    #[inline]
+    pub(crate) fn receive(&mut self, now: Nanos, segment: &Header, ce: bool) {
         if self.is_ordinary(segment, ce) {
             self.take_ordinary(now, segment);
         } else {
@@ -159,7 +164,7 @@ impl Rx {
 
     /// What [`Rx::take_ordinary`] does not take.
     #[inline(never)]
-    fn on_any(&mut self, now: Nanos, segment: &Segment, ce: bool) {
+    fn on_any(&mut self, now: Nanos, segment: &Header, ce: bool) {
         if self.state != State::Established {
             if !self.on_handshake(now, segment) {
                 return;
@@ -172,7 +177,7 @@ impl Rx {
         self.on_data(now, segment, ce);
     }
 
-    fn on_abnormal(&mut self, segment: &Segment) {
+    fn on_abnormal(&mut self, segment: &Header) {
         if segment.flags.has(Flags::RST) {
             self.die();
         } else if segment.flags.has(Flags::ACK) {
@@ -188,7 +193,7 @@ impl Rx {
         self.ack.silence();
     }
 
-    fn on_data(&mut self, now: Nanos, segment: &Segment, ce: bool) {
+    fn on_data(&mut self, now: Nanos, segment: &Header, ce: bool) {
         let end = segment.end();
         if end == segment.seq {
             self.on_empty(segment);
@@ -226,7 +231,7 @@ impl Rx {
     }
 
     /// A segment without data: an ACK, a window probe or, after `seq - 1`, a keepalive.
-    fn on_empty(&mut self, segment: &Segment) {
+    fn on_empty(&mut self, segment: &Header) {
         if segment.seq < self.rcv_nxt {
             self.ack.now = true;
         } else if segment.seq <= self.window.rcv_wup && !ts_before(segment.ts_val, self.ts_recent) {
@@ -244,7 +249,7 @@ impl Rx {
     }
 
     #[inline]
-    fn on_in_order(&mut self, now: Nanos, segment: &Segment, end: u64, ce: bool) {
+    fn on_in_order(&mut self, now: Nanos, segment: &Header, end: u64, ce: bool) {
         let payload = end - self.rcv_nxt;
         self.rcv_nxt = end;
         if segment.len > 0 {
@@ -285,7 +290,7 @@ impl Rx {
 
     /// Linux `tcp_event_data_recv`.
     #[inline]
-    fn data_received(&mut self, now: Nanos, segment: &Segment, ce: bool) {
+    fn data_received(&mut self, now: Nanos, segment: &Header, ce: bool) {
         self.ack.scheduled = true;
         let is_pushed = segment.flags.has(Flags::PSH);
         self.ack.measure_mss(segment.len, self.mss, is_pushed);
@@ -293,7 +298,7 @@ impl Rx {
         if self.ack.measure_gap(now, self.ticks) {
             self.ack.quick = self.ack.quick.max(self.quickacks(MAX_QUICKACKS));
         }
-        self.check_ce(segment.ect, ce);
+        self.check_ce(segment.ecn != 0, ce);
         self.grow_window(segment.len);
     }
 
@@ -364,40 +369,45 @@ impl Rx {
 
     /// The next segment to leave; call until it gives nothing.
     pub fn poll_transmit(&mut self, now: Nanos) -> Option<Segment> {
-        let mut segment = Segment::default();
-        if self.transmit_into(now, &mut segment) { Some(segment) } else { None }
+        let (mut segment, mut sack) = (Header::default(), None);
+        self.transmit_into(now, &mut segment, &mut sack).then(|| segment.with(sack.unwrap_or_default()))
     }
 
-    /// [`Rx::poll_transmit`] into `segment`, which has no SACK blocks; `false`: there is none, and nothing was
-    /// written.
+    /// [`Rx::poll_transmit`] into `segment`, which has no SACK blocks, and those into `sack`; `false`: there is none,
+    /// and nothing was written.
     #[inline(always)]
-    pub(crate) fn transmit_into(&mut self, now: Nanos, segment: &mut Segment) -> bool {
+    pub(crate) fn transmit_into(
+        &mut self,
+        now: Nanos,
+        segment: &mut Header,
+        sack: &mut Option<Blocks>,
+    ) -> bool {
         if !self.has_output() {
             return false;
         }
         if self.want_handshake {
             *segment = self.handshake_segment(now);
         } else {
-            self.send_ack(now, segment);
+            self.send_ack(now, segment, sack);
         }
         true
     }
 
     /// An ACK of everything received (Linux `tcp_send_ack`).
     #[inline(always)]
-    fn send_ack(&mut self, now: Nanos, segment: &mut Segment) {
+    fn send_ack(&mut self, now: Nanos, segment: &mut Header, sack: &mut Option<Blocks>) {
         let offered = self.select_window();
         self.window.offer(offered, self.rcv_nxt);
         self.ack.sent(self.ticks);
         if self.ofo.is_some() {
-            (segment.sack, segment.sacks) = self.write_sacks();
+            segment.sacks = self.write_sacks(sack);
         }
         let flags = Flags::ACK;
         segment.flags = if self.ecn.demand_cwr { flags.with(Flags::ECE) } else { flags };
         (segment.seq, segment.ack, segment.len) = (1, self.rcv_nxt, 0);
         segment.window = self.window.rcv_wnd;
         (segment.ts_val, segment.ts_ecr) = (timestamp(now), self.ts_recent);
-        (segment.ect, segment.ect1, segment.ae, segment.retransmitted) = (false, false, false, false);
+        (segment.ecn, segment.retransmitted) = (0, false);
         if self.ecn.accurate {
             segment.set_ace(self.ecn.cep);
         }

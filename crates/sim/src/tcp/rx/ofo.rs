@@ -1,7 +1,7 @@
 //! Data out of order: what is held, and the SACK blocks that report it (RFC 2018, RFC 2883).
 
 use super::{Rx, relative};
-use crate::tcp::segment::{Flags, Sack, Segment};
+use crate::tcp::segment::{Blocks, Flags, Header};
 use goodqueue::Nanos;
 use std::collections::VecDeque;
 
@@ -135,7 +135,7 @@ impl OutOfOrder {
     }
 
     /// Writes the blocks of an ACK, DSACK first; their number.
-    fn write_sacks(&mut self, ack: u64, out: &mut [Sack; 3]) -> u8 {
+    fn write_sacks(&mut self, ack: u64, out: &mut Blocks) -> u8 {
         let mut blocks = self.dsack.take().into_iter().chain(self.recent[..self.count].iter().copied());
         let mut count = 0;
         for (slot, block) in out.iter_mut().zip(&mut blocks) {
@@ -151,17 +151,18 @@ impl Rx {
         self.ofo.get_or_insert_with(|| self.spare.take().unwrap_or_default())
     }
 
-    /// The blocks of an ACK and their number; what is empty then is put aside.
+    /// Writes the blocks of an ACK, if it has some, and gives their number; what is empty then is put aside.
     #[inline(never)]
-    pub(super) fn write_sacks(&mut self) -> ([Sack; 3], u8) {
-        let mut sack = [Sack::default(); 3];
-        let Some(ofo) = &mut self.ofo else { return (sack, 0) };
-        let sacks = ofo.write_sacks(self.rcv_nxt, &mut sack);
+    pub(super) fn write_sacks(&mut self, out: &mut Option<Blocks>) -> u8 {
+        let Some(ofo) = &mut self.ofo else { return 0 };
+        let mut blocks = Blocks::default();
+        let sacks = ofo.write_sacks(self.rcv_nxt, &mut blocks);
+        *out = (sacks > 0).then_some(blocks);
         if ofo.is_idle() {
             (ofo.count, ofo.fin) = (0, None);
             self.spare = self.ofo.take();
         }
-        (sack, sacks)
+        sacks
     }
 
     /// Reports a range as received twice.
@@ -170,8 +171,8 @@ impl Rx {
     }
 
     /// A segment above a gap (Linux `tcp_data_queue_ofo`).
-    pub(super) fn on_out_of_order(&mut self, _now: Nanos, segment: &Segment, end: u64, ce: bool) {
-        self.check_ce(segment.ect, ce);
+    pub(super) fn on_out_of_order(&mut self, _now: Nanos, segment: &Header, end: u64, ce: bool) {
+        self.check_ce(segment.ecn != 0, ce);
         self.ack.scheduled = true;
         let ofo = self.out_of_order();
         if segment.flags.has(Flags::FIN) {

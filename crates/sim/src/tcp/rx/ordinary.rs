@@ -3,12 +3,12 @@
 //! own: it is what [`Rx::on_data`] comes down to then, and what does not match goes there.
 
 use super::{Rx, State, ts_before};
-use crate::tcp::segment::{Flags, Segment};
+use crate::tcp::segment::{Flags, Header};
 use goodqueue::Nanos;
 
 impl Rx {
     #[inline]
-    pub(super) fn is_ordinary(&self, segment: &Segment, ce: bool) -> bool {
+    pub(super) fn is_ordinary(&self, segment: &Header, ce: bool) -> bool {
         #[cfg(test)]
         if self.general_only {
             return false;
@@ -23,7 +23,7 @@ impl Rx {
     }
 
     #[inline]
-    pub(super) fn take_ordinary(&mut self, now: Nanos, segment: &Segment) {
+    pub(super) fn take_ordinary(&mut self, now: Nanos, segment: &Header) {
         if segment.seq <= self.window.rcv_wup {
             self.ts_recent = segment.ts_val;
         }

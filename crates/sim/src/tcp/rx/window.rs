@@ -2,7 +2,7 @@
 //! `tcp_rcv_space_adjust`, `tcp_grow_window`, `__tcp_select_window`; dynamic right-sizing).
 
 use crate::tcp::config::{Config, timestamp};
-use crate::tcp::segment::Segment;
+use crate::tcp::segment::Header;
 use goodqueue::{Nanos, Span};
 
 /// Most that a window scale may be (RFC 7323 section 2.3).
@@ -123,7 +123,7 @@ impl ReceiveWindow {
 
     /// From the timestamp echo of full segments, once for each echo.
     #[inline]
-    pub(super) fn measure_rtt_ts(&mut self, now: Nanos, segment: &Segment, rcv_mss: u16) {
+    pub(super) fn measure_rtt_ts(&mut self, now: Nanos, segment: &Header, rcv_mss: u16) {
         if segment.ts_ecr == self.rtt.last_ecr {
             return;
         }

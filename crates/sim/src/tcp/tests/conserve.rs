@@ -25,7 +25,7 @@ impl Mishaps {
                 (self.drop, Fate::Drop),
                 (self.delay, Fate::Delay(Span(rng.below(120_000_000)))),
                 (self.duplicate, Fate::Duplicate),
-                (self.mark, if segment.ect { Fate::Mark } else { Fate::Pass }),
+                (self.mark, if segment.ecn != 0 { Fate::Mark } else { Fate::Pass }),
             ] {
                 if draw < chance {
                     return fate;

@@ -1,5 +1,6 @@
 //! The receiver alone: when it acknowledges.
 
+use crate::tcp::ECT0;
 use crate::tcp::{Config, Flags, Opening, Rx, Segment};
 use goodqueue::{Nanos, Span};
 
@@ -39,7 +40,7 @@ fn data(number: u64, us: u64) -> Segment {
         ts_val: ms,
         ts_ecr: ms.saturating_sub(10),
         flags: Flags::ACK,
-        ect: true,
+        ecn: ECT0,
         ..Segment::default()
     }
 }

@@ -7,7 +7,7 @@ use crate::tcp::cc::{CaState, RateSample};
 use crate::tcp::config::ts_before;
 use crate::tcp::rack::REORDERING;
 use crate::tcp::rx::CEP_INIT;
-use crate::tcp::segment::{Flags, Segment};
+use crate::tcp::segment::{Flags, Header, Sack};
 use goodqueue::Nanos;
 
 /// `snd_una` moved.
@@ -68,7 +68,7 @@ impl Ack {
 impl Tx {
     /// What [`Tx::take_ordinary`] does not take.
     #[inline(never)]
-    pub(super) fn on_established(&mut self, now: Nanos, segment: &Segment) {
+    pub(super) fn on_established(&mut self, now: Nanos, segment: &Header, sack: &[Sack]) {
         if segment.flags.has(Flags::RST) {
             self.die();
             return;
@@ -85,7 +85,7 @@ impl Tx {
             self.ts_recent = segment.ts_val;
         }
         self.ts_ecr = segment.ts_ecr;
-        self.process_ack(now, segment);
+        self.process_ack(now, segment, sack);
         self.acknowledged();
     }
 
@@ -99,7 +99,7 @@ impl Tx {
         self.check_counters();
     }
 
-    fn process_ack(&mut self, now: Nanos, segment: &Segment) {
+    fn process_ack(&mut self, now: Nanos, segment: &Header, sack: &[Sack]) {
         let prior_delivered = self.w.delivered;
         let prior_lost = self.w.lost;
         let mut ack = Ack {
@@ -117,7 +117,7 @@ impl Tx {
         if !is_old {
             self.advance_una(segment, &mut ack);
         }
-        self.take_signals(now, segment, &mut ack);
+        self.take_signals(now, segment, sack, &mut ack);
         let had_packets = self.w.packets_out > 0;
         let mut rexmit = Rexmit::None;
         if had_packets && !is_old {
@@ -151,7 +151,7 @@ impl Tx {
     }
 
     /// Moves `snd_una` and the receive window.
-    fn advance_una(&mut self, segment: &Segment, ack: &mut Ack) {
+    fn advance_una(&mut self, segment: &Header, ack: &mut Ack) {
         if segment.ack > self.w.snd_una {
             self.w.snd_una = segment.ack;
             self.retransmits = 0;
@@ -169,12 +169,12 @@ impl Tx {
 
     /// SACK blocks and ECN echo.
     #[inline]
-    fn take_signals(&mut self, now: Nanos, segment: &Segment, ack: &mut Ack) {
+    fn take_signals(&mut self, now: Nanos, segment: &Header, sack: &[Sack], ack: &mut Ack) {
         if segment.flags.has(Flags::ECE) && self.ecn.ok && !self.w.accecn {
             ack.flags |= ECE;
         }
         if segment.sacks > 0 {
-            self.take_sacks(now, segment, ack);
+            self.take_sacks(now, segment.ack, sack, ack);
             self.w.delivered += u64::from(ack.sack_delivered);
             if ack.has(ECE) {
                 self.count.delivered_ce += u64::from(ack.sack_delivered);

@@ -220,7 +220,7 @@ mod tests {
             tx.on_tx_complete(Nanos::ZERO, truesize(packet.frame_len()));
         }
         assert_eq!(tx.wmem_queued(), 10 * 1448 + 5 * 1280);
-        let ack = Segment { ack: 1, window: 60_000, flags: Flags::ACK, ..Segment::default() };
+        let ack: Segment = Segment { ack: 1, window: 60_000, flags: Flags::ACK, ..Segment::default() };
         let mut sacking = Segment { sacks: 1, ..ack };
         sacking.sack[0] = Sack { start: 2 * 1448, end: 6 * 1448 };
         tx.on_segment(Nanos(50_000_000), &sacking);

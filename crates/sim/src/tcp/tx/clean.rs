@@ -58,7 +58,7 @@ impl Tx {
     fn take_acked(&mut self, now: Nanos, ack: &mut Ack, reord: &mut u64) -> Taken {
         let mut taken = Taken::default();
         let before = self.w.delivered;
-        while let Some((_, head)) = self.board.first() {
+        while let Some((pos, head)) = self.board.first() {
             let slot = *head;
             if slot.end() > self.w.snd_una {
                 break;
@@ -85,7 +85,7 @@ impl Tx {
             }
             self.w.lost_out -= u32::from(slot.has(LOST));
             self.heads -= u32::from(slot.has(LAST));
-            self.rate_delivered(&slot, ack);
+            self.rate_delivered(pos, &slot, ack);
             self.board.pop();
         }
         self.w.packets_out -= taken.segments;

@@ -6,7 +6,7 @@ use crate::tcp::cc::CcKind;
 use crate::tcp::config::{Opening, timestamp};
 use crate::tcp::negotiate::{ask, asked, grant, granted};
 use crate::tcp::rtt::{RTO_INITIAL, RTO_MAX};
-use crate::tcp::segment::{Flags, Segment};
+use crate::tcp::segment::{ECT0, ECT1, Flags, Header};
 use goodqueue::{Nanos, Span};
 
 /// Retransmissions of a SYN before the connection is given up (`tcp_syn_retries`).
@@ -32,7 +32,7 @@ impl Tx {
     }
 
     /// A segment came before the connection was established.
-    pub(super) fn on_handshake(&mut self, now: Nanos, segment: &Segment) {
+    pub(super) fn on_handshake(&mut self, now: Nanos, segment: &Header) {
         if segment.flags.has(Flags::RST) {
             if self.state != State::Closed {
                 self.die();
@@ -61,7 +61,7 @@ impl Tx {
     }
 
     /// The peer has acknowledged our SYN.
-    fn accept(&mut self, now: Nanos, segment: &Segment) {
+    fn accept(&mut self, now: Nanos, segment: &Header) {
         self.ts_recent = segment.ts_val;
         self.snd_wnd = segment.window;
         let rtt = if self.retransmits == 0 {
@@ -122,10 +122,10 @@ impl Tx {
     }
 
     /// The SYN or SYN-ACK. A SYN that is sent again no longer asks for ECN (RFC 3168 section 6.1.1.1).
-    pub(super) fn handshake_segment(&mut self, now: Nanos) -> Segment {
+    pub(super) fn handshake_segment(&mut self, now: Nanos) -> Header {
         self.wants.handshake = false;
         let active = self.state == State::SynSent;
-        let mut segment = Segment {
+        let mut segment = Header {
             seq: 0,
             ack: u64::from(!active),
             flags: if active { Flags::SYN } else { Flags::SYN.with(Flags::ACK) },
@@ -152,6 +152,10 @@ impl Tx {
     pub(super) fn set_ecn(&mut self, ok: bool, accurate: bool) {
         self.ecn.ok = ok;
         self.w.accecn = accurate;
-        self.ecn.is_l4s = accurate && self.cc.kind() == CcKind::Prague;
+        self.ecn.ect = match ok {
+            true if accurate && self.cc.kind() == CcKind::Prague => ECT1,
+            true => ECT0,
+            false => 0,
+        };
     }
 }

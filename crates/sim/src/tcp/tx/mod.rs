@@ -14,12 +14,12 @@ mod timers;
 mod transmit;
 mod undo;
 
-use super::cc::{CaState, Cc, Window};
+use super::cc::{CaState, Cc, CcKind, Window};
 use super::config::{Config, Opening, Ticks, truesize};
 use super::rack::Rack;
 use super::rtt::{MinRtt, RTO_INITIAL, Rtt};
 use super::scoreboard::Scoreboard;
-use super::segment::Segment;
+use super::segment::{Header, Sack, Segment};
 use core::num::NonZeroU64;
 use goodqueue::{Nanos, Span};
 use std::sync::Arc;
@@ -136,8 +136,8 @@ struct Ecn {
     ok: bool,
     /// The next new segment carries CWR.
     queue_cwr: bool,
-    /// Packets carry ECT(1).
-    is_l4s: bool,
+    /// The codepoint of packets: ECT(0), ECT(1) or zero.
+    ect: u8,
 }
 
 /// What the poll in progress has done.
@@ -240,11 +240,11 @@ impl Tx {
     pub(crate) fn sharing(config: &Arc<Config>, cc: Cc, opening: Opening) -> Tx {
         Tx {
             w: window(config),
-            cc,
             ticks: config.ticks(),
             opening,
             state: State::Closed,
-            board: Scoreboard::new(),
+            board: Scoreboard::new(cc.kind() == CcKind::Bbr),
+            cc,
             rtt: Rtt::default(),
             min_rtt: MinRtt::new(),
             rack: Rack::new(),
@@ -382,12 +382,18 @@ impl Tx {
 
     /// Takes a segment of the peer.
     pub fn on_segment(&mut self, now: Nanos, segment: &Segment) {
+        let count = usize::from(segment.sacks).min(segment.sack.len());
+        self.receive(now, &segment.with(0), &segment.sack[..count]);
+    }
+
+    /// [`Tx::on_segment`], with the SACK blocks apart.
+    pub(crate) fn receive(&mut self, now: Nanos, segment: &Header, sack: &[Sack]) {
         match self.state {
             State::Established => {
                 if self.take_ordinary(now, segment) {
                     self.acknowledged();
                 } else {
-                    self.on_established(now, segment);
+                    self.on_established(now, segment, sack);
                 }
             }
             State::Dead => {}

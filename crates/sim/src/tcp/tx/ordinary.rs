@@ -7,13 +7,13 @@ use super::{Pending, Rexmit, Tx};
 use crate::tcp::cc::CaState;
 use crate::tcp::config::ts_before;
 use crate::tcp::scoreboard::Run;
-use crate::tcp::segment::{Flags, Segment};
+use crate::tcp::segment::{Flags, Header};
 use goodqueue::Nanos;
 
 impl Tx {
     /// Takes an ordinary acknowledgement; `false`: it is none, and nothing was changed.
     #[inline]
-    pub(super) fn take_ordinary(&mut self, now: Nanos, segment: &Segment) -> bool {
+    pub(super) fn take_ordinary(&mut self, now: Nanos, segment: &Header) -> bool {
         let acked = segment.ack.wrapping_sub(self.w.snd_una);
         if !self.is_quiet()
             || segment.flags != Flags::ACK
@@ -43,7 +43,7 @@ impl Tx {
             && !self.w.accecn
     }
 
-    fn ordinary_ack(&mut self, now: Nanos, segment: &Segment, run: &Run) {
+    fn ordinary_ack(&mut self, now: Nanos, segment: &Header, run: &Run) {
         if ts_before(self.ts_recent, segment.ts_val) {
             self.ts_recent = segment.ts_val;
         }
@@ -87,7 +87,7 @@ mod tests {
     use super::*;
     use crate::tcp::Config;
     use crate::tcp::cc::{Cc, CcKind};
-    use crate::tcp::segment::Sack;
+    use crate::tcp::segment::{Sack, Segment};
     use goodqueue::{Rng, Span};
 
     const SENT: Nanos = Nanos(1_000_000_000);
@@ -120,7 +120,7 @@ mod tests {
     fn an_ack_of_two_segments_is_ordinary() {
         for kind in [CcKind::Cubic, CcKind::Reno] {
             let mut tx = sender(kind);
-            assert!(tx.take_ordinary(LATER, &ack(1 + 2 * 1448)));
+            assert!(tx.take_ordinary(LATER, &ack(1 + 2 * 1448).with(0)));
             // The SYN counts as delivered, too.
             assert_eq!((tx.w.packets_out, tx.w.delivered, tx.w.snd_una), (8, 3, 2897));
             assert_eq!(tx.w.min_rtt, Span::from_millis(50));
@@ -144,11 +144,11 @@ mod tests {
         for (what, segment) in others {
             let mut tx = sender(CcKind::Cubic);
             let before = format!("{tx:?}");
-            assert!(!tx.take_ordinary(LATER, &segment), "{what}");
+            assert!(!tx.take_ordinary(LATER, &segment.with(0)), "{what}");
             assert_eq!(format!("{tx:?}"), before, "{what}");
         }
         let mut tx = sender(CcKind::Bbr);
-        assert!(!tx.take_ordinary(LATER, &two), "BBR wants the rate sample");
+        assert!(!tx.take_ordinary(LATER, &two.with(0)), "BBR wants the rate sample");
     }
 
     #[test]
@@ -156,6 +156,6 @@ mod tests {
         let mut tx = sender(CcKind::Cubic);
         let sack = [Sack { start: 1448, end: 2896 }; 3];
         tx.on_segment(LATER, &Segment { sacks: 1, sack, ..ack(1) });
-        assert!(!tx.take_ordinary(LATER, &ack(1 + 2 * 1448)));
+        assert!(!tx.take_ordinary(LATER, &ack(1 + 2 * 1448).with(0)));
     }
 }

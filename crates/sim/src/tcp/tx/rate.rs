@@ -3,37 +3,34 @@
 use super::Tx;
 use super::ack::Ack;
 use crate::tcp::rack::sent_after;
-use crate::tcp::scoreboard::{APP_LIMITED, EVER, SACKED, SAMPLED, Slot};
+use crate::tcp::scoreboard::{APP_LIMITED, EVER, SACKED, SAMPLED, Slot, Stamps};
 use goodqueue::{Nanos, Span};
 
 /// The newest segment that an ACK delivers.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Newest {
-    /// When the segment delivered last before it was sent had been delivered; none: nothing usable.
+    /// When the segment delivered last before it was sent had been delivered; none: nothing usable, or nobody asks.
     prior_mstamp: Option<Nanos>,
     end_seq: u64,
     send_interval: Span,
 }
 
 impl Tx {
-    /// What a segment sent at `sent` must remember.
+    /// A segment at `seq` sent at `sent`, and what it must remember.
+    #[inline]
     #[allow(clippy::cast_possible_truncation)]
-    pub(super) fn rate_sent(&mut self, slot: &mut Slot, sent: Nanos) {
+    pub(super) fn rate_sent(&mut self, seq: u64, sent: Nanos) -> (Slot, Stamps) {
         if self.w.packets_out == 0 {
             self.first_tx = sent;
             self.w.delivered_mstamp = sent;
         }
-        slot.first_tx = self.first_tx;
-        slot.delivered_mstamp = self.w.delivered_mstamp;
-        slot.delivered = self.w.delivered as u32;
-        slot.flags &= !(APP_LIMITED | SAMPLED);
-        if self.w.app_limited != 0 {
-            slot.flags |= APP_LIMITED;
-        }
+        let flags = if self.w.app_limited != 0 { APP_LIMITED } else { 0 };
+        let slot = Slot::new(seq, sent, self.w.delivered as u32, flags);
+        (slot, Stamps { first_tx: self.first_tx, delivered: self.w.delivered_mstamp })
     }
 
     /// A segment was delivered; the one sent last among those of an ACK gives the sample.
-    pub(super) fn rate_delivered(&mut self, slot: &Slot, ack: &mut Ack) {
+    pub(super) fn rate_delivered(&mut self, pos: u32, slot: &Slot, ack: &mut Ack) {
         if slot.has(SAMPLED) {
             return;
         }
@@ -45,16 +42,18 @@ impl Tx {
         ack.rs.prior_delivered = self.w.delivered_at(slot.delivered);
         ack.rs.is_app_limited = slot.has(APP_LIMITED);
         ack.rs.is_retrans = slot.has(EVER);
-        newest.prior_mstamp = Some(slot.delivered_mstamp);
         newest.end_seq = slot.end();
-        newest.send_interval = slot.sent.since(slot.first_tx);
         self.first_tx = slot.sent;
+        if let Some(stamps) = self.board.stamps(pos) {
+            newest.prior_mstamp = Some(stamps.delivered);
+            newest.send_interval = slot.sent.since(stamps.first_tx);
+        }
     }
 
     /// A segment reported by SACK gives no second sample when it is cumulatively acknowledged.
     pub(super) fn rate_sacked(&mut self, pos: u32, ack: &mut Ack) {
         let slot = *self.board.get(pos);
-        self.rate_delivered(&slot, ack);
+        self.rate_delivered(pos, &slot, ack);
         debug_assert!(slot.has(SACKED));
         self.board.get_mut(pos).flags |= SAMPLED;
     }

@@ -4,22 +4,22 @@ use super::Tx;
 use super::ack::{Ack, DATA_SACKED, DSACK_TLP, DSACKING, ORIG_SACK_ACKED};
 use crate::tcp::cc::CaState;
 use crate::tcp::scoreboard::{EVER, LAST, LOST, RETRANS, SACKED};
-use crate::tcp::segment::Segment;
+use crate::tcp::segment::Sack;
 use goodqueue::Nanos;
 
 /// A range of sequence numbers.
 type Range = (u64, u64);
 
 impl Tx {
-    /// Takes the SACK blocks of a segment.
-    pub(super) fn take_sacks(&mut self, now: Nanos, segment: &Segment, ack: &mut Ack) {
+    /// Takes the SACK blocks of a segment with the acknowledgement number `acked`.
+    pub(super) fn take_sacks(&mut self, now: Nanos, acked: u64, sack: &[Sack], ack: &mut Ack) {
         let mut blocks: [Range; 3] = [(0, 0); 3];
-        let count = usize::from(segment.sacks).min(3);
-        for (block, sack) in blocks.iter_mut().zip(&segment.sack[..count]) {
-            let from = |offset: i32| segment.ack.saturating_add_signed(i64::from(offset));
+        let count = sack.len().min(3);
+        for (block, sack) in blocks.iter_mut().zip(sack) {
+            let from = |offset: i32| acked.saturating_add_signed(i64::from(offset));
             *block = (from(sack.start), from(sack.end));
         }
-        let first = usize::from(self.is_dsack(segment.ack, &blocks[..count]));
+        let first = usize::from(self.is_dsack(acked, &blocks[..count]));
         if first == 1 {
             self.take_dsack(blocks[0], ack);
         }

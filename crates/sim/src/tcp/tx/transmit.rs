@@ -3,8 +3,8 @@
 use super::{Burst, Fin, NEVER, Rexmit, State, Tx, Wants};
 use crate::tcp::cc::{CaState, CwndEvent};
 use crate::tcp::config::{timestamp, truesize};
-use crate::tcp::scoreboard::{EVER, FIN, LAST, RETRANS, SACKED, Slot};
-use crate::tcp::segment::{Flags, Segment};
+use crate::tcp::scoreboard::{EVER, FIN, LAST, RETRANS, SACKED};
+use crate::tcp::segment::{Blocks, Flags, Header, Segment};
 use core::num::NonZeroU64;
 use goodqueue::{Bytes, Nanos, Span};
 
@@ -19,14 +19,14 @@ impl Tx {
     /// The next segment to leave, a super-packet where offload is on; call until it gives nothing. What is longer
     /// than [`Tx::device_mss`] is to be cut.
     pub fn poll_transmit(&mut self, now: Nanos) -> Option<Segment> {
-        let mut segment = Segment::default();
-        if self.transmit_into(now, &mut segment) { Some(segment) } else { None }
+        let mut segment = Header::default();
+        self.transmit_into(now, &mut segment).then(|| segment.with(Blocks::default()))
     }
 
     /// [`Tx::poll_transmit`] into `segment`, which has no SACK blocks; `false`: there is none, and nothing was
     /// written.
     #[inline(always)]
-    pub(crate) fn transmit_into(&mut self, now: Nanos, segment: &mut Segment) -> bool {
+    pub(crate) fn transmit_into(&mut self, now: Nanos, segment: &mut Header) -> bool {
         if self.is_plain() {
             if !self.next_new(now, segment) {
                 self.end_burst(now);
@@ -43,7 +43,7 @@ impl Tx {
     }
 
     /// Memory of a packet of `len` bytes in the host's queue, cut if its device takes no super-packets.
-    fn memory(&self, len: u32) -> u32 {
+    pub(crate) fn memory(&self, len: u32) -> u32 {
         let mss = self.w.mss;
         if len == mss {
             return self.full_truesize;
@@ -56,12 +56,6 @@ impl Tx {
         whole * self.full_truesize + left
     }
 
-    /// Memory of a segment in the host's queue.
-    #[inline]
-    pub(crate) fn truesize(&self, segment: &Segment) -> u32 {
-        if segment.len == self.w.mss { self.full_truesize } else { truesize(segment.frame_len()) }
-    }
-
     /// Whether new data is all that can leave.
     fn is_plain(&self) -> bool {
         let Wants { ack, window_probe, .. } = self.wants;
@@ -72,7 +66,7 @@ impl Tx {
 
     /// Control segments, then a probe, then retransmissions, then new data.
     #[cold]
-    fn next_special(&mut self, now: Nanos) -> Option<Segment> {
+    fn next_special(&mut self, now: Nanos) -> Option<Header> {
         if self.state != State::Established || self.wants.ack || self.wants.window_probe {
             return self.next_control(now);
         }
@@ -102,11 +96,11 @@ impl Tx {
         segment
     }
 
-    fn next_control(&mut self, now: Nanos) -> Option<Segment> {
+    fn next_control(&mut self, now: Nanos) -> Option<Header> {
         if self.wants.rst {
             self.wants.rst = false;
             let flags = Flags::RST.with(Flags::ACK);
-            return Some(Segment { flags, ..self.control_segment(now) });
+            return Some(Header { flags, ..self.control_segment(now) });
         }
         if self.wants.handshake {
             return Some(self.handshake_segment(now));
@@ -119,19 +113,19 @@ impl Tx {
             return Some(self.control_segment(now));
         }
         self.wants.window_probe = false;
-        Some(Segment { seq: self.w.snd_una - 1, ..self.control_segment(now) })
+        Some(Header { seq: self.w.snd_una - 1, ..self.control_segment(now) })
     }
 
     /// A bare ACK.
-    pub(super) fn control_segment(&self, now: Nanos) -> Segment {
-        Segment {
+    pub(super) fn control_segment(&self, now: Nanos) -> Header {
+        Header {
             seq: self.w.snd_nxt,
             ack: 1,
             window: RECEIVE_WINDOW,
             ts_val: timestamp(now),
             ts_ecr: self.ts_recent,
             flags: Flags::ACK,
-            ..Segment::default()
+            ..Header::default()
         }
     }
 
@@ -184,7 +178,7 @@ impl Tx {
     }
 
     /// Linux `tcp_xmit_retransmit_queue`.
-    fn next_retransmission(&mut self, now: Nanos) -> Option<Segment> {
+    fn next_retransmission(&mut self, now: Nanos) -> Option<Header> {
         let pos = self.board.first_pending()?;
         if self.force_head {
             self.force_head = false;
@@ -196,10 +190,10 @@ impl Tx {
         }
         let is_head = self.board.first().is_some_and(|(head, _)| head == pos);
         let segment = self.resend(now, pos, RETRANS | EVER);
-        if self.takes_shortcuts() && !self.board.has_pending() {
-            self.rexmit = Rexmit::None;
-        }
         self.w.retrans_out += 1;
+        if self.takes_shortcuts() {
+            self.end_retransmission();
+        }
         self.undo.stamp.get_or_insert(segment.ts_val);
         self.undo.retrans = Some(self.undo.retrans.unwrap_or(0).saturating_add(1));
         if self.in_cwnd_reduction() {
@@ -211,27 +205,40 @@ impl Tx {
         Some(segment)
     }
 
+    /// The next call would find nothing more to retransmit; or the window full, for new data too.
+    fn end_retransmission(&mut self) {
+        let is_full = self.w.packets_in_flight() >= self.w.snd_cwnd && self.is_over_when_full(self.unsent());
+        self.burst.is_over |= is_full;
+        if is_full || !self.board.has_pending() {
+            self.rexmit = Rexmit::None;
+        }
+    }
+
+    /// Whether a full window ends the burst, where `unsent` bytes are left: else the application is given its chance
+    /// first, or the time of the next departure is looked at.
+    #[inline]
+    fn is_over_when_full(&self, unsent: u64) -> bool {
+        unsent >= u64::from(self.w.mss) && !self.w.pacing
+    }
+
     /// Sends the segment at `pos` again, without ECT (RFC 3168 section 6.1.5) unless feedback is accurate (RFC 8311
     /// section 4.3; Linux `tcp_ca_needs_ecn`).
-    fn resend(&mut self, now: Nanos, pos: u32, flags: u8) -> Segment {
+    fn resend(&mut self, now: Nanos, pos: u32, flags: u8) -> Header {
         let len = u32::from(self.board.get(pos).len);
         if self.w.packets_in_flight() == 0 {
             self.cc.cwnd_event(&mut self.w, now, CwndEvent::TxStart);
         }
         self.w.lsndtime = now;
         let sent = self.depart(now, len);
-        let mut slot = self.board.set_resent(pos, flags);
-        slot.sent = sent;
-        self.rate_sent(&mut slot, sent);
-        *self.board.get_mut(pos) = slot;
+        let again = self.rate_sent(0, sent);
+        let slot = self.board.set_resent(pos, flags, again);
         self.count.segments += 1;
         self.count.retransmits += 1;
-        let mut segment = Segment {
+        let mut segment = Header {
             seq: slot.seq,
             len,
             retransmitted: true,
-            ect: self.w.accecn,
-            ect1: self.ecn.is_l4s,
+            ecn: if self.w.accecn { self.ecn.ect } else { 0 },
             ts_val: timestamp(sent),
             ..self.control_segment(now)
         };
@@ -242,7 +249,7 @@ impl Tx {
     }
 
     /// RFC 8985 section 7.3.
-    fn send_probe(&mut self, now: Nanos) -> Option<Segment> {
+    fn send_probe(&mut self, now: Nanos) -> Option<Header> {
         self.tlp.retrans = false;
         self.burst.probe = true;
         let segment = if self.has_unsent() && self.fits_window() {
@@ -268,7 +275,7 @@ impl Tx {
     }
 
     /// The last segment again, unless it has not left the host yet or SACK reports it.
-    fn probe_with_last(&mut self, now: Nanos) -> Option<Segment> {
+    fn probe_with_last(&mut self, now: Nanos) -> Option<Header> {
         let (pos, last) = self.board.last()?;
         if self.wmem_alloc > 0 || last.has(SACKED) || last.is_pending() {
             return None;
@@ -281,7 +288,7 @@ impl Tx {
     ///
     /// One segment in a thousand comes by [`Tx::next_new_besides`]: the others need no call.
     #[inline(always)]
-    fn next_new(&mut self, now: Nanos, segment: &mut Segment) -> bool {
+    fn next_new(&mut self, now: Nanos, segment: &mut Header) -> bool {
         match self.next_packet(now) {
             Some((len, segs, is_last)) => {
                 self.send_new(now, (len, segs), is_last, segment);
@@ -325,11 +332,9 @@ impl Tx {
             return None;
         }
         let left = unsent - u64::from(len);
-        // The next call would find the window full; but it gives the application its chance first, and paces.
-        self.burst.is_over = self.takes_shortcuts()
-            && in_flight + segs >= self.w.snd_cwnd
-            && left >= u64::from(self.w.mss)
-            && !self.w.pacing;
+        // The next call would find the window full.
+        self.burst.is_over =
+            self.takes_shortcuts() && in_flight + segs >= self.w.snd_cwnd && self.is_over_when_full(left);
         if in_flight == 0 {
             self.cc.cwnd_event(&mut self.w, now, CwndEvent::TxStart);
         }
@@ -338,8 +343,8 @@ impl Tx {
 
     #[cold]
     #[inline(never)]
-    fn next_new_besides(&mut self, now: Nanos) -> Option<Segment> {
-        let mut segment = Segment::default();
+    fn next_new_besides(&mut self, now: Nanos) -> Option<Header> {
+        let mut segment = Header::default();
         if self.next_new(now, &mut segment) { Some(segment) } else { None }
     }
 
@@ -407,7 +412,7 @@ impl Tx {
     }
 
     #[inline]
-    fn send_new(&mut self, now: Nanos, (len, segs): (u32, u32), is_last: bool, segment: &mut Segment) {
+    fn send_new(&mut self, now: Nanos, (len, segs): (u32, u32), is_last: bool, segment: &mut Header) {
         self.w.lsndtime = now;
         let seq = self.w.snd_nxt;
         let fin = is_last && self.is_fin_next();
@@ -434,8 +439,7 @@ impl Tx {
     /// Puts a packet's segments on the scoreboard.
     #[inline]
     fn push_slots(&mut self, seq: u64, len: u32, fin: bool, sent: Nanos, segs: u32) {
-        let mut slot = Slot::new(seq, sent);
-        self.rate_sent(&mut slot, sent);
+        let slot = self.rate_sent(seq, sent);
         let mut last = LAST;
         if fin {
             last |= FIN;
@@ -450,7 +454,7 @@ impl Tx {
     #[inline]
     fn new_segment(
         &mut self,
-        segment: &mut Segment,
+        segment: &mut Header,
         sent: Nanos,
         (seq, len): (u64, u32),
         fin: bool,
@@ -464,16 +468,15 @@ impl Tx {
         if fin {
             flags = flags.with(Flags::FIN);
         }
-        segment.ect = self.ecn.ok && len > 0;
-        segment.ect1 = self.ecn.is_l4s;
-        if segment.ect && self.ecn.queue_cwr {
+        segment.ecn = if len > 0 { self.ecn.ect } else { 0 };
+        if segment.ecn != 0 && self.ecn.queue_cwr {
             self.ecn.queue_cwr = false;
             flags = flags.with(Flags::CWR);
         }
         (segment.seq, segment.ack, segment.len) = (seq, 1, len);
         segment.window = RECEIVE_WINDOW;
         (segment.ts_val, segment.ts_ecr) = (timestamp(sent), self.ts_recent);
-        (segment.flags, segment.ae, segment.retransmitted) = (flags, false, false);
+        (segment.flags, segment.retransmitted) = (flags, false);
     }
 
     /// Nothing more leaves now: window validation, and a probe for the tail.

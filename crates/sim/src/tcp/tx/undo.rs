@@ -52,6 +52,7 @@ impl Tx {
         } else {
             self.rack.recovery_ended();
         }
+        self.board.fit();
         self.set_ca_state(now, CaState::Open);
     }
 

@@ -1,0 +1,55 @@
+//! Rings of the scoreboard that grow and shrink.
+
+use super::*;
+
+const MSS: u32 = 1448;
+
+/// A board with `count` segments sent one by one, of which `popped` are acknowledged.
+fn board(count: u64, popped: u64) -> Scoreboard {
+    let mut board = Scoreboard::new(true);
+    for n in 0..count {
+        let slot = Slot::new(n * u64::from(MSS), Nanos(n), 0, 0);
+        let stamps = Stamps { first_tx: Nanos(n), delivered: Nanos(2 * n) };
+        board.push_packet((slot, stamps), MSS, MSS, 1, LAST);
+        if n < popped {
+            board.pop();
+        }
+    }
+    board
+}
+
+/// Sequence numbers in order of transmission, and of what waits for retransmission; flags and stamps of all.
+fn seen(board: &Scoreboard) -> (Vec<u64>, Vec<u64>, Vec<(u8, Option<Nanos>)>) {
+    let list = |first: u32| {
+        let next = |&pos: &u32| Some(board.next_sent(pos)).filter(|&next| next != NIL);
+        let all = std::iter::successors(Some(first).filter(|&first| first != NIL), next);
+        all.map(|pos| board.get(pos).seq).collect()
+    };
+    let about = |pos| (board.get(pos).flags, board.stamps(pos).map(|stamps| stamps.delivered));
+    let all = board.positions().map(about).collect();
+    (list(board.oldest()), list(board.first_pending().unwrap_or(NIL)), all)
+}
+
+#[test]
+fn another_size_changes_nothing_but_the_size() {
+    let mut board = board(300, 280);
+    let (first, second) = (board.at(3), board.at(9));
+    board.set_pending(second);
+    board.set_pending(first);
+    let sacked = board.at(5);
+    board.set_sacked(sacked);
+    let again = (Slot::new(0, Nanos(400), 7, 0), Stamps::default());
+    board.set_resent(first, RETRANS | EVER, again);
+    let (before, size) = (seen(&board), board.size());
+    board.resize(3 * size);
+    assert_eq!((seen(&board), board.size()), (before.clone(), 3 * size));
+    board.fit();
+    assert_eq!((seen(&board), board.size()), (before, 30));
+}
+
+#[test]
+fn a_ring_that_has_room_never_grows() {
+    let long = board(300, 280);
+    assert_eq!((long.len, long.size()), (20, 25), "as for twenty segments");
+    assert_eq!(Scoreboard::new(false).positions().count(), 0);
+}
