@@ -398,7 +398,7 @@ impl<P: Packet, F: Storage<Flow>, S: Storage<Slot<P>>> FqCodel<P, F, S> {
 }
 
 impl<P: Packet, F: Storage<Flow>, S: Storage<Slot<P>>> Queue<P> for FqCodel<P, F, S> {
-    #[inline]
+    #[inline(always)]
     fn enqueue(&mut self, now: Nanos, packet: P, observer: &mut impl Observer<P>) -> Verdict {
         let bucket = self.bucket(packet.flow_hash());
         let flows = self.flows.as_mut();
