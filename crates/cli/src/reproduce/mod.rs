@@ -11,6 +11,7 @@ mod air;
 mod class;
 mod command;
 mod figure;
+mod flows;
 mod judge;
 mod measured;
 mod page;
