@@ -5,7 +5,7 @@
 //! there, and an ACK is of two segments.
 
 use goodqueue::{Nanos, Rng, Span};
-use goodqueue_sim::tcp::cc::{Cc, CcKind, RateSample, Window};
+use goodqueue_sim::tcp::cc::{Cc, CcKind, RateSample, Window, Windowed};
 use std::process::{Command, ExitCode};
 
 const ACKS: u64 = 1_000_000;
@@ -18,7 +18,7 @@ fn window() -> Window {
         is_cwnd_limited: true,
         max_packets_out: 10,
         srtt: RTT,
-        min_rtt: RTT,
+        rtt_min: Windowed::new(0, RTT.0),
         ..Window::new(10, 1448)
     }
 }

@@ -103,7 +103,7 @@ impl Simulation {
                 cwnd_segments: window.snd_cwnd,
                 ssthresh_segments: window.snd_ssthresh,
                 srtt_us: micros(window.srtt),
-                min_rtt_us: micros(window.min_rtt),
+                min_rtt_us: micros(window.min_rtt()),
                 retransmits: u32::try_from(stats.retransmits).unwrap_or(u32::MAX),
                 unacked_segments: window.packets_out,
                 delivered_ce: u32::try_from(stats.delivered_ce).unwrap_or(u32::MAX),

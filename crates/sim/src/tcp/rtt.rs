@@ -1,8 +1,7 @@
-//! Round-trip time: the estimator behind the retransmission timeout (RFC 6298 in Linux's variant) and the
-//! least of a sliding window.
+//! Round-trip time: the estimator behind the retransmission timeout (RFC 6298 in Linux's variant).
 
 use super::config::Ticks;
-use goodqueue::{Nanos, Span};
+use goodqueue::Span;
 
 /// Least variance that goes into the timeout: with it the timeout is never below 200 ms.
 const RTO_MIN_US: u32 = 200_000;
@@ -99,62 +98,6 @@ impl Rtt {
     }
 }
 
-/// Window over which the least round-trip time is kept (Linux `tcp_min_rtt_wlen`).
-const MIN_RTT_WINDOW: Span = Span::from_secs(300);
-
-/// Least value in a sliding window, from the three best of it (K. Nichols' estimator, which BBR and Linux use).
-#[derive(Clone, Debug)]
-pub(super) struct MinRtt([(Nanos, Span); 3]);
-
-impl MinRtt {
-    /// Nothing seen yet.
-    pub(super) fn new() -> MinRtt {
-        MinRtt([(Nanos::ZERO, Span(u64::MAX)); 3])
-    }
-
-    /// The least of the window.
-    pub(super) fn get(&self) -> Span {
-        self.0[0].1
-    }
-
-    /// Takes one sample.
-    #[inline]
-    pub(super) fn sample(&mut self, now: Nanos, rtt: Span) {
-        let new = (now, rtt);
-        let [best, second, third] = &mut self.0;
-        if rtt > third.1 && now.since(best.0).0 <= MIN_RTT_WINDOW.0 / 4 {
-            return;
-        }
-        if rtt <= best.1 || now.since(third.0) > MIN_RTT_WINDOW {
-            self.0 = [new; 3];
-            return;
-        }
-        if rtt <= second.1 {
-            *second = new;
-            *third = new;
-        } else if rtt <= third.1 {
-            *third = new;
-        }
-        self.age(now, new);
-    }
-
-    /// Lets an expired best go, and refreshes the others after a quarter and half of the window.
-    fn age(&mut self, now: Nanos, new: (Nanos, Span)) {
-        let age = now.since(self.0[0].0);
-        if age > MIN_RTT_WINDOW {
-            self.0 = [self.0[1], self.0[2], new];
-            if now.since(self.0[0].0) > MIN_RTT_WINDOW {
-                self.0 = [self.0[1], self.0[2], new];
-            }
-        } else if self.0[1].0 == self.0[0].0 && age.0 > MIN_RTT_WINDOW.0 / 4 {
-            self.0[1] = new;
-            self.0[2] = new;
-        } else if self.0[2].0 == self.0[1].0 && age.0 > MIN_RTT_WINDOW.0 / 2 {
-            self.0[2] = new;
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::config::Config;
@@ -196,18 +139,5 @@ mod tests {
         rtt.sample(Span::from_secs(1), 21, 30);
         assert_eq!(rtt.mdev, 1_125_000);
         assert_eq!(rtt.rttvar, 2_000_000 - (2_000_000 - 1_125_000) / 4);
-    }
-
-    #[test]
-    fn the_least_round_trip_is_forgotten_after_its_window() {
-        let mut min = MinRtt::new();
-        let at = |s: u64| Nanos(s * 1_000_000_000);
-        min.sample(at(0), Span::from_millis(10));
-        for s in 1..=300 {
-            min.sample(at(s), Span::from_millis(20));
-            assert_eq!(min.get(), Span::from_millis(10));
-        }
-        min.sample(at(301), Span::from_millis(20));
-        assert_eq!(min.get(), Span::from_millis(20));
     }
 }

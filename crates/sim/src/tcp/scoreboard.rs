@@ -76,6 +76,10 @@ pub(super) struct Stamps {
     pub(super) delivered: Nanos,
 }
 
+/// The [`Stamps`] of the ring's places. Behind a pointer: most senders do not ask for the delivery rate.
+#[derive(Clone, Debug, Default)]
+struct Rated(Vec<Stamps>);
+
 /// A doubly linked list through the ring.
 #[derive(Clone, Copy, Debug)]
 struct List {
@@ -163,7 +167,7 @@ pub(super) struct Run {
 pub(super) struct Scoreboard {
     slots: Vec<Slot>,
     /// For each of them, where the delivery rate is asked for.
-    stamps: Option<Vec<Stamps>>,
+    stamps: Option<Box<Rated>>,
     head: u32,
     len: u32,
     /// In flight, in order of (last) transmission (Linux `tsorted_sent_queue`).
@@ -179,7 +183,7 @@ impl Scoreboard {
     pub(super) fn new(is_rated: bool) -> Scoreboard {
         Scoreboard {
             slots: Vec::new(),
-            stamps: is_rated.then(Vec::new),
+            stamps: is_rated.then(Box::default),
             head: 0,
             len: 0,
             flight: List::EMPTY,
@@ -288,15 +292,15 @@ impl Scoreboard {
     fn stamp(&mut self, pos: u32, segs: u32, stamps: Stamps) {
         let size = self.size();
         let places = (0..segs).map(|offset| wrap(pos, offset, size) as usize);
-        if let Some(all) = &mut self.stamps {
-            places.for_each(|place| all[place] = stamps);
+        if let Some(rated) = &mut self.stamps {
+            places.for_each(|place| rated.0[place] = stamps);
         }
     }
 
     /// What the segment at `pos` remembers for the delivery rate, if that is asked for.
     #[inline]
     pub(super) fn stamps(&self, pos: u32) -> Option<Stamps> {
-        self.stamps.as_ref().map(|all| all[pos as usize])
+        self.stamps.as_ref().map(|rated| rated.0[pos as usize])
     }
 
     /// Makes room for `segs` more, and for half as many again as there are. One place stays free, so that the end is
@@ -332,11 +336,11 @@ impl Scoreboard {
         let list = |List { head, tail }| List { head: translate(head), tail: translate(tail) };
         (self.flight, self.pending, self.hint) =
             (list(self.flight), list(self.pending), translate(self.hint));
-        if let Some(all) = &self.stamps {
+        if let Some(rated) = &self.stamps {
             let mut stamps = Vec::with_capacity(size as usize);
-            stamps.extend((0..self.len).map(|offset| all[self.at(offset) as usize]));
+            stamps.extend((0..self.len).map(|offset| rated.0[self.at(offset) as usize]));
             stamps.resize(size as usize, Stamps::default());
-            self.stamps = Some(stamps);
+            self.stamps = Some(Box::new(Rated(stamps)));
         }
         self.slots = slots;
         self.head = 0;

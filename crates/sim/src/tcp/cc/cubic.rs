@@ -2,7 +2,7 @@
 //! beta = 0.7 as 717/1024.
 
 use super::hystart::HyStart;
-use super::{CaState, CwndEvent, HZ, Window, jiffies, micros_u32, reno};
+use super::{CaState, CwndEvent, HZ, Window, jiffies32, micros_u32, reno};
 use goodqueue::{Nanos, Span};
 
 /// Unity of [`BETA`].
@@ -18,7 +18,9 @@ const CUBE_SHIFT: u32 = 40;
 /// would grow by one: 8 / (3 (1 - beta) / (1 + beta)) (RFC 9438 section 4.3).
 const BETA_RATIO: u32 = 8 * (BETA_SCALE + BETA) / 3 / (BETA_SCALE - BETA);
 /// Jiffies for which `cnt` stands while the window does not change.
-const CNT_LASTS: u64 = HZ / 32;
+const CNT_LASTS: u32 = (HZ / 32) as u32;
+/// No time; as Linux's 0, it is one tick of 2^32 all the same.
+const NO_EPOCH: u32 = u32::MAX;
 /// Segments acknowledged per segment of growth, at most, before the first loss: 5 % per round trip.
 const FIRST_CNT: u32 = 20;
 /// And at the least, always: half the window per round trip.
@@ -30,12 +32,13 @@ pub struct Cubic {
     cnt: u32,
     last_max_cwnd: u32,
     last_cwnd: u32,
-    last_time: u64,
+    last_time: u32,
     bic_origin_point: u32,
     bic_k: u32,
     /// Least round-trip time, microseconds; 0: none yet.
     delay_min: u32,
-    epoch_start: Option<u64>,
+    /// [`NO_EPOCH`]: none has begun.
+    epoch_start: u32,
     ack_cnt: u32,
     tcp_cwnd: u32,
     hystart: HyStart,
@@ -51,7 +54,7 @@ impl Cubic {
             bic_origin_point: 0,
             bic_k: 0,
             delay_min: 0,
-            epoch_start: None,
+            epoch_start: NO_EPOCH,
             ack_cnt: 0,
             tcp_cwnd: 0,
             hystart: HyStart::new(),
@@ -66,7 +69,7 @@ impl Cubic {
     /// The window to fall to; keeps the window fallen from, or less of it where the last one was not
     /// reached again: fast convergence (RFC 9438 section 4.7).
     pub(super) fn ssthresh(&mut self, w: &Window) -> u32 {
-        self.epoch_start = None;
+        self.epoch_start = NO_EPOCH;
         let converging = w.snd_cwnd < self.last_max_cwnd;
         self.last_max_cwnd =
             if converging { scaled(w.snd_cwnd, BETA_SCALE + BETA, 2 * BETA_SCALE) } else { w.snd_cwnd };
@@ -83,8 +86,8 @@ impl Cubic {
             return;
         }
         self.ack_cnt = self.ack_cnt.saturating_add(left);
-        let now = jiffies(now);
-        if self.last_cwnd != w.snd_cwnd || now.saturating_sub(self.last_time) > CNT_LASTS {
+        let now = jiffies32(now);
+        if self.last_cwnd != w.snd_cwnd || now.wrapping_sub(self.last_time) > CNT_LASTS {
             self.grow_anew(w, now, left);
         } else {
             reno::additive_increase(w, self.cnt, left);
@@ -93,7 +96,7 @@ impl Cubic {
 
     /// Out of line: one ACK in many comes here, and the others are to save no registers for it.
     #[inline(never)]
-    fn grow_anew(&mut self, w: &mut Window, now: u64, acked: u32) {
+    fn grow_anew(&mut self, w: &mut Window, now: u32, acked: u32) {
         self.compute_cnt(w.snd_cwnd, now, acked);
         reno::additive_increase(w, self.cnt, acked);
     }
@@ -102,7 +105,7 @@ impl Cubic {
     /// loss and are left out.
     #[inline]
     pub(super) fn pkts_acked(&mut self, w: &mut Window, now: Nanos, rtt: Span) {
-        if self.epoch_start.is_some_and(|start| jiffies(now).saturating_sub(start) < HZ) {
+        if self.epoch_start != NO_EPOCH && jiffies32(now).wrapping_sub(self.epoch_start) < HZ as u32 {
             return;
         }
         let delay = micros_u32(rtt).max(1);
@@ -122,39 +125,36 @@ impl Cubic {
     /// Idle time does not count: the epoch moves with it, and the curve goes on where it stood (RFC 9438
     /// section 5.8).
     pub(super) fn cwnd_event(&mut self, w: &Window, now: Nanos, event: CwndEvent) {
-        if event != CwndEvent::TxStart {
-            return;
-        }
-        if let Some(start) = &mut self.epoch_start {
-            let idle = jiffies(now).saturating_sub(jiffies(w.lsndtime));
-            *start = start.saturating_add(idle).min(jiffies(now));
+        if event == CwndEvent::TxStart && self.epoch_start != NO_EPOCH {
+            let now = jiffies32(now);
+            let idle = now.wrapping_sub(jiffies32(w.lsndtime));
+            let age = now.wrapping_sub(self.epoch_start);
+            self.epoch_start = now.wrapping_sub(age.saturating_sub(idle));
         }
     }
 
     /// Segments to be acknowledged for a segment of growth. The window has changed or 1/32 s has
     /// passed: the Reno estimate goes on, and the curve is computed again, but once a jiffy at most.
-    fn compute_cnt(&mut self, cwnd: u32, now: u64, acked: u32) {
-        if self.epoch_start.is_none() || now > self.last_time {
+    fn compute_cnt(&mut self, cwnd: u32, now: u32, acked: u32) {
+        if self.epoch_start == NO_EPOCH || now != self.last_time {
             self.last_cwnd = cwnd;
             self.last_time = now;
-            let start = match self.epoch_start {
-                Some(start) => start,
-                None => self.begin_epoch(cwnd, now, acked),
-            };
-            self.cnt = self.cubic_cnt(cwnd, now.saturating_sub(start));
+            if self.epoch_start == NO_EPOCH {
+                self.begin_epoch(cwnd, now, acked);
+            }
+            self.cnt = self.cubic_cnt(cwnd, now.wrapping_sub(self.epoch_start).into());
         }
         self.cnt = self.cnt.min(self.reno_cnt(cwnd)).max(LEAST_CNT);
     }
 
     /// A curve from `cwnd` through the last maximum (RFC 9438 section 4.2); flat from here on where the
-    /// window is above it. Gives the start of the epoch.
-    fn begin_epoch(&mut self, cwnd: u32, now: u64, acked: u32) -> u64 {
-        self.epoch_start = Some(now);
+    /// window is above it.
+    fn begin_epoch(&mut self, cwnd: u32, now: u32, acked: u32) {
+        self.epoch_start = now;
         self.ack_cnt = acked;
         self.tcp_cwnd = cwnd;
         self.bic_origin_point = self.last_max_cwnd.max(cwnd);
         self.bic_k = time_to_grow(self.bic_origin_point - cwnd);
-        now
     }
 
     /// What the cubic curve asks for, `elapsed` jiffies into the epoch: to be one least round trip

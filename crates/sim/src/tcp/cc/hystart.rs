@@ -2,13 +2,13 @@
 //! before the first loss, when the ACKs of a round come as one train about as long as the path, or when
 //! the round's least round-trip time has risen.
 
-use super::{Window, micros};
+use super::Window;
 use goodqueue::Nanos;
 
 /// Segments of window below which slow start is left alone.
 const LOW_WINDOW: u32 = 16;
 /// Largest gap between two ACKs of one train, microseconds.
-const ACK_DELTA_US: u64 = 2_000;
+const ACK_DELTA_US: u32 = 2_000;
 /// Round-trip times to see in a round before their minimum counts.
 const MIN_SAMPLES: u8 = 8;
 /// Bounds of the rise in delay that ends slow start, microseconds.
@@ -16,11 +16,17 @@ const DELAY_THRESH_US: (u32, u32) = (4_000, 16_000);
 /// Most that super-packets may lengthen the train, microseconds.
 const MAX_ACK_DELAY_US: u64 = 1_000;
 
+/// `now` in microseconds, modulo 2^32: comes round after 71 minutes (Linux `bictcp_clock_us`).
+#[allow(clippy::cast_possible_truncation)]
+const fn clock_us(now: Nanos) -> u32 {
+    (now.0 / 1_000) as u32
+}
+
 /// State of one round of slow start; times in microseconds.
 #[derive(Clone, Debug)]
 pub(super) struct HyStart {
-    round_start: u64,
-    last_ack: u64,
+    round_start: u32,
+    last_ack: u32,
     end_seq: u64,
     curr_rtt: u32,
     sample_cnt: u8,
@@ -51,7 +57,7 @@ impl HyStart {
         if w.snd_cwnd < LOW_WINDOW {
             return;
         }
-        let train = self.long_train(w, micros(now), delay_min);
+        let train = self.long_train(w, clock_us(now), delay_min);
         let risen = self.delay_has_risen(delay, delay_min);
         if train || risen {
             self.found = true;
@@ -60,7 +66,7 @@ impl HyStart {
     }
 
     fn begin_round(&mut self, w: &Window, now: Nanos) {
-        self.round_start = micros(now);
+        self.round_start = clock_us(now);
         self.last_ack = self.round_start;
         self.end_seq = w.snd_nxt;
         self.curr_rtt = u32::MAX;
@@ -69,14 +75,14 @@ impl HyStart {
 
     /// Whether ACKs without a gap have gone on for longer than the path; half the path where the
     /// sender does not pace, for pacing spreads a window over up to half a round trip (Linux 5.5).
-    fn long_train(&mut self, w: &Window, now: u64, delay_min: u32) -> bool {
-        if now.saturating_sub(self.last_ack) > ACK_DELTA_US {
+    fn long_train(&mut self, w: &Window, now: u32, delay_min: u32) -> bool {
+        if now.wrapping_sub(self.last_ack) > ACK_DELTA_US {
             return false;
         }
         self.last_ack = now;
         let path = u64::from(delay_min) + ack_delay(w);
         let threshold = if w.pacing { path } else { path / 2 };
-        now.saturating_sub(self.round_start) > threshold
+        u64::from(now.wrapping_sub(self.round_start)) > threshold
     }
 
     /// Whether the round's least delay, of eight samples or more, is above the path's by an eighth,

@@ -28,16 +28,27 @@ impl Windowed {
     }
 
     /// Takes in `value` at `at` and gives the greatest of the last `window`.
+    #[inline]
     pub fn running_max(&mut self, window: u64, at: u64, value: u64) -> u64 {
         self.update(window, Estimate { at, value }, |new, old| new >= old)
     }
 
     /// Takes in `value` at `at` and gives the least of the last `window`.
+    #[inline]
     pub fn running_min(&mut self, window: u64, at: u64, value: u64) -> u64 {
         self.update(window, Estimate { at, value }, |new, old| new <= old)
     }
 
+    /// Mostly the best is young, and the newcomer no better than the third: nothing changes.
+    #[inline]
     fn update(&mut self, window: u64, new: Estimate, beats: impl Fn(u64, u64) -> bool) -> u64 {
+        if beats(new.value, self.best[2].value) || new.at.saturating_sub(self.best[0].at) > window / 4 {
+            self.take(window, new, beats);
+        }
+        self.get()
+    }
+
+    fn take(&mut self, window: u64, new: Estimate, beats: impl Fn(u64, u64) -> bool) {
         let all_expired = new.at.saturating_sub(self.best[2].at) > window;
         let first_beaten = self.best.iter().position(|old| beats(new.value, old.value));
         match first_beaten {
@@ -46,7 +57,6 @@ impl Windowed {
             None => {}
         }
         self.age(window, new);
-        self.get()
     }
 
     /// Drops what has expired; where a quarter or a half of the window brought no successor, `new` is one.

@@ -30,9 +30,10 @@ const fn jiffies(now: Nanos) -> u64 {
     now.0 / (1_000_000_000 / HZ)
 }
 
-/// `now` in microseconds.
-const fn micros(now: Nanos) -> u64 {
-    now.0 / 1_000
+/// `now` in ticks, modulo 2^32: comes round after 198 days (Linux `tcp_jiffies32`).
+#[allow(clippy::cast_possible_truncation)]
+const fn jiffies32(now: Nanos) -> u32 {
+    jiffies(now) as u32
 }
 
 /// A round-trip time in microseconds; 71 minutes at most, below Linux's mark for "none".

@@ -1,6 +1,7 @@
 //! What congestion control sees and sets of a connection. The words are Linux's (`struct tcp_sock`,
 //! `struct rate_sample`).
 
+use super::Windowed;
 use goodqueue::{Nanos, Rate, Span};
 
 use crate::tcp::config::SK_PACING_SHIFT;
@@ -64,8 +65,8 @@ pub struct Window {
     pub max_packets_out: u32,
     /// Smoothed round-trip time; zero before the first sample.
     pub srtt: Span,
-    /// Least round-trip time of the last 300 s (Linux `tcp_min_rtt`); `Span(u64::MAX)` before the first.
-    pub min_rtt: Span,
+    /// Round-trip times of the last 300 s, nanoseconds; [`Window::min_rtt`] is the least.
+    pub rtt_min: Windowed,
     /// Rate at which segments may leave.
     pub sk_pacing_rate: Rate,
     /// A super-packet lasts 2^-`sk_pacing_shift` s at that rate.
@@ -81,6 +82,9 @@ pub struct Window {
     /// Clock of the last transmission of data (Linux `lsndtime`).
     pub lsndtime: Nanos,
 }
+
+/// Over which the least round-trip time is kept (Linux `tcp_min_rtt_wlen`).
+const MIN_RTT_WINDOW: Span = Span::from_secs(300);
 
 /// Linux's `TCP_INFINITE_SSTHRESH`.
 pub const INFINITE_SSTHRESH: u32 = 0x7fff_ffff;
@@ -110,7 +114,7 @@ impl Window {
             is_cwnd_limited: false,
             max_packets_out: 0,
             srtt: Span::ZERO,
-            min_rtt: Span(u64::MAX),
+            rtt_min: Windowed::new(0, u64::MAX),
             sk_pacing_rate: Rate(u64::MAX),
             sk_pacing_shift: SK_PACING_SHIFT,
             pacing: false,
@@ -119,6 +123,19 @@ impl Window {
             tcp_wstamp: Nanos::ZERO,
             lsndtime: Nanos::ZERO,
         }
+    }
+
+    /// Least round-trip time of the last 300 s (Linux `tcp_min_rtt`); `Span(u64::MAX)` before the first.
+    #[inline]
+    #[must_use]
+    pub const fn min_rtt(&self) -> Span {
+        Span(self.rtt_min.get())
+    }
+
+    /// Takes one round-trip time into [`Window::min_rtt`] (Linux `tcp_update_rtt_min`).
+    #[inline]
+    pub(in crate::tcp) fn sample_min_rtt(&mut self, now: Nanos, rtt: Span) {
+        self.rtt_min.running_min(MIN_RTT_WINDOW.0, now.0, rtt.0);
     }
 
     /// Segments in flight (Linux `tcp_packets_in_flight`; RFC 6675's pipe).

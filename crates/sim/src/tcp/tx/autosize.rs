@@ -53,7 +53,7 @@ impl Tx {
         if let Some(most) = self.cc.max_tso_segs(&self.w) {
             return most.min((GSO_MAX_SIZE / self.w.mss).max(1));
         }
-        let rtt_shift = (self.min_rtt.get().0 / 1000) >> TSO_RTT_LOG;
+        let rtt_shift = (self.w.min_rtt().0 / 1000) >> TSO_RTT_LOG;
         let near = if rtt_shift < 32 { u64::from(GSO_MAX_SIZE >> rtt_shift) } else { 0 };
         let bytes = (self.pacing_quantum() + near).min(u64::from(GSO_MAX_SIZE)) as u32;
         let most = (GSO_MAX_SIZE / self.w.mss).max(1);
@@ -100,7 +100,7 @@ impl Tx {
     #[inline]
     pub(super) fn sends_twos(&self) -> bool {
         const FAR: Span = Span::from_micros(32 << TSO_RTT_LOG);
-        self.min_rtt.get() >= FAR && self.pacing_quantum() < 3 * u64::from(self.w.mss)
+        self.w.min_rtt() >= FAR && self.pacing_quantum() < 3 * u64::from(self.w.mss)
     }
 
     /// Whether [`Tx::should_defer`] holds back the one segment that the congestion window has left over, which is

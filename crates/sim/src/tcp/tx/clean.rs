@@ -80,7 +80,7 @@ impl Tx {
             } else {
                 self.w.delivered += 1;
                 if !self.is_spurious_retrans(&slot) {
-                    self.rack.advance(now, slot.sent, slot.end(), slot.has(EVER), self.min_rtt.get());
+                    self.rack.advance(now, slot.sent, slot.end(), slot.has(EVER), self.w.min_rtt());
                 }
             }
             self.w.lost_out -= u32::from(slot.has(LOST));
@@ -130,10 +130,9 @@ impl Tx {
         ack.rs.rtt = ca_rtt;
         let Some(seq_rtt) = seq_rtt else { return false };
         if let Some(rtt) = ca_rtt
-            && !(ack.has(MAYBE_DELAYED) && rtt > self.min_rtt.get())
+            && !(ack.has(MAYBE_DELAYED) && rtt > self.w.min_rtt())
         {
-            self.min_rtt.sample(now, rtt);
-            self.w.min_rtt = self.min_rtt.get();
+            self.w.sample_min_rtt(now, rtt);
         }
         self.rtt.sample(seq_rtt, self.w.snd_una, self.w.snd_nxt);
         self.w.srtt = self.rtt.srtt();

@@ -82,8 +82,7 @@ impl Tx {
         match rtt {
             Some(rtt) => {
                 self.rtt.sample(rtt, 1, 1);
-                self.min_rtt.sample(now, rtt);
-                self.w.min_rtt = self.min_rtt.get();
+                self.w.sample_min_rtt(now, rtt);
                 self.w.srtt = self.rtt.srtt();
             }
             None => self.rtt.fall_back(),
@@ -103,7 +102,7 @@ impl Tx {
         self.expand_sndbuf();
         self.update_pacing_rate();
         self.cc.init(&mut self.w, now);
-        self.w.pacing |= self.departure.is_some();
+        self.w.pacing |= self.departure().is_some();
         self.refill();
     }
 

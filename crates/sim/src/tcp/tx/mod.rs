@@ -17,7 +17,7 @@ mod undo;
 use super::cc::{CaState, Cc, CcKind, Window};
 use super::config::{Config, Opening, Ticks, truesize};
 use super::rack::Rack;
-use super::rtt::{MinRtt, RTO_INITIAL, Rtt};
+use super::rtt::{RTO_INITIAL, Rtt};
 use super::scoreboard::Scoreboard;
 use super::segment::{Header, Sack, Segment};
 use core::num::NonZeroU64;
@@ -166,7 +166,6 @@ pub struct Tx {
     state: State,
     board: Scoreboard,
     rtt: Rtt,
-    min_rtt: MinRtt,
     rack: Rack,
     count: Counters,
 
@@ -217,8 +216,9 @@ pub struct Tx {
     /// Send time of the newest segment delivered (Linux `first_tx_mstamp`).
     first_tx: Nanos,
     pacing_at: Nanos,
-    /// Time to leave of the last segment, where the host's queue keeps to it (Linux `SK_PACING_FQ`, `skb->tstamp`).
-    departure: Option<Nanos>,
+    /// Time to leave of the last segment, where the host's queue keeps to it (Linux `SK_PACING_FQ`, `skb->tstamp`);
+    /// [`NEVER`]: it does not.
+    departure: Nanos,
     /// Memory of what is in the host's queue and device.
     wmem_alloc: u32,
     throttled: bool,
@@ -246,7 +246,6 @@ impl Tx {
             board: Scoreboard::new(cc.kind() == CcKind::Bbr),
             cc,
             rtt: Rtt::default(),
-            min_rtt: MinRtt::new(),
             rack: Rack::new(),
             count: Counters::default(),
             write_seq: 1,
@@ -278,7 +277,7 @@ impl Tx {
             wants: Wants::default(),
             first_tx: Nanos::ZERO,
             pacing_at: NEVER,
-            departure: None,
+            departure: NEVER,
             wmem_alloc: 0,
             throttled: false,
             heads: 0,
@@ -302,13 +301,13 @@ impl Tx {
     /// The host's queue paces: segments are given to it with their times to leave ([`Tx::departure`]) and not held back
     /// here. As in Linux every connection is paced then. Before it is opened.
     pub fn stamp_departures(&mut self) {
-        self.departure = Some(Nanos::ZERO);
+        self.departure = Nanos::ZERO;
     }
 
     /// When the segment that was given last is to leave at the earliest; `None`: whenever it can.
     #[must_use]
     pub fn departure(&self) -> Option<Nanos> {
-        self.departure
+        (self.departure != NEVER).then_some(self.departure)
     }
 
     /// The application gives `bytes`; `u64::MAX`: more than will ever be sent.

@@ -60,9 +60,8 @@ impl Tx {
         self.first_tx = run.last_sent;
 
         let rtt = now.since(run.last_sent);
-        self.min_rtt.sample(now, rtt);
-        w.min_rtt = self.min_rtt.get();
-        self.rack.advance(now, run.last_sent, segment.ack, false, w.min_rtt);
+        w.sample_min_rtt(now, rtt);
+        self.rack.advance(now, run.last_sent, segment.ack, false, w.min_rtt());
         self.rtt.sample(now.since(run.first_sent), w.snd_una, w.snd_nxt);
         w.srtt = self.rtt.srtt();
         self.rto = self.rtt.rto(self.ticks);
@@ -123,7 +122,7 @@ mod tests {
             assert!(tx.take_ordinary(LATER, &ack(1 + 2 * 1448).with(0)));
             // The SYN counts as delivered, too.
             assert_eq!((tx.w.packets_out, tx.w.delivered, tx.w.snd_una), (8, 3, 2897));
-            assert_eq!(tx.w.min_rtt, Span::from_millis(50));
+            assert_eq!(tx.w.min_rtt(), Span::from_millis(50));
         }
     }
 

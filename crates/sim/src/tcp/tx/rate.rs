@@ -72,7 +72,7 @@ impl Tx {
         let Some(prior_mstamp) = ack.newest.prior_mstamp else { return };
         ack.rs.delivered = Some((self.w.delivered - ack.rs.prior_delivered) as u32);
         let interval = ack.newest.send_interval.max(now.since(prior_mstamp));
-        if interval >= self.min_rtt.get() {
+        if interval >= self.w.min_rtt() {
             ack.rs.interval = Some(interval);
         }
     }

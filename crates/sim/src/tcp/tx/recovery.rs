@@ -123,7 +123,7 @@ impl Tx {
         self.rack.advanced = false;
         let recovering = self.w.ca_state >= CaState::Recovery;
         let srtt = self.w.srtt;
-        let reo_wnd = self.rack.reo_wnd(recovering, self.w.sacked_out, self.min_rtt.get(), srtt);
+        let reo_wnd = self.rack.reo_wnd(recovering, self.w.sacked_out, self.w.min_rtt(), srtt);
         let patience = self.rack.rtt + reo_wnd;
         let mut left = None;
         let mut pos = self.board.oldest();

@@ -117,7 +117,7 @@ impl Tx {
     /// One segment is newly reported.
     fn take_sacked(&mut self, now: Nanos, pos: u32, ack: &mut Ack) {
         let slot = *self.board.get(pos);
-        self.rack.advance(now, slot.sent, slot.end(), slot.has(EVER), self.min_rtt.get());
+        self.rack.advance(now, slot.sent, slot.end(), slot.has(EVER), self.w.min_rtt());
         if slot.has(LOST) {
             self.w.lost_out -= 1;
             if slot.has(RETRANS) {

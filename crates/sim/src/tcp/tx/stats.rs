@@ -63,7 +63,7 @@ impl Tx {
             delivered_ce: count.delivered_ce,
             acked_bytes: self.w.snd_una.min(self.write_seq).saturating_sub(1),
             srtt: self.rtt.srtt(),
-            min_rtt: self.min_rtt.get(),
+            min_rtt: self.w.min_rtt(),
             rtos: count.rtos.into(),
             probes: count.probes.into(),
             undos: count.undos.into(),

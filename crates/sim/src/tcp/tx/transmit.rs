@@ -151,7 +151,7 @@ impl Tx {
 
     /// Whether pacing holds everything back; sets the timer that ends it.
     fn is_paced(&mut self, now: Nanos) -> bool {
-        if !self.w.pacing || self.w.tcp_wstamp <= now || self.departure.is_some() {
+        if !self.w.pacing || self.w.tcp_wstamp <= now || self.departure != NEVER {
             self.pacing_at = NEVER;
             return false;
         }
@@ -165,8 +165,8 @@ impl Tx {
         let prior = self.w.tcp_wstamp;
         let sent = prior.max(now);
         self.w.tcp_wstamp = sent;
-        if let Some(departure) = &mut self.departure {
-            *departure = sent;
+        if self.departure != NEVER {
+            self.departure = sent;
         }
         let rate = self.w.sk_pacing_rate;
         if self.w.pacing && rate.0 > 0 && self.count.segments >= UNPACED {

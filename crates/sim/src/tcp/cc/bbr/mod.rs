@@ -98,7 +98,7 @@ impl Bbr {
     pub(super) fn init(&mut self, w: &mut Window, now: Nanos) {
         *self = Bbr::new(self.rng.clone());
         self.next_rtt_delivered = w.delivered;
-        self.min_rtt_us = if w.min_rtt.0 == u64::MAX { u32::MAX } else { micros_u32(w.min_rtt) };
+        self.min_rtt_us = if w.min_rtt().0 == u64::MAX { u32::MAX } else { micros_u32(w.min_rtt()) };
         self.min_rtt_stamp = jiffies(now);
         self.long_term.reset(w);
         self.aggregation.begin_epoch(now);

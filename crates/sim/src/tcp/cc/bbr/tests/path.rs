@@ -56,7 +56,8 @@ pub(super) struct Path {
 impl Path {
     pub(super) fn new(line: Span, delay: Span, buffer: u64) -> Path {
         let mut w = established(10);
-        (w.srtt, w.min_rtt, w.packets_out) = (line + delay, line + delay, 0);
+        (w.srtt, w.packets_out) = (line + delay, 0);
+        w.sample_min_rtt(Nanos::ZERO, line + delay);
         let cc = begun(CcKind::Bbr, &mut w);
         Path {
             now: Nanos::ZERO,
