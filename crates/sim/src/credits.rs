@@ -74,6 +74,13 @@ impl Credits {
         self.round
     }
 
+    /// What flow `index` gets back.
+    #[cfg(test)]
+    pub(crate) fn of(&self, index: usize) -> u32 {
+        let of_flow = |credit: &&Credit| credit.flow as usize == index;
+        self.list.iter().filter(of_flow).map(|credit| credit.truesize).sum()
+    }
+
     /// The next one that is due.
     pub(crate) fn take(&mut self, now: Nanos) -> Option<Credit> {
         let credit = *self.list.front().filter(|credit| credit.at <= now)?;

@@ -35,6 +35,11 @@ impl<T: Copy> Sequence<T> {
         self.items.get(self.first)
     }
 
+    #[cfg(test)]
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &T> {
+        self.items[self.first..].iter()
+    }
+
     #[inline]
     pub(crate) fn push_back(&mut self, item: T) {
         self.items.push(item);

@@ -377,3 +377,7 @@ impl Simulation {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "flows_tests.rs"]
+mod tests;

@@ -416,6 +416,12 @@ impl Tx {
         }
     }
 
+    /// Memory of what is in the host's queue and device (Linux `sk_wmem_alloc`), bytes.
+    #[cfg(test)]
+    pub(crate) fn wmem_alloc(&self) -> u32 {
+        self.wmem_alloc
+    }
+
     /// Whether TCP small queues held the last transmission back: ask again after
     /// [`Tx::on_tx_complete`].
     #[must_use]
