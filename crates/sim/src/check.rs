@@ -1,5 +1,7 @@
 //! Whether a scenario makes sense, before anything is built.
 
+use std::collections::BTreeSet;
+
 use goodqueue::Span;
 
 use crate::error::BuildError;
@@ -21,6 +23,7 @@ pub(crate) fn check(scenario: &Scenario) -> Result<(), BuildError> {
         ("probes", scenario.probes.len()),
         ("browsers", scenario.browsers.len()),
         ("radios", scenario.radios.len()),
+        ("switches", scenario.switches.len()),
     ];
     if let Some(&(what, given)) = counts.iter().find(|&&(_, given)| given > MOST) {
         return Err(BuildError::TooMany { what, given, most: MOST });
@@ -29,6 +32,7 @@ pub(crate) fn check(scenario: &Scenario) -> Result<(), BuildError> {
     for (index, link) in scenario.links.iter().enumerate() {
         check_link(link, nodes).map_err(|why| BuildError::Invalid { what: "link", index, why })?;
     }
+    check_switches(scenario)?;
     for (index, flow) in scenario.flows.iter().enumerate() {
         ends(flow.from, flow.to, nodes)
             .and_then(|()| dscp(flow.dscp))
@@ -56,6 +60,31 @@ pub(crate) fn check(scenario: &Scenario) -> Result<(), BuildError> {
             .and_then(|()| positive("interval", probe.interval))
             .and_then(|()| spread(probe.kind))
             .map_err(|why| BuildError::Invalid { what: "probe", index, why })?;
+    }
+    Ok(())
+}
+
+/// No host is at a switch, and it is one switch.
+fn check_switches(scenario: &Scenario) -> Result<(), BuildError> {
+    let ends = scenario.flows.iter().map(|flow| (flow.from, flow.to));
+    let ends = ends.chain(scenario.sources.iter().map(|source| (source.from, source.to)));
+    let ends = ends.chain(scenario.probes.iter().map(|probe| (probe.from, probe.to)));
+    let pages = scenario.browsers.iter().flat_map(|web| web.hosts.iter().map(|&host| (web.from, host)));
+    let hosts: BTreeSet<NodeId> = ends.chain(pages).flat_map(|(from, to)| [from, to]).collect();
+    for (index, switch) in scenario.switches.iter().enumerate() {
+        let refuse = |why: String| Err(BuildError::Invalid { what: "switch", index, why });
+        if hosts.contains(&switch.node) {
+            return refuse(format!("node {} sends or receives: it is a host", switch.node));
+        }
+        if scenario.switches[..index].iter().any(|other| other.node == switch.node) {
+            return refuse(format!("node {} is a switch already", switch.node));
+        }
+        let pauses = |link: &Link| link.port.as_ref().is_some_and(|port| port.pause.is_some());
+        let feeds =
+            |node: NodeId| scenario.links.iter().any(|link| link.from == switch.node && link.to == node);
+        if scenario.links.iter().any(|link| pauses(link) && feeds(link.from)) {
+            return refuse("its outputs are not stopped by pause frames".into());
+        }
     }
     Ok(())
 }

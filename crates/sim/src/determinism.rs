@@ -49,6 +49,8 @@ pub enum Place {
     Port(usize),
     /// The far end of a link.
     Arrival(usize),
+    /// A switch.
+    Switch(usize),
     /// A radio.
     Radio(usize),
     /// A report of a link's device to a sender that waits for it.
@@ -71,6 +73,7 @@ impl fmt::Display for Place {
             Place::Script => write!(f, "script"),
             Place::Port(link) => write!(f, "port of link {link}"),
             Place::Arrival(link) => write!(f, "arrival on link {link}"),
+            Place::Switch(switch) => write!(f, "switch {switch}"),
             Place::Radio(radio) => write!(f, "radio {radio}"),
             Place::Report(link) => write!(f, "report of link {link}'s device"),
             Place::Probe(probe) => write!(f, "probe {probe}"),
@@ -83,11 +86,12 @@ impl fmt::Display for Place {
 }
 
 impl Place {
-    /// The names of the two nodes between which it is, as in `router to server`; empty for the script, browsers and radios.
+    /// The names of the two nodes between which it is, as in `router to server`; empty for the script, browsers, radios and
+    /// switches.
     #[must_use]
     pub fn owner(self, scenario: &Scenario) -> String {
         let ends = match self {
-            Place::Script | Place::Browser(_) | Place::Radio(_) => None,
+            Place::Script | Place::Browser(_) | Place::Radio(_) | Place::Switch(_) => None,
             Place::Port(index) | Place::Arrival(index) | Place::Report(index) => {
                 scenario.links.get(index).map(|x| (x.from, x.to))
             }

@@ -22,6 +22,13 @@ pub(crate) struct AirEnds {
     pub(crate) to: DeviceId,
 }
 
+/// Which output of which switch a link leaves.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SwitchPort {
+    pub(crate) switch: u32,
+    pub(crate) output: u32,
+}
+
 /// A device at work. Nearly all are single, and stand on the path of every packet: no box for them.
 #[derive(Debug)]
 #[allow(clippy::large_enum_variant)]
@@ -32,6 +39,8 @@ pub(crate) enum Device {
     Multi(Box<MultiPort<Token, AQueue>>),
     /// On the air: what there is to be read of it is the radio's.
     Air(AirEnds),
+    /// An output of a switch: what there is to be read of it is the switch's.
+    Switch(SwitchPort),
 }
 
 impl Device {
@@ -67,11 +76,11 @@ impl Device {
     }
 
     /// Takes a packet in; [`Device::poll`] gives it back. Not for [`Device::Fifo`], which computes ahead, and
-    /// [`Device::Air`], whose packets the radio takes.
+    /// [`Device::Air`] and [`Device::Switch`], whose packets radio and switch take.
     #[inline(always)]
     pub(crate) fn arrive(&mut self, now: Nanos, packet: Token, observer: &mut impl Observer<Token>) {
         match self {
-            Device::Fifo(_) | Device::Air(_) => {}
+            Device::Fifo(_) | Device::Air(_) | Device::Switch(_) => {}
             Device::Single(port) => {
                 port.arrive(now, packet, observer);
             }
@@ -91,7 +100,7 @@ impl Device {
         observer: &mut impl Observer<Token>,
     ) -> Option<Departure<Token>> {
         match self {
-            Device::Fifo(_) | Device::Air(_) => None,
+            Device::Fifo(_) | Device::Air(_) | Device::Switch(_) => None,
             Device::Single(port) => port.poll(now, observer),
             Device::Shaped(port) => port.poll(now, observer),
             Device::Multi(port) => port.poll(now, observer),
@@ -101,7 +110,7 @@ impl Device {
     #[inline]
     pub(crate) fn next_wake(&self) -> Nanos {
         match self {
-            Device::Fifo(_) | Device::Air(_) => None,
+            Device::Fifo(_) | Device::Air(_) | Device::Switch(_) => None,
             Device::Single(port) => port.next_wake(),
             Device::Shaped(port) => port.next_wake(),
             Device::Multi(port) => port.next_wake(),
@@ -111,7 +120,7 @@ impl Device {
 
     pub(crate) fn set_paused(&mut self, now: Nanos, is_paused: bool, observer: &mut impl Observer<Token>) {
         match (self, is_paused) {
-            (Device::Fifo(_) | Device::Air(_), _) => {}
+            (Device::Fifo(_) | Device::Air(_) | Device::Switch(_), _) => {}
             (Device::Single(port), true) => port.pause(now),
             (Device::Shaped(port), true) => port.pause(now),
             (Device::Shaped(port), false) => port.resume(now, observer),
@@ -131,7 +140,7 @@ impl Device {
     pub(crate) fn backlog(&self) -> Backlog {
         match self {
             Device::Fifo(line) => line.backlog(),
-            Device::Air(_) => Backlog::default(),
+            Device::Air(_) | Device::Switch(_) => Backlog::default(),
             Device::Single(port) => port.backlog(),
             Device::Shaped(port) => port.backlog(),
             Device::Multi(port) => port.backlog(),
@@ -141,7 +150,7 @@ impl Device {
     pub(crate) fn ring_backlog(&self, now: Nanos) -> Backlog {
         match self {
             Device::Fifo(line) => line.on_line(now),
-            Device::Air(_) => Backlog::default(),
+            Device::Air(_) | Device::Switch(_) => Backlog::default(),
             Device::Single(port) => port.ring_backlog(),
             Device::Shaped(port) => port.ring_backlog(),
             Device::Multi(port) => port.ring_backlog(),
@@ -151,7 +160,7 @@ impl Device {
     pub(crate) fn line(&self, now: Nanos) -> PortStats {
         match self {
             Device::Fifo(line) => line.line(now),
-            Device::Air(_) => PortStats::default(),
+            Device::Air(_) | Device::Switch(_) => PortStats::default(),
             Device::Single(port) => port.stats(),
             Device::Shaped(port) => port.stats(),
             Device::Multi(port) => port.stats(),
@@ -179,7 +188,7 @@ impl Device {
     /// The queue of each hardware queue.
     fn queues(&self) -> impl Iterator<Item = &AQueue> {
         (0_usize..).map_while(|lane| match self {
-            Device::Fifo(_) | Device::Air(_) => None,
+            Device::Fifo(_) | Device::Air(_) | Device::Switch(_) => None,
             Device::Single(port) => (lane == 0).then(|| port.queue()),
             Device::Shaped(port) => (lane == 0).then(|| port.queue().queue()),
             Device::Multi(port) => port.queue(lane),
@@ -191,16 +200,21 @@ impl Device {
         match self {
             Device::Fifo(line) => return line.stats(),
             Device::Shaped(port) => return port.queue().stats(),
-            Device::Single(_) | Device::Multi(_) | Device::Air(_) => {}
+            Device::Single(_) | Device::Multi(_) | Device::Air(_) | Device::Switch(_) => {}
         }
-        self.queues().map(Queue::stats).fold(Stats::default(), |sum, stats| Stats {
-            packets: sum.packets + stats.packets,
-            bytes: sum.bytes + stats.bytes,
-            drops: sum.drops + stats.drops,
-            marks: sum.marks + stats.marks,
-            overlimits: sum.overlimits + stats.overlimits,
-        })
+        sum(self.queues())
     }
+}
+
+/// What queues have done together.
+pub(crate) fn sum<'a>(queues: impl Iterator<Item = &'a AQueue>) -> Stats {
+    queues.map(Queue::stats).fold(Stats::default(), |sum, stats| Stats {
+        packets: sum.packets + stats.packets,
+        bytes: sum.bytes + stats.bytes,
+        drops: sum.drops + stats.drops,
+        marks: sum.marks + stats.marks,
+        overlimits: sum.overlimits + stats.overlimits,
+    })
 }
 
 /// Packets that a FIFO of this limit has storage for.

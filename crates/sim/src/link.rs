@@ -160,9 +160,19 @@ impl Link {
         takes_time && self.propagation.downstream.is_none()
     }
 
+    /// A frame, the owner of `token`, has left the switch that this link leaves; [`Link::queue`] was not asked.
+    pub(crate) fn leave_switch(&mut self, now: Nanos, token: Token, frames: &mut Frames) -> Fate {
+        let id = token.frame;
+        let frame = frames.get_mut(id);
+        frame.dsfield = goodqueue::Packet::dsfield(&token);
+        let fate = self.depart(now, (now, now), id, frame);
+        self.tie(fate, now, id, frames);
+        fate
+    }
+
     /// Whether it has a queue and a line of its own.
     pub(crate) fn has_port(&self) -> bool {
-        self.device.is_some() && !self.is_on_air()
+        self.device.is_some() && !self.is_on_air() && !matches!(self.device, Some(Device::Switch(_)))
     }
 
     /// Whether a radio takes its packets.

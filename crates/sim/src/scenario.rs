@@ -7,6 +7,7 @@ use goodqueue_probe::web::BrowserConfig;
 
 use crate::loss::Loss;
 use crate::shaped::Shaper;
+use crate::switch::Buffers;
 use crate::tcp::Config;
 use crate::tcp::cc::CcKind;
 use crate::wifi::RadioSpec;
@@ -31,6 +32,8 @@ pub struct Scenario {
     pub browsers: Vec<Browse>,
     /// Wi-Fi channels.
     pub radios: Vec<Radio>,
+    /// Nodes that are switches; what comes to any other node is at once in front of the link that it leaves by.
+    pub switches: Vec<Switch>,
     /// TCP of all hosts.
     pub tcp: Config,
     /// Hosts speak IPv6, whose header is 20 bytes longer than IPv4's. The maximum segment size of `tcp` is
@@ -51,6 +54,20 @@ pub struct Radio {
     pub nodes: Vec<NodeId>,
     /// Links between those nodes, by number, that are on the air. They have no queue, delay, jitter or loss of their own.
     pub links: Vec<usize>,
+}
+
+/// A node that is a switch: all links to it are its inputs, all from it its outputs, each with a line of a fixed rate and
+/// without shaper, ring and flow control. No host is there.
+#[derive(Clone, Copy, Debug)]
+pub struct Switch {
+    /// The node.
+    pub node: NodeId,
+    /// Where the packets wait. Queues of outputs are those of their links.
+    pub buffers: Buffers,
+    /// The queue, where it is not an output's.
+    pub queue: QueueSpec,
+    /// Most bytes that wait in it; `None`: as many as its queues hold.
+    pub memory: Option<u64>,
 }
 
 /// A link in one direction: queue, device ring, serial line; then propagation.

@@ -1,20 +1,24 @@
-//! A switch of N inputs and M outputs in time slots: packets of one length, a slot for each on a line.
+//! A switch at work: packets come in at inputs, wait, and go out over the lines of outputs.
 //!
 //! Where it keeps what it cannot send at once decides what it passes:
 //!
-//! * [`Buffers::Input`]: a FIFO at each input. A head that waits for its output blocks all behind it, also those whose
+//! * [`Buffers::Input`]: a queue at each input. A head that waits for its output blocks all behind it, also those whose
 //!   outputs are free: with uniform traffic no more than 2 - sqrt 2 = 58.6 % passes (Karol, Hluchyj and Morgan, 1987).
 //! * [`Buffers::Voq`]: at each input a queue for every output, virtual output queues; who sends to whom is agreed by
-//!   iSLIP (`McKeown`, 1999).
-//! * [`Buffers::Output`]: all arrivals of a slot reach the queue of their output, as in a switch with one memory for all
-//!   outputs. That memory may be limited.
+//!   iSLIP (`McKeown`, 1999), in as many rounds as bring another pair.
+//! * [`Buffers::Output`]: a queue at each output, as in a switch with one memory for all.
+//! * [`Buffers::Shared`]: one queue for all, whose head may have to wait for its output too.
 //!
-//! A queue is any of the crate `goodqueue`, fair and managed ones too: what hardware designers are advised to build is small
-//! queues for each output under FQ and AQM. One that holds packets back is not meant here.
+//! With [`Buffers::Input`] and [`Buffers::Voq`] an input feeds one output at a time, and its queues are read at the rate of
+//! the fabric; the packet goes out over its line meanwhile, and after (cut-through into a buffer of one packet). Where all
+//! lines are as fast as the fabric and all packets as long, this is the switch in time slots of the literature. With the
+//! others the memory is as fast as all lines together.
+//!
+//! A queue is any of the crate `goodqueue`, fair and managed ones too, but for one that holds packets back.
 
 use goodqueue::{
-    AnyQueue, Backlog, BuildError, Nanos, Observer, Packet, Queue, QueueSpec, Rate, Reason, Rng, Span, Stats,
-    Verdict,
+    AnyQueue, Backlog, BuildError, Bytes, Nanos, Observer, Packet, PortStats, Queue, QueueSpec, Rate, Reason,
+    Rng, Serializer, Verdict,
 };
 
 /// Where the packets wait.
@@ -23,238 +27,343 @@ pub enum Buffers {
     /// One queue at each input.
     Input,
     /// A queue for each output at each input.
-    Voq {
-        /// Rounds in which inputs and outputs agree, in each slot; above 0.
-        rounds: u32,
-    },
+    Voq,
     /// One queue at each output.
-    Output {
-        /// Most packets in all queues together; what comes above is dropped ([`Reason::Memory`]).
-        memory: Option<u32>,
-    },
+    Output,
+    /// One queue.
+    Shared,
+}
+
+impl Buffers {
+    /// Whether a queue is that of one output.
+    #[must_use]
+    pub const fn are_by_output(self) -> bool {
+        matches!(self, Buffers::Voq | Buffers::Output)
+    }
 }
 
 /// A switch to be built.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct SwitchSpec {
     /// Inputs, above 0.
     pub inputs: usize,
-    /// Outputs, above 0.
-    pub outputs: usize,
+    /// Each output's line, and the queue for what goes there.
+    pub outputs: Vec<(Serializer, QueueSpec)>,
     /// Where the packets wait.
     pub buffers: Buffers,
-    /// The queue in which they do.
+    /// The queue of [`Buffers::Input`] and [`Buffers::Shared`].
     pub queue: QueueSpec,
-    /// Rate of every line.
-    pub rate: Rate,
-    /// Length of every packet, bytes.
-    pub len: u32,
-    /// Root of its random numbers.
-    pub seed: u64,
+    /// Most bytes in all queues together; what comes above is dropped ([`Reason::Memory`]).
+    pub memory: Option<u64>,
+    /// The rate at which the queues of an input are read: no line is faster.
+    pub fabric: Rate,
+    /// Longest frame, bytes.
+    pub frame: u32,
 }
 
-/// A packet with the output that it is for.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Bound<P> {
-    /// The packet.
-    pub packet: P,
-    /// Its output.
-    pub output: usize,
+/// Who knows where packets are to go, beside what every observer knows.
+pub trait Ports<P>: Observer<P> {
+    /// The output that `packet` is for.
+    fn output(&self, packet: &P) -> usize;
 }
 
-impl<P: Packet> Packet for Bound<P> {
-    fn len(&self) -> u32 {
-        self.packet.len()
-    }
-    fn truesize(&self) -> u32 {
-        self.packet.truesize()
-    }
-    fn flow_hash(&self) -> u32 {
-        self.packet.flow_hash()
-    }
-    fn dsfield(&self) -> u8 {
-        self.packet.dsfield()
-    }
-    fn set_ce(&mut self) -> bool {
-        self.packet.set_ce()
-    }
-    fn clear_dscp(&mut self) {
-        self.packet.clear_dscp();
-    }
+/// A line at work.
+#[derive(Debug)]
+struct Output<P> {
+    line: Serializer,
+    packet: Option<P>,
+    /// When the line is free again.
+    free_at: Nanos,
+    stats: PortStats,
+    /// Whom it grants first: iSLIP.
+    grants: usize,
+}
+
+/// An input at work.
+#[derive(Debug)]
+struct Input {
+    /// When it may feed an output again.
+    free_at: Nanos,
+    /// Whom it accepts first: iSLIP.
+    accepts: usize,
 }
 
 /// A switch at work.
 #[derive(Debug)]
 pub struct Switch<P> {
-    spec: SwitchSpec,
-    slot: Span,
+    buffers: Buffers,
+    memory: u64,
+    fabric: Rate,
     /// Of `Input` by input; of `Voq` by input, then output; of `Output` by output.
-    queues: Vec<AnyQueue<Bound<P>>>,
-    /// `Input`: the head of each queue, which waits for its output.
-    heads: Vec<Option<Bound<P>>>,
-    /// `Voq`: whom each output grants first, and what each input accepts first.
-    grants: Vec<usize>,
-    accepts: Vec<usize>,
+    queues: Vec<AnyQueue<P>>,
+    /// `Input` and `Shared`: the head of each queue, which waits for its output.
+    heads: Vec<Option<P>>,
+    inputs: Vec<Input>,
+    outputs: Vec<Output<P>>,
     draws: Rng,
-    held: Backlog,
-    memory_drops: u64,
+    /// What is in the queues, without the heads.
+    queued: Backlog,
 }
 
 impl<P: Packet> Switch<P> {
     /// An empty switch at time 0.
     ///
     /// # Errors
-    /// Where its queue cannot be built for its lines.
-    pub fn new(spec: SwitchSpec) -> Result<Switch<P>, BuildError> {
-        let number = match spec.buffers {
-            Buffers::Input => spec.inputs,
-            Buffers::Voq { .. } => spec.inputs * spec.outputs,
-            Buffers::Output { .. } => spec.outputs,
+    /// Where a queue cannot be built for its line, with the number of its output.
+    pub fn new(spec: &SwitchSpec, mut draws: Rng) -> Result<Switch<P>, (usize, BuildError)> {
+        let SwitchSpec { inputs, buffers, fabric, frame, .. } = *spec;
+        let mut build = |output: usize, rate, queue: &QueueSpec| {
+            let draws = Rng::new(draws.next_u64());
+            queue.build_with(rate, frame, Nanos::ZERO, draws).map_err(|error| (output, error))
         };
-        let mut draws = Rng::stream(spec.seed, 0, "switch");
-        let queue = |_| spec.queue.build_with(spec.rate, spec.len, Nanos::ZERO, Rng::new(draws.next_u64()));
-        let queues = (0..number).map(queue).collect::<Result<Vec<_>, _>>()?;
+        let by_output = |_| spec.outputs.iter().enumerate();
+        let queues = match buffers {
+            Buffers::Input => (0..inputs).map(|_| build(0, fabric, &spec.queue)).collect::<Result<_, _>>(),
+            Buffers::Shared => build(0, fabric, &spec.queue).map(|queue| vec![queue]),
+            Buffers::Output => {
+                by_output(0).map(|(at, (line, queue))| build(at, line.rate(), queue)).collect()
+            }
+            Buffers::Voq => (0..inputs)
+                .flat_map(by_output)
+                .map(|(at, (line, queue))| build(at, line.rate(), queue))
+                .collect(),
+        }?;
+        let output = |&(line, _): &(Serializer, QueueSpec)| Output {
+            line,
+            packet: None,
+            free_at: Nanos::ZERO,
+            stats: PortStats::default(),
+            grants: 0,
+        };
         Ok(Switch {
-            slot: spec.rate.tx_time(goodqueue::Bytes(spec.len.into())),
+            buffers,
+            memory: spec.memory.unwrap_or(u64::MAX),
+            fabric,
             queues,
-            heads: vec![None; spec.inputs],
-            grants: vec![0; spec.outputs],
-            accepts: vec![0; spec.inputs],
+            heads: match buffers {
+                Buffers::Input => vec![None; inputs],
+                Buffers::Shared => vec![None],
+                Buffers::Voq | Buffers::Output => Vec::new(),
+            },
+            inputs: (0..inputs).map(|_| Input { free_at: Nanos::ZERO, accepts: 0 }).collect(),
+            outputs: spec.outputs.iter().map(output).collect(),
             draws,
-            held: Backlog::default(),
-            memory_drops: 0,
-            spec,
+            queued: Backlog::default(),
         })
     }
 
-    /// Time of a packet on a line.
-    #[must_use]
-    pub const fn slot(&self) -> Span {
-        self.slot
-    }
-
-    /// What waits in it.
+    /// What waits in it; packets on lines do not.
     #[must_use]
     pub fn backlog(&self) -> Backlog {
-        self.queues.iter().map(Queue::backlog).fold(self.held, |sum, one| Backlog {
-            packets: sum.packets + one.packets,
-            bytes: sum.bytes + one.bytes,
+        self.heads.iter().flatten().fold(self.queued, |sum, head| Backlog {
+            packets: sum.packets + 1,
+            bytes: sum.bytes + u64::from(head.len()),
         })
     }
 
-    /// What its queues have done together; what the memory had no room for is among the drops.
+    /// The packet on the line of `output`.
     #[must_use]
-    pub fn stats(&self) -> Stats {
-        let start = Stats { drops: self.memory_drops, ..Stats::default() };
-        self.queues.iter().map(Queue::stats).fold(start, |sum, one| Stats {
-            packets: sum.packets + one.packets,
-            bytes: sum.bytes + one.bytes,
-            drops: sum.drops + one.drops,
-            marks: sum.marks + one.marks,
-            overlimits: sum.overlimits + one.overlimits,
-        })
+    pub fn on_line(&self, output: usize) -> Backlog {
+        let packet = self.outputs[output].packet.as_ref();
+        packet.map_or_else(Backlog::default, |packet| Backlog { packets: 1, bytes: packet.len().into() })
     }
 
-    /// A packet has come in at `input` for `output`, both of which there are, in the slot that ends at `now`.
+    /// What the line of `output` has done.
+    #[must_use]
+    pub fn line(&self, output: usize) -> PortStats {
+        self.outputs[output].stats
+    }
+
+    /// The queues in which packets for `output` may wait.
+    pub fn queues_of(&self, output: usize) -> impl Iterator<Item = &AnyQueue<P>> {
+        let (from, step) = match self.buffers {
+            Buffers::Input | Buffers::Shared => (0, 1),
+            Buffers::Output => (output, self.queues.len()),
+            Buffers::Voq => (output, self.outputs.len()),
+        };
+        self.queues.iter().skip(from).step_by(step)
+    }
+
+    /// Does something with a queue, and counts what it holds.
+    fn with<T>(&mut self, queue: usize, act: impl FnOnce(&mut AnyQueue<P>) -> T) -> T {
+        let queue = &mut self.queues[queue];
+        let before = queue.backlog();
+        let done = act(queue);
+        let after = queue.backlog();
+        self.queued.packets = self.queued.packets + after.packets - before.packets;
+        self.queued.bytes = self.queued.bytes + after.bytes - before.bytes;
+        done
+    }
+
+    /// A packet has come in at `input` for `output`, both of which there are. [`Switch::connect`] sends it on.
     pub fn arrive(
         &mut self,
         now: Nanos,
         (input, output): (usize, usize),
         packet: P,
-        observer: &mut impl Observer<Bound<P>>,
+        observer: &mut impl Observer<P>,
     ) -> Verdict {
-        let packet = Bound { packet, output };
-        let at = match self.spec.buffers {
+        if self.memory < u64::MAX && self.backlog().bytes + u64::from(packet.len()) > self.memory {
+            observer.dropped(now, packet, Reason::Memory);
+            return Verdict::Dropped(Reason::Memory);
+        }
+        let at = match self.buffers {
             Buffers::Input => input,
-            Buffers::Voq { .. } => input * self.spec.outputs + output,
-            Buffers::Output { memory } => {
-                if memory.is_some_and(|memory| self.backlog().packets >= memory) {
-                    self.memory_drops += 1;
-                    observer.dropped(now, packet, Reason::Memory);
-                    return Verdict::Dropped(Reason::Memory);
-                }
-                output
-            }
+            Buffers::Voq => input * self.outputs.len() + output,
+            Buffers::Output => output,
+            Buffers::Shared => 0,
         };
-        self.queues[at].enqueue(now, packet, observer)
+        self.with(at, |queue| queue.enqueue(now, packet, observer))
     }
 
-    /// One slot, which begins at `now`: every output sends a packet at most, and with [`Buffers::Input`] and
-    /// [`Buffers::Voq`] every input too. They come in the order of the outputs.
-    pub fn send(&mut self, now: Nanos, observer: &mut impl Observer<Bound<P>>) -> Vec<Bound<P>> {
-        match self.spec.buffers {
-            Buffers::Input => self.send_heads(now, observer),
-            Buffers::Voq { rounds } => {
-                let pairs = self.agree(rounds);
-                let voq = |(output, input): (usize, Option<usize>)| Some(input? * self.spec.outputs + output);
-                let queues: Vec<usize> = pairs.into_iter().enumerate().filter_map(voq).collect();
-                queues.into_iter().filter_map(|at| self.queues[at].dequeue(now, observer)).collect()
+    /// A packet whose last bit has left the line of its output by `now`, with that. They come in the order of the
+    /// outputs.
+    pub fn depart(&mut self, now: Nanos) -> Option<(usize, P)> {
+        let has_ended = |output: &Output<P>| output.packet.is_some() && output.free_at <= now;
+        let at = self.outputs.iter().position(has_ended)?;
+        let output = &mut self.outputs[at];
+        let packet = output.packet.take()?;
+        output.stats.packets += 1;
+        output.stats.bytes += u64::from(packet.len());
+        Some((at, packet))
+    }
+
+    /// When it must be looked at next, after `now`, if nothing arrives.
+    #[must_use]
+    pub fn next_wake(&self, now: Nanos) -> Option<Nanos> {
+        let lines = self.outputs.iter().filter(|output| output.packet.is_some()).map(|output| output.free_at);
+        let inputs = self.inputs.iter().map(|input| input.free_at).filter(|&at| at > now);
+        lines.chain(inputs).min()
+    }
+
+    /// Lines that are free at `now` take what waits for them. Call it when all that happens at `now` has been told.
+    pub fn connect(&mut self, now: Nanos, ports: &mut impl Ports<P>) {
+        match self.buffers {
+            Buffers::Input => self.connect_heads(now, ports),
+            Buffers::Voq => while self.connect_pairs(now, ports) {},
+            Buffers::Output => {
+                for output in 0..self.outputs.len() {
+                    if self.is_free(output, now)
+                        && let Some(packet) = self.with(output, |queue| queue.dequeue(now, ports))
+                    {
+                        self.begin(now, output, packet);
+                    }
+                }
             }
-            Buffers::Output { .. } => {
-                self.queues.iter_mut().filter_map(|queue| queue.dequeue(now, observer)).collect()
+            Buffers::Shared => {
+                self.fill_head(0, now, ports);
+                while let Some(output) = self.heads[0].map(|head| ports.output(&head))
+                    && self.is_free(output, now)
+                    && let Some(head) = self.heads[0].take()
+                {
+                    self.begin(now, output, head);
+                    self.fill_head(0, now, ports);
+                }
             }
         }
     }
 
-    /// Each output takes one of the heads that are for it, each as likely (Karol, Hluchyj and Morgan, section III).
-    fn send_heads(&mut self, now: Nanos, observer: &mut impl Observer<Bound<P>>) -> Vec<Bound<P>> {
-        for (head, queue) in self.heads.iter_mut().zip(&mut self.queues) {
-            if head.is_none() {
-                *head = queue.dequeue(now, observer);
-                self.held.packets += u32::from(head.is_some());
-                self.held.bytes += head.map_or(0, |head| u64::from(head.len()));
-            }
-        }
-        let mut sent = Vec::new();
-        for output in 0..self.spec.outputs {
-            let wants = |input: &usize| self.heads[*input].is_some_and(|head| head.output == output);
-            let inputs: Vec<usize> = (0..self.spec.inputs).filter(wants).collect();
-            let drawn = usize::try_from(self.draws.below(inputs.len() as u64)).unwrap_or(0);
-            let Some(head) = inputs.get(drawn).and_then(|&input| self.heads[input].take()) else { continue };
-            self.held.packets -= 1;
-            self.held.bytes -= u64::from(head.len());
-            sent.push(head);
-        }
-        sent
+    fn is_free(&self, output: usize, now: Nanos) -> bool {
+        self.outputs[output].packet.is_none() && self.outputs[output].free_at <= now
     }
 
-    /// iSLIP: the input for each output. In each round every free output grants the next free input that has packets for
+    /// The line of `output`, which is free, takes a packet.
+    fn begin(&mut self, now: Nanos, output: usize, packet: P) {
+        let output = &mut self.outputs[output];
+        let took = output.line.tx_time(Bytes(packet.len().into()));
+        output.stats.busy_periods += u64::from(output.free_at != now || output.stats.packets == 0);
+        output.stats.busy = output.stats.busy + took;
+        output.free_at = now + took;
+        output.packet = Some(packet);
+    }
+
+    /// The same from `input`, which is free.
+    fn feed(&mut self, now: Nanos, (input, output): (usize, usize), packet: P) {
+        let read_at = now + self.fabric.tx_time(Bytes(packet.len().into()));
+        self.begin(now, output, packet);
+        // Both end at once where they are as fast: what is rounded must not part them.
+        self.inputs[input].free_at = read_at.min(self.outputs[output].free_at);
+    }
+
+    fn fill_head(&mut self, queue: usize, now: Nanos, observer: &mut impl Observer<P>) {
+        if self.heads[queue].is_none() {
+            self.heads[queue] = self.with(queue, |queue| queue.dequeue(now, observer));
+        }
+    }
+
+    /// Each free output takes one of the heads that are for it, each as likely (Karol, Hluchyj and Morgan, section III).
+    fn connect_heads(&mut self, now: Nanos, ports: &mut impl Ports<P>) {
+        let mut wants: Vec<(usize, usize)> = Vec::new();
+        for input in 0..self.inputs.len() {
+            if self.inputs[input].free_at <= now {
+                self.fill_head(input, now, ports);
+                wants.extend(self.heads[input].map(|head| (ports.output(&head), input)));
+            }
+        }
+        wants.sort_unstable();
+        for of_one in wants.chunk_by(|a, b| a.0 == b.0) {
+            let output = of_one[0].0;
+            if !self.is_free(output, now) {
+                continue;
+            }
+            let drawn = if of_one.len() > 1 { self.draws.below(of_one.len() as u64) } else { 0 };
+            let input = of_one.get(usize::try_from(drawn).unwrap_or(0)).map_or(0, |want| want.1);
+            if let Some(head) = self.heads[input].take() {
+                self.feed(now, (input, output), head);
+            }
+        }
+    }
+
+    /// Inputs and outputs that agree are connected; whether it may bring more to go on.
+    fn connect_pairs(&mut self, now: Nanos, ports: &mut impl Ports<P>) -> bool {
+        let before = self.queued.packets;
+        for (input, output) in self.agree(now) {
+            let at = input * self.outputs.len() + output;
+            if let Some(packet) = self.with(at, |queue| queue.dequeue(now, ports)) {
+                self.feed(now, (input, output), packet);
+            }
+        }
+        // A queue may have dropped all that it had.
+        self.queued.packets < before
+    }
+
+    /// iSLIP: pairs of input and output. In each round every free output grants the next free input that has packets for
     /// it, every free input accepts the next output that grants it; the pointers move behind pairs of the first round.
-    fn agree(&mut self, rounds: u32) -> Vec<Option<usize>> {
-        let (inputs, outputs) = (self.spec.inputs, self.spec.outputs);
-        let mut taken: Vec<Option<usize>> = vec![None; outputs];
-        let mut is_busy = vec![false; inputs];
-        for round in 0..rounds {
-            let mut granted: Vec<Vec<usize>> = vec![Vec::new(); inputs];
-            for output in (0..outputs).filter(|&output| taken[output].is_none()) {
+    fn agree(&mut self, now: Nanos) -> Vec<(usize, usize)> {
+        let (inputs, outputs) = (self.inputs.len(), self.outputs.len());
+        let mut pairs = Vec::new();
+        let mut free: Vec<usize> = (0..outputs).filter(|&output| self.is_free(output, now)).collect();
+        let mut is_busy: Vec<bool> = self.inputs.iter().map(|input| input.free_at > now).collect();
+        let mut is_first = true;
+        while !free.is_empty() {
+            let mut granted: Vec<(usize, usize)> = Vec::new();
+            for &output in &free {
                 let asks = |&input: &usize| {
                     !is_busy[input] && self.queues[input * outputs + output].backlog().packets > 0
                 };
-                let from = self.grants[output];
-                if let Some(input) = (from..inputs).chain(0..from).find(asks) {
-                    granted[input].push(output);
-                }
+                let from = self.outputs[output].grants;
+                granted.extend((from..inputs).chain(0..from).find(asks).map(|input| (input, output)));
             }
-            let mut is_done = true;
-            for (input, granted) in granted.into_iter().enumerate() {
-                let first = self.accepts[input];
-                let Some(output) =
-                    granted.into_iter().min_by_key(|&output| (output + outputs - first) % outputs)
-                else {
-                    continue;
-                };
-                is_done = false;
-                taken[output] = Some(input);
+            granted.sort_unstable();
+            for of_one in granted.chunk_by(|a, b| a.0 == b.0) {
+                let input = of_one[0].0;
+                let first = self.inputs[input].accepts;
+                let next =
+                    of_one.iter().map(|grant| grant.1).min_by_key(|at| (at + outputs - first) % outputs);
+                let Some(output) = next else { continue };
+                pairs.push((input, output));
                 is_busy[input] = true;
-                if round == 0 {
-                    self.grants[output] = (input + 1) % inputs;
-                    self.accepts[input] = (output + 1) % outputs;
+                free.retain(|&other| other != output);
+                if is_first {
+                    self.outputs[output].grants = (input + 1) % inputs;
+                    self.inputs[input].accepts = (output + 1) % outputs;
                 }
             }
-            if is_done {
+            if granted.is_empty() {
                 break;
             }
+            is_first = false;
         }
-        taken
+        pairs
     }
 }

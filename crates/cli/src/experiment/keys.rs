@@ -3,6 +3,8 @@
 
 use goodqueue::Span;
 
+pub(crate) use super::claims::keys::{CLAIM, REPRODUCTION};
+use super::switches::{SWITCH, SWITCH_CHANGE};
 use super::wifi::keys::{EDCA, GROUP, STATION, WIFI, WIFI_CHANGE, WIRE};
 
 /// What a value is.
@@ -49,7 +51,7 @@ pub enum Kind {
     Table(&'static Table),
     /// Tables of which each is written `[[name]]`.
     Tables(&'static Table),
-    /// A table whose keys are names of links.
+    /// A table whose keys are names of links or nodes.
     Named(&'static Table),
     /// One of several.
     OneOf(&'static [Kind]),
@@ -109,7 +111,7 @@ pub const MOST_REPETITIONS: u64 = 1000;
 pub const MOST_SERVERS: u64 = 64;
 /// Longest delay of a link.
 pub(super) const LONGEST: Span = Span::from_secs(1000);
-const DAY: Span = Span::from_secs(24 * 3600);
+pub(super) const DAY: Span = Span::from_secs(24 * 3600);
 pub(super) const HOUR: Span = Span::from_secs(3600);
 const MINUTE: Span = Span::from_secs(60);
 pub(super) const MILLI: Span = Span::from_millis(1);
@@ -169,6 +171,7 @@ pub static ROOT: Table = Table {
             "20mbit both ways, 20ms",
             "[link]: one bottleneck between client and servers; [[link]]: a network, link by link",
         ),
+        key("switch", Kind::Tables(&SWITCH), "none", "nodes of a network that are switches"),
         key("wifi", Kind::Table(&WIFI), "none", "a Wi-Fi network, in place of link"),
         key("ipv6", Kind::Switch, "false", "whether hosts speak IPv6"),
         key("tcp", Kind::Table(&TCP), "see there", "TCP of all hosts"),
@@ -394,6 +397,12 @@ pub static VARIANT: Table = Table {
             "unchanged",
             "changes of [link]; of a network, [variant.link.NAME] changes the link of that name",
         ),
+        key(
+            "switch",
+            Kind::Named(&SWITCH_CHANGE),
+            "unchanged",
+            "[variant.switch.NODE] changes the switch at that node",
+        ),
         key("wifi", Kind::Table(&WIFI_CHANGE), "unchanged", "changes of [wifi]"),
     ],
     also: None,
@@ -454,119 +463,8 @@ pub static UDP: Table = Table {
     also: None,
 };
 
-/// What was published of an experiment.
-pub static REPRODUCTION: Table = Table {
-    name: "reproduction",
-    doc: "What was published of this experiment. `goodqueue reproduce` runs it with all seeds and holds every \
-          claim against the median.",
-    keys: &[
-        key("title", Kind::Text, "required", "what is reproduced, in a few words"),
-        key("source", Kind::Text, "required", "who published it"),
-        key("text", Kind::Text, "required", "what is shown, and what was chosen where the source is silent"),
-        key("show", Kind::List(&Kind::Text), "all", "the variants that the picture shows"),
-        key(
-            "picture",
-            Kind::OneOf(&[
-                Kind::Word("overview"),
-                Kind::Word("histogram"),
-                Kind::Word("airtime"),
-                Kind::Word("shares"),
-            ]),
-            "overview",
-            "goodput over round trips in time, a histogram of the round trips for each variant, who has the air, or that \
-             over the whole time",
-        ),
-    ],
-    also: None,
-};
-
-/// A published figure or relation.
-pub static CLAIM: Table = Table {
-    name: "claim",
-    doc: "A published figure or relation: a figure of one variant, or how often it has that of another \
-          (`over`), held against a published value or against bounds; or the order of several variants.",
-    keys: &[
-        key("id", Kind::Text, "required", "its number in the source"),
-        key("what", Kind::Text, "required", "what is claimed, in words"),
-        key(
-            "class",
-            Kind::OneOf(&[
-                Kind::Word("EXACT"),
-                Kind::Word("MODEL"),
-                Kind::Word("TIGHT"),
-                Kind::Word("MED"),
-                Kind::Word("SHAPE"),
-                Kind::Word("ORDER"),
-            ]),
-            "required",
-            "how near ours has to be",
-        ),
-        key(
-            "figure",
-            Kind::OneOf(&[
-                Kind::Word("rise_p50"),
-                Kind::Word("rise_p95"),
-                Kind::Word("rise_up_p50"),
-                Kind::Word("rise_down_p50"),
-                Kind::Word("rtt_p50"),
-                Kind::Word("tcp_rtt_p50"),
-                Kind::Word("l4s_rtt_p50"),
-                Kind::Word("l4s_share"),
-                Kind::Word("idle"),
-                Kind::Word("goodput_up"),
-                Kind::Word("goodput_down"),
-                Kind::Word("utilisation_up"),
-                Kind::Word("ring_up"),
-                Kind::Word("time_to_share"),
-                Kind::Word("jain_together"),
-                Kind::Word("host_share_up"),
-                Kind::Word("host_share_down"),
-                Kind::Word("airtime_share"),
-                Kind::Word("airtime_settle"),
-                Kind::Word("airtime_jain"),
-                Kind::Word("counted_jain"),
-                Kind::Word("aggregate"),
-                Kind::Word("goodput_station"),
-                Kind::Word("ping_p50"),
-                Kind::Word("ping_p95"),
-                Kind::Word("mos_up"),
-                Kind::Word("mos_down"),
-                Kind::Word("page_load"),
-            ]),
-            "required",
-            "what of a run is meant",
-        ),
-        key("variant", Kind::Text, "none: `order` names them", "of which variant, as the reports call it"),
-        key(
-            "station",
-            Kind::Text,
-            "all",
-            "of which station, or of all that one entry with count stands for: figures of the air, ping, mos and page_load",
-        ),
-        key(
-            "from",
-            time(FROM_NOTHING, DAY),
-            "0s",
-            "where a window of the load begins: figures of airtime, ping, and goodput_up and goodput_down",
-        ),
-        key("to", time(SOME, DAY), "the end", "where that window ends"),
-        key("over", Kind::Text, "none", "the variant whose figure it is divided by"),
-        key("order", Kind::List(&Kind::Text), "none", "variants of which each has more than the one before"),
-        key(
-            "published",
-            Kind::Text,
-            "none",
-            "the published value: \"121ms\", \"104mbit\", \"3k\", \"78.6%\", \"12\"",
-        ),
-        key("at_least", Kind::Text, "none", "lower bound, taken as it stands in every class"),
-        key("at_most", Kind::Text, "none", "upper bound, taken as it stands in every class"),
-        key("missed", Kind::Text, "none", "why it is known to be missed; then it is an error if it holds"),
-    ],
-    also: None,
-};
-
 /// Every table, in the order in which they are documented.
-pub static TABLES: [&Table; 22] = [
+pub static TABLES: [&Table; 24] = [
     &ROOT,
     &TEST,
     &SIMPLE,
@@ -575,6 +473,7 @@ pub static TABLES: [&Table; 22] = [
     &SHAPER,
     &BURSTS,
     &PAUSE,
+    &SWITCH,
     &WIFI,
     &STATION,
     &GROUP,
@@ -582,6 +481,7 @@ pub static TABLES: [&Table; 22] = [
     &WIRE,
     &VARIANT,
     &LINK_CHANGE,
+    &SWITCH_CHANGE,
     &WIFI_CHANGE,
     &TCP,
     &FLOW,

@@ -112,15 +112,25 @@ impl Way {
 
     /// The first byte of what makes sense only with a line.
     pub(super) fn of_a_line(&self) -> Option<(usize, &'static str)> {
+        let queue = self.queue.as_ref().map(|found| (found.at, "queue"));
+        queue.into_iter().chain(self.of_a_device()).min()
+    }
+
+    fn of_a_device(&self) -> impl Iterator<Item = (usize, &'static str)> {
         let given = [
-            self.queue.as_ref().map(|found| (found.at, "queue")),
             self.ring.map(|found| (found.at, "ring")),
             self.bql.map(|found| (found.at, "bql")),
             self.coalesce.map(|found| (found.at, "coalesce")),
             self.lanes.map(|found| (found.at, "lanes")),
             self.pause.map(|found| (found.at, "pause")),
         ];
-        given.into_iter().flatten().min()
+        given.into_iter().flatten()
+    }
+
+    /// The first byte of what stands between line and queue, or over them.
+    pub(super) fn beside_a_queue(&self) -> Option<(usize, &'static str)> {
+        let shaper = self.shaper.map(|found| (found.at, "shaper"));
+        shaper.into_iter().chain(self.of_a_device()).min()
     }
 }
 
@@ -200,7 +210,7 @@ impl Change {
 }
 
 /// A name that reads well in a report and in a key: 1 to 40 letters, digits, `_`, `-` or `.`.
-fn check_name(name: &At<String>, of: &str) -> Read<()> {
+pub(super) fn check_name(name: &At<String>, of: &str) -> Read<()> {
     let letters = name.value.chars().all(|c| c.is_ascii_alphanumeric() || "_-.".contains(c));
     if letters && (1..=40).contains(&name.value.len()) {
         return Ok(());
@@ -256,7 +266,7 @@ fn steps<'a>(key: &Key, kind: Kind, value: &'a Spanned<DeValue<'a>>) -> Read<Vec
     Ok(read::list(step)(key, kind, value)?.into_iter().map(|found| found.value).collect())
 }
 
-fn queue(key: &Key, kind: Kind, value: &Spanned<DeValue<'_>>) -> Read<QueueWords> {
+pub(super) fn queue(key: &Key, kind: Kind, value: &Spanned<DeValue<'_>>) -> Read<QueueWords> {
     match value.get_ref().as_str() {
         Some(COMPARED) => Ok(QueueWords::Compared),
         _ => read::queue(key, kind, value).map(QueueWords::Spec),

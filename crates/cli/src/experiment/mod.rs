@@ -19,6 +19,7 @@ mod resolve;
 mod scenario;
 pub mod schema;
 mod simple;
+mod switches;
 mod trace;
 mod view;
 pub mod wifi;
@@ -68,6 +69,8 @@ pub struct Variant {
     pub rtt: Vec<Span>,
     /// What the plan says of each directed link.
     notes: Vec<network::Note>,
+    /// What it says of each switch.
+    switches: Vec<String>,
 }
 
 impl Variant {

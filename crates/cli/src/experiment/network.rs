@@ -5,10 +5,12 @@ use std::path::Path;
 use goodqueue::port::Schedule;
 use goodqueue::spec::QueueKind;
 use goodqueue::{Line, QueueSpec, Rate, RingSpec, Serializer, Span};
+use goodqueue_sim::switch::Buffers;
 use goodqueue_sim::{Loss, PortSpec, Scenario};
 
 use super::links::{LineWords, Link, QueueWords, Way};
 use super::read::{At, Read, Wrong};
+use super::switches::Switch;
 use super::trace;
 use crate::plan::FRAME;
 
@@ -26,6 +28,8 @@ pub(super) struct Network {
     pub(super) notes: Vec<Note>,
     /// Client and server of each host, where they do not follow from names.
     pub(super) pairs: Vec<(usize, usize)>,
+    /// Where each switch of the scenario stands in the file, and what a plan says of it.
+    pub(super) switches: Vec<At<String>>,
 }
 
 /// What the scenario does not say of a directed link.
@@ -51,15 +55,21 @@ pub(super) struct Site<'a> {
 
 impl Network {
     /// The network of `links`.
-    pub(super) fn build(links: &[Link], site: &Site<'_>) -> Read<Network> {
+    pub(super) fn build(links: &[Link], switches: &[Switch], site: &Site<'_>) -> Read<Network> {
         let mut network = Network::default();
         let mut places = 0_u64;
         for link in links {
             let [first, second] = [0, 1].map(|end: usize| network.node(&link.ends[end]));
             for (from, to, way) in [(first, second, &link.up), (second, first, &link.down)] {
-                let (port, mut note) = port(way, site)?;
+                let [name, far] = [from, to].map(|node| network.scenario.nodes[node].as_str());
+                let switch = switches.iter().find(|switch| switch.node.value == name);
+                let (port, mut note) = match switch {
+                    Some(switch) => output(&switch.output(way, far)?, switch, site)?,
+                    None => port(way, site)?,
+                };
                 if let Some(port) = &port {
-                    places = places.saturating_add(room(port));
+                    let queues = switch.map_or(1, |switch| queues_of_output(switch, links));
+                    places = places.saturating_add(room(port).saturating_mul(queues));
                     if places > MOST_PLACES {
                         let what = format!(
                             "the queues and rings up to here have room for {places} packets, and {MOST_PLACES} is \
@@ -81,7 +91,40 @@ impl Network {
                 });
             }
         }
+        for switch in switches {
+            network.add_switch(switch, links, site)?;
+        }
         Ok(network)
+    }
+
+    fn add_switch(&mut self, switch: &Switch, links: &[Link], site: &Site<'_>) -> Read<()> {
+        let At { at, value: name } = &switch.node;
+        let Some(node) = self.find(name) else {
+            let nodes: Vec<&str> = self.scenario.nodes.iter().map(String::as_str).collect();
+            let nearest = crate::hint::did_you_mean(name, &nodes);
+            let what = format!("no link ends at `{name}`; there are {}{nearest}", nodes.join(", "));
+            return Err(Wrong::new(*at, what));
+        };
+        let is_end = |link: &Link, name: &str| link.ends.iter().any(|end| end == name);
+        for way in links.iter().flat_map(|link| [(&link.ends[0], &link.up), (&link.ends[1], &link.down)]) {
+            let (from, Some(At { at, value: Some(_) })) = (way.0, way.1.pause) else { continue };
+            if links.iter().any(|link| is_end(link, from) && is_end(link, name)) {
+                return Err(Wrong::new(
+                    at,
+                    format!("`{name}` is a switch: pause frames do not stop its outputs"),
+                ));
+            }
+        }
+        // Where its outputs have queues those count, and they have been looked at.
+        let own = switch.queue().filter(|_| !switch.buffers().are_by_output()).cloned();
+        let own = Way { queue: own, ..Way::default() };
+        let rate =
+            self.scenario.links.iter().filter_map(|link| link.port.as_ref()).map(|port| port.rate).max();
+        let (own, _) = queue(&own, rate.unwrap_or(Rate(1)), site)?;
+        let (buffers, memory) = (switch.buffers(), switch.memory());
+        self.scenario.switches.push(goodqueue_sim::Switch { node, buffers, queue: own, memory });
+        self.switches.push(At { at: *at, value: switch.plan() });
+        Ok(())
     }
 
     fn node(&mut self, name: &str) -> usize {
@@ -141,6 +184,26 @@ fn port(way: &Way, site: &Site<'_>) -> Read<(Option<PortSpec>, Note)> {
     let pause = way.pause.and_then(|pause| pause.value);
     let port = PortSpec { queue, shaper, lanes, ring, line, rate, frame: FRAME, pause };
     Ok((Some(port), Note { line: words, compared, ..Note::default() }))
+}
+
+/// The same of an output of a switch.
+fn output(way: &Way, switch: &Switch, site: &Site<'_>) -> Read<(Option<PortSpec>, Note)> {
+    let (port, note) = port(way, site)?;
+    match port.as_ref().map(|port| port.queue).filter(QueueSpec::is_shaper) {
+        Some(queue) => {
+            let at = way.queue.as_ref().map_or(switch.node.at, |queue| queue.at);
+            let what = format!("{queue} holds packets back, and a switch sends whenever an output is free");
+            Err(Wrong::new(at, what))
+        }
+        None => Ok((port, note)),
+    }
+}
+
+/// Queues that packets for an output wait in, its share of those that are of none.
+fn queues_of_output(switch: &Switch, links: &[Link]) -> u64 {
+    let ends =
+        links.iter().flat_map(|link| &link.ends).filter(|end| **end == switch.node.value).count() as u64;
+    if switch.buffers() == Buffers::Voq { ends } else { 1 }
 }
 
 /// The line with its nominal rate and its words.

@@ -14,6 +14,7 @@ use super::load::{Far, Load, check_cc, server, server_name};
 use super::network::{Network, Site};
 use super::read::{self, At, Read, Section, Wrong};
 use super::simple::Simple;
+use super::switches::{self, Switch};
 use super::wifi::keys::{WIFI, WIFI_CHANGE};
 use super::wifi::{Seats, Wifi, check_limits};
 use super::{Experiment, Variant, scenario};
@@ -35,7 +36,7 @@ const QUEUES: [&str; 3] = ["pfifo:1000", "codel", "fq_codel"];
 /// How the network is written.
 enum Form<'a> {
     Simple(Simple),
-    General(Vec<Link>),
+    General(Vec<Link>, Vec<Switch>),
     Wifi(Section<'a>),
 }
 
@@ -43,7 +44,7 @@ enum Form<'a> {
 enum Changes<'a> {
     Nothing,
     Simple(Simple),
-    General(Vec<Change>),
+    General(Vec<Change>, Vec<switches::Change>),
     Wifi(Section<'a>),
 }
 
@@ -64,7 +65,7 @@ pub(super) fn experiment(text: &str, folder: &Path) -> Read<Experiment> {
     let form = form(&root)?;
     let far = match &form {
         Form::Simple(_) => Far::Any,
-        Form::General(links) => Far::Hosts(hosts_of(links)?),
+        Form::General(links, _) => Far::Hosts(hosts_of(links)?),
         Form::Wifi(wifi) => Far::Stations(Seats::read(wifi)?),
     };
     let load = Load::read(&root, &about, &far)?;
@@ -72,6 +73,12 @@ pub(super) fn experiment(text: &str, folder: &Path) -> Read<Experiment> {
     let tcp = tcp(&root, ipv6)?;
     if let (Form::Wifi(wifi), true) = (&form, tcp.tso) {
         return Err(Wrong::new(wifi.at, "over the air super-packets are cut before: leave tso out of [tcp]"));
+    }
+    if let (Form::General(_, switches), true) = (&form, tcp.tso)
+        && let Some(switch) = switches.first()
+    {
+        let what = "a switch takes no super-packets, which are cut before: leave tso out of [tcp]";
+        return Err(Wrong::new(switch.node.at, what));
     }
     let (seeds, output) = (seeds(&root)?, root.plain("output", read::text)?);
     let mut experiment = Experiment {
@@ -137,6 +144,7 @@ struct Side {
     is_only: bool,
     queue: Option<QueueSpec>,
     links: Vec<Link>,
+    switches: Vec<Switch>,
     wifi: Option<Wifi>,
 }
 
@@ -144,7 +152,7 @@ impl Side {
     fn network(&self, folder: &Path, origin: Span) -> Read<Network> {
         match &self.wifi {
             Some(wifi) => Ok(wifi.network(origin)),
-            None => Network::build(&self.links, &Site { queue: self.queue.as_ref(), folder }),
+            None => Network::build(&self.links, &self.switches, &Site { queue: self.queue.as_ref(), folder }),
         }
     }
 
@@ -179,11 +187,11 @@ impl Side {
 fn sides(root: &Section<'_>, form: &Form<'_>, queues: &[QueueSpec], hosts: usize) -> Read<Vec<Side>> {
     let mut sides = Vec::new();
     for draft in drafts(root, form)? {
-        let links = links(form, &draft.changes, hosts)?;
+        let (links, switches) = (links(form, &draft.changes, hosts)?, switches(form, &draft.changes));
         // With any queue: whether one is compared does not depend on which.
         let is_compared = match form {
             Form::Wifi(_) => wifi(form, &draft.changes, queues.first())?.is_some_and(|wifi| wifi.is_compared),
-            _ => is_compared(&links),
+            _ => is_compared(&links, &switches),
         };
         let turns = match draft.queue {
             Some(queue) if !is_compared => {
@@ -205,7 +213,8 @@ fn sides(root: &Section<'_>, form: &Form<'_>, queues: &[QueueSpec], hosts: usize
         let is_only = draft.queue.is_some();
         for queue in turns {
             let wifi = wifi(form, &draft.changes, queue.as_ref())?;
-            sides.push(Side { at, name: name.clone(), is_only, queue, links: links.clone(), wifi });
+            let (name, links, switches) = (name.clone(), links.clone(), switches.clone());
+            sides.push(Side { at, name, is_only, queue, links, switches, wifi });
         }
     }
     Ok(sides)
@@ -242,7 +251,7 @@ pub(crate) fn of_plan(plan: &Plan) -> Result<Experiment, End> {
     for queue in &plan.queues {
         let spec: QueueSpec = queue.parse().map_err(End::usage)?;
         let site = Site { queue: Some(&spec), folder: Path::new("") };
-        let network = Network::build(&links, &site).map_err(said)?;
+        let network = Network::build(&links, &[], &site).map_err(said)?;
         let mut variant = scenario::variant(network, &load, 0).map_err(said)?;
         let scenario = &mut variant.scenario;
         (scenario.tcp, scenario.ipv6) = (tcp, ipv6);
@@ -256,6 +265,7 @@ pub(crate) fn of_plan(plan: &Plan) -> Result<Experiment, End> {
 
 fn form<'a>(root: &Section<'a>) -> Read<Form<'a>> {
     if let Some(wifi) = root.section("wifi", &WIFI)? {
+        refuse_switches(root)?;
         return match root.get("link") {
             Some((_, link)) => {
                 Err(Wrong::new(link.span().start, "[wifi] is a network of its own: leave link out"))
@@ -263,21 +273,31 @@ fn form<'a>(root: &Section<'a>) -> Read<Form<'a>> {
             None => Ok(Form::Wifi(wifi)),
         };
     }
-    match root.get("link") {
-        None => Ok(Form::Simple(Simple::default())),
+    let form = match root.get("link") {
+        None => Form::Simple(Simple::default()),
         Some((key, value)) if value.get_ref().is_table() => {
-            Ok(Form::Simple(Simple::read(&read::table(key, value, &SIMPLE)?)?))
+            Form::Simple(Simple::read(&read::table(key, value, &SIMPLE)?)?)
         }
-        Some(_) => Ok(Form::General(Link::read_all(root)?)),
+        Some(_) => return Ok(Form::General(Link::read_all(root)?, Switch::read_all(root)?)),
+    };
+    refuse_switches(root)?;
+    Ok(form)
+}
+
+fn refuse_switches(root: &Section<'_>) -> Read<()> {
+    match root.get("switch") {
+        Some((_, value)) => {
+            Err(Wrong::new(value.span().start, "a switch is a node of a network: give the links as [[link]]"))
+        }
+        None => Ok(()),
     }
 }
 
 /// Whether a queue under comparison has a place in the network.
-fn is_compared(links: &[Link]) -> bool {
-    links
-        .iter()
-        .flat_map(|link| [&link.up, &link.down])
-        .any(|way| way.queue.as_ref().is_some_and(|queue| queue.value == QueueWords::Compared))
+fn is_compared(links: &[Link], switches: &[Switch]) -> bool {
+    let of_links = links.iter().flat_map(|link| [&link.up, &link.down]).map(|way| way.queue.as_ref());
+    let mut all = of_links.chain(switches.iter().map(Switch::queue)).flatten();
+    all.any(|queue| queue.value == QueueWords::Compared)
 }
 
 /// How many server hosts the links name: all from the first to the last.
@@ -378,6 +398,9 @@ fn draft<'a>(section: &Section<'a>, form: &Form<'a>) -> Read<Draft<'a>> {
         return Err(Wrong::new(name.at, "a variant without a name: it is what the reports call it"));
     }
     let wifi = section.section("wifi", &WIFI_CHANGE)?;
+    if let (Some((_, value)), false) = (section.get("switch"), matches!(form, Form::General(..))) {
+        return Err(Wrong::new(value.span().start, "there is no [[switch]] that this would change"));
+    }
     let changes = match (section.get("link"), form) {
         (Some((key, value)), Form::Wifi(_)) => {
             let what = format!("{}: the network is [wifi]; [variant.wifi] changes that", key.name);
@@ -388,12 +411,14 @@ fn draft<'a>(section: &Section<'a>, form: &Form<'a>) -> Read<Draft<'a>> {
             let at = wifi.map_or(section.at, |wifi| wifi.at);
             return Err(Wrong::new(at, "there is no [wifi] that this would change"));
         }
-        (None, _) => Changes::Nothing,
+        (None, Form::Simple(_)) => Changes::Nothing,
         (Some((key, value)), Form::Simple(_)) => {
             Changes::Simple(Simple::read(&read::table(key, value, &SIMPLE)?)?)
         }
-        (Some((key, value)), Form::General(links)) => {
-            let changes = Change::read_all(key, value)?;
+        (link, Form::General(links, switches)) => {
+            let changes = link.map_or_else(|| Ok(Vec::new()), |(key, value)| Change::read_all(key, value))?;
+            let hubs =
+                section.get("switch").map(|(key, value)| switches::Change::read_all(key, value, switches));
             let names: Vec<&str> = links.iter().map(|link| link.name.as_str()).collect();
             if let Some(change) = changes.iter().find(|change| !names.contains(&change.link.value.as_str())) {
                 let word = &change.link.value;
@@ -401,7 +426,7 @@ fn draft<'a>(section: &Section<'a>, form: &Form<'a>) -> Read<Draft<'a>> {
                 let what = format!("no link is called `{word}`; there are {}{nearest}", names.join(", "));
                 return Err(Wrong::new(change.link.at, what));
             }
-            Changes::General(changes)
+            Changes::General(changes, hubs.transpose()?.unwrap_or_default())
         }
     };
     let queue = section.read("queue", read::queue)?;
@@ -421,7 +446,7 @@ fn links(form: &Form<'_>, changes: &Changes<'_>, hosts: usize) -> Read<Vec<Link>
         (Form::Wifi(_), _) => Ok(Vec::new()),
         (Form::Simple(base), Changes::Simple(change)) => change.over(base).links(hosts.max(1)),
         (Form::Simple(base), _) => base.links(hosts.max(1)),
-        (Form::General(links), Changes::General(changes)) => {
+        (Form::General(links, _), Changes::General(changes, _)) => {
             let mut links = links.clone();
             for change in changes {
                 links
@@ -431,6 +456,19 @@ fn links(form: &Form<'_>, changes: &Changes<'_>, hosts: usize) -> Read<Vec<Link>
             }
             Ok(links)
         }
-        (Form::General(links), _) => Ok(links.clone()),
+        (Form::General(links, _), _) => Ok(links.clone()),
     }
+}
+
+/// The switches with the changes of a variant.
+fn switches(form: &Form<'_>, changes: &Changes<'_>) -> Vec<Switch> {
+    let Form::General(_, switches) = form else { return Vec::new() };
+    let mut switches = switches.clone();
+    if let Changes::General(_, changes) = changes {
+        for change in changes {
+            let its = |switch: &&mut Switch| switch.node.value == change.node.value;
+            switches.iter_mut().filter(its).for_each(|switch| switch.change(change));
+        }
+    }
+    switches
 }

@@ -28,6 +28,12 @@ pub(super) fn variant(network: Network, load: &Load, at: usize) -> Read<Variant>
         [] => (0..hosts).map(pair).collect::<Read<Vec<_>>>()?,
         pairs => pairs.to_vec(),
     };
+    for (switch, place) in network.scenario.switches.iter().zip(&network.switches) {
+        if pairs.iter().any(|&(client, server)| [client, server].contains(&switch.node)) {
+            let name = &network.scenario.nodes[switch.node];
+            return Err(Wrong::new(place.at, format!("`{name}` is a host: a switch stands between hosts")));
+        }
+    }
     let mut scenario = Scenario { origin: load.test.idle, ..network.scenario.clone() };
     scenario.flows = flows(&load.test, &load.bytes, &pairs)?;
     scenario.probes = probes(&load.test, &pairs);
@@ -37,6 +43,10 @@ pub(super) fn variant(network: Network, load: &Load, at: usize) -> Read<Variant>
         let (from, to) = (node(&from.value, from.at)?, node(&to.value, to.at)?);
         if from == to {
             return Err(Wrong::new(named.ends[0].at, "a source that sends to its own node"));
+        }
+        if let Some(end) = [from, to].iter().position(|&node| is_switch(&scenario, node)) {
+            let end = &named.ends[end];
+            return Err(Wrong::new(end.at, format!("`{}` is a switch: no host is there", end.value)));
         }
         route(&scenario, from, to, named.ends[0].at)?;
         scenario.sources.push(Source { from, to, ..named.source.clone() });
@@ -48,7 +58,12 @@ pub(super) fn variant(network: Network, load: &Load, at: usize) -> Read<Variant>
     let way = |from, to| Ok(network.bottleneck(&route(&scenario, from, to, at)?));
     let (client, server) = pairs[0];
     let (up, down) = (way(client, server)?, way(server, client)?);
-    Ok(Variant { label: String::new(), up, down, rtt, notes: network.notes.clone(), scenario })
+    let switches = network.switches.iter().map(|switch| switch.value.clone()).collect();
+    Ok(Variant { label: String::new(), up, down, rtt, notes: network.notes.clone(), switches, scenario })
+}
+
+fn is_switch(scenario: &Scenario, node: NodeId) -> bool {
+    scenario.switches.iter().any(|switch| switch.node == node)
 }
 
 fn route(scenario: &Scenario, from: NodeId, to: NodeId, at: usize) -> Read<Vec<usize>> {

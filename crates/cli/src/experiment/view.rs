@@ -47,6 +47,8 @@ struct VariantWords {
     rtt: Vec<String>,
     /// Whose queues the reports show.
     shown: Shown,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    switches: Vec<String>,
     links: Vec<LinkWords>,
 }
 
@@ -159,6 +161,7 @@ fn variant_words(variant: &Variant) -> VariantWords {
         ipv6: variant.scenario.ipv6,
         rtt: variant.rtt.iter().map(Span::to_string).collect(),
         shown: Shown { up: name(variant.up), down: name(variant.down) },
+        switches: variant.switches.clone(),
         links: variant.scenario.links.iter().zip(&variant.notes).map(link_words).collect(),
     }
 }

@@ -26,6 +26,8 @@ pub(super) const SHELF: &[(&str, &str)] = &[
     ("cake-hosts", include_str!("../../../../scenarios/cake-hosts.toml")),
     ("cake-high-rates", include_str!("../../../../scenarios/cake-high-rates.toml")),
     ("cake-low-rate", include_str!("../../../../scenarios/cake-low-rate.toml")),
+    ("switch-voq", include_str!("../../../../scenarios/switch-voq.toml")),
+    ("switch-saturated", include_str!("../../../../scenarios/switch-saturated.toml")),
     ("wifi-anomaly", include_str!("../../../../scenarios/wifi-anomaly.toml")),
     ("wifi-table1", include_str!("../../../../scenarios/wifi-table1.toml")),
     ("wifi-tcp", include_str!("../../../../scenarios/wifi-tcp.toml")),

@@ -6,7 +6,7 @@
 //!
 //! 1. links' ports: a line ends a packet, a ring reports, a shaper lets a packet go; by number of link;
 //! 2. links' landings: a packet comes to the far end; by number of link;
-//! 3. radios; by number;
+//! 3. switches, then radios; by number;
 //! 4. the script: starts and stops of flows, in the order of their numbers;
 //! 5. reports of a device to a sender that waits for them; by number of link;
 //! 6. probes, then UDP sources, then browsers; by number;
@@ -24,6 +24,7 @@ mod flows;
 mod pages;
 mod probes;
 mod sources;
+mod switches;
 mod view;
 mod witness;
 
@@ -72,6 +73,7 @@ pub struct Simulation {
     sources: Vec<sources::Source>,
     surfers: Vec<pages::Surfer>,
     radios: Vec<air::Channel>,
+    hubs: Vec<switches::Hub>,
     /// Links whose senders get memory back, for use within one event.
     credited: Vec<u32>,
     script: Vec<(Nanos, flows::Action)>,
@@ -99,6 +101,7 @@ pub struct Simulation {
 enum Spot {
     Port(u32),
     Landing(u32),
+    Switch(u32),
     /// What happens next on a radio.
     Radio(u32),
 }
@@ -151,6 +154,7 @@ impl Simulation {
             sources: Vec::with_capacity(scenario.sources.len()),
             surfers: Vec::with_capacity(scenario.browsers.len()),
             radios: Vec::with_capacity(scenario.radios.len()),
+            hubs: Vec::with_capacity(scenario.switches.len()),
             credited: Vec::new(),
             script: Vec::new(),
             script_at: 0,
@@ -171,6 +175,7 @@ impl Simulation {
         simulation.timers.grow(flows as usize + 2 * scenario.flows.len());
         simulation.add_links(scenario)?;
         simulation.add_radios(scenario)?;
+        simulation.add_switches(scenario)?;
         simulation.add_flows(scenario)?;
         simulation.add_probes(scenario)?;
         simulation.add_sources(scenario)?;
@@ -203,13 +208,13 @@ impl Simulation {
         let has_events = |link: &Link| link.has_port() && !link.is_ahead() && link.upstream.is_none();
         let ports = (0..count).filter(|number| has_events(link(number))).map(Spot::Port);
         let landings = (0..count).filter(|number| link(number).has_landings()).map(Spot::Landing);
-        self.spots = ports.chain(landings).chain(self.radio_spots()).collect();
+        self.spots = ports.chain(landings).chain(self.switch_spots()).chain(self.radio_spots()).collect();
         self.lanes = Lanes::new(self.spots.len());
         for (lane, spot) in (0..).zip(&self.spots) {
             match *spot {
                 Spot::Port(link) => self.links[link as usize].lanes[NEAR] = lane,
                 Spot::Landing(link) => self.links[link as usize].lanes[FAR] = lane,
-                Spot::Radio(_) => {}
+                Spot::Switch(_) | Spot::Radio(_) => {}
             }
         }
     }
@@ -237,6 +242,10 @@ impl Simulation {
                         }
                         self.begin_event(lane);
                         self.landings(link);
+                    }
+                    Spot::Switch(switch) => {
+                        self.begin_event(lane);
+                        self.switch_due(switch);
                     }
                     Spot::Radio(radio) => {
                         self.begin_event(lane);
@@ -344,6 +353,7 @@ impl Simulation {
             return match *spot {
                 Spot::Port(link) => Place::Port(link as usize),
                 Spot::Landing(link) => Place::Arrival(link as usize),
+                Spot::Switch(switch) => Place::Switch(switch as usize),
                 Spot::Radio(radio) => Place::Radio(radio as usize),
             };
         }
@@ -421,8 +431,10 @@ impl Simulation {
 
     #[inline(never)]
     fn queue(&mut self, link: u32, id: FrameId) {
-        if let Some(Device::Air(ends)) = self.links[link as usize].device {
-            return self.offer(ends, id);
+        match self.links[link as usize].device {
+            Some(Device::Air(ends)) => return self.offer(ends, id),
+            Some(Device::Switch(port)) => return self.enter_switch(port, id),
+            _ => {}
         }
         // What is due at the port comes before the arrival.
         if self.links[link as usize].wakes <= self.now {

@@ -1,10 +1,11 @@
 //! What can be read of a simulation between two steps.
 
-use goodqueue::{Backlog, Nanos, PortStats, Stats};
+use goodqueue::{Backlog, Nanos, PortStats, Queue, Stats};
 use goodqueue_probe::{Sample, TcpSample};
 
+use super::switches::Hub;
 use super::{Arrivals, Simulation};
-use crate::device::Device;
+use crate::device::{Device, sum};
 use crate::link::{Link, LinkCounters};
 use crate::tap::TraceEvent;
 use crate::tcp::TxStats;
@@ -28,6 +29,8 @@ pub struct FlowView {
 #[derive(Debug)]
 pub struct LinkView<'a> {
     link: &'a Link,
+    /// The switch that it leaves, and by which output.
+    port: Option<(&'a Hub, usize)>,
     now: Nanos,
 }
 
@@ -35,24 +38,36 @@ impl LinkView<'_> {
     /// What waits in its queues.
     #[must_use]
     pub fn backlog(&self) -> Backlog {
+        if let Some((hub, output)) = self.port {
+            return hub.backlog(output);
+        }
         self.link.device.as_ref().map_or_else(Backlog::default, Device::backlog)
     }
 
     /// What its device rings hold, the packet on the line included.
     #[must_use]
     pub fn ring_backlog(&self) -> Backlog {
+        if let Some((hub, output)) = self.port {
+            return hub.on_line(output);
+        }
         self.link.device.as_ref().map_or_else(Backlog::default, |device| device.ring_backlog(self.now))
     }
 
     /// What its line has done.
     #[must_use]
     pub fn line(&self) -> PortStats {
+        if let Some((hub, output)) = self.port {
+            return hub.line(output);
+        }
         self.link.device.as_ref().map_or_else(PortStats::default, |device| device.line(self.now))
     }
 
-    /// What its queues have done.
+    /// What its queues have done; of a switch whose outputs share queues, for all of these.
     #[must_use]
     pub fn queue(&self) -> Stats {
+        if let Some((hub, output)) = self.port {
+            return sum(hub.queues(output));
+        }
         self.link.device.as_ref().map_or_else(Stats::default, Device::stats)
     }
 
@@ -64,6 +79,9 @@ impl LinkView<'_> {
 
     /// Counters of each hardware queue's queue in the words of `tc -s qdisc`.
     pub fn queue_counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
+        if let Some((hub, output)) = self.port {
+            return hub.queues(output).for_each(|queue| queue.counters(each));
+        }
         if let Some(device) = &self.link.device {
             device.counters(each);
         }
@@ -119,7 +137,12 @@ impl Simulation {
     /// Link `index` of the scenario.
     #[must_use]
     pub fn link(&self, index: usize) -> LinkView<'_> {
-        LinkView { link: &self.links[index], now: self.now }
+        let link = &self.links[index];
+        let port = match link.device {
+            Some(Device::Switch(port)) => Some((&self.hubs[port.switch as usize], port.output as usize)),
+            _ => None,
+        };
+        LinkView { link, port, now: self.now }
     }
 
     /// What the sink of source `index` has seen.

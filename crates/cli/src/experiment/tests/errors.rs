@@ -26,7 +26,7 @@ fn unknown_keys_with_the_nearest_known_one() {
     refused(
         "about = \"x\"\nseeeds = [1]\n",
         "2:1: an experiment has no key `seeeds`; it has about, test, queues, variant, seed, repetitions, seeds, \
-         output, link, wifi, ipv6, tcp, flow, probe, udp, reproduction, claim; did you mean seeds?",
+         output, link, switch, wifi, ipv6, tcp, flow, probe, udp, reproduction, claim; did you mean seeds?",
     );
     refused(
         "[link]\necn = true\n",
@@ -285,5 +285,74 @@ fn tests_that_there_are_not() {
     refused(
         "[[link]]\nbetween = [\"client\", \"server\"]\ndelay = \"1ms\"\n[test]\nname = \"rtt_fair\"\n",
         "5:8: `rtt_fair` needs 4 server hosts, there are 1; `goodqueue tests` lists the tests",
+    );
+}
+
+/// A switch with these lines, from client over `sw` to server.
+fn switched(lines: &str) -> String {
+    let link = |ends: &str, more: &str| format!("[[link]]\nbetween = [{ends}]\nrate = \"1mbit\"\n{more}");
+    let links = link("\"client\", \"sw\"", "") + &link("\"sw\", \"server\"", "");
+    format!("{links}[[switch]]\n{lines}\n")
+}
+
+#[test]
+fn switches_that_are_none() {
+    refused(&switched("buffers = \"voq\""), "7:1: [switch] needs `node`, as in node = \"...\"");
+    refused(
+        &switched("node = \"sw\"\nbuffers = \"crossbar\""),
+        "9:11: buffers = \"crossbar\": there are voq, input, output and shared; write buffers = \"voq\"",
+    );
+    refused(
+        &switched("node = \"ws\""),
+        "8:8: no link ends at `ws`; there are client, sw, server; did you mean sw?",
+    );
+    refused(&switched("node = \"client\""), "8:8: `client` is a host: a switch stands between hosts");
+    refused(&switched("node = \"sw\"\n[[switch]]\nnode = \"sw\""), "10:8: `sw` is a switch already");
+    refused(
+        &switched("node = \"sw\"\nmemory = 1000"),
+        "9:10: memory = 1000: no full packet of 1514 bytes fits into it; write memory = \"64k\"",
+    );
+    refused(
+        &switched("node = \"sw\"\nqueue = \"tbf,rate=1mbit,burst=2k,limit=9k\""),
+        "9:9: tbf,rate=1mbit,burst=2k,limit=9k holds packets back, and a switch sends whenever an output is free",
+    );
+    refused(
+        "[link]\nrate = \"1mbit\"\n[[switch]]\nnode = \"sw\"\n",
+        "3:1: a switch is a node of a network: give the links as [[link]]",
+    );
+    refused(
+        &(switched("node = \"sw\"") + "[[udp]]\nfrom = \"sw\"\nrate = \"1mbit\"\n"),
+        "10:8: `sw` is a switch: no host is there",
+    );
+    refused(
+        &(switched("node = \"sw\"") + "[tcp]\ntso = true\n"),
+        "8:8: a switch takes no super-packets, which are cut before: leave tso out of [tcp]",
+    );
+    refused(
+        &(switched("node = \"sw\"") + "[[variant]]\nname = \"a\"\nswitch.ws = { buffers = \"input\" }\n"),
+        "11:8: no switch is at `ws`; there are sw; did you mean sw?",
+    );
+}
+
+#[test]
+fn outputs_of_a_switch_that_are_no_plain_lines() {
+    let out = |more: &str, lines: &str| {
+        format!(
+            "[[link]]\nbetween = [\"client\", \"sw\"]\nrate = \"1mbit\"\n[[link]]\nbetween = [\"sw\", \"server\"]\n\
+             {more}\n[[switch]]\nnode = \"sw\"\n{lines}\n"
+        )
+    };
+    refused(&out("delay = \"1ms\"", ""), "8:8: `sw` is a switch: its link to server needs a rate");
+    refused(
+        &out("rate = \"1mbit\"\nring = 9", ""),
+        "7:8: `sw` is a switch: its outputs have a queue and a line, and no `ring`",
+    );
+    refused(
+        &out("schedule = [[\"0s\", \"1mbit\"]]", ""),
+        "6:12: `sw` is a switch: its line to server has one rate",
+    );
+    refused(
+        &out("rate = \"1mbit\"\nqueue = \"codel\"", "buffers = \"input\""),
+        "7:9: `sw` is a switch: its packets wait in no queue of an output: give [[switch]] the `queue`",
     );
 }

@@ -6,7 +6,10 @@ use proptest::prelude::*;
 use super::parse;
 
 /// Words that mean something somewhere.
-const KEYS: [&str; 34] = [
+const KEYS: [&str; 37] = [
+    "node",
+    "buffers",
+    "memory",
     "test",
     "name",
     "length",
@@ -42,7 +45,10 @@ const KEYS: [&str; 34] = [
     "poisson",
     "start",
 ];
-const VALUES: [&str; 30] = [
+const VALUES: [&str; 33] = [
+    "\"a\"",
+    "\"voq\"",
+    "\"shared\"",
     "0",
     "1",
     "-1",
@@ -74,7 +80,7 @@ const VALUES: [&str; 30] = [
     "\"tcp_nup\"",
     "\"unlimited\"",
 ];
-const HEADS: [&str; 10] = [
+const HEADS: [&str; 11] = [
     "",
     "[test]",
     "[link]",
@@ -84,6 +90,7 @@ const HEADS: [&str; 10] = [
     "[[udp]]",
     "[[probe]]",
     "[[variant]]",
+    "[[switch]]",
     "[tcp]",
 ];
 const START: &str = "[[link]]\nbetween = [\"client\", \"server\"]\nrate = \"1mbit\"\nqueue = \"$queue\"\n";
