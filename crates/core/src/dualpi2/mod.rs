@@ -162,7 +162,7 @@ impl<P: Packet, S: Storage<Slot<Stamped<P>>>, D: Draws> DualPi2<P, S, D> {
         self.halves[L].packets + self.halves[C].packets
     }
 
-    /// The queue for a packet: ECT(1) and CE are the identifier of L4S (RFC 9331 section 2).
+    /// The queue for a packet: ECT(1) and CE are the identifier of L4S (RFC 9331 section 5.1).
     #[inline]
     fn classify(&self, packet: &P) -> usize {
         let is_l4s = match packet.ecn() {

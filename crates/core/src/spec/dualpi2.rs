@@ -49,7 +49,7 @@ pub(super) const DUALPI2: [Parameter; 17] = [
         .about("when packets are dropped and marked by the probability", "tc-dualpi2(8)"),
     parameter("ecn_mask", Unit::Word(&["l4s_ect", "any_ect"]), Default::Value(0)).range(0, 1).about(
         "the L queue is for ECT(1) and CE, or for all that is ECN-capable",
-        "RFC 9331 section 2, tc-dualpi2(8)",
+        "RFC 9331 section 5.1, tc-dualpi2(8)",
     ),
     parameter("c_protection", Unit::Count, Default::Value(10))
         .range(0, 100)

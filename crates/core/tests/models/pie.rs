@@ -115,7 +115,7 @@ fn delayed(draw: u32, at: &[u64]) -> Pie<Header, Vec<Stamped<Header>>, Fixed> {
     queue
 }
 
-/// RFC 8033 section 4.2 with the scaling of section 5.1, in the fixed point of Linux.
+/// RFC 8033 section 4.2 with its scaling, in the fixed point of Linux.
 #[test]
 fn the_first_step_of_the_probability_is_that_of_the_rfc() {
     // The delay of the last dequeue, 100 ms, is 1562500 ticks; the target 234375; the old delay 0.
@@ -135,7 +135,7 @@ fn the_first_step_of_the_probability_is_that_of_the_rfc() {
 /// RFC 8033 section 5.4: with a draw that never hits, the sum of the probabilities decides at 8.5.
 #[test]
 fn without_luck_the_sum_of_the_probabilities_drops() {
-    // 300 ms of delay raise the probability by 2 % and more with every update (section 5.5).
+    // 300 ms of delay raise the probability by 2 % and more with every update (Linux, above 250 ms).
     let mut queue = delayed(u32::MAX, &[150, 300]);
     let now = Nanos(1_300_000_000 + 16 * 16_000_000);
     let packet = Header { len: 1000, dsfield: 1, ..Header::default() };

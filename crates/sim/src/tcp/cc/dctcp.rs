@@ -7,7 +7,7 @@
 //! so far away. Without accurate feedback, and after a loss, both are Reno (RFC 9331 section 4.3).
 //!
 //! Where DCTCP has a feedback of its own (RFC 8257 section 3.2), it has that of RFC 9768 here. Prague's heuristics that
-//! tell a classic bottleneck with ECN (section 2.4 there) are not here: as in Linux they are off.
+//! tell a classic bottleneck with ECN are not here: as in Linux they are off.
 
 use super::{CaState, RateSample, Window, reno};
 use goodqueue::{Nanos, Rate, Span};

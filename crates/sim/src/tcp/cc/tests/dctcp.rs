@@ -87,7 +87,7 @@ fn prague_grows_as_if_it_were_25_ms_away() {
     }
 }
 
-/// Prague, section 2.4.5: a window a round trip, bursts of 250 us.
+/// Prague's pace: a window a round trip, bursts of 250 us.
 #[test]
 fn prague_paces_with_short_bursts() {
     let (mut cc, mut w) = scalable(CcKind::Prague, 100, 20);
