@@ -158,6 +158,7 @@ pub(crate) fn test_plan(test: &Test) -> TestPlan {
         host: u32::try_from(flow.host).unwrap_or(u32::MAX),
         start_ns: signed(flow.start),
         stop_ns: signed(flow.stop),
+        rate_bps: None,
     });
     let stream = |probe: &Probe| ProbePlan {
         name: probe.name.clone(),

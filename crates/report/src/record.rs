@@ -115,6 +115,9 @@ pub struct FlowPlan {
     pub start_ns: i64,
     /// When it stops.
     pub stop_ns: i64,
+    /// What its sender is held to, payload counted; absent where it is held to nothing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rate_bps: Option<u64>,
 }
 
 /// One latency probe, or one call, as planned.

@@ -64,6 +64,7 @@ fn scenario(flows: usize, mbit: u64, ms: u64) -> Scenario {
         start: Span(index * 1_000_000_000 / flows as u64),
         stop: None,
         bytes: None,
+        max_rate: None,
     };
     Scenario {
         nodes: ["server", "router", "client"].map(String::from).to_vec(),

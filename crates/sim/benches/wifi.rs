@@ -69,6 +69,7 @@ fn scenario(loaded: usize, idle: usize, is_tcp: bool) -> Scenario {
         start: Span::ZERO,
         stop: None,
         bytes: None,
+        max_rate: None,
     };
     let source = |to| Source {
         from: 0,

@@ -165,6 +165,8 @@ pub struct Flow {
     pub stop: Option<Span>,
     /// Bytes to send; `None`: without end.
     pub bytes: Option<u64>,
+    /// What its sender is held to, payload counted (`SO_MAX_PACING_RATE`); `None`: by nothing.
+    pub max_rate: Option<Rate>,
 }
 
 /// When a UDP source sends.

@@ -17,11 +17,11 @@ struct Found {
     throttled: u64,
 }
 
-/// One flow for 10 s from a host with `queue` on a line of 1 Gbit/s, over 100 Mbit/s and 20 ms.
-fn one_flow(queue: &str, cc: CcKind) -> Found {
+/// One flow from a host with `queue` on a line of 1 Gbit/s, over 100 Mbit/s and 20 ms.
+fn scenario(queue: &str, cc: CcKind, max_rate: Option<Rate>) -> Scenario {
     let port =
         |queue: &str, mbit: u64| PortSpec::new(queue.parse().expect("a queue"), Rate(mbit * 1_000_000));
-    let scenario = Scenario {
+    Scenario {
         nodes: ["client", "router", "server"].map(String::from).to_vec(),
         links: vec![
             Link::new(0, 1, Some(port(queue, 1000)), Span::ZERO),
@@ -37,12 +37,17 @@ fn one_flow(queue: &str, cc: CcKind) -> Found {
             start: Span::ZERO,
             stop: None,
             bytes: None,
+            max_rate,
         }],
         tcp: Config { tso: false, ..Config::default() },
         seed: 1,
         ..Scenario::default()
-    };
-    let mut simulation = Simulation::new(&scenario).expect("a scenario");
+    }
+}
+
+/// It for 10 s.
+fn one_flow(queue: &str, cc: CcKind) -> Found {
+    let mut simulation = Simulation::new(&scenario(queue, cc, None)).expect("a scenario");
     let (mut host, mut bottleneck) = (0, 0);
     for step in 1..=20_000 {
         simulation.run_until(Nanos(step * MS / 2));
@@ -87,5 +92,29 @@ fn stamps_reach_fq_and_the_wheel() {
             fq.goodput,
             wheel.goodput
         );
+    }
+}
+
+/// A sender that is held to 10 Mbit/s sends as much, to half a percent, and never has a queue of its own at the bottleneck;
+/// whoever paces it.
+#[test]
+fn a_flow_that_is_held_to_a_rate_keeps_it() {
+    for cc in CcKind::ALL {
+        for queue in ["pfifo", "fq", "wheel"] {
+            let rate = Rate(10_000_000);
+            let mut simulation = Simulation::new(&scenario(queue, cc, Some(rate))).expect("a scenario");
+            simulation.run_until(Nanos(2000 * MS));
+            let before = simulation.flow(0).received;
+            let mut bottleneck = 0;
+            for step in 4001..=20_000 {
+                simulation.run_until(Nanos(step * MS / 2));
+                bottleneck = bottleneck.max(simulation.link(1).backlog().packets);
+            }
+            let sent = (simulation.flow(0).received - before) as f64 / 10e6;
+            // BBR probes and drains around what it finds: 1 % below at the most.
+            let least = if cc == CcKind::Bbr { 0.98 } else { 0.995 };
+            assert!((least..=1.005).contains(&sent), "{cc} from {queue}: {sent} of its rate");
+            assert!(bottleneck <= 2, "{cc} from {queue}: {bottleneck} packets");
+        }
     }
 }

@@ -27,6 +27,7 @@ fn run(queue: &str, tso: bool) -> (u64, u64, u64) {
             start: Span::ZERO,
             stop: None,
             bytes: Some(4_000_000),
+            max_rate: None,
         }],
         tcp: Config { tso, ..Config::default() },
         seed: 1,

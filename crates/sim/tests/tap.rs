@@ -17,6 +17,7 @@ fn scenario(queue: &str, flows: usize) -> Scenario {
         start: Span(5 * MS),
         stop: None,
         bytes: None,
+        max_rate: None,
     };
     Scenario {
         nodes: ["sender", "router", "receiver"].map(String::from).to_vec(),

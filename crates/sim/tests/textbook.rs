@@ -29,6 +29,7 @@ fn one_reno_flow(queue: &str) -> (f64, f64) {
             start: Span::ZERO,
             stop: None,
             bytes: None,
+            max_rate: None,
         }],
         probes: vec![Probe {
             from: 0,
@@ -124,7 +125,8 @@ fn scalable(queue: &str, mbit: u64, flows: &[(CcKind, u64)]) -> Scalable {
         scenario.links.push(Link::new(server, 2, None, Span(rtt_ms * MS / 2)));
         let start = Span(n as u64 * 100 * MS);
         let (dscp, opener) = (0, Opener::Sender);
-        let flow = Flow { from: 0, to: server, cc, dscp, opener, start, stop: None, bytes: None };
+        let flow =
+            Flow { from: 0, to: server, cc, dscp, opener, start, stop: None, bytes: None, max_rate: None };
         scenario.flows.push(flow);
     }
     let mut simulation = Simulation::new(&scenario).expect("a scenario");

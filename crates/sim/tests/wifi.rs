@@ -51,6 +51,7 @@ fn download(to: usize) -> Flow {
         start: Span::ZERO,
         stop: None,
         bytes: None,
+        max_rate: None,
     }
 }
 

@@ -55,6 +55,7 @@ fn upload(to: usize) -> Flow {
         start: Span::from_secs(5),
         stop: Some(Span::from_secs(35)),
         bytes: None,
+        max_rate: None,
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use goodqueue_report::{LinkPlan, PathPlan, Record};
+use goodqueue_report::{LinkPlan, PathPlan, Record, TestPlan};
 use goodqueue_sim::Link;
 
 use super::{Experiment, Plan, Variant};
@@ -81,11 +81,20 @@ pub(crate) fn head(experiment: &Experiment, own: Record) -> Record {
         title: if own.title.is_empty() { experiment.about.clone() } else { own.title.clone() },
         arm: "simulated".into(),
         seed: experiment.seeds.first().copied().unwrap_or(0),
-        test: run::test_plan(&experiment.test),
+        test: test_plan(experiment),
         link: experiment.variants.first().map(Variant::link).unwrap_or_default(),
         warnings: experiment.warnings.clone(),
         ..own
     }
+}
+
+fn test_plan(experiment: &Experiment) -> TestPlan {
+    let mut plan = run::test_plan(&experiment.test);
+    let flows = experiment.variants.first().map_or(&[][..], |variant| &variant.scenario.flows);
+    for (plan, flow) in plan.flows.iter_mut().zip(flows) {
+        plan.rate_bps = flow.max_rate.map(|rate| rate.0);
+    }
+    plan
 }
 
 impl Experiment {

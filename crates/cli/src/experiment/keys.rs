@@ -422,6 +422,12 @@ pub static FLOW: Table = Table {
         key("stagger", time(FROM_NOTHING, HOUR), "0s", "how much later each further one begins"),
         key("stop", time(SOME, DAY), "the end", "when all are aborted, from the start of the load"),
         key("bytes", Kind::Bytes, "without end", "what each has to send"),
+        key(
+            "rate",
+            Kind::Rate,
+            "none",
+            "what its sender is paced at the most, in payload (SO_MAX_PACING_RATE)",
+        ),
     ],
     also: None,
 };

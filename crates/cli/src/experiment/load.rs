@@ -24,9 +24,18 @@ const LEAST_GAP: Span = Span(100);
 #[derive(Clone, Debug)]
 pub(super) struct Load {
     pub(super) test: Test,
-    /// What each flow of the test has to send; `None`: without end.
-    pub(super) bytes: Vec<Option<u64>>,
+    /// What the file says of each flow of the test besides.
+    pub(super) own: Vec<Own>,
     pub(super) sources: Vec<NamedSource>,
+}
+
+/// What a file says of a flow, and no test of the catalogue.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Own {
+    /// What it has to send; `None`: without end.
+    pub(super) bytes: Option<u64>,
+    /// What its sender is held to; `None`: nothing.
+    pub(super) rate: Option<Rate>,
 }
 
 /// A source whose ends are still names.
@@ -101,9 +110,9 @@ impl Load {
         if let Far::Stations(seats) = far {
             test = seats.spread(test, root.at)?;
         }
-        let mut bytes = vec![None; test.flows.len()];
+        let mut own = vec![Own::default(); test.flows.len()];
         for section in root.sections("flow", &FLOW)? {
-            add_flows(&section, &mut test, &mut bytes, far)?;
+            add_flows(&section, &mut test, &mut own, far)?;
         }
         let probes = root.sections("probe", &PROBE)?;
         if is_own && probes.is_empty() {
@@ -122,7 +131,7 @@ impl Load {
         }
         let sources: Vec<Vec<NamedSource>> =
             sources.iter().map(|section| read_sources(section, &test, far)).collect::<Read<_>>()?;
-        Ok(Load { test, bytes, sources: sources.concat() })
+        Ok(Load { test, own, sources: sources.concat() })
     }
 }
 
@@ -216,7 +225,7 @@ pub(super) fn check_cc(test: &Test) -> Result<(), String> {
     }
 }
 
-fn add_flows(section: &Section<'_>, test: &mut Test, bytes: &mut Vec<Option<u64>>, far: &Far) -> Read<()> {
+fn add_flows(section: &Section<'_>, test: &mut Test, own: &mut Vec<Own>, far: &Far) -> Read<()> {
     let count = section.read("count", read::count)?.unwrap_or(At { at: section.at, value: 1 });
     let (direction, found) = ends(section, far)?;
     let all = test.flows.len() as u64 + count.value * found.len() as u64;
@@ -242,6 +251,7 @@ fn add_flows(section: &Section<'_>, test: &mut Test, bytes: &mut Vec<Option<u64>
     if let Some(none) = send.filter(|send| send.value == 0) {
         return Err(Wrong::new(none.at, "bytes = 0: a flow sends a byte at least"));
     }
+    let rate = section.plain("rate", read::rate)?;
     let before = test.flows.iter().filter(|flow| flow.direction == direction).count() as u64;
     let stem = if direction == Direction::Up { "TCP upload::" } else { "TCP download::" };
     let each = found.iter().flat_map(|place| (0..count.value).map(move |index| (place, index)));
@@ -255,7 +265,7 @@ fn add_flows(section: &Section<'_>, test: &mut Test, bytes: &mut Vec<Option<u64>
             start: start + stagger * index,
             stop,
         });
-        bytes.push(send.map(|send| send.value));
+        own.push(Own { bytes: send.map(|send| send.value), rate });
     }
     Ok(())
 }

@@ -7,7 +7,7 @@ use goodqueue_sim::tcp::cc::CcKind;
 use goodqueue_sim::{Browse, Flow, NodeId, Opener, Probe, ProbeKind, Scenario, Source};
 
 use super::Variant;
-use super::load::{Load, client_name, server_name};
+use super::load::{Load, Own, client_name, server_name};
 use super::network::Network;
 use super::read::{Read, Wrong};
 
@@ -35,7 +35,7 @@ pub(super) fn variant(network: Network, load: &Load, at: usize) -> Read<Variant>
         }
     }
     let mut scenario = Scenario { origin: load.test.idle, ..network.scenario.clone() };
-    scenario.flows = flows(&load.test, &load.bytes, &pairs)?;
+    scenario.flows = flows(&load.test, &load.own, &pairs)?;
     scenario.probes = probes(&load.test, &pairs);
     scenario.browsers = browsers(&load.test, &pairs);
     for named in &load.sources {
@@ -85,8 +85,8 @@ fn round_trip(scenario: &Scenario, client: NodeId, server: NodeId, at: usize) ->
 }
 
 /// The flows of the test between client and server of their host.
-fn flows(test: &Test, bytes: &[Option<u64>], pairs: &[(NodeId, NodeId)]) -> Read<Vec<Flow>> {
-    let flow = |(flow, &bytes): (&goodqueue_probe::Flow, &Option<u64>)| {
+fn flows(test: &Test, own: &[Own], pairs: &[(NodeId, NodeId)]) -> Read<Vec<Flow>> {
+    let flow = |(flow, &Own { bytes, rate: max_rate }): (&goodqueue_probe::Flow, &Own)| {
         let (client, server) = pairs[flow.host];
         let (from, to, opener) = match flow.direction {
             Direction::Up => (client, server, Opener::Sender),
@@ -95,9 +95,9 @@ fn flows(test: &Test, bytes: &[Option<u64>], pairs: &[(NodeId, NodeId)]) -> Read
         let cc = flow.cc.parse::<CcKind>().map_err(|error| Wrong::new(0, error.to_string()))?;
         let dscp = flow.dscp.value();
         let (start, stop) = (test.idle + flow.start, Some(test.idle + flow.stop));
-        Ok(Flow { from, to, cc, dscp, opener, start, stop, bytes })
+        Ok(Flow { from, to, cc, dscp, opener, start, stop, bytes, max_rate })
     };
-    test.flows.iter().zip(bytes).map(flow).collect()
+    test.flows.iter().zip(own).map(flow).collect()
 }
 
 /// The probes of the test. Those with one interval share its grid, and are spread over it as those of the

@@ -109,10 +109,11 @@ fn test_words(test: &Test, scenario: Option<&Scenario>, sources: Vec<String>) ->
             Direction::Up => format!("client to {server}"),
             Direction::Down => format!("{server} to client"),
         };
-        let bytes = scenario.and_then(|scenario| scenario.flows.get(index)).and_then(|flow| flow.bytes);
-        let bytes = bytes.map_or(String::new(), |bytes| format!(", {bytes} bytes"));
+        let own = scenario.and_then(|scenario| scenario.flows.get(index));
+        let bytes = own.and_then(|flow| flow.bytes).map_or(String::new(), |bytes| format!(", {bytes} bytes"));
+        let rate = own.and_then(|flow| flow.max_rate).map_or(String::new(), |rate| format!(", at {rate}"));
         let (name, cc, dscp) = (&flow.name, &flow.cc, flow.dscp);
-        format!("{name}: {ends}, {cc}, {dscp}, {} to {}{bytes}", flow.start, flow.stop)
+        format!("{name}: {ends}, {cc}, {dscp}, {} to {}{bytes}{rate}", flow.start, flow.stop)
     });
     let pages = test.web.iter().map(|page| {
         let server = server_name(page.host);

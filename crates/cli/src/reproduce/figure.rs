@@ -52,7 +52,7 @@ impl Unit {
             Unit::Rate if value >= 1e6 || bare => (value / 1e6, digits(value / 1e6), " Mbit/s"),
             Unit::Rate => (value / 1e3, 0, " kbit/s"),
             Unit::Bytes => (value / 1e3, digits(value / 1e3), " kB"),
-            Unit::Share => (value * 100.0, 1, " %"),
+            Unit::Share => (value * 100.0, if (1e-9..0.01).contains(&value.abs()) { 2 } else { 1 }, " %"),
             Unit::Number => (value, digits(value), ""),
         };
         let shown = format!("{value:.digits$}");
@@ -105,6 +105,10 @@ pub enum Figure {
     TimeToShare,
     /// Jain's index while all flows run.
     JainTogether,
+    /// The farthest that the goodput of a flow with a rate of its own is off that.
+    RateError,
+    /// Packets that the queue to the server dropped, of those that came to it.
+    LossUp,
     /// What the host with the least goodput to servers has of that with the most.
     HostShareUp,
     /// The same, of goodput from servers.
@@ -135,7 +139,7 @@ pub enum Figure {
 
 impl Figure {
     /// All of them.
-    pub const ALL: [Figure; 28] = [
+    pub const ALL: [Figure; 30] = [
         Figure::RiseP50,
         Figure::RiseP95,
         Figure::RiseUpP50,
@@ -151,6 +155,8 @@ impl Figure {
         Figure::RingUp,
         Figure::TimeToShare,
         Figure::JainTogether,
+        Figure::RateError,
+        Figure::LossUp,
         Figure::HostShareUp,
         Figure::HostShareDown,
         Figure::AirtimeShare,
@@ -223,6 +229,17 @@ impl Figure {
                 "jain_together",
                 Unit::Number,
                 "Jain's index over the bytes that flows sent while all of them ran",
+            ),
+            Figure::RateError => (
+                "rate_error",
+                Unit::Share,
+                "of the flows that are held to a rate (`rate`), the one whose goodput is farthest off it: by what part of it, \
+                 from 2 s after the last began on",
+            ),
+            Figure::LossUp => (
+                "loss_up",
+                Unit::Share,
+                "packets that the queue to the server dropped under load, of those that it dropped or sent",
             ),
             Figure::HostShareUp => (
                 "host_share_up",
@@ -354,6 +371,8 @@ impl Figure {
             Figure::RingUp => flows::ring_up(run, summary.loaded_from_ns..summary.loaded_to_ns),
             Figure::TimeToShare => flows::time_to_share(record, run).map(|ns| ns as f64),
             Figure::JainTogether => flows::jain_together(record, run),
+            Figure::RateError => flows::rate_error(record, run),
+            Figure::LossUp => flows::loss(&run.up, summary.loaded_from_ns..summary.loaded_to_ns),
             Figure::HostShareUp => flows::host_share(record, &summary, Direction::Up),
             Figure::HostShareDown => flows::host_share(record, &summary, Direction::Down),
             Figure::AirtimeShare => air::share(run, stations, window),

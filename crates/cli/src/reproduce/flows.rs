@@ -1,6 +1,6 @@
 //! Figures of flows and of the queue that they share.
 
-use goodqueue_report::{Direction, FlowPlan, FlowSeries, Record, Run, Summary};
+use goodqueue_report::{Direction, FlowPlan, FlowSeries, QueueSeries, Record, Run, Summary};
 use goodqueue_sim::tcp::cc::CcKind;
 
 pub(super) fn ring_up(run: &Run, loaded: std::ops::Range<i64>) -> Option<f64> {
@@ -62,12 +62,38 @@ pub(super) fn time_to_share(record: &Record, run: &Run) -> Option<i64> {
     flows.iter().filter(newcomer).map(need).max()
 }
 
-/// Bytes of each flow while all run, without the first seconds of that.
-fn bytes_together(record: &Record, run: &Run) -> Option<Vec<f64>> {
+/// When all flows run, without the first seconds of that.
+fn together(record: &Record) -> Option<(i64, i64)> {
     const RAMP_NS: i64 = 2_000_000_000;
     let from = record.test.flows.iter().map(|flow| flow.start_ns).max()? + RAMP_NS;
-    let to = record.test.flows.iter().map(|flow| flow.stop_ns).min()?;
+    Some((from, record.test.flows.iter().map(|flow| flow.stop_ns).min()?))
+}
+
+/// Bytes of each flow then.
+fn bytes_together(record: &Record, run: &Run) -> Option<Vec<f64>> {
+    let (from, to) = together(record)?;
     Some(run.flows.iter().map(|flow| bytes_within(flow, from, to) as f64).collect())
+}
+
+pub(super) fn rate_error(record: &Record, run: &Run) -> Option<f64> {
+    let (from, to) = together(record)?;
+    let held = record.test.flows.iter().zip(&run.flows);
+    let error = |(plan, flow): (&FlowPlan, &FlowSeries)| {
+        // Whole steps.
+        let mut ends = flow.t_ns.iter().copied().filter(|end| (from..=to).contains(end));
+        let (first, last) = (ends.next()?, ends.next_back()?);
+        let rate = bytes_within(flow, first, last) as f64 * 8e9 / (last - first) as f64;
+        Some((rate / plan.rate_bps? as f64 - 1.0).abs())
+    };
+    held.filter_map(error).max_by(f64::total_cmp)
+}
+
+pub(super) fn loss(queue: &QueueSeries, loaded: std::ops::Range<i64>) -> Option<f64> {
+    let at = |end: i64| queue.t_ns.iter().rposition(|&at| at <= end);
+    let (first, last) = (at(loaded.start)?, at(loaded.end)?);
+    let during = |counter: &[u64]| Some((counter.get(last)? - counter.get(first)?) as f64);
+    let (dropped, sent) = (during(&queue.drops)?, during(&queue.sent_packets)?);
+    (dropped + sent > 0.0).then(|| dropped / (dropped + sent))
 }
 
 pub(super) fn l4s_share(record: &Record, run: &Run) -> Option<f64> {
@@ -163,6 +189,30 @@ mod tests {
         // 7 + 6 + 4 and 1 + 2 + 4 bytes.
         assert_eq!(Figure::GoodputUp.of(&record, &run, &[], window), Some(24.0 * 8.0 / 3.0));
         assert_eq!(Figure::GoodputDown.of(&record, &run, &[], window), None);
+    }
+
+    #[test]
+    fn the_rate_error_is_that_of_the_worst() {
+        // From 4 s to 6 s: 10 and 6 bytes, 40 and 24 bit/s.
+        let (mut record, run) = two([8, 8, 7, 7, 6, 4], [1, 1, 2, 4]);
+        assert_eq!(Figure::RateError.of(&record, &run, &[], None), None, "none is held to a rate");
+        record.test.flows[0].rate_bps = Some(50);
+        assert_eq!(Figure::RateError.of(&record, &run, &[], None), Some(1.0 - 0.8));
+        record.test.flows[1].rate_bps = Some(16);
+        assert_eq!(Figure::RateError.of(&record, &run, &[], None), Some(0.5));
+    }
+
+    #[test]
+    fn loss_is_of_what_came_to_the_queue() {
+        let queue = QueueSeries {
+            t_ns: vec![-1, 0, 5, 10, 15],
+            drops: vec![7, 8, 9, 11, 20],
+            sent_packets: vec![100, 100, 105, 109, 130],
+            ..QueueSeries::default()
+        };
+        assert_eq!(loss(&queue, 0..12), Some(3.0 / 12.0));
+        assert_eq!(loss(&queue, 0..4), None, "nothing came");
+        assert_eq!(loss(&QueueSeries::default(), 0..12), None);
     }
 
     #[test]

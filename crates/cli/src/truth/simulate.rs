@@ -119,6 +119,7 @@ fn flows(case: &Case, seed: u64) -> Result<Vec<Flow>, SimulateError> {
             start: case.warm + order.start + Span(late),
             stop: (order.stop < case.length).then_some(case.warm + order.stop),
             bytes: None,
+            max_rate: None,
         })
     };
     (0..).zip(&case.flows).map(flow).collect()

@@ -44,6 +44,7 @@ fn scenario(hops: &[Hop]) -> Scenario {
         start: Span(MS),
         stop: None,
         bytes: None,
+        max_rate: None,
     };
     Scenario {
         nodes: (0..=hops.len()).map(|node| node.to_string()).collect(),

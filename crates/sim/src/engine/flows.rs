@@ -110,6 +110,8 @@ impl Simulation {
                 dsfield: spec.dscp << 2,
                 opener: spec.opener,
             };
+            let limited = spec.max_rate.map(|_| Config { max_pacing_rate: spec.max_rate, ..*tcp });
+            let tcp = limited.map_or_else(|| Arc::clone(&tcp), Arc::new);
             self.add_flow(&tcp, spec.cc, &ends, Role::Load, spec.bytes.unwrap_or(u64::MAX));
             self.script.push((moment(spec.start), Action::Start(index as u32)));
             if let Some(stop) = spec.stop {

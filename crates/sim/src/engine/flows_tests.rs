@@ -21,6 +21,7 @@ fn scenario(mbit: u64, delay: Span, flows: &[(u64, u64)]) -> Scenario {
         start: Span(start),
         stop: None,
         bytes: Some(bytes),
+        max_rate: None,
     };
     Scenario {
         nodes: ["host", "server"].map(String::from).to_vec(),

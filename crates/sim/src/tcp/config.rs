@@ -1,6 +1,6 @@
 //! What a host's administrator and its network card settle about TCP, and the kernel's clock of timers.
 
-use goodqueue::{Nanos, Span};
+use goodqueue::{Nanos, Rate, Span};
 
 /// Smallest MSS that is taken (Linux `TCP_MIN_MSS`).
 const MIN_MSS: u32 = 88;
@@ -53,6 +53,9 @@ pub struct Config {
     /// A super-packet lasts 2^-`sk_pacing_shift` s at the pacing rate, and about as much of the connection may be in its
     /// host's queue and device (TCP small queues). 1 to 20.
     pub sk_pacing_shift: u32,
+    /// What a connection's pacing rate is held to, payload counted (`SO_MAX_PACING_RATE`); it is paced then. `None`: by
+    /// nothing.
+    pub max_pacing_rate: Option<Rate>,
     /// Restart from the initial window after idle time (RFC 2861).
     pub slow_start_after_idle: bool,
     /// Send a short segment at once (Nagle's algorithm off).
@@ -75,6 +78,7 @@ impl Default for Config {
             pacing_ca_ratio: 120,
             limit_output_bytes: 1 << 20,
             sk_pacing_shift: SK_PACING_SHIFT,
+            max_pacing_rate: None,
             slow_start_after_idle: true,
             nodelay: false,
         }

@@ -67,6 +67,8 @@ pub(crate) static CLAIM: Table = Table {
                 Kind::Word("ring_up"),
                 Kind::Word("time_to_share"),
                 Kind::Word("jain_together"),
+                Kind::Word("rate_error"),
+                Kind::Word("loss_up"),
                 Kind::Word("host_share_up"),
                 Kind::Word("host_share_down"),
                 Kind::Word("airtime_share"),

@@ -203,6 +203,7 @@ impl Tx {
     /// Window and rate follow (Linux `tcp_cong_control`).
     fn cong_control(&mut self, now: Nanos, ack: &Ack, delivered: u32) {
         if self.cc.cong_control(&mut self.w, now, &ack.rs) {
+            self.hold_pacing_rate();
             return;
         }
         if self.in_cwnd_reduction() {

@@ -33,6 +33,15 @@ impl Tx {
         // mss * cwnd bytes in srtt8 / 8 us, at `ratio` percent, in bit/s: 8 * 8 * 10^6 / 100 = 640 000.
         let bits = window.saturating_mul(640_000 * u64::from(ratio));
         self.w.sk_pacing_rate = Rate(bits / u64::from(srtt8));
+        self.hold_pacing_rate();
+    }
+
+    /// The rate is what the socket allows at the most (Linux `sk_max_pacing_rate`).
+    #[inline]
+    pub(super) fn hold_pacing_rate(&mut self) {
+        if let Some(max) = self.config.max_pacing_rate {
+            self.w.sk_pacing_rate = self.w.sk_pacing_rate.min(max);
+        }
     }
 
     /// Bytes in a super-packet's time at the pacing rate.

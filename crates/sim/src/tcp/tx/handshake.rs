@@ -102,7 +102,8 @@ impl Tx {
         self.expand_sndbuf();
         self.update_pacing_rate();
         self.cc.init(&mut self.w, now);
-        self.w.pacing |= self.departure().is_some();
+        self.w.pacing |= self.departure().is_some() || self.config.max_pacing_rate.is_some();
+        self.hold_pacing_rate();
         self.refill();
     }
 

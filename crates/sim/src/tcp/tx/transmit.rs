@@ -227,6 +227,7 @@ impl Tx {
         let len = u32::from(self.board.get(pos).len);
         if self.w.packets_in_flight() == 0 {
             self.cc.cwnd_event(&mut self.w, now, CwndEvent::TxStart);
+            self.hold_pacing_rate();
         }
         self.w.lsndtime = now;
         let sent = self.depart(now, len);
@@ -337,6 +338,7 @@ impl Tx {
             self.takes_shortcuts() && in_flight + segs >= self.w.snd_cwnd && self.is_over_when_full(left);
         if in_flight == 0 {
             self.cc.cwnd_event(&mut self.w, now, CwndEvent::TxStart);
+            self.hold_pacing_rate();
         }
         Some((len, segs, left == 0))
     }
