@@ -17,6 +17,8 @@ mod applications;
 mod baseline;
 mod charts;
 pub mod csv;
+#[cfg(feature = "png")]
+mod curves;
 mod error;
 mod files;
 pub mod flent;
@@ -35,6 +37,8 @@ pub mod wifi;
 mod words;
 
 pub use applications::{CallSummary, Loads, PageSummary};
+#[cfg(feature = "png")]
+pub use curves::{Curve, Curves, write_curves};
 pub use error::Error;
 pub use output::{SUFFIXES, write_all, write_as};
 #[cfg(feature = "png")]

@@ -94,9 +94,7 @@ fn write_png(record: &Record, path: &Path) -> Result<(), Error> {
 /// [`Error::Draw`] where it cannot be drawn, [`Error::Write`] with the system's cause.
 #[cfg(feature = "png")]
 pub fn write_histogram(record: &Record, path: impl AsRef<Path>) -> Result<(), Error> {
-    let path = path.as_ref();
-    let scene = charts::round_trip_histogram(record);
-    in_folder(path, || files::write(path, &drawn(&scene, path)?))
+    write_scene(&charts::round_trip_histogram(record), path.as_ref())
 }
 
 /// Writes who had the air as PNG, a row for each run. The file appears whole or not at all; one that exists is
@@ -109,7 +107,7 @@ pub fn write_airtime(record: &Record, path: impl AsRef<Path>) -> Result<(), Erro
     let path = path.as_ref();
     let none = || Error::Draw { path: path.to_owned(), detail: "there is no radio in it".into() };
     let chart = charts::airtime(record).into_iter().next().ok_or_else(none)?;
-    in_folder(path, || files::write(path, &drawn(&chart.scene, path)?))
+    write_scene(&chart.scene, path)
 }
 
 /// Writes airtime over time as PNG, a row for each run. The file appears whole or not at all; one that exists is
@@ -121,8 +119,13 @@ pub fn write_airtime(record: &Record, path: impl AsRef<Path>) -> Result<(), Erro
 pub fn write_shares(record: &Record, path: impl AsRef<Path>) -> Result<(), Error> {
     let path = path.as_ref();
     let none = || Error::Draw { path: path.to_owned(), detail: "there is no radio in it".into() };
-    let scene = charts::airtime_shares(record).ok_or_else(none)?;
-    in_folder(path, || files::write(path, &drawn(&scene, path)?))
+    write_scene(&charts::airtime_shares(record).ok_or_else(none)?, path)
+}
+
+/// Writes a drawing as PNG.
+#[cfg(feature = "png")]
+pub(crate) fn write_scene(scene: &charts::Scene, path: &Path) -> Result<(), Error> {
+    in_folder(path, || files::write(path, &drawn(scene, path)?))
 }
 
 #[cfg(feature = "png")]

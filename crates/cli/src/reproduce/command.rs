@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::judge::Outcome;
 use super::page::{self, MARK};
-use super::run::{Reproduced, run};
+use super::run::{Reproduced, Shown, run};
 use super::{shelf, table};
 use crate::args::ReproduceArgs;
 use crate::exit::End;
@@ -19,7 +19,7 @@ use crate::output::{print, print_json};
 pub fn command(args: &ReproduceArgs) -> Result<(), End> {
     let books = shelf::take(&args.names)?;
     if let Some(folder) = &args.output {
-        let pages = books.iter().map(|book| format!("{}.md", book.name));
+        let pages = books.iter().map(|book| format!("{}.md", book.name()));
         let index = args.names.is_empty().then(|| INDEX.to_owned());
         pages.chain(index).try_for_each(|page| claim(&folder.join(page)))?;
     }
@@ -67,14 +67,15 @@ fn claim(page: &Path) -> Result<(), End> {
 }
 
 /// The page of one reproduction, and its picture.
-fn write(folder: &Path, Reproduced { outcome, record, picture }: &Reproduced) -> Result<(), End> {
-    put(&folder.join(format!("{}.md", outcome.name)), &page::page(outcome, record))?;
+fn write(folder: &Path, Reproduced { outcome, shown }: &Reproduced) -> Result<(), End> {
+    put(&folder.join(format!("{}.md", outcome.name)), &page::page(outcome, shown))?;
     let path = folder.join(format!("{}.png", outcome.name));
-    let written = match picture {
-        Picture::Overview => goodqueue_report::write_as(record, path),
-        Picture::Histogram => goodqueue_report::write_histogram(record, path),
-        Picture::Airtime => goodqueue_report::write_airtime(record, path),
-        Picture::Shares => goodqueue_report::write_shares(record, path),
+    let written = match shown {
+        Shown::Runs(record, Picture::Overview) => goodqueue_report::write_as(record, path),
+        Shown::Runs(record, Picture::Histogram) => goodqueue_report::write_histogram(record, path),
+        Shown::Runs(record, Picture::Airtime) => goodqueue_report::write_airtime(record, path),
+        Shown::Runs(record, Picture::Shares) => goodqueue_report::write_shares(record, path),
+        Shown::Counts(curves, _) => goodqueue_report::write_curves(curves, path),
     };
     written.map_err(End::machine)
 }

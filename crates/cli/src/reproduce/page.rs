@@ -2,19 +2,19 @@
 
 use std::fmt::Write;
 
-use goodqueue_report::Record;
-
 use super::class::Class;
+use super::collisions;
 use super::figure::Figure;
 use super::judge::{Outcome, Row, Verdict};
+use super::run::Shown;
 use super::table::total;
 
 /// What every page of ours begins with: only such files are ever replaced.
 pub(super) const MARK: &str = "<!-- Written by `goodqueue reproduce -o`; not edited by hand. -->\n";
 
 /// The page of one reproduction.
-pub(super) fn page(outcome: &Outcome, record: &Record) -> String {
-    let Outcome { name, title, source, text, seeds, claims } = outcome;
+pub(super) fn page(outcome: &Outcome, shown: &Shown) -> String {
+    let Outcome { name, title, source, text, claims, .. } = outcome;
     let mut out = format!("{MARK}# {title}\n\n{}\n\nSource: {source}\n\n", text.trim());
     let _ = writeln!(out, "![{title}]({name}.png)\n");
     let _ = writeln!(out, "{}.\n", total(std::slice::from_ref(outcome)));
@@ -32,6 +32,26 @@ pub(super) fn page(outcome: &Outcome, record: &Record) -> String {
         let _ = writeln!(out, "{head}* **{}**, {}: {cause}", row.id, row.what);
     }
     out += "\n## How it is measured\n\n";
+    out += &match shown {
+        Shown::Runs(..) => simulated(outcome),
+        Shown::Counts(..) => collisions::how(),
+    };
+    for class in Class::ALL.iter().filter(|class| claims.iter().any(|row| row.class == class.name())) {
+        let _ = writeln!(out, "* {}: {}.", class.name(), class.meaning());
+    }
+    let _ = writeln!(out, "* Bounds (≥, ≤, from ... to) are taken as they stand in every class.\n");
+    match shown {
+        Shown::Runs(record, _) => {
+            out + "## The runs\n\n" + goodqueue_report::table::markdown(record).trim_start()
+        }
+        Shown::Counts(_, table) => out + "## What was counted\n\n" + table,
+    }
+}
+
+/// How a simulated page was made.
+fn simulated(outcome: &Outcome) -> String {
+    let Outcome { name, seeds, claims, .. } = outcome;
+    let mut out = String::new();
     let _ = writeln!(
         out,
         "The scenario is [`scenarios/{name}.toml`](../../scenarios/{name}.toml), claims and their classes included. \
@@ -45,11 +65,7 @@ pub(super) fn page(outcome: &Outcome, record: &Record) -> String {
     for figure in Figure::ALL.iter().filter(|figure| claims.iter().any(|row| row.figure == figure.name())) {
         let _ = writeln!(out, "* `{}`: {}.", figure.name(), figure.meaning());
     }
-    for class in Class::ALL.iter().filter(|class| claims.iter().any(|row| row.class == class.name())) {
-        let _ = writeln!(out, "* {}: {}.", class.name(), class.meaning());
-    }
-    let _ = writeln!(out, "* Bounds (≥, ≤, from ... to) are taken as they stand in every class.\n");
-    out + "## The runs\n\n" + goodqueue_report::table::markdown(record).trim_start()
+    out
 }
 
 fn line(row: &Row) -> String {

@@ -1,21 +1,28 @@
 //! Every variant of a reproduction with every seed.
 
-use goodqueue_report::{Record, Repetition, Run, SCHEMA};
+use goodqueue_report::{Curves, Record, Repetition, Run, SCHEMA};
 
+use super::collisions::{self, Counted};
 use super::judge::{Outcome, judge};
 use super::shelf::Book;
 use crate::exit::End;
-use crate::experiment::{self, Picture};
+use crate::experiment::{self, Experiment, Picture};
 use crate::simulate::{self, Wishes};
 
 /// What came of a reproduction.
 pub(super) struct Reproduced {
     /// The verdicts.
     pub(super) outcome: Outcome,
-    /// What the picture shows: of each variant the run with the first seed, and the figures of all.
-    pub(super) record: Record,
-    /// Which picture that is.
-    pub(super) picture: Picture,
+    /// What the page shows besides.
+    pub(super) shown: Shown,
+}
+
+/// What a page shows beside verdicts.
+pub(super) enum Shown {
+    /// Of each variant the run with the first seed, with the figures of all, and which picture that is.
+    Runs(Box<Record>, Picture),
+    /// What was counted without a network: the picture, and a table.
+    Counts(Curves, String),
 }
 
 /// Runs it.
@@ -23,7 +30,16 @@ pub(super) struct Reproduced {
 /// # Errors
 /// [`End::Usage`] where nothing was published of the experiment; else as `goodqueue run`.
 pub(super) fn run(book: &Book, quiet: bool) -> Result<Reproduced, End> {
-    let Book { name, experiment } = book;
+    match book {
+        Book::Experiment(name, experiment) => simulate(name, experiment, quiet),
+        Book::Collisions => {
+            let Counted { outcome, curves, table } = collisions::run();
+            Ok(Reproduced { outcome, shown: Shown::Counts(curves, table) })
+        }
+    }
+}
+
+fn simulate(name: &str, experiment: &Experiment, quiet: bool) -> Result<Reproduced, End> {
     let Some(reproduction) = &experiment.reproduction else {
         let what = "has no [reproduction]: nothing was published of it to hold ours against";
         return Err(End::Usage(format!("{name} {what}; `goodqueue run` runs it")));
@@ -47,7 +63,7 @@ pub(super) fn run(book: &Book, quiet: bool) -> Result<Reproduced, End> {
     let outcome = judge(name, experiment, reproduction, &record, &runs);
     record.runs = runs.into_iter().filter_map(|runs| together(&record, experiment, runs)).collect();
     show(&mut record, &reproduction.show);
-    Ok(Reproduced { outcome, record, picture: reproduction.picture })
+    Ok(Reproduced { outcome, shown: Shown::Runs(Box::new(record), reproduction.picture) })
 }
 
 /// Leaves these runs only; the link of the first becomes that of the record.
@@ -65,7 +81,7 @@ fn show(record: &mut Record, variants: &[usize]) {
 }
 
 /// The first of these runs, with the figures of all.
-fn together(record: &Record, experiment: &experiment::Experiment, runs: Vec<Run>) -> Option<Run> {
+fn together(record: &Record, experiment: &Experiment, runs: Vec<Run>) -> Option<Run> {
     let figures = || runs.iter().zip(&experiment.seeds).map(|(run, &seed)| Repetition::of(record, run, seed));
     let repetitions = if runs.len() > 1 { figures().collect() } else { Vec::new() };
     Some(Run { repetitions, ..runs.into_iter().next()? })

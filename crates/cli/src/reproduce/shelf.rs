@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use super::collisions;
 use crate::exit::End;
 use crate::experiment::Experiment;
 use crate::hint::did_you_mean;
@@ -20,6 +21,9 @@ pub(super) const SHELF: &[(&str, &str)] = &[
     ("reno-codel", include_str!("../../../../scenarios/reno-codel.toml")),
     ("dualpi2", include_str!("../../../../scenarios/dualpi2.toml")),
     ("pie", include_str!("../../../../scenarios/pie.toml")),
+    ("wheel-pacing", include_str!("../../../../scenarios/wheel-pacing.toml")),
+    ("wheel-bursts", include_str!("../../../../scenarios/wheel-bursts.toml")),
+    ("wheel-rates", include_str!("../../../../scenarios/wheel-rates.toml")),
     ("rrul-110-10", include_str!("../../../../scenarios/rrul-110-10.toml")),
     ("rrul-50-down", include_str!("../../../../scenarios/rrul-50-down.toml")),
     ("ack-filter", include_str!("../../../../scenarios/ack-filter.toml")),
@@ -50,21 +54,32 @@ pub(super) const SHELF: &[(&str, &str)] = &[
     ("wifi-headlines-30", include_str!("../../../../scenarios/wifi-headlines-30.toml")),
 ];
 
-/// An experiment with its name.
-pub(super) struct Book {
-    /// Its name, without folder and suffix.
-    pub(super) name: String,
-    /// What it says.
-    pub(super) experiment: Experiment,
+/// What is reproduced.
+pub(super) enum Book {
+    /// An experiment with its name, without folder and suffix.
+    Experiment(String, Box<Experiment>),
+    /// Flows that share a queue by chance.
+    Collisions,
 }
 
-/// The named ones in the order given; all of the shelf without names.
+impl Book {
+    /// Its name.
+    pub(super) fn name(&self) -> &str {
+        match self {
+            Book::Experiment(name, _) => name,
+            Book::Collisions => collisions::NAME,
+        }
+    }
+}
+
+/// The named ones in the order given; all there are without names.
 ///
 /// # Errors
 /// [`End::Usage`] where there is no such name, or the file is wrong.
 pub(super) fn take(names: &[String]) -> Result<Vec<Book>, End> {
     if names.is_empty() {
-        return SHELF.iter().map(|&(name, text)| of_shelf(name, text)).collect();
+        let shelf = SHELF.iter().map(|&(name, text)| of_shelf(name, text));
+        return shelf.chain([Ok(Book::Collisions)]).collect();
     }
     names.iter().map(|name| book(name)).collect()
 }
@@ -74,9 +89,12 @@ fn book(name: &str) -> Result<Book, End> {
         let path = PathBuf::from(name);
         let experiment = Experiment::read(&path).map_err(End::usage)?;
         let stem = path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
-        return Ok(Book { name: stem, experiment });
+        return Ok(Book::Experiment(stem, Box::new(experiment)));
     }
-    let known: Vec<&str> = SHELF.iter().map(|(name, _)| *name).collect();
+    if name == collisions::NAME {
+        return Ok(Book::Collisions);
+    }
+    let known: Vec<&str> = SHELF.iter().map(|(name, _)| *name).chain([collisions::NAME]).collect();
     match SHELF.iter().find(|(known, _)| *known == name) {
         Some(&(name, text)) => of_shelf(name, text),
         None => {
@@ -92,5 +110,5 @@ fn book(name: &str) -> Result<Book, End> {
 fn of_shelf(name: &str, text: &str) -> Result<Book, End> {
     let experiment =
         Experiment::parse(text, &format!("scenarios/{name}.toml"), Path::new("")).map_err(End::usage)?;
-    Ok(Book { name: name.into(), experiment })
+    Ok(Book::Experiment(name.into(), Box::new(experiment)))
 }

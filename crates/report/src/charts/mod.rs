@@ -4,6 +4,8 @@ mod airtime;
 mod airtime_series;
 mod applications;
 mod band;
+#[cfg(feature = "png")]
+mod curves;
 mod data;
 mod distribution;
 mod frame;
@@ -21,6 +23,8 @@ use crate::summary::loaded_directions;
 use crate::words;
 
 pub(crate) use airtime::{colour, name_of, spoken};
+#[cfg(feature = "png")]
+pub(crate) use curves::draw as curves;
 pub(crate) use data::{Delay, shows_rise};
 pub(crate) use scene::{Scene, escape};
 pub(crate) use sequence::draw as sequence;

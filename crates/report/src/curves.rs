@@ -1,0 +1,43 @@
+//! What was computed beside what was counted, as a picture.
+
+use std::path::Path;
+
+use crate::{Error, charts};
+
+/// Lines with dots on them, over logarithmic axes.
+#[derive(Clone, Debug, Default)]
+pub struct Curves {
+    /// What it is.
+    pub title: String,
+    /// What lines and dots are, a sentence.
+    pub about: String,
+    /// What stands below the horizontal axis.
+    pub x_title: String,
+    /// What stands beside the upright one.
+    pub y_title: String,
+    /// Ends of the horizontal axis, above zero.
+    pub x: (f64, f64),
+    /// Ends of the upright one.
+    pub y: (f64, f64),
+    /// One for each colour.
+    pub series: Vec<Curve>,
+}
+
+/// A line and its dots.
+#[derive(Clone, Debug, Default)]
+pub struct Curve {
+    /// What stands at its end.
+    pub name: String,
+    /// What was computed.
+    pub line: Vec<(f64, f64)>,
+    /// What was counted.
+    pub dots: Vec<(f64, f64)>,
+}
+
+/// Writes them as PNG. The file appears whole or not at all; one that exists is replaced.
+///
+/// # Errors
+/// [`Error::Draw`] where it cannot be drawn, [`Error::Write`] with the system's cause.
+pub fn write_curves(curves: &Curves, path: impl AsRef<Path>) -> Result<(), Error> {
+    crate::output::write_scene(&charts::curves(curves), path.as_ref())
+}
