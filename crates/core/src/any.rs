@@ -321,6 +321,27 @@ impl<P: Packet> AnyQueue<P> {
     fn dequeue_from_any(&mut self, now: Nanos, observer: &mut impl Observer<P>) -> Option<P> {
         each!(self, queue => queue.dequeue(now, observer))
     }
+
+    #[inline(never)]
+    fn enqueue_in_class(
+        &mut self,
+        now: Nanos,
+        packet: P,
+        sum: &mut Backlog,
+        observer: &mut impl Observer<P>,
+    ) -> (Verdict, bool) {
+        each!(self, queue => queue.enqueue_counted(now, packet, sum, observer))
+    }
+
+    #[inline(never)]
+    fn dequeue_from_class(
+        &mut self,
+        now: Nanos,
+        sum: &mut Backlog,
+        observer: &mut impl Observer<P>,
+    ) -> (Option<P>, bool) {
+        each!(self, queue => queue.dequeue_counted(now, sum, observer))
+    }
 }
 
 /// The default of Linux and of links here is inlined into its caller, which halves what the call around it costs; the
@@ -338,6 +359,34 @@ impl<P: Packet> Queue<P> for AnyQueue<P> {
         match self {
             AnyQueue::FqCodel(queue) => queue.dequeue(now, observer),
             any => any.dequeue_from_any(now, observer),
+        }
+    }
+    /// In a class the default of tc is inlined too.
+    #[inline(always)]
+    fn enqueue_counted(
+        &mut self,
+        now: Nanos,
+        packet: P,
+        sum: &mut Backlog,
+        observer: &mut impl Observer<P>,
+    ) -> (Verdict, bool) {
+        match self {
+            AnyQueue::Fifo(queue) => queue.enqueue_counted(now, packet, sum, observer),
+            AnyQueue::FqCodel(queue) => queue.enqueue_counted(now, packet, sum, observer),
+            any => any.enqueue_in_class(now, packet, sum, observer),
+        }
+    }
+    #[inline(always)]
+    fn dequeue_counted(
+        &mut self,
+        now: Nanos,
+        sum: &mut Backlog,
+        observer: &mut impl Observer<P>,
+    ) -> (Option<P>, bool) {
+        match self {
+            AnyQueue::Fifo(queue) => queue.dequeue_counted(now, sum, observer),
+            AnyQueue::FqCodel(queue) => queue.dequeue_counted(now, sum, observer),
+            any => any.dequeue_from_class(now, sum, observer),
         }
     }
     fn next_wake(&self, now: Nanos) -> Option<Nanos> {

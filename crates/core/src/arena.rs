@@ -188,6 +188,7 @@ impl<P: Copy, S: Storage<Slot<P>>> Arena<P, S> {
 #[derive(Clone, Debug)]
 pub struct Ring<T, S> {
     places: S,
+    capacity: u32,
     head: u32,
     len: u32,
     item: PhantomData<T>,
@@ -196,13 +197,15 @@ pub struct Ring<T, S> {
 impl<T: Copy, S: Storage<T>> Ring<T, S> {
     /// An empty ring over `places`, whatever they held before. Places from 2^31 on are not used.
     pub fn new(places: S) -> Self {
-        Ring { places, head: 0, len: 0, item: PhantomData }
+        const MOST: u32 = 1 << 31;
+        let capacity = u32::try_from(places.as_ref().len()).unwrap_or(MOST).min(MOST);
+        Ring { places, capacity, head: 0, len: 0, item: PhantomData }
     }
 
     /// Most items that the ring can hold.
-    pub fn capacity(&self) -> u32 {
-        const MOST: u32 = 1 << 31;
-        u32::try_from(self.places.as_ref().len()).unwrap_or(MOST).min(MOST)
+    #[inline]
+    pub const fn capacity(&self) -> u32 {
+        self.capacity
     }
 
     /// Items in the ring.
@@ -220,15 +223,15 @@ impl<T: Copy, S: Storage<T>> Ring<T, S> {
     /// Puts `item` at the tail; `false` when the ring is full.
     #[inline]
     pub fn push(&mut self, item: T) -> bool {
-        let capacity = self.capacity();
-        if self.len >= capacity {
+        if self.len >= self.capacity {
             return false;
         }
         let mut at = self.head + self.len;
-        if at >= capacity {
-            at -= capacity;
+        if at >= self.capacity {
+            at -= self.capacity;
         }
-        self.places.as_mut()[at as usize] = item;
+        let Some(place) = self.places.as_mut().get_mut(at as usize) else { return false };
+        *place = item;
         self.len += 1;
         true
     }
@@ -245,7 +248,7 @@ impl<T: Copy, S: Storage<T>> Ring<T, S> {
         let item = *self.front()?;
         self.len -= 1;
         self.head += 1;
-        if self.head >= self.capacity() {
+        if self.head >= self.capacity {
             self.head = 0;
         }
         Some(item)

@@ -1,6 +1,6 @@
 //! What the queues of classes share: which class a packet is of, and the sum of what the classes hold.
 
-use crate::{Backlog, Packet, Queue, Stats};
+use crate::{Backlog, Nanos, Observer, Packet, Queue, Stats};
 
 /// The priority that Linux gives to a packet that it forwards, by the TOS bits (RFC 1349) of its DS byte (`ip_tos2prio`;
 /// tc-prio(8), table of priorities): 6 for minimal delay, 4 for that and throughput, 2 for throughput, else 0. So CS1
@@ -8,22 +8,28 @@ use crate::{Backlog, Packet, Queue, Stats};
 #[inline]
 #[must_use]
 pub const fn priority(dsfield: u8) -> u8 {
-    [0, 2, 6, 4][(dsfield >> 3 & 3) as usize]
+    PRIORITIES[tos(dsfield)]
 }
 
-/// Calls `call` on a class's queue and brings `sum`, which is what all of them hold, up to what it holds then.
+/// The priorities that a DS byte can give a packet.
+pub(crate) const PRIORITIES: [u8; 4] = [0, 2, 6, 4];
+
+/// Which of them.
 #[inline]
-pub(crate) fn counted<P: Packet, Q: Queue<P>, T>(
+pub(crate) const fn tos(dsfield: u8) -> usize {
+    (dsfield >> 3 & 3) as usize
+}
+
+/// Resets a class's queue; `sum`: what all classes hold.
+pub(crate) fn reset<P: Packet>(
     sum: &mut Backlog,
-    queue: &mut Q,
-    call: impl FnOnce(&mut Q) -> T,
-) -> T {
+    queue: &mut impl Queue<P>,
+    now: Nanos,
+    observer: &mut impl Observer<P>,
+) {
     let before = queue.backlog();
-    let result = call(queue);
-    let after = queue.backlog();
-    sum.packets = sum.packets.wrapping_sub(before.packets).wrapping_add(after.packets);
-    sum.bytes = sum.bytes.wrapping_sub(before.bytes).wrapping_add(after.bytes);
-    result
+    queue.reset(now, observer);
+    sum.change(before, queue.backlog());
 }
 
 /// The sum of what the queues of classes have counted.

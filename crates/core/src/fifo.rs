@@ -5,6 +5,7 @@
 //! while the bytes queued and its own are together at most `limit`. A lower limit removes nothing.
 
 use crate::arena::{Ring, Storage};
+use crate::queue::Sent;
 use crate::{Backlog, Nanos, Observer, Packet, Queue, Reason, Stats, Verdict};
 
 /// What the limit of a [`Fifo`] counts.
@@ -23,13 +24,14 @@ pub struct Fifo<P, S> {
     limit: Limit,
     ring: Ring<P, S>,
     bytes: u64,
-    stats: Stats,
+    sent: Sent,
+    drops: u64,
 }
 
 impl<P: Packet, S: Storage<P>> Fifo<P, S> {
     /// An empty queue.
     pub fn new(limit: Limit, places: S) -> Self {
-        Fifo { limit, ring: Ring::new(places), bytes: 0, stats: Stats::default() }
+        Fifo { limit, ring: Ring::new(places), bytes: 0, sent: Sent::default(), drops: 0 }
     }
 
     /// The limit in force.
@@ -65,7 +67,7 @@ impl<P: Packet, S: Storage<P>> Queue<P> for Fifo<P, S> {
             self.bytes += u64::from(len);
             return Verdict::Enqueued;
         }
-        self.stats.drops += 1;
+        self.drops += 1;
         observer.dropped(now, packet, Reason::Limit);
         Verdict::Dropped(Reason::Limit)
     }
@@ -73,10 +75,8 @@ impl<P: Packet, S: Storage<P>> Queue<P> for Fifo<P, S> {
     #[inline]
     fn dequeue(&mut self, _now: Nanos, _observer: &mut impl Observer<P>) -> Option<P> {
         let packet = self.ring.pop()?;
-        let len = u64::from(packet.len());
-        self.bytes -= len;
-        self.stats.packets += 1;
-        self.stats.bytes += len;
+        self.bytes -= u64::from(packet.len());
+        self.sent.add(packet.len());
         Some(packet)
     }
 
@@ -89,7 +89,7 @@ impl<P: Packet, S: Storage<P>> Queue<P> for Fifo<P, S> {
     }
 
     fn stats(&self) -> Stats {
-        self.stats
+        self.sent.stats(self.drops, 0)
     }
 
     fn reset(&mut self, now: Nanos, observer: &mut impl Observer<P>) {
@@ -100,7 +100,7 @@ impl<P: Packet, S: Storage<P>> Queue<P> for Fifo<P, S> {
     }
 
     fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
-        each("drop_overlimit", self.stats.drops);
+        each("drop_overlimit", self.drops);
     }
 }
 

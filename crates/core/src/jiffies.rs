@@ -16,15 +16,39 @@ const fn sane(hz: u32) -> u32 {
     }
 }
 
-/// The value of the counter at `now`.
-#[allow(clippy::cast_possible_truncation)]
-#[inline]
-pub(crate) const fn at(now: Nanos, hz: u32) -> u64 {
-    // The usual ones are a whole number of nanoseconds: one division of machine words.
-    if 1_000_000_000 % sane(hz) == 0 {
-        return now.0 / (1_000_000_000 / sane(hz)) as u64;
+/// The counter.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Clock {
+    hz: u32,
+    /// Nanoseconds of a step; 0 where they are no whole number.
+    step: u64,
+}
+
+impl Clock {
+    pub(crate) const fn new(hz: u32) -> Clock {
+        let hz = sane(hz);
+        Clock { hz, step: if 1_000_000_000 % hz == 0 { (1_000_000_000 / hz) as u64 } else { 0 } }
     }
-    (now.0 as u128 * sane(hz) as u128 / SECOND) as u64
+
+    /// Its value at `now`.
+    #[inline]
+    pub(crate) const fn at(self, now: Nanos) -> u64 {
+        match now.0.checked_div(self.step) {
+            Some(steps) => steps,
+            None => self.between(now),
+        }
+    }
+
+    #[cold]
+    #[allow(clippy::cast_possible_truncation)]
+    const fn between(self, now: Nanos) -> u64 {
+        (now.0 as u128 * self.hz as u128 / SECOND) as u64
+    }
+}
+
+/// The value of the counter at `now`.
+const fn at(now: Nanos, hz: u32) -> u64 {
+    Clock::new(hz).at(now)
 }
 
 /// Steps of the counter that a time of whole microseconds takes, rounded up (Linux `usecs_to_jiffies`).

@@ -124,12 +124,23 @@ impl RateTable {
     #[inline]
     #[must_use]
     pub fn time(&self, len: u32) -> Span {
+        self.time_of(self.length(len))
+    }
+
+    /// Bytes that a packet of `len` bytes takes on the link.
+    #[inline]
+    pub(crate) fn length(&self, len: u32) -> u64 {
         let len = (u64::from(len) + u64::from(self.overhead)).max(u64::from(self.mpu));
-        let len = match self.linklayer {
+        match self.linklayer {
             LinkLayer::Ethernet => len,
             LinkLayer::Atm => len.div_ceil(48) * 53,
-        };
-        Span(len.wrapping_mul(u64::from(self.mult)) >> self.shift)
+        }
+    }
+
+    /// Time of so many bytes on the link.
+    #[inline]
+    pub(crate) const fn time_of(&self, length: u64) -> Span {
+        Span(length.wrapping_mul(self.mult as u64) >> self.shift)
     }
 }
 

@@ -12,6 +12,7 @@ pub(crate) use law::{Law, Source, Vars};
 pub(crate) use tick::Tick;
 
 use crate::arena::{Ring, Storage};
+use crate::queue::Sent;
 use crate::{Backlog, Nanos, Observer, Packet, Queue, Reason, Stats, Verdict};
 
 /// Parameters of the control law alone, which `codel` and `fq_codel` share.
@@ -49,7 +50,7 @@ pub struct Codel<P, S> {
     ring: Ring<Stamped<P>, S>,
     limit: u32,
     bytes: u64,
-    sent: (u64, u64),
+    sent: Sent,
     drop_overlimit: u64,
     drop_change: u64,
 }
@@ -93,7 +94,7 @@ impl<P: Packet, S: Storage<Stamped<P>>> Codel<P, S> {
             counters: Counters::default(),
             ring,
             bytes: 0,
-            sent: (0, 0),
+            sent: Sent::default(),
             drop_overlimit: 0,
             drop_change: 0,
         }
@@ -150,8 +151,7 @@ impl<P: Packet, S: Storage<Stamped<P>>> Queue<P> for Codel<P, S> {
     fn dequeue(&mut self, now: Nanos, observer: &mut impl Observer<P>) -> Option<P> {
         let mut head = Head { ring: &mut self.ring, bytes: &mut self.bytes, now, observer };
         let packet = self.vars.dequeue(&self.law, &mut self.counters, Tick::at(now), &mut head)?;
-        self.sent.0 += 1;
-        self.sent.1 += u64::from(packet.len());
+        self.sent.add(packet.len());
         Some(packet)
     }
 
@@ -164,13 +164,10 @@ impl<P: Packet, S: Storage<Stamped<P>>> Queue<P> for Codel<P, S> {
     }
 
     fn stats(&self) -> Stats {
-        Stats {
-            packets: self.sent.0,
-            bytes: self.sent.1,
-            drops: self.drop_overlimit + self.drop_change + self.counters.drop_count,
-            marks: self.counters.ecn_mark + self.counters.ce_mark,
-            overlimits: 0,
-        }
+        self.sent.stats(
+            self.drop_overlimit + self.drop_change + self.counters.drop_count,
+            self.counters.ecn_mark + self.counters.ce_mark,
+        )
     }
 
     fn reset(&mut self, now: Nanos, observer: &mut impl Observer<P>) {

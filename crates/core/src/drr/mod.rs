@@ -9,9 +9,10 @@
 //! left its class's queue already, and stands beside it (Linux `qdisc_peek_dequeued`).
 
 use crate::arena::{NIL, Storage};
-use crate::classes::{counted, total};
+use crate::classes::{reset, total};
 use crate::hash::{mix, reciprocal_scale};
 use crate::lists::{FlowList, UNLISTED, linked};
+use crate::queue::Sent;
 use crate::{Backlog, Nanos, Observer, Packet, Queue, Reason, Stats, Verdict};
 
 /// What says which of N classes a packet is of.
@@ -28,6 +29,8 @@ pub enum By {
 #[derive(Clone, Debug)]
 pub struct Class<P, Q> {
     queue: Q,
+    /// Whether the queue is, as of the last call.
+    is_empty: bool,
     quantum: u32,
     deficit: u32,
     /// The packet that waits for the deficit.
@@ -40,16 +43,12 @@ linked!(Class<P, Q>, P, Q);
 impl<P: Packet, Q: Queue<P>> Class<P, Q> {
     /// A class over `queue`, which is empty, with so many bytes a turn; none is one.
     pub fn new(queue: Q, quantum: u32) -> Self {
-        Class { queue, quantum: quantum.max(1), deficit: 0, waiting: None, next: UNLISTED }
+        Class { queue, is_empty: true, quantum: quantum.max(1), deficit: 0, waiting: None, next: UNLISTED }
     }
 
     /// Its queue.
     pub const fn queue(&self) -> &Q {
         &self.queue
-    }
-
-    fn is_empty(&self) -> bool {
-        self.waiting.is_none() && self.queue.backlog().packets == 0
     }
 }
 
@@ -62,7 +61,7 @@ pub struct Drr<P, Q, C> {
     /// Classes in the round.
     active: u32,
     backlog: Backlog,
-    sent: (u64, u64),
+    sent: Sent,
     turns: u64,
     kinds: core::marker::PhantomData<(P, Q)>,
 }
@@ -79,7 +78,7 @@ impl<P: Packet, Q: Queue<P>, C: Storage<Class<P, Q>>> Drr<P, Q, C> {
             round: FlowList::EMPTY,
             active: 0,
             backlog: Backlog::default(),
-            sent: (0, 0),
+            sent: Sent::default(),
             turns: 0,
             kinds: core::marker::PhantomData,
         })
@@ -106,24 +105,6 @@ impl<P: Packet, Q: Queue<P>, C: Storage<Class<P, Q>>> Drr<P, Q, C> {
         };
         reciprocal_scale(hash, self.classes.as_ref().len()) as usize
     }
-
-    /// Takes the head of the round off it.
-    fn leave(&mut self, at: u32) {
-        let class = &mut self.classes.as_mut()[at as usize];
-        let next = core::mem::replace(&mut class.next, UNLISTED);
-        self.round.shift(next);
-        self.active -= 1;
-    }
-
-    /// Puts the head of the round to its end.
-    fn rotate(&mut self, at: u32) {
-        self.turns += 1;
-        let classes = self.classes.as_mut();
-        let class = &mut classes[at as usize];
-        let next = core::mem::replace(&mut class.next, NIL);
-        self.round.shift(next);
-        self.round.push(classes, at);
-    }
 }
 
 impl<P: Packet, Q: Queue<P>, C: Storage<Class<P, Q>>> Queue<P> for Drr<P, Q, C> {
@@ -131,10 +112,10 @@ impl<P: Packet, Q: Queue<P>, C: Storage<Class<P, Q>>> Queue<P> for Drr<P, Q, C> 
     fn enqueue(&mut self, now: Nanos, packet: P, observer: &mut impl Observer<P>) -> Verdict {
         let index = self.class_of(&packet);
         let classes = self.classes.as_mut();
-        let class = &mut classes[index];
-        let verdict =
-            counted(&mut self.backlog, &mut class.queue, |queue| queue.enqueue(now, packet, observer));
-        if class.next == UNLISTED && class.queue.backlog().packets > 0 {
+        let Some(class) = classes.get_mut(index) else { return Verdict::Dropped(Reason::Limit) };
+        let (verdict, is_empty) = class.queue.enqueue_counted(now, packet, &mut self.backlog, observer);
+        class.is_empty = is_empty;
+        if class.next == UNLISTED && !is_empty {
             class.deficit = class.quantum;
             class.next = NIL;
             self.active += 1;
@@ -149,49 +130,65 @@ impl<P: Packet, Q: Queue<P>, C: Storage<Class<P, Q>>> Queue<P> for Drr<P, Q, C> 
         let mut holding = 0;
         loop {
             let at = self.round.head;
-            let class = self.classes.as_mut().get_mut(at as usize)?;
-            let waiting = match class.waiting {
-                Some(packet) => Some(packet),
+            let classes = self.classes.as_mut();
+            let class = classes.get_mut(at as usize)?;
+            let next = class.next;
+            let packet = match class.waiting {
+                Some(packet) => {
+                    if packet.len() > class.deficit {
+                        None
+                    } else {
+                        class.waiting = None;
+                        self.backlog.packets -= 1;
+                        self.backlog.bytes -= u64::from(packet.len());
+                        Some(packet)
+                    }
+                }
                 None => {
-                    let packet =
-                        counted(&mut self.backlog, &mut class.queue, |queue| queue.dequeue(now, observer));
-                    if let Some(packet) = packet {
-                        self.backlog.packets += 1;
-                        self.backlog.bytes += u64::from(packet.len());
+                    let (packet, is_empty) = class.queue.dequeue_counted(now, &mut self.backlog, observer);
+                    class.is_empty = is_empty;
+                    match packet {
+                        Some(packet) if packet.len() > class.deficit => {
+                            // It waits, and is part of what is queued.
+                            class.waiting = Some(packet);
+                            self.backlog.packets += 1;
+                            self.backlog.bytes += u64::from(packet.len());
+                            None
+                        }
+                        packet => packet,
                     }
-                    packet
                 }
             };
-            let Some(packet) = waiting else {
-                if class.is_empty() {
-                    self.leave(at);
-                } else {
-                    holding += 1;
-                    if holding == self.active {
-                        return None;
-                    }
-                    self.rotate(at);
+            if let Some(packet) = packet {
+                class.deficit -= packet.len();
+                if class.is_empty {
+                    class.next = UNLISTED;
+                    self.round.shift(next);
+                    self.active -= 1;
                 }
-                continue;
-            };
-            let len = packet.len();
-            if len > class.deficit {
+                self.sent.add(packet.len());
+                return Some(packet);
+            }
+            if class.waiting.is_some() {
                 holding = 0;
-                class.waiting = Some(packet);
                 class.deficit = class.deficit.saturating_add(class.quantum);
-                self.rotate(at);
+            } else if class.is_empty {
+                class.next = UNLISTED;
+                self.round.shift(next);
+                self.active -= 1;
                 continue;
+            } else {
+                holding += 1;
+                if holding == self.active {
+                    return None;
+                }
             }
-            class.deficit -= len;
-            class.waiting = None;
-            if class.is_empty() {
-                self.leave(at);
+            self.turns += 1;
+            if next != NIL {
+                class.next = NIL;
+                self.round.head = next;
+                self.round.push(classes, at);
             }
-            self.backlog.packets -= 1;
-            self.backlog.bytes -= u64::from(len);
-            self.sent.0 += 1;
-            self.sent.1 += u64::from(len);
-            return Some(packet);
         }
     }
 
@@ -207,8 +204,8 @@ impl<P: Packet, Q: Queue<P>, C: Storage<Class<P, Q>>> Queue<P> for Drr<P, Q, C> 
     }
 
     fn stats(&self) -> Stats {
-        let (packets, bytes) = self.sent;
-        Stats { packets, bytes, ..total(self.classes().iter().map(Class::queue)) }
+        let classes = total(self.classes().iter().map(Class::queue));
+        Stats { packets: self.sent.packets, bytes: self.sent.bytes, ..classes }
     }
 
     fn reset(&mut self, now: Nanos, observer: &mut impl Observer<P>) {
@@ -218,9 +215,8 @@ impl<P: Packet, Q: Queue<P>, C: Storage<Class<P, Q>>> Queue<P> for Drr<P, Q, C> 
                 self.backlog.bytes -= u64::from(packet.len());
                 observer.dropped(now, packet, Reason::Reset);
             }
-            counted(&mut self.backlog, &mut class.queue, |queue| queue.reset(now, observer));
-            class.deficit = 0;
-            class.next = UNLISTED;
+            reset(&mut self.backlog, &mut class.queue, now, observer);
+            (class.is_empty, class.deficit, class.next) = (true, 0, UNLISTED);
         }
         self.round = FlowList::EMPTY;
         self.active = 0;

@@ -21,6 +21,7 @@ pub use law::{MAX_PROB, Vars};
 pub use params::{Params, Threshold};
 
 use crate::arena::{Arena, List, Slot, Storage};
+use crate::queue::Sent;
 use crate::{Backlog, Draws, Ecn, Nanos, Observer, Packet, Queue, Reason, Rng, Stats, Verdict};
 
 /// A packet and when it arrived, ns.
@@ -85,7 +86,7 @@ pub struct DualPi2<P, S, D = Rng> {
     /// What the classic queue is owed, bytes times percent; above zero it is its turn.
     credit: i64,
     counters: DualPi2Counters,
-    sent: (u64, u64),
+    sent: Sent,
     drop_change: u64,
     draws: D,
 }
@@ -104,7 +105,7 @@ impl<P: Packet, S: Storage<Slot<Stamped<P>>>, D: Draws> DualPi2<P, S, D> {
             credit: first_credit(&params),
             params,
             counters: DualPi2Counters::default(),
-            sent: (0, 0),
+            sent: Sent::default(),
             drop_change: 0,
             draws,
         }
@@ -165,12 +166,8 @@ impl<P: Packet, S: Storage<Slot<Stamped<P>>>, D: Draws> DualPi2<P, S, D> {
     /// The queue for a packet: ECT(1) and CE are the identifier of L4S (RFC 9331 section 5.1).
     #[inline]
     fn classify(&self, packet: &P) -> usize {
-        let is_l4s = match packet.ecn() {
-            Ecn::Ect1 | Ecn::Ce => true,
-            Ecn::Ect0 => self.params.any_ect,
-            Ecn::NotEct => false,
-        };
-        if is_l4s { L } else { C }
+        let ecn = packet.ecn();
+        if ecn as u8 & 1 == 1 || (ecn == Ecn::Ect0 && self.params.any_ect) { L } else { C }
     }
 
     /// Whose turn it is; both have packets.
@@ -197,24 +194,34 @@ impl<P: Packet, S: Storage<Slot<Stamped<P>>>, D: Draws> DualPi2<P, S, D> {
 
     /// The law's word on a packet for or from `half`, beside the marking of the L queue itself with the probability
     /// `native` (RFC 9332 appendix A.2, `dualpi2_dequeue`).
-    #[inline]
+    #[inline(always)]
     fn judge(&mut self, half: usize, packet: &P, native: u64, heeds_law: bool) -> Fate {
         let is_left_alone = !heeds_law || self.backlog < 2 * u64::from(self.params.mtu);
-        let coupled = self.law.vars.coupled(self.params.coupling_factor);
-        let is_overload = self.params.drop_overload && coupled >= MAX_PROB;
-        let coupled = if is_left_alone { 0 } else { coupled };
-        if half == L {
-            if is_overload && !is_left_alone && self.law.vars.roll_squared(&mut self.draws) {
-                return Fate::Drop;
-            }
-            let reason = if native > coupled { Reason::Step } else { Reason::Pi2 };
-            let is_marked = roll(native.max(coupled), &mut self.draws);
-            return if is_marked { Fate::Mark(reason) } else { Fate::Pass };
-        }
-        if is_left_alone || !self.law.vars.roll_squared(&mut self.draws) {
+        if half == C && (is_left_alone || !self.law.vars.roll_squared(&mut self.draws)) {
             return Fate::Pass;
         }
-        if is_overload || packet.ecn() == Ecn::NotEct { Fate::Drop } else { Fate::Mark(Reason::Pi2) }
+        self.act(half, packet, native, is_left_alone)
+    }
+
+    /// The same for a packet of the L queue, and for one of the classic queue that is not to pass.
+    #[inline(never)]
+    fn act(&mut self, half: usize, packet: &P, native: u64, is_left_alone: bool) -> Fate {
+        let coupled = self.law.vars.coupled(self.params.coupling_factor);
+        let is_overload = self.params.drop_overload && coupled >= MAX_PROB;
+        if half == C {
+            return if is_overload || packet.ecn() == Ecn::NotEct {
+                Fate::Drop
+            } else {
+                Fate::Mark(Reason::Pi2)
+            };
+        }
+        if is_overload && !is_left_alone && self.law.vars.roll_squared(&mut self.draws) {
+            return Fate::Drop;
+        }
+        let coupled = if is_left_alone { 0 } else { coupled };
+        let reason = if native > coupled { Reason::Step } else { Reason::Pi2 };
+        let is_marked = roll(native.max(coupled), &mut self.draws);
+        if is_marked { Fate::Mark(reason) } else { Fate::Pass }
     }
 
     /// Marking by the length of the L queue alone, with `packets` in it: a step or a ramp (RFC 9332 appendix A.1,
@@ -234,6 +241,7 @@ impl<P: Packet, S: Storage<Slot<Stamped<P>>>, D: Draws> DualPi2<P, S, D> {
         }
     }
 
+    #[inline(never)]
     fn mark(&mut self, now: Nanos, packet: &mut P, reason: Reason, observer: &mut impl Observer<P>) {
         if packet.set_ce() {
             let counters = &mut self.counters;
@@ -340,8 +348,7 @@ impl<P: Packet, S: Storage<Slot<Stamped<P>>>, D: Draws> Queue<P> for DualPi2<P, 
                     continue;
                 }
             }
-            self.sent.0 += 1;
-            self.sent.1 += u64::from(packet.len());
+            self.sent.add(packet.len());
             return Some(packet);
         }
     }
@@ -355,13 +362,10 @@ impl<P: Packet, S: Storage<Slot<Stamped<P>>>, D: Draws> Queue<P> for DualPi2<P, 
     }
 
     fn stats(&self) -> Stats {
-        Stats {
-            packets: self.sent.0,
-            bytes: self.sent.1,
-            drops: self.counters.overlimit + self.counters.dropped + self.drop_change,
-            marks: self.counters.ecn_mark + self.counters.step_marks,
-            overlimits: 0,
-        }
+        self.sent.stats(
+            self.counters.overlimit + self.counters.dropped + self.drop_change,
+            self.counters.ecn_mark + self.counters.step_marks,
+        )
     }
 
     fn reset(&mut self, now: Nanos, observer: &mut impl Observer<P>) {

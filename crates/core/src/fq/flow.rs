@@ -154,12 +154,16 @@ impl<S> Nodes<S> {
     where
         S: Storage<Node<P>>,
     {
+        if flow.early == NIL {
+            return false;
+        }
         let nodes = self.nodes.as_ref();
         let Some(early) = nodes.get(flow.early as usize) else { return false };
         nodes.get(flow.head as usize).is_none_or(|head| early.time_to_send < head.time_to_send)
     }
 
     /// When the next packet may leave at the earliest; `None` of a flow with none.
+    #[inline]
     pub(super) fn time<P: Copy>(&self, flow: &Flow) -> Option<Nanos>
     where
         S: Storage<Node<P>>,
@@ -172,18 +176,17 @@ impl<S> Nodes<S> {
         [time(flow.early), time(flow.head)].into_iter().flatten().min()
     }
 
-    /// Takes the packet that is to leave next.
+    /// Takes the packet that is to leave next. It can be read where it lies until the next one is put in.
     #[inline]
-    pub(super) fn pop<P: Copy>(&mut self, flow: &mut Flow) -> Option<Node<P>>
+    pub(super) fn pop<P: Copy>(&mut self, flow: &mut Flow) -> Option<&mut Node<P>>
     where
         S: Storage<Node<P>>,
     {
         let from = if self.is_early(flow) { &mut flow.early } else { &mut flow.head };
         let node = self.nodes.as_mut().get_mut(*from as usize)?;
-        let taken = *node;
-        node.next = self.free;
-        self.free = core::mem::replace(from, taken.next);
-        Some(taken)
+        let next = core::mem::replace(&mut node.next, self.free);
+        self.free = core::mem::replace(from, next);
+        Some(node)
     }
 }
 

@@ -27,8 +27,9 @@ use table::Table;
 
 use crate::arena::{NIL, Storage};
 use crate::event::Origin;
-use crate::jiffies::{self, HZ};
+use crate::jiffies::{self, Clock, HZ};
 use crate::lists::FlowList;
+use crate::queue::Sent;
 use crate::{Backlog, Nanos, Observer, Packet, Queue, Reason, Span, Stats, Verdict};
 
 /// Parameters of `fq`. The number of buckets for flows is the length of the bucket storage, 1024 by default in Linux.
@@ -138,6 +139,7 @@ pub struct Fq<P, H, F, S> {
     limit: u32,
     quantum: i32,
     refill_delay: u64,
+    clock: Clock,
     flows: F,
     table: Table<H>,
     nodes: Nodes<S>,
@@ -150,7 +152,7 @@ pub struct Fq<P, H, F, S> {
     unthrottle_latency: u64,
     qlen: u32,
     bytes: u64,
-    sent: (u64, u64),
+    sent: Sent,
     counters: FqCounters,
     packet: PhantomData<P>,
 }
@@ -170,6 +172,7 @@ where
             limit: 0,
             quantum: 0,
             refill_delay: 0,
+            clock: Clock::new(params.hz),
             flows,
             table,
             nodes: Nodes::new(nodes),
@@ -181,7 +184,7 @@ where
             unthrottle_latency: 0,
             qlen: 0,
             bytes: 0,
-            sent: (0, 0),
+            sent: Sent::default(),
             counters: FqCounters::default(),
             packet: PhantomData,
         };
@@ -233,11 +236,8 @@ where
         Span(self.unthrottle_latency)
     }
 
-    fn jiffies(&self, now: Nanos) -> u64 {
-        jiffies::at(now, self.params.hz)
-    }
-
     /// The flow of a packet, a new one where there is none: its number, [`NIL`] for priority 7.
+    #[inline]
     fn classify(&mut self, now: Nanos, packet: &P, origin: &Origin) -> u32 {
         if origin.priority & 15 == PRIO_CONTROL {
             return NIL;
@@ -248,7 +248,7 @@ where
             None => u64::from(packet.flow_hash() & self.params.orphan_mask) << 1 | 1,
         };
         if self.table.is_crowded() {
-            let jiffies = self.jiffies(now);
+            let jiffies = self.clock.at(now);
             self.counters.gc_flows += self.table.collect(self.flows.as_mut(), key, jiffies, self.params.hz);
         }
         let flows = self.flows.as_mut();
@@ -262,7 +262,7 @@ where
             return index;
         }
         let index = self.table.add(flows, key);
-        let jiffies = jiffies::at(now, self.params.hz);
+        let jiffies = self.clock.at(now);
         let Some(flow) = flows.get_mut(index as usize) else { return NIL };
         let credit = self.params.initial_quantum.cast_signed();
         flow.renew(key, credit, owner.map_or(0, |socket| socket.hash), jiffies | 1);
@@ -282,11 +282,9 @@ where
         self.flows.as_mut()[index as usize].time_next_packet = Nanos(0);
     }
 
-    /// Lists the throttled flows whose time has come.
+    /// Lists the throttled flows whose time has come; that of one has.
+    #[inline(never)]
     fn check_throttled(&mut self, now: Nanos) {
-        if self.time_next_delayed_flow > now {
-            return;
-        }
         let late = now.since(self.time_next_delayed_flow).0;
         self.unthrottle_latency = self.unthrottle_latency - (self.unthrottle_latency >> 3) + (late >> 3);
         self.time_next_delayed_flow = Nanos(u64::MAX);
@@ -303,6 +301,7 @@ where
     }
 
     /// The flow whose turn it is and whose packet may leave, and since when it may.
+    #[inline]
     fn next_flow(&mut self, now: Nanos) -> Option<(u32, Nanos)> {
         let flows = self.flows.as_mut();
         loop {
@@ -321,7 +320,7 @@ where
                 if is_new && self.old_flows.head != NIL {
                     list(flows, &mut self.old_flows, index);
                 } else {
-                    flow.place = Place::Detached(jiffies::at(now, self.params.hz) | 1);
+                    flow.place = Place::Detached(self.clock.at(now) | 1);
                     self.table.inactive += 1;
                 }
                 continue;
@@ -338,57 +337,56 @@ where
         }
     }
 
-    /// Takes a packet off `index`, [`NIL`] for those of priority 7.
-    fn take(&mut self, index: u32) -> Option<Node<P>> {
-        let flow = self.flows.as_mut().get_mut(index as usize).unwrap_or(&mut self.internal);
-        let node = self.nodes.pop(flow)?;
-        flow.qlen -= 1;
-        self.qlen -= 1;
-        self.bytes -= u64::from(node.packet.len());
-        Some(node)
-    }
-
-    /// Charges the flow `index` for a packet that leaves, and says when its next may.
-    fn pace(&mut self, now: Nanos, index: u32, node: &Node<P>, observer: &impl Observer<P>) {
-        let flow = &mut self.flows.as_mut()[index as usize];
-        let mut len = node.packet.len();
-        flow.credit = flow.credit.wrapping_sub(len.cast_signed());
-        if !self.params.pacing {
-            return;
-        }
-        let mut rate = self.params.maxrate;
-        if !node.is_timed {
-            let own = observer.pacing_rate(&node.packet);
-            rate = [rate, own].into_iter().flatten().min();
-            if rate.is_some_and(|rate| rate <= self.params.low_rate_threshold) {
-                flow.credit = 0;
-            } else {
-                len = len.max(self.params.quantum);
-                if flow.credit > 0 {
-                    return;
-                }
-            }
-        }
-        let Some(rate) = rate else { return };
-        let whole = u64::from(len) * SECOND;
-        let mut pause = whole.checked_div(rate).unwrap_or(whole);
-        if pause > SECOND {
-            pause = SECOND;
-            self.counters.pkts_too_long += 1;
-        }
-        if flow.time_next_packet.0 > 0 {
-            pause -= (pause / 2).min(now.0.wrapping_sub(flow.time_next_packet.0));
-        }
-        flow.time_next_packet = now + Span(pause);
-    }
-
     fn refuse(&mut self, now: Nanos, packet: P, reason: Reason, observer: &mut impl Observer<P>) -> Verdict {
         observer.dropped(now, packet, reason);
         Verdict::Dropped(reason)
     }
 }
 
+/// Charges a flow for a packet that leaves, at most at `own` bytes per second, and says when its next may. Whether
+/// the pause would have been longer than 1 s.
+#[inline]
+fn pace(
+    flow: &mut Flow,
+    params: &Params,
+    now: Nanos,
+    mut len: u32,
+    is_timed: bool,
+    own: impl FnOnce() -> Option<u64>,
+) -> bool {
+    flow.credit = flow.credit.wrapping_sub(len.cast_signed());
+    if !params.pacing {
+        return false;
+    }
+    let mut rate = params.maxrate;
+    if !is_timed {
+        rate = match (rate, own()) {
+            (Some(all), Some(own)) => Some(all.min(own)),
+            (all, own) => all.or(own),
+        };
+        if rate.is_some_and(|rate| rate <= params.low_rate_threshold) {
+            flow.credit = 0;
+        } else {
+            len = len.max(params.quantum);
+            if flow.credit > 0 {
+                return false;
+            }
+        }
+    }
+    let Some(rate) = rate else { return false };
+    let whole = u64::from(len) * SECOND;
+    let mut pause = whole.checked_div(rate).unwrap_or(whole);
+    let is_long = pause > SECOND;
+    pause = pause.min(SECOND);
+    if flow.time_next_packet.0 > 0 {
+        pause -= (pause / 2).min(now.0.wrapping_sub(flow.time_next_packet.0));
+    }
+    flow.time_next_packet = now + Span(pause);
+    is_long
+}
+
 /// Puts a flow at the tail of a list.
+#[inline]
 fn list(flows: &mut [Flow], list: &mut FlowList, index: u32) {
     let flow = &mut flows[index as usize];
     flow.place = Place::Listed;
@@ -410,15 +408,15 @@ where
             return self.refuse(now, packet, Reason::Limit, observer);
         }
         let origin = observer.origin(&packet);
-        let latest = now + self.params.horizon;
-        let mut time = origin.departure.unwrap_or(now);
-        if origin.departure.is_some() && time > latest {
-            if self.params.horizon_drop {
+        let mut time = now;
+        if let Some(departure) = origin.departure {
+            let latest = now + self.params.horizon;
+            if departure > latest && self.params.horizon_drop {
                 self.counters.horizon_drops += 1;
                 return self.refuse(now, packet, Reason::Horizon, observer);
             }
-            self.counters.horizon_caps += 1;
-            time = latest;
+            self.counters.horizon_caps += u64::from(departure > latest);
+            time = departure.min(latest);
         }
         let index = self.classify(now, &packet, &origin);
         let flows = self.flows.as_mut();
@@ -436,7 +434,7 @@ where
         if !is_known {
             self.counters.internal_packets += 1;
         } else if let Place::Detached(age) = flow.place {
-            if jiffies::at(now, self.params.hz) > age.saturating_add(self.refill_delay) {
+            if self.clock.at(now) > age.saturating_add(self.refill_delay) {
                 flow.credit = flow.credit.cast_unsigned().max(self.params.quantum).cast_signed();
             }
             self.table.inactive -= 1;
@@ -450,25 +448,33 @@ where
         if self.qlen == 0 {
             return None;
         }
-        let node = if let Some(node) = self.take(NIL) {
-            node
+        let packet = if self.internal.qlen > 0 {
+            self.internal.qlen -= 1;
+            self.nodes.pop(&mut self.internal)?.packet
         } else {
-            self.check_throttled(now);
+            if self.time_next_delayed_flow <= now {
+                self.check_throttled(now);
+            }
             let (index, time) = self.next_flow(now)?;
-            let mut node = self.take(index)?;
+            let flow = self.flows.as_mut().get_mut(index as usize)?;
+            let Node { packet, is_timed, .. } = self.nodes.pop(flow)?;
+            flow.qlen -= 1;
             if now.0.wrapping_sub(time.0).wrapping_sub(self.params.ce_threshold.0).cast_signed() > 0 {
                 self.counters.ce_mark += 1;
-                if node.packet.set_ce() {
+                if packet.set_ce() {
                     self.counters.marks += 1;
-                    observer.marked(now, &node.packet, Reason::CeThreshold);
+                    observer.marked(now, packet, Reason::CeThreshold);
                 }
             }
-            self.pace(now, index, &node, observer);
-            node
+            let own = || observer.pacing_rate(packet);
+            let is_long = pace(flow, &self.params, now, packet.len(), *is_timed, own);
+            self.counters.pkts_too_long += u64::from(is_long);
+            *packet
         };
-        self.sent.0 += 1;
-        self.sent.1 += u64::from(node.packet.len());
-        Some(node.packet)
+        self.qlen -= 1;
+        self.bytes -= u64::from(packet.len());
+        self.sent.add(packet.len());
+        Some(packet)
     }
 
     /// Looks at the flows on the lists until it finds one that may send now: those that may not are off the lists
@@ -503,13 +509,8 @@ where
 
     fn stats(&self) -> Stats {
         let counters = &self.counters;
-        Stats {
-            packets: self.sent.0,
-            bytes: self.sent.1,
-            drops: counters.drop_overlimit + counters.horizon_drops + counters.flows_plimit,
-            marks: counters.marks,
-            overlimits: 0,
-        }
+        self.sent
+            .stats(counters.drop_overlimit + counters.horizon_drops + counters.flows_plimit, counters.marks)
     }
 
     fn reset(&mut self, now: Nanos, observer: &mut impl Observer<P>) {

@@ -15,11 +15,22 @@ pub struct Flow {
     pub(super) deficit: i32,
     pub(super) next: u32,
     pub(super) vars: Vars,
+    /// Whether the update before has changed nothing, and nothing has happened since: then the next one changes
+    /// nothing either.
+    pub(super) is_at_rest: bool,
 }
 
 impl Default for Flow {
     fn default() -> Self {
-        Flow { packets: List::EMPTY, backlog: 0, qlen: 0, deficit: 0, next: UNLISTED, vars: Vars::default() }
+        Flow {
+            packets: List::EMPTY,
+            backlog: 0,
+            qlen: 0,
+            deficit: 0,
+            next: UNLISTED,
+            vars: Vars::default(),
+            is_at_rest: false,
+        }
     }
 }
 

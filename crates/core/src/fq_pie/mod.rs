@@ -22,6 +22,7 @@ use crate::hash::reciprocal_scale;
 use crate::jiffies::Timer;
 use crate::lists::{FlowList, UNLISTED};
 use crate::pie::{Law, LawParams, MAX_PROB, Stamped, mark};
+use crate::queue::Sent;
 use crate::{Backlog, Draws, Nanos, Observer, Packet, Queue, Reason, Rng, Stats, Verdict};
 
 /// Buckets that one run of the timer updates.
@@ -96,7 +97,7 @@ pub struct FqPie<P, F, S, D = Rng> {
     qlen: u32,
     bytes: u64,
     memory_usage: u32,
-    sent: (u64, u64),
+    sent: Sent,
     counters: FqPieCounters,
     params: Params,
     draws: D,
@@ -127,7 +128,7 @@ impl<P: Packet, F: Storage<Flow>, S: Storage<Slot<Stamped<P>>>, D: Draws> FqPie<
             qlen: 0,
             bytes: 0,
             memory_usage: 0,
-            sent: (0, 0),
+            sent: Sent::default(),
             counters: FqPieCounters::default(),
             params,
             draws,
@@ -141,6 +142,7 @@ impl<P: Packet, F: Storage<Flow>, S: Storage<Slot<Stamped<P>>>, D: Draws> FqPie<
         let quantum = params.quantum.clamp(1, 1 << 20);
         self.params = Params { quantum, law: LawParams { hz, ..params.law }, ..params };
         self.law = Law::new(&self.params.law);
+        self.flows.as_mut().iter_mut().for_each(|flow| flow.is_at_rest = false);
         self.limit = params.limit.min(self.arena.capacity());
         self.quantum = quantum.cast_signed();
         self.ecn_bound = (MAX_PROB / 100).wrapping_mul(u64::from(params.ecn_prob));
@@ -215,9 +217,10 @@ impl<P: Packet, F: Storage<Flow>, S: Storage<Slot<Stamped<P>>>, D: Draws> FqPie<
             flows = &mut flows[..UPDATED_AT_ONCE as usize];
             self.flows_cursor = UPDATED_AT_ONCE;
         }
-        for flow in flows {
+        for flow in flows.iter_mut().filter(|flow| !flow.is_at_rest) {
             for _ in 0..runs {
                 if !flow.vars.update(&self.law, flow.backlog) {
+                    flow.is_at_rest = true;
                     break;
                 }
             }
@@ -234,6 +237,7 @@ impl<P: Packet, F: Storage<Flow>, S: Storage<Slot<Stamped<P>>>, D: Draws> FqPie<
         }
     }
 
+    #[inline(never)]
     fn refuse(
         &mut self,
         now: Nanos,
@@ -248,40 +252,6 @@ impl<P: Packet, F: Storage<Flow>, S: Storage<Slot<Stamped<P>>>, D: Draws> FqPie<
         }
         observer.dropped(now, packet, reason);
         Verdict::Dropped(reason)
-    }
-
-    /// The bucket whose turn it is: its index, and whether it is a new one.
-    #[inline]
-    fn next_flow(&mut self) -> Option<(u32, bool)> {
-        let flows = self.flows.as_mut();
-        loop {
-            let is_new = self.new_flows.head != NIL;
-            let index = if is_new { self.new_flows.head } else { self.old_flows.head };
-            let flow = flows.get_mut(index as usize)?;
-            if flow.deficit > 0 {
-                return Some((index, is_new));
-            }
-            flow.deficit = flow.deficit.wrapping_add(self.quantum);
-            let next = core::mem::replace(&mut flow.next, NIL);
-            if is_new { &mut self.new_flows } else { &mut self.old_flows }.shift(next);
-            self.old_flows.push(flows, index);
-        }
-    }
-
-    /// Takes the empty bucket `index` off the head of its list: to the old ones where it is new and there are
-    /// some, lest it jump the queue.
-    fn leave(&mut self, index: u32, is_new: bool) {
-        let flows = self.flows.as_mut();
-        let flow = &mut flows[index as usize];
-        let next = core::mem::replace(&mut flow.next, UNLISTED);
-        if !is_new {
-            return self.old_flows.shift(next);
-        }
-        self.new_flows.shift(next);
-        if self.old_flows.head != NIL {
-            flow.next = NIL;
-            self.old_flows.push(flows, index);
-        }
     }
 }
 
@@ -300,6 +270,7 @@ impl<P: Packet, F: Storage<Flow>, S: Storage<Slot<Stamped<P>>>, D: Draws> Queue<
         if self.memory_usage > self.params.memory_limit.wrapping_add(truesize) {
             self.counters.overmemory += 1;
         }
+        flow.is_at_rest = false;
         if flow.vars.drop_early(&self.law, flow.backlog, len, &mut self.draws) {
             if !mark(&self.law, &flow.vars, self.ecn_bound, &mut packet) {
                 return self.refuse(now, bucket, packet, Reason::Pie, observer);
@@ -330,24 +301,40 @@ impl<P: Packet, F: Storage<Flow>, S: Storage<Slot<Stamped<P>>>, D: Draws> Queue<
     #[inline]
     fn dequeue(&mut self, now: Nanos, _observer: &mut impl Observer<P>) -> Option<P> {
         self.advance(now);
+        let flows = self.flows.as_mut();
         loop {
-            let (index, is_new) = self.next_flow()?;
-            let flow = &mut self.flows.as_mut()[index as usize];
-            let Some((Stamped { packet, tick }, _)) = self.arena.pop(&mut flow.packets) else {
-                self.leave(index, is_new);
-                continue;
-            };
-            let len = packet.len();
-            self.qlen -= 1;
-            self.bytes -= u64::from(len);
-            self.memory_usage = self.memory_usage.wrapping_sub(packet.truesize());
-            self.sent.0 += 1;
-            self.sent.1 += u64::from(len);
-            flow.qlen = flow.qlen.wrapping_sub(1);
-            flow.deficit = flow.deficit.wrapping_sub(len.cast_signed());
-            flow.backlog = flow.backlog.wrapping_sub(len);
-            flow.vars.left(&self.law, now, tick, len, flow.backlog);
-            return Some(packet);
+            let is_new = self.new_flows.head != NIL;
+            let list = if is_new { &mut self.new_flows } else { &mut self.old_flows };
+            let index = list.head;
+            let flow = flows.get_mut(index as usize)?;
+            let next = flow.next;
+            if flow.deficit > 0 {
+                if let Some(slot) = self.arena.shift(&mut flow.packets) {
+                    let Stamped { packet, tick } = &slot.packet;
+                    let len = packet.len();
+                    self.qlen -= 1;
+                    self.bytes -= u64::from(len);
+                    self.memory_usage = self.memory_usage.wrapping_sub(packet.truesize());
+                    self.sent.add(len);
+                    flow.qlen = flow.qlen.wrapping_sub(1);
+                    flow.deficit = flow.deficit.wrapping_sub(len.cast_signed());
+                    flow.backlog = flow.backlog.wrapping_sub(len);
+                    flow.is_at_rest = false;
+                    flow.vars.left(&self.law, now, *tick, len, flow.backlog);
+                    return Some(*packet);
+                }
+                // Empty: once through the old list, lest it jump the queue, or off the lists where that is empty.
+                list.shift(next);
+                flow.next = UNLISTED;
+                if !is_new || self.old_flows.head == NIL {
+                    continue;
+                }
+            } else {
+                flow.deficit = flow.deficit.wrapping_add(self.quantum);
+                list.shift(next);
+            }
+            flow.next = NIL;
+            self.old_flows.push(flows, index);
         }
     }
 
@@ -360,13 +347,7 @@ impl<P: Packet, F: Storage<Flow>, S: Storage<Slot<Stamped<P>>>, D: Draws> Queue<
     }
 
     fn stats(&self) -> Stats {
-        Stats {
-            packets: self.sent.0,
-            bytes: self.sent.1,
-            drops: self.counters.dropped,
-            marks: self.counters.ecn_mark,
-            overlimits: 0,
-        }
+        self.sent.stats(self.counters.dropped, self.counters.ecn_mark)
     }
 
     fn reset(&mut self, now: Nanos, observer: &mut impl Observer<P>) {
@@ -376,6 +357,7 @@ impl<P: Packet, F: Storage<Flow>, S: Storage<Slot<Stamped<P>>>, D: Draws> Queue<
                 observer.dropped(now, packet, Reason::Reset);
             }
             flow.next = UNLISTED;
+            flow.is_at_rest = false;
             flow.vars.init();
         }
         (self.new_flows, self.old_flows) = (FlowList::EMPTY, FlowList::EMPTY);

@@ -3,6 +3,7 @@
 use core::fmt;
 
 use super::feed::{Feed, PRIOS};
+use crate::queue::Sent;
 use crate::tbf::{LinkLayer, RateTable};
 use crate::{Nanos, Rate};
 
@@ -100,7 +101,7 @@ pub struct Class<Q> {
     pub(super) feed: Feed,
     pub(super) lended: u64,
     pub(super) borrowed: u64,
-    pub(super) sent: (u64, u64),
+    pub(super) sent: Sent,
 }
 
 impl<Q> Class<Q> {
@@ -143,7 +144,7 @@ impl<Q> Class<Q> {
             feed: Feed::default(),
             lended: 0,
             borrowed: 0,
-            sent: (0, 0),
+            sent: Sent::default(),
         }
     }
 
@@ -169,7 +170,7 @@ impl<Q> Class<Q> {
 
     /// Packets and bytes that a leaf has sent.
     pub const fn sent(&self) -> (u64, u64) {
-        self.sent
+        (self.sent.packets, self.sent.bytes)
     }
 
     /// Packets of it and its children for which an ancestor lent.
@@ -185,6 +186,7 @@ impl<Q> Class<Q> {
         self.feed = Feed::default();
     }
 
+    #[inline]
     fn earned(&self, now: Nanos) -> i64 {
         now.0.saturating_sub(self.t_c.0).min(MBUFFER.unsigned_abs()).cast_signed()
     }
@@ -214,12 +216,15 @@ impl<Q> Class<Q> {
     }
 
     /// Pays for a packet that is sent on the tokens of a class of `level`: from its own where that is at or below its
-    /// level, in any case from those of its ceil.
-    pub(super) fn charge(&mut self, now: Nanos, level: u8, len: u32) {
+    /// level, in any case from those of its ceil. Whether it may do now what it might before, which is all.
+    #[inline]
+    pub(super) fn charge(&mut self, now: Nanos, level: u8, len: u32) -> bool {
         let earned = self.earned(now);
+        // Both tables are of one link.
+        let length = self.rate.length(len);
         let pay = |tokens: i64, depth: i64, table: &RateTable| {
-            let cost = i64::try_from(table.time(len).0).unwrap_or(i64::MAX);
-            (tokens + earned).min(depth).saturating_sub(cost).max(1 - MBUFFER)
+            // Below 2^62, as every table shifts by two at least.
+            (tokens + earned).min(depth).wrapping_sub(table.time_of(length).0.cast_signed()).max(1 - MBUFFER)
         };
         if self.level >= level {
             self.lended += u64::from(self.level == level);
@@ -230,9 +235,11 @@ impl<Q> Class<Q> {
         }
         self.ctokens = pay(self.ctokens, self.cbuffer, &self.ceil);
         self.t_c = now;
+        self.mode == Mode::CanSend && self.tokens >= 0 && self.ctokens >= 0
     }
 
     /// Takes a packet's bytes from its turn at `level`; whether the turn is over. Then the next one has its quantum.
+    #[inline]
     pub(super) fn ends_turn(&mut self, level: u8, len: u32) -> bool {
         let deficit = &mut self.deficit[usize::from(level) & (LEVELS - 1)];
         *deficit -= i64::from(len);

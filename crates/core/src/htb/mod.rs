@@ -21,10 +21,11 @@ mod feed;
 pub use class::{Class, ClassParams, MAX_CLASSES, Mode, ParamsError};
 
 use crate::arena::Storage;
-use crate::classes::{counted, total};
+use crate::classes::{reset, total};
+use crate::queue::Sent;
 use crate::{Backlog, Nanos, Observer, Packet, Queue, Stats, Verdict};
 use class::{LEVELS, ROOT};
-use feed::{Feed, bits};
+use feed::{Feed, PRIOS, bits};
 
 /// The class of each DSCP, by the place of the class.
 pub type Map = [u8; 64];
@@ -38,6 +39,8 @@ pub struct Htb<P, Q, C> {
     map: Map,
     /// Who may send on its own tokens, by level.
     rows: [Feed; LEVELS],
+    /// A bit for each level with somebody.
+    levels: u32,
     /// Leaves that have packets and are in their feed.
     active: u64,
     /// Leaves that have packets and held all of them back when they were asked.
@@ -46,7 +49,7 @@ pub struct Htb<P, Q, C> {
     waiting: u64,
     next_event: Nanos,
     backlog: Backlog,
-    sent: (u64, u64),
+    sent: Sent,
     overlimits: u64,
     kinds: core::marker::PhantomData<(P, Q)>,
 }
@@ -61,12 +64,13 @@ impl<P: Packet, Q: Queue<P>, C: Storage<Class<Q>>> Htb<P, Q, C> {
             classes,
             map,
             rows: [Feed::default(); LEVELS],
+            levels: 0,
             active: 0,
             holding: 0,
             waiting: 0,
             next_event: NEVER,
             backlog: Backlog::default(),
-            sent: (0, 0),
+            sent: Sent::default(),
             overlimits: 0,
             kinds: core::marker::PhantomData,
         };
@@ -139,6 +143,7 @@ impl<P: Packet, Q: Queue<P>, C: Storage<Class<Q>>> Htb<P, Q, C> {
             match (mode, classes.get_mut(usize::from(parent))) {
                 (Mode::CanSend, _) => {
                     self.rows[usize::from(level)].add(place, prios);
+                    self.levels |= 1 << level;
                     return;
                 }
                 (Mode::MayBorrow, Some(above)) => prios = above.feed.add(place, prios),
@@ -155,7 +160,9 @@ impl<P: Packet, Q: Queue<P>, C: Storage<Class<Q>>> Htb<P, Q, C> {
             let Class { mode, parent, level, .. } = classes[place];
             match (mode, classes.get_mut(usize::from(parent))) {
                 (Mode::CanSend, _) => {
-                    self.rows[usize::from(level)].remove(place, prios);
+                    let row = &mut self.rows[usize::from(level)];
+                    row.remove(place, prios);
+                    self.levels &= !(u32::from(row.prios == 0) << level);
                     return;
                 }
                 (Mode::MayBorrow, Some(above)) => prios = above.feed.remove(place, prios),
@@ -176,6 +183,7 @@ impl<P: Packet, Q: Queue<P>, C: Storage<Class<Q>>> Htb<P, Q, C> {
     }
 
     /// Gives a class the mode that its buckets say.
+    #[inline(never)]
     fn settle(&mut self, place: usize, now: Nanos) {
         let class = &mut self.classes.as_mut()[place];
         let (mode, event) = class.mode_at(now);
@@ -195,6 +203,7 @@ impl<P: Packet, Q: Queue<P>, C: Storage<Class<Q>>> Htb<P, Q, C> {
     }
 
     /// Settles the classes that may do more by now.
+    #[inline(never)]
     fn run_events(&mut self, now: Nanos) {
         self.next_event = NEVER;
         for place in bits(self.waiting) {
@@ -210,14 +219,18 @@ impl<P: Packet, Q: Queue<P>, C: Storage<Class<Q>>> Htb<P, Q, C> {
     /// The leaf to send, its priority, and the level of the class that lends.
     #[inline]
     fn find(&self) -> Option<(usize, usize, usize)> {
-        let level = self.rows.iter().position(|row| row.prios != 0)?;
-        let prio = self.rows[level].prios.trailing_zeros() as usize;
+        let level = self.levels.trailing_zeros() as usize;
+        let row = self.rows.get(level)?;
+        let prio = row.prios.trailing_zeros() as usize & (PRIOS - 1);
         let classes = self.classes.as_ref();
-        let mut place = self.rows[level].current(prio);
-        while classes[place].queue.is_none() {
-            place = classes[place].feed.current(prio);
+        let mut place = row.current(prio);
+        loop {
+            let class = classes.get(place)?;
+            if class.level == 0 {
+                return Some((place, prio, level));
+            }
+            place = class.feed.current(prio);
         }
-        Some((place, prio, level))
     }
 
     /// The turn of a leaf is over; where that ends the round of those that borrow with it, so is their parent's.
@@ -235,13 +248,15 @@ impl<P: Packet, Q: Queue<P>, C: Storage<Class<Q>>> Htb<P, Q, C> {
     }
 
     /// Every class from the leaf upwards pays.
+    #[inline]
     fn charge(&mut self, leaf: usize, level: usize, len: u32, now: Nanos) {
         let mut place = leaf;
         let level = u8::try_from(level).unwrap_or(0);
         while let Some(class) = self.classes.as_mut().get_mut(place) {
             let parent = usize::from(class.parent);
-            class.charge(now, level, len);
-            self.settle(place, now);
+            if !class.charge(now, level, len) {
+                self.settle(place, now);
+            }
             place = parent;
         }
     }
@@ -265,10 +280,11 @@ impl<P: Packet, Q: Queue<P>, C: Storage<Class<Q>>> Queue<P> for Htb<P, Q, C> {
     #[inline]
     fn enqueue(&mut self, now: Nanos, packet: P, observer: &mut impl Observer<P>) -> Verdict {
         let leaf = usize::from(self.map[usize::from(packet.dsfield() >> 2)]);
-        let class = &mut self.classes.as_mut()[leaf];
-        let Some(queue) = &mut class.queue else { unreachable!("the map names leaves alone") };
-        let verdict = counted(&mut self.backlog, queue, |queue| queue.enqueue(now, packet, observer));
-        if (self.active | self.holding) >> leaf & 1 == 0 && queue.backlog().packets > 0 {
+        let Class { queue: Some(queue), .. } = &mut self.classes.as_mut()[leaf] else {
+            unreachable!("the map names leaves alone")
+        };
+        let (verdict, is_empty) = queue.enqueue_counted(now, packet, &mut self.backlog, observer);
+        if (self.active | self.holding) >> leaf & 1 == 0 && !is_empty {
             self.activate(leaf);
         }
         verdict
@@ -287,18 +303,16 @@ impl<P: Packet, Q: Queue<P>, C: Storage<Class<Q>>> Queue<P> for Htb<P, Q, C> {
                 self.overlimits += u64::from(self.backlog.packets > 0);
                 return None;
             };
-            let queue = self.classes.as_mut()[leaf].queue.as_mut()?;
-            let packet = counted(&mut self.backlog, queue, |queue| queue.dequeue(now, observer));
-            let is_empty = queue.backlog().packets == 0;
+            let class = self.classes.as_mut().get_mut(leaf)?;
+            let Some(queue) = &mut class.queue else { return None };
+            let (packet, is_empty) = queue.dequeue_counted(now, &mut self.backlog, observer);
             let Some(packet) = packet else {
                 self.deactivate(leaf);
                 self.holding |= u64::from(!is_empty) << leaf;
                 continue;
             };
             let len = packet.len();
-            let class = &mut self.classes.as_mut()[leaf];
-            class.sent.0 += 1;
-            class.sent.1 += u64::from(len);
+            class.sent.add(len);
             if class.ends_turn(u8::try_from(level).unwrap_or(0), len) {
                 self.next_turn(leaf, prio, level);
             }
@@ -306,8 +320,7 @@ impl<P: Packet, Q: Queue<P>, C: Storage<Class<Q>>> Queue<P> for Htb<P, Q, C> {
                 self.deactivate(leaf);
             }
             self.charge(leaf, level, len, now);
-            self.sent.0 += 1;
-            self.sent.1 += u64::from(len);
+            self.sent.add(len);
             return Some(packet);
         }
     }
@@ -321,19 +334,20 @@ impl<P: Packet, Q: Queue<P>, C: Storage<Class<Q>>> Queue<P> for Htb<P, Q, C> {
     }
 
     fn stats(&self) -> Stats {
-        let (packets, bytes) = self.sent;
         let leaves = total(self.classes().iter().filter_map(Class::queue));
-        Stats { packets, bytes, overlimits: leaves.overlimits + self.overlimits, ..leaves }
+        let overlimits = leaves.overlimits + self.overlimits;
+        Stats { overlimits, ..self.sent.stats(leaves.drops, leaves.marks) }
     }
 
     fn reset(&mut self, now: Nanos, observer: &mut impl Observer<P>) {
         for class in self.classes.as_mut() {
             if let Some(queue) = &mut class.queue {
-                counted(&mut self.backlog, queue, |queue| queue.reset(now, observer));
+                reset(&mut self.backlog, queue, now, observer);
             }
             class.fill(now);
         }
         self.rows = [Feed::default(); LEVELS];
+        self.levels = 0;
         (self.active, self.holding, self.waiting, self.next_event) = (0, 0, 0, NEVER);
     }
 

@@ -27,6 +27,9 @@ const LONG_DELAY: u64 = 250_000_000 >> TICK_SHIFT;
 const TICK_SHIFT: u32 = 6;
 const TICKS_PER_SEC: u64 = 1_000_000_000 >> TICK_SHIFT;
 const PERCENT_2: u64 = MAX_PROB / 50;
+/// Below each of these the probability moves at a quarter of the speed.
+const LOW: [u64; 5] =
+    [MAX_PROB / 100, MAX_PROB / 1000, MAX_PROB / 10_000, MAX_PROB / 100_000, MAX_PROB / 1_000_000];
 
 /// Parameters of the control law, which `pie` and `fq_pie` share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -101,6 +104,8 @@ pub(crate) struct Law {
     alpha: u64,
     beta: u64,
     mtu: u32,
+    /// Below so many bytes queued nothing is dropped.
+    two_mtu: u32,
     bytemode: bool,
     pub(crate) ecn: bool,
     pub(crate) dq_rate_estimator: bool,
@@ -110,11 +115,13 @@ pub(crate) struct Law {
 
 impl Law {
     pub(crate) const fn new(params: &LawParams) -> Law {
+        let mtu = if params.mtu == 0 { 1 } else { params.mtu };
         Law {
             target: params.target_ticks(),
             alpha: gain(params.alpha),
             beta: gain(params.beta),
-            mtu: if params.mtu == 0 { 1 } else { params.mtu },
+            mtu,
+            two_mtu: mtu.saturating_mul(2),
             bytemode: params.bytemode,
             ecn: params.ecn,
             dq_rate_estimator: params.dq_rate_estimator,
@@ -182,14 +189,20 @@ impl Vars {
 
     /// Whether the arriving packet of `len` bytes is to be dropped or marked, with `backlog` bytes queued
     /// before it.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn drop_early(&mut self, law: &Law, backlog: u32, len: u32, draws: &mut impl Draws) -> bool {
         if self.burst_time > 0
             || (self.qdelay < law.target >> 1 && self.prob < MAX_PROB / 5)
-            || backlog < law.mtu.saturating_mul(2)
+            || backlog < law.two_mtu
         {
             return false;
         }
+        self.rolls(law, len, draws)
+    }
+
+    /// The same where the law has a say.
+    #[inline(never)]
+    fn rolls(&mut self, law: &Law, len: u32, draws: &mut impl Draws) -> bool {
         let prob = if law.bytemode && len <= law.mtu {
             u64::from(len).wrapping_mul(self.prob / u64::from(law.mtu))
         } else {
@@ -256,8 +269,10 @@ impl Vars {
     }
 
     /// The update of the probability, with `backlog` bytes queued. Says whether anything changed.
+    #[inline]
     pub(crate) fn update(&mut self, law: &Law, backlog: u32) -> bool {
-        let before = *self;
+        let before = (self.prob, self.qdelay, self.qdelay_old);
+        let mut is_changed = false;
         let (qdelay, qdelay_old) = self.delays(law, backlog);
         let mut may_decay = qdelay != 0 || backlog == 0;
         let delta = self.delta(law, qdelay, qdelay_old);
@@ -281,12 +296,14 @@ impl Vars {
             && self.prob == 0
             && (!law.dq_rate_estimator || self.avg_dq_rate > 0)
         {
+            let is_new = self.burst_time == BURST && self.accu_prob == 0 && self.dq_tstamp.is_none();
+            is_changed = !is_new || self.dq_count.is_some() || self.avg_dq_rate != 0;
             self.init();
         }
         if !law.dq_rate_estimator {
             self.qdelay_old = qdelay;
         }
-        *self != before
+        is_changed || (self.prob, self.qdelay, self.qdelay_old) != before
     }
 
     /// The delay now and at the update before.
@@ -303,12 +320,11 @@ impl Vars {
     fn delta(&self, law: &Law, qdelay: u64, qdelay_old: u64) -> i64 {
         let (mut alpha, mut beta) = (law.alpha, law.beta);
         if self.prob < MAX_PROB / 10 {
-            (alpha, beta) = (alpha >> 1, beta >> 1);
-            let mut power = 100;
-            while power <= 1_000_000 && self.prob < MAX_PROB / power {
-                (alpha, beta) = (alpha >> 2, beta >> 2);
-                power *= 10;
+            let mut shift = 1;
+            for bound in LOW {
+                shift += 2 * u32::from(self.prob < bound);
             }
+            (alpha, beta) = (alpha >> shift, beta >> shift);
         }
         let distance = alpha.wrapping_mul(qdelay.wrapping_sub(law.target));
         let change = beta.wrapping_mul(qdelay.wrapping_sub(qdelay_old));

@@ -11,6 +11,7 @@ pub use law::{LawParams, MAX_PROB, Stamped, Vars};
 
 use crate::arena::{Ring, Storage};
 use crate::jiffies::Timer;
+use crate::queue::Sent;
 use crate::{Backlog, Draws, Nanos, Observer, Packet, Queue, Reason, Rng, Stats, Verdict};
 
 /// Parameters of `pie`.
@@ -55,7 +56,7 @@ pub struct Pie<P, S, D = Rng> {
     ring: Ring<Stamped<P>, S>,
     limit: u32,
     backlog: u32,
-    sent: (u64, u64),
+    sent: Sent,
     drop_change: u64,
     draws: D,
 }
@@ -73,7 +74,7 @@ impl<P: Packet, S: Storage<Stamped<P>>, D: Draws> Pie<P, S, D> {
             counters: PieCounters::default(),
             ring,
             backlog: 0,
-            sent: (0, 0),
+            sent: Sent::default(),
             drop_change: 0,
             draws,
         }
@@ -181,8 +182,7 @@ impl<P: Packet, S: Storage<Stamped<P>>, D: Draws> Queue<P> for Pie<P, S, D> {
         let Stamped { packet, tick } = self.pop()?;
         let len = packet.len();
         self.vars.left(&self.law, now, tick, len, self.backlog);
-        self.sent.0 += 1;
-        self.sent.1 += u64::from(len);
+        self.sent.add(len);
         Some(packet)
     }
 
@@ -195,13 +195,7 @@ impl<P: Packet, S: Storage<Stamped<P>>, D: Draws> Queue<P> for Pie<P, S, D> {
     }
 
     fn stats(&self) -> Stats {
-        Stats {
-            packets: self.sent.0,
-            bytes: self.sent.1,
-            drops: self.counters.dropped + self.drop_change,
-            marks: self.counters.ecn_mark,
-            overlimits: 0,
-        }
+        self.sent.stats(self.counters.dropped + self.drop_change, self.counters.ecn_mark)
     }
 
     fn reset(&mut self, now: Nanos, observer: &mut impl Observer<P>) {

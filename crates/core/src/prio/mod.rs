@@ -10,11 +10,14 @@
 pub use crate::classes::priority;
 
 use crate::arena::Storage;
-use crate::classes::{counted, total};
+use crate::classes::{PRIORITIES, reset, tos, total};
 use crate::{Backlog, Nanos, Observer, Packet, Queue, Stats, Verdict};
 
 /// Most bands (Linux `TCQ_PRIO_BANDS`).
 pub const MAX_BANDS: usize = 16;
+
+/// A bit for each band.
+const ALL: u32 = (1 << MAX_BANDS) - 1;
 
 /// The band of each of the 16 priorities.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,6 +37,15 @@ impl Priomap {
     pub fn of_digits(digits: u64) -> Priomap {
         Priomap(core::array::from_fn(|at| (digits >> (60 - 4 * at)) as u8 & 15))
     }
+
+    /// The band of each priority that packets have, of so many.
+    fn bands(self, count: usize) -> [u8; 4] {
+        let last = u8::try_from(count.min(MAX_BANDS) - 1).unwrap_or(0);
+        PRIORITIES.map(|priority| {
+            let band = self.0[usize::from(priority)];
+            if band <= last { band } else { self.0[0].min(last) }
+        })
+    }
 }
 
 /// Bands of queues `Q` in the storage `B`, of which the first [`MAX_BANDS`] are used. A band that the map names and
@@ -43,6 +55,10 @@ pub struct Prio<P, Q, B> {
     bands: B,
     map: Priomap,
     backlog: Backlog,
+    /// The band of each of the four priorities that packets have, one that there is.
+    of: [u8; 4],
+    /// A bit for each band that is to be asked: it holds packets, or was not asked since it held the last one.
+    asked: u32,
     /// Packets delivered, by band.
     sent: [u64; MAX_BANDS],
     kinds: core::marker::PhantomData<(P, Q)>,
@@ -54,8 +70,16 @@ impl<P: Packet, Q: Queue<P>, B: Storage<Q>> Prio<P, Q, B> {
         if bands.as_ref().is_empty() {
             return None;
         }
-        let kinds = core::marker::PhantomData;
-        Some(Prio { bands, map, backlog: Backlog::default(), sent: [0; MAX_BANDS], kinds })
+        let of = map.bands(bands.as_ref().len());
+        Some(Prio {
+            bands,
+            map,
+            backlog: Backlog::default(),
+            of,
+            asked: ALL,
+            sent: [0; MAX_BANDS],
+            kinds: core::marker::PhantomData,
+        })
     }
 
     /// The map in force.
@@ -64,8 +88,9 @@ impl<P: Packet, Q: Queue<P>, B: Storage<Q>> Prio<P, Q, B> {
     }
 
     /// Sets the map for packets to come.
-    pub const fn configure(&mut self, map: Priomap) {
+    pub fn configure(&mut self, map: Priomap) {
         self.map = map;
+        self.of = map.bands(self.bands().len());
     }
 
     /// The bands, the first one first.
@@ -77,8 +102,7 @@ impl<P: Packet, Q: Queue<P>, B: Storage<Q>> Prio<P, Q, B> {
     /// The band that a packet with this DS byte goes to.
     #[inline]
     pub fn band(&self, dsfield: u8) -> usize {
-        let band = usize::from(self.map.0[usize::from(priority(dsfield))]);
-        if band < self.bands().len() { band } else { usize::from(self.map.0[0]).min(self.bands().len() - 1) }
+        usize::from(self.of[tos(dsfield)])
     }
 }
 
@@ -86,20 +110,25 @@ impl<P: Packet, Q: Queue<P>, B: Storage<Q>> Queue<P> for Prio<P, Q, B> {
     #[inline]
     fn enqueue(&mut self, now: Nanos, packet: P, observer: &mut impl Observer<P>) -> Verdict {
         let band = self.band(packet.dsfield());
-        let queue = &mut self.bands.as_mut()[band];
-        counted(&mut self.backlog, queue, |queue| queue.enqueue(now, packet, observer))
+        self.asked |= 1 << band;
+        self.bands.as_mut()[band].enqueue_counted(now, packet, &mut self.backlog, observer).0
     }
 
     #[inline]
     fn dequeue(&mut self, now: Nanos, observer: &mut impl Observer<P>) -> Option<P> {
-        // An empty band is asked too: an AQM's state depends on it.
-        for (queue, sent) in self.bands.as_mut().iter_mut().zip(&mut self.sent) {
-            if let Some(packet) = counted(&mut self.backlog, queue, |queue| queue.dequeue(now, observer)) {
-                *sent += 1;
-                return Some(packet);
+        // A band that is found empty is asked once, as an AQM's state depends on it. Again changes nothing.
+        let mut rest = self.asked;
+        loop {
+            let band = rest.trailing_zeros() as usize;
+            let queue = self.bands.as_mut().get_mut(band)?;
+            let (packet, is_empty) = queue.dequeue_counted(now, &mut self.backlog, observer);
+            if packet.is_some() {
+                self.sent[band & (MAX_BANDS - 1)] += 1;
+                return packet;
             }
+            rest &= rest - 1;
+            self.asked &= !(u32::from(is_empty) << band);
         }
-        None
     }
 
     fn next_wake(&self, now: Nanos) -> Option<Nanos> {
@@ -116,8 +145,9 @@ impl<P: Packet, Q: Queue<P>, B: Storage<Q>> Queue<P> for Prio<P, Q, B> {
 
     fn reset(&mut self, now: Nanos, observer: &mut impl Observer<P>) {
         for queue in self.bands.as_mut() {
-            counted(&mut self.backlog, queue, |queue| queue.reset(now, observer));
+            reset(&mut self.backlog, queue, now, observer);
         }
+        self.asked = ALL;
     }
 
     fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {

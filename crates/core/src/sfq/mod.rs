@@ -23,6 +23,7 @@ use table::{Depths, Nodes};
 
 use crate::arena::{NIL, Storage};
 use crate::jiffies::{HZ, Timer};
+use crate::queue::Sent;
 use crate::red::{Action, Law, LawParams};
 use crate::{Backlog, Draws, Nanos, Observer, Packet, Queue, Reason, Rng, Span, Stats, Verdict};
 
@@ -113,7 +114,9 @@ pub struct Sfq<P, H, F, S, D = Rng> {
     tail: u32,
     qlen: u32,
     bytes: u64,
-    stats: Stats,
+    sent: Sent,
+    drops: u64,
+    overlimits: u64,
     counters: SfqCounters,
     draws: D,
     packet: core::marker::PhantomData<P>,
@@ -150,7 +153,9 @@ where
             tail: NIL,
             qlen: 0,
             bytes: 0,
-            stats: Stats::default(),
+            sent: Sent::default(),
+            drops: 0,
+            overlimits: 0,
             counters: SfqCounters::default(),
             draws,
             params: Params {
@@ -320,7 +325,7 @@ where
             Action::Probable => (red.marks_probable(), false),
             Action::Forced => (red.marks_forced(), true),
         };
-        self.stats.overlimits += 1;
+        self.overlimits += 1;
         let counters = &mut self.counters;
         let (head, arrival, dropped) = if is_forced {
             (&mut counters.forced_mark_head, &mut counters.forced_mark, &mut counters.forced_drop)
@@ -346,6 +351,21 @@ where
         true
     }
 
+    #[cold]
+    fn refuse(&mut self, now: Nanos, packet: P, observer: &mut impl Observer<P>) -> Verdict {
+        self.drops += 1;
+        observer.dropped(now, packet, Reason::Limit);
+        Verdict::Dropped(Reason::Limit)
+    }
+
+    /// The way of a packet, the last of slot `index`, that brought the queue over the limit.
+    #[inline(never)]
+    fn overflow(&mut self, now: Nanos, index: u32, observer: &mut impl Observer<P>) -> Verdict {
+        let is_own = self.drop_longest(now, observer) == Some(index);
+        let is_gone = is_own && (!self.params.headdrop || self.slots.as_ref()[index as usize].qlen == 0);
+        if is_gone { Verdict::Dropped(Reason::Limit) } else { Verdict::Enqueued }
+    }
+
     /// Drops the arrival; with `headdrop` the head of its slot, whose place it takes.
     fn drop_at(
         &mut self,
@@ -355,7 +375,7 @@ where
         reason: Reason,
         observer: &mut impl Observer<P>,
     ) -> Verdict {
-        self.stats.drops += 1;
+        self.drops += 1;
         let slot = &mut self.slots.as_mut()[index as usize];
         let head = if self.params.headdrop { self.nodes.pop_head(slot) } else { None };
         let Some(head) = head else {
@@ -387,11 +407,12 @@ where
         self.depths.shrink(slots, index);
         self.qlen -= 1;
         self.bytes -= u64::from(packet.len());
-        self.stats.drops += 1;
+        self.drops += 1;
         observer.dropped(now, packet, Reason::Limit);
         Some(index)
     }
 
+    #[inline(always)]
     fn pop(&mut self) -> Option<P> {
         let slots = self.slots.as_mut();
         let index = loop {
@@ -403,27 +424,29 @@ where
             slot.allot = slot.allot.wrapping_add(self.params.quantum.cast_signed());
             self.tail = index;
         };
-        let slot = &mut slots[index as usize];
+        let slot = slots.get_mut(index as usize)?;
         let packet = self.nodes.pop_head(slot)?;
         let len = packet.len();
         slot.backlog = slot.backlog.wrapping_sub(len);
-        self.depths.shrink(slots, index);
         self.qlen -= 1;
         self.bytes -= u64::from(len);
-        self.stats.packets += 1;
-        self.stats.bytes += u64::from(len);
-        let slot = &mut slots[index as usize];
-        if slot.qlen > 0 {
+        self.sent.add(len);
+        let (left, hash) = (slot.qlen - 1, slot.hash);
+        if left > 0 {
             slot.allot = slot.allot.wrapping_sub(len.cast_signed());
-            return Some(packet);
+        } else {
+            if let Some(bucket) = self.buckets.as_mut().get_mut(hash as usize) {
+                *bucket = NIL;
+            }
+            leave(slots, &mut self.tail, index);
         }
-        self.buckets.as_mut()[slot.hash as usize] = NIL;
-        leave(slots, &mut self.tail, index);
+        self.depths.shrink(slots, index);
         Some(packet)
     }
 }
 
 /// Takes the slot `index`, the next one in turn, out of the round.
+#[inline]
 fn leave(slots: &mut [Slot], tail: &mut u32, index: u32) {
     let next = slots[index as usize].next;
     if next == index {
@@ -445,24 +468,28 @@ where
     fn enqueue(&mut self, now: Nanos, mut packet: P, observer: &mut impl Observer<P>) -> Verdict {
         self.advance(now, observer);
         let bucket = self.bucket(packet.flow_hash());
-        let Some((index, is_known)) = self.slot_of(bucket).filter(|_| self.limit > 0) else {
-            self.stats.drops += 1;
-            observer.dropped(now, packet, Reason::Limit);
-            return Verdict::Dropped(Reason::Limit);
+        let Some(place) = self.buckets.as_mut().get_mut(bucket as usize).filter(|_| self.limit > 0) else {
+            return self.refuse(now, packet, observer);
         };
-        if is_known {
-            if self.red_drops(now, index, &mut packet, observer) {
-                return self.drop_at(now, index, packet, Reason::Red, observer);
-            }
-            if self.slots.as_ref()[index as usize].qlen >= self.params.depth {
-                return self.drop_at(now, index, packet, Reason::Limit, observer);
+        let mut index = *place;
+        if index == NIL {
+            index = match self.depths.first(0) {
+                Some(index) => index,
+                None => return self.refuse(now, packet, observer),
+            };
+            *place = index;
+            if let Some(slot) = self.slots.as_mut().get_mut(index as usize) {
+                slot.hash = bucket;
+                slot.backlog = 0;
+                slot.vars.reset();
             }
         } else {
-            self.buckets.as_mut()[bucket as usize] = index;
-            let slot = &mut self.slots.as_mut()[index as usize];
-            slot.hash = bucket;
-            slot.backlog = 0;
-            slot.vars.reset();
+            if self.red.is_some() && self.red_drops(now, index, &mut packet, observer) {
+                return self.drop_at(now, index, packet, Reason::Red, observer);
+            }
+            if self.slots.as_ref().get(index as usize).is_none_or(|slot| slot.qlen >= self.params.depth) {
+                return self.drop_at(now, index, packet, Reason::Limit, observer);
+            }
         }
         self.qlen += 1;
         self.bytes += u64::from(packet.len());
@@ -470,9 +497,7 @@ where
         if self.qlen <= self.limit {
             return Verdict::Enqueued;
         }
-        let is_own = self.drop_longest(now, observer) == Some(index);
-        let is_gone = is_own && (!self.params.headdrop || self.slots.as_ref()[index as usize].qlen == 0);
-        if is_gone { Verdict::Dropped(Reason::Limit) } else { Verdict::Enqueued }
+        self.overflow(now, index, observer)
     }
 
     #[inline]
@@ -492,7 +517,8 @@ where
     fn stats(&self) -> Stats {
         let counters = &self.counters;
         let marks = counters.prob_mark + counters.forced_mark;
-        Stats { marks: marks + counters.prob_mark_head + counters.forced_mark_head, ..self.stats }
+        let marks = marks + counters.prob_mark_head + counters.forced_mark_head;
+        Stats { overlimits: self.overlimits, ..self.sent.stats(self.drops, marks) }
     }
 
     fn reset(&mut self, now: Nanos, observer: &mut impl Observer<P>) {

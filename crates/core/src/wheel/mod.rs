@@ -15,6 +15,7 @@ use core::marker::PhantomData;
 use bits::Bits;
 
 use crate::arena::{Arena, List, Slot, Storage};
+use crate::queue::Sent;
 use crate::{Backlog, Nanos, Observer, Packet, Queue, Reason, Span, Stats, Verdict};
 
 /// Most slots of a wheel.
@@ -69,9 +70,13 @@ pub struct Wheel<P, W, L, S> {
     due: List,
     /// The slot, counted from the beginning of time, up to which all are in `due`.
     turned: u64,
+    /// When the slot behind that one begins.
+    turns_at: u64,
+    /// The first slot behind it that holds packets; the end of time for none.
+    next: u64,
     qlen: u32,
     bytes: u64,
-    sent: (u64, u64),
+    sent: Sent,
     drop_change: u64,
     counters: WheelCounters,
     packet: PhantomData<P>,
@@ -91,18 +96,21 @@ where
         let wanted = u32::try_from(slots.as_ref().len()).unwrap_or(MAX_SLOTS);
         let (bits, count) = Bits::new(words, wanted);
         slots.as_mut().fill(List::EMPTY);
+        let granularity = Span(params.granularity.0.max(1));
         Wheel {
             limit: params.limit.min(arena.capacity()),
-            params: Params { granularity: Span(params.granularity.0.max(1)), ..params },
+            params: Params { granularity, ..params },
             arena,
             bits,
             slots,
             count,
             due: List::EMPTY,
             turned: 0,
+            turns_at: granularity.0,
+            next: u64::MAX,
             qlen: 0,
             bytes: 0,
-            sent: (0, 0),
+            sent: Sent::default(),
             drop_change: 0,
             counters: WheelCounters::default(),
             packet: PhantomData,
@@ -136,39 +144,53 @@ where
         }
     }
 
-    const fn slot_of(&self, now: Nanos) -> u64 {
-        now.0 / self.params.granularity.0
-    }
-
     /// The place of a slot on the wheel. There is one at least.
     #[allow(clippy::cast_possible_truncation)]
     const fn place(&self, slot: u64) -> u32 {
         (slot % self.count as u64) as u32
     }
 
-    /// The first slot behind those that are due that holds packets: its place, and its number from the beginning of time.
-    #[inline]
-    fn first(&self) -> Option<(u32, u64)> {
-        if self.count == 0 {
-            return None;
-        }
+    /// The first slot behind those that are due that holds packets, from the beginning of time; its end for none.
+    fn first(&self) -> u64 {
         let from = self.place(self.turned);
-        let place = self.bits.next(from).or_else(|| self.bits.next(0))?;
+        let Some(place) = self.bits.next(from).or_else(|| self.bits.next(0)) else { return u64::MAX };
         let ahead = if place >= from { place - from } else { place + self.count - from };
-        Some((place, self.turned + u64::from(ahead)))
+        self.turned + u64::from(ahead)
     }
 
     /// What has its time now becomes due, slot by slot: of each the whole list at once.
     #[inline]
     fn turn(&mut self, now: Nanos) {
-        let present = self.slot_of(now);
-        while let Some((place, slot)) = self.first() {
-            if slot > present {
-                break;
-            }
-            self.take_slot(place);
+        if now.0 >= self.turns_at {
+            self.turn_to(now.0 / self.params.granularity.0);
+        }
+    }
+
+    #[inline(never)]
+    fn turn_to(&mut self, present: u64) {
+        while self.next <= present && self.next != u64::MAX {
+            self.take_slot(self.place(self.next));
+            self.next = self.first();
         }
         self.turned = present;
+        self.turns_at = present.saturating_add(1).saturating_mul(self.params.granularity.0);
+    }
+
+    /// Of the slots the first that begins no earlier than a packet may leave.
+    fn slot_for(&self, departure: Nanos) -> u64 {
+        let last = self.turned.saturating_add(u64::from(self.count.saturating_sub(1)));
+        departure.0.div_ceil(self.params.granularity.0).min(last)
+    }
+
+    /// Puts a packet into a slot whose time is to come.
+    fn throttle(&mut self, slot: u64, packet: P) {
+        let place = self.place(slot);
+        self.counters.throttled += 1;
+        if let Some(list) = self.slots.as_mut().get_mut(place as usize) {
+            self.arena.push(list, packet, 0);
+        }
+        self.bits.set(place);
+        self.next = self.next.min(slot);
     }
 
     fn take_slot(&mut self, place: u32) {
@@ -178,6 +200,7 @@ where
         }
     }
 
+    #[inline]
     fn pop(&mut self) -> Option<P> {
         let (packet, _) = self.arena.pop(&mut self.due)?;
         self.qlen -= 1;
@@ -187,15 +210,15 @@ where
 
     /// The packet that would leave first, due or not.
     fn pop_first(&mut self) -> Option<P> {
-        if self.due.is_empty()
-            && let Some((place, _)) = self.first()
-        {
+        if self.due.is_empty() && self.next != u64::MAX {
+            let place = self.place(self.next);
             let mut list = core::mem::take(self.slots.as_mut().get_mut(place as usize)?);
             let (packet, _) = self.arena.pop(&mut list)?;
+            self.slots.as_mut()[place as usize] = list;
             if list.is_empty() {
                 self.bits.clear(place);
+                self.next = self.first();
             }
-            self.slots.as_mut()[place as usize] = list;
             self.qlen -= 1;
             self.bytes -= u64::from(packet.len());
             return Some(packet);
@@ -219,8 +242,7 @@ where
             return Verdict::Dropped(Reason::Limit);
         }
         let asked = observer.origin(&packet).departure;
-        let departure = asked.unwrap_or(now);
-        if departure.since(now) > self.horizon() && self.count > 0 {
+        if asked.is_some_and(|at| at.since(now) > self.horizon()) && self.count > 0 {
             if self.params.horizon_drop {
                 self.counters.horizon_drops += 1;
                 observer.dropped(now, packet, Reason::Horizon);
@@ -229,22 +251,15 @@ where
             self.counters.horizon_caps += 1;
         }
         self.turn(now);
-        // Of the slots the first that begins no earlier than the packet may leave.
-        let last = self.turned.saturating_add(u64::from(self.count.saturating_sub(1)));
-        let slot = asked.map_or(self.turned, |at| at.0.div_ceil(self.params.granularity.0)).min(last);
         self.qlen += 1;
         self.bytes += u64::from(packet.len());
         // There is a place: fewer than `limit` packets are queued, and it is at most the places.
-        if slot <= self.turned {
-            self.arena.push(&mut self.due, packet, 0);
-            return Verdict::Enqueued;
+        match asked.map(|at| self.slot_for(at)) {
+            Some(slot) if slot > self.turned => self.throttle(slot, packet),
+            _ => {
+                self.arena.push(&mut self.due, packet, 0);
+            }
         }
-        let place = self.place(slot);
-        self.counters.throttled += 1;
-        if let Some(list) = self.slots.as_mut().get_mut(place as usize) {
-            self.arena.push(list, packet, 0);
-        }
-        self.bits.set(place);
         Verdict::Enqueued
     }
 
@@ -252,8 +267,7 @@ where
     fn dequeue(&mut self, now: Nanos, _observer: &mut impl Observer<P>) -> Option<P> {
         self.turn(now);
         let packet = self.pop()?;
-        self.sent.0 += 1;
-        self.sent.1 += u64::from(packet.len());
+        self.sent.add(packet.len());
         Some(packet)
     }
 
@@ -261,8 +275,10 @@ where
         if !self.due.is_empty() {
             return Some(now);
         }
-        let (_, slot) = self.first()?;
-        Some(Nanos(slot.saturating_mul(self.params.granularity.0)).max(now))
+        if self.next == u64::MAX {
+            return None;
+        }
+        Some(Nanos(self.next.saturating_mul(self.params.granularity.0)).max(now))
     }
 
     fn backlog(&self) -> Backlog {
@@ -270,13 +286,7 @@ where
     }
 
     fn stats(&self) -> Stats {
-        Stats {
-            packets: self.sent.0,
-            bytes: self.sent.1,
-            drops: self.counters.overlimit + self.counters.horizon_drops + self.drop_change,
-            marks: 0,
-            overlimits: 0,
-        }
+        self.sent.stats(self.counters.overlimit + self.counters.horizon_drops + self.drop_change, 0)
     }
 
     fn reset(&mut self, now: Nanos, observer: &mut impl Observer<P>) {
