@@ -142,10 +142,10 @@ fn constant(kind: &str, value: &str) -> String {
     }
 }
 
-/// Constants and structs.
+/// Constants and structs. The fields of `Head` stand in the struct that begins with one.
 fn items(out: &mut String, source: &str) {
     let mut docs = Vec::new();
-    let mut is_in_struct = false;
+    let (mut is_in_struct, mut is_in_head, mut head) = (false, false, String::new());
     for line in source.lines() {
         let text = line.trim();
         let item = text.strip_prefix("pub(crate) ").unwrap_or(text);
@@ -158,6 +158,12 @@ fn items(out: &mut String, source: &str) {
             let (name, kind) = name.split_once(": ").expect("a constant has a type");
             comment(out, &docs, "");
             let _ = writeln!(out, "#define {name} {}\n", constant(kind, value.trim_end_matches(';')));
+        } else if item == "struct Head {" {
+            (is_in_struct, is_in_head) = (true, true);
+        } else if is_in_head && text == "}" {
+            (is_in_struct, is_in_head) = (false, false);
+        } else if is_in_struct && item == "head: Head," {
+            out.push_str(&head);
         } else if let Some(name) = item.strip_prefix("struct ") {
             comment(out, &docs, "");
             let _ = writeln!(out, "struct {} {{", snake(name.trim_end_matches(" {")));
@@ -167,6 +173,7 @@ fn items(out: &mut String, source: &str) {
             is_in_struct = false;
         } else if is_in_struct {
             let (name, kind) = item.trim_end_matches(',').split_once(": ").expect("a field has a type");
+            let out = if is_in_head { &mut head } else { &mut *out };
             comment(out, &docs, "\t");
             let _ = writeln!(out, "\t{};", declare(kind, name));
         } else if text.starts_with("#[") {

@@ -274,8 +274,8 @@ struct gq_config {
 	uint64_t limit;
 	/** Depth, 1000 to 3600000000000 ns. */
 	uint64_t time;
-	/** Buckets, 1 to 65536. Default 1024. 64 bytes each. cake: flows of each of eight tins, a power of
-	 * two from 8, 96 bytes each.
+	/** Buckets, 1 to 65536. Default 1024. 64 bytes each. cake: flows of each tin, a power of two from
+	 * 8; each takes 88 bytes in every tin that diffserv uses, and 64 beside.
 	 */
 	uint64_t flows;
 	/** Acceptable standing sojourn time, from 2000 ns. Default 5000000. */
@@ -318,7 +318,10 @@ struct gq_config {
 	uint64_t linklayer;
 	/** Rate of the shaper of cake, from 8; kept as whole bytes a second. Default: unlimited. */
 	uint64_t bandwidth;
-	/** Tins: 0 diffserv3, 1 diffserv4, 2 diffserv8, 3 besteffort, 4 precedence. Default 0. */
+	/** Tins: 0 diffserv3 (three), 1 diffserv4 (four), 2 diffserv8 (eight), 3 besteffort (one), 4
+	 * precedence (eight). Default 0. It cannot be changed to a mode of more tins than that of the
+	 * set-up.
+	 */
 	uint64_t diffserv;
 	/** What has equal shares: 0 triple-isolate, 1 dual-srchost, 2 dual-dsthost, 3 flows, 4 hosts, 5
 	 * srchost, 6 dsthost, 7 flowblind. Default 0.
@@ -859,8 +862,9 @@ int32_t gq_take_drops(struct gq_queue *queue, struct gq_drop *drops, uint32_t co
 int32_t gq_queue_reset(struct gq_queue *queue, uint64_t now);
 
 /** Sets all parameters of a queue of the same kind at now, ns. The number of buckets and of places
- * stays: flows must be GQ_DEFAULT or as it is, slots and drop_slots are not looked at. codel and
- * fq_codel drop what is above a lower limit (GQ_REASON_CHANGE).
+ * stays: flows must be GQ_DEFAULT or as it is, diffserv of cake must not use more tins than at
+ * set-up, slots and drop_slots are not looked at. codel and fq_codel drop what is above a lower
+ * limit (GQ_REASON_CHANGE).
  *
  * Returns GQ_DROPS and GQ_FULL or 0, or a negative code; then nothing is changed.
  */

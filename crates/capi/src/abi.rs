@@ -95,11 +95,11 @@ pub(crate) const GQ_STOP: i32 = 1;
 /// Result of `gq_bql_completed`: the ring takes packets; start the queue above it if it was stopped.
 pub(crate) const GQ_WAKE: i32 = 1;
 
-/// A packet as a queue sees it. The frame stays with the caller. What stands behind dsfield is for `GQ_CAKE`: 0 is right
-/// where a thing is not known. `gq_dequeue` fills the fields up to `link_header` and leaves the rest.
+/// The beginning of [`Packet`], its first version: what every queue reads, and what a delivery fills. In the header its
+/// fields are the packet's.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Packet {
+pub(crate) struct Head {
     /// sizeof(struct gq_packet)
     pub(crate) size: u32,
     /// Bytes with the layer-2 header, without FCS, preamble and gap: 1 to `GQ_MAX_LEN`.
@@ -120,6 +120,14 @@ pub(crate) struct Packet {
     pub(crate) segment: u16,
     /// Bytes in front of the network header that len counts; 0: 14, Ethernet's; or `GQ_NO_LINK_HEADER`.
     pub(crate) link_header: u16,
+}
+
+/// A packet as a queue sees it. The frame stays with the caller. What stands behind dsfield is for `GQ_CAKE`: 0 is right
+/// where a thing is not known. `gq_dequeue` fills the fields up to `link_header` and leaves the rest.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Packet {
+    pub(crate) head: Head,
     /// Hash over the source address; 0 where there is none.
     pub(crate) source_hash: u32,
     /// Hash over the destination address; 0 where there is none.
@@ -207,8 +215,8 @@ pub(crate) struct Config {
     pub(crate) limit: u64,
     /// Depth, 1000 to 3600000000000 ns.
     pub(crate) time: u64,
-    /// Buckets, 1 to 65536. Default 1024. 64 bytes each. cake: flows of each of eight tins, a power of two from 8, 96
-    /// bytes each.
+    /// Buckets, 1 to 65536. Default 1024. 64 bytes each. cake: flows of each tin, a power of two from 8; each takes 88 bytes
+    /// in every tin that diffserv uses, and 64 beside.
     pub(crate) flows: u64,
     /// Acceptable standing sojourn time, from 2000 ns. Default 5000000.
     pub(crate) target: u64,
@@ -248,7 +256,8 @@ pub(crate) struct Config {
     pub(crate) linklayer: u64,
     /// Rate of the shaper of cake, from 8; kept as whole bytes a second. Default: unlimited.
     pub(crate) bandwidth: u64,
-    /// Tins: 0 diffserv3, 1 diffserv4, 2 diffserv8, 3 besteffort, 4 precedence. Default 0.
+    /// Tins: 0 diffserv3 (three), 1 diffserv4 (four), 2 diffserv8 (eight), 3 besteffort (one), 4 precedence (eight).
+    /// Default 0. It cannot be changed to a mode of more tins than that of the set-up.
     pub(crate) diffserv: u64,
     /// What has equal shares: 0 triple-isolate, 1 dual-srchost, 2 dual-dsthost, 3 flows, 4 hosts, 5 srchost, 6 dsthost,
     /// 7 flowblind. Default 0.

@@ -3,7 +3,7 @@
 use core::mem::MaybeUninit;
 
 use goodqueue::arena::{NIL, Slot};
-use goodqueue::cake::{AckFilter, Cake, Flow, Host, Params, Queued, Ways};
+use goodqueue::cake::{AckFilter, Cake, Flow, Host, Params, Queued, Ranked, Ways};
 use goodqueue::details::{Classified, Details, Gso, MOST_OPTIONS, TcpHeader};
 use goodqueue::{Backlog, Header, Nanos, Observer, Packet, Queue as _, Reason, Rng, Stats, Verdict};
 
@@ -117,7 +117,7 @@ pub(crate) struct CakeStorage {
     pub(crate) tcp: &'static mut [TcpPlace],
 }
 
-type Tables = (&'static mut [Ways], &'static mut [Host], &'static mut [Flow]);
+type Tables = (&'static mut [Ways], &'static mut [Host], &'static mut [Flow], &'static mut [Ranked]);
 
 /// The owner of the packets during a call.
 struct Owner<'a> {
@@ -169,13 +169,13 @@ impl Observer<CakePacket> for Owner<'_> {
 
 /// What a packet says of itself, if it can be so.
 fn details(packet: &abi::Packet) -> Result<Details, Code> {
-    let segments = packet.gso_segments;
+    let segments = packet.head.gso_segments;
     let gso =
         (segments > 1).then_some(Gso { segments, size: packet.gso_size, headers: packet.gso_headers.into() });
     if let Some(gso) = &gso {
         // The last segment has 1 to `size` bytes.
         let others = (u64::from(segments) - 1) * u64::from(gso.size);
-        let payload = u64::from(packet.len).checked_sub(u64::from(segments) * u64::from(gso.headers));
+        let payload = u64::from(packet.head.len).checked_sub(u64::from(segments) * u64::from(gso.headers));
         let last = payload.and_then(|payload| payload.checked_sub(others));
         let is_made_up = last.is_some_and(|last| last >= 1 && last <= u64::from(gso.size));
         if u32::from(segments) > GQ_MAX_SEGMENTS || !is_made_up {
@@ -187,14 +187,14 @@ fn details(packet: &abi::Packet) -> Result<Details, Code> {
         destination_hash: packet.destination_hash,
         mark: packet.mark,
         priority: packet.priority,
-        classified: match u32::from(packet.classified) {
+        classified: match u32::from(packet.head.classified) {
             0 => Classified::None,
             GQ_CLASS => Classified::Class(packet.class_id),
             GQ_SHOT => Classified::Shot,
             GQ_STOLEN => Classified::Stolen,
             _ => return Err(GQ_EPACKET),
         },
-        network_offset: match packet.link_header {
+        network_offset: match packet.head.link_header {
             0 => 14,
             header if u32::from(header) == GQ_NO_LINK_HEADER => 0,
             header => header,
@@ -243,7 +243,7 @@ impl CakeQueue {
     pub(crate) fn expect(&mut self, (packet, tcp): (abi::Packet, Option<Tcp>)) -> Result<usize, Code> {
         self.details = details(&packet)?;
         self.header = tcp.as_ref().map(tcp_header).transpose()?;
-        Ok(usize::from(packet.gso_segments).max(1))
+        Ok(usize::from(packet.head.gso_segments).max(1))
     }
 
     /// Takes the packet that was told of.
@@ -272,7 +272,8 @@ impl CakeQueue {
         self.delivered
     }
 
-    /// Sets all parameters. The number of flows stays, and so does whether there are places for TCP headers.
+    /// Sets all parameters. The number of flows stays, as do the tins that there is storage for, and whether there are
+    /// places for TCP headers.
     pub(crate) fn configure(
         &mut self,
         now: Nanos,
@@ -285,8 +286,7 @@ impl CakeQueue {
             return Err(GQ_EVALUE);
         }
         let mut owner = Owner { drops, tcp: &mut self.tcp, arriving: None, was_cut: false };
-        self.cake.configure(now, params, &mut owner);
-        Ok(())
+        self.cake.configure(now, params, &mut owner).map_err(|_| GQ_EVALUE)
     }
 
     pub(crate) fn reset(&mut self, now: Nanos, drops: &mut Drops) {

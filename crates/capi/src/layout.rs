@@ -27,10 +27,11 @@ pub(crate) struct Span {
 /// Where everything is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Layout {
-    /// Of cake: itself, its sets, its hosts, and TCP headers for the ack filter.
+    /// Of cake: itself, its sets, its hosts, its heap, and TCP headers for the ack filter.
     pub(crate) cake: Span,
     pub(crate) ways: Span,
     pub(crate) hosts: Span,
+    pub(crate) heap: Span,
     pub(crate) tcp: Span,
     pub(crate) flows: Span,
     pub(crate) slots: Span,
@@ -128,18 +129,20 @@ impl Layout {
         let mut plan = Plan { used: size_of::<Queue>() };
         let of_cake = |items: u64| if is_cake { items } else { 0 };
         let cake = plan.place(of_cake(1), size_of::<CakeQueue>())?;
-        let ways = plan.place(of_cake(flows), size_of::<cake::Ways>())?;
-        // Eight tins, a set for each eight of their flows.
-        let hosts = plan.place(of_cake(flows * u64::from(cake::TINS)), size_of::<cake::Host>())?;
+        // Tables of the tins that the mode uses.
+        let of_tins = flows * spec.cake_params(config.mtu).map_or(0, |params| params.diffserv.tins().into());
+        let ways = plan.place(of_tins / u64::from(cake::WAYS), size_of::<cake::Ways>())?;
+        let hosts = plan.place(of_tins, size_of::<cake::Host>())?;
+        let heap = plan.place(of_cake(flows * u64::from(cake::TINS)), size_of::<cake::Ranked>())?;
         let flows = match spec.kind() {
-            QueueKind::Cake => plan.place(flows * u64::from(cake::TINS), size_of::<cake::Flow>())?,
+            QueueKind::Cake => plan.place(of_tins, size_of::<cake::Flow>())?,
             _ => plan.place(flows, size_of::<fq_codel::Flow>())?,
         };
         let tcp = plan.place(if has_tcp { slots + 1 } else { 0 }, size_of::<TcpPlace>())?;
         let drops = drop_places(config.drop_slots, most_dropped);
         let slots = plan.place(slots, slot_bytes)?;
         let drops = plan.place(drops, size_of::<Dropped>())?;
-        Ok(Layout { cake, ways, hosts, tcp, flows, slots, drops, total: plan.end()? })
+        Ok(Layout { cake, ways, hosts, heap, tcp, flows, slots, drops, total: plan.end()? })
     }
 }
 
@@ -158,15 +161,16 @@ mod tests {
             "fq_codel,flows=64",
             "tbf,rate=1mbit,burst=5k,limit=64k",
             "cake,flows=32",
+            "cake,diffserv=besteffort,flows=64",
         ] {
             let config = config::read(text).config.expect(text);
             let spec = config.spec().expect(text);
             let layout = Layout::new(&config, &spec).expect(text);
             let parts = spec.memory::<Header>(Rate(0), config.mtu).expect(text);
             let items = |name| parts.iter().find(|part| part.name == name).map_or(0, |part| part.items);
-            let of_layout =
-                [layout.slots, layout.flows, layout.hosts, layout.ways].map(|span| span.items as u64);
-            assert_eq!(of_layout, ["packets", "flows", "hosts", "sets"].map(items), "{text}");
+            let Layout { slots: places, flows, hosts, ways, heap, .. } = layout;
+            let of_layout = [places, flows, hosts, ways, heap].map(|span| span.items as u64);
+            assert_eq!(of_layout, ["packets", "flows", "hosts", "sets", "heap"].map(items), "{text}");
             let bytes = |name| parts.iter().find(|part| part.name == name).map_or(0, |part| part.bytes);
             if spec.kind() == QueueKind::Cake {
                 assert_eq!(

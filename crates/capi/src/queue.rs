@@ -12,7 +12,9 @@ use goodqueue::{fq_codel, spec};
 use crate::abi::Tcp;
 use crate::cake::{CakeQueue, CakeStorage};
 
-use crate::abi::{Config, Counter, GQ_DEFAULT, GQ_FULL, GQ_MARKED, GQ_MAX_LEN, GQ_PACKET, Packet, Stats};
+use crate::abi::{
+    Config, Counter, GQ_DEFAULT, GQ_FULL, GQ_MARKED, GQ_MAX_LEN, GQ_PACKET, Head, Packet, Stats,
+};
 use crate::code::{Code, GQ_ECONFLICT, GQ_EKIND, GQ_EMEMORY, GQ_EPACKET, GQ_EVALUE};
 use crate::door::Door;
 use crate::drops::{Dropped, reason};
@@ -246,22 +248,6 @@ impl Queue {
         }
         Some(Counter { size: size_of::<Counter>() as u32, reserved: 0, value, name })
     }
-}
-
-/// The beginning of [`Packet`], its first version: what every queue reads, and what a delivery fills.
-#[repr(C)]
-#[derive(Clone, Copy)]
-pub(crate) struct Head {
-    pub(crate) size: u32,
-    pub(crate) len: u32,
-    pub(crate) truesize: u32,
-    pub(crate) flow_hash: u32,
-    pub(crate) cookie: u64,
-    pub(crate) dsfield: u8,
-    pub(crate) classified: u8,
-    pub(crate) gso_segments: u16,
-    pub(crate) segment: u16,
-    pub(crate) link_header: u16,
 }
 
 impl Head {

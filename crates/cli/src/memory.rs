@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use goodqueue::spec::{CATALOGUE, Default as ParameterDefault, QueueKind};
 use goodqueue::wifi::{Capacity, WifiParams};
-use goodqueue::{Header, Part, QueueSpec, Rate, SpecError};
+use goodqueue::{Bytes, Header, Part, QueueSpec, Rate, SpecError};
 use serde_json::{Value, json};
 
 use crate::args::QueuesArgs;
@@ -54,10 +54,10 @@ fn linux(spec: &QueueSpec) -> Option<Linux> {
             parts: &["flows"],
             of: "flows of 64 bytes, and 4 for the backlog of each",
         }),
-        // Linux has no other number of flows.
+        // Linux has no other number of flows, and eight tins whatever the mode.
         QueueKind::Cake if flows == 1024 => Some(Linux {
             bytes: 8 * flows * (80 + 12 + 10) + (16 << 10),
-            parts: &["sets", "hosts", "flows"],
+            parts: &["sets", "hosts", "flows", "heap"],
             of: "eight tins of 1024 flows of 80 bytes, hosts of 12, tags, backlogs and heap places of 10; a heap of 16 KiB",
         }),
         _ => None,
@@ -78,25 +78,32 @@ fn of_queue(text: &str) -> Result<Footprint, End> {
     Ok(Footprint { queue: spec.to_string(), parts, frames, linux: linux(&spec) })
 }
 
-/// `wifi,stations=8,flows=128,limit=600`.
+/// What the memory of a radio, and of the frames in it, depends on.
+const OF_RADIO: [&str; 5] = ["stations", "interfaces", "flows", "limit", "memory_limit"];
+
+/// `wifi,stations=8,flows=128,limit=600,memory_limit=4m`.
 fn of_radio(text: &str) -> Result<Footprint, End> {
-    let params = WifiParams::default();
-    let mut capacity = Capacity { packets: params.limit, ..Capacity::default() };
+    let WifiParams { limit, mut memory_limit, .. } = WifiParams::default();
+    let mut capacity = Capacity { packets: limit, ..Capacity::default() };
     for element in text.split(',').skip(1) {
         let (name, value) = element.split_once('=').unwrap_or((element, ""));
+        let name = name.trim();
+        if !OF_RADIO.contains(&name) {
+            let hint = did_you_mean(name, &OF_RADIO);
+            return Err(End::Usage(format!("{text}: the memory of a radio does not depend on {name}{hint}")));
+        }
         let refused = || End::Usage(format!("{text}: {name}: {value} is no number in range"));
-        let number: u32 = value.trim().parse().map_err(|_| refused())?;
-        match name.trim() {
+        let number: Option<u32> = match (name, value.trim()) {
+            ("memory_limit", bytes) => bytes.parse().ok().and_then(|Bytes(bytes)| bytes.try_into().ok()),
+            (_, number) => number.parse().ok(),
+        };
+        let number = number.ok_or_else(refused)?;
+        match name {
             "stations" => capacity.stations = number,
             "interfaces" => capacity.interfaces = u16::try_from(number).map_err(|_| refused())?,
             "flows" => capacity.flows = number,
             "limit" => capacity.packets = number,
-            other => {
-                let hint = did_you_mean(other, &["stations", "interfaces", "flows", "limit"]);
-                return Err(End::Usage(format!(
-                    "{text}: the memory of a radio does not depend on {other}{hint}"
-                )));
-            }
+            _ => memory_limit = number,
         }
         capacity.check().map_err(|_| refused())?;
     }
@@ -104,10 +111,16 @@ fn of_radio(text: &str) -> Result<Footprint, End> {
     let itself = size_of::<goodqueue::wifi::TxStack<Header>>() as u64;
     let rest = capacity.lengths().parts::<Header>();
     let parts = std::iter::once(("radio", 1, itself)).chain(rest);
+    let most = match memory_limit {
+        bytes if bytes % (1 << 20) == 0 && bytes > 0 => format!("{}m", bytes >> 20),
+        bytes => bytes.to_string(),
+    };
     Ok(Footprint {
-        queue: format!("wifi,stations={stations},interfaces={interfaces},flows={flows},limit={packets}"),
+        queue: format!(
+            "wifi,stations={stations},interfaces={interfaces},flows={flows},limit={packets},memory_limit={most}"
+        ),
         parts: parts.map(|(name, items, bytes)| Part { name, items, bytes }).collect(),
-        frames: Some(params.memory_limit.into()),
+        frames: Some(memory_limit.into()),
         linux: None,
     })
 }

@@ -65,7 +65,7 @@ fn run(flows: u32, steps: u64, seed: u64) -> u64 {
     let params = Params { diffserv: Diffserv::Besteffort, ..Params::default() };
     let slots = vec![goodqueue::arena::Slot::default(); 20_000];
     let mut queue: HeapCake<Header> =
-        Cake::new(params, Lcg::new(seed), cake_tables(1024), slots).expect("1024 sets and 20000 slots");
+        Cake::new(params, Lcg::new(seed), cake_tables(1, 1024), slots).expect("1024 flows and 20000 slots");
     let hashes = (0..flows).map(|i| [mix(i + 1), mix(0x1_0000 + i / 10), mix(0x200_0000 + i)]).collect();
     let mut owner = Owner { hashes, drops: 0 };
     let mut now = Nanos(1_000_000_000);

@@ -51,7 +51,7 @@ pub type HeapWheel<P> = Wheel<P, Vec<u64>, Vec<List>, Vec<Slot<P>>>;
 /// `cake` with its storage from the heap.
 pub type HeapCake<P> = Cake<P, CakeTables, Vec<Slot<cake::Queued<P>>>>;
 /// The tables of `cake` from the heap.
-pub type CakeTables = (Vec<cake::Ways>, Vec<cake::Host>, Vec<cake::Flow>);
+pub type CakeTables = (Vec<cake::Ways>, Vec<cake::Host>, Vec<cake::Flow>, Vec<cake::Ranked>);
 
 /// A queue that was chosen at run time. The choice costs one branch a call; within each queue all is
 /// static. Storage is allocated once, in [`QueueSpec::build`].
@@ -91,10 +91,10 @@ pub enum AnyQueue<P> {
     Cake(Box<HeapCake<P>>),
 }
 
-/// Tables for `cake` of so many sets, one for each eight flows of its eight tins.
+/// Tables for `cake` with so many tins, at most eight, of so many flows each, eight or a higher power of two.
 #[must_use]
-pub fn cake_tables(sets: u64) -> CakeTables {
-    Ledger::default().cake_tables(sets)
+pub fn cake_tables(tins: u32, flows: u64) -> CakeTables {
+    Ledger::default().cake_tables(tins, flows)
 }
 
 impl QueueSpec {
@@ -205,9 +205,7 @@ impl QueueSpec {
             return Ok(AnyQueue::Tbf(ledger.boxed(queue)));
         }
         if let (Some(params), Some(packets)) = (self.cake_params(mtu), self.cake_packets(mtu)) {
-            // Eight tins of flows in sets of eight: as many sets as a tin has flows.
-            let sets = self.get("flows").unwrap_or(8);
-            let tables = ledger.cake_tables(sets);
+            let tables = ledger.cake_tables(params.diffserv.tins(), self.get("flows").unwrap_or(8));
             let slots = ledger.places("packets", packets);
             if let Ok(queue) = Cake::new(params, draws.into(), tables, slots) {
                 return Ok(AnyQueue::Cake(ledger.boxed(queue)));

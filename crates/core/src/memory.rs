@@ -4,7 +4,7 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 use crate::any::CakeTables;
-use crate::cake::WAYS;
+use crate::cake::{TINS, WAYS};
 use crate::spec::MAX_PACKETS;
 
 /// One part of a queue's memory: things of one kind, side by side.
@@ -56,9 +56,11 @@ impl Ledger {
         places
     }
 
-    pub(crate) fn cake_tables(&mut self, sets: u64) -> CakeTables {
-        let each = u64::from(WAYS);
-        (self.places("sets", sets), self.places("hosts", sets * each), self.places("flows", sets * each))
+    pub(crate) fn cake_tables(&mut self, tins: u32, flows: u64) -> CakeTables {
+        let all = u64::from(tins).saturating_mul(flows);
+        let sets = self.places("sets", all / u64::from(WAYS));
+        let (hosts, all_flows) = (self.places("hosts", all), self.places("flows", all));
+        (sets, hosts, all_flows, self.places("heap", u64::from(TINS).saturating_mul(flows)))
     }
 
     pub(crate) fn boxed<T>(&mut self, queue: T) -> Box<T> {

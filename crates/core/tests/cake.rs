@@ -1,7 +1,7 @@
 //! `cake` as every queue must be: packets come back exactly once, sums are right, and it says when it can
 //! deliver; framing against arithmetic that walks cell by cell.
 
-use goodqueue::cake::{AckFilter, Diffserv, Framing, Isolation, Overhead, Params};
+use goodqueue::cake::{AckFilter, Diffserv, Framing, Isolation, NoStorage, Overhead, Params, TINS};
 use goodqueue::details::{Details, TcpHeader};
 use goodqueue::{Cake, Header, HeapCake, Lcg, Nanos, Observer, Packet, Queue, Rate, Reason, cake_tables};
 use proptest::prelude::*;
@@ -34,8 +34,12 @@ impl Observer<Header> for Owner {
 }
 
 fn queue(params: Params, slots: usize) -> HeapCake<Header> {
+    with_tins(TINS, params, slots)
+}
+
+fn with_tins(tins: u32, params: Params, slots: usize) -> HeapCake<Header> {
     let slots = vec![goodqueue::arena::Slot::default(); slots];
-    Cake::new(params, Lcg::new(7), cake_tables(16), slots).expect("16 sets and a slot")
+    Cake::new(params, Lcg::new(7), cake_tables(tins, 16), slots).expect("16 flows and a slot")
 }
 
 fn params() -> impl Strategy<Value = Params> {
@@ -89,7 +93,7 @@ proptest! {
                     let packet = Header { cookie, len, truesize: len + 700, flow_hash: hash, dsfield };
                     queue.enqueue(now, packet, &mut owner);
                 }
-                7 if gap % 50 == 0 => queue.configure(now, change, &mut owner),
+                7 if gap % 50 == 0 => queue.configure(now, change, &mut owner).expect("eight tins"),
                 7 if gap % 51 == 0 => queue.reset(now, &mut owner),
                 _ => {
                     let wake = queue.next_wake(now);
@@ -111,6 +115,33 @@ proptest! {
             prop_assert_eq!((u64::from(backlog.packets), backlog.bytes), (inside.len() as u64, bytes));
             prop_assert_eq!(arrived.len(), inside.len() + delivered.len() + owner.dropped.len());
         }
+    }
+
+    /// Tables of the tins that a mode uses, and of all eight: the same packets leave and are dropped, in the same order.
+    #[test]
+    fn tins_that_are_not_used_decide_nothing(
+        params in params(),
+        calls in prop::collection::vec((0..7_u8, 0..40_u32, any::<u8>(), 0..3_000_000_u64), 1..600),
+        slots in 4..64_usize,
+    ) {
+        let run = |tins: u32| {
+            let (mut queue, mut owner) = (with_tins(tins, params, slots), Owner::default());
+            let (mut now, mut delivered) = (Nanos(1_000_000_000), Vec::new());
+            for (cookie, &(call, hash, dsfield, gap)) in (0..).zip(&calls) {
+                now.0 += gap;
+                if call == 6 && gap % 51 == 0 {
+                    queue.reset(now, &mut owner);
+                } else if call < 4 {
+                    let len = 66 + 10 * (hash % 7);
+                    let packet = Header { cookie, len, truesize: len + 700, flow_hash: hash, dsfield };
+                    queue.enqueue(now, packet, &mut owner);
+                } else {
+                    delivered.extend(queue.dequeue(now, &mut owner).map(|packet| packet.cookie));
+                }
+            }
+            (delivered, owner.dropped, queue.stats())
+        };
+        prop_assert_eq!(run(params.diffserv.tins()), run(TINS));
     }
 
     #[test]
@@ -142,4 +173,17 @@ proptest! {
         let next = queue.state().time_next;
         prop_assert_eq!(i64::try_from(next.0 - now.0), Ok(carried * 1000));
     }
+}
+
+#[test]
+fn a_mode_of_more_tins_than_there_are_is_refused_and_changes_nothing() {
+    let of = |diffserv| Params { diffserv, ..Params::default() };
+    let mut queue = with_tins(3, of(Diffserv::Besteffort), 8);
+    let (now, mut owner) = (Nanos(1_000_000_000), Owner::default());
+    assert_eq!(queue.configure(now, of(Diffserv::Diffserv3), &mut owner), Ok(()));
+    assert_eq!(queue.configure(now, of(Diffserv::Diffserv4), &mut owner), Err(NoStorage::Tins));
+    assert_eq!((queue.params().diffserv, queue.state().tins), (Diffserv::Diffserv3, 3));
+    let slots = vec![goodqueue::arena::Slot::default(); 8];
+    let few = Cake::<Header, _, _>::new(of(Diffserv::Diffserv8), Lcg::new(7), cake_tables(4, 16), slots);
+    assert_eq!(few.err(), Some(NoStorage::Tins));
 }

@@ -73,7 +73,8 @@ fn cake_has_as_many_forced_collisions_as_expected() {
             };
             let slots = vec![goodqueue::arena::Slot::default(); 1024];
             let mut queue: HeapCake<Header> =
-                Cake::new(params, Lcg::new(1), cake_tables(QUEUES.into()), slots).expect("tables");
+                Cake::new(params, Lcg::new(1), cake_tables(cake::TINS, QUEUES.into()), slots)
+                    .expect("tables");
             for _ in 0..flows {
                 let _ = queue.enqueue(Nanos(1), packet(hash(&mut rng)), &mut Ignore);
             }

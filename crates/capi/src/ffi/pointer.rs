@@ -3,12 +3,12 @@
 use core::mem::MaybeUninit;
 use core::{ptr, slice};
 
+use crate::abi::Head;
 use crate::abi::wifi::{WifiConfig, WifiRate, WifiStation, WifiStats, WifiTxq};
 use crate::abi::{self, Drop};
 use crate::code::{Code, GQ_EALIGN, GQ_EHANDLE, GQ_EMEMORY, GQ_ENULL, GQ_ESIZE};
 use crate::drops::{Dropped, Drops};
 use crate::layout::Span;
-use crate::queue::Head;
 
 /// A struct of the header: `repr(C)`, without pointers, its size in its first field. Versions only add at the end.
 ///

@@ -3,19 +3,19 @@
 use core::ffi::{CStr, c_char, c_void};
 use core::slice;
 
+use goodqueue::Nanos;
 use goodqueue::spec::QueueKind;
-use goodqueue::{Header, Nanos};
 
 use super::pointer::{
     Marked, answer, carve, carve_one, check, check_memory, install, object, put, read, size, take_drops,
     with, write,
 };
-use crate::abi::{Config, Counter, Drop, Packet, Stats, Tcp};
+use crate::abi::{Config, Counter, Drop, Head, Packet, Stats, Tcp};
 use crate::cake::CakeStorage;
 use crate::code::{Code, GQ_EKIND, GQ_ETEXT};
 use crate::config;
 use crate::layout::Layout;
-use crate::queue::{Head, Queue, Storage};
+use crate::queue::{Queue, Storage};
 
 /// Longest text of a queue, bytes.
 const MAX_TEXT: usize = 4095;
@@ -130,6 +130,7 @@ unsafe fn init(
                     carve(memory, layout.ways),
                     carve(memory, layout.hosts),
                     carve(memory, layout.flows),
+                    carve(memory, layout.heap),
                 ),
                 slots: carve(memory, layout.slots),
                 tcp: carve(memory, layout.tcp),
@@ -180,9 +181,7 @@ unsafe extern "C" fn gq_enqueue_tcp(
         tcp.and_then(|tcp| {
             // SAFETY: the contract of the module.
             let packet = unsafe { read(packet) }?;
-            let Packet { cookie, len, truesize, flow_hash, dsfield, .. } = packet;
-            let header = Header { cookie, len, truesize, flow_hash, dsfield };
-            queue.enqueue(Nanos(now), header, || Ok((packet, tcp)))
+            queue.enqueue(Nanos(now), packet.head.header(), || Ok((packet, tcp)))
         })
     })
 }
@@ -242,7 +241,8 @@ unsafe extern "C" fn gq_queue_reset(queue: *mut Queue, now: u64) -> i32 {
 }
 
 /// Sets all parameters of a queue of the same kind at `now`, ns. The number of buckets and of places stays: flows must be
-/// `GQ_DEFAULT` or as it is, slots and `drop_slots` are not looked at. codel and `fq_codel` drop what is above a lower limit
+/// `GQ_DEFAULT` or as it is, diffserv of cake must not use more tins than at set-up, slots and `drop_slots` are not looked
+/// at. codel and `fq_codel` drop what is above a lower limit
 /// (`GQ_REASON_CHANGE`).
 ///
 /// Returns `GQ_DROPS` and `GQ_FULL` or 0, or a negative code; then nothing is changed.

@@ -8,11 +8,11 @@ use goodqueue::wifi::Parts;
 use super::pointer::{
     Marked, answer, carve, check, check_memory, install, object, put, read, size, take_drops, with, write,
 };
+use crate::abi::Head;
 use crate::abi::wifi::{WifiConfig, WifiRate, WifiStation, WifiStats, WifiTxq};
 use crate::abi::{Drop, Packet};
 use crate::code::Code;
 use crate::layout::WifiLayout;
-use crate::queue::Head;
 use crate::wifi::Wifi;
 
 // SAFETY: `Wifi` is `repr(C)` and begins with its mark.

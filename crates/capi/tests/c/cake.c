@@ -172,6 +172,10 @@ static void tins_and_wash(void)
 		EXPECT(GQ_PACKET, gq_dequeue(place.queue, 1, &packet));
 		CHECK(packet.dsfield == (packet.cookie == 2 ? 2 : 0));
 	}
+	/* Tables for three tins: a mode of one is taken, one of four is not, and the three are there again. */
+	EXPECT(0, gq_queue_configure(place.queue, 1, (config.diffserv = 3, &config)));
+	EXPECT(GQ_EVALUE, gq_queue_configure(place.queue, 1, (config.diffserv = 1, &config)));
+	EXPECT(0, gq_queue_configure(place.queue, 1, (config.diffserv = 0, &config)));
 	free(place.raw);
 	/* Overhead below zero, as a field and as a text. */
 	config.overhead = GQ_SIGNED_ZERO - 4;

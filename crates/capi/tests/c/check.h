@@ -27,6 +27,25 @@
 		}                                                                           \
 	} while (0)
 
+/* Random numbers, the same ones in every program: xorshift64, the upper half of its state, below n. */
+static inline uint32_t below(uint32_t n)
+{
+	static uint64_t state = UINT64_C(0x9e3779b97f4a7c15);
+
+	state ^= state << 13;
+	state ^= state >> 7;
+	state ^= state << 17;
+	return (uint32_t)((state >> 32) % n);
+}
+
+/* Memory aligned as it must be, with nothing known in it; *raw is what is to be freed. */
+static inline void *aligned(size_t bytes, void **raw)
+{
+	*raw = malloc(bytes + GQ_ALIGN - 1);
+	CHECK(*raw != NULL);
+	return (void *)(((uintptr_t)*raw + GQ_ALIGN - 1) / GQ_ALIGN * GQ_ALIGN);
+}
+
 /* A queue and the memory under it. */
 struct place {
 	void *raw;
@@ -44,14 +63,11 @@ static inline struct gq_config config_of(const char *text)
 	return config;
 }
 
-/* Memory aligned as it must be, with nothing known in it. */
 static inline struct place place_for(const struct gq_config *config)
 {
 	struct place place;
 	EXPECT(0, gq_queue_size(config, &place.bytes));
-	place.raw = malloc(place.bytes + GQ_ALIGN - 1);
-	CHECK(place.raw != NULL);
-	place.memory = (void *)(((uintptr_t)place.raw + GQ_ALIGN - 1) / GQ_ALIGN * GQ_ALIGN);
+	place.memory = aligned(place.bytes, &place.raw);
 	place.queue = NULL;
 	return place;
 }
@@ -104,9 +120,7 @@ static inline struct wifi_place wifi_place(const struct gq_wifi_config *config)
 {
 	struct wifi_place place;
 	EXPECT(0, gq_wifi_size(config, &place.bytes));
-	place.raw = malloc(place.bytes + GQ_ALIGN - 1);
-	CHECK(place.raw != NULL);
-	place.memory = (void *)(((uintptr_t)place.raw + GQ_ALIGN - 1) / GQ_ALIGN * GQ_ALIGN);
+	place.memory = aligned(place.bytes, &place.raw);
 	EXPECT(0, gq_wifi_init(place.memory, place.bytes, config, 0, &place.wifi));
 	return place;
 }

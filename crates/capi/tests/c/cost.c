@@ -1,4 +1,4 @@
-/* cost FLOWS STEP STEPS: the workload of the Rust library's cost benchmark (crates/core/benches/workload) through the C
+/* cost QUEUE FLOWS STEP STEPS: the workload of the Rust library's cost benchmark (crates/core/benches/workload) through the C
  * library; prints how many packets were delivered. Run under callgrind by benches/cost.rs. */
 #include "check.h"
 
@@ -38,17 +38,19 @@ static void enqueue(struct gq_queue *queue, uint64_t now)
 
 int main(int count, char **words)
 {
-	struct gq_config config = config_of("fq_codel parity=linux");
-	struct place place = place_of(&config);
+	struct gq_config config;
+	struct place place;
 	struct gq_packet packet = packet_of(0, 1, 0);
 	uint64_t now = 1000000000, step, x = UINT64_C(88172645463325252);
 	uint32_t at, steps, queued = 0, delivered = 0;
 	int32_t result;
 
-	CHECK(count == 4);
-	flows = (uint32_t)strtoul(words[1], NULL, 10);
-	step = strtoul(words[2], NULL, 10);
-	steps = (uint32_t)strtoul(words[3], NULL, 10);
+	CHECK(count == 5);
+	config = config_of(words[1]);
+	place = place_of(&config);
+	flows = (uint32_t)strtoul(words[2], NULL, 10);
+	step = strtoul(words[3], NULL, 10);
+	steps = (uint32_t)strtoul(words[4], NULL, 10);
 	hashes = (uint32_t *)malloc(flows * sizeof *hashes);
 	CHECK(hashes != NULL);
 	for (at = 0; at < flows; at++) {

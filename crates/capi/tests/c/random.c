@@ -4,17 +4,6 @@
 
 #include "check.h"
 
-static uint64_t state = UINT64_C(0x9e3779b97f4a7c15);
-
-/* xorshift64; the upper half of the state, below n. */
-static uint32_t below(uint32_t n)
-{
-	state ^= state << 13;
-	state ^= state >> 7;
-	state ^= state << 17;
-	return (uint32_t)((state >> 32) % n);
-}
-
 static void print_drops(struct gq_queue *queue)
 {
 	struct gq_drop drops[16];

@@ -7,21 +7,11 @@
 #define STATIONS 6u
 #define MOST 64u
 
-static uint64_t state = UINT64_C(0x9e3779b97f4a7c15);
-
 /* Packets with the hardware. */
 static struct {
 	uint32_t txq, estimate;
 } sent[MOST];
 static uint32_t sent_count;
-
-static uint32_t below(uint32_t n)
-{
-	state ^= state << 13;
-	state ^= state >> 7;
-	state ^= state << 17;
-	return (uint32_t)((state >> 32) % n);
-}
 
 static void print_drops(struct gq_wifi *wifi)
 {

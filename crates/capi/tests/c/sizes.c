@@ -12,6 +12,7 @@ int main(void)
 		"fq_codel limit=256 flows=64 memory_limit=256k",
 		"fq_codel limit=1000 flows=256 memory_limit=4m",
 		"fq_codel",
+		"cake diffserv=besteffort flows=32 memlimit=1m",
 		"cake flows=32 memlimit=1m",
 		"cake flows=128 memlimit=4m",
 		"cake memlimit=4m",

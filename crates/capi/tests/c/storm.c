@@ -5,16 +5,6 @@
 #define PACKETS 60000u
 
 static unsigned char inside[PACKETS];
-static uint64_t state = 7;
-
-static uint32_t below(uint32_t n)
-{
-	state ^= state << 13;
-	state ^= state >> 7;
-	state ^= state << 17;
-	return (uint32_t)((state >> 32) % n);
-}
-
 static void back(uint64_t cookie)
 {
 	CHECK(cookie < PACKETS && inside[cookie] == 1);

@@ -6,9 +6,9 @@ use super::usage::refused;
 use super::{run, stdout};
 
 /// What the page lists: defaults, and small ones for an access point with 32 MB.
-const LISTED: &str = "pfifo codel fq_codel pie fq_pie dualpi2 sfq fq wheel pfifo_fast red:100k htb,rate=19mbit,sqm=simple cake cake,bandwidth=100mbit wifi \
+const LISTED: &str = "pfifo codel fq_codel pie fq_pie dualpi2 sfq fq wheel pfifo_fast red:100k htb,rate=19mbit,sqm=simple cake cake,diffserv=diffserv8 cake,bandwidth=100mbit wifi \
     fq_codel,flows=128,limit=600,memory_limit=4m cake,diffserv=besteffort,flows=32,memlimit=1m \
-    cake,diffserv=diffserv4,flows=128,memlimit=4m wifi,stations=8,flows=128,limit=600";
+    cake,diffserv=diffserv4,flows=128,memlimit=4m wifi,stations=8,flows=128,limit=600,memory_limit=4m";
 
 fn listed(words: &str) -> Vec<Value> {
     let json: Value =
@@ -50,7 +50,7 @@ fn the_table_of_the_page_is_what_the_command_says() {
 
 #[test]
 fn cake_with_eight_tins_is_within_linux_and_a_station_takes_what_the_page_says() {
-    let cake = &listed("cake")[0];
+    let cake = &listed("cake,diffserv=diffserv8")[0];
     let (ours, linux) = (number(&cake["linux"]["ours"]), number(&cake["linux"]["bytes"]));
     assert_eq!((ours, linux), (786_432, 851_968));
     assert!(listed("cake,flows=512")[0]["linux"].is_null(), "Linux has 1024 flows and no other number");
@@ -65,7 +65,9 @@ fn in_words_with_the_sum() {
     assert!(words.contains("= ") && words.contains("8192 bytes\n"), "{words}");
     assert!(words.contains("Linux 8704 bytes, here 8192 (94 %) in flows"), "{words}");
     let all = stdout(&run("queues --memory"));
-    for name in ["pfifo\n", "cake\n", "wifi,stations=64,interfaces=1,flows=4096,limit=8192\n"] {
+    for name in
+        ["pfifo\n", "cake\n", "wifi,stations=64,interfaces=1,flows=4096,limit=8192,memory_limit=16m\n"]
+    {
         assert!(all.contains(name), "{name} is not in\n{all}");
     }
 }
@@ -77,5 +79,6 @@ fn what_is_wrong_is_said() {
     refused("queues --memory wifi,statons=3", &["statons", "did you mean stations?"]);
     refused("queues --memory wifi,stations=0", &["no number in range"]);
     refused("queues --memory wifi,flows=many", &["no number in range"]);
+    refused("queues --memory wifi,memory_limit=4x", &["memory_limit", "no number in range"]);
     refused("queues codel pfifo", &["one queue at a time"]);
 }

@@ -3,7 +3,7 @@
 
 use super::params::{Diffserv, Isolation, Params};
 use super::tin;
-use super::ways::{Standing, WAYS, assign, first_of, matches, place};
+use super::ways::{Bulk, Host, Standing, WAYS, Ways, assign, first_of, matches, place};
 use super::{Cake, Queued, Sharing, Tables};
 use crate::arena::{Slot, Storage};
 use crate::details::{Classified, Details};
@@ -76,6 +76,23 @@ fn hashes(isolation: Isolation, flows: u32, packet: &impl Packet, details: &Deta
     Hashes { flow: hash, source, destination }
 }
 
+/// The place of the host `tag` of one direction in its tin, of which these are the sets and hosts; its own is `own`.
+#[inline]
+fn host(
+    sets: &mut [Ways],
+    hosts: &[Host],
+    tag: u32,
+    own: u32,
+    tags: impl Fn(&mut Ways) -> &mut [u32; 8],
+    bulk: impl Fn(&Host) -> Bulk,
+) -> u16 {
+    let (set, own_way) = place(own);
+    let begin = own - own % WAYS;
+    let hosts = &hosts[begin as usize..][..WAYS as usize];
+    let way = assign(tags(&mut sets[set]), |way| bulk(&hosts[way]).count(), tag, own_way);
+    begin as u16 + way as u16
+}
+
 impl<P: Packet, T: Tables, S: Storage<Slot<Queued<P>>>, D: Draws> Cake<P, T, S, D> {
     /// The index of the packet's flow over all tins.
     #[inline]
@@ -141,21 +158,15 @@ impl<P: Packet, T: Tables, S: Storage<Slot<Queued<P>>>, D: Draws> Cake<P, T, S, 
             self.sharing.count(hosts, first, flow.source, flow.destination, false);
         }
         let Sharing { sources, destinations, .. } = self.sharing;
+        let (ways, hosts_of_tin) = (&mut ways[(first / WAYS) as usize..], &hosts[first as usize..]);
         if sources {
-            let own = hashes.source & mask;
-            let (set, own_way) = place(own);
-            let tags = &mut ways[(first / WAYS) as usize + set].sources;
-            let hosts = &hosts[(first + own - own % WAYS) as usize..][..WAYS as usize];
-            let way = assign(tags, |way| hosts[way].source.count(), hashes.source, own_way);
-            flow.source = (own - own % WAYS) as u16 + way as u16;
+            let (tag, own) = (hashes.source, hashes.source & mask);
+            flow.source = host(ways, hosts_of_tin, tag, own, |set| &mut set.sources, |host| host.source);
         }
         if destinations {
-            let own = hashes.destination & mask;
-            let (set, own_way) = place(own);
-            let tags = &mut ways[(first / WAYS) as usize + set].destinations;
-            let hosts = &hosts[(first + own - own % WAYS) as usize..][..WAYS as usize];
-            let way = assign(tags, |way| hosts[way].destination.count(), hashes.destination, own_way);
-            flow.destination = (own - own % WAYS) as u16 + way as u16;
+            let (tag, own) = (hashes.destination, hashes.destination & mask);
+            flow.destination =
+                host(ways, hosts_of_tin, tag, own, |set| &mut set.destinations, |host| host.destination);
         }
         if is_bulk {
             self.sharing.count(hosts, first, flow.source, flow.destination, true);

@@ -60,9 +60,9 @@ impl<P: Packet, T: Tables, S: Storage<Slot<Queued<P>>>, D: Draws> Cake<P, T, S, 
     #[cold]
     #[inline(never)]
     fn sift_up(&mut self, index: u32) {
-        let (ways, _, flows) = self.tables.split();
-        let at = heap::position(ways, index);
-        heap::sift_up(ways, flows, at);
+        let (heap, flows) = self.tables.heap();
+        let at = heap::position(heap, index);
+        heap::sift_up(heap, flows, at);
     }
 
     /// A classifier refused the packet. Stolen packets count as no drop.
@@ -282,14 +282,14 @@ impl<P: Packet, T: Tables, S: Storage<Slot<Queued<P>>>, D: Draws> Cake<P, T, S, 
     /// Drops the head of the longest queue; returns its flow. `None`: the heap was out of order and is
     /// built anew at the next call.
     fn drop_longest(&mut self, now: Nanos, reason: Reason, observer: &mut impl Observer<P>) -> Option<u32> {
-        let (ways, _, flows) = self.tables.split();
+        let (heap, flows) = self.tables.heap();
         let is_fresh = self.overflow_timeout == 0;
         if is_fresh {
-            heap::build(ways, flows);
+            heap::build(heap, flows);
         }
         self.overflow_timeout = OVERFLOW_TIMEOUT;
-        let mut index = heap::top(ways);
-        if flows[index as usize].packets.is_empty() {
+        let mut index = heap::top(heap);
+        if flows.get(index as usize).is_none_or(|flow| flow.packets.is_empty()) {
             self.overflow_timeout = 0;
             if !is_fresh {
                 return None;
@@ -315,7 +315,7 @@ impl<P: Packet, T: Tables, S: Storage<Slot<Queued<P>>>, D: Draws> Cake<P, T, S, 
             self.shaper.charge(tin, adjusted, now.0, true);
         }
         observer.dropped(now, packet, reason);
-        heap::sift_down(ways, flows, 0);
+        heap::sift_down(heap, flows, 0);
         Some(index)
     }
 }

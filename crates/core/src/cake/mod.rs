@@ -35,7 +35,7 @@ pub use length::Lengths;
 pub use params::{AckFilter, Diffserv, Framing, Isolation, Overhead, Params};
 pub use stats::{State, TinCounters, TinState};
 pub use tin::TINS;
-pub use ways::{Flow, Host, Tables, WAYS, Ways};
+pub use ways::{Flow, Host, Ranked, Tables, WAYS, Ways};
 
 use crate::arena::{Arena, Slot, Storage};
 use crate::{Backlog, Draws, Lcg, Nanos, Observer, Packet, Queue, Reason, Stats, Verdict};
@@ -53,9 +53,11 @@ pub struct Queued<P> {
 /// The storage given cannot hold a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoStorage {
-    /// The sets are not eight times a power of two, or more than eight times 8192, or have not eight flows and
-    /// eight hosts each.
+    /// The heap has not eight places for each flow of a tin, of which there are a power of two from 8 to 65536; or sets,
+    /// hosts and flows are not those of one to eight tins.
     Ways,
+    /// The parameters use more tins than there is storage for.
+    Tins,
     /// There is no slot for a packet.
     Slots,
 }
@@ -64,8 +66,9 @@ impl fmt::Display for NoStorage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             NoStorage::Ways => {
-                "cake needs a power of two of sets in each of its eight tins, at most 8192, and eight flows and hosts for each"
+                "cake needs a power of two of sets in each of its tins, at most 8192, eight flows and hosts for each, and a heap for eight tins"
             }
+            NoStorage::Tins => "cake has storage for fewer tins than this diffserv mode uses",
             NoStorage::Slots => "cake needs at least one slot",
         })
     }
@@ -95,7 +98,7 @@ struct Autorate {
     avg_peak_bandwidth: u64,
 }
 
-/// `cake` over tables `T` (for eight tins), packet storage `S` and random numbers from `D`. Where
+/// `cake` over tables `T`, packet storage `S` and random numbers from `D`. Where
 /// packets are smaller than the memory limit reckons with and the slots run out, the longest queue loses
 /// its head ([`Reason::Limit`]).
 #[derive(Clone, Debug)]
@@ -104,6 +107,8 @@ pub struct Cake<P, T, S, D = Lcg> {
     arena: Arena<Queued<P>, S>,
     tins: [Tin; TINS as usize],
     tins_in_use: u32,
+    /// Tins that there is storage for.
+    tins_kept: u32,
     cur_tin: u32,
     /// Flows of one tin, a power of two.
     flows: u32,
@@ -178,20 +183,28 @@ fn gain(quantum: u32, share: u16, draws: &mut impl Draws) -> i32 {
 }
 
 impl<P: Packet, T: Tables, S: Storage<Slot<Queued<P>>>, D: Draws> Cake<P, T, S, D> {
-    /// An empty queue with eight flows in each tin for every eight sets of `tables`. Linux has 1024 flows, so
-    /// 1024 sets, and 8192 hosts and flows. Its clocks start at 0.
+    /// An empty queue. For F flows of a tin, a power of two from 8 to 65536 (Linux has 1024), `tables` have 8 F places of
+    /// the heap, and for each of one to eight tins F/8 sets, F hosts and F flows. Its clocks start at 0.
+    ///
+    /// Linux has eight tins whatever the mode. With fewer all decisions are the same: those that the mode does not use
+    /// are empty.
     ///
     /// # Errors
-    /// When the number of sets is not eight times a power of two up to 8192, there are not eight hosts and
-    /// eight flows for each, or there is no slot.
+    /// When the tables are not such, have fewer tins than the parameters use, or there is no slot.
     pub fn new(params: Params, draws: D, mut tables: T, slots: S) -> Result<Self, NoStorage> {
+        let places = tables.heap().0.len();
         let (ways, hosts, all_flows) = tables.split();
-        let sets = ways.len();
-        let of_tin = sets / TINS as usize;
-        let is_power = sets.is_multiple_of(TINS as usize) && of_tin.is_power_of_two() && of_tin <= MOST_SETS;
-        let places = sets * WAYS as usize;
-        if !is_power || hosts.len() != places || all_flows.len() != places {
+        let of_tin = places / (TINS * WAYS) as usize;
+        let tins = (1..=TINS).find(|&tins| ways.len() == of_tin * tins as usize);
+        let Some(tins_kept) = tins.filter(|_| of_tin.is_power_of_two() && of_tin <= MOST_SETS) else {
             return Err(NoStorage::Ways);
+        };
+        let all = ways.len() * WAYS as usize;
+        if places != of_tin * (TINS * WAYS) as usize || hosts.len() != all || all_flows.len() != all {
+            return Err(NoStorage::Ways);
+        }
+        if params.diffserv.tins() > tins_kept {
+            return Err(NoStorage::Tins);
         }
         if slots.as_ref().is_empty() {
             return Err(NoStorage::Slots);
@@ -201,12 +214,13 @@ impl<P: Packet, T: Tables, S: Storage<Slot<Queued<P>>>, D: Draws> Cake<P, T, S, 
         all_flows.fill(Flow::default());
         // At most 65536.
         let flows = u32::try_from(of_tin).unwrap_or(1) * WAYS;
-        heap::arrange(ways, TINS, flows);
+        heap::arrange(tables.heap().0, TINS, flows);
         let mut queue = Cake {
             tables,
             arena: Arena::new(slots),
             tins: [Tin::EMPTY; TINS as usize],
             tins_in_use: 1,
+            tins_kept,
             cur_tin: 0,
             flows,
             shaper: Shaper::default(),
@@ -240,7 +254,18 @@ impl<P: Packet, T: Tables, S: Storage<Slot<Queued<P>>>, D: Draws> Cake<P, T, S, 
     /// Sets all parameters. Packets in tins that are no longer used are dropped ([`Reason::Change`]);
     /// those above a lower memory limit go at the next arrival. Lengths and framing hold from the next
     /// arrival on.
-    pub fn configure(&mut self, now: Nanos, params: Params, observer: &mut impl Observer<P>) {
+    ///
+    /// # Errors
+    /// [`NoStorage::Tins`] where they use more tins than there is storage for; then nothing is changed.
+    pub fn configure(
+        &mut self,
+        now: Nanos,
+        params: Params,
+        observer: &mut impl Observer<P>,
+    ) -> Result<(), NoStorage> {
+        if params.diffserv.tins() > self.tins_kept {
+            return Err(NoStorage::Tins);
+        }
         if params.overhead != self.params.overhead {
             self.lengths.clear();
         }
@@ -252,6 +277,7 @@ impl<P: Packet, T: Tables, S: Storage<Slot<Queued<P>>>, D: Draws> Cake<P, T, S, 
         }
         self.rate = params.bandwidth.0 / 8;
         self.reconfigure(now, observer);
+        Ok(())
     }
 
     /// Forgets the longest and shortest lengths, as Linux does when an overhead is set, also to what it was.
@@ -272,7 +298,7 @@ impl<P: Packet, T: Tables, S: Storage<Slot<Queued<P>>>, D: Draws> Cake<P, T, S, 
     /// Brings what follows from rate and parameters up to date (Linux 6.1 `sch_cake.c:cake_reconfigure`).
     fn reconfigure(&mut self, now: Nanos, observer: &mut impl Observer<P>) {
         tin::configure(&mut self.tins, self.rate, &self.params);
-        self.tins_in_use = tin::count(self.params.diffserv);
+        self.tins_in_use = self.params.diffserv.tins();
         let mtu_time = self.tins[0].law.mtu_time;
         for index in self.tins_in_use..TINS {
             self.clear_tin(now, index, Reason::Change, observer);
@@ -286,6 +312,9 @@ impl<P: Packet, T: Tables, S: Storage<Slot<Queued<P>>>, D: Draws> Cake<P, T, S, 
     /// Drops all packets of a tin. It becomes the current one; its flows stay on their lists.
     fn clear_tin(&mut self, now: Nanos, tin: u32, reason: Reason, observer: &mut impl Observer<P>) {
         self.cur_tin = tin;
+        if tin >= self.tins_kept {
+            return;
+        }
         for index in tin * self.flows..(tin + 1) * self.flows {
             while let Some((queued, _)) = self.take(tin, index) {
                 if self.overflow_timeout != 0 {
@@ -315,9 +344,9 @@ impl<P: Packet, T: Tables, S: Storage<Slot<Queued<P>>>, D: Draws> Cake<P, T, S, 
     #[cold]
     #[inline(never)]
     fn sift_down(&mut self, index: u32) {
-        let (ways, _, flows) = self.tables.split();
-        let at = heap::position(ways, index);
-        heap::sift_down(ways, flows, at);
+        let (heap, flows) = self.tables.heap();
+        let at = heap::position(heap, index);
+        heap::sift_down(heap, flows, at);
     }
 
     /// The state of the queue.
@@ -349,6 +378,11 @@ impl<P: Packet, T: Tables, S: Storage<Slot<Queued<P>>>, D: Draws> Cake<P, T, S, 
     /// Where the random numbers come from.
     pub const fn draws_mut(&mut self) -> &mut D {
         &mut self.draws
+    }
+
+    /// Tins that there is storage for.
+    pub const fn tins_kept(&self) -> u32 {
+        self.tins_kept
     }
 
     /// Flows of each tin.

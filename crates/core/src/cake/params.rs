@@ -18,6 +18,19 @@ pub enum Diffserv {
     Precedence,
 }
 
+impl Diffserv {
+    /// Number of tins.
+    #[must_use]
+    pub const fn tins(self) -> u32 {
+        match self {
+            Diffserv::Besteffort => 1,
+            Diffserv::Diffserv3 => 3,
+            Diffserv::Diffserv4 => 4,
+            Diffserv::Diffserv8 | Diffserv::Precedence => 8,
+        }
+    }
+}
+
 /// What shares are divided among (tc `triple-isolate` and the rest).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Isolation {

@@ -7,7 +7,7 @@ use super::stats::{TinCounters, TinState};
 use super::ways::{Chain, Flow, Host, Line, Ring, Standing};
 use crate::Nanos;
 
-/// Tins that there is storage for.
+/// Most tins.
 pub const TINS: u32 = 8;
 
 /// Tin of each codepoint, in order.
@@ -149,16 +149,6 @@ impl Tin {
     }
 }
 
-/// Number of tins in use.
-pub(super) const fn count(diffserv: Diffserv) -> u32 {
-    match diffserv {
-        Diffserv::Besteffort => 1,
-        Diffserv::Diffserv3 => 3,
-        Diffserv::Diffserv4 => 4,
-        Diffserv::Diffserv8 | Diffserv::Precedence => 8,
-    }
-}
-
 /// Sets thresholds and quanta of the tins in use for a rate in bytes per second.
 pub(super) fn configure(tins: &mut [Tin; TINS as usize], rate: u64, params: &Params) {
     let set = |tin: &mut Tin, rate: u64, quantum: i32| {
@@ -205,7 +195,7 @@ pub(super) const fn of_dscp(diffserv: Diffserv, dscp: u8) -> u32 {
 /// The tin that a mark or a priority means by `number`, counted from 1 in the order of `tc -s qdisc`: bulk
 /// stands before best effort there. `None` for a number that no tin has.
 pub(super) const fn of_number(diffserv: Diffserv, number: u32) -> Option<u32> {
-    if number == 0 || number > count(diffserv) {
+    if number == 0 || number > diffserv.tins() {
         return None;
     }
     Some(match (diffserv, number) {

@@ -103,9 +103,7 @@ impl Host {
     }
 }
 
-/// A set: tags for eight flows, eight source hosts and eight destination hosts of one tin, and eight
-/// entries of the heap that finds the longest queue. A queue with 1024 flows in each of its eight tins has
-/// 1024 of them.
+/// A set: tags for eight flows, eight source hosts and eight destination hosts of one tin.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(align(64))]
 pub struct Ways {
@@ -114,23 +112,34 @@ pub struct Ways {
     pub(super) active: u8,
     pub(super) sources: [u32; 8],
     pub(super) destinations: [u32; 8],
-    /// Where in the heap the flow of each place stands.
-    pub(super) positions: [u32; 8],
-    /// Eight entries of the heap: flows, by their index over all tins. No places of this set.
-    pub(super) heap: [u32; 8],
 }
 
-/// The storage of a queue apart from its packets: sets, and eight hosts and eight flows for each of them.
-/// Anything that is a slice of them underneath, in this order: `(W, H, F)`.
+/// A number among the flows of all eight tins: what stands at this place of the heap that finds the longest queue, and
+/// where in the heap the flow of this number stands.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Ranked {
+    pub(super) flow: u32,
+    pub(super) position: u32,
+}
+
+/// The storage of a queue apart from its packets: sets, eight hosts and eight flows for each of them, all of them tin
+/// after tin; and the heap. Anything that is a slice of them underneath, in this order: `(W, H, F, R)`.
 pub trait Tables {
-    /// The three of them.
+    /// Sets, hosts, flows.
     fn split(&mut self) -> (&mut [Ways], &mut [Host], &mut [Flow]);
+    /// The heap, and the flows that it orders.
+    fn heap(&mut self) -> (&mut [Ranked], &mut [Flow]);
 }
 
-impl<W: Storage<Ways>, H: Storage<Host>, F: Storage<Flow>> Tables for (W, H, F) {
+impl<W: Storage<Ways>, H: Storage<Host>, F: Storage<Flow>, R: Storage<Ranked>> Tables for (W, H, F, R) {
     #[inline]
     fn split(&mut self) -> (&mut [Ways], &mut [Host], &mut [Flow]) {
         (self.0.as_mut(), self.1.as_mut(), self.2.as_mut())
+    }
+
+    #[inline]
+    fn heap(&mut self) -> (&mut [Ranked], &mut [Flow]) {
+        (self.3.as_mut(), self.2.as_mut())
     }
 }
 
@@ -288,10 +297,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_flow_is_one_cache_line_and_a_set_three_with_one_of_hosts() {
+    fn a_flow_is_one_cache_line_and_a_set_two() {
         assert_eq!(size_of::<Flow>(), 64);
-        assert_eq!(size_of::<Ways>(), 192);
-        assert_eq!(size_of::<Host>(), 8);
+        assert_eq!(size_of::<Ways>(), 128);
+        assert_eq!((size_of::<Host>(), size_of::<Ranked>()), (8, 8));
     }
 
     #[test]

@@ -26,7 +26,7 @@
 //! USENIX ATC 2017, section 3.2), which ath9k had until its scheduler moved to mac80211. A station that was away
 //! comes before all that were served, for one weight of airtime, and after that once behind them. In Linux 6.1 every
 //! queue that is scheduled goes to the head, a newly active one among them. Not in Linux either, and off unless asked
-//! for: `joint_airtime`, and [`Admission`].
+//! for: `joint_airtime`, and `Admission` (feature `alloc`).
 
 #[cfg(feature = "alloc")]
 mod admission;

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use goodqueue::arena::Slot;
-use goodqueue::cake::{AckFilter, Diffserv, Framing, Isolation, Params, Queued, TINS, WAYS};
+use goodqueue::cake::{AckFilter, Diffserv, Framing, Isolation, Params, Queued, TINS};
 use goodqueue::details::Classified;
 use goodqueue::{Cake, CakeTables, Header, Nanos, Queue, Rate, Span, cake_tables};
 
@@ -99,9 +99,7 @@ impl Subject {
         params.overhead.from_network = !is_raw;
         let log = Rc::new(RefCell::new(Log::default()));
         let slots = vec![Place::default(); packets(steps) + 1];
-        let sets =
-            flows.checked_mul(TINS.into()).filter(|&flows| flows <= 1 << 19).map(|n| n / u64::from(WAYS));
-        let tables = cake_tables(sets.unwrap_or(0));
+        let tables = cake_tables(TINS, if flows <= 1 << 16 { flows } else { 0 });
         let queue = Cake::new(params, Recorded(Rc::clone(&log)), tables, slots);
         let queue = queue.map_err(|error| Fault::at(1, error.to_string()))?;
         Ok(Subject { queue, owner: Owner { arrivals: Vec::new(), log }, last_id: 0 })
@@ -184,6 +182,7 @@ impl Subject {
         }
     }
 
+    /// There are tables for all tins, so that no change is refused.
     fn change(&mut self, now: Nanos, entries: &[Entry<'_>]) -> Result<(), Fault> {
         let mut params = self.queue.params();
         for entry in entries.iter().filter(|entry| entry.key != "raw") {
@@ -196,7 +195,7 @@ impl Subject {
         if entries.iter().any(|entry| matches!(entry.key, "raw" | "overhead")) {
             self.queue.clear_lengths();
         }
-        self.queue.configure(now, params, &mut self.owner);
+        let _ = self.queue.configure(now, params, &mut self.owner);
         Ok(())
     }
 
