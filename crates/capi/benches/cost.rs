@@ -24,7 +24,8 @@ const ROWS: [(usize, u64); 4] = [(1, 1000), (1000, 1000), (1, 12_112), (1000, 12
 const STEPS: u64 = 200_000;
 /// Queues of the first table, and instructions that a call may add: for checking pointers, sizes, clock and lengths
 /// and telling of drops; with `cake` for what it must know beside.
-const QUEUES: [(&str, f64); 2] = [("fq_codel,parity=linux", 70.0), ("cake,diffserv=besteffort", 185.0)];
+const QUEUES: [(&str, f64); 2] =
+    [("fq_codel,parity=linux", 70.0), ("cake,diffserv=besteffort,isolation=flows", 260.0)];
 /// The same for a radio, whose calls also find a queue by its number and tell of work.
 const MOST_OF_RADIO: f64 = 75.0;
 
