@@ -50,6 +50,8 @@ mod rng;
 pub mod sfq;
 pub mod spec;
 pub mod tbf;
+#[cfg(feature = "alloc")]
+mod tree;
 mod units;
 pub mod wheel;
 pub mod wifi;
@@ -87,5 +89,7 @@ pub use sfq::Sfq;
 pub use spec::SpecError;
 pub use spec::{BuildError, QueueSpec};
 pub use tbf::Tbf;
+#[cfg(feature = "alloc")]
+pub use tree::{ClassTree, TreeClass};
 pub use units::{Bytes, Nanos, ParseUnitError, Rate, Serializer, Span};
 pub use wheel::Wheel;

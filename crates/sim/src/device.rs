@@ -8,7 +8,7 @@ use crate::agenda::NEVER;
 use crate::error::BuildError;
 use crate::fifo_line::FifoLine;
 use crate::frame::Token;
-use crate::scenario::PortSpec;
+use crate::scenario::{Discipline, PortSpec};
 use crate::shaped::Shaped;
 use crate::wifi::DeviceId;
 
@@ -53,7 +53,10 @@ impl Device {
     ) -> Result<Device, BuildError> {
         let mut queue = || {
             let draws = Rng::new(draws.next_u64());
-            let built = spec.queue.build_with(spec.rate, spec.frame, Nanos::ZERO, draws);
+            let built = match &spec.queue {
+                Discipline::Queue(queue) => queue.build_with(spec.rate, spec.frame, Nanos::ZERO, draws),
+                Discipline::Classes(tree) => tree.build_with(spec.frame, Nanos::ZERO, draws),
+            };
             built.map_err(|error| BuildError::Queue { index, error })
         };
         let invalid = |why: &str| BuildError::Invalid { what: "link", index, why: why.into() };

@@ -39,8 +39,8 @@ pub use link::LinkCounters;
 pub use loss::Loss;
 pub use path::route;
 pub use scenario::{
-    Browse, Flow, Link, NodeId, Opener, Pattern, Pause, PortSpec, Probe, ProbeKind, Radio, Scenario, Source,
-    Switch,
+    Browse, Discipline, Flow, Link, NodeId, Opener, Pattern, Pause, PortSpec, Probe, ProbeKind, Radio,
+    Scenario, Source, Switch,
 };
 pub use shaped::{Shaper, ShaperKind};
 pub use tap::{TraceEvent, Way, What};

@@ -1,7 +1,10 @@
 //! What is simulated, as plain data: nodes, links and what the hosts do.
 
+use std::fmt;
+use std::sync::Arc;
+
 use goodqueue::port::Line;
-use goodqueue::{QueueSpec, Rate, RingSpec, Serializer, Span};
+use goodqueue::{ClassTree, QueueSpec, Rate, RingSpec, Serializer, Span};
 
 use goodqueue_probe::web::BrowserConfig;
 
@@ -95,11 +98,48 @@ impl Link {
     }
 }
 
+/// What waits in front of a line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(clippy::large_enum_variant)] // One for a link, as a rule of the first kind: no box for it.
+pub enum Discipline {
+    /// One of the catalogue.
+    Queue(QueueSpec),
+    /// `htb` over a tree of classes.
+    Classes(Arc<ClassTree>),
+}
+
+impl Discipline {
+    /// Whether it can hold a packet back while it has some.
+    #[must_use]
+    pub fn is_shaper(&self) -> bool {
+        match self {
+            Discipline::Queue(queue) => queue.is_shaper(),
+            Discipline::Classes(_) => true,
+        }
+    }
+}
+
+impl From<QueueSpec> for Discipline {
+    fn from(queue: QueueSpec) -> Discipline {
+        Discipline::Queue(queue)
+    }
+}
+
+/// As an experiment file names it.
+impl fmt::Display for Discipline {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Discipline::Queue(queue) => write!(f, "{queue}"),
+            Discipline::Classes(tree) => write!(f, "htb:{}", tree.name),
+        }
+    }
+}
+
 /// Queue, device ring and line of a link.
 #[derive(Clone, Debug)]
 pub struct PortSpec {
     /// The queue discipline.
-    pub queue: QueueSpec,
+    pub queue: Discipline,
     /// A token bucket that holds the queue back.
     pub shaper: Option<Shaper>,
     /// Hardware queues, each with `queue` and `ring` of its own (Linux `mq`); 1 for most devices.
@@ -122,7 +162,7 @@ impl PortSpec {
     /// a line on which serialization takes no time.
     #[must_use]
     pub fn new(queue: QueueSpec, rate: Rate) -> PortSpec {
-        let line = Serializer::new(rate).into();
+        let (queue, line) = (queue.into(), Serializer::new(rate).into());
         PortSpec { queue, shaper: None, lanes: 1, ring: None, line, rate, frame: 1514, pause: None }
     }
 }

@@ -5,6 +5,7 @@ use goodqueue::Span;
 
 pub(crate) use super::claims::keys::{CLAIM, REPRODUCTION};
 use super::switches::{SWITCH, SWITCH_CHANGE};
+use super::trees::{CLASS, HTB};
 use super::wifi::keys::{EDCA, GROUP, STATION, WIFI, WIFI_CHANGE, WIRE};
 
 /// What a value is.
@@ -172,6 +173,7 @@ pub static ROOT: Table = Table {
             "[link]: one bottleneck between client and servers; [[link]]: a network, link by link",
         ),
         key("switch", Kind::Tables(&SWITCH), "none", "nodes of a network that are switches"),
+        key("htb", Kind::Tables(&HTB), "none", "trees of classes, for the queues of links"),
         key("wifi", Kind::Table(&WIFI), "none", "a Wi-Fi network, in place of link"),
         key("ipv6", Kind::Switch, "false", "whether hosts speak IPv6"),
         key("tcp", Kind::Table(&TCP), "see there", "TCP of all hosts"),
@@ -309,7 +311,12 @@ pub static DIRECTION: Table = Table {
             "none",
             "a Mahimahi trace file, from the folder of this file, in place of rate",
         ),
-        key("queue", Kind::Text, "pfifo:1000", "the queue, or $queue: the one under comparison"),
+        key(
+            "queue",
+            Kind::Text,
+            "pfifo:1000",
+            "the queue; $queue: the one under comparison; htb:NAME: a tree of [[htb]]",
+        ),
         key("ring", RING, "0: none", "entries of the device ring below the queue"),
         key("bql", Kind::Switch, "false", "whether byte queue limits keep the ring short"),
         key(
@@ -470,7 +477,7 @@ pub static UDP: Table = Table {
 };
 
 /// Every table, in the order in which they are documented.
-pub static TABLES: [&Table; 24] = [
+pub static TABLES: [&Table; 26] = [
     &ROOT,
     &TEST,
     &SIMPLE,
@@ -480,6 +487,8 @@ pub static TABLES: [&Table; 24] = [
     &BURSTS,
     &PAUSE,
     &SWITCH,
+    &HTB,
+    &CLASS,
     &WIFI,
     &STATION,
     &GROUP,

@@ -7,6 +7,7 @@ use toml::de::DeValue;
 
 use super::keys::{BURSTS, DIRECTION, Key, Kind, LINK, LINK_CHANGE, PAUSE, SHAPER};
 use super::read::{self, At, Read, Section, Wrong};
+use super::trees;
 use crate::plan::FRAME;
 
 /// What stands in a link's `queue` for the queue under comparison.
@@ -30,6 +31,8 @@ pub(super) enum LineWords {
 pub(super) enum QueueWords {
     Compared,
     Spec(QueueSpec),
+    /// A tree of classes, by name.
+    Tree(String),
 }
 
 /// One direction, as far as it is given.
@@ -269,11 +272,12 @@ fn steps<'a>(key: &Key, kind: Kind, value: &'a Spanned<DeValue<'a>>) -> Read<Vec
 pub(super) fn queue(key: &Key, kind: Kind, value: &Spanned<DeValue<'_>>) -> Read<QueueWords> {
     match value.get_ref().as_str() {
         Some(COMPARED) => Ok(QueueWords::Compared),
+        Some(text) if text.starts_with(trees::PREFIX) => Ok(QueueWords::Tree(text.into())),
         _ => read::queue(key, kind, value).map(QueueWords::Spec),
     }
 }
 
-fn small(key: &Key, kind: Kind, value: &Spanned<DeValue<'_>>) -> Read<u32> {
+pub(super) fn small(key: &Key, kind: Kind, value: &Spanned<DeValue<'_>>) -> Read<u32> {
     read::count(key, kind, value).map(|number| u32::try_from(number).unwrap_or(u32::MAX))
 }
 

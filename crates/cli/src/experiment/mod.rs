@@ -21,6 +21,7 @@ pub mod schema;
 mod simple;
 mod switches;
 mod trace;
+pub(crate) mod trees;
 mod view;
 pub mod wifi;
 

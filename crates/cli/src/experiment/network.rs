@@ -1,17 +1,19 @@
 //! From links as written to nodes and links of a scenario.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use goodqueue::port::Schedule;
 use goodqueue::spec::QueueKind;
-use goodqueue::{Line, QueueSpec, Rate, RingSpec, Serializer, Span};
+use goodqueue::{ClassTree, Line, QueueSpec, Rate, RingSpec, Serializer, Span};
 use goodqueue_sim::switch::Buffers;
-use goodqueue_sim::{Loss, PortSpec, Scenario};
+use goodqueue_sim::{Discipline, Loss, PortSpec, Scenario};
 
 use super::links::{LineWords, Link, QueueWords, Way};
 use super::read::{At, Read, Wrong};
 use super::switches::Switch;
 use super::trace;
+use super::trees;
 use crate::plan::FRAME;
 
 /// The queue of a line that says nothing of one: what Linux gives a device (`txqueuelen` 1000).
@@ -49,6 +51,8 @@ pub(super) struct Note {
 pub(super) struct Site<'a> {
     /// What stands for `$queue`.
     pub(super) queue: Option<&'a QueueSpec>,
+    /// What stands for `htb:NAME`.
+    pub(super) trees: &'a [Arc<ClassTree>],
     /// Folder of the experiment file.
     pub(super) folder: &'a Path,
 }
@@ -120,7 +124,10 @@ impl Network {
         let own = Way { queue: own, ..Way::default() };
         let rate =
             self.scenario.links.iter().filter_map(|link| link.port.as_ref()).map(|port| port.rate).max();
-        let (own, _) = queue(&own, rate.unwrap_or(Rate(1)), site)?;
+        // A tree is none of its queues, which has been said.
+        let (Discipline::Queue(own), _) = queue(&own, rate.unwrap_or(Rate(1)), site)? else {
+            return Err(Wrong::new(*at, "a tree of classes holds packets back"));
+        };
         let (buffers, memory) = (switch.buffers(), switch.memory());
         self.scenario.switches.push(goodqueue_sim::Switch { node, buffers, queue: own, memory });
         self.switches.push(At { at: *at, value: switch.plan() });
@@ -189,7 +196,7 @@ fn port(way: &Way, site: &Site<'_>) -> Read<(Option<PortSpec>, Note)> {
 /// The same of an output of a switch.
 fn output(way: &Way, switch: &Switch, site: &Site<'_>) -> Read<(Option<PortSpec>, Note)> {
     let (port, note) = port(way, site)?;
-    match port.as_ref().map(|port| port.queue).filter(QueueSpec::is_shaper) {
+    match port.as_ref().map(|port| &port.queue).filter(|queue| queue.is_shaper()) {
         Some(queue) => {
             let at = way.queue.as_ref().map_or(switch.node.at, |queue| queue.at);
             let what = format!("{queue} holds packets back, and a switch sends whenever an output is free");
@@ -248,10 +255,13 @@ fn ring(way: &Way) -> Read<Option<RingSpec>> {
 }
 
 /// The queue, and whether it is the one under comparison.
-fn queue(way: &Way, rate: Rate, site: &Site<'_>) -> Read<(QueueSpec, bool)> {
+fn queue(way: &Way, rate: Rate, site: &Site<'_>) -> Read<(Discipline, bool)> {
     let at = way.queue.as_ref().map_or(0, |queue| queue.at);
     let (spec, compared) = match way.queue.as_ref().map(|queue| &queue.value) {
         Some(QueueWords::Spec(spec)) => (*spec, false),
+        Some(QueueWords::Tree(name)) => {
+            return Ok((Discipline::Classes(trees::find(name, at, site.trees)?), false));
+        }
         Some(QueueWords::Compared) => match site.queue {
             Some(spec) => (*spec, true),
             None => {
@@ -262,12 +272,12 @@ fn queue(way: &Way, rate: Rate, site: &Site<'_>) -> Read<(QueueSpec, bool)> {
     };
     match unfit(&spec, rate) {
         Some(why) => Err(Wrong::new(at, format!("{spec} at {rate}: {why}"))),
-        None => Ok((spec, compared)),
+        None => Ok((spec.into(), compared)),
     }
 }
 
 /// Why a queue passes nothing at this rate, or cannot be built for it.
-fn unfit(spec: &QueueSpec, rate: Rate) -> Option<String> {
+pub(super) fn unfit(spec: &QueueSpec, rate: Rate) -> Option<String> {
     let depths = match spec.kind() {
         QueueKind::Bfifo | QueueKind::Red => &["limit"][..],
         QueueKind::Tbf => &["burst", "limit"],
@@ -290,9 +300,17 @@ fn unfit(spec: &QueueSpec, rate: Rate) -> Option<String> {
 
 /// Packets that the queues and rings of a port have room for; a limit in bytes is one of small packets.
 fn room(port: &PortSpec) -> u64 {
-    let spec = &port.queue;
+    let places = match &port.queue {
+        Discipline::Queue(spec) => room_of_queue(spec, port),
+        Discipline::Classes(tree) => trees::room(tree),
+    };
+    let ring = port.ring.map_or(0, |ring| u64::from(ring.entries));
+    places.saturating_add(ring).saturating_mul(u64::from(port.lanes))
+}
+
+fn room_of_queue(spec: &QueueSpec, port: &PortSpec) -> u64 {
     let small = |bytes: u64| (bytes / 40).min(goodqueue::spec::MAX_PACKETS);
-    let places = match spec.kind() {
+    match spec.kind() {
         QueueKind::Bfifo | QueueKind::Tbf | QueueKind::Red => small(spec.get("limit").unwrap_or(0)),
         QueueKind::PfifoFast | QueueKind::Prio | QueueKind::Drr | QueueKind::Htb => {
             spec.places(port.rate, port.frame).unwrap_or(0)
@@ -303,7 +321,5 @@ fn room(port: &PortSpec) -> u64 {
             packets.saturating_add(spec.get("flows").unwrap_or(0).saturating_mul(8))
         }
         _ => spec.get("limit").unwrap_or(0).saturating_add(spec.get("flows").unwrap_or(0)),
-    };
-    let ring = port.ring.map_or(0, |ring| u64::from(ring.entries));
-    places.saturating_add(ring).saturating_mul(u64::from(port.lanes))
+    }
 }

@@ -1,8 +1,10 @@
 //! From the text to the scenarios.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use goodqueue::{QueueSpec, Span};
+use goodqueue::{ClassTree, QueueSpec, Span};
+use goodqueue_sim::Discipline;
 use goodqueue_sim::tcp::Config;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -17,7 +19,7 @@ use super::simple::Simple;
 use super::switches::{self, Switch};
 use super::wifi::keys::{WIFI, WIFI_CHANGE};
 use super::wifi::{Seats, Wifi, check_limits};
-use super::{Experiment, Variant, scenario};
+use super::{Experiment, Variant, scenario, trees};
 use crate::exit::End;
 use crate::plan::{MTU, Plan, bytes_per_second};
 
@@ -91,11 +93,11 @@ pub(super) fn experiment(text: &str, folder: &Path) -> Read<Experiment> {
         reproduction: None,
     };
     rates_in_bytes(document.get_ref(), &mut experiment.warnings);
-    let queues = queues(&root)?;
+    let (queues, trees) = (queues(&root)?, trees::read_all(&root)?);
     let sides = sides(&root, &form, &queues, load.test.hosts())?;
     check_size(&sides, &load, experiment.seeds.len())?;
     for side in &sides {
-        let network = side.network(folder, load.test.idle)?;
+        let network = side.network(folder, &trees, load.test.idle)?;
         let at = side.place();
         let mut variant = scenario::variant(network, &load, at)?;
         let scenario = &mut variant.scenario;
@@ -111,6 +113,12 @@ pub(super) fn experiment(text: &str, folder: &Path) -> Read<Experiment> {
         }
         experiment.variants.push(variant);
     }
+    experiment.warnings.extend(
+        trees
+            .iter()
+            .filter(|tree| !is_used(tree, &experiment.variants))
+            .map(|tree| format!("no link has the queue htb:{}", tree.name)),
+    );
     if let Form::Wifi(base) = &form {
         let radios = experiment.variants.iter().flat_map(|variant| &variant.scenario.radios);
         check_limits(base, radios.map(|radio| &radio.spec))?;
@@ -118,6 +126,13 @@ pub(super) fn experiment(text: &str, folder: &Path) -> Read<Experiment> {
     let labels: Vec<&str> = experiment.variants.iter().map(|variant| variant.label.as_str()).collect();
     experiment.reproduction = claims::read(&root, &labels, &far, load.test.load)?;
     Ok(experiment)
+}
+
+/// Whether a link of a variant has this tree.
+fn is_used(tree: &Arc<ClassTree>, variants: &[Variant]) -> bool {
+    let ports =
+        variants.iter().flat_map(|variant| &variant.scenario.links).filter_map(|link| link.port.as_ref());
+    ports.into_iter().any(|port| matches!(&port.queue, Discipline::Classes(used) if Arc::ptr_eq(used, tree)))
 }
 
 /// Warns of every rate of the file that is in bytes per second.
@@ -149,10 +164,13 @@ struct Side {
 }
 
 impl Side {
-    fn network(&self, folder: &Path, origin: Span) -> Read<Network> {
+    fn network(&self, folder: &Path, trees: &[Arc<ClassTree>], origin: Span) -> Read<Network> {
         match &self.wifi {
             Some(wifi) => Ok(wifi.network(origin)),
-            None => Network::build(&self.links, &self.switches, &Site { queue: self.queue.as_ref(), folder }),
+            None => {
+                let site = Site { queue: self.queue.as_ref(), trees, folder };
+                Network::build(&self.links, &self.switches, &site)
+            }
         }
     }
 
@@ -250,7 +268,7 @@ pub(crate) fn of_plan(plan: &Plan) -> Result<Experiment, End> {
     let mut variants = Vec::new();
     for queue in &plan.queues {
         let spec: QueueSpec = queue.parse().map_err(End::usage)?;
-        let site = Site { queue: Some(&spec), folder: Path::new("") };
+        let site = Site { queue: Some(&spec), trees: &[], folder: Path::new("") };
         let network = Network::build(&links, &[], &site).map_err(said)?;
         let mut variant = scenario::variant(network, &load, 0).map_err(said)?;
         let scenario = &mut variant.scenario;

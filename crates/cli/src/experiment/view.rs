@@ -2,12 +2,12 @@
 
 use goodqueue::{RingSpec, Span};
 use goodqueue_probe::{Direction, Test};
-use goodqueue_sim::{Link, Loss, Pattern, Scenario, Shaper, ShaperKind, Source};
+use goodqueue_sim::{Discipline, Link, Loss, Pattern, Scenario, Shaper, ShaperKind, Source};
 use serde::Serialize;
 
 use super::load::server_name;
 use super::network::Note;
-use super::{Experiment, Variant};
+use super::{Experiment, Variant, trees};
 
 /// A resolved experiment in words and tc's units.
 #[derive(Clone, Debug, Serialize)]
@@ -66,6 +66,9 @@ struct LinkWords {
     line: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     queue: Option<String>,
+    /// Of a tree of classes: what it is made of.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    classes: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     lanes: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -176,6 +179,7 @@ fn link_words((link, note): (&Link, &Note)) -> LinkWords {
         queue: port
             .map(|port| port.queue.to_string())
             .or_else(|| Some(note.queue.clone()).filter(|queue| !queue.is_empty())),
+        classes: port.map_or_else(Vec::new, |port| classes(&port.queue)),
         lanes: port.map(|port| port.lanes).filter(|&lanes| lanes > 1),
         shaper: port.and_then(|port| port.shaper).map(shaper),
         ring: port.and_then(|port| port.ring).map(ring),
@@ -185,6 +189,15 @@ fn link_words((link, note): (&Link, &Note)) -> LinkWords {
         delay: time(link.delay),
         jitter: time(link.jitter),
         loss: loss(link.loss),
+    }
+}
+
+fn classes(queue: &Discipline) -> Vec<String> {
+    match queue {
+        Discipline::Queue(_) => Vec::new(),
+        Discipline::Classes(tree) => {
+            trees::words(tree).into_iter().map(|(name, words)| format!("{name}: {words}")).collect()
+        }
     }
 }
 

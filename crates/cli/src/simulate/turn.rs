@@ -6,13 +6,14 @@ use goodqueue::{Backlog, Bytes, Nanos, Rate, Span};
 use goodqueue_probe::{End as FlowSide, Flow, Sample, Test};
 use goodqueue_report::trace::Trace;
 use goodqueue_report::{Run, Simulation as Identity};
-use goodqueue_sim::{LinkView, Simulation, Trail};
+use goodqueue_sim::{Discipline, LinkView, Simulation, Trail};
 
 use super::Job;
 use super::air::{self, Airs};
 use super::trace::Tracer;
 use crate::collect::{Collector, QueueEnd, QueueMoment, Tally, parameters};
 use crate::exit::End;
+use crate::experiment::trees;
 use crate::plan::FRAME;
 use crate::progress::Latest;
 
@@ -85,7 +86,11 @@ impl<'a> Turn<'a> {
         let tracer = Tracer::new(job, &mut simulation);
         let mut collector = Collector::new(&job.queue, &job.test);
         let port = job.scenario.links.get(job.up).and_then(|link| link.port.as_ref());
-        collector.parameters(port.map(|port| parameters(&port.queue)).unwrap_or_default());
+        let in_force = port.map(|port| match &port.queue {
+            Discipline::Queue(queue) => parameters(queue),
+            Discipline::Classes(tree) => trees::words(tree).into_iter().collect(),
+        });
+        collector.parameters(in_force.unwrap_or_default());
         Ok(Turn {
             job,
             simulation,

@@ -10,7 +10,7 @@ use crate::{Nanos, Rate};
 /// Most classes of a tree, leaves and inner ones.
 pub const MAX_CLASSES: usize = 64;
 /// Levels of a tree (Linux `TC_HTB_MAXDEPTH`).
-pub(super) const LEVELS: usize = 8;
+pub const LEVELS: usize = 8;
 /// Longest time that is earned at once, ns, and deepest debt (Linux `mbuffer`): a minute.
 pub(super) const MBUFFER: i64 = 60_000_000_000;
 /// The parent of a root.

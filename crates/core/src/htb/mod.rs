@@ -18,13 +18,13 @@
 mod class;
 mod feed;
 
-pub use class::{Class, ClassParams, MAX_CLASSES, Mode, ParamsError};
+pub use class::{Class, ClassParams, LEVELS, MAX_CLASSES, Mode, ParamsError};
 
 use crate::arena::Storage;
 use crate::classes::{reset, total};
 use crate::queue::Sent;
 use crate::{Backlog, Nanos, Observer, Packet, Queue, Stats, Verdict};
-use class::{LEVELS, ROOT};
+use class::ROOT;
 use feed::{Feed, PRIOS, bits};
 
 /// The class of each DSCP, by the place of the class.

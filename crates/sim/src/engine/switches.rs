@@ -2,7 +2,7 @@
 
 use goodqueue::details::{Details, TcpHeader};
 use goodqueue::port::Line;
-use goodqueue::{AnyQueue, Backlog, Nanos, Observer, PortStats, Rate, Reason, Rng, Serializer};
+use goodqueue::{AnyQueue, Backlog, Nanos, Observer, PortStats, QueueSpec, Rate, Reason, Rng, Serializer};
 
 use super::{Simulation, Spot};
 use crate::agenda::NEVER;
@@ -11,7 +11,7 @@ use crate::error::BuildError;
 use crate::frame::{FrameId, Frames, Token};
 use crate::link::{Link, Losses};
 use crate::path::Paths;
-use crate::scenario::{PortSpec, Scenario};
+use crate::scenario::{Discipline, PortSpec, Scenario};
 use crate::switch::{Ports, Switch, SwitchSpec};
 
 /// A switch at work.
@@ -125,7 +125,7 @@ impl Simulation {
                     fabric = fabric.max(link.port.as_ref().map_or(Rate(0), |port| port.rate));
                 } else if link.from == spec.node {
                     let port = link.port.as_ref().ok_or_else(|| invalid(format!("link {at} has no line")))?;
-                    let line = plain_line(port).ok_or_else(|| {
+                    let (line, queue) = plain(port).ok_or_else(|| {
                         invalid(format!(
                             "link {at}: an output has one queue that lets packets go at once, a line of a fixed rate, \
                              and neither shaper, ring nor flow control"
@@ -134,7 +134,7 @@ impl Simulation {
                     let port_of = SwitchPort { switch: index as u32, output: outputs.len() as u32 };
                     self.links[at].device = Some(Device::Switch(port_of));
                     outputs.push(at as u32);
-                    queues.push((line, port.queue));
+                    queues.push((line, queue));
                     (fabric, frame) = (fabric.max(line.rate()), frame.max(port.frame));
                 }
             }
@@ -204,12 +204,14 @@ impl Simulation {
     }
 }
 
-/// The line of an output that has nothing but a queue and that.
-fn plain_line(port: &PortSpec) -> Option<Serializer> {
+/// Line and queue of an output that has nothing but these.
+fn plain(port: &PortSpec) -> Option<(Serializer, QueueSpec)> {
     let PortSpec { queue, shaper, lanes, ring, line, pause, .. } = port;
-    let is_plain = shaper.is_none() && *lanes == 1 && ring.is_none() && pause.is_none() && !queue.is_shaper();
-    match line {
-        Line::Rate(line) if is_plain => Some(*line),
+    let is_plain = shaper.is_none() && *lanes == 1 && ring.is_none() && pause.is_none();
+    match (line, queue) {
+        (Line::Rate(line), Discipline::Queue(queue)) if is_plain && !queue.is_shaper() => {
+            Some((*line, *queue))
+        }
         _ => None,
     }
 }

@@ -1,0 +1,298 @@
+//! Trees of `htb`'s classes, as they are written.
+
+use std::sync::Arc;
+
+use goodqueue::htb::{ClassParams, LEVELS, MAX_CLASSES, Map};
+use goodqueue::spec::MAX_PACKETS;
+use goodqueue::tbf::LinkLayer;
+use goodqueue::{ClassTree, QueueSpec, Rate, TreeClass};
+use goodqueue_probe::Dscp;
+use toml::Spanned;
+use toml::de::DeValue;
+
+use super::keys::{Key, Kind, Table, count, key};
+use super::links::{check_name, small};
+use super::read::{self, At, Read, Section, Wrong};
+use crate::hint::did_you_mean;
+use crate::plan::FRAME;
+
+/// How a link's `queue` names a tree: this and the name of it.
+pub(super) const PREFIX: &str = "htb:";
+
+const PLAIN: &str = "pfifo:1000";
+
+const BYTES: Kind = count(1, 1 << 24);
+const SHORT: Kind = count(0, 65_535);
+
+/// A tree.
+pub(super) static HTB: Table = Table {
+    name: "htb",
+    doc: "A tree of classes, in the words of tc-htb(8), for the `queue` of links, which names it: \"htb:NAME\".",
+    keys: &[
+        key("name", Kind::Text, "required", "what links call it"),
+        key("class", Kind::Tables(&CLASS), "required", "the classes, in any order"),
+        key("default", Kind::Text, "required", "the class of packets whose DSCP no class names"),
+        key("mpu", SHORT, "0", "least length a packet counts for, bytes"),
+        key("overhead", SHORT, "0", "bytes added to every packet"),
+        key(
+            "linklayer",
+            Kind::OneOf(&[Kind::Word("ethernet"), Kind::Word("atm")]),
+            "ethernet",
+            "framing of the link; atm counts cells of 53 bytes for 48",
+        ),
+    ],
+    also: None,
+};
+
+/// A class.
+pub(super) static CLASS: Table = Table {
+    name: "htb.class",
+    doc: "A class; one that no other names as its parent is a leaf, with a queue.",
+    keys: &[
+        key("name", Kind::Text, "required", "what other classes call it"),
+        key("parent", Kind::Text, "none: a root", "the class that it borrows from"),
+        key("rate", Kind::Rate, "required", "what it and its children are guaranteed"),
+        key("ceil", Kind::Rate, "rate", "what it may have with what it borrows, at least rate"),
+        key("burst", BYTES, "1600", "bytes at ceil that it may send at once on its own tokens"),
+        key("cburst", BYTES, "1600", "bytes that it may send at once faster than ceil"),
+        key("prio", count(0, 7), "0", "leaves of the lowest number send, and borrow, first"),
+        key(
+            "quantum",
+            BYTES,
+            "rate / 10 s, 1000 to 200000",
+            "bytes that a leaf sends in one turn among others",
+        ),
+        key("dscp", Kind::List(&Kind::Text), "none", "the marks of its packets, of a leaf: EF, dscp:46"),
+        key("queue", Kind::Text, "pfifo:1000", "the queue of a leaf"),
+    ],
+    also: None,
+};
+
+/// A class whose parent is still a name.
+struct Draft {
+    at: usize,
+    name: At<String>,
+    parent: Option<At<String>>,
+    params: ClassParams,
+    dscp: Vec<At<Dscp>>,
+    queue: Option<At<QueueSpec>>,
+}
+
+/// The trees of a file.
+pub(super) fn read_all(root: &Section<'_>) -> Read<Vec<Arc<ClassTree>>> {
+    let mut trees: Vec<Arc<ClassTree>> = Vec::new();
+    for section in root.sections("htb", &HTB)? {
+        let name = section.read("name", read::text)?;
+        let name = section.required("name", name)?;
+        check_name(&name, "a tree")?;
+        if trees.iter().any(|other| other.name == name.value) {
+            return Err(Wrong::new(name.at, format!("a second tree called `{}`", name.value)));
+        }
+        let tree = tree(&section, name.value)?;
+        let places = room(&tree);
+        if places > MAX_PACKETS {
+            let what = format!("its queues have room for {places} packets, and {MAX_PACKETS} is the most");
+            return Err(Wrong::new(name.at, what));
+        }
+        trees.push(Arc::new(tree));
+    }
+    Ok(trees)
+}
+
+/// The tree that a link calls by this text, if it means one.
+pub(super) fn find(text: &str, at: usize, trees: &[Arc<ClassTree>]) -> Read<Arc<ClassTree>> {
+    let name = text.strip_prefix(PREFIX).unwrap_or(text);
+    if let Some(tree) = trees.iter().find(|tree| tree.name == name) {
+        return Ok(Arc::clone(tree));
+    }
+    let known: Vec<&str> = trees.iter().map(|tree| tree.name.as_str()).collect();
+    let what = match known.as_slice() {
+        [] => format!("there is no [[htb]] called `{}`", name.escape_debug()),
+        known => {
+            let nearest = did_you_mean(name, known);
+            format!("no [[htb]] is called `{}`; there are {}{nearest}", name.escape_debug(), known.join(", "))
+        }
+    };
+    Err(Wrong::new(at, what))
+}
+
+fn tree(section: &Section<'_>, name: String) -> Read<ClassTree> {
+    let number =
+        |name| Ok(section.plain(name, small)?.and_then(|value| u16::try_from(value).ok()).unwrap_or(0));
+    let base = ClassParams {
+        mpu: number("mpu")?,
+        overhead: number("overhead")?,
+        linklayer: section.plain("linklayer", linklayer)?.unwrap_or_default(),
+        ..ClassParams::new(Rate(0))
+    };
+    let sections = section.sections("class", &CLASS)?;
+    if !(1..=MAX_CLASSES).contains(&sections.len()) {
+        let what =
+            format!("{} classes: a tree has 1 to {MAX_CLASSES}, each an [[htb.class]]", sections.len());
+        return Err(Wrong::new(section.at, what));
+    }
+    let mut drafts = Vec::new();
+    for section in &sections {
+        let draft = draft(section, base)?;
+        if drafts.iter().any(|other: &Draft| other.name.value == draft.name.value) {
+            return Err(Wrong::new(draft.name.at, format!("a second class called `{}`", draft.name.value)));
+        }
+        drafts.push(draft);
+    }
+    let order = order(&drafts)?;
+    let place = |name: &str| order.iter().position(|&at| drafts[at].name.value == name);
+    let is_inner =
+        |at: usize| drafts.iter().any(|other| parent_of(other) == Some(drafts[at].name.value.as_str()));
+    let default = section.read("default", read::text)?;
+    let default = section.required("default", default)?;
+    let Some(rest) = place(&default.value) else { return Err(no_class(&default, &drafts)) };
+    if is_inner(order[rest]) {
+        let what = format!("`{}` has children: packets go to leaves", default.value);
+        return Err(Wrong::new(default.at, what));
+    }
+    let mut map: Map = [u8::try_from(rest).unwrap_or(0); 64];
+    let mut named = [false; 64];
+    let mut classes = Vec::new();
+    for (index, &at) in order.iter().enumerate() {
+        let draft = &drafts[at];
+        for dscp in &draft.dscp {
+            let number = usize::from(dscp.value.value()) & 63;
+            if std::mem::replace(&mut named[number], true) {
+                return Err(Wrong::new(dscp.at, format!("{}: another class has these packets", dscp.value)));
+            }
+            map[number] = u8::try_from(index).unwrap_or(0);
+        }
+        let of_leaves = draft.dscp.first().map(|dscp| dscp.at).or(draft.queue.as_ref().map(|queue| queue.at));
+        if let (true, Some(at)) = (is_inner(at), of_leaves) {
+            let what = format!("`{}` has children: a queue and DSCPs are a leaf's", draft.name.value);
+            return Err(Wrong::new(at, what));
+        }
+        let params = ClassParams { parent: parent_of(draft).and_then(place), ..draft.params };
+        let queue = (!is_inner(at)).then(|| leaf(draft)).transpose()?;
+        classes.push(TreeClass { name: draft.name.value.clone(), params, queue });
+    }
+    Ok(ClassTree { name, classes, map })
+}
+
+fn parent_of(draft: &Draft) -> Option<&str> {
+    draft.parent.as_ref().map(|parent| parent.value.as_str())
+}
+
+/// The queue of a leaf, which fits its rate.
+fn leaf(draft: &Draft) -> Read<QueueSpec> {
+    let at = draft.queue.as_ref().map_or(draft.at, |queue| queue.at);
+    let queue = match &draft.queue {
+        Some(queue) => queue.value,
+        None => PLAIN.parse().map_err(|error| Wrong::new(at, format!("{PLAIN}: {error}")))?,
+    };
+    let rate = draft.params.rate;
+    match super::network::unfit(&queue, rate) {
+        Some(why) => Err(Wrong::new(at, format!("{queue} at {rate}: {why}"))),
+        None => Ok(queue),
+    }
+}
+
+fn draft(section: &Section<'_>, base: ClassParams) -> Read<Draft> {
+    let name = section.read("name", read::text)?;
+    let name = section.required("name", name)?;
+    check_name(&name, "a class")?;
+    let rate = section.read("rate", read::rate)?;
+    let At { at, value: rate } = section.required("rate", rate)?;
+    if rate < Rate(8) {
+        return Err(Wrong::new(at, format!("rate = \"{rate}\": htb counts whole bytes, 8bit at least")));
+    }
+    let ceil = section.read("ceil", read::rate)?;
+    if let Some(low) = ceil.filter(|ceil| ceil.value < rate) {
+        let what = format!("ceil = \"{}\": it is at least the rate, {rate}", low.value);
+        return Err(Wrong::new(low.at, what));
+    }
+    let small = |name| section.plain(name, small);
+    Ok(Draft {
+        at: section.at,
+        name,
+        parent: section.read("parent", read::text)?,
+        params: ClassParams {
+            rate,
+            ceil: ceil.map_or(rate, |ceil| ceil.value),
+            burst: small("burst")?.unwrap_or(base.burst),
+            cburst: small("cburst")?.unwrap_or(base.cburst),
+            prio: small("prio")?.and_then(|prio| u8::try_from(prio).ok()).unwrap_or(0),
+            quantum: small("quantum")?,
+            ..base
+        },
+        dscp: section.plain("dscp", read::list(read::words::<Dscp>))?.unwrap_or_default(),
+        queue: section.read("queue", read::queue)?,
+    })
+}
+
+/// The places of the classes, each behind its parent.
+fn order(drafts: &[Draft]) -> Read<Vec<usize>> {
+    let mut order: Vec<usize> = Vec::new();
+    for (at, draft) in drafts.iter().enumerate() {
+        // From the class up to what has its place already.
+        let mut way = Vec::new();
+        let mut next = Some(at);
+        while let Some(at) = next.filter(|at| !order.contains(at)) {
+            way.push(at);
+            let Some(parent) = &drafts[at].parent else { break };
+            let above = drafts.iter().position(|other| other.name.value == parent.value);
+            let Some(above) = above else { return Err(no_class(parent, drafts)) };
+            if way.contains(&above) {
+                let what = format!("`{}` would be an ancestor of itself", parent.value);
+                return Err(Wrong::new(parent.at, what));
+            }
+            next = Some(above);
+        }
+        order.extend(way.into_iter().rev());
+        let depth = depth(drafts, at);
+        if depth > LEVELS {
+            let what = format!("`{}` is at level {depth}: a tree has {LEVELS}", draft.name.value);
+            return Err(Wrong::new(draft.name.at, what));
+        }
+    }
+    Ok(order)
+}
+
+/// Classes from the root to this one.
+fn depth(drafts: &[Draft], at: usize) -> usize {
+    let above = |&at: &usize| {
+        drafts.iter().position(|other| Some(other.name.value.as_str()) == parent_of(&drafts[at]))
+    };
+    std::iter::successors(Some(at), above).count()
+}
+
+fn no_class(name: &At<String>, drafts: &[Draft]) -> Wrong {
+    let known: Vec<&str> = drafts.iter().map(|draft| draft.name.value.as_str()).collect();
+    let nearest = did_you_mean(&name.value, &known);
+    let word = name.value.escape_debug();
+    Wrong::new(name.at, format!("no class is called `{word}`; there are {}{nearest}", known.join(", ")))
+}
+
+fn linklayer(key: &Key, kind: Kind, value: &Spanned<DeValue<'_>>) -> Read<LinkLayer> {
+    match read::text(key, kind, value)?.as_str() {
+        "ethernet" => Ok(LinkLayer::Ethernet),
+        "atm" => Ok(LinkLayer::Atm),
+        _ => Err(read::refuse(key, value, "there are ethernet and atm")),
+    }
+}
+
+/// Packets that all its queues have room for.
+pub(super) fn room(tree: &ClassTree) -> u64 {
+    tree.places(FRAME).unwrap_or(u64::MAX)
+}
+
+/// Its classes in words, by name.
+pub(crate) fn words(tree: &ClassTree) -> Vec<(String, String)> {
+    let word = |class: &TreeClass| {
+        let ClassParams { parent, rate, ceil, burst, cburst, prio, .. } = class.params;
+        let parent =
+            parent.and_then(|at| tree.classes.get(at)).map(|parent| format!("parent {}, ", parent.name));
+        let mut words =
+            format!("{}rate {rate}, ceil {ceil}, burst {burst}, cburst {cburst}", parent.unwrap_or_default());
+        if let Some(queue) = &class.queue {
+            words.push_str(&format!(", prio {prio}, quantum {}, {queue}", class.params.quantum()));
+        }
+        (class.name.clone(), words)
+    };
+    tree.classes.iter().map(word).collect()
+}
