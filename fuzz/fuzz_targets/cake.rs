@@ -38,8 +38,12 @@ fn params(choice: u8) -> Params {
 }
 
 libfuzzer_sys::fuzz_target!(|input: (u8, u8, Vec<Call>)| {
-    let tables = cake_tables(8 << (input.1 & 3));
+    let first = params(input.0);
+    let tables = cake_tables(first.diffserv.tins(), 8 << (input.1 & 3));
     let slots = vec![Slot::default(); usize::from(input.1 >> 2) + 1];
-    let queue = HeapCake::new(params(input.0), Lcg::new(1), tables, slots).expect("storage");
-    run(queue, &input.2, |queue, now, choice, inside| queue.configure(now, params(choice), inside));
+    let queue = HeapCake::new(first, Lcg::new(1), tables, slots).expect("storage");
+    // A mode of more tins is refused.
+    run(queue, &input.2, |queue, now, choice, inside| {
+        let _ = queue.configure(now, params(choice), inside);
+    });
 });

@@ -160,6 +160,7 @@ impl Load {
                     start,
                     stop: (stop & 1 == 0).then(|| start + millis(stop)),
                     bytes: (bytes & 1 == 0).then_some(u64::from(bytes)),
+                    max_rate: None,
                 });
             }
             Load::Source { ends, kind, interval, len, start, stop } => {
