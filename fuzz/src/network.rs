@@ -6,8 +6,8 @@ use goodqueue::{Nanos, QueueSpec, Rate, RingSpec, Serializer, Span};
 use goodqueue_probe::web::{BrowserConfig, Page};
 use goodqueue_sim::tcp::cc::CcKind;
 use goodqueue_sim::{
-    Browse, Flow, Link, Loss, Opener, Pattern, Pause, PortSpec, Probe, ProbeKind, Scenario, Shaper,
-    ShaperKind, Source,
+    Browse, Discipline, Flow, Link, Loss, Opener, Pattern, Pause, PortSpec, Probe, ProbeKind, Scenario,
+    Shaper, ShaperKind, Source,
 };
 
 /// Nodes: two hosts at each end of two routers, and links between neighbours only.
@@ -96,6 +96,7 @@ impl Way {
             burst: 1514 + u32::from(self.entries) * 8,
         });
         let pause = (self.device & 48 == 48).then_some(Pause { high: 6000, low: 1500 });
+        let queue = Discipline::Queue(queue);
         PortSpec { queue, shaper, lanes, ring, line: self.line(rate), rate, frame: 1514, pause }
     }
 
