@@ -258,7 +258,7 @@ pub struct RunArgs {
         help_heading = "Load"
     )]
     pub probe_interval: String,
-    /// Measure calls and page loads beside the test's own probes: voip, voip:EF (any DSCP), web, web:large
+    /// Measure calls, page loads and a video beside the test's own probes: voip, voip:EF (any DSCP), web, web:large, dash
     #[arg(long, value_name = "EXTRA,...", value_delimiter = ',', help_heading = "Load")]
     pub with: Vec<String>,
     /// Root of every random stream

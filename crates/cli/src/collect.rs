@@ -6,7 +6,9 @@ use std::collections::BTreeMap;
 use goodqueue::spec::Parameter;
 use goodqueue::{QueueSpec, Reason};
 use goodqueue_probe::{Sample, Test, Way};
-use goodqueue_report::{CallSeries, Fate, FlowSeries, MISSING, PageSeries, ProbeSeries, QueueSeries, Run};
+use goodqueue_report::{
+    CallSeries, Fate, FlowSeries, MISSING, PageSeries, ProbeSeries, QueueSeries, Run, VideoSeries,
+};
 use serde::{Deserialize, Serialize};
 
 use crate::progress::Latest;
@@ -145,6 +147,7 @@ impl Collector {
         run.probes = vec![ProbeSeries::default(); test.probes.len()];
         run.voip = vec![CallSeries::default(); test.voip.len()];
         run.web = vec![PageSeries::default(); test.web.len()];
+        run.dash = vec![VideoSeries::default(); test.dash.len()];
         Collector {
             run,
             step_ns: i64::try_from(test.step.0).unwrap_or(i64::MAX),
@@ -220,6 +223,19 @@ impl Collector {
                 series.complete.push(complete);
                 series.first_byte_ns.push(first_byte.unwrap_or(MISSING));
                 series.rx_bytes.push(bytes);
+                if error.is_some() {
+                    series.error.clone_from(error);
+                }
+            }
+            Sample::Segment { video, t, took, complete, bitrate, bytes, buffer, stalled, ref error } => {
+                let series = &mut self.run.dash[video as usize];
+                series.asked_ns.push(t);
+                series.took_ns.push(took);
+                series.complete.push(complete);
+                series.bitrate_bps.push(bitrate);
+                series.rx_bytes.push(bytes);
+                series.buffer_ns.push(buffer);
+                series.stalled_ns.push(stalled);
                 if error.is_some() {
                     series.error.clone_from(error);
                 }

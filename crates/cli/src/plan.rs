@@ -172,7 +172,7 @@ impl TestOrder {
     }
 }
 
-/// A call or a page, written in full.
+/// A call, a page or a video, written in full.
 fn extra(word: &str) -> Result<String, End> {
     let extra = word.parse::<Extra>().map_err(|error| {
         let nearest = match &error {

@@ -7,7 +7,7 @@ use goodqueue::Span;
 use goodqueue_probe::{Direction as Way, Probe, Test};
 use goodqueue_report::trace::Trace;
 use goodqueue_report::{
-    Direction, FlowPlan, Host, LinkPlan, PagePlan, PathPlan, ProbePlan, Record, SCHEMA, TestPlan,
+    Direction, FlowPlan, Host, LinkPlan, PagePlan, PathPlan, ProbePlan, Record, SCHEMA, TestPlan, VideoPlan,
 };
 
 use crate::args::{ReportArgs, RunArgs};
@@ -174,6 +174,11 @@ pub(crate) fn test_plan(test: &Test) -> TestPlan {
         host: u32::try_from(page.host).unwrap_or(u32::MAX),
         cc: page.cc.clone(),
     });
+    let videos = test.dash.iter().map(|video| VideoPlan {
+        name: video.name.clone(),
+        host: u32::try_from(video.host).unwrap_or(u32::MAX),
+        cc: video.cc.clone(),
+    });
     TestPlan {
         name: test.name.clone(),
         about: test.about.clone(),
@@ -184,6 +189,7 @@ pub(crate) fn test_plan(test: &Test) -> TestPlan {
         probes: test.probes.iter().map(stream).collect(),
         voip: test.voip.iter().map(stream).collect(),
         web: pages.collect(),
+        dash: videos.collect(),
     }
 }
 

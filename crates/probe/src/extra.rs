@@ -3,6 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use crate::dash::Video;
 use crate::web::Page;
 use crate::{Dscp, ParseDscpError};
 
@@ -13,6 +14,8 @@ pub enum Extra {
     Voip(Dscp),
     /// A page, loaded again and again ([`crate::web`]).
     Web(PageKind),
+    /// A video, watched from the start of the load to its end ([`crate::dash`]).
+    Dash,
 }
 
 /// A page by its size. The sizes are those of the web tests of Høiland-Jørgensen et al., "Ending the
@@ -46,6 +49,11 @@ impl PageKind {
     }
 }
 
+/// The video, from the first host, sent with this congestion control.
+pub(crate) fn video(cc: &str) -> Video {
+    Video { name: "video".into(), host: 0, cc: cc.into() }
+}
+
 /// An extra as the catalogue describes it.
 #[derive(Clone, Copy, Debug)]
 pub struct ExtraInfo {
@@ -65,10 +73,14 @@ pub const EXTRAS: &[ExtraInfo] = &[
         words: "web[:small|:large]",
         about: "A page loaded again and again, 1 s between: 56 kB in 3 requests (small), 3 MB in 110 (large)",
     },
+    ExtraInfo {
+        words: "dash",
+        about: "A video in segments of 3 s, 230 kbit/s to 6 Mbit/s as the player selects (BOLA): bit rate, stalls",
+    },
 ];
 
 /// What may stand before a colon, or alone.
-const NAMES: [&str; 2] = ["voip", "web"];
+const NAMES: [&str; 3] = ["voip", "web", "dash"];
 const PAGES: [PageKind; 2] = [PageKind::Small, PageKind::Large];
 
 /// Why a word is no extra.
@@ -104,6 +116,8 @@ impl FromStr for Extra {
                 Some(page) => Ok(Extra::Web(page)),
                 None => unknown(vec!["web:small", "web:large"]),
             },
+            ("dash", None) => Ok(Extra::Dash),
+            ("dash", Some(_)) => unknown(vec!["dash"]),
             _ => unknown(NAMES.to_vec()),
         }
     }
@@ -115,6 +129,7 @@ impl fmt::Display for Extra {
         match self {
             Extra::Voip(dscp) => write!(f, "voip:{dscp}"),
             Extra::Web(page) => write!(f, "web:{}", page.name()),
+            Extra::Dash => f.write_str("dash"),
         }
     }
 }
@@ -134,6 +149,7 @@ mod tests {
             ("voip:dscp:3", "voip:dscp:3"),
             (" web", "web:small"),
             ("web:large", "web:large"),
+            ("DASH", "dash"),
         ];
         for (typed, full) in all {
             let extra: Extra = typed.parse().expect(typed);
@@ -145,9 +161,10 @@ mod tests {
     #[test]
     fn other_words_are_named() {
         let error = |word: &str| word.parse::<Extra>().expect_err("no extra").to_string();
-        assert_eq!(error("vop"), "no extra probe is called `vop`; there are voip, web");
+        assert_eq!(error("vop"), "no extra probe is called `vop`; there are voip, web, dash");
         assert_eq!(error("web:huge"), "no extra probe is called `web:huge`; there are web:small, web:large");
-        assert_eq!(error(""), "no extra probe is called ``; there are voip, web");
+        assert_eq!(error(""), "no extra probe is called ``; there are voip, web, dash");
+        assert_eq!(error("dash:6mbit"), "no extra probe is called `dash:6mbit`; there are dash");
         assert!(error("voip:gold").starts_with("voip: unknown DSCP `gold`"));
         assert!(error("voip:46").contains("ambiguous"));
     }

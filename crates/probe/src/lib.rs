@@ -3,7 +3,8 @@
 //! The crate has two layers. Without features it only decides: [`resolve`] turns the name of a test
 //! and its [`Params`] into a [`Test`] (which flows, which probes, when), and [`echo`] holds the
 //! isochronous UDP probe as state machines without socket or clock, so that a simulator drives them
-//! in virtual time; [`voip`] is a call over the same machines, [`web`] a browser that loads pages.
+//! in virtual time; [`voip`] is a call over the same machines, [`web`] a browser that loads pages, [`dash`] a
+//! player that watches a video.
 //! The feature `net` adds a module of that name: the same test over real sockets, kernel TCP and kernel
 //! receive timestamps (Linux).
 //!
@@ -14,6 +15,8 @@
 
 #[forbid(unsafe_code)]
 mod catalogue;
+#[forbid(unsafe_code)]
+pub mod dash;
 #[forbid(unsafe_code)]
 mod dscp;
 #[forbid(unsafe_code)]

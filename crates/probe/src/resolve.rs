@@ -3,7 +3,8 @@
 use goodqueue::Span;
 
 use crate::catalogue::{Cc, Count, FlowGroup, HostRule, MAX_FLOWS, Names, ProbeGroup, TESTS, TestInfo};
-use crate::extra::Extra;
+use crate::dash::Video;
+use crate::extra::{self, Extra};
 use crate::test::{Flow, Probe, Test, TestError};
 use crate::web::Page;
 use crate::{echo, voip};
@@ -74,7 +75,7 @@ pub fn resolve(name: &str, params: &Params) -> Result<Test, TestError> {
         check_cc(info, cc)?;
     }
     let flows: Vec<Flow> = info.flows.iter().flat_map(|group| group.flows(flows, params)).collect();
-    let (voip, web) = extras(params)?;
+    let Extras { voip, web, dash } = extras(params)?;
     let load = flows.iter().map(|flow| flow.stop).max().unwrap_or(params.length);
     within("length of the load", load, params.step, DAY)?;
     Ok(Test {
@@ -87,12 +88,22 @@ pub fn resolve(name: &str, params: &Params) -> Result<Test, TestError> {
         probes: info.probes.iter().flat_map(|group| group.probes(params)).collect(),
         voip,
         web,
+        dash,
     })
 }
 
-/// The calls and pages that were asked for.
-fn extras(params: &Params) -> Result<(Vec<Probe>, Vec<Page>), TestError> {
-    let (mut voip, mut web, mut seen) = (Vec::new(), Vec::new(), Vec::new());
+/// What is measured beside the test's own probes.
+#[derive(Default)]
+struct Extras {
+    voip: Vec<Probe>,
+    web: Vec<Page>,
+    dash: Vec<Video>,
+}
+
+/// The calls, pages and videos that were asked for.
+fn extras(params: &Params) -> Result<Extras, TestError> {
+    let (mut out, mut seen) = (Extras::default(), Vec::new());
+    let cc = params.cc.as_deref().unwrap_or(Params::DEFAULT_CC);
     for word in &params.with {
         let extra: Extra = word.parse()?;
         if seen.contains(&extra) {
@@ -100,11 +111,12 @@ fn extras(params: &Params) -> Result<(Vec<Probe>, Vec<Page>), TestError> {
         }
         seen.push(extra);
         match extra {
-            Extra::Voip(dscp) => voip.push(voip::call(dscp)),
-            Extra::Web(kind) => web.push(kind.page(params.cc.as_deref().unwrap_or(Params::DEFAULT_CC))),
+            Extra::Voip(dscp) => out.voip.push(voip::call(dscp)),
+            Extra::Web(kind) => out.web.push(kind.page(cc)),
+            Extra::Dash => out.dash.push(extra::video(cc)),
         }
     }
-    Ok((voip, web))
+    Ok(out)
 }
 
 const HOUR: Span = Span::from_secs(3600);
@@ -359,7 +371,7 @@ mod tests {
         let with = |words: &[&str]| Params { with: words.iter().map(|&w| w.into()).collect(), ..params() };
         for info in TESTS {
             let plain = resolve(info.name, &params()).unwrap();
-            let test = resolve(info.name, &with(&["voip", "voip:ef", "web:large", "web"])).unwrap();
+            let test = resolve(info.name, &with(&["voip", "voip:ef", "web:large", "web", "dash"])).unwrap();
             assert_eq!((&test.flows, &test.probes, test.load), (&plain.flows, &plain.probes, plain.load));
             let names: Vec<_> = test.streams().map(|stream| stream.name.as_str()).collect();
             assert_eq!(names.len(), plain.probes.len() + 2);
@@ -371,7 +383,7 @@ mod tests {
         assert_eq!(resolve("rrul", &reno).unwrap().web[0].cc, "reno");
         let error = |words: &[&str]| resolve("rrul", &with(words)).unwrap_err().to_string();
         assert_eq!(error(&["voip", "voip:be"]), "`voip:CS0` is asked for twice");
-        assert_eq!(error(&["wbe"]), "no extra probe is called `wbe`; there are voip, web");
+        assert_eq!(error(&["wbe"]), "no extra probe is called `wbe`; there are voip, web, dash");
     }
 
     proptest! {

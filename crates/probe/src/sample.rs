@@ -48,7 +48,7 @@ pub struct TcpSample {
 
 /// One thing measured. `t` and `sent` are nanoseconds from the start of the load, negative in the idle
 /// lead-in; `flow` is an index into the test's `flows`, `probe` one into its [`crate::Test::streams`], `page` one
-/// into its `web`.
+/// into its `web`, `video` one into its `dash`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Sample {
@@ -133,6 +133,27 @@ pub enum Sample {
         /// What broke, where something did.
         error: Option<String>,
     },
+    /// A segment of a video that was asked for.
+    Segment {
+        /// Index of the video.
+        video: u32,
+        /// When it was asked for.
+        t: i64,
+        /// Time in nanoseconds until its last byte was there; where it is not complete, until it was given up.
+        took: i64,
+        /// Whether all of it came before the load ended.
+        complete: bool,
+        /// The bit rate that was selected, bits per second.
+        bitrate: u64,
+        /// Bytes of it that came.
+        bytes: u64,
+        /// Playing time in nanoseconds that the buffer held when it came, or was given up; itself not counted.
+        buffer: i64,
+        /// How long playback had stood still by then for want of it.
+        stalled: i64,
+        /// What broke, where something did.
+        error: Option<String>,
+    },
 }
 
 impl Sample {
@@ -144,7 +165,8 @@ impl Sample {
             Sample::Received { t, .. }
             | Sample::Tcp { t, .. }
             | Sample::FlowEnd { t, .. }
-            | Sample::Page { t, .. } => t,
+            | Sample::Page { t, .. }
+            | Sample::Segment { t, .. } => t,
             Sample::Echo { sent, .. } | Sample::Lost { sent, .. } => sent,
         }
     }

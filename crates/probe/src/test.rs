@@ -2,6 +2,7 @@
 
 use goodqueue::Span;
 
+use crate::dash::Video;
 use crate::web::Page;
 use crate::{Dscp, ParseExtraError};
 
@@ -36,6 +37,8 @@ pub struct Test {
     pub voip: Vec<Probe>,
     /// Pages ([`crate::web`]) that one browser fetches in turn; the index is the page's number in every sample.
     pub web: Vec<Page>,
+    /// Videos ([`crate::dash`]), each with a player of its own; the index is the video's number in every sample.
+    pub dash: Vec<Video>,
 }
 
 /// One TCP flow that sends as much as its congestion control permits.
@@ -85,7 +88,8 @@ impl Test {
         let flows = self.flows.iter().map(|flow| flow.host);
         let streams = self.streams().map(|stream| stream.host);
         let pages = self.web.iter().map(|page| page.host);
-        flows.chain(streams).chain(pages).max().map_or(0, |host| host + 1)
+        let videos = self.dash.iter().map(|video| video.host);
+        flows.chain(streams).chain(pages).chain(videos).max().map_or(0, |host| host + 1)
     }
 }
 

@@ -326,6 +326,31 @@ fn a_call_and_pages_run_beside_any_test() {
 }
 
 #[test]
+fn a_video_runs_beside_any_test() {
+    let _alone = alone();
+    let test = resolve("ping", &with(&["dash"], params(1500))).unwrap();
+    let out = run(&test, V6, &Stops::default());
+    let segment = |sample: &Sample| match *sample {
+        Sample::Segment { video: 0, complete, bitrate, bytes, stalled, ref error, .. } => {
+            assert_eq!(*error, None);
+            Some((complete, bitrate, bytes * 8 / 3, stalled))
+        }
+        _ => None,
+    };
+    let segments: Vec<_> = out.samples.iter().filter_map(segment).collect();
+    // The buffer to aim at is of three at first: they come at once, and the next one is for later.
+    assert_eq!(segments[0], (true, 230_000, 230_000, 0));
+    assert_eq!(segments.len(), 3, "{segments:?}");
+    assert!(
+        segments
+            .iter()
+            .all(|&(complete, bitrate, rate, stalled)| { complete && bitrate == rate && stalled == 0 })
+    );
+    assert_eq!(out.server.requests, 3 + 2);
+    assert_eq!((out.server.refused, out.client.warnings.len()), (0, 0), "{:?}", out.client.warnings);
+}
+
+#[test]
 fn pages_of_a_server_that_is_not_there_fail_and_are_told() {
     let _alone = alone();
     let port = Server::bind(&[V4], 0).unwrap().port();
@@ -363,6 +388,7 @@ fn a_thousand_flows() {
         probes: vec![probe],
         voip: Vec::new(),
         web: Vec::new(),
+        dash: Vec::new(),
     };
     let out = run(&test, V4, &Stops::default());
     let connected = out.client.flows.iter().filter(|f| f.connected.is_some()).count();

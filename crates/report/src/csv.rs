@@ -8,6 +8,7 @@ use std::fmt::Write as _;
 use crate::applications::{PageSummary, call_name, page_name};
 use crate::record::{Direction, Fate};
 use crate::summary::{Latency, QueueSummary, Summary, direction_name, probe_name, steps};
+use crate::videos::{VideoSummary, video_name};
 use crate::voice::Voice;
 use crate::{MISSING, Record};
 
@@ -139,6 +140,33 @@ pub fn pages(record: &Record) -> String {
     out
 }
 
+/// `videos.csv`: a row per segment asked for, all of one length. `took_ms` is the time to its last byte where `complete` is 1.
+pub fn videos(record: &Record) -> String {
+    let mut out =
+        String::from("queue,video,t_s,took_ms,complete,bitrate_mbit_per_s,rx_bytes,buffer_ms,stalled_ms\n");
+    for run in &record.runs {
+        for (i, video) in run.dash.iter().enumerate() {
+            let head = format!("{},{}", field(&run.queue), field(&video_name(record, i)));
+            let at = |c: &[i64], j: usize| c.get(j).copied().map(milliseconds).unwrap_or_default();
+            for (j, &asked) in video.asked_ns.iter().enumerate() {
+                let complete = video.complete.get(j).map(|&c| u8::from(c).to_string()).unwrap_or_default();
+                let rate = video.bitrate_bps.get(j).map(|&bps| format!("{:.6}", bps as f64 / 1e6));
+                let _ = writeln!(
+                    out,
+                    "{head},{},{},{complete},{},{},{},{}",
+                    seconds(asked),
+                    at(&video.took_ns, j),
+                    rate.unwrap_or_default(),
+                    cell(&video.rx_bytes, j),
+                    at(&video.buffer_ns, j),
+                    at(&video.stalled_ns, j),
+                );
+            }
+        }
+    }
+    out
+}
+
 /// `queue.csv`: a row per direction and sample. Sent, drops and marks count from the run's beginning.
 pub fn queue(record: &Record) -> String {
     let mut out = String::from(
@@ -194,6 +222,9 @@ pub fn summary(record: &Record) -> String {
         }
         for page in &s.web {
             page_rows(&mut row, &format!("{} page", page.name), page);
+        }
+        for video in &s.dash {
+            video_rows(&mut row, &video.name, video);
         }
         queue_rows(&mut row, "queue up", &s.queue_up);
         queue_rows(&mut row, "queue down", &s.queue_down);
@@ -256,6 +287,22 @@ fn page_rows(row: &mut impl FnMut(&str, &str, String), series: &str, page: &Page
     for (name, value) in values {
         row(series, name, maybe_ms(value));
     }
+}
+
+fn video_rows(row: &mut impl FnMut(&str, &str, String), series: &str, video: &VideoSummary) {
+    row(series, "segments", video.segments.to_string());
+    let rates = [
+        ("bitrate_mean_mbit_per_s", video.bitrate_mean_bps),
+        ("bitrate_min_mbit_per_s", video.bitrate_min_bps),
+        ("bitrate_max_mbit_per_s", video.bitrate_max_bps),
+    ];
+    for (name, rate) in rates {
+        row(series, name, rate.map(|bps| format!("{:.6}", bps as f64 / 1e6)).unwrap_or_default());
+    }
+    row(series, "bitrate_changes", video.changes.to_string());
+    row(series, "startup_ms", maybe_ms(video.startup_ns));
+    row(series, "stalls", video.stalls.to_string());
+    row(series, "stalled_ms", maybe_ms(Some(video.stalled_ns)));
 }
 
 fn queue_rows(row: &mut impl FnMut(&str, &str, String), series: &str, q: &QueueSummary) {

@@ -32,6 +32,7 @@ mod stats;
 mod summary;
 pub mod table;
 pub mod trace;
+mod videos;
 mod voice;
 pub mod wifi;
 mod words;
@@ -42,13 +43,14 @@ pub use curves::{Curve, Curves, write_curves};
 pub use error::Error;
 pub use output::{SUFFIXES, write_all, write_as};
 #[cfg(feature = "png")]
-pub use output::{write_airtime, write_histogram, write_shares};
+pub use output::{write_airtime, write_histogram, write_shares, write_video};
 pub use page::html;
 pub use record::{
     CallSeries, Direction, EngineHealth, Fate, FlowPlan, FlowSeries, Host, LinkPlan, LossCount, MISSING,
     PagePlan, PageSeries, PathPlan, ProbePlan, ProbeSeries, QueueSeries, Record, Run, SCHEMA, Simulation,
-    TestPlan, Validity,
+    TestPlan, Validity, VideoPlan, VideoSeries,
 };
 pub use repeat::{Estimate, Repeated, Repetition};
 pub use summary::{FlowSummary, Grade, Latency, Letter, ProbeSummary, QueueSummary, SATURATED, Summary};
+pub use videos::VideoSummary;
 pub use voice::Voice;

@@ -29,6 +29,9 @@ pub fn write_all(record: &Record, dir: impl AsRef<Path>) -> Result<Vec<PathBuf>,
     if !record.test.web.is_empty() {
         put(&mut done, tables.join("pages.csv"), csv::pages(record).as_bytes())?;
     }
+    if !record.test.dash.is_empty() {
+        put(&mut done, tables.join("videos.csv"), csv::videos(record).as_bytes())?;
+    }
     if record.runs.iter().any(|run| !run.radios.is_empty()) {
         put(&mut done, tables.join("stations.csv"), csv::stations(record).as_bytes())?;
         put(&mut done, tables.join("airtime.csv"), csv::airtime(record).as_bytes())?;
@@ -126,6 +129,19 @@ pub fn write_shares(record: &Record, path: impl AsRef<Path>) -> Result<(), Error
 #[cfg(feature = "png")]
 pub(crate) fn write_scene(scene: &charts::Scene, path: &Path) -> Result<(), Error> {
     in_folder(path, || files::write(path, &drawn(scene, path)?))
+}
+
+/// Writes the bit rates that the player of the first video selected over time as PNG, a line for each run. The file
+/// appears whole or not at all; one that exists is replaced.
+///
+/// # Errors
+/// [`Error::Draw`] where it cannot be drawn, as of a record without a video, [`Error::Write`] with the system's cause.
+#[cfg(feature = "png")]
+pub fn write_video(record: &Record, path: impl AsRef<Path>) -> Result<(), Error> {
+    let path = path.as_ref();
+    let none = || Error::Draw { path: path.to_owned(), detail: "there is no video in it".into() };
+    let scene = charts::first_video(record).ok_or_else(none)?;
+    in_folder(path, || files::write(path, &drawn(&scene, path)?))
 }
 
 #[cfg(feature = "png")]

@@ -95,6 +95,9 @@ pub struct TestPlan {
     /// Pages that were loaded beside.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub web: Vec<PagePlan>,
+    /// Videos that were watched beside.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub dash: Vec<VideoPlan>,
 }
 
 /// One TCP flow as planned.
@@ -146,6 +149,18 @@ pub struct PagePlan {
     pub requests: u32,
     /// Bytes of all objects.
     pub bytes: u64,
+    /// Server host, counted from 0.
+    pub host: u32,
+    /// Congestion control of the server.
+    pub cc: String,
+}
+
+/// One video as planned.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct VideoPlan {
+    /// Name (`video`).
+    pub name: String,
     /// Server host, counted from 0.
     pub host: u32,
     /// Congestion control of the server.
@@ -206,6 +221,9 @@ pub struct Run {
     /// How the pages loaded.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub web: Vec<PageSeries>,
+    /// How the videos came.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub dash: Vec<VideoSeries>,
     /// The queue towards the server.
     pub up: QueueSeries,
     /// The queue towards the client.
@@ -356,6 +374,28 @@ pub struct PageSeries {
     /// Bytes of objects that came.
     pub rx_bytes: Vec<u64>,
     /// What broke, the last time that something did.
+    pub error: Option<String>,
+}
+
+/// How one video came, segment by segment. Columns have equal length.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct VideoSeries {
+    /// When it was asked for.
+    pub asked_ns: Vec<i64>,
+    /// Time until it was there; where it is not complete, until it was given up.
+    pub took_ns: Vec<i64>,
+    /// Whether it was complete when the load ended.
+    pub complete: Vec<bool>,
+    /// The bit rate that was selected.
+    pub bitrate_bps: Vec<u64>,
+    /// Bytes of it that came.
+    pub rx_bytes: Vec<u64>,
+    /// Playing time in the buffer when it came, itself not counted.
+    pub buffer_ns: Vec<i64>,
+    /// How long playback had stood still by then for want of it.
+    pub stalled_ns: Vec<i64>,
+    /// What broke, where something did.
     pub error: Option<String>,
 }
 

@@ -27,6 +27,7 @@ use crate::baseline::{baseline, idle_samples};
 use crate::record::{Direction, FlowPlan, FlowSeries, ProbePlan, ProbeSeries, QueueSeries, Record, Run};
 use crate::repeat::Repeated;
 use crate::stats::{Span, bits_per_second, jain, known, mean, percentile, share};
+use crate::videos::{self, VideoSummary};
 use crate::wifi::RadioSummary;
 
 /// Longest ramp cut from the start of the load.
@@ -74,6 +75,9 @@ pub struct Summary {
     /// Every page, in the order of the plan.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub web: Vec<PageSummary>,
+    /// Every video, in the order of the plan.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub dash: Vec<VideoSummary>,
     /// Every radio, where the bottleneck is Wi-Fi.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub radios: Vec<RadioSummary>,
@@ -254,6 +258,7 @@ impl Summary {
             probes: probe_summaries(record, run, load, loaded),
             voip: applications::calls(record, run, loaded),
             web: applications::pages(record, run, loaded),
+            dash: videos::videos(record, run, loaded),
             repeated: Repeated::of(&run.repetitions),
             queue_up: queue_summary(&run.up, run.link_in(record).up.rate_bps, loaded),
             queue_down: queue_summary(&run.down, run.link_in(record).down.rate_bps, loaded),

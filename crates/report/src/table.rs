@@ -1,6 +1,7 @@
 //! The table of a record: plain text for the terminal, and Markdown.
 
 pub(crate) mod applications;
+pub(crate) mod videos;
 pub(crate) mod wifi;
 
 use std::borrow::Cow;
@@ -11,6 +12,7 @@ use crate::baseline::idle_range;
 use crate::record::{Direction, ProbeSeries};
 use crate::repeat::{self, Repeated};
 use crate::summary::{Grade, Latency, Letter, Summary, distances_differ, loaded_directions};
+use crate::videos::video_name;
 use crate::{Record, Run};
 
 /// Widest line of the terminal table, in columns.
@@ -124,11 +126,11 @@ fn markdown_block(out: &mut String, groups: &[Group], rows: usize) {
     }
 }
 
-/// The tables below the first: stations, both ways of the round trip, then calls and pages.
+/// The tables below the first: stations, both ways of the round trip, then calls, pages and videos.
 fn further_blocks(record: &Record, all: &[Summary]) -> Vec<Vec<Group>> {
     let first = [wifi::groups(record, all), one_way_groups(record, all)];
     let first = first.into_iter().filter(|groups| !groups.is_empty());
-    first.chain(applications::blocks(record, all)).collect()
+    first.chain(applications::blocks(record, all)).chain(videos::blocks(record, all)).collect()
 }
 
 /// Rows of a block: of its first column.
@@ -418,6 +420,11 @@ fn remarks(record: &Record, all: &[Summary]) -> Vec<String> {
         for (i, page) in run.web.iter().enumerate() {
             if let Some(error) = &page.error {
                 out.push(format!("{}: {} page failed: {error}", short(name), page_name(record, i)));
+            }
+        }
+        for (i, video) in run.dash.iter().enumerate() {
+            if let Some(error) = &video.error {
+                out.push(format!("{}: {} ended: {error}", short(name), video_name(record, i)));
             }
         }
     }

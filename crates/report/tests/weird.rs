@@ -7,7 +7,7 @@ mod fixture;
 use goodqueue_report::wifi::{Accounting, AirEvent, AirEvents, AirKind, Radio, Shares, Station, TidStats};
 use goodqueue_report::{
     CallSeries, Direction, EngineHealth, Fate, FlowPlan, FlowSeries, MISSING, PagePlan, PageSeries,
-    ProbePlan, ProbeSeries, QueueSeries, Record, Run, csv, flent, html, table,
+    ProbePlan, ProbeSeries, QueueSeries, Record, Run, VideoPlan, VideoSeries, csv, flent, html, table,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -53,6 +53,18 @@ prop_compose! {
 }
 
 prop_compose! {
+    fn video()(asked in vec(time(), 0..6), took in vec(time(), 0..6), complete in vec(any::<bool>(), 0..6),
+               bitrate in vec(amount(), 0..6), buffer in vec(time(), 0..6), stalled in vec(time(), 0..6),
+               error in proptest::option::of(".{0,8}")) -> VideoSeries {
+        let rx_bytes = bitrate.clone();
+        VideoSeries {
+            asked_ns: asked, took_ns: took, complete, bitrate_bps: bitrate, rx_bytes, buffer_ns: buffer,
+            stalled_ns: stalled, error,
+        }
+    }
+}
+
+prop_compose! {
     fn queue()(t in vec(time(), 0..10), backlog in vec(amount(), 0..10), sent in vec(amount(), 0..10),
                drops in vec(amount(), 0..10)) -> QueueSeries {
         QueueSeries { t_ns: t, backlog_bytes: backlog, sent_bytes: sent, drops, ..QueueSeries::default() }
@@ -91,10 +103,11 @@ prop_compose! {
 
 prop_compose! {
     fn run()(name in ".{0,30}", complete in any::<bool>(), valid in any::<bool>(), flows in vec(flow(), 0..3),
-             probes in vec(probe(), 0..3), voip in vec(call(), 0..3), web in vec(page(), 0..3), up in queue(), busy in any::<f64>(),
+             probes in vec(probe(), 0..3), voip in vec(call(), 0..3), beside in (vec(page(), 0..3), vec(video(), 0..3)), up in queue(), busy in any::<f64>(),
              buckets in vec(amount(), 0..4), radios in vec(radio(), 0..3)) -> Run {
         let engine = EngineHealth { lateness_bucket_ns: buckets.clone(), lateness_count: buckets, busy, ..EngineHealth::default() };
-        let mut run = Run { queue: name, complete, flows, probes, voip, web, up, radios, engine: Some(engine), ..Run::default() };
+        let (web, dash) = beside;
+        let mut run = Run { queue: name, complete, flows, probes, voip, web, dash, up, radios, engine: Some(engine), ..Run::default() };
         run.validity.valid = valid;
         run
     }
@@ -116,6 +129,7 @@ prop_compose! {
         r.test.probes = (0..probes).map(|_| ProbePlan { interval_ns: interval, ..ProbePlan::default() }).collect();
         r.test.voip = r.test.probes.clone();
         r.test.web = (0..probes).map(|_| PagePlan::default()).collect();
+        r.test.dash = (0..probes).map(|_| VideoPlan::default()).collect();
         r.link.up.rate_bps = rate;
         r
     }
@@ -136,6 +150,7 @@ fn all_forms(record: &Record) {
     assert!(csv::latency(record).ends_with('\n') && csv::queue(record).ends_with('\n'));
     assert!(csv::stations(record).ends_with('\n') && csv::airtime(record).ends_with('\n'));
     assert!(csv::calls(record).ends_with('\n') && csv::pages(record).ends_with('\n'));
+    assert!(csv::videos(record).ends_with('\n'));
     record.to_json().unwrap();
 }
 

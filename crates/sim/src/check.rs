@@ -22,6 +22,7 @@ pub(crate) fn check(scenario: &Scenario) -> Result<(), BuildError> {
         ("sources", scenario.sources.len()),
         ("probes", scenario.probes.len()),
         ("browsers", scenario.browsers.len()),
+        ("players", scenario.players.len()),
         ("radios", scenario.radios.len()),
         ("switches", scenario.switches.len()),
     ];
@@ -52,6 +53,11 @@ pub(crate) fn check(scenario: &Scenario) -> Result<(), BuildError> {
             index,
             why,
         })?;
+    }
+    for (index, player) in scenario.players.iter().enumerate() {
+        ends(player.from, player.server, nodes)
+            .and_then(|()| dscp(player.dscp))
+            .map_err(|why| BuildError::Invalid { what: "player", index, why })?;
     }
     for (index, probe) in scenario.probes.iter().enumerate() {
         ends(probe.from, probe.to, nodes)

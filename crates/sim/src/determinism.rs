@@ -55,7 +55,7 @@ pub enum Place {
     Radio(usize),
     /// A report of a link's device to a sender that waits for it.
     Report(usize),
-    /// A browser.
+    /// A browser, or a player, whose numbers follow on theirs.
     Browser(usize),
     /// A probe.
     Probe(usize),
@@ -77,7 +77,7 @@ impl fmt::Display for Place {
             Place::Radio(radio) => write!(f, "radio {radio}"),
             Place::Report(link) => write!(f, "report of link {link}'s device"),
             Place::Probe(probe) => write!(f, "probe {probe}"),
-            Place::Browser(browser) => write!(f, "browser {browser}"),
+            Place::Browser(browser) => write!(f, "browser or player {browser}"),
             Place::Source(source) => write!(f, "source {source}"),
             Place::Sender(flow) => write!(f, "sender of flow {flow}"),
             Place::Receiver(flow) => write!(f, "receiver of flow {flow}"),
@@ -86,7 +86,7 @@ impl fmt::Display for Place {
 }
 
 impl Place {
-    /// The names of the two nodes between which it is, as in `router to server`; empty for the script, browsers, radios and
+    /// The names of the two nodes between which it is, as in `router to server`; empty for the script, browsers, players, radios and
     /// switches.
     #[must_use]
     pub fn owner(self, scenario: &Scenario) -> String {

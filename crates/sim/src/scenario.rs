@@ -6,6 +6,7 @@ use std::sync::Arc;
 use goodqueue::port::Line;
 use goodqueue::{ClassTree, QueueSpec, Rate, RingSpec, Serializer, Span};
 
+use goodqueue_probe::dash::PlayerConfig;
 use goodqueue_probe::web::BrowserConfig;
 
 use crate::loss::Loss;
@@ -33,6 +34,8 @@ pub struct Scenario {
     pub probes: Vec<Probe>,
     /// Browsers.
     pub browsers: Vec<Browse>,
+    /// Players of videos.
+    pub players: Vec<Watch>,
     /// Wi-Fi channels.
     pub radios: Vec<Radio>,
     /// Nodes that are switches; what comes to any other node is at once in front of the link that it leaves by.
@@ -296,4 +299,19 @@ pub struct Browse {
     pub dscp: u8,
     /// Which pages, and when.
     pub config: BrowserConfig,
+}
+
+/// A player that watches a video.
+#[derive(Clone, Debug)]
+pub struct Watch {
+    /// Host that it runs on.
+    pub from: NodeId,
+    /// The server. It resolves names too.
+    pub server: NodeId,
+    /// Congestion control of the server.
+    pub cc: CcKind,
+    /// Differentiated services code point of all that it and the server send, 0 to 63.
+    pub dscp: u8,
+    /// Which video, and when.
+    pub config: PlayerConfig,
 }

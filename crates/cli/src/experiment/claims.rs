@@ -38,6 +38,8 @@ pub enum Picture {
     Airtime,
     /// The same over time.
     Shares,
+    /// The bit rates that the player of the first video selected over time.
+    Video,
 }
 
 /// A published figure or relation.
@@ -122,9 +124,12 @@ fn picture(section: &Section<'_>) -> Read<Picture> {
         "histogram" => Ok(Picture::Histogram),
         "airtime" => Ok(Picture::Airtime),
         "shares" => Ok(Picture::Shares),
+        "video" => Ok(Picture::Video),
         other => {
-            let what =
-                format!("picture = \"{}\": overview, histogram, airtime or shares", other.escape_debug());
+            let what = format!(
+                "picture = \"{}\": overview, histogram, airtime, shares or video",
+                other.escape_debug()
+            );
             Err(Wrong::new(word.at, what))
         }
     }

@@ -207,7 +207,7 @@ pub static TEST: Table = Table {
             "with",
             Kind::List(&Kind::Text),
             "none",
-            "calls and pages beside the test's own probes: voip, voip:EF (any DSCP), web, web:large",
+            "calls, pages and a video beside the test's own probes: voip, voip:EF (any DSCP), web, web:large, dash",
         ),
         key("probe_interval", time(MILLI, MINUTE), "10ms", "time between two probes"),
     ],

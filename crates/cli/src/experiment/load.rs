@@ -181,12 +181,12 @@ fn read_test(root: &Section<'_>, about: &str, hosts: usize) -> Read<(Test, bool)
     Ok((own_test(&params, about, section.at)?, true))
 }
 
-/// The calls and pages that are asked for.
+/// The calls, pages and videos that are asked for.
 pub(super) fn extras(words: &[String], at: usize) -> Read<Test> {
     catalogue_test("ping", at, &Params { with: words.to_vec(), ..Params::default() })
 }
 
-/// A call or a page.
+/// A call, a page or a video.
 pub(super) fn extra(key: &Key, kind: Kind, value: &Spanned<DeValue<'_>>) -> Read<Extra> {
     let text = read::text(key, kind, value)?;
     text.parse::<Extra>().map_err(|error| {

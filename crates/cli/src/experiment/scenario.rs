@@ -1,10 +1,11 @@
 //! A network with its load: the scenario of a variant.
 
 use goodqueue::{Nanos, Span};
+use goodqueue_probe::dash::PlayerConfig;
 use goodqueue_probe::web::BrowserConfig;
 use goodqueue_probe::{Direction, Test};
 use goodqueue_sim::tcp::cc::CcKind;
-use goodqueue_sim::{Browse, Flow, NodeId, Opener, Probe, ProbeKind, Scenario, Source};
+use goodqueue_sim::{Browse, Flow, NodeId, Opener, Probe, ProbeKind, Scenario, Source, Watch};
 
 use super::Variant;
 use super::load::{Load, Own, client_name, server_name};
@@ -38,6 +39,7 @@ pub(super) fn variant(network: Network, load: &Load, at: usize) -> Read<Variant>
     scenario.flows = flows(&load.test, &load.own, &pairs)?;
     scenario.probes = probes(&load.test, &pairs);
     scenario.browsers = browsers(&load.test, &pairs);
+    scenario.players = players(&load.test, &pairs)?;
     for named in &load.sources {
         let [from, to] = &named.ends;
         let (from, to) = (node(&from.value, from.at)?, node(&to.value, to.at)?);
@@ -134,6 +136,23 @@ fn browsers(test: &Test, pairs: &[(NodeId, NodeId)]) -> Vec<Browse> {
         }
     }
     browsers
+}
+
+/// A player for each video.
+fn players(test: &Test, pairs: &[(NodeId, NodeId)]) -> Read<Vec<Watch>> {
+    let origin = Nanos::ZERO + test.idle;
+    let player = |(video, plan): (u32, &goodqueue_probe::dash::Video)| {
+        let (from, server) = pairs[plan.host];
+        let cc = plan.cc.parse::<CcKind>().map_err(|error| Wrong::new(0, error.to_string()))?;
+        Ok(Watch {
+            from,
+            server,
+            cc,
+            dscp: 0,
+            config: PlayerConfig { video, origin, stop: origin + test.load },
+        })
+    };
+    (0..).zip(&test.dash).map(player).collect()
 }
 
 /// What to say of links that no packet takes, which are mostly slips.

@@ -35,6 +35,8 @@ struct TestWords {
     probes: Vec<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pages: Vec<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    videos: Vec<String>,
     sources: Vec<String>,
 }
 
@@ -125,6 +127,10 @@ fn test_words(test: &Test, scenario: Option<&Scenario>, sources: Vec<String>) ->
             page.name, page.bytes, page.requests, page.cc
         )
     });
+    let videos = test.dash.iter().map(|video| {
+        let server = server_name(video.host);
+        format!("{}: from {server}, {}", video.name, video.cc)
+    });
     let probes = test.streams().map(|probe| {
         let server = server_name(probe.host);
         let (name, dscp) = (&probe.name, probe.dscp);
@@ -138,6 +144,7 @@ fn test_words(test: &Test, scenario: Option<&Scenario>, sources: Vec<String>) ->
         flows: flows.collect(),
         probes: probes.collect(),
         pages: pages.collect(),
+        videos: videos.collect(),
         sources,
     }
 }

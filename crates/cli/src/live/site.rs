@@ -140,7 +140,8 @@ fn is_client_at_server(variant: &Variant) -> bool {
     };
     let probes = scenario.probes.iter().map(|probe| probe.from);
     let browsers = scenario.browsers.iter().map(|browser| browser.from);
-    probes.chain(scenario.flows.iter().map(opener)).chain(browsers).next() == Some(0)
+    let players = scenario.players.iter().map(|player| player.from);
+    probes.chain(scenario.flows.iter().map(opener)).chain(browsers).chain(players).next() == Some(0)
 }
 
 fn lines(lab: &Lab, link: &LinkOrder, queue: &QueueSpec, seed: u64) -> Result<EngineHandle, End> {

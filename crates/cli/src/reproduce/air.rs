@@ -1,7 +1,7 @@
 //! Figures of the air and of stations.
 
 use goodqueue_report::wifi::{Radio, Station};
-use goodqueue_report::{Record, Run, Summary, Voice};
+use goodqueue_report::{Record, Run, Summary, VideoSummary, Voice};
 
 /// The stations that are meant, by number; none: all.
 type Stations<'a> = &'a [usize];
@@ -140,6 +140,19 @@ pub(super) fn mos(record: &Record, summary: &Summary, stations: Stations<'_>, is
 pub(super) fn page_load(record: &Record, summary: &Summary, stations: Stations<'_>) -> Option<f64> {
     let pages = record.test.web.iter().zip(&summary.web).filter(|(plan, _)| is_at(plan.host, stations));
     pages.filter_map(|(_, page)| page.load.p50_ns).max().map(|ns| ns as f64)
+}
+
+/// Their videos, each summed up over the window, or over the load.
+pub(super) fn videos(
+    record: &Record,
+    run: &Run,
+    summary: &Summary,
+    stations: Stations<'_>,
+    window: Option<Window>,
+) -> Vec<VideoSummary> {
+    let (from, to) = window.unwrap_or((summary.loaded_from_ns, summary.loaded_to_ns));
+    let all = record.test.dash.iter().zip(&run.dash).filter(|(plan, _)| is_at(plan.host, stations));
+    all.map(|(_, video)| VideoSummary::within(video, from, to)).collect()
 }
 
 /// Hosts of a test are stations, number by number.

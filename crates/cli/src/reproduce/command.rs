@@ -75,6 +75,7 @@ fn write(folder: &Path, Reproduced { outcome, shown }: &Reproduced) -> Result<()
         Shown::Runs(record, Picture::Histogram) => goodqueue_report::write_histogram(record, path),
         Shown::Runs(record, Picture::Airtime) => goodqueue_report::write_airtime(record, path),
         Shown::Runs(record, Picture::Shares) => goodqueue_report::write_shares(record, path),
+        Shown::Runs(record, Picture::Video) => goodqueue_report::write_video(record, path),
         Shown::Counts(curves, _) => goodqueue_report::write_curves(curves, path),
     };
     written.map_err(End::machine)

@@ -135,11 +135,17 @@ pub enum Figure {
     MosDown,
     /// Median page load time under load; of several pages the slowest.
     PageLoad,
+    /// Mean bit rate that a video's player selected; of several the lowest.
+    VideoBitrate,
+    /// How often it selected another bit rate; of several the most.
+    VideoChanges,
+    /// For how long playback of a video stood still; of several the longest.
+    VideoStalled,
 }
 
 impl Figure {
     /// All of them.
-    pub const ALL: [Figure; 30] = [
+    pub const ALL: [Figure; 33] = [
         Figure::RiseP50,
         Figure::RiseP95,
         Figure::RiseUpP50,
@@ -170,6 +176,9 @@ impl Figure {
         Figure::MosUp,
         Figure::MosDown,
         Figure::PageLoad,
+        Figure::VideoBitrate,
+        Figure::VideoChanges,
+        Figure::VideoStalled,
     ];
 
     /// As written, its unit, and what it is.
@@ -293,6 +302,21 @@ impl Figure {
             Figure::PageLoad => {
                 ("page_load", Unit::Time, "median page load time under load; of several pages the slowest")
             }
+            Figure::VideoBitrate => (
+                "video_bitrate",
+                Unit::Rate,
+                "mean bit rate that the video's player selected under load; of several the lowest",
+            ),
+            Figure::VideoChanges => (
+                "video_changes",
+                Unit::Number,
+                "how often it selected another bit rate than for the segment before; of several the most",
+            ),
+            Figure::VideoStalled => (
+                "video_stalled",
+                Unit::Time,
+                "for how long playback stood still, together; of several the longest",
+            ),
         }
     }
 
@@ -325,8 +349,10 @@ impl Figure {
     #[must_use]
     pub fn takes_window(self) -> bool {
         let is_of_goodput = matches!(self, Figure::GoodputUp | Figure::GoodputDown);
+        let is_of_video = matches!(self, Figure::VideoBitrate | Figure::VideoChanges);
         matches!(self, Figure::AirtimeShare | Figure::AirtimeJain | Figure::PingP50 | Figure::PingP95)
             || is_of_goodput
+            || is_of_video
             || self.needs_window()
     }
 
@@ -386,6 +412,18 @@ impl Figure {
             Figure::MosUp => air::mos(record, &summary, stations, false),
             Figure::MosDown => air::mos(record, &summary, stations, true),
             Figure::PageLoad => air::page_load(record, &summary, stations),
+            Figure::VideoBitrate => {
+                let videos = air::videos(record, run, &summary, stations, window);
+                videos.iter().filter_map(|video| video.bitrate_mean_bps).min().map(|bps| bps as f64)
+            }
+            Figure::VideoChanges => {
+                let videos = air::videos(record, run, &summary, stations, window);
+                videos.iter().map(|video| video.changes).max().map(|changes| changes as f64)
+            }
+            Figure::VideoStalled => {
+                let videos = air::videos(record, run, &summary, stations, None);
+                time(videos.iter().map(|video| video.stalled_ns).max())
+            }
         }
     }
 }

@@ -50,6 +50,7 @@ pub(super) const SHELF: &[(&str, &str)] = &[
     ("wifi-policy", include_str!("../../../../scenarios/wifi-policy.toml")),
     ("wifi-policy-tcp", include_str!("../../../../scenarios/wifi-policy-tcp.toml")),
     ("wifi-policy-joins", include_str!("../../../../scenarios/wifi-policy-joins.toml")),
+    ("wifi-policy-dash", include_str!("../../../../scenarios/wifi-policy-dash.toml")),
     ("wifi-headlines", include_str!("../../../../scenarios/wifi-headlines.toml")),
     ("wifi-headlines-30", include_str!("../../../../scenarios/wifi-headlines-30.toml")),
 ];

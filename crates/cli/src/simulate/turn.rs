@@ -266,7 +266,7 @@ impl<'a> Turn<'a> {
     }
 }
 
-/// Keeps a sample of a probe, a call or a page of the test; the scenario may have other probes.
+/// Keeps a sample of a probe, a call, a page or a video of the test; the scenario may have other probes.
 fn keep(collector: &mut Collector, job: &Job, sample: &Sample) {
     let is_ours = match *sample {
         Sample::Echo { probe, .. } | Sample::Lost { probe, .. } => {

@@ -1,4 +1,4 @@
-//! The browser over sockets, in a thread of its own.
+//! A browser or a player over sockets, each in a thread of its own.
 
 use std::collections::BTreeMap;
 use std::io::{self, ErrorKind, Write};
@@ -15,9 +15,10 @@ use super::explain;
 use super::flow::buffer;
 use super::request::{self, Request};
 use super::sys::{self, Epoll, Interest, Timer};
+use crate::dash::{Player, PlayerConfig};
 use crate::echo::HEADER_LEN;
 use crate::echo::wire::{MAX_LEN, Packet};
-use crate::web::{Action, Browser, BrowserConfig, Event};
+use crate::web::{Action, Browser, BrowserConfig, Event, Fetcher};
 use crate::{Sample, Test};
 
 const TIMER: u64 = u64::MAX;
@@ -26,14 +27,27 @@ const QUERIES: u64 = 1 << 32;
 /// How much of an answer is read at a time.
 const READ: usize = 1 << 20;
 
-/// What the thread knows at its end.
+/// What the threads know at their end.
 #[derive(Debug, Default)]
-pub(super) struct PagesOutcome {
+pub(super) struct FetchOutcome {
     /// Pages that something broke, and what broke the last one.
     pub(super) failed: u64,
     pub(super) error: Option<String>,
     /// Pages for which the idle lead-in was too short, by number.
     pub(super) idle_too_short: Vec<u32>,
+    /// Videos that something broke, by number, and what it was.
+    pub(super) broken: Vec<(u32, String)>,
+}
+
+impl FetchOutcome {
+    /// With what another thread knows.
+    pub(super) fn and(mut self, other: FetchOutcome) -> FetchOutcome {
+        self.failed += other.failed;
+        self.error = other.error.or(self.error);
+        self.idle_too_short.extend(other.idle_too_short);
+        self.broken.extend(other.broken);
+        self
+    }
 }
 
 /// A connection, and whether its handshake is done.
@@ -44,65 +58,70 @@ struct Connection {
     cc: String,
 }
 
-/// The browser with its sockets, opened but not started.
-pub(super) struct Pages<'a> {
-    test: &'a Test,
-    servers: Vec<SocketAddr>,
-    browser: Browser,
+/// Where a page or a video is.
+struct Site {
+    server: SocketAddr,
+    cc: String,
+}
+
+/// A browser or a player with its sockets, opened but not started.
+pub(super) struct Fetch {
+    sites: Vec<Site>,
+    fetcher: Box<dyn Fetcher>,
     epoll: Epoll,
     timer: Timer,
-    /// A socket for the queries of each page.
+    /// A socket for the queries of each site.
     sockets: Vec<UdpSocket>,
     token: u64,
     connections: BTreeMap<u32, Connection>,
-    outcome: PagesOutcome,
 }
 
 fn now() -> Nanos {
     Nanos(sys::monotonic().max(0).cast_unsigned())
 }
 
-impl<'a> Pages<'a> {
-    pub(super) fn open(
-        test: &'a Test,
+impl Fetch {
+    /// The browser of the test's pages, where it has some, and a player for each of its videos.
+    pub(super) fn all(
+        test: &Test,
         hosts: &[IpAddr],
         port: u16,
         clock: &SharedClock,
-    ) -> Result<Pages<'a>, NetError> {
+    ) -> Result<Vec<Fetch>, NetError> {
         let ns = |span: goodqueue::Span| i64::try_from(span.0).unwrap_or(i64::MAX);
-        let config = BrowserConfig {
-            pages: test.web.clone(),
-            start: clock.nanos(-ns(test.idle)),
-            origin: clock.nanos(0),
-            stop: clock.nanos(ns(test.load)),
-        };
+        let (origin, stop) = (clock.nanos(0), clock.nanos(ns(test.load)));
+        let site = |host: usize, cc: &str| Site { server: SocketAddr::new(hosts[host], port), cc: cc.into() };
+        // Not that of a probe: those count up from the same moment.
+        let token = !(clock.load_start().wall.cast_unsigned() ^ u64::from(std::process::id()) << 40);
+        let mut all = Vec::new();
+        if !test.web.is_empty() {
+            let start = clock.nanos(-ns(test.idle));
+            let browser = Browser::new(BrowserConfig { pages: test.web.clone(), start, origin, stop });
+            let sites = test.web.iter().map(|page| site(page.host, &page.cc)).collect();
+            all.push(Fetch::open(Box::new(browser), sites, token)?);
+        }
+        for (video, plan) in (0..).zip(&test.dash) {
+            let player = Player::new(PlayerConfig { video, origin, stop });
+            let sites = vec![site(plan.host, &plan.cc)];
+            all.push(Fetch::open(Box::new(player), sites, token.wrapping_sub(1 + u64::from(video)))?);
+        }
+        Ok(all)
+    }
+
+    fn open(fetcher: Box<dyn Fetcher>, sites: Vec<Site>, token: u64) -> Result<Fetch, NetError> {
         let epoll = Epoll::new().context("create", "epoll")?;
         let timer = Timer::new().context("create", "timer")?;
         epoll.add(timer.as_fd(), Interest::Read, TIMER).context("watch", "timer")?;
-        let (mut sockets, mut servers) = (Vec::new(), Vec::new());
-        for (index, page) in (0u64..).zip(&test.web) {
-            let server = SocketAddr::new(hosts[page.host], port);
+        let mut sockets = Vec::new();
+        for (index, &Site { server, .. }) in (0u64..).zip(&sites) {
             let any: IpAddr = if server.is_ipv6() { [0u16; 8].into() } else { [0u8; 4].into() };
-            let socket = UdpSocket::bind((any, 0)).context("open UDP for", &page.name)?;
-            socket.set_nonblocking(true).context("set UDP nonblocking for", &page.name)?;
+            let socket = UdpSocket::bind((any, 0)).context("open UDP for", server)?;
+            socket.set_nonblocking(true).context("set UDP nonblocking for", server)?;
             socket.connect(server).context("connect UDP", server)?;
-            epoll.add(socket.as_fd(), Interest::Read, QUERIES + index).context("watch", &page.name)?;
+            epoll.add(socket.as_fd(), Interest::Read, QUERIES + index).context("watch", server)?;
             sockets.push(socket);
-            servers.push(server);
         }
-        // Not that of a probe: those count up from the same moment.
-        let token = !(clock.load_start().wall.cast_unsigned() ^ u64::from(std::process::id()) << 40);
-        Ok(Pages {
-            test,
-            servers,
-            browser: Browser::new(config),
-            epoll,
-            timer,
-            sockets,
-            token,
-            connections: BTreeMap::new(),
-            outcome: PagesOutcome::default(),
-        })
+        Ok(Fetch { sites, fetcher, epoll, timer, sockets, token, connections: BTreeMap::new() })
     }
 
     /// Runs until the load has ended, or one of `stops` is set.
@@ -110,9 +129,9 @@ impl<'a> Pages<'a> {
         mut self,
         sink: &Sender<Sample>,
         stops: &[&AtomicBool],
-    ) -> Result<PagesOutcome, NetError> {
+    ) -> Result<FetchOutcome, NetError> {
         let mut tokens = Vec::new();
-        let mut outcome = std::mem::take(&mut self.outcome);
+        let mut outcome = FetchOutcome::default();
         let mut emit = |sample: Sample| {
             match &sample {
                 Sample::Page { error: Some(error), .. } => {
@@ -122,6 +141,9 @@ impl<'a> Pages<'a> {
                 Sample::Page { page, t, complete: false, .. } if *t < 0 => {
                     outcome.idle_too_short.push(*page);
                 }
+                Sample::Segment { video, error: Some(error), .. } => {
+                    outcome.broken.push((*video, error.clone()));
+                }
                 _ => {}
             }
             // A receiver that is gone no longer wants samples; the run is stopped by other means.
@@ -129,18 +151,18 @@ impl<'a> Pages<'a> {
         };
         loop {
             if stops.iter().any(|stop| stop.load(Ordering::Relaxed)) {
-                self.browser.stop(now(), &mut emit);
+                self.fetcher.stop(now(), &mut emit);
             }
-            self.browser.handle_timeout(now(), &mut emit);
-            while let Some(action) = self.browser.poll_action() {
+            self.fetcher.handle_timeout(now(), &mut emit);
+            while let Some(action) = self.fetcher.poll_action() {
                 self.act(action, &mut emit);
             }
-            let Some(wake) = self.browser.poll_timeout() else { break };
+            let Some(wake) = self.fetcher.poll_timeout() else { break };
             self.timer.set(i64::try_from(wake.0).unwrap_or(i64::MAX)).context("set", "timer")?;
-            self.epoll.wait(&mut tokens).context("wait for", "pages")?;
+            self.epoll.wait(&mut tokens).context("wait for", "pages and videos")?;
             for &token in &tokens {
                 if let Some(event) = self.event(token) {
-                    self.browser.handle_event(now(), event, &mut emit);
+                    self.fetcher.handle_event(now(), event, &mut emit);
                 }
             }
         }
@@ -162,7 +184,7 @@ impl<'a> Pages<'a> {
         };
         if let Err(error) = done {
             let event = Event::Failed { connection, error: explain(&error) };
-            self.browser.handle_event(now(), event, emit);
+            self.fetcher.handle_event(now(), event, emit);
         }
     }
 
@@ -177,13 +199,13 @@ impl<'a> Pages<'a> {
     }
 
     fn connect(&mut self, connection: u32, page: usize) -> io::Result<()> {
-        let server = self.servers[page];
+        let Site { server, cc } = &self.sites[page];
+        let (server, cc) = (*server, cc.clone());
         let socket = sys::tcp_socket(server.ip())?;
         sys::connect(socket.as_fd(), server)?;
         self.epoll.add(socket.as_fd(), Interest::Write, u64::from(connection))?;
         let stream = TcpStream::from(socket);
         stream.set_nodelay(true)?;
-        let cc = self.test.web[page].cc.clone();
         self.connections.insert(connection, Connection { stream, open: false, cc });
         Ok(())
     }

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Sender;
 use std::thread;
 
-use super::browse::{Pages, PagesOutcome};
+use super::browse::{Fetch, FetchOutcome};
 use super::clock::SharedClock;
 use super::error::{Context, NetError};
 use super::load::{FlowOutcome, Load, LoadOutcome};
@@ -62,7 +62,9 @@ pub fn check(test: &Test, hosts: usize) -> Result<(), NetError> {
         return Err(NetError::Hosts { need: test.hosts(), have: hosts });
     }
     let flows = test.flows.iter().map(|flow| flow.cc.as_str());
-    let names: BTreeSet<&str> = flows.chain(test.web.iter().map(|page| page.cc.as_str())).collect();
+    let pages = test.web.iter().map(|page| page.cc.as_str());
+    let videos = test.dash.iter().map(|video| video.cc.as_str());
+    let names: BTreeSet<&str> = flows.chain(pages).chain(videos).collect();
     for name in names {
         let socket = sys::tcp_socket(Ipv4Addr::LOCALHOST.into()).context("open TCP for", name)?;
         sys::set_cc(socket.as_fd(), name).map_err(|error| match error.kind() {
@@ -86,7 +88,9 @@ pub fn check(test: &Test, hosts: usize) -> Result<(), NetError> {
 fn enough_files(test: &Test, hosts: usize, open: u64, limit: u64) -> Result<(), NetError> {
     // The connections of a page that was given up may overlap with those of the next.
     let pages = if test.web.is_empty() { 0 } else { CONNECTIONS * 4 + test.web.len() };
-    let sockets = (test.flows.len() * 2 + test.streams().len() + pages + hosts * 2) as u64;
+    // Epoll, timer, a socket for queries, and both ends of the connection.
+    let videos = test.dash.len() * 5;
+    let sockets = (test.flows.len() * 2 + test.streams().len() + pages + videos + hosts * 2) as u64;
     let need = open + sockets + OTHER_FILES;
     if need > limit { Err(NetError::OpenFiles { need, limit }) } else { Ok(()) }
 }
@@ -94,10 +98,10 @@ fn enough_files(test: &Test, hosts: usize, open: u64, limit: u64) -> Result<(), 
 /// Runs `test` against servers on `hosts`, all on `port`. Blocks until the load has ended and the last probe
 /// is accounted for, or `stop` is set: noticed within 0.1 s, after which flows are aborted and the probes in
 /// flight have 0.5 s to come back (so stop the server only when this has returned). Flows run in the calling
-/// thread, probes and pages in one each that ends with it; all use the calling thread's network namespace.
+/// thread, probes, pages and each video in one each that ends with it; all use the calling thread's network namespace.
 ///
 /// The load starts when `clock` says; call it early enough for the idle time that the test wants before.
-/// Samples: goodput of downloads, the sender's view of uploads, this end of each flow, the probes and the pages.
+/// Samples: goodput of downloads, the sender's view of uploads, this end of each flow, the probes, the pages and the videos.
 /// Where all flows have failed the run ends early.
 ///
 /// # Errors
@@ -113,15 +117,20 @@ pub fn run_client(
 ) -> Result<ClientSummary, NetError> {
     check(test, hosts.len())?;
     let probes = Probes::open(test, hosts, port, clock)?;
-    let pages = Pages::open(test, hosts, port, clock)?;
+    let fetches = Fetch::all(test, hosts, port, clock)?;
     let load = Load::new(test, hosts, port, clock, sink)?;
     let end = AtomicBool::new(false);
     thread::scope(|scope| {
         let thread = |name: &str| thread::Builder::new().name(name.into());
         let run = || probes.run(sink, &[stop, &end]);
         let probes = thread("probes").spawn_scoped(scope, run).context("start", "the probes' thread")?;
-        let run = || pages.run(sink, &[stop, &end]);
-        let pages = thread("pages").spawn_scoped(scope, run).context("start", "the pages' thread")?;
+        let ends = [stop, &end];
+        let mut fetching = Vec::new();
+        for fetch in fetches {
+            let run = move || fetch.run(sink, &ends);
+            let started = thread("fetch").spawn_scoped(scope, run);
+            fetching.push(started.context("start", "a thread for pages or a video")?);
+        }
         let load = load.run(stop);
         let failed = match &load {
             Ok(load) => !load.flows.is_empty() && load.flows.iter().all(|flow| flow.error.is_some()),
@@ -129,12 +138,15 @@ pub fn run_client(
         };
         end.store(failed, Ordering::Relaxed);
         let probes = probes.join().map_err(|_| NetError::Thread("probes"))??;
-        let pages = pages.join().map_err(|_| NetError::Thread("pages"))??;
-        Ok(summary(test, load?, probes, &pages))
+        let mut fetched = FetchOutcome::default();
+        for thread in fetching {
+            fetched = fetched.and(thread.join().map_err(|_| NetError::Thread("pages and videos"))??);
+        }
+        Ok(summary(test, load?, probes, &fetched))
     })
 }
 
-fn summary(test: &Test, load: LoadOutcome, probes: ProbesOutcome, pages: &PagesOutcome) -> ClientSummary {
+fn summary(test: &Test, load: LoadOutcome, probes: ProbesOutcome, pages: &FetchOutcome) -> ClientSummary {
     let (mut faults, mut warnings) = (Vec::new(), Vec::new());
     if !load.flows.is_empty() && load.flows.iter().all(|flow| flow.connected.is_none()) {
         faults.push("no flow was ever connected".into());
@@ -173,6 +185,10 @@ fn summary(test: &Test, load: LoadOutcome, probes: ProbesOutcome, pages: &PagesO
             "the {name} page was not complete within the idle time of {idle}: make that longer"
         ));
     }
+    for (video, error) in &pages.broken {
+        let name = test.dash.get(*video as usize).map_or("", |video| video.name.as_str());
+        warnings.push(format!("the {name} ended before its time: {error}"));
+    }
     let half = test.step.0 / 2;
     if load.lateness.max_ns > half {
         let ms = load.lateness.max_ns as f64 / 1e6;
@@ -205,7 +221,7 @@ mod tests {
     fn faults_and_warnings_name_what_makes_a_result_doubtful() {
         let test = resolve("tcp_1up", &Params::default()).unwrap();
         let mut probes = ProbesOutcome { probes: vec![ProbeOutcome::default()], ..ProbesOutcome::default() };
-        let clean = summary(&test, LoadOutcome::default(), probes, &PagesOutcome::default());
+        let clean = summary(&test, LoadOutcome::default(), probes, &FetchOutcome::default());
         assert!(clean.faults.is_empty() && clean.warnings.is_empty());
         let mut outcome = ProbeOutcome { dscp_changed: 1, ce: 1, unreachable: 1, ..ProbeOutcome::default() };
         (outcome.stats.sent, outcome.stats.timer_misses) = (97, 3);
@@ -213,9 +229,14 @@ mod tests {
         let mut load = LoadOutcome::default();
         load.lateness.record(test.step);
         load.flows.push(FlowOutcome::default());
-        let pages = PagesOutcome { failed: 2, error: Some("refused".into()), idle_too_short: vec![0] };
+        let pages = FetchOutcome {
+            failed: 2,
+            error: Some("refused".into()),
+            idle_too_short: vec![0],
+            broken: vec![(0, "reset".into())],
+        };
         let ClientSummary { faults, warnings, .. } = summary(&test, load, probes, &pages);
-        assert_eq!((faults.len(), warnings.len()), (3, 6), "{faults:#?} {warnings:#?}");
+        assert_eq!((faults.len(), warnings.len()), (3, 7), "{faults:#?} {warnings:#?}");
         assert_eq!(warnings[3], "2 page loads failed, the last one because: refused");
         assert!(faults[0].contains("no flow"));
         assert!(faults[1].contains("-2.000 ms"));

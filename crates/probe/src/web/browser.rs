@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use goodqueue::Nanos;
 
-use super::{CONNECTIONS, Page, REQUEST, RESOLVE_TIMEOUT, THINK, TLS};
+use super::{CONNECTIONS, Fetcher, Page, REQUEST, RESOLVE_TIMEOUT, THINK, TLS};
 use crate::Sample;
 
 /// What the driver is to do.
@@ -125,9 +125,7 @@ struct Visit {
 /// not there when its part of the test ends is given up, and says so in its [`Sample::Page`]; there is one
 /// sample for each page begun.
 ///
-/// Call, with a `now` that never goes backward: [`Browser::handle_event`] for what happened,
-/// [`Browser::handle_timeout`], then do what [`Browser::poll_action`] says until it returns nothing; then sleep
-/// until [`Browser::poll_timeout`].
+/// It is called as a [`Fetcher`].
 #[derive(Debug)]
 pub struct Browser {
     config: BrowserConfig,
@@ -165,59 +163,6 @@ impl Browser {
     #[must_use]
     pub fn is_done(&self) -> bool {
         self.visit.is_none() && self.next.is_none() && self.actions.is_empty()
-    }
-
-    /// What to do next, each action once.
-    pub fn poll_action(&mut self) -> Option<Action> {
-        self.actions.pop_front()
-    }
-
-    /// When to call [`Browser::handle_timeout`] at the latest; nothing when there is no more to do.
-    #[must_use]
-    pub fn poll_timeout(&self) -> Option<Nanos> {
-        match &self.visit {
-            Some(visit) => Some(visit.again.map_or(visit.deadline, |again| again.min(visit.deadline))),
-            None => self.next,
-        }
-    }
-
-    /// Begins, repeats and gives up what is due.
-    pub fn handle_timeout(&mut self, now: Nanos, sink: &mut dyn FnMut(Sample)) {
-        if self.visit.as_ref().is_some_and(|visit| now >= visit.deadline) {
-            self.end(now, false, None, sink);
-        }
-        if let Some(visit) = &mut self.visit
-            && visit.again.is_some_and(|again| now >= again)
-        {
-            visit.again = Some(now + RESOLVE_TIMEOUT);
-            self.actions.push_back(Action::Resolve { query: self.queries, page: visit.page });
-            self.queries += 1;
-        }
-        while self.visit.is_none() && self.next.is_some_and(|next| now >= next) {
-            self.begin(now);
-        }
-    }
-
-    /// Takes in what happened.
-    pub fn handle_event(&mut self, now: Nanos, event: Event, sink: &mut dyn FnMut(Sample)) {
-        match event {
-            Event::Resolved { query } => self.resolved(query),
-            Event::Opened { connection } => self.opened(connection),
-            Event::Received { connection, bytes } => self.received(now, connection, bytes, sink),
-            Event::Failed { connection, error } => {
-                if self.link(connection).is_some() {
-                    self.end(now, false, Some(error), sink);
-                }
-            }
-        }
-    }
-
-    /// Gives up the page on its way and fetches no more. For a run that is stopped.
-    pub fn stop(&mut self, now: Nanos, sink: &mut dyn FnMut(Sample)) {
-        if self.visit.is_some() {
-            self.end(now, false, None, sink);
-        }
-        self.next = None;
     }
 
     /// Begins the page whose turn it is.
@@ -355,5 +300,54 @@ impl Browser {
             visit.links.push(Link { connection, stage: Stage::Opening, awaited: 0 });
             self.actions.push_back(Action::Open { connection, page: visit.page });
         }
+    }
+}
+
+impl Fetcher for Browser {
+    fn poll_action(&mut self) -> Option<Action> {
+        self.actions.pop_front()
+    }
+
+    fn poll_timeout(&self) -> Option<Nanos> {
+        match &self.visit {
+            Some(visit) => Some(visit.again.map_or(visit.deadline, |again| again.min(visit.deadline))),
+            None => self.next,
+        }
+    }
+
+    fn handle_timeout(&mut self, now: Nanos, sink: &mut dyn FnMut(Sample)) {
+        if self.visit.as_ref().is_some_and(|visit| now >= visit.deadline) {
+            self.end(now, false, None, sink);
+        }
+        if let Some(visit) = &mut self.visit
+            && visit.again.is_some_and(|again| now >= again)
+        {
+            visit.again = Some(now + RESOLVE_TIMEOUT);
+            self.actions.push_back(Action::Resolve { query: self.queries, page: visit.page });
+            self.queries += 1;
+        }
+        while self.visit.is_none() && self.next.is_some_and(|next| now >= next) {
+            self.begin(now);
+        }
+    }
+
+    fn handle_event(&mut self, now: Nanos, event: Event, sink: &mut dyn FnMut(Sample)) {
+        match event {
+            Event::Resolved { query } => self.resolved(query),
+            Event::Opened { connection } => self.opened(connection),
+            Event::Received { connection, bytes } => self.received(now, connection, bytes, sink),
+            Event::Failed { connection, error } => {
+                if self.link(connection).is_some() {
+                    self.end(now, false, Some(error), sink);
+                }
+            }
+        }
+    }
+
+    fn stop(&mut self, now: Nanos, sink: &mut dyn FnMut(Sample)) {
+        if self.visit.is_some() {
+            self.end(now, false, None, sink);
+        }
+        self.next = None;
     }
 }

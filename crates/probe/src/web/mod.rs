@@ -17,7 +17,9 @@
 //! The server needs no machine: when all bytes of a request have arrived in order, it writes the bytes of the
 //! answer, for one request after another on each connection.
 
-use goodqueue::Span;
+use goodqueue::{Nanos, Span};
+
+use crate::Sample;
 
 mod browser;
 #[cfg(test)]
@@ -40,6 +42,28 @@ pub const REQUEST: u32 = 500;
 /// The round trips of the TLS handshake, bytes there and back. There: ClientHello padded to 512 (RFC 7685);
 /// back: a certificate and its intermediate. There: key exchange and Finished; back: ticket and Finished.
 pub const TLS: [(u32, u64); 2] = [(517, 4000), (126, 258)];
+
+/// A machine that fetches: [`Browser`], [`crate::dash::Player`].
+///
+/// Call, with a `now` that never goes backward: [`Fetcher::handle_event`] for what happened,
+/// [`Fetcher::handle_timeout`], then do what [`Fetcher::poll_action`] says until it returns nothing; then sleep
+/// until [`Fetcher::poll_timeout`].
+pub trait Fetcher: std::fmt::Debug + Send {
+    /// What to do next, each action once.
+    fn poll_action(&mut self) -> Option<Action>;
+
+    /// When to call [`Fetcher::handle_timeout`] at the latest; nothing when there is no more to do.
+    fn poll_timeout(&self) -> Option<Nanos>;
+
+    /// Begins, repeats and gives up what is due.
+    fn handle_timeout(&mut self, now: Nanos, sink: &mut dyn FnMut(Sample));
+
+    /// Takes in what happened.
+    fn handle_event(&mut self, now: Nanos, event: Event, sink: &mut dyn FnMut(Sample));
+
+    /// Gives up what is on its way and fetches no more. For a run that is stopped.
+    fn stop(&mut self, now: Nanos, sink: &mut dyn FnMut(Sample));
+}
 
 /// A page: how many objects of how many bytes together.
 #[derive(Clone, Debug, PartialEq, Eq)]

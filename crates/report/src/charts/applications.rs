@@ -21,7 +21,12 @@ const PAGE: u64 = 250_000_000;
 const MARK: f64 = 4.5;
 
 /// A box for one line per queue, with room for their names at its right.
-fn frame(ctx: &Context<'_>, bins: &Bins, height: f64, y: impl Fn(f64, f64) -> Scale) -> (Frame, f64) {
+pub(super) fn frame(
+    ctx: &Context<'_>,
+    bins: &Bins,
+    height: f64,
+    y: impl Fn(f64, f64) -> Scale,
+) -> (Frame, f64) {
     let room = room_for(ctx.record.runs.iter().map(|r| r.queue.as_str()));
     let (width, left, top, low) = (960.0, 72.0, 14.0, height - 46.0);
     let (from, to) = bins.domain_s();
@@ -29,12 +34,12 @@ fn frame(ctx: &Context<'_>, bins: &Bins, height: f64, y: impl Fn(f64, f64) -> Sc
     (Frame { left, top, width: width - left - room, height: low - top, x, y: y(low, top) }, room)
 }
 
-fn label(ctx: &Context<'_>, frame: &Frame, queue: usize, value: f64, room: f64) -> EndLabel {
+pub(super) fn label(ctx: &Context<'_>, frame: &Frame, queue: usize, value: f64, room: f64) -> EndLabel {
     let words = fit_text(Type::Label(queue), ctx.name(queue), room - 12.0);
     EndLabel { queue, x: frame.right() + 8.0, y: frame.at(0.0, value).1, words }
 }
 
-fn nothing(scene: &mut Scene, frame: &Frame) {
+pub(super) fn nothing(scene: &mut Scene, frame: &Frame) {
     let middle = (frame.left + frame.width / 2.0, frame.top + frame.height / 2.0);
     scene.text(Type::Note, middle, Anchor::Middle, "nothing was measured");
 }

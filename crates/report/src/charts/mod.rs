@@ -17,6 +17,7 @@ mod scene;
 mod sequence;
 mod style;
 mod time;
+mod videos;
 
 use crate::record::{Direction, Record};
 use crate::summary::loaded_directions;
@@ -180,6 +181,12 @@ pub(crate) fn pages(record: &Record) -> Vec<Chart> {
     (0..record.test.web.len()).map(|page| applications::page(&ctx, page)).collect()
 }
 
+/// The bit rates that the player of every video selected over time.
+pub(crate) fn videos(record: &Record) -> Vec<Chart> {
+    let ctx = Context::new(record);
+    (0..record.test.dash.len()).map(|video| videos::video(&ctx, video)).collect()
+}
+
 /// Who holds the air, all radios in one picture; nothing where there is none.
 pub(crate) fn airtime(record: &Record) -> Vec<Chart> {
     let none = record.runs.iter().all(|run| run.radios.is_empty());
@@ -240,6 +247,7 @@ pub(crate) fn standalone(record: &Record) -> Vec<(String, Scene)> {
         charts.push(histogram(record, delay, log));
     }
     charts.extend(pages(record));
+    charts.extend(videos(record));
     charts.extend(calls(record));
     for direction in loaded_directions(record) {
         charts.extend(goodput(record, direction));
@@ -259,6 +267,12 @@ pub(crate) fn standalone(record: &Record) -> Vec<(String, Scene)> {
 pub(crate) fn round_trip_histogram(record: &Record) -> Scene {
     let log = wide_range(record, Delay::RoundTrip);
     titled(record, &histogram(record, Delay::RoundTrip, log))
+}
+
+/// The bit rates of the first video as a drawing that stands alone; `None` where there is none.
+#[cfg(feature = "png")]
+pub(crate) fn first_video(record: &Record) -> Option<Scene> {
+    videos(record).first().map(|chart| titled(record, chart))
 }
 
 /// The chart under its title and a line that says what was run.

@@ -1,4 +1,4 @@
-//! Tables of calls and pages.
+//! Tables of calls, pages and videos.
 
 use super::details::table;
 use crate::applications::{Loads, PageSummary};
@@ -7,6 +7,8 @@ use crate::record::Record;
 use crate::summary::Summary;
 use crate::table::applications::{count, median, mos};
 use crate::table::ms;
+use crate::table::videos::mbit;
+use crate::videos::VideoSummary;
 use crate::voice::Voice;
 
 /// A row for each queue and page.
@@ -26,6 +28,28 @@ pub(super) fn pages(record: &Record, all: &[Summary]) -> String {
     let heads =
         ["queue", "page", "idle, ms", "p50", "p95", "max", "pages", "first byte idle", "first byte p50"];
     table("Page load times", &heads, 2, &rows)
+}
+
+/// A row for each queue and video.
+pub(super) fn videos(record: &Record, all: &[Summary]) -> String {
+    let row = |s: &Summary, video: &VideoSummary| {
+        let rates = [video.bitrate_mean_bps, video.bitrate_min_bps, video.bitrate_max_bps].map(mbit);
+        let rest = [
+            video.changes.to_string(),
+            ms(video.startup_ns),
+            video.stalls.to_string(),
+            ms(Some(video.stalled_ns)),
+        ];
+        let names = [&s.queue, &video.name].map(|c| escape(c));
+        names.into_iter().chain(rates).chain(rest).collect()
+    };
+    let rows: Vec<Vec<String>> = (0..record.test.dash.len())
+        .flat_map(|i| all.iter().filter_map(move |s| Some((s, s.dash.get(i)?))))
+        .map(|(s, video)| row(s, video))
+        .collect();
+    let heads =
+        ["queue", "video", "Mbit/s mean", "low", "high", "changes", "start, ms", "stalls", "stalled, ms"];
+    table("Bit rates selected, and stalls", &heads, 2, &rows)
 }
 
 /// A row for each queue, call and way.

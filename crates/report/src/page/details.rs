@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::{airtime, wifi};
 use crate::charts::{Delay, escape};
-use crate::record::{EngineHealth, PagePlan, PathPlan, ProbePlan, Record, Run};
+use crate::record::{EngineHealth, PagePlan, PathPlan, ProbePlan, Record, Run, VideoPlan};
 use crate::summary::{Latency, Summary, direction_name, distances_differ};
 use crate::table::{idle, mbit, ms};
 use crate::words;
@@ -112,6 +112,8 @@ fn plan(record: &Record) -> String {
         format!("{}: {kb:.0} kB in {} requests, {}", escape(&p.name), p.requests, escape(&p.cc))
     };
     let pages: Vec<String> = t.web.iter().map(page).collect();
+    let video = |v: &VideoPlan| format!("{}: {}", escape(&v.name), escape(&v.cc));
+    let videos: Vec<String> = t.dash.iter().map(video).collect();
     let base: Vec<String> =
         record.link.rtt_ns.iter().map(|&ns| format!("{} ms", ms(i64::try_from(ns).ok()))).collect();
     let side = |p: &PathPlan| {
@@ -124,6 +126,7 @@ fn plan(record: &Record) -> String {
         ("Probes", probes.join("<br>")),
         ("Calls", calls.join("<br>")),
         ("Pages", pages.join("<br>")),
+        ("Videos", videos.join("<br>")),
         ("Link up", side(&record.link.up)),
         ("Link down", side(&record.link.down)),
         ("Base RTT", base.join(", ")),
@@ -389,10 +392,15 @@ const CALL: &str = "Mean opinion score by the E-model (ITU-T G.107) for G.711 wi
 const PAGE: &str = "From the DNS query to the last byte of the last object. The first byte takes five round trips: DNS, TCP, two \
     of TLS, the request; then objects come over up to six connections.";
 
+const VIDEO: &str = "Segments of 3 s, each at a bit rate that the player selects (BOLA-O), one after another on one connection. The \
+    buffer holds 25 s. Start: from the start of the load until the first segment is there. A stall: the buffer is empty and the \
+    next segment is not there.";
+
 /// The meaning of every statistic.
 pub(crate) fn definitions(record: &Record) -> String {
     let call = if record.test.voip.is_empty() { "" } else { CALL };
     let page = if record.test.web.is_empty() { "" } else { PAGE };
+    let video = if record.test.dash.is_empty() { "" } else { VIDEO };
     let air = if airtime::present(record) { AIR } else { "" };
     list(&[
         ("Goodput", "Payload that the receiving application got, per second. Headers and retransmissions do not count. Throughput, in contrast, is bytes on the line.".into()),
@@ -411,6 +419,7 @@ pub(crate) fn definitions(record: &Record) -> String {
         ("Airtime", air.into()),
         ("MOS", call.into()),
         ("Page load time", page.into()),
+        ("Video", video.into()),
         ("Drops, marks", "Packets that the queue dropped, or marked CE instead, over the whole run and in both directions together.".into()),
     ])
 }

@@ -176,6 +176,7 @@ pub(crate) fn all(record: &Record, summaries: &[Summary]) -> Figures {
         distributions(&mut b, record, &delays);
     }
     pages(&mut b, record, summaries);
+    videos(&mut b, record, summaries);
     calls(&mut b, record, summaries);
     for &direction in &directions {
         goodput(&mut b, record, direction);
@@ -301,6 +302,22 @@ fn pages(b: &mut Builder, record: &Record, summaries: &[Summary]) {
     b.html.push_str(&applications::pages(record, summaries));
     b.html.push_str("<div class=\"stack\">\n");
     for chart in charts::pages(record) {
+        b.figure(&chart, "", None, &escape(&chart.title));
+    }
+    b.html.push_str("</div>\n");
+    b.close();
+}
+
+fn videos(b: &mut Builder, record: &Record, summaries: &[Summary]) {
+    if record.test.dash.is_empty() {
+        return;
+    }
+    let lead = "The bit rate that the player selected for each segment, from when it asked for it. A block at the bottom: \
+                playback stood still.";
+    b.open("videos", "Videos", lead);
+    b.html.push_str(&applications::videos(record, summaries));
+    b.html.push_str("<div class=\"stack\">\n");
+    for chart in charts::videos(record) {
         b.figure(&chart, "", None, &escape(&chart.title));
     }
     b.html.push_str("</div>\n");

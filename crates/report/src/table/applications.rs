@@ -11,8 +11,13 @@ pub(super) const INCOMPLETE: &str =
 
 /// As many tables as it takes for none to be wider than [`WIDTH`].
 pub(super) fn blocks(record: &Record, all: &[Summary]) -> Vec<Vec<Group>> {
+    in_blocks(groups(record, all), all)
+}
+
+/// The groups side by side, each line of them under the names of the queues.
+pub(super) fn in_blocks(groups: Vec<Group>, all: &[Summary]) -> Vec<Vec<Group>> {
     let mut blocks: Vec<Vec<Group>> = Vec::new();
-    for group in groups(record, all) {
+    for group in groups {
         match blocks.last_mut() {
             Some(block) if total(block) + 2 + group.width() <= WIDTH => block.push(group),
             _ => {

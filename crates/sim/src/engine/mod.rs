@@ -9,7 +9,7 @@
 //! 3. switches, then radios; by number;
 //! 4. the script: starts and stops of flows, in the order of their numbers;
 //! 5. reports of a device to a sender that waits for them; by number of link;
-//! 6. probes, then UDP sources, then browsers; by number;
+//! 6. probes, then UDP sources, then browsers and players; by number;
 //! 7. timers of TCP flows: sender, then receiver; by number of flow.
 //!
 //! What an event causes at once (a host answers, a link without delay passes a packet on) is handled
@@ -138,7 +138,7 @@ impl Simulation {
         let probes = reports + scenario.links.len() as Lane;
         let sources = probes + scenario.probes.len() as Lane;
         let surfers = sources + scenario.sources.len() as Lane;
-        let flows = surfers + scenario.browsers.len() as Lane;
+        let flows = surfers + (scenario.browsers.len() + scenario.players.len()) as Lane;
         let mut simulation = Simulation {
             now: Nanos::ZERO,
             horizon: Nanos::ZERO,
@@ -152,7 +152,7 @@ impl Simulation {
             flows: Vec::with_capacity(scenario.flows.len()),
             probes: Vec::with_capacity(scenario.probes.len()),
             sources: Vec::with_capacity(scenario.sources.len()),
-            surfers: Vec::with_capacity(scenario.browsers.len()),
+            surfers: Vec::with_capacity(scenario.browsers.len() + scenario.players.len()),
             radios: Vec::with_capacity(scenario.radios.len()),
             hubs: Vec::with_capacity(scenario.switches.len()),
             credited: Vec::new(),

@@ -1,4 +1,4 @@
-//! Browsers in virtual time: the machine that loads pages over real sockets, here over simulated TCP.
+//! Browsers and players in virtual time: the machines that fetch over real sockets, here over simulated TCP.
 //!
 //! A connection is two flows: requests there, whose handshake is that of the connection, and answers back.
 //! Each way's data is acknowledged by packets of its own, never on the back of the other way's data.
@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 use goodqueue::{FlowHasher, Nanos, Span};
 use goodqueue_probe::Sample;
-use goodqueue_probe::web::{Action, Browser, Event};
+use goodqueue_probe::dash::Player;
+use goodqueue_probe::web::{Action, Browser, Event, Fetcher};
 
 use super::Simulation;
 use super::flows::{Ends, Role};
@@ -20,14 +21,14 @@ use crate::scenario::{NodeId, Opener, Scenario};
 use crate::tcp::cc::CcKind;
 use crate::tcp::{Config, Header, Rx, Tx};
 
-/// A browser at work.
+/// A browser or a player at work.
 #[derive(Debug)]
 pub(crate) struct Surfer {
-    browser: Browser,
+    fetcher: Box<dyn Fetcher>,
     from: NodeId,
     /// Number in samples of its first page: those of all browsers are counted on.
     first_page: u32,
-    /// Each page's server, the way there and back, and its congestion control.
+    /// The server of each page or of the video, the way there and back, and its congestion control.
     sites: Vec<Site>,
     connections: Vec<Connection>,
     dsfield: u8,
@@ -74,46 +75,68 @@ fn numbered(mut sample: Sample, first: u32) -> Sample {
 
 impl Simulation {
     pub(super) fn add_surfers(&mut self, scenario: &Scenario) -> Result<(), BuildError> {
-        let hasher = FlowHasher::new(scenario.seed);
+        let mut first_page = 0;
         for (index, spec) in scenario.browsers.iter().enumerate() {
-            let first_page =
-                scenario.browsers[..index].iter().map(|other| other.config.pages.len() as u32).sum();
             let mut sites = Vec::new();
-            let mut query_hashes = Vec::new();
             for page in &spec.config.pages {
                 let invalid = |why: String| BuildError::Invalid { what: "browser", index, why };
                 let node = spec.hosts.get(page.host).copied();
                 let node = node.ok_or_else(|| invalid(format!("there is no host {}", page.host)))?;
                 let cc = page.cc.parse().map_err(|error| invalid(format!("{error}")))?;
-                let (there, back) = self.round_trip(scenario, spec.from, node)?;
-                let ends = Conversation {
-                    client: spec.from,
-                    server: node,
-                    protocol: UDP,
-                    number: NUMBERS + index,
-                    ipv6: scenario.ipv6,
-                };
-                sites.push(Site { node, paths: [there, back], cc });
-                query_hashes.push([ends.hash(&hasher, false), ends.hash(&hasher, true)]);
+                sites.push((node, cc));
             }
-            self.surfers.push(Surfer {
-                browser: Browser::new(spec.config.clone()),
-                from: spec.from,
-                first_page,
-                sites,
-                connections: Vec::new(),
-                dsfield: spec.dscp << 2,
-                query_len: lower_headers(scenario.ipv6) + 8 + QUERY,
-                query_hashes,
-            });
-            self.wake_surfer(index);
+            let browser = Box::new(Browser::new(spec.config.clone()));
+            self.add_surfer(scenario, browser, spec.from, first_page, &sites, spec.dscp)?;
+            first_page += spec.config.pages.len() as u32;
         }
+        for spec in &scenario.players {
+            let player = Box::new(Player::new(spec.config));
+            self.add_surfer(scenario, player, spec.from, 0, &[(spec.server, spec.cc)], spec.dscp)?;
+        }
+        Ok(())
+    }
+
+    fn add_surfer(
+        &mut self,
+        scenario: &Scenario,
+        fetcher: Box<dyn Fetcher>,
+        from: NodeId,
+        first_page: u32,
+        servers: &[(NodeId, CcKind)],
+        dscp: u8,
+    ) -> Result<(), BuildError> {
+        let hasher = FlowHasher::new(scenario.seed);
+        let index = self.surfers.len();
+        let (mut sites, mut query_hashes) = (Vec::new(), Vec::new());
+        for &(node, cc) in servers {
+            let (there, back) = self.round_trip(scenario, from, node)?;
+            let ends = Conversation {
+                client: from,
+                server: node,
+                protocol: UDP,
+                number: NUMBERS + index,
+                ipv6: scenario.ipv6,
+            };
+            sites.push(Site { node, paths: [there, back], cc });
+            query_hashes.push([ends.hash(&hasher, false), ends.hash(&hasher, true)]);
+        }
+        self.surfers.push(Surfer {
+            fetcher,
+            from,
+            first_page,
+            sites,
+            connections: Vec::new(),
+            dsfield: dscp << 2,
+            query_len: lower_headers(scenario.ipv6) + 8 + QUERY,
+            query_hashes,
+        });
+        self.wake_surfer(index);
         Ok(())
     }
 
     #[allow(clippy::cast_possible_truncation)]
     fn wake_surfer(&mut self, index: usize) {
-        if let Some(at) = self.surfers[index].browser.poll_timeout() {
+        if let Some(at) = self.surfers[index].fetcher.poll_timeout() {
             self.timers.wake(self.map.surfers + index as Lane, at.max(self.now));
         }
     }
@@ -121,21 +144,21 @@ impl Simulation {
     pub(super) fn surfer_due(&mut self, index: usize) {
         let (samples, surfer) = (&mut self.samples, &mut self.surfers[index]);
         let first = surfer.first_page;
-        surfer.browser.handle_timeout(self.now, &mut |sample| samples.push(numbered(sample, first)));
+        surfer.fetcher.handle_timeout(self.now, &mut |sample| samples.push(numbered(sample, first)));
         self.act(index);
     }
 
-    /// Tells a browser what happened, and does what it then wants.
+    /// Tells a browser or a player what happened, and does what it then wants.
     fn tell(&mut self, index: usize, event: Event) {
         let (samples, surfer) = (&mut self.samples, &mut self.surfers[index]);
-        let (browser, first) = (&mut surfer.browser, surfer.first_page);
-        browser.handle_event(self.now, event, &mut |sample| samples.push(numbered(sample, first)));
-        browser.handle_timeout(self.now, &mut |sample| samples.push(numbered(sample, first)));
+        let (fetcher, first) = (&mut surfer.fetcher, surfer.first_page);
+        fetcher.handle_event(self.now, event, &mut |sample| samples.push(numbered(sample, first)));
+        fetcher.handle_timeout(self.now, &mut |sample| samples.push(numbered(sample, first)));
         self.act(index);
     }
 
     fn act(&mut self, index: usize) {
-        while let Some(action) = self.surfers[index].browser.poll_action() {
+        while let Some(action) = self.surfers[index].fetcher.poll_action() {
             match action {
                 Action::Resolve { query, page } => self.send_query(index, query, page),
                 Action::Open { connection, page } => self.open(index, connection, page),
@@ -284,12 +307,13 @@ impl Simulation {
         }
     }
 
-    /// Gives up the pages that are on their way. Call once, at the end.
+    /// Gives up the pages and segments that are on their way. Call once, at the end.
     pub(super) fn stop_surfers(&mut self) {
         let now: Nanos = self.now;
         let samples = &mut self.samples;
         for surfer in &mut self.surfers {
-            surfer.browser.stop(now, &mut |sample| samples.push(sample));
+            let first = surfer.first_page;
+            surfer.fetcher.stop(now, &mut |sample| samples.push(numbered(sample, first)));
         }
     }
 }

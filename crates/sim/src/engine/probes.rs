@@ -216,7 +216,7 @@ impl Simulation {
         })
     }
 
-    /// Gives up what has not come back: each probe sent and each page begun has then one sample. Call once,
+    /// Gives up what has not come back: each probe sent, each page begun and each segment asked for has then one sample. Call once,
     /// at the end.
     pub fn finish_probes(&mut self) {
         self.stop_surfers();

@@ -226,7 +226,12 @@ pub static STATION: Table = Table {
         key("group", Kind::Text, "none", "its group"),
         key("load", Kind::Switch, "true", "whether the test's flows run to it; else it has its probe alone"),
         key("probe", Kind::Switch, "true", "whether it has the test's probe"),
-        key("with", Kind::List(&Kind::Text), "none", "calls and pages at it: voip, voip:EF, web, web:large"),
+        key(
+            "with",
+            Kind::List(&Kind::Text),
+            "none",
+            "calls, pages and videos at it: voip, voip:EF, web, web:large, dash",
+        ),
     ],
     also: None,
 };

@@ -1,4 +1,4 @@
-//! Which of a test's flows, probes, calls and pages are at which station.
+//! Which of a test's flows, probes, calls, pages and videos are at which station.
 
 use goodqueue_probe::{Direction, Test};
 
@@ -90,8 +90,14 @@ impl Seats {
             return Err(Wrong::new(at, "no station takes part in the load: every one has load = false"));
         }
         let several = test.hosts() > 1;
-        let mut spread =
-            Test { flows: Vec::new(), probes: Vec::new(), voip: Vec::new(), web: Vec::new(), ..test.clone() };
+        let mut spread = Test {
+            flows: Vec::new(),
+            probes: Vec::new(),
+            voip: Vec::new(),
+            web: Vec::new(),
+            dash: Vec::new(),
+            ..test.clone()
+        };
         if several {
             let of = |host: usize| loaded[host % loaded.len()];
             spread.flows = test
@@ -139,6 +145,12 @@ impl Seats {
                 name: named(&page.name),
                 host,
                 ..page
+            }));
+            let videos = test.dash.iter().filter(|_| seat.load).chain(&extras.dash);
+            spread.dash.extend(videos.cloned().map(|video| goodqueue_probe::dash::Video {
+                name: named(&video.name),
+                host,
+                ..video
             }));
         }
         Ok(spread)

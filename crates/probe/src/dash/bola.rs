@@ -1,0 +1,120 @@
+//! Which bit rate comes next.
+
+use goodqueue::Span;
+
+use super::{BUFFER, LADDER, SEGMENT};
+
+/// ln(bit rate / lowest bit rate), the utility of each: written down, since a system's `ln` does not promise the
+/// same bits on every machine.
+pub(super) const UTILITIES: [f64; LADDER.len()] = [
+    0.0,
+    0.36403906645386747,
+    0.7294371819651457,
+    1.0957095290101484,
+    1.4606352254067927,
+    1.8252503085536411,
+    2.1904383176518603,
+    2.555540685904549,
+    3.0844993547693798,
+    3.2614354392869966,
+];
+
+/// γp: what playing on without a stall is worth, in utility of a segment.
+const GAMMA_P: f64 = 5.0;
+
+/// The next segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Choice {
+    /// Place of its bit rate in [`LADDER`].
+    pub index: usize,
+    /// It is asked for when the buffer has fallen to this.
+    pub level: Span,
+}
+
+/// BOLA-O: of all bit rates the one with the most utility for its size, weighed against the buffer, and not raised
+/// beyond what the last segment was received at.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Bola {
+    /// Place of the last segment's bit rate in [`LADDER`], and the rate at which it was received, bits per second.
+    last: Option<(usize, f64)>,
+}
+
+/// What stands behind the choice at a buffer of so many segments.
+#[derive(Clone, Copy, Debug)]
+struct Weights {
+    /// V_D: utility against segments in the buffer.
+    v: f64,
+}
+
+impl Weights {
+    /// V_D (v_m + γp): the buffer, in segments, at which this bit rate is worth nothing.
+    fn ceiling(self, index: usize) -> f64 {
+        self.v * (UTILITIES[index] + GAMMA_P)
+    }
+
+    fn worth(self, index: usize, buffer: f64) -> f64 {
+        (self.ceiling(index) - buffer) / size(index)
+    }
+
+    fn best(self, buffer: f64) -> usize {
+        let better = |best: usize, index: usize| {
+            if self.worth(index, buffer) > self.worth(best, buffer) { index } else { best }
+        };
+        (1..LADDER.len()).fold(0, better)
+    }
+
+    /// The largest buffer at which bit rate `index` is worth as much as the next higher one.
+    fn crossing(self, index: usize) -> f64 {
+        let (low, high) = (size(index), size(index + 1));
+        (self.ceiling(index) * high - self.ceiling(index + 1) * low) / (high - low)
+    }
+}
+
+/// S_m / p.
+#[allow(clippy::cast_precision_loss)]
+fn size(index: usize) -> f64 {
+    LADDER[index].0 as f64
+}
+
+#[allow(clippy::cast_precision_loss)]
+fn segments(span: Span) -> f64 {
+    span.0 as f64 / SEGMENT.0 as f64
+}
+
+/// No more than `segments`, to the nanosecond.
+#[allow(clippy::cast_possible_truncation, clippy::cast_precision_loss, clippy::cast_sign_loss)]
+fn playing(segments: f64) -> Span {
+    Span((segments.max(0.0) * SEGMENT.0 as f64) as u64)
+}
+
+impl Bola {
+    /// Takes in that the last segment asked for, at this place of [`LADDER`], was received at `rate` bits per second.
+    pub fn received(&mut self, index: usize, rate: f64) {
+        self.last = Some((index, rate));
+    }
+
+    /// The next segment, when `played` of the video was played and `buffer` is left to be.
+    #[must_use]
+    pub fn next(&self, played: Span, buffer: Span) -> Choice {
+        // The buffer to aim at grows with what was played: from 3 segments to all that it holds.
+        let most = segments(BUFFER).min((segments(played) / 2.0).max(3.0));
+        let weights = Weights { v: (most - 1.0) / (UTILITIES[LADDER.len() - 1] + GAMMA_P) };
+        let level = segments(buffer);
+        let mut index = weights.best(level);
+        // There must be room for it.
+        let mut limit = most - 1.0;
+        if let Some((last, rate)) = self.last
+            && index > last
+        {
+            let sustained = (1..LADDER.len()).rev().find(|&at| size(at) <= rate).unwrap_or(0);
+            if sustained < last {
+                index = last;
+            } else if sustained < index {
+                // A little of the utility for fewer changes: wait until this bit rate is the best one.
+                index = sustained;
+                limit = limit.min(weights.crossing(index));
+            }
+        }
+        Choice { index, level: playing(limit) }
+    }
+}

@@ -1,0 +1,213 @@
+//! The player over links made of nothing but time and rate.
+
+use goodqueue::{Nanos, Rate};
+use proptest::prelude::*;
+
+use super::*;
+use crate::Sample;
+use crate::web::{Action, Event, Fetcher};
+
+const S: u64 = 1_000_000_000;
+const RTT: Span = Span::from_millis(20);
+
+/// A link: a round trip for everything, and the rate at which answers come.
+struct Link {
+    rate: fn(Nanos) -> Option<Rate>,
+    /// What comes, and when.
+    coming: Option<(Nanos, Event)>,
+    lost_queries: u32,
+    closed: bool,
+}
+
+impl Link {
+    fn new(rate: fn(Nanos) -> Option<Rate>) -> Link {
+        Link { rate, coming: None, lost_queries: 0, closed: false }
+    }
+
+    fn act(&mut self, now: Nanos, action: Action) {
+        let (wait, event) = match action {
+            Action::Resolve { query, .. } if query < self.lost_queries => return,
+            Action::Resolve { query, .. } => (Span::ZERO, Event::Resolved { query }),
+            Action::Open { connection, .. } => (Span::ZERO, Event::Opened { connection }),
+            Action::Send { connection, response, .. } => match (self.rate)(now) {
+                Some(rate) => {
+                    (Span(response * 8 * S / rate.0), Event::Received { connection, bytes: response })
+                }
+                None => (Span::ZERO, Event::Failed { connection, error: "reset".into() }),
+            },
+            Action::Close { .. } => {
+                self.closed = true;
+                return;
+            }
+        };
+        assert!(self.coming.is_none(), "one thing at a time");
+        self.coming = Some((now + RTT + wait, event));
+    }
+
+    fn run(&mut self, player: &mut Player) -> Vec<Sample> {
+        let (mut samples, mut now) = (Vec::new(), Nanos::ZERO);
+        loop {
+            if let Some((_, event)) = self.coming.take_if(|(at, _)| *at <= now) {
+                player.handle_event(now, event, &mut |sample| samples.push(sample));
+            }
+            player.handle_timeout(now, &mut |sample| samples.push(sample));
+            while let Some(action) = player.poll_action() {
+                self.act(now, action);
+            }
+            let Some(timeout) = player.poll_timeout() else { return samples };
+            let next = self.coming.as_ref().map_or(timeout, |(at, _)| timeout.min(*at));
+            assert!(next > now, "time goes on");
+            now = next;
+        }
+    }
+}
+
+fn player(load: u64) -> Player {
+    Player::new(PlayerConfig { video: 0, origin: Nanos(S), stop: Nanos(S + load) })
+}
+
+/// What a segment says: when it was asked for, whether it came, bit rate, buffer, and how long playback had stood still.
+#[derive(Clone, Copy, Debug)]
+struct Told {
+    t: i64,
+    took: i64,
+    complete: bool,
+    bitrate: u64,
+    buffer: i64,
+    stalled: i64,
+}
+
+fn told(samples: &[Sample]) -> Vec<Told> {
+    let one = |sample: &Sample| match *sample {
+        Sample::Segment { t, took, complete, bitrate, buffer, stalled, .. } => {
+            Told { t, took, complete, bitrate, buffer, stalled }
+        }
+        _ => panic!("{sample:?}"),
+    };
+    samples.iter().map(one).collect()
+}
+
+#[test]
+fn a_segment_is_its_bit_rate_for_three_seconds() {
+    assert_eq!(segment_bytes(0), 86_250);
+    assert_eq!(segment_bytes(LADDER.len() - 1), 2_250_000);
+    assert!(LADDER.is_sorted());
+}
+
+/// DNS, TCP, two of TLS, the request: five round trips to the first byte, 86 250 bytes at 1 Mbit/s for the segment.
+#[test]
+fn the_first_segment_is_the_smallest() {
+    let samples = Link::new(|_| Some(Rate(1_000_000))).run(&mut player(60 * S));
+    let first = told(&samples)[0];
+    // The two answers of the TLS handshake, 4258 bytes, take time as well.
+    assert_eq!(first.t, 4 * 20_000_000 + 4_258 * 8_000);
+    assert_eq!((first.bitrate, first.took), (230_000, 20_000_000 + 690_000_000));
+    assert_eq!((first.buffer, first.stalled), (0, 0));
+}
+
+/// At 1.6 Mbit/s the link carries 1427 kbit/s and not 2056. BOLA-O stays at the one that it can sustain.
+#[test]
+fn a_steady_link_gives_a_steady_bit_rate() {
+    let mut link = Link::new(|_| Some(Rate(1_600_000)));
+    let all = told(&link.run(&mut player(600 * S)));
+    assert!(all.iter().all(|told| told.stalled == 0), "no stall");
+    let late: Vec<u64> = all.iter().filter(|told| told.t > 120 * S as i64).map(|told| told.bitrate).collect();
+    assert!(late.len() > 100 && late.iter().all(|&rate| rate == 1_427_000), "{late:?}");
+    assert!(link.closed);
+}
+
+/// 25 s are all that the buffer holds: above the highest bit rate the player waits.
+#[test]
+fn a_fast_link_is_left_idle_when_the_buffer_is_full() {
+    let all = told(&Link::new(|_| Some(Rate(100_000_000))).run(&mut player(300 * S)));
+    assert!(all.iter().all(|told| told.buffer <= (BUFFER - SEGMENT).0 as i64));
+    let last = all.iter().rev().find(|told| told.complete).expect("segments");
+    assert_eq!(last.bitrate, 6_000_000);
+    // As many as are played, and those in the buffer.
+    assert!((300 / 3..=325 / 3).contains(&all.len()), "{}", all.len());
+}
+
+/// The link carries nothing from 100 s to 160 s: a segment takes as long, and playback stands still when the buffer is
+/// played.
+#[test]
+fn a_gap_that_outlasts_the_buffer_is_a_stall() {
+    let rate = |now: Nanos| Some(Rate(if (100..160).contains(&(now.0 / S)) { 20_000 } else { 2_000_000 }));
+    let all = told(&Link::new(rate).run(&mut player(900 * S)));
+    let stalls: Vec<&Told> = all.iter().filter(|told| told.stalled > 0).collect();
+    assert_eq!(stalls.len(), 1, "{stalls:?}");
+    assert_eq!(stalls[0].buffer, 0);
+    let after = all.iter().find(|told| told.t > stalls[0].t).expect("it goes on");
+    assert!(after.bitrate < stalls[0].bitrate, "an empty buffer asks for little: {after:?}");
+}
+
+#[test]
+fn what_is_on_its_way_at_the_end_is_told_as_not_complete() {
+    let rate = |now: Nanos| Some(Rate(if now.0 < 100 * S { 2_000_000 } else { 2_000 }));
+    let all = told(&Link::new(rate).run(&mut player(300 * S)));
+    let last = all.last().expect("segments");
+    assert!(!last.complete && all[..all.len() - 1].iter().all(|told| told.complete));
+    assert_eq!(last.t + last.took, 300 * S as i64);
+    assert!(last.stalled > 0 && last.stalled < last.took, "the stall lasts to the end: {last:?}");
+}
+
+#[test]
+fn a_lost_query_is_sent_again() {
+    let mut link = Link::new(|_| Some(Rate(1_000_000)));
+    link.lost_queries = 2;
+    assert!(told(&link.run(&mut player(60 * S)))[0].t > 10 * S as i64);
+}
+
+#[test]
+fn a_connection_that_breaks_ends_the_video() {
+    let mut link = Link::new(|now| (now.0 < 50 * S).then_some(Rate(1_000_000)));
+    let samples = link.run(&mut player(600 * S));
+    let errors = samples.iter().filter(|s| matches!(s, Sample::Segment { error: Some(_), .. })).count();
+    assert_eq!((errors, link.closed), (1, true));
+    assert!(!told(&samples).last().expect("segments").complete);
+    let refused = Link::new(|_| None).run(&mut player(600 * S));
+    assert!(
+        matches!(&refused[..], [Sample::Segment { complete: false, error: Some(why), .. }] if why == "reset")
+    );
+}
+
+#[test]
+fn no_load_is_no_video() {
+    assert!(Link::new(|_| None).run(&mut player(0)).is_empty());
+}
+
+#[test]
+fn utilities_are_the_logarithms_of_the_ladder() {
+    for (index, rate) in LADDER.iter().enumerate() {
+        let utility = (rate.0 as f64 / LADDER[0].0 as f64).ln();
+        assert!((utility - bola::UTILITIES[index]).abs() < 1e-12, "{rate:?}");
+    }
+}
+
+proptest! {
+    /// More in the buffer never selects less, and nothing is selected that the buffer has no room for.
+    #[test]
+    fn the_choice_rises_with_the_buffer(played in 0..1000u64, a in 0..25_000u64, b in 0..25_000u64) {
+        let next = |ms: u64| Bola::default().next(Span(played * S), Span::from_millis(ms));
+        let (low, high) = (next(a.min(b)), next(a.max(b)));
+        prop_assert!(low.index <= high.index);
+        prop_assert!(high.level <= BUFFER - SEGMENT);
+    }
+
+    /// The bit rate is not raised beyond what the last segment was received at, nor lowered for that.
+    #[test]
+    fn the_last_rate_bounds_a_rise(
+        last in 0..LADDER.len(), kbit in 1..10_000u32, played in 0..1000u64, ms in 0..25_000u64,
+    ) {
+        let mut bola = Bola::default();
+        let free = bola.next(Span(played * S), Span::from_millis(ms));
+        bola.received(last, f64::from(kbit) * 1e3);
+        let bound = bola.next(Span(played * S), Span::from_millis(ms));
+        if free.index <= last {
+            prop_assert_eq!(bound, free);
+        } else {
+            prop_assert!((last..=free.index).contains(&bound.index));
+            prop_assert!(bound.index == last || LADDER[bound.index].0 <= u64::from(kbit) * 1000);
+            prop_assert!(bound.level <= free.level);
+        }
+    }
+}
