@@ -92,7 +92,7 @@ fn a_full_fifo_of_1000_packets_at_100_mbit_is_121_ms() {
     let mut simulation = Simulation::new(&scenario).expect("a scenario");
     simulation.run_until(Nanos(2500 * MS));
     let arrivals = simulation.arrivals(0);
-    let &(_, delay) = arrivals.delays.last().expect("arrivals");
+    let (_, delay) = arrivals.last.expect("arrivals");
     // The packet waits for at most 1000 others and the one on the line, and takes its own time.
     let packet = 1514 * 80;
     let queueing = delay.0 - 5 * MS - packet;
@@ -114,12 +114,13 @@ fn jitter_spreads_and_never_reorders() {
     scenario.sources.push(flood(10_000_000, Span(1000 * MS)));
     let mut simulation = Simulation::new(&scenario).expect("a scenario");
     simulation.run_until(Nanos(2000 * MS));
-    let delays = &simulation.arrivals(0).delays;
-    let arrived: Vec<u64> = delays.iter().map(|&(sent, delay)| sent.0 + delay.0).collect();
-    assert!(arrived.is_sorted());
-    let least = delays.iter().map(|&(_, delay)| delay.0).min().expect("arrivals");
-    let most = delays.iter().map(|&(_, delay)| delay.0).max().expect("arrivals");
+    let arrivals = simulation.arrivals(0);
+    assert_eq!(arrivals.reordered, 0);
+    let (Span(least), Span(most)) = arrivals.extent.expect("arrivals");
     assert!(least >= 5 * MS && most <= 15 * MS + 121_120 && most > 14 * MS, "{least} {most}");
+    // Whoever would overtake waits for the one before: in the mean longer than half of the jitter.
+    let mean = arrivals.sum.0 / arrivals.received;
+    assert!((10 * MS..13 * MS).contains(&mean), "{mean}");
 }
 
 #[test]

@@ -96,6 +96,35 @@ impl<P: Packet, M: Memory<P>> TxStack<P, M> {
         }
     }
 
+    /// A round of a driver that takes nothing, where the queue at the head is all that comes of it: given by
+    /// [`TxStack::next_txq`], returned with `force`, at the head again, and so the end of the round. True: that round was
+    /// made. False: another queue could come up, and nothing was done. Either way as if it had been made step by step.
+    pub fn hold_round(&mut self, now: Nanos, ac: Ac, force: bool) -> bool {
+        let round = self.schedule.round(ac).wrapping_add(1).max(1);
+        let Some(place) = self.schedule.head(ac) else { return false };
+        let txq = TxqId::at(place, self.capacity.stations);
+        let Some(station) = txq.station() else { return false };
+        let account = &self.stations[station.0 as usize].accounts[ac.index()];
+        let params = &self.params;
+        let node = &self.schedule.nodes[place as usize];
+        let comes_back = params.airtime_fairness
+            && (params.airtime_tx || params.airtime_rx)
+            && node.on == Listing::Active
+            && node.round != round
+            && account.effective() >= 0
+            && self.is_within_aql(account)
+            && self.allows_round(ac)
+            && (force || (!self.is_stopped(txq) && self.has_backlog(place)));
+        if comes_back {
+            let tick = self.tick(now);
+            self.schedule.category(ac).round = round;
+            let node = &mut self.schedule.nodes[place as usize];
+            (node.round, node.taken_from) = (round, node.on);
+            self.stations[station.0 as usize].account(ac).last_active = tick;
+        }
+        comes_back
+    }
+
     /// The queue that stands first in `ac`: which [`TxStack::next_txq`] looks at first.
     pub fn head_txq(&self, ac: Ac) -> Option<TxqId> {
         self.schedule.head(ac).map(|place| TxqId::at(place, self.capacity.stations))

@@ -39,6 +39,7 @@ enum Op {
     Start(Ac),
     Next(Ac),
     Round(Ac),
+    Hold(Ac, bool),
     Return { which: Which, force: bool },
     May(Which),
     Airtime { station: u32, tid: u8, tx: u32, rx: u32 },
@@ -72,6 +73,7 @@ fn op() -> impl Strategy<Value = Op> {
         3 => ac().prop_map(Op::Start),
         3 => ac().prop_map(Op::Next),
         8 => ac().prop_map(Op::Round),
+        4 => (ac(), any::<bool>()).prop_map(|(ac, force)| Op::Hold(ac, force)),
         3 => (which(), any::<bool>()).prop_map(|(which, force)| Op::Return { which, force }),
         2 => which().prop_map(Op::May),
         4 => (station(), 0_u8..8, 0_u32..9000, 0_u32..3000)
@@ -208,6 +210,17 @@ impl Twins {
         }
     }
 
+    /// A round that is made at once, where it can be, is what it is step by step.
+    fn hold(&mut self, ac: Ac, force: bool) {
+        if !self.stack.hold_round(self.now, ac, force) {
+            return;
+        }
+        assert_ne!(self.model.start(ac), 0);
+        let txq = self.model.next(ac).expect("a queue that may send");
+        self.model.schedule(self.tick(), txq, force);
+        assert_eq!(self.model.next(ac), None);
+    }
+
     fn complete(&mut self, index: usize) {
         if index >= self.under_way.len() {
             return;
@@ -228,6 +241,7 @@ impl Twins {
                 self.next(ac);
             }
             Op::Round(ac) => self.round(ac),
+            Op::Hold(ac, force) => self.hold(ac, force),
             Op::Return { which, force } => self.give_back(which.txq(), force),
             Op::May(which) => {
                 let txq = which.txq();

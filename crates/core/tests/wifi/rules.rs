@@ -85,6 +85,24 @@ fn a_debt_of_half_an_hour_is_paid_in_a_step() {
 }
 
 #[test]
+fn a_round_is_held_while_the_first_in_line_has_credit_and_no_longer() {
+    let mut stack = stack(WifiParams::default(), 2);
+    assert!(!stack.hold_round(NOW, Ac::Be, true), "nobody in line");
+    (0..2).for_each(|station| fill(&mut stack, station, 1));
+    assert!(stack.hold_round(NOW, Ac::Be, true) && stack.hold_round(NOW, Ac::Be, false));
+    let order: Vec<TxqId> = stack.scheduled(Ac::Be).collect();
+    assert_eq!((order, stack.round(Ac::Be)), (vec![be(1), be(0)], 2), "who has just become active is first");
+    stack.agg_stop_txq(be(1)).expect("a station");
+    assert!(!stack.hold_round(NOW, Ac::Be, false), "without a packet that may be sent it goes off the list");
+    stack.register_airtime(NOW, StationId(1), Tid::BE, 300, 0);
+    assert!(!stack.hold_round(NOW, Ac::Be, true), "in debt: the next one comes up");
+    assert_eq!(stack.round(Ac::Be), 2);
+    let unfair = WifiParams { airtime_fairness: false, ..WifiParams::default() };
+    stack.configure(unfair).expect("parameters");
+    assert!(!stack.hold_round(NOW, Ac::Be, true), "the queue would go behind the others");
+}
+
+#[test]
 fn a_sparse_station_is_first_where_asked_and_in_linux_too_by_another_way() {
     for sparse_stations in [false, true] {
         let params = WifiParams { sparse_stations, aql: false, ..WifiParams::default() };

@@ -17,6 +17,8 @@ use crate::wifi::{AirEvent, DeviceId, Frame, Radio, Sink, tid_of};
 #[derive(Debug)]
 pub(crate) struct Channel {
     radio: Radio,
+    /// When the radio has something to do next, as it said last.
+    next: Nanos,
     /// What its air was used for, where that is asked for.
     log: Option<Vec<AirEvent>>,
 }
@@ -104,7 +106,7 @@ impl Simulation {
                 let ends = on_air(scenario, spec, index, link).map_err(invalid)?;
                 self.links[link].device = Some(Device::Air(ends));
             }
-            self.radios.push(Channel { radio, log: None });
+            self.radios.push(Channel { radio, next: Nanos::ZERO, log: None });
         }
         Ok(())
     }
@@ -129,9 +131,12 @@ impl Simulation {
         let link = self.paths.link(at.place);
         self.links[link as usize].counters.arrived += 1;
         let now = self.now;
+        let is_due = self.radios[ends.radio as usize].next <= now;
         self.with_radio(ends.radio, |radio, landing| {
             // What is due comes before the arrival.
-            radio.advance(now, landing);
+            if is_due {
+                radio.advance(now, landing);
+            }
             radio.offer(now, ends.from, frame, landing);
         });
     }
@@ -156,6 +161,7 @@ impl Simulation {
         };
         act(&mut channel.radio, &mut landing);
         let next = channel.radio.next_event().unwrap_or(crate::agenda::NEVER);
+        channel.next = next;
         let first = self.spots.len() - self.radios.len();
         self.lanes.set((first + number as usize) as u32, next);
         credited.drain(..).for_each(|link| self.give_back(link));

@@ -20,8 +20,27 @@ pub struct Arrivals {
     pub received: u64,
     /// Received with CE.
     pub marked: u64,
-    /// When each datagram received had been sent, and its one-way delay.
-    pub delays: Vec<(Nanos, Span)>,
+    /// Received after one that had been sent later.
+    pub reordered: u64,
+    /// When the last one received had been sent, and its one-way delay.
+    pub last: Option<(Nanos, Span)>,
+    /// Least one-way delay of all received, and the largest.
+    pub extent: Option<(Span, Span)>,
+    /// Sum of the one-way delays.
+    pub sum: Span,
+}
+
+impl Arrivals {
+    /// A datagram is there that was sent at `sent`.
+    fn note(&mut self, now: Nanos, sent: Nanos) {
+        let delay = now.since(sent);
+        self.received += 1;
+        self.reordered += u64::from(self.last.is_some_and(|(last, _)| sent < last));
+        self.last = Some((sent, delay));
+        let (least, most) = self.extent.unwrap_or((delay, delay));
+        self.extent = Some((least.min(delay), most.max(delay)));
+        self.sum = self.sum + delay;
+    }
 }
 
 /// A source at work.
@@ -147,10 +166,8 @@ impl Simulation {
     pub(super) fn datagram_arrived(&mut self, index: usize, id: FrameId) {
         let frame = self.frames.get(id);
         let arrivals = &mut self.sources[index].arrivals;
-        arrivals.received += 1;
         arrivals.marked += u64::from(frame.dsfield & 3 == 3);
-        let sent = Nanos(frame.segment.ack);
-        arrivals.delays.push((sent, self.now.since(sent)));
+        arrivals.note(self.now, Nanos(frame.segment.ack));
     }
 }
 

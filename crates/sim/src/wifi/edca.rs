@@ -81,6 +81,8 @@ pub(super) struct Contention {
     sifs: Span,
     edcafs: Vec<Edcaf>,
     contending: Vec<u32>,
+    /// The AIFSNs that there are.
+    aifsns: Vec<u8>,
     /// Backoff slots that have passed for each AIFSN, up to the last time the air was taken.
     passed: [u64; 16],
     /// Since when the air is free; `None`: it is not.
@@ -97,6 +99,7 @@ impl Contention {
             sifs: band.sifs(),
             edcafs: Vec::new(),
             contending: Vec::new(),
+            aifsns: Vec::new(),
             passed: [0; 16],
             free_since: Some(Nanos::ZERO),
             wanted_since: None,
@@ -112,6 +115,9 @@ impl Contention {
             let edcaf =
                 Edcaf { params, cw: params.cw_min, ends: 0, since: Nanos::ZERO, is_contending: false };
             self.edcafs.push(edcaf);
+            if !self.aifsns.contains(&params.aifsn) {
+                self.aifsns.push(params.aifsn);
+            }
         }
     }
 
@@ -196,7 +202,7 @@ impl Contention {
         let Some(free_since) = self.free_since else { return };
         winners.extend(self.contending.iter().filter(|&&edcaf| self.access(edcaf, free_since) == now));
         winners.sort_unstable();
-        for aifsn in 1..16 {
+        for &aifsn in &self.aifsns {
             self.passed[usize::from(aifsn)] = self.passed_at(now, aifsn);
         }
         (self.free_since, self.wanted_since, self.next) = (None, None, None);

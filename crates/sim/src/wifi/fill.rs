@@ -251,8 +251,12 @@ impl Radio {
         if !(params.airtime_fairness && (params.airtime_tx || params.airtime_rx)) {
             return self.round_in_turn(now, from, ac, sink);
         }
-        stack.schedule_start(ac);
         let mut is_full = self.is_full(from, ac);
+        if is_full && self.holds(now, from, ac) {
+            return;
+        }
+        let Some(stack) = &mut self.devices[usize::from(from)].stack else { return };
+        stack.schedule_start(ac);
         while let Some((path, txq)) = self.next_txq(from, ac) {
             let number = txq.tid().number();
             // Of an agreement's path `has_room` is that there is no more to it.
@@ -266,6 +270,22 @@ impl Radio {
             }
             self.return_txq(now, path, txq);
         }
+    }
+
+    /// Makes the round of a full hardware queue where nothing comes of it, as of nearly each packet that finds it full: the
+    /// station whose turn it is gives no frame more, since it has one in the driver already or its window is full, and keeps
+    /// its turn. False: nothing was done.
+    fn holds(&mut self, now: Nanos, from: DeviceId, ac: Ac) -> bool {
+        let Device { stack, stations, .. } = &mut self.devices[usize::from(from)];
+        let Some(stack) = stack else { return false };
+        let Some(txq) = stack.head_txq(ac) else { return false };
+        let path = txq.station().and_then(|station| stations.get(station.0 as usize));
+        let Some(path) = path.map(|&path| &mut self.paths[path as usize]) else { return false };
+        let (has_agreement, window) = (path.has_agreement, path.aggregation.window);
+        let tid = path.tid(txq.tid().number());
+        let has_one = !tid.sender.retry().is_empty();
+        let gives_none = has_agreement && (has_one || !tid.sender.has_room(window));
+        gives_none && stack.hold_round(now, ac, tid.needs_bar || has_one)
     }
 
     /// The same without airtime fairness: stations in turn. Where one comes up when the hardware queue is full it ends, and the

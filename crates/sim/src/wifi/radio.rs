@@ -348,9 +348,9 @@ impl Radio {
             Some(on_air) => Some(on_air.fill_at.unwrap_or(on_air.end)),
             None => self.contention.next(),
         };
-        let reorder = self.reordering.first().map(|&(at, ..)| at);
-        let policies = self.policies.iter().map(|(_, timer)| timer.next_update());
-        air.into_iter().chain(reorder).chain(policies).min()
+        let sooner = |next: Option<Nanos>, at: Nanos| Some(next.map_or(at, |next| next.min(at)));
+        let next = self.reordering.first().map_or(air, |&(at, ..)| sooner(air, at));
+        self.policies.iter().fold(next, |next, (_, timer)| sooner(next, timer.next_update()))
     }
 
     /// Handles all events up to and including `now`.
