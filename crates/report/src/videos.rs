@@ -59,13 +59,14 @@ impl VideoSummary {
         let inside = selected(video).filter(|&(asked, _)| loaded.contains(asked));
         let rates: Vec<u64> = inside.map(|(_, rate)| rate).collect();
         let segments = rates.len() as u64;
+        let mean = rates.iter().map(|&rate| u128::from(rate)).sum::<u128>().checked_div(segments.into());
         let stalls = || video.stalled_ns.iter().copied().filter(|&ns| known(ns) && ns > 0);
         let first = video.complete.iter().position(|&complete| complete);
         let ends = |i: usize| Some(video.asked_ns.get(i)?.saturating_add(*video.took_ns.get(i)?));
         VideoSummary {
             name: String::new(),
             segments,
-            bitrate_mean_bps: rates.iter().sum::<u64>().checked_div(segments),
+            bitrate_mean_bps: mean.and_then(|mean| u64::try_from(mean).ok()),
             bitrate_min_bps: rates.iter().min().copied(),
             bitrate_max_bps: rates.iter().max().copied(),
             changes: rates.windows(2).filter(|pair| pair[0] != pair[1]).count() as u64,
