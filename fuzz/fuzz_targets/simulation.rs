@@ -79,7 +79,10 @@ fn check_packets(scenario: &Scenario, simulation: &Simulation, flows: &Outcome) 
     let mut sources = (0, 0);
     for source in 0..scenario.sources.len() {
         let arrivals = simulation.arrivals(source);
-        assert!(arrivals.received <= arrivals.sent && arrivals.delays.len() as u64 == arrivals.received);
+        assert!(arrivals.received <= arrivals.sent && arrivals.reordered <= arrivals.received);
+        let (least, most) = arrivals.extent.unwrap_or_default();
+        let within = |count: u64| least.0 * count <= arrivals.sum.0 && arrivals.sum.0 <= most.0 * count;
+        assert!(within(arrivals.received) && arrivals.extent.is_some() == (arrivals.received > 0));
         sources = (sources.0 + arrivals.sent, sources.1 + arrivals.received);
     }
     let dropped = |link| simulation.link(link).counters().drops.iter().sum::<u64>();

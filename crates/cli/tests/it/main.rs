@@ -15,6 +15,8 @@ mod usage;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Duration;
 
 use serde_json::Value;
 
@@ -84,17 +86,19 @@ fn skipped(test: &str, why: &str) {
 }
 
 /// Runs a comparison and returns its record. A result that calls itself not valid (an overloaded
-/// machine) is tried again, at most twice; it is never believed.
+/// machine, or a hypervisor that takes its time) is tried again, four times at the most, after a pause for what
+/// disturbs the machine to pass; it is never believed.
 fn measured(words: &str) -> Value {
-    for _ in 0..3 {
+    for _ in 0..5 {
         let output = run(&format!("run {words} --json"));
         match output.status.code() {
             Some(0) => return serde_json::from_slice(&output.stdout).expect("a record"),
             Some(1) => eprintln!("{words}: {}", stderr(&output)),
             code => panic!("{words}: exit {code:?}: {}", stderr(&output)),
         }
+        thread::sleep(Duration::from_secs(3));
     }
-    panic!("{words}: not valid three times: this machine is overloaded");
+    panic!("{words}: not valid five times: this machine is overloaded");
 }
 
 /// A record read back from a result folder.

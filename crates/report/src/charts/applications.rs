@@ -34,14 +34,56 @@ pub(super) fn frame(
     (Frame { left, top, width: width - left - room, height: low - top, x, y: y(low, top) }, room)
 }
 
-pub(super) fn label(ctx: &Context<'_>, frame: &Frame, queue: usize, value: f64, room: f64) -> EndLabel {
-    let words = fit_text(Type::Label(queue), ctx.name(queue), room - 12.0);
-    EndLabel { queue, x: frame.right() + 8.0, y: frame.at(0.0, value).1, words }
+/// One line per queue: the name at its end, and what is told where one points.
+pub(super) struct Lines {
+    room: f64,
+    unit: &'static str,
+    labels: Vec<EndLabel>,
+    series: Vec<HoverSeries>,
 }
 
-pub(super) fn nothing(scene: &mut Scene, frame: &Frame) {
-    let middle = (frame.left + frame.width / 2.0, frame.top + frame.height / 2.0);
-    scene.text(Type::Note, middle, Anchor::Middle, "nothing was measured");
+impl Lines {
+    /// None yet; `room` for the names.
+    pub(super) fn new(room: f64, unit: &'static str) -> Lines {
+        Lines { room, unit, labels: Vec::new(), series: Vec::new() }
+    }
+
+    /// The line of a queue; its name stands at the height of `last`.
+    pub(super) fn add(
+        &mut self,
+        ctx: &Context<'_>,
+        frame: &Frame,
+        queue: usize,
+        values: Vec<Option<f64>>,
+        last: Option<f64>,
+    ) {
+        let label = |value| EndLabel {
+            queue,
+            x: frame.right() + 8.0,
+            y: frame.at(0.0, value).1,
+            words: fit_text(Type::Label(queue), ctx.name(queue), self.room - 12.0),
+        };
+        self.labels.extend(last.map(label));
+        let (name, unit) = (ctx.name(queue).into(), self.unit);
+        self.series.push(HoverSeries { queue, name, unit, values, upper: None, colour: None });
+    }
+
+    /// The chart of these lines, which `scene` holds.
+    pub(super) fn chart(
+        self,
+        mut scene: Scene,
+        frame: &Frame,
+        bins: &Bins,
+        id: String,
+        title: String,
+    ) -> Chart {
+        if self.labels.is_empty() {
+            let middle = (frame.left + frame.width / 2.0, frame.top + frame.height / 2.0);
+            scene.text(Type::Note, middle, Anchor::Middle, "nothing was measured");
+        }
+        end_labels(&mut scene, frame, self.labels);
+        Chart { id, title, scene, hover: Some(hover(frame, bins, self.series)) }
+    }
 }
 
 /// The score of one way of a call over time, all queues.
@@ -53,31 +95,20 @@ pub(crate) fn call(ctx: &Context<'_>, index: usize, direction: Direction) -> Cha
     let title = format!("{name}, {way}: mean opinion score");
     let mut scene = Scene::new(960.0, height, format!("{title} over time, one line per queue"));
     frame.draw(&mut scene, Sides { x: Some(time_title(ctx)), y: Some("MOS") });
-    let (mut labels, mut series) = (Vec::new(), Vec::new());
+    let mut lines = Lines::new(room, "");
     for (queue, run) in ctx.record.runs.iter().enumerate() {
         let of = |call| scores(call, direction, bins.count, |t| bins.index(t));
         let values = run.voip.get(index).map_or_else(|| vec![None; bins.count], of);
         let point = |&(i, v): &(usize, f64)| frame.at(bins.middle_s(i), v);
-        let lines = unbroken(&values).iter().map(|part| part.iter().map(point).collect()).collect();
+        let shown = unbroken(&values).iter().map(|part| part.iter().map(point).collect()).collect();
         scene.open(queue);
-        scene.shape(Ink::Line { queue, shade: 0 }, false, lines);
+        scene.shape(Ink::Line { queue, shade: 0 }, false, shown);
         scene.close();
-        labels.extend(values.iter().rev().flatten().next().map(|&v| label(ctx, &frame, queue, v, room)));
-        series.push(HoverSeries {
-            queue,
-            name: ctx.name(queue).into(),
-            unit: "",
-            values,
-            upper: None,
-            colour: None,
-        });
+        let last = values.iter().rev().flatten().next().copied();
+        lines.add(ctx, &frame, queue, values, last);
     }
-    if labels.is_empty() {
-        nothing(&mut scene, &frame);
-    }
-    end_labels(&mut scene, &frame, labels);
     let id = format!("call-{index}-{}-{way}", slug(&name));
-    Chart { id, title, scene, hover: Some(hover(&frame, &bins, series)) }
+    lines.chart(scene, &frame, &bins, id, title)
 }
 
 /// Beginning and load time in seconds of each time that a page was begun, and whether it was complete.
@@ -105,7 +136,7 @@ pub(crate) fn page(ctx: &Context<'_>, index: usize) -> Chart {
     let mut scene = Scene::new(960.0, height, format!("{title} over time, a mark per page and queue"));
     frame
         .draw(&mut scene, Sides { x: Some(time_title(ctx)), y: Some(&format!("page load time (s{scale})")) });
-    let (mut labels, mut series) = (Vec::new(), Vec::new());
+    let mut lines = Lines::new(room, "s");
     for (queue, page) in runs().enumerate() {
         let all: Vec<_> = page.into_iter().flat_map(inside).collect();
         draw(&mut scene, &frame, queue, &all);
@@ -115,22 +146,10 @@ pub(crate) fn page(ctx: &Context<'_>, index: usize) -> Chart {
                 values[i] = Some(took);
             }
         }
-        labels.extend(all.last().map(|&(_, took, _)| label(ctx, &frame, queue, took, room)));
-        series.push(HoverSeries {
-            queue,
-            name: ctx.name(queue).into(),
-            unit: "s",
-            values,
-            upper: None,
-            colour: None,
-        });
+        lines.add(ctx, &frame, queue, values, all.last().map(|&(_, took, _)| took));
     }
-    if labels.is_empty() {
-        nothing(&mut scene, &frame);
-    }
-    end_labels(&mut scene, &frame, labels);
     let id = format!("page-{index}-{}", slug(&name));
-    Chart { id, title, scene, hover: Some(hover(&frame, &bins, series)) }
+    lines.chart(scene, &frame, &bins, id, title)
 }
 
 /// A line as long as the page took, at the height of that time: at its end a diamond where the page was

@@ -1,13 +1,13 @@
 //! The bit rates that players selected, over time.
 
-use super::applications::{frame, label, nothing};
+use super::applications::{Lines, frame};
 use super::data::{Bins, unbroken};
-use super::frame::{Sides, end_labels};
+use super::frame::Sides;
 use super::scale::{Scale, nice_top};
 use super::scene::Scene;
 use super::style::Ink;
-use super::time::{hover, time_title};
-use super::{Chart, Context, HoverSeries, slug};
+use super::time::time_title;
+use super::{Chart, Context, slug};
 use crate::record::VideoSeries;
 use crate::videos::{selected, video_name};
 use crate::words;
@@ -47,7 +47,7 @@ pub(crate) fn video(ctx: &Context<'_>, index: usize) -> Chart {
     let title = format!("{}: bit rate selected", words::capital(&name));
     let mut scene = Scene::new(960.0, 300.0, format!("{title} over time, one line per queue"));
     frame.draw(&mut scene, Sides { x: Some(time_title(ctx)), y: Some("bit rate (Mbit/s)") });
-    let (mut labels, mut series) = (Vec::new(), Vec::new());
+    let mut lines = Lines::new(room, "Mbit/s");
     for (queue, run) in runs().enumerate() {
         let values = run.map_or_else(|| vec![None; bins.count], |video| held(video, &bins));
         let steps = |part: &Vec<(usize, f64)>| {
@@ -67,20 +67,9 @@ pub(crate) fn video(ctx: &Context<'_>, index: usize) -> Chart {
         });
         scene.shape(Ink::Block { queue }, true, stood.collect());
         scene.close();
-        labels.extend(values.iter().rev().flatten().next().map(|&v| label(ctx, &frame, queue, v, room)));
-        series.push(HoverSeries {
-            queue,
-            name: ctx.name(queue).into(),
-            unit: "Mbit/s",
-            values,
-            upper: None,
-            colour: None,
-        });
+        let last = values.iter().rev().flatten().next().copied();
+        lines.add(ctx, &frame, queue, values, last);
     }
-    if labels.is_empty() {
-        nothing(&mut scene, &frame);
-    }
-    end_labels(&mut scene, &frame, labels);
     let id = format!("video-{index}-{}", slug(&name));
-    Chart { id, title, scene, hover: Some(hover(&frame, &bins, series)) }
+    lines.chart(scene, &frame, &bins, id, title)
 }
