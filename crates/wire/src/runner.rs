@@ -1,5 +1,6 @@
 //! The engine's thread: its loop, and everything that happens in it.
 
+use std::fs::File;
 use std::io;
 use std::net::IpAddr;
 use std::os::fd::AsFd;
@@ -46,6 +47,8 @@ pub(crate) struct Runner<C> {
     spun: Span,
     margin: Margin,
     rest: Rest,
+    /// Held for what it asks of the kernel.
+    _awake: Option<File>,
 }
 
 /// A real-time thread that never sleeps is stopped by the kernel for 50 ms in each second
@@ -72,7 +75,7 @@ impl Rest {
 }
 
 /// How long before a deadline sleeping ends: what sleeping is seen to cost on this machine, or what the
-/// caller fixed. A processor that has slept deeply wakes 50 to 150 us late, a busy one 5 us.
+/// caller fixed. A processor that has slept deeply wakes 50 to 150 us late, one that is kept awake 5 us.
 struct Margin {
     now: Span,
     least: Span,
@@ -113,7 +116,8 @@ impl<C: Crossing> Runner<C> {
         let one_frame =
             crossing.slowest().map_or(Span::ZERO, |rate| rate.tx_time(Bytes(u64::from(longest_frame))));
         let sockets = [PacketSocket::open(ROUTER_TO_CLIENT)?, PacketSocket::open(ROUTER_TO_SERVER)?];
-        let (scheduling, margin) = schedule(spin, &pool, sockets[0].receive_buffer());
+        let awake = thread::keep_processors_awake();
+        let (scheduling, margin) = schedule(spin, &pool, sockets[0].receive_buffer(), awake.is_some());
         Ok(Runner {
             sockets,
             crossing,
@@ -131,6 +135,7 @@ impl<C: Crossing> Runner<C> {
             spun: Span::ZERO,
             margin,
             rest: Rest { since: Nanos::ZERO, slept: Span::ZERO },
+            _awake: awake,
         })
     }
 
@@ -369,7 +374,7 @@ impl<C: Crossing> Runner<C> {
 }
 
 /// Makes the calling thread as punctual as the machine allows.
-fn schedule(spin: Option<Span>, pool: &Pool, receive_buffer: u32) -> (Scheduling, Margin) {
+fn schedule(spin: Option<Span>, pool: &Pool, receive_buffer: u32, awake: bool) -> (Scheduling, Margin) {
     thread::tight_timers();
     let real_time = thread::real_time();
     let short_turns = !real_time && thread::short_turns();
@@ -384,6 +389,7 @@ fn schedule(spin: Option<Span>, pool: &Pool, receive_buffer: u32) -> (Scheduling
     let scheduling = Scheduling {
         real_time,
         short_turns,
+        awake,
         receive_buffer,
         locked,
         spin_least: least,

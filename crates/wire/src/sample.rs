@@ -213,6 +213,8 @@ pub struct Scheduling {
     pub real_time: bool,
     /// Without that: the kernel granted short turns among ordinary threads (Linux 6.12 and later).
     pub short_turns: bool,
+    /// The kernel keeps the processors from sleeping deeply (`/dev/cpu_dma_latency`).
+    pub awake: bool,
     /// Kernel memory in which frames of each direction may wait to be read, bytes, where a full frame
     /// takes about 2.3 kB. 64 MiB for root; without rights twice `net.core.rmem_max`, so that a stall
     /// of some 20 ms at 100 Mbit/s can lose frames (counted as `socket_drops`).

@@ -1,9 +1,11 @@
 //! Sockets of the tests, and small queues.
 
 use std::collections::VecDeque;
-use std::io;
+use std::ffi::CStr;
+use std::fs::OpenOptions;
+use std::io::{self, Write};
 use std::net::{IpAddr, SocketAddr, UdpSocket};
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -205,6 +207,59 @@ pub(crate) fn ping_pong(client: &UdpSocket, server: &UdpSocket, len: usize, coun
     assert!(times.len() * 100 >= count * 99, "{} of {count} came back", times.len());
     times.sort();
     times[times.len() / 2]
+}
+
+/// Passes frames from each of the router's links to the other until `stop`, as they come, with the scheduling
+/// that the engine asks for: the least that any program in its place does, and so what this machine takes for
+/// it. Call within [`Lab::router`].
+pub(crate) fn relay(stop: &AtomicBool) {
+    let sockets = [link(c"rcli"), link(c"rsrv")];
+    let param = libc::sched_param { sched_priority: 10 };
+    // SAFETY: `param` lives during the call; thread 0 is the caller. Failure is allowed, as the engine's is.
+    unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const param) };
+    let awake = OpenOptions::new().write(true).open("/dev/cpu_dma_latency");
+    let _awake = awake.map(|mut file| file.write_all(&0_i32.to_ne_bytes()).map(|()| file));
+    let mut bytes = [0_u8; 2048];
+    while !stop.load(Ordering::Relaxed) {
+        let mut ready = [0, 1].map(|n: usize| libc::pollfd {
+            fd: sockets[n].as_raw_fd(),
+            events: libc::POLLIN,
+            revents: 0,
+        });
+        // SAFETY: two entries that live during the call.
+        unsafe { libc::poll(ready.as_mut_ptr(), 2, 50) };
+        for from in [0, 1] {
+            // SAFETY: the buffer lives during both calls and is as long as they are told.
+            unsafe {
+                let len =
+                    libc::recv(ready[from].fd, bytes.as_mut_ptr().cast(), bytes.len(), libc::MSG_DONTWAIT);
+                if len > 0 {
+                    libc::send(ready[1 - from].fd, bytes.as_ptr().cast(), len.cast_unsigned(), 0);
+                }
+            }
+        }
+    }
+}
+
+/// A raw packet socket on the interface of this name.
+fn link(name: &CStr) -> OwnedFd {
+    const PACKET_IGNORE_OUTGOING: i32 = 23;
+    let protocol = (libc::ETH_P_ALL as u16).to_be();
+    // SAFETY: the calls take integers, a string that ends in zero, and an address and a value that live
+    // during them; the descriptor is owned from here on.
+    unsafe {
+        let fd = libc::socket(libc::AF_PACKET, libc::SOCK_RAW | libc::SOCK_CLOEXEC, 0);
+        assert!(fd >= 0, "AF_PACKET: {}", io::Error::last_os_error());
+        let on = 1_i32;
+        libc::setsockopt(fd, libc::SOL_PACKET, PACKET_IGNORE_OUTGOING, (&raw const on).cast(), 4);
+        let mut address: libc::sockaddr_ll = std::mem::zeroed();
+        address.sll_family = libc::AF_PACKET as u16;
+        address.sll_protocol = protocol;
+        address.sll_ifindex = libc::if_nametoindex(name.as_ptr()).cast_signed();
+        let size = size_of::<libc::sockaddr_ll>() as libc::socklen_t;
+        assert_eq!(libc::bind(fd, (&raw const address).cast(), size), 0, "{}", io::Error::last_os_error());
+        OwnedFd::from_raw_fd(fd)
+    }
 }
 
 /// Sends datagrams of `len` bytes at `rate` bit/s on the wire until `stop`, in bursts of at least 1 ms.
