@@ -1,6 +1,6 @@
-//! What the queues of classes share: which class a packet is of, and the sum of what the classes hold.
+//! What the queues of classes share: which class a packet is of, and how one is reset.
 
-use crate::{Backlog, Nanos, Observer, Packet, Queue, Stats};
+use crate::{Backlog, Nanos, Observer, Packet, Queue};
 
 /// The priority that Linux gives to a packet that it forwards, by the TOS bits (RFC 1349) of its DS byte (`ip_tos2prio`;
 /// tc-prio(8), table of priorities): 6 for minimal delay, 4 for that and throughput, 2 for throughput, else 0. So CS1
@@ -30,17 +30,6 @@ pub(crate) fn reset<P: Packet>(
     let before = queue.backlog();
     queue.reset(now, observer);
     sum.change(before, queue.backlog());
-}
-
-/// The sum of what the queues of classes have counted.
-pub(crate) fn total<'a, P: Packet, Q: Queue<P> + 'a>(queues: impl Iterator<Item = &'a Q>) -> Stats {
-    queues.map(Queue::stats).fold(Stats::default(), |sum, one| Stats {
-        packets: sum.packets + one.packets,
-        bytes: sum.bytes + one.bytes,
-        drops: sum.drops + one.drops,
-        marks: sum.marks + one.marks,
-        overlimits: sum.overlimits + one.overlimits,
-    })
 }
 
 #[cfg(test)]

@@ -63,6 +63,19 @@ pub struct Stats {
     pub overlimits: u64,
 }
 
+/// What several queues have done together.
+impl core::iter::Sum for Stats {
+    fn sum<I: Iterator<Item = Stats>>(all: I) -> Stats {
+        all.fold(Stats::default(), |sum, one| Stats {
+            packets: sum.packets + one.packets,
+            bytes: sum.bytes + one.bytes,
+            drops: sum.drops + one.drops,
+            marks: sum.marks + one.marks,
+            overlimits: sum.overlimits + one.overlimits,
+        })
+    }
+}
+
 /// A queue: a sans-IO state machine over caller's packets, driven by the caller's clock.
 ///
 /// Inputs are `enqueue`, `dequeue`, `configure` (an inherent method of each queue, whose parameters

@@ -205,19 +205,8 @@ impl Device {
             Device::Shaped(port) => return port.queue().stats(),
             Device::Single(_) | Device::Multi(_) | Device::Air(_) | Device::Switch(_) => {}
         }
-        sum(self.queues())
+        self.queues().map(Queue::stats).sum()
     }
-}
-
-/// What queues have done together.
-pub(crate) fn sum<'a>(queues: impl Iterator<Item = &'a AQueue>) -> Stats {
-    queues.map(Queue::stats).fold(Stats::default(), |sum, stats| Stats {
-        packets: sum.packets + stats.packets,
-        bytes: sum.bytes + stats.bytes,
-        drops: sum.drops + stats.drops,
-        marks: sum.marks + stats.marks,
-        overlimits: sum.overlimits + stats.overlimits,
-    })
 }
 
 /// Packets that a FIFO of this limit has storage for.

@@ -9,7 +9,7 @@
 //! left its class's queue already, and stands beside it (Linux `qdisc_peek_dequeued`).
 
 use crate::arena::{NIL, Storage};
-use crate::classes::{reset, total};
+use crate::classes::reset;
 use crate::hash::{mix, reciprocal_scale};
 use crate::lists::{FlowList, UNLISTED, linked};
 use crate::queue::Sent;
@@ -204,7 +204,7 @@ impl<P: Packet, Q: Queue<P>, C: Storage<Class<P, Q>>> Queue<P> for Drr<P, Q, C> 
     }
 
     fn stats(&self) -> Stats {
-        let classes = total(self.classes().iter().map(Class::queue));
+        let classes: Stats = self.classes().iter().map(|class| class.queue().stats()).sum();
         Stats { packets: self.sent.packets, bytes: self.sent.bytes, ..classes }
     }
 

@@ -21,7 +21,7 @@ mod feed;
 pub use class::{Class, ClassParams, LEVELS, MAX_CLASSES, Mode, ParamsError};
 
 use crate::arena::Storage;
-use crate::classes::{reset, total};
+use crate::classes::reset;
 use crate::queue::Sent;
 use crate::{Backlog, Nanos, Observer, Packet, Queue, Stats, Verdict};
 use class::ROOT;
@@ -334,7 +334,7 @@ impl<P: Packet, Q: Queue<P>, C: Storage<Class<Q>>> Queue<P> for Htb<P, Q, C> {
     }
 
     fn stats(&self) -> Stats {
-        let leaves = total(self.classes().iter().filter_map(Class::queue));
+        let leaves: Stats = self.classes().iter().filter_map(Class::queue).map(Queue::stats).sum();
         let overlimits = leaves.overlimits + self.overlimits;
         Stats { overlimits, ..self.sent.stats(leaves.drops, leaves.marks) }
     }

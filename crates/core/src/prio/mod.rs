@@ -10,7 +10,7 @@
 pub use crate::classes::priority;
 
 use crate::arena::Storage;
-use crate::classes::{PRIORITIES, reset, tos, total};
+use crate::classes::{PRIORITIES, reset, tos};
 use crate::{Backlog, Nanos, Observer, Packet, Queue, Stats, Verdict};
 
 /// Most bands (Linux `TCQ_PRIO_BANDS`).
@@ -140,7 +140,7 @@ impl<P: Packet, Q: Queue<P>, B: Storage<Q>> Queue<P> for Prio<P, Q, B> {
     }
 
     fn stats(&self) -> Stats {
-        total(self.bands().iter())
+        self.bands().iter().map(Queue::stats).sum()
     }
 
     fn reset(&mut self, now: Nanos, observer: &mut impl Observer<P>) {

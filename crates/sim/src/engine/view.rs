@@ -5,7 +5,7 @@ use goodqueue_probe::{Sample, TcpSample};
 
 use super::switches::Hub;
 use super::{Arrivals, Simulation};
-use crate::device::{Device, sum};
+use crate::device::Device;
 use crate::link::{Link, LinkCounters};
 use crate::tap::TraceEvent;
 use crate::tcp::TxStats;
@@ -66,7 +66,7 @@ impl LinkView<'_> {
     #[must_use]
     pub fn queue(&self) -> Stats {
         if let Some((hub, output)) = self.port {
-            return sum(hub.queues(output));
+            return hub.queues(output).map(Queue::stats).sum();
         }
         self.link.device.as_ref().map_or_else(Stats::default, Device::stats)
     }
