@@ -198,8 +198,13 @@ fn signed(span: Span) -> i64 {
 }
 
 fn link_plan(link: &LinkOrder) -> LinkPlan {
-    let path =
-        |bps| PathPlan { rate_bps: Some(bps), loss: link.loss, ring_packets: link.ring, bql: link.bql };
+    let path = |bps| PathPlan {
+        rate_bps: Some(bps),
+        loss: link.loss,
+        ring_packets: link.ring,
+        bql: link.bql,
+        bypassed: false,
+    };
     LinkPlan {
         up: path(link.up_bps),
         down: path(link.down_bps),

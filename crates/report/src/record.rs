@@ -197,6 +197,9 @@ pub struct PathPlan {
     pub ring_packets: Option<u32>,
     /// Whether the ring is kept short by BQL.
     pub bql: bool,
+    /// Whether some flow of this direction takes another way, so that all together may have more than the rate.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub bypassed: bool,
 }
 
 /// One queue's turn.

@@ -2,8 +2,9 @@
 
 use std::path::Path;
 
+use goodqueue_probe::Direction;
 use goodqueue_report::{LinkPlan, PathPlan, Record, TestPlan};
-use goodqueue_sim::Link;
+use goodqueue_sim::{Link, Opener, route};
 
 use super::{Experiment, Plan, Variant};
 use crate::args::RunArgs;
@@ -121,15 +122,26 @@ impl Experiment {
 impl Variant {
     /// The bottlenecks as the record has them.
     fn link(&self) -> LinkPlan {
-        let path = |link: usize| self.scenario.links.get(link).map(path).unwrap_or_default();
+        let path = |link: usize, direction: Direction| PathPlan {
+            bypassed: self.is_bypassed(link, direction),
+            ..self.scenario.links.get(link).map(path).unwrap_or_default()
+        };
         LinkPlan {
-            up: path(self.up),
-            down: path(self.down),
+            up: path(self.up, Direction::Up),
+            down: path(self.down, Direction::Down),
             rtt_ns: self.rtt.iter().map(|rtt| rtt.0).collect(),
             mtu_bytes: MTU,
             ecn: self.scenario.tcp.ecn,
             ip_version: if self.scenario.ipv6 { 6 } else { 4 },
         }
+    }
+
+    /// Whether some flow of `direction` does not cross `link`.
+    fn is_bypassed(&self, link: usize, direction: Direction) -> bool {
+        // The client opens, whoever sends.
+        let opener = if direction == Direction::Up { Opener::Sender } else { Opener::Receiver };
+        let mut flows = self.scenario.flows.iter().filter(|flow| flow.opener == opener);
+        flows.any(|flow| route(&self.scenario, flow.from, flow.to).is_ok_and(|way| !way.contains(&link)))
     }
 }
 
@@ -140,5 +152,6 @@ fn path(link: &Link) -> PathPlan {
         loss: link.loss.mean(),
         ring_packets: ring.map(|ring| ring.entries),
         bql: ring.is_some_and(|ring| ring.bql),
+        bypassed: false,
     }
 }

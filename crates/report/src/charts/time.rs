@@ -243,14 +243,16 @@ pub(crate) fn largest_goodput(ctx: &Context<'_>, direction: Direction) -> (f64, 
     (single, together)
 }
 
-/// The rate of the link in Mbit/s; where the runs' links differ, of the fastest.
+/// The rate of the link in Mbit/s, which all flows together can have at the most; where the runs' links differ, of
+/// the fastest.
 pub(crate) fn rate_mbit(ctx: &Context<'_>, direction: Direction) -> Option<f64> {
     let rate = |run: &Run| {
         let link = run.link_in(ctx.record);
-        match direction {
-            Direction::Up => link.up.rate_bps,
-            Direction::Down => link.down.rate_bps,
-        }
+        let path = match direction {
+            Direction::Up => &link.up,
+            Direction::Down => &link.down,
+        };
+        path.rate_bps.filter(|_| !path.bypassed)
     };
     ctx.record.runs.iter().filter_map(rate).max().map(|r| r as f64 / 1e6)
 }

@@ -1,10 +1,12 @@
 //! What a file resolves to.
 
 use goodqueue::Span;
+use goodqueue_report::Record;
 use goodqueue_sim::Simulation;
 use serde_json::json;
 
 use super::{plan, right};
+use crate::experiment::command::head;
 use crate::experiment::of_plan;
 use crate::plan::Plan as Typed;
 
@@ -202,4 +204,29 @@ fn scenario_a_is_built_as_it_is_drawn() {
     simulation.run_until(goodqueue::Nanos(1_600_000_000));
     let begun: Vec<bool> = (0..16).map(|flow| simulation.flow(flow).received > 0).collect();
     assert_eq!(begun, [[true; 8], [false; 8]].concat());
+}
+
+/// What flows have together is held against a link's rate only where all of them cross it.
+#[test]
+fn a_link_that_some_flow_does_not_cross_is_bypassed() {
+    let text = r#"
+[[link]]
+between = ["client", "sw"]
+rate = "1gbit"
+[[link]]
+between = ["sw", "server"]
+rate = "100mbit"
+[[link]]
+between = ["sw", "server2"]
+rate = "200mbit"
+[[flow]]
+to = "server"
+[[flow]]
+from = "server"
+[[flow]]
+to = "server2"
+"#;
+    let link = head(&right(text), Record::default()).link;
+    assert_eq!((link.up.rate_bps, link.down.rate_bps), (Some(100_000_000), Some(100_000_000)));
+    assert!(link.up.bypassed && !link.down.bypassed);
 }
