@@ -193,13 +193,15 @@ fn dctcp_marks_and_swings_as_its_authors_found() {
     assert!(least >= 15.0 - swing - 2.0 && most <= 15.0 + 2.0, "{least} to {most}, swing {swing}");
 }
 
-/// RFC 9332 section 1.1: L4S has full use of the line and a queue of about a millisecond; so for one flow and for eight.
+/// RFC 9332 section 1.4: L4S has full use of the line, and a queue below 1 ms in the mean; so for one flow and for eight. Its
+/// 99th percentile, 2 ms in the RFC's experiments, is 2.06 ms here with eight flows: the 95th is held.
 #[test]
 fn prague_over_dualpi2_fills_the_line_with_next_to_no_queue() {
     for flows in [1, 8] {
         let found = scalable("dualpi2", 100, &vec![(CcKind::Prague, 20); flows]);
-        let (p50, p95) = (found.queue[2500], found.queue[4750]);
-        assert!(p50 <= 1.0 && p95 <= 2.0, "{flows}: {p50} and {p95} ms, {} marked", found.marked);
+        let queue = &found.queue;
+        let (mean, p95) = (queue.iter().sum::<f64>() / queue.len() as f64, queue[queue.len() * 95 / 100]);
+        assert!(mean <= 1.0 && p95 <= 2.0, "{flows}: {mean} and {p95} ms, {} marked", found.marked);
         assert!(found.utilisation >= 0.95, "{flows}: {}", found.utilisation);
         assert_eq!(found.retransmits, 0);
     }

@@ -2,10 +2,9 @@
 //! it stands; all else to the classic queue, kept at `target`. The probability p' of the controller is squared for the
 //! classic queue and multiplied by the coupling factor for the L queue, so that a flow of either has the same rate.
 //!
-//! Behaviour: RFC 9332 appendix A, with the parameters and defaults of tc-dualpi2(8), Linux 6.17. Where the two differ,
+//! Behaviour: RFC 9332 appendix A.2, with the parameters and defaults of tc-dualpi2(8), Linux 6.17. Where the two differ,
 //! or leave it open:
 //!
-//! * The law looks at the longer delay of both queues, as Linux does; the RFC's pseudo-code at the classic one alone.
 //! * A probability is tried with random numbers, p'^2 with two of them, as in Linux; the RFC sums it up until it is one.
 //! * The scheduler is a weighted round robin by bytes that counts while both queues have packets; it begins with the L
 //!   queue. The RFC has a time-shifted FIFO as another.

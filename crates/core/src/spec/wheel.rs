@@ -6,17 +6,18 @@ use crate::Span;
 use crate::wheel::{MAX_SLOTS, Params};
 
 pub(super) const WHEEL: [Parameter; 4] = [
-    limit_packets(10_000, "Carousel, section 3.2"),
+    limit_packets(10_000, "as fq's"),
     parameter("granularity", Unit::Time, Default::Value(10_000)).range(100, 1_000_000_000).about(
         "width of a slot; wider where the horizon has more than 262144 of them",
-        "Carousel, section 3.2",
+        "Saeed et al., Carousel, SIGCOMM 2017",
     ),
     parameter("horizon", Unit::Time, Default::Value(1_000_000_000))
         .range(1_000, 3_600_000_000_000)
-        .about("how far in the future a packet may ask to leave", "Carousel, section 3.2"),
-    parameter("horizon_drop", Unit::Switch, Default::Value(0))
-        .range(0, 1)
-        .about("drops packets beyond the horizon; off: they leave at it", "Carousel, section 3.2"),
+        .about("how far in the future a packet may ask to leave", "Saeed et al., Carousel, SIGCOMM 2017"),
+    parameter("horizon_drop", Unit::Switch, Default::Value(0)).range(0, 1).about(
+        "drops packets beyond the horizon; off: they leave at it",
+        "Saeed et al., Carousel, SIGCOMM 2017",
+    ),
 ];
 
 impl QueueSpec {

@@ -4,7 +4,7 @@
 //! The window falls by half of alpha, the share of packets that were marked, instead of by half. What Prague adds here:
 //! ECT(1), pacing at the window over a round trip with bursts of at most 250 us, alpha learnt from the first mark on, no
 //! growth on marked packets, and a virtual round trip of 25 ms at the least, in which it grows and falls as if it were
-//! so far away. Without accurate feedback, and after a loss, both are Reno (RFC 9331 section 4.3).
+//! so far away. Without accurate feedback, and after a loss, both are Reno (RFC 9331 sections 4.2 and 4.3).
 //!
 //! Where DCTCP has a feedback of its own (RFC 8257 section 3.2), it has that of RFC 9768 here. Prague's heuristics that
 //! tell a classic bottleneck with ECN are not here: as in Linux they are off.
@@ -79,7 +79,7 @@ impl Dctcp {
         }
     }
 
-    /// Segments of 250 us, one at the least (Prague; RFC 9331 section 4.3 asks for no bursts above a millisecond).
+    /// Segments of 250 us, one at the least (Prague; RFC 9331 section 4.3, item 7, expects no longer bursts).
     pub(super) fn max_tso_segs(&self, w: &Window) -> Option<u32> {
         if !self.is_prague || !w.accecn {
             return None;

@@ -100,7 +100,7 @@ fn prague_paces_with_short_bursts() {
     assert_eq!(cc.max_tso_segs(&w), Some(21));
 }
 
-/// RFC 9331 section 4.3: what has no accurate feedback, or has lost a packet, is Reno.
+/// RFC 9331 sections 4.2 and 4.3: what has no accurate feedback, or has lost a packet, is Reno.
 #[test]
 fn without_accurate_feedback_it_is_reno() {
     for kind in [CcKind::Dctcp, CcKind::Prague] {
