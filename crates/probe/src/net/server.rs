@@ -93,6 +93,7 @@ impl Server {
             port = listener.local_addr().context("bind TCP", at)?.port();
             listener.set_nonblocking(true).context("set TCP nonblocking", at)?;
             sys::set_backlog(listener.as_fd(), 4096).context("listen on", at)?;
+            sys::begin_unpaced(listener.as_fd()).context("set the congestion control at", at)?;
             let at = SocketAddr::new(addr, port);
             let reflector = UdpSocket::bind(at).context("bind UDP", at)?;
             reflector.set_nonblocking(true).context("set UDP nonblocking", at)?;

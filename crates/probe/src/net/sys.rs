@@ -84,6 +84,13 @@ pub(super) fn set_cc(fd: BorrowedFd, name: &str) -> io::Result<()> {
     set_option(fd, libc::IPPROTO_TCP, libc::TCP_CONGESTION, &value)
 }
 
+/// Has what `listener` accepts begin with Reno, which every kernel has, until each connection's own congestion control
+/// is known. It would begin with the system's default; and where that is BBR, Linux paces a socket for good
+/// (`sk_pacing_status`, set by `bbr_init` and by nobody taken back), with CUBIC, too.
+pub(super) fn begin_unpaced(listener: BorrowedFd) -> io::Result<()> {
+    set_cc(listener, "reno")
+}
+
 /// Reads `TCP_CONGESTION`.
 pub(super) fn cc(fd: BorrowedFd) -> io::Result<String> {
     let mut value = [0u8; 16];
@@ -493,6 +500,7 @@ mod tests {
         for host in HOSTS {
             let listener = TcpListener::bind((host, 0)).unwrap();
             set_backlog(listener.as_fd(), 16).unwrap();
+            begin_unpaced(listener.as_fd()).unwrap();
             let socket = tcp_socket(host).unwrap();
             set_cc(socket.as_fd(), "reno").unwrap();
             set_tos(socket.as_fd(), host.is_ipv6(), 0x20).unwrap();
@@ -502,6 +510,7 @@ mod tests {
             assert!(set_cc(socket.as_fd(), "longer_than_fifteen_bytes").is_err());
             connect(socket.as_fd(), listener.local_addr().unwrap()).unwrap();
             let (mut far, _) = listener.accept().unwrap();
+            assert_eq!(cc(far.as_fd()).unwrap(), "reno", "whatever the system's default is");
             let info = tcp_info(socket.as_fd()).unwrap();
             assert_eq!(info[0], 1, "TCP_ESTABLISHED");
             far.set_read_timeout(Some(Duration::from_secs(1))).unwrap();
