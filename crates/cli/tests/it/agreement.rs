@@ -29,8 +29,9 @@ fn figures(record: &Value) -> Vec<(String, f64, f64)> {
     record["runs"].as_array().expect("runs").iter().map(of).collect()
 }
 
+/// `is_near` judges the simulated rise and the live one, ms.
 #[track_caller]
-fn agree(words: &str) {
+fn agree(words: &str, is_near: impl Fn(f64, f64) -> bool) {
     let simulated = figures(&measured(words));
     let live = figures(&measured(&format!("{words} --live")));
     for ((queue, goodput, rise), (_, live_goodput, live_rise)) in simulated.into_iter().zip(live) {
@@ -38,19 +39,36 @@ fn agree(words: &str) {
             "{words}: {queue}: simulated {goodput:.2} Mbit/s and {rise:.2} ms, live {live_goodput:.2} and {live_rise:.2}"
         );
         assert!((goodput / live_goodput - 1.0).abs() <= GOODPUT, "{said}");
-        assert!((rise - live_rise).abs() <= (RISE * live_rise).max(RISE_MS), "{said}");
+        assert!(is_near(rise, live_rise), "{said}");
         eprintln!("{said}");
     }
+}
+
+fn one_way(simulated: f64, live: f64) -> bool {
+    (simulated - live).abs() <= (RISE * live).max(RISE_MS)
+}
+
+/// Within a factor of two. The ACKs of each direction gather behind the other's data and come all at once, so that a
+/// window is sent at once: codel sees its queue empty in every round and drops little. How far that goes is chance: the
+/// simulator's seeds have 29 to 56 ms, live runs 34 to 44. Paced flows have 19: they never gather.
+fn both_ways(simulated: f64, live: f64) -> bool {
+    (0.5..=2.0).contains(&(simulated / live))
 }
 
 #[test]
 fn one_cubic_flow_is_the_same_on_both_arms() {
     let Some(_turn) = live("one_cubic_flow_is_the_same_on_both_arms") else { return };
-    agree("tcp_1up --rate 10mbit --rtt 20ms --length 8s --queue fq_codel,pfifo:100");
+    agree("tcp_1up --rate 10mbit --rtt 20ms --length 8s --queue fq_codel,pfifo:100", one_way);
 }
 
 #[test]
 fn four_flows_with_ecn_over_ipv6_are_the_same_on_both_arms() {
     let Some(_turn) = live("four_flows_with_ecn_over_ipv6_are_the_same_on_both_arms") else { return };
-    agree("tcp_4up --rate 20mbit --rtt 40ms --length 8s --ecn -6 --queue fq_codel,codel");
+    agree("tcp_4up --rate 20mbit --rtt 40ms --length 8s --ecn -6 --queue fq_codel,codel", one_way);
+}
+
+#[test]
+fn traffic_both_ways_is_alike_on_both_arms() {
+    let Some(_turn) = live("traffic_both_ways_is_alike_on_both_arms") else { return };
+    agree("rrul_be --rate 20mbit --rtt 20ms --length 20s --queue codel", both_ways);
 }
