@@ -49,7 +49,7 @@ pub(super) fn vars(vars: &Vars, key: &str) -> Option<Number> {
         "qdelay" => vars.qdelay.into(),
         "qdelay_old" => vars.qdelay_old.into(),
         "burst_time" => vars.burst_time.into(),
-        "dq_tstamp" => or_minus_1(vars.dq_tstamp),
+        "dq_tstamp" => or_minus_1(vars.dq_tstamp()),
         "dq_count" => or_minus_1(vars.dq_count),
         "avg_dq_rate" => vars.avg_dq_rate.into(),
         _ => return None,

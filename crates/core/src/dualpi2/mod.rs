@@ -51,17 +51,25 @@ pub struct DualPi2Counters {
     pub max_memory_used: u64,
 }
 
-/// One of the two queues.
-#[derive(Clone, Copy, Debug)]
-struct Half {
-    list: List,
-    packets: u32,
-}
-
 /// The L queue.
 const L: usize = 0;
 /// The classic queue.
 const C: usize = 1;
+
+/// Where the ordinary way of a packet ends, worked out of the parameters and the records.
+#[derive(Clone, Copy, Debug, Default)]
+struct Bounds {
+    /// With fewer packets queued an arrival is neither refused nor a record; 0 where the law is asked on arrival.
+    packets: u32,
+    /// With no more memory used, the arrival's included, it is neither.
+    memory: u64,
+    /// A longer packet may have to be cut.
+    len: u32,
+    /// With fewer bytes behind it the law leaves a packet that leaves alone.
+    left_alone: u64,
+    /// Bits of the ECN field any of which is the L queue's: ECT(1) and CE have the lower one (RFC 9331 section 5.1).
+    l_field: u8,
+}
 
 /// What the law says of a packet.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -78,10 +86,15 @@ pub struct DualPi2<P, S, D = Rng> {
     params: Params,
     law: Law,
     arena: Arena<Stamped<P>, S>,
-    halves: [Half; 2],
-    limit: u32,
-    backlog: u64,
+    halves: [List; 2],
+    /// Packets in the L queue.
+    l_packets: u32,
+    /// Packets in both.
+    packets: u32,
     memory_used: u64,
+    backlog: u64,
+    limit: u32,
+    bounds: Bounds,
     /// What the classic queue is owed, bytes times percent; above zero it is its turn.
     credit: i64,
     counters: DualPi2Counters,
@@ -94,20 +107,37 @@ impl<P: Packet, S: Storage<Slot<Stamped<P>>>, D: Draws> DualPi2<P, S, D> {
     /// An empty queue, made at `now`.
     pub fn new(params: Params, now: Nanos, draws: D, slots: S) -> Self {
         let arena = Arena::new(slots);
-        DualPi2 {
+        let mut queue = DualPi2 {
             law: Law::new(&params, now),
             limit: params.limit.min(arena.capacity()),
             arena,
-            halves: [Half { list: List::EMPTY, packets: 0 }; 2],
-            backlog: 0,
+            halves: [List::EMPTY; 2],
+            l_packets: 0,
+            packets: 0,
             memory_used: 0,
+            backlog: 0,
+            bounds: Bounds::default(),
             credit: first_credit(&params),
             params,
             counters: DualPi2Counters::default(),
             sent: Sent::default(),
             drop_change: 0,
             draws,
-        }
+        };
+        queue.set_bounds();
+        queue
+    }
+
+    /// Works out where the ordinary way ends: after a change of the parameters, and after each record.
+    fn set_bounds(&mut self) {
+        let params = &self.params;
+        self.bounds = Bounds {
+            packets: if params.drop_early { 0 } else { self.limit.min(self.counters.maxq) },
+            memory: u64::from(params.memory_limit).min(self.counters.max_memory_used),
+            len: if params.split_gso { params.mtu } else { u32::MAX },
+            left_alone: if params.drop_early { u64::MAX } else { 2 * u64::from(params.mtu) },
+            l_field: if params.any_ect { 3 } else { 1 },
+        };
     }
 
     /// The parameters in force.
@@ -127,7 +157,7 @@ impl<P: Packet, S: Storage<Slot<Stamped<P>>>, D: Draws> DualPi2<P, S, D> {
 
     /// Packets in the L queue and in the classic one.
     pub const fn lengths(&self) -> [u32; 2] {
-        [self.halves[L].packets, self.halves[C].packets]
+        [self.l_packets, self.packets - self.l_packets]
     }
 
     /// Brings the probability up to `now`. Every other call does this first; it is of use to one who wants to look at
@@ -141,7 +171,7 @@ impl<P: Packet, S: Storage<Slot<Stamped<P>>>, D: Draws> DualPi2<P, S, D> {
 
     #[cold]
     fn update(&mut self, now: Nanos) {
-        let heads = self.halves.iter().filter_map(|half| self.arena.slot(half.list.head()));
+        let heads = self.halves.iter().filter_map(|half| self.arena.slot(half.head()));
         self.law.update(now, heads.map(|slot| slot.packet.arrived).min());
     }
 
@@ -151,39 +181,35 @@ impl<P: Packet, S: Storage<Slot<Stamped<P>>>, D: Draws> DualPi2<P, S, D> {
         self.params = params;
         self.law.configure(&params);
         self.limit = params.limit.min(self.arena.capacity());
-        while self.packets() > self.limit || self.memory_used > u64::from(params.memory_limit) {
+        self.set_bounds();
+        while self.packets > self.limit || self.memory_used > u64::from(params.memory_limit) {
             let Some((_, stamped, _)) = self.pop() else { break };
             self.drop_change += 1;
             observer.dropped(now, stamped.packet, Reason::Change);
         }
     }
 
-    const fn packets(&self) -> u32 {
-        self.halves[L].packets + self.halves[C].packets
-    }
-
-    /// The queue for a packet: ECT(1) and CE are the identifier of L4S (RFC 9331 section 5.1).
+    /// The queue for a packet.
     #[inline]
     fn classify(&self, packet: &P) -> usize {
-        let ecn = packet.ecn();
-        if ecn as u8 & 1 == 1 || (ecn == Ecn::Ect0 && self.params.any_ect) { L } else { C }
+        if packet.ecn() as u8 & self.bounds.l_field != 0 { L } else { C }
     }
 
-    /// Whose turn it is; both have packets.
+    /// The next packet of the queue whose turn it is.
     #[inline]
     fn pop(&mut self) -> Option<(usize, Stamped<P>, bool)> {
-        let both = self.halves[L].packets > 0 && self.halves[C].packets > 0;
-        let which = if self.halves[L].packets > 0 && (!both || self.credit <= 0) { L } else { C };
-        let half = &mut self.halves[which];
-        let slot = self.arena.shift(&mut half.list)?;
+        let both = !self.halves[L].is_empty() && !self.halves[C].is_empty();
+        let which = if !self.halves[L].is_empty() && (!both || self.credit <= 0) { L } else { C };
+        let slot = self.arena.shift(&mut self.halves[which])?;
         let (stamped, is_stepped) = (slot.packet, slot.tick != 0);
-        half.packets -= 1;
+        self.packets -= 1;
+        self.l_packets -= u32::from(which == L);
         let len = stamped.packet.len();
         if both {
             let c_protection = i64::from(self.params.c_protection.min(100));
             let share = if which == L { c_protection } else { c_protection - 100 };
             self.credit = self.credit.saturating_add(share * i64::from(len));
-        } else if self.packets() == 0 {
+        } else if self.packets == 0 {
             self.credit = first_credit(&self.params);
         }
         self.backlog -= u64::from(len);
@@ -194,8 +220,7 @@ impl<P: Packet, S: Storage<Slot<Stamped<P>>>, D: Draws> DualPi2<P, S, D> {
     /// The law's word on a packet for or from `half`, beside the marking of the L queue itself with the probability
     /// `native` (RFC 9332 appendix A.2, `dualpi2_dequeue`).
     #[inline(always)]
-    fn judge(&mut self, half: usize, packet: &P, native: u64, heeds_law: bool) -> Fate {
-        let is_left_alone = !heeds_law || self.backlog < 2 * u64::from(self.params.mtu);
+    fn judge(&mut self, half: usize, packet: &P, native: u64, is_left_alone: bool) -> Fate {
         if half == C && (is_left_alone || !self.law.vars.roll_squared(&mut self.draws)) {
             return Fate::Pass;
         }
@@ -240,6 +265,44 @@ impl<P: Packet, S: Storage<Slot<Stamped<P>>>, D: Draws> DualPi2<P, S, D> {
         }
     }
 
+    /// Drops or marks a packet of the classic queue; the packet to deliver in the end.
+    #[cold]
+    #[inline(never)]
+    fn signal(&mut self, now: Nanos, mut packet: P, observer: &mut impl Observer<P>) -> Option<P> {
+        match self.act(C, &packet, 0, false) {
+            Fate::Pass => {}
+            Fate::Mark(reason) => self.mark(now, &mut packet, reason, observer),
+            Fate::Drop => {
+                self.counters.dropped += 1;
+                observer.dropped(now, packet, Reason::Pi2);
+                return self.serve(now, observer);
+            }
+        }
+        self.sent.add(packet.len());
+        Some(packet)
+    }
+
+    /// The next packet to deliver, whichever queue it is from.
+    #[inline(always)]
+    fn serve(&mut self, now: Nanos, observer: &mut impl Observer<P>) -> Option<P> {
+        loop {
+            let (which, Stamped { mut packet, arrived }, is_stepped) = self.pop()?;
+            let native =
+                if which == L && is_stepped { self.native(now, arrived, self.l_packets + 1) } else { 0 };
+            match self.judge(which, &packet, native, self.backlog < self.bounds.left_alone) {
+                Fate::Pass => {}
+                Fate::Mark(reason) => self.mark(now, &mut packet, reason, observer),
+                Fate::Drop => {
+                    self.counters.dropped += 1;
+                    observer.dropped(now, packet, Reason::Pi2);
+                    continue;
+                }
+            }
+            self.sent.add(packet.len());
+            return Some(packet);
+        }
+    }
+
     #[inline(never)]
     fn mark(&mut self, now: Nanos, packet: &mut P, reason: Reason, observer: &mut impl Observer<P>) {
         if packet.set_ce() {
@@ -257,19 +320,39 @@ impl<P: Packet, S: Storage<Slot<Stamped<P>>>, D: Draws> DualPi2<P, S, D> {
         Verdict::Dropped(reason)
     }
 
-    /// Takes in one packet, or one segment of a super-packet.
-    #[inline]
+    /// Takes in one packet that nothing speaks against; `memory_used`: with it.
+    #[inline(always)]
+    fn take(&mut self, now: Nanos, which: usize, packet: P, memory_used: u64) {
+        self.packets += 1;
+        self.memory_used = memory_used;
+        self.backlog += u64::from(packet.len());
+        let stamped = Stamped { packet, arrived: now.0 };
+        // There is a place: fewer than `limit` packets are queued, and it is at most the places.
+        if which == L {
+            self.counters.pkts_in_l += 1;
+            self.l_packets += 1;
+            let is_stepped = self.l_packets > self.params.min_qlen_step;
+            self.arena.push(&mut self.halves[L], stamped, u32::from(is_stepped));
+        } else {
+            self.counters.pkts_in_c += 1;
+            self.arena.push(&mut self.halves[C], stamped, 0);
+        }
+    }
+
+    /// Takes in or refuses one packet, or one segment of a super-packet: all that may be asked of it.
     fn admit(&mut self, now: Nanos, mut packet: P, observer: &mut impl Observer<P>) -> Verdict {
-        if self.packets() >= self.limit {
+        if self.packets >= self.limit {
             return self.refuse(now, packet, Reason::Limit, observer);
         }
-        let truesize = u64::from(packet.truesize());
-        if self.memory_used + truesize > u64::from(self.params.memory_limit) {
+        let memory_used = self.memory_used + u64::from(packet.truesize());
+        if memory_used > u64::from(self.params.memory_limit) {
             return self.refuse(now, packet, Reason::Memory, observer);
         }
+        // Before a mark, which would change it.
         let which = self.classify(&packet);
         if self.params.drop_early {
-            match self.judge(which, &packet, 0, true) {
+            let is_left_alone = self.backlog < 2 * u64::from(self.params.mtu);
+            match self.judge(which, &packet, 0, is_left_alone) {
                 Fate::Pass => {}
                 Fate::Mark(reason) => self.mark(now, &mut packet, reason, observer),
                 Fate::Drop => {
@@ -279,19 +362,23 @@ impl<P: Packet, S: Storage<Slot<Stamped<P>>>, D: Draws> DualPi2<P, S, D> {
                 }
             }
         }
-        self.backlog += u64::from(packet.len());
-        self.memory_used += truesize;
-        let half = &mut self.halves[which];
-        half.packets += 1;
-        let is_stepped = which == L && half.packets > self.params.min_qlen_step;
-        // There is a place: fewer than `limit` packets are queued, and it is at most the places.
-        self.arena.push(&mut half.list, Stamped { packet, arrived: now.0 }, u32::from(is_stepped));
+        self.take(now, which, packet, memory_used);
         let counters = &mut self.counters;
-        let arrivals = if which == L { &mut counters.pkts_in_l } else { &mut counters.pkts_in_c };
-        *arrivals += 1;
-        counters.max_memory_used = counters.max_memory_used.max(self.memory_used);
-        self.counters.maxq = self.counters.maxq.max(self.packets());
+        if self.packets > counters.maxq || memory_used > counters.max_memory_used {
+            counters.maxq = counters.maxq.max(self.packets);
+            counters.max_memory_used = counters.max_memory_used.max(memory_used);
+            self.set_bounds();
+        }
         Verdict::Enqueued
+    }
+
+    /// A packet that is too long or over a bound.
+    #[inline(never)]
+    fn admit_or_cut(&mut self, now: Nanos, packet: P, observer: &mut impl Observer<P>) -> Verdict {
+        if packet.len() > self.bounds.len {
+            return self.admit_segments(now, packet, observer);
+        }
+        self.admit(now, packet, observer)
     }
 
     /// Takes in the segments of a super-packet one by one; whole where it cannot be cut.
@@ -322,42 +409,45 @@ impl<P: Packet, S: Storage<Slot<Stamped<P>>>, D: Draws> Queue<P> for DualPi2<P, 
     #[inline]
     fn enqueue(&mut self, now: Nanos, packet: P, observer: &mut impl Observer<P>) -> Verdict {
         self.advance(now);
-        if packet.len() > self.params.mtu && self.params.split_gso {
-            return self.admit_segments(now, packet, observer);
+        let memory_used = self.memory_used + u64::from(packet.truesize());
+        let bounds = &self.bounds;
+        if packet.len() > bounds.len || self.packets >= bounds.packets || memory_used > bounds.memory {
+            return self.admit_or_cut(now, packet, observer);
         }
-        self.admit(now, packet, observer)
+        self.take(now, self.classify(&packet), packet, memory_used);
+        Verdict::Enqueued
     }
 
     #[inline]
     fn dequeue(&mut self, now: Nanos, observer: &mut impl Observer<P>) -> Option<P> {
         self.advance(now);
-        loop {
-            let (which, Stamped { mut packet, arrived }, is_stepped) = self.pop()?;
-            let native = if which == L && is_stepped {
-                self.native(now, arrived, self.halves[L].packets + 1)
-            } else {
-                0
-            };
-            match self.judge(which, &packet, native, !self.params.drop_early) {
-                Fate::Pass => {}
-                Fate::Mark(reason) => self.mark(now, &mut packet, reason, observer),
-                Fate::Drop => {
-                    self.counters.dropped += 1;
-                    observer.dropped(now, packet, Reason::Pi2);
-                    continue;
-                }
-            }
-            self.sent.add(packet.len());
-            return Some(packet);
+        if !self.halves[L].is_empty() {
+            return self.serve(now, observer);
         }
+        // The classic queue alone: [`Self::pop`] and [`Self::judge`] of a packet that passes, without a copy of it.
+        let slot = self.arena.shift(&mut self.halves[C])?;
+        let packet = &slot.packet.packet;
+        let len = packet.len();
+        self.packets -= 1;
+        if self.packets == 0 {
+            self.credit = first_credit(&self.params);
+        }
+        self.backlog -= u64::from(len);
+        self.memory_used -= u64::from(packet.truesize());
+        if self.backlog >= self.bounds.left_alone && self.law.vars.roll_squared(&mut self.draws) {
+            let packet = *packet;
+            return self.signal(now, packet, observer);
+        }
+        self.sent.add(len);
+        Some(*packet)
     }
 
     fn next_wake(&self, now: Nanos) -> Option<Nanos> {
-        if self.packets() == 0 { None } else { Some(now) }
+        if self.packets == 0 { None } else { Some(now) }
     }
 
     fn backlog(&self) -> Backlog {
-        Backlog { packets: self.packets(), bytes: self.backlog }
+        Backlog { packets: self.packets, bytes: self.backlog }
     }
 
     fn stats(&self) -> Stats {

@@ -9,14 +9,15 @@ use crate::pie::Vars;
 #[repr(align(64))]
 pub struct Flow {
     pub(super) packets: List,
-    /// Bytes and packets as Linux counts them: not after a reset, until the bucket is listed again.
+    /// Bytes as Linux counts them: a reset does not clear them, until the bucket is listed again.
     pub(super) backlog: u32,
-    pub(super) qlen: u32,
+    /// Packets that a reset has dropped, until the bucket is listed again: Linux counts them as queued.
+    pub(super) lost: u32,
     pub(super) deficit: i32,
     pub(super) next: u32,
     pub(super) vars: Vars,
-    /// Whether the update before has changed nothing, and nothing has happened since: then the next one changes
-    /// nothing either.
+    /// Whether another update would change nothing: it is on no list, the update before has changed nothing, and nothing
+    /// has happened since.
     pub(super) is_at_rest: bool,
 }
 
@@ -25,7 +26,7 @@ impl Default for Flow {
         Flow {
             packets: List::EMPTY,
             backlog: 0,
-            qlen: 0,
+            lost: 0,
             deficit: 0,
             next: UNLISTED,
             vars: Vars::default(),

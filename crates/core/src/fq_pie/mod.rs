@@ -22,7 +22,7 @@ use crate::hash::reciprocal_scale;
 use crate::jiffies::Timer;
 use crate::lists::{FlowList, UNLISTED};
 use crate::pie::{Law, LawParams, MAX_PROB, Stamped, mark};
-use crate::queue::Sent;
+use crate::queue::{Held, Sent};
 use crate::{Backlog, Draws, Nanos, Observer, Packet, Queue, Reason, Rng, Stats, Verdict};
 
 /// Buckets that one run of the timer updates.
@@ -79,6 +79,44 @@ impl fmt::Display for NoFlows {
 
 impl core::error::Error for NoFlows {}
 
+/// Puts an arrival at the tail of its bucket. There is a slot: fewer than `limit` packets are queued, and it is at most
+/// the slots.
+macro_rules! take_in {
+    ($queue:ident, $flows:ident, $bucket:ident, $now:ident, $packet:ident) => {
+        if let Some(flow) = $flows.get_mut($bucket as usize) {
+            let (len, truesize) = ($packet.len(), $packet.truesize());
+            let stamped = Stamped { packet: $packet, tick: $queue.law.stamp($now) };
+            $queue.arena.push(&mut flow.packets, stamped, 0);
+            $queue.memory_usage = $queue.memory_usage.wrapping_add(truesize);
+            $queue.held.bytes += u64::from(len);
+            if flow.next == UNLISTED {
+                (flow.next, flow.deficit) = (NIL, $queue.quantum);
+                (flow.lost, flow.backlog, flow.is_at_rest) = (0, len, false);
+                $queue.counters.new_flow_count += 1;
+                $queue.new_flows.push($flows, $bucket);
+            } else {
+                flow.backlog = flow.backlog.wrapping_add(len);
+            }
+        }
+    };
+}
+
+/// Delivers the packet of a slot that was taken off its bucket, with what the law learns from it.
+macro_rules! deliver {
+    ($queue:ident, $flow:ident, $slot:ident, $now:ident) => {{
+        let Stamped { packet, tick } = &$slot.packet;
+        let len = packet.len();
+        $queue.held.bytes -= u64::from(len);
+        $queue.held.left = $queue.held.left.wrapping_add(1);
+        $queue.memory_usage = $queue.memory_usage.wrapping_sub(packet.truesize());
+        $queue.sent.add(len);
+        $flow.deficit = $flow.deficit.wrapping_sub(len.cast_signed());
+        $flow.backlog = $flow.backlog.wrapping_sub(len);
+        $flow.vars.left(&$queue.law, $now, *tick, len, $flow.backlog);
+        return Some(*packet);
+    }};
+}
+
 /// `fq_pie` over bucket storage `F` and packet storage `S`, with random numbers from `D`. With fewer slots than
 /// `limit` the limit is lowered to them.
 #[derive(Clone, Debug)]
@@ -94,10 +132,12 @@ pub struct FqPie<P, F, S, D = Rng> {
     limit: u32,
     quantum: i32,
     ecn_bound: u64,
-    qlen: u32,
-    bytes: u64,
+    held: Held,
     memory_usage: u32,
     sent: Sent,
+    /// Packets that resets have dropped.
+    lost: u64,
+    /// But for `packets_in`.
     counters: FqPieCounters,
     params: Params,
     draws: D,
@@ -125,27 +165,33 @@ impl<P: Packet, F: Storage<Flow>, S: Storage<Slot<Stamped<P>>>, D: Draws> FqPie<
             limit: 0,
             quantum: 0,
             ecn_bound: 0,
-            qlen: 0,
-            bytes: 0,
+            held: Held { bytes: 0, left: 0 },
             memory_usage: 0,
             sent: Sent::default(),
+            lost: 0,
             counters: FqPieCounters::default(),
             params,
             draws,
         };
-        queue.set_params(params);
+        queue.set_params(params, 0);
         Ok(queue)
     }
 
-    fn set_params(&mut self, params: Params) {
+    fn set_params(&mut self, params: Params, qlen: u32) {
         let hz = self.params.law.hz;
         let quantum = params.quantum.clamp(1, 1 << 20);
         self.params = Params { quantum, law: LawParams { hz, ..params.law }, ..params };
         self.law = Law::new(&self.params.law);
         self.flows.as_mut().iter_mut().for_each(|flow| flow.is_at_rest = false);
         self.limit = params.limit.min(self.arena.capacity());
+        self.held.left = self.limit.wrapping_sub(qlen);
         self.quantum = quantum.cast_signed();
         self.ecn_bound = (MAX_PROB / 100).wrapping_mul(u64::from(params.ecn_prob));
+    }
+
+    /// Packets queued.
+    const fn qlen(&self) -> u32 {
+        self.limit.wrapping_sub(self.held.left)
     }
 
     /// The parameters in force.
@@ -154,8 +200,10 @@ impl<P: Packet, F: Storage<Flow>, S: Storage<Slot<Stamped<P>>>, D: Draws> FqPie<
     }
 
     /// What the queue has counted.
-    pub const fn fq_pie_counters(&self) -> &FqPieCounters {
-        &self.counters
+    pub const fn fq_pie_counters(&self) -> FqPieCounters {
+        // What was taken in has left, stands or was lost in a reset: one number less to be kept for each packet.
+        let packets_in = self.sent.packets + self.qlen() as u64 + self.lost;
+        FqPieCounters { packets_in, ..self.counters }
     }
 
     /// Memory of the packets queued, bytes, modulo 2^32. As in Linux a reset does not clear it.
@@ -181,10 +229,11 @@ impl<P: Packet, F: Storage<Flow>, S: Storage<Slot<Stamped<P>>>, D: Draws> FqPie<
         reciprocal_scale(hash, self.flows.as_ref().len())
     }
 
-    /// The state of one bucket.
+    /// The state of one bucket; counts its packets: not for every packet.
     pub fn flow_state(&self, bucket: u32) -> Option<FlowState> {
         let flow = self.flows.as_ref().get(bucket as usize)?;
-        let Flow { qlen, backlog, deficit, vars, .. } = *flow;
+        let Flow { lost, backlog, deficit, vars, .. } = *flow;
+        let qlen = self.arena.iter(&flow.packets).fold(lost, |qlen, _| qlen.wrapping_add(1));
         Some(FlowState { qlen, backlog, deficit, vars })
     }
 
@@ -220,7 +269,7 @@ impl<P: Packet, F: Storage<Flow>, S: Storage<Slot<Stamped<P>>>, D: Draws> FqPie<
         for flow in flows.iter_mut().filter(|flow| !flow.is_at_rest) {
             for _ in 0..runs {
                 if !flow.vars.update(&self.law, flow.backlog) {
-                    flow.is_at_rest = true;
+                    flow.is_at_rest = flow.next == UNLISTED;
                     break;
                 }
             }
@@ -230,8 +279,8 @@ impl<P: Packet, F: Storage<Flow>, S: Storage<Slot<Stamped<P>>>, D: Draws> FqPie<
     /// Sets all parameters but `hz`. While the queue is above the limit, packets are dequeued and discarded.
     pub fn configure(&mut self, now: Nanos, params: Params, observer: &mut impl Observer<P>) {
         self.advance(now);
-        self.set_params(params);
-        while self.qlen > self.limit {
+        self.set_params(params, self.qlen());
+        while self.qlen() > self.limit {
             let Some(packet) = self.dequeue(now, observer) else { break };
             observer.dropped(now, packet, Reason::Change);
         }
@@ -247,103 +296,104 @@ impl<P: Packet, F: Storage<Flow>, S: Storage<Slot<Stamped<P>>>, D: Draws> FqPie<
         observer: &mut impl Observer<P>,
     ) -> Verdict {
         self.counters.dropped += 1;
+        self.held.left = self.held.left.wrapping_add(1);
         if let Some(flow) = self.flows.as_mut().get_mut(bucket as usize) {
             flow.vars.accu_prob = 0;
+            flow.is_at_rest = false;
         }
         observer.dropped(now, packet, reason);
         Verdict::Dropped(reason)
+    }
+
+    /// The law has chosen the arrival: it is marked and taken in, or dropped.
+    #[inline(never)]
+    fn chosen(&mut self, now: Nanos, bucket: u32, mut packet: P, observer: &mut impl Observer<P>) -> Verdict {
+        let flows = self.flows.as_mut();
+        let Some(flow) = flows.get_mut(bucket as usize) else { return Verdict::Dropped(Reason::Limit) };
+        if !mark(&self.law, &flow.vars, self.ecn_bound, &mut packet) {
+            return self.refuse(now, bucket, packet, Reason::Pie, observer);
+        }
+        self.counters.ecn_mark += 1;
+        observer.marked(now, &packet, Reason::Pie);
+        take_in!(self, flows, bucket, now, packet);
+        Verdict::Enqueued
     }
 }
 
 impl<P: Packet, F: Storage<Flow>, S: Storage<Slot<Stamped<P>>>, D: Draws> Queue<P> for FqPie<P, F, S, D> {
     #[inline]
-    fn enqueue(&mut self, now: Nanos, mut packet: P, observer: &mut impl Observer<P>) -> Verdict {
+    fn enqueue(&mut self, now: Nanos, packet: P, observer: &mut impl Observer<P>) -> Verdict {
         self.advance(now);
         let bucket = self.bucket(packet.flow_hash());
         let flows = self.flows.as_mut();
         let Some(flow) = flows.get_mut(bucket as usize) else { return Verdict::Dropped(Reason::Limit) };
-        let (len, truesize) = (packet.len(), packet.truesize());
-        if self.qlen >= self.limit {
+        let (left, is_over) = self.held.left.overflowing_sub(1);
+        self.held.left = left;
+        if is_over {
             self.counters.overlimit += 1;
             return self.refuse(now, bucket, packet, Reason::Limit, observer);
         }
-        if self.memory_usage > self.params.memory_limit.wrapping_add(truesize) {
+        if self.memory_usage > self.params.memory_limit.wrapping_add(packet.truesize()) {
             self.counters.overmemory += 1;
         }
-        flow.is_at_rest = false;
-        if flow.vars.drop_early(&self.law, flow.backlog, len, &mut self.draws) {
-            if !mark(&self.law, &flow.vars, self.ecn_bound, &mut packet) {
-                return self.refuse(now, bucket, packet, Reason::Pie, observer);
-            }
-            self.counters.ecn_mark += 1;
-            observer.marked(now, &packet, Reason::Pie);
+        if flow.vars.drop_early(&self.law, flow.backlog, packet.len(), &mut self.draws) {
+            return self.chosen(now, bucket, packet, observer);
         }
-        self.counters.packets_in += 1;
-        self.memory_usage = self.memory_usage.wrapping_add(truesize);
-        self.qlen += 1;
-        self.bytes += u64::from(len);
-        // There is a slot: fewer than `limit` packets are queued, and it is at most the slots.
-        self.arena.push(&mut flow.packets, Stamped { packet, tick: self.law.stamp(now) }, 0);
-        let is_unlisted = flow.next == UNLISTED;
-        if is_unlisted {
-            (flow.next, flow.deficit) = (NIL, self.quantum);
-            (flow.qlen, flow.backlog) = (0, 0);
-        }
-        flow.qlen = flow.qlen.wrapping_add(1);
-        flow.backlog = flow.backlog.wrapping_add(len);
-        if is_unlisted {
-            self.counters.new_flow_count += 1;
-            self.new_flows.push(flows, bucket);
-        }
+        take_in!(self, flows, bucket, now, packet);
         Verdict::Enqueued
     }
 
     #[inline]
     fn dequeue(&mut self, now: Nanos, _observer: &mut impl Observer<P>) -> Option<P> {
         self.advance(now);
+        // An index beyond the buckets is NIL: the bounds check is the test for an empty list.
         let flows = self.flows.as_mut();
-        loop {
-            let is_new = self.new_flows.head != NIL;
-            let list = if is_new { &mut self.new_flows } else { &mut self.old_flows };
-            let index = list.head;
-            let flow = flows.get_mut(index as usize)?;
-            let next = flow.next;
+        while let Some(flow) = flows.get_mut(self.new_flows.head as usize) {
+            let index = self.new_flows.head;
             if flow.deficit > 0 {
                 if let Some(slot) = self.arena.shift(&mut flow.packets) {
-                    let Stamped { packet, tick } = &slot.packet;
-                    let len = packet.len();
-                    self.qlen -= 1;
-                    self.bytes -= u64::from(len);
-                    self.memory_usage = self.memory_usage.wrapping_sub(packet.truesize());
-                    self.sent.add(len);
-                    flow.qlen = flow.qlen.wrapping_sub(1);
-                    flow.deficit = flow.deficit.wrapping_sub(len.cast_signed());
-                    flow.backlog = flow.backlog.wrapping_sub(len);
-                    flow.is_at_rest = false;
-                    flow.vars.left(&self.law, now, *tick, len, flow.backlog);
-                    return Some(*packet);
+                    deliver!(self, flow, slot, now);
                 }
                 // Empty: once through the old list, lest it jump the queue, or off the lists where that is empty.
-                list.shift(next);
+                self.new_flows.shift(flow.next);
                 flow.next = UNLISTED;
-                if !is_new || self.old_flows.head == NIL {
+                if self.old_flows.head == NIL {
                     continue;
                 }
             } else {
                 flow.deficit = flow.deficit.wrapping_add(self.quantum);
-                list.shift(next);
+                self.new_flows.shift(flow.next);
             }
             flow.next = NIL;
             self.old_flows.push(flows, index);
         }
+        loop {
+            let index = self.old_flows.head;
+            let flow = flows.get_mut(index as usize)?;
+            let next = flow.next;
+            if flow.deficit > 0 {
+                if let Some(slot) = self.arena.shift(&mut flow.packets) {
+                    deliver!(self, flow, slot, now);
+                }
+                flow.next = UNLISTED;
+                self.old_flows.shift(next);
+                continue;
+            }
+            flow.deficit = flow.deficit.wrapping_add(self.quantum);
+            if next != NIL {
+                flow.next = NIL;
+                self.old_flows.head = next;
+                self.old_flows.push(flows, index);
+            }
+        }
     }
 
     fn next_wake(&self, now: Nanos) -> Option<Nanos> {
-        if self.qlen == 0 { None } else { Some(now) }
+        if self.qlen() == 0 { None } else { Some(now) }
     }
 
     fn backlog(&self) -> Backlog {
-        Backlog { packets: self.qlen, bytes: self.bytes }
+        Backlog { packets: self.qlen(), bytes: self.held.bytes }
     }
 
     fn stats(&self) -> Stats {
@@ -354,6 +404,8 @@ impl<P: Packet, F: Storage<Flow>, S: Storage<Slot<Stamped<P>>>, D: Draws> Queue<
         self.advance(now);
         for flow in self.flows.as_mut() {
             while let Some((Stamped { packet, .. }, _)) = self.arena.pop(&mut flow.packets) {
+                flow.lost = flow.lost.wrapping_add(1);
+                self.lost += 1;
                 observer.dropped(now, packet, Reason::Reset);
             }
             flow.next = UNLISTED;
@@ -361,16 +413,17 @@ impl<P: Packet, F: Storage<Flow>, S: Storage<Slot<Stamped<P>>>, D: Draws> Queue<
             flow.vars.init();
         }
         (self.new_flows, self.old_flows) = (FlowList::EMPTY, FlowList::EMPTY);
-        (self.qlen, self.bytes) = (0, 0);
+        self.held = Held { bytes: 0, left: self.limit };
     }
 
     fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
-        each("pkts_in", self.counters.packets_in);
-        each("overlimit", self.counters.overlimit);
-        each("overmemory", self.counters.overmemory);
-        each("dropped", self.counters.dropped);
-        each("ecn_mark", self.counters.ecn_mark);
-        each("new_flow_count", self.counters.new_flow_count);
+        let counters = self.fq_pie_counters();
+        each("pkts_in", counters.packets_in);
+        each("overlimit", counters.overlimit);
+        each("overmemory", counters.overmemory);
+        each("dropped", counters.dropped);
+        each("ecn_mark", counters.ecn_mark);
+        each("new_flow_count", counters.new_flow_count);
         each("memory_usage", u64::from(self.memory_usage));
     }
 }

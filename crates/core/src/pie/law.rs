@@ -106,9 +106,14 @@ pub(crate) struct Law {
     mtu: u32,
     /// Below so many bytes queued nothing is dropped.
     two_mtu: u32,
+    /// The bits of a packet's time of arrival that are kept: all, or none while the drain rate is measured.
+    stamp: u64,
     bytemode: bool,
     pub(crate) ecn: bool,
     pub(crate) dq_rate_estimator: bool,
+    /// Whether an update starts again where probability, delay and old delay are zero: with times of arrival, and with
+    /// a target above zero that makes the step of the probability no more than zero.
+    is_calm_at_zero: bool,
     /// Jiffies between two updates.
     pub(crate) tupdate: u64,
 }
@@ -116,23 +121,53 @@ pub(crate) struct Law {
 impl Law {
     pub(crate) const fn new(params: &LawParams) -> Law {
         let mtu = if params.mtu == 0 { 1 } else { params.mtu };
-        Law {
+        let mut law = Law {
             target: params.target_ticks(),
             alpha: gain(params.alpha),
             beta: gain(params.beta),
             mtu,
             two_mtu: mtu.saturating_mul(2),
+            stamp: if params.dq_rate_estimator { 0 } else { u64::MAX },
             bytemode: params.bytemode,
             ecn: params.ecn,
             dq_rate_estimator: params.dq_rate_estimator,
+            is_calm_at_zero: false,
             tupdate: params.tupdate_jiffies(),
+        };
+        law.is_calm_at_zero = !law.dq_rate_estimator && law.target >> 1 > 0 && law.delta(0, 0, 0) <= 0;
+        law
+    }
+
+    /// The step of the probability; its gains are lower the lower the probability is.
+    const fn delta(&self, prob: u64, qdelay: u64, qdelay_old: u64) -> i64 {
+        let (mut alpha, mut beta) = (self.alpha, self.beta);
+        if prob < MAX_PROB / 10 {
+            let mut shift = 1;
+            let mut at = 0;
+            while at < LOW.len() {
+                if prob < LOW[at] {
+                    shift += 2;
+                }
+                at += 1;
+            }
+            (alpha, beta) = (alpha >> shift, beta >> shift);
         }
+        let distance = alpha.wrapping_mul(qdelay.wrapping_sub(self.target));
+        let change = beta.wrapping_mul(qdelay.wrapping_sub(qdelay_old));
+        let mut delta = distance.wrapping_add(change).cast_signed();
+        if delta > PERCENT_2.cast_signed() && prob >= MAX_PROB / 10 {
+            delta = (MAX_PROB / 100 * 2).cast_signed();
+        }
+        if qdelay > LONG_DELAY {
+            delta = delta.wrapping_add(PERCENT_2.cast_signed());
+        }
+        delta
     }
 
     /// The tick that a packet is given when it is queued: none while the drain rate is measured.
     #[inline]
     pub(crate) const fn stamp(&self, now: Nanos) -> u64 {
-        if self.dq_rate_estimator { 0 } else { ticks(now) }
+        ticks(now) & self.stamp
     }
 }
 
@@ -140,6 +175,9 @@ impl Law {
 const fn gain(sixteenths: u32) -> u64 {
     (sixteenths as u64).wrapping_mul(MAX_PROB / TICKS_PER_SEC) >> 4
 }
+
+/// No time, as in Linux (`DTIME_INVALID`): no tick is so late.
+const INVALID: u64 = u64::MAX;
 
 /// The control state of one queue. Times are ticks of 64 ns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -154,8 +192,8 @@ pub struct Vars {
     pub qdelay_old: u64,
     /// What is left of the burst allowance.
     pub burst_time: u64,
-    /// When a packet was dequeued last, or since when the drain rate is measured; `None` for not yet.
-    pub dq_tstamp: Option<u64>,
+    /// When a packet was dequeued last, or since when the drain rate is measured; [`INVALID`] for not yet.
+    dq_tstamp: u64,
     /// Bytes dequeued since then; `None` when no measurement is under way.
     pub dq_count: Option<u64>,
     /// Drain rate, 1/256 byte per tick.
@@ -170,7 +208,7 @@ impl Default for Vars {
             qdelay: 0,
             qdelay_old: 0,
             burst_time: BURST,
-            dq_tstamp: None,
+            dq_tstamp: INVALID,
             dq_count: None,
             avg_dq_rate: 0,
         }
@@ -178,11 +216,17 @@ impl Default for Vars {
 }
 
 impl Vars {
+    /// When a packet was dequeued last, or since when the drain rate is measured; `None` for not yet.
+    #[must_use]
+    pub const fn dq_tstamp(&self) -> Option<u64> {
+        if self.dq_tstamp == INVALID { None } else { Some(self.dq_tstamp) }
+    }
+
     /// Forgets what was measured; probability and delays stay (Linux `pie_vars_init`).
     pub(crate) const fn init(&mut self) {
         self.burst_time = BURST;
         self.accu_prob = 0;
-        self.dq_tstamp = None;
+        self.dq_tstamp = INVALID;
         self.dq_count = None;
         self.avg_dq_rate = 0;
     }
@@ -191,13 +235,12 @@ impl Vars {
     /// before it.
     #[inline(always)]
     pub(crate) fn drop_early(&mut self, law: &Law, backlog: u32, len: u32, draws: &mut impl Draws) -> bool {
-        if self.burst_time > 0
-            || (self.qdelay < law.target >> 1 && self.prob < MAX_PROB / 5)
-            || backlog < law.two_mtu
-        {
-            return false;
-        }
-        self.rolls(law, len, draws)
+        // Where both are zero, nothing is added to the sum and nothing drawn.
+        self.burst_time == 0
+            && self.prob | self.accu_prob != 0
+            && (self.qdelay >= law.target >> 1 || self.prob >= MAX_PROB / 5)
+            && backlog >= law.two_mtu
+            && self.rolls(law, len, draws)
     }
 
     /// The same where the law has a say.
@@ -226,26 +269,29 @@ impl Vars {
 
     /// Learns from a packet that leaves at `now` with `backlog` bytes behind it; `stamp` is the tick that
     /// it was queued with.
-    #[inline]
+    #[inline(always)]
     #[allow(clippy::cast_possible_truncation)]
     pub(crate) fn left(&mut self, law: &Law, now: Nanos, stamp: u64, len: u32, backlog: u32) {
         let now = ticks(now);
-        // 32 bits, as in Linux: idle for more than 275 s counts as less.
-        let passed = |since: u64| now.wrapping_sub(since) as u32;
         if law.dq_rate_estimator {
             return self.measure_rate(now, len, backlog);
         }
         self.qdelay = if backlog == 0 { 0 } else { now.wrapping_sub(stamp) };
-        let dtime = self.dq_tstamp.replace(now).map_or(0, passed);
-        self.burst_time = self.burst_time.saturating_sub(u64::from(dtime));
+        let before = core::mem::replace(&mut self.dq_tstamp, now);
+        if self.burst_time > 0 {
+            // 32 bits, as in Linux: idle for more than 275 s counts as less. Since an invalid time none has passed.
+            let dtime = now.saturating_sub(before) as u32;
+            self.burst_time = self.burst_time.saturating_sub(u64::from(dtime));
+        }
     }
 
     /// The drain rate of RFC 8033 section 5.2.
+    #[inline(never)]
     #[allow(clippy::cast_possible_truncation)]
     fn measure_rate(&mut self, now: u64, len: u32, backlog: u32) {
         let is_long = u64::from(backlog) >= QUEUE_THRESHOLD;
         if is_long && self.dq_count.is_none() {
-            self.dq_tstamp = Some(now);
+            self.dq_tstamp = now;
             self.dq_count = Some(0);
         }
         let Some(count) = &mut self.dq_count else { return };
@@ -253,7 +299,7 @@ impl Vars {
         if *count < QUEUE_THRESHOLD {
             return;
         }
-        let dtime = now.wrapping_sub(self.dq_tstamp.unwrap_or(u64::MAX)) as u32;
+        let dtime = now.wrapping_sub(self.dq_tstamp) as u32;
         let Some(rate) = ((*count << PIE_SCALE) as u32).checked_div(dtime) else { return };
         self.avg_dq_rate = match self.avg_dq_rate {
             0 => rate,
@@ -261,21 +307,31 @@ impl Vars {
         };
         if is_long {
             self.dq_count = Some(0);
-            self.dq_tstamp = Some(now);
+            self.dq_tstamp = now;
         } else {
             self.dq_count = None;
         }
         self.burst_time = self.burst_time.saturating_sub(u64::from(dtime));
     }
 
-    /// The update of the probability, with `backlog` bytes queued. Says whether anything changed.
-    #[inline]
+    /// The update of the probability, with `backlog` bytes queued. `false`: another one would change nothing.
+    #[inline(always)]
     pub(crate) fn update(&mut self, law: &Law, backlog: u32) -> bool {
+        if law.is_calm_at_zero && self.prob | self.qdelay | self.qdelay_old == 0 {
+            self.init();
+            return false;
+        }
+        self.move_on(law, backlog)
+    }
+
+    /// The same where the probability may change. Says whether anything did.
+    #[inline(never)]
+    fn move_on(&mut self, law: &Law, backlog: u32) -> bool {
         let before = (self.prob, self.qdelay, self.qdelay_old);
         let mut is_changed = false;
         let (qdelay, qdelay_old) = self.delays(law, backlog);
         let mut may_decay = qdelay != 0 || backlog == 0;
-        let delta = self.delta(law, qdelay, qdelay_old);
+        let delta = law.delta(self.prob, qdelay, qdelay_old);
         let old = self.prob;
         self.prob = old.wrapping_add_signed(delta);
         if delta > 0 {
@@ -296,7 +352,7 @@ impl Vars {
             && self.prob == 0
             && (!law.dq_rate_estimator || self.avg_dq_rate > 0)
         {
-            let is_new = self.burst_time == BURST && self.accu_prob == 0 && self.dq_tstamp.is_none();
+            let is_new = self.burst_time == BURST && self.accu_prob == 0 && self.dq_tstamp == INVALID;
             is_changed = !is_new || self.dq_count.is_some() || self.avg_dq_rate != 0;
             self.init();
         }
@@ -314,28 +370,6 @@ impl Vars {
         self.qdelay_old = self.qdelay;
         let qdelay = (backlog << PIE_SCALE).checked_div(self.avg_dq_rate).unwrap_or(0);
         (u64::from(qdelay), self.qdelay_old)
-    }
-
-    /// The step of the probability; its gains are lower the lower the probability is.
-    fn delta(&self, law: &Law, qdelay: u64, qdelay_old: u64) -> i64 {
-        let (mut alpha, mut beta) = (law.alpha, law.beta);
-        if self.prob < MAX_PROB / 10 {
-            let mut shift = 1;
-            for bound in LOW {
-                shift += 2 * u32::from(self.prob < bound);
-            }
-            (alpha, beta) = (alpha >> shift, beta >> shift);
-        }
-        let distance = alpha.wrapping_mul(qdelay.wrapping_sub(law.target));
-        let change = beta.wrapping_mul(qdelay.wrapping_sub(qdelay_old));
-        let mut delta = distance.wrapping_add(change).cast_signed();
-        if delta > PERCENT_2.cast_signed() && self.prob >= MAX_PROB / 10 {
-            delta = (MAX_PROB / 100 * 2).cast_signed();
-        }
-        if qdelay > LONG_DELAY {
-            delta = delta.wrapping_add(PERCENT_2.cast_signed());
-        }
-        delta
     }
 }
 

@@ -23,7 +23,7 @@ use table::{Depths, Nodes};
 
 use crate::arena::{NIL, Storage};
 use crate::jiffies::{HZ, Timer};
-use crate::queue::Sent;
+use crate::queue::{Held, Sent};
 use crate::red::{Action, Law, LawParams};
 use crate::{Backlog, Draws, Nanos, Observer, Packet, Queue, Reason, Rng, Span, Stats, Verdict};
 
@@ -101,6 +101,8 @@ pub struct Sfq<P, H, F, S, D = Rng> {
     params: Params,
     red: Option<Law>,
     limit: u32,
+    /// Packets of a slot from which an arrival may be dropped: `depth`, or 0 where RED has a say.
+    usual_depth: u32,
     /// Number of buckets less one.
     mask: u32,
     perturbation: u32,
@@ -112,8 +114,7 @@ pub struct Sfq<P, H, F, S, D = Rng> {
     depths: Depths,
     /// The slot that was served last; [`NIL`] where all are empty.
     tail: u32,
-    qlen: u32,
-    bytes: u64,
+    held: Held,
     sent: Sent,
     drops: u64,
     overlimits: u64,
@@ -138,10 +139,15 @@ where
         let nodes = Nodes::new(nodes);
         let period =
             params.perturb.map_or(0, |span| (span.0 / 1_000_000_000).saturating_mul(params.hz.into()));
-        let depths = Depths::new(slots.as_mut());
+        let limit = params.limit.min(nodes.capacity().saturating_sub(1));
+        // With nowhere to put a packet no slot is to be had.
+        let usable = if limit == 0 { &mut [] } else { slots.as_mut() };
+        let depths = Depths::new(usable);
+        let depth = params.depth.clamp(1, MAX_DEPTH);
         let mut queue = Sfq {
             red: params.red.map(Law::new),
-            limit: params.limit.min(nodes.capacity().saturating_sub(1)),
+            limit,
+            usual_depth: if params.red.is_some() { 0 } else { depth },
             mask: places.checked_ilog2().map_or(0, |bits| (1 << bits) - 1),
             perturbation: 0,
             period,
@@ -151,18 +157,13 @@ where
             nodes,
             depths,
             tail: NIL,
-            qlen: 0,
-            bytes: 0,
+            held: Held { bytes: 0, left: limit },
             sent: Sent::default(),
             drops: 0,
             overlimits: 0,
             counters: SfqCounters::default(),
             draws,
-            params: Params {
-                depth: params.depth.clamp(1, MAX_DEPTH),
-                quantum: params.quantum.clamp(1, 1 << 20),
-                ..params
-            },
+            params: Params { depth, quantum: params.quantum.clamp(1, 1 << 20), ..params },
             packet: core::marker::PhantomData,
         };
         // Linux draws one when the queue is made, and one more when it is given a period.
@@ -189,7 +190,12 @@ where
 
     /// The longest slot's number of packets.
     pub const fn cur_depth(&self) -> u32 {
-        self.depths.longest
+        if self.tail == NIL { 0 } else { self.depths.longest }
+    }
+
+    /// Packets queued.
+    const fn qlen(&self) -> u32 {
+        self.limit.wrapping_sub(self.held.left)
     }
 
     /// What the queue has counted.
@@ -256,23 +262,27 @@ where
             if slots[at].qlen == 0 {
                 continue;
             }
-            while let Some(packet) = self.nodes.pop_head(&mut slots[at]) {
-                self.depths.shrink(slots, index);
-                self.nodes.push(&mut all, packet);
+            while let Some(&packet) = self.nodes.pop_head(&mut slots[at]) {
+                if slots[at].qlen == 1 {
+                    self.depths.give_back(&mut slots[at], index);
+                } else {
+                    self.depths.shrink(slots, index);
+                }
+                self.nodes.put(&mut all, packet);
             }
             slots[at].backlog = 0;
             slots[at].vars.reset();
             self.buckets.as_mut()[slots[at].hash as usize] = NIL;
         }
         self.tail = NIL;
-        while let Some(packet) = self.nodes.pop_head(&mut all) {
+        while let Some(&packet) = self.nodes.pop_head(&mut all) {
             let bucket = self.bucket(packet.flow_hash());
             let has_room = |index: &u32| {
                 self.slots.as_ref().get(*index as usize).is_some_and(|slot| slot.qlen < self.params.depth)
             };
-            let Some(index) = self.slot_of(bucket).map(|(index, _)| index).filter(has_room) else {
-                self.qlen -= 1;
-                self.bytes -= u64::from(packet.len());
+            let Some(index) = self.slot_of(bucket).filter(has_room) else {
+                self.held.left = self.held.left.wrapping_add(1);
+                self.held.bytes -= u64::from(packet.len());
                 observer.dropped(now, packet, Reason::Rehash);
                 continue;
             };
@@ -286,32 +296,24 @@ where
         }
     }
 
-    /// The slot of a bucket, and whether it had it already; `None` where no slot is free.
-    fn slot_of(&self, bucket: u32) -> Option<(u32, bool)> {
-        match self.buckets.as_ref().get(bucket as usize) {
-            Some(&NIL) => self.depths.first(0).map(|index| (index, false)),
-            Some(&index) => Some((index, true)),
-            None => None,
-        }
+    /// The slot of a bucket, or the one that is free next.
+    fn slot_of(&self, bucket: u32) -> Option<u32> {
+        let place = *self.buckets.as_ref().get(bucket as usize)?;
+        Some(if place == NIL { self.depths.free() } else { place })
     }
 
     /// Puts a packet at the tail of a slot, and the slot in turn where it was empty.
-    #[inline]
     fn append(&mut self, index: u32, packet: P) {
         let slots = self.slots.as_mut();
-        let slot = &mut slots[index as usize];
+        let Some(slot) = slots.get_mut(index as usize) else { return };
         slot.backlog = slot.backlog.wrapping_add(packet.len());
-        self.nodes.push(slot, packet);
-        self.depths.grow(slots, index);
-        if slots[index as usize].qlen == 1 {
-            let first = match slots.get_mut(self.tail as usize) {
-                Some(tail) => core::mem::replace(&mut tail.next, index),
-                None => index,
-            };
-            let slot = &mut slots[index as usize];
-            slot.next = first;
-            slot.allot = self.params.quantum.cast_signed();
-            self.tail = index;
+        if slot.qlen > 0 {
+            self.nodes.push(slot, packet);
+            self.depths.grow(slots, index);
+        } else {
+            self.nodes.push_first(slot, packet);
+            self.depths.take(slot);
+            enter(slots, &mut self.tail, index, self.params.quantum.cast_signed());
         }
     }
 
@@ -358,6 +360,34 @@ where
         Verdict::Dropped(Reason::Limit)
     }
 
+    /// An arrival at a slot that holds packets, where RED or the slot's length may speak against it.
+    #[inline(never)]
+    fn enqueue_judged(
+        &mut self,
+        now: Nanos,
+        index: u32,
+        mut packet: P,
+        observer: &mut impl Observer<P>,
+    ) -> Verdict {
+        if self.red_drops(now, index, &mut packet, observer) {
+            return self.drop_at(now, index, packet, Reason::Red, observer);
+        }
+        if self.slots.as_ref()[index as usize].qlen >= self.params.depth {
+            return self.drop_at(now, index, packet, Reason::Limit, observer);
+        }
+        self.append(index, packet);
+        self.count_in(now, index, packet.len(), observer)
+    }
+
+    /// Slot `index` has a packet more.
+    #[inline(always)]
+    fn count_in(&mut self, now: Nanos, index: u32, len: u32, observer: &mut impl Observer<P>) -> Verdict {
+        self.held.bytes += u64::from(len);
+        let (left, is_over) = self.held.left.overflowing_sub(1);
+        self.held.left = left;
+        if is_over { self.overflow(now, index, observer) } else { Verdict::Enqueued }
+    }
+
     /// The way of a packet, the last of slot `index`, that brought the queue over the limit.
     #[inline(never)]
     fn overflow(&mut self, now: Nanos, index: u32, observer: &mut impl Observer<P>) -> Verdict {
@@ -377,14 +407,14 @@ where
     ) -> Verdict {
         self.drops += 1;
         let slot = &mut self.slots.as_mut()[index as usize];
-        let head = if self.params.headdrop { self.nodes.pop_head(slot) } else { None };
+        let head = if self.params.headdrop { self.nodes.pop_head(slot).copied() } else { None };
         let Some(head) = head else {
             observer.dropped(now, packet, reason);
             return Verdict::Dropped(reason);
         };
         slot.backlog = slot.backlog.wrapping_sub(head.len()).wrapping_add(packet.len());
-        self.bytes = self.bytes - u64::from(head.len()) + u64::from(packet.len());
-        self.nodes.push(slot, packet);
+        self.held.bytes = self.held.bytes - u64::from(head.len()) + u64::from(packet.len());
+        self.nodes.put(slot, packet);
         observer.dropped(now, head, reason);
         Verdict::Enqueued
     }
@@ -392,21 +422,21 @@ where
     /// Over the limit: one packet is dropped. The slot that lost it.
     fn drop_longest(&mut self, now: Nanos, observer: &mut impl Observer<P>) -> Option<u32> {
         let slots = self.slots.as_mut();
-        let index = if self.depths.longest > 1 {
-            self.depths.first(self.depths.longest)?
-        } else {
-            let index = slots.get(self.tail as usize)?.next;
-            self.buckets.as_mut()[slots[index as usize].hash as usize] = NIL;
-            leave(slots, &mut self.tail, index);
-            index
-        };
-        let slot = &mut slots[index as usize];
+        let is_deep = self.depths.longest > 1;
+        let index = if is_deep { self.depths.fattest() } else { slots.get(self.tail as usize)?.next };
+        let slot = slots.get_mut(index as usize)?;
         let packet =
-            if self.params.headdrop { self.nodes.pop_head(slot) } else { self.nodes.pop_tail(slot) }?;
+            *if self.params.headdrop { self.nodes.pop_head(slot) } else { self.nodes.pop_tail(slot) }?;
         slot.backlog = slot.backlog.wrapping_sub(packet.len());
-        self.depths.shrink(slots, index);
-        self.qlen -= 1;
-        self.bytes -= u64::from(packet.len());
+        if is_deep {
+            self.depths.shrink(slots, index);
+        } else {
+            self.depths.give_back(slot, index);
+            self.buckets.as_mut()[slot.hash as usize] = NIL;
+            leave(slots, &mut self.tail, index);
+        }
+        self.held.left = self.held.left.wrapping_add(1);
+        self.held.bytes -= u64::from(packet.len());
         self.drops += 1;
         observer.dropped(now, packet, Reason::Limit);
         Some(index)
@@ -415,40 +445,53 @@ where
     #[inline(always)]
     fn pop(&mut self) -> Option<P> {
         let slots = self.slots.as_mut();
-        let index = loop {
-            let index = slots.get(self.tail as usize)?.next;
-            let slot = &mut slots[index as usize];
+        let mut index = slots.get(self.tail as usize)?.next;
+        let slot = loop {
+            let slot = slots.get_mut(index as usize)?;
             if slot.allot > 0 {
-                break index;
+                break slot;
             }
             slot.allot = slot.allot.wrapping_add(self.params.quantum.cast_signed());
             self.tail = index;
+            index = slot.next;
         };
-        let slot = slots.get_mut(index as usize)?;
         let packet = self.nodes.pop_head(slot)?;
         let len = packet.len();
         slot.backlog = slot.backlog.wrapping_sub(len);
-        self.qlen -= 1;
-        self.bytes -= u64::from(len);
+        self.held.bytes -= u64::from(len);
+        self.held.left = self.held.left.wrapping_add(1);
         self.sent.add(len);
-        let (left, hash) = (slot.qlen - 1, slot.hash);
-        if left > 0 {
+        if slot.qlen > 1 {
             slot.allot = slot.allot.wrapping_sub(len.cast_signed());
+            self.depths.shrink(slots, index);
         } else {
-            if let Some(bucket) = self.buckets.as_mut().get_mut(hash as usize) {
+            self.depths.give_back(slot, index);
+            if let Some(bucket) = self.buckets.as_mut().get_mut(slot.hash as usize) {
                 *bucket = NIL;
             }
             leave(slots, &mut self.tail, index);
         }
-        self.depths.shrink(slots, index);
-        Some(packet)
+        Some(*packet)
+    }
+}
+
+/// Puts the slot `index` at the end of the round.
+#[inline(always)]
+fn enter(slots: &mut [Slot], tail: &mut u32, index: u32, quantum: i32) {
+    let first = match slots.get_mut(*tail as usize) {
+        Some(tail) => core::mem::replace(&mut tail.next, index),
+        None => index,
+    };
+    *tail = index;
+    if let Some(slot) = slots.get_mut(index as usize) {
+        (slot.next, slot.allot) = (first, quantum);
     }
 }
 
 /// Takes the slot `index`, the next one in turn, out of the round.
-#[inline]
+#[inline(always)]
 fn leave(slots: &mut [Slot], tail: &mut u32, index: u32) {
-    let next = slots[index as usize].next;
+    let next = slots.get(index as usize).map_or(NIL, |slot| slot.next);
     if next == index {
         *tail = NIL;
     } else if let Some(tail) = slots.get_mut(*tail as usize) {
@@ -465,39 +508,35 @@ where
     D: Draws,
 {
     #[inline]
-    fn enqueue(&mut self, now: Nanos, mut packet: P, observer: &mut impl Observer<P>) -> Verdict {
+    fn enqueue(&mut self, now: Nanos, packet: P, observer: &mut impl Observer<P>) -> Verdict {
         self.advance(now, observer);
         let bucket = self.bucket(packet.flow_hash());
-        let Some(place) = self.buckets.as_mut().get_mut(bucket as usize).filter(|_| self.limit > 0) else {
+        let Some(place) = self.buckets.as_mut().get_mut(bucket as usize) else {
             return self.refuse(now, packet, observer);
         };
+        let slots = self.slots.as_mut();
         let mut index = *place;
-        if index == NIL {
-            index = match self.depths.first(0) {
-                Some(index) => index,
-                None => return self.refuse(now, packet, observer),
+        if let Some(slot) = slots.get_mut(index as usize) {
+            if slot.qlen >= self.usual_depth {
+                return self.enqueue_judged(now, index, packet, observer);
+            }
+            slot.backlog = slot.backlog.wrapping_add(packet.len());
+            self.nodes.push(slot, packet);
+            self.depths.grow(slots, index);
+        } else {
+            index = self.depths.free();
+            let Some(slot) = slots.get_mut(index as usize) else {
+                return self.refuse(now, packet, observer);
             };
             *place = index;
-            if let Some(slot) = self.slots.as_mut().get_mut(index as usize) {
-                slot.hash = bucket;
-                slot.backlog = 0;
-                slot.vars.reset();
-            }
-        } else {
-            if self.red.is_some() && self.red_drops(now, index, &mut packet, observer) {
-                return self.drop_at(now, index, packet, Reason::Red, observer);
-            }
-            if self.slots.as_ref().get(index as usize).is_none_or(|slot| slot.qlen >= self.params.depth) {
-                return self.drop_at(now, index, packet, Reason::Limit, observer);
-            }
+            slot.hash = bucket;
+            slot.backlog = packet.len();
+            slot.vars.reset();
+            self.nodes.push_first(slot, packet);
+            self.depths.take(slot);
+            enter(slots, &mut self.tail, index, self.params.quantum.cast_signed());
         }
-        self.qlen += 1;
-        self.bytes += u64::from(packet.len());
-        self.append(index, packet);
-        if self.qlen <= self.limit {
-            return Verdict::Enqueued;
-        }
-        self.overflow(now, index, observer)
+        self.count_in(now, index, packet.len(), observer)
     }
 
     #[inline]
@@ -507,11 +546,11 @@ where
     }
 
     fn next_wake(&self, now: Nanos) -> Option<Nanos> {
-        if self.qlen == 0 { None } else { Some(now) }
+        if self.qlen() == 0 { None } else { Some(now) }
     }
 
     fn backlog(&self) -> Backlog {
-        Backlog { packets: self.qlen, bytes: self.bytes }
+        Backlog { packets: self.qlen(), bytes: self.held.bytes }
     }
 
     fn stats(&self) -> Stats {

@@ -44,23 +44,50 @@ impl<S> Nodes<S> {
         u32::try_from(self.nodes.as_ref().len()).unwrap_or(NIL)
     }
 
-    /// Puts a packet at the tail of a slot; `false` when no place is free.
-    #[inline]
-    pub(super) fn push<P: Copy>(&mut self, slot: &mut Slot, packet: P) -> bool
+    /// Puts a packet in a free place; there must be one. The place.
+    #[inline(always)]
+    fn place<P: Copy>(&mut self, packet: P, prev: u32) -> u32
     where
         S: Storage<Node<P>>,
     {
-        let nodes = self.nodes.as_mut();
         let index = self.free;
-        let Some(node) = nodes.get_mut(index as usize) else { return false };
-        self.free = node.next;
-        *node = Node { packet, next: NIL, prev: slot.tail };
-        match nodes.get_mut(slot.tail as usize) {
-            Some(tail) => tail.next = index,
-            None => slot.head = index,
+        if let Some(node) = self.nodes.as_mut().get_mut(index as usize) {
+            self.free = node.next;
+            *node = Node { packet, next: NIL, prev };
         }
+        index
+    }
+
+    /// Puts a packet into a slot that holds none.
+    #[inline(always)]
+    pub(super) fn push_first<P: Copy>(&mut self, slot: &mut Slot, packet: P)
+    where
+        S: Storage<Node<P>>,
+    {
+        let index = self.place(packet, NIL);
+        (slot.head, slot.tail) = (index, index);
+    }
+
+    /// Puts a packet at the tail of a slot that holds some.
+    #[inline(always)]
+    pub(super) fn push<P: Copy>(&mut self, slot: &mut Slot, packet: P)
+    where
+        S: Storage<Node<P>>,
+    {
+        let previous = slot.tail;
+        let index = self.place(packet, previous);
         slot.tail = index;
-        true
+        if let Some(tail) = self.nodes.as_mut().get_mut(previous as usize) {
+            tail.next = index;
+        }
+    }
+
+    /// Puts a packet at the tail of a slot that may hold some.
+    pub(super) fn put<P: Copy>(&mut self, slot: &mut Slot, packet: P)
+    where
+        S: Storage<Node<P>>,
+    {
+        if slot.head == NIL { self.push_first(slot, packet) } else { self.push(slot, packet) }
     }
 
     /// The packet at the head of a slot.
@@ -71,55 +98,47 @@ impl<S> Nodes<S> {
         self.nodes.as_mut().get_mut(slot.head as usize).map(|node| &mut node.packet)
     }
 
-    /// Takes the packet at the head of a slot.
-    #[inline]
-    pub(super) fn pop_head<P: Copy>(&mut self, slot: &mut Slot) -> Option<P>
+    /// Takes the packet at the head of a slot. What it holds stays until the next [`Nodes::push`], so that the caller
+    /// can read it without a copy.
+    #[inline(always)]
+    pub(super) fn pop_head<P: Copy>(&mut self, slot: &mut Slot) -> Option<&P>
     where
         S: Storage<Node<P>>,
     {
-        let nodes = self.nodes.as_mut();
+        let node = self.nodes.as_mut().get_mut(slot.head as usize)?;
         let index = slot.head;
-        let node = nodes.get_mut(index as usize)?;
-        let packet = node.packet;
         slot.head = core::mem::replace(&mut node.next, self.free);
         self.free = index;
-        match nodes.get_mut(slot.head as usize) {
-            Some(head) => head.prev = NIL,
-            None => slot.tail = NIL,
-        }
-        Some(packet)
+        Some(&node.packet)
     }
 
     /// Takes the packet at the tail of a slot.
-    pub(super) fn pop_tail<P: Copy>(&mut self, slot: &mut Slot) -> Option<P>
+    pub(super) fn pop_tail<P: Copy>(&mut self, slot: &mut Slot) -> Option<&P>
     where
         S: Storage<Node<P>>,
     {
+        if slot.head == slot.tail {
+            return self.pop_head(slot);
+        }
         let nodes = self.nodes.as_mut();
         let index = slot.tail;
+        slot.tail = nodes.get(index as usize)?.prev;
+        nodes.get_mut(slot.tail as usize)?.next = NIL;
         let node = nodes.get_mut(index as usize)?;
-        let packet = node.packet;
-        slot.tail = node.prev;
         node.next = self.free;
         self.free = index;
-        match nodes.get_mut(slot.tail as usize) {
-            Some(tail) => tail.next = NIL,
-            None => slot.head = NIL,
-        }
-        Some(packet)
+        Some(&node.packet)
     }
 }
-
-/// A link of the doubly linked lists of slots: the number of a slot, or a depth with [`HEAD`] added for the
-/// head of the list of that depth.
-const HEAD: u32 = 1 << 31;
 
 /// One flow: its packets, its turn, its place among the slots of equal length.
 #[derive(Clone, Copy, Debug)]
 pub struct Slot {
+    /// The first packet; [`NIL`] of none.
     head: u32,
+    /// The last packet, where there is one.
     tail: u32,
-    /// Packets queued, at most [`MAX_DEPTH`] (and one more for a moment).
+    /// Packets queued, at most [`MAX_DEPTH`].
     pub(super) qlen: u32,
     /// Bytes queued.
     pub(super) backlog: u32,
@@ -129,6 +148,7 @@ pub struct Slot {
     pub(super) hash: u32,
     /// The next slot of the round.
     pub(super) next: u32,
+    /// Its neighbours among the slots of equal length, [`NIL`] at either end; of a free slot the next free one.
     after: u32,
     before: u32,
     pub(super) vars: Vars,
@@ -154,84 +174,144 @@ impl Default for Slot {
 /// Most packets of a slot (Linux `SFQ_MAX_DEPTH`).
 pub const MAX_DEPTH: u32 = 127;
 
-/// The lists of slots of equal length, from 0, the free ones, on; the slot that changed last is the first.
+/// The free slots, and the lists of slots of equal length; the slot that changed last is the first. Slots of one packet
+/// are on no list: nobody asks for them, as then the round says which slot loses a packet.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Depths {
-    /// First and last slot of each list.
-    heads: [(u32, u32); MAX_DEPTH as usize + 2],
-    /// Packets of the longest slot.
+    /// The first slot of each list but that of the longest slots; none for fewer than two packets.
+    heads: [u32; MAX_DEPTH as usize + 1],
+    /// The first of the longest slots; [`NIL`] where none has two packets. Apart from the others, so that a slot that
+    /// is longer than all the others grows and shrinks without being moved.
+    top: u32,
+    /// Packets of the longest slot; 1 also where none has any.
     pub(super) longest: u32,
+    /// The first free slot.
+    free: u32,
 }
 
 impl Depths {
-    /// All `slots` empty, the last of them the first of its list.
+    /// All `slots` free, the last of them the first.
     pub(super) fn new(slots: &mut [Slot]) -> Depths {
-        let mut heads = [(0, 0); MAX_DEPTH as usize + 2];
-        for (depth, head) in (HEAD..).zip(&mut heads) {
-            *head = (depth, depth);
-        }
-        let mut depths = Depths { heads, longest: 0 };
-        for index in 0..u32::try_from(slots.len()).unwrap_or(0) {
-            depths.link(slots, index);
+        let mut depths = Depths { heads: [NIL; MAX_DEPTH as usize + 1], top: NIL, longest: 1, free: NIL };
+        // No list, and never taken for an empty one.
+        depths.heads[1] = 0;
+        for (index, slot) in (0..).zip(slots) {
+            depths.give_back(slot, index);
         }
         depths
     }
 
-    /// The first slot of `depth` packets; `None` where there is none.
+    /// The free slot to take next; [`NIL`] where there is none.
     #[inline]
-    pub(super) fn first(&self, depth: u32) -> Option<u32> {
-        self.heads.get(depth as usize).map(|head| head.0).filter(|&first| first < HEAD)
+    pub(super) const fn free(&self) -> u32 {
+        self.free
     }
 
-    /// What `link` points to: the two ends of a list's head, or of a slot.
-    fn set(&mut self, slots: &mut [Slot], link: u32, is_first: bool, to: u32) {
-        if link >= HEAD {
-            let head = &mut self.heads[(link - HEAD) as usize];
-            *(if is_first { &mut head.0 } else { &mut head.1 }) = to;
-        } else {
-            let slot = &mut slots[link as usize];
-            *(if is_first { &mut slot.after } else { &mut slot.before }) = to;
+    /// Takes `slot`, the first of the free ones, for one packet.
+    #[inline]
+    pub(super) const fn take(&mut self, slot: &mut Slot) {
+        self.free = slot.after;
+        slot.qlen = 1;
+    }
+
+    /// A slot has lost its only packet.
+    #[inline]
+    pub(super) const fn give_back(&mut self, slot: &mut Slot, index: u32) {
+        slot.qlen = 0;
+        slot.after = self.free;
+        self.free = index;
+    }
+
+    /// The longest slot that changed last; [`NIL`] where none has two packets.
+    pub(super) const fn fattest(&self) -> u32 {
+        self.top
+    }
+
+    /// The first slot of the list of `depth` packets, fewer than the longest slot has.
+    #[inline(always)]
+    fn lower(&mut self, depth: u32) -> &mut u32 {
+        // The mask changes nothing: no slot is longer.
+        &mut self.heads[(depth & MAX_DEPTH) as usize]
+    }
+
+    /// Takes a slot off the list of `depth` packets, two at least.
+    #[inline(always)]
+    fn unlink(&mut self, slots: &mut [Slot], index: u32, depth: u32) {
+        let Some(&Slot { after, before, .. }) = slots.get(index as usize) else { return };
+        match slots.get_mut(before as usize) {
+            Some(previous) => previous.after = after,
+            None if depth == self.longest => self.top = after,
+            None => *self.lower(depth) = after,
+        }
+        if let Some(next) = slots.get_mut(after as usize) {
+            next.before = before;
         }
     }
 
-    #[inline]
-    fn link(&mut self, slots: &mut [Slot], index: u32) {
-        let depth = slots[index as usize].qlen;
-        let (head, first) = (HEAD + depth, self.heads[depth as usize].0);
-        let slot = &mut slots[index as usize];
-        (slot.after, slot.before) = (first, head);
-        self.heads[depth as usize].0 = index;
-        self.set(slots, first, false, index);
-    }
-
-    /// Takes a slot off its list; whether that is empty now.
-    #[inline]
-    fn unlink(&mut self, slots: &mut [Slot], index: u32) -> bool {
-        let Slot { after: next, before: previous, .. } = slots[index as usize];
-        self.set(slots, previous, true, next);
-        self.set(slots, next, false, previous);
-        next == previous
-    }
-
-    /// A slot has one packet more.
-    #[inline]
+    /// A slot that has packets has one more.
+    #[inline(always)]
     pub(super) fn grow(&mut self, slots: &mut [Slot], index: u32) {
-        self.unlink(slots, index);
-        slots[index as usize].qlen += 1;
-        self.longest = self.longest.max(slots[index as usize].qlen);
-        self.link(slots, index);
+        let Some(slot) = slots.get_mut(index as usize) else { return };
+        let depth = slot.qlen;
+        slot.qlen = depth + 1;
+        if self.top == index && slot.after == NIL {
+            self.longest = depth + 1;
+            return;
+        }
+        if depth > 1 {
+            self.unlink(slots, index, depth);
+        }
+        let first = if depth == self.longest {
+            // Longer now than all the others. Of one packet there is no list to leave behind.
+            if depth > 1 {
+                *self.lower(depth) = self.top;
+            }
+            (self.top, self.longest) = (index, depth + 1);
+            NIL
+        } else if depth + 1 == self.longest {
+            core::mem::replace(&mut self.top, index)
+        } else {
+            core::mem::replace(self.lower(depth + 1), index)
+        };
+        put_first(slots, index, first);
     }
 
-    /// A slot has one packet less.
-    #[inline]
+    /// A slot of two packets or more has one less.
+    #[inline(always)]
     pub(super) fn shrink(&mut self, slots: &mut [Slot], index: u32) {
-        let is_alone = self.unlink(slots, index);
-        let depth = slots[index as usize].qlen;
-        slots[index as usize].qlen = depth - 1;
-        if is_alone && self.longest == depth {
-            self.longest -= 1;
+        let Some(slot) = slots.get_mut(index as usize) else { return };
+        let depth = slot.qlen;
+        slot.qlen = depth - 1;
+        if self.top == index && slot.after == NIL {
+            self.longest = depth - 1;
+            let first = *self.lower(depth - 1);
+            if first == NIL {
+                return;
+            }
+            if depth > 2 {
+                *self.lower(depth - 1) = NIL;
+                put_first(slots, index, first);
+            } else {
+                self.top = NIL;
+            }
+            return;
         }
-        self.link(slots, index);
+        self.unlink(slots, index, depth);
+        if depth > 2 {
+            let first = core::mem::replace(self.lower(depth - 1), index);
+            put_first(slots, index, first);
+        }
+    }
+}
+
+/// Puts the slot `index` before the one that was the first of its list.
+#[inline(always)]
+fn put_first(slots: &mut [Slot], index: u32, first: u32) {
+    if let Some(slot) = slots.get_mut(index as usize) {
+        (slot.after, slot.before) = (first, NIL);
+    }
+    if let Some(next) = slots.get_mut(first as usize) {
+        next.before = index;
     }
 }
 
@@ -243,5 +323,38 @@ mod tests {
     fn sizes_are_as_documented() {
         assert_eq!(size_of::<Node<crate::Header>>(), 32);
         assert_eq!(size_of::<Slot>(), 56);
+    }
+
+    /// Slots grow and shrink at random, beside a plain list of what each holds and when it changed.
+    #[test]
+    fn the_longest_slot_that_changed_last_is_the_first() {
+        let mut slots = [Slot::default(); 6];
+        let mut depths = Depths::new(&mut slots);
+        let mut model = [(0_u32, 0_u64); 6];
+        let mut rng = crate::Rng::new(1);
+        for now in 1..20_000 {
+            let at = usize::try_from(rng.below(6)).expect("small");
+            let depth = model[at].0;
+            // Up for a while, then down.
+            let grows = rng.below(5) < if now / 500 % 2 == 0 { 3 } else { 2 };
+            let index = u32::try_from(at).expect("small");
+            if depth == 0 {
+                let free = depths.free() as usize;
+                depths.take(&mut slots[free]);
+                model[free] = (1, now);
+            } else if grows && depth < MAX_DEPTH {
+                depths.grow(&mut slots, index);
+                model[at] = (depth + 1, now);
+            } else if depth > 1 {
+                depths.shrink(&mut slots, index);
+                model[at] = (depth - 1, now);
+            } else {
+                depths.give_back(&mut slots[at], index);
+                model[at] = (0, now);
+            }
+            let (&most, first) = model.iter().zip(0..).max().expect("six");
+            assert_eq!((depths.longest, depths.top), (most.0.max(1), if most.0 > 1 { first } else { NIL }));
+            assert!(slots.iter().zip(&model).all(|(slot, &(depth, _))| slot.qlen == depth));
+        }
     }
 }

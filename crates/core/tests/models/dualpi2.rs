@@ -59,13 +59,24 @@ struct Model {
     next: u64,
     credit: f64,
     draws: Rng,
+    /// Most packets and most memory there were.
+    records: (u32, u64),
 }
 
 impl Model {
     fn new(params: Params, now: u64) -> Model {
         let credit = 1514.0 * (2.0 * f64::from(params.c_protection) - 100.0);
         let next = now + params.tupdate.0;
-        Model { params, halves: Default::default(), p: 0.0, prev: 0.0, next, credit, draws: Rng::new(5) }
+        Model {
+            params,
+            halves: Default::default(),
+            p: 0.0,
+            prev: 0.0,
+            next,
+            credit,
+            draws: Rng::new(5),
+            records: (0, 0),
+        }
     }
 
     fn update(&mut self, now: u64) {
@@ -130,6 +141,8 @@ impl Model {
         let mut packet = packet;
         packet.dsfield |= 3 * fate;
         half.push_back((now, packet, half.len() as u32 + 1 > self.params.min_qlen_step));
+        let (packets, bytes) = self.records;
+        self.records = (packets.max(count as u32 + 1), bytes.max(memory + u64::from(packet.truesize)));
         (true, fate == 1)
     }
 
@@ -205,6 +218,9 @@ proptest! {
                     prop_assert_eq!((dropped, packet), model.dequeue(now));
                 }
             }
+            let counters = queue.dualpi2_counters();
+            prop_assert_eq!((counters.maxq, counters.max_memory_used), model.records);
+            prop_assert_eq!(queue.lengths().map(|n| n as usize), [0, 1].map(|half| model.halves[half].len()));
             queue.advance(Nanos(now));
             model.update(now);
             let prob = queue.vars().prob as f64 / MAX_PROB as f64;
