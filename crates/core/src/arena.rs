@@ -223,7 +223,13 @@ impl<T: Copy, S: Storage<T>> Ring<T, S> {
     /// Puts `item` at the tail; `false` when the ring is full.
     #[inline]
     pub fn push(&mut self, item: T) -> bool {
-        if self.len >= self.capacity {
+        self.push_within(self.capacity, &item)
+    }
+
+    /// Puts `item` at the tail while there are fewer than `most`, which is at most the capacity; else `false`.
+    #[inline]
+    pub(crate) fn push_within(&mut self, most: u32, item: &T) -> bool {
+        if self.len >= most {
             return false;
         }
         let mut at = self.head + self.len;
@@ -231,7 +237,7 @@ impl<T: Copy, S: Storage<T>> Ring<T, S> {
             at -= self.capacity;
         }
         let Some(place) = self.places.as_mut().get_mut(at as usize) else { return false };
-        *place = item;
+        *place = *item;
         self.len += 1;
         true
     }

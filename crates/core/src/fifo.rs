@@ -22,16 +22,24 @@ pub enum Limit {
 #[derive(Clone, Debug)]
 pub struct Fifo<P, S> {
     limit: Limit,
+    /// The limit, and the places, as most packets and most bytes.
+    most: u32,
+    most_bytes: u64,
     ring: Ring<P, S>,
     bytes: u64,
-    sent: Sent,
+    /// Between counters that change together, lest the compiler join them in a vector register.
     drops: u64,
+    sent: Sent,
 }
 
 impl<P: Packet, S: Storage<P>> Fifo<P, S> {
     /// An empty queue.
     pub fn new(limit: Limit, places: S) -> Self {
-        Fifo { limit, ring: Ring::new(places), bytes: 0, sent: Sent::default(), drops: 0 }
+        let ring = Ring::new(places);
+        let mut queue =
+            Fifo { limit, most: 0, most_bytes: 0, ring, bytes: 0, drops: 0, sent: Sent::default() };
+        queue.configure(limit);
+        queue
     }
 
     /// The limit in force.
@@ -40,8 +48,13 @@ impl<P: Packet, S: Storage<P>> Fifo<P, S> {
     }
 
     /// Sets the limit for packets to come; nothing queued is removed.
-    pub const fn configure(&mut self, limit: Limit) {
+    pub fn configure(&mut self, limit: Limit) {
         self.limit = limit;
+        let (packets, bytes) = match limit {
+            Limit::Packets(packets) => (packets, u64::MAX),
+            Limit::Bytes(bytes) => (u32::MAX, bytes),
+        };
+        (self.most, self.most_bytes) = (packets.min(self.ring.capacity()), bytes);
     }
 
     /// The packet that [`Queue::dequeue`] would deliver.
@@ -49,22 +62,12 @@ impl<P: Packet, S: Storage<P>> Fifo<P, S> {
     pub fn peek(&self) -> Option<&P> {
         self.ring.front()
     }
-
-    #[inline]
-    fn has_room(&self, len: u32) -> bool {
-        match self.limit {
-            Limit::Packets(limit) => self.ring.len() < limit,
-            Limit::Bytes(limit) => self.bytes + u64::from(len) <= limit,
-        }
-    }
 }
 
 impl<P: Packet, S: Storage<P>> Queue<P> for Fifo<P, S> {
     #[inline]
     fn enqueue(&mut self, now: Nanos, packet: P, observer: &mut impl Observer<P>) -> Verdict {
-        let len = packet.len();
-        if self.has_room(len) && self.ring.push(packet) {
-            self.bytes += u64::from(len);
+        if self.push_plain(&packet) {
             return Verdict::Enqueued;
         }
         self.drops += 1;
@@ -74,10 +77,58 @@ impl<P: Packet, S: Storage<P>> Queue<P> for Fifo<P, S> {
 
     #[inline]
     fn dequeue(&mut self, _now: Nanos, _observer: &mut impl Observer<P>) -> Option<P> {
+        self.pop_plain().map(|(packet, _)| packet)
+    }
+
+    #[inline]
+    fn enqueue_counted(
+        &mut self,
+        now: Nanos,
+        packet: P,
+        sum: &mut Backlog,
+        observer: &mut impl Observer<P>,
+    ) -> (Verdict, bool) {
+        let verdict = self.enqueue(now, packet, observer);
+        if verdict == Verdict::Enqueued {
+            sum.add(packet.len());
+            return (verdict, false);
+        }
+        (verdict, self.ring.is_empty())
+    }
+
+    #[inline]
+    fn dequeue_counted(
+        &mut self,
+        _now: Nanos,
+        sum: &mut Backlog,
+        _observer: &mut impl Observer<P>,
+    ) -> (Option<P>, bool) {
+        let Some((packet, is_last)) = self.pop_plain() else { return (None, true) };
+        sum.sub(packet.len());
+        (Some(packet), is_last)
+    }
+
+    #[inline(always)]
+    fn push_plain(&mut self, packet: &P) -> bool {
+        let bytes = self.bytes + u64::from(packet.len());
+        let is_in = bytes <= self.most_bytes && self.ring.push_within(self.most, packet);
+        if is_in {
+            self.bytes = bytes;
+        }
+        is_in
+    }
+
+    #[inline(always)]
+    fn peek_len(&self) -> Option<u32> {
+        self.ring.front().map(Packet::len)
+    }
+
+    #[inline(always)]
+    fn pop_plain(&mut self) -> Option<(P, bool)> {
         let packet = self.ring.pop()?;
         self.bytes -= u64::from(packet.len());
         self.sent.add(packet.len());
-        Some(packet)
+        Some((packet, self.ring.is_empty()))
     }
 
     fn next_wake(&self, now: Nanos) -> Option<Nanos> {

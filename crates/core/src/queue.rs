@@ -12,6 +12,20 @@ pub struct Backlog {
 }
 
 impl Backlog {
+    /// One packet more.
+    #[inline]
+    pub(crate) const fn add(&mut self, len: u32) {
+        self.packets = self.packets.wrapping_add(1);
+        self.bytes = self.bytes.wrapping_add(len as u64);
+    }
+
+    /// One packet less.
+    #[inline]
+    pub(crate) const fn sub(&mut self, len: u32) {
+        self.packets = self.packets.wrapping_sub(1);
+        self.bytes = self.bytes.wrapping_sub(len as u64);
+    }
+
     /// A part of what this is the sum of has changed.
     #[inline]
     pub(crate) const fn change(&mut self, before: Backlog, after: Backlog) {
@@ -151,6 +165,27 @@ pub trait Queue<P: Packet> {
         let after = self.backlog();
         sum.change(before, after);
         (packet, after.packets == 0)
+    }
+
+    /// As [`Queue::enqueue`], where neither the time nor an observer matters: a FIFO with room takes the packet in. `false`
+    /// of any other queue, which is left as it was.
+    #[inline]
+    fn push_plain(&mut self, packet: &P) -> bool {
+        let _ = packet;
+        false
+    }
+
+    /// The length of the packet that [`Queue::pop_plain`] would deliver.
+    #[inline]
+    fn peek_len(&self) -> Option<u32> {
+        None
+    }
+
+    /// As [`Queue::dequeue`], where neither the time nor an observer matters: the packet of a FIFO, and whether it was the
+    /// last. `None` of any other queue.
+    #[inline]
+    fn pop_plain(&mut self) -> Option<(P, bool)> {
+        None
     }
 
     /// Calls `each` with the name and value of every counter that this kind of queue has beyond

@@ -6,7 +6,8 @@
 //!
 //! In Linux filters say which class a packet is of. Here there are none: it is the packet's flow hash or its DSCP
 //! ([`By`]), and no packet is without a class. A class is any queue. A packet that waits until the deficit suffices has
-//! left its class's queue already, and stands beside it (Linux `qdisc_peek_dequeued`).
+//! left its class's queue already, and stands beside it (Linux `qdisc_peek_dequeued`). In a FIFO it is looked at where it
+//! lies, and is put beside the queue when one that arrives needs its place: that is the same from outside.
 
 use crate::arena::{NIL, Storage};
 use crate::classes::reset;
@@ -29,11 +30,12 @@ pub enum By {
 #[derive(Clone, Debug)]
 pub struct Class<P, Q> {
     queue: Q,
-    /// Whether the queue is, as of the last call.
-    is_empty: bool,
     quantum: u32,
     deficit: u32,
-    /// The packet that waits for the deficit.
+    /// Whether the packet at the head of the queue waits for the deficit there. It has left as far as the queue's limit
+    /// is concerned.
+    is_looked_at: bool,
+    /// The packet that waits for the deficit beside the queue.
     waiting: Option<P>,
     next: u32,
 }
@@ -43,7 +45,8 @@ linked!(Class<P, Q>, P, Q);
 impl<P: Packet, Q: Queue<P>> Class<P, Q> {
     /// A class over `queue`, which is empty, with so many bytes a turn; none is one.
     pub fn new(queue: Q, quantum: u32) -> Self {
-        Class { queue, is_empty: true, quantum: quantum.max(1), deficit: 0, waiting: None, next: UNLISTED }
+        let quantum = quantum.max(1);
+        Class { queue, quantum, deficit: 0, is_looked_at: false, waiting: None, next: UNLISTED }
     }
 
     /// Its queue.
@@ -61,7 +64,8 @@ pub struct Drr<P, Q, C> {
     /// Classes in the round.
     active: u32,
     backlog: Backlog,
-    sent: Sent,
+    /// What its class's queue has counted as sent and was dropped.
+    lost: Sent,
     turns: u64,
     kinds: core::marker::PhantomData<(P, Q)>,
 }
@@ -78,7 +82,7 @@ impl<P: Packet, Q: Queue<P>, C: Storage<Class<P, Q>>> Drr<P, Q, C> {
             round: FlowList::EMPTY,
             active: 0,
             backlog: Backlog::default(),
-            sent: Sent::default(),
+            lost: Sent::default(),
             turns: 0,
             kinds: core::marker::PhantomData,
         })
@@ -105,6 +109,95 @@ impl<P: Packet, Q: Queue<P>, C: Storage<Class<P, Q>>> Drr<P, Q, C> {
         };
         reciprocal_scale(hash, self.classes.as_ref().len()) as usize
     }
+
+    /// Puts a class that got its first packet at the end of the round.
+    #[inline]
+    fn list(&mut self, index: usize) {
+        let classes = self.classes.as_mut();
+        let Some(class) = classes.get_mut(index) else { return };
+        class.deficit = class.quantum;
+        class.next = NIL;
+        self.active += 1;
+        self.round.push(classes, u32::try_from(index).unwrap_or(NIL));
+    }
+
+    /// The class at the head of the round, which has no more packets, leaves it.
+    #[inline]
+    fn leave(&mut self, at: u32) {
+        let Some(class) = self.classes.as_mut().get_mut(at as usize) else { return };
+        let next = core::mem::replace(&mut class.next, UNLISTED);
+        self.round.shift(next);
+        self.active -= 1;
+    }
+
+    /// The class at the head of the round goes to its end.
+    #[inline]
+    fn end_turn(&mut self, at: u32) {
+        self.turns += 1;
+        let classes = self.classes.as_mut();
+        let Some(class) = classes.get_mut(at as usize) else { return };
+        if class.next != NIL {
+            self.round.head = core::mem::replace(&mut class.next, NIL);
+            self.round.push(classes, at);
+        }
+    }
+
+    /// [`Queue::enqueue`] in a class over any queue, or over a FIFO that is full, where the place of a packet that waits at
+    /// its head is free: that one waits beside it from now on.
+    #[inline(never)]
+    fn enqueue_any(&mut self, now: Nanos, packet: &P, observer: &mut impl Observer<P>) -> Verdict {
+        let index = self.class_of(packet);
+        let Some(class) = self.classes.as_mut().get_mut(index) else {
+            return Verdict::Dropped(Reason::Limit);
+        };
+        if core::mem::take(&mut class.is_looked_at) {
+            class.waiting = class.queue.dequeue(now, observer);
+        }
+        let (verdict, is_empty) = class.queue.enqueue_counted(now, *packet, &mut self.backlog, observer);
+        if class.next == UNLISTED && !is_empty {
+            self.list(index);
+        }
+        verdict
+    }
+
+    /// [`Queue::dequeue`] from classes over any queues: what does not fit the deficit waits beside its queue.
+    #[inline(never)]
+    fn dequeue_any(&mut self, now: Nanos, observer: &mut impl Observer<P>) -> Option<P> {
+        // Classes in a row that hold all their packets back.
+        let mut holding = 0;
+        loop {
+            let at = self.round.head;
+            let class = self.classes.as_mut().get_mut(at as usize)?;
+            if class.waiting.is_none() {
+                (class.waiting, _) = class.queue.dequeue_counted(now, &mut self.backlog, observer);
+                class.is_looked_at = false;
+                // It is part of what is queued.
+                class.waiting.inspect(|packet| self.backlog.add(packet.len()));
+            }
+            let is_empty = class.queue.backlog().packets == 0;
+            if let Some(packet) = class.waiting.take_if(|packet| packet.len() <= class.deficit) {
+                class.deficit -= packet.len();
+                if is_empty {
+                    self.leave(at);
+                }
+                self.backlog.sub(packet.len());
+                return Some(packet);
+            }
+            if class.waiting.is_some() {
+                holding = 0;
+                class.deficit = class.deficit.saturating_add(class.quantum);
+            } else if is_empty {
+                self.leave(at);
+                continue;
+            } else {
+                holding += 1;
+                if holding == self.active {
+                    return None;
+                }
+            }
+            self.end_turn(at);
+        }
+    }
 }
 
 impl<P: Packet, Q: Queue<P>, C: Storage<Class<P, Q>>> Queue<P> for Drr<P, Q, C> {
@@ -113,82 +206,53 @@ impl<P: Packet, Q: Queue<P>, C: Storage<Class<P, Q>>> Queue<P> for Drr<P, Q, C> 
         let index = self.class_of(&packet);
         let classes = self.classes.as_mut();
         let Some(class) = classes.get_mut(index) else { return Verdict::Dropped(Reason::Limit) };
-        let (verdict, is_empty) = class.queue.enqueue_counted(now, packet, &mut self.backlog, observer);
-        class.is_empty = is_empty;
-        if class.next == UNLISTED && !is_empty {
-            class.deficit = class.quantum;
-            class.next = NIL;
-            self.active += 1;
-            self.round.push(classes, u32::try_from(index).unwrap_or(NIL));
+        if !class.queue.push_plain(&packet) {
+            return self.enqueue_any(now, &packet, observer);
         }
-        verdict
+        self.backlog.add(packet.len());
+        if class.next == UNLISTED {
+            self.list(index);
+        }
+        Verdict::Enqueued
     }
 
     #[inline]
     fn dequeue(&mut self, now: Nanos, observer: &mut impl Observer<P>) -> Option<P> {
-        // Classes in a row that hold all their packets back.
-        let mut holding = 0;
         loop {
             let at = self.round.head;
             let classes = self.classes.as_mut();
             let class = classes.get_mut(at as usize)?;
             let next = class.next;
-            let packet = match class.waiting {
-                Some(packet) => {
-                    if packet.len() > class.deficit {
-                        None
-                    } else {
-                        class.waiting = None;
-                        self.backlog.packets -= 1;
-                        self.backlog.bytes -= u64::from(packet.len());
-                        Some(packet)
-                    }
-                }
-                None => {
-                    let (packet, is_empty) = class.queue.dequeue_counted(now, &mut self.backlog, observer);
-                    class.is_empty = is_empty;
-                    match packet {
-                        Some(packet) if packet.len() > class.deficit => {
-                            // It waits, and is part of what is queued.
-                            class.waiting = Some(packet);
-                            self.backlog.packets += 1;
-                            self.backlog.bytes += u64::from(packet.len());
-                            None
-                        }
-                        packet => packet,
-                    }
-                }
-            };
-            if let Some(packet) = packet {
-                class.deficit -= packet.len();
-                if class.is_empty {
-                    class.next = UNLISTED;
-                    self.round.shift(next);
-                    self.active -= 1;
-                }
-                self.sent.add(packet.len());
-                return Some(packet);
-            }
             if class.waiting.is_some() {
-                holding = 0;
+                return self.dequeue_any(now, observer);
+            }
+            let Some(len) = class.queue.peek_len() else { return self.dequeue_any(now, observer) };
+            if len > class.deficit {
                 class.deficit = class.deficit.saturating_add(class.quantum);
-            } else if class.is_empty {
+                self.turns += 1;
+                if next != NIL {
+                    class.is_looked_at = true;
+                    class.next = NIL;
+                    self.round.head = next;
+                    self.round.push(classes, at);
+                    continue;
+                }
+                // Nobody else is in the round.
+                while len > class.deficit {
+                    class.deficit = class.deficit.saturating_add(class.quantum);
+                    self.turns += 1;
+                }
+            }
+            let (packet, is_last) = class.queue.pop_plain()?;
+            class.deficit -= len;
+            class.is_looked_at = false;
+            self.backlog.sub(len);
+            if is_last {
                 class.next = UNLISTED;
                 self.round.shift(next);
                 self.active -= 1;
-                continue;
-            } else {
-                holding += 1;
-                if holding == self.active {
-                    return None;
-                }
             }
-            self.turns += 1;
-            if next != NIL {
-                class.next = NIL;
-                self.round.head = next;
-                self.round.push(classes, at);
-            }
+            return Some(packet);
         }
     }
 
@@ -205,7 +269,12 @@ impl<P: Packet, Q: Queue<P>, C: Storage<Class<P, Q>>> Queue<P> for Drr<P, Q, C> 
 
     fn stats(&self) -> Stats {
         let classes: Stats = self.classes().iter().map(|class| class.queue().stats()).sum();
-        Stats { packets: self.sent.packets, bytes: self.sent.bytes, ..classes }
+        let mut left = self.lost;
+        for packet in self.classes().iter().filter_map(|class| class.waiting) {
+            left.add(packet.len());
+        }
+        let (packets, bytes) = (classes.packets - left.packets, classes.bytes - left.bytes);
+        Stats { packets, bytes, ..classes }
     }
 
     fn reset(&mut self, now: Nanos, observer: &mut impl Observer<P>) {
@@ -213,10 +282,16 @@ impl<P: Packet, Q: Queue<P>, C: Storage<Class<P, Q>>> Queue<P> for Drr<P, Q, C> 
             if let Some(packet) = class.waiting.take() {
                 self.backlog.packets -= 1;
                 self.backlog.bytes -= u64::from(packet.len());
+                self.lost.add(packet.len());
                 observer.dropped(now, packet, Reason::Reset);
             }
+            // `sfq` counts what it drops here as sent, as Linux does.
+            let before = class.queue.stats();
             reset(&mut self.backlog, &mut class.queue, now, observer);
-            (class.is_empty, class.deficit, class.next) = (true, 0, UNLISTED);
+            let after = class.queue.stats();
+            self.lost.packets += after.packets - before.packets;
+            self.lost.bytes += after.bytes - before.bytes;
+            (class.is_looked_at, class.deficit, class.next) = (false, 0, UNLISTED);
         }
         self.round = FlowList::EMPTY;
         self.active = 0;
@@ -281,6 +356,27 @@ mod tests {
             let packet = Header { dsfield: selector << 5 | 3, ..Header::default() };
             assert_eq!(queue.class_of(&packet), usize::from(selector));
         }
+    }
+
+    #[test]
+    fn a_packet_that_waits_does_not_count_against_the_limit_of_its_class() {
+        let class = || Class::new(Fifo::new(Limit::Packets(2), [Header::default(); 2]), 100);
+        let mut queue = Drr::new(By::Dscp, [class(), class()]).expect("classes");
+        let enqueue =
+            |queue: &mut Drr<_, _, _>, class, len| queue.enqueue(Nanos(0), packet(class, len), &mut Ignore);
+        for (class, len) in [(0, 1000), (0, 200), (1, 100)] {
+            assert_eq!(enqueue(&mut queue, class, len), Verdict::Enqueued);
+        }
+        assert_eq!(enqueue(&mut queue, 0, 300), Verdict::Dropped(Reason::Limit));
+        // The 1000 bytes are looked at, and wait.
+        assert_eq!(queue.dequeue(Nanos(0), &mut Ignore).map(|packet| packet.len), Some(100));
+        assert_eq!(enqueue(&mut queue, 0, 300), Verdict::Enqueued);
+        assert_eq!(enqueue(&mut queue, 0, 400), Verdict::Dropped(Reason::Limit));
+        assert_eq!(queue.backlog(), Backlog { packets: 3, bytes: 1500 });
+        let order: [_; 3] =
+            core::array::from_fn(|_| queue.dequeue(Nanos(0), &mut Ignore).map_or(0, |packet| packet.len));
+        assert_eq!(order, [1000, 200, 300]);
+        assert_eq!((queue.stats().packets, queue.stats().drops), (4, 2));
     }
 
     #[test]

@@ -425,7 +425,7 @@ impl<P: Packet, F: Storage<Flow>, S: Storage<Slot<P>>> Queue<P> for FqCodel<P, F
         Verdict::Enqueued
     }
 
-    #[inline]
+    #[inline(always)]
     fn dequeue(&mut self, now: Nanos, observer: &mut impl Observer<P>) -> Option<P> {
         // An index beyond the buckets is NIL: the bounds check is the test for an empty list.
         'again: loop {
