@@ -16,6 +16,9 @@ pub(super) const MBUFFER: i64 = 60_000_000_000;
 /// The parent of a root.
 pub(super) const ROOT: u8 = u8::MAX;
 
+/// The length of no packet.
+const UNKNOWN: u64 = u64::MAX;
+
 /// Parameters of a class, in the words of tc-htb(8).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClassParams {
@@ -90,17 +93,24 @@ pub struct Class<Q> {
     ceil: RateTable,
     buffer: i64,
     cbuffer: i64,
-    tokens: i64,
-    ctokens: i64,
+    /// When each bucket was empty, had it been filled ever since: its tokens are the time since then, up to its depth.
+    empty_at: u64,
+    cempty_at: u64,
+    /// When they were counted last.
     t_c: Nanos,
+    /// What the last packet cost at each, and how long it was; [`UNKNOWN`] in a class that cannot send on its own tokens.
+    cost: i64,
+    ccost: i64,
+    len: u64,
     /// When the mode is another one, if nothing is sent.
     pub(super) event: Nanos,
     quantum: i64,
     /// Bytes left of its turn, at each level at which it is served.
     deficit: [i64; LEVELS],
     pub(super) feed: Feed,
-    pub(super) lended: u64,
-    pub(super) borrowed: u64,
+    /// Counted in classes that have children.
+    lended: u64,
+    borrowed: u64,
     pub(super) sent: Sent,
 }
 
@@ -125,7 +135,7 @@ impl<Q> Class<Q> {
             rate.time(params.burst).0.min(MBUFFER.unsigned_abs()).cast_signed(),
             ceil.time(params.cburst).0.min(MBUFFER.unsigned_abs()).cast_signed(),
         );
-        Class {
+        let mut class = Class {
             params,
             queue,
             parent: params.parent.and_then(|parent| u8::try_from(parent).ok()).unwrap_or(ROOT),
@@ -135,9 +145,12 @@ impl<Q> Class<Q> {
             ceil,
             buffer,
             cbuffer,
-            tokens: buffer,
-            ctokens: cbuffer,
+            empty_at: 0,
+            cempty_at: 0,
             t_c: Nanos::ZERO,
+            cost: 0,
+            ccost: 0,
+            len: UNKNOWN,
             event: Nanos(u64::MAX),
             quantum: params.quantum().into(),
             deficit: [0; LEVELS],
@@ -145,7 +158,9 @@ impl<Q> Class<Q> {
             lended: 0,
             borrowed: 0,
             sent: Sent::default(),
-        }
+        };
+        class.fill(Nanos::ZERO);
+        class
     }
 
     /// Its parameters.
@@ -163,9 +178,9 @@ impl<Q> Class<Q> {
         self.mode
     }
 
-    /// Packets that it and its children sent on its own tokens.
+    /// Packets that it and its children sent on its own tokens: of a leaf all that it did not borrow for.
     pub const fn lended(&self) -> u64 {
-        self.lended
+        if self.queue.is_some() { self.sent.packets - self.borrowed } else { self.lended }
     }
 
     /// Packets and bytes that a leaf has sent.
@@ -180,13 +195,27 @@ impl<Q> Class<Q> {
 
     /// Full buckets at `now`.
     pub(super) fn fill(&mut self, now: Nanos) {
-        (self.tokens, self.ctokens, self.t_c) = (self.buffer, self.cbuffer, now);
-        (self.mode, self.event) = (Mode::CanSend, Nanos(u64::MAX));
+        self.set_tokens(now, self.buffer, self.cbuffer);
+        self.set_mode(Mode::CanSend);
+        self.event = Nanos(u64::MAX);
         self.deficit = [0; LEVELS];
         self.feed = Feed::default();
     }
 
+    /// The tokens of both as they were counted last.
+    fn tokens(&self) -> (i64, i64) {
+        let since = |time: u64| self.t_c.0.wrapping_sub(time).cast_signed();
+        (since(self.empty_at), since(self.cempty_at))
+    }
+
+    /// Sets both as of `now`.
     #[inline]
+    const fn set_tokens(&mut self, now: Nanos, tokens: i64, ctokens: i64) {
+        self.empty_at = now.0.wrapping_sub(tokens.cast_unsigned());
+        self.cempty_at = now.0.wrapping_sub(ctokens.cast_unsigned());
+        self.t_c = now;
+    }
+
     fn earned(&self, now: Nanos) -> i64 {
         now.0.saturating_sub(self.t_c.0).min(MBUFFER.unsigned_abs()).cast_signed()
     }
@@ -195,7 +224,8 @@ impl<Q> Class<Q> {
     pub(super) fn mode_at(&self, now: Nanos) -> (Mode, Nanos) {
         let earned = self.earned(now);
         let after = |shortage: i64| Nanos(now.0.saturating_add(shortage.unsigned_abs()));
-        let (tokens, ctokens) = (self.tokens + earned, self.ctokens + earned);
+        let (tokens, ctokens) = self.tokens();
+        let (tokens, ctokens) = (tokens + earned, ctokens + earned);
         if ctokens < 0 {
             (Mode::CantSend, after(ctokens))
         } else if tokens < 0 {
@@ -211,31 +241,54 @@ impl<Q> Class<Q> {
             let shortage = tokens.min(0).unsigned_abs();
             Nanos(self.t_c.0.saturating_add(shortage)).max(now)
         };
-        let ceil = at(self.ctokens);
-        (ceil, ceil.max(at(self.tokens)))
+        let (tokens, ctokens) = self.tokens();
+        let ceil = at(ctokens);
+        (ceil, ceil.max(at(tokens)))
+    }
+
+    pub(super) const fn set_mode(&mut self, mode: Mode) {
+        self.mode = mode;
+        self.len = UNKNOWN;
+    }
+
+    /// Pays for a packet that its own leaf, or that of a child, sends on its own tokens, as long as the last one and without
+    /// getting into debt. `false`, and nothing is paid, in any other case.
+    #[inline(always)]
+    pub(super) fn charge_again(&mut self, now: Nanos, len: u32) -> bool {
+        let have = |empty_at: u64| now.0.wrapping_sub(empty_at).cast_signed();
+        let tokens = have(self.empty_at).min(self.buffer).wrapping_sub(self.cost);
+        let ctokens = have(self.cempty_at).min(self.cbuffer).wrapping_sub(self.ccost);
+        let is_paid = u64::from(len) == self.len && tokens | ctokens >= 0;
+        if is_paid {
+            self.set_tokens(now, tokens, ctokens);
+        }
+        is_paid
     }
 
     /// Pays for a packet that is sent on the tokens of a class of `level`: from its own where that is at or below its
     /// level, in any case from those of its ceil. Whether it may do now what it might before, which is all.
-    #[inline]
+    #[inline(never)]
     pub(super) fn charge(&mut self, now: Nanos, level: u8, len: u32) -> bool {
         let earned = self.earned(now);
         // Both tables are of one link.
         let length = self.rate.length(len);
-        let pay = |tokens: i64, depth: i64, table: &RateTable| {
-            // Below 2^62, as every table shifts by two at least.
-            (tokens + earned).min(depth).wrapping_sub(table.time_of(length).0.cast_signed()).max(1 - MBUFFER)
-        };
+        // Below 2^62, as every table shifts by two at least; above the deepest debt it makes no difference.
+        let cost = |table: &RateTable| table.time_of(length).0.cast_signed().min(2 * MBUFFER);
+        (self.cost, self.ccost) = (cost(&self.rate), cost(&self.ceil));
+        let pay = |tokens: i64, depth: i64, cost: i64| ((tokens + earned).min(depth) - cost).max(1 - MBUFFER);
+        let (mut tokens, ctokens) = self.tokens();
         if self.level >= level {
             self.lended += u64::from(self.level == level);
-            self.tokens = pay(self.tokens, self.buffer, &self.rate);
+            tokens = pay(tokens, self.buffer, self.cost);
         } else {
             self.borrowed += 1;
-            self.tokens += earned;
+            tokens += earned;
         }
-        self.ctokens = pay(self.ctokens, self.cbuffer, &self.ceil);
-        self.t_c = now;
-        self.mode == Mode::CanSend && self.tokens >= 0 && self.ctokens >= 0
+        let ctokens = pay(ctokens, self.cbuffer, self.ccost);
+        self.set_tokens(now, tokens, ctokens);
+        let can_send = self.mode == Mode::CanSend && tokens >= 0 && ctokens >= 0;
+        self.len = if can_send { len.into() } else { UNKNOWN };
+        can_send
     }
 
     /// Takes a packet's bytes from its turn at `level`; whether the turn is over. Then the next one has its quantum.

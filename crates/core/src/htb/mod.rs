@@ -21,8 +21,6 @@ mod feed;
 pub use class::{Class, ClassParams, LEVELS, MAX_CLASSES, Mode, ParamsError};
 
 use crate::arena::Storage;
-use crate::classes::reset;
-use crate::queue::Sent;
 use crate::{Backlog, Nanos, Observer, Packet, Queue, Stats, Verdict};
 use class::ROOT;
 use feed::{Feed, PRIOS, bits};
@@ -31,6 +29,17 @@ use feed::{Feed, PRIOS, bits};
 pub type Map = [u8; 64];
 
 const NEVER: Nanos = Nanos(u64::MAX);
+
+/// The leaf to send, its priority, and the level of the class that lends.
+#[derive(Clone, Copy, Debug)]
+struct Turn {
+    leaf: u8,
+    prio: u8,
+    level: u8,
+}
+
+/// No class is of this number.
+const NOBODY: Turn = Turn { leaf: u8::MAX, prio: 0, level: 0 };
 
 /// `htb` over classes in the storage `C`, whose leaves are queues `Q`.
 #[derive(Clone, Debug)]
@@ -48,8 +57,11 @@ pub struct Htb<P, Q, C> {
     /// Classes that cannot send, and when the first of them may do more.
     waiting: u64,
     next_event: Nanos,
-    backlog: Backlog,
-    sent: Sent,
+    /// Whose turn it is; nobody's where it has to be found.
+    turn: Turn,
+    /// The leaf that was called last, and what all others hold: what it holds it says itself.
+    last: usize,
+    others: Backlog,
     overlimits: u64,
     kinds: core::marker::PhantomData<(P, Q)>,
 }
@@ -69,8 +81,9 @@ impl<P: Packet, Q: Queue<P>, C: Storage<Class<Q>>> Htb<P, Q, C> {
             holding: 0,
             waiting: 0,
             next_event: NEVER,
-            backlog: Backlog::default(),
-            sent: Sent::default(),
+            turn: NOBODY,
+            last: usize::from(map[0]),
+            others: Backlog::default(),
             overlimits: 0,
             kinds: core::marker::PhantomData,
         };
@@ -137,6 +150,7 @@ impl<P: Packet, Q: Queue<P>, C: Storage<Class<Q>>> Htb<P, Q, C> {
     /// Puts a class that has something to send at these priorities where its mode says: with those that can send, or
     /// to its parent; which then has something to send too.
     fn list(&mut self, mut place: usize, mut prios: u8) {
+        self.turn = NOBODY;
         let classes = self.classes.as_mut();
         while prios != 0 {
             let Class { mode, parent, level, .. } = classes[place];
@@ -155,6 +169,7 @@ impl<P: Packet, Q: Queue<P>, C: Storage<Class<Q>>> Htb<P, Q, C> {
 
     /// The other way.
     fn unlist(&mut self, mut place: usize, mut prios: u8) {
+        self.turn = NOBODY;
         let classes = self.classes.as_mut();
         while prios != 0 {
             let Class { mode, parent, level, .. } = classes[place];
@@ -197,12 +212,12 @@ impl<P: Packet, Q: Queue<P>, C: Storage<Class<Q>>> Htb<P, Q, C> {
         if mode != class.mode {
             let prios = self.prios(place);
             self.unlist(place, prios);
-            self.classes.as_mut()[place].mode = mode;
+            self.classes.as_mut()[place].set_mode(mode);
             self.list(place, prios);
         }
     }
 
-    /// Settles the classes that may do more by now.
+    /// Settles the classes that may do more by now, and asks those again that held packets back.
     #[inline(never)]
     fn run_events(&mut self, now: Nanos) {
         self.next_event = NEVER;
@@ -214,27 +229,102 @@ impl<P: Packet, Q: Queue<P>, C: Storage<Class<Q>>> Htb<P, Q, C> {
                 self.next_event = self.next_event.min(event);
             }
         }
+        for leaf in bits(core::mem::take(&mut self.holding)) {
+            self.activate(leaf);
+        }
     }
 
-    /// The leaf to send, its priority, and the level of the class that lends.
-    #[inline]
-    fn find(&self) -> Option<(usize, usize, usize)> {
-        let level = self.levels.trailing_zeros() as usize;
-        let row = self.rows.get(level)?;
-        let prio = row.prios.trailing_zeros() as usize & (PRIOS - 1);
+    /// Finds whose turn it is.
+    #[inline(never)]
+    fn find(&mut self) -> Option<()> {
+        let level = self.levels.trailing_zeros() as u8;
+        let row = self.rows.get(usize::from(level))?;
+        let prio = row.prios.trailing_zeros() as u8 & (PRIOS - 1) as u8;
         let classes = self.classes.as_ref();
-        let mut place = row.current(prio);
+        let mut place = row.current(prio.into());
         loop {
             let class = classes.get(place)?;
             if class.level == 0 {
-                return Some((place, prio, level));
+                break;
             }
-            place = class.feed.current(prio);
+            place = class.feed.current(prio.into());
         }
+        self.touch(place);
+        self.turn = Turn { leaf: u8::try_from(place).ok()?, prio, level };
+        Some(())
+    }
+
+    /// `leaf` is the one that is called last: the one whose turn it is, once that is found.
+    fn touch(&mut self, leaf: usize) {
+        if leaf != self.last {
+            self.turn = NOBODY;
+            // The one that was called last is among the others now, and the new one is not.
+            let held = |place: usize| self.classes().get(place).and_then(Class::queue).map(Queue::backlog);
+            let (before, after) = (held(leaf).unwrap_or_default(), held(self.last).unwrap_or_default());
+            self.others.change(before, after);
+            self.last = leaf;
+        }
+    }
+
+    /// [`Queue::enqueue`] in a leaf that has no packets, or was not called last.
+    #[inline(never)]
+    fn enqueue_in(&mut self, now: Nanos, packet: &P, observer: &mut impl Observer<P>) -> Verdict {
+        let leaf = usize::from(self.map[usize::from(packet.dsfield() >> 2)]);
+        self.touch(leaf);
+        let Some(Class { queue: Some(queue), .. }) = self.classes.as_mut().get_mut(leaf) else {
+            unreachable!("the map names leaves alone")
+        };
+        let verdict = queue.enqueue(now, *packet, observer);
+        let is_empty = queue.backlog().packets == 0;
+        if (self.active | self.holding) >> leaf & 1 == 0 && !is_empty {
+            self.activate(leaf);
+        }
+        verdict
+    }
+
+    /// Asks the leaf whose turn it is, if that is known. (One variable holds the packet from the call to the return: it is not
+    /// copied then.)
+    #[inline(always)]
+    fn send(&mut self, now: Nanos, observer: &mut impl Observer<P>) -> Option<P> {
+        let mut packet = None;
+        let leaf = usize::from(self.turn.leaf);
+        if let Some(Class { queue: Some(queue), sent, .. }) = self.classes.as_mut().get_mut(leaf) {
+            packet = queue.dequeue(now, observer);
+            let is_empty = queue.backlog().packets == 0;
+            match &packet {
+                Some(packet) => {
+                    let len = packet.len();
+                    sent.add(len);
+                    self.sent(now, leaf, len, is_empty);
+                }
+                None => {
+                    self.deactivate(leaf);
+                    if !is_empty {
+                        self.holding |= 1 << leaf;
+                        self.next_event = Nanos(0);
+                    }
+                }
+            }
+        }
+        packet
+    }
+
+    /// Asks the others, when that one sent nothing.
+    #[inline(never)]
+    fn send_on(&mut self, now: Nanos, observer: &mut impl Observer<P>) -> Option<P> {
+        while self.find().is_some() {
+            let packet = self.send(now, observer);
+            if packet.is_some() {
+                return packet;
+            }
+        }
+        self.overlimits += u64::from(self.backlog().packets > 0);
+        None
     }
 
     /// The turn of a leaf is over; where that ends the round of those that borrow with it, so is their parent's.
     fn next_turn(&mut self, leaf: usize, prio: usize, level: usize) {
+        self.turn = NOBODY;
         let classes = self.classes.as_mut();
         let mut place = leaf;
         while usize::from(classes[place].level) < level {
@@ -247,14 +337,21 @@ impl<P: Packet, Q: Queue<P>, C: Storage<Class<Q>>> Htb<P, Q, C> {
         self.rows[level].advance(prio, place);
     }
 
-    /// Every class from the leaf upwards pays.
-    #[inline]
-    fn charge(&mut self, leaf: usize, level: usize, len: u32, now: Nanos) {
+    /// A packet takes its part of the leaf's turn, and every class from the leaf upwards pays.
+    #[inline(always)]
+    fn sent(&mut self, now: Nanos, leaf: usize, len: u32, is_last: bool) {
+        let Turn { prio, level, .. } = self.turn;
+        let classes = self.classes.as_mut();
+        if classes[leaf].ends_turn(level, len) {
+            self.next_turn(leaf, prio.into(), level.into());
+        }
+        if is_last {
+            self.deactivate(leaf);
+        }
         let mut place = leaf;
-        let level = u8::try_from(level).unwrap_or(0);
         while let Some(class) = self.classes.as_mut().get_mut(place) {
             let parent = usize::from(class.parent);
-            if !class.charge(now, level, len) {
+            if (level > 0 || !class.charge_again(now, len)) && !class.charge(now, level, len) {
                 self.settle(place, now);
             }
             place = parent;
@@ -280,14 +377,13 @@ impl<P: Packet, Q: Queue<P>, C: Storage<Class<Q>>> Queue<P> for Htb<P, Q, C> {
     #[inline]
     fn enqueue(&mut self, now: Nanos, packet: P, observer: &mut impl Observer<P>) -> Verdict {
         let leaf = usize::from(self.map[usize::from(packet.dsfield() >> 2)]);
+        if leaf != self.last || (self.active | self.holding) >> leaf & 1 == 0 {
+            return self.enqueue_in(now, &packet, observer);
+        }
         let Class { queue: Some(queue), .. } = &mut self.classes.as_mut()[leaf] else {
             unreachable!("the map names leaves alone")
         };
-        let (verdict, is_empty) = queue.enqueue_counted(now, packet, &mut self.backlog, observer);
-        if (self.active | self.holding) >> leaf & 1 == 0 && !is_empty {
-            self.activate(leaf);
-        }
-        verdict
+        queue.enqueue(now, packet, observer)
     }
 
     #[inline]
@@ -295,34 +391,11 @@ impl<P: Packet, Q: Queue<P>, C: Storage<Class<Q>>> Queue<P> for Htb<P, Q, C> {
         if now >= self.next_event {
             self.run_events(now);
         }
-        for leaf in bits(core::mem::take(&mut self.holding)) {
-            self.activate(leaf);
+        let mut packet = self.send(now, observer);
+        if packet.is_none() {
+            packet = self.send_on(now, observer);
         }
-        loop {
-            let Some((leaf, prio, level)) = self.find() else {
-                self.overlimits += u64::from(self.backlog.packets > 0);
-                return None;
-            };
-            let class = self.classes.as_mut().get_mut(leaf)?;
-            let Some(queue) = &mut class.queue else { return None };
-            let (packet, is_empty) = queue.dequeue_counted(now, &mut self.backlog, observer);
-            let Some(packet) = packet else {
-                self.deactivate(leaf);
-                self.holding |= u64::from(!is_empty) << leaf;
-                continue;
-            };
-            let len = packet.len();
-            class.sent.add(len);
-            if class.ends_turn(u8::try_from(level).unwrap_or(0), len) {
-                self.next_turn(leaf, prio, level);
-            }
-            if is_empty {
-                self.deactivate(leaf);
-            }
-            self.charge(leaf, level, len, now);
-            self.sent.add(len);
-            return Some(packet);
-        }
+        packet
     }
 
     fn next_wake(&self, now: Nanos) -> Option<Nanos> {
@@ -330,22 +403,31 @@ impl<P: Packet, Q: Queue<P>, C: Storage<Class<Q>>> Queue<P> for Htb<P, Q, C> {
     }
 
     fn backlog(&self) -> Backlog {
-        self.backlog
+        let mut all = self.others;
+        if let Some(queue) = self.classes()[self.last].queue() {
+            all.change(Backlog::default(), queue.backlog());
+        }
+        all
     }
 
     fn stats(&self) -> Stats {
         let leaves: Stats = self.classes().iter().filter_map(Class::queue).map(Queue::stats).sum();
-        let overlimits = leaves.overlimits + self.overlimits;
-        Stats { overlimits, ..self.sent.stats(leaves.drops, leaves.marks) }
+        let (packets, bytes) = self.classes().iter().fold((0, 0), |(packets, bytes), class| {
+            let sent = class.sent();
+            (packets + sent.0, bytes + sent.1)
+        });
+        Stats { packets, bytes, overlimits: leaves.overlimits + self.overlimits, ..leaves }
     }
 
     fn reset(&mut self, now: Nanos, observer: &mut impl Observer<P>) {
         for class in self.classes.as_mut() {
             if let Some(queue) = &mut class.queue {
-                reset(&mut self.backlog, queue, now, observer);
+                queue.reset(now, observer);
             }
             class.fill(now);
         }
+        self.others = Backlog::default();
+        self.turn = NOBODY;
         self.rows = [Feed::default(); LEVELS];
         self.levels = 0;
         (self.active, self.holding, self.waiting, self.next_event) = (0, 0, 0, NEVER);
