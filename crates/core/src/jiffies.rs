@@ -39,6 +39,11 @@ impl Clock {
         }
     }
 
+    /// A time in which it makes at most so many steps; 0 where its steps are no whole number of nanoseconds.
+    pub(crate) const fn within(self, steps: u64) -> Span {
+        Span(steps.saturating_mul(self.step))
+    }
+
     #[cold]
     #[allow(clippy::cast_possible_truncation)]
     const fn between(self, now: Nanos) -> u64 {

@@ -23,19 +23,14 @@ impl<P: Default> Default for Node<P> {
 
 linked!(Node<P>, P);
 
-/// Where a flow is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Place {
-    /// Nowhere: it holds no packet since the jiffy of this number, the lowest bit set.
-    Detached(u64),
-    /// On the new or the old list.
-    Listed,
-    /// Waiting for its time, at this place of the heap.
-    Throttled(u32),
-}
+/// The place of a flow that is nowhere, as it holds no packet.
+pub(super) const DETACHED: u32 = NIL;
+/// The place of a flow on the new or the old list. Any other is that in the heap, of a flow that waits for its time.
+pub(super) const LISTED: u32 = NIL - 1;
 
-/// One flow.
+/// One flow: a cache line.
 #[derive(Clone, Copy, Debug)]
+#[repr(align(64))]
 pub struct Flow {
     /// Packets in the order of arrival, their times not falling.
     head: u32,
@@ -46,17 +41,18 @@ pub struct Flow {
     /// Bytes it may still send in this turn.
     pub(super) credit: i32,
     pub(super) socket_hash: u32,
-    pub(super) key: u64,
-    pub(super) time_next_packet: Nanos,
-    pub(super) place: Place,
+    /// Where it is.
+    pub(super) place: u32,
     /// The next flow of the list it is on.
     pub(super) next: u32,
+    pub(super) key: u64,
+    pub(super) time_next_packet: Nanos,
+    /// Since when it holds no packets, ns; of one that waits, its turn among those that wait until the same time.
+    since: u64,
     /// The next flow of its bucket, or of the free ones.
     pub(super) chain: u32,
     /// The flow at the place of the heap that has this flow's number.
     cell: u32,
-    /// Its turn among those throttled until the same time.
-    order: u64,
 }
 
 impl Default for Flow {
@@ -68,23 +64,35 @@ impl Default for Flow {
             qlen: 0,
             credit: 0,
             socket_hash: 0,
+            place: DETACHED,
+            next: NIL,
             key: 0,
             time_next_packet: Nanos(0),
-            place: Place::Detached(1),
-            next: NIL,
+            since: 0,
             chain: NIL,
             cell: NIL,
-            order: 0,
         }
     }
 }
 
 impl Flow {
     /// A flow without packets in the place of this one, whose cell of the heap stays.
-    pub(super) fn renew(&mut self, key: u64, credit: i32, socket_hash: u32, age: u64) {
+    pub(super) fn renew(&mut self, key: u64, credit: i32, socket_hash: u32, now: Nanos) {
         let Flow { chain, cell, .. } = *self;
-        let place = Place::Detached(age);
-        *self = Flow { key, credit, socket_hash, chain, cell, place, ..Flow::default() };
+        *self = Flow { key, credit, socket_hash, chain, cell, since: now.0, ..Flow::default() };
+    }
+
+    /// It holds no packet any more.
+    #[inline]
+    pub(super) const fn detach(&mut self, now: Nanos) {
+        self.place = DETACHED;
+        self.since = now.0;
+    }
+
+    /// Since when it has held no packet; `None` of a flow with packets.
+    #[inline]
+    pub(super) const fn idle_since(&self) -> Option<Nanos> {
+        if self.place == DETACHED { Some(Nanos(self.since)) } else { None }
     }
 }
 
@@ -116,7 +124,7 @@ impl<S> Nodes<S> {
     /// Puts a packet where its time belongs; `false` when no place is free. Behind those that are already
     /// there it takes as long as the early packets of the flow are many: at most its limit.
     #[inline]
-    pub(super) fn push<P: Copy>(&mut self, flow: &mut Flow, packet: P, time: Nanos, is_timed: bool) -> bool
+    pub(super) fn push<P: Copy>(&mut self, flow: &mut Flow, packet: &P, time: Nanos, is_timed: bool) -> bool
     where
         S: Storage<Node<P>>,
     {
@@ -124,7 +132,7 @@ impl<S> Nodes<S> {
         let index = self.free;
         let Some(node) = nodes.get_mut(index as usize) else { return false };
         self.free = node.next;
-        *node = Node { packet, time_to_send: time, is_timed, next: NIL };
+        *node = Node { packet: *packet, time_to_send: time, is_timed, next: NIL };
         if flow.head == NIL {
             flow.head = index;
             flow.tail = index;
@@ -149,7 +157,7 @@ impl<S> Nodes<S> {
     }
 
     /// Whether the packet that is to leave next is an early one.
-    #[inline]
+    #[inline(always)]
     fn is_early<P: Copy>(&self, flow: &Flow) -> bool
     where
         S: Storage<Node<P>>,
@@ -162,8 +170,18 @@ impl<S> Nodes<S> {
         nodes.get(flow.head as usize).is_none_or(|head| early.time_to_send < head.time_to_send)
     }
 
+    /// Whether the packets of a flow with some came in order and the first may leave.
+    #[inline(always)]
+    pub(super) fn is_due<P: Copy>(&self, flow: &Flow, now: Nanos) -> bool
+    where
+        S: Storage<Node<P>>,
+    {
+        let head = self.nodes.as_ref().get(flow.head as usize);
+        flow.early == NIL && head.is_some_and(|head| now >= head.time_to_send.max(flow.time_next_packet))
+    }
+
     /// When the next packet may leave at the earliest; `None` of a flow with none.
-    #[inline]
+    #[inline(always)]
     pub(super) fn time<P: Copy>(&self, flow: &Flow) -> Option<Nanos>
     where
         S: Storage<Node<P>>,
@@ -177,7 +195,7 @@ impl<S> Nodes<S> {
     }
 
     /// Takes the packet that is to leave next. It can be read where it lies until the next one is put in.
-    #[inline]
+    #[inline(always)]
     pub(super) fn pop<P: Copy>(&mut self, flow: &mut Flow) -> Option<&mut Node<P>>
     where
         S: Storage<Node<P>>,
@@ -201,13 +219,13 @@ pub(super) struct Heap {
 impl Heap {
     fn key(flows: &[Flow], place: u32) -> (Nanos, u64) {
         let flow = &flows[flows[place as usize].cell as usize];
-        (flow.time_next_packet, flow.order)
+        (flow.time_next_packet, flow.since)
     }
 
     /// Writes that `flow` stands at `place`.
     fn put(flows: &mut [Flow], place: u32, flow: u32) {
         flows[place as usize].cell = flow;
-        flows[flow as usize].place = Place::Throttled(place);
+        flows[flow as usize].place = place;
     }
 
     fn swap(flows: &mut [Flow], a: u32, b: u32) {
@@ -238,7 +256,7 @@ impl Heap {
 
     pub(super) fn insert(&mut self, flows: &mut [Flow], flow: u32) {
         self.orders += 1;
-        flows[flow as usize].order = self.orders;
+        flows[flow as usize].since = self.orders;
         Heap::put(flows, self.len, flow);
         self.len += 1;
         Heap::rise(flows, self.len - 1);
@@ -258,9 +276,7 @@ impl Heap {
         let last = flows[self.len as usize].cell;
         Heap::put(flows, place, last);
         Heap::rise(flows, place);
-        if let Place::Throttled(place) = flows[last as usize].place {
-            self.sink(flows, place);
-        }
+        self.sink(flows, flows[last as usize].place);
     }
 }
 
@@ -271,6 +287,6 @@ mod tests {
     #[test]
     fn sizes_are_as_documented() {
         assert_eq!(size_of::<Node<crate::Header>>(), 40);
-        assert_eq!(size_of::<Flow>(), 80);
+        assert_eq!(size_of::<Flow>(), 64);
     }
 }

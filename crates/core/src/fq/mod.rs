@@ -17,119 +17,26 @@
 //! a packet goes the way it goes in Linux without memory: with priority 7.
 
 mod flow;
+mod params;
+mod rare;
 mod table;
 
 use core::marker::PhantomData;
 
 pub use flow::{Flow, Node};
-use flow::{Heap, Nodes, Place};
+use flow::{Heap, LISTED, Nodes};
+pub use params::{FlowCounts, FqCounters, Params};
+use rare::PRIO_CONTROL;
 use table::Table;
 
 use crate::arena::{NIL, Storage};
-use crate::event::Origin;
-use crate::jiffies::{self, Clock, HZ};
+use crate::event::{Origin, Socket};
+use crate::jiffies::Clock;
 use crate::lists::FlowList;
 use crate::queue::Sent;
 use crate::{Backlog, Nanos, Observer, Packet, Queue, Reason, Span, Stats, Verdict};
 
-/// Parameters of `fq`. The number of buckets for flows is the length of the bucket storage, 1024 by default in Linux.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Params {
-    /// Most packets queued. Default 10000.
-    pub limit: u32,
-    /// Most packets of one flow. Default 100.
-    pub flow_limit: u32,
-    /// Bytes a flow may send in one turn, 1 to 2^20. Default 3028: two of the MTU with its link header.
-    pub quantum: u32,
-    /// Credit of a new flow, bytes. Default 15140: ten of them.
-    pub initial_quantum: u32,
-    /// Whether flows are paced. Default on.
-    pub pacing: bool,
-    /// Most that a flow may send, bytes per second; `None`, the default, for no limit.
-    pub maxrate: Option<u64>,
-    /// Idle time after which a flow has a quantum again, kept in jiffies, rounded up. Default 40 ms.
-    pub refill_delay: Span,
-    /// Bits of the flow hash that tell flows without a socket apart. Default 1023.
-    pub orphan_mask: u32,
-    /// Bytes per second up to which each packet is paced. Default 68750 (550 kbit/s).
-    pub low_rate_threshold: u64,
-    /// Marks each packet that left so much later than it might have. Default 4294967.295 s.
-    pub ce_threshold: Span,
-    /// How far in the future a packet may ask to leave. Default 10 s.
-    pub horizon: Span,
-    /// Drops packets beyond the horizon; else they leave at it. Default on.
-    pub horizon_drop: bool,
-    /// Jiffies per second. Default 250.
-    pub hz: u32,
-}
-
-impl Default for Params {
-    fn default() -> Self {
-        Params {
-            limit: 10_000,
-            flow_limit: 100,
-            quantum: 2 * 1514,
-            initial_quantum: 10 * 1514,
-            pacing: true,
-            maxrate: None,
-            refill_delay: Span::from_millis(40),
-            orphan_mask: 1023,
-            low_rate_threshold: 68_750,
-            ce_threshold: Span(4_294_967_295_000),
-            horizon: Span::from_secs(10),
-            horizon_drop: true,
-            hz: HZ,
-        }
-    }
-}
-
-impl Params {
-    /// `refill_delay` in jiffies.
-    #[must_use]
-    pub const fn refill_delay_jiffies(&self) -> u64 {
-        jiffies::in_span(self.refill_delay, self.hz)
-    }
-}
-
-/// What `fq` has counted beyond [`Stats`], in the words of `tc -s qdisc`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct FqCounters {
-    /// Idle flows whose memory was taken back.
-    pub gc_flows: u64,
-    /// Packets that went with priority 7.
-    pub internal_packets: u64,
-    /// Times a flow was made to wait.
-    pub throttled: u64,
-    /// Packets above `ce_threshold`, ECN-capable or not.
-    pub ce_mark: u64,
-    /// Packets dropped because they asked to leave beyond the horizon.
-    pub horizon_drops: u64,
-    /// Packets set to leave at the horizon.
-    pub horizon_caps: u64,
-    /// Packets dropped because of the limit of their flow.
-    pub flows_plimit: u64,
-    /// Packets whose time at the rate of their flow is above 1 s.
-    pub pkts_too_long: u64,
-    /// Packets dropped because of the limit of all.
-    pub drop_overlimit: u64,
-    /// Successful CE marks.
-    pub marks: u64,
-}
-
-/// Flows by where they are.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct FlowCounts {
-    /// All that are known.
-    pub flows: u32,
-    /// Those without packets.
-    pub inactive: u32,
-    /// Those that wait for their time.
-    pub throttled: u32,
-}
-
 const SECOND: u64 = 1_000_000_000;
-/// Linux `TC_PRIO_CONTROL` in the bits `TC_PRIO_MAX`.
-const PRIO_CONTROL: u32 = 7;
 
 /// `fq` over storage for buckets `H`, flows `F` and packets `S`. With fewer nodes than `limit` the limit is lowered to
 /// them.
@@ -139,6 +46,8 @@ pub struct Fq<P, H, F, S> {
     limit: u32,
     quantum: i32,
     refill_delay: u64,
+    /// A time in which they do not pass.
+    no_refill: u64,
     clock: Clock,
     flows: F,
     table: Table<H>,
@@ -150,8 +59,7 @@ pub struct Fq<P, H, F, S> {
     /// The earliest time of a throttled flow, or one before it; the end of time for none.
     time_next_delayed_flow: Nanos,
     unthrottle_latency: u64,
-    qlen: u32,
-    bytes: u64,
+    backlog: Backlog,
     sent: Sent,
     counters: FqCounters,
     packet: PhantomData<P>,
@@ -172,6 +80,7 @@ where
             limit: 0,
             quantum: 0,
             refill_delay: 0,
+            no_refill: 0,
             clock: Clock::new(params.hz),
             flows,
             table,
@@ -182,8 +91,7 @@ where
             delayed: Heap::default(),
             time_next_delayed_flow: Nanos(u64::MAX),
             unthrottle_latency: 0,
-            qlen: 0,
-            bytes: 0,
+            backlog: Backlog::default(),
             sent: Sent::default(),
             counters: FqCounters::default(),
             packet: PhantomData,
@@ -197,13 +105,14 @@ where
         self.limit = params.limit.min(self.nodes.capacity());
         self.quantum = self.params.quantum.cast_signed();
         self.refill_delay = self.params.refill_delay_jiffies();
+        self.no_refill = self.clock.within(self.refill_delay).0;
     }
 
     /// Sets all parameters but `hz`. While the queue is above the limit, packets that may leave are dequeued and
     /// discarded.
     pub fn configure(&mut self, now: Nanos, params: Params, observer: &mut impl Observer<P>) {
         self.set_params(params);
-        while self.qlen > self.limit {
+        while self.backlog.packets > self.limit {
             let Some(packet) = self.dequeue(now, observer) else { break };
             observer.dropped(now, packet, Reason::Change);
         }
@@ -236,52 +145,6 @@ where
         Span(self.unthrottle_latency)
     }
 
-    /// The flow of a packet, a new one where there is none: its number, [`NIL`] for priority 7.
-    #[inline]
-    fn classify(&mut self, now: Nanos, packet: &P, origin: &Origin) -> u32 {
-        if origin.priority & 15 == PRIO_CONTROL {
-            return NIL;
-        }
-        let owner = origin.socket.filter(|socket| socket.is_connected);
-        let key = match owner {
-            Some(socket) => socket.id << 1,
-            None => u64::from(packet.flow_hash() & self.params.orphan_mask) << 1 | 1,
-        };
-        if self.table.is_crowded() {
-            let jiffies = self.clock.at(now);
-            self.counters.gc_flows += self.table.collect(self.flows.as_mut(), key, jiffies, self.params.hz);
-        }
-        let flows = self.flows.as_mut();
-        let index = self.table.find(flows, key);
-        if let Some(flow) = flows.get_mut(index as usize) {
-            if let Some(socket) = owner
-                && flow.socket_hash != socket.hash
-            {
-                self.start_anew(index, socket.hash);
-            }
-            return index;
-        }
-        let index = self.table.add(flows, key);
-        let jiffies = self.clock.at(now);
-        let Some(flow) = flows.get_mut(index as usize) else { return NIL };
-        let credit = self.params.initial_quantum.cast_signed();
-        flow.renew(key, credit, owner.map_or(0, |socket| socket.hash), jiffies | 1);
-        index
-    }
-
-    /// The socket of a flow has another connection now.
-    fn start_anew(&mut self, index: u32, hash: u32) {
-        let flows = self.flows.as_mut();
-        let flow = &mut flows[index as usize];
-        flow.credit = self.params.initial_quantum.cast_signed();
-        flow.socket_hash = hash;
-        if let Place::Throttled(place) = flow.place {
-            self.delayed.remove(flows, place);
-            list(flows, &mut self.old_flows, index);
-        }
-        self.flows.as_mut()[index as usize].time_next_packet = Nanos(0);
-    }
-
     /// Lists the throttled flows whose time has come; that of one has.
     #[inline(never)]
     fn check_throttled(&mut self, now: Nanos) {
@@ -300,67 +163,174 @@ where
         }
     }
 
-    /// The flow whose turn it is and whose packet may leave, and since when it may.
-    #[inline]
-    fn next_flow(&mut self, now: Nanos) -> Option<(u32, Nanos)> {
+    /// The flow whose turn it is, and whether it is on the new list.
+    #[inline(always)]
+    fn next_flow(&mut self, now: Nanos) -> Option<(u32, bool)> {
         let flows = self.flows.as_mut();
-        loop {
-            let is_new = self.new_flows.head != NIL;
-            let head = if is_new { &mut self.new_flows } else { &mut self.old_flows };
-            let index = head.head;
-            let flow = flows.get_mut(index as usize)?;
+        while let Some(flow) = flows.get_mut(self.new_flows.head as usize) {
+            let index = self.new_flows.head;
             if flow.credit <= 0 {
                 flow.credit = flow.credit.wrapping_add(self.quantum);
-                head.shift(flow.next);
-                list(flows, &mut self.old_flows, index);
-                continue;
-            }
-            let Some(time) = self.nodes.time(flow) else {
-                head.shift(flow.next);
-                if is_new && self.old_flows.head != NIL {
-                    list(flows, &mut self.old_flows, index);
-                } else {
-                    flow.place = Place::Detached(self.clock.at(now) | 1);
+                self.new_flows.shift(flow.next);
+            } else if flow.qlen > 0 {
+                return Some((index, true));
+            } else {
+                // Empty: once through the old list, or off the lists where that is empty.
+                self.new_flows.shift(flow.next);
+                if self.old_flows.head == NIL {
+                    flow.detach(now);
                     self.table.inactive += 1;
+                    continue;
                 }
-                continue;
-            };
-            let time = time.max(flow.time_next_packet);
-            if now >= time {
-                return Some((index, time));
             }
-            head.shift(flow.next);
+            flow.next = NIL;
+            self.old_flows.push(flows, index);
+        }
+        loop {
+            let index = self.old_flows.head;
+            let flow = flows.get_mut(index as usize)?;
+            let next = flow.next;
+            if flow.credit <= 0 {
+                flow.credit = flow.credit.wrapping_add(self.quantum);
+                if next != NIL {
+                    flow.next = NIL;
+                    self.old_flows.head = next;
+                    self.old_flows.push(flows, index);
+                }
+            } else if flow.qlen > 0 {
+                return Some((index, false));
+            } else {
+                flow.detach(now);
+                self.table.inactive += 1;
+                self.old_flows.shift(next);
+            }
+        }
+    }
+
+    /// Delivers from the flow at the head of the new or of the old list. (One function for each: the compiler would join
+    /// them, and look up the flow again.)
+    #[inline(always)]
+    fn send<const NEW: bool>(
+        &mut self,
+        index: u32,
+        now: Nanos,
+        observer: &mut impl Observer<P>,
+    ) -> Option<P> {
+        let flow = self.flows.as_mut().get_mut(index as usize)?;
+        if self.nodes.is_due(flow, now) {
+            return self.deliver(index, now, observer);
+        }
+        self.send_any((index, NEW), now, observer)
+    }
+
+    /// The same where packets came out of order, or have to wait: then so does the flow, off the lists, and the next is asked.
+    #[inline(never)]
+    fn send_any(
+        &mut self,
+        (mut index, mut is_new): (u32, bool),
+        now: Nanos,
+        observer: &mut impl Observer<P>,
+    ) -> Option<P> {
+        loop {
+            let flows = self.flows.as_mut();
+            let flow = flows.get_mut(index as usize)?;
+            let time = self.nodes.time(flow)?.max(flow.time_next_packet);
+            if now >= time {
+                return self.deliver(index, now, observer);
+            }
+            let from = if is_new { &mut self.new_flows } else { &mut self.old_flows };
+            from.shift(flow.next);
             flow.time_next_packet = time;
             self.delayed.insert(flows, index);
             self.counters.throttled += 1;
             self.time_next_delayed_flow = self.time_next_delayed_flow.min(time);
+            (index, is_new) = self.next_flow(now)?;
         }
     }
 
-    fn refuse(&mut self, now: Nanos, packet: P, reason: Reason, observer: &mut impl Observer<P>) -> Verdict {
-        observer.dropped(now, packet, reason);
-        Verdict::Dropped(reason)
+    /// Delivers the next packet of a flow, which may leave.
+    #[inline(always)]
+    fn deliver(&mut self, index: u32, now: Nanos, observer: &mut impl Observer<P>) -> Option<P> {
+        let flow = self.flows.as_mut().get_mut(index as usize)?;
+        let time = self.nodes.time(flow)?.max(flow.time_next_packet);
+        let Node { packet, is_timed, .. } = self.nodes.pop(flow)?;
+        let len = packet.len();
+        flow.qlen -= 1;
+        flow.credit = flow.credit.wrapping_sub(len.cast_signed());
+        if now.0.wrapping_sub(time.0).wrapping_sub(self.params.ce_threshold.0).cast_signed() > 0 {
+            self.counters.ce_mark += 1;
+            if packet.set_ce() {
+                self.counters.marks += 1;
+                observer.marked(now, packet, Reason::CeThreshold);
+            }
+        }
+        let own = if *is_timed { None } else { observer.pacing_rate(packet) };
+        if self.params.maxrate.is_some() || own.is_some() {
+            let is_long = pace(flow, &self.params, now, len, *is_timed, own);
+            self.counters.pkts_too_long += u64::from(is_long);
+        }
+        self.backlog.sub(len);
+        self.sent.add(len);
+        Some(*packet)
+    }
+
+    /// What tells the flow of a packet, and its socket, if that is connected.
+    #[inline(always)]
+    fn key(&self, packet: &P, origin: &Origin) -> (u64, Option<Socket>) {
+        let owner = origin.socket.filter(|socket| socket.is_connected);
+        let key = match owner {
+            Some(socket) => socket.id << 1,
+            None => u64::from(packet.flow_hash() & self.params.orphan_mask) << 1 | 1,
+        };
+        (key, owner)
+    }
+
+    /// Takes a packet in for a flow that is below its limit.
+    #[inline(always)]
+    fn put(&mut self, index: u32, now: Nanos, packet: &P, time: Nanos, is_timed: bool) -> Verdict {
+        let flows = self.flows.as_mut();
+        let Some(flow) = flows.get_mut(index as usize) else { return Verdict::Dropped(Reason::Limit) };
+        flow.qlen += 1;
+        self.backlog.add(packet.len());
+        // There is a place: fewer than `limit` packets are queued, and it is at most the places.
+        self.nodes.push(flow, packet, time, is_timed);
+        if let Some(since) = flow.idle_since() {
+            self.table.inactive -= 1;
+            list(flows, &mut self.new_flows, index);
+            if now.0.wrapping_sub(since.0) > self.no_refill {
+                return self.refill(index, now, since);
+            }
+        }
+        Verdict::Enqueued
+    }
+
+    #[inline(never)]
+    fn dequeue_internal(&mut self) -> Option<P> {
+        self.internal.qlen -= 1;
+        let packet = self.nodes.pop(&mut self.internal)?.packet;
+        self.backlog.sub(packet.len());
+        self.sent.add(packet.len());
+        Some(packet)
     }
 }
 
-/// Charges a flow for a packet that leaves, at most at `own` bytes per second, and says when its next may. Whether
-/// the pause would have been longer than 1 s.
-#[inline]
+/// Says when a flow's next packet may leave after one that left at most at `own` bytes per second, or at the rate of all.
+/// Whether the pause would have been longer than 1 s.
+#[inline(never)]
 fn pace(
     flow: &mut Flow,
     params: &Params,
     now: Nanos,
     mut len: u32,
     is_timed: bool,
-    own: impl FnOnce() -> Option<u64>,
+    own: Option<u64>,
 ) -> bool {
-    flow.credit = flow.credit.wrapping_sub(len.cast_signed());
     if !params.pacing {
         return false;
     }
     let mut rate = params.maxrate;
     if !is_timed {
-        rate = match (rate, own()) {
+        rate = match (rate, own) {
             (Some(all), Some(own)) => Some(all.min(own)),
             (all, own) => all.or(own),
         };
@@ -389,7 +359,7 @@ fn pace(
 #[inline]
 fn list(flows: &mut [Flow], list: &mut FlowList, index: u32) {
     let flow = &mut flows[index as usize];
-    flow.place = Place::Listed;
+    flow.place = LISTED;
     flow.next = NIL;
     list.push(flows, index);
 }
@@ -403,84 +373,51 @@ where
 {
     #[inline]
     fn enqueue(&mut self, now: Nanos, packet: P, observer: &mut impl Observer<P>) -> Verdict {
-        if self.qlen >= self.limit {
-            self.counters.drop_overlimit += 1;
-            return self.refuse(now, packet, Reason::Limit, observer);
-        }
         let origin = observer.origin(&packet);
-        let mut time = now;
-        if let Some(departure) = origin.departure {
-            let latest = now + self.params.horizon;
-            if departure > latest && self.params.horizon_drop {
-                self.counters.horizon_drops += 1;
-                return self.refuse(now, packet, Reason::Horizon, observer);
+        let is_rare = self.backlog.packets >= self.limit
+            || origin.priority & 15 == PRIO_CONTROL
+            || origin.departure.is_some_and(|departure| departure > now + self.params.horizon)
+            || self.table.is_crowded();
+        if is_rare {
+            return self.enqueue_any(now, &packet, observer);
+        }
+        let (key, owner) = self.key(&packet, &origin);
+        let mut index = self.table.first(key);
+        while let Some(flow) = self.flows.as_mut().get_mut(index as usize) {
+            if flow.key == key {
+                let is_same = owner.is_none_or(|socket| flow.socket_hash == socket.hash);
+                if is_same && flow.qlen < self.params.flow_limit {
+                    let time = origin.departure.unwrap_or(now);
+                    return self.put(index, now, &packet, time, origin.departure.is_some());
+                }
+                break;
             }
-            self.counters.horizon_caps += u64::from(departure > latest);
-            time = departure.min(latest);
+            index = flow.chain;
         }
-        let index = self.classify(now, &packet, &origin);
-        let flows = self.flows.as_mut();
-        let is_known = (index as usize) < flows.len();
-        let flow = flows.get_mut(index as usize).unwrap_or(&mut self.internal);
-        if flow.qlen >= self.params.flow_limit && is_known {
-            self.counters.flows_plimit += 1;
-            return self.refuse(now, packet, Reason::FlowLimit, observer);
-        }
-        flow.qlen += 1;
-        self.qlen += 1;
-        self.bytes += u64::from(packet.len());
-        // There is a place: fewer than `limit` packets are queued, and it is at most the places.
-        self.nodes.push(flow, packet, time, origin.departure.is_some());
-        if !is_known {
-            self.counters.internal_packets += 1;
-        } else if let Place::Detached(age) = flow.place {
-            if self.clock.at(now) > age.saturating_add(self.refill_delay) {
-                flow.credit = flow.credit.cast_unsigned().max(self.params.quantum).cast_signed();
-            }
-            self.table.inactive -= 1;
-            list(flows, &mut self.new_flows, index);
-        }
-        Verdict::Enqueued
+        self.enqueue_any(now, &packet, observer)
     }
 
     #[inline]
     fn dequeue(&mut self, now: Nanos, observer: &mut impl Observer<P>) -> Option<P> {
-        if self.qlen == 0 {
+        if self.backlog.packets == 0 {
             return None;
         }
-        let packet = if self.internal.qlen > 0 {
-            self.internal.qlen -= 1;
-            self.nodes.pop(&mut self.internal)?.packet
-        } else {
-            if self.time_next_delayed_flow <= now {
-                self.check_throttled(now);
-            }
-            let (index, time) = self.next_flow(now)?;
-            let flow = self.flows.as_mut().get_mut(index as usize)?;
-            let Node { packet, is_timed, .. } = self.nodes.pop(flow)?;
-            flow.qlen -= 1;
-            if now.0.wrapping_sub(time.0).wrapping_sub(self.params.ce_threshold.0).cast_signed() > 0 {
-                self.counters.ce_mark += 1;
-                if packet.set_ce() {
-                    self.counters.marks += 1;
-                    observer.marked(now, packet, Reason::CeThreshold);
-                }
-            }
-            let own = || observer.pacing_rate(packet);
-            let is_long = pace(flow, &self.params, now, packet.len(), *is_timed, own);
-            self.counters.pkts_too_long += u64::from(is_long);
-            *packet
-        };
-        self.qlen -= 1;
-        self.bytes -= u64::from(packet.len());
-        self.sent.add(packet.len());
-        Some(packet)
+        if self.internal.qlen > 0 {
+            return self.dequeue_internal();
+        }
+        if self.time_next_delayed_flow <= now {
+            self.check_throttled(now);
+        }
+        match self.next_flow(now)? {
+            (index, true) => self.send::<true>(index, now, observer),
+            (index, false) => self.send::<false>(index, now, observer),
+        }
     }
 
     /// Looks at the flows on the lists until it finds one that may send now: those that may not are off the lists
     /// after a dequeue that delivers nothing.
     fn next_wake(&self, now: Nanos) -> Option<Nanos> {
-        if self.qlen == 0 {
+        if self.backlog.packets == 0 {
             return None;
         }
         if self.nodes.time(&self.internal).is_some() {
@@ -504,7 +441,7 @@ where
     }
 
     fn backlog(&self) -> Backlog {
-        Backlog { packets: self.qlen, bytes: self.bytes }
+        self.backlog
     }
 
     fn stats(&self) -> Stats {
@@ -524,7 +461,7 @@ where
         self.table.clear(flows);
         self.delayed = Heap::default();
         (self.new_flows, self.old_flows) = (FlowList::EMPTY, FlowList::EMPTY);
-        (self.qlen, self.bytes) = (0, 0);
+        self.backlog = Backlog::default();
     }
 
     fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {

@@ -1,7 +1,9 @@
 //! The flows that are known, by the key of the flow.
 
-use super::flow::{Flow, Place};
+use super::flow::Flow;
+use crate::Nanos;
 use crate::arena::{NIL, Storage};
+use crate::jiffies::Clock;
 
 /// Buckets of chained flows, and the chain of the free ones.
 #[derive(Clone, Debug)]
@@ -12,6 +14,8 @@ pub(super) struct Table<H> {
     pub(super) len: u32,
     /// Those without packets.
     pub(super) inactive: u32,
+    /// Flows up to which nobody asks whether there are too many: none is free, or there are two for each bucket.
+    enough: u32,
 }
 
 /// Most flows that one arrival takes back (Linux `FQ_GC_MAX`).
@@ -20,7 +24,9 @@ const GC_MAX: u64 = 8;
 impl<H: Storage<u32>> Table<H> {
     pub(super) fn new(buckets: H, flows: &mut [Flow]) -> Self {
         flows.fill(Flow::default());
-        let mut table = Table { buckets, free: NIL, len: 0, inactive: 0 };
+        let enough = buckets.as_ref().len().saturating_mul(2).min(flows.len());
+        let enough = u32::try_from(enough).unwrap_or(NIL);
+        let mut table = Table { buckets, free: NIL, len: 0, inactive: 0, enough };
         table.clear(flows);
         table
     }
@@ -42,14 +48,10 @@ impl<H: Storage<u32>> Table<H> {
         ((u128::from(hash) * self.buckets.as_ref().len() as u128) >> 64) as usize
     }
 
-    /// The flow of a key; [`NIL`] where it is not known.
+    /// The first flow of the bucket of a key.
     #[inline]
-    pub(super) fn find(&self, flows: &[Flow], key: u64) -> u32 {
-        let mut at = self.buckets.as_ref().get(self.bucket(key)).copied().unwrap_or(NIL);
-        while let Some(flow) = flows.get(at as usize).filter(|flow| flow.key != key) {
-            at = flow.chain;
-        }
-        at
+    pub(super) fn first(&self, key: u64) -> u32 {
+        self.buckets.as_ref().get(self.bucket(key)).copied().unwrap_or(NIL)
     }
 
     /// A flow for a key that is not known; [`NIL`] where none is free.
@@ -67,6 +69,11 @@ impl<H: Storage<u32>> Table<H> {
     /// Whether there are idle flows to be taken back: many are known and more than half of them idle, or none is free.
     #[inline]
     pub(super) fn is_crowded(&self) -> bool {
+        self.len >= self.enough && self.is_wasteful()
+    }
+
+    #[inline(never)]
+    fn is_wasteful(&self) -> bool {
         let many = self.buckets.as_ref().len().saturating_mul(2);
         let is_wasteful = self.len as usize >= many && self.inactive > self.len / 2;
         self.inactive > 0 && (self.free == NIL || is_wasteful)
@@ -75,10 +82,12 @@ impl<H: Storage<u32>> Table<H> {
     /// Takes flows back that lie in the bucket of `key` and have been idle for 3 s; where no flow is free, any idle
     /// ones. The number of them.
     #[cold]
-    pub(super) fn collect(&mut self, flows: &mut [Flow], key: u64, jiffies: u64, hz: u32) -> u64 {
+    pub(super) fn collect(&mut self, flows: &mut [Flow], key: u64, now: Nanos, clock: Clock, hz: u32) -> u64 {
         let patience = u64::from(hz) * 3;
         let bucket = self.bucket(key);
-        let mut taken = self.collect_in(flows, bucket, key, |age| jiffies > age.saturating_add(patience));
+        let mut taken = self.collect_in(flows, bucket, key, |since| {
+            clock.at(now) > (clock.at(since) | 1).saturating_add(patience)
+        });
         if self.free == NIL {
             for bucket in 0..self.buckets.as_ref().len() {
                 taken += self.collect_in(flows, bucket, key, |_| true);
@@ -92,13 +101,13 @@ impl<H: Storage<u32>> Table<H> {
         flows: &mut [Flow],
         bucket: usize,
         key: u64,
-        is_old: impl Fn(u64) -> bool,
+        is_old: impl Fn(Nanos) -> bool,
     ) -> u64 {
         let (mut before, mut taken) = (NIL, 0);
         let mut at = self.buckets.as_ref().get(bucket).copied().unwrap_or(NIL);
         while let Some(flow) = flows.get(at as usize) {
             let next = flow.chain;
-            let is_idle = matches!(flow.place, Place::Detached(age) if is_old(age));
+            let is_idle = flow.idle_since().is_some_and(&is_old);
             if flow.key == key || !is_idle || taken == GC_MAX {
                 (before, at) = (at, next);
                 continue;

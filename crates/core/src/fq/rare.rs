@@ -1,0 +1,109 @@
+//! Arrivals that are not ordinary: over a limit, of priority 7, beyond the horizon, first of a flow.
+
+use super::flow::{DETACHED, LISTED};
+use super::{Flow, Fq, Node, list};
+use crate::arena::{NIL, Storage};
+use crate::event::Origin;
+use crate::{Nanos, Observer, Packet, Reason, Verdict};
+
+/// Linux `TC_PRIO_CONTROL` in the bits `TC_PRIO_MAX`.
+pub(super) const PRIO_CONTROL: u32 = 7;
+
+impl<P, H, F, S> Fq<P, H, F, S>
+where
+    P: Packet,
+    H: Storage<u32>,
+    F: Storage<Flow>,
+    S: Storage<Node<P>>,
+{
+    /// [`Queue::enqueue`](crate::Queue::enqueue) of any packet.
+    #[inline(never)]
+    pub(super) fn enqueue_any(&mut self, now: Nanos, packet: &P, observer: &mut impl Observer<P>) -> Verdict {
+        let origin = observer.origin(packet);
+        if self.backlog.packets >= self.limit {
+            self.counters.drop_overlimit += 1;
+            return refuse(now, packet, Reason::Limit, observer);
+        }
+        let mut time = now;
+        if let Some(departure) = origin.departure {
+            let latest = now + self.params.horizon;
+            if departure > latest && self.params.horizon_drop {
+                self.counters.horizon_drops += 1;
+                return refuse(now, packet, Reason::Horizon, observer);
+            }
+            self.counters.horizon_caps += u64::from(departure > latest);
+            time = departure.min(latest);
+        }
+        let is_timed = origin.departure.is_some();
+        let is_control = origin.priority & 15 == PRIO_CONTROL;
+        let index = if is_control { NIL } else { self.classify(now, packet, &origin) };
+        match self.flows.as_ref().get(index as usize) {
+            Some(flow) if flow.qlen >= self.params.flow_limit => {
+                self.counters.flows_plimit += 1;
+                refuse(now, packet, Reason::FlowLimit, observer)
+            }
+            Some(_) => self.put(index, now, packet, time, is_timed),
+            None => {
+                self.internal.qlen += 1;
+                self.backlog.add(packet.len());
+                self.nodes.push(&mut self.internal, packet, time, is_timed);
+                self.counters.internal_packets += 1;
+                Verdict::Enqueued
+            }
+        }
+    }
+
+    /// The flow of a packet, a new one where there is none: its number, [`NIL`] where none is free.
+    fn classify(&mut self, now: Nanos, packet: &P, origin: &Origin) -> u32 {
+        let (key, owner) = self.key(packet, origin);
+        let flows = self.flows.as_mut();
+        if self.table.is_crowded() {
+            self.counters.gc_flows += self.table.collect(flows, key, now, self.clock, self.params.hz);
+        }
+        let socket_hash = owner.map_or(0, |socket| socket.hash);
+        let mut index = self.table.first(key);
+        while let Some(flow) = flows.get(index as usize) {
+            if flow.key == key {
+                if owner.is_some() && flow.socket_hash != socket_hash {
+                    self.start_anew(index, socket_hash);
+                }
+                return index;
+            }
+            index = flow.chain;
+        }
+        let index = self.table.add(flows, key);
+        if let Some(flow) = flows.get_mut(index as usize) {
+            flow.renew(key, self.params.initial_quantum.cast_signed(), socket_hash, now);
+        }
+        index
+    }
+
+    /// The socket of a flow has another connection now.
+    fn start_anew(&mut self, index: u32, hash: u32) {
+        let flows = self.flows.as_mut();
+        let flow = &mut flows[index as usize];
+        flow.credit = self.params.initial_quantum.cast_signed();
+        flow.socket_hash = hash;
+        let place = flow.place;
+        if place != DETACHED && place != LISTED {
+            self.delayed.remove(flows, place);
+            list(flows, &mut self.old_flows, index);
+        }
+        self.flows.as_mut()[index as usize].time_next_packet = Nanos(0);
+    }
+
+    /// A flow that has a packet again after it held none for longer than the delay has a quantum again.
+    #[inline(never)]
+    pub(super) fn refill(&mut self, index: u32, now: Nanos, since: Nanos) -> Verdict {
+        if self.clock.at(now) > (self.clock.at(since) | 1).saturating_add(self.refill_delay) {
+            let flow = &mut self.flows.as_mut()[index as usize];
+            flow.credit = flow.credit.cast_unsigned().max(self.params.quantum).cast_signed();
+        }
+        Verdict::Enqueued
+    }
+}
+
+fn refuse<P: Packet>(now: Nanos, packet: &P, reason: Reason, observer: &mut impl Observer<P>) -> Verdict {
+    observer.dropped(now, *packet, reason);
+    Verdict::Dropped(reason)
+}
