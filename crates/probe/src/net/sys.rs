@@ -85,8 +85,8 @@ pub(super) fn set_cc(fd: BorrowedFd, name: &str) -> io::Result<()> {
 }
 
 /// Has what `listener` accepts begin with Reno, which every kernel has, until each connection's own congestion control
-/// is known. It would begin with the system's default; and where that is BBR, Linux paces a socket for good
-/// (`sk_pacing_status`, set by `bbr_init` and by nobody taken back), with CUBIC, too.
+/// is known. It would begin with the system's default; and where that is BBR, Linux paces the connection for good, with
+/// CUBIC too (`bbr_init` sets `sk_pacing_status`, and nothing takes it back).
 pub(super) fn begin_unpaced(listener: BorrowedFd) -> io::Result<()> {
     set_cc(listener, "reno")
 }
