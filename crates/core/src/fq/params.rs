@@ -62,7 +62,7 @@ impl Params {
     }
 }
 
-/// What `fq` has counted beyond [`Stats`], in the words of `tc -s qdisc`.
+/// What `fq` has counted beyond [`Stats`](crate::Stats), in the words of `tc -s qdisc`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FqCounters {
     /// Idle flows whose memory was taken back.
