@@ -3,15 +3,15 @@
 use std::io::{BufRead, BufReader};
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use goodqueue::Rate;
 use goodqueue_wire::{Engine, EngineReport, EngineSpec, Error, Lab, LabSpec, PathSpec, Side};
 
 use crate::net::{
-    TestQueue, UDP_HEADERS, engine, enlarge_buffer, flood, lab, open_path, ping_pong, receive, relay,
-    set_option, udp, udp_pair,
+    Stops, TestQueue, UDP_HEADERS, engine, enlarge_buffer, flood, lab, median, open_path, ping_pong, receive,
+    relay, set_option, udp, udp_pair,
 };
 use crate::{Case, Outcome};
 
@@ -122,28 +122,22 @@ fn idle_engine_adds_little_delay() -> Outcome {
             let stop = AtomicBool::new(false);
             through_relay.push(std::thread::scope(|scope| {
                 scope.spawn(|| lab.router().run(|| relay(&stop)).unwrap());
-                let median = ping_pong(&client, &server, 64, 200);
-                stop.store(true, Ordering::Relaxed);
-                median
+                let _stops = Stops(&stop);
+                ping_pong(&client, &server, 64, 200)
             }));
-            let (_, median) = valid_or_skip!(|| {
+            let (_, time) = valid_or_skip!(|| {
                 let engine = engine(&lab, path(), path());
-                let median = ping_pong(&client, &server, 64, 200);
-                (engine.stop().unwrap(), median)
+                let time = ping_pong(&client, &server, 64, 200);
+                (engine.stop().unwrap(), time)
             });
-            through_engine.push(median.saturating_sub(Duration::from_nanos(serialization)));
+            through_engine.push(time.saturating_sub(Duration::from_nanos(serialization)));
         }
         println!("  rate {rate:?}: round trips {through_engine:?}, through a relay {through_relay:?}");
-        let ratio = middle(through_engine).as_secs_f64() / middle(through_relay).as_secs_f64();
+        let ratio = median(through_engine).as_secs_f64() / median(through_relay).as_secs_f64();
         println!("  {ratio:.2} of a relay's");
         assert!(ratio < MOST, "{ratio} times a relay's round trip");
     }
     Outcome::Passed
-}
-
-fn middle(mut times: Vec<Duration>) -> Duration {
-    times.sort();
-    times[times.len() / 2]
 }
 
 fn steady_rate_is_exact() -> Outcome {
@@ -178,6 +172,7 @@ fn steady_rate(lab: &Lab, rate: Rate) -> f64 {
     let mut stamps = Vec::with_capacity(20_000);
     std::thread::scope(|scope| {
         scope.spawn(|| flood(&client, LEN, rate.0 as f64 * 1.05, &stop));
+        let _stops = Stops(&stop);
         let began = Instant::now();
         while began.elapsed() < Duration::from_millis(1600) {
             let Some(datagram) = receive(&server) else { continue };
@@ -187,7 +182,6 @@ fn steady_rate(lab: &Lab, rate: Rate) -> f64 {
                 stamps.push(datagram.stamp.unwrap());
             }
         }
-        stop.store(true, Ordering::Relaxed);
     });
     let span = stamps[stamps.len() - 1] - stamps[0];
     assert!(span >= 1_000_000_000, "{span} ns");
