@@ -205,11 +205,6 @@ pub(crate) fn ping_pong(client: &UdpSocket, server: &UdpSocket, len: usize, coun
         }
     });
     assert!(times.len() * 100 >= count * 99, "{} of {count} came back", times.len());
-    median(times)
-}
-
-/// The one in the middle.
-pub(crate) fn median(mut times: Vec<Duration>) -> Duration {
     times.sort();
     times[times.len() / 2]
 }
