@@ -1,0 +1,125 @@
+//! `docs/cookbook.md`: each wish of a newcomer, the one command that grants it, and what that command prints.
+//!
+//! The prose of the page is written by hand. The rest is made from its commands: every `sh` block is run, and the
+//! `text` block, the pictures and the time that follow it are what came of it. Only the time may differ from run
+//! to run. To write the page anew, with the times of the command as users build it:
+//!
+//! ```sh
+//! GOODQUEUE_BLESS=1 cargo test --release -p goodqueue-cli --test it cookbook
+//! ```
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use super::{Scratch, stderr, stdout};
+
+fn docs() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs")
+}
+
+/// One recipe: what is written by hand up to and with its command, and what is made from it.
+struct Recipe {
+    /// The heading and the prose.
+    prose: String,
+    /// The command lines of its `sh` block; each begins with `goodqueue`.
+    commands: Vec<String>,
+    /// Pictures that the page shows of it, by their names below `docs/`, with the line that shows each.
+    pictures: Vec<(String, String)>,
+}
+
+/// The page in its parts: what comes before the first recipe, and the recipes.
+fn parse(page: &str) -> (String, Vec<Recipe>) {
+    let mut sections = page.split("\n## ");
+    let head = sections.next().expect("a beginning").trim_end().to_owned();
+    let recipe = |section: &str| {
+        let (prose, rest) = section.split_once("\n```sh\n").expect("every recipe has its command");
+        let (commands, rest) = rest.split_once("\n```").expect("the block ends");
+        let shown = rest.lines().filter(|line| line.starts_with("!["));
+        let pictures = shown.map(|line| {
+            let name = line.rsplit_once('(').and_then(|(_, name)| name.strip_suffix(')'));
+            (name.expect("a picture has its name").to_owned(), line.to_owned())
+        });
+        Recipe {
+            prose: format!("## {}", prose.trim_end()),
+            commands: commands.lines().map(str::to_owned).collect(),
+            pictures: pictures.collect(),
+        }
+    };
+    (head, sections.map(recipe).collect())
+}
+
+/// Runs the command lines as a shell would, in `folder`; returns what the last one printed, and how long they took.
+fn cook(recipe: &Recipe, folder: &Path) -> (String, Duration) {
+    let program = PathBuf::from(env!("CARGO_BIN_EXE_goodqueue"));
+    let path = std::env::var("PATH").unwrap_or_default();
+    let began = Instant::now();
+    let mut printed = String::new();
+    for line in &recipe.commands {
+        let output = Command::new("sh")
+            .args(["-c", line])
+            .current_dir(folder)
+            .env("PATH", format!("{}:{path}", program.parent().expect("a folder").display()))
+            .env("COLUMNS", "80")
+            .output()
+            .expect("a shell");
+        assert!(output.status.success(), "{line}\n{}", stderr(&output));
+        printed = stdout(&output);
+    }
+    (printed, began.elapsed())
+}
+
+/// The recipe as the page shows it. `took`: in words.
+fn written(recipe: &Recipe, printed: &str, took: &str) -> String {
+    let mut out = format!("{}\n\n```sh\n{}\n```\n", recipe.prose, recipe.commands.join("\n"));
+    let _ = write!(out, "\n{took}\n");
+    if !printed.trim().is_empty() {
+        let _ = write!(out, "\n```text\n{}\n```\n", printed.trim_end());
+    }
+    for (_, line) in &recipe.pictures {
+        let _ = write!(out, "\n{line}\n");
+    }
+    out
+}
+
+/// `It takes 0.4 s.`: the line that the comparison leaves out.
+fn is_time(line: &str) -> bool {
+    line.starts_with("It takes ") && line.ends_with(" s.")
+}
+
+#[test]
+fn every_recipe_of_the_cookbook_does_what_the_page_shows() {
+    let bless = std::env::var_os("GOODQUEUE_BLESS").is_some();
+    let page = docs().join("cookbook.md");
+    let old = std::fs::read_to_string(&page).expect("the page");
+    let (head, recipes) = parse(&old);
+    assert!(recipes.len() >= 10, "only {} recipes found", recipes.len());
+    let scratch = Scratch::new("cookbook");
+    // What the recipes read: the experiments and traces of the house, by the names that the page uses.
+    for name in ["scenarios", "docs"] {
+        std::os::unix::fs::symlink(docs().join("..").join(name), scratch.path(name)).expect("a link");
+    }
+    let mut new = head + "\n";
+    for recipe in &recipes {
+        let (printed, took) = cook(recipe, &scratch.path(""));
+        let took = format!("It takes {:.1} s.", took.as_secs_f64());
+        let _ = write!(new, "\n{}", written(recipe, &printed, &took));
+        for (name, _) in &recipe.pictures {
+            let made = scratch.path(Path::new(name).file_name().expect("a name").to_str().expect("plain"));
+            let made = std::fs::read(&made).unwrap_or_else(|error| panic!("{}: {error}", made.display()));
+            let kept = docs().join(name);
+            if bless {
+                std::fs::create_dir_all(kept.parent().expect("a folder")).expect("made");
+                std::fs::write(&kept, &made).expect("written");
+            }
+            assert!(std::fs::read(&kept).is_ok_and(|kept| kept == made), "docs/{name} is not current");
+        }
+    }
+    if bless {
+        std::fs::write(&page, &new).expect("written");
+        return;
+    }
+    let timeless = |text: &str| text.lines().filter(|line| !is_time(line)).collect::<Vec<_>>().join("\n");
+    assert!(timeless(&old) == timeless(&new), "docs/cookbook.md is not current: see the head of this test");
+}
