@@ -1,17 +1,36 @@
 //! Queue algorithms against *queueing delay* (bufferbloat), decision for decision equal to Linux.
 //!
-//! The crate decides, it does not do: there is no clock, no socket, no thread and no allocation
-//! after set-up in it. Time is a parameter ([`Nanos`]), packets stay with the caller (a queue sees a
-//! small descriptor, [`Packet`]), storage is given by the caller, and what is dropped or marked
-//! leaves through an [`Observer`] with a [`Reason`]. So the same object runs in a simulator, under
-//! real packets and in firmware.
+//! The crate decides; it does no input or output. It has no clock, no socket and no thread, and it allocates nothing
+//! after set-up. Time is a parameter ([`Nanos`]). Packets stay with the caller: a queue sees a small descriptor
+//! ([`Packet`]). The caller gives the storage. Dropped and marked packets are reported to an [`Observer`], with a
+//! [`Reason`]. So the same object runs in a simulator, under real packets and in firmware.
 //!
-//! ```text
-//!  enqueue(now, packet, observer) -> Verdict     dequeue(now, observer) -> Option<Packet>
-//!  next_wake(now) -> Option<Nanos>   backlog()   stats()   reset(now, observer)   configure(now, params)
+//! # A packet in, a packet out, a drop
+//!
+//! ```
+//! use goodqueue::{Header, Ignore, Nanos, Queue, QueueSpec, Rate, Reason, Span, Verdict};
+//!
+//! // CoDel with room for one packet, on a link of 20 Mbit/s with frames of at most 1514 bytes.
+//! let spec: QueueSpec = "codel,limit=1".parse()?;
+//! let mut queue = spec.build::<Header>(Rate(20_000_000), 1514, Nanos::ZERO)?;
+//! let packet = |cookie| Header { cookie, len: 1514, truesize: 2304, flow_hash: 7, dsfield: 0 };
+//!
+//! assert_eq!(queue.enqueue(Nanos::ZERO, packet(1), &mut Ignore), Verdict::Enqueued);
+//! assert_eq!(queue.enqueue(Nanos::ZERO, packet(2), &mut Ignore), Verdict::Dropped(Reason::Limit));
+//! let out = queue.dequeue(Nanos::ZERO + Span::from_millis(1), &mut Ignore);
+//! assert_eq!(out.map(|packet| packet.cookie), Some(1));
+//! assert_eq!(queue.stats().drops, 1);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! See [`Queue`] for the contract that every queue keeps.
+//! # Where to look
+//!
+//! * [`Queue`]: the contract that every queue keeps. [`QueueSpec`]: queues by the names and parameters of `tc`.
+//! * [`Dql`]: byte queue limits (BQL). [`Port`]: a queue, a device ring and a serial line together.
+//! * [`wifi`]: mac80211's queues, its airtime scheduler and its airtime queue limits.
+//! * The crate's `examples/`: each of these in a few lines.
+//!
+//! The feature `alloc` adds what takes its storage from the heap, such as [`QueueSpec::build`].
 #![no_std]
 #![forbid(unsafe_code)]
 
@@ -93,3 +112,8 @@ pub use tbf::Tbf;
 pub use tree::{ClassTree, TreeClass};
 pub use units::{Bytes, Nanos, ParseUnitError, Rate, Serializer, Span};
 pub use wheel::Wheel;
+
+/// The examples of the crate's README.
+#[cfg(all(doctest, feature = "alloc"))]
+#[doc = include_str!("../README.md")]
+struct Readme;
