@@ -12,12 +12,12 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let queue = spec.build::<Header>(RATE, 1514, Nanos::ZERO)?;
         let mut port = Port::new(queue, None, Line::from(Serializer::new(RATE)));
 
-        // 100 packets of a bulk flow, then one of another flow, all at once.
+        // 100 packets of a bulk flow, then one of another flow, all at once. A flow hash uses all 32 bits.
         let packet = |cookie, flow_hash| Header { cookie, len: 1514, truesize: 2304, flow_hash, dsfield: 0 };
         for cookie in 0..100 {
-            port.arrive(Nanos::ZERO, packet(cookie, 1), &mut Ignore);
+            port.arrive(Nanos::ZERO, packet(cookie, 0x1234_5678), &mut Ignore);
         }
-        port.arrive(Nanos::ZERO, packet(100, 2), &mut Ignore);
+        port.arrive(Nanos::ZERO, packet(100, 0x9abc_def0), &mut Ignore);
 
         // The owner sleeps until `next_wake`; here time simply goes there.
         while let Some(now) = port.next_wake() {
