@@ -284,6 +284,13 @@ pub struct RunArgs {
     /// Print the record as JSON instead of the table
     #[arg(long, help_heading = "Output")]
     pub json: bool,
+    /// Print all columns of the table, however wide; without it, those that matter most and fit 80 columns, or
+    /// as many as $COLUMNS says
+    #[arg(long, help_heading = "Output")]
+    pub wide: bool,
+    /// Print the trace hashes of simulated runs too
+    #[arg(short, long, help_heading = "Output")]
+    pub verbose: bool,
     /// Title in page and files
     #[arg(short, long, default_value = "", value_name = "TEXT", help_heading = "Output")]
     pub title: String,
@@ -333,6 +340,12 @@ pub struct ReportArgs {
     /// Print the record with its summaries as JSON instead of the table
     #[arg(long)]
     pub json: bool,
+    /// Print all columns of the table, however wide
+    #[arg(long)]
+    pub wide: bool,
+    /// Print the trace hashes of simulated runs too
+    #[arg(short, long)]
+    pub verbose: bool,
 }
 
 /// `goodqueue reproduce`.

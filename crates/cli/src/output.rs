@@ -4,6 +4,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use goodqueue::Span;
+use goodqueue_report::table;
 use goodqueue_report::trace::{self, Trace};
 use goodqueue_report::{Record, SUFFIXES};
 use serde::Serialize;
@@ -145,8 +146,11 @@ pub(crate) fn print_record(record: &Record) -> Result<(), End> {
     print(&(text + "\n"))
 }
 
-/// Prints the table that compares the runs.
-pub(crate) fn print_table(record: &Record) -> Result<(), End> {
+/// Prints the table that compares the runs, as wide as `COLUMNS` says; all of it with `wide`, trace hashes with
+/// `verbose`.
+pub(crate) fn print_table(record: &Record, wide: bool, verbose: bool) -> Result<(), End> {
     let colour = io::IsTerminal::is_terminal(&io::stdout()) && std::env::var_os("NO_COLOR").is_none();
-    print(&goodqueue_report::table::text(record, colour))
+    let columns = std::env::var("COLUMNS").ok().and_then(|text| text.parse().ok()).filter(|&n| n > 0);
+    let columns = columns.unwrap_or(table::WIDTH);
+    print(&table::text(record, table::Layout { colour, columns, wide, verbose }))
 }

@@ -90,7 +90,11 @@ pub(crate) fn measure(
 
 /// Prints the result and writes the files.
 fn show(args: &RunArgs, record: &Record, target: Option<&Target>) -> Result<(), End> {
-    let printed = if args.json { output::print_record(record) } else { output::print_table(record) };
+    let printed = if args.json {
+        output::print_record(record)
+    } else {
+        output::print_table(record, args.wide, args.verbose)
+    };
     let written = match target {
         Some(target) => target.write(record).map(|page| announce(args, &page)),
         None => {
@@ -222,7 +226,11 @@ fn link_plan(link: &LinkOrder) -> LinkPlan {
 pub fn report(args: &ReportArgs) -> Result<(), End> {
     let record = Record::read(&args.record).map_err(End::usage)?;
     let target = args.output.as_deref().map(|path| Target::claim(path, record.runs.len())).transpose()?;
-    if args.json { output::print_record(&record) } else { output::print_table(&record) }?;
+    if args.json {
+        output::print_record(&record)
+    } else {
+        output::print_table(&record, args.wide, args.verbose)
+    }?;
     if let Some(target) = target {
         eprintln!("goodqueue: open {}", target.write(&record)?.display());
     }

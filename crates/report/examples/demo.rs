@@ -5,7 +5,10 @@ mod fixture;
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let folder = std::env::args().nth(1).unwrap_or_else(|| "demo".into());
     for (name, record) in fixture::all() {
-        println!("\n{name}\n{}", goodqueue_report::table::text(&record, false));
+        println!(
+            "\n{name}\n{}",
+            goodqueue_report::table::text(&record, goodqueue_report::table::Layout::default())
+        );
         let dir = std::path::Path::new(&folder).join(name);
         let files = goodqueue_report::write_all(&record, &dir)?;
         println!("{} files in {}", files.len(), dir.display());

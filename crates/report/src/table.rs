@@ -11,14 +11,37 @@ use crate::applications::page_name;
 use crate::baseline::idle_range;
 use crate::record::{Direction, ProbeSeries};
 use crate::repeat::{self, Repeated};
-use crate::summary::{Grade, Latency, Letter, Summary, distances_differ, loaded_directions};
+use crate::summary::{Grade, Latency, Letter, Summary, direction_name, distances_differ, loaded_directions};
 use crate::videos::video_name;
 use crate::{Record, Run};
 
-/// Widest line of the terminal table, in columns.
-pub const WIDTH: usize = 120;
+/// Columns of the terminal that the table fits where nobody says how many there are.
+pub const WIDTH: usize = 80;
+/// Columns of a table with everything in it, calls and pages wrapped.
+const WIDE: usize = 120;
+/// Title of the group that is coloured.
+const GRADE: &str = "grade";
 /// Longest queue name shown in the table; longer ones are cut with an ellipsis and listed below.
 const QUEUE_WIDTH: usize = 24;
+
+/// How the terminal's table is set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Layout {
+    /// Grades carry ANSI colours; the letters say the same without.
+    pub colour: bool,
+    /// Width of the terminal in columns. Columns that matter less are left out until the table fits.
+    pub columns: usize,
+    /// All columns and all tables, however wide.
+    pub wide: bool,
+    /// Trace hashes of simulated runs too.
+    pub verbose: bool,
+}
+
+impl Default for Layout {
+    fn default() -> Self {
+        Self { colour: false, columns: WIDTH, wide: false, verbose: false }
+    }
+}
 
 /// Columns that belong together, with a title over them.
 struct Group {
@@ -32,11 +55,21 @@ struct Column {
     head: &'static str,
     cells: Vec<String>,
     left: bool,
+    /// As a group's.
+    spare: u8,
 }
 
 impl Column {
     fn new(head: &'static str, cells: Vec<String>) -> Self {
-        Self { head, cells, left: false }
+        Self { head, cells, left: false, spare: 0 }
+    }
+
+    fn left(head: &'static str, cells: Vec<String>) -> Self {
+        Self { left: true, ..Self::new(head, cells) }
+    }
+
+    fn spare(self, spare: u8) -> Self {
+        Self { spare, ..self }
     }
 
     fn width(&self) -> usize {
@@ -55,29 +88,45 @@ fn width(text: &str) -> usize {
     text.chars().count()
 }
 
-/// The table as plain text, at most [`WIDTH`] columns wide, with remarks below it. With `colour` the
-/// grades carry ANSI colours; the letters say the same without.
-pub fn text(record: &Record, colour: bool) -> String {
+/// The table as plain text, with remarks below it.
+pub fn text(record: &Record, layout: Layout) -> String {
     let summaries = Summary::all(record);
-    let mut groups = groups(record, &summaries);
-    fit(&mut groups);
-    let mut out = String::new();
-    render_head(&mut out, &groups);
-    for (row, summary) in summaries.iter().enumerate() {
-        render_row(&mut out, &groups, row, summary.grade.filter(|_| colour));
+    let mut first = groups(record, &summaries);
+    let mut blocks = further_blocks(record, &summaries, if layout.wide { WIDE } else { layout.columns });
+    let mut left_out = false;
+    if !layout.wide {
+        let one_way = one_way_groups(record, &summaries);
+        left_out |= !one_way.is_empty();
+        for block in std::iter::once(&mut first).chain(&mut blocks) {
+            left_out |= fit(block, layout.columns);
+        }
+    } else {
+        blocks.insert(0, one_way_groups(record, &summaries));
     }
-    for block in further_blocks(record, &summaries) {
+    let mut out = String::new();
+    render_head(&mut out, &first);
+    for (row, summary) in summaries.iter().enumerate() {
+        render_row(&mut out, &first, row, summary.grade.filter(|_| layout.colour));
+    }
+    for block in blocks.iter().filter(|block| !block.is_empty()) {
         out.push('\n');
-        render_head(&mut out, &block);
-        (0..rows(&block)).for_each(|row| render_row(&mut out, &block, row, None));
+        render_head(&mut out, block);
+        (0..rows(block)).for_each(|row| render_row(&mut out, block, row, None));
     }
     if let Some(title) = repeat::title(&summaries) {
         let _ = writeln!(out, "\n{title}");
-        let groups = repeated_groups(&summaries);
-        render_head(&mut out, &groups);
-        (0..summaries.len()).for_each(|row| render_row(&mut out, &groups, row, None));
+        let width = if layout.wide { WIDE } else { layout.columns };
+        for block in applications::in_blocks(repeated_groups(&summaries), &summaries, width) {
+            render_head(&mut out, &block);
+            (0..summaries.len()).for_each(|row| render_row(&mut out, &block, row, None));
+        }
     }
-    for line in remarks(record, &summaries) {
+    let mut remarks = remarks(record, &summaries);
+    remarks.extend(simulated(record, layout.verbose));
+    if left_out {
+        remarks.push("more columns: --wide".into());
+    }
+    for line in remarks {
         out.push_str(&line);
         out.push('\n');
     }
@@ -89,15 +138,18 @@ pub fn markdown(record: &Record) -> String {
     let summaries = Summary::all(record);
     let mut out = String::new();
     markdown_block(&mut out, &groups(record, &summaries), summaries.len());
-    for block in further_blocks(record, &summaries) {
+    let one_way = Some(one_way_groups(record, &summaries)).filter(|block| !block.is_empty());
+    for block in one_way.into_iter().chain(further_blocks(record, &summaries, WIDE)) {
         out.push('\n');
         markdown_block(&mut out, &block, rows(&block));
     }
     if let Some(title) = repeat::title(&summaries) {
         let _ = writeln!(out, "\n{title}\n");
-        markdown_block(&mut out, &repeated_groups(&summaries), summaries.len());
+        let mut groups = repeated_groups(&summaries);
+        groups.insert(0, Group { title: "".into(), columns: vec![queue_column(&summaries)], spare: 0 });
+        markdown_block(&mut out, &groups, summaries.len());
     }
-    for line in remarks(record, &summaries) {
+    for line in remarks(record, &summaries).into_iter().chain(simulated(record, true)) {
         let _ = write!(out, "\n{}\n", line.trim().replace('<', "&lt;"));
     }
     out
@@ -126,11 +178,11 @@ fn markdown_block(out: &mut String, groups: &[Group], rows: usize) {
     }
 }
 
-/// The tables below the first: stations, both ways of the round trip, then calls, pages and videos.
-fn further_blocks(record: &Record, all: &[Summary]) -> Vec<Vec<Group>> {
-    let first = [wifi::groups(record, all), one_way_groups(record, all)];
-    let first = first.into_iter().filter(|groups| !groups.is_empty());
-    first.chain(applications::blocks(record, all)).chain(videos::blocks(record, all)).collect()
+/// The tables below the first: stations, then calls, pages and videos.
+fn further_blocks(record: &Record, all: &[Summary], width: usize) -> Vec<Vec<Group>> {
+    let stations = Some(wifi::groups(record, all)).filter(|groups| !groups.is_empty());
+    let applications = applications::blocks(record, all, width);
+    stations.into_iter().chain(applications).chain(videos::blocks(record, all, width)).collect()
 }
 
 /// Rows of a block: of its first column.
@@ -143,12 +195,19 @@ fn total(groups: &[Group]) -> usize {
     groups.iter().map(|g| g.width() + 2).sum::<usize>().saturating_sub(2)
 }
 
-/// Takes out spare groups until the table fits.
-fn fit(groups: &mut Vec<Group>) {
-    while total(groups) > WIDTH {
-        let Some(worst) = groups.iter().map(|g| g.spare).max().filter(|&s| s > 0) else { break };
-        groups.retain(|g| g.spare != worst);
+/// Takes out spare groups and columns until the table fits; says whether it took any.
+fn fit(groups: &mut Vec<Group>, columns: usize) -> bool {
+    let mut any = false;
+    while total(groups) > columns {
+        let spares = groups.iter().flat_map(|g| g.columns.iter().map(|c| c.spare).chain([g.spare]));
+        let Some(worst) = spares.max().filter(|&s| s > 0) else { break };
+        for group in &mut *groups {
+            group.columns.retain(|c| c.spare != worst);
+        }
+        groups.retain(|g| g.spare != worst && !g.columns.is_empty());
+        any = true;
     }
+    any
 }
 
 fn render_head(out: &mut String, groups: &[Group]) {
@@ -167,11 +226,13 @@ fn render_head(out: &mut String, groups: &[Group]) {
 
 fn render_row(out: &mut String, groups: &[Group], row: usize, grade: Option<Grade>) {
     let mut line = String::new();
-    for (i, group) in groups.iter().enumerate() {
+    for group in groups {
         let cells = cells_of(group, group.width(), |c| &c.cells[row]);
-        match grade.filter(|_| i + 1 == groups.len()) {
+        match grade.filter(|_| group.title == GRADE) {
             Some(g) => {
-                let _ = write!(line, "\x1b[{}m{}\x1b[0m", ansi(g.letter), cells.trim_end());
+                let words = cells.trim_end();
+                let rest = " ".repeat(width(&cells) - width(words));
+                let _ = write!(line, "\x1b[{}m{words}\x1b[0m{rest}  ", ansi(g.letter));
             }
             None => {
                 let _ = write!(line, "{cells}  ");
@@ -193,92 +254,84 @@ fn cells_of<'a>(group: &'a Group, total: usize, cell: impl Fn(&'a Column) -> &'a
 
 fn ansi(letter: Letter) -> &'static str {
     match letter {
-        Letter::APlus | Letter::A => "32",
-        Letter::B | Letter::C => "33",
-        Letter::D | Letter::F => "31",
+        Letter::APlus => "1;32",
+        Letter::A => "32",
+        Letter::B => "36",
+        Letter::C => "33",
+        Letter::D => "35",
+        Letter::F => "31",
     }
 }
 
+/// The first table. What matters most is on the left; what is spare goes first where there is no room.
 fn groups(record: &Record, all: &[Summary]) -> Vec<Group> {
     let directions = loaded_directions(record);
-    let loaded = |d| directions.contains(&d);
     let of = |f: &dyn Fn(&Summary) -> String| all.iter().map(f).collect::<Vec<_>>();
-    let mut out = vec![Group { title: "queue".into(), columns: vec![queue_column(all)], spare: 0 }];
-    let mut goodput = Vec::new();
-    let mut fair = Vec::new();
-    let mut used = Vec::new();
-    if loaded(Direction::Up) {
-        goodput.push(Column::new("up", of(&|s| mbit(s.goodput_up_bps))));
-        fair.push(Column::new("up", of(&|s| fraction(s.jain_up))));
-        used.push(Column::new("up", of(&|s| percent(s.utilisation(Direction::Up)))));
+    let group = |title: &'static str, columns| Group { title: title.into(), columns, spare: 0 };
+    let mut out = vec![group("queue", vec![queue_column(all)])];
+    let (mut goodput, mut fair, mut used) = (Vec::new(), Vec::new(), Vec::new());
+    for &direction in &directions {
+        let name = direction_name(direction);
+        let up = direction == Direction::Up;
+        goodput
+            .push(Column::new(name, of(&|s| mbit(if up { s.goodput_up_bps } else { s.goodput_down_bps }))));
+        fair.push(Column::new(name, of(&|s| fraction(if up { s.jain_up } else { s.jain_down }))));
+        used.push(Column::new(name, of(&|s| percent(s.utilisation(direction)))));
     }
-    if loaded(Direction::Down) {
-        goodput.push(Column::new("down", of(&|s| mbit(s.goodput_down_bps))));
-        fair.push(Column::new("down", of(&|s| fraction(s.jain_down))));
-        used.push(Column::new("down", of(&|s| percent(s.utilisation(Direction::Down)))));
+    if !directions.is_empty() {
+        let cells = record.runs.iter().zip(all).map(|(r, s)| grade_cell(r, s)).collect();
+        out.push(group(GRADE, vec![Column::left("mean rise", cells)]));
+        out.push(group("Mbit/s", goodput));
     }
-    let fair_known = all.iter().any(|s| s.jain_up.is_some() || s.jain_down.is_some());
-    if !goodput.is_empty() {
-        out.push(Group { title: "Mbit/s".into(), columns: goodput, spare: 0 });
-    }
-    if fair_known {
-        out.push(Group { title: "Jain".into(), columns: fair, spare: 0 });
-    }
-    out.extend(latency_groups(record, all, !directions.is_empty()));
+    out.push(delay_group(all, !directions.is_empty()));
     if any_lost(all) {
-        let column = Column::new("lost %", of(&|s| lost_percent(&s.rtt)));
-        out.push(Group { title: "probes".into(), columns: vec![column], spare: 0 });
+        out.push(group("lost", vec![Column::new("%", of(&|s| lost_percent(&s.rtt)))]));
     }
     let packets = |i: usize| of(&|s| s.drops_and_marks()[i].to_string());
-    out.push(Group {
-        title: "packets".into(),
-        columns: vec![Column::new("drops", packets(0)), Column::new("marks", packets(1))],
-        spare: 0,
-    });
-    if !used.is_empty() {
-        out.push(Group { title: "used %".into(), columns: used, spare: 1 });
-        let mut column =
-            Column::new("", record.runs.iter().zip(all).map(|(r, s)| grade_cell(r, s)).collect());
-        column.left = true;
-        out.push(Group { title: "grade".into(), columns: vec![column], spare: 0 });
+    let packets = vec![Column::new("drops", packets(0)), Column::new("marks", packets(1))];
+    out.push(Group { title: "packets".into(), columns: packets, spare: 1 });
+    if !directions.is_empty() {
+        out.push(Group { title: "used %".into(), columns: used, spare: 2 });
+        let several = distances_differ(record);
+        let runs = record.runs.iter().zip(all);
+        let idle = runs.map(|(r, s)| idle(several, r, &s.rtt, |p| &p.rtt_ns, '-')).collect();
+        out.push(Group { title: "idle".into(), columns: vec![Column::new("RTT ms", idle)], spare: 5 });
+    }
+    if all.iter().any(|s| s.jain_up.is_some() || s.jain_down.is_some()) {
+        out.push(Group { title: "Jain".into(), columns: fair, spare: 6 });
     }
     out
 }
 
 fn queue_column(all: &[Summary]) -> Column {
-    let mut column = Column::new("", all.iter().map(|s| short(&s.queue)).collect());
-    column.left = true;
-    column
+    Column::left("", all.iter().map(|s| short(&s.queue)).collect())
 }
 
-fn latency_groups(record: &Record, all: &[Summary], loaded: bool) -> Vec<Group> {
+/// The rise of the round trip under load; without load the round trip.
+fn delay_group(all: &[Summary], loaded: bool) -> Group {
     let column =
-        |head, f: &dyn Fn(&Summary) -> Option<i64>| Column::new(head, all.iter().map(|s| ms(f(s))).collect());
-    if !loaded {
-        let block = vec![
-            column("p50", &|s| s.rtt.p50_ns),
-            column("p95", &|s| s.rtt.p95_ns),
-            column("p99", &|s| s.rtt.p99_ns),
-            column("max", &|s| s.rtt.max_ns),
+        |head, f: fn(&Latency) -> Option<i64>| Column::new(head, all.iter().map(|s| ms(f(&s.rtt))).collect());
+    let (title, columns) = if loaded {
+        let rise = vec![
+            column("p50", |l| l.added_p50_ns),
+            column("p95", |l| l.added_p95_ns),
+            column("p99", |l| l.added_p99_ns).spare(3),
+            column("max", |l| l.added_max_ns).spare(4),
         ];
-        return vec![Group { title: "round trip, ms".into(), columns: block, spare: 0 }];
-    }
-    let rise = vec![
-        column("p50", &|s| s.rtt.added_p50_ns),
-        column("p95", &|s| s.rtt.added_p95_ns),
-        column("p99", &|s| s.rtt.added_p99_ns),
-        column("max", &|s| s.rtt.added_max_ns),
-    ];
-    let several = distances_differ(record);
-    let idle =
-        record.runs.iter().zip(all).map(|(r, s)| idle(several, r, &s.rtt, |p| &p.rtt_ns, '-')).collect();
-    vec![
-        Group { title: "idle".into(), columns: vec![Column::new("RTT ms", idle)], spare: 0 },
-        Group { title: "rise under load, RTT ms".into(), columns: rise, spare: 0 },
-    ]
+        ("RTT rise, ms", rise)
+    } else {
+        let trip = vec![
+            column("p50", |l| l.p50_ns),
+            column("p95", |l| l.p95_ns),
+            column("p99", |l| l.p99_ns),
+            column("max", |l| l.max_ns),
+        ];
+        ("round trip, ms", trip)
+    };
+    Group { title: title.into(), columns, spare: 0 }
 }
 
-/// The second table: what each way contributes to the round trip. Nothing without load.
+/// What each way contributes to the round trip. Nothing without load.
 fn one_way_groups(record: &Record, all: &[Summary]) -> Vec<Group> {
     let any = all.iter().any(|s| s.up.n > 0 || s.down.n > 0);
     if (!any && !wifi::rows(record, all).is_empty()) || all.is_empty() || loaded_directions(record).is_empty()
@@ -312,7 +365,7 @@ fn one_way_groups(record: &Record, all: &[Summary]) -> Vec<Group> {
 fn repeated_groups(all: &[Summary]) -> Vec<Group> {
     let cell =
         |summary: &Summary, of: fn(&Repeated) -> Option<String>| summary.repeated.as_ref().and_then(of);
-    let mut out = vec![Group { title: "".into(), columns: vec![queue_column(all)], spare: 0 }];
+    let mut out = Vec::new();
     for (head, of) in repeat::COLUMNS {
         let cells: Vec<Option<String>> = all.iter().map(|summary| cell(summary, of)).collect();
         if cells.iter().any(Option::is_some) {
@@ -433,7 +486,6 @@ fn remarks(record: &Record, all: &[Summary]) -> Vec<String> {
     }
     out.extend(wifi::remarks(record, all));
     out.extend(record.warnings.iter().map(|w| format!("warning: {w}")));
-    out.extend(traces(record));
     out
 }
 
@@ -454,17 +506,20 @@ fn ended_early(record: &Record, run: &Run) -> Vec<String> {
     causes.into_iter().map(words).collect()
 }
 
-/// What identifies the simulated runs, on as few lines as hold it.
-fn traces(record: &Record) -> Vec<String> {
+/// What identifies the simulated runs: the seed, and with `traces` their hashes, on as few lines as hold it.
+fn simulated(record: &Record, traces: bool) -> Vec<String> {
     let simulated = || record.runs.iter().filter_map(|run| Some((run, run.simulation.as_ref()?)));
     let Some((_, first)) = simulated().next() else { return Vec::new() };
+    if !traces {
+        return vec![format!("simulated with seed {}", first.seed)];
+    }
     let mut lines = vec![format!("simulated with seed {}; trace hashes:", first.seed)];
     let count = simulated().count();
     for (i, (run, simulation)) in simulated().enumerate() {
         let comma = if i + 1 < count { "," } else { "" };
         let trace = format!(" {} {}{comma}", short(&run.queue), simulation.trace_hash);
         match lines.last_mut() {
-            Some(line) if width(line) + width(&trace) <= WIDTH => line.push_str(&trace),
+            Some(line) if width(line) + width(&trace) <= WIDE => line.push_str(&trace),
             _ => lines.push(trace),
         }
     }

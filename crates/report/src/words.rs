@@ -1,7 +1,11 @@
 //! Sentences about a record.
 
+mod headline;
+
 use crate::record::{Direction, PathPlan, Record, Run};
-use crate::summary::{Summary, loaded_directions};
+use crate::summary::Summary;
+
+pub(crate) use headline::headline_pieces;
 
 /// Why a step of the goodput may lie above the link's rate.
 pub(crate) const RELEASED: &str =
@@ -136,48 +140,9 @@ fn plain(words: impl Into<String>) -> Piece {
     Piece { queue: None, words: words.into() }
 }
 
-/// The result of the comparison, in one sentence.
+/// The result of the comparison, in one sentence or two.
 pub(crate) fn headline(record: &Record, all: &[Summary]) -> String {
     headline_pieces(record, all).into_iter().map(|p| p.words).collect()
-}
-
-/// [`headline`], the queues' names apart.
-pub(crate) fn headline_pieces(record: &Record, all: &[Summary]) -> Vec<Piece> {
-    let valid = || record.runs.iter().zip(all).enumerate().filter(|(_, (run, _))| run.validity.valid);
-    let loaded = !loaded_directions(record).is_empty();
-    let measured: Vec<(usize, &Summary, i64)> = valid()
-        .filter_map(|(q, (_, s))| {
-            let value = if loaded { s.rtt.added_mean_ns } else { s.rtt.p50_ns };
-            value.map(|v| (q, s, v))
-        })
-        .collect();
-    if measured.is_empty() {
-        return vec![plain(if loaded { "No queue gave a valid result." } else { "Nothing was measured." })];
-    }
-    let mut out = Vec::new();
-    if !loaded {
-        out.push(plain("Median round-trip time without load: "));
-    }
-    for (i, &(q, _, value)) in measured.iter().enumerate() {
-        if i > 0 {
-            out.push(plain("; "));
-        }
-        out.push(Piece { queue: Some(q), words: record.runs[q].queue.clone() });
-        out.push(plain(match (loaded, i) {
-            (false, _) => format!("{NBSP}{}", firm(value)),
-            (true, 0) => format!("{NBSP}adds {} to the round trip under load", firm(value)),
-            (true, _) => format!("{NBSP}adds {}", firm(value)),
-        }));
-    }
-    if loaded && measured.len() > 1 {
-        out.push(plain(format!(", {}", goodput_words(&measured))));
-    }
-    out.push(plain("."));
-    let missing = record.runs.len() - measured.len();
-    if missing > 0 {
-        out.push(plain(format!(" {missing} of {} queues without a valid result.", record.runs.len())));
-    }
-    out
 }
 
 /// An RFC 3339 time as people read it: date, hours and minutes, zone.
@@ -189,18 +154,6 @@ pub(crate) fn date(started: &str) -> String {
         },
         _ => started.to_owned(),
     }
-}
-
-/// `at the same goodput` where all lie within 5 %, else the goodputs.
-fn goodput_words(measured: &[(usize, &Summary, i64)]) -> String {
-    let total = |s: &Summary| s.goodput_up_bps.unwrap_or(0) + s.goodput_down_bps.unwrap_or(0);
-    let all: Vec<u64> = measured.iter().map(|(_, s, _)| total(s)).collect();
-    let (low, high) = (all.iter().min().copied().unwrap_or(0), all.iter().max().copied().unwrap_or(0));
-    if (high - low) as f64 <= high as f64 * 0.05 {
-        return "at the same goodput".into();
-    }
-    let list: Vec<String> = all.iter().map(|&b| format!("{:.1}", b as f64 / 1e6)).collect();
-    format!("at {} Mbit/s goodput", list.join(", "))
 }
 
 #[cfg(test)]

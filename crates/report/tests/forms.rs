@@ -7,6 +7,7 @@ mod fixture;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use goodqueue_report::table::Layout;
 use goodqueue_report::{Error, MISSING, Record, Repetition, SCHEMA, Summary, csv, html, table, write_all};
 
 /// A folder of its own, removed at the end.
@@ -39,11 +40,18 @@ fn golden(name: &str, got: &str) {
 #[test]
 fn tables_are_as_agreed() {
     for (name, record) in fixture::all() {
-        let text = table::text(&record, false);
+        let text = table::text(&record, Layout::default());
         golden(&format!("{name}.txt"), &text);
-        for line in text.lines().take_while(|l| !l.contains(": ")) {
-            assert!(line.chars().count() <= table::WIDTH, "{name}: {line}");
+        for columns in [40, 60, 80, 100, 120] {
+            let text = table::text(&record, Layout { columns, ..Layout::default() });
+            // Tables end where the remarks begin.
+            let rows = text.lines().take_while(|l| !l.contains(": ") && !l.starts_with("simulated"));
+            let widest = rows.map(|line| line.chars().count()).max();
+            // What is never left out takes 78 columns at the most.
+            assert!(widest <= Some(columns.max(78)), "{name} at {columns}: {widest:?}\n{text}");
         }
+        let wide = table::text(&record, Layout { wide: true, verbose: true, ..Layout::default() });
+        golden(&format!("{name}-wide.txt"), &wide);
     }
     golden("square.md", &table::markdown(&fixture::square()));
 }
@@ -51,12 +59,13 @@ fn tables_are_as_agreed() {
 #[test]
 fn colours_change_nothing_but_colours() {
     let record = fixture::square();
-    let mut plain = table::text(&record, true);
-    for code in ["\x1b[31m", "\x1b[32m", "\x1b[33m", "\x1b[0m"] {
-        assert!(code == "\x1b[33m" || plain.contains(code));
+    let mut plain = table::text(&record, Layout { colour: true, ..Layout::default() });
+    // A+, A and F.
+    for code in ["\x1b[1;32m", "\x1b[32m", "\x1b[31m", "\x1b[0m"] {
+        assert!(plain.contains(code), "{code:?} is not in {plain:?}");
         plain = plain.replace(code, "");
     }
-    assert_eq!(plain, table::text(&record, false));
+    assert_eq!(plain, table::text(&record, Layout::default()));
 }
 
 #[test]
@@ -173,12 +182,14 @@ fn the_rate_error_says_when_it_was_not_measured() {
 fn a_simulated_run_is_identified_in_table_and_page() {
     let mut record = fixture::square();
     let line = |record: &Record| {
-        let text = table::text(record, false);
+        let text = table::text(record, Layout { verbose: true, ..Layout::default() });
         text.lines().find(|line| line.starts_with("simulated with seed")).map(str::to_owned)
     };
     let traces =
         "simulated with seed 42; trace hashes: pfifo:1000 0123456789abcdef, fq_codel 000123456789abcd";
     assert_eq!(line(&record).as_deref(), Some(traces));
+    let brief = table::text(&record, Layout::default());
+    assert!(brief.contains("simulated with seed 42\n") && !brief.contains("trace hash"));
     let page = html(&record);
     assert!(page.contains("What was simulated") && page.contains("<code>000123456789abcd</code>"));
     record.runs.iter_mut().for_each(|run| run.simulation = None);
@@ -189,7 +200,7 @@ fn a_simulated_run_is_identified_in_table_and_page() {
 #[test]
 fn repetitions_are_told_with_their_interval_and_one_run_has_none() {
     let mut record = fixture::square();
-    assert!(!table::text(&record, false).contains("repetitions"));
+    assert!(!table::text(&record, Layout::default()).contains("repetitions"));
     for (drops, figures) in [[1, 2, 3], [10, 10, 10]].into_iter().zip(&mut record.runs) {
         figures.repetitions = drops
             .map(|drops| Repetition {
@@ -200,7 +211,7 @@ fn repetitions_are_told_with_their_interval_and_one_run_has_none() {
             .to_vec();
     }
     // Mean 2, s = 1, and 4.3027 / sqrt(3) = 2.48.
-    for text in [table::text(&record, false), table::markdown(&record), html(&record)] {
+    for text in [table::text(&record, Layout::default()), table::markdown(&record), html(&record)] {
         assert!(text.contains("mean of 3 repetitions"), "{text}");
         assert!(text.contains("2.0 ± 2.5") && text.contains("10.0 ± 0.0"), "{text}");
         assert!(text.contains("18.00 ± 0.00"), "{text}");

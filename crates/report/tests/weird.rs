@@ -139,9 +139,12 @@ fn all_forms(record: &Record) {
     let page = html(record);
     let body = page.split("<script>").next().unwrap();
     assert!(!body.contains("NaN") && !body.contains("=\"inf"), "a number that is none in the page");
-    for text in
-        [table::text(record, true), table::markdown(record), csv::summary(record), csv::goodput(record)]
-    {
+    for text in [
+        table::text(record, table::Layout { colour: true, ..Default::default() }),
+        table::markdown(record),
+        csv::summary(record),
+        csv::goodput(record),
+    ] {
         assert!(!text.contains("NaN"), "{text}");
     }
     for run in &record.runs {

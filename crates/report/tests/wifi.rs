@@ -116,9 +116,9 @@ fn names_of_stations_are_not_markup() {
 fn parts_that_do_not_add_up_are_said_so() {
     let mut record = fixture::wifi::anomaly();
     let words = "these do not add up";
-    assert!(!table::text(&record, false).contains(words));
+    assert!(!table::text(&record, table::Layout::default()).contains(words));
     record.runs[0].radios[0].accounting.overhead_ns *= 2;
-    assert_eq!(table::text(&record, false).matches(words).count(), 1);
+    assert_eq!(table::text(&record, table::Layout::default()).matches(words).count(), 1);
     assert!(html(&record).contains(words));
 }
 

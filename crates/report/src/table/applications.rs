@@ -1,6 +1,6 @@
 //! How calls sounded and pages loaded, as tables.
 
-use super::{Column, Group, WIDTH, ms, queue_column, total};
+use super::{Column, Group, ms, queue_column, total};
 use crate::applications::{CallSummary, Loads, PageSummary, call_name, page_name};
 use crate::voice::Voice;
 use crate::{Record, Summary};
@@ -9,17 +9,17 @@ use crate::{Record, Summary};
 pub(super) const INCOMPLETE: &str =
     "after + those not complete when the load ended, in no percentile; > is how long the longest had taken";
 
-/// As many tables as it takes for none to be wider than [`WIDTH`].
-pub(super) fn blocks(record: &Record, all: &[Summary]) -> Vec<Vec<Group>> {
-    in_blocks(groups(record, all), all)
+/// As many tables as it takes for none to be wider than `width`.
+pub(super) fn blocks(record: &Record, all: &[Summary], width: usize) -> Vec<Vec<Group>> {
+    in_blocks(groups(record, all), all, width)
 }
 
 /// The groups side by side, each line of them under the names of the queues.
-pub(super) fn in_blocks(groups: Vec<Group>, all: &[Summary]) -> Vec<Vec<Group>> {
+pub(super) fn in_blocks(groups: Vec<Group>, all: &[Summary], width: usize) -> Vec<Vec<Group>> {
     let mut blocks: Vec<Vec<Group>> = Vec::new();
     for group in groups {
         match blocks.last_mut() {
-            Some(block) if total(block) + 2 + group.width() <= WIDTH => block.push(group),
+            Some(block) if total(block) + 2 + group.width() <= width => block.push(group),
             _ => {
                 let queues = Group { title: "queue".into(), columns: vec![queue_column(all)], spare: 0 };
                 blocks.push(vec![queues, group]);

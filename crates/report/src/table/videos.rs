@@ -6,9 +6,9 @@ use crate::videos::{VideoSummary, video_name};
 use crate::{Record, Summary};
 
 /// A table for all videos, or as many as their width takes.
-pub(super) fn blocks(record: &Record, all: &[Summary]) -> Vec<Vec<Group>> {
+pub(super) fn blocks(record: &Record, all: &[Summary], width: usize) -> Vec<Vec<Group>> {
     let groups = (0..record.test.dash.len()).map(|i| group(record, all, i)).collect();
-    if all.is_empty() { Vec::new() } else { in_blocks(groups, all) }
+    if all.is_empty() { Vec::new() } else { in_blocks(groups, all, width) }
 }
 
 fn group(record: &Record, all: &[Summary], i: usize) -> Group {

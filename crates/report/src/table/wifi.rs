@@ -38,15 +38,16 @@ pub(super) fn groups(record: &Record, all: &[Summary]) -> Vec<Group> {
         return Vec::new();
     }
     let cells = |of: &dyn Fn(&Row<'_>) -> String| rows.iter().map(of).collect::<Vec<_>>();
-    let left = |title: &'static str, cells| {
-        let column = Column { head: "", cells, left: true };
-        Group { title: title.into(), columns: vec![column], spare: 0 }
+    let left = |title: &'static str, cells| Group {
+        title: title.into(),
+        columns: vec![Column::left("", cells)],
+        spare: 0,
     };
     let group = |title: &'static str, columns| Group { title: title.into(), columns, spare: 0 };
     let trips = vec![
         Column::new("p50", cells(&|r| ms(r.summary.rtt_p50_ns))),
         Column::new("p95", cells(&|r| ms(r.summary.rtt_p95_ns))),
-        Column::new("p99", cells(&|r| ms(r.summary.rtt_p99_ns))),
+        Column::new("p99", cells(&|r| ms(r.summary.rtt_p99_ns))).spare(2),
     ];
     let aggregates = vec![
         Column::new("mean", cells(&|r| one(r.summary.aggregate_mean))),
@@ -59,12 +60,12 @@ pub(super) fn groups(record: &Record, all: &[Summary]) -> Vec<Group> {
     vec![
         left("queue", cells(&|r| short(&r.arm))),
         left("station", cells(&|r| cut(&r.station.name))),
-        left("rate", cells(&|r| cut(&r.station.rate))),
+        Group { spare: 4, ..left("rate", cells(&|r| cut(&r.station.rate))) },
         group("air %", vec![Column::new("", cells(&|r| one(r.summary.share.map(|x| x * 100.0))))]),
         group("Mbit/s", vec![Column::new("", cells(&|r| mbit(r.summary.goodput_bps)))]),
         group("RTT, ms", trips),
-        group("MPDUs", aggregates),
-        group("packets", packets),
+        Group { spare: 3, ..group("MPDUs", aggregates) },
+        Group { spare: 1, ..group("packets", packets) },
     ]
 }
 

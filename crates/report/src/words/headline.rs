@@ -1,0 +1,223 @@
+//! The verdict in one or two sentences: what the load does, and what cures it.
+//!
+//! All of it comes from figures of the record. What a delay does to people is said by published bounds only,
+//! and as what it is enough for, unless a call was measured:
+//!
+//! * Calls suffer where the one-way delay exceeds 150 ms (ITU-T G.114, section 4), and stutter where it varies
+//!   by more than 50 ms too (ITU-T Y.1541, table 1, classes 0 and 1).
+//! * Fast games suffer where the load adds more than 50 ms one way (3GPP TS 23.501, table 5.7.4-1, 5QI 3).
+//! * Below 30 ms the rise is of grade A or better, and there is nothing to cure.
+
+use super::{NBSP, Piece, firm, plain};
+use crate::record::{Direction, Record};
+use crate::summary::{Latency, Summary, loaded_directions};
+use crate::table::lost_share;
+
+/// One-way delay from which a call suffers (ITU-T G.114).
+const CALL_NS: i64 = 150_000_000;
+/// Variation of the one-way delay from which a call stutters (ITU-T Y.1541, classes 0 and 1).
+const STUTTER_NS: i64 = 50_000_000;
+/// One-way rise from which fast games suffer (3GPP TS 23.501, 5QI 3).
+const GAME_NS: i64 = 50_000_000;
+/// Rise of the round trip from which there is something to cure: worse than grade A.
+const CURE_NS: i64 = 30_000_000;
+/// Mean opinion score below which many users are dissatisfied (ITU-T G.107, table B.1).
+const POOR_MOS: f64 = 3.6;
+/// Share of lost probes that is said beside a cure.
+const LOSS: f64 = 0.01;
+/// Share of the highest goodput that a cure has.
+const FAST: f64 = 0.9;
+
+/// A run that gave a valid result.
+#[derive(Clone, Copy)]
+struct Measured<'a> {
+    index: usize,
+    name: &'a str,
+    summary: &'a Summary,
+    /// Mean rise of the round trip; without load its median.
+    ns: i64,
+}
+
+impl Measured<'_> {
+    fn goodput(&self) -> u64 {
+        self.summary.goodput_up_bps.unwrap_or(0).saturating_add(self.summary.goodput_down_bps.unwrap_or(0))
+    }
+
+    fn piece(&self) -> Piece {
+        Piece { queue: Some(self.index), words: self.name.to_owned() }
+    }
+}
+
+/// The result of the comparison, in one sentence or two, the queues' names apart.
+pub(crate) fn headline_pieces(record: &Record, all: &[Summary]) -> Vec<Piece> {
+    let loaded = !loaded_directions(record).is_empty();
+    let measured: Vec<Measured<'_>> = record
+        .runs
+        .iter()
+        .zip(all)
+        .enumerate()
+        .filter(|(_, (run, _))| run.validity.valid)
+        .filter_map(|(index, (run, summary))| {
+            let ns = if loaded { summary.rtt.added_mean_ns } else { summary.rtt.p50_ns }?;
+            Some(Measured { index, name: &run.queue, summary, ns })
+        })
+        .collect();
+    let most = measured.iter().max_by_key(|m| m.ns);
+    let least = measured.iter().min_by_key(|m| m.ns);
+    let (Some(&worst), Some(&least)) = (most, least) else {
+        return vec![plain(if loaded { "No queue gave a valid result." } else { "Nothing was measured." })];
+    };
+    let mut out = match (loaded, measured.len()) {
+        (false, _) => idle(least, worst),
+        (true, 1) => alone(record, worst),
+        (true, n) => compared(record, &measured, worst, least, n),
+    };
+    let unfilled = |m: &Measured<'_>| m.summary.grade.is_none() && m.summary.saturated == Some(false);
+    if loaded && worst.ns < CURE_NS && measured.iter().all(unfilled) {
+        out.push(plain(" The load did not fill the line: this says little about the queue."));
+    }
+    let missing = record.runs.len() - measured.len();
+    if missing > 0 {
+        let of = record.runs.len();
+        out.push(plain(format!(" {missing} of {of} queues gave no valid result.")));
+    }
+    out
+}
+
+/// Without load.
+fn idle(least: Measured<'_>, most: Measured<'_>) -> Vec<Piece> {
+    let mut out = vec![plain(format!("Without load a round trip takes {}", firm(least.ns)))];
+    if firm(least.ns) != firm(most.ns) {
+        out.push(plain(" ("));
+        out.push(least.piece());
+        out.push(plain(format!(") to {} (", firm(most.ns))));
+        out.push(most.piece());
+        out.push(plain(")"));
+    }
+    out.push(plain(", in the median."));
+    out
+}
+
+/// One queue.
+fn alone(record: &Record, only: Measured<'_>) -> Vec<Piece> {
+    let mut out = adds(record, only);
+    out.push(plain(if only.ns >= CURE_NS {
+        ". Compare it with fq_codel and cake."
+    } else {
+        ": nothing to cure."
+    }));
+    out
+}
+
+/// Two queues or more: the worst, and the best that costs little goodput.
+fn compared(
+    record: &Record,
+    measured: &[Measured<'_>],
+    worst: Measured<'_>,
+    least: Measured<'_>,
+    n: usize,
+) -> Vec<Piece> {
+    let all = if n == 2 { "Both" } else { "All" };
+    let mut out = Vec::new();
+    if worst.ns < CURE_NS {
+        out.push(plain(format!("{all} keep delay low: under load ")));
+        out.push(least.piece());
+        out.push(plain(format!(" adds {} to the round trip, ", firm(least.ns))));
+        out.push(worst.piece());
+        out.push(plain(format!(" {}.", firm(worst.ns))));
+        return out;
+    }
+    let highest = measured.iter().map(Measured::goodput).max().unwrap_or(0) as f64;
+    let fast = measured.iter().filter(|m| m.goodput() as f64 >= highest * FAST);
+    let best = fast.min_by_key(|m| m.ns).copied().filter(|m| m.ns <= worst.ns / 2).unwrap_or(least);
+    out.extend(adds(record, worst));
+    out.push(plain(". "));
+    if best.ns > worst.ns / 2 {
+        out.push(plain(if n == 2 { "The other is no cure: " } else { "None of the others is a cure: " }));
+        out.push(best.piece());
+        out.push(plain(format!(" adds {}.", firm(best.ns))));
+        return out;
+    }
+    out.push(best.piece());
+    out.push(plain(if best.ns < CURE_NS {
+        format!(" cures it ({}){}", firm(best.ns), speed(best, worst))
+    } else {
+        format!(" cuts that to {}{}", firm(best.ns), speed(best, worst))
+    }));
+    if let Some(lost) = lost_share(&best.summary.rtt).filter(|&lost| lost >= LOSS) {
+        out.push(plain(format!(", but lost {:.1}{NBSP}% of the probes", lost * 100.0)));
+    }
+    out.push(plain("."));
+    out
+}
+
+/// `With pfifo:1000, downloads add 354 ms to the round trip, enough to make calls stutter`.
+fn adds(record: &Record, of: Measured<'_>) -> Vec<Piece> {
+    let (who, add) = load_words(record);
+    let words = format!(", {who} {add} {} to the round trip{}", firm(of.ns), effect(of.summary));
+    vec![plain("With "), of.piece(), plain(words)]
+}
+
+/// What was loaded, and the verb that goes with it.
+fn load_words(record: &Record) -> (&'static str, &'static str) {
+    let count = |d| record.test.flows.iter().filter(|f| f.direction == d).count();
+    match (count(Direction::Up), count(Direction::Down)) {
+        (1, 0) => ("an upload", "adds"),
+        (0, 1) => ("a download", "adds"),
+        (_, 0) => ("uploads", "add"),
+        (0, _) => ("downloads", "add"),
+        _ => ("uploads and downloads", "add"),
+    }
+}
+
+/// What the delay does to people: as measured with a call, or by the bounds above.
+fn effect(summary: &Summary) -> String {
+    let scores = summary.voip.iter().flat_map(|call| [(call.up_idle, call.up), (call.down_idle, call.down)]);
+    let worst = scores.filter_map(|(idle, load)| Some((idle?.mos, load?.mos)));
+    if let Some((idle, load)) = worst.min_by(|a, b| a.1.total_cmp(&b.1)) {
+        let falls = load < POOR_MOS && load < idle;
+        let words = format!(", and a call's score falls from {idle:.1} to {load:.1} (of 5)");
+        return if falls { words } else { String::new() };
+    }
+    let ways = [&summary.up, &summary.down];
+    let words = if ways.iter().any(|l| call_suffers(l)) {
+        if ways.iter().any(|l| call_suffers(l) && varies(l)) {
+            ", enough to make calls stutter"
+        } else {
+            ", enough to disturb calls"
+        }
+    } else if ways.iter().any(|l| l.added_p95_ns.is_some_and(|rise| rise > GAME_NS)) {
+        ", enough to disturb fast games"
+    } else {
+        ""
+    };
+    words.into()
+}
+
+/// Whether the load, and not the distance, takes a call over the bound.
+fn call_suffers(l: &Latency) -> bool {
+    l.p95_ns.is_some_and(|p95| p95 > CALL_NS) && l.idle_ns.is_some_and(|idle| idle <= CALL_NS)
+}
+
+/// Whether the delay varies too much for a call.
+fn varies(l: &Latency) -> bool {
+    l.p99_ns.zip(l.min_ns).is_some_and(|(high, low)| high.saturating_sub(low) > STUTTER_NS)
+}
+
+/// The goodput of the cure beside that of the disease.
+fn speed(best: Measured<'_>, worst: Measured<'_>) -> String {
+    let (new, old) = (best.goodput() as f64, worst.goodput() as f64);
+    if old <= 0.0 {
+        return String::new();
+    }
+    match new / old {
+        r if (0.95..=1.05).contains(&r) => " at the same speed".into(),
+        r if r >= 2.0 => format!(" and is {r:.1} times as fast"),
+        r if r > 1.0 => format!(" and is {:.0}{NBSP}% faster", (r - 1.0) * 100.0),
+        r => format!(" but takes {:.0}{NBSP}% of the speed", (1.0 - r) * 100.0),
+    }
+}
+
+#[cfg(test)]
+#[path = "headline_tests.rs"]
+mod tests;

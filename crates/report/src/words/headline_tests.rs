@@ -1,0 +1,132 @@
+use super::*;
+use crate::record::{FlowPlan, Run, Validity};
+use crate::voice::Voice;
+use crate::words::headline;
+
+const MS: i64 = 1_000_000;
+
+/// A record of one upload and its summaries: name, mean rise in ms, Mbit/s.
+fn made(runs: &[(&str, i64, u64)]) -> (Record, Vec<Summary>) {
+    let mut record = Record::default();
+    record.test.flows = vec![FlowPlan::default()];
+    let mut all = Vec::new();
+    for &(name, rise, mbit) in runs {
+        let validity = Validity { valid: true, ..Validity::default() };
+        record.runs.push(Run { queue: name.into(), validity, ..Run::default() });
+        let way = |rise: i64| Latency {
+            min_ns: Some(10 * MS),
+            idle_ns: Some(10 * MS),
+            p95_ns: Some((10 + rise) * MS),
+            p99_ns: Some((12 + rise) * MS),
+            added_p95_ns: Some(rise * MS),
+            ..Latency::default()
+        };
+        all.push(Summary {
+            queue: name.into(),
+            rtt: Latency { n: 100, added_mean_ns: Some(rise * MS), p50_ns: Some(rise * MS), ..way(rise) },
+            up: way(rise),
+            goodput_up_bps: Some(mbit * 1_000_000),
+            ..Summary::default()
+        });
+    }
+    (record, all)
+}
+
+fn said(made: &(Record, Vec<Summary>)) -> String {
+    headline(&made.0, &made.1).replace(NBSP, " ")
+}
+
+#[test]
+fn the_worst_and_its_cure_are_named_whatever_their_order() {
+    let runs = [("codel", 42, 19), ("fq_codel", 1, 20), ("pfifo:1000", 354, 20), ("pie", 63, 19)];
+    let want = "With pfifo:1000, an upload adds 354 ms to the round trip, enough to make calls stutter. \
+                fq_codel cures it (1.0 ms) at the same speed.";
+    assert_eq!(said(&made(&runs)), want);
+    let mut back = runs;
+    back.reverse();
+    assert_eq!(said(&made(&back)), want);
+}
+
+#[test]
+fn a_cure_that_costs_speed_or_packets_says_so() {
+    let slow = said(&made(&[("a", 300, 20), ("b", 10, 12)]));
+    assert!(slow.ends_with("b cures it (10 ms) but takes 40 % of the speed."), "{slow}");
+    let fast = said(&made(&[("a", 300, 20), ("b", 10, 60)]));
+    assert!(fast.ends_with("b cures it (10 ms) and is 3.0 times as fast."), "{fast}");
+    let some = said(&made(&[("a", 300, 20), ("b", 10, 24)]));
+    assert!(some.ends_with("b cures it (10 ms) and is 20 % faster."), "{some}");
+    let mut lossy = made(&[("a", 300, 20), ("b", 10, 20)]);
+    lossy.1[1].rtt.lost = 10;
+    assert!(said(&lossy).ends_with("at the same speed, but lost 9.1 % of the probes."), "{}", said(&lossy));
+    // A queue that starves the flows is no cure where another keeps their speed.
+    let kept = said(&made(&[("a", 300, 20), ("tiny", 1, 5), ("b", 10, 20)]));
+    assert!(kept.ends_with("b cures it (10 ms) at the same speed."), "{kept}");
+}
+
+#[test]
+fn nothing_is_called_a_cure_that_is_none() {
+    let half = said(&made(&[("a", 300, 20), ("b", 80, 20)]));
+    assert!(half.ends_with("b cuts that to 80 ms at the same speed."), "{half}");
+    let none = said(&made(&[("a", 300, 20), ("b", 290, 20)]));
+    assert!(none.ends_with("The other is no cure: b adds 290 ms."), "{none}");
+    let good = said(&made(&[("a", 20, 20), ("b", 2, 20)]));
+    assert_eq!(good, "Both keep delay low: under load b adds 2.0 ms to the round trip, a 20 ms.");
+}
+
+#[test]
+fn effects_go_by_their_bounds() {
+    let effect = |rise| said(&made(&[("a", rise, 20)]));
+    assert_eq!(effect(2), "With a, an upload adds 2.0 ms to the round trip: nothing to cure.");
+    assert_eq!(
+        effect(50),
+        "With a, an upload adds 50 ms to the round trip. Compare it with fq_codel and cake."
+    );
+    assert!(effect(51).contains("enough to disturb fast games"));
+    assert!(effect(140).contains("enough to disturb fast games"));
+    assert!(effect(141).contains("enough to make calls stutter"));
+    // A delay that does not vary disturbs, and a distance is not the load's fault.
+    let mut even = made(&[("a", 200, 20)]);
+    even.1[0].up.min_ns = Some(200 * MS);
+    assert!(said(&even).contains("enough to disturb calls"));
+    let mut far = made(&[("a", 200, 20)]);
+    far.1[0].up.idle_ns = Some(280 * MS);
+    assert!(!said(&far).contains("calls"));
+}
+
+#[test]
+fn a_call_that_was_measured_speaks_for_itself() {
+    let mut record = made(&[("a", 200, 20)]);
+    let voice = |mos| Some(Voice { mos, ..Voice::default() });
+    let call = |load| crate::CallSummary { up_idle: voice(4.4), up: voice(load), ..Default::default() };
+    record.1[0].voip = vec![call(2.8)];
+    assert!(said(&record).contains("and a call's score falls from 4.4 to 2.8 (of 5)."), "{}", said(&record));
+    record.1[0].voip = vec![call(4.2)];
+    assert!(!said(&record).contains("call"), "{}", said(&record));
+}
+
+#[test]
+fn what_gave_no_result_is_counted() {
+    let mut record = made(&[("a", 300, 20), ("b", 2, 20)]);
+    record.0.runs[1].validity.valid = false;
+    assert!(said(&record).ends_with("1 of 2 queues gave no valid result."));
+    record.0.runs[0].validity.valid = false;
+    assert_eq!(said(&record), "No queue gave a valid result.");
+}
+
+#[test]
+fn without_load_it_is_the_round_trip() {
+    let mut record = made(&[("a", 20, 0), ("b", 21, 0)]);
+    record.0.test.flows.clear();
+    assert_eq!(said(&record), "Without load a round trip takes 20 ms (a) to 21 ms (b), in the median.");
+    record.1[1].rtt.p50_ns = record.1[0].rtt.p50_ns;
+    assert_eq!(said(&record), "Without load a round trip takes 20 ms, in the median.");
+}
+
+#[test]
+fn a_line_that_was_not_full_is_said() {
+    let mut record = made(&[("a", 1, 20)]);
+    record.1[0].saturated = Some(false);
+    assert!(said(&record).contains("did not fill the line"));
+    record.1[0].grade = Some(crate::Grade { letter: crate::Letter::APlus, mean_rise_ns: MS });
+    assert!(!said(&record).contains("did not fill the line"));
+}
