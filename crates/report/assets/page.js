@@ -38,6 +38,52 @@
     });
   }
 
+  /* A word is explained beside itself: by pointing at it, by a press, by the keyboard. Without this program it
+     leads to its place in the list at the end. */
+  const note = byId("note");
+  let held = null;
+  let wait = 0;
+  const explain = (word) => {
+    const term = byId(word.hash.slice(1));
+    if (!term) return false;
+    note.replaceChildren();
+    note.appendChild(document.createElement("b")).textContent = term.textContent;
+    note.appendChild(document.createElement("span")).textContent = term.nextElementSibling.textContent;
+    note.hidden = false;
+    const box = word.getBoundingClientRect();
+    const room = document.documentElement.clientWidth - note.offsetWidth - 12;
+    const below = box.bottom + 8 + note.offsetHeight <= innerHeight || box.top < note.offsetHeight + 16;
+    note.style.left = `${Math.max(12, Math.min(box.left, room)) + scrollX}px`;
+    note.style.top = `${(below ? box.bottom + 8 : box.top - note.offsetHeight - 8) + scrollY}px`;
+    word.setAttribute("aria-describedby", "note");
+    return true;
+  };
+  const unexplain = () => {
+    clearTimeout(wait);
+    held?.removeAttribute("aria-describedby");
+    held = null;
+    note.hidden = true;
+  };
+  for (const word of document.querySelectorAll("a.word")) {
+    word.addEventListener("click", (event) => {
+      const again = held === word;
+      unexplain();
+      if (again) { event.preventDefault(); return; }
+      if (explain(word)) { event.preventDefault(); held = word; live.textContent = note.textContent; }
+    });
+    word.addEventListener("pointerenter", (event) => {
+      if (event.pointerType !== "mouse" || held) return;
+      clearTimeout(wait);
+      wait = setTimeout(() => explain(word), 250);
+    });
+    word.addEventListener("pointerleave", () => { if (!held) { unexplain(); } });
+    word.addEventListener("blur", unexplain);
+  }
+  document.addEventListener("pointerdown", (event) => {
+    if (held && !note.contains(event.target) && !event.target.closest?.("a.word")) unexplain();
+  });
+  document.addEventListener("keydown", (event) => { if (event.key === "Escape") unexplain(); });
+
   /* One of several choices: which delay, which scale. */
   for (const button of document.querySelectorAll("[data-set]")) {
     button.addEventListener("click", () => {

@@ -4,6 +4,8 @@ mod airtime;
 mod applications;
 mod details;
 mod figures;
+mod glance;
+mod glossary;
 mod tables;
 mod wifi;
 
@@ -19,12 +21,12 @@ const CSS: &str = include_str!("../assets/page.css");
 const JS: &str = include_str!("../assets/page.js");
 /// Colours that are not the charts', light and dark.
 const LIGHT: &str = "--area:1;--back:#fff;--panel:#f4f6f8;--line:#c4cad1;--soft:#3b434c;--link:#0757a8;\
---good:#1a6e3c;--fair:#8a5a00;--poor:#b3261e;--chip-ink:#fff;\
+--ga1:#005f4b;--ga:#2b7a2f;--gb:#626c00;--gc:#8f5600;--gd:#b5460f;--gf:#930f35;--chip-ink:#fff;\
 --warn-back:#fff8e6;--warn-line:#c98a00;--bad-back:#fdeeec;--bad-line:#b3261e;\
 --paper:#fff;--ink:#1b1f24;--muted:#59636e;--grid:#e4e7eb;--axis:#8c959f;\
 --q0:#c2410c;--q1:#0066a6;--q2:#007a5a;--q3:#a33f80;--q4:#806000;--q5:#525a63;--q6:#5b3fb5;--q7:#7a2e2e";
 const DARK: &str = "--area:.72;--back:#121518;--panel:#1c2126;--line:#4a535d;--soft:#c3c9d0;--link:#7fbcff;\
---good:#5fce8c;--fair:#f0b944;--poor:#ff8a80;--chip-ink:#121518;\
+--ga1:#3ddbb0;--ga:#7ddc6a;--gb:#cdd84c;--gc:#f2b13c;--gd:#ff9259;--gf:#ff7a93;--chip-ink:#121518;\
 --warn-back:#2b2410;--warn-line:#d79b1f;--bad-back:#331c1a;--bad-line:#ff8a80;\
 --paper:#121518;--ink:#e9ecef;--muted:#a4adb6;--grid:#2b3138;--axis:#75808b;\
 --q0:#ff8f5a;--q1:#62b5f5;--q2:#3ecf9e;--q3:#f08cc8;--q4:#e3b93f;--q5:#b4bcc5;--q6:#b6a6ff;--q7:#eb9f9f";
@@ -51,10 +53,11 @@ pub fn html(record: &Record) -> String {
         ("headline", headline(record, &summaries)),
         ("about", about(record)),
         ("banners", banners(record)),
+        ("glance", glance::html(record, &summaries)),
         ("summary", tables::summary(record, &summaries) + &tables::repetitions(record, &summaries)),
         ("charts", figures.html),
         ("details", details::html(record, &summaries)),
-        ("definitions", details::definitions(record)),
+        ("definitions", glossary::html(record)),
         ("data", figures.data),
         ("js", with(JS, airtime::JS)),
     ];
@@ -89,6 +92,9 @@ fn theme(queues: usize) -> String {
     for i in 0..8 {
         let _ = writeln!(out, ".q{i}{{--q:var(--q{i})}}");
     }
+    for letter in ["ga1", "ga", "gb", "gc", "gd", "gf"] {
+        let _ = writeln!(out, ".{letter}{{--g:var(--{letter})}}");
+    }
     for i in 0..queues {
         let _ = writeln!(out, "[data-hide~=\"{i}\"] [data-q=\"{i}\"]{{display:none}}");
     }
@@ -106,7 +112,7 @@ fn headline(record: &Record, summaries: &[Summary]) -> String {
     let mut out = String::new();
     for piece in words::headline_pieces(record, summaries) {
         let _ = match piece.queue {
-            Some(q) => write!(out, "<b class=\"q{}\">{}</b>", q % 8, escape(&piece.words)),
+            Some(q) => write!(out, "<b class=\"q{}\">{}</b>", q % 8, glossary::queue(&piece.words)),
             None => write!(out, "{}", escape(&piece.words)),
         };
     }

@@ -8,6 +8,7 @@ mod band;
 mod curves;
 mod data;
 mod distribution;
+mod flows;
 mod frame;
 mod overview;
 #[cfg(feature = "png")]
@@ -27,6 +28,7 @@ pub(crate) use airtime::{colour, name_of, spoken};
 #[cfg(feature = "png")]
 pub(crate) use curves::draw as curves;
 pub(crate) use data::{Delay, shows_rise};
+pub(crate) use flows::Picks;
 pub(crate) use scene::{Scene, escape};
 pub(crate) use sequence::draw as sequence;
 pub(crate) use style::css;
@@ -153,7 +155,12 @@ pub(crate) fn backlog(record: &Record, direction: Direction) -> Chart {
 
 /// Every flow's goodput over time, one drawing per queue.
 pub(crate) fn goodput(record: &Record, direction: Direction) -> Vec<Chart> {
-    time::goodput(&Context::new(record), direction)
+    flows::goodput(&Context::new(record), direction)
+}
+
+/// Every flow of a direction, for one to be picked, where there are many.
+pub(crate) fn picks(record: &Record, direction: Direction) -> Option<Picks> {
+    flows::picks(&Context::new(record), direction)
 }
 
 /// The cumulative distribution of a delay under load.

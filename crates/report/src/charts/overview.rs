@@ -2,6 +2,7 @@
 
 use super::band::{Edges, place};
 use super::data::{Delay, Spread, delays_over_time, unbroken};
+use super::flows::{BANDS, quantile_series, quantiles};
 use super::frame::{Frame, Sides};
 use super::scale::{Scale, nice_top};
 use super::scene::{Anchor, Scene, fit_text, text_width, wrap};
@@ -146,6 +147,11 @@ fn stack(
     let lines = flow_lines(ctx, run, direction, Tails::Kept);
     let mut base = vec![0.0; ctx.coarse.count];
     let named = lines.len() <= 4;
+    let many = lines.len() >= BANDS;
+    if many {
+        let more = format!(" {}", direction_name(direction));
+        series.extend(quantile_series(queue, &quantiles(&lines, ctx.coarse.count), &more));
+    }
     let is_thin = GOODPUT / (lines.len().max(1) as f64) < OUTLINED;
     for (shade, (name, values)) in lines.into_iter().enumerate() {
         let x = |i: usize| ctx.coarse.middle_s(i);
@@ -167,6 +173,9 @@ fn stack(
         scene.close();
         for (b, v) in base.iter_mut().zip(&values) {
             *b += v.unwrap_or(0.0);
+        }
+        if many {
+            continue;
         }
         series.push(HoverSeries {
             queue,

@@ -3,9 +3,9 @@
 use super::data::{Bins, Delay, Spread, backlog_over_time, delays_over_time, goodput_over_time, unbroken};
 use super::frame::{EndLabel, Frame, Sides, end_labels};
 use super::scale::{Scale, nice_top, plain};
-use super::scene::{Anchor, Point, Scene, fit_text, text_width};
+use super::scene::{Anchor, Scene, fit_text, text_width};
 use super::style::{Ink, Type};
-use super::{Chart, Context, Hover, HoverSeries, slug};
+use super::{Chart, Context, Hover, HoverSeries};
 use crate::record::{Direction, Run};
 use crate::summary::{active_span, direction_name, load_span};
 use crate::words;
@@ -255,114 +255,6 @@ pub(crate) fn rate_mbit(ctx: &Context<'_>, direction: Direction) -> Option<f64> 
         path.rate_bps.filter(|_| !path.bypassed)
     };
     ctx.record.runs.iter().filter_map(rate).max().map(|r| r as f64 / 1e6)
-}
-
-/// The goodput of every flow over time, a drawing per queue with common axes.
-pub(crate) fn goodput(ctx: &Context<'_>, direction: Direction) -> Vec<Chart> {
-    let (single, _) = largest_goodput(ctx, direction);
-    let top = nice_top(single);
-    let name = direction_name(direction);
-    ctx.record
-        .runs
-        .iter()
-        .enumerate()
-        .map(|(queue, run)| {
-            let mut chart = flows_of(ctx, queue, &flow_lines(ctx, run, direction, Tails::Cut), top);
-            chart.id = format!("goodput-{name}-{queue}-{}", slug(&run.queue));
-            chart.title = format!("{}: goodput per flow, {name}", run.queue);
-            chart.scene.description = format!("Goodput of each flow {name} over time, {}", run.queue);
-            chart
-        })
-        .collect()
-}
-
-fn flows_of(ctx: &Context<'_>, queue: usize, lines: &[FlowLine], top_value: f64) -> Chart {
-    let (width, height) = (470.0, 250.0);
-    let room = room_for(lines.iter().map(|(n, _)| n.as_str())).min(110.0);
-    let (left, top, low) = (62.0, 12.0, height - 46.0);
-    let (from, to) = ctx.coarse.domain_s();
-    let frame = Frame {
-        left,
-        top,
-        width: width - left - room,
-        height: low - top,
-        x: Scale::linear(from, to, left, width - room),
-        y: Scale::linear(0.0, top_value, low, top),
-    };
-    let mut scene = Scene::new(width, height, String::new());
-    frame.draw(&mut scene, Sides { x: Some(time_title(ctx)), y: Some("goodput (Mbit/s)") });
-    let (mut labels, mut early) = (Vec::new(), Vec::new());
-    let mut series = Vec::new();
-    for (shade, (name, values)) in lines.iter().enumerate() {
-        let parts = unbroken(values)
-            .iter()
-            .map(|p| p.iter().map(|(i, v)| frame.at(ctx.coarse.middle_s(*i), *v)).collect())
-            .collect();
-        scene.open(queue);
-        scene.shape(Ink::Line { queue, shade }, false, parts);
-        scene.close();
-        let last = values.iter().enumerate().rev().find_map(|(i, v)| v.map(|v| (i, v)));
-        if let Some((i, v)) = last {
-            let (x, y) = frame.at(ctx.coarse.middle_s(i), v);
-            if x < frame.right() - 60.0 {
-                early.push(shade);
-            } else {
-                let words = fit_text(Type::Label(queue), name, room - 12.0);
-                labels.push(EndLabel { queue, x: frame.right() + 8.0, y, words });
-            }
-        }
-        series.push(HoverSeries {
-            queue,
-            name: name.clone(),
-            unit: "Mbit/s",
-            values: values.clone(),
-            upper: None,
-            colour: None,
-        });
-    }
-    end_labels(&mut scene, &frame, labels);
-    name_at_peaks(ctx, &mut scene, &frame, (queue, lines), &early);
-    Chart { id: String::new(), title: String::new(), scene, hover: Some(hover(&frame, &ctx.coarse, series)) }
-}
-
-/// Names lines that end within the plot, each over the place where it stands out most from the others,
-/// none over another name.
-fn name_at_peaks(
-    ctx: &Context<'_>,
-    scene: &mut Scene,
-    frame: &Frame,
-    (queue, lines): (usize, &[FlowLine]),
-    early: &[usize],
-) {
-    const HIGH: f64 = 15.0;
-    let mut taken: Vec<(f64, f64, f64)> = Vec::new();
-    for &own in early {
-        let (name, values) = &lines[own];
-        let half = text_width(Type::Label(queue), name) / 2.0;
-        let others = |i: usize| {
-            let rest = lines.iter().enumerate().filter(|(other, _)| *other != own);
-            rest.filter_map(|(_, (_, l))| l.get(i).copied().flatten()).fold(0.0, f64::max)
-        };
-        let mut places: Vec<(f64, usize)> =
-            values.iter().enumerate().filter_map(|(i, v)| v.map(|v| (v - others(i), i))).collect();
-        places.sort_by(|a, b| b.0.total_cmp(&a.0));
-        let at = |i: usize| {
-            let (low, high) = (frame.left + half + 2.0, frame.right() - half);
-            let x = frame.at(ctx.coarse.middle_s(i), 0.0).0.clamp(low, high.max(low));
-            let near = |j: usize| (frame.at(ctx.coarse.middle_s(j), 0.0).0 - x).abs() <= half;
-            let peak = (0..values.len()).filter(|&j| near(j)).filter_map(|j| values[j]).fold(0.0, f64::max);
-            (x, (frame.at(0.0, peak).1 - 7.0).max(frame.top + 10.0))
-        };
-        let free = |(x, y): &Point| {
-            taken.iter().all(|(tx, ty, th)| (tx - x).abs() > th + half + 4.0 || (ty - y).abs() > HIGH)
-        };
-        let spots = || places.iter().map(|&(_, i)| at(i));
-        let Some(spot) = spots().find(free).or_else(|| spots().next()) else { continue };
-        taken.push((spot.0, spot.1, half));
-        scene.open(queue);
-        scene.text(Type::Label(queue), spot, Anchor::Middle, name.clone());
-        scene.close();
-    }
 }
 
 /// The dashed line of the link's rate, named.

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::{airtime, wifi};
+use super::{airtime, glossary, wifi};
 use crate::charts::{Delay, escape};
 use crate::record::{EngineHealth, PagePlan, PathPlan, ProbePlan, Record, Run, VideoPlan};
 use crate::summary::{Latency, Summary, direction_name, distances_differ};
@@ -103,7 +103,7 @@ fn plan(record: &Record) -> String {
     let t = &record.test;
     let stream = |p: &ProbePlan| {
         let every = ms(i64::try_from(p.interval_ns).ok());
-        format!("{}: {} bytes every {every} ms, {}", escape(&p.name), p.payload_bytes, escape(&p.dscp))
+        format!("{}: {} bytes every {every} ms, {}", escape(&p.name), p.payload_bytes, glossary::known(&p.dscp))
     };
     let probes: Vec<String> = t.probes.iter().map(stream).collect();
     let calls: Vec<String> = t.voip.iter().map(stream).collect();
@@ -149,13 +149,10 @@ fn queues(record: &Record) -> String {
             .chain(parameters.into_iter().map(|(k, v)| (escape(k), v)))
             .collect();
         let borrowed: Vec<(&str, String)> = escaped.iter().map(|(k, v)| (k.as_str(), v.clone())).collect();
-        let _ = write!(out, "<h3 class=\"q{}\">{}</h3>{}", q % 8, escape(&run.queue), list(&borrowed));
+        let _ = write!(out, "<h3 class=\"q{}\">{}</h3>{}", q % 8, glossary::queue(&run.queue), list(&borrowed));
     }
     out
 }
-
-/// What airtime is, and what is not among it.
-const AIR: &str = "Time in which the frames to and from a station, their acknowledgements included, held the medium, retransmissions too. A station's share is of the airtime of all stations. Interframe spaces and backoff before a frame are contention; a collision is nobody's airtime. Airtime TX and RX are what mac80211 counted and scheduled by.";
 
 /// A table with its heads; cells are markup.
 pub(super) fn table(label: &str, heads: &[&str], texts: usize, rows: &[Vec<String>]) -> String {
@@ -164,7 +161,7 @@ pub(super) fn table(label: &str, heads: &[&str], texts: usize, rows: &[Vec<Strin
     );
     for (i, head) in heads.iter().enumerate() {
         let class = if i < texts { " class=\"text\"" } else { "" };
-        let _ = write!(out, "<th scope=\"col\"{class}>{head}</th>");
+        let _ = write!(out, "<th scope=\"col\"{class}>{}</th>", glossary::known(head));
     }
     out.push_str("</tr></thead><tbody>");
     for row in rows {
@@ -230,7 +227,7 @@ fn flows(record: &Record, summaries: &[Summary]) -> String {
                 escape(&flow.name),
                 direction_name(flow.direction).to_owned(),
                 escape(&plan.cc),
-                escape(&plan.dscp),
+                glossary::known(&plan.dscp),
                 escape(error),
                 mbit(flow.goodput_bps),
                 flow.retransmits.to_string(),
@@ -384,42 +381,4 @@ fn engine_of(e: &EngineHealth) -> String {
         .collect();
     out.push_str(&table("Lateness", &["late by", "share", "packets", "of all"], 2, &rows));
     out
-}
-
-const CALL: &str = "Mean opinion score by the E-model (ITU-T G.107) for G.711 without concealment, of the mean one-way delay + 2 × \
-    jitter and the share of packets lost. Jitter is the mean difference of the delays of two packets sent one after the \
-    other (|IPDV|, RFC 3393).";
-const PAGE: &str = "From the DNS query to the last byte of the last object. The first byte takes five round trips: DNS, TCP, two \
-    of TLS, the request; then objects come over up to six connections.";
-
-const VIDEO: &str = "Segments of 3 s, each at a bit rate that the player selects (BOLA-O), one after another on one connection. The \
-    buffer holds 25 s. Start: from the start of the load until the first segment is there. A stall: the buffer is empty and the \
-    next segment is not there.";
-
-/// The meaning of every statistic.
-pub(crate) fn definitions(record: &Record) -> String {
-    let call = if record.test.voip.is_empty() { "" } else { CALL };
-    let page = if record.test.web.is_empty() { "" } else { PAGE };
-    let video = if record.test.dash.is_empty() { "" } else { VIDEO };
-    let air = if airtime::present(record) { AIR } else { "" };
-    list(&[
-        ("Goodput", "Payload that the receiving application got, per second. Headers and retransmissions do not count. Throughput, in contrast, is bytes on the line.".into()),
-        ("Loaded interval", "The load without a ramp at its start of 2 s or a fifth of the load, whichever is shorter. All figures are over this interval unless another is named.".into()),
-        ("Round-trip time (RTT)", "From sending a UDP probe to receiving its answer. The probes are not part of the TCP flows.".into()),
-        ("One-way delay", "From sending to arrival in one direction.".into()),
-        ("Idle", "Median of the probes that were answered before the load began.".into()),
-        ("Rise", "A delay under load minus the idle median of the same probe: what the load adds.".into()),
-        ("p50, p95, p99", "Percentiles by nearest rank: the smallest measured value that at least so many percent of the samples do not exceed. p50 is the median.".into()),
-        ("Max with ramp", "Largest delay over the whole load, the ramp included: what starting flows do to others.".into()),
-        ("Lost", "Probes without an answer, or their share of all that were sent. They are in no percentile.".into()),
-        ("Grade", "By the mean rise of the round trip, the scale of the dslreports test: below 5 ms A+, 30 ms A, 60 ms B, 200 ms C, 400 ms D, else F. No grade where the run is not valid or was cut short, the idle baseline is incomplete, or the line was used below 80 %.".into()),
-        ("Jain index", "(Σx)² / (n·Σx²) over the goodput of the n flows of a direction, each over the time it ran: 1 for equal shares, 1/n where one takes all.".into()),
-        ("Line used", "Bytes on the line, headers included, over rate × time.".into()),
-        ("Backlog", "Bytes in the queue when sampled.".into()),
-        ("Airtime", air.into()),
-        ("MOS", call.into()),
-        ("Page load time", page.into()),
-        ("Video", video.into()),
-        ("Drops, marks", "Packets that the queue dropped, or marked CE instead, over the whole run and in both directions together.".into()),
-    ])
 }

@@ -117,6 +117,31 @@ impl Builder {
         }
     }
 
+    /// A list of flows from which one is picked, and the values of all.
+    fn picks(&mut self, direction: &str, picks: &charts::Picks, charts: &[Chart]) {
+        let _ = write!(
+            self.html,
+            "<div class=\"controls\" data-picks=\"picks-{direction}\" hidden><label>Show one flow \
+             <select><option value=\"\">none</option>"
+        );
+        for (i, name) in picks.names.iter().enumerate() {
+            let _ = write!(self.html, "<option value=\"{i}\">{}</option>", escape(name));
+        }
+        self.html.push_str("</select></label></div>\n");
+        let numbers = |v: &Vec<Option<f64>>| -> Vec<Option<Number>> {
+            v.iter().map(|x| x.filter(|x| x.is_finite()).map(Number)).collect()
+        };
+        let lines: Vec<Vec<_>> =
+            picks.lines.iter().map(|flows| flows.iter().map(numbers).collect()).collect();
+        let ids: Vec<&str> = charts.iter().map(|chart| chart.id.as_str()).collect();
+        let json = serde_json::json!({ "top": picks.top, "names": picks.names, "charts": ids });
+        let lines = serde_json::to_string(&lines).unwrap_or_else(|_| "[]".into());
+        let gap = if self.data.is_empty() { "" } else { ",\n" };
+        let json = json.to_string().replace('<', "\\u003c");
+        let json = json.strip_suffix('}').unwrap_or("{\"top\":1");
+        let _ = write!(self.data, "{gap}\"picks-{direction}\":{json},\"lines\":{lines}}}");
+    }
+
     fn open(&mut self, id: &str, heading: &str, lead: &str) {
         let _ = writeln!(
             self.html,
@@ -348,9 +373,22 @@ fn goodput(b: &mut Builder, record: &Record, direction: Direction) {
          another. A step above the link's rate is no error: {}.",
         words::RELEASED
     );
+    let picks = charts::picks(record, direction);
+    let lead = match &picks {
+        Some(picks) => format!(
+            "{lead} Of {} flows: the median, a band with the middle half of them, and a wide band with all; dashed, \
+             the flows with the highest and the lowest mean.",
+            picks.names.len()
+        ),
+        None => lead,
+    };
     b.open(&format!("goodput-{name}"), &format!("Goodput per flow, {name}"), &lead);
+    let charts = charts::goodput(record, direction);
+    if let Some(picks) = &picks {
+        b.picks(name, picks, &charts);
+    }
     b.html.push_str("<div class=\"cards two\">\n");
-    for (q, chart) in charts::goodput(record, direction).iter().enumerate() {
+    for (q, chart) in charts.iter().enumerate() {
         b.figure(chart, "", Some(q), &escape(&record.runs[q].queue));
     }
     b.html.push_str("</div>\n");

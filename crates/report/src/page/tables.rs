@@ -2,10 +2,12 @@
 
 use std::fmt::Write as _;
 
+use super::glance::chip;
+use super::glossary;
 use crate::charts::escape;
 use crate::record::{Direction, Record, Run};
 use crate::repeat::{self, Repeated};
-use crate::summary::{Letter, Summary, distances_differ, loaded_directions};
+use crate::summary::{Summary, distances_differ, loaded_directions};
 use crate::table::{any_lost, fraction, idle, lost_percent, lost_share, mbit, ms, percent};
 
 /// Number to sort by, and words to show as markup.
@@ -36,17 +38,28 @@ fn count(head: &'static str, name: &'static str, value: fn(&Summary) -> u64) -> 
     Column { group: "Packets", unit: "", head, name, cell: Box::new(cell) }
 }
 
+/// Columns of the first table, what matters most first.
 fn columns(record: &Record, all: &[Summary]) -> Vec<Column<'static>> {
     let directions = loaded_directions(record);
     let mut out = Vec::new();
-    if !directions.is_empty() {
+    if directions.is_empty() {
+        let (group, unit) = ("Round trip", "ms");
+        out.push(time(group, unit, "p50", "round trip, median", |s| s.rtt.p50_ns));
+        out.push(time(group, unit, "p95", "round trip, 95th percentile", |s| s.rtt.p95_ns));
+        out.push(time(group, unit, "p99", "round trip, 99th percentile", |s| s.rtt.p99_ns));
+        out.push(time(group, unit, "max", "round trip, largest", |s| s.rtt.max_ns));
+        out.push(time(group, unit, "min", "round trip, smallest", |s| s.rtt.min_ns));
+    } else {
         out.push(Column {
             group: "Grade",
-            unit: "mean rise",
-            head: "ms",
+            unit: "mean rise, ms",
+            head: "<span class=\"mean\">ms</span>",
             name: "grade, by the mean rise of the round trip",
             cell: Box::new(grade),
         });
+        let (group, unit) = ("Rise of the round trip", "under load, ms");
+        out.push(time(group, unit, "p50", "rise of the round trip, median", |s| s.rtt.added_p50_ns));
+        out.push(time(group, unit, "p95", "rise of the round trip, 95th percentile", |s| s.rtt.added_p95_ns));
     }
     for &d in &directions {
         let (head, name, value): (_, _, fn(&Summary) -> Option<u64>) = match d {
@@ -56,21 +69,15 @@ fn columns(record: &Record, all: &[Summary]) -> Vec<Column<'static>> {
         let cell = move |_: &Run, s: &Summary| (value(s).map(|v| v as f64), mbit(value(s)));
         out.push(Column { group: "Goodput", unit: "Mbit/s", head, name, cell: Box::new(cell) });
     }
-    for &d in &directions {
-        let (head, name, value): (_, _, fn(&Summary) -> Option<f64>) = match d {
-            Direction::Up => ("up", "Jain index up", |s| s.jain_up),
-            Direction::Down => ("down", "Jain index down", |s| s.jain_down),
-        };
-        if record.test.flows.iter().filter(|f| f.direction == d).count() > 1 {
-            let cell = move |_: &Run, s: &Summary| (value(s), fraction(value(s)));
-            out.push(Column { group: "Jain", unit: "index", head, name, cell: Box::new(cell) });
-        }
-    }
-    delays(&mut out, !directions.is_empty(), distances_differ(record));
     if any_lost(all) {
         let cell = |_: &Run, s: &Summary| (lost_share(&s.rtt), escape(&lost_percent(&s.rtt)));
         let name = "probes lost under load";
         out.push(Column { group: "Probes", unit: "%", head: "lost", name, cell: Box::new(cell) });
+    }
+    if !directions.is_empty() {
+        let (group, unit) = ("Tail of the rise", "ms");
+        out.push(time(group, unit, "p99", "rise of the round trip, 99th percentile", |s| s.rtt.added_p99_ns));
+        out.push(time(group, unit, "max", "rise of the round trip, largest", |s| s.rtt.added_max_ns));
     }
     out.push(count("drops", "dropped packets", |s| s.drops_and_marks()[0]));
     out.push(count("marks", "marked packets", |s| s.drops_and_marks()[1]));
@@ -85,46 +92,41 @@ fn columns(record: &Record, all: &[Summary]) -> Vec<Column<'static>> {
     out
 }
 
-fn delays(out: &mut Vec<Column<'static>>, loaded: bool, several: bool) {
-    if !loaded {
-        let (group, unit) = ("Round trip", "ms");
-        out.push(time(group, unit, "min", "round trip, smallest", |s| s.rtt.min_ns));
-        out.push(time(group, unit, "p50", "round trip, median", |s| s.rtt.p50_ns));
-        out.push(time(group, unit, "p95", "round trip, 95th percentile", |s| s.rtt.p95_ns));
-        out.push(time(group, unit, "p99", "round trip, 99th percentile", |s| s.rtt.p99_ns));
-        out.push(time(group, unit, "max", "round trip, largest", |s| s.rtt.max_ns));
-        return;
+/// Columns of the table below it; none without load.
+fn more_columns(record: &Record) -> Vec<Column<'static>> {
+    let directions = loaded_directions(record);
+    let mut out = Vec::new();
+    if directions.is_empty() {
+        return out;
     }
-    let (group, unit) = ("Rise of the round trip under load", "ms");
+    let several = distances_differ(record);
     let cell = move |run: &Run, s: &Summary| {
         (s.rtt.idle_ns.map(|v| v as f64), idle(several, run, &s.rtt, |p| &p.rtt_ns, '–'))
     };
     let name = "idle round trip, median";
     out.push(Column { group: "Idle", unit: "ms", head: "RTT", name, cell: Box::new(cell) });
-    out.push(time(group, unit, "p50", "rise of the round trip, median", |s| s.rtt.added_p50_ns));
-    out.push(time(group, unit, "p95", "rise of the round trip, 95th percentile", |s| s.rtt.added_p95_ns));
-    out.push(time(group, unit, "p99", "rise of the round trip, 99th percentile", |s| s.rtt.added_p99_ns));
-    out.push(time(group, unit, "max", "rise of the round trip, largest", |s| s.rtt.added_max_ns));
-    out.push(time("One-way rise", "p95, ms", "up", "one-way rise up, 95th percentile", |s| {
-        s.up.added_p95_ns
-    }));
-    out.push(time("One-way rise", "p95, ms", "down", "one-way rise down, 95th percentile", |s| {
-        s.down.added_p95_ns
-    }));
+    let (group, unit) = ("One-way rise", "ms");
+    out.push(time(group, unit, "up p50", "one-way rise up, median", |s| s.up.added_p50_ns));
+    out.push(time(group, unit, "p95", "one-way rise up, 95th percentile", |s| s.up.added_p95_ns));
+    out.push(time(group, unit, "down p50", "one-way rise down, median", |s| s.down.added_p50_ns));
+    out.push(time(group, unit, "p95", "one-way rise down, 95th percentile", |s| s.down.added_p95_ns));
+    for &d in &directions {
+        let (head, name, value): (_, _, fn(&Summary) -> Option<f64>) = match d {
+            Direction::Up => ("up", "Jain index up", |s| s.jain_up),
+            Direction::Down => ("down", "Jain index down", |s| s.jain_down),
+        };
+        if record.test.flows.iter().filter(|f| f.direction == d).count() > 1 {
+            let cell = move |_: &Run, s: &Summary| (value(s), fraction(value(s)));
+            out.push(Column { group: "Jain", unit: "index", head, name, cell: Box::new(cell) });
+        }
+    }
+    out
 }
 
 fn grade(run: &Run, s: &Summary) -> (Option<f64>, String) {
     let rise = s.rtt.added_mean_ns.map(|v| v as f64);
     match s.grade {
-        Some(g) => {
-            let class = match g.letter {
-                Letter::APlus | Letter::A => "chip",
-                Letter::B | Letter::C => "chip middling",
-                Letter::D | Letter::F => "chip poor",
-            };
-            let letter = g.letter.as_str();
-            (rise, format!("<span class=\"{class}\">{letter}</span>{}", ms(Some(g.mean_rise_ns))))
-        }
+        Some(g) => (rise, format!("{}<span class=\"mean\">{}</span>", chip(g.letter), ms(Some(g.mean_rise_ns)))),
         None if !run.validity.valid => (rise, "<span class=\"none\">not valid</span>".into()),
         None => {
             let why = escape(s.no_grade.as_deref().unwrap_or(""));
@@ -133,16 +135,34 @@ fn grade(run: &Run, s: &Summary) -> (Option<f64>, String) {
     }
 }
 
-/// The summary table and the reasons for missing grades below it.
+/// The summary tables and the reasons for missing grades below the first.
 pub(crate) fn summary(record: &Record, summaries: &[Summary]) -> String {
-    let columns = columns(record, summaries);
-    let mut out = String::from(
-        "<div class=\"scroll summary\" tabindex=\"0\" role=\"region\" aria-label=\"Summary table\"><table>\n<thead><tr class=\"groups\"><td></td>",
+    let mut out = sortable(record, summaries, &columns(record, summaries), "summary", "Summary table");
+    reasons(&mut out, record, summaries);
+    let more = more_columns(record);
+    if !more.is_empty() {
+        let table = sortable(record, summaries, &more, "more", "More figures");
+        let _ = writeln!(out, "<details class=\"more\"><summary>More figures</summary>\n{table}</details>");
+    }
+    out
+}
+
+/// A table with a row for each run that its heads sort.
+fn sortable(
+    record: &Record,
+    summaries: &[Summary],
+    columns: &[Column<'_>],
+    class: &str,
+    label: &str,
+) -> String {
+    let mut out = format!(
+        "<div class=\"scroll {class}\" tabindex=\"0\" role=\"region\" aria-label=\"{label}\"><table>\n\
+         <thead><tr class=\"groups\"><td></td>"
     );
     let mut i = 0;
     while i < columns.len() {
         let span = columns[i..].iter().take_while(|c| c.group == columns[i].group).count();
-        let (group, unit) = (columns[i].group, columns[i].unit);
+        let (group, unit) = (glossary::known(columns[i].group), columns[i].unit);
         let _ = write!(
             out,
             "<th scope=\"colgroup\" class=\"first\" colspan=\"{span}\">{group} <small>{unit}</small></th>"
@@ -154,7 +174,8 @@ pub(crate) fn summary(record: &Record, summaries: &[Summary]) -> String {
         let _ = write!(
             out,
             "<th scope=\"col\" class=\"{class}\" data-column=\"{i}\" data-name=\"{name}\" aria-sort=\"none\">\
-             <button type=\"button\"><span class=\"unseen\">{name}, sort by </span>{words}</button></th>"
+             <button type=\"button\" title=\"{name}; press to sort\">\
+             <span class=\"unseen\">{name}, sort by </span>{words}</button></th>"
         );
     };
     head(&mut out, 0, "text", "queue", "queue");
@@ -164,7 +185,7 @@ pub(crate) fn summary(record: &Record, summaries: &[Summary]) -> String {
     }
     out.push_str("</tr></thead>\n<tbody>");
     for (q, (run, s)) in record.runs.iter().zip(summaries).enumerate() {
-        let _ = write!(out, "<tr><th scope=\"row\" class=\"q{}\">{}</th>", q % 8, escape(&run.queue));
+        let _ = write!(out, "<tr><th scope=\"row\" class=\"q{}\">{}</th>", q % 8, glossary::queue(&run.queue));
         for (i, c) in columns.iter().enumerate() {
             let (value, words) = (c.cell)(run, s);
             let first = if i == 0 || columns[i - 1].group != c.group { " class=\"first\"" } else { "" };
@@ -175,6 +196,11 @@ pub(crate) fn summary(record: &Record, summaries: &[Summary]) -> String {
         out.push_str("</tr>\n");
     }
     out.push_str("</tbody></table></div>\n");
+    out
+}
+
+/// Why grades are missing.
+fn reasons(out: &mut String, record: &Record, summaries: &[Summary]) {
     for (run, s) in record.runs.iter().zip(summaries) {
         if let Some(why) = s.no_grade.as_ref().filter(|_| run.validity.valid && !record.test.flows.is_empty())
         {
@@ -186,7 +212,6 @@ pub(crate) fn summary(record: &Record, summaries: &[Summary]) -> String {
             );
         }
     }
-    out
 }
 
 /// The table of repetitions; nothing where no run was repeated.
