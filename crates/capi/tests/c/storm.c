@@ -37,10 +37,8 @@ static void give(struct gq_queue *queue, uint64_t now, uint32_t cookie)
 	packet.is_connected = (uint8_t)below(2);
 	packet.departure = below(4) == 0 ? now + below(30000000) : 0;
 	packet.pacing_rate = below(2) * 1000000;
-	if (below(20) == 0) {
-		packet.gso_segments = (uint16_t)below(300);
-		packet.gso_size = packet.gso_segments > 1 ? packet.len / packet.gso_segments + below(3) : 0;
-	}
+	/* Segments of no bytes: a mistake, where super-packets are read. */
+	packet.gso_segments = (uint16_t)(below(20) == 0 ? below(300) : 0);
 	packet.classified = (uint8_t)(below(40) == 0 ? below(5) : 0);
 	packet.len = what == 0 ? 0 : what == 1 ? UINT32_MAX : packet.len;
 	packet.truesize = what == 2 ? 1 : what == 3 ? UINT32_MAX : packet.truesize;
