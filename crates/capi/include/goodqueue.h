@@ -82,6 +82,69 @@ struct gq_wifi;
  */
 #define GQ_CAKE UINT32_C(7)
 
+/** kind: one queue under PIE (RFC 8033). Parameters: limit, target, tupdate, alpha, beta, ecn,
+ * bytemode, dq_rate_estimator, hz.
+ */
+#define GQ_PIE UINT32_C(8)
+
+/** kind: fair queueing with PIE in every bucket. Parameters: those of pie, and flows, quantum,
+ * memory_limit, ecn_prob.
+ */
+#define GQ_FQ_PIE UINT32_C(9)
+
+/** kind: two queues with one controller, one of them for L4S (RFC 9332). Parameters: limit,
+ * memlimit, coupling_factor, step_thresh, range, min_qlen_step, drop_overload, drop_early,
+ * ecn_mask, c_protection, max_rtt, typical_rtt, target, tupdate, alpha, beta, split_gso.
+ */
+#define GQ_DUALPI2 UINT32_C(10)
+
+/** kind: stochastic fair queueing. Parameters: limit, flows, depth, divisor, quantum, perturb,
+ * headdrop, min, max, wlog, probability, ecn, harddrop, hz. It cannot be changed after set-up.
+ */
+#define GQ_SFQ UINT32_C(11)
+
+/** kind: a queue for each flow, paced at the rates and times of local sockets: socket to
+ * pacing_rate of struct gq_packet. Parameters: limit, flow_limit, flows, buckets, quantum,
+ * initial_quantum, pacing, maxrate, low_rate_threshold, refill_delay, orphan_mask, ce_threshold,
+ * horizon, horizon_drop, hz.
+ */
+#define GQ_FQ UINT32_C(12)
+
+/** kind: random early detection. Parameters: limit (must be given), min, max, avpkt, burst,
+ * bandwidth, probability, ecn, harddrop, nodrop, adaptive.
+ */
+#define GQ_RED UINT32_C(13)
+
+/** kind: a timing wheel: packets leave at departure of struct gq_packet. Parameters: limit,
+ * granularity, horizon, horizon_drop.
+ */
+#define GQ_WHEEL UINT32_C(14)
+
+/** kind: three FIFOs by the DS byte, the first that has a packet sends it. Parameter: limit, of
+ * each. It cannot be changed after set-up.
+ */
+#define GQ_PFIFO_FAST UINT32_C(15)
+
+/** kind: bands by the DS byte, the first that has a packet sends it. Parameters: bands, priomap.
+ * Each band is a queue, a pfifo of 1000 packets where gq_config_set_leaf says nothing else. It
+ * cannot be changed after set-up.
+ */
+#define GQ_PRIO UINT32_C(16)
+
+/** kind: classes served in turn. Parameters: classes, by, quantum, weights. Each class is a queue,
+ * as in GQ_PRIO. It cannot be changed after set-up.
+ */
+#define GQ_DRR UINT32_C(17)
+
+/** kind: shapes to a rate, as sqm-scripts do. Parameters: rate (must be given), sqm, burst,
+ * quantum, mpu, overhead, linklayer. Each class is a queue, an fq_codel where gq_config_set_leaf
+ * says nothing else. It cannot be changed after set-up.
+ */
+#define GQ_HTB UINT32_C(18)
+
+/** How 0 packets are written where a time may be given too: step_thresh of GQ_DUALPI2. */
+#define GQ_ZERO_PACKETS UINT64_C(281474976710656)
+
 /** How 0 is written where a value may be negative: overhead of GQ_CAKE. */
 #define GQ_SIGNED_ZERO UINT64_C(4294967296)
 
@@ -135,6 +198,24 @@ struct gq_wifi;
 /** Reason: GQ_SHOT or GQ_STOLEN. */
 #define GQ_REASON_FILTER 10
 
+/** Reason: the drop probability of PIE (RFC 8033 section 4.1). */
+#define GQ_REASON_PIE 11
+
+/** Reason: the coupled drop probability of dualpi2 (RFC 9332 section 2.4). */
+#define GQ_REASON_PI2 12
+
+/** Reason: random early detection, of red and of a flow of sfq. */
+#define GQ_REASON_RED 13
+
+/** Reason: no place for its flow after sfq changed its hash. */
+#define GQ_REASON_REHASH 14
+
+/** Reason: the limit of one flow of fq. */
+#define GQ_REASON_FLOW_LIMIT 15
+
+/** Reason: the departure asked for is too far in the future. */
+#define GQ_REASON_HORIZON 16
+
 /** Reason: one that this version of the header has no name for. */
 #define GQ_REASON_OTHER 255
 
@@ -148,7 +229,9 @@ struct gq_wifi;
 #define GQ_FULL 0x400
 
 /** Result of gq_dequeue and gq_wifi_dequeue: the packet was given CE, or had it and would have been
- * given it; where the dsfield in the frame differs, write it there and mend the IPv4 checksum.
+ * given it. Result of gq_enqueue: so was this packet, or another that is queued (pie, fq_pie,
+ * dualpi2, red, sfq, and classes of them). Where the dsfield of a packet delivered differs from
+ * its frame's, write it there and mend the IPv4 checksum.
  */
 #define GQ_MARKED 0x800
 
@@ -158,9 +241,10 @@ struct gq_wifi;
 /** Result of gq_bql_completed: the ring takes packets; start the queue above it if it was stopped. */
 #define GQ_WAKE 1
 
-/** A packet as a queue sees it. The frame stays with the caller. What stands behind dsfield is for
- * GQ_CAKE: 0 is right where a thing is not known. gq_dequeue fills the fields up to link_header
- * and leaves the rest.
+/** A packet as a queue sees it. The frame stays with the caller. The fields behind dsfield are for
+ * GQ_CAKE; GQ_DUALPI2 reads those of a super-packet, GQ_FQ and GQ_WHEEL priority and those from
+ * socket on. 0 is right where a thing is not known. Classes read what their queues read.
+ * gq_dequeue fills the fields up to link_header and leaves the rest.
  */
 struct gq_packet {
 	/** sizeof(struct gq_packet) */
@@ -205,6 +289,20 @@ struct gq_packet {
 	uint8_t is_arp;
 	/** 0 */
 	uint8_t reserved[5];
+	/** The local socket that sent it, below 2^63; 0: another host sent it, or a listening socket. */
+	uint64_t socket;
+	/** The earliest time at which it is to leave, ns (Linux: skb->tstamp); 0: at once. */
+	uint64_t departure;
+	/** The rate of its socket, bytes per second (Linux: sk_pacing_rate); 0: not limited. */
+	uint64_t pacing_rate;
+	/** A hash of the socket's connection (Linux: sk_hash): it tells two connections with one number
+	 * apart.
+	 */
+	uint32_t socket_hash;
+	/** 1: the socket has one peer. Packets of others are told apart by flow_hash. */
+	uint8_t is_connected;
+	/** 0 */
+	uint8_t more[3];
 };
 
 /** What ack_filter of GQ_CAKE must know of a TCP packet. */
@@ -254,8 +352,9 @@ struct gq_config {
 	uint32_t kind;
 	/** Longest packet of the link with its layer-2 header, bytes: 1 to GQ_MAX_LEN. Default 1514. */
 	uint32_t mtu;
-	/** Places for packets, at most 4194305. 0: what the limit needs; for a limit in bytes what packets
-	 * of 40 bytes need; fq_codel needs one more than its limit. Fewer are a second limit.
+	/** Places for packets, at most 4194305, of classes each. 0: what the limit needs; for a limit in
+	 * bytes what packets of 40 bytes need; fq_codel and sfq need one more than their limit. Fewer are
+	 * a second limit.
 	 */
 	uint32_t slots;
 	/** Places for dropped packets until gq_take_drops takes them. GQ_DROPS_ALL: one for each place and
@@ -268,29 +367,37 @@ struct gq_config {
 	uint64_t full;
 	/** Rate of the link, for GQ_FIFO alone. */
 	uint64_t link_rate;
-	/** Most packets queued, 1 to 4194304 (pfifo, codel: 1000; fq_codel: 10240); bfifo, tbf: most
-	 * bytes, 1 to 4294967295.
+	/** Most packets queued, 1 to 4194304 (pfifo, codel, pie, pfifo_fast: 1000; fq_codel, fq_pie:
+	 * 10240; dualpi2, fq, wheel: 10000; sfq: from 2, 127); bfifo, tbf, red: most bytes, 1 to
+	 * 4294967295.
 	 */
 	uint64_t limit;
 	/** Depth, 1000 to 3600000000000 ns. */
 	uint64_t time;
-	/** Buckets, 1 to 65536. Default 1024. 64 bytes each. cake: flows of each tin, a power of two from
-	 * 8; each takes 88 bytes in every tin that diffserv uses, and 64 beside.
+	/** Buckets, 1 to 65536. Default 1024. 64 bytes each. sfq: flows queued at once, 1 to 65408,
+	 * default 128. fq: flows there is memory for, default 4096. cake: flows of each tin, a power of
+	 * two from 8; each takes 88 bytes in every tin that diffserv uses, and 64 beside.
 	 */
 	uint64_t flows;
-	/** Acceptable standing sojourn time, from 2000 ns. Default 5000000. */
+	/** Acceptable standing sojourn time, from 2000 ns. Default 5000000. pie, fq_pie, dualpi2: from
+	 * 1000 ns, default 15000000.
+	 */
 	uint64_t target;
 	/** Time above target before the first drop, from 2000 ns. Default 100000000. */
 	uint64_t interval;
-	/** Bytes a bucket may send in one turn, 256 to 1048576. Default: mtu. */
+	/** Bytes a bucket, flow or class may send in one turn, 256 to 1048576. Default: mtu. fq: from 1,
+	 * default 2 mtu. htb: 1 to 16777216, default: 1 ms at rate, at least mtu.
+	 */
 	uint64_t quantum;
-	/** 1: mark ECN-capable packets instead of dropping them. Default 0 (codel), 1 (fq_codel). */
+	/** 1: mark ECN-capable packets instead of dropping them. Default 0; fq_codel 1. */
 	uint64_t ecn;
 	/** Most memory of the packets queued, bytes (sum of truesize). Default 33554432. */
 	uint64_t memory_limit;
 	/** Most packets that one overflow drops. Default 64. */
 	uint64_t drop_batch;
-	/** Sojourn time above which every ECN-capable packet is marked, ns. Default: none. */
+	/** Sojourn time above which every ECN-capable packet is marked, ns; fq: time behind its departure.
+	 * Default: none.
+	 */
 	uint64_t ce_threshold;
 	/** DS byte under the mask that ce_threshold is for, 0 to 255. Default 0. */
 	uint64_t ce_threshold_selector;
@@ -300,9 +407,12 @@ struct gq_config {
 	 * March 2026. Default 0.
 	 */
 	uint64_t parity;
-	/** Rate of the bucket, at least 8 bit/s. */
+	/** Rate of the bucket, at least 8 bit/s; htb: of the root, at least 64000. */
 	uint64_t rate;
-	/** Depth of the bucket, bytes; longer packets are dropped. */
+	/** tbf: depth of the bucket, bytes; longer packets are dropped. htb: bytes that a class sends at
+	 * once; default: 1 ms at rate, at least mtu. red: average packets that an idle queue takes at
+	 * once; default: (2 min + max) / (3 avpkt).
+	 */
 	uint64_t burst;
 	/** Rate that not even a burst exceeds. Default: none. */
 	uint64_t peakrate;
@@ -316,7 +426,9 @@ struct gq_config {
 	uint64_t overhead;
 	/** Framing: 0 as it is, 1 ATM cells of 53 bytes for 48. Default 0. */
 	uint64_t linklayer;
-	/** Rate of the shaper of cake, from 8; kept as whole bytes a second. Default: unlimited. */
+	/** Rate of the shaper of cake, from 8; kept as whole bytes a second. Default: unlimited. red: rate
+	 * of the line, for idle times; it shapes nothing; default 10000000.
+	 */
 	uint64_t bandwidth;
 	/** Tins: 0 diffserv3 (three), 1 diffserv4 (four), 2 diffserv8 (eight), 3 besteffort (one), 4
 	 * precedence (eight). Default 0. It cannot be changed to a mode of more tins than that of the
@@ -357,13 +469,138 @@ struct gq_config {
 	/** No effect: addresses are as the caller gives them. Default 0. */
 	uint64_t nat;
 	/** Most memory of the packets queued, bytes. Default: 4 bandwidth * rtt, 4194304 at least, at most
-	 * 10240 mtu.
+	 * 10240 mtu; dualpi2: 10000 mtu.
 	 */
 	uint64_t memlimit;
 	/** Bits of the firewall mark that choose the tin. Default 0: none. */
 	uint64_t fwmark;
-	/** Where the random numbers of cake begin. GQ_DEFAULT is a seed too. */
+	/** Where the random numbers begin (cake, pie, fq_pie, dualpi2, sfq, red). GQ_DEFAULT is a seed
+	 * too.
+	 */
 	uint64_t seed;
+	/** pie, fq_pie, dualpi2: time between two updates of the probability, from 1000 ns, default
+	 * 15000000; dualpi2 16000000.
+	 */
+	uint64_t tupdate;
+	/** Weight of the delay above target: pie, fq_pie: sixteenths of 1/s, 0 to 32, default 2; dualpi2:
+	 * millionths of 1/s, default 160000.
+	 */
+	uint64_t alpha;
+	/** Weight of the change of the delay, as alpha. Default 20; dualpi2: 3200000. */
+	uint64_t beta;
+	/** 1: PIE scales the probability with the length of the packet. Default 0. */
+	uint64_t bytemode;
+	/** 1: PIE takes the delay from backlog and drain rate, not from the packets' own times. Default 0. */
+	uint64_t dq_rate_estimator;
+	/** pie, fq_pie, sfq, fq: jiffies per second of the kernel, 100 to 1000. Default 250. */
+	uint64_t hz;
+	/** fq_pie: percent of probability up to which packets are marked, 0 to 100. Default 10. */
+	uint64_t ecn_prob;
+	/** dualpi2: marks the L queue with so many times what the classic queue is dropped with the square
+	 * of, 1 to 255. Default 2.
+	 */
+	uint64_t coupling_factor;
+	/** dualpi2: marks all that stays longer in the L queue, ns; or, from GQ_ZERO_PACKETS on, while it
+	 * holds more packets. Default 1000000.
+	 */
+	uint64_t step_thresh;
+	/** dualpi2: makes the step a ramp that ends so much later, ns. Default 0. */
+	uint64_t range;
+	/** dualpi2: packets in the L queue that an arrival must exceed to be marked by the step. Default
+	 * 0.
+	 */
+	uint64_t min_qlen_step;
+	/** dualpi2: 1: drops in both queues under overload; 0: they overflow. Default 1. */
+	uint64_t drop_overload;
+	/** dualpi2: drops and marks by the probability 0 on dequeue, 1 on enqueue. Default 0. */
+	uint64_t drop_early;
+	/** dualpi2: the L queue is for 0 ECT(1) and CE, 1 all that is ECN-capable. Default 0. */
+	uint64_t ecn_mask;
+	/** dualpi2: percent of the line that the classic queue has at the least, 0 to 100. Default 10. */
+	uint64_t c_protection;
+	/** dualpi2: longest round trip, from 1000 ns: gives target, tupdate, alpha and beta. Default: 6
+	 * typical_rtt, if that is given.
+	 */
+	uint64_t max_rtt;
+	/** dualpi2: usual round trip, from 1000 ns, with max_rtt. Default: none. */
+	uint64_t typical_rtt;
+	/** sfq: most packets of a flow, 1 to 127. Default 127. */
+	uint64_t depth;
+	/** sfq: buckets that flows are hashed into, 1 to 65536. Default 1024. */
+	uint64_t divisor;
+	/** sfq: time between two changes of the hash, ns, whole seconds. Default: none. */
+	uint64_t perturb;
+	/** sfq: 1: drops the oldest packet of a flow, not the arrival. Default 0. */
+	uint64_t headdrop;
+	/** Average from which packets are dropped early, bytes. red: default max / 3. sfq: of a flow;
+	 * default: RED is off.
+	 */
+	uint64_t min;
+	/** Average from which every packet is dropped, bytes. red: default limit / 4. sfq: default
+	 * 134217727.
+	 */
+	uint64_t max;
+	/** sfq: weight of a sample in the average, 2^-wlog, 1 to 5. Default 5. */
+	uint64_t wlog;
+	/** red, sfq: percent of packets dropped early at max, 1 to 100. Default 2. */
+	uint64_t probability;
+	/** red, sfq: 1: drops from max on, also with ecn. Default 0. */
+	uint64_t harddrop;
+	/** fq: most packets of a flow, from 1. Default 100. */
+	uint64_t flow_limit;
+	/** fq: buckets in which flows are looked up, 1 to 262144. Default 1024. */
+	uint64_t buckets;
+	/** fq: bytes a new flow may send unpaced. Default 10 mtu. */
+	uint64_t initial_quantum;
+	/** fq: 1: flows keep the rate of their socket. Default 1. */
+	uint64_t pacing;
+	/** fq: most that a flow may send, from 8, kept as whole bytes a second. Default: unlimited. */
+	uint64_t maxrate;
+	/** fq: rate of a socket up to which each packet is paced by itself. Default 550000. */
+	uint64_t low_rate_threshold;
+	/** fq: idle time after which a flow has a quantum again, ns, rounded up to jiffies. Default
+	 * 40000000.
+	 */
+	uint64_t refill_delay;
+	/** fq: bits of the hash that tell flows without a socket apart. Default 1023. */
+	uint64_t orphan_mask;
+	/** How far in the future a packet may ask to leave, ns. fq: default 10000000000. wheel: 1000 to
+	 * 3600000000000, default 1000000000; each granularity of it takes 8 bytes, and it stays as it was
+	 * at set-up.
+	 */
+	uint64_t horizon;
+	/** 1: drops packets beyond the horizon; 0: they leave at it. Default: fq 1, wheel 0. */
+	uint64_t horizon_drop;
+	/** wheel: width of a slot, 100 to 1000000000 ns, default 10000; wider where the horizon has more
+	 * than 262144 of them. It stays as it was at set-up.
+	 */
+	uint64_t granularity;
+	/** red: average packet, for burst and idle times, 1 to 65535 bytes. Default 1000. */
+	uint64_t avpkt;
+	/** red: 1: queues what ecn cannot mark where it would be dropped early. Default 0. */
+	uint64_t nodrop;
+	/** red: 1: moves the probability between 1 and 50 %. Default 0. */
+	uint64_t adaptive;
+	/** prio: bands, 2 to 16. Default 3. */
+	uint64_t bands;
+	/** prio: the band of each of 16 priorities, a digit in base 16 each, that of 0 first. Default
+	 * 0x1222120011111111.
+	 */
+	uint64_t priomap;
+	/** drr: classes that packets are spread over, 1 to 1024. Default 64. */
+	uint64_t classes;
+	/** drr: what says which class: 0 the flow's hash, 1 the DSCP. Default 0. */
+	uint64_t by;
+	/** drr: quanta of each of the first 16 classes, a digit in base 16 each, 1 to 15. Default
+	 * 0x1111111111111111.
+	 */
+	uint64_t weights;
+	/** htb: the tree: 0 one class, 1 three by DSCP that borrow from each other. Default 0. */
+	uint64_t sqm;
+	/** The queue of each class of prio, drr and htb. The library's: gq_config_set_leaf and
+	 * gq_config_parse write it.
+	 */
+	uint64_t leaf[20];
 };
 
 /** What a queue holds and has done. Counters never go back. */
@@ -762,6 +999,9 @@ struct gq_wifi_txq {
 /** The station is there already. */
 #define GQ_EEXISTS (-21)
 
+/** This kind of queue cannot be changed: set up another. */
+#define GQ_EFIXED (-22)
+
 /** The version of the ABI of the library that is linked; compare with GQ_ABI_VERSION of the header. */
 uint32_t gq_abi_version(void);
 
@@ -796,6 +1036,14 @@ int32_t gq_config_default(uint32_t kind, struct gq_config *config);
  */
 int32_t gq_config_parse(const char *text, struct gq_config *config, size_t *at);
 
+/** Gives the queue leaf to each class of config, of GQ_PRIO, GQ_DRR or GQ_HTB: its kind and its
+ * parameters. mtu, link_rate, slots, drop_slots, full and seed are those of config.
+ *
+ * Returns 0, GQ_EPARAM where config has no classes, GQ_ECONFLICT where leaf has, what
+ * gq_queue_size would of leaf, or the code of a bad pointer; then nothing is changed.
+ */
+int32_t gq_config_set_leaf(struct gq_config *config, const struct gq_config *leaf);
+
 /** The memory that a queue of this configuration takes, bytes, in *bytes: for the queue and all its
  * storage. Known before anything is set up.
  *
@@ -818,9 +1066,9 @@ int32_t gq_queue_init(void *memory, size_t bytes, const struct gq_config *config
  * *packet is copied.
  *
  * Returns 0 or more: under GQ_REASON why this very packet was dropped, 0 if it is queued; GQ_DROPS
- * if dropped packets wait in gq_take_drops, this one or others; GQ_FULL. Or a negative code
- * (GQ_EPACKET, GQ_ETIME, GQ_EDROPS, a bad pointer): then the queue is as before and the packet
- * still the caller's.
+ * if dropped packets wait in gq_take_drops, this one or others; GQ_FULL; GQ_MARKED. Or a negative
+ * code (GQ_EPACKET, GQ_ETIME, GQ_EDROPS, a bad pointer): then the queue is as before and the
+ * packet still the caller's.
  */
 int32_t gq_enqueue(struct gq_queue *queue, uint64_t now, const struct gq_packet *packet);
 

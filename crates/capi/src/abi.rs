@@ -40,6 +40,45 @@ pub(crate) const GQ_TBF: u32 = 6;
 /// `split_gso`, wash, nat, memlimit, fwmark, flows.
 pub(crate) const GQ_CAKE: u32 = 7;
 
+/// `kind`: one queue under PIE (RFC 8033). Parameters: limit, target, tupdate, alpha, beta, ecn, bytemode, `dq_rate_estimator`,
+/// hz.
+pub(crate) const GQ_PIE: u32 = 8;
+/// `kind`: fair queueing with PIE in every bucket. Parameters: those of pie, and flows, quantum, `memory_limit`, `ecn_prob`.
+pub(crate) const GQ_FQ_PIE: u32 = 9;
+/// `kind`: two queues with one controller, one of them for L4S (RFC 9332). Parameters: limit, memlimit, `coupling_factor`,
+/// `step_thresh`, range, `min_qlen_step`, `drop_overload`, `drop_early`, `ecn_mask`, `c_protection`, `max_rtt`, `typical_rtt`,
+/// target, tupdate, alpha, beta, `split_gso`.
+pub(crate) const GQ_DUALPI2: u32 = 10;
+/// `kind`: stochastic fair queueing. Parameters: limit, flows, depth, divisor, quantum, perturb, headdrop, min, max, wlog,
+/// probability, ecn, harddrop, hz. It cannot be changed after set-up.
+pub(crate) const GQ_SFQ: u32 = 11;
+/// `kind`: a queue for each flow, paced at the rates and times of local sockets: socket to `pacing_rate` of
+/// `struct gq_packet`. Parameters: limit, `flow_limit`, flows, buckets, quantum, `initial_quantum`, pacing, maxrate,
+/// `low_rate_threshold`, `refill_delay`, `orphan_mask`, `ce_threshold`, horizon, `horizon_drop`, hz.
+pub(crate) const GQ_FQ: u32 = 12;
+/// `kind`: random early detection. Parameters: limit (must be given), min, max, avpkt, burst, bandwidth, probability, ecn,
+/// harddrop, nodrop, adaptive.
+pub(crate) const GQ_RED: u32 = 13;
+/// `kind`: a timing wheel: packets leave at departure of `struct gq_packet`. Parameters: limit, granularity, horizon,
+/// `horizon_drop`.
+pub(crate) const GQ_WHEEL: u32 = 14;
+/// `kind`: three FIFOs by the DS byte, the first that has a packet sends it. Parameter: limit, of each. It cannot be changed
+/// after set-up.
+pub(crate) const GQ_PFIFO_FAST: u32 = 15;
+/// `kind`: bands by the DS byte, the first that has a packet sends it. Parameters: bands, priomap. Each band is a queue, a
+/// pfifo of 1000 packets where `gq_config_set_leaf` says nothing else. It cannot be changed after set-up.
+pub(crate) const GQ_PRIO: u32 = 16;
+/// `kind`: classes served in turn. Parameters: classes, by, quantum, weights. Each class is a queue, as in `GQ_PRIO`. It cannot
+/// be changed after set-up.
+pub(crate) const GQ_DRR: u32 = 17;
+/// `kind`: shapes to a rate, as sqm-scripts do. Parameters: rate (must be given), sqm, burst, quantum, mpu, overhead,
+/// linklayer. Each class is a queue, an `fq_codel` where `gq_config_set_leaf` says nothing else. It cannot be changed after
+/// set-up.
+pub(crate) const GQ_HTB: u32 = 18;
+
+/// How 0 packets are written where a time may be given too: `step_thresh` of `GQ_DUALPI2`.
+pub(crate) const GQ_ZERO_PACKETS: u64 = 281_474_976_710_656;
+
 /// How 0 is written where a value may be negative: overhead of `GQ_CAKE`.
 pub(crate) const GQ_SIGNED_ZERO: u64 = 4_294_967_296;
 
@@ -77,6 +116,18 @@ pub(crate) const GQ_REASON_BLUE: i32 = 8;
 pub(crate) const GQ_REASON_ACK: i32 = 9;
 /// Reason: `GQ_SHOT` or `GQ_STOLEN`.
 pub(crate) const GQ_REASON_FILTER: i32 = 10;
+/// Reason: the drop probability of PIE (RFC 8033 section 4.1).
+pub(crate) const GQ_REASON_PIE: i32 = 11;
+/// Reason: the coupled drop probability of dualpi2 (RFC 9332 section 2.4).
+pub(crate) const GQ_REASON_PI2: i32 = 12;
+/// Reason: random early detection, of red and of a flow of sfq.
+pub(crate) const GQ_REASON_RED: i32 = 13;
+/// Reason: no place for its flow after sfq changed its hash.
+pub(crate) const GQ_REASON_REHASH: i32 = 14;
+/// Reason: the limit of one flow of fq.
+pub(crate) const GQ_REASON_FLOW_LIMIT: i32 = 15;
+/// Reason: the departure asked for is too far in the future.
+pub(crate) const GQ_REASON_HORIZON: i32 = 16;
 /// Reason: one that this version of the header has no name for.
 pub(crate) const GQ_REASON_OTHER: i32 = 255;
 
@@ -86,8 +137,9 @@ pub(crate) const GQ_PACKET: i32 = 0x100;
 pub(crate) const GQ_DROPS: i32 = 0x200;
 /// Result: full now. Another packet of `mtu` bytes would bring the queue above `full` bytes.
 pub(crate) const GQ_FULL: i32 = 0x400;
-/// Result of `gq_dequeue` and `gq_wifi_dequeue`: the packet was given CE, or had it and would have been given it; where the
-/// dsfield in the frame differs, write it there and mend the IPv4 checksum.
+/// Result of `gq_dequeue` and `gq_wifi_dequeue`: the packet was given CE, or had it and would have been given it. Result of
+/// `gq_enqueue`: so was this packet, or another that is queued (pie, `fq_pie`, dualpi2, red, sfq, and classes of them). Where
+/// the dsfield of a packet delivered differs from its frame's, write it there and mend the IPv4 checksum.
 pub(crate) const GQ_MARKED: i32 = 0x800;
 
 /// Result of `gq_bql_sent`: stop the queue above the ring.
@@ -122,8 +174,9 @@ pub(crate) struct Head {
     pub(crate) link_header: u16,
 }
 
-/// A packet as a queue sees it. The frame stays with the caller. What stands behind dsfield is for `GQ_CAKE`: 0 is right
-/// where a thing is not known. `gq_dequeue` fills the fields up to `link_header` and leaves the rest.
+/// A packet as a queue sees it. The frame stays with the caller. The fields behind dsfield are for `GQ_CAKE`; `GQ_DUALPI2` reads
+/// those of a super-packet, `GQ_FQ` and `GQ_WHEEL` priority and those from socket on. 0 is right where a thing is not known.
+/// Classes read what their queues read. `gq_dequeue` fills the fields up to `link_header` and leaves the rest.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Packet {
@@ -146,6 +199,18 @@ pub(crate) struct Packet {
     pub(crate) is_arp: u8,
     /// 0
     pub(crate) reserved: [u8; 5],
+    /// The local socket that sent it, below 2^63; 0: another host sent it, or a listening socket.
+    pub(crate) socket: u64,
+    /// The earliest time at which it is to leave, ns (Linux: skb->tstamp); 0: at once.
+    pub(crate) departure: u64,
+    /// The rate of its socket, bytes per second (Linux: `sk_pacing_rate`); 0: not limited.
+    pub(crate) pacing_rate: u64,
+    /// A hash of the socket's connection (Linux: `sk_hash`): it tells two connections with one number apart.
+    pub(crate) socket_hash: u32,
+    /// 1: the socket has one peer. Packets of others are told apart by `flow_hash`.
+    pub(crate) is_connected: u8,
+    /// 0
+    pub(crate) more: [u8; 3],
 }
 
 /// What `ack_filter` of `GQ_CAKE` must know of a TCP packet.
@@ -198,8 +263,8 @@ pub(crate) struct Config {
     pub(crate) kind: u32,
     /// Longest packet of the link with its layer-2 header, bytes: 1 to `GQ_MAX_LEN`. Default 1514.
     pub(crate) mtu: u32,
-    /// Places for packets, at most 4194305. 0: what the limit needs; for a limit in bytes what packets of
-    /// 40 bytes need; `fq_codel` needs one more than its limit. Fewer are a second limit.
+    /// Places for packets, at most 4194305, of classes each. 0: what the limit needs; for a limit in bytes what packets of
+    /// 40 bytes need; `fq_codel` and sfq need one more than their limit. Fewer are a second limit.
     pub(crate) slots: u32,
     /// Places for dropped packets until `gq_take_drops` takes them. `GQ_DROPS_ALL`: one for each place and
     /// one more, so that no handle is ever lost. 0: drops are counted and their handles forgotten.
@@ -210,27 +275,29 @@ pub(crate) struct Config {
     pub(crate) full: u64,
     /// Rate of the link, for `GQ_FIFO` alone.
     pub(crate) link_rate: u64,
-    /// Most packets queued, 1 to 4194304 (pfifo, codel: 1000; `fq_codel`: 10240); bfifo, tbf: most bytes, 1 to
-    /// 4294967295.
+    /// Most packets queued, 1 to 4194304 (pfifo, codel, pie, `pfifo_fast`: 1000; `fq_codel`, `fq_pie`: 10240; dualpi2, fq, wheel:
+    /// 10000; sfq: from 2, 127); bfifo, tbf, red: most bytes, 1 to 4294967295.
     pub(crate) limit: u64,
     /// Depth, 1000 to 3600000000000 ns.
     pub(crate) time: u64,
-    /// Buckets, 1 to 65536. Default 1024. 64 bytes each. cake: flows of each tin, a power of two from 8; each takes 88 bytes
+    /// Buckets, 1 to 65536. Default 1024. 64 bytes each. sfq: flows queued at once, 1 to 65408, default 128. fq: flows there is
+    /// memory for, default 4096. cake: flows of each tin, a power of two from 8; each takes 88 bytes
     /// in every tin that diffserv uses, and 64 beside.
     pub(crate) flows: u64,
-    /// Acceptable standing sojourn time, from 2000 ns. Default 5000000.
+    /// Acceptable standing sojourn time, from 2000 ns. Default 5000000. pie, `fq_pie`, dualpi2: from 1000 ns, default 15000000.
     pub(crate) target: u64,
     /// Time above target before the first drop, from 2000 ns. Default 100000000.
     pub(crate) interval: u64,
-    /// Bytes a bucket may send in one turn, 256 to 1048576. Default: mtu.
+    /// Bytes a bucket, flow or class may send in one turn, 256 to 1048576. Default: mtu. fq: from 1, default 2 mtu. htb: 1 to
+    /// 16777216, default: 1 ms at rate, at least mtu.
     pub(crate) quantum: u64,
-    /// 1: mark ECN-capable packets instead of dropping them. Default 0 (codel), 1 (`fq_codel`).
+    /// 1: mark ECN-capable packets instead of dropping them. Default 0; `fq_codel` 1.
     pub(crate) ecn: u64,
     /// Most memory of the packets queued, bytes (sum of truesize). Default 33554432.
     pub(crate) memory_limit: u64,
     /// Most packets that one overflow drops. Default 64.
     pub(crate) drop_batch: u64,
-    /// Sojourn time above which every ECN-capable packet is marked, ns. Default: none.
+    /// Sojourn time above which every ECN-capable packet is marked, ns; fq: time behind its departure. Default: none.
     pub(crate) ce_threshold: u64,
     /// DS byte under the mask that `ce_threshold` is for, 0 to 255. Default 0.
     pub(crate) ce_threshold_selector: u64,
@@ -239,9 +306,10 @@ pub(crate) struct Config {
     /// Corner cases: 0 as RFC 8289 means them, 1 as Linux 6.1.192, 2 as Linux before its repair of
     /// March 2026. Default 0.
     pub(crate) parity: u64,
-    /// Rate of the bucket, at least 8 bit/s.
+    /// Rate of the bucket, at least 8 bit/s; htb: of the root, at least 64000.
     pub(crate) rate: u64,
-    /// Depth of the bucket, bytes; longer packets are dropped.
+    /// tbf: depth of the bucket, bytes; longer packets are dropped. htb: bytes that a class sends at once; default: 1 ms at rate,
+    /// at least mtu. red: average packets that an idle queue takes at once; default: (2 min + max) / (3 avpkt).
     pub(crate) burst: u64,
     /// Rate that not even a burst exceeds. Default: none.
     pub(crate) peakrate: u64,
@@ -254,7 +322,8 @@ pub(crate) struct Config {
     pub(crate) overhead: u64,
     /// Framing: 0 as it is, 1 ATM cells of 53 bytes for 48. Default 0.
     pub(crate) linklayer: u64,
-    /// Rate of the shaper of cake, from 8; kept as whole bytes a second. Default: unlimited.
+    /// Rate of the shaper of cake, from 8; kept as whole bytes a second. Default: unlimited. red: rate of the line, for idle
+    /// times; it shapes nothing; default 10000000.
     pub(crate) bandwidth: u64,
     /// Tins: 0 diffserv3 (three), 1 diffserv4 (four), 2 diffserv8 (eight), 3 besteffort (one), 4 precedence (eight).
     /// Default 0. It cannot be changed to a mode of more tins than that of the set-up.
@@ -285,12 +354,111 @@ pub(crate) struct Config {
     pub(crate) wash: u64,
     /// No effect: addresses are as the caller gives them. Default 0.
     pub(crate) nat: u64,
-    /// Most memory of the packets queued, bytes. Default: 4 bandwidth * rtt, 4194304 at least, at most 10240 mtu.
+    /// Most memory of the packets queued, bytes. Default: 4 bandwidth * rtt, 4194304 at least, at most 10240 mtu; dualpi2: 10000
+    /// mtu.
     pub(crate) memlimit: u64,
     /// Bits of the firewall mark that choose the tin. Default 0: none.
     pub(crate) fwmark: u64,
-    /// Where the random numbers of cake begin. `GQ_DEFAULT` is a seed too.
+    /// Where the random numbers begin (cake, pie, `fq_pie`, dualpi2, sfq, red). `GQ_DEFAULT` is a seed too.
     pub(crate) seed: u64,
+    /// pie, `fq_pie`, dualpi2: time between two updates of the probability, from 1000 ns, default 15000000; dualpi2 16000000.
+    pub(crate) tupdate: u64,
+    /// Weight of the delay above target: pie, `fq_pie`: sixteenths of 1/s, 0 to 32, default 2; dualpi2: millionths of 1/s, default
+    /// 160000.
+    pub(crate) alpha: u64,
+    /// Weight of the change of the delay, as alpha. Default 20; dualpi2: 3200000.
+    pub(crate) beta: u64,
+    /// 1: PIE scales the probability with the length of the packet. Default 0.
+    pub(crate) bytemode: u64,
+    /// 1: PIE takes the delay from backlog and drain rate, not from the packets' own times. Default 0.
+    pub(crate) dq_rate_estimator: u64,
+    /// pie, `fq_pie`, sfq, fq: jiffies per second of the kernel, 100 to 1000. Default 250.
+    pub(crate) hz: u64,
+    /// `fq_pie`: percent of probability up to which packets are marked, 0 to 100. Default 10.
+    pub(crate) ecn_prob: u64,
+    /// dualpi2: marks the L queue with so many times what the classic queue is dropped with the square of, 1 to 255. Default 2.
+    pub(crate) coupling_factor: u64,
+    /// dualpi2: marks all that stays longer in the L queue, ns; or, from `GQ_ZERO_PACKETS` on, while it holds more packets.
+    /// Default 1000000.
+    pub(crate) step_thresh: u64,
+    /// dualpi2: makes the step a ramp that ends so much later, ns. Default 0.
+    pub(crate) range: u64,
+    /// dualpi2: packets in the L queue that an arrival must exceed to be marked by the step. Default 0.
+    pub(crate) min_qlen_step: u64,
+    /// dualpi2: 1: drops in both queues under overload; 0: they overflow. Default 1.
+    pub(crate) drop_overload: u64,
+    /// dualpi2: drops and marks by the probability 0 on dequeue, 1 on enqueue. Default 0.
+    pub(crate) drop_early: u64,
+    /// dualpi2: the L queue is for 0 ECT(1) and CE, 1 all that is ECN-capable. Default 0.
+    pub(crate) ecn_mask: u64,
+    /// dualpi2: percent of the line that the classic queue has at the least, 0 to 100. Default 10.
+    pub(crate) c_protection: u64,
+    /// dualpi2: longest round trip, from 1000 ns: gives target, tupdate, alpha and beta. Default: 6 `typical_rtt`, if that is given.
+    pub(crate) max_rtt: u64,
+    /// dualpi2: usual round trip, from 1000 ns, with `max_rtt`. Default: none.
+    pub(crate) typical_rtt: u64,
+    /// sfq: most packets of a flow, 1 to 127. Default 127.
+    pub(crate) depth: u64,
+    /// sfq: buckets that flows are hashed into, 1 to 65536. Default 1024.
+    pub(crate) divisor: u64,
+    /// sfq: time between two changes of the hash, ns, whole seconds. Default: none.
+    pub(crate) perturb: u64,
+    /// sfq: 1: drops the oldest packet of a flow, not the arrival. Default 0.
+    pub(crate) headdrop: u64,
+    /// Average from which packets are dropped early, bytes. red: default max / 3. sfq: of a flow; default: RED is off.
+    pub(crate) min: u64,
+    /// Average from which every packet is dropped, bytes. red: default limit / 4. sfq: default 134217727.
+    pub(crate) max: u64,
+    /// sfq: weight of a sample in the average, 2^-wlog, 1 to 5. Default 5.
+    pub(crate) wlog: u64,
+    /// red, sfq: percent of packets dropped early at max, 1 to 100. Default 2.
+    pub(crate) probability: u64,
+    /// red, sfq: 1: drops from max on, also with ecn. Default 0.
+    pub(crate) harddrop: u64,
+    /// fq: most packets of a flow, from 1. Default 100.
+    pub(crate) flow_limit: u64,
+    /// fq: buckets in which flows are looked up, 1 to 262144. Default 1024.
+    pub(crate) buckets: u64,
+    /// fq: bytes a new flow may send unpaced. Default 10 mtu.
+    pub(crate) initial_quantum: u64,
+    /// fq: 1: flows keep the rate of their socket. Default 1.
+    pub(crate) pacing: u64,
+    /// fq: most that a flow may send, from 8, kept as whole bytes a second. Default: unlimited.
+    pub(crate) maxrate: u64,
+    /// fq: rate of a socket up to which each packet is paced by itself. Default 550000.
+    pub(crate) low_rate_threshold: u64,
+    /// fq: idle time after which a flow has a quantum again, ns, rounded up to jiffies. Default 40000000.
+    pub(crate) refill_delay: u64,
+    /// fq: bits of the hash that tell flows without a socket apart. Default 1023.
+    pub(crate) orphan_mask: u64,
+    /// How far in the future a packet may ask to leave, ns. fq: default 10000000000. wheel: 1000 to 3600000000000, default
+    /// 1000000000; each granularity of it takes 8 bytes, and it stays as it was at set-up.
+    pub(crate) horizon: u64,
+    /// 1: drops packets beyond the horizon; 0: they leave at it. Default: fq 1, wheel 0.
+    pub(crate) horizon_drop: u64,
+    /// wheel: width of a slot, 100 to 1000000000 ns, default 10000; wider where the horizon has more than 262144 of them. It
+    /// stays as it was at set-up.
+    pub(crate) granularity: u64,
+    /// red: average packet, for burst and idle times, 1 to 65535 bytes. Default 1000.
+    pub(crate) avpkt: u64,
+    /// red: 1: queues what ecn cannot mark where it would be dropped early. Default 0.
+    pub(crate) nodrop: u64,
+    /// red: 1: moves the probability between 1 and 50 %. Default 0.
+    pub(crate) adaptive: u64,
+    /// prio: bands, 2 to 16. Default 3.
+    pub(crate) bands: u64,
+    /// prio: the band of each of 16 priorities, a digit in base 16 each, that of 0 first. Default 0x1222120011111111.
+    pub(crate) priomap: u64,
+    /// drr: classes that packets are spread over, 1 to 1024. Default 64.
+    pub(crate) classes: u64,
+    /// drr: what says which class: 0 the flow's hash, 1 the DSCP. Default 0.
+    pub(crate) by: u64,
+    /// drr: quanta of each of the first 16 classes, a digit in base 16 each, 1 to 15. Default 0x1111111111111111.
+    pub(crate) weights: u64,
+    /// htb: the tree: 0 one class, 1 three by DSCP that borrow from each other. Default 0.
+    pub(crate) sqm: u64,
+    /// The queue of each class of prio, drr and htb. The library's: `gq_config_set_leaf` and `gq_config_parse` write it.
+    pub(crate) leaf: [u64; 20],
 }
 
 /// What a queue holds and has done. Counters never go back.

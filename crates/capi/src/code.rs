@@ -61,6 +61,8 @@ codes! {
     GQ_ESTATION = -20, c"no such station, interface or queue";
     /// The station is there already.
     GQ_EEXISTS = -21, c"the station is there already";
+    /// This kind of queue cannot be changed: set up another.
+    GQ_EFIXED = -22, c"this kind of queue cannot be changed after set-up";
 }
 
 /// The text for a code; for what is none, that it is none.
@@ -90,7 +92,7 @@ impl From<BuildError> for Code {
     fn from(error: BuildError) -> Code {
         match error {
             BuildError::NoRoom { .. } => GQ_EROOM,
-            BuildError::Tbf(_) => GQ_ECONFLICT,
+            BuildError::Tbf(_) | BuildError::Red(_) | BuildError::Htb(_) => GQ_ECONFLICT,
             _ => GQ_EVALUE,
         }
     }

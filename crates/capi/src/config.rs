@@ -1,16 +1,17 @@
 //! `struct gq_config` and the catalogue of queues: each parameter of the one is a field of the other.
 
 use goodqueue::QueueSpec;
-use goodqueue::spec::QueueKind;
+use goodqueue::spec::{CATALOGUE, QueueKind};
 
 use crate::abi::{
-    Config, GQ_BFIFO, GQ_CAKE, GQ_CODEL, GQ_DEFAULT, GQ_DROPS_ALL, GQ_FIFO, GQ_FQ_CODEL, GQ_MAX_LEN,
-    GQ_PFIFO, GQ_TBF,
+    self, Config, GQ_BFIFO, GQ_CAKE, GQ_CODEL, GQ_DEFAULT, GQ_DROPS_ALL, GQ_DRR, GQ_DUALPI2, GQ_FIFO, GQ_FQ,
+    GQ_FQ_CODEL, GQ_FQ_PIE, GQ_HTB, GQ_MAX_LEN, GQ_PFIFO, GQ_PFIFO_FAST, GQ_PIE, GQ_PRIO, GQ_RED, GQ_SFQ,
+    GQ_TBF, GQ_WHEEL,
 };
-use crate::code::{Code, GQ_EKIND, GQ_EPARAM, GQ_EVALUE};
+use crate::code::{Code, GQ_ECONFLICT, GQ_EKIND, GQ_EPARAM, GQ_EVALUE};
 
 /// The kinds of the header and those of the catalogue.
-const KINDS: [(u32, QueueKind); 7] = [
+const KINDS: [(u32, QueueKind); 18] = [
     (GQ_PFIFO, QueueKind::Pfifo),
     (GQ_BFIFO, QueueKind::Bfifo),
     (GQ_FIFO, QueueKind::Fifo),
@@ -18,7 +19,33 @@ const KINDS: [(u32, QueueKind); 7] = [
     (GQ_FQ_CODEL, QueueKind::FqCodel),
     (GQ_TBF, QueueKind::Tbf),
     (GQ_CAKE, QueueKind::Cake),
+    (GQ_PIE, QueueKind::Pie),
+    (GQ_FQ_PIE, QueueKind::FqPie),
+    (GQ_DUALPI2, QueueKind::DualPi2),
+    (GQ_SFQ, QueueKind::Sfq),
+    (GQ_FQ, QueueKind::Fq),
+    (GQ_RED, QueueKind::Red),
+    (GQ_WHEEL, QueueKind::Wheel),
+    (GQ_PFIFO_FAST, QueueKind::PfifoFast),
+    (GQ_PRIO, QueueKind::Prio),
+    (GQ_DRR, QueueKind::Drr),
+    (GQ_HTB, QueueKind::Htb),
 ];
+
+const _: () = assert!(
+    abi::GQ_SIGNED_ZERO == goodqueue::spec::SIGNED_ZERO && abi::GQ_ZERO_PACKETS == goodqueue::spec::PACKETS
+);
+
+/// The queue of a class by default.
+const NO_LEAF: [u64; 20] = [GQ_DEFAULT; 20];
+
+fn kind_of(number: u32) -> Result<QueueKind, Code> {
+    Ok(KINDS.iter().find(|(known, _)| *known == number).ok_or(GQ_EKIND)?.1)
+}
+
+fn number_of(kind: QueueKind) -> Result<u32, Code> {
+    Ok(KINDS.iter().find(|(_, known)| *known == kind).ok_or(GQ_EKIND)?.0)
+}
 
 /// Whether a field is the parameter's of this name: C has no `-` in names.
 fn is_named(field: &str, name: &str) -> bool {
@@ -45,6 +72,7 @@ macro_rules! parameters {
                     link_rate: 0,
                     $($field: GQ_DEFAULT,)+
                     seed: GQ_DEFAULT,
+                    leaf: NO_LEAF,
                 }
             }
 
@@ -63,12 +91,16 @@ parameters! {
     limit time flows target interval quantum ecn memory_limit drop_batch ce_threshold ce_threshold_selector
     ce_threshold_mask parity rate burst peakrate minburst mpu overhead linklayer bandwidth diffserv isolation rtt
     link ether_vlan atm ingress autorate_ingress ack_filter split_gso wash nat memlimit fwmark
+    tupdate alpha beta bytemode dq_rate_estimator hz ecn_prob coupling_factor step_thresh range min_qlen_step
+    drop_overload drop_early ecn_mask c_protection max_rtt typical_rtt depth divisor perturb headdrop min max wlog
+    probability harddrop flow_limit buckets initial_quantum pacing maxrate low_rate_threshold refill_delay orphan_mask
+    horizon horizon_drop granularity avpkt nodrop adaptive bands priomap classes by weights sqm
 }
 
 impl Config {
     /// The queue that the fields describe.
     pub(crate) fn spec(&self) -> Result<QueueSpec, Code> {
-        let kind = KINDS.iter().find(|(number, _)| *number == self.kind).ok_or(GQ_EKIND)?.1;
+        let kind = kind_of(self.kind)?;
         if self.mtu == 0 || self.mtu > GQ_MAX_LEN || self.reserved != 0 {
             return Err(GQ_EVALUE);
         }
@@ -81,17 +113,58 @@ impl Config {
         if NAMES.iter().any(|name| fields.field(name).is_some_and(|value| *value != GQ_DEFAULT)) {
             return Err(GQ_EPARAM);
         }
-        Ok(spec)
+        match self.leaf_spec()? {
+            Some(leaf) => Ok(spec.with_leaf(&leaf)?),
+            None => Ok(spec),
+        }
+    }
+
+    /// The queue of each class, where one was given: its kind, and its parameters in the order of the catalogue.
+    fn leaf_spec(&self) -> Result<Option<QueueSpec>, Code> {
+        let [kind, values @ ..] = &self.leaf;
+        if *kind == GQ_DEFAULT {
+            return Ok(None);
+        }
+        let kind = kind_of(u32::try_from(*kind).map_err(|_| GQ_EKIND)?)?;
+        let mut values = values.iter();
+        let spec =
+            QueueSpec::from_values(kind, |_| values.next().copied().filter(|&value| value != GQ_DEFAULT));
+        Ok(Some(spec?))
+    }
+
+    /// Gives each class the queue that the fields of `leaf` describe.
+    pub(crate) fn set_classes(&mut self, leaf: &Config) -> Result<(), Code> {
+        let leaf = leaf.spec()?;
+        let info = CATALOGUE.iter().find(|info| Ok(info.kind) == kind_of(self.kind)).ok_or(GQ_EKIND)?;
+        match (info.has_leaves(), leaf.info().has_leaves()) {
+            (true, false) => self.set_leaf(&leaf),
+            (true, true) => Err(GQ_ECONFLICT),
+            (false, _) => Err(GQ_EPARAM),
+        }
+    }
+
+    /// Gives each class this queue.
+    pub(crate) fn set_leaf(&mut self, leaf: &QueueSpec) -> Result<(), Code> {
+        let mut fields = NO_LEAF;
+        let [kind, values @ ..] = &mut fields;
+        *kind = number_of(leaf.kind())?.into();
+        for (value, parameter) in values.iter_mut().zip(leaf.info().parameters) {
+            *value = leaf.given(parameter.name).unwrap_or(GQ_DEFAULT);
+        }
+        self.leaf = fields;
+        Ok(())
     }
 
     /// The fields of a queue that was read from a text.
     pub(crate) fn from_spec(spec: &QueueSpec) -> Result<Config, Code> {
-        let kind = KINDS.iter().find(|(_, kind)| *kind == spec.kind()).ok_or(GQ_EKIND)?.0;
-        let mut config = Config::of(kind);
+        let mut config = Config::of(number_of(spec.kind())?);
         for parameter in spec.info().parameters {
             if let Some(value) = spec.given(parameter.name) {
                 *config.field(parameter.name).ok_or(GQ_EPARAM)? = value;
             }
+        }
+        if let Some(leaf) = spec.given_leaf() {
+            config.set_leaf(&leaf)?;
         }
         Ok(config)
     }
@@ -130,13 +203,14 @@ pub(crate) fn read(text: &str) -> Read {
 mod tests {
     use super::*;
     use crate::code::{GQ_EMISSING, GQ_ETWICE};
-    use goodqueue::spec::CATALOGUE;
+    use goodqueue::spec::Unit;
 
     #[test]
     fn every_parameter_of_every_kind_has_a_field() {
-        for (_, kind) in KINDS {
-            let info = CATALOGUE.iter().find(|info| info.kind == kind).expect("in the catalogue");
-            for parameter in info.parameters {
+        for info in &CATALOGUE {
+            assert!(number_of(info.kind).is_ok(), "{} is missing in the C library", info.name);
+            assert!(info.parameters.len() < NO_LEAF.len(), "{}: a leaf has a place for each", info.name);
+            for parameter in info.parameters.iter().filter(|parameter| parameter.unit != Unit::Queue) {
                 let has = NAMES.iter().any(|field| is_named(field, parameter.name));
                 assert!(has, "{}: {}", info.name, parameter.name);
             }
@@ -154,6 +228,11 @@ mod tests {
             "fq_codel,ecn=off, quantum=300",
             "tbf rate=8mbit burst=5k limit=60k",
             "cake bandwidth=20mbit, diffserv=diffserv4 overhead=-4 ack-filter=aggressive rtt=metro flows=64",
+            "prio bands=3 leaf=codel leaf.target=10ms",
+            "drr leaf=fq_codel, leaf.flows=7",
+            "htb rate=20mbit sqm=simple leaf=bfifo:9k",
+            "htb rate=20mbit",
+            "dualpi2 step_thresh=5p alpha=0.3",
         ] {
             let text = text.replace("fifo 60ms", "fifo:60ms");
             let config = read(&text).config.expect(&text);
@@ -166,7 +245,8 @@ mod tests {
     fn what_is_wrong_is_pointed_at() {
         for (text, code, at) in [
             ("choke", GQ_EKIND, 0),
-            ("red:100k", GQ_EKIND, 8),
+            ("red", GQ_EMISSING, 3),
+            ("prio leaf=codel leaf.flows=2", GQ_EPARAM, 16),
             ("codel limit=0", GQ_EVALUE, 12),
             ("codel target=5", GQ_EVALUE, 13),
             ("codel limit=1, limit=2", GQ_ETWICE, 21),

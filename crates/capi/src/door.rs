@@ -4,7 +4,7 @@ use goodqueue::Nanos;
 
 use crate::abi::GQ_DROPS;
 use crate::code::{Code, GQ_EDROPS, GQ_ETIME};
-use crate::drops::{Dropped, Drops};
+use crate::drops::Drops;
 
 /// The door of one queue or radio.
 pub(crate) struct Door {
@@ -15,8 +15,8 @@ pub(crate) struct Door {
 
 impl Door {
     /// Its clock at `now`.
-    pub(crate) const fn new(now: Nanos, drops: &'static mut [Dropped]) -> Door {
-        Door { last: now, errors: 0, drops: Drops::new(drops) }
+    pub(crate) const fn new(now: Nanos, drops: Drops) -> Door {
+        Door { last: now, errors: 0, drops }
     }
 
     /// The answer of a call, an error counted.

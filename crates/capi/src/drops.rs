@@ -1,8 +1,10 @@
 //! Packets that a queue gave up, until their owner takes them.
 
-use goodqueue::{Header, Nanos, Observer, Reason};
+use goodqueue::details::{Details, TcpHeader};
+use goodqueue::{Header, Nanos, Observer, Origin, Reason};
 
 use crate::abi;
+use crate::extras::Extras;
 
 /// A dropped packet.
 #[derive(Clone, Copy, Debug, Default)]
@@ -30,11 +32,18 @@ pub(crate) const fn reason(reason: Reason) -> i32 {
         Reason::Blue => abi::GQ_REASON_BLUE,
         Reason::Ack => abi::GQ_REASON_ACK,
         Reason::Filter => abi::GQ_REASON_FILTER,
+        Reason::Pie => abi::GQ_REASON_PIE,
+        Reason::Pi2 => abi::GQ_REASON_PI2,
+        Reason::Red => abi::GQ_REASON_RED,
+        Reason::Rehash => abi::GQ_REASON_REHASH,
+        Reason::FlowLimit => abi::GQ_REASON_FLOW_LIMIT,
+        Reason::Horizon => abi::GQ_REASON_HORIZON,
         _ => abi::GQ_REASON_OTHER,
     }
 }
 
-/// A ring of dropped packets over the caller's memory. As an observer it also notes a mark.
+/// A ring of dropped packets over the caller's memory. As an observer it also notes a mark, and says what is known of
+/// packets beyond their descriptors.
 pub(crate) struct Drops {
     places: &'static mut [Dropped],
     head: usize,
@@ -42,11 +51,13 @@ pub(crate) struct Drops {
     lost: u64,
     /// Whether a packet was marked since this was last cleared.
     pub(crate) is_marked: bool,
+    /// Of a queue that asks for more than the descriptor.
+    pub(crate) extras: Option<&'static mut Extras>,
 }
 
 impl Drops {
-    pub(crate) const fn new(places: &'static mut [Dropped]) -> Drops {
-        Drops { places, head: 0, len: 0, lost: 0, is_marked: false }
+    pub(crate) const fn new(places: &'static mut [Dropped], extras: Option<&'static mut Extras>) -> Drops {
+        Drops { places, head: 0, len: 0, lost: 0, is_marked: false, extras }
     }
 
     /// Packets that wait to be taken.
@@ -75,11 +86,9 @@ impl Drops {
         self.len -= 1;
         Some(dropped)
     }
-}
 
-impl Drops {
     /// A packet, or a segment of one, was dropped.
-    pub(crate) fn put(&mut self, packet: &Header, segment: u16, why: Reason) {
+    fn put(&mut self, packet: &Header, segment: u16, why: Reason) {
         let room = self.places.len();
         if room == 0 {
             return;
@@ -99,10 +108,34 @@ impl Drops {
 
 impl Observer<Header> for Drops {
     fn dropped(&mut self, _now: Nanos, packet: Header, why: Reason) {
-        self.put(&packet, 0, why);
+        let (packet, segment) = match &mut self.extras {
+            Some(extras) => extras.leave(packet),
+            None => (packet, 0),
+        };
+        self.put(&packet, segment, why);
     }
 
     fn marked(&mut self, _now: Nanos, _packet: &Header, _reason: Reason) {
         self.is_marked = true;
+    }
+
+    fn details(&self, packet: &Header) -> Details {
+        self.extras.as_ref().map_or_else(Details::default, |extras| extras.details(packet))
+    }
+
+    fn tcp(&self, packet: &Header) -> Option<TcpHeader> {
+        self.extras.as_ref()?.tcp(packet)
+    }
+
+    fn segment(&mut self, packet: &Header, index: u16) -> Option<Header> {
+        self.extras.as_mut()?.segment(packet, index)
+    }
+
+    fn origin(&self, _packet: &Header) -> Origin {
+        self.extras.as_ref().map_or_else(Origin::default, |extras| extras.origin())
+    }
+
+    fn pacing_rate(&self, packet: &Header) -> Option<u64> {
+        self.extras.as_ref()?.pacing_rate(packet)
     }
 }

@@ -7,13 +7,14 @@
 
 mod abi;
 mod bql;
-mod cake;
+mod build;
 mod code;
 mod config;
 mod door;
 mod drops;
+mod extras;
 #[allow(unsafe_code)]
 mod ffi;
-mod layout;
+mod kind;
 mod queue;
 mod wifi;

@@ -2,49 +2,19 @@
 
 use core::ffi::c_char;
 
-use goodqueue::arena::Slot;
-use goodqueue::codel::Stamped;
-use goodqueue::fifo::Limit;
+use goodqueue::cake::AckFilter;
 use goodqueue::spec::QueueKind;
-use goodqueue::{Backlog, Codel, Fifo, FqCodel, Header, Nanos, Queue as _, QueueSpec, Rate, Tbf, Verdict};
-use goodqueue::{fq_codel, spec};
-
-use crate::abi::Tcp;
-use crate::cake::{CakeQueue, CakeStorage};
+use goodqueue::{Backlog, Header, Nanos, Queue as _, QueueSpec, Verdict};
 
 use crate::abi::{
-    Config, Counter, GQ_DEFAULT, GQ_FULL, GQ_MARKED, GQ_MAX_LEN, GQ_PACKET, Head, Packet, Stats,
+    Config, Counter, GQ_DEFAULT, GQ_FULL, GQ_MARKED, GQ_MAX_LEN, GQ_PACKET, Head, Packet, Stats, Tcp,
 };
-use crate::code::{Code, GQ_ECONFLICT, GQ_EKIND, GQ_EMEMORY, GQ_EPACKET, GQ_EVALUE};
+use crate::build::{Builder, fifo_limit};
+use crate::code::{Code, GQ_ECONFLICT, GQ_EFIXED, GQ_EKIND, GQ_EPACKET, GQ_EVALUE};
 use crate::door::Door;
-use crate::drops::{Dropped, Drops, reason};
-
-type Places<T> = &'static mut [T];
-
-/// The queues there are. The tag is a byte of its own: a niche, the compiler's choice, takes two or three
-/// instructions more to read.
-#[repr(u8)]
-pub(crate) enum Kind {
-    Fifo(Fifo<Header, Places<Header>>),
-    Codel(Codel<Header, Places<Stamped<Header>>>),
-    FqCodel(FqCodel<Header, Places<fq_codel::Flow>, Places<Slot<Header>>>),
-    Tbf(Tbf<Header, Places<Header>>),
-    /// In a place of its own: it is larger than all the others.
-    Cake(&'static mut CakeQueue),
-}
-
-/// Runs `$body` with `$queue` bound to the queue inside.
-macro_rules! each {
-    ($kind:expr, $queue:ident => $body:expr) => {
-        match $kind {
-            Kind::Fifo($queue) => $body,
-            Kind::Codel($queue) => $body,
-            Kind::FqCodel($queue) => $body,
-            Kind::Tbf($queue) => $body,
-            Kind::Cake($queue) => $body,
-        }
-    };
-}
+use crate::drops::{Drops, reason};
+use crate::ffi::room::Room;
+use crate::kind::Kind;
 
 /// What the caller holds a handle on.
 #[repr(C)]
@@ -54,6 +24,8 @@ pub(crate) struct Queue {
     pub(crate) door: Door,
     full_above: u64,
     which: QueueKind,
+    /// Buckets for flows, which stay as they are.
+    flows: Option<u64>,
     kind: Kind,
 }
 
@@ -63,60 +35,55 @@ fn put(fifo: &mut impl goodqueue::Queue<Header>, now: Nanos, packet: Header, dro
     fifo.enqueue(now, packet, drops)
 }
 
-/// Storage that lies behind the queue in the same memory.
-pub(crate) enum Storage {
-    Headers(Places<Header>),
-    Stamped(Places<Stamped<Header>>),
-    Fair(Places<fq_codel::Flow>, Places<Slot<Header>>),
-    Cake(CakeStorage),
+/// Why a packet was dropped; 0: it is queued.
+const fn why(verdict: Verdict) -> i32 {
+    match verdict {
+        Verdict::Enqueued => 0,
+        Verdict::Dropped(why) => reason(why),
+    }
+}
+
+/// Takes a packet from a queue that may keep more of it than its descriptor.
+#[inline(never)]
+fn take_any(kind: &mut Kind, now: Nanos, drops: &mut Drops) -> Option<Header> {
+    let packet = kind.dequeue(now, drops)?;
+    Some(match &mut drops.extras {
+        Some(extras) => extras.deliver(packet),
+        None => packet,
+    })
 }
 
 impl Queue {
-    /// An empty queue, its clock at `now`.
-    pub(crate) fn new(
-        config: &Config,
-        spec: &QueueSpec,
-        now: Nanos,
-        storage: Storage,
-        drops: Places<Dropped>,
-    ) -> Result<Queue, Code> {
-        let kind = match storage {
-            Storage::Stamped(places) => {
-                let params = spec.codel_params(config.mtu).ok_or(GQ_EKIND)?;
-                Kind::Codel(Codel::new(params, places))
-            }
-            Storage::Fair(flows, slots) => {
-                let params = spec.fq_codel_params(config.mtu).ok_or(GQ_EKIND)?;
-                Kind::FqCodel(FqCodel::new(params, flows, slots).map_err(|_| GQ_EMEMORY)?)
-            }
-            Storage::Cake(storage) => {
-                let params = spec.cake_params(config.mtu).ok_or(GQ_EKIND)?;
-                Kind::Cake(CakeQueue::new(params, config.seed, storage)?)
-            }
-            Storage::Headers(places) => match spec.tbf_params(config.mtu) {
-                Some(params) => Kind::Tbf(Tbf::new(params, now, places).map_err(|_| GQ_ECONFLICT)?),
-                None => Kind::Fifo(Fifo::new(fifo_limit(config, spec)?, places)),
-            },
-        };
-        Ok(Queue {
+    /// An empty queue, its clock at `now`, with all its storage. None while it is only added up what it takes.
+    pub(crate) fn new(config: &Config, now: Nanos, room: &mut Room) -> Result<Option<Queue>, Code> {
+        let spec = config.spec()?;
+        let mut builder = Builder::new(config, now);
+        let kind = builder.queue(room, &spec)?;
+        let extras = builder.extras(room)?;
+        let drops = builder.drops(room)?;
+        if room.is_measuring() {
+            return Ok(None);
+        }
+        Ok(Some(Queue {
             mark: 0,
-            door: Door::new(now, drops),
+            door: Door::new(now, Drops::new(drops, extras)),
             full_above: config.full_above(),
             which: spec.kind(),
+            flows: spec.get("flows"),
             kind,
-        })
+        }))
     }
 
     /// Whether a call at `now` may be made that can drop what is queued and `more` packets.
     #[inline]
     fn admit(&mut self, now: Nanos, more: usize) -> Result<(), Code> {
         let Queue { door, kind, .. } = self;
-        door.admit(now, || each!(kind, queue => queue.backlog()).packets as usize + more)
+        door.admit(now, || kind.backlog().packets as usize + more)
     }
 
     #[inline]
     fn backlog(&self) -> Backlog {
-        each!(&self.kind, queue => queue.backlog())
+        self.kind.backlog()
     }
 
     /// The bits that every result carries.
@@ -138,8 +105,9 @@ impl Queue {
             return Err(GQ_EPACKET);
         }
         let mut most = 1;
-        if let Kind::Cake(cake) = &mut self.kind {
-            most = cake.expect(more()?)?;
+        if let Some(extras) = &mut self.door.drops.extras {
+            let (packet, tcp) = more()?;
+            most = extras.expect(&packet, tcp.as_ref())?;
         }
         self.admit(now, most)?;
         let drops = &mut self.door.drops;
@@ -148,13 +116,25 @@ impl Queue {
             Kind::Tbf(queue) => (put(queue, now, packet, drops), queue.backlog()),
             Kind::Codel(queue) => (queue.enqueue(now, packet, drops), queue.backlog()),
             Kind::FqCodel(queue) => (queue.enqueue(now, packet, drops), queue.backlog()),
-            Kind::Cake(queue) => (queue.enqueue(now, packet, drops), queue.backlog()),
+            _ => return self.enqueue_any(now, packet),
         };
-        let why = match verdict {
-            Verdict::Enqueued => 0,
-            Verdict::Dropped(why) => reason(why),
-        };
-        Ok(why | self.level(backlog))
+        Ok(why(verdict) | self.level(backlog))
+    }
+
+    /// Gives a packet to a queue that may ask for more than its descriptor, and may mark what arrives.
+    #[inline(never)]
+    fn enqueue_any(&mut self, now: Nanos, mut packet: Header) -> Result<i32, Code> {
+        let drops = &mut self.door.drops;
+        drops.is_marked = false;
+        if let Some(extras) = &mut drops.extras {
+            packet = extras.arrive(packet)?;
+        }
+        let verdict = self.kind.enqueue(now, packet, drops);
+        if let Some(extras) = &mut drops.extras {
+            extras.arrived(&packet);
+        }
+        let marked = if drops.is_marked { GQ_MARKED } else { 0 };
+        Ok(why(verdict) | marked | self.level(self.backlog()))
     }
 
     /// The packet with the bits of the result; none with those bits alone.
@@ -162,10 +142,14 @@ impl Queue {
     pub(crate) fn dequeue(&mut self, now: Nanos) -> Result<(Option<Header>, i32), Code> {
         self.admit(now, 0)?;
         self.door.drops.is_marked = false;
-        let (packet, backlog) = each!(&mut self.kind, queue => {
-            let packet = queue.dequeue(now, &mut self.door.drops);
-            (packet, queue.backlog())
-        });
+        let drops = &mut self.door.drops;
+        let (packet, backlog) = match &mut self.kind {
+            Kind::Fifo(queue) => (queue.dequeue(now, drops), queue.backlog()),
+            Kind::Tbf(queue) => (queue.dequeue(now, drops), queue.backlog()),
+            Kind::Codel(queue) => (queue.dequeue(now, drops), queue.backlog()),
+            Kind::FqCodel(queue) => (queue.dequeue(now, drops), queue.backlog()),
+            any => (take_any(any, now, drops), any.backlog()),
+        };
         let delivered = if packet.is_some() { GQ_PACKET } else { 0 };
         let marked = if self.door.drops.is_marked { GQ_MARKED } else { 0 };
         Ok((packet, delivered | marked | self.level(backlog)))
@@ -174,49 +158,62 @@ impl Queue {
     /// A packet just delivered, for the caller.
     #[inline]
     pub(crate) const fn delivery(&self, header: Header) -> Head {
-        let (segment, gso_segments) =
-            if let Kind::Cake(cake) = &self.kind { cake.delivered() } else { (0, 0) };
+        let (segment, gso_segments) = match &self.door.drops.extras {
+            Some(extras) => extras.delivered,
+            None => (0, 0),
+        };
         Head { segment, gso_segments, ..Head::of(header) }
     }
 
     pub(crate) fn next_wake(&self, now: Nanos) -> Result<Option<Nanos>, Code> {
         self.door.check(now)?;
-        Ok(each!(&self.kind, queue => queue.next_wake(now)))
+        Ok(self.kind.next_wake(now))
     }
 
     pub(crate) fn reset(&mut self, now: Nanos) -> Result<i32, Code> {
         self.admit(now, 0)?;
-        each!(&mut self.kind, queue => queue.reset(now, &mut self.door.drops));
+        self.kind.reset(now, &mut self.door.drops);
         Ok(self.level(self.backlog()))
     }
 
-    /// Sets all parameters; the number of buckets and of places stays.
+    /// Sets all parameters; what the storage was set up for stays.
     pub(crate) fn configure(&mut self, now: Nanos, config: &Config, spec: &QueueSpec) -> Result<i32, Code> {
         if spec.kind() != self.which {
             return Err(GQ_EKIND);
         }
+        if config.flows != GQ_DEFAULT && Some(config.flows) != self.flows {
+            return Err(GQ_EVALUE);
+        }
         let limit = fifo_limit(config, spec);
         self.admit(now, 0)?;
+        let (mtu, drops) = (config.mtu, &mut self.door.drops);
         match &mut self.kind {
             Kind::Fifo(queue) => queue.configure(limit?),
-            Kind::Codel(queue) => {
-                let params = spec.codel_params(config.mtu).ok_or(GQ_EKIND)?;
-                queue.configure(now, params, &mut self.door.drops);
+            Kind::Codel(queue) => queue.configure(now, spec.codel_params(mtu).ok_or(GQ_EKIND)?, drops),
+            Kind::FqCodel(queue) => queue.configure(now, spec.fq_codel_params(mtu).ok_or(GQ_EKIND)?, drops),
+            Kind::Pie(queue) => queue.configure(now, spec.pie_params(mtu).ok_or(GQ_EKIND)?, drops),
+            Kind::FqPie(queue) => queue.configure(now, spec.fq_pie_params(mtu).ok_or(GQ_EKIND)?, drops),
+            Kind::DualPi2(queue) => queue.configure(now, spec.dualpi2_params(mtu).ok_or(GQ_EKIND)?, drops),
+            Kind::Fq(queue) => queue.configure(now, spec.fq_params(mtu).ok_or(GQ_EKIND)?, drops),
+            Kind::Wheel(queue) => queue.configure(now, spec.wheel_params(mtu).ok_or(GQ_EKIND)?.0, drops),
+            Kind::Tbf(queue) => {
+                let params = spec.tbf_params(mtu).ok_or(GQ_EKIND)?;
+                queue.configure(params).map_err(|_| GQ_ECONFLICT)?;
             }
-            Kind::FqCodel(queue) => {
-                if config.flows != GQ_DEFAULT && config.flows != u64::from(queue.bucket(u32::MAX)) + 1 {
-                    return Err(GQ_EVALUE);
-                }
-                let params = spec.fq_codel_params(config.mtu).ok_or(GQ_EKIND)?;
-                queue.configure(now, params, &mut self.door.drops);
+            Kind::Red(queue) => {
+                let params = spec.red_params().ok_or(GQ_EKIND)?.map_err(|_| GQ_ECONFLICT)?;
+                queue.configure(now, params);
             }
             Kind::Cake(queue) => {
-                let params = spec.cake_params(config.mtu).ok_or(GQ_EKIND)?;
-                queue.configure(now, params, config.flows, &mut self.door.drops)?;
+                let params = spec.cake_params(mtu).ok_or(GQ_EKIND)?;
+                let has_tcp = drops.extras.as_ref().is_some_and(|extras| extras.has_tcp());
+                if params.ack_filter != AckFilter::Off && !has_tcp {
+                    return Err(GQ_EVALUE);
+                }
+                queue.configure(now, params, drops).map_err(|_| GQ_EVALUE)?;
             }
-            Kind::Tbf(queue) => {
-                let params = spec.tbf_params(config.mtu).ok_or(GQ_EKIND)?;
-                queue.configure(params).map_err(|_| GQ_ECONFLICT)?;
+            Kind::Sfq(_) | Kind::PfifoFast(_) | Kind::Prio(_) | Kind::Drr(_) | Kind::Htb(_) => {
+                return Err(GQ_EFIXED);
             }
         }
         self.full_above = config.full_above();
@@ -224,7 +221,7 @@ impl Queue {
     }
 
     pub(crate) fn stats(&self) -> Stats {
-        let (stats, backlog) = each!(&self.kind, queue => (queue.stats(), queue.backlog()));
+        let (stats, backlog) = (self.kind.stats(), self.kind.backlog());
         Stats {
             size: size_of::<Stats>() as u32,
             backlog_packets: backlog.packets,
@@ -249,7 +246,7 @@ impl Queue {
             }
             at += 1;
         };
-        each!(&self.kind, queue => queue.counters(&mut look));
+        self.kind.counters(&mut look);
         let (text, value) = found?;
         let mut name = [0; 32];
         // The last byte stays 0.
@@ -283,9 +280,4 @@ impl Head {
             link_header: 0,
         }
     }
-}
-
-/// The limit of a fifo; of another queue [`GQ_EKIND`].
-fn fifo_limit(config: &Config, spec: &spec::QueueSpec) -> Result<Limit, Code> {
-    spec.fifo_limit(Rate(config.link_rate), config.mtu)?.ok_or(GQ_EKIND)
 }

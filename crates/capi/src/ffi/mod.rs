@@ -10,6 +10,7 @@ mod bql;
 mod info;
 mod pointer;
 mod queue;
+pub(crate) mod room;
 mod wifi;
 
 /// Free-standing there is nobody to catch a panic or to print it.

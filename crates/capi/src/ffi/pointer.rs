@@ -1,14 +1,14 @@
 //! Pointers that cross the border, checked.
 
 use core::mem::MaybeUninit;
-use core::{ptr, slice};
+use core::ptr;
 
+use super::room::Room;
 use crate::abi::Head;
 use crate::abi::wifi::{WifiConfig, WifiRate, WifiStation, WifiStats, WifiTxq};
 use crate::abi::{self, Drop};
 use crate::code::{Code, GQ_EALIGN, GQ_EHANDLE, GQ_EMEMORY, GQ_ENULL, GQ_ESIZE};
 use crate::drops::{Dropped, Drops};
-use crate::layout::Span;
 
 /// A struct of the header: `repr(C)`, without pointers, its size in its first field. Versions only add at the end.
 ///
@@ -180,33 +180,6 @@ macro_rules! with {
 }
 pub(super) use with;
 
-/// Memory of the caller for a handle and its storage: aligned to `GQ_ALIGN`, `total` bytes.
-pub(super) fn check_memory(memory: *mut u8, bytes: usize, total: usize) -> Result<(), Code> {
-    if !memory.addr().is_multiple_of(abi::GQ_ALIGN as usize) {
-        return Err(GQ_EALIGN);
-    }
-    if bytes < total { Err(GQ_EMEMORY) } else { Ok(()) }
-}
-
-/// A place in the caller's memory for one thing.
-pub(super) unsafe fn carve_one<T>(memory: *mut u8, span: Span) -> &'static mut MaybeUninit<T> {
-    // SAFETY: as for `carve`; nothing is read of it.
-    unsafe { &mut *memory.add(span.offset).cast::<MaybeUninit<T>>() }
-}
-
-/// A slice of the caller's memory, filled.
-pub(super) unsafe fn carve<T: Copy + Default>(memory: *mut u8, span: Span) -> &'static mut [T] {
-    // SAFETY: by the contract of this function the span lies in the memory and is aligned for `T`; it
-    // lives as long as the object in front of it, which alone holds it.
-    unsafe {
-        let first = memory.add(span.offset).cast::<T>();
-        for at in 0..span.items {
-            first.add(at).write(T::default());
-        }
-        slice::from_raw_parts_mut(first, span.items)
-    }
-}
-
 /// Takes up to `count` dropped packets into an array at the distance that its first element's size says.
 pub(super) unsafe fn take_drops(from: &mut Drops, to: *mut Drop, count: u32) -> Result<i32, Code> {
     // SAFETY: the contract of the module.
@@ -223,6 +196,42 @@ pub(super) unsafe fn take_drops(from: &mut Drops, to: *mut Drop, count: u32) -> 
         taken += 1;
     }
     Ok(taken.cast_signed())
+}
+
+/// The bytes of a handle's object and its storage.
+pub(super) fn needed<T>(make: impl FnOnce(&mut Room) -> Result<Option<T>, Code>) -> Result<usize, Code> {
+    let mut room = Room::measure();
+    room.skip::<T>()?;
+    make(&mut room)?;
+    room.used()
+}
+
+/// Sets an object and its storage up in memory of the caller. The handle is the address of the memory.
+pub(super) unsafe fn set_up<T: Marked>(
+    memory: *mut u8,
+    bytes: usize,
+    handle: *mut *mut T,
+    make: impl Fn(&mut Room) -> Result<Option<T>, Code>,
+) -> Result<i32, Code> {
+    check(memory)?;
+    check(handle)?;
+    if !memory.addr().is_multiple_of(abi::GQ_ALIGN as usize) {
+        return Err(GQ_EALIGN);
+    }
+    if bytes < needed(&make)? {
+        return Err(GQ_EMEMORY);
+    }
+    // SAFETY: by the contract the memory is the caller's to give; aligned, as tested.
+    let mut room = unsafe { Room::over(memory, bytes) };
+    room.skip::<T>()?;
+    let value = make(&mut room)?.ok_or(GQ_EMEMORY)?;
+    let place = memory.cast::<T>();
+    // SAFETY: `skip` left room for it at the front, aligned as tested; the handle is not null.
+    unsafe {
+        install(place, value);
+        put(handle, place)?;
+    }
+    Ok(0)
 }
 
 /// Puts an object into memory that is aligned and large enough for it.

@@ -4,18 +4,14 @@ use core::ffi::{CStr, c_char, c_void};
 use core::slice;
 
 use goodqueue::Nanos;
-use goodqueue::spec::QueueKind;
 
 use super::pointer::{
-    Marked, answer, carve, carve_one, check, check_memory, install, object, put, read, size, take_drops,
-    with, write,
+    Marked, answer, check, needed, object, put, read, set_up, size, take_drops, with, write,
 };
 use crate::abi::{Config, Counter, Drop, Head, Packet, Stats, Tcp};
-use crate::cake::CakeStorage;
 use crate::code::{Code, GQ_EKIND, GQ_ETEXT};
 use crate::config;
-use crate::layout::Layout;
-use crate::queue::{Queue, Storage};
+use crate::queue::Queue;
 
 /// Longest text of a queue, bytes.
 const MAX_TEXT: usize = 4095;
@@ -73,6 +69,25 @@ unsafe fn parse(text: *const c_char, config: *mut Config, at: *mut usize) -> Res
     unsafe { write(config, read.config?) }.map(|()| 0)
 }
 
+/// Gives the queue `leaf` to each class of `config`, of `GQ_PRIO`, `GQ_DRR` or `GQ_HTB`: its kind and its parameters. `mtu`,
+/// `link_rate`, slots, `drop_slots`, full and seed are those of `config`.
+///
+/// Returns 0, `GQ_EPARAM` where `config` has no classes, `GQ_ECONFLICT` where `leaf` has, what `gq_queue_size` would of
+/// `leaf`, or the code of a bad pointer; then nothing is changed.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn gq_config_set_leaf(config: *mut Config, leaf: *const Config) -> i32 {
+    // SAFETY: the contract of the module.
+    answer(unsafe { set_leaf(config, leaf) })
+}
+
+unsafe fn set_leaf(to: *mut Config, leaf: *const Config) -> Result<i32, Code> {
+    // SAFETY: the contract of the module.
+    let (mut config, leaf) = unsafe { (read(to)?, read(leaf)?) };
+    config.set_classes(&leaf)?;
+    // SAFETY: the contract of the module.
+    unsafe { write(to, config) }.map(|()| 0)
+}
+
 /// The memory that a queue of this configuration takes, bytes, in `*bytes`: for the queue and all its
 /// storage. Known before anything is set up.
 ///
@@ -81,9 +96,10 @@ unsafe fn parse(text: *const c_char, config: *mut Config, at: *mut usize) -> Res
 #[unsafe(no_mangle)]
 unsafe extern "C" fn gq_queue_size(config: *const Config, bytes: *mut usize) -> i32 {
     // SAFETY: the contract of the module.
-    let layout = unsafe { read(config) }.and_then(|config| Layout::new(&config, &config.spec()?));
+    let needed =
+        unsafe { read(config) }.and_then(|config| needed(|room| Queue::new(&config, Nanos(0), room)));
     // SAFETY: the contract of the module.
-    answer(layout.and_then(|layout| unsafe { put(bytes, layout.total) }).map(|()| 0))
+    answer(needed.and_then(|needed| unsafe { put(bytes, needed) }).map(|()| 0))
 }
 
 /// Sets a queue up in memory of the caller: at least `gq_queue_size` bytes, aligned to `GQ_ALIGN`; what it held
@@ -101,58 +117,16 @@ unsafe extern "C" fn gq_queue_init(
     queue: *mut *mut Queue,
 ) -> i32 {
     // SAFETY: the contract of the module.
-    answer(unsafe { init(memory.cast(), bytes, config, Nanos(now), queue) })
-}
-
-unsafe fn init(
-    memory: *mut u8,
-    bytes: usize,
-    config: *const Config,
-    now: Nanos,
-    handle: *mut *mut Queue,
-) -> Result<i32, Code> {
-    check(memory)?;
-    check(handle)?;
-    // SAFETY: the contract of the module.
-    let config = unsafe { read(config) }?;
-    let spec = config.spec()?;
-    let layout = Layout::new(&config, &spec)?;
-    check_memory(memory, bytes, layout.total)?;
-    // SAFETY: the spans of the layout lie apart from each other and from the queue at the front, within
-    // `bytes`, and each begins at a multiple of 64 in memory that is aligned so.
-    let (storage, drops) = unsafe {
-        let storage = match spec.kind() {
-            QueueKind::Codel => Storage::Stamped(carve(memory, layout.slots)),
-            QueueKind::FqCodel => Storage::Fair(carve(memory, layout.flows), carve(memory, layout.slots)),
-            QueueKind::Cake => Storage::Cake(CakeStorage {
-                place: carve_one(memory, layout.cake),
-                tables: (
-                    carve(memory, layout.ways),
-                    carve(memory, layout.hosts),
-                    carve(memory, layout.flows),
-                    carve(memory, layout.heap),
-                ),
-                slots: carve(memory, layout.slots),
-                tcp: carve(memory, layout.tcp),
-            }),
-            _ => Storage::Headers(carve(memory, layout.slots)),
-        };
-        (storage, carve(memory, layout.drops))
-    };
-    let queue = Queue::new(&config, &spec, now, storage, drops)?;
-    let place = memory.cast::<Queue>();
-    // SAFETY: aligned and large enough, as tested; the handle is not null.
-    unsafe {
-        install(place, queue);
-        put(handle, place)?;
-    }
-    Ok(0)
+    answer(unsafe { read(config) }.and_then(|config| {
+        // SAFETY: the contract of the module.
+        unsafe { set_up(memory.cast(), bytes, queue, |room| Queue::new(&config, Nanos(now), room)) }
+    }))
 }
 
 /// Gives a packet to the queue at `now`, ns, which must not be before that of an earlier call. `*packet` is copied.
 ///
 /// Returns 0 or more: under `GQ_REASON` why this very packet was dropped, 0 if it is queued; `GQ_DROPS` if dropped
-/// packets wait in `gq_take_drops`, this one or others; `GQ_FULL`. Or a negative code (`GQ_EPACKET`, `GQ_ETIME`, `GQ_EDROPS`, a
+/// packets wait in `gq_take_drops`, this one or others; `GQ_FULL`; `GQ_MARKED`. Or a negative code (`GQ_EPACKET`, `GQ_ETIME`, `GQ_EDROPS`, a
 /// bad pointer): then the queue is as before and the packet still the caller's.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn gq_enqueue(queue: *mut Queue, now: u64, packet: *const Packet) -> i32 {

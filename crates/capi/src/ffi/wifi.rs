@@ -3,16 +3,13 @@
 use core::ffi::c_void;
 
 use goodqueue::Nanos;
-use goodqueue::wifi::Parts;
 
 use super::pointer::{
-    Marked, answer, carve, check, check_memory, install, object, put, read, size, take_drops, with, write,
+    Marked, answer, check, needed, object, put, read, set_up, size, take_drops, with, write,
 };
 use crate::abi::Head;
 use crate::abi::wifi::{WifiConfig, WifiRate, WifiStation, WifiStats, WifiTxq};
 use crate::abi::{Drop, Packet};
-use crate::code::Code;
-use crate::layout::WifiLayout;
 use crate::wifi::Wifi;
 
 // SAFETY: `Wifi` is `repr(C)` and begins with its mark.
@@ -38,9 +35,9 @@ unsafe extern "C" fn gq_wifi_config_default(config: *mut WifiConfig) -> i32 {
 #[unsafe(no_mangle)]
 unsafe extern "C" fn gq_wifi_size(config: *const WifiConfig, bytes: *mut usize) -> i32 {
     // SAFETY: the contract of the module.
-    let layout = unsafe { read(config) }.and_then(|config| WifiLayout::new(&config));
+    let needed = unsafe { read(config) }.and_then(|config| needed(|room| Wifi::new(&config, Nanos(0), room)));
     // SAFETY: the contract of the module.
-    answer(layout.and_then(|layout| unsafe { put(bytes, layout.total) }).map(|()| 0))
+    answer(needed.and_then(|needed| unsafe { put(bytes, needed) }).map(|()| 0))
 }
 
 /// Sets the transmit stack of a radio up in memory of the caller, as `gq_queue_init` does for a queue. It has no stations.
@@ -55,43 +52,10 @@ unsafe extern "C" fn gq_wifi_init(
     wifi: *mut *mut Wifi,
 ) -> i32 {
     // SAFETY: the contract of the module.
-    answer(unsafe { init(memory.cast(), bytes, config, Nanos(now), wifi) })
-}
-
-unsafe fn init(
-    memory: *mut u8,
-    bytes: usize,
-    config: *const WifiConfig,
-    now: Nanos,
-    handle: *mut *mut Wifi,
-) -> Result<i32, Code> {
-    check(memory)?;
-    check(handle)?;
-    // SAFETY: the contract of the module.
-    let config = unsafe { read(config) }?;
-    let layout = WifiLayout::new(&config)?;
-    check_memory(memory, bytes, layout.total)?;
-    // SAFETY: the spans of the layout lie apart from each other and from the stack at the front, within
-    // `bytes`, and each begins at a multiple of 64 in memory that is aligned so.
-    let (parts, drops) = unsafe {
-        let parts = Parts {
-            flows: carve(memory, layout.flows),
-            tins: carve(memory, layout.tins),
-            nodes: carve(memory, layout.nodes),
-            stations: carve(memory, layout.stations),
-            slots: carve(memory, layout.slots),
-            bits: carve(memory, layout.bits),
-        };
-        (parts, carve(memory, layout.drops))
-    };
-    let wifi = Wifi::new(config.params()?, config.capacity()?, now, parts, drops)?;
-    let place = memory.cast::<Wifi>();
-    // SAFETY: aligned and large enough, as tested; the handle is not null.
-    unsafe {
-        install(place, wifi);
-        put(handle, place)?;
-    }
-    Ok(0)
+    answer(unsafe { read(config) }.and_then(|config| {
+        // SAFETY: the contract of the module.
+        unsafe { set_up(memory.cast(), bytes, wifi, |room| Wifi::new(&config, Nanos(now), room)) }
+    }))
 }
 
 /// Sets all parameters; stations, interfaces, flows, packets and `drop_slots` are not looked at. Nothing is dropped: limits

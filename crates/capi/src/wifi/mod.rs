@@ -6,19 +6,21 @@ mod stats;
 
 use goodqueue::wifi::duration::calc_rx_airtime;
 use goodqueue::wifi::{
-    Ac, AqlLimits, Capacity, Estimate, InterfaceId, Lent, Parts, StationId, TxStack, TxqId, WifiError,
+    Ac, AqlLimits, Estimate, InterfaceId, Lengths, Lent, Parts, StationId, TxStack, TxqId, WifiError,
     WifiParams,
 };
 use goodqueue::{Header, Nanos, Verdict};
 
 use crate::abi::wifi::{
     GQ_BE, GQ_BK, GQ_TXQ_MULTICAST, GQ_VI, GQ_VO, GQ_WORK, GQ_WORK_BE, GQ_WORK_BK, GQ_WORK_VI, GQ_WORK_VO,
-    WifiRate,
+    WifiConfig, WifiRate,
 };
 use crate::abi::{GQ_MARKED, GQ_MAX_LEN, GQ_PACKET};
+use crate::build::drop_places;
 use crate::code::{Code, GQ_EEXISTS, GQ_EPACKET, GQ_ESTATION, GQ_EVALUE};
 use crate::door::Door;
-use crate::drops::{Dropped, reason};
+use crate::drops::{Drops, reason};
+use crate::ffi::room::Room;
 
 impl From<WifiError> for Code {
     fn from(error: WifiError) -> Code {
@@ -63,16 +65,24 @@ pub(crate) fn txq(number: u32) -> Result<TxqId, Code> {
 }
 
 impl Wifi {
-    /// A radio without stations, its clock at `now`.
-    pub(crate) fn new(
-        params: WifiParams,
-        capacity: Capacity,
-        now: Nanos,
-        parts: Parts<Header, Lent>,
-        drops: &'static mut [Dropped],
-    ) -> Result<Wifi, Code> {
-        let stack = TxStack::over(params, capacity, parts)?;
-        Ok(Wifi { mark: 0, door: Door::new(now, drops), stack })
+    /// A radio without stations, its clock at `now`, with all its storage. None while it is only added up what it takes.
+    pub(crate) fn new(config: &WifiConfig, now: Nanos, room: &mut Room) -> Result<Option<Wifi>, Code> {
+        let capacity = config.capacity()?;
+        let Lengths { flows, tins, nodes, stations, slots, bits } = capacity.lengths();
+        let parts = Parts {
+            flows: room.places(flows.into())?,
+            tins: room.places(tins.into())?,
+            nodes: room.places(nodes.into())?,
+            stations: room.places(stations.into())?,
+            slots: room.places(slots.into())?,
+            bits: room.places(bits.into())?,
+        };
+        let drops = room.places(drop_places(config.drop_slots, u64::from(slots) + 1))?;
+        if room.is_measuring() {
+            return Ok(None);
+        }
+        let stack = TxStack::over(config.params()?, capacity, parts)?;
+        Ok(Some(Wifi { mark: 0, door: Door::new(now, Drops::new(drops, None)), stack }))
     }
 
     /// Sets all parameters; storage stays.

@@ -20,7 +20,19 @@ static void print_drops(struct gq_queue *queue)
 	} while (taken > 0);
 }
 
-/* What cake knows of packets beyond their descriptors: hosts, marks, super-packets, TCP acknowledgements. */
+/* What the sender's own host knows, for fq and wheel. */
+static void give_origin(uint64_t now, struct gq_packet *packet, uint32_t flow)
+{
+	uint32_t what = below(100);
+
+	packet->socket = what < 70 ? 1 + flow : 0;
+	packet->socket_hash = flow + (below(40) == 0);
+	packet->is_connected = below(10) != 0;
+	packet->departure = what % 4 == 0 ? now + 1 + below(3000000) : what == 1 ? now + UINT64_C(20000000000) : 0;
+	packet->pacing_rate = what % 2 == 0 ? 0 : 125000 + below(10) * 100000;
+}
+
+/* What is known of packets beyond their descriptors: hosts, marks, sockets, super-packets, TCP acknowledgements. */
 static int32_t give_details(struct gq_queue *queue, uint64_t now, struct gq_packet *packet)
 {
 	struct gq_tcp tcp;
@@ -29,9 +41,10 @@ static int32_t give_details(struct gq_queue *queue, uint64_t now, struct gq_pack
 	packet->source_hash = flow / 4 * 1000003;
 	packet->destination_hash = flow % 4 * 998244353;
 	packet->mark = below(8);
-	packet->priority = below(20) == 0 ? 0x80010000 + below(5) : 0;
+	packet->priority = below(20) == 0 ? 0x80010000 + below(8) : 0;
 	packet->link_header = below(30) == 0 ? GQ_NO_LINK_HEADER : 0;
 	packet->is_arp = below(50) == 0;
+	give_origin(now, packet, flow);
 	if (what == 0) {
 		packet->classified = (uint8_t)(1 + below(3));
 		packet->class_id = below(1000000);
@@ -102,7 +115,7 @@ static void run_queue(uint32_t steps, const char *text)
 		/* Now and then time all but stands, and most of what happens is arrivals. */
 		burst = burst > 0 ? burst - 1 : below(1000) == 0 ? 800 : 0;
 		now += burst > 0 ? below(1000) : below(2000000);
-		step(place.queue, now, at, burst > 0 ? 900 : 480, config.kind == GQ_CAKE);
+		step(place.queue, now, at, burst > 0 ? 900 : 480, config.kind >= GQ_CAKE);
 	}
 	stats = stats_of(place.queue);
 	printf("s %u %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 "\n",

@@ -31,7 +31,15 @@ static void give(struct gq_queue *queue, uint64_t now, uint32_t cookie)
 	struct gq_packet packet = packet_of(cookie, 60 + below(1455), below(8) << 29);
 	uint32_t what = below(100);
 
-	packet.dsfield = (uint8_t)below(4);
+	packet.dsfield = (uint8_t)below(256);
+	packet.source_hash = below(4) * 1000003;
+	packet.socket = below(3) == 0 ? UINT64_MAX - below(2) : below(20);
+	packet.is_connected = (uint8_t)below(2);
+	packet.departure = below(4) == 0 ? now + below(30000000) : 0;
+	packet.pacing_rate = below(2) * 1000000;
+	/* Segments of no bytes: a mistake, where super-packets are read. */
+	packet.gso_segments = (uint16_t)(below(20) == 0 ? below(300) : 0);
+	packet.classified = (uint8_t)(below(40) == 0 ? below(5) : 0);
 	packet.len = what == 0 ? 0 : what == 1 ? UINT32_MAX : packet.len;
 	packet.truesize = what == 2 ? 1 : what == 3 ? UINT32_MAX : packet.truesize;
 	packet.size = what == 4 ? below(32) : packet.size;
@@ -55,7 +63,9 @@ static void get(struct gq_queue *queue, uint64_t now)
 
 static void change(struct gq_queue *queue, uint64_t now, struct gq_config config)
 {
-	config.limit = config.kind == GQ_BFIFO || config.kind == GQ_TBF ? below(200000) : below(400);
+	int is_in_bytes = config.kind == GQ_BFIFO || config.kind == GQ_TBF || config.kind == GQ_RED;
+
+	config.limit = is_in_bytes ? below(200000) : below(400);
 	config.full = below(100000);
 	config.mtu = below(3000);
 	(void)gq_queue_configure(queue, now, &config);
@@ -64,10 +74,12 @@ static void change(struct gq_queue *queue, uint64_t now, struct gq_config config
 static void storm(const char *text)
 {
 	struct gq_config config = config_of(text);
-	struct place place = place_of(&config);
+	struct place place;
 	uint64_t now = 0, when;
 	uint32_t cookie = 0;
 
+	config.link_rate = 20000000;
+	place = place_of(&config);
 	memset(inside, 0, sizeof inside);
 	while (cookie < PACKETS) {
 		now += below(300000);
@@ -107,9 +119,21 @@ int main(void)
 {
 	storm("pfifo:100");
 	storm("bfifo:100k");
+	storm("fifo:50ms");
 	storm("codel limit=100 target=1ms interval=10ms");
 	storm("fq_codel limit=100 flows=8 target=1ms interval=10ms drop_batch=16");
-	storm("cake bandwidth=20mbit memlimit=100k flows=8");
 	storm("tbf rate=20mbit burst=3k limit=100k");
+	storm("cake bandwidth=20mbit memlimit=100k flows=8 ack-filter=on");
+	storm("pie limit=100 target=1ms");
+	storm("fq_pie limit=100 target=1ms flows=8");
+	storm("dualpi2 limit=100 target=1ms");
+	storm("sfq limit=100 flows=8 perturb=5s");
+	storm("fq limit=100 flows=8 buckets=4");
+	storm("wheel limit=100 horizon=20ms");
+	storm("red:100k");
+	storm("pfifo_fast:50");
+	storm("prio leaf=cake leaf.memlimit=100k leaf.flows=8 leaf.ack-filter=on");
+	storm("drr classes=4 leaf=fq_codel leaf.limit=50 leaf.flows=4");
+	storm("htb rate=20mbit sqm=simple leaf=fq leaf.limit=50 leaf.flows=8");
 	return 0;
 }

@@ -10,7 +10,7 @@ pub const MAX_PROB: u64 = 1 << 56;
 /// Longest delay that the law tells from a longer one, ns: 68 s.
 const MAX_DELAY: u64 = 1 << 36;
 /// Nanoseconds of delay times millionths of gain in a probability of one.
-const UNITS: i128 = 1_000_000_000_000_000;
+const UNITS: u128 = 1_000_000_000_000_000;
 /// Most updates that are caught up with at once. A queue that nobody called for longer is as after this many.
 const MOST_RUNS: u64 = 4096;
 
@@ -86,7 +86,9 @@ impl Vars {
         let qdelay = qdelay.min(MAX_DELAY);
         let now = i128::from(qdelay);
         let weighted = alpha * (now - target) + beta * (now - i128::from(self.qdelay_old));
-        let prob = i128::from(self.prob) + weighted * i128::from(MAX_PROB) / UNITS;
+        // Unsigned: not every runtime without an operating system divides 128 bits with a sign.
+        let change = (weighted.unsigned_abs() * u128::from(MAX_PROB) / UNITS).cast_signed();
+        let prob = i128::from(self.prob) + change * weighted.signum();
         self.prob = u64::try_from(prob.max(0)).map_or(most, |prob| prob.min(most));
         self.qdelay_old = qdelay;
     }

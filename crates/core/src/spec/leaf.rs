@@ -7,7 +7,7 @@ use core::fmt;
 use super::catalogue::MOST_PARAMETERS;
 #[cfg(feature = "alloc")]
 use super::value;
-use super::{Default, Draft, Fault, QueueInfo, QueueKind, QueueSpec, Unit, Values};
+use super::{Conflict, Default, Draft, Fault, QueueInfo, QueueKind, QueueSpec, Unit, Values};
 
 /// A queue inside another: as [`QueueSpec`], without one of its own.
 #[derive(Clone, Copy)]
@@ -69,6 +69,28 @@ impl QueueSpec {
             (None, Default::Queue(text)) => Draft::start(text).ok().map(|draft| draft.spec),
             (None, _) => None,
         }
+    }
+
+    /// The queue of each class, where one was given.
+    #[must_use]
+    pub fn given_leaf(&self) -> Option<QueueSpec> {
+        self.leaf.map(Leaf::spec)
+    }
+
+    /// This queue with `leaf` in each of its classes.
+    ///
+    /// # Errors
+    /// Where it has no classes, or `leaf` has some itself.
+    pub fn with_leaf(mut self, leaf: &QueueSpec) -> Result<QueueSpec, Fault<'static>> {
+        let info = self.info;
+        if !info.has_leaves() {
+            return Err(Fault::UnknownParameter { info, word: "leaf" });
+        }
+        if leaf.info.has_leaves() {
+            return Err(Fault::Conflict { info, reason: Conflict::Nested });
+        }
+        self.leaf = Some(Leaf { info: leaf.info, values: leaf.values });
+        Ok(self)
     }
 
     /// Whether it can hold a packet back while it has some.
