@@ -10,6 +10,7 @@ mod file;
 mod hint;
 pub mod list;
 mod live;
+mod lock;
 mod memory;
 mod output;
 pub mod plan;

@@ -7,6 +7,10 @@ use goodqueue_cli::args::{self, Cli, Command};
 use goodqueue_cli::{airtime, list, replay, reproduce, run, truth, worker};
 
 fn main() -> ExitCode {
+    // A file that grows too long is an error to tell about, and no program started from here needs more rights.
+    goodqueue_wire::survive_the_file_size_limit();
+    // It cannot fail on Linux 3.5 and later.
+    let _ = goodqueue_wire::no_new_privileges();
     let matches = Cli::command().get_matches();
     let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     let end = match cli.command {

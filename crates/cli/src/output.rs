@@ -1,15 +1,17 @@
 //! Where results go: standard output, and the folder that `-o` names.
 
-use std::io::{self, Write};
+use std::io::{self, ErrorKind, Write};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use goodqueue::Span;
 use goodqueue_report::table;
 use goodqueue_report::trace::{self, Trace};
-use goodqueue_report::{Record, SUFFIXES};
+use goodqueue_report::{Error, Folder, Record, SUFFIXES};
 use serde::Serialize;
 
 use crate::exit::End;
+use crate::lock::Lock;
 
 /// Name of the record in a result folder.
 const RECORD: &str = "record.json.gz";
@@ -17,12 +19,23 @@ const RECORD: &str = "record.json.gz";
 const TRACES: &str = "traces";
 /// Name of the page.
 const PAGE: &str = "report.html";
+/// The file that a run holds in its folder while it is at work.
+const MARK: &str = ".goodqueue";
+/// Names to try for a record that is kept elsewhere.
+const REFUGES: u32 = 100;
 
 /// What `-o` names: a folder for everything, or one file whose suffix chooses the form.
 #[derive(Debug)]
-pub(crate) enum Target {
-    /// A folder that this run made and fills.
-    Folder(PathBuf),
+pub(crate) struct Target {
+    place: Place,
+    /// Held as long as the run is at work: no other run writes to the same place.
+    mark: Lock,
+}
+
+#[derive(Debug)]
+enum Place {
+    /// A folder that this run fills, and whether it made it.
+    Folder(Folder, bool),
     /// A file that is not there yet.
     File(PathBuf),
 }
@@ -32,65 +45,60 @@ impl Target {
     /// is there is never overwritten: a folder must be new or empty, a file new. `sides`: of the comparison.
     pub(crate) fn claim(path: &Path, sides: usize) -> Result<Target, End> {
         let refuse = |why: &str| End::Usage(format!("--output {}: {why}", path.display()));
+        if path == Path::new("-") {
+            return Err(refuse("it names a folder or a file; `--json` prints the record"));
+        }
         let name =
             path.file_name().map(|name| name.to_string_lossy().to_ascii_lowercase()).unwrap_or_default();
-        if SUFFIXES.iter().any(|suffix| name.ends_with(suffix)) && !path.is_dir() {
-            if path.exists() {
-                return Err(refuse("it exists, and nothing is ever overwritten: name a new file"));
-            }
+        let is_folder = path.is_dir() || path.as_os_str().as_bytes().ends_with(b"/");
+        if !is_folder && SUFFIXES.iter().any(|suffix| name.ends_with(suffix)) {
             if sides > 1 && name.ends_with(".flent.gz") {
                 return Err(refuse("a .flent.gz holds one queue: name a folder, or compare one"));
             }
-            let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
-            if parent.is_some_and(|parent| !parent.is_dir()) {
-                return Err(refuse("there is no such folder to put it in"));
-            }
-            return Ok(Target::File(path.to_owned()));
+            return claim_file(path);
         }
-        if path.exists() {
-            let mut entries = std::fs::read_dir(path).map_err(|error| {
-                refuse(&format!("{error}; name a new folder, or a file ending in {}", SUFFIXES.join(" ")))
-            })?;
-            if entries.next().is_some() {
-                return Err(refuse(
-                    "there are files in it, and nothing is ever overwritten: name a new folder",
-                ));
-            }
+        if let (false, Some(suffix)) = (is_folder, suffix(path)) {
+            return Err(refuse(&format!(
+                "no form ends in .{suffix}; there are {}; for a folder of this name write {}/",
+                SUFFIXES.join(" "),
+                path.display()
+            )));
         }
-        std::fs::create_dir_all(path).map_err(|error| refuse(&format!("cannot make the folder: {error}")))?;
-        // A folder in which nothing can be made is found out now, not after the measurement.
-        let trial = path.join(".goodqueue");
-        std::fs::write(&trial, "").and_then(|()| std::fs::remove_file(&trial)).map_err(|error| {
-            Target::Folder(path.to_owned()).give_back();
-            refuse(&format!("cannot write in it: {error}"))
-        })?;
-        Ok(Target::Folder(path.to_owned()))
+        claim_folder(path)
+    }
+
+    /// The file, where it is one.
+    pub(crate) fn file(&self) -> Option<&Path> {
+        match &self.place {
+            Place::Folder(..) => None,
+            Place::File(path) => Some(path),
+        }
     }
 
     /// Keeps the record of what was measured so far.
     pub(crate) fn keep(&self, record: &Record) -> Result<(), End> {
-        match self {
-            Target::Folder(path) => or_elsewhere(record, record.write(path.join(RECORD))),
-            Target::File(_) => Ok(()),
+        match &self.place {
+            Place::Folder(folder, _) => or_elsewhere(record, record.write_in(folder, RECORD)).map(|_| ()),
+            Place::File(_) => Ok(()),
         }
     }
 
     /// Writes everything that was asked for; returns what to open.
     pub(crate) fn write(&self, record: &Record) -> Result<PathBuf, End> {
-        match self {
-            Target::Folder(path) => {
-                let written = goodqueue_report::write_all(record, path);
-                or_elsewhere(record, written).map(|_| path.join(PAGE))
+        match &self.place {
+            Place::Folder(folder, _) => {
+                let written = goodqueue_report::write_all_in(record, folder);
+                or_elsewhere(record, written).map(|_| folder.path().join(PAGE))
             }
-            Target::File(path) => {
-                or_elsewhere(record, goodqueue_report::write_as(record, path)).map(|()| path.clone())
+            Place::File(path) => {
+                or_elsewhere(record, goodqueue_report::write_new_as(record, path)).map(|()| path.clone())
             }
         }
     }
 
     /// Writes the flows that were looked into, where `-o` names a folder.
     pub(crate) fn write_traces(&self, traces: &[Trace]) -> Result<(), End> {
-        let Target::Folder(path) = self else { return Ok(()) };
+        let Place::Folder(folder, _) = &self.place else { return Ok(()) };
         for Trace { queue, flow, cut_ns, .. } in traces {
             if let Some(ns) = cut_ns {
                 let at = Span(*ns);
@@ -100,27 +108,129 @@ impl Target {
         if traces.is_empty() {
             return Ok(());
         }
-        trace::write_all(traces, path.join(TRACES)).map(|_| ()).map_err(End::machine)
+        trace::write_all_within(traces, folder, TRACES).map(|_| ()).map_err(End::machine)
     }
 
-    /// Takes the folder away again where nothing was measured.
-    pub(crate) fn give_back(&self) {
-        if let Target::Folder(path) = self {
+    /// Takes the folder away again where nothing was measured and this run made it.
+    pub(crate) fn give_back(self) {
+        let Target { place, mark } = self;
+        drop(mark);
+        if let Place::Folder(folder, true) = place {
             // Not empty or already gone: both are well.
-            let _ = std::fs::remove_dir(path);
+            let _ = std::fs::remove_dir(folder.path());
         }
     }
 }
 
+/// What looks like the suffix of a file: `pdf`, and not the end of `run.2` or `v1.2`.
+fn suffix(path: &Path) -> Option<String> {
+    let suffix = path.extension()?.to_str()?;
+    let is_word = suffix.len() <= 8 && suffix.chars().all(|c| c.is_ascii_alphanumeric());
+    (is_word && suffix.starts_with(|c: char| c.is_ascii_alphabetic())).then(|| suffix.to_owned())
+}
+
+/// Refuses a name whose folder is not there, and names the first one that is missing.
+pub(crate) fn check_parent(path: &Path) -> Result<(), End> {
+    let parents = path.ancestors().skip(1).filter(|parent| !parent.as_os_str().is_empty());
+    match parents.take_while(|parent| !parent.is_dir()).last() {
+        None => Ok(()),
+        Some(missing) => {
+            let (path, missing) = (path.display(), missing.display());
+            Err(End::Usage(format!("--output {path}: there is no such folder as {missing}: make it first")))
+        }
+    }
+}
+
+fn claim_file(path: &Path) -> Result<Target, End> {
+    let refuse = |why: &str| End::Usage(format!("--output {}: {why}", path.display()));
+    let taken = || refuse("it exists, and nothing is ever overwritten: name a new file");
+    // A link that leads nowhere is a name that is taken too.
+    let is_there = || path.symlink_metadata().is_ok();
+    if is_there() {
+        return Err(taken());
+    }
+    check_parent(path)?;
+    let name = path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
+    // Names may be 255 bytes long.
+    let short: String = name.chars().take(50).collect();
+    let mark = mark(path, &path.with_file_name(format!(".{short}{MARK}")))?;
+    // Another run may have ended just now.
+    if is_there() {
+        return Err(taken());
+    }
+    Ok(Target { place: Place::File(path.to_owned()), mark })
+}
+
+fn claim_folder(path: &Path) -> Result<Target, End> {
+    let refuse = |why: &str| End::Usage(format!("--output {}: {why}", path.display()));
+    check_parent(path)?;
+    let (folder, made) = match Folder::create(path) {
+        Ok(folder) => (folder, true),
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+            let folder = Folder::open(path).map_err(|error| {
+                refuse(&format!("{error}; name a new folder, or a file ending in {}", SUFFIXES.join(" ")))
+            })?;
+            (folder, false)
+        }
+        Err(error) => return Err(refuse(&format!("cannot make the folder: {error}"))),
+    };
+    let check = || match folder.names() {
+        Ok(names) if names.iter().all(|name| name == MARK) => Ok(()),
+        Ok(_) => Err(refuse("there are files in it, and nothing is ever overwritten: name a new folder")),
+        Err(error) => Err(refuse(&format!("cannot look into it: {error}"))),
+    };
+    // Before the mark, so that a folder with something in it is not touched; after it, since another run may have
+    // ended just now.
+    check()?;
+    let held = mark(path, &folder.at(MARK)).inspect_err(|_| {
+        if made {
+            // Another run that was faster may have files in it.
+            let _ = std::fs::remove_dir(path);
+        }
+    })?;
+    check()?;
+    Ok(Target { place: Place::Folder(folder, made), mark: held })
+}
+
+/// Marks a place as this run's.
+fn mark(path: &Path, mark: &Path) -> Result<Lock, End> {
+    match Lock::take(mark) {
+        Ok(Some(lock)) => Ok(lock),
+        Ok(None) => Err(End::Usage(format!(
+            "--output {}: another run is writing to it now: name another, or wait for that run",
+            path.display()
+        ))),
+        // A folder in which nothing can be made is found out now, not after the measurement.
+        Err(error) => Err(End::Usage(format!("--output {}: cannot write in it: {error}", path.display()))),
+    }
+}
+
 /// Where something could not be written, the record is kept where temporary files go.
-fn or_elsewhere<T>(record: &Record, written: Result<T, goodqueue_report::Error>) -> Result<T, End> {
+fn or_elsewhere<T>(record: &Record, written: Result<T, Error>) -> Result<T, End> {
     written.map_err(|error| {
-        let refuge = std::env::temp_dir().join(format!("goodqueue-{}-{RECORD}", std::process::id()));
-        End::Machine(match record.write(&refuge) {
-            Ok(()) => format!("{error}; what was measured is kept in {}", refuge.display()),
+        End::Machine(match refuge(record) {
+            Ok(refuge) => format!("{error}; what was measured is kept in {}", refuge.display()),
             Err(second) => format!("{error}; nor could it be kept elsewhere: {second}"),
         })
     })
+}
+
+/// Keeps the record where temporary files go, in a file of its own.
+fn refuge(record: &Record) -> Result<PathBuf, Error> {
+    let folder = std::env::temp_dir();
+    let mut number = 0;
+    loop {
+        let path = folder.join(format!("goodqueue-{}-{number}-{RECORD}", std::process::id()));
+        match record.write_new(&path) {
+            Ok(()) => return Ok(path),
+            Err(Error::Write { cause, .. })
+                if cause.kind() == ErrorKind::AlreadyExists && number < REFUGES =>
+            {
+                number += 1;
+            }
+            Err(error) => return Err(error),
+        }
+    }
 }
 
 /// Prints `text` on standard output. A reader that has gone away (`| head`) is no error.

@@ -70,7 +70,7 @@ pub(crate) fn measure(
         eprintln!("goodqueue: warning: {warning}");
     }
     let target = output.map(|path| Target::claim(path, sides)).transpose()?;
-    if let (Some(Target::File(file)), false) = (&target, args.trace.is_empty()) {
+    if let (Some(file), false) = (target.as_ref().and_then(Target::file), args.trace.is_empty()) {
         let name = file.display();
         return Err(End::Usage(format!("--trace writes files of its own: name a folder, not {name}")));
     }

@@ -30,31 +30,62 @@ fn temporary(path: &Path) -> std::io::Result<(File, PathBuf)> {
     }
 }
 
-/// Writes all of `bytes` to `path`, or nothing: the name appears (or changes) only when all is on disk.
+/// Writes all of `bytes` to `path`, or nothing: the name appears (or changes) only when all is on disk. A link of
+/// that name is replaced, never followed.
 pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<(), Error> {
-    write_with(path, |file| file.write_all(bytes))
+    replace(path, |file| file.write_all(bytes)).map_err(Error::write(path))
 }
 
-/// [`write`], of what `fill` writes bit by bit.
-pub(crate) fn write_with(
+/// Writes all of `bytes` to the new file `path`, or nothing.
+///
+/// # Errors
+/// [`Error::Write`] with the system's cause: `AlreadyExists` where the name is taken, be it by a link.
+pub fn write_new(path: impl AsRef<Path>, bytes: &[u8]) -> Result<(), Error> {
+    let path = path.as_ref();
+    put(path, |file| file.write_all(bytes), |part| name_new(part, path)).map_err(Error::write(path))
+}
+
+/// Writes what `fill` writes to `path`, or nothing. A file or link of that name is replaced.
+pub(crate) fn replace(
     path: &Path,
     fill: impl FnOnce(&mut dyn Write) -> std::io::Result<()>,
-) -> Result<(), Error> {
-    let (file, part) = temporary(path).map_err(Error::write(path))?;
+) -> std::io::Result<()> {
+    put(path, fill, |part| fs::rename(part, path))
+}
+
+/// Fills a temporary file beside `path`, which `finish` gives its name.
+fn put(
+    path: &Path,
+    fill: impl FnOnce(&mut dyn Write) -> std::io::Result<()>,
+    finish: impl FnOnce(&Path) -> std::io::Result<()>,
+) -> std::io::Result<()> {
+    let (file, part) = temporary(path)?;
     let mut file = BufWriter::new(file);
     let filled = fill(&mut file).and_then(|()| file.flush()).and_then(|()| file.get_ref().sync_all());
-    let done = filled.and_then(|()| fs::rename(&part, path));
-    done.map_err(|cause| {
+    filled.and_then(|()| finish(&part)).inspect_err(|_| {
         let _ = fs::remove_file(&part);
-        Error::write(path)(cause)
     })
 }
 
-/// [`write`], through gzip. The same bytes give the same file: the header carries no time.
-pub(crate) fn write_gzip(path: &Path, bytes: &[u8]) -> Result<(), Error> {
+/// Names the file `part` `path`, where nothing has that name: `rename(2)` would replace what has, `link(2)` does not.
+fn name_new(part: &Path, path: &Path) -> std::io::Result<()> {
+    match fs::hard_link(part, path) {
+        Ok(()) => fs::remove_file(part),
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => Err(error),
+        // A file system without links (FAT): the name is taken first, then what took it is replaced.
+        Err(_) => {
+            File::options().write(true).create_new(true).open(path)?;
+            fs::rename(part, path)
+        }
+    }
+}
+
+/// `bytes` through gzip. The same bytes give the same file: the header carries no time.
+pub(crate) fn gzip(bytes: &[u8]) -> Vec<u8> {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
-    let packed = encoder.write_all(bytes).and_then(|()| encoder.finish()).map_err(Error::write(path))?;
-    write(path, &packed)
+    // Memory takes all that is written to it.
+    let _ = encoder.write_all(bytes);
+    encoder.finish().unwrap_or_default()
 }
 
 /// Whether the name asks for gzip.
@@ -87,6 +118,24 @@ mod tests {
 
         let error = write(&dir.join("none").join("out.txt"), b"").unwrap_err().to_string();
         assert!(error.starts_with("cannot write") && error.contains("none/out.txt"), "{error}");
+        fs::remove_dir_all(&dir).unwrap();
+    }
+
+    #[test]
+    fn a_new_file_replaces_nothing() {
+        let dir = std::env::temp_dir().join(format!("goodqueue-new-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&dir);
+        fs::create_dir_all(&dir).unwrap();
+        let (path, link) = (dir.join("out.txt"), dir.join("link"));
+        write_new(&path, b"first").unwrap();
+        std::os::unix::fs::symlink(dir.join("nowhere"), &link).unwrap();
+        for taken in [&path, &link] {
+            let Error::Write { cause, .. } = write_new(taken, b"second").unwrap_err() else { panic!() };
+            assert_eq!(cause.kind(), ErrorKind::AlreadyExists);
+        }
+        assert_eq!(fs::read_to_string(&path).unwrap(), "first");
+        // The file and the link, and no part of what was not written.
+        assert_eq!(fs::read_dir(&dir).unwrap().count(), 2);
         fs::remove_dir_all(&dir).unwrap();
     }
 }

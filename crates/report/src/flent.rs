@@ -19,7 +19,7 @@ use serde_json::{Map, Value, json};
 use crate::record::{FlowSeries, ProbeSeries, Record, Run};
 use crate::stats::known;
 use crate::summary::{Summary, steps};
-use crate::{Error, files};
+use crate::{Error, Folder, files};
 use names::Names;
 use time::Instant;
 
@@ -48,25 +48,26 @@ pub fn file_name(record: &Record, run: &Run) -> String {
 /// # Errors
 /// [`Error::Write`] with the first file that could not be written.
 pub fn write(record: &Record, dir: impl AsRef<Path>) -> Result<Vec<PathBuf>, Error> {
+    let dir = dir.as_ref();
+    write_in(record, &Folder::open(dir).map_err(Error::write(dir))?)
+}
+
+/// [`write`], into a folder that is held.
+pub(crate) fn write_in(record: &Record, folder: &Folder) -> Result<Vec<PathBuf>, Error> {
     let mut done: Vec<PathBuf> = Vec::new();
     for (i, run) in record.runs.iter().enumerate() {
-        let name = file_name(record, run);
-        let mut path = dir.as_ref().join(&name);
-        if done.contains(&path) {
-            path = dir.as_ref().join(name.replace(".flent.gz", &format!("_{}.flent.gz", i + 1)));
+        let mut name = file_name(record, run);
+        if done.contains(&folder.path().join(&name)) {
+            name = name.replace(".flent.gz", &format!("_{}.flent.gz", i + 1));
         }
-        write_run(record, run, &path)?;
-        done.push(path);
+        done.push(folder.write(&name, &encoded(record, run))?);
     }
     Ok(done)
 }
 
-/// Writes one of the record's runs to `path`, whose name should end in `.flent.gz`.
-///
-/// # Errors
-/// [`Error::Write`] with the system's cause.
-pub fn write_run(record: &Record, run: &Run, path: impl AsRef<Path>) -> Result<(), Error> {
-    files::write_gzip(path.as_ref(), document(record, run).to_string().as_bytes())
+/// What is in the file of one of the record's runs.
+pub(crate) fn encoded(record: &Record, run: &Run) -> Vec<u8> {
+    files::gzip(document(record, run).to_string().as_bytes())
 }
 
 fn title(record: &Record, run: &Run) -> String {

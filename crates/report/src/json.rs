@@ -1,12 +1,12 @@
 //! Reading and writing a record as JSON, plain or gzip by suffix.
 
 use std::io::Read;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use flate2::read::MultiGzDecoder;
 use serde::Deserialize;
 
-use crate::{Error, Record, Run, SCHEMA, Summary, files};
+use crate::{Error, Folder, Record, Run, SCHEMA, Summary, files};
 
 #[derive(Deserialize)]
 struct SchemaOnly {
@@ -49,8 +49,30 @@ impl Record {
     /// [`Error::Write`] with the file's name and the system's cause.
     pub fn write(&self, path: impl AsRef<Path>) -> Result<(), Error> {
         let path = path.as_ref();
-        let text = encode(path, self)?;
-        if files::is_gzip(path) { files::write_gzip(path, &text) } else { files::write(path, &text) }
+        files::write(path, &self.encoded(path)?)
+    }
+
+    /// [`Record::write`], to a new file: one that exists is not replaced.
+    ///
+    /// # Errors
+    /// As of [`Record::write`]; [`Error::Write`] with `AlreadyExists` where the name is taken.
+    pub fn write_new(&self, path: impl AsRef<Path>) -> Result<(), Error> {
+        let path = path.as_ref();
+        files::write_new(path, &self.encoded(path)?)
+    }
+
+    /// [`Record::write`], to the file `name` in a folder that is held. Returns its path.
+    ///
+    /// # Errors
+    /// As of [`Record::write`].
+    pub fn write_in(&self, folder: &Folder, name: &str) -> Result<PathBuf, Error> {
+        folder.write(name, &self.encoded(Path::new(name))?)
+    }
+
+    /// What is in a file of that name.
+    pub(crate) fn encoded(&self, path: &Path) -> Result<Vec<u8>, Error> {
+        let text = serde_json::to_vec(self).map_err(|e| Error::write(path)(e.into()))?;
+        Ok(if files::is_gzip(path) { files::gzip(&text) } else { text })
     }
 
     /// The record as JSON with a [`Summary`] per run under `summary`: the form of `--json`.
@@ -73,10 +95,6 @@ impl Record {
     pub fn summary(&self, run: &Run) -> Summary {
         Summary::of(self, run)
     }
-}
-
-fn encode(path: &Path, record: &Record) -> Result<Vec<u8>, Error> {
-    serde_json::to_vec(record).map_err(|e| Error::write(path)(e.into()))
 }
 
 fn damaged(path: &Path, e: &serde_json::Error) -> Error {

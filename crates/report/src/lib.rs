@@ -22,6 +22,7 @@ mod curves;
 mod error;
 mod files;
 pub mod flent;
+mod folder;
 mod json;
 mod mos;
 mod output;
@@ -41,7 +42,9 @@ pub use applications::{CallSummary, Loads, PageSummary};
 #[cfg(feature = "png")]
 pub use curves::{Curve, Curves, write_curves};
 pub use error::Error;
-pub use output::{SUFFIXES, write_all, write_as};
+pub use files::write_new;
+pub use folder::Folder;
+pub use output::{SUFFIXES, write_all, write_all_in, write_as, write_new_as};
 #[cfg(feature = "png")]
 pub use output::{write_airtime, write_histogram, write_shares, write_video};
 pub use page::html;

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::{Error, Record, charts, csv, files, flent, page, table};
+use crate::{Error, Folder, Record, charts, csv, files, flent, page, table};
 
 /// Writes a record in all forms into `dir`, which is made if it is not there: `report.html`, the
 /// overview, the record and a `.flent.gz` for each queue, and in `charts/` and `csv/` everything one by
@@ -12,43 +12,59 @@ use crate::{Error, Record, charts, csv, files, flent, page, table};
 /// # Errors
 /// The first file that could not be written, with the system's cause; those before it stay.
 pub fn write_all(record: &Record, dir: impl AsRef<Path>) -> Result<Vec<PathBuf>, Error> {
-    let dir = dir.as_ref();
-    let (charts, tables) = (dir.join("charts"), dir.join("csv"));
-    let path = dir.join("record.json.gz");
-    in_folder(&path, || record.write(&path))?;
-    let mut done = vec![path];
-    put(&mut done, dir.join("report.html"), page::html(record).as_bytes())?;
-    done.extend(flent::write(record, dir)?);
-    put(&mut done, tables.join("summary.csv"), csv::summary(record).as_bytes())?;
-    put(&mut done, tables.join("goodput.csv"), csv::goodput(record).as_bytes())?;
-    put(&mut done, tables.join("latency.csv"), csv::latency(record).as_bytes())?;
-    put(&mut done, tables.join("queue.csv"), csv::queue(record).as_bytes())?;
+    write_all_in(record, &Folder::open_or_create(dir.as_ref())?)
+}
+
+/// [`write_all`], into a folder that is held.
+///
+/// # Errors
+/// As of [`write_all`].
+pub fn write_all_in(record: &Record, folder: &Folder) -> Result<Vec<PathBuf>, Error> {
+    let mut done = vec![record.write_in(folder, "record.json.gz")?];
+    done.push(folder.write("report.html", page::html(record).as_bytes())?);
+    done.extend(flent::write_in(record, folder)?);
+    let mut tables = vec![
+        ("summary.csv", csv::summary(record)),
+        ("goodput.csv", csv::goodput(record)),
+        ("latency.csv", csv::latency(record)),
+        ("queue.csv", csv::queue(record)),
+    ];
     if !record.test.voip.is_empty() {
-        put(&mut done, tables.join("calls.csv"), csv::calls(record).as_bytes())?;
+        tables.push(("calls.csv", csv::calls(record)));
     }
     if !record.test.web.is_empty() {
-        put(&mut done, tables.join("pages.csv"), csv::pages(record).as_bytes())?;
+        tables.push(("pages.csv", csv::pages(record)));
     }
     if !record.test.dash.is_empty() {
-        put(&mut done, tables.join("videos.csv"), csv::videos(record).as_bytes())?;
+        tables.push(("videos.csv", csv::videos(record)));
     }
     if record.runs.iter().any(|run| !run.radios.is_empty()) {
-        put(&mut done, tables.join("stations.csv"), csv::stations(record).as_bytes())?;
-        put(&mut done, tables.join("airtime.csv"), csv::airtime(record).as_bytes())?;
+        tables.push(("stations.csv", csv::stations(record)));
+        tables.push(("airtime.csv", csv::airtime(record)));
     }
+    folder.within("csv", |folder| {
+        tables.iter().try_for_each(|(name, text)| {
+            done.push(folder.write(name, text.as_bytes())?);
+            Ok(())
+        })
+    })?;
     for (name, scene) in charts::standalone(record) {
-        let folder = if name == OVERVIEW { dir } else { &charts };
-        done.extend(write_picture(&scene, folder, &name)?);
+        let write = |folder: &Folder| write_picture(&scene, folder, &name);
+        done.extend(if name == OVERVIEW { write(folder) } else { folder.within("charts", write) }?);
     }
     Ok(done)
 }
 
 /// Writes a drawing as SVG and, with the feature `png`, as PNG.
-pub(crate) fn write_picture(scene: &charts::Scene, folder: &Path, name: &str) -> Result<Vec<PathBuf>, Error> {
+pub(crate) fn write_picture(
+    scene: &charts::Scene,
+    folder: &Folder,
+    name: &str,
+) -> Result<Vec<PathBuf>, Error> {
     let mut done = Vec::new();
-    put(&mut done, folder.join(format!("{name}.svg")), scene.standalone_svg().as_bytes())?;
+    done.push(folder.write(&format!("{name}.svg"), scene.standalone_svg().as_bytes())?);
     #[cfg(feature = "png")]
-    put(&mut done, folder.join(format!("{name}.png")), &drawn(scene, &folder.join(name))?)?;
+    done.push(folder.write(&format!("{name}.png"), &drawn(scene, &folder.path().join(name))?)?);
     Ok(done)
 }
 
@@ -60,34 +76,48 @@ pub const SUFFIXES: [&str; 8] = [".json", ".json.gz", ".html", ".svg", ".png", "
 
 /// Writes a record in the form that the name's suffix asks for: `.json` and `.json.gz` the record,
 /// `.html` the page, `.svg` and `.png` the overview, `.csv` the summary, `.md` the table, `.flent.gz`
-/// the one run of a record that has one. The file appears whole or not at all.
+/// the one run of a record that has one. The file appears whole or not at all; one that exists is replaced.
 ///
 /// # Errors
 /// [`Error::Suffix`] for any other name, for `.png` without the feature `png` and for `.flent.gz` with
 /// more or fewer runs than one; [`Error::Write`] with the system's cause.
 pub fn write_as(record: &Record, path: impl AsRef<Path>) -> Result<(), Error> {
     let path = path.as_ref();
+    files::write(path, &form(record, path)?)
+}
+
+/// [`write_as`], to a new file: one that exists is not replaced.
+///
+/// # Errors
+/// As of [`write_as`]; [`Error::Write`] with `AlreadyExists` where the name is taken.
+pub fn write_new_as(record: &Record, path: impl AsRef<Path>) -> Result<(), Error> {
+    let path = path.as_ref();
+    files::write_new(path, &form(record, path)?)
+}
+
+/// A record in the form that the name's suffix asks for.
+fn form(record: &Record, path: &Path) -> Result<Vec<u8>, Error> {
     let name = path.file_name().map(|n| n.to_string_lossy().to_ascii_lowercase()).unwrap_or_default();
     let wrong = |detail: &str| Error::Suffix { path: path.to_owned(), detail: detail.to_owned() };
     let suffix = SUFFIXES.into_iter().find(|s| name.ends_with(s));
     match suffix {
-        Some(".json" | ".json.gz") => record.write(path),
-        Some(".html") => files::write(path, page::html(record).as_bytes()),
-        Some(".svg") => files::write(path, charts::overview(record).standalone_svg().as_bytes()),
-        Some(".csv") => files::write(path, csv::summary(record).as_bytes()),
-        Some(".md") => files::write(path, table::markdown(record).as_bytes()),
+        Some(".json" | ".json.gz") => record.encoded(path),
+        Some(".html") => Ok(page::html(record).into_bytes()),
+        Some(".svg") => Ok(charts::overview(record).standalone_svg().into_bytes()),
+        Some(".csv") => Ok(csv::summary(record).into_bytes()),
+        Some(".md") => Ok(table::markdown(record).into_bytes()),
         Some(".flent.gz") => match record.runs.as_slice() {
-            [run] => flent::write_run(record, run, path),
+            [run] => Ok(flent::encoded(record, run)),
             _ => Err(wrong("a .flent.gz holds one queue; write a folder for several")),
         },
-        Some(".png") => write_png(record, path),
+        Some(".png") => overview_png(record, path),
         _ => Err(wrong(&format!("the name must end in one of {}", SUFFIXES.join(" ")))),
     }
 }
 
 #[cfg(feature = "png")]
-fn write_png(record: &Record, path: &Path) -> Result<(), Error> {
-    files::write(path, &drawn(&charts::overview(record), path)?)
+fn overview_png(record: &Record, path: &Path) -> Result<Vec<u8>, Error> {
+    drawn(&charts::overview(record), path)
 }
 
 /// Writes the histogram of the round trips under load as PNG, a row for each run. The file appears whole or not at
@@ -128,7 +158,7 @@ pub fn write_shares(record: &Record, path: impl AsRef<Path>) -> Result<(), Error
 /// Writes a drawing as PNG.
 #[cfg(feature = "png")]
 pub(crate) fn write_scene(scene: &charts::Scene, path: &Path) -> Result<(), Error> {
-    in_folder(path, || files::write(path, &drawn(scene, path)?))
+    files::write(path, &drawn(scene, path)?)
 }
 
 /// Writes the bit rates that the player of the first video selected over time as PNG, a line for each run. The file
@@ -140,8 +170,7 @@ pub(crate) fn write_scene(scene: &charts::Scene, path: &Path) -> Result<(), Erro
 pub fn write_video(record: &Record, path: impl AsRef<Path>) -> Result<(), Error> {
     let path = path.as_ref();
     let none = || Error::Draw { path: path.to_owned(), detail: "there is no video in it".into() };
-    let scene = charts::first_video(record).ok_or_else(none)?;
-    in_folder(path, || files::write(path, &drawn(&scene, path)?))
+    write_scene(&charts::first_video(record).ok_or_else(none)?, path)
 }
 
 #[cfg(feature = "png")]
@@ -150,25 +179,6 @@ fn drawn(scene: &charts::Scene, path: &Path) -> Result<Vec<u8>, Error> {
 }
 
 #[cfg(not(feature = "png"))]
-fn write_png(_: &Record, path: &Path) -> Result<(), Error> {
+fn overview_png(_: &Record, path: &Path) -> Result<Vec<u8>, Error> {
     Err(Error::Suffix { path: path.to_owned(), detail: "built without PNG; .svg is there".into() })
-}
-
-fn put(done: &mut Vec<PathBuf>, path: PathBuf, bytes: &[u8]) -> Result<(), Error> {
-    in_folder(&path, || files::write(&path, bytes))?;
-    done.push(path);
-    Ok(())
-}
-
-/// Makes the folder of `path` if it is not there and writes into it; a folder made for nothing goes again.
-fn in_folder(path: &Path, write: impl FnOnce() -> Result<(), Error>) -> Result<(), Error> {
-    let folder = path.parent().filter(|f| !f.as_os_str().is_empty() && !f.is_dir());
-    if let Some(folder) = folder {
-        std::fs::create_dir_all(folder).map_err(Error::write(folder))?;
-    }
-    write().inspect_err(|_| {
-        if let Some(folder) = folder {
-            let _ = std::fs::remove_dir(folder);
-        }
-    })
 }

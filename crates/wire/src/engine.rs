@@ -20,7 +20,7 @@ use crate::air::Air;
 use crate::crossing::Crossing;
 use crate::lab::{Lab, Taken};
 use crate::medium::{Medium, MediumSpec};
-use crate::netns::Netns;
+use crate::netns::{Counters, Netns};
 use crate::path::{Path, PathSpec};
 use crate::runner::{Runner, Settings};
 use crate::sample::{EngineReport, EngineSample, ProcStat};
@@ -111,6 +111,8 @@ impl Engine {
         }
         let taken = lab.take_router()?;
         let namespaces = [lab.client(), lab.router(), lab.server()].map(Netns::clone);
+        let [client, router, server] = namespaces.each_ref().map(Netns::counters);
+        let mut counters = [client?, router?, server?];
         let router = lab.router().clone();
         let shared =
             Arc::new(Shared { stop: AtomicBool::new(false), sample: Mutex::new(EngineSample::default()) });
@@ -134,12 +136,13 @@ impl Engine {
         let thread = thread::Builder::new().name("engine".to_owned()).spawn(work);
         let thread = thread.map_err(|e| Error::io("clone", "the engine's thread", e))?;
         started.recv().map_err(|_| Error::ThreadLost { what: "the engine" })??;
-        let drops_before = interface_drops(&namespaces);
+        let drops_before = interface_drops(&mut counters)?;
         Ok(EngineHandle {
             shared,
             thread: Some(thread),
             host: ProcStat::read(),
-            namespaces,
+            _namespaces: namespaces,
+            counters,
             drops_before,
             _taken: taken,
         })
@@ -147,8 +150,8 @@ impl Engine {
 }
 
 /// Frames that any interface of the lab could not send on, ever.
-fn interface_drops(namespaces: &[Netns; 3]) -> u64 {
-    namespaces.iter().filter_map(Netns::send_drops).sum()
+fn interface_drops(counters: &mut [Counters; 3]) -> Result<u64> {
+    counters.iter_mut().map(Counters::send_drops).sum()
 }
 
 /// A running engine. Dropping it stops the engine. While it lives, so do the lab's namespaces.
@@ -157,7 +160,8 @@ pub struct EngineHandle {
     shared: Arc<Shared>,
     thread: Option<JoinHandle<Option<EngineReport>>>,
     host: Option<ProcStat>,
-    namespaces: [Netns; 3],
+    _namespaces: [Netns; 3],
+    counters: [Counters; 3],
     drops_before: u64,
     /// Dropped last: after the thread has ended.
     _taken: Taken,
@@ -187,7 +191,7 @@ impl EngineHandle {
         self.shared.stop.store(true, Ordering::Relaxed);
         let thread = self.thread.take().ok_or_else(lost)?;
         let mut report = thread.join().map_err(|_| lost())?.ok_or_else(lost)?;
-        let drops = interface_drops(&self.namespaces);
+        let drops = interface_drops(&mut self.counters)?;
         report.last.trouble.interface_drops = drops.saturating_sub(self.drops_before);
         report.host = self.host.zip(ProcStat::read()).and_then(|(before, after)| before.until(after));
         Ok(report)

@@ -1,6 +1,7 @@
 //! A network namespace that nothing but a descriptor holds.
 
 use std::fs::{self, File};
+use std::io::{Read, Seek};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::thread;
@@ -57,11 +58,27 @@ impl Netns {
 }
 
 impl Netns {
+    /// The counters of the namespace's interfaces.
+    ///
+    /// # Errors
+    /// Those of [`Netns::run`]; `System` where `/proc/net/dev` cannot be opened.
+    pub(crate) fn counters(&self) -> Result<Counters> {
+        let path = "/proc/thread-self/net/dev";
+        self.run(|| File::open(path).map(Counters).map_err(|e| Error::io("open", path, e)))?
+    }
+}
+
+/// The counters of a namespace's interfaces, held open: they can be read without the right to enter it.
+#[derive(Debug)]
+pub(crate) struct Counters(File);
+
+impl Counters {
     /// Frames that the namespace's interfaces, loopback excepted, could not send on (`veth` counts there
-    /// what the other end did not take); `None` where that cannot be read.
-    pub(crate) fn send_drops(&self) -> Option<u64> {
-        let read = || fs::read_to_string("/proc/thread-self/net/dev").ok();
-        self.run(read).ok().flatten().map(|text| send_drops(&text))
+    /// what the other end did not take).
+    pub(crate) fn send_drops(&mut self) -> Result<u64> {
+        let mut text = String::new();
+        let read = self.0.rewind().and_then(|()| self.0.read_to_string(&mut text));
+        read.map(|_| send_drops(&text)).map_err(|e| Error::io("read", "/proc/net/dev", e))
     }
 }
 

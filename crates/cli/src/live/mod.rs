@@ -3,6 +3,7 @@
 mod message;
 mod on_air;
 mod rate;
+mod rights;
 mod site;
 mod supervise;
 mod worker;
@@ -134,7 +135,7 @@ fn alone(
     progress: &mut Progress,
     keep: &mut dyn FnMut(&Record) -> Result<(), End>,
 ) -> Result<(), End> {
-    let _only_one = supervise::OnlyOne::claim()?;
+    let _only_one = supervise::OnlyOne::claim(record)?;
     let interrupt = Interrupt::new().map_err(End::machine)?;
     let end = supervise::run(turns, record, progress, &interrupt, keep);
     Interrupt::unblock();

@@ -4,9 +4,8 @@
 //! is lost when the child is killed, and nothing stays behind when either is.
 
 use std::io::{BufRead, BufReader, Write};
-use std::os::linux::net::SocketAddrExt;
-use std::os::unix::net::{SocketAddr, UnixListener};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
@@ -20,6 +19,7 @@ use super::message::{Finish, Message, Order};
 use super::rate::LineClock;
 use crate::collect::Collector;
 use crate::exit::End;
+use crate::lock::Lock;
 use crate::progress::Progress;
 
 /// How long a child may be silent before it is taken for dead. It speaks ten times a second.
@@ -29,26 +29,47 @@ const WAIT: Duration = Duration::from_millis(50);
 /// How long a child may take to finish once it was told to stop.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// Held for the length of a live run: two at a time would disturb each other's timing. An abstract
-/// socket, so the kernel gives it back however the process ends.
+/// Held for the length of a live run: two at a time would disturb each other's timing. The lock is a file of the
+/// user's own (root's: `/run/goodqueue.lock`), which nobody else can hold. Runs of two users do not see each other's
+/// lock; that they disturbed each other is measured, as any other load is.
 pub(crate) struct OnlyOne {
-    _listener: UnixListener,
+    _lock: Option<Lock>,
 }
 
 impl OnlyOne {
-    /// Claims the machine.
-    pub(crate) fn claim() -> Result<OnlyOne, End> {
-        let address = SocketAddr::from_abstract_name("goodqueue-live").map_err(End::machine)?;
-        match UnixListener::bind_addr(&address) {
-            Ok(listener) => Ok(OnlyOne { _listener: listener }),
-            Err(error) if error.kind() == std::io::ErrorKind::AddrInUse => Err(End::Machine(
-                "another `goodqueue run --live` is at work on this machine, and two would disturb each \
-                 other's timing: wait for it or stop it"
-                    .into(),
-            )),
-            Err(error) => Err(End::Machine(format!("claiming the machine for a live run: {error}"))),
+    /// Claims the machine; where no lock can be made, warns.
+    pub(crate) fn claim(record: &mut Record) -> Result<OnlyOne, End> {
+        let mut refused = Vec::new();
+        for path in lock_files() {
+            match Lock::take(&path) {
+                Ok(Some(lock)) => return Ok(OnlyOne { _lock: Some(lock) }),
+                Ok(None) => {
+                    return Err(End::Machine(
+                        "another `goodqueue run --live` is at work on this machine, and two would disturb each \
+                         other's timing: wait for it or stop it"
+                            .into(),
+                    ));
+                }
+                Err(error) => refused.push(format!("{}: {error}", path.display())),
+            }
         }
+        let why = refused.join("; ");
+        record
+            .warnings
+            .push(format!("no lock could be made, so another live run may be at work too ({why})"));
+        Ok(OnlyOne { _lock: None })
     }
+}
+
+/// Where the lock may be: the first that can be made is taken.
+fn lock_files() -> Vec<PathBuf> {
+    const NAME: &str = "goodqueue.lock";
+    let user = goodqueue_wire::effective_user();
+    let run = (user == 0).then(|| Path::new("/run").join(NAME));
+    let session = std::env::var_os("XDG_RUNTIME_DIR").filter(|folder| Path::new(folder).is_absolute());
+    let session = session.map(|folder| Path::new(&folder).join(NAME));
+    let other = std::env::temp_dir().join(format!("goodqueue-{user}.lock"));
+    run.into_iter().chain(session).chain([other]).collect()
 }
 
 /// One child's turn.

@@ -17,6 +17,7 @@ use goodqueue_report::EngineHealth;
 use goodqueue_wire::{EngineHandle, EngineReport, EngineSample, Lab, LabSpec, PathReport, PathSample, Side};
 
 use super::message::{Finish, Message, Order};
+use super::rights::Rights;
 use super::site::{Between, Listening, Site};
 use crate::collect::{QueueEnd, QueueMoment, Tally, parameters};
 use crate::exit::End;
@@ -107,7 +108,8 @@ fn work(voice: &mut Voice) -> Result<(), End> {
     };
     voice.say(&Message::Ready { sysctls: lab.sysctls(Side::Client).map_err(End::machine)?, parameters });
     let (engine, listening) = site.start(&lab, &order)?;
-    let (load, told) = run_load(voice, &lab, &site, &engine, listening.as_ref())?;
+    let rights = Rights::of(test, order.parent);
+    let (load, told) = run_load(voice, &lab, &site, &engine, listening.as_ref(), &rights)?;
     let running = engine.is_running();
     let report = engine.stop().map_err(End::machine)?;
     let (radios, wrong) = listening.map(Listening::end).transpose()?.unwrap_or_default();
@@ -137,6 +139,7 @@ fn run_load(
     site: &Site,
     engine: &EngineHandle,
     listening: Option<&Listening>,
+    rights: &Rights,
 ) -> Result<(Result<ClientSummary, NetError>, bool), End> {
     let test = &site.test;
     let hosts: Vec<IpAddr> = (0..lab.hosts()).map(|host| Lab::server_address(site.ipv6, host)).collect();
@@ -154,12 +157,12 @@ fn run_load(
     thread::scope(|scope| {
         let (server, end_client, end_server) = (&server, &end_client, &end_server);
         let serving = scope.spawn(move || {
-            lab.server().enter()?;
+            rights.end_in_thread(|| lab.server().enter())?;
             Ok::<_, goodqueue_wire::Error>(server.run(&clock, &server_sink, end_server))
         });
         let client = scope.spawn(move || {
             let _whatever_happens = SetAtEnd(end_server);
-            lab.client().enter()?;
+            rights.end_in_thread(|| lab.client().enter())?;
             Ok::<_, goodqueue_wire::Error>(net::run_client(
                 test,
                 &hosts,
@@ -169,12 +172,17 @@ fn run_load(
                 end_client,
             ))
         });
+        let ending = rights.end();
+        if ending.is_err() {
+            end_client.store(true, Ordering::Relaxed);
+        }
         let ended = || told.load(Ordering::Relaxed) || !engine.is_running();
         watch(voice, engine, &samples, &clock, &|| end_client.fetch_or(ended(), Ordering::Relaxed));
         let lost = |_| End::Machine("a thread of the load ended without an answer".into());
         let summary = client.join().map_err(lost)?.map_err(End::machine)?;
         // What the server made of it has come as samples; how it ended matters no more.
         let _ = serving.join().map_err(lost)?.map_err(End::machine)?;
+        ending.map_err(End::machine)?;
         Ok((summary, told.load(Ordering::Relaxed)))
     })
 }

@@ -1,6 +1,9 @@
 //! `goodqueue reproduce`: runs what is asked for, prints the verdicts, writes the pages.
 
+use std::io::ErrorKind;
 use std::path::Path;
+
+use goodqueue_report::Folder;
 
 use super::judge::Outcome;
 use super::page::{self, MARK};
@@ -9,7 +12,7 @@ use super::{shelf, table};
 use crate::args::ReproduceArgs;
 use crate::exit::End;
 use crate::experiment::Picture;
-use crate::output::{print, print_json};
+use crate::output::{check_parent, print, print_json};
 
 /// Runs the reproductions and shows what came of them.
 ///
@@ -18,21 +21,22 @@ use crate::output::{print, print_json};
 /// is wrong; [`End::Machine`] where a page cannot be written.
 pub fn command(args: &ReproduceArgs) -> Result<(), End> {
     let books = shelf::take(&args.names)?;
-    if let Some(folder) = &args.output {
+    let folder = args.output.as_deref().map(folder).transpose()?;
+    if let Some(folder) = &folder {
         let pages = books.iter().map(|book| format!("{}.md", book.name()));
         let index = args.names.is_empty().then(|| INDEX.to_owned());
-        pages.chain(index).try_for_each(|page| claim(&folder.join(page)))?;
+        pages.chain(index).try_for_each(|page| claim(folder, &page))?;
     }
     let mut outcomes = Vec::new();
     for book in &books {
         let reproduced = run(book, args.quiet || args.json)?;
-        if let Some(folder) = &args.output {
+        if let Some(folder) = &folder {
             write(folder, &reproduced)?;
         }
         outcomes.push(reproduced.outcome);
     }
-    if let (Some(folder), true) = (&args.output, args.names.is_empty()) {
-        put(&folder.join(INDEX), &page::index(&outcomes))?;
+    if let (Some(folder), true) = (&folder, args.names.is_empty()) {
+        put(folder, INDEX, &page::index(&outcomes))?;
     }
     match (args.json, args.quiet) {
         (true, _) => print_json(&outcomes),
@@ -55,21 +59,31 @@ fn verdict(outcomes: &[Outcome]) -> Result<(), End> {
     if all.is_empty() { Ok(()) } else { Err(End::LimitFailed(all.join("; "))) }
 }
 
+/// The folder for the pages, made if it is not there.
+fn folder(path: &Path) -> Result<Folder, End> {
+    check_parent(path)?;
+    let opened = match Folder::create(path) {
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => Folder::open(path),
+        made => made,
+    };
+    opened.map_err(|error| End::Usage(format!("--output {}: {error}", path.display())))
+}
+
 /// Refuses to replace a page that was not written here.
-fn claim(page: &Path) -> Result<(), End> {
-    match std::fs::read_to_string(page) {
+fn claim(folder: &Folder, page: &str) -> Result<(), End> {
+    match std::fs::read_to_string(folder.at(page)) {
         Ok(text) if !text.starts_with(MARK) => Err(End::Usage(format!(
             "--output: {} was not written by this command, and only its own pages are replaced: name another folder",
-            page.display()
+            folder.path().join(page).display()
         ))),
         _ => Ok(()),
     }
 }
 
 /// The page of one reproduction, and its picture.
-fn write(folder: &Path, Reproduced { outcome, shown }: &Reproduced) -> Result<(), End> {
-    put(&folder.join(format!("{}.md", outcome.name)), &page::page(outcome, shown))?;
-    let path = folder.join(format!("{}.png", outcome.name));
+fn write(folder: &Folder, Reproduced { outcome, shown }: &Reproduced) -> Result<(), End> {
+    put(folder, &format!("{}.md", outcome.name), &page::page(outcome, shown))?;
+    let path = folder.at(format!("{}.png", outcome.name));
     let written = match shown {
         Shown::Runs(record, Picture::Overview) => goodqueue_report::write_as(record, path),
         Shown::Runs(record, Picture::Histogram) => goodqueue_report::write_histogram(record, path),
@@ -78,11 +92,9 @@ fn write(folder: &Path, Reproduced { outcome, shown }: &Reproduced) -> Result<()
         Shown::Runs(record, Picture::Video) => goodqueue_report::write_video(record, path),
         Shown::Counts(curves, _) => goodqueue_report::write_curves(curves, path),
     };
-    written.map_err(End::machine)
+    written.map_err(|error| End::Machine(format!("--output {}: {error}", folder.path().display())))
 }
 
-fn put(path: &Path, text: &str) -> Result<(), End> {
-    let folder = path.parent().unwrap_or(Path::new(""));
-    let written = std::fs::create_dir_all(folder).and_then(|()| std::fs::write(path, text));
-    written.map_err(|error| End::Machine(format!("--output {}: {error}", path.display())))
+fn put(folder: &Folder, name: &str, text: &str) -> Result<(), End> {
+    folder.write(name, text.as_bytes()).map(|_| ()).map_err(End::machine)
 }

@@ -14,7 +14,7 @@ use super::{CodelParity, InputError, Simulate, case, summary, table};
 use crate::args::{CodelParityArg, TruthArgs};
 use crate::exit::End;
 use crate::hint::did_you_mean;
-use crate::output::{print, print_json};
+use crate::output::{check_parent, print, print_json};
 
 /// Most seeds of ours for each case.
 const MOST_SEEDS: u64 = 1000;
@@ -29,8 +29,7 @@ pub fn command(args: &TruthArgs, simulate: &Simulate<'_>) -> Result<(), End> {
     }
     let report = compare_folder(args, simulate)?;
     if let Some(path) = &args.output {
-        let written = std::fs::write(path, report.markdown());
-        written.map_err(|error| End::Machine(format!("--output {}: {error}", path.display())))?;
+        goodqueue_report::write_new(path, report.markdown().as_bytes()).map_err(End::machine)?;
     }
     match (args.json, args.quiet) {
         (true, _) => print_json(&Json { count: report.count(), report: &report }),
@@ -112,14 +111,10 @@ fn claim(path: &Path) -> Result<(), End> {
     if path.extension().is_none_or(|extension| extension != "md") {
         return refuse("the name of a page ends in .md");
     }
-    if path.exists() {
+    if path.symlink_metadata().is_ok() {
         return refuse("it exists, and nothing is ever overwritten: name a new file");
     }
-    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
-    if parent.is_some_and(|parent| !parent.is_dir()) {
-        return refuse("there is no such folder to put it in");
-    }
-    Ok(())
+    check_parent(path)
 }
 
 /// A bar on a terminal, a line for each case elsewhere, nothing if asked.

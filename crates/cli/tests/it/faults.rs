@@ -5,6 +5,8 @@ use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
+use serde_json::Value;
+
 use super::{Scratch, goodqueue, kept, kept_in, live, run, skipped, stderr, turn};
 
 /// A run long enough to be disturbed; its record goes to `folder`.
@@ -150,9 +152,69 @@ fn a_parent_that_was_stopped_for_long_loses_nothing() {
     assert_eq!(record["runs"][0]["complete"], true);
     // The queue was looked at all the while.
     let times = record["runs"][0]["up"]["t_ns"].as_array().expect("times");
-    let times: Vec<i64> = times.iter().filter_map(|t| t.as_i64()).collect();
-    let gap = times.windows(2).map(|pair| pair[1] - pair[0]).max().expect("looks");
-    assert!(gap < 2_000_000_000, "a gap of {gap} ns between two looks");
+    let looks = times.iter().filter_map(Value::as_i64).filter(|t| (0..6_000_000_000).contains(t)).count();
+    // Ten a second, of which the machine may hold up some.
+    assert!(looks > 30, "{looks} looks in 6 s");
+}
+
+/// The values of a field in the status of each thread of a process.
+fn statuses(process: u32, field: &str) -> Vec<String> {
+    let tasks = std::fs::read_dir(format!("/proc/{process}/task")).expect("tasks").flatten();
+    let texts = tasks.filter_map(|task| std::fs::read_to_string(task.path().join("status")).ok());
+    let value = |text: String| {
+        let line = text.lines().find_map(|line| line.strip_prefix(field)?.strip_prefix(':').map(str::trim));
+        line.expect("the field").to_owned()
+    };
+    texts.map(value).collect()
+}
+
+#[test]
+fn a_worker_of_root_measures_without_roots_rights() {
+    let Some(_turn) = live("a_worker_of_root_measures_without_roots_rights") else { return };
+    let is_root = statuses(std::process::id(), "Uid").iter().all(|ids| ids.starts_with('0'));
+    if !is_root {
+        return skipped("a_worker_of_root_measures_without_roots_rights", "this is not root");
+    }
+    let allowed =
+        std::fs::read_to_string("/proc/sys/net/ipv4/tcp_allowed_congestion_control").expect("a list");
+    // CUBIC's flows keep the right over networks where the kernel does not let everybody select it.
+    let kept = if allowed.contains("cubic") { 0 } else { 1_u64 << 12 };
+    for (cc, most) in [("reno", 0), ("cubic", kept)] {
+        let scratch = Scratch::new(&format!("rights-{cc}"));
+        let words =
+            format!("run tcp_nup --live --rate 10mbit --queue fq_codel --length 20s --idle 500ms --cc {cc}");
+        let mut child = goodqueue()
+            .args(words.split_whitespace())
+            .arg("-o")
+            .arg(scratch.path("out"))
+            .env("SUDO_UID", "4321")
+            .env("SUDO_GID", "4322")
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the command starts");
+        let worker = under_way(&mut child);
+        for (field, wanted) in [("Uid", "4321"), ("Gid", "4322")] {
+            let all = statuses(worker, field);
+            assert!(all.len() > 4, "{all:?}");
+            let is_wanted = |ids: &String| ids.split_whitespace().all(|id| id == wanted);
+            assert!(all.iter().all(is_wanted), "{field}: {all:?}");
+        }
+        assert!(statuses(worker, "NoNewPrivs").iter().all(|flag| flag == "1"));
+        assert!(statuses(worker, "Groups").iter().all(String::is_empty));
+        for set in ["CapEff", "CapPrm", "CapInh"] {
+            let all: Vec<u64> = statuses(worker, set)
+                .iter()
+                .map(|text| u64::from_str_radix(text, 16).expect("hexadecimal"))
+                .collect();
+            assert!(all.iter().all(|&rights| rights & !most == 0), "{set}: {all:x?}");
+        }
+        assert_eq!(statuses(child.id(), "NoNewPrivs")[0], "1");
+        signal(child.id(), "INT");
+        let output = ended(child);
+        assert_eq!(output.status.code(), Some(130), "{}", stderr(&output));
+        assert_cut_short(&scratch.path("out"));
+    }
 }
 
 #[test]
@@ -226,11 +288,16 @@ fn a_pulled_link_is_named_and_what_was_measured_is_kept() {
 fn a_missing_congestion_control_is_named_with_those_that_are_there() {
     let Some(_turn) = live("a_missing_congestion_control_is_named_with_those_that_are_there") else { return };
     let scratch = Scratch::new("cc");
-    let output =
-        run(&format!("run tcp_nup --live --cc nosuch --length 1s -o {}", scratch.path("out").display()));
-    assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
-    assert!(stderr(&output).contains("nosuch") && stderr(&output).contains("cubic"), "{}", stderr(&output));
+    std::fs::create_dir(scratch.path("given")).expect("a folder");
+    for name in ["out", "given"] {
+        let words = "run tcp_nup --live --cc nosuch --length 1s -o";
+        let output = run(&format!("{words} {}", scratch.path(name).display()));
+        let text = stderr(&output);
+        assert_eq!(output.status.code(), Some(3), "{text}");
+        assert!(text.contains("nosuch") && text.contains("cubic"), "{text}");
+    }
     assert!(!scratch.path("out").exists(), "an empty folder stayed behind");
+    assert_eq!(std::fs::read_dir(scratch.path("given")).expect("a folder that was given").count(), 0);
 }
 
 #[test]

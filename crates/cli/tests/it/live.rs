@@ -92,8 +92,9 @@ fn ipv6_brings_its_share_through() {
 fn a_queue_sized_in_time_holds_that_time() {
     let Some(_turn) = live("a_queue_sized_in_time_holds_that_time") else { return };
     let record = measured("tcp_nup --live --rate 20mbit --rtt 20ms --queue fifo:60ms --length 6s");
-    let rise = millis(&summaries(&record)[0], "rtt.added_max_ns");
-    within("largest rise, ms", rise, 45.0, 63.0);
+    // A percentile: a single probe that the machine held up says nothing about the queue.
+    let rise = millis(&summaries(&record)[0], "rtt.added_p99_ns");
+    within("99th percentile of the rise, ms", rise, 45.0, 63.0);
 }
 
 #[test]

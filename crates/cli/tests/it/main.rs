@@ -8,6 +8,7 @@ mod house;
 mod live;
 mod live_wifi;
 mod memory;
+mod output;
 mod reproduce;
 mod simulated;
 mod traced;
@@ -90,11 +91,14 @@ fn skipped(test: &str, why: &str) {
 /// machine, or a hypervisor that takes its time) is tried again, four times at the most, after a pause for what
 /// disturbs the machine to pass; it is never believed.
 fn measured(words: &str) -> Value {
-    for _ in 0..5 {
+    for number in 1..=5 {
         let output = run(&format!("run {words} --json"));
         match output.status.code() {
-            Some(0) => return serde_json::from_slice(&output.stdout).expect("a record"),
-            Some(1) => eprintln!("{words}: {}", stderr(&output)),
+            Some(0) => {
+                eprintln!("{words}: valid at try {number} of 5");
+                return serde_json::from_slice(&output.stdout).expect("a record");
+            }
+            Some(1) => eprintln!("{words}: try {number} of 5: {}", stderr(&output)),
             code => panic!("{words}: exit {code:?}: {}", stderr(&output)),
         }
         thread::sleep(Duration::from_secs(3));

@@ -76,7 +76,7 @@ fn read() -> (Stamp, i64) {
 pub(super) struct ClockWatch {
     /// Wall minus monotonic.
     offset: i64,
-    /// Sum of all steps.
+    /// Sum of all steps, forwards and backwards alike.
     stepped: i64,
 }
 
@@ -92,7 +92,7 @@ impl ClockWatch {
         let step = now.wall - now.mono - self.offset;
         if step.abs() > STEP.saturating_add(width) {
             self.offset += step;
-            self.stepped += step;
+            self.stepped = self.stepped.saturating_add(step.saturating_abs());
         }
         now
     }
@@ -102,7 +102,7 @@ impl ClockWatch {
         Stamp { wall, mono: wall.saturating_sub(self.offset) }
     }
 
-    /// By how much the wall clock was set in all, in nanoseconds.
+    /// By how much the wall clock was set in all, in nanoseconds: steps forwards and backwards add up.
     pub(super) fn stepped(&self) -> i64 {
         self.stepped
     }
@@ -126,8 +126,18 @@ mod tests {
         watch.offset += 7_000_000;
         watch.now();
         let stepped = watch.stepped();
-        assert!((-7_200_000..-6_800_000).contains(&stepped), "{stepped}");
+        assert!((6_800_000..7_200_000).contains(&stepped), "{stepped}");
         watch.now();
         assert_eq!(watch.stepped(), stepped);
+    }
+
+    #[test]
+    fn a_clock_that_was_set_forth_and_back_was_set_twice() {
+        let mut watch = ClockWatch::new();
+        for step in [10_000_000_000, -10_000_000_000] {
+            watch.offset += step;
+            watch.now();
+        }
+        assert!((19_999_000_000..20_001_000_000).contains(&watch.stepped()), "{}", watch.stepped());
     }
 }

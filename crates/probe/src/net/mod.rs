@@ -48,6 +48,8 @@ mod browse;
 mod client;
 #[forbid(unsafe_code)]
 mod clock;
+#[cfg(test)]
+mod control_tests;
 #[forbid(unsafe_code)]
 mod error;
 #[forbid(unsafe_code)]

@@ -243,34 +243,57 @@ pub(super) fn receive(fd: BorrowedFd, buf: &mut [u8]) -> io::Result<Datagram> {
     // SAFETY: every pointer in `message` is to a live local or to `buf`, with its length beside it.
     let result = unsafe { libc::recvmsg(fd.as_raw_fd(), &raw mut message, libc::MSG_DONTWAIT) };
     let len = check_len(result)?;
-    let (wall, tos) = control_messages(&message);
+    #[allow(clippy::unnecessary_cast)]
+    let control_len = (message.msg_controllen as usize).min(control.0.len());
+    let (wall, tos) = control_messages(&control.0[..control_len]);
     let from = SockAddr { storage, len: message.msg_namelen };
     Ok(Datagram { len, truncated: message.msg_flags & libc::MSG_TRUNC != 0, wall, tos, from })
 }
 
-/// The receive time and the ToS byte in a received message's control data.
-fn control_messages(message: &libc::msghdr) -> (Option<i64>, Option<u8>) {
+/// The receive time and the ToS byte in the control data of a received message. A length that is shorter than its
+/// header or reaches beyond the data ends it, and a message that is too short for what it should hold is left out.
+pub(super) fn control_messages(mut control: &[u8]) -> (Option<i64>, Option<u8>) {
     let (mut wall, mut tos) = (None, None);
-    // SAFETY: `message` was filled in by recvmsg, so CMSG_FIRSTHDR and CMSG_NXTHDR walk headers within its
-    // control buffer; each datum is read unaligned and has the size its level and type fix.
-    unsafe {
-        let mut header = libc::CMSG_FIRSTHDR(message);
-        while !header.is_null() {
-            let data = libc::CMSG_DATA(header);
-            match ((*header).cmsg_level, (*header).cmsg_type) {
-                (libc::SOL_SOCKET, libc::SCM_TIMESTAMPNS) => {
-                    wall = Some(nanos(&ptr::read_unaligned(data.cast::<libc::timespec>())));
-                }
-                (libc::IPPROTO_IP, libc::IP_TOS) => tos = Some(*data),
-                (libc::IPPROTO_IPV6, libc::IPV6_TCLASS) => {
-                    tos = u8::try_from(ptr::read_unaligned(data.cast::<c_int>())).ok();
-                }
-                _ => {}
+    // SAFETY: `CMSG_LEN` and `CMSG_SPACE` compute with integers only.
+    let start = unsafe { libc::CMSG_LEN(0) } as usize;
+    while let Some(header) = plain::<libc::cmsghdr>(control) {
+        #[allow(clippy::unnecessary_cast)]
+        let len = header.cmsg_len as usize;
+        let Some(data) = control.get(start..len) else { break };
+        match (header.cmsg_level, header.cmsg_type) {
+            (libc::SOL_SOCKET, libc::SCM_TIMESTAMPNS) => {
+                wall = plain::<libc::timespec>(data).map(|ts| nanos(&ts)).or(wall);
             }
-            header = libc::CMSG_NXTHDR(message, header);
+            (libc::IPPROTO_IP, libc::IP_TOS) => tos = data.first().copied().or(tos),
+            (libc::IPPROTO_IPV6, libc::IPV6_TCLASS) => {
+                tos = plain::<c_int>(data).and_then(|class| u8::try_from(class).ok()).or(tos);
+            }
+            _ => {}
         }
+        // SAFETY: as above.
+        let next =
+            u32::try_from(data.len()).map_or(usize::MAX, |len| unsafe { libc::CMSG_SPACE(len) } as usize);
+        control = control.get(next..).unwrap_or(&[]);
     }
     (wall, tos)
+}
+
+/// Structures of integers.
+///
+/// # Safety
+/// Any bytes are a value of the type.
+unsafe trait Plain: Copy {}
+// SAFETY: integers only.
+unsafe impl Plain for libc::cmsghdr {}
+// SAFETY: as above.
+unsafe impl Plain for libc::timespec {}
+// SAFETY: as above.
+unsafe impl Plain for c_int {}
+
+/// The structure at the start of `bytes`, where there are enough of them.
+fn plain<T: Plain>(bytes: &[u8]) -> Option<T> {
+    // SAFETY: there are as many bytes as `T` has, read unaligned, and any bytes are a `T`.
+    (bytes.len() >= size_of::<T>()).then(|| unsafe { ptr::read_unaligned(bytes.as_ptr().cast::<T>()) })
 }
 
 /// Sends a datagram to `to` with the given ToS byte or traffic class; does not block.

@@ -8,7 +8,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use crate::charts::{self, slug};
-use crate::{Error, files, output};
+use crate::{Error, Folder, output};
 
 /// A flow through one queue.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -137,19 +137,27 @@ impl Trace {
 /// # Errors
 /// The first file that could not be written, with the system's cause; those before it stay.
 pub fn write_all(traces: &[Trace], dir: impl AsRef<Path>) -> Result<Vec<PathBuf>, Error> {
-    let dir = dir.as_ref();
-    std::fs::create_dir_all(dir).map_err(Error::write(dir))?;
+    write_all_in(traces, &Folder::open_or_create(dir.as_ref())?)
+}
+
+/// [`write_all`], into the folder `name` in one that is held.
+///
+/// # Errors
+/// As of [`write_all`].
+pub fn write_all_within(traces: &[Trace], folder: &Folder, name: &str) -> Result<Vec<PathBuf>, Error> {
+    folder.within(name, |folder| write_all_in(traces, folder))
+}
+
+fn write_all_in(traces: &[Trace], folder: &Folder) -> Result<Vec<PathBuf>, Error> {
     let mut done: Vec<PathBuf> = Vec::new();
     for trace in traces {
         let name = format!("{}-{}", slug(&trace.queue), slug(&trace.flow));
         let names = std::iter::once(name.clone()).chain((2..).map(|n: u64| format!("{name}-{n}")));
-        let is_free = |name: &String| !done.contains(&dir.join(format!("{name}.xpl")));
+        let is_free = |name: &String| !done.contains(&folder.path().join(format!("{name}.xpl")));
         let Some(name) = names.into_iter().find(is_free) else { continue };
-        let (graph, capture) = (dir.join(format!("{name}.xpl")), dir.join(format!("{name}.pcapng")));
-        files::write_with(&graph, |out| xpl::write(trace, out))?;
-        files::write_with(&capture, |out| pcapng::write(trace, out))?;
-        done.extend([graph, capture]);
-        done.extend(output::write_picture(&charts::sequence(trace), dir, &name)?);
+        done.push(folder.write_with(&format!("{name}.xpl"), |out| xpl::write(trace, out))?);
+        done.push(folder.write_with(&format!("{name}.pcapng"), |out| pcapng::write(trace, out))?);
+        done.extend(output::write_picture(&charts::sequence(trace), folder, &name)?);
     }
     Ok(done)
 }

@@ -13,6 +13,8 @@ const ETHTOOL_GFEATURES: u32 = 0x3a;
 const ETHTOOL_SFEATURES: u32 = 0x3b;
 const ETH_SS_FEATURES: u32 = 4;
 const ETH_GSTRING_LEN: usize = 32;
+/// More features than any kernel has: Linux 6.18 knows 64.
+const MOST_FEATURES: u32 = 4096;
 
 /// One offload feature of an interface.
 #[derive(Clone, Debug)]
@@ -66,7 +68,7 @@ impl Ethtool {
         words[2] = u32::from_ne_bytes([mask[0], mask[1], mask[2], mask[3]]);
         words[3] = u32::from_ne_bytes([mask[4], mask[5], mask[6], mask[7]]);
         self.request("ETHTOOL_GSSET_INFO", &mut words)?;
-        Ok(words[4].min(4096) as usize)
+        checked_count(words[4])
     }
 
     /// All features, in the kernel's order (their bit numbers).
@@ -78,6 +80,14 @@ impl Ethtool {
         strings[1] = ETH_SS_FEATURES;
         strings[2] = u32::try_from(count).unwrap_or(0);
         self.request("ETHTOOL_GSTRINGS", &mut strings)?;
+        if strings[2] as usize != count {
+            let got = format!("{count}, then {}", strings[2]);
+            return Err(Error::Invalid {
+                what: "the kernel's number of offload features",
+                wanted: "constant",
+                got,
+            });
+        }
         let names: Vec<u8> = strings[3..].iter().flat_map(|word| word.to_ne_bytes()).collect();
         // struct ethtool_gfeatures { cmd, size, { available, requested, active, never_changed }[size] }
         let blocks = count.div_ceil(32);
@@ -117,6 +127,35 @@ impl Ethtool {
                 io::ErrorKind::Unsupported.into(),
             )),
             other => other.map(|_| ()),
+        }
+    }
+}
+
+/// The number of features that the kernel gave. It writes the names of all of them (`net/ethtool/ioctl.c:
+/// ethtool_get_strings`), however long the caller says its buffer is: a smaller number must not be assumed.
+fn checked_count(given: u32) -> Result<usize> {
+    if given > MOST_FEATURES {
+        let got = given.to_string();
+        return Err(Error::Invalid {
+            what: "the kernel's number of offload features",
+            wanted: "at most 4096",
+            got,
+        });
+    }
+    Ok(given as usize)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_of_features_is_taken_as_it_is_or_not_at_all() {
+        assert_eq!(checked_count(64).unwrap(), 64);
+        assert_eq!(checked_count(MOST_FEATURES).unwrap(), 4096);
+        for given in [MOST_FEATURES + 1, u32::MAX] {
+            let error = checked_count(given).unwrap_err().to_string();
+            assert!(error.contains(&given.to_string()), "{error}");
         }
     }
 }

@@ -6,6 +6,7 @@ pub(crate) mod namespace;
 pub(crate) mod netlink;
 pub(crate) mod packet;
 pub(crate) mod process;
+pub(crate) mod rights;
 pub(crate) mod thread;
 
 /// The size of `T` as system calls want it.

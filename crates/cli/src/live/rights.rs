@@ -1,0 +1,97 @@
+//! The worker gives its rights away once everything that needs them is set up: namespaces, sockets, priority.
+
+use std::sync::Barrier;
+
+use goodqueue_probe::Test;
+use goodqueue_wire::{Error, become_user, keep_capabilities, restrict_capabilities};
+
+/// The user that has no rights, on every Linux (`/proc/sys/kernel/overflowuid`).
+const NOBODY: u32 = 65_534;
+/// Threads of the load: client and server.
+const THREADS: usize = 2;
+
+/// What the worker still may do while it measures.
+pub(super) struct Rights {
+    /// User and group that it goes on as, where it is root.
+    user: (u32, u32),
+    /// Whether client and server keep the right over their networks, which the kernel wants of whoever selects a
+    /// congestion control that it does not allow everybody (`tcp_set_congestion_control` in `net/ipv4/tcp_cong.c`).
+    network: bool,
+    /// With which the worker dies.
+    parent: u32,
+    /// Passed when both threads of the load have entered their namespaces, and when the rights are gone.
+    turn: Barrier,
+}
+
+impl Rights {
+    /// Those that `test` needs.
+    pub(super) fn of(test: &Test, parent: u32) -> Rights {
+        let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse().ok());
+        let caller = number("SUDO_UID").zip(number("SUDO_GID"));
+        let allowed = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_allowed_congestion_control");
+        Rights {
+            user: caller.filter(|&(user, group)| user != 0 && group != 0).unwrap_or((NOBODY, NOBODY)),
+            network: !are_allowed(test, &allowed.unwrap_or_default()),
+            parent,
+            turn: Barrier::new(THREADS + 1),
+        }
+    }
+
+    /// In each thread of the load: enters its namespace, and goes on with what is left after [`Rights::end`].
+    pub(super) fn end_in_thread(&self, enter: impl FnOnce() -> Result<(), Error>) -> Result<(), Error> {
+        let entered = enter().and_then(|()| if self.network { keep_capabilities() } else { Ok(()) });
+        // Also where that failed: the others wait.
+        self.turn.wait();
+        self.turn.wait();
+        entered.and_then(|()| restrict_capabilities(self.network))
+    }
+
+    /// In the main thread, once: all threads of the process lose their rights when those of the load do not need
+    /// them any more.
+    pub(super) fn end(&self) -> Result<(), Error> {
+        self.turn.wait();
+        let given = self.give_away();
+        self.turn.wait();
+        given
+    }
+
+    fn give_away(&self) -> Result<(), Error> {
+        let (user, group) = self.user;
+        match become_user(user, group) {
+            // The kernel has forgotten this with the user.
+            Ok(()) => goodqueue_wire::die_with_parent(self.parent)?,
+            // Root of a user namespace has no other user, and no rights outside.
+            Err(error) if error.errno().is_some_and(|errno| UNCHANGEABLE.contains(&errno)) => {}
+            Err(error) => return Err(error),
+        }
+        restrict_capabilities(false)
+    }
+}
+
+/// `EPERM` and `EINVAL`.
+const UNCHANGEABLE: [i32; 2] = [libc::EPERM, libc::EINVAL];
+
+/// Whether everybody may select the congestion controls of `test`.
+fn are_allowed(test: &Test, allowed: &str) -> bool {
+    let allowed: Vec<&str> = allowed.split_whitespace().collect();
+    let flows = test.flows.iter().map(|flow| &flow.cc);
+    let beside = test.web.iter().map(|page| &page.cc).chain(test.dash.iter().map(|video| &video.cc));
+    flows.chain(beside).all(|cc| allowed.contains(&cc.as_str()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_right_is_kept_for_what_the_kernel_restricts_alone() {
+        let mut test = goodqueue_probe::resolve("rrul", &goodqueue_probe::Params::default()).expect("a test");
+        test.flows.iter_mut().for_each(|flow| flow.cc = "cubic".into());
+        assert!(are_allowed(&test, "reno bbr cubic\n"));
+        assert!(!are_allowed(&test, "reno bbr\n"));
+        // Where it is not known what is allowed.
+        assert!(!are_allowed(&test, ""));
+        test.flows.clear();
+        assert!(are_allowed(&test, ""));
+    }
+}

@@ -1,0 +1,70 @@
+//! Control data as no kernel writes it: nothing beyond its end is read, and nothing is made up.
+
+use proptest::prelude::*;
+
+use super::sys::control_messages;
+
+/// A control message as 64-bit Linux lays it out: length with the header of 16 bytes, level, type, data.
+fn message(len: usize, level: i32, kind: i32, data: &[u8]) -> Vec<u8> {
+    let mut bytes = len.to_ne_bytes().to_vec();
+    bytes.extend(level.to_ne_bytes());
+    bytes.extend(kind.to_ne_bytes());
+    bytes.extend(data);
+    bytes.resize(bytes.len().next_multiple_of(8), 0);
+    bytes
+}
+
+/// The receive time 3.000000005 s.
+fn time(len: usize) -> Vec<u8> {
+    let data = [3_i64.to_ne_bytes(), 5_i64.to_ne_bytes()].concat();
+    message(len, libc::SOL_SOCKET, libc::SCM_TIMESTAMPNS, &data)
+}
+
+fn tos(len: usize) -> Vec<u8> {
+    message(len, libc::IPPROTO_IP, libc::IP_TOS, &[0xb8])
+}
+
+const TIME: Option<i64> = Some(3_000_000_005);
+
+#[test]
+#[cfg(target_pointer_width = "64")]
+fn whole_messages_are_read_in_any_order() {
+    assert_eq!(control_messages(&[time(32), tos(17)].concat()), (TIME, Some(0xb8)));
+    assert_eq!(control_messages(&[tos(17), time(32)].concat()), (TIME, Some(0xb8)));
+    let class = message(20, libc::IPPROTO_IPV6, libc::IPV6_TCLASS, &7_i32.to_ne_bytes());
+    assert_eq!(control_messages(&[class, time(32)].concat()), (TIME, Some(7)));
+    assert_eq!(control_messages(&[]), (None, None));
+}
+
+#[test]
+#[cfg(target_pointer_width = "64")]
+fn lengths_that_lie_end_the_reading() {
+    // Shorter than the header, longer than what is there, as long as can be.
+    for len in [0, 1, 15, 33, 4096, usize::MAX] {
+        assert_eq!(control_messages(&time(len)), (None, None), "{len}");
+        assert_eq!(control_messages(&[tos(17), time(len)].concat()), (None, Some(0xb8)), "{len}");
+    }
+    // A time or a class that is too short is none, and what follows is read.
+    for len in 16..32 {
+        let short = message(len, libc::SOL_SOCKET, libc::SCM_TIMESTAMPNS, &vec![1; len - 16]);
+        assert_eq!(control_messages(&[short, tos(17)].concat()), (None, Some(0xb8)), "{len}");
+    }
+    let short = message(17, libc::IPPROTO_IPV6, libc::IPV6_TCLASS, &[7]);
+    assert_eq!(control_messages(&[short, time(32)].concat()), (TIME, None));
+    assert_eq!(control_messages(&tos(16)), (None, None));
+}
+
+proptest! {
+    /// Any bytes, and messages of any length among them: it ends, and reads within them.
+    #[test]
+    fn any_bytes_are_read_to_their_end(
+        bytes in prop::collection::vec(any::<u8>(), 0..128),
+        lens in prop::collection::vec(0_usize..64, 0..6),
+    ) {
+        control_messages(&bytes);
+        let all: Vec<u8> = lens.iter().flat_map(|&len| if len % 2 == 0 { time(len) } else { tos(len) }).collect();
+        for end in 0..=all.len() {
+            control_messages(&all[..end]);
+        }
+    }
+}

@@ -1,0 +1,133 @@
+//! What a process may do: fewer rights once everything that needs them is set up.
+
+use std::io;
+
+use crate::{Error, Result};
+
+/// Version 3 of the kernel's capability sets: 64 bits in two words (`linux/capability.h`).
+const VERSION_3: u32 = 0x2008_0522;
+/// Number of the right to choose any congestion control, among others.
+const CAP_NET_ADMIN: u32 = 12;
+
+/// `struct __user_cap_header_struct` of `linux/capability.h`.
+#[repr(C)]
+struct Header {
+    version: u32,
+    pid: i32,
+}
+
+/// `struct __user_cap_data_struct` of `linux/capability.h`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct Data {
+    effective: u32,
+    permitted: u32,
+    inheritable: u32,
+}
+
+/// No program that this process starts gets more rights than it has (`PR_SET_NO_NEW_PRIVS`).
+///
+/// # Errors
+/// `System` where `prctl` fails.
+pub fn no_new_privileges() -> Result<()> {
+    // SAFETY: takes integers only.
+    if unsafe { libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) } != 0 {
+        return Err(Error::last("prctl", "PR_SET_NO_NEW_PRIVS"));
+    }
+    Ok(())
+}
+
+/// The user that the process acts as.
+#[must_use]
+pub fn effective_user() -> u32 {
+    // SAFETY: takes nothing and always succeeds.
+    unsafe { libc::geteuid() }
+}
+
+/// The calling thread, and those that it starts, may take up its capabilities again with
+/// [`restrict_capabilities`] after [`become_user`] (`PR_SET_KEEPCAPS`).
+///
+/// # Errors
+/// `System` where `prctl` fails.
+pub fn keep_capabilities() -> Result<()> {
+    // SAFETY: takes integers only.
+    if unsafe { libc::prctl(libc::PR_SET_KEEPCAPS, 1, 0, 0, 0) } != 0 {
+        return Err(Error::last("prctl", "PR_SET_KEEPCAPS"));
+    }
+    Ok(())
+}
+
+/// All threads of the process go on as this user and group, in no other group. Where that was root they lose all
+/// capabilities; see [`keep_capabilities`]. The signal of [`crate::die_with_parent`] is forgotten by this.
+///
+/// # Errors
+/// `System` where a call fails: `EPERM` without the right to, `EINVAL` for a user that the namespace does not have.
+pub fn become_user(user: u32, group: u32) -> Result<()> {
+    // SAFETY: the list has no entries.
+    if unsafe { libc::setgroups(0, std::ptr::null()) } != 0 {
+        return Err(Error::last("setgroups", "none"));
+    }
+    // SAFETY: takes integers only.
+    if unsafe { libc::setresgid(group, group, group) } != 0 {
+        return Err(Error::last("setresgid", group.to_string()));
+    }
+    // SAFETY: takes integers only.
+    if unsafe { libc::setresuid(user, user, user) } != 0 {
+        return Err(Error::last("setresuid", user.to_string()));
+    }
+    Ok(())
+}
+
+/// The calling thread, and those that it starts, keep no capability but the one over networks, if that.
+///
+/// # Errors
+/// `System` where `capset` fails: `EPERM` for a capability that the thread does not have.
+pub fn restrict_capabilities(network: bool) -> Result<()> {
+    let low = if network { 1 << CAP_NET_ADMIN } else { 0 };
+    let header = Header { version: VERSION_3, pid: 0 };
+    let none = Data { effective: 0, permitted: 0, inheritable: 0 };
+    let data = [Data { effective: low, permitted: low, inheritable: 0 }, none];
+    // SAFETY: header and data have the layout of version 3, which is two elements, and live during the call.
+    if unsafe { libc::syscall(libc::SYS_capset, &raw const header, data.as_ptr()) } != 0 {
+        return Err(Error::last("capset", if network { "CAP_NET_ADMIN" } else { "none" }));
+    }
+    Ok(())
+}
+
+/// Has a write beyond the limit of a file's length (`ulimit -f`) fail with `EFBIG`, where `SIGXFSZ` would kill the
+/// process without a word.
+pub fn survive_the_file_size_limit() {
+    // SAFETY: ignoring a signal runs no code of ours.
+    if unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) } == libc::SIG_ERR {
+        // The signal exists on every Linux.
+        debug_assert!(false, "signal: {}", io::Error::last_os_error());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A line of the calling thread's status.
+    fn status(name: &str) -> String {
+        let text = std::fs::read_to_string("/proc/thread-self/status").unwrap();
+        let line = text.lines().find_map(|line| line.strip_prefix(name)).unwrap();
+        line.trim_start_matches(':').trim().to_owned()
+    }
+
+    #[test]
+    fn a_thread_gives_its_rights_away_for_good() {
+        // Of this thread alone: those of other tests keep theirs.
+        std::thread::spawn(|| {
+            no_new_privileges().unwrap();
+            assert_eq!(status("NoNewPrivs"), "1");
+            restrict_capabilities(false).unwrap();
+            for set in ["CapEff", "CapPrm", "CapInh"] {
+                assert_eq!(u64::from_str_radix(&status(set), 16), Ok(0), "{set}");
+            }
+            assert_eq!(restrict_capabilities(true).unwrap_err().errno(), Some(libc::EPERM));
+        })
+        .join()
+        .unwrap();
+    }
+}
