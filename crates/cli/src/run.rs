@@ -32,26 +32,34 @@ pub fn run(args: &RunArgs, given: &[String]) -> Result<(), End> {
     }
     let plan = Plan::resolve(args)?;
     let test = plan.test.test()?;
-    let wishes = Wishes::of(args, &test, 1)?;
+    let wishes = Wishes::of(args, &test, plan.seeds.len())?;
+    let quiet = args.quiet || args.json;
+    let output = args.output.as_deref();
+    if plan.arm == Arm::Simulated {
+        let experiment = experiment::of_plan(&plan)?;
+        if args.dry_run {
+            return output::print_json(&plan);
+        }
+        let head = Record { title: args.title.clone(), ..experiment::head(&experiment, record(args)) };
+        let (jobs, sides) = (experiment.jobs(), experiment.variants.len());
+        return measure(args, output, sides, head, |record, traces, keep| {
+            simulate::run(jobs, &wishes, record, traces, quiet, keep)
+        });
+    }
     if args.dry_run {
         return output::print_json(&plan);
     }
-    let jobs = if plan.arm == Arm::Simulated { experiment::of_plan(&plan)?.jobs() } else { Vec::new() };
     let head = Record {
         arm: plan.arm.name().into(),
-        seed: plan.seed,
+        seed: plan.seeds.first().copied().unwrap_or(1),
         test: test_plan(&test),
         link: link_plan(&plan.link),
         warnings: plan.warnings.clone(),
         ..record(args)
     };
-    let quiet = args.quiet || args.json;
-    measure(args, args.output.as_deref(), plan.queues.len(), head, |record, traces, keep| match plan.arm {
-        Arm::Simulated => simulate::run(jobs, &wishes, record, traces, quiet, keep),
-        Arm::Live => {
-            let mut progress = Progress::new(quiet, plan.queues.len(), test.idle);
-            live::run(&plan, record, &mut progress, keep)
-        }
+    measure(args, output, plan.queues.len(), head, |record, _, keep| {
+        let mut progress = Progress::new(quiet, plan.queues.len(), test.idle);
+        live::run(&plan, record, &mut progress, keep)
     })
 }
 

@@ -164,6 +164,7 @@ fn words(kind: Kind) -> String {
         Kind::Count { least, most } => format!("whole number, {least} to {most}"),
         Kind::Time { least, most } => format!("time, {least} to {most}"),
         Kind::Rate => "rate, above 0, to 8000gbit".into(),
+        Kind::LineShare => "share of a line, above 0%, to 1000%".into(),
         Kind::Bytes => "bytes".into(),
         Kind::Share => "share, 0 to 1".into(),
         Kind::Number { least, most } => format!("number, {least} to {most}"),
