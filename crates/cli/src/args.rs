@@ -44,7 +44,7 @@ pub enum Command {
     /// Compute what stations get of a Wi-Fi radio, with and without airtime fairness, by the published model
     #[command(after_help = AIRTIME_EXAMPLES)]
     AirtimeModel(AirtimeArgs),
-    /// Make table, page, pictures and files again from the record of an earlier run
+    /// Make table, page, pictures and files again from the records of earlier runs; several in one
     Report(ReportArgs),
     /// List the queues with their parameters, defaults and units
     Queues(QueuesArgs),
@@ -271,7 +271,7 @@ pub struct RunArgs {
     pub seeds: Option<String>,
 
     /// Keep record, page, pictures, CSV and .flent.gz files in this new folder; or write one file, in the form
-    /// that its suffix names: .html .svg .png .csv .md .json .json.gz .flent.gz
+    /// that its suffix names: .html .svg .png .csv .md .json .gqz .flent.gz
     #[arg(short, long, value_name = "DIR|FILE", help_heading = "Output")]
     pub output: Option<PathBuf>,
     /// Look into a TCP flow of the test: write each of its segments, with drops and marks, into `traces/` in
@@ -314,11 +314,12 @@ pub fn given(matches: &ArgMatches) -> Vec<String> {
 /// `goodqueue report`.
 #[derive(Args, Debug)]
 pub struct ReportArgs {
-    /// A record (`record.json.gz` of an earlier run)
-    #[arg(value_name = "RECORD")]
-    pub record: PathBuf,
+    /// A record (`record.gqz` of an earlier run), or the folder that it is in. Several of the same test are shown
+    /// together
+    #[arg(value_name = "RECORD", required = true)]
+    pub records: Vec<PathBuf>,
     /// Write everything into this new folder, or one file in the form that its suffix names: .html .svg .png
-    /// .csv .md .json .json.gz .flent.gz
+    /// .csv .md .json .gqz .flent.gz
     #[arg(short, long, value_name = "DIR|FILE")]
     pub output: Option<PathBuf>,
     /// Print the record with its summaries as JSON instead of the table

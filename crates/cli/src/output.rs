@@ -11,7 +11,7 @@ use serde::Serialize;
 use crate::exit::End;
 
 /// Name of the record in a result folder.
-const RECORD: &str = "record.json.gz";
+const RECORD: &str = "record.gqz";
 /// Name of the folder in it for flows that were looked into.
 const TRACES: &str = "traces";
 /// Name of the page.

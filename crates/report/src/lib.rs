@@ -23,6 +23,7 @@ mod error;
 mod files;
 pub mod flent;
 mod json;
+mod merge;
 mod mos;
 mod output;
 mod page;
@@ -41,6 +42,7 @@ pub use applications::{CallSummary, Loads, PageSummary};
 #[cfg(feature = "png")]
 pub use curves::{Curve, Curves, write_curves};
 pub use error::Error;
+pub use merge::merge;
 pub use output::{SUFFIXES, write_all, write_as};
 #[cfg(feature = "png")]
 pub use output::{write_airtime, write_histogram, write_shares, write_video};

@@ -14,7 +14,7 @@ use crate::{Error, Record, charts, csv, files, flent, page, table};
 pub fn write_all(record: &Record, dir: impl AsRef<Path>) -> Result<Vec<PathBuf>, Error> {
     let dir = dir.as_ref();
     let (charts, tables) = (dir.join("charts"), dir.join("csv"));
-    let path = dir.join("record.json.gz");
+    let path = dir.join("record.gqz");
     in_folder(&path, || record.write(&path))?;
     let mut done = vec![path];
     put(&mut done, dir.join("report.html"), page::html(record).as_bytes())?;
@@ -56,9 +56,10 @@ pub(crate) fn write_picture(scene: &charts::Scene, folder: &Path, name: &str) ->
 const OVERVIEW: &str = "overview";
 
 /// Suffixes that [`write_as`] knows.
-pub const SUFFIXES: [&str; 8] = [".json", ".json.gz", ".html", ".svg", ".png", ".csv", ".md", ".flent.gz"];
+pub const SUFFIXES: [&str; 9] = [".json", ".json.gz", ".gqz", ".html", ".svg", ".png", ".csv", ".md", ".flent.gz"];
 
-/// Writes a record in the form that the name's suffix asks for: `.json` and `.json.gz` the record,
+/// Writes a record in the form that the name's suffix asks for: `.json`, `.gqz` and `.json.gz` the record (the
+/// last two packed),
 /// `.html` the page, `.svg` and `.png` the overview, `.csv` the summary, `.md` the table, `.flent.gz`
 /// the one run of a record that has one. The file appears whole or not at all.
 ///
@@ -71,7 +72,7 @@ pub fn write_as(record: &Record, path: impl AsRef<Path>) -> Result<(), Error> {
     let wrong = |detail: &str| Error::Suffix { path: path.to_owned(), detail: detail.to_owned() };
     let suffix = SUFFIXES.into_iter().find(|s| name.ends_with(s));
     match suffix {
-        Some(".json" | ".json.gz") => record.write(path),
+        Some(".json" | ".json.gz" | ".gqz") => record.write(path),
         Some(".html") => files::write(path, page::html(record).as_bytes()),
         Some(".svg") => files::write(path, charts::overview(record).standalone_svg().as_bytes()),
         Some(".csv") => files::write(path, csv::summary(record).as_bytes()),

@@ -36,7 +36,10 @@ pub(crate) fn command(args: &RunArgs, given: &[String]) -> Result<(), End> {
         return run_live(args, &live);
     }
     let jobs = experiment.jobs();
-    let head = head(&experiment, run::record(args));
+    let mut head = head(&experiment, run::record(args));
+    if let (Some(output), None) = (&experiment.output, &args.output) {
+        head.command.extend(["-o".to_owned(), crate::again::another(output)]);
+    }
     let quiet = args.quiet || args.json;
     let output = args.output.as_deref().or(experiment.output.as_deref());
     let wishes = Wishes::of(args, &experiment.test, experiment.seeds.len())?;

@@ -162,6 +162,9 @@ pub(super) fn unknown_key(word: &str, info: &Table) -> String {
     let nearest = did_you_mean(word, &names);
     let elsewhere = TABLES.iter().find(|table| table.keys.iter().any(|key| key.name == word));
     let hint = match elsewhere {
+        _ if std::ptr::eq(info, &super::keys::SIMPLE) && word == "trace" => {
+            "; write up = { trace = \"FILE\" } or down = { trace = \"FILE\" }".into()
+        }
         Some(table) if nearest.is_empty() && table.name.is_empty() => {
             format!("; `{word}` stands above the first table")
         }

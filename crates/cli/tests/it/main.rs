@@ -104,7 +104,7 @@ fn measured(words: &str) -> Value {
 
 /// A record read back from a result folder.
 fn kept(folder: &Path) -> Value {
-    kept_in(&folder.join("record.json.gz"))
+    kept_in(&folder.join("record.gqz"))
 }
 
 /// A record read back from its file.
