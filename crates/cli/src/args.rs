@@ -195,7 +195,7 @@ pub struct RunArgs {
         value_name = "FILE",
         conflicts_with_all = [
             "line", "rate", "up", "down", "trace_up", "trace_down", "rtt", "loss", "ring", "bql", "shape", "shape_up",
-            "shape_down", "buffer",
+            "shape_down", "buffer", "set",
         ],
         help_heading = "Link"
     )]

@@ -140,10 +140,14 @@ pub fn lines(args: &ListArgs) -> Result<(), End> {
     let mut text = String::new();
     for line in lines {
         let Line { name, about, down, up, rtt, jitter, buffer_down, buffer_up, framing, source } = line;
-        let jitter = if *jitter == Span::ZERO { String::new() } else { format!(", jitter {jitter} each way") };
+        let jitter =
+            if *jitter == Span::ZERO { String::new() } else { format!(", jitter {jitter} each way") };
         // Writing to a String cannot fail.
         let _ = writeln!(text, "{name}\n    {about}: {down} down, {up} up, round trip {rtt}{jitter}");
-        let _ = writeln!(text, "    buffers: {buffer_down} down, {buffer_up} up; framing on a real router: cake,link={framing}");
+        let _ = writeln!(
+            text,
+            "    buffers: {buffer_down} down, {buffer_up} up; framing on a real router: cake,link={framing}"
+        );
         let _ = writeln!(text, "    {source}\n");
     }
     text.push_str("As in: goodqueue run rrul --line dsl-50-10 --shape 90%\n");

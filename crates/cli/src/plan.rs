@@ -191,4 +191,3 @@ fn extra(word: &str) -> Result<String, End> {
     })?;
     Ok(extra.to_string())
 }
-

@@ -31,6 +31,10 @@ pub fn run(args: &RunArgs, given: &[String]) -> Result<(), End> {
     if let Some(file) = &args.link {
         return experiment::link_file::command(args, file, given);
     }
+    if let Some(set) = args.set.first() {
+        let why = "it changes a key of an experiment file, and none is named; the other flags say the same";
+        return Err(End::Usage(format!("--set {set}: {why}")));
+    }
     let plan = Plan::resolve(args)?;
     let test = plan.test.test()?;
     let wishes = Wishes::of(args, &test, plan.seeds.len())?;

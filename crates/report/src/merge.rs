@@ -58,7 +58,8 @@ fn labelled(mut record: Record, label: &str) -> Record {
 fn difference(one: &TestPlan, other: &TestPlan) -> Option<String> {
     let seconds = |ns: u64| format!("{} s", ns as f64 / 1e9);
     let lengths = |what: &str, one: u64, other: u64| {
-        (one != other).then(|| format!("{what} is {} in one and {} in the other", seconds(other), seconds(one)))
+        (one != other)
+            .then(|| format!("{what} is {} in one and {} in the other", seconds(other), seconds(one)))
     };
     if one.name != other.name {
         return Some(format!("the test is {} in one and {} in the other", other.name, one.name));

@@ -56,7 +56,8 @@ pub(crate) fn write_picture(scene: &charts::Scene, folder: &Path, name: &str) ->
 const OVERVIEW: &str = "overview";
 
 /// Suffixes that [`write_as`] knows.
-pub const SUFFIXES: [&str; 9] = [".json", ".json.gz", ".gqz", ".html", ".svg", ".png", ".csv", ".md", ".flent.gz"];
+pub const SUFFIXES: [&str; 9] =
+    [".json", ".json.gz", ".gqz", ".html", ".svg", ".png", ".csv", ".md", ".flent.gz"];
 
 /// Writes a record in the form that the name's suffix asks for: `.json`, `.gqz` and `.json.gz` the record (the
 /// last two packed),

@@ -9,7 +9,18 @@ use crate::plan::Seeds;
 
 /// Flags that are no key of a file.
 const OWN: [&str; 12] = [
-    "test", "sim", "live", "check-determinism", "trace", "output", "json", "title", "note", "quiet", "dry-run", "set",
+    "test",
+    "sim",
+    "live",
+    "check-determinism",
+    "trace",
+    "output",
+    "json",
+    "title",
+    "note",
+    "quiet",
+    "dry-run",
+    "set",
 ];
 
 /// What the flags that were typed (`given`) change of the file.
@@ -56,8 +67,7 @@ fn of_flag(args: &RunArgs, flag: &str) -> Result<Vec<Override>, End> {
         "rate" => {
             let each = [("up", args.up.is_none()), ("down", args.down.is_none())];
             let away = each.iter().filter(|(_, is_free)| *is_free);
-            let mut changes: Vec<Override> =
-                away.map(|(way, _)| Override::without(&["link", way])).collect();
+            let mut changes: Vec<Override> = away.map(|(way, _)| Override::without(&["link", way])).collect();
             changes.extend(link("rate", &args.rate));
             changes
         }

@@ -209,7 +209,12 @@ pub static TEST: Table = Table {
         key("idle", time(FROM_NOTHING, HOUR), "2s", "idle lead-in, in which the baseline is measured"),
         key("step", time(Span::from_millis(10), MINUTE), "200ms", "step of the goodput series"),
         key("flows", count(1, 1000), "the test's", "number of flows, in tests that leave it open"),
-        key("cc", Kind::Text, "cubic", "congestion control, where the test leaves it open: cubic, reno, bbr, dctcp, prague"),
+        key(
+            "cc",
+            Kind::Text,
+            "cubic",
+            "congestion control, where the test leaves it open: cubic, reno, bbr, dctcp, prague",
+        ),
         key(
             "with",
             Kind::List(&Kind::Text),

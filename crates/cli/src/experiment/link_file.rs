@@ -39,7 +39,8 @@ pub(crate) fn command(args: &RunArgs, file: &Path, given: &[String]) -> Result<(
     let text =
         crate::file::text(file, MOST_BYTES).map_err(|why| End::Usage(format!("--link {name}: {why}")))?;
     let experiment = experiment(&text, &name, &flags)?;
-    let live = OverTheAir { experiment: &experiment, file: &name, text: &text, flags: Some(&flags), changes: &[] };
+    let live =
+        OverTheAir { experiment: &experiment, file: &name, text: &text, flags: Some(&flags), changes: &[] };
     if args.live {
         live.check()?;
     }

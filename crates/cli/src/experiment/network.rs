@@ -69,7 +69,8 @@ impl Network {
     /// The network of `links`. Shares of lines are found in a network that is built without them.
     pub(super) fn build(links: &[Link], switches: &[Switch], site: &Site<'_>) -> Read<Network> {
         let network = Network::joined(links, switches, site, None)?;
-        let has_share = |link: &Link| [&link.up, &link.down].iter().any(|way| way.share(site.queue).is_some());
+        let has_share =
+            |link: &Link| [&link.up, &link.down].iter().any(|way| way.share(site.queue).is_some());
         if !links.iter().any(has_share) {
             return Ok(network);
         }
@@ -200,7 +201,9 @@ impl Network {
 /// A direction without any line on its packets' way: it can have no share of one.
 fn no_line(way: &Way, site: &Site<'_>) -> Read<Option<Rate>> {
     match way.share(site.queue) {
-        Some(at) => Err(Wrong::new(at, "a share of a line, and no line is on this way: write a rate, as in 20mbit")),
+        Some(at) => {
+            Err(Wrong::new(at, "a share of a line, and no line is on this way: write a rate, as in 20mbit"))
+        }
         None => Ok(None),
     }
 }
@@ -310,7 +313,8 @@ fn ring(way: &Way) -> Read<Option<RingSpec>> {
 /// The queue, and whether it is the one under comparison.
 fn queue(way: &Way, rate: Rate, site: &Site<'_>, slowest: Option<Rate>) -> Read<(Discipline, bool)> {
     let at = way.queue.as_ref().map_or(0, |queue| queue.at);
-    let of_line = |queue: &QueueText| queue.at(slowest).map_err(|why| Wrong::new(at, format!("{queue}: {why}")));
+    let of_line =
+        |queue: &QueueText| queue.at(slowest).map_err(|why| Wrong::new(at, format!("{queue}: {why}")));
     let (spec, compared) = match way.queue.as_ref().map(|queue| &queue.value) {
         Some(QueueWords::Spec(queue)) => (of_line(queue)?, false),
         Some(QueueWords::Tree(name)) => {

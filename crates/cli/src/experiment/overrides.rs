@@ -234,8 +234,15 @@ fn name(index: usize, element: &Spanned<DeValue<'_>>) -> String {
 fn no_element(key: &Key, word: &str, names: &[String], at: usize) -> Wrong {
     let key = key.name;
     let nearest = did_you_mean(word, names);
-    Wrong::new(at, match names {
-        [] => format!("the file has no [[{key}]] that this would change"),
-        names => format!("no [[{key}]] is called `{}`; there are {}{nearest}", word.escape_debug(), names.join(", ")),
-    })
+    Wrong::new(
+        at,
+        match names {
+            [] => format!("the file has no [[{key}]] that this would change"),
+            names => format!(
+                "no [[{key}]] is called `{}`; there are {}{nearest}",
+                word.escape_debug(),
+                names.join(", ")
+            ),
+        },
+    )
 }

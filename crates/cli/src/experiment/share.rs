@@ -134,7 +134,9 @@ impl QueueText {
     /// The share that is in the way.
     pub(crate) fn plain(&self) -> Result<&QueueSpec, String> {
         match self.shares.first() {
-            Some((name, share)) => Err(format!("{name}={share}: there is no line here that it is a share of")),
+            Some((name, share)) => {
+                Err(format!("{name}={share}: there is no line here that it is a share of"))
+            }
             None => Ok(&self.spec),
         }
     }

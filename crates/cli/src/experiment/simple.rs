@@ -250,12 +250,18 @@ impl Simple {
         let wrong = |why: String| Wrong::new(at, format!("shape: {queue}: {why}"));
         let is_cake = queue.spec().kind() == QueueKind::Cake;
         if queue.spec().is_shaper() || (is_cake && queue.spec().given("bandwidth").is_some()) {
-            return Err(wrong("it shapes by itself, and once is enough: leave `shape` or its rate out".into()));
+            return Err(wrong(
+                "it shapes by itself, and once is enough: leave `shape` or its rate out".into(),
+            ));
         }
         if !is_cake {
             let shaper = ShaperWords { kind: ShaperKind::Htb, rate, burst: FRAME };
             let queue = At { at, value: QueueWords::Spec(queue.clone()) };
-            return Ok(Way { queue: Some(queue), shaper: Some(At { at, value: Some(shaper) }), ..Way::default() });
+            return Ok(Way {
+                queue: Some(queue),
+                shaper: Some(At { at, value: Some(shaper) }),
+                ..Way::default()
+            });
         }
         let mut queue = queue.with(&format!("bandwidth={rate}")).map_err(|error| wrong(error.to_string()))?;
         // What it drops has crossed the line already.
@@ -274,8 +280,7 @@ impl Simple {
     /// One for each host. A single one stands for the first; each further host is twice as far.
     fn round_trips(&self, hosts: usize) -> Read<Vec<Span>> {
         let ready_made = || self.line.map(|line| At { at: line.at, value: vec![line.value.rtt] });
-        let given =
-            self.rtt.clone().or_else(ready_made).unwrap_or_else(|| At { at: 0, value: vec![RTT] });
+        let given = self.rtt.clone().or_else(ready_made).unwrap_or_else(|| At { at: 0, value: vec![RTT] });
         let spans: Vec<Span> = match given.value.as_slice() {
             [one] => (0..hosts).map(|host| Span(one.0.saturating_mul(1 << host.min(63)))).collect(),
             many if many.len() == hosts => given.value,

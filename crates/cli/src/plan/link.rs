@@ -58,7 +58,11 @@ const RATE: Rate = Rate(20_000_000);
 const RTT: &str = "20ms";
 
 impl LinkOrder {
-    pub(super) fn resolve(args: &RunArgs, hosts: usize, warnings: &mut Vec<String>) -> Result<LinkOrder, End> {
+    pub(super) fn resolve(
+        args: &RunArgs,
+        hosts: usize,
+        warnings: &mut Vec<String>,
+    ) -> Result<LinkOrder, End> {
         let line = args.line.as_deref().map(lines::find).transpose();
         let line = line.map_err(|why| End::Usage(format!("--line: {why}")))?;
         let typed = [("up", &args.up, &args.trace_up), ("down", &args.down, &args.trace_down)];
@@ -113,7 +117,8 @@ impl LinkOrder {
 }
 
 fn buffer(text: &str) -> Result<String, End> {
-    let wrong = |error: String| End::Usage(format!("--buffer {text}: {error}; `goodqueue queues` lists queues"));
+    let wrong =
+        |error: String| End::Usage(format!("--buffer {text}: {error}; `goodqueue queues` lists queues"));
     let queue = QueueText::from_str(text).map_err(|error| wrong(error.to_string()))?;
     Ok(queue.to_string())
 }
@@ -123,9 +128,9 @@ fn shape(args: &RunArgs) -> Result<(Option<String>, Option<String>), End> {
     let read = |flag: &str, text: &Option<String>| match text {
         Some(text) => match text.parse::<RateWords>() {
             Ok(rate) => Ok(Some(rate.to_string())),
-            Err(why) => {
-                Err(End::Usage(format!("--{flag} {text}: {why}; write a share of the line or a rate, as in 90% or 18mbit")))
-            }
+            Err(why) => Err(End::Usage(format!(
+                "--{flag} {text}: {why}; write a share of the line or a rate, as in 90% or 18mbit"
+            ))),
         },
         None => Ok(None),
     };

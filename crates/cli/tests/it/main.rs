@@ -4,6 +4,7 @@ mod agreement;
 mod cookbook;
 mod experiment;
 mod faults;
+mod flags;
 mod house;
 mod live;
 mod live_wifi;
