@@ -2,10 +2,14 @@
 //!
 //! Values stay close to what was typed here; [`crate::plan`] makes sense of them.
 
+mod others;
+
 use std::path::PathBuf;
 
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Args, Parser, Subcommand};
+
+pub use others::{AirtimeArgs, CodelParityArg, ConstantsArg, ReplayArgs, ReproduceArgs, TruthArgs};
 
 /// Shows queueing delay (bufferbloat), and what removes it.
 #[derive(Debug, Parser)]
@@ -40,12 +44,14 @@ pub enum Command {
     /// Compute what stations get of a Wi-Fi radio, with and without airtime fairness, by the published model
     #[command(after_help = AIRTIME_EXAMPLES)]
     AirtimeModel(AirtimeArgs),
-    /// Make table, page, pictures and files again from the record of an earlier run
+    /// Make table, page, pictures and files again from the records of earlier runs; several in one
     Report(ReportArgs),
     /// List the queues with their parameters, defaults and units
     Queues(QueuesArgs),
     /// List the tests with their flows and probes
     Tests(ListArgs),
+    /// List ready-made access lines for --line, with their rates, buffers and sources
+    Lines(ListArgs),
     /// Print the JSON schema of experiment files, for editors
     Schema,
     /// Print the completions of a shell
@@ -65,10 +71,14 @@ Examples:
   goodqueue run tcp_square_wave --queue pfifo:1000,codel,fq_codel -o square
   goodqueue run rrul --rate 20mbit --rtt 20ms --length 30s --seed 7
   goodqueue run rrul --with voip,web
+  goodqueue run rrul --down 50mbit --up 10mbit --rtt 30ms --shape 90%     # cake in a router before that modem
+  goodqueue run rrul --line dsl-50-10 --shape 90% --queue cake,fq_codel --seeds 5
+  goodqueue run tcp_ndown --trace-down lte.trace --up 6mbit --rtt 70ms
   goodqueue run tcp_nup --flows 8 --queue fq_codel,target=10ms,ecn=off,pfifo:100
   goodqueue run tcp_nup --rate 100mbit --queue fq_codel --ring 1000 -o bloated-driver
   goodqueue run tcp_1up --queue codel,fq_codel --trace 1 -o inside
   goodqueue run experiment.toml --dry-run        # an experiment from a file: docs/experiments.md
+  goodqueue run experiment.toml --length 10s --set variant.sqm.queue=codel
   goodqueue run tcp_nup --live --rate 20mbit     # the same test with this machine's own TCP, in real time
 
 Units are tc's: 20mbit, 1gbit (bits), 20ms, 30s; `mbps` means bytes per second, as in tc.";
@@ -100,34 +110,6 @@ A rate is mcs15 (HT20, short guard interval), ht40-mcs7-lgi, vht80-2ss-mcs9-sgi,
 dsss1, or a number of Mbit/s. The model has no collisions, retries, acknowledgements of TCP or uplink: measurements
 stay below it.";
 
-/// `goodqueue airtime-model`.
-#[derive(Args, Debug)]
-pub struct AirtimeArgs {
-    /// A station that always has something to receive: its rate, mean bytes of packets in an aggregate [default: one
-    /// packet], bytes of a packet [default: 1500], weight [default: 1]; once for each
-    #[arg(long, value_name = "RATE[:aggregate=BYTES][,packet=BYTES][,weight=N]")]
-    pub station: Vec<String>,
-    /// Interframe spaces: a is 5 GHz (DIFS 34 us, SIFS 16 us), b is 2.4 GHz with short slots (28 us, 10 us)
-    /// [default: both]
-    #[arg(long, value_enum, value_name = "SET")]
-    pub constants: Option<ConstantsArg>,
-    /// Count the overhead of a transmission to its station where air is shared by transmissions
-    #[arg(long)]
-    pub overhead: bool,
-    /// Print everything as JSON
-    #[arg(long)]
-    pub json: bool,
-}
-
-/// Values of `--constants`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub enum ConstantsArg {
-    /// 5 GHz
-    A,
-    /// 2.4 GHz, short slots
-    B,
-}
-
 /// `goodqueue run`.
 #[derive(Args, Clone, Debug)]
 pub struct RunArgs {
@@ -146,35 +128,51 @@ pub struct RunArgs {
     #[arg(long, conflicts_with = "live", help_heading = "Arm")]
     pub check_determinism: bool,
 
-    /// Queues to compare; `goodqueue queues` lists them with their parameters
-    #[arg(short, long, value_name = "QUEUE[,PARAM=VALUE]...", default_value = "pfifo:1000,codel,fq_codel")]
-    pub queue: String,
+    /// Queues to compare; `goodqueue queues` lists them with their parameters. A rate may be a share of the line:
+    /// cake,bandwidth=90% [default: pfifo:1000,codel,fq_codel; with --shape cake; with --line or --buffer codel,fq_codel]
+    #[arg(short, long, value_name = "QUEUE[,PARAM=VALUE]...")]
+    pub queue: Option<String>,
+    /// Change a key of an experiment file; may be given several times: --set test.length=10s,
+    /// --set variant.NAME.queue=codel, --set link.NAME.up.rate=5mbit, --set flow.1.count=4
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub set: Vec<String>,
 
-    /// Rate of the bottleneck, both ways
-    #[arg(
-        short,
-        long,
-        default_value = "20mbit",
-        value_name = "RATE",
-        allow_hyphen_values = true,
-        help_heading = "Link"
-    )]
-    pub rate: String,
+    /// A ready-made line, with rates, round-trip time, jitter and buffers; `goodqueue lines` lists them. The modem's own
+    /// buffer is then one side of the comparison
+    #[arg(long, value_name = "NAME", help_heading = "Link")]
+    pub line: Option<String>,
+    /// Rate of the bottleneck, both ways [default: 20mbit]
+    #[arg(short, long, value_name = "RATE", allow_hyphen_values = true, help_heading = "Link")]
+    pub rate: Option<String>,
     /// Rate towards the server, if it differs
     #[arg(long, value_name = "RATE", allow_hyphen_values = true, help_heading = "Link")]
     pub up: Option<String>,
     /// Rate towards the client, if it differs
     #[arg(long, value_name = "RATE", allow_hyphen_values = true, help_heading = "Link")]
     pub down: Option<String>,
-    /// Base round-trip time; one per server host in tests with several, comma-separated
-    #[arg(
-        long,
-        default_value = "20ms",
-        value_name = "TIME",
-        allow_hyphen_values = true,
-        help_heading = "Link"
-    )]
-    pub rtt: String,
+    /// The line towards the server follows this Mahimahi trace
+    #[arg(long, value_name = "FILE", conflicts_with = "up", help_heading = "Link")]
+    pub trace_up: Option<PathBuf>,
+    /// The line towards the client follows this Mahimahi trace
+    #[arg(long, value_name = "FILE", conflicts_with = "down", help_heading = "Link")]
+    pub trace_down: Option<PathBuf>,
+    /// Base round-trip time; one per server host in tests with several, comma-separated [default: 20ms]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Link")]
+    pub rtt: Option<String>,
+    /// Put the queues into a router before the modem, which shapes to this rate or share of the line, both ways: 90%,
+    /// 18mbit. The modem alone, with its own buffer, is one side of the comparison
+    #[arg(long, value_name = "SHARE|RATE", allow_hyphen_values = true, help_heading = "Link")]
+    pub shape: Option<String>,
+    /// The same towards the server, if it differs
+    #[arg(long, value_name = "SHARE|RATE", allow_hyphen_values = true, help_heading = "Link")]
+    pub shape_up: Option<String>,
+    /// The same towards the client, if it differs
+    #[arg(long, value_name = "SHARE|RATE", allow_hyphen_values = true, help_heading = "Link")]
+    pub shape_down: Option<String>,
+    /// The modem's own queue, both ways, that the others are compared with [default: that of --line; with --shape
+    /// pfifo:1000]
+    #[arg(long, value_name = "QUEUE", help_heading = "Link")]
+    pub buffer: Option<String>,
     /// Share of packets lost at random on the line, each way (0.1% or 0.001)
     #[arg(
         long,
@@ -195,7 +193,10 @@ pub struct RunArgs {
     #[arg(
         long,
         value_name = "FILE",
-        conflicts_with_all = ["rate", "up", "down", "rtt", "loss", "ring", "bql"],
+        conflicts_with_all = [
+            "line", "rate", "up", "down", "trace_up", "trace_down", "rtt", "loss", "ring", "bql", "shape", "shape_up",
+            "shape_down", "buffer", "set",
+        ],
         help_heading = "Link"
     )]
     pub link: Option<PathBuf>,
@@ -237,7 +238,7 @@ pub struct RunArgs {
     /// Number of flows, in tests that leave it open
     #[arg(short = 'N', long, value_name = "N", help_heading = "Load")]
     pub flows: Option<u32>,
-    /// Congestion control of all flows that the test leaves open: cubic, reno, bbr
+    /// Congestion control of all flows that the test leaves open: cubic, reno, bbr; simulated dctcp and prague too
     #[arg(long, value_name = "NAME", help_heading = "Load")]
     pub cc: Option<String>,
     /// Step of the goodput series
@@ -261,12 +262,16 @@ pub struct RunArgs {
     /// Measure calls, page loads and a video beside the test's own probes: voip, voip:EF (any DSCP), web, web:large, dash
     #[arg(long, value_name = "EXTRA,...", value_delimiter = ',', help_heading = "Load")]
     pub with: Vec<String>,
-    /// Root of every random stream
-    #[arg(long, default_value_t = 1, value_name = "N", help_heading = "Load")]
-    pub seed: u64,
+    /// Root of every random stream; of several runs the first one's [default: 1]
+    #[arg(long, value_name = "N", help_heading = "Load")]
+    pub seed: Option<u64>,
+    /// Run each queue several times: so many, with seeds that follow on each other (5), or with these seeds (1..5 with
+    /// both ends, or 1,4,9). Figures then have intervals
+    #[arg(long, visible_alias = "repetitions", value_name = "N|LIST", help_heading = "Load")]
+    pub seeds: Option<String>,
 
     /// Keep record, page, pictures, CSV and .flent.gz files in this new folder; or write one file, in the form
-    /// that its suffix names: .html .svg .png .csv .md .json .json.gz .flent.gz
+    /// that its suffix names: .html .svg .png .csv .md .json .gqz .flent.gz
     #[arg(short, long, value_name = "DIR|FILE", help_heading = "Output")]
     pub output: Option<PathBuf>,
     /// Look into a TCP flow of the test: write each of its segments, with drops and marks, into `traces/` in
@@ -313,28 +318,15 @@ pub fn given(matches: &ArgMatches) -> Vec<String> {
     matches.ids().filter(is_typed).map(|id| id.as_str().replace('_', "-")).collect()
 }
 
-/// `goodqueue replay`.
-#[derive(Args, Debug)]
-pub struct ReplayArgs {
-    /// Vector files, gzipped or plain
-    #[arg(required = true, value_name = "FILE")]
-    pub files: Vec<PathBuf>,
-    /// Print the results as JSON
-    #[arg(long)]
-    pub json: bool,
-    /// Print only what disagrees, and the total
-    #[arg(long)]
-    pub quiet: bool,
-}
-
 /// `goodqueue report`.
 #[derive(Args, Debug)]
 pub struct ReportArgs {
-    /// A record (`record.json.gz` of an earlier run)
-    #[arg(value_name = "RECORD")]
-    pub record: PathBuf,
+    /// A record (`record.gqz` of an earlier run), or the folder that it is in. Several of the same test are shown
+    /// together
+    #[arg(value_name = "RECORD", required = true)]
+    pub records: Vec<PathBuf>,
     /// Write everything into this new folder, or one file in the form that its suffix names: .html .svg .png
-    /// .csv .md .json .json.gz .flent.gz
+    /// .csv .md .json .gqz .flent.gz
     #[arg(short, long, value_name = "DIR|FILE")]
     pub output: Option<PathBuf>,
     /// Print the record with its summaries as JSON instead of the table
@@ -346,62 +338,6 @@ pub struct ReportArgs {
     /// Print the trace hashes of simulated runs too
     #[arg(short, long)]
     pub verbose: bool,
-}
-
-/// `goodqueue reproduce`.
-#[derive(Args, Debug)]
-pub struct ReproduceArgs {
-    /// Which: square-wave, bql, ... or an experiment file with claims; all without a name
-    #[arg(value_name = "NAME|FILE.toml")]
-    pub names: Vec<String>,
-    /// Write a page and its picture for each into this folder, and without names an index; pages that an earlier
-    /// call wrote are replaced
-    #[arg(short, long, value_name = "DIR")]
-    pub output: Option<PathBuf>,
-    /// Print the verdicts as JSON instead of tables
-    #[arg(long)]
-    pub json: bool,
-    /// No progress, no tables: the exit code, and what is wrong
-    #[arg(long)]
-    pub quiet: bool,
-}
-
-/// `goodqueue truth`.
-#[derive(Args, Debug)]
-pub struct TruthArgs {
-    /// A folder with cases.jsonl (the experiments) and summary.jsonl (what a kernel made of them)
-    #[arg(value_name = "DIR")]
-    pub folder: PathBuf,
-    /// Only this case; may be given again
-    #[arg(long, value_name = "NAME")]
-    pub case: Vec<String>,
-    /// Seeds of ours for each case [default: as many as the kernel has, at least 3]
-    #[arg(long, value_name = "N")]
-    pub seeds: Option<u64>,
-    /// How CoDel decides: as it is meant (mended), as Linux before March 2026 (stale), or as meant and, where
-    /// a case with fq_codel is then outside, stale (either)
-    #[arg(long, value_enum, default_value = "either", value_name = "WHICH")]
-    pub codel_parity: CodelParityArg,
-    /// Print every figure of every run as JSON
-    #[arg(long)]
-    pub json: bool,
-    /// Write the comparison as a page into this new file, FILE.md
-    #[arg(short, long, value_name = "FILE")]
-    pub output: Option<PathBuf>,
-    /// Print only what is outside or skipped, and the total; no progress
-    #[arg(long)]
-    pub quiet: bool,
-}
-
-/// Values of `--codel-parity`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub enum CodelParityArg {
-    /// As the algorithm means
-    Mended,
-    /// With first_above_time armed on an empty queue
-    Stale,
-    /// Mended, and stale where that is outside
-    Either,
 }
 
 /// `goodqueue queues`.
@@ -419,7 +355,7 @@ pub struct QueuesArgs {
     pub json: bool,
 }
 
-/// `goodqueue tests`.
+/// `goodqueue tests` and `goodqueue lines`.
 #[derive(Args, Debug)]
 pub struct ListArgs {
     /// Only this one

@@ -1,6 +1,7 @@
 //! The experiment: plan → run on an arm → record → report. The binary `goodqueue` is a thin skin on this.
 #![forbid(unsafe_code)]
 
+mod again;
 pub mod airtime;
 pub mod args;
 mod collect;

@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use clap_complete::Shell;
+use goodqueue::Span;
 use goodqueue::spec::{CATALOGUE, Parameter, QueueInfo};
 use goodqueue::wifi::WIFI_PARAMETERS;
 use goodqueue_probe::{Count, Direction, EXTRAS, FlowGroup, Names, TESTS, TestInfo};
@@ -10,6 +11,7 @@ use serde_json::{Value, json};
 
 use crate::args::{ListArgs, QueuesArgs};
 use crate::exit::End;
+use crate::experiment::lines::{LINES, Line};
 use crate::hint::did_you_mean;
 use crate::output::{print, print_json};
 
@@ -123,6 +125,41 @@ fn queue_json(queue: &QueueRow) -> Value {
         })
         .collect();
     json!({ "name": queue.name, "about": queue.doc, "source": queue.source, "parameters": parameters })
+}
+
+/// Lists the ready-made lines.
+///
+/// # Errors
+/// [`End::Usage`] for a name that there is not.
+pub fn lines(args: &ListArgs) -> Result<(), End> {
+    let is = |line: &Line, name: &str| line.name == name;
+    let lines = chosen("line", &LINES, args.name.as_deref(), is, |line| line.name)?;
+    if args.json {
+        return print_json(&lines.iter().map(|line| line_json(line)).collect::<Vec<_>>());
+    }
+    let mut text = String::new();
+    for line in lines {
+        let Line { name, about, down, up, rtt, jitter, buffer_down, buffer_up, framing, source } = line;
+        let jitter =
+            if *jitter == Span::ZERO { String::new() } else { format!(", jitter {jitter} each way") };
+        // Writing to a String cannot fail.
+        let _ = writeln!(text, "{name}\n    {about}: {down} down, {up} up, round trip {rtt}{jitter}");
+        let _ = writeln!(
+            text,
+            "    buffers: {buffer_down} down, {buffer_up} up; framing on a real router: cake,link={framing}"
+        );
+        let _ = writeln!(text, "    {source}\n");
+    }
+    text.push_str("As in: goodqueue run rrul --line dsl-50-10 --shape 90%\n");
+    print(&text)
+}
+
+fn line_json(line: &Line) -> Value {
+    json!({
+        "name": line.name, "about": line.about, "down_bps": line.down.0, "up_bps": line.up.0, "rtt_ns": line.rtt.0,
+        "jitter_ns": line.jitter.0, "buffer_down": line.buffer_down, "buffer_up": line.buffer_up,
+        "framing": line.framing, "source": line.source,
+    })
 }
 
 /// Lists the tests.

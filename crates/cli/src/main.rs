@@ -22,6 +22,7 @@ fn main() -> ExitCode {
         Command::Report(args) => run::report(&args),
         Command::Queues(args) => list::queues(&args),
         Command::Tests(args) => list::tests(&args),
+        Command::Lines(args) => list::lines(&args),
         Command::Schema => list::schema(),
         Command::Completions { shell } => list::completions(shell, &mut Cli::command()),
         Command::Man => list::man(Cli::command()),

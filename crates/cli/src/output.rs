@@ -14,7 +14,7 @@ use crate::exit::End;
 use crate::lock::Lock;
 
 /// Name of the record in a result folder.
-const RECORD: &str = "record.json.gz";
+const RECORD: &str = "record.gqz";
 /// Name of the folder in it for flows that were looked into.
 const TRACES: &str = "traces";
 /// Name of the page.

@@ -1,13 +1,24 @@
 //! From what was typed to what it means: a resolved, validated plan that can be printed and sent on.
 
-use goodqueue::spec::QueueKind;
-use goodqueue::{Nanos, QueueSpec, Rate, Span};
+mod link;
+mod queues;
+mod seeds;
+mod values;
+
+use goodqueue::Span;
 use goodqueue_probe::{Extra, Params, ParseExtraError, Test, TestError};
 use serde::{Deserialize, Serialize};
 
 use crate::args::RunArgs;
 use crate::exit::End;
 use crate::hint::did_you_mean;
+
+pub use link::LinkOrder;
+use queues::queues;
+pub(crate) use queues::words;
+pub(crate) use seeds::Seeds;
+pub(crate) use values::bytes_per_second;
+use values::positive;
 
 /// The link's IP MTU in bytes: Ethernet's.
 pub const MTU: u32 = 1500;
@@ -47,8 +58,8 @@ pub struct Plan {
     pub link: LinkOrder,
     /// The queues in their canonical words.
     pub queues: Vec<String>,
-    /// Root of every random stream.
-    pub seed: u64,
+    /// Roots of every random stream, one for each repetition.
+    pub seeds: Vec<u64>,
     /// What the user should read before trusting the result.
     pub warnings: Vec<String>,
 }
@@ -76,27 +87,6 @@ pub struct TestOrder {
     pub with: Vec<String>,
 }
 
-/// The link between client and server.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct LinkOrder {
-    /// Rate towards the server.
-    pub up_bps: u64,
-    /// Rate towards the client.
-    pub down_bps: u64,
-    /// Base round-trip time to each server host.
-    pub rtt_ns: Vec<u64>,
-    /// Probability of loss on the line, each way.
-    pub loss: f64,
-    /// Entries of the device ring.
-    pub ring: Option<u32>,
-    /// Whether BQL keeps the ring short.
-    pub bql: bool,
-    /// Whether TCP negotiates ECN.
-    pub ecn: bool,
-    /// 4 or 6.
-    pub ip_version: u8,
-}
-
 impl Plan {
     /// Makes sense of what was typed.
     ///
@@ -106,24 +96,42 @@ impl Plan {
         let mut warnings = Vec::new();
         let test = TestOrder::resolve(args)?;
         let resolved = test.test()?;
-        let both = rate("--rate", &args.rate, &mut warnings)?;
-        let one_way = |flag, text: &Option<String>, warnings: &mut Vec<String>| match text {
-            Some(text) => rate(flag, text, warnings),
-            None => Ok(both),
-        };
-        let link = LinkOrder {
-            up_bps: one_way("--up", &args.up, &mut warnings)?.0,
-            down_bps: one_way("--down", &args.down, &mut warnings)?.0,
-            rtt_ns: round_trips(&args.rtt, resolved.hosts())?,
-            loss: share("--loss", &args.loss)?,
-            ring: ring(args.ring)?,
-            bql: args.bql,
-            ecn: args.ecn,
-            ip_version: if args.ipv6 { 6 } else { 4 },
-        };
-        let queues = queues(&args.queue, &link)?;
+        let link = LinkOrder::resolve(args, resolved.hosts(), &mut warnings)?;
+        let queues = queues(args.queue.as_deref(), &link)?;
         let arm = if args.live { Arm::Live } else { Arm::Simulated };
-        Ok(Plan { arm, test, link, queues, seed: args.seed, warnings })
+        let seeds = Seeds::of(args)?;
+        let plan = Plan { arm, test, link, queues, seeds: seeds.list(args.seed.unwrap_or(1))?, warnings };
+        if arm == Arm::Live {
+            plan.check_live()?;
+        }
+        Ok(plan)
+    }
+
+    /// Whether the live arm, which has one line with one queue, can run it.
+    fn check_live(&self) -> Result<(), End> {
+        let refuse = |flag: &str, why: &str| Err(End::Usage(format!("{flag} with --live: {why}")));
+        let LinkOrder { line, trace_up, trace_down, buffer, shape_up, shape_down, .. } = &self.link;
+        if shape_up.is_some() || shape_down.is_some() {
+            let why = "a shaper before a modem is two hops, and the live arm has one; leave --live out, or make the shaped \
+                       rate that of the line: --rate or --up and --down";
+            return refuse("--shape", why);
+        }
+        if line.is_some() || buffer.is_some() {
+            let why = "the live arm has one queue on a line with one rate each way; leave --live out, or name the numbers: \
+                       --up, --down, --rtt and --queue";
+            return refuse(if line.is_some() { "--line" } else { "--buffer" }, why);
+        }
+        if trace_up.is_some() || trace_down.is_some() {
+            let why = "the live arm's line has one rate; leave --live out, or give --up and --down a rate";
+            return refuse(if trace_up.is_some() { "--trace-up" } else { "--trace-down" }, why);
+        }
+        if self.seeds.len() > 1 {
+            return refuse("--seeds", "a live run is done once; leave --live out, or run it several times");
+        }
+        match self.queues.iter().find(|queue| queue.contains('%')) {
+            Some(queue) => refuse(&format!("--queue {queue}"), "write the rate that is meant, as in 18mbit"),
+            None => Ok(()),
+        }
     }
 }
 
@@ -182,135 +190,4 @@ fn extra(word: &str) -> Result<String, End> {
         End::Usage(format!("--with {word}: {error}{nearest}; `goodqueue tests` lists them"))
     })?;
     Ok(extra.to_string())
-}
-
-fn positive(flag: &str, text: &str) -> Result<Span, End> {
-    let span = span(flag, text)?;
-    if span == Span::ZERO {
-        return Err(End::Usage(format!("{flag} {text}: must be more than zero")));
-    }
-    Ok(span)
-}
-
-fn span(flag: &str, text: &str) -> Result<Span, End> {
-    text.parse().map_err(|error| {
-        End::Usage(format!("{flag} {text}: {error}; write a time with its unit, as in 20ms or 30s"))
-    })
-}
-
-/// A rate as tc reads it, with a warning where people often mean something else.
-fn rate(flag: &str, text: &str, warnings: &mut Vec<String>) -> Result<Rate, End> {
-    let cure = "write a rate as tc does, as in 20mbit or 1gbit";
-    let rate = match text.parse::<u64>() {
-        Ok(bits) => {
-            warnings.push(format!(
-                "{flag} {text}: a number without a unit is bits per second, as in tc; \
-                did you mean {text}mbit?"
-            ));
-            Rate(bits)
-        }
-        Err(_) => text.parse().map_err(|error| End::Usage(format!("{flag} {text}: {error}; {cure}")))?,
-    };
-    if rate.0 == 0 {
-        return Err(End::Usage(format!("{flag} {text}: nothing ever leaves a link of rate zero; {cure}")));
-    }
-    warnings.extend(bytes_per_second(text, rate).map(|why| format!("{flag} {why}")));
-    Ok(rate)
-}
-
-/// The warning where a rate is written in bytes per second, which people often mean as bits.
-pub(crate) fn bytes_per_second(text: &str, rate: Rate) -> Option<String> {
-    let is_bytes = text.to_ascii_lowercase().ends_with("bps");
-    is_bytes.then(|| format!("{text}: `bps` are bytes per second, as in tc: {rate}"))
-}
-
-/// A share of one: `0.5%` or `0.005`.
-fn share(flag: &str, text: &str) -> Result<f64, End> {
-    let (number, scale) = text.strip_suffix('%').map_or((text, 1.0), |number| (number, 0.01));
-    match number.trim().parse::<f64>().map(|value| value * scale) {
-        Ok(share) if (0.0..1.0).contains(&share) => Ok(share),
-        _ => Err(End::Usage(format!("{flag} {text}: must be at least 0% and below 100%, as in 0.1%"))),
-    }
-}
-
-fn ring(packets: Option<u32>) -> Result<Option<u32>, End> {
-    match packets {
-        Some(0) => Err(End::Usage("--ring 0: a ring of no packets sends none; leave the flag out".into())),
-        Some(n) if n > 65_536 => Err(End::Usage(format!("--ring {n}: at most 65536 packets"))),
-        packets => Ok(packets),
-    }
-}
-
-/// The longest base round-trip time: what a frame has to be kept for is memory.
-const LONGEST_RTT: Span = Span(10_000_000_000);
-
-/// One time per host. A single one stands for the first host; each further host is twice as far as
-/// the one before, since a test with several hosts is about round-trip times that differ.
-fn round_trips(text: &str, hosts: usize) -> Result<Vec<u64>, End> {
-    let typed = text.split(',').map(|word| span("--rtt", word)).collect::<Result<Vec<_>, _>>();
-    let typed = typed.map_err(|end| match end {
-        // A list with an empty element: the element alone would not say what was typed.
-        End::Usage(why) if text.contains(',') => End::Usage(format!("{why} (in --rtt {text})")),
-        end => end,
-    })?;
-    let spans = match typed.as_slice() {
-        [one] => (0..hosts).map(|host| Span(one.0.saturating_mul(1 << host))).collect(),
-        many if many.len() == hosts => typed,
-        many => {
-            return Err(End::Usage(format!(
-                "--rtt {text}: {} times for {hosts} server host{}; give one, or one for each",
-                many.len(),
-                if hosts == 1 { "" } else { "s" }
-            )));
-        }
-    };
-    if let Some(long) = spans.iter().max().filter(|&&rtt| rtt > LONGEST_RTT) {
-        let farthest = if hosts > 1 { ": the farthest host would be " } else { ": " };
-        return Err(End::Usage(format!("--rtt {text}{farthest}{long}, and {LONGEST_RTT} is the most")));
-    }
-    Ok(spans.iter().map(|rtt| rtt.0).collect())
-}
-
-fn queues(text: &str, link: &LinkOrder) -> Result<Vec<String>, End> {
-    let specs = QueueSpec::list(text).map_err(|error| {
-        let nearest = error.unknown().map_or(String::new(), |(word, known)| did_you_mean(word, known));
-        End::Usage(format!(
-            "--queue {text}: {error}{nearest}; `goodqueue queues` lists queues and parameters"
-        ))
-    })?;
-    let mut words: Vec<String> = Vec::new();
-    for spec in specs {
-        check(&spec, link)?;
-        let canonical = spec.to_string();
-        if words.contains(&canonical) {
-            return Err(End::Usage(format!("--queue {text}: {canonical} is named twice")));
-        }
-        words.push(canonical);
-    }
-    Ok(words)
-}
-
-/// Builds the queue once, so that what cannot be built is said before anything runs. A depth in bytes that
-/// no full frame fits into can be built, and passes nothing.
-fn check(spec: &QueueSpec, link: &LinkOrder) -> Result<(), End> {
-    for holder in [Some(*spec), spec.leaf()].into_iter().flatten() {
-        let depths = match holder.kind() {
-            QueueKind::Bfifo | QueueKind::Red => &["limit"][..],
-            QueueKind::Tbf => &["burst", "limit"],
-            _ => &[],
-        };
-        for &name in depths {
-            if holder.get(name).is_some_and(|bytes| bytes < u64::from(FRAME)) {
-                return Err(End::Usage(format!(
-                    "--queue {spec}: no full packet of {FRAME} bytes fits into {name}={}",
-                    holder.text(name)
-                )));
-            }
-        }
-    }
-    for bps in [link.up_bps, link.down_bps] {
-        spec.build::<goodqueue::Header>(Rate(bps), FRAME, Nanos::ZERO)
-            .map_err(|error| End::Usage(format!("--queue {spec}: {error}")))?;
-    }
-    Ok(())
 }

@@ -1,6 +1,6 @@
 //! `goodqueue run`: plan, run, record, report.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use goodqueue::Span;
@@ -10,6 +10,7 @@ use goodqueue_report::{
     Direction, FlowPlan, Host, LinkPlan, PagePlan, PathPlan, ProbePlan, Record, SCHEMA, TestPlan, VideoPlan,
 };
 
+use crate::again;
 use crate::args::{ReportArgs, RunArgs};
 use crate::exit::End;
 use crate::experiment;
@@ -30,28 +31,40 @@ pub fn run(args: &RunArgs, given: &[String]) -> Result<(), End> {
     if let Some(file) = &args.link {
         return experiment::link_file::command(args, file, given);
     }
+    if let Some(set) = args.set.first() {
+        let why = "it changes a key of an experiment file, and none is named; the other flags say the same";
+        return Err(End::Usage(format!("--set {set}: {why}")));
+    }
     let plan = Plan::resolve(args)?;
     let test = plan.test.test()?;
-    let wishes = Wishes::of(args, &test, 1)?;
+    let wishes = Wishes::of(args, &test, plan.seeds.len())?;
+    let quiet = args.quiet || args.json;
+    let output = args.output.as_deref();
+    if plan.arm == Arm::Simulated {
+        let experiment = experiment::of_plan(&plan)?;
+        if args.dry_run {
+            return output::print_json(&plan);
+        }
+        let head = Record { title: args.title.clone(), ..experiment::head(&experiment, record(args)) };
+        let (jobs, sides) = (experiment.jobs(), experiment.variants.len());
+        return measure(args, output, sides, head, |record, traces, keep| {
+            simulate::run(jobs, &wishes, record, traces, quiet, keep)
+        });
+    }
     if args.dry_run {
         return output::print_json(&plan);
     }
-    let jobs = if plan.arm == Arm::Simulated { experiment::of_plan(&plan)?.jobs() } else { Vec::new() };
     let head = Record {
         arm: plan.arm.name().into(),
-        seed: plan.seed,
+        seed: plan.seeds.first().copied().unwrap_or(1),
         test: test_plan(&test),
         link: link_plan(&plan.link),
         warnings: plan.warnings.clone(),
         ..record(args)
     };
-    let quiet = args.quiet || args.json;
-    measure(args, args.output.as_deref(), plan.queues.len(), head, |record, traces, keep| match plan.arm {
-        Arm::Simulated => simulate::run(jobs, &wishes, record, traces, quiet, keep),
-        Arm::Live => {
-            let mut progress = Progress::new(quiet, plan.queues.len(), test.idle);
-            live::run(&plan, record, &mut progress, keep)
-        }
+    measure(args, output, plan.queues.len(), head, |record, _, keep| {
+        let mut progress = Progress::new(quiet, plan.queues.len(), test.idle);
+        live::run(&plan, record, &mut progress, keep)
     })
 }
 
@@ -131,16 +144,10 @@ pub(crate) fn record(args: &RunArgs) -> Record {
         started: humantime::format_rfc3339_seconds(SystemTime::now()).to_string(),
         title: args.title.clone(),
         note: args.note.clone(),
-        command: command_line(),
+        command: again::of_run(args),
         host: host(),
         ..Record::default()
     }
-}
-
-/// The command as it may be typed again, wherever the program lies.
-fn command_line() -> Vec<String> {
-    let words = std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned());
-    std::iter::once("goodqueue".to_owned()).chain(words).collect()
 }
 
 fn host() -> Host {
@@ -219,12 +226,22 @@ fn link_plan(link: &LinkOrder) -> LinkPlan {
     }
 }
 
-/// `goodqueue report`: everything again, from the record.
+/// `goodqueue report`: everything again, from a record or from several together.
 ///
 /// # Errors
-/// [`End::Usage`] where the record cannot be read, [`End::Machine`] where a file cannot be written.
+/// [`End::Usage`] where a record cannot be read or goes with no other, [`End::Machine`] where a file cannot be written.
 pub fn report(args: &ReportArgs) -> Result<(), End> {
-    let record = Record::read(&args.record).map_err(End::usage)?;
+    let mut records = Vec::new();
+    for path in &args.records {
+        records.push((name_of(path), Record::read(file_in(path)).map_err(End::usage)?));
+    }
+    let record = match &mut records[..] {
+        [(_, one)] => std::mem::take(one),
+        _ => {
+            let command = again::of_report(&args.records);
+            Record { command, ..goodqueue_report::merge(records).map_err(End::Usage)? }
+        }
+    };
     let target = args.output.as_deref().map(|path| Target::claim(path, record.runs.len())).transpose()?;
     if args.json {
         output::print_record(&record)
@@ -235,4 +252,20 @@ pub fn report(args: &ReportArgs) -> Result<(), End> {
         eprintln!("goodqueue: open {}", target.write(&record)?.display());
     }
     Ok(())
+}
+
+/// The record in a folder, under its name of today or of old; else the file itself.
+fn file_in(path: &Path) -> PathBuf {
+    let names = ["record.gqz", "record.json.gz"];
+    let found = names.iter().map(|name| path.join(name)).find(|file| file.is_file());
+    found.unwrap_or_else(|| path.to_owned())
+}
+
+/// What a record is called: its folder where it has a record's name, else the file without its suffix.
+fn name_of(path: &Path) -> String {
+    let word = |path: &Path| path.file_name().map(|name| name.to_string_lossy().into_owned());
+    let name = word(path).unwrap_or_default();
+    let stem = name.split('.').next().unwrap_or_default();
+    let folder = || path.parent().and_then(word).filter(|_| stem == "record");
+    if path.is_dir() { name } else { folder().unwrap_or_else(|| stem.to_owned()) }
 }

@@ -322,7 +322,10 @@ mod tests {
         }
         assert!(matches!(resolve("tcp_nup", &flows(0)), Err(TestError::Flows { given: 0, .. })));
         let error = resolve("rrul", &flows(4)).unwrap_err();
-        assert_eq!(error.to_string(), "`rrul` has a fixed number of flows (8): leave the number out");
+        assert_eq!(
+            error.to_string(),
+            "`rrul` has a fixed number of flows (8): leave it open (no --flows, and in a file no `flows`)"
+        );
     }
 
     #[test]

@@ -105,7 +105,9 @@ pub enum TestError {
         candidates: Vec<&'static str>,
     },
     /// The number of flows was given to a test that has a fixed number.
-    #[error("`{test}` has a fixed number of flows ({flows}): leave the number out")]
+    #[error(
+        "`{test}` has a fixed number of flows ({flows}): leave it open (no --flows, and in a file no `flows`)"
+    )]
     FixedFlows {
         /// Name of the test.
         test: String,

@@ -88,9 +88,9 @@ pub(crate) fn gzip(bytes: &[u8]) -> Vec<u8> {
     encoder.finish().unwrap_or_default()
 }
 
-/// Whether the name asks for gzip.
+/// Whether the name asks for gzip. A record's own suffix is `.gqz`, so that `*.gz` names flent's files alone.
 pub(crate) fn is_gzip(path: &Path) -> bool {
-    path.extension().is_some_and(|e| e.eq_ignore_ascii_case("gz"))
+    path.extension().is_some_and(|e| e.eq_ignore_ascii_case("gz") || e.eq_ignore_ascii_case("gqz"))
 }
 
 #[cfg(all(test, unix))]

@@ -74,6 +74,15 @@ fn title(record: &Record, run: &Run) -> String {
     if record.title.is_empty() { run.queue.clone() } else { format!("{} {}", record.title, run.queue) }
 }
 
+/// Why a file is another test than the record says: flent plots the tests that it knows.
+fn stand_in(record: &Record, test: &str) -> String {
+    let own = &record.test.name;
+    if own.is_empty() || own == test {
+        return String::new();
+    }
+    format!(" ({own}, which flent does not know, as {test})")
+}
+
 /// One series on its way into a file: raw entries, and samples as (seconds from the first, value).
 struct Series {
     name: String,
@@ -249,7 +258,7 @@ fn metadata(record: &Record, run: &Run, names: &Names, series: &Value) -> Value 
     let total = load + record.test.idle_ns as f64 / 1e9;
     json!({
         "NAME": names.test,
-        "TITLE": title(record, run),
+        "TITLE": title(record, run) + &stand_in(record, &names.test),
         "NOTE": record.note,
         "HOST": names.hosts.first(),
         "HOSTS": names.hosts,

@@ -15,7 +15,7 @@ struct SchemaOnly {
 }
 
 impl Record {
-    /// Reads a record; gzip where the name ends in `.gz`.
+    /// Reads a record; gzip where the name ends in `.gqz` or `.gz`.
     ///
     /// # Errors
     /// [`Error::Read`] where the system cannot, [`Error::Damaged`] with line and column for a file that
@@ -43,7 +43,7 @@ impl Record {
         }
     }
 
-    /// Writes the record; gzip where the name ends in `.gz`. The file appears whole or not at all.
+    /// Writes the record; gzip where the name ends in `.gqz` or `.gz`. The file appears whole or not at all.
     ///
     /// # Errors
     /// [`Error::Write`] with the file's name and the system's cause.

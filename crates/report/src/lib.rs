@@ -24,6 +24,7 @@ mod files;
 pub mod flent;
 mod folder;
 mod json;
+mod merge;
 mod mos;
 mod output;
 mod page;
@@ -44,6 +45,7 @@ pub use curves::{Curve, Curves, write_curves};
 pub use error::Error;
 pub use files::write_new;
 pub use folder::Folder;
+pub use merge::merge;
 pub use output::{SUFFIXES, write_all, write_all_in, write_as, write_new_as};
 #[cfg(feature = "png")]
 pub use output::{write_airtime, write_histogram, write_shares, write_video};

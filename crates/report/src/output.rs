@@ -20,7 +20,7 @@ pub fn write_all(record: &Record, dir: impl AsRef<Path>) -> Result<Vec<PathBuf>,
 /// # Errors
 /// As of [`write_all`].
 pub fn write_all_in(record: &Record, folder: &Folder) -> Result<Vec<PathBuf>, Error> {
-    let mut done = vec![record.write_in(folder, "record.json.gz")?];
+    let mut done = vec![record.write_in(folder, "record.gqz")?];
     done.push(folder.write("report.html", page::html(record).as_bytes())?);
     done.extend(flent::write_in(record, folder)?);
     let mut tables = vec![
@@ -72,9 +72,11 @@ pub(crate) fn write_picture(
 const OVERVIEW: &str = "overview";
 
 /// Suffixes that [`write_as`] knows.
-pub const SUFFIXES: [&str; 8] = [".json", ".json.gz", ".html", ".svg", ".png", ".csv", ".md", ".flent.gz"];
+pub const SUFFIXES: [&str; 9] =
+    [".json", ".json.gz", ".gqz", ".html", ".svg", ".png", ".csv", ".md", ".flent.gz"];
 
-/// Writes a record in the form that the name's suffix asks for: `.json` and `.json.gz` the record,
+/// Writes a record in the form that the name's suffix asks for: `.json`, `.gqz` and `.json.gz` the record (the
+/// last two packed),
 /// `.html` the page, `.svg` and `.png` the overview, `.csv` the summary, `.md` the table, `.flent.gz`
 /// the one run of a record that has one. The file appears whole or not at all; one that exists is replaced.
 ///
@@ -101,7 +103,7 @@ fn form(record: &Record, path: &Path) -> Result<Vec<u8>, Error> {
     let wrong = |detail: &str| Error::Suffix { path: path.to_owned(), detail: detail.to_owned() };
     let suffix = SUFFIXES.into_iter().find(|s| name.ends_with(s));
     match suffix {
-        Some(".json" | ".json.gz") => record.encoded(path),
+        Some(".json" | ".json.gz" | ".gqz") => record.encoded(path),
         Some(".html") => Ok(page::html(record).into_bytes()),
         Some(".svg") => Ok(charts::overview(record).standalone_svg().into_bytes()),
         Some(".csv") => Ok(csv::summary(record).into_bytes()),

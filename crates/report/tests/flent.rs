@@ -146,7 +146,7 @@ fn the_format_is_version_four() {
     let v = document(&files[0]);
     assert_eq!(v["version"], 4);
     assert_eq!(v["metadata"]["NAME"], "tcp_nup");
-    assert_eq!(v["metadata"]["TITLE"], "pfifo:1000");
+    assert_eq!(v["metadata"]["TITLE"], "pfifo:1000 (tcp_square_wave, which flent does not know, as tcp_nup)");
     assert_eq!(v["metadata"]["TEST_PARAMETERS"]["upload_streams"], "2");
     assert_eq!(v["metadata"]["T0"], "2026-11-21T19:30:05.250000Z");
     assert_eq!(v["metadata"]["X_GOODQUEUE"]["series"]["Ping (ms) ICMP"], "Ping (ms) UDP BE");

@@ -72,7 +72,7 @@ fn colours_change_nothing_but_colours() {
 fn a_record_comes_back_as_written() {
     let folder = Folder::new("back");
     for (name, record) in fixture::all() {
-        for suffix in ["json", "json.gz"] {
+        for suffix in ["json", "json.gz", "gqz"] {
             let path = folder.0.join(format!("{name}.{suffix}"));
             record.write(&path).unwrap();
             assert_eq!(Record::read(&path).unwrap(), record);
@@ -136,7 +136,7 @@ fn everything_is_written_whole() {
         let names: Vec<String> =
             entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
         assert_eq!(names.len(), files.len(), "{name}: something was left behind: {names:?}");
-        for want in ["record.json.gz", "report.html", "overview.svg", "summary.csv", "latency.csv"] {
+        for want in ["record.gqz", "report.html", "overview.svg", "summary.csv", "latency.csv"] {
             assert!(names.iter().any(|n| n == want), "{name}: no {want}");
         }
         assert_eq!(names.iter().filter(|n| n.ends_with(".flent.gz")).count(), record.runs.len());

@@ -6,7 +6,7 @@ use goodqueue_probe::Direction;
 use goodqueue_report::{LinkPlan, PathPlan, Record, TestPlan};
 use goodqueue_sim::{Link, Opener, route};
 
-use super::{Experiment, Plan, Variant};
+use super::{Experiment, Plan, Variant, flags};
 use crate::args::RunArgs;
 use crate::exit::End;
 use crate::live::OverTheAir;
@@ -15,35 +15,17 @@ use crate::progress::Progress;
 use crate::simulate::{self, Job, Wishes};
 use crate::{output, run};
 
-/// Flags that go with an experiment file; what the others say, the file says.
-const FLAGS: [&str; 11] = [
-    "test",
-    "sim",
-    "live",
-    "check-determinism",
-    "trace",
-    "output",
-    "json",
-    "title",
-    "note",
-    "quiet",
-    "dry-run",
-];
-
 /// Runs the experiment of a file. `given`: the flags that were typed.
 ///
 /// # Errors
 /// [`End::Usage`] where the file is wrong, with line and column; else as `goodqueue run`.
 pub(crate) fn command(args: &RunArgs, given: &[String]) -> Result<(), End> {
-    let is_other = |flag: &&String| !FLAGS.contains(&flag.as_str()) && *flag != "RunArgs";
-    if let Some(flag) = given.iter().find(is_other) {
-        let why = "beside an experiment file, which says it";
-        return Err(End::Usage(format!("--{flag}: {why}; leave the flag out")));
-    }
+    let changes = flags::changes(args, given)?;
     let path = Path::new(&args.test);
     let text = Experiment::text(path).map_err(End::usage)?;
-    let experiment = Experiment::of_text(&text, path).map_err(End::usage)?;
-    let live = OverTheAir { experiment: &experiment, file: &args.test, text: &text, flags: None };
+    let experiment = Experiment::of_text(&text, path, &changes).map_err(End::usage)?;
+    let live =
+        OverTheAir { experiment: &experiment, file: &args.test, text: &text, flags: None, changes: &changes };
     if args.live {
         live.check()?;
     }
@@ -54,7 +36,10 @@ pub(crate) fn command(args: &RunArgs, given: &[String]) -> Result<(), End> {
         return run_live(args, &live);
     }
     let jobs = experiment.jobs();
-    let head = head(&experiment, run::record(args));
+    let mut head = head(&experiment, run::record(args));
+    if let (Some(output), None) = (&experiment.output, &args.output) {
+        head.command.extend(["-o".to_owned(), crate::again::another(output)]);
+    }
     let quiet = args.quiet || args.json;
     let output = args.output.as_deref().or(experiment.output.as_deref());
     let wishes = Wishes::of(args, &experiment.test, experiment.seeds.len())?;

@@ -31,6 +31,8 @@ pub enum Kind {
     },
     /// A rate in tc's words in quotes: `"20mbit"`.
     Rate,
+    /// A share of a line in percent in quotes: `"90%"`.
+    LineShare,
     /// Bytes: a whole number, or tc's words in quotes (`"64k"`, powers of 1024).
     Bytes,
     /// A share of one: a number from 0 to 1, or `"0.1%"`.
@@ -145,7 +147,12 @@ pub static ROOT: Table = Table {
             "none: the load is what [[flow]] and [[probe]] say",
             "the test: its name, or a table with its numbers",
         ),
-        key("queues", Kind::List(&Kind::Text), "pfifo:1000, codel, fq_codel", "the queues that are compared"),
+        key(
+            "queues",
+            Kind::List(&Kind::Text),
+            "pfifo:1000, codel, fq_codel; cake with shape; codel, fq_codel beside a buffer",
+            "the queues that are compared",
+        ),
         key("variant", Kind::Tables(&VARIANT), "one, as the rest says", "what is compared beside queues"),
         key("seed", ANY_NUMBER, "1", "root of every random stream; of repetitions the first one's"),
         key(
@@ -202,7 +209,12 @@ pub static TEST: Table = Table {
         key("idle", time(FROM_NOTHING, HOUR), "2s", "idle lead-in, in which the baseline is measured"),
         key("step", time(Span::from_millis(10), MINUTE), "200ms", "step of the goodput series"),
         key("flows", count(1, 1000), "the test's", "number of flows, in tests that leave it open"),
-        key("cc", Kind::Text, "cubic", "congestion control, where the test leaves it open: cubic, reno, bbr"),
+        key(
+            "cc",
+            Kind::Text,
+            "cubic",
+            "congestion control, where the test leaves it open: cubic, reno, bbr, dctcp, prague",
+        ),
         key(
             "with",
             Kind::List(&Kind::Text),
@@ -231,6 +243,8 @@ pub static TCP: Table = Table {
 };
 
 const RING: Kind = count(0, 65_536);
+const RATE_OR_TRACE: Kind = Kind::OneOf(&[Kind::Rate, Kind::Table(&SIMPLE_TRACE)]);
+const SHAPE: Kind = Kind::OneOf(&[Kind::LineShare, Kind::Rate]);
 
 /// The bottleneck of the simple form.
 pub static SIMPLE: Table = Table {
@@ -238,9 +252,15 @@ pub static SIMPLE: Table = Table {
     doc: "One bottleneck with the queue under comparison in both directions, between the client and all \
           servers; the words are those of the flags of `goodqueue run`.",
     keys: &[
+        key(
+            "line",
+            Kind::Text,
+            "none",
+            "a ready-made line, as `goodqueue lines` lists them: rates, round-trip time and buffers, which the other keys override",
+        ),
         key("rate", Kind::Rate, "20mbit", "rate both ways"),
-        key("up", Kind::Rate, "rate", "rate towards the servers"),
-        key("down", Kind::Rate, "rate", "rate towards the client"),
+        key("up", RATE_OR_TRACE, "rate", "rate towards the servers, or a trace"),
+        key("down", RATE_OR_TRACE, "rate", "rate towards the client, or a trace"),
         key(
             "rtt",
             Kind::OneOf(&[
@@ -253,7 +273,29 @@ pub static SIMPLE: Table = Table {
         key("loss", Kind::Share, "0", "share of packets lost at random behind the line, each way"),
         key("ring", RING, "0: none", "entries of a device ring below the queue, each way"),
         key("bql", Kind::Switch, "false", "whether byte queue limits keep that ring short"),
+        key(
+            "buffer",
+            Kind::Text,
+            "the line's; pfifo:1000 with shape",
+            "the modem's own queue, both ways: `modem alone` is then a side of the comparison",
+        ),
+        key(
+            "shape",
+            SHAPE,
+            "none",
+            "the queues under comparison are in a router before the modem, which shapes to this, both ways",
+        ),
+        key("shape_up", SHAPE, "shape", "the same towards the servers"),
+        key("shape_down", SHAPE, "shape", "the same towards the client"),
     ],
+    also: None,
+};
+
+/// A line of the simple form that follows a trace.
+pub static SIMPLE_TRACE: Table = Table {
+    name: "link.down",
+    doc: "The line of a [link], towards the client or the servers, as a trace: `down = { trace = \"lte.trace\" }`.",
+    keys: &[key("trace", Kind::Text, "required", "a Mahimahi trace file, from the folder of this file")],
     also: None,
 };
 
@@ -368,7 +410,7 @@ pub static SHAPER: Table = Table {
     name: "link.up.shaper",
     doc: "A token bucket over the queue; the queue's own numbers are computed with its rate.",
     keys: &[
-        key("rate", Kind::Rate, "required", "what it lets pass"),
+        key("rate", Kind::OneOf(&[Kind::Rate, Kind::LineShare]), "required", "what it lets pass"),
         key(
             "kind",
             Kind::OneOf(&[Kind::Word("htb"), Kind::Word("tbf")]),
@@ -423,7 +465,7 @@ pub static FLOW: Table = Table {
         key("count", count(1, MOST_FLOWS), "1", "how many"),
         key("from", Kind::Text, "client", "the host that sends"),
         key("to", Kind::Text, "server", "the host that receives"),
-        key("cc", Kind::Text, "cubic", "congestion control: cubic, reno, bbr"),
+        key("cc", Kind::Text, "cubic", "congestion control: cubic, reno, bbr, dctcp, prague"),
         key("dscp", Kind::Text, "CS0", "mark of both directions: EF, dscp:46, tos:0xb8"),
         key("start", time(FROM_NOTHING, DAY), "0s", "when the first begins, from the start of the load"),
         key("stagger", time(FROM_NOTHING, HOUR), "0s", "how much later each further one begins"),
@@ -477,10 +519,11 @@ pub static UDP: Table = Table {
 };
 
 /// Every table, in the order in which they are documented.
-pub static TABLES: [&Table; 26] = [
+pub static TABLES: [&Table; 27] = [
     &ROOT,
     &TEST,
     &SIMPLE,
+    &SIMPLE_TRACE,
     &LINK,
     &DIRECTION,
     &SHAPER,

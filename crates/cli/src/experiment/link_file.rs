@@ -39,7 +39,8 @@ pub(crate) fn command(args: &RunArgs, file: &Path, given: &[String]) -> Result<(
     let text =
         crate::file::text(file, MOST_BYTES).map_err(|why| End::Usage(format!("--link {name}: {why}")))?;
     let experiment = experiment(&text, &name, &flags)?;
-    let live = OverTheAir { experiment: &experiment, file: &name, text: &text, flags: Some(&flags) };
+    let live =
+        OverTheAir { experiment: &experiment, file: &name, text: &text, flags: Some(&flags), changes: &[] };
     if args.live {
         live.check()?;
     }
@@ -49,7 +50,7 @@ pub(crate) fn command(args: &RunArgs, file: &Path, given: &[String]) -> Result<(
     if args.live {
         return run_live(args, &live);
     }
-    let wishes = Wishes::of(args, &experiment.test, 1)?;
+    let wishes = Wishes::of(args, &experiment.test, experiment.seeds.len())?;
     let (jobs, head) = (experiment.jobs(), head(&experiment, run::record(args)));
     let quiet = args.quiet || args.json;
     run::measure(args, args.output.as_deref(), experiment.variants.len(), head, |record, traces, keep| {
@@ -105,7 +106,7 @@ fn network(text: &str, test: goodqueue_probe::Test, plan: &Plan, queues: &[Strin
     }
     let radios = variants.iter().flat_map(|variant| &variant.scenario.radios);
     check_limits(&section, radios.map(|radio| &radio.spec))?;
-    let (about, seeds, warnings) = (test.about.clone(), vec![plan.seed], plan.warnings.clone());
+    let (about, seeds, warnings) = (test.about.clone(), plan.seeds.clone(), plan.warnings.clone());
     Ok(Experiment { about, test, seeds, variants, output: None, warnings, reproduction: None })
 }
 

@@ -1,12 +1,13 @@
 //! Links as they are written: what is given and what is not, so that a variant can change a part.
 
-use goodqueue::{QueueSpec, Rate, Span};
+use goodqueue::{Rate, Span};
 use goodqueue_sim::{Loss, Pause, Shaper, ShaperKind};
 use toml::Spanned;
 use toml::de::DeValue;
 
 use super::keys::{BURSTS, DIRECTION, Key, Kind, LINK, LINK_CHANGE, PAUSE, SHAPER};
 use super::read::{self, At, Read, Section, Wrong};
+use super::share::{QueueText, RateWords};
 use super::trees;
 use crate::plan::FRAME;
 
@@ -30,9 +31,24 @@ pub(super) enum LineWords {
 #[allow(clippy::large_enum_variant)] // One for a link: no box for it.
 pub(super) enum QueueWords {
     Compared,
-    Spec(QueueSpec),
+    Spec(QueueText),
     /// A tree of classes, by name.
     Tree(String),
+}
+
+/// A shaper whose rate may be a share of a line.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct ShaperWords {
+    pub(super) kind: ShaperKind,
+    pub(super) rate: RateWords,
+    pub(super) burst: u32,
+}
+
+impl ShaperWords {
+    /// The shaper. `line`: what a share is taken of; `None`: not known yet.
+    pub(super) fn at(self, line: Option<Rate>) -> Shaper {
+        Shaper { kind: self.kind, rate: self.rate.at(line), burst: self.burst }
+    }
 }
 
 /// One direction, as far as it is given.
@@ -47,7 +63,7 @@ pub(super) struct Way {
     pub(super) delay: Option<Span>,
     pub(super) jitter: Option<Span>,
     pub(super) loss: Option<Loss>,
-    pub(super) shaper: Option<At<Option<Shaper>>>,
+    pub(super) shaper: Option<At<Option<ShaperWords>>>,
     pub(super) pause: Option<At<Option<Pause>>>,
 }
 
@@ -111,6 +127,17 @@ impl Way {
             None => Ok(both.clone()),
         };
         Ok((way("up")?, way("down")?))
+    }
+
+    /// The first byte of a share of a line, with `compared` as the queue under comparison.
+    pub(super) fn share(&self, compared: Option<&QueueText>) -> Option<usize> {
+        let shaper = self.shaper.filter(|found| found.value.is_some_and(|shaper| shaper.rate.is_share()));
+        let queue = self.queue.as_ref().filter(|found| match &found.value {
+            QueueWords::Compared => compared.is_some_and(QueueText::has_share),
+            QueueWords::Spec(queue) => queue.has_share(),
+            QueueWords::Tree(_) => false,
+        });
+        shaper.map(|found| found.at).or(queue.map(|found| found.at))
     }
 
     /// The first byte of what makes sense only with a line.
@@ -273,7 +300,7 @@ pub(super) fn queue(key: &Key, kind: Kind, value: &Spanned<DeValue<'_>>) -> Read
     match value.get_ref().as_str() {
         Some(COMPARED) => Ok(QueueWords::Compared),
         Some(text) if text.starts_with(trees::PREFIX) => Ok(QueueWords::Tree(text.into())),
-        _ => read::queue(key, kind, value).map(QueueWords::Spec),
+        _ => read::queue_text(key, kind, value).map(QueueWords::Spec),
     }
 }
 
@@ -296,12 +323,12 @@ fn loss<'a>(key: &Key, _: Kind, value: &'a Spanned<DeValue<'a>>) -> Read<Loss> {
     })
 }
 
-fn shaper<'a>(key: &Key, _: Kind, value: &'a Spanned<DeValue<'a>>) -> Read<Option<Shaper>> {
+fn shaper<'a>(key: &Key, _: Kind, value: &'a Spanned<DeValue<'a>>) -> Read<Option<ShaperWords>> {
     if value.get_ref().as_str() == Some("none") {
         return Ok(None);
     }
     let section = read::table(key, value, &SHAPER)?;
-    let rate = section.plain("rate", read::rate)?;
+    let rate = section.plain("rate", read::rate_or_share)?;
     let burst = section.read("burst", read::bytes)?;
     let kind = section.plain("kind", shaper_kind)?.unwrap_or(ShaperKind::Htb);
     let depth = burst.map_or(FRAME, |burst| u32::try_from(burst.value).unwrap_or(0));
@@ -311,7 +338,7 @@ fn shaper<'a>(key: &Key, _: Kind, value: &'a Spanned<DeValue<'a>>) -> Read<Optio
         let what = format!("burst of {} bytes: it is {least} to {}", burst.value, u32::MAX);
         return Err(Wrong::new(burst.at, what));
     }
-    Ok(Some(Shaper { kind, rate: section.required("rate", rate)?, burst: depth }))
+    Ok(Some(ShaperWords { kind, rate: section.required("rate", rate)?, burst: depth }))
 }
 
 fn shaper_kind(key: &Key, kind: Kind, value: &Spanned<DeValue<'_>>) -> Read<ShaperKind> {

@@ -9,16 +9,20 @@
 
 mod claims;
 mod command;
+mod flags;
 pub mod keys;
+pub mod lines;
 pub(crate) mod link_file;
 mod links;
 mod load;
 mod network;
+pub(crate) mod overrides;
 mod read;
 mod resolve;
 mod scenario;
 pub mod schema;
-mod simple;
+pub(crate) mod share;
+pub(crate) mod simple;
 mod switches;
 mod trace;
 pub(crate) mod trees;
@@ -34,7 +38,10 @@ use goodqueue_sim::Scenario;
 pub use claims::{Claim, Held, Picture, Reproduction};
 pub(crate) use command::{command, head};
 pub(crate) use resolve::of_plan;
+pub(crate) use trace::rate as trace_rate;
 pub use view::Plan;
+
+use overrides::Override;
 
 /// An experiment with every number filled in.
 #[derive(Clone, Debug)]
@@ -84,16 +91,20 @@ impl Variant {
 
 /// What is wrong with an experiment file, and where.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{file}:{line}:{column}: {what}")]
+#[error("{}: {what}", place(.file, *.line, *.column))]
 pub struct ExperimentError {
-    /// The file as it was named.
+    /// The file as it was named; or the flag that changes it.
     pub file: String,
-    /// Line, from 1.
+    /// Line, from 1; 0 of a flag.
     pub line: usize,
-    /// Column in characters, from 1.
+    /// Column in characters, from 1; 0 of a flag.
     pub column: usize,
     /// What is wrong, and what would be right.
     pub what: String,
+}
+
+fn place(file: &str, line: usize, column: usize) -> String {
+    if line == 0 { file.to_owned() } else { format!("{file}:{line}:{column}") }
 }
 
 /// Largest experiment file, bytes.
@@ -105,7 +116,7 @@ impl Experiment {
     /// # Errors
     /// What is wrong with it; where it cannot be read at all, of line 1.
     pub fn read(path: &Path) -> Result<Experiment, ExperimentError> {
-        Experiment::of_text(&Experiment::text(path)?, path)
+        Experiment::of_text(&Experiment::text(path)?, path, &[])
     }
 
     /// The text of a file.
@@ -118,10 +129,14 @@ impl Experiment {
         })
     }
 
-    /// Reads the experiment that `text` is, the content of the file at `path`.
-    pub(crate) fn of_text(text: &str, path: &Path) -> Result<Experiment, ExperimentError> {
+    /// Reads the experiment that `text` is, the content of the file at `path`, with the keys that the command changes.
+    pub(crate) fn of_text(
+        text: &str,
+        path: &Path,
+        changes: &[Override],
+    ) -> Result<Experiment, ExperimentError> {
         let folder = path.parent().unwrap_or(Path::new(""));
-        Experiment::parse(text, &path.display().to_string(), folder)
+        Experiment::changed(text, &path.display().to_string(), folder, changes)
     }
 
     /// Reads the experiment that `text` is; `file` is what errors call it, and files that it names are
@@ -130,7 +145,19 @@ impl Experiment {
     /// # Errors
     /// The first thing that is wrong.
     pub fn parse(text: &str, file: &str, folder: &Path) -> Result<Experiment, ExperimentError> {
-        resolve::experiment(text, folder).map_err(|wrong| {
+        Experiment::changed(text, file, folder, &[])
+    }
+
+    fn changed(
+        text: &str,
+        file: &str,
+        folder: &Path,
+        changes: &[Override],
+    ) -> Result<Experiment, ExperimentError> {
+        resolve::experiment(text, folder, changes).map_err(|wrong| {
+            if let Some(typed) = overrides::typed(changes, text.len(), wrong.at) {
+                return ExperimentError { file: typed.into(), line: 0, column: 0, what: wrong.what };
+            }
             let (line, column) = read::place(text, wrong.at);
             ExperimentError { file: file.into(), line, column, what: wrong.what }
         })

@@ -10,7 +10,9 @@ use goodqueue_sim::switch::Buffers;
 use goodqueue_sim::{Discipline, Loss, PortSpec, Scenario};
 
 use super::links::{LineWords, Link, QueueWords, Way};
+use super::load::{client_name, server_name};
 use super::read::{At, Read, Wrong};
+use super::share::QueueText;
 use super::switches::Switch;
 use super::trace;
 use super::trees;
@@ -45,12 +47,18 @@ pub(super) struct Note {
     pub(super) queue: String,
     /// Whether the queue under comparison is here.
     pub(super) compared: bool,
+    /// The rate of the line, nominal; `None` where it has none.
+    pub(super) rate: Option<Rate>,
 }
+
+/// What shares of a line are taken of: for each directed link the slowest line that its packets cross between client and
+/// server; nothing as long as the network is not built.
+type Slowest<'a> = Option<&'a [Option<Rate>]>;
 
 /// What links are built with.
 pub(super) struct Site<'a> {
     /// What stands for `$queue`.
-    pub(super) queue: Option<&'a QueueSpec>,
+    pub(super) queue: Option<&'a QueueText>,
     /// What stands for `htb:NAME`.
     pub(super) trees: &'a [Arc<ClassTree>],
     /// Folder of the experiment file.
@@ -58,8 +66,36 @@ pub(super) struct Site<'a> {
 }
 
 impl Network {
-    /// The network of `links`.
+    /// The network of `links`. Shares of lines are found in a network that is built without them.
     pub(super) fn build(links: &[Link], switches: &[Switch], site: &Site<'_>) -> Read<Network> {
+        let network = Network::joined(links, switches, site, None)?;
+        let has_share =
+            |link: &Link| [&link.up, &link.down].iter().any(|way| way.share(site.queue).is_some());
+        if !links.iter().any(has_share) {
+            return Ok(network);
+        }
+        let slowest = network.slowest_lines();
+        Network::joined(links, switches, site, Some(&slowest))
+    }
+
+    /// For each directed link the slowest line between the first client and server whose packets cross it; where there are
+    /// none its own.
+    fn slowest_lines(&self) -> Vec<Option<Rate>> {
+        let mut slowest: Vec<Option<Rate>> = vec![None; self.notes.len()];
+        let mut host = 0;
+        while let Some(server) = self.find(&server_name(host)) {
+            let client = self.find(&client_name(host)).or_else(|| self.find("client"));
+            for (from, to) in client.into_iter().flat_map(|client| [(client, server), (server, client)]) {
+                let path = goodqueue_sim::route(&self.scenario, from, to).unwrap_or_default();
+                let least = path.iter().filter_map(|&link| self.notes[link].rate).min();
+                path.iter().for_each(|&link| slowest[link] = slowest[link].or(least));
+            }
+            host += 1;
+        }
+        slowest.iter().zip(&self.notes).map(|(found, note)| found.or(note.rate)).collect()
+    }
+
+    fn joined(links: &[Link], switches: &[Switch], site: &Site<'_>, slowest: Slowest<'_>) -> Read<Network> {
         let mut network = Network::default();
         let mut places = 0_u64;
         for link in links {
@@ -67,9 +103,13 @@ impl Network {
             for (from, to, way) in [(first, second, &link.up), (second, first, &link.down)] {
                 let [name, far] = [from, to].map(|node| network.scenario.nodes[node].as_str());
                 let switch = switches.iter().find(|switch| switch.node.value == name);
+                let line = match slowest.map(|slowest| slowest[network.notes.len()]) {
+                    Some(None) => no_line(way, site)?,
+                    known => known.flatten(),
+                };
                 let (port, mut note) = match switch {
-                    Some(switch) => output(&switch.output(way, far)?, switch, site)?,
-                    None => port(way, site)?,
+                    Some(switch) => output(&switch.output(way, far)?, switch, site, line)?,
+                    None => port(way, site, line)?,
                 };
                 if let Some(port) = &port {
                     let queues = switch.map_or(1, |switch| queues_of_output(switch, links));
@@ -125,7 +165,7 @@ impl Network {
         let rate =
             self.scenario.links.iter().filter_map(|link| link.port.as_ref()).map(|port| port.rate).max();
         // A tree is none of its queues, which has been said.
-        let (Discipline::Queue(own), _) = queue(&own, rate.unwrap_or(Rate(1)), site)? else {
+        let (Discipline::Queue(own), _) = queue(&own, rate.unwrap_or(Rate(1)), site, rate)? else {
             return Err(Wrong::new(*at, "a tree of classes holds packets back"));
         };
         let (buffers, memory) = (switch.buffers(), switch.memory());
@@ -158,10 +198,21 @@ impl Network {
     }
 }
 
-/// Queue, ring and line of a direction; none where it has no line.
-fn port(way: &Way, site: &Site<'_>) -> Read<(Option<PortSpec>, Note)> {
-    let shaper = way.shaper.and_then(|shaper| shaper.value);
+/// A direction without any line on its packets' way: it can have no share of one.
+fn no_line(way: &Way, site: &Site<'_>) -> Read<Option<Rate>> {
+    match way.share(site.queue) {
+        Some(at) => {
+            Err(Wrong::new(at, "a share of a line, and no line is on this way: write a rate, as in 20mbit"))
+        }
+        None => Ok(None),
+    }
+}
+
+/// Queue, ring and line of a direction; none where it has no line. `slowest`: what shares of a line are taken of.
+fn port(way: &Way, site: &Site<'_>, slowest: Option<Rate>) -> Read<(Option<PortSpec>, Note)> {
+    let shaper = way.shaper.and_then(|shaper| shaper.value).map(|shaper| shaper.at(slowest));
     let line = way.line.as_ref().map(|line| built(line, site)).transpose()?;
+    let own = line.as_ref().and_then(|line| line.as_ref().map(|line| line.1));
     let (line, rate, words) = match (line, shaper) {
         (Some(Some((line, rate, words))), None) => (line, rate, words),
         (Some(Some((line, rate, words))), Some(shaper)) => (line, rate.min(shaper.rate), words),
@@ -187,15 +238,20 @@ fn port(way: &Way, site: &Site<'_>) -> Read<(Option<PortSpec>, Note)> {
             "a shaper stands in front of one hardware queue: leave `lanes` out",
         ));
     }
-    let (queue, compared) = queue(way, rate, site)?;
+    let (queue, compared) = queue(way, rate, site, slowest)?;
     let pause = way.pause.and_then(|pause| pause.value);
     let port = PortSpec { queue, shaper, lanes, ring, line, rate, frame: FRAME, pause };
-    Ok((Some(port), Note { line: words, compared, ..Note::default() }))
+    Ok((Some(port), Note { line: words, compared, rate: own, ..Note::default() }))
 }
 
 /// The same of an output of a switch.
-fn output(way: &Way, switch: &Switch, site: &Site<'_>) -> Read<(Option<PortSpec>, Note)> {
-    let (port, note) = port(way, site)?;
+fn output(
+    way: &Way,
+    switch: &Switch,
+    site: &Site<'_>,
+    slowest: Option<Rate>,
+) -> Read<(Option<PortSpec>, Note)> {
+    let (port, note) = port(way, site, slowest)?;
     match port.as_ref().map(|port| &port.queue).filter(|queue| queue.is_shaper()) {
         Some(queue) => {
             let at = way.queue.as_ref().map_or(switch.node.at, |queue| queue.at);
@@ -255,15 +311,17 @@ fn ring(way: &Way) -> Read<Option<RingSpec>> {
 }
 
 /// The queue, and whether it is the one under comparison.
-fn queue(way: &Way, rate: Rate, site: &Site<'_>) -> Read<(Discipline, bool)> {
+fn queue(way: &Way, rate: Rate, site: &Site<'_>, slowest: Option<Rate>) -> Read<(Discipline, bool)> {
     let at = way.queue.as_ref().map_or(0, |queue| queue.at);
+    let of_line =
+        |queue: &QueueText| queue.at(slowest).map_err(|why| Wrong::new(at, format!("{queue}: {why}")));
     let (spec, compared) = match way.queue.as_ref().map(|queue| &queue.value) {
-        Some(QueueWords::Spec(spec)) => (*spec, false),
+        Some(QueueWords::Spec(queue)) => (of_line(queue)?, false),
         Some(QueueWords::Tree(name)) => {
             return Ok((Discipline::Classes(trees::find(name, at, site.trees)?), false));
         }
         Some(QueueWords::Compared) => match site.queue {
-            Some(spec) => (*spec, true),
+            Some(queue) => (of_line(queue)?, true),
             None => {
                 return Err(Wrong::new(at, "$queue stands here, and no queue is compared: give `queues`"));
             }

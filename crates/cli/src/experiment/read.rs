@@ -8,6 +8,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::keys::{Key, Kind, TABLES, Table};
+use super::share::{QueueText, RateWords};
 use crate::hint::did_you_mean;
 
 /// A value of the file.
@@ -156,11 +157,14 @@ pub(super) fn table<'a>(key: &Key, value: &'a Value<'a>, info: &'static Table) -
     }
 }
 
-fn unknown_key(word: &str, info: &Table) -> String {
+pub(super) fn unknown_key(word: &str, info: &Table) -> String {
     let names: Vec<&str> = info.all_keys().map(|key| key.name).collect();
     let nearest = did_you_mean(word, &names);
     let elsewhere = TABLES.iter().find(|table| table.keys.iter().any(|key| key.name == word));
     let hint = match elsewhere {
+        _ if std::ptr::eq(info, &super::keys::SIMPLE) && word == "trace" => {
+            "; write up = { trace = \"FILE\" } or down = { trace = \"FILE\" }".into()
+        }
         Some(table) if nearest.is_empty() && table.name.is_empty() => {
             format!("; `{word}` stands above the first table")
         }
@@ -188,6 +192,7 @@ fn sample(kind: Kind) -> String {
         Kind::Count { least, .. } => least.max(1).to_string(),
         Kind::Time { .. } => "\"20ms\"".into(),
         Kind::Rate => "\"20mbit\"".into(),
+        Kind::LineShare => "\"90%\"".into(),
         Kind::Bytes => "\"64k\"".into(),
         Kind::Share => "\"0.1%\"".into(),
         Kind::Number { .. } => "12.5".into(),
@@ -293,6 +298,16 @@ pub(super) fn rate(key: &Key, kind: Kind, value: &Value<'_>) -> Read<Rate> {
     Ok(rate)
 }
 
+/// A rate above zero, or a share of a line.
+pub(super) fn rate_or_share(key: &Key, kind: Kind, value: &Value<'_>) -> Read<RateWords> {
+    match value.get_ref().as_str() {
+        Some(text) if text.trim().ends_with('%') => {
+            text.parse().map(RateWords::Share).map_err(|error: String| refuse(key, value, error))
+        }
+        _ => rate(key, kind, value).map(RateWords::Rate),
+    }
+}
+
 /// Bytes, as a number or in tc's words.
 pub(super) fn bytes(key: &Key, kind: Kind, value: &Value<'_>) -> Read<u64> {
     match value.get_ref() {
@@ -357,6 +372,12 @@ pub(super) fn list<'a, T>(
 
 /// A queue with its parameters.
 pub(super) fn queue(key: &Key, kind: Kind, value: &Value<'_>) -> Read<QueueSpec> {
+    let queue = queue_text(key, kind, value)?;
+    queue.plain().copied().map_err(|why| Wrong::new(value.span().start, format!("\"{queue}\": {why}")))
+}
+
+/// A queue whose rates may be shares of a line.
+pub(super) fn queue_text(key: &Key, kind: Kind, value: &Value<'_>) -> Read<QueueText> {
     let text = text(key, kind, value)?;
     text.parse().map_err(|error: SpecError| {
         let nearest = error.unknown().map_or(String::new(), |(word, known)| did_you_mean(word, known));

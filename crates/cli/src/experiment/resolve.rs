@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use goodqueue::{ClassTree, QueueSpec, Span};
+use goodqueue::{ClassTree, Span};
 use goodqueue_sim::Discipline;
 use goodqueue_sim::tcp::Config;
 use toml::Spanned;
@@ -14,8 +14,10 @@ use super::keys::{ROOT, SIMPLE, TCP, VARIANT};
 use super::links::{Change, Link, QueueWords};
 use super::load::{Far, Load, Own, check_cc, server, server_name};
 use super::network::{Network, Site};
+use super::overrides::{self, Override};
 use super::read::{self, At, Read, Section, Wrong};
-use super::simple::Simple;
+use super::share::QueueText;
+use super::simple::{ALONE, Simple, default_queues};
 use super::switches::{self, Switch};
 use super::wifi::keys::{WIFI, WIFI_CHANGE};
 use super::wifi::{Seats, Wifi, check_limits};
@@ -31,9 +33,6 @@ const MOST_VARIANTS: usize = 1000;
 
 /// Most links, flows, probes and sources of all runs together.
 const MOST_PARTS: usize = 2_000_000;
-
-/// The queues compared where the file names none.
-const QUEUES: [&str; 3] = ["pfifo:1000", "codel", "fq_codel"];
 
 /// How the network is written.
 enum Form<'a> {
@@ -53,15 +52,17 @@ enum Changes<'a> {
 /// A variant as written.
 struct Draft<'a> {
     name: Option<At<String>>,
-    queue: Option<At<QueueSpec>>,
+    queue: Option<At<QueueText>>,
     changes: Changes<'a>,
 }
 
-pub(super) fn experiment(text: &str, folder: &Path) -> Read<Experiment> {
-    let document = DeTable::parse(text).map_err(|error| {
+pub(super) fn experiment(text: &str, folder: &Path, changes: &[Override]) -> Read<Experiment> {
+    let values = overrides::documents(changes, text.len());
+    let mut document = DeTable::parse(text).map_err(|error| {
         let at = error.span().map_or(text.len(), |span| span.start);
         Wrong::new(at, error.message().replace('\n', ", "))
     })?;
+    overrides::apply(document.get_mut(), changes, &values)?;
     let root = Section::new(0, document.get_ref(), &ROOT)?;
     let about = root.plain("about", read::text)?.unwrap_or_default();
     let form = form(&root)?;
@@ -93,7 +94,7 @@ pub(super) fn experiment(text: &str, folder: &Path) -> Read<Experiment> {
         reproduction: None,
     };
     rates_in_bytes(document.get_ref(), &mut experiment.warnings);
-    let (queues, trees) = (queues(&root)?, trees::read_all(&root)?);
+    let (queues, trees) = (queues(&root, &form)?, trees::read_all(&root)?);
     let sides = sides(&root, &form, &queues, load.test.hosts())?;
     check_size(&sides, &load, experiment.seeds.len())?;
     for side in &sides {
@@ -107,6 +108,9 @@ pub(super) fn experiment(text: &str, folder: &Path) -> Read<Experiment> {
         if experiment.variants.is_empty() && side.wifi.is_none() {
             experiment.warnings.extend(scenario::idle_links(&variant));
         }
+        let own = scenario::own_queues(&variant);
+        let news: Vec<String> = own.into_iter().filter(|why| !experiment.warnings.contains(why)).collect();
+        experiment.warnings.extend(news);
         if experiment.variants.iter().any(|other| other.label == variant.label) {
             let what = format!("two are called \"{}\": nothing tells them apart", variant.label);
             return Err(Wrong::new(side.at, what));
@@ -157,7 +161,9 @@ struct Side {
     name: Option<String>,
     /// Whether the name stands for this queue alone.
     is_only: bool,
-    queue: Option<QueueSpec>,
+    queue: Option<QueueText>,
+    /// Whether it is the line with its own buffer, beside which queues are compared.
+    is_alone: bool,
     links: Vec<Link>,
     switches: Vec<Switch>,
     wifi: Option<Wifi>,
@@ -187,6 +193,8 @@ impl Side {
     /// What the reports call it: its name, its queue, or both where the name has several queues.
     fn label(&self, variant: &Variant) -> String {
         match (&self.name, &self.queue) {
+            (Some(name), None) if self.is_alone => format!("{name}, {ALONE}"),
+            (None, None) if self.is_alone => ALONE.into(),
             (Some(name), Some(queue)) if !self.is_only => format!("{name}, {queue}"),
             (Some(name), _) => name.clone(),
             (None, Some(queue)) => queue.to_string(),
@@ -202,15 +210,19 @@ impl Side {
 }
 
 /// Every variant with every queue that it is to be run with.
-fn sides(root: &Section<'_>, form: &Form<'_>, queues: &[QueueSpec], hosts: usize) -> Read<Vec<Side>> {
+fn sides(root: &Section<'_>, form: &Form<'_>, queues: &[QueueText], hosts: usize) -> Read<Vec<Side>> {
     let mut sides = Vec::new();
     for draft in drafts(root, form)? {
-        let (links, switches) = (links(form, &draft.changes, hosts)?, switches(form, &draft.changes));
+        let (base, switches) = (links(form, &draft.changes)?, switches(form, &draft.changes));
+        let simple = simple(form, &draft.changes);
         // With any queue: whether one is compared does not depend on which.
         let is_compared = match form {
             Form::Wifi(_) => wifi(form, &draft.changes, queues.first())?.is_some_and(|wifi| wifi.is_compared),
-            _ => is_compared(&links, &switches),
+            Form::Simple(_) => true,
+            Form::General(..) => is_compared(&base, &switches),
         };
+        let has_buffer = simple.as_ref().is_some_and(Simple::has_buffer);
+        let is_only = draft.queue.is_some();
         let turns = match draft.queue {
             Some(queue) if !is_compared => {
                 return Err(Wrong::new(
@@ -219,7 +231,10 @@ fn sides(root: &Section<'_>, form: &Form<'_>, queues: &[QueueSpec], hosts: usize
                 ));
             }
             Some(queue) => vec![Some(queue.value)],
-            None if is_compared => queues.iter().copied().map(Some).collect(),
+            None if is_compared => {
+                let alone = has_buffer.then_some(None);
+                alone.into_iter().chain(queues.iter().cloned().map(Some)).collect()
+            }
             None => vec![None],
         };
         let at = draft.name.as_ref().map_or(0, |name| name.at);
@@ -228,11 +243,14 @@ fn sides(root: &Section<'_>, form: &Form<'_>, queues: &[QueueSpec], hosts: usize
             return Err(Wrong::new(at, what));
         }
         let name = draft.name.map(|name| name.value);
-        let is_only = draft.queue.is_some();
         for queue in turns {
             let wifi = wifi(form, &draft.changes, queue.as_ref())?;
-            let (name, links, switches) = (name.clone(), links.clone(), switches.clone());
-            sides.push(Side { at, name, is_only, queue, links, switches, wifi });
+            let links = match &simple {
+                Some(simple) => simple.links(hosts.max(1), simple.place(queue.as_ref()))?,
+                None => base.clone(),
+            };
+            let (name, switches, is_alone) = (name.clone(), switches.clone(), has_buffer && queue.is_none());
+            sides.push(Side { at, name, is_only, queue, is_alone, links, switches, wifi });
         }
     }
     Ok(sides)
@@ -262,21 +280,24 @@ pub(crate) fn of_plan(plan: &Plan) -> Result<Experiment, End> {
     check_cc(&test)
         .map_err(|why| End::Usage(format!("{why} (of those that this kernel has, with --live)")))?;
     let load = Load { own: vec![Own::default(); test.flows.len()], test, sources: Vec::new() };
-    let links = Simple::of_flags(&plan.link).links(load.test.hosts().max(1)).map_err(said)?;
+    let simple = Simple::of_flags(&plan.link).map_err(said)?;
     let ipv6 = plan.link.ip_version == 6;
     let tcp = Config { ecn: plan.link.ecn, ..plain_tcp(ipv6) };
+    let named = plan.queues.iter().map(|queue| queue.parse::<QueueText>().map(Some).map_err(End::usage));
+    let alone = simple.has_buffer().then_some(Ok(None));
     let mut variants = Vec::new();
-    for queue in &plan.queues {
-        let spec: QueueSpec = queue.parse().map_err(End::usage)?;
-        let site = Site { queue: Some(&spec), trees: &[], folder: Path::new("") };
+    for queue in alone.into_iter().chain(named) {
+        let queue = queue?;
+        let links = simple.links(load.test.hosts().max(1), simple.place(queue.as_ref())).map_err(said)?;
+        let site = Site { queue: queue.as_ref(), trees: &[], folder: Path::new("") };
         let network = Network::build(&links, &[], &site).map_err(said)?;
         let mut variant = scenario::variant(network, &load, 0).map_err(said)?;
         let scenario = &mut variant.scenario;
         (scenario.tcp, scenario.ipv6) = (tcp, ipv6);
-        variant.label.clone_from(queue);
+        variant.label = queue.as_ref().map_or_else(|| ALONE.into(), ToString::to_string);
         variants.push(variant);
     }
-    let (about, test, seeds) = (load.test.about.clone(), load.test, vec![plan.seed]);
+    let (about, test, seeds) = (load.test.about.clone(), load.test, plan.seeds.clone());
     let warnings = plan.warnings.clone();
     Ok(Experiment { about, test, seeds, variants, output: None, warnings, reproduction: None })
 }
@@ -382,9 +403,13 @@ fn seeds(root: &Section<'_>) -> Read<Vec<u64>> {
     }
 }
 
-fn queues(root: &Section<'_>) -> Read<Vec<QueueSpec>> {
-    let Some(list) = root.read("queues", read::list(read::queue))? else {
-        return Ok(QUEUES.iter().filter_map(|queue| queue.parse().ok()).collect());
+fn queues(root: &Section<'_>, form: &Form<'_>) -> Read<Vec<QueueText>> {
+    let Some(list) = root.read("queues", read::list(read::queue_text))? else {
+        let queues = match form {
+            Form::Simple(simple) => simple.queues(),
+            _ => default_queues(false, false),
+        };
+        return Ok(queues.iter().filter_map(|queue| queue.parse().ok()).collect());
     };
     if list.value.len() > MOST_VARIANTS {
         let what = format!("{} queues: {MOST_VARIANTS} is the most", list.value.len());
@@ -447,23 +472,31 @@ fn draft<'a>(section: &Section<'a>, form: &Form<'a>) -> Read<Draft<'a>> {
             Changes::General(changes, hubs.transpose()?.unwrap_or_default())
         }
     };
-    let queue = section.read("queue", read::queue)?;
+    let queue = section.read("queue", read::queue_text)?;
     Ok(Draft { name: Some(name), queue, changes })
 }
 
 /// The Wi-Fi network with the changes of a variant, and `queue` for $queue.
-fn wifi(form: &Form<'_>, changes: &Changes<'_>, queue: Option<&QueueSpec>) -> Read<Option<Wifi>> {
+fn wifi(form: &Form<'_>, changes: &Changes<'_>, queue: Option<&QueueText>) -> Read<Option<Wifi>> {
     let Form::Wifi(base) = form else { return Ok(None) };
+    let queue = queue.map(QueueText::plain).transpose().map_err(|why| Wrong::new(base.at, why))?;
     let over = if let Changes::Wifi(over) = changes { Some(over) } else { None };
     Wifi::read(base, over, queue).map(Some)
 }
 
-/// The links with the changes of a variant.
-fn links(form: &Form<'_>, changes: &Changes<'_>, hosts: usize) -> Read<Vec<Link>> {
+/// The one bottleneck with the changes of a variant.
+fn simple(form: &Form<'_>, changes: &Changes<'_>) -> Option<Simple> {
     match (form, changes) {
-        (Form::Wifi(_), _) => Ok(Vec::new()),
-        (Form::Simple(base), Changes::Simple(change)) => change.over(base).links(hosts.max(1)),
-        (Form::Simple(base), _) => base.links(hosts.max(1)),
+        (Form::Simple(base), Changes::Simple(change)) => Some(change.over(base)),
+        (Form::Simple(base), _) => Some(base.clone()),
+        _ => None,
+    }
+}
+
+/// The links of a network with the changes of a variant.
+fn links(form: &Form<'_>, changes: &Changes<'_>) -> Read<Vec<Link>> {
+    match (form, changes) {
+        (Form::Wifi(_) | Form::Simple(_), _) => Ok(Vec::new()),
         (Form::General(links, _), Changes::General(changes, _)) => {
             let mut links = links.clone();
             for change in changes {

@@ -155,6 +155,31 @@ fn players(test: &Test, pairs: &[(NodeId, NodeId)]) -> Read<Vec<Watch>> {
     (0..).zip(&test.dash).map(player).collect()
 }
 
+/// What to say of queues under test in the hosts that send: TCP keeps the queue of its own host's device short by itself
+/// (TCP small queues), whatever that queue is.
+pub(super) fn own_queues(variant: &Variant) -> Vec<String> {
+    let scenario = &variant.scenario;
+    let is_tested = |link: &&usize| {
+        let is_compared = variant.notes.iter().any(|note| note.compared);
+        let note = variant.notes.get(**link);
+        note.is_some_and(|note| note.queue.is_empty() && (note.compared || !is_compared))
+    };
+    let is_own = |link: &&usize| {
+        let Some(link) = scenario.links.get(**link) else { return false };
+        link.port.is_some() && scenario.flows.iter().any(|flow| flow.from == link.from)
+    };
+    let links = [variant.up, variant.down];
+    let words = links.iter().filter(is_tested).filter(is_own).map(|&link| {
+        let host = &scenario.nodes[scenario.links[link].from];
+        format!(
+            "the queue of {} is in the host that sends, where TCP keeps it short whatever it is (TCP small queues): put a \
+             router between, with [[link]] between = [\"{host}\", \"router\"] and this link from \"router\" on",
+            variant.notes[link].name
+        )
+    });
+    words.collect()
+}
+
 /// What to say of links that no packet takes, which are mostly slips.
 pub(super) fn idle_links(variant: &Variant) -> Vec<String> {
     let scenario = &variant.scenario;

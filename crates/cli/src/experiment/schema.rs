@@ -62,6 +62,7 @@ fn value(kind: Kind) -> Value {
             units("^[0-9]+(\\.[0-9]+)? *([nN]|[uU]|[mM])?([sS]|[sS][eE][cC]|[mM]|[mM][iI][nN]|[hH])$", "20ms")
         }
         Kind::Rate => units("^[0-9]+(\\.[0-9]+)? *([kKmMgG][iI]?)?([bB][iI][tT]|[bB][pP][sS])$", "20mbit"),
+        Kind::LineShare => units("^[0-9]*\\.?[0-9]+ *%$", "90%"),
         Kind::Bytes => json!({"anyOf": [
             {"type": "integer", "minimum": 0},
             units("^[0-9]+(\\.[0-9]+)? *([kKmMgG]?[bB]?)$", "64k"),

@@ -1,34 +1,70 @@
 //! The simple form of the network: one bottleneck, in the words of the flags of `goodqueue run`.
+//!
+//! ```text
+//!  client ── router ── isp ── server                       the queue under comparison is the line's own
+//!  client ── router [queue, shaped] ── modem ── isp ── server        with `shape`: the line keeps its buffer
+//! ```
 
+use goodqueue::spec::QueueKind;
 use goodqueue::{Rate, Span};
-use goodqueue_sim::Loss;
+use goodqueue_sim::{Loss, ShaperKind};
 use toml::Spanned;
 use toml::de::DeValue;
 
-use super::keys::{Key, Kind};
-use super::links::{LineWords, Link, QueueWords, Way};
+use super::keys::{Key, Kind, SIMPLE_TRACE};
+use super::lines;
+use super::links::{LineWords, Link, QueueWords, ShaperWords, Way};
 use super::load::{client_name, server_name};
 use super::read::{self, At, Read, Section, Wrong};
-use crate::plan::LinkOrder;
+use super::share::{QueueText, RateWords};
+use crate::plan::{FRAME, LinkOrder};
 
 /// `[link]`, as far as it is given.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Simple {
+    line: Option<At<&'static lines::Line>>,
     rate: Option<At<Rate>>,
-    up: Option<At<Rate>>,
-    down: Option<At<Rate>>,
+    up: Option<At<LineWords>>,
+    down: Option<At<LineWords>>,
     rtt: Option<At<Vec<Span>>>,
     loss: Option<f64>,
     ring: Option<At<u32>>,
     bql: Option<At<bool>>,
+    buffer: Option<At<QueueText>>,
+    shape: Option<At<RateWords>>,
+    shape_up: Option<At<RateWords>>,
+    shape_down: Option<At<RateWords>>,
 }
 
+/// Which side of a comparison a network is for.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Place<'a> {
+    /// The queue under comparison is the line's own.
+    OwnQueue,
+    /// The line with its own buffer, and no other queue.
+    Alone,
+    /// This queue in a router before the modem, which shapes.
+    Router(&'a QueueText),
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Direction {
+    Up,
+    Down,
+}
+
+/// What a side without another queue is called.
+pub(crate) const ALONE: &str = "modem alone";
 /// Rate where none is given.
 const RATE: Rate = Rate(20_000_000);
 /// Base round-trip time where none is given.
 const RTT: Span = Span::from_millis(20);
 /// Longest base round-trip time.
 const LONGEST_RTT: Span = Span::from_secs(10);
+/// The modem's buffer where none is given: what Linux gives a device (`txqueuelen` 1000).
+const BUFFER: &str = "pfifo:1000";
+/// Rate of the device between router and modem, under a shaper that is the queue's own.
+const ETHERNET: Rate = Rate(1_000_000_000);
 
 impl Simple {
     pub(super) fn read(section: &Section<'_>) -> Read<Simple> {
@@ -36,51 +72,106 @@ impl Simple {
             read::count(key, kind, value).map(|number| u32::try_from(number).unwrap_or(u32::MAX))
         };
         Ok(Simple {
+            line: section.read("line", ready_made)?,
             rate: section.read("rate", read::rate)?,
-            up: section.read("up", read::rate)?,
-            down: section.read("down", read::rate)?,
+            up: section.read("up", rate_or_trace)?,
+            down: section.read("down", rate_or_trace)?,
             rtt: section.read("rtt", round_trips)?,
             loss: section.plain("loss", read::share)?,
             ring: section.read("ring", small)?,
             bql: section.read("bql", read::switch)?,
+            buffer: section.read("buffer", read::queue_text)?,
+            shape: section.read("shape", read::rate_or_share)?,
+            shape_up: section.read("shape_up", read::rate_or_share)?,
+            shape_down: section.read("shape_down", read::rate_or_share)?,
         })
     }
 
     /// What the flags of `goodqueue run` say.
-    pub(super) fn of_flags(link: &LinkOrder) -> Simple {
+    pub(super) fn of_flags(link: &LinkOrder) -> Read<Simple> {
         fn given<T>(value: T) -> Option<At<T>> {
             Some(At { at: 0, value })
         }
-        Simple {
+        fn parsed<T: std::str::FromStr<Err: ToString>>(text: &Option<String>) -> Read<Option<At<T>>> {
+            let read = |text: &String| text.parse().map_err(|error: T::Err| Wrong::new(0, error.to_string()));
+            Ok(text.as_ref().map(read).transpose()?.and_then(given))
+        }
+        let line = |bps: u64, trace: &Option<String>| match trace {
+            Some(file) => given(LineWords::Trace(file.clone())),
+            None => given(LineWords::Rate(Rate(bps))),
+        };
+        let ready_made = link.line.as_deref().map(lines::find).transpose();
+        Ok(Simple {
+            line: ready_made.map_err(|why| Wrong::new(0, why))?.and_then(given),
             rate: None,
-            up: given(Rate(link.up_bps)),
-            down: given(Rate(link.down_bps)),
+            up: line(link.up_bps, &link.trace_up),
+            down: line(link.down_bps, &link.trace_down),
             rtt: given(link.rtt_ns.iter().map(|&ns| Span(ns)).collect()),
             loss: Some(link.loss),
             ring: link.ring.and_then(given),
             bql: given(link.bql && link.ring.is_some()),
-        }
+            buffer: parsed(&link.buffer)?,
+            shape: None,
+            shape_up: parsed(&link.shape_up)?,
+            shape_down: parsed(&link.shape_down)?,
+        })
     }
 
-    /// What is given here, and for the rest `base`. A rate both ways comes before the base's one-way rates.
+    /// What is given here, and for the rest `base`. A rate both ways comes before the base's one-way rates, and so does
+    /// a shaper both ways.
     pub(super) fn over(&self, base: &Simple) -> Simple {
-        let one_way =
-            |own: Option<At<Rate>>, base: Option<At<Rate>>| own.or(base.filter(|_| self.rate.is_none()));
+        let has_rates = self.rate.is_some() || self.line.is_some();
+        let one_way = |own: &Option<At<LineWords>>, base: &Option<At<LineWords>>| {
+            own.clone().or_else(|| base.clone().filter(|_| !has_rates))
+        };
+        let shape = |own: Option<At<RateWords>>, base: Option<At<RateWords>>| {
+            own.or(base.filter(|_| self.shape.is_none()))
+        };
         Simple {
-            rate: self.rate.or(base.rate),
-            up: one_way(self.up, base.up),
-            down: one_way(self.down, base.down),
+            line: self.line.or(base.line),
+            rate: self.rate.or(base.rate.filter(|_| self.line.is_none())),
+            up: one_way(&self.up, &base.up),
+            down: one_way(&self.down, &base.down),
             rtt: self.rtt.clone().or_else(|| base.rtt.clone()),
             loss: self.loss.or(base.loss),
             ring: self.ring.or(base.ring),
             bql: self.bql.or(base.bql),
+            buffer: self.buffer.clone().or_else(|| base.buffer.clone()),
+            shape: self.shape.or(base.shape),
+            shape_up: shape(self.shape_up, base.shape_up),
+            shape_down: shape(self.shape_down, base.shape_down),
+        }
+    }
+
+    /// Whether a router before the modem shapes.
+    pub(super) fn is_shaped(&self) -> bool {
+        self.shape.or(self.shape_up).or(self.shape_down).is_some()
+    }
+
+    /// Whether the line has a buffer of its own that the queues are compared with.
+    pub(super) fn has_buffer(&self) -> bool {
+        self.is_shaped() || self.buffer.is_some() || self.line.is_some()
+    }
+
+    /// The queues under comparison where none is named.
+    pub(super) fn queues(&self) -> &'static [&'static str] {
+        default_queues(self.is_shaped(), self.has_buffer())
+    }
+
+    /// Where this queue under comparison is; without one the line is alone.
+    pub(super) fn place<'a>(&self, queue: Option<&'a QueueText>) -> Place<'a> {
+        match queue {
+            None => Place::Alone,
+            Some(queue) if self.is_shaped() => Place::Router(queue),
+            Some(_) => Place::OwnQueue,
         }
     }
 
     /// The network of the live arm: two routers with the bottleneck between them, and for each server a client
     /// of its own, so that the delay of either direction follows its bottleneck, and host by host. The
-    /// clients' TCP does not feel the queue as its own device's: a free link lies between.
-    pub(super) fn links(&self, hosts: usize) -> Read<Vec<Link>> {
+    /// clients' TCP does not feel the queue as its own device's: a free link lies between. Where a router shapes, the
+    /// modem is a node of its own.
+    pub(super) fn links(&self, hosts: usize, place: Place<'_>) -> Read<Vec<Link>> {
         let link = |name: &str, ends: [&str; 2], up: Way, down: Way| Link {
             at: 0,
             name: name.into(),
@@ -89,8 +180,18 @@ impl Simple {
             down,
         };
         let free = Way::default;
-        let (up, down) = (self.way(self.up), self.way(self.down));
-        let mut links = vec![link("bottleneck", ["router", "isp"], up, down)];
+        let (up, down) = (self.way(Direction::Up, place)?, self.way(Direction::Down, place)?);
+        let near = if self.is_shaped() { "modem" } else { "router" };
+        let mut links = vec![link("bottleneck", [near, "isp"], up, down)];
+        if self.is_shaped() {
+            let (up, down) = match place {
+                Place::Router(queue) => {
+                    (self.shaped(Direction::Up, queue)?, self.shaped(Direction::Down, queue)?)
+                }
+                _ => (free(), free()),
+            };
+            links.push(link("sqm", ["router", "modem"], up, down));
+        }
         for (host, rtt) in self.round_trips(hosts)?.into_iter().enumerate() {
             let (client, server) = (client_name(host), server_name(host));
             let delayed = || Way { delay: Some(Span(rtt.0 / 2)), ..Way::default() };
@@ -100,21 +201,86 @@ impl Simple {
         Ok(links)
     }
 
-    fn way(&self, rate: Option<At<Rate>>) -> Way {
-        let rate = rate.or(self.rate).unwrap_or(At { at: 0, value: RATE });
-        Way {
-            line: Some(At { at: rate.at, value: LineWords::Rate(rate.value) }),
-            queue: Some(At { at: rate.at, value: QueueWords::Compared }),
+    fn line_of(&self, direction: Direction) -> At<LineWords> {
+        let own = if direction == Direction::Up { &self.up } else { &self.down };
+        let both = || self.rate.map(|rate| At { at: rate.at, value: LineWords::Rate(rate.value) });
+        let ready_made = || {
+            let rate = |line: &lines::Line| if direction == Direction::Up { line.up } else { line.down };
+            self.line.map(|line| At { at: line.at, value: LineWords::Rate(rate(line.value)) })
+        };
+        let default = At { at: 0, value: LineWords::Rate(RATE) };
+        own.clone().or_else(both).or_else(ready_made).unwrap_or(default)
+    }
+
+    fn buffer_of(&self, direction: Direction) -> Read<At<QueueText>> {
+        let text = match (&self.buffer, self.line) {
+            (Some(buffer), _) => return Ok(buffer.clone()),
+            (None, Some(line)) if direction == Direction::Up => line.value.buffer_up,
+            (None, Some(line)) => line.value.buffer_down,
+            (None, None) => BUFFER,
+        };
+        let value = text.parse().map_err(|error| Wrong::new(0, format!("{text}: {error}")))?;
+        Ok(At { at: self.line.map_or(0, |line| line.at), value })
+    }
+
+    fn way(&self, direction: Direction, place: Place<'_>) -> Read<Way> {
+        let line = self.line_of(direction);
+        let queue = match place {
+            Place::OwnQueue => At { at: line.at, value: QueueWords::Compared },
+            Place::Alone | Place::Router(_) => {
+                let buffer = self.buffer_of(direction)?;
+                At { at: buffer.at, value: QueueWords::Spec(buffer.value) }
+            }
+        };
+        Ok(Way {
+            line: Some(line),
+            queue: Some(queue),
             ring: self.ring,
             bql: self.bql,
+            jitter: self.line.map(|line| line.value.jitter).filter(|&jitter| jitter > Span::ZERO),
             loss: self.loss.filter(|&loss| loss > 0.0).map(Loss::Random),
             ..Way::default()
+        })
+    }
+
+    /// A queue in the router, shaped: `cake` by itself, others below a token bucket.
+    fn shaped(&self, direction: Direction, queue: &QueueText) -> Read<Way> {
+        let own = if direction == Direction::Up { self.shape_up } else { self.shape_down };
+        let Some(At { at, value: rate }) = own.or(self.shape) else { return Ok(Way::default()) };
+        let wrong = |why: String| Wrong::new(at, format!("shape: {queue}: {why}"));
+        let is_cake = queue.spec().kind() == QueueKind::Cake;
+        if queue.spec().is_shaper() || (is_cake && queue.spec().given("bandwidth").is_some()) {
+            return Err(wrong(
+                "it shapes by itself, and once is enough: leave `shape` or its rate out".into(),
+            ));
         }
+        if !is_cake {
+            let shaper = ShaperWords { kind: ShaperKind::Htb, rate, burst: FRAME };
+            let queue = At { at, value: QueueWords::Spec(queue.clone()) };
+            return Ok(Way {
+                queue: Some(queue),
+                shaper: Some(At { at, value: Some(shaper) }),
+                ..Way::default()
+            });
+        }
+        let mut queue = queue.with(&format!("bandwidth={rate}")).map_err(|error| wrong(error.to_string()))?;
+        // What it drops has crossed the line already.
+        if direction == Direction::Down && queue.spec().given("ingress").is_none() {
+            queue = queue.with("ingress=on").map_err(|error| wrong(error.to_string()))?;
+        }
+        let fast = match self.line_of(direction).value {
+            LineWords::Rate(line) => ETHERNET.max(Rate(line.0.saturating_mul(2))),
+            _ => ETHERNET,
+        };
+        let line = At { at, value: LineWords::Rate(fast) };
+        let queue = At { at, value: QueueWords::Spec(queue) };
+        Ok(Way { line: Some(line), queue: Some(queue), ..Way::default() })
     }
 
     /// One for each host. A single one stands for the first; each further host is twice as far.
     fn round_trips(&self, hosts: usize) -> Read<Vec<Span>> {
-        let given = self.rtt.clone().unwrap_or(At { at: 0, value: vec![RTT] });
+        let ready_made = || self.line.map(|line| At { at: line.at, value: vec![line.value.rtt] });
+        let given = self.rtt.clone().or_else(ready_made).unwrap_or_else(|| At { at: 0, value: vec![RTT] });
         let spans: Vec<Span> = match given.value.as_slice() {
             [one] => (0..hosts).map(|host| Span(one.0.saturating_mul(1 << host.min(63)))).collect(),
             many if many.len() == hosts => given.value,
@@ -135,6 +301,29 @@ impl Simple {
             None => Ok(spans),
         }
     }
+}
+
+/// The queues under comparison where none is named.
+pub(crate) const fn default_queues(is_shaped: bool, has_buffer: bool) -> &'static [&'static str] {
+    match (is_shaped, has_buffer) {
+        (true, _) => &["cake"],
+        (false, true) => &["codel", "fq_codel"],
+        (false, false) => &["pfifo:1000", "codel", "fq_codel"],
+    }
+}
+
+fn ready_made(key: &Key, kind: Kind, value: &Spanned<DeValue<'_>>) -> Read<&'static lines::Line> {
+    let name = read::text(key, kind, value)?;
+    lines::find(&name).map_err(|why| Wrong::new(value.span().start, format!("line = \"{name}\": {why}")))
+}
+
+fn rate_or_trace(key: &Key, _: Kind, value: &Spanned<DeValue<'_>>) -> Read<LineWords> {
+    if !value.get_ref().is_table() {
+        return read::rate(key, Kind::Rate, value).map(LineWords::Rate);
+    }
+    let section = read::table(key, value, &SIMPLE_TRACE)?;
+    let file = section.plain("trace", read::text)?;
+    section.required("trace", file).map(LineWords::Trace)
 }
 
 fn round_trips<'a>(key: &Key, kind: Kind, value: &'a Spanned<DeValue<'a>>) -> Read<Vec<Span>> {

@@ -13,6 +13,11 @@ pub(super) fn read(path: &Path) -> Result<(Trace, Rate), String> {
     parse(&crate::file::text(path, MOST)?)
 }
 
+/// The mean rate of the trace in a file.
+pub(crate) fn rate(path: &Path) -> Result<Rate, String> {
+    read(path).map(|(_, rate)| rate)
+}
+
 fn parse(text: &str) -> Result<(Trace, Rate), String> {
     let trace = Trace::from_mahimahi(text).map_err(|error| error.to_string())?;
     // Full packets of 1514 bytes, of which each opportunity takes one.

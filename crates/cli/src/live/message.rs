@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::collect::{QueueEnd, QueueMoment};
 use crate::experiment::link_file::Flags;
+use crate::experiment::overrides::Override;
 use crate::plan::{LinkOrder, TestOrder};
 
 /// The parent's one order, on the child's standard input. Its end of file means: stop now.
@@ -42,6 +43,8 @@ pub(super) enum Work {
         text: String,
         /// The flags beside it, where it describes a link only.
         flags: Option<Flags>,
+        /// What the command changes of the file.
+        changes: Vec<Override>,
         /// Place of the variant.
         variant: usize,
     },

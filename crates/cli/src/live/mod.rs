@@ -13,6 +13,7 @@ use goodqueue_wire::{Interrupt, MAX_HOSTS};
 
 use crate::exit::End;
 use crate::experiment::link_file::Flags;
+use crate::experiment::overrides::Override;
 use crate::experiment::{Experiment, Variant};
 use crate::plan::Plan;
 use crate::progress::Progress;
@@ -41,7 +42,7 @@ pub(crate) fn run(
     let order = |queue: &String| Order {
         work: Work::Lines { test: plan.test.clone(), link: plan.link.clone() },
         label: queue.clone(),
-        seed: plan.seed,
+        seed: plan.seeds.first().copied().unwrap_or(1),
         parent: std::process::id(),
     };
     let test = plan.test.test()?;
@@ -63,6 +64,8 @@ pub(crate) struct OverTheAir<'a> {
     pub(crate) text: &'a str,
     /// The flags that the file was named beside, where it describes a link only.
     pub(crate) flags: Option<&'a Flags>,
+    /// What the command changes of the file.
+    pub(crate) changes: &'a [Override],
 }
 
 impl OverTheAir<'_> {
@@ -112,6 +115,7 @@ impl OverTheAir<'_> {
                     file: self.file.to_owned(),
                     text: self.text.to_owned(),
                     flags: self.flags.cloned(),
+                    changes: self.changes.to_vec(),
                     variant,
                 },
                 label: job.queue.clone(),

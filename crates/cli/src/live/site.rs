@@ -71,10 +71,10 @@ impl Site {
                     between: Between::Lines(link.clone(), queue),
                 })
             }
-            Work::Air { file, text, flags, variant } => {
+            Work::Air { file, text, flags, changes, variant } => {
                 let mut experiment = match flags {
                     Some(flags) => link_file::experiment(text, file, flags)?,
-                    None => Experiment::parse(text, file, Path::new("")).map_err(End::usage)?,
+                    None => Experiment::of_text(text, Path::new(file), changes).map_err(End::usage)?,
                 };
                 if *variant >= experiment.variants.len() {
                     return Err(End::Usage(format!("{file}: it has no variant {variant}")));

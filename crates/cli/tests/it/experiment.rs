@@ -105,13 +105,12 @@ fn a_wrong_file_is_one_line_with_its_place_and_nothing_is_made() {
 }
 
 #[test]
-fn flags_that_the_file_says_are_refused_beside_it() {
+fn flags_that_go_with_no_file_are_refused_beside_it() {
     let scratch = Scratch::new("flags");
     let file = written(&scratch, "test = \"ping\"\n");
     for (flag, said) in [
-        ("--rate 5mbit", "--rate: beside an experiment file, which says it"),
-        ("--probe-interval 10ms", "--probe-interval: beside"),
-        ("-N 3", "--flows: beside"),
+        ("--link x", "--link: an experiment file has its own network"),
+        ("-N 3", "--flows 3: `ping` has a fixed number of flows"),
         ("--live", "--live: of experiments it runs those over [wifi]"),
     ] {
         let output = run(&format!("run {file} {flag}"));

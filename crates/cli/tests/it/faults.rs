@@ -370,7 +370,7 @@ fn a_full_disk_loses_nothing() {
         .expect("unshare runs");
     let text = stderr(&output);
     assert_eq!(output.status.code(), Some(3), "{text}");
-    assert!(text.contains("No space left") && text.contains("record.json.gz"), "{text}");
+    assert!(text.contains("No space left") && text.contains("record.gqz"), "{text}");
     let saved = std::fs::read_dir(&refuge).expect("a folder").flatten().next().expect("the record was kept");
     assert!(text.contains(&*saved.path().to_string_lossy()), "{text}");
     let record = run(&format!("report {} --json", saved.path().display()));

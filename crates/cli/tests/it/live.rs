@@ -207,5 +207,5 @@ fn a_name_that_is_no_unicode_is_kept_as_far_as_it_goes() {
     let words = "run ping --live --length 500ms --idle 200ms --queue pfifo --quiet -o";
     let output = super::goodqueue().args(words.split_whitespace()).arg(&folder).output().expect("starts");
     assert!(matches!(output.status.code(), Some(0 | 1)), "{}", super::stderr(&output));
-    assert!(folder.join("record.json.gz").exists());
+    assert!(folder.join("record.gqz").exists());
 }

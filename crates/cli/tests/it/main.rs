@@ -4,6 +4,7 @@ mod agreement;
 mod cookbook;
 mod experiment;
 mod faults;
+mod flags;
 mod house;
 mod live;
 mod live_wifi;
@@ -108,7 +109,7 @@ fn measured(words: &str) -> Value {
 
 /// A record read back from a result folder.
 fn kept(folder: &Path) -> Value {
-    kept_in(&folder.join("record.json.gz"))
+    kept_in(&folder.join("record.gqz"))
 }
 
 /// A record read back from its file.

@@ -53,7 +53,7 @@ fn of_two_runs_at_once_one_has_the_place() {
             assert_eq!(codes, [Some(0), Some(2)], "{name}: {said}");
             let reasons = ["another run is writing", "nothing is ever overwritten"];
             assert!(reasons.iter().any(|reason| said.contains(reason)), "{name}: {said}");
-            let record = if path.is_dir() { path.join("record.json.gz") } else { path.clone() };
+            let record = if path.is_dir() { path.join("record.gqz") } else { path.clone() };
             assert!(run(&format!("report {} --json", record.display())).status.success());
         }
     }
@@ -102,5 +102,5 @@ fn a_limit_of_file_sizes_is_told_and_leaves_no_part() {
         names.extend(entries.map(|entry| entry.file_name().to_string_lossy().into_owned()));
     }
     assert!(!names.iter().any(|name| name.ends_with(".part")), "{names:?}");
-    assert_eq!(names.iter().filter(|name| name.ends_with("record.json.gz")).count(), 3, "{names:?}");
+    assert_eq!(names.iter().filter(|name| name.ends_with("record.gqz")).count(), 3, "{names:?}");
 }

@@ -129,7 +129,7 @@ fn a_result_folder_has_every_form() {
         .flatten()
         .map(|entry| entry.file_name().to_string_lossy().into_owned())
         .collect();
-    for form in ["report.html", "record.json.gz", "csv", "charts", ".svg", ".png", ".flent.gz"] {
+    for form in ["report.html", "record.gqz", "csv", "charts", ".svg", ".png", ".flent.gz"] {
         assert!(names.iter().any(|name| name.ends_with(form)), "no {form} in {names:?}");
     }
     assert_eq!(kept(&out)["runs"][1]["queue"], "pfifo");

@@ -63,7 +63,11 @@ fn command(words: &[String]) -> String {
 
 fn repeat(record: &Record) -> String {
     let mut line = command(&record.command);
-    if !record.command.is_empty() && !record.command.iter().any(|w| w.starts_with("--seed")) {
+    // A file says its seeds, and so do records that are shown together.
+    let says_seed = |w: &String| {
+        w.starts_with("--seed") || w.starts_with("--repetitions") || w.ends_with(".toml") || w == "report"
+    };
+    if !record.command.is_empty() && !record.command.iter().any(says_seed) {
         let _ = write!(line, " --seed={}", record.seed);
     }
     let shown = if line.is_empty() { "(the record does not say)".into() } else { line };

@@ -11,6 +11,7 @@ use super::validator::{json, misfit};
 use super::{parse, right};
 use crate::experiment::Experiment;
 use crate::experiment::keys::{Kind, ROOT, TABLES, Table};
+use crate::experiment::lines::LINES;
 use crate::experiment::read::example;
 use crate::experiment::schema::schema;
 
@@ -143,6 +144,45 @@ fn the_page_lists_every_key_as_the_catalogue_has_it() {
     current("docs/experiments.md", &page, &new);
 }
 
+#[test]
+fn the_page_of_lines_is_that_of_the_catalogue() {
+    let mut new = String::from(
+        "# Lines\n\nReady-made access lines, by name: `goodqueue run rrul --line dsl-50-10 --shape 90%`, and in a file `[link]\n\
+         line = \"dsl-50-10\"`. Flags and keys beside the name override its figures. `goodqueue lines` prints this list.\n\n\
+         A line is simulated as Ethernet frames at its rate, with the buffer of each end in front of it. The framing is\n\
+         what a real router's `cake` should be told; the simulated line does not have it, so runs do not use it. Rates are\n\
+         steady: for a radio link that changes, use a trace (`--trace-down`).\n\n\
+         | name | | down | up | round trip | jitter each way | buffer down | buffer up | framing |\n\
+         |---|---|---|---|---|---|---|---|---|\n",
+    );
+    for line in &LINES {
+        let _ = writeln!(
+            new,
+            "| `{}` | {} | {} | {} | {} | {} | `{}` | `{}` | `{}` |",
+            line.name,
+            line.about,
+            line.down,
+            line.up,
+            line.rtt,
+            line.jitter,
+            line.buffer_down,
+            line.buffer_up,
+            line.framing
+        );
+    }
+    new.push_str("\n## Sources\n\n");
+    for line in &LINES {
+        let _ = writeln!(new, "* `{}`: {}", line.name, line.source);
+        for buffer in [line.buffer_down, line.buffer_up] {
+            buffer.parse::<goodqueue::QueueSpec>().unwrap_or_else(|error| panic!("{buffer}: {error}"));
+        }
+        format!("cake,link={}", line.framing).parse::<goodqueue::QueueSpec>().expect("a keyword of cake");
+    }
+    let name = "docs/lines.md";
+    let old = std::fs::read_to_string(path(name)).unwrap_or_default();
+    current(name, &old, &new);
+}
+
 /// Whether it is one of several of its name.
 fn is_repeated(table: &Table) -> bool {
     fn holds(kind: Kind, table: &Table) -> bool {
@@ -164,6 +204,7 @@ fn words(kind: Kind) -> String {
         Kind::Count { least, most } => format!("whole number, {least} to {most}"),
         Kind::Time { least, most } => format!("time, {least} to {most}"),
         Kind::Rate => "rate, above 0, to 8000gbit".into(),
+        Kind::LineShare => "share of a line, above 0%, to 1000%".into(),
         Kind::Bytes => "bytes".into(),
         Kind::Share => "share, 0 to 1".into(),
         Kind::Number { least, most } => format!("number, {least} to {most}"),

@@ -33,7 +33,7 @@ impl Wifi {
                 let name = format!("{} to {}", scenario.nodes[from], scenario.nodes[to]);
                 let line = format!("on the air, {rate}");
                 let queue = if from == 1 { self.words.clone() } else { String::new() };
-                network.notes.push(Note { name, line, queue, compared: true });
+                network.notes.push(Note { name, line, queue, compared: true, ..Note::default() });
             }
         }
         let mut spec = self.radio.clone();

@@ -103,7 +103,12 @@ struct Shape {
 
 fn shape(chain: &Chain<'_>) -> Read<Shape> {
     let small = |number: u64| u8::try_from(number).unwrap_or(u8::MAX);
-    let standard = chain.plain("standard", word)?.unwrap_or_else(|| "ht".into());
+    let standard = match chain.plain("standard", word)?.as_deref() {
+        None | Some("n") => "ht".into(),
+        Some("ac") => "vht".into(),
+        Some("ax") => "he".into(),
+        Some(name) => name.to_owned(),
+    };
     let shortest = if standard == "he" { "0.8us" } else { "0.4us" };
     let guard_words = chain.plain("gi", word)?.unwrap_or_else(|| shortest.into());
     let guard = match guard_words.as_str() {

@@ -86,6 +86,9 @@ impl Seats {
     /// probes is at gets one.
     pub(in super::super) fn spread(&self, test: Test, at: usize) -> Read<Test> {
         let loaded: Vec<usize> = (0..self.seats.len()).filter(|&at| self.seats[at].load).collect();
+        if self.seats.is_empty() {
+            return Err(Wrong::new(at, "[wifi] needs a station, as in [[wifi.station]]"));
+        }
         if loaded.is_empty() && !test.flows.is_empty() {
             return Err(Wrong::new(at, "no station takes part in the load: every one has load = false"));
         }

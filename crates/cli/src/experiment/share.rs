@@ -1,0 +1,245 @@
+//! Rates that are a share of a line: `90%`, and queues with such rates (`cake,bandwidth=90%`).
+//!
+//! The line is the slowest that packets of the direction cross between client and server, wherever on their way:
+//! a shaper for downloads is behind it. A trace counts with its mean, a schedule with its fastest rate.
+
+use std::fmt;
+use std::str::FromStr;
+
+use goodqueue::spec::{CATALOGUE, Parameter, Unit};
+use goodqueue::{QueueSpec, Rate, SpecError};
+
+/// What shares are taken of where the line is not known yet.
+const NOMINAL: Rate = Rate(1_000_000_000);
+
+/// A share of a line, in percent: above 0, 1000 at the most.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Share(f64);
+
+impl Share {
+    /// What it is of `line`, 1 bit/s at least.
+    pub(crate) fn of(self, line: Rate) -> Rate {
+        let bits = (line.0 as f64 * self.0 / 100.0).round();
+        Rate((bits as u64).max(1))
+    }
+}
+
+impl FromStr for Share {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Share, String> {
+        let percent = text.trim().strip_suffix('%').and_then(|number| number.trim().parse::<f64>().ok());
+        let percent = percent.filter(|percent| *percent > 0.0 && *percent <= 1000.0);
+        percent.map(Share).ok_or_else(|| "a share of a line is above 0% and at most 1000%, as in 90%".into())
+    }
+}
+
+impl fmt::Display for Share {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}%", self.0)
+    }
+}
+
+/// A rate, or a share of a line.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum RateWords {
+    Rate(Rate),
+    Share(Share),
+}
+
+impl RateWords {
+    /// The rate. `line`: what a share is taken of; `None`: not known yet.
+    pub(super) fn at(self, line: Option<Rate>) -> Rate {
+        match self {
+            RateWords::Rate(rate) => rate,
+            RateWords::Share(share) => share.of(line.unwrap_or(NOMINAL)),
+        }
+    }
+
+    pub(super) const fn is_share(self) -> bool {
+        matches!(self, RateWords::Share(_))
+    }
+}
+
+impl FromStr for RateWords {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<RateWords, String> {
+        if text.trim().ends_with('%') {
+            return text.parse().map(RateWords::Share);
+        }
+        match text.parse::<Rate>() {
+            Ok(Rate(0)) => Err("nothing ever leaves a shaper of rate zero".into()),
+            Ok(rate) => Ok(RateWords::Rate(rate)),
+            Err(error) => Err(error.to_string()),
+        }
+    }
+}
+
+impl fmt::Display for RateWords {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            RateWords::Rate(rate) => rate.fmt(f),
+            RateWords::Share(share) => share.fmt(f),
+        }
+    }
+}
+
+/// A queue as it is written: its rates may be shares of a line.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct QueueText {
+    /// The queue, with shares of [`NOMINAL`].
+    spec: QueueSpec,
+    /// Its parameters that are shares.
+    shares: Vec<(&'static str, Share)>,
+}
+
+impl QueueText {
+    /// Reads a list such as `pfifo:1000,cake,bandwidth=90%`: an element with `=` belongs to the queue before it.
+    ///
+    /// # Errors
+    /// The first that is wrong.
+    pub(crate) fn list(text: &str) -> Result<Vec<QueueText>, SpecError> {
+        let mut groups: Vec<String> = Vec::new();
+        for element in text.split(',') {
+            let is_parameter = element.split_once('=').is_some_and(|(name, _)| !name.contains(':'));
+            match groups.last_mut().filter(|_| is_parameter) {
+                Some(group) => {
+                    group.push(',');
+                    group.push_str(element);
+                }
+                // The library says what is wrong with a parameter that has no queue before it.
+                None if is_parameter => return QueueSpec::list(text).map(|_| Vec::new()),
+                None => groups.push(element.into()),
+            }
+        }
+        groups.iter().map(|group| group.parse()).collect()
+    }
+
+    /// The queue. `line`: what shares are taken of; `None`: not known yet.
+    ///
+    /// # Errors
+    /// A share that is no value of its parameter, in words.
+    pub(crate) fn at(&self, line: Option<Rate>) -> Result<QueueSpec, String> {
+        if self.shares.is_empty() {
+            return Ok(self.spec);
+        }
+        let rate = |share: Share| format!("{}bit", share.of(line.unwrap_or(NOMINAL)).0);
+        self.written(rate).parse().map_err(|error: SpecError| error.to_string())
+    }
+
+    /// The queue where no line is: only one without shares.
+    ///
+    /// # Errors
+    /// The share that is in the way.
+    pub(crate) fn plain(&self) -> Result<&QueueSpec, String> {
+        match self.shares.first() {
+            Some((name, share)) => {
+                Err(format!("{name}={share}: there is no line here that it is a share of"))
+            }
+            None => Ok(&self.spec),
+        }
+    }
+
+    /// Whether a rate is a share.
+    pub(crate) fn has_share(&self) -> bool {
+        !self.shares.is_empty()
+    }
+
+    /// The queue with its shares of some line: for what does not depend on rates.
+    pub(crate) const fn spec(&self) -> &QueueSpec {
+        &self.spec
+    }
+
+    /// It with another parameter.
+    ///
+    /// # Errors
+    /// As of reading it.
+    pub(super) fn with(&self, parameter: &str) -> Result<QueueText, SpecError> {
+        format!("{self},{parameter}").parse()
+    }
+
+    /// The canonical words, with shares as `rate` writes them.
+    fn written(&self, rate: impl Fn(Share) -> String) -> String {
+        let mut words = self.spec.to_string();
+        for &(name, share) in &self.shares {
+            let nominal = self.spec.text(name);
+            words = words.replacen(&format!(",{name}={nominal}"), &format!(",{name}={}", rate(share)), 1);
+        }
+        words
+    }
+}
+
+impl fmt::Display for QueueText {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.written(|share| share.to_string()))
+    }
+}
+
+impl FromStr for QueueText {
+    type Err = SpecError;
+
+    fn from_str(text: &str) -> Result<QueueText, SpecError> {
+        let name = text.split([',', ':']).next().unwrap_or("").trim();
+        let info = CATALOGUE.iter().find(|info| info.name.eq_ignore_ascii_case(name));
+        let parameters = info.map_or(&[][..], |info| info.parameters);
+        let mut shares = Vec::new();
+        let mut words = Vec::new();
+        for element in text.split(',') {
+            let share = element.split_once('=').and_then(|(name, value)| {
+                let is_it = |known: &&Parameter| {
+                    let mut names = std::iter::once(&known.name).chain(known.aliases);
+                    known.unit == Unit::Rate && names.any(|known| known.eq_ignore_ascii_case(name.trim()))
+                };
+                Some((parameters.iter().find(is_it)?.name, value.parse::<Share>().ok()?))
+            });
+            match share {
+                Some((name, share)) => {
+                    words.push(format!("{name}={}bit", share.of(NOMINAL).0));
+                    shares.push((name, share));
+                }
+                None => words.push(element.into()),
+            }
+        }
+        Ok(QueueText { spec: words.join(",").parse()?, shares })
+    }
+}
+
+impl From<QueueSpec> for QueueText {
+    fn from(spec: QueueSpec) -> QueueText {
+        QueueText { spec, shares: Vec::new() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_queue_keeps_its_share_until_the_line_is_known() {
+        let queue: QueueText = "cake,link=docsis,bandwidth=92.5%".parse().expect("a queue");
+        assert_eq!(queue.to_string(), "cake,bandwidth=92.5%,link=docsis");
+        let at = queue.at(Some(Rate(50_000_000))).expect("a queue");
+        assert_eq!(at.to_string(), "cake,bandwidth=46250kbit,link=docsis");
+        assert!(queue.has_share() && queue.plain().is_err());
+        assert_eq!(queue.to_string().parse::<QueueText>().expect("its own words"), queue);
+    }
+
+    #[test]
+    fn queues_of_a_list_keep_their_parameters() {
+        let list = QueueText::list("pfifo:1000,tbf,rate=50%,burst=3000,latency=50ms,codel").expect("queues");
+        let words: Vec<String> = list.iter().map(ToString::to_string).collect();
+        assert_eq!((words.len(), words[0].as_str(), words[2].as_str()), (3, "pfifo:1000", "codel"));
+        assert!(words[1].starts_with("tbf,rate=50%"), "{words:?}");
+        assert!(QueueText::list("bandwidth=90%").is_err());
+        assert!("cake,rtt=90%".parse::<QueueText>().is_err(), "a time is no share of a line");
+    }
+
+    #[test]
+    fn what_is_no_share_is_refused() {
+        for text in ["0%", "-5%", "1001%", "x%", "%", "nan%"] {
+            assert!(text.parse::<RateWords>().is_err(), "{text}");
+        }
+        assert_eq!("90%".parse::<RateWords>().map(|rate| rate.at(Some(Rate(1000)))), Ok(Rate(900)));
+    }
+}
