@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::args::RunArgs;
 use crate::exit::End;
+use crate::experiment::starts;
 use crate::hint::did_you_mean;
 
 /// The link's IP MTU in bytes: Ethernet's.
@@ -49,6 +50,9 @@ pub struct Plan {
     pub queues: Vec<String>,
     /// Root of every random stream.
     pub seed: u64,
+    /// How much later than planned flows, browsers and players begin at most; live ones have their own delays.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub start_jitter_ns: Option<u64>,
     /// What the user should read before trusting the result.
     pub warnings: Vec<String>,
 }
@@ -123,7 +127,21 @@ impl Plan {
         };
         let queues = queues(&args.queue, &link)?;
         let arm = if args.live { Arm::Live } else { Arm::Simulated };
-        Ok(Plan { arm, test, link, queues, seed: args.seed, warnings })
+        let jitter = args.start_jitter.as_ref().map(|text| span("--start-jitter", text)).transpose()?;
+        if let (Some(text), Some(longest)) =
+            (&args.start_jitter, jitter.filter(|&span| span > LONGEST_JITTER))
+        {
+            return Err(End::Usage(format!(
+                "--start-jitter {text}: {longest}, and {LONGEST_JITTER} is the most"
+            )));
+        }
+        let start_jitter_ns = (arm == Arm::Simulated).then_some(jitter.unwrap_or(starts::DEFAULT).0);
+        Ok(Plan { arm, test, link, queues, seed: args.seed, start_jitter_ns, warnings })
+    }
+
+    /// The same as a time.
+    pub(crate) fn start_jitter(&self) -> Span {
+        Span(self.start_jitter_ns.unwrap_or(0))
     }
 }
 
@@ -240,6 +258,9 @@ fn ring(packets: Option<u32>) -> Result<Option<u32>, End> {
         packets => Ok(packets),
     }
 }
+
+/// The longest jitter of starts.
+const LONGEST_JITTER: Span = Span::from_secs(60);
 
 /// The longest base round-trip time: what a frame has to be kept for is memory.
 const LONGEST_RTT: Span = Span(10_000_000_000);

@@ -58,6 +58,18 @@ fn the_same_seed_gives_the_same_bytes_and_another_seed_others() {
     assert_ne!(runs(7), runs(8));
 }
 
+/// Nothing else is by chance here: which flow is first decides.
+#[test]
+fn seeds_decide_over_flows_in_a_fifo_unless_starts_are_exact() {
+    let runs = |more: &str, seed: u32| {
+        let words = format!("tcp_nup --flows 2 --length 5s --queue pfifo:50 --seed {seed}{more}");
+        let run = &measured(&words)["runs"][0];
+        (run["summary"].clone(), run["simulation"]["trace_hash"].clone())
+    };
+    assert_ne!(runs("", 1), runs("", 2));
+    assert_eq!(runs(" --start-jitter 0s", 1), runs(" --start-jitter 0s", 2));
+}
+
 #[test]
 fn both_runs_of_a_check_agree() {
     let output = run("run tcp_nup --sim --length 2s --loss 1% --check-determinism --quiet");
