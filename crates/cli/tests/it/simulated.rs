@@ -184,6 +184,38 @@ fn a_signal_ends_it_in_good_order() {
     }
 }
 
+/// Links without a rate and a round trip of nanoseconds: a slice of virtual time has events without number.
+#[test]
+fn a_signal_ends_what_makes_no_progress() {
+    let scratch = Scratch::new("simulated-standstill");
+    let (file, out) = (scratch.path("still.toml"), scratch.path("out"));
+    let text = "test = \"tcp_nup\"\n[[link]]\nbetween = [\"client\", \"server\"]\ndelay = \"1ns\"\n";
+    std::fs::write(&file, text).expect("a file");
+    for (name, code) in [("INT", 130), ("TERM", 143)] {
+        let _ = std::fs::remove_dir_all(&out);
+        let child = goodqueue()
+            .arg("run")
+            .arg(&file)
+            .arg("-o")
+            .arg(&out)
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the command starts");
+        std::thread::sleep(Duration::from_millis(1500));
+        let kill = [format!("-{name}"), child.id().to_string()];
+        assert!(std::process::Command::new("kill").args(&kill).status().expect("kill runs").success());
+        let output = child.wait_with_output().expect("its output");
+        assert_eq!(output.status.code(), Some(code), "{}", stderr(&output));
+        let run = &kept(&out)["runs"][0];
+        assert_eq!(
+            (&run["complete"], &run["flows"][0]["error"]),
+            (&false.into(), &"the run was stopped".into())
+        );
+        assert!(number(run, "simulation.events") > 1e5, "{run}");
+    }
+}
+
 #[test]
 fn absurd_numbers_end_soon_and_in_good_order() {
     let absurd = [

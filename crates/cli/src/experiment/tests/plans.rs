@@ -72,7 +72,7 @@ shaper = "none"
     let expected = json!({
         "about": "a plan",
         "test": {
-            "name": "custom", "idle": "1s", "load": "10s", "step": "200ms",
+            "name": "custom", "idle": "1s", "load": "10s", "start_jitter": "10ms", "step": "200ms",
             "flows": [
                 "TCP download::1: server to client, cubic, CS0, 0s to 10s, 1048576 bytes",
                 "TCP download::2: server to client, cubic, CS0, 500ms to 10s, 1048576 bytes",
