@@ -122,15 +122,13 @@ impl Queue<Token> for Shaped {
     }
 
     fn next_wake(&self, now: Nanos) -> Option<Nanos> {
-        let needed = match self.head {
-            Some((_, cost)) => cost,
-            None => {
-                self.queue.next_wake(now)?;
-                0
-            }
+        // Both must let the packet go: the queue, unless `tbf` has taken it out already, and the bucket.
+        let (needed, ready) = match self.head {
+            Some((_, cost)) => (cost, now),
+            None => (0, self.queue.next_wake(now)?),
         };
         let missing = needed.saturating_sub(self.bucket(now)).max(0);
-        Some(now + Span(missing.unsigned_abs()))
+        Some(ready.max(now + Span(missing.unsigned_abs())))
     }
 
     fn backlog(&self) -> Backlog {
@@ -190,6 +188,46 @@ mod tests {
     fn htb_passes_while_the_bucket_is_not_below_zero() {
         assert_eq!(leave(ShaperKind::Htb, 1000, &[1000; 5]), [0, 0, 1000, 2000, 3000]);
         assert_eq!(leave(ShaperKind::Htb, 999, &[1000; 3]), [0, 1, 1001]);
+    }
+
+    /// A queue that holds packets back itself is asked when it can let one go, not every nanosecond until then.
+    #[test]
+    fn a_queue_that_holds_back_too_is_waited_for() {
+        let queues = [
+            "tbf,rate=1mbit,burst=2000,limit=100000",
+            "htb,rate=1mbit",
+            "cake,bandwidth=1mbit",
+            "fq,maxrate=1mbit",
+        ];
+        let packets = 50;
+        for (kind, text) in
+            [ShaperKind::Htb, ShaperKind::Tbf].into_iter().flat_map(|k| queues.map(|q| (k, q)))
+        {
+            let spec: QueueSpec = text.parse().expect("a queue");
+            let rate = Rate(8_000_000);
+            let queue = spec.build(rate, 1514, Nanos::ZERO).expect("a queue");
+            let mut shaped = Shaped::new(Shaper { kind, rate, burst: 3000 }, queue).expect("a rate");
+            let mut now = Nanos(1_000_000_000);
+            let (mut left, mut turns) = (0, 0);
+            for _ in 0..packets {
+                shaped.enqueue(now, Frame { len: 1000, ..Frame::NONE }.token(0), &mut Ignore);
+            }
+            while shaped.backlog().packets > 0 && turns < 10 * packets {
+                turns += 1;
+                while shaped.dequeue(now, &mut Ignore).is_some() {
+                    left += 1;
+                }
+                now = shaped.next_wake(now).unwrap_or(now).max(now + Span(1));
+            }
+            assert_eq!(left, packets, "{kind:?} over {text}: {turns} turns");
+            assert!(turns <= 3 * packets, "{kind:?} over {text}: {turns} turns for {packets} packets");
+            // 1 Mbit/s is the slower of the two: 8 ms for each packet, less what its bucket holds at the start.
+            let took = now.since(Nanos(1_000_000_000));
+            assert!(
+                took > Span::from_millis(350) && took < Span::from_millis(420),
+                "{kind:?} over {text}: {took}"
+            );
+        }
     }
 
     /// Three full packets fit into the bucket; the next leaves when all of its bytes are there.

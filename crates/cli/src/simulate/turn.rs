@@ -24,6 +24,8 @@ const DRAIN: Span = Span::from_secs(20);
 /// Full packets of both directions after which the owner is asked whether to go on: hundredths of a second's
 /// work.
 const PATIENCE: u64 = 20_000;
+/// Events after which the owner is asked too: where links take next to no time, there is no end of them within a slice.
+const MOST_EVENTS: u64 = 200_000;
 
 /// What came of a turn.
 #[derive(Clone, Debug, PartialEq)]
@@ -165,8 +167,14 @@ impl<'a> Turn<'a> {
             if watch.stop.load(Ordering::Relaxed) {
                 return false;
             }
-            let next = self.simulation.now() + self.slice;
-            self.simulation.run_until(next.min(until));
+            let next = (self.simulation.now() + self.slice).min(until);
+            while !self.simulation.run_some(next, MOST_EVENTS) {
+                self.tracer.take(&mut self.simulation);
+                if watch.stop.load(Ordering::Relaxed) {
+                    self.simulation.halt();
+                    return false;
+                }
+            }
             self.tracer.take(&mut self.simulation);
         }
         !watch.stop.load(Ordering::Relaxed)
