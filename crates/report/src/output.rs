@@ -23,6 +23,9 @@ pub fn write_all(record: &Record, dir: impl AsRef<Path>) -> Result<Vec<PathBuf>,
     put(&mut done, tables.join("goodput.csv"), csv::goodput(record).as_bytes())?;
     put(&mut done, tables.join("latency.csv"), csv::latency(record).as_bytes())?;
     put(&mut done, tables.join("queue.csv"), csv::queue(record).as_bytes())?;
+    if record.runs.iter().any(|run| !run.path.is_empty()) {
+        put(&mut done, tables.join("path.csv"), csv::path(record).as_bytes())?;
+    }
     if !record.test.voip.is_empty() {
         put(&mut done, tables.join("calls.csv"), csv::calls(record).as_bytes())?;
     }

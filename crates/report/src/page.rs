@@ -4,6 +4,7 @@ mod airtime;
 mod applications;
 mod details;
 mod figures;
+mod queues;
 mod tables;
 mod wifi;
 

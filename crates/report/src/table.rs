@@ -1,6 +1,7 @@
 //! The table of a record: plain text for the terminal, and Markdown.
 
 pub(crate) mod applications;
+mod queues;
 pub(crate) mod videos;
 pub(crate) mod wifi;
 
@@ -9,6 +10,7 @@ use std::fmt::Write as _;
 
 use crate::applications::page_name;
 use crate::baseline::idle_range;
+use crate::path::shown_words;
 use crate::record::{Direction, ProbeSeries};
 use crate::repeat::{self, Repeated};
 use crate::summary::{Grade, Latency, Letter, Summary, distances_differ, loaded_directions};
@@ -128,7 +130,8 @@ fn markdown_block(out: &mut String, groups: &[Group], rows: usize) {
 
 /// The tables below the first: stations, both ways of the round trip, then calls, pages and videos.
 fn further_blocks(record: &Record, all: &[Summary]) -> Vec<Vec<Group>> {
-    let first = [wifi::groups(record, all), one_way_groups(record, all)];
+    let first =
+        [wifi::groups(record, all), one_way_groups(record, all), queues::waits(all), queues::path(record)];
     let first = first.into_iter().filter(|groups| !groups.is_empty());
     first.chain(applications::blocks(record, all)).chain(videos::blocks(record, all)).collect()
 }
@@ -415,6 +418,10 @@ fn remarks(record: &Record, all: &[Summary]) -> Vec<String> {
             s.no_grade.as_ref().filter(|_| run.validity.valid && !record.test.flows.is_empty())
         {
             out.push(format!("{}: no grade: {reason}", short(name)));
+        }
+        for direction in loaded_directions(record) {
+            let shown = shown_words(run, direction);
+            out.extend(shown.map(|words| format!("{}: {words}", short(name))));
         }
         out.extend(ended_early(record, run));
         for (i, page) in run.web.iter().enumerate() {

@@ -14,6 +14,7 @@ pub(crate) mod link_file;
 mod links;
 mod load;
 mod network;
+mod path;
 mod read;
 mod resolve;
 mod scenario;
