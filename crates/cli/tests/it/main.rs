@@ -8,6 +8,7 @@ mod house;
 mod live;
 mod live_wifi;
 mod memory;
+mod path_queues;
 mod reproduce;
 mod simulated;
 mod traced;
