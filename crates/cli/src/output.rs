@@ -27,9 +27,10 @@ const REFUGES: u32 = 100;
 /// What `-o` names: a folder for everything, or one file whose suffix chooses the form.
 #[derive(Debug)]
 pub(crate) struct Target {
-    place: Place,
-    /// Held as long as the run is at work: no other run writes to the same place.
+    /// Held as long as the run is at work: no other run writes to the same place. It goes before the folder, through
+    /// which its file is found.
     mark: Lock,
+    place: Place,
 }
 
 #[derive(Debug)]
