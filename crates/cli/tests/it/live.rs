@@ -217,3 +217,12 @@ fn a_name_that_is_no_unicode_is_kept_as_far_as_it_goes() {
     assert!(matches!(output.status.code(), Some(0 | 1)), "{}", super::stderr(&output));
     assert!(folder.join("record.gqz").exists());
 }
+
+#[test]
+fn a_round_trip_longer_than_the_test_is_waited_for() {
+    let Some(_turn) = live("a_round_trip_longer_than_the_test_is_waited_for") else { return };
+    let record = measured("ping --live --rate 10mbit --rtt 8s --queue pfifo --length 1s --idle 200ms");
+    let rtt = &summaries(&record)[0]["rtt"];
+    within("round trip, ms", millis(rtt, "p50_ns"), 8000.0, 8002.0);
+    within("answers", number(rtt, "n"), 90.0, 100.0);
+}
