@@ -29,6 +29,7 @@ pub(crate) use airtime::{colour, name_of, spoken};
 #[cfg(feature = "png")]
 pub(crate) use curves::draw as curves;
 pub(crate) use data::{Delay, shows_rise};
+pub(crate) use distribution::sources;
 pub(crate) use flows::Picks;
 pub(crate) use scene::{Scene, escape};
 pub(crate) use sequence::draw as sequence;

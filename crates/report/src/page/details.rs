@@ -24,8 +24,8 @@ fn fold(out: &mut String, title: &str, open: bool, body: &str) {
     let _ = writeln!(out, "<details{open}><summary>{title}</summary>\n{body}</details>");
 }
 
-/// The section of details.
-pub(crate) fn html(record: &Record, summaries: &[Summary]) -> String {
+/// The section of details; with `brief`, without what is long for many runs.
+pub(crate) fn html(record: &Record, summaries: &[Summary], brief: bool) -> String {
     let mut out = String::new();
     fold(&mut out, "How to run it again", true, &repeat(record));
     fold(&mut out, "Test and link", true, &plan(record));
@@ -35,7 +35,9 @@ pub(crate) fn html(record: &Record, summaries: &[Summary]) -> String {
     }
     fold(&mut out, "All delays", false, &delays(record, summaries));
     if !record.test.flows.is_empty() {
-        fold(&mut out, "All flows", false, &flows(record, summaries));
+        if !brief {
+            fold(&mut out, "All flows", false, &flows(record, summaries));
+        }
         fold(&mut out, "Drops, marks and backlog", false, &counters(record, summaries));
     }
     let path = path_queues::path(record);
@@ -75,7 +77,11 @@ fn repeat(record: &Record) -> String {
         let _ = write!(line, " --seed={}", record.seed);
     }
     let shown = if line.is_empty() { "(the record does not say)".into() } else { line };
-    let block = format!("<pre tabindex=\"0\" aria-label=\"Command\">{}</pre>\n", escape(&shown));
+    let block = format!(
+        "<div class=\"copy\"><pre tabindex=\"0\" aria-label=\"Command\">{}</pre>\
+         <button type=\"button\" class=\"control\" hidden>Copy</button></div>\n",
+        escape(&shown)
+    );
     let facts = list(&[
         ("Seed", record.seed.to_string()),
         ("Version", escape(&record.version)),
@@ -111,7 +117,12 @@ fn plan(record: &Record) -> String {
     let t = &record.test;
     let stream = |p: &ProbePlan| {
         let every = ms(i64::try_from(p.interval_ns).ok());
-        format!("{}: {} bytes every {every} ms, {}", escape(&p.name), p.payload_bytes, glossary::known(&p.dscp))
+        format!(
+            "{}: {} bytes every {every} ms, {}",
+            escape(&p.name),
+            p.payload_bytes,
+            glossary::known(&p.dscp)
+        )
     };
     let probes: Vec<String> = t.probes.iter().map(stream).collect();
     let calls: Vec<String> = t.voip.iter().map(stream).collect();
@@ -157,7 +168,8 @@ fn queues(record: &Record) -> String {
             .chain(parameters.into_iter().map(|(k, v)| (escape(k), v)))
             .collect();
         let borrowed: Vec<(&str, String)> = escaped.iter().map(|(k, v)| (k.as_str(), v.clone())).collect();
-        let _ = write!(out, "<h3 class=\"q{}\">{}</h3>{}", q % 8, glossary::queue(&run.queue), list(&borrowed));
+        let _ =
+            write!(out, "<h3 class=\"q{}\">{}</h3>{}", q % 8, glossary::queue(&run.queue), list(&borrowed));
     }
     out
 }

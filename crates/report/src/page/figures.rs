@@ -105,7 +105,7 @@ impl Builder {
         let _ = write!(
             self.html,
             "<div class=\"plot\" tabindex=\"0\" role=\"group\" data-chart=\"{id}\" \
-             aria-label=\"{title}. Arrow keys move the crosshair.\">",
+             aria-label=\"{title}. Arrow keys move the crosshair; plus, minus and 0 zoom.\">",
             id = chart.id
         );
         self.html.push_str(&chart.scene.inline_svg());
@@ -185,9 +185,17 @@ fn bar(record: &Record, delays: &[Delay]) -> String {
         let options: Vec<(&str, &str)> = delays.iter().map(|d| (d.key(), d.short())).collect();
         out.push_str(&choice("delay", "Delay", delays[0].key(), &options));
     }
+    out.push_str(TIME);
     out.push_str("</div>\n");
     out
 }
+
+/// What part of the time all charts show.
+const TIME: &str = "<fieldset class=\"time\"><legend>Time</legend>\
+    <button type=\"button\" data-time=\"in\" title=\"or drag across a chart, or press + in it\">zoom in</button>\
+    <button type=\"button\" data-time=\"out\" disabled>zoom out</button>\
+    <button type=\"button\" data-time=\"all\" disabled title=\"or double-click a chart, or press 0 in it\">all</button>\
+    </fieldset>";
 
 /// All sections with charts.
 pub(crate) fn all(record: &Record, summaries: &[Summary]) -> Figures {
@@ -306,6 +314,13 @@ fn tcp_rtt(b: &mut Builder, record: &Record, summaries: &[Summary]) {
     b.close();
 }
 
+/// Which record has which line, a sentence.
+fn dashes(names: &[&str]) -> String {
+    let kinds = ["solid", "dashed", "dotted", "dash and dot"];
+    let of = |(i, name): (usize, &&str)| format!("{} {}", escape(name), kinds[i % kinds.len()]);
+    format!(" Lines: {}.", names.iter().enumerate().map(of).collect::<Vec<_>>().join(", "))
+}
+
 fn distributions(b: &mut Builder, record: &Record, delays: &[Delay]) {
     let (heading, lead) = if record.test.flows.is_empty() {
         ("Distribution of the delay", "All probes, the first fifth or 2 s left out.")
@@ -315,7 +330,8 @@ fn distributions(b: &mut Builder, record: &Record, delays: &[Delay]) {
             "All probes sent in the loaded interval, the ramp at its start left out.",
         )
     };
-    b.open("distribution", heading, &format!("{lead}{}", rise_note(record)));
+    let dashes = charts::sources(record).map(|(names, _)| dashes(&names)).unwrap_or_default();
+    b.open("distribution", heading, &format!("{lead}{}{dashes}", rise_note(record)));
     let chosen = if charts::wide_range(record, delays[0]) { "log" } else { "linear" };
     let buttons = choice("scale", "Delay axis", chosen, &SCALES);
     let _ = writeln!(b.html, "<div class=\"controls\">{buttons}</div>\n<div class=\"cards two\">");
