@@ -43,6 +43,8 @@ pub(crate) struct Shaped {
     tokens: i64,
     /// When `tokens` was right.
     t_c: Nanos,
+    /// What all packets so far have cost, in time at the rate.
+    paid: i64,
     /// The packet that `tbf` has taken from its queue, and its time at the rate.
     head: Option<(Token, i64)>,
     stats: Stats,
@@ -60,6 +62,7 @@ impl Shaped {
             buffer,
             tokens: buffer,
             t_c: Nanos::ZERO,
+            paid: 0,
             head: None,
             stats: Stats::default(),
         })
@@ -67,6 +70,12 @@ impl Shaped {
 
     pub(crate) fn queue(&self) -> &AnyQueue<Token> {
         &self.queue
+    }
+
+    /// Time in which the bucket was not full, by `now`: a line of its rate that was sent the same at the same times
+    /// would have been busy for so long.
+    pub(crate) fn busy_by(&self, now: Nanos) -> Span {
+        Span(self.paid.saturating_sub(self.buffer - self.bucket(now)).max(0).unsigned_abs())
     }
 
     /// The bucket at `now`.
@@ -78,6 +87,7 @@ impl Shaped {
     fn pay(&mut self, now: Nanos, packet: Token, cost: i64) -> Token {
         self.tokens = self.bucket(now) - cost;
         self.t_c = now;
+        self.paid += cost;
         self.stats.packets += 1;
         self.stats.bytes += u64::from(packet.len());
         packet

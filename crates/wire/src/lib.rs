@@ -20,7 +20,6 @@ mod delay;
 pub mod engine;
 mod error;
 pub mod frame;
-mod hist;
 pub mod lab;
 pub mod medium;
 mod netlink;
@@ -35,7 +34,7 @@ mod tcp_header;
 
 pub use engine::{Engine, EngineHandle, EngineSpec, Frame};
 pub use error::{Error, Result};
-pub use hist::Histogram;
+pub use goodqueue::Histogram;
 pub use lab::{Lab, LabSpec, MAX_HOSTS, Side};
 pub use medium::{Delays, Exit, Medium, MediumSpec, Way};
 pub use netns::{Netns, enter_user_namespace};

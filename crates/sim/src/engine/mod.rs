@@ -66,7 +66,7 @@ pub struct Simulation {
     timers: Timers,
     map: Map,
     frames: Frames,
-    links: Vec<Link>,
+    pub(crate) links: Vec<Link>,
     paths: Paths,
     flows: Vec<flows::Flow>,
     probes: Vec<probes::Probe>,
