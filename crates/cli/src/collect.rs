@@ -7,7 +7,7 @@ use goodqueue::spec::Parameter;
 use goodqueue::{QueueSpec, Reason};
 use goodqueue_probe::{Sample, Test, Way};
 use goodqueue_report::{
-    CallSeries, Fate, FlowSeries, MISSING, PageSeries, ProbeSeries, QueueSeries, Run, VideoSeries,
+    CallSeries, Fate, FlowSeries, MISSING, PageSeries, PathQueue, ProbeSeries, QueueSeries, Run, VideoSeries,
 };
 use serde::{Deserialize, Serialize};
 
@@ -89,6 +89,9 @@ pub(crate) struct QueueMoment {
     pub drops: u64,
     /// Packets marked CE.
     pub marks: u64,
+    /// Time in which the line, or the shaper in front of it, was at work, ns.
+    #[serde(default)]
+    pub busy_ns: u64,
     /// Times that the line began to send after it had stood idle.
     pub busy_periods: u64,
 }
@@ -274,6 +277,11 @@ impl Collector {
         }
     }
 
+    /// Every queue that the test's packets passed.
+    pub(crate) fn path(&mut self, path: Vec<PathQueue>) {
+        self.run.path = path;
+    }
+
     /// The end: whether the test ran to its planned one, and why the result is not valid, if it is not.
     pub(crate) fn finished(&mut self, complete: bool, invalid: Vec<String>, up: QueueEnd, down: QueueEnd) {
         self.run.complete = complete;
@@ -313,13 +321,15 @@ impl Collector {
     }
 }
 
-fn push_moment(series: &mut QueueSeries, t_ns: i64, moment: QueueMoment) {
+/// Adds a moment to a series.
+pub(crate) fn push_moment(series: &mut QueueSeries, t_ns: i64, moment: QueueMoment) {
     series.t_ns.push(t_ns);
     series.backlog_bytes.push(moment.backlog_bytes);
     series.backlog_packets.push(moment.backlog_packets);
     series.ring_bytes.push(moment.ring_bytes);
     series.sent_bytes.push(moment.sent_bytes);
     series.sent_packets.push(moment.sent_packets);
+    series.busy_ns.push(moment.busy_ns);
     series.drops.push(moment.drops);
     series.marks.push(moment.marks);
 }

@@ -28,6 +28,7 @@ mod merge;
 mod mos;
 mod output;
 mod page;
+mod path;
 mod record;
 mod repeat;
 mod stats;
@@ -50,12 +51,15 @@ pub use output::{SUFFIXES, write_all, write_all_in, write_as, write_new_as};
 #[cfg(feature = "png")]
 pub use output::{write_airtime, write_histogram, write_shares, write_video};
 pub use page::html;
+pub use path::{PathQueue, Sojourn, TcpRtt};
 pub use record::{
     CallSeries, Direction, EngineHealth, Fate, FlowPlan, FlowSeries, Host, LinkPlan, LossCount, MISSING,
     PagePlan, PageSeries, PathPlan, ProbePlan, ProbeSeries, QueueSeries, Record, Run, SCHEMA, Simulation,
     TestPlan, Validity, VideoPlan, VideoSeries,
 };
 pub use repeat::{Estimate, Repeated, Repetition};
-pub use summary::{FlowSummary, Grade, Latency, Letter, ProbeSummary, QueueSummary, SATURATED, Summary};
+pub use summary::{
+    FlowSummary, Grade, Latency, Letter, ProbeSummary, QueueSummary, SATURATED, Summary, ramp_ns,
+};
 pub use videos::VideoSummary;
 pub use voice::Voice;

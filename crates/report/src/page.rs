@@ -6,6 +6,7 @@ mod details;
 mod figures;
 mod glance;
 mod glossary;
+mod queues;
 mod tables;
 mod wifi;
 

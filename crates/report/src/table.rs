@@ -1,6 +1,7 @@
 //! The table of a record: plain text for the terminal, and Markdown.
 
 pub(crate) mod applications;
+mod queues;
 pub(crate) mod videos;
 pub(crate) mod wifi;
 
@@ -9,6 +10,7 @@ use std::fmt::Write as _;
 
 use crate::applications::page_name;
 use crate::baseline::idle_range;
+use crate::path::shown_words;
 use crate::record::{Direction, ProbeSeries};
 use crate::repeat::{self, Repeated};
 use crate::summary::{Grade, Latency, Letter, Summary, direction_name, distances_differ, loaded_directions};
@@ -95,13 +97,12 @@ pub fn text(record: &Record, layout: Layout) -> String {
     let mut blocks = further_blocks(record, &summaries, if layout.wide { WIDE } else { layout.columns });
     let mut left_out = false;
     if !layout.wide {
-        let one_way = one_way_groups(record, &summaries);
-        left_out |= !one_way.is_empty();
+        left_out |= !wide_blocks(record, &summaries).is_empty();
         for block in std::iter::once(&mut first).chain(&mut blocks) {
             left_out |= fit(block, layout.columns);
         }
     } else {
-        blocks.insert(0, one_way_groups(record, &summaries));
+        blocks.splice(0..0, wide_blocks(record, &summaries));
     }
     let mut out = String::new();
     render_head(&mut out, &first);
@@ -138,8 +139,8 @@ pub fn markdown(record: &Record) -> String {
     let summaries = Summary::all(record);
     let mut out = String::new();
     markdown_block(&mut out, &groups(record, &summaries), summaries.len());
-    let one_way = Some(one_way_groups(record, &summaries)).filter(|block| !block.is_empty());
-    for block in one_way.into_iter().chain(further_blocks(record, &summaries, WIDE)) {
+    let wide = wide_blocks(record, &summaries);
+    for block in wide.into_iter().chain(further_blocks(record, &summaries, WIDE)) {
         out.push('\n');
         markdown_block(&mut out, &block, rows(&block));
     }
@@ -178,11 +179,18 @@ fn markdown_block(out: &mut String, groups: &[Group], rows: usize) {
     }
 }
 
-/// The tables below the first: stations, then calls, pages and videos.
+/// Tables that only a wide terminal shows: both ways of the round trip, then TCP's own and how long packets waited.
+fn wide_blocks(record: &Record, all: &[Summary]) -> Vec<Vec<Group>> {
+    let blocks = [one_way_groups(record, all), queues::waits(all)];
+    blocks.into_iter().filter(|groups| !groups.is_empty()).collect()
+}
+
+/// The tables below the first: stations, queues on the path, then calls, pages and videos.
 fn further_blocks(record: &Record, all: &[Summary], width: usize) -> Vec<Vec<Group>> {
-    let stations = Some(wifi::groups(record, all)).filter(|groups| !groups.is_empty());
+    let first = [wifi::groups(record, all), queues::path(record)];
+    let first = first.into_iter().filter(|groups| !groups.is_empty());
     let applications = applications::blocks(record, all, width);
-    stations.into_iter().chain(applications).chain(videos::blocks(record, all, width)).collect()
+    first.chain(applications).chain(videos::blocks(record, all, width)).collect()
 }
 
 /// Rows of a block: of its first column.
@@ -468,6 +476,10 @@ fn remarks(record: &Record, all: &[Summary]) -> Vec<String> {
             s.no_grade.as_ref().filter(|_| run.validity.valid && !record.test.flows.is_empty())
         {
             out.push(format!("{}: no grade: {reason}", short(name)));
+        }
+        for direction in loaded_directions(record) {
+            let shown = shown_words(run, direction);
+            out.extend(shown.map(|words| format!("{}: {words}", short(name))));
         }
         out.extend(ended_early(record, run));
         for (i, page) in run.web.iter().enumerate() {

@@ -17,6 +17,7 @@ mod links;
 mod load;
 mod network;
 pub(crate) mod overrides;
+mod path;
 mod read;
 mod resolve;
 mod scenario;

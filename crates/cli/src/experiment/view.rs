@@ -208,7 +208,7 @@ fn classes(queue: &Discipline) -> Vec<String> {
     }
 }
 
-fn shaper(shaper: Shaper) -> String {
+pub(super) fn shaper(shaper: Shaper) -> String {
     let kind = match shaper.kind {
         ShaperKind::Htb => "htb",
         ShaperKind::Tbf => "tbf",

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::{airtime, glossary, wifi};
+use super::{airtime, glossary, queues as path_queues, wifi};
 use crate::charts::{Delay, escape};
 use crate::record::{EngineHealth, PagePlan, PathPlan, ProbePlan, Record, Run, VideoPlan};
 use crate::summary::{Latency, Summary, direction_name, distances_differ};
@@ -37,6 +37,10 @@ pub(crate) fn html(record: &Record, summaries: &[Summary]) -> String {
     if !record.test.flows.is_empty() {
         fold(&mut out, "All flows", false, &flows(record, summaries));
         fold(&mut out, "Drops, marks and backlog", false, &counters(record, summaries));
+    }
+    let path = path_queues::path(record);
+    if !path.is_empty() {
+        fold(&mut out, "Queues on the path", false, &path);
     }
     if record.runs.iter().any(|r| r.simulation.is_some()) {
         fold(&mut out, "What was simulated", false, &simulation(record));
@@ -235,6 +239,8 @@ fn flows(record: &Record, summaries: &[Summary]) -> String {
                 escape(error),
                 mbit(flow.goodput_bps),
                 flow.retransmits.to_string(),
+                ms(flow.tcp_rtt.p50_ns),
+                ms(flow.tcp_rtt.p95_ns),
             ]);
         }
     }
@@ -247,6 +253,8 @@ fn flows(record: &Record, summaries: &[Summary]) -> String {
         "ended early",
         "goodput, Mbit/s",
         "retransmits",
+        "TCP RTT p50, ms",
+        "TCP RTT p95, ms",
     ];
     table("All flows", &heads, 6, &rows)
 }

@@ -4,8 +4,9 @@ use std::fmt::Write as _;
 
 use serde::Serialize;
 
-use super::{airtime, applications};
+use super::{airtime, applications, queues};
 use crate::charts::{self, Chart, Delay, Hover, escape};
+use crate::path::shown_words;
 use crate::record::{Direction, Record, Run};
 use crate::summary::{Summary, direction_name, loaded_directions};
 use crate::words;
@@ -200,6 +201,7 @@ pub(crate) fn all(record: &Record, summaries: &[Summary]) -> Figures {
         over_time(&mut b, record, &delays);
         distributions(&mut b, record, &delays);
     }
+    tcp_rtt(&mut b, record, summaries);
     pages(&mut b, record, summaries);
     videos(&mut b, record, summaries);
     calls(&mut b, record, summaries);
@@ -290,6 +292,17 @@ fn over_time(b: &mut Builder, record: &Record, delays: &[Delay]) {
         }
     }
     b.html.push_str("</div>\n");
+    b.close();
+}
+
+fn tcp_rtt(b: &mut Builder, record: &Record, summaries: &[Summary]) {
+    let Some(chart) = charts::tcp_rtt(record) else { return };
+    let lead = "What the flows' senders measured (srtt): their own queue included, where a probe's packets may wait in another. \
+                CoDel's target acts on it. Line: median of the flows; band: 5th to 95th percentile. \
+                Sojourn: from a packet's arrival at a queue until the line began it.";
+    b.open("tcp-rtt", "TCP's own round trip", lead);
+    b.figure(&chart, "", None, "");
+    b.html.push_str(&queues::waits(summaries));
     b.close();
 }
 
@@ -397,18 +410,21 @@ fn goodput(b: &mut Builder, record: &Record, direction: Direction) {
 
 /// Whether there is a backlog to show. A Wi-Fi run may have none but its stations'.
 fn sampled(record: &Record, direction: Direction) -> bool {
-    let series = |run: &Run| match direction {
-        Direction::Up => run.up.t_ns.is_empty(),
-        Direction::Down => run.down.t_ns.is_empty(),
-    };
+    let series = |run: &Run| run.shown(direction).t_ns.is_empty();
     !airtime::present(record) || !record.runs.iter().all(series)
 }
 
 fn backlog(b: &mut Builder, record: &Record, direction: Direction) {
     let name = direction_name(direction);
-    let lead = "Bytes waiting in the queue, the device ring below it not counted. Line: median of each moment; band: 5th to \
-                95th percentile.";
-    b.open(&format!("backlog-{name}"), &format!("Backlog over time, {name}"), lead);
+    let mut lead = "Bytes waiting in the queue, the device ring below it not counted. Line: median of each moment; band: 5th \
+                    to 95th percentile."
+        .to_owned();
+    for run in &record.runs {
+        if let Some(words) = shown_words(run, direction) {
+            let _ = write!(lead, " {}: {}.", escape(&run.queue), escape(&words));
+        }
+    }
+    b.open(&format!("backlog-{name}"), &format!("Backlog over time, {name}"), &lead);
     b.figure(&charts::backlog(record, direction), "", None, "");
     b.close();
 }
