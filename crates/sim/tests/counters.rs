@@ -183,7 +183,7 @@ fn sojourn_times_are_those_by_hand() {
         };
         let measured = run(Some((0, u64::MAX)));
         assert_eq!(measured.trace_hash(), run(None).trace_hash(), "what is simulated stays the same");
-        let histogram = measured.link(0).sojourn().expect("asked for");
+        let histogram = measured.link(0).sojourn().cloned().expect("asked for");
         let waits: Vec<u64> = (0..10).map(|n| n * (took.0 - 1000)).collect();
         assert_eq!(histogram.count(), 10, "{queue}");
         assert_eq!(histogram.mean(), Some(Span(waits.iter().sum::<u64>() / 10)), "{queue}");

@@ -12,7 +12,8 @@ use crate::simulate::PathLink;
 
 impl Variant {
     /// The directed links with a queue on the paths of `test`'s packets: first those towards the servers, then those
-    /// towards the clients, each in the order in which packets meet them. A link that is on both is named once.
+    /// towards the clients, each in the order in which packets meet them. A link that is on both is named once. A
+    /// device on the air has one set of queues for all its links: it is one entry, by the link that the reports show.
     pub(crate) fn path(&self, test: &Test) -> Vec<PathLink> {
         let mut out: Vec<PathLink> = Vec::new();
         for direction in [Direction::Up, Direction::Down] {
@@ -26,6 +27,7 @@ impl Variant {
                     continue;
                 }
                 for link in route(&self.scenario, from, to).unwrap_or_default() {
+                    let link = self.of_device(link);
                     if out.iter().all(|known| known.link != link) {
                         out.extend(self.path_link(link, direction));
                     }
@@ -33,6 +35,16 @@ impl Variant {
             }
         }
         out
+    }
+
+    /// The link that stands for all that leave the same device on the air; any other link for itself.
+    fn of_device(&self, link: usize) -> usize {
+        let from = |link: usize| self.scenario.links.get(link).map(|link| link.from);
+        let Some(radio) = self.scenario.radios.iter().find(|radio| radio.links.contains(&link)) else {
+            return link;
+        };
+        let mut own = radio.links.iter().copied().filter(|&other| from(other) == from(link));
+        own.clone().find(|&own| own == self.up || own == self.down).or_else(|| own.next()).unwrap_or(link)
     }
 
     /// Client and server of each flow, probe, call, page and video.

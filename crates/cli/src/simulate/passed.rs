@@ -1,13 +1,13 @@
 //! The queues that the test's packets pass, measured.
 
-use goodqueue::{Backlog, Histogram, Nanos, Reason};
+use goodqueue::{Histogram, Nanos, Reason};
 use goodqueue_report::{Direction, PathQueue, QueueSeries, Sojourn, ramp_ns};
-use goodqueue_sim::{LinkView, Simulation};
+use goodqueue_sim::Simulation;
 
 use super::air;
 use super::job::{Job, PathLink};
 use super::turn::{moment, queue_end};
-use crate::collect::{QueueEnd, Tally, push_moment};
+use crate::collect::{QueueEnd, QueueMoment, Tally, push_moment};
 
 /// Most queues of a direction, beside that at the bottleneck, of which it is kept what waited in them over time: a day
 /// has a million looks.
@@ -59,7 +59,8 @@ impl<'a> Passed<'a> {
             let view = simulation.link(path.link);
             let tally = air::tally(self.job, simulation, path.link).unwrap_or_else(|| queue_end(&view));
             wrong.extend(unbalanced(&tally).map(|why| format!("the counters of {}: {why}", path.name)));
-            queues.push(queue(self.job, path, &view, tally));
+            let last = air::queue(self.job, simulation, path.link).unwrap_or_else(|| moment(&view));
+            queues.push(queue(self.job, path, (tally, last), view.sojourn()));
         }
         for direction in [Direction::Up, Direction::Down] {
             if let Some(shown) = shown(&queues, direction) {
@@ -107,10 +108,13 @@ fn shown(queues: &[PathQueue], direction: Direction) -> Option<usize> {
     longer.max_by_key(|(_, queue)| queue.mean_sojourn_ns()).map(|(index, _)| index)
 }
 
-fn queue(job: &Job, path: &PathLink, view: &LinkView, tally: Tally) -> PathQueue {
-    let [queue, ring] = [view.backlog(), view.ring_backlog()];
+fn queue(
+    job: &Job,
+    path: &PathLink,
+    (tally, last): (Tally, QueueMoment),
+    waited: Option<&Histogram>,
+) -> PathQueue {
     let (arrived_packets, sent_packets, held_packets) = (tally.arrived, tally.sent, tally.held);
-    let counted = |Backlog { bytes, .. }: Backlog| bytes;
     PathQueue {
         link: path.name.clone(),
         direction: path.direction,
@@ -118,12 +122,12 @@ fn queue(job: &Job, path: &PathLink, view: &LinkView, tally: Tally) -> PathQueue
         bottleneck: path.link == job.up || path.link == job.down,
         arrived_packets,
         sent_packets,
-        sent_bytes: view.line().bytes,
+        sent_bytes: last.sent_bytes,
         held_packets,
-        held_bytes: counted(queue) + counted(ring),
-        marks: view.counters().marks,
+        held_bytes: last.backlog_bytes + last.ring_bytes,
+        marks: last.marks,
         drop_reasons: QueueEnd::from(tally).drop_reasons,
-        sojourn: view.sojourn().map(sojourn),
+        sojourn: waited.map(sojourn),
         series: None,
     }
 }

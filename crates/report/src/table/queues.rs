@@ -26,20 +26,20 @@ pub(super) fn path(record: &Record) -> Vec<Group> {
         cells(&|_, queue| ms(queue.sojourn.and_then(|sojourn| i64::try_from(of(sojourn)).ok())))
     };
     let packets = vec![
-        Column::new("sent", cells(&|_, queue| queue.sent_packets.to_string())).spare(1),
+        Column::new("sent", cells(&|_, queue| queue.sent_packets.to_string())).spare(2),
         Column::new("drops", cells(&|_, queue| queue.drops().to_string())),
         Column::new("marks", cells(&|_, queue| queue.marks.to_string())),
     ];
     let waits = vec![
-        Column::new("p50", wait(|sojourn| sojourn.p50_ns)).spare(2),
+        Column::new("p50", wait(|sojourn| sojourn.p50_ns)).spare(3),
         Column::new("p95", wait(|sojourn| sojourn.p95_ns)),
-        Column::new("max", wait(|sojourn| sojourn.max_ns)).spare(2),
+        Column::new("max", wait(|sojourn| sojourn.max_ns)).spare(3),
     ];
     vec![
         left("run", cells(&|run, _| short(&run.queue))),
         left("queues on the path", cells(&|_, queue| cut(&queue.link))),
         left("way", cells(&|_, queue| direction_name(queue.direction).to_owned())),
-        Group { spare: 3, ..left("discipline", cells(&|_, queue| cut(&queue.queue))) },
+        Group { spare: 1, ..left("discipline", cells(&|_, queue| cut(&queue.queue))) },
         Group { title: "packets".into(), columns: packets, spare: 0 },
         Group { title: "sojourn, ms".into(), columns: waits, spare: 0 },
     ]
