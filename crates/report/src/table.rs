@@ -97,13 +97,12 @@ pub fn text(record: &Record, layout: Layout) -> String {
     let mut blocks = further_blocks(record, &summaries, if layout.wide { WIDE } else { layout.columns });
     let mut left_out = false;
     if !layout.wide {
-        let one_way = one_way_groups(record, &summaries);
-        left_out |= !one_way.is_empty();
+        left_out |= !wide_blocks(record, &summaries).is_empty();
         for block in std::iter::once(&mut first).chain(&mut blocks) {
             left_out |= fit(block, layout.columns);
         }
     } else {
-        blocks.insert(0, one_way_groups(record, &summaries));
+        blocks.splice(0..0, wide_blocks(record, &summaries));
     }
     let mut out = String::new();
     render_head(&mut out, &first);
@@ -140,8 +139,8 @@ pub fn markdown(record: &Record) -> String {
     let summaries = Summary::all(record);
     let mut out = String::new();
     markdown_block(&mut out, &groups(record, &summaries), summaries.len());
-    let one_way = Some(one_way_groups(record, &summaries)).filter(|block| !block.is_empty());
-    for block in one_way.into_iter().chain(further_blocks(record, &summaries, WIDE)) {
+    let wide = wide_blocks(record, &summaries);
+    for block in wide.into_iter().chain(further_blocks(record, &summaries, WIDE)) {
         out.push('\n');
         markdown_block(&mut out, &block, rows(&block));
     }
@@ -180,14 +179,18 @@ fn markdown_block(out: &mut String, groups: &[Group], rows: usize) {
     }
 }
 
-/// The tables below the first: stations, waits in queues, queues on the path, then calls, pages and videos.
+/// Tables that only a wide terminal shows: both ways of the round trip, then TCP's own and how long packets waited.
+fn wide_blocks(record: &Record, all: &[Summary]) -> Vec<Vec<Group>> {
+    let blocks = [one_way_groups(record, all), queues::waits(all)];
+    blocks.into_iter().filter(|groups| !groups.is_empty()).collect()
+}
+
+/// The tables below the first: stations, queues on the path, then calls, pages and videos.
 fn further_blocks(record: &Record, all: &[Summary], width: usize) -> Vec<Vec<Group>> {
-    let first = [wifi::groups(record, all), queues::waits(all), queues::path(record)];
+    let first = [wifi::groups(record, all), queues::path(record)];
     let first = first.into_iter().filter(|groups| !groups.is_empty());
-    first
-        .chain(applications::blocks(record, all, width))
-        .chain(videos::blocks(record, all, width))
-        .collect()
+    let applications = applications::blocks(record, all, width);
+    first.chain(applications).chain(videos::blocks(record, all, width)).collect()
 }
 
 /// Rows of a block: of its first column.

@@ -25,7 +25,7 @@ const QUEUES: [&str; 12] = [
     "dualpi2",
     "fq_pie",
     "sfq",
-    "red",
+    "red,limit=60000",
     "tbf,rate=5mbit,burst=5000,limit=30000",
 ];
 

@@ -7,7 +7,7 @@ use crate::summary::direction_name;
 use crate::{Record, Summary};
 
 /// Longest name of a queue on the path; a longer one is cut, and is whole in page and CSV.
-const NAME_WIDTH: usize = 36;
+const NAME_WIDTH: usize = 24;
 
 /// A row for each queue that dropped, marked or held up packets; nothing where none did
 /// but those at bottlenecks.
@@ -26,20 +26,20 @@ pub(super) fn path(record: &Record) -> Vec<Group> {
         cells(&|_, queue| ms(queue.sojourn.and_then(|sojourn| i64::try_from(of(sojourn)).ok())))
     };
     let packets = vec![
-        Column::new("sent", cells(&|_, queue| queue.sent_packets.to_string())),
+        Column::new("sent", cells(&|_, queue| queue.sent_packets.to_string())).spare(2),
         Column::new("drops", cells(&|_, queue| queue.drops().to_string())),
         Column::new("marks", cells(&|_, queue| queue.marks.to_string())),
     ];
     let waits = vec![
-        Column::new("p50", wait(|sojourn| sojourn.p50_ns)),
+        Column::new("p50", wait(|sojourn| sojourn.p50_ns)).spare(3),
         Column::new("p95", wait(|sojourn| sojourn.p95_ns)),
-        Column::new("max", wait(|sojourn| sojourn.max_ns)).spare(1),
+        Column::new("max", wait(|sojourn| sojourn.max_ns)).spare(3),
     ];
     vec![
         left("run", cells(&|run, _| short(&run.queue))),
         left("queues on the path", cells(&|_, queue| cut(&queue.link))),
         left("way", cells(&|_, queue| direction_name(queue.direction).to_owned())),
-        Group { spare: 2, ..left("discipline", cells(&|_, queue| cut(&queue.queue))) },
+        Group { spare: 1, ..left("discipline", cells(&|_, queue| cut(&queue.queue))) },
         Group { title: "packets".into(), columns: packets, spare: 0 },
         Group { title: "sojourn, ms".into(), columns: waits, spare: 0 },
     ]
@@ -76,7 +76,7 @@ pub(super) fn waits(all: &[Summary]) -> Vec<Group> {
             let columns = vec![
                 column("p50", &at(|sojourn| sojourn.p50_ns)),
                 column("p95", &at(|sojourn| sojourn.p95_ns)),
-                column("max", &at(|sojourn| sojourn.max_ns)).spare(1),
+                column("max", &at(|sojourn| sojourn.max_ns)),
             ];
             out.push(Group { title: title.into(), columns, spare: 0 });
         }
