@@ -110,7 +110,7 @@ fn flags_that_go_with_no_file_are_refused_beside_it() {
     let file = written(&scratch, "test = \"ping\"\n");
     for (flag, said) in [
         ("--link x", "--link: an experiment file has its own network"),
-        ("-N 3", "--flows 3: `ping` has a fixed number of flows"),
+        ("-N 3", "`ping` has a fixed number of flows"),
         ("--live", "--live: of experiments it runs those over [wifi]"),
     ] {
         let output = run(&format!("run {file} {flag}"));
