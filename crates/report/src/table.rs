@@ -184,10 +184,7 @@ fn markdown_block(out: &mut String, groups: &[Group], rows: usize) {
 fn further_blocks(record: &Record, all: &[Summary], width: usize) -> Vec<Vec<Group>> {
     let first = [wifi::groups(record, all), queues::waits(all), queues::path(record)];
     let first = first.into_iter().filter(|groups| !groups.is_empty());
-    first
-        .chain(applications::blocks(record, all, width))
-        .chain(videos::blocks(record, all, width))
-        .collect()
+    first.chain(applications::blocks(record, all, width)).chain(videos::blocks(record, all, width)).collect()
 }
 
 /// Rows of a block: of its first column.
