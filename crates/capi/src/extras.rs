@@ -77,9 +77,10 @@ impl Extras {
         if u32::from(packet.head.classified) > GQ_STOLEN || packet.socket >> 63 != 0 {
             return Err(GQ_EPACKET);
         }
+        let tcp = tcp.map(tcp_header).transpose()?;
         self.arriving = *packet;
         if self.has_tcp() {
-            self.tcp = tcp.map(tcp_header).transpose()?;
+            self.tcp = tcp;
         }
         Ok(usize::from(segments).max(1))
     }

@@ -17,6 +17,7 @@ pub(crate) type PlainFifo = Fifo<Header, Places<Header>>;
 /// Any queue of the catalogue. The larger ones have a place of their own, so that the others need not be as large. The tag
 /// is a byte of its own: a niche, the compiler's choice, takes two or three instructions more to read.
 #[repr(u8)]
+#[allow(clippy::type_complexity, reason = "each type is written once, here")]
 pub(crate) enum Kind {
     Fifo(PlainFifo),
     Codel(Codel<Header, Places<Stamped<Header>>>),

@@ -189,8 +189,7 @@ fn wide_blocks(record: &Record, all: &[Summary]) -> Vec<Vec<Group>> {
 fn further_blocks(record: &Record, all: &[Summary], width: usize) -> Vec<Vec<Group>> {
     let first = [wifi::groups(record, all), queues::path(record)];
     let first = first.into_iter().filter(|groups| !groups.is_empty());
-    let applications = applications::blocks(record, all, width);
-    first.chain(applications).chain(videos::blocks(record, all, width)).collect()
+    first.chain(applications::blocks(record, all, width)).chain(videos::blocks(record, all, width)).collect()
 }
 
 /// Rows of a block: of its first column.
