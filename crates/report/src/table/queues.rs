@@ -19,8 +19,10 @@ pub(super) fn path(record: &Record) -> Vec<Group> {
     let cells = |of: &dyn Fn(&Run, &PathQueue) -> String| -> Vec<String> {
         rows.iter().map(|(run, queue)| of(run, queue)).collect()
     };
-    let left = |title: &'static str, cells| {
-        Group { title: title.into(), columns: vec![Column::left("", cells)], spare: 0 }
+    let left = |title: &'static str, cells| Group {
+        title: title.into(),
+        columns: vec![Column::left("", cells)],
+        spare: 0,
     };
     let wait = |of: fn(Sojourn) -> u64| {
         cells(&|_, queue| ms(queue.sojourn.and_then(|sojourn| i64::try_from(of(sojourn)).ok())))
