@@ -2,6 +2,8 @@
 //!
 //! Figures are over the loaded interval; idle ones over the lead-in before it.
 
+use std::collections::VecDeque;
+
 use serde::{Deserialize, Serialize};
 
 use crate::record::{Direction, Record, Run};
@@ -10,7 +12,7 @@ use crate::stats::{Span, bits_per_second, known, mean, percentile};
 /// Frames whose intervals are averaged to tell a freeze (W3C, "Identifiers for WebRTC's Statistics API", `freezeCount`).
 const FREEZE_FRAMES: usize = 30;
 /// What an interval exceeds the mean by where it is a freeze, at least, ns.
-const FREEZE_OVER: i64 = 150_000_000;
+const FREEZE_OVER: i128 = 150_000_000;
 const SECOND: f64 = 1e9;
 
 /// A video call or a game as planned.
@@ -221,29 +223,29 @@ pub(crate) fn freezes(way: &TalkWay, loaded: Span) -> Vec<At> {
         .map(|(captured, took)| captured.saturating_add(took))
         .filter(|&at| at < loaded.to)
         .collect();
-    let mut last: std::collections::VecDeque<i64> = std::collections::VecDeque::new();
-    let mut sum = 0_i64;
+    let mut last: VecDeque<i64> = VecDeque::new();
+    let mut sum = 0_i128;
     let mut out = Vec::new();
     let ends = shown.iter().skip(1).copied().chain([loaded.to]);
     for (&from, to) in shown.iter().zip(ends) {
         let gap = to.saturating_sub(from).max(0);
-        let count = i64::try_from(last.len()).unwrap_or(1);
+        let count = last.len() as i128;
         // Too few frames tell no mean (WebRTC asks for five).
         if count >= 5 {
             let mean = sum / count;
-            if gap >= (3 * mean).max(mean.saturating_add(FREEZE_OVER)) {
+            if i128::from(gap) >= (3 * mean).max(mean + FREEZE_OVER) {
                 out.push((from, gap));
             }
         }
         last.push_back(gap);
-        sum = sum.saturating_add(gap);
+        sum += i128::from(gap);
         if last.len() > FREEZE_FRAMES {
-            sum -= last.pop_front().unwrap_or(0);
+            sum -= i128::from(last.pop_front().unwrap_or(0));
         }
     }
     let part = |&(from, gap): &At| {
         let inside = Span { from, to: from.saturating_add(gap) }.overlap(loaded);
-        (inside.to > inside.from).then(|| (inside.from, inside.to - inside.from))
+        (inside.to > inside.from).then(|| (inside.from, inside.to.saturating_sub(inside.from)))
     };
     out.iter().filter_map(part).collect()
 }
@@ -351,8 +353,13 @@ impl Grid {
         Grid { interval: 1_000_000_000 / i64::from(ticks.clamp(1, 1000)), first }
     }
 
+    /// When this number is due.
+    pub(crate) fn at(self, number: u64) -> i64 {
+        self.first.saturating_add(i64::try_from(number).unwrap_or(i64::MAX).saturating_mul(self.interval))
+    }
+
     /// How many are due from `from` on and before `to`, and the number of the first.
-    fn due(self, from: i64, to: i64) -> (u64, u64) {
+    pub(crate) fn due(self, from: i64, to: i64) -> (u64, u64) {
         let number = |t: i64| {
             let after = t.saturating_sub(self.first).max(0).cast_unsigned();
             after.div_ceil(self.interval.max(1).cast_unsigned())

@@ -19,6 +19,8 @@ const PLACE: u64 = 1_000_000_000;
 /// Height of the mark of a freeze, pixels.
 const MARK: f64 = 10.0;
 const HEIGHT: f64 = 240.0;
+/// More ticks than a day of the fastest game has.
+const MOST_TICKS: usize = 1 << 25;
 
 fn way_of<'a>(ctx: &Context<'a>, run: usize, index: usize, direction: Direction) -> Option<&'a TalkWay> {
     let talk = ctx.record.runs.get(run)?.talks.get(index)?;
@@ -44,7 +46,7 @@ pub(crate) fn talk(ctx: &Context<'_>, index: usize, direction: Direction) -> Opt
         Some(ticks) => {
             let grid = Grid::new(ticks, ctx.record);
             let late = |way: &Option<&TalkWay>| {
-                way.map_or_else(|| vec![None; bins.count], |way| lateness(way, grid, &bins))
+                way.map_or_else(|| vec![None; bins.count], |way| lateness(way, grid, &bins, ctx))
             };
             (ways.iter().map(late).collect(), vec![Vec::new(); ways.len()], "late ticks", "%")
         }
@@ -98,15 +100,26 @@ fn rate(way: &TalkWay, bins: &Bins) -> Vec<Option<f64>> {
     bytes.into_iter().map(|bytes| bytes.map(|bytes| bytes as f64 * 8e-6 / width)).collect()
 }
 
-/// Percent of the ticks due in each bin that did not come in time.
-fn lateness(way: &TalkWay, grid: Grid, bins: &Bins) -> Vec<Option<f64>> {
-    let Some((_, in_time)) = in_time(way, grid) else { return vec![None; bins.count] };
-    let mut good = vec![0_u64; bins.count];
+/// Percent of the ticks due in each bin that did not come in time. A tick that would be late only after the end of the
+/// load is not judged.
+fn lateness(way: &TalkWay, grid: Grid, bins: &Bins, ctx: &Context<'_>) -> Vec<Option<f64>> {
+    let Some((most, in_time)) = in_time(way, grid) else { return vec![None; bins.count] };
+    let (mut good, mut due) = (vec![0_u64; bins.count], vec![0_u64; bins.count]);
+    let end = i64::try_from(ctx.record.test.load_ns).unwrap_or(i64::MAX).saturating_sub(most);
+    let (count, first) = grid.due(i64::MIN, end);
+    let last = first + count;
+    for number in (first..last).take(MOST_TICKS) {
+        if let Some(bin) = bins.index(grid.at(number)) {
+            due[bin] += 1;
+        }
+    }
     for (i, _) in in_time.filter(|&(_, good)| good) {
-        if let Some(bin) = way.sent_ns.get(i).and_then(|&t| bins.index(t)) {
+        let Some(&number) = way.tick.get(i) else { continue };
+        if let Some(bin) = bins.index(grid.at(number.into())).filter(|_| u64::from(number) < last) {
             good[bin] += 1;
         }
     }
-    let due = bins.width as f64 / grid.interval as f64;
-    good.into_iter().map(|good| Some(((1.0 - good as f64 / due) * 100.0).clamp(0.0, 100.0))).collect()
+    let share =
+        |(good, due): (u64, u64)| (due > 0).then(|| due.saturating_sub(good) as f64 * 100.0 / due as f64);
+    good.into_iter().zip(due).map(share).collect()
 }

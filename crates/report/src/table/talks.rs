@@ -35,7 +35,7 @@ fn call(record: &Record, all: &[Summary], i: usize, way: usize) -> Group {
         column("idle ms", |call| ms(call.delay_idle_ns)),
         column("p50", |call| ms(call.delay_p50_ns)),
         column("p95", |call| ms(call.delay_p95_ns)),
-        column("lost %", |call| percent(call.lost, call.lost + call.packets)),
+        column("lost %", |call| percent(call.lost, call.lost.saturating_add(call.packets))),
     ];
     let way = ["up", "down"][way];
     Group { title: format!("{} {way}", talk_name(record, i)).into(), columns, spare: 0 }
