@@ -16,6 +16,8 @@ pub(super) struct Call {
     pub(super) sender: Option<MediaSender>,
     receiver: MediaReceiver,
     side: Side,
+    /// It was polled at its end: what was due before is not sent any more.
+    is_over: bool,
     /// Samples of feedback that was sent, for the next datagram's sink.
     told: Vec<Sample>,
 }
@@ -29,7 +31,7 @@ impl Call {
         // A server begins when it is greeted: its first poll.
         let sender = (side == Side::Client).then(|| MediaSender::new(&config, config.start));
         let (greeting, receiver) = (Greeting::new(&config, side), MediaReceiver::new(&config, way));
-        Call { config, greeting, sender, receiver, side, told: Vec::new() }
+        Call { config, greeting, sender, receiver, side, is_over: false, told: Vec::new() }
     }
 }
 
@@ -38,11 +40,12 @@ impl Peer for Call {
         let sender = self.sender.as_ref().map_or(self.config.start, MediaSender::poll_timeout);
         let next =
             self.greeting.next.into_iter().chain(self.receiver.poll_timeout()).fold(sender, Nanos::min);
-        (next < self.config.stop).then_some(next)
+        (!self.is_over && next < self.config.stop).then_some(next)
     }
 
     fn poll_transmit(&mut self, now: Nanos, buf: &mut [u8]) -> Option<usize> {
-        if now < self.config.start || now >= self.config.stop {
+        self.is_over |= now >= self.config.stop;
+        if self.is_over || now < self.config.start {
             return None;
         }
         if let Some(len) = self.greeting.poll(now, &self.config, buf) {

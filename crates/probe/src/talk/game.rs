@@ -19,13 +19,24 @@ pub(super) struct Game {
     input: Option<(u64, Nanos)>,
     /// Highest number that came, and the 128 before it: bit k is the one k before.
     seen: Option<(u32, u128)>,
+    /// It was polled at its end: what was due before is not sent any more.
+    is_over: bool,
 }
 
 impl Game {
     pub(super) fn new(config: PeerConfig, side: Side) -> Game {
         let next = (side == Side::Client).then_some(0);
         let greeting = Greeting::new(&config, side);
-        Game { config, side, greeting, interval: config.app.interval(), next, input: None, seen: None }
+        Game {
+            config,
+            side,
+            greeting,
+            interval: config.app.interval(),
+            next,
+            input: None,
+            seen: None,
+            is_over: false,
+        }
     }
 
     /// When tick `number` is due.
@@ -56,11 +67,12 @@ impl Peer for Game {
     fn poll_timeout(&self) -> Option<Nanos> {
         let next = self.next.map_or(self.config.start, |number| self.due(number));
         let next = self.greeting.next.map_or(next, |greet| greet.min(next));
-        (next < self.config.stop).then_some(next)
+        (!self.is_over && next < self.config.stop).then_some(next)
     }
 
     fn poll_transmit(&mut self, now: Nanos, buf: &mut [u8]) -> Option<usize> {
-        if now < self.config.start || now >= self.config.stop {
+        self.is_over |= now >= self.config.stop;
+        if self.is_over || now < self.config.start {
             return None;
         }
         if let Some(len) = self.greeting.poll(now, &self.config, buf) {

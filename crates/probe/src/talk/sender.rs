@@ -175,9 +175,4 @@ impl MediaSender {
             }
         }
     }
-
-    #[cfg(test)]
-    pub(super) fn rate(&self) -> f64 {
-        self.nada.r_ref()
-    }
 }
