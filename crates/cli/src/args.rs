@@ -269,7 +269,7 @@ pub struct RunArgs {
         help_heading = "Load"
     )]
     pub start_jitter: Option<String>,
-    /// Measure calls, page loads and a video beside the test's own probes: voip, voip:EF (any DSCP), web, web:large, dash
+    /// Measure calls, page loads, a video, a video call and a game beside the test's own probes: voip, voip:EF (any DSCP), web, web:large, dash, videocall, videocall:AF41, game, game:30, game:EF
     #[arg(long, value_name = "EXTRA,...", value_delimiter = ',', help_heading = "Load")]
     pub with: Vec<String>,
     /// Root of every random stream; of several runs the first one's [default: 1]

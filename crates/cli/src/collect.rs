@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 
 use goodqueue::spec::Parameter;
 use goodqueue::{QueueSpec, Reason};
-use goodqueue_probe::{Sample, Test, Way};
+use goodqueue_probe::{Direction, Sample, Test, Way};
 use goodqueue_report::{
-    CallSeries, Fate, FlowSeries, MISSING, PageSeries, PathQueue, ProbeSeries, QueueSeries, Run, VideoSeries,
+    CallSeries, Fate, FlowSeries, MISSING, PageSeries, PathQueue, ProbeSeries, QueueSeries, Run, TalkSeries,
+    TalkWay, VideoSeries,
 };
 use serde::{Deserialize, Serialize};
 
@@ -152,6 +153,7 @@ impl Collector {
         run.voip = vec![CallSeries::default(); test.voip.len()];
         run.web = vec![PageSeries::default(); test.web.len()];
         run.dash = vec![VideoSeries::default(); test.dash.len()];
+        run.talks = vec![TalkSeries::default(); test.talks.len()];
         Collector {
             run,
             step_ns: i64::try_from(test.step.0).unwrap_or(i64::MAX),
@@ -244,6 +246,7 @@ impl Collector {
                     series.error.clone_from(error);
                 }
             }
+            Sample::Shown { .. } | Sample::Interval { .. } | Sample::Tick { .. } => self.talk(sample),
             // Both ends tell; what the first one says is the cause, the other's is what followed from it.
             Sample::FlowEnd { flow, ref error, .. } => {
                 let told = &mut self.run.flows[flow as usize].error;
@@ -251,6 +254,42 @@ impl Collector {
                     told.clone_from(error);
                 }
             }
+        }
+    }
+
+    /// What came of a video call or a game.
+    fn talk(&mut self, sample: &Sample) {
+        match *sample {
+            Sample::Shown { talk, way, number, t, took, height } => {
+                let series = self.way(talk, way);
+                series.frame.push(number);
+                series.captured_ns.push(t);
+                series.frame_took_ns.push(took);
+                series.height.push(height);
+            }
+            Sample::Interval { talk, way, t, bytes, packets, lost } => {
+                let series = self.way(talk, way);
+                series.t_ns.push(t);
+                series.rx_bytes.push(bytes);
+                series.rx_packets.push(packets);
+                series.lost_packets.push(lost);
+            }
+            Sample::Tick { talk, way, number, t, took, rtt } => {
+                let series = self.way(talk, way);
+                series.tick.push(number);
+                series.sent_ns.push(t);
+                series.tick_took_ns.push(took);
+                series.rtt_ns.push(rtt.unwrap_or(MISSING));
+            }
+            _ => {}
+        }
+    }
+
+    fn way(&mut self, talk: u32, way: Direction) -> &mut TalkWay {
+        let series = &mut self.run.talks[talk as usize];
+        match way {
+            Direction::Up => &mut series.up,
+            Direction::Down => &mut series.down,
         }
     }
 

@@ -200,7 +200,7 @@ fn extra(word: &str) -> Result<String, End> {
     let extra = word.parse::<Extra>().map_err(|error| {
         let nearest = match &error {
             ParseExtraError::Unknown { word, candidates } => did_you_mean(word, candidates),
-            ParseExtraError::Dscp(_) => String::new(),
+            ParseExtraError::Dscp { .. } => String::new(),
         };
         End::Usage(format!("--with {word}: {error}{nearest}; `goodqueue tests` lists them"))
     })?;

@@ -4,10 +4,12 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use goodqueue::Span;
+use goodqueue_probe::talk::App;
 use goodqueue_probe::{Direction as Way, Probe, Test};
 use goodqueue_report::trace::Trace;
 use goodqueue_report::{
-    Direction, FlowPlan, Host, LinkPlan, PagePlan, PathPlan, ProbePlan, Record, SCHEMA, TestPlan, VideoPlan,
+    Direction, FlowPlan, Host, LinkPlan, PagePlan, PathPlan, ProbePlan, Record, SCHEMA, TalkPlan, TestPlan,
+    VideoPlan,
 };
 
 use crate::again;
@@ -190,6 +192,15 @@ pub(crate) fn test_plan(test: &Test) -> TestPlan {
         host: u32::try_from(video.host).unwrap_or(u32::MAX),
         cc: video.cc.clone(),
     });
+    let talks = test.talks.iter().map(|talk| TalkPlan {
+        name: talk.name.clone(),
+        dscp: talk.dscp.to_string(),
+        host: u32::try_from(talk.host).unwrap_or(u32::MAX),
+        ticks: match talk.app {
+            App::Call => None,
+            App::Game(ticks) => Some(ticks.into()),
+        },
+    });
     TestPlan {
         name: test.name.clone(),
         about: test.about.clone(),
@@ -201,6 +212,7 @@ pub(crate) fn test_plan(test: &Test) -> TestPlan {
         voip: test.voip.iter().map(stream).collect(),
         web: pages.collect(),
         dash: videos.collect(),
+        talks: talks.collect(),
     }
 }
 

@@ -4,6 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::dash::Video;
+use crate::talk::App;
 use crate::web::Page;
 use crate::{Dscp, ParseDscpError};
 
@@ -16,6 +17,8 @@ pub enum Extra {
     Web(PageKind),
     /// A video, watched from the start of the load to its end ([`crate::dash`]).
     Dash,
+    /// A video call or a game with this mark ([`crate::talk`]).
+    Talk(App, Dscp),
 }
 
 /// A page by its size. The sizes are those of the web tests of Høiland-Jørgensen et al., "Ending the
@@ -77,10 +80,21 @@ pub const EXTRAS: &[ExtraInfo] = &[
         words: "dash",
         about: "A video in segments of 3 s, 230 kbit/s to 6 Mbit/s as the player selects (BOLA): bit rate, stalls",
     },
+    ExtraInfo {
+        words: "videocall[:DSCP]",
+        about: "A video call both ways, 150 kbit/s to 4 Mbit/s as its congestion control permits (NADA, RFC 8698): \
+                freezes, resolution, delay",
+    },
+    ExtraInfo {
+        words: "game[:30|:64][:DSCP]",
+        about: "A game, an input up and a state down in each of 64 (or 30) ticks a second: late ticks, score (G-model)",
+    },
 ];
 
 /// What may stand before a colon, or alone.
-const NAMES: [&str; 3] = ["voip", "web", "dash"];
+const NAMES: [&str; 5] = ["voip", "web", "dash", "videocall", "game"];
+/// Ticks a second that a game has where none are named.
+const TICKS: u8 = 64;
 const PAGES: [PageKind; 2] = [PageKind::Small, PageKind::Large];
 
 /// Why a word is no extra.
@@ -94,15 +108,36 @@ pub enum ParseExtraError {
         /// What there is in its place.
         candidates: Vec<&'static str>,
     },
-    /// The mark of a call cannot be read.
-    #[error("voip: {0}")]
-    Dscp(#[from] ParseDscpError),
+    /// The mark cannot be read.
+    #[error("{of}: {error}")]
+    Dscp {
+        /// Of what: `voip`, `videocall`, `game`.
+        of: &'static str,
+        /// Why.
+        error: ParseDscpError,
+    },
+}
+
+/// The mark of `of`.
+fn mark(of: &'static str, word: &str) -> Result<Dscp, ParseExtraError> {
+    word.parse().map_err(|error| ParseExtraError::Dscp { of, error })
+}
+
+/// A game by what follows on its colon: `30`, `64`, `ef`, `30:ef`.
+fn game(rest: &str) -> Result<Extra, ParseExtraError> {
+    let (ticks, rest) = match rest.split_once(':').map_or((rest, None), |(ticks, rest)| (ticks, Some(rest))) {
+        ("30", rest) => (30, rest),
+        ("64", rest) => (64, rest),
+        _ => (TICKS, Some(rest)),
+    };
+    let dscp = rest.map_or(Ok(Dscp::CS0), |word| mark("game", word))?;
+    Ok(Extra::Talk(App::Game(ticks), dscp))
 }
 
 impl FromStr for Extra {
     type Err = ParseExtraError;
 
-    /// `voip` is `voip:be`, `web` is `web:small`; a mark is written as [`Dscp`] reads it. Case does not matter.
+    /// `voip` is `voip:be`, `web` is `web:small`, `game` is `game:64:be`; a mark is written as [`Dscp`] reads it. Case does not matter.
     fn from_str(text: &str) -> Result<Extra, ParseExtraError> {
         let word = text.trim().to_ascii_lowercase();
         let unknown = |candidates: Vec<&'static str>| {
@@ -110,7 +145,7 @@ impl FromStr for Extra {
         };
         match word.split_once(':').map_or((word.as_str(), None), |(name, rest)| (name, Some(rest))) {
             ("voip", None) => Ok(Extra::Voip(Dscp::CS0)),
-            ("voip", Some(mark)) => Ok(Extra::Voip(mark.parse()?)),
+            ("voip", Some(word)) => Ok(Extra::Voip(mark("voip", word)?)),
             ("web", None) => Ok(Extra::Web(PageKind::Small)),
             ("web", Some(size)) => match PAGES.into_iter().find(|page| page.name() == size) {
                 Some(page) => Ok(Extra::Web(page)),
@@ -118,6 +153,10 @@ impl FromStr for Extra {
             },
             ("dash", None) => Ok(Extra::Dash),
             ("dash", Some(_)) => unknown(vec!["dash"]),
+            ("videocall", None) => Ok(Extra::Talk(App::Call, Dscp::CS0)),
+            ("videocall", Some(word)) => Ok(Extra::Talk(App::Call, mark("videocall", word)?)),
+            ("game", None) => Ok(Extra::Talk(App::Game(TICKS), Dscp::CS0)),
+            ("game", Some(rest)) => game(rest),
             _ => unknown(NAMES.to_vec()),
         }
     }
@@ -130,6 +169,8 @@ impl fmt::Display for Extra {
             Extra::Voip(dscp) => write!(f, "voip:{dscp}"),
             Extra::Web(page) => write!(f, "web:{}", page.name()),
             Extra::Dash => f.write_str("dash"),
+            Extra::Talk(App::Call, dscp) => write!(f, "videocall:{dscp}"),
+            Extra::Talk(App::Game(ticks), dscp) => write!(f, "game:{ticks}:{dscp}"),
         }
     }
 }
@@ -150,6 +191,13 @@ mod tests {
             (" web", "web:small"),
             ("web:large", "web:large"),
             ("DASH", "dash"),
+            ("videocall", "videocall:CS0"),
+            ("VideoCall:af41", "videocall:AF41"),
+            ("game", "game:64:CS0"),
+            ("game:30", "game:30:CS0"),
+            ("game:EF", "game:64:EF"),
+            ("game:30:dscp:46", "game:30:EF"),
+            ("game:dscp:3", "game:64:dscp:3"),
         ];
         for (typed, full) in all {
             let extra: Extra = typed.parse().expect(typed);
@@ -161,12 +209,18 @@ mod tests {
     #[test]
     fn other_words_are_named() {
         let error = |word: &str| word.parse::<Extra>().expect_err("no extra").to_string();
-        assert_eq!(error("vop"), "no extra probe is called `vop`; there are voip, web, dash");
+        assert_eq!(
+            error("vop"),
+            "no extra probe is called `vop`; there are voip, web, dash, videocall, game"
+        );
         assert_eq!(error("web:huge"), "no extra probe is called `web:huge`; there are web:small, web:large");
-        assert_eq!(error(""), "no extra probe is called ``; there are voip, web, dash");
+        assert_eq!(error(""), "no extra probe is called ``; there are voip, web, dash, videocall, game");
         assert_eq!(error("dash:6mbit"), "no extra probe is called `dash:6mbit`; there are dash");
         assert!(error("voip:gold").starts_with("voip: unknown DSCP `gold`"));
         assert!(error("voip:46").contains("ambiguous"));
+        assert!(error("game:gold").starts_with("game: unknown DSCP `gold`"));
+        assert!(error("game:20").starts_with("game: "));
+        assert!(error("videocall:gold").starts_with("videocall: unknown DSCP `gold`"));
     }
 
     #[test]

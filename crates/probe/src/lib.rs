@@ -4,7 +4,7 @@
 //! and its [`Params`] into a [`Test`] (which flows, which probes, when), and [`echo`] holds the
 //! isochronous UDP probe as state machines without socket or clock, so that a simulator drives them
 //! in virtual time; [`voip`] is a call over the same machines, [`web`] a browser that loads pages, [`dash`] a
-//! player that watches a video.
+//! player that watches a video, [`talk`] a video call and a game.
 //! The feature `net` adds a module of that name: the same test over real sockets, kernel TCP and kernel
 //! receive timestamps (Linux).
 //!
@@ -29,6 +29,8 @@ pub mod net;
 mod resolve;
 #[forbid(unsafe_code)]
 mod sample;
+#[forbid(unsafe_code)]
+pub mod talk;
 #[forbid(unsafe_code)]
 mod test;
 #[forbid(unsafe_code)]

@@ -5,6 +5,7 @@ use goodqueue::Span;
 use crate::catalogue::{Cc, Count, FlowGroup, HostRule, MAX_FLOWS, Names, ProbeGroup, TESTS, TestInfo};
 use crate::dash::Video;
 use crate::extra::{self, Extra};
+use crate::talk::Talk;
 use crate::test::{Flow, Probe, Test, TestError};
 use crate::web::Page;
 use crate::{echo, voip};
@@ -75,7 +76,7 @@ pub fn resolve(name: &str, params: &Params) -> Result<Test, TestError> {
         check_cc(info, cc)?;
     }
     let flows: Vec<Flow> = info.flows.iter().flat_map(|group| group.flows(flows, params)).collect();
-    let Extras { voip, web, dash } = extras(params)?;
+    let Extras { voip, web, dash, talks } = extras(params)?;
     let load = flows.iter().map(|flow| flow.stop).max().unwrap_or(params.length);
     within("length of the load", load, params.step, DAY)?;
     Ok(Test {
@@ -89,6 +90,7 @@ pub fn resolve(name: &str, params: &Params) -> Result<Test, TestError> {
         voip,
         web,
         dash,
+        talks,
     })
 }
 
@@ -98,9 +100,10 @@ struct Extras {
     voip: Vec<Probe>,
     web: Vec<Page>,
     dash: Vec<Video>,
+    talks: Vec<Talk>,
 }
 
-/// The calls, pages and videos that were asked for.
+/// The calls, pages, videos and games that were asked for.
 fn extras(params: &Params) -> Result<Extras, TestError> {
     let (mut out, mut seen) = (Extras::default(), Vec::new());
     let cc = params.cc.as_deref().unwrap_or(Params::DEFAULT_CC);
@@ -114,6 +117,7 @@ fn extras(params: &Params) -> Result<Extras, TestError> {
             Extra::Voip(dscp) => out.voip.push(voip::call(dscp)),
             Extra::Web(kind) => out.web.push(kind.page(cc)),
             Extra::Dash => out.dash.push(extra::video(cc)),
+            Extra::Talk(app, dscp) => out.talks.push(Talk::new(app, dscp)),
         }
     }
     Ok(out)

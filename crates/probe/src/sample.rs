@@ -1,5 +1,7 @@
 //! What a running test hands out.
 
+use crate::Direction;
+
 /// On which way a probe was lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
@@ -154,6 +156,51 @@ pub enum Sample {
         /// What broke, where something did.
         error: Option<String>,
     },
+    /// A frame of a video call that could be shown ([`crate::talk`]).
+    Shown {
+        /// Index of the talk.
+        talk: u32,
+        /// Which way it came.
+        way: Direction,
+        /// Number of the frame, from 0. Frames that are never shown are missing.
+        number: u32,
+        /// When it was captured.
+        t: i64,
+        /// Time in nanoseconds until it could be shown. As true as the two hosts' clocks agree: exactly so on one host.
+        took: i64,
+        /// Height of the picture in lines.
+        height: u16,
+    },
+    /// What came of a video call in about 0.1 s.
+    Interval {
+        /// Index of the talk.
+        talk: u32,
+        /// Which way it came.
+        way: Direction,
+        /// End of the interval.
+        t: i64,
+        /// Bytes of media, without headers.
+        bytes: u64,
+        /// Datagrams.
+        packets: u32,
+        /// Datagrams that are missing among them.
+        lost: u32,
+    },
+    /// A tick of a game that came.
+    Tick {
+        /// Index of the talk.
+        talk: u32,
+        /// Up for an input, down for a state.
+        way: Direction,
+        /// Number on the grid of ticks, which begins with the idle lead-in.
+        number: u32,
+        /// When it was sent.
+        t: i64,
+        /// Time in nanoseconds until it came, under the reserve of [`Sample::Shown`].
+        took: i64,
+        /// Round trip of the newest input that the state answers, the time within the server not counted.
+        rtt: Option<i64>,
+    },
 }
 
 impl Sample {
@@ -166,7 +213,10 @@ impl Sample {
             | Sample::Tcp { t, .. }
             | Sample::FlowEnd { t, .. }
             | Sample::Page { t, .. }
-            | Sample::Segment { t, .. } => t,
+            | Sample::Segment { t, .. }
+            | Sample::Shown { t, .. }
+            | Sample::Interval { t, .. }
+            | Sample::Tick { t, .. } => t,
             Sample::Echo { sent, .. } | Sample::Lost { sent, .. } => sent,
         }
     }

@@ -3,11 +3,13 @@
 use goodqueue::Span;
 
 use crate::dash::Video;
+use crate::talk::Talk;
 use crate::web::Page;
 use crate::{Dscp, ParseExtraError};
 
 /// A way through the bottleneck, seen from the client.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Direction {
     /// Client to server.
     #[default]
@@ -39,6 +41,8 @@ pub struct Test {
     pub web: Vec<Page>,
     /// Videos ([`crate::dash`]), each with a player of its own; the index is the video's number in every sample.
     pub dash: Vec<Video>,
+    /// Video calls and games ([`crate::talk`]); the index is the talk's number in every sample.
+    pub talks: Vec<Talk>,
 }
 
 /// One TCP flow that sends as much as its congestion control permits.
@@ -89,7 +93,8 @@ impl Test {
         let streams = self.streams().map(|stream| stream.host);
         let pages = self.web.iter().map(|page| page.host);
         let videos = self.dash.iter().map(|video| video.host);
-        flows.chain(streams).chain(pages).chain(videos).max().map_or(0, |host| host + 1)
+        let talks = self.talks.iter().map(|talk| talk.host);
+        flows.chain(streams).chain(pages).chain(videos).chain(talks).max().map_or(0, |host| host + 1)
     }
 }
 

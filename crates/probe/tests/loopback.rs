@@ -351,6 +351,25 @@ fn a_video_runs_beside_any_test() {
 }
 
 #[test]
+fn a_call_and_a_game_over_sockets() {
+    let _alone = alone();
+    let test = resolve("ping", &with(&["videocall:AF41", "game:30"], params(2_000))).unwrap();
+    let out = run(&test, V4, &Stops::default());
+    let count = |of: &dyn Fn(&Sample) -> bool| out.samples.iter().filter(|&sample| of(sample)).count();
+    for wanted in [Direction::Up, Direction::Down] {
+        let shown =
+            count(&|s| matches!(s, Sample::Shown { talk: 0, way, took, .. } if *way == wanted && *took > 0));
+        let ticks =
+            count(&|s| matches!(s, Sample::Tick { talk: 1, way, took, .. } if *way == wanted && *took > 0));
+        let intervals = count(&|s| matches!(s, Sample::Interval { talk: 0, way, .. } if *way == wanted));
+        // 2 s and the lead-in: 60 of each at least, less what a busy machine costs.
+        assert!(shown > 30 && ticks > 30 && intervals > 10, "{wanted:?}: {shown} {ticks} {intervals}");
+    }
+    assert!(count(&|s| matches!(s, Sample::Tick { rtt: Some(1..), .. })) > 20);
+    assert!(out.client.warnings.is_empty() && out.client.faults.is_empty(), "{:?}", out.client);
+}
+
+#[test]
 fn pages_of_a_server_that_is_not_there_fail_and_are_told() {
     let _alone = alone();
     let port = Server::bind(&[V4], 0).unwrap().port();
@@ -389,6 +408,7 @@ fn a_thousand_flows() {
         voip: Vec::new(),
         web: Vec::new(),
         dash: Vec::new(),
+        talks: Vec::new(),
     };
     let out = run(&test, V4, &Stops::default());
     let connected = out.client.flows.iter().filter(|f| f.connected.is_some()).count();

@@ -1,6 +1,7 @@
 //! CSV in long form: one row per sample, units in the header, an empty field is a gap.
 //! Fields are quoted as in RFC 4180 where they must be; lines end in a line feed.
 
+mod talks;
 mod wifi;
 
 use std::fmt::Write as _;
@@ -12,6 +13,7 @@ use crate::videos::{VideoSummary, video_name};
 use crate::voice::Voice;
 use crate::{MISSING, Record, Sojourn};
 
+pub use talks::{frames, games, video_calls};
 pub use wifi::{airtime, stations};
 
 fn field(text: &str) -> String {
@@ -277,6 +279,9 @@ pub fn summary(record: &Record) -> String {
         }
         for video in &s.dash {
             video_rows(&mut row, &video.name, video);
+        }
+        for talk in &s.talks {
+            talks::rows(&mut row, talk);
         }
         queue_rows(&mut row, "queue up", &s.queue_up);
         queue_rows(&mut row, "queue down", &s.queue_down);

@@ -34,6 +34,7 @@ mod repeat;
 mod stats;
 mod summary;
 pub mod table;
+mod talks;
 pub mod trace;
 mod videos;
 mod voice;
@@ -61,5 +62,6 @@ pub use repeat::{Estimate, Repeated, Repetition};
 pub use summary::{
     FlowSummary, Grade, Latency, Letter, ProbeSummary, QueueSummary, SATURATED, Summary, ramp_ns,
 };
+pub use talks::{CallWay, GameSummary, GameWay, TalkPlan, TalkSeries, TalkSummary, TalkWay, game_mos};
 pub use videos::VideoSummary;
 pub use voice::Voice;

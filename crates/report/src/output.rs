@@ -41,6 +41,13 @@ pub fn write_all_in(record: &Record, folder: &Folder) -> Result<Vec<PathBuf>, Er
     if !record.test.dash.is_empty() {
         tables.push(("videos.csv", csv::videos(record)));
     }
+    if record.test.talks.iter().any(|talk| talk.ticks.is_none()) {
+        tables.push(("video_calls.csv", csv::video_calls(record)));
+        tables.push(("frames.csv", csv::frames(record)));
+    }
+    if record.test.talks.iter().any(|talk| talk.ticks.is_some()) {
+        tables.push(("games.csv", csv::games(record)));
+    }
     if record.runs.iter().any(|run| !run.radios.is_empty()) {
         tables.push(("stations.csv", csv::stations(record)));
         tables.push(("airtime.csv", csv::airtime(record)));

@@ -9,6 +9,7 @@ mod glossary;
 mod matrix;
 mod queues;
 mod tables;
+mod talks;
 mod wifi;
 
 use std::fmt::Write as _;

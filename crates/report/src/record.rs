@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::path::PathQueue;
 use crate::repeat::Repetition;
+use crate::talks::{TalkPlan, TalkSeries};
 use crate::wifi::Radio;
 
 /// Version of this layout; a reader refuses a higher one.
@@ -99,6 +100,9 @@ pub struct TestPlan {
     /// Videos that were watched beside.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub dash: Vec<VideoPlan>,
+    /// Video calls and games beside.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub talks: Vec<TalkPlan>,
 }
 
 /// One TCP flow as planned.
@@ -228,6 +232,9 @@ pub struct Run {
     /// How the videos came.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub dash: Vec<VideoSeries>,
+    /// How the video calls and games went.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub talks: Vec<TalkSeries>,
     /// The queue at the bottleneck towards the server.
     pub up: QueueSeries,
     /// The queue at the bottleneck towards the client.

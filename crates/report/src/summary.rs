@@ -30,6 +30,7 @@ use crate::path::{self, Sojourn, TcpRtt};
 use crate::record::{Direction, FlowPlan, FlowSeries, ProbePlan, ProbeSeries, QueueSeries, Record, Run};
 use crate::repeat::Repeated;
 use crate::stats::{Span, bits_per_second, jain, known, mean, percentile, share};
+use crate::talks::{self, TalkSummary};
 use crate::videos::{self, VideoSummary};
 use crate::wifi::RadioSummary;
 
@@ -92,6 +93,9 @@ pub struct Summary {
     /// Every video, in the order of the plan.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub dash: Vec<VideoSummary>,
+    /// Every video call and game, in the order of the plan.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub talks: Vec<TalkSummary>,
     /// Every radio, where the bottleneck is Wi-Fi.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub radios: Vec<RadioSummary>,
@@ -276,6 +280,7 @@ impl Summary {
             voip: applications::calls(record, run, loaded),
             web: applications::pages(record, run, loaded),
             dash: videos::videos(record, run, loaded),
+            talks: talks::talks(record, run, loaded),
             repeated: Repeated::of(&run.repetitions),
             queue_up: queue_summary(&run.up, run.link_in(record).up.rate_bps, loaded),
             queue_down: queue_summary(&run.down, run.link_in(record).down.rate_bps, loaded),

@@ -2,6 +2,7 @@
 
 pub(crate) mod applications;
 mod queues;
+pub(crate) mod talks;
 pub(crate) mod videos;
 pub(crate) mod wifi;
 
@@ -185,11 +186,15 @@ fn wide_blocks(record: &Record, all: &[Summary]) -> Vec<Vec<Group>> {
     blocks.into_iter().filter(|groups| !groups.is_empty()).collect()
 }
 
-/// The tables below the first: stations, queues on the path, then calls, pages and videos.
+/// The tables below the first: stations, queues on the path, calls, pages, videos, video calls and games.
 fn further_blocks(record: &Record, all: &[Summary], width: usize) -> Vec<Vec<Group>> {
     let first = [wifi::groups(record, all), queues::path(record)];
     let first = first.into_iter().filter(|groups| !groups.is_empty());
-    first.chain(applications::blocks(record, all, width)).chain(videos::blocks(record, all, width)).collect()
+    first
+        .chain(applications::blocks(record, all, width))
+        .chain(videos::blocks(record, all, width))
+        .chain(talks::blocks(record, all, width))
+        .collect()
 }
 
 /// Rows of a block: of its first column.

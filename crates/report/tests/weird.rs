@@ -7,7 +7,8 @@ mod fixture;
 use goodqueue_report::wifi::{Accounting, AirEvent, AirEvents, AirKind, Radio, Shares, Station, TidStats};
 use goodqueue_report::{
     CallSeries, Direction, EngineHealth, Fate, FlowPlan, FlowSeries, MISSING, PagePlan, PageSeries,
-    ProbePlan, ProbeSeries, QueueSeries, Record, Run, VideoPlan, VideoSeries, csv, flent, html, table,
+    ProbePlan, ProbeSeries, QueueSeries, Record, Run, TalkPlan, TalkSeries, TalkWay, VideoPlan, VideoSeries,
+    csv, flent, html, table,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -65,6 +66,23 @@ prop_compose! {
 }
 
 prop_compose! {
+    fn way()(frame in vec(any::<u32>(), 0..12), captured_ns in vec(time(), 0..12), frame_took_ns in vec(time(), 0..12),
+             height in vec(any::<u16>(), 0..12), t_ns in vec(time(), 0..12), rx_bytes in vec(amount(), 0..12),
+             packets in vec(any::<u32>(), 0..12), tick in vec(any::<u32>(), 0..12), sent_ns in vec(time(), 0..12),
+             tick_took_ns in vec(time(), 0..12), rtt_ns in vec(time(), 0..12)) -> TalkWay {
+        let (rx_packets, lost_packets) = (packets.clone(), packets);
+        TalkWay { frame, captured_ns, frame_took_ns, height, t_ns, rx_bytes, rx_packets, lost_packets, tick, sent_ns,
+                  tick_took_ns, rtt_ns }
+    }
+}
+
+prop_compose! {
+    fn talk()(up in way(), down in way()) -> TalkSeries {
+        TalkSeries { up, down }
+    }
+}
+
+prop_compose! {
     fn queue()(t in vec(time(), 0..10), backlog in vec(amount(), 0..10), sent in vec(amount(), 0..10),
                drops in vec(amount(), 0..10)) -> QueueSeries {
         QueueSeries { t_ns: t, backlog_bytes: backlog, sent_bytes: sent, drops, ..QueueSeries::default() }
@@ -103,11 +121,11 @@ prop_compose! {
 
 prop_compose! {
     fn run()(name in ".{0,30}", complete in any::<bool>(), valid in any::<bool>(), flows in vec(flow(), 0..3),
-             probes in vec(probe(), 0..3), voip in vec(call(), 0..3), beside in (vec(page(), 0..3), vec(video(), 0..3)), up in queue(), busy in any::<f64>(),
+             probes in vec(probe(), 0..3), voip in vec(call(), 0..3), beside in (vec(page(), 0..3), vec(video(), 0..3), vec(talk(), 0..3)), up in queue(), busy in any::<f64>(),
              buckets in vec(amount(), 0..4), radios in vec(radio(), 0..3)) -> Run {
         let engine = EngineHealth { lateness_bucket_ns: buckets.clone(), lateness_count: buckets, busy, ..EngineHealth::default() };
-        let (web, dash) = beside;
-        let mut run = Run { queue: name, complete, flows, probes, voip, web, dash, up, radios, engine: Some(engine), ..Run::default() };
+        let (web, dash, talks) = beside;
+        let mut run = Run { queue: name, complete, flows, probes, voip, web, dash, talks, up, radios, engine: Some(engine), ..Run::default() };
         run.validity.valid = valid;
         run
     }
@@ -130,6 +148,7 @@ prop_compose! {
         r.test.voip = r.test.probes.clone();
         r.test.web = (0..probes).map(|_| PagePlan::default()).collect();
         r.test.dash = (0..probes).map(|_| VideoPlan::default()).collect();
+        r.test.talks = (0..probes).map(|i| TalkPlan { ticks: (i % 2 == 1).then_some(host % 300), ..TalkPlan::default() }).collect();
         r.link.up.rate_bps = rate;
         r
     }
@@ -153,7 +172,8 @@ fn all_forms(record: &Record) {
     assert!(csv::latency(record).ends_with('\n') && csv::queue(record).ends_with('\n'));
     assert!(csv::stations(record).ends_with('\n') && csv::airtime(record).ends_with('\n'));
     assert!(csv::calls(record).ends_with('\n') && csv::pages(record).ends_with('\n'));
-    assert!(csv::videos(record).ends_with('\n'));
+    assert!(csv::videos(record).ends_with('\n') && csv::frames(record).ends_with('\n'));
+    assert!(csv::video_calls(record).ends_with('\n') && csv::games(record).ends_with('\n'));
     record.to_json().unwrap();
 }
 

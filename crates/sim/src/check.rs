@@ -23,6 +23,7 @@ pub(crate) fn check(scenario: &Scenario) -> Result<(), BuildError> {
         ("probes", scenario.probes.len()),
         ("browsers", scenario.browsers.len()),
         ("players", scenario.players.len()),
+        ("talks", scenario.talks.len()),
         ("radios", scenario.radios.len()),
         ("switches", scenario.switches.len()),
     ];
@@ -58,6 +59,11 @@ pub(crate) fn check(scenario: &Scenario) -> Result<(), BuildError> {
         ends(player.from, player.server, nodes)
             .and_then(|()| dscp(player.dscp))
             .map_err(|why| BuildError::Invalid { what: "player", index, why })?;
+    }
+    for (index, talk) in scenario.talks.iter().enumerate() {
+        ends(talk.from, talk.to, nodes)
+            .and_then(|()| dscp(talk.dscp))
+            .map_err(|why| BuildError::Invalid { what: "talk", index, why })?;
     }
     for (index, probe) in scenario.probes.iter().enumerate() {
         ends(probe.from, probe.to, nodes)

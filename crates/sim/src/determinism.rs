@@ -57,6 +57,8 @@ pub enum Place {
     Report(usize),
     /// A browser, or a player, whose numbers follow on theirs.
     Browser(usize),
+    /// A video call or a game.
+    Talk(usize),
     /// A probe.
     Probe(usize),
     /// A UDP source.
@@ -78,6 +80,7 @@ impl fmt::Display for Place {
             Place::Report(link) => write!(f, "report of link {link}'s device"),
             Place::Probe(probe) => write!(f, "probe {probe}"),
             Place::Browser(browser) => write!(f, "browser or player {browser}"),
+            Place::Talk(talk) => write!(f, "call or game {talk}"),
             Place::Source(source) => write!(f, "source {source}"),
             Place::Sender(flow) => write!(f, "sender of flow {flow}"),
             Place::Receiver(flow) => write!(f, "receiver of flow {flow}"),
@@ -96,6 +99,7 @@ impl Place {
                 scenario.links.get(index).map(|x| (x.from, x.to))
             }
             Place::Probe(index) => scenario.probes.get(index).map(|x| (x.from, x.to)),
+            Place::Talk(index) => scenario.talks.get(index).map(|x| (x.from, x.to)),
             Place::Source(index) => scenario.sources.get(index).map(|x| (x.from, x.to)),
             Place::Sender(index) | Place::Receiver(index) => {
                 scenario.flows.get(index).map(|x| (x.from, x.to))

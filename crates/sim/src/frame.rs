@@ -33,6 +33,10 @@ pub(crate) enum Kind {
     Query,
     /// Back to the browser.
     Answer,
+    /// From the client of a call or a game to the server.
+    There,
+    /// Back to the client.
+    Back,
 }
 
 /// A packet on its way.
@@ -160,6 +164,8 @@ pub(crate) struct Frames {
     free_blocks: Vec<u32>,
     /// Probes, by number and acknowledgement number, that will not come back.
     pub(crate) lost_probes: Vec<(u32, u64)>,
+    /// The same of datagrams of calls and games.
+    pub(crate) lost_talks: Vec<(u32, u64)>,
     /// Payload of a full segment, bytes: what is longer is a super-packet.
     pub(crate) mss: u32,
     /// Hashes of the hosts that a frame at each place of a path goes between.
@@ -177,6 +183,7 @@ impl Default for Frames {
             blocks: Vec::new(),
             free_blocks: Vec::new(),
             lost_probes: Vec::new(),
+            lost_talks: Vec::new(),
             mss: u32::MAX,
             hosts: Vec::new(),
             tap: Tap::default(),
@@ -286,6 +293,9 @@ impl Frames {
         if matches!(frame.kind, Kind::Request | Kind::Reply) {
             let lost = (frame.owner, frame.segment.ack);
             self.lost_probes.push(lost);
+        } else if matches!(frame.kind, Kind::There | Kind::Back) {
+            let lost = (frame.owner, frame.segment.ack);
+            self.lost_talks.push(lost);
         }
         self.remove(id);
     }

@@ -41,7 +41,7 @@ pub use loss::Loss;
 pub use path::route;
 pub use scenario::{
     Browse, Discipline, Flow, Link, NodeId, Opener, Pattern, Pause, PortSpec, Probe, ProbeKind, Radio,
-    Scenario, Source, Switch, Watch,
+    Scenario, Source, Switch, Talk, Watch,
 };
 pub use shaped::{Shaper, ShaperKind};
 pub use tap::{TraceEvent, Way, What};

@@ -7,6 +7,7 @@ use goodqueue::port::Line;
 use goodqueue::{ClassTree, QueueSpec, Rate, RingSpec, Serializer, Span};
 
 use goodqueue_probe::dash::PlayerConfig;
+use goodqueue_probe::talk::PeerConfig;
 use goodqueue_probe::web::BrowserConfig;
 
 use crate::loss::Loss;
@@ -36,6 +37,8 @@ pub struct Scenario {
     pub browsers: Vec<Browse>,
     /// Players of videos.
     pub players: Vec<Watch>,
+    /// Video calls and games.
+    pub talks: Vec<Talk>,
     /// Wi-Fi channels.
     pub radios: Vec<Radio>,
     /// Nodes that are switches; what comes to any other node is at once in front of the link that it leaves by.
@@ -314,4 +317,17 @@ pub struct Watch {
     pub dscp: u8,
     /// Which video, and when.
     pub config: PlayerConfig,
+}
+
+/// A video call or a game.
+#[derive(Clone, Debug)]
+pub struct Talk {
+    /// Host of the client.
+    pub from: NodeId,
+    /// Host of the server.
+    pub to: NodeId,
+    /// Differentiated services code point of both directions, 0 to 63.
+    pub dscp: u8,
+    /// What is talked, and when.
+    pub config: PeerConfig,
 }

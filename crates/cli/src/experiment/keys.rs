@@ -219,7 +219,7 @@ pub static TEST: Table = Table {
             "with",
             Kind::List(&Kind::Text),
             "none",
-            "calls, pages and a video beside the test's own probes: voip, voip:EF (any DSCP), web, web:large, dash",
+            "calls, pages and a video beside the test's own probes: voip, voip:EF (any DSCP), web, web:large, dash, videocall, game, game:30 (both with :DSCP)",
         ),
         key("probe_interval", time(MILLI, MINUTE), "10ms", "time between two probes"),
         key(

@@ -200,7 +200,7 @@ pub(super) fn extra(key: &Key, kind: Kind, value: &Spanned<DeValue<'_>>) -> Read
     text.parse::<Extra>().map_err(|error| {
         let nearest = match &error {
             ParseExtraError::Unknown { word, candidates } => did_you_mean(word, candidates),
-            ParseExtraError::Dscp(_) => String::new(),
+            ParseExtraError::Dscp { .. } => String::new(),
         };
         Wrong::new(value.span().start, format!("{error}{nearest}; `goodqueue tests` lists them"))
     })

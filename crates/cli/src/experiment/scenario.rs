@@ -2,10 +2,11 @@
 
 use goodqueue::{Nanos, Span};
 use goodqueue_probe::dash::PlayerConfig;
+use goodqueue_probe::talk::PeerConfig;
 use goodqueue_probe::web::BrowserConfig;
 use goodqueue_probe::{Direction, Test};
 use goodqueue_sim::tcp::cc::CcKind;
-use goodqueue_sim::{Browse, Flow, NodeId, Opener, Probe, ProbeKind, Scenario, Source, Watch};
+use goodqueue_sim::{Browse, Flow, NodeId, Opener, Probe, ProbeKind, Scenario, Source, Talk, Watch};
 
 use super::Variant;
 use super::load::{Load, Own, client_name, server_name};
@@ -40,6 +41,7 @@ pub(super) fn variant(network: Network, load: &Load, at: usize) -> Read<Variant>
     scenario.probes = probes(&load.test, &pairs);
     scenario.browsers = browsers(&load.test, &pairs);
     scenario.players = players(&load.test, &pairs)?;
+    scenario.talks = talks(&load.test, &pairs);
     for named in &load.sources {
         let [from, to] = &named.ends;
         let (from, to) = (node(&from.value, from.at)?, node(&to.value, to.at)?);
@@ -157,6 +159,18 @@ fn players(test: &Test, pairs: &[(NodeId, NodeId)]) -> Read<Vec<Watch>> {
     (0..).zip(&test.dash).map(player).collect()
 }
 
+/// The video calls and games, from the start of the simulation.
+fn talks(test: &Test, pairs: &[(NodeId, NodeId)]) -> Vec<Talk> {
+    let origin = Nanos::ZERO + test.idle;
+    let talk = |(talk, plan): (u32, &goodqueue_probe::talk::Talk)| {
+        let (from, to) = pairs[plan.host];
+        let (token, app) = (u64::from(talk) + 1, plan.app);
+        let config = PeerConfig { talk, token, app, origin, start: Nanos::ZERO, stop: origin + test.load };
+        Talk { from, to, dscp: plan.dscp.value(), config }
+    };
+    (0..).zip(&test.talks).map(talk).collect()
+}
+
 /// What to say of queues under test in the hosts that send: TCP keeps the queue of its own host's device short by itself
 /// (TCP small queues), whatever that queue is.
 pub(super) fn own_queues(variant: &Variant) -> Vec<String> {
@@ -188,7 +202,9 @@ pub(super) fn idle_links(variant: &Variant) -> Vec<String> {
     let mut is_used = vec![false; scenario.links.len()];
     let flows = scenario.flows.iter().map(|flow| (flow.from, flow.to));
     let probes = scenario.probes.iter().map(|probe| (probe.from, probe.to));
-    let mut pairs: Vec<(NodeId, NodeId)> = flows.chain(probes).flat_map(|(a, b)| [(a, b), (b, a)]).collect();
+    let talks = scenario.talks.iter().map(|talk| (talk.from, talk.to));
+    let mut pairs: Vec<(NodeId, NodeId)> =
+        flows.chain(probes).chain(talks).flat_map(|(a, b)| [(a, b), (b, a)]).collect();
     pairs.extend(scenario.sources.iter().map(|source| (source.from, source.to)));
     pairs.sort_unstable();
     pairs.dedup();

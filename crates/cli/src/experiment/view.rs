@@ -38,6 +38,8 @@ struct TestWords {
     pages: Vec<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     videos: Vec<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    talks: Vec<String>,
     sources: Vec<String>,
 }
 
@@ -132,6 +134,10 @@ fn test_words(test: &Test, first: Option<&Variant>, sources: Vec<String>) -> Tes
         let server = server_name(video.host);
         format!("{}: from {server}, {}", video.name, video.cc)
     });
+    let talks = test
+        .talks
+        .iter()
+        .map(|talk| format!("{}: with {}, {}", talk.name, server_name(talk.host), talk.dscp));
     let probes = test.streams().map(|probe| {
         let server = server_name(probe.host);
         let (name, dscp) = (&probe.name, probe.dscp);
@@ -147,6 +153,7 @@ fn test_words(test: &Test, first: Option<&Variant>, sources: Vec<String>) -> Tes
         probes: probes.collect(),
         pages: pages.collect(),
         videos: videos.collect(),
+        talks: talks.collect(),
         sources,
     }
 }

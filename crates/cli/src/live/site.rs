@@ -141,7 +141,9 @@ fn is_client_at_server(variant: &Variant) -> bool {
     let probes = scenario.probes.iter().map(|probe| probe.from);
     let browsers = scenario.browsers.iter().map(|browser| browser.from);
     let players = scenario.players.iter().map(|player| player.from);
-    probes.chain(scenario.flows.iter().map(opener)).chain(browsers).chain(players).next() == Some(0)
+    let talks = scenario.talks.iter().map(|talk| talk.from);
+    probes.chain(scenario.flows.iter().map(opener)).chain(browsers).chain(players).chain(talks).next()
+        == Some(0)
 }
 
 fn lines(lab: &Lab, link: &LinkOrder, queue: &QueueSpec, seed: u64) -> Result<EngineHandle, End> {

@@ -1,7 +1,7 @@
 //! Figures of the air and of stations.
 
 use goodqueue_report::wifi::{Radio, Station};
-use goodqueue_report::{Record, Run, Summary, VideoSummary, Voice};
+use goodqueue_report::{CallWay, GameSummary, Record, Run, Summary, VideoSummary, Voice};
 
 /// The stations that are meant, by number; none: all.
 type Stations<'a> = &'a [usize];
@@ -153,6 +153,29 @@ pub(super) fn videos(
     let (from, to) = window.unwrap_or((summary.loaded_from_ns, summary.loaded_to_ns));
     let all = record.test.dash.iter().zip(&run.dash).filter(|(plan, _)| is_at(plan.host, stations));
     all.map(|(_, video)| VideoSummary::within(video, from, to)).collect()
+}
+
+/// Both ways of their video calls, and whether each is the one down.
+pub(super) fn calls<'a>(
+    record: &Record,
+    summary: &'a Summary,
+    stations: Stations<'_>,
+) -> Vec<(bool, &'a CallWay)> {
+    let talks = record.test.talks.iter().zip(&summary.talks).filter(|(plan, _)| is_at(plan.host, stations));
+    talks
+        .filter_map(|(_, talk)| talk.call.as_ref())
+        .flat_map(|[up, down]| [(false, up), (true, down)])
+        .collect()
+}
+
+/// Their games.
+pub(super) fn games<'a>(
+    record: &Record,
+    summary: &'a Summary,
+    stations: Stations<'_>,
+) -> Vec<&'a GameSummary> {
+    let talks = record.test.talks.iter().zip(&summary.talks).filter(|(plan, _)| is_at(plan.host, stations));
+    talks.filter_map(|(_, talk)| talk.game.as_ref()).collect()
 }
 
 /// Hosts of a test are stations, number by number.

@@ -151,11 +151,23 @@ pub enum Figure {
     VideoChanges,
     /// For how long playback of a video stood still; of several the longest.
     VideoStalled,
+    /// How often the picture of a video call froze; of both ways and of several the most.
+    CallFreezes,
+    /// Mean bit rate of a video call's media that the server got; of several the lowest.
+    CallBitrateUp,
+    /// The same that the client got.
+    CallBitrateDown,
+    /// 95th percentile of a video call's delay from capture to being shown; of several the longest.
+    CallDelayP95,
+    /// Share of a game's ticks that came more than one tick late or never; of several the largest.
+    GameLate,
+    /// Mean opinion score (G-model) of a game; of several the worst.
+    GameScore,
 }
 
 impl Figure {
     /// All of them.
-    pub const ALL: [Figure; 38] = [
+    pub const ALL: [Figure; 44] = [
         Figure::RiseP50,
         Figure::RiseP95,
         Figure::RiseUpP50,
@@ -194,6 +206,12 @@ impl Figure {
         Figure::VideoBitrate,
         Figure::VideoChanges,
         Figure::VideoStalled,
+        Figure::CallFreezes,
+        Figure::CallBitrateUp,
+        Figure::CallBitrateDown,
+        Figure::CallDelayP95,
+        Figure::GameLate,
+        Figure::GameScore,
     ];
 
     /// As written, its unit, and what it is.
@@ -346,6 +364,36 @@ impl Figure {
                 Unit::Time,
                 "for how long playback stood still, together; of several the longest",
             ),
+            Figure::CallFreezes => (
+                "call_freezes",
+                Unit::Number,
+                "how often the picture of a video call froze under load; of both ways and of several the most",
+            ),
+            Figure::CallBitrateUp => (
+                "call_bitrate_up",
+                Unit::Rate,
+                "mean bit rate of a video call's media that the server got; of several the lowest",
+            ),
+            Figure::CallBitrateDown => (
+                "call_bitrate_down",
+                Unit::Rate,
+                "mean bit rate of a video call's media that the client got; of several the lowest",
+            ),
+            Figure::CallDelayP95 => (
+                "call_delay_p95",
+                Unit::Time,
+                "95th percentile of a video call's delay from capture to being shown; of both ways and of several the longest",
+            ),
+            Figure::GameLate => (
+                "game_late",
+                Unit::Number,
+                "share of a game's ticks that came more than one tick late or never, 0 to 1; of both ways and of several the largest",
+            ),
+            Figure::GameScore => (
+                "game_score",
+                Unit::Number,
+                "mean opinion score (G-model) of a game under load; of several the worst",
+            ),
         }
     }
 
@@ -451,6 +499,29 @@ impl Figure {
             Figure::VideoChanges => {
                 let videos = air::videos(record, run, &summary, stations, window);
                 videos.iter().map(|video| video.changes).max().map(|changes| changes as f64)
+            }
+            Figure::CallFreezes => {
+                let ways = air::calls(record, &summary, stations);
+                ways.iter().map(|(_, way)| way.freezes).max().map(|freezes| freezes as f64)
+            }
+            Figure::CallBitrateUp | Figure::CallBitrateDown => {
+                let ways = air::calls(record, &summary, stations);
+                let is_down = self == Figure::CallBitrateDown;
+                let rates = ways.iter().filter(|(down, _)| *down == is_down);
+                rates.filter_map(|(_, way)| way.bitrate_bps).min().map(|bps| bps as f64)
+            }
+            Figure::CallDelayP95 => {
+                let ways = air::calls(record, &summary, stations);
+                time(ways.iter().filter_map(|(_, way)| way.delay_p95_ns).max())
+            }
+            Figure::GameLate => {
+                let games = air::games(record, &summary, stations);
+                let shares = games.iter().flat_map(|game| [game.up.late_share, game.down.late_share]);
+                shares.flatten().max_by(f64::total_cmp)
+            }
+            Figure::GameScore => {
+                let games = air::games(record, &summary, stations);
+                games.iter().filter_map(|game| game.mos).min_by(f64::total_cmp)
             }
             Figure::VideoStalled => {
                 let videos = air::videos(record, run, &summary, stations, None);

@@ -36,12 +36,20 @@ fn extra_probes_are_read_and_named() {
     refused("run ping --live --with voip,voip:be", &["--with", "twice"]);
     refused("run ping --live --with web,", &["--with", "voip, web, dash"]);
     refused("run ping --live --with dahs", &["--with dahs", "did you mean dash?"]);
+    refused("run ping --with game:gold", &["--with game:gold", "unknown DSCP"]);
+    refused("run ping --with videocal", &["did you mean videocall?"]);
     refused("run ping --with dash:6mbit", &["--with dash:6mbit", "there are dash"]);
+    let plan = stdout(&run("run ping --live --with game:30:ef,videocall --dry-run"));
+    let plan: serde_json::Value = serde_json::from_str(&plan).expect("a plan");
+    assert_eq!(plan["test"]["with"], serde_json::json!(["game:30:EF", "videocall:CS0"]));
     let plan = stdout(&run("run ping --live --with voip:ef,web --with web:large,dash --dry-run"));
     let plan: serde_json::Value = serde_json::from_str(&plan).expect("a plan");
     assert_eq!(plan["test"]["with"], serde_json::json!(["voip:EF", "web:small", "web:large", "dash"]));
     let list = stdout(&run("tests"));
-    assert!(list.contains("voip[:DSCP]") && list.contains("web[:small|:large]"), "{list}");
+    assert!(
+        list.contains("voip[:DSCP]") && list.contains("web[:small|:large]") && list.contains("game[:30|:64]"),
+        "{list}"
+    );
 }
 
 #[test]

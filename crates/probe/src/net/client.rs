@@ -15,6 +15,7 @@ use super::error::{Context, NetError};
 use super::load::{FlowOutcome, Load, LoadOutcome};
 use super::probe::{ProbeOutcome, Probes, ProbesOutcome};
 use super::sys;
+use super::talk::{Talks, TalksOutcome};
 use crate::echo::Lateness;
 use crate::web::CONNECTIONS;
 use crate::{Sample, Test};
@@ -90,7 +91,8 @@ fn enough_files(test: &Test, hosts: usize, open: u64, limit: u64) -> Result<(), 
     let pages = if test.web.is_empty() { 0 } else { CONNECTIONS * 4 + test.web.len() };
     // Epoll, timer, a socket for queries, and both ends of the connection.
     let videos = test.dash.len() * 5;
-    let sockets = (test.flows.len() * 2 + test.streams().len() + pages + videos + hosts * 2) as u64;
+    let sockets =
+        (test.flows.len() * 2 + test.streams().len() + pages + videos + test.talks.len() + hosts * 2) as u64;
     let need = open + sockets + OTHER_FILES;
     if need > limit { Err(NetError::OpenFiles { need, limit }) } else { Ok(()) }
 }
@@ -98,7 +100,7 @@ fn enough_files(test: &Test, hosts: usize, open: u64, limit: u64) -> Result<(), 
 /// Runs `test` against servers on `hosts`, all on `port`. Blocks until the load has ended and the last probe
 /// is accounted for, or `stop` is set: noticed within 0.1 s, after which flows are aborted and the probes in
 /// flight have 0.5 s to come back (so stop the server only when this has returned). Flows run in the calling
-/// thread, probes, pages and each video in one each that ends with it; all use the calling thread's network namespace.
+/// thread, probes, pages, each video, and all video calls and games in one each that ends with it; all use the calling thread's network namespace.
 ///
 /// The load starts when `clock` says; call it early enough for the idle time that the test wants before.
 /// Samples: goodput of downloads, the sender's view of uploads, this end of each flow, the probes, the pages and the videos.
@@ -118,6 +120,7 @@ pub fn run_client(
     check(test, hosts.len())?;
     let probes = Probes::open(test, hosts, port, clock)?;
     let fetches = Fetch::all(test, hosts, port, clock)?;
+    let talks = Talks::open(test, hosts, port, clock)?;
     let load = Load::new(test, hosts, port, clock, sink)?;
     let end = AtomicBool::new(false);
     thread::scope(|scope| {
@@ -131,6 +134,9 @@ pub fn run_client(
             let started = thread("fetch").spawn_scoped(scope, run);
             fetching.push(started.context("start", "a thread for pages or a video")?);
         }
+        let run = move || talks.run(sink, &ends);
+        let talks =
+            thread("talks").spawn_scoped(scope, run).context("start", "the thread of calls and games")?;
         let load = load.run(stop);
         let failed = match &load {
             Ok(load) => !load.flows.is_empty() && load.flows.iter().all(|flow| flow.error.is_some()),
@@ -142,11 +148,18 @@ pub fn run_client(
         for thread in fetching {
             fetched = fetched.and(thread.join().map_err(|_| NetError::Thread("pages and videos"))??);
         }
-        Ok(summary(test, load?, probes, &fetched))
+        let talks = talks.join().map_err(|_| NetError::Thread("calls and games"))??;
+        Ok(summary(test, load?, probes, &fetched, &talks))
     })
 }
 
-fn summary(test: &Test, load: LoadOutcome, probes: ProbesOutcome, pages: &FetchOutcome) -> ClientSummary {
+fn summary(
+    test: &Test,
+    load: LoadOutcome,
+    probes: ProbesOutcome,
+    pages: &FetchOutcome,
+    talks: &TalksOutcome,
+) -> ClientSummary {
     let (mut faults, mut warnings) = (Vec::new(), Vec::new());
     if !load.flows.is_empty() && load.flows.iter().all(|flow| flow.connected.is_none()) {
         faults.push("no flow was ever connected".into());
@@ -189,6 +202,9 @@ fn summary(test: &Test, load: LoadOutcome, probes: ProbesOutcome, pages: &FetchO
         let name = test.dash.get(*video as usize).map_or("", |video| video.name.as_str());
         warnings.push(format!("the {name} ended before its time: {error}"));
     }
+    for (name, errors) in &talks.send_errors {
+        warnings.push(format!("{name}: the kernel did not take {errors} datagrams"));
+    }
     let half = test.step.0 / 2;
     if load.lateness.max_ns > half {
         let ms = load.lateness.max_ns as f64 / 1e6;
@@ -221,7 +237,13 @@ mod tests {
     fn faults_and_warnings_name_what_makes_a_result_doubtful() {
         let test = resolve("tcp_1up", &Params::default()).unwrap();
         let mut probes = ProbesOutcome { probes: vec![ProbeOutcome::default()], ..ProbesOutcome::default() };
-        let clean = summary(&test, LoadOutcome::default(), probes, &FetchOutcome::default());
+        let clean = summary(
+            &test,
+            LoadOutcome::default(),
+            probes,
+            &FetchOutcome::default(),
+            &TalksOutcome::default(),
+        );
         assert!(clean.faults.is_empty() && clean.warnings.is_empty());
         let mut outcome = ProbeOutcome { dscp_changed: 1, ce: 1, unreachable: 1, ..ProbeOutcome::default() };
         (outcome.stats.sent, outcome.stats.timer_misses) = (97, 3);
@@ -235,8 +257,9 @@ mod tests {
             idle_too_short: vec![0],
             broken: vec![(0, "reset".into())],
         };
-        let ClientSummary { faults, warnings, .. } = summary(&test, load, probes, &pages);
-        assert_eq!((faults.len(), warnings.len()), (3, 7), "{faults:#?} {warnings:#?}");
+        let talks = TalksOutcome { send_errors: vec![("game 64 BE".into(), 3)] };
+        let ClientSummary { faults, warnings, .. } = summary(&test, load, probes, &pages, &talks);
+        assert_eq!((faults.len(), warnings.len()), (3, 8), "{faults:#?} {warnings:#?}");
         assert_eq!(warnings[3], "2 page loads failed, the last one because: refused");
         assert!(faults[0].contains("no flow"));
         assert!(faults[1].contains("-2.000 ms"));

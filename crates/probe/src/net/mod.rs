@@ -67,6 +67,8 @@ mod request;
 #[forbid(unsafe_code)]
 mod server;
 mod sys;
+#[forbid(unsafe_code)]
+mod talk;
 
 pub use client::{ClientSummary, available_congestion_controls, check, run_client};
 pub use clock::SharedClock;

@@ -1,4 +1,4 @@
-//! The reflector over UDP sockets, in a thread of its own.
+//! The reflector over UDP sockets, in a thread of its own, with the servers of calls and games.
 
 use std::net::UdpSocket;
 use std::os::fd::{AsFd, AsRawFd, RawFd};
@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use super::clock::ClockWatch;
 use super::error::{Context, NetError};
 use super::sys;
+use super::talk::Sessions;
 use crate::Dscp;
 use crate::echo::wire::MAX_LEN;
 use crate::echo::{Reflector, ReflectorStats};
@@ -28,6 +29,7 @@ pub(super) struct ReflectorOutcome {
 /// arrived and the ECN field Not-ECT.
 pub(super) fn run(
     sockets: &[UdpSocket],
+    sessions: &mut Sessions<'_>,
     stop: &AtomicBool,
     failed: &AtomicBool,
 ) -> Result<ReflectorOutcome, NetError> {
@@ -38,17 +40,26 @@ pub(super) fn run(
     let fds: Vec<RawFd> = sockets.iter().map(AsRawFd::as_raw_fd).collect();
     let mut ready = Vec::with_capacity(fds.len());
     while !stop.load(Ordering::Relaxed) && !failed.load(Ordering::Relaxed) {
-        sys::wait_readable(&fds, SLEEP, &mut ready).context("wait for", "probes")?;
+        let sleep = sessions.transmit(sockets).min(SLEEP);
+        sys::wait_readable(&fds, sleep, &mut ready).context("wait for", "probes")?;
         for &index in &ready {
-            drain(&sockets[index], &mut reflector, &mut watch, &mut outcome);
+            drain(index, &sockets[index], &mut reflector, sessions, &mut watch, &mut outcome);
         }
     }
+    outcome.send_errors += sessions.send_errors;
     outcome.stats = reflector.stats();
     outcome.clock_stepped = watch.stepped();
     Ok(outcome)
 }
 
-fn drain(socket: &UdpSocket, reflector: &mut Reflector, watch: &mut ClockWatch, out: &mut ReflectorOutcome) {
+fn drain(
+    index: usize,
+    socket: &UdpSocket,
+    reflector: &mut Reflector,
+    sessions: &mut Sessions<'_>,
+    watch: &mut ClockWatch,
+    out: &mut ReflectorOutcome,
+) {
     let mut buf = [0; MAX_LEN];
     for _ in 0..TURN {
         // An error here is "nothing more" or that of an earlier reply.
@@ -57,6 +68,9 @@ fn drain(socket: &UdpSocket, reflector: &mut Reflector, watch: &mut ClockWatch, 
             continue;
         }
         let bytes = &mut buf[..datagram.len];
+        if sessions.handle(index, &datagram, bytes, watch) {
+            continue;
+        }
         let now = watch.now();
         let recv = datagram.wall.map_or(now, |wall| watch.of_wall(wall));
         if reflector.handle(recv, now, bytes).is_ok() {

@@ -15,6 +15,7 @@ use super::flow::{FlowEnd, Grid};
 use super::header::{self, FlowHeader};
 use super::request::Request;
 use super::sys::{self, Epoll, Interest, Timer};
+use super::talk::Sessions;
 use super::{explain, reflect};
 use crate::echo::ReflectorStats;
 use crate::{Direction, End, Sample};
@@ -126,7 +127,10 @@ impl Server {
         let failed = AtomicBool::new(false);
         thread::scope(|scope| {
             let name = thread::Builder::new().name("reflector".into());
-            let both = || reflect::run(&self.reflectors, stop, &failed);
+            let both = || {
+                let mut sessions = Sessions::new(clock, sink);
+                reflect::run(&self.reflectors, &mut sessions, stop, &failed)
+            };
             let reflector = name.spawn_scoped(scope, both).context("start", "the reflector's thread")?;
             let served = Loop::new(clock, sink).and_then(|mut serving| serving.run(&self.listeners, stop));
             failed.store(true, Ordering::Relaxed);

@@ -74,7 +74,7 @@ impl Link {
 fn page(name: &str) -> Page {
     match name.parse().expect("a page of the catalogue") {
         Extra::Web(kind) => kind.page("cubic"),
-        Extra::Voip(_) | Extra::Dash => panic!("{name} is no page"),
+        Extra::Voip(_) | Extra::Dash | Extra::Talk(..) => panic!("{name} is no page"),
     }
 }
 

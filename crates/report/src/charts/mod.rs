@@ -17,6 +17,7 @@ mod scale;
 mod scene;
 mod sequence;
 mod style;
+mod talks;
 mod tcp_rtt;
 mod time;
 mod videos;
@@ -203,6 +204,13 @@ pub(crate) fn videos(record: &Record) -> Vec<Chart> {
     (0..record.test.dash.len()).map(|video| videos::video(&ctx, video)).collect()
 }
 
+/// Both ways of every video call and game over time.
+pub(crate) fn talks(record: &Record) -> Vec<Chart> {
+    let ctx = Context::new(record);
+    let ways = (0..record.test.talks.len()).flat_map(|i| [(i, Direction::Up), (i, Direction::Down)]);
+    ways.filter_map(|(talk, way)| talks::talk(&ctx, talk, way)).collect()
+}
+
 /// Who holds the air, all radios in one picture; nothing where there is none.
 pub(crate) fn airtime(record: &Record) -> Vec<Chart> {
     let none = record.runs.iter().all(|run| run.radios.is_empty());
@@ -264,6 +272,7 @@ pub(crate) fn standalone(record: &Record) -> Vec<(String, Scene)> {
     }
     charts.extend(pages(record));
     charts.extend(videos(record));
+    charts.extend(talks(record));
     charts.extend(calls(record));
     charts.extend(tcp_rtt(record));
     for direction in loaded_directions(record) {

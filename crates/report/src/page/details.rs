@@ -133,6 +133,8 @@ fn plan(record: &Record) -> String {
     let pages: Vec<String> = t.web.iter().map(page).collect();
     let video = |v: &VideoPlan| format!("{}: {}", escape(&v.name), escape(&v.cc));
     let videos: Vec<String> = t.dash.iter().map(video).collect();
+    let talks: Vec<String> =
+        t.talks.iter().map(|talk| format!("{}: {}", escape(&talk.name), escape(&talk.dscp))).collect();
     let base: Vec<String> =
         record.link.rtt_ns.iter().map(|&ns| format!("{} ms", ms(i64::try_from(ns).ok()))).collect();
     let side = |p: &PathPlan| {
@@ -146,6 +148,7 @@ fn plan(record: &Record) -> String {
         ("Calls", calls.join("<br>")),
         ("Pages", pages.join("<br>")),
         ("Videos", videos.join("<br>")),
+        ("Video calls, games", talks.join("<br>")),
         ("Link up", side(&record.link.up)),
         ("Link down", side(&record.link.down)),
         ("Base RTT", base.join(", ")),

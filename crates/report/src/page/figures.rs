@@ -212,6 +212,7 @@ pub(crate) fn all(record: &Record, summaries: &[Summary]) -> Figures {
     tcp_rtt(&mut b, record, summaries);
     pages(&mut b, record, summaries);
     videos(&mut b, record, summaries);
+    talks(&mut b, record, summaries);
     calls(&mut b, record, summaries);
     for &direction in &directions {
         goodput(&mut b, record, direction);
@@ -372,6 +373,20 @@ fn videos(b: &mut Builder, record: &Record, summaries: &[Summary]) {
     b.html.push_str(&applications::videos(record, summaries));
     b.html.push_str("<div class=\"stack\">\n");
     for chart in charts::videos(record) {
+        b.figure(&chart, "", None, &escape(&chart.title));
+    }
+    b.html.push_str("</div>\n");
+    b.close();
+}
+
+fn talks(b: &mut Builder, record: &Record, summaries: &[Summary]) {
+    if record.test.talks.is_empty() {
+        return;
+    }
+    b.open("talks", "Video calls and games", super::talks::LEAD);
+    b.html.push_str(&super::talks::section(record, summaries));
+    b.html.push_str("<div class=\"stack\">\n");
+    for chart in charts::talks(record) {
         b.figure(&chart, "", None, &escape(&chart.title));
     }
     b.html.push_str("</div>\n");

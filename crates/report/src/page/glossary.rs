@@ -221,6 +221,17 @@ const VIDEO: Entry = entry(
     "Segments of 3 s, each at a bit rate that the player selects (BOLA-O), one after another on one connection. The buffer holds 25 s. Start: from the start of the load until the first segment is there. A stall: the buffer is empty and the next segment is not there.",
 );
 
+const VIDEO_CALL: Entry = entry(
+    "video-call",
+    "Video call",
+    "30 frames a second each way, at the rate that NADA (RFC 8698) permits, 150 kbit/s to 4 Mbit/s. Lines: height of the picture at that rate, by WebRTC's table. A frame can be shown when all of its packets and the frame before are there; lost packets are asked for again. Delay: from capture to then. A freeze: no new frame for max(3 δ, δ + 150 ms), δ the mean of the last 30 intervals (W3C, WebRTC statistics, freezeCount).",
+);
+const GAME: Entry = entry(
+    "game",
+    "Game",
+    "An input of 80 bytes up and a state of 300 bytes down in every tick. Late: later than one tick after the idle median, or never. Ping: round trip of an input and its state, without the wait for the server's next tick. Jitter: mean difference of two pings one after the other. MOS: G-model (Wattimena et al., NetGames 2006), 4.37 − 0.114 X + 0.00139 X² − 0.00000587 X³, X = 0.104 × mean ping + jitter in ms.",
+);
+
 /// Words of heads and tables, and the entry for each.
 const KNOWN: &[(&str, &str)] = &[
     ("Grade", "grade"),
@@ -307,6 +318,8 @@ pub(super) fn html(record: &Record) -> String {
             .filter(|(_, none)| !**none)
             .map(|(entry, _)| entry),
     );
+    list.extend([&VIDEO_CALL].into_iter().filter(|_| test.talks.iter().any(|talk| talk.ticks.is_none())));
+    list.extend([&GAME].into_iter().filter(|_| test.talks.iter().any(|talk| talk.ticks.is_some())));
     let named: Vec<&str> = record.runs.iter().filter_map(|run| Some(queue_of(&run.queue)?.id)).collect();
     list.extend(QUEUES.iter().filter(|entry| named.contains(&entry.id)));
     with(&mut list, DSCPS, true);
@@ -342,7 +355,13 @@ mod tests {
 
     #[test]
     fn every_link_has_an_entry() {
-        let all = [FIGURES, QUEUES, DSCPS, WIFI].into_iter().flatten().chain([&CALL, &PAGE, &VIDEO]);
+        let all = [FIGURES, QUEUES, DSCPS, WIFI].into_iter().flatten().chain([
+            &CALL,
+            &PAGE,
+            &VIDEO,
+            &VIDEO_CALL,
+            &GAME,
+        ]);
         let ids: Vec<&str> = all.map(|entry| entry.id).collect();
         assert!(KNOWN.iter().all(|(_, id)| ids.contains(id)));
         let mut once = ids.clone();

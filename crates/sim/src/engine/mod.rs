@@ -9,7 +9,7 @@
 //! 3. switches, then radios; by number;
 //! 4. the script: starts and stops of flows, in the order of their numbers;
 //! 5. reports of a device to a sender that waits for them; by number of link;
-//! 6. probes, then UDP sources, then browsers and players; by number;
+//! 6. probes, then UDP sources, then browsers and players, then video calls and games; by number;
 //! 7. timers of TCP flows: sender, then receiver; by number of flow.
 //!
 //! What an event causes at once (a host answers, a link without delay passes a packet on) is handled
@@ -19,12 +19,14 @@
 //! landed on the first when one of its own frames lands, or it is read. See `chain`.
 
 mod air;
+mod arrivals;
 mod chain;
 mod flows;
 mod pages;
 mod probes;
 mod sources;
 mod switches;
+mod talks;
 mod view;
 mod witness;
 
@@ -39,7 +41,7 @@ use crate::agenda::{Lane, Lanes, NEVER};
 use crate::determinism;
 use crate::device::Device;
 use crate::error::BuildError;
-use crate::frame::{Frame, FrameId, Frames, Kind};
+use crate::frame::{Frame, FrameId, Frames};
 use crate::link::{FAR, Link, NEAR};
 use crate::path::{END, Paths, Place};
 use crate::propagation::Fate;
@@ -72,6 +74,7 @@ pub struct Simulation {
     probes: Vec<probes::Probe>,
     sources: Vec<sources::Source>,
     surfers: Vec<pages::Surfer>,
+    talks: Vec<talks::Talk>,
     radios: Vec<air::Channel>,
     hubs: Vec<switches::Hub>,
     /// Links whose senders get memory back, for use within one event.
@@ -113,6 +116,7 @@ struct Map {
     probes: Lane,
     sources: Lane,
     surfers: Lane,
+    talks: Lane,
     flows: Lane,
 }
 
@@ -138,14 +142,15 @@ impl Simulation {
         let probes = reports + scenario.links.len() as Lane;
         let sources = probes + scenario.probes.len() as Lane;
         let surfers = sources + scenario.sources.len() as Lane;
-        let flows = surfers + (scenario.browsers.len() + scenario.players.len()) as Lane;
+        let talks = surfers + (scenario.browsers.len() + scenario.players.len()) as Lane;
+        let flows = talks + scenario.talks.len() as Lane;
         let mut simulation = Simulation {
             now: Nanos::ZERO,
             horizon: Nanos::ZERO,
             lanes: Lanes::new(0),
             spots: Vec::new(),
             timers: Timers::default(),
-            map: Map { reports, probes, sources, surfers, flows },
+            map: Map { reports, probes, sources, surfers, talks, flows },
             frames: Frames::default(),
             links: Vec::with_capacity(scenario.links.len()),
             paths: Paths::new(scenario),
@@ -153,6 +158,7 @@ impl Simulation {
             probes: Vec::with_capacity(scenario.probes.len()),
             sources: Vec::with_capacity(scenario.sources.len()),
             surfers: Vec::with_capacity(scenario.browsers.len() + scenario.players.len()),
+            talks: Vec::with_capacity(scenario.talks.len()),
             radios: Vec::with_capacity(scenario.radios.len()),
             hubs: Vec::with_capacity(scenario.switches.len()),
             credited: Vec::new(),
@@ -180,6 +186,7 @@ impl Simulation {
         simulation.add_probes(scenario)?;
         simulation.add_sources(scenario)?;
         simulation.add_surfers(scenario)?;
+        simulation.add_talks(scenario)?;
         simulation.note_hosts();
         simulation.script.sort_unstable();
         simulation.wake_script();
@@ -381,6 +388,7 @@ impl Simulation {
         match lane {
             lane if lane >= map.flows && at(map.flows).is_multiple_of(2) => Place::Sender(at(map.flows) / 2),
             lane if lane >= map.flows => Place::Receiver(at(map.flows) / 2),
+            lane if lane >= map.talks => Place::Talk(at(map.talks)),
             lane if lane >= map.surfers => Place::Browser(at(map.surfers)),
             lane if lane >= map.sources => Place::Source(at(map.sources)),
             lane if lane >= map.probes => Place::Probe(at(map.probes)),
@@ -393,6 +401,8 @@ impl Simulation {
         let map = self.map;
         if lane >= map.flows {
             self.flow_timer(lane - map.flows);
+        } else if lane >= map.talks {
+            self.talk_due((lane - map.talks) as usize);
         } else if lane >= map.surfers {
             self.surfer_due((lane - map.surfers) as usize);
         } else if lane >= map.sources {
@@ -571,43 +581,6 @@ impl Simulation {
     fn note_sent(&mut self, id: FrameId) {
         let first = self.paths.link(self.frames.get(id).place);
         self.frames.tell(self.now, first, id, What::Sent);
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn note_delivered(&mut self, id: FrameId) {
-        let last = self.paths.link(self.frames.get(id).place - 1);
-        self.frames.tell(self.now, last, id, What::Delivered);
-    }
-
-    /// A frame is at the end of its path.
-    #[inline(always)]
-    fn deliver(&mut self, id: FrameId) {
-        if self.frames.tap.is_on() {
-            self.note_delivered(id);
-        }
-        let frame = self.frames.get(id);
-        let (owner, kind) = (frame.owner, frame.kind);
-        self.hash.mix(frame.segment.seq ^ (u64::from(owner) << 40) ^ ((kind as u64) << 60));
-        match kind {
-            Kind::Data => self.data_arrived(owner as usize, id),
-            Kind::Ack => self.ack_arrived(owner as usize, id),
-            _ => self.datagram_or_probe_arrived(owner as usize, id),
-        }
-    }
-
-    /// What is neither a TCP flow's data nor its acknowledgement.
-    #[inline(never)]
-    fn datagram_or_probe_arrived(&mut self, owner: usize, id: FrameId) {
-        match self.frames.get(id).kind {
-            Kind::Data | Kind::Ack => {}
-            Kind::Datagram => self.datagram_arrived(owner, id),
-            Kind::Request => self.request_arrived(owner, id),
-            Kind::Reply => self.reply_arrived(owner, id),
-            Kind::Query => self.query_arrived(owner, id),
-            Kind::Answer => self.answer_arrived(owner, id),
-        }
-        self.frames.remove(id);
     }
 }
 

@@ -233,7 +233,7 @@ pub static STATION: Table = Table {
             "with",
             Kind::List(&Kind::Text),
             "none",
-            "calls, pages and videos at it: voip, voip:EF, web, web:large, dash",
+            "calls, pages and videos at it: voip, voip:EF, web, web:large, dash, videocall, game, game:30 (both with :DSCP)",
         ),
     ],
     also: None,

@@ -99,6 +99,7 @@ impl Seats {
             voip: Vec::new(),
             web: Vec::new(),
             dash: Vec::new(),
+            talks: Vec::new(),
             ..test.clone()
         };
         if several {
@@ -154,6 +155,12 @@ impl Seats {
                 name: named(&video.name),
                 host,
                 ..video
+            }));
+            let talks = test.talks.iter().filter(|_| seat.load).chain(&extras.talks);
+            spread.talks.extend(talks.cloned().map(|talk| goodqueue_probe::talk::Talk {
+                name: named(&talk.name),
+                host,
+                ..talk
             }));
         }
         Ok(spread)
