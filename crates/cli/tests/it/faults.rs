@@ -221,7 +221,7 @@ fn a_worker_of_root_measures_without_roots_rights() {
         signal(child.id(), "INT");
         let output = ended(child);
         assert_eq!(output.status.code(), Some(130), "{}", stderr(&output));
-        assert!(kept(&scratch.path("out"))["runs"][0]["flows"][0]["rx_bytes"].is_array());
+        assert!(super::kept(&scratch.path("out"))["runs"][0]["flows"][0]["rx_bytes"].is_array());
     }
 }
 
