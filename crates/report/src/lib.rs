@@ -34,6 +34,7 @@ mod stats;
 mod summary;
 pub mod table;
 pub mod trace;
+mod verdict;
 mod videos;
 mod voice;
 pub mod wifi;
@@ -56,6 +57,7 @@ pub use record::{
     TestPlan, Validity, VideoPlan, VideoSeries,
 };
 pub use repeat::{Estimate, Repeated, Repetition};
-pub use summary::{FlowSummary, Grade, Latency, Letter, ProbeSummary, QueueSummary, SATURATED, Summary};
+pub use summary::{FlowSummary, Latency, ProbeSummary, QueueSummary, Summary};
+pub use verdict::{DirectionVerdict, Grade, Letter, SATURATED_PERCENT};
 pub use videos::VideoSummary;
 pub use voice::Voice;

@@ -21,7 +21,8 @@ const fn entry(id: &'static str, term: &'static str, text: &'static str) -> Entr
 /// What is on every page.
 const FIGURES: &[Entry] = &[
     entry("rise", "Rise under load", "What the load adds to the round trip: a round trip under load minus the idle median of the same probe. Without a queue it is 0. It is what other traffic, a call or a game, has to wait for each time."),
-    entry("grade", "Grade", "By the mean rise of the round trip, the scale of the dslreports test: below 5 ms A+, 30 ms A, 60 ms B, 200 ms C, 400 ms D, else F. No grade where the run is not valid or was cut short, the idle baseline is incomplete, or the line was used below 80 %."),
+    entry("grade", "Grade", "By the mean rise of the round trip, the scale of the dslreports test: below 5 ms A+, 30 ms A, 60 ms B, 200 ms C, 400 ms D, else F. No grade where the run is not valid or was cut short, the idle baseline is incomplete, or a loaded direction used less than 80 % of its line, unless it is starved. The grade is of delay alone: where more than 1 % of the probes were lost under load (ITU-T G.1010 asks for less for a video call), the loss is shown beside it."),
+    entry("starved", "Starved", "A direction that used less than 80 % of its line because its ACKs wait in the queue of the other one. The other one is saturated, makes at least half of the rise, and adds at least the idle round trip and at least 30 ms."),
     entry("percentile", "p50, p95, p99", "Percentiles by nearest rank: the smallest measured value that at least so many percent of the samples do not exceed. p50 is the median: half of all waited less. Of 100 packets five waited longer than p95."),
     entry("goodput", "Goodput", "Payload that the receiving application got, per second: the speed of a download or an upload. Headers and retransmissions do not count. Throughput, in contrast, is bytes on the line."),
     entry("up", "Up, down", "Up is from the client to the server (an upload), down from the server to the client (a download)."),
@@ -33,7 +34,7 @@ const FIGURES: &[Entry] = &[
     entry("lost", "Lost", "Probes without an answer, or their share of all that were sent. They are in no percentile."),
     entry("drops", "Drops, marks", "Packets that the queue dropped, or marked CE instead (congestion experienced, RFC 3168), over the whole run and in both directions together. Drops are how TCP learns that the line is full: some are needed."),
     entry("used", "Line used", "Bytes on the line, headers included, over rate × time."),
-    entry("jain", "Jain index", "(Σx)² / (n·Σx²) over the goodput of the n flows of a direction, each over the time it ran: 1 for equal shares, 1/n where one takes all."),
+    entry("jain", "Jain index", "(Σx)² / (n·Σx²): 1 for equal shares, 1/n where one takes all. Of goodput, x is what each of the n flows of a direction got over the time it ran. In Wi-Fi it is of airtime: x is the time for which each of the n stations held the air. Fair airtime gives a slow station less goodput."),
     entry("backlog", "Backlog", "Bytes in the queue when sampled."),
     entry("ecn", "ECN", "Explicit congestion notification (RFC 3168): the queue marks packets where it would drop them, if both ends of the connection agreed to it."),
 ];
