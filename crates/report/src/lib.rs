@@ -19,6 +19,7 @@ mod charts;
 pub mod csv;
 #[cfg(feature = "png")]
 mod curves;
+mod data;
 mod error;
 mod files;
 pub mod flent;
@@ -28,6 +29,8 @@ mod merge;
 mod mos;
 mod output;
 mod page;
+#[cfg(feature = "parquet")]
+mod parquet;
 mod record;
 mod repeat;
 mod stats;

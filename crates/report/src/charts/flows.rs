@@ -143,7 +143,8 @@ pub(crate) fn goodput(ctx: &Context<'_>, direction: Direction) -> Vec<Chart> {
 
 fn flows_of(ctx: &Context<'_>, queue: usize, lines: &[FlowLine], top_value: f64) -> Chart {
     let (width, height) = (470.0, 250.0);
-    let room = if lines.len() >= BANDS { 110.0 } else { room_for(lines.iter().map(|(n, _)| n.as_str())).min(110.0) };
+    let room =
+        if lines.len() >= BANDS { 110.0 } else { room_for(lines.iter().map(|(n, _)| n.as_str())).min(110.0) };
     let (left, top, low) = (62.0, 12.0, height - 46.0);
     let (from, to) = ctx.coarse.domain_s();
     let frame = Frame {

@@ -107,7 +107,12 @@ fn plan(record: &Record) -> String {
     let t = &record.test;
     let stream = |p: &ProbePlan| {
         let every = ms(i64::try_from(p.interval_ns).ok());
-        format!("{}: {} bytes every {every} ms, {}", escape(&p.name), p.payload_bytes, glossary::known(&p.dscp))
+        format!(
+            "{}: {} bytes every {every} ms, {}",
+            escape(&p.name),
+            p.payload_bytes,
+            glossary::known(&p.dscp)
+        )
     };
     let probes: Vec<String> = t.probes.iter().map(stream).collect();
     let calls: Vec<String> = t.voip.iter().map(stream).collect();
@@ -153,7 +158,8 @@ fn queues(record: &Record) -> String {
             .chain(parameters.into_iter().map(|(k, v)| (escape(k), v)))
             .collect();
         let borrowed: Vec<(&str, String)> = escaped.iter().map(|(k, v)| (k.as_str(), v.clone())).collect();
-        let _ = write!(out, "<h3 class=\"q{}\">{}</h3>{}", q % 8, glossary::queue(&run.queue), list(&borrowed));
+        let _ =
+            write!(out, "<h3 class=\"q{}\">{}</h3>{}", q % 8, glossary::queue(&run.queue), list(&borrowed));
     }
     out
 }

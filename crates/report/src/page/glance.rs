@@ -31,11 +31,8 @@ pub(super) fn class(letter: Letter) -> &'static str {
 
 /// Median and 95th percentile of what the load adds, of the round trip where there is no load.
 fn delays(s: &Summary, loaded: bool) -> Option<(i64, i64)> {
-    let (p50, p95) = if loaded {
-        (s.rtt.added_p50_ns, s.rtt.added_p95_ns)
-    } else {
-        (s.rtt.p50_ns, s.rtt.p95_ns)
-    };
+    let (p50, p95) =
+        if loaded { (s.rtt.added_p50_ns, s.rtt.added_p95_ns) } else { (s.rtt.p50_ns, s.rtt.p95_ns) };
     Some((p50?.max(0), p95?.max(0)))
 }
 

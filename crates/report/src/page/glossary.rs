@@ -20,50 +20,170 @@ const fn entry(id: &'static str, term: &'static str, text: &'static str) -> Entr
 
 /// What is on every page.
 const FIGURES: &[Entry] = &[
-    entry("rise", "Rise under load", "What the load adds to the round trip: a round trip under load minus the idle median of the same probe. Without a queue it is 0. It is what other traffic, a call or a game, has to wait for each time."),
-    entry("grade", "Grade", "By the mean rise of the round trip, the scale of the dslreports test: below 5 ms A+, 30 ms A, 60 ms B, 200 ms C, 400 ms D, else F. No grade where the run is not valid or was cut short, the idle baseline is incomplete, or a loaded direction used less than 80 % of its line, unless it is starved. The grade is of delay alone: where more than 1 % of the probes were lost under load (ITU-T G.1010 asks for less for a video call), the loss is shown beside it."),
-    entry("starved", "Starved", "A direction that used less than 80 % of its line because its ACKs wait in the queue of the other one. The other one is saturated, makes at least half of the rise, and adds at least the idle round trip and at least 30 ms."),
-    entry("percentile", "p50, p95, p99", "Percentiles by nearest rank: the smallest measured value that at least so many percent of the samples do not exceed. p50 is the median: half of all waited less. Of 100 packets five waited longer than p95."),
-    entry("goodput", "Goodput", "Payload that the receiving application got, per second: the speed of a download or an upload. Headers and retransmissions do not count. Throughput, in contrast, is bytes on the line."),
-    entry("up", "Up, down", "Up is from the client to the server (an upload), down from the server to the client (a download)."),
-    entry("interval", "Loaded interval", "The load without a ramp at its start of 2 s or a fifth of the load, whichever is shorter. All figures are over this interval unless another is named."),
-    entry("rtt", "Round trip (RTT)", "From sending a UDP probe to receiving its answer. The probes are not part of the TCP flows."),
-    entry("oneway", "One-way delay", "From sending to arrival in one direction. Its rise says in which direction packets wait."),
-    entry("idle", "Idle", "Median of the probes that were answered before the load began: the round trip as the distance makes it."),
-    entry("ramp", "Max with ramp", "Largest delay over the whole load, the ramp included: what starting flows do to others."),
-    entry("lost", "Lost", "Probes without an answer, or their share of all that were sent. They are in no percentile."),
-    entry("drops", "Drops, marks", "Packets that the queue dropped, or marked CE instead (congestion experienced, RFC 3168), over the whole run and in both directions together. Drops are how TCP learns that the line is full: some are needed."),
+    entry(
+        "rise",
+        "Rise under load",
+        "What the load adds to the round trip: a round trip under load minus the idle median of the same probe. Without a queue it is 0. It is what other traffic, a call or a game, has to wait for each time.",
+    ),
+    entry(
+        "grade",
+        "Grade",
+        "By the mean rise of the round trip, the scale of the dslreports test: below 5 ms A+, 30 ms A, 60 ms B, 200 ms C, 400 ms D, else F. No grade where the run is not valid or was cut short, the idle baseline is incomplete, or a loaded direction used less than 80 % of its line, unless it is starved. The grade is of delay alone: where more than 1 % of the probes were lost under load (ITU-T G.1010 asks for less for a video call), the loss is shown beside it.",
+    ),
+    entry(
+        "starved",
+        "Starved",
+        "A direction that used less than 80 % of its line because its ACKs wait in the queue of the other one. The other one is saturated, makes at least half of the rise, and adds at least the idle round trip and at least 30 ms.",
+    ),
+    entry(
+        "percentile",
+        "p50, p95, p99",
+        "Percentiles by nearest rank: the smallest measured value that at least so many percent of the samples do not exceed. p50 is the median: half of all waited less. Of 100 packets five waited longer than p95.",
+    ),
+    entry(
+        "goodput",
+        "Goodput",
+        "Payload that the receiving application got, per second: the speed of a download or an upload. Headers and retransmissions do not count. Throughput, in contrast, is bytes on the line.",
+    ),
+    entry(
+        "up",
+        "Up, down",
+        "Up is from the client to the server (an upload), down from the server to the client (a download).",
+    ),
+    entry(
+        "interval",
+        "Loaded interval",
+        "The load without a ramp at its start of 2 s or a fifth of the load, whichever is shorter. All figures are over this interval unless another is named.",
+    ),
+    entry(
+        "rtt",
+        "Round trip (RTT)",
+        "From sending a UDP probe to receiving its answer. The probes are not part of the TCP flows.",
+    ),
+    entry(
+        "oneway",
+        "One-way delay",
+        "From sending to arrival in one direction. Its rise says in which direction packets wait.",
+    ),
+    entry(
+        "idle",
+        "Idle",
+        "Median of the probes that were answered before the load began: the round trip as the distance makes it.",
+    ),
+    entry(
+        "ramp",
+        "Max with ramp",
+        "Largest delay over the whole load, the ramp included: what starting flows do to others.",
+    ),
+    entry(
+        "lost",
+        "Lost",
+        "Probes without an answer, or their share of all that were sent. They are in no percentile.",
+    ),
+    entry(
+        "drops",
+        "Drops, marks",
+        "Packets that the queue dropped, or marked CE instead (congestion experienced, RFC 3168), over the whole run and in both directions together. Drops are how TCP learns that the line is full: some are needed.",
+    ),
     entry("used", "Line used", "Bytes on the line, headers included, over rate × time."),
-    entry("jain", "Jain index", "(Σx)² / (n·Σx²): 1 for equal shares, 1/n where one takes all. Of goodput, x is what each of the n flows of a direction got over the time it ran. In Wi-Fi it is of airtime: x is the time for which each of the n stations held the air. Fair airtime gives a slow station less goodput."),
+    entry(
+        "jain",
+        "Jain index",
+        "(Σx)² / (n·Σx²): 1 for equal shares, 1/n where one takes all. Of goodput, x is what each of the n flows of a direction got over the time it ran. In Wi-Fi it is of airtime: x is the time for which each of the n stations held the air. Fair airtime gives a slow station less goodput.",
+    ),
     entry("backlog", "Backlog", "Bytes in the queue when sampled."),
-    entry("ecn", "ECN", "Explicit congestion notification (RFC 3168): the queue marks packets where it would drop them, if both ends of the connection agreed to it."),
+    entry(
+        "ecn",
+        "ECN",
+        "Explicit congestion notification (RFC 3168): the queue marks packets where it would drop them, if both ends of the connection agreed to it.",
+    ),
 ];
 
 /// The queues, by the names that they are chosen with.
 const QUEUES: &[Entry] = &[
-    entry("pfifo", "pfifo", "A queue by the packet: first in, first out, holding so many packets (pfifo:1000 holds 1000), and nothing else. It drops only when it is full, so TCP fills it, and all traffic waits behind a full queue."),
-    entry("bfifo", "bfifo", "First in, first out, holding so many bytes, and nothing else. It drops only when it is full."),
-    entry("fifo", "fifo", "First in, first out, and nothing else: what most devices have. It drops only when it is full. In goodqueue its size may be given in time: fifo:60ms holds what the line sends in 60 ms."),
-    entry("codel", "codel", "One queue with CoDel (RFC 8289): it drops, or marks, when packets have waited longer than the target (5 ms) for an interval (100 ms), and more often the longer that lasts."),
-    entry("fq_codel", "fq_codel", "A queue for each flow, served in turn, with CoDel in each (RFC 8290). Flows that send little, such as a call, do not wait behind those that fill the line."),
-    entry("cake", "cake", "In one: a shaper, fairness between hosts and between their flows, tins by DSCP, and a relative of CoDel (COBALT) in each queue (Linux's sch_cake)."),
-    entry("pie", "pie", "One queue that drops, or marks, with a probability which follows the delay towards a target (15 ms; RFC 8033)."),
+    entry(
+        "pfifo",
+        "pfifo",
+        "A queue by the packet: first in, first out, holding so many packets (pfifo:1000 holds 1000), and nothing else. It drops only when it is full, so TCP fills it, and all traffic waits behind a full queue.",
+    ),
+    entry(
+        "bfifo",
+        "bfifo",
+        "First in, first out, holding so many bytes, and nothing else. It drops only when it is full.",
+    ),
+    entry(
+        "fifo",
+        "fifo",
+        "First in, first out, and nothing else: what most devices have. It drops only when it is full. In goodqueue its size may be given in time: fifo:60ms holds what the line sends in 60 ms.",
+    ),
+    entry(
+        "codel",
+        "codel",
+        "One queue with CoDel (RFC 8289): it drops, or marks, when packets have waited longer than the target (5 ms) for an interval (100 ms), and more often the longer that lasts.",
+    ),
+    entry(
+        "fq_codel",
+        "fq_codel",
+        "A queue for each flow, served in turn, with CoDel in each (RFC 8290). Flows that send little, such as a call, do not wait behind those that fill the line.",
+    ),
+    entry(
+        "cake",
+        "cake",
+        "In one: a shaper, fairness between hosts and between their flows, tins by DSCP, and a relative of CoDel (COBALT) in each queue (Linux's sch_cake).",
+    ),
+    entry(
+        "pie",
+        "pie",
+        "One queue that drops, or marks, with a probability which follows the delay towards a target (15 ms; RFC 8033).",
+    ),
     entry("fq_pie", "fq_pie", "A queue for each flow, served in turn, with PIE in each."),
-    entry("dualpi2", "dualpi2", "Two queues with one controller (RFC 9332): one with a very short delay for L4S traffic that reacts to each mark, one for all other."),
-    entry("sfq", "sfq", "Stochastic fairness queueing: flows are hashed to queues that are served in turn. It bounds packets, not delay."),
-    entry("fq", "fq", "A queue for each flow, which sends each packet when its pacing is due. Made for hosts."),
-    entry("red", "red", "Random early detection: drops, or marks, with a probability that grows with the mean backlog."),
+    entry(
+        "dualpi2",
+        "dualpi2",
+        "Two queues with one controller (RFC 9332): one with a very short delay for L4S traffic that reacts to each mark, one for all other.",
+    ),
+    entry(
+        "sfq",
+        "sfq",
+        "Stochastic fairness queueing: flows are hashed to queues that are served in turn. It bounds packets, not delay.",
+    ),
+    entry(
+        "fq",
+        "fq",
+        "A queue for each flow, which sends each packet when its pacing is due. Made for hosts.",
+    ),
+    entry(
+        "red",
+        "red",
+        "Random early detection: drops, or marks, with a probability that grows with the mean backlog.",
+    ),
     entry("wheel", "wheel", "A timing wheel: a packet leaves at the time that its host has stamped it with."),
     entry("tbf", "tbf", "A token bucket: holds traffic to a rate, with a FIFO in front."),
-    entry("pfifo_fast", "pfifo_fast", "Three FIFOs by priority; a lower one is served when those above are empty. Long the default of Linux."),
+    entry(
+        "pfifo_fast",
+        "pfifo_fast",
+        "Three FIFOs by priority; a lower one is served when those above are empty. Long the default of Linux.",
+    ),
     entry("prio", "prio", "Classes by priority; a lower one is served when those above are empty."),
-    entry("drr", "drr", "Deficit round robin: classes that are served in turn, each with its share of bytes."),
-    entry("htb", "htb", "Hierarchical token bucket: a tree of classes, each with a rate that it is sure of and a ceiling."),
+    entry(
+        "drr",
+        "drr",
+        "Deficit round robin: classes that are served in turn, each with its share of bytes.",
+    ),
+    entry(
+        "htb",
+        "htb",
+        "Hierarchical token bucket: a tree of classes, each with a rate that it is sure of and a ceiling.",
+    ),
 ];
 
 /// How packets are marked.
 const DSCPS: &[Entry] = &[
-    entry("dscp", "DSCP", "Six bits in the IP header by which a packet asks for treatment (RFC 2474). Queues with priorities look at it, others do not."),
+    entry(
+        "dscp",
+        "DSCP",
+        "Six bits in the IP header by which a packet asks for treatment (RFC 2474). Queues with priorities look at it, others do not.",
+    ),
     entry("ef", "EF", "Expedited forwarding (RFC 3246), DSCP 46: asks for little delay, as calls do."),
     entry("be", "BE (CS0)", "Best effort, DSCP 0: asks for nothing. Most traffic."),
     entry("bk", "BK (CS1)", "Background, DSCP 8 (RFC 3662): may wait for all other traffic, as backups do."),
@@ -71,16 +191,40 @@ const DSCPS: &[Entry] = &[
 
 /// Of Wi-Fi.
 const WIFI: &[Entry] = &[
-    entry("airtime", "Airtime", "Time in which the frames to and from a station, their acknowledgements included, held the medium, retransmissions too. A station's share is of the airtime of all stations. Interframe spaces and backoff before a frame are contention; a collision is nobody's airtime. Airtime TX and RX are what mac80211 counted and scheduled by."),
-    entry("mpdu", "MPDU", "A frame of 802.11 (MAC protocol data unit): about one IP packet. Many of them go over the air together as one aggregate (A-MPDU), which costs less airtime."),
+    entry(
+        "airtime",
+        "Airtime",
+        "Time in which the frames to and from a station, their acknowledgements included, held the medium, retransmissions too. A station's share is of the airtime of all stations. Interframe spaces and backoff before a frame are contention; a collision is nobody's airtime. Airtime TX and RX are what mac80211 counted and scheduled by.",
+    ),
+    entry(
+        "mpdu",
+        "MPDU",
+        "A frame of 802.11 (MAC protocol data unit): about one IP packet. Many of them go over the air together as one aggregate (A-MPDU), which costs less airtime.",
+    ),
     entry("txq", "TXQ", "A transmit queue of mac80211, Linux's Wi-Fi: each station has one for each TID."),
     entry("tid", "TID", "Traffic identifier of 802.11, 0 to 7: the priority of a packet, from its DSCP."),
-    entry("mcs", "MCS", "Modulation and coding scheme: the number of the rate at which a station is reached."),
+    entry(
+        "mcs",
+        "MCS",
+        "Modulation and coding scheme: the number of the rate at which a station is reached.",
+    ),
 ];
 
-const CALL: Entry = entry("mos", "MOS", "Mean opinion score by the E-model (ITU-T G.107) for G.711 without concealment, of the mean one-way delay + 2 × jitter and the share of packets lost. Jitter is the mean difference of the delays of two packets sent one after the other (|IPDV|, RFC 3393).");
-const PAGE: Entry = entry("page", "Page load time", "From the DNS query to the last byte of the last object. The first byte takes five round trips: DNS, TCP, two of TLS, the request; then objects come over up to six connections.");
-const VIDEO: Entry = entry("video", "Video", "Segments of 3 s, each at a bit rate that the player selects (BOLA-O), one after another on one connection. The buffer holds 25 s. Start: from the start of the load until the first segment is there. A stall: the buffer is empty and the next segment is not there.");
+const CALL: Entry = entry(
+    "mos",
+    "MOS",
+    "Mean opinion score by the E-model (ITU-T G.107) for G.711 without concealment, of the mean one-way delay + 2 × jitter and the share of packets lost. Jitter is the mean difference of the delays of two packets sent one after the other (|IPDV|, RFC 3393).",
+);
+const PAGE: Entry = entry(
+    "page",
+    "Page load time",
+    "From the DNS query to the last byte of the last object. The first byte takes five round trips: DNS, TCP, two of TLS, the request; then objects come over up to six connections.",
+);
+const VIDEO: Entry = entry(
+    "video",
+    "Video",
+    "Segments of 3 s, each at a bit rate that the player selects (BOLA-O), one after another on one connection. The buffer holds 25 s. Start: from the start of the load until the first segment is there. A stall: the buffer is empty and the next segment is not there.",
+);
 
 /// Words of heads and tables, and the entry for each.
 const KNOWN: &[(&str, &str)] = &[
@@ -162,10 +306,12 @@ pub(super) fn html(record: &Record) -> String {
         out.extend(entries.iter().filter(|_| when));
     };
     let mut list: Vec<&Entry> = FIGURES.iter().collect();
-    list.extend([(&CALL, &test.voip.is_empty()), (&PAGE, &test.web.is_empty()), (&VIDEO, &test.dash.is_empty())]
-        .into_iter()
-        .filter(|(_, none)| !**none)
-        .map(|(entry, _)| entry));
+    list.extend(
+        [(&CALL, &test.voip.is_empty()), (&PAGE, &test.web.is_empty()), (&VIDEO, &test.dash.is_empty())]
+            .into_iter()
+            .filter(|(_, none)| !**none)
+            .map(|(entry, _)| entry),
+    );
     let named: Vec<&str> = record.runs.iter().filter_map(|run| Some(queue_of(&run.queue)?.id)).collect();
     list.extend(QUEUES.iter().filter(|entry| named.contains(&entry.id)));
     with(&mut list, DSCPS, true);

@@ -200,7 +200,8 @@ fn sortable(
     }
     out.push_str("</tr></thead>\n<tbody>");
     for (q, (run, s)) in record.runs.iter().zip(summaries).enumerate() {
-        let _ = write!(out, "<tr><th scope=\"row\" class=\"q{}\">{}</th>", q % 8, glossary::queue(&run.queue));
+        let _ =
+            write!(out, "<tr><th scope=\"row\" class=\"q{}\">{}</th>", q % 8, glossary::queue(&run.queue));
         for (i, c) in columns.iter().enumerate() {
             let (value, words) = (c.cell)(run, s);
             let first = if i == 0 || columns[i - 1].group != c.group { " class=\"first\"" } else { "" };
