@@ -424,7 +424,7 @@ fn what_is_missing_is_said_in_every_form() {
     record.planned = [names.as_slice(), &["codel".into(), "pfifo:1000".into()]].concat();
     assert_eq!(record.missing(), ["codel", "pfifo:1000"]);
     let said = "2 of 4 queues are missing: codel, pfifo:1000: the run ended before they were measured";
-    for text in [table::text(&record, false), table::markdown(&record), html(&record)] {
+    for text in [table::text(&record, Layout::default()), table::markdown(&record), html(&record)] {
         assert!(text.contains(said), "{text:.2000}");
     }
     let json = record.to_json().unwrap();
@@ -435,7 +435,7 @@ fn what_is_missing_is_said_in_every_form() {
 
     record.planned.truncate(names.len());
     assert!(record.missing().is_empty());
-    assert!(!table::text(&record, false).contains("missing"));
+    assert!(!table::text(&record, Layout::default()).contains("missing"));
     assert!(!record.to_json().unwrap().contains("\"missing\""));
 }
 
@@ -446,7 +446,7 @@ fn findings_and_lost_probes_are_in_table_and_page() {
     assert!(found.iter().any(|f| f.contains("of the probes were lost under load")), "{found:?}");
     for finding in found {
         assert!(
-            table::text(&record, false).contains(&finding) && html(&record).contains(&finding),
+            table::text(&record, Layout::default()).contains(&finding) && html(&record).contains(&finding),
             "{finding}"
         );
     }
@@ -455,8 +455,10 @@ fn findings_and_lost_probes_are_in_table_and_page() {
 #[test]
 fn loss_beside_a_grade_is_red() {
     let mut record = fixture::square();
-    let lossy =
-        |record: &Record| table::text(record, true).contains("\x1b[31m") && html(record).contains("% lost<");
+    let lossy = |record: &Record| {
+        table::text(record, Layout { colour: true, ..Layout::default() }).contains("\x1b[31m")
+            && html(record).contains("% lost<")
+    };
     record.runs.retain(|run| run.queue == "fq_codel");
     assert!(!lossy(&record));
     let probe = &mut record.runs[0].probes[0];
@@ -474,7 +476,7 @@ fn identical_repetitions_have_no_interval_and_the_report_says_why() {
     let mut record = fixture::square();
     let one = |seed| Repetition { seed, drops: 7, goodput_up_bps: Some(18_000_000), ..Repetition::default() };
     record.runs[0].repetitions = [1, 2, 3].map(one).to_vec();
-    for text in [table::text(&record, false), html(&record)] {
+    for text in [table::text(&record, Layout::default()), html(&record)] {
         assert!(
             text.contains("18.00, all equal") && text.contains("All 3 repetitions are identical"),
             "{text:.2000}"
