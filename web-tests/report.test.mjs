@@ -6,7 +6,7 @@
 import assert from "node:assert/strict";
 import { mkdirSync } from "node:fs";
 import { createRequire } from "node:module";
-import { readFile } from "node:fs/promises";
+import { readFile, stat } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { chromium } from "playwright-core";
@@ -203,6 +203,209 @@ const tests = {
     assert.equal(await page.locator(".control:visible, .bar:visible, .controls:visible").count(), 0);
     await page.setViewportSize({ width: 740, height: 1040 });
     await shot(page, file, "print");
+    await close();
+  },
+
+  async "the same moment is marked in all charts with a time axis"(file) {
+    const { page, close } = await open(file);
+    const chart = page.locator("[data-chart^='side-']").first();
+    if ((await chart.count()) > 0) {
+      await chart.scrollIntoViewIfNeeded();
+      const box = await chart.boundingBox();
+      await page.mouse.move(box.x + box.width * 0.6, box.y + box.height * 0.5);
+      const marks = await page.evaluate(() => {
+        const data = JSON.parse(document.getElementById("data").textContent);
+        const timed = [...document.querySelectorAll("[data-chart]")].filter((e) => data[e.dataset.chart]?.unit === "s");
+        return timed.map((e) => {
+          const { area, domain } = data[e.dataset.chart];
+          const x = Number(e.querySelector("line.cross")?.getAttribute("x1"));
+          return domain[0] + ((x - area[0]) / area[2]) * (domain[1] - domain[0]);
+        });
+      });
+      assert.ok(marks.length > 1);
+      for (const moment of marks) assert.ok(Math.abs(moment - marks[0]) < 0.01, `${marks}`);
+    }
+    await close();
+  },
+
+  async "time is zoomed by a drag, by keys and by buttons, and shown whole again"(file) {
+    const { page, trouble, close } = await open(file);
+    const chart = page.locator("[data-chart^='side-']").first();
+    if ((await chart.count()) > 0) {
+      const ticks = () =>
+        chart.locator("text.tick[text-anchor=middle]").evaluateAll((l) => l.filter((e) => getComputedStyle(e).display !== "none").map((e) => e.textContent));
+      const everywhere = () => page.locator("[data-chart] g.ticks").count();
+      const whole = await ticks();
+      await chart.scrollIntoViewIfNeeded();
+      const box = await chart.boundingBox();
+      await page.mouse.move(box.x + box.width * 0.5, box.y + box.height * 0.5);
+      await page.mouse.down();
+      await page.mouse.move(box.x + box.width * 0.6, box.y + box.height * 0.5);
+      await page.mouse.move(box.x + box.width * 0.7, box.y + box.height * 0.5);
+      assert.equal(await chart.locator("rect.drag").count(), 1);
+      await page.mouse.up();
+      assert.equal(await chart.locator("rect.drag").count(), 0);
+      assert.match(await live(page), /^−?[\d.]+ to [\d.]+ s are shown\.$/);
+      assert.notDeepEqual(await ticks(), whole);
+      assert.ok((await everywhere()) > 1);
+      const width = async () => {
+        const [from, to] = (await live(page)).replaceAll("−", "-").match(/-?[\d.]+/g).map(Number);
+        return to - from;
+      };
+      const dragged = await width();
+      await chart.focus();
+      await page.keyboard.press("+");
+      assert.ok((await width()) < dragged * 0.6);
+      await page.keyboard.press("0");
+      assert.deepEqual(await ticks(), whole);
+      assert.equal(await everywhere(), 0);
+      await page.locator("[data-time=in]").click();
+      assert.ok((await everywhere()) > 1);
+      assert.notDeepEqual(await ticks(), whole);
+      await page.locator("[data-time=all]").click();
+      assert.deepEqual(await ticks(), whole);
+      assert.ok(await page.locator("[data-time=all]").isDisabled());
+    }
+    assert.deepEqual(trouble, []);
+    await close();
+  },
+
+  async "two fingers zoom"(file) {
+    const { page, close } = await open(file, { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true });
+    const chart = page.locator("[data-chart^='side-']").first();
+    if ((await chart.count()) > 0) {
+      await chart.scrollIntoViewIfNeeded();
+      const { x, y, width } = await chart.boundingBox();
+      const client = await page.context().newCDPSession(page);
+      const touch = (type, ...at) =>
+        client.send("Input.dispatchTouchEvent", { type, touchPoints: at.map((share, id) => ({ x: x + width * share, y: y + 60, id })) });
+      await touch("touchStart", 0.45, 0.65);
+      await touch("touchMove", 0.3, 0.8);
+      await touch("touchMove", 0.25, 0.9);
+      await touch("touchEnd");
+      assert.ok((await page.locator("[data-chart] g.ticks").count()) > 1);
+      await page.locator("[data-time=all]").tap();
+      assert.equal(await page.locator("[data-chart] g.ticks").count(), 0);
+    }
+    await close();
+  },
+
+  async "words are explained by mouse, by keyboard and by touch"(file) {
+    const { page, trouble, close } = await open(file);
+    const word = page.locator(".summary a.word").first();
+    const note = page.locator("#note");
+    await word.hover();
+    await note.waitFor({ state: "visible" });
+    assert.ok((await note.textContent()).length > 40);
+    await page.mouse.move(2, 2);
+    await note.waitFor({ state: "hidden" });
+    await word.focus();
+    await page.keyboard.press("Enter");
+    assert.ok(await note.isVisible());
+    await page.keyboard.press("Escape");
+    assert.ok(await note.isHidden());
+    assert.deepEqual(trouble, []);
+    await close();
+    const phone = await open(file, { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true });
+    for (const word of await phone.page.locator(".summary thead a.word, h1 a.word").all()) {
+      if (!(await word.evaluate((e) => e.getBoundingClientRect().right <= 390))) continue;
+      await word.tap();
+      const box = await phone.page.locator("#note").boundingBox();
+      assert.ok(box && box.x >= 0 && box.x + box.width <= 390, "the note leaves the screen");
+    }
+    await phone.close();
+  },
+
+  async "words lead to the list without JavaScript"(file) {
+    const { page, close } = await open(file, { javaScriptEnabled: false });
+    const word = page.locator(".summary a.word").first();
+    const target = await word.getAttribute("href");
+    await word.click();
+    assert.ok(page.url().endsWith(target));
+    assert.equal(await page.locator(target).count(), 1);
+    await close();
+  },
+
+  async "on a phone the page does not scroll sideways, and what matters is in view"(file) {
+    for (const width of [360, 390]) {
+      const { page, close } = await open(file, { viewport: { width, height: 844 }, hasTouch: true, isMobile: true });
+      assert.equal(await page.evaluate(() => document.documentElement.scrollWidth), width);
+      await page.evaluate(() => { for (const d of document.querySelectorAll("details")) d.open = true; });
+      assert.equal(await page.evaluate(() => document.documentElement.scrollWidth), width);
+      const heads = await page.$$eval(".summary thead th[data-column]", (l) =>
+        l.filter((e) => e.getBoundingClientRect().right <= innerWidth + 1).map((e) => e.dataset.name));
+      const loaded = (await page.locator(".summary .chip, .summary .none").count()) > 0;
+      const wanted = loaded ? [/^grade/, /rise.*median/, /rise.*95th/, /^goodput/] : [/median/, /95th/];
+      if (width === 390) {
+        for (const want of wanted) assert.ok(heads.some((name) => want.test(name)), `${want} is not among ${heads}`);
+        await shot(page, file, "phone");
+      }
+      await close();
+    }
+  },
+
+  async "the summary fits 1300 pixels in any font"(file) {
+    for (const font of ["DejaVu Sans", "serif", "monospace"]) {
+      const { page, close } = await open(file, { viewport: { width: 1300, height: 900 } });
+      await page.addStyleTag({ content: `body{font-family:"${font}",${font}!important}` });
+      const over = await page.$eval(".summary", (e) => e.scrollWidth - e.clientWidth);
+      assert.ok(over <= 0, `${font}: ${over} pixels too wide`);
+      await close();
+    }
+  },
+
+  async "no text leaves its chart, none covers another's name"(file) {
+    const { page, close } = await open(file);
+    const out = await page.evaluate(() => {
+      const found = [];
+      for (const svg of document.querySelectorAll("svg.chart")) {
+        if (svg.getClientRects().length === 0) continue;
+        const box = svg.getBoundingClientRect();
+        const labels = [];
+        for (const text of svg.querySelectorAll("text")) {
+          const t = text.getBoundingClientRect();
+          if (t.width === 0) continue;
+          if (t.top < box.top - 2 || t.bottom > box.bottom + 2 || t.left < box.left - 2 || t.right > box.right + 6) found.push(`outside: ${text.textContent}`);
+          // Boxes of text are higher than its letters.
+          if (text.matches(".label")) labels.push({ top: t.top + 3, bottom: t.bottom - 3, left: t.left, right: t.right, words: text.textContent });
+        }
+        for (const [i, a] of labels.entries()) {
+          for (const b of labels.slice(i + 1)) {
+            if (a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom) found.push(`${a.words} over ${b.words}`);
+          }
+        }
+      }
+      return found;
+    });
+    assert.deepEqual(out, []);
+    await close();
+  },
+
+  async "one of many flows can be picked"(file) {
+    const { page, trouble, close } = await open(file);
+    const list = page.locator("[data-picks] select");
+    if ((await list.count()) > 0) {
+      await list.first().focus();
+      await page.keyboard.type("flow 17");
+      await page.keyboard.press("Enter");
+      assert.equal(await list.first().evaluate((e) => e.selectedOptions[0].textContent), "flow 17");
+      const panels = await page.locator("[data-chart^='goodput-up-']").count();
+      assert.equal(await page.locator("path.picked").count(), panels);
+      await list.first().selectOption("");
+      assert.equal(await page.locator("path.picked").count(), 0);
+    }
+    assert.deepEqual(trouble, []);
+    await close();
+  },
+
+  async "a page of many variants is small"(file) {
+    const { page, close } = await open(file);
+    const rows = await page.locator(".summary tbody tr").count();
+    if (rows > 12) {
+      assert.ok((await stat(file)).size < 3e6, "3 MB or more");
+      assert.ok((await page.locator("[data-chart^='side-']").count()) < 8);
+      assert.ok((await page.locator("h1").textContent()).length < 250);
+    }
     await close();
   },
 

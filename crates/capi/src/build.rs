@@ -255,3 +255,70 @@ impl<'a> Builder<'a> {
         apart(room, Kind::PfifoFast, || Prio::new(Priomap::default(), bands).ok_or(GQ_EMEMORY))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use crate::config;
+    use goodqueue::Header;
+    use goodqueue::spec::CATALOGUE;
+
+    const TEXTS: [&str; 20] = [
+        "pfifo:100",
+        "bfifo:64k",
+        "fifo:60ms",
+        "codel",
+        "fq_codel,flows=64",
+        "pie",
+        "fq_pie,flows=64",
+        "dualpi2",
+        "sfq",
+        "fq",
+        "wheel",
+        "red:100k",
+        "pfifo_fast:50",
+        "prio",
+        "drr,classes=5,leaf=pie,leaf.limit=70",
+        "htb,rate=20mbit,sqm=simple",
+        "tbf,rate=1mbit,burst=5k,limit=64k",
+        "cake,flows=32",
+        "cake,diffserv=besteffort,flows=64",
+        "prio,leaf=cake,leaf.flows=16",
+    ];
+
+    /// Bytes of all items, by the size of one.
+    fn sums(parts: impl Iterator<Item = (u64, u64)>) -> BTreeMap<u64, u64> {
+        let mut sums = BTreeMap::new();
+        parts.filter(|part| part.0 > 0).for_each(|(items, bytes)| *sums.entry(bytes).or_default() += items);
+        sums
+    }
+
+    /// What `goodqueue queues --memory` prints for the Rust library is what a queue takes here, part by part.
+    #[test]
+    fn the_storage_is_that_of_the_rust_library() {
+        for text in TEXTS {
+            let mut config = config::read(text).config.expect(text);
+            config.link_rate = 20_000_000;
+            let spec = config.spec().expect(text);
+            let mut room = Room::measure();
+            Builder::new(&config, Nanos(0)).queue(&mut room, &spec).expect(text);
+            let ours = sums(room.parts.iter().map(|&(items, bytes)| (items, bytes as u64)));
+            let parts = spec.memory::<Header>(Rate(config.link_rate), config.mtu).expect(text);
+            // The queues of classes lie in the heap there, and here side by side.
+            let parts = parts.iter().filter(|part| !["queue", "classes"].contains(&part.name));
+            for (bytes, items) in sums(parts.map(|part| (part.items, part.bytes))) {
+                assert_eq!(ours.get(&bytes), Some(&items), "{text}: items of {bytes} bytes");
+            }
+        }
+    }
+
+    #[test]
+    fn every_queue_of_the_catalogue_is_measured() {
+        for info in &CATALOGUE {
+            let is_here = TEXTS.iter().any(|text| text.split([':', ',']).next() == Some(info.name));
+            assert!(is_here, "{}", info.name);
+        }
+    }
+}

@@ -246,7 +246,7 @@ mod tests {
         for (text, code, at) in [
             ("choke", GQ_EKIND, 0),
             ("red", GQ_EMISSING, 3),
-            ("prio leaf=codel leaf.flows=2", GQ_EPARAM, 16),
+            ("prio leaf=codel leaf.flows=2", GQ_EPARAM, 21),
             ("codel limit=0", GQ_EVALUE, 12),
             ("codel target=5", GQ_EVALUE, 13),
             ("codel limit=1, limit=2", GQ_ETWICE, 21),

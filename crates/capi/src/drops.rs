@@ -5,6 +5,7 @@ use goodqueue::{Header, Nanos, Observer, Origin, Reason};
 
 use crate::abi;
 use crate::extras::Extras;
+use crate::queue::Delivery;
 
 /// A dropped packet.
 #[derive(Clone, Copy, Debug, Default)]
@@ -108,11 +109,13 @@ impl Drops {
 
 impl Observer<Header> for Drops {
     fn dropped(&mut self, _now: Nanos, packet: Header, why: Reason) {
-        let (packet, segment) = match &mut self.extras {
-            Some(extras) => extras.leave(packet),
-            None => (packet, 0),
-        };
-        self.put(&packet, segment, why);
+        match &mut self.extras {
+            Some(extras) => {
+                let Delivery { header, segment, .. } = extras.leave(packet);
+                self.put(&header, segment, why);
+            }
+            None => self.put(&packet, 0, why),
+        }
     }
 
     fn marked(&mut self, _now: Nanos, _packet: &Header, _reason: Reason) {

@@ -4,8 +4,9 @@ use goodqueue::arena::NIL;
 use goodqueue::details::{Classified, Details, Gso, MOST_OPTIONS, TcpHeader};
 use goodqueue::{Header, Nanos, Origin, Socket};
 
-use crate::abi::{self, GQ_CLASS, GQ_MAX_SEGMENTS, GQ_NO_LINK_HEADER, GQ_SHOT, GQ_STOLEN, Tcp};
+use crate::abi::{self, GQ_CLASS, GQ_MAX_SEGMENTS, GQ_NO_LINK_HEADER, GQ_SHOT, GQ_STOLEN, Head, Tcp};
 use crate::code::{Code, GQ_EMEMORY, GQ_EPACKET};
+use crate::queue::Delivery;
 
 /// What is kept of a packet while it is queued. Its number is the cookie that the queue sees.
 #[derive(Clone, Copy, Debug)]
@@ -34,18 +35,14 @@ pub(crate) struct Storage {
     pub(crate) rates: &'static mut [u64],
 }
 
-/// The packet that arrives, what is kept of those queued, and what was delivered last.
+/// The packet that arrives, and what is kept of those queued.
 pub(crate) struct Extras {
     storage: Storage,
     free: u32,
-    details: Details,
-    origin: Origin,
-    tcp: Option<TcpHeader>,
-    rate: u64,
     is_arriving: bool,
     was_cut: bool,
-    /// Which segment was delivered last, or how many there were in it.
-    pub(crate) delivered: (u16, u16),
+    arriving: abi::Packet,
+    tcp: Option<TcpHeader>,
 }
 
 impl Extras {
@@ -58,13 +55,10 @@ impl Extras {
         Extras {
             storage,
             free,
-            details: Details::default(),
-            origin: Origin::default(),
-            tcp: None,
-            rate: 0,
             is_arriving: false,
             was_cut: false,
-            delivered: (0, 0),
+            arriving: abi::Packet::NOTHING,
+            tcp: None,
         }
     }
 
@@ -74,29 +68,41 @@ impl Extras {
     }
 
     /// What is said of the packet that comes next. How many packets it can turn into.
-    #[inline(never)]
+    #[inline]
     pub(crate) fn expect(&mut self, packet: &abi::Packet, tcp: Option<&Tcp>) -> Result<usize, Code> {
-        self.details = details(packet)?;
-        self.origin = origin(packet)?;
-        self.rate = packet.pacing_rate;
-        self.tcp = tcp.map(tcp_header).transpose()?;
-        Ok(usize::from(packet.head.gso_segments).max(1))
+        let segments = packet.head.gso_segments;
+        if segments > 1 {
+            check_segments(packet)?;
+        }
+        if u32::from(packet.head.classified) > GQ_STOLEN || packet.socket >> 63 != 0 {
+            return Err(GQ_EPACKET);
+        }
+        self.arriving = *packet;
+        if self.has_tcp() {
+            self.tcp = tcp.map(tcp_header).transpose()?;
+        }
+        Ok(usize::from(segments).max(1))
     }
 
     /// The packet that was told of, as the queue sees it.
+    #[inline]
     pub(crate) fn arrive(&mut self, packet: Header) -> Result<Header, Code> {
         (self.is_arriving, self.was_cut) = (true, false);
         if self.storage.places.is_empty() {
             return Ok(packet);
         }
-        let segments = self.details.gso.map_or(0, |gso| gso.segments);
+        let segments = self.arriving.head.gso_segments;
+        let segments = if segments > 1 { segments } else { 0 };
         let extra = Extra { cookie: packet.cookie, next: NIL, segment: 0, segments };
-        let tcp = self.tcp.take();
-        let at = self.keep(extra, tcp).ok_or(GQ_EMEMORY)?;
+        let at = self.keep(extra).ok_or(GQ_EMEMORY)?;
+        if let Some(place) = self.storage.tcp.get_mut(at as usize) {
+            *place = self.tcp.take();
+        }
         Ok(Header { cookie: at.into(), ..packet })
     }
 
     /// The queue has it, or gave it back. Where it was cut, nothing more is heard of the whole.
+    #[inline]
     pub(crate) fn arrived(&mut self, packet: &Header) {
         self.is_arriving = false;
         if self.was_cut {
@@ -104,16 +110,14 @@ impl Extras {
         }
     }
 
-    fn keep(&mut self, extra: Extra, tcp: Option<TcpHeader>) -> Option<u32> {
+    #[inline]
+    fn keep(&mut self, extra: Extra) -> Option<u32> {
         let at = self.free;
         let place = self.storage.places.get_mut(at as usize)?;
         self.free = place.next;
         *place = extra;
-        if let Some(place) = self.storage.tcp.get_mut(at as usize) {
-            *place = tcp;
-        }
         if let Some(place) = self.storage.rates.get_mut(at as usize) {
-            *place = self.rate;
+            *place = self.arriving.pacing_rate;
         }
         Some(at)
     }
@@ -128,22 +132,14 @@ impl Extras {
         Some(extra)
     }
 
-    /// A packet leaves: as its owner knows it, and which segment of a super-packet it is.
-    pub(crate) fn leave(&mut self, packet: Header) -> (Header, u16) {
+    /// A packet leaves: as its owner knows it.
+    #[inline]
+    pub(crate) fn leave(&mut self, packet: Header) -> Delivery {
         match self.release(&packet) {
-            Some(extra) => (Header { cookie: extra.cookie, ..packet }, extra.segment),
-            None => (packet, 0),
-        }
-    }
-
-    /// A packet is delivered.
-    pub(crate) fn deliver(&mut self, packet: Header) -> Header {
-        match self.release(&packet) {
-            Some(extra) => {
-                self.delivered = (extra.segment, extra.segments);
-                Header { cookie: extra.cookie, ..packet }
+            Some(Extra { cookie, segment, segments, .. }) => {
+                Delivery { header: Header { cookie, ..packet }, segment, segments }
             }
-            None => packet,
+            None => Delivery { header: packet, segment: 0, segments: 0 },
         }
     }
 
@@ -155,15 +151,15 @@ impl Extras {
     /// no more.
     pub(crate) fn details(&self, packet: &Header) -> Details {
         if self.is_arriving {
-            return self.details;
+            return details(&self.arriving);
         }
         let segments = Self::at(self.storage.places, packet).map_or(0, |extra| extra.segments);
         let gso = (segments > 0).then_some(Gso { segments, size: 0, headers: 0 });
         Details { gso, ..Details::default() }
     }
 
-    pub(crate) const fn origin(&self) -> Origin {
-        self.origin
+    pub(crate) fn origin(&self) -> Origin {
+        origin(&self.arriving)
     }
 
     pub(crate) fn tcp(&self, packet: &Header) -> Option<TcpHeader> {
@@ -176,45 +172,49 @@ impl Extras {
 
     /// A segment has its own headers and payload, and an equal part of the memory beyond.
     pub(crate) fn segment(&mut self, packet: &Header, index: u16) -> Option<Header> {
-        let gso = self.details.gso?;
+        let gso = gso(&self.arriving)?;
         let whole = Self::at(self.storage.places, packet)?;
         let extra = Extra { segment: index, segments: 0, ..whole };
-        let cookie = self.keep(extra, None)?.into();
+        let at = self.keep(extra)?;
+        if let Some(place) = self.storage.tcp.get_mut(at as usize) {
+            *place = None;
+        }
         self.was_cut = true;
         let segments = u32::from(gso.segments);
         let payload = packet.len - segments * gso.headers;
         let len = gso.headers + (payload - u32::from(index) * gso.size).min(gso.size);
         let truesize = len + (packet.truesize - packet.len) / segments;
-        Some(Header { cookie, len, truesize, ..*packet })
+        Some(Header { cookie: at.into(), len, truesize, ..*packet })
     }
 }
 
-/// What a packet says of itself, if it can be so.
-fn details(packet: &abi::Packet) -> Result<Details, Code> {
+/// How a super-packet is made up.
+fn gso(packet: &abi::Packet) -> Option<Gso> {
     let segments = packet.head.gso_segments;
-    let gso =
-        (segments > 1).then_some(Gso { segments, size: packet.gso_size, headers: packet.gso_headers.into() });
-    if let Some(gso) = &gso {
-        // The last segment has 1 to `size` bytes.
-        let others = (u64::from(segments) - 1) * u64::from(gso.size);
-        let payload = u64::from(packet.head.len).checked_sub(u64::from(segments) * u64::from(gso.headers));
-        let last = payload.and_then(|payload| payload.checked_sub(others));
-        let is_made_up = last.is_some_and(|last| last >= 1 && last <= u64::from(gso.size));
-        if u32::from(segments) > GQ_MAX_SEGMENTS || !is_made_up {
-            return Err(GQ_EPACKET);
-        }
-    }
-    Ok(Details {
+    (segments > 1).then_some(Gso { segments, size: packet.gso_size, headers: packet.gso_headers.into() })
+}
+
+/// Whether a super-packet can be so: its last segment has 1 to `size` bytes.
+#[cold]
+fn check_segments(packet: &abi::Packet) -> Result<(), Code> {
+    let (segments, size) = (u64::from(packet.head.gso_segments), u64::from(packet.gso_size));
+    let payload = u64::from(packet.head.len).checked_sub(segments * u64::from(packet.gso_headers));
+    let last = payload.and_then(|payload| payload.checked_sub((segments - 1) * size));
+    let is_made_up = last.is_some_and(|last| last >= 1 && last <= size);
+    if segments <= u64::from(GQ_MAX_SEGMENTS) && is_made_up { Ok(()) } else { Err(GQ_EPACKET) }
+}
+
+fn details(packet: &abi::Packet) -> Details {
+    Details {
         source_hash: packet.source_hash,
         destination_hash: packet.destination_hash,
         mark: packet.mark,
         priority: packet.priority,
         classified: match u32::from(packet.head.classified) {
-            0 => Classified::None,
             GQ_CLASS => Classified::Class(packet.class_id),
             GQ_SHOT => Classified::Shot,
             GQ_STOLEN => Classified::Stolen,
-            _ => return Err(GQ_EPACKET),
+            _ => Classified::None,
         },
         network_offset: match packet.head.link_header {
             0 => 14,
@@ -222,24 +222,15 @@ fn details(packet: &abi::Packet) -> Result<Details, Code> {
             header => header,
         },
         is_arp: packet.is_arp != 0,
-        gso,
-    })
+        gso: gso(packet),
+    }
 }
 
-fn origin(packet: &abi::Packet) -> Result<Origin, Code> {
+fn origin(packet: &abi::Packet) -> Origin {
     let &abi::Packet { socket, socket_hash, is_connected, departure, priority, .. } = packet;
-    if socket >> 63 != 0 {
-        return Err(GQ_EPACKET);
-    }
-    Ok(Origin {
-        socket: (socket > 0).then_some(Socket {
-            id: socket,
-            hash: socket_hash,
-            is_connected: is_connected != 0,
-        }),
-        departure: (departure > 0).then_some(Nanos(departure)),
-        priority,
-    })
+    let socket =
+        (socket > 0).then_some(Socket { id: socket, hash: socket_hash, is_connected: is_connected != 0 });
+    Origin { socket, departure: (departure > 0).then_some(Nanos(departure)), priority }
 }
 
 fn tcp_header(tcp: &Tcp) -> Result<TcpHeader, Code> {
@@ -248,4 +239,26 @@ fn tcp_header(tcp: &Tcp) -> Result<TcpHeader, Code> {
         return Err(GQ_EPACKET);
     }
     Ok(TcpHeader { connection, ack, flags, payload, options, options_len })
+}
+
+impl abi::Packet {
+    /// What is not known of a packet.
+    const NOTHING: abi::Packet = abi::Packet {
+        head: Head::of(Header { cookie: 0, len: 0, truesize: 0, flow_hash: 0, dsfield: 0 }),
+        source_hash: 0,
+        destination_hash: 0,
+        mark: 0,
+        priority: 0,
+        class_id: 0,
+        gso_size: 0,
+        gso_headers: 0,
+        is_arp: 0,
+        reserved: [0; 5],
+        socket: 0,
+        departure: 0,
+        pacing_rate: 0,
+        socket_hash: 0,
+        is_connected: 0,
+        more: [0; 3],
+    };
 }

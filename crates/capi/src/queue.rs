@@ -6,13 +6,12 @@ use goodqueue::cake::AckFilter;
 use goodqueue::spec::QueueKind;
 use goodqueue::{Backlog, Header, Nanos, Queue as _, QueueSpec, Verdict};
 
-use crate::abi::{
-    Config, Counter, GQ_DEFAULT, GQ_FULL, GQ_MARKED, GQ_MAX_LEN, GQ_PACKET, Head, Packet, Stats, Tcp,
-};
+use crate::abi::{Config, Counter, GQ_DEFAULT, GQ_FULL, GQ_MARKED, GQ_MAX_LEN, GQ_PACKET, Head, Stats};
 use crate::build::{Builder, fifo_limit};
 use crate::code::{Code, GQ_ECONFLICT, GQ_EFIXED, GQ_EKIND, GQ_EPACKET, GQ_EVALUE};
 use crate::door::Door;
 use crate::drops::{Drops, reason};
+use crate::extras::Extras;
 use crate::ffi::room::Room;
 use crate::kind::Kind;
 
@@ -29,28 +28,12 @@ pub(crate) struct Queue {
     kind: Kind,
 }
 
-/// Gives a FIFO a packet, out of line: within, it takes registers that a call to any other queue would save, too.
-#[inline(never)]
-fn put(fifo: &mut impl goodqueue::Queue<Header>, now: Nanos, packet: Header, drops: &mut Drops) -> Verdict {
-    fifo.enqueue(now, packet, drops)
-}
-
 /// Why a packet was dropped; 0: it is queued.
 const fn why(verdict: Verdict) -> i32 {
     match verdict {
         Verdict::Enqueued => 0,
         Verdict::Dropped(why) => reason(why),
     }
-}
-
-/// Takes a packet from a queue that may keep more of it than its descriptor.
-#[inline(never)]
-fn take_any(kind: &mut Kind, now: Nanos, drops: &mut Drops) -> Option<Header> {
-    let packet = kind.dequeue(now, drops)?;
-    Some(match &mut drops.extras {
-        Some(extras) => extras.deliver(packet),
-        None => packet,
-    })
 }
 
 impl Queue {
@@ -81,11 +64,6 @@ impl Queue {
         door.admit(now, || kind.backlog().packets as usize + more)
     }
 
-    #[inline]
-    fn backlog(&self) -> Backlog {
-        self.kind.backlog()
-    }
-
     /// The bits that every result carries.
     #[inline]
     fn level(&self, backlog: Backlog) -> i32 {
@@ -93,37 +71,32 @@ impl Queue {
         self.door.waiting() | full
     }
 
+    /// `expect` tells of the packet what only some queues must know, and how many packets it can turn into.
+    ///
+    /// The default of Linux is within; the other queues are called.
     #[inline]
-    /// `more` is what only some queues must know of the packet.
     pub(crate) fn enqueue(
         &mut self,
         now: Nanos,
         packet: Header,
-        more: impl FnOnce() -> Result<(Packet, Option<Tcp>), Code>,
+        expect: impl FnOnce(&mut Extras) -> Result<usize, Code>,
     ) -> Result<i32, Code> {
         if packet.len.wrapping_sub(1) >= GQ_MAX_LEN || packet.truesize < packet.len {
             return Err(GQ_EPACKET);
         }
-        let mut most = 1;
-        if let Some(extras) = &mut self.door.drops.extras {
-            let (packet, tcp) = more()?;
-            most = extras.expect(&packet, tcp.as_ref())?;
+        if let Kind::FqCodel(queue) = &mut self.kind {
+            self.door.admit(now, || queue.backlog().packets as usize + 1)?;
+            let verdict = queue.enqueue(now, packet, &mut self.door.drops);
+            let backlog = queue.backlog();
+            return Ok(why(verdict) | self.level(backlog));
         }
-        self.admit(now, most)?;
-        let drops = &mut self.door.drops;
-        let (verdict, backlog) = match &mut self.kind {
-            Kind::Fifo(queue) => (put(queue, now, packet, drops), queue.backlog()),
-            Kind::Tbf(queue) => (put(queue, now, packet, drops), queue.backlog()),
-            Kind::Codel(queue) => (queue.enqueue(now, packet, drops), queue.backlog()),
-            Kind::FqCodel(queue) => (queue.enqueue(now, packet, drops), queue.backlog()),
-            _ => return self.enqueue_any(now, packet),
-        };
-        Ok(why(verdict) | self.level(backlog))
+        let most = self.door.drops.extras.as_mut().map_or(Ok(1), |extras| expect(extras))?;
+        self.enqueue_any(now, packet, most)
     }
 
-    /// Gives a packet to a queue that may ask for more than its descriptor, and may mark what arrives.
     #[inline(never)]
-    fn enqueue_any(&mut self, now: Nanos, mut packet: Header) -> Result<i32, Code> {
+    fn enqueue_any(&mut self, now: Nanos, mut packet: Header, most: usize) -> Result<i32, Code> {
+        self.admit(now, most)?;
         let drops = &mut self.door.drops;
         drops.is_marked = false;
         if let Some(extras) = &mut drops.extras {
@@ -134,35 +107,35 @@ impl Queue {
             extras.arrived(&packet);
         }
         let marked = if drops.is_marked { GQ_MARKED } else { 0 };
-        Ok(why(verdict) | marked | self.level(self.backlog()))
+        Ok(why(verdict) | marked | self.level(self.kind.backlog()))
     }
 
     /// The packet with the bits of the result; none with those bits alone.
     #[inline]
-    pub(crate) fn dequeue(&mut self, now: Nanos) -> Result<(Option<Header>, i32), Code> {
-        self.admit(now, 0)?;
-        self.door.drops.is_marked = false;
-        let drops = &mut self.door.drops;
-        let (packet, backlog) = match &mut self.kind {
-            Kind::Fifo(queue) => (queue.dequeue(now, drops), queue.backlog()),
-            Kind::Tbf(queue) => (queue.dequeue(now, drops), queue.backlog()),
-            Kind::Codel(queue) => (queue.dequeue(now, drops), queue.backlog()),
-            Kind::FqCodel(queue) => (queue.dequeue(now, drops), queue.backlog()),
-            any => (take_any(any, now, drops), any.backlog()),
+    pub(crate) fn dequeue(&mut self, now: Nanos) -> Result<(Option<Delivery>, i32), Code> {
+        let (packet, backlog) = if let Kind::FqCodel(queue) = &mut self.kind {
+            self.door.admit(now, || queue.backlog().packets as usize)?;
+            self.door.drops.is_marked = false;
+            let packet = queue.dequeue(now, &mut self.door.drops);
+            (packet.map(|header| Delivery { header, segment: 0, segments: 0 }), queue.backlog())
+        } else {
+            self.dequeue_any(now)?
         };
         let delivered = if packet.is_some() { GQ_PACKET } else { 0 };
         let marked = if self.door.drops.is_marked { GQ_MARKED } else { 0 };
         Ok((packet, delivered | marked | self.level(backlog)))
     }
 
-    /// A packet just delivered, for the caller.
-    #[inline]
-    pub(crate) const fn delivery(&self, header: Header) -> Head {
-        let (segment, gso_segments) = match &self.door.drops.extras {
-            Some(extras) => extras.delivered,
-            None => (0, 0),
-        };
-        Head { segment, gso_segments, ..Head::of(header) }
+    #[inline(never)]
+    fn dequeue_any(&mut self, now: Nanos) -> Result<(Option<Delivery>, Backlog), Code> {
+        self.admit(now, 0)?;
+        let drops = &mut self.door.drops;
+        drops.is_marked = false;
+        let packet = self.kind.dequeue(now, drops).map(|packet| match &mut drops.extras {
+            Some(extras) => extras.leave(packet),
+            None => Delivery { header: packet, segment: 0, segments: 0 },
+        });
+        Ok((packet, self.kind.backlog()))
     }
 
     pub(crate) fn next_wake(&self, now: Nanos) -> Result<Option<Nanos>, Code> {
@@ -173,7 +146,7 @@ impl Queue {
     pub(crate) fn reset(&mut self, now: Nanos) -> Result<i32, Code> {
         self.admit(now, 0)?;
         self.kind.reset(now, &mut self.door.drops);
-        Ok(self.level(self.backlog()))
+        Ok(self.level(self.kind.backlog()))
     }
 
     /// Sets all parameters; what the storage was set up for stays.
@@ -217,7 +190,7 @@ impl Queue {
             }
         }
         self.full_above = config.full_above();
-        Ok(self.level(self.backlog()))
+        Ok(self.level(self.kind.backlog()))
     }
 
     pub(crate) fn stats(&self) -> Stats {
@@ -254,6 +227,23 @@ impl Queue {
             *place = byte.cast_signed() as c_char;
         }
         Some(Counter { size: size_of::<Counter>() as u32, reserved: 0, value, name })
+    }
+}
+
+/// A packet delivered, or dropped.
+pub(crate) struct Delivery {
+    pub(crate) header: Header,
+    /// Which segment of a super-packet that was cut.
+    pub(crate) segment: u16,
+    /// Segments of one that is whole.
+    pub(crate) segments: u16,
+}
+
+impl Delivery {
+    /// As the caller sees it.
+    #[inline]
+    pub(crate) const fn head(self) -> Head {
+        Head { segment: self.segment, gso_segments: self.segments, ..Head::of(self.header) }
     }
 }
 

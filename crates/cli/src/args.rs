@@ -259,6 +259,16 @@ pub struct RunArgs {
         help_heading = "Load"
     )]
     pub probe_interval: String,
+    /// How much later than planned each flow, browser and player begins at most, by chance, as on real hosts: `0s` for
+    /// none [default: 10ms]; simulated runs only
+    #[arg(
+        long,
+        value_name = "TIME",
+        conflicts_with = "live",
+        allow_hyphen_values = true,
+        help_heading = "Load"
+    )]
+    pub start_jitter: Option<String>,
     /// Measure calls, page loads and a video beside the test's own probes: voip, voip:EF (any DSCP), web, web:large, dash
     #[arg(long, value_name = "EXTRA,...", value_delimiter = ',', help_heading = "Load")]
     pub with: Vec<String>,

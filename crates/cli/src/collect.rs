@@ -7,7 +7,7 @@ use goodqueue::spec::Parameter;
 use goodqueue::{QueueSpec, Reason};
 use goodqueue_probe::{Sample, Test, Way};
 use goodqueue_report::{
-    CallSeries, Fate, FlowSeries, MISSING, PageSeries, ProbeSeries, QueueSeries, Run, VideoSeries,
+    CallSeries, Fate, FlowSeries, MISSING, PageSeries, PathQueue, ProbeSeries, QueueSeries, Run, VideoSeries,
 };
 use serde::{Deserialize, Serialize};
 
@@ -89,6 +89,9 @@ pub(crate) struct QueueMoment {
     pub drops: u64,
     /// Packets marked CE.
     pub marks: u64,
+    /// Time in which the line, or the shaper in front of it, was at work, ns.
+    #[serde(default)]
+    pub busy_ns: u64,
     /// Times that the line began to send after it had stood idle.
     pub busy_periods: u64,
 }
@@ -99,7 +102,8 @@ pub(crate) struct QueueEnd {
     /// Drops by reason.
     pub drop_reasons: BTreeMap<String, u64>,
     /// The queue's own counters, the balance of packets (`arrived_packets` = `sent_packets` + drops +
-    /// `held_packets`), and what the line lost at random afterwards (`lost_on_the_line`).
+    /// `held_packets`; a super-packet that the queue cuts counts as its segments), and what the line lost at random
+    /// afterwards (`lost_on_the_line`).
     pub counters: BTreeMap<String, u64>,
 }
 
@@ -274,6 +278,11 @@ impl Collector {
         }
     }
 
+    /// Every queue that the test's packets passed.
+    pub(crate) fn path(&mut self, path: Vec<PathQueue>) {
+        self.run.path = path;
+    }
+
     /// The end: whether the test ran to its planned one, and why the result is not valid, if it is not.
     pub(crate) fn finished(&mut self, complete: bool, invalid: Vec<String>, up: QueueEnd, down: QueueEnd) {
         self.run.complete = complete;
@@ -313,13 +322,15 @@ impl Collector {
     }
 }
 
-fn push_moment(series: &mut QueueSeries, t_ns: i64, moment: QueueMoment) {
+/// Adds a moment to a series.
+pub(crate) fn push_moment(series: &mut QueueSeries, t_ns: i64, moment: QueueMoment) {
     series.t_ns.push(t_ns);
     series.backlog_bytes.push(moment.backlog_bytes);
     series.backlog_packets.push(moment.backlog_packets);
     series.ring_bytes.push(moment.ring_bytes);
     series.sent_bytes.push(moment.sent_bytes);
     series.sent_packets.push(moment.sent_packets);
+    series.busy_ns.push(moment.busy_ns);
     series.drops.push(moment.drops);
     series.marks.push(moment.marks);
 }

@@ -1,5 +1,6 @@
 //! Where results go: standard output, and the folder that `-o` names.
 
+use std::cell::RefCell;
 use std::io::{self, ErrorKind, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -27,9 +28,12 @@ const REFUGES: u32 = 100;
 /// What `-o` names: a folder for everything, or one file whose suffix chooses the form.
 #[derive(Debug)]
 pub(crate) struct Target {
-    place: Place,
-    /// Held as long as the run is at work: no other run writes to the same place.
+    /// Held as long as the run is at work: no other run writes to the same place. It goes before the folder, through
+    /// which its file is found.
     mark: Lock,
+    place: Place,
+    /// Where the record is kept, once it could not be written there.
+    refuge: RefCell<Option<PathBuf>>,
 }
 
 #[derive(Debug)]
@@ -78,7 +82,9 @@ impl Target {
     /// Keeps the record of what was measured so far.
     pub(crate) fn keep(&self, record: &Record) -> Result<(), End> {
         match &self.place {
-            Place::Folder(folder, _) => or_elsewhere(record, record.write_in(folder, RECORD)).map(|_| ()),
+            Place::Folder(folder, _) => {
+                self.or_elsewhere(record, record.write_in(folder, RECORD)).map(|_| ())
+            }
             Place::File(_) => Ok(()),
         }
     }
@@ -88,10 +94,10 @@ impl Target {
         match &self.place {
             Place::Folder(folder, _) => {
                 let written = goodqueue_report::write_all_in(record, folder);
-                or_elsewhere(record, written).map(|_| folder.path().join(PAGE))
+                self.or_elsewhere(record, written).map(|_| folder.path().join(PAGE))
             }
             Place::File(path) => {
-                or_elsewhere(record, goodqueue_report::write_new_as(record, path)).map(|()| path.clone())
+                self.or_elsewhere(record, goodqueue_report::write_new_as(record, path)).map(|()| path.clone())
             }
         }
     }
@@ -111,9 +117,28 @@ impl Target {
         trace::write_all_within(traces, folder, TRACES).map(|_| ()).map_err(End::machine)
     }
 
+    /// Where something could not be written, the record is kept where temporary files go: in one file, the latest.
+    fn or_elsewhere<T>(&self, record: &Record, written: Result<T, Error>) -> Result<T, End> {
+        written.map_err(|error| {
+            let earlier = self.refuge.borrow_mut().take();
+            let kept = match earlier {
+                Some(path) => record.write(&path).map(|()| path),
+                None => refuge(record),
+            };
+            End::Machine(match kept {
+                Ok(path) => {
+                    let kept = format!("{error}; what was measured is kept in {}", path.display());
+                    self.refuge.replace(Some(path));
+                    kept
+                }
+                Err(second) => format!("{error}; nor could it be kept elsewhere: {second}"),
+            })
+        })
+    }
+
     /// Takes the folder away again where nothing was measured and this run made it.
     pub(crate) fn give_back(self) {
-        let Target { place, mark } = self;
+        let Target { place, mark, .. } = self;
         drop(mark);
         if let Place::Folder(folder, true) = place {
             // Not empty or already gone: both are well.
@@ -158,7 +183,7 @@ fn claim_file(path: &Path) -> Result<Target, End> {
     if is_there() {
         return Err(taken());
     }
-    Ok(Target { place: Place::File(path.to_owned()), mark })
+    Ok(Target { mark, place: Place::File(path.to_owned()), refuge: RefCell::default() })
 }
 
 fn claim_folder(path: &Path) -> Result<Target, End> {
@@ -189,7 +214,7 @@ fn claim_folder(path: &Path) -> Result<Target, End> {
         }
     })?;
     check()?;
-    Ok(Target { place: Place::Folder(folder, made), mark: held })
+    Ok(Target { mark: held, place: Place::Folder(folder, made), refuge: RefCell::default() })
 }
 
 /// Marks a place as this run's.
@@ -203,16 +228,6 @@ fn mark(path: &Path, mark: &Path) -> Result<Lock, End> {
         // A folder in which nothing can be made is found out now, not after the measurement.
         Err(error) => Err(End::Usage(format!("--output {}: cannot write in it: {error}", path.display()))),
     }
-}
-
-/// Where something could not be written, the record is kept where temporary files go.
-fn or_elsewhere<T>(record: &Record, written: Result<T, Error>) -> Result<T, End> {
-    written.map_err(|error| {
-        End::Machine(match refuge(record) {
-            Ok(refuge) => format!("{error}; what was measured is kept in {}", refuge.display()),
-            Err(second) => format!("{error}; nor could it be kept elsewhere: {second}"),
-        })
-    })
 }
 
 /// Keeps the record where temporary files go, in a file of its own.

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::args::RunArgs;
 use crate::exit::End;
+use crate::experiment::starts;
 use crate::hint::did_you_mean;
 
 pub use link::LinkOrder;
@@ -18,7 +19,7 @@ use queues::queues;
 pub(crate) use queues::words;
 pub(crate) use seeds::Seeds;
 pub(crate) use values::bytes_per_second;
-use values::positive;
+use values::{positive, span};
 
 /// The link's IP MTU in bytes: Ethernet's.
 pub const MTU: u32 = 1500;
@@ -60,6 +61,9 @@ pub struct Plan {
     pub queues: Vec<String>,
     /// Roots of every random stream, one for each repetition.
     pub seeds: Vec<u64>,
+    /// How much later than planned flows, browsers and players begin at most; live ones have their own delays.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub start_jitter_ns: Option<u64>,
     /// What the user should read before trusting the result.
     pub warnings: Vec<String>,
 }
@@ -100,7 +104,13 @@ impl Plan {
         let queues = queues(args.queue.as_deref(), &link)?;
         let arm = if args.live { Arm::Live } else { Arm::Simulated };
         let seeds = Seeds::of(args)?;
-        let plan = Plan { arm, test, link, queues, seeds: seeds.list(args.seed.unwrap_or(1))?, warnings };
+        let start_jitter_ns = match (arm, args.start_jitter.as_deref()) {
+            (Arm::Live, _) => None,
+            (Arm::Simulated, None) => Some(starts::DEFAULT.0),
+            (Arm::Simulated, Some(text)) => Some(start_jitter(text)?.0),
+        };
+        let seeds = seeds.list(args.seed.unwrap_or(1))?;
+        let plan = Plan { arm, test, link, queues, seeds, start_jitter_ns, warnings };
         if arm == Arm::Live {
             plan.check_live()?;
         }
@@ -132,6 +142,11 @@ impl Plan {
             Some(queue) => refuse(&format!("--queue {queue}"), "write the rate that is meant, as in 18mbit"),
             None => Ok(()),
         }
+    }
+
+    /// The most by which starts are later than planned; zero in live runs.
+    pub(crate) fn start_jitter(&self) -> Span {
+        Span(self.start_jitter_ns.unwrap_or(0))
     }
 }
 
@@ -190,4 +205,15 @@ fn extra(word: &str) -> Result<String, End> {
         End::Usage(format!("--with {word}: {error}{nearest}; `goodqueue tests` lists them"))
     })?;
     Ok(extra.to_string())
+}
+
+/// The longest jitter of starts.
+const LONGEST_JITTER: Span = Span::from_secs(60);
+
+fn start_jitter(text: &str) -> Result<Span, End> {
+    let jitter = span("--start-jitter", text)?;
+    if jitter > LONGEST_JITTER {
+        return Err(End::Usage(format!("--start-jitter {text}: {jitter}, and {LONGEST_JITTER} is the most")));
+    }
+    Ok(jitter)
 }

@@ -5,6 +5,9 @@ use std::io::IsTerminal;
 use goodqueue::Span;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
+/// How long after its end a run shows that it waits for probes that are still under way.
+const DRAINING_MS: u64 = 1000;
+
 /// What people want to see while they wait.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Latest {
@@ -23,6 +26,8 @@ pub(crate) struct Progress {
     bar: ProgressBar,
     queue: String,
     lead_ns: i64,
+    total_ms: u64,
+    is_draining: bool,
     turn: usize,
     turns: usize,
 }
@@ -37,6 +42,8 @@ impl Progress {
             bar: ProgressBar::hidden(),
             queue: String::new(),
             lead_ns: i64::try_from(lead.0).unwrap_or(i64::MAX),
+            total_ms: 0,
+            is_draining: false,
             turn: 0,
             turns,
         }
@@ -46,6 +53,7 @@ impl Progress {
     pub(crate) fn start(&mut self, queue: &str, length: Span) {
         queue.clone_into(&mut self.queue);
         self.turn += 1;
+        (self.total_ms, self.is_draining) = (length.0 / 1_000_000, false);
         let of = format!("{queue} ({}/{})", self.turn, self.turns);
         if self.quiet {
             return;
@@ -56,8 +64,7 @@ impl Progress {
         }
         let style = ProgressStyle::with_template("{prefix:<18} {bar:24.cyan/blue} {msg}")
             .unwrap_or_else(|_| ProgressStyle::default_bar());
-        self.bar =
-            ProgressBar::with_draw_target(Some(length.0 / 1_000_000), ProgressDrawTarget::stderr_with_hz(5));
+        self.bar = ProgressBar::with_draw_target(Some(self.total_ms), ProgressDrawTarget::stderr_with_hz(5));
         self.bar.set_style(style);
         self.bar.set_prefix(of);
     }
@@ -66,11 +73,18 @@ impl Progress {
     #[allow(clippy::cast_precision_loss)]
     pub(crate) fn update(&mut self, latest: &Latest) {
         let done_ms = u64::try_from((latest.t_ns + self.lead_ns) / 1_000_000).unwrap_or(0);
-        let total_ms = self.bar.length().unwrap_or(done_ms);
-        self.bar.set_position(done_ms.min(total_ms));
-        let left = total_ms.saturating_sub(done_ms).div_ceil(1000);
+        self.bar.set_position(done_ms.min(self.total_ms));
+        let left = self.total_ms.saturating_sub(done_ms).div_ceil(1000);
         let [up, down] = latest.goodput_bps.map(|bps| bps / 1e6);
         let rtt = latest.rtt_ns as f64 / 1e6;
+        if done_ms > self.total_ms + DRAINING_MS {
+            self.bar.set_message(format!("waiting for the queue to drain  RTT {rtt:7.1} ms"));
+            if !self.is_draining && !self.quiet && !self.terminal {
+                eprintln!("goodqueue: {}: waiting for the queue to drain", self.queue);
+            }
+            self.is_draining = true;
+            return;
+        }
         self.bar
             .set_message(format!("{left:>3} s left  up {up:6.2}  down {down:6.2} Mbit/s  RTT {rtt:7.1} ms"));
     }

@@ -431,7 +431,10 @@ impl<P: Packet> Queue<P> for AnyQueue<P> {
 
 #[cfg(test)]
 mod tests {
+    use alloc::string::String;
+
     use super::*;
+    use crate::spec::{CATALOGUE, Default, Parameter};
     use crate::{Bytes, Header, Ignore};
 
     fn build(text: &str, rate: u64) -> Result<AnyQueue<Header>, BuildError> {
@@ -441,27 +444,24 @@ mod tests {
 
     #[test]
     fn every_queue_of_the_catalogue_is_built_and_passes_a_packet() {
-        for text in [
-            "pfifo",
-            "bfifo:10k",
-            "fifo:60ms",
-            "codel",
-            "fq_codel",
-            "pie",
-            "fq_pie",
-            "dualpi2",
-            "red:100k",
-            "pfifo_fast",
-            "prio,leaf=fq_codel",
-            "drr,leaf=codel,leaf.limit=9",
-            "htb,rate=1mbit",
-            "htb,rate=1mbit,sqm=simple,leaf=pie",
-            "wheel",
-            "tbf,rate=1mbit,burst=2k,limit=9k",
-            "cake",
-        ] {
+        let more =
+            ["prio,leaf=fq_codel", "drr,leaf=codel,leaf.limit=9", "htb,rate=1mbit,sqm=simple,leaf=pie"];
+        // What must be given; all else has a default.
+        let required = |parameter: &Parameter| match parameter.name {
+            "limit" => ",limit=10k",
+            "rate" => ",rate=1mbit",
+            "burst" => ",burst=2k",
+            "time" => ",time=60ms",
+            other => panic!("a value for {other}"),
+        };
+        let plain = CATALOGUE.iter().map(|info| {
+            let needed = info.parameters.iter().filter(|parameter| parameter.default == Default::Required);
+            needed.fold(String::from(info.name), |text, parameter| text + required(parameter))
+        });
+        for text in plain.chain(more.map(String::from)) {
+            let text = text.as_str();
             let mut queue = build(text, 10_000_000).expect(text);
-            let packet = Header { len: 1514, truesize: 2304, cookie: 7, ..Header::default() };
+            let packet = Header { len: 1514, truesize: 2304, cookie: 7, flow_hash: 0, dsfield: 0 };
             assert_eq!(queue.enqueue(Nanos(0), packet, &mut Ignore), Verdict::Enqueued, "{text}");
             assert_eq!(queue.backlog(), Backlog { packets: 1, bytes: 1514 });
             assert_eq!(queue.next_wake(Nanos(0)), Some(Nanos(0)));

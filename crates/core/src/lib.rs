@@ -53,6 +53,8 @@ pub mod fq;
 pub mod fq_codel;
 pub mod fq_pie;
 mod hash;
+#[cfg(feature = "alloc")]
+mod histogram;
 pub mod htb;
 mod jiffies;
 mod lists;
@@ -92,6 +94,8 @@ pub use fq::Fq;
 pub use fq_codel::FqCodel;
 pub use fq_pie::FqPie;
 pub use hash::{FlowHasher, FlowKey};
+#[cfg(feature = "alloc")]
+pub use histogram::Histogram;
 pub use htb::Htb;
 #[cfg(feature = "alloc")]
 pub use memory::Part;

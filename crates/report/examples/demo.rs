@@ -4,7 +4,8 @@ mod fixture;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let folder = std::env::args().nth(1).unwrap_or_else(|| "demo".into());
-    for (name, record) in fixture::all() {
+    let large = [("crowd", fixture::crowd()), ("sweep", fixture::sweep())];
+    for (name, record) in fixture::all().into_iter().chain(large) {
         println!(
             "\n{name}\n{}",
             goodqueue_report::table::text(&record, goodqueue_report::table::Layout::default())

@@ -10,7 +10,7 @@ use crate::record::{Direction, Fate};
 use crate::summary::{Latency, QueueSummary, Summary, direction_name, probe_name, steps};
 use crate::videos::{VideoSummary, video_name};
 use crate::voice::Voice;
-use crate::{MISSING, Record, data, verdict};
+use crate::{MISSING, Record, Sojourn, data, verdict};
 
 pub use wifi::{airtime, stations};
 
@@ -166,10 +166,11 @@ pub fn videos(record: &Record) -> String {
     out
 }
 
-/// `queue.csv`: a row per direction and sample. Sent, drops and marks count from the run's beginning.
+/// `queue.csv`: a row per direction and sample, of the queue at the bottleneck. Sent, drops, marks and the time in which
+/// the line was busy count from the run's beginning.
 pub fn queue(record: &Record) -> String {
     let mut out = String::from(
-        "queue,direction,t_s,backlog_bytes,backlog_packets,ring_bytes,sent_bytes,sent_packets,drops,marks\n",
+        "queue,direction,t_s,backlog_bytes,backlog_packets,ring_bytes,sent_bytes,sent_packets,drops,marks,busy_ms\n",
     );
     for run in &record.runs {
         for (direction, q) in [(Direction::Up, &run.up), (Direction::Down, &run.down)] {
@@ -177,7 +178,7 @@ pub fn queue(record: &Record) -> String {
             for (i, &t) in q.t_ns.iter().enumerate() {
                 let _ = writeln!(
                     out,
-                    "{head},{},{},{},{},{},{},{},{}",
+                    "{head},{},{},{},{},{},{},{},{},{}",
                     seconds(t),
                     cell(&q.backlog_bytes, i),
                     cell(&q.backlog_packets, i),
@@ -186,6 +187,7 @@ pub fn queue(record: &Record) -> String {
                     cell(&q.sent_packets, i),
                     cell(&q.drops, i),
                     cell(&q.marks, i),
+                    maybe_ms(q.busy_ns.get(i).and_then(|&ns| i64::try_from(ns).ok())),
                 );
             }
         }
@@ -257,6 +259,44 @@ pub fn runs(record: &Record) -> String {
     out
 }
 
+/// `path.csv`: a row per run and queue on the path. Counts are of the whole run; sojourn times of the loaded interval.
+pub fn path(record: &Record) -> String {
+    let mut out = String::from(
+        "queue,link,direction,discipline,bottleneck,arrived_packets,sent_packets,sent_bytes,held_packets,held_bytes,\
+         drops,marks,sojourn_packets,sojourn_mean_ms,sojourn_p50_ms,sojourn_p95_ms,sojourn_p99_ms,sojourn_max_ms\n",
+    );
+    for run in &record.runs {
+        for q in &run.path {
+            let wait = |of: fn(&Sojourn) -> u64| {
+                maybe_ms(q.sojourn.as_ref().filter(|s| s.n > 0).and_then(|s| i64::try_from(of(s)).ok()))
+            };
+            let _ = writeln!(
+                out,
+                "{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}",
+                field(&run.queue),
+                field(&q.link),
+                direction_name(q.direction),
+                field(&q.queue),
+                u8::from(q.bottleneck),
+                q.arrived_packets,
+                q.sent_packets,
+                q.sent_bytes,
+                q.held_packets,
+                q.held_bytes,
+                q.drops(),
+                q.marks,
+                q.sojourn.map(|s| s.n.to_string()).unwrap_or_default(),
+                wait(|s| s.mean_ns),
+                wait(|s| s.p50_ns),
+                wait(|s| s.p95_ns),
+                wait(|s| s.p99_ns),
+                wait(|s| s.max_ns),
+            );
+        }
+    }
+    out
+}
+
 /// `summary.csv`: a row per queue and number, `value` in the unit that ends the statistic's name.
 pub fn summary(record: &Record) -> String {
     let mut out = String::from("queue,series,statistic,value\n");
@@ -277,6 +317,18 @@ pub fn summary(record: &Record) -> String {
         latency_rows(&mut row, "round trip", &s.rtt);
         latency_rows(&mut row, "one-way up", &s.up);
         latency_rows(&mut row, "one-way down", &s.down);
+        row("all", "tcp_rtt_p50_ms", maybe_ms(s.tcp_rtt.p50_ns));
+        row("all", "tcp_rtt_p95_ms", maybe_ms(s.tcp_rtt.p95_ns));
+        for flow in &s.flows {
+            row(&flow.name, "tcp_rtt_p50_ms", maybe_ms(flow.tcp_rtt.p50_ns));
+            row(&flow.name, "tcp_rtt_p95_ms", maybe_ms(flow.tcp_rtt.p95_ns));
+        }
+        for (series, sojourn) in [("queue up", s.sojourn_up), ("queue down", s.sojourn_down)] {
+            sojourn_rows(&mut row, series, sojourn);
+        }
+        let [drops, marks] = s.drops_and_marks();
+        row("all queues", "drops_packets", drops.to_string());
+        row("all queues", "marks_packets", marks.to_string());
         for call in &s.voip {
             let ways = [("up", call.up_idle, call.up), ("down", call.down_idle, call.down)];
             for (way, idle, load) in ways {
@@ -364,6 +416,19 @@ fn video_rows(row: &mut impl FnMut(&str, &str, String), series: &str, video: &Vi
     row(series, "startup_ms", maybe_ms(video.startup_ns));
     row(series, "stalls", video.stalls.to_string());
     row(series, "stalled_ms", maybe_ms(Some(video.stalled_ns)));
+}
+
+/// Of the queue that is shown of a direction.
+fn sojourn_rows(row: &mut impl FnMut(&str, &str, String), series: &str, sojourn: Option<Sojourn>) {
+    let values: [(&str, fn(Sojourn) -> u64); 4] = [
+        ("sojourn_p50_ms", |s| s.p50_ns),
+        ("sojourn_p95_ms", |s| s.p95_ns),
+        ("sojourn_p99_ms", |s| s.p99_ns),
+        ("sojourn_max_ms", |s| s.max_ns),
+    ];
+    for (name, of) in values {
+        row(series, name, maybe_ms(sojourn.filter(|s| s.n > 0).and_then(|s| i64::try_from(of(s)).ok())));
+    }
 }
 
 fn queue_rows(row: &mut impl FnMut(&str, &str, String), series: &str, q: &QueueSummary) {

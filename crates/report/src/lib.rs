@@ -31,6 +31,7 @@ mod output;
 mod page;
 #[cfg(feature = "parquet")]
 mod parquet;
+mod path;
 mod record;
 mod repeat;
 mod stats;
@@ -54,13 +55,14 @@ pub use output::{SUFFIXES, write_all, write_all_in, write_as, write_new_as};
 #[cfg(feature = "png")]
 pub use output::{write_airtime, write_histogram, write_shares, write_video};
 pub use page::html;
+pub use path::{PathQueue, Sojourn, TcpRtt};
 pub use record::{
     CallSeries, Direction, EngineHealth, Fate, FlowPlan, FlowSeries, Host, LinkPlan, LossCount, MISSING,
     PagePlan, PageSeries, PathPlan, ProbePlan, ProbeSeries, QueueSeries, Record, Run, SCHEMA, Simulation,
     TestPlan, Validity, VideoPlan, VideoSeries,
 };
 pub use repeat::{Estimate, Repeated, Repetition};
-pub use summary::{FlowSummary, Latency, ProbeSummary, QueueSummary, Summary};
+pub use summary::{FlowSummary, Latency, ProbeSummary, QueueSummary, Summary, ramp_ns};
 pub use verdict::{DirectionVerdict, Grade, Letter, SATURATED_PERCENT};
 pub use videos::VideoSummary;
 pub use voice::Voice;

@@ -32,6 +32,9 @@ pub fn write_all_in(record: &Record, folder: &Folder) -> Result<Vec<PathBuf>, Er
         ("latency.csv", csv::latency(record)),
         ("queue.csv", csv::queue(record)),
     ];
+    if record.runs.iter().any(|run| !run.path.is_empty()) {
+        tables.push(("path.csv", csv::path(record)));
+    }
     if !record.test.voip.is_empty() {
         tables.push(("calls.csv", csv::calls(record)));
     }

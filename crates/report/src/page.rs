@@ -6,15 +6,17 @@ mod details;
 mod figures;
 mod glance;
 mod glossary;
+mod matrix;
+mod queues;
 mod tables;
 mod wifi;
 
 use std::fmt::Write as _;
 
-use crate::Record;
 use crate::charts::{self, Delay, escape};
 use crate::summary::Summary;
 use crate::words;
+use crate::{Record, Run};
 
 const TEMPLATE: &str = include_str!("../assets/page.html");
 const CSS: &str = include_str!("../assets/page.css");
@@ -34,34 +36,75 @@ const DARK: &str = "--area:.72;--back:#121518;--panel:#1c2126;--line:#4a535d;--s
 /// The page of a record: one HTML document in which nothing points outside.
 pub fn html(record: &Record) -> String {
     let summaries = Summary::all(record);
-    let figures = figures::all(record, &summaries);
+    let colours = Colours(matrix::picked(record, &summaries));
+    let chosen = colours.chosen(record);
+    let (record_of_charts, summaries_of_charts) = match &chosen {
+        Some(chosen) => (chosen, Summary::all(chosen)),
+        None => (record, summaries.clone()),
+    };
+    let figures = figures::all(record_of_charts, &summaries_of_charts);
     let delay = Delay::ALL.into_iter().find(|&d| charts::has_delay(record, d)).unwrap_or(Delay::RoundTrip);
-    let scale = axis_name(charts::wide_range(record, delay));
+    let scale = axis_name(charts::wide_range(record_of_charts, delay));
     let air = airtime::present(record);
     let with = |base: &str, more: &str| if air { format!("{base}{more}") } else { base.to_owned() };
     let title = if record.title.is_empty() { &record.test.name } else { &record.title };
     let slots = [
         ("version", escape(&record.version)),
         ("title", escape(title)),
-        ("theme", theme(record.runs.len())),
+        ("theme", theme(colours.0.len())),
         ("css", with(CSS, airtime::CSS)),
         ("chart_css", charts::css(true)),
         ("arm", escape(&record.arm)),
         ("delay", delay.key().to_owned()),
         ("scale", scale.to_owned()),
-        ("axis", axis_name(charts::very_wide_range(record, delay)).to_owned()),
-        ("headline", headline(record, &summaries)),
+        ("axis", axis_name(charts::very_wide_range(record_of_charts, delay)).to_owned()),
+        ("headline", headline(record, &summaries, &colours)),
         ("about", about(record)),
         ("banners", banners(record) + &findings(&summaries)),
-        ("glance", glance::html(record, &summaries)),
-        ("summary", tables::summary(record, &summaries) + &tables::repetitions(record, &summaries)),
+        ("glance", glance::html(record, &summaries) + &matrix::html(record, &summaries)),
+        ("summary", tables::summary(record, &summaries, &colours) + &tables::repetitions(record, &summaries)),
         ("charts", figures.html),
-        ("details", details::html(record, &summaries)),
+        ("details", details::html(record, &summaries, matrix::is_many(record))),
         ("definitions", glossary::html(record)),
         ("data", figures.data),
         ("js", with(JS, airtime::JS)),
     ];
     fill(TEMPLATE, &slots)
+}
+
+/// The runs that are drawn, each with a colour of its own.
+struct Colours(Vec<usize>);
+
+impl Colours {
+    /// The class with the colour of a run; none where it is not drawn.
+    fn class(&self, run: usize) -> String {
+        let place = self.0.iter().position(|&drawn| drawn == run);
+        place.map_or_else(String::new, |place| format!("q{}", place % 8))
+    }
+
+    /// The record of the drawn runs alone, where not all are drawn.
+    fn chosen(&self, record: &Record) -> Option<Record> {
+        if self.0.len() == record.runs.len() {
+            return None;
+        }
+        let mut runs: Vec<Run> = self.0.iter().filter_map(|&i| record.runs.get(i).cloned()).collect();
+        if let Some((names, _)) = matrix::brief(record, &self.0) {
+            runs.iter_mut().zip(names).for_each(|(run, name)| run.queue = name);
+        }
+        let Record { schema, seed, .. } = *record;
+        Some(Record {
+            schema,
+            seed,
+            version: record.version.clone(),
+            started: record.started.clone(),
+            title: record.title.clone(),
+            arm: record.arm.clone(),
+            test: record.test.clone(),
+            link: record.link.clone(),
+            runs,
+            ..Record::default()
+        })
+    }
 }
 
 fn axis_name(log: bool) -> &'static str {
@@ -108,11 +151,13 @@ fn theme(queues: usize) -> String {
 }
 
 /// The headline, the queues' names in their colours.
-fn headline(record: &Record, summaries: &[Summary]) -> String {
+fn headline(record: &Record, summaries: &[Summary], colours: &Colours) -> String {
     let mut out = String::new();
     for piece in words::headline_pieces(record, summaries) {
         let _ = match piece.queue {
-            Some(q) => write!(out, "<b class=\"q{}\">{}</b>", q % 8, glossary::queue(&piece.words)),
+            Some(q) => {
+                write!(out, "<b class=\"{}\">{}</b>", colours.class(q), glossary::queue(&piece.words))
+            }
             None => write!(out, "{}", escape(&piece.words)),
         };
     }

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::path::PathQueue;
 use crate::repeat::Repetition;
 use crate::wifi::Radio;
 
@@ -247,10 +248,13 @@ pub struct Run {
     /// How the videos came.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub dash: Vec<VideoSeries>,
-    /// The queue towards the server.
+    /// The queue at the bottleneck towards the server.
     pub up: QueueSeries,
-    /// The queue towards the client.
+    /// The queue at the bottleneck towards the client.
     pub down: QueueSeries,
+    /// Every queue that the test's packets passed, in the order of the paths; empty where that was not recorded.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub path: Vec<PathQueue>,
     /// The radios, where the bottleneck is Wi-Fi.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub radios: Vec<Radio>,
@@ -423,6 +427,9 @@ pub struct VideoSeries {
 }
 
 /// One direction's queue, in steps. Columns have equal length; counts are since the run began.
+///
+/// Bytes are those of frames, the Ethernet header included, without FCS, preamble and gap. A packet is what the queue was
+/// handed: a super-packet (TSO) is one, and where the queue cuts it, each of its segments is one.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct QueueSeries {
@@ -438,6 +445,10 @@ pub struct QueueSeries {
     pub sent_bytes: Vec<u64>,
     /// Packets put on the line.
     pub sent_packets: Vec<u64>,
+    /// Time in which the line was at work: on a packet or, where a shaper is in front of it, while the shaper's bucket
+    /// was not full. It never grows by more than the time that passes. Empty where it was not measured.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub busy_ns: Vec<u64>,
     /// Packets that the queue dropped, for any reason; random loss on the line is not among them.
     pub drops: Vec<u64>,
     /// Packets marked CE.

@@ -29,7 +29,7 @@ pub struct Repetition {
     pub rise_p95_ns: Option<i64>,
     /// 99th percentile of the rise.
     pub rise_p99_ns: Option<i64>,
-    /// Packets dropped by the queues of both directions in the whole run.
+    /// Packets dropped by all queues of the path in the whole run.
     pub drops: u64,
     /// Packets marked CE by them.
     pub marks: u64,
@@ -49,8 +49,8 @@ impl Repetition {
             rise_p50_ns: summary.rtt.added_p50_ns,
             rise_p95_ns: summary.rtt.added_p95_ns,
             rise_p99_ns: summary.rtt.added_p99_ns,
-            drops: summary.queue_up.drops + summary.queue_down.drops,
-            marks: summary.queue_up.marks + summary.queue_down.marks,
+            drops: summary.drops_and_marks()[0],
+            marks: summary.drops_and_marks()[1],
         }
     }
 }

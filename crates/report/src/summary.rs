@@ -15,14 +15,17 @@
 //! * **Rise** (`added_*`): a sample under load minus the idle baseline of its own probe. Samples of all
 //!   probes of a run are pooled.
 //! * **Percentiles**: nearest rank; see the crate documentation.
-//! * **Utilisation**: bytes on the line over (rate × time), both over the loaded interval. Of Wi-Fi: the part
-//!   of the time in which somebody had something to send.
+//! * **Utilisation**: the share of the loaded interval in which the line was at work ([`QueueSeries::busy_ns`]), 0 to 1.
+//!   Of Wi-Fi: the part of the time in which somebody had something to send.
+//! * **Drops and marks**: of all queues on the path ([`PathQueue`](crate::PathQueue)). **Sojourn** and **TCP's round
+//!   trip**: see [`Sojourn`] and [`TcpRtt`].
 //! * **Grade**, **saturated**, **starved** and **loss**: see [`Grade`] and the module `verdict`.
 
 use serde::{Deserialize, Serialize};
 
 use crate::applications::{self, CallSummary, PageSummary};
 use crate::baseline::{baseline, idle_samples};
+use crate::path::{self, Sojourn, TcpRtt};
 use crate::record::{Direction, FlowPlan, FlowSeries, ProbePlan, ProbeSeries, QueueSeries, Record, Run};
 use crate::repeat::Repeated;
 use crate::stats::{Span, bits_per_second, jain, known, mean, percentile, share};
@@ -62,10 +65,21 @@ pub struct Summary {
     pub down: Latency,
     /// Round-trip time of every probe by itself, in the order of the plan.
     pub probes: Vec<ProbeSummary>,
-    /// The queue towards the server.
+    /// The queue at the bottleneck towards the server.
     pub queue_up: QueueSummary,
-    /// The queue towards the client.
+    /// The queue at the bottleneck towards the client.
     pub queue_down: QueueSummary,
+    /// Packets dropped and packets marked by all queues of the path, in the whole run; absent where it was not recorded.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub path_drops_and_marks: Option<[u64; 2]>,
+    /// How long packets waited in the queue that is shown towards the server ([`Run::shown_queue`]).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sojourn_up: Option<Sojourn>,
+    /// The same, towards the client.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sojourn_down: Option<Sojourn>,
+    /// The round trip that TCP itself measured, all flows pooled.
+    pub tcp_rtt: TcpRtt,
     /// Every call, in the order of the plan.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub voip: Vec<CallSummary>,
@@ -105,6 +119,8 @@ pub struct FlowSummary {
     pub goodput_bps: Option<u64>,
     /// Retransmitted segments over the whole run.
     pub retransmits: u32,
+    /// The round trip that its sender measured.
+    pub tcp_rtt: TcpRtt,
 }
 
 /// One probe's round trips by themselves.
@@ -171,7 +187,7 @@ pub struct QueueSummary {
     pub backlog_mean_bytes: Option<u64>,
     /// Largest backlog sample in the loaded interval, bytes.
     pub backlog_max_bytes: Option<u64>,
-    /// Bytes on the line over (rate × time) in the loaded interval, 0 to about 1; absent without a rate.
+    /// Share of the loaded interval in which the line was at work, 0 to 1; absent without a rate.
     pub utilisation: Option<f64>,
 }
 
@@ -200,6 +216,7 @@ impl Summary {
             jain_down: jain(&rates(Direction::Down)),
             radios: RadioSummary::all(record, run, &flows),
             flows,
+            tcp_rtt: TcpRtt::of(&run.flows, loaded),
             rtt: latency(run, &run.probes, |p| &p.rtt_ns, load, loaded),
             up: latency(run, &run.probes, |p| &p.up_ns, load, loaded),
             down: latency(run, &run.probes, |p| &p.down_ns, load, loaded),
@@ -212,6 +229,7 @@ impl Summary {
             queue_down: queue_summary(&run.down, run.link_in(record).down.rate_bps, loaded),
             ..Self::default()
         };
+        path::summarise(run, &mut summary);
         verdict::judge(&mut summary, record, run);
         summary
     }
@@ -221,12 +239,14 @@ impl Summary {
         record.runs.iter().map(|run| Self::of(record, run)).collect()
     }
 
-    /// Packets dropped and packets marked, both directions together; of Wi-Fi without a queue beside it, what
-    /// the stations' queues dropped and marked.
+    /// Packets dropped and packets marked by all queues of the path; where that was not recorded, at the bottlenecks. Of
+    /// Wi-Fi without a queue beside it, what the stations' queues dropped and marked.
     pub(crate) fn drops_and_marks(&self) -> [u64; 2] {
+        if let Some(all) = self.path_drops_and_marks {
+            return all;
+        }
         let queues = [&self.queue_up, &self.queue_down];
-        let sum = |of: fn(&QueueSummary) -> u64| queues.iter().fold(0_u64, |n, q| n.saturating_add(of(q)));
-        let (drops, marks) = (sum(|q| q.drops), sum(|q| q.marks));
+        let [drops, marks] = path::of_bottlenecks(self);
         let sampled = queues.iter().any(|q| q.backlog_max_bytes.is_some());
         let air = self.radios.iter().filter(|_| !sampled);
         air.fold([drops, marks], |[d, m], r| [d.saturating_add(r.drops), m.saturating_add(r.marks)])
@@ -276,11 +296,16 @@ pub(crate) fn load_span(record: &Record, run: &Run) -> Span {
     Span { from: 0, to }
 }
 
+/// The ramp of a load of this length: the time from its start to that of the loaded interval.
+#[must_use]
+pub fn ramp_ns(load_ns: u64) -> u64 {
+    RAMP_MAX_NS.min(load_ns / 5)
+}
+
 /// The loaded interval: [`load_span`] without the ramp.
 pub(crate) fn loaded_span(record: &Record, run: &Run) -> Span {
-    let ramp = RAMP_MAX_NS.min(record.test.load_ns / 5);
     let load = load_span(record, run);
-    Span { from: i64::try_from(ramp).unwrap_or(0), to: load.to }
+    Span { from: i64::try_from(ramp_ns(record.test.load_ns)).unwrap_or(0), to: load.to }
 }
 
 /// Up to when a run that was cut short tells about the load. The queues are sampled on after the flows
@@ -342,6 +367,7 @@ fn flow_summary(record: &Record, plan: &FlowPlan, series: Option<&FlowSeries>, l
             .filter(|s| !s.t_ns.is_empty())
             .and_then(|s| bits_per_second(bytes_within(record, s, active), active.length())),
         retransmits: series.and_then(|s| s.retransmits.last().copied()).unwrap_or(0),
+        tcp_rtt: TcpRtt::of(series, active),
     }
 }
 
@@ -463,8 +489,7 @@ fn queue_summary(queue: &QueueSeries, rate_bps: Option<u64>, loaded: Span) -> Qu
         .map(|(_, &b)| b)
         .collect();
     let sum: u128 = inside.iter().map(|&b| u128::from(b)).sum();
-    let sent = counted_within(&queue.t_ns, &queue.sent_bytes, loaded);
-    let bps = sent.and_then(|bytes| bits_per_second(bytes, loaded.length()));
+    let counted = |counts: &[u64]| counted_within(&queue.t_ns, counts, loaded);
     QueueSummary {
         drops: queue.drops.last().copied().unwrap_or(0),
         marks: queue.marks.last().copied().unwrap_or(0),
@@ -472,7 +497,7 @@ fn queue_summary(queue: &QueueSeries, rate_bps: Option<u64>, loaded: Span) -> Qu
         marks_loaded: counted_within(&queue.t_ns, &queue.marks, loaded).unwrap_or(0),
         backlog_mean_bytes: sum.checked_div(inside.len() as u128).and_then(|m| u64::try_from(m).ok()),
         backlog_max_bytes: inside.iter().max().copied(),
-        utilisation: bps.zip(rate_bps.filter(|&r| r > 0)).map(|(used, rate)| used as f64 / rate as f64),
+        utilisation: path::utilisation(queue, rate_bps, loaded, counted),
     }
 }
 

@@ -1,6 +1,7 @@
 //! The table of a record: plain text for the terminal, and Markdown.
 
 pub(crate) mod applications;
+mod queues;
 pub(crate) mod videos;
 pub(crate) mod wifi;
 
@@ -9,6 +10,7 @@ use std::fmt::Write as _;
 
 use crate::applications::page_name;
 use crate::baseline::idle_range;
+use crate::path::shown_words;
 use crate::record::{Direction, ProbeSeries};
 use crate::repeat::{self, Repeated};
 use crate::stats::whole_percent;
@@ -182,11 +184,11 @@ fn markdown_block(out: &mut String, groups: &[Group], rows: usize) {
     }
 }
 
-/// The tables below the first: stations, then calls, pages and videos.
+/// The tables below the first: stations, waits in queues, queues on the path, then calls, pages and videos.
 fn further_blocks(record: &Record, all: &[Summary], width: usize) -> Vec<Vec<Group>> {
-    let stations = Some(wifi::groups(record, all)).filter(|groups| !groups.is_empty());
-    let applications = applications::blocks(record, all, width);
-    stations.into_iter().chain(applications).chain(videos::blocks(record, all, width)).collect()
+    let first = [wifi::groups(record, all), queues::waits(all), queues::path(record)];
+    let first = first.into_iter().filter(|groups| !groups.is_empty());
+    first.chain(applications::blocks(record, all, width)).chain(videos::blocks(record, all, width)).collect()
 }
 
 /// Rows of a block: of its first column.
@@ -476,6 +478,10 @@ fn remarks(record: &Record, all: &[Summary]) -> Vec<String> {
             out.push(format!("{}: no grade: {reason}", short(name)));
         }
         out.extend(s.findings.iter().map(|finding| format!("{}: {finding}", short(name))));
+        for direction in loaded_directions(record) {
+            let shown = shown_words(run, direction);
+            out.extend(shown.map(|words| format!("{}: {words}", short(name))));
+        }
         out.extend(ended_early(record, run));
         for (i, page) in run.web.iter().enumerate() {
             if let Some(error) = &page.error {

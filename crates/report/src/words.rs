@@ -139,6 +139,9 @@ const NBSP: char = '\u{a0}';
 
 /// [`ms`], kept on one line.
 fn firm(ns: i64) -> String {
+    if (1..50_000).contains(&ns) {
+        return format!("less{NBSP}than{NBSP}0.1{NBSP}ms");
+    }
     ms(ns).replace(' ', "\u{a0}")
 }
 

@@ -484,3 +484,81 @@ fn identical_repetitions_have_no_interval_and_the_report_says_why() {
         assert!(!text.contains("± 0.00"), "{text:.2000}");
     }
 }
+
+#[test]
+fn a_hundred_variants_make_a_small_page_with_a_matrix() {
+    let record = fixture::sweep();
+    let page = html(&record);
+    assert!(page.len() < 3_000_000, "{} bytes", page.len());
+    assert_eq!(page.matches("<table class=\"matrix").count(), 2);
+    // Every variant is in the table; few are drawn.
+    assert!(record.runs.iter().all(|run| page.contains(&run.queue)));
+    assert!(page.matches("data-chart=\"side-").count() <= 7);
+    assert_eq!(page.matches("<h1>").count(), 1);
+    let start = page.find("<h1>").unwrap();
+    let headline = &page[start..start + page[start..].find("</h1>").unwrap()];
+    assert!(headline.matches("<b class").count() == 2, "{headline}");
+    // Twelve have a panel each.
+    let mut few = record;
+    few.runs.truncate(12);
+    let page = html(&few);
+    assert_eq!((page.matches("data-chart=\"side-").count(), page.matches("class=\"matrix").count()), (12, 0));
+}
+
+#[test]
+fn many_flows_are_drawn_as_quantiles_and_can_be_picked() {
+    let record = fixture::crowd();
+    let page = html(&record);
+    assert!(page.contains("Show one flow") && page.contains("<option value=\"199\">flow 200</option>"));
+    assert!(page.contains(">highest: ") && page.contains(">lowest: ") && page.contains(">median<"));
+    assert!(!page.contains(">flow 17</text>"));
+    assert!(!html(&fixture::square()).contains("Show one flow"));
+}
+
+#[test]
+fn words_are_explained_where_they_are_used_and_at_the_end() {
+    let page = html(&fixture::rrul());
+    for id in ["pfifo", "codel", "fq_codel", "ef", "bk", "rise", "grade", "goodput", "percentile"] {
+        assert!(page.contains(&format!("href=\"#w-{id}\"")), "{id} is not linked");
+    }
+    let wifi = html(&fixture::wifi::anomaly());
+    assert!(
+        wifi.contains("id=\"w-mpdu\"") && wifi.contains("href=\"#w-mpdu\"") && wifi.contains("id=\"w-txq\"")
+    );
+    for page in [page, wifi, html(&fixture::beside())] {
+        for link in page.split("href=\"#").skip(1) {
+            let id = link.split('"').next().unwrap();
+            assert_eq!(page.matches(&format!(" id=\"{id}\"")).count(), 1, "{id}");
+        }
+    }
+}
+
+#[test]
+fn every_grade_has_a_colour_of_its_own() {
+    let page = html(&fixture::ping());
+    for theme in page.split(":root").filter(|part| part.contains("--ga1:")) {
+        let colour =
+            |name: &str| theme.split(&format!("--{name}:")).nth(1).unwrap().split(';').next().unwrap();
+        let mut all = ["ga1", "ga", "gb", "gc", "gd", "gf"].map(colour).to_vec();
+        all.sort_unstable();
+        all.dedup();
+        assert_eq!(all.len(), 6);
+    }
+}
+
+#[test]
+fn runs_of_several_records_differ_by_their_dashes() {
+    let mut record = fixture::square();
+    record.title = "near, far".into();
+    for (run, label) in record.runs.iter_mut().zip(["near", "far", "far"]) {
+        run.queue = format!("{label}: {}", run.queue);
+    }
+    let page = html(&record);
+    assert!(page.contains("Lines: near solid, far dashed."));
+    let start = page.find("data-chart=\"cdf-round-trip-log\"").unwrap();
+    let chart = &page[start..start + page[start..].find("</svg>").unwrap()];
+    let dashes: Vec<&str> = chart.split("class=\"line ").skip(1).map(|line| &line[..5]).collect();
+    assert_eq!(dashes, ["q0 d0", "q1 d1", "q2 d1"]);
+    record.title.clear();
+    assert!(!html(&record).contains("Lines: "));
+}

@@ -189,6 +189,9 @@ pub fn difference(
     }))
 }
 
+/// Events between two questions whether to go on.
+const MOST_EVENTS: u64 = 200_000;
+
 struct Log {
     events: Vec<Glimpse>,
     simulation: Simulation,
@@ -206,7 +209,12 @@ fn again(
         if !go_on() {
             return Ok(None);
         }
-        simulation.run_until((simulation.now() + STEP).min(until));
+        let next = (simulation.now() + STEP).min(until);
+        while !simulation.run_some(next, MOST_EVENTS) {
+            if !go_on() {
+                return Ok(None);
+            }
+        }
     }
     Ok(Some(Log { events: simulation.kept_events().to_vec(), simulation }))
 }

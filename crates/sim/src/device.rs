@@ -2,7 +2,7 @@
 
 use goodqueue::fifo::Limit;
 use goodqueue::port::{Line, MultiPort};
-use goodqueue::{AnyQueue, Backlog, Departure, Nanos, Observer, Port, PortStats, Queue, Rng, Stats};
+use goodqueue::{AnyQueue, Backlog, Departure, Nanos, Observer, Port, PortStats, Queue, Rng, Span, Stats};
 
 use crate::agenda::NEVER;
 use crate::error::BuildError;
@@ -167,6 +167,17 @@ impl Device {
             Device::Single(port) => port.stats(),
             Device::Shaped(port) => port.stats(),
             Device::Multi(port) => port.stats(),
+        }
+    }
+
+    /// Time in which its line, or the shaper in front of it, was at work by `now`: whichever is longer.
+    pub(crate) fn busy_by(&self, now: Nanos) -> Span {
+        match self {
+            Device::Fifo(line) => line.busy_by(now),
+            Device::Air(_) | Device::Switch(_) => Span::ZERO,
+            Device::Single(port) => port.busy_by(now),
+            Device::Shaped(port) => port.busy_by(now).max(port.queue().busy_by(now)),
+            Device::Multi(port) => port.busy_by(now),
         }
     }
 

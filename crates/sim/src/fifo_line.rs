@@ -86,6 +86,17 @@ impl FifoLine {
         Some(self.free_at)
     }
 
+    /// When the line begins, or began, the packet that was accepted last.
+    #[inline]
+    pub(crate) fn last_start(&self) -> Nanos {
+        self.last.starts
+    }
+
+    /// Time that the line spent on packets by `now`, the one on it included up to then.
+    pub(crate) fn busy_by(&self, now: Nanos) -> Span {
+        self.accepted.busy - self.free_at.since(now)
+    }
+
     /// When the next last bit leaves at the soonest, if a packet of `len` bytes comes next, at `at`; and
     /// whether that is this packet's: it is sure to be taken in. Else a shorter one behind it may be the next.
     #[inline]
@@ -201,6 +212,7 @@ mod tests {
                 prop_assert_eq!(port.backlog(), line.backlog());
                 prop_assert_eq!(port.ring_backlog(), line.on_line(now));
                 prop_assert_eq!(port.stats(), line.line(now));
+                prop_assert_eq!(port.busy_by(now), line.busy_by(now));
                 port.arrive(now, Header { len, truesize: len, ..Header::default() }, &mut Ignore);
                 promised.extend(line.accept(now, len));
                 prop_assert_eq!(port.queue().stats(), line.stats());

@@ -165,6 +165,8 @@ pub(crate) struct Frames {
     /// Hashes of the hosts that a frame at each place of a path goes between.
     pub(crate) hosts: Vec<[u32; 2]>,
     pub(crate) tap: Tap,
+    /// When each frame came to the queue that it is in, where that link measures sojourn times.
+    entered: Vec<Nanos>,
 }
 
 impl Default for Frames {
@@ -178,6 +180,7 @@ impl Default for Frames {
             mss: u32::MAX,
             hosts: Vec::new(),
             tap: Tap::default(),
+            entered: Vec::new(),
         }
     }
 }
@@ -295,6 +298,20 @@ impl Frames {
             let blocks = self.blocks(frame);
             self.tap.note(at, link, frame, blocks, what);
         }
+    }
+
+    /// Frame `id` has come to a queue whose link measures sojourn times.
+    #[inline(never)]
+    pub(crate) fn note_entry(&mut self, id: FrameId, at: Nanos) {
+        if self.entered.len() <= id as usize {
+            self.entered.resize(self.frames.len().max(id as usize + 1), Nanos::ZERO);
+        }
+        self.entered[id as usize] = at;
+    }
+
+    /// When frame `id` came there, if it did.
+    pub(crate) fn entered(&self, id: FrameId) -> Option<Nanos> {
+        self.entered.get(id as usize).copied()
     }
 
     /// Frame `id` is the one behind `before`.

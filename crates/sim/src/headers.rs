@@ -85,6 +85,9 @@ impl Frames {
             frame.set_owed(if is_last { whole.owed() - each * (segments - 1) } else { each });
         }
         let id = self.insert(frame);
+        if let Some(at) = self.entered(token.frame) {
+            self.note_entry(id, at);
+        }
         if is_last {
             self.remove(token.frame);
         }

@@ -24,6 +24,7 @@ mod propagation;
 mod scenario;
 mod sequence;
 mod shaped;
+mod sojourn;
 pub mod switch;
 mod tap;
 pub mod tcp;

@@ -12,6 +12,7 @@ use crate::error::BuildError;
 use crate::frame::{Frame, FrameId, Frames, Token};
 use crate::propagation::{Fate, Propagation};
 use crate::scenario;
+use crate::sojourn::Sojourn;
 use crate::tap::What;
 
 /// What a link took in, lost and marked, since the beginning.
@@ -21,7 +22,8 @@ pub struct LinkCounters {
     pub drops: [u64; Reason::ALL.len()],
     /// CE marks.
     pub marks: u64,
-    /// Packets handed to its queues.
+    /// Packets handed to its queues. A super-packet (TSO) is one; where the queue cuts it, each segment is one. So what
+    /// arrived was sent, dropped (loss on the way apart) or is held.
     pub arrived: u64,
 }
 
@@ -47,6 +49,8 @@ pub(crate) struct Link {
     pub(crate) wakes: Nanos,
     pub(crate) propagation: Propagation,
     pub(crate) counters: LinkCounters,
+    /// How long its packets waited, where somebody asks.
+    pub(crate) sojourn: Option<Box<Sojourn>>,
     /// Lanes of its near end and of its far end; without a meaning where nothing happens there.
     pub(crate) lanes: [Lane; 2],
     /// What the senders on this link's host get back, in the order of time.
@@ -74,6 +78,7 @@ impl Link {
             wakes: NEVER,
             propagation: Propagation::new(spec, node, seed),
             counters: LinkCounters::default(),
+            sojourn: None,
             lanes: [0; 2],
             credits: Credits::default(),
         })
@@ -95,7 +100,12 @@ impl Link {
             Some(Device::Fifo(line)) => {
                 self.counters.arrived += 1;
                 match line.accept(now, frame.len) {
-                    Some(at) => at,
+                    Some(at) => {
+                        if let Some(sojourn) = &mut self.sojourn {
+                            sojourn.note(now, line.last_start());
+                        }
+                        at
+                    }
                     None => return Some((Fate::Refused, now)),
                 }
             }
@@ -110,6 +120,9 @@ impl Link {
     pub(crate) fn queue(&mut self, now: Nanos, id: FrameId, frames: &mut Frames) {
         let Some(device) = &mut self.device else { return };
         self.counters.arrived += 1;
+        if self.sojourn.is_some() {
+            frames.note_entry(id, now);
+        }
         let token = frames.get(id).token(id);
         let mut losses =
             Losses { link: self.number, frames, credits: &mut self.credits, counters: &mut self.counters };
@@ -122,8 +135,11 @@ impl Link {
         let device = self.device.as_mut()?;
         let mut losses =
             Losses { link: self.number, frames, credits: &mut self.credits, counters: &mut self.counters };
-        let Departure { at, completed_at, packet, .. } = device.poll(now, &mut losses)?;
+        let Departure { at, started, completed_at, packet } = device.poll(now, &mut losses)?;
         let id = packet.frame;
+        if let Some(sojourn) = &mut self.sojourn {
+            note_sojourn(sojourn, id, started, frames);
+        }
         let frame = frames.get_mut(id);
         frame.dsfield = goodqueue::Packet::dsfield(&packet);
         let fate = self.depart(now, (at, completed_at), id, frame);
@@ -160,9 +176,17 @@ impl Link {
         takes_time && self.propagation.downstream.is_none()
     }
 
-    /// A frame, the owner of `token`, has left the switch that this link leaves; [`Link::queue`] was not asked.
-    pub(crate) fn leave_switch(&mut self, now: Nanos, token: Token, frames: &mut Frames) -> Fate {
+    /// A frame, the owner of `token`, whose first and last bit have left the switch that this link leaves at these times; [`Link::queue`] was not asked.
+    pub(crate) fn leave_switch(
+        &mut self,
+        (started, now): (Nanos, Nanos),
+        token: Token,
+        frames: &mut Frames,
+    ) -> Fate {
         let id = token.frame;
+        if let Some(sojourn) = &mut self.sojourn {
+            note_sojourn(sojourn, id, started, frames);
+        }
         let frame = frames.get_mut(id);
         frame.dsfield = goodqueue::Packet::dsfield(&token);
         let fate = self.depart(now, (now, now), id, frame);
@@ -229,7 +253,7 @@ impl Link {
 
     /// Nobody is owed anything for these frames: they have left their hosts' devices.
     fn fetch_into_port(&mut self, from: &mut Propagation, until: Nanos, frames: &mut Frames) {
-        let Link { number, device, propagation, credits, counters, .. } = self;
+        let Link { number, device, propagation, credits, counters, sojourn, .. } = self;
         let Some(Device::Single(port)) = device else { return };
         let mut losses = Losses { link: *number, frames, credits, counters };
         loop {
@@ -242,8 +266,14 @@ impl Link {
                 let (id, _) = from.take_first(losses.frames);
                 let token = losses.frames.get(id).token(id);
                 losses.counters.arrived += 1;
+                if sojourn.is_some() {
+                    losses.frames.note_entry(id, arrives);
+                }
                 port.arrive(arrives, token, &mut losses);
-            } else if let Some(Departure { at, packet, .. }) = port.poll(due, &mut losses) {
+            } else if let Some(Departure { at, started, packet, .. }) = port.poll(due, &mut losses) {
+                if let Some(sojourn) = sojourn {
+                    note_sojourn(sojourn, packet.frame, started, losses.frames);
+                }
                 let frame = losses.frames.get_mut(packet.frame);
                 frame.dsfield = goodqueue::Packet::dsfield(&packet);
                 let fate = propagation.begin(due, at, packet.frame, frame);
@@ -269,6 +299,13 @@ impl Link {
         let mut losses =
             Losses { link: self.number, frames, credits: &mut self.credits, counters: &mut self.counters };
         device.set_paused(now, is_paused, &mut losses);
+    }
+}
+
+#[inline(never)]
+fn note_sojourn(sojourn: &mut Sojourn, id: FrameId, started: Nanos, frames: &Frames) {
+    if let Some(entered) = frames.entered(id) {
+        sojourn.note(entered, started);
     }
 }
 
@@ -335,7 +372,10 @@ impl Observer<Token> for Losses<'_> {
     }
 
     fn segment(&mut self, packet: &Token, index: u16) -> Option<Token> {
-        self.frames.split(packet, index)
+        let segment = self.frames.split(packet, index);
+        // The super-packet was counted when it came: the first segment stands for it.
+        self.counters.arrived += u64::from(index > 0 && segment.is_some());
+        segment
     }
 
     /// A segment that is still in its sender's own device has a socket there, and a time to leave.

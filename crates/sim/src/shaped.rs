@@ -43,6 +43,8 @@ pub(crate) struct Shaped {
     tokens: i64,
     /// When `tokens` was right.
     t_c: Nanos,
+    /// What all packets so far have cost, in time at the rate.
+    paid: i64,
     /// The packet that `tbf` has taken from its queue, and its time at the rate.
     head: Option<(Token, i64)>,
     stats: Stats,
@@ -60,6 +62,7 @@ impl Shaped {
             buffer,
             tokens: buffer,
             t_c: Nanos::ZERO,
+            paid: 0,
             head: None,
             stats: Stats::default(),
         })
@@ -67,6 +70,12 @@ impl Shaped {
 
     pub(crate) fn queue(&self) -> &AnyQueue<Token> {
         &self.queue
+    }
+
+    /// Time in which the bucket was not full, by `now`: a line of its rate that was sent the same at the same times
+    /// would have been busy for so long.
+    pub(crate) fn busy_by(&self, now: Nanos) -> Span {
+        Span(self.paid.saturating_sub(self.buffer - self.bucket(now)).max(0).unsigned_abs())
     }
 
     /// The bucket at `now`.
@@ -78,6 +87,7 @@ impl Shaped {
     fn pay(&mut self, now: Nanos, packet: Token, cost: i64) -> Token {
         self.tokens = self.bucket(now) - cost;
         self.t_c = now;
+        self.paid += cost;
         self.stats.packets += 1;
         self.stats.bytes += u64::from(packet.len());
         packet
@@ -122,15 +132,13 @@ impl Queue<Token> for Shaped {
     }
 
     fn next_wake(&self, now: Nanos) -> Option<Nanos> {
-        let needed = match self.head {
-            Some((_, cost)) => cost,
-            None => {
-                self.queue.next_wake(now)?;
-                0
-            }
+        // Both must let the packet go: the queue, unless `tbf` has taken it out already, and the bucket.
+        let (needed, ready) = match self.head {
+            Some((_, cost)) => (cost, now),
+            None => (0, self.queue.next_wake(now)?),
         };
         let missing = needed.saturating_sub(self.bucket(now)).max(0);
-        Some(now + Span(missing.unsigned_abs()))
+        Some(ready.max(now + Span(missing.unsigned_abs())))
     }
 
     fn backlog(&self) -> Backlog {
@@ -190,6 +198,46 @@ mod tests {
     fn htb_passes_while_the_bucket_is_not_below_zero() {
         assert_eq!(leave(ShaperKind::Htb, 1000, &[1000; 5]), [0, 0, 1000, 2000, 3000]);
         assert_eq!(leave(ShaperKind::Htb, 999, &[1000; 3]), [0, 1, 1001]);
+    }
+
+    /// A queue that holds packets back itself is asked when it can let one go, not every nanosecond until then.
+    #[test]
+    fn a_queue_that_holds_back_too_is_waited_for() {
+        let queues = [
+            "tbf,rate=1mbit,burst=2000,limit=100000",
+            "htb,rate=1mbit",
+            "cake,bandwidth=1mbit",
+            "fq,maxrate=1mbit",
+        ];
+        let packets = 50;
+        for (kind, text) in
+            [ShaperKind::Htb, ShaperKind::Tbf].into_iter().flat_map(|k| queues.map(|q| (k, q)))
+        {
+            let spec: QueueSpec = text.parse().expect("a queue");
+            let rate = Rate(8_000_000);
+            let queue = spec.build(rate, 1514, Nanos::ZERO).expect("a queue");
+            let mut shaped = Shaped::new(Shaper { kind, rate, burst: 3000 }, queue).expect("a rate");
+            let mut now = Nanos(1_000_000_000);
+            let (mut left, mut turns) = (0, 0);
+            for _ in 0..packets {
+                shaped.enqueue(now, Frame { len: 1000, ..Frame::NONE }.token(0), &mut Ignore);
+            }
+            while shaped.backlog().packets > 0 && turns < 10 * packets {
+                turns += 1;
+                while shaped.dequeue(now, &mut Ignore).is_some() {
+                    left += 1;
+                }
+                now = shaped.next_wake(now).unwrap_or(now).max(now + Span(1));
+            }
+            assert_eq!(left, packets, "{kind:?} over {text}: {turns} turns");
+            assert!(turns <= 3 * packets, "{kind:?} over {text}: {turns} turns for {packets} packets");
+            // 1 Mbit/s is the slower of the two: 8 ms for each packet, less what its bucket holds at the start.
+            let took = now.since(Nanos(1_000_000_000));
+            assert!(
+                took > Span::from_millis(350) && took < Span::from_millis(420),
+                "{kind:?} over {text}: {took}"
+            );
+        }
     }
 
     /// Three full packets fit into the bucket; the next leaves when all of its bytes are there.

@@ -18,7 +18,7 @@
 
 use goodqueue::{
     AnyQueue, Backlog, BuildError, Bytes, Nanos, Observer, Packet, PortStats, Queue, QueueSpec, Rate, Reason,
-    Rng, Serializer, Verdict,
+    Rng, Serializer, Span, Verdict,
 };
 
 /// Where the packets wait.
@@ -72,6 +72,8 @@ pub trait Ports<P>: Observer<P> {
 struct Output<P> {
     line: Serializer,
     packet: Option<P>,
+    /// When it began the last packet.
+    started: Nanos,
     /// When the line is free again.
     free_at: Nanos,
     stats: PortStats,
@@ -131,6 +133,7 @@ impl<P: Packet> Switch<P> {
         let output = |&(line, _): &(Serializer, QueueSpec)| Output {
             line,
             packet: None,
+            started: Nanos::ZERO,
             free_at: Nanos::ZERO,
             stats: PortStats::default(),
             grants: 0,
@@ -172,6 +175,19 @@ impl<P: Packet> Switch<P> {
     #[must_use]
     pub fn line(&self, output: usize) -> PortStats {
         self.outputs[output].stats
+    }
+
+    /// Time that the line of `output` spent on packets by `now`, the one on it included up to then.
+    #[must_use]
+    pub fn busy_by(&self, output: usize, now: Nanos) -> Span {
+        let output = &self.outputs[output];
+        output.stats.busy - output.free_at.since(now)
+    }
+
+    /// When the first bit of the packet that left `output` last, or is on its line, did; the zero of time before the first.
+    #[must_use]
+    pub fn started(&self, output: usize) -> Nanos {
+        self.outputs[output].started
     }
 
     /// The queues in which packets for `output` may wait.
@@ -273,7 +289,7 @@ impl<P: Packet> Switch<P> {
         let took = output.line.tx_time(Bytes(packet.len().into()));
         output.stats.busy_periods += u64::from(output.free_at != now || output.stats.packets == 0);
         output.stats.busy = output.stats.busy + took;
-        output.free_at = now + took;
+        (output.started, output.free_at) = (now, now + took);
         output.packet = Some(packet);
     }
 

@@ -17,6 +17,7 @@ fn browse(page: Page, rate: Option<u64>, loss: Loss) -> Vec<(i64, Option<i64>, O
         pages: vec![page],
         start: Nanos::ZERO,
         origin: Nanos::ZERO,
+        late: Span::ZERO,
         stop: Nanos(60_000 * MS),
     };
     let scenario = Scenario {

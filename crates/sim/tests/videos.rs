@@ -16,7 +16,7 @@ const LOAD: u64 = 180 * S;
 /// said of each segment: when it was asked for, whether it was complete, the bit rate, and the time stalled.
 fn watch(rate: u64, others: usize) -> (Vec<(i64, bool, u64, i64)>, u64) {
     let port = || Some(PortSpec::new("fq_codel".parse().expect("a queue"), Rate(rate)));
-    let config = PlayerConfig { video: 0, origin: Nanos(S), stop: Nanos(S + LOAD) };
+    let config = PlayerConfig { video: 0, origin: Nanos(S), late: Span::ZERO, stop: Nanos(S + LOAD) };
     let flow = Flow {
         from: 1,
         to: 0,

@@ -197,7 +197,7 @@ impl<M: Medium> Crossing for Air<M> {
     }
 
     fn report(self, now: Nanos) -> [PathReport; 2] {
-        let reports = self.sample().map(|last| PathReport { last, counters: Vec::new() });
+        let reports = self.sample().map(|last| PathReport { last, counters: Vec::new(), sojourn: None });
         self.medium.finish(self.clock.max(now));
         reports
     }

@@ -59,7 +59,10 @@ fn us(at: u64) -> Nanos {
 
 fn arrive(air: &mut Air<OneAtATime>, pool: &mut Pool, way: usize, at: u64, host: u8, len: u32) {
     let frame = pool.take().expect("a frame is free");
-    pool.set_note(frame, Note { dsfield: 2, host, way: u8::try_from(way).expect("0 or 1"), len });
+    pool.set_note(
+        frame,
+        Note { dsfield: 2, host, way: u8::try_from(way).expect("0 or 1"), len, ..Note::default() },
+    );
     let packet = Header { cookie: u64::from(frame), len, dsfield: 2, ..Header::default() };
     air.arrive(way, us(at), packet, pool);
 }

@@ -45,6 +45,8 @@ pub(crate) trait Crossing {
     fn sample(&self) -> [PathSample; 2];
     /// A sample is published.
     fn look(&mut self, now: Nanos);
+    /// How long packets wait is of interest for those that a line begins from `from` on and before `to`.
+    fn measure_sojourn(&mut self, _from: Nanos, _to: Nanos) {}
     /// Up and down, at the end.
     fn report(self, now: Nanos) -> [PathReport; 2];
 }
@@ -150,6 +152,10 @@ impl<Q: Queue<Header>> Crossing for [Path<Q>; 2] {
     }
 
     fn look(&mut self, _now: Nanos) {}
+
+    fn measure_sojourn(&mut self, from: Nanos, to: Nanos) {
+        self.iter_mut().for_each(|path| path.measure_sojourn(from, to));
+    }
 
     fn report(self, _now: Nanos) -> [PathReport; 2] {
         self.map(Path::report)

@@ -9,12 +9,12 @@
 //! Memory: `frames` slots of 2 KiB (64 MiB by default), taken at the start; with none free the engine
 //! leaves arrivals in the socket's buffer, counts that, and the result is not valid.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 
-use goodqueue::{FlowHasher, Header, Queue, Rng, Span};
+use goodqueue::{FlowHasher, Header, Nanos, Queue, Rng, Span};
 
 use crate::air::Air;
 use crate::crossing::Crossing;
@@ -61,6 +61,8 @@ impl<Q> EngineSpec<Q> {
 pub(crate) struct Shared {
     pub(crate) stop: AtomicBool,
     pub(crate) sample: Mutex<EngineSample>,
+    /// From when and until when it is measured how long packets wait; nobody asks at first.
+    pub(crate) sojourns: [AtomicU64; 2],
 }
 
 /// Starts engines.
@@ -114,8 +116,11 @@ impl Engine {
         let [client, router, server] = namespaces.each_ref().map(Netns::counters);
         let mut counters = [client?, router?, server?];
         let router = lab.router().clone();
-        let shared =
-            Arc::new(Shared { stop: AtomicBool::new(false), sample: Mutex::new(EngineSample::default()) });
+        let shared = Arc::new(Shared {
+            stop: AtomicBool::new(false),
+            sample: Mutex::new(EngineSample::default()),
+            sojourns: [AtomicU64::new(u64::MAX), AtomicU64::new(0)],
+        });
         let (ready, started) = mpsc::sync_channel(1);
         let work = {
             let shared = Arc::clone(&shared);
@@ -173,6 +178,14 @@ impl EngineHandle {
     #[must_use]
     pub fn sample(&self) -> EngineSample {
         *self.shared.sample.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Asks how long packets wait at the lines, of those that a line begins from `from` on and before `to`,
+    /// `CLOCK_MONOTONIC`: see [`crate::PathReport::sojourn`]. Ask some 20 ms before `from`.
+    pub fn measure_sojourn(&self, from: Nanos, to: Nanos) {
+        let [first, last] = &self.shared.sojourns;
+        first.store(from.0, Ordering::Relaxed);
+        last.store(to.0, Ordering::Relaxed);
     }
 
     /// Whether the engine still works; `false` after an interface went away ([`EngineReport::failure`]).

@@ -20,7 +20,6 @@ mod delay;
 pub mod engine;
 mod error;
 pub mod frame;
-mod hist;
 pub mod lab;
 pub mod medium;
 mod netlink;
@@ -35,7 +34,7 @@ mod tcp_header;
 
 pub use engine::{Engine, EngineHandle, EngineSpec, Frame};
 pub use error::{Error, Result};
-pub use hist::Histogram;
+pub use goodqueue::Histogram;
 pub use lab::{Lab, LabSpec, MAX_HOSTS, Side};
 pub use medium::{Delays, Exit, Medium, MediumSpec, Way};
 pub use netns::{Netns, enter_user_namespace};
@@ -46,8 +45,8 @@ pub use sample::{
 };
 pub use sys::process::{Interrupt, die_with_parent, raise_open_files};
 pub use sys::rights::{
-    become_user, effective_user, keep_capabilities, no_new_privileges, restrict_capabilities,
-    survive_the_file_size_limit,
+    allow_real_time, become_user, effective_user, keep_capabilities, no_new_privileges,
+    restrict_capabilities, survive_the_file_size_limit,
 };
 
 /// The engine's clock, `CLOCK_MONOTONIC`: the `now` with which a queue that keeps time from its making

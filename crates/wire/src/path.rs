@@ -1,7 +1,7 @@
 //! One direction: port (queue, ring, line), loss, delay.
 
 use goodqueue::{
-    FlowHasher, Header, Line, Nanos, Port, Queue, Rate, Reason, RingSpec, Rng, Serializer, Span,
+    FlowHasher, Header, Histogram, Line, Nanos, Port, Queue, Rate, Reason, RingSpec, Rng, Serializer, Span,
 };
 
 use crate::crossing::{Account, Keeper, Ready, frame_of, is_marked};
@@ -65,6 +65,9 @@ pub(crate) struct Path<Q> {
     account: Account,
     arrived: Count,
     sent: Count,
+    /// From when and until when `sojourn` is of interest.
+    window: (Nanos, Nanos),
+    sojourn: Histogram,
 }
 
 impl<Q: Queue<Header>> Path<Q> {
@@ -84,6 +87,8 @@ impl<Q: Queue<Header>> Path<Q> {
             account: Account::default(),
             arrived: Count::default(),
             sent: Count::default(),
+            window: (Nanos(u64::MAX), Nanos::ZERO),
+            sojourn: Histogram::default(),
         })
     }
 
@@ -99,6 +104,7 @@ impl<Q: Queue<Header>> Path<Q> {
     /// Hands a packet in. Everything due at `now` has been handled by [`Path::advance`].
     pub(crate) fn arrive(&mut self, now: Nanos, packet: Header, pool: &mut Pool) {
         self.arrived.add(packet.len);
+        pool.enter(frame_of(packet.cookie), now);
         self.port.arrive(now, packet, &mut Keeper { pool, account: &mut self.account, hasher: &self.hasher });
     }
 
@@ -114,6 +120,9 @@ impl<Q: Queue<Header>> Path<Q> {
             let packet = departure.packet;
             let frame = frame_of(packet.cookie);
             let note = pool.note(frame);
+            if self.window.0 <= departure.started && departure.started < self.window.1 {
+                self.sojourn.record(departure.started.since(note.entered));
+            }
             if self.loss_below > 0 && self.rng.next_u64() >> 11 < self.loss_below {
                 self.account.drops[place(Reason::Loss)] += 1;
                 pool.give(frame);
@@ -128,6 +137,10 @@ impl<Q: Queue<Header>> Path<Q> {
     /// Takes the next frame that is due at or before `now` out of the delay line, with its deadline.
     pub(crate) fn take_due(&mut self, now: Nanos) -> Option<(Nanos, Ready)> {
         self.delayed.take_due(now)
+    }
+
+    pub(crate) fn measure_sojourn(&mut self, from: Nanos, to: Nanos) {
+        self.window = (from, to);
     }
 
     /// Counts a frame as sent.
@@ -156,12 +169,13 @@ impl<Q: Queue<Header>> Path<Q> {
             marks: self.account.marks,
             queue: self.port.queue().stats(),
             line: self.port.stats(),
+            busy: self.port.busy_by(self.clock),
         }
     }
 
     pub(crate) fn report(self) -> PathReport {
         let mut counters = Vec::new();
         self.port.queue().counters(&mut |name, value| counters.push((name, value)));
-        PathReport { last: self.sample(), counters }
+        PathReport { last: self.sample(), counters, sojourn: Some(self.sojourn) }
     }
 }

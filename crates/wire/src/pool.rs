@@ -1,5 +1,7 @@
 //! The engine's frames: one block of memory, made once.
 
+use goodqueue::Nanos;
+
 /// Bytes of a slot. An Ethernet frame at MTU 1500 is 1514.
 pub(crate) const SLOT: usize = 2048;
 
@@ -14,6 +16,8 @@ pub(crate) struct Note {
     pub(crate) way: u8,
     /// Its length.
     pub(crate) len: u32,
+    /// When it was handed to the queue that it is in.
+    pub(crate) entered: Nanos,
 }
 
 /// A fixed number of frame slots and the list of free ones.
@@ -70,6 +74,11 @@ impl Pool {
     /// Notes of a frame.
     pub(crate) fn set_note(&mut self, frame: u32, note: Note) {
         self.notes[frame as usize] = note;
+    }
+
+    /// A frame is handed to a queue.
+    pub(crate) fn enter(&mut self, frame: u32, now: Nanos) {
+        self.notes[frame as usize].entered = now;
     }
 
     /// The memory behind the slots.

@@ -250,7 +250,8 @@ impl<C: Crossing> Runner<C> {
         let server = if way == UP { meta.destination } else { meta.source };
         // There are two ways.
         #[allow(clippy::cast_possible_truncation)]
-        let note = Note { dsfield: meta.dsfield, host: host_of(server), way: way as u8, len: slot.len };
+        let (dsfield, host) = (meta.dsfield, host_of(server));
+        let note = Note { dsfield, host, way: way as u8, len: slot.len, ..Note::default() };
         self.pool.set_note(slot.frame, note);
         let flow = FlowKey {
             source: meta.source,
@@ -351,6 +352,8 @@ impl<C: Crossing> Runner<C> {
         self.published = now;
         let sample = self.sample(now);
         self.crossing.look(now);
+        let [from, to] = self.shared.sojourns.each_ref().map(|at| Nanos(at.load(Ordering::Relaxed)));
+        self.crossing.measure_sojourn(from, to);
         if let Ok(mut place) = self.shared.sample.try_lock() {
             *place = sample;
         }

@@ -39,6 +39,9 @@ pub struct PathSample {
     pub queue: Stats,
     /// The line's counters.
     pub line: PortStats,
+    /// Time in which the line was on a packet so far, the one on it now included. It never grows by more than the time
+    /// that passes.
+    pub busy: Span,
 }
 
 /// The place of a reason in [`Reason::ALL`].
@@ -175,6 +178,9 @@ pub struct PathReport {
     pub last: PathSample,
     /// The queue's own counters by name ([`goodqueue::Queue::counters`]).
     pub counters: Vec<(&'static str, u64)>,
+    /// Times from a packet's arrival at the queue until the line began it, of the window that was asked for
+    /// ([`crate::EngineHandle::measure_sojourn`]); `None` where there is no line.
+    pub sojourn: Option<Histogram>,
 }
 
 /// Processor time of the engine's thread.

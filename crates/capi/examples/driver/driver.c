@@ -83,11 +83,14 @@ static void driver_clean(struct ring *ring, uint64_t now)
 
 static void driver_stop(struct ring *ring, uint64_t now)
 {
+	int32_t result;
+
 	ring->tail = ring->head; /* frees what is in the ring */
 	ring->sent = ring->head;
 	ring->wire_free = now;
 	if (ring->mistake != FORGETS_RESET) {
-		gq_bql_reset(&ring->bql, now); /* BQL: reset */
+		result = gq_bql_reset(&ring->bql, now); /* BQL: reset */
+		note(ring, result, "stop");
 	}
 	ring->stopped = 0; /* the next open starts the queue */
 }
@@ -154,7 +157,9 @@ static struct outcome run(struct ring *ring, enum mistake mistake, uint32_t limi
 	*ring = (struct ring){0};
 	ring->mistake = mistake;
 	config.size = sizeof config;
-	gq_bql_config_default(&config);
+	if (gq_bql_config_default(&config) != 0) {
+		return outcome;
+	}
 	config.ring = RING;
 	config.min_limit = limit_min;
 	if (gq_bql_init(&ring->bql, sizeof ring->bql, &config, 0) != 0) {
@@ -187,7 +192,7 @@ static struct outcome run(struct ring *ring, enum mistake mistake, uint32_t limi
 		}
 	}
 	outcome.bql.size = sizeof outcome.bql;
-	gq_bql_state(&ring->bql, &outcome.bql);
+	note(ring, gq_bql_state(&ring->bql, &outcome.bql), "state");
 	return outcome;
 }
 

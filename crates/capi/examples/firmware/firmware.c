@@ -182,7 +182,9 @@ static struct gq_stats stats(void)
 	struct gq_stats now;
 
 	now.size = sizeof now;
-	gq_queue_stats(modem.queue, &now);
+	if (gq_queue_stats(modem.queue, &now) != 0) {
+		now.errors = UINT64_MAX;
+	}
 	return now;
 }
 
@@ -313,7 +315,7 @@ int firmware(void)
 		say("the queue could not be set up\n");
 		return 1;
 	}
-	gq_queue_size(&modem.config, &bytes);
+	check(gq_queue_size(&modem.config, &bytes) == 0, "the size is not known");
 	say("the queue takes ");
 	say_number(bytes);
 	say(" bytes\n");

@@ -48,6 +48,7 @@ struct radio {
 	uint32_t busy;
 	uint64_t now, attempts;
 	uint64_t airtime[STATIONS], bytes[STATIONS], waited[STATIONS], packets[STATIONS];
+	uint64_t errors;
 };
 
 /* us of an attempt at an aggregate. */
@@ -73,6 +74,15 @@ static void free_frame(struct radio *radio, uint32_t frame)
 	radio->free_frames[radio->free_count++] = frame;
 }
 
+/* The result of a call, a mistake counted and the first one printed. */
+static int32_t checked(struct radio *radio, int32_t result)
+{
+	if (result < 0 && radio->errors++ == 0) {
+		printf("    %s\n", gq_strerror(result));
+	}
+	return result;
+}
+
 /* ---- the driver ------------------------------------------------------------------------------------------- */
 
 /* Wi-Fi 2: pulls. As many aggregates as the hardware has room for, each of the queue whose turn it is. */
@@ -83,7 +93,8 @@ static void driver_round(struct radio *radio, uint32_t ac)
 	int32_t result;
 
 	packet.size = sizeof packet;
-	gq_wifi_schedule_start(radio->wifi, ac);
+	result = gq_wifi_schedule_start(radio->wifi, ac);
+	(void)checked(radio, result);
 	while (radio->busy < ENTRIES && gq_wifi_next_txq(radio->wifi, ac, &txq) == 1) {
 		struct aggregate *entry = &radio->entries[radio->busy];
 
@@ -92,12 +103,13 @@ static void driver_round(struct radio *radio, uint32_t ac)
 		entry->packets = 0;
 		while (has_room(entry, entry->station)) {
 			result = gq_wifi_dequeue(radio->wifi, radio->now, txq, &packet, &estimate);
-			if (result < 0 || !(result & GQ_PACKET)) {
+			if (checked(radio, result) < 0 || !(result & GQ_PACKET)) {
 				break;
 			}
 			add(entry, (uint32_t)packet.cookie, estimate);
 		}
-		gq_wifi_return_txq(radio->wifi, radio->now, txq, 0);
+		result = gq_wifi_return_txq(radio->wifi, radio->now, txq, 0);
+		(void)checked(radio, result);
 		radio->busy += entry->packets > 0;
 	}
 }
@@ -137,19 +149,21 @@ static void driver_transmit(struct radio *radio, uint32_t frame)
 	packet.flow_hash = station * 2654435761u;
 	packet.cookie = frame;
 	result = gq_wifi_enqueue(radio->wifi, radio->now, station * 16, &packet);
-	driver_free_drops(radio, result);
+	driver_free_drops(radio, checked(radio, result));
 	driver_wake(radio, result); /* Wi-Fi 1 */
 }
 
 /* Wi-Fi 3: reports. The aggregate's airtime with all attempts; then each packet is not under way any more. */
 static void driver_completed(struct radio *radio, const struct aggregate *entry)
 {
-	int32_t result = 0;
+	int32_t result;
 	uint32_t at;
 
-	gq_wifi_airtime(radio->wifi, radio->now, entry->txq, entry->airtime, 0);
+	result = gq_wifi_airtime(radio->wifi, radio->now, entry->txq, entry->airtime, 0);
+	(void)checked(radio, result);
 	for (at = 0; at < entry->packets; at++) {
 		result = gq_wifi_completed(radio->wifi, entry->txq, entry->estimates[at]);
+		(void)checked(radio, result);
 	}
 	driver_wake(radio, result); /* Wi-Fi 1 */
 }
@@ -157,7 +171,10 @@ static void driver_completed(struct radio *radio, const struct aggregate *entry)
 /* Wi-Fi 3, of what is received: a block of acknowledgements of TCP, say. */
 static void driver_received(struct radio *radio, uint32_t station, uint32_t airtime)
 {
-	gq_wifi_airtime(radio->wifi, radio->now, station * 16, 0, airtime);
+	int32_t result;
+
+	result = gq_wifi_airtime(radio->wifi, radio->now, station * 16, 0, airtime);
+	(void)checked(radio, result);
 }
 
 /* ---- the driver as it was: one FIFO for all stations ------------------------------------------------------- */
@@ -273,11 +290,11 @@ static struct gq_wifi *set_up(void)
 	int32_t result;
 
 	config.size = sizeof config;
-	gq_wifi_config_default(&config);
+	result = gq_wifi_config_default(&config);
 	config.stations = STATIONS;
 	config.flows = 64;
 	config.limit = 2000;
-	result = gq_wifi_init(place, sizeof memory - GQ_ALIGN, &config, 0, &wifi);
+	result = result < 0 ? result : gq_wifi_init(place, sizeof memory - GQ_ALIGN, &config, 0, &wifi);
 	if (result < 0) {
 		printf("set-up: %s\n", gq_strerror(result));
 		return NULL;
@@ -314,6 +331,7 @@ int main(void)
 	}
 	run(&fair, "queues and airtime scheduler of the library");
 	is_right = share(&fifo, SLOW) > 0.7 && share(&fair, SLOW) > 0.49 && share(&fair, SLOW) < 0.51;
+	is_right = is_right && fair.errors == 0;
 	/* Twice the fast station's share and more, in a tenth of the time. */
 	is_right = is_right && fair.bytes[FAST] > 2 * fifo.bytes[FAST];
 	is_right = is_right && fair.waited[FAST] / fair.packets[FAST] < fifo.waited[FAST] / fifo.packets[FAST] / 10;

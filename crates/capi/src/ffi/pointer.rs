@@ -88,6 +88,22 @@ pub(super) unsafe fn read<T: Sized32>(pointer: *const T) -> Result<T, Code> {
     Ok(unsafe { pointer.read() })
 }
 
+/// As [`read`], where the struct need not be copied.
+#[inline]
+pub(super) unsafe fn look<T: Sized32, R>(
+    pointer: *const T,
+    use_it: impl FnOnce(&T) -> Result<R, Code>,
+) -> Result<R, Code> {
+    // SAFETY: the contract of this function is that of `size`.
+    let size = unsafe { size(pointer) }?;
+    if size < size_of::<T>() {
+        // SAFETY: the caller's struct is as long as it says.
+        return use_it(&unsafe { read_short(pointer, size) });
+    }
+    // SAFETY: the caller's struct is as long as `T`, as it says, and nobody else uses it; every pattern of bits is a value.
+    use_it(unsafe { &*pointer })
+}
+
 #[cold]
 unsafe fn read_short<T: Sized32>(pointer: *const T, size: usize) -> T {
     let mut value = MaybeUninit::<T>::uninit();

@@ -6,7 +6,7 @@ use core::slice;
 use goodqueue::Nanos;
 
 use super::pointer::{
-    Marked, answer, check, needed, object, put, read, set_up, size, take_drops, with, write,
+    Marked, answer, check, look, needed, object, put, read, set_up, size, take_drops, with, write,
 };
 use crate::abi::{Config, Counter, Drop, Head, Packet, Stats, Tcp};
 use crate::code::{Code, GQ_EKIND, GQ_ETEXT};
@@ -134,7 +134,9 @@ unsafe extern "C" fn gq_enqueue(queue: *mut Queue, now: u64, packet: *const Pack
         // SAFETY: the contract of the module.
         unsafe { read(packet.cast::<Head>()) }.and_then(|head| {
             // SAFETY: the contract of the module.
-            queue.enqueue(Nanos(now), head.header(), || Ok((unsafe { read(packet) }?, None)))
+            queue.enqueue(Nanos(now), head.header(), |extras| unsafe {
+                look(packet, |packet| extras.expect(packet, None))
+            })
         })
     })
 }
@@ -154,8 +156,11 @@ unsafe extern "C" fn gq_enqueue_tcp(
         let tcp = if tcp.is_null() { Ok(None) } else { unsafe { read(tcp) }.map(Some) };
         tcp.and_then(|tcp| {
             // SAFETY: the contract of the module.
-            let packet = unsafe { read(packet) }?;
-            queue.enqueue(Nanos(now), packet.head.header(), || Ok((packet, tcp)))
+            let head = unsafe { read(packet.cast::<Head>()) }?;
+            // SAFETY: the contract of the module.
+            queue.enqueue(Nanos(now), head.header(), |extras| unsafe {
+                look(packet, |packet| extras.expect(packet, tcp.as_ref()))
+            })
         })
     })
 }
@@ -170,10 +175,10 @@ unsafe extern "C" fn gq_dequeue(queue: *mut Queue, now: u64, packet: *mut Packet
     with!(queue, queue.door => {
         // SAFETY: the contract of the module.
         unsafe { size(packet) }.and_then(|_| {
-            let (header, bits) = queue.dequeue(Nanos(now))?;
-            if let Some(header) = header {
+            let (delivery, bits) = queue.dequeue(Nanos(now))?;
+            if let Some(delivery) = delivery {
                 // SAFETY: the contract of the module.
-                unsafe { write(packet.cast(), queue.delivery(header)) }?;
+                unsafe { write(packet.cast(), delivery.head()) }?;
             }
             Ok(bits)
         })

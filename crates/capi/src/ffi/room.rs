@@ -11,12 +11,21 @@ pub(crate) struct Room {
     memory: *mut u8,
     bytes: usize,
     used: usize,
+    /// What was given out: items, and bytes of one.
+    #[cfg(test)]
+    pub(crate) parts: std::vec::Vec<(u64, usize)>,
 }
 
 impl Room {
     /// No memory. What it gives out is empty.
     pub(crate) const fn measure() -> Room {
-        Room { memory: ptr::null_mut(), bytes: usize::MAX, used: 0 }
+        Room {
+            memory: ptr::null_mut(),
+            bytes: usize::MAX,
+            used: 0,
+            #[cfg(test)]
+            parts: std::vec::Vec::new(),
+        }
     }
 
     /// The memory of a caller.
@@ -24,7 +33,13 @@ impl Room {
     /// # Safety
     /// `memory` is aligned to `GQ_ALIGN` and `bytes` long, and nobody else uses it as long as what is given out is used.
     pub(super) const unsafe fn over(memory: *mut u8, bytes: usize) -> Room {
-        Room { memory, bytes, used: 0 }
+        Room {
+            memory,
+            bytes,
+            used: 0,
+            #[cfg(test)]
+            parts: std::vec::Vec::new(),
+        }
     }
 
     /// Whether it only adds up.
@@ -41,6 +56,8 @@ impl Room {
     /// need no larger alignment.
     fn take<T>(&mut self, items: u64) -> Result<(*mut T, usize), Code> {
         const { assert!(align_of::<T>() <= GQ_ALIGN as usize) };
+        #[cfg(test)]
+        self.parts.push((items, size_of::<T>()));
         let items = usize::try_from(items).map_err(|_| GQ_EMEMORY)?;
         let offset = self.used()?;
         let bytes = items.checked_mul(size_of::<T>()).ok_or(GQ_EMEMORY)?;

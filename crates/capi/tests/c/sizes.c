@@ -18,6 +18,17 @@ int main(void)
 		"cake memlimit=4m",
 		"cake",
 		"cake ack-filter=on",
+		"pie",
+		"fq_pie",
+		"dualpi2",
+		"sfq",
+		"fq",
+		"red:100k",
+		"wheel",
+		"pfifo_fast",
+		"prio leaf=codel leaf.limit=100",
+		"drr classes=8 leaf=codel leaf.limit=100",
+		"htb rate=20mbit leaf.limit=1000 leaf.flows=256",
 	};
 	static const struct {
 		uint32_t stations, flows, limit;

@@ -5,13 +5,13 @@ use std::process::Command;
 use crate::examples::example;
 use crate::tools::{self, C99, compile, has, library, run};
 
-fn page() -> String {
+pub(crate) fn page() -> String {
     let path = tools::folder().join("../../docs/c-library.md");
     std::fs::read_to_string(path).expect("the page")
 }
 
 /// The code between the fences of C, block by block.
-fn blocks(page: &str) -> Vec<&str> {
+pub(crate) fn blocks(page: &str) -> Vec<&str> {
     page.split("```c\n").skip(1).filter_map(|rest| rest.split("```").next()).collect()
 }
 

@@ -29,6 +29,20 @@ fn the_driver_is_not_hung_by_its_mistakes() {
     example("the_driver_is_not_hung_by_its_mistakes", DRIVER, "driver");
 }
 
+/// No call stands alone: its result is kept, tested or printed.
+#[test]
+fn the_examples_use_every_result() {
+    for example in [DRIVER, "examples/wifi-driver/driver.c", "examples/firmware/firmware.c"] {
+        let text = std::fs::read_to_string(tools::folder().join(example)).expect("an example");
+        let ignored: Vec<&str> = text
+            .lines()
+            .map(str::trim)
+            .filter(|line| line.trim_start_matches("(void)").starts_with("gq_"))
+            .collect();
+        assert!(ignored.is_empty(), "{example}: {ignored:#?}");
+    }
+}
+
 /// BQL is six lines in a driver; the reset is where the driver resets.
 #[test]
 fn bql_is_six_lines_of_the_driver() {

@@ -5,6 +5,7 @@ mod docs;
 mod examples;
 #[path = "../../examples/header.rs"]
 mod header;
+mod install;
 mod programs;
 mod random;
 mod random_wifi;

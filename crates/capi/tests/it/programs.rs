@@ -6,7 +6,7 @@ use crate::tools::{
     self, C99, CLANG, CPP17, Language, SANITIZERS, compile, has, has_sanitizers, run, valgrind,
 };
 
-const PROGRAMS: [&str; 6] = ["setup", "queue", "cake", "bql", "storm", "wifi"];
+const PROGRAMS: [&str; 7] = ["setup", "queue", "cake", "classes", "bql", "storm", "wifi"];
 
 fn each(language: Language, flags: &[&str], suffix: &str) -> Vec<std::path::PathBuf> {
     let make =
@@ -50,37 +50,11 @@ fn with_sanitizers() {
 }
 
 #[test]
-fn installed_and_found_by_pkg_config() {
-    let test = "installed_and_found_by_pkg_config";
-    if !has(test, C99.compiler) || !has(test, "pkg-config") {
-        return;
+fn the_storm_is_over_every_queue_of_the_catalogue() {
+    let text = std::fs::read_to_string(tools::folder().join("tests/c/storm.c")).expect("the storm");
+    for info in &goodqueue::spec::CATALOGUE {
+        let is_here =
+            [" ", ":", "\""].iter().any(|end| text.contains(&format!("storm(\"{}{end}", info.name)));
+        assert!(is_here, "{} is not in the storm", info.name);
     }
-    let prefix = tools::scratch("prefix");
-    let install = tools::folder().join("install");
-    run(Command::new(install).arg(&prefix).arg(tools::library()));
-    let flags = |words: &[&str]| {
-        let folder = prefix.join("lib/pkgconfig");
-        let output =
-            run(Command::new("pkg-config").env("PKG_CONFIG_PATH", folder).args(words).arg("goodqueue"));
-        let text = String::from_utf8(output.stdout).expect("text");
-        text.split_whitespace().map(str::to_owned).collect::<Vec<_>>()
-    };
-    let version = flags(&["--modversion"]);
-    assert_eq!(version, [env!("CARGO_PKG_VERSION")]);
-    let source = tools::folder().join("tests/c/bql.c");
-    for (name, words) in
-        [("shared", &["--cflags", "--libs"][..]), ("static", &["--cflags", "--libs", "--static"])]
-    {
-        let program = tools::scratch("bin").join(format!("bql-{name}"));
-        let mut command = Command::new(C99.compiler);
-        command.args([C99.standard, "-Werror"]).arg(&source).args(flags(words)).arg("-o").arg(&program);
-        run(&mut command);
-        run(Command::new(&program).env("LD_LIBRARY_PATH", prefix.join("lib")));
-    }
-    let names =
-        run(Command::new("nm").args(["-D", "--defined-only"]).arg(prefix.join("lib/libgoodqueue.so")));
-    let names = String::from_utf8(names.stdout).expect("text");
-    let names: Vec<&str> = names.lines().filter_map(|line| line.split(' ').next_back()).collect();
-    assert!(names.contains(&"gq_enqueue"), "{names:?}");
-    assert!(names.iter().all(|name| name.starts_with("gq_")), "{names:?}");
 }

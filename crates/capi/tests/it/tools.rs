@@ -74,8 +74,8 @@ pub(crate) const C99: Language = Language { compiler: "gcc", standard: "-std=c99
 pub(crate) const CLANG: Language = Language { compiler: "clang", standard: "-std=c99", name: "c" };
 pub(crate) const CPP17: Language = Language { compiler: "g++", standard: "-std=c++17", name: "c++" };
 
-/// What the static library needs of the system, as rustc lists it.
-const SYSTEM: [&str; 5] = ["-lpthread", "-lm", "-ldl", "-lrt", "-lgcc_s"];
+/// What the static library needs of the system, as rustc lists it. Compilers add libgcc themselves.
+const SYSTEM: [&str; 4] = ["-lpthread", "-lm", "-ldl", "-lrt"];
 
 /// Compiles a program of ours against the static library; every warning is an error.
 pub(crate) fn compile(language: Language, source: &str, flags: &[&str], name: &str) -> PathBuf {

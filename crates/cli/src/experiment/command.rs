@@ -90,11 +90,13 @@ impl Experiment {
         let first = self.variants.first().map(Variant::link);
         let of = |variant: &Variant| {
             let link = Some(variant.link()).filter(|link| Some(link) != first.as_ref());
+            let path = variant.path(&self.test);
             let job = |&seed: &u64| Job {
                 scenario: variant.with_seed(seed),
                 test: self.test.clone(),
                 up: variant.up,
                 down: variant.down,
+                path: path.clone(),
                 queue: variant.label.clone(),
                 link: link.clone(),
                 traced: Vec::new(),

@@ -222,6 +222,13 @@ pub static TEST: Table = Table {
             "calls, pages and a video beside the test's own probes: voip, voip:EF (any DSCP), web, web:large, dash",
         ),
         key("probe_interval", time(MILLI, MINUTE), "10ms", "time between two probes"),
+        key(
+            "start_jitter",
+            time(FROM_NOTHING, MINUTE),
+            "10ms",
+            "how much later than planned each flow, source, browser and player begins at most, by chance; 0s: \
+             none, and probes are on time too",
+        ),
     ],
     also: None,
 };

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use toml::de::DeTable;
 
 use super::command::run_live;
-use super::load::{Load, Own, check_cc};
+use super::load::{Load, check_cc};
 use super::read::{self, Read, Section, Wrong};
 use super::resolve::plain_tcp;
 use super::wifi::keys::{LINK_FILE, WIFI};
@@ -83,7 +83,7 @@ fn network(text: &str, test: goodqueue_probe::Test, plan: &Plan, queues: &[Strin
     let section = root.section("wifi", &WIFI)?;
     let section = root.required("wifi", section)?;
     let test = Seats::read(&section)?.spread(test, section.at)?;
-    let load = Load { own: vec![Own::default(); test.flows.len()], test: test.clone(), sources: Vec::new() };
+    let load = Load::of(test.clone(), plan.start_jitter());
     let mut variants: Vec<Variant> = Vec::new();
     for queue in plan.queues.iter().take(if queues.is_empty() { usize::MAX } else { queues.len() }) {
         let spec =

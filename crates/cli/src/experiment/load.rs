@@ -10,6 +10,7 @@ use toml::de::DeValue;
 
 use super::keys::{FLOW, Key, Kind, MOST_FLOWS, MOST_SERVERS, PROBE, TEST, UDP};
 use super::read::{self, At, Read, Section, Wrong};
+use super::starts;
 use super::wifi::Seats;
 use crate::hint::did_you_mean;
 
@@ -27,6 +28,7 @@ pub(super) struct Load {
     /// What the file says of each flow of the test besides.
     pub(super) own: Vec<Own>,
     pub(super) sources: Vec<NamedSource>,
+    pub(super) start_jitter: Span,
 }
 
 /// What a file says of a flow, and no test of the catalogue.
@@ -104,6 +106,11 @@ impl Far {
 }
 
 impl Load {
+    /// A test, and nothing beside it.
+    pub(super) fn of(test: Test, start_jitter: Span) -> Load {
+        Load { own: vec![Own::default(); test.flows.len()], test, sources: Vec::new(), start_jitter }
+    }
+
     /// The load over a network.
     pub(super) fn read(root: &Section<'_>, about: &str, far: &Far) -> Read<Load> {
         let (mut test, is_own) = read_test(root, about, far.most())?;
@@ -116,7 +123,7 @@ impl Load {
         }
         let probes = root.sections("probe", &PROBE)?;
         if is_own && probes.is_empty() {
-            let interval = probe_interval(root)?;
+            let interval = of_test(root, "probe_interval")?.unwrap_or(Span::from_millis(10));
             let plain = |(host, name)| Probe { name, host, dscp: Dscp::CS0, interval, payload: PAYLOAD };
             test.probes.extend(far.probed("Ping (ms) UDP BE").into_iter().map(plain));
         }
@@ -131,15 +138,16 @@ impl Load {
         }
         let sources: Vec<Vec<NamedSource>> =
             sources.iter().map(|section| read_sources(section, &test, far)).collect::<Read<_>>()?;
-        Ok(Load { test, own, sources: sources.concat() })
+        let start_jitter = of_test(root, "start_jitter")?.unwrap_or(starts::DEFAULT);
+        Ok(Load { test, own, sources: sources.concat(), start_jitter })
     }
 }
 
-fn probe_interval(root: &Section<'_>) -> Read<Span> {
+/// A time in the table of the test, where it is given.
+fn of_test(root: &Section<'_>, key: &'static str) -> Read<Option<Span>> {
     let table = root.get("test").filter(|(_, value)| value.get_ref().is_table());
     let section = table.map(|(key, value)| read::table(key, value, &TEST)).transpose()?;
-    let interval = section.map(|section| section.plain("probe_interval", read::span)).transpose()?;
-    Ok(interval.flatten().unwrap_or(Span::from_millis(10)))
+    Ok(section.map(|section| section.plain(key, read::span)).transpose()?.flatten())
 }
 
 /// The test, and whether it is not one of the catalogue.

@@ -17,12 +17,14 @@ mod links;
 mod load;
 mod network;
 pub(crate) mod overrides;
+mod path;
 mod read;
 mod resolve;
 mod scenario;
 pub mod schema;
 pub(crate) mod share;
 pub(crate) mod simple;
+pub(crate) mod starts;
 mod switches;
 mod trace;
 pub(crate) mod trees;
@@ -67,7 +69,7 @@ pub struct Experiment {
 pub struct Variant {
     /// What the reports call it.
     pub label: String,
-    /// All of it but the seed.
+    /// All of it but the seed and what it decides.
     pub scenario: Scenario,
     /// The directed link whose queue the reports show as that towards the servers.
     pub up: usize,
@@ -75,6 +77,8 @@ pub struct Variant {
     pub down: usize,
     /// Base round-trip time to each server host: propagation, no serialization.
     pub rtt: Vec<Span>,
+    /// How much later than planned flows, sources, browsers and players begin at most, by chance; zero: not at all.
+    pub start_jitter: Span,
     /// What the plan says of each directed link.
     notes: Vec<network::Note>,
     /// What it says of each switch.
@@ -82,10 +86,12 @@ pub struct Variant {
 }
 
 impl Variant {
-    /// The scenario of one repetition.
+    /// The scenario of one repetition, with the starts that the seed gives.
     #[must_use]
     pub fn with_seed(&self, seed: u64) -> Scenario {
-        Scenario { seed, ..self.scenario.clone() }
+        let mut scenario = Scenario { seed, ..self.scenario.clone() };
+        starts::scatter(&mut scenario, self.start_jitter);
+        scenario
     }
 }
 

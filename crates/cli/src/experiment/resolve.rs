@@ -12,7 +12,7 @@ use toml::de::{DeTable, DeValue};
 use super::claims;
 use super::keys::{ROOT, SIMPLE, TCP, VARIANT};
 use super::links::{Change, Link, QueueWords};
-use super::load::{Far, Load, Own, check_cc, server, server_name};
+use super::load::{Far, Load, check_cc, server, server_name};
 use super::network::{Network, Site};
 use super::overrides::{self, Override};
 use super::read::{self, At, Read, Section, Wrong};
@@ -279,7 +279,7 @@ pub(crate) fn of_plan(plan: &Plan) -> Result<Experiment, End> {
     let test = plan.test.test()?;
     check_cc(&test)
         .map_err(|why| End::Usage(format!("{why} (of those that this kernel has, with --live)")))?;
-    let load = Load { own: vec![Own::default(); test.flows.len()], test, sources: Vec::new() };
+    let load = Load::of(test, plan.start_jitter());
     let simple = Simple::of_flags(&plan.link).map_err(said)?;
     let ipv6 = plan.link.ip_version == 6;
     let tcp = Config { ecn: plan.link.ecn, ..plain_tcp(ipv6) };

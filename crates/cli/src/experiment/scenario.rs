@@ -61,7 +61,8 @@ pub(super) fn variant(network: Network, load: &Load, at: usize) -> Read<Variant>
     let (client, server) = pairs[0];
     let (up, down) = (way(client, server)?, way(server, client)?);
     let switches = network.switches.iter().map(|switch| switch.value.clone()).collect();
-    Ok(Variant { label: String::new(), up, down, rtt, notes: network.notes.clone(), switches, scenario })
+    let (label, notes, start_jitter) = (String::new(), network.notes.clone(), load.start_jitter);
+    Ok(Variant { label, up, down, rtt, start_jitter, notes, switches, scenario })
 }
 
 fn is_switch(scenario: &Scenario, node: NodeId) -> bool {
@@ -127,7 +128,8 @@ fn browsers(test: &Test, pairs: &[(NodeId, NodeId)]) -> Vec<Browse> {
         let from = pairs[page.host].0;
         if browsers.last().is_none_or(|browse| browse.from != from) {
             let stop = origin + test.load;
-            let config = BrowserConfig { pages: Vec::new(), start: Nanos::ZERO, origin, stop };
+            let config =
+                BrowserConfig { pages: Vec::new(), start: Nanos::ZERO, origin, late: Span::ZERO, stop };
             let hosts = pairs.iter().map(|&(_, server)| server).collect();
             browsers.push(Browse { from, hosts, dscp: 0, config });
         }
@@ -149,7 +151,7 @@ fn players(test: &Test, pairs: &[(NodeId, NodeId)]) -> Read<Vec<Watch>> {
             server,
             cc,
             dscp: 0,
-            config: PlayerConfig { video, origin, stop: origin + test.load },
+            config: PlayerConfig { video, origin, late: Span::ZERO, stop: origin + test.load },
         })
     };
     (0..).zip(&test.dash).map(player).collect()

@@ -227,7 +227,7 @@ mod tests {
 
     #[test]
     fn queues_of_a_list_keep_their_parameters() {
-        let list = QueueText::list("pfifo:1000,tbf,rate=50%,burst=3000,latency=50ms,codel").expect("queues");
+        let list = QueueText::list("pfifo:1000,tbf,rate=50%,burst=3000,limit=60000,codel").expect("queues");
         let words: Vec<String> = list.iter().map(ToString::to_string).collect();
         assert_eq!((words.len(), words[0].as_str(), words[2].as_str()), (3, "pfifo:1000", "codel"));
         assert!(words[1].starts_with("tbf,rate=50%"), "{words:?}");

@@ -2,6 +2,7 @@ mod documents;
 mod errors;
 mod plans;
 mod properties;
+mod starts;
 mod trees;
 mod validator;
 mod wifi;

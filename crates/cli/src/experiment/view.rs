@@ -30,6 +30,7 @@ struct TestWords {
     name: String,
     idle: String,
     load: String,
+    start_jitter: String,
     step: String,
     flows: Vec<String>,
     probes: Vec<String>,
@@ -96,7 +97,7 @@ impl Plan {
         let sources = first.map(|scenario| scenario.sources.iter().map(|s| source(scenario, s)).collect());
         Plan {
             about: about.clone(),
-            test: test_words(test, first, sources.unwrap_or_default()),
+            test: test_words(test, variants.first(), sources.unwrap_or_default()),
             seeds: seeds.clone(),
             runs: seeds.len() * variants.len(),
             variants: variants.iter().map(variant_words).collect(),
@@ -107,14 +108,14 @@ impl Plan {
     }
 }
 
-fn test_words(test: &Test, scenario: Option<&Scenario>, sources: Vec<String>) -> TestWords {
+fn test_words(test: &Test, first: Option<&Variant>, sources: Vec<String>) -> TestWords {
     let flows = test.flows.iter().enumerate().map(|(index, flow)| {
         let server = server_name(flow.host);
         let ends = match flow.direction {
             Direction::Up => format!("client to {server}"),
             Direction::Down => format!("{server} to client"),
         };
-        let own = scenario.and_then(|scenario| scenario.flows.get(index));
+        let own = first.and_then(|variant| variant.scenario.flows.get(index));
         let bytes = own.and_then(|flow| flow.bytes).map_or(String::new(), |bytes| format!(", {bytes} bytes"));
         let rate = own.and_then(|flow| flow.max_rate).map_or(String::new(), |rate| format!(", at {rate}"));
         let (name, cc, dscp) = (&flow.name, &flow.cc, flow.dscp);
@@ -140,6 +141,7 @@ fn test_words(test: &Test, scenario: Option<&Scenario>, sources: Vec<String>) ->
         name: test.name.clone(),
         idle: test.idle.to_string(),
         load: test.load.to_string(),
+        start_jitter: first.map_or(Span::ZERO, |variant| variant.start_jitter).to_string(),
         step: test.step.to_string(),
         flows: flows.collect(),
         probes: probes.collect(),
@@ -208,7 +210,7 @@ fn classes(queue: &Discipline) -> Vec<String> {
     }
 }
 
-fn shaper(shaper: Shaper) -> String {
+pub(super) fn shaper(shaper: Shaper) -> String {
     let kind = match shaper.kind {
         ShaperKind::Htb => "htb",
         ShaperKind::Tbf => "tbf",

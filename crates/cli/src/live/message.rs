@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use goodqueue_probe::Sample;
-use goodqueue_report::EngineHealth;
 use goodqueue_report::wifi::Radio;
+use goodqueue_report::{EngineHealth, PathQueue};
 use serde::{Deserialize, Serialize};
 
 use crate::collect::{QueueEnd, QueueMoment};
@@ -97,6 +97,8 @@ pub(super) struct Finish {
     pub up: QueueEnd,
     /// The queue towards the client.
     pub down: QueueEnd,
+    /// The queues of both lines; nothing on the air.
+    pub path: Vec<PathQueue>,
     /// The radio, where there is one.
     pub radios: Vec<Radio>,
 }

@@ -256,7 +256,8 @@ impl Memory {
                 self.collector.queues(t_ns, up, down);
             }
             Message::Finished(finish) => {
-                let Finish { complete, engine, invalid, up, down, radios } = *finish;
+                let Finish { complete, engine, invalid, up, down, path, radios } = *finish;
+                self.collector.path(path);
                 self.collector.finished(complete, invalid, up, down);
                 self.radios = radios;
                 let errors = self.lines.map(|lines| lines.map(|(line, bps)| line.error(bps)));

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use goodqueue::{Nanos, Reason, Span};
 use goodqueue_probe::Sample;
 use goodqueue_probe::net::{self, ClientSummary, NetError, Server, SharedClock};
-use goodqueue_report::EngineHealth;
+use goodqueue_report::{Direction, EngineHealth, PathQueue, ramp_ns};
 use goodqueue_wire::{EngineHandle, EngineReport, EngineSample, Lab, LabSpec, PathReport, PathSample, Side};
 
 use super::message::{Finish, Message, Order};
@@ -22,6 +22,7 @@ use super::site::{Between, Listening, Site};
 use crate::collect::{QueueEnd, QueueMoment, Tally, parameters};
 use crate::exit::End;
 use crate::plan::MTU;
+use crate::simulate::sojourn;
 
 /// Time between two looks at the queues.
 const LOOK: Duration = Duration::from_millis(100);
@@ -127,7 +128,10 @@ fn work(voice: &mut Voice) -> Result<(), End> {
         Err(error) if failure.is_none() => return Err(End::machine(error)),
         Err(_) => {}
     }
-    voice.say(&Message::Finished(Box::new(Finish { radios, ..finish(&report, running && !told, invalid) })));
+    let ways = [(Direction::Up, &report.up), (Direction::Down, &report.down)];
+    let path = ways.into_iter().filter_map(|(way, end)| path_queue(way, &order.label, end)).collect();
+    let finish = Finish { radios, path, ..finish(&report, running && !told, invalid) };
+    voice.say(&Message::Finished(Box::new(finish)));
     failure.map_or(Ok(()), |failure| Err(End::Machine(failure)))
 }
 
@@ -149,6 +153,10 @@ fn run_load(
     let clock = SharedClock::starting_in(lead);
     if let (Some(radio), Ok(at)) = (listening, u64::try_from(clock.load_start().mono)) {
         radio.start_at(Nanos(at));
+    }
+    if let Ok(start) = u64::try_from(clock.load_start().mono) {
+        let at = |ns: u64| Nanos(start.saturating_add(ns));
+        engine.measure_sojourn(at(ramp_ns(test.load.0)), at(test.load.0));
     }
     let (server_sink, samples) = channel();
     let client_sink = server_sink.clone();
@@ -271,6 +279,7 @@ fn moment(path: &PathSample) -> QueueMoment {
         sent_packets: path.line.packets,
         drops: path.dropped_in_all() - path.dropped(Reason::Loss),
         marks: path.marks,
+        busy_ns: path.busy.0,
         busy_periods: path.line.busy_periods,
     }
 }
@@ -294,18 +303,42 @@ fn finish(report: &EngineReport, complete: bool, invalid: Vec<String>) -> Finish
         complete,
         engine,
         invalid,
-        up: queue_end(&report.up),
-        down: queue_end(&report.down),
+        up: QueueEnd::from(tally(&report.up)),
+        down: QueueEnd::from(tally(&report.down)),
+        path: Vec::new(),
         radios: Vec::new(),
     }
 }
 
-fn queue_end(path: &PathReport) -> QueueEnd {
-    QueueEnd::from(Tally {
+/// The queue of a line as it goes into the record; nothing on the air, where the radio's own series say it.
+fn path_queue(direction: Direction, queue: &str, path: &PathReport) -> Option<PathQueue> {
+    let (tally, last) = (tally(path), &path.last);
+    Some(PathQueue {
+        link: match direction {
+            Direction::Up => "client to server".into(),
+            Direction::Down => "server to client".into(),
+        },
+        direction,
+        queue: queue.to_owned(),
+        bottleneck: true,
+        arrived_packets: tally.arrived,
+        sent_packets: tally.sent,
+        sent_bytes: last.line.bytes,
+        held_packets: tally.held,
+        held_bytes: last.backlog.bytes + last.ring.bytes,
+        marks: last.marks,
+        sojourn: Some(sojourn(path.sojourn.as_ref()?)),
+        drop_reasons: QueueEnd::from(tally).drop_reasons,
+        series: None,
+    })
+}
+
+fn tally(path: &PathReport) -> Tally {
+    Tally {
         drops: Reason::ALL.map(|reason| path.last.dropped(reason)),
         arrived: path.last.arrived.packets,
         sent: path.last.line.packets,
         held: u64::from(path.last.backlog.packets) + u64::from(path.last.ring.packets),
         own: path.counters.clone(),
-    })
+    }
 }

@@ -3,7 +3,7 @@
 use std::str::FromStr;
 
 use goodqueue::{Bytes, Rate, Span};
-use goodqueue_report::{Direction, Record, Run, Summary};
+use goodqueue_report::{Direction, Record, Run, Sojourn, Summary};
 
 use super::{air, flows};
 
@@ -87,6 +87,16 @@ pub enum Figure {
     RttP50,
     /// Median of TCP's own round-trip times under load.
     TcpRttP50,
+    /// 95th percentile of them.
+    TcpRttP95,
+    /// Median sojourn in the queue towards the server in which packets waited longest.
+    SojournUpP50,
+    /// 95th percentile of it.
+    SojournUpP95,
+    /// Median sojourn in the queue towards the client in which packets waited longest.
+    SojournDownP50,
+    /// 95th percentile of it.
+    SojournDownP95,
     /// Median of the round-trip times of scalable flows' TCP under load.
     L4sRttP50,
     /// Goodput of a scalable flow over that of another.
@@ -145,13 +155,18 @@ pub enum Figure {
 
 impl Figure {
     /// All of them.
-    pub const ALL: [Figure; 33] = [
+    pub const ALL: [Figure; 38] = [
         Figure::RiseP50,
         Figure::RiseP95,
         Figure::RiseUpP50,
         Figure::RiseDownP50,
         Figure::RttP50,
         Figure::TcpRttP50,
+        Figure::TcpRttP95,
+        Figure::SojournUpP50,
+        Figure::SojournUpP95,
+        Figure::SojournDownP50,
+        Figure::SojournDownP95,
         Figure::L4sRttP50,
         Figure::L4sShare,
         Figure::Idle,
@@ -202,6 +217,18 @@ impl Figure {
                 Unit::Time,
                 "median of the flows' smoothed round-trip times (srtt) under load",
             ),
+            Figure::TcpRttP95 => {
+                ("tcp_rtt_p95", Unit::Time, "95th percentile of them: the steps of all flows pooled")
+            }
+            Figure::SojournUpP50 => (
+                "sojourn_up_p50",
+                Unit::Time,
+                "median time under load from a packet's arrival at a queue until the line begins it, in the queue towards \
+                 the server in which packets wait longest on average",
+            ),
+            Figure::SojournUpP95 => ("sojourn_up_p95", Unit::Time, "95th percentile of that time"),
+            Figure::SojournDownP50 => ("sojourn_down_p50", Unit::Time, "the same median, towards the client"),
+            Figure::SojournDownP95 => ("sojourn_down_p95", Unit::Time, "95th percentile of that time"),
             Figure::L4sRttP50 => (
                 "l4s_rtt_p50",
                 Unit::Time,
@@ -219,9 +246,11 @@ impl Figure {
             Figure::GoodputDown => {
                 ("goodput_down", Unit::Rate, "payload of all flows that the client received, by time")
             }
-            Figure::UtilisationUp => {
-                ("utilisation_up", Unit::Share, "bytes on the line to the server over rate times time")
-            }
+            Figure::UtilisationUp => (
+                "utilisation_up",
+                Unit::Share,
+                "share of the time in which the line to the server was at work",
+            ),
             Figure::RingUp => (
                 "ring_up",
                 Unit::Bytes,
@@ -380,9 +409,12 @@ impl Figure {
             Figure::RiseUpP50 => time(summary.up.added_p50_ns),
             Figure::RiseDownP50 => time(summary.down.added_p50_ns),
             Figure::RttP50 => time(summary.rtt.p50_ns),
-            Figure::TcpRttP50 => {
-                flows::tcp_rtt(run.flows.iter(), summary.loaded_from_ns..summary.loaded_to_ns)
-            }
+            Figure::TcpRttP50 => time(summary.tcp_rtt.p50_ns),
+            Figure::TcpRttP95 => time(summary.tcp_rtt.p95_ns),
+            Figure::SojournUpP50 => sojourn(summary.sojourn_up, |sojourn| sojourn.p50_ns),
+            Figure::SojournUpP95 => sojourn(summary.sojourn_up, |sojourn| sojourn.p95_ns),
+            Figure::SojournDownP50 => sojourn(summary.sojourn_down, |sojourn| sojourn.p50_ns),
+            Figure::SojournDownP95 => sojourn(summary.sojourn_down, |sojourn| sojourn.p95_ns),
             Figure::L4sRttP50 => {
                 let scalable = flows::scalable(record, run);
                 flows::tcp_rtt(scalable, summary.loaded_from_ns..summary.loaded_to_ns)
@@ -426,6 +458,11 @@ impl Figure {
             }
         }
     }
+}
+
+/// One figure of a distribution of sojourn times; `None` where none was measured.
+fn sojourn(of: Option<Sojourn>, figure: fn(Sojourn) -> u64) -> Option<f64> {
+    of.filter(|sojourn| sojourn.n > 0).map(|sojourn| figure(sojourn) as f64)
 }
 
 impl FromStr for Figure {

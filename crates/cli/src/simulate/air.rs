@@ -169,6 +169,7 @@ pub(super) fn queue(job: &Job, simulation: &Simulation, link: usize) -> Option<Q
         sent_packets: packets,
         drops: counters.iter().map(|c| all(&c.drops) - c.drops[Reason::Loss as usize]).sum(),
         marks: counters.iter().map(|c| c.marks).sum(),
+        busy_ns: 0,
         busy_periods: 0,
     })
 }

@@ -2,7 +2,7 @@
 
 use goodqueue::Span;
 use goodqueue_probe::Test;
-use goodqueue_report::LinkPlan;
+use goodqueue_report::{Direction, LinkPlan};
 use goodqueue_sim::Scenario;
 
 /// One queue's turn: a scenario, and the test that its flows and probes are.
@@ -17,12 +17,27 @@ pub(crate) struct Job {
     pub up: usize,
     /// And of that towards the client.
     pub down: usize,
+    /// The queues that the test's packets pass.
+    pub path: Vec<PathLink>,
     /// The queue in its canonical words, or what else the reports call the run.
     pub queue: String,
     /// Numbers of the flows that are looked into.
     pub traced: Vec<usize>,
     /// Its own link, where that is not the record's.
     pub link: Option<LinkPlan>,
+}
+
+/// A queue that the test's packets pass.
+#[derive(Clone, Debug)]
+pub(crate) struct PathLink {
+    /// Place in the scenario's links of the link that it is in front of.
+    pub link: usize,
+    /// Which way the link goes.
+    pub direction: Direction,
+    /// What the reports call the link (`client to modem`).
+    pub name: String,
+    /// The queue in its canonical words, with the shaper above it.
+    pub queue: String,
 }
 
 impl Job {

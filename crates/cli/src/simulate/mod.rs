@@ -2,6 +2,7 @@
 
 mod air;
 mod job;
+mod passed;
 mod pool;
 mod progress;
 mod trace;
@@ -15,7 +16,8 @@ use goodqueue_wire::Interrupt;
 use crate::args::RunArgs;
 use crate::exit::End;
 
-pub(crate) use job::Job;
+pub(crate) use job::{Job, PathLink};
+pub(crate) use passed::sojourn;
 
 /// What is asked for beside the scenarios.
 pub(crate) struct Wishes {

@@ -10,6 +10,7 @@ use goodqueue_sim::{Discipline, LinkView, Simulation, Trail};
 
 use super::Job;
 use super::air::{self, Airs};
+use super::passed::Passed;
 use super::trace::Tracer;
 use crate::collect::{Collector, QueueEnd, QueueMoment, Tally, parameters};
 use crate::exit::End;
@@ -24,6 +25,8 @@ const DRAIN: Span = Span::from_secs(20);
 /// Full packets of both directions after which the owner is asked whether to go on: hundredths of a second's
 /// work.
 const PATIENCE: u64 = 20_000;
+/// Events after which the owner is asked too: where links take next to no time, there is no end of them within a slice.
+const MOST_EVENTS: u64 = 200_000;
 
 /// What came of a turn.
 #[derive(Clone, Debug, PartialEq)]
@@ -60,6 +63,7 @@ struct Turn<'a> {
     tracer: Tracer,
     collector: Collector,
     airs: Airs,
+    passed: Passed<'a>,
     flows: Vec<FlowState>,
     next_step: i64,
     next_look: i64,
@@ -83,6 +87,7 @@ impl<'a> Turn<'a> {
     fn new(job: &'a Job) -> Result<Turn<'a>, End> {
         let mut simulation = Simulation::new(&job.scenario).map_err(End::usage)?;
         simulation.keep_trail();
+        let passed = Passed::new(job, &mut simulation);
         let tracer = Tracer::new(job, &mut simulation);
         let mut collector = Collector::new(&job.queue, &job.test);
         let port = job.scenario.links.get(job.up).and_then(|link| link.port.as_ref());
@@ -97,6 +102,7 @@ impl<'a> Turn<'a> {
             tracer,
             collector,
             airs: Airs::new(job),
+            passed,
             flows: vec![FlowState::default(); job.test.flows.len()],
             next_step: signed(job.test.step).max(1),
             next_look: -signed(job.test.idle),
@@ -165,8 +171,14 @@ impl<'a> Turn<'a> {
             if watch.stop.load(Ordering::Relaxed) {
                 return false;
             }
-            let next = self.simulation.now() + self.slice;
-            self.simulation.run_until(next.min(until));
+            let next = (self.simulation.now() + self.slice).min(until);
+            while !self.simulation.run_some(next, MOST_EVENTS) {
+                self.tracer.take(&mut self.simulation);
+                if watch.stop.load(Ordering::Relaxed) {
+                    self.simulation.halt();
+                    return false;
+                }
+            }
             self.tracer.take(&mut self.simulation);
         }
         !watch.stop.load(Ordering::Relaxed)
@@ -207,6 +219,7 @@ impl<'a> Turn<'a> {
         let of = |link| moment(&self.simulation.link(link));
         let at = |link| air::queue(self.job, &self.simulation, link).unwrap_or_else(|| of(link));
         self.collector.queues(t, at(self.job.up), at(self.job.down));
+        self.passed.look(t, &self.simulation);
         (watch.progress)(&self.collector.latest());
     }
 
@@ -240,8 +253,12 @@ impl<'a> Turn<'a> {
         }
         let (radios, wrong) = self.airs.into_radios(self.job, &self.simulation);
         invalid.extend(wrong);
+        let (path, wrong) = self.passed.end(&self.simulation);
+        debug_assert!(wrong.is_empty(), "{wrong:?}");
+        invalid.extend(wrong);
+        self.collector.path(path);
         let tally = |link| air::tally(self.job, &self.simulation, link);
-        let at = |link| tally(link).map_or_else(|| queue_end(&self.simulation.link(link)), QueueEnd::from);
+        let at = |link| QueueEnd::from(tally(link).unwrap_or_else(|| queue_end(&self.simulation.link(link))));
         self.collector.finished(complete, invalid, at(self.job.up), at(self.job.down));
         let sent =
             |link| tally(link).map_or_else(|| self.simulation.link(link).line().packets, |tally| tally.sent);
@@ -293,7 +310,7 @@ fn slice(job: &Job) -> Span {
     both.tx_time(Bytes(PATIENCE * u64::from(FRAME))).min(LOOK).max(Span(1_000))
 }
 
-fn moment(link: &LinkView) -> QueueMoment {
+pub(super) fn moment(link: &LinkView) -> QueueMoment {
     let Backlog { bytes, packets } = link.backlog();
     let (line, counters) = (link.line(), link.counters());
     QueueMoment {
@@ -304,19 +321,20 @@ fn moment(link: &LinkView) -> QueueMoment {
         sent_packets: line.packets,
         drops: counters.drops.iter().sum::<u64>() - counters.drops[goodqueue::Reason::Loss as usize],
         marks: counters.marks,
+        busy_ns: link.busy().0,
         busy_periods: line.busy_periods,
     }
 }
 
-fn queue_end(link: &LinkView) -> QueueEnd {
+pub(super) fn queue_end(link: &LinkView) -> Tally {
     let mut own = Vec::new();
     link.queue_counters(&mut |name, value| own.push((name, value)));
     let counters = link.counters();
-    QueueEnd::from(Tally {
+    Tally {
         drops: counters.drops,
         arrived: counters.arrived,
         sent: link.line().packets,
         held: u64::from(link.backlog().packets) + u64::from(link.ring_backlog().packets),
         own,
-    })
+    }
 }

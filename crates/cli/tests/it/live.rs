@@ -61,6 +61,14 @@ fn a_fifo_bloats_and_fq_codel_does_not_at_equal_goodput() {
             run["up"]["drop_reasons"].as_object().expect("reasons").values().filter_map(Value::as_f64).sum();
         let balance = count("arrived_packets") - count("sent_packets") - drops - count("held_packets");
         assert_eq!(balance, 0.0, "packets that arrived are sent, dropped or held: {}", run["up"]["counters"]);
+        let queue = &run["path"][0];
+        assert_eq!((&queue["direction"], &queue["bottleneck"]), (&Value::from("up"), &Value::from(true)));
+        assert!(number(queue, "sojourn.n") > 1000.0, "every packet under load has its sojourn: {queue}");
+        // In a FIFO the probes wait as long as all other packets.
+        let (waited, rise) = (millis(queue, "sojourn.p50_ns"), millis(run, "summary.up.added_p50_ns"));
+        if run["queue"] == "pfifo:1000" {
+            within("sojourn beside the probes' rise", waited / rise, 0.8, 1.25);
+        }
     }
     assert_eq!(fq_codel["grade"]["letter"], "A+", "{}", fq_codel["grade"]);
     assert!(["C", "D", "F"].iter().any(|letter| pfifo["grade"]["letter"] == *letter), "{}", pfifo["grade"]);
@@ -208,4 +216,13 @@ fn a_name_that_is_no_unicode_is_kept_as_far_as_it_goes() {
     let output = super::goodqueue().args(words.split_whitespace()).arg(&folder).output().expect("starts");
     assert!(matches!(output.status.code(), Some(0 | 1)), "{}", super::stderr(&output));
     assert!(folder.join("record.gqz").exists());
+}
+
+#[test]
+fn a_round_trip_longer_than_the_test_is_waited_for() {
+    let Some(_turn) = live("a_round_trip_longer_than_the_test_is_waited_for") else { return };
+    let record = measured("ping --live --rate 10mbit --rtt 8s --queue pfifo --length 1s --idle 200ms");
+    let rtt = &summaries(&record)[0]["rtt"];
+    within("round trip, ms", millis(rtt, "p50_ns"), 8000.0, 8002.0);
+    within("answers", number(rtt, "n"), 90.0, 100.0);
 }

@@ -10,6 +10,7 @@ mod live;
 mod live_wifi;
 mod memory;
 mod output;
+mod path_queues;
 mod reproduce;
 mod simulated;
 mod traced;

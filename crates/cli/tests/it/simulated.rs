@@ -58,6 +58,18 @@ fn the_same_seed_gives_the_same_bytes_and_another_seed_others() {
     assert_ne!(runs(7), runs(8));
 }
 
+/// Nothing else is by chance here: which flow is first decides.
+#[test]
+fn seeds_decide_over_flows_in_a_fifo_unless_starts_are_exact() {
+    let runs = |more: &str, seed: u32| {
+        let words = format!("tcp_nup --flows 2 --length 5s --queue pfifo:50 --seed {seed}{more}");
+        let run = &measured(&words)["runs"][0];
+        (run["summary"].clone(), run["simulation"]["trace_hash"].clone())
+    };
+    assert_ne!(runs("", 1), runs("", 2));
+    assert_eq!(runs(" --start-jitter 0s", 1), runs(" --start-jitter 0s", 2));
+}
+
 #[test]
 fn both_runs_of_a_check_agree() {
     let output = run("run tcp_nup --sim --length 2s --loss 1% --check-determinism --quiet");
@@ -219,6 +231,38 @@ fn a_signal_ends_it_in_good_order() {
             assert!(run["probes"][0]["rtt_ns"].as_array().expect("answers").len() > 50);
         }
         assert!(out.join("report.html").exists());
+    }
+}
+
+/// Links without a rate and a round trip of nanoseconds: a slice of virtual time has events without number.
+#[test]
+fn a_signal_ends_what_makes_no_progress() {
+    let scratch = Scratch::new("simulated-standstill");
+    let (file, out) = (scratch.path("still.toml"), scratch.path("out"));
+    let text = "test = \"tcp_nup\"\n[[link]]\nbetween = [\"client\", \"server\"]\ndelay = \"1ns\"\n";
+    std::fs::write(&file, text).expect("a file");
+    for (name, code) in [("INT", 130), ("TERM", 143)] {
+        let _ = std::fs::remove_dir_all(&out);
+        let child = goodqueue()
+            .arg("run")
+            .arg(&file)
+            .arg("-o")
+            .arg(&out)
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the command starts");
+        std::thread::sleep(Duration::from_millis(1500));
+        let kill = [format!("-{name}"), child.id().to_string()];
+        assert!(std::process::Command::new("kill").args(&kill).status().expect("kill runs").success());
+        let output = child.wait_with_output().expect("its output");
+        assert_eq!(output.status.code(), Some(code), "{}", stderr(&output));
+        let run = &kept(&out)["runs"][0];
+        assert_eq!(
+            (&run["complete"], &run["flows"][0]["error"]),
+            (&false.into(), &"the run was stopped".into())
+        );
+        assert!(number(run, "simulation.events") > 1e5, "{run}");
     }
 }
 

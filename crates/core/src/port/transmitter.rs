@@ -113,6 +113,12 @@ impl<P: Packet> Transmitter<P> {
         PortStats { paused: self.stats.paused + current, ..self.stats }
     }
 
+    /// Time that the line spent on packets by `now`, the one on it included.
+    pub(super) fn busy_by(&self, now: Nanos) -> Span {
+        let current = if self.is_busy { self.ends.min(now).since(self.started) } else { Span::ZERO };
+        self.stats.busy + current
+    }
+
     /// The line takes `packet` at `now`.
     #[inline(always)]
     pub(super) fn begin(&mut self, now: Nanos, packet: P) {

@@ -13,8 +13,10 @@ use crate::web::{Action, Event, Fetcher, REQUEST, RESOLVE_TIMEOUT, TLS};
 pub struct PlayerConfig {
     /// Number of the video in samples.
     pub video: u32,
-    /// Start of the load, the zero of `t`: here it begins.
+    /// Start of the load, the zero of `t`.
     pub origin: Nanos,
+    /// How long after `origin` it begins.
+    pub late: Span,
     /// End of the load.
     pub stop: Nanos,
 }
@@ -67,7 +69,7 @@ impl Player {
     /// A player that has asked for nothing.
     #[must_use]
     pub fn new(config: PlayerConfig) -> Player {
-        let stage = if config.origin < config.stop { Stage::Waiting } else { Stage::Over };
+        let stage = if config.origin + config.late < config.stop { Stage::Waiting } else { Stage::Over };
         Player {
             config,
             actions: VecDeque::new(),
@@ -187,7 +189,7 @@ impl Fetcher for Player {
     fn poll_timeout(&self) -> Option<Nanos> {
         let next = match self.stage {
             Stage::Over => return None,
-            Stage::Waiting => self.config.origin,
+            Stage::Waiting => self.config.origin + self.config.late,
             Stage::Resolving(again) => again,
             Stage::Full(until, _) => until,
             Stage::Opening | Stage::Tls(..) | Stage::Fetching(_) => self.config.stop,
@@ -200,7 +202,7 @@ impl Fetcher for Player {
             return self.end(now, None, sink);
         }
         match self.stage {
-            Stage::Waiting if now >= self.config.origin => self.resolve(now),
+            Stage::Waiting if now >= self.config.origin + self.config.late => self.resolve(now),
             Stage::Resolving(again) if now >= again => self.resolve(now),
             Stage::Full(until, index) if now >= until => self.ask(now, index),
             _ => {}

@@ -63,7 +63,7 @@ impl Link {
 }
 
 fn player(load: u64) -> Player {
-    Player::new(PlayerConfig { video: 0, origin: Nanos(S), stop: Nanos(S + load) })
+    Player::new(PlayerConfig { video: 0, origin: Nanos(S), late: Span::ZERO, stop: Nanos(S + load) })
 }
 
 /// What a segment says: when it was asked for, whether it came, bit rate, buffer, and how long playback had stood still.

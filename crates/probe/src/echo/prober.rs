@@ -9,8 +9,10 @@ use super::wire::{HEADER_LEN, MAX_LEN, Packet, PacketError};
 use crate::{Sample, Way};
 
 /// Longest wait for a reply, whatever the round-trip times seen. With it the memory of a prober is bounded:
-/// `MOST_TIMEOUT / interval` slots of 24 bytes, 384 kB at 1 ms.
-const MOST_TIMEOUT: i64 = 16_000_000_000;
+/// `MOST_TIMEOUT / interval` slots of 24 bytes, 288 kB at 10 ms and 2.9 MB at 1 ms.
+const MOST_TIMEOUT: i64 = 120_000_000_000;
+/// Longest final wait where no reply came at all: three of the longest round trips that a link may have without load.
+const DEAD_WAIT: i64 = 30_000_000_000;
 /// The final wait where replies came, at least.
 const LEAST_FINAL_WAIT: i64 = 200_000_000;
 
@@ -32,13 +34,16 @@ pub struct ProberConfig {
     /// UDP payload in bytes, brought into 60 to 1452.
     pub payload: u32,
     /// A probe is lost when nothing came back for four times the longest round trip seen, but not before
-    /// this (and not after 16 s).
+    /// this (and not after 120 s).
     pub least_timeout: Span,
 }
 
 impl ProberConfig {
     /// The least timeout where nobody chooses: 4 s, as irtt waits for a first reply.
     pub const LEAST_TIMEOUT: Span = Span::from_secs(4);
+    /// The same where a probe must not be taken for lost while it waits in a queue: 120 s. The final wait is no longer
+    /// for that: it depends on the round trips seen, and grows with those that still come.
+    pub const PATIENT: Span = Span::from_secs(120);
 }
 
 /// What a prober has counted.
@@ -135,6 +140,8 @@ pub struct Prober {
     unanswered: usize,
     last_sent: i64,
     max_rtt: i64,
+    /// When the latest probe that was answered was sent, monotonic.
+    heard: i64,
     /// Number and server's count of the reply with the highest number.
     highest: Option<(u32, u32)>,
     /// Number and window of the reply with the highest number that was learned from.
@@ -158,6 +165,7 @@ impl Prober {
             unanswered: 0,
             last_sent: 0,
             max_rtt: -1,
+            heard: 0,
             highest: None,
             learned: None,
             stats: ProberStats::default(),
@@ -365,6 +373,7 @@ impl Prober {
             self.stats.received += 1;
             self.stats.reordered += u64::from(reordered);
             self.max_rtt = self.max_rtt.max(rtt);
+            self.heard = self.heard.max(sent.mono);
         }
         sink(Sample::Echo {
             probe: self.config.probe,
@@ -432,11 +441,14 @@ impl Prober {
         self.max_rtt.saturating_mul(4).clamp(least, MOST_TIMEOUT)
     }
 
-    /// How long to wait after the last probe: three of the longest round trips, as irtt does.
+    /// How long to wait after the last probe: three of the longest round trips, as irtt does, or three times as long as
+    /// the probes that nothing has been heard of were sent for, if that is longer: they may be waiting in a queue that
+    /// has grown since.
     fn final_wait(&self) -> i64 {
         if self.max_rtt < 0 {
-            return self.timeout();
+            return self.timeout().min(DEAD_WAIT);
         }
-        self.max_rtt.saturating_mul(3).max(LEAST_FINAL_WAIT).min(self.timeout())
+        let unheard = self.last_sent.saturating_sub(self.heard);
+        self.max_rtt.max(unheard).saturating_mul(3).max(LEAST_FINAL_WAIT).min(self.timeout())
     }
 }

@@ -174,6 +174,28 @@ fn a_dead_path_loses_all_after_the_timeout() {
 }
 
 #[test]
+fn a_probe_that_waits_long_in_a_queue_is_not_lost() {
+    let patient = |probes| ProberConfig { least_timeout: ProberConfig::PATIENT, ..config(probes) };
+    // A queue that grows to 45 s within 0.2 s; one that grows at once to 40 s; a base round trip of 20 s.
+    let growing = |seq: u32| vec![20 * MS + u64::from(seq) * 225 * MS];
+    let at_once = |seq: u32| vec![if seq < 10_000 { 20 * MS } else { 40_000 * MS }];
+    let far = |_| vec![20_000 * MS];
+    let paths: [(u64, Path); 3] = [(200, &growing), (60_000, &at_once), (100, &far)];
+    for (probes, path) in paths {
+        let (samples, prober) = run(patient(probes), path, &|_| vec![MS], None);
+        assert_eq!((lost(&samples).len(), prober.stats().received), (0, probes));
+    }
+}
+
+#[test]
+fn a_path_that_dies_is_given_up() {
+    let patient = ProberConfig { least_timeout: ProberConfig::PATIENT, ..config(60_000) };
+    let dies = |seq: u32| if seq < 10_000 { vec![MS] } else { vec![] };
+    let (samples, _) = run(patient, &dies, &|_| vec![MS], None);
+    assert_eq!(lost(&samples).len(), 50_000);
+}
+
+#[test]
 fn a_late_caller_leaves_slots_out_and_keeps_the_grid() {
     let mut prober = Prober::new(config(20));
     let start = ORIGIN - 10 * MS;

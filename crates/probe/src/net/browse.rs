@@ -7,7 +7,7 @@ use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Sender;
 
-use goodqueue::Nanos;
+use goodqueue::{Nanos, Span};
 
 use super::clock::SharedClock;
 use super::error::{Context, NetError};
@@ -96,12 +96,18 @@ impl Fetch {
         let mut all = Vec::new();
         if !test.web.is_empty() {
             let start = clock.nanos(-ns(test.idle));
-            let browser = Browser::new(BrowserConfig { pages: test.web.clone(), start, origin, stop });
+            let browser = Browser::new(BrowserConfig {
+                pages: test.web.clone(),
+                start,
+                origin,
+                late: Span::ZERO,
+                stop,
+            });
             let sites = test.web.iter().map(|page| site(page.host, &page.cc)).collect();
             all.push(Fetch::open(Box::new(browser), sites, token)?);
         }
         for (video, plan) in (0..).zip(&test.dash) {
-            let player = Player::new(PlayerConfig { video, origin, stop });
+            let player = Player::new(PlayerConfig { video, origin, late: Span::ZERO, stop });
             let sites = vec![site(plan.host, &plan.cc)];
             all.push(Fetch::open(Box::new(player), sites, token.wrapping_sub(1 + u64::from(video)))?);
         }

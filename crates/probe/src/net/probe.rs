@@ -92,7 +92,7 @@ impl Probes {
                 stop: clock.nanos(load),
                 interval: probe.interval,
                 payload: probe.payload,
-                least_timeout: ProberConfig::LEAST_TIMEOUT,
+                least_timeout: ProberConfig::PATIENT,
             };
             running.push(Running {
                 socket: open(probe, SocketAddr::new(hosts[probe.host], port))?,

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use goodqueue::Nanos;
+use goodqueue::{Nanos, Span};
 
 use super::{CONNECTIONS, Fetcher, Page, REQUEST, RESOLVE_TIMEOUT, THINK, TLS};
 use crate::Sample;
@@ -80,6 +80,8 @@ pub struct BrowserConfig {
     /// Start of the load, the zero of `t`: from here on the pages are fetched again and again, with
     /// [`THINK`] between.
     pub origin: Nanos,
+    /// How long after `start` and `origin` it begins.
+    pub late: Span,
     /// End of the load.
     pub stop: Nanos,
 }
@@ -145,7 +147,7 @@ impl Browser {
     #[must_use]
     pub fn new(config: BrowserConfig) -> Browser {
         let lead_in = config.start < config.origin;
-        let first = if lead_in { config.start } else { config.origin };
+        let first = if lead_in { config.start } else { config.origin } + config.late;
         let next = (!config.pages.is_empty() && first < config.stop).then_some(first);
         Browser {
             config,
@@ -196,7 +198,7 @@ impl Browser {
         let mut next = if self.lead_in { now } else { now + THINK };
         if self.lead_in && (self.turn == self.config.pages.len() || now >= self.config.origin) {
             (self.lead_in, self.turn) = (false, 0);
-            next = self.config.origin;
+            next = self.config.origin + self.config.late;
         }
         self.next = (next < self.config.stop && now < self.config.stop).then_some(next);
     }

@@ -80,8 +80,13 @@ fn page(name: &str) -> Page {
 
 fn browser(pages: &[&str], idle: u64, load: u64) -> Browser {
     let pages = pages.iter().map(|name| page(name)).collect();
-    let config =
-        BrowserConfig { pages, start: Nanos(S), origin: Nanos(S + idle), stop: Nanos(S + idle + load) };
+    let config = BrowserConfig {
+        pages,
+        start: Nanos(S),
+        origin: Nanos(S + idle),
+        late: Span::ZERO,
+        stop: Nanos(S + idle + load),
+    };
     Browser::new(config)
 }
 

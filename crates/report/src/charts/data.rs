@@ -156,7 +156,7 @@ pub(crate) struct Spread {
     pub(crate) max: f64,
 }
 
-fn spread(mut values: Vec<i64>, unit: f64) -> Option<Spread> {
+pub(super) fn spread(mut values: Vec<i64>, unit: f64) -> Option<Spread> {
     values.sort_unstable();
     let at = |p| percentile(&values, p).map(|v| v as f64 / unit);
     Some(Spread { p5: at(5)?, p50: at(50)?, p95: at(95)?, max: at(100)? })

@@ -7,6 +7,7 @@ use super::scene::{Anchor, Scene, fit_text, text_width};
 use super::style::{Ink, Type};
 use super::time::RISE_FLOOR;
 use super::{Chart, Context, Hover, HoverSeries};
+use crate::record::Record;
 use crate::stats::percentile;
 use crate::table;
 use crate::words;
@@ -68,8 +69,25 @@ fn axis_title(ctx: &Context<'_>, delay: Delay, x: &Scale) -> String {
     format!("{}{when} (ms{scale})", ctx.delay_words(delay))
 }
 
+/// Of several records shown together: what each is called, and of each run which record it is from; `None` of one
+/// record.
+pub(crate) fn sources(record: &Record) -> Option<(Vec<&str>, Vec<usize>)> {
+    let mut names: Vec<&str> = Vec::new();
+    let mut of = Vec::new();
+    for run in &record.runs {
+        let (name, _) = run.queue.split_once(": ")?;
+        of.push(names.iter().position(|&known| known == name).unwrap_or_else(|| {
+            names.push(name);
+            names.len() - 1
+        }));
+    }
+    // A record of several is called after all of them.
+    (names.len() > 1 && record.title == names.join(", ")).then_some((names, of))
+}
+
 /// The share of samples at or below a delay.
 pub(crate) fn cumulative(ctx: &Context<'_>, delay: Delay, log: bool) -> Chart {
+    let dashes = sources(ctx.record).map(|(_, of)| of).unwrap_or_default();
     let all = all_delays(ctx, delay);
     let (width, height) = (470.0, 340.0);
     let (left, top, low, right) = (62.0, 30.0, height - 46.0, width - 16.0);
@@ -95,7 +113,7 @@ pub(crate) fn cumulative(ctx: &Context<'_>, delay: Delay, log: bool) -> Chart {
             share = percent;
         }
         scene.open(queue);
-        scene.shape(Ink::Line { queue, shade: 0 }, false, vec![points]);
+        scene.shape(Ink::Line { queue, shade: dashes.get(queue).copied().unwrap_or(0) }, false, vec![points]);
         scene.close();
         let at = |i: usize| x.value_at(i as f64 / (PLACES - 1) as f64);
         let values = (0..PLACES).map(|i| share_below(sorted, at(i))).collect();
@@ -153,9 +171,10 @@ fn line_labels(ctx: &Context<'_>, scene: &mut Scene, frame: &Frame, all: &[Vec<i
             gaps.into_iter().fold(f64::INFINITY, f64::min)
         };
         let free = |p: &u32| taken.iter().all(|t| t.abs_diff(*p) >= 9);
-        let places = [62, 50, 38, 74, 26, 14, 86];
+        let places = [62, 50, 38, 74, 26, 14, 86, 95, 5];
         let best = places.into_iter().filter(free).find(|&p| room(p) >= wide);
-        let share = best.or_else(|| places.into_iter().find(free)).unwrap_or(50);
+        // Where there is no room left, the colour says it alone, with the names over the charts.
+        let Some(share) = best.or_else(|| places.into_iter().find(free)) else { continue };
         taken.push(share);
         let x = x_at(queue, share).unwrap_or(middle);
         let (at, anchor) = if to_right { (x + 9.0, Anchor::Start) } else { (x - 9.0, Anchor::End) };

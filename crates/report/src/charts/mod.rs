@@ -17,6 +17,7 @@ mod scale;
 mod scene;
 mod sequence;
 mod style;
+mod tcp_rtt;
 mod time;
 mod videos;
 
@@ -28,6 +29,7 @@ pub(crate) use airtime::{colour, name_of, spoken};
 #[cfg(feature = "png")]
 pub(crate) use curves::draw as curves;
 pub(crate) use data::{Delay, shows_rise};
+pub(crate) use distribution::sources;
 pub(crate) use flows::Picks;
 pub(crate) use scene::{Scene, escape};
 pub(crate) use sequence::draw as sequence;
@@ -153,6 +155,13 @@ pub(crate) fn backlog(record: &Record, direction: Direction) -> Chart {
     time::backlog(&Context::new(record), direction)
 }
 
+/// TCP's own round trip over time, all queues on one axis; nothing where no sender told it.
+pub(crate) fn tcp_rtt(record: &Record) -> Option<Chart> {
+    let flows = record.runs.iter().flat_map(|run| &run.flows);
+    let is_known = flows.flat_map(|flow| &flow.srtt_us).any(|&srtt| srtt > 0);
+    is_known.then(|| tcp_rtt::draw(&Context::new(record)))
+}
+
 /// Every flow's goodput over time, one drawing per queue.
 pub(crate) fn goodput(record: &Record, direction: Direction) -> Vec<Chart> {
     flows::goodput(&Context::new(record), direction)
@@ -256,6 +265,7 @@ pub(crate) fn standalone(record: &Record) -> Vec<(String, Scene)> {
     charts.extend(pages(record));
     charts.extend(videos(record));
     charts.extend(calls(record));
+    charts.extend(tcp_rtt(record));
     for direction in loaded_directions(record) {
         charts.extend(goodput(record, direction));
         charts.push(backlog(record, direction));

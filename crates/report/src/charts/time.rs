@@ -121,18 +121,18 @@ fn spread_series(name: &str, queue: usize, unit: &'static str, data: &[Option<Sp
 }
 
 /// What tells one overlay of queues from another.
-struct Look {
-    id: String,
-    title: String,
-    unit: &'static str,
-    height: f64,
-    log: bool,
+pub(super) struct Look {
+    pub(super) id: String,
+    pub(super) title: String,
+    pub(super) unit: &'static str,
+    pub(super) height: f64,
+    pub(super) log: bool,
     /// Where a logarithmic axis begins whose values go to zero.
-    floor: Option<f64>,
+    pub(super) floor: Option<f64>,
 }
 
 /// One line and band per queue on common axes.
-fn overlay(ctx: &Context<'_>, look: Look, bins: &Bins, data: &[Vec<Option<Spread>>]) -> Chart {
+pub(super) fn overlay(ctx: &Context<'_>, look: Look, bins: &Bins, data: &[Vec<Option<Spread>>]) -> Chart {
     let (width, height) = (960.0, look.height);
     let Look { id, title, unit, .. } = look;
     let room = room_for(ctx.record.runs.iter().map(|r| r.queue.as_str()));
@@ -188,10 +188,7 @@ pub(crate) fn delays(ctx: &Context<'_>, delay: Delay, log: bool) -> Chart {
 
 /// Backlog over time, all queues.
 pub(crate) fn backlog(ctx: &Context<'_>, direction: Direction) -> Chart {
-    let of = |r: &Run| match direction {
-        Direction::Up => backlog_over_time(&r.up, &ctx.queue),
-        Direction::Down => backlog_over_time(&r.down, &ctx.queue),
-    };
+    let of = |r: &Run| backlog_over_time(r.shown(direction), &ctx.queue);
     let data: Vec<_> = ctx.record.runs.iter().map(of).collect();
     let name = direction_name(direction);
     let (id, title) = (format!("backlog-{name}"), format!("Backlog {name}"));

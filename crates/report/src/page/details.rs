@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::{airtime, glossary, wifi};
+use super::{airtime, glossary, queues as path_queues, wifi};
 use crate::charts::{Delay, escape};
 use crate::record::{EngineHealth, PagePlan, PathPlan, ProbePlan, Record, Run, VideoPlan};
 use crate::summary::{Latency, Summary, direction_name, distances_differ};
@@ -24,8 +24,8 @@ fn fold(out: &mut String, title: &str, open: bool, body: &str) {
     let _ = writeln!(out, "<details{open}><summary>{title}</summary>\n{body}</details>");
 }
 
-/// The section of details.
-pub(crate) fn html(record: &Record, summaries: &[Summary]) -> String {
+/// The section of details; with `brief`, without what is long for many runs.
+pub(crate) fn html(record: &Record, summaries: &[Summary], brief: bool) -> String {
     let mut out = String::new();
     fold(&mut out, "How to run it again", true, &repeat(record));
     fold(&mut out, "Test and link", true, &plan(record));
@@ -35,8 +35,14 @@ pub(crate) fn html(record: &Record, summaries: &[Summary]) -> String {
     }
     fold(&mut out, "All delays", false, &delays(record, summaries));
     if !record.test.flows.is_empty() {
-        fold(&mut out, "All flows", false, &flows(record, summaries));
+        if !brief {
+            fold(&mut out, "All flows", false, &flows(record, summaries));
+        }
         fold(&mut out, "Drops, marks and backlog", false, &counters(record, summaries));
+    }
+    let path = path_queues::path(record);
+    if !path.is_empty() {
+        fold(&mut out, "Queues on the path", false, &path);
     }
     if record.runs.iter().any(|r| r.simulation.is_some()) {
         fold(&mut out, "What was simulated", false, &simulation(record));
@@ -71,7 +77,11 @@ fn repeat(record: &Record) -> String {
         let _ = write!(line, " --seed={}", record.seed);
     }
     let shown = if line.is_empty() { "(the record does not say)".into() } else { line };
-    let block = format!("<pre tabindex=\"0\" aria-label=\"Command\">{}</pre>\n", escape(&shown));
+    let block = format!(
+        "<div class=\"copy\"><pre tabindex=\"0\" aria-label=\"Command\">{}</pre>\
+         <button type=\"button\" class=\"control\" hidden>Copy</button></div>\n",
+        escape(&shown)
+    );
     let facts = list(&[
         ("Seed", record.seed.to_string()),
         ("Version", escape(&record.version)),
@@ -241,6 +251,8 @@ fn flows(record: &Record, summaries: &[Summary]) -> String {
                 escape(error),
                 mbit(flow.goodput_bps),
                 flow.retransmits.to_string(),
+                ms(flow.tcp_rtt.p50_ns),
+                ms(flow.tcp_rtt.p95_ns),
             ]);
         }
     }
@@ -253,6 +265,8 @@ fn flows(record: &Record, summaries: &[Summary]) -> String {
         "ended early",
         "goodput, Mbit/s",
         "retransmits",
+        "TCP RTT p50, ms",
+        "TCP RTT p95, ms",
     ];
     table("All flows", &heads, 6, &rows)
 }

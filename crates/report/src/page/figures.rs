@@ -4,8 +4,9 @@ use std::fmt::Write as _;
 
 use serde::Serialize;
 
-use super::{airtime, applications};
+use super::{airtime, applications, queues};
 use crate::charts::{self, Chart, Delay, Hover, escape};
+use crate::path::shown_words;
 use crate::record::{Direction, Record, Run};
 use crate::summary::{Summary, direction_name, loaded_directions};
 use crate::words;
@@ -104,7 +105,7 @@ impl Builder {
         let _ = write!(
             self.html,
             "<div class=\"plot\" tabindex=\"0\" role=\"group\" data-chart=\"{id}\" \
-             aria-label=\"{title}. Arrow keys move the crosshair.\">",
+             aria-label=\"{title}. Arrow keys move the crosshair; plus, minus and 0 zoom.\">",
             id = chart.id
         );
         self.html.push_str(&chart.scene.inline_svg());
@@ -184,9 +185,17 @@ fn bar(record: &Record, delays: &[Delay]) -> String {
         let options: Vec<(&str, &str)> = delays.iter().map(|d| (d.key(), d.short())).collect();
         out.push_str(&choice("delay", "Delay", delays[0].key(), &options));
     }
+    out.push_str(TIME);
     out.push_str("</div>\n");
     out
 }
+
+/// What part of the time all charts show.
+const TIME: &str = "<fieldset class=\"time\"><legend>Time</legend>\
+    <button type=\"button\" data-time=\"in\" title=\"or drag across a chart, or press + in it\">zoom in</button>\
+    <button type=\"button\" data-time=\"out\" disabled>zoom out</button>\
+    <button type=\"button\" data-time=\"all\" disabled title=\"or double-click a chart, or press 0 in it\">all</button>\
+    </fieldset>";
 
 /// All sections with charts.
 pub(crate) fn all(record: &Record, summaries: &[Summary]) -> Figures {
@@ -200,6 +209,7 @@ pub(crate) fn all(record: &Record, summaries: &[Summary]) -> Figures {
         over_time(&mut b, record, &delays);
         distributions(&mut b, record, &delays);
     }
+    tcp_rtt(&mut b, record, summaries);
     pages(&mut b, record, summaries);
     videos(&mut b, record, summaries);
     calls(&mut b, record, summaries);
@@ -293,6 +303,24 @@ fn over_time(b: &mut Builder, record: &Record, delays: &[Delay]) {
     b.close();
 }
 
+fn tcp_rtt(b: &mut Builder, record: &Record, summaries: &[Summary]) {
+    let Some(chart) = charts::tcp_rtt(record) else { return };
+    let lead = "What the flows' senders measured (srtt): their own queue included, where a probe's packets may wait in another. \
+                CoDel's target acts on it. Line: median of the flows; band: 5th to 95th percentile. \
+                Sojourn: from a packet's arrival at a queue until the line began it.";
+    b.open("tcp-rtt", "TCP's own round trip", lead);
+    b.figure(&chart, "", None, "");
+    b.html.push_str(&queues::waits(summaries));
+    b.close();
+}
+
+/// Which record has which line, a sentence.
+fn dashes(names: &[&str]) -> String {
+    let kinds = ["solid", "dashed", "dotted", "dash and dot"];
+    let of = |(i, name): (usize, &&str)| format!("{} {}", escape(name), kinds[i % kinds.len()]);
+    format!(" Lines: {}.", names.iter().enumerate().map(of).collect::<Vec<_>>().join(", "))
+}
+
 fn distributions(b: &mut Builder, record: &Record, delays: &[Delay]) {
     let (heading, lead) = if record.test.flows.is_empty() {
         ("Distribution of the delay", "All probes, the first fifth or 2 s left out.")
@@ -302,7 +330,8 @@ fn distributions(b: &mut Builder, record: &Record, delays: &[Delay]) {
             "All probes sent in the loaded interval, the ramp at its start left out.",
         )
     };
-    b.open("distribution", heading, &format!("{lead}{}", rise_note(record)));
+    let dashes = charts::sources(record).map(|(names, _)| dashes(&names)).unwrap_or_default();
+    b.open("distribution", heading, &format!("{lead}{}{dashes}", rise_note(record)));
     let chosen = if charts::wide_range(record, delays[0]) { "log" } else { "linear" };
     let buttons = choice("scale", "Delay axis", chosen, &SCALES);
     let _ = writeln!(b.html, "<div class=\"controls\">{buttons}</div>\n<div class=\"cards two\">");
@@ -397,18 +426,21 @@ fn goodput(b: &mut Builder, record: &Record, direction: Direction) {
 
 /// Whether there is a backlog to show. A Wi-Fi run may have none but its stations'.
 fn sampled(record: &Record, direction: Direction) -> bool {
-    let series = |run: &Run| match direction {
-        Direction::Up => run.up.t_ns.is_empty(),
-        Direction::Down => run.down.t_ns.is_empty(),
-    };
+    let series = |run: &Run| run.shown(direction).t_ns.is_empty();
     !airtime::present(record) || !record.runs.iter().all(series)
 }
 
 fn backlog(b: &mut Builder, record: &Record, direction: Direction) {
     let name = direction_name(direction);
-    let lead = "Bytes waiting in the queue, the device ring below it not counted. Line: median of each moment; band: 5th to \
-                95th percentile.";
-    b.open(&format!("backlog-{name}"), &format!("Backlog over time, {name}"), lead);
+    let mut lead = "Bytes waiting in the queue, the device ring below it not counted. Line: median of each moment; band: 5th \
+                    to 95th percentile."
+        .to_owned();
+    for run in &record.runs {
+        if let Some(words) = shown_words(run, direction) {
+            let _ = write!(lead, " {}: {}.", escape(&run.queue), escape(&words));
+        }
+    }
+    b.open(&format!("backlog-{name}"), &format!("Backlog over time, {name}"), &lead);
     b.figure(&charts::backlog(record, direction), "", None, "");
     b.close();
 }

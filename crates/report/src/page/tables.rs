@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::glance::chip;
-use super::glossary;
+use super::{Colours, glossary, matrix};
 use crate::charts::escape;
 use crate::record::{Direction, Record, Run};
 use crate::repeat::{self, Repeated};
@@ -151,12 +151,26 @@ fn grade(run: &Run, s: &Summary) -> (Option<f64>, String) {
 }
 
 /// The summary tables and the reasons for missing grades below the first.
-pub(crate) fn summary(record: &Record, summaries: &[Summary]) -> String {
-    let mut out = sortable(record, summaries, &columns(record, summaries), "summary", "Summary table");
+pub(super) fn summary(record: &Record, summaries: &[Summary], colours: &Colours) -> String {
+    let first = columns(record, summaries);
+    let class = if matrix::is_many(record) { "summary many" } else { "summary" };
+    let mut out = sortable(record, summaries, colours, &first, (class, "Summary table"));
     reasons(&mut out, record, summaries);
+    if matrix::is_many(record) {
+        let named = matrix::brief(record, &colours.0);
+        let named = named.map(|(_, axes)| format!(" There they are named by {}.", escape(&axes)));
+        let _ = writeln!(
+            out,
+            "<p class=\"lead\">The charts below show {} of {} variants, those in colour here: the ones that the headline \
+             names, and the quartiles by what the load adds.{} All series are in the record and its CSV files.</p>",
+            colours.0.len(),
+            record.runs.len(),
+            named.unwrap_or_default()
+        );
+    }
     let more = more_columns(record, summaries);
     if !more.is_empty() {
-        let table = sortable(record, summaries, &more, "more", "More figures");
+        let table = sortable(record, summaries, colours, &more, ("more", "More figures"));
         let _ = writeln!(out, "<details class=\"more\"><summary>More figures</summary>\n{table}</details>");
     }
     out
@@ -166,10 +180,11 @@ pub(crate) fn summary(record: &Record, summaries: &[Summary]) -> String {
 fn sortable(
     record: &Record,
     summaries: &[Summary],
+    colours: &Colours,
     columns: &[Column<'_>],
-    class: &str,
-    label: &str,
+    (class, label): (&str, &str),
 ) -> String {
+    let most = most(record, summaries, columns);
     let mut out = format!(
         "<div class=\"scroll {class}\" tabindex=\"0\" role=\"region\" aria-label=\"{label}\"><table>\n\
          <thead><tr class=\"groups\"><td></td>"
@@ -200,19 +215,36 @@ fn sortable(
     }
     out.push_str("</tr></thead>\n<tbody>");
     for (q, (run, s)) in record.runs.iter().zip(summaries).enumerate() {
-        let _ =
-            write!(out, "<tr><th scope=\"row\" class=\"q{}\">{}</th>", q % 8, glossary::queue(&run.queue));
+        let _ = write!(
+            out,
+            "<tr><th scope=\"row\" class=\"{}\">{}</th>",
+            colours.class(q),
+            glossary::queue(&run.queue)
+        );
         for (i, c) in columns.iter().enumerate() {
             let (value, words) = (c.cell)(run, s);
             let first = if i == 0 || columns[i - 1].group != c.group { " class=\"first\"" } else { "" };
-            let value =
-                value.filter(|v| v.is_finite()).map(|v| format!(" data-v=\"{v}\"")).unwrap_or_default();
-            let _ = write!(out, "<td{first}{value}>{words}</td>");
+            let value = value.filter(|v| v.is_finite());
+            let bar = value.zip(most[i]).map(|(v, most)| (v.max(0.0) * 100.0 / most).min(100.0));
+            let bar = bar.map(|percent| format!(" style=\"--b:{percent:.0}%\"")).unwrap_or_default();
+            let value = value.map(|v| format!(" data-v=\"{v}\"")).unwrap_or_default();
+            let _ = write!(out, "<td{first}{value}{bar}>{words}</td>");
         }
         out.push_str("</tr>\n");
     }
     out.push_str("</tbody></table></div>\n");
     out
+}
+
+/// The largest value of each column that has bars: of many rows, delays and goodputs.
+fn most(record: &Record, summaries: &[Summary], columns: &[Column<'_>]) -> Vec<Option<f64>> {
+    let of = |c: &Column<'_>| {
+        let values = record.runs.iter().zip(summaries).filter_map(|(run, s)| (c.cell)(run, s).0);
+        let has_bars = matrix::is_many(record) && ["ms", "Mbit/s"].iter().any(|unit| c.unit.ends_with(unit));
+        let most = values.filter(|v| v.is_finite()).fold(0.0, f64::max);
+        Some(most).filter(|&most| has_bars && most > 0.0)
+    };
+    columns.iter().map(of).collect()
 }
 
 /// Why grades are missing.

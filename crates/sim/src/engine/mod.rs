@@ -66,7 +66,7 @@ pub struct Simulation {
     timers: Timers,
     map: Map,
     frames: Frames,
-    links: Vec<Link>,
+    pub(crate) links: Vec<Link>,
     paths: Paths,
     flows: Vec<flows::Flow>,
     probes: Vec<probes::Probe>,
@@ -221,9 +221,20 @@ impl Simulation {
 
     /// Handles all events up to and including `until`; the clock then stands there.
     pub fn run_until(&mut self, until: Nanos) {
+        while !self.run_some(until, u64::MAX) {}
+    }
+
+    /// As [`Simulation::run_until`], but after `most` events it returns false. The caller may then ask itself whether
+    /// to go on, with the same `until`, or to [`Simulation::halt`]; what was traced may be taken in between, and nothing
+    /// else read. Events at intervals of nanoseconds are without number in any time: this is how to stay in charge.
+    pub fn run_some(&mut self, until: Nanos, most: u64) -> bool {
         let until = until.min(Nanos(NEVER.0 - 1));
         self.horizon = self.now.max(until);
+        let last = self.events.saturating_add(most);
         loop {
+            if self.events >= last {
+                return false;
+            }
             let (at, lane) = self.lanes.first();
             let timer = self.timers.first();
             if at <= timer {
@@ -264,6 +275,14 @@ impl Simulation {
             }
         }
         self.now = self.horizon;
+        self.look();
+        true
+    }
+
+    /// Leaves off in the middle of [`Simulation::run_some`], for good: the clock stays at the last event, and all can be
+    /// read.
+    pub fn halt(&mut self) {
+        self.horizon = self.now;
         self.look();
     }
 

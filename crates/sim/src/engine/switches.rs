@@ -2,7 +2,9 @@
 
 use goodqueue::details::{Details, TcpHeader};
 use goodqueue::port::Line;
-use goodqueue::{AnyQueue, Backlog, Nanos, Observer, PortStats, QueueSpec, Rate, Reason, Rng, Serializer};
+use goodqueue::{
+    AnyQueue, Backlog, Nanos, Observer, PortStats, QueueSpec, Rate, Reason, Rng, Serializer, Span,
+};
 
 use super::{Simulation, Spot};
 use crate::agenda::NEVER;
@@ -101,6 +103,11 @@ impl Hub {
         self.switch.line(output)
     }
 
+    /// Time that its line spent on packets by `now`.
+    pub(super) fn busy_by(&self, output: usize, now: Nanos) -> Span {
+        self.switch.busy_by(output, now)
+    }
+
     /// The queues that what is for it waits in, with the others' packets where they share them.
     pub(super) fn queues(&self, output: usize) -> impl Iterator<Item = &AnyQueue<Token>> {
         self.switch.queues_of(output)
@@ -177,6 +184,9 @@ impl Simulation {
         let (link, from) = (self.paths.link(at.place), self.paths.link(at.place - 1));
         let token = at.token(id);
         self.links[link as usize].counters.arrived += 1;
+        if self.links[link as usize].sojourn.is_some() {
+            self.frames.note_entry(id, self.now);
+        }
         let Hub { switch: hub, inputs, held, .. } = &mut self.hubs[switch as usize];
         let input = inputs.get(from as usize).copied().flatten().unwrap_or(0);
         let waiting = &mut held[output as usize];
@@ -192,8 +202,9 @@ impl Simulation {
         while let Some((output, token)) = self.hubs[switch as usize].switch.depart(self.now) {
             let hub = &mut self.hubs[switch as usize];
             take(&mut hub.held[output], &token);
-            let link = hub.outputs[output];
-            let fate = self.links[link as usize].leave_switch(self.now, token, &mut self.frames);
+            let (link, started) = (hub.outputs[output], hub.switch.started(output));
+            let times = (started, self.now);
+            let fate = self.links[link as usize].leave_switch(times, token, &mut self.frames);
             self.follow(link, token.frame, fate);
         }
         let Hub { switch: hub, held, .. } = &mut self.hubs[switch as usize];

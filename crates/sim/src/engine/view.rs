@@ -1,6 +1,6 @@
 //! What can be read of a simulation between two steps.
 
-use goodqueue::{Backlog, Nanos, PortStats, Queue, Stats};
+use goodqueue::{Backlog, Histogram, Nanos, PortStats, Queue, Span, Stats};
 use goodqueue_probe::{Sample, TcpSample};
 
 use super::switches::Hub;
@@ -60,6 +60,23 @@ impl LinkView<'_> {
             return hub.line(output);
         }
         self.link.device.as_ref().map_or_else(PortStats::default, |device| device.line(self.now))
+    }
+
+    /// Time in which its line was at work, so far: on a packet or, where a shaper is in front of it, while the shaper's
+    /// bucket was not full. Between two times it never grows by more than what lies between them.
+    #[must_use]
+    pub fn busy(&self) -> Span {
+        if let Some((hub, output)) = self.port {
+            return hub.busy_by(output, self.now);
+        }
+        self.link.device.as_ref().map_or(Span::ZERO, |device| device.busy_by(self.now))
+    }
+
+    /// Times from a packet's arrival at the queue until the line began it; `None` where nobody has asked for them
+    /// ([`Simulation::measure_sojourn`]).
+    #[must_use]
+    pub fn sojourn(&self) -> Option<&Histogram> {
+        self.link.sojourn.as_ref().map(|sojourn| &sojourn.histogram)
     }
 
     /// What its queues have done; of a switch whose outputs share queues, for all of these.

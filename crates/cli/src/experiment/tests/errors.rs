@@ -30,7 +30,8 @@ fn unknown_keys_with_the_nearest_known_one() {
     );
     refused(
         "[link]\necn = true\n",
-        "2:1: [link] has no key `ecn`; it has rate, up, down, rtt, loss, ring, bql; `ecn` is a key of [tcp]",
+        "2:1: [link] has no key `ecn`; it has line, rate, up, down, rtt, loss, ring, bql, buffer, shape, \
+         shape_up, shape_down; `ecn` is a key of [tcp]",
     );
     refused(
         "[tcp]\nseeds = [1]\n",

@@ -1,0 +1,146 @@
+//! The queues that the test's packets pass, measured.
+
+use goodqueue::{Histogram, Nanos, Reason};
+use goodqueue_report::{Direction, PathQueue, QueueSeries, Sojourn, ramp_ns};
+use goodqueue_sim::Simulation;
+
+use super::air;
+use super::job::{Job, PathLink};
+use super::turn::{moment, queue_end};
+use crate::collect::{QueueEnd, QueueMoment, Tally, push_moment};
+
+/// Most queues of a direction, beside that at the bottleneck, of which it is kept what waited in them over time: a day
+/// has a million looks.
+const MOST_SERIES: usize = 4;
+
+/// Most queues at which sojourn times are measured: each has a histogram of some 40 kB.
+const MOST_SOJOURNS: usize = 512;
+
+/// The queues of a turn.
+pub(super) struct Passed<'a> {
+    job: &'a Job,
+    /// In the order of the job's path; `None` where nothing is kept.
+    series: Vec<Option<QueueSeries>>,
+}
+
+impl<'a> Passed<'a> {
+    /// Sees to it that sojourn times are measured in the loaded interval.
+    pub(super) fn new(job: &'a Job, simulation: &mut Simulation) -> Passed<'a> {
+        let load = job.test.load.0;
+        let [from, to] = [ramp_ns(load), load].map(|at| Nanos(job.scenario.origin.0.saturating_add(at)));
+        for path in job.path.iter().take(MOST_SOJOURNS) {
+            if has_line(job, path) {
+                simulation.measure_sojourn(path.link, from, to);
+            }
+        }
+        let mut series = vec![None; job.path.len()];
+        for direction in [Direction::Up, Direction::Down] {
+            for index in candidates(job, direction).into_iter().take(MOST_SERIES) {
+                series[index] = Some(QueueSeries::default());
+            }
+        }
+        Passed { job, series }
+    }
+
+    /// A look at `t`.
+    pub(super) fn look(&mut self, t: i64, simulation: &Simulation) {
+        for (path, series) in self.job.path.iter().zip(&mut self.series) {
+            if let Some(series) = series {
+                push_moment(series, t, moment(&simulation.link(path.link)));
+            }
+        }
+    }
+
+    /// The end: the queues as they go into the record, and what is wrong with their counters.
+    pub(super) fn end(self, simulation: &Simulation) -> (Vec<PathQueue>, Vec<String>) {
+        let mut wrong = Vec::new();
+        let mut queues = Vec::new();
+        for path in &self.job.path {
+            let view = simulation.link(path.link);
+            let tally = air::tally(self.job, simulation, path.link).unwrap_or_else(|| queue_end(&view));
+            wrong.extend(unbalanced(&tally).map(|why| format!("the counters of {}: {why}", path.name)));
+            let last = air::queue(self.job, simulation, path.link).unwrap_or_else(|| moment(&view));
+            queues.push(queue(self.job, path, (tally, last), view.sojourn()));
+        }
+        for direction in [Direction::Up, Direction::Down] {
+            if let Some(shown) = shown(&queues, direction) {
+                queues[shown].series.clone_from(&self.series[shown]);
+            }
+        }
+        (queues, wrong)
+    }
+}
+
+/// Whether what arrived is not what was sent, dropped or is held.
+fn unbalanced(tally: &Tally) -> Option<String> {
+    let drops = tally.drops.iter().sum::<u64>() - tally.drops[Reason::Loss as usize];
+    let Tally { arrived, sent, held, .. } = tally;
+    (*arrived != sent + drops + held)
+        .then(|| format!("{arrived} arrived, {sent} were sent, {drops} dropped, {held} are held"))
+}
+
+fn has_line(job: &Job, path: &PathLink) -> bool {
+    job.scenario.links.get(path.link).is_some_and(|link| link.port.is_some())
+}
+
+/// Queues of a direction that may be the one to show: those that hold packets back first, then the slowest.
+fn candidates(job: &Job, direction: Direction) -> Vec<usize> {
+    let ours = |path: &PathLink| {
+        path.direction == direction && has_line(job, path) && path.link != job.up && path.link != job.down
+    };
+    let mut all: Vec<usize> = (0..job.path.len()).filter(|&index| ours(&job.path[index])).collect();
+    all.sort_by_key(|&index| {
+        let port = job.scenario.links[job.path[index].link].port.as_ref();
+        port.map(|port| (!(port.queue.is_shaper() || port.shaper.is_some()), port.rate))
+    });
+    all
+}
+
+/// The queue of a direction in which packets waited longest on average, where that is not the one at the bottleneck.
+fn shown(queues: &[PathQueue], direction: Direction) -> Option<usize> {
+    let ours = || queues.iter().enumerate().filter(|(_, queue)| queue.direction == direction);
+    let least = match ours().find(|(_, queue)| queue.bottleneck) {
+        // On the air nobody knows, and it is the bottleneck.
+        Some((_, bottleneck)) => bottleneck.sojourn?.mean_ns,
+        None => 0,
+    };
+    let longer = ours().filter(|(_, queue)| queue.mean_sojourn_ns() > least);
+    longer.max_by_key(|(_, queue)| queue.mean_sojourn_ns()).map(|(index, _)| index)
+}
+
+fn queue(
+    job: &Job,
+    path: &PathLink,
+    (tally, last): (Tally, QueueMoment),
+    waited: Option<&Histogram>,
+) -> PathQueue {
+    let (arrived_packets, sent_packets, held_packets) = (tally.arrived, tally.sent, tally.held);
+    PathQueue {
+        link: path.name.clone(),
+        direction: path.direction,
+        queue: path.queue.clone(),
+        bottleneck: path.link == job.up || path.link == job.down,
+        arrived_packets,
+        sent_packets,
+        sent_bytes: last.sent_bytes,
+        held_packets,
+        held_bytes: last.backlog_bytes + last.ring_bytes,
+        marks: last.marks,
+        drop_reasons: QueueEnd::from(tally).drop_reasons,
+        sojourn: waited.map(sojourn),
+        series: None,
+    }
+}
+
+/// A distribution as it goes into the record.
+pub(crate) fn sojourn(histogram: &Histogram) -> Sojourn {
+    let at = |q| histogram.quantile(q).unwrap_or_default().0;
+    Sojourn {
+        n: histogram.count(),
+        mean_ns: histogram.mean().unwrap_or_default().0,
+        p50_ns: at(0.5),
+        p95_ns: at(0.95),
+        p99_ns: at(0.99),
+        max_ns: histogram.max().unwrap_or_default().0,
+    }
+}

@@ -1,0 +1,266 @@
+//! The queues that the packets of a run passed, how long they waited in each, and the round trip that TCP saw.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::record::{Direction, FlowSeries, QueueSeries, Record, Run};
+use crate::stats::{Span, percentile};
+use crate::summary::{QueueSummary, Summary};
+
+/// How long packets waited at a queue: from their arrival until the line began them, so in the queue and in the device
+/// ring below it. Of the packets that the line began in the loaded interval; what was dropped does not count. Percentiles
+/// are at most 1/128 (0.8 %) above the truth; mean and maximum are exact. Nanoseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Sojourn {
+    /// Packets; with none the rest is zero.
+    pub n: u64,
+    /// Mean.
+    pub mean_ns: u64,
+    /// Median.
+    pub p50_ns: u64,
+    /// 95th percentile.
+    pub p95_ns: u64,
+    /// 99th percentile.
+    pub p99_ns: u64,
+    /// Largest.
+    pub max_ns: u64,
+}
+
+/// One queue on the path of the test's packets. Counts are of the whole run.
+///
+/// A packet is what the queue was handed: a super-packet (TSO) is one. Where the queue cuts it, each of its segments is a
+/// packet. So `arrived_packets` = `sent_packets` + all `drop_reasons` + `held_packets`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct PathQueue {
+    /// The link that it is in front of (`router to modem`).
+    pub link: String,
+    /// Which way that link goes.
+    pub direction: Direction,
+    /// The queue in its canonical words, with the shaper above it.
+    pub queue: String,
+    /// Whether it is the one at the bottleneck, which the run's `up` or `down` are of.
+    pub bottleneck: bool,
+    /// Packets handed to it.
+    pub arrived_packets: u64,
+    /// Packets that its line sent, loss behind the line included.
+    pub sent_packets: u64,
+    /// Bytes of these, the Ethernet header included.
+    pub sent_bytes: u64,
+    /// Packets in queue and ring and on the line at the end.
+    pub held_packets: u64,
+    /// Bytes of these.
+    pub held_bytes: u64,
+    /// Packets that it dropped, by reason.
+    pub drop_reasons: BTreeMap<String, u64>,
+    /// Packets that it marked CE.
+    pub marks: u64,
+    /// How long packets waited; absent where that was not measured (on the air).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sojourn: Option<Sojourn>,
+    /// What waited in it over time, where it is the queue that is shown and not the one at the bottleneck.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub series: Option<QueueSeries>,
+}
+
+impl PathQueue {
+    /// Packets that it dropped.
+    #[must_use]
+    pub fn drops(&self) -> u64 {
+        self.drop_reasons.values().fold(0, |sum, n| sum.saturating_add(*n))
+    }
+
+    /// Mean sojourn, by which queues are ranked; zero where it was not measured.
+    #[must_use]
+    pub fn mean_sojourn_ns(&self) -> u64 {
+        self.sojourn.map_or(0, |sojourn| sojourn.mean_ns)
+    }
+
+    /// Whether it dropped, marked or held up any packet.
+    #[must_use]
+    pub fn acted(&self) -> bool {
+        self.drops() > 0 || self.marks > 0 || self.sojourn.is_some_and(|sojourn| sojourn.max_ns > 0)
+    }
+
+    /// As the report calls it: `cake:bandwidth=45mbit, router to modem`.
+    #[must_use]
+    pub fn name(&self) -> String {
+        match (self.queue.is_empty(), self.link.is_empty()) {
+            (false, false) => format!("{}, {}", self.queue, self.link),
+            (true, _) => self.link.clone(),
+            (_, true) => self.queue.clone(),
+        }
+    }
+}
+
+impl Run {
+    /// The series of the queue that is shown of a direction: that in which packets waited longest on average. Of a run
+    /// whose path was not recorded, and where nothing waited, that at the bottleneck.
+    #[must_use]
+    pub fn shown(&self, direction: Direction) -> &QueueSeries {
+        let own = self.shown_queue(direction).and_then(|queue| queue.series.as_ref());
+        own.unwrap_or(match direction {
+            Direction::Up => &self.up,
+            Direction::Down => &self.down,
+        })
+    }
+
+    /// That queue; `None` where the path was not recorded.
+    #[must_use]
+    pub fn shown_queue(&self, direction: Direction) -> Option<&PathQueue> {
+        let mut all = self.path.iter().filter(|queue| queue.direction == direction);
+        all.clone().find(|queue| queue.series.is_some()).or_else(|| all.find(|queue| queue.bottleneck))
+    }
+}
+
+/// Packets dropped and packets marked by all queues of the path; `None` where it was not recorded.
+pub(crate) fn drops_and_marks(run: &Run) -> Option<[u64; 2]> {
+    let sum = |of: fn(&PathQueue) -> u64| run.path.iter().fold(0_u64, |n, queue| n.saturating_add(of(queue)));
+    (!run.path.is_empty()).then(|| [sum(PathQueue::drops), sum(|queue| queue.marks)])
+}
+
+/// Which queue is shown of a direction, where another than it did something or could be meant: a sentence.
+pub(crate) fn shown_words(run: &Run, direction: Direction) -> Option<String> {
+    let shown = run.shown_queue(direction).filter(|_| is_ambiguous(run, direction))?;
+    let way = crate::summary::direction_name(direction);
+    Some(format!("the queue shown {way} is {}: packets waited longest there", shown.name()))
+}
+
+/// The round-trip time that TCP's senders measured and smoothed (srtt, RFC 6298), at the end of each step of the loaded
+/// interval. Steps are of equal length, so the percentiles are over time. It is what the flows' own packets saw, queue
+/// included; a probe's packets may be in another queue.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct TcpRtt {
+    /// Values behind it.
+    pub n: u64,
+    /// Median, ns.
+    pub p50_ns: Option<i64>,
+    /// 95th percentile, ns.
+    pub p95_ns: Option<i64>,
+}
+
+impl TcpRtt {
+    /// Of these flows' series in the interval, pooled.
+    pub(crate) fn of<'a>(flows: impl IntoIterator<Item = &'a FlowSeries>, loaded: Span) -> TcpRtt {
+        let samples = flows.into_iter().flat_map(|flow| flow.t_ns.iter().zip(&flow.srtt_us));
+        let inside = samples.filter(|&(&at, &srtt)| loaded.contains(at) && srtt > 0);
+        let mut all: Vec<i64> = inside.map(|(_, &srtt)| i64::from(srtt) * 1000).collect();
+        all.sort_unstable();
+        TcpRtt { n: all.len() as u64, p50_ns: percentile(&all, 50), p95_ns: percentile(&all, 95) }
+    }
+}
+
+/// What [`Summary::of`] says of the path: drops and marks of all its queues, and how long packets waited in those shown.
+pub(crate) fn summarise(run: &Run, summary: &mut Summary) {
+    let sojourn = |direction| run.shown_queue(direction).and_then(|queue| queue.sojourn);
+    (summary.sojourn_up, summary.sojourn_down) = (sojourn(Direction::Up), sojourn(Direction::Down));
+    summary.path_drops_and_marks = drops_and_marks(run);
+}
+
+/// Utilisation of a direction's line in the interval, 0 to 1: the share of the time in which the line was at work.
+/// Records from before that was measured give bytes over rate × time, which bursts may take above 1.
+pub(crate) fn utilisation(
+    queue: &QueueSeries,
+    rate_bps: Option<u64>,
+    loaded: Span,
+    counted: impl Fn(&[u64]) -> Option<u64>,
+) -> Option<f64> {
+    let rate = rate_bps.filter(|&rate| rate > 0)?;
+    let length = Some(loaded.length()).filter(|&length| length > 0)?;
+    if !queue.busy_ns.is_empty() {
+        return counted(&queue.busy_ns).map(|busy| busy as f64 / length as f64);
+    }
+    let bps = crate::stats::bits_per_second(counted(&queue.sent_bytes)?, length)?;
+    Some(bps as f64 / rate as f64)
+}
+
+/// Whether a direction has a queue that did something beside the one at its bottleneck.
+fn is_ambiguous(run: &Run, direction: Direction) -> bool {
+    run.path.iter().any(|queue| queue.direction == direction && !queue.bottleneck && queue.acted())
+}
+
+/// The rows of a table of queues: those that did something, run by run; nothing where none did but those at bottlenecks.
+pub(crate) fn rows(record: &Record) -> Vec<(&Run, &PathQueue)> {
+    fn acted(run: &Run) -> impl Iterator<Item = &PathQueue> {
+        run.path.iter().filter(|queue| queue.acted())
+    }
+    let several = |run: &Run| [Direction::Up, Direction::Down].iter().any(|&way| is_ambiguous(run, way));
+    if !record.runs.iter().any(several) {
+        return Vec::new();
+    }
+    record.runs.iter().flat_map(|run| acted(run).map(move |queue| (run, queue))).collect()
+}
+
+/// Packets dropped and packets marked by the queues at the bottlenecks.
+pub(crate) fn of_bottlenecks(summary: &Summary) -> [u64; 2] {
+    let queues = [&summary.queue_up, &summary.queue_down];
+    let sum = |of: fn(&QueueSummary) -> u64| queues.iter().fold(0_u64, |n, q| n.saturating_add(of(q)));
+    [sum(|q| q.drops), sum(|q| q.marks)]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn queue(link: &str, bottleneck: bool, drops: u64, mean_ns: u64) -> PathQueue {
+        PathQueue {
+            link: link.into(),
+            queue: "codel".into(),
+            bottleneck,
+            drop_reasons: [("target".to_owned(), drops)].into(),
+            marks: 2,
+            sojourn: Some(Sojourn { n: 1, mean_ns, max_ns: mean_ns, ..Sojourn::default() }),
+            ..PathQueue::default()
+        }
+    }
+
+    #[test]
+    fn drops_and_marks_are_those_of_all_queues_on_the_path() {
+        let mut run =
+            Run { path: vec![queue("a to b", true, 3, 5), queue("b to c", false, 90, 9)], ..Run::default() };
+        run.up.drops = vec![3];
+        let record = Record { runs: vec![run], ..Record::default() };
+        assert_eq!(Summary::of(&record, &record.runs[0]).drops_and_marks(), [93, 4]);
+        let old = Run { path: Vec::new(), ..record.runs[0].clone() };
+        assert_eq!(Summary::of(&record, &old).drops_and_marks(), [3, 0], "of a record without its path");
+    }
+
+    #[test]
+    fn the_queue_shown_is_said_where_there_are_several() {
+        let mut run = Run { path: vec![queue("a to b", true, 3, 5)], ..Run::default() };
+        assert_eq!(shown_words(&run, Direction::Up), None);
+        assert!(rows(&Record { runs: vec![run.clone()], ..Record::default() }).is_empty());
+        let series = QueueSeries { t_ns: vec![7], ..QueueSeries::default() };
+        run.path.push(PathQueue { series: Some(series), ..queue("b to c", false, 0, 9) });
+        assert_eq!(run.shown(Direction::Up).t_ns, [7]);
+        assert_eq!(run.shown(Direction::Down).t_ns, run.down.t_ns);
+        let words = shown_words(&run, Direction::Up).expect("two queues did something");
+        assert!(words.contains("codel, b to c"), "{words}");
+        assert_eq!(rows(&Record { runs: vec![run], ..Record::default() }).len(), 2);
+    }
+
+    #[test]
+    fn tcp_s_round_trip_is_that_of_the_steps_in_the_interval() {
+        let flow = |srtt: [u32; 4]| FlowSeries {
+            t_ns: vec![0, 10, 20, 30],
+            srtt_us: srtt.to_vec(),
+            ..FlowSeries::default()
+        };
+        let rtt = TcpRtt::of(&[flow([900, 1, 2, 900]), flow([900, 0, 4, 900])], Span { from: 10, to: 30 });
+        assert_eq!(rtt, TcpRtt { n: 3, p50_ns: Some(2000), p95_ns: Some(4000) });
+    }
+
+    #[test]
+    fn the_line_s_own_time_counts_where_it_was_measured() {
+        let queue = QueueSeries { busy_ns: vec![0, 1], sent_bytes: vec![0, 99], ..QueueSeries::default() };
+        let loaded = Span { from: 0, to: 100 };
+        let counted = |counts: &[u64]| Some(if counts == [0, 1] { 60 } else { 1_000_000 });
+        assert_eq!(utilisation(&queue, Some(8), loaded, counted), Some(0.6));
+        assert_eq!(utilisation(&queue, None, loaded, counted), None);
+        let old = QueueSeries { busy_ns: Vec::new(), ..queue };
+        assert!(utilisation(&old, Some(1_000_000_000_000_000), loaded, counted) > Some(0.07));
+    }
+}

@@ -1,0 +1,87 @@
+//! The queues on the path, the round trip that TCP saw, and how long packets waited.
+
+use super::{Column, Group, ms, queue_column, short, width};
+use crate::path::{PathQueue, Sojourn, rows};
+use crate::record::Run;
+use crate::summary::direction_name;
+use crate::{Record, Summary};
+
+/// Longest name of a queue on the path; a longer one is cut, and is whole in page and CSV.
+const NAME_WIDTH: usize = 36;
+
+/// A row for each queue that dropped, marked or held up packets; nothing where none did
+/// but those at bottlenecks.
+pub(super) fn path(record: &Record) -> Vec<Group> {
+    let rows = rows(record);
+    if rows.is_empty() {
+        return Vec::new();
+    }
+    let cells = |of: &dyn Fn(&Run, &PathQueue) -> String| -> Vec<String> {
+        rows.iter().map(|(run, queue)| of(run, queue)).collect()
+    };
+    let left = |title: &'static str, cells| Group {
+        title: title.into(),
+        columns: vec![Column::left("", cells)],
+        spare: 0,
+    };
+    let wait = |of: fn(Sojourn) -> u64| {
+        cells(&|_, queue| ms(queue.sojourn.and_then(|sojourn| i64::try_from(of(sojourn)).ok())))
+    };
+    let packets = vec![
+        Column::new("sent", cells(&|_, queue| queue.sent_packets.to_string())),
+        Column::new("drops", cells(&|_, queue| queue.drops().to_string())),
+        Column::new("marks", cells(&|_, queue| queue.marks.to_string())),
+    ];
+    let waits = vec![
+        Column::new("p50", wait(|sojourn| sojourn.p50_ns)),
+        Column::new("p95", wait(|sojourn| sojourn.p95_ns)),
+        Column::new("max", wait(|sojourn| sojourn.max_ns)).spare(1),
+    ];
+    vec![
+        left("run", cells(&|run, _| short(&run.queue))),
+        left("queues on the path", cells(&|_, queue| cut(&queue.link))),
+        left("way", cells(&|_, queue| direction_name(queue.direction).to_owned())),
+        Group { spare: 2, ..left("discipline", cells(&|_, queue| cut(&queue.queue))) },
+        Group { title: "packets".into(), columns: packets, spare: 0 },
+        Group { title: "sojourn, ms".into(), columns: waits, spare: 0 },
+    ]
+}
+
+fn cut(name: &str) -> String {
+    if width(name) <= NAME_WIDTH {
+        return name.to_owned();
+    }
+    name.chars().take(NAME_WIDTH - 1).chain(['…']).collect()
+}
+
+/// TCP's own round trip, and how long packets waited in the queue shown of each direction; nothing where neither was
+/// measured.
+pub(super) fn waits(all: &[Summary]) -> Vec<Group> {
+    if all.iter().all(|s| s.tcp_rtt.n == 0) {
+        return Vec::new();
+    }
+    let column = |head, of: &dyn Fn(&Summary) -> Option<i64>| {
+        Column::new(head, all.iter().map(|s| ms(of(s))).collect())
+    };
+    let rtt = vec![column("p50", &|s| s.tcp_rtt.p50_ns), column("p95", &|s| s.tcp_rtt.p95_ns)];
+    let mut out = vec![
+        Group { title: "queue".into(), columns: vec![queue_column(all)], spare: 0 },
+        Group { title: "TCP's own RTT, ms".into(), columns: rtt, spare: 0 },
+    ];
+    let ways: [(&str, fn(&Summary) -> Option<Sojourn>); 2] =
+        [("sojourn up, ms", |s| s.sojourn_up), ("sojourn down, ms", |s| s.sojourn_down)];
+    for (title, of) in ways {
+        if all.iter().any(|s| of(s).is_some_and(|sojourn| sojourn.n > 0)) {
+            let at = |pick: fn(Sojourn) -> u64| {
+                move |s: &Summary| of(s).and_then(|sojourn| i64::try_from(pick(sojourn)).ok())
+            };
+            let columns = vec![
+                column("p50", &at(|sojourn| sojourn.p50_ns)),
+                column("p95", &at(|sojourn| sojourn.p95_ns)),
+                column("max", &at(|sojourn| sojourn.max_ns)).spare(1),
+            ];
+            out.push(Group { title: title.into(), columns, spare: 0 });
+        }
+    }
+    out
+}
