@@ -281,7 +281,7 @@ pub struct RunArgs {
     pub seeds: Option<String>,
 
     /// Keep record, page, pictures, CSV and .flent.gz files in this new folder; or write one file, in the form
-    /// that its suffix names: .html .svg .png .csv .md .json .gqz .flent.gz
+    /// that its suffix names: .html .svg .png .csv .parquet .md .json .gqz .flent.gz
     #[arg(short, long, value_name = "DIR|FILE", help_heading = "Output")]
     pub output: Option<PathBuf>,
     /// Look into a TCP flow of the test: write each of its segments, with drops and marks, into `traces/` in
@@ -336,7 +336,7 @@ pub struct ReportArgs {
     #[arg(value_name = "RECORD", required = true)]
     pub records: Vec<PathBuf>,
     /// Write everything into this new folder, or one file in the form that its suffix names: .html .svg .png
-    /// .csv .md .json .gqz .flent.gz
+    /// .csv .parquet .md .json .gqz .flent.gz
     #[arg(short, long, value_name = "DIR|FILE")]
     pub output: Option<PathBuf>,
     /// Print the record with its summaries as JSON instead of the table

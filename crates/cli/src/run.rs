@@ -59,6 +59,7 @@ pub fn run(args: &RunArgs, given: &[String]) -> Result<(), End> {
     let head = Record {
         arm: plan.arm.name().into(),
         seed: plan.seeds.first().copied().unwrap_or(1),
+        planned: plan.queues.clone(),
         test: test_plan(&test),
         link: link_plan(&plan.link),
         warnings: plan.warnings.clone(),
@@ -100,7 +101,7 @@ pub(crate) fn measure(
     }
     let shown = show(args, &record, target.as_ref());
     let traced = target.as_ref().map_or(Ok(()), |target| target.write_traces(&traces));
-    end.and(shown).and(traced).and_then(|()| verdict(&record))
+    end.and(shown).and(traced).and_then(|()| complete(&record)).and_then(|()| verdict(&record))
 }
 
 /// Prints the result and writes the files.
@@ -126,6 +127,16 @@ fn announce(args: &RunArgs, page: &Path) {
     if !args.quiet {
         eprintln!("goodqueue: open {}", page.display());
     }
+}
+
+/// A queue that was planned and not measured is a stated limit that failed.
+fn complete(record: &Record) -> Result<(), End> {
+    let missing = record.missing();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let (n, of, names) = (missing.len(), record.planned.len(), missing.join(", "));
+    Err(End::LimitFailed(format!("{n} of {of} queues were not measured: {names}")))
 }
 
 /// A result that is not valid is a stated limit that failed.
@@ -241,7 +252,8 @@ fn link_plan(link: &LinkOrder) -> LinkPlan {
 /// `goodqueue report`: everything again, from a record or from several together.
 ///
 /// # Errors
-/// [`End::Usage`] where a record cannot be read or goes with no other, [`End::Machine`] where a file cannot be written.
+/// [`End::Usage`] where a record cannot be read or goes with no other, [`End::Machine`] where a file cannot be written,
+/// [`End::LimitFailed`] where queues that were planned are missing: all is shown and written by then.
 pub fn report(args: &ReportArgs) -> Result<(), End> {
     let mut records = Vec::new();
     for path in &args.records {
@@ -263,7 +275,7 @@ pub fn report(args: &ReportArgs) -> Result<(), End> {
     if let Some(target) = target {
         eprintln!("goodqueue: open {}", target.write(&record)?.display());
     }
-    Ok(())
+    complete(&record)
 }
 
 /// The record in a folder, under its name of today or of old; else the file itself.

@@ -1,4 +1,4 @@
-//! CSV in long form: one row per sample, units in the header, an empty field is a gap.
+//! CSV: one row per sample, units in the header, an empty field is a gap. A column holds numbers only, or words only.
 //! Fields are quoted as in RFC 4180 where they must be; lines end in a line feed.
 
 mod talks;
@@ -11,7 +11,7 @@ use crate::record::{Direction, Fate};
 use crate::summary::{Latency, QueueSummary, Summary, direction_name, probe_name, steps};
 use crate::videos::{VideoSummary, video_name};
 use crate::voice::Voice;
-use crate::{MISSING, Record, Sojourn};
+use crate::{MISSING, Record, Sojourn, data, verdict};
 
 pub use talks::{frames, games, video_calls};
 pub use wifi::{airtime, stations};
@@ -53,9 +53,8 @@ fn cell<T: std::fmt::Display>(column: &[T], i: usize) -> String {
 
 /// `goodput.csv`: a row per flow and step. `t_s` is the end of the step.
 pub fn goodput(record: &Record) -> String {
-    let mut out = String::from(
-        "queue,series,direction,t_s,goodput_mbit_per_s,rx_bytes,cwnd_segments,srtt_us,retransmits\n",
-    );
+    let mut out =
+        String::from("queue,series,direction,t_s,goodput_bps,rx_bytes,cwnd_segments,srtt_us,retransmits\n");
     for run in &record.runs {
         for (plan, flow) in record.test.flows.iter().zip(&run.flows) {
             let head =
@@ -63,7 +62,7 @@ pub fn goodput(record: &Record) -> String {
             for (i, (step, bytes)) in steps(record, flow).enumerate() {
                 let rate = match step.length() {
                     0 => String::new(),
-                    ns => format!("{:.6}", bytes as f64 * 8000.0 / ns as f64),
+                    ns => format!("{:.0}", bytes as f64 * 8e9 / ns as f64),
                 };
                 let zero_is_unknown =
                     |c: &[u32]| cell(c, i).replace('0', if c.get(i) == Some(&0) { "" } else { "0" });
@@ -145,20 +144,20 @@ pub fn pages(record: &Record) -> String {
 /// `videos.csv`: a row per segment asked for, all of one length. `took_ms` is the time to its last byte where `complete` is 1.
 pub fn videos(record: &Record) -> String {
     let mut out =
-        String::from("queue,video,t_s,took_ms,complete,bitrate_mbit_per_s,rx_bytes,buffer_ms,stalled_ms\n");
+        String::from("queue,video,t_s,took_ms,complete,bitrate_bps,rx_bytes,buffer_ms,stalled_ms\n");
     for run in &record.runs {
         for (i, video) in run.dash.iter().enumerate() {
             let head = format!("{},{}", field(&run.queue), field(&video_name(record, i)));
             let at = |c: &[i64], j: usize| c.get(j).copied().map(milliseconds).unwrap_or_default();
             for (j, &asked) in video.asked_ns.iter().enumerate() {
                 let complete = video.complete.get(j).map(|&c| u8::from(c).to_string()).unwrap_or_default();
-                let rate = video.bitrate_bps.get(j).map(|&bps| format!("{:.6}", bps as f64 / 1e6));
+                let rate = cell(&video.bitrate_bps, j);
                 let _ = writeln!(
                     out,
                     "{head},{},{},{complete},{},{},{},{}",
                     seconds(asked),
                     at(&video.took_ns, j),
-                    rate.unwrap_or_default(),
+                    rate,
                     cell(&video.rx_bytes, j),
                     at(&video.buffer_ns, j),
                     at(&video.stalled_ns, j),
@@ -194,6 +193,70 @@ pub fn queue(record: &Record) -> String {
                 );
             }
         }
+    }
+    out
+}
+
+/// The whole record in long form: a row per value, as `data.parquet` has it. See `docs/data.md`.
+pub fn data(record: &Record) -> String {
+    let mut out = data::COLUMNS.join(",") + "\n";
+    data::each(record, &mut |row| {
+        let direction = row.direction.map(direction_name).unwrap_or_default();
+        let (queue, series) = (field(row.queue), field(&row.series));
+        let _ = write!(out, "{},{queue},{},{},{series},{direction},", row.run, row.seed, row.kind);
+        let _ = write!(out, "{},{},", row.t_ns.map(seconds).unwrap_or_default(), row.metric);
+        let _ = writeln!(out, "{},{}", row.value.map(|v| v.to_string()).unwrap_or_default(), row.unit);
+    });
+    out
+}
+
+/// `runs.csv`: a row per queue that was planned, with its grade. `state` is `complete`, `cut short`, `not valid` or
+/// `missing`.
+pub fn runs(record: &Record) -> String {
+    let mut out = String::from(
+        "run,queue,seed,state,grade,rise_mean_ms,probes_lost_percent,no_grade_because,goodput_up_bps,goodput_down_bps,\
+         jain_goodput_up,jain_goodput_down,jain_airtime,used_up_percent,used_down_percent,idle_ms,rise_p50_ms,\
+         rise_p95_ms,rise_p99_ms,rise_max_ms,drops_packets,marks_packets\n",
+    );
+    for (i, (run, s)) in record.runs.iter().zip(Summary::all(record)).enumerate() {
+        let state = match (run.validity.valid, run.complete) {
+            (false, _) => "not valid",
+            (true, false) => "cut short",
+            (true, true) => "complete",
+        };
+        let seed = run.simulation.as_ref().map_or(record.seed, |simulation| simulation.seed);
+        let number = |x: Option<f64>| x.map(|v| format!("{v:.6}")).unwrap_or_default();
+        let percent = |x: Option<f64>| number(x.map(|v| v * 100.0));
+        let rate = |bps: Option<u64>| bps.map(|b| b.to_string()).unwrap_or_default();
+        let [drops, marks] = s.drops_and_marks();
+        let cells = [
+            i.to_string(),
+            field(&run.queue),
+            seed.to_string(),
+            state.to_owned(),
+            s.grade.map(|g| g.letter.as_str().to_owned()).unwrap_or_default(),
+            maybe_ms(s.rtt.added_mean_ns),
+            percent(verdict::lost(&s.rtt)),
+            s.no_grade.as_deref().map(field).unwrap_or_default(),
+            rate(s.goodput_up_bps),
+            rate(s.goodput_down_bps),
+            number(s.jain_up),
+            number(s.jain_down),
+            number(s.airtime_jain()),
+            percent(s.utilisation(Direction::Up)),
+            percent(s.utilisation(Direction::Down)),
+            maybe_ms(s.rtt.idle_ns),
+            maybe_ms(s.rtt.added_p50_ns),
+            maybe_ms(s.rtt.added_p95_ns),
+            maybe_ms(s.rtt.added_p99_ns),
+            maybe_ms(s.rtt.added_max_ns),
+            drops.to_string(),
+            marks.to_string(),
+        ];
+        let _ = writeln!(out, "{}", cells.join(","));
+    }
+    for queue in record.missing() {
+        let _ = writeln!(out, ",{},{},missing{}", field(queue), record.seed, ",".repeat(18));
     }
     out
 }
@@ -244,12 +307,12 @@ pub fn summary(record: &Record) -> String {
         let mut row = |series: &str, statistic: &str, value: String| {
             let _ = writeln!(out, "{queue},{},{statistic},{value}", field(series));
         };
-        let rate = |bps: Option<u64>| bps.map(|b| format!("{:.6}", b as f64 / 1e6)).unwrap_or_default();
+        let rate = |bps: Option<u64>| bps.map(|b| b.to_string()).unwrap_or_default();
         let number = |x: Option<f64>| x.map(|v| format!("{v:.6}")).unwrap_or_default();
-        row("all up", "goodput_mbit_per_s", rate(s.goodput_up_bps));
-        row("all down", "goodput_mbit_per_s", rate(s.goodput_down_bps));
+        row("all up", "goodput_bps", rate(s.goodput_up_bps));
+        row("all down", "goodput_bps", rate(s.goodput_down_bps));
         for flow in &s.flows {
-            row(&flow.name, "goodput_mbit_per_s", rate(flow.goodput_bps));
+            row(&flow.name, "goodput_bps", rate(flow.goodput_bps));
         }
         row("all up", "jain_index", number(s.jain_up));
         row("all down", "jain_index", number(s.jain_down));
@@ -285,8 +348,6 @@ pub fn summary(record: &Record) -> String {
         }
         queue_rows(&mut row, "queue up", &s.queue_up);
         queue_rows(&mut row, "queue down", &s.queue_down);
-        row("", "grade", s.grade.map(|g| g.letter.as_str().to_owned()).unwrap_or_default());
-        row("", "no_grade_because", s.no_grade.as_deref().map(field).unwrap_or_default());
     }
     out
 }
@@ -349,12 +410,12 @@ fn page_rows(row: &mut impl FnMut(&str, &str, String), series: &str, page: &Page
 fn video_rows(row: &mut impl FnMut(&str, &str, String), series: &str, video: &VideoSummary) {
     row(series, "segments", video.segments.to_string());
     let rates = [
-        ("bitrate_mean_mbit_per_s", video.bitrate_mean_bps),
-        ("bitrate_min_mbit_per_s", video.bitrate_min_bps),
-        ("bitrate_max_mbit_per_s", video.bitrate_max_bps),
+        ("bitrate_mean_bps", video.bitrate_mean_bps),
+        ("bitrate_min_bps", video.bitrate_min_bps),
+        ("bitrate_max_bps", video.bitrate_max_bps),
     ];
     for (name, rate) in rates {
-        row(series, name, rate.map(|bps| format!("{:.6}", bps as f64 / 1e6)).unwrap_or_default());
+        row(series, name, rate.map(|bps| bps.to_string()).unwrap_or_default());
     }
     row(series, "bitrate_changes", video.changes.to_string());
     row(series, "startup_ms", maybe_ms(video.startup_ns));

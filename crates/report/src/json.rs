@@ -75,7 +75,8 @@ impl Record {
         Ok(if files::is_gzip(path) { files::gzip(&text) } else { text })
     }
 
-    /// The record as JSON with a [`Summary`] per run under `summary`: the form of `--json`.
+    /// The record as JSON with a [`Summary`] per run under `summary`: the form of `--json`. What is missing
+    /// ([`Record::missing`]) is listed under `missing`.
     /// [`Record::read`] reads it back, the summaries aside.
     ///
     /// # Errors
@@ -87,6 +88,10 @@ impl Record {
             if let Some(object) = slot.as_object_mut() {
                 object.insert("summary".into(), serde_json::to_value(Summary::of(self, run))?);
             }
+        }
+        let missing = self.missing();
+        if let Some(object) = value.as_object_mut().filter(|_| !missing.is_empty()) {
+            object.insert("missing".into(), missing.into());
         }
         serde_json::to_string(&value)
     }

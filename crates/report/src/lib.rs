@@ -19,6 +19,7 @@ mod charts;
 pub mod csv;
 #[cfg(feature = "png")]
 mod curves;
+mod data;
 mod error;
 mod files;
 pub mod flent;
@@ -28,6 +29,8 @@ mod merge;
 mod mos;
 mod output;
 mod page;
+#[cfg(feature = "parquet")]
+mod parquet;
 mod path;
 mod record;
 mod repeat;
@@ -36,6 +39,7 @@ mod summary;
 pub mod table;
 mod talks;
 pub mod trace;
+mod verdict;
 mod videos;
 mod voice;
 pub mod wifi;
@@ -59,9 +63,8 @@ pub use record::{
     TestPlan, Validity, VideoPlan, VideoSeries,
 };
 pub use repeat::{Estimate, Repeated, Repetition};
-pub use summary::{
-    FlowSummary, Grade, Latency, Letter, ProbeSummary, QueueSummary, SATURATED, Summary, ramp_ns,
-};
+pub use summary::{FlowSummary, Latency, ProbeSummary, QueueSummary, Summary, ramp_ns};
 pub use talks::{CallWay, GameSummary, GameWay, TalkPlan, TalkSeries, TalkSummary, TalkWay, game_mos};
+pub use verdict::{DirectionVerdict, Grade, Letter, SATURATED_PERCENT};
 pub use videos::VideoSummary;
 pub use voice::Voice;

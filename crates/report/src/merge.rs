@@ -35,6 +35,7 @@ pub fn merge(records: Vec<(String, Record)>) -> Result<Record, String> {
         if all.arm != record.arm {
             all.arm = "live and simulated".into();
         }
+        all.planned.extend(record.planned);
         all.runs.extend(record.runs);
         all.warnings.extend(record.warnings);
     }
@@ -50,6 +51,7 @@ fn labelled(mut record: Record, label: &str) -> Record {
         run.queue = format!("{label}: {}", run.queue);
         run.link.get_or_insert_with(|| link.clone());
     }
+    record.planned = record.planned.iter().map(|queue| format!("{label}: {queue}")).collect();
     record.warnings = record.warnings.iter().map(|warning| format!("{label}: {warning}")).collect();
     record
 }

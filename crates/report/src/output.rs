@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use crate::{Error, Folder, Record, charts, csv, files, flent, page, table};
 
 /// Writes a record in all forms into `dir`, which is made if it is not there: `report.html`, the
-/// overview, the record and a `.flent.gz` for each queue, and in `charts/` and `csv/` everything one by
-/// one. Pictures as PNG need the feature `png`. Returns the files written, in order. Each appears whole
-/// or not at all; one that exists is replaced.
+/// overview, the record, all values as `data.parquet` and a `.flent.gz` for each queue, and in `charts/` and
+/// `csv/` everything one by one. Pictures as PNG need the feature `png`, `data.parquet` the feature `parquet`.
+/// Returns the files written, in order. Each appears whole or not at all; one that exists is replaced.
 ///
 /// # Errors
 /// The first file that could not be written, with the system's cause; those before it stay.
@@ -23,7 +23,10 @@ pub fn write_all_in(record: &Record, folder: &Folder) -> Result<Vec<PathBuf>, Er
     let mut done = vec![record.write_in(folder, "record.gqz")?];
     done.push(folder.write("report.html", page::html(record).as_bytes())?);
     done.extend(flent::write_in(record, folder)?);
+    #[cfg(feature = "parquet")]
+    done.push(folder.write("data.parquet", &as_parquet(record, Path::new("data.parquet"))?)?);
     let mut tables = vec![
+        ("runs.csv", csv::runs(record)),
         ("summary.csv", csv::summary(record)),
         ("goodput.csv", csv::goodput(record)),
         ("latency.csv", csv::latency(record)),
@@ -82,16 +85,16 @@ pub(crate) fn write_picture(
 const OVERVIEW: &str = "overview";
 
 /// Suffixes that [`write_as`] knows.
-pub const SUFFIXES: [&str; 9] =
-    [".json", ".json.gz", ".gqz", ".html", ".svg", ".png", ".csv", ".md", ".flent.gz"];
+pub const SUFFIXES: [&str; 10] =
+    [".json", ".json.gz", ".gqz", ".html", ".svg", ".png", ".csv", ".parquet", ".md", ".flent.gz"];
 
 /// Writes a record in the form that the name's suffix asks for: `.json`, `.gqz` and `.json.gz` the record (the
 /// last two packed),
-/// `.html` the page, `.svg` and `.png` the overview, `.csv` the summary, `.md` the table, `.flent.gz`
-/// the one run of a record that has one. The file appears whole or not at all; one that exists is replaced.
+/// `.html` the page, `.svg` and `.png` the overview, `.csv` and `.parquet` all values in long form, `.md` the
+/// table, `.flent.gz` the one run of a record that has one. The file appears whole or not at all; one that exists is replaced.
 ///
 /// # Errors
-/// [`Error::Suffix`] for any other name, for `.png` without the feature `png` and for `.flent.gz` with
+/// [`Error::Suffix`] for any other name, for `.png` and `.parquet` without the feature of that name and for `.flent.gz` with
 /// more or fewer runs than one; [`Error::Write`] with the system's cause.
 pub fn write_as(record: &Record, path: impl AsRef<Path>) -> Result<(), Error> {
     let path = path.as_ref();
@@ -116,7 +119,8 @@ fn form(record: &Record, path: &Path) -> Result<Vec<u8>, Error> {
         Some(".json" | ".json.gz" | ".gqz") => record.encoded(path),
         Some(".html") => Ok(page::html(record).into_bytes()),
         Some(".svg") => Ok(charts::overview(record).standalone_svg().into_bytes()),
-        Some(".csv") => Ok(csv::summary(record).into_bytes()),
+        Some(".csv") => Ok(csv::data(record).into_bytes()),
+        Some(".parquet") => as_parquet(record, path),
         Some(".md") => Ok(table::markdown(record).into_bytes()),
         Some(".flent.gz") => match record.runs.as_slice() {
             [run] => Ok(flent::encoded(record, run)),
@@ -125,6 +129,16 @@ fn form(record: &Record, path: &Path) -> Result<Vec<u8>, Error> {
         Some(".png") => overview_png(record, path),
         _ => Err(wrong(&format!("the name must end in one of {}", SUFFIXES.join(" ")))),
     }
+}
+
+#[cfg(feature = "parquet")]
+fn as_parquet(record: &Record, path: &Path) -> Result<Vec<u8>, Error> {
+    crate::parquet::encode(record).map_err(|e| Error::write(path)(std::io::Error::other(e)))
+}
+
+#[cfg(not(feature = "parquet"))]
+fn as_parquet(_: &Record, path: &Path) -> Result<Vec<u8>, Error> {
+    Err(Error::Suffix { path: path.to_owned(), detail: "built without Parquet; .csv is there".into() })
 }
 
 #[cfg(feature = "png")]

@@ -61,7 +61,7 @@ pub fn html(record: &Record) -> String {
         ("axis", axis_name(charts::very_wide_range(record_of_charts, delay)).to_owned()),
         ("headline", headline(record, &summaries, &colours)),
         ("about", about(record)),
-        ("banners", banners(record)),
+        ("banners", banners(record) + &findings(&summaries)),
         ("glance", glance::html(record, &summaries) + &matrix::html(record, &summaries)),
         ("summary", tables::summary(record, &summaries, &colours) + &tables::repetitions(record, &summaries)),
         ("charts", figures.html),
@@ -180,6 +180,9 @@ fn about(record: &Record) -> String {
 /// What must be read before the numbers.
 fn banners(record: &Record) -> String {
     let mut out = String::new();
+    if let Some(missing) = words::missing(record) {
+        banner(&mut out, "banner bad", &format!("{missing}."), &[]);
+    }
     for run in &record.runs {
         if !run.validity.valid {
             let words = format!("The result of {} is not valid and carries no grade.", run.queue);
@@ -190,6 +193,17 @@ fn banners(record: &Record) -> String {
     }
     if !record.warnings.is_empty() {
         banner(&mut out, "banner", "Read this before trusting the result.", &record.warnings);
+    }
+    out
+}
+
+/// What was found beside the grades: a starved direction, lost probes.
+fn findings(summaries: &[Summary]) -> String {
+    let of = |s: &Summary| s.findings.iter().map(|f| format!("{}: {f}", s.queue)).collect::<Vec<_>>();
+    let found: Vec<String> = summaries.iter().flat_map(of).collect();
+    let mut out = String::new();
+    if !found.is_empty() {
+        banner(&mut out, "banner", "What the load did besides.", &found);
     }
     out
 }

@@ -44,10 +44,30 @@ pub struct Record {
     pub test: TestPlan,
     /// Over which link.
     pub link: LinkPlan,
-    /// One per queue compared, in the order named by the user.
+    /// The queues to be compared, in the order named by the user; empty in records of earlier versions.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub planned: Vec<String>,
+    /// One per queue that was measured, in that order.
     pub runs: Vec<Run>,
     /// What to read before trusting the result.
     pub warnings: Vec<String>,
+}
+
+impl Record {
+    /// The queues that were planned and not measured, in the order of the plan. None where the record does not say what
+    /// was planned.
+    #[must_use]
+    pub fn missing(&self) -> Vec<&str> {
+        let mut measured: Vec<&str> = self.runs.iter().map(|run| run.queue.as_str()).collect();
+        let is_missing = |queue: &&str| match measured.iter().position(|one| one == queue) {
+            Some(place) => {
+                measured.swap_remove(place);
+                false
+            }
+            None => true,
+        };
+        self.planned.iter().map(String::as_str).filter(is_missing).collect()
+    }
 }
 
 /// The machine that ran it.

@@ -72,6 +72,10 @@ impl Estimate {
         if n < 2 {
             return None;
         }
+        // Of equal values the mean may be off by its rounding, and the interval with it.
+        if values.iter().all(|value| *value == values[0]) {
+            return Some(Estimate { mean: values[0], half: 0.0 });
+        }
         let mean = values.iter().sum::<f64>() / n as f64;
         let squares: f64 = values.iter().map(|value| (value - mean) * (value - mean)).sum();
         let deviation = (squares / (n - 1) as f64).sqrt();
@@ -161,9 +165,25 @@ pub(crate) const COLUMNS: [Column; 8] = [
     ("drops", |r| words(r.drops, 1.0, 1)),
 ];
 
-/// `18.91 ± 0.04`.
+/// `18.91 ± 0.04`; `18.91, all equal` where every repetition gave the same.
 fn words(estimate: Option<Estimate>, unit: f64, digits: usize) -> Option<String> {
-    estimate.map(|e| format!("{:.digits$} ± {:.digits$}", e.mean / unit, e.half / unit))
+    estimate.map(|e| match e.half {
+        0.0 => format!("{:.digits$}, all equal", e.mean / unit),
+        half => format!("{:.digits$} ± {:.digits$}", e.mean / unit, half / unit),
+    })
+}
+
+/// What to say of repetitions that are identical in every figure: there is no interval, since nothing in them depends on
+/// the seed.
+pub(crate) fn identical(all: &[Repetition]) -> Option<String> {
+    let (first, others) = all.split_first().filter(|(_, others)| !others.is_empty())?;
+    let same = |one: &Repetition| Repetition { seed: first.seed, ..one.clone() } == *first;
+    others.iter().all(same).then(|| {
+        format!(
+            "All {} repetitions are identical: nothing in them depends on the seed, so there is no interval.",
+            all.len()
+        )
+    })
 }
 
 /// What stands over such a table; `None` where no run was repeated.
@@ -184,6 +204,18 @@ mod tests {
         assert!((estimate.half - 4.968_33).abs() < 1e-4, "{}", estimate.half);
         assert_eq!(Estimate::of(&[5.0, 5.0]), Some(Estimate { mean: 5.0, half: 0.0 }));
         assert_eq!(Estimate::of(&[5.0]), None);
+    }
+
+    #[test]
+    fn what_did_not_vary_has_no_interval() {
+        let one = |seed, drops| Repetition { seed, drops, ..Repetition::default() };
+        assert_eq!(words(Estimate::of(&[5.0, 5.0]), 1.0, 1).as_deref(), Some("5.0, all equal"));
+        assert_eq!(words(Estimate::of(&[0.1; 3]), 1.0, 3).as_deref(), Some("0.100, all equal"));
+        assert_eq!(words(Estimate::of(&[4.9, 5.0]), 1.0, 1).as_deref(), Some("5.0 ± 0.6"));
+        let said = identical(&[one(1, 7), one(2, 7), one(3, 7)]).expect("identical");
+        assert!(said.starts_with("All 3 repetitions are identical"), "{said}");
+        assert_eq!(identical(&[one(1, 7), one(2, 8)]), None);
+        assert_eq!(identical(&[one(1, 7)]), None);
     }
 
     #[test]

@@ -38,6 +38,11 @@ pub(crate) fn jain(rates: &[u64]) -> Option<f64> {
     (squares > 0.0).then(|| (sum * sum / (rates.len() as f64 * squares)).min(1.0))
 }
 
+/// A share in whole percent, halves away from zero: as it is shown, and as it is judged.
+pub(crate) fn whole_percent(share: f64) -> f64 {
+    (share * 100.0).round()
+}
+
 /// Whether a delay was measured.
 pub(crate) fn known(value: i64) -> bool {
     value != MISSING

@@ -19,8 +19,7 @@
 //!   Of Wi-Fi: the part of the time in which somebody had something to send.
 //! * **Drops and marks**: of all queues on the path ([`PathQueue`](crate::PathQueue)). **Sojourn** and **TCP's round
 //!   trip**: see [`Sojourn`] and [`TcpRtt`].
-//! * **Grade**: from the mean rise of the round trip under load, the statistic of the dslreports test:
-//!   below 5 ms A+, 30 A, 60 B, 200 C, 400 D, from 400 ms F.
+//! * **Grade**, **saturated**, **starved** and **loss**: see [`Grade`] and the module `verdict`.
 
 use serde::{Deserialize, Serialize};
 
@@ -31,14 +30,12 @@ use crate::record::{Direction, FlowPlan, FlowSeries, ProbePlan, ProbeSeries, Que
 use crate::repeat::Repeated;
 use crate::stats::{Span, bits_per_second, jain, known, mean, percentile, share};
 use crate::talks::{self, TalkSummary};
+use crate::verdict::{self, DirectionVerdict, Grade};
 use crate::videos::{self, VideoSummary};
 use crate::wifi::RadioSummary;
 
 /// Longest ramp cut from the start of the load.
 const RAMP_MAX_NS: u64 = 2_000_000_000;
-
-/// Utilisation from which a direction counts as saturated.
-pub const SATURATED: f64 = 0.8;
 
 /// Everything derived from one run. Times in ns, rates in bit/s.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -99,12 +96,16 @@ pub struct Summary {
     /// Every radio, where the bottleneck is Wi-Fi.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub radios: Vec<RadioSummary>,
-    /// Whether every loaded direction used at least 80 % of its rate; absent where that is unknown.
+    /// Whether every loaded direction used at least 80 % of its line; absent where that is unknown.
     pub saturated: Option<bool>,
+    /// The verdict on every loaded direction.
+    pub directions: Vec<DirectionVerdict>,
     /// The grade, where one may be given.
     pub grade: Option<Grade>,
     /// Why there is no grade.
     pub no_grade: Option<String>,
+    /// What else was found, a sentence each: a starved direction, lost probes, repetitions that are identical.
+    pub findings: Vec<String>,
     /// What its repetitions say together; absent where there was one only. All else here is of the first.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub repeated: Option<Repeated>,
@@ -194,59 +195,6 @@ pub struct QueueSummary {
     pub utilisation: Option<f64>,
 }
 
-/// A letter with the figure behind it.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Grade {
-    /// The letter.
-    pub letter: Letter,
-    /// Mean rise of the round trip under load over the idle median, ns.
-    pub mean_rise_ns: i64,
-}
-
-/// The dslreports scale.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Letter {
-    /// Below 5 ms.
-    #[serde(rename = "A+")]
-    APlus,
-    /// Below 30 ms.
-    A,
-    /// Below 60 ms.
-    B,
-    /// Below 200 ms.
-    C,
-    /// Below 400 ms.
-    D,
-    /// From 400 ms.
-    F,
-}
-
-impl Letter {
-    /// The letter of a mean rise in ns.
-    pub fn of_rise(rise_ns: i64) -> Self {
-        match rise_ns {
-            i64::MIN..5_000_000 => Self::APlus,
-            5_000_000..30_000_000 => Self::A,
-            30_000_000..60_000_000 => Self::B,
-            60_000_000..200_000_000 => Self::C,
-            200_000_000..400_000_000 => Self::D,
-            _ => Self::F,
-        }
-    }
-
-    /// As printed.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::APlus => "A+",
-            Self::A => "A",
-            Self::B => "B",
-            Self::C => "C",
-            Self::D => "D",
-            Self::F => "F",
-        }
-    }
-}
-
 impl Summary {
     /// Derives the summary of `run`, one of `record`'s.
     pub fn of(record: &Record, run: &Run) -> Self {
@@ -287,11 +235,7 @@ impl Summary {
             ..Self::default()
         };
         path::summarise(run, &mut summary);
-        summary.saturated = summary.saturation(record);
-        match summary.grade_or_reason(record, run) {
-            Ok(grade) => summary.grade = Some(grade),
-            Err(reason) => summary.no_grade = Some(reason),
-        }
+        verdict::judge(&mut summary, record, run);
         summary
     }
 
@@ -313,6 +257,16 @@ impl Summary {
         air.fold([drops, marks], |[d, m], r| [d.saturating_add(r.drops), m.saturating_add(r.marks)])
     }
 
+    /// What the index of fairness in table and page is of: goodput, or airtime where the bottleneck is Wi-Fi.
+    pub(crate) fn jain_of(all: &[Self]) -> &'static str {
+        if all.iter().any(|s| s.airtime_jain().is_some()) { "airtime" } else { "goodput" }
+    }
+
+    /// Jain's index over the stations' airtime; of several radios the lowest.
+    pub(crate) fn airtime_jain(&self) -> Option<f64> {
+        self.radios.iter().filter_map(|radio| radio.airtime_jain).reduce(f64::min)
+    }
+
     /// Utilisation of a direction; of Wi-Fi, which has no rate, the time in which somebody had something
     /// to send.
     pub(crate) fn utilisation(&self, direction: Direction) -> Option<f64> {
@@ -321,46 +275,6 @@ impl Summary {
             Direction::Down => self.queue_down.utilisation,
         };
         line.or_else(|| self.radios.iter().filter_map(|r| r.idle).map(|idle| 1.0 - idle).reduce(f64::min))
-    }
-
-    fn saturation(&self, record: &Record) -> Option<bool> {
-        let mut all = None;
-        for direction in loaded_directions(record) {
-            let enough = self.utilisation(direction)? >= SATURATED;
-            all = Some(all.unwrap_or(true) && enough);
-        }
-        all
-    }
-
-    fn grade_or_reason(&self, record: &Record, run: &Run) -> Result<Grade, String> {
-        if !run.validity.valid {
-            return Err("the run is not valid".into());
-        }
-        let directions = loaded_directions(record);
-        if directions.is_empty() {
-            return Err("the test has no load".into());
-        }
-        if !run.complete {
-            return Err("the run was cut short".into());
-        }
-        if self.rtt.n == 0 && self.goodput_up_bps.is_none() && self.goodput_down_bps.is_none() {
-            return Err("nothing was measured under load".into());
-        }
-        for direction in directions {
-            let name = direction_name(direction);
-            match self.utilisation(direction) {
-                None => return Err(format!("saturation is unknown: no rate or no line counter {name}")),
-                Some(u) if u < SATURATED => {
-                    return Err(format!("the link was not saturated: {name} {:.0} % used", u * 100.0));
-                }
-                Some(_) => {}
-            }
-        }
-        if self.rtt.idle_ns.is_none() {
-            return Err("the idle baseline is incomplete".into());
-        }
-        let rise = self.rtt.added_mean_ns.ok_or("no probe was answered under load")?;
-        Ok(Grade { letter: Letter::of_rise(rise), mean_rise_ns: rise })
     }
 }
 

@@ -14,9 +14,11 @@ use crate::baseline::idle_range;
 use crate::path::shown_words;
 use crate::record::{Direction, ProbeSeries};
 use crate::repeat::{self, Repeated};
-use crate::summary::{Grade, Latency, Letter, Summary, direction_name, distances_differ, loaded_directions};
+use crate::stats::whole_percent;
+use crate::summary::{Latency, Summary, direction_name, distances_differ, loaded_directions};
+use crate::verdict::{self, Grade, Letter};
 use crate::videos::video_name;
-use crate::{Record, Run};
+use crate::{Record, Run, words};
 
 /// Columns of the terminal that the table fits where nobody says how many there are.
 pub const WIDTH: usize = 80;
@@ -24,6 +26,8 @@ pub const WIDTH: usize = 80;
 const WIDE: usize = 120;
 /// Title of the group that is coloured.
 const GRADE: &str = "grade";
+/// Title of the group of lost probes, red where the loss is named beside the grade.
+const LOST: &str = "lost";
 /// Longest queue name shown in the table; longer ones are cut with an ellipsis and listed below.
 const QUEUE_WIDTH: usize = 24;
 
@@ -240,11 +244,16 @@ fn render_row(out: &mut String, groups: &[Group], row: usize, grade: Option<Grad
     let mut line = String::new();
     for group in groups {
         let cells = cells_of(group, group.width(), |c| &c.cells[row]);
-        match grade.filter(|_| group.title == GRADE) {
-            Some(g) => {
+        let colour = grade.and_then(|g| match &*group.title {
+            GRADE => Some(ansi(g.letter)),
+            LOST => g.is_lossy().then_some(ansi(Letter::F)),
+            _ => None,
+        });
+        match colour {
+            Some(colour) => {
                 let words = cells.trim_end();
                 let rest = " ".repeat(width(&cells) - width(words));
-                let _ = write!(line, "\x1b[{}m{words}\x1b[0m{rest}  ", ansi(g.letter));
+                let _ = write!(line, "\x1b[{colour}m{words}\x1b[0m{rest}  ");
             }
             None => {
                 let _ = write!(line, "{cells}  ");
@@ -297,7 +306,7 @@ fn groups(record: &Record, all: &[Summary]) -> Vec<Group> {
     }
     out.push(delay_group(all, !directions.is_empty()));
     if any_lost(all) {
-        out.push(group("lost", vec![Column::new("%", of(&|s| lost_percent(&s.rtt)))]));
+        out.push(group(LOST, vec![Column::new("%", of(&|s| lost_percent(&s.rtt)))]));
     }
     let packets = |i: usize| of(&|s| s.drops_and_marks()[i].to_string());
     let packets = vec![Column::new("drops", packets(0)), Column::new("marks", packets(1))];
@@ -309,8 +318,11 @@ fn groups(record: &Record, all: &[Summary]) -> Vec<Group> {
         let idle = runs.map(|(r, s)| idle(several, r, &s.rtt, |p| &p.rtt_ns, '-')).collect();
         out.push(Group { title: "idle".into(), columns: vec![Column::new("RTT ms", idle)], spare: 5 });
     }
-    if all.iter().any(|s| s.jain_up.is_some() || s.jain_down.is_some()) {
-        out.push(Group { title: "Jain".into(), columns: fair, spare: 6 });
+    if Summary::jain_of(all) == "airtime" {
+        let column = Column::new("airtime", of(&|s| fraction(s.airtime_jain())));
+        out.push(Group { title: "Jain".into(), columns: vec![column], spare: 6 });
+    } else if all.iter().any(|s| s.jain_up.is_some() || s.jain_down.is_some()) {
+        out.push(Group { title: "Jain goodput".into(), columns: fair, spare: 6 });
     }
     out
 }
@@ -410,15 +422,9 @@ pub(crate) fn any_lost(all: &[Summary]) -> bool {
     all.iter().any(|s| s.rtt.lost > 0)
 }
 
-/// Share of the probes in the loaded interval that brought no round trip.
-pub(crate) fn lost_share(l: &Latency) -> Option<f64> {
-    let sent = l.n.saturating_add(l.lost);
-    (sent > 0).then(|| l.lost as f64 / sent as f64)
-}
-
-/// [`lost_share`] in percent with one decimal; what is less but not nothing says so.
+/// Share of the probes lost in the loaded interval, in percent with one decimal; what is less but not nothing says so.
 pub(crate) fn lost_percent(l: &Latency) -> String {
-    match lost_share(l).map(|s| s * 100.0) {
+    match verdict::lost(l).map(|s| s * 100.0) {
         None => "–".into(),
         Some(p) if p > 0.0 && p < 0.05 => "<0.1".into(),
         Some(p) => format!("{p:.1}"),
@@ -462,12 +468,12 @@ pub(crate) fn fraction(x: Option<f64>) -> String {
 }
 
 pub(crate) fn percent(x: Option<f64>) -> String {
-    x.map_or_else(|| "–".into(), |v| format!("{:.0}", v * 100.0))
+    x.map_or_else(|| "–".into(), |v| whole_percent(v).to_string())
 }
 
 /// What must be read beside the numbers, a line each.
 fn remarks(record: &Record, all: &[Summary]) -> Vec<String> {
-    let mut out = Vec::new();
+    let mut out: Vec<String> = words::missing(record).into_iter().collect();
     for (run, s) in record.runs.iter().zip(all) {
         let name = &run.queue;
         if width(name) > QUEUE_WIDTH {
@@ -481,6 +487,7 @@ fn remarks(record: &Record, all: &[Summary]) -> Vec<String> {
         {
             out.push(format!("{}: no grade: {reason}", short(name)));
         }
+        out.extend(s.findings.iter().map(|finding| format!("{}: {finding}", short(name))));
         for direction in loaded_directions(record) {
             let shown = shown_words(run, direction);
             out.extend(shown.map(|words| format!("{}: {words}", short(name))));

@@ -109,6 +109,18 @@ fn wifi(record: &Record) -> Option<String> {
     Some(format!("Wi-Fi, {stations}"))
 }
 
+/// What was planned and not measured; `None` where nothing is missing.
+pub(crate) fn missing(record: &Record) -> Option<String> {
+    let missing = record.missing();
+    let (verb, they) = match missing.len() {
+        0 => return None,
+        1 => ("is", "it was"),
+        _ => ("are", "they were"),
+    };
+    let (n, of, names) = (missing.len(), record.planned.len(), missing.join(", "));
+    Some(format!("{n} of {of} queues {verb} missing: {names}: the run ended before {they} measured"))
+}
+
 /// The result of one queue, in a few words.
 pub(crate) fn result(run: &Run, s: &Summary) -> String {
     if !run.validity.valid {

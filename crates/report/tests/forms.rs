@@ -213,7 +213,7 @@ fn repetitions_are_told_with_their_interval_and_one_run_has_none() {
     // Mean 2, s = 1, and 4.3027 / sqrt(3) = 2.48.
     for text in [table::text(&record, Layout::default()), table::markdown(&record), html(&record)] {
         assert!(text.contains("mean of 3 repetitions"), "{text}");
-        assert!(text.contains("2.0 ± 2.5") && text.contains("10.0 ± 0.0"), "{text}");
+        assert!(text.contains("2.0 ± 2.5") && text.contains("10.0, all equal"), "{text}");
         assert!(text.contains("18.00 ± 0.00"), "{text}");
         assert!(!text.contains("Mbit/s down ±"), "{text}");
     }
@@ -414,6 +414,75 @@ fn pictures_are_whole() {
     assert_eq!(crc.sum() as usize, number(41 + packed));
     // Not all of it is white.
     assert!(rows.iter().filter(|&&b| b < 128).count() > 10_000);
+}
+
+#[test]
+fn what_is_missing_is_said_in_every_form() {
+    let mut record = fixture::square();
+    let names: Vec<String> = record.runs.iter().map(|run| run.queue.clone()).collect();
+    assert!(record.missing().is_empty(), "a record of an earlier version says nothing of its plan");
+    record.planned = [names.as_slice(), &["codel".into(), "pfifo:1000".into()]].concat();
+    assert_eq!(record.missing(), ["codel", "pfifo:1000"]);
+    let said = "2 of 4 queues are missing: codel, pfifo:1000: the run ended before they were measured";
+    for text in [table::text(&record, Layout::default()), table::markdown(&record), html(&record)] {
+        assert!(text.contains(said), "{text:.2000}");
+    }
+    let json = record.to_json().unwrap();
+    let value: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(value["missing"], serde_json::json!(["codel", "pfifo:1000"]));
+    let back: Record = serde_json::from_str(&json).unwrap();
+    assert_eq!(back.planned, record.planned);
+
+    record.planned.truncate(names.len());
+    assert!(record.missing().is_empty());
+    assert!(!table::text(&record, Layout::default()).contains("missing"));
+    assert!(!record.to_json().unwrap().contains("\"missing\""));
+}
+
+#[test]
+fn findings_and_lost_probes_are_in_table_and_page() {
+    let record = fixture::troubled();
+    let found: Vec<String> = Summary::all(&record).into_iter().flat_map(|s| s.findings).collect();
+    assert!(found.iter().any(|f| f.contains("of the probes were lost under load")), "{found:?}");
+    for finding in found {
+        assert!(
+            table::text(&record, Layout::default()).contains(&finding) && html(&record).contains(&finding),
+            "{finding}"
+        );
+    }
+}
+
+#[test]
+fn loss_beside_a_grade_is_red() {
+    let mut record = fixture::square();
+    let lossy = |record: &Record| {
+        table::text(record, Layout { colour: true, ..Layout::default() }).contains("\x1b[31m")
+            && html(record).contains("% lost<")
+    };
+    record.runs.retain(|run| run.queue == "fq_codel");
+    assert!(!lossy(&record));
+    let probe = &mut record.runs[0].probes[0];
+    for delays in [&mut probe.rtt_ns, &mut probe.up_ns, &mut probe.down_ns] {
+        delays.iter_mut().step_by(10).for_each(|delay| *delay = MISSING);
+    }
+    let grade = Summary::of(&record, &record.runs[0]).grade.unwrap();
+    assert!(grade.is_lossy(), "{grade:?}");
+    assert!(lossy(&record));
+    assert!(html(&record).contains("of the probes"), "the headline does not say it");
+}
+
+#[test]
+fn identical_repetitions_have_no_interval_and_the_report_says_why() {
+    let mut record = fixture::square();
+    let one = |seed| Repetition { seed, drops: 7, goodput_up_bps: Some(18_000_000), ..Repetition::default() };
+    record.runs[0].repetitions = [1, 2, 3].map(one).to_vec();
+    for text in [table::text(&record, Layout::default()), html(&record)] {
+        assert!(
+            text.contains("18.00, all equal") && text.contains("All 3 repetitions are identical"),
+            "{text:.2000}"
+        );
+        assert!(!text.contains("± 0.00"), "{text:.2000}");
+    }
 }
 
 #[test]

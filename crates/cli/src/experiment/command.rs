@@ -67,6 +67,7 @@ pub(crate) fn head(experiment: &Experiment, own: Record) -> Record {
         title: if own.title.is_empty() { experiment.about.clone() } else { own.title.clone() },
         arm: "simulated".into(),
         seed: experiment.seeds.first().copied().unwrap_or(0),
+        planned: experiment.variants.iter().map(|variant| variant.label.clone()).collect(),
         test: test_plan(experiment),
         link: experiment.variants.first().map(Variant::link).unwrap_or_default(),
         warnings: experiment.warnings.clone(),

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use super::{Scratch, goodqueue, kept, measured, run, stderr, stdout};
+use super::{Scratch, goodqueue, kept, kept_in, measured, run, stderr, stdout};
 
 fn number(value: &Value, path: &str) -> f64 {
     let found = path.split('.').fold(value, |value, key| &value[key]);
@@ -147,6 +147,56 @@ fn a_result_folder_has_every_form() {
     assert_eq!(kept(&out)["runs"][1]["queue"], "pfifo");
     let page = std::fs::read_to_string(out.join("report.html")).expect("a page");
     assert!(page.contains("simulated") && page.contains("What was simulated"));
+}
+
+/// As a full disk or a kill leaves it: the record of the first queue of three.
+#[test]
+fn a_record_that_lacks_queues_says_so_and_its_report_fails() {
+    let scratch = Scratch::new("lacking");
+    let (whole, lacking) = (scratch.path("whole.json"), scratch.path("lacking.json"));
+    let output = run(&format!(
+        "run ping --length 1s --idle 500ms --queue pfifo,codel,fq_codel -o {}",
+        whole.display()
+    ));
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let mut record = kept_in(&whole);
+    assert_eq!(record["planned"], serde_json::json!(["pfifo", "codel", "fq_codel"]));
+    assert_eq!(record["missing"], Value::Null);
+    record["runs"].as_array_mut().expect("runs").truncate(1);
+    std::fs::write(&lacking, record.to_string()).expect("a file");
+    let again = scratch.path("again");
+    let output = run(&format!("report {} -o {}", lacking.display(), again.display()));
+    assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+    let said = "2 of 3 queues are missing: codel, fq_codel: the run ended before they were measured";
+    assert!(stdout(&output).contains(said), "{}", stdout(&output));
+    assert!(stderr(&output).contains("codel, fq_codel"), "{}", stderr(&output));
+    assert!(std::fs::read_to_string(again.join("report.html")).expect("a page").contains(said));
+    // A record of an earlier version does not say what was planned.
+    record.as_object_mut().expect("an object").remove("planned");
+    std::fs::write(&lacking, record.to_string()).expect("a file");
+    assert_eq!(run(&format!("report {}", lacking.display())).status.code(), Some(0));
+}
+
+/// A link whose directions differ, loaded both ways: the upload's bloat starves the downloads.
+#[test]
+fn a_bloated_fifo_on_an_asymmetric_line_has_a_bad_grade() {
+    for (line, way) in [
+        ("--down 50mbit --up 10mbit --rtt 30ms", "Downloads"),
+        ("--down 10mbit --up 50mbit --rtt 30ms", "Uploads"),
+        ("--down 100mbit --up 5mbit", "Downloads"),
+        ("--down 10mbit --up 1mbit", "Downloads"),
+        ("--down 250mbit --up 20mbit", "Downloads"),
+        ("--down 1000mbit --up 40mbit", "Downloads"),
+    ] {
+        let record = measured(&format!("rrul --length 20s --queue pfifo:1000,fq_codel {line}"));
+        let [bloated, short] = [0, 1].map(|i| &record["runs"][i]["summary"]);
+        let letter = bloated["grade"]["letter"].as_str();
+        assert!(matches!(letter, Some("C" | "D" | "F")), "{line}: {letter:?} {}", bloated["no_grade"]);
+        let finding = bloated["findings"][0].as_str().unwrap_or("");
+        assert!(finding.starts_with(way) && finding.contains("because their ACKs wait"), "{line}: {finding}");
+        let letter = short["grade"]["letter"].as_str();
+        assert!(matches!(letter, Some("A+" | "A")), "{line}: {letter:?} {}", short["no_grade"]);
+    }
 }
 
 /// Twenty-four hours of a full gigabit are hours of work: what there is after a while is kept.

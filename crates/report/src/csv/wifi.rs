@@ -10,8 +10,8 @@ use crate::wifi::{AccessCategory, Shares, Station, StationSummary};
 /// `stations.csv`: a row per run, radio and station. Counts are since the run began.
 pub fn stations(record: &Record) -> String {
     let mut out = String::from(
-        "queue,radio,station,rate,rate_bit_per_s,weight,share,air_us,airtime_tx_us,airtime_rx_us,deficit_vo_us,\
-         deficit_vi_us,deficit_be_us,deficit_bk_us,goodput_mbit_per_s,rtt_p5_ms,rtt_p50_ms,rtt_p95_ms,rtt_p99_ms,\
+        "queue,radio,station,rate,rate_bps,weight,share,air_us,airtime_tx_us,airtime_rx_us,deficit_vo_us,\
+         deficit_vi_us,deficit_be_us,deficit_bk_us,goodput_bps,rtt_p5_ms,rtt_p50_ms,rtt_p95_ms,rtt_p99_ms,\
          packets,delivered_bytes,aggregates,mpdus,retried_mpdus,\
          aggregate_mean,drops,marks\n",
     );
@@ -46,7 +46,7 @@ fn row(s: &Station, d: &StationSummary) -> String {
         s.airtime_tx_us.to_string(),
         s.airtime_rx_us.to_string(),
         deficits,
-        number(d.goodput_bps.map(|bps| bps as f64 / 1e6)),
+        d.goodput_bps.map(|bps| bps.to_string()).unwrap_or_default(),
         maybe_ms(d.rtt_p5_ns),
         maybe_ms(d.rtt_p50_ns),
         maybe_ms(d.rtt_p95_ns),

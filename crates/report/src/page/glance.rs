@@ -5,7 +5,8 @@ use std::fmt::Write as _;
 use super::glossary;
 use crate::charts::escape;
 use crate::record::{Record, Run};
-use crate::summary::{Letter, Summary, loaded_directions};
+use crate::summary::{Summary, loaded_directions};
+use crate::verdict::Letter;
 use crate::words;
 
 /// Bars at most; more queues have a matrix.

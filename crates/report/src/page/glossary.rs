@@ -28,7 +28,12 @@ const FIGURES: &[Entry] = &[
     entry(
         "grade",
         "Grade",
-        "By the mean rise of the round trip, the scale of the dslreports test: below 5 ms A+, 30 ms A, 60 ms B, 200 ms C, 400 ms D, else F. No grade where the run is not valid or was cut short, the idle baseline is incomplete, or the line was used below 80 %.",
+        "By the mean rise of the round trip, the scale of the dslreports test: below 5 ms A+, 30 ms A, 60 ms B, 200 ms C, 400 ms D, else F. No grade where the run is not valid or was cut short, the idle baseline is incomplete, or a loaded direction used less than 80 % of its line, unless it is starved. The grade is of delay alone: where more than 1 % of the probes were lost under load (ITU-T G.1010 asks for less for a video call), the loss is shown beside it.",
+    ),
+    entry(
+        "starved",
+        "Starved",
+        "A direction that used less than 80 % of its line because its ACKs wait in the queue of the other one. The other one is saturated, makes at least half of the rise, and adds at least the idle round trip and at least 30 ms.",
     ),
     entry(
         "percentile",
@@ -84,7 +89,7 @@ const FIGURES: &[Entry] = &[
     entry(
         "jain",
         "Jain index",
-        "(Σx)² / (n·Σx²) over the goodput of the n flows of a direction, each over the time it ran: 1 for equal shares, 1/n where one takes all.",
+        "(Σx)² / (n·Σx²): 1 for equal shares, 1/n where one takes all. Of goodput, x is what each of the n flows of a direction got over the time it ran. In Wi-Fi it is of airtime: x is the time for which each of the n stations held the air. Fair airtime gives a slow station less goodput.",
     ),
     entry("backlog", "Backlog", "Bytes in the queue when sampled."),
     entry(

@@ -8,7 +8,8 @@ use crate::charts::escape;
 use crate::record::{Direction, Record, Run};
 use crate::repeat::{self, Repeated};
 use crate::summary::{Summary, distances_differ, loaded_directions};
-use crate::table::{any_lost, fraction, idle, lost_percent, lost_share, mbit, ms, percent};
+use crate::table::{any_lost, fraction, idle, lost_percent, mbit, ms, percent};
+use crate::verdict;
 
 /// Number to sort by, and words to show as markup.
 type Cell<'a> = dyn Fn(&Run, &Summary) -> (Option<f64>, String) + 'a;
@@ -70,7 +71,7 @@ fn columns(record: &Record, all: &[Summary]) -> Vec<Column<'static>> {
         out.push(Column { group: "Goodput", unit: "Mbit/s", head, name, cell: Box::new(cell) });
     }
     if any_lost(all) {
-        let cell = |_: &Run, s: &Summary| (lost_share(&s.rtt), escape(&lost_percent(&s.rtt)));
+        let cell = |_: &Run, s: &Summary| (verdict::lost(&s.rtt), escape(&lost_percent(&s.rtt)));
         let name = "probes lost under load";
         out.push(Column { group: "Probes", unit: "%", head: "lost", name, cell: Box::new(cell) });
     }
@@ -93,7 +94,7 @@ fn columns(record: &Record, all: &[Summary]) -> Vec<Column<'static>> {
 }
 
 /// Columns of the table below it; none without load.
-fn more_columns(record: &Record) -> Vec<Column<'static>> {
+fn more_columns(record: &Record, all: &[Summary]) -> Vec<Column<'static>> {
     let directions = loaded_directions(record);
     let mut out = Vec::new();
     if directions.is_empty() {
@@ -110,14 +111,20 @@ fn more_columns(record: &Record) -> Vec<Column<'static>> {
     out.push(time(group, unit, "p95", "one-way rise up, 95th percentile", |s| s.up.added_p95_ns));
     out.push(time(group, unit, "down p50", "one-way rise down, median", |s| s.down.added_p50_ns));
     out.push(time(group, unit, "p95", "one-way rise down, 95th percentile", |s| s.down.added_p95_ns));
-    for &d in &directions {
+    let of_airtime = Summary::jain_of(all) == "airtime";
+    if of_airtime {
+        let cell = |_: &Run, s: &Summary| (s.airtime_jain(), fraction(s.airtime_jain()));
+        let name = "Jain index of airtime";
+        out.push(Column { group: "Jain", unit: "index", head: "airtime", name, cell: Box::new(cell) });
+    }
+    for &d in directions.iter().filter(|_| !of_airtime) {
         let (head, name, value): (_, _, fn(&Summary) -> Option<f64>) = match d {
-            Direction::Up => ("up", "Jain index up", |s| s.jain_up),
-            Direction::Down => ("down", "Jain index down", |s| s.jain_down),
+            Direction::Up => ("up", "Jain index of goodput up", |s| s.jain_up),
+            Direction::Down => ("down", "Jain index of goodput down", |s| s.jain_down),
         };
         if record.test.flows.iter().filter(|f| f.direction == d).count() > 1 {
             let cell = move |_: &Run, s: &Summary| (value(s), fraction(value(s)));
-            out.push(Column { group: "Jain", unit: "index", head, name, cell: Box::new(cell) });
+            out.push(Column { group: "Jain", unit: "of goodput", head, name, cell: Box::new(cell) });
         }
     }
     out
@@ -127,7 +134,13 @@ fn grade(run: &Run, s: &Summary) -> (Option<f64>, String) {
     let rise = s.rtt.added_mean_ns.map(|v| v as f64);
     match s.grade {
         Some(g) => {
-            (rise, format!("{}<span class=\"mean\">{}</span>", chip(g.letter), ms(Some(g.mean_rise_ns))))
+            let loss = if g.is_lossy() {
+                format!("<br><span class=\"loss\">{} % lost</span>", lost_percent(&s.rtt))
+            } else {
+                String::new()
+            };
+            let mean = ms(Some(g.mean_rise_ns));
+            (rise, format!("{}<span class=\"mean\">{mean}</span>{loss}", chip(g.letter)))
         }
         None if !run.validity.valid => (rise, "<span class=\"none\">not valid</span>".into()),
         None => {
@@ -155,7 +168,7 @@ pub(super) fn summary(record: &Record, summaries: &[Summary], colours: &Colours)
             named.unwrap_or_default()
         );
     }
-    let more = more_columns(record);
+    let more = more_columns(record, summaries);
     if !more.is_empty() {
         let table = sortable(record, summaries, colours, &more, ("more", "More figures"));
         let _ = writeln!(out, "<details class=\"more\"><summary>More figures</summary>\n{table}</details>");

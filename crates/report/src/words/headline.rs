@@ -11,7 +11,7 @@
 use super::{NBSP, Piece, firm, plain};
 use crate::record::{Direction, Record};
 use crate::summary::{Latency, Summary, loaded_directions};
-use crate::table::lost_share;
+use crate::verdict;
 
 /// One-way delay from which a call suffers (ITU-T G.114).
 const CALL_NS: i64 = 150_000_000;
@@ -23,8 +23,6 @@ const GAME_NS: i64 = 50_000_000;
 const CURE_NS: i64 = 30_000_000;
 /// Mean opinion score below which many users are dissatisfied (ITU-T G.107, table B.1).
 const POOR_MOS: f64 = 3.6;
-/// Share of lost probes that is said beside a cure.
-const LOSS: f64 = 0.01;
 /// Share of the highest goodput that a cure has.
 const FAST: f64 = 0.9;
 
@@ -122,9 +120,13 @@ fn compared(
     if worst.ns < CURE_NS {
         out.push(plain(format!("{all} keep delay low: under load ")));
         out.push(least.piece());
-        out.push(plain(format!(" adds {} to the round trip, ", firm(least.ns))));
+        out.push(plain(format!(" adds {} to the round trip", firm(least.ns))));
+        out.extend(loss(least));
+        out.push(plain(", "));
         out.push(worst.piece());
-        out.push(plain(format!(" {}.", firm(worst.ns))));
+        out.push(plain(format!(" {}", firm(worst.ns))));
+        out.extend(loss(worst));
+        out.push(plain("."));
         return out;
     }
     let highest = measured.iter().map(Measured::goodput).max().unwrap_or(0) as f64;
@@ -144,11 +146,15 @@ fn compared(
     } else {
         format!(" cuts that to {}{}", firm(best.ns), speed(best, worst))
     }));
-    if let Some(lost) = lost_share(&best.summary.rtt).filter(|&lost| lost >= LOSS) {
-        out.push(plain(format!(", but lost {:.1}{NBSP}% of the probes", lost * 100.0)));
-    }
+    out.extend(loss(best));
     out.push(plain("."));
     out
+}
+
+/// `, but lost 9.2 % of the probes`, where a grade would not tell.
+fn loss(of: Measured<'_>) -> Option<Piece> {
+    let lost = verdict::lost(&of.summary.rtt).filter(|&lost| verdict::lossy(lost))?;
+    Some(plain(format!(", but lost {:.1}{NBSP}% of the probes", lost * 100.0)))
 }
 
 /// `With pfifo:1000, downloads add 354 ms to the round trip, enough to make calls stutter`.

@@ -127,6 +127,6 @@ fn a_line_that_was_not_full_is_said() {
     let mut record = made(&[("a", 1, 20)]);
     record.1[0].saturated = Some(false);
     assert!(said(&record).contains("did not fill the line"));
-    record.1[0].grade = Some(crate::Grade { letter: crate::Letter::APlus, mean_rise_ns: MS });
+    record.1[0].grade = Some(crate::Grade { letter: crate::Letter::APlus, mean_rise_ns: MS, loss: None });
     assert!(!said(&record).contains("did not fill the line"));
 }

@@ -1,0 +1,259 @@
+//! The verdict on a run: which directions were saturated, the grade, and what else was found.
+//!
+//! * **Saturated**: the direction used at least 80 % of its line. The share is judged as it is shown, in whole
+//!   percent.
+//! * **Grade of a direction**: from the mean rise of its one-way delay, where it was saturated.
+//! * **Grade of the run**: from the mean rise of the round trip, the statistic of the dslreports test: below 5 ms A+,
+//!   30 A, 60 B, 200 C, 400 D, from 400 ms F. It is given where every loaded direction was saturated, and where each one
+//!   that was not was starved.
+//! * **Starved**: the direction was not saturated because the acknowledgements of its flows wait in the queue of the other
+//!   one. That is so where the other one was saturated, makes at least half of the rise, and its mean rise is at least the
+//!   idle round trip (the starved flows' round trip doubles) and at least 30 ms. So a starved direction never comes with a
+//!   grade better than B: a low rise over a link that had room to spare has no grade.
+//! * **Loss**: the letter is of delay alone, as dslreports' is. Above 1 % of the probes lost under load, the loss is named
+//!   beside it. ITU-T G.1010 (2001), table I.1, asks for less than 1 % of loss for a video call (3 % for voice). The
+//!   share is judged as it is shown, with one decimal. ITU-T Y.1541 is stricter (0.1 % in classes 0 to 4), but a short run
+//!   does not send enough probes to tell.
+
+use serde::{Deserialize, Serialize};
+
+use crate::record::{Direction, Record, Run};
+use crate::repeat;
+use crate::stats::whole_percent;
+use crate::summary::{Latency, Summary, direction_name, loaded_directions};
+use crate::words;
+
+/// Utilisation from which a direction counts as saturated, in whole percent.
+pub const SATURATED_PERCENT: u32 = 80;
+
+/// Mean rise from which a queue may starve the other direction, ns: the best letter is then B.
+const STARVING_NS: i64 = 30_000_000;
+
+/// Share of probes lost under load above which the loss is named beside the grade, in tenths of a percent.
+const LOSSY_PERMILLE: f64 = 10.0;
+
+/// A letter with the figures behind it.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Grade {
+    /// The letter: of delay alone.
+    pub letter: Letter,
+    /// Mean rise under load over the idle median, ns: of the round trip, or of the one-way delay of a direction.
+    pub mean_rise_ns: i64,
+    /// Share of the probes that were lost under load, 0 to 1. Absent for one direction: the way on which a probe was
+    /// lost is not always known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub loss: Option<f64>,
+}
+
+impl Grade {
+    /// Whether more than 1 % of the probes were lost: then the letter does not tell all.
+    #[must_use]
+    pub fn is_lossy(&self) -> bool {
+        self.loss.is_some_and(lossy)
+    }
+}
+
+/// The dslreports scale.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Letter {
+    /// Below 5 ms.
+    #[serde(rename = "A+")]
+    APlus,
+    /// Below 30 ms.
+    A,
+    /// Below 60 ms.
+    B,
+    /// Below 200 ms.
+    C,
+    /// Below 400 ms.
+    D,
+    /// From 400 ms.
+    F,
+}
+
+impl Letter {
+    /// The letter of a mean rise in ns.
+    pub fn of_rise(rise_ns: i64) -> Self {
+        match rise_ns {
+            i64::MIN..5_000_000 => Self::APlus,
+            5_000_000..30_000_000 => Self::A,
+            30_000_000..60_000_000 => Self::B,
+            60_000_000..200_000_000 => Self::C,
+            200_000_000..400_000_000 => Self::D,
+            _ => Self::F,
+        }
+    }
+
+    /// As printed.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::APlus => "A+",
+            Self::A => "A",
+            Self::B => "B",
+            Self::C => "C",
+            Self::D => "D",
+            Self::F => "F",
+        }
+    }
+}
+
+/// The verdict on one loaded direction.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct DirectionVerdict {
+    /// Which.
+    pub direction: Direction,
+    /// Share of the line that was used, 0 to 1; absent where it is not known.
+    pub used: Option<f64>,
+    /// Whether that is enough; absent where it is not known.
+    pub saturated: Option<bool>,
+    /// Whether its flows' acknowledgements wait in the queue of the other direction, so that it was not saturated.
+    pub starved: bool,
+    /// The grade of its one-way delay, where one may be given.
+    pub grade: Option<Grade>,
+    /// Why there is none.
+    pub no_grade: Option<String>,
+}
+
+/// Puts the verdict into a summary that has all its figures.
+pub(crate) fn judge(summary: &mut Summary, record: &Record, run: &Run) {
+    let directions = loaded_directions(record);
+    let unfit = unfit(summary, record, run).err();
+    let verdicts: Vec<_> = directions.iter().map(|&d| of_direction(summary, d, unfit.as_deref())).collect();
+    summary.saturated =
+        verdicts.iter().map(|v| v.saturated).reduce(|all, one| all.zip(one).map(|(a, b)| a && b)).flatten();
+    match unfit.map_or_else(|| grade(summary, &verdicts), Err) {
+        Ok(grade) => summary.grade = Some(grade),
+        Err(reason) => summary.no_grade = Some(reason),
+    }
+    summary.findings = findings(summary, &verdicts, run);
+    summary.directions = verdicts;
+}
+
+/// Why nothing of the run may be graded.
+fn unfit(summary: &Summary, record: &Record, run: &Run) -> Result<(), String> {
+    if !run.validity.valid {
+        return Err("the run is not valid".into());
+    }
+    if loaded_directions(record).is_empty() {
+        return Err("the test has no load".into());
+    }
+    if !run.complete {
+        return Err("the run was cut short".into());
+    }
+    if summary.rtt.n == 0 && summary.goodput_up_bps.is_none() && summary.goodput_down_bps.is_none() {
+        return Err("nothing was measured under load".into());
+    }
+    Ok(())
+}
+
+fn of_direction(summary: &Summary, direction: Direction, unfit: Option<&str>) -> DirectionVerdict {
+    let used = summary.utilisation(direction);
+    let saturated = used.map(is_saturated);
+    let mut verdict = DirectionVerdict { direction, used, saturated, ..DirectionVerdict::default() };
+    verdict.starved = saturated == Some(false) && starves(summary, other(direction));
+    match unfit.map_or_else(|| saturation(&verdict), |why| Err(why.to_owned())) {
+        Err(reason) => verdict.no_grade = Some(reason),
+        Ok(()) => match one_way(summary, direction).added_mean_ns {
+            Some(rise) => {
+                verdict.grade = Some(Grade { letter: Letter::of_rise(rise), mean_rise_ns: rise, loss: None });
+            }
+            None => verdict.no_grade = Some("its one-way delay is not known".into()),
+        },
+    }
+    verdict
+}
+
+fn saturation(verdict: &DirectionVerdict) -> Result<(), String> {
+    let name = direction_name(verdict.direction);
+    match verdict.used {
+        None => Err(format!("saturation is unknown: no rate or no line counter {name}")),
+        Some(used) if !is_saturated(used) => {
+            Err(format!("the link was not saturated: {name} {} % used", whole_percent(used)))
+        }
+        Some(_) => Ok(()),
+    }
+}
+
+fn grade(summary: &Summary, verdicts: &[DirectionVerdict]) -> Result<Grade, String> {
+    verdicts.iter().filter(|verdict| !verdict.starved).try_for_each(saturation)?;
+    if summary.rtt.idle_ns.is_none() {
+        return Err("the idle baseline is incomplete".into());
+    }
+    let rise = summary.rtt.added_mean_ns.ok_or("no probe was answered under load")?;
+    Ok(Grade { letter: Letter::of_rise(rise), mean_rise_ns: rise, loss: lost(&summary.rtt) })
+}
+
+fn is_saturated(used: f64) -> bool {
+    whole_percent(used) >= f64::from(SATURATED_PERCENT)
+}
+
+/// Whether so many lost probes are named beside a grade.
+pub(crate) fn lossy(share: f64) -> bool {
+    (share * 1000.0).round() > LOSSY_PERMILLE
+}
+
+/// Share of the probes in the loaded interval that brought none; absent where none was sent.
+pub(crate) fn lost(latency: &Latency) -> Option<f64> {
+    let sent = latency.n.saturating_add(latency.lost);
+    (sent > 0).then(|| latency.lost as f64 / sent as f64)
+}
+
+/// Whether the queue of `direction` holds up the acknowledgements of the other one's flows so long that these cannot
+/// fill their line; see the module.
+fn starves(summary: &Summary, direction: Direction) -> bool {
+    let rise = one_way(summary, direction).added_mean_ns;
+    let (Some(rise), Some(idle), Some(total)) = (rise, summary.rtt.idle_ns, summary.rtt.added_mean_ns) else {
+        return false;
+    };
+    summary.utilisation(direction).is_some_and(is_saturated)
+        && rise >= idle.max(STARVING_NS)
+        && rise.saturating_mul(2) >= total
+        && total >= STARVING_NS
+}
+
+fn findings(summary: &Summary, verdicts: &[DirectionVerdict], run: &Run) -> Vec<String> {
+    if !run.validity.valid {
+        return Vec::new();
+    }
+    let mut out: Vec<String> = verdicts.iter().filter_map(|verdict| starved(summary, verdict)).collect();
+    if let Some(share) = lost(&summary.rtt).filter(|&share| lossy(share) && !verdicts.is_empty()) {
+        let of_delay = if summary.grade.is_some() { "; the grade is of delay alone" } else { "" };
+        out.push(format!("{:.1} % of the probes were lost under load{of_delay}.", share * 100.0));
+    }
+    out.extend(repeat::identical(&run.repetitions));
+    out
+}
+
+/// `Downloads get 72 % of their line because their ACKs wait 255 ms in the queue for uploads.`
+fn starved(summary: &Summary, verdict: &DirectionVerdict) -> Option<String> {
+    let used = verdict.used.filter(|_| verdict.starved)?;
+    let wait = one_way(summary, other(verdict.direction)).added_mean_ns?;
+    let (flows, theirs) = match verdict.direction {
+        Direction::Up => ("Uploads", "downloads"),
+        Direction::Down => ("Downloads", "uploads"),
+    };
+    Some(format!(
+        "{flows} get {} % of their line because their ACKs wait {} in the queue for {theirs}.",
+        whole_percent(used),
+        words::ms(wait),
+    ))
+}
+
+fn one_way(summary: &Summary, direction: Direction) -> &Latency {
+    match direction {
+        Direction::Up => &summary.up,
+        Direction::Down => &summary.down,
+    }
+}
+
+fn other(direction: Direction) -> Direction {
+    match direction {
+        Direction::Up => Direction::Down,
+        Direction::Down => Direction::Up,
+    }
+}
+
+#[cfg(test)]
+#[path = "verdict_tests.rs"]
+mod tests;
