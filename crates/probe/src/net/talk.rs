@@ -176,7 +176,7 @@ impl<'a> Sessions<'a> {
         if !self.sessions.contains_key(&token) && self.sessions.len() < MOST {
             let Some((_, peer)) = talk::accept(bytes, self.origin) else { return true };
             let tos = Dscp::of_tos(datagram.tos.unwrap_or(0)).tos();
-            let from = datagram.from.clone();
+            let from = datagram.from;
             self.sessions.insert(token, Session { peer, socket, from, tos });
         }
         if let Some(session) = self.sessions.get_mut(&token) {

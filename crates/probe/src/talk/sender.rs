@@ -125,7 +125,7 @@ impl MediaSender {
     pub(super) fn poll(&mut self, now: Nanos) -> Option<(Media, usize)> {
         while self.next_frame <= now && self.next_frame < self.stop {
             self.capture(now);
-            self.next_frame = self.next_frame + App::Call.interval();
+            self.next_frame += App::Call.interval();
         }
         if self.next_packet > now {
             return None;

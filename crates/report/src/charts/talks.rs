@@ -22,6 +22,11 @@ const HEIGHT: f64 = 240.0;
 /// More ticks than a day of the fastest game has.
 const MOST_TICKS: usize = 1 << 25;
 
+/// A value for each bin.
+type Values = Vec<Option<f64>>;
+/// Begin and end of each freeze, s.
+type Marks = Vec<(f64, f64)>;
+
 fn way_of<'a>(ctx: &Context<'a>, run: usize, index: usize, direction: Direction) -> Option<&'a TalkWay> {
     let talk = ctx.record.runs.get(run)?.talks.get(index)?;
     ways(talk).into_iter().find(|&(way, _)| way == direction).map(|(_, way)| way)
@@ -33,7 +38,7 @@ pub(crate) fn talk(ctx: &Context<'_>, index: usize, direction: Direction) -> Opt
     let bins = Bins::of(ctx.record, PLACE);
     let ways: Vec<Option<&TalkWay>> =
         (0..ctx.record.runs.len()).map(|run| way_of(ctx, run, index, direction)).collect();
-    let (values, marks, what, unit): (Vec<Vec<Option<f64>>>, Vec<Vec<(f64, f64)>>, _, _) = match plan.ticks {
+    let (values, marks, what, unit): (Vec<Values>, Vec<Marks>, _, _) = match plan.ticks {
         None => {
             let rates =
                 ways.iter().map(|way| way.map_or_else(|| vec![None; bins.count], |way| rate(way, &bins)));
