@@ -8,7 +8,7 @@ use goodqueue::{QueueSpec, Reason};
 use goodqueue_probe::{Direction, Sample, Test, Way};
 use goodqueue_report::{
     CallSeries, Fate, FlowSeries, MISSING, PageSeries, PathQueue, ProbeSeries, QueueSeries, Run, TalkSeries,
-    TalkWay, VideoSeries,
+    TalkWay, UnderWay, VideoSeries,
 };
 use serde::{Deserialize, Serialize};
 
@@ -68,6 +68,8 @@ pub(crate) struct Collector {
     flows: Vec<BTreeMap<i64, FlowRow>>,
     /// Of probes, then of calls.
     echoes: Vec<Echoes>,
+    /// Probes that were under way at the end: number, sequence number, how long.
+    under_way: Vec<(u32, u32, i64)>,
     /// Bytes received per direction and step: the newest two steps, for the progress line.
     steps: [BTreeMap<i64, u64>; 2],
     latest: Latest,
@@ -160,6 +162,7 @@ impl Collector {
             upward: test.flows.iter().map(|flow| flow.direction == goodqueue_probe::Direction::Up).collect(),
             flows: vec![BTreeMap::new(); test.flows.len()],
             echoes: vec![Echoes::default(); test.streams().len()],
+            under_way: Vec::new(),
             steps: [BTreeMap::new(), BTreeMap::new()],
             latest: Latest { t_ns: -i64::try_from(test.idle.0).unwrap_or(0), ..Latest::default() },
         }
@@ -221,6 +224,11 @@ impl Collector {
                 };
                 let echo = Echo { sent, rtt: MISSING, up: MISSING, down: MISSING, fate };
                 self.echoes[probe as usize].insert(seq, echo);
+            }
+            Sample::UnderWay { probe, seq, sent, waited } => {
+                let echo = Echo { sent, rtt: MISSING, up: MISSING, down: MISSING, fate: Fate::Unknown };
+                self.echoes[probe as usize].insert(seq, echo);
+                self.under_way.push((probe, seq, waited));
             }
             Sample::Page { page, t, took, complete, first_byte, bytes, ref error } => {
                 let series = &mut self.run.web[page as usize];
@@ -342,6 +350,13 @@ impl Collector {
                 series.cwnd_segments.push(row.cwnd_segments);
                 series.srtt_us.push(row.srtt_us);
                 series.retransmits.push(retransmits);
+            }
+        }
+        for (probe, seq, waited_ns) in self.under_way {
+            let series = self.run.probes.get_mut(probe as usize);
+            let place = self.echoes[probe as usize].seq.binary_search(&seq);
+            if let (Some(series), Ok(at)) = (series, place) {
+                series.under_way.push(UnderWay { at: u64::try_from(at).unwrap_or(u64::MAX), waited_ns });
             }
         }
         let mut echoes = self.echoes.into_iter();

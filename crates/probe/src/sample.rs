@@ -103,6 +103,17 @@ pub enum Sample {
         /// Where it was lost.
         way: Way,
     },
+    /// A probe that was still under way when the run ended: its round trip is longer than it was waited for.
+    UnderWay {
+        /// Index of the probe.
+        probe: u32,
+        /// Sequence number.
+        seq: u32,
+        /// When it was sent.
+        sent: i64,
+        /// How long it had been under way, nanoseconds.
+        waited: i64,
+    },
     /// A flow's end as one of its two ends saw it. Each end that was alive reports once.
     FlowEnd {
         /// Index of the flow.
@@ -217,7 +228,7 @@ impl Sample {
             | Sample::Shown { t, .. }
             | Sample::Interval { t, .. }
             | Sample::Tick { t, .. } => t,
-            Sample::Echo { sent, .. } | Sample::Lost { sent, .. } => sent,
+            Sample::Echo { sent, .. } | Sample::Lost { sent, .. } | Sample::UnderWay { sent, .. } => sent,
         }
     }
 }

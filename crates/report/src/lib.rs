@@ -60,7 +60,7 @@ pub use path::{PathQueue, Sojourn, TcpRtt};
 pub use record::{
     CallSeries, Direction, EngineHealth, Fate, FlowPlan, FlowSeries, Host, LinkPlan, LossCount, MISSING,
     PagePlan, PageSeries, PathPlan, ProbePlan, ProbeSeries, QueueSeries, Record, Run, SCHEMA, Simulation,
-    TestPlan, Validity, VideoPlan, VideoSeries,
+    TestPlan, UnderWay, Validity, VideoPlan, VideoSeries,
 };
 pub use repeat::{Estimate, Repeated, Repetition};
 pub use summary::{FlowSummary, Latency, ProbeSummary, QueueSummary, Summary, ramp_ns};

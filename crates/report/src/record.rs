@@ -343,12 +343,25 @@ pub struct ProbeSeries {
     pub up_ns: Vec<i64>,
     /// One-way delay to the client, or [`MISSING`].
     pub down_ns: Vec<i64>,
-    /// What did not come back.
+    /// What was lost.
     pub lost: LossCount,
+    /// What was under way when the run ended, and no longer waited for: [`MISSING`] in the columns, and not lost.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub under_way: Vec<UnderWay>,
     /// Answers that came after a later one's.
     pub reordered: u64,
     /// Answers that came twice.
     pub duplicates: u64,
+}
+
+/// A probe whose round trip is longer than it was waited for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct UnderWay {
+    /// Its place in the columns.
+    pub at: u64,
+    /// How long it was waited for.
+    pub waited_ns: i64,
 }
 
 /// Probes that were lost, by direction.

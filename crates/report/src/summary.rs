@@ -21,6 +21,8 @@
 //!   trip**: see [`Sojourn`] and [`TcpRtt`].
 //! * **Grade**, **saturated**, **starved** and **loss**: see [`Grade`] and the module `verdict`.
 
+use std::collections::HashMap;
+
 use serde::{Deserialize, Serialize};
 
 use crate::applications::{self, CallSummary, PageSummary};
@@ -143,8 +145,18 @@ pub struct ProbeSummary {
 pub struct Latency {
     /// Samples in the loaded interval.
     pub n: u64,
-    /// Probes sent in the loaded interval that brought none.
+    /// Probes sent in the loaded interval that were lost.
     pub lost: u64,
+    /// Those of the samples that were still under way at the end: of the round trip they count as what they were
+    /// waited for, of one way they are left out.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub under_way: u64,
+    /// The least time that one of them was waited for: a percentile of at least this is a lower bound.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cut_off_ns: Option<i64>,
+    /// The same of rises.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub added_cut_off_ns: Option<i64>,
     /// Smallest.
     pub min_ns: Option<i64>,
     /// Median.
@@ -415,6 +427,11 @@ pub(crate) fn distances_differ(record: &Record) -> bool {
     all.any(|rtt| Some(rtt) != first)
 }
 
+#[allow(clippy::trivially_copy_pass_by_ref)] // Serde asks for a reference.
+fn is_zero(count: &u64) -> bool {
+    *count == 0
+}
+
 fn latency(
     run: &Run,
     probes: &[ProbeSeries],
@@ -425,11 +442,28 @@ fn latency(
     let mut out = Latency::default();
     let (mut values, mut rises, mut idle) = (Vec::new(), Vec::new(), Vec::new());
     let mut complete = !probes.is_empty();
+    let is_round_trip = |probe: &ProbeSeries| std::ptr::eq(column(probe), &raw const probe.rtt_ns);
     for probe in probes {
+        let open: HashMap<u64, i64> = probe.under_way.iter().map(|open| (open.at, open.waited_ns)).collect();
         let base = baseline(run, probe, column(probe));
         complete &= base.is_some();
         idle.extend(idle_samples(run, probe, column(probe)));
-        for (&sent, &value) in probe.sent_ns.iter().zip(column(probe)) {
+        for (at, (&sent, &value)) in (0..).zip(probe.sent_ns.iter().zip(column(probe))) {
+            if let Some(&waited) = open.get(&at) {
+                if loaded.contains(sent) {
+                    out.under_way += 1;
+                    if is_round_trip(probe) {
+                        let least = |old: Option<i64>, new: i64| Some(old.map_or(new, |old| old.min(new)));
+                        values.push(waited);
+                        out.cut_off_ns = least(out.cut_off_ns, waited);
+                        if let Some(rise) = base.map(|base| waited.saturating_sub(base)) {
+                            rises.push(rise);
+                            out.added_cut_off_ns = least(out.added_cut_off_ns, rise);
+                        }
+                    }
+                }
+                continue;
+            }
             if load.contains(sent) && known(value) {
                 out.startup_max_ns = out.startup_max_ns.max(Some(value));
             }

@@ -333,8 +333,10 @@ fn queue_column(all: &[Summary]) -> Column {
 
 /// The rise of the round trip under load; without load the round trip.
 fn delay_group(all: &[Summary], loaded: bool) -> Group {
-    let column =
-        |head, f: fn(&Latency) -> Option<i64>| Column::new(head, all.iter().map(|s| ms(f(&s.rtt))).collect());
+    let cut = if loaded { |l: &Latency| l.added_cut_off_ns } else { |l: &Latency| l.cut_off_ns };
+    let column = |head, f: fn(&Latency) -> Option<i64>| {
+        Column::new(head, all.iter().map(|s| at_least(f(&s.rtt), cut(&s.rtt))).collect())
+    };
     let (title, columns) = if loaded {
         let rise = vec![
             column("p50", |l| l.added_p50_ns),
@@ -463,6 +465,23 @@ pub(crate) fn ms(ns: Option<i64>) -> String {
     ns.map_or_else(|| "–".into(), |v| format!("{:.1}", (v as f64 / 1e5).round() / 10.0 + 0.0))
 }
 
+/// [`ms`], and `> ` before what is only a lower bound: where probes that were under way at the end (from `cut_off_ns` on)
+/// have a part in it.
+pub(crate) fn at_least(ns: Option<i64>, cut_off_ns: Option<i64>) -> String {
+    let is_bound = ns.zip(cut_off_ns).is_some_and(|(ns, cut)| ns >= cut);
+    if is_bound { format!("> {}", ms(ns)) } else { ms(ns) }
+}
+
+/// What is said of a run at whose end probes were still under way.
+pub(crate) fn cut_off(s: &Summary) -> Option<String> {
+    let count = s.rtt.under_way;
+    let wait = ms(s.rtt.cut_off_ns);
+    let (were, probes) = if count == 1 { ("was", "probe") } else { ("were", "probes") };
+    (count > 0).then(|| {
+        format!("{count} {probes} {were} still under way when the run ended, after {wait} ms at least: > marks what is longer than shown")
+    })
+}
+
 pub(crate) fn fraction(x: Option<f64>) -> String {
     x.map_or_else(|| "–".into(), |v| format!("{v:.2}"))
 }
@@ -492,6 +511,7 @@ fn remarks(record: &Record, all: &[Summary]) -> Vec<String> {
             let shown = shown_words(run, direction);
             out.extend(shown.map(|words| format!("{}: {words}", short(name))));
         }
+        out.extend(cut_off(s).map(|words| format!("{}: {words}", short(name))));
         out.extend(ended_early(record, run));
         for (i, page) in run.web.iter().enumerate() {
             if let Some(error) = &page.error {

@@ -153,6 +153,19 @@ impl Packet for Token {
     }
 }
 
+/// A request or a reply that was dropped.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LostProbe {
+    /// Number of the probe.
+    pub(crate) probe: u32,
+    /// Sequence number of its segment.
+    pub(crate) seq: u64,
+    /// Place of the datagram.
+    pub(crate) datagram: u64,
+    /// Whether it was on its way back.
+    pub(crate) is_reply: bool,
+}
+
 /// All frames; a freed place is used again first.
 #[derive(Debug)]
 pub(crate) struct Frames {
@@ -162,8 +175,8 @@ pub(crate) struct Frames {
     /// SACK blocks of those that have some, and their free places.
     blocks: Vec<Blocks>,
     free_blocks: Vec<u32>,
-    /// Probes, by number and acknowledgement number, that will not come back.
-    pub(crate) lost_probes: Vec<(u32, u64)>,
+    /// Probes that will not come back.
+    pub(crate) lost_probes: Vec<LostProbe>,
     /// The same of datagrams of calls and games.
     pub(crate) lost_talks: Vec<(u32, u64)>,
     /// Payload of a full segment, bytes: what is longer is a super-packet.
@@ -291,7 +304,12 @@ impl Frames {
     pub(crate) fn lose(&mut self, id: FrameId) {
         let frame = self.get(id);
         if matches!(frame.kind, Kind::Request | Kind::Reply) {
-            let lost = (frame.owner, frame.segment.ack);
+            let lost = LostProbe {
+                probe: frame.owner,
+                seq: frame.segment.seq,
+                datagram: frame.segment.ack,
+                is_reply: matches!(frame.kind, Kind::Reply),
+            };
             self.lost_probes.push(lost);
         } else if matches!(frame.kind, Kind::There | Kind::Back) {
             let lost = (frame.owner, frame.segment.ack);

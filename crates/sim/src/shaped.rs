@@ -229,14 +229,13 @@ mod tests {
                 }
                 now = shaped.next_wake(now).unwrap_or(now).max(now + Span(1));
             }
-            assert_eq!(left, packets, "{kind:?} over {text}: {turns} turns");
+            // CoDel within some of them drops what waits for long.
+            assert_eq!(left + shaped.stats().drops, packets, "{kind:?} over {text}: {turns} turns");
             assert!(turns <= 3 * packets, "{kind:?} over {text}: {turns} turns for {packets} packets");
             // 1 Mbit/s is the slower of the two: 8 ms for each packet, less what its bucket holds at the start.
-            let took = now.since(Nanos(1_000_000_000));
-            assert!(
-                took > Span::from_millis(350) && took < Span::from_millis(420),
-                "{kind:?} over {text}: {took}"
-            );
+            let (took, least) =
+                (now.since(Nanos(1_000_000_000)), Span::from_millis(8) * left.saturating_sub(8));
+            assert!(took >= least && took < Span::from_millis(420), "{kind:?} over {text}: {took}");
         }
     }
 

@@ -20,8 +20,8 @@ use crate::progress::Latest;
 
 /// Time between two looks at the queues, as in the live arm.
 const LOOK: Span = Span::from_millis(100);
-/// Longest wait for the last probes after the load: the longest timeout that a probe has, and a little.
-const DRAIN: Span = Span::from_secs(20);
+/// Longest wait for the last probes after the load: what is then under way is told as that.
+const DRAIN: Span = Span::from_secs(120);
 /// Full packets of both directions after which the owner is asked whether to go on: hundredths of a second's
 /// work.
 const PATIENCE: u64 = 20_000;
@@ -286,7 +286,7 @@ impl<'a> Turn<'a> {
 /// Keeps a sample of a probe, a call, a page or a video of the test; the scenario may have other probes.
 fn keep(collector: &mut Collector, job: &Job, sample: &Sample) {
     let is_ours = match *sample {
-        Sample::Echo { probe, .. } | Sample::Lost { probe, .. } => {
+        Sample::Echo { probe, .. } | Sample::Lost { probe, .. } | Sample::UnderWay { probe, .. } => {
             (probe as usize) < job.test.streams().len()
         }
         _ => true,

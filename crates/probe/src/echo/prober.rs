@@ -44,6 +44,8 @@ impl ProberConfig {
     /// The same where a probe must not be taken for lost while it waits in a queue: 120 s. The final wait is no longer
     /// for that: it depends on the round trips seen, and grows with those that still come.
     pub const PATIENT: Span = Span::from_secs(120);
+    /// A timeout that never comes: a probe is lost only when [`Prober::was_lost`] says so.
+    pub const FOR_EVER: Span = Span(i64::MAX as u64);
 }
 
 /// What a prober has counted.
@@ -201,7 +203,8 @@ impl Prober {
     /// that is the next of them, and a loss is declared with it.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Nanos> {
-        let end = || (self.unanswered > 0).then(|| self.last_sent.saturating_add(self.final_wait()));
+        let is_waiting = self.unanswered > 0 && !self.is_patient();
+        let end = || is_waiting.then(|| self.last_sent.saturating_add(self.final_wait()));
         self.due().or_else(end).map(|at| Nanos(at.max(0).cast_unsigned()))
     }
 
@@ -392,6 +395,12 @@ impl Prober {
         let over = self.grid >= self.grid_len
             && now.mono >= self.last_sent.saturating_add(self.final_wait())
             && self.unanswered > 0;
+        if self.is_patient() {
+            while self.slots.front().is_some_and(|slot| slot.answered) {
+                self.retire(sink);
+            }
+            return;
+        }
         let timeout = self.timeout();
         while let Some(slot) = self.slots.front() {
             if !over && now.mono.saturating_sub(slot.sent.mono) < timeout {
@@ -414,6 +423,37 @@ impl Prober {
         }
     }
 
+    /// Probe `seq` was dropped on this way, and its owner knows it.
+    pub fn was_lost(&mut self, seq: u32, way: Way, sink: &mut dyn FnMut(Sample)) {
+        let Some(slot) = self.slot(seq).filter(|slot| !slot.answered) else { return };
+        slot.answered = true;
+        let sent = slot.sent;
+        self.unanswered -= 1;
+        self.lose(seq, sent, way, sink);
+    }
+
+    /// Ends at `now`: what has not come back is told as under way.
+    pub fn leave(&mut self, now: Stamp, sink: &mut dyn FnMut(Sample)) {
+        self.stop();
+        let slots = std::mem::take(&mut self.slots);
+        for (seq, slot) in (self.front..).zip(&slots).filter(|(_, slot)| !slot.answered) {
+            let waited = now.mono.saturating_sub(slot.sent.mono);
+            sink(Sample::UnderWay {
+                probe: self.config.probe,
+                seq,
+                sent: self.since_origin(slot.sent),
+                waited,
+            });
+        }
+        self.front = self.front.saturating_add(u32::try_from(slots.len()).unwrap_or(u32::MAX));
+        self.unanswered = 0;
+    }
+
+    /// Whether it waits for ever.
+    fn is_patient(&self) -> bool {
+        self.config.least_timeout >= ProberConfig::FOR_EVER
+    }
+
     /// Takes the oldest slot out.
     fn retire(&mut self, sink: &mut dyn FnMut(Sample)) {
         let Some(slot) = self.slots.pop_front() else { return };
@@ -423,13 +463,22 @@ impl Prober {
             return;
         }
         self.unanswered -= 1;
-        let (way, count) = match (slot.reached, slot.covered) {
-            (true, _) => (Way::Down, &mut self.stats.lost_down),
-            (false, true) => (Way::Up, &mut self.stats.lost_up),
-            (false, false) => (Way::Unknown, &mut self.stats.lost_unknown),
+        let way = match (slot.reached, slot.covered) {
+            (true, _) => Way::Down,
+            (false, true) => Way::Up,
+            (false, false) => Way::Unknown,
         };
-        *count += 1;
-        sink(Sample::Lost { probe: self.config.probe, seq, sent: self.since_origin(slot.sent), way });
+        self.lose(seq, slot.sent, way, sink);
+    }
+
+    /// Counts and tells of a loss.
+    fn lose(&mut self, seq: u32, sent: Stamp, way: Way, sink: &mut dyn FnMut(Sample)) {
+        *match way {
+            Way::Down => &mut self.stats.lost_down,
+            Way::Up => &mut self.stats.lost_up,
+            Way::Unknown => &mut self.stats.lost_unknown,
+        } += 1;
+        sink(Sample::Lost { probe: self.config.probe, seq, sent: self.since_origin(sent), way });
     }
 
     fn since_origin(&self, stamp: Stamp) -> i64 {

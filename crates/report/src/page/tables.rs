@@ -8,7 +8,7 @@ use crate::charts::escape;
 use crate::record::{Direction, Record, Run};
 use crate::repeat::{self, Repeated};
 use crate::summary::{Summary, distances_differ, loaded_directions};
-use crate::table::{any_lost, fraction, idle, lost_percent, mbit, ms, percent};
+use crate::table::{any_lost, at_least, cut_off, fraction, idle, lost_percent, mbit, ms, percent};
 use crate::verdict;
 
 /// Number to sort by, and words to show as markup.
@@ -34,6 +34,20 @@ fn time(
     Column { group, unit, head, name, cell: Box::new(cell) }
 }
 
+/// A round trip of which probes that were under way at the end may be part.
+fn bounded(
+    group: &'static str,
+    unit: &'static str,
+    head: &'static str,
+    name: &'static str,
+    value: fn(&Summary) -> Option<i64>,
+    cut_off: fn(&Summary) -> Option<i64>,
+) -> Column<'static> {
+    let cell =
+        move |_: &Run, s: &Summary| (value(s).map(|v| v as f64), escape(&at_least(value(s), cut_off(s))));
+    Column { group, unit, head, name, cell: Box::new(cell) }
+}
+
 fn count(head: &'static str, name: &'static str, value: fn(&Summary) -> u64) -> Column<'static> {
     let cell = move |_: &Run, s: &Summary| (Some(value(s) as f64), value(s).to_string());
     Column { group: "Packets", unit: "", head, name, cell: Box::new(cell) }
@@ -45,11 +59,25 @@ fn columns(record: &Record, all: &[Summary]) -> Vec<Column<'static>> {
     let mut out = Vec::new();
     if directions.is_empty() {
         let (group, unit) = ("Round trip", "ms");
-        out.push(time(group, unit, "p50", "round trip, median", |s| s.rtt.p50_ns));
-        out.push(time(group, unit, "p95", "round trip, 95th percentile", |s| s.rtt.p95_ns));
-        out.push(time(group, unit, "p99", "round trip, 99th percentile", |s| s.rtt.p99_ns));
-        out.push(time(group, unit, "max", "round trip, largest", |s| s.rtt.max_ns));
-        out.push(time(group, unit, "min", "round trip, smallest", |s| s.rtt.min_ns));
+        out.push(bounded(group, unit, "p50", "round trip, median", |s| s.rtt.p50_ns, |s| s.rtt.cut_off_ns));
+        out.push(bounded(
+            group,
+            unit,
+            "p95",
+            "round trip, 95th percentile",
+            |s| s.rtt.p95_ns,
+            |s| s.rtt.cut_off_ns,
+        ));
+        out.push(bounded(
+            group,
+            unit,
+            "p99",
+            "round trip, 99th percentile",
+            |s| s.rtt.p99_ns,
+            |s| s.rtt.cut_off_ns,
+        ));
+        out.push(bounded(group, unit, "max", "round trip, largest", |s| s.rtt.max_ns, |s| s.rtt.cut_off_ns));
+        out.push(bounded(group, unit, "min", "round trip, smallest", |s| s.rtt.min_ns, |s| s.rtt.cut_off_ns));
     } else {
         out.push(Column {
             group: "Grade",
@@ -59,8 +87,22 @@ fn columns(record: &Record, all: &[Summary]) -> Vec<Column<'static>> {
             cell: Box::new(grade),
         });
         let (group, unit) = ("Rise of the round trip", "under load, ms");
-        out.push(time(group, unit, "p50", "rise of the round trip, median", |s| s.rtt.added_p50_ns));
-        out.push(time(group, unit, "p95", "rise of the round trip, 95th percentile", |s| s.rtt.added_p95_ns));
+        out.push(bounded(
+            group,
+            unit,
+            "p50",
+            "rise of the round trip, median",
+            |s| s.rtt.added_p50_ns,
+            |s| s.rtt.added_cut_off_ns,
+        ));
+        out.push(bounded(
+            group,
+            unit,
+            "p95",
+            "rise of the round trip, 95th percentile",
+            |s| s.rtt.added_p95_ns,
+            |s| s.rtt.added_cut_off_ns,
+        ));
     }
     for &d in &directions {
         let (head, name, value): (_, _, fn(&Summary) -> Option<u64>) = match d {
@@ -77,8 +119,22 @@ fn columns(record: &Record, all: &[Summary]) -> Vec<Column<'static>> {
     }
     if !directions.is_empty() {
         let (group, unit) = ("Tail of the rise", "ms");
-        out.push(time(group, unit, "p99", "rise of the round trip, 99th percentile", |s| s.rtt.added_p99_ns));
-        out.push(time(group, unit, "max", "rise of the round trip, largest", |s| s.rtt.added_max_ns));
+        out.push(bounded(
+            group,
+            unit,
+            "p99",
+            "rise of the round trip, 99th percentile",
+            |s| s.rtt.added_p99_ns,
+            |s| s.rtt.added_cut_off_ns,
+        ));
+        out.push(bounded(
+            group,
+            unit,
+            "max",
+            "rise of the round trip, largest",
+            |s| s.rtt.added_max_ns,
+            |s| s.rtt.added_cut_off_ns,
+        ));
     }
     out.push(count("drops", "dropped packets", |s| s.drops_and_marks()[0]));
     out.push(count("marks", "marked packets", |s| s.drops_and_marks()[1]));
@@ -250,6 +306,9 @@ fn most(record: &Record, summaries: &[Summary], columns: &[Column<'_>]) -> Vec<O
 /// Why grades are missing.
 fn reasons(out: &mut String, record: &Record, summaries: &[Summary]) {
     for (run, s) in record.runs.iter().zip(summaries) {
+        if let Some(words) = cut_off(s) {
+            let _ = writeln!(out, "<p class=\"lead\">{}: {}.</p>", escape(&run.queue), escape(&words));
+        }
         if let Some(why) = s.no_grade.as_ref().filter(|_| run.validity.valid && !record.test.flows.is_empty())
         {
             let _ = writeln!(

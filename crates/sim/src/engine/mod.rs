@@ -303,6 +303,7 @@ impl Simulation {
         for device in self.links.iter_mut().filter_map(|link| link.device.as_mut()) {
             device.look(self.now);
         }
+        self.tell_lost();
     }
 
     /// What the event has caused at once.

@@ -117,17 +117,30 @@ impl Simulation {
         }
     }
 
-    /// Frees the datagrams of probes that were lost.
-    fn free_lost(&mut self) {
-        for (probe, datagram) in self.frames.lost_probes.drain(..) {
-            if let Asker::Irtt { free, .. } = &mut self.probes[probe as usize].asker {
-                free.push(place(datagram));
+    /// Tells of the probes that were dropped.
+    #[allow(clippy::cast_possible_truncation)] // Sequence numbers of probes have 32 bits.
+    pub(super) fn tell_lost(&mut self) {
+        let (origin, samples) = (self.origin, &mut self.samples);
+        for lost in self.frames.lost_probes.drain(..) {
+            let way = if lost.is_reply { Way::Down } else { Way::Up };
+            match &mut self.probes[lost.probe as usize].asker {
+                Asker::Irtt { prober, free, .. } => {
+                    free.push(place(lost.datagram));
+                    // Its frames count from one.
+                    prober.was_lost((lost.seq - 1) as u32, way, &mut |sample| samples.push(sample));
+                }
+                Asker::Ping(ping) => {
+                    let (probe, seq) = (lost.probe, lost.seq as u32);
+                    if let Some(sent) = ping.answered(seq) {
+                        samples.push(Sample::Lost { probe, seq, sent: since(sent, origin), way });
+                    }
+                }
             }
         }
     }
 
     pub(super) fn probe_due(&mut self, index: usize) {
-        self.free_lost();
+        self.tell_lost();
         let now = self.now;
         let samples = &mut self.samples;
         let probe = &mut self.probes[index];
@@ -207,33 +220,32 @@ impl Simulation {
         }
     }
 
-    /// Whether a probe is still to be sent, or to come back or be given up.
+    /// Whether a probe is still to be sent, or to come back.
     #[must_use]
     pub fn has_open_probes(&self) -> bool {
         self.probes.iter().any(|probe| match &probe.asker {
-            Asker::Irtt { prober, .. } => prober.poll_timeout().is_some(),
+            Asker::Irtt { prober, .. } => !prober.is_done(),
             Asker::Ping(ping) => ping.next.is_some() || !ping.waiting.is_empty(),
         })
     }
 
-    /// Gives up what has not come back: each probe sent, each page begun and each segment asked for has then one sample. Call once,
-    /// at the end.
+    /// Ends what has not come back: each probe sent, each page begun and each segment asked for has then one sample. A
+    /// probe that was not dropped is under way ([`Sample::UnderWay`]), however long it takes. Call once, at the end.
     pub fn finish_probes(&mut self) {
         self.stop_surfers();
-        let origin = self.origin;
+        self.tell_lost();
+        let (now, origin) = (self.now, self.origin);
         let samples = &mut self.samples;
         for (index, probe) in self.probes.iter_mut().enumerate() {
             match &mut probe.asker {
-                Asker::Irtt { prober, .. } => prober.finish(&mut |sample| samples.push(sample)),
+                Asker::Irtt { prober, .. } => {
+                    prober.leave(Stamp::virtual_time(now), &mut |sample| samples.push(sample))
+                }
                 Asker::Ping(ping) => {
                     for (seq, sent) in std::mem::take(&mut ping.waiting) {
                         let probe = u32::try_from(index).unwrap_or(u32::MAX);
-                        samples.push(Sample::Lost {
-                            probe,
-                            seq,
-                            sent: since(sent, origin),
-                            way: Way::Unknown,
-                        });
+                        let (sent, waited) = (since(sent, origin), since(now, sent));
+                        samples.push(Sample::UnderWay { probe, seq, sent, waited });
                     }
                 }
             }
@@ -273,7 +285,8 @@ fn irtt(scenario: &Scenario, number: usize) -> Asker {
         stop: moment(spec.stop),
         interval: spec.interval,
         payload: spec.payload,
-        least_timeout: ProberConfig::LEAST_TIMEOUT,
+        // A simulator knows what was dropped.
+        least_timeout: ProberConfig::FOR_EVER,
     };
     Asker::Irtt {
         prober: Box::new(Prober::new(config)),
