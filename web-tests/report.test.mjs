@@ -312,6 +312,7 @@ const tests = {
       await word.tap();
       const box = await phone.page.locator("#note").boundingBox();
       assert.ok(box && box.x >= 0 && box.x + box.width <= 390, "the note leaves the screen");
+      await phone.page.keyboard.press("Escape");
     }
     await phone.close();
   },

@@ -315,6 +315,8 @@ fn the_page_is_one_small_file() {
     for (name, record) in fixture::all() {
         let page = html(&record);
         assert_numbers(name, page.split("<script>").next().unwrap());
+        // What is cut at a chart's frame names a shape of the page itself.
+        let page = page.replace("url(#", "");
         for bad in ["src=", "href=\"http", "url(", "@import", "<link rel=\"stylesheet", "fetch(", "{{"] {
             assert!(!page.contains(bad), "{name}: {bad}");
         }
