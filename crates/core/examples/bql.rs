@@ -20,7 +20,7 @@ fn main() {
         }
         longest = longest.max(ring.len());
         // An interrupt for every four packets.
-        now = now + Span(4 * ON_THE_WIRE.0);
+        now += Span(4 * ON_THE_WIRE.0);
         let done: u32 = ring.drain(..ring.len().min(4)).sum();
         dql.completed(now, done); // 3. when the device has sent packets
     }

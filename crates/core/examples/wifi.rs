@@ -25,7 +25,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             let which = usize::from(txq == TxqId::new(StationId(1), best_effort));
             let (station, airtime) = stations[which];
             if let Some(sent) = stack.tx_dequeue(now, txq, &mut Ignore) {
-                now = now + Span::from_micros(airtime.into());
+                now += Span::from_micros(airtime.into());
                 used[which] += u64::from(airtime);
                 stack.register_airtime(now, station, best_effort, airtime, 0);
                 stack.tx_completed(station, Ac::Be, sent.estimate);

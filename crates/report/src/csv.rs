@@ -425,14 +425,14 @@ fn video_rows(row: &mut impl FnMut(&str, &str, String), series: &str, video: &Vi
 
 /// Of the queue that is shown of a direction.
 fn sojourn_rows(row: &mut impl FnMut(&str, &str, String), series: &str, sojourn: Option<Sojourn>) {
-    let values: [(&str, fn(Sojourn) -> u64); 4] = [
-        ("sojourn_p50_ms", |s| s.p50_ns),
-        ("sojourn_p95_ms", |s| s.p95_ns),
-        ("sojourn_p99_ms", |s| s.p99_ns),
-        ("sojourn_max_ms", |s| s.max_ns),
-    ];
-    for (name, of) in values {
-        row(series, name, maybe_ms(sojourn.filter(|s| s.n > 0).and_then(|s| i64::try_from(of(s)).ok())));
+    let Some(waits) = sojourn.filter(|waits| waits.n > 0) else {
+        return ["p50", "p95", "p99", "max"]
+            .iter()
+            .for_each(|p| row(series, &format!("sojourn_{p}_ms"), String::new()));
+    };
+    let values = [("p50", waits.p50_ns), ("p95", waits.p95_ns), ("p99", waits.p99_ns), ("max", waits.max_ns)];
+    for (name, ns) in values {
+        row(series, &format!("sojourn_{name}_ms"), maybe_ms(i64::try_from(ns).ok()));
     }
 }
 

@@ -36,7 +36,7 @@ const MOST_PARTS: usize = 2_000_000;
 
 /// How the network is written.
 enum Form<'a> {
-    Simple(Simple),
+    Simple(Box<Simple>),
     General(Vec<Link>, Vec<Switch>),
     Wifi(Section<'a>),
 }
@@ -44,7 +44,7 @@ enum Form<'a> {
 /// What a variant changes of the network.
 enum Changes<'a> {
     Nothing,
-    Simple(Simple),
+    Simple(Box<Simple>),
     General(Vec<Change>, Vec<switches::Change>),
     Wifi(Section<'a>),
 }
@@ -313,9 +313,9 @@ fn form<'a>(root: &Section<'a>) -> Read<Form<'a>> {
         };
     }
     let form = match root.get("link") {
-        None => Form::Simple(Simple::default()),
+        None => Form::Simple(Box::default()),
         Some((key, value)) if value.get_ref().is_table() => {
-            Form::Simple(Simple::read(&read::table(key, value, &SIMPLE)?)?)
+            Form::Simple(Box::new(Simple::read(&read::table(key, value, &SIMPLE)?)?))
         }
         Some(_) => return Ok(Form::General(Link::read_all(root)?, Switch::read_all(root)?)),
     };
@@ -456,7 +456,7 @@ fn draft<'a>(section: &Section<'a>, form: &Form<'a>) -> Read<Draft<'a>> {
         }
         (None, Form::Simple(_)) => Changes::Nothing,
         (Some((key, value)), Form::Simple(_)) => {
-            Changes::Simple(Simple::read(&read::table(key, value, &SIMPLE)?)?)
+            Changes::Simple(Box::new(Simple::read(&read::table(key, value, &SIMPLE)?)?))
         }
         (link, Form::General(links, switches)) => {
             let changes = link.map_or_else(|| Ok(Vec::new()), |(key, value)| Change::read_all(key, value))?;
@@ -488,7 +488,7 @@ fn wifi(form: &Form<'_>, changes: &Changes<'_>, queue: Option<&QueueText>) -> Re
 fn simple(form: &Form<'_>, changes: &Changes<'_>) -> Option<Simple> {
     match (form, changes) {
         (Form::Simple(base), Changes::Simple(change)) => Some(change.over(base)),
-        (Form::Simple(base), _) => Some(base.clone()),
+        (Form::Simple(base), _) => Some(Simple::clone(base)),
         _ => None,
     }
 }

@@ -265,7 +265,7 @@ proptest! {
         let mut end = peer(config, if is_server { Side::Server } else { Side::Client });
         let (mut now, mut buf) = (Nanos(S), [0; PAYLOAD]);
         for (packet, ms) in packets {
-            now = now + Span::from_millis(ms);
+            now += Span::from_millis(ms);
             let len = wire::emit(7, &packet, PAYLOAD, &mut buf);
             end.handle_datagram(now, len, &buf[..wire::MOST], &mut |_| {});
             let mut sent = 0;

@@ -68,18 +68,18 @@ pub(super) fn waits(all: &[Summary]) -> Vec<Group> {
         Group { title: "queue".into(), columns: vec![queue_column(all)], spare: 0 },
         Group { title: "TCP's own RTT, ms".into(), columns: rtt, spare: 0 },
     ];
-    let ways: [(&str, fn(&Summary) -> Option<Sojourn>); 2] =
-        [("sojourn up, ms", |s| s.sojourn_up), ("sojourn down, ms", |s| s.sojourn_down)];
-    for (title, of) in ways {
-        if all.iter().any(|s| of(s).is_some_and(|sojourn| sojourn.n > 0)) {
-            let at = |pick: fn(Sojourn) -> u64| {
-                move |s: &Summary| of(s).and_then(|sojourn| i64::try_from(pick(sojourn)).ok())
+    let ways = [
+        ("sojourn up, ms", all.iter().map(|s| s.sojourn_up).collect::<Vec<_>>()),
+        ("sojourn down, ms", all.iter().map(|s| s.sojourn_down).collect()),
+    ];
+    for (title, waits) in ways {
+        if waits.iter().any(|wait| wait.is_some_and(|wait| wait.n > 0)) {
+            let column = |head, pick: fn(Sojourn) -> u64| {
+                let ns = |wait: &Option<Sojourn>| wait.and_then(|wait| i64::try_from(pick(wait)).ok());
+                Column::new(head, waits.iter().map(|wait| ms(ns(wait))).collect())
             };
-            let columns = vec![
-                column("p50", &at(|sojourn| sojourn.p50_ns)),
-                column("p95", &at(|sojourn| sojourn.p95_ns)),
-                column("max", &at(|sojourn| sojourn.max_ns)),
-            ];
+            let columns =
+                vec![column("p50", |w| w.p50_ns), column("p95", |w| w.p95_ns), column("max", |w| w.max_ns)];
             out.push(Group { title: title.into(), columns, spare: 0 });
         }
     }

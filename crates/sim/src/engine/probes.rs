@@ -239,7 +239,7 @@ impl Simulation {
         for (index, probe) in self.probes.iter_mut().enumerate() {
             match &mut probe.asker {
                 Asker::Irtt { prober, .. } => {
-                    prober.leave(Stamp::virtual_time(now), &mut |sample| samples.push(sample))
+                    prober.leave(Stamp::virtual_time(now), &mut |sample| samples.push(sample));
                 }
                 Asker::Ping(ping) => {
                     for (seq, sent) in std::mem::take(&mut ping.waiting) {

@@ -157,10 +157,10 @@ impl Seats {
                 ..video
             }));
             let talks = test.talks.iter().filter(|_| seat.load).chain(&extras.talks);
-            spread.talks.extend(talks.cloned().map(|talk| goodqueue_probe::talk::Talk {
+            spread.talks.extend(talks.map(|talk| goodqueue_probe::talk::Talk {
                 name: named(&talk.name),
                 host,
-                ..talk
+                ..*talk
             }));
         }
         Ok(spread)
