@@ -41,6 +41,9 @@ pub struct PathQueue {
     pub direction: Direction,
     /// The queue in its canonical words, with the shaper above it.
     pub queue: String,
+    /// Rate to which packets are shaped here, bit/s: by the queue itself or by the shaper above it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub shaped_bps: Option<u64>,
     /// Whether it is the one at the bottleneck, which the run's `up` or `down` are of.
     pub bottleneck: bool,
     /// Packets handed to it.

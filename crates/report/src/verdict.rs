@@ -1,7 +1,7 @@
 //! The verdict on a run: which directions were saturated, the grade, and what else was found.
 //!
-//! * **Saturated**: the direction used at least 80 % of its line. The share is judged as it is shown, in whole
-//!   percent.
+//! * **Saturated**: the direction used at least 80 % of its line, or of the rate that a slower shaper before it lets
+//!   through. The share is judged as it is shown, in whole percent.
 //! * **Grade of a direction**: from the mean rise of its one-way delay, where it was saturated.
 //! * **Grade of the run**: from the mean rise of the round trip, the statistic of the dslreports test: below 5 ms A+,
 //!   30 A, 60 B, 200 C, 400 D, from 400 ms F. It is given where every loaded direction was saturated, and where each one
@@ -103,7 +103,8 @@ impl Letter {
 pub struct DirectionVerdict {
     /// Which.
     pub direction: Direction,
-    /// Share of the line that was used, 0 to 1; absent where it is not known.
+    /// Share of the line that was used, or of the rate of a slower shaper before it, 0 to about 1; absent where it is not
+    /// known.
     pub used: Option<f64>,
     /// Whether that is enough; absent where it is not known.
     pub saturated: Option<bool>,
@@ -119,7 +120,9 @@ pub struct DirectionVerdict {
 pub(crate) fn judge(summary: &mut Summary, record: &Record, run: &Run) {
     let directions = loaded_directions(record);
     let unfit = unfit(summary, record, run).err();
-    let verdicts: Vec<_> = directions.iter().map(|&d| of_direction(summary, d, unfit.as_deref())).collect();
+    let used = [Direction::Up, Direction::Down].map(|direction| used(summary, record, run, direction));
+    let verdicts: Vec<_> =
+        directions.iter().map(|&d| of_direction(summary, d, used, unfit.as_deref())).collect();
     summary.saturated =
         verdicts.iter().map(|v| v.saturated).reduce(|all, one| all.zip(one).map(|(a, b)| a && b)).flatten();
     match unfit.map_or_else(|| grade(summary, &verdicts), Err) {
@@ -147,11 +150,39 @@ fn unfit(summary: &Summary, record: &Record, run: &Run) -> Result<(), String> {
     Ok(())
 }
 
-fn of_direction(summary: &Summary, direction: Direction, unfit: Option<&str>) -> DirectionVerdict {
-    let used = summary.utilisation(direction);
+/// Share of the line of a direction that was used, or of the rate of a slower shaper on the path.
+fn used(summary: &Summary, record: &Record, run: &Run, direction: Direction) -> Option<f64> {
+    let of_line = summary.utilisation(direction)?;
+    let link = run.link_in(record);
+    let line = match direction {
+        Direction::Up => link.up.rate_bps,
+        Direction::Down => link.down.rate_bps,
+    };
+    let shapers = run.path.iter().filter(|queue| queue.direction == direction);
+    let shaped = shapers.filter_map(|queue| queue.shaped_bps).filter(|&bps| bps > 0).min();
+    Some(match (line, shaped) {
+        (Some(line), Some(shaped)) if shaped < line => of_line * line as f64 / shaped as f64,
+        _ => of_line,
+    })
+}
+
+/// `used`: up and down.
+fn of_direction(
+    summary: &Summary,
+    direction: Direction,
+    used: [Option<f64>; 2],
+    unfit: Option<&str>,
+) -> DirectionVerdict {
+    let [up, down] = used;
+    let (used, other_used) = match direction {
+        Direction::Up => (up, down),
+        Direction::Down => (down, up),
+    };
     let saturated = used.map(is_saturated);
     let mut verdict = DirectionVerdict { direction, used, saturated, ..DirectionVerdict::default() };
-    verdict.starved = saturated == Some(false) && starves(summary, other(direction));
+    verdict.starved = saturated == Some(false)
+        && other_used.is_some_and(is_saturated)
+        && starves(summary, other(direction));
     match unfit.map_or_else(|| saturation(&verdict), |why| Err(why.to_owned())) {
         Err(reason) => verdict.no_grade = Some(reason),
         Ok(()) => match one_way(summary, direction).added_mean_ns {
@@ -199,17 +230,14 @@ pub(crate) fn lost(latency: &Latency) -> Option<f64> {
     (sent > 0).then(|| latency.lost as f64 / sent as f64)
 }
 
-/// Whether the queue of `direction` holds up the acknowledgements of the other one's flows so long that these cannot
+/// Whether the queue of `direction`, which is saturated, holds up the acknowledgements of the other one's flows so long that these cannot
 /// fill their line; see the module.
 fn starves(summary: &Summary, direction: Direction) -> bool {
     let rise = one_way(summary, direction).added_mean_ns;
     let (Some(rise), Some(idle), Some(total)) = (rise, summary.rtt.idle_ns, summary.rtt.added_mean_ns) else {
         return false;
     };
-    summary.utilisation(direction).is_some_and(is_saturated)
-        && rise >= idle.max(STARVING_NS)
-        && rise.saturating_mul(2) >= total
-        && total >= STARVING_NS
+    rise >= idle.max(STARVING_NS) && rise.saturating_mul(2) >= total && total >= STARVING_NS
 }
 
 fn findings(summary: &Summary, verdicts: &[DirectionVerdict], run: &Run) -> Vec<String> {
@@ -220,6 +248,13 @@ fn findings(summary: &Summary, verdicts: &[DirectionVerdict], run: &Run) -> Vec<
     if let Some(share) = lost(&summary.rtt).filter(|&share| lossy(share) && !verdicts.is_empty()) {
         let of_delay = if summary.grade.is_some() { "; the grade is of delay alone" } else { "" };
         out.push(format!("{:.1} % of the probes were lost under load{of_delay}.", share * 100.0));
+    }
+    if summary.rtt.idle_ns.is_none() && summary.rtt.n > 0 && !verdicts.is_empty() {
+        out.push(
+            "What the load adds is not known: too few probes were answered before it. Idle time must be longer \
+             than the round trip (--idle)."
+                .into(),
+        );
     }
     out.extend(repeat::identical(&run.repetitions));
     out

@@ -8,7 +8,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use goodqueue_report::table::Layout;
-use goodqueue_report::{Error, MISSING, Record, Repetition, SCHEMA, Summary, csv, html, table, write_all};
+use goodqueue_report::{
+    Error, MISSING, ProbeSeries, Record, Repetition, SCHEMA, Summary, csv, html, table, write_all,
+};
 
 /// A folder of its own, removed at the end.
 struct Folder(PathBuf);
@@ -425,7 +427,7 @@ fn what_is_missing_is_said_in_every_form() {
     assert!(record.missing().is_empty(), "a record of an earlier version says nothing of its plan");
     record.planned = [names.as_slice(), &["codel".into(), "pfifo:1000".into()]].concat();
     assert_eq!(record.missing(), ["codel", "pfifo:1000"]);
-    let said = "2 of 4 queues are missing: codel, pfifo:1000: the run ended before they were measured";
+    let said = "2 of 5 queues are missing: codel, pfifo:1000: the run ended before they were measured";
     for text in [table::text(&record, Layout::default()), table::markdown(&record), html(&record)] {
         assert!(text.contains(said), "{text:.2000}");
     }
@@ -441,9 +443,17 @@ fn what_is_missing_is_said_in_every_form() {
     assert!(!record.to_json().unwrap().contains("\"missing\""));
 }
 
+/// Each tenth answer never came.
+fn lose(probe: &mut ProbeSeries) {
+    for delays in [&mut probe.rtt_ns, &mut probe.up_ns, &mut probe.down_ns] {
+        delays.iter_mut().step_by(10).for_each(|delay| *delay = MISSING);
+    }
+}
+
 #[test]
 fn findings_and_lost_probes_are_in_table_and_page() {
-    let record = fixture::troubled();
+    let mut record = fixture::square();
+    record.runs.iter_mut().for_each(|run| lose(&mut run.probes[0]));
     let found: Vec<String> = Summary::all(&record).into_iter().flat_map(|s| s.findings).collect();
     assert!(found.iter().any(|f| f.contains("of the probes were lost under load")), "{found:?}");
     for finding in found {
@@ -463,10 +473,7 @@ fn loss_beside_a_grade_is_red() {
     };
     record.runs.retain(|run| run.queue == "fq_codel");
     assert!(!lossy(&record));
-    let probe = &mut record.runs[0].probes[0];
-    for delays in [&mut probe.rtt_ns, &mut probe.up_ns, &mut probe.down_ns] {
-        delays.iter_mut().step_by(10).for_each(|delay| *delay = MISSING);
-    }
+    lose(&mut record.runs[0].probes[0]);
     let grade = Summary::of(&record, &record.runs[0]).grade.unwrap();
     assert!(grade.is_lossy(), "{grade:?}");
     assert!(lossy(&record));

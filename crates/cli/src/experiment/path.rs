@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use goodqueue_probe::{Direction as Way, Test};
 use goodqueue_report::Direction;
-use goodqueue_sim::{NodeId, route};
+use goodqueue_sim::{Discipline, NodeId, route};
 
 use super::Variant;
 use super::view::shaper;
@@ -73,6 +73,14 @@ impl Variant {
             },
             None => Some(note.queue.clone()).filter(|queue| !queue.is_empty())?,
         };
-        Some(PathLink { link, direction, name: note.name.clone(), queue })
+        let shaped = port.and_then(|port| {
+            let above = port.shaper.map(|shaper| shaper.rate);
+            let own = match &port.queue {
+                Discipline::Queue(queue) => queue.shaped_rate(),
+                Discipline::Classes(_) => None,
+            };
+            above.into_iter().chain(own).min()
+        });
+        Some(PathLink { link, direction, name: note.name.clone(), queue, shaped })
     }
 }

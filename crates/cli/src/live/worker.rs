@@ -10,7 +10,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use goodqueue::{Nanos, Reason, Span};
+use goodqueue::{Nanos, QueueSpec, Reason, Span};
 use goodqueue_probe::Sample;
 use goodqueue_probe::net::{self, ClientSummary, NetError, Server, SharedClock};
 use goodqueue_report::{Direction, EngineHealth, PathQueue, ramp_ns};
@@ -320,6 +320,7 @@ fn path_queue(direction: Direction, queue: &str, path: &PathReport) -> Option<Pa
         },
         direction,
         queue: queue.to_owned(),
+        shaped_bps: queue.parse().ok().and_then(|queue: QueueSpec| queue.shaped_rate()).map(|rate| rate.0),
         bottleneck: true,
         arrived_packets: tally.arrived,
         sent_packets: tally.sent,

@@ -1,6 +1,6 @@
 //! What is to be simulated, and what of it is measured.
 
-use goodqueue::Span;
+use goodqueue::{Rate, Span};
 use goodqueue_probe::Test;
 use goodqueue_report::{Direction, LinkPlan};
 use goodqueue_sim::Scenario;
@@ -38,6 +38,8 @@ pub(crate) struct PathLink {
     pub name: String,
     /// The queue in its canonical words, with the shaper above it.
     pub queue: String,
+    /// Rate to which packets are shaped there.
+    pub shaped: Option<Rate>,
 }
 
 impl Job {

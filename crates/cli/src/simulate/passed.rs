@@ -119,6 +119,7 @@ fn queue(
         link: path.name.clone(),
         direction: path.direction,
         queue: path.queue.clone(),
+        shaped_bps: path.shaped.map(|rate| rate.0),
         bottleneck: path.link == job.up || path.link == job.down,
         arrived_packets,
         sent_packets,

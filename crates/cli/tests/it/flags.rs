@@ -283,7 +283,7 @@ fn runs_again(scratch: &Scratch, words: &[&str]) {
     let program = Path::new(env!("CARGO_BIN_EXE_goodqueue")).parent().expect("a folder");
     let path = format!("{}:{}", program.display(), std::env::var("PATH").unwrap_or_default());
     // The line as it is, and the same with a folder for the results.
-    for line in [line.clone(), format!("{line} -o {}", second.display())] {
+    for line in [line.clone(), format!("{line} -o \"{}\"", second.display())] {
         let output = Command::new("sh")
             .args(["-c", &line])
             .current_dir(&elsewhere)

@@ -8,6 +8,7 @@ use super::catalogue::MOST_PARAMETERS;
 #[cfg(feature = "alloc")]
 use super::value;
 use super::{Conflict, Default, Draft, Fault, QueueInfo, QueueKind, QueueSpec, Unit, Values};
+use crate::Rate;
 
 /// A queue inside another: as [`QueueSpec`], without one of its own.
 #[derive(Clone, Copy)]
@@ -91,6 +92,17 @@ impl QueueSpec {
         }
         self.leaf = Some(Leaf { info: leaf.info, values: leaf.values });
         Ok(self)
+    }
+
+    /// The rate to which it shapes all that passes it: `bandwidth` of `cake`, `rate` of `tbf` and `htb`. `None` where it
+    /// shapes nothing, or each flow by itself.
+    #[must_use]
+    pub fn shaped_rate(&self) -> Option<Rate> {
+        match self.kind() {
+            QueueKind::Tbf | QueueKind::Htb => self.get("rate").map(Rate),
+            QueueKind::Cake => self.get("bandwidth").map(Rate),
+            _ => None,
+        }
     }
 
     /// Whether it can hold a packet back while it has some.
