@@ -45,8 +45,8 @@ pub use sample::{
 };
 pub use sys::process::{Interrupt, die_with_parent, raise_open_files};
 pub use sys::rights::{
-    allow_real_time, become_user, effective_user, keep_capabilities, no_new_privileges,
-    restrict_capabilities, survive_the_file_size_limit,
+    become_user, effective_user, keep_capabilities, no_new_privileges, restrict_capabilities,
+    survive_the_file_size_limit,
 };
 
 /// The engine's clock, `CLOCK_MONOTONIC`: the `now` with which a queue that keeps time from its making

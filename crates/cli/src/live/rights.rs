@@ -39,6 +39,8 @@ impl Rights {
 
     /// In each thread of the load: enters its namespace, and goes on with what is left after [`Rights::end`].
     pub(super) fn end_in_thread(&self, enter: impl FnOnce() -> Result<(), Error>) -> Result<(), Error> {
+        // The threads of the probes begin later and inherit it. Those that do not get it measure all the same.
+        let _ = goodqueue_probe::net::urgent_thread();
         let entered = enter().and_then(|()| if self.network { keep_capabilities() } else { Ok(()) });
         // Also where that failed: the others wait.
         self.turn.wait();
@@ -57,8 +59,6 @@ impl Rights {
 
     fn give_away(&self) -> Result<(), Error> {
         let (user, group) = self.user;
-        // The threads of the probes begin later, and ask for priority 1. Those that do not get it measure all the same.
-        let _ = goodqueue_wire::allow_real_time(1);
         match become_user(user, group) {
             // The kernel has forgotten this with the user.
             Ok(()) => goodqueue_wire::die_with_parent(self.parent)?,

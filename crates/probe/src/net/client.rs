@@ -130,13 +130,17 @@ pub fn run_client(
         let ends = [stop, &end];
         let mut fetching = Vec::new();
         for fetch in fetches {
-            let run = move || fetch.run(sink, &ends);
+            let run = move || {
+                sys::ordinary_thread();
+                fetch.run(sink, &ends)
+            };
             let started = thread("fetch").spawn_scoped(scope, run);
             fetching.push(started.context("start", "a thread for pages or a video")?);
         }
         let run = move || talks.run(sink, &ends);
         let talks =
             thread("talks").spawn_scoped(scope, run).context("start", "the thread of calls and games")?;
+        sys::ordinary_thread();
         let load = load.run(stop);
         let failed = match &load {
             Ok(load) => !load.flows.is_empty() && load.flows.iter().all(|flow| flow.error.is_some()),

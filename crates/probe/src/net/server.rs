@@ -132,6 +132,7 @@ impl Server {
                 reflect::run(&self.reflectors, &mut sessions, stop, &failed)
             };
             let reflector = name.spawn_scoped(scope, both).context("start", "the reflector's thread")?;
+            sys::ordinary_thread();
             let served = Loop::new(clock, sink).and_then(|mut serving| serving.run(&self.listeners, stop));
             failed.store(true, Ordering::Relaxed);
             let probes = reflector.join().map_err(|_| NetError::Thread("reflector"))??;

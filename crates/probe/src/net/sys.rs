@@ -463,6 +463,15 @@ pub(super) fn urgent_thread() -> bool {
     unsafe { libc::pthread_setschedparam(libc::pthread_self(), libc::SCHED_FIFO, &raw const param) == 0 }
 }
 
+/// The calling thread goes on as an ordinary one, where [`urgent_thread`] or its parent made it more than that.
+pub(super) fn ordinary_thread() {
+    // SAFETY: all zeros is a valid sched_param, and what SCHED_OTHER wants; `param` is read only.
+    unsafe {
+        let param: libc::sched_param = zeroed();
+        libc::pthread_setschedparam(libc::pthread_self(), libc::SCHED_OTHER, &raw const param);
+    }
+}
+
 /// The soft limit of open files, after raising it to the hard one.
 pub(super) fn open_files_limit() -> io::Result<u64> {
     let mut limit = MaybeUninit::<libc::rlimit>::uninit();

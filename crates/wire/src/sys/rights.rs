@@ -44,20 +44,6 @@ pub fn effective_user() -> u32 {
     unsafe { libc::geteuid() }
 }
 
-/// Threads of the process may ask for real-time scheduling up to `priority` without a right to, as far as the caller
-/// may allow that (`RLIMIT_RTPRIO`); says whether they may. A limit that is higher stays.
-pub fn allow_real_time(priority: u64) -> bool {
-    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: `limit` is valid for writing.
-    if unsafe { libc::getrlimit(libc::RLIMIT_RTPRIO, &raw mut limit) } != 0 {
-        return false;
-    }
-    let raised =
-        libc::rlimit { rlim_cur: limit.rlim_cur.max(priority), rlim_max: limit.rlim_max.max(priority) };
-    // SAFETY: `raised` is initialised.
-    unsafe { libc::setrlimit(libc::RLIMIT_RTPRIO, &raw const raised) == 0 }
-}
-
 /// The calling thread, and those that it starts, may take up its capabilities again with
 /// [`restrict_capabilities`] after [`become_user`] (`PR_SET_KEEPCAPS`).
 ///
