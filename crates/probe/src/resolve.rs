@@ -390,7 +390,10 @@ mod tests {
         assert_eq!(resolve("rrul", &reno).unwrap().web[0].cc, "reno");
         let error = |words: &[&str]| resolve("rrul", &with(words)).unwrap_err().to_string();
         assert_eq!(error(&["voip", "voip:be"]), "`voip:CS0` is asked for twice");
-        assert_eq!(error(&["wbe"]), "no extra probe is called `wbe`; there are voip, web, dash");
+        assert_eq!(
+            error(&["wbe"]),
+            "no extra probe is called `wbe`; there are voip, web, dash, videocall, game"
+        );
     }
 
     proptest! {
