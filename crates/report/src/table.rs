@@ -120,9 +120,10 @@ pub fn text(record: &Record, layout: Layout) -> String {
         (0..rows(block)).for_each(|row| render_row(&mut out, block, row, None));
     }
     if let Some(title) = repeat::title(&summaries) {
-        let _ = writeln!(out, "\n{title}");
+        let _ = write!(out, "\n{title}");
         let width = if layout.wide { WIDE } else { layout.columns };
         for block in applications::in_blocks(repeated_groups(&summaries), &summaries, width) {
+            out.push('\n');
             render_head(&mut out, &block);
             (0..summaries.len()).for_each(|row| render_row(&mut out, &block, row, None));
         }
@@ -230,13 +231,22 @@ fn render_head(out: &mut String, groups: &[Group]) {
     let mut titles = String::new();
     let mut heads = String::new();
     let mut rule = 0;
+    let headed = |group: &Group| group.columns.iter().any(|column| !column.head.is_empty());
+    // Where no group has both, one line is enough.
+    let one = groups.iter().all(|group| group.title.is_empty() || !headed(group));
     for group in groups {
         let w = group.width();
         let _ = write!(titles, "{:<w$}  ", group.title);
-        let _ = write!(heads, "{}  ", cells_of(group, w, |c| c.head));
+        let _ = match one && !headed(group) {
+            true => write!(heads, "{:<w$}  ", group.title),
+            false => write!(heads, "{}  ", cells_of(group, w, |c| c.head)),
+        };
         rule += w + 2;
     }
-    let _ = writeln!(out, "{}\n{}", titles.trim_end(), heads.trim_end());
+    if !one {
+        let _ = writeln!(out, "{}", titles.trim_end());
+    }
+    let _ = writeln!(out, "{}", heads.trim_end());
     let _ = writeln!(out, "{}", "─".repeat(rule.saturating_sub(2)));
 }
 
@@ -553,10 +563,18 @@ fn ended_early(record: &Record, run: &Run) -> Vec<String> {
 fn simulated(record: &Record, traces: bool) -> Vec<String> {
     let simulated = || record.runs.iter().filter_map(|run| Some((run, run.simulation.as_ref()?)));
     let Some((_, first)) = simulated().next() else { return Vec::new() };
+    let seeds: Vec<u64> =
+        record.runs.iter().flat_map(|run| run.repetitions.iter().map(|one| one.seed)).collect();
+    let seeds = match (seeds.iter().min(), seeds.iter().max()) {
+        (Some(least), Some(most)) if least < most => {
+            format!("seeds {least} to {most}; what is no mean is of seed {}", first.seed)
+        }
+        _ => format!("seed {}", first.seed),
+    };
     if !traces {
-        return vec![format!("simulated with seed {}", first.seed)];
+        return vec![format!("simulated with {seeds}")];
     }
-    let mut lines = vec![format!("simulated with seed {}; trace hashes:", first.seed)];
+    let mut lines = vec![format!("simulated with {seeds}; trace hashes:")];
     let count = simulated().count();
     for (i, (run, simulation)) in simulated().enumerate() {
         let comma = if i + 1 < count { "," } else { "" };

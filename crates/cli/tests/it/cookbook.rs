@@ -5,7 +5,8 @@
 //! to run. To write the page anew, with the times of the command as users build it:
 //!
 //! ```sh
-//! GOODQUEUE_BLESS=1 cargo test --release -p goodqueue-cli --test it cookbook
+//! cargo build --release
+//! GOODQUEUE_BLESS=1 GOODQUEUE_BINARY=$PWD/target/release/goodqueue cargo test -p goodqueue-cli --test it cookbook
 //! ```
 
 use std::fmt::Write as _;
@@ -52,7 +53,8 @@ fn parse(page: &str) -> (String, Vec<Recipe>) {
 
 /// Runs the command lines as a shell would, in `folder`; returns what the last one printed, and how long they took.
 fn cook(recipe: &Recipe, folder: &Path) -> (String, Duration) {
-    let program = PathBuf::from(env!("CARGO_BIN_EXE_goodqueue"));
+    let program = std::env::var_os("GOODQUEUE_BINARY").unwrap_or(env!("CARGO_BIN_EXE_goodqueue").into());
+    let program = PathBuf::from(program);
     let path = std::env::var("PATH").unwrap_or_default();
     let began = Instant::now();
     let mut printed = String::new();
@@ -83,7 +85,7 @@ fn written(recipe: &Recipe, printed: &str, took: &str) -> String {
     out
 }
 
-/// `It takes 0.4 s.`: the line that the comparison leaves out.
+/// `It takes 0.41 s.`: the line that the comparison leaves out.
 fn is_time(line: &str) -> bool {
     line.starts_with("It takes ") && line.ends_with(" s.")
 }
@@ -103,7 +105,7 @@ fn every_recipe_of_the_cookbook_does_what_the_page_shows() {
     let mut new = head + "\n";
     for recipe in &recipes {
         let (printed, took) = cook(recipe, &scratch.path(""));
-        let took = format!("It takes {:.1} s.", took.as_secs_f64());
+        let took = format!("It takes {:.2} s.", took.as_secs_f64());
         let _ = write!(new, "\n{}", written(recipe, &printed, &took));
         for (name, _) in &recipe.pictures {
             let made = scratch.path(Path::new(name).file_name().expect("a name").to_str().expect("plain"));
