@@ -90,6 +90,7 @@ fn figures(record: &Record, run: &Run, of_run: &Row<'_>, put: &mut dyn FnMut(&Ro
             (down, "goodput_mean", rate(one.goodput_down_bps), "bit/s"),
             (up, "jain_goodput", one.jain_up, "1"),
             (down, "jain_goodput", one.jain_down, "1"),
+            (None, "jain_airtime", one.jain_airtime, "1"),
             (None, "rise_p50", ms(one.rise_p50_ns), "ms"),
             (None, "rise_p95", ms(one.rise_p95_ns), "ms"),
             (None, "rise_p99", ms(one.rise_p99_ns), "ms"),

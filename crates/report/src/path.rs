@@ -28,6 +28,9 @@ pub struct Sojourn {
     pub max_ns: u64,
 }
 
+/// 95th percentile of the sojourn time from which a queue is said to hold packets up.
+const HELD_UP_NS: u64 = 1_000_000;
+
 /// One queue on the path of the test's packets. Counts are of the whole run.
 ///
 /// A packet is what the queue was handed: a super-packet (TSO) is one. Where the queue cuts it, each of its segments is a
@@ -81,10 +84,11 @@ impl PathQueue {
         self.sojourn.map_or(0, |sojourn| sojourn.mean_ns)
     }
 
-    /// Whether it dropped, marked or held up any packet.
+    /// Whether it dropped or marked a packet, or held packets up: by 1 ms or more, in the 95th percentile.
     #[must_use]
     pub fn acted(&self) -> bool {
-        self.drops() > 0 || self.marks > 0 || self.sojourn.is_some_and(|sojourn| sojourn.max_ns > 0)
+        let held_up = |waits: Sojourn| waits.p95_ns >= HELD_UP_NS;
+        self.drops() > 0 || self.marks > 0 || self.sojourn.is_some_and(held_up)
     }
 
     /// As the report calls it: `cake:bandwidth=45mbit, router to modem`.

@@ -23,6 +23,9 @@ pub struct Repetition {
     pub jain_up: Option<f64>,
     /// Jain's index over the flows to the client; absent for fewer than two.
     pub jain_down: Option<f64>,
+    /// Jain's index over the stations' airtime; absent without Wi-Fi.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub jain_airtime: Option<f64>,
     /// Median rise of the round trip over its idle baseline.
     pub rise_p50_ns: Option<i64>,
     /// 95th percentile of the rise.
@@ -46,6 +49,7 @@ impl Repetition {
             goodput_down_bps: summary.goodput_down_bps,
             jain_up: summary.jain_up,
             jain_down: summary.jain_down,
+            jain_airtime: summary.airtime_jain(),
             rise_p50_ns: summary.rtt.added_p50_ns,
             rise_p95_ns: summary.rtt.added_p95_ns,
             rise_p99_ns: summary.rtt.added_p99_ns,
@@ -118,6 +122,9 @@ pub struct Repeated {
     pub jain_up: Option<Estimate>,
     /// Jain's index to the client.
     pub jain_down: Option<Estimate>,
+    /// Jain's index over the stations' airtime.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub jain_airtime: Option<Estimate>,
     /// Median rise of the round trip, ns.
     pub rise_p50_ns: Option<Estimate>,
     /// Its 95th percentile, ns.
@@ -142,6 +149,7 @@ impl Repeated {
             goodput_down_bps: over(&|one| one.goodput_down_bps.map(|bps| bps as f64)),
             jain_up: over(&|one| one.jain_up),
             jain_down: over(&|one| one.jain_down),
+            jain_airtime: over(&|one| one.jain_airtime),
             rise_p50_ns: time(|one| one.rise_p50_ns),
             rise_p95_ns: time(|one| one.rise_p95_ns),
             rise_p99_ns: time(|one| one.rise_p99_ns),
@@ -154,11 +162,13 @@ impl Repeated {
 pub(crate) type Column = (&'static str, fn(&Repeated) -> Option<String>);
 
 /// The columns of a table of repetitions.
-pub(crate) const COLUMNS: [Column; 8] = [
+/// As in the first table, Jain's index is of airtime where there is Wi-Fi, and of goodput elsewhere.
+pub(crate) const COLUMNS: [Column; 9] = [
     ("Mbit/s up", |r| words(r.goodput_up_bps, 1e6, 2)),
     ("Mbit/s down", |r| words(r.goodput_down_bps, 1e6, 2)),
-    ("Jain up", |r| words(r.jain_up, 1.0, 3)),
-    ("Jain down", |r| words(r.jain_down, 1.0, 3)),
+    ("Jain goodput up", |r| words(r.jain_up.filter(|_| r.jain_airtime.is_none()), 1.0, 3)),
+    ("Jain goodput down", |r| words(r.jain_down.filter(|_| r.jain_airtime.is_none()), 1.0, 3)),
+    ("Jain airtime", |r| words(r.jain_airtime, 1.0, 3)),
     ("rise p50 ms", |r| words(r.rise_p50_ns, 1e6, 2)),
     ("rise p95 ms", |r| words(r.rise_p95_ns, 1e6, 2)),
     ("rise p99 ms", |r| words(r.rise_p99_ns, 1e6, 2)),

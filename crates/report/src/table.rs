@@ -2,6 +2,7 @@
 
 pub(crate) mod applications;
 mod queues;
+mod remarks;
 pub(crate) mod talks;
 pub(crate) mod videos;
 pub(crate) mod wifi;
@@ -9,16 +10,14 @@ pub(crate) mod wifi;
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-use crate::applications::page_name;
 use crate::baseline::idle_range;
-use crate::path::shown_words;
 use crate::record::{Direction, ProbeSeries};
 use crate::repeat::{self, Repeated};
 use crate::stats::whole_percent;
 use crate::summary::{Latency, Summary, direction_name, distances_differ, loaded_directions};
 use crate::verdict::{self, Grade, Letter};
-use crate::videos::video_name;
-use crate::{Record, Run, words};
+
+use crate::{Record, Run};
 
 /// Columns of the terminal that the table fits where nobody says how many there are.
 pub const WIDTH: usize = 80;
@@ -128,12 +127,12 @@ pub fn text(record: &Record, layout: Layout) -> String {
             (0..summaries.len()).for_each(|row| render_row(&mut out, &block, row, None));
         }
     }
-    let mut remarks = remarks(record, &summaries);
-    remarks.extend(simulated(record, layout.verbose));
+    let mut lines = remarks::remarks(record, &summaries);
+    lines.extend(remarks::simulated(record, layout.verbose));
     if left_out {
-        remarks.push("more columns: --wide".into());
+        lines.push("more columns: --wide".into());
     }
-    for line in remarks {
+    for line in lines {
         out.push_str(&line);
         out.push('\n');
     }
@@ -156,7 +155,7 @@ pub fn markdown(record: &Record) -> String {
         groups.insert(0, Group { title: "".into(), columns: vec![queue_column(&summaries)], spare: 0 });
         markdown_block(&mut out, &groups, summaries.len());
     }
-    for line in remarks(record, &summaries).into_iter().chain(simulated(record, true)) {
+    for line in remarks::remarks(record, &summaries).into_iter().chain(remarks::simulated(record, true)) {
         let _ = write!(out, "\n{}\n", line.trim().replace('<', "&lt;"));
     }
     out
@@ -330,7 +329,7 @@ fn groups(record: &Record, all: &[Summary]) -> Vec<Group> {
     }
     if Summary::jain_of(all) == "airtime" {
         let column = Column::new("airtime", of(&|s| fraction(s.airtime_jain())));
-        out.push(Group { title: "Jain".into(), columns: vec![column], spare: 6 });
+        out.push(Group { title: "Jain".into(), columns: vec![column], spare: 1 });
     } else if all.iter().any(|s| s.jain_up.is_some() || s.jain_down.is_some()) {
         out.push(Group { title: "Jain goodput".into(), columns: fair, spare: 6 });
     }
@@ -498,93 +497,6 @@ pub(crate) fn fraction(x: Option<f64>) -> String {
 
 pub(crate) fn percent(x: Option<f64>) -> String {
     x.map_or_else(|| "–".into(), |v| whole_percent(v).to_string())
-}
-
-/// What must be read beside the numbers, a line each.
-fn remarks(record: &Record, all: &[Summary]) -> Vec<String> {
-    let mut out: Vec<String> = words::missing(record).into_iter().collect();
-    for (run, s) in record.runs.iter().zip(all) {
-        let name = &run.queue;
-        if width(name) > QUEUE_WIDTH {
-            out.push(format!("{}: {name}", short(name)));
-        }
-        for reason in &run.validity.reasons {
-            out.push(format!("{}: not valid: {reason}", short(name)));
-        }
-        if let Some(reason) =
-            s.no_grade.as_ref().filter(|_| run.validity.valid && !record.test.flows.is_empty())
-        {
-            out.push(format!("{}: no grade: {reason}", short(name)));
-        }
-        out.extend(s.findings.iter().map(|finding| format!("{}: {finding}", short(name))));
-        for direction in loaded_directions(record) {
-            let shown = shown_words(run, direction);
-            out.extend(shown.map(|words| format!("{}: {words}", short(name))));
-        }
-        out.extend(cut_off(s).map(|words| format!("{}: {words}", short(name))));
-        out.extend(ended_early(record, run));
-        for (i, page) in run.web.iter().enumerate() {
-            if let Some(error) = &page.error {
-                out.push(format!("{}: {} page failed: {error}", short(name), page_name(record, i)));
-            }
-        }
-        for (i, video) in run.dash.iter().enumerate() {
-            if let Some(error) = &video.error {
-                out.push(format!("{}: {} ended: {error}", short(name), video_name(record, i)));
-            }
-        }
-    }
-    if all.iter().flat_map(|s| &s.web).any(|page| page.load.incomplete > 0) {
-        out.push(format!("pages: {}", applications::INCOMPLETE));
-    }
-    out.extend(wifi::remarks(record, all));
-    out.extend(record.warnings.iter().map(|w| format!("warning: {w}")));
-    out
-}
-
-/// Flows that ended early, those of one cause together.
-fn ended_early(record: &Record, run: &Run) -> Vec<String> {
-    let mut causes: Vec<(&str, &str, usize)> = Vec::new();
-    for (plan, flow) in record.test.flows.iter().zip(&run.flows) {
-        let Some(error) = &flow.error else { continue };
-        match causes.iter_mut().find(|cause| cause.0 == error) {
-            Some(cause) => cause.2 += 1,
-            None => causes.push((error, &plan.name, 0)),
-        }
-    }
-    let words = |(error, first, others): (&str, &str, usize)| {
-        let others = if others > 0 { format!(" and {others} more") } else { String::new() };
-        format!("{}: {first}{others} ended early: {error}", short(&run.queue))
-    };
-    causes.into_iter().map(words).collect()
-}
-
-/// What identifies the simulated runs: the seed, and with `traces` their hashes, on as few lines as hold it.
-fn simulated(record: &Record, traces: bool) -> Vec<String> {
-    let simulated = || record.runs.iter().filter_map(|run| Some((run, run.simulation.as_ref()?)));
-    let Some((_, first)) = simulated().next() else { return Vec::new() };
-    let seeds: Vec<u64> =
-        record.runs.iter().flat_map(|run| run.repetitions.iter().map(|one| one.seed)).collect();
-    let seeds = match (seeds.iter().min(), seeds.iter().max()) {
-        (Some(least), Some(most)) if least < most => {
-            format!("seeds {least} to {most}; what is no mean is of seed {}", first.seed)
-        }
-        _ => format!("seed {}", first.seed),
-    };
-    if !traces {
-        return vec![format!("simulated with {seeds}")];
-    }
-    let mut lines = vec![format!("simulated with {seeds}; trace hashes:")];
-    let count = simulated().count();
-    for (i, (run, simulation)) in simulated().enumerate() {
-        let comma = if i + 1 < count { "," } else { "" };
-        let trace = format!(" {} {}{comma}", short(&run.queue), simulation.trace_hash);
-        match lines.last_mut() {
-            Some(line) if width(line) + width(&trace) <= WIDE => line.push_str(&trace),
-            _ => lines.push(trace),
-        }
-    }
-    lines
 }
 
 #[cfg(test)]

@@ -224,5 +224,6 @@ fn a_round_trip_longer_than_the_test_is_waited_for() {
     let record = measured("ping --live --rate 10mbit --rtt 8s --queue pfifo --length 1s --idle 200ms");
     let rtt = &summaries(&record)[0]["rtt"];
     within("round trip, ms", millis(rtt, "p50_ns"), 8000.0, 8002.0);
-    within("answers", number(rtt, "n"), 90.0, 100.0);
+    // One each 10 ms in the loaded interval: the last 80 % of the second.
+    within("answers", number(rtt, "n"), 78.0, 80.0);
 }
