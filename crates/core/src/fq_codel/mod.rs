@@ -383,16 +383,6 @@ impl<P: Packet, F: Storage<Flow>, S: Storage<Slot<P>>> FqCodel<P, F, S> {
         Some(packet)
     }
 
-    /// The way of a packet that there is no place for. It is not taken: after every call at most `limit` packets are
-    /// queued, and slots are one more.
-    #[cold]
-    #[inline(never)]
-    fn refuse(&mut self, now: Nanos, packet: P, observer: &mut impl Observer<P>) -> Verdict {
-        self.fq.drop_overlimit += 1;
-        observer.dropped(now, packet, Reason::Limit);
-        Verdict::Dropped(Reason::Limit)
-    }
-
     /// The way of a packet that brought the queue over a limit.
     #[cold]
     #[inline(never)]
@@ -412,9 +402,11 @@ impl<P: Packet, F: Storage<Flow>, S: Storage<Slot<P>>> Queue<P> for FqCodel<P, F
     fn enqueue(&mut self, now: Nanos, packet: P, observer: &mut impl Observer<P>) -> Verdict {
         let bucket = self.bucket(packet.flow_hash());
         let flows = self.flows.as_mut();
-        let Some(flow) = flows.get_mut(bucket as usize) else { return self.refuse(now, packet, observer) };
+        let Some(flow) = flows.get_mut(bucket as usize) else { return Verdict::Dropped(Reason::Limit) };
         if !self.arena.push(&mut flow.packets, packet, Tick::at(now).0) {
-            return self.refuse(now, packet, observer);
+            // Not reached: after every call at most `limit` packets are queued, and slots are one more.
+            debug_assert!(false, "no free slot");
+            return Verdict::Dropped(Reason::Limit);
         }
         let len = packet.len();
         flow.backlog = flow.backlog.wrapping_add(len);
@@ -547,27 +539,6 @@ mod tests {
     #[test]
     fn a_slot_of_the_crates_own_packet_is_half_a_cache_line() {
         assert_eq!(size_of::<Slot<crate::Header>>(), 32);
-    }
-
-    /// It cannot be without places while it is within its limit: here they are taken from it.
-    #[test]
-    fn a_packet_without_a_place_comes_back() {
-        #[derive(Default)]
-        struct Back(Option<(u64, Reason)>);
-        impl Observer<crate::Header> for Back {
-            fn dropped(&mut self, _: Nanos, packet: crate::Header, reason: Reason) {
-                assert_eq!(self.0.replace((packet.cookie, reason)), None, "once");
-            }
-        }
-        let slots = [Slot::<crate::Header>::default(); 2];
-        let mut queue = FqCodel::new(Params::default(), [Flow::default(); 1], slots).expect("a queue");
-        let mut elsewhere = List::EMPTY;
-        while queue.arena.push(&mut elsewhere, crate::Header::default(), 0) {}
-        let packet = crate::Header { cookie: 7, len: 1514, truesize: 2304, ..crate::Header::default() };
-        let mut back = Back::default();
-        assert_eq!(queue.enqueue(Nanos(0), packet, &mut back), Verdict::Dropped(Reason::Limit));
-        assert_eq!(back.0, Some((7, Reason::Limit)));
-        assert_eq!((queue.backlog().packets, queue.stats().drops), (0, 1));
     }
 
     #[test]
