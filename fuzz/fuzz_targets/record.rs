@@ -6,6 +6,6 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     for run in &record.runs {
         assert!(Summary::of(&record, run).rtt.n <= run.probes.iter().map(|p| p.sent_ns.len() as u64).sum());
     }
-    assert!(!table::text(&record, false).is_empty());
+    assert!(!table::text(&record, table::Layout::default()).is_empty());
     assert!(html(&record).ends_with("</html>\n"));
 });
