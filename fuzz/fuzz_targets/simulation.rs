@@ -6,11 +6,6 @@ use goodqueue_sim::{BuildError, LinkView, Scenario, Simulation, TraceEvent, What
 /// A scenario that makes more events than this by its end is left where it is.
 const MOST_EVENTS: u64 = 20_000;
 
-/// Most events for each packet that a link took in, a line sent or a host received, and how many may come without any:
-/// timers, lines that change their rate, pages and probes that begin.
-const MOST_FOR_A_PACKET: u64 = 12;
-const MOST_WITHOUT: u64 = 3_000;
-
 /// What went in and out of the network.
 #[derive(Debug, Default, PartialEq)]
 struct Outcome {
@@ -43,11 +38,7 @@ fn run(scenario: &Scenario, is_traced: bool) -> Option<Outcome> {
     (0..scenario.flows.len()).filter(|_| is_traced).for_each(|flow| simulation.trace_flow(flow));
     let mut outcome = Outcome::default();
     while simulation.now() < Nanos::ZERO + END && simulation.events() < MOST_EVENTS {
-        let until = simulation.now() + Span::from_millis(20);
-        while !simulation.run_some(until, MOST_EVENTS) {
-            check_work(scenario, &simulation);
-        }
-        check_work(scenario, &simulation);
+        simulation.run_until(simulation.now() + Span::from_millis(20));
         simulation.take_trace().for_each(|event| outcome.note(&event));
         outcome.samples += simulation.take_samples().count();
         (0..scenario.links.len()).for_each(|link| check_link(&simulation.link(link)));
@@ -70,17 +61,6 @@ impl Outcome {
             What::Marked(_) => {}
         }
     }
-}
-
-/// Nobody wakes in vain: a shaper that asks again each nanosecond would show here.
-fn check_work(scenario: &Scenario, simulation: &Simulation) {
-    let of_link = |link| {
-        let link: LinkView<'_> = simulation.link(link);
-        link.counters().arrived + link.line().packets + link.counters().drops.iter().sum::<u64>()
-    };
-    let packets: u64 = (0..scenario.links.len()).map(of_link).sum();
-    let events = simulation.events();
-    assert!(events <= MOST_WITHOUT + MOST_FOR_A_PACKET * packets, "{events} events for {packets} packets");
 }
 
 /// What came to a link's device has left it, was dropped, or is in it.
