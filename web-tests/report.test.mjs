@@ -215,7 +215,9 @@ const tests = {
       await page.mouse.move(box.x + box.width * 0.6, box.y + box.height * 0.5);
       const marks = await page.evaluate(() => {
         const data = JSON.parse(document.getElementById("data").textContent);
-        const timed = [...document.querySelectorAll("[data-chart]")].filter((e) => data[e.dataset.chart]?.unit === "s");
+        // A chart in which nothing was measured has no moments to mark.
+        const has = (chart) => chart?.unit === "s" && chart.series.some((series) => series.v.length > 0);
+        const timed = [...document.querySelectorAll("[data-chart]")].filter((e) => has(data[e.dataset.chart]));
         return timed.map((e) => {
           const { area, domain } = data[e.dataset.chart];
           const x = Number(e.querySelector("line.cross")?.getAttribute("x1"));
