@@ -1,5 +1,5 @@
 #![no_main]
-use goodqueue_cli::experiment::{Experiment, Plan};
+use goodqueue_experiment::Experiment;
 
 // Files that an experiment may name are looked for where there are none.
 libfuzzer_sys::fuzz_target!(|text: &str| {
@@ -12,7 +12,7 @@ libfuzzer_sys::fuzz_target!(|text: &str| {
                 );
                 assert_eq!(variant.scenario.flows.len(), experiment.test.flows.len());
             }
-            assert!(serde_json::to_string(&Plan::of(&experiment)).is_ok());
+            assert!(serde_json::to_string(&experiment.view()).is_ok());
         }
         Err(error) => {
             assert!(!error.what.is_empty() && error.column >= 1);

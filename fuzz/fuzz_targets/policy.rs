@@ -1,6 +1,6 @@
 #![no_main]
 use goodqueue::Nanos;
-use goodqueue_cli::experiment::Experiment;
+use goodqueue_experiment::Experiment;
 use goodqueue_sim::wifi::Radio;
 
 /// Two stations; what stands before them is of `[wifi]`.

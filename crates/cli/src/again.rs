@@ -11,7 +11,7 @@ const FILES: [&str; 3] = ["--link", "--trace-up", "--trace-down"];
 /// ever overwritten. Where there must be one it names another folder.
 pub(crate) fn of_run(args: &RunArgs) -> Vec<String> {
     let words = std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned());
-    let mut again = repeated(words, &args.test);
+    let mut again = repeated(words, &args.request.test);
     if let (Some(output), false) = (&args.output, args.trace.is_empty()) {
         again.extend(["-o".to_owned(), another(output)]);
     }

@@ -7,8 +7,8 @@ use goodqueue_sim::wifi::model::{Constants, Outcome, Sharing, Station, airtime, 
 use serde_json::{Value, json};
 
 use crate::args::{AirtimeArgs, ConstantsArg};
-use crate::exit::End;
 use crate::output::{print, print_json};
+use goodqueue_experiment::Error;
 
 /// A way of sharing the air, with the stations as they are under it.
 struct Arm {
@@ -23,14 +23,14 @@ struct Arm {
 /// Computes the model and prints it.
 ///
 /// # Errors
-/// [`End::Usage`] for a station that makes no sense.
-pub fn command(args: &AirtimeArgs) -> Result<(), End> {
+/// [`Error::Usage`] for a station that makes no sense.
+pub fn command(args: &AirtimeArgs) -> Result<(), Error> {
     let sets: &[_] = match args.constants {
         Some(ConstantsArg::A) => &[("a", Constants::GHZ5)],
         Some(ConstantsArg::B) => &[("b", Constants::GHZ2_4)],
         None => &[("a", Constants::GHZ5), ("b", Constants::GHZ2_4)],
     };
-    let arms = arms(args).map_err(End::Usage)?;
+    let arms = arms(args).map_err(Error::Usage)?;
     if args.json {
         let rows: Vec<Value> = arms.iter().flat_map(|arm| sets.iter().map(|set| as_json(arm, set))).collect();
         return print_json(&rows);

@@ -1,6 +1,6 @@
 //! What may be typed: one source for the parser, the help texts, the completions and the man page.
 //!
-//! Values stay close to what was typed here; [`crate::plan`] makes sense of them.
+//! Values stay close to what was typed here; [`goodqueue_experiment::Plan`] makes sense of them.
 
 mod others;
 
@@ -8,6 +8,7 @@ use std::path::PathBuf;
 
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Args, Parser, Subcommand};
+use goodqueue_experiment::Request;
 
 pub use others::{AirtimeArgs, CodelParityArg, ConstantsArg, ReplayArgs, ReproduceArgs, TruthArgs};
 
@@ -113,173 +114,12 @@ stay below it.";
 /// `goodqueue run`.
 #[derive(Args, Clone, Debug)]
 pub struct RunArgs {
-    /// The test; `goodqueue tests` lists them. Or an experiment: a file whose name ends in .toml
-    #[arg(default_value = "rrul", value_name = "TEST|FILE.toml")]
-    pub test: String,
-
-    /// Simulate hosts, link and queues in virtual time (the default): no rights needed, the same seed gives the
-    /// same result
-    #[arg(long, help_heading = "Arm")]
-    pub sim: bool,
-    /// Send real kernel TCP through the queues in real time, in network namespaces of its own
-    #[arg(long, conflicts_with = "sim", help_heading = "Arm")]
-    pub live: bool,
+    /// What is measured.
+    #[command(flatten)]
+    pub request: Request,
     /// Simulate each queue twice, and name the first event that differs
     #[arg(long, conflicts_with = "live", help_heading = "Arm")]
     pub check_determinism: bool,
-
-    /// Queues to compare; `goodqueue queues` lists them with their parameters. A rate may be a share of the line:
-    /// cake,bandwidth=90% [default: pfifo:1000,codel,fq_codel; with --shape cake; with --line or --buffer codel,fq_codel]
-    #[arg(short, long, value_name = "QUEUE[,PARAM=VALUE]...")]
-    pub queue: Option<String>,
-    /// Change a key of an experiment file; may be given several times: --set test.length=10s,
-    /// --set variant.NAME.queue=codel, --set link.NAME.up.rate=5mbit, --set flow.1.count=4
-    #[arg(long, value_name = "KEY=VALUE")]
-    pub set: Vec<String>,
-
-    /// A ready-made line, with rates, round-trip time, jitter and buffers; `goodqueue lines` lists them. The modem's own
-    /// buffer is then one side of the comparison
-    #[arg(long, value_name = "NAME", help_heading = "Link")]
-    pub line: Option<String>,
-    /// Rate of the bottleneck, both ways [default: 20mbit]
-    #[arg(short, long, value_name = "RATE", allow_hyphen_values = true, help_heading = "Link")]
-    pub rate: Option<String>,
-    /// Rate towards the server, if it differs
-    #[arg(long, value_name = "RATE", allow_hyphen_values = true, help_heading = "Link")]
-    pub up: Option<String>,
-    /// Rate towards the client, if it differs
-    #[arg(long, value_name = "RATE", allow_hyphen_values = true, help_heading = "Link")]
-    pub down: Option<String>,
-    /// The line towards the server follows this Mahimahi trace
-    #[arg(long, value_name = "FILE", conflicts_with = "up", help_heading = "Link")]
-    pub trace_up: Option<PathBuf>,
-    /// The line towards the client follows this Mahimahi trace
-    #[arg(long, value_name = "FILE", conflicts_with = "down", help_heading = "Link")]
-    pub trace_down: Option<PathBuf>,
-    /// Base round-trip time; one per server host in tests with several, comma-separated [default: 20ms]
-    #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Link")]
-    pub rtt: Option<String>,
-    /// Put the queues into a router before the modem, which shapes to this rate or share of the line, both ways: 90%,
-    /// 18mbit. The modem alone, with its own buffer, is one side of the comparison
-    #[arg(long, value_name = "SHARE|RATE", allow_hyphen_values = true, help_heading = "Link")]
-    pub shape: Option<String>,
-    /// The same towards the server, if it differs
-    #[arg(long, value_name = "SHARE|RATE", allow_hyphen_values = true, help_heading = "Link")]
-    pub shape_up: Option<String>,
-    /// The same towards the client, if it differs
-    #[arg(long, value_name = "SHARE|RATE", allow_hyphen_values = true, help_heading = "Link")]
-    pub shape_down: Option<String>,
-    /// The modem's own queue, both ways, that the others are compared with [default: that of --line; with --shape
-    /// pfifo:1000]
-    #[arg(long, value_name = "QUEUE", help_heading = "Link")]
-    pub buffer: Option<String>,
-    /// Share of packets lost at random on the line, each way (0.1% or 0.001)
-    #[arg(
-        long,
-        default_value = "0%",
-        value_name = "SHARE",
-        allow_hyphen_values = true,
-        help_heading = "Link"
-    )]
-    pub loss: String,
-    /// Put a device ring of so many packets below the queue, each way: a driver's own buffer
-    #[arg(long, value_name = "PACKETS", help_heading = "Link")]
-    pub ring: Option<u32>,
-    /// Keep that ring short with byte queue limits (BQL)
-    #[arg(long, requires = "ring", help_heading = "Link")]
-    pub bql: bool,
-    /// Run over the Wi-Fi network that a file describes in its table `wifi` (docs/experiments.md), in place of a
-    /// bottleneck
-    #[arg(
-        long,
-        value_name = "FILE",
-        conflicts_with_all = [
-            "line", "rate", "up", "down", "trace_up", "trace_down", "rtt", "loss", "ring", "bql", "shape", "shape_up",
-            "shape_down", "buffer", "set",
-        ],
-        help_heading = "Link"
-    )]
-    pub link: Option<PathBuf>,
-    /// Let TCP negotiate ECN
-    #[arg(long, help_heading = "Link")]
-    pub ecn: bool,
-    /// Use IPv6
-    #[arg(short = '6', long, help_heading = "Link")]
-    pub ipv6: bool,
-
-    /// Length of the load, or of each flow in tests that stagger them
-    #[arg(
-        short,
-        long,
-        default_value = "30s",
-        value_name = "TIME",
-        allow_hyphen_values = true,
-        help_heading = "Load"
-    )]
-    pub length: String,
-    /// Unit of staggered starts (flent's delay D)
-    #[arg(
-        long,
-        default_value = "5s",
-        value_name = "TIME",
-        allow_hyphen_values = true,
-        help_heading = "Load"
-    )]
-    pub delay: String,
-    /// Idle time before the load, in which the baseline is measured
-    #[arg(
-        long,
-        default_value = "2s",
-        value_name = "TIME",
-        allow_hyphen_values = true,
-        help_heading = "Load"
-    )]
-    pub idle: String,
-    /// Number of flows, in tests that leave it open
-    #[arg(short = 'N', long, value_name = "N", help_heading = "Load")]
-    pub flows: Option<u32>,
-    /// Congestion control of all flows that the test leaves open: cubic, reno, bbr; simulated dctcp and prague too
-    #[arg(long, value_name = "NAME", help_heading = "Load")]
-    pub cc: Option<String>,
-    /// Step of the goodput series
-    #[arg(
-        long,
-        default_value = "200ms",
-        value_name = "TIME",
-        allow_hyphen_values = true,
-        help_heading = "Load"
-    )]
-    pub step: String,
-    /// Time between two latency probes, at least 1ms
-    #[arg(
-        long,
-        default_value = "10ms",
-        value_name = "TIME",
-        allow_hyphen_values = true,
-        help_heading = "Load"
-    )]
-    pub probe_interval: String,
-    /// How much later than planned each flow, browser and player begins at most, by chance, as on real hosts: `0s` for
-    /// none [default: 10ms]; simulated runs only
-    #[arg(
-        long,
-        value_name = "TIME",
-        conflicts_with = "live",
-        allow_hyphen_values = true,
-        help_heading = "Load"
-    )]
-    pub start_jitter: Option<String>,
-    /// Measure calls, page loads, a video, a video call and a game beside the test's own probes: voip, voip:EF (any DSCP), web, web:large, dash, videocall, videocall:AF41, game, game:30, game:EF
-    #[arg(long, value_name = "EXTRA,...", value_delimiter = ',', help_heading = "Load")]
-    pub with: Vec<String>,
-    /// Root of every random stream; of several runs the first one's [default: 1]
-    #[arg(long, value_name = "N", help_heading = "Load")]
-    pub seed: Option<u64>,
-    /// Run each queue several times: so many, with seeds that follow on each other (5), or with these seeds (1..5 with
-    /// both ends, or 1,4,9). Figures then have intervals
-    #[arg(long, visible_alias = "repetitions", value_name = "N|LIST", help_heading = "Load")]
-    pub seeds: Option<String>,
-
     /// Keep record, page, pictures, CSV and .flent.gz files in this new folder; or write one file, in the form
     /// that its suffix names: .html .svg .png .csv .parquet .md .json .gqz .flent.gz
     #[arg(short, long, value_name = "DIR|FILE", help_heading = "Output")]

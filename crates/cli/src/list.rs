@@ -10,17 +10,17 @@ use goodqueue_probe::{Count, Direction, EXTRAS, FlowGroup, Names, TESTS, TestInf
 use serde_json::{Value, json};
 
 use crate::args::{ListArgs, QueuesArgs};
-use crate::exit::End;
-use crate::experiment::lines::{LINES, Line};
-use crate::hint::did_you_mean;
 use crate::output::{print, print_json};
+use goodqueue_experiment::Error;
+use goodqueue_experiment::did_you_mean;
+use goodqueue_experiment::text::lines::{LINES, Line};
 
 /// `goodqueue schema`.
 ///
 /// # Errors
-/// [`End::Machine`] where it cannot be printed.
-pub fn schema() -> Result<(), End> {
-    print_json(&crate::experiment::schema::schema())
+/// [`Error::Machine`] where it cannot be printed.
+pub fn schema() -> Result<(), Error> {
+    print_json(&goodqueue_experiment::text::schema::schema())
 }
 
 /// The rows that were asked for: all, or the one of that name.
@@ -30,12 +30,12 @@ fn chosen<'a, T>(
     asked: Option<&str>,
     is: impl Fn(&T, &str) -> bool,
     name: impl Fn(&T) -> &'static str,
-) -> Result<Vec<&'a T>, End> {
+) -> Result<Vec<&'a T>, Error> {
     let Some(asked) = asked else { return Ok(rows.iter().collect()) };
     let found: Vec<&T> = rows.iter().filter(|row| is(row, asked)).collect();
     if found.is_empty() {
         let names: Vec<&str> = rows.iter().map(name).collect();
-        return Err(End::Usage(format!("no {what} is called {asked}{}", did_you_mean(asked, &names))));
+        return Err(Error::Usage(format!("no {what} is called {asked}{}", did_you_mean(asked, &names))));
     }
     Ok(found)
 }
@@ -65,15 +65,15 @@ const WIFI: QueueRow = QueueRow {
 /// Lists the queues.
 ///
 /// # Errors
-/// [`End::Usage`] for a name that there is not, or several.
-pub fn queues(args: &QueuesArgs) -> Result<(), End> {
+/// [`Error::Usage`] for a name that there is not, or several.
+pub fn queues(args: &QueuesArgs) -> Result<(), Error> {
     if args.memory {
         return crate::memory::memory(args);
     }
     let asked = match &args.names[..] {
         [] => None,
         [name] => Some(name.as_str()),
-        _ => return Err(End::Usage("one queue at a time, or all; with --memory any number".to_owned())),
+        _ => return Err(Error::Usage("one queue at a time, or all; with --memory any number".to_owned())),
     };
     let mut rows: Vec<QueueRow> = CATALOGUE.iter().map(QueueRow::from).collect();
     if asked.is_some() {
@@ -130,8 +130,8 @@ fn queue_json(queue: &QueueRow) -> Value {
 /// Lists the ready-made lines.
 ///
 /// # Errors
-/// [`End::Usage`] for a name that there is not.
-pub fn lines(args: &ListArgs) -> Result<(), End> {
+/// [`Error::Usage`] for a name that there is not.
+pub fn lines(args: &ListArgs) -> Result<(), Error> {
     let is = |line: &Line, name: &str| line.name == name;
     let lines = chosen("line", &LINES, args.name.as_deref(), is, |line| line.name)?;
     if args.json {
@@ -165,8 +165,8 @@ fn line_json(line: &Line) -> Value {
 /// Lists the tests.
 ///
 /// # Errors
-/// [`End::Usage`] for a name that there is not.
-pub fn tests(args: &ListArgs) -> Result<(), End> {
+/// [`Error::Usage`] for a name that there is not.
+pub fn tests(args: &ListArgs) -> Result<(), Error> {
     let is = |test: &TestInfo, name: &str| test.name == name || test.aliases.contains(&name);
     let tests = chosen("test", TESTS, args.name.as_deref(), is, |test| test.name)?;
     if args.json {
@@ -251,8 +251,8 @@ fn test_json(test: &TestInfo) -> Value {
 /// Prints the completions of `shell`.
 ///
 /// # Errors
-/// [`End::Machine`] where standard output cannot be written.
-pub fn completions(shell: Shell, command: &mut clap::Command) -> Result<(), End> {
+/// [`Error::Machine`] where standard output cannot be written.
+pub fn completions(shell: Shell, command: &mut clap::Command) -> Result<(), Error> {
     let mut bytes = Vec::new();
     clap_complete::generate(shell, command, "goodqueue", &mut bytes);
     print(&String::from_utf8_lossy(&bytes))
@@ -261,14 +261,14 @@ pub fn completions(shell: Shell, command: &mut clap::Command) -> Result<(), End>
 /// Prints the man page: one page for the command and all that it can be told to do.
 ///
 /// # Errors
-/// [`End::Machine`] where standard output cannot be written.
-pub fn man(command: clap::Command) -> Result<(), End> {
+/// [`Error::Machine`] where standard output cannot be written.
+pub fn man(command: clap::Command) -> Result<(), Error> {
     let mut bytes = Vec::new();
-    clap_mangen::Man::new(command.clone()).render(&mut bytes).map_err(End::machine)?;
+    clap_mangen::Man::new(command.clone()).render(&mut bytes).map_err(Error::machine)?;
     let mut text = String::from_utf8_lossy(&bytes).into_owned();
     for inner in command.get_subcommands().filter(|inner| !inner.is_hide_set() && inner.get_name() != "help")
     {
-        text.push_str(&man_section(inner).map_err(End::machine)?);
+        text.push_str(&man_section(inner).map_err(Error::machine)?);
     }
     print(&text)
 }

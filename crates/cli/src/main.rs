@@ -4,7 +4,9 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, FromArgMatches};
 use goodqueue_cli::args::{self, Cli, Command};
-use goodqueue_cli::{airtime, list, replay, reproduce, run, truth, worker};
+use goodqueue_cli::{airtime, list, replay, reproduce, run, truth};
+use goodqueue_experiment::live;
+use goodqueue_proof::truth::simulate;
 
 fn main() -> ExitCode {
     // A file that grows too long is an error to tell about, and no program started from here needs more rights.
@@ -16,7 +18,7 @@ fn main() -> ExitCode {
     let end = match cli.command {
         Command::Run(args) => run::run(&args, &args::given(&matches)),
         Command::Replay(args) => replay::command(&args),
-        Command::Truth(args) => truth::command(&args, &truth::simulate),
+        Command::Truth(args) => truth::command(&args, &simulate),
         Command::Reproduce(args) => reproduce::command(&args),
         Command::AirtimeModel(args) => airtime::command(&args),
         Command::Report(args) => run::report(&args),
@@ -26,7 +28,7 @@ fn main() -> ExitCode {
         Command::Schema => list::schema(),
         Command::Completions { shell } => list::completions(shell, &mut Cli::command()),
         Command::Man => list::man(Cli::command()),
-        Command::LiveWorker => worker(),
+        Command::LiveWorker => live::worker(),
     };
     match end {
         Ok(()) => ExitCode::SUCCESS,

@@ -8,9 +8,9 @@ use goodqueue::{Bytes, Header, Part, QueueSpec, Rate, SpecError};
 use serde_json::{Value, json};
 
 use crate::args::QueuesArgs;
-use crate::exit::End;
-use crate::hint::did_you_mean;
 use crate::output::{print, print_json};
+use goodqueue_experiment::Error;
+use goodqueue_experiment::did_you_mean;
 
 /// Longest packet of the link, bytes.
 const MTU: u32 = 1514;
@@ -64,17 +64,17 @@ fn linux(spec: &QueueSpec) -> Option<Linux> {
     }
 }
 
-fn of_queue(text: &str) -> Result<Footprint, End> {
+fn of_queue(text: &str) -> Result<Footprint, Error> {
     let wrong = |error: SpecError| {
         let nearest = error.unknown().map_or(String::new(), |(word, known)| did_you_mean(word, known));
-        End::Usage(format!("{error}{nearest}"))
+        Error::Usage(format!("{error}{nearest}"))
     };
     let spec: QueueSpec = text.parse().map_err(wrong)?;
     let frames = match spec.cake_params(MTU) {
         Some(params) => Some(params.memory_limit_at(params.bandwidth.0 / 8).into()),
         None => spec.get("memory_limit"),
     };
-    let parts = spec.memory::<Header>(RATE, MTU).map_err(End::usage)?;
+    let parts = spec.memory::<Header>(RATE, MTU).map_err(Error::usage)?;
     Ok(Footprint { queue: spec.to_string(), parts, frames, linux: linux(&spec) })
 }
 
@@ -82,7 +82,7 @@ fn of_queue(text: &str) -> Result<Footprint, End> {
 const OF_RADIO: [&str; 5] = ["stations", "interfaces", "flows", "limit", "memory_limit"];
 
 /// `wifi,stations=8,flows=128,limit=600,memory_limit=4m`.
-fn of_radio(text: &str) -> Result<Footprint, End> {
+fn of_radio(text: &str) -> Result<Footprint, Error> {
     let WifiParams { limit, mut memory_limit, .. } = WifiParams::default();
     let mut capacity = Capacity { packets: limit, ..Capacity::default() };
     for element in text.split(',').skip(1) {
@@ -90,9 +90,11 @@ fn of_radio(text: &str) -> Result<Footprint, End> {
         let name = name.trim();
         if !OF_RADIO.contains(&name) {
             let hint = did_you_mean(name, &OF_RADIO);
-            return Err(End::Usage(format!("{text}: the memory of a radio does not depend on {name}{hint}")));
+            return Err(Error::Usage(format!(
+                "{text}: the memory of a radio does not depend on {name}{hint}"
+            )));
         }
-        let refused = || End::Usage(format!("{text}: {name}: {value} is no number in range"));
+        let refused = || Error::Usage(format!("{text}: {name}: {value} is no number in range"));
         let number: Option<u32> = match (name, value.trim()) {
             ("memory_limit", bytes) => bytes.parse().ok().and_then(|Bytes(bytes)| bytes.try_into().ok()),
             (_, number) => number.parse().ok(),
@@ -128,8 +130,8 @@ fn of_radio(text: &str) -> Result<Footprint, End> {
 /// Prints the memory of the queues that are asked for; of all that need no parameter, and of a radio, where none is.
 ///
 /// # Errors
-/// [`End::Usage`] for a text that is no queue.
-pub(crate) fn memory(args: &QueuesArgs) -> Result<(), End> {
+/// [`Error::Usage`] for a text that is no queue.
+pub(crate) fn memory(args: &QueuesArgs) -> Result<(), Error> {
     let all = || {
         let needs_none = CATALOGUE.iter().filter(|info| {
             info.parameters.iter().all(|parameter| parameter.default != ParameterDefault::Required)

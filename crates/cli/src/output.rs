@@ -8,11 +8,11 @@ use std::path::{Path, PathBuf};
 use goodqueue::Span;
 use goodqueue_report::table;
 use goodqueue_report::trace::{self, Trace};
-use goodqueue_report::{Error, Folder, Record, SUFFIXES};
+use goodqueue_report::{Error as ReportError, Folder, Record, SUFFIXES};
 use serde::Serialize;
 
-use crate::exit::End;
-use crate::lock::Lock;
+use goodqueue_experiment::Error;
+use goodqueue_wire::Lock;
 
 /// Name of the record in a result folder.
 const RECORD: &str = "record.gqz";
@@ -47,8 +47,8 @@ enum Place {
 impl Target {
     /// Looks at the name before anything is measured, so that one that cannot be had is refused at once. What
     /// is there is never overwritten: a folder must be new or empty, a file new. `sides`: of the comparison.
-    pub(crate) fn claim(path: &Path, sides: usize) -> Result<Target, End> {
-        let refuse = |why: &str| End::Usage(format!("--output {}: {why}", path.display()));
+    pub(crate) fn claim(path: &Path, sides: usize) -> Result<Target, Error> {
+        let refuse = |why: &str| Error::Usage(format!("--output {}: {why}", path.display()));
         if path == Path::new("-") {
             return Err(refuse("it names a folder or a file; `--json` prints the record"));
         }
@@ -80,7 +80,7 @@ impl Target {
     }
 
     /// Keeps the record of what was measured so far.
-    pub(crate) fn keep(&self, record: &Record) -> Result<(), End> {
+    pub(crate) fn keep(&self, record: &Record) -> Result<(), Error> {
         match &self.place {
             Place::Folder(folder, _) => {
                 self.or_elsewhere(record, record.write_in(folder, RECORD)).map(|_| ())
@@ -90,7 +90,7 @@ impl Target {
     }
 
     /// Writes everything that was asked for; returns what to open.
-    pub(crate) fn write(&self, record: &Record) -> Result<PathBuf, End> {
+    pub(crate) fn write(&self, record: &Record) -> Result<PathBuf, Error> {
         match &self.place {
             Place::Folder(folder, _) => {
                 let written = goodqueue_report::write_all_in(record, folder);
@@ -103,7 +103,7 @@ impl Target {
     }
 
     /// Writes the flows that were looked into, where `-o` names a folder.
-    pub(crate) fn write_traces(&self, traces: &[Trace]) -> Result<(), End> {
+    pub(crate) fn write_traces(&self, traces: &[Trace]) -> Result<(), Error> {
         let Place::Folder(folder, _) = &self.place else { return Ok(()) };
         for Trace { queue, flow, cut_ns, .. } in traces {
             if let Some(ns) = cut_ns {
@@ -114,18 +114,18 @@ impl Target {
         if traces.is_empty() {
             return Ok(());
         }
-        trace::write_all_within(traces, folder, TRACES).map(|_| ()).map_err(End::machine)
+        trace::write_all_within(traces, folder, TRACES).map(|_| ()).map_err(Error::machine)
     }
 
     /// Where something could not be written, the record is kept where temporary files go: in one file, the latest.
-    fn or_elsewhere<T>(&self, record: &Record, written: Result<T, Error>) -> Result<T, End> {
+    fn or_elsewhere<T>(&self, record: &Record, written: Result<T, ReportError>) -> Result<T, Error> {
         written.map_err(|error| {
             let earlier = self.refuge.borrow_mut().take();
             let kept = match earlier {
                 Some(path) => record.write(&path).map(|()| path),
                 None => refuge(record),
             };
-            End::Machine(match kept {
+            Error::Machine(match kept {
                 Ok(path) => {
                     let kept = format!("{error}; what was measured is kept in {}", path.display());
                     self.refuge.replace(Some(path));
@@ -155,19 +155,19 @@ fn suffix(path: &Path) -> Option<String> {
 }
 
 /// Refuses a name whose folder is not there, and names the first one that is missing.
-pub(crate) fn check_parent(path: &Path) -> Result<(), End> {
+pub(crate) fn check_parent(path: &Path) -> Result<(), Error> {
     let parents = path.ancestors().skip(1).filter(|parent| !parent.as_os_str().is_empty());
     match parents.take_while(|parent| !parent.is_dir()).last() {
         None => Ok(()),
         Some(missing) => {
             let (path, missing) = (path.display(), missing.display());
-            Err(End::Usage(format!("--output {path}: there is no such folder as {missing}: make it first")))
+            Err(Error::Usage(format!("--output {path}: there is no such folder as {missing}: make it first")))
         }
     }
 }
 
-fn claim_file(path: &Path) -> Result<Target, End> {
-    let refuse = |why: &str| End::Usage(format!("--output {}: {why}", path.display()));
+fn claim_file(path: &Path) -> Result<Target, Error> {
+    let refuse = |why: &str| Error::Usage(format!("--output {}: {why}", path.display()));
     let taken = || refuse("it exists, and nothing is ever overwritten: name a new file");
     // A link that leads nowhere is a name that is taken too.
     let is_there = || path.symlink_metadata().is_ok();
@@ -186,8 +186,8 @@ fn claim_file(path: &Path) -> Result<Target, End> {
     Ok(Target { mark, place: Place::File(path.to_owned()), refuge: RefCell::default() })
 }
 
-fn claim_folder(path: &Path) -> Result<Target, End> {
-    let refuse = |why: &str| End::Usage(format!("--output {}: {why}", path.display()));
+fn claim_folder(path: &Path) -> Result<Target, Error> {
+    let refuse = |why: &str| Error::Usage(format!("--output {}: {why}", path.display()));
     check_parent(path)?;
     let (folder, made) = match Folder::create(path) {
         Ok(folder) => (folder, true),
@@ -218,27 +218,27 @@ fn claim_folder(path: &Path) -> Result<Target, End> {
 }
 
 /// Marks a place as this run's.
-fn mark(path: &Path, mark: &Path) -> Result<Lock, End> {
+fn mark(path: &Path, mark: &Path) -> Result<Lock, Error> {
     match Lock::take(mark) {
         Ok(Some(lock)) => Ok(lock),
-        Ok(None) => Err(End::Usage(format!(
+        Ok(None) => Err(Error::Usage(format!(
             "--output {}: another run is writing to it now: name another, or wait for that run",
             path.display()
         ))),
         // A folder in which nothing can be made is found out now, not after the measurement.
-        Err(error) => Err(End::Usage(format!("--output {}: cannot write in it: {error}", path.display()))),
+        Err(error) => Err(Error::Usage(format!("--output {}: cannot write in it: {error}", path.display()))),
     }
 }
 
 /// Keeps the record where temporary files go, in a file of its own.
-fn refuge(record: &Record) -> Result<PathBuf, Error> {
+fn refuge(record: &Record) -> Result<PathBuf, ReportError> {
     let folder = std::env::temp_dir();
     let mut number = 0;
     loop {
         let path = folder.join(format!("goodqueue-{}-{number}-{RECORD}", std::process::id()));
         match record.write_new(&path) {
             Ok(()) => return Ok(path),
-            Err(Error::Write { cause, .. })
+            Err(ReportError::Write { cause, .. })
                 if cause.kind() == ErrorKind::AlreadyExists && number < REFUGES =>
             {
                 number += 1;
@@ -249,31 +249,31 @@ fn refuge(record: &Record) -> Result<PathBuf, Error> {
 }
 
 /// Prints `text` on standard output. A reader that has gone away (`| head`) is no error.
-pub(crate) fn print(text: &str) -> Result<(), End> {
+pub(crate) fn print(text: &str) -> Result<(), Error> {
     let mut stdout = io::stdout().lock();
     match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            Err(End::Machine(format!("writing to standard output: {error}")))
+            Err(Error::Machine(format!("writing to standard output: {error}")))
         }
         _ => Ok(()),
     }
 }
 
 /// Prints anything as JSON, indented.
-pub(crate) fn print_json(value: &impl Serialize) -> Result<(), End> {
-    let text = serde_json::to_string_pretty(value).map_err(End::machine)?;
+pub(crate) fn print_json(value: &impl Serialize) -> Result<(), Error> {
+    let text = serde_json::to_string_pretty(value).map_err(Error::machine)?;
     print(&(text + "\n"))
 }
 
 /// Prints the record with its summaries as JSON.
-pub(crate) fn print_record(record: &Record) -> Result<(), End> {
-    let text = record.to_json().map_err(End::machine)?;
+pub(crate) fn print_record(record: &Record) -> Result<(), Error> {
+    let text = record.to_json().map_err(Error::machine)?;
     print(&(text + "\n"))
 }
 
 /// Prints the table that compares the runs, as wide as `COLUMNS` says; all of it with `wide`, trace hashes with
 /// `verbose`.
-pub(crate) fn print_table(record: &Record, wide: bool, verbose: bool) -> Result<(), End> {
+pub(crate) fn print_table(record: &Record, wide: bool, verbose: bool) -> Result<(), Error> {
     let colour = io::IsTerminal::is_terminal(&io::stdout()) && std::env::var_os("NO_COLOR").is_none();
     let columns = std::env::var("COLUMNS").ok().and_then(|text| text.parse().ok()).filter(|&n| n > 0);
     let columns = columns.unwrap_or(table::WIDTH);

@@ -1,9 +1,11 @@
 //! A folder that is held open, so that nobody can put another in its place while files are written.
 
-use std::fs::{self, File};
+use std::fs;
+#[cfg(unix)]
+use std::fs::File;
 use std::io;
-use std::os::fd::AsRawFd;
-use std::os::unix::fs::OpenOptionsExt;
+#[cfg(unix)]
+use std::os::{fd::AsRawFd, unix::fs::OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use crate::{Error, files};
@@ -12,9 +14,16 @@ use crate::{Error, files};
 /// files still go into this folder and nowhere else.
 #[derive(Debug)]
 pub struct Folder {
+    #[cfg(unix)]
     handle: File,
     name: PathBuf,
 }
+
+/// Flag of `open(2)`: a link is not followed.
+#[cfg(unix)]
+const NO_FOLLOW: i32 = libc::O_NOFOLLOW;
+#[cfg(not(unix))]
+const NO_FOLLOW: i32 = 1;
 
 impl Folder {
     /// Makes the folder `path`, in a folder that is there.
@@ -24,7 +33,7 @@ impl Folder {
     /// missing.
     pub fn create(path: impl AsRef<Path>) -> io::Result<Folder> {
         fs::create_dir(path.as_ref())?;
-        Self::open_with(path.as_ref(), path.as_ref(), libc::O_NOFOLLOW)
+        Self::open_with(path.as_ref(), path.as_ref(), NO_FOLLOW)
     }
 
     /// Opens a folder that is there. Links in `path` are followed: its name is the user's.
@@ -40,6 +49,16 @@ impl Folder {
         fs::create_dir_all(path).and_then(|()| Self::open(path)).map_err(Error::write(path))
     }
 
+    #[cfg(not(unix))]
+    fn open_with(path: &Path, name: &Path, flags: i32) -> io::Result<Folder> {
+        let found = if flags == NO_FOLLOW { fs::symlink_metadata(path) } else { fs::metadata(path) }?;
+        if !found.is_dir() {
+            return Err(io::ErrorKind::NotADirectory.into());
+        }
+        Ok(Folder { name: name.to_owned() })
+    }
+
+    #[cfg(unix)]
     fn open_with(path: &Path, name: &Path, flags: i32) -> io::Result<Folder> {
         let flags = flags | libc::O_DIRECTORY | libc::O_CLOEXEC;
         let handle = File::options().read(true).custom_flags(flags).open(path)?;
@@ -55,9 +74,15 @@ impl Folder {
     /// The path by which the system finds `name` in this folder and in no other (`proc_pid_fd(5)`).
     #[must_use]
     pub fn at(&self, name: impl AsRef<Path>) -> PathBuf {
-        let held = PathBuf::from(format!("/proc/self/fd/{}", self.handle.as_raw_fd()));
+        #[cfg(unix)]
+        {
+            let held = PathBuf::from(format!("/proc/self/fd/{}", self.handle.as_raw_fd()));
+            if held.exists() {
+                return held.join(name);
+            }
+        }
         // In a system without /proc the name has to do.
-        if held.exists() { held.join(name) } else { self.name.join(name) }
+        self.name.join(name)
     }
 
     /// Names of what is in it.
@@ -92,7 +117,7 @@ impl Folder {
         let (path, at) = (self.name.join(name), self.at(name));
         match fs::create_dir(&at) {
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
-            _ => Self::open_with(&at, &path, libc::O_NOFOLLOW),
+            _ => Self::open_with(&at, &path, NO_FOLLOW),
         }
         .map_err(Error::write(&path))
     }

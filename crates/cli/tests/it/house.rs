@@ -41,8 +41,24 @@ fn arrows_point_as_drawn() {
         ("goodqueue-report", &[]),
         ("goodqueue-capi", &["goodqueue"]),
         (
-            "goodqueue-cli",
+            "goodqueue-experiment",
             &["goodqueue", "goodqueue-probe", "goodqueue-report", "goodqueue-sim", "goodqueue-wire"],
+        ),
+        (
+            "goodqueue-proof",
+            &["goodqueue", "goodqueue-experiment", "goodqueue-probe", "goodqueue-report", "goodqueue-sim"],
+        ),
+        (
+            "goodqueue-cli",
+            &[
+                "goodqueue",
+                "goodqueue-experiment",
+                "goodqueue-probe",
+                "goodqueue-proof",
+                "goodqueue-report",
+                "goodqueue-sim",
+                "goodqueue-wire",
+            ],
         ),
     ]);
     let found = dependencies();

@@ -1,0 +1,101 @@
+//! `goodqueue reproduce`: runs what is asked for, prints the verdicts, writes the pages.
+
+use std::io::ErrorKind;
+use std::path::Path;
+
+use goodqueue_experiment::Error;
+use goodqueue_experiment::text::Picture;
+use goodqueue_proof::reproduce::{self, MARK, Outcome, Reproduced, Shown};
+use goodqueue_report::Folder;
+
+use crate::args::ReproduceArgs;
+use crate::progress::Bar;
+
+use crate::output::{check_parent, print, print_json};
+
+/// Runs the reproductions and shows what came of them.
+///
+/// # Errors
+/// [`Error::LimitFailed`] where a verdict is not the one that its file states; [`Error::Usage`] where a name or a file
+/// is wrong; [`Error::Machine`] where a page cannot be written.
+pub fn command(args: &ReproduceArgs) -> Result<(), Error> {
+    let books = reproduce::take(&args.names)?;
+    let folder = args.output.as_deref().map(folder).transpose()?;
+    if let Some(folder) = &folder {
+        let pages = books.iter().map(|book| format!("{}.md", book.name()));
+        let index = args.names.is_empty().then(|| INDEX.to_owned());
+        pages.chain(index).try_for_each(|page| claim(folder, &page))?;
+    }
+    let mut outcomes = Vec::new();
+    for book in &books {
+        let reproduced = reproduce::run(book, &mut Bar::new(args.quiet || args.json, Box::new(|_| Ok(())))?)?;
+        if let Some(folder) = &folder {
+            write(folder, &reproduced)?;
+        }
+        outcomes.push(reproduced.outcome);
+    }
+    if let (Some(folder), true) = (&folder, args.names.is_empty()) {
+        put(folder, INDEX, &reproduce::index(&outcomes))?;
+    }
+    match (args.json, args.quiet) {
+        (true, _) => print_json(&outcomes),
+        (false, true) => Ok(()),
+        (false, false) => {
+            print(&format!("{}\n{}\n", reproduce::text(&outcomes), reproduce::total(&outcomes)))
+        }
+    }?;
+    verdict(&outcomes)
+}
+
+/// The page that lists the others.
+const INDEX: &str = "README.md";
+
+fn verdict(outcomes: &[Outcome]) -> Result<(), Error> {
+    let unexpected = |outcome: &Outcome| {
+        let claims = outcome.claims.iter().filter(|claim| !claim.verdict.is_expected());
+        let words = claims.map(|claim| format!("{} {}: {}", outcome.name, claim.id, claim.verdict.words()));
+        words.collect::<Vec<_>>()
+    };
+    let all: Vec<String> = outcomes.iter().flat_map(unexpected).collect();
+    if all.is_empty() { Ok(()) } else { Err(Error::LimitFailed(all.join("; "))) }
+}
+
+/// The folder for the pages, made if it is not there.
+fn folder(path: &Path) -> Result<Folder, Error> {
+    check_parent(path)?;
+    let opened = match Folder::create(path) {
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => Folder::open(path),
+        made => made,
+    };
+    opened.map_err(|error| Error::Usage(format!("--output {}: {error}", path.display())))
+}
+
+/// Refuses to replace a page that was not written here.
+fn claim(folder: &Folder, page: &str) -> Result<(), Error> {
+    match std::fs::read_to_string(folder.at(page)) {
+        Ok(text) if !text.starts_with(MARK) => Err(Error::Usage(format!(
+            "--output: {} was not written by this command, and only its own pages are replaced: name another folder",
+            folder.path().join(page).display()
+        ))),
+        _ => Ok(()),
+    }
+}
+
+/// The page of one reproduction, and its picture.
+fn write(folder: &Folder, Reproduced { outcome, shown }: &Reproduced) -> Result<(), Error> {
+    put(folder, &format!("{}.md", outcome.name), &reproduce::page(outcome, shown))?;
+    let path = folder.at(format!("{}.png", outcome.name));
+    let written = match shown {
+        Shown::Runs(record, Picture::Overview) => goodqueue_report::write_as(record, path),
+        Shown::Runs(record, Picture::Histogram) => goodqueue_report::write_histogram(record, path),
+        Shown::Runs(record, Picture::Airtime) => goodqueue_report::write_airtime(record, path),
+        Shown::Runs(record, Picture::Shares) => goodqueue_report::write_shares(record, path),
+        Shown::Runs(record, Picture::Video) => goodqueue_report::write_video(record, path),
+        Shown::Counts(curves, _) => goodqueue_report::write_curves(curves, path),
+    };
+    written.map_err(|error| Error::Machine(format!("--output {}: {error}", folder.path().display())))
+}
+
+fn put(folder: &Folder, name: &str, text: &str) -> Result<(), Error> {
+    folder.write(name, text.as_bytes()).map(|_| ()).map_err(Error::machine)
+}

@@ -1,0 +1,103 @@
+//! `goodqueue truth`: has a folder compared, prints the answer.
+
+use std::collections::BTreeSet;
+use std::io::IsTerminal;
+use std::path::Path;
+
+use goodqueue_experiment::Error;
+use goodqueue_proof::truth::{
+    CaseReport, CodelParity, Count, Ending, Report, Simulate, Tried, Watch, Wishes, brief, compare_folder,
+};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use serde::Serialize;
+
+use crate::args::{CodelParityArg, TruthArgs};
+use crate::output::{check_parent, print, print_json};
+
+/// Simulates the cases of a folder, holds them against the kernel's figures and prints the answer.
+///
+/// # Errors
+/// Those of [`compare_folder`] and of [`Report::end`]; [`Error::Machine`] where the page cannot be written.
+pub fn command(args: &TruthArgs, simulate: &Simulate<'_>) -> Result<(), Error> {
+    if let Some(path) = &args.output {
+        claim(path)?;
+    }
+    let tried = match args.codel_parity {
+        CodelParityArg::Mended => Tried::Only(CodelParity::Mended),
+        CodelParityArg::Stale => Tried::Only(CodelParity::Stale),
+        CodelParityArg::Either => Tried::Either,
+    };
+    let (folder, cases) = (args.folder.clone(), args.case.clone());
+    let progress = Progress::new(args.quiet);
+    let report = compare_folder(&Wishes { folder, cases, seeds: args.seeds, tried }, simulate, &progress)?;
+    progress.bar.finish_and_clear();
+    if let Some(path) = &args.output {
+        goodqueue_report::write_new(path, report.markdown().as_bytes()).map_err(Error::machine)?;
+    }
+    match (args.json, args.quiet) {
+        (true, _) => print_json(&Json { count: report.count(), report: &report }),
+        (false, true) => print(&brief(&report)),
+        (false, false) => print(&report.to_string()),
+    }?;
+    report.end()
+}
+
+/// What `--json` prints.
+#[derive(Serialize)]
+struct Json<'a> {
+    count: Count,
+    #[serde(flatten)]
+    report: &'a Report,
+}
+
+/// Refuses a name that cannot be written, before anything is run.
+fn claim(path: &Path) -> Result<(), Error> {
+    let refuse = |why: &str| Err(Error::Usage(format!("--output {}: {why}", path.display())));
+    if path.extension().is_none_or(|extension| extension != "md") {
+        return refuse("the name of a page ends in .md");
+    }
+    if path.symlink_metadata().is_ok() {
+        return refuse("it exists, and nothing is ever overwritten: name a new file");
+    }
+    check_parent(path)
+}
+
+/// A bar on a terminal, a line for each case elsewhere, nothing if asked.
+struct Progress {
+    bar: ProgressBar,
+    has_lines: bool,
+}
+
+impl Progress {
+    fn new(quiet: bool) -> Progress {
+        if quiet || !std::io::stderr().is_terminal() {
+            return Progress { bar: ProgressBar::hidden(), has_lines: !quiet };
+        }
+        let style = ProgressStyle::with_template("{pos:>4}/{len} {bar:24.cyan/blue} {msg}");
+        let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr_with_hz(5));
+        bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+        Progress { bar, has_lines: false }
+    }
+}
+
+impl Watch for Progress {
+    fn begin(&self, cases: usize, warnings: &BTreeSet<String>) {
+        warnings.iter().for_each(|warning| eprintln!("goodqueue: warning: {warning}"));
+        self.bar.set_length(cases as u64);
+    }
+
+    fn ended(&self, case: &CaseReport) {
+        let how = match case.ending {
+            Ending::Within { .. } => "within",
+            Ending::NeedsParity { .. } => "within with parity",
+            Ending::Outside { .. } => "outside",
+            Ending::Failed { .. } => "failed",
+            Ending::Skipped { .. } => "skipped",
+        };
+        self.bar.set_message(format!("{}: {how}", case.name));
+        self.bar.inc(1);
+        if self.has_lines {
+            eprintln!("goodqueue: {}: {how}", case.name);
+        }
+    }
+}

@@ -1,0 +1,184 @@
+//! A request that was made sense of: it can be shown, and run on its arm.
+
+use std::path::Path;
+
+use goodqueue_probe::Test;
+use goodqueue_report::Record;
+use goodqueue_report::trace::Trace;
+use serde::Serialize;
+
+use crate::simulate::{self, Wishes};
+use crate::text::link_file::{self, Flags};
+use crate::text::{Override, View, changes, of_plan};
+use crate::{Arm, Error, Experiment, Monitor, Plan, Request, record};
+
+/// A request that was made sense of.
+#[derive(Debug)]
+pub struct Asked {
+    arm: Arm,
+    test: Test,
+    /// `None` where the live arm runs a plan over its own line.
+    experiment: Option<Experiment>,
+    source: Source,
+}
+
+/// Where it comes from: the process of a live run reads it again.
+#[derive(Debug)]
+#[cfg_attr(not(feature = "live"), expect(dead_code, reason = "read by live runs alone"))]
+pub(crate) enum Source {
+    /// Flags alone.
+    Plan(Box<Plan>),
+    /// An experiment file as it was named, its text, and what flags change of it.
+    File { file: String, text: String, changes: Vec<Override> },
+    /// A file that describes a network, and the flags beside it.
+    Link { file: String, text: String, flags: Box<Flags> },
+}
+
+/// What `--dry-run` prints.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+pub enum Shown<'a> {
+    /// A plan of flags.
+    Plan(&'a Plan),
+    /// An experiment of a file.
+    Experiment(Box<View>),
+}
+
+impl Asked {
+    /// Makes sense of `request`, and reads the files that it names. `given`: the flags that were typed, by their long
+    /// names; beside an experiment file these change its keys.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] names the flag, or the place in the file, and the cure.
+    pub fn of(request: &Request, given: &[String]) -> Result<Asked, Error> {
+        let asked = if request.test.ends_with(".toml") {
+            Asked::of_file(request, given)?
+        } else if let Some(file) = &request.link {
+            Asked::of_link(request, file, given)?
+        } else {
+            if let Some(set) = request.set.first() {
+                let why =
+                    "it changes a key of an experiment file, and none is named; the other flags say the same";
+                return Err(Error::Usage(format!("--set {set}: {why}")));
+            }
+            let plan = Plan::resolve(request)?;
+            let experiment = if plan.arm == Arm::Simulated { Some(of_plan(&plan)?) } else { None };
+            Asked { arm: plan.arm, test: plan.test.test()?, experiment, source: Source::Plan(plan.into()) }
+        };
+        #[cfg(feature = "live")]
+        if asked.arm == Arm::Live {
+            crate::live::check(&asked)?;
+        }
+        Ok(asked)
+    }
+
+    fn of_file(request: &Request, given: &[String]) -> Result<Asked, Error> {
+        let changes = changes(request, given)?;
+        let path = Path::new(&request.test);
+        let text = Experiment::text(path).map_err(Error::usage)?;
+        let experiment = Experiment::of_text(&text, path, &changes).map_err(Error::usage)?;
+        let source = Source::File { file: request.test.clone(), text, changes };
+        Ok(Asked { arm: request.arm(), test: experiment.test.clone(), experiment: Some(experiment), source })
+    }
+
+    fn of_link(request: &Request, file: &Path, given: &[String]) -> Result<Asked, Error> {
+        let has_queues = given.iter().any(|flag| flag == "queue");
+        let flags = Flags::new(Plan::resolve(request)?, has_queues);
+        let name = file.display().to_string();
+        let text = link_file::text(file)?;
+        let experiment = link_file::experiment(&text, &name, &flags)?;
+        let source = Source::Link { file: name, text, flags: flags.into() };
+        Ok(Asked { arm: request.arm(), test: experiment.test.clone(), experiment: Some(experiment), source })
+    }
+
+    /// The arm that runs it.
+    #[must_use]
+    pub fn arm(&self) -> Arm {
+        self.arm
+    }
+
+    /// The test.
+    #[must_use]
+    pub fn test(&self) -> &Test {
+        &self.test
+    }
+
+    /// How often each side is run.
+    #[must_use]
+    pub fn repetitions(&self) -> usize {
+        self.experiment.as_ref().map_or(1, |experiment| experiment.seeds.len())
+    }
+
+    /// The sides of the comparison.
+    #[must_use]
+    pub fn sides(&self) -> usize {
+        match (&self.experiment, &self.source) {
+            (Some(experiment), _) => experiment.variants.len(),
+            (None, Source::Plan(plan)) => plan.queues.len(),
+            (None, _) => 0,
+        }
+    }
+
+    /// Where the file says that the results go.
+    #[must_use]
+    pub fn output(&self) -> Option<&Path> {
+        self.experiment.as_ref()?.output.as_deref()
+    }
+
+    /// All of it, resolved, for people and scripts to read.
+    #[must_use]
+    pub fn shown(&self) -> Shown<'_> {
+        match (&self.source, &self.experiment) {
+            (Source::Plan(plan), _) => Shown::Plan(plan),
+            (_, experiment) => {
+                Shown::Experiment(Box::new(experiment.as_ref().map(View::of).unwrap_or_default()))
+            }
+        }
+    }
+
+    /// The record before anything has run: `own`, and what is known.
+    #[must_use]
+    pub fn head(&self, own: Record) -> Record {
+        let mut head = match (&self.experiment, &self.source) {
+            (None, Source::Plan(plan)) => record::of_plan(plan, &self.test, own),
+            // The test of flags is no title.
+            (Some(experiment), Source::Plan(_)) => {
+                Record { title: own.title.clone(), ..record::head(experiment, own) }
+            }
+            (Some(experiment), _) => record::head(experiment, own),
+            (None, _) => own,
+        };
+        self.arm.name().clone_into(&mut head.arm);
+        #[cfg(feature = "live")]
+        if let (Arm::Live, Some(experiment)) = (self.arm, &self.experiment) {
+            head.warnings.extend(crate::live::warnings(experiment));
+        }
+        head
+    }
+
+    /// Runs it. What was measured is in `record`, and what was looked into in `traces`, however it ends.
+    ///
+    /// # Errors
+    /// The first reason to stop; [`Error::LimitFailed`] where two runs of a determinism check differ.
+    pub fn run(
+        &self,
+        wishes: &Wishes,
+        record: &mut Record,
+        traces: &mut Vec<Trace>,
+        monitor: &mut dyn Monitor,
+    ) -> Result<(), Error> {
+        match (self.arm, &self.experiment) {
+            (Arm::Simulated, Some(experiment)) => {
+                simulate::run(experiment.jobs(), wishes, record, traces, monitor)
+            }
+            #[cfg(feature = "live")]
+            (Arm::Live, _) => crate::live::run(self, record, monitor),
+            _ => Err(Error::Machine("this build has no live arm (feature `live`, Linux)".into())),
+        }
+    }
+
+    #[cfg(feature = "live")]
+    pub(crate) fn parts(&self) -> (Option<&Experiment>, &Source) {
+        (self.experiment.as_ref(), &self.source)
+    }
+}

@@ -1,0 +1,50 @@
+//! Why something was not done: a sentence for people and a number for scripts.
+
+use std::fmt;
+
+/// Why something was not done, or not wholly. [`Error::code`] is the exit code of a command.
+#[derive(Debug)]
+pub enum Error {
+    /// Done, but a stated limit failed.
+    LimitFailed(String),
+    /// The command, a parameter or an input file is wrong.
+    Usage(String),
+    /// This machine cannot do it: what is missing, and the cure.
+    Machine(String),
+    /// Stopped by this signal; what was measured is kept.
+    Interrupted(i32),
+}
+
+impl Error {
+    /// A usage error from anything that explains itself.
+    pub fn usage(error: impl fmt::Display) -> Error {
+        Error::Usage(error.to_string())
+    }
+
+    /// A failure of the machine from anything that explains itself.
+    pub fn machine(error: impl fmt::Display) -> Error {
+        Error::Machine(error.to_string())
+    }
+
+    /// The exit code: 1, 2, 3, or 128 + the signal.
+    #[must_use]
+    pub fn code(&self) -> u8 {
+        match self {
+            Error::LimitFailed(_) => 1,
+            Error::Usage(_) => 2,
+            Error::Machine(_) => 3,
+            Error::Interrupted(signal) => 128 + u8::try_from(*signal).unwrap_or(0),
+        }
+    }
+}
+
+impl std::error::Error for Error {}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Error::LimitFailed(why) | Error::Usage(why) | Error::Machine(why) => f.write_str(why),
+            Error::Interrupted(_) => f.write_str("interrupted; what was measured until then is kept"),
+        }
+    }
+}

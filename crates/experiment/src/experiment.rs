@@ -1,0 +1,94 @@
+//! An experiment with every number filled in: what is run.
+
+use std::path::PathBuf;
+
+use goodqueue::Span;
+use goodqueue_probe::Test;
+use goodqueue_report::Record;
+use goodqueue_sim::Scenario;
+
+use crate::text::{Note, Reproduction, View, of_plan, starts};
+use crate::{Error, Plan, Request, record, simulate};
+
+/// An experiment with every number filled in.
+#[derive(Clone, Debug)]
+pub struct Experiment {
+    /// One line about it.
+    pub about: String,
+    /// The test; its flows and probes have the numbers of those of every scenario.
+    pub test: Test,
+    /// The seeds; each variant is run with each.
+    pub seeds: Vec<u64>,
+    /// What is compared, in the order of the file.
+    pub variants: Vec<Variant>,
+    /// Where the results go.
+    pub output: Option<PathBuf>,
+    /// What to read before trusting the result.
+    pub warnings: Vec<String>,
+    /// What was published of it.
+    pub reproduction: Option<Reproduction>,
+}
+
+/// One side of a comparison.
+#[derive(Clone, Debug)]
+pub struct Variant {
+    /// What the reports call it.
+    pub label: String,
+    /// All of it but the seed and what it decides.
+    pub scenario: Scenario,
+    /// The directed link whose queue the reports show as that towards the servers.
+    pub up: usize,
+    /// The same, towards the client.
+    pub down: usize,
+    /// Base round-trip time to each server host: propagation, no serialization.
+    pub rtt: Vec<Span>,
+    /// How much later than planned flows, sources, browsers and players begin at most, by chance; zero: not at all.
+    pub start_jitter: Span,
+    /// What the view says of each directed link.
+    pub(crate) notes: Vec<Note>,
+    /// What it says of each switch.
+    pub(crate) switches: Vec<String>,
+}
+
+impl Variant {
+    /// The scenario of one repetition, with the starts that the seed gives.
+    #[must_use]
+    pub fn with_seed(&self, seed: u64) -> Scenario {
+        let mut scenario = Scenario { seed, ..self.scenario.clone() };
+        starts::scatter(&mut scenario, self.start_jitter);
+        scenario
+    }
+}
+
+impl Experiment {
+    /// The simulated experiment that `request` asks for in flags.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] names the flag, the value and the cure.
+    pub fn of(request: &Request) -> Result<Experiment, Error> {
+        of_plan(&Plan::resolve(request)?)
+    }
+
+    /// Simulates every variant with every seed, on as many threads as there are processors, and returns the record.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] where a scenario makes no sense.
+    pub fn run(&self) -> Result<Record, Error> {
+        let mut record = record::head(self, Record::default());
+        let wishes = simulate::Wishes { repetitions: self.seeds.len(), ..simulate::Wishes::default() };
+        simulate::run(self.jobs(), &wishes, &mut record, &mut Vec::new(), &mut ())?;
+        Ok(record)
+    }
+
+    /// The record before anything has run: `own`, and what the experiment says.
+    #[must_use]
+    pub fn head(&self, own: Record) -> Record {
+        record::head(self, own)
+    }
+
+    /// All of it in words and tc's units.
+    #[must_use]
+    pub fn view(&self) -> View {
+        View::of(self)
+    }
+}

@@ -1,0 +1,58 @@
+//! Latency-under-load experiments: a test over a link, once for each queue, on an arm, into a record.
+//!
+//! ```text
+//!  Request (words) ─► Plan ─┐
+//!  TOML file ───────────────┴► Experiment ─► simulate or live ─► Record (goodqueue-report)
+//! ```
+//!
+//! The simulated arm needs no file, clock, socket or thread and builds for `wasm32-unknown-unknown`. The live arm
+//! (feature `live`) is Linux's.
+//!
+//! `rrul` over three queues, with grades:
+//!
+//! ```
+//! use goodqueue_experiment::{Experiment, Request};
+//!
+//! # fn main() -> Result<(), goodqueue_experiment::Error> {
+//! let request = Request {
+//!     test: "rrul".into(),
+//!     queue: Some("pfifo:1000,fq_codel,cake".into()),
+//!     length: "5s".into(),
+//!     ..Request::default()
+//! };
+//! let record = Experiment::of(&request)?.run()?;
+//! for run in &record.runs {
+//!     let summary = record.summary(run);
+//!     println!("{}: {}", run.queue, summary.grade.map_or("none", |grade| grade.letter.as_str()));
+//! }
+//! # Ok(())
+//! # }
+//! ```
+#![forbid(unsafe_code)]
+
+mod asked;
+mod collect;
+mod error;
+mod experiment;
+pub mod figure;
+mod hint;
+mod input;
+#[cfg(feature = "live")]
+pub mod live;
+mod monitor;
+mod plan;
+mod radio;
+mod record;
+mod request;
+pub mod simulate;
+pub mod text;
+
+pub use asked::{Asked, Shown};
+pub use error::Error;
+pub use experiment::{Experiment, Variant};
+pub use hint::did_you_mean;
+pub use input::text as read_text;
+pub use monitor::{Latest, Monitor, Turn};
+pub use plan::{Arm, FRAME, LinkOrder, MTU, Plan, TestOrder};
+pub use request::Request;
+pub use text::ExperimentError;

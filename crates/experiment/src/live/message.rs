@@ -1,0 +1,104 @@
+//! What parent and child of the live arm say to each other: one JSON object a line.
+
+use std::collections::BTreeMap;
+
+use goodqueue_probe::Sample;
+use goodqueue_report::wifi::Radio;
+use goodqueue_report::{EngineHealth, PathQueue};
+use serde::{Deserialize, Serialize};
+
+use crate::collect::{QueueEnd, QueueMoment};
+use crate::plan::{LinkOrder, TestOrder};
+use crate::text::Override;
+use crate::text::link_file::Flags;
+
+/// The parent's one order, on the child's standard input. Its end of file means: stop now.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Order {
+    /// What is to be run.
+    pub work: Work,
+    /// What the reports call it: the queue in its canonical words, or the name of a variant.
+    pub label: String,
+    /// Root of every random stream.
+    pub seed: u64,
+    /// Process id of the parent, with which the child dies.
+    pub parent: u32,
+}
+
+/// What a child is to run.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) enum Work {
+    /// A test over two lines, with the queue `label`.
+    Lines {
+        /// The test.
+        test: TestOrder,
+        /// The link.
+        link: LinkOrder,
+    },
+    /// A variant of an experiment over the air.
+    Air {
+        /// The experiment file as it was named.
+        file: String,
+        /// What it holds.
+        text: String,
+        /// The flags beside it, where it describes a link only.
+        flags: Option<Flags>,
+        /// What the command changes of the file.
+        changes: Vec<Override>,
+        /// Place of the variant.
+        variant: usize,
+    },
+}
+
+/// What the child reports, on its standard output.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) enum Message {
+    /// The namespaces stand; these are the end hosts' settings.
+    Ready {
+        /// Settings of the end hosts' TCP, by name.
+        sysctls: BTreeMap<String, String>,
+        /// Every parameter of the queue in force, in words.
+        parameters: BTreeMap<String, String>,
+    },
+    /// Something a probe, a sender or a receiver saw.
+    Sample(Sample),
+    /// The queues, at this moment.
+    Queues {
+        /// Nanoseconds from the start of the load.
+        t_ns: i64,
+        /// Towards the server.
+        up: QueueMoment,
+        /// Towards the client.
+        down: QueueMoment,
+    },
+    /// Something to read before trusting the result.
+    Warning(String),
+    /// The run came to its end, or was stopped in good order.
+    Finished(Box<Finish>),
+    /// It cannot be done.
+    Failed {
+        /// Whether the machine is at fault (exit code 3) or the order (2).
+        machine: bool,
+        /// What, where, cure.
+        what: String,
+    },
+}
+
+/// The child's last word.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Finish {
+    /// Whether the test ran to its planned end.
+    pub complete: bool,
+    /// How well the engine kept time.
+    pub engine: EngineHealth,
+    /// Why the result is not valid; empty where it is.
+    pub invalid: Vec<String>,
+    /// The queue towards the server.
+    pub up: QueueEnd,
+    /// The queue towards the client.
+    pub down: QueueEnd,
+    /// The queues of both lines; nothing on the air.
+    pub path: Vec<PathQueue>,
+    /// The radio, where there is one.
+    pub radios: Vec<Radio>,
+}

@@ -1,0 +1,117 @@
+//! The live arm: real kernel TCP through our queues.
+
+mod message;
+mod on_air;
+mod rate;
+mod rights;
+mod site;
+mod supervise;
+mod worker;
+
+use goodqueue_report::Record;
+use goodqueue_wire::MAX_HOSTS;
+
+use crate::asked::{Asked, Source};
+use crate::simulate::Job;
+use crate::{Error, Experiment, Monitor, Plan, Variant};
+use message::{Order, Work};
+use site::Site;
+use supervise::Turn;
+
+pub use worker::main as worker;
+
+/// Whether the live arm has all that `asked` needs.
+///
+/// # Errors
+/// [`Error::Usage`] with what it does not have.
+pub(crate) fn check(asked: &Asked) -> Result<(), Error> {
+    match asked.parts() {
+        (Some(experiment), _) => {
+            let check = |variant| Site::over_the_air(variant, experiment.test.clone()).map(|_| ());
+            experiment.variants.iter().try_for_each(check)
+        }
+        (None, _) => Ok(()),
+    }
+}
+
+/// What to read before trusting the result of an experiment over the air.
+pub(crate) fn warnings(experiment: &Experiment) -> Vec<String> {
+    let mut warnings = Vec::new();
+    let seeds = experiment.seeds.len();
+    if seeds > 1 {
+        warnings.push(format!("--live runs each variant once, with the first of {seeds} seeds"));
+    }
+    let wire = |variant: &Variant| {
+        variant.scenario.links.first().and_then(|link| link.port.as_ref().map(|port| port.rate))
+    };
+    let slow = experiment.variants.iter().filter_map(wire).min().filter(|rate| rate.0 < 1_000_000_000);
+    if let Some(rate) = slow {
+        warnings
+            .push(format!("--live: the wire to the access point has its delay, and not its rate of {rate}"));
+    }
+    warnings
+}
+
+/// Runs every side of the comparison, one after the other; what was measured is in `record` however it ends.
+///
+/// # Errors
+/// The first reason to stop.
+pub(crate) fn run(asked: &Asked, record: &mut Record, monitor: &mut dyn Monitor) -> Result<(), Error> {
+    let turns = match asked.parts() {
+        (None, Source::Plan(plan)) => over_lines(asked, plan)?,
+        (Some(experiment), source) => over_the_air(experiment, source),
+        (None, _) => Vec::new(),
+    };
+    let _only_one = supervise::OnlyOne::claim(record)?;
+    supervise::run(&turns, record, monitor)
+}
+
+fn over_lines(asked: &Asked, plan: &Plan) -> Result<Vec<Turn>, Error> {
+    let test = asked.test();
+    let (need, have) = (test.hosts(), usize::from(MAX_HOSTS));
+    if need > have {
+        let name = &plan.test.name;
+        return Err(Error::Usage(format!("{name} needs {need} server hosts; with --live there are {have}")));
+    }
+    let order = |queue: &String| Order {
+        work: Work::Lines { test: plan.test.clone(), link: plan.link.clone() },
+        label: queue.clone(),
+        seed: plan.seeds.first().copied().unwrap_or(1),
+        parent: std::process::id(),
+    };
+    let turn = |queue| Turn {
+        order: order(queue),
+        test: test.clone(),
+        rates: Some([plan.link.up_bps, plan.link.down_bps]),
+        link: None,
+    };
+    Ok(plan.queues.iter().map(turn).collect())
+}
+
+fn over_the_air(experiment: &Experiment, source: &Source) -> Vec<Turn> {
+    let (file, text, flags, changes) = match source {
+        Source::Plan(_) => return Vec::new(),
+        Source::File { file, text, changes } => (file, text, None, &changes[..]),
+        Source::Link { file, text, flags } => (file, text, Some(&**flags), &[][..]),
+    };
+    let turn = |(variant, job): (usize, &Job)| Turn {
+        order: Order {
+            work: Work::Air {
+                file: file.clone(),
+                text: text.clone(),
+                flags: flags.cloned(),
+                changes: changes.to_vec(),
+                variant,
+            },
+            label: job.queue.clone(),
+            seed: job.scenario.seed,
+            parent: std::process::id(),
+        },
+        test: job.test.clone(),
+        rates: None,
+        link: job.link.clone(),
+    };
+    let jobs = experiment.jobs();
+    let firsts = jobs.iter().step_by(experiment.seeds.len().max(1));
+    firsts.enumerate().map(turn).collect()
+}

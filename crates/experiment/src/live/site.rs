@@ -1,0 +1,285 @@
+//! What an order comes to: a test, what the lab must have, and what the engine puts between its sockets.
+
+use std::path::Path;
+use std::sync::mpsc::channel;
+use std::thread::{self, JoinHandle};
+
+use goodqueue::{AnyQueue, Nanos, QueueSpec, Rate, RingSpec, Rng, Span};
+use goodqueue_probe::Test;
+use goodqueue_report::wifi::Radio as Recorded;
+use goodqueue_sim::wifi::{PeerSpec, Radio, RadioSpec, RateSpec, Role};
+use goodqueue_wire::engine::DEFAULT_FRAMES;
+use goodqueue_wire::{Engine, EngineHandle, EngineSpec, Frame, Lab, MAX_HOSTS, MediumSpec, PathSpec, Way};
+
+use super::message::{Order, Work};
+use super::on_air::{Heard, LoadStart, Notes, OnAir};
+use crate::Error;
+use crate::plan::{FRAME, LinkOrder};
+use crate::radio::{Measured, Owner, faults, places, signed};
+use crate::text::link_file;
+use crate::{Experiment, Variant};
+
+/// What an order comes to.
+pub(super) struct Site {
+    pub(super) test: Test,
+    /// Server hosts of the lab.
+    pub(super) hosts: usize,
+    pub(super) ecn: bool,
+    pub(super) ipv6: bool,
+    pub(super) between: Between,
+}
+
+/// What the engine puts between its sockets.
+#[allow(clippy::large_enum_variant)] // One for a run: no box for it.
+pub(super) enum Between {
+    /// Two lines with this queue.
+    Lines(LinkOrder, QueueSpec),
+    /// The air.
+    Air(Air),
+}
+
+/// A Wi-Fi network of which every station is a server host of the lab, or has one to itself behind the access point.
+pub(super) struct Air {
+    spec: RadioSpec,
+    stations: Vec<String>,
+    /// Between server and access point, each way.
+    delay: Span,
+    to_stations: Way,
+}
+
+/// From the start of a radio's time to the idle lead-in: the engine starts, and all threads get ready.
+const LEAD: Span = Span::from_millis(800);
+
+/// A radio that is being listened to.
+pub(super) struct Listening {
+    /// When the radio's time began.
+    origin: Nanos,
+    load_start: LoadStart,
+    thread: JoinHandle<(Vec<Recorded>, Vec<String>)>,
+}
+
+impl Site {
+    pub(super) fn of(order: &Order) -> Result<Site, Error> {
+        match &order.work {
+            Work::Lines { test, link } => {
+                let test = test.test()?;
+                let queue = order.label.parse().map_err(Error::usage)?;
+                Ok(Site {
+                    hosts: test.hosts(),
+                    test,
+                    ecn: link.ecn,
+                    ipv6: link.ip_version == 6,
+                    between: Between::Lines(link.clone(), queue),
+                })
+            }
+            Work::Air { file, text, flags, changes, variant } => {
+                let mut experiment = match flags {
+                    Some(flags) => link_file::experiment(text, file, flags)?,
+                    None => Experiment::of_text(text, Path::new(file), changes).map_err(Error::usage)?,
+                };
+                if *variant >= experiment.variants.len() {
+                    return Err(Error::Usage(format!("{file}: it has no variant {variant}")));
+                }
+                Site::over_the_air(&experiment.variants.swap_remove(*variant), experiment.test)
+            }
+        }
+    }
+
+    /// The network of a variant of an experiment, live.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] where it is none that the live arm has.
+    pub(super) fn over_the_air(variant: &Variant, test: Test) -> Result<Site, Error> {
+        let scenario = &variant.scenario;
+        let refuse = |why: String| Err(Error::Usage(format!("--live: {why}")));
+        let ([radio], Some(wire)) = (&scenario.radios[..], scenario.links.first()) else {
+            return refuse("of experiments it runs those over [wifi]; others run in the simulator".into());
+        };
+        if !scenario.sources.is_empty() {
+            let what = "[[udp]] is simulated only: live there are TCP, probes, calls and pages; leave it out";
+            return refuse(what.into());
+        }
+        if scenario.flows.iter().any(|flow| flow.bytes.is_some()) {
+            return refuse("flows of so many bytes are simulated only; leave `bytes` out".into());
+        }
+        if scenario.flows.iter().any(|flow| flow.max_rate.is_some()) {
+            return refuse("flows that are held to a rate are simulated only; leave `rate` out".into());
+        }
+        let (hosts, most) = (test.hosts(), usize::from(MAX_HOSTS));
+        if hosts > most {
+            return refuse(format!(
+                "flows and probes at {hosts} stations, and {most} are the most: live, all of them are addresses of one \
+                 TCP stack; the simulator has no such bound"
+            ));
+        }
+        let stations: Vec<String> =
+            radio.nodes.iter().skip(1).filter_map(|&node| scenario.nodes.get(node).cloned()).collect();
+        let to_stations = if is_client_at_server(variant) { Way::Up } else { Way::Down };
+        let air = Air { spec: radio.spec.clone(), stations, delay: wire.delay, to_stations };
+        let between = Between::Air(air);
+        Ok(Site { test, hosts, ecn: scenario.tcp.ecn, ipv6: scenario.ipv6, between })
+    }
+
+    /// Starts the engine; over the air with someone who listens.
+    pub(super) fn start(&self, lab: &Lab, order: &Order) -> Result<(EngineHandle, Option<Listening>), Error> {
+        match &self.between {
+            Between::Lines(link, queue) => lines(lab, link, queue, order.seed).map(|engine| (engine, None)),
+            Between::Air(air) => {
+                let (engine, listening) = air.start(lab, &self.test, order.seed)?;
+                Ok((engine, Some(listening)))
+            }
+        }
+    }
+}
+
+/// Whether the clients of the test are at the server, node 0, and not at the stations. Clients open connections.
+fn is_client_at_server(variant: &Variant) -> bool {
+    let scenario = &variant.scenario;
+    let opener = |flow: &goodqueue_sim::Flow| match flow.opener {
+        goodqueue_sim::Opener::Sender => flow.from,
+        goodqueue_sim::Opener::Receiver => flow.to,
+    };
+    let probes = scenario.probes.iter().map(|probe| probe.from);
+    let browsers = scenario.browsers.iter().map(|browser| browser.from);
+    let players = scenario.players.iter().map(|player| player.from);
+    let talks = scenario.talks.iter().map(|talk| talk.from);
+    probes.chain(scenario.flows.iter().map(opener)).chain(browsers).chain(players).chain(talks).next()
+        == Some(0)
+}
+
+fn lines(lab: &Lab, link: &LinkOrder, queue: &QueueSpec, seed: u64) -> Result<EngineHandle, Error> {
+    let path = |bps, node| {
+        let (rate, draws) = (Rate(bps), Rng::stream(seed, node, "queue"));
+        let queue: AnyQueue<Frame> =
+            queue.build_with(rate, FRAME, goodqueue_wire::now(), draws).map_err(Error::usage)?;
+        let mut path = PathSpec::new(queue);
+        path.rate = Some(rate);
+        path.ring = link.ring.map(|entries| RingSpec { entries, bql: link.bql, coalesce: Span::ZERO });
+        path.loss = link.loss;
+        path.delays = link.rtt_ns.iter().map(|rtt| Span(rtt / 2)).collect();
+        Ok(path)
+    };
+    let mut engine = EngineSpec::new(path(link.up_bps, 0)?, path(link.down_bps, 1)?);
+    engine.seed = seed;
+    engine.frames = frames(link);
+    Engine::start(lab, engine).map_err(Error::machine)
+}
+
+/// Slots for the frames on their way, on top of those that may stand in queues.
+fn frames(link: &LinkOrder) -> u32 {
+    let longest = link.rtt_ns.iter().max().copied().unwrap_or(0);
+    let flying = Rate(link.up_bps.saturating_add(link.down_bps)).bytes_in(Span(longest)).0 / u64::from(FRAME);
+    u32::try_from(flying).unwrap_or(u32::MAX).saturating_add(DEFAULT_FRAMES).min(1 << 20)
+}
+
+impl Air {
+    fn start(&self, lab: &Lab, test: &Test, seed: u64) -> Result<(EngineHandle, Listening), Error> {
+        let mut spec = self.spec.clone();
+        for device in &mut spec.devices {
+            if let Role::Station { down, up, .. } = &mut device.role {
+                [down, up].into_iter().for_each(|peer| shift(peer, LEAD));
+            }
+        }
+        let radio = Radio::new(&spec, seed, 0).map_err(Error::usage)?;
+        let (listener, heard) = channel();
+        let load_start = LoadStart::default();
+        let origin = goodqueue_wire::now();
+        let on_air = OnAir {
+            radio,
+            places: places(&spec),
+            origin,
+            to_stations: self.to_stations,
+            load_start: load_start.clone(),
+            load: test.load,
+            listener,
+            notes: Notes::default(),
+        };
+        let mut engine = MediumSpec::new(on_air);
+        engine.seed = seed;
+        let delays = || vec![self.delay];
+        match self.to_stations {
+            Way::Down => (engine.down.before, engine.up.after) = (delays(), delays()),
+            Way::Up => (engine.up.before, engine.down.after) = (delays(), delays()),
+        }
+        let engine = Engine::start_medium(lab, engine).map_err(Error::machine)?;
+        let ear = Ear {
+            owners: self.owners(test),
+            measured: Measured::new(places(&spec), test.load),
+            spec,
+            origin,
+            load_start: load_start.clone(),
+        };
+        let thread = thread::spawn(move || ear.listen(&heard));
+        Ok((engine, Listening { origin, load_start, thread }))
+    }
+
+    /// What is whose: host `n` of the test is station `n`.
+    fn owners(&self, test: &Test) -> Vec<Owner> {
+        let own = |hosts: Vec<usize>, station: usize| {
+            (0..).zip(hosts).filter(|&(_, host)| host == station).map(|(number, _)| number).collect()
+        };
+        let owner = |(station, name): (usize, &String)| Owner {
+            name: name.clone(),
+            flows: own(test.flows.iter().map(|flow| flow.host).collect(), station),
+            probes: own(test.probes.iter().map(|probe| probe.host).collect(), station),
+        };
+        self.stations.iter().enumerate().map(owner).collect()
+    }
+}
+
+/// Rates of a schedule begin later: the file counts from the start of the load, the radio from the engine's.
+fn shift(peer: &mut PeerSpec, by: Span) {
+    if let RateSpec::Schedule(steps) = &mut peer.rate {
+        steps.iter_mut().filter(|(from, _)| *from > Span::ZERO).for_each(|(from, _)| *from = *from + by);
+    }
+}
+
+/// Listens to a radio, and makes the record of it.
+struct Ear {
+    owners: Vec<Owner>,
+    measured: Measured,
+    spec: RadioSpec,
+    origin: Nanos,
+    load_start: LoadStart,
+}
+
+impl Ear {
+    /// Until the engine has ended: what goes into the record, and what is wrong with it.
+    fn listen(mut self, heard: &std::sync::mpsc::Receiver<Heard>) -> (Vec<Recorded>, Vec<String>) {
+        for heard in heard {
+            match heard {
+                Heard::Events(events) => {
+                    let Some(start) = self.load_start.get() else { continue };
+                    let origin = signed(start.since(self.origin).0);
+                    events.iter().for_each(|event| self.measured.event(event, origin));
+                }
+                Heard::Moment(t, moment) => self.measured.moment(signed(t), moment),
+                Heard::End(radio, now) => {
+                    let owner = |station: usize| self.owners.get(station).cloned().unwrap_or_default();
+                    let recorded = self.measured.finish("phy0".into(), &self.spec, &radio, owner);
+                    let wrong = faults(&recorded, &radio, now);
+                    return (vec![recorded], wrong);
+                }
+            }
+        }
+        (Vec::new(), vec!["the radio ended without an account".into()])
+    }
+}
+
+impl Listening {
+    /// How long after `now` the load of `test` starts: [`LEAD`] and the idle time after the radio, which has
+    /// its schedules of rates from then on, and not before all can be ready.
+    pub(super) fn lead(&self, now: Nanos, test: &Test, least: Span) -> Span {
+        (self.origin + LEAD + test.idle).since(now).max(least)
+    }
+
+    /// The load starts then.
+    pub(super) fn start_at(&self, at: Nanos) {
+        self.load_start.set(at);
+    }
+
+    /// Once the engine has ended.
+    pub(super) fn end(self) -> Result<(Vec<Recorded>, Vec<String>), Error> {
+        self.thread.join().map_err(|_| Error::Machine("the thread that listens to the radio panicked".into()))
+    }
+}

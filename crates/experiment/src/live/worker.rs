@@ -1,0 +1,346 @@
+//! The child of the live arm: makes the namespaces, runs engine, load and probes in them, and tells the
+//! parent everything as it happens.
+
+use std::collections::BTreeMap;
+use std::io::{BufRead, Write};
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use goodqueue::{Nanos, QueueSpec, Reason, Span};
+use goodqueue_probe::Sample;
+use goodqueue_probe::net::{self, ClientSummary, NetError, Server, SharedClock};
+use goodqueue_report::{Direction, EngineHealth, PathQueue, ramp_ns};
+use goodqueue_wire::{EngineHandle, EngineReport, EngineSample, Lab, LabSpec, PathReport, PathSample, Side};
+
+use super::message::{Finish, Message, Order};
+use super::rights::Rights;
+use super::site::{Between, Listening, Site};
+use crate::Error;
+use crate::collect::{QueueEnd, QueueMoment, Tally, parameters};
+use crate::plan::MTU;
+use crate::simulate::sojourn;
+
+/// Time between two looks at the queues.
+const LOOK: Duration = Duration::from_millis(100);
+/// Time that all threads get to be ready before the idle lead-in begins.
+const SETTLE: Span = Span::from_millis(300);
+
+/// Runs the one order that stands on standard input.
+///
+/// # Errors
+/// None: what goes wrong is told to the parent, whose exit code counts.
+pub fn main() -> Result<(), Error> {
+    // The parent waits for signals with a descriptor, so they are blocked in it and, by inheritance, here.
+    goodqueue_wire::Interrupt::unblock();
+    let mut voice = Voice { writer: None };
+    if let Err(end) = work(&mut voice) {
+        let machine = matches!(end, Error::Machine(_));
+        voice.say(&Message::Failed { machine, what: end.to_string() });
+    }
+    voice.finish();
+    Ok(())
+}
+
+/// Standard output as a stream of messages. A parent that is gone is noticed by its death signal.
+struct Voice {
+    writer: Option<(Sender<String>, JoinHandle<()>)>,
+}
+
+impl Voice {
+    /// From here on a thread of its own writes, so that a parent that stands still (Ctrl-Z) and lets the pipe
+    /// fill up holds up no measurement. Not earlier: who enters a user namespace has one thread.
+    fn detach(&mut self) {
+        let (sender, lines) = channel::<String>();
+        let write = move || lines.iter().for_each(|line| write_line(&line));
+        self.writer = Some((sender, thread::spawn(write)));
+    }
+
+    fn say(&mut self, message: &Message) {
+        let Ok(line) = serde_json::to_string(message) else { return };
+        match &self.writer {
+            Some((sender, _)) => {
+                // It ends when the sender is dropped, and not before.
+                let _ = sender.send(line);
+            }
+            None => write_line(&line),
+        }
+    }
+
+    /// Waits until all that was said is written.
+    fn finish(self) {
+        if let Some((sender, writer)) = self.writer {
+            drop(sender);
+            let _ = writer.join();
+        }
+    }
+}
+
+fn write_line(line: &str) {
+    // A reader that is gone is noticed otherwise.
+    let _ = writeln!(std::io::stdout(), "{line}");
+}
+
+fn order() -> Result<Order, Error> {
+    let mut line = String::new();
+    std::io::stdin()
+        .lock()
+        .read_line(&mut line)
+        .map_err(|error| Error::usage(format!("reading the order: {error}")))?;
+    serde_json::from_str(&line).map_err(|error| {
+        Error::Usage(format!("`live-worker` is started by `goodqueue run --live` only ({error})"))
+    })
+}
+
+fn work(voice: &mut Voice) -> Result<(), Error> {
+    let order = order()?;
+    goodqueue_wire::die_with_parent(order.parent).map_err(Error::machine)?;
+    let site = Site::of(&order)?;
+    let lab = lab(&site)?;
+    voice.detach();
+    let test = &site.test;
+    lab.client().run(|| net::check(test, site.hosts)).map_err(Error::machine)?.map_err(Error::machine)?;
+    let parameters = match &site.between {
+        Between::Lines(_, queue) => parameters(queue),
+        Between::Air(_) => BTreeMap::new(),
+    };
+    voice.say(&Message::Ready { sysctls: lab.sysctls(Side::Client).map_err(Error::machine)?, parameters });
+    let (engine, listening) = site.start(&lab, &order)?;
+    let rights = Rights::of(test, order.parent);
+    let (load, told) = run_load(voice, &lab, &site, &engine, listening.as_ref(), &rights)?;
+    let running = engine.is_running();
+    let report = engine.stop().map_err(Error::machine)?;
+    let (radios, wrong) = listening.map(Listening::end).transpose()?.unwrap_or_default();
+    let failure = report.failure.as_ref().map(ToString::to_string);
+    let mut invalid = report.validity().reasons;
+    invalid.extend(wrong);
+    match load {
+        Ok(summary) => {
+            invalid.extend(summary.faults);
+            for warning in summary.warnings {
+                voice.say(&Message::Warning(format!("{}: {warning}", order.label)));
+            }
+        }
+        // A load that failed because the link is gone is not the news.
+        Err(error) if failure.is_none() => return Err(Error::machine(error)),
+        Err(_) => {}
+    }
+    let ways = [(Direction::Up, &report.up), (Direction::Down, &report.down)];
+    let path = ways.into_iter().filter_map(|(way, end)| path_queue(way, &order.label, end)).collect();
+    let finish = Finish { radios, path, ..finish(&report, running && !told, invalid) };
+    voice.say(&Message::Finished(Box::new(finish)));
+    failure.map_or(Ok(()), |failure| Err(Error::Machine(failure)))
+}
+
+/// Runs load and probes, each end in its own namespace, and passes on what they say; returns what the
+/// client made of it, and whether it was told to stop.
+fn run_load(
+    voice: &mut Voice,
+    lab: &Lab,
+    site: &Site,
+    engine: &EngineHandle,
+    listening: Option<&Listening>,
+    rights: &Rights,
+) -> Result<(Result<ClientSummary, NetError>, bool), Error> {
+    let test = &site.test;
+    let hosts: Vec<IpAddr> = (0..lab.hosts()).map(|host| Lab::server_address(site.ipv6, host)).collect();
+    let server =
+        lab.server().run(|| Server::bind(&hosts, 0)).map_err(Error::machine)?.map_err(Error::machine)?;
+    let least = SETTLE + test.idle;
+    let lead = listening.map_or(least, |radio| radio.lead(goodqueue_wire::now(), test, least));
+    let clock = SharedClock::starting_in(lead);
+    if let (Some(radio), Ok(at)) = (listening, u64::try_from(clock.load_start().mono)) {
+        radio.start_at(Nanos(at));
+    }
+    if let Ok(start) = u64::try_from(clock.load_start().mono) {
+        let at = |ns: u64| Nanos(start.saturating_add(ns));
+        engine.measure_sojourn(at(ramp_ns(test.load.0)), at(test.load.0));
+    }
+    let (server_sink, samples) = channel();
+    let client_sink = server_sink.clone();
+    let told = told_to_stop();
+    let (end_client, end_server) = (AtomicBool::new(false), AtomicBool::new(false));
+    thread::scope(|scope| {
+        let (server, end_client, end_server) = (&server, &end_client, &end_server);
+        let serving = scope.spawn(move || {
+            rights.end_in_thread(|| lab.server().enter())?;
+            Ok::<_, goodqueue_wire::Error>(server.run(&clock, &server_sink, end_server))
+        });
+        let client = scope.spawn(move || {
+            let _whatever_happens = SetAtEnd(end_server);
+            rights.end_in_thread(|| lab.client().enter())?;
+            Ok::<_, goodqueue_wire::Error>(net::run_client(
+                test,
+                &hosts,
+                server.port(),
+                &clock,
+                &client_sink,
+                end_client,
+            ))
+        });
+        let ending = rights.end();
+        if ending.is_err() {
+            end_client.store(true, Ordering::Relaxed);
+        }
+        let ended = || told.load(Ordering::Relaxed) || !engine.is_running();
+        watch(voice, engine, &samples, &clock, &|| end_client.fetch_or(ended(), Ordering::Relaxed));
+        let lost = |_| Error::Machine("a thread of the load ended without an answer".into());
+        let summary = client.join().map_err(lost)?.map_err(Error::machine)?;
+        // What the server made of it has come as samples; how it ended matters no more.
+        let _ = serving.join().map_err(lost)?.map_err(Error::machine)?;
+        ending.map_err(Error::machine)?;
+        Ok((summary, told.load(Ordering::Relaxed)))
+    })
+}
+
+/// Sets its flag when it goes, by a panic too: nobody waits for ever for an end that is not told.
+struct SetAtEnd<'a>(&'a AtomicBool);
+
+impl Drop for SetAtEnd<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Passes on every sample, and the state of the queues, until both ends of the load have closed.
+fn watch(
+    voice: &mut Voice,
+    engine: &EngineHandle,
+    samples: &Receiver<Sample>,
+    clock: &SharedClock,
+    look_for_the_end: &dyn Fn() -> bool,
+) {
+    let mut next = Instant::now();
+    loop {
+        if Instant::now() >= next {
+            next += LOOK;
+            look_for_the_end();
+            let sample = engine.sample();
+            voice.say(&Message::Queues {
+                t_ns: taken_at(&sample, clock),
+                up: moment(&sample.up),
+                down: moment(&sample.down),
+            });
+        }
+        match samples.recv_timeout(next.saturating_duration_since(Instant::now())) {
+            Ok(sample) => voice.say(&Message::Sample(sample)),
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => return,
+        }
+    }
+}
+
+/// When the engine took the sample, up to 20 ms ago, from the start of the load: over the time of
+/// asking, what was sent by then would give a rate that is off by some 0.1 %. Before its first sample: now.
+fn taken_at(sample: &EngineSample, clock: &SharedClock) -> i64 {
+    match i64::try_from(sample.at.0) {
+        Ok(at) if at > 0 => at.saturating_sub(clock.load_start().mono),
+        _ => clock.t(),
+    }
+}
+
+/// Namespaces with the settings of the order; without root's rights, in a user namespace of our own.
+fn lab(site: &Site) -> Result<Lab, Error> {
+    // More files than most users may open by default, and fewer than most may ask for.
+    goodqueue_wire::raise_open_files(16_384).map_err(Error::machine)?;
+    let hosts = u8::try_from(site.hosts).map_err(Error::usage)?;
+    let ecn = if site.ecn { "1" } else { "0" };
+    let spec = LabSpec { hosts, mtu: MTU, ..LabSpec::default() }.sysctl("net.ipv4.tcp_ecn", ecn);
+    let lab = match Lab::new(&spec) {
+        Err(error) if error.is_missing() => {
+            goodqueue_wire::enter_user_namespace().map_err(Error::machine)?;
+            Lab::new(&spec)
+        }
+        made => made,
+    };
+    lab.map_err(Error::machine)
+}
+
+/// Becomes true at the end of standard input, the parent's sign to stop.
+fn told_to_stop() -> Arc<AtomicBool> {
+    let told = Arc::new(AtomicBool::new(false));
+    let tell = Arc::clone(&told);
+    thread::spawn(move || {
+        // Whatever ends the input ends the run.
+        let _ = std::io::copy(&mut std::io::stdin().lock(), &mut std::io::sink());
+        tell.store(true, Ordering::Relaxed);
+    });
+    told
+}
+
+fn moment(path: &PathSample) -> QueueMoment {
+    QueueMoment {
+        backlog_bytes: path.backlog.bytes,
+        backlog_packets: path.backlog.packets,
+        ring_bytes: path.ring.bytes,
+        sent_bytes: path.line.bytes,
+        sent_packets: path.line.packets,
+        drops: path.dropped_in_all() - path.dropped(Reason::Loss),
+        marks: path.marks,
+        busy_ns: path.busy.0,
+        busy_periods: path.line.busy_periods,
+    }
+}
+
+fn finish(report: &EngineReport, complete: bool, invalid: Vec<String>) -> Finish {
+    let quantile = |q| report.lateness.quantile(q).map_or(0, |span| span.0);
+    let buckets: Vec<(Span, u64)> = report.lateness.buckets().collect();
+    let engine = EngineHealth {
+        lateness_bucket_ns: buckets.iter().map(|bucket| bucket.0.0).collect(),
+        lateness_count: buckets.iter().map(|bucket| bucket.1).collect(),
+        lateness_p50_ns: quantile(0.5),
+        lateness_p99_ns: quantile(0.99),
+        lateness_max_ns: report.lateness.max().map_or(0, |span| span.0),
+        busy: report.cpu.share(),
+        host_busy: report.host.map_or(0.0, |host| host.busy),
+        // Measured by the parent, over the looks at the queues.
+        rate_error_up: None,
+        rate_error_down: None,
+    };
+    Finish {
+        complete,
+        engine,
+        invalid,
+        up: QueueEnd::from(tally(&report.up)),
+        down: QueueEnd::from(tally(&report.down)),
+        path: Vec::new(),
+        radios: Vec::new(),
+    }
+}
+
+/// The queue of a line as it goes into the record; nothing on the air, where the radio's own series say it.
+fn path_queue(direction: Direction, queue: &str, path: &PathReport) -> Option<PathQueue> {
+    let (tally, last) = (tally(path), &path.last);
+    Some(PathQueue {
+        link: match direction {
+            Direction::Up => "client to server".into(),
+            Direction::Down => "server to client".into(),
+        },
+        direction,
+        queue: queue.to_owned(),
+        shaped_bps: queue.parse().ok().and_then(|queue: QueueSpec| queue.shaped_rate()).map(|rate| rate.0),
+        bottleneck: true,
+        arrived_packets: tally.arrived,
+        sent_packets: tally.sent,
+        sent_bytes: last.line.bytes,
+        held_packets: tally.held,
+        held_bytes: last.backlog.bytes + last.ring.bytes,
+        marks: last.marks,
+        sojourn: Some(sojourn(path.sojourn.as_ref()?)),
+        drop_reasons: QueueEnd::from(tally).drop_reasons,
+        series: None,
+    })
+}
+
+fn tally(path: &PathReport) -> Tally {
+    Tally {
+        drops: Reason::ALL.map(|reason| path.last.dropped(reason)),
+        arrived: path.last.arrived.packets,
+        sent: path.last.line.packets,
+        held: u64::from(path.last.backlog.packets) + u64::from(path.last.ring.packets),
+        own: path.counters.clone(),
+    }
+}

@@ -1,0 +1,76 @@
+//! The caller's side of a run: it is told how far the run is, and says whether to go on.
+
+use goodqueue::Span;
+use goodqueue_report::Record;
+
+use crate::Error;
+
+/// The newest figures of a turn.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Latest {
+    /// Where the turn is, in nanoseconds from the start of the load.
+    pub t_ns: i64,
+    /// Goodput of the last full step, up and down, in bit/s.
+    pub goodput_bps: [f64; 2],
+    /// Last round-trip time, ns.
+    pub rtt_ns: i64,
+}
+
+/// A turn: one queue with one seed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Turn {
+    /// What the reports call it.
+    pub label: String,
+    /// Idle time before the load.
+    pub idle: Span,
+    /// The load.
+    pub load: Span,
+}
+
+/// What a run tells its caller, and asks it. Turns have the numbers of [`Monitor::plan`]. `()` says nothing and never
+/// stops a run.
+pub trait Monitor {
+    /// The turns to come, each of which is done so many `times`.
+    fn plan(&mut self, turns: &[Turn], times: u32) {
+        let _ = (turns, times);
+    }
+
+    /// A turn begins. Several may be under way at once.
+    fn begin(&mut self, turn: usize) {
+        let _ = turn;
+    }
+
+    /// The newest figures of a turn, of its first time (0) or a later one.
+    fn update(&mut self, turn: usize, time: u32, latest: &Latest) {
+        let _ = (turn, time, latest);
+    }
+
+    /// A turn is over; `early` where it was cut short.
+    fn end(&mut self, turn: usize, early: bool) {
+        let _ = (turn, early);
+    }
+
+    /// A line about the run, such as the outcome of a check.
+    fn say(&mut self, line: &str) {
+        let _ = line;
+    }
+
+    /// All turns are over: what was shown of them may go.
+    fn close(&mut self) {}
+
+    /// The record after each turn, to be kept.
+    ///
+    /// # Errors
+    /// Why it cannot be kept; the run then ends with this error.
+    fn keep(&mut self, record: &Record) -> Result<(), Error> {
+        let _ = record;
+        Ok(())
+    }
+
+    /// Asked twenty times a second: `Some` with the number of a signal where the run is to end now, in good order.
+    fn stop(&mut self) -> Option<i32> {
+        None
+    }
+}
+
+impl Monitor for () {}

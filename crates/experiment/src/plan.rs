@@ -1,0 +1,221 @@
+//! From what was typed to what it means: a resolved, validated plan that can be printed and sent on.
+
+mod link;
+mod queues;
+mod seeds;
+mod values;
+
+use goodqueue::Span;
+use goodqueue_probe::{Extra, Params, ParseExtraError, Test, TestError};
+use serde::{Deserialize, Serialize};
+
+use crate::Error;
+use crate::Request;
+use crate::hint::did_you_mean;
+use crate::text::starts;
+
+pub use link::LinkOrder;
+use queues::queues;
+pub(crate) use queues::words;
+pub(crate) use seeds::Seeds;
+pub(crate) use values::bytes_per_second;
+use values::{positive, span};
+
+/// The link's IP MTU in bytes: Ethernet's.
+pub const MTU: u32 = 1500;
+
+/// The longest frame, as a queue counts it: MTU and Ethernet header.
+pub const FRAME: u32 = MTU + 14;
+
+/// What runs a test.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Arm {
+    /// The simulator, in virtual time.
+    Simulated,
+    /// Kernel TCP in namespaces, in real time.
+    Live,
+}
+
+impl Arm {
+    /// Its name in records.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Arm::Simulated => "simulated",
+            Arm::Live => "live",
+        }
+    }
+}
+
+/// One comparison: a test over a link, once for each queue.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Plan {
+    /// What runs it.
+    pub arm: Arm,
+    /// The test and its parameters.
+    pub test: TestOrder,
+    /// The link.
+    pub link: LinkOrder,
+    /// The queues in their canonical words.
+    pub queues: Vec<String>,
+    /// Roots of every random stream, one for each repetition.
+    pub seeds: Vec<u64>,
+    /// How much later than planned flows, browsers and players begin at most; live ones have their own delays.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub start_jitter_ns: Option<u64>,
+    /// What the user should read before trusting the result.
+    pub warnings: Vec<String>,
+}
+
+/// Which test, with which parameters. All times in nanoseconds.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TestOrder {
+    /// Name as typed.
+    pub name: String,
+    /// Length of the load or of each flow.
+    pub length_ns: u64,
+    /// Unit of staggered starts.
+    pub delay_ns: u64,
+    /// Idle lead-in.
+    pub idle_ns: u64,
+    /// Step of the goodput series.
+    pub step_ns: u64,
+    /// Time between two probes.
+    pub probe_interval_ns: u64,
+    /// Number of flows, where the test leaves it open.
+    pub flows: Option<u32>,
+    /// Congestion control, where the test leaves it open.
+    pub cc: Option<String>,
+    /// Calls and pages beside the test's own probes, in full (`voip:EF`, `web:small`).
+    pub with: Vec<String>,
+}
+
+impl Plan {
+    /// Makes sense of what was typed.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] naming the flag, the value and the cure.
+    pub fn resolve(args: &Request) -> Result<Plan, Error> {
+        let mut warnings = Vec::new();
+        let test = TestOrder::resolve(args)?;
+        let resolved = test.test()?;
+        let link = LinkOrder::resolve(args, resolved.hosts(), &mut warnings)?;
+        let queues = queues(args.queue.as_deref(), &link)?;
+        let arm = if args.live { Arm::Live } else { Arm::Simulated };
+        let seeds = Seeds::of(args)?;
+        let start_jitter_ns = match (arm, args.start_jitter.as_deref()) {
+            (Arm::Live, _) => None,
+            (Arm::Simulated, None) => Some(starts::DEFAULT.0),
+            (Arm::Simulated, Some(text)) => Some(start_jitter(text)?.0),
+        };
+        let seeds = seeds.list(args.seed.unwrap_or(1))?;
+        let plan = Plan { arm, test, link, queues, seeds, start_jitter_ns, warnings };
+        if arm == Arm::Live {
+            plan.check_live()?;
+        }
+        Ok(plan)
+    }
+
+    /// Whether the live arm, which has one line with one queue, can run it.
+    fn check_live(&self) -> Result<(), Error> {
+        let refuse = |flag: &str, why: &str| Err(Error::Usage(format!("{flag} with --live: {why}")));
+        let LinkOrder { line, trace_up, trace_down, buffer, shape_up, shape_down, .. } = &self.link;
+        if shape_up.is_some() || shape_down.is_some() {
+            let why = "a shaper before a modem is two hops, and the live arm has one; leave --live out, or make the shaped \
+                       rate that of the line: --rate or --up and --down";
+            return refuse("--shape", why);
+        }
+        if line.is_some() || buffer.is_some() {
+            let why = "the live arm has one queue on a line with one rate each way; leave --live out, or name the numbers: \
+                       --up, --down, --rtt and --queue";
+            return refuse(if line.is_some() { "--line" } else { "--buffer" }, why);
+        }
+        if trace_up.is_some() || trace_down.is_some() {
+            let why = "the live arm's line has one rate; leave --live out, or give --up and --down a rate";
+            return refuse(if trace_up.is_some() { "--trace-up" } else { "--trace-down" }, why);
+        }
+        if self.seeds.len() > 1 {
+            return refuse("--seeds", "a live run is done once; leave --live out, or run it several times");
+        }
+        match self.queues.iter().find(|queue| queue.contains('%')) {
+            Some(queue) => refuse(&format!("--queue {queue}"), "write the rate that is meant, as in 18mbit"),
+            None => Ok(()),
+        }
+    }
+
+    /// The most by which starts are later than planned; zero in live runs.
+    pub(crate) fn start_jitter(&self) -> Span {
+        Span(self.start_jitter_ns.unwrap_or(0))
+    }
+}
+
+impl TestOrder {
+    fn resolve(args: &Request) -> Result<TestOrder, Error> {
+        let order = TestOrder {
+            name: args.test.clone(),
+            length_ns: positive("--length", &args.length)?.0,
+            delay_ns: positive("--delay", &args.delay)?.0,
+            idle_ns: positive("--idle", &args.idle)?.0,
+            step_ns: positive("--step", &args.step)?.0,
+            probe_interval_ns: positive("--probe-interval", &args.probe_interval)?.0,
+            flows: args.flows,
+            cc: args.cc.clone(),
+            with: args.with.iter().map(|word| extra(word)).collect::<Result<_, _>>()?,
+        };
+        order.test()?;
+        Ok(order)
+    }
+
+    /// The test itself.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] where there is no such test or a parameter does not fit it.
+    pub fn test(&self) -> Result<Test, Error> {
+        let params = Params {
+            length: Span(self.length_ns),
+            delay: Span(self.delay_ns),
+            idle: Span(self.idle_ns),
+            step: Span(self.step_ns),
+            probe_interval: Span(self.probe_interval_ns),
+            flows: self.flows,
+            cc: self.cc.clone(),
+            with: self.with.clone(),
+            // As many as the test wants; an arm that has fewer says so.
+            hosts: usize::MAX,
+        };
+        goodqueue_probe::resolve(&self.name, &params).map_err(|error| {
+            let nearest = match &error {
+                TestError::Unknown { name, candidates } => did_you_mean(name, candidates),
+                TestError::Twice(_) => return Error::Usage(format!("--with: {error}")),
+                _ => String::new(),
+            };
+            Error::Usage(format!("{error}{nearest}; `goodqueue tests` lists the tests"))
+        })
+    }
+}
+
+/// A call, a page or a video, written in full.
+fn extra(word: &str) -> Result<String, Error> {
+    let extra = word.parse::<Extra>().map_err(|error| {
+        let nearest = match &error {
+            ParseExtraError::Unknown { word, candidates } => did_you_mean(word, candidates),
+            ParseExtraError::Dscp { .. } => String::new(),
+        };
+        Error::Usage(format!("--with {word}: {error}{nearest}; `goodqueue tests` lists them"))
+    })?;
+    Ok(extra.to_string())
+}
+
+/// The longest jitter of starts.
+const LONGEST_JITTER: Span = Span::from_secs(60);
+
+fn start_jitter(text: &str) -> Result<Span, Error> {
+    let jitter = span("--start-jitter", text)?;
+    if jitter > LONGEST_JITTER {
+        return Err(Error::Usage(format!(
+            "--start-jitter {text}: {jitter}, and {LONGEST_JITTER} is the most"
+        )));
+    }
+    Ok(jitter)
+}

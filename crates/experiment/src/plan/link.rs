@@ -1,0 +1,180 @@
+//! The link that the flags describe.
+
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use goodqueue::{Rate, Span};
+use serde::{Deserialize, Serialize};
+
+use super::values::{self, share, span};
+use crate::Error;
+use crate::Request;
+use crate::text::lines;
+use crate::text::share::{QueueText, RateWords};
+use crate::text::trace_rate;
+
+/// The link between client and server.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LinkOrder {
+    /// Rate towards the server.
+    pub up_bps: u64,
+    /// Rate towards the client.
+    pub down_bps: u64,
+    /// Base round-trip time to each server host.
+    pub rtt_ns: Vec<u64>,
+    /// Probability of loss on the line, each way.
+    pub loss: f64,
+    /// Entries of the device ring.
+    pub ring: Option<u32>,
+    /// Whether BQL keeps the ring short.
+    pub bql: bool,
+    /// Whether TCP negotiates ECN.
+    pub ecn: bool,
+    /// 4 or 6.
+    pub ip_version: u8,
+    /// The ready-made line whose round trip, jitter and buffers hold where nothing else is said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub line: Option<String>,
+    /// The trace that gives the line towards the server; `up_bps` is then its mean.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trace_up: Option<String>,
+    /// The same towards the client.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trace_down: Option<String>,
+    /// The modem's own queue, where queues are compared with it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub buffer: Option<String>,
+    /// What a router before the modem shapes to, towards the server: a rate or a share of the line.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shape_up: Option<String>,
+    /// The same towards the client.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shape_down: Option<String>,
+}
+
+/// Rate where no flag names one.
+const RATE: Rate = Rate(20_000_000);
+/// Base round-trip time where no flag names one.
+const RTT: &str = "20ms";
+
+impl LinkOrder {
+    pub(super) fn resolve(
+        args: &Request,
+        hosts: usize,
+        warnings: &mut Vec<String>,
+    ) -> Result<LinkOrder, Error> {
+        let line = args.line.as_deref().map(lines::find).transpose();
+        let line = line.map_err(|why| Error::Usage(format!("--line: {why}")))?;
+        let typed = [("up", &args.up, &args.trace_up), ("down", &args.down, &args.trace_down)];
+        let both = args.rate.as_deref().map(|text| values::rate("--rate", text, warnings)).transpose()?;
+        let mut rates = [Rate(0); 2];
+        for (rate, (flag, own, trace)) in rates.iter_mut().zip(typed) {
+            let of_line = line.map(|line| if flag == "up" { line.up } else { line.down });
+            *rate = match (trace, own, both, of_line) {
+                (Some(file), ..) => trace_rate(file)
+                    .map_err(|why| Error::Usage(format!("--trace-{flag} {}: {why}", file.display())))?,
+                (None, Some(text), ..) => values::rate(&format!("--{flag}"), text, warnings)?,
+                (None, None, Some(rate), _) | (None, None, None, Some(rate)) => rate,
+                (None, None, None, None) => RATE,
+            };
+        }
+        let [up, down] = rates;
+        let rtt = match (&args.rtt, line) {
+            (None, Some(line)) => round_trips(&line.rtt.to_string(), hosts)?,
+            (typed, _) => round_trips(typed.as_deref().unwrap_or(RTT), hosts)?,
+        };
+        let (shape_up, shape_down) = shape(args)?;
+        let name = |path: &Option<PathBuf>| path.as_ref().map(|path| path.display().to_string());
+        Ok(LinkOrder {
+            up_bps: up.0,
+            down_bps: down.0,
+            rtt_ns: rtt,
+            loss: share("--loss", &args.loss)?,
+            ring: ring(args.ring)?,
+            bql: args.bql,
+            ecn: args.ecn,
+            ip_version: if args.ipv6 { 6 } else { 4 },
+            line: line.map(|line| line.name.to_owned()),
+            trace_up: name(&args.trace_up),
+            trace_down: name(&args.trace_down),
+            buffer: args.buffer.as_deref().map(buffer).transpose()?,
+            shape_up,
+            shape_down,
+        })
+    }
+
+    /// Whether the line has a buffer of its own that the queues are compared with.
+    #[must_use]
+    pub fn has_buffer(&self) -> bool {
+        self.is_shaped() || self.buffer.is_some() || self.line.is_some()
+    }
+
+    /// Whether a router before the modem shapes.
+    #[must_use]
+    pub fn is_shaped(&self) -> bool {
+        self.shape_up.is_some() || self.shape_down.is_some()
+    }
+}
+
+fn buffer(text: &str) -> Result<String, Error> {
+    let wrong =
+        |error: String| Error::Usage(format!("--buffer {text}: {error}; `goodqueue queues` lists queues"));
+    let queue = QueueText::from_str(text).map_err(|error| wrong(error.to_string()))?;
+    Ok(queue.to_string())
+}
+
+/// What `--shape`, `--shape-up` and `--shape-down` say, towards the server and towards the client.
+fn shape(args: &Request) -> Result<(Option<String>, Option<String>), Error> {
+    let read = |flag: &str, text: &Option<String>| match text {
+        Some(text) => match text.parse::<RateWords>() {
+            Ok(rate) => Ok(Some(rate.to_string())),
+            Err(why) => Err(Error::Usage(format!(
+                "--{flag} {text}: {why}; write a share of the line or a rate, as in 90% or 18mbit"
+            ))),
+        },
+        None => Ok(None),
+    };
+    let both = read("shape", &args.shape)?;
+    Ok((
+        read("shape-up", &args.shape_up)?.or_else(|| both.clone()),
+        read("shape-down", &args.shape_down)?.or(both),
+    ))
+}
+
+fn ring(packets: Option<u32>) -> Result<Option<u32>, Error> {
+    match packets {
+        Some(0) => Err(Error::Usage("--ring 0: a ring of no packets sends none; leave the flag out".into())),
+        Some(n) if n > 65_536 => Err(Error::Usage(format!("--ring {n}: at most 65536 packets"))),
+        packets => Ok(packets),
+    }
+}
+
+/// The longest base round-trip time: what a frame has to be kept for is memory.
+const LONGEST_RTT: Span = Span(10_000_000_000);
+
+/// One time per host. A single one stands for the first host; each further host is twice as far as
+/// the one before, since a test with several hosts is about round-trip times that differ.
+fn round_trips(text: &str, hosts: usize) -> Result<Vec<u64>, Error> {
+    let typed = text.split(',').map(|word| span("--rtt", word)).collect::<Result<Vec<_>, _>>();
+    let typed = typed.map_err(|end| match end {
+        // A list with an empty element: the element alone would not say what was typed.
+        Error::Usage(why) if text.contains(',') => Error::Usage(format!("{why} (in --rtt {text})")),
+        end => end,
+    })?;
+    let spans = match typed.as_slice() {
+        [one] => (0..hosts).map(|host| Span(one.0.saturating_mul(1 << host))).collect(),
+        many if many.len() == hosts => typed,
+        many => {
+            return Err(Error::Usage(format!(
+                "--rtt {text}: {} times for {hosts} server host{}; give one, or one for each",
+                many.len(),
+                if hosts == 1 { "" } else { "s" }
+            )));
+        }
+    };
+    if let Some(long) = spans.iter().max().filter(|&&rtt| rtt > LONGEST_RTT) {
+        let farthest = if hosts > 1 { ": the farthest host would be " } else { ": " };
+        return Err(Error::Usage(format!("--rtt {text}{farthest}{long}, and {LONGEST_RTT} is the most")));
+    }
+    Ok(spans.iter().map(|rtt| rtt.0).collect())
+}

@@ -1,0 +1,188 @@
+//! What a record says of an experiment before it has run.
+
+use goodqueue::Span;
+use goodqueue_probe::talk::App;
+use goodqueue_probe::{Direction as Way, Probe, Test};
+use goodqueue_report::{
+    Direction, FlowPlan, LinkPlan, PagePlan, PathPlan, ProbePlan, Record, TalkPlan, TestPlan, VideoPlan,
+};
+use goodqueue_sim::{Link, Opener, route};
+
+use crate::plan::{LinkOrder, MTU, Plan};
+use crate::simulate::Job;
+use crate::{Experiment, Variant};
+
+/// The record of an experiment before it has run: `own`, and what the experiment says.
+pub(crate) fn head(experiment: &Experiment, own: Record) -> Record {
+    Record {
+        title: if own.title.is_empty() { experiment.about.clone() } else { own.title.clone() },
+        arm: "simulated".into(),
+        seed: experiment.seeds.first().copied().unwrap_or(0),
+        planned: experiment.variants.iter().map(|variant| variant.label.clone()).collect(),
+        test: test_plan(experiment),
+        link: experiment.variants.first().map(Variant::link).unwrap_or_default(),
+        warnings: experiment.warnings.clone(),
+        ..own
+    }
+}
+
+/// The same of a plan that runs over the live arm's line.
+pub(crate) fn of_plan(plan: &Plan, test: &Test, own: Record) -> Record {
+    Record {
+        seed: plan.seeds.first().copied().unwrap_or(1),
+        planned: plan.queues.clone(),
+        test: plain_test_plan(test),
+        link: link_plan(&plan.link),
+        warnings: plan.warnings.clone(),
+        ..own
+    }
+}
+
+fn test_plan(experiment: &Experiment) -> TestPlan {
+    let mut plan = plain_test_plan(&experiment.test);
+    let flows = experiment.variants.first().map_or(&[][..], |variant| &variant.scenario.flows);
+    for (plan, flow) in plan.flows.iter_mut().zip(flows) {
+        plan.rate_bps = flow.max_rate.map(|rate| rate.0);
+    }
+    plan
+}
+
+impl Experiment {
+    /// Every variant with every seed, variant by variant.
+    #[must_use]
+    pub fn jobs(&self) -> Vec<Job> {
+        let first = self.variants.first().map(Variant::link);
+        let of = |variant: &Variant| {
+            let link = Some(variant.link()).filter(|link| Some(link) != first.as_ref());
+            let path = variant.path(&self.test);
+            let job = |&seed: &u64| Job {
+                scenario: variant.with_seed(seed),
+                test: self.test.clone(),
+                up: variant.up,
+                down: variant.down,
+                path: path.clone(),
+                queue: variant.label.clone(),
+                link: link.clone(),
+                traced: Vec::new(),
+            };
+            self.seeds.iter().map(job).collect::<Vec<_>>()
+        };
+        self.variants.iter().flat_map(of).collect()
+    }
+}
+
+impl Variant {
+    /// The bottlenecks as the record has them.
+    fn link(&self) -> LinkPlan {
+        let path = |link: usize, direction: Way| PathPlan {
+            bypassed: self.is_bypassed(link, direction),
+            ..self.scenario.links.get(link).map(path).unwrap_or_default()
+        };
+        LinkPlan {
+            up: path(self.up, Way::Up),
+            down: path(self.down, Way::Down),
+            rtt_ns: self.rtt.iter().map(|rtt| rtt.0).collect(),
+            mtu_bytes: MTU,
+            ecn: self.scenario.tcp.ecn,
+            ip_version: if self.scenario.ipv6 { 6 } else { 4 },
+        }
+    }
+
+    /// Whether some flow of `direction` does not cross `link`.
+    fn is_bypassed(&self, link: usize, direction: Way) -> bool {
+        // The client opens, whoever sends.
+        let opener = if direction == Way::Up { Opener::Sender } else { Opener::Receiver };
+        let mut flows = self.scenario.flows.iter().filter(|flow| flow.opener == opener);
+        flows.any(|flow| route(&self.scenario, flow.from, flow.to).is_ok_and(|way| !way.contains(&link)))
+    }
+}
+
+fn path(link: &Link) -> PathPlan {
+    let ring = link.port.as_ref().and_then(|port| port.ring);
+    PathPlan {
+        rate_bps: link.port.as_ref().map(|port| port.rate.0),
+        loss: link.loss.mean(),
+        ring_packets: ring.map(|ring| ring.entries),
+        bql: ring.is_some_and(|ring| ring.bql),
+        bypassed: false,
+    }
+}
+
+fn plain_test_plan(test: &Test) -> TestPlan {
+    let flows = test.flows.iter().map(|flow| FlowPlan {
+        name: flow.name.clone(),
+        direction: match flow.direction {
+            Way::Up => Direction::Up,
+            Way::Down => Direction::Down,
+        },
+        cc: flow.cc.clone(),
+        dscp: flow.dscp.to_string(),
+        host: u32::try_from(flow.host).unwrap_or(u32::MAX),
+        start_ns: signed(flow.start),
+        stop_ns: signed(flow.stop),
+        rate_bps: None,
+    });
+    let stream = |probe: &Probe| ProbePlan {
+        name: probe.name.clone(),
+        dscp: probe.dscp.to_string(),
+        host: u32::try_from(probe.host).unwrap_or(u32::MAX),
+        interval_ns: probe.interval.0,
+        payload_bytes: probe.payload,
+    };
+    let pages = test.web.iter().map(|page| PagePlan {
+        name: page.name.clone(),
+        requests: page.requests,
+        bytes: page.bytes,
+        host: u32::try_from(page.host).unwrap_or(u32::MAX),
+        cc: page.cc.clone(),
+    });
+    let videos = test.dash.iter().map(|video| VideoPlan {
+        name: video.name.clone(),
+        host: u32::try_from(video.host).unwrap_or(u32::MAX),
+        cc: video.cc.clone(),
+    });
+    let talks = test.talks.iter().map(|talk| TalkPlan {
+        name: talk.name.clone(),
+        dscp: talk.dscp.to_string(),
+        host: u32::try_from(talk.host).unwrap_or(u32::MAX),
+        ticks: match talk.app {
+            App::Call => None,
+            App::Game(ticks) => Some(ticks.into()),
+        },
+    });
+    TestPlan {
+        name: test.name.clone(),
+        about: test.about.clone(),
+        idle_ns: test.idle.0,
+        load_ns: test.load.0,
+        step_ns: test.step.0,
+        flows: flows.collect(),
+        probes: test.probes.iter().map(stream).collect(),
+        voip: test.voip.iter().map(stream).collect(),
+        web: pages.collect(),
+        dash: videos.collect(),
+        talks: talks.collect(),
+    }
+}
+
+fn signed(span: Span) -> i64 {
+    i64::try_from(span.0).unwrap_or(i64::MAX)
+}
+
+fn link_plan(link: &LinkOrder) -> LinkPlan {
+    let path = |bps| PathPlan {
+        rate_bps: Some(bps),
+        loss: link.loss,
+        ring_packets: link.ring,
+        bql: link.bql,
+        bypassed: false,
+    };
+    LinkPlan {
+        up: path(link.up_bps),
+        down: path(link.down_bps),
+        rtt_ns: link.rtt_ns.clone(),
+        mtu_bytes: MTU,
+        ecn: link.ecn,
+        ip_version: link.ip_version,
+    }
+}

@@ -1,0 +1,52 @@
+//! What is to be simulated, and what of it is measured.
+
+use goodqueue::Rate;
+use goodqueue_probe::Test;
+use goodqueue_report::{Direction, LinkPlan};
+use goodqueue_sim::Scenario;
+
+use crate::Turn;
+
+/// One queue's turn: a scenario, and the test that its flows and probes are.
+#[derive(Clone, Debug)]
+pub struct Job {
+    /// What is simulated. Its flows and probes are those of `test`, in the same order; further ones may
+    /// follow, which no series is kept of.
+    pub scenario: Scenario,
+    /// What is measured.
+    pub test: Test,
+    /// Place in the scenario's links of the bottleneck towards the server.
+    pub up: usize,
+    /// And of that towards the client.
+    pub down: usize,
+    /// The queues that the test's packets pass.
+    pub path: Vec<PathLink>,
+    /// The queue in its canonical words, or what else the reports call the run.
+    pub queue: String,
+    /// Numbers of the flows that are looked into.
+    pub traced: Vec<usize>,
+    /// Its own link, where that is not the record's.
+    pub link: Option<LinkPlan>,
+}
+
+/// A queue that the test's packets pass.
+#[derive(Clone, Debug)]
+pub struct PathLink {
+    /// Place in the scenario's links of the link that it is in front of.
+    pub link: usize,
+    /// Which way the link goes.
+    pub direction: Direction,
+    /// What the reports call the link (`client to modem`).
+    pub name: String,
+    /// The queue in its canonical words, with the shaper above it.
+    pub queue: String,
+    /// Rate to which packets are shaped there.
+    pub shaped: Option<Rate>,
+}
+
+impl Job {
+    /// The job as a monitor is told of it.
+    pub(crate) fn turn(&self) -> Turn {
+        Turn { label: self.queue.clone(), idle: self.test.idle, load: self.test.load }
+    }
+}

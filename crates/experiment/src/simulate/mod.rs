@@ -1,0 +1,60 @@
+//! The simulated arm: hosts, link and queues in virtual time.
+
+mod air;
+mod job;
+mod passed;
+mod pool;
+mod trace;
+mod turn;
+
+use goodqueue_probe::Test;
+use goodqueue_report::Record;
+use goodqueue_report::trace::Trace;
+
+use crate::{Error, Monitor};
+
+pub use job::{Job, PathLink};
+#[cfg(feature = "live")]
+pub(crate) use passed::sojourn;
+
+/// What is asked for beside the scenarios.
+#[derive(Clone, Debug, Default)]
+pub struct Wishes {
+    /// How many jobs that follow on each other are repetitions of one.
+    pub repetitions: usize,
+    /// To simulate each job twice and compare.
+    pub twice: bool,
+    /// Numbers of the flows to look into, in the first of each job's repetitions.
+    pub traced: Vec<usize>,
+    /// Turns at a time; 0: as many as there are processors. With 1 no thread is made.
+    pub threads: usize,
+}
+
+/// The numbers of the flows of `test` that `words` name: by name, by number from 1, or `all`.
+///
+/// # Errors
+/// [`Error::Usage`] for a word that names none.
+pub fn flows_named(words: &[String], test: &Test) -> Result<Vec<usize>, Error> {
+    trace::select(words, test)
+}
+
+/// Runs `jobs`. What was simulated is in `record`, and what was looked into in `traces`, however it ends.
+///
+/// # Errors
+/// The first reason to stop; [`Error::LimitFailed`] where two runs differ.
+pub fn run(
+    mut jobs: Vec<Job>,
+    wishes: &Wishes,
+    record: &mut Record,
+    traces: &mut Vec<Trace>,
+    monitor: &mut dyn Monitor,
+) -> Result<(), Error> {
+    let firsts = jobs.iter_mut().step_by(wishes.repetitions.max(1));
+    firsts.for_each(|job| job.traced.clone_from(&wishes.traced));
+    let threads = match wishes.threads {
+        0 => std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
+        threads => threads,
+    };
+    let pool = pool::Pool { jobs: &jobs, repetitions: wishes.repetitions, threads, twice: wishes.twice };
+    pool.run(record, traces, monitor)
+}

@@ -1,0 +1,340 @@
+//! One queue's turn: the simulation runs from one moment of measuring to the next.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use goodqueue::{Backlog, Bytes, Nanos, Rate, Span};
+use goodqueue_probe::{End as FlowSide, Flow, Sample, Test};
+use goodqueue_report::trace::Trace;
+use goodqueue_report::{Run, Simulation as Identity};
+use goodqueue_sim::{Discipline, LinkView, Simulation, Trail};
+
+use super::Job;
+use super::air::{self, Airs};
+use super::passed::Passed;
+use super::trace::Tracer;
+use crate::Error;
+use crate::Latest;
+use crate::collect::{Collector, QueueEnd, QueueMoment, Tally, parameters};
+use crate::plan::FRAME;
+use crate::text::trees;
+
+/// Time between two looks at the queues, as in the live arm.
+const LOOK: Span = Span::from_millis(100);
+/// Longest wait for the last probes after the load: what is then under way is told as that.
+const DRAIN: Span = Span::from_secs(120);
+/// Full packets of both directions after which the owner is asked whether to go on: hundredths of a second's
+/// work.
+const PATIENCE: u64 = 20_000;
+/// Events after which the owner is asked too: where links take next to no time, there is no end of them within a slice.
+const MOST_EVENTS: u64 = 200_000;
+
+/// What came of a turn.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Outcome {
+    /// What was measured.
+    pub run: Run,
+    /// What happened, where it was kept.
+    pub trail: Trail,
+    /// What the flows did that were looked into.
+    pub traces: Vec<Trace>,
+}
+
+/// How a turn is watched from without.
+pub(crate) struct Watch<'a> {
+    /// Told the newest figures, some times a second of virtual time.
+    pub progress: &'a (dyn Fn(&Latest) + Sync),
+    /// Set where the turn is to end now, in good order.
+    pub stop: &'a AtomicBool,
+}
+
+/// Simulates one queue's turn. The same job gives the same outcome, whatever else runs.
+///
+/// # Errors
+/// [`Error::Usage`] where the scenario makes no sense.
+pub(crate) fn run(job: &Job, watch: &Watch) -> Result<Outcome, Error> {
+    let mut turn = Turn::new(job)?;
+    let complete = turn.load(watch) && turn.drain(watch);
+    Ok(turn.end(complete))
+}
+
+struct Turn<'a> {
+    job: &'a Job,
+    simulation: Simulation,
+    tracer: Tracer,
+    collector: Collector,
+    airs: Airs,
+    passed: Passed<'a>,
+    flows: Vec<FlowState>,
+    next_step: i64,
+    next_look: i64,
+    /// Virtual time between two questions whether to go on.
+    slice: Span,
+}
+
+/// A flow as its measurement sees it.
+#[derive(Clone, Copy, Debug, Default)]
+struct FlowState {
+    told: u64,
+    is_connected: bool,
+    is_over: bool,
+}
+
+fn signed(span: Span) -> i64 {
+    i64::try_from(span.0).unwrap_or(i64::MAX)
+}
+
+impl<'a> Turn<'a> {
+    fn new(job: &'a Job) -> Result<Turn<'a>, Error> {
+        let mut simulation = Simulation::new(&job.scenario).map_err(Error::usage)?;
+        simulation.keep_trail();
+        let passed = Passed::new(job, &mut simulation);
+        let tracer = Tracer::new(job, &mut simulation);
+        let mut collector = Collector::new(&job.queue, &job.test);
+        let port = job.scenario.links.get(job.up).and_then(|link| link.port.as_ref());
+        let in_force = port.map(|port| match &port.queue {
+            Discipline::Queue(queue) => parameters(queue),
+            Discipline::Classes(tree) => trees::words(tree).into_iter().collect(),
+        });
+        collector.parameters(in_force.unwrap_or_default());
+        Ok(Turn {
+            job,
+            simulation,
+            tracer,
+            collector,
+            airs: Airs::new(job),
+            passed,
+            flows: vec![FlowState::default(); job.test.flows.len()],
+            next_step: signed(job.test.step).max(1),
+            next_look: -signed(job.test.idle),
+            slice: slice(job),
+        })
+    }
+
+    fn test(&self) -> &'a Test {
+        &self.job.test
+    }
+
+    /// Nanoseconds from the start of the load, now.
+    fn t(&self) -> i64 {
+        self.simulation.now().0.cast_signed() - signed(self.job.scenario.origin)
+    }
+
+    /// Runs to the end of the load; false where it was stopped before.
+    fn load(&mut self, watch: &Watch) -> bool {
+        let end = signed(self.test().load);
+        let mut stops: Vec<(i64, usize)> =
+            self.test().flows.iter().enumerate().map(|(flow, f)| (signed(f.stop), flow)).collect();
+        stops.sort_unstable();
+        let mut stops = stops.into_iter().peekable();
+        loop {
+            let next_stop = stops.peek().map_or(i64::MAX, |&(at, _)| at);
+            let next = self.next_step.min(self.next_look).min(self.airs.next()).min(next_stop).min(end);
+            if !self.advance(next, watch) {
+                return false;
+            }
+            if next == self.next_step {
+                self.step(next);
+            }
+            if next == self.next_look {
+                self.look(next, watch);
+            }
+            if next == self.airs.next() || next == end {
+                self.airs.look(next, &mut self.simulation);
+            }
+            while let Some((_, flow)) = stops.next_if(|&(at, _)| at == next) {
+                self.close(flow, next, None);
+            }
+            if next == end {
+                return true;
+            }
+        }
+    }
+
+    /// Waits until every probe is accounted for; false where it was stopped before.
+    fn drain(&mut self, watch: &Watch) -> bool {
+        let patience = signed(self.test().load).saturating_add(signed(DRAIN));
+        while self.simulation.has_open_probes() && self.next_look < patience {
+            if !self.advance(self.next_look, watch) {
+                return false;
+            }
+            self.look(self.next_look, watch);
+        }
+        self.simulation.finish_probes();
+        true
+    }
+
+    /// Handles all that happens before `t`: what is measured at `t` comes before what happens at it.
+    fn advance(&mut self, t: i64, watch: &Watch) -> bool {
+        let at = t.saturating_add(signed(self.job.scenario.origin)).max(0).cast_unsigned();
+        let until = Nanos(at.saturating_sub(1));
+        while self.simulation.now() < until {
+            if watch.stop.load(Ordering::Relaxed) {
+                return false;
+            }
+            let next = (self.simulation.now() + self.slice).min(until);
+            while !self.simulation.run_some(next, MOST_EVENTS) {
+                self.tracer.take(&mut self.simulation);
+                if watch.stop.load(Ordering::Relaxed) {
+                    self.simulation.halt();
+                    return false;
+                }
+            }
+            self.tracer.take(&mut self.simulation);
+        }
+        !watch.stop.load(Ordering::Relaxed)
+    }
+
+    /// The step of the goodput series that ends at `t`.
+    fn step(&mut self, t: i64) {
+        self.next_step += signed(self.test().step).max(1);
+        for (index, flow) in self.test().flows.iter().enumerate() {
+            if signed(flow.start) >= t || self.flows[index].is_over {
+                continue;
+            }
+            self.received(index, t, true);
+            let view = self.simulation.flow(index);
+            self.flows[index].is_connected |= view.is_established;
+            if view.is_established {
+                self.collector.sample(&Sample::Tcp { flow: number(index), t, info: view.info });
+            }
+        }
+    }
+
+    /// Notes what a receiver got since it was last asked, in the step that ends at `t`.
+    fn received(&mut self, index: usize, t: i64, even_nothing: bool) {
+        let received = self.simulation.flow(index).received;
+        let bytes = received - self.flows[index].told;
+        self.flows[index].told = received;
+        if bytes > 0 || even_nothing {
+            self.collector.sample(&Sample::Received { flow: number(index), t, bytes });
+        }
+    }
+
+    /// A look at the queues, and at what the probes have said.
+    fn look(&mut self, t: i64, watch: &Watch) {
+        self.next_look += signed(LOOK);
+        for sample in self.simulation.take_samples() {
+            keep(&mut self.collector, self.job, &sample);
+        }
+        let of = |link| moment(&self.simulation.link(link));
+        let at = |link| air::queue(self.job, &self.simulation, link).unwrap_or_else(|| of(link));
+        self.collector.queues(t, at(self.job.up), at(self.job.down));
+        self.passed.look(t, &self.simulation);
+        (watch.progress)(&self.collector.latest());
+    }
+
+    /// A flow's end, planned or not; what came since its last step goes to the step under way.
+    fn close(&mut self, index: usize, t: i64, error: Option<&str>) {
+        if std::mem::replace(&mut self.flows[index].is_over, true) {
+            return;
+        }
+        self.received(index, self.next_step, false);
+        let view = self.simulation.flow(index);
+        self.flows[index].is_connected |= view.is_established;
+        let never = (!self.flows[index].is_connected).then_some("not connected by the time it was to stop");
+        let error = error.or(never).map(str::to_owned);
+        let (flow, bytes_total) = (number(index), view.received);
+        self.collector.sample(&Sample::FlowEnd { flow, t, end: FlowSide::Receiver, bytes_total, error });
+    }
+
+    fn end(mut self, complete: bool) -> Outcome {
+        let t = self.t();
+        let is_open = |(index, flow): (usize, &Flow)| (signed(flow.start) < t).then_some(index);
+        let open: Vec<usize> = self.test().flows.iter().enumerate().filter_map(is_open).collect();
+        for index in open {
+            self.close(index, t, Some("the run was stopped"));
+        }
+        for sample in self.simulation.take_samples() {
+            keep(&mut self.collector, self.job, &sample);
+        }
+        let mut invalid = Vec::new();
+        if complete && !self.flows.is_empty() && self.flows.iter().all(|flow| !flow.is_connected) {
+            invalid.push("no flow was ever connected".into());
+        }
+        let (radios, wrong) = self.airs.into_radios(self.job, &self.simulation);
+        invalid.extend(wrong);
+        let (path, wrong) = self.passed.end(&self.simulation);
+        debug_assert!(wrong.is_empty(), "{wrong:?}");
+        invalid.extend(wrong);
+        self.collector.path(path);
+        let tally = |link| air::tally(self.job, &self.simulation, link);
+        let at = |link| QueueEnd::from(tally(link).unwrap_or_else(|| queue_end(&self.simulation.link(link))));
+        self.collector.finished(complete, invalid, at(self.job.up), at(self.job.down));
+        let sent =
+            |link| tally(link).map_or_else(|| self.simulation.link(link).line().packets, |tally| tally.sent);
+        let identity = Identity {
+            seed: self.job.scenario.seed,
+            events: self.simulation.events(),
+            trace_hash: format!("{:016x}", self.simulation.trace_hash()),
+            simulated_ns: self.simulation.now().0,
+            up_packets: sent(self.job.up),
+            down_packets: sent(self.job.down),
+        };
+        Outcome {
+            trail: self.simulation.trail(),
+            traces: self.tracer.into_traces(),
+            run: Run {
+                simulation: Some(identity),
+                link: self.job.link.clone(),
+                radios,
+                ..self.collector.into_run()
+            },
+        }
+    }
+}
+
+/// Keeps a sample of a probe, a call, a page or a video of the test; the scenario may have other probes.
+fn keep(collector: &mut Collector, job: &Job, sample: &Sample) {
+    let is_ours = match *sample {
+        Sample::Echo { probe, .. } | Sample::Lost { probe, .. } | Sample::UnderWay { probe, .. } => {
+            (probe as usize) < job.test.streams().len()
+        }
+        _ => true,
+    };
+    if is_ours {
+        collector.sample(sample);
+    }
+}
+
+fn number(index: usize) -> u32 {
+    u32::try_from(index).unwrap_or(u32::MAX)
+}
+
+/// Time in which the lines of both directions can send [`PATIENCE`] packets, but no more than the time
+/// between two looks.
+fn slice(job: &Job) -> Span {
+    let rate = |link: usize| {
+        job.scenario.links.get(link).and_then(|link| link.port.as_ref()).map_or(0, |port| port.rate.0)
+    };
+    let both = Rate(rate(job.up).saturating_add(rate(job.down)).max(1));
+    both.tx_time(Bytes(PATIENCE * u64::from(FRAME))).min(LOOK).max(Span(1_000))
+}
+
+pub(super) fn moment(link: &LinkView) -> QueueMoment {
+    let Backlog { bytes, packets } = link.backlog();
+    let (line, counters) = (link.line(), link.counters());
+    QueueMoment {
+        backlog_bytes: bytes,
+        backlog_packets: packets,
+        ring_bytes: link.ring_backlog().bytes,
+        sent_bytes: line.bytes,
+        sent_packets: line.packets,
+        drops: counters.drops.iter().sum::<u64>() - counters.drops[goodqueue::Reason::Loss as usize],
+        marks: counters.marks,
+        busy_ns: link.busy().0,
+        busy_periods: line.busy_periods,
+    }
+}
+
+pub(super) fn queue_end(link: &LinkView) -> Tally {
+    let mut own = Vec::new();
+    link.queue_counters(&mut |name, value| own.push((name, value)));
+    let counters = link.counters();
+    Tally {
+        drops: counters.drops,
+        arrived: counters.arrived,
+        sent: link.line().packets,
+        held: u64::from(link.backlog().packets) + u64::from(link.ring_backlog().packets),
+        own,
+    }
+}

@@ -1,0 +1,260 @@
+//! What was published of an experiment, and what ours is held against.
+
+pub(super) mod class;
+pub(super) mod keys;
+
+use goodqueue::Span;
+
+use super::load::Far;
+use super::read::{self, At, Read, Section, Wrong};
+use crate::figure::{Figure, Unit};
+use crate::hint::did_you_mean;
+use class::Class;
+use keys::{CLAIM, REPRODUCTION};
+
+/// What was published of an experiment.
+#[derive(Clone, Debug)]
+pub struct Reproduction {
+    /// What is reproduced, in a few words.
+    pub title: String,
+    /// Who published it.
+    pub source: String,
+    /// What is shown, and what was chosen where the source is silent.
+    pub text: String,
+    /// Numbers of the variants that the picture shows.
+    pub show: Vec<usize>,
+    /// Which picture that is.
+    pub picture: Picture,
+    /// The claims, in the order of the file.
+    pub claims: Vec<Claim>,
+}
+
+/// A picture of a reproduction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Picture {
+    /// Goodput over round trips in time.
+    Overview,
+    /// Round trips of each variant by how often they come.
+    Histogram,
+    /// Who has the air.
+    Airtime,
+    /// The same over time.
+    Shares,
+    /// The bit rates that the player of the first video selected over time.
+    Video,
+}
+
+/// A published figure or relation.
+#[derive(Clone, Debug)]
+pub struct Claim {
+    /// Its number in the source.
+    pub id: String,
+    /// In words.
+    pub what: String,
+    /// How near ours has to be.
+    pub class: Class,
+    /// What of a run is meant.
+    pub figure: Figure,
+    /// The stations that are meant, by number; none: all.
+    pub stations: Vec<usize>,
+    /// The stretch of the load that is meant, ns from its start; none: all of it.
+    pub window: Option<(i64, i64)>,
+    /// What is held against what.
+    pub held: Held,
+    /// Why it is known to be missed.
+    pub missed: Option<String>,
+}
+
+/// What a claim holds against what. Variants by number; values in the unit of the figure, of quotients without.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Held {
+    /// A figure against a published value.
+    Value {
+        /// Of this variant.
+        variant: usize,
+        /// Divided by that of this one.
+        over: Option<usize>,
+        /// What was published.
+        published: f64,
+    },
+    /// A figure against bounds, of which one at least is there.
+    Bounds {
+        /// Of this variant.
+        variant: usize,
+        /// Divided by that of this one.
+        over: Option<usize>,
+        /// It is so much at least.
+        least: Option<f64>,
+        /// It is so much at most.
+        most: Option<f64>,
+    },
+    /// The figures of these variants, each above the one before; two at least.
+    Order(Vec<usize>),
+}
+
+/// What the file says of it; `labels` are its variants, `load` is how long its load lasts.
+pub(super) fn read(root: &Section<'_>, labels: &[&str], far: &Far, load: Span) -> Read<Option<Reproduction>> {
+    let claims = root.sections("claim", &CLAIM)?;
+    let Some(section) = root.section("reproduction", &REPRODUCTION)? else {
+        return match claims.first() {
+            Some(claim) => Err(Wrong::new(claim.at, "[[claim]] without [reproduction], which says whose")),
+            None => Ok(None),
+        };
+    };
+    if claims.is_empty() {
+        return Err(Wrong::new(section.at, "[reproduction] without a [[claim]]: nothing would be judged"));
+    }
+    let show = match section.plain("show", read::list(read::text))? {
+        None => (0..labels.len()).collect(),
+        Some(names) => names.iter().map(|name| variant(name, labels)).collect::<Read<_>>()?,
+    };
+    Ok(Some(Reproduction {
+        title: needed(&section, "title")?.value,
+        source: needed(&section, "source")?.value,
+        text: needed(&section, "text")?.value,
+        show,
+        picture: picture(&section)?,
+        claims: claims.iter().map(|section| claim(section, labels, far, load)).collect::<Read<_>>()?,
+    }))
+}
+
+/// The picture that is asked for.
+fn picture(section: &Section<'_>) -> Read<Picture> {
+    let Some(word) = section.read("picture", read::text)? else { return Ok(Picture::Overview) };
+    match word.value.as_str() {
+        "overview" => Ok(Picture::Overview),
+        "histogram" => Ok(Picture::Histogram),
+        "airtime" => Ok(Picture::Airtime),
+        "shares" => Ok(Picture::Shares),
+        "video" => Ok(Picture::Video),
+        other => {
+            let what = format!(
+                "picture = \"{}\": overview, histogram, airtime, shares or video",
+                other.escape_debug()
+            );
+            Err(Wrong::new(word.at, what))
+        }
+    }
+}
+
+fn needed(section: &Section<'_>, name: &str) -> Read<At<String>> {
+    let found = section.read(name, read::text)?;
+    section.required(name, found)
+}
+
+fn claim(section: &Section<'_>, labels: &[&str], far: &Far, load: Span) -> Read<Claim> {
+    let class = section.plain("class", read::words::<Class>)?;
+    let figure = section.plain("figure", read::words::<Figure>)?;
+    let class = section.required("class", class)?;
+    let figure = section.required("figure", figure)?;
+    Ok(Claim {
+        id: needed(section, "id")?.value,
+        what: needed(section, "what")?.value,
+        class,
+        figure,
+        stations: stations(section, figure, far)?,
+        window: window(section, figure, load)?,
+        held: held(section, class, figure, labels)?,
+        missed: section.plain("missed", read::text)?,
+    })
+}
+
+/// The stations that a claim names.
+fn stations(section: &Section<'_>, figure: Figure, far: &Far) -> Read<Vec<usize>> {
+    let Some(name) = section.read("station", read::text)? else { return Ok(Vec::new()) };
+    match far {
+        Far::Stations(seats) if figure.is_of_stations() => seats.find(&name),
+        Far::Stations(_) => Err(Wrong::new(name.at, format!("{} is not of stations", figure.name()))),
+        _ => Err(Wrong::new(name.at, "there are no stations without [wifi]")),
+    }
+}
+
+/// The stretch of the load that a claim names.
+fn window(section: &Section<'_>, figure: Figure, load: Span) -> Read<Option<(i64, i64)>> {
+    let (from, to) = (section.read("from", read::span)?, section.read("to", read::span)?);
+    let Some(at) = from.as_ref().or(to.as_ref()).map(|end| end.at) else {
+        if figure.needs_window() {
+            return Err(Wrong::new(
+                section.at,
+                format!("{} needs `from`: what is waited for", figure.name()),
+            ));
+        }
+        return Ok(None);
+    };
+    if !figure.takes_window() {
+        return Err(Wrong::new(at, format!("{} is of the whole load: it takes no window", figure.name())));
+    }
+    let (from, to) = (from.map_or(Span::ZERO, |end| end.value), to.map_or(load, |end| end.value));
+    if from >= to || to > load {
+        return Err(Wrong::new(at, format!("from {from} to {to}: the load is from 0s to {load}")));
+    }
+    let signed = |span: Span| i64::try_from(span.0).unwrap_or(i64::MAX);
+    Ok(Some((signed(from), signed(to))))
+}
+
+fn held(section: &Section<'_>, class: Class, figure: Figure, labels: &[&str]) -> Read<Held> {
+    let name = |key: &str| -> Read<Option<usize>> {
+        section.read(key, read::text)?.map(|name| variant(&name, labels)).transpose()
+    };
+    let (one, over) = (name("variant")?, name("over")?);
+    let unit = if over.is_some() { Unit::Number } else { figure.unit() };
+    let value = |key: &str| -> Read<Option<f64>> {
+        let Some(text) = section.read(key, read::text)? else { return Ok(None) };
+        let wrong = |why| Wrong::new(text.at, format!("{key} = \"{}\": {why}", text.value.escape_debug()));
+        unit.parse(&text.value).map(Some).map_err(wrong)
+    };
+    let (published, least, most) = (value("published")?, value("at_least")?, value("at_most")?);
+    let order = section.plain("order", read::list(read::text))?;
+    let refuse = |what: &str| Err(Wrong::new(section.at, what));
+    match (one, order, published) {
+        (None, Some(names), None) if over.is_none() && least.is_none() && most.is_none() => {
+            if names.len() < 2 {
+                return refuse("order: it takes two variants at least");
+            }
+            Ok(Held::Order(names.iter().map(|name| variant(name, labels)).collect::<Read<_>>()?))
+        }
+        (_, Some(_), _) => refuse("order stands alone: it names its variants, and nothing was published"),
+        (None, None, _) => refuse("it needs `variant`, or `order`"),
+        (Some(_), None, Some(_)) if least.is_some() || most.is_some() => {
+            refuse("published, or at_least and at_most: not both")
+        }
+        (Some(_), None, Some(_)) if class == Class::Order => {
+            refuse("class ORDER judges no published value: use order, at_least or at_most")
+        }
+        (Some(variant), None, Some(published)) => Ok(Held::Value { variant, over, published }),
+        (Some(_), None, None) if least.is_none() && most.is_none() => {
+            refuse("it needs `published`, `at_least` or `at_most`")
+        }
+        (Some(variant), None, None) => Ok(Held::Bounds { variant, over, least, most }),
+    }
+}
+
+fn variant(name: &At<String>, labels: &[&str]) -> Read<usize> {
+    labels.iter().position(|label| *label == name.value).ok_or_else(|| {
+        let nearest = did_you_mean(&name.value, labels);
+        let word = name.value.escape_debug();
+        Wrong::new(
+            name.at,
+            format!("no variant is called `{word}`; there are {}{nearest}", labels.join("; ")),
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::keys::Kind;
+    use super::*;
+
+    #[test]
+    fn the_catalogue_names_every_figure_and_class() {
+        let words = |name| match CLAIM.key(name).map(|key| key.kind) {
+            Some(Kind::OneOf(kinds)) => kinds
+                .iter()
+                .map(|kind| if let Kind::Word(word) = kind { *word } else { panic!("{kind:?}") })
+                .collect::<Vec<_>>(),
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(words("figure"), Figure::ALL.map(Figure::name));
+        assert_eq!(words("class"), Class::ALL.map(Class::name));
+    }
+}

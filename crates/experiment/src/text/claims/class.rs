@@ -1,0 +1,128 @@
+//! How near ours has to be to what was published: a class is stated with each claim before anything is run.
+
+use std::str::FromStr;
+
+use crate::figure::Unit;
+
+/// A class of tolerance.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Class {
+    /// Closed-form arithmetic: to rounding.
+    Exact,
+    /// Against an analytic model with the same constants.
+    Model,
+    /// Against a controlled measurement of one queue over a wire of fixed rate.
+    Tight,
+    /// Against a measurement of a consumer's link.
+    Med,
+    /// Sign, order, knee or plateau, and the size roughly.
+    Shape,
+    /// The ranking alone.
+    Order,
+}
+
+/// Smallest tolerance of a delay in class TIGHT, ns.
+const TIGHT_DELAY: f64 = 1e6;
+
+impl Class {
+    /// All of them, the strictest first.
+    pub const ALL: [Class; 6] =
+        [Class::Exact, Class::Model, Class::Tight, Class::Med, Class::Shape, Class::Order];
+
+    /// As written.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Class::Exact => "EXACT",
+            Class::Model => "MODEL",
+            Class::Tight => "TIGHT",
+            Class::Med => "MED",
+            Class::Shape => "SHAPE",
+            Class::Order => "ORDER",
+        }
+    }
+
+    /// What it means, for a page.
+    #[must_use]
+    pub fn meaning(self) -> &'static str {
+        match self {
+            Class::Exact => "closed-form arithmetic: within 0.1 %",
+            Class::Model => "an analytic model with the same constants: within 5 %",
+            Class::Tight => {
+                "a controlled measurement of one queue on a wire of fixed rate: delays within 25 % or 1 ms, whichever \
+                 is more, all else within 5 %"
+            }
+            Class::Med => {
+                "a measurement of a consumer's link: delays within a factor of 1.5, all else within 15 %"
+            }
+            Class::Shape => "sign, order, knee or plateau; sizes within a factor of 2",
+            Class::Order => "the ranking alone",
+        }
+    }
+
+    /// Whether `ours` is near enough to `published`.
+    #[must_use]
+    pub fn holds(self, unit: Unit, published: f64, ours: f64) -> bool {
+        let within = |share: f64| (ours - published).abs() <= share * published.abs();
+        let factor = |most: f64| published > 0.0 && ours > 0.0 && (ours / published).ln().abs() <= most.ln();
+        let is_delay = unit == Unit::Time;
+        match self {
+            Class::Exact => within(1e-3),
+            Class::Model => within(0.05),
+            Class::Tight if is_delay => within(0.25) || (ours - published).abs() <= TIGHT_DELAY,
+            Class::Tight => within(0.05),
+            Class::Med if is_delay => factor(1.5),
+            Class::Med => within(0.15),
+            Class::Shape => factor(2.0),
+            Class::Order => false,
+        }
+    }
+}
+
+impl FromStr for Class {
+    type Err = String;
+
+    fn from_str(word: &str) -> Result<Class, String> {
+        let known = Class::ALL.map(Class::name);
+        let found = Class::ALL.into_iter().find(|class| class.name() == word);
+        found.ok_or_else(|| format!("no such class; there are {}", known.join(", ")))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: f64 = 1e6;
+
+    #[test]
+    fn each_class_ends_where_it_says() {
+        let cases = [
+            (Class::Exact, Unit::Time, 100.0 * MS, [99.9, 100.1], [99.89, 100.11]),
+            (Class::Model, Unit::Rate, 100.0 * MS, [95.0, 105.0], [94.9, 105.1]),
+            (Class::Tight, Unit::Time, 100.0 * MS, [75.0, 125.0], [74.9, 125.1]),
+            (Class::Tight, Unit::Time, 2.0 * MS, [1.0, 3.0], [0.99, 3.01]),
+            (Class::Tight, Unit::Rate, 2.0 * MS, [1.9, 2.1], [1.89, 2.11]),
+            (Class::Med, Unit::Time, 100.0 * MS, [66.7, 149.9], [66.6, 150.1]),
+            (Class::Med, Unit::Rate, 100.0 * MS, [85.0, 115.0], [84.9, 115.1]),
+            (Class::Shape, Unit::Number, 100.0 * MS, [50.1, 199.9], [49.9, 200.1]),
+        ];
+        for (class, unit, published, inside, outside) in cases {
+            for ours in inside {
+                assert!(class.holds(unit, published, ours * MS), "{} {ours}", class.name());
+            }
+            for ours in outside {
+                assert!(!class.holds(unit, published, ours * MS), "{} {ours}", class.name());
+            }
+        }
+        assert!(!Class::Shape.holds(Unit::Time, 100.0, -100.0), "another sign");
+    }
+
+    #[test]
+    fn classes_are_read_as_they_are_written() {
+        for class in Class::ALL {
+            assert_eq!(class.name().parse(), Ok(class));
+        }
+        assert!("LOOSE".parse::<Class>().is_err());
+    }
+}

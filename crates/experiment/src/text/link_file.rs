@@ -1,0 +1,129 @@
+//! `goodqueue run TEST --link FILE`: a test of the catalogue over a network that a file describes.
+
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+use toml::de::DeTable;
+
+use super::load::{Load, check_cc};
+use super::read::{self, Read, Section, Wrong};
+use super::resolve::plain_tcp;
+use super::scenario;
+use super::wifi::keys::{LINK_FILE, WIFI};
+use super::wifi::{Seats, Wifi, check_limits};
+use super::{ExperimentError, MOST_BYTES};
+use crate::Error;
+use crate::plan::Plan;
+use crate::{Experiment, Variant};
+
+/// The flags beside the file.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Flags {
+    /// Test and TCP; of the link only that.
+    plan: Plan,
+    /// Whether queues were named.
+    has_queues: bool,
+}
+
+impl Flags {
+    pub(crate) fn new(plan: Plan, has_queues: bool) -> Flags {
+        Flags { plan, has_queues }
+    }
+}
+
+/// The text of the file.
+///
+/// # Errors
+/// [`Error::Usage`] where it cannot be read.
+pub(crate) fn text(file: &Path) -> Result<String, Error> {
+    let name = file.display();
+    crate::input::text(file, MOST_BYTES).map_err(|why| Error::Usage(format!("--link {name}: {why}")))
+}
+
+/// The experiment that the flags and the text of `file` are.
+///
+/// # Errors
+/// [`Error::Usage`] where one of them is wrong.
+pub(crate) fn experiment(text: &str, file: &str, flags: &Flags) -> Result<Experiment, Error> {
+    let Flags { plan, has_queues } = flags;
+    let test = plan.test.test()?;
+    check_cc(&test).map_err(Error::Usage)?;
+    let queues = if *has_queues { &plan.queues[..] } else { &[] };
+    let read = network(text, test, plan, queues).map_err(|wrong| {
+        let (line, column) = read::place(text, wrong.at);
+        ExperimentError { file: file.to_owned(), line, column, what: wrong.what }
+    });
+    read.map_err(Error::usage)
+}
+
+fn network(text: &str, test: goodqueue_probe::Test, plan: &Plan, queues: &[String]) -> Read<Experiment> {
+    let document = DeTable::parse(text).map_err(|error| {
+        let at = error.span().map_or(text.len(), |span| span.start);
+        Wrong::new(at, error.message().replace('\n', ", "))
+    })?;
+    let root = Section::new(0, document.get_ref(), &LINK_FILE)?;
+    let section = root.section("wifi", &WIFI)?;
+    let section = root.required("wifi", section)?;
+    let test = Seats::read(&section)?.spread(test, section.at)?;
+    let load = Load::of(test.clone(), plan.start_jitter());
+    let mut variants: Vec<Variant> = Vec::new();
+    for queue in plan.queues.iter().take(if queues.is_empty() { usize::MAX } else { queues.len() }) {
+        let spec =
+            queue.parse().map_err(|error: goodqueue::SpecError| Wrong::new(section.at, error.to_string()))?;
+        let wifi = Wifi::read(&section, None, Some(&spec))?;
+        if !wifi.is_compared && !queues.is_empty() {
+            let what =
+                "--queue: no queue is compared here: give [wifi] driver = \"stock\" and queue = \"$queue\"";
+            return Err(Wrong::new(section.at, what));
+        }
+        let mut variant = scenario::variant(wifi.network(test.idle), &load, section.at)?;
+        let ipv6 = plan.link.ip_version == 6;
+        variant.scenario.tcp = goodqueue_sim::tcp::Config { ecn: plan.link.ecn, ..plain_tcp(ipv6) };
+        variant.scenario.ipv6 = ipv6;
+        variant.label = if wifi.is_compared { queue.clone() } else { wifi.words.clone() };
+        variants.push(variant);
+        if !wifi.is_compared {
+            break;
+        }
+    }
+    let radios = variants.iter().flat_map(|variant| &variant.scenario.radios);
+    check_limits(&section, radios.map(|radio| &radio.spec))?;
+    let (about, seeds, warnings) = (test.about.clone(), plan.seeds.clone(), plan.warnings.clone());
+    Ok(Experiment { about, test, seeds, variants, output: None, warnings, reproduction: None })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Request;
+
+    const FILE: &str = "[wifi]\nmcs = 7\n[[wifi.station]]\nname = \"sta\"\ncount = 2\n";
+
+    fn over(text: &str, words: &str) -> Result<Experiment, String> {
+        let plan = Plan::resolve(&Request::of_words(words)).expect("a plan");
+        let test = plan.test.test().expect("a test");
+        let queues = if words.contains("--queue") { &plan.queues[..] } else { &[] };
+        network(text, test, &plan, queues).map_err(|wrong| wrong.what)
+    }
+
+    #[test]
+    fn a_test_of_the_catalogue_over_a_network_of_a_file() {
+        let experiment = over(FILE, "rtt_fair_up --length 5s --seed 3 --ecn").expect("right");
+        assert_eq!((experiment.variants.len(), experiment.seeds), (1, vec![3]));
+        let scenario = &experiment.variants[0].scenario;
+        assert_eq!((scenario.flows.len(), scenario.radios.len(), scenario.tcp.ecn), (4, 1, true));
+        assert_eq!(experiment.variants[0].label, "ath9k, airtime fairness");
+    }
+
+    #[test]
+    fn queues_are_compared_where_there_is_a_place_for_them() {
+        let stock = FILE.replace("mcs = 7", "mcs = 7\ndriver = \"stock\"\nqueue = \"$queue\"");
+        let experiment = over(&stock, "tcp_1down --queue fq_codel,pfifo:50").expect("right");
+        let labels: Vec<&str> = experiment.variants.iter().map(|variant| variant.label.as_str()).collect();
+        assert_eq!(labels, ["fq_codel", "pfifo:50"]);
+        let why = over(FILE, "tcp_1down --queue codel").map(|_| ()).expect_err("no place");
+        assert!(why.starts_with("--queue: no queue is compared here"), "{why}");
+        let why = over("[link]\nrate = \"1mbit\"\n", "tcp_1down").map(|_| ()).expect_err("no network");
+        assert!(why.contains("has no key `link`"), "{why}");
+    }
+}

@@ -1,0 +1,122 @@
+//! The text of an experiment: a TOML file with a test, a network, the queues and variants compared over it, and seeds.
+//!
+//! ```text
+//!  text ─► read (values with their places) ─► links, load (as written) ─► Experiment (scenarios to run)
+//! ```
+//!
+//! What may be written is data ([`keys`]); the JSON schema ([`schema`]) is made from it, and a test holds
+//! `docs/experiments.md` against it.
+
+mod claims;
+mod flags;
+pub mod keys;
+pub mod lines;
+pub(crate) mod link_file;
+mod links;
+mod load;
+mod network;
+mod overrides;
+mod path;
+mod read;
+mod resolve;
+mod scenario;
+pub mod schema;
+pub(crate) mod share;
+pub(crate) mod simple;
+pub(crate) mod starts;
+mod switches;
+mod trace;
+pub(crate) mod trees;
+mod view;
+pub mod wifi;
+
+use std::path::Path;
+
+use crate::Experiment;
+
+pub use claims::class::Class;
+pub use claims::{Claim, Held, Picture, Reproduction};
+pub use flags::changes;
+pub(crate) use network::Note;
+pub use overrides::Override;
+pub(crate) use resolve::of_plan;
+pub(crate) use trace::rate as trace_rate;
+pub use view::View;
+
+/// What is wrong with an experiment file, and where.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{}: {what}", place(.file, *.line, *.column))]
+pub struct ExperimentError {
+    /// The file as it was named; or the flag that changes it.
+    pub file: String,
+    /// Line, from 1; 0 of a flag.
+    pub line: usize,
+    /// Column in characters, from 1; 0 of a flag.
+    pub column: usize,
+    /// What is wrong, and what would be right.
+    pub what: String,
+}
+
+fn place(file: &str, line: usize, column: usize) -> String {
+    if line == 0 { file.to_owned() } else { format!("{file}:{line}:{column}") }
+}
+
+/// Largest experiment file, bytes.
+pub(crate) const MOST_BYTES: u64 = 4 << 20;
+
+impl Experiment {
+    /// Reads the experiment of a file.
+    ///
+    /// # Errors
+    /// What is wrong with it; where it cannot be read at all, of line 1.
+    pub fn read(path: &Path) -> Result<Experiment, ExperimentError> {
+        Experiment::of_text(&Experiment::text(path)?, path, &[])
+    }
+
+    /// The text of a file.
+    pub(crate) fn text(path: &Path) -> Result<String, ExperimentError> {
+        crate::input::text(path, MOST_BYTES).map_err(|what| ExperimentError {
+            file: path.display().to_string(),
+            line: 1,
+            column: 1,
+            what,
+        })
+    }
+
+    /// Reads the experiment that `text` is, the content of the file at `path`, with the keys that the command changes.
+    pub(crate) fn of_text(
+        text: &str,
+        path: &Path,
+        changes: &[Override],
+    ) -> Result<Experiment, ExperimentError> {
+        let folder = path.parent().unwrap_or(Path::new(""));
+        Experiment::changed(text, &path.display().to_string(), folder, changes)
+    }
+
+    /// Reads the experiment that `text` is; `file` is what errors call it, and files that it names are
+    /// looked for in `folder`.
+    ///
+    /// # Errors
+    /// The first thing that is wrong.
+    pub fn parse(text: &str, file: &str, folder: &Path) -> Result<Experiment, ExperimentError> {
+        Experiment::changed(text, file, folder, &[])
+    }
+
+    fn changed(
+        text: &str,
+        file: &str,
+        folder: &Path,
+        changes: &[Override],
+    ) -> Result<Experiment, ExperimentError> {
+        resolve::experiment(text, folder, changes).map_err(|wrong| {
+            if let Some(typed) = overrides::typed(changes, text.len(), wrong.at) {
+                return ExperimentError { file: typed.into(), line: 0, column: 0, what: wrong.what };
+            }
+            let (line, column) = read::place(text, wrong.at);
+            ExperimentError { file: file.into(), line, column, what: wrong.what }
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,383 @@
+//! From links as written to nodes and links of a scenario.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use goodqueue::port::Schedule;
+use goodqueue::spec::QueueKind;
+use goodqueue::{ClassTree, Line, QueueSpec, Rate, RingSpec, Serializer, Span};
+use goodqueue_sim::switch::Buffers;
+use goodqueue_sim::{Discipline, Loss, PortSpec, Scenario};
+
+use super::links::{LineWords, Link, QueueWords, Way};
+use super::load::{client_name, server_name};
+use super::read::{At, Read, Wrong};
+use super::share::QueueText;
+use super::switches::Switch;
+use super::trace;
+use super::trees;
+use crate::plan::FRAME;
+
+/// The queue of a line that says nothing of one: what Linux gives a device (`txqueuelen` 1000).
+const PLAIN: &str = "pfifo:1000";
+
+/// Most packets that all queues and rings of a network have room for together.
+pub(super) const MOST_PLACES: u64 = 1 << 23;
+
+/// A network: nodes and directed links, and what a plan says of them.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Network {
+    pub(super) scenario: Scenario,
+    /// One for each directed link of the scenario.
+    pub(super) notes: Vec<Note>,
+    /// Client and server of each host, where they do not follow from names.
+    pub(super) pairs: Vec<(usize, usize)>,
+    /// Where each switch of the scenario stands in the file, and what a plan says of it.
+    pub(super) switches: Vec<At<String>>,
+}
+
+/// What the scenario does not say of a directed link.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Note {
+    /// `client to modem`.
+    pub(super) name: String,
+    /// The line in words; empty where there is none.
+    pub(super) line: String,
+    /// The queue in words, where the scenario's link has none: on the air.
+    pub(super) queue: String,
+    /// Whether the queue under comparison is here.
+    pub(super) compared: bool,
+    /// The rate of the line, nominal; `None` where it has none.
+    pub(super) rate: Option<Rate>,
+}
+
+/// What shares of a line are taken of: for each directed link the slowest line that its packets cross between client and
+/// server; nothing as long as the network is not built.
+type Slowest<'a> = Option<&'a [Option<Rate>]>;
+
+/// What links are built with.
+pub(super) struct Site<'a> {
+    /// What stands for `$queue`.
+    pub(super) queue: Option<&'a QueueText>,
+    /// What stands for `htb:NAME`.
+    pub(super) trees: &'a [Arc<ClassTree>],
+    /// Folder of the experiment file.
+    pub(super) folder: &'a Path,
+}
+
+impl Network {
+    /// The network of `links`. Shares of lines are found in a network that is built without them.
+    pub(super) fn build(links: &[Link], switches: &[Switch], site: &Site<'_>) -> Read<Network> {
+        let network = Network::joined(links, switches, site, None)?;
+        let has_share =
+            |link: &Link| [&link.up, &link.down].iter().any(|way| way.share(site.queue).is_some());
+        if !links.iter().any(has_share) {
+            return Ok(network);
+        }
+        let slowest = network.slowest_lines();
+        Network::joined(links, switches, site, Some(&slowest))
+    }
+
+    /// For each directed link the slowest line between the first client and server whose packets cross it; where there are
+    /// none its own.
+    fn slowest_lines(&self) -> Vec<Option<Rate>> {
+        let mut slowest: Vec<Option<Rate>> = vec![None; self.notes.len()];
+        let mut host = 0;
+        while let Some(server) = self.find(&server_name(host)) {
+            let client = self.find(&client_name(host)).or_else(|| self.find("client"));
+            for (from, to) in client.into_iter().flat_map(|client| [(client, server), (server, client)]) {
+                let path = goodqueue_sim::route(&self.scenario, from, to).unwrap_or_default();
+                let least = path.iter().filter_map(|&link| self.notes[link].rate).min();
+                path.iter().for_each(|&link| slowest[link] = slowest[link].or(least));
+            }
+            host += 1;
+        }
+        slowest.iter().zip(&self.notes).map(|(found, note)| found.or(note.rate)).collect()
+    }
+
+    fn joined(links: &[Link], switches: &[Switch], site: &Site<'_>, slowest: Slowest<'_>) -> Read<Network> {
+        let mut network = Network::default();
+        let mut places = 0_u64;
+        for link in links {
+            let [first, second] = [0, 1].map(|end: usize| network.node(&link.ends[end]));
+            for (from, to, way) in [(first, second, &link.up), (second, first, &link.down)] {
+                let [name, far] = [from, to].map(|node| network.scenario.nodes[node].as_str());
+                let switch = switches.iter().find(|switch| switch.node.value == name);
+                let line = match slowest.map(|slowest| slowest[network.notes.len()]) {
+                    Some(None) => no_line(way, site)?,
+                    known => known.flatten(),
+                };
+                let (port, mut note) = match switch {
+                    Some(switch) => output(&switch.output(way, far)?, switch, site, line)?,
+                    None => port(way, site, line)?,
+                };
+                if let Some(port) = &port {
+                    let queues = switch.map_or(1, |switch| queues_of_output(switch, links));
+                    places = places.saturating_add(room(port).saturating_mul(queues));
+                    if places > MOST_PLACES {
+                        let what = format!(
+                            "the queues and rings up to here have room for {places} packets, and {MOST_PLACES} is \
+                             the most"
+                        );
+                        return Err(Wrong::new(link.at, what));
+                    }
+                }
+                let nodes = &network.scenario.nodes;
+                note.name = format!("{} to {}", nodes[from], nodes[to]);
+                network.notes.push(note);
+                network.scenario.links.push(goodqueue_sim::Link {
+                    from,
+                    to,
+                    port,
+                    delay: way.delay.unwrap_or(Span::ZERO),
+                    jitter: way.jitter.unwrap_or(Span::ZERO),
+                    loss: way.loss.unwrap_or(Loss::None),
+                });
+            }
+        }
+        for switch in switches {
+            network.add_switch(switch, links, site)?;
+        }
+        Ok(network)
+    }
+
+    fn add_switch(&mut self, switch: &Switch, links: &[Link], site: &Site<'_>) -> Read<()> {
+        let At { at, value: name } = &switch.node;
+        let Some(node) = self.find(name) else {
+            let nodes: Vec<&str> = self.scenario.nodes.iter().map(String::as_str).collect();
+            let nearest = crate::hint::did_you_mean(name, &nodes);
+            let what = format!("no link ends at `{name}`; there are {}{nearest}", nodes.join(", "));
+            return Err(Wrong::new(*at, what));
+        };
+        let is_end = |link: &Link, name: &str| link.ends.iter().any(|end| end == name);
+        for way in links.iter().flat_map(|link| [(&link.ends[0], &link.up), (&link.ends[1], &link.down)]) {
+            let (from, Some(At { at, value: Some(_) })) = (way.0, way.1.pause) else { continue };
+            if links.iter().any(|link| is_end(link, from) && is_end(link, name)) {
+                return Err(Wrong::new(
+                    at,
+                    format!("`{name}` is a switch: pause frames do not stop its outputs"),
+                ));
+            }
+        }
+        // Where its outputs have queues those count, and they have been looked at.
+        let own = switch.queue().filter(|_| !switch.buffers().are_by_output()).cloned();
+        let own = Way { queue: own, ..Way::default() };
+        let rate =
+            self.scenario.links.iter().filter_map(|link| link.port.as_ref()).map(|port| port.rate).max();
+        // A tree is none of its queues, which has been said.
+        let (Discipline::Queue(own), _) = queue(&own, rate.unwrap_or(Rate(1)), site, rate)? else {
+            return Err(Wrong::new(*at, "a tree of classes holds packets back"));
+        };
+        let (buffers, memory) = (switch.buffers(), switch.memory());
+        self.scenario.switches.push(goodqueue_sim::Switch { node, buffers, queue: own, memory });
+        self.switches.push(At { at: *at, value: switch.plan() });
+        Ok(())
+    }
+
+    fn node(&mut self, name: &str) -> usize {
+        let nodes = &mut self.scenario.nodes;
+        nodes.iter().position(|node| node == name).unwrap_or_else(|| {
+            nodes.push(name.into());
+            nodes.len() - 1
+        })
+    }
+
+    /// The node called `name`.
+    pub(super) fn find(&self, name: &str) -> Option<usize> {
+        self.scenario.nodes.iter().position(|node| node == name)
+    }
+
+    /// The directed link of `path` whose queue a report shows: the one under comparison, else the slowest
+    /// line; the slowest of several, the first of equal ones. Without any line the first link.
+    pub(super) fn bottleneck(&self, path: &[usize]) -> usize {
+        let rank = |&&link: &&usize| {
+            let rate = self.scenario.links[link].port.as_ref().map_or(u64::MAX, |port| port.rate.0);
+            (!self.notes[link].compared, rate)
+        };
+        path.iter().min_by_key(rank).copied().unwrap_or(0)
+    }
+}
+
+/// A direction without any line on its packets' way: it can have no share of one.
+fn no_line(way: &Way, site: &Site<'_>) -> Read<Option<Rate>> {
+    match way.share(site.queue) {
+        Some(at) => {
+            Err(Wrong::new(at, "a share of a line, and no line is on this way: write a rate, as in 20mbit"))
+        }
+        None => Ok(None),
+    }
+}
+
+/// Queue, ring and line of a direction; none where it has no line. `slowest`: what shares of a line are taken of.
+fn port(way: &Way, site: &Site<'_>, slowest: Option<Rate>) -> Read<(Option<PortSpec>, Note)> {
+    let shaper = way.shaper.and_then(|shaper| shaper.value).map(|shaper| shaper.at(slowest));
+    let line = way.line.as_ref().map(|line| built(line, site)).transpose()?;
+    let own = line.as_ref().and_then(|line| line.as_ref().map(|line| line.1));
+    let (line, rate, words) = match (line, shaper) {
+        (Some(Some((line, rate, words))), None) => (line, rate, words),
+        (Some(Some((line, rate, words))), Some(shaper)) => (line, rate.min(shaper.rate), words),
+        (_, Some(shaper)) => (Line::Unlimited, shaper.rate, "unlimited".into()),
+        (Some(None), None) => return Ok((None, Note::default())),
+        (None, None) => match way.of_a_line() {
+            Some((at, key)) => {
+                let what =
+                    format!("`{key}` needs a line: give the link a rate, a schedule, a trace or a shaper");
+                return Err(Wrong::new(at, what));
+            }
+            None => return Ok((None, Note::default())),
+        },
+    };
+    let ring = ring(way)?;
+    let lanes = way.lanes.map_or(1, |lanes| lanes.value);
+    if let (Some(given), None, 2..) = (way.lanes, ring, lanes) {
+        return Err(Wrong::new(given.at, format!("{lanes} hardware queues need a ring each: give `ring`")));
+    }
+    if let (Some(given), Some(_), 2..) = (way.lanes, shaper, lanes) {
+        return Err(Wrong::new(
+            given.at,
+            "a shaper stands in front of one hardware queue: leave `lanes` out",
+        ));
+    }
+    let (queue, compared) = queue(way, rate, site, slowest)?;
+    let pause = way.pause.and_then(|pause| pause.value);
+    let port = PortSpec { queue, shaper, lanes, ring, line, rate, frame: FRAME, pause };
+    Ok((Some(port), Note { line: words, compared, rate: own, ..Note::default() }))
+}
+
+/// The same of an output of a switch.
+fn output(
+    way: &Way,
+    switch: &Switch,
+    site: &Site<'_>,
+    slowest: Option<Rate>,
+) -> Read<(Option<PortSpec>, Note)> {
+    let (port, note) = port(way, site, slowest)?;
+    match port.as_ref().map(|port| &port.queue).filter(|queue| queue.is_shaper()) {
+        Some(queue) => {
+            let at = way.queue.as_ref().map_or(switch.node.at, |queue| queue.at);
+            let what = format!("{queue} holds packets back, and a switch sends whenever an output is free");
+            Err(Wrong::new(at, what))
+        }
+        None => Ok((port, note)),
+    }
+}
+
+/// Queues that packets for an output wait in, its share of those that are of none.
+fn queues_of_output(switch: &Switch, links: &[Link]) -> u64 {
+    let ends =
+        links.iter().flat_map(|link| &link.ends).filter(|end| **end == switch.node.value).count() as u64;
+    if switch.buffers() == Buffers::Voq { ends } else { 1 }
+}
+
+/// The line with its nominal rate and its words.
+fn built(line: &At<LineWords>, site: &Site<'_>) -> Read<Option<(Line, Rate, String)>> {
+    let wrong = |why: String| Wrong::new(line.at, why);
+    match &line.value {
+        LineWords::Unlimited => Ok(None),
+        LineWords::Rate(rate) => Ok(Some((Serializer::new(*rate).into(), *rate, rate.to_string()))),
+        LineWords::Schedule { steps, period } => {
+            let schedule = match period {
+                Some(period) => Schedule::cyclic(steps.clone(), *period),
+                None => Schedule::held(steps.clone()),
+            };
+            let schedule = schedule.map_err(|error| wrong(format!("schedule: {error}")))?;
+            let most = steps.iter().map(|(_, rate)| rate.0).max().unwrap_or(0);
+            let mut words: Vec<String> = steps.iter().map(|(at, rate)| format!("{rate} from {at}")).collect();
+            words.extend(period.map(|period| format!("again after {period}")));
+            Ok(Some((Line::Schedule(schedule), Rate(most), words.join(", "))))
+        }
+        LineWords::Trace(file) => {
+            let (trace, rate) = trace::read(&site.folder.join(file))
+                .map_err(|why| wrong(format!("trace = \"{}\": {why}", file.escape_debug())))?;
+            Ok(Some((Line::Trace(trace), rate, format!("trace {file}, {rate} in the mean"))))
+        }
+    }
+}
+
+fn ring(way: &Way) -> Read<Option<RingSpec>> {
+    let bql = way.bql.is_some_and(|bql| bql.value);
+    let coalesce = way.coalesce.map_or(Span::ZERO, |coalesce| coalesce.value);
+    match way.ring {
+        Some(ring) if ring.value > 0 => Ok(Some(RingSpec { entries: ring.value, bql, coalesce })),
+        Some(_) => Ok(None),
+        None => {
+            match (way.bql.filter(|bql| bql.value), way.coalesce.filter(|time| time.value > Span::ZERO)) {
+                (Some(At { at, .. }), _) => Err(Wrong::new(at, "bql keeps a ring short: give `ring` too")),
+                (_, Some(At { at, .. })) => Err(Wrong::new(at, "coalesce is a ring's: give `ring` too")),
+                _ => Ok(None),
+            }
+        }
+    }
+}
+
+/// The queue, and whether it is the one under comparison.
+fn queue(way: &Way, rate: Rate, site: &Site<'_>, slowest: Option<Rate>) -> Read<(Discipline, bool)> {
+    let at = way.queue.as_ref().map_or(0, |queue| queue.at);
+    let of_line =
+        |queue: &QueueText| queue.at(slowest).map_err(|why| Wrong::new(at, format!("{queue}: {why}")));
+    let (spec, compared) = match way.queue.as_ref().map(|queue| &queue.value) {
+        Some(QueueWords::Spec(queue)) => (of_line(queue)?, false),
+        Some(QueueWords::Tree(name)) => {
+            return Ok((Discipline::Classes(trees::find(name, at, site.trees)?), false));
+        }
+        Some(QueueWords::Compared) => match site.queue {
+            Some(queue) => (of_line(queue)?, true),
+            None => {
+                return Err(Wrong::new(at, "$queue stands here, and no queue is compared: give `queues`"));
+            }
+        },
+        None => (PLAIN.parse().map_err(|error| Wrong::new(at, format!("{PLAIN}: {error}")))?, false),
+    };
+    match unfit(&spec, rate) {
+        Some(why) => Err(Wrong::new(at, format!("{spec} at {rate}: {why}"))),
+        None => Ok((spec.into(), compared)),
+    }
+}
+
+/// Why a queue passes nothing at this rate, or cannot be built for it.
+pub(super) fn unfit(spec: &QueueSpec, rate: Rate) -> Option<String> {
+    let depths = match spec.kind() {
+        QueueKind::Bfifo | QueueKind::Red => &["limit"][..],
+        QueueKind::Tbf => &["burst", "limit"],
+        QueueKind::Fifo => {
+            let time = spec.get("time").unwrap_or(0);
+            let bytes = u128::from(rate.0) * u128::from(time) / 8_000_000_000;
+            return match bytes {
+                few if few < u128::from(FRAME) => {
+                    Some(format!("it holds {few} bytes, less than a full packet of {FRAME}"))
+                }
+                many if many > u128::from(u32::MAX) => Some("it is above 4 GiB".into()),
+                _ => None,
+            };
+        }
+        _ => return spec.leaf().and_then(|leaf| unfit(&leaf, rate)),
+    };
+    let small = depths.iter().find(|name| spec.get(name).is_some_and(|bytes| bytes < u64::from(FRAME)))?;
+    Some(format!("no full packet of {FRAME} bytes fits into {small}={}", spec.text(small)))
+}
+
+/// Packets that the queues and rings of a port have room for; a limit in bytes is one of small packets.
+fn room(port: &PortSpec) -> u64 {
+    let places = match &port.queue {
+        Discipline::Queue(spec) => room_of_queue(spec, port),
+        Discipline::Classes(tree) => trees::room(tree),
+    };
+    let ring = port.ring.map_or(0, |ring| u64::from(ring.entries));
+    places.saturating_add(ring).saturating_mul(u64::from(port.lanes))
+}
+
+fn room_of_queue(spec: &QueueSpec, port: &PortSpec) -> u64 {
+    let small = |bytes: u64| (bytes / 40).min(goodqueue::spec::MAX_PACKETS);
+    match spec.kind() {
+        QueueKind::Bfifo | QueueKind::Tbf | QueueKind::Red => small(spec.get("limit").unwrap_or(0)),
+        QueueKind::PfifoFast | QueueKind::Prio | QueueKind::Drr | QueueKind::Htb => {
+            spec.places(port.rate, port.frame).unwrap_or(0)
+        }
+        QueueKind::Fifo => small(port.rate.bytes_in(Span(spec.get("time").unwrap_or(0))).0),
+        QueueKind::Cake => {
+            let packets = spec.cake_packets(port.frame).unwrap_or(0);
+            packets.saturating_add(spec.get("flows").unwrap_or(0).saturating_mul(8))
+        }
+        _ => spec.get("limit").unwrap_or(0).saturating_add(spec.get("flows").unwrap_or(0)),
+    }
+}

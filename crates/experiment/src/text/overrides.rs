@@ -1,0 +1,248 @@
+//! Keys of a file that the command changes: `--set KEY=VALUE`, and the flags that say what a file says.
+//!
+//! A value gets a place behind the end of the file's text, so that an error in it is known from one in the file.
+
+use serde::{Deserialize, Serialize};
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use super::keys::{Key, Kind, ROOT, TEST, Table};
+use super::read::{Read, Wrong, unknown_key};
+use crate::hint::did_you_mean;
+
+/// A key with the value that it gets.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Override {
+    /// As it was typed, for errors: `--set test.length=10s`.
+    pub(crate) typed: String,
+    /// The key, table by table.
+    path: Vec<String>,
+    /// The value; `None`: the key is taken away.
+    value: Option<String>,
+}
+
+impl Override {
+    /// The key `path` gets `value`: a TOML value, or a text without quotes.
+    pub(super) fn new(typed: impl Into<String>, path: &[&str], value: impl Into<String>) -> Override {
+        let path = path.iter().map(|&word| word.to_owned()).collect();
+        Override { typed: typed.into(), path, value: Some(value.into()) }
+    }
+
+    /// The key `path` is taken away.
+    pub(super) fn without(path: &[&str]) -> Override {
+        let path = path.iter().map(|&word| word.to_owned()).collect();
+        Override { typed: String::new(), path, value: None }
+    }
+
+    /// What `--set` says.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub(super) fn read(text: &str) -> Result<Override, String> {
+        let cure = "write KEY=VALUE, as in test.length=10s";
+        let (path, value) = split(text).ok_or_else(|| format!("--set {text}: {cure}"))?;
+        if path.iter().any(String::is_empty) || text.contains('\n') {
+            return Err(format!("--set {text}: {cure}"));
+        }
+        Ok(Override { typed: format!("--set {text}"), path, value: Some(value) })
+    }
+
+    /// Bytes that its value takes behind the text.
+    fn room(&self) -> usize {
+        self.value.as_ref().map_or(1, |value| 2 * value.len() + 16)
+    }
+}
+
+/// The words before the first `=` that is in no quotes, split at dots, and what is behind it.
+fn split(text: &str) -> Option<(Vec<String>, String)> {
+    let (mut words, mut word, mut quote) = (Vec::new(), String::new(), None);
+    for (at, letter) in text.char_indices() {
+        match (letter, quote) {
+            ('"' | '\'', None) => quote = Some(letter),
+            (letter, Some(open)) if letter == open => quote = None,
+            ('=', None) => {
+                words.push(word.trim().to_owned());
+                return Some((words, text[at + 1..].trim().to_owned()));
+            }
+            ('.', None) => words.push(std::mem::take(&mut word).trim().to_owned()),
+            (letter, _) => word.push(letter),
+        }
+    }
+    None
+}
+
+/// The values as documents whose places are behind a text of `len` bytes, for [`apply`].
+pub(super) fn documents(overrides: &[Override], len: usize) -> Vec<String> {
+    let mut at = len + 1;
+    let document = |change: &Override| {
+        let lines = "\n".repeat(at);
+        at += change.room();
+        let text = change.value.as_deref().unwrap_or_default();
+        let plain = format!("{lines}v={text}");
+        let is_value = DeTable::parse(&plain).is_ok_and(|table| {
+            let table = table.get_ref();
+            table.len() == 1 && table.get("v").is_some_and(|value| !value.get_ref().is_datetime())
+        });
+        if is_value { plain } else { format!("{lines}v={}", quoted(text)) }
+    };
+    overrides.iter().map(document).collect()
+}
+
+/// Applies `overrides`, with their [`documents`], to the root of a file, one after the other.
+pub(super) fn apply<'a>(root: &mut DeTable<'a>, overrides: &[Override], documents: &'a [String]) -> Read<()> {
+    for (change, document) in overrides.iter().zip(documents) {
+        let at = document.bytes().take_while(|&byte| byte == b'\n').count();
+        let parsed = DeTable::parse(document).map_err(|error| Wrong::new(at, error.message()))?;
+        match (&change.value, parsed.into_inner().remove("v")) {
+            (Some(_), Some(value)) => put(root, &ROOT, &change.path, at, value)?,
+            _ => take(root, &change.path),
+        }
+    }
+    Ok(())
+}
+
+/// A text as TOML has it.
+pub(super) fn quoted(text: &str) -> String {
+    serde_json::Value::from(text).to_string()
+}
+
+/// What was typed of the override that a place behind a text of `len` bytes belongs to.
+pub(super) fn typed(overrides: &[Override], len: usize, at: usize) -> Option<&str> {
+    let mut end = len + 1;
+    let found = overrides.iter().find(|change| {
+        end += change.room();
+        at > len && at < end
+    });
+    found.map(|change| change.typed.as_str())
+}
+
+/// The table without what `path` names.
+fn take(table: &mut DeTable<'_>, path: &[String]) {
+    match path {
+        [] => {}
+        [last] => {
+            table.remove(last.as_str());
+        }
+        [first, rest @ ..] => {
+            if let Some(DeValue::Table(inner)) = table.get_mut(first.as_str()).map(Spanned::get_mut) {
+                take(inner, rest);
+            }
+        }
+    }
+}
+
+/// Puts `value` where `path` leads to from a table with the keys of `info`.
+fn put<'a>(
+    table: &mut DeTable<'a>,
+    info: &'static Table,
+    path: &[String],
+    at: usize,
+    value: Spanned<DeValue<'a>>,
+) -> Read<()> {
+    let [word, rest @ ..] = path else { return Err(Wrong::new(at, "it names a table, and no key of it")) };
+    let key = info.key(word).ok_or_else(|| Wrong::new(at, unknown_key(word, info)))?;
+    if rest.is_empty() {
+        table.remove(word.as_str());
+        table.insert(Spanned::new(at..at, word.clone().into()), value);
+        return Ok(());
+    }
+    let empty = || Spanned::new(at..at, DeValue::Table(DeTable::new()));
+    if !table.contains_key(word.as_str()) {
+        table.insert(Spanned::new(at..at, word.clone().into()), empty());
+    }
+    let Some(slot) = table.get_mut(word.as_str()) else { return Ok(()) };
+    match (inner(key.kind, slot.get_ref(), &rest[0]), slot.get_ref()) {
+        (Some(Kind::Tables(info)), DeValue::Array(_)) => {
+            let DeValue::Array(list) = slot.get_mut() else { return Ok(()) };
+            let names: Vec<String> = list.iter().enumerate().map(|(n, element)| name(n, element)).collect();
+            let number = rest[0].parse::<usize>().ok().and_then(|number| number.checked_sub(1));
+            let found = names.iter().position(|name| *name == rest[0]).or(number);
+            match found.and_then(|found| list.get_mut(found)).map(Spanned::get_mut) {
+                Some(DeValue::Table(element)) => put(element, info, &rest[1..], at, value),
+                _ => Err(no_element(key, &rest[0], &names, at)),
+            }
+        }
+        (Some(Kind::Tables(_)), _) => Err(no_element(key, &rest[0], &[], at)),
+        (Some(Kind::Named(info)), _) => {
+            let Some(named) = as_table(slot, info, at) else { return Ok(()) };
+            if !named.contains_key(rest[0].as_str()) {
+                named.insert(Spanned::new(at..at, rest[0].clone().into()), empty());
+            }
+            match named.get_mut(rest[0].as_str()).and_then(|slot| as_table(slot, info, at)) {
+                Some(element) => put(element, info, &rest[1..], at, value),
+                None => Ok(()),
+            }
+        }
+        (Some(Kind::Table(info)), _) => match as_table(slot, info, at) {
+            Some(inner) => put(inner, info, rest, at, value),
+            None => Ok(()),
+        },
+        _ => Err(Wrong::new(at, format!("`{}` has no keys: it is one value", key.name))),
+    }
+}
+
+/// What `word` is looked for in: of a value that may be several kinds the one that it is, or that has this key.
+fn inner(kind: Kind, found: &DeValue<'_>, word: &str) -> Option<Kind> {
+    match kind {
+        Kind::Table(_) | Kind::Named(_) | Kind::Tables(_) => Some(kind),
+        Kind::OneOf(kinds) => {
+            let fits = |kind: &&Kind| match kind {
+                Kind::Tables(_) => found.is_array(),
+                Kind::Table(info) => !found.is_array() && info.key(word).is_some(),
+                Kind::Named(_) => !found.is_array(),
+                _ => false,
+            };
+            let tables = |kind: &&Kind| matches!(kind, Kind::Table(_));
+            kinds.iter().find(fits).or_else(|| kinds.iter().find(tables)).copied()
+        }
+        _ => None,
+    }
+}
+
+/// The table that is in `slot`, or that takes the place of what is there. A test that is named keeps its name.
+fn as_table<'a, 'v>(
+    slot: &'a mut Spanned<DeValue<'v>>,
+    info: &'static Table,
+    at: usize,
+) -> Option<&'a mut DeTable<'v>> {
+    if !slot.get_ref().is_table() {
+        let mut table = DeTable::new();
+        let span = slot.span();
+        let old = std::mem::replace(slot, Spanned::new(at..at, DeValue::Boolean(false)));
+        if std::ptr::eq(info, &TEST) {
+            table.insert(Spanned::new(span, "name".into()), old);
+        }
+        *slot = Spanned::new(at..at, DeValue::Table(table));
+    }
+    match slot.get_mut() {
+        DeValue::Table(table) => Some(table),
+        _ => None,
+    }
+}
+
+/// What an element of a list of tables is called: its name, its node, its two ends, else its number from 1.
+fn name(index: usize, element: &Spanned<DeValue<'_>>) -> String {
+    let text = |key: &str| element.get_ref().as_table()?.get(key)?.get_ref().as_str().map(str::to_owned);
+    let ends = || {
+        let ends = element.get_ref().as_table()?.get("between")?.get_ref().as_array()?;
+        let ends: Vec<&str> = ends.iter().filter_map(|end| end.get_ref().as_str()).collect();
+        Some(ends.join("-"))
+    };
+    text("name").or_else(|| text("node")).or_else(ends).unwrap_or_else(|| (index + 1).to_string())
+}
+
+fn no_element(key: &Key, word: &str, names: &[String], at: usize) -> Wrong {
+    let key = key.name;
+    let nearest = did_you_mean(word, names);
+    Wrong::new(
+        at,
+        match names {
+            [] => format!("the file has no [[{key}]] that this would change"),
+            names => format!(
+                "no [[{key}]] is called `{}`; there are {}{nearest}",
+                word.escape_debug(),
+                names.join(", ")
+            ),
+        },
+    )
+}

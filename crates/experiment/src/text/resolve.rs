@@ -1,0 +1,525 @@
+//! From the text to the scenarios.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use goodqueue::{ClassTree, Span};
+use goodqueue_sim::Discipline;
+use goodqueue_sim::tcp::Config;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use super::claims;
+use super::keys::{ROOT, SIMPLE, TCP, VARIANT};
+use super::links::{Change, Link, QueueWords};
+use super::load::{Far, Load, check_cc, server, server_name};
+use super::network::{Network, Site};
+use super::overrides::{self, Override};
+use super::read::{self, At, Read, Section, Wrong};
+use super::share::QueueText;
+use super::simple::{ALONE, Simple, default_queues};
+use super::switches::{self, Switch};
+use super::wifi::keys::{WIFI, WIFI_CHANGE};
+use super::wifi::{Seats, Wifi, check_limits};
+use super::{scenario, trees};
+use crate::plan::{MTU, Plan, bytes_per_second};
+use crate::{Error, Experiment, Variant};
+
+/// TCP header with timestamps, bytes.
+const TCP_HEADER: u32 = 20 + 12;
+
+/// Most sides of a comparison.
+const MOST_VARIANTS: usize = 1000;
+
+/// Most links, flows, probes and sources of all runs together.
+const MOST_PARTS: usize = 2_000_000;
+
+/// How the network is written.
+enum Form<'a> {
+    Simple(Box<Simple>),
+    General(Vec<Link>, Vec<Switch>),
+    Wifi(Section<'a>),
+}
+
+/// What a variant changes of the network.
+enum Changes<'a> {
+    Nothing,
+    Simple(Box<Simple>),
+    General(Vec<Change>, Vec<switches::Change>),
+    Wifi(Section<'a>),
+}
+
+/// A variant as written.
+struct Draft<'a> {
+    name: Option<At<String>>,
+    queue: Option<At<QueueText>>,
+    changes: Changes<'a>,
+}
+
+pub(super) fn experiment(text: &str, folder: &Path, changes: &[Override]) -> Read<Experiment> {
+    let values = overrides::documents(changes, text.len());
+    let mut document = DeTable::parse(text).map_err(|error| {
+        let at = error.span().map_or(text.len(), |span| span.start);
+        Wrong::new(at, error.message().replace('\n', ", "))
+    })?;
+    overrides::apply(document.get_mut(), changes, &values)?;
+    let root = Section::new(0, document.get_ref(), &ROOT)?;
+    let about = root.plain("about", read::text)?.unwrap_or_default();
+    let form = form(&root)?;
+    let far = match &form {
+        Form::Simple(_) => Far::Any,
+        Form::General(links, _) => Far::Hosts(hosts_of(links)?),
+        Form::Wifi(wifi) => Far::Stations(Seats::read(wifi)?),
+    };
+    let load = Load::read(&root, &about, &far)?;
+    let ipv6 = root.plain("ipv6", read::switch)?.unwrap_or(false);
+    let tcp = tcp(&root, ipv6)?;
+    if let (Form::Wifi(wifi), true) = (&form, tcp.tso) {
+        return Err(Wrong::new(wifi.at, "over the air super-packets are cut before: leave tso out of [tcp]"));
+    }
+    if let (Form::General(_, switches), true) = (&form, tcp.tso)
+        && let Some(switch) = switches.first()
+    {
+        let what = "a switch takes no super-packets, which are cut before: leave tso out of [tcp]";
+        return Err(Wrong::new(switch.node.at, what));
+    }
+    let (seeds, output) = (seeds(&root)?, root.plain("output", read::text)?);
+    let mut experiment = Experiment {
+        about,
+        test: load.test.clone(),
+        seeds,
+        variants: Vec::new(),
+        output: output.map(PathBuf::from),
+        warnings: Vec::new(),
+        reproduction: None,
+    };
+    rates_in_bytes(document.get_ref(), &mut experiment.warnings);
+    let (queues, trees) = (queues(&root, &form)?, trees::read_all(&root)?);
+    let sides = sides(&root, &form, &queues, load.test.hosts())?;
+    check_size(&sides, &load, experiment.seeds.len())?;
+    for side in &sides {
+        let network = side.network(folder, &trees, load.test.idle)?;
+        let at = side.place();
+        let mut variant = scenario::variant(network, &load, at)?;
+        let scenario = &mut variant.scenario;
+        (scenario.tcp, scenario.ipv6) = (tcp, ipv6);
+        variant.label = side.label(&variant);
+        // The variants differ in their links' properties, not in what they join.
+        if experiment.variants.is_empty() && side.wifi.is_none() {
+            experiment.warnings.extend(scenario::idle_links(&variant));
+        }
+        let own = scenario::own_queues(&variant);
+        let news: Vec<String> = own.into_iter().filter(|why| !experiment.warnings.contains(why)).collect();
+        experiment.warnings.extend(news);
+        if experiment.variants.iter().any(|other| other.label == variant.label) {
+            let what = format!("two are called \"{}\": nothing tells them apart", variant.label);
+            return Err(Wrong::new(side.at, what));
+        }
+        experiment.variants.push(variant);
+    }
+    experiment.warnings.extend(
+        trees
+            .iter()
+            .filter(|tree| !is_used(tree, &experiment.variants))
+            .map(|tree| format!("no link has the queue htb:{}", tree.name)),
+    );
+    if let Form::Wifi(base) = &form {
+        let radios = experiment.variants.iter().flat_map(|variant| &variant.scenario.radios);
+        check_limits(base, radios.map(|radio| &radio.spec))?;
+    }
+    let labels: Vec<&str> = experiment.variants.iter().map(|variant| variant.label.as_str()).collect();
+    experiment.reproduction = claims::read(&root, &labels, &far, load.test.load)?;
+    Ok(experiment)
+}
+
+/// Whether a link of a variant has this tree.
+fn is_used(tree: &Arc<ClassTree>, variants: &[Variant]) -> bool {
+    let ports =
+        variants.iter().flat_map(|variant| &variant.scenario.links).filter_map(|link| link.port.as_ref());
+    ports.into_iter().any(|port| matches!(&port.queue, Discipline::Classes(used) if Arc::ptr_eq(used, tree)))
+}
+
+/// Warns of every rate of the file that is in bytes per second.
+fn rates_in_bytes(table: &DeTable<'_>, warnings: &mut Vec<String>) {
+    let mut values: Vec<&DeValue<'_>> = table.values().map(Spanned::get_ref).collect();
+    while let Some(value) = values.pop() {
+        match value {
+            DeValue::Table(table) => values.extend(table.values().map(Spanned::get_ref)),
+            DeValue::Array(array) => values.extend(array.iter().map(Spanned::get_ref)),
+            DeValue::String(text) => {
+                let why = text.parse().ok().and_then(|rate| bytes_per_second(text, rate));
+                warnings.extend(why.filter(|why| !warnings.contains(why)));
+            }
+            _ => {}
+        }
+    }
+}
+
+/// One side of the comparison: a variant with a queue.
+struct Side {
+    at: usize,
+    name: Option<String>,
+    /// Whether the name stands for this queue alone.
+    is_only: bool,
+    queue: Option<QueueText>,
+    /// Whether it is the line with its own buffer, beside which queues are compared.
+    is_alone: bool,
+    links: Vec<Link>,
+    switches: Vec<Switch>,
+    wifi: Option<Wifi>,
+}
+
+impl Side {
+    fn network(&self, folder: &Path, trees: &[Arc<ClassTree>], origin: Span) -> Read<Network> {
+        match &self.wifi {
+            Some(wifi) => Ok(wifi.network(origin)),
+            None => {
+                let site = Site { queue: self.queue.as_ref(), trees, folder };
+                Network::build(&self.links, &self.switches, &site)
+            }
+        }
+    }
+
+    /// Where its network begins in the file.
+    fn place(&self) -> usize {
+        self.wifi.as_ref().map_or_else(|| self.links.first().map_or(0, |link| link.at), |wifi| wifi.at)
+    }
+
+    /// Directed links and nodes.
+    fn parts(&self) -> usize {
+        2 * self.links.len() + self.wifi.as_ref().map_or(0, |wifi| 3 * wifi.stations.len())
+    }
+
+    /// What the reports call it: its name, its queue, or both where the name has several queues.
+    fn label(&self, variant: &Variant) -> String {
+        match (&self.name, &self.queue) {
+            (Some(name), None) if self.is_alone => format!("{name}, {ALONE}"),
+            (None, None) if self.is_alone => ALONE.into(),
+            (Some(name), Some(queue)) if !self.is_only => format!("{name}, {queue}"),
+            (Some(name), _) => name.clone(),
+            (None, Some(queue)) => queue.to_string(),
+            (None, None) if self.wifi.is_some() => {
+                self.wifi.as_ref().map_or_else(String::new, |wifi| wifi.words.clone())
+            }
+            (None, None) => {
+                let port = variant.scenario.links[variant.up].port.as_ref();
+                port.map_or_else(|| "no queue".into(), |port| port.queue.to_string())
+            }
+        }
+    }
+}
+
+/// Every variant with every queue that it is to be run with.
+fn sides(root: &Section<'_>, form: &Form<'_>, queues: &[QueueText], hosts: usize) -> Read<Vec<Side>> {
+    let mut sides = Vec::new();
+    for draft in drafts(root, form)? {
+        let (base, switches) = (links(form, &draft.changes)?, switches(form, &draft.changes));
+        let simple = simple(form, &draft.changes);
+        // With any queue: whether one is compared does not depend on which.
+        let is_compared = match form {
+            Form::Wifi(_) => wifi(form, &draft.changes, queues.first())?.is_some_and(|wifi| wifi.is_compared),
+            Form::Simple(_) => true,
+            Form::General(..) => is_compared(&base, &switches),
+        };
+        let has_buffer = simple.as_ref().is_some_and(Simple::has_buffer);
+        let is_only = draft.queue.is_some();
+        let turns = match draft.queue {
+            Some(queue) if !is_compared => {
+                return Err(Wrong::new(
+                    queue.at,
+                    "no link has queue = \"$queue\", for which this would stand",
+                ));
+            }
+            Some(queue) => vec![Some(queue.value)],
+            None if is_compared => {
+                let alone = has_buffer.then_some(None);
+                alone.into_iter().chain(queues.iter().cloned().map(Some)).collect()
+            }
+            None => vec![None],
+        };
+        let at = draft.name.as_ref().map_or(0, |name| name.at);
+        if sides.len() + turns.len() > MOST_VARIANTS {
+            let what = format!("more than {MOST_VARIANTS} combinations of variant and queue");
+            return Err(Wrong::new(at, what));
+        }
+        let name = draft.name.map(|name| name.value);
+        for queue in turns {
+            let wifi = wifi(form, &draft.changes, queue.as_ref())?;
+            let links = match &simple {
+                Some(simple) => simple.links(hosts.max(1), simple.place(queue.as_ref()))?,
+                None => base.clone(),
+            };
+            let (name, switches, is_alone) = (name.clone(), switches.clone(), has_buffer && queue.is_none());
+            sides.push(Side { at, name, is_only, queue, is_alone, links, switches, wifi });
+        }
+    }
+    Ok(sides)
+}
+
+/// Every run holds its links, flows, sources and probes: all runs together must fit into memory.
+fn check_size(sides: &[Side], load: &Load, seeds: usize) -> Read<()> {
+    let hosts = load.test.flows.len() + load.test.probes.len() + load.sources.len();
+    let parts: usize = sides.iter().map(|side| (side.parts() + hosts).saturating_mul(seeds)).sum();
+    if parts > MOST_PARTS {
+        let what = format!(
+            "{} runs with {parts} links, flows, probes and sources together: {MOST_PARTS} is the most",
+            sides.len() * seeds
+        );
+        return Err(Wrong::new(0, what));
+    }
+    Ok(())
+}
+
+/// The experiment that the flags of `goodqueue run` are.
+///
+/// # Errors
+/// [`Error::Usage`] where something in it cannot be simulated.
+pub(crate) fn of_plan(plan: &Plan) -> Result<Experiment, Error> {
+    let said = |wrong: Wrong| Error::Usage(wrong.what);
+    let test = plan.test.test()?;
+    check_cc(&test)
+        .map_err(|why| Error::Usage(format!("{why} (of those that this kernel has, with --live)")))?;
+    let load = Load::of(test, plan.start_jitter());
+    let simple = Simple::of_flags(&plan.link).map_err(said)?;
+    let ipv6 = plan.link.ip_version == 6;
+    let tcp = Config { ecn: plan.link.ecn, ..plain_tcp(ipv6) };
+    let named = plan.queues.iter().map(|queue| queue.parse::<QueueText>().map(Some).map_err(Error::usage));
+    let alone = simple.has_buffer().then_some(Ok(None));
+    let mut variants = Vec::new();
+    for queue in alone.into_iter().chain(named) {
+        let queue = queue?;
+        let links = simple.links(load.test.hosts().max(1), simple.place(queue.as_ref())).map_err(said)?;
+        let site = Site { queue: queue.as_ref(), trees: &[], folder: Path::new("") };
+        let network = Network::build(&links, &[], &site).map_err(said)?;
+        let mut variant = scenario::variant(network, &load, 0).map_err(said)?;
+        let scenario = &mut variant.scenario;
+        (scenario.tcp, scenario.ipv6) = (tcp, ipv6);
+        variant.label = queue.as_ref().map_or_else(|| ALONE.into(), ToString::to_string);
+        variants.push(variant);
+    }
+    let (about, test, seeds) = (load.test.about.clone(), load.test, plan.seeds.clone());
+    let warnings = plan.warnings.clone();
+    Ok(Experiment { about, test, seeds, variants, output: None, warnings, reproduction: None })
+}
+
+fn form<'a>(root: &Section<'a>) -> Read<Form<'a>> {
+    if let Some(wifi) = root.section("wifi", &WIFI)? {
+        refuse_switches(root)?;
+        return match root.get("link") {
+            Some((_, link)) => {
+                Err(Wrong::new(link.span().start, "[wifi] is a network of its own: leave link out"))
+            }
+            None => Ok(Form::Wifi(wifi)),
+        };
+    }
+    let form = match root.get("link") {
+        None => Form::Simple(Box::default()),
+        Some((key, value)) if value.get_ref().is_table() => {
+            Form::Simple(Box::new(Simple::read(&read::table(key, value, &SIMPLE)?)?))
+        }
+        Some(_) => return Ok(Form::General(Link::read_all(root)?, Switch::read_all(root)?)),
+    };
+    refuse_switches(root)?;
+    Ok(form)
+}
+
+fn refuse_switches(root: &Section<'_>) -> Read<()> {
+    match root.get("switch") {
+        Some((_, value)) => {
+            Err(Wrong::new(value.span().start, "a switch is a node of a network: give the links as [[link]]"))
+        }
+        None => Ok(()),
+    }
+}
+
+/// Whether a queue under comparison has a place in the network.
+fn is_compared(links: &[Link], switches: &[Switch]) -> bool {
+    let of_links = links.iter().flat_map(|link| [&link.up, &link.down]).map(|way| way.queue.as_ref());
+    let mut all = of_links.chain(switches.iter().map(Switch::queue)).flatten();
+    all.any(|queue| queue.value == QueueWords::Compared)
+}
+
+/// How many server hosts the links name: all from the first to the last.
+fn hosts_of(links: &[Link]) -> Read<usize> {
+    let names = || links.iter().flat_map(|link| link.ends.iter().map(|end| (link.at, end.as_str())));
+    let at = links.first().map_or(0, |link| link.at);
+    if !names().any(|(_, name)| name == "client") {
+        return Err(Wrong::new(at, "no link ends at `client`, the host that the tests are named from"));
+    }
+    let mut hosts = 0;
+    while names().any(|(_, name)| name == server_name(hosts)) {
+        hosts += 1;
+    }
+    if hosts == 0 {
+        return Err(Wrong::new(at, "no link ends at `server`, the host that the tests run to"));
+    }
+    match names().find(|&(_, name)| server(name).is_some_and(|host| host >= hosts)) {
+        Some((at, name)) => {
+            let missing = server_name(hosts);
+            Err(Wrong::new(at, format!("`{name}` without `{missing}`: servers are numbered on from server")))
+        }
+        None => Ok(hosts),
+    }
+}
+
+/// TCP of hosts on Ethernet whose devices take no super-packets, as in the live arm.
+pub(super) fn plain_tcp(ipv6: bool) -> Config {
+    let ip_header = if ipv6 { 40 } else { 20 };
+    Config { mss: MTU - ip_header - TCP_HEADER, tso: false, ..Config::default() }
+}
+
+fn tcp(root: &Section<'_>, ipv6: bool) -> Read<Config> {
+    let mut config = plain_tcp(ipv6);
+    if let Some(section) = root.section("tcp", &TCP)? {
+        config.ecn = section.plain("ecn", read::switch)?.unwrap_or(config.ecn);
+        config.tso = section.plain("tso", read::switch)?.unwrap_or(config.tso);
+    }
+    Ok(config)
+}
+
+fn seeds(root: &Section<'_>) -> Read<Vec<u64>> {
+    let first = root.read("seed", read::count)?;
+    let repetitions = root.read("repetitions", read::count)?;
+    let Some(list) = root.read("seeds", read::list(read::count))? else {
+        let first = first.map_or(1, |seed| seed.value);
+        let count = repetitions.map_or(1, |count| count.value);
+        return Ok((0..count).map(|index| first + index).collect());
+    };
+    if let Some(at) = first.map(|seed| seed.at).or(repetitions.map(|count| count.at)) {
+        return Err(Wrong::new(at, "seeds names them all: leave seed and repetitions out"));
+    }
+    let most = usize::try_from(super::keys::MOST_REPETITIONS).unwrap_or(usize::MAX);
+    if list.value.is_empty() || list.value.len() > most {
+        let what = format!("{} seeds: there are 1 to {most}", list.value.len());
+        return Err(Wrong::new(list.at, what));
+    }
+    let seeds: Vec<u64> = list.value.iter().map(|seed| seed.value).collect();
+    match (1..seeds.len()).find(|&index| seeds[..index].contains(&seeds[index])) {
+        Some(twice) => {
+            let what = format!("seed {} is named twice: it would give the same run", seeds[twice]);
+            Err(Wrong::new(list.value[twice].at, what))
+        }
+        None => Ok(seeds),
+    }
+}
+
+fn queues(root: &Section<'_>, form: &Form<'_>) -> Read<Vec<QueueText>> {
+    let Some(list) = root.read("queues", read::list(read::queue_text))? else {
+        let queues = match form {
+            Form::Simple(simple) => simple.queues(),
+            _ => default_queues(false, false),
+        };
+        return Ok(queues.iter().filter_map(|queue| queue.parse().ok()).collect());
+    };
+    if list.value.len() > MOST_VARIANTS {
+        let what = format!("{} queues: {MOST_VARIANTS} is the most", list.value.len());
+        return Err(Wrong::new(list.at, what));
+    }
+    if list.value.is_empty() {
+        return Err(Wrong::new(list.at, "no queue is named: there is nothing to compare"));
+    }
+    for (index, queue) in list.value.iter().enumerate() {
+        if list.value[..index].iter().any(|other| other.value == queue.value) {
+            return Err(Wrong::new(queue.at, format!("{} is named twice", queue.value)));
+        }
+    }
+    Ok(list.value.into_iter().map(|queue| queue.value).collect())
+}
+
+fn drafts<'a>(root: &Section<'a>, form: &Form<'a>) -> Read<Vec<Draft<'a>>> {
+    let sections = root.sections("variant", &VARIANT)?;
+    if sections.is_empty() {
+        return Ok(vec![Draft { name: None, queue: None, changes: Changes::Nothing }]);
+    }
+    sections.iter().map(|section| draft(section, form)).collect()
+}
+
+fn draft<'a>(section: &Section<'a>, form: &Form<'a>) -> Read<Draft<'a>> {
+    let name = section.read("name", read::text)?;
+    let name = section.required("name", name)?;
+    if name.value.trim().is_empty() {
+        return Err(Wrong::new(name.at, "a variant without a name: it is what the reports call it"));
+    }
+    let wifi = section.section("wifi", &WIFI_CHANGE)?;
+    if let (Some((_, value)), false) = (section.get("switch"), matches!(form, Form::General(..))) {
+        return Err(Wrong::new(value.span().start, "there is no [[switch]] that this would change"));
+    }
+    let changes = match (section.get("link"), form) {
+        (Some((key, value)), Form::Wifi(_)) => {
+            let what = format!("{}: the network is [wifi]; [variant.wifi] changes that", key.name);
+            return Err(Wrong::new(value.span().start, what));
+        }
+        (None, Form::Wifi(_)) => wifi.map_or(Changes::Nothing, Changes::Wifi),
+        (_, _) if wifi.is_some() => {
+            let at = wifi.map_or(section.at, |wifi| wifi.at);
+            return Err(Wrong::new(at, "there is no [wifi] that this would change"));
+        }
+        (None, Form::Simple(_)) => Changes::Nothing,
+        (Some((key, value)), Form::Simple(_)) => {
+            Changes::Simple(Box::new(Simple::read(&read::table(key, value, &SIMPLE)?)?))
+        }
+        (link, Form::General(links, switches)) => {
+            let changes = link.map_or_else(|| Ok(Vec::new()), |(key, value)| Change::read_all(key, value))?;
+            let hubs =
+                section.get("switch").map(|(key, value)| switches::Change::read_all(key, value, switches));
+            let names: Vec<&str> = links.iter().map(|link| link.name.as_str()).collect();
+            if let Some(change) = changes.iter().find(|change| !names.contains(&change.link.value.as_str())) {
+                let word = &change.link.value;
+                let nearest = crate::hint::did_you_mean(word, &names);
+                let what = format!("no link is called `{word}`; there are {}{nearest}", names.join(", "));
+                return Err(Wrong::new(change.link.at, what));
+            }
+            Changes::General(changes, hubs.transpose()?.unwrap_or_default())
+        }
+    };
+    let queue = section.read("queue", read::queue_text)?;
+    Ok(Draft { name: Some(name), queue, changes })
+}
+
+/// The Wi-Fi network with the changes of a variant, and `queue` for $queue.
+fn wifi(form: &Form<'_>, changes: &Changes<'_>, queue: Option<&QueueText>) -> Read<Option<Wifi>> {
+    let Form::Wifi(base) = form else { return Ok(None) };
+    let queue = queue.map(QueueText::plain).transpose().map_err(|why| Wrong::new(base.at, why))?;
+    let over = if let Changes::Wifi(over) = changes { Some(over) } else { None };
+    Wifi::read(base, over, queue).map(Some)
+}
+
+/// The one bottleneck with the changes of a variant.
+fn simple(form: &Form<'_>, changes: &Changes<'_>) -> Option<Simple> {
+    match (form, changes) {
+        (Form::Simple(base), Changes::Simple(change)) => Some(change.over(base)),
+        (Form::Simple(base), _) => Some(Simple::clone(base)),
+        _ => None,
+    }
+}
+
+/// The links of a network with the changes of a variant.
+fn links(form: &Form<'_>, changes: &Changes<'_>) -> Read<Vec<Link>> {
+    match (form, changes) {
+        (Form::Wifi(_) | Form::Simple(_), _) => Ok(Vec::new()),
+        (Form::General(links, _), Changes::General(changes, _)) => {
+            let mut links = links.clone();
+            for change in changes {
+                links
+                    .iter_mut()
+                    .filter(|link| link.name == change.link.value)
+                    .for_each(|link| link.change(change));
+            }
+            Ok(links)
+        }
+        (Form::General(links, _), _) => Ok(links.clone()),
+    }
+}
+
+/// The switches with the changes of a variant.
+fn switches(form: &Form<'_>, changes: &Changes<'_>) -> Vec<Switch> {
+    let Form::General(_, switches) = form else { return Vec::new() };
+    let mut switches = switches.clone();
+    if let Changes::General(_, changes) = changes {
+        for change in changes {
+            let its = |switch: &&mut Switch| switch.node.value == change.node.value;
+            switches.iter_mut().filter(its).for_each(|switch| switch.change(change));
+        }
+    }
+    switches
+}

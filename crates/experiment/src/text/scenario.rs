@@ -1,0 +1,216 @@
+//! A network with its load: the scenario of a variant.
+
+use goodqueue::{Nanos, Span};
+use goodqueue_probe::dash::PlayerConfig;
+use goodqueue_probe::talk::PeerConfig;
+use goodqueue_probe::web::BrowserConfig;
+use goodqueue_probe::{Direction, Test};
+use goodqueue_sim::tcp::cc::CcKind;
+use goodqueue_sim::{Browse, Flow, NodeId, Opener, Probe, ProbeKind, Scenario, Source, Talk, Watch};
+
+use super::load::{Load, Own, client_name, server_name};
+use super::network::Network;
+use super::read::{Read, Wrong};
+use crate::Variant;
+
+/// Puts the load on the network.
+pub(super) fn variant(network: Network, load: &Load, at: usize) -> Read<Variant> {
+    let node = |name: &str, at: usize| {
+        network.find(name).ok_or_else(|| {
+            let nodes = network.scenario.nodes.join(", ");
+            Wrong::new(at, format!("there is no node `{}`; there are {nodes}", name.escape_debug()))
+        })
+    };
+    let hosts = load.test.hosts().max(1);
+    let pair = |host| {
+        let own = network.find(&client_name(host));
+        Ok((own.map_or_else(|| node("client", at), Ok)?, node(&server_name(host), at)?))
+    };
+    let pairs = match &network.pairs[..] {
+        [] => (0..hosts).map(pair).collect::<Read<Vec<_>>>()?,
+        pairs => pairs.to_vec(),
+    };
+    for (switch, place) in network.scenario.switches.iter().zip(&network.switches) {
+        if pairs.iter().any(|&(client, server)| [client, server].contains(&switch.node)) {
+            let name = &network.scenario.nodes[switch.node];
+            return Err(Wrong::new(place.at, format!("`{name}` is a host: a switch stands between hosts")));
+        }
+    }
+    let mut scenario = Scenario { origin: load.test.idle, ..network.scenario.clone() };
+    scenario.flows = flows(&load.test, &load.own, &pairs)?;
+    scenario.probes = probes(&load.test, &pairs);
+    scenario.browsers = browsers(&load.test, &pairs);
+    scenario.players = players(&load.test, &pairs)?;
+    scenario.talks = talks(&load.test, &pairs);
+    for named in &load.sources {
+        let [from, to] = &named.ends;
+        let (from, to) = (node(&from.value, from.at)?, node(&to.value, to.at)?);
+        if from == to {
+            return Err(Wrong::new(named.ends[0].at, "a source that sends to its own node"));
+        }
+        if let Some(end) = [from, to].iter().position(|&node| is_switch(&scenario, node)) {
+            let end = &named.ends[end];
+            return Err(Wrong::new(end.at, format!("`{}` is a switch: no host is there", end.value)));
+        }
+        route(&scenario, from, to, named.ends[0].at)?;
+        scenario.sources.push(Source { from, to, ..named.source.clone() });
+    }
+    let mut rtt = Vec::new();
+    for &(client, server) in &pairs {
+        rtt.push(round_trip(&scenario, client, server, at)?);
+    }
+    let way = |from, to| Ok(network.bottleneck(&route(&scenario, from, to, at)?));
+    let (client, server) = pairs[0];
+    let (up, down) = (way(client, server)?, way(server, client)?);
+    let switches = network.switches.iter().map(|switch| switch.value.clone()).collect();
+    let (label, notes, start_jitter) = (String::new(), network.notes.clone(), load.start_jitter);
+    Ok(Variant { label, up, down, rtt, start_jitter, notes, switches, scenario })
+}
+
+fn is_switch(scenario: &Scenario, node: NodeId) -> bool {
+    scenario.switches.iter().any(|switch| switch.node == node)
+}
+
+fn route(scenario: &Scenario, from: NodeId, to: NodeId, at: usize) -> Read<Vec<usize>> {
+    goodqueue_sim::route(scenario, from, to).map_err(|error| Wrong::new(at, error.to_string()))
+}
+
+/// The delays there and back.
+fn round_trip(scenario: &Scenario, client: NodeId, server: NodeId, at: usize) -> Read<Span> {
+    let mut path = route(scenario, client, server, at)?;
+    path.extend(route(scenario, server, client, at)?);
+    let links = || path.iter().map(|&link| &scenario.links[link]);
+    let delay = links().fold(Span::ZERO, |sum, link| sum + link.delay);
+    if delay == Span::ZERO && links().all(|link| link.port.is_none()) {
+        let name = &scenario.nodes[server];
+        let what = format!("between client and {name} no link has a rate or a delay: no time would pass");
+        return Err(Wrong::new(at, what));
+    }
+    Ok(delay)
+}
+
+/// The flows of the test between client and server of their host.
+fn flows(test: &Test, own: &[Own], pairs: &[(NodeId, NodeId)]) -> Read<Vec<Flow>> {
+    let flow = |(flow, &Own { bytes, rate: max_rate }): (&goodqueue_probe::Flow, &Own)| {
+        let (client, server) = pairs[flow.host];
+        let (from, to, opener) = match flow.direction {
+            Direction::Up => (client, server, Opener::Sender),
+            Direction::Down => (server, client, Opener::Receiver),
+        };
+        let cc = flow.cc.parse::<CcKind>().map_err(|error| Wrong::new(0, error.to_string()))?;
+        let dscp = flow.dscp.value();
+        let (start, stop) = (test.idle + flow.start, Some(test.idle + flow.stop));
+        Ok(Flow { from, to, cc, dscp, opener, start, stop, bytes, max_rate })
+    };
+    test.flows.iter().zip(own).map(flow).collect()
+}
+
+/// The probes of the test. Those with one interval share its grid, and are spread over it as those of the
+/// live arm.
+fn probes(test: &Test, pairs: &[(NodeId, NodeId)]) -> Vec<Probe> {
+    let count = test.streams().len() as u64;
+    let probe = |(index, probe): (u64, &goodqueue_probe::Probe)| Probe {
+        from: pairs[probe.host].0,
+        to: pairs[probe.host].1,
+        kind: ProbeKind::Irtt,
+        interval: probe.interval,
+        payload: probe.payload,
+        dscp: probe.dscp.value(),
+        start: Span(probe.interval.0 * index / count),
+        stop: test.idle + test.load,
+    };
+    (0..).zip(test.streams()).map(probe).collect()
+}
+
+/// A browser on each client whose pages follow on each other; its times begin with the simulation.
+fn browsers(test: &Test, pairs: &[(NodeId, NodeId)]) -> Vec<Browse> {
+    let origin = Nanos::ZERO + test.idle;
+    let mut browsers: Vec<Browse> = Vec::new();
+    for page in &test.web {
+        let from = pairs[page.host].0;
+        if browsers.last().is_none_or(|browse| browse.from != from) {
+            let stop = origin + test.load;
+            let config =
+                BrowserConfig { pages: Vec::new(), start: Nanos::ZERO, origin, late: Span::ZERO, stop };
+            let hosts = pairs.iter().map(|&(_, server)| server).collect();
+            browsers.push(Browse { from, hosts, dscp: 0, config });
+        }
+        if let Some(browse) = browsers.last_mut() {
+            browse.config.pages.push(page.clone());
+        }
+    }
+    browsers
+}
+
+/// A player for each video.
+fn players(test: &Test, pairs: &[(NodeId, NodeId)]) -> Read<Vec<Watch>> {
+    let origin = Nanos::ZERO + test.idle;
+    let player = |(video, plan): (u32, &goodqueue_probe::dash::Video)| {
+        let (from, server) = pairs[plan.host];
+        let cc = plan.cc.parse::<CcKind>().map_err(|error| Wrong::new(0, error.to_string()))?;
+        Ok(Watch {
+            from,
+            server,
+            cc,
+            dscp: 0,
+            config: PlayerConfig { video, origin, late: Span::ZERO, stop: origin + test.load },
+        })
+    };
+    (0..).zip(&test.dash).map(player).collect()
+}
+
+/// The video calls and games, from the start of the simulation.
+fn talks(test: &Test, pairs: &[(NodeId, NodeId)]) -> Vec<Talk> {
+    let origin = Nanos::ZERO + test.idle;
+    let talk = |(talk, plan): (u32, &goodqueue_probe::talk::Talk)| {
+        let (from, to) = pairs[plan.host];
+        let (token, app) = (u64::from(talk) + 1, plan.app);
+        let config = PeerConfig { talk, token, app, origin, start: Nanos::ZERO, stop: origin + test.load };
+        Talk { from, to, dscp: plan.dscp.value(), config }
+    };
+    (0..).zip(&test.talks).map(talk).collect()
+}
+
+/// What to say of queues under test in the hosts that send: TCP keeps the queue of its own host's device short by itself
+/// (TCP small queues), whatever that queue is.
+pub(super) fn own_queues(variant: &Variant) -> Vec<String> {
+    let scenario = &variant.scenario;
+    let is_tested = |link: &&usize| {
+        let is_compared = variant.notes.iter().any(|note| note.compared);
+        let note = variant.notes.get(**link);
+        note.is_some_and(|note| note.queue.is_empty() && (note.compared || !is_compared))
+    };
+    let is_own = |link: &&usize| {
+        let Some(link) = scenario.links.get(**link) else { return false };
+        link.port.is_some() && scenario.flows.iter().any(|flow| flow.from == link.from)
+    };
+    let links = [variant.up, variant.down];
+    let words = links.iter().filter(is_tested).filter(is_own).map(|&link| {
+        let host = &scenario.nodes[scenario.links[link].from];
+        format!(
+            "the queue of {} is in the host that sends, where TCP keeps it short whatever it is (TCP small queues): put a \
+             router between, with [[link]] between = [\"{host}\", \"router\"] and this link from \"router\" on",
+            variant.notes[link].name
+        )
+    });
+    words.collect()
+}
+
+/// What to say of links that no packet takes, which are mostly slips.
+pub(super) fn idle_links(variant: &Variant) -> Vec<String> {
+    let scenario = &variant.scenario;
+    let mut is_used = vec![false; scenario.links.len()];
+    let flows = scenario.flows.iter().map(|flow| (flow.from, flow.to));
+    let probes = scenario.probes.iter().map(|probe| (probe.from, probe.to));
+    let talks = scenario.talks.iter().map(|talk| (talk.from, talk.to));
+    let mut pairs: Vec<(NodeId, NodeId)> =
+        flows.chain(probes).chain(talks).flat_map(|(a, b)| [(a, b), (b, a)]).collect();
+    pairs.extend(scenario.sources.iter().map(|source| (source.from, source.to)));
+    pairs.sort_unstable();
+    pairs.dedup();
+    for path in pairs.into_iter().filter_map(|(from, to)| goodqueue_sim::route(scenario, from, to).ok()) {
+        path.into_iter().for_each(|link| is_used[link] = true);
+    }
+    let idle = variant.notes.chunks(2).zip(is_used.chunks(2)).filter(|(_, used)| !used.contains(&true));
+    idle.map(|(notes, _)| format!("no packet takes the link {}", notes[0].name)).collect()
+}

@@ -1,0 +1,30 @@
+mod documents;
+mod errors;
+mod plans;
+mod properties;
+mod starts;
+mod trees;
+mod validator;
+mod wifi;
+
+use std::path::Path;
+
+use super::View;
+use crate::{Experiment, ExperimentError};
+
+/// The experiment that `text` is; files that it names are in `docs`.
+fn parse(text: &str) -> Result<Experiment, ExperimentError> {
+    Experiment::parse(text, "x.toml", &Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs"))
+}
+
+/// One that is right.
+#[track_caller]
+fn right(text: &str) -> Experiment {
+    parse(text).unwrap_or_else(|error| panic!("{error}\nin\n{text}"))
+}
+
+/// The plan of one that is right, as JSON.
+#[track_caller]
+fn plan(text: &str) -> serde_json::Value {
+    serde_json::to_value(View::of(&right(text))).expect("JSON")
+}

@@ -1,0 +1,164 @@
+//! Whatever is written: an error with a place, or scenarios that can be built.
+
+use goodqueue_sim::Simulation;
+use proptest::prelude::*;
+
+use super::parse;
+
+/// Words that mean something somewhere.
+const KEYS: [&str; 37] = [
+    "node",
+    "buffers",
+    "memory",
+    "test",
+    "name",
+    "length",
+    "idle",
+    "step",
+    "flows",
+    "cc",
+    "queues",
+    "seeds",
+    "repetitions",
+    "rate",
+    "up",
+    "down",
+    "rtt",
+    "loss",
+    "ring",
+    "bql",
+    "between",
+    "delay",
+    "queue",
+    "lanes",
+    "schedule",
+    "period",
+    "pause",
+    "shaper",
+    "count",
+    "stagger",
+    "stop",
+    "bytes",
+    "interval",
+    "on",
+    "off",
+    "poisson",
+    "start",
+];
+const VALUES: [&str; 33] = [
+    "\"a\"",
+    "\"voq\"",
+    "\"shared\"",
+    "0",
+    "1",
+    "-1",
+    "9223372036854775807",
+    "1e308",
+    "nan",
+    "\"0s\"",
+    "\"1ns\"",
+    "\"20ms\"",
+    "\"24h\"",
+    "\"999999h\"",
+    "\"1bit\"",
+    "\"20mbit\"",
+    "\"8000gbit\"",
+    "\"64k\"",
+    "\"4g\"",
+    "\"99.9%\"",
+    "true",
+    "\"codel\"",
+    "\"$queue\"",
+    "\"pfifo:4194304\"",
+    "[]",
+    "[1, 2]",
+    "[\"client\", \"server\"]",
+    "[\"client\", \"a\"]",
+    "[[\"0s\", \"1mbit\"]]",
+    "{ high = 2, low = 1 }",
+    "{ rate = \"1mbit\" }",
+    "\"tcp_nup\"",
+    "\"unlimited\"",
+];
+const HEADS: [&str; 11] = [
+    "",
+    "[test]",
+    "[link]",
+    "[[link]]",
+    "[link.up]",
+    "[[flow]]",
+    "[[udp]]",
+    "[[probe]]",
+    "[[variant]]",
+    "[[switch]]",
+    "[tcp]",
+];
+const START: &str = "[[link]]\nbetween = [\"client\", \"server\"]\nrate = \"1mbit\"\nqueue = \"$queue\"\n";
+
+fn sound(text: &str) -> Result<(), TestCaseError> {
+    match parse(text) {
+        Err(error) => {
+            prop_assert!(!error.what.is_empty() && error.line >= 1 && error.column >= 1);
+            prop_assert!(error.line <= text.lines().count() + 1, "{error}");
+        }
+        Ok(experiment) => {
+            prop_assert!(!experiment.variants.is_empty() && !experiment.seeds.is_empty());
+            let scenario = experiment.variants[0].with_seed(experiment.seeds[0]);
+            if scenario.flows.len() < 1000 {
+                prop_assert!(Simulation::new(&scenario).is_ok(), "{:?}", Simulation::new(&scenario).err());
+            }
+        }
+    }
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2000))]
+
+    #[test]
+    fn any_text_ends_well(text in "\\PC{0,200}") {
+        sound(&text)?;
+    }
+
+    #[test]
+    fn any_keys_and_values_end_well(
+        network: bool,
+        lines in proptest::collection::vec((0..HEADS.len(), proptest::collection::vec((0..KEYS.len(), 0..VALUES.len()), 0..3)), 0..4),
+    ) {
+        let mut text = if network { START.to_owned() } else { String::new() };
+        for (head, pairs) in lines {
+            text += &format!("{}\n", HEADS[head]);
+            for (key, value) in pairs {
+                text += &format!("{} = {}\n", KEYS[key], VALUES[value]);
+            }
+        }
+        sound(&text)?;
+    }
+}
+
+/// Each key of each table with each value, beside what it needs to get as far as to be looked at.
+#[test]
+fn every_key_with_every_value_ends_well() {
+    for table in crate::text::keys::TABLES {
+        for key in table.keys {
+            for value in VALUES {
+                let line = format!("{} = {value}", key.name);
+                let text = match table.name {
+                    "" => line,
+                    "link" if table.also.is_some() => format!("{START}{line}\n"),
+                    "link.up" => format!("{START}[link.up]\n{line}\n"),
+                    "link.up.loss" => format!("{START}loss = {{ {line} }}\n"),
+                    "link.up.pause" => format!("{START}pause = {{ {line} }}\n"),
+                    "link.up.shaper" => format!("{START}shaper = {{ {line} }}\n"),
+                    "variant.link.NAME" => {
+                        format!("{START}[[variant]]\nname = \"v\"\n[variant.link.client-server]\n{line}\n")
+                    }
+                    "test" | "tcp" | "link" => format!("[{}]\n{line}\n", table.name),
+                    name => format!("[[{name}]]\n{line}\n"),
+                };
+                // A duplicate key is an error too.
+                sound(&text).unwrap_or_else(|error| panic!("{error}\nin\n{text}"));
+            }
+        }
+    }
+}

@@ -1,0 +1,304 @@
+//! What is between the queues and the air, at the access point and at stations.
+
+use goodqueue::wifi::{self, Ac, WifiParams};
+use goodqueue::{QueueSpec, Span};
+use goodqueue_sim::wifi::{
+    ACCESS_POINT, ATH9K_QDEPTH, ATH10K_MSDU_DESC, Aggregation, Band, DeviceSpec, DriverSpec, EdcaParams,
+    Format, Lower, PeerSpec, Role, STATION, Upper,
+};
+use toml::Spanned;
+use toml::de::DeValue;
+
+use super::super::links::COMPARED;
+use super::super::read::{self, Read, Section, Wrong};
+use super::keys::{EDCA, is_above, is_of};
+use super::{Chain, Draft, rates, word};
+use crate::text::keys::{Key, Kind};
+
+/// An access point, read.
+pub(super) struct AccessPoint {
+    pub(super) device: DeviceSpec,
+    pub(super) words: String,
+    pub(super) is_compared: bool,
+}
+
+/// Airtime weight where nothing is said (Linux `IEEE80211_DEFAULT_AIRTIME_WEIGHT`).
+const WEIGHT: u16 = 256;
+
+/// The access point of `[wifi]` with the changes of a variant.
+pub(super) fn access_point(
+    base: &Section<'_>,
+    over: Option<&Section<'_>>,
+    chain: &Chain<'_>,
+    band: Band,
+    compared: Option<&QueueSpec>,
+) -> Read<AccessPoint> {
+    let driver = chain.plain("driver", word)?.unwrap_or_else(|| "ath9k".into());
+    refuse_unheard(base, over, "driver", &driver, is_of)?;
+    if driver == "ath10k" {
+        let above = chain.plain("above", word)?.unwrap_or_else(|| FQ_CODEL.into());
+        refuse_unheard(base, over, "above", &above, is_above)?;
+    }
+    let (mut spec, mut words, is_compared) = match driver.as_str() {
+        "stock" => stock(chain, compared)?,
+        "ath9k" => ath9k(chain, band)?,
+        _ => ath10k(chain, band, compared)?,
+    };
+    let (ideas, more) = super::ideas::read(chain, &driver)?;
+    spec.ideas = ideas;
+    words.push_str(&more);
+    if let Some(frames) = chain.plain("aggregate_frames", read::count)? {
+        spec.max_frames = u16::try_from(frames).unwrap_or(u16::MAX);
+    }
+    if let Some(time) = chain.plain("aggregate_time", read::span)? {
+        spec.max_time = time;
+    }
+    spec.keeps_turn = chain.plain("turns", word)?.as_deref() == Some("kept");
+    if spec.keeps_turn {
+        words.push_str(", turns kept");
+    }
+    let mut device = DeviceSpec::access_point(spec);
+    device.rts_threshold = rts_threshold(chain)?;
+    device.edca = edca(chain)?;
+    Ok(AccessPoint { device, words, is_compared })
+}
+
+/// What is above ath10k's firmware where nothing is said.
+const FQ_CODEL: &str = "fq_codel";
+
+/// Refuses keys that say nothing with this value of `choice`. What [wifi] says for its own one, a variant with another
+/// one, or another driver, passes over.
+fn refuse_unheard(
+    base: &Section<'_>,
+    over: Option<&Section<'_>>,
+    choice: &str,
+    value: &str,
+    is_heard: fn(&Key, &str) -> bool,
+) -> Read<()> {
+    let is_base_heard = over.is_none_or(|over| over.get(choice).is_none() && over.get("driver").is_none());
+    for table in over.into_iter().chain(is_base_heard.then_some(base)) {
+        if let Some(key) = table.written().find(|key| !is_heard(key.value, value)) {
+            let what = format!("`{}` says nothing with {choice} = \"{value}\"", key.value.name);
+            return Err(Wrong::new(key.at, what));
+        }
+    }
+    Ok(())
+}
+
+fn stock(chain: &Chain<'_>, compared: Option<&QueueSpec>) -> Read<(DriverSpec, String, bool)> {
+    let fifo = chain.plain("fifo", read::count)?.and_then(|frames| u32::try_from(frames).ok());
+    let frames = fifo.unwrap_or(ATH9K_QDEPTH);
+    let (queue, is_compared) = discipline(chain, compared)?;
+    let mut spec = DriverSpec::stock(queue);
+    spec.lower = Lower::Fifo { packets: frames };
+    Ok((spec, format!("stock: {queue} over FIFOs of {frames} frames"), is_compared))
+}
+
+/// The queue discipline, and whether it is the one under comparison.
+fn discipline(chain: &Chain<'_>, compared: Option<&QueueSpec>) -> Read<(QueueSpec, bool)> {
+    Ok(match (chain.read("queue", queue)?, compared) {
+        (None, _) => (plain(chain.at())?, false),
+        (Some(given), None) if given.value.is_none() => {
+            return Err(Wrong::new(given.at, "$queue stands here, and no queue is compared: give `queues`"));
+        }
+        (Some(given), compared) => {
+            (given.value.or(compared.copied()).map_or_else(|| plain(given.at), Ok)?, given.value.is_none())
+        }
+    })
+}
+
+fn plain(at: usize) -> Read<QueueSpec> {
+    "pfifo:1000".parse().map_err(|error: goodqueue::SpecError| Wrong::new(at, error.to_string()))
+}
+
+/// A queue; `None`: the one under comparison.
+fn queue(key: &Key, kind: Kind, value: &Spanned<DeValue<'_>>) -> Read<Option<QueueSpec>> {
+    if value.get_ref().as_str() == Some(COMPARED) {
+        return Ok(None);
+    }
+    read::queue(key, kind, value).map(Some)
+}
+
+/// mac80211's queues, and the driver in words.
+fn mac80211(chain: &Chain<'_>, is_ath9k: bool, band: Band) -> Read<(WifiParams, String)> {
+    let mut params = if is_ath9k { WifiParams::without_vht() } else { WifiParams::default() };
+    params.band = if band == Band::Ghz5 { wifi::Band::Ghz5 } else { wifi::Band::Ghz2 };
+    params.aql = match chain.plain("limit", word)?.as_deref() {
+        Some(limit) => limit == "aql",
+        None => !is_ath9k,
+    };
+    airtime(chain, &mut params)?;
+    params.limit = small(chain, "txq_limit")?.unwrap_or(params.limit);
+    params.quantum = small(chain, "quantum")?.unwrap_or(params.quantum);
+    if let Some(memory) = chain.read("memory", read::bytes)? {
+        let wrong = |_| Wrong::new(memory.at, format!("memory = {}: {} is the most", memory.value, u32::MAX));
+        params.memory_limit = u32::try_from(memory.value).map_err(wrong)?;
+    }
+    params.target = chain.plain("target", read::span)?.unwrap_or(params.target);
+    params.interval = chain.plain("interval", read::span)?.unwrap_or(params.interval);
+    let micros = |name| -> Read<Option<u32>> {
+        let time = chain.plain(name, read::span)?;
+        Ok(time.map(|time| u32::try_from(time.0 / 1000).unwrap_or(u32::MAX)))
+    };
+    let (low, high) = (micros("aql_low")?, micros("aql_high")?);
+    for limits in &mut params.aql_limits {
+        (limits.low, limits.high) = (low.unwrap_or(limits.low), high.unwrap_or(limits.high));
+    }
+    params.aql_threshold = micros("aql_threshold")?.unwrap_or(params.aql_threshold);
+    params.joint_airtime = chain.plain("joint_airtime", read::switch)?.unwrap_or(false);
+    let turns = if params.airtime_fairness { "airtime fairness" } else { "stations in turn" };
+    let mut words = turns.to_string();
+    if params.sparse_stations {
+        words.push_str(", sparse stations first");
+    }
+    if params.ath9k_scheduler {
+        words.push_str(", ath9k's own scheduler");
+    }
+    if params.joint_airtime {
+        words.push_str(", one account of airtime");
+    }
+    if params.aql {
+        words.push_str(", AQL");
+    }
+    Ok((params, words))
+}
+
+fn small(chain: &Chain<'_>, name: &str) -> Read<Option<u32>> {
+    let number = chain.plain(name, read::count)?;
+    Ok(number.map(|number| u32::try_from(number).unwrap_or(u32::MAX)))
+}
+
+fn ath9k(chain: &Chain<'_>, band: Band) -> Read<(DriverSpec, String, bool)> {
+    let (params, words) = mac80211(chain, true, band)?;
+    let spec = DriverSpec { upper: Upper::Mac80211(params), ..DriverSpec::ath9k() };
+    Ok((spec, format!("ath9k, {words}"), false))
+}
+
+/// Packets of all stations, and of a station's TID, where these are FIFOs (Kazior, 2016: `TOTAL_MAX_TX_BUFFER`,
+/// `STA_MAX_TX_BUFFER`).
+const FIFOS: (u32, u32) = (512, 64);
+/// As good as never: `CoDel` off.
+const NEVER: Span = Span::from_secs(2000);
+
+fn ath10k(chain: &Chain<'_>, band: Band, compared: Option<&QueueSpec>) -> Read<(DriverSpec, String, bool)> {
+    let (params, words) = mac80211(chain, false, band)?;
+    let above = chain.plain("above", word)?;
+    let above = above.as_deref().unwrap_or(FQ_CODEL);
+    if let Some(queue) = chain.read("queue", queue)?.filter(|_| above != "qdisc") {
+        let what = "`queue` says nothing without above = \"qdisc\"";
+        return Err(Wrong::new(queue.at, what));
+    }
+    let (upper, words, is_compared) = match above {
+        "qdisc" => {
+            let (queue, is_compared) = discipline(chain, compared)?;
+            (Upper::Qdisc(queue), queue.to_string(), is_compared)
+        }
+        "fifo" => {
+            let (total, station) = FIFOS;
+            let words = format!("FIFOs of {station} packets by station, {total} in all");
+            (Upper::TailDrop { total, station }, words, false)
+        }
+        "fq" => {
+            let params = WifiParams { target: NEVER, interval: NEVER, ..params };
+            (Upper::Mac80211(params), format!("{words}, no CoDel"), false)
+        }
+        _ => (Upper::Mac80211(params), words, false),
+    };
+    let mut spec = DriverSpec { upper, ..DriverSpec::ath10k() };
+    let packets = small(chain, "firmware")?.unwrap_or(ATH10K_MSDU_DESC);
+    let drops = chain.plain("firmware_full", word)?.is_some_and(|word| word == "drops");
+    spec.lower = if drops { Lower::LossyFirmware { packets } } else { Lower::Firmware { packets } };
+    let when_full = if drops { ", more is dropped" } else { "" };
+    Ok((spec, format!("ath10k, {words}, {packets} packets in firmware{when_full}"), is_compared))
+}
+
+/// Whether stations share airtime, and which airtime counts. Without, no airtime counts and a queue waits behind those
+/// that wait: so it was between mac80211's queues (FQ-MAC) and its airtime scheduler.
+fn airtime(chain: &Chain<'_>, params: &mut WifiParams) -> Read<()> {
+    let is_fair = chain.plain("airtime", read::switch)?.unwrap_or(true);
+    let flags = chain.read("airtime_flags", read::list(read::text))?;
+    params.airtime_fairness = is_fair;
+    (params.airtime_tx, params.airtime_rx) = (is_fair, is_fair);
+    if let Some(flags) = flags.filter(|_| is_fair) {
+        (params.airtime_tx, params.airtime_rx) = (false, false);
+        for flag in flags.value {
+            match flag.value.as_str() {
+                "tx" => params.airtime_tx = true,
+                "rx" => params.airtime_rx = true,
+                other => {
+                    let what = format!("airtime_flags: \"{}\": there are tx and rx", other.escape_debug());
+                    return Err(Wrong::new(flag.at, what));
+                }
+            }
+        }
+    }
+    params.sparse_stations = is_fair && chain.plain("sparse", read::switch)?.unwrap_or(false);
+    params.ath9k_scheduler = is_fair && chain.plain("scheduler", word)?.as_deref() == Some("ath9k");
+    Ok(())
+}
+
+fn rts_threshold(chain: &Chain<'_>) -> Read<Option<u32>> {
+    let bytes = |key: &Key, kind: Kind, value: &Spanned<DeValue<'_>>| match value.get_ref().as_str() {
+        Some("off") => Ok(None),
+        _ => read::bytes(key, kind, value).map(Some),
+    };
+    Ok(chain.plain("rts", bytes)?.flatten().map(|bytes| u32::try_from(bytes).unwrap_or(u32::MAX)))
+}
+
+fn edca(chain: &Chain<'_>) -> Read<[EdcaParams; 4]> {
+    let mut all = ACCESS_POINT;
+    let Some(section) = chain.first_with(&["edca"]) else { return Ok(all) };
+    for table in section.sections("edca", &EDCA)? {
+        let name = table.read("ac", word)?;
+        let name = table.required("ac", name)?.value;
+        let Some(ac) = Ac::ALL.into_iter().find(|ac| ac.name() == name) else { continue };
+        let params = &mut all[ac.index()];
+        let slots = |name, old: u16| -> Read<u16> {
+            let given = table.plain(name, read::count)?;
+            Ok(given.map_or(old, |slots| u16::try_from(slots).unwrap_or(u16::MAX)))
+        };
+        params.aifsn = u8::try_from(slots("aifsn", params.aifsn.into())?).unwrap_or(15);
+        (params.cw_min, params.cw_max) = (slots("cw_min", params.cw_min)?, slots("cw_max", params.cw_max)?);
+        params.txop = table.plain("txop", read::span)?.unwrap_or(params.txop);
+        if params.cw_min > params.cw_max {
+            let what = format!("cw_min of {} slots is above cw_max of {}", params.cw_min, params.cw_max);
+            return Err(Wrong::new(table.at, what));
+        }
+    }
+    Ok(all)
+}
+
+/// A station, and its rate in words.
+pub(super) fn station(draft: &Draft<'_>, network: &Chain<'_>) -> Read<(DeviceSpec, String)> {
+    let chain = &draft.chain;
+    let (rate, mut words) = rates::down(chain)?;
+    let errors = rates::errors(chain)?;
+    let mut aggregation = match rates::format(&rate) {
+        Format::He => Aggregation::HE,
+        Format::Vht => Aggregation::VHT,
+        _ => Aggregation::HT,
+    };
+    if let Some(bytes) = network.plain("aggregate_bytes", read::bytes)? {
+        aggregation.bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
+    }
+    let down = PeerSpec { rate, errors, aggregation };
+    let up = match chain.read("uplink", read::text)? {
+        Some(text) => {
+            let (rate, up_words) = rates::one(chain, &text)?;
+            words.push_str(&format!(", back {up_words}"));
+            PeerSpec { rate, ..down.clone() }
+        }
+        None => down.clone(),
+    };
+    let queue = network.read("station_queue", read::queue)?;
+    let queue = queue.map_or_else(|| plain(chain.at()), |queue| Ok(queue.value))?;
+    let driver = match network.plain("station_driver", word)?.as_deref() {
+        Some("ath9k") => DriverSpec::ath9k(),
+        Some("ath10k") => DriverSpec::ath10k(),
+        _ => DriverSpec::stock(queue),
+    };
+    let weight = chain.plain("weight", read::count)?.and_then(|weight| u16::try_from(weight).ok());
+    let role = Role::Station { access_point: 0, down, up, weight: weight.unwrap_or(WEIGHT) };
+    let rts_threshold = rts_threshold(network)?;
+    Ok((DeviceSpec { role, edca: STATION, driver, rts_threshold, policy: None }, words))
+}

@@ -1,0 +1,235 @@
+//! A Wi-Fi network: from its tables to a radio with its devices.
+//!
+//! ```text
+//!  [variant.wifi.stations.NAME] ─┐
+//!  [[wifi.station]] ─────────────┤  the first that says it
+//!  [variant.wifi] ───────────────┼────────────────────────► Wifi ─► network, seats of the test
+//!  [wifi] ───────────────────────┘
+//! ```
+
+mod driver;
+mod groups;
+pub(crate) mod ideas;
+pub mod keys;
+mod network;
+mod rates;
+mod seats;
+
+use goodqueue::{QueueSpec, Rate, Span};
+use goodqueue_sim::wifi::{Band, DeviceSpec, RadioSpec};
+
+use super::read::{self, At, Read, Section, Wrong};
+use crate::text::keys::{Key, Kind};
+pub(super) use groups::check_limits;
+use keys::{STATION, WIRE};
+pub(super) use seats::Seats;
+
+/// A Wi-Fi network, resolved. Its access point is device 0 of the radio, and the stations follow in their order.
+#[derive(Clone, Debug)]
+pub struct Wifi {
+    /// Where it begins in the file.
+    pub(super) at: usize,
+    /// The channel with its devices.
+    pub radio: RadioSpec,
+    /// Name of each station.
+    pub stations: Vec<String>,
+    /// What is said of each station's rate, in words.
+    pub rates: Vec<String>,
+    /// The access point in words.
+    pub words: String,
+    /// Between server and access point.
+    pub wire: Wire,
+    /// Whether a test's client is at the server.
+    pub runs_from_server: bool,
+    /// Whether its queue is the one under comparison.
+    pub(super) is_compared: bool,
+}
+
+/// Between server and access point, each way.
+#[derive(Clone, Copy, Debug)]
+pub struct Wire {
+    /// Rate of the line.
+    pub rate: Rate,
+    /// Propagation delay.
+    pub delay: Span,
+    /// The queue in front of it.
+    pub queue: QueueSpec,
+}
+
+/// Name of the access point's node.
+pub(super) const ACCESS_POINT: &str = "ap";
+/// Name of the node behind the wire.
+pub(super) const SERVER: &str = "server";
+
+/// Tables of which the first that says something holds.
+#[derive(Clone, Debug)]
+struct Chain<'a>(Vec<Section<'a>>);
+
+impl<'a> Chain<'a> {
+    /// A value that `read` reads.
+    fn read<T>(
+        &self,
+        name: &str,
+        read: impl Fn(&Key, Kind, &'a toml::Spanned<toml::de::DeValue<'a>>) -> Read<T>,
+    ) -> Read<Option<At<T>>> {
+        for section in self.0.iter().filter(|section| section.knows(name)) {
+            if let Some(found) = section.read(name, &read)? {
+                return Ok(Some(found));
+            }
+        }
+        Ok(None)
+    }
+
+    fn plain<T>(
+        &self,
+        name: &str,
+        read: impl Fn(&Key, Kind, &'a toml::Spanned<toml::de::DeValue<'a>>) -> Read<T>,
+    ) -> Read<Option<T>> {
+        Ok(self.read(name, read)?.map(|found| found.value))
+    }
+
+    /// The first table that says one of these.
+    fn first_with(&self, names: &[&str]) -> Option<&Section<'a>> {
+        self.0
+            .iter()
+            .find(|section| names.iter().any(|name| section.knows(name) && section.get(name).is_some()))
+    }
+
+    /// Where the nearest of the tables begins.
+    fn at(&self) -> usize {
+        self.0.first().map_or(0, |section| section.at)
+    }
+}
+
+/// A station as written, with the changes of a variant.
+struct Draft<'a> {
+    name: String,
+    chain: Chain<'a>,
+}
+
+/// One of the words that a key may have.
+fn word(key: &Key, kind: Kind, value: &toml::Spanned<toml::de::DeValue<'_>>) -> Read<String> {
+    let text = read::text(key, kind, value)?;
+    let Kind::OneOf(kinds) = kind else { return Ok(text) };
+    let words =
+        || kinds.iter().filter_map(|kind| if let Kind::Word(word) = kind { Some(*word) } else { None });
+    if words().any(|word| word == text) {
+        return Ok(text);
+    }
+    let known: Vec<&str> = words().collect();
+    let nearest = crate::hint::did_you_mean(&text, &known);
+    let what = format!("{} = \"{}\": there are {}{nearest}", key.name, text.escape_debug(), known.join(", "));
+    Err(Wrong::new(value.span().start, what))
+}
+
+impl Wifi {
+    /// The network of `[wifi]`, with the changes of a variant; `compared`: what stands for `$queue`.
+    pub(super) fn read(
+        base: &Section<'_>,
+        over: Option<&Section<'_>>,
+        compared: Option<&QueueSpec>,
+    ) -> Read<Wifi> {
+        let chain = Chain(over.into_iter().chain([base]).copied().collect());
+        let drafts = drafts(base, over)?;
+        let band = chain.plain("band", word)?;
+        let band = if band.as_deref() == Some("2.4GHz") { Band::Ghz2_4 } else { Band::Ghz5 };
+        let access_point = driver::access_point(base, over, &chain, band, compared)?;
+        let mut devices = vec![access_point.device];
+        let mut rates = Vec::new();
+        for draft in &drafts {
+            let (device, words) = driver::station(draft, &chain)?;
+            devices.push(device);
+            rates.push(words);
+        }
+        groups::join(&chain, &drafts, &mut devices)?;
+        Ok(Wifi {
+            at: base.at,
+            radio: RadioSpec { band, devices },
+            stations: drafts.into_iter().map(|draft| draft.name).collect(),
+            rates,
+            words: access_point.words,
+            wire: wire(&chain)?,
+            runs_from_server: chain.plain("run_from", word)?.as_deref() == Some("server"),
+            is_compared: access_point.is_compared,
+        })
+    }
+
+    /// The access point.
+    #[must_use]
+    pub fn access_point(&self) -> Option<&DeviceSpec> {
+        self.radio.devices.first()
+    }
+}
+
+fn wire(chain: &Chain<'_>) -> Read<Wire> {
+    let mut tables = Vec::new();
+    for section in &chain.0 {
+        tables.extend(section.section("wire", &WIRE)?);
+    }
+    let tables = Chain(tables);
+    let queue = tables.read("queue", read::queue)?;
+    let plain = || "pfifo:1000".parse::<QueueSpec>();
+    let queue = queue.map_or_else(plain, |queue| Ok(queue.value));
+    Ok(Wire {
+        rate: tables.plain("rate", read::rate)?.unwrap_or(Rate(1_000_000_000)),
+        delay: tables.plain("delay", read::span)?.unwrap_or(Span::from_millis(1)),
+        queue: queue.map_err(|error| Wrong::new(tables.at(), error.to_string()))?,
+    })
+}
+
+/// The stations one by one, with where each looks for its values.
+fn drafts<'a>(base: &Section<'a>, over: Option<&Section<'a>>) -> Read<Vec<Draft<'a>>> {
+    if let Some((_, value)) = over.and_then(|over| over.get("station")) {
+        let what = "a variant changes stations by name: [variant.wifi.stations.NAME]";
+        return Err(Wrong::new(value.span().start, what));
+    }
+    let changes = match over.and_then(|over| over.get("stations")) {
+        Some((key, value)) => Section::named(key, value, &STATION)?,
+        None => Vec::new(),
+    };
+    let load = ["name", "count", "load", "probe", "with", "run_from"];
+    for table in changes.iter().map(|(_, change)| change).chain(over) {
+        if let Some(key) = table.written().find(|key| load.contains(&key.value.name)) {
+            let what = format!("`{}`: where the load is does not differ between variants", key.value.name);
+            return Err(Wrong::new(key.at, what));
+        }
+    }
+    let mut is_used = vec![false; changes.len()];
+    let mut drafts: Vec<Draft<'a>> = Vec::new();
+    let entries = base.sections("station", &STATION)?;
+    for entry in &entries {
+        let (name, count) = seats::name_and_count(entry)?;
+        for number in 1..=count {
+            let own = seats::numbered(&name.value, number, count);
+            if [SERVER, ACCESS_POINT, "client"].contains(&own.as_str())
+                || drafts.iter().any(|other| other.name == own)
+            {
+                return Err(Wrong::new(name.at, format!("there is a node `{}` already", own.escape_debug())));
+            }
+            let mut sections = Vec::new();
+            // Its own name comes before that of its entry.
+            for known in [&own, &name.value] {
+                for (place, (_, change)) in
+                    changes.iter().enumerate().filter(|(_, (at, _))| at.value == *known)
+                {
+                    is_used[place] = true;
+                    sections.push(*change);
+                }
+            }
+            sections.push(*entry);
+            sections.extend(over.into_iter().chain([base]).copied());
+            drafts.push(Draft { name: own, chain: Chain(sections) });
+        }
+    }
+    if drafts.is_empty() {
+        return Err(Wrong::new(base.at, "[wifi] needs a station, as in [[wifi.station]]"));
+    }
+    if let Some((name, _)) = changes.iter().zip(&is_used).find(|(_, used)| !**used).map(|(change, _)| change)
+    {
+        let known: Vec<&str> = drafts.iter().map(|draft| draft.name.as_str()).collect();
+        let nearest = crate::hint::did_you_mean(&name.value, &known);
+        let what = format!("no station is called `{}`{nearest}", name.value.escape_debug());
+        return Err(Wrong::new(name.at, what));
+    }
+    Ok(drafts)
+}

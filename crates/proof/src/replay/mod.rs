@@ -1,0 +1,168 @@
+//! Replays decision vectors: the calls that were made to a queue of Linux, made again to ours, and every
+//! decision compared with the one recorded.
+//!
+//! A vector is a text file, plain or gzip, one record a line; `vectors/README.md` describes the format.
+//! [`file()`] answers with a [`Report`], whose [`Report::difference`] is the first disagreement, or with a
+//! [`ReplayError`] where the file itself is not whole: cut, corrupt, or of a queue that is not known.
+//! Nothing in a file is passed over: an unknown record, key or queue is an error.
+//!
+//! | module | what it does |
+//! | --- | --- |
+//! | `format` | text to header and records, and the rules that hold for every file |
+//! | `subject` | what a queue must offer to be replayed |
+//! | `families` | the list of those that do |
+//! | `codel`, `pie`, `fq_pie`, `sfq`, `fq`, `tbf`, `dql` | the subjects: a queue, its parameters by name, its state by name |
+//! | `wifi` | files of the 802.11 transmit stack, which have records of their own |
+//! | `compare` | runs a subject over the records |
+//! | `cake` | `cake`, whose vectors have a format of their own |
+//! | `report` | the answer |
+
+mod cake;
+mod codel;
+mod compare;
+mod dql;
+mod families;
+mod format;
+mod fq;
+mod fq_pie;
+mod pie;
+mod report;
+mod sfq;
+mod subject;
+mod tbf;
+mod wifi;
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use flate2::read::MultiGzDecoder;
+
+pub use report::{Compared, Difference, Line, Report, StateDifference};
+
+/// Most bytes of text that a vector may have: a guard against a gzip bomb.
+const MAX_TEXT: u64 = 1 << 30;
+
+/// Why a file cannot be replayed to its end.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ReplayError {
+    /// The file cannot be read.
+    #[error("{}: {source}", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// The gzip stream is cut or damaged.
+    #[error("{}:{line}: the gzip stream is cut or damaged in this line: {source}", path.display())]
+    Gzip {
+        /// The file.
+        path: PathBuf,
+        /// The first line that is not whole.
+        line: usize,
+        /// What the decoder says.
+        source: io::Error,
+    },
+    /// The file is no whole vector.
+    #[error("{}:{line}: {reason}", path.display())]
+    Corrupt {
+        /// The file.
+        path: PathBuf,
+        /// The line at fault, from 1.
+        line: usize,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// The vector is for a queue that we do not have.
+    #[error("{}:{line}: no queue `{queue}` to replay; there are {}", path.display(), known.join(", "))]
+    UnknownQueue {
+        /// The file.
+        path: PathBuf,
+        /// The line of the header that names it.
+        line: usize,
+        /// The name.
+        queue: String,
+        /// The queues that can be replayed.
+        known: Vec<&'static str>,
+    },
+}
+
+/// What is wrong with a line; the file's name is added on the way out.
+#[derive(Debug)]
+enum Fault {
+    Corrupt { line: usize, reason: String },
+    UnknownQueue { line: usize, queue: String },
+}
+
+impl Fault {
+    fn at(line: usize, reason: impl Into<String>) -> Fault {
+        Fault::Corrupt { line, reason: reason.into() }
+    }
+
+    fn in_file(self, path: &Path) -> ReplayError {
+        let path = path.to_path_buf();
+        match self {
+            Fault::Corrupt { line, reason } => ReplayError::Corrupt { path, line, reason },
+            Fault::UnknownQueue { line, queue } => {
+                ReplayError::UnknownQueue { path, line, queue, known: queues() }
+            }
+        }
+    }
+}
+
+/// Replays the vector in a file, plain text or gzip.
+///
+/// # Errors
+/// When the file cannot be read or is no whole vector of a queue that we have.
+pub fn file(path: impl AsRef<Path>) -> Result<Report, ReplayError> {
+    let path = path.as_ref();
+    let read = |source| ReplayError::Read { path: path.to_path_buf(), source };
+    let mut bytes = Vec::new();
+    File::open(path).map_err(read)?.read_to_end(&mut bytes).map_err(read)?;
+    self::bytes(path, &bytes)
+}
+
+/// Replays a vector from memory, plain text or gzip; `name` stands for the file in messages.
+///
+/// # Errors
+/// As [`file()`].
+pub fn bytes(name: impl AsRef<Path>, bytes: &[u8]) -> Result<Report, ReplayError> {
+    let path = name.as_ref();
+    let text = if bytes.starts_with(&[0x1f, 0x8b]) { unpack(path, bytes)? } else { bytes.to_vec() };
+    let text = match String::from_utf8(text) {
+        Ok(text) => text,
+        Err(error) => {
+            let good = &error.as_bytes()[..error.utf8_error().valid_up_to()];
+            return Err(Fault::at(lines_in(good) + 1, "not text (UTF-8)").in_file(path));
+        }
+    };
+    let answer = if wifi::is_one(&text) {
+        wifi::replay(path, &text)
+    } else if cake::is_cake(&text) {
+        cake::replay(path, &text)
+    } else {
+        format::read(&text).and_then(|vector| compare::replay(path, &vector))
+    };
+    answer.map_err(|fault| fault.in_file(path))
+}
+
+/// The names of the queues that can be replayed.
+#[must_use]
+pub fn queues() -> Vec<&'static str> {
+    let families = families::FAMILIES.iter().map(|family| family.name);
+    families.chain(wifi::FAMILIES).chain(["cake"]).collect()
+}
+
+fn lines_in(bytes: &[u8]) -> usize {
+    bytes.iter().filter(|&&byte| byte == b'\n').count()
+}
+
+fn unpack(path: &Path, bytes: &[u8]) -> Result<Vec<u8>, ReplayError> {
+    let mut text = Vec::new();
+    match MultiGzDecoder::new(bytes).take(MAX_TEXT).read_to_end(&mut text) {
+        Ok(_) => Ok(text),
+        Err(source) => Err(ReplayError::Gzip { path: path.to_path_buf(), line: lines_in(&text) + 1, source }),
+    }
+}

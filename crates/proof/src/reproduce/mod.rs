@@ -1,0 +1,25 @@
+//! `goodqueue reproduce`: published figures again, beside ours, each with a verdict.
+//!
+//! ```text
+//!  scenarios/NAME.toml ─► every variant with every seed ─► figures ─► median, interval ─► verdict of each claim
+//! ```
+//!
+//! One page has no network (`collisions`): what it counts goes the rest of the same way.
+//!
+//! A class of tolerance stands in the file with each claim. A claim that is known to be missed says why; if it
+//! holds, that is an error too.
+
+mod collisions;
+mod judge;
+mod measured;
+mod page;
+mod run;
+mod shelf;
+mod table;
+
+pub use judge::{Outcome, Row, Verdict};
+pub use measured::Measured;
+pub use page::{MARK, index, page};
+pub use run::{Reproduced, Shown, run};
+pub use shelf::{Book, take};
+pub use table::{text, total};

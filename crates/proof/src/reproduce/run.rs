@@ -1,0 +1,88 @@
+//! Every variant of a reproduction with every seed.
+
+use goodqueue_report::{Curves, Record, Repetition, Run, SCHEMA};
+
+use super::collisions::{self, Counted};
+use super::judge::{Outcome, judge};
+use super::shelf::Book;
+use goodqueue_experiment::simulate::{self, Wishes};
+use goodqueue_experiment::text::Picture;
+use goodqueue_experiment::{Error, Experiment, Monitor};
+
+/// What came of a reproduction.
+pub struct Reproduced {
+    /// The verdicts.
+    pub outcome: Outcome,
+    /// What the page shows besides.
+    pub shown: Shown,
+}
+
+/// What a page shows beside verdicts.
+pub enum Shown {
+    /// Of each variant the run with the first seed, with the figures of all, and which picture that is.
+    Runs(Box<Record>, Picture),
+    /// What was counted without a network: the picture, and a table.
+    Counts(Curves, String),
+}
+
+/// Runs it.
+///
+/// # Errors
+/// [`Error::Usage`] where nothing was published of the experiment; else as `goodqueue run`.
+pub fn run(book: &Book, monitor: &mut dyn Monitor) -> Result<Reproduced, Error> {
+    match book {
+        Book::Experiment(name, experiment) => simulate(name, experiment, monitor),
+        Book::Collisions => {
+            let Counted { outcome, curves, table } = collisions::run();
+            Ok(Reproduced { outcome, shown: Shown::Counts(curves, table) })
+        }
+    }
+}
+
+fn simulate(name: &str, experiment: &Experiment, monitor: &mut dyn Monitor) -> Result<Reproduced, Error> {
+    let Some(reproduction) = &experiment.reproduction else {
+        let what = "has no [reproduction]: nothing was published of it to hold ours against";
+        return Err(Error::Usage(format!("{name} {what}; `goodqueue run` runs it")));
+    };
+    let own = Record {
+        schema: SCHEMA,
+        version: env!("CARGO_PKG_VERSION").into(),
+        title: reproduction.title.clone(),
+        // No clock and no host: the same words and pictures wherever it is made.
+        command: ["goodqueue", "reproduce", name].map(String::from).to_vec(),
+        ..Record::default()
+    };
+    let mut record = experiment.head(own);
+    // Claims need the series of every seed, so that to the pool each is a run of its own.
+    let wishes = Wishes { repetitions: 1, ..Wishes::default() };
+    simulate::run(experiment.jobs(), &wishes, &mut record, &mut Vec::new(), monitor)?;
+    let seeds = experiment.seeds.len();
+    let mut all = std::mem::take(&mut record.runs).into_iter();
+    let runs: Vec<Vec<Run>> =
+        experiment.variants.iter().map(|_| all.by_ref().take(seeds).collect()).collect();
+    let outcome = judge(name, experiment, reproduction, &record, &runs);
+    record.runs = runs.into_iter().filter_map(|runs| together(&record, experiment, runs)).collect();
+    show(&mut record, &reproduction.show);
+    Ok(Reproduced { outcome, shown: Shown::Runs(Box::new(record), reproduction.picture) })
+}
+
+/// Leaves these runs only; the link of the first becomes that of the record.
+fn show(record: &mut Record, variants: &[usize]) {
+    let of = |&variant: &usize| {
+        let run = record.runs.get(variant)?;
+        Some(Run { link: Some(run.link_in(record).clone()), ..run.clone() })
+    };
+    let mut runs: Vec<Run> = variants.iter().filter_map(of).collect();
+    if let Some(link) = runs.first().and_then(|run| run.link.clone()) {
+        runs.iter_mut().filter(|run| run.link.as_ref() == Some(&link)).for_each(|run| run.link = None);
+        record.link = link;
+    }
+    record.runs = runs;
+}
+
+/// The first of these runs, with the figures of all.
+fn together(record: &Record, experiment: &Experiment, runs: Vec<Run>) -> Option<Run> {
+    let figures = || runs.iter().zip(&experiment.seeds).map(|(run, &seed)| Repetition::of(record, run, seed));
+    let repetitions = if runs.len() > 1 { figures().collect() } else { Vec::new() };
+    Some(Run { repetitions, ..runs.into_iter().next()? })
+}

@@ -1,0 +1,271 @@
+//! Runs the cases on all cores and judges them; the order of the result is that of the file.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use serde::Serialize;
+
+use super::bars::{Comparison, Verdict, compare};
+use super::case::{Case, Way, span};
+use super::summary::{Outcome, Runs};
+use super::{CodelParity, Options, Simulate, SimulateError};
+
+/// Fewest seeds of ours: three show a spread.
+pub(super) const LEAST_SEEDS: u64 = 3;
+
+/// Which behaviours of `CoDel` are tried.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tried {
+    /// One.
+    Only(CodelParity),
+    /// The mended one; where a case is outside its bars and `fq_codel` is in it, the stale one also.
+    Either,
+}
+
+/// What was made of a case with one behaviour of `CoDel`.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Run {
+    /// How `CoDel` decided.
+    pub codel_parity: CodelParity,
+    /// Seeds 1 to this.
+    pub seeds: u64,
+    /// Every figure.
+    pub comparisons: Vec<Comparison>,
+}
+
+impl Run {
+    /// The figures outside their bars.
+    pub fn misses(&self) -> impl Iterator<Item = &Comparison> {
+        self.comparisons.iter().filter(|comparison| comparison.verdict == Verdict::Outside)
+    }
+
+    /// How many figures were held to a bar.
+    #[must_use]
+    pub fn judged(&self) -> usize {
+        self.comparisons.iter().filter(|comparison| comparison.verdict != Verdict::Aside).count()
+    }
+
+    fn is_within(&self) -> bool {
+        self.misses().next().is_none()
+    }
+}
+
+/// How a case ended.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(tag = "verdict", rename_all = "snake_case")]
+pub enum Ending {
+    /// All figures are within.
+    Within {
+        /// The run.
+        run: Run,
+    },
+    /// All figures are within when `CoDel` decides as the kernel's, with its stale state, and not otherwise.
+    NeedsParity {
+        /// With `CoDel` mended.
+        mended: Run,
+        /// With the state stale.
+        stale: Run,
+    },
+    /// A figure is outside.
+    Outside {
+        /// The run.
+        run: Run,
+        /// The run with the state stale, where that was tried and is outside also.
+        stale: Option<Run>,
+    },
+    /// The simulation failed.
+    Failed {
+        /// Why.
+        reason: String,
+    },
+    /// It was not run.
+    Skipped {
+        /// Why.
+        reason: String,
+    },
+}
+
+impl Ending {
+    /// The run whose figures are shown: the one that the verdict rests on.
+    #[must_use]
+    pub const fn run(&self) -> Option<&Run> {
+        match self {
+            Ending::Within { run } | Ending::NeedsParity { stale: run, .. } | Ending::Outside { run, .. } => {
+                Some(run)
+            }
+            Ending::Failed { .. } | Ending::Skipped { .. } => None,
+        }
+    }
+}
+
+/// A case and how it ended.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct CaseReport {
+    /// The name of the case.
+    pub name: String,
+    /// How many runs of the kernel there are.
+    pub kernel_seeds: usize,
+    /// How it ended.
+    #[serde(flatten)]
+    pub ending: Ending,
+}
+
+/// All cases.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Report {
+    /// In the order of the file.
+    pub cases: Vec<CaseReport>,
+}
+
+/// Cases by how they ended, and figures.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Count {
+    /// Cases within.
+    pub within: usize,
+    /// Cases within with the state stale alone.
+    pub needs_parity: usize,
+    /// Cases outside.
+    pub outside: usize,
+    /// Cases whose simulation failed.
+    pub failed: usize,
+    /// Cases not run.
+    pub skipped: usize,
+    /// Figures held to a bar.
+    pub figures: usize,
+    /// Those of them outside.
+    pub figures_outside: usize,
+}
+
+impl Count {
+    /// Cases that were judged.
+    #[must_use]
+    pub const fn judged(&self) -> usize {
+        self.within + self.needs_parity + self.outside
+    }
+}
+
+impl Report {
+    /// How many of each there are.
+    #[must_use]
+    pub fn count(&self) -> Count {
+        let mut count = Count::default();
+        for case in &self.cases {
+            *match case.ending {
+                Ending::Within { .. } => &mut count.within,
+                Ending::NeedsParity { .. } => &mut count.needs_parity,
+                Ending::Outside { .. } => &mut count.outside,
+                Ending::Failed { .. } => &mut count.failed,
+                Ending::Skipped { .. } => &mut count.skipped,
+            } += 1;
+            if let Some(run) = case.ending.run() {
+                count.figures += run.judged();
+                count.figures_outside += run.misses().count();
+            }
+        }
+        count
+    }
+}
+
+/// The case with the round trip of the kernel's idle path, where its probes measured one: hosts and hops add to
+/// what the delays were set to, and which of two packets is first at the queue can hang on that.
+#[allow(clippy::cast_precision_loss)]
+fn on_path(case: &Case, kernel: &[&Outcome]) -> Case {
+    let pings = kernel.iter().flat_map(|run| Way::BOTH.map(|way| run.side(way).ping));
+    let idle: Vec<f64> = pings.flatten().map(|ping| ping.idle_min).collect();
+    let mut case = case.clone();
+    if !idle.is_empty() {
+        case.rtt = span(idle.iter().sum::<f64>() / idle.len() as f64, 1e6);
+    }
+    case
+}
+
+/// The comparison to make.
+pub(super) struct Plan<'a> {
+    pub(super) cases: Vec<&'a Case>,
+    pub(super) kernel: &'a Runs,
+    /// Seeds of ours for each case; none: as many as the kernel has, at least [`LEAST_SEEDS`].
+    pub(super) seeds: Option<u64>,
+    pub(super) tried: Tried,
+}
+
+impl Plan<'_> {
+    /// Runs all; `done` hears of every case that ends, from any thread.
+    pub(super) fn run(&self, simulate: &Simulate<'_>, done: &(dyn Fn(&CaseReport) + Sync)) -> Report {
+        let next = AtomicUsize::new(0);
+        let ended: Mutex<Vec<(usize, CaseReport)>> = Mutex::new(Vec::new());
+        let work = || {
+            loop {
+                let at = next.fetch_add(1, Ordering::Relaxed);
+                let Some(case) = self.cases.get(at) else { break };
+                let report = self.case(case, simulate);
+                done(&report);
+                ended.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push((at, report));
+            }
+        };
+        let threads = std::thread::available_parallelism().map_or(1, usize::from).min(self.cases.len());
+        std::thread::scope(|scope| {
+            for _ in 0..threads {
+                scope.spawn(work);
+            }
+        });
+        let mut ended = ended.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+        ended.sort_by_key(|(at, _)| *at);
+        Report { cases: ended.into_iter().map(|(_, report)| report).collect() }
+    }
+
+    fn case(&self, case: &Case, simulate: &Simulate<'_>) -> CaseReport {
+        let kernel: Vec<&Outcome> =
+            self.kernel.get(&case.name).map(|runs| runs.values().collect()).unwrap_or_default();
+        let ending = match case.unbuilt() {
+            Some(reason) => Ending::Skipped { reason: reason.to_owned() },
+            None if kernel.is_empty() => {
+                Ending::Skipped { reason: "summary.jsonl has no run of it".to_owned() }
+            }
+            None => self.judge(case, &kernel, simulate).unwrap_or_else(|error| match error {
+                SimulateError::NotBuilt(reason) => Ending::Skipped { reason },
+                SimulateError::Failed(reason) => Ending::Failed { reason },
+            }),
+        };
+        CaseReport { name: case.name.clone(), kernel_seeds: kernel.len(), ending }
+    }
+
+    fn judge(
+        &self,
+        case: &Case,
+        kernel: &[&Outcome],
+        simulate: &Simulate<'_>,
+    ) -> Result<Ending, SimulateError> {
+        let case = &on_path(case, kernel);
+        let first = match self.tried {
+            Tried::Only(parity) => parity,
+            Tried::Either => CodelParity::Mended,
+        };
+        let run = self.seeds(case, kernel, first, simulate)?;
+        if run.is_within() {
+            return Ok(Ending::Within { run });
+        }
+        if self.tried != Tried::Either || !case.can_be_stale() {
+            return Ok(Ending::Outside { run, stale: None });
+        }
+        let stale = self.seeds(case, kernel, CodelParity::Stale, simulate)?;
+        Ok(if stale.is_within() {
+            Ending::NeedsParity { mended: run, stale }
+        } else {
+            Ending::Outside { run, stale: Some(stale) }
+        })
+    }
+
+    fn seeds(
+        &self,
+        case: &Case,
+        kernel: &[&Outcome],
+        codel_parity: CodelParity,
+        simulate: &Simulate<'_>,
+    ) -> Result<Run, SimulateError> {
+        let of_kernel = u64::try_from(kernel.len()).unwrap_or(u64::MAX);
+        let seeds = self.seeds.unwrap_or_else(|| of_kernel.max(LEAST_SEEDS));
+        let options = Options { codel_parity };
+        let ours: Result<Vec<Outcome>, _> = (1..=seeds).map(|seed| simulate(case, seed, &options)).collect();
+        Ok(Run { codel_parity, seeds, comparisons: compare(case, kernel, &ours?) })
+    }
+}

@@ -1,0 +1,86 @@
+//! A folder of cases, compared.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+use goodqueue_experiment::{Error, did_you_mean};
+
+use super::case::Case;
+use super::compare::{CaseReport, Plan, Report, Tried};
+use super::{Simulate, case, summary, table};
+
+/// Most seeds of ours for each case.
+const MOST_SEEDS: u64 = 1000;
+
+/// What is compared.
+#[derive(Clone, Debug)]
+pub struct Wishes {
+    /// The folder with `cases.jsonl` and `summary.jsonl`.
+    pub folder: PathBuf,
+    /// The cases of these names; all without any.
+    pub cases: Vec<String>,
+    /// Seeds of ours for each case, 1 to 1000; else as many as the kernel has, at least 3.
+    pub seeds: Option<u64>,
+    /// Which behaviours of `CoDel` are tried.
+    pub tried: Tried,
+}
+
+/// Who watches a comparison.
+pub trait Watch: Sync {
+    /// So many cases will be simulated; each warning about the files, once.
+    fn begin(&self, cases: usize, warnings: &BTreeSet<String>) {
+        let _ = (cases, warnings);
+    }
+
+    /// A case has ended, on any thread.
+    fn ended(&self, case: &CaseReport) {
+        let _ = case;
+    }
+}
+
+impl Watch for () {}
+
+/// Simulates the cases of a folder and holds them against the kernel's figures.
+///
+/// # Errors
+/// [`Error::Usage`] where the folder or a wish is wrong.
+pub fn compare_folder(wishes: &Wishes, simulate: &Simulate<'_>, watch: &dyn Watch) -> Result<Report, Error> {
+    if wishes.seeds.is_some_and(|seeds| !(1..=MOST_SEEDS).contains(&seeds)) {
+        return Err(Error::Usage(format!("--seeds: out of range, 1 to {MOST_SEEDS}")));
+    }
+    let mut warnings = BTreeSet::new();
+    let cases = case::read(&wishes.folder.join("cases.jsonl"), &mut warnings).map_err(Error::usage)?;
+    let kernel = summary::read(&wishes.folder.join("summary.jsonl"), &cases, &mut warnings);
+    let kernel = kernel.map_err(Error::usage)?;
+    let cases = chosen(&cases, &wishes.cases)?;
+    watch.begin(cases.len(), &warnings);
+    let plan = Plan { cases, kernel: &kernel, seeds: wishes.seeds, tried: wishes.tried };
+    Ok(plan.run(simulate, &|case| watch.ended(case)))
+}
+
+impl Report {
+    /// What the comparison comes to.
+    ///
+    /// # Errors
+    /// [`Error::LimitFailed`] where a figure is outside its bar, a simulation failed, or nothing was judged.
+    pub fn end(&self) -> Result<(), Error> {
+        let count = self.count();
+        let total = table::total(&count);
+        if count.outside > 0 || count.failed > 0 {
+            return Err(Error::LimitFailed(total));
+        }
+        if count.judged() == 0 {
+            return Err(Error::LimitFailed(format!("nothing was judged: {total}")));
+        }
+        Ok(())
+    }
+}
+
+/// The cases of these names, in the order of the file; all without names.
+fn chosen<'a>(cases: &'a [Case], names: &[String]) -> Result<Vec<&'a Case>, Error> {
+    let known: Vec<&str> = cases.iter().map(|case| case.name.as_str()).collect();
+    if let Some(wrong) = names.iter().find(|name| !known.contains(&name.as_str())) {
+        return Err(Error::Usage(format!("there is no case {wrong}{}", did_you_mean(wrong, &known))));
+    }
+    Ok(cases.iter().filter(|case| names.is_empty() || names.contains(&case.name)).collect())
+}

@@ -1,0 +1,54 @@
+//! Ours against a real kernel: a folder of experiments that ran on Linux (`cases.jsonl`) and of what came out
+//! (`summary.jsonl`), each experiment simulated and held against the kernel's figures.
+
+pub mod bars;
+pub mod case;
+mod compare;
+mod folder;
+mod input;
+mod markdown;
+pub mod qdisc;
+mod simulate;
+pub mod summary;
+mod table;
+
+pub use compare::{CaseReport, Count, Ending, Report, Run, Tried};
+pub use folder::{Watch, Wishes, compare_folder};
+pub use input::InputError;
+pub use simulate::simulate;
+pub use table::brief;
+
+use case::Case;
+use summary::Outcome;
+
+/// How the control law of `CoDel` decides.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CodelParity {
+    /// As the algorithm means, and as Linux since its repair of March 2026.
+    #[default]
+    Mended,
+    /// As Linux before it, which leaves `first_above_time` armed on an empty queue (`parity=linux-stale`).
+    Stale,
+}
+
+/// What a simulation is told beside the case.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Options {
+    /// How `CoDel` decides.
+    pub codel_parity: CodelParity,
+}
+
+/// Why there is no outcome.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SimulateError {
+    /// The case asks for something that is not built.
+    #[error("{0}")]
+    NotBuilt(String),
+    /// The simulation failed.
+    #[error("{0}")]
+    Failed(String),
+}
+
+/// Runs one case with one seed: the border to the simulator.
+pub type Simulate<'a> = dyn Fn(&Case, u64, &Options) -> Result<Outcome, SimulateError> + Sync + 'a;
