@@ -95,7 +95,7 @@ pub(crate) struct QueueMoment {
     /// Time in which the line, or the shaper in front of it, was at work, ns.
     #[serde(default)]
     pub busy_ns: u64,
-    /// Times that the line began to send after it had stood idle.
+    /// Times that the line began to send after it had been idle.
     pub busy_periods: u64,
 }
 

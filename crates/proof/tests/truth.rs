@@ -168,7 +168,7 @@ fn golden(path: &Path, got: &str) {
     assert_eq!(got, expected, "{}", path.display());
 }
 
-/// What the simulator gives for the experiments of a real kernel that are in the tree stands in the tree.
+/// What the simulator gives for the experiments of a real kernel that are in the tree is in the tree too.
 #[test]
 fn the_page_of_the_real_kernel_is_current() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");

@@ -151,7 +151,7 @@ mod tests {
 
     const PAGE_PUBLISHED: &str = "\n## Published scores over Wi-Fi, explained\n\n\
         The scores that \"Ending the Anomaly\" (USENIX ATC 2017) has for calls to a slow station, and a delay and loss that give \
-        them; what the simulated calls score stands in [its reproduction](reproductions/wifi-voip.md).\n\n\
+        them; what the simulated calls score is in [its reproduction](reproductions/wifi-voip.md).\n\n\
         | arm | delay, ms | loss | published | here |\n| :-- | --: | --: | --: | --: |\n";
 
     #[test]

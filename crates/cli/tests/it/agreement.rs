@@ -6,7 +6,7 @@ use super::{live, measured};
 
 /// Goodput may differ by this share: it is what one reduction of all windows more or less, at the end of
 /// slow start, costs at most. CUBIC goes on with 0.7 of the window and is back after the cube root of
-/// (0.3 W / 0.4) s, 2.5 s for 20 segments; on an empty queue the line stands idle for 15 % of that in the
+/// (0.3 W / 0.4) s, 2.5 s for 20 segments; on an empty queue the line is idle for 15 % of that in the
 /// mean, of 6.4 s of loaded interval.
 const GOODPUT: f64 = 0.05;
 /// The median rise may differ by this share: which part of CUBIC's sawtooth (0.7 to 1 of the window, so

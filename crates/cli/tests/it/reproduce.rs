@@ -108,7 +108,7 @@ fn the_exit_code_says_whether_the_file_is_right_about_its_claims() {
 fn what_is_wrong_with_a_claim_is_said_with_its_place() {
     let scratch = Scratch::new("wrong-claims");
     for (more, said) in [
-        ("published = \"1ms\"\n", ":10:1: order stands alone"),
+        ("published = \"1ms\"\n", ":10:1: order goes alone"),
         (
             "[[claim]]\nid = \"b\"\nwhat = \"\"\nclass = \"LOOSE\"\nfigure = \"idle\"\n",
             ":19:9: class = \"LOOSE\"",

@@ -150,7 +150,7 @@ pub enum Figure {
     VideoBitrate,
     /// How often it selected another bit rate; of several the most.
     VideoChanges,
-    /// For how long playback of a video stood still; of several the longest.
+    /// How long playback of a video stalled; of several videos the longest.
     VideoStalled,
     /// How often the picture of a video call froze; of both ways and of several the most.
     CallFreezes,
@@ -363,7 +363,7 @@ impl Figure {
             Figure::VideoStalled => (
                 "video_stalled",
                 Unit::Time,
-                "for how long playback stood still, together; of several the longest",
+                "how long playback stalled in all; of several videos the longest",
             ),
             Figure::CallFreezes => (
                 "call_freezes",

@@ -53,7 +53,7 @@ pub(super) enum Work {
 /// What the child reports, on its standard output.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) enum Message {
-    /// The namespaces stand; these are the end hosts' settings.
+    /// The namespaces are ready; these are the end hosts' settings.
     Ready {
         /// Settings of the end hosts' TCP, by name.
         sysctls: BTreeMap<String, String>,

@@ -2,7 +2,7 @@
 
 use crate::collect::QueueMoment;
 
-/// A line's rate on the wall clock: what left it in stretches in which it never stood idle.
+/// A line's rate on the wall clock: what left it in stretches in which it was never idle.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct LineClock {
     last: Option<(i64, QueueMoment)>,

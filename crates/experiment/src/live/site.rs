@@ -165,7 +165,7 @@ fn lines(lab: &Lab, link: &LinkOrder, queue: &QueueSpec, seed: u64) -> Result<En
     Engine::start(lab, engine).map_err(Error::machine)
 }
 
-/// Slots for the frames on their way, on top of those that may stand in queues.
+/// Slots for the frames under way, on top of those that may wait in queues.
 fn frames(link: &LinkOrder) -> u32 {
     let longest = link.rtt_ns.iter().max().copied().unwrap_or(0);
     let flying = Rate(link.up_bps.saturating_add(link.down_bps)).bytes_in(Span(longest)).0 / u64::from(FRAME);

@@ -146,7 +146,7 @@ impl Watch {
         record: &mut Record,
         monitor: &mut dyn Monitor,
     ) -> Result<(), Error> {
-        // Waits in vain, added up: time in which this process itself stands still (Ctrl-Z) is no silence.
+        // Waits in vain, added up: time in which this process itself is stopped (Ctrl-Z) is no silence.
         let mut silence = Duration::ZERO;
         loop {
             if self.asked_to_stop.is_none() && self.signalled(monitor) {

@@ -29,7 +29,7 @@ const LOOK: Duration = Duration::from_millis(100);
 /// Time that all threads get to be ready before the idle lead-in begins.
 const SETTLE: Span = Span::from_millis(300);
 
-/// Runs the one order that stands on standard input.
+/// Runs the one order that is on standard input.
 ///
 /// # Errors
 /// None: what goes wrong is told to the parent, whose exit code counts.
@@ -51,7 +51,7 @@ struct Voice {
 }
 
 impl Voice {
-    /// From here on a thread of its own writes, so that a parent that stands still (Ctrl-Z) and lets the pipe
+    /// From here on a thread of its own writes, so that a parent that is stopped (Ctrl-Z) and lets the pipe
     /// fill up holds up no measurement. Not earlier: who enters a user namespace has one thread.
     fn detach(&mut self) {
         let (sender, lines) = channel::<String>();

@@ -152,7 +152,7 @@ fn ring(packets: Option<u32>) -> Result<Option<u32>, Error> {
 /// The longest base round-trip time: what a frame has to be kept for is memory.
 const LONGEST_RTT: Span = Span(10_000_000_000);
 
-/// One time per host. A single one stands for the first host; each further host is twice as far as
+/// One time per host. A single value is that of the first host; each further host is twice as far as
 /// the one before, since a test with several hosts is about round-trip times that differ.
 fn round_trips(text: &str, hosts: usize) -> Result<Vec<u64>, Error> {
     let typed = text.split(',').map(|word| span("--rtt", word)).collect::<Result<Vec<_>, _>>();

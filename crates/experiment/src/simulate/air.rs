@@ -42,7 +42,7 @@ impl Airs {
         self.next
     }
 
-    /// A look at `t`; the simulation stands just before it.
+    /// Samples at `t`; the simulation has run to just before it.
     pub(super) fn look(&mut self, t: i64, simulation: &mut Simulation) {
         for air in &mut self.airs {
             air.look(t, self.origin, simulation);

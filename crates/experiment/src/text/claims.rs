@@ -213,7 +213,7 @@ fn held(section: &Section<'_>, class: Class, figure: Figure, labels: &[&str]) ->
             }
             Ok(Held::Order(names.iter().map(|name| variant(name, labels)).collect::<Read<_>>()?))
         }
-        (_, Some(_), _) => refuse("order stands alone: it names its variants, and nothing was published"),
+        (_, Some(_), _) => refuse("order goes alone: it names its variants, and nothing was published"),
         (None, None, _) => refuse("it needs `variant`, or `order`"),
         (Some(_), None, Some(_)) if least.is_some() || most.is_some() => {
             refuse("published, or at_least and at_most: not both")

@@ -140,7 +140,7 @@ pub static ROOT: Table = Table {
     name: "",
     doc: "An experiment: what is compared, over which network, under which load.",
     keys: &[
-        key("about", Kind::Text, "empty", "one line that stands over every report"),
+        key("about", Kind::Text, "empty", "one line that heads every report"),
         key(
             "test",
             Kind::OneOf(&[Kind::Text, Kind::Table(&TEST)]),
@@ -171,7 +171,7 @@ pub static ROOT: Table = Table {
             "output",
             Kind::Text,
             "none",
-            "the new folder or file for the results, as -o; from where you stand",
+            "the new folder or file for the results, as -o; relative to the current folder",
         ),
         key(
             "link",
@@ -446,7 +446,7 @@ pub static VARIANT: Table = Table {
     doc: "One side of a comparison: the experiment with these changes.",
     keys: &[
         key("name", Kind::Text, "required", "what the reports call it"),
-        key("queue", Kind::Text, "each of queues in turn", "what stands for $queue"),
+        key("queue", Kind::Text, "each of queues in turn", "what $queue stands for"),
         key(
             "link",
             Kind::OneOf(&[Kind::Table(&SIMPLE), Kind::Named(&LINK_CHANGE)]),

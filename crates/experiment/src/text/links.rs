@@ -11,7 +11,7 @@ use super::share::{QueueText, RateWords};
 use super::trees;
 use crate::plan::FRAME;
 
-/// What stands in a link's `queue` for the queue under comparison.
+/// The word in a link's `queue` that means the queue under comparison.
 pub(super) const COMPARED: &str = "$queue";
 
 /// Most links of a network.
@@ -157,7 +157,7 @@ impl Way {
         given.into_iter().flatten()
     }
 
-    /// The first byte of what stands between line and queue, or over them.
+    /// The first byte of what is between line and queue, or above them.
     pub(super) fn beside_a_queue(&self) -> Option<(usize, &'static str)> {
         let shaper = self.shaper.map(|found| (found.at, "shaper"));
         shaper.into_iter().chain(self.of_a_device()).min()
@@ -285,7 +285,7 @@ fn steps<'a>(key: &Key, kind: Kind, value: &'a Spanned<DeValue<'a>>) -> Read<Vec
     let step = |key: &Key, kind: Kind, value: &'a Spanned<DeValue<'a>>| match (kind, value.get_ref()) {
         (Kind::Pair([first, second]), DeValue::Array(pair)) if pair.len() == 2 => {
             let rate = match pair[1].get_ref().as_str().map(str::parse) {
-                // A line may stand still for a while.
+                // A line may stop for a while.
                 Some(Ok(Rate(0))) => Rate(0),
                 _ => read::rate(key, *second, &pair[1])?,
             };

@@ -32,7 +32,7 @@ pub(super) struct Network {
     pub(super) notes: Vec<Note>,
     /// Client and server of each host, where they do not follow from names.
     pub(super) pairs: Vec<(usize, usize)>,
-    /// Where each switch of the scenario stands in the file, and what a plan says of it.
+    /// Where each switch of the scenario is in the file, and what a plan says of it.
     pub(super) switches: Vec<At<String>>,
 }
 
@@ -57,9 +57,9 @@ type Slowest<'a> = Option<&'a [Option<Rate>]>;
 
 /// What links are built with.
 pub(super) struct Site<'a> {
-    /// What stands for `$queue`.
+    /// What `$queue` stands for.
     pub(super) queue: Option<&'a QueueText>,
-    /// What stands for `htb:NAME`.
+    /// What `htb:NAME` stands for.
     pub(super) trees: &'a [Arc<ClassTree>],
     /// Folder of the experiment file.
     pub(super) folder: &'a Path,
@@ -235,7 +235,7 @@ fn port(way: &Way, site: &Site<'_>, slowest: Option<Rate>) -> Read<(Option<PortS
     if let (Some(given), Some(_), 2..) = (way.lanes, shaper, lanes) {
         return Err(Wrong::new(
             given.at,
-            "a shaper stands in front of one hardware queue: leave `lanes` out",
+            "a shaper feeds one hardware queue: leave `lanes` out",
         ));
     }
     let (queue, compared) = queue(way, rate, site, slowest)?;
@@ -323,7 +323,7 @@ fn queue(way: &Way, rate: Rate, site: &Site<'_>, slowest: Option<Rate>) -> Read<
         Some(QueueWords::Compared) => match site.queue {
             Some(queue) => (of_line(queue)?, true),
             None => {
-                return Err(Wrong::new(at, "$queue stands here, and no queue is compared: give `queues`"));
+                return Err(Wrong::new(at, "$queue is used here, and no queues are compared: give `queues`"));
             }
         },
         None => (PLAIN.parse().map_err(|error| Wrong::new(at, format!("{PLAIN}: {error}")))?, false),

@@ -166,7 +166,7 @@ pub(super) fn unknown_key(word: &str, info: &Table) -> String {
             "; write up = { trace = \"FILE\" } or down = { trace = \"FILE\" }".into()
         }
         Some(table) if nearest.is_empty() && table.name.is_empty() => {
-            format!("; `{word}` stands above the first table")
+            format!("; write `{word}` above the first table")
         }
         Some(table) if nearest.is_empty() => format!("; `{word}` is a key of [{}]", table.name),
         _ => nearest,

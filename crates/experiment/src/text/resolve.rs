@@ -227,7 +227,7 @@ fn sides(root: &Section<'_>, form: &Form<'_>, queues: &[QueueText], hosts: usize
             Some(queue) if !is_compared => {
                 return Err(Wrong::new(
                     queue.at,
-                    "no link has queue = \"$queue\", for which this would stand",
+                    "no link has queue = \"$queue\", which this would replace",
                 ));
             }
             Some(queue) => vec![Some(queue.value)],

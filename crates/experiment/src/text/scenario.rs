@@ -33,7 +33,7 @@ pub(super) fn variant(network: Network, load: &Load, at: usize) -> Read<Variant>
     for (switch, place) in network.scenario.switches.iter().zip(&network.switches) {
         if pairs.iter().any(|&(client, server)| [client, server].contains(&switch.node)) {
             let name = &network.scenario.nodes[switch.node];
-            return Err(Wrong::new(place.at, format!("`{name}` is a host: a switch stands between hosts")));
+            return Err(Wrong::new(place.at, format!("`{name}` is a host: a switch goes between hosts")));
         }
     }
     let mut scenario = Scenario { origin: load.test.idle, ..network.scenario.clone() };

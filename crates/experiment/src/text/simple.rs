@@ -277,7 +277,7 @@ impl Simple {
         Ok(Way { line: Some(line), queue: Some(queue), ..Way::default() })
     }
 
-    /// One for each host. A single one stands for the first; each further host is twice as far.
+    /// One for each host. A single value is that of the first host; each further host is twice as far.
     fn round_trips(&self, hosts: usize) -> Read<Vec<Span>> {
         let ready_made = || self.line.map(|line| At { at: line.at, value: vec![line.value.rtt] });
         let given = self.rtt.clone().or_else(ready_made).unwrap_or_else(|| At { at: 0, value: vec![RTT] });

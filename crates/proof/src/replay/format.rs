@@ -13,7 +13,7 @@ pub(super) struct Entry<'a> {
     pub(super) value: Number,
 }
 
-/// What stands before the first record.
+/// What comes before the first record.
 #[derive(Debug, Default)]
 pub(super) struct Header<'a> {
     pub(super) queue: &'a str,
@@ -234,7 +234,7 @@ impl<'a> Fields<'a> {
             let (key, value) =
                 field.split_once('=').ok_or_else(|| Fault::at(line, format!("`{field}` is no key=value")))?;
             if entries.iter().any(|entry| entry.key == key) {
-                return Err(Fault::at(line, format!("{key} stands twice")));
+                return Err(Fault::at(line, format!("{key} is given twice")));
             }
             entries.push(Entry { line, key, value: number(line, key, value)? });
         }
@@ -337,7 +337,7 @@ fn read_arrival<'a>(fields: &mut Fields<'a>, is_sender: bool) -> Result<Record<'
     Ok(Record::Input { t, input: Input::Enqueue(Arrival { id, hash, len, truesize, dsfield, sending }) })
 }
 
-/// Time does not go back, packet numbers rise, results stand where they may, every D is answered.
+/// Time does not go back, packet numbers rise, results are where they may be, every D is answered.
 fn check_order(vector: &Vector<'_>) -> Result<(), Fault> {
     let (mut now, mut last_id) = (vector.header.start_ns, 0);
     let mut call: Option<(usize, &Input<'_>)> = None;
@@ -406,7 +406,7 @@ fn check_states(vector: &Vector<'_>) -> Result<(), Fault> {
                 let first = *keys.get_or_insert(entries);
                 let mut pairs = first.iter().zip(entries);
                 let has_same = pairs.all(|(first, entry)| first.key == entry.key);
-                // The keys of a slot of sfq stand at the end, where the packet last seen has one.
+                // The keys of a slot of sfq are at the end, where the packet last seen has one.
                 let may_end = vector.header.queue == "sfq" && !entries.is_empty();
                 if !has_same || (first.len() != entries.len() && !may_end) || entries.is_empty() {
                     return Err(Fault::at(*line, "this check S has not the keys of the first"));

@@ -8,7 +8,7 @@ use goodqueue_experiment::Experiment;
 use goodqueue_experiment::figure::Unit;
 use goodqueue_experiment::text::{Claim, Held, Reproduction};
 
-/// How ours stands to a claim.
+/// How our figure compares with a claim.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "verdict", content = "cause", rename_all = "snake_case")]
 pub enum Verdict {

@@ -6,7 +6,7 @@
 //!
 //! One page has no network (`collisions`): what it counts goes the rest of the same way.
 //!
-//! A class of tolerance stands in the file with each claim. A claim that is known to be missed says why; if it
+//! The file states a class of tolerance with each claim. A claim that is known to be missed says why; if it
 //! holds, that is an error too.
 
 mod collisions;

@@ -39,7 +39,7 @@ pub fn page(outcome: &Outcome, shown: &Shown) -> String {
     for class in Class::ALL.iter().filter(|class| claims.iter().any(|row| row.class == class.name())) {
         let _ = writeln!(out, "* {}: {}.", class.name(), class.meaning());
     }
-    let _ = writeln!(out, "* Bounds (≥, ≤, from ... to) are taken as they stand in every class.\n");
+    let _ = writeln!(out, "* Bounds (≥, ≤, from ... to) are taken as given in every class.\n");
     match shown {
         Shown::Runs(record, _) => {
             out + "## The runs\n\n" + goodqueue_report::table::markdown(record).trim_start()

@@ -165,7 +165,7 @@ impl Case {
     }
 }
 
-/// Keys that stand in both files, as they stand there.
+/// Keys that both files have, as written there.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Echo(Vec<(&'static str, Option<Value>)>);
 
@@ -194,7 +194,7 @@ pub fn read(path: &Path, warnings: &mut BTreeSet<String>) -> Result<Vec<Case>, I
     let cases = lines(path, warnings, |object| Ok((case(object)?, object.place().clone())))?;
     for (case, place) in &cases {
         if !names.insert(case.name.as_str()) {
-            return Err(place.fault(format!("the case {} stands here a second time", case.name)));
+            return Err(place.fault(format!("the case {} is here a second time", case.name)));
         }
     }
     Ok(cases.into_iter().map(|(case, _): (Case, Place)| case).collect())

@@ -148,7 +148,7 @@ pub fn read(path: &Path, cases: &[Case], warnings: &mut BTreeSet<String>) -> Res
     })?;
     let mut runs = Runs::new();
     for (name, seed, outcome, place) in rows {
-        let fault = place.fault(format!("seed {seed} of {name} stands here a second time"));
+        let fault = place.fault(format!("seed {seed} of {name} is here a second time"));
         if runs.entry(name).or_default().insert(seed, outcome).is_some() {
             return Err(fault);
         }

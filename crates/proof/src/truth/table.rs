@@ -16,7 +16,7 @@ const CELL: usize = 9;
 pub(super) const HEADS: [&str; Figure::BARRED] =
     ["util %", "Mbit/s", "p50 ms", "p95 ms", "drops", "marks", "Jain", "BBR/fair"];
 
-/// What stands below the table.
+/// What is listed below the table.
 const LEGEND: &str = "\
 util: steady. Mbit/s: goodput, whole run. p50, p95: probes' delay above the idle minimum, steady. drops: steady.
 marks: whole run. BBR/fair: rate of a BBR flow over the fair share. Means over seeds; a mark follows ours:
@@ -182,7 +182,7 @@ pub(super) fn mark_of(comparison: &Comparison) -> char {
     }
 }
 
-/// A mean as it stands in the table.
+/// A mean as the table shows it.
 pub(super) fn value(figure: Figure, sample: Option<&Sample>) -> String {
     sample.map_or_else(|| "none".to_owned(), |sample| number(figure, sample.mean))
 }

@@ -35,7 +35,7 @@ fn unknown_keys_with_the_nearest_known_one() {
     );
     refused(
         "[tcp]\nseeds = [1]\n",
-        "2:1: [tcp] has no key `seeds`; it has ecn, tso; `seeds` stands above the first table",
+        "2:1: [tcp] has no key `seeds`; it has ecn, tso; write `seeds` above the first table",
     );
     refused(
         &network("[link.up]\npause = { hihg = 1, low = 0 }"),
@@ -248,7 +248,7 @@ fn variants_that_say_nothing_or_too_much() {
     );
     refused(
         &format!("{net}[[variant]]\nname = \"a\"\nqueue = \"codel\"\n"),
-        "8:9: no link has queue = \"$queue\", for which this would stand",
+        "8:9: no link has queue = \"$queue\", which this would replace",
     );
 }
 
@@ -307,7 +307,7 @@ fn switches_that_are_none() {
         &switched("node = \"ws\""),
         "8:8: no link ends at `ws`; there are client, sw, server; did you mean sw?",
     );
-    refused(&switched("node = \"client\""), "8:8: `client` is a host: a switch stands between hosts");
+    refused(&switched("node = \"client\""), "8:8: `client` is a host: a switch goes between hosts");
     refused(&switched("node = \"sw\"\n[[switch]]\nnode = \"sw\""), "10:8: `sw` is a switch already");
     refused(
         &switched("node = \"sw\"\nmemory = 1000"),

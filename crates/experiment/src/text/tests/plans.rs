@@ -103,7 +103,7 @@ fn an_empty_file_is_the_default_link_idle_under_a_probe() {
     assert_eq!((experiment.test.flows.len(), experiment.test.probes.len()), (0, 1));
 }
 
-/// Without a hash over what a plan holds, its words stand for it: they name every field.
+/// A plan has no hash, so its words are compared: they name every field.
 #[test]
 fn a_file_and_the_flags_are_the_same_experiment() {
     let flags = [

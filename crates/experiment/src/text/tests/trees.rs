@@ -80,7 +80,7 @@ fn what_is_no_tree_is_said_where_it_stands() {
     refused(&(link.to_owned() + &tree(&[&a])), "4:9: no [[htb]] is called `q`; there are t; did you mean t?");
 }
 
-/// Parents may stand behind their children.
+/// Parents may come after their children.
 #[test]
 fn a_plan_names_the_classes() {
     let root = "name = \"root\"\nrate = \"9mbit\"";

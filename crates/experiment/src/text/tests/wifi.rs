@@ -126,7 +126,7 @@ fn groups_that_make_no_tree() {
     refused(&one("", "mcs = 1\ngroup = \"a\""), "7:9: no group is called `a`");
 }
 
-/// A station that says no group stands beside the outermost groups.
+/// A station without a group is a peer of the outermost groups.
 #[test]
 fn a_station_without_a_group() {
     let experiment = right(&one("group = [{ name = \"a\" }]", "mcs = 1"));
@@ -134,7 +134,7 @@ fn a_station_without_a_group() {
     assert_eq!(device.policy.as_ref().expect("a policy").members, [(1, None, 1)]);
 }
 
-/// Inner groups may stand before those around them.
+/// Inner groups may come before those around them.
 #[test]
 fn groups_inside_of_groups() {
     let text = one(

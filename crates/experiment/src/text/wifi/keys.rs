@@ -126,7 +126,7 @@ pub static WIFI: Table = Table {
             "policy",
             Kind::OneOf(&[Kind::Word("static"), Kind::Word("dynamic"), Kind::Word("limit")]),
             "dynamic where there are groups, else static",
-            "hostapd's airtime_mode. static (1): weights of stations as they stand; dynamic (2): groups share by weight, \
+            "hostapd's airtime_mode. static (1): weights of stations as given; dynamic (2): groups share by weight, \
              whoever of them is active; limit (3): the same, but of groups with `limit` an upper bound alone",
         ),
         key("update", time(MILLI, HOUR), "200ms", "how often a policy computes weights anew"),

@@ -25,7 +25,7 @@ pub(in super::super) struct Seats {
     pub(in super::super) to_stations: Direction,
 }
 
-/// What stands for all stations.
+/// The name that means all stations.
 const ALL: &str = "stations";
 
 /// An entry's name, and how many stations it stands for.

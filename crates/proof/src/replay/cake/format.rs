@@ -44,7 +44,7 @@ impl Call<'_> {
     }
 }
 
-/// A call and what came of it. The first stands for set-up and has no call.
+/// A call and what came of it. The first is that of set-up and has no call.
 #[derive(Debug)]
 pub(super) struct Step<'a> {
     pub(super) line: usize,
@@ -63,7 +63,7 @@ pub(super) struct Vector<'a> {
     pub(super) steps: Vec<Step<'a>>,
 }
 
-/// Names of the fields of an arrival that stand without theirs.
+/// Names of the fields of an arrival that are written without a name.
 const ARRIVAL: [&str; 6] = ["id", "hash", "len", "truesize", "ecn", ""];
 
 fn entries<'a>(line: usize, words: impl Iterator<Item = &'a str>) -> Result<Vec<Entry<'a>>, Fault> {
@@ -72,7 +72,7 @@ fn entries<'a>(line: usize, words: impl Iterator<Item = &'a str>) -> Result<Vec<
         let (key, value) =
             word.split_once('=').ok_or_else(|| Fault::at(line, format!("`{word}` is no key=value")))?;
         if entries.iter().any(|entry| entry.key == key) {
-            return Err(Fault::at(line, format!("{key} stands twice")));
+            return Err(Fault::at(line, format!("{key} is given twice")));
         }
         entries.push(Entry { line, key, value });
     }

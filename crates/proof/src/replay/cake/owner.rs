@@ -352,7 +352,7 @@ impl Observer<Header> for Owner {
     }
 }
 
-/// A number as it stands in a check.
+/// A number as written in a check.
 pub(super) fn number(value: impl Into<Number>) -> Option<Number> {
     Some(value.into())
 }

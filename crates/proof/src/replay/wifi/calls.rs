@@ -16,7 +16,7 @@ use crate::replay::Fault;
 /// The most stations that a file may name.
 const MOST_STATIONS: usize = 1 << 14;
 
-/// The stack and what stands around it.
+/// The stack and its surroundings.
 pub(super) struct Stack {
     pub(super) stack: TxStack<Header>,
     /// Numbers of stations in the file, and ours.
