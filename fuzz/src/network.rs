@@ -47,7 +47,7 @@ enum Load {
     Browser { ends: u8, requests: u8, bytes: u16 },
 }
 
-const QUEUES: [&str; 12] = [
+const QUEUES: [&str; 15] = [
     "pfifo:1",
     "pfifo:1000",
     "bfifo:1514",
@@ -60,6 +60,9 @@ const QUEUES: [&str; 12] = [
     "fq_codel,limit=5,flows=2,quantum=300",
     "fq_codel,flows=1,memory_limit=20k,ce_threshold=1ms,ecn=off",
     "tbf,rate=3mbit,burst=5k,limit=30k",
+    "cake,bandwidth=2mbit",
+    "fq,maxrate=3mbit",
+    "htb,rate=1mbit",
 ];
 
 impl Way {

@@ -215,10 +215,12 @@ fn again(
         }
         let next = (simulation.now() + STEP).min(until);
         while !simulation.run_some(next, MOST_EVENTS) {
+            simulation.take_samples();
             if !go_on() {
                 return Ok(None);
             }
         }
+        simulation.take_samples();
     }
     Ok(Some(Log { events: simulation.kept_events().to_vec(), simulation }))
 }

@@ -25,6 +25,11 @@ pub struct LinkCounters {
     /// Packets handed to its queues. A super-packet (TSO) is one; where the queue cuts it, each segment is one. So what
     /// arrived was sent, dropped (loss on the way apart) or is held.
     pub arrived: u64,
+    /// Of these, segments that its queue cut off super-packets; the first of each, which replaces it, is not counted.
+    pub cut: u64,
+    /// Times at which its port had something to do though nothing arrived: its line ended a packet, its ring reported
+    /// one, or its queue was to let one go. Three for each packet at most: a queue says exactly when it can.
+    pub wake_ups: u64,
 }
 
 /// The end of a link that its queue and line are at.
@@ -270,7 +275,10 @@ impl Link {
                     losses.frames.note_entry(id, arrives);
                 }
                 port.arrive(arrives, token, &mut losses);
-            } else if let Some(Departure { at, started, packet, .. }) = port.poll(due, &mut losses) {
+                continue;
+            }
+            losses.counters.wake_ups += 1;
+            if let Some(Departure { at, started, packet, .. }) = port.poll(due, &mut losses) {
                 if let Some(sojourn) = sojourn {
                     note_sojourn(sojourn, packet.frame, started, losses.frames);
                 }
@@ -374,7 +382,9 @@ impl Observer<Token> for Losses<'_> {
     fn segment(&mut self, packet: &Token, index: u16) -> Option<Token> {
         let segment = self.frames.split(packet, index);
         // The super-packet was counted when it came: the first segment stands for it.
-        self.counters.arrived += u64::from(index > 0 && segment.is_some());
+        let is_more = u64::from(index > 0 && segment.is_some());
+        self.counters.arrived += is_more;
+        self.counters.cut += is_more;
         segment
     }
 

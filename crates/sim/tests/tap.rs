@@ -142,3 +142,40 @@ fn a_mark_is_noted_where_it_is_set_and_stays_to_the_end() {
     let set = numbers(&|event| matches!(event.what, What::Marked(_)));
     assert!(set.starts_with(&numbers(&delivered)), "what was marked comes marked, in order");
 }
+
+/// A super-packet that a queue cuts is sent as one and delivered as its segments.
+#[test]
+fn segments_that_a_queue_cuts_are_in_the_balance() {
+    let mut scenario = scenario("cake", 1);
+    scenario.tcp.tso = true;
+    let (simulation, events) = trace(&scenario, &[0]);
+    let sent = count(&events, |event| event.what == What::Sent);
+    let delivered = count(&events, |event| event.what == What::Delivered);
+    let dropped = count(&events, |event| matches!(event.what, What::Dropped(_)));
+    let cut = simulation.link(1).counters().cut;
+    assert!(cut > 0);
+    assert_eq!(sent + cut, delivered + dropped + simulation.packets_under_way() as u64);
+}
+
+/// Without a line thousands of segments come at one and the same time, within one event. What is noted until it is taken
+/// stays in proportion to what was asked for, plus one such event.
+#[test]
+fn what_is_noted_between_two_pauses_is_bounded() {
+    const MOST: u64 = 20_000;
+    let mut scenario = scenario("pfifo:20", 1);
+    scenario.links[1].port = None;
+    scenario.tcp.tso = false;
+    let mut simulation = Simulation::new(&scenario).expect("a scenario");
+    simulation.trace_flow(0);
+    let (mut pauses, mut most, mut is_over) = (0, 0, false);
+    while !is_over && pauses < 100 {
+        is_over = simulation.run_some(Nanos(2000 * MS), MOST);
+        pauses += 1;
+        most = most.max(simulation.take_trace().count());
+    }
+    let window = simulation.flow(0).info.cwnd_segments;
+    assert!(window > 2000, "the flow sends much at a time: {window}");
+    // Each segment is sent and delivered, and so is its acknowledgement.
+    assert!(most < 100_000, "{most} were noted within {MOST} events and deliveries");
+    assert!(pauses > 10, "{pauses} pauses");
+}

@@ -66,7 +66,7 @@ impl Dice {
         text += &format!("[test]\nname = {:?}\n", self.pick(&TESTS));
         text += "length = \"300ms\"\nidle = \"100ms\"\ndelay = \"20ms\"\nstep = \"50ms\"\n";
         if self.one(3) {
-            text += &format!("with = [{:?}]\n", self.pick(&["voip", "web", "dash", "voip:EF"]));
+            text += &format!("with = [{:?}]\n", self.pick(&["voip", "web", "dash", "voip:EF", "videocall", "game", "game:30:EF"]));
         }
         if self.one(3) {
             text += &format!("start_jitter = {:?}\n", self.pick(&TIMES));
@@ -86,6 +86,12 @@ impl Dice {
     fn simple(&mut self) -> String {
         let mut text = format!("[link]\nup = {:?}\ndown = {:?}\n", self.pick(&RATES), self.pick(&RATES));
         text += &format!("rtt = {:?}\n", self.pick(&TIMES));
+        if self.one(4) {
+            text += &format!("shape = {:?}\n", self.pick(&["90%", "2mbit", "150%"]));
+        }
+        if self.one(4) {
+            text += &format!("buffer = {:?}\n", self.pick(&["pfifo:3", "pfifo:500", "codel"]));
+        }
         if self.one(3) {
             text += "loss = \"1%\"\n";
         }
@@ -96,18 +102,30 @@ impl Dice {
     }
 
     fn general(&mut self) -> String {
-        let mut text = format!(
-            "[[link]]\nname = \"lan\"\nbetween = [\"client\", \"router\"]\nrate = \"1gbit\"\n\
-             [[link]]\nname = \"wan\"\nbetween = [\"router\", \"server\"]\nrate = {:?}\nqueue = \"$queue\"\ndelay = {:?}\n",
+        let mut text = "[[link]]\nname = \"lan\"\nbetween = [\"client\", \"router\"]\n".to_owned();
+        // Without a rate thousands of packets come at one time; a queue of its own may cut what another one would.
+        text += match self.0.below(4) {
+            0 => "",
+            1 => "rate = \"50mbit\"\nqueue = \"$queue\"\n",
+            _ => "rate = \"1gbit\"\n",
+        };
+        text += &format!(
+            "[[link]]\nname = \"wan\"\nbetween = [\"router\", \"server\"]\nrate = {:?}\nqueue = \"$queue\"\ndelay = {:?}\n",
             self.pick(&RATES),
             self.pick(&TIMES)
         );
+        if self.one(6) {
+            text += "pause = { high = \"6k\", low = \"1500\" }\n";
+        }
         if self.one(2) {
             let kind = self.pick(&["htb", "tbf"]);
             text += &format!("shaper = {{ kind = {kind:?}, rate = {:?} }}\n", self.pick(&RATES));
         }
         if self.one(3) {
             text += "ring = 32\n";
+            if self.one(3) {
+                text += &format!("lanes = {}\n", 2 + self.0.below(3));
+            }
         }
         if self.one(4) {
             text += "jitter = \"2ms\"\n";

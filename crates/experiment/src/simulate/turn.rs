@@ -25,7 +25,8 @@ const DRAIN: Span = Span::from_secs(120);
 /// Full packets of both directions after which the owner is asked whether to go on: hundredths of a second's
 /// work.
 const PATIENCE: u64 = 20_000;
-/// Events after which the owner is asked too: where links take next to no time, there is no end of them within a slice.
+/// Events and deliveries after which the owner is asked too, and takes what was noted: where links take next to no time,
+/// there is no end of them within a slice.
 const MOST_EVENTS: u64 = 200_000;
 
 /// What came of a turn.
@@ -174,6 +175,7 @@ impl<'a> Turn<'a> {
             let next = (self.simulation.now() + self.slice).min(until);
             while !self.simulation.run_some(next, MOST_EVENTS) {
                 self.tracer.take(&mut self.simulation);
+                self.take_samples();
                 if watch.stop.load(Ordering::Relaxed) {
                     self.simulation.halt();
                     return false;
@@ -210,12 +212,16 @@ impl<'a> Turn<'a> {
         }
     }
 
-    /// A look at the queues, and at what the probes have said.
-    fn look(&mut self, t: i64, watch: &Watch) {
-        self.next_look += signed(LOOK);
+    fn take_samples(&mut self) {
         for sample in self.simulation.take_samples() {
             keep(&mut self.collector, self.job, &sample);
         }
+    }
+
+    /// A look at the queues, and at what the probes have said.
+    fn look(&mut self, t: i64, watch: &Watch) {
+        self.next_look += signed(LOOK);
+        self.take_samples();
         let of = |link| moment(&self.simulation.link(link));
         let at = |link| air::queue(self.job, &self.simulation, link).unwrap_or_else(|| of(link));
         self.collector.queues(t, at(self.job.up), at(self.job.down));
@@ -244,9 +250,7 @@ impl<'a> Turn<'a> {
         for index in open {
             self.close(index, t, Some("the run was stopped"));
         }
-        for sample in self.simulation.take_samples() {
-            keep(&mut self.collector, self.job, &sample);
-        }
+        self.take_samples();
         let mut invalid = Vec::new();
         if complete && !self.flows.is_empty() && self.flows.iter().all(|flow| !flow.is_connected) {
             invalid.push("no flow was ever connected".into());

@@ -18,6 +18,7 @@ impl Simulation {
         if self.frames.tap.is_on() {
             self.note_delivered(id);
         }
+        self.deliveries += 1;
         let frame = self.frames.get(id);
         let (owner, kind) = (frame.owner, frame.kind);
         self.hash.mix(frame.segment.seq ^ (u64::from(owner) << 40) ^ ((kind as u64) << 60));

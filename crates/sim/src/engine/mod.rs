@@ -96,6 +96,8 @@ pub struct Simulation {
     hasher: FlowHasher,
     hash: TraceHash,
     events: u64,
+    /// Frames that came to the end of their path.
+    deliveries: u64,
     witness: Witness,
 }
 
@@ -175,6 +177,7 @@ impl Simulation {
             hasher: FlowHasher::new(scenario.seed),
             hash: TraceHash::default(),
             events: 0,
+            deliveries: 0,
             witness: Witness::default(),
         };
         simulation.frames.mss = scenario.tcp.clamped().mss;
@@ -231,15 +234,17 @@ impl Simulation {
         while !self.run_some(until, u64::MAX) {}
     }
 
-    /// As [`Simulation::run_until`], but after `most` events it returns false. The caller may then ask itself whether
-    /// to go on, with the same `until`, or to [`Simulation::halt`]; what was traced may be taken in between, and nothing
-    /// else read. Events at intervals of nanoseconds are without number in any time: this is how to stay in charge.
+    /// As [`Simulation::run_until`], but after `most` events and deliveries, counted together, it returns false: an event
+    /// may deliver thousands of packets that come at the same time. The caller may then ask itself whether to go on,
+    /// with the same `until`, or to [`Simulation::halt`]. Traces, samples and what the air was used for may be taken in
+    /// between, and nothing else read. Events at intervals of nanoseconds are without number in any time: this is how
+    /// to stay in charge, and what is kept until it is taken stays in proportion to `most`.
     pub fn run_some(&mut self, until: Nanos, most: u64) -> bool {
         let until = until.min(Nanos(NEVER.0 - 1));
         self.horizon = self.now.max(until);
-        let last = self.events.saturating_add(most);
+        let last = (self.events + self.deliveries).saturating_add(most);
         loop {
-            if self.events >= last {
+            if self.events + self.deliveries >= last {
                 return false;
             }
             let (at, lane) = self.lanes.first();
@@ -490,6 +495,7 @@ impl Simulation {
 
     #[inline(always)]
     fn port_due(&mut self, link: u32) {
+        self.links[link as usize].counters.wake_ups += 1;
         self.departures(link);
         self.device_changed(link);
     }
