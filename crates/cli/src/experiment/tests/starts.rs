@@ -59,7 +59,9 @@ fn sources_players_talks_and_probes_begin_by_chance_too() {
     let planned_talk = planned.talks[0].config.start;
     assert_eq!(planned.talks[1].config.start, planned_talk);
     let (first, second) = (talks(1), talks(2));
-    assert!(first.iter().all(|&start| start > planned_talk && start - planned_talk <= Span::from_millis(10)));
+    assert!(
+        first.iter().all(|&start| start > planned_talk && start.since(planned_talk) <= Span::from_millis(10))
+    );
     assert!(first[0] != first[1] && first != second, "{first:?} {second:?}");
     let starts = |probes: &[goodqueue_sim::Probe]| [probes[0].start, probes[1].start];
     let ([a, b], [c, d]) = (starts(&planned.probes), starts(&drawn.probes));
