@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use clap::Args as _;
+
 use crate::args::RunArgs;
 
 /// Flags whose value is a file that is read.
@@ -33,15 +35,22 @@ pub(crate) fn another(output: &Path) -> String {
     }
 }
 
-fn repeated(words: impl Iterator<Item = String>, test: &str) -> Vec<String> {
+fn repeated(mut words: impl Iterator<Item = String>, test: &str) -> Vec<String> {
+    let command = RunArgs::augment_args(clap::Command::new("run"));
+    let flags = command.get_arguments().filter(|arg| arg.get_action().takes_values());
+    let with_value: Vec<char> = flags.filter_map(clap::Arg::get_short).collect();
     let mut again = vec!["goodqueue".to_owned()];
-    let mut words = words.peekable();
     while let Some(word) = words.next() {
         let flag = word.split_once('=').map(|(flag, value)| (flag.to_owned(), value.to_owned()));
-        if word == "-o" || word == "--output" {
+        if word == "--output" {
             words.next();
-        } else if word.starts_with("--output=") || (word.starts_with("-o") && !word.starts_with("--")) {
+        } else if word.starts_with("--output=") {
             // Its value is in the same word.
+        } else if let Some((others, folder_follows)) = without_output(&word, &with_value) {
+            again.extend(Some(others).filter(|others| others != "-"));
+            if folder_follows {
+                words.next();
+            }
         } else if FILES.contains(&word.as_str()) {
             again.push(word);
             again.extend(words.next().map(|file| absolute(&file)));
@@ -54,6 +63,15 @@ fn repeated(words: impl Iterator<Item = String>, test: &str) -> Vec<String> {
         }
     }
     again
+}
+
+/// A word of short flags without its `-o` (`-6` of `-6o`, `-` of `-o`), and whether the folder is the next word. None
+/// where the word has no `-o`: the letters after a flag that takes a value are that value.
+fn without_output(word: &str, with_value: &[char]) -> Option<(String, bool)> {
+    let letters = word.strip_prefix('-').filter(|letters| !letters.starts_with('-'))?;
+    let (at, _) = letters.char_indices().find(|(_, letter)| with_value.contains(letter))?;
+    let folder = letters[at..].strip_prefix('o')?;
+    Some((format!("-{}", &letters[..at]), folder.is_empty()))
 }
 
 fn absolute(file: &str) -> String {
@@ -72,6 +90,9 @@ mod tests {
     fn results_go_and_files_have_whole_names() {
         assert_eq!(again("run rrul -o x --seed 3 --output=y -oz", "rrul"), "goodqueue run rrul --seed 3");
         assert_eq!(again("run /a/b.toml --length 3s", "/a/b.toml"), "goodqueue run /a/b.toml --length 3s");
+        // Short flags may share a word; what follows one with a value is its value.
+        assert_eq!(again("run rrul -6o x -vl 3s", "rrul"), "goodqueue run rrul -6 -vl 3s");
+        assert_eq!(again("run rrul -6vox -qo -tox -o=y", "rrul"), "goodqueue run rrul -6v -qo -tox");
         let here = std::env::current_dir().expect("a folder");
         let here = here.display();
         assert_eq!(again("run b.toml", "b.toml"), format!("goodqueue run {here}/b.toml"));

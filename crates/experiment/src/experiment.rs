@@ -42,7 +42,8 @@ pub struct Variant {
     pub down: usize,
     /// Base round-trip time to each server host: propagation, no serialization.
     pub rtt: Vec<Span>,
-    /// How much later than planned flows, sources, browsers and players begin at most, by chance; zero: not at all.
+    /// How much later than planned flows, sources, browsers, players, video calls and games begin at most, by chance;
+    /// zero: not at all.
     pub start_jitter: Span,
     /// What the view says of each directed link.
     pub(crate) notes: Vec<Note>,

@@ -193,8 +193,8 @@ pub struct Request {
         )
     )]
     pub probe_interval: String,
-    /// How much later than planned each flow, browser and player begins at most, by chance, as on real hosts: `0s` for
-    /// none [default: 10ms]; simulated runs only
+    /// How much later than planned each flow, browser, player, video call and game begins at most, by chance, as on
+    /// real hosts: `0s` for none [default: 10ms]; simulated runs only
     #[cfg_attr(
         any(test, feature = "clap"),
         arg(

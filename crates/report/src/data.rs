@@ -6,6 +6,7 @@ use crate::applications::{call_name, page_name};
 use crate::record::{Direction, MISSING, QueueSeries, Record, Run};
 use crate::repeat::Repetition;
 use crate::summary::{direction_name, probe_name, steps};
+use crate::talks::{talk_name, ways};
 use crate::videos::video_name;
 
 /// Names of the columns, in order.
@@ -14,15 +15,16 @@ pub(crate) const COLUMNS: [&str; 10] =
 
 /// One value.
 pub(crate) struct Row<'a> {
-    /// Number of the run in the record, from 0.
+    /// Number of the run in the record, from 0; queues that were planned and not measured follow.
     pub(crate) run: u32,
     /// The queue, as in the run.
     pub(crate) queue: &'a str,
     /// Root of the random streams.
     pub(crate) seed: u64,
-    /// What the series is of: `run`, `flow`, `probe`, `queue`, `call`, `page`, `video`, `station`.
+    /// What the series is of: `run`, `flow`, `probe`, `queue`, `path`, `call`, `page`, `video`, `video_call`, `game`,
+    /// `station`.
     pub(crate) kind: &'static str,
-    /// Name of the flow, probe, call, page, video or station; empty where the kind has one only.
+    /// Name of the flow, probe, link, call, page, video, game or station; empty where the kind has one only.
     pub(crate) series: Cow<'a, str>,
     /// Absent where the value has none.
     pub(crate) direction: Option<Direction>,
@@ -40,19 +42,9 @@ pub(crate) struct Row<'a> {
 pub(crate) fn each(record: &Record, put: &mut dyn FnMut(&Row<'_>)) {
     for (number, run) in (0_u32..).zip(&record.runs) {
         let seed = run.simulation.as_ref().map_or(record.seed, |simulation| simulation.seed);
-        let queue = &run.queue;
-        let of_run = Row {
-            run: number,
-            queue,
-            seed,
-            kind: "run",
-            series: Cow::Borrowed(""),
-            direction: None,
-            t_ns: None,
-            metric: "",
-            value: None,
-            unit: "",
-        };
+        let of_run = Row::of_run(number, &run.queue, seed);
+        value(put, &of_run, None, "complete", Some(f64::from(u8::from(run.complete))), "1");
+        value(put, &of_run, None, "valid", Some(f64::from(u8::from(run.validity.valid))), "1");
         figures(record, run, &of_run, put);
         flows(record, run, &of_run, put);
         probes(record, run, &of_run, put);
@@ -60,7 +52,20 @@ pub(crate) fn each(record: &Record, put: &mut dyn FnMut(&Row<'_>)) {
         for (direction, series) in [(Direction::Up, &run.up), (Direction::Down, &run.down)] {
             queues(series, direction, &of_run, put);
         }
+        path(run, &of_run, put);
+        talks(record, run, &of_run, put);
         stations(run, &of_run, put);
+    }
+    let measured = u32::try_from(record.runs.len()).unwrap_or(u32::MAX);
+    for (number, queue) in (measured..).zip(record.missing()) {
+        value(put, &Row::of_run(number, queue, record.seed), None, "complete", None, "1");
+    }
+}
+
+impl<'a> Row<'a> {
+    fn of_run(run: u32, queue: &'a str, seed: u64) -> Row<'a> {
+        let (kind, series) = ("run", Cow::Borrowed(""));
+        Row { run, queue, seed, kind, series, direction: None, t_ns: None, metric: "", value: None, unit: "" }
     }
 }
 
@@ -182,6 +187,55 @@ fn queues(q: &QueueSeries, direction: Direction, of_run: &Row<'_>, put: &mut dyn
             ("marks", at(&q.marks, i), "packets"),
         ] {
             value(put, &of, Some(direction), metric, number, unit);
+        }
+    }
+}
+
+/// Every queue on the path: counts over the whole run, sojourn times over the loaded interval.
+fn path(run: &Run, of_run: &Row<'_>, put: &mut dyn FnMut(&Row<'_>)) {
+    for queue in &run.path {
+        let of = Row { kind: "path", series: Cow::Borrowed(queue.link.as_str()), ..*of_run };
+        let direction = Some(queue.direction);
+        value(put, &of, direction, "drops_total", Some(queue.drops() as f64), "packets");
+        value(put, &of, direction, "marks_total", Some(queue.marks as f64), "packets");
+        let Some(sojourn) = queue.sojourn.filter(|sojourn| sojourn.n > 0) else { continue };
+        for (metric, ns) in [
+            ("sojourn_mean", sojourn.mean_ns),
+            ("sojourn_p50", sojourn.p50_ns),
+            ("sojourn_p95", sojourn.p95_ns),
+            ("sojourn_p99", sojourn.p99_ns),
+            ("sojourn_max", sojourn.max_ns),
+        ] {
+            value(put, &of, direction, metric, Some(ns as f64 / 1e6), "ms");
+        }
+    }
+}
+
+/// Video calls and games; each direction is what the other end got.
+fn talks(record: &Record, run: &Run, of_run: &Row<'_>, put: &mut dyn FnMut(&Row<'_>)) {
+    for (i, (talk, plan)) in run.talks.iter().zip(&record.test.talks).enumerate() {
+        let name = talk_name(record, i);
+        let kind = if plan.ticks.is_some() { "game" } else { "video_call" };
+        let at = |t: i64| Row { kind, series: Cow::Borrowed(name.as_str()), t_ns: Some(t), ..*of_run };
+        for (direction, way) in ways(talk) {
+            let direction = Some(direction);
+            for (j, &t) in way.captured_ns.iter().enumerate() {
+                value(put, &at(t), direction, "frame_delay", delay(&way.frame_took_ns, j), "ms");
+                let height = way.height.get(j).map(|&lines| f64::from(lines));
+                value(put, &at(t), direction, "height", height, "lines");
+            }
+            for (j, &t) in way.t_ns.iter().enumerate() {
+                let bytes = way.rx_bytes.get(j).map(|&n| n as f64);
+                value(put, &at(t), direction, "received", bytes, "bytes");
+                let lost = way.lost_packets.get(j).map(|&n| f64::from(n));
+                value(put, &at(t), direction, "lost", lost, "packets");
+            }
+            for (j, &t) in way.sent_ns.iter().enumerate() {
+                value(put, &at(t), direction, "one_way", delay(&way.tick_took_ns, j), "ms");
+                if let Some(rtt) = delay(&way.rtt_ns, j) {
+                    value(put, &at(t), direction, "round_trip", Some(rtt), "ms");
+                }
+            }
         }
     }
 }

@@ -3,12 +3,14 @@
 //! flent knows its tests by name and its series by name within a test, so a file is written as the
 //! flent test whose plots fit: the test of that name where all series match, else by the number of
 //! flows in each direction. Where a flent test knows only one probe, the record's first stands in for
-//! it; a call and a page stand in series of flent's `voip` and `http` tests (its own plots of other tests pass
-//! them over). What each series really is stands in the metadata under `X_GOODQUEUE`, and there are the
-//! summaries of all calls and pages. Computed series (sums, averages) are left to flent.
+//! it. The first call and the first page have the series of flent's `voip` and `http` tests, and video calls and games
+//! those of extra hosts to ping; test parameters (`voip_host`, `include_http`, `ping_hosts`) say so, which adds flent's
+//! plots of them to any test. What each series really is stands in the metadata under `X_GOODQUEUE`, and there are the
+//! summaries of all calls, pages and games. Computed series (sums, averages) are left to flent.
 
 mod applications;
 mod names;
+mod talks;
 mod time;
 
 use std::collections::BTreeMap;
@@ -108,12 +110,14 @@ fn document(record: &Record, run: &Run) -> Value {
         }
     }
     all.extend(applications::series(record, run, &clock));
+    all.extend(talks::series(record, run, &clock));
     let step = step_s(record);
     let last = all.iter().filter_map(|s| s.samples.last()).map(|s| s.0).fold(0.0, f64::max);
     let count = (last / step).floor().clamp(0.0, 1e6) as usize + 1;
     let x: Vec<f64> = (0..count).map(|k| round(k as f64 * step, 9)).collect();
-    let results: Map<String, Value> =
+    let mut results: Map<String, Value> =
         all.iter().map(|s| (s.name.clone(), json!(interpolate(&s.samples, &x, step)))).collect();
+    results.extend(talks::average(record, &names, &results));
     let meta: BTreeMap<String, Value> = all.iter().map(|s| (s.name.clone(), s.meta.clone())).collect();
     let metadata = metadata(record, run, &names, &json!(meta));
     let raw: Map<String, Value> = all.into_iter().map(|s| (s.name, Value::Array(s.raw))).collect();
@@ -254,6 +258,9 @@ fn interpolate(samples: &[(f64, f64)], x: &[f64], step: f64) -> Vec<Option<f64>>
 
 fn metadata(record: &Record, run: &Run, names: &Names, series: &Value) -> Value {
     let start = Instant::parse(&record.started);
+    let mut parameters = names.parameters.clone();
+    parameters.extend(applications::parameters(record));
+    parameters.extend(talks::parameter(record));
     let load = record.test.load_ns as f64 / 1e9;
     let total = load + record.test.idle_ns as f64 / 1e9;
     json!({
@@ -269,7 +276,7 @@ fn metadata(record: &Record, run: &Run, names: &Names, series: &Value) -> Value 
         "TIME": start.long(),
         "T0": start.long(),
         "IP_VERSION": if record.link.ip_version == 6 { 6 } else { 4 },
-        "TEST_PARAMETERS": names.parameters,
+        "TEST_PARAMETERS": parameters,
         "FLENT_VERSION": FLENT_VERSION,
         "DATA_FILENAME": file_name(record, run),
         "FAILED_RUNNERS": run.flows.iter().filter(|f| f.error.is_some()).count(),
@@ -291,6 +298,7 @@ fn own(record: &Record, run: &Run, names: &Names) -> Value {
         series.extend(name.clone().map(|n| (n, plan.name.clone())));
     }
     series.extend(applications::names(record));
+    series.extend(talks::names(record));
     json!({
         "version": record.version,
         "schema": record.schema,

@@ -325,7 +325,7 @@ fn game(talk: &TalkSeries, ticks: u32, record: &Record, loaded: Span) -> GameSum
     let (before, under) = (ping(&rtts(&|t| t < 0)), rtts(&|t| loaded.contains(t)));
     let (ping_ns, jitter_ns) = ping(&under);
     let ordered = sorted(under.iter().copied());
-    let way = |way: &TalkWay| GameWay::of(way, Grid::new(ticks, record), loaded);
+    let way = |way: &TalkWay| GameWay::of(way, Grid::new(ticks, record, talk), loaded);
     GameSummary {
         up: way(&talk.up),
         down: way(&talk.down),
@@ -348,9 +348,18 @@ pub(crate) struct Grid {
 }
 
 impl Grid {
-    pub(crate) fn new(ticks: u32, record: &Record) -> Grid {
-        let first = -i64::try_from(record.test.idle_ns).unwrap_or(i64::MAX);
-        Grid { interval: 1_000_000_000 / i64::from(ticks.clamp(1, 1000)), first }
+    /// Of `talk`, whose start may be later than planned by chance: no tick is sent before it is due, and some are sent
+    /// when they are.
+    pub(crate) fn new(ticks: u32, record: &Record, talk: &TalkSeries) -> Grid {
+        let interval = 1_000_000_000 / i64::from(ticks.clamp(1, 1000));
+        let sent = |way| {
+            let way: &TalkWay = way;
+            let all = way.tick.iter().zip(&way.sent_ns).filter(|&(_, &sent)| known(sent));
+            all.map(|(&tick, &sent)| sent.saturating_sub(i64::from(tick).saturating_mul(interval))).min()
+        };
+        let planned = -i64::try_from(record.test.idle_ns).unwrap_or(i64::MAX);
+        let first = sent(&talk.up).into_iter().chain(sent(&talk.down)).min();
+        Grid { interval, first: first.unwrap_or(planned).max(planned) }
     }
 
     /// When this number is due.
@@ -444,11 +453,18 @@ mod tests {
             });
         }
         let talk = TalkSeries { down: way, ..TalkSeries::default() };
-        let game = game(&talk, 10, &record, Span { from: 0, to: 4 * S });
+        let summary = game(&talk, 10, &record, Span { from: 0, to: 4 * S });
         // Of 40 ticks the last two are not judged: they would be late only after the end.
-        assert_eq!((game.down.ticks, game.down.late, game.down.lost), (39, 2, 1));
-        assert_eq!(game.up, GameWay::default());
-        assert_eq!(game.mos, None);
+        assert_eq!((summary.down.ticks, summary.down.late, summary.down.lost), (39, 2, 1));
+        assert_eq!(summary.up, GameWay::default());
+        assert_eq!(summary.mos, None);
+        // A game that begins 90 ms later by chance has its ticks that much later, and the same ones are late. The last
+        // that is judged is now due after the time of the judgement.
+        let mut later = talk;
+        later.down.sent_ns.iter_mut().for_each(|sent| *sent += 90 * MS);
+        let shifted = game(&later, 10, &record, Span { from: 0, to: 4 * S });
+        assert_eq!(shifted.down.ticks, 38);
+        assert_eq!((shifted.down.late, shifted.down.lost), (2, 1));
     }
 
     #[test]

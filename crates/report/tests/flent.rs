@@ -100,6 +100,17 @@ fn flent_reads_and_draws_them() {
     plots(&dir.join("ping"), &fixture::ping(), "ping", &["ping", "ping_cdf"], &[]);
     plots(&dir.join("six"), &fixture::ipv6(), "tcp_nup", &[], &[]);
     plots(&dir.join("beside"), &fixture::beside(), "tcp_nup", &["totals"], &[]);
+    // A call, a page, a video call and a game are drawn by flent's own plots.
+    let mut talking = fixture::applications::talking();
+    let each = ["voip_delay", "voip_loss", "http_delay", "ping_extra"];
+    plots(&dir.join("talking"), &talking, "tcp_nup", &each, &["ping_extra_combine"]);
+    let both = fixture::rrul_of(30);
+    (talking.test.flows, talking.test.probes) = (both.test.flows, both.test.probes);
+    talking.test.name = "rrul".into();
+    for (run, rrul) in talking.runs.iter_mut().zip(both.runs) {
+        (run.flows, run.probes) = (rrul.flows, rrul.probes);
+    }
+    plots(&dir.join("talking-rrul"), &talking, "rrul", &["all_scaled", "ping_extra"], &["box_combine"]);
     plots(&dir.join("troubled"), &fixture::troubled(), "tcp_nup", &["totals"], &[]);
     let mut both = fixture::rtt_fair();
     both.test.flows.iter_mut().for_each(|f| f.host = 0);
@@ -134,6 +145,56 @@ fn a_call_and_a_page_have_series_of_flents() {
         (&"VoIP BE".into(), &"small".into())
     );
     assert_eq!(own["summary"]["voip"].as_array().unwrap().len(), 2);
+    std::fs::remove_dir_all(&dir).unwrap();
+}
+
+/// A game is its ping, a video call the delay of its frames each way; both are hosts that flent would have pinged besides.
+#[test]
+fn a_video_call_and_a_game_are_extra_pings() {
+    let dir = std::env::temp_dir().join(format!("goodqueue-report-{}-talking", std::process::id()));
+    std::fs::create_dir_all(&dir).unwrap();
+    let record = fixture::applications::talking();
+    let v = document(&flent::write(&record, &dir).unwrap()[0]);
+    let hosts = &v["metadata"]["TEST_PARAMETERS"]["ping_hosts"];
+    assert_eq!(hosts, "video call BE up,video call BE down,game 64 EF");
+    let [call, game] = [&record.runs[0].talks[0], &record.runs[0].talks[1]];
+    for (host, (times, values)) in hosts.as_str().unwrap().split(',').zip([
+        (&call.up.captured_ns, &call.up.frame_took_ns),
+        (&call.down.captured_ns, &call.down.frame_took_ns),
+        (&game.down.sent_ns, &game.down.rtt_ns),
+    ]) {
+        let name = format!("Ping (ms) ICMP {host} (extra)");
+        let raw = v["raw_values"][&name].as_array().unwrap();
+        assert_eq!((raw.len(), values.len()), (times.len(), times.len()), "{name}");
+        let last = raw.last().unwrap()["val"].as_f64().unwrap();
+        assert!((last - *values.last().unwrap() as f64 / 1e6).abs() < 1e-6, "{name}");
+        let meta = &v["metadata"]["SERIES_META"][&name];
+        assert_eq!((&meta["UNITS"], meta["MEAN_VALUE"].is_f64()), (&"ms".into(), true));
+        assert!(v["metadata"]["X_GOODQUEUE"]["series"][&name].as_str().unwrap().starts_with(host));
+    }
+    std::fs::remove_dir_all(&dir).unwrap();
+}
+
+/// flent averages all pings that a test has; calls and games are none of the test's own.
+#[test]
+fn the_average_of_pings_is_that_of_the_tests_own() {
+    let dir = std::env::temp_dir().join(format!("goodqueue-report-{}-average", std::process::id()));
+    std::fs::create_dir_all(&dir).unwrap();
+    let mut record = fixture::rrul_of(10);
+    let file = |record: &Record| document(&flent::write(record, &dir).unwrap()[0]);
+    assert!(file(&record)["results"].get("Ping (ms) avg").is_none(), "flent computes it");
+    let talking = fixture::applications::talking();
+    record.test.talks = talking.test.talks;
+    record.runs[0].talks.clone_from(&talking.runs[0].talks);
+    let v = file(&record);
+    let own = record.test.probes.iter().map(|probe| &v["results"][&probe.name]);
+    let own: Vec<_> = own.filter_map(|series| series.as_array()).collect();
+    assert!(own.len() >= 3);
+    for (i, average) in v["results"]["Ping (ms) avg"].as_array().unwrap().iter().enumerate() {
+        let known: Vec<f64> = own.iter().filter_map(|series| series[i].as_f64()).collect();
+        let mean = known.iter().sum::<f64>() / known.len() as f64;
+        assert!(average.as_f64().map_or(known.is_empty(), |average| (average - mean).abs() < 2e-6));
+    }
     std::fs::remove_dir_all(&dir).unwrap();
 }
 

@@ -84,6 +84,10 @@ fn install_tells_the_dynamic_linker() {
     let is_there =
         |line: &str| line.contains("libgoodqueue.so.1") && line.ends_with(&*library.to_string_lossy());
     assert!(cache.lines().any(is_there), "{cache}");
+    // The folder may be searched by another name, as /usr/lib is by /lib.
+    let other = folder.join("other");
+    std::os::unix::fs::symlink(&prefix, &other).expect("a link");
+    assert_eq!(String::from_utf8_lossy(&install(&folder, &other, &searched).stdout), "");
 }
 
 #[test]
@@ -151,9 +155,27 @@ fn a_package_is_made_below_destdir() {
     }
 }
 
+/// What root installs with a strict umask can be read by others.
+#[test]
+fn everybody_may_read_what_is_installed() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let folder = fresh("umask");
+    let mut command = Command::new("sh");
+    command.args(["-ec", "umask 077; exec \"$0\" \"$@\""]).arg(tools::folder().join("install"));
+    run(command.arg("/usr").arg(tools::library()).env("DESTDIR", &folder));
+    for (name, mode) in [("lib/pkgconfig/goodqueue.pc", 0o644), ("lib/pkgconfig", 0o755), ("include", 0o755)]
+    {
+        let found = std::fs::metadata(folder.join("usr").join(name)).expect("it is there").permissions();
+        assert_eq!(found.mode() & 0o777, mode, "{name}");
+    }
+}
+
 #[test]
 fn what_cannot_be_installed_is_said() {
     let install = tools::folder().join("install");
+    let mut command = Command::new(&install);
+    let output = command.arg("/tmp/two words").arg(tools::library()).output().expect("the script");
+    assert_eq!(output.status.code(), Some(2), "{}", String::from_utf8_lossy(&output.stderr));
     for (words, code, said) in
         [(&["/nonexistent/prefix", "/nonexistent"][..], 1, "libgoodqueue.a is missing"), (&[], 2, "usage:")]
     {

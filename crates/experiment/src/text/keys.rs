@@ -226,8 +226,8 @@ pub static TEST: Table = Table {
             "start_jitter",
             time(FROM_NOTHING, MINUTE),
             "10ms",
-            "how much later than planned each flow, source, browser and player begins at most, by chance; 0s: \
-             none, and probes are on time too",
+            "how much later than planned each flow, source, browser, player, video call and game begins at most, by \
+             chance; 0s: none, and probes are on time too",
         ),
     ],
     also: None,

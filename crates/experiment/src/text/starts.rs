@@ -11,7 +11,7 @@ use goodqueue_sim::Scenario;
 /// The latest start where none is given.
 pub(crate) const DEFAULT: Span = Span::from_millis(10);
 
-/// Begins each flow, source, browser and player later, by a time drawn evenly from zero to `most`, and all
+/// Begins each flow, source, browser, player, video call and game later, by a time drawn evenly from zero to `most`, and all
 /// probes at one point of their interval. Each draw depends on the seed of `scenario` and on the number of
 /// what it is for: another flow does not change the draws of those before it.
 pub(crate) fn scatter(scenario: &mut Scenario, most: Span) {
@@ -36,6 +36,11 @@ pub(crate) fn scatter(scenario: &mut Scenario, most: Span) {
     }
     for (index, watch) in (0..).zip(&mut scenario.players) {
         watch.config.late = late("player start", index, most);
+    }
+    // Both ends of a talk begin at the time that the client's hello says.
+    for (index, talk) in (0..).zip(&mut scenario.talks) {
+        let most = most.min(Span(talk.config.stop.since(talk.config.start).0 / 2));
+        talk.config.start = talk.config.start + late("talk start", index, most);
     }
     // One clock sends the probes of a host: they keep their distances.
     let phase = Rng::stream(seed, 0, "probe start").next_u64();

@@ -8,7 +8,7 @@ use super::scene::Scene;
 use super::style::Ink;
 use super::time::time_title;
 use super::{Chart, Context, slug};
-use crate::record::Direction;
+use crate::record::{Direction, Run};
 use crate::stats::Span;
 use crate::summary::direction_name;
 use crate::talks::{Grid, TalkWay, freezes, in_time, talk_name, ways};
@@ -49,11 +49,17 @@ pub(crate) fn talk(ctx: &Context<'_>, index: usize, direction: Direction) -> Opt
             (rates.collect(), ways.iter().map(frozen).collect(), "bit rate", "Mbit/s")
         }
         Some(ticks) => {
-            let grid = Grid::new(ticks, ctx.record);
-            let late = |way: &Option<&TalkWay>| {
-                way.map_or_else(|| vec![None; bins.count], |way| lateness(way, grid, &bins, ctx))
+            let late = |(run, way): (&Run, &Option<&TalkWay>)| {
+                let talk = run.talks.get(index).zip(*way);
+                let of = |(talk, way)| lateness(way, Grid::new(ticks, ctx.record, talk), &bins, ctx);
+                talk.map_or_else(|| vec![None; bins.count], of)
             };
-            (ways.iter().map(late).collect(), vec![Vec::new(); ways.len()], "late ticks", "%")
+            (
+                ctx.record.runs.iter().zip(&ways).map(late).collect(),
+                vec![Vec::new(); ways.len()],
+                "late ticks",
+                "%",
+            )
         }
     };
     let most = values.iter().flatten().flatten().fold(0.0_f64, |most, &value| most.max(value));

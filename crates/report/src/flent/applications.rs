@@ -9,6 +9,13 @@ use crate::stats::known;
 const VOIP: [&str; 3] = ["VoIP::delay", "VoIP::jitter", "VoIP::loss"];
 const HTTP: &str = "HTTP latency";
 
+/// Test parameters that make flent know them: without, only its tests `voip` and `http` do.
+pub(super) fn parameters(record: &Record) -> Vec<(String, String)> {
+    let call = record.test.voip.first().map(|_| ("voip_host", "goodqueue"));
+    let page = record.test.web.first().map(|_| ("include_http", "yes"));
+    call.into_iter().chain(page).map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
+}
+
 /// flent's name of each series, and what it is here.
 pub(super) fn names(record: &Record) -> Vec<(String, String)> {
     let call = record.test.voip.first().map(|call| VOIP.map(|name| (name.to_owned(), call.name.clone())));

@@ -8,7 +8,7 @@ const PLANNED: &str = r#"
 [test]
 length = "10s"
 idle = "1s"
-with = ["dash"]
+with = ["dash", "videocall", "game:30"]
 [[flow]]
 count = 3
 [[flow]]
@@ -50,11 +50,19 @@ fn another_flow_does_not_change_the_draws_of_those_before_it() {
 }
 
 #[test]
-fn sources_players_and_probes_begin_by_chance_too() {
+fn sources_players_talks_and_probes_begin_by_chance_too() {
     let variant = &right(PLANNED).variants[0];
     let (planned, drawn) = (&variant.scenario, variant.with_seed(1));
     assert!(drawn.sources[0].start > planned.sources[0].start);
     assert!(drawn.players[0].config.late > Span::ZERO);
+    let talks = |seed| variant.with_seed(seed).talks.iter().map(|talk| talk.config.start).collect::<Vec<_>>();
+    let planned_talk = planned.talks[0].config.start;
+    assert_eq!(planned.talks[1].config.start, planned_talk);
+    let (first, second) = (talks(1), talks(2));
+    assert!(
+        first.iter().all(|&start| start > planned_talk && start.since(planned_talk) <= Span::from_millis(10))
+    );
+    assert!(first[0] != first[1] && first != second, "{first:?} {second:?}");
     let starts = |probes: &[goodqueue_sim::Probe]| [probes[0].start, probes[1].start];
     let ([a, b], [c, d]) = (starts(&planned.probes), starts(&drawn.probes));
     assert!(c > a && c - a < Span::from_millis(20), "{c}");
@@ -67,7 +75,8 @@ fn starts_are_exact_where_that_is_asked_for() {
     let exact = PLANNED.replace("[test]", "[test]\nstart_jitter = \"0s\"");
     let variant = &right(&exact).variants[0];
     let text = |scenario: &goodqueue_sim::Scenario| {
-        format!("{:?} {:?} {:?} {:?}", scenario.flows, scenario.sources, scenario.probes, scenario.players)
+        let others = (&scenario.probes, &scenario.players, &scenario.talks);
+        format!("{:?} {:?} {others:?}", scenario.flows, scenario.sources)
     };
     assert_eq!(text(&variant.with_seed(5)), text(&variant.scenario));
     assert_eq!(plan(&exact)["test"]["start_jitter"], "0s");
