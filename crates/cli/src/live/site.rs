@@ -4,7 +4,9 @@ use std::path::Path;
 use std::sync::mpsc::channel;
 use std::thread::{self, JoinHandle};
 
-use goodqueue::{AnyQueue, Nanos, QueueSpec, Rate, RingSpec, Rng, Span};
+use goodqueue::fifo::Limit;
+use goodqueue::spec::QueueKind;
+use goodqueue::{AnyQueue, Bytes, Nanos, QueueSpec, Rate, RingSpec, Rng, Span};
 use goodqueue_probe::Test;
 use goodqueue_report::wifi::Radio as Recorded;
 use goodqueue_sim::wifi::{PeerSpec, Radio, RadioSpec, RateSpec, Role};
@@ -119,6 +121,19 @@ impl Site {
         Ok(Site { test, hosts, ecn: scenario.tcp.ecn, ipv6: scenario.ipv6, between })
     }
 
+    /// The longest round trip that a packet can have: the base delay, and the time that both queues take to drain when
+    /// they are full. Over the air nobody knows the rate at which they do.
+    pub(super) fn longest_round_trip(&self) -> Span {
+        match &self.between {
+            Between::Lines(link, queue) => {
+                let base = Span(link.rtt_ns.iter().max().copied().unwrap_or(0));
+                let drain = |bps| drain_time(queue, Rate(bps), link.ring.unwrap_or(0));
+                base + drain(link.up_bps) + drain(link.down_bps)
+            }
+            Between::Air(_) => Span(u64::MAX),
+        }
+    }
+
     /// Starts the engine; over the air with someone who listens.
     pub(super) fn start(&self, lab: &Lab, order: &Order) -> Result<(EngineHandle, Option<Listening>), End> {
         match &self.between {
@@ -162,6 +177,20 @@ fn lines(lab: &Lab, link: &LinkOrder, queue: &QueueSpec, seed: u64) -> Result<En
     engine.seed = seed;
     engine.frames = frames(link);
     Engine::start(lab, engine).map_err(End::machine)
+}
+
+/// How long a full queue, with a full device ring below it, takes to drain over a line of `rate`.
+fn drain_time(queue: &QueueSpec, rate: Rate, ring: u32) -> Span {
+    let frames = |packets: u64| packets.saturating_mul(FRAME.into());
+    let bytes = match (queue.kind(), queue.fifo_limit(rate, FRAME)) {
+        (_, Ok(Some(Limit::Bytes(bytes)))) => bytes,
+        (_, Ok(Some(Limit::Packets(packets)))) => frames(packets.into()),
+        // Their limits are in bytes, and their places for packets of the smallest size.
+        (QueueKind::Tbf | QueueKind::Red, _) => queue.get("limit").unwrap_or(0),
+        _ => frames(queue.places(rate, FRAME).unwrap_or(u64::MAX)),
+    };
+    let rate = queue.shaped_rate().map_or(rate, |shaped| shaped.min(rate));
+    rate.tx_time(Bytes(bytes.saturating_add(frames(u64::from(ring) + 1))))
 }
 
 /// Slots for the frames on their way, on top of those that may stand in queues.
@@ -280,5 +309,28 @@ impl Listening {
     /// Once the engine has ended.
     pub(super) fn end(self) -> Result<(Vec<Recorded>, Vec<String>), End> {
         self.thread.join().map_err(|_| End::Machine("the thread that listens to the radio panicked".into()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// How long a queue can hold a packet on a line of 1 Mbit/s with a ring of so many packets, ms.
+    fn held(queue: &str, ring: u32) -> u64 {
+        drain_time(&queue.parse().expect("a queue"), Rate(1_000_000), ring).0 / 1_000_000
+    }
+
+    #[test]
+    fn a_full_queue_is_waited_for_as_long_as_it_takes_to_drain() {
+        // A packet of 1514 bytes takes 12.112 ms, and one is on the line.
+        assert_eq!(held("pfifo:1000", 0), 12_124);
+        assert_eq!(held("pfifo:1000", 256), 15_224);
+        assert_eq!(held("bfifo:125000", 0), 1_012);
+        assert_eq!(held("fifo:500ms", 0), 512);
+        assert_eq!(held("fq_codel", 0), 10_241 * 12_112 / 1_000);
+        assert_eq!(held("tbf,rate=500kbit,limit=125000", 0), 2_024);
+        // It drains at the rate that it shapes to.
+        assert!(held("cake,bandwidth=500kbit", 0) > held("cake", 0));
     }
 }

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use goodqueue::{Nanos, QueueSpec, Reason, Span};
 use goodqueue_probe::Sample;
-use goodqueue_probe::net::{self, ClientSummary, NetError, Server, SharedClock};
+use goodqueue_probe::net::{self, ClientSummary, NetError, PathState, Server, SharedClock};
 use goodqueue_report::{Direction, EngineHealth, PathQueue, ramp_ns};
 use goodqueue_wire::{EngineHandle, EngineReport, EngineSample, Lab, LabSpec, PathReport, PathSample, Side};
 
@@ -162,8 +162,9 @@ fn run_load(
     let client_sink = server_sink.clone();
     let told = told_to_stop();
     let (end_client, end_server) = (AtomicBool::new(false), AtomicBool::new(false));
+    let path = PathState::new(site.longest_round_trip());
     thread::scope(|scope| {
-        let (server, end_client, end_server) = (&server, &end_client, &end_server);
+        let (server, end_client, end_server, path) = (&server, &end_client, &end_server, &path);
         let serving = scope.spawn(move || {
             rights.end_in_thread(|| lab.server().enter())?;
             Ok::<_, goodqueue_wire::Error>(server.run(&clock, &server_sink, end_server))
@@ -176,6 +177,7 @@ fn run_load(
                 &hosts,
                 server.port(),
                 &clock,
+                path,
                 &client_sink,
                 end_client,
             ))
@@ -185,7 +187,7 @@ fn run_load(
             end_client.store(true, Ordering::Relaxed);
         }
         let ended = || told.load(Ordering::Relaxed) || !engine.is_running();
-        watch(voice, engine, &samples, &clock, &|| end_client.fetch_or(ended(), Ordering::Relaxed));
+        watch(voice, engine, (&samples, path), &clock, &|| end_client.fetch_or(ended(), Ordering::Relaxed));
         let lost = |_| End::Machine("a thread of the load ended without an answer".into());
         let summary = client.join().map_err(lost)?.map_err(End::machine)?;
         // What the server made of it has come as samples; how it ended matters no more.
@@ -208,7 +210,7 @@ impl Drop for SetAtEnd<'_> {
 fn watch(
     voice: &mut Voice,
     engine: &EngineHandle,
-    samples: &Receiver<Sample>,
+    (samples, path): (&Receiver<Sample>, &PathState),
     clock: &SharedClock,
     look_for_the_end: &dyn Fn() -> bool,
 ) {
@@ -218,6 +220,7 @@ fn watch(
             next += LOOK;
             look_for_the_end();
             let sample = engine.sample();
+            path.saw(goodqueue_wire::now(), sample.frames_used == 0);
             voice.say(&Message::Queues {
                 t_ns: taken_at(&sample, clock),
                 up: moment(&sample.up),
