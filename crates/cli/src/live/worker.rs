@@ -18,7 +18,7 @@ use goodqueue_wire::{EngineHandle, EngineReport, EngineSample, Lab, LabSpec, Pat
 
 use super::message::{Finish, Message, Order};
 use super::rights::Rights;
-use super::site::{Between, Listening, Site};
+use super::site::{Between, Listening, Said, Site};
 use crate::collect::{QueueEnd, QueueMoment, Tally, parameters};
 use crate::exit::End;
 use crate::plan::MTU;
@@ -113,7 +113,7 @@ fn work(voice: &mut Voice) -> Result<(), End> {
     let (load, told) = run_load(voice, &lab, &site, &engine, listening.as_ref(), &rights)?;
     let running = engine.is_running();
     let report = engine.stop().map_err(End::machine)?;
-    let (radios, wrong) = listening.map(Listening::end).transpose()?.unwrap_or_default();
+    let Said { radios, path: on_air, wrong } = listening.map(Listening::end).transpose()?.unwrap_or_default();
     let failure = report.failure.as_ref().map(ToString::to_string);
     let mut invalid = report.validity().reasons;
     invalid.extend(wrong);
@@ -129,7 +129,8 @@ fn work(voice: &mut Voice) -> Result<(), End> {
         Err(_) => {}
     }
     let ways = [(Direction::Up, &report.up), (Direction::Down, &report.down)];
-    let path = ways.into_iter().filter_map(|(way, end)| path_queue(way, &order.label, end)).collect();
+    let lines = ways.into_iter().filter_map(|(way, end)| path_queue(way, &order.label, end));
+    let path = lines.chain(on_air).collect();
     let finish = Finish { radios, path, ..finish(&report, running && !told, invalid) };
     voice.say(&Message::Finished(Box::new(finish)));
     failure.map_or(Ok(()), |failure| Err(End::Machine(failure)))
@@ -313,7 +314,7 @@ fn finish(report: &EngineReport, complete: bool, invalid: Vec<String>) -> Finish
     }
 }
 
-/// The queue of a line as it goes into the record; nothing on the air, where the radio's own series say it.
+/// The queue of a line as it goes into the record; nothing on the air, where it is the radio's.
 fn path_queue(direction: Direction, queue: &str, path: &PathReport) -> Option<PathQueue> {
     let (tally, last) = (tally(path), &path.last);
     Some(PathQueue {

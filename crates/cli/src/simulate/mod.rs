@@ -17,7 +17,7 @@ use crate::args::RunArgs;
 use crate::exit::End;
 
 pub(crate) use job::{Job, PathLink};
-pub(crate) use passed::sojourn;
+pub(crate) use passed::{path_queue, sojourn, unbalanced};
 
 /// What is asked for beside the scenarios.
 pub(crate) struct Wishes {
