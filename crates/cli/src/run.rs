@@ -107,7 +107,10 @@ fn verdict(record: &Record) -> Result<(), Error> {
     if invalid.is_empty() {
         return Ok(());
     }
-    Err(Error::LimitFailed(format!("not valid: {} (the reasons are listed below the table)", invalid.join(", "))))
+    Err(Error::LimitFailed(format!(
+        "not valid: {} (the reasons are listed below the table)",
+        invalid.join(", ")
+    )))
 }
 
 /// The record as far as it is the same whatever runs.

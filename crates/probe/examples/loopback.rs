@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 use std::thread;
 
-use goodqueue_probe::net::{Server, SharedClock, run_client};
+use goodqueue_probe::net::{PathState, Server, SharedClock, run_client};
 use goodqueue_probe::{End, Params, Sample, resolve};
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -29,7 +29,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let stop = AtomicBool::new(false);
     let client = thread::scope(|scope| {
         let far = scope.spawn(|| server.run(&clock, &sink.clone(), &stop));
-        let client = run_client(&test, &hosts, server.port(), &clock, &sink, &stop);
+        let client = run_client(&test, &hosts, server.port(), &clock, &PathState::default(), &sink, &stop);
         stop.store(true, Ordering::Relaxed);
         far.join().map_err(|_| "the server panicked")??;
         Ok::<_, Box<dyn Error>>(client?)

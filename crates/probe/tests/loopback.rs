@@ -8,7 +8,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use goodqueue::Span;
-use goodqueue_probe::net::{ClientSummary, NetError, Server, ServerSummary, SharedClock, check, run_client};
+use goodqueue_probe::net::{
+    ClientSummary, NetError, PathState, Server, ServerSummary, SharedClock, check, run_client,
+};
 use goodqueue_probe::{Direction, Dscp, End, Flow, Params, Probe, Sample, Test, resolve};
 
 const V4: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
@@ -51,7 +53,9 @@ fn run(test: &Test, addr: IpAddr, stops: &Stops) -> Outcome {
             }
         }
         let hosts = vec![addr; test.hosts()];
-        let client = run_client(test, &hosts, server.port(), &clock, &sink, &stop_client).unwrap();
+        let client =
+            run_client(test, &hosts, server.port(), &clock, &PathState::default(), &sink, &stop_client)
+                .unwrap();
         // What was still queued arrives, then the aborts.
         thread::sleep(Duration::from_millis(100));
         stop_server.store(true, Ordering::Relaxed);
@@ -203,7 +207,7 @@ fn what_the_kernel_lacks_is_named() {
     let test = resolve("tcp_1up", &Params { cc: Some("nosuchcc".into()), ..params(100) }).unwrap();
     let (sink, samples) = mpsc::channel();
     let clock = SharedClock::starting_in(Span::from_millis(100));
-    let result = run_client(&test, &[V4], 9, &clock, &sink, &AtomicBool::new(false));
+    let result = run_client(&test, &[V4], 9, &clock, &PathState::default(), &sink, &AtomicBool::new(false));
     let Err(NetError::NoCongestionControl { name, available }) = result else { panic!("{result:?}") };
     assert!(name == "nosuchcc" && available.contains("cubic"), "{available}");
     assert!(samples.try_recv().is_err());
@@ -219,7 +223,8 @@ fn nobody_listens() {
     let clock = SharedClock::starting_in(Span::from_millis(50));
     let test = resolve("tcp_2down", &params(2000)).unwrap();
     let began = Instant::now();
-    let out = run_client(&test, &[V4], port, &clock, &sink, &AtomicBool::new(false)).unwrap();
+    let out = run_client(&test, &[V4], port, &clock, &PathState::default(), &sink, &AtomicBool::new(false))
+        .unwrap();
     assert!(began.elapsed() < Duration::from_secs(1), "the run ends when all flows have failed");
     assert!(out.flows.iter().all(|f| f.error.as_ref().is_some_and(|e| e.contains("refused"))), "{out:?}");
     assert!(!out.warnings.is_empty());
@@ -376,7 +381,7 @@ fn pages_of_a_server_that_is_not_there_fail_and_are_told() {
     let (sink, samples) = mpsc::channel();
     let clock = SharedClock::starting_in(Span::from_millis(50));
     let test = resolve("ping", &with(&["web"], params(300))).unwrap();
-    run_client(&test, &[V4], port, &clock, &sink, &AtomicBool::new(false)).unwrap();
+    run_client(&test, &[V4], port, &clock, &PathState::default(), &sink, &AtomicBool::new(false)).unwrap();
     drop(sink);
     let given_up = |s: &Sample| matches!(s, Sample::Page { complete: false, bytes: 0, .. });
     // No answer to the query comes, in the lead-in nor under load.

@@ -355,7 +355,9 @@ pub fn summary(record: &Record) -> String {
 fn latency_rows(row: &mut impl FnMut(&str, &str, String), series: &str, l: &Latency) {
     row(series, "samples", l.n.to_string());
     row(series, "lost", l.lost.to_string());
+    row(series, "not_answered", l.under_way.to_string());
     let values = [
+        ("not_answered_within_ms", l.cut_off_ns),
         ("idle_p50_ms", l.idle_ns),
         ("min_ms", l.min_ns),
         ("p50_ms", l.p50_ns),

@@ -9,7 +9,8 @@ use crate::stats::{Span, percentile};
 use crate::summary::{QueueSummary, Summary};
 
 /// How long packets waited at a queue: from their arrival until the line began them, so in the queue and in the device
-/// ring below it. Of the packets that the line began in the loaded interval; what was dropped does not count. Percentiles
+/// ring below it; over the air until the first exchange that carries them begins, so in the queues, driver and hardware
+/// of the sender. Of the packets that began in the loaded interval; what was dropped does not count. Percentiles
 /// are at most 1/128 (0.8 %) above the truth; mean and maximum are exact. Nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
@@ -63,7 +64,7 @@ pub struct PathQueue {
     pub drop_reasons: BTreeMap<String, u64>,
     /// Packets that it marked CE.
     pub marks: u64,
-    /// How long packets waited; absent where that was not measured (on the air).
+    /// How long packets waited; absent where that was not measured.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sojourn: Option<Sojourn>,
     /// What waited in it over time, where it is the queue that is shown and not the one at the bottleneck.
@@ -132,7 +133,10 @@ pub(crate) fn drops_and_marks(run: &Run) -> Option<[u64; 2]> {
 pub(crate) fn shown_words(run: &Run, direction: Direction) -> Option<String> {
     let shown = run.shown_queue(direction).filter(|_| is_ambiguous(run, direction))?;
     let way = crate::summary::direction_name(direction);
-    Some(format!("the queue shown {way} is {}: packets waited longest there", shown.name()))
+    let longest =
+        run.path.iter().filter(|queue| queue.direction == direction).map(PathQueue::mean_sojourn_ns).max();
+    let why = if longest == Some(shown.mean_sojourn_ns()) { ": packets waited longest there" } else { "" };
+    Some(format!("the queue shown {way} is {}{why}", shown.name()))
 }
 
 /// The round-trip time that TCP's senders measured and smoothed (srtt, RFC 6298), at the end of each step of the loaded
@@ -245,7 +249,11 @@ mod tests {
         assert_eq!(run.shown(Direction::Up).t_ns, [7]);
         assert_eq!(run.shown(Direction::Down).t_ns, run.down.t_ns);
         let words = shown_words(&run, Direction::Up).expect("two queues did something");
-        assert!(words.contains("codel, b to c"), "{words}");
+        assert_eq!(words, "the queue shown up is codel, b to c: packets waited longest there");
+        // One of which no series was kept: no more is said than what is true.
+        run.path.push(queue("c to d", false, 0, 10));
+        assert_eq!(shown_words(&run, Direction::Up).as_deref(), Some("the queue shown up is codel, b to c"));
+        run.path.pop();
         assert_eq!(rows(&Record { runs: vec![run], ..Record::default() }).len(), 2);
     }
 

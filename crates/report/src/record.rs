@@ -345,7 +345,8 @@ pub struct ProbeSeries {
     pub down_ns: Vec<i64>,
     /// What was lost.
     pub lost: LossCount,
-    /// What was under way when the run ended, and no longer waited for: [`MISSING`] in the columns, and not lost.
+    /// What had no answer as long as it was waited for, and may still have been under way: [`MISSING`] in the columns,
+    /// and not lost.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub under_way: Vec<UnderWay>,
     /// Answers that came after a later one's.

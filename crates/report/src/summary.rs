@@ -147,8 +147,8 @@ pub struct Latency {
     pub n: u64,
     /// Probes sent in the loaded interval that were lost.
     pub lost: u64,
-    /// Those of the samples that were still under way at the end: of the round trip they count as what they were
-    /// waited for, of one way they are left out.
+    /// Those of the samples that had no answer as long as they were waited for: of the round trip they count as that
+    /// time, of one way they are left out.
     #[serde(skip_serializing_if = "is_zero")]
     pub under_way: u64,
     /// The least time that one of them was waited for: a percentile of at least this is a lower bound.
@@ -450,6 +450,9 @@ fn latency(
         idle.extend(idle_samples(run, probe, column(probe)));
         for (at, (&sent, &value)) in (0..).zip(probe.sent_ns.iter().zip(column(probe))) {
             if let Some(&waited) = open.get(&at) {
+                if load.contains(sent) && is_round_trip(probe) {
+                    out.startup_max_ns = out.startup_max_ns.max(Some(waited));
+                }
                 if loaded.contains(sent) {
                     out.under_way += 1;
                     if is_round_trip(probe) {

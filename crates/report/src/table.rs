@@ -452,15 +452,15 @@ fn short(name: &str) -> String {
 
 fn grade_cell(run: &Run, s: &Summary) -> String {
     match s.grade {
-        Some(g) => grade_words(g),
+        Some(g) => grade_words(g, &s.rtt),
         None if !run.validity.valid => "not valid".into(),
         None => "none".into(),
     }
 }
 
 /// `A+ 2.1 ms`.
-pub(crate) fn grade_words(g: Grade) -> String {
-    format!("{:<2} {} ms", g.letter.as_str(), ms(Some(g.mean_rise_ns)))
+fn grade_words(g: Grade, l: &Latency) -> String {
+    format!("{:<2} {} ms", g.letter.as_str(), mean_at_least(Some(g.mean_rise_ns), l))
 }
 
 /// Mbit/s with two decimals.
@@ -474,21 +474,26 @@ pub(crate) fn ms(ns: Option<i64>) -> String {
     ns.map_or_else(|| "–".into(), |v| format!("{:.1}", (v as f64 / 1e5).round() / 10.0 + 0.0))
 }
 
-/// [`ms`], and `> ` before what is only a lower bound: where probes that were under way at the end (from `cut_off_ns` on)
-/// have a part in it.
+/// [`ms`], and `> ` before what is only a lower bound: where probes without an answer (from `cut_off_ns` on) have a part
+/// in it.
 pub(crate) fn at_least(ns: Option<i64>, cut_off_ns: Option<i64>) -> String {
     let is_bound = ns.zip(cut_off_ns).is_some_and(|(ns, cut)| ns >= cut);
     if is_bound { format!("> {}", ms(ns)) } else { ms(ns) }
 }
 
-/// What is said of a run at whose end probes were still under way.
+/// [`ms`] of a mean, in which every probe without an answer has a part.
+pub(crate) fn mean_at_least(ns: Option<i64>, l: &Latency) -> String {
+    at_least(ns, Some(i64::MIN).filter(|_| l.under_way > 0))
+}
+
+/// What is said of a run with probes that may still have been under way when they were no longer waited for.
 pub(crate) fn cut_off(s: &Summary) -> Option<String> {
-    let count = s.rtt.under_way;
-    let wait = ms(s.rtt.cut_off_ns);
-    let (were, probes) = if count == 1 { ("was", "probe") } else { ("were", "probes") };
-    (count > 0).then(|| {
-        format!("{count} {probes} {were} still under way when the run ended, after {wait} ms at least: > marks what is longer than shown")
-    })
+    let (count, wait) = (s.rtt.under_way, s.rtt.cut_off_ns?);
+    let (was, probes) = if count == 1 { ("was", "probe") } else { ("were", "probes") };
+    let seconds = wait as f64 / 1e9;
+    Some(format!(
+        "{count} {probes} {was} not answered within {seconds:.1} s: > marks what is longer than shown"
+    ))
 }
 
 pub(crate) fn fraction(x: Option<f64>) -> String {

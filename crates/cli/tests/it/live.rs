@@ -226,4 +226,43 @@ fn a_round_trip_longer_than_the_test_is_waited_for() {
     within("round trip, ms", millis(rtt, "p50_ns"), 8000.0, 8002.0);
     // One each 10 ms in the loaded interval: the last 80 % of the second.
     within("answers", number(rtt, "n"), 78.0, 80.0);
+    assert_eq!((number(rtt, "lost"), &rtt["cut_off_ns"]), (0.0, &Value::Null), "{rtt}");
+}
+
+#[test]
+fn probes_under_way_when_a_run_is_stopped_are_not_lost() {
+    let Some(_turn) = live("probes_under_way_when_a_run_is_stopped_are_not_lost") else { return };
+    let scratch = super::Scratch::new("stopped");
+    let folder = scratch.path("result");
+    let words = "run ping --live --rate 10mbit --rtt 8s --queue pfifo --length 60s --idle 200ms --quiet -o";
+    let mut command = super::goodqueue();
+    command.args(words.split_whitespace()).arg(&folder);
+    let child = command.stderr(std::process::Stdio::piped()).stdout(std::process::Stdio::null()).spawn();
+    let child = child.expect("the command starts");
+    std::thread::sleep(std::time::Duration::from_secs(4));
+    super::faults::signal(child.id(), "INT");
+    let output = child.wait_with_output().expect("its output");
+    assert_eq!(output.status.code(), Some(130), "{}", super::stderr(&output));
+    let probe = &super::kept(&folder)["runs"][0]["probes"][0];
+    let sent = probe["sent_ns"].as_array().map_or(0, Vec::len);
+    assert!(sent > 10, "{probe}");
+    let waited = probe["under_way"].as_array().map_or(0, Vec::len);
+    assert_eq!(
+        (waited, &probe["lost"]["unknown"]),
+        (sent, &Value::from(0)),
+        "none was answered, and none is lost"
+    );
+}
+
+#[test]
+fn a_slow_line_is_waited_for_until_its_queue_is_empty() {
+    let Some(_turn) = live("a_slow_line_is_waited_for_until_its_queue_is_empty") else { return };
+    // 60 packets of 1514 bytes are 7.3 s at 100 kbit/s: longer than the test, and than any round trip without load.
+    let record = measured(
+        "tcp_nup --live --up 100kbit --down 10mbit --rtt 20ms --queue pfifo:60 --length 4s --idle 500ms",
+    );
+    let rtt = &summaries(&record)[0]["rtt"];
+    assert!(millis(rtt, "max_ns") > 4000.0, "the queue is longer than the test: {rtt}");
+    // A full queue drops probes, and a later one that is answered says so; what waits in it is waited for.
+    assert_eq!((&rtt["under_way"], &rtt["cut_off_ns"]), (&Value::Null, &Value::Null), "{rtt}");
 }

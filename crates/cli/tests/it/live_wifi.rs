@@ -91,6 +91,25 @@ fn adds_up(run: &Value) {
         let there = count("sent_packets") + count("held_packets") + drops + lost;
         assert_eq!(count("arrived_packets"), there, "{way}: {}", run[way]["counters"]);
     }
+    queues_of_radios_balance(run);
+}
+
+/// The access point's queue towards the stations and one of each station: what each was handed was sent, dropped or is
+/// held, and packets waited in it.
+fn queues_of_radios_balance(run: &Value) {
+    let queues: Vec<&Value> =
+        list(&run["path"]).iter().filter(|queue| !queue["link"].to_string().contains("server")).collect();
+    let ways: Vec<&Value> = queues.iter().map(|queue| &queue["direction"]).collect();
+    assert_eq!(ways.iter().filter(|way| **way == "down").count(), 1, "{ways:?}");
+    assert_eq!(ways.iter().filter(|way| **way == "up").count(), 2, "{ways:?}");
+    for queue in queues {
+        let drops: u64 =
+            queue["drop_reasons"].as_object().expect("reasons").values().filter_map(Value::as_u64).sum();
+        let there = whole(&queue["sent_packets"]) + whole(&queue["held_packets"]) + drops;
+        assert_eq!(whole(&queue["arrived_packets"]), there, "{queue}");
+        let waits = ["n", "p50_ns", "p95_ns", "max_ns"].map(|name| whole(&queue["sojourn"][name]));
+        assert!(waits[0] > 100 && waits[1] <= waits[2] && waits[2] <= waits[3] + waits[3] / 100, "{queue}");
+    }
 }
 
 #[test]
@@ -103,6 +122,7 @@ fn a_slow_station_has_the_air_of_a_fifo_and_half_of_it_with_airtime_fairness() {
     let record = measured(&format!("{} --live", file.display()));
     assert_eq!(record["arm"], "live");
     let simulated = measured(&file.display().to_string());
+    list(&simulated["runs"]).iter().for_each(queues_of_radios_balance);
     let [fifo, airtime] = &list(&record["runs"])[..] else { panic!("two runs") };
     for run in [fifo, airtime] {
         adds_up(run);
@@ -114,6 +134,14 @@ fn a_slow_station_has_the_air_of_a_fifo_and_half_of_it_with_airtime_fairness() {
     // 400 packets in the queue and 123 in the driver, at about 8 Mbit/s in all, and 25.
     within("FIFO: rise of the round trip, ms", rise(fifo), 150.0, 800.0);
     within("airtime: rise of the round trip, ms", rise(airtime), 5.0, 80.0);
+    // What the probes rise by is what packets wait at the access point: in its one FIFO all wait alike.
+    let waited = |run: &Value| {
+        let queue = list(&run["path"])
+            .iter()
+            .find(|queue| queue["direction"] == "down" && queue["bottleneck"] == true);
+        number(queue.expect("the access point's queue"), "sojourn.p50_ns") / 1e6
+    };
+    within("FIFO: median sojourn by the rise", waited(fifo) / rise(fifo), 0.5, 2.0);
     assert!(goodput(fifo) < 0.7 * goodput(airtime), "{} and {} Mbit/s", goodput(fifo), goodput(airtime));
     for (run, simulated) in [fifo, airtime].into_iter().zip(list(&simulated["runs"])) {
         let (share, should) = (slow_share(run), slow_share(simulated));

@@ -97,7 +97,7 @@ pub(super) struct Finish {
     pub up: QueueEnd,
     /// The queue towards the client.
     pub down: QueueEnd,
-    /// The queues of both lines; nothing on the air.
+    /// The queues of both lines, or of the devices on the air.
     pub path: Vec<PathQueue>,
     /// The radio, where there is one.
     pub radios: Vec<Radio>,

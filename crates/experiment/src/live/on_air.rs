@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::Sender;
 
 use goodqueue::{Backlog, Nanos, Packet, Reason, Span};
+use goodqueue_report::ramp_ns;
 use goodqueue_report::wifi::SHARE_STEP_NS;
 use goodqueue_sim::wifi::{AirEvent, DeviceId, Frame, Radio, Sink, tid_of};
 use goodqueue_wire::{self as wire, Exit, Medium, Way};
@@ -24,8 +25,17 @@ pub(super) enum Heard {
     Events(Vec<AirEvent>),
     /// What was used until then, nanoseconds from the start of the load.
     Moment(u64, Moment),
-    /// The engine has ended.
-    End(Box<Radio>, Nanos),
+    /// The engine has ended: what each device was offered and what became of it.
+    End(Box<Radio>, Vec<Offered>, Nanos),
+}
+
+/// What a device was offered, and what its queues did with it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Offered {
+    pub(super) arrived: u64,
+    /// By place of the reason in [`Reason::ALL`].
+    pub(super) drops: [u64; Reason::ALL.len()],
+    pub(super) marks: u64,
 }
 
 /// When the load starts, on the engine's clock; zero as long as nobody knows.
@@ -67,6 +77,21 @@ pub(super) struct Notes {
     fates: Vec<Fates>,
     /// When the next moment is, from the start of the load.
     next: u64,
+    /// By device.
+    offered: Vec<Offered>,
+    /// Whether the radio measures how long packets wait.
+    measures: bool,
+}
+
+impl Notes {
+    /// Of a device.
+    fn offered(&mut self, device: DeviceId) -> &mut Offered {
+        let device = usize::from(device);
+        if self.offered.len() <= device {
+            self.offered.resize_with(device + 1, Offered::default);
+        }
+        &mut self.offered[device]
+    }
 }
 
 /// Brings what comes out of the radio to the engine.
@@ -92,14 +117,16 @@ impl Sink for Landing<'_> {
         self.exit.leave(self.origin + Span(now.0), frame.handle.into(), frame.dsfield);
     }
 
-    fn dropped(&mut self, _: Nanos, _: DeviceId, frame: Frame, reason: Reason) {
+    fn dropped(&mut self, _: Nanos, at: DeviceId, frame: Frame, reason: Reason) {
+        self.notes.offered(at).drops[reason as usize] += 1;
         if let Some(fates) = self.fates(&frame) {
             fates.drops += 1;
         }
         self.exit.drop(frame.handle.into(), reason);
     }
 
-    fn marked(&mut self, _: Nanos, _: DeviceId, frame: &Frame, _: Reason) {
+    fn marked(&mut self, _: Nanos, from: DeviceId, frame: &Frame, _: Reason) {
+        self.notes.offered(from).marks += 1;
         if let Some(fates) = self.fates(frame) {
             fates.marks += 1;
         }
@@ -120,6 +147,10 @@ impl OnAir {
     /// Tells of all moments up to `now`, where nothing that is at `now` or later has been handled yet.
     fn tell_moments(&mut self, now: Nanos) {
         let Some(start) = self.load_start.get() else { return };
+        if !std::mem::replace(&mut self.notes.measures, true) {
+            let [from, to] = [ramp_ns(self.load.0), self.load.0].map(|at| self.time(start + Span(at)));
+            (0..=self.stations()).for_each(|device| self.radio.measure_sojourn(device, from, to));
+        }
         while self.notes.next <= self.load.0 && start + Span(self.notes.next) <= now {
             let at = self.time(start + Span(self.notes.next));
             let fates = |station: usize| self.notes.fates.get(station).copied().unwrap_or_default();
@@ -151,7 +182,7 @@ fn sum(one: Backlog, other: Backlog) -> Backlog {
 }
 
 /// What waits in the queues of a device, and what its driver and hardware hold below: their number alone is known.
-fn backlog(radio: &Radio, device: DeviceId) -> [Backlog; 2] {
+pub(super) fn backlog(radio: &Radio, device: DeviceId) -> [Backlog; 2] {
     let (above, packets) = radio.backlog(device);
     let above = radio
         .radio_stats(device)
@@ -172,7 +203,9 @@ impl Medium for OnAir {
             to,
             dsfield: frame.dsfield,
             tid: tid_of(frame.dsfield),
+            entered: Nanos::ZERO,
         };
+        self.notes.offered(from).arrived += 1;
         self.tell_moments(now);
         let now = self.time(now);
         self.with_radio(exit, |radio, landing| radio.offer(now, from, frame, landing));
@@ -205,7 +238,7 @@ impl Medium for OnAir {
         self.tell_moments(now);
         self.look(now);
         let now = self.time(now);
-        let _ = self.listener.send(Heard::End(Box::new(self.radio), now));
+        let _ = self.listener.send(Heard::End(Box::new(self.radio), self.notes.offered, now));
     }
 }
 

@@ -73,7 +73,8 @@ fn same(driver: DriverSpec) {
         let station = u16::from(host) + 1;
         let (from, to) = if is_down { (0, station) } else { (station, 0) };
         let handle = step as u32;
-        let frame = Frame { handle, len, flow_hash: host.into(), to, dsfield, tid: dsfield >> 5 };
+        let frame =
+            Frame { handle, len, flow_hash: host.into(), to, dsfield, tid: dsfield >> 5, ..Frame::default() };
         plain.offer(at, from, frame, &mut by_hand);
     }
     let end = Nanos(2_100_000_000);
@@ -100,8 +101,15 @@ fn same(driver: DriverSpec) {
                 moments.push(t / 1_000_000);
                 measured.moment(t.cast_signed(), moment);
             }
-            Heard::End(radio, now) => {
+            Heard::End(radio, offered, now) => {
                 assert_eq!(now, end);
+                for (device, Offered { arrived, drops, .. }) in (0..).zip(&offered) {
+                    let dropped = drops.iter().sum::<u64>() - drops[Reason::Loss as usize];
+                    let there = radio.sent_of(device) + radio.held_of(device) + dropped;
+                    assert_eq!((offered.len(), *arrived), (3, there), "device {device}");
+                    let waits = radio.sojourn(device).expect("measured from the start of the load");
+                    assert!(waits.count() > 50 && waits.quantile(0.5) <= waits.max(), "{waits:?}");
+                }
                 let recorded = measured.finish("phy0".into(), &spec(driver), &radio, |_| Owner::default());
                 assert_eq!(faults(&recorded, &radio, now), Vec::<String>::new());
                 assert_eq!(recorded.accounting.elapsed_ns, 1_050_000_000);

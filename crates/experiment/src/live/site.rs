@@ -4,18 +4,23 @@ use std::path::Path;
 use std::sync::mpsc::channel;
 use std::thread::{self, JoinHandle};
 
-use goodqueue::{AnyQueue, Nanos, QueueSpec, Rate, RingSpec, Rng, Span};
+use goodqueue::fifo::Limit;
+use goodqueue::spec::QueueKind;
+use goodqueue::{AnyQueue, Bytes, Nanos, QueueSpec, Rate, RingSpec, Rng, Span};
 use goodqueue_probe::Test;
+use goodqueue_report::PathQueue;
 use goodqueue_report::wifi::Radio as Recorded;
-use goodqueue_sim::wifi::{PeerSpec, Radio, RadioSpec, RateSpec, Role};
+use goodqueue_sim::wifi::{DeviceId, PeerSpec, Radio, RadioSpec, RateSpec, Role};
 use goodqueue_wire::engine::DEFAULT_FRAMES;
 use goodqueue_wire::{Engine, EngineHandle, EngineSpec, Frame, Lab, MAX_HOSTS, MediumSpec, PathSpec, Way};
 
 use super::message::{Order, Work};
-use super::on_air::{Heard, LoadStart, Notes, OnAir};
+use super::on_air::{Heard, LoadStart, Notes, Offered, OnAir, backlog};
 use crate::Error;
+use crate::collect::{QueueMoment, Tally};
 use crate::plan::{FRAME, LinkOrder};
 use crate::radio::{Measured, Owner, faults, places, signed};
+use crate::simulate::{PathLink, path_queue, unbalanced};
 use crate::text::link_file;
 use crate::{Experiment, Variant};
 
@@ -42,6 +47,9 @@ pub(super) enum Between {
 pub(super) struct Air {
     spec: RadioSpec,
     stations: Vec<String>,
+    /// The queues on the path that are the radio's, with the device that each is of, and whether the reports show it as
+    /// the bottleneck's.
+    path: Vec<(PathLink, DeviceId, bool)>,
     /// Between server and access point, each way.
     delay: Span,
     to_stations: Way,
@@ -55,7 +63,7 @@ pub(super) struct Listening {
     /// When the radio's time began.
     origin: Nanos,
     load_start: LoadStart,
-    thread: JoinHandle<(Vec<Recorded>, Vec<String>)>,
+    thread: JoinHandle<Said>,
 }
 
 impl Site {
@@ -115,9 +123,31 @@ impl Site {
         let stations: Vec<String> =
             radio.nodes.iter().skip(1).filter_map(|&node| scenario.nodes.get(node).cloned()).collect();
         let to_stations = if is_client_at_server(variant) { Way::Up } else { Way::Down };
-        let air = Air { spec: radio.spec.clone(), stations, delay: wire.delay, to_stations };
+        let device = |link: usize| {
+            let from = scenario.links.get(link).filter(|_| radio.links.contains(&link))?.from;
+            DeviceId::try_from(radio.nodes.iter().position(|&node| node == from)?).ok()
+        };
+        let queue = |path: PathLink| {
+            let is_bottleneck = path.link == variant.up || path.link == variant.down;
+            device(path.link).map(|device| (path, device, is_bottleneck))
+        };
+        let path = variant.path(&test).into_iter().filter_map(queue).collect();
+        let air = Air { spec: radio.spec.clone(), stations, path, delay: wire.delay, to_stations };
         let between = Between::Air(air);
         Ok(Site { test, hosts, ecn: scenario.tcp.ecn, ipv6: scenario.ipv6, between })
+    }
+
+    /// The longest round trip that a packet can have: the base delay, and the time that both queues take to drain when
+    /// they are full. Over the air nobody knows the rate at which they do.
+    pub(super) fn longest_round_trip(&self) -> Span {
+        match &self.between {
+            Between::Lines(link, queue) => {
+                let base = Span(link.rtt_ns.iter().max().copied().unwrap_or(0));
+                let drain = |bps| drain_time(queue, Rate(bps), link.ring.unwrap_or(0));
+                base + drain(link.up_bps) + drain(link.down_bps)
+            }
+            Between::Air(_) => Span(u64::MAX),
+        }
     }
 
     /// Starts the engine; over the air with someone who listens.
@@ -165,6 +195,20 @@ fn lines(lab: &Lab, link: &LinkOrder, queue: &QueueSpec, seed: u64) -> Result<En
     Engine::start(lab, engine).map_err(Error::machine)
 }
 
+/// How long a full queue, with a full device ring below it, takes to drain over a line of `rate`.
+fn drain_time(queue: &QueueSpec, rate: Rate, ring: u32) -> Span {
+    let frames = |packets: u64| packets.saturating_mul(FRAME.into());
+    let bytes = match (queue.kind(), queue.fifo_limit(rate, FRAME)) {
+        (_, Ok(Some(Limit::Bytes(bytes)))) => bytes,
+        (_, Ok(Some(Limit::Packets(packets)))) => frames(packets.into()),
+        // Their limits are in bytes, and their places for packets of the smallest size.
+        (QueueKind::Tbf | QueueKind::Red, _) => queue.get("limit").unwrap_or(0),
+        _ => frames(queue.places(rate, FRAME).unwrap_or(u64::MAX)),
+    };
+    let rate = queue.shaped_rate().map_or(rate, |shaped| shaped.min(rate));
+    rate.tx_time(Bytes(bytes.saturating_add(frames(u64::from(ring) + 1))))
+}
+
 /// Slots for the frames under way, on top of those that may wait in queues.
 fn frames(link: &LinkOrder) -> u32 {
     let longest = link.rtt_ns.iter().max().copied().unwrap_or(0);
@@ -206,6 +250,7 @@ impl Air {
             owners: self.owners(test),
             measured: Measured::new(places(&spec), test.load),
             spec,
+            path: self.path.clone(),
             origin,
             load_start: load_start.clone(),
         };
@@ -239,13 +284,24 @@ struct Ear {
     owners: Vec<Owner>,
     measured: Measured,
     spec: RadioSpec,
+    path: Vec<(PathLink, DeviceId, bool)>,
     origin: Nanos,
     load_start: LoadStart,
 }
 
+/// What there is to say of a radio at the end.
+#[derive(Default)]
+pub(super) struct Said {
+    pub(super) radios: Vec<Recorded>,
+    /// The queues of its devices.
+    pub(super) path: Vec<PathQueue>,
+    /// Why the result is not valid.
+    pub(super) wrong: Vec<String>,
+}
+
 impl Ear {
-    /// Until the engine has ended: what goes into the record, and what is wrong with it.
-    fn listen(mut self, heard: &std::sync::mpsc::Receiver<Heard>) -> (Vec<Recorded>, Vec<String>) {
+    /// Until the engine has ended.
+    fn listen(mut self, heard: &std::sync::mpsc::Receiver<Heard>) -> Said {
         for heard in heard {
             match heard {
                 Heard::Events(events) => {
@@ -254,16 +310,42 @@ impl Ear {
                     events.iter().for_each(|event| self.measured.event(event, origin));
                 }
                 Heard::Moment(t, moment) => self.measured.moment(signed(t), moment),
-                Heard::End(radio, now) => {
+                Heard::End(radio, offered, now) => {
+                    let devices = DeviceId::try_from(self.spec.devices.len()).unwrap_or(DeviceId::MAX);
+                    let queue = |(path, device, is_bottleneck): &(PathLink, DeviceId, bool)| {
+                        let offered = offered.get(usize::from(*device)).copied().unwrap_or_default();
+                        radio_queue(path, (&radio, devices), *device, *is_bottleneck, offered)
+                    };
+                    let (path, unbalanced): (Vec<_>, Vec<_>) = self.path.iter().map(queue).unzip();
                     let owner = |station: usize| self.owners.get(station).cloned().unwrap_or_default();
                     let recorded = self.measured.finish("phy0".into(), &self.spec, &radio, owner);
-                    let wrong = faults(&recorded, &radio, now);
-                    return (vec![recorded], wrong);
+                    let mut wrong = faults(&recorded, &radio, now);
+                    wrong.extend(unbalanced.into_iter().flatten());
+                    return Said { radios: vec![recorded], path, wrong };
                 }
             }
         }
-        (Vec::new(), vec!["the radio ended without an account".into()])
+        Said { wrong: vec!["the radio ended without an account".into()], ..Said::default() }
     }
+}
+
+/// The queues of a device, and what is wrong with their counters.
+fn radio_queue(
+    path: &PathLink,
+    (radio, devices): (&Radio, DeviceId),
+    device: DeviceId,
+    is_bottleneck: bool,
+    offered: Offered,
+) -> (PathQueue, Option<String>) {
+    let (sent, held) = (radio.sent_of(device), radio.held_of(device));
+    let Offered { arrived, drops, marks } = offered;
+    let tally = Tally { drops, arrived, sent, held, own: Vec::new() };
+    let wrong = unbalanced(&tally).map(|why| format!("the counters of {}: {why}", path.name));
+    let bytes = (0..devices).filter_map(|to| radio.path_account(device, to)).map(|account| account.bytes);
+    let [above, _] = backlog(radio, device);
+    let last =
+        QueueMoment { backlog_bytes: above.bytes, sent_bytes: bytes.sum(), marks, ..QueueMoment::default() };
+    (path_queue(path, is_bottleneck, (tally, last), radio.sojourn(device)), wrong)
 }
 
 impl Listening {
@@ -279,7 +361,30 @@ impl Listening {
     }
 
     /// Once the engine has ended.
-    pub(super) fn end(self) -> Result<(Vec<Recorded>, Vec<String>), Error> {
+    pub(super) fn end(self) -> Result<Said, Error> {
         self.thread.join().map_err(|_| Error::Machine("the thread that listens to the radio panicked".into()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// How long a queue can hold a packet on a line of 1 Mbit/s with a ring of so many packets, ms.
+    fn held(queue: &str, ring: u32) -> u64 {
+        drain_time(&queue.parse().expect("a queue"), Rate(1_000_000), ring).0 / 1_000_000
+    }
+
+    #[test]
+    fn a_full_queue_is_waited_for_as_long_as_it_takes_to_drain() {
+        // A packet of 1514 bytes takes 12.112 ms, and one is on the line.
+        assert_eq!(held("pfifo:1000", 0), 12_124);
+        assert_eq!(held("pfifo:1000", 256), 15_224);
+        assert_eq!(held("bfifo:125000", 0), 1_012);
+        assert_eq!(held("fifo:500ms", 0), 512);
+        assert_eq!(held("fq_codel", 0), 10_241 * 12_112 / 1_000);
+        assert_eq!(held("tbf,rate=500kbit,burst=5000,limit=125000", 0), 2_024);
+        // It drains at the rate that it shapes to.
+        assert!(held("cake,bandwidth=500kbit", 0) > held("cake", 0));
     }
 }

@@ -12,13 +12,13 @@ use std::time::{Duration, Instant};
 
 use goodqueue::{Nanos, QueueSpec, Reason, Span};
 use goodqueue_probe::Sample;
-use goodqueue_probe::net::{self, ClientSummary, NetError, Server, SharedClock};
+use goodqueue_probe::net::{self, ClientSummary, NetError, PathState, Server, SharedClock};
 use goodqueue_report::{Direction, EngineHealth, PathQueue, ramp_ns};
 use goodqueue_wire::{EngineHandle, EngineReport, EngineSample, Lab, LabSpec, PathReport, PathSample, Side};
 
 use super::message::{Finish, Message, Order};
 use super::rights::Rights;
-use super::site::{Between, Listening, Site};
+use super::site::{Between, Listening, Said, Site};
 use crate::Error;
 use crate::collect::{QueueEnd, QueueMoment, Tally, parameters};
 use crate::plan::MTU;
@@ -113,7 +113,7 @@ fn work(voice: &mut Voice) -> Result<(), Error> {
     let (load, told) = run_load(voice, &lab, &site, &engine, listening.as_ref(), &rights)?;
     let running = engine.is_running();
     let report = engine.stop().map_err(Error::machine)?;
-    let (radios, wrong) = listening.map(Listening::end).transpose()?.unwrap_or_default();
+    let Said { radios, path: on_air, wrong } = listening.map(Listening::end).transpose()?.unwrap_or_default();
     let failure = report.failure.as_ref().map(ToString::to_string);
     let mut invalid = report.validity().reasons;
     invalid.extend(wrong);
@@ -129,7 +129,8 @@ fn work(voice: &mut Voice) -> Result<(), Error> {
         Err(_) => {}
     }
     let ways = [(Direction::Up, &report.up), (Direction::Down, &report.down)];
-    let path = ways.into_iter().filter_map(|(way, end)| path_queue(way, &order.label, end)).collect();
+    let lines = ways.into_iter().filter_map(|(way, end)| path_queue(way, &order.label, end));
+    let path = lines.chain(on_air).collect();
     let finish = Finish { radios, path, ..finish(&report, running && !told, invalid) };
     voice.say(&Message::Finished(Box::new(finish)));
     failure.map_or(Ok(()), |failure| Err(Error::Machine(failure)))
@@ -163,8 +164,9 @@ fn run_load(
     let client_sink = server_sink.clone();
     let told = told_to_stop();
     let (end_client, end_server) = (AtomicBool::new(false), AtomicBool::new(false));
+    let path = PathState::new(site.longest_round_trip());
     thread::scope(|scope| {
-        let (server, end_client, end_server) = (&server, &end_client, &end_server);
+        let (server, end_client, end_server, path) = (&server, &end_client, &end_server, &path);
         let serving = scope.spawn(move || {
             rights.end_in_thread(|| lab.server().enter())?;
             Ok::<_, goodqueue_wire::Error>(server.run(&clock, &server_sink, end_server))
@@ -177,6 +179,7 @@ fn run_load(
                 &hosts,
                 server.port(),
                 &clock,
+                path,
                 &client_sink,
                 end_client,
             ))
@@ -186,7 +189,7 @@ fn run_load(
             end_client.store(true, Ordering::Relaxed);
         }
         let ended = || told.load(Ordering::Relaxed) || !engine.is_running();
-        watch(voice, engine, &samples, &clock, &|| end_client.fetch_or(ended(), Ordering::Relaxed));
+        watch(voice, engine, (&samples, path), &clock, &|| end_client.fetch_or(ended(), Ordering::Relaxed));
         let lost = |_| Error::Machine("a thread of the load ended without an answer".into());
         let summary = client.join().map_err(lost)?.map_err(Error::machine)?;
         // What the server made of it has come as samples; how it ended matters no more.
@@ -209,7 +212,7 @@ impl Drop for SetAtEnd<'_> {
 fn watch(
     voice: &mut Voice,
     engine: &EngineHandle,
-    samples: &Receiver<Sample>,
+    (samples, path): (&Receiver<Sample>, &PathState),
     clock: &SharedClock,
     look_for_the_end: &dyn Fn() -> bool,
 ) {
@@ -219,6 +222,7 @@ fn watch(
             next += LOOK;
             look_for_the_end();
             let sample = engine.sample();
+            path.saw(goodqueue_wire::now(), sample.frames_used == 0);
             voice.say(&Message::Queues {
                 t_ns: taken_at(&sample, clock),
                 up: moment(&sample.up),
@@ -311,7 +315,7 @@ fn finish(report: &EngineReport, complete: bool, invalid: Vec<String>) -> Finish
     }
 }
 
-/// The queue of a line as it goes into the record; nothing on the air, where the radio's own series say it.
+/// The queue of a line as it goes into the record; nothing on the air, where it is the radio's.
 fn path_queue(direction: Direction, queue: &str, path: &PathReport) -> Option<PathQueue> {
     let (tally, last) = (tally(path), &path.last);
     Some(PathQueue {

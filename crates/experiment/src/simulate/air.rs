@@ -1,6 +1,6 @@
 //! Radios of a simulation, measured.
 
-use goodqueue::Reason;
+use goodqueue::{Histogram, Reason};
 use goodqueue_report::wifi::{Radio as Recorded, SHARE_STEP_NS};
 use goodqueue_sim::wifi::DeviceId;
 use goodqueue_sim::{LinkCounters, Simulation};
@@ -140,19 +140,28 @@ impl<'a> Sender<'a> {
     }
 }
 
-/// The balance of the queues over the air from a device. What came and was neither dropped by a queue nor is held was sent:
-/// also what was lost after it was, as on a line. That nothing else became of packets is the radio's own check
-/// (`Radio::is_conserved`, see `faults`).
+/// The balance of the queues over the air from a device, each number counted for itself. What was given up after it was
+/// sent in vain counts as sent, as what is lost on a line does.
 pub(super) fn tally(job: &Job, simulation: &Simulation, link: usize) -> Option<Tally> {
     let Sender { radio, device, counters, .. } = Sender::of(job, simulation, link)?;
     let mut drops = [0; Reason::ALL.len()];
     for counters in &counters {
         drops.iter_mut().zip(counters.drops).for_each(|(sum, drops)| *sum += drops);
     }
-    let (arrived, held) =
-        (counters.iter().map(|counters| counters.arrived).sum::<u64>(), radio.held_of(device));
-    let by_queues = drops.iter().sum::<u64>() - drops[Reason::Loss as usize];
-    Some(Tally { drops, arrived, sent: arrived.saturating_sub(by_queues + held), held, own: Vec::new() })
+    let arrived = counters.iter().map(|counters| counters.arrived).sum();
+    let (sent, held) = (radio.sent_of(device), radio.held_of(device));
+    Some(Tally { drops, arrived, sent, held, own: Vec::new() })
+}
+
+/// How long packets waited in the device that a link leaves from over the air.
+pub(super) fn sojourn<'a>(job: &Job, simulation: &'a Simulation, link: usize) -> Option<&'a Histogram> {
+    let Sender { radio, device, .. } = Sender::of(job, simulation, link)?;
+    radio.sojourn(device)
+}
+
+/// Whether a link is on the air.
+pub(super) fn is_on_air(job: &Job, link: usize) -> bool {
+    job.scenario.radios.iter().any(|radio| radio.links.contains(&link))
 }
 
 /// The queues over the air from a device, at one moment: for the series of the queue towards station or server.

@@ -15,7 +15,7 @@ use crate::{Error, Monitor};
 
 pub use job::{Job, PathLink};
 #[cfg(feature = "live")]
-pub(crate) use passed::sojourn;
+pub(crate) use passed::{path_queue, sojourn, unbalanced};
 
 /// What is asked for beside the scenarios.
 #[derive(Clone, Debug, Default)]

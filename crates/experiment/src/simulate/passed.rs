@@ -29,7 +29,7 @@ impl<'a> Passed<'a> {
         let load = job.test.load.0;
         let [from, to] = [ramp_ns(load), load].map(|at| Nanos(job.scenario.origin.0.saturating_add(at)));
         for path in job.path.iter().take(MOST_SOJOURNS) {
-            if has_line(job, path) {
+            if has_line(job, path) || air::is_on_air(job, path.link) {
                 simulation.measure_sojourn(path.link, from, to);
             }
         }
@@ -46,7 +46,8 @@ impl<'a> Passed<'a> {
     pub(super) fn look(&mut self, t: i64, simulation: &Simulation) {
         for (path, series) in self.job.path.iter().zip(&mut self.series) {
             if let Some(series) = series {
-                push_moment(series, t, moment(&simulation.link(path.link)));
+                let on_air = air::queue(self.job, simulation, path.link);
+                push_moment(series, t, on_air.unwrap_or_else(|| moment(&simulation.link(path.link))));
             }
         }
     }
@@ -60,10 +61,12 @@ impl<'a> Passed<'a> {
             let tally = air::tally(self.job, simulation, path.link).unwrap_or_else(|| queue_end(&view));
             wrong.extend(unbalanced(&tally).map(|why| format!("the counters of {}: {why}", path.name)));
             let last = air::queue(self.job, simulation, path.link).unwrap_or_else(|| moment(&view));
-            queues.push(queue(self.job, path, (tally, last), view.sojourn()));
+            let is_bottleneck = path.link == self.job.up || path.link == self.job.down;
+            let waited = air::sojourn(self.job, simulation, path.link).or(view.sojourn());
+            queues.push(path_queue(path, is_bottleneck, (tally, last), waited));
         }
         for direction in [Direction::Up, Direction::Down] {
-            if let Some(shown) = shown(&queues, direction) {
+            if let Some(shown) = shown(&queues, &self.series, direction) {
                 queues[shown].series.clone_from(&self.series[shown]);
             }
         }
@@ -72,7 +75,7 @@ impl<'a> Passed<'a> {
 }
 
 /// Whether what arrived is not what was sent, dropped or is held.
-fn unbalanced(tally: &Tally) -> Option<String> {
+pub(crate) fn unbalanced(tally: &Tally) -> Option<String> {
     let drops = tally.drops.iter().sum::<u64>() - tally.drops[Reason::Loss as usize];
     let Tally { arrived, sent, held, .. } = tally;
     (*arrived != sent + drops + held)
@@ -83,10 +86,12 @@ fn has_line(job: &Job, path: &PathLink) -> bool {
     job.scenario.links.get(path.link).is_some_and(|link| link.port.is_some())
 }
 
-/// Queues of a direction that may be the one to show: those that hold packets back first, then the slowest.
+/// Queues of a direction that may be the one to show: those over the air, which have no rate, first; then those that hold
+/// packets back, then the slowest.
 fn candidates(job: &Job, direction: Direction) -> Vec<usize> {
     let ours = |path: &PathLink| {
-        path.direction == direction && has_line(job, path) && path.link != job.up && path.link != job.down
+        let has_series = has_line(job, path) || air::is_on_air(job, path.link);
+        path.direction == direction && has_series && path.link != job.up && path.link != job.down
     };
     let mut all: Vec<usize> = (0..job.path.len()).filter(|&index| ours(&job.path[index])).collect();
     all.sort_by_key(|&index| {
@@ -96,21 +101,23 @@ fn candidates(job: &Job, direction: Direction) -> Vec<usize> {
     all
 }
 
-/// The queue of a direction in which packets waited longest on average, where that is not the one at the bottleneck.
-fn shown(queues: &[PathQueue], direction: Direction) -> Option<usize> {
+/// The queue of a direction in which packets waited longest on average, of those whose series was kept, where that is not
+/// the one at the bottleneck.
+fn shown(queues: &[PathQueue], series: &[Option<QueueSeries>], direction: Direction) -> Option<usize> {
     let ours = || queues.iter().enumerate().filter(|(_, queue)| queue.direction == direction);
     let least = match ours().find(|(_, queue)| queue.bottleneck) {
-        // On the air nobody knows, and it is the bottleneck.
         Some((_, bottleneck)) => bottleneck.sojourn?.mean_ns,
         None => 0,
     };
-    let longer = ours().filter(|(_, queue)| queue.mean_sojourn_ns() > least);
+    let has_series = |index: usize| series.get(index).is_some_and(Option::is_some);
+    let longer = ours().filter(|&(index, queue)| queue.mean_sojourn_ns() > least && has_series(index));
     longer.max_by_key(|(_, queue)| queue.mean_sojourn_ns()).map(|(index, _)| index)
 }
 
-fn queue(
-    job: &Job,
+/// A queue on the path as it goes into the record.
+pub(crate) fn path_queue(
     path: &PathLink,
+    is_bottleneck: bool,
     (tally, last): (Tally, QueueMoment),
     waited: Option<&Histogram>,
 ) -> PathQueue {
@@ -120,7 +127,7 @@ fn queue(
         direction: path.direction,
         queue: path.queue.clone(),
         shaped_bps: path.shaped.map(|rate| rate.0),
-        bottleneck: path.link == job.up || path.link == job.down,
+        bottleneck: is_bottleneck,
         arrived_packets,
         sent_packets,
         sent_bytes: last.sent_bytes,

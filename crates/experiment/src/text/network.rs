@@ -233,10 +233,7 @@ fn port(way: &Way, site: &Site<'_>, slowest: Option<Rate>) -> Read<(Option<PortS
         return Err(Wrong::new(given.at, format!("{lanes} hardware queues need a ring each: give `ring`")));
     }
     if let (Some(given), Some(_), 2..) = (way.lanes, shaper, lanes) {
-        return Err(Wrong::new(
-            given.at,
-            "a shaper feeds one hardware queue: leave `lanes` out",
-        ));
+        return Err(Wrong::new(given.at, "a shaper feeds one hardware queue: leave `lanes` out"));
     }
     let (queue, compared) = queue(way, rate, site, slowest)?;
     let pause = way.pause.and_then(|pause| pause.value);

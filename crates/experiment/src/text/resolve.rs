@@ -225,10 +225,7 @@ fn sides(root: &Section<'_>, form: &Form<'_>, queues: &[QueueText], hosts: usize
         let is_only = draft.queue.is_some();
         let turns = match draft.queue {
             Some(queue) if !is_compared => {
-                return Err(Wrong::new(
-                    queue.at,
-                    "no link has queue = \"$queue\", which this would replace",
-                ));
+                return Err(Wrong::new(queue.at, "no link has queue = \"$queue\", which this would replace"));
             }
             Some(queue) => vec![Some(queue.value)],
             None if is_compared => {

@@ -11,9 +11,7 @@ use crate::{Sample, Way};
 /// Longest wait for a reply, whatever the round-trip times seen. With it the memory of a prober is bounded:
 /// `MOST_TIMEOUT / interval` slots of 24 bytes, 288 kB at 10 ms and 2.9 MB at 1 ms.
 const MOST_TIMEOUT: i64 = 120_000_000_000;
-/// Longest final wait where no reply came at all: three of the longest round trips that a link may have without load.
-const DEAD_WAIT: i64 = 30_000_000_000;
-/// The final wait where replies came, at least.
+/// The final wait where the last probe was answered, at least: for replies that are out of order.
 const LEAST_FINAL_WAIT: i64 = 200_000_000;
 
 /// What a prober is to do.
@@ -33,17 +31,17 @@ pub struct ProberConfig {
     pub interval: Span,
     /// UDP payload in bytes, brought into 60 to 1452.
     pub payload: u32,
-    /// A probe is lost when nothing came back for four times the longest round trip seen, but not before
-    /// this (and not after 120 s).
+    /// A probe is given up when nothing came back for four times the longest round trip seen, but not before
+    /// this (and not after 120 s): as long as the queues on the path can hold it, where that is known. It is lost where
+    /// the reply to a later probe has come, and not answered ([`Sample::UnderWay`]) where none has.
     pub least_timeout: Span,
 }
 
 impl ProberConfig {
     /// The least timeout where nobody chooses: 4 s, as irtt waits for a first reply.
     pub const LEAST_TIMEOUT: Span = Span::from_secs(4);
-    /// The same where a probe must not be taken for lost while it waits in a queue: 120 s. The final wait is no longer
-    /// for that: it depends on the round trips seen, and grows with those that still come.
-    pub const PATIENT: Span = Span::from_secs(120);
+    /// The longest that any prober waits: 120 s.
+    pub const MOST_TIMEOUT: Span = Span(MOST_TIMEOUT as u64);
     /// A timeout that never comes: a probe is lost only when [`Prober::was_lost`] says so.
     pub const FOR_EVER: Span = Span(i64::MAX as u64);
 }
@@ -67,6 +65,8 @@ pub struct ProberStats {
     pub lost_down: u64,
     /// Probes lost where no later reply tells where.
     pub lost_unknown: u64,
+    /// Probes that were given up although no later one was answered: they may still have been under way.
+    pub unanswered: u64,
     /// Slots of the grid that were left out because their time had passed by more than half an interval.
     pub timer_misses: u64,
     /// Datagrams that were no reply to this prober.
@@ -122,7 +122,7 @@ struct Slot {
 }
 
 /// Sends probes on an absolute grid and accounts for each of them exactly once: by one
-/// [`Sample::Echo`] that is no duplicate, or by one [`Sample::Lost`].
+/// [`Sample::Echo`] that is no duplicate, by one [`Sample::Lost`], or by one [`Sample::UnderWay`].
 ///
 /// Call, with a `now` that never goes backward: [`Prober::handle_datagram`] for each datagram, then
 /// [`Prober::handle_timeout`], then [`Prober::poll_transmit`] until it returns nothing; then sleep until
@@ -390,14 +390,15 @@ impl Prober {
         });
     }
 
-    /// Declares lost what has waited too long, and forgets what was answered that long ago.
+    /// Gives up what has waited too long, and forgets what was answered that long ago.
     pub fn handle_timeout(&mut self, now: Stamp, sink: &mut dyn FnMut(Sample)) {
         let over = self.grid >= self.grid_len
             && now.mono >= self.last_sent.saturating_add(self.final_wait())
             && self.unanswered > 0;
         if self.is_patient() {
             while self.slots.front().is_some_and(|slot| slot.answered) {
-                self.retire(sink);
+                self.slots.pop_front();
+                self.front += 1;
             }
             return;
         }
@@ -406,8 +407,14 @@ impl Prober {
             if !over && now.mono.saturating_sub(slot.sent.mono) < timeout {
                 break;
             }
-            self.retire(sink);
+            self.retire(Some(now), sink);
         }
+    }
+
+    /// When the last probe was sent, monotonic; nothing while there are more to come.
+    #[must_use]
+    pub fn sent_all_at(&self) -> Option<Nanos> {
+        (self.grid >= self.grid_len).then(|| Nanos(self.last_sent.max(0).cast_unsigned()))
     }
 
     /// Sends nothing more; answers are still waited for. For a run that is stopped.
@@ -415,11 +422,11 @@ impl Prober {
         self.grid = self.grid_len;
     }
 
-    /// Gives up waiting: declares lost all that is unanswered, in flight or not.
+    /// Ends. Nothing is under way any more, and its owner knows it: what is unanswered is lost.
     pub fn finish(&mut self, sink: &mut dyn FnMut(Sample)) {
         self.stop();
         while !self.slots.is_empty() {
-            self.retire(sink);
+            self.retire(None, sink);
         }
     }
 
@@ -432,21 +439,12 @@ impl Prober {
         self.lose(seq, sent, way, sink);
     }
 
-    /// Ends at `now`: what has not come back is told as under way.
+    /// Ends at `now`: what has not come back is told as under way, or as lost where a later probe was answered.
     pub fn leave(&mut self, now: Stamp, sink: &mut dyn FnMut(Sample)) {
         self.stop();
-        let slots = std::mem::take(&mut self.slots);
-        for (seq, slot) in (self.front..).zip(&slots).filter(|(_, slot)| !slot.answered) {
-            let waited = now.mono.saturating_sub(slot.sent.mono);
-            sink(Sample::UnderWay {
-                probe: self.config.probe,
-                seq,
-                sent: self.since_origin(slot.sent),
-                waited,
-            });
+        while !self.slots.is_empty() {
+            self.retire(Some(now), sink);
         }
-        self.front = self.front.saturating_add(u32::try_from(slots.len()).unwrap_or(u32::MAX));
-        self.unanswered = 0;
     }
 
     /// Whether it waits for ever.
@@ -454,8 +452,9 @@ impl Prober {
         self.config.least_timeout >= ProberConfig::FOR_EVER
     }
 
-    /// Takes the oldest slot out.
-    fn retire(&mut self, sink: &mut dyn FnMut(Sample)) {
+    /// Takes the oldest slot out. Unanswered it may still be under way at `now`, unless a later probe was answered: what
+    /// is on the way keeps its order. Who waits for ever is told of losses, and concludes none.
+    fn retire(&mut self, now: Option<Stamp>, sink: &mut dyn FnMut(Sample)) {
         let Some(slot) = self.slots.pop_front() else { return };
         let seq = self.front;
         self.front += 1;
@@ -463,6 +462,13 @@ impl Prober {
             return;
         }
         self.unanswered -= 1;
+        let now = now.filter(|_| self.is_patient() || slot.sent.mono >= self.heard);
+        if let Some(now) = now {
+            self.stats.unanswered += 1;
+            let (probe, sent) = (self.config.probe, self.since_origin(slot.sent));
+            let waited = now.mono.saturating_sub(slot.sent.mono);
+            return sink(Sample::UnderWay { probe, seq, sent, waited });
+        }
         let way = match (slot.reached, slot.covered) {
             (true, _) => Way::Down,
             (false, true) => Way::Up,
@@ -490,14 +496,12 @@ impl Prober {
         self.max_rtt.saturating_mul(4).clamp(least, MOST_TIMEOUT)
     }
 
-    /// How long to wait after the last probe: three of the longest round trips, as irtt does, or three times as long as
-    /// the probes that nothing has been heard of were sent for, if that is longer: they may be waiting in a queue that
-    /// has grown since.
+    /// How long to wait after the last probe. Where it was answered: three of the longest round trips, as irtt does, for
+    /// replies that are out of order. Where it was not: until it would be given up.
     fn final_wait(&self) -> i64 {
-        if self.max_rtt < 0 {
-            return self.timeout().min(DEAD_WAIT);
+        if self.heard < self.last_sent {
+            return self.timeout();
         }
-        let unheard = self.last_sent.saturating_sub(self.heard);
-        self.max_rtt.max(unheard).saturating_mul(3).max(LEAST_FINAL_WAIT).min(self.timeout())
+        self.max_rtt.saturating_mul(3).max(LEAST_FINAL_WAIT).min(self.timeout())
     }
 }

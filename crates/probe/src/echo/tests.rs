@@ -120,6 +120,15 @@ fn run(config: ProberConfig, up: Path, down: Path, mut naive: Option<&mut Naive>
     (samples, prober)
 }
 
+/// Probes that were given up, and how long they were waited for.
+fn unanswered(samples: &[Sample]) -> Vec<(u32, i64)> {
+    let unanswered = samples.iter().filter_map(|sample| match sample {
+        Sample::UnderWay { seq, waited, .. } => Some((*seq, *waited)),
+        _ => None,
+    });
+    unanswered.collect()
+}
+
 fn lost(samples: &[Sample]) -> Vec<(u32, Way)> {
     let lost = samples.iter().filter_map(|sample| match sample {
         Sample::Lost { seq, way, .. } => Some((*seq, *way)),
@@ -149,9 +158,11 @@ fn losses_have_their_way() {
     let up = |seq| if seq == 10 { vec![] } else { vec![MS] };
     let down = |seq| if seq == 20 || seq == 99 { vec![] } else { vec![MS] };
     let (samples, prober) = run(config(100), &up, &down, None);
-    assert_eq!(lost(&samples), [(10, Way::Up), (20, Way::Down), (99, Way::Unknown)]);
+    assert_eq!(lost(&samples), [(10, Way::Up), (20, Way::Down)]);
+    // No later one tells that the last one will not come.
+    assert_eq!(unanswered(&samples), [(99, 4_000 * MS as i64)]);
     let stats = prober.stats();
-    assert_eq!((stats.lost_up, stats.lost_down, stats.lost_unknown, stats.received), (1, 1, 1, 97));
+    assert_eq!((stats.lost_up, stats.lost_down, stats.unanswered, stats.received), (1, 1, 1, 97));
 }
 
 #[test]
@@ -166,16 +177,30 @@ fn an_outage_longer_than_the_window_is_told_by_the_count() {
 }
 
 #[test]
-fn a_dead_path_loses_all_after_the_timeout() {
+fn a_dead_path_answers_nothing_within_the_timeout() {
     let (samples, prober) = run(config(50), &|_| vec![], &|_| vec![], None);
-    assert_eq!(lost(&samples).len(), 50);
-    assert!(lost(&samples).iter().all(|&(_, way)| way == Way::Unknown));
+    assert_eq!((unanswered(&samples).len(), lost(&samples).len()), (50, 0));
+    assert!(unanswered(&samples).iter().all(|&(_, waited)| waited >= 4_000 * MS as i64));
     assert_eq!(prober.poll_timeout(), None);
 }
 
 #[test]
+fn what_is_unanswered_on_an_empty_path_is_lost() {
+    let mut prober = Prober::new(config(3));
+    let (mut samples, mut buf) = (Vec::new(), [0; 100]);
+    assert_eq!(prober.sent_all_at(), None);
+    for k in 0..3 {
+        prober.poll_transmit(at(ORIGIN - 10 * MS + k * MS), &mut buf).unwrap();
+    }
+    assert_eq!(prober.sent_all_at(), Some(Nanos(ORIGIN - 8 * MS)));
+    prober.finish(&mut |sample| samples.push(sample));
+    assert_eq!(lost(&samples), [0, 1, 2].map(|seq| (seq, Way::Unknown)));
+    assert!(prober.is_done());
+}
+
+#[test]
 fn a_probe_that_waits_long_in_a_queue_is_not_lost() {
-    let patient = |probes| ProberConfig { least_timeout: ProberConfig::PATIENT, ..config(probes) };
+    let patient = |probes| ProberConfig { least_timeout: ProberConfig::MOST_TIMEOUT, ..config(probes) };
     // A queue that grows to 45 s within 0.2 s; one that grows at once to 40 s; a base round trip of 20 s.
     let growing = |seq: u32| vec![20 * MS + u64::from(seq) * 225 * MS];
     let at_once = |seq: u32| vec![if seq < 10_000 { 20 * MS } else { 40_000 * MS }];
@@ -188,11 +213,13 @@ fn a_probe_that_waits_long_in_a_queue_is_not_lost() {
 }
 
 #[test]
-fn a_path_that_dies_is_given_up() {
-    let patient = ProberConfig { least_timeout: ProberConfig::PATIENT, ..config(60_000) };
+fn a_path_that_dies_is_given_up_after_as_long_as_it_can_hold_a_probe() {
+    let least_timeout = Span::from_secs(20);
     let dies = |seq: u32| if seq < 10_000 { vec![MS] } else { vec![] };
-    let (samples, _) = run(patient, &dies, &|_| vec![MS], None);
-    assert_eq!(lost(&samples).len(), 50_000);
+    let (samples, _) = run(ProberConfig { least_timeout, ..config(60_000) }, &dies, &|_| vec![MS], None);
+    assert_eq!((unanswered(&samples).len(), lost(&samples).len()), (50_000, 0));
+    let waited = |&(_, waited): &(u32, i64)| waited >= 20_000 * MS as i64;
+    assert!(unanswered(&samples).iter().all(waited));
 }
 
 #[test]
@@ -317,6 +344,9 @@ proptest! {
                     reorderings += u64::from(reordered);
                 }
                 Sample::Lost { seq, .. } => prop_assert!(seen.insert(seq)),
+                Sample::UnderWay { seq, .. } => {
+                    prop_assert!(seen.insert(seq) && highest.is_none_or(|h| seq > h), "no later one was answered");
+                }
                 _ => prop_assert!(false, "no other sample"),
             }
         }
@@ -324,7 +354,7 @@ proptest! {
         let stats = prober.stats();
         prop_assert_eq!((stats.sent, stats.duplicates, stats.reordered), (200, duplicates, reorderings));
         let lost = stats.lost_up + stats.lost_down + stats.lost_unknown;
-        prop_assert_eq!(stats.received + lost, 200);
+        prop_assert_eq!(stats.received + lost + stats.unanswered, 200);
     }
 
     #[test]

@@ -13,7 +13,7 @@ use super::browse::{Fetch, FetchOutcome};
 use super::clock::SharedClock;
 use super::error::{Context, NetError};
 use super::load::{FlowOutcome, Load, LoadOutcome};
-use super::probe::{ProbeOutcome, Probes, ProbesOutcome};
+use super::probe::{PathState, ProbeOutcome, Probes, ProbesOutcome};
 use super::sys;
 use super::talk::{Talks, TalksOutcome};
 use crate::echo::Lateness;
@@ -102,7 +102,7 @@ fn enough_files(test: &Test, hosts: usize, open: u64, limit: u64) -> Result<(), 
 /// flight have 0.5 s to come back (so stop the server only when this has returned). Flows run in the calling
 /// thread, probes, pages, each video, and all video calls and games in one each that ends with it; all use the calling thread's network namespace.
 ///
-/// The load starts when `clock` says; call it early enough for the idle time that the test wants before.
+/// `path` says how long an answer can take, and when nothing is under way any more. The load starts when `clock` says; call it early enough for the idle time that the test wants before.
 /// Samples: goodput of downloads, the sender's view of uploads, this end of each flow, the probes, the pages and the videos.
 /// Where all flows have failed the run ends early.
 ///
@@ -114,18 +114,19 @@ pub fn run_client(
     hosts: &[IpAddr],
     port: u16,
     clock: &SharedClock,
+    path: &PathState,
     sink: &Sender<Sample>,
     stop: &AtomicBool,
 ) -> Result<ClientSummary, NetError> {
     check(test, hosts.len())?;
-    let probes = Probes::open(test, hosts, port, clock)?;
+    let probes = Probes::open(test, hosts, port, clock, path.longest())?;
     let fetches = Fetch::all(test, hosts, port, clock)?;
     let talks = Talks::open(test, hosts, port, clock)?;
     let load = Load::new(test, hosts, port, clock, sink)?;
     let end = AtomicBool::new(false);
     thread::scope(|scope| {
         let thread = |name: &str| thread::Builder::new().name(name.into());
-        let run = || probes.run(sink, &[stop, &end]);
+        let run = || probes.run(path, sink, &[stop, &end]);
         let probes = thread("probes").spawn_scoped(scope, run).context("start", "the probes' thread")?;
         let ends = [stop, &end];
         let mut fetching = Vec::new();

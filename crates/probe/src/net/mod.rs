@@ -15,7 +15,7 @@
 //! ```
 //! use std::sync::{atomic::{AtomicBool, Ordering}, mpsc};
 //! use goodqueue::Span;
-//! use goodqueue_probe::net::{Server, SharedClock, run_client};
+//! use goodqueue_probe::net::{PathState, Server, SharedClock, run_client};
 //! use goodqueue_probe::{Params, Sample, resolve};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -29,7 +29,8 @@
 //! let stop = AtomicBool::new(false);
 //! let client = std::thread::scope(|scope| {
 //!     let far = scope.spawn(|| server.run(&clock, &sink.clone(), &stop));
-//!     let client = run_client(&test, &hosts, server.port(), &clock, &sink, &stop);
+//!     let path = PathState::default();
+//!     let client = run_client(&test, &hosts, server.port(), &clock, &path, &sink, &stop);
 //!     stop.store(true, Ordering::Relaxed);
 //!     far.join().expect("the server does not panic").and(client)
 //! # })?;
@@ -74,7 +75,7 @@ pub use client::{ClientSummary, available_congestion_controls, check, run_client
 pub use clock::SharedClock;
 pub use error::NetError;
 pub use load::FlowOutcome;
-pub use probe::ProbeOutcome;
+pub use probe::{PathState, ProbeOutcome};
 pub use server::{ServedFlow, Server, ServerSummary};
 
 /// Asks for real-time scheduling (`SCHED_FIFO`, priority 1) of the calling thread, and says whether it was granted. A

@@ -2,10 +2,10 @@
 
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::os::fd::{AsFd, AsRawFd, RawFd};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::Sender;
 
-use goodqueue::Span;
+use goodqueue::{Nanos, Span};
 
 use super::clock::{ClockWatch, SharedClock};
 use super::error::{Context, NetError};
@@ -19,6 +19,58 @@ const SLEEP: u64 = 100_000_000;
 
 /// How long answers are waited for in a run that is stopped.
 const STOP_WAIT: i64 = 500_000_000;
+
+/// How long the path must have been empty before what is unanswered is lost: a probe may be with a host just then.
+const EMPTY_FOR: u64 = 300_000_000;
+
+/// What is known of the path between the hosts, for the last wait for answers.
+#[derive(Debug)]
+pub struct PathState {
+    /// The longest round trip that it can have: base delay, and its queues when they are full. 4 s at least, 120 s at
+    /// most. A probe that is not answered within this time is given up.
+    longest: Span,
+    /// Since when it has held nothing, `CLOCK_MONOTONIC`; 0: it holds something, or nobody looks.
+    empty_since: AtomicU64,
+}
+
+impl PathState {
+    /// A path on which a round trip takes no longer than `longest`.
+    #[must_use]
+    pub fn new(longest: Span) -> PathState {
+        let longest = longest.clamp(ProberConfig::LEAST_TIMEOUT, ProberConfig::MOST_TIMEOUT);
+        PathState { longest, empty_since: AtomicU64::new(0) }
+    }
+
+    /// How long an answer is waited for.
+    #[must_use]
+    pub fn longest(&self) -> Span {
+        self.longest
+    }
+
+    /// Somebody looked at the path at `now`, and it was empty or not.
+    pub fn saw(&self, now: Nanos, is_empty: bool) {
+        let before = self.empty_since.load(Ordering::Relaxed);
+        let since = match (is_empty, before) {
+            (false, _) => 0,
+            (true, 0) => now.0,
+            (true, before) => before,
+        };
+        self.empty_since.store(since, Ordering::Relaxed);
+    }
+
+    /// Whether the path has been empty for long enough since `sent` that nothing of then can come any more.
+    fn is_done_with(&self, sent: Nanos, now: Nanos) -> bool {
+        let since = self.empty_since.load(Ordering::Relaxed);
+        since > 0 && now.since(sent.max(Nanos(since))).0 >= EMPTY_FOR
+    }
+}
+
+impl Default for PathState {
+    /// A path of which nothing is known: answers are waited for as long as for any, 4 s.
+    fn default() -> PathState {
+        PathState::new(ProberConfig::LEAST_TIMEOUT)
+    }
+}
 
 /// How a probe fared.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -76,6 +128,7 @@ impl Probes {
         hosts: &[IpAddr],
         port: u16,
         clock: &SharedClock,
+        longest: Span,
     ) -> Result<Probes, NetError> {
         let token = clock.load_start().wall.cast_unsigned() ^ u64::from(std::process::id()) << 40;
         let idle = i64::try_from(test.idle.0).unwrap_or(i64::MAX);
@@ -92,7 +145,7 @@ impl Probes {
                 stop: clock.nanos(load),
                 interval: probe.interval,
                 payload: probe.payload,
-                least_timeout: ProberConfig::PATIENT,
+                least_timeout: longest,
             };
             running.push(Running {
                 socket: open(probe, SocketAddr::new(hosts[probe.host], port))?,
@@ -105,9 +158,10 @@ impl Probes {
     }
 
     /// Runs until all probes are accounted for. Where one of `stops` is set nothing more is sent, and what is
-    /// in flight has 0.5 s to come back.
+    /// in flight has 0.5 s to come back. Where the path is empty nothing is waited for.
     pub(super) fn run(
         mut self,
+        path: &PathState,
         sink: &Sender<Sample>,
         stops: &[&AtomicBool],
     ) -> Result<ProbesOutcome, NetError> {
@@ -134,11 +188,17 @@ impl Probes {
                 probe.transmit(&mut watch);
             }
             let Some(wake) = self.running.iter().filter_map(|p| p.prober.poll_timeout()).min() else { break };
+            let now = Nanos(sys::monotonic().max(0).cast_unsigned());
+            for probe in &mut self.running {
+                if probe.prober.sent_all_at().is_some_and(|sent| path.is_done_with(sent, now)) {
+                    probe.prober.finish(&mut emit);
+                }
+            }
             let sleep = wake.0.saturating_sub(sys::monotonic().max(0).cast_unsigned()).min(SLEEP);
             sys::wait_readable(&fds, sleep, &mut ready).context("wait for", "probes")?;
         }
         let finish = |mut probe: Running| {
-            probe.prober.finish(&mut emit);
+            probe.prober.leave(watch.now(), &mut emit);
             ProbeOutcome { stats: probe.prober.stats(), ..probe.outcome }
         };
         let probes = self.running.into_iter().map(finish).collect();

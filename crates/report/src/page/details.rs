@@ -6,7 +6,7 @@ use super::{airtime, glossary, queues as path_queues, wifi};
 use crate::charts::{Delay, escape};
 use crate::record::{EngineHealth, PagePlan, PathPlan, ProbePlan, Record, Run, VideoPlan};
 use crate::summary::{Latency, Summary, direction_name, distances_differ};
-use crate::table::{idle, mbit, ms};
+use crate::table::{at_least, idle, mbit, mean_at_least, ms};
 use crate::words;
 
 /// A list of terms; values are markup.
@@ -205,9 +205,10 @@ pub(super) fn table(label: &str, heads: &[&str], texts: usize, rows: &[Vec<Strin
 
 fn delay_row(queue: &str, kind: &str, l: &Latency, idle: String) -> Vec<String> {
     let mut row = vec![escape(queue), escape(kind), l.n.to_string(), l.lost.to_string(), idle];
-    let values =
-        [l.min_ns, l.p50_ns, l.p95_ns, l.p99_ns, l.max_ns, l.mean_ns, l.added_mean_ns, l.startup_max_ns];
-    row.extend(values.map(ms));
+    let bounded = |ns| escape(&at_least(ns, l.cut_off_ns));
+    row.extend([l.min_ns, l.p50_ns, l.p95_ns, l.p99_ns, l.max_ns].map(bounded));
+    row.extend([l.mean_ns, l.added_mean_ns].map(|ns| escape(&mean_at_least(ns, l))));
+    row.push(bounded(l.startup_max_ns));
     row
 }
 

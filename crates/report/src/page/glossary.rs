@@ -78,7 +78,7 @@ const FIGURES: &[Entry] = &[
     entry(
         "lost",
         "Lost",
-        "Probes without an answer, or their share of all that were sent. They are in no percentile.",
+        "Probes that did not come back although a later one did, or when nothing was under way any more; or their share of all that were sent. They are in no percentile. A probe that may still have been under way is not lost: it counts with the time it was waited for, and > marks figures that it makes a lower bound.",
     ),
     entry(
         "drops",

@@ -8,7 +8,9 @@ use crate::charts::escape;
 use crate::record::{Direction, Record, Run};
 use crate::repeat::{self, Repeated};
 use crate::summary::{Summary, distances_differ, loaded_directions};
-use crate::table::{any_lost, at_least, cut_off, fraction, idle, lost_percent, mbit, ms, percent};
+use crate::table::{
+    any_lost, at_least, cut_off, fraction, idle, lost_percent, mbit, mean_at_least, ms, percent,
+};
 use crate::verdict;
 
 /// Number to sort by, and words to show as markup.
@@ -195,7 +197,7 @@ fn grade(run: &Run, s: &Summary) -> (Option<f64>, String) {
             } else {
                 String::new()
             };
-            let mean = ms(Some(g.mean_rise_ns));
+            let mean = escape(&mean_at_least(Some(g.mean_rise_ns), &s.rtt));
             (rise, format!("{}<span class=\"mean\">{mean}</span>{loss}", chip(g.letter)))
         }
         None if !run.validity.valid => (rise, "<span class=\"none\">not valid</span>".into()),

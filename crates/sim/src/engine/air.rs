@@ -127,6 +127,7 @@ impl Simulation {
             to: ends.to,
             dsfield: at.dsfield,
             tid: tid_of(at.dsfield),
+            entered: self.now,
         };
         let link = self.paths.link(at.place);
         self.links[link as usize].counters.arrived += 1;
@@ -166,6 +167,11 @@ impl Simulation {
         self.lanes.set((first + number as usize) as u32, next);
         credited.drain(..).for_each(|link| self.give_back(link));
         self.credited = credited;
+    }
+
+    /// Measures how long packets wait in a device of a radio.
+    pub(crate) fn measure_radio_sojourn(&mut self, radio: u32, device: DeviceId, from: Nanos, to: Nanos) {
+        self.radios[radio as usize].radio.measure_sojourn(device, from, to);
     }
 
     /// Radio `index` of the scenario.

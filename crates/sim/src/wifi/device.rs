@@ -13,6 +13,7 @@ use super::phy::Format;
 use super::rates::{RateControl, Series};
 use super::spec::{Aggregation, Lower};
 use super::taildrop::TailDrop;
+use crate::sojourn::Sojourn;
 
 /// A path's place.
 pub(super) type PathId = u32;
@@ -84,6 +85,10 @@ pub(super) struct Device {
     pub(super) over: Vec<TxqId>,
     /// A station's path to its access point; none for an access point.
     pub(super) uplink: Option<PathId>,
+    /// Packets that it is done with and did not drop.
+    pub(super) sent: u64,
+    /// How long its packets waited, where somebody asks.
+    pub(super) sojourn: Option<Box<Sojourn>>,
 }
 
 impl Device {

@@ -4,7 +4,7 @@ use goodqueue::wifi::{Ac, Tid};
 use goodqueue::{Nanos, Reason, Span};
 
 use super::block_ack::{Held, Mpdu};
-use super::device::{Burst, Path};
+use super::device::{Burst, Device, Path};
 use super::frame::{AirEvent, AirKind, Sink};
 use super::phy::{Format, PhyRate};
 use super::radio::Radio;
@@ -111,6 +111,9 @@ impl Radio {
             self.transmit(now, Span::ZERO, waited_since, now, winner);
             return;
         }
+        for place in 0..self.winners.len() {
+            self.note_sojourn(now, self.winners[place]);
+        }
         let occupied = |times: Times| if times.rts > Span::ZERO { times.rts } else { times.ppdu };
         let heads = self.winners.iter().filter_map(|&winner| self.head(winner));
         let longest = heads.map(|burst| occupied(self.times(burst))).max().unwrap_or_default();
@@ -146,10 +149,22 @@ impl Radio {
         let Some(times) = self.head(edcaf).map(|burst| self.times(burst)) else { return };
         let lasts = if is_answered { times.all() } else { times.reserve + times.ppdu };
         let first_bit = now + space;
+        self.note_sojourn(first_bit, edcaf);
         let end = first_bit + lasts;
         let fill_at = self.fill_time(edcaf, first_bit, first_bit + times.reserve + times.ppdu);
         self.on_air =
             Some(OnAir { waited_since, start: now, first_bit, end, fill_at, times, is_answered, txop_start });
+    }
+
+    /// The exchange of `edcaf` begins at `at`: the packets that it carries for the first time have waited until then.
+    fn note_sojourn(&mut self, at: Nanos, edcaf: u32) {
+        let Device { categories, sojourn: Some(sojourn), .. } = &mut self.devices[(edcaf / 4) as usize]
+        else {
+            return;
+        };
+        let head = categories[(edcaf % 4) as usize].hardware.front().filter(|burst| burst.attempts == 0);
+        let mpdus = head.into_iter().flat_map(|burst| &burst.mpdus);
+        mpdus.filter(|mpdu| mpdu.retries == 0).for_each(|mpdu| sojourn.note(mpdu.frame.entered, at));
     }
 
     /// What was on the air ends.
@@ -270,6 +285,7 @@ impl Radio {
         let (from, to, window) = (path.from, path.to, path.aggregation.window);
         sink.completed(now, from, &mpdu.frame);
         self.devices[usize::from(from)].complete(edcaf, path.station, mpdu);
+        self.devices[usize::from(from)].sent += 1;
         let has_agreement = path.has_agreement;
         let tid = path.tid(burst.tid);
         tid.sender.finish(mpdu.seq);

@@ -217,7 +217,7 @@ impl Radio {
                 }
                 let mut through = Through { sink, from, dropped: &mut self.packets.dropped };
                 let Some(next) = stack.tx_dequeue(now, txq, &mut through) else { break };
-                let Skb(frame, since) = next.packet;
+                let Skb(frame) = next.packet;
                 if lower.is_too_much(*pending + others) {
                     self.packets.dropped += 1;
                     sink.dropped(now, from, frame, Reason::Limit);
@@ -225,6 +225,7 @@ impl Radio {
                     continue;
                 }
                 limits.iter_mut().flatten().for_each(|dql| dql.queued(frame.len));
+                let since = frame.entered;
                 tid.fifo.push_back(Mpdu { frame, since, estimate: next.estimate, ..Mpdu::default() });
                 (room, *pending) = (room - 1, *pending + 1);
             }
@@ -445,8 +446,8 @@ impl Tid {
         let mpdu = if device.lower == Lower::Txq {
             let txq = TxqId::new(station, TidNumber::new(number)?);
             let next = device.stack.as_mut()?.tx_dequeue(now, txq, through)?;
-            let Skb(frame, since) = next.packet;
-            Mpdu { frame, since, estimate: next.estimate, ..Mpdu::default() }
+            let Skb(frame) = next.packet;
+            Mpdu { frame, since: frame.entered, estimate: next.estimate, ..Mpdu::default() }
         } else {
             self.fifo.pop_front()?
         };

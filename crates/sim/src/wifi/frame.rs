@@ -20,6 +20,8 @@ pub struct Frame {
     pub dsfield: u8,
     /// Traffic identifier, 0 to 7; see [`tid_of`].
     pub tid: u8,
+    /// When it was offered: [`super::Radio::offer`] sets it.
+    pub entered: Nanos,
 }
 
 /// The TID of a packet: the precedence bits of its DS byte, as Linux 6.1
@@ -64,9 +66,9 @@ impl Packet for Frame {
     }
 }
 
-/// A packet as mac80211's queues see it, with the 802.11 header, and when it came to them.
+/// A packet as mac80211's queues see it, with the 802.11 header.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Skb(pub(super) Frame, pub(super) Nanos);
+pub(super) struct Skb(pub(super) Frame);
 
 impl Packet for Skb {
     fn len(&self) -> u32 {

@@ -5,7 +5,7 @@ use goodqueue::{Nanos, Reason, Span};
 
 use super::block_ack::Mpdu;
 use super::device::{PathId, subframe};
-use super::frame::{DeviceId, Sink};
+use super::frame::{DeviceId, Sink, Skb};
 use super::radio::{Radio, Through};
 
 /// Aggregates in a hardware queue (ath9k `ATH_AGGR_MIN_QDEPTH`); PPDUs of any kind in the firmware's.
@@ -126,6 +126,7 @@ impl Radio {
         tid.sender.finish(mpdu.seq);
         tid.needs_bar = has_agreement && !is_gone;
         self.devices[usize::from(from)].complete(edcaf, path.station, mpdu);
+        self.devices[usize::from(from)].sent += 1;
         self.packets.dropped += 1;
         sink.dropped(now, from, mpdu.frame, Reason::Loss);
     }
@@ -160,7 +161,8 @@ impl Radio {
             device.categories[ac as usize].pending += 1;
             bytes += subframe(next.packet.0.mpdu());
             let seq = sender.number();
-            mpdus.push(Mpdu { frame: next.packet.0, seq, since: next.packet.1, ..Mpdu::default() });
+            let Skb(frame) = next.packet;
+            mpdus.push(Mpdu { frame, seq, since: frame.entered, ..Mpdu::default() });
         }
     }
 }

@@ -10,7 +10,7 @@ use goodqueue::wifi::{
     Ac, Admission, AdmissionStats, AirtimeStats, Capacity, InterfaceId, RadioStats, StationId, Tid, TxStack,
     TxqId, TxqStats, WifiParams,
 };
-use goodqueue::{AnyQueue, Nanos, Observer, Queue, Rate, Reason, Rng, Span};
+use goodqueue::{AnyQueue, Histogram, Nanos, Observer, Queue, Rate, Reason, Rng, Span};
 
 use super::device::{Burst, Device, Path, PathAccount, PathId};
 use super::edca::{Band, Contention};
@@ -20,6 +20,7 @@ use super::ideas::{DqlScope, Ideas, new_dql};
 use super::rates::RateControl;
 use super::spec::{DeviceSpec, Lower, PeerSpec, RadioSpec, Role, Upper};
 use super::taildrop::TailDrop;
+use crate::sojourn::Sojourn;
 
 /// What is wrong with a radio.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -213,6 +214,8 @@ impl Radio {
             admission: admission.map(Box::new),
             over: Vec::new(),
             uplink: None,
+            sent: 0,
+            sojourn: None,
         };
         if let Role::Station { access_point, down, up, .. } = &spec.role {
             let peer = all.devices.get(usize::from(*access_point));
@@ -310,10 +313,12 @@ impl Radio {
 
     /// Hands `from` a packet for `frame.to`. All events up to `now` must have been handled. A packet for a
     /// device that `from` is not associated with is dropped ([`Reason::Loss`]).
-    pub fn offer(&mut self, now: Nanos, from: DeviceId, frame: Frame, sink: &mut impl Sink) {
+    pub fn offer(&mut self, now: Nanos, from: DeviceId, mut frame: Frame, sink: &mut impl Sink) {
         self.packets.offered += 1;
+        frame.entered = now;
         let Some((path, tid)) = self.path(from, frame.to).zip(Tid::new(frame.tid)) else {
             self.packets.dropped += 1;
+            self.devices.get_mut(usize::from(from)).into_iter().for_each(|device| device.sent += 1);
             return sink.dropped(now, from, frame, Reason::Loss);
         };
         let ac = tid.ac();
@@ -325,7 +330,7 @@ impl Radio {
                 Some(admission) => admission.admit(now, stack, txq, frame.flow_hash),
                 None => txq,
             };
-            stack.enqueue(now, queued, Skb(frame, now), &mut through);
+            stack.enqueue(now, queued, Skb(frame), &mut through);
             return self.fill(now, from, queued.ac(), sink);
         }
         if device.taildrop.is_some() {
@@ -420,12 +425,34 @@ impl Radio {
         queued + self.paths.iter().map(Path::held_back).sum::<u64>()
     }
 
-    /// Packets of a device that are not at their receivers' hosts yet, and not lost.
+    /// Packets in a device: in its queues, its driver and its hardware, those on the air included.
     #[must_use]
     pub fn held_of(&self, device: DeviceId) -> u64 {
-        let own = self.paths.iter().filter(|path| path.from == device);
-        let queued = self.devices.get(usize::from(device)).map_or(0, Device::held);
-        queued + own.map(Path::held_back).sum::<u64>()
+        self.devices.get(usize::from(device)).map_or(0, Device::held)
+    }
+
+    /// Packets that a device is done with and did not drop: acknowledged, or given up after they were sent in vain
+    /// ([`Reason::Loss`]), as on a line. What was offered for a device that it is not associated with counts as that too.
+    /// What was offered is this, what its queues dropped for other reasons, and [`Radio::held_of`].
+    #[must_use]
+    pub fn sent_of(&self, device: DeviceId) -> u64 {
+        self.devices.get(usize::from(device)).map_or(0, |device| device.sent)
+    }
+
+    /// Measures from now on how long packets wait in a device, of those whose first exchange begins from `from` on and
+    /// before `to`: from [`Radio::offer`] until the first bit of that exchange, its RTS included. So it is the time in
+    /// the queues, in the driver and in the hardware, and that of contention; later attempts are not part of it. Packets
+    /// that are dropped have none. What happens stays the same.
+    pub fn measure_sojourn(&mut self, device: DeviceId, from: Nanos, to: Nanos) {
+        if let Some(device) = self.devices.get_mut(usize::from(device)) {
+            device.sojourn = Some(Box::new(Sojourn::new(from, to)));
+        }
+    }
+
+    /// What [`Radio::measure_sojourn`] measured; `None` where nobody asked.
+    #[must_use]
+    pub fn sojourn(&self, device: DeviceId) -> Option<&Histogram> {
+        self.devices.get(usize::from(device))?.sojourn.as_ref().map(|sojourn| &sojourn.histogram)
     }
 
     /// Whether time and packets add up at `now`, the time of the last call.

@@ -2,21 +2,39 @@
 
 use super::*;
 use crate::wifi::model::{Constants, Sharing, Station, airtime};
-use crate::wifi::{DriverSpec, Errors, PhyRate, RateSpec};
+use crate::wifi::{AirEvent, AirKind, DriverSpec, Errors, PhyRate, RateSpec};
 
 /// Keeps every station's queue full, and counts.
 #[derive(Default)]
 struct Counter {
     delivered: Vec<(Nanos, DeviceId, Frame)>,
     dropped: Vec<(Frame, Reason)>,
+    /// By device: what it was offered (counted by the test), and what it dropped before it was sent.
+    offered: [u64; 8],
+    dropped_by: [u64; 8],
+    air: Vec<AirEvent>,
+}
+
+impl Counter {
+    /// Whether of each device what it was offered was sent, dropped or is held.
+    fn is_balanced(&self, radio: &Radio) -> bool {
+        let devices = (0..).zip(self.offered.iter().zip(&self.dropped_by));
+        devices.take(radio.devices.len()).all(|(device, (offered, dropped))| {
+            *offered == radio.sent_of(device) + radio.held_of(device) + dropped
+        })
+    }
 }
 
 impl Sink for Counter {
     fn delivered(&mut self, now: Nanos, to: DeviceId, frame: Frame) {
         self.delivered.push((now, to, frame));
     }
-    fn dropped(&mut self, _: Nanos, _: DeviceId, frame: Frame, reason: Reason) {
+    fn dropped(&mut self, _: Nanos, at: DeviceId, frame: Frame, reason: Reason) {
+        self.dropped_by[usize::from(at)] += u64::from(reason != Reason::Loss);
         self.dropped.push((frame, reason));
+    }
+    fn air(&mut self, event: &AirEvent) {
+        self.air.push(*event);
     }
 }
 
@@ -327,12 +345,15 @@ proptest::proptest! {
             let (from, to) = if ends.is_multiple_of(2) { (0, station) } else { (station, 0) };
             let frame = Frame { handle, len, to, tid, flow_hash: hash(from, to, tid), ..Frame::default() };
             radio.offer(now, from, frame, &mut counter);
+            counter.offered[usize::from(from)] += 1;
             proptest::prop_assert!(radio.is_conserved(now), "{:?} {:?}", radio.air_account(now), radio.packet_account());
+            proptest::prop_assert!(counter.is_balanced(&radio), "{:?} {:?}", counter.offered, counter.dropped_by);
         }
         for _ in 0..1000 {
             now += Span::from_millis(50);
             radio.advance(now, &mut counter);
             proptest::prop_assert!(radio.is_conserved(now));
+            proptest::prop_assert!(counter.is_balanced(&radio), "{:?} {:?}", counter.offered, counter.dropped_by);
         }
         proptest::prop_assert_eq!(radio.held(), 0, "all comes out in the end");
         let mut last = std::collections::BTreeMap::new();
@@ -429,5 +450,47 @@ fn firmware_that_drops_holds_nothing_back() {
         radio.advance(Nanos(SECOND), &mut counter);
         assert_eq!((counter.delivered.len(), counter.dropped.len()), (10, 20));
         assert!(radio.is_conserved(Nanos(SECOND)));
+    }
+}
+
+/// Of one flow without losses the packets go on the air in the order in which they were taken in.
+#[test]
+fn sojourn_is_the_time_until_the_first_bit_of_the_exchange_that_carries_a_packet() {
+    for (driver, is_lossy) in [(stock(), false), (DriverSpec::ath9k(), false), (DriverSpec::ath10k(), true)] {
+        let mut spec = network(&[]);
+        spec.devices[0].driver = driver;
+        let mut station = peer("mcs7");
+        station.errors = if is_lossy { Errors::Share(0.3) } else { Errors::None };
+        spec.devices.push(DeviceSpec::station(0, station, stock()));
+        let mut radio = Radio::new(&spec, 1, 0).expect("a radio");
+        radio.measure_sojourn(0, Nanos::ZERO, Nanos(10 * SECOND));
+        let mut counter = Counter::default();
+        let step = Span::from_micros(180);
+        for handle in 0..4_000 {
+            let now = Nanos(u64::from(handle) * step.0);
+            radio.advance(now, &mut counter);
+            radio.offer(now, 0, Frame { handle, len: 1514, to: 1, ..Frame::default() }, &mut counter);
+        }
+        radio.advance(Nanos(10 * SECOND), &mut counter);
+        let waits = radio.sojourn(0).expect("it was asked for");
+        if is_lossy {
+            // Each packet that was not dropped has waited once, however often it was sent.
+            assert_eq!(waits.count(), 4_000 - counter.dropped_by[0]);
+            assert!(counter.air.iter().any(|event| event.retried > 0), "nothing was sent again");
+            continue;
+        }
+        let mut sent: Vec<u32> = counter.delivered.iter().map(|(.., frame)| frame.handle).collect();
+        sent.sort_unstable();
+        let data = counter.air.iter().filter(|event| event.kind == AirKind::Data && event.from == 0);
+        let starts: Vec<Nanos> = data.flat_map(|event| (0..event.mpdus).map(|_| event.start)).collect();
+        let own: Vec<u64> = sent
+            .iter()
+            .zip(&starts)
+            .map(|(&handle, start)| start.since(Nanos(u64::from(handle) * step.0)).0)
+            .collect();
+        assert!(own.len() > 1_000 && own.len() == starts.len(), "{} of {}", own.len(), starts.len());
+        assert_eq!(waits.count(), own.len() as u64);
+        assert_eq!(waits.max(), own.iter().max().map(|&ns| Span(ns)));
+        assert_eq!(waits.mean(), Some(Span(own.iter().sum::<u64>() / own.len() as u64)));
     }
 }

@@ -48,7 +48,7 @@ impl Radio {
             fifos.turns[ac as usize].push_back((path, frame.tid));
         }
         fifos.queued += 1;
-        tid.waiting.push_back(Skb(frame, now));
+        tid.waiting.push_back(Skb(frame));
     }
 
     /// The station that a path goes to has left.
@@ -59,7 +59,7 @@ impl Radio {
             turns.retain(|&(other, _)| other != path);
         }
         for number in 0..8 {
-            for Skb(frame, _) in self.paths[path as usize].tid(number).waiting.drain(..) {
+            for Skb(frame) in self.paths[path as usize].tid(number).waiting.drain(..) {
                 fifos.queued -= 1;
                 self.packets.dropped += 1;
                 sink.dropped(now, from, frame, Reason::Flush);
@@ -78,7 +78,7 @@ impl Radio {
             let tid = self.paths[path as usize].tid(number);
             while *pending + others < most
                 && dql.is_none_or(|dql| dql.avail() >= 0)
-                && let Some(Skb(frame, since)) = tid.waiting.pop_front()
+                && let Some(Skb(frame)) = tid.waiting.pop_front()
             {
                 fifos.queued -= 1;
                 if lower.is_too_much(*pending + others) {
@@ -90,7 +90,7 @@ impl Radio {
                 if let Some(dql) = dql {
                     dql.queued(frame.len);
                 }
-                tid.fifo.push_back(Mpdu { frame, since, ..Mpdu::default() });
+                tid.fifo.push_back(Mpdu { frame, since: frame.entered, ..Mpdu::default() });
             }
             if !tid.fifo.is_empty() && !std::mem::replace(&mut tid.has_turn, true) {
                 turn.push_back((path, number));

@@ -156,7 +156,7 @@ pub(crate) fn run(spec: &RadioSpec, streams: &[Stream], seconds: u64) -> Run {
             ledger.got[stream].sent += 1;
         }
         let flow_hash = (stream as u32 + 1).wrapping_mul(0x9e37_79b1);
-        let frame = Frame { handle, len, flow_hash, to, tid, dsfield: tid << 5 };
+        let frame = Frame { handle, len, flow_hash, to, tid, dsfield: tid << 5, ..Frame::default() };
         radio.offer(at, from, frame, &mut ledger);
     }
     radio.advance(end, &mut ledger);

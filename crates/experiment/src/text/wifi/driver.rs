@@ -99,7 +99,10 @@ fn discipline(chain: &Chain<'_>, compared: Option<&QueueSpec>) -> Read<(QueueSpe
     Ok(match (chain.read("queue", queue)?, compared) {
         (None, _) => (plain(chain.at())?, false),
         (Some(given), None) if given.value.is_none() => {
-            return Err(Wrong::new(given.at, "$queue is used here, and no queues are compared: give `queues`"));
+            return Err(Wrong::new(
+                given.at,
+                "$queue is used here, and no queues are compared: give `queues`",
+            ));
         }
         (Some(given), compared) => {
             (given.value.or(compared.copied()).map_or_else(|| plain(given.at), Ok)?, given.value.is_none())
