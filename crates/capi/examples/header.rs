@@ -142,7 +142,7 @@ fn constant(kind: &str, value: &str) -> String {
     }
 }
 
-/// Constants and structs. The fields of `Head` stand in the struct that begins with one.
+/// Constants and structs. The fields of `Head` are in the struct that begins with one.
 fn items(out: &mut String, source: &str) {
     let mut docs = Vec::new();
     let (mut is_in_struct, mut is_in_head, mut head) = (false, false, String::new());

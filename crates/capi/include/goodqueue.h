@@ -453,7 +453,7 @@ struct gq_config {
 	 * link's.
 	 */
 	uint64_t atm;
-	/** 1: the shaper pays for what is dropped: it stands behind the bottleneck. Default 0. */
+	/** 1: the shaper pays for what is dropped: it is behind the bottleneck. Default 0. */
 	uint64_t ingress;
 	/** 1: the shaper's rate follows the arriving traffic. Default 0. */
 	uint64_t autorate_ingress;

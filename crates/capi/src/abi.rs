@@ -341,7 +341,7 @@ pub(crate) struct Config {
     pub(crate) ether_vlan: u64,
     /// Framing: 0 as it is, 1 ATM cells of 53 bytes for 48, 2 PTM, a byte more for 64. Default: link's.
     pub(crate) atm: u64,
-    /// 1: the shaper pays for what is dropped: it stands behind the bottleneck. Default 0.
+    /// 1: the shaper pays for what is dropped: it is behind the bottleneck. Default 0.
     pub(crate) ingress: u64,
     /// 1: the shaper's rate follows the arriving traffic. Default 0.
     pub(crate) autorate_ingress: u64,

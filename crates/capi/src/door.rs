@@ -31,7 +31,7 @@ impl Door {
         code.0
     }
 
-    /// Whether the clock stands at `now` or before.
+    /// Whether the clock is at `now` or before.
     #[inline]
     pub(crate) fn check(&self, now: Nanos) -> Result<(), Code> {
         if now < self.last { Err(GQ_ETIME) } else { Ok(()) }

@@ -91,7 +91,7 @@ pub const EXTRAS: &[ExtraInfo] = &[
     },
 ];
 
-/// What may stand before a colon, or alone.
+/// What may come before a colon, or alone.
 const NAMES: [&str; 5] = ["voip", "web", "dash", "videocall", "game"];
 /// Ticks a second that a game has where none are named.
 const TICKS: u8 = 64;

@@ -162,7 +162,7 @@ pub enum Sample {
         bytes: u64,
         /// Playing time in nanoseconds that the buffer held when it came, or was given up; itself not counted.
         buffer: i64,
-        /// How long playback had stood still by then for want of it.
+        /// How long playback had stalled by then for want of it.
         stalled: i64,
         /// What broke, where something did.
         error: Option<String>,

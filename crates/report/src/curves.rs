@@ -11,9 +11,9 @@ pub struct Curves {
     pub title: String,
     /// What lines and dots are, a sentence.
     pub about: String,
-    /// What stands below the horizontal axis.
+    /// The title of the horizontal axis.
     pub x_title: String,
-    /// What stands beside the upright one.
+    /// The title of the vertical axis.
     pub y_title: String,
     /// Ends of the horizontal axis, above zero.
     pub x: (f64, f64),
@@ -26,7 +26,7 @@ pub struct Curves {
 /// A line and its dots.
 #[derive(Clone, Debug, Default)]
 pub struct Curve {
-    /// What stands at its end.
+    /// The label at its end.
     pub name: String,
     /// What was computed.
     pub line: Vec<(f64, f64)>,

@@ -15,7 +15,7 @@ static COUNTER: AtomicU32 = AtomicU32::new(0);
 /// Names that may be taken already before giving up.
 const TRIES: u32 = 100;
 
-/// A new file beside `path`, made by this call: what stands there under its name, be it a link that
+/// A new file beside `path`, made by this call: what is there under its name, be it a link that
 /// someone left, is never opened.
 fn temporary(path: &Path) -> std::io::Result<(File, PathBuf)> {
     let name = path.file_name().map_or_else(|| "out".into(), |n| n.to_string_lossy().into_owned());

@@ -441,7 +441,7 @@ pub struct VideoSeries {
     pub rx_bytes: Vec<u64>,
     /// Playing time in the buffer when it came, itself not counted.
     pub buffer_ns: Vec<i64>,
-    /// How long playback had stood still by then for want of it.
+    /// How long playback had stalled by then for want of it.
     pub stalled_ns: Vec<i64>,
     /// What broke, where something did.
     pub error: Option<String>,
@@ -498,7 +498,7 @@ pub struct EngineHealth {
     pub busy: f64,
     /// Share of the machine's processor time that was not idle, 0 to 1.
     pub host_busy: f64,
-    /// Bits that left the line per second of wall time, up, in stretches in which it never stood idle,
+    /// Bits that left the line per second of wall time, up, in stretches in which it was never idle,
     /// against the rate asked for; 0 is exact. `None` where there was no such stretch.
     pub rate_error_up: Option<f64>,
     /// The same, down.

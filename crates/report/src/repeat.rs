@@ -196,7 +196,7 @@ pub(crate) fn identical(all: &[Repetition]) -> Option<String> {
     })
 }
 
-/// What stands over such a table; `None` where no run was repeated.
+/// The heading of such a table; `None` where no run was repeated.
 pub(crate) fn title(all: &[Summary]) -> Option<String> {
     let n = all.iter().filter_map(|summary| summary.repeated.as_ref()).map(|repeated| repeated.n).max()?;
     Some(format!("mean of {n} repetitions ± half its 95 % confidence interval (Student's t)"))

@@ -23,7 +23,7 @@ pub struct VideoSummary {
     pub changes: u64,
     /// From the start of the load until it played; absent where it never did.
     pub startup_ns: Option<i64>,
-    /// How often playback stood still, in all of the load.
+    /// How often playback stalled, in all of the load.
     pub stalls: u64,
     /// For how long, together.
     pub stalled_ns: i64,

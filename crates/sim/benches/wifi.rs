@@ -3,7 +3,7 @@
 //!
 //! `cargo bench -p goodqueue-sim --bench wifi` runs this program under `valgrind --tool=callgrind` and `--tool=dhat`, once
 //! for each row, and exits 1 where a row is above its target. Of UDP, two thirds and more are dropped before the air: its
-//! target is for each packet that comes to a radio device, and what it costs for each MPDU stands beside. The network is that of ns-3's figures: server - 1 Gbit/s, 1 ms - access
+//! target is for each packet that comes to a radio device, and what it costs for each MPDU is beside it. The network is that of ns-3's figures: server - 1 Gbit/s, 1 ms - access
 //! point - stations, HT20 at 5 GHz, one at MCS 0 and the others at MCS 15; a download to each, by TCP or as 100 Mbit/s of
 //! UDP, and further stations that are idle.
 
@@ -114,7 +114,7 @@ fn simulate(loaded: usize, idle: usize, is_tcp: bool, ms: u64) {
     println!("{mpdus} {ppdus} {}", simulation.radio(0).packet_account().offered);
 }
 
-/// A tool of valgrind: its name, and what stands before the number that is asked for.
+/// A tool of valgrind: its name, and what comes before the number that is asked for.
 type Tool = (&'static str, &'static str);
 /// Instructions of the whole process.
 const INSTRUCTIONS: Tool = ("callgrind", "Collected : ");

@@ -117,7 +117,7 @@ fn check_link(link: &Link, nodes: usize) -> Result<(), String> {
         return Err(format!("{} hardware queues: there are 1 to 1024", port.lanes));
     }
     if port.shaper.is_some() && port.lanes > 1 {
-        return Err("a shaper stands in front of one hardware queue".into());
+        return Err("a shaper feeds one hardware queue".into());
     }
     match port.pause {
         Some(pause) if pause.low >= pause.high => {

@@ -29,7 +29,7 @@ pub(crate) struct SwitchPort {
     pub(crate) output: u32,
 }
 
-/// A device at work. Nearly all are single, and stand on the path of every packet: no box for them.
+/// A device at work. Nearly all are single, and every packet passes one: no box for them.
 #[derive(Debug)]
 #[allow(clippy::large_enum_variant)]
 pub(crate) enum Device {

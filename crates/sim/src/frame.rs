@@ -295,7 +295,7 @@ impl Frames {
         self.frames[id as usize].segment.sack = place;
     }
 
-    /// The SACK blocks of a frame; what stands behind their number has no meaning.
+    /// The SACK blocks of a frame; what follows their number has no meaning.
     pub(crate) fn blocks(&self, frame: &Frame) -> Blocks {
         if frame.segment.sacks == 0 { Blocks::default() } else { self.blocks[frame.segment.sack as usize] }
     }

@@ -5,7 +5,7 @@ use goodqueue::details::{Details, Gso, MOST_OPTIONS, TcpHeader};
 use crate::frame::{Frame, Frames, Kind, Token};
 use crate::tcp::Blocks;
 
-/// No operation, twice: what stands in front of timestamps and of SACK blocks.
+/// No operation, twice: what comes before timestamps and SACK blocks.
 const PADDING: [u8; 2] = [1, 1];
 const TIMESTAMPS: [u8; 2] = [8, 10];
 const SACK: u8 = 5;
@@ -37,7 +37,7 @@ fn options(frame: &Frame, blocks: &Blocks) -> ([u8; MOST_OPTIONS], u8) {
     (bytes, u8::try_from(used).unwrap_or(0))
 }
 
-/// A sequence number as it stands on the wire.
+/// A sequence number as written on the wire.
 #[allow(clippy::cast_possible_truncation)]
 const fn wire_number(number: u64) -> u32 {
     number as u32

@@ -138,5 +138,5 @@ fn of_two_categories_that_collide_in_a_device_the_higher_one_sends() {
     let behind = ledger.0[last_video..].iter().filter(|(_, tid)| *tid == 0).count();
     assert!(behind > 900, "what waited of best effort comes then: {behind}");
     let still = ledger.0.windows(2).map(|two| two[1].0.since(two[0].0)).max();
-    assert!(still < Some(Span::from_millis(10)), "the air never stands still: {still:?}");
+    assert!(still < Some(Span::from_millis(10)), "the air is never idle: {still:?}");
 }

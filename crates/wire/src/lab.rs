@@ -8,7 +8,7 @@
 //!
 //! Client and server believe to be on one Ethernet; the [`crate::Engine`] in the router is the wire
 //! between them. The router's interfaces have no address and its IP stack takes no part. Neighbours
-//! are entered for good, so no ARP or ND ever stands in a queue; multicast does not cross.
+//! are entered for good, so no ARP or ND is ever in a queue; multicast does not cross.
 //!
 //! Every offload that can be switched is off on all four interfaces and read back, so that what crosses
 //! the router is what a real wire would carry: frames of at most the MTU with complete checksums.

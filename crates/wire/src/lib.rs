@@ -4,7 +4,7 @@
 //! * [`Lab`] makes client, router and server out of anonymous namespaces that vanish with the process.
 //! * [`Engine`] is the wire between client and server: queue, device ring, line, loss and delay in each
 //!   direction, with [`EngineSample`]s while it runs and an [`EngineReport`] at the end.
-//! * A [`Medium`] can stand in the place of the two lines: something that both directions share.
+//! * A [`Medium`] can take the place of the two lines: something that both directions share.
 //! * [`Validity`] says whether a result can be believed.
 //!
 //! Needs root, or an unprivileged user namespace ([`enter_user_namespace`]); what is missing is named by

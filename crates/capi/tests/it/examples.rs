@@ -29,7 +29,7 @@ fn the_driver_is_not_hung_by_its_mistakes() {
     example("the_driver_is_not_hung_by_its_mistakes", DRIVER, "driver");
 }
 
-/// No call stands alone: its result is kept, tested or printed.
+/// The result of each call is kept, tested or printed.
 #[test]
 fn the_examples_use_every_result() {
     for example in [DRIVER, "examples/wifi-driver/driver.c", "examples/firmware/firmware.c"] {

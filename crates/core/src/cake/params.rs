@@ -142,7 +142,7 @@ pub struct Params {
     pub memory_limit: u32,
     /// Whether the shaper's rate follows an estimate of the arriving traffic.
     pub autorate_ingress: bool,
-    /// Whether the shaper pays for what is dropped: it stands behind the bottleneck.
+    /// Whether the shaper pays for what is dropped: it is behind the bottleneck.
     pub ingress: bool,
     /// Whether the DSCP is set to 0 on arrival, after the tin was chosen by it.
     pub wash: bool,

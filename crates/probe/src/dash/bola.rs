@@ -39,7 +39,7 @@ pub struct Bola {
     last: Option<(usize, f64)>,
 }
 
-/// What stands behind the choice at a buffer of so many segments.
+/// The reasons for the choice at a buffer of so many segments.
 #[derive(Clone, Copy, Debug)]
 struct Weights {
     /// V_D: utility against segments in the buffer.

@@ -66,7 +66,7 @@ fn player(load: u64) -> Player {
     Player::new(PlayerConfig { video: 0, origin: Nanos(S), late: Span::ZERO, stop: Nanos(S + load) })
 }
 
-/// What a segment says: when it was asked for, whether it came, bit rate, buffer, and how long playback had stood still.
+/// What a segment says: when it was asked for, whether it came, bit rate, buffer, and how long playback had stalled.
 #[derive(Clone, Copy, Debug)]
 struct Told {
     t: i64,
@@ -127,7 +127,7 @@ fn a_fast_link_is_left_idle_when_the_buffer_is_full() {
     assert!((300 / 3..=325 / 3).contains(&all.len()), "{}", all.len());
 }
 
-/// The link carries nothing from 100 s to 160 s: a segment takes as long, and playback stands still when the buffer is
+/// The link carries nothing from 100 s to 160 s: a segment takes as long, and playback stalls when the buffer is
 /// played.
 #[test]
 fn a_gap_that_outlasts_the_buffer_is_a_stall() {

@@ -124,7 +124,7 @@ fn the_first_byte_takes_five_round_trips_and_the_small_page_seven() {
     assert_eq!((link.most, link.open.len()), (2, 0));
 }
 
-/// 5 round trips to the document; 3 more until five further connections stand, in which the first brings 3
+/// 5 round trips to the document; 3 more until five further connections are open, in which the first brings 3
 /// objects; the other 106 in 18 rounds of 6: 26 round trips.
 #[test]
 fn the_large_page_takes_twenty_six_round_trips() {

@@ -19,7 +19,7 @@ const TRIPS: (f64, f64) = (896.0, 1040.0);
 const LANE: f64 = 34.0;
 const GAP: f64 = 12.0;
 const COLLISIONS: f64 = 16.0;
-/// Lanes drawn for one radio; what is beyond stands in the tables.
+/// Lanes drawn for one radio; the rest is in the tables.
 const LANES_MOST: usize = 12;
 /// What of a window is drawn, ns: several turns of all stations, single aggregates still told apart.
 const SHOWN_NS: u64 = 60_000_000;

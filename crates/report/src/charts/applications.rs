@@ -48,7 +48,7 @@ impl Lines {
         Lines { room, unit, labels: Vec::new(), series: Vec::new() }
     }
 
-    /// The line of a queue; its name stands at the height of `last`.
+    /// The line of a queue; its name is at the height of `last`.
     pub(super) fn add(
         &mut self,
         ctx: &Context<'_>,

@@ -196,7 +196,7 @@ fn flows_of(ctx: &Context<'_>, queue: usize, lines: &[FlowLine], top_value: f64)
     Chart { id: String::new(), title: String::new(), scene, hover: Some(hover(&frame, &ctx.coarse, series)) }
 }
 
-/// Names lines that end within the plot, each over the place where it stands out most from the others,
+/// Names lines that end within the plot, each above the place where it is furthest from the others,
 /// none over another name.
 fn name_at_peaks(
     ctx: &Context<'_>,

@@ -1,4 +1,4 @@
-//! A plot's box with its axes, and labels that stand beside lines.
+//! A plot's box with its axes, and labels beside lines.
 
 use super::scale::Scale;
 use super::scene::{Anchor, Point, Scene, text_width};

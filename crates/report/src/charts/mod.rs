@@ -1,4 +1,4 @@
-//! All pictures of a record, drawn once: as SVG for the page, as SVG that stands alone, as PNG.
+//! All pictures of a record, drawn once: as SVG for the page, as self-contained SVG, as PNG.
 
 mod airtime;
 mod airtime_series;
@@ -259,7 +259,7 @@ pub(crate) fn has_delay(record: &Record, delay: Delay) -> bool {
     record.runs.iter().flat_map(|r| &r.probes).any(|p| column(p).iter().any(|&v| crate::stats::known(v)))
 }
 
-/// Every chart as a drawing that stands alone, with the name of its file.
+/// Every chart as a self-contained drawing, with the name of its file.
 pub(crate) fn standalone(record: &Record) -> Vec<(String, Scene)> {
     let mut charts = airtime(record);
     let per_radio = [airtime_over_time(record), station_round_trips(record)];
@@ -288,14 +288,14 @@ pub(crate) fn standalone(record: &Record) -> Vec<(String, Scene)> {
     out
 }
 
-/// The histogram of the round trips under load as a drawing that stands alone.
+/// The histogram of the round trips under load as a self-contained drawing.
 #[cfg(feature = "png")]
 pub(crate) fn round_trip_histogram(record: &Record) -> Scene {
     let log = wide_range(record, Delay::RoundTrip);
     titled(record, &histogram(record, Delay::RoundTrip, log))
 }
 
-/// The bit rates of the first video as a drawing that stands alone; `None` where there is none.
+/// The bit rates of the first video as a self-contained drawing; `None` where there is none.
 #[cfg(feature = "png")]
 pub(crate) fn first_video(record: &Record) -> Option<Scene> {
     videos(record).first().map(|chart| titled(record, chart))

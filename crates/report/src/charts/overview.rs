@@ -272,7 +272,7 @@ pub(crate) fn above_rate(ctx: &Context<'_>) -> Option<String> {
     over(|rate| rate).then(|| format!("Goodput above the link's rate: {}{cut}.", words::RELEASED))
 }
 
-/// What stands under the overview, a line each.
+/// The lines below the overview.
 fn notes(ctx: &Context<'_>) -> Vec<String> {
     let mut out = Vec::new();
     out.extend(above_rate(ctx));

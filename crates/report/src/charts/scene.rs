@@ -101,7 +101,7 @@ impl Scene {
         }));
     }
 
-    /// As an SVG file that stands alone: styles inside, white sheet, light colours.
+    /// As a self-contained SVG file: styles inside, white sheet, light colours.
     pub(crate) fn standalone_svg(&self) -> String {
         let mut out = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
         let (w, h) = (number(self.width), number(self.height));

@@ -223,7 +223,7 @@ impl Type {
 const FONTS: &str = "system-ui,-apple-system,'Segoe UI',Roboto,'Noto Sans','Liberation Sans',sans-serif";
 
 /// The style sheet of the charts: with CSS variables for the page (`themed`), with plain colours for a
-/// file that stands alone.
+/// self-contained file.
 pub(crate) fn css(themed: bool) -> String {
     let mut out = format!(".chart text{{font-family:{FONTS};font-variant-numeric:tabular-nums}}\n");
     for ink in [Ink::Paper, Ink::Grid, Ink::Axis, Ink::Limit, Ink::Clash] {

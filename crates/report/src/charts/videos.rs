@@ -29,14 +29,14 @@ fn held(video: &VideoSeries, bins: &Bins) -> Vec<Option<f64>> {
     values
 }
 
-/// When playback went on after it had stood still, and for how long it had, s.
+/// When playback resumed after a stall, and how long the stall was, s.
 fn stalls(video: &VideoSeries) -> impl Iterator<Item = (f64, f64)> + '_ {
     let all = video.asked_ns.iter().zip(&video.took_ns).zip(&video.stalled_ns);
     all.filter(|&(_, &stalled)| stalled > 0)
         .map(|((&asked, &took), &stalled)| (asked.saturating_add(took) as f64 / 1e9, stalled as f64 / 1e9))
 }
 
-/// The bit rate selected over time, all queues; under it where playback stood still.
+/// The bit rate selected over time, all queues; below it where playback stalled.
 pub(crate) fn video(ctx: &Context<'_>, index: usize) -> Chart {
     let name = video_name(ctx.record, index);
     let bins = Bins::of(ctx.record, PLACE);

@@ -330,7 +330,7 @@ fn machine(record: &Record) -> String {
 fn engine(record: &Record) -> String {
     let mut out = String::from(
         "<p class=\"lead\">Lateness is the time at which a packet was put on the line minus the time at which it was due. \
-         The rate error compares the bits that left the line, while it never stood idle, with the rate asked for.</p>",
+         The rate error compares the bits that left the line, while it was never idle, with the rate asked for.</p>",
     );
     for (q, run) in record.runs.iter().enumerate() {
         let _ = write!(out, "<h3 class=\"q{}\">{}</h3>", q % 8, escape(&run.queue));

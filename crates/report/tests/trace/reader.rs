@@ -64,7 +64,7 @@ pub(crate) fn read(file: &[u8]) -> Capture {
     while at < file.len() {
         let (kind, total) = (u32_at(file, at), u32_at(file, at + 4) as usize);
         assert_eq!(total % 4, 0);
-        assert_eq!(u32_at(file, at + total - 4) as usize, total, "the length stands at both ends");
+        assert_eq!(u32_at(file, at + total - 4) as usize, total, "the length is at both ends");
         let body = &file[at + 8..at + total - 4];
         match kind {
             0x0a0d_0d0a => {

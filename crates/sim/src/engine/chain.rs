@@ -15,7 +15,7 @@
 //! is held by jitter, lost or dropped it wakes in vain, and then knows more; that is no event.
 //!
 //! From every link that fetches to the end of its chain there is a delay: what it does shows at other lanes only
-//! at a later time, so the order within one time stays as it is. What stands under flow control is left out,
+//! at a later time, so the order within one time stays as it is. What is under flow control is left out,
 //! for pause frames are sent on arrival; so are links on the air, shapers, and devices with several hardware
 //! queues, where a packet that waits may go before its turn.
 

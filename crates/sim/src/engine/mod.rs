@@ -60,7 +60,7 @@ use witness::Witness;
 #[derive(Debug)]
 pub struct Simulation {
     now: Nanos,
-    /// Where the clock will stand when it is read next.
+    /// What the clock will show when it is read next.
     horizon: Nanos,
     lanes: Lanes,
     /// What happens on each of `lanes`.
@@ -229,7 +229,7 @@ impl Simulation {
         }
     }
 
-    /// Handles all events up to and including `until`; the clock then stands there.
+    /// Handles all events up to and including `until`; the clock is then there.
     pub fn run_until(&mut self, until: Nanos) {
         while !self.run_some(until, u64::MAX) {}
     }
@@ -432,7 +432,7 @@ impl Simulation {
         self.set_out(id);
     }
 
-    /// Sees to the frames that a host has handed to `link` and that do not merely stand behind others there.
+    /// Sees to the frames that a host has handed to `link` and that do not merely wait behind others there.
     #[inline(never)]
     fn set_off(&mut self, link: u32) {
         let mut outset = std::mem::take(&mut self.outset);

@@ -128,7 +128,7 @@ pub(super) struct Tid {
     pub(super) fifo: VecDeque<Mpdu>,
     pub(super) sender: Sender,
     pub(super) receiver: Receiver,
-    /// Whether it stands in the turn of its category.
+    /// Whether it is in the round of its category.
     pub(super) has_turn: bool,
     /// A frame was given up: the receiver must be told.
     pub(super) needs_bar: bool,

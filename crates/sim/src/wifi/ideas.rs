@@ -83,9 +83,9 @@ impl Ideas {
             (ideas.dql.is_some() && !is_firmware, "dql is for firmware that aggregates"),
             (
                 ideas.dql == Some(DqlScope::Station) && !has_stack,
-                "dql by station stands on mac80211's queues",
+                "dql by station needs mac80211's queues",
             ),
-            (ideas.admission.is_some() && !has_stack, "admission stands on mac80211's queues"),
+            (ideas.admission.is_some() && !has_stack, "admission needs mac80211's queues"),
             (
                 ideas.combine && driver.lower != Lower::Txq,
                 "combine is for a driver that aggregates from mac80211's queues",

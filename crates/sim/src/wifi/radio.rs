@@ -182,14 +182,14 @@ impl Radio {
         let ideas = spec.driver.ideas;
         let (qdisc, stack) = match &spec.driver.upper {
             Upper::Qdisc(_) if spec.driver.lower == Lower::Txq => {
-                return Err("ath9k with intermediate queues stands on mac80211's".into());
+                return Err("ath9k with intermediate queues needs mac80211's".into());
             }
             Upper::Qdisc(qdisc) => {
                 qdisc.build::<Frame>(NOMINAL, 1514, Nanos::ZERO).map_err(|error| error.to_string())?;
                 (Some(*qdisc), None)
             }
             Upper::TailDrop { .. } if !spec.driver.lower.is_firmware() => {
-                return Err("queues without flows stand on firmware that aggregates".into());
+                return Err("queues without flows need firmware that aggregates".into());
             }
             Upper::TailDrop { .. } => (None, None),
             Upper::Mac80211(params) => (None, Some(stack_of(all, spec, own, *params)?)),

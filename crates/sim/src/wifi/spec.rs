@@ -37,9 +37,9 @@ pub struct DeviceSpec {
 /// Groups of stations that share the air by weight, whoever of them is active. With [`Upper::Mac80211`] only.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PolicySpec {
-    /// The groups; one stands behind the group that it is inside of.
+    /// The groups; one comes after the group that it is inside of.
     pub groups: Vec<GroupSpec>,
-    /// Where stations stand: the device, its group (none: beside the outermost ones), its weight there.
+    /// Where stations are: the device, its group (none: beside the outermost ones), its weight there.
     pub members: Vec<(DeviceId, Option<usize>, u32)>,
     /// How often weights are computed anew.
     pub interval: Span,
@@ -63,7 +63,7 @@ impl PolicySpec {
         let mut ids = Vec::with_capacity(self.groups.len());
         let known = |ids: &[GroupId], place: Option<usize>| match place {
             Some(place) => {
-                ids.get(place).copied().map(Some).ok_or_else(|| format!("no group {place} stands before"))
+                ids.get(place).copied().map(Some).ok_or_else(|| format!("no group {place} comes before"))
             }
             None => Ok(None),
         };

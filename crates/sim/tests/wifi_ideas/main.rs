@@ -1,4 +1,4 @@
-//! The open ideas for Wi-Fi, each off and on: what it is for, and what it costs. The figures stand in `docs/wifi-ideas.md`;
+//! The open ideas for Wi-Fi, each off and on: what it is for, and what it costs. The figures are in `docs/wifi-ideas.md`;
 //! `--nocapture` prints them.
 
 mod air;

@@ -88,7 +88,7 @@ fn lab_comes_up_and_is_as_asked() -> Outcome {
     let wrong = Lab::new(&LabSpec::default().sysctl("net.ipv4.tcp_nonsense", "1")).unwrap_err();
     assert!(wrong.to_string().contains("/proc/sys/net/ipv4/tcp_nonsense"), "{wrong}");
     assert!(matches!(Lab::new(&LabSpec { hosts: 9, ..LabSpec::default() }), Err(Error::Invalid { .. })));
-    // Every host answers over both families, and nothing foreign stands in the way of a valid result.
+    // Every host answers over both families, and no foreign traffic makes the result invalid.
     let engine = engine(&lab, open_path(), open_path());
     for host in 0..8 {
         for v6 in [false, true] {

@@ -17,7 +17,7 @@ const CUBE_SHIFT: u32 = 40;
 /// Eight times the segments acknowledged, per segment of window, for which Reno with CUBIC's beta
 /// would grow by one: 8 / (3 (1 - beta) / (1 + beta)) (RFC 9438 section 4.3).
 const BETA_RATIO: u32 = 8 * (BETA_SCALE + BETA) / 3 / (BETA_SCALE - BETA);
-/// Jiffies for which `cnt` stands while the window does not change.
+/// Jiffies for which `cnt` holds while the window does not change.
 const CNT_LASTS: u32 = (HZ / 32) as u32;
 /// No time; as Linux's 0, it is one tick of 2^32 all the same.
 const NO_EPOCH: u32 = u32::MAX;
@@ -122,7 +122,7 @@ impl Cubic {
         }
     }
 
-    /// Idle time does not count: the epoch moves with it, and the curve goes on where it stood (RFC 9438
+    /// Idle time does not count: the epoch moves with it, and the curve goes on where it was (RFC 9438
     /// section 5.8).
     pub(super) fn cwnd_event(&mut self, w: &Window, now: Nanos, event: CwndEvent) {
         if event == CwndEvent::TxStart && self.epoch_start != NO_EPOCH {

@@ -161,7 +161,7 @@ fn a_spurious_timeout_is_undone() {
     let mut pipe = windowed(20_000, 100, 20);
     pipe.run(Span::from_millis(300));
     let window = pipe.tx.window().snd_cwnd;
-    // The path stands still until 1300 ms.
+    // The path carries nothing until 1300 ms.
     let stop = Span::from_millis(1000);
     pipe.back = Box::new(move |_, _| Fate::Delay(stop));
     let retransmits = pipe.tx.stats().retransmits;

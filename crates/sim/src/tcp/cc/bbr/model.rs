@@ -12,7 +12,7 @@ const BW_RTTS: u64 = 10;
 const FULL_BW_THRESH: u32 = UNIT * 5 / 4;
 /// Rounds without it that say it is.
 const FULL_BW_CNT: u8 = 3;
-/// Jiffies for which the least round-trip time stands.
+/// Jiffies for which the least round-trip time is kept.
 const MIN_RTT_WIN: u64 = 10 * HZ;
 /// Jiffies that ProbeRTT lasts, and a round more: 200 ms.
 const PROBE_RTT_MODE: u64 = HZ / 5;

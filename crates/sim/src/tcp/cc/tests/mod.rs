@@ -1,4 +1,4 @@
-//! What all congestion controls share; their own tests stand beside them.
+//! What all congestion controls share; their own tests are beside them.
 
 mod absurd;
 mod dctcp;
