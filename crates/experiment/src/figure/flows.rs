@@ -149,6 +149,10 @@ mod tests {
     use crate::figure::Figure;
     use goodqueue_report::FlowSummary;
 
+    fn figure(name: &str) -> Figure {
+        name.parse().expect("a figure")
+    }
+
     const SECOND: i64 = 1_000_000_000;
 
     /// Two flows in steps of a second for six seconds, the second from 2 s on.
@@ -169,16 +173,16 @@ mod tests {
     fn a_newcomer_has_its_share_when_it_has_half_of_what_is_equal() {
         let (record, run) = two([8, 8, 7, 7, 6, 4], [1, 1, 2, 4]);
         // Of 8 bytes an equal share is 4, half of that 2: the third second.
-        assert_eq!(Figure::TimeToShare.of(&record, &run, &[], None), Some(3e9));
+        assert_eq!(figure("time_to_share").of(&record, &run, &[], None), Some(3e9));
         let (record, run) = two([8, 8, 7, 7, 7, 7], [1, 1, 1, 1]);
-        assert_eq!(Figure::TimeToShare.of(&record, &run, &[], None), Some(5e9), "never: its whole life");
+        assert_eq!(figure("time_to_share").of(&record, &run, &[], None), Some(5e9), "never: its whole life");
     }
 
     #[test]
     fn jains_index_counts_where_all_run() {
         // From 4 s to 6 s: 10 and 6 bytes. 16^2 / (2 (100 + 36)) = 256 / 272.
         let (record, run) = two([8, 8, 7, 7, 6, 4], [1, 1, 2, 4]);
-        let jain = Figure::JainTogether.of(&record, &run, &[], None).expect("two flows");
+        let jain = figure("jain_together").of(&record, &run, &[], None).expect("two flows");
         assert!((jain - 256.0 / 272.0).abs() < 1e-12, "{jain}");
     }
 
@@ -187,19 +191,19 @@ mod tests {
         let (record, run) = two([8, 8, 7, 7, 6, 4], [1, 1, 2, 4]);
         let window = Some((3 * SECOND, 6 * SECOND));
         // 7 + 6 + 4 and 1 + 2 + 4 bytes.
-        assert_eq!(Figure::GoodputUp.of(&record, &run, &[], window), Some(24.0 * 8.0 / 3.0));
-        assert_eq!(Figure::GoodputDown.of(&record, &run, &[], window), None);
+        assert_eq!(figure("goodput_up").of(&record, &run, &[], window), Some(24.0 * 8.0 / 3.0));
+        assert_eq!(figure("goodput_down").of(&record, &run, &[], window), None);
     }
 
     #[test]
     fn the_rate_error_is_that_of_the_worst() {
         // From 4 s to 6 s: 10 and 6 bytes, 40 and 24 bit/s.
         let (mut record, run) = two([8, 8, 7, 7, 6, 4], [1, 1, 2, 4]);
-        assert_eq!(Figure::RateError.of(&record, &run, &[], None), None, "none is held to a rate");
+        assert_eq!(figure("rate_error").of(&record, &run, &[], None), None, "none is held to a rate");
         record.test.flows[0].rate_bps = Some(50);
-        assert_eq!(Figure::RateError.of(&record, &run, &[], None), Some(1.0 - 0.8));
+        assert_eq!(figure("rate_error").of(&record, &run, &[], None), Some(1.0 - 0.8));
         record.test.flows[1].rate_bps = Some(16);
-        assert_eq!(Figure::RateError.of(&record, &run, &[], None), Some(0.5));
+        assert_eq!(figure("rate_error").of(&record, &run, &[], None), Some(0.5));
     }
 
     #[test]
@@ -232,9 +236,9 @@ mod tests {
     #[test]
     fn the_share_of_scalable_flows_is_that_of_one_of_them() {
         let (mut record, run) = two([8, 8, 7, 7, 6, 4], [1, 1, 2, 4]);
-        assert_eq!(Figure::L4sShare.of(&record, &run, &[], None), None);
+        assert_eq!(figure("l4s_share").of(&record, &run, &[], None), None);
         record.test.flows[1].cc = "prague".into();
-        assert_eq!(Figure::L4sShare.of(&record, &run, &[], None), Some(0.6));
+        assert_eq!(figure("l4s_share").of(&record, &run, &[], None), Some(0.6));
     }
 
     /// Before the load, within it, and what is not known yet.

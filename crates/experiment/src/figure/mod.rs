@@ -3,6 +3,7 @@
 mod air;
 mod flows;
 
+use std::fmt;
 use std::str::FromStr;
 
 use goodqueue::{Bytes, Rate, Span};
@@ -73,462 +74,231 @@ fn digits(value: f64) -> usize {
     }
 }
 
-/// A figure.
+/// What a figure is taken from.
+struct From<'a> {
+    record: &'a Record,
+    run: &'a Run,
+    summary: &'a Summary,
+    /// None: all.
+    stations: &'a [usize],
+    /// In ns from the start of the load; `None`: all of it.
+    window: Option<(i64, i64)>,
+}
+
+impl From<'_> {
+    /// The interval under load, without its ramp.
+    fn loaded(&self) -> std::ops::Range<i64> {
+        self.summary.loaded_from_ns..self.summary.loaded_to_ns
+    }
+}
+
+/// Whether a claim names a stretch of the load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Figure {
-    /// Median rise of the round trip.
-    RiseP50,
-    /// 95th percentile of it.
-    RiseP95,
-    /// Median rise of the one-way delay to the server.
-    RiseUpP50,
-    /// The same, to the client.
-    RiseDownP50,
-    /// Median round trip under load.
-    RttP50,
-    /// Median of TCP's own round-trip times under load.
-    TcpRttP50,
-    /// 95th percentile of them.
-    TcpRttP95,
-    /// Median sojourn in the queue towards the server in which packets waited longest.
-    SojournUpP50,
-    /// 95th percentile of it.
-    SojournUpP95,
-    /// Median sojourn in the queue towards the client in which packets waited longest.
-    SojournDownP50,
-    /// 95th percentile of it.
-    SojournDownP95,
-    /// Median of the round-trip times of scalable flows' TCP under load.
-    L4sRttP50,
-    /// Goodput of a scalable flow over that of another.
-    L4sShare,
-    /// Median round trip before the load.
-    Idle,
-    /// Goodput to the server.
-    GoodputUp,
-    /// Goodput to the client.
-    GoodputDown,
-    /// Use of the line to the server.
-    UtilisationUp,
-    /// Bytes in the device ring towards the server.
-    RingUp,
-    /// The slowest newcomer's way to its share.
-    TimeToShare,
-    /// Jain's index while all flows run.
-    JainTogether,
-    /// The farthest that the goodput of a flow with a rate of its own is off that.
-    RateError,
-    /// Packets that the queue to the server dropped, of those that came to it.
-    LossUp,
-    /// What the host with the least goodput to servers has of that with the most.
-    HostShareUp,
-    /// The same, of goodput from servers.
-    HostShareDown,
-    /// Part of the airtime of all stations, from the start of the load to its end, that the stations of the claim have.
-    AirtimeShare,
-    /// Time until that share stays where it ends up.
-    AirtimeSettle,
-    /// Jain's index over the airtime of stations.
-    AirtimeJain,
-    /// Jain's index over what the access point's scheduler has counted of them.
-    CountedJain,
-    /// Mean number of MPDUs in an aggregate to the stations.
-    Aggregate,
-    /// Payload of all flows of the stations, by time; without flows, what was delivered to them.
-    GoodputStation,
-    /// Median round trip of the stations' probes under load, pooled.
-    PingP50,
-    /// 95th percentile of them.
-    PingP95,
-    /// Mean opinion score (E-model) of what the server heard of a call; of several the worst.
-    MosUp,
-    /// Mean opinion score of what the client heard; of several the worst.
-    MosDown,
-    /// Median page load time under load; of several pages the slowest.
-    PageLoad,
-    /// Mean bit rate that a video's player selected; of several the lowest.
-    VideoBitrate,
-    /// How often it selected another bit rate; of several the most.
-    VideoChanges,
-    /// How long playback of a video stalled; of several videos the longest.
-    VideoStalled,
-    /// How often the picture of a video call froze; of both ways and of several the most.
-    CallFreezes,
-    /// Mean bit rate of a video call's media that the server got; of several the lowest.
-    CallBitrateUp,
-    /// The same that the client got.
-    CallBitrateDown,
-    /// 95th percentile of a video call's delay from capture to being shown; of several the longest.
-    CallDelayP95,
-    /// Share of a game's ticks that came more than one tick late or never; of several the largest.
-    GameLate,
-    /// Mean opinion score (G-model) of a game; of several the worst.
-    GameScore,
+enum Window {
+    Never,
+    Maybe,
+    Always,
+}
+
+/// A figure of a run: one entry of [`FIGURES`].
+#[derive(Clone, Copy)]
+pub struct Figure {
+    /// As written.
+    pub name: &'static str,
+    /// What it is counted in.
+    pub unit: Unit,
+    /// What it is.
+    pub meaning: &'static str,
+    /// Whether it is one of the air or of stations, some of which a claim may name.
+    pub is_of_stations: bool,
+    window: Window,
+    value: fn(&From<'_>) -> Option<f64>,
+}
+
+/// A figure of the whole network and the whole load.
+const fn figure(
+    name: &'static str,
+    unit: Unit,
+    meaning: &'static str,
+    value: fn(&From<'_>) -> Option<f64>,
+) -> Figure {
+    Figure { name, unit, meaning, is_of_stations: false, window: Window::Never, value }
 }
 
 impl Figure {
-    /// All of them.
-    pub const ALL: [Figure; 44] = [
-        Figure::RiseP50,
-        Figure::RiseP95,
-        Figure::RiseUpP50,
-        Figure::RiseDownP50,
-        Figure::RttP50,
-        Figure::TcpRttP50,
-        Figure::TcpRttP95,
-        Figure::SojournUpP50,
-        Figure::SojournUpP95,
-        Figure::SojournDownP50,
-        Figure::SojournDownP95,
-        Figure::L4sRttP50,
-        Figure::L4sShare,
-        Figure::Idle,
-        Figure::GoodputUp,
-        Figure::GoodputDown,
-        Figure::UtilisationUp,
-        Figure::RingUp,
-        Figure::TimeToShare,
-        Figure::JainTogether,
-        Figure::RateError,
-        Figure::LossUp,
-        Figure::HostShareUp,
-        Figure::HostShareDown,
-        Figure::AirtimeShare,
-        Figure::AirtimeSettle,
-        Figure::AirtimeJain,
-        Figure::CountedJain,
-        Figure::Aggregate,
-        Figure::GoodputStation,
-        Figure::PingP50,
-        Figure::PingP95,
-        Figure::MosUp,
-        Figure::MosDown,
-        Figure::PageLoad,
-        Figure::VideoBitrate,
-        Figure::VideoChanges,
-        Figure::VideoStalled,
-        Figure::CallFreezes,
-        Figure::CallBitrateUp,
-        Figure::CallBitrateDown,
-        Figure::CallDelayP95,
-        Figure::GameLate,
-        Figure::GameScore,
-    ];
+    /// A claim may name stations of it.
+    const fn of_stations(self) -> Figure {
+        Figure { is_of_stations: true, ..self }
+    }
 
-    /// As written, its unit, and what it is.
-    fn info(self) -> (&'static str, Unit, &'static str) {
-        match self {
-            Figure::RiseP50 => {
-                ("rise_p50", Unit::Time, "median rise of the round trip under load over its idle median")
-            }
-            Figure::RiseP95 => {
-                ("rise_p95", Unit::Time, "95th percentile of that rise: what a standing queue reaches")
-            }
-            Figure::RiseUpP50 => {
-                ("rise_up_p50", Unit::Time, "median rise of the one-way delay to the server")
-            }
-            Figure::RiseDownP50 => {
-                ("rise_down_p50", Unit::Time, "median rise of the one-way delay to the client")
-            }
-            Figure::RttP50 => ("rtt_p50", Unit::Time, "median round trip under load"),
-            Figure::TcpRttP50 => (
-                "tcp_rtt_p50",
-                Unit::Time,
-                "median of the flows' smoothed round-trip times (srtt) under load",
-            ),
-            Figure::TcpRttP95 => {
-                ("tcp_rtt_p95", Unit::Time, "95th percentile of them: the steps of all flows pooled")
-            }
-            Figure::SojournUpP50 => (
-                "sojourn_up_p50",
-                Unit::Time,
-                "median time under load from a packet's arrival at a queue until the line begins it, in the queue towards \
-                 the server in which packets wait longest on average",
-            ),
-            Figure::SojournUpP95 => ("sojourn_up_p95", Unit::Time, "95th percentile of that time"),
-            Figure::SojournDownP50 => ("sojourn_down_p50", Unit::Time, "the same median, towards the client"),
-            Figure::SojournDownP95 => ("sojourn_down_p95", Unit::Time, "95th percentile of that time"),
-            Figure::L4sRttP50 => (
-                "l4s_rtt_p50",
-                Unit::Time,
-                "median round trip under load that TCP itself measured on scalable flows (dctcp, prague)",
-            ),
-            Figure::L4sShare => (
-                "l4s_share",
-                Unit::Number,
-                "goodput of a scalable flow over that of another, on average, while all flows run",
-            ),
-            Figure::Idle => ("idle", Unit::Time, "median round trip before the load"),
-            Figure::GoodputUp => {
-                ("goodput_up", Unit::Rate, "payload of all flows that the server received, by time")
-            }
-            Figure::GoodputDown => {
-                ("goodput_down", Unit::Rate, "payload of all flows that the client received, by time")
-            }
-            Figure::UtilisationUp => (
-                "utilisation_up",
-                Unit::Share,
-                "share of the time in which the line to the server was at work",
-            ),
-            Figure::RingUp => (
-                "ring_up",
-                Unit::Bytes,
-                "largest number of bytes seen in the device ring, looked at every 100 ms",
-            ),
-            Figure::TimeToShare => (
-                "time_to_share",
-                Unit::Time,
-                "the longest that a flow which begins beside others needs until, over one second, it has half of an \
+    /// A claim may, or has to, name a window of it.
+    const fn window(self, window: Window) -> Figure {
+        Figure { window, ..self }
+    }
+}
+
+/// Every figure.
+pub const FIGURES: &[Figure] = &[
+    figure("rise_p50", Unit::Time, "median rise of the round trip under load over its idle median", |of| time(of.summary.rtt.added_p50_ns)),
+    figure("rise_p95", Unit::Time, "95th percentile of that rise: what a standing queue reaches", |of| time(of.summary.rtt.added_p95_ns)),
+    figure("rise_up_p50", Unit::Time, "median rise of the one-way delay to the server", |of| time(of.summary.up.added_p50_ns)),
+    figure("rise_down_p50", Unit::Time, "median rise of the one-way delay to the client", |of| time(of.summary.down.added_p50_ns)),
+    figure("rtt_p50", Unit::Time, "median round trip under load", |of| time(of.summary.rtt.p50_ns)),
+    figure("tcp_rtt_p50", Unit::Time, "median of the flows' smoothed round-trip times (srtt) under load", |of| time(of.summary.tcp_rtt.p50_ns)),
+    figure("tcp_rtt_p95", Unit::Time, "95th percentile of them: the steps of all flows pooled", |of| time(of.summary.tcp_rtt.p95_ns)),
+    figure("sojourn_up_p50", Unit::Time, "median time under load from a packet's arrival at a queue until the line begins it, in the queue towards \
+                 the server in which packets wait longest on average", |of| sojourn(of.summary.sojourn_up, |sojourn| sojourn.p50_ns)),
+    figure("sojourn_up_p95", Unit::Time, "95th percentile of that time", |of| sojourn(of.summary.sojourn_up, |sojourn| sojourn.p95_ns)),
+    figure("sojourn_down_p50", Unit::Time, "the same median, towards the client", |of| sojourn(of.summary.sojourn_down, |sojourn| sojourn.p50_ns)),
+    figure("sojourn_down_p95", Unit::Time, "95th percentile of that time", |of| sojourn(of.summary.sojourn_down, |sojourn| sojourn.p95_ns)),
+    figure("l4s_rtt_p50", Unit::Time, "median round trip under load that TCP itself measured on scalable flows (dctcp, prague)", |of| {
+                let scalable = flows::scalable(of.record, of.run);
+                flows::tcp_rtt(scalable, of.loaded())
+            }),
+    figure("l4s_share", Unit::Number, "goodput of a scalable flow over that of another, on average, while all flows run", |of| flows::l4s_share(of.record, of.run)),
+    figure("idle", Unit::Time, "median round trip before the load", |of| time(of.summary.rtt.idle_ns)),
+    figure("goodput_up", Unit::Rate, "payload of all flows that the server received, by time", |of| flows::goodput(of.record, of.run, Direction::Up, of.window, of.summary.goodput_up_bps))
+    .window(Window::Maybe),
+    figure("goodput_down", Unit::Rate, "payload of all flows that the client received, by time", |of| {
+                flows::goodput(of.record, of.run, Direction::Down, of.window, of.summary.goodput_down_bps)
+            })
+    .window(Window::Maybe),
+    figure("utilisation_up", Unit::Share, "share of the time in which the line to the server was at work", |of| of.summary.queue_up.utilisation),
+    figure("ring_up", Unit::Bytes, "largest number of bytes seen in the device ring, looked at every 100 ms", |of| flows::ring_up(of.run, of.loaded())),
+    figure("time_to_share", Unit::Time, "the longest that a flow which begins beside others needs until, over one second, it has half of an \
                  equal share of the goodput of all; its whole life where it never has (half: flows are hashed into \
-                 hardware queues, and with four of them one of four flows may be left two thirds of its share)",
-            ),
-            Figure::JainTogether => (
-                "jain_together",
-                Unit::Number,
-                "Jain's index over the bytes that flows sent while all of them ran",
-            ),
-            Figure::RateError => (
-                "rate_error",
-                Unit::Share,
-                "of the flows that are held to a rate (`rate`), the one whose goodput is farthest off it: by what part of it, \
-                 from 2 s after the last began on",
-            ),
-            Figure::LossUp => (
-                "loss_up",
-                Unit::Share,
-                "packets that the queue to the server dropped under load, of those that it dropped or sent",
-            ),
-            Figure::HostShareUp => (
-                "host_share_up",
-                Unit::Share,
-                "goodput to servers of the host with the least over that of the host with the most: client and server, client2 and server2, and so on",
-            ),
-            Figure::HostShareDown => ("host_share_down", Unit::Share, "the same, of goodput from servers"),
-            Figure::AirtimeShare => (
-                "airtime_share",
-                Unit::Share,
-                "part of the airtime of all stations that the stations of the claim have, from the start of the load to its end \
-                 or in the claim's window",
-            ),
-            Figure::AirtimeSettle => (
-                "airtime_settle",
-                Unit::Time,
-                "time from the start of the claim's window until the stations' part of the airtime, over half a second, \
-                 stays within 3 points of what it is in the window's second half",
-            ),
-            Figure::AirtimeJain => {
-                ("airtime_jain", Unit::Number, "Jain's index over the airtime of stations")
-            }
-            Figure::CountedJain => (
-                "counted_jain",
-                Unit::Number,
-                "Jain's index over the airtime of stations as the access point's scheduler counts it: what is sent to them, \
-                 attempts in vain included, and each frame from them with a preamble of its own",
-            ),
-            Figure::Aggregate => {
-                ("aggregate", Unit::Number, "mean number of MPDUs in an aggregate to the stations")
-            }
-            Figure::GoodputStation => (
-                "goodput_station",
-                Unit::Rate,
-                "payload of all flows of the stations, by time; without flows, what was delivered to them",
-            ),
-            Figure::PingP50 => {
-                ("ping_p50", Unit::Time, "median round trip of the stations' probes under load, pooled")
-            }
-            Figure::PingP95 => ("ping_p95", Unit::Time, "95th percentile of them"),
-            Figure::MosUp => (
-                "mos_up",
-                Unit::Number,
-                "mean opinion score (E-model) of what the server heard of a call; of several the worst",
-            ),
-            Figure::MosDown => (
-                "mos_down",
-                Unit::Number,
-                "mean opinion score of what the client heard; of several the worst",
-            ),
-            Figure::PageLoad => {
-                ("page_load", Unit::Time, "median page load time under load; of several pages the slowest")
-            }
-            Figure::VideoBitrate => (
-                "video_bitrate",
-                Unit::Rate,
-                "mean bit rate that the video's player selected under load; of several the lowest",
-            ),
-            Figure::VideoChanges => (
-                "video_changes",
-                Unit::Number,
-                "how often it selected another bit rate than for the segment before; of several the most",
-            ),
-            Figure::VideoStalled => (
-                "video_stalled",
-                Unit::Time,
-                "how long playback stalled in all; of several videos the longest",
-            ),
-            Figure::CallFreezes => (
-                "call_freezes",
-                Unit::Number,
-                "how often the picture of a video call froze under load; of both ways and of several the most",
-            ),
-            Figure::CallBitrateUp => (
-                "call_bitrate_up",
-                Unit::Rate,
-                "mean bit rate of a video call's media that the server got; of several the lowest",
-            ),
-            Figure::CallBitrateDown => (
-                "call_bitrate_down",
-                Unit::Rate,
-                "mean bit rate of a video call's media that the client got; of several the lowest",
-            ),
-            Figure::CallDelayP95 => (
-                "call_delay_p95",
-                Unit::Time,
-                "95th percentile of a video call's delay from capture to being shown; of both ways and of several the longest",
-            ),
-            Figure::GameLate => (
-                "game_late",
-                Unit::Number,
-                "share of a game's ticks that came more than one tick late or never, 0 to 1; of both ways and of several the largest",
-            ),
-            Figure::GameScore => (
-                "game_score",
-                Unit::Number,
-                "mean opinion score (G-model) of a game under load; of several the worst",
-            ),
-        }
-    }
+                 hardware queues, and with four of them one of four flows may be left two thirds of its share)", |of| flows::time_to_share(of.record, of.run).map(|ns| ns as f64)),
+    figure("jain_together", Unit::Number, "Jain's index over the bytes that flows sent while all of them ran", |of| flows::jain_together(of.record, of.run)),
+    figure("rate_error", Unit::Share, "of the flows that are held to a rate (`rate`), the one whose goodput is farthest off it: by what part of it, \
+                 from 2 s after the last began on", |of| flows::rate_error(of.record, of.run)),
+    figure("loss_up", Unit::Share, "packets that the queue to the server dropped under load, of those that it dropped or sent", |of| flows::loss(&of.run.up, of.loaded())),
+    figure("host_share_up", Unit::Share, "goodput to servers of the host with the least over that of the host with the most: client and server, client2 and server2, and so on", |of| flows::host_share(of.record, of.summary, Direction::Up)),
+    figure("host_share_down", Unit::Share, "the same, of goodput from servers", |of| flows::host_share(of.record, of.summary, Direction::Down)),
+    figure("airtime_share", Unit::Share, "part of the airtime of all stations that the stations of the claim have, from the start of the load to its end \
+                 or in the claim's window", |of| air::share(of.run, of.stations, of.window))
+    .of_stations()
+    .window(Window::Maybe),
+    figure("airtime_settle", Unit::Time, "time from the start of the claim's window until the stations' part of the airtime, over half a second, \
+                 stays within 3 points of what it is in the window's second half", |of| air::settle(of.run, of.stations, of.window?))
+    .of_stations()
+    .window(Window::Always),
+    figure("airtime_jain", Unit::Number, "Jain's index over the airtime of stations", |of| air::jain(of.run, of.stations, of.window))
+    .of_stations()
+    .window(Window::Maybe),
+    figure("counted_jain", Unit::Number, "Jain's index over the airtime of stations as the access point's scheduler counts it: what is sent to them, \
+                 attempts in vain included, and each frame from them with a preamble of its own", |of| air::counted_jain(of.run, of.stations))
+    .of_stations(),
+    figure("aggregate", Unit::Number, "mean number of MPDUs in an aggregate to the stations", |of| air::aggregate(of.run, of.stations))
+    .of_stations(),
+    figure("goodput_station", Unit::Rate, "payload of all flows of the stations, by time; without flows, what was delivered to them", |of| air::goodput(of.run, of.summary, of.stations))
+    .of_stations(),
+    figure("ping_p50", Unit::Time, "median round trip of the stations' probes under load, pooled", |of| air::ping(of.run, of.summary, of.stations, of.window, 500))
+    .of_stations()
+    .window(Window::Maybe),
+    figure("ping_p95", Unit::Time, "95th percentile of them", |of| air::ping(of.run, of.summary, of.stations, of.window, 950))
+    .of_stations()
+    .window(Window::Maybe),
+    figure("mos_up", Unit::Number, "mean opinion score (E-model) of what the server heard of a call; of several the worst", |of| air::mos(of.record, of.summary, of.stations, false))
+    .of_stations(),
+    figure("mos_down", Unit::Number, "mean opinion score of what the client heard; of several the worst", |of| air::mos(of.record, of.summary, of.stations, true))
+    .of_stations(),
+    figure("page_load", Unit::Time, "median page load time under load; of several pages the slowest", |of| air::page_load(of.record, of.summary, of.stations))
+    .of_stations(),
+    figure("video_bitrate", Unit::Rate, "mean bit rate that the video's player selected under load; of several the lowest", |of| {
+                let videos = air::videos(of.record, of.run, of.summary, of.stations, of.window);
+                videos.iter().filter_map(|video| video.bitrate_mean_bps).min().map(|bps| bps as f64)
+            })
+    .of_stations()
+    .window(Window::Maybe),
+    figure("video_changes", Unit::Number, "how often it selected another bit rate than for the segment before; of several the most", |of| {
+                let videos = air::videos(of.record, of.run, of.summary, of.stations, of.window);
+                videos.iter().map(|video| video.changes).max().map(|changes| changes as f64)
+            })
+    .of_stations()
+    .window(Window::Maybe),
+    figure("video_stalled", Unit::Time, "how long playback stalled in all; of several videos the longest", |of| {
+                let videos = air::videos(of.record, of.run, of.summary, of.stations, None);
+                time(videos.iter().map(|video| video.stalled_ns).max())
+            })
+    .of_stations(),
+    figure("call_freezes", Unit::Number, "how often the picture of a video call froze under load; of both ways and of several the most", |of| {
+                let ways = air::calls(of.record, of.summary, of.stations);
+                ways.iter().map(|(_, way)| way.freezes).max().map(|freezes| freezes as f64)
+            })
+    .of_stations(),
+    figure("call_bitrate_up", Unit::Rate, "mean bit rate of a video call's media that the server got; of several the lowest", |of| {
+                let ways = air::calls(of.record, of.summary, of.stations);
+                let is_down = false;
+                let rates = ways.iter().filter(|(down, _)| *down == is_down);
+                rates.filter_map(|(_, way)| way.bitrate_bps).min().map(|bps| bps as f64)
+            })
+    .of_stations(),
+    figure("call_bitrate_down", Unit::Rate, "mean bit rate of a video call's media that the client got; of several the lowest", |of| {
+                let ways = air::calls(of.record, of.summary, of.stations);
+                let is_down = true;
+                let rates = ways.iter().filter(|(down, _)| *down == is_down);
+                rates.filter_map(|(_, way)| way.bitrate_bps).min().map(|bps| bps as f64)
+            })
+    .of_stations(),
+    figure("call_delay_p95", Unit::Time, "95th percentile of a video call's delay from capture to being shown; of both ways and of several the longest", |of| {
+                let ways = air::calls(of.record, of.summary, of.stations);
+                time(ways.iter().filter_map(|(_, way)| way.delay_p95_ns).max())
+            })
+    .of_stations(),
+    figure("game_late", Unit::Number, "share of a game's ticks that came more than one tick late or never, 0 to 1; of both ways and of several the largest", |of| {
+                let games = air::games(of.record, of.summary, of.stations);
+                let shares = games.iter().flat_map(|game| [game.up.late_share, game.down.late_share]);
+                shares.flatten().max_by(f64::total_cmp)
+            })
+    .of_stations(),
+    figure("game_score", Unit::Number, "mean opinion score (G-model) of a game under load; of several the worst", |of| {
+                let games = air::games(of.record, of.summary, of.stations);
+                games.iter().filter_map(|game| game.mos).min_by(f64::total_cmp)
+            })
+    .of_stations(),
+];
 
-    /// As written.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        self.info().0
-    }
+/// Nanoseconds as a figure.
+fn time(ns: Option<i64>) -> Option<f64> {
+    ns.map(|ns| ns as f64)
+}
 
-    /// What it is counted in.
-    #[must_use]
-    pub fn unit(self) -> Unit {
-        self.info().1
-    }
-
-    /// What it is.
-    #[must_use]
-    pub fn meaning(self) -> &'static str {
-        self.info().2
-    }
-
-    /// Whether it is one of the air or of stations, some of which a claim may name.
-    #[must_use]
-    pub fn is_of_stations(self) -> bool {
-        Figure::ALL.iter().position(|&figure| figure == Figure::AirtimeShare)
-            <= Figure::ALL.iter().position(|&figure| figure == self)
-    }
-
+impl Figure {
     /// Whether a claim may name a window of it.
     #[must_use]
-    pub fn takes_window(self) -> bool {
-        let is_of_goodput = matches!(self, Figure::GoodputUp | Figure::GoodputDown);
-        let is_of_video = matches!(self, Figure::VideoBitrate | Figure::VideoChanges);
-        matches!(self, Figure::AirtimeShare | Figure::AirtimeJain | Figure::PingP50 | Figure::PingP95)
-            || is_of_goodput
-            || is_of_video
-            || self.needs_window()
+    pub fn takes_window(&self) -> bool {
+        self.window != Window::Never
     }
 
     /// Whether a claim has to.
     #[must_use]
-    pub fn needs_window(self) -> bool {
-        self == Figure::AirtimeSettle
+    pub fn needs_window(&self) -> bool {
+        self.window == Window::Always
     }
 
     /// Its value in `run`, one of `record`'s, for these stations (none: all) and in this window, ns from the start of the
     /// load (none: all of the load); `None` where the run has none.
     #[must_use]
     pub fn of(
-        self,
+        &self,
         record: &Record,
         run: &Run,
         stations: &[usize],
         window: Option<(i64, i64)>,
     ) -> Option<f64> {
-        let summary = Summary::of(record, run);
-        let time = |ns: Option<i64>| ns.map(|ns| ns as f64);
-        match self {
-            Figure::RiseP50 => time(summary.rtt.added_p50_ns),
-            Figure::RiseP95 => time(summary.rtt.added_p95_ns),
-            Figure::RiseUpP50 => time(summary.up.added_p50_ns),
-            Figure::RiseDownP50 => time(summary.down.added_p50_ns),
-            Figure::RttP50 => time(summary.rtt.p50_ns),
-            Figure::TcpRttP50 => time(summary.tcp_rtt.p50_ns),
-            Figure::TcpRttP95 => time(summary.tcp_rtt.p95_ns),
-            Figure::SojournUpP50 => sojourn(summary.sojourn_up, |sojourn| sojourn.p50_ns),
-            Figure::SojournUpP95 => sojourn(summary.sojourn_up, |sojourn| sojourn.p95_ns),
-            Figure::SojournDownP50 => sojourn(summary.sojourn_down, |sojourn| sojourn.p50_ns),
-            Figure::SojournDownP95 => sojourn(summary.sojourn_down, |sojourn| sojourn.p95_ns),
-            Figure::L4sRttP50 => {
-                let scalable = flows::scalable(record, run);
-                flows::tcp_rtt(scalable, summary.loaded_from_ns..summary.loaded_to_ns)
-            }
-            Figure::L4sShare => flows::l4s_share(record, run),
-            Figure::Idle => time(summary.rtt.idle_ns),
-            Figure::GoodputUp => flows::goodput(record, run, Direction::Up, window, summary.goodput_up_bps),
-            Figure::GoodputDown => {
-                flows::goodput(record, run, Direction::Down, window, summary.goodput_down_bps)
-            }
-            Figure::UtilisationUp => summary.queue_up.utilisation,
-            Figure::RingUp => flows::ring_up(run, summary.loaded_from_ns..summary.loaded_to_ns),
-            Figure::TimeToShare => flows::time_to_share(record, run).map(|ns| ns as f64),
-            Figure::JainTogether => flows::jain_together(record, run),
-            Figure::RateError => flows::rate_error(record, run),
-            Figure::LossUp => flows::loss(&run.up, summary.loaded_from_ns..summary.loaded_to_ns),
-            Figure::HostShareUp => flows::host_share(record, &summary, Direction::Up),
-            Figure::HostShareDown => flows::host_share(record, &summary, Direction::Down),
-            Figure::AirtimeShare => air::share(run, stations, window),
-            Figure::AirtimeSettle => air::settle(run, stations, window?),
-            Figure::AirtimeJain => air::jain(run, stations, window),
-            Figure::CountedJain => air::counted_jain(run, stations),
-            Figure::Aggregate => air::aggregate(run, stations),
-            Figure::GoodputStation => air::goodput(run, &summary, stations),
-            Figure::PingP50 => air::ping(run, &summary, stations, window, 500),
-            Figure::PingP95 => air::ping(run, &summary, stations, window, 950),
-            Figure::MosUp => air::mos(record, &summary, stations, false),
-            Figure::MosDown => air::mos(record, &summary, stations, true),
-            Figure::PageLoad => air::page_load(record, &summary, stations),
-            Figure::VideoBitrate => {
-                let videos = air::videos(record, run, &summary, stations, window);
-                videos.iter().filter_map(|video| video.bitrate_mean_bps).min().map(|bps| bps as f64)
-            }
-            Figure::VideoChanges => {
-                let videos = air::videos(record, run, &summary, stations, window);
-                videos.iter().map(|video| video.changes).max().map(|changes| changes as f64)
-            }
-            Figure::CallFreezes => {
-                let ways = air::calls(record, &summary, stations);
-                ways.iter().map(|(_, way)| way.freezes).max().map(|freezes| freezes as f64)
-            }
-            Figure::CallBitrateUp | Figure::CallBitrateDown => {
-                let ways = air::calls(record, &summary, stations);
-                let is_down = self == Figure::CallBitrateDown;
-                let rates = ways.iter().filter(|(down, _)| *down == is_down);
-                rates.filter_map(|(_, way)| way.bitrate_bps).min().map(|bps| bps as f64)
-            }
-            Figure::CallDelayP95 => {
-                let ways = air::calls(record, &summary, stations);
-                time(ways.iter().filter_map(|(_, way)| way.delay_p95_ns).max())
-            }
-            Figure::GameLate => {
-                let games = air::games(record, &summary, stations);
-                let shares = games.iter().flat_map(|game| [game.up.late_share, game.down.late_share]);
-                shares.flatten().max_by(f64::total_cmp)
-            }
-            Figure::GameScore => {
-                let games = air::games(record, &summary, stations);
-                games.iter().filter_map(|game| game.mos).min_by(f64::total_cmp)
-            }
-            Figure::VideoStalled => {
-                let videos = air::videos(record, run, &summary, stations, None);
-                time(videos.iter().map(|video| video.stalled_ns).max())
-            }
-        }
+        (self.value)(&From { record, run, summary: &Summary::of(record, run), stations, window })
+    }
+}
+
+impl PartialEq for Figure {
+    fn eq(&self, other: &Figure) -> bool {
+        self.name == other.name
+    }
+}
+
+impl fmt::Debug for Figure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name)
     }
 }
 
@@ -541,8 +311,8 @@ impl FromStr for Figure {
     type Err = String;
 
     fn from_str(word: &str) -> Result<Figure, String> {
-        let known = Figure::ALL.map(Figure::name);
-        let found = Figure::ALL.into_iter().find(|figure| figure.name() == word);
+        let known: Vec<&str> = FIGURES.iter().map(|figure| figure.name).collect();
+        let found = FIGURES.iter().find(|figure| figure.name == word).copied();
         found.ok_or_else(|| {
             format!(
                 "no such figure{}; there are {}",

@@ -163,8 +163,8 @@ fn claim(section: &Section<'_>, labels: &[&str], far: &Far, load: Span) -> Read<
 fn stations(section: &Section<'_>, figure: Figure, far: &Far) -> Read<Vec<usize>> {
     let Some(name) = section.read("station", read::text)? else { return Ok(Vec::new()) };
     match far {
-        Far::Stations(seats) if figure.is_of_stations() => seats.find(&name),
-        Far::Stations(_) => Err(Wrong::new(name.at, format!("{} is not of stations", figure.name()))),
+        Far::Stations(seats) if figure.is_of_stations => seats.find(&name),
+        Far::Stations(_) => Err(Wrong::new(name.at, format!("{} is not of stations", figure.name))),
         _ => Err(Wrong::new(name.at, "there are no stations without [wifi]")),
     }
 }
@@ -174,15 +174,12 @@ fn window(section: &Section<'_>, figure: Figure, load: Span) -> Read<Option<(i64
     let (from, to) = (section.read("from", read::span)?, section.read("to", read::span)?);
     let Some(at) = from.as_ref().or(to.as_ref()).map(|end| end.at) else {
         if figure.needs_window() {
-            return Err(Wrong::new(
-                section.at,
-                format!("{} needs `from`: what is waited for", figure.name()),
-            ));
+            return Err(Wrong::new(section.at, format!("{} needs `from`: what is waited for", figure.name)));
         }
         return Ok(None);
     };
     if !figure.takes_window() {
-        return Err(Wrong::new(at, format!("{} is of the whole load: it takes no window", figure.name())));
+        return Err(Wrong::new(at, format!("{} is of the whole load: it takes no window", figure.name)));
     }
     let (from, to) = (from.map_or(Span::ZERO, |end| end.value), to.map_or(load, |end| end.value));
     if from >= to || to > load {
@@ -197,7 +194,7 @@ fn held(section: &Section<'_>, class: Class, figure: Figure, labels: &[&str]) ->
         section.read(key, read::text)?.map(|name| variant(&name, labels)).transpose()
     };
     let (one, over) = (name("variant")?, name("over")?);
-    let unit = if over.is_some() { Unit::Number } else { figure.unit() };
+    let unit = if over.is_some() { Unit::Number } else { figure.unit };
     let value = |key: &str| -> Read<Option<f64>> {
         let Some(text) = section.read(key, read::text)? else { return Ok(None) };
         let wrong = |why| Wrong::new(text.at, format!("{key} = \"{}\": {why}", text.value.escape_debug()));
@@ -246,7 +243,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_catalogue_names_every_figure_and_class() {
+    fn the_catalogue_names_every_class() {
         let words = |name| match CLAIM.key(name).map(|key| key.kind) {
             Some(Kind::OneOf(kinds)) => kinds
                 .iter()
@@ -254,7 +251,6 @@ mod tests {
                 .collect::<Vec<_>>(),
             other => panic!("{other:?}"),
         };
-        assert_eq!(words("figure"), Figure::ALL.map(Figure::name));
         assert_eq!(words("class"), Class::ALL.map(Class::name));
     }
 }

@@ -123,7 +123,7 @@ impl Judge<'_> {
         Row {
             id: claim.id.clone(),
             what: claim.what.clone(),
-            figure: claim.figure.name(),
+            figure: claim.figure.name,
             published: self.published(claim, unit),
             ours: if matches!(claim.held, Held::Order(_)) && !holds {
                 ours.replace(" < ", ", ")
@@ -203,7 +203,7 @@ impl Judge<'_> {
 fn unit_of(claim: &Claim) -> Unit {
     match &claim.held {
         Held::Value { over: Some(_), .. } | Held::Bounds { over: Some(_), .. } => Unit::Number,
-        _ => claim.figure.unit(),
+        _ => claim.figure.unit,
     }
 }
 

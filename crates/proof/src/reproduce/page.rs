@@ -6,7 +6,7 @@ use super::collisions;
 use super::judge::{Outcome, Row, Verdict};
 use super::run::Shown;
 use super::table::total;
-use goodqueue_experiment::figure::Figure;
+use goodqueue_experiment::figure::FIGURES;
 use goodqueue_experiment::text::Class;
 
 /// What every page of ours begins with: only such files are ever replaced.
@@ -62,8 +62,8 @@ fn simulated(outcome: &Outcome) -> String {
         seeds.len(),
         seeds.first().copied().unwrap_or(0),
     );
-    for figure in Figure::ALL.iter().filter(|figure| claims.iter().any(|row| row.figure == figure.name())) {
-        let _ = writeln!(out, "* `{}`: {}.", figure.name(), figure.meaning());
+    for figure in FIGURES.iter().filter(|figure| claims.iter().any(|row| row.figure == figure.name)) {
+        let _ = writeln!(out, "* `{}`: {}.", figure.name, figure.meaning);
     }
     out
 }

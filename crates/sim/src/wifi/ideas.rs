@@ -81,10 +81,7 @@ impl Ideas {
         let is_firmware = driver.lower.is_firmware();
         for (is_refused, why) in [
             (ideas.dql.is_some() && !is_firmware, "dql is for firmware that aggregates"),
-            (
-                ideas.dql == Some(DqlScope::Station) && !has_stack,
-                "dql by station needs mac80211's queues",
-            ),
+            (ideas.dql == Some(DqlScope::Station) && !has_stack, "dql by station needs mac80211's queues"),
             (ideas.admission.is_some() && !has_stack, "admission needs mac80211's queues"),
             (
                 ideas.combine && driver.lower != Lower::Txq,

@@ -1,6 +1,7 @@
 //! The keys of what was published.
 
 use super::super::keys::{DAY, FROM_NOTHING, Kind, SOME, Table, key, time};
+use crate::figure::FIGURES;
 
 /// What was published of an experiment.
 pub(crate) static REPRODUCTION: Table = Table {
@@ -29,6 +30,17 @@ pub(crate) static REPRODUCTION: Table = Table {
     also: None,
 };
 
+/// The names of all figures.
+const NAMES: [Kind; FIGURES.len()] = {
+    let mut names = [Kind::Text; FIGURES.len()];
+    let mut at = 0;
+    while at < names.len() {
+        names[at] = Kind::Word(FIGURES[at].name);
+        at += 1;
+    }
+    names
+};
+
 /// A published figure or relation.
 pub(crate) static CLAIM: Table = Table {
     name: "claim",
@@ -50,57 +62,7 @@ pub(crate) static CLAIM: Table = Table {
             "required",
             "how near ours has to be",
         ),
-        key(
-            "figure",
-            Kind::OneOf(&[
-                Kind::Word("rise_p50"),
-                Kind::Word("rise_p95"),
-                Kind::Word("rise_up_p50"),
-                Kind::Word("rise_down_p50"),
-                Kind::Word("rtt_p50"),
-                Kind::Word("tcp_rtt_p50"),
-                Kind::Word("tcp_rtt_p95"),
-                Kind::Word("sojourn_up_p50"),
-                Kind::Word("sojourn_up_p95"),
-                Kind::Word("sojourn_down_p50"),
-                Kind::Word("sojourn_down_p95"),
-                Kind::Word("l4s_rtt_p50"),
-                Kind::Word("l4s_share"),
-                Kind::Word("idle"),
-                Kind::Word("goodput_up"),
-                Kind::Word("goodput_down"),
-                Kind::Word("utilisation_up"),
-                Kind::Word("ring_up"),
-                Kind::Word("time_to_share"),
-                Kind::Word("jain_together"),
-                Kind::Word("rate_error"),
-                Kind::Word("loss_up"),
-                Kind::Word("host_share_up"),
-                Kind::Word("host_share_down"),
-                Kind::Word("airtime_share"),
-                Kind::Word("airtime_settle"),
-                Kind::Word("airtime_jain"),
-                Kind::Word("counted_jain"),
-                Kind::Word("aggregate"),
-                Kind::Word("goodput_station"),
-                Kind::Word("ping_p50"),
-                Kind::Word("ping_p95"),
-                Kind::Word("mos_up"),
-                Kind::Word("mos_down"),
-                Kind::Word("page_load"),
-                Kind::Word("video_bitrate"),
-                Kind::Word("video_changes"),
-                Kind::Word("video_stalled"),
-                Kind::Word("call_freezes"),
-                Kind::Word("call_bitrate_up"),
-                Kind::Word("call_bitrate_down"),
-                Kind::Word("call_delay_p95"),
-                Kind::Word("game_late"),
-                Kind::Word("game_score"),
-            ]),
-            "required",
-            "what of a run is meant",
-        ),
+        key("figure", Kind::OneOf(&NAMES), "required", "what of a run is meant"),
         key("variant", Kind::Text, "none: `order` names them", "of which variant, as the reports call it"),
         key(
             "station",
