@@ -139,122 +139,289 @@ impl Figure {
 
 /// Every figure.
 pub const FIGURES: &[Figure] = &[
-    figure("rise_p50", Unit::Time, "median rise of the round trip under load over its idle median", |of| time(of.summary.rtt.added_p50_ns)),
-    figure("rise_p95", Unit::Time, "95th percentile of that rise: what a standing queue reaches", |of| time(of.summary.rtt.added_p95_ns)),
-    figure("rise_up_p50", Unit::Time, "median rise of the one-way delay to the server", |of| time(of.summary.up.added_p50_ns)),
-    figure("rise_down_p50", Unit::Time, "median rise of the one-way delay to the client", |of| time(of.summary.down.added_p50_ns)),
+    figure("rise_p50", Unit::Time, "median rise of the round trip under load over its idle median", |of| {
+        time(of.summary.rtt.added_p50_ns)
+    }),
+    figure("rise_p95", Unit::Time, "95th percentile of that rise: what a standing queue reaches", |of| {
+        time(of.summary.rtt.added_p95_ns)
+    }),
+    figure("rise_up_p50", Unit::Time, "median rise of the one-way delay to the server", |of| {
+        time(of.summary.up.added_p50_ns)
+    }),
+    figure("rise_down_p50", Unit::Time, "median rise of the one-way delay to the client", |of| {
+        time(of.summary.down.added_p50_ns)
+    }),
     figure("rtt_p50", Unit::Time, "median round trip under load", |of| time(of.summary.rtt.p50_ns)),
-    figure("tcp_rtt_p50", Unit::Time, "median of the flows' smoothed round-trip times (srtt) under load", |of| time(of.summary.tcp_rtt.p50_ns)),
-    figure("tcp_rtt_p95", Unit::Time, "95th percentile of them: the steps of all flows pooled", |of| time(of.summary.tcp_rtt.p95_ns)),
-    figure("sojourn_up_p50", Unit::Time, "median time under load from a packet's arrival at a queue until the line begins it, in the queue towards \
-                 the server in which packets wait longest on average", |of| sojourn(of.summary.sojourn_up, |sojourn| sojourn.p50_ns)),
-    figure("sojourn_up_p95", Unit::Time, "95th percentile of that time", |of| sojourn(of.summary.sojourn_up, |sojourn| sojourn.p95_ns)),
-    figure("sojourn_down_p50", Unit::Time, "the same median, towards the client", |of| sojourn(of.summary.sojourn_down, |sojourn| sojourn.p50_ns)),
-    figure("sojourn_down_p95", Unit::Time, "95th percentile of that time", |of| sojourn(of.summary.sojourn_down, |sojourn| sojourn.p95_ns)),
-    figure("l4s_rtt_p50", Unit::Time, "median round trip under load that TCP itself measured on scalable flows (dctcp, prague)", |of| {
-                let scalable = flows::scalable(of.record, of.run);
-                flows::tcp_rtt(scalable, of.loaded())
-            }),
-    figure("l4s_share", Unit::Number, "goodput of a scalable flow over that of another, on average, while all flows run", |of| flows::l4s_share(of.record, of.run)),
+    figure(
+        "tcp_rtt_p50",
+        Unit::Time,
+        "median of the flows' smoothed round-trip times (srtt) under load",
+        |of| time(of.summary.tcp_rtt.p50_ns),
+    ),
+    figure("tcp_rtt_p95", Unit::Time, "95th percentile of them: the steps of all flows pooled", |of| {
+        time(of.summary.tcp_rtt.p95_ns)
+    }),
+    figure(
+        "sojourn_up_p50",
+        Unit::Time,
+        "median time under load from a packet's arrival at a queue until the line begins it, in \
+         the queue towards the server in which packets wait longest on average",
+        |of| sojourn(of.summary.sojourn_up, |sojourn| sojourn.p50_ns),
+    ),
+    figure("sojourn_up_p95", Unit::Time, "95th percentile of that time", |of| {
+        sojourn(of.summary.sojourn_up, |sojourn| sojourn.p95_ns)
+    }),
+    figure("sojourn_down_p50", Unit::Time, "the same median, towards the client", |of| {
+        sojourn(of.summary.sojourn_down, |sojourn| sojourn.p50_ns)
+    }),
+    figure("sojourn_down_p95", Unit::Time, "95th percentile of that time", |of| {
+        sojourn(of.summary.sojourn_down, |sojourn| sojourn.p95_ns)
+    }),
+    figure(
+        "l4s_rtt_p50",
+        Unit::Time,
+        "median round trip under load that TCP itself measured on scalable flows (dctcp, prague)",
+        |of| {
+            let scalable = flows::scalable(of.record, of.run);
+            flows::tcp_rtt(scalable, of.loaded())
+        },
+    ),
+    figure(
+        "l4s_share",
+        Unit::Number,
+        "goodput of a scalable flow over that of another, on average, while all flows run",
+        |of| flows::l4s_share(of.record, of.run),
+    ),
     figure("idle", Unit::Time, "median round trip before the load", |of| time(of.summary.rtt.idle_ns)),
-    figure("goodput_up", Unit::Rate, "payload of all flows that the server received, by time", |of| flows::goodput(of.record, of.run, Direction::Up, of.window, of.summary.goodput_up_bps))
+    figure("goodput_up", Unit::Rate, "payload of all flows that the server received, by time", |of| {
+        flows::goodput(of.record, of.run, Direction::Up, of.window, of.summary.goodput_up_bps)
+    })
     .window(Window::Maybe),
     figure("goodput_down", Unit::Rate, "payload of all flows that the client received, by time", |of| {
-                flows::goodput(of.record, of.run, Direction::Down, of.window, of.summary.goodput_down_bps)
-            })
+        flows::goodput(of.record, of.run, Direction::Down, of.window, of.summary.goodput_down_bps)
+    })
     .window(Window::Maybe),
-    figure("utilisation_up", Unit::Share, "share of the time in which the line to the server was at work", |of| of.summary.queue_up.utilisation),
-    figure("ring_up", Unit::Bytes, "largest number of bytes seen in the device ring, looked at every 100 ms", |of| flows::ring_up(of.run, of.loaded())),
-    figure("time_to_share", Unit::Time, "the longest that a flow which begins beside others needs until, over one second, it has half of an \
-                 equal share of the goodput of all; its whole life where it never has (half: flows are hashed into \
-                 hardware queues, and with four of them one of four flows may be left two thirds of its share)", |of| flows::time_to_share(of.record, of.run).map(|ns| ns as f64)),
-    figure("jain_together", Unit::Number, "Jain's index over the bytes that flows sent while all of them ran", |of| flows::jain_together(of.record, of.run)),
-    figure("rate_error", Unit::Share, "of the flows that are held to a rate (`rate`), the one whose goodput is farthest off it: by what part of it, \
-                 from 2 s after the last began on", |of| flows::rate_error(of.record, of.run)),
-    figure("loss_up", Unit::Share, "packets that the queue to the server dropped under load, of those that it dropped or sent", |of| flows::loss(&of.run.up, of.loaded())),
-    figure("host_share_up", Unit::Share, "goodput to servers of the host with the least over that of the host with the most: client and server, client2 and server2, and so on", |of| flows::host_share(of.record, of.summary, Direction::Up)),
-    figure("host_share_down", Unit::Share, "the same, of goodput from servers", |of| flows::host_share(of.record, of.summary, Direction::Down)),
-    figure("airtime_share", Unit::Share, "part of the airtime of all stations that the stations of the claim have, from the start of the load to its end \
-                 or in the claim's window", |of| air::share(of.run, of.stations, of.window))
+    figure(
+        "utilisation_up",
+        Unit::Share,
+        "share of the time in which the line to the server was at work",
+        |of| of.summary.queue_up.utilisation,
+    ),
+    figure(
+        "ring_up",
+        Unit::Bytes,
+        "largest number of bytes seen in the device ring, looked at every 100 ms",
+        |of| flows::ring_up(of.run, of.loaded()),
+    ),
+    figure(
+        "time_to_share",
+        Unit::Time,
+        "the longest that a flow which begins beside others needs until, over one second, it has \
+         half of an equal share of the goodput of all; its whole life where it never has (half: \
+         flows are hashed into hardware queues, and with four of them one of four flows may be \
+         left two thirds of its share)",
+        |of| flows::time_to_share(of.record, of.run).map(|ns| ns as f64),
+    ),
+    figure(
+        "jain_together",
+        Unit::Number,
+        "Jain's index over the bytes that flows sent while all of them ran",
+        |of| flows::jain_together(of.record, of.run),
+    ),
+    figure(
+        "rate_error",
+        Unit::Share,
+        "of the flows that are held to a rate (`rate`), the one whose goodput is farthest off it:\
+          by what part of it, from 2 s after the last began on",
+        |of| flows::rate_error(of.record, of.run),
+    ),
+    figure(
+        "loss_up",
+        Unit::Share,
+        "packets that the queue to the server dropped under load, of those that it dropped or \
+         sent",
+        |of| flows::loss(&of.run.up, of.loaded()),
+    ),
+    figure(
+        "host_share_up",
+        Unit::Share,
+        "goodput to servers of the host with the least over that of the host with the most: \
+         client and server, client2 and server2, and so on",
+        |of| flows::host_share(of.record, of.summary, Direction::Up),
+    ),
+    figure("host_share_down", Unit::Share, "the same, of goodput from servers", |of| {
+        flows::host_share(of.record, of.summary, Direction::Down)
+    }),
+    figure(
+        "airtime_share",
+        Unit::Share,
+        "part of the airtime of all stations that the stations of the claim have, from the start \
+         of the load to its end or in the claim's window",
+        |of| air::share(of.run, of.stations, of.window),
+    )
     .of_stations()
     .window(Window::Maybe),
-    figure("airtime_settle", Unit::Time, "time from the start of the claim's window until the stations' part of the airtime, over half a second, \
-                 stays within 3 points of what it is in the window's second half", |of| air::settle(of.run, of.stations, of.window?))
+    figure(
+        "airtime_settle",
+        Unit::Time,
+        "time from the start of the claim's window until the stations' part of the airtime, over \
+         half a second, stays within 3 points of what it is in the window's second half",
+        |of| air::settle(of.run, of.stations, of.window?),
+    )
     .of_stations()
     .window(Window::Always),
-    figure("airtime_jain", Unit::Number, "Jain's index over the airtime of stations", |of| air::jain(of.run, of.stations, of.window))
+    figure("airtime_jain", Unit::Number, "Jain's index over the airtime of stations", |of| {
+        air::jain(of.run, of.stations, of.window)
+    })
     .of_stations()
     .window(Window::Maybe),
-    figure("counted_jain", Unit::Number, "Jain's index over the airtime of stations as the access point's scheduler counts it: what is sent to them, \
-                 attempts in vain included, and each frame from them with a preamble of its own", |of| air::counted_jain(of.run, of.stations))
+    figure(
+        "counted_jain",
+        Unit::Number,
+        "Jain's index over the airtime of stations as the access point's scheduler counts it: \
+         what is sent to them, attempts in vain included, and each frame from them with a \
+         preamble of its own",
+        |of| air::counted_jain(of.run, of.stations),
+    )
     .of_stations(),
-    figure("aggregate", Unit::Number, "mean number of MPDUs in an aggregate to the stations", |of| air::aggregate(of.run, of.stations))
+    figure("aggregate", Unit::Number, "mean number of MPDUs in an aggregate to the stations", |of| {
+        air::aggregate(of.run, of.stations)
+    })
     .of_stations(),
-    figure("goodput_station", Unit::Rate, "payload of all flows of the stations, by time; without flows, what was delivered to them", |of| air::goodput(of.run, of.summary, of.stations))
+    figure(
+        "goodput_station",
+        Unit::Rate,
+        "payload of all flows of the stations, by time; without flows, what was delivered to them",
+        |of| air::goodput(of.run, of.summary, of.stations),
+    )
     .of_stations(),
-    figure("ping_p50", Unit::Time, "median round trip of the stations' probes under load, pooled", |of| air::ping(of.run, of.summary, of.stations, of.window, 500))
+    figure("ping_p50", Unit::Time, "median round trip of the stations' probes under load, pooled", |of| {
+        air::ping(of.run, of.summary, of.stations, of.window, 500)
+    })
     .of_stations()
     .window(Window::Maybe),
-    figure("ping_p95", Unit::Time, "95th percentile of them", |of| air::ping(of.run, of.summary, of.stations, of.window, 950))
+    figure("ping_p95", Unit::Time, "95th percentile of them", |of| {
+        air::ping(of.run, of.summary, of.stations, of.window, 950)
+    })
     .of_stations()
     .window(Window::Maybe),
-    figure("mos_up", Unit::Number, "mean opinion score (E-model) of what the server heard of a call; of several the worst", |of| air::mos(of.record, of.summary, of.stations, false))
+    figure(
+        "mos_up",
+        Unit::Number,
+        "mean opinion score (E-model) of what the server heard of a call; of several the worst",
+        |of| air::mos(of.record, of.summary, of.stations, false),
+    )
     .of_stations(),
-    figure("mos_down", Unit::Number, "mean opinion score of what the client heard; of several the worst", |of| air::mos(of.record, of.summary, of.stations, true))
+    figure(
+        "mos_down",
+        Unit::Number,
+        "mean opinion score of what the client heard; of several the worst",
+        |of| air::mos(of.record, of.summary, of.stations, true),
+    )
     .of_stations(),
-    figure("page_load", Unit::Time, "median page load time under load; of several pages the slowest", |of| air::page_load(of.record, of.summary, of.stations))
+    figure("page_load", Unit::Time, "median page load time under load; of several pages the slowest", |of| {
+        air::page_load(of.record, of.summary, of.stations)
+    })
     .of_stations(),
-    figure("video_bitrate", Unit::Rate, "mean bit rate that the video's player selected under load; of several the lowest", |of| {
-                let videos = air::videos(of.record, of.run, of.summary, of.stations, of.window);
-                videos.iter().filter_map(|video| video.bitrate_mean_bps).min().map(|bps| bps as f64)
-            })
+    figure(
+        "video_bitrate",
+        Unit::Rate,
+        "mean bit rate that the video's player selected under load; of several the lowest",
+        |of| {
+            let videos = air::videos(of.record, of.run, of.summary, of.stations, of.window);
+            videos.iter().filter_map(|video| video.bitrate_mean_bps).min().map(|bps| bps as f64)
+        },
+    )
     .of_stations()
     .window(Window::Maybe),
-    figure("video_changes", Unit::Number, "how often it selected another bit rate than for the segment before; of several the most", |of| {
-                let videos = air::videos(of.record, of.run, of.summary, of.stations, of.window);
-                videos.iter().map(|video| video.changes).max().map(|changes| changes as f64)
-            })
+    figure(
+        "video_changes",
+        Unit::Number,
+        "how often it selected another bit rate than for the segment before; of several the most",
+        |of| {
+            let videos = air::videos(of.record, of.run, of.summary, of.stations, of.window);
+            videos.iter().map(|video| video.changes).max().map(|changes| changes as f64)
+        },
+    )
     .of_stations()
     .window(Window::Maybe),
-    figure("video_stalled", Unit::Time, "how long playback stalled in all; of several videos the longest", |of| {
-                let videos = air::videos(of.record, of.run, of.summary, of.stations, None);
-                time(videos.iter().map(|video| video.stalled_ns).max())
-            })
+    figure(
+        "video_stalled",
+        Unit::Time,
+        "how long playback stalled in all; of several videos the longest",
+        |of| {
+            let videos = air::videos(of.record, of.run, of.summary, of.stations, None);
+            time(videos.iter().map(|video| video.stalled_ns).max())
+        },
+    )
     .of_stations(),
-    figure("call_freezes", Unit::Number, "how often the picture of a video call froze under load; of both ways and of several the most", |of| {
-                let ways = air::calls(of.record, of.summary, of.stations);
-                ways.iter().map(|(_, way)| way.freezes).max().map(|freezes| freezes as f64)
-            })
+    figure(
+        "call_freezes",
+        Unit::Number,
+        "how often the picture of a video call froze under load; of both ways and of several the \
+         most",
+        |of| {
+            let ways = air::calls(of.record, of.summary, of.stations);
+            ways.iter().map(|(_, way)| way.freezes).max().map(|freezes| freezes as f64)
+        },
+    )
     .of_stations(),
-    figure("call_bitrate_up", Unit::Rate, "mean bit rate of a video call's media that the server got; of several the lowest", |of| {
-                let ways = air::calls(of.record, of.summary, of.stations);
-                let is_down = false;
-                let rates = ways.iter().filter(|(down, _)| *down == is_down);
-                rates.filter_map(|(_, way)| way.bitrate_bps).min().map(|bps| bps as f64)
-            })
+    figure(
+        "call_bitrate_up",
+        Unit::Rate,
+        "mean bit rate of a video call's media that the server got; of several the lowest",
+        |of| {
+            let ways = air::calls(of.record, of.summary, of.stations);
+            let is_down = false;
+            let rates = ways.iter().filter(|(down, _)| *down == is_down);
+            rates.filter_map(|(_, way)| way.bitrate_bps).min().map(|bps| bps as f64)
+        },
+    )
     .of_stations(),
-    figure("call_bitrate_down", Unit::Rate, "mean bit rate of a video call's media that the client got; of several the lowest", |of| {
-                let ways = air::calls(of.record, of.summary, of.stations);
-                let is_down = true;
-                let rates = ways.iter().filter(|(down, _)| *down == is_down);
-                rates.filter_map(|(_, way)| way.bitrate_bps).min().map(|bps| bps as f64)
-            })
+    figure(
+        "call_bitrate_down",
+        Unit::Rate,
+        "mean bit rate of a video call's media that the client got; of several the lowest",
+        |of| {
+            let ways = air::calls(of.record, of.summary, of.stations);
+            let is_down = true;
+            let rates = ways.iter().filter(|(down, _)| *down == is_down);
+            rates.filter_map(|(_, way)| way.bitrate_bps).min().map(|bps| bps as f64)
+        },
+    )
     .of_stations(),
-    figure("call_delay_p95", Unit::Time, "95th percentile of a video call's delay from capture to being shown; of both ways and of several the longest", |of| {
-                let ways = air::calls(of.record, of.summary, of.stations);
-                time(ways.iter().filter_map(|(_, way)| way.delay_p95_ns).max())
-            })
+    figure(
+        "call_delay_p95",
+        Unit::Time,
+        "95th percentile of a video call's delay from capture to being shown; of both ways and of\
+          several the longest",
+        |of| {
+            let ways = air::calls(of.record, of.summary, of.stations);
+            time(ways.iter().filter_map(|(_, way)| way.delay_p95_ns).max())
+        },
+    )
     .of_stations(),
-    figure("game_late", Unit::Number, "share of a game's ticks that came more than one tick late or never, 0 to 1; of both ways and of several the largest", |of| {
-                let games = air::games(of.record, of.summary, of.stations);
-                let shares = games.iter().flat_map(|game| [game.up.late_share, game.down.late_share]);
-                shares.flatten().max_by(f64::total_cmp)
-            })
+    figure(
+        "game_late",
+        Unit::Number,
+        "share of a game's ticks that came more than one tick late or never, 0 to 1; of both ways\
+          and of several the largest",
+        |of| {
+            let games = air::games(of.record, of.summary, of.stations);
+            let shares = games.iter().flat_map(|game| [game.up.late_share, game.down.late_share]);
+            shares.flatten().max_by(f64::total_cmp)
+        },
+    )
     .of_stations(),
-    figure("game_score", Unit::Number, "mean opinion score (G-model) of a game under load; of several the worst", |of| {
-                let games = air::games(of.record, of.summary, of.stations);
-                games.iter().filter_map(|game| game.mos).min_by(f64::total_cmp)
-            })
+    figure(
+        "game_score",
+        Unit::Number,
+        "mean opinion score (G-model) of a game under load; of several the worst",
+        |of| {
+            let games = air::games(of.record, of.summary, of.stations);
+            games.iter().filter_map(|game| game.mos).min_by(f64::total_cmp)
+        },
+    )
     .of_stations(),
 ];
 
