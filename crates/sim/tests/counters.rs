@@ -108,10 +108,7 @@ fn hold(scenario: &Scenario, step: u64) {
             );
             // Its last bit leaves, its ring reports it, its queue held it back: nothing else wakes a port.
             let (wake_ups, arrived) = (counters.wake_ups, counters.arrived);
-            assert!(
-                wake_ups <= 3 * arrived + 4,
-                "link {index}: {wake_ups} wake-ups for {arrived} packets"
-            );
+            assert!(wake_ups <= 3 * arrived + 4, "link {index}: {wake_ups} wake-ups for {arrived} packets");
         }
     }
     assert!(simulation.link(1).line().packets > 20, "the line was used");

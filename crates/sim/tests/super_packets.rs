@@ -70,7 +70,10 @@ fn places(queue: &str) -> Vec<(&'static str, [Option<PortSpec>; 2])> {
         ("above four rings", [Some(fifo()), Some(PortSpec { ring: Some(ring), lanes: 4, ..port() })]),
         ("behind htb", [Some(fifo()), Some(PortSpec { shaper: shaper(ShaperKind::Htb), ..port() })]),
         ("behind tbf", [Some(fifo()), Some(PortSpec { shaper: shaper(ShaperKind::Tbf), ..port() })]),
-        ("under flow control", [Some(fifo()), Some(PortSpec { pause: Some(Pause { high: 6000, low: 1500 }), ..port() })]),
+        (
+            "under flow control",
+            [Some(fifo()), Some(PortSpec { pause: Some(Pause { high: 6000, low: 1500 }), ..port() })],
+        ),
         ("before a line without a rate", [Some(fifo()), Some(PortSpec { line: Line::Unlimited, ..port() })]),
     ]
 }
@@ -79,7 +82,8 @@ fn places(queue: &str) -> Vec<(&'static str, [Option<PortSpec>; 2])> {
 #[test]
 fn the_books_hold_wherever_super_packets_are_cut() {
     let queues = ["cake", "cake,bandwidth=2mbit", "cake,memlimit=40000", "dualpi2", "dualpi2,limit=20"];
-    let cases = queues.into_iter().flat_map(|queue| places(queue).into_iter().map(move |place| (queue, place)));
+    let cases =
+        queues.into_iter().flat_map(|queue| places(queue).into_iter().map(move |place| (queue, place)));
     for (queue, (place, [first, second])) in cases {
         for ipv6 in [false, true] {
             let flow = |start| Flow {
@@ -118,7 +122,11 @@ fn the_books_hold_wherever_super_packets_are_cut() {
                     let held = u64::from(link.backlog().packets) + u64::from(link.ring_backlog().packets);
                     let sent = link.line().packets;
                     let books = format!("{sent} sent, {dropped} dropped, {held} held");
-                    assert_eq!(counters.arrived, sent + dropped + held, "{queue} {place}, link {index}: {books}");
+                    assert_eq!(
+                        counters.arrived,
+                        sent + dropped + held,
+                        "{queue} {place}, link {index}: {books}"
+                    );
                     packets = sent;
                 }
             }

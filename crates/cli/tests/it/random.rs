@@ -66,7 +66,10 @@ impl Dice {
         text += &format!("[test]\nname = {:?}\n", self.pick(&TESTS));
         text += "length = \"300ms\"\nidle = \"100ms\"\ndelay = \"20ms\"\nstep = \"50ms\"\n";
         if self.one(3) {
-            text += &format!("with = [{:?}]\n", self.pick(&["voip", "web", "dash", "voip:EF", "videocall", "game", "game:30:EF"]));
+            text += &format!(
+                "with = [{:?}]\n",
+                self.pick(&["voip", "web", "dash", "voip:EF", "videocall", "game", "game:30:EF"])
+            );
         }
         if self.one(3) {
             text += &format!("start_jitter = {:?}\n", self.pick(&TIMES));
