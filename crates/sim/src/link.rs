@@ -261,6 +261,7 @@ impl Link {
         let Link { number, device, propagation, credits, counters, sojourn, .. } = self;
         let Some(Device::Single(port)) = device else { return };
         let mut losses = Losses { link: *number, frames, credits, counters };
+        let mut woken = NEVER;
         loop {
             let due = port.next_wake().unwrap_or(NEVER);
             let arrives = from.next_landing();
@@ -275,9 +276,11 @@ impl Link {
                     losses.frames.note_entry(id, arrives);
                 }
                 port.arrive(arrives, token, &mut losses);
+                woken = NEVER;
                 continue;
             }
-            losses.counters.wake_ups += 1;
+            losses.counters.wake_ups += u64::from(due != woken);
+            woken = due;
             if let Some(Departure { at, started, packet, .. }) = port.poll(due, &mut losses) {
                 if let Some(sojourn) = sojourn {
                     note_sojourn(sojourn, packet.frame, started, losses.frames);
