@@ -482,7 +482,7 @@ impl Simulation {
     /// Something is due at the port of `link`: frames whose last bit has left its line go on.
     #[inline(always)]
     fn departures(&mut self, link: u32) {
-        self.links[link as usize].counters.wake_ups += 1;
+        self.links[link as usize].wake_ups += 1;
         loop {
             let at = &mut self.links[link as usize];
             let Some((id, fate)) = at.leave(self.now, &mut self.frames) else { return };
