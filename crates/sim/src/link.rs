@@ -27,9 +27,6 @@ pub struct LinkCounters {
     pub arrived: u64,
     /// Of these, segments that its queue cut off super-packets; the first of each, which replaces it, is not counted.
     pub cut: u64,
-    /// Times at which its port had something to do though nothing arrived: its line ended a packet, its ring reported
-    /// one, or its queue was to let one go. Three for each packet at most: a queue says exactly when it can.
-    pub wake_ups: u64,
 }
 
 /// The end of a link that its queue and line are at.
@@ -54,6 +51,8 @@ pub(crate) struct Link {
     pub(crate) wakes: Nanos,
     pub(crate) propagation: Propagation,
     pub(crate) counters: LinkCounters,
+    /// See [`crate::LinkView::wake_ups`].
+    pub(crate) wake_ups: u64,
     /// How long its packets waited, where somebody asks.
     pub(crate) sojourn: Option<Box<Sojourn>>,
     /// Lanes of its near end and of its far end; without a meaning where nothing happens there.
@@ -83,6 +82,7 @@ impl Link {
             wakes: NEVER,
             propagation: Propagation::new(spec, node, seed),
             counters: LinkCounters::default(),
+            wake_ups: 0,
             sojourn: None,
             lanes: [0; 2],
             credits: Credits::default(),
@@ -258,7 +258,7 @@ impl Link {
 
     /// Nobody is owed anything for these frames: they have left their hosts' devices.
     fn fetch_into_port(&mut self, from: &mut Propagation, until: Nanos, frames: &mut Frames) {
-        let Link { number, device, propagation, credits, counters, sojourn, .. } = self;
+        let Link { number, device, propagation, credits, counters, wake_ups, sojourn, .. } = self;
         let Some(Device::Single(port)) = device else { return };
         let mut losses = Losses { link: *number, frames, credits, counters };
         loop {
@@ -277,7 +277,7 @@ impl Link {
                 port.arrive(arrives, token, &mut losses);
                 continue;
             }
-            losses.counters.wake_ups += 1;
+            *wake_ups += 1;
             if let Some(Departure { at, started, packet, .. }) = port.poll(due, &mut losses) {
                 if let Some(sojourn) = sojourn {
                     note_sojourn(sojourn, packet.frame, started, losses.frames);

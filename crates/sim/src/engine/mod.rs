@@ -479,9 +479,10 @@ impl Simulation {
         self.device_changed(link);
     }
 
-    /// Frames whose last bit has left the line of `link`.
+    /// Something is due at the port of `link`: frames whose last bit has left its line go on.
     #[inline(always)]
     fn departures(&mut self, link: u32) {
+        self.links[link as usize].wake_ups += 1;
         loop {
             let at = &mut self.links[link as usize];
             let Some((id, fate)) = at.leave(self.now, &mut self.frames) else { return };
@@ -495,7 +496,6 @@ impl Simulation {
 
     #[inline(always)]
     fn port_due(&mut self, link: u32) {
-        self.links[link as usize].counters.wake_ups += 1;
         self.departures(link);
         self.device_changed(link);
     }

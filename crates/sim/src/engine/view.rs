@@ -94,6 +94,14 @@ impl LinkView<'_> {
         self.link.counters
     }
 
+    /// Times that its port was looked at because something was due: its line ended a packet, its ring reported one, or its
+    /// queue was to let one go. Three for each packet that arrived at most, for a queue says exactly when it can. A
+    /// FIFO on a line of one rate is computed ahead, and is never looked at.
+    #[must_use]
+    pub fn wake_ups(&self) -> u64 {
+        self.link.wake_ups
+    }
+
     /// Counters of each hardware queue's queue in the words of `tc -s qdisc`.
     pub fn queue_counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
         if let Some((hub, output)) = self.port {
