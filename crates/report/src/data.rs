@@ -21,8 +21,8 @@ pub(crate) struct Row<'a> {
     pub(crate) queue: &'a str,
     /// Root of the random streams.
     pub(crate) seed: u64,
-    /// What the series is of: `run`, `flow`, `probe`, `queue`, `path`, `call`, `page`, `video`, `video_call`, `game`,
-    /// `station`.
+    /// What the series is of: `run`, `flow`, `probe`, `queue`, `path`, `call`, `page`, `video`, `video_call`,
+    /// `game`, `station`.
     pub(crate) kind: &'static str,
     /// Name of the flow, probe, link, call, page, video, game or station; empty where the kind has one only.
     pub(crate) series: Cow<'a, str>,

@@ -300,7 +300,8 @@ impl CallWay {
 
 /// Mean opinion score of a shooter with this mean ping and jitter, both in ms: the G-model of A. F. Wattimena,
 /// R. E. Kooij, J. M. van Vugt and O. K. Ahmed, "Predicting the perceived quality of a first person shooter: the
-/// Quake IV G-model" (NetGames 2006). 1 at the least: the model ends at X = 100.
+/// Quake IV G-model" (NetGames 2006), with the coefficients that it is commonly quoted with: of the paper itself only the
+/// abstract was at hand. 1 at the least: the model ends at X = 100.
 #[must_use]
 pub fn game_mos(ping_ms: f64, jitter_ms: f64) -> f64 {
     let x = (0.104 * ping_ms + jitter_ms).clamp(0.0, 100.0);

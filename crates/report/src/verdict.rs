@@ -11,9 +11,9 @@
 //!   idle round trip (the starved flows' round trip doubles) and at least 30 ms. So a starved direction never comes with a
 //!   grade better than B: a low rise over a link that had room to spare has no grade.
 //! * **Loss**: the letter is of delay alone, as dslreports' is. Above 1 % of the probes lost under load, the loss is named
-//!   beside it. ITU-T G.1010 (2001), table I.1, asks for less than 1 % of loss for a video call (3 % for voice). The
-//!   share is judged as it is shown, with one decimal. ITU-T Y.1541 is stricter (0.1 % in classes 0 to 4), but a short run
-//!   does not send enough probes to tell.
+//!   beside it. The bound is chosen: ITU-T G.1010 (2001), table I.1, is commonly quoted with less than 1 % for a video call
+//!   and 3 % for voice, but its text was not at hand. The share is judged as it is shown, with one decimal. A stricter bound
+//!   than 1 % would need more probes than a short run sends.
 
 use serde::{Deserialize, Serialize};
 

@@ -46,8 +46,8 @@ pub static LINES: [Line; 12] = [
         buffer_down: "pfifo:256",
         buffer_up: "bfifo:131072",
         framing: "pppoe-llcsnap",
-        source: "Rates and round trip (with interleaving): typical values. Buffer of the modem: one of the sizes that C. \
-                 Kreibich et al., \"Netalyzr: Illuminating the edge network\" (IMC 2010), report. Buffer down: typical.",
+        source: "Typical values throughout, the round trip with interleaving. C. Kreibich et al., \"Netalyzr: Illuminating \
+                 the edge network\" (IMC 2010), measured buffers of modems; its sizes were not checked here.",
     },
     Line {
         name: "dsl-50-10",
@@ -95,8 +95,9 @@ pub static LINES: [Line; 12] = [
         buffer_down: "fifo:100ms",
         buffer_up: "fifo:250ms",
         framing: "docsis",
-        source: "Rates, round trip and buffer down: typical. Buffer up: the mean delay under load of modems without an AQM in A. \
-                 Flickinger et al., \"Improving latency with active queue management (AQM) during COVID-19\" (2021).",
+        source: "Rates, round trip and buffer down: typical. Buffer up: the mean delay under load of modems without an AQM, \
+                 roughly 250 ms, in the abstract of A. Flickinger et al., \"Improving latency with active queue management \
+                 (AQM) during COVID-19\" (arXiv 2107.13968, 2021).",
     },
     Line {
         name: "cable-500-25",
@@ -144,9 +145,10 @@ pub static LINES: [Line; 12] = [
         buffer_down: "fifo:1s",
         buffer_up: "fifo:1s",
         framing: "ethernet",
-        source: "Rates and round trip: medians of J. Huang et al., \"A close examination of performance and power characteristics of \
-                 4G LTE networks\" (MobiSys 2012). Buffers: H. Jiang et al., \"Tackling bufferbloat in 3G/4G networks\" (IMC \
-                 2012), report up to seconds. Jitter: typical.",
+        source: "Rates: the medians of J. Huang et al., \"A close examination of performance and power characteristics of 4G LTE \
+                 networks\" (MobiSys 2012), 13 and 6 Mbit/s in its abstract; its round trips were not checked here. H. Jiang et \
+                 al., \"Tackling bufferbloat in 3G/4G networks\" (IMC 2012), report extremely long delays in such networks; 1 s is \
+                 chosen. Round trip and jitter: typical.",
     },
     Line {
         name: "lte-8-0.8",
@@ -187,7 +189,7 @@ pub static LINES: [Line; 12] = [
 ];
 
 const STARLINK: &str = "Round trip with jitter: the quartiles (40 to 60 ms, median 50 ms) of F. Michel et al., \"A first look at Starlink \
-                        performance\" (IMC 2022). Rates and buffers: typical. That the rate changes every 15 s is not modelled: \
+                        performance\" (IMC 2022), as their account for APNIC's blog (28 November 2022) gives them. Rates and buffers: typical. That the rate changes every 15 s is not modelled: \
                         use a trace.";
 const CABLE: &str = "D. Täht, \"Cutting queuing delay\" (2018): FIFOs of 264 ms up and 658 ms down, as in scenarios/cable-sqm.toml. \
                          Rates, round trip and jitter: chosen for them.";

@@ -1,8 +1,8 @@
-//! Video calls and games as flent has hosts that a test pings besides its own (`ping_hosts`): in its plots `ping_extra` and
-//! `ping_extra_combine`, and in all that draw every ping.
+//! Video calls and games as flent has hosts that a test pings besides its own (`ping_hosts`): in its plots
+//! `ping_extra` and `ping_extra_combine`, and in all that draw every ping.
 //!
-//! Of a game its ping: the round trip of an input and the state that answers it. Of a video call the delay of each way,
-//! from the capture of a frame until it could be shown.
+//! Of a game its ping: the round trip of an input and the state that answers it. Of a video call the delay of
+//! each way, from the capture of a frame until it could be shown.
 
 use serde_json::{Map, Value, json};
 
@@ -51,8 +51,8 @@ pub(super) fn parameter(record: &Record) -> Option<(String, String)> {
     (!names.is_empty()).then(|| ("ping_hosts".to_owned(), names.join(",")))
 }
 
-/// The average of the test's own pings, which flent would compute with these among them; none where flent has no such
-/// series or nothing changes it.
+/// The average of the test's own pings, which flent would compute with these among them; none where flent has no
+/// such series or nothing changes it.
 pub(super) fn average(
     record: &Record,
     names: &Names,

@@ -28,7 +28,7 @@ const FIGURES: &[Entry] = &[
     entry(
         "grade",
         "Grade",
-        "By the mean rise of the round trip, the scale of the dslreports test: below 5 ms A+, 30 ms A, 60 ms B, 200 ms C, 400 ms D, else F. No grade where the run is not valid or was cut short, the idle baseline is incomplete, or a loaded direction used less than 80 % of its line (or of a slower shaper before it), unless it is starved. The grade is of delay alone: where more than 1 % of the probes were lost under load (ITU-T G.1010 asks for less for a video call), the loss is shown beside it.",
+        "By the mean rise of the round trip, the scale of the dslreports test: below 5 ms A+, 30 ms A, 60 ms B, 200 ms C, 400 ms D, else F. No grade where the run is not valid or was cut short, the idle baseline is incomplete, or a loaded direction used less than 80 % of its line (or of a slower shaper before it), unless it is starved. The grade is of delay alone: where more than 1 % of the probes were lost under load, the loss is shown beside it.",
     ),
     entry(
         "starved",

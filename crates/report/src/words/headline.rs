@@ -41,8 +41,11 @@ impl Measured<'_> {
         self.summary.goodput_up_bps.unwrap_or(0).saturating_add(self.summary.goodput_down_bps.unwrap_or(0))
     }
 
+    /// The name; one with a colon of its own, as records that are shown together have, in quotes.
     fn piece(&self) -> Piece {
-        Piece { queue: Some(self.index), words: self.name.to_owned() }
+        let is_two = self.name.contains(": ");
+        let words = if is_two { format!("“{}”", self.name) } else { self.name.to_owned() };
+        Piece { queue: Some(self.index), words }
     }
 }
 

@@ -71,6 +71,9 @@ fn nothing_is_called_a_cure_that_is_none() {
     assert!(none.ends_with("The other is no cure: b adds 290 ms."), "{none}");
     let good = said(&made(&[("a", 20, 20), ("b", 2, 20)]));
     assert_eq!(good, "Both keep delay low: under load b adds 2.0 ms to the round trip, a 20 ms.");
+    let named = said(&made(&[("near: codel", 20, 20), ("far: codel", 2, 20)]));
+    let words = "under load “far: codel” adds 2.0 ms to the round trip, “near: codel” 20 ms.";
+    assert!(named.ends_with(words), "{named}");
 }
 
 #[test]
