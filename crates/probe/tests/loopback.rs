@@ -8,7 +8,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use goodqueue::Span;
-use goodqueue_probe::net::{ClientSummary, NetError, PathState, Server, ServerSummary, SharedClock, check, run_client};
+use goodqueue_probe::net::{
+    ClientSummary, NetError, PathState, Server, ServerSummary, SharedClock, check, run_client,
+};
 use goodqueue_probe::{Direction, Dscp, End, Flow, Params, Probe, Sample, Test, resolve};
 
 const V4: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
@@ -56,7 +58,9 @@ fn run(test: &Test, addr: IpAddr, stops: &Stops) -> Outcome {
             }
         }
         let hosts = vec![addr; test.hosts()];
-        let client = run_client(test, &hosts, server.port(), &clock, &PathState::default(), &sink, &stop_client).unwrap();
+        let client =
+            run_client(test, &hosts, server.port(), &clock, &PathState::default(), &sink, &stop_client)
+                .unwrap();
         // What was still queued arrives, then the aborts.
         thread::sleep(Duration::from_millis(100));
         stop_server.store(true, Ordering::Relaxed);
@@ -259,7 +263,8 @@ fn nobody_listens() {
     let clock = SharedClock::starting_in(Span::from_millis(50));
     let test = resolve("tcp_2down", &params(LONG_MS)).unwrap();
     let began = Instant::now();
-    let out = run_client(&test, &[V4], port, &clock, &PathState::default(), &sink, &AtomicBool::new(false)).unwrap();
+    let out = run_client(&test, &[V4], port, &clock, &PathState::default(), &sink, &AtomicBool::new(false))
+        .unwrap();
     assert!(began.elapsed() < LONG / 2, "the run ends when all flows have failed");
     assert!(out.flows.iter().all(|f| f.error.as_ref().is_some_and(|e| e.contains("refused"))), "{out:?}");
     assert!(!out.warnings.is_empty());

@@ -133,7 +133,8 @@ pub(crate) fn drops_and_marks(run: &Run) -> Option<[u64; 2]> {
 pub(crate) fn shown_words(run: &Run, direction: Direction) -> Option<String> {
     let shown = run.shown_queue(direction).filter(|_| is_ambiguous(run, direction))?;
     let way = crate::summary::direction_name(direction);
-    let longest = run.path.iter().filter(|queue| queue.direction == direction).map(PathQueue::mean_sojourn_ns).max();
+    let longest =
+        run.path.iter().filter(|queue| queue.direction == direction).map(PathQueue::mean_sojourn_ns).max();
     let why = if longest == Some(shown.mean_sojourn_ns()) { ": packets waited longest there" } else { "" };
     Some(format!("the queue shown {way} is {}{why}", shown.name()))
 }

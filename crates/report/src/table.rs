@@ -491,7 +491,9 @@ pub(crate) fn cut_off(s: &Summary) -> Option<String> {
     let (count, wait) = (s.rtt.under_way, s.rtt.cut_off_ns?);
     let (was, probes) = if count == 1 { ("was", "probe") } else { ("were", "probes") };
     let seconds = wait as f64 / 1e9;
-    Some(format!("{count} {probes} {was} not answered within {seconds:.1} s: > marks what is longer than shown"))
+    Some(format!(
+        "{count} {probes} {was} not answered within {seconds:.1} s: > marks what is longer than shown"
+    ))
 }
 
 pub(crate) fn fraction(x: Option<f64>) -> String {

@@ -29,7 +29,8 @@ fn cut(record: &mut Record, run: usize, percent: usize) -> u64 {
 
 /// The cells of a queue's row.
 fn row(text: &str, queue: &str) -> String {
-    let mut rows = text.lines().filter(|line| line.starts_with(queue) && !line.contains(": ") && line.contains('.'));
+    let mut rows =
+        text.lines().filter(|line| line.starts_with(queue) && !line.contains(": ") && line.contains('.'));
     rows.next().unwrap_or_else(|| panic!("no row of {queue} in\n{text}")).to_owned()
 }
 
@@ -41,7 +42,11 @@ fn without_answer(run: &Run) -> usize {
 fn percentiles_that_are_cut_off_are_lower_bounds_and_the_others_are_not() {
     for (mut record, name) in [(fixture::square(), "rise"), (fixture::ping(), "round trip")] {
         let load = i64::try_from(record.test.load_ns).unwrap();
-        record.runs[0].probes[0].rtt_ns.iter_mut().filter(|rtt| **rtt == MISSING).for_each(|rtt| *rtt = S / 10);
+        record.runs[0].probes[0]
+            .rtt_ns
+            .iter_mut()
+            .filter(|rtt| **rtt == MISSING)
+            .for_each(|rtt| *rtt = S / 10);
         let before = Summary::of(&record, &record.runs[0]).rtt;
         assert_eq!((before.under_way, before.cut_off_ns), (0, None));
         let count = cut(&mut record, 0, 10);

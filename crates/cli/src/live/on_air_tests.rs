@@ -73,7 +73,8 @@ fn same(driver: DriverSpec) {
         let station = u16::from(host) + 1;
         let (from, to) = if is_down { (0, station) } else { (station, 0) };
         let handle = step as u32;
-        let frame = Frame { handle, len, flow_hash: host.into(), to, dsfield, tid: dsfield >> 5, ..Frame::default() };
+        let frame =
+            Frame { handle, len, flow_hash: host.into(), to, dsfield, tid: dsfield >> 5, ..Frame::default() };
         plain.offer(at, from, frame, &mut by_hand);
     }
     let end = Nanos(2_100_000_000);

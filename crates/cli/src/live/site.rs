@@ -342,7 +342,8 @@ fn radio_queue(
     let wrong = unbalanced(&tally).map(|why| format!("the counters of {}: {why}", path.name));
     let bytes = (0..devices).filter_map(|to| radio.path_account(device, to)).map(|account| account.bytes);
     let [above, _] = backlog(radio, device);
-    let last = QueueMoment { backlog_bytes: above.bytes, sent_bytes: bytes.sum(), marks, ..QueueMoment::default() };
+    let last =
+        QueueMoment { backlog_bytes: above.bytes, sent_bytes: bytes.sum(), marks, ..QueueMoment::default() };
     (path_queue(path, is_bottleneck, (tally, last), radio.sojourn(device)), wrong)
 }
 

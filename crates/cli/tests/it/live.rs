@@ -247,7 +247,11 @@ fn probes_under_way_when_a_run_is_stopped_are_not_lost() {
     let sent = probe["sent_ns"].as_array().map_or(0, Vec::len);
     assert!(sent > 10, "{probe}");
     let waited = probe["under_way"].as_array().map_or(0, Vec::len);
-    assert_eq!((waited, &probe["lost"]["unknown"]), (sent, &Value::from(0)), "none was answered, and none is lost");
+    assert_eq!(
+        (waited, &probe["lost"]["unknown"]),
+        (sent, &Value::from(0)),
+        "none was answered, and none is lost"
+    );
 }
 
 #[test]

@@ -136,7 +136,9 @@ fn a_slow_station_has_the_air_of_a_fifo_and_half_of_it_with_airtime_fairness() {
     within("airtime: rise of the round trip, ms", rise(airtime), 5.0, 80.0);
     // What the probes rise by is what packets wait at the access point: in its one FIFO all wait alike.
     let waited = |run: &Value| {
-        let queue = list(&run["path"]).iter().find(|queue| queue["direction"] == "down" && queue["bottleneck"] == true);
+        let queue = list(&run["path"])
+            .iter()
+            .find(|queue| queue["direction"] == "down" && queue["bottleneck"] == true);
         number(queue.expect("the access point's queue"), "sojourn.p50_ns") / 1e6
     };
     within("FIFO: median sojourn by the rise", waited(fifo) / rise(fifo), 0.5, 2.0);

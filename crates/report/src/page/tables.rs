@@ -8,7 +8,9 @@ use crate::charts::escape;
 use crate::record::{Direction, Record, Run};
 use crate::repeat::{self, Repeated};
 use crate::summary::{Summary, distances_differ, loaded_directions};
-use crate::table::{any_lost, at_least, cut_off, fraction, idle, lost_percent, mbit, mean_at_least, ms, percent};
+use crate::table::{
+    any_lost, at_least, cut_off, fraction, idle, lost_percent, mbit, mean_at_least, ms, percent,
+};
 use crate::verdict;
 
 /// Number to sort by, and words to show as markup.

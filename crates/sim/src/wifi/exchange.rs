@@ -158,7 +158,8 @@ impl Radio {
 
     /// The exchange of `edcaf` begins at `at`: the packets that it carries for the first time have waited until then.
     fn note_sojourn(&mut self, at: Nanos, edcaf: u32) {
-        let Device { categories, sojourn: Some(sojourn), .. } = &mut self.devices[(edcaf / 4) as usize] else {
+        let Device { categories, sojourn: Some(sojourn), .. } = &mut self.devices[(edcaf / 4) as usize]
+        else {
             return;
         };
         let head = categories[(edcaf % 4) as usize].hardware.front().filter(|burst| burst.attempts == 0);

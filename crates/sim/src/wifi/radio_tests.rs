@@ -19,9 +19,9 @@ impl Counter {
     /// Whether of each device what it was offered was sent, dropped or is held.
     fn is_balanced(&self, radio: &Radio) -> bool {
         let devices = (0..).zip(self.offered.iter().zip(&self.dropped_by));
-        devices
-            .take(radio.devices.len())
-            .all(|(device, (offered, dropped))| *offered == radio.sent_of(device) + radio.held_of(device) + dropped)
+        devices.take(radio.devices.len()).all(|(device, (offered, dropped))| {
+            *offered == radio.sent_of(device) + radio.held_of(device) + dropped
+        })
     }
 }
 
@@ -483,8 +483,11 @@ fn sojourn_is_the_time_until_the_first_bit_of_the_exchange_that_carries_a_packet
         sent.sort_unstable();
         let data = counter.air.iter().filter(|event| event.kind == AirKind::Data && event.from == 0);
         let starts: Vec<Nanos> = data.flat_map(|event| (0..event.mpdus).map(|_| event.start)).collect();
-        let own: Vec<u64> =
-            sent.iter().zip(&starts).map(|(&handle, start)| start.since(Nanos(u64::from(handle) * step.0)).0).collect();
+        let own: Vec<u64> = sent
+            .iter()
+            .zip(&starts)
+            .map(|(&handle, start)| start.since(Nanos(u64::from(handle) * step.0)).0)
+            .collect();
         assert!(own.len() > 1_000 && own.len() == starts.len(), "{} of {}", own.len(), starts.len());
         assert_eq!(waits.count(), own.len() as u64);
         assert_eq!(waits.max(), own.iter().max().map(|&ns| Span(ns)));
