@@ -33,7 +33,8 @@ fn printed(record: &Record) -> Vec<(&Run, &PathQueue)> {
 pub(super) fn left_out(record: &Record) -> Option<String> {
     let left = rows(record).len() - printed(record).len();
     let (more, them) = if left == 1 { ("queue", "it") } else { ("queues", "them") };
-    (left > 0).then(|| format!("queues on the path: {left} more {more} in the page and in path.csv; packets waited less in {them}"))
+    let where_else = "in the page and in path.csv; packets waited less in";
+    (left > 0).then(|| format!("queues on the path: {left} more {more} {where_else} {them}"))
 }
 
 /// A row for each queue that dropped, marked or held up packets; nothing where none did
