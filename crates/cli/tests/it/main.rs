@@ -92,13 +92,14 @@ fn skipped(test: &str, why: &str) {
 
 /// Runs a comparison and returns its record. A result that calls itself not valid (an overloaded
 /// machine, or a hypervisor that takes its time) is tried again, four times at the most, after a pause for what
-/// disturbs the machine to pass; it is never believed.
+/// disturbs the machine to pass; it is never believed. The number of tries is printed past the test runner's capture.
 fn measured(words: &str) -> Value {
     for number in 1..=5 {
         let output = run(&format!("run {words} --json"));
         match output.status.code() {
             Some(0) => {
-                eprintln!("{words}: valid at try {number} of 5");
+                use std::io::Write;
+                let _ = writeln!(std::io::stderr(), "{words}: valid at try {number} of 5");
                 return serde_json::from_slice(&output.stdout).expect("a record");
             }
             Some(1) => eprintln!("{words}: try {number} of 5: {}", stderr(&output)),

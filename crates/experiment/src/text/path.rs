@@ -47,6 +47,15 @@ impl Variant {
         own.clone().find(|&own| own == self.up || own == self.down).or_else(|| own.next()).unwrap_or(link)
     }
 
+    /// What a device on the air with several links is called: `ap to stations`.
+    fn device_name(&self, link: usize) -> Option<String> {
+        let links = &self.scenario.links;
+        let radio = self.scenario.radios.iter().find(|radio| radio.links.contains(&link))?;
+        let from = links.get(link)?.from;
+        let several = radio.links.iter().filter(|&&own| links[own].from == from).count() > 1;
+        several.then(|| format!("{} to stations", self.scenario.nodes[from]))
+    }
+
     /// Client and server of each flow, probe, call, page and video.
     fn pairs<'a>(&'a self, test: &'a Test) -> impl Iterator<Item = (NodeId, NodeId)> + 'a {
         let scenario = &self.scenario;
@@ -81,6 +90,7 @@ impl Variant {
             };
             above.into_iter().chain(own).min()
         });
-        Some(PathLink { link, direction, name: note.name.clone(), queue, shaped })
+        let name = self.device_name(link).unwrap_or_else(|| note.name.clone());
+        Some(PathLink { link, direction, name, queue, shaped })
     }
 }

@@ -308,7 +308,7 @@ fn tcp_rtt(b: &mut Builder, record: &Record, summaries: &[Summary]) {
     let Some(chart) = charts::tcp_rtt(record) else { return };
     let lead = "What the flows' senders measured (srtt): their own queue included, where a probe's packets may wait in another. \
                 CoDel's target acts on it. Line: median of the flows; band: 5th to 95th percentile. \
-                Sojourn: from a packet's arrival at a queue until the line began it.";
+                Sojourn: from a packet's arrival at a queue until the line began it, over the air the first exchange that carries it.";
     b.open("tcp-rtt", "TCP's own round trip", lead);
     b.figure(&chart, "", None, "");
     b.html.push_str(&queues::waits(summaries));

@@ -64,7 +64,7 @@ pub(super) fn path(record: &Record) -> String {
     ];
     let lead = "<p class=\"lead\">All queues that the test's packets passed. Packets that arrived were sent or dropped, or \
                 are held at the end; a super-packet that the queue cuts counts as its segments. Sojourn: from a packet's \
-                arrival at the queue until the line began it, in the loaded interval. Charts of the backlog show, of \
+                arrival at the queue until the line, or over the air the first exchange, began it, in the loaded interval. Charts of the backlog show, of \
                 each direction, the queue in which packets waited longest.</p>\n";
     lead.to_owned() + &table("Queues on the path", &heads, 6, &rows)
 }

@@ -9,10 +9,38 @@ use crate::{Record, Summary};
 /// Longest name of a queue on the path; a longer one is cut, and is whole in page and CSV.
 const NAME_WIDTH: usize = 24;
 
+/// Most rows of a run: a Wi-Fi network has a queue for each station.
+const MOST: usize = 8;
+
+/// The rows that are printed, [`MOST`] of each run: those in which packets waited longest on average, in the order of the
+/// path.
+fn printed(record: &Record) -> Vec<(&Run, &PathQueue)> {
+    let all = rows(record);
+    let of_run = all.chunk_by(|one, other| std::ptr::eq(one.0, other.0));
+    let longest = |rows: &[(&Run, &PathQueue)]| {
+        let mut waits: Vec<u64> = rows.iter().map(|(_, queue)| queue.mean_sojourn_ns()).collect();
+        waits.sort_unstable_by(|one, other| other.cmp(one));
+        waits.get(MOST - 1).copied().unwrap_or(0)
+    };
+    let chosen = of_run.flat_map(|rows| {
+        let least = longest(rows);
+        rows.iter().filter(move |(_, queue)| queue.mean_sojourn_ns() >= least).take(MOST).copied()
+    });
+    chosen.collect()
+}
+
+/// What is said where not all rows are printed.
+pub(super) fn left_out(record: &Record) -> Option<String> {
+    let left = rows(record).len() - printed(record).len();
+    let (more, them) = if left == 1 { ("queue", "it") } else { ("queues", "them") };
+    let where_else = "in the page and in path.csv; packets waited less in";
+    (left > 0).then(|| format!("queues on the path: {left} more {more} {where_else} {them}"))
+}
+
 /// A row for each queue that dropped, marked or held up packets; nothing where none did
 /// but those at bottlenecks.
 pub(super) fn path(record: &Record) -> Vec<Group> {
-    let rows = rows(record);
+    let rows = printed(record);
     if rows.is_empty() {
         return Vec::new();
     }
@@ -84,4 +112,25 @@ pub(super) fn waits(all: &[Summary]) -> Vec<Group> {
         }
     }
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_many_queues_those_with_the_longest_waits_are_printed() {
+        let queue = |station: u64| PathQueue {
+            link: format!("station {station} to ap"),
+            sojourn: Some(Sojourn { n: 1, mean_ns: station, p95_ns: 2_000_000, ..Sojourn::default() }),
+            ..PathQueue::default()
+        };
+        let run = |stations| Run { path: (0..stations).map(queue).collect(), ..Run::default() };
+        let record = Record { runs: vec![run(30), run(3)], ..Record::default() };
+        let links: Vec<&str> = printed(&record).iter().map(|(_, queue)| queue.link.as_str()).collect();
+        assert_eq!((links.len(), links[0], links[7]), (MOST + 3, "station 22 to ap", "station 29 to ap"));
+        let words = left_out(&record).expect("not all are printed");
+        assert!(words.contains("22 more queues"), "{words}");
+        assert_eq!(left_out(&Record { runs: vec![run(3)], ..Record::default() }), None);
+    }
 }

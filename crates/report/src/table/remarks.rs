@@ -1,6 +1,6 @@
 //! The lines below the tables: what must be read beside the numbers, and where these are from.
 
-use super::{QUEUE_WIDTH, WIDE, applications, cut_off, short, width, wifi};
+use super::{QUEUE_WIDTH, WIDE, applications, cut_off, queues, short, width, wifi};
 use crate::applications::page_name;
 use crate::path::shown_words;
 use crate::summary::{Summary, loaded_directions};
@@ -44,6 +44,7 @@ pub(super) fn remarks(record: &Record, all: &[Summary]) -> Vec<String> {
     if all.iter().flat_map(|s| &s.web).any(|page| page.load.incomplete > 0) {
         out.push(format!("pages: {}", applications::INCOMPLETE));
     }
+    out.extend(queues::left_out(record));
     out.extend(wifi::remarks(record, all));
     out.extend(record.warnings.iter().map(|w| format!("warning: {w}")));
     out

@@ -10,8 +10,8 @@ struct Counter {
     delivered: Vec<(Nanos, DeviceId, Frame)>,
     dropped: Vec<(Frame, Reason)>,
     /// By device: what it was offered (counted by the test), and what it dropped before it was sent.
-    offered: [u64; 8],
-    dropped_by: [u64; 8],
+    offered: [u64; 16],
+    dropped_by: [u64; 16],
     air: Vec<AirEvent>,
 }
 
@@ -74,11 +74,13 @@ fn flood(
             handle += 1;
             let frame = Frame { handle, len, flow_hash: to.into(), to, ..Frame::default() };
             radio.offer(now, from, frame, &mut counter);
+            counter.offered[usize::from(from)] += 1;
         }
         now += gap;
     }
     radio.advance(now, &mut counter);
     assert!(radio.is_conserved(now), "{:?} {:?}", radio.air_account(now), radio.packet_account());
+    assert!(counter.is_balanced(&radio), "{:?} {:?}", counter.offered, counter.dropped_by);
     (radio, counter)
 }
 

@@ -49,7 +49,7 @@ macro_rules! lab_or_skip {
 }
 
 /// Measures until the engine calls the result valid, three times at most, with a pause for what disturbs
-/// the machine to pass. An error is what the engine said of the last result.
+/// the machine to pass, and prints how often it did. An error is what the engine said of the last result.
 pub(crate) fn valid<T>(mut measure: impl FnMut() -> (EngineReport, T)) -> Result<(EngineReport, T), String> {
     let mut tries = 0;
     loop {
@@ -57,6 +57,7 @@ pub(crate) fn valid<T>(mut measure: impl FnMut() -> (EngineReport, T)) -> Result
         let validity = report.validity();
         tries += 1;
         if validity.valid {
+            println!("  valid at try {tries} of 3");
             return Ok((report, value));
         }
         println!("  not valid: {:?}", validity.reasons);
@@ -436,10 +437,16 @@ fn delays_differ_by_host() -> Outcome {
         });
         (engine.stop().unwrap(), medians)
     });
-    println!("  lateness with delay {:?}, cpu share {:.3}", report.last.lateness, report.cpu.share());
+    println!(
+        "  medians of 20 round trips each {medians:?}, lateness {:?}, cpu share {:.3}",
+        report.last.lateness,
+        report.cpu.share()
+    );
     for (median, wanted) in medians.into_iter().zip([5, 20, 20]) {
+        // Two crossings of the engine, each as late as a valid run has it at the most in its 99th percentile.
         let wanted = Duration::from_millis(wanted);
-        assert!(median >= wanted && median < wanted + Duration::from_millis(2), "{median:?}");
+        let late = 2 * Duration::from_nanos(report.last.lateness_limit.0);
+        assert!((wanted..wanted + late).contains(&median), "{median:?}");
     }
     Outcome::Passed
 }
