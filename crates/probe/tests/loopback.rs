@@ -1,4 +1,4 @@
-//! Client and server over the loopback interface, two seconds at most each.
+//! Client and server over the loopback interface, a few seconds at most each.
 #![allow(clippy::unwrap_used)]
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, UdpSocket};
@@ -431,6 +431,8 @@ fn pages_of_a_server_that_is_not_there_fail_and_are_told() {
 #[test]
 fn a_thousand_flows() {
     let _alone = alone();
+    // Each has its turn within the load, on a busy machine too.
+    let load = Span::from_secs(4);
     let flow = |i: usize| Flow {
         name: format!("flow {i}"),
         direction: if i.is_multiple_of(2) { Direction::Up } else { Direction::Down },
@@ -438,7 +440,7 @@ fn a_thousand_flows() {
         dscp: Dscp::CS0,
         host: 0,
         start: Span::ZERO,
-        stop: Span::from_millis(1000),
+        stop: load,
     };
     let probe =
         Probe { name: "probe".into(), host: 0, dscp: Dscp::EF, interval: Span::from_millis(10), payload: 60 };
@@ -446,7 +448,7 @@ fn a_thousand_flows() {
         name: "thousand".into(),
         about: String::new(),
         idle: Span::ZERO,
-        load: Span::from_millis(1000),
+        load,
         step: Span::from_millis(200),
         flows: (0..1000).map(flow).collect(),
         probes: vec![probe],
@@ -459,6 +461,6 @@ fn a_thousand_flows() {
     let connected = out.client.flows.iter().filter(|f| f.connected.is_some()).count();
     let moved = out.client.flows.iter().filter(|f| f.bytes > 0).count();
     assert_eq!((connected, moved), (1000, 1000));
-    assert!(out.client.probes[0].stats.received > 50, "{:?}", out.client.probes[0].stats);
-    println!("{connected} flows of a second each took {:?} in all", out.took);
+    assert!(out.client.probes[0].stats.received > 200, "{:?}", out.client.probes[0].stats);
+    println!("{connected} flows of 4 s each took {:?} in all", out.took);
 }
