@@ -40,7 +40,7 @@ pub(crate) fn scatter(scenario: &mut Scenario, most: Span) {
     // Both ends of a talk begin at the time that the client's hello says.
     for (index, talk) in (0..).zip(&mut scenario.talks) {
         let most = most.min(Span(talk.config.stop.since(talk.config.start).0 / 2));
-        talk.config.start = talk.config.start + late("talk start", index, most);
+        talk.config.start += late("talk start", index, most);
     }
     // One clock sends the probes of a host: they keep their distances.
     let phase = Rng::stream(seed, 0, "probe start").next_u64();
