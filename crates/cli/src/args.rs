@@ -164,8 +164,10 @@ pub struct RunArgs {
 #[must_use]
 pub fn given(matches: &ArgMatches) -> Vec<String> {
     let Some((_, matches)) = matches.subcommand() else { return Vec::new() };
+    // The groups of flags, too, have identifiers: the names of their structs.
+    let is_flag = |id: &&clap::Id| !id.as_str().starts_with(char::is_uppercase);
     let is_typed = |id: &&clap::Id| matches.value_source(id.as_str()) == Some(ValueSource::CommandLine);
-    matches.ids().filter(is_typed).map(|id| id.as_str().replace('_', "-")).collect()
+    matches.ids().filter(is_flag).filter(is_typed).map(|id| id.as_str().replace('_', "-")).collect()
 }
 
 /// `goodqueue report`.
