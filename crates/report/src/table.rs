@@ -337,7 +337,7 @@ fn groups(record: &Record, all: &[Summary]) -> Vec<Group> {
 }
 
 fn queue_column(all: &[Summary]) -> Column {
-    Column::left("", short(all.iter().map(|s| s.queue.as_str()).collect()))
+    Column::left("", short_names(&all.iter().map(|s| s.queue.as_str()).collect::<Vec<_>>()))
 }
 
 /// The rise of the round trip under load; without load the round trip.
@@ -442,22 +442,27 @@ pub(crate) fn lost_percent(l: &Latency) -> String {
     }
 }
 
-/// The queues' names, cut to fit at the end; where that makes two of them equal, in the middle.
-fn short(names: Vec<&str>) -> Vec<String> {
-    let cut = |head: usize| {
-        let one = |name: &&str| {
-            let length = width(name);
-            if length <= QUEUE_WIDTH {
-                return (*name).to_owned();
-            }
-            let tail = name.chars().skip(length - (QUEUE_WIDTH - 1 - head));
-            name.chars().take(head).chain(['…']).chain(tail).collect()
-        };
-        names.iter().map(one).collect::<Vec<String>>()
-    };
-    let whole = cut(QUEUE_WIDTH - 1);
+/// The queue's name, cut to fit.
+fn short(name: &str) -> String {
+    if width(name) <= QUEUE_WIDTH {
+        return name.to_owned();
+    }
+    name.chars().take(QUEUE_WIDTH - 1).chain(['…']).collect()
+}
+
+/// All names, cut to fit; where that makes two of them equal, without the words that all begin with.
+fn short_names(names: &[&str]) -> Vec<String> {
+    let whole: Vec<String> = names.iter().map(|name| short(name)).collect();
     let different: std::collections::BTreeSet<&String> = whole.iter().collect();
-    if different.len() == whole.len() { whole } else { cut(QUEUE_WIDTH / 3) }
+    let first = names.first().copied().unwrap_or_default();
+    let shared = first.match_indices(',').map(|(comma, _)| &first[..=comma]);
+    let shared = shared.filter(|start| names.iter().all(|name| name.starts_with(start))).last();
+    match shared {
+        Some(start) if different.len() < whole.len() => {
+            names.iter().map(|name| short(&format!("…{}", &name[start.len()..]))).collect()
+        }
+        _ => whole,
+    }
 }
 
 fn grade_cell(run: &Run, s: &Summary) -> String {
