@@ -524,6 +524,14 @@ mod tests {
     use super::*;
 
     #[test]
+    fn names_that_differ_are_told_apart() {
+        let names = ["fq_codel,target=1ms,quantum=300", "fq_codel,target=1ms,quantum=1514"];
+        assert_eq!(short_names(&names), ["…quantum=300", "…quantum=1514"]);
+        let names = ["codel", "fq_codel,target=1ms,quantum=300"];
+        assert_eq!(short_names(&names), ["codel", "fq_codel,target=1ms,qua…"]);
+    }
+
+    #[test]
     fn losses_are_never_rounded_to_none() {
         let of = |n, lost| lost_percent(&Latency { n, lost, ..Latency::default() });
         assert_eq!(
