@@ -44,6 +44,7 @@ pub mod cake;
 mod classes;
 pub mod codel;
 pub mod details;
+mod direction;
 pub mod dql;
 pub mod drr;
 pub mod dualpi2;
@@ -85,6 +86,7 @@ pub use any::{
 pub use cake::Cake;
 pub use codel::Codel;
 pub use details::Details;
+pub use direction::Direction;
 pub use dql::Dql;
 pub use drr::Drr;
 pub use dualpi2::DualPi2;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use goodqueue::spec::Parameter;
 use goodqueue::{QueueSpec, Reason};
-use goodqueue_probe::{Direction, Sample, Test, Way};
+use goodqueue_probe::{Direction, Sample, Test};
 use goodqueue_report::{
     CallSeries, Fate, FlowSeries, MISSING, PageSeries, PathQueue, ProbeSeries, QueueSeries, Run, TalkSeries,
     TalkWay, UnderWay, VideoSeries,
@@ -212,15 +212,15 @@ impl Collector {
             Sample::Lost { probe, seq, sent, way } => {
                 if let Some(ProbeSeries { lost, .. }) = self.run.probes.get_mut(probe as usize) {
                     *match way {
-                        Way::Up => &mut lost.up,
-                        Way::Down => &mut lost.down,
-                        Way::Unknown => &mut lost.unknown,
+                        Some(Direction::Up) => &mut lost.up,
+                        Some(Direction::Down) => &mut lost.down,
+                        None => &mut lost.unknown,
                     } += 1;
                 }
                 let fate = match way {
-                    Way::Up => Fate::Up,
-                    Way::Down => Fate::Down,
-                    Way::Unknown => Fate::Unknown,
+                    Some(Direction::Up) => Fate::Up,
+                    Some(Direction::Down) => Fate::Down,
+                    None => Fate::Unknown,
                 };
                 let echo = Echo { sent, rtt: MISSING, up: MISSING, down: MISSING, fate };
                 self.echoes[probe as usize].insert(seq, echo);

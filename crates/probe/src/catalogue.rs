@@ -3,8 +3,8 @@
 //! Names of tests and series are those of flent 2.1 where flent has the test, so that its users and its
 //! plots find them. A test of another kind is another row, not other code.
 
+use crate::Direction;
 use crate::Dscp;
-use crate::test::Direction;
 
 /// Most flows in one direction.
 pub const MAX_FLOWS: u32 = 1000;

@@ -2,18 +2,6 @@
 
 use crate::Direction;
 
-/// On which way a probe was lost.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-pub enum Way {
-    /// On the way to the server.
-    Up,
-    /// On the way back.
-    Down,
-    /// In one of the two: no later answer tells.
-    Unknown,
-}
-
 /// Which end of a flow speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
@@ -101,7 +89,8 @@ pub enum Sample {
         /// When it was sent.
         sent: i64,
         /// Where it was lost.
-        way: Way,
+        #[cfg_attr(feature = "serde", serde(with = "direction::option"))]
+        way: Option<Direction>,
     },
     /// A probe that was still under way when the run ended: its round trip is longer than it was waited for.
     UnderWay {
@@ -172,6 +161,7 @@ pub enum Sample {
         /// Index of the talk.
         talk: u32,
         /// Which way it came.
+        #[cfg_attr(feature = "serde", serde(with = "direction"))]
         way: Direction,
         /// Number of the frame, from 0. Frames that are never shown are missing.
         number: u32,
@@ -187,6 +177,7 @@ pub enum Sample {
         /// Index of the talk.
         talk: u32,
         /// Which way it came.
+        #[cfg_attr(feature = "serde", serde(with = "direction"))]
         way: Direction,
         /// End of the interval.
         t: i64,
@@ -202,6 +193,7 @@ pub enum Sample {
         /// Index of the talk.
         talk: u32,
         /// Up for an input, down for a state.
+        #[cfg_attr(feature = "serde", serde(with = "direction"))]
         way: Direction,
         /// Number on the grid of ticks, which begins with the idle lead-in.
         number: u32,
@@ -229,6 +221,43 @@ impl Sample {
             | Sample::Interval { t, .. }
             | Sample::Tick { t, .. } => t,
             Sample::Echo { sent, .. } | Sample::Lost { sent, .. } | Sample::UnderWay { sent, .. } => sent,
+        }
+    }
+}
+
+/// Directions as JSON has them.
+#[cfg(feature = "serde")]
+mod direction {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    use crate::Direction;
+
+    pub(super) fn serialize<S: Serializer>(direction: &Direction, to: S) -> Result<S::Ok, S::Error> {
+        direction.name().serialize(to)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Direction, D::Error> {
+        let word = String::deserialize(from)?;
+        let found = Direction::BOTH.into_iter().find(|direction| direction.name() == word);
+        found.ok_or_else(|| serde::de::Error::custom(format!("no direction {word}")))
+    }
+
+    /// Where it may be unknown.
+    pub(super) mod option {
+        use super::{Deserialize, Deserializer, Direction, Serialize, Serializer};
+
+        pub(in super::super) fn serialize<S: Serializer>(
+            direction: &Option<Direction>,
+            to: S,
+        ) -> Result<S::Ok, S::Error> {
+            direction.map(|direction| direction == Direction::Up).serialize(to)
+        }
+
+        pub(in super::super) fn deserialize<'de, D: Deserializer<'de>>(
+            from: D,
+        ) -> Result<Option<Direction>, D::Error> {
+            let is_up = Option::<bool>::deserialize(from)?;
+            Ok(is_up.map(|is_up| if is_up { Direction::Up } else { Direction::Down }))
         }
     }
 }

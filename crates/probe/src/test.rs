@@ -5,18 +5,7 @@ use goodqueue::Span;
 use crate::dash::Video;
 use crate::talk::Talk;
 use crate::web::Page;
-use crate::{Dscp, ParseExtraError};
-
-/// A way through the bottleneck, seen from the client.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-pub enum Direction {
-    /// Client to server.
-    #[default]
-    Up,
-    /// Server to client.
-    Down,
-}
+use crate::{Direction, Dscp, ParseExtraError};
 
 /// A test with every number filled in; made by [`crate::resolve`] or by hand.
 #[derive(Clone, Debug, PartialEq, Eq)]

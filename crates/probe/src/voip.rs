@@ -28,7 +28,7 @@ mod tests {
     use super::*;
 
     use crate::echo::{Prober, ProberConfig, Reflector, Stamp};
-    use crate::{Sample, Way};
+    use crate::{Direction, Sample};
     use goodqueue::Nanos;
 
     #[test]
@@ -61,7 +61,7 @@ mod tests {
         let (mut heard, mut lost) = (0, 0);
         let mut sink = |sample| match sample {
             Sample::Echo { probe: 3, up: 50_000_000, down: 20_000_000, .. } => heard += 1,
-            Sample::Lost { probe: 3, way: Way::Down, .. } => lost += 1,
+            Sample::Lost { probe: 3, way: Some(Direction::Down), .. } => lost += 1,
             other => panic!("{other:?}"),
         };
         let at = |ms: u64| Stamp::virtual_time(Nanos(ms * 1_000_000));

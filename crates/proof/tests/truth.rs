@@ -6,11 +6,12 @@ use std::path::{Path, PathBuf};
 
 use goodqueue::{Rate, Span};
 use goodqueue_experiment::Error;
-use goodqueue_proof::truth::case::{Case, Shaper, Way};
+use goodqueue_proof::truth::case::{Case, Shaper};
 use goodqueue_proof::truth::summary::{Outcome, Runs};
 use goodqueue_proof::truth::{
     CodelParity, Ending, Options, Report, SimulateError, Tried, Wishes, case, compare_folder, summary,
 };
+use goodqueue_report::Direction;
 
 const LONG: &str = "twoway-m4d2.5-r40-fqcodel-ecn-long-name";
 
@@ -67,7 +68,7 @@ fn a_case_says_what_the_file_says() {
         "fq_codel,ecn=on,parity=linux-stale"
     );
     let flow = &case.flows[3];
-    assert_eq!((flow.way, flow.cc.as_str()), (Way::Down, "cubic"));
+    assert_eq!((flow.way, flow.cc.as_str()), (Direction::Down, "cubic"));
     assert_eq!(
         (flow.start, flow.stop, flow.jitter),
         (Span::from_secs(5), Span::from_secs(15), Span::from_millis(100))

@@ -93,6 +93,20 @@ pub enum Direction {
     Down,
 }
 
+impl Direction {
+    /// Both, up first.
+    pub const BOTH: [Direction; 2] = [Direction::Up, Direction::Down];
+
+    /// `up` or `down`.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Direction::Up => "up",
+            Direction::Down => "down",
+        }
+    }
+}
+
 /// The test as it was resolved.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]

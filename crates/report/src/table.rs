@@ -455,8 +455,8 @@ fn short_names(names: &[&str]) -> Vec<String> {
     let whole: Vec<String> = names.iter().map(|name| short(name)).collect();
     let different: std::collections::BTreeSet<&String> = whole.iter().collect();
     let first = names.first().copied().unwrap_or_default();
-    let shared = first.match_indices(',').map(|(comma, _)| &first[..=comma]);
-    let shared = shared.filter(|start| names.iter().all(|name| name.starts_with(start))).last();
+    let mut shared = first.match_indices(',').map(|(comma, _)| &first[..=comma]);
+    let shared = shared.rfind(|start| names.iter().all(|name| name.starts_with(start)));
     match shared {
         Some(start) if different.len() < whole.len() => {
             names.iter().map(|name| short(&format!("…{}", &name[start.len()..]))).collect()

@@ -44,4 +44,4 @@ pub use scenario::{
     Scenario, Source, Switch, Talk, Watch,
 };
 pub use shaped::{Shaper, ShaperKind};
-pub use tap::{TraceEvent, Way, What};
+pub use tap::{Leg, TraceEvent, What};

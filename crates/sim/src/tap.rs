@@ -20,7 +20,7 @@ pub enum What {
 
 /// Which way a segment goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
+pub enum Leg {
     /// From the flow's sender to its receiver.
     Data,
     /// From the flow's receiver to its sender.
@@ -37,7 +37,7 @@ pub struct TraceEvent {
     /// Number of the flow in the scenario.
     pub flow: u32,
     /// Which way the segment goes.
-    pub way: Way,
+    pub way: Leg,
     /// Number of the link in the scenario: where it was dropped or marked, the first of its path when sent,
     /// the last when delivered.
     pub link: u32,
@@ -73,8 +73,8 @@ impl Tap {
     #[inline(never)]
     pub(crate) fn note(&mut self, at: Nanos, link: u32, frame: &Frame, blocks: Blocks, what: What) {
         let way = match frame.kind {
-            Kind::Data => Way::Data,
-            Kind::Ack => Way::Ack,
+            Kind::Data => Leg::Data,
+            Kind::Ack => Leg::Ack,
             _ => return,
         };
         let &Frame { owner: flow, len, dsfield, ref segment, .. } = frame;

@@ -1,7 +1,7 @@
 //! What the tap notes of traced flows: against the simulator's own counters, and against the clock.
 
 use goodqueue::{Nanos, Rate, Reason, Span};
-use goodqueue_sim::{Flow, Link, Loss, Opener, PortSpec, Scenario, Simulation, TraceEvent, Way, What};
+use goodqueue_sim::{Flow, Leg, Link, Loss, Opener, PortSpec, Scenario, Simulation, TraceEvent, What};
 
 const MS: u64 = 1_000_000;
 
@@ -74,15 +74,15 @@ fn the_first_segment_goes_by_the_clock() {
         let event = event.expect("an event");
         (event.at.0, event.link, event.len)
     };
-    let (sent, _, len) = first(Way::Data, What::Sent);
+    let (sent, _, len) = first(Leg::Data, What::Sent);
     assert_eq!(sent, 5 * MS, "the flow's start");
-    assert_eq!(first(Way::Data, What::Sent), (5 * MS, 0, len));
+    assert_eq!(first(Leg::Data, What::Sent), (5 * MS, 0, len));
     // At 20 Mbit/s a byte takes 400 ns.
     let there = 5 * MS + u64::from(len) * 400 + 10 * MS;
-    assert_eq!(first(Way::Data, What::Delivered), (there, 1, len));
-    let (answered, link, ack_len) = first(Way::Ack, What::Sent);
+    assert_eq!(first(Leg::Data, What::Delivered), (there, 1, len));
+    let (answered, link, ack_len) = first(Leg::Ack, What::Sent);
     assert_eq!((answered, link), (there, 2));
-    assert_eq!(first(Way::Ack, What::Delivered), (there + 10 * MS, 3, ack_len));
+    assert_eq!(first(Leg::Ack, What::Delivered), (there + 10 * MS, 3, ack_len));
     assert!(events.iter().all(|event| event.dsfield >> 2 == 10));
 }
 
@@ -133,7 +133,7 @@ fn a_mark_is_noted_where_it_is_set_and_stays_to_the_end() {
         count(&events, |event| matches!(event.what, What::Marked(_)) && event.dsfield != 10 << 2 | 3),
         0
     );
-    let ect0 = count(&events, |event| event.way == Way::Data && event.dsfield & 3 == 2);
+    let ect0 = count(&events, |event| event.way == Leg::Data && event.dsfield & 3 == 2);
     assert!(ect0 > marked, "data goes as ECT(0)");
     let delivered = |event: &TraceEvent| event.what == What::Delivered && event.dsfield & 3 == 3;
     let numbers = |what: &dyn Fn(&TraceEvent) -> bool| {

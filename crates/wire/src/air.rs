@@ -4,7 +4,9 @@ use goodqueue::{Header, Nanos, PortStats, Rate, Reason};
 
 use crate::crossing::{Account, Crossing, DOWN, Ready, UP, frame_of, is_marked};
 use crate::delay::DelayLines;
-use crate::medium::{Delays, Exit, Medium, Way};
+use goodqueue::Direction;
+
+use crate::medium::{Delays, Exit, Medium};
 use crate::pool::Pool;
 use crate::sample::{Count, PathReport, PathSample, place};
 use crate::sys::packet::Slot;
@@ -124,7 +126,7 @@ impl<M: Medium> Air<M> {
         side.arrived.add(packet.len);
         let host = pool.note(frame_of(packet.cookie)).host;
         let exit = &mut Landing { sides: &mut self.sides, pool };
-        self.medium.arrive(self.clock, Way::BOTH[way], host, packet, exit);
+        self.medium.arrive(self.clock, Direction::BOTH[way], host, packet, exit);
     }
 }
 
@@ -171,7 +173,7 @@ impl<M: Medium> Crossing for Air<M> {
     fn sample(&self) -> [PathSample; 2] {
         [UP, DOWN].map(|way| {
             let side = &self.sides[way];
-            let [backlog, ring] = self.medium.backlog(Way::BOTH[way]);
+            let [backlog, ring] = self.medium.backlog(Direction::BOTH[way]);
             // One clock for both, so its faults are counted once.
             let clock_backward = if way == UP { self.clock_backward } else { 0 };
             PathSample {

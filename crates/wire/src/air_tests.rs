@@ -2,12 +2,12 @@
 
 use std::collections::VecDeque;
 
-use goodqueue::{Backlog, Header, Nanos, Reason, Span};
+use goodqueue::{Backlog, Direction, Header, Nanos, Reason, Span};
 
 use super::Air;
 use crate::PathSample;
 use crate::crossing::{Crossing, DOWN, UP};
-use crate::medium::{Delays, Exit, Medium, Way};
+use crate::medium::{Delays, Exit, Medium};
 use crate::pool::{Note, Pool};
 
 const TOOK: Span = Span::from_micros(10);
@@ -17,11 +17,11 @@ struct OneAtATime {
     queue: VecDeque<Header>,
     ends: Option<Nanos>,
     /// All arrivals, in the order in which they were told.
-    told: Vec<(Nanos, Way, u8)>,
+    told: Vec<(Nanos, Direction, u8)>,
 }
 
 impl Medium for OneAtATime {
-    fn arrive(&mut self, now: Nanos, way: Way, host: u8, frame: Header, exit: &mut dyn Exit) {
+    fn arrive(&mut self, now: Nanos, way: Direction, host: u8, frame: Header, exit: &mut dyn Exit) {
         self.told.push((now, way, host));
         if frame.len == 666 {
             return exit.drop(frame.cookie, Reason::Loss);
@@ -44,7 +44,7 @@ impl Medium for OneAtATime {
         }
     }
 
-    fn backlog(&self, _way: Way) -> [Backlog; 2] {
+    fn backlog(&self, _way: Direction) -> [Backlog; 2] {
         Default::default()
     }
 
@@ -86,7 +86,7 @@ fn arrivals_of_both_ways_are_told_in_the_order_of_their_times() {
     assert!(air.medium.told.is_empty(), "what the other way has is not known yet");
     arrive(&mut air, &mut pool, DOWN, 6, 2, 102);
     air.advance(DOWN, us(30), &mut pool);
-    let told = [(us(5), Way::Up, 0), (us(6), Way::Down, 2), (us(7), Way::Up, 1)];
+    let told = [(us(5), Direction::Up, 0), (us(6), Direction::Down, 2), (us(7), Direction::Up, 1)];
     assert_eq!(air.medium.told, told);
     // The way up is known to 8 us, so nothing has left yet, and something may at 15 us.
     assert_eq!((due(&mut air, UP), air.next_send()), (vec![], Some(us(15))));
@@ -109,7 +109,7 @@ fn delays_are_before_and_after_by_host_and_what_is_due_goes_before_an_arrival() 
     for way in [UP, DOWN] {
         air.advance(way, us(1000), &mut pool);
     }
-    assert_eq!(air.medium.told, [(us(91), Way::Down, 0), (us(101), Way::Down, 1)]);
+    assert_eq!(air.medium.told, [(us(91), Direction::Down, 0), (us(101), Direction::Down, 1)]);
     assert_eq!(due(&mut air, DOWN), [(151, 201, true), (161, 200, true)]);
 }
 

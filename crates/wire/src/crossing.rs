@@ -11,9 +11,9 @@ use crate::sys::packet::Slot;
 use crate::tcp_header;
 
 /// Client to server: read from socket 0, sent on socket 1.
-pub(crate) const UP: usize = 0;
+pub(crate) const UP: usize = goodqueue::Direction::Up as usize;
 /// Server to client: read from socket 1, sent on socket 0.
-pub(crate) const DOWN: usize = 1;
+pub(crate) const DOWN: usize = goodqueue::Direction::Down as usize;
 
 /// A frame that is ready to be sent.
 #[derive(Clone, Copy, Debug)]

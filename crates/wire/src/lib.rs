@@ -38,7 +38,7 @@ pub use error::{Error, Result};
 pub use goodqueue::Histogram;
 pub use lab::{Lab, LabSpec, MAX_HOSTS, Side};
 pub use lock::Lock;
-pub use medium::{Delays, Exit, Medium, MediumSpec, Way};
+pub use medium::{Delays, Exit, Medium, MediumSpec};
 pub use netns::{Netns, enter_user_namespace};
 pub use path::PathSpec;
 pub use sample::{

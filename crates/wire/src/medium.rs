@@ -1,31 +1,17 @@
 //! The border to a medium: something that both directions share, and that decides when each frame leaves.
 
-use goodqueue::{Backlog, Nanos, Reason, Span};
+use goodqueue::{Backlog, Direction, Nanos, Reason, Span};
 
 use crate::engine::{DEFAULT_FRAMES, Frame};
 use crate::lab::MAX_HOSTS;
 use crate::{Error, Result};
-
-/// The way of a frame through the engine.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
-    /// Client to server.
-    Up,
-    /// Server to client.
-    Down,
-}
-
-impl Way {
-    /// Both, in the order of their numbers.
-    pub const BOTH: [Way; 2] = [Way::Up, Way::Down];
-}
 
 /// A medium in the place of the two lines: a state machine in logical time. It holds descriptors; the frames
 /// stay with the engine until the medium lets go of them through its [`Exit`].
 pub trait Medium {
     /// Takes a frame that arrives at `now`, to or from server host `host`. All events up to `now` have been
     /// handled, and no later call has an earlier time.
-    fn arrive(&mut self, now: Nanos, way: Way, host: u8, frame: Frame, exit: &mut dyn Exit);
+    fn arrive(&mut self, now: Nanos, way: Direction, host: u8, frame: Frame, exit: &mut dyn Exit);
 
     /// When [`Medium::advance`] must be called if nothing arrives; `None`: not before the next arrival. At no
     /// earlier time may a frame leave.
@@ -35,7 +21,7 @@ pub trait Medium {
     fn advance(&mut self, now: Nanos, exit: &mut dyn Exit);
 
     /// What waits in queues, and what devices hold below them.
-    fn backlog(&self, way: Way) -> [Backlog; 2];
+    fn backlog(&self, way: Direction) -> [Backlog; 2];
 
     /// Called about every 10 ms by the engine's thread: the moment to pass on what was measured, without
     /// holding the thread up.

@@ -8,11 +8,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::Sender;
 
+use goodqueue::Direction;
 use goodqueue::{Backlog, Nanos, Packet, Reason, Span};
 use goodqueue_report::ramp_ns;
 use goodqueue_report::wifi::SHARE_STEP_NS;
 use goodqueue_sim::wifi::{AirEvent, DeviceId, Frame, Radio, Sink, tid_of};
-use goodqueue_wire::{self as wire, Exit, Medium, Way};
+use goodqueue_wire::{self as wire, Exit, Medium};
 
 use crate::radio::{Fates, Moment, Place};
 
@@ -60,7 +61,7 @@ pub(super) struct OnAir {
     /// When the radio's time began.
     pub(super) origin: Nanos,
     /// The way on which packets go to stations.
-    pub(super) to_stations: Way,
+    pub(super) to_stations: Direction,
     pub(super) load_start: LoadStart,
     /// How long the load lasts.
     pub(super) load: Span,
@@ -163,7 +164,7 @@ impl OnAir {
     }
 
     /// The devices that send on `way`.
-    fn senders(&self, way: Way) -> std::ops::Range<DeviceId> {
+    fn senders(&self, way: Direction) -> std::ops::Range<DeviceId> {
         if way == self.to_stations { ACCESS_POINT..1 } else { 1..self.stations() + 1 }
     }
 
@@ -191,7 +192,7 @@ pub(super) fn backlog(radio: &Radio, device: DeviceId) -> [Backlog; 2] {
 }
 
 impl Medium for OnAir {
-    fn arrive(&mut self, now: Nanos, way: Way, host: u8, frame: wire::Frame, exit: &mut dyn Exit) {
+    fn arrive(&mut self, now: Nanos, way: Direction, host: u8, frame: wire::Frame, exit: &mut dyn Exit) {
         let station = DeviceId::from(host) + 1;
         let (from, to) =
             if way == self.to_stations { (ACCESS_POINT, station) } else { (station, ACCESS_POINT) };
@@ -221,7 +222,7 @@ impl Medium for OnAir {
         self.with_radio(exit, |radio, landing| radio.advance(now, landing));
     }
 
-    fn backlog(&self, way: Way) -> [Backlog; 2] {
+    fn backlog(&self, way: Direction) -> [Backlog; 2] {
         let devices = self.senders(way).map(|device| backlog(&self.radio, device));
         devices
             .fold(Default::default(), |[above, below], device| [sum(above, device[0]), sum(below, device[1])])

@@ -49,7 +49,7 @@ fn same(driver: DriverSpec) {
         radio: radio(),
         places: crate::radio::places(&spec(driver.clone())),
         origin: Nanos(ORIGIN),
-        to_stations: Way::Down,
+        to_stations: Direction::Down,
         load_start: start.clone(),
         load: Span::from_millis(1_050),
         listener: sender,
@@ -66,7 +66,7 @@ fn same(driver: DriverSpec) {
             live.advance(event, &mut by_border);
         }
         let header = wire::Frame { cookie: step, len, truesize: 2304, flow_hash: host.into(), dsfield };
-        let way = if is_down { Way::Down } else { Way::Up };
+        let way = if is_down { Direction::Down } else { Direction::Up };
         live.arrive(Nanos(at.0 + ORIGIN), way, host, header, &mut by_border);
 
         plain.advance(at, &mut by_hand);
@@ -86,7 +86,7 @@ fn same(driver: DriverSpec) {
         by_border.0.iter().copied().eq(by_hand.0.iter().map(shifted)),
         "not the same packets at the same times"
     );
-    assert_eq!(live.backlog(Way::Down)[0], backlog(&plain, 0)[0]);
+    assert_eq!(live.backlog(Direction::Down)[0], backlog(&plain, 0)[0]);
     live.finish(end + Span(ORIGIN));
     let drops = by_hand.0.iter().filter(|out| out.2.is_err()).count();
     let (mut events, mut moments) = (0, Vec::new());

@@ -6,13 +6,13 @@ use std::thread::{self, JoinHandle};
 
 use goodqueue::fifo::Limit;
 use goodqueue::spec::QueueKind;
-use goodqueue::{AnyQueue, Bytes, Nanos, QueueSpec, Rate, RingSpec, Rng, Span};
+use goodqueue::{AnyQueue, Bytes, Direction, Nanos, QueueSpec, Rate, RingSpec, Rng, Span};
 use goodqueue_probe::Test;
 use goodqueue_report::PathQueue;
 use goodqueue_report::wifi::Radio as Recorded;
 use goodqueue_sim::wifi::{DeviceId, PeerSpec, Radio, RadioSpec, RateSpec, Role};
 use goodqueue_wire::engine::DEFAULT_FRAMES;
-use goodqueue_wire::{Engine, EngineHandle, EngineSpec, Frame, Lab, MAX_HOSTS, MediumSpec, PathSpec, Way};
+use goodqueue_wire::{Engine, EngineHandle, EngineSpec, Frame, Lab, MAX_HOSTS, MediumSpec, PathSpec};
 
 use super::message::{Order, Work};
 use super::on_air::{Heard, LoadStart, Notes, Offered, OnAir, backlog};
@@ -52,7 +52,7 @@ pub(super) struct Air {
     path: Vec<(PathLink, DeviceId, bool)>,
     /// Between server and access point, each way.
     delay: Span,
-    to_stations: Way,
+    to_stations: Direction,
 }
 
 /// From the start of a radio's time to the idle lead-in: the engine starts, and all threads get ready.
@@ -122,7 +122,7 @@ impl Site {
         }
         let stations: Vec<String> =
             radio.nodes.iter().skip(1).filter_map(|&node| scenario.nodes.get(node).cloned()).collect();
-        let to_stations = if is_client_at_server(variant) { Way::Up } else { Way::Down };
+        let to_stations = if is_client_at_server(variant) { Direction::Up } else { Direction::Down };
         let device = |link: usize| {
             let from = scenario.links.get(link).filter(|_| radio.links.contains(&link))?.from;
             DeviceId::try_from(radio.nodes.iter().position(|&node| node == from)?).ok()
@@ -242,8 +242,8 @@ impl Air {
         engine.seed = seed;
         let delays = || vec![self.delay];
         match self.to_stations {
-            Way::Down => (engine.down.before, engine.up.after) = (delays(), delays()),
-            Way::Up => (engine.up.before, engine.down.after) = (delays(), delays()),
+            Direction::Down => (engine.down.before, engine.up.after) = (delays(), delays()),
+            Direction::Up => (engine.up.before, engine.down.after) = (delays(), delays()),
         }
         let engine = Engine::start_medium(lab, engine).map_err(Error::machine)?;
         let ear = Ear {

@@ -2,7 +2,7 @@
 
 use goodqueue::Span;
 use goodqueue_probe::Test;
-use goodqueue_report::trace::{Event, Segment, Trace, Way, What};
+use goodqueue_report::trace::{Event, Leg, Segment, Trace, What};
 use goodqueue_sim::tcp::Sack;
 use goodqueue_sim::{Scenario, Simulation, TraceEvent};
 
@@ -137,8 +137,8 @@ fn kept(event: &TraceEvent, at_ns: u64) -> Event {
             goodqueue_sim::What::Delivered => What::Delivered,
         },
         way: match event.way {
-            goodqueue_sim::Way::Data => Way::Data,
-            goodqueue_sim::Way::Ack => Way::Ack,
+            goodqueue_sim::Leg::Data => Leg::Data,
+            goodqueue_sim::Leg::Ack => Leg::Ack,
         },
         link: event.link,
         dsfield: event.dsfield,

@@ -53,7 +53,7 @@ impl ShaperWords {
 
 /// One direction, as far as it is given.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Way {
+pub(super) struct OneWay {
     pub(super) line: Option<At<LineWords>>,
     pub(super) queue: Option<At<QueueWords>>,
     pub(super) ring: Option<At<u32>>,
@@ -73,21 +73,21 @@ pub(super) struct Link {
     pub(super) at: usize,
     pub(super) name: String,
     pub(super) ends: [String; 2],
-    pub(super) up: Way,
-    pub(super) down: Way,
+    pub(super) up: OneWay,
+    pub(super) down: OneWay,
 }
 
 /// What a variant changes of a link.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Change {
     pub(super) link: At<String>,
-    up: Way,
-    down: Way,
+    up: OneWay,
+    down: OneWay,
 }
 
-impl Way {
-    fn read(section: &Section<'_>) -> Read<Way> {
-        Ok(Way {
+impl OneWay {
+    fn read(section: &Section<'_>) -> Read<OneWay> {
+        Ok(OneWay {
             line: line(section)?,
             queue: section.read("queue", queue)?,
             ring: section.read("ring", small)?,
@@ -103,8 +103,8 @@ impl Way {
     }
 
     /// What is given here, and for the rest `base`.
-    pub(super) fn over(&self, base: &Way) -> Way {
-        Way {
+    pub(super) fn over(&self, base: &OneWay) -> OneWay {
+        OneWay {
             line: self.line.clone().or_else(|| base.line.clone()),
             queue: self.queue.clone().or_else(|| base.queue.clone()),
             ring: self.ring.or(base.ring),
@@ -120,10 +120,10 @@ impl Way {
     }
 
     /// Both directions of a table that has the keys of a direction, and `up` and `down`.
-    fn both(section: &Section<'_>) -> Read<(Way, Way)> {
-        let both = Way::read(section)?;
+    fn both(section: &Section<'_>) -> Read<(OneWay, OneWay)> {
+        let both = OneWay::read(section)?;
         let way = |name| match section.section(name, &DIRECTION)? {
-            Some(own) => Ok(Way::read(&own)?.over(&both)),
+            Some(own) => Ok(OneWay::read(&own)?.over(&both)),
             None => Ok(both.clone()),
         };
         Ok((way("up")?, way("down")?))
@@ -205,7 +205,7 @@ impl Link {
         if let Some(name) = &name {
             check_name(name, "a link")?;
         }
-        let (up, down) = Way::both(section)?;
+        let (up, down) = OneWay::both(section)?;
         Ok(Link {
             at: section.at,
             name: name.map_or_else(|| format!("{}-{}", first.value, second.value), |name| name.value),
@@ -232,7 +232,7 @@ impl Change {
     pub(super) fn read_all(key: &Key, value: &Spanned<DeValue<'_>>) -> Read<Vec<Change>> {
         let named = Section::named(key, value, &LINK_CHANGE)?;
         let changes = named.into_iter().map(|(link, section)| {
-            let (up, down) = Way::both(&section)?;
+            let (up, down) = OneWay::both(&section)?;
             Ok(Change { link, up, down })
         });
         changes.collect()

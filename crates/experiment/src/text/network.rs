@@ -9,7 +9,7 @@ use goodqueue::{ClassTree, Line, QueueSpec, Rate, RingSpec, Serializer, Span};
 use goodqueue_sim::switch::Buffers;
 use goodqueue_sim::{Discipline, Loss, PortSpec, Scenario};
 
-use super::links::{LineWords, Link, QueueWords, Way};
+use super::links::{LineWords, Link, OneWay, QueueWords};
 use super::load::{client_name, server_name};
 use super::read::{At, Read, Wrong};
 use super::share::QueueText;
@@ -161,7 +161,7 @@ impl Network {
         }
         // Where its outputs have queues those count, and they have been looked at.
         let own = switch.queue().filter(|_| !switch.buffers().are_by_output()).cloned();
-        let own = Way { queue: own, ..Way::default() };
+        let own = OneWay { queue: own, ..OneWay::default() };
         let rate =
             self.scenario.links.iter().filter_map(|link| link.port.as_ref()).map(|port| port.rate).max();
         // A tree is none of its queues, which has been said.
@@ -199,7 +199,7 @@ impl Network {
 }
 
 /// A direction without any line on its packets' way: it can have no share of one.
-fn no_line(way: &Way, site: &Site<'_>) -> Read<Option<Rate>> {
+fn no_line(way: &OneWay, site: &Site<'_>) -> Read<Option<Rate>> {
     match way.share(site.queue) {
         Some(at) => {
             Err(Wrong::new(at, "a share of a line, and no line is on this way: write a rate, as in 20mbit"))
@@ -209,7 +209,7 @@ fn no_line(way: &Way, site: &Site<'_>) -> Read<Option<Rate>> {
 }
 
 /// Queue, ring and line of a direction; none where it has no line. `slowest`: what shares of a line are taken of.
-fn port(way: &Way, site: &Site<'_>, slowest: Option<Rate>) -> Read<(Option<PortSpec>, Note)> {
+fn port(way: &OneWay, site: &Site<'_>, slowest: Option<Rate>) -> Read<(Option<PortSpec>, Note)> {
     let shaper = way.shaper.and_then(|shaper| shaper.value).map(|shaper| shaper.at(slowest));
     let line = way.line.as_ref().map(|line| built(line, site)).transpose()?;
     let own = line.as_ref().and_then(|line| line.as_ref().map(|line| line.1));
@@ -243,7 +243,7 @@ fn port(way: &Way, site: &Site<'_>, slowest: Option<Rate>) -> Read<(Option<PortS
 
 /// The same of an output of a switch.
 fn output(
-    way: &Way,
+    way: &OneWay,
     switch: &Switch,
     site: &Site<'_>,
     slowest: Option<Rate>,
@@ -291,7 +291,7 @@ fn built(line: &At<LineWords>, site: &Site<'_>) -> Read<Option<(Line, Rate, Stri
     }
 }
 
-fn ring(way: &Way) -> Read<Option<RingSpec>> {
+fn ring(way: &OneWay) -> Read<Option<RingSpec>> {
     let bql = way.bql.is_some_and(|bql| bql.value);
     let coalesce = way.coalesce.map_or(Span::ZERO, |coalesce| coalesce.value);
     match way.ring {
@@ -308,7 +308,7 @@ fn ring(way: &Way) -> Read<Option<RingSpec>> {
 }
 
 /// The queue, and whether it is the one under comparison.
-fn queue(way: &Way, rate: Rate, site: &Site<'_>, slowest: Option<Rate>) -> Read<(Discipline, bool)> {
+fn queue(way: &OneWay, rate: Rate, site: &Site<'_>, slowest: Option<Rate>) -> Read<(Discipline, bool)> {
     let at = way.queue.as_ref().map_or(0, |queue| queue.at);
     let of_line =
         |queue: &QueueText| queue.at(slowest).map_err(|why| Wrong::new(at, format!("{queue}: {why}")));

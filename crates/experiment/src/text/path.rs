@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use goodqueue_probe::{Direction as Way, Test};
+use goodqueue_probe::{Direction as OneWay, Test};
 use goodqueue_report::Direction;
 use goodqueue_sim::{Discipline, NodeId, route};
 
@@ -60,8 +60,8 @@ impl Variant {
     fn pairs<'a>(&'a self, test: &'a Test) -> impl Iterator<Item = (NodeId, NodeId)> + 'a {
         let scenario = &self.scenario;
         let flows = scenario.flows.iter().zip(&test.flows).map(|(flow, plan)| match plan.direction {
-            Way::Up => (flow.from, flow.to),
-            Way::Down => (flow.to, flow.from),
+            OneWay::Up => (flow.from, flow.to),
+            OneWay::Down => (flow.to, flow.from),
         });
         let streams = test.streams().len();
         let probes = scenario.probes.iter().take(streams).map(|probe| (probe.from, probe.to));

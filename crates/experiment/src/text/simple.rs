@@ -6,14 +6,14 @@
 //! ```
 
 use goodqueue::spec::QueueKind;
-use goodqueue::{Rate, Span};
+use goodqueue::{Direction, Rate, Span};
 use goodqueue_sim::{Loss, ShaperKind};
 use toml::Spanned;
 use toml::de::DeValue;
 
 use super::keys::{Key, Kind, SIMPLE_TRACE};
 use super::lines;
-use super::links::{LineWords, Link, QueueWords, ShaperWords, Way};
+use super::links::{LineWords, Link, OneWay, QueueWords, ShaperWords};
 use super::load::{client_name, server_name};
 use super::read::{self, At, Read, Section, Wrong};
 use super::share::{QueueText, RateWords};
@@ -45,12 +45,6 @@ pub(super) enum Place<'a> {
     Alone,
     /// This queue in a router before the modem, which shapes.
     Router(&'a QueueText),
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Direction {
-    Up,
-    Down,
 }
 
 /// What a side without another queue is called.
@@ -172,14 +166,14 @@ impl Simple {
     /// clients' TCP does not feel the queue as its own device's: a free link lies between. Where a router shapes, the
     /// modem is a node of its own.
     pub(super) fn links(&self, hosts: usize, place: Place<'_>) -> Read<Vec<Link>> {
-        let link = |name: &str, ends: [&str; 2], up: Way, down: Way| Link {
+        let link = |name: &str, ends: [&str; 2], up: OneWay, down: OneWay| Link {
             at: 0,
             name: name.into(),
             ends: ends.map(String::from),
             up,
             down,
         };
-        let free = Way::default;
+        let free = OneWay::default;
         let (up, down) = (self.way(Direction::Up, place)?, self.way(Direction::Down, place)?);
         let near = if self.is_shaped() { "modem" } else { "router" };
         let mut links = vec![link("bottleneck", [near, "isp"], up, down)];
@@ -194,7 +188,7 @@ impl Simple {
         }
         for (host, rtt) in self.round_trips(hosts)?.into_iter().enumerate() {
             let (client, server) = (client_name(host), server_name(host));
-            let delayed = || Way { delay: Some(Span(rtt.0 / 2)), ..Way::default() };
+            let delayed = || OneWay { delay: Some(Span(rtt.0 / 2)), ..OneWay::default() };
             links.push(link(&client, [&client, "router"], free(), delayed()));
             links.push(link(&server, ["isp", &server], delayed(), free()));
         }
@@ -223,7 +217,7 @@ impl Simple {
         Ok(At { at: self.line.map_or(0, |line| line.at), value })
     }
 
-    fn way(&self, direction: Direction, place: Place<'_>) -> Read<Way> {
+    fn way(&self, direction: Direction, place: Place<'_>) -> Read<OneWay> {
         let line = self.line_of(direction);
         let queue = match place {
             Place::OwnQueue => At { at: line.at, value: QueueWords::Compared },
@@ -232,21 +226,21 @@ impl Simple {
                 At { at: buffer.at, value: QueueWords::Spec(buffer.value) }
             }
         };
-        Ok(Way {
+        Ok(OneWay {
             line: Some(line),
             queue: Some(queue),
             ring: self.ring,
             bql: self.bql,
             jitter: self.line.map(|line| line.value.jitter).filter(|&jitter| jitter > Span::ZERO),
             loss: self.loss.filter(|&loss| loss > 0.0).map(Loss::Random),
-            ..Way::default()
+            ..OneWay::default()
         })
     }
 
     /// A queue in the router, shaped: `cake` by itself, others below a token bucket.
-    fn shaped(&self, direction: Direction, queue: &QueueText) -> Read<Way> {
+    fn shaped(&self, direction: Direction, queue: &QueueText) -> Read<OneWay> {
         let own = if direction == Direction::Up { self.shape_up } else { self.shape_down };
-        let Some(At { at, value: rate }) = own.or(self.shape) else { return Ok(Way::default()) };
+        let Some(At { at, value: rate }) = own.or(self.shape) else { return Ok(OneWay::default()) };
         let wrong = |why: String| Wrong::new(at, format!("shape: {queue}: {why}"));
         let is_cake = queue.spec().kind() == QueueKind::Cake;
         if queue.spec().is_shaper() || (is_cake && queue.spec().given("bandwidth").is_some()) {
@@ -257,10 +251,10 @@ impl Simple {
         if !is_cake {
             let shaper = ShaperWords { kind: ShaperKind::Htb, rate, burst: FRAME };
             let queue = At { at, value: QueueWords::Spec(queue.clone()) };
-            return Ok(Way {
+            return Ok(OneWay {
                 queue: Some(queue),
                 shaper: Some(At { at, value: Some(shaper) }),
-                ..Way::default()
+                ..OneWay::default()
             });
         }
         let mut queue = queue.with(&format!("bandwidth={rate}")).map_err(|error| wrong(error.to_string()))?;
@@ -274,7 +268,7 @@ impl Simple {
         };
         let line = At { at, value: LineWords::Rate(fast) };
         let queue = At { at, value: QueueWords::Spec(queue) };
-        Ok(Way { line: Some(line), queue: Some(queue), ..Way::default() })
+        Ok(OneWay { line: Some(line), queue: Some(queue), ..OneWay::default() })
     }
 
     /// One for each host. A single value is that of the first host; each further host is twice as far.

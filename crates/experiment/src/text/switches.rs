@@ -5,7 +5,7 @@ use toml::Spanned;
 use toml::de::DeValue;
 
 use super::keys::{Key, Kind, Table, key};
-use super::links::{LineWords, QueueWords, Way, check_name, queue};
+use super::links::{LineWords, OneWay, QueueWords, check_name, queue};
 use super::read::{self, At, Read, Section, Wrong};
 use crate::plan::FRAME;
 
@@ -130,7 +130,7 @@ impl Switch {
     }
 
     /// The direction `way` of a link as an output of this switch.
-    pub(super) fn output(&self, way: &Way, to: &str) -> Read<Way> {
+    pub(super) fn output(&self, way: &OneWay, to: &str) -> Read<OneWay> {
         let node = &self.node.value;
         let refuse = |at, what: String| Err(Wrong::new(at, format!("`{node}` is a switch: {what}")));
         match &way.line {
@@ -146,7 +146,7 @@ impl Switch {
                 own.at,
                 "its packets wait in no queue of an output: give [[switch]] the `queue`".into(),
             ),
-            own => Ok(Way { queue: own.as_ref().or(self.queue()).cloned(), ..way.clone() }),
+            own => Ok(OneWay { queue: own.as_ref().or(self.queue()).cloned(), ..way.clone() }),
         }
     }
 }

@@ -6,7 +6,7 @@ use goodqueue::{Nanos, Span};
 
 use super::Stamp;
 use super::wire::{HEADER_LEN, MAX_LEN, Packet, PacketError};
-use crate::{Sample, Way};
+use crate::{Direction, Sample};
 
 /// Longest wait for a reply, whatever the round-trip times seen. With it the memory of a prober is bounded:
 /// `MOST_TIMEOUT / interval` slots of 24 bytes, 288 kB at 10 ms and 2.9 MB at 1 ms.
@@ -431,7 +431,7 @@ impl Prober {
     }
 
     /// Probe `seq` was dropped on this way, and its owner knows it.
-    pub fn was_lost(&mut self, seq: u32, way: Way, sink: &mut dyn FnMut(Sample)) {
+    pub fn was_lost(&mut self, seq: u32, way: Option<Direction>, sink: &mut dyn FnMut(Sample)) {
         let Some(slot) = self.slot(seq).filter(|slot| !slot.answered) else { return };
         slot.answered = true;
         let sent = slot.sent;
@@ -470,19 +470,19 @@ impl Prober {
             return sink(Sample::UnderWay { probe, seq, sent, waited });
         }
         let way = match (slot.reached, slot.covered) {
-            (true, _) => Way::Down,
-            (false, true) => Way::Up,
-            (false, false) => Way::Unknown,
+            (true, _) => Some(Direction::Down),
+            (false, true) => Some(Direction::Up),
+            (false, false) => None,
         };
         self.lose(seq, slot.sent, way, sink);
     }
 
     /// Counts and tells of a loss.
-    fn lose(&mut self, seq: u32, sent: Stamp, way: Way, sink: &mut dyn FnMut(Sample)) {
+    fn lose(&mut self, seq: u32, sent: Stamp, way: Option<Direction>, sink: &mut dyn FnMut(Sample)) {
         *match way {
-            Way::Down => &mut self.stats.lost_down,
-            Way::Up => &mut self.stats.lost_up,
-            Way::Unknown => &mut self.stats.lost_unknown,
+            Some(Direction::Down) => &mut self.stats.lost_down,
+            Some(Direction::Up) => &mut self.stats.lost_up,
+            None => &mut self.stats.lost_unknown,
         } += 1;
         sink(Sample::Lost { probe: self.config.probe, seq, sent: self.since_origin(sent), way });
     }

@@ -6,7 +6,7 @@ use goodqueue::{Nanos, Span};
 use proptest::prelude::*;
 
 use super::*;
-use crate::{Sample, Way};
+use crate::{Direction, Sample};
 
 const MS: u64 = 1_000_000;
 const ORIGIN: u64 = 1_000 * MS;
@@ -63,11 +63,11 @@ impl Naive {
         }
     }
 
-    fn way(&self, seq: u32) -> Way {
+    fn way(&self, seq: u32) -> Option<Direction> {
         match (self.reached.contains(&seq), self.covered.contains(&seq)) {
-            (true, _) => Way::Down,
-            (false, true) => Way::Up,
-            (false, false) => Way::Unknown,
+            (true, _) => Some(Direction::Down),
+            (false, true) => Some(Direction::Up),
+            (false, false) => None,
         }
     }
 }
@@ -129,7 +129,7 @@ fn unanswered(samples: &[Sample]) -> Vec<(u32, i64)> {
     unanswered.collect()
 }
 
-fn lost(samples: &[Sample]) -> Vec<(u32, Way)> {
+fn lost(samples: &[Sample]) -> Vec<(u32, Option<Direction>)> {
     let lost = samples.iter().filter_map(|sample| match sample {
         Sample::Lost { seq, way, .. } => Some((*seq, *way)),
         _ => None,
@@ -158,7 +158,7 @@ fn losses_have_their_way() {
     let up = |seq| if seq == 10 { vec![] } else { vec![MS] };
     let down = |seq| if seq == 20 || seq == 99 { vec![] } else { vec![MS] };
     let (samples, prober) = run(config(100), &up, &down, None);
-    assert_eq!(lost(&samples), [(10, Way::Up), (20, Way::Down)]);
+    assert_eq!(lost(&samples), [(10, Some(Direction::Up)), (20, Some(Direction::Down))]);
     // No later one tells that the last one will not come.
     assert_eq!(unanswered(&samples), [(99, 4_000 * MS as i64)]);
     let stats = prober.stats();
@@ -170,7 +170,7 @@ fn an_outage_longer_than_the_window_is_told_by_the_count() {
     let outage = |seq| if (100..400).contains(&seq) { vec![] } else { vec![MS] };
     let fine = |_| vec![MS];
     let (samples, _) = run(config(1000), &outage, &fine, None);
-    assert_eq!(lost(&samples), (100..400).map(|seq| (seq, Way::Up)).collect::<Vec<_>>());
+    assert_eq!(lost(&samples), (100..400).map(|seq| (seq, Some(Direction::Up))).collect::<Vec<_>>());
     let (samples, prober) = run(config(1000), &fine, &outage, None);
     assert_eq!(lost(&samples).len(), 300);
     assert_eq!((prober.stats().lost_up, prober.stats().lost_down), (0, 300));
@@ -194,7 +194,7 @@ fn what_is_unanswered_on_an_empty_path_is_lost() {
     }
     assert_eq!(prober.sent_all_at(), Some(Nanos(ORIGIN - 8 * MS)));
     prober.finish(&mut |sample| samples.push(sample));
-    assert_eq!(lost(&samples), [0, 1, 2].map(|seq| (seq, Way::Unknown)));
+    assert_eq!(lost(&samples), [0, 1, 2].map(|seq| (seq, None)));
     assert!(prober.is_done());
 }
 

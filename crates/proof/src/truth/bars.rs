@@ -8,8 +8,9 @@
 
 use serde::Serialize;
 
-use super::case::{Case, Way};
+use super::case::Case;
 use super::summary::{Outcome, QueueFigures};
+use goodqueue_report::Direction;
 
 /// Fewest drops or marks of ours that are called outside where the kernel has none or one.
 const HANDFUL: f64 = 5.0;
@@ -108,7 +109,7 @@ impl Figure {
     /// The figure of a run; none where it has no meaning there.
     #[must_use]
     #[allow(clippy::cast_precision_loss)]
-    pub fn of(self, outcome: &Outcome, way: Way) -> Option<f64> {
+    pub fn of(self, outcome: &Outcome, way: Direction) -> Option<f64> {
         let side = outcome.side(way);
         let delay = |percentile: fn(&super::summary::Distribution) -> f64| {
             side.ping.and_then(|ping| Some(percentile(&ping.steady?) - ping.idle_min))
@@ -133,7 +134,7 @@ impl Figure {
     }
 
     /// Whether the figure says something in this case: an index of one flow is 1 whatever happens.
-    fn is_telling(self, case: &Case, way: Way) -> bool {
+    fn is_telling(self, case: &Case, way: Direction) -> bool {
         let lasting = || case.flows.iter().filter(|flow| flow.way == way && flow.stop >= case.length);
         self != Figure::Jain || lasting().count() > 1
     }
@@ -142,7 +143,7 @@ impl Figure {
 /// Mean rate of a BBR flow over the mean rate of all flows of a direction, where it has BBR and others.
 /// A flow that stops early counts with its rate from start to stop.
 #[allow(clippy::cast_precision_loss)]
-fn bbr_share(outcome: &Outcome, way: Way) -> Option<f64> {
+fn bbr_share(outcome: &Outcome, way: Direction) -> Option<f64> {
     let rates = |is_wanted: fn(bool) -> bool| {
         let flows = outcome.flows.iter().filter(|flow| flow.way == way && is_wanted(flow.cc == "bbr"));
         let rates: Vec<f64> = flows.map(|flow| flow.mbit_steady.unwrap_or(flow.mbit)).collect();
@@ -209,7 +210,7 @@ pub enum Verdict {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Comparison {
     /// The direction.
-    pub way: Way,
+    pub way: Direction,
     /// What is compared.
     pub figure: Figure,
     /// The kernel's.
@@ -241,7 +242,7 @@ impl Comparison {
 #[must_use]
 pub fn compare(case: &Case, kernel: &[&Outcome], ours: &[Outcome]) -> Vec<Comparison> {
     let mut comparisons = Vec::new();
-    for way in Way::BOTH {
+    for way in Direction::BOTH {
         for figure in Figure::ALL.into_iter().filter(|figure| figure.is_telling(case, way)) {
             let kernel = Sample::new(kernel.iter().filter_map(|outcome| figure.of(outcome, way)).collect());
             let Some(kernel) = kernel else { continue };
@@ -261,7 +262,7 @@ fn is_nothing(comparison: &Comparison) -> bool {
         && comparison.ours.as_ref().is_some_and(is_zero)
 }
 
-fn judge(way: Way, figure: Figure, kernel: Sample, ours: Option<Sample>) -> Comparison {
+fn judge(way: Direction, figure: Figure, kernel: Sample, ours: Option<Sample>) -> Comparison {
     let bar = bar(figure, &kernel);
     let has_bar = bar.is_some() || figure == Figure::BbrShare;
     let (verdict, note) = match ours.as_ref().filter(|ours| ours.mean.is_finite()) {
@@ -331,7 +332,7 @@ mod tests {
     }
 
     fn verdict(figure: Figure, kernel: &[f64], ours: &[f64]) -> Verdict {
-        judge(Way::Up, figure, sample(kernel), Sample::new(ours.to_vec())).verdict
+        judge(Direction::Up, figure, sample(kernel), Sample::new(ours.to_vec())).verdict
     }
 
     #[test]
@@ -384,11 +385,11 @@ mod tests {
     #[test]
     fn a_miss_that_chance_explains_is_noted_and_stays_a_miss() {
         // 8 and 12: 35 % are 2.8. Two deviations of the difference are 2 sqrt(8 + 12) = 8.9.
-        let near = judge(Way::Up, Figure::Drops, sample(&[8.0]), Sample::new(vec![12.0]));
+        let near = judge(Direction::Up, Figure::Drops, sample(&[8.0]), Sample::new(vec![12.0]));
         assert_eq!(near.verdict, Verdict::Outside);
         assert!(near.note.is_some_and(|note| note.contains("chance")));
         // 800 and 1200: 2 sqrt(2000) = 89.
-        let far = judge(Way::Up, Figure::Drops, sample(&[800.0]), Sample::new(vec![1200.0]));
+        let far = judge(Direction::Up, Figure::Drops, sample(&[800.0]), Sample::new(vec![1200.0]));
         assert_eq!((far.verdict, far.note), (Verdict::Outside, None));
     }
 

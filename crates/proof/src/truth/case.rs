@@ -5,39 +5,16 @@ use std::path::Path;
 
 use goodqueue::spec::{QueueKind, SpecError};
 use goodqueue::{QueueSpec, Rate, Span};
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
+
+use goodqueue_report::Direction;
 
 use super::CodelParity;
 use super::input::{InputError, Object, Place, lines};
 use super::qdisc::queue_of;
 
-/// A direction of the path. `Up` is towards the server.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Way {
-    /// From client to server.
-    Up,
-    /// From server to client.
-    Down,
-}
-
-impl Way {
-    /// Both, in the order in which they are listed.
-    pub const BOTH: [Way; 2] = [Way::Up, Way::Down];
-
-    /// `up` or `down`.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Way::Up => "up",
-            Way::Down => "down",
-        }
-    }
-
-    pub(super) fn read(word: &str) -> Option<Way> {
-        Way::BOTH.into_iter().find(|way| way.name() == word)
-    }
+pub(super) fn direction_of(word: &str) -> Option<Direction> {
+    Direction::BOTH.into_iter().find(|direction| direction.name() == word)
 }
 
 /// What keeps the rate of a bottleneck.
@@ -92,7 +69,7 @@ pub struct FlowOrder {
     /// Its name.
     pub id: String,
     /// Where its data goes.
-    pub way: Way,
+    pub way: Direction,
     /// Congestion control of the sender, the kernel's name.
     pub cc: String,
     /// Earliest moment of its connect.
@@ -130,7 +107,7 @@ pub struct Case {
     /// Bytes of payload of an echo request; 42 more at the queue.
     pub ping_payload: u32,
     /// Who asks: up is the client.
-    pub pings: Vec<Way>,
+    pub pings: Vec<Direction>,
     /// Whether UDP datagrams of 160 bytes are sent each 20 ms in both directions.
     pub owd: bool,
     /// What `summary.jsonl` repeats of it.
@@ -140,17 +117,17 @@ pub struct Case {
 impl Case {
     /// The bottleneck of a direction.
     #[must_use]
-    pub fn bottleneck(&self, way: Way) -> Option<&Bottleneck> {
+    pub fn bottleneck(&self, way: Direction) -> Option<&Bottleneck> {
         match way {
-            Way::Up => self.up.as_ref(),
-            Way::Down => self.down.as_ref(),
+            Direction::Up => self.up.as_ref(),
+            Direction::Down => self.down.as_ref(),
         }
     }
 
     /// Why this case cannot be simulated, in words, where one of its queues is not ours.
     #[must_use]
     pub fn unbuilt(&self) -> Option<&str> {
-        let mut bottlenecks = Way::BOTH.into_iter().filter_map(|way| self.bottleneck(way));
+        let mut bottlenecks = Direction::BOTH.into_iter().filter_map(|way| self.bottleneck(way));
         bottlenecks.find_map(|bottleneck| bottleneck.queue.as_ref().err()).map(String::as_str)
     }
 
@@ -158,7 +135,7 @@ impl Case {
     /// alone. The last packet of `codel` leaves no byte behind, which clears that state.
     #[must_use]
     pub fn can_be_stale(&self) -> bool {
-        Way::BOTH
+        Direction::BOTH
             .into_iter()
             .filter_map(|way| self.bottleneck(way)?.queue.as_ref().ok())
             .any(|queue| queue.kind() == QueueKind::FqCodel)
@@ -258,10 +235,10 @@ fn bottleneck(object: &Object<'_>, key: &str) -> Result<Option<Bottleneck>, Inpu
     }))
 }
 
-fn ways(object: &Object<'_>) -> Result<Vec<Way>, InputError> {
+fn ways(object: &Object<'_>) -> Result<Vec<Direction>, InputError> {
     let mut ways = Vec::new();
     for value in object.array("pings")? {
-        let way = value.as_str().and_then(Way::read);
+        let way = value.as_str().and_then(direction_of);
         let way = way.ok_or_else(|| object.fault("pings", format!("{value} is neither up nor down")))?;
         if ways.contains(&way) {
             return Err(object.fault("pings", format!("{} is given twice", way.name())));
@@ -297,7 +274,7 @@ fn flow(value: &Value) -> Result<FlowOrder, String> {
     let text = |value: &Value| value.as_str().map(str::to_owned).ok_or_else(|| SHAPE.to_owned());
     let flow = FlowOrder {
         id: text(id)?,
-        way: Way::read(&text(way)?).ok_or_else(|| format!("{way} is neither up nor down"))?,
+        way: direction_of(&text(way)?).ok_or_else(|| format!("{way} is neither up nor down"))?,
         cc: text(cc)?,
         start: seconds(start, "start")?,
         stop: seconds(stop, "stop")?,

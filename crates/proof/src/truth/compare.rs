@@ -6,9 +6,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use serde::Serialize;
 
 use super::bars::{Comparison, Verdict, compare};
-use super::case::{Case, Way, span};
+use super::case::{Case, span};
 use super::summary::{Outcome, Runs};
 use super::{CodelParity, Options, Simulate, SimulateError};
+use goodqueue_report::Direction;
 
 /// Fewest seeds of ours: three show a spread.
 pub(super) const LEAST_SEEDS: u64 = 3;
@@ -170,7 +171,7 @@ impl Report {
 /// what the delays were set to, and which of two packets is first at the queue can hang on that.
 #[allow(clippy::cast_precision_loss)]
 fn on_path(case: &Case, kernel: &[&Outcome]) -> Case {
-    let pings = kernel.iter().flat_map(|run| Way::BOTH.map(|way| run.side(way).ping));
+    let pings = kernel.iter().flat_map(|run| Direction::BOTH.map(|way| run.side(way).ping));
     let idle: Vec<f64> = pings.flatten().map(|ping| ping.idle_min).collect();
     let mut case = case.clone();
     if !idle.is_empty() {

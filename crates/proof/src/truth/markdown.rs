@@ -3,9 +3,9 @@
 use std::fmt::Write;
 
 use super::bars::{Comparison, Figure, Verdict};
-use super::case::Way;
 use super::compare::{Ending, Report};
 use super::table::{HEADS, columns, sections, total, value};
+use goodqueue_report::Direction;
 
 impl Report {
     /// Everything, as a page in Markdown.
@@ -32,7 +32,7 @@ fn page(report: &Report) -> String {
             Ending::NeedsParity { .. } => "within with parity",
             _ => "within",
         };
-        for way in Way::BOTH {
+        for way in Direction::BOTH {
             let columns = columns(run, way);
             if columns.iter().any(Option::is_some) {
                 let cells = columns.map(|column| column.map_or_else(String::new, cell)).join(" | ");

@@ -13,10 +13,11 @@ use goodqueue_sim::{
     Simulation, Source,
 };
 
-use super::case::{Bottleneck, Case, Shaper, Way};
+use super::case::{Bottleneck, Case, Shaper};
 use super::summary::{Distribution, FlowOutcome, Goodput, Outcome, Ping, QueueFigures, Side};
 use super::{Options, SimulateError};
 use goodqueue_experiment::FRAME;
+use goodqueue_report::Direction;
 
 const CLI: NodeId = 0;
 const RTR: NodeId = 1;
@@ -66,11 +67,11 @@ fn scenario(case: &Case, seed: u64, options: &Options) -> Result<Scenario, Simul
     };
     let links = vec![
         Link::new(CLI, RTR, None, Span::ZERO),
-        Link::new(RTR, MID, port(Way::Up)?, Span::ZERO),
+        Link::new(RTR, MID, port(Direction::Up)?, Span::ZERO),
         Link::new(MID, SRV, None, half),
         Link::new(SRV, MID, None, Span::ZERO),
         Link::new(MID, RTR, None, half),
-        Link::new(RTR, CLI, port(Way::Down)?, Span::ZERO),
+        Link::new(RTR, CLI, port(Direction::Down)?, Span::ZERO),
     ];
     let end = case.warm + case.length;
     let probes = case.pings.iter().map(|&way| Probe {
@@ -83,7 +84,7 @@ fn scenario(case: &Case, seed: u64, options: &Options) -> Result<Scenario, Simul
         start: Span::ZERO,
         stop: end,
     });
-    let sources = Way::BOTH.iter().filter(|_| case.owd).map(|&way| Source {
+    let sources = Direction::BOTH.iter().filter(|_| case.owd).map(|&way| Source {
         from: ends(way).0,
         to: ends(way).1,
         pattern: Pattern::Constant { interval: OWD.1 },
@@ -126,10 +127,10 @@ fn flows(case: &Case, seed: u64) -> Result<Vec<Flow>, SimulateError> {
 }
 
 /// Who sends, and who receives.
-fn ends(way: Way) -> (NodeId, NodeId) {
+fn ends(way: Direction) -> (NodeId, NodeId) {
     match way {
-        Way::Up => (CLI, SRV),
-        Way::Down => (SRV, CLI),
+        Direction::Up => (CLI, SRV),
+        Direction::Down => (SRV, CLI),
     }
 }
 
@@ -195,15 +196,15 @@ impl Meter {
     ) -> Outcome {
         let flows: Vec<FlowOutcome> =
             (0..case.flows.len()).map(|index| self.flow(case, scenario, index)).collect();
-        let side = |way: Way| Side {
+        let side = |way: Direction| Side {
             goodput: goodput(case, &flows, simulation, way),
             ping: case.pings.iter().position(|&from| from == way).map(|probe| ping(case, probe, samples)),
             queue: case.bottleneck(way).map(|bottleneck| {
-                let number = usize::from(way == Way::Down);
+                let number = usize::from(way == Direction::Down);
                 self.queues[number].figures(case, bottleneck, simulation, BOTTLENECKS[number])
             }),
         };
-        Outcome { up: side(Way::Up), down: side(Way::Down), flows }
+        Outcome { up: side(Direction::Up), down: side(Direction::Down), flows }
     }
 
     fn flow(&self, case: &Case, scenario: &Scenario, index: usize) -> FlowOutcome {
@@ -263,7 +264,7 @@ fn mbit(bytes: u64, from: Span, to: Span) -> Option<f64> {
 
 /// Sums over the flows of a direction.
 #[allow(clippy::cast_precision_loss)]
-fn goodput(case: &Case, flows: &[FlowOutcome], simulation: &Simulation, way: Way) -> Option<Goodput> {
+fn goodput(case: &Case, flows: &[FlowOutcome], simulation: &Simulation, way: Direction) -> Option<Goodput> {
     let of_way = || flows.iter().enumerate().filter(|(_, flow)| flow.way == way);
     of_way().next()?;
     let lasting: Vec<f64> = of_way()

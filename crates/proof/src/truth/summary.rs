@@ -3,8 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use super::case::{Case, Echo, LONGEST_SECONDS, Way};
+use super::case::{Case, Echo, LONGEST_SECONDS, direction_of};
 use super::input::{InputError, Object, lines};
+use goodqueue_report::Direction;
 
 /// Statistics of the answered probes of one part of a run, in milliseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -82,7 +83,7 @@ pub struct FlowOutcome {
     /// Its name in the case.
     pub id: String,
     /// Where its data goes.
-    pub way: Way,
+    pub way: Direction,
     /// Its congestion control.
     pub cc: String,
     /// Bytes read by the receiver.
@@ -118,10 +119,10 @@ pub struct Outcome {
 impl Outcome {
     /// The figures of a direction.
     #[must_use]
-    pub const fn side(&self, way: Way) -> &Side {
+    pub const fn side(&self, way: Direction) -> &Side {
         match way {
-            Way::Up => &self.up,
-            Way::Down => &self.down,
+            Direction::Up => &self.up,
+            Direction::Down => &self.down,
         }
     }
 }
@@ -157,7 +158,7 @@ pub fn read(path: &Path, cases: &[Case], warnings: &mut BTreeSet<String>) -> Res
 }
 
 fn outcome(object: &Object<'_>, case: &Case) -> Result<Outcome, InputError> {
-    let [up, down] = Way::BOTH.map(|way| side(object, case, way));
+    let [up, down] = Direction::BOTH.map(|way| side(object, case, way));
     let mut flows = Vec::new();
     for (at, value) in object.array("flows")?.iter().enumerate() {
         flows.push(flow(&object.nested(&format!("flows[{at}]"), value)?)?);
@@ -173,12 +174,12 @@ fn outcome(object: &Object<'_>, case: &Case) -> Result<Outcome, InputError> {
 fn part<'a>(
     object: &Object<'a>,
     key: &str,
-    way: Way,
+    way: Direction,
     is_due: bool,
 ) -> Result<Option<Object<'a>>, InputError> {
     let part = match object.optional_object(key)? {
         Some(object) => {
-            object.ignore(&Way::BOTH.map(Way::name));
+            object.ignore(&Direction::BOTH.map(Direction::name));
             object.optional_object(way.name())?
         }
         None => None,
@@ -189,7 +190,7 @@ fn part<'a>(
     Ok(part)
 }
 
-fn side(object: &Object<'_>, case: &Case, way: Way) -> Result<Side, InputError> {
+fn side(object: &Object<'_>, case: &Case, way: Direction) -> Result<Side, InputError> {
     let has_flows = case.flows.iter().any(|flow| flow.way == way);
     let goodput = part(object, "goodput", way, has_flows)?;
     let ping = part(object, "ping_ms", way, case.pings.contains(&way))?;
@@ -248,7 +249,7 @@ fn queue_of(object: &Object<'_>) -> Result<QueueFigures, InputError> {
 
 fn flow(object: &Object<'_>) -> Result<FlowOutcome, InputError> {
     object.ignore(&["start", "stop", "retrans", "ce"]);
-    let way = Way::read(object.text("way")?);
+    let way = direction_of(object.text("way")?);
     Ok(FlowOutcome {
         id: object.text("id")?.to_owned(),
         way: way.ok_or_else(|| object.fault("way", "is neither up nor down"))?,

@@ -4,8 +4,8 @@
 use std::fmt::{self, Write};
 
 use super::bars::{Comparison, Figure, Sample, Verdict};
-use super::case::Way;
 use super::compare::{CaseReport, Count, Ending, Report, Run};
+use goodqueue_report::Direction;
 
 /// Columns of the name of a case.
 const NAME: usize = 32;
@@ -130,7 +130,7 @@ fn plural(count: usize, word: &str) -> String {
 }
 
 /// The figures of one direction, in the order of the columns.
-pub(super) fn columns(run: &Run, way: Way) -> [Option<&Comparison>; Figure::BARRED] {
+pub(super) fn columns(run: &Run, way: Direction) -> [Option<&Comparison>; Figure::BARRED] {
     std::array::from_fn(|at| {
         let mut comparisons = run.comparisons.iter();
         comparisons.find(|comparison| comparison.way == way && comparison.figure == Figure::ALL[at])
@@ -148,7 +148,7 @@ fn rows(out: &mut String, case: &CaseReport, run: &Run) {
         let _ = writeln!(out, "{mark} {name}");
         (mark, name) = (' ', "");
     }
-    let ways = Way::BOTH.map(|way| (way, columns(run, way)));
+    let ways = Direction::BOTH.map(|way| (way, columns(run, way)));
     let present = ways.iter().filter(|(_, columns)| columns.iter().any(Option::is_some));
     for (at, (way, columns)) in present.enumerate() {
         let (mark, name) = if at == 0 { (mark, name) } else { (' ', "") };

@@ -4,7 +4,7 @@ use super::frame::{Frame, Sides};
 use super::scale::Scale;
 use super::scene::{Anchor, Point, Scene, text_width};
 use super::style::{Ink, Type};
-use crate::trace::{Event, Trace, Way, What};
+use crate::trace::{Event, Leg, Trace, What};
 
 const WIDTH: f64 = 860.0;
 const HEIGHT: f64 = 470.0;
@@ -53,10 +53,10 @@ impl Mark {
 /// The part of time that shows the first loss of data from well before to well after its repair.
 fn window(events: &[&Event]) -> (u64, u64) {
     let opening = events.first().map_or(0, |event| event.at_ns);
-    let lost = events.iter().find(|e| e.way == Way::Data && matches!(e.what, What::Dropped(_)));
+    let lost = events.iter().find(|e| e.way == Leg::Data && matches!(e.what, What::Dropped(_)));
     let repair = lost.and_then(|lost| {
         let mends = |e: &&&Event| {
-            let is_news = e.way == Way::Ack && e.what == What::Delivered && e.at_ns > lost.at_ns;
+            let is_news = e.way == Leg::Ack && e.what == What::Delivered && e.at_ns > lost.at_ns;
             is_news && e.segment.ack > lost.segment.seq
         };
         events.iter().find(mends).map(|mended| (lost.at_ns, mended.at_ns))
@@ -78,8 +78,8 @@ pub(crate) fn draw(trace: &Trace) -> Scene {
     let (from, to) = window(&all);
     let shown: Vec<&Event> = all.into_iter().filter(|e| (from..=to).contains(&e.at_ns)).collect();
     let numbers = shown.iter().map(|e| match e.way {
-        Way::Data => (e.segment.seq, e.segment.end()),
-        Way::Ack => (e.segment.ack, e.segment.ack),
+        Leg::Data => (e.segment.seq, e.segment.end()),
+        Leg::Ack => (e.segment.ack, e.segment.ack),
     });
     let (low, high) = numbers.fold((u64::MAX, 0), |(low, high), (seq, end)| (low.min(seq), high.max(end)));
     let frame = frame((from, to), (low.min(high), high));
@@ -124,10 +124,10 @@ fn lines(mark: Mark, events: &[&Event], frame: &Frame) -> Vec<Vec<Point>> {
     let is = |e: &Event, way, what| e.way == way && e.what == what;
     let sent = |again: bool| {
         let chosen =
-            events.iter().filter(move |e| is(e, Way::Data, What::Sent) && e.segment.retransmitted == again);
+            events.iter().filter(move |e| is(e, Leg::Data, What::Sent) && e.segment.retransmitted == again);
         chosen.map(|e| upright(e, [e.segment.seq, e.segment.end()])).collect()
     };
-    let acks = || events.iter().filter(|e| is(e, Way::Ack, What::Delivered));
+    let acks = || events.iter().filter(|e| is(e, Leg::Ack, What::Delivered));
     match mark {
         Mark::Sent => sent(false),
         Mark::Retransmission => sent(true),
@@ -138,7 +138,7 @@ fn lines(mark: Mark, events: &[&Event], frame: &Frame) -> Vec<Vec<Point>> {
             vec![points.first().copied().into_iter().chain(steps).collect()]
         }
         Mark::Lost => {
-            let lost = events.iter().filter(|e| e.way == Way::Data && matches!(e.what, What::Dropped(_)));
+            let lost = events.iter().filter(|e| e.way == Leg::Data && matches!(e.what, What::Dropped(_)));
             lost.flat_map(|e| {
                 let (x, y) = at(e, e.segment.seq);
                 [vec![(x - 5.0, y - 5.0), (x + 5.0, y + 5.0)], vec![(x - 5.0, y + 5.0), (x + 5.0, y - 5.0)]]

@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-use super::{ACK, Event, SYN, Segment, Trace, Way};
+use super::{ACK, Event, Leg, SYN, Segment, Trace};
 
 /// Longest headers, bytes: Ethernet, IPv6, and TCP with all its options.
 pub(super) const LONGEST: u32 = 14 + 40 + 60;
@@ -17,8 +17,8 @@ pub(super) fn append(trace: &Trace, event: &Event, out: &mut Vec<u8>) -> u32 {
     let [sender, receiver] = trace.ends;
     // Locally administered addresses: 1 is the sender, 2 the receiver.
     let (source, destination, macs) = match event.way {
-        Way::Data => (sender, receiver, [2, 1]),
-        Way::Ack => (receiver, sender, [1, 2]),
+        Leg::Data => (sender, receiver, [2, 1]),
+        Leg::Ack => (receiver, sender, [1, 2]),
     };
     for mac in macs {
         out.extend([0x02, 0, 0, 0, 0, mac]);

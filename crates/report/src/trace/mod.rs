@@ -39,7 +39,7 @@ pub struct Event {
     /// What.
     pub what: What,
     /// Which way the segment goes.
-    pub way: Way,
+    pub way: Leg,
     /// Number of the link where it happened.
     pub link: u32,
     /// The IP header's DS byte, ECN included.
@@ -63,7 +63,7 @@ pub enum What {
 
 /// Which way a segment goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
+pub enum Leg {
     /// From the flow's sender to its receiver.
     Data,
     /// From the flow's receiver to its sender.

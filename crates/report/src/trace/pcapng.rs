@@ -9,7 +9,7 @@
 
 use std::io::{self, Write};
 
-use super::{Event, Trace, Way, What, headers};
+use super::{Event, Leg, Trace, What, headers};
 
 /// Block types (sections 4.1 to 4.3).
 const SECTION_HEADER: u32 = 0x0a0d_0d0a;
@@ -145,10 +145,10 @@ fn packet(trace: &Trace, event: &Event, body: &mut Vec<u8>) {
 /// The interface that sees an event, and whether the packet leaves there or comes.
 fn seen(event: &Event) -> (u32, Option<u32>) {
     match (event.what, event.way) {
-        (What::Sent, Way::Data) => (0, Some(OUTBOUND)),
-        (What::Delivered, Way::Ack) => (0, Some(INBOUND)),
-        (What::Delivered, Way::Data) => (1, Some(INBOUND)),
-        (What::Sent, Way::Ack) => (1, Some(OUTBOUND)),
+        (What::Sent, Leg::Data) => (0, Some(OUTBOUND)),
+        (What::Delivered, Leg::Ack) => (0, Some(INBOUND)),
+        (What::Delivered, Leg::Data) => (1, Some(INBOUND)),
+        (What::Sent, Leg::Ack) => (1, Some(OUTBOUND)),
         (What::Marked(_) | What::Dropped(_), _) => (2, None),
     }
 }

@@ -9,7 +9,7 @@
 
 use std::io::{self, Write};
 
-use super::{Event, FIN, RST, SYN, Segment, Trace, Way, What};
+use super::{Event, FIN, Leg, RST, SYN, Segment, Trace, What};
 
 /// Writes the graph.
 ///
@@ -50,18 +50,18 @@ impl Graph<'_> {
     fn event(&mut self, event: &Event) -> io::Result<()> {
         let Event { at_ns: at, segment, .. } = event;
         match (event.way, event.what) {
-            (Way::Data, What::Sent) => self.sent(*at, segment),
-            (Way::Data, What::Dropped(reason)) => {
+            (Leg::Data, What::Sent) => self.sent(*at, segment),
+            (Leg::Data, What::Dropped(reason)) => {
                 self.point("orange", "x", *at, segment.seq)?;
                 self.words("orange", "b", *at, segment.seq, reason)
             }
-            (Way::Data, What::Marked(reason)) => {
+            (Leg::Data, What::Marked(reason)) => {
                 self.point("pink", "diamond", *at, segment.seq)?;
                 self.words("pink", "b", *at, segment.seq, reason)
             }
-            (Way::Ack, What::Delivered) => self.acknowledged(*at, segment),
-            (Way::Ack, What::Dropped(_)) => self.point("green", "x", *at, segment.ack),
-            (Way::Data, What::Delivered) | (Way::Ack, What::Sent | What::Marked(_)) => Ok(()),
+            (Leg::Ack, What::Delivered) => self.acknowledged(*at, segment),
+            (Leg::Ack, What::Dropped(_)) => self.point("green", "x", *at, segment.ack),
+            (Leg::Data, What::Delivered) | (Leg::Ack, What::Sent | What::Marked(_)) => Ok(()),
         }
     }
 

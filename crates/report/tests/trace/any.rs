@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use goodqueue_report::trace::{Event, Segment, Trace, Way, What, xpl};
+use goodqueue_report::trace::{Event, Leg, Segment, Trace, What, xpl};
 use proptest::prelude::*;
 
 use crate::reader::{Packet, written};
@@ -32,7 +32,7 @@ fn events() -> impl Strategy<Value = Event> {
         Just(What::Dropped("codel")),
         Just(What::Marked("ce_threshold"))
     ];
-    let way = prop_oneof![Just(Way::Data), Just(Way::Ack)];
+    let way = prop_oneof![Just(Leg::Data), Just(Leg::Ack)];
     (any::<u64>(), what, way, any::<u32>(), any::<u8>(), segments()).prop_map(
         |(at_ns, what, way, link, dsfield, segment)| Event { at_ns, what, way, link, dsfield, segment },
     )

@@ -1,6 +1,6 @@
 //! The time-sequence graph, line by line.
 
-use goodqueue_report::trace::{Event, Segment, Trace, Way, What, write_all, xpl};
+use goodqueue_report::trace::{Event, Leg, Segment, Trace, What, write_all, xpl};
 
 use crate::story;
 
@@ -86,7 +86,7 @@ fn the_story_as_a_graph() {
 fn a_segment_over_the_end_of_the_number_space_is_drawn_in_two_parts() {
     let segment = Segment { seq: (1 << 32) - 10, len: 30, ..Segment::default() };
     let event =
-        Event { at_ns: 1_999_999_999, what: What::Sent, way: Way::Data, link: 0, dsfield: 0, segment };
+        Event { at_ns: 1_999_999_999, what: What::Sent, way: Leg::Data, link: 0, dsfield: 0, segment };
     let drawn = text(&Trace { events: vec![event], ..story::trace() });
     let expected = "\
 white

@@ -1,7 +1,7 @@
 //! A short life of a connection, made by hand: the first of three segments is dropped, the second marked, one
 //! acknowledgement lost, the first segment sent again.
 
-use goodqueue_report::trace::{Event, Segment, Trace, Way, What};
+use goodqueue_report::trace::{Event, Leg, Segment, Trace, What};
 
 pub(crate) const FIN: u8 = 0x01;
 pub(crate) const SYN: u8 = 0x02;
@@ -40,26 +40,26 @@ pub(crate) fn trace() -> Trace {
     let (first, second) = (ack(1, Some([1000, 2000])), ack(1, Some([1000, 3000])));
     let (sent, delivered) = (What::Sent, What::Delivered);
     let events = [
-        (0, sent, Way::Data, 0, 0, syn),
-        (10_000, delivered, Way::Data, 1, 0, syn),
-        (10_000, sent, Way::Ack, 2, 0, syn_ack),
-        (20_000, delivered, Way::Ack, 3, 0, syn_ack),
-        (20_100, sent, Way::Data, 0, ECT0, data(1, 1000)),
-        (20_200, sent, Way::Data, 0, ECT0, data(1001, 1000)),
-        (20_300, sent, Way::Data, 0, ECT0, data(2001, 1000)),
-        (21_000, What::Dropped("codel"), Way::Data, 1, ECT0, data(1, 1000)),
-        (21_500, What::Marked("codel"), Way::Data, 1, CE, data(1001, 1000)),
-        (31_000, delivered, Way::Data, 1, CE, data(1001, 1000)),
-        (31_000, sent, Way::Ack, 2, 0, first),
-        (32_000, delivered, Way::Data, 1, ECT0, data(2001, 1000)),
-        (32_000, sent, Way::Ack, 2, 0, second),
-        (41_000, delivered, Way::Ack, 3, 0, first),
-        (42_000, What::Dropped("limit"), Way::Ack, 9, 0, second),
-        (43_000, sent, Way::Data, 0, 0, again),
-        (53_000, delivered, Way::Data, 1, 0, again),
-        (53_000, sent, Way::Ack, 2, 0, ack(3001, None)),
-        (63_000, delivered, Way::Ack, 3, 0, ack(3001, None)),
-        (64_000, sent, Way::Data, 0, ECT0, fin),
+        (0, sent, Leg::Data, 0, 0, syn),
+        (10_000, delivered, Leg::Data, 1, 0, syn),
+        (10_000, sent, Leg::Ack, 2, 0, syn_ack),
+        (20_000, delivered, Leg::Ack, 3, 0, syn_ack),
+        (20_100, sent, Leg::Data, 0, ECT0, data(1, 1000)),
+        (20_200, sent, Leg::Data, 0, ECT0, data(1001, 1000)),
+        (20_300, sent, Leg::Data, 0, ECT0, data(2001, 1000)),
+        (21_000, What::Dropped("codel"), Leg::Data, 1, ECT0, data(1, 1000)),
+        (21_500, What::Marked("codel"), Leg::Data, 1, CE, data(1001, 1000)),
+        (31_000, delivered, Leg::Data, 1, CE, data(1001, 1000)),
+        (31_000, sent, Leg::Ack, 2, 0, first),
+        (32_000, delivered, Leg::Data, 1, ECT0, data(2001, 1000)),
+        (32_000, sent, Leg::Ack, 2, 0, second),
+        (41_000, delivered, Leg::Ack, 3, 0, first),
+        (42_000, What::Dropped("limit"), Leg::Ack, 9, 0, second),
+        (43_000, sent, Leg::Data, 0, 0, again),
+        (53_000, delivered, Leg::Data, 1, 0, again),
+        (53_000, sent, Leg::Ack, 2, 0, ack(3001, None)),
+        (63_000, delivered, Leg::Ack, 3, 0, ack(3001, None)),
+        (64_000, sent, Leg::Data, 0, ECT0, fin),
     ];
     let event = |(micros, what, way, link, dsfield, segment): (u32, _, _, _, _, _)| Event {
         at_ns: u64::from(micros * 1000 + 7),

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use goodqueue::{FlowHasher, Nanos, Rng, Span};
 use goodqueue_probe::echo::{HEADER_LEN, Prober, ProberConfig, Reflector, Stamp};
-use goodqueue_probe::{Sample, Way};
+use goodqueue_probe::{Direction, Sample};
 
 use super::{Simulation, moment};
 use crate::address::{Conversation, ICMP, UDP, lower_headers};
@@ -122,7 +122,7 @@ impl Simulation {
     pub(super) fn tell_lost(&mut self) {
         let (origin, samples) = (self.origin, &mut self.samples);
         for lost in self.frames.lost_probes.drain(..) {
-            let way = if lost.is_reply { Way::Down } else { Way::Up };
+            let way = if lost.is_reply { Some(Direction::Down) } else { Some(Direction::Up) };
             match &mut self.probes[lost.probe as usize].asker {
                 Asker::Irtt { prober, free, .. } => {
                     free.push(place(lost.datagram));
