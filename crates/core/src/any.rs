@@ -9,9 +9,8 @@ use crate::fifo::Limit;
 use crate::fq_codel::Flow;
 use crate::htb::Class;
 use crate::memory::{Ledger, Part};
-use crate::prio::Priomap;
-use crate::spec::QueueKind;
-use crate::spec::{BuildError, MAX_PACKETS, QueueSpec, packets_in};
+use crate::prio::{PFIFO_FAST_BANDS, Priomap};
+use crate::spec::{BuildError, Link, MAX_PACKETS, QueueParams, QueueSpec};
 use crate::{
     Backlog, Cake, Codel, Drr, DualPi2, Fifo, Fq, FqCodel, FqPie, Htb, Nanos, Observer, Packet, Pie, Prio,
     Queue, Rate, Red, Rng, Sfq, Stats, Tbf, Verdict, Wheel, cake, drr, dualpi2, fq, fq_pie, pie, sfq, wheel,
@@ -125,7 +124,7 @@ impl QueueSpec {
         now: Nanos,
         draws: Rng,
     ) -> Result<AnyQueue<P>, BuildError> {
-        self.assemble(rate, mtu, now, draws, &mut Ledger::default())
+        self.assemble(Link { rate, mtu }, now, draws, &mut Ledger::default())
     }
 
     /// The memory that [`QueueSpec::build`] takes for packets of type `P`, part by part, the queue itself first. It is set up
@@ -135,7 +134,7 @@ impl QueueSpec {
     /// As [`QueueSpec::build`].
     pub fn memory<P: Packet>(&self, rate: Rate, mtu: u32) -> Result<Vec<Part>, BuildError> {
         let mut ledger = Ledger::default();
-        let _: AnyQueue<P> = self.assemble(rate, mtu, Nanos(0), Rng::stream(0, 0, "queue"), &mut ledger)?;
+        let _: AnyQueue<P> = self.assemble(Link { rate, mtu }, Nanos(0), Rng::stream(0, 0, "queue"), &mut ledger)?;
         ledger.0.reverse();
         Ok(ledger.0)
     }
@@ -143,149 +142,132 @@ impl QueueSpec {
     /// The queue, with what is allocated for it written down.
     fn assemble<P: Packet>(
         &self,
-        rate: Rate,
-        mtu: u32,
+        link: Link,
         now: Nanos,
         draws: Rng,
         ledger: &mut Ledger,
     ) -> Result<AnyQueue<P>, BuildError> {
-        if let Some(params) = self.codel_params(mtu) {
-            let places = ledger.places("packets", u64::from(params.limit));
-            return Ok(AnyQueue::Codel(ledger.boxed(Codel::new(params, places))));
-        }
-        if let Some(params) = self.fq_codel_params(mtu) {
-            let flows = ledger.places("flows", self.get("flows").unwrap_or(1).max(1));
-            let slots = ledger.places("packets", u64::from(params.limit) + 1);
-            if let Ok(queue) = FqCodel::new(params, flows, slots) {
-                return Ok(AnyQueue::FqCodel(ledger.boxed(queue)));
-            }
-        }
-        if let Some(params) = self.pie_params(mtu) {
-            let places = ledger.places("packets", u64::from(params.limit));
-            return Ok(AnyQueue::Pie(ledger.boxed(Pie::new(params, now, draws, places))));
-        }
-        if let Some(params) = self.fq_pie_params(mtu) {
-            let flows = ledger.places("flows", self.get("flows").unwrap_or(1).max(1));
-            let slots = ledger.places("packets", u64::from(params.limit));
-            if let Ok(queue) = FqPie::new(params, now, draws.clone(), flows, slots) {
-                return Ok(AnyQueue::FqPie(ledger.boxed(queue)));
-            }
-        }
-        if let Some(params) = self.dualpi2_params(mtu) {
-            let queue = DualPi2::new(params, now, draws, ledger.places("packets", u64::from(params.limit)));
-            return Ok(AnyQueue::DualPi2(ledger.boxed(queue)));
-        }
-        if let Some((params, flows)) = self.sfq_params(mtu) {
-            let buckets = ledger.places("buckets", self.get("divisor").unwrap_or(1));
-            let slots = ledger.places("flows", flows.into());
-            let nodes = ledger.places("packets", u64::from(params.limit) + 1);
-            let queue = Sfq::new(params, now, draws, buckets, slots, nodes);
-            return Ok(AnyQueue::Sfq(ledger.boxed(queue)));
-        }
-        if let Some(params) = self.fq_params(mtu) {
-            let count = |name| self.get(name).unwrap_or(1);
-            let buckets = ledger.places("buckets", count("buckets"));
-            let flows = ledger.places("flows", count("flows"));
-            let nodes = ledger.places("packets", u64::from(params.limit));
-            return Ok(AnyQueue::Fq(ledger.boxed(Fq::new(params, buckets, flows, nodes))));
-        }
-        if let Some(params) = self.red_params() {
-            let params = params.map_err(BuildError::Red)?;
-            let places = ledger.places("packets", packets_in(params.limit.into()));
-            return Ok(AnyQueue::Red(ledger.boxed(Red::new(params, now, draws, places))));
-        }
-        if self.info().has_leaves() || self.kind() == QueueKind::PfifoFast {
-            return self.build_classes(rate, mtu, now, draws, ledger);
-        }
-        if let Some((params, slots)) = self.wheel_params(mtu) {
-            let words = ledger.places("words", wheel::words(slots as usize) as u64);
-            let slots = ledger.places("slots", slots.into());
-            let nodes = ledger.places("packets", u64::from(params.limit));
-            return Ok(AnyQueue::Wheel(ledger.boxed(Wheel::new(params, words, slots, nodes))));
-        }
-        if let Some(params) = self.tbf_params(mtu) {
-            let places = ledger.places("packets", packets_in(params.limit));
-            let queue = Tbf::new(params, now, places).map_err(BuildError::Tbf)?;
-            return Ok(AnyQueue::Tbf(ledger.boxed(queue)));
-        }
-        if let (Some(params), Some(packets)) = (self.cake_params(mtu), self.cake_packets(mtu)) {
-            let tables = ledger.cake_tables(params.diffserv.tins(), self.get("flows").unwrap_or(8));
-            let slots = ledger.places("packets", packets);
-            if let Ok(queue) = Cake::new(params, draws.into(), tables, slots) {
-                return Ok(AnyQueue::Cake(ledger.boxed(queue)));
-            }
-        }
-        let limit = self.fifo_limit(rate, mtu)?.unwrap_or(Limit::Packets(0));
-        let packets = match limit {
-            Limit::Packets(packets) => u64::from(packets),
-            Limit::Bytes(bytes) => packets_in(bytes),
+        let fifo = |limit, packets, ledger: &mut Ledger| {
+            let queue = Fifo::new(limit, ledger.places("packets", packets));
+            ledger.note("queue", 1, size_of_val(&queue));
+            AnyQueue::Fifo(queue)
         };
-        let queue = Fifo::new(limit, ledger.places("packets", packets));
-        ledger.note("queue", 1, size_of_val(&queue));
-        Ok(AnyQueue::Fifo(queue))
+        let places = self.places(link)?;
+        Ok(match *self.params() {
+            QueueParams::Pfifo(params) => fifo(Limit::Packets(params.limit), places, ledger),
+            QueueParams::Bfifo(params) => fifo(Limit::Bytes(params.limit.into()), places, ledger),
+            QueueParams::Fifo(params) => fifo(params.limit(link)?, places, ledger),
+            QueueParams::Codel(params) => {
+                let places = ledger.places("packets", places);
+                AnyQueue::Codel(ledger.boxed(Codel::new(params, link, places)))
+            }
+            QueueParams::FqCodel(params) => {
+                let flows = ledger.places("flows", params.flows.into());
+                let slots = ledger.places("packets", places + 1);
+                let queue = FqCodel::new(params, link, flows, slots).map_err(|_| BuildError::NoPlace)?;
+                AnyQueue::FqCodel(ledger.boxed(queue))
+            }
+            QueueParams::Pie(params) => {
+                let places = ledger.places("packets", places);
+                AnyQueue::Pie(ledger.boxed(Pie::new(params, link, now, draws, places)))
+            }
+            QueueParams::FqPie(params) => {
+                let flows = ledger.places("flows", params.flows.into());
+                let slots = ledger.places("packets", places);
+                let queue = FqPie::new(params, link, now, draws, flows, slots);
+                AnyQueue::FqPie(ledger.boxed(queue.map_err(|_| BuildError::NoPlace)?))
+            }
+            QueueParams::DualPi2(params) => {
+                let slots = ledger.places("packets", places);
+                AnyQueue::DualPi2(ledger.boxed(DualPi2::new(params, link, now, draws, slots)))
+            }
+            QueueParams::Sfq(setup) => {
+                let buckets = ledger.places("buckets", setup.divisor.into());
+                let slots = ledger.places("flows", setup.flows.into());
+                let params = setup.params(link);
+                let nodes = ledger.places("packets", u64::from(params.limit) + 1);
+                AnyQueue::Sfq(ledger.boxed(Sfq::new(params, now, draws, buckets, slots, nodes)))
+            }
+            QueueParams::Fq(params) => {
+                let buckets = ledger.places("buckets", params.buckets.into());
+                let flows = ledger.places("flows", params.flows.into());
+                let nodes = ledger.places("packets", places);
+                AnyQueue::Fq(ledger.boxed(Fq::new(params, link, buckets, flows, nodes)))
+            }
+            QueueParams::Red(setup) => {
+                let params = setup.params().map_err(BuildError::Red)?;
+                let places = ledger.places("packets", places);
+                AnyQueue::Red(ledger.boxed(Red::new(params, now, draws, places)))
+            }
+            QueueParams::Wheel(params) => {
+                let words = ledger.places("words", wheel::words(params.slots() as usize) as u64);
+                let slots = ledger.places("slots", params.slots().into());
+                let nodes = ledger.places("packets", places);
+                AnyQueue::Wheel(ledger.boxed(Wheel::new(params, words, slots, nodes)))
+            }
+            QueueParams::Tbf(params) => {
+                let queue = Tbf::new(params, link, now, ledger.places("packets", places));
+                AnyQueue::Tbf(ledger.boxed(queue.map_err(BuildError::Tbf)?))
+            }
+            QueueParams::Cake(setup) => {
+                let params = setup.params(link);
+                let tables = ledger.cake_tables(params.diffserv.tins(), setup.flows.into());
+                let slots = ledger.places("packets", places);
+                let queue = Cake::new(params, draws.into(), tables, slots);
+                AnyQueue::Cake(ledger.boxed(queue.map_err(|_| BuildError::NoPlace)?))
+            }
+            QueueParams::PfifoFast(params) => {
+                let limit = Limit::Packets(params.limit);
+                let band = |_| Fifo::new(limit, ledger.places("packets", params.limit.into()));
+                let bands: Vec<_> = (0..PFIFO_FAST_BANDS).map(band).collect();
+                let queue = Prio::new(Priomap::default(), ledger.all("classes", bands));
+                AnyQueue::PfifoFast(ledger.boxed(queue.ok_or(BuildError::NoPlace)?))
+            }
+            QueueParams::Prio(params) => {
+                let leaves = self.build_leaves(params.bands.into(), link, now, draws, ledger)?;
+                let queue = Prio::new(Priomap(params.priomap), ledger.all("classes", leaves));
+                AnyQueue::Prio(ledger.boxed(queue.ok_or(BuildError::NoPlace)?))
+            }
+            QueueParams::Drr(params) => {
+                let leaves = self.build_leaves(params.classes.into(), link, now, draws, ledger)?;
+                let classes = leaves.into_iter().zip(params.quanta(link));
+                let classes = classes.map(|(leaf, quantum)| drr::Class::new(leaf, quantum));
+                let queue = Drr::new(params.by, ledger.all("classes", classes));
+                AnyQueue::Drr(ledger.boxed(queue.ok_or(BuildError::NoPlace)?))
+            }
+            QueueParams::Htb(params) => {
+                let tree = params.tree(link);
+                let number = tree.leaves.iter().filter(|&&is_leaf| is_leaf).count() as u64;
+                let mut leaves = self.build_leaves(number, link, now, draws, ledger)?.into_iter();
+                let classes = tree.classes.into_iter().zip(tree.leaves).take(tree.number);
+                let class = |(params, is_leaf)| match if is_leaf { leaves.next() } else { None } {
+                    Some(leaf) => Class::leaf(params, leaf),
+                    None => Class::inner(params),
+                };
+                let queue = Htb::new(tree.map, now, ledger.all("classes", classes.map(class)));
+                AnyQueue::Htb(ledger.boxed(queue.map_err(BuildError::Htb)?))
+            }
+        })
     }
 }
 
 /// Queues of classes.
 impl QueueSpec {
-    fn build_classes<P: Packet>(
-        &self,
-        rate: Rate,
-        mtu: u32,
-        now: Nanos,
-        draws: Rng,
-        ledger: &mut Ledger,
-    ) -> Result<AnyQueue<P>, BuildError> {
-        if let Some(tree) = self.htb_tree(mtu) {
-            let number = tree.leaves.iter().filter(|&&is_leaf| is_leaf).count();
-            let mut leaves = self.build_leaves(number, rate, mtu, now, draws, ledger)?.into_iter();
-            let classes = tree.classes.into_iter().zip(tree.leaves).take(tree.number);
-            let class = |(params, is_leaf)| match if is_leaf { leaves.next() } else { None } {
-                Some(leaf) => Class::leaf(params, leaf),
-                None => Class::inner(params),
-            };
-            let queue = Htb::new(tree.map, now, ledger.all("classes", classes.map(class)));
-            return Ok(AnyQueue::Htb(ledger.boxed(queue.map_err(BuildError::Htb)?)));
-        }
-        if let Some((by, quanta)) = self.drr_params(mtu) {
-            let quanta: Vec<u32> = quanta.collect();
-            let leaves = self.build_leaves(quanta.len(), rate, mtu, now, draws, ledger)?;
-            let classes = leaves.into_iter().zip(quanta);
-            let classes = classes.map(|(leaf, quantum)| drr::Class::new(leaf, quantum));
-            if let Some(queue) = Drr::new(by, ledger.all("classes", classes)) {
-                return Ok(AnyQueue::Drr(ledger.boxed(queue)));
-            }
-        } else if let Some((bands, map)) = self.prio_params() {
-            let leaves = self.build_leaves(bands, rate, mtu, now, draws, ledger)?;
-            if let Some(queue) = Prio::new(map, ledger.all("classes", leaves)) {
-                return Ok(AnyQueue::Prio(ledger.boxed(queue)));
-            }
-        }
-        let limit = u32::try_from(self.get("limit").unwrap_or(0)).unwrap_or(u32::MAX);
-        let mut band = || Fifo::new(Limit::Packets(limit), ledger.places("packets", limit.into()));
-        let bands = [band(), band(), band()];
-        match Prio::new(Priomap::default(), ledger.all("classes", bands)) {
-            Some(queue) => Ok(AnyQueue::PfifoFast(ledger.boxed(queue))),
-            None => Err(BuildError::TooMany { classes: 3, places: limit.into() }),
-        }
-    }
-
     /// The queues of so many classes, each with random numbers of its own.
     fn build_leaves<P: Packet>(
         &self,
-        classes: usize,
-        rate: Rate,
-        mtu: u32,
+        classes: u64,
+        link: Link,
         now: Nanos,
         mut draws: Rng,
         ledger: &mut Ledger,
     ) -> Result<Vec<AnyQueue<P>>, BuildError> {
         let Some(leaf) = self.leaf() else { return Ok(Vec::new()) };
-        let (classes, places) = (classes as u64, leaf.places(rate, mtu)?);
+        let places = leaf.places(link)?;
         if classes.saturating_mul(places) > MAX_PACKETS {
             return Err(BuildError::TooMany { classes, places });
         }
-        (0..classes).map(|_| leaf.assemble(rate, mtu, now, Rng::new(draws.next_u64()), ledger)).collect()
+        (0..classes).map(|_| leaf.assemble(link, now, Rng::new(draws.next_u64()), ledger)).collect()
     }
 }
 
@@ -434,7 +416,7 @@ mod tests {
     use alloc::string::String;
 
     use super::*;
-    use crate::spec::{CATALOGUE, Default, Parameter};
+    use crate::spec::{CATALOGUE, Parameter};
     use crate::{Bytes, Header, Ignore};
 
     fn build(text: &str, rate: u64) -> Result<AnyQueue<Header>, BuildError> {
@@ -455,7 +437,7 @@ mod tests {
             other => panic!("a value for {other}"),
         };
         let plain = CATALOGUE.iter().map(|info| {
-            let needed = info.parameters.iter().filter(|parameter| parameter.default == Default::Required);
+            let needed = info.parameters.iter().filter(|parameter| parameter.is_required());
             needed.fold(String::from(info.name), |text, parameter| text + required(parameter))
         });
         for text in plain.chain(more.map(String::from)) {

@@ -110,7 +110,7 @@ pub use rng::{Draws, Lcg, Rng};
 pub use sfq::Sfq;
 #[cfg(feature = "alloc")]
 pub use spec::SpecError;
-pub use spec::{BuildError, QueueSpec};
+pub use spec::{BuildError, Link, QueueSpec};
 pub use tbf::Tbf;
 #[cfg(feature = "alloc")]
 pub use tree::{ClassTree, TreeClass};

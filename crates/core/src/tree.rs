@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 
 use crate::htb::{Class, ClassParams, Htb, Map};
 use crate::spec::{BuildError, MAX_PACKETS};
-use crate::{AnyQueue, Nanos, Packet, QueueSpec, Rng};
+use crate::{AnyQueue, Link, Nanos, Packet, QueueSpec, Rng};
 
 /// A class.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,7 +37,7 @@ impl ClassTree {
     /// Where a queue of a leaf cannot be built.
     pub fn places(&self, mtu: u32) -> Result<u64, BuildError> {
         let leaves = self.classes.iter().filter_map(|class| Some((class.params.rate, class.queue.as_ref()?)));
-        let places: Vec<u64> = leaves.map(|(rate, leaf)| leaf.places(rate, mtu)).collect::<Result<_, _>>()?;
+        let places: Vec<u64> = leaves.map(|(rate, leaf)| leaf.places(Link { rate, mtu })).collect::<Result<_, _>>()?;
         Ok(places.into_iter().fold(0, u64::saturating_add))
     }
 

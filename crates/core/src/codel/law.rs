@@ -2,6 +2,7 @@
 //! are stored: `codel` and every bucket of `fq_codel` run this one body over their own [`Source`].
 
 use super::tick::Tick;
+use crate::spec::words;
 use crate::{Packet, Reason, Span};
 
 /// Whether the corners in which Linux departs from the algorithm are kept as Linux has them.
@@ -29,6 +30,8 @@ pub enum Parity {
     /// itself decides the same: the last packet leaves no byte behind, which disarms the law before.
     LinuxStale,
 }
+
+words! { Parity: Sane = "sane", Linux = "linux", LinuxStale = "linux-stale" }
 
 impl Parity {
     /// Whether the clock's corners are Linux's.

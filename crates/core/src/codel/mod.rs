@@ -5,33 +5,24 @@
 //! ([`Reason::Change`], counted as drops).
 
 mod law;
+mod params;
 mod tick;
 
+pub use params::Params;
 pub use law::{Counters, Parity, State, Ticks};
 pub(crate) use law::{Law, Source, Vars};
 pub(crate) use tick::Tick;
 
 use crate::arena::{Ring, Storage};
 use crate::queue::Sent;
-use crate::{Backlog, Nanos, Observer, Packet, Queue, Reason, Stats, Verdict};
+use crate::spec::Link;
+use crate::{Backlog, Nanos, Observer, Packet, Queue, Reason, Span, Stats, Verdict};
 
 /// Parameters of the control law alone, which `codel` and `fq_codel` share.
 pub use law::Params as LawParams;
 
-/// Parameters of `codel`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Params {
-    /// Most packets queued, 1 to 2^31. Default 1000.
-    pub limit: u32,
-    /// The control law.
-    pub law: LawParams,
-}
-
-impl Default for Params {
-    fn default() -> Self {
-        Params { limit: 1000, law: LawParams::new() }
-    }
-}
+/// The longest time: half the period of the 32-bit clock, in whole seconds. Longer times read as past.
+pub(crate) const MAX_TIME: Span = Span::from_secs(2199);
 
 /// A packet and the tick at which it was enqueued: what the storage of [`Codel`] holds.
 #[derive(Clone, Copy, Debug, Default)]
@@ -84,10 +75,10 @@ impl<P: Packet, S: Storage<Stamped<P>>, O: Observer<P>> Source<P> for Head<'_, P
 
 impl<P: Packet, S: Storage<Stamped<P>>> Codel<P, S> {
     /// An empty queue.
-    pub fn new(params: Params, places: S) -> Self {
+    pub fn new(params: Params, link: Link, places: S) -> Self {
         let ring = Ring::new(places);
         Codel {
-            law: Law::new(&params.law),
+            law: Law::new(&params.law(link)),
             limit: params.limit.min(ring.capacity()),
             params,
             vars: Vars::default(),
@@ -121,9 +112,9 @@ impl<P: Packet, S: Storage<Stamped<P>>> Codel<P, S> {
     }
 
     /// Sets all parameters. Packets above a lower limit leave from the head.
-    pub fn configure(&mut self, now: Nanos, params: Params, observer: &mut impl Observer<P>) {
+    pub fn configure(&mut self, now: Nanos, params: Params, link: Link, observer: &mut impl Observer<P>) {
         self.params = params;
-        self.law = Law::new(&params.law);
+        self.law = Law::new(&params.law(link));
         self.limit = params.limit.min(self.ring.capacity());
         while self.ring.len() > self.limit {
             let Some(Stamped { packet, .. }) = self.ring.pop() else { break };

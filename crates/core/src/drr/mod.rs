@@ -9,6 +9,10 @@
 //! left its class's queue already, and stands beside it (Linux `qdisc_peek_dequeued`). In a FIFO it is looked at where it
 //! lies, and is put beside the queue when one that arrives needs its place: that is the same from outside.
 
+mod params;
+
+pub use params::Params;
+
 use crate::arena::{NIL, Storage};
 use crate::classes::reset;
 use crate::hash::{mix, reciprocal_scale};

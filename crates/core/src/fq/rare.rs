@@ -73,7 +73,7 @@ where
         }
         let index = self.table.add(flows, key);
         if let Some(flow) = flows.get_mut(index as usize) {
-            flow.renew(key, self.params.initial_quantum.cast_signed(), socket_hash, now);
+            flow.renew(key, self.initial_quantum, socket_hash, now);
         }
         index
     }
@@ -82,7 +82,7 @@ where
     fn start_anew(&mut self, index: u32, hash: u32) {
         let flows = self.flows.as_mut();
         let flow = &mut flows[index as usize];
-        flow.credit = self.params.initial_quantum.cast_signed();
+        flow.credit = self.initial_quantum;
         flow.socket_hash = hash;
         let place = flow.place;
         if place != DETACHED && place != LISTED {
@@ -97,7 +97,7 @@ where
     pub(super) fn refill(&mut self, index: u32, now: Nanos, since: Nanos) -> Verdict {
         if self.clock.at(now) > (self.clock.at(since) | 1).saturating_add(self.refill_delay) {
             let flow = &mut self.flows.as_mut()[index as usize];
-            flow.credit = flow.credit.cast_unsigned().max(self.params.quantum).cast_signed();
+            flow.credit = flow.credit.cast_unsigned().max(self.quantum.cast_unsigned()).cast_signed();
         }
         Verdict::Enqueued
     }

@@ -4,7 +4,7 @@
 //! Behaviour: Linux 6.1.192 `sch_fq_codel.c` and `codel_impl.h`. Some of it is not in the RFC:
 //!
 //! * The arriving packet is taken in first. Over the packet or memory limit the bucket with the most
-//!   bytes (the lowest index among equals) loses packets from its head until `drop_batch_size` of them
+//!   bytes (the lowest index among equals) loses packets from its head until `drop_batch` of them
 //!   or half of its bytes are gone, at least one. The search looks at every bucket; the batch spreads
 //!   its cost over up to 64 packets.
 //! * The control law's "too small to drop" test counts the bytes of all buckets together.
@@ -12,61 +12,20 @@
 //! * The control state of a bucket outlives its stay on the lists. A batch drop raises its `count`.
 
 mod flow;
+mod params;
 
 use core::fmt;
 
 use flow::Totals;
 pub use flow::{Flow, FlowState};
+pub use params::Params;
 
 use crate::arena::{Arena, List, NIL, Slot, Storage};
-use crate::codel::{Counters, Law, LawParams, Source, Tick};
+use crate::codel::{Counters, Law, Source, Tick};
 use crate::hash::reciprocal_scale;
 use crate::lists::{FlowList, UNLISTED};
+use crate::spec::Link;
 use crate::{Backlog, Nanos, Observer, Packet, Queue, Reason, Stats, Verdict};
-
-/// Parameters of `fq_codel`. The number of buckets is the length of the bucket storage.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Params {
-    /// Most packets queued, 1 to 2^31 - 1. Default 10240.
-    pub limit: u32,
-    /// Most memory queued, the sum of [`Packet::truesize`], bytes. Default 32 MiB.
-    pub memory_limit: u32,
-    /// Bytes a bucket may send in one turn, 1 to 2^20 (others count as the nearest of these). Default
-    /// 1514; Linux takes the MTU with its link header, and raises what a user gives below 256 to 256.
-    pub quantum: u32,
-    /// Most packets one overflow drops, at least 1. Default 64.
-    pub drop_batch_size: u32,
-    /// The control law of every bucket.
-    pub law: LawParams,
-}
-
-impl Default for Params {
-    fn default() -> Self {
-        Params {
-            limit: 10_240,
-            memory_limit: 32 << 20,
-            quantum: 1514,
-            drop_batch_size: 64,
-            law: LawParams { ecn: true, ..LawParams::new() },
-        }
-    }
-}
-
-impl Params {
-    /// The values that take effect, each in its range.
-    const fn in_range(mut self) -> Params {
-        if self.quantum == 0 {
-            self.quantum = 1;
-        }
-        if self.quantum > 1 << 20 {
-            self.quantum = 1 << 20;
-        }
-        if self.drop_batch_size == 0 {
-            self.drop_batch_size = 1;
-        }
-        self
-    }
-}
 
 /// What `fq_codel` has counted beyond [`Stats`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -207,7 +166,7 @@ impl<P: Packet, F: Storage<Flow>, S: Storage<Slot<P>>> FqCodel<P, F, S> {
     ///
     /// # Errors
     /// When `flows` has no place or `slots` fewer than two.
-    pub fn new(params: Params, mut flows: F, slots: S) -> Result<Self, NoStorage> {
+    pub fn new(params: Params, link: Link, mut flows: F, slots: S) -> Result<Self, NoStorage> {
         if flows.as_ref().is_empty() {
             return Err(NoStorage::Flows);
         }
@@ -224,21 +183,20 @@ impl<P: Packet, F: Storage<Flow>, S: Storage<Slot<P>>> FqCodel<P, F, S> {
             totals: Totals::default(),
             limit: 0,
             quantum: 0,
-            law: Law::new(&params.law),
+            law: Law::new(&params.law(link)),
             codel: Counters::default(),
             fq: FqCounters::default(),
             params,
         };
-        queue.set_params(params, 0, 0);
+        queue.set_params(params, link, 0, 0);
         Ok(queue)
     }
 
-    fn set_params(&mut self, params: Params, qlen: u32, memory: u64) {
-        let params = params.in_range();
+    fn set_params(&mut self, params: Params, link: Link, qlen: u32, memory: u64) {
         let room = params.limit.min(self.arena.capacity().saturating_sub(1));
         self.limit = i32::try_from(room).unwrap_or(i32::MAX);
-        self.quantum = params.quantum.cast_signed();
-        self.law = Law::new(&params.law);
+        self.quantum = params.quantum(link).cast_signed();
+        self.law = Law::new(&params.law(link));
         self.params = params;
         self.totals.packets_left = self.limit.wrapping_sub_unsigned(qlen);
         self.totals.memory_left = i64::from(params.memory_limit) - memory.cast_signed();
@@ -294,8 +252,8 @@ impl<P: Packet, F: Storage<Flow>, S: Storage<Slot<P>>> FqCodel<P, F, S> {
     }
 
     /// Sets all parameters. While the queue is above a limit, packets are dequeued and discarded.
-    pub fn configure(&mut self, now: Nanos, params: Params, observer: &mut impl Observer<P>) {
-        self.set_params(params, self.qlen(), self.memory_usage());
+    pub fn configure(&mut self, now: Nanos, params: Params, link: Link, observer: &mut impl Observer<P>) {
+        self.set_params(params, link, self.qlen(), self.memory_usage());
         while self.totals.packets_left < 0 || self.totals.memory_left < 0 {
             let Some(packet) = self.dequeue(now, observer) else { break };
             observer.dropped(now, packet, Reason::Change);
@@ -321,7 +279,7 @@ impl<P: Packet, F: Storage<Flow>, S: Storage<Slot<P>>> FqCodel<P, F, S> {
             dropped += 1;
             self.totals.remove(packet.len(), packet.truesize());
             observer.dropped(now, packet, reason);
-            if dropped >= self.params.drop_batch_size || gone >= threshold {
+            if dropped >= self.params.drop_batch.max(1) || gone >= threshold {
                 break;
             }
         }

@@ -17,7 +17,9 @@
 
 mod class;
 mod feed;
+mod params;
 
+pub use params::{HtbTree, Params, Sqm};
 pub use class::{Class, ClassParams, LEVELS, MAX_CLASSES, Mode, ParamsError};
 
 use crate::arena::Storage;

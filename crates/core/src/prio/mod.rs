@@ -7,10 +7,15 @@
 //! * A band is any queue. `pfifo_fast` is three bands with a `pfifo` each, every one with the whole limit.
 //! * Nothing keeps the first band from starving the others.
 
+mod params;
+
 pub use crate::classes::priority;
+pub(crate) use params::PFIFO_FAST_BANDS;
+pub use params::{Params, PfifoFastParams};
 
 use crate::arena::Storage;
 use crate::classes::{PRIORITIES, reset, tos};
+use crate::spec::digits_of;
 use crate::{Backlog, Nanos, Observer, Packet, Queue, Stats, Verdict};
 
 /// Most bands (Linux `TCQ_PRIO_BANDS`).
@@ -26,16 +31,18 @@ pub struct Priomap(pub [u8; 16]);
 impl Default for Priomap {
     /// That of both man pages.
     fn default() -> Self {
-        Priomap([1, 2, 2, 2, 1, 2, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1])
+        Priomap::DEFAULT
     }
 }
 
 impl Priomap {
+    /// That of both man pages.
+    pub(crate) const DEFAULT: Priomap = Priomap([1, 2, 2, 2, 1, 2, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1]);
+
     /// The map whose digits in base 16 are the bands, priority 0 first: `0x1222_1200_1111_1111` by default.
     #[must_use]
-    #[allow(clippy::cast_possible_truncation)]
     pub fn of_digits(digits: u64) -> Priomap {
-        Priomap(core::array::from_fn(|at| (digits >> (60 - 4 * at)) as u8 & 15))
+        Priomap(digits_of(digits))
     }
 
     /// The band of each priority that packets have, of so many.

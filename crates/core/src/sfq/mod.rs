@@ -15,51 +15,19 @@
 //!
 //! The hash of a packet into a bucket is ours, keyed as Linux's is.
 
+mod params;
 mod table;
 
+pub use params::{Params, Setup};
 pub use table::{MAX_DEPTH, Node, Slot};
 
 use table::{Depths, Nodes};
 
 use crate::arena::{NIL, Storage};
-use crate::jiffies::{HZ, Timer};
+use crate::jiffies::Timer;
 use crate::queue::{Held, Sent};
-use crate::red::{Action, Law, LawParams};
-use crate::{Backlog, Draws, Nanos, Observer, Packet, Queue, Reason, Rng, Span, Stats, Verdict};
-
-/// Parameters of `sfq`. The number of buckets is the length of the bucket storage, a power of two (what is above
-/// is not used), in Linux 1024 by default; that of slots the length of the slot storage, in Linux 128 by default.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Params {
-    /// Most packets queued. Default 127.
-    pub limit: u32,
-    /// Most packets of a slot, 1 to [`MAX_DEPTH`]. Default 127.
-    pub depth: u32,
-    /// Bytes a slot may send in one turn, 1 to 2^20. Default 1514; Linux takes the MTU with its link header.
-    pub quantum: u32,
-    /// Time between two changes of the hash, whole seconds; `None`, the default, for never.
-    pub perturb: Option<Span>,
-    /// Drops at the head. Default off.
-    pub headdrop: bool,
-    /// RED in each slot. Default off.
-    pub red: Option<LawParams>,
-    /// Jiffies per second, the unit of the timer. Default 250.
-    pub hz: u32,
-}
-
-impl Default for Params {
-    fn default() -> Self {
-        Params {
-            limit: 127,
-            depth: MAX_DEPTH,
-            quantum: 1514,
-            perturb: None,
-            headdrop: false,
-            red: None,
-            hz: HZ,
-        }
-    }
-}
+use crate::red::{Action, Law};
+use crate::{Backlog, Draws, Nanos, Observer, Packet, Queue, Reason, Rng, Stats, Verdict};
 
 /// What `sfq` has counted beyond [`Stats`], in the words of `tc -s qdisc`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -9,10 +9,12 @@
 //! that of the device behind the queue.
 
 mod bits;
+mod params;
 
 use core::marker::PhantomData;
 
 use bits::Bits;
+pub use params::Params;
 
 use crate::arena::{Arena, List, Slot, Storage};
 use crate::queue::Sent;
@@ -25,23 +27,6 @@ pub const MAX_SLOTS: u32 = bits::MOST;
 #[must_use]
 pub const fn words(slots: usize) -> usize {
     bits::words(slots)
-}
-
-/// Parameters of `wheel`. The number of slots is the length of their storage.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Params {
-    /// Most packets queued. Default 10000.
-    pub limit: u32,
-    /// Width of a slot. Default 10 us.
-    pub granularity: Span,
-    /// Drops packets beyond the horizon; else they leave at it. Default off.
-    pub horizon_drop: bool,
-}
-
-impl Default for Params {
-    fn default() -> Self {
-        Params { limit: 10_000, granularity: Span::from_micros(10), horizon_drop: false }
-    }
 }
 
 /// What `wheel` has counted beyond [`Stats`].
@@ -96,7 +81,7 @@ where
         let wanted = u32::try_from(slots.as_ref().len()).unwrap_or(MAX_SLOTS);
         let (bits, count) = Bits::new(words, wanted);
         slots.as_mut().fill(List::EMPTY);
-        let granularity = Span(params.granularity.0.max(1));
+        let granularity = params.granularity();
         Wheel {
             limit: params.limit.min(arena.capacity()),
             params: Params { granularity, ..params },

@@ -4,6 +4,10 @@
 //! one that is dropped. `pfifo` takes a packet while fewer than `limit` are queued; `bfifo` takes one
 //! while the bytes queued and its own are together at most `limit`. A lower limit removes nothing.
 
+mod params;
+
+pub use params::{BfifoParams, FifoParams, PfifoParams};
+
 use crate::arena::{Ring, Storage};
 use crate::queue::Sent;
 use crate::{Backlog, Nanos, Observer, Packet, Queue, Reason, Stats, Verdict};
