@@ -1,11 +1,12 @@
 //! From a configuration to a queue in the caller's memory. One path says how much memory it takes and sets it up.
 
+use goodqueue::cake::AckFilter;
 use goodqueue::fifo::Limit;
-use goodqueue::prio::Priomap;
-use goodqueue::spec::{MAX_PACKETS, QueueKind, packets_in};
+use goodqueue::prio::{PFIFO_FAST_BANDS, Priomap};
+use goodqueue::spec::{MAX_PACKETS, QueueParams};
 use goodqueue::{
-    Cake, Codel, Drr, DualPi2, Fifo, Fq, FqCodel, FqPie, Htb, Nanos, Pie, Prio, QueueSpec, Rate, Red, Rng,
-    Sfq, Tbf, Wheel, cake, drr, htb, wheel,
+    Cake, Codel, Drr, DualPi2, Fifo, Fq, FqCodel, FqPie, Htb, Nanos, Pie, Prio, QueueSpec, Red, Rng, Sfq,
+    Tbf, Wheel, cake, drr, htb, wheel,
 };
 
 use crate::abi::{Config, GQ_DEFAULT, GQ_DROPS_ALL, GQ_MAX_SEGMENTS};
@@ -37,8 +38,13 @@ pub(crate) fn drop_places(asked: u32, most: u64) -> u64 {
 }
 
 /// The limit of a fifo; of another queue [`GQ_EKIND`].
-pub(crate) fn fifo_limit(config: &Config, spec: &QueueSpec) -> Result<Limit, Code> {
-    spec.fifo_limit(Rate(config.link_rate), config.mtu)?.ok_or(GQ_EKIND)
+pub(crate) fn fifo_limit(config: &Config, params: &QueueParams) -> Result<Limit, Code> {
+    Ok(match params {
+        QueueParams::Pfifo(params) => Limit::Packets(params.limit),
+        QueueParams::Bfifo(params) => Limit::Bytes(params.limit.into()),
+        QueueParams::Fifo(params) => params.limit(config.link())?,
+        _ => return Err(GQ_EKIND),
+    })
 }
 
 /// A queue within the handle.
@@ -114,97 +120,105 @@ impl<'a> Builder<'a> {
     }
 
     fn kind(&mut self, room: &mut Room, spec: &QueueSpec, draws: Rng) -> Result<Kind, Code> {
-        let (mtu, now) = (self.config.mtu, self.now);
-        let count = |name| spec.get(name).unwrap_or(1);
-        match spec.kind() {
-            QueueKind::Codel => {
-                let params = spec.codel_params(mtu).ok_or(GQ_EKIND)?;
-                let places = self.places(room, params.limit.into())?;
-                within(room, Kind::Codel, || Ok(Codel::new(params, places)))
+        let (link, now) = (self.config.link(), self.now);
+        let needed = match spec.leaf() {
+            None => spec.places(link)?,
+            Some(_) => 0,
+        };
+        match *spec.params() {
+            QueueParams::Codel(params) => {
+                let places = self.places(room, needed)?;
+                within(room, Kind::Codel, || Ok(Codel::new(params, link, places)))
             }
-            QueueKind::FqCodel => {
-                let params = spec.fq_codel_params(mtu).ok_or(GQ_EKIND)?;
+            QueueParams::FqCodel(params) => {
                 if self.config.slots == 1 {
                     return Err(GQ_EVALUE);
                 }
-                let flows = room.places(count("flows"))?;
-                let slots = self.places(room, u64::from(params.limit) + 1)?;
-                within(room, Kind::FqCodel, || FqCodel::new(params, flows, slots).map_err(|_| GQ_EMEMORY))
-            }
-            QueueKind::Tbf => {
-                let params = spec.tbf_params(mtu).ok_or(GQ_EKIND)?;
-                let places = self.places(room, packets_in(params.limit))?;
-                within(room, Kind::Tbf, || Tbf::new(params, now, places).map_err(|_| GQ_ECONFLICT))
-            }
-            QueueKind::Pie => {
-                let params = spec.pie_params(mtu).ok_or(GQ_EKIND)?;
-                let places = self.places(room, params.limit.into())?;
-                apart(room, Kind::Pie, || Ok(Pie::new(params, now, draws, places)))
-            }
-            QueueKind::FqPie => {
-                let params = spec.fq_pie_params(mtu).ok_or(GQ_EKIND)?;
-                let flows = room.places(count("flows"))?;
-                let slots = self.places(room, params.limit.into())?;
-                apart(room, Kind::FqPie, || {
-                    FqPie::new(params, now, draws, flows, slots).map_err(|_| GQ_EMEMORY)
+                let flows = room.places(params.flows.into())?;
+                let slots = self.places(room, needed + 1)?;
+                within(room, Kind::FqCodel, || {
+                    FqCodel::new(params, link, flows, slots).map_err(|_| GQ_EMEMORY)
                 })
             }
-            QueueKind::DualPi2 => {
-                let params = spec.dualpi2_params(mtu).ok_or(GQ_EKIND)?;
-                (self.has_extras, self.has_segments) = (true, true);
-                let slots = self.places(room, params.limit.into())?;
-                apart(room, Kind::DualPi2, || Ok(DualPi2::new(params, now, draws, slots)))
+            QueueParams::Tbf(params) => {
+                let places = self.places(room, needed)?;
+                within(room, Kind::Tbf, || Tbf::new(params, link, now, places).map_err(|_| GQ_ECONFLICT))
             }
-            QueueKind::Sfq => {
-                let (params, flows) = spec.sfq_params(mtu).ok_or(GQ_EKIND)?;
-                let (buckets, flows) = (room.places(count("divisor"))?, room.places(flows.into())?);
+            QueueParams::Pie(params) => {
+                let places = self.places(room, needed)?;
+                apart(room, Kind::Pie, || Ok(Pie::new(params, link, now, draws, places)))
+            }
+            QueueParams::FqPie(params) => {
+                let flows = room.places(params.flows.into())?;
+                let slots = self.places(room, needed)?;
+                apart(room, Kind::FqPie, || {
+                    FqPie::new(params, link, now, draws, flows, slots).map_err(|_| GQ_EMEMORY)
+                })
+            }
+            QueueParams::DualPi2(params) => {
+                (self.has_extras, self.has_segments) = (true, true);
+                let slots = self.places(room, needed)?;
+                apart(room, Kind::DualPi2, || Ok(DualPi2::new(params, link, now, draws, slots)))
+            }
+            QueueParams::Sfq(setup) => {
+                let params = setup.params(link);
+                let (buckets, flows) = (room.places(setup.divisor.into())?, room.places(setup.flows.into())?);
                 let nodes = self.places(room, u64::from(params.limit) + 1)?;
                 apart(room, Kind::Sfq, || Ok(Sfq::new(params, now, draws, buckets, flows, nodes)))
             }
-            QueueKind::Fq => {
-                let params = spec.fq_params(mtu).ok_or(GQ_EKIND)?;
+            QueueParams::Fq(params) => {
                 (self.has_extras, self.has_rates) = (true, true);
-                let (buckets, flows) = (room.places(count("buckets"))?, room.places(count("flows"))?);
-                let nodes = self.places(room, params.limit.into())?;
-                apart(room, Kind::Fq, || Ok(Fq::new(params, buckets, flows, nodes)))
+                let (buckets, flows) =
+                    (room.places(params.buckets.into())?, room.places(params.flows.into())?);
+                let nodes = self.places(room, needed)?;
+                apart(room, Kind::Fq, || Ok(Fq::new(params, link, buckets, flows, nodes)))
             }
-            QueueKind::Red => {
-                let params = spec.red_params().ok_or(GQ_EKIND)?.map_err(|_| GQ_ECONFLICT)?;
-                let places = self.places(room, packets_in(params.limit.into()))?;
+            QueueParams::Red(setup) => {
+                let params = setup.params().map_err(|_| GQ_ECONFLICT)?;
+                let places = self.places(room, needed)?;
                 apart(room, Kind::Red, || Ok(Red::new(params, now, draws, places)))
             }
-            QueueKind::Wheel => {
-                let (params, slots) = spec.wheel_params(mtu).ok_or(GQ_EKIND)?;
+            QueueParams::Wheel(params) => {
                 self.has_origin = true;
-                let words = room.places(wheel::words(slots as usize) as u64)?;
-                let slots = room.places(slots.into())?;
-                let nodes = self.places(room, params.limit.into())?;
+                let words = room.places(wheel::words(params.slots() as usize) as u64)?;
+                let slots = room.places(params.slots().into())?;
+                let nodes = self.places(room, needed)?;
                 apart(room, Kind::Wheel, || Ok(Wheel::new(params, words, slots, nodes)))
             }
-            QueueKind::Cake => self.cake(room, spec, draws),
-            QueueKind::PfifoFast | QueueKind::Prio | QueueKind::Drr | QueueKind::Htb => {
-                self.classes(room, spec, draws)
+            QueueParams::Cake(setup) => self.cake(room, setup, needed, draws),
+            QueueParams::PfifoFast(params) => {
+                let limit = params.limit;
+                let bands = room.all(PFIFO_FAST_BANDS.into(), |room| {
+                    let places = self.places(room, limit.into())?;
+                    Ok(Fifo::new(Limit::Packets(limit), places))
+                })?;
+                apart(room, Kind::PfifoFast, || Prio::new(Priomap::default(), bands).ok_or(GQ_EMEMORY))
             }
-            _ => {
-                let limit = fifo_limit(self.config, spec)?;
-                let places = self.places(
-                    room,
-                    match limit {
-                        Limit::Packets(packets) => packets.into(),
-                        Limit::Bytes(bytes) => packets_in(bytes),
-                    },
-                )?;
+            QueueParams::Prio(params) => {
+                let bands = self.classes(room, spec, params.bands.into(), draws, Ok)?;
+                apart(room, Kind::Prio, || Prio::new(Priomap(params.priomap), bands).ok_or(GQ_EMEMORY))
+            }
+            QueueParams::Drr(params) => {
+                let mut quanta = params.quanta(link);
+                let class = |leaf| Ok(drr::Class::new(leaf, quanta.next().ok_or(GQ_EVALUE)?));
+                let classes = self.classes(room, spec, params.classes.into(), draws, class)?;
+                apart(room, Kind::Drr, || Drr::new(params.by, classes).ok_or(GQ_EMEMORY))
+            }
+            QueueParams::Htb(params) => self.htb(room, spec, params, draws),
+            ref params => {
+                let limit = fifo_limit(self.config, params)?;
+                let places = self.places(room, needed)?;
                 within(room, Kind::Fifo, || Ok(Fifo::new(limit, places)))
             }
         }
     }
 
     /// Tables for the tins that the mode uses.
-    fn cake(&mut self, room: &mut Room, spec: &QueueSpec, draws: Rng) -> Result<Kind, Code> {
-        let params = spec.cake_params(self.config.mtu).ok_or(GQ_EKIND)?;
+    fn cake(&mut self, room: &mut Room, setup: cake::Setup, needed: u64, draws: Rng) -> Result<Kind, Code> {
+        let params = setup.params(self.config.link());
         (self.has_extras, self.has_segments) = (true, true);
-        self.has_tcp |= spec.get("ack-filter") != Some(0);
-        let flows = spec.get("flows").unwrap_or(8);
+        self.has_tcp |= setup.ack_filter != AckFilter::Off;
+        let flows = u64::from(setup.flows);
         let all = flows * u64::from(params.diffserv.tins());
         let tables = (
             room.places(all / u64::from(cake::WAYS))?,
@@ -212,47 +226,54 @@ impl<'a> Builder<'a> {
             room.places(all)?,
             room.places(flows * u64::from(cake::TINS))?,
         );
-        let slots = self.places(room, spec.cake_packets(self.config.mtu).unwrap_or(0))?;
+        let slots = self.places(room, needed)?;
         apart(room, Kind::Cake, || Cake::new(params, draws.into(), tables, slots).map_err(|_| GQ_EMEMORY))
     }
 
-    /// The queues of classes, each with random numbers of its own.
-    fn classes(&mut self, room: &mut Room, spec: &QueueSpec, mut draws: Rng) -> Result<Kind, Code> {
-        let (mtu, now) = (self.config.mtu, self.now);
-        if self.config.slots == 0 && spec.places(Rate(self.config.link_rate), mtu)? > MAX_PACKETS {
-            return Err(GQ_EVALUE);
-        }
-        let mut leaf = |room: &mut Room| {
-            let leaf = spec.leaf().ok_or(GQ_EKIND)?;
-            // One more than the queue holds: that whose turn comes next.
-            self.packets += 1;
-            self.kind(room, &leaf, Rng::new(draws.next_u64()))
-        };
-        if let Some(tree) = spec.htb_tree(mtu) {
-            let mut classes = tree.classes.into_iter().zip(tree.leaves);
-            let classes = room.all(tree.number as u64, |room| match classes.next() {
-                Some((params, true)) => Ok(htb::Class::leaf(params, leaf(room)?)),
-                Some((params, false)) => Ok(htb::Class::inner(params)),
-                None => Err(GQ_EVALUE),
-            })?;
-            return apart(room, Kind::Htb, || Htb::new(tree.map, now, classes).map_err(|_| GQ_ECONFLICT));
-        }
-        if let Some((by, mut quanta)) = spec.drr_params(mtu) {
-            let classes = room.all(spec.get("classes").unwrap_or(0), |room| {
-                Ok(drr::Class::new(leaf(room)?, quanta.next().ok_or(GQ_EVALUE)?))
-            })?;
-            return apart(room, Kind::Drr, || Drr::new(by, classes).ok_or(GQ_EMEMORY));
-        }
-        if let Some((bands, map)) = spec.prio_params() {
-            let bands = room.all(bands as u64, leaf)?;
-            return apart(room, Kind::Prio, || Prio::new(map, bands).ok_or(GQ_EMEMORY));
-        }
-        let limit = u32::try_from(spec.get("limit").unwrap_or(0)).unwrap_or(u32::MAX);
-        let bands = room.all(3, |room| {
-            let places = self.places(room, limit.into())?;
-            Ok(Fifo::new(Limit::Packets(limit), places))
+    /// The queue of a class, with random numbers of its own.
+    fn leaf(&mut self, room: &mut Room, spec: &QueueSpec, draws: &mut Rng) -> Result<Kind, Code> {
+        let leaf = spec.leaf().ok_or(GQ_EKIND)?;
+        // One more than the queue holds: that whose turn comes next.
+        self.packets += 1;
+        self.kind(room, &leaf, Rng::new(draws.next_u64()))
+    }
+
+    /// Fails where classes have places for more packets than a queue may have.
+    fn check_classes(&self, spec: &QueueSpec) -> Result<(), Code> {
+        let is_too_many = self.config.slots == 0 && spec.places(self.config.link())? > MAX_PACKETS;
+        if is_too_many { Err(GQ_EVALUE) } else { Ok(()) }
+    }
+
+    /// So many classes, each made of its queue.
+    fn classes<T: 'static>(
+        &mut self,
+        room: &mut Room,
+        spec: &QueueSpec,
+        number: u64,
+        mut draws: Rng,
+        mut class: impl FnMut(Kind) -> Result<T, Code>,
+    ) -> Result<Places<T>, Code> {
+        self.check_classes(spec)?;
+        room.all(number, |room| class(self.leaf(room, spec, &mut draws)?))
+    }
+
+    fn htb(
+        &mut self,
+        room: &mut Room,
+        spec: &QueueSpec,
+        params: htb::Params,
+        mut draws: Rng,
+    ) -> Result<Kind, Code> {
+        self.check_classes(spec)?;
+        let tree = params.tree(self.config.link());
+        let mut classes = tree.classes.into_iter().zip(tree.leaves);
+        let classes = room.all(tree.number as u64, |room| match classes.next() {
+            Some((params, true)) => Ok(htb::Class::leaf(params, self.leaf(room, spec, &mut draws)?)),
+            Some((params, false)) => Ok(htb::Class::inner(params)),
+            None => Err(GQ_EVALUE),
         })?;
-        apart(room, Kind::PfifoFast, || Prio::new(Priomap::default(), bands).ok_or(GQ_EMEMORY))
+        let now = self.now;
+        apart(room, Kind::Htb, || Htb::new(tree.map, now, classes).map_err(|_| GQ_ECONFLICT))
     }
 }
 
@@ -262,8 +283,8 @@ mod tests {
 
     use super::*;
     use crate::config;
-    use goodqueue::Header;
     use goodqueue::spec::CATALOGUE;
+    use goodqueue::{Header, Rate};
 
     const TEXTS: [&str; 20] = [
         "pfifo:100",

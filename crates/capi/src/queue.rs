@@ -3,7 +3,7 @@
 use core::ffi::c_char;
 
 use goodqueue::cake::AckFilter;
-use goodqueue::spec::QueueKind;
+use goodqueue::spec::{QueueKind, QueueParams};
 use goodqueue::{Backlog, Header, Nanos, Queue as _, QueueSpec, Verdict};
 
 use crate::abi::{Config, Counter, GQ_DEFAULT, GQ_FULL, GQ_MARKED, GQ_MAX_LEN, GQ_PACKET, Head, Stats};
@@ -52,7 +52,7 @@ impl Queue {
             door: Door::new(now, Drops::new(drops, extras)),
             full_above: config.full_above(),
             which: spec.kind(),
-            flows: spec.get("flows"),
+            flows: spec.params().discipline().flows().map(u64::from),
             kind,
         }))
     }
@@ -157,37 +157,37 @@ impl Queue {
         if config.flows != GQ_DEFAULT && Some(config.flows) != self.flows {
             return Err(GQ_EVALUE);
         }
-        let limit = fifo_limit(config, spec);
+        let (params, link) = (*spec.params(), config.link());
+        let limit = fifo_limit(config, &params);
         self.admit(now, 0)?;
-        let (mtu, drops) = (config.mtu, &mut self.door.drops);
-        match &mut self.kind {
-            Kind::Fifo(queue) => queue.configure(limit?),
-            Kind::Codel(queue) => queue.configure(now, spec.codel_params(mtu).ok_or(GQ_EKIND)?, drops),
-            Kind::FqCodel(queue) => queue.configure(now, spec.fq_codel_params(mtu).ok_or(GQ_EKIND)?, drops),
-            Kind::Pie(queue) => queue.configure(now, spec.pie_params(mtu).ok_or(GQ_EKIND)?, drops),
-            Kind::FqPie(queue) => queue.configure(now, spec.fq_pie_params(mtu).ok_or(GQ_EKIND)?, drops),
-            Kind::DualPi2(queue) => queue.configure(now, spec.dualpi2_params(mtu).ok_or(GQ_EKIND)?, drops),
-            Kind::Fq(queue) => queue.configure(now, spec.fq_params(mtu).ok_or(GQ_EKIND)?, drops),
-            Kind::Wheel(queue) => queue.configure(now, spec.wheel_params(mtu).ok_or(GQ_EKIND)?.0, drops),
-            Kind::Tbf(queue) => {
-                let params = spec.tbf_params(mtu).ok_or(GQ_EKIND)?;
-                queue.configure(params).map_err(|_| GQ_ECONFLICT)?;
+        let drops = &mut self.door.drops;
+        match (&mut self.kind, params) {
+            (Kind::Fifo(queue), _) => queue.configure(limit?),
+            (Kind::Codel(queue), QueueParams::Codel(params)) => queue.configure(now, params, link, drops),
+            (Kind::FqCodel(queue), QueueParams::FqCodel(params)) => {
+                queue.configure(now, params, link, drops);
             }
-            Kind::Red(queue) => {
-                let params = spec.red_params().ok_or(GQ_EKIND)?.map_err(|_| GQ_ECONFLICT)?;
-                queue.configure(now, params);
+            (Kind::Pie(queue), QueueParams::Pie(params)) => queue.configure(now, params, link, drops),
+            (Kind::FqPie(queue), QueueParams::FqPie(params)) => queue.configure(now, params, link, drops),
+            (Kind::DualPi2(queue), QueueParams::DualPi2(params)) => {
+                queue.configure(now, params, link, drops);
             }
-            Kind::Cake(queue) => {
-                let params = spec.cake_params(mtu).ok_or(GQ_EKIND)?;
+            (Kind::Fq(queue), QueueParams::Fq(params)) => queue.configure(now, params, link, drops),
+            (Kind::Wheel(queue), QueueParams::Wheel(params)) => queue.configure(now, params, drops),
+            (Kind::Tbf(queue), QueueParams::Tbf(params)) => {
+                queue.configure(params, link).map_err(|_| GQ_ECONFLICT)?;
+            }
+            (Kind::Red(queue), QueueParams::Red(setup)) => {
+                queue.configure(now, setup.params().map_err(|_| GQ_ECONFLICT)?);
+            }
+            (Kind::Cake(queue), QueueParams::Cake(setup)) => {
                 let has_tcp = drops.extras.as_ref().is_some_and(|extras| extras.has_tcp());
-                if params.ack_filter != AckFilter::Off && !has_tcp {
+                if setup.ack_filter != AckFilter::Off && !has_tcp {
                     return Err(GQ_EVALUE);
                 }
-                queue.configure(now, params, drops).map_err(|_| GQ_EVALUE)?;
+                queue.configure(now, setup.params(link), drops).map_err(|_| GQ_EVALUE)?;
             }
-            Kind::Sfq(_) | Kind::PfifoFast(_) | Kind::Prio(_) | Kind::Drr(_) | Kind::Htb(_) => {
-                return Err(GQ_EFIXED);
-            }
+            _ => return Err(GQ_EFIXED),
         }
         self.full_above = config.full_above();
         Ok(self.level(self.kind.backlog()))

@@ -15,7 +15,7 @@ use goodqueue::{
     AnyQueue, Header, HeapDualPi2, HeapFifo, HeapFq, HeapFqPie, HeapPie, HeapSfq, HeapWheel, Nanos,
     QueueSpec, Rate, Rng, dualpi2, fq, fq_pie, pie, sfq, wheel,
 };
-use workload::Load;
+use workload::{LINK, Load};
 
 /// flows, step in ns, and what Linux 6.1.192 (gcc 12.2 -O2) takes: enqueue, dequeue, drops in 1.2 M steps.
 const ROWS: [(usize, u64, f64, f64, u64); 8] = [
@@ -159,6 +159,7 @@ fn delivered(queue: &str, flows: usize, step: u64) -> usize {
         "pie" => {
             let queue = HeapPie::new(
                 pie::Params { limit: 10_240, ..pie::Params::default() },
+                LINK,
                 start,
                 rng,
                 vec![pie::Stamped::default(); 10_240],
@@ -167,14 +168,14 @@ fn delivered(queue: &str, flows: usize, step: u64) -> usize {
         }
         "fq_pie" => {
             let buckets = vec![fq_pie::Flow::default(); 1024];
-            let queue = HeapFqPie::new(fq_pie::Params::default(), start, rng, buckets, slots());
+            let queue = HeapFqPie::new(fq_pie::Params::default(), LINK, start, rng, buckets, slots());
             steps(Load::new(queue.expect("buckets"), 1001, flows, step))
         }
         // Without a limit in memory that would not let the load stand.
         "dualpi2" => {
-            let params = dualpi2::Params { memory_limit: u32::MAX, ..dualpi2::Params::default() };
+            let params = dualpi2::Params { memlimit: Some(u32::MAX), ..dualpi2::Params::default() };
             let slots = vec![goodqueue::arena::Slot::default(); 10_000];
-            steps(Load::new(HeapDualPi2::new(params, start, rng, slots), 1001, flows, step))
+            steps(Load::new(HeapDualPi2::new(params, LINK, start, rng, slots), 1001, flows, step))
         }
         // A slot holds 127 packets at most.
         "sfq" => {
@@ -186,7 +187,7 @@ fn delivered(queue: &str, flows: usize, step: u64) -> usize {
         "fq" => {
             let params = fq::Params { flow_limit: 10_000, ..fq::Params::default() };
             let (flows_at, nodes) = (vec![fq::Flow::default(); 4096], vec![fq::Node::default(); 10_000]);
-            let queue = HeapFq::new(params, vec![0; 1024], flows_at, nodes);
+            let queue = HeapFq::new(params, LINK, vec![0; 1024], flows_at, nodes);
             steps(Load::new(queue, 1001, flows, step))
         }
         // Nobody stamps these packets: at this wheel all are due.

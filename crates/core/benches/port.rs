@@ -15,8 +15,8 @@ use goodqueue::arena::Slot;
 use goodqueue::fifo::Limit;
 use goodqueue::fq_codel::{Flow, Params};
 use goodqueue::{
-    Departure, Header, HeapFifo, HeapFqCodel, Ignore, Line, Nanos, Port, Queue, Rate, RingSpec, Serializer,
-    Span,
+    Departure, Header, HeapFifo, HeapFqCodel, Ignore, Line, Link, Nanos, Port, Queue, Rate, RingSpec,
+    Serializer, Span,
 };
 
 /// Most instructions a packet that a port without a ring may take beyond those of its queue.
@@ -87,8 +87,13 @@ fn run(queue: &str, load: &str) {
         "pfifo" => drive(HeapFifo::new(Limit::Packets(1000), vec![Header::default(); 1000]), load),
         _ => {
             let flows = vec![Flow::default(); 1024];
-            let fq: HeapFqCodel<Header> =
-                HeapFqCodel::new(Params::default(), flows, vec![Slot::default(); 10_241]).expect("a queue");
+            let fq: HeapFqCodel<Header> = HeapFqCodel::new(
+                Params::default(),
+                Link::ethernet(Rate(1_000_000_000)),
+                flows,
+                vec![Slot::default(); 10_241],
+            )
+            .expect("a queue");
             drive(fq, load);
         }
     }

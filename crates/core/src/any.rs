@@ -134,7 +134,8 @@ impl QueueSpec {
     /// As [`QueueSpec::build`].
     pub fn memory<P: Packet>(&self, rate: Rate, mtu: u32) -> Result<Vec<Part>, BuildError> {
         let mut ledger = Ledger::default();
-        let _: AnyQueue<P> = self.assemble(Link { rate, mtu }, Nanos(0), Rng::stream(0, 0, "queue"), &mut ledger)?;
+        let _: AnyQueue<P> =
+            self.assemble(Link { rate, mtu }, Nanos(0), Rng::stream(0, 0, "queue"), &mut ledger)?;
         ledger.0.reverse();
         Ok(ledger.0)
     }

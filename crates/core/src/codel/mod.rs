@@ -8,9 +8,9 @@ mod law;
 mod params;
 mod tick;
 
-pub use params::Params;
 pub use law::{Counters, Parity, State, Ticks};
 pub(crate) use law::{Law, Source, Vars};
+pub use params::Params;
 pub(crate) use tick::Tick;
 
 use crate::arena::{Ring, Storage};

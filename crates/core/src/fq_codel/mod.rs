@@ -494,6 +494,8 @@ impl<P: Packet, F: Storage<Flow>, S: Storage<Slot<P>>> Queue<P> for FqCodel<P, F
 mod tests {
     use super::*;
 
+    const LINK: Link = Link::ethernet(crate::Rate(10_000_000));
+
     #[test]
     fn a_slot_of_the_crates_own_packet_is_half_a_cache_line() {
         assert_eq!(size_of::<Slot<crate::Header>>(), 32);
@@ -501,10 +503,10 @@ mod tests {
 
     #[test]
     fn no_storage_no_queue() {
-        let queue = FqCodel::<crate::Header, _, _>::new(Params::default(), [], [Slot::default(); 2]);
+        let queue = FqCodel::<crate::Header, _, _>::new(Params::default(), LINK, [], [Slot::default(); 2]);
         assert_eq!(queue.err(), Some(NoStorage::Flows));
         let flows = [Flow::default(); 1];
-        let queue = FqCodel::<crate::Header, _, _>::new(Params::default(), flows, [Slot::default(); 1]);
+        let queue = FqCodel::<crate::Header, _, _>::new(Params::default(), LINK, flows, [Slot::default(); 1]);
         assert_eq!(queue.err(), Some(NoStorage::Slots));
     }
 }

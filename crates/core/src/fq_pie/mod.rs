@@ -130,7 +130,14 @@ impl<P: Packet, F: Storage<Flow>, S: Storage<Slot<Stamped<P>>>, D: Draws> FqPie<
     ///
     /// # Errors
     /// When `flows` has no place.
-    pub fn new(params: Params, link: Link, now: Nanos, draws: D, mut flows: F, slots: S) -> Result<Self, NoFlows> {
+    pub fn new(
+        params: Params,
+        link: Link,
+        now: Nanos,
+        draws: D,
+        mut flows: F,
+        slots: S,
+    ) -> Result<Self, NoFlows> {
         if flows.as_ref().is_empty() {
             return Err(NoFlows);
         }
@@ -411,10 +418,12 @@ impl<P: Packet, F: Storage<Flow>, S: Storage<Slot<Stamped<P>>>, D: Draws> Queue<
 mod tests {
     use super::*;
 
+    const LINK: Link = Link::ethernet(crate::Rate(10_000_000));
+
     #[test]
     fn no_buckets_no_queue() {
         let slots = [Slot::<Stamped<crate::Header>>::default(); 2];
-        let queue = FqPie::new(Params::default(), Nanos(0), Rng::new(1), [], slots);
+        let queue = FqPie::new(Params::default(), LINK, Nanos(0), Rng::new(1), [], slots);
         assert_eq!(queue.err(), Some(NoFlows));
     }
 }

@@ -19,8 +19,8 @@ mod class;
 mod feed;
 mod params;
 
-pub use params::{HtbTree, Params, Sqm};
 pub use class::{Class, ClassParams, LEVELS, MAX_CLASSES, Mode, ParamsError};
+pub use params::{HtbTree, Params, Sqm};
 
 use crate::arena::Storage;
 use crate::{Backlog, Nanos, Observer, Packet, Queue, Stats, Verdict};

@@ -8,8 +8,8 @@ mod law;
 mod params;
 
 pub(crate) use law::{Law, mark};
-pub use params::Params;
 pub use law::{LawParams, MAX_PROB, Stamped, Vars};
+pub use params::Params;
 
 use crate::arena::{Ring, Storage};
 use crate::jiffies::Timer;

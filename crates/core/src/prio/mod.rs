@@ -10,8 +10,7 @@
 mod params;
 
 pub use crate::classes::priority;
-pub(crate) use params::PFIFO_FAST_BANDS;
-pub use params::{Params, PfifoFastParams};
+pub use params::{PFIFO_FAST_BANDS, Params, PfifoFastParams};
 
 use crate::arena::Storage;
 use crate::classes::{PRIORITIES, reset, tos};

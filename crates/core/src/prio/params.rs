@@ -27,7 +27,7 @@ params! {
 }
 
 /// Bands of `pfifo_fast` (Linux `PFIFO_FAST_BANDS`).
-pub(crate) const PFIFO_FAST_BANDS: u32 = 3;
+pub const PFIFO_FAST_BANDS: u32 = 3;
 
 impl Discipline for PfifoFastParams {
     fn places(&self, _: Link, _: u64) -> Result<u64, BuildError> {

@@ -29,8 +29,8 @@ pub use catalogue::{CATALOGUE, MAX_PACKETS, QueueInfo, QueueKind, QueueParams};
 #[cfg(feature = "alloc")]
 pub use error::SpecError;
 pub use fault::{Conflict, Fault, ValueError};
-pub(crate) use need::{MAX_MICROS, depth};
 pub use need::{BuildError, Link, packets_in};
+pub(crate) use need::{MAX_MICROS, depth};
 pub use parameter::{Access, Default, Discipline, Field, Kind, Parameter, Parameters, Word};
 pub(crate) use parameter::{digits_of, params, words};
 pub use value::{Unit, Value};
@@ -72,9 +72,11 @@ impl Given {
         if self.given >> at & 1 == 1 { self.params.discipline().get(at) } else { None }
     }
 
+    /// Sets the parameter at this place to a value in its range.
     fn set(&mut self, at: usize, value: Value) {
-        self.given |= 1 << at;
-        self.params.discipline_mut().set(at, value);
+        if self.params.discipline_mut().set(at, value) {
+            self.given |= 1 << at;
+        }
     }
 
     const fn alone(self) -> QueueSpec {

@@ -271,8 +271,8 @@ pub trait Access {
     /// The value of the parameter at this place of the list. `None`: it is off, or depends on the link or on others.
     fn get(&self, at: usize) -> Option<Value>;
 
-    /// Sets the parameter at this place of the list to a value of its unit and in its range.
-    fn set(&mut self, at: usize, value: Value);
+    /// Sets the parameter at this place of the list. `false`: its field cannot hold this value, and is as it was.
+    fn set(&mut self, at: usize, value: Value) -> bool;
 }
 
 /// What the parameters of a queue say about it.
@@ -397,13 +397,14 @@ macro_rules! params {
                 None
             }
 
-            fn set(&mut self, at: usize, value: $crate::spec::Value) {
+            fn set(&mut self, at: usize, value: $crate::spec::Value) -> bool {
                 let mut fields = 0_usize..;
                 $(if fields.next() == Some(at) {
-                    if let Some(value) = $crate::spec::Field::of(value) {
-                        self.$field = value;
-                    }
+                    let value = $crate::spec::Field::of(value);
+                    self.$field = value.unwrap_or(self.$field);
+                    return value.is_some();
                 })+
+                false
             }
         }
 

@@ -22,6 +22,14 @@ impl QueueSpec {
         self.given(parameter).map_or_else(|| parameter.default_text(), |value| value.to_string())
     }
 
+    /// The parameter, a limit in bytes, into which no packet of so many bytes fits, with its value: `limit=1000`.
+    #[must_use]
+    pub fn too_small_for(&self, frame: u32) -> Option<String> {
+        let name = self.params().discipline().too_small_for(frame)?;
+        let parameter = self.info().parameters.iter().find(|parameter| parameter.name == name)?;
+        Some(alloc::format!("{name}={}", self.text(parameter)))
+    }
+
     /// Reads a list such as `pfifo:1000,codel,fq_codel,target=5ms,ecn=off`: an element with `=` belongs to
     /// the queue before it.
     ///

@@ -260,6 +260,9 @@ impl<P: Packet, S: Storage<P>> Queue<P> for Tbf<P, S> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Rate;
+
+    const LINK: Link = Link::ethernet(Rate(10_000_000));
     use crate::{Header, Ignore};
 
     #[test]
@@ -293,7 +296,10 @@ mod tests {
         assert_eq!(make(Params { rate: Rate(7), ..good }), Some(ParamsError::Rate));
         assert_eq!(make(Params { burst: 0, ..good }), Some(ParamsError::Burst));
         assert_eq!(make(Params { peakrate: Some(Rate(8_000)), ..good }), Some(ParamsError::PeakRate));
-        assert_eq!(make(Params { peakrate: Some(Rate(9_000)), minburst: Some(0), ..good }), Some(ParamsError::MinBurst));
+        assert_eq!(
+            make(Params { peakrate: Some(Rate(9_000)), minburst: Some(0), ..good }),
+            Some(ParamsError::MinBurst)
+        );
         assert_eq!(make(good), None);
     }
 }

@@ -87,6 +87,9 @@ impl Discipline for Params {
 
     fn too_small_for(&self, frame: u32) -> Option<&'static str> {
         let frame = u64::from(frame);
-        [("burst", self.burst.into()), ("limit", self.limit)].into_iter().find(|&(_, depth)| depth < frame).map(|(name, _)| name)
+        [("burst", self.burst.into()), ("limit", self.limit)]
+            .into_iter()
+            .find(|&(_, depth)| depth < frame)
+            .map(|(name, _)| name)
     }
 }

@@ -100,7 +100,8 @@ fn in_range(parameter: &'static Parameter, number: u64) -> Result<Value, WifiErr
 /// Fails where a limit is out of range.
 pub(super) fn check_aql(limits: AqlLimits) -> Result<(), WifiError> {
     for (key, micros) in [("aql_limit_low", limits.low), ("aql_limit_high", limits.high)] {
-        find(key).map_or(Ok(()), |(_, parameter)| in_range(parameter, u64::from(micros) * 1000).map(|_| ()))?;
+        find(key)
+            .map_or(Ok(()), |(_, parameter)| in_range(parameter, u64::from(micros) * 1000).map(|_| ()))?;
     }
     Ok(())
 }
@@ -119,8 +120,8 @@ impl WifiParams {
     /// [`WifiError::OutOfRange`], also for a key that there is not.
     pub fn set(&mut self, key: &str, value: u64) -> Result<(), WifiError> {
         let (at, parameter) = find(key).ok_or(WifiError::OutOfRange { key: "unknown key", value })?;
-        Access::set(self, at, in_range(parameter, value)?);
-        Ok(())
+        let is_set = Access::set(self, at, in_range(parameter, value)?);
+        if is_set { Ok(()) } else { Err(WifiError::OutOfRange { key: parameter.name, value }) }
     }
 
     /// A parameter by its key, in the base unit; AQL limits are those of BE. `None`: no such key.

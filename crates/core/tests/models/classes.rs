@@ -13,6 +13,7 @@ use goodqueue::{
 };
 use proptest::prelude::*;
 
+use crate::LINK;
 use crate::harness::{Seen, Subject, op, run};
 
 impl<Q: Queue<Header> + Clone + Leaf> Subject for HeapPrio<Header, Q> {
@@ -66,12 +67,13 @@ fn fifo(limit: u32) -> HeapFifo<Header> {
 
 fn tbf() -> HeapTbf<Header> {
     let params = tbf::Params::new(Rate(1_000_000), 70_000, 200_000);
-    HeapTbf::new(params, Nanos(0), vec![Header::default(); 50]).expect("parameters")
+    HeapTbf::new(params, LINK, Nanos(0), vec![Header::default(); 50]).expect("parameters")
 }
 
 fn fair() -> HeapFqCodel<Header> {
     let params = fq_codel::Params { limit: 12, ..fq_codel::Params::default() };
-    HeapFqCodel::new(params, vec![fq_codel::Flow::default(); 4], vec![Slot::default(); 13]).expect("storage")
+    HeapFqCodel::new(params, LINK, vec![fq_codel::Flow::default(); 4], vec![Slot::default(); 13])
+        .expect("storage")
 }
 
 fn classes<Q>(queues: Vec<Q>, quantum: u32) -> Vec<Class<Header, Q>>

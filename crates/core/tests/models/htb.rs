@@ -8,6 +8,7 @@ use goodqueue::{
 };
 use proptest::prelude::*;
 
+use crate::LINK;
 use crate::harness::{Seen, Subject, op, run};
 
 type Tree = HeapHtb<Header>;
@@ -70,12 +71,12 @@ fn leaf(choice: u8) -> AnyQueue<Header> {
         2 => {
             let (flows, slots) = (vec![fq_codel::Flow::default(); 4], vec![Slot::default(); 13]);
             let params = fq_codel::Params { limit: 12, ..fq_codel::Params::default() };
-            AnyQueue::FqCodel(Box::new(HeapFqCodel::new(params, flows, slots).expect("storage")))
+            AnyQueue::FqCodel(Box::new(HeapFqCodel::new(params, LINK, flows, slots).expect("storage")))
         }
         _ => {
             let params = tbf::Params::new(Rate(1_000_000), 70_000, 200_000);
             let places = vec![Header::default(); 50];
-            AnyQueue::Tbf(Box::new(HeapTbf::new(params, Nanos(0), places).expect("parameters")))
+            AnyQueue::Tbf(Box::new(HeapTbf::new(params, LINK, Nanos(0), places).expect("parameters")))
         }
     }
 }

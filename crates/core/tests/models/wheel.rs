@@ -54,7 +54,7 @@ proptest! {
         start in 0_u64..10_000_000,
         horizon_drop in any::<bool>(),
     ) {
-        let params = Params { limit: 60, granularity: Span(GRANULARITY), horizon_drop };
+        let params = Params { limit: 60, granularity: Span(GRANULARITY), horizon: Span(1000), horizon_drop };
         let mut queue = wheel(params, slots);
         let mut host = Host { departures: Vec::new(), dropped: Vec::new() };
         let mut model: Vec<(u64, u64)> = Vec::new();
