@@ -15,8 +15,8 @@ use goodqueue::arena::Slot;
 use goodqueue::fifo::Limit;
 use goodqueue::fq_codel::{Flow, Params};
 use goodqueue::{
-    Departure, Header, HeapFifo, HeapFqCodel, Ignore, Line, Link, Nanos, Port, Queue, Rate, RingSpec,
-    Serializer, Span,
+    Departure, Fifo, FqCodel, Header, Ignore, Line, Link, Nanos, Port, Queue, Rate, RingSpec, Serializer,
+    Span,
 };
 
 /// Most instructions a packet that a port without a ring may take beyond those of its queue.
@@ -84,10 +84,10 @@ fn drive<Q: Queue<Header>>(mut queue: Q, load: &str) {
 
 fn run(queue: &str, load: &str) {
     match queue {
-        "pfifo" => drive(HeapFifo::new(Limit::Packets(1000), vec![Header::default(); 1000]), load),
+        "pfifo" => drive(<Fifo<Header>>::new(Limit::Packets(1000), vec![Header::default(); 1000]), load),
         _ => {
             let flows = vec![Flow::default(); 1024];
-            let fq: HeapFqCodel<Header> = HeapFqCodel::new(
+            let fq: FqCodel<Header> = <FqCodel<Header>>::new(
                 Params::default(),
                 Link::ethernet(Rate(1_000_000_000)),
                 flows,

@@ -2,7 +2,7 @@
 
 use goodqueue::codel::{Parity, State, Ticks};
 use goodqueue::fq_codel::FlowState;
-use goodqueue::{HeapCodel, HeapFqCodel, Link, Nanos, Queue};
+use goodqueue::{Codel, FqCodel, Link, Nanos, Queue};
 use goodqueue::{codel as codel_queue, fq_codel as fq_codel_queue};
 
 use super::Fault;
@@ -42,7 +42,7 @@ fn law_counters(counters: &codel_queue::Counters, key: &str) -> Option<Number> {
 }
 
 struct CodelSubject {
-    queue: HeapCodel<goodqueue::Header>,
+    queue: Codel<goodqueue::Header>,
     link: Link,
 }
 
@@ -52,7 +52,7 @@ pub(super) fn codel(setup: &Setup<'_>) -> Result<Box<dyn Subject>, Fault> {
         set(&mut params, entry.key, entry.value).map_err(|reason| Fault::at(entry.line, reason))?;
     }
     let link = setup.link();
-    let queue = HeapCodel::new(params, link, Setup::places(setup.arrivals + 1));
+    let queue: Codel<goodqueue::Header> = Codel::new(params, link, Setup::places(setup.arrivals + 1));
     Ok(Box::new(CodelSubject { queue, link }))
 }
 
@@ -88,7 +88,7 @@ impl Subject for CodelSubject {
 }
 
 struct FqCodelSubject {
-    queue: HeapFqCodel<goodqueue::Header>,
+    queue: FqCodel<goodqueue::Header>,
     link: Link,
     /// Bucket of the packet enqueued or delivered last.
     bucket: u32,
@@ -113,7 +113,7 @@ pub(super) fn fq_codel(setup: &Setup<'_>) -> Result<Box<dyn Subject>, Fault> {
         return Err(Fault::at(setup.header.queue_line, reason));
     }
     let (link, flows) = (setup.link(), Setup::places(params.flows as usize));
-    let queue = HeapFqCodel::new(params, link, flows, Setup::places(setup.arrivals + 1));
+    let queue = <FqCodel<goodqueue::Header>>::new(params, link, flows, Setup::places(setup.arrivals + 1));
     let queue = queue.map_err(|error| Fault::at(setup.header.queue_line, error.to_string()))?;
     Ok(Box::new(FqCodelSubject { queue, link, bucket: 0 }))
 }

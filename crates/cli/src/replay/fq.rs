@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use goodqueue::fq::{Flow, Node, Params};
+use goodqueue::fq::Params;
 use goodqueue::{Fq, Header, Link, Nanos, Observer, Origin, Queue, Rate, Reason, Socket};
 
 use super::format::{Input, Number, Outcome, Sending};
@@ -73,7 +73,7 @@ impl Observer<Header> for Owner<'_> {
 }
 
 struct FqSubject {
-    queue: Fq<Header, Vec<u32>, Vec<Flow>, Vec<Node<Header>>>,
+    queue: Fq<Header>,
     link: Link,
     host: Host,
 }
@@ -134,18 +134,17 @@ impl Subject for FqSubject {
         }
         let link = self.link;
         let mut owner = Owner { host: &self.host, collect: Collect(results) };
-        let change =
-            |queue: &mut Fq<_, _, _, _>, entries: &[super::format::Entry<'_>], owner: &mut Owner<'_>| {
-                let params = changed(*queue.params(), entries, set)?;
-                if params.buckets != queue.params().buckets {
-                    return Err("buckets_log is fixed at creation".to_string());
-                }
-                queue.configure(now, params, link, owner);
-                // Above the new limit: the last of the dequeues delivered nothing.
-                let wake = queue.watchdog().filter(|_| queue.backlog().packets > params.limit);
-                owner.results().extend(wake.map(|wake| Outcome::Wake { t: wake.0 }));
-                Ok(())
-            };
+        let change = |queue: &mut Fq<Header>, entries: &[super::format::Entry<'_>], owner: &mut Owner<'_>| {
+            let params = changed(*queue.params(), entries, set)?;
+            if params.buckets != queue.params().buckets {
+                return Err("buckets_log is fixed at creation".to_string());
+            }
+            queue.configure(now, params, link, owner);
+            // Above the new limit: the last of the dequeues delivered nothing.
+            let wake = queue.watchdog().filter(|_| queue.backlog().packets > params.limit);
+            owner.results().extend(wake.map(|wake| Outcome::Wake { t: wake.0 }));
+            Ok(())
+        };
         call_with(&mut self.queue, now, input, &mut owner, change, |queue| queue.watchdog())?;
         Ok(())
     }

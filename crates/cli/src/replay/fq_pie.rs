@@ -1,9 +1,7 @@
 //! `fq_pie` under replay.
 
-use goodqueue::arena::Slot;
-use goodqueue::fq_pie::{Flow, FlowState, Params, UPDATED_AT_ONCE};
-use goodqueue::pie::Stamped;
-use goodqueue::{FqPie, Header, Link, Nanos, Queue};
+use goodqueue::fq_pie::{FlowState, Params, UPDATED_AT_ONCE};
+use goodqueue::{FqPie, Header, Heap, Link, Nanos, Queue};
 
 use super::Fault;
 use super::format::{Input, Number};
@@ -13,7 +11,7 @@ use super::subject::{
 };
 
 struct FqPieSubject {
-    queue: FqPie<Header, Vec<Flow>, Vec<Slot<Stamped<Header>>>, Recorded>,
+    queue: FqPie<Header, Heap, Recorded>,
     link: Link,
     /// Bucket of the packet enqueued or delivered last.
     bucket: u32,

@@ -1,7 +1,7 @@
 //! `pie` under replay, and what `fq_pie` shares with it.
 
-use goodqueue::pie::{LawParams, Params, Stamped, Vars};
-use goodqueue::{Header, Link, Nanos, Pie, Queue};
+use goodqueue::pie::{LawParams, Params, Vars};
+use goodqueue::{Header, Heap, Link, Nanos, Pie, Queue};
 
 use super::Fault;
 use super::format::{Input, Number};
@@ -37,7 +37,7 @@ pub(super) fn vars(vars: &Vars, key: &str) -> Option<Number> {
 }
 
 struct PieSubject {
-    queue: Pie<Header, Vec<Stamped<Header>>, Recorded>,
+    queue: Pie<Header, Heap, Recorded>,
     link: Link,
 }
 

@@ -1,14 +1,14 @@
 //! `tbf` under replay.
 
 use goodqueue::tbf::{LinkLayer, Params, RateTable};
-use goodqueue::{HeapTbf, Link, Nanos, Queue, Rate};
+use goodqueue::{Link, Nanos, Queue, Rate, Tbf};
 
 use super::Fault;
 use super::format::{Input, Number};
 use super::subject::{Results, Setup, Subject, call, changed, common_state, narrow};
 
 struct TbfSubject {
-    queue: HeapTbf<goodqueue::Header>,
+    queue: Tbf<goodqueue::Header>,
     link: Link,
 }
 
@@ -44,7 +44,7 @@ pub(super) fn tbf(setup: &Setup<'_>) -> Result<Box<dyn Subject>, Fault> {
         set(&mut params, entry.key, entry.value).map_err(|reason| Fault::at(entry.line, reason))?;
     }
     let places = Setup::places(setup.arrivals + 1);
-    let queue = HeapTbf::new(params, setup.link(), Nanos(setup.header.start_ns), places);
+    let queue = <Tbf<goodqueue::Header>>::new(params, setup.link(), Nanos(setup.header.start_ns), places);
     let queue = queue.map_err(|error| Fault::at(setup.header.queue_line, error.to_string()))?;
     Ok(Box::new(TbfSubject { queue, link: setup.link() }))
 }

@@ -39,7 +39,8 @@ pub use stats::{State, TinCounters, TinState};
 pub use tin::TINS;
 pub use ways::{Flow, Host, Ranked, Tables, WAYS, Ways};
 
-use crate::arena::{Arena, Slot, Storage};
+use crate::arena::{Arena, Slot};
+use crate::memory::Memory;
 use crate::{Backlog, Draws, Lcg, Nanos, Observer, Packet, Queue, Reason, Stats, Verdict};
 use shaper::Shaper;
 use tin::Tin;
@@ -100,13 +101,12 @@ struct Autorate {
     avg_peak_bandwidth: u64,
 }
 
-/// `cake` over tables `T`, packet storage `S` and random numbers from `D`. Where
+/// `cake` over the storage `M`, with random numbers from `D`. Where
 /// packets are smaller than the memory limit reckons with and the slots run out, the longest queue loses
 /// its head ([`Reason::Limit`]).
-#[derive(Clone, Debug)]
-pub struct Cake<P, T, S, D = Lcg> {
-    tables: T,
-    arena: Arena<Queued<P>, S>,
+pub struct Cake<P: 'static, M: Memory = crate::memory::Usual, D = Lcg> {
+    tables: Tables<M>,
+    arena: Arena<Queued<P>, M::Of<Slot<Queued<P>>>>,
     tins: [Tin; TINS as usize],
     tins_in_use: u32,
     /// Tins that there is storage for.
@@ -184,7 +184,7 @@ fn gain(quantum: u32, share: u16, draws: &mut impl Draws) -> i32 {
     ((quantum * u32::from(share) + u32::from(draws.next_u16())) >> 16).cast_signed()
 }
 
-impl<P: Packet, T: Tables, S: Storage<Slot<Queued<P>>>, D: Draws> Cake<P, T, S, D> {
+impl<P: Packet, M: Memory, D: Draws> Cake<P, M, D> {
     /// An empty queue. For F flows of a tin, a power of two from 8 to 65536 (Linux has 1024), `tables` have 8 F places of
     /// the heap, and for each of one to eight tins F/8 sets, F hosts and F flows. Its clocks start at 0.
     ///
@@ -193,7 +193,12 @@ impl<P: Packet, T: Tables, S: Storage<Slot<Queued<P>>>, D: Draws> Cake<P, T, S, 
     ///
     /// # Errors
     /// When the tables are not such, have fewer tins than the parameters use, or there is no slot.
-    pub fn new(params: Params, draws: D, mut tables: T, slots: S) -> Result<Self, NoStorage> {
+    pub fn new(
+        params: Params,
+        draws: D,
+        mut tables: Tables<M>,
+        slots: M::Of<Slot<Queued<P>>>,
+    ) -> Result<Self, NoStorage> {
         let places = tables.heap().0.len();
         let (ways, hosts, all_flows) = tables.split();
         let of_tin = places / (TINS * WAYS) as usize;
@@ -393,7 +398,50 @@ impl<P: Packet, T: Tables, S: Storage<Slot<Queued<P>>>, D: Draws> Cake<P, T, S, 
     }
 }
 
-impl<P: Packet, T: Tables, S: Storage<Slot<Queued<P>>>, D: Draws> Queue<P> for Cake<P, T, S, D> {
+impl<P: Packet, M: Memory, D: Draws + Clone> Clone for Cake<P, M, D>
+where
+    Tables<M>: Clone,
+    Arena<Queued<P>, M::Of<Slot<Queued<P>>>>: Clone,
+{
+    fn clone(&self) -> Self {
+        Cake {
+            tables: self.tables.clone(),
+            arena: self.arena.clone(),
+            tins: self.tins.clone(),
+            tins_in_use: self.tins_in_use.clone(),
+            tins_kept: self.tins_kept.clone(),
+            cur_tin: self.cur_tin.clone(),
+            flows: self.flows.clone(),
+            shaper: self.shaper.clone(),
+            rate: self.rate.clone(),
+            qlen: self.qlen.clone(),
+            backlog: self.backlog.clone(),
+            memory_used: self.memory_used.clone(),
+            memory_max: self.memory_max.clone(),
+            memory_limit: self.memory_limit.clone(),
+            memory_mark: self.memory_mark.clone(),
+            overflow_timeout: self.overflow_timeout.clone(),
+            has_whole_gso: self.has_whole_gso.clone(),
+            autorate: self.autorate.clone(),
+            lengths: self.lengths.clone(),
+            last: self.last.clone(),
+            counters: self.counters.clone(),
+            params: self.params.clone(),
+            sharing: self.sharing.clone(),
+            draws: self.draws.clone(),
+        }
+    }
+}
+
+impl<P: Packet, M: Memory, D: Draws> fmt::Debug for Cake<P, M, D> {
+    /// What it holds and has done.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut words = f.debug_struct("Cake");
+        words.field("backlog", &self.backlog()).field("stats", &self.stats()).finish_non_exhaustive()
+    }
+}
+
+impl<P: Packet, M: Memory, D: Draws> Queue<P> for Cake<P, M, D> {
     fn enqueue(&mut self, now: Nanos, packet: P, observer: &mut impl Observer<P>) -> Verdict {
         self.arrive(now, packet, observer)
     }

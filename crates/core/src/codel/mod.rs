@@ -14,6 +14,7 @@ pub use params::Params;
 pub(crate) use tick::Tick;
 
 use crate::arena::{Ring, Storage};
+use crate::memory::Memory;
 use crate::queue::Sent;
 use crate::spec::Link;
 use crate::{Backlog, Nanos, Observer, Packet, Queue, Reason, Span, Stats, Verdict};
@@ -31,14 +32,14 @@ pub struct Stamped<P> {
     tick: u32,
 }
 
-/// `codel` over storage of type `S`. A storage with fewer places than `limit` lowers the limit to that.
+/// `codel` over the storage `M`. A storage with fewer places than `limit` lowers the limit to that.
 #[derive(Clone, Debug)]
-pub struct Codel<P, S> {
+pub struct Codel<P: 'static, M: Memory = crate::memory::Usual> {
     params: Params,
     law: Law,
     vars: Vars,
     counters: Counters,
-    ring: Ring<Stamped<P>, S>,
+    ring: Ring<Stamped<P>, M::Of<Stamped<P>>>,
     limit: u32,
     bytes: u64,
     sent: Sent,
@@ -73,9 +74,9 @@ impl<P: Packet, S: Storage<Stamped<P>>, O: Observer<P>> Source<P> for Head<'_, P
     }
 }
 
-impl<P: Packet, S: Storage<Stamped<P>>> Codel<P, S> {
+impl<P: Packet, M: Memory> Codel<P, M> {
     /// An empty queue.
-    pub fn new(params: Params, link: Link, places: S) -> Self {
+    pub fn new(params: Params, link: Link, places: M::Of<Stamped<P>>) -> Self {
         let ring = Ring::new(places);
         Codel {
             law: Law::new(&params.law(link)),
@@ -125,7 +126,7 @@ impl<P: Packet, S: Storage<Stamped<P>>> Codel<P, S> {
     }
 }
 
-impl<P: Packet, S: Storage<Stamped<P>>> Queue<P> for Codel<P, S> {
+impl<P: Packet, M: Memory> Queue<P> for Codel<P, M> {
     #[inline]
     fn enqueue(&mut self, now: Nanos, packet: P, observer: &mut impl Observer<P>) -> Verdict {
         let len = packet.len();

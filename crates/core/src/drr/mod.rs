@@ -13,10 +13,11 @@ mod params;
 
 pub use params::Params;
 
-use crate::arena::{NIL, Storage};
+use crate::arena::NIL;
 use crate::classes::reset;
 use crate::hash::{mix, reciprocal_scale};
 use crate::lists::{FlowList, UNLISTED, linked};
+use crate::memory::Memory;
 use crate::queue::Sent;
 use crate::{Backlog, Nanos, Observer, Packet, Queue, Reason, Stats, Verdict};
 
@@ -59,10 +60,10 @@ impl<P: Packet, Q: Queue<P>> Class<P, Q> {
     }
 }
 
-/// `drr` over classes in the storage `C`.
+/// `drr` over classes in the storage `M`.
 #[derive(Clone, Debug)]
-pub struct Drr<P, Q, C> {
-    classes: C,
+pub struct Drr<P: 'static, Q: 'static, M: Memory = crate::memory::Usual> {
+    classes: M::Of<Class<P, Q>>,
     by: By,
     round: FlowList,
     /// Classes in the round.
@@ -74,9 +75,9 @@ pub struct Drr<P, Q, C> {
     kinds: core::marker::PhantomData<(P, Q)>,
 }
 
-impl<P: Packet, Q: Queue<P>, C: Storage<Class<P, Q>>> Drr<P, Q, C> {
+impl<P: Packet, Q: Queue<P> + 'static, M: Memory> Drr<P, Q, M> {
     /// A queue of these classes, which are new. `None` without any.
-    pub fn new(by: By, classes: C) -> Option<Self> {
+    pub fn new(by: By, classes: M::Of<Class<P, Q>>) -> Option<Self> {
         if classes.as_ref().is_empty() {
             return None;
         }
@@ -204,7 +205,7 @@ impl<P: Packet, Q: Queue<P>, C: Storage<Class<P, Q>>> Drr<P, Q, C> {
     }
 }
 
-impl<P: Packet, Q: Queue<P>, C: Storage<Class<P, Q>>> Queue<P> for Drr<P, Q, C> {
+impl<P: Packet, Q: Queue<P> + 'static, M: Memory> Queue<P> for Drr<P, Q, M> {
     #[inline]
     fn enqueue(&mut self, now: Nanos, packet: P, observer: &mut impl Observer<P>) -> Verdict {
         let index = self.class_of(&packet);
@@ -313,11 +314,13 @@ mod tests {
     use crate::fifo::{Fifo, Limit};
     use crate::{Header, Ignore};
 
-    type Leaf = Fifo<Header, [Header; 40]>;
+    type Leaf = Fifo<Header>;
 
-    fn drr(by: By, quanta: [u32; 2]) -> Drr<Header, Leaf, [Class<Header, Leaf>; 2]> {
-        let class = |quantum| Class::new(Fifo::new(Limit::Packets(40), [Header::default(); 40]), quantum);
-        Drr::new(by, quanta.map(class)).expect("classes")
+    fn drr(by: By, quanta: [u32; 2]) -> Drr<Header, Leaf> {
+        let class = |quantum| {
+            Class::new(<Fifo<Header>>::new(Limit::Packets(40), alloc::vec![Header::default(); 40]), quantum)
+        };
+        Drr::new(by, quanta.map(class).into()).expect("classes")
     }
 
     fn packet(class: u8, len: u32) -> Header {
@@ -353,8 +356,9 @@ mod tests {
 
     #[test]
     fn eight_classes_by_dscp_are_the_class_selectors() {
-        let class = || Class::new(Fifo::new(Limit::Packets(4), [Header::default(); 4]), 1514);
-        let queue = Drr::<Header, _, _>::new(By::Dscp, core::array::from_fn::<_, 8, _>(|_| class()));
+        let class =
+            || Class::new(<Fifo<Header>>::new(Limit::Packets(4), alloc::vec![Header::default(); 4]), 1514);
+        let queue = <Drr<Header, _>>::new(By::Dscp, (0..8).map(|_| class()).collect());
         let queue = queue.expect("classes");
         for selector in 0..8 {
             let packet = Header { dsfield: selector << 5 | 3, ..Header::default() };
@@ -364,8 +368,9 @@ mod tests {
 
     #[test]
     fn a_packet_that_waits_does_not_count_against_the_limit_of_its_class() {
-        let class = || Class::new(Fifo::new(Limit::Packets(2), [Header::default(); 2]), 100);
-        let mut queue = Drr::new(By::Dscp, [class(), class()]).expect("classes");
+        let class =
+            || Class::new(<Fifo<Header>>::new(Limit::Packets(2), alloc::vec![Header::default(); 2]), 100);
+        let mut queue = <Drr<Header, _>>::new(By::Dscp, alloc::vec![class(), class()]).expect("classes");
         let enqueue =
             |queue: &mut Drr<_, _, _>, class, len| queue.enqueue(Nanos(0), packet(class, len), &mut Ignore);
         for (class, len) in [(0, 1000), (0, 200), (1, 100)] {

@@ -19,7 +19,8 @@ use law::{Law, roll};
 pub use law::{MAX_PROB, Vars};
 pub use params::{DropEarly, EcnMask, Params, Threshold};
 
-use crate::arena::{Arena, List, Slot, Storage};
+use crate::arena::{Arena, List, Slot};
+use crate::memory::Memory;
 use crate::queue::Sent;
 use crate::spec::Link;
 use crate::{Backlog, Draws, Ecn, Nanos, Observer, Packet, Queue, Reason, Rng, Stats, Verdict};
@@ -83,11 +84,11 @@ enum Fate {
 /// `dualpi2` over storage of type `S`, with random numbers from `D`. A storage with fewer places than `limit` lowers the
 /// limit to that.
 #[derive(Clone, Debug)]
-pub struct DualPi2<P, S, D = Rng> {
+pub struct DualPi2<P: 'static, M: Memory = crate::memory::Usual, D = Rng> {
     params: Params,
     link: Link,
     law: Law,
-    arena: Arena<Stamped<P>, S>,
+    arena: Arena<Stamped<P>, M::Of<Slot<Stamped<P>>>>,
     halves: [List; 2],
     /// Packets in the L queue.
     l_packets: u32,
@@ -105,9 +106,9 @@ pub struct DualPi2<P, S, D = Rng> {
     draws: D,
 }
 
-impl<P: Packet, S: Storage<Slot<Stamped<P>>>, D: Draws> DualPi2<P, S, D> {
+impl<P: Packet, M: Memory, D: Draws> DualPi2<P, M, D> {
     /// An empty queue, made at `now`.
-    pub fn new(params: Params, link: Link, now: Nanos, draws: D, slots: S) -> Self {
+    pub fn new(params: Params, link: Link, now: Nanos, draws: D, slots: M::Of<Slot<Stamped<P>>>) -> Self {
         let (arena, params) = (Arena::new(slots), params.resolved());
         let mut queue = DualPi2 {
             law: Law::new(&params, now),
@@ -410,7 +411,7 @@ fn first_credit(params: &Params, link: Link) -> i64 {
     i64::from(link.mtu) * (2 * c_protection - 100)
 }
 
-impl<P: Packet, S: Storage<Slot<Stamped<P>>>, D: Draws> Queue<P> for DualPi2<P, S, D> {
+impl<P: Packet, M: Memory, D: Draws> Queue<P> for DualPi2<P, M, D> {
     #[inline]
     fn enqueue(&mut self, now: Nanos, packet: P, observer: &mut impl Observer<P>) -> Verdict {
         self.advance(now);

@@ -8,7 +8,8 @@ mod params;
 
 pub use params::{BfifoParams, FifoParams, PfifoParams};
 
-use crate::arena::{Ring, Storage};
+use crate::arena::Ring;
+use crate::memory::Memory;
 use crate::queue::Sent;
 use crate::{Backlog, Nanos, Observer, Packet, Queue, Reason, Stats, Verdict};
 
@@ -21,24 +22,24 @@ pub enum Limit {
     Bytes(u64),
 }
 
-/// `pfifo` or `bfifo` over storage of type `S`. A storage with fewer places than the limit allows is a
+/// `pfifo` or `bfifo` over the storage `M`. A storage with fewer places than the limit allows is a
 /// second limit, with the same [`Reason::Limit`].
 #[derive(Clone, Debug)]
-pub struct Fifo<P, S> {
+pub struct Fifo<P: 'static, M: Memory = crate::memory::Usual> {
     limit: Limit,
     /// The limit, and the places, as most packets and most bytes.
     most: u32,
     most_bytes: u64,
-    ring: Ring<P, S>,
+    ring: Ring<P, M::Of<P>>,
     bytes: u64,
     /// Between counters that change together, lest the compiler join them in a vector register.
     drops: u64,
     sent: Sent,
 }
 
-impl<P: Packet, S: Storage<P>> Fifo<P, S> {
+impl<P: Packet, M: Memory> Fifo<P, M> {
     /// An empty queue.
-    pub fn new(limit: Limit, places: S) -> Self {
+    pub fn new(limit: Limit, places: M::Of<P>) -> Self {
         let ring = Ring::new(places);
         let mut queue =
             Fifo { limit, most: 0, most_bytes: 0, ring, bytes: 0, drops: 0, sent: Sent::default() };
@@ -68,7 +69,7 @@ impl<P: Packet, S: Storage<P>> Fifo<P, S> {
     }
 }
 
-impl<P: Packet, S: Storage<P>> Queue<P> for Fifo<P, S> {
+impl<P: Packet, M: Memory> Queue<P> for Fifo<P, M> {
     #[inline]
     fn enqueue(&mut self, now: Nanos, packet: P, observer: &mut impl Observer<P>) -> Verdict {
         if self.push_plain(&packet) {
@@ -170,7 +171,7 @@ mod tests {
 
     #[test]
     fn pfifo_takes_packets_while_fewer_than_the_limit_are_queued() {
-        let mut queue = Fifo::new(Limit::Packets(2), [Header::default(); 4]);
+        let mut queue = <Fifo<Header>>::new(Limit::Packets(2), alloc::vec![Header::default(); 4]);
         assert_eq!(queue.enqueue(Nanos(1), packet(9000), &mut Ignore), Verdict::Enqueued);
         assert_eq!(queue.enqueue(Nanos(1), packet(9000), &mut Ignore), Verdict::Enqueued);
         let third = queue.enqueue(Nanos(1), packet(1), &mut Ignore);
@@ -182,7 +183,7 @@ mod tests {
 
     #[test]
     fn bfifo_takes_bytes_up_to_and_with_the_limit() {
-        let mut queue = Fifo::new(Limit::Bytes(3000), [Header::default(); 4]);
+        let mut queue = <Fifo<Header>>::new(Limit::Bytes(3000), alloc::vec![Header::default(); 4]);
         assert_eq!(queue.enqueue(Nanos(1), packet(1500), &mut Ignore), Verdict::Enqueued);
         assert_eq!(queue.enqueue(Nanos(1), packet(1501), &mut Ignore), Verdict::Dropped(Reason::Limit));
         assert_eq!(queue.enqueue(Nanos(1), packet(1500), &mut Ignore), Verdict::Enqueued);

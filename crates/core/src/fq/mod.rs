@@ -29,20 +29,21 @@ pub use params::{FlowCounts, FqCounters, Params};
 use rare::PRIO_CONTROL;
 use table::Table;
 
-use crate::arena::{NIL, Storage};
+use crate::arena::NIL;
 use crate::event::{Origin, Socket};
 use crate::jiffies::Clock;
 use crate::lists::FlowList;
+use crate::memory::Memory;
 use crate::queue::Sent;
 use crate::spec::Link;
 use crate::{Backlog, Nanos, Observer, Packet, Queue, Reason, Span, Stats, Verdict};
 
 const SECOND: u64 = 1_000_000_000;
 
-/// `fq` over storage for buckets `H`, flows `F` and packets `S`. With fewer nodes than `limit` the limit is lowered to
+/// `fq` over the storage `M`. With fewer nodes than `limit` the limit is lowered to
 /// them.
 #[derive(Clone, Debug)]
-pub struct Fq<P, H, F, S> {
+pub struct Fq<P: 'static, M: Memory = crate::memory::Usual> {
     params: Params,
     limit: u32,
     quantum: i32,
@@ -52,9 +53,9 @@ pub struct Fq<P, H, F, S> {
     /// A time in which they do not pass.
     no_refill: u64,
     clock: Clock,
-    flows: F,
-    table: Table<H>,
-    nodes: Nodes<S>,
+    flows: M::Of<Flow>,
+    table: Table<M::Of<u32>>,
+    nodes: Nodes<M::Of<Node<P>>>,
     internal: Flow,
     new_flows: FlowList,
     old_flows: FlowList,
@@ -68,15 +69,15 @@ pub struct Fq<P, H, F, S> {
     packet: PhantomData<P>,
 }
 
-impl<P, H, F, S> Fq<P, H, F, S>
-where
-    P: Packet,
-    H: Storage<u32>,
-    F: Storage<Flow>,
-    S: Storage<Node<P>>,
-{
+impl<P: Packet, M: Memory> Fq<P, M> {
     /// An empty queue. Without flows, buckets or nodes it knows no flows, or queues nothing.
-    pub fn new(params: Params, link: Link, buckets: H, mut flows: F, nodes: S) -> Self {
+    pub fn new(
+        params: Params,
+        link: Link,
+        buckets: M::Of<u32>,
+        mut flows: M::Of<Flow>,
+        nodes: M::Of<Node<P>>,
+    ) -> Self {
         let table = Table::new(buckets, flows.as_mut());
         let mut queue = Fq {
             params,
@@ -372,13 +373,7 @@ fn list(flows: &mut [Flow], list: &mut FlowList, index: u32) {
     list.push(flows, index);
 }
 
-impl<P, H, F, S> Queue<P> for Fq<P, H, F, S>
-where
-    P: Packet,
-    H: Storage<u32>,
-    F: Storage<Flow>,
-    S: Storage<Node<P>>,
-{
+impl<P: Packet, M: Memory> Queue<P> for Fq<P, M> {
     #[inline]
     fn enqueue(&mut self, now: Nanos, packet: P, observer: &mut impl Observer<P>) -> Verdict {
         let origin = observer.origin(&packet);

@@ -1,21 +1,16 @@
 //! Arrivals that are not ordinary: over a limit, of priority 7, beyond the horizon, first of a flow.
 
 use super::flow::{DETACHED, LISTED};
-use super::{Flow, Fq, Node, list};
-use crate::arena::{NIL, Storage};
+use super::{Fq, list};
+use crate::arena::NIL;
 use crate::event::Origin;
+use crate::memory::Memory;
 use crate::{Nanos, Observer, Packet, Reason, Verdict};
 
 /// Linux `TC_PRIO_CONTROL` in the bits `TC_PRIO_MAX`.
 pub(super) const PRIO_CONTROL: u32 = 7;
 
-impl<P, H, F, S> Fq<P, H, F, S>
-where
-    P: Packet,
-    H: Storage<u32>,
-    F: Storage<Flow>,
-    S: Storage<Node<P>>,
-{
+impl<P: Packet, M: Memory> Fq<P, M> {
     /// [`Queue::enqueue`](crate::Queue::enqueue) of any packet.
     #[inline(never)]
     pub(super) fn enqueue_any(&mut self, now: Nanos, packet: &P, observer: &mut impl Observer<P>) -> Verdict {

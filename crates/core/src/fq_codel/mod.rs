@@ -24,6 +24,7 @@ use crate::arena::{Arena, List, NIL, Slot, Storage};
 use crate::codel::{Counters, Law, Source, Tick};
 use crate::hash::reciprocal_scale;
 use crate::lists::{FlowList, UNLISTED};
+use crate::memory::Memory;
 use crate::spec::Link;
 use crate::{Backlog, Nanos, Observer, Packet, Queue, Reason, Stats, Verdict};
 
@@ -58,14 +59,14 @@ impl fmt::Display for NoStorage {
 
 impl core::error::Error for NoStorage {}
 
-/// `fq_codel` over bucket storage `F` and packet storage `S`. It needs one slot more than `limit`; with
+/// `fq_codel` over the storage `M`. It needs one slot more than `limit`; with
 /// fewer the limit is lowered to the slots less one.
 #[derive(Clone, Debug)]
-pub struct FqCodel<P, F, S> {
+pub struct FqCodel<P: 'static, M: Memory = crate::memory::Usual> {
     /// Packets delivered, ever.
     sent_packets: u64,
-    flows: F,
-    arena: Arena<P, S>,
+    flows: M::Of<Flow>,
+    arena: Arena<P, M::Of<Slot<P>>>,
     new_flows: FlowList,
     old_flows: FlowList,
     totals: Totals,
@@ -161,12 +162,17 @@ fn take<P: Packet, S: Storage<Slot<P>>>(
     Taken::Packet(slot.packet)
 }
 
-impl<P: Packet, F: Storage<Flow>, S: Storage<Slot<P>>> FqCodel<P, F, S> {
+impl<P: Packet, M: Memory> FqCodel<P, M> {
     /// An empty queue with as many buckets as `flows` is long, at most 65536 of them in Linux.
     ///
     /// # Errors
     /// When `flows` has no place or `slots` fewer than two.
-    pub fn new(params: Params, link: Link, mut flows: F, slots: S) -> Result<Self, NoStorage> {
+    pub fn new(
+        params: Params,
+        link: Link,
+        mut flows: M::Of<Flow>,
+        slots: M::Of<Slot<P>>,
+    ) -> Result<Self, NoStorage> {
         if flows.as_ref().is_empty() {
             return Err(NoStorage::Flows);
         }
@@ -355,7 +361,7 @@ impl<P: Packet, F: Storage<Flow>, S: Storage<Slot<P>>> FqCodel<P, F, S> {
     }
 }
 
-impl<P: Packet, F: Storage<Flow>, S: Storage<Slot<P>>> Queue<P> for FqCodel<P, F, S> {
+impl<P: Packet, M: Memory> Queue<P> for FqCodel<P, M> {
     #[inline(always)]
     fn enqueue(&mut self, now: Nanos, packet: P, observer: &mut impl Observer<P>) -> Verdict {
         let bucket = self.bucket(packet.flow_hash());
@@ -503,10 +509,16 @@ mod tests {
 
     #[test]
     fn no_storage_no_queue() {
-        let queue = FqCodel::<crate::Header, _, _>::new(Params::default(), LINK, [], [Slot::default(); 2]);
+        let queue = <FqCodel<crate::Header>>::new(
+            Params::default(),
+            LINK,
+            alloc::vec![],
+            alloc::vec![Slot::default(); 2],
+        );
         assert_eq!(queue.err(), Some(NoStorage::Flows));
-        let flows = [Flow::default(); 1];
-        let queue = FqCodel::<crate::Header, _, _>::new(Params::default(), LINK, flows, [Slot::default(); 1]);
+        let flows = alloc::vec![Flow::default(); 1];
+        let queue =
+            <FqCodel<crate::Header>>::new(Params::default(), LINK, flows, alloc::vec![Slot::default(); 1]);
         assert_eq!(queue.err(), Some(NoStorage::Slots));
     }
 }

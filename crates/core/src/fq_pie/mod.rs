@@ -19,10 +19,11 @@ use core::fmt;
 pub use flow::{Flow, FlowState};
 pub use params::Params;
 
-use crate::arena::{Arena, NIL, Slot, Storage};
+use crate::arena::{Arena, NIL, Slot};
 use crate::hash::reciprocal_scale;
 use crate::jiffies::Timer;
 use crate::lists::{FlowList, UNLISTED};
+use crate::memory::Memory;
 use crate::pie::{Law, MAX_PROB, Stamped, mark};
 use crate::queue::{Held, Sent};
 use crate::spec::Link;
@@ -98,12 +99,12 @@ macro_rules! deliver {
     }};
 }
 
-/// `fq_pie` over bucket storage `F` and packet storage `S`, with random numbers from `D`. With fewer slots than
+/// `fq_pie` over the storage `M`, with random numbers from `D`. With fewer slots than
 /// `limit` the limit is lowered to them.
 #[derive(Clone, Debug)]
-pub struct FqPie<P, F, S, D = Rng> {
-    flows: F,
-    arena: Arena<Stamped<P>, S>,
+pub struct FqPie<P: 'static, M: Memory = crate::memory::Usual, D = Rng> {
+    flows: M::Of<Flow>,
+    arena: Arena<Stamped<P>, M::Of<Slot<Stamped<P>>>>,
     new_flows: FlowList,
     old_flows: FlowList,
     law: Law,
@@ -124,7 +125,7 @@ pub struct FqPie<P, F, S, D = Rng> {
     draws: D,
 }
 
-impl<P: Packet, F: Storage<Flow>, S: Storage<Slot<Stamped<P>>>, D: Draws> FqPie<P, F, S, D> {
+impl<P: Packet, M: Memory, D: Draws> FqPie<P, M, D> {
     /// An empty queue, made at `now`, with as many buckets as `flows` is long, at most 65536 of them in Linux.
     /// The probabilities are updated first half a second later.
     ///
@@ -135,8 +136,8 @@ impl<P: Packet, F: Storage<Flow>, S: Storage<Slot<Stamped<P>>>, D: Draws> FqPie<
         link: Link,
         now: Nanos,
         draws: D,
-        mut flows: F,
-        slots: S,
+        mut flows: M::Of<Flow>,
+        slots: M::Of<Slot<Stamped<P>>>,
     ) -> Result<Self, NoFlows> {
         if flows.as_ref().is_empty() {
             return Err(NoFlows);
@@ -306,7 +307,7 @@ impl<P: Packet, F: Storage<Flow>, S: Storage<Slot<Stamped<P>>>, D: Draws> FqPie<
     }
 }
 
-impl<P: Packet, F: Storage<Flow>, S: Storage<Slot<Stamped<P>>>, D: Draws> Queue<P> for FqPie<P, F, S, D> {
+impl<P: Packet, M: Memory, D: Draws> Queue<P> for FqPie<P, M, D> {
     #[inline]
     fn enqueue(&mut self, now: Nanos, packet: P, observer: &mut impl Observer<P>) -> Verdict {
         self.advance(now);
@@ -422,8 +423,9 @@ mod tests {
 
     #[test]
     fn no_buckets_no_queue() {
-        let slots = [Slot::<Stamped<crate::Header>>::default(); 2];
-        let queue = FqPie::new(Params::default(), LINK, Nanos(0), Rng::new(1), [], slots);
+        let slots = alloc::vec![Slot::default(); 2];
+        let queue =
+            <FqPie<crate::Header>>::new(Params::default(), LINK, Nanos(0), Rng::new(1), alloc::vec![], slots);
         assert_eq!(queue.err(), Some(NoFlows));
     }
 }

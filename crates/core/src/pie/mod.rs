@@ -11,8 +11,9 @@ pub(crate) use law::{Law, mark};
 pub use law::{LawParams, MAX_PROB, Stamped, Vars};
 pub use params::Params;
 
-use crate::arena::{Ring, Storage};
+use crate::arena::Ring;
 use crate::jiffies::Timer;
+use crate::memory::Memory;
 use crate::queue::Sent;
 use crate::spec::Link;
 use crate::{Backlog, Draws, Nanos, Observer, Packet, Queue, Reason, Rng, Stats, Verdict};
@@ -32,16 +33,16 @@ pub struct PieCounters {
     pub maxq: u32,
 }
 
-/// `pie` over storage of type `S`, with random numbers from `D`. A storage with fewer places than `limit`
+/// `pie` over the storage `M`, with random numbers from `D`. A storage with fewer places than `limit`
 /// lowers the limit to that.
 #[derive(Clone, Debug)]
-pub struct Pie<P, S, D = Rng> {
+pub struct Pie<P: 'static, M: Memory = crate::memory::Usual, D = Rng> {
     params: Params,
     law: Law,
     vars: Vars,
     timer: Timer,
     counters: PieCounters,
-    ring: Ring<Stamped<P>, S>,
+    ring: Ring<Stamped<P>, M::Of<Stamped<P>>>,
     limit: u32,
     backlog: u32,
     sent: Sent,
@@ -49,9 +50,9 @@ pub struct Pie<P, S, D = Rng> {
     draws: D,
 }
 
-impl<P: Packet, S: Storage<Stamped<P>>, D: Draws> Pie<P, S, D> {
+impl<P: Packet, M: Memory, D: Draws> Pie<P, M, D> {
     /// An empty queue, made at `now`: the probability is updated first half a second later.
-    pub fn new(params: Params, link: Link, now: Nanos, draws: D, places: S) -> Self {
+    pub fn new(params: Params, link: Link, now: Nanos, draws: D, places: M::Of<Stamped<P>>) -> Self {
         let ring = Ring::new(places);
         Pie {
             law: Law::new(&params.law(link)),
@@ -139,7 +140,7 @@ impl<P: Packet, S: Storage<Stamped<P>>, D: Draws> Pie<P, S, D> {
     }
 }
 
-impl<P: Packet, S: Storage<Stamped<P>>, D: Draws> Queue<P> for Pie<P, S, D> {
+impl<P: Packet, M: Memory, D: Draws> Queue<P> for Pie<P, M, D> {
     #[inline]
     fn enqueue(&mut self, now: Nanos, mut packet: P, observer: &mut impl Observer<P>) -> Verdict {
         self.advance(now);

@@ -12,8 +12,8 @@ mod params;
 pub use crate::classes::priority;
 pub use params::{PFIFO_FAST_BANDS, Params, PfifoFastParams};
 
-use crate::arena::Storage;
 use crate::classes::{PRIORITIES, reset, tos};
+use crate::memory::Memory;
 use crate::spec::digits_of;
 use crate::{Backlog, Nanos, Observer, Packet, Queue, Stats, Verdict};
 
@@ -54,11 +54,11 @@ impl Priomap {
     }
 }
 
-/// Bands of queues `Q` in the storage `B`, of which the first [`MAX_BANDS`] are used. A band that the map names and
+/// Bands of queues `Q` in the storage `M`, of which the first [`MAX_BANDS`] are used. A band that the map names and
 /// that there is not is the first (Linux `prio_classify`).
 #[derive(Clone, Debug)]
-pub struct Prio<P, Q, B> {
-    bands: B,
+pub struct Prio<P, Q: 'static, M: Memory = crate::memory::Usual> {
+    bands: M::Of<Q>,
     map: Priomap,
     backlog: Backlog,
     /// The band of each of the four priorities that packets have, one that there is.
@@ -70,9 +70,9 @@ pub struct Prio<P, Q, B> {
     kinds: core::marker::PhantomData<(P, Q)>,
 }
 
-impl<P: Packet, Q: Queue<P>, B: Storage<Q>> Prio<P, Q, B> {
+impl<P: Packet, Q: Queue<P> + 'static, M: Memory> Prio<P, Q, M> {
     /// A queue of these bands, which are empty. Without any it holds nothing that is asked for: `None`.
-    pub fn new(map: Priomap, bands: B) -> Option<Self> {
+    pub fn new(map: Priomap, bands: M::Of<Q>) -> Option<Self> {
         if bands.as_ref().is_empty() {
             return None;
         }
@@ -112,7 +112,7 @@ impl<P: Packet, Q: Queue<P>, B: Storage<Q>> Prio<P, Q, B> {
     }
 }
 
-impl<P: Packet, Q: Queue<P>, B: Storage<Q>> Queue<P> for Prio<P, Q, B> {
+impl<P: Packet, Q: Queue<P> + 'static, M: Memory> Queue<P> for Prio<P, Q, M> {
     #[inline]
     fn enqueue(&mut self, now: Nanos, packet: P, observer: &mut impl Observer<P>) -> Verdict {
         let band = self.band(packet.dsfield());
@@ -187,11 +187,11 @@ mod tests {
     use crate::fifo::{Fifo, Limit};
     use crate::{Header, Ignore, Reason};
 
-    type Band = Fifo<Header, [Header; 4]>;
+    type Band = Fifo<Header>;
 
-    fn pfifo_fast(limit: u32) -> Prio<Header, Band, [Band; 3]> {
-        let band = || Fifo::new(Limit::Packets(limit), [Header::default(); 4]);
-        Prio::new(Priomap::default(), [band(), band(), band()]).expect("bands")
+    fn pfifo_fast(limit: u32) -> Prio<Header, Band> {
+        let band = || <Fifo<Header>>::new(Limit::Packets(limit), alloc::vec![Header::default(); 4]);
+        Prio::new(Priomap::default(), alloc::vec![band(), band(), band()]).expect("bands")
     }
 
     /// tc-prio(8): the column "Band" of its table.
@@ -226,12 +226,12 @@ mod tests {
     #[test]
     fn a_band_that_there_is_not_is_that_of_priority_0() {
         let map = Priomap::of_digits(0x1f00_0000_0000_0000);
-        let band = || Fifo::new(Limit::Packets(4), [Header::default(); 4]);
-        let queue = Prio::<Header, _, _>::new(map, [band(), band()]).expect("bands");
+        let band = || <Fifo<Header>>::new(Limit::Packets(4), alloc::vec![Header::default(); 4]);
+        let queue = <Prio<Header, _>>::new(map, alloc::vec![band(), band()]).expect("bands");
         assert_eq!((queue.band(0x10), queue.band(0)), (0, 1));
         let map = Priomap::of_digits(0x1090_0000_0000_0000);
-        let queue = Prio::<Header, _, _>::new(map, [band(), band()]).expect("bands");
+        let queue = <Prio<Header, _>>::new(map, alloc::vec![band(), band()]).expect("bands");
         assert_eq!(queue.band(0x08), 1, "priority 2 names band 9");
-        assert!(Prio::<Header, Band, _>::new(map, []).is_none());
+        assert!(<Prio<Header, Band>>::new(map, alloc::vec![]).is_none());
     }
 }

@@ -23,8 +23,9 @@ pub use table::{MAX_DEPTH, Node, Slot};
 
 use table::{Depths, Nodes};
 
-use crate::arena::{NIL, Storage};
+use crate::arena::NIL;
 use crate::jiffies::Timer;
+use crate::memory::Memory;
 use crate::queue::{Held, Sent};
 use crate::red::{Action, Law};
 use crate::{Backlog, Draws, Nanos, Observer, Packet, Queue, Reason, Rng, Stats, Verdict};
@@ -62,10 +63,10 @@ pub struct SlotState {
 /// Rehashes that are caught up with at once; of more that were missed, only the last key counts.
 const MOST_REHASHES: u32 = 16;
 
-/// `sfq` over storage for buckets `H`, slots `F` and packets `S`, with random numbers from `D`. It needs one node
+/// `sfq` over the storage `M`, with random numbers from `D`. It needs one node
 /// more than `limit`; with fewer the limit is lowered to the nodes less one.
 #[derive(Clone, Debug)]
-pub struct Sfq<P, H, F, S, D = Rng> {
+pub struct Sfq<P: 'static, M: Memory = crate::memory::Usual, D = Rng> {
     params: Params,
     red: Option<Law>,
     limit: u32,
@@ -76,9 +77,9 @@ pub struct Sfq<P, H, F, S, D = Rng> {
     perturbation: u32,
     period: u64,
     timer: Timer,
-    buckets: H,
-    slots: F,
-    nodes: Nodes<S>,
+    buckets: M::Of<u32>,
+    slots: M::Of<Slot>,
+    nodes: Nodes<M::Of<Node<P>>>,
     depths: Depths,
     /// The slot that was served last; [`NIL`] where all are empty.
     tail: u32,
@@ -91,16 +92,16 @@ pub struct Sfq<P, H, F, S, D = Rng> {
     packet: core::marker::PhantomData<P>,
 }
 
-impl<P, H, F, S, D> Sfq<P, H, F, S, D>
-where
-    P: Packet,
-    H: Storage<u32>,
-    F: Storage<Slot>,
-    S: Storage<Node<P>>,
-    D: Draws,
-{
+impl<P: Packet, M: Memory, D: Draws> Sfq<P, M, D> {
     /// An empty queue, made at `now`. A storage of no places queues nothing.
-    pub fn new(params: Params, now: Nanos, draws: D, mut buckets: H, mut slots: F, nodes: S) -> Self {
+    pub fn new(
+        params: Params,
+        now: Nanos,
+        draws: D,
+        mut buckets: M::Of<u32>,
+        mut slots: M::Of<Slot>,
+        nodes: M::Of<Node<P>>,
+    ) -> Self {
         let places = u32::try_from(buckets.as_ref().len()).unwrap_or(u32::MAX).min(65_536);
         buckets.as_mut().fill(NIL);
         slots.as_mut().fill(Slot::default());
@@ -467,14 +468,7 @@ fn leave(slots: &mut [Slot], tail: &mut u32, index: u32) {
     }
 }
 
-impl<P, H, F, S, D> Queue<P> for Sfq<P, H, F, S, D>
-where
-    P: Packet,
-    H: Storage<u32>,
-    F: Storage<Slot>,
-    S: Storage<Node<P>>,
-    D: Draws,
-{
+impl<P: Packet, M: Memory, D: Draws> Queue<P> for Sfq<P, M, D> {
     #[inline]
     fn enqueue(&mut self, now: Nanos, packet: P, observer: &mut impl Observer<P>) -> Verdict {
         self.advance(now, observer);

@@ -60,7 +60,9 @@ impl Parameter {
     /// [`ValueError::OutOfRange`].
     pub fn check(&self, value: Value) -> Result<Value, ValueError> {
         match self.range {
-            Some((min, max)) if value < min || value > max => Err(ValueError::OutOfRange),
+            Some((min, max)) if value.order() < min.order() || value.order() > max.order() => {
+                Err(ValueError::OutOfRange)
+            }
             _ => Ok(value),
         }
     }

@@ -40,7 +40,7 @@ pub enum Unit {
 }
 
 /// The value of a parameter. `Display` writes the shortest exact text, which [`Unit::read`] reads back.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Value {
     /// A number of packets or of other things.
     Number(u64),
@@ -62,6 +62,21 @@ pub enum Value {
     Word(&'static str),
     /// Sixteen hexadecimal digits, the first one highest.
     Digits(u64),
+}
+
+impl Value {
+    /// A number by which values of one unit are ordered: packets in the place of a time are behind all times.
+    pub(super) const fn order(self) -> i128 {
+        match self {
+            Value::Number(number) | Value::Millionths(number) | Value::Digits(number) => number as i128,
+            Value::Bytes(bytes) => bytes.0 as i128,
+            Value::Signed(bytes) => bytes as i128,
+            Value::Time(time) => time.0 as i128,
+            Value::Packets(packets) => (1 << 64) + packets as i128,
+            Value::Rate(rate) => rate.0 as i128,
+            Value::Switch(_) | Value::Word(_) => 0,
+        }
+    }
 }
 
 const MILLION: u64 = 1_000_000;

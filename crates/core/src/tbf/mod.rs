@@ -9,8 +9,10 @@ mod params;
 
 pub use params::{LinkLayer, Params, ParamsError};
 
-use crate::arena::Storage;
+use core::fmt;
+
 use crate::fifo::{Fifo, Limit};
+use crate::memory::Memory;
 use crate::spec::Link;
 use crate::{Backlog, Nanos, Observer, Packet, Queue, Reason, Span, Stats, Verdict};
 
@@ -118,23 +120,22 @@ pub struct State {
     pub t_c: Nanos,
 }
 
-/// `tbf` over the storage `S` of its inner queue.
-#[derive(Clone, Debug)]
-pub struct Tbf<P, S> {
+/// `tbf` over the storage `M` of its inner queue.
+pub struct Tbf<P: 'static, M: Memory = crate::memory::Usual> {
     params: Params,
     effective: Effective,
-    inner: Fifo<P, S>,
+    inner: Fifo<P, M>,
     state: State,
     drop_toobig: u64,
     overlimits: u64,
 }
 
-impl<P: Packet, S: Storage<P>> Tbf<P, S> {
+impl<P: Packet, M: Memory> Tbf<P, M> {
     /// An empty queue with full buckets, its checkpoint at `now`.
     ///
     /// # Errors
     /// For parameters that make no token bucket.
-    pub fn new(params: Params, link: Link, now: Nanos, places: S) -> Result<Self, ParamsError> {
+    pub fn new(params: Params, link: Link, now: Nanos, places: M::Of<P>) -> Result<Self, ParamsError> {
         let mut queue = Tbf {
             effective: Effective::new(&params, link)?,
             inner: Fifo::new(Limit::Bytes(params.limit), places),
@@ -204,7 +205,31 @@ impl<P: Packet, S: Storage<P>> Tbf<P, S> {
     }
 }
 
-impl<P: Packet, S: Storage<P>> Queue<P> for Tbf<P, S> {
+impl<P: Packet, M: Memory> Clone for Tbf<P, M>
+where
+    Fifo<P, M>: Clone,
+{
+    fn clone(&self) -> Self {
+        Tbf {
+            params: self.params.clone(),
+            effective: self.effective.clone(),
+            inner: self.inner.clone(),
+            state: self.state.clone(),
+            drop_toobig: self.drop_toobig.clone(),
+            overlimits: self.overlimits.clone(),
+        }
+    }
+}
+
+impl<P: Packet, M: Memory> fmt::Debug for Tbf<P, M> {
+    /// What it holds and has done.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut words = f.debug_struct("Tbf");
+        words.field("backlog", &self.backlog()).field("stats", &self.stats()).finish_non_exhaustive()
+    }
+}
+
+impl<P: Packet, M: Memory> Queue<P> for Tbf<P, M> {
     #[inline]
     fn enqueue(&mut self, now: Nanos, packet: P, observer: &mut impl Observer<P>) -> Verdict {
         if packet.len() > self.effective.max_size {
@@ -275,7 +300,8 @@ mod tests {
     #[test]
     fn a_packet_short_of_tokens_leaves_exactly_at_next_wake() {
         let params = Params::new(Rate(8_000_000), 1500, 10_000);
-        let mut queue = Tbf::new(params, LINK, Nanos(0), [Header::default(); 8]).expect("good parameters");
+        let mut queue = <Tbf<Header>>::new(params, LINK, Nanos(0), alloc::vec![Header::default(); 8])
+            .expect("good parameters");
         let packet = Header { len: 1000, truesize: 1000, ..Header::default() };
         for _ in 0..3 {
             queue.enqueue(Nanos(0), packet, &mut Ignore);
@@ -292,7 +318,8 @@ mod tests {
     #[test]
     fn wrong_parameters_are_named() {
         let good = Params::new(Rate(8_000), 1500, 1);
-        let make = |params| Tbf::<Header, _>::new(params, LINK, Nanos(0), [Header::default(); 1]).err();
+        let make =
+            |params| <Tbf<Header>>::new(params, LINK, Nanos(0), alloc::vec![Header::default(); 1]).err();
         assert_eq!(make(Params { rate: Rate(7), ..good }), Some(ParamsError::Rate));
         assert_eq!(make(Params { burst: 0, ..good }), Some(ParamsError::Burst));
         assert_eq!(make(Params { peakrate: Some(Rate(8_000)), ..good }), Some(ParamsError::PeakRate));

@@ -16,7 +16,8 @@ use core::marker::PhantomData;
 use bits::Bits;
 pub use params::Params;
 
-use crate::arena::{Arena, List, Slot, Storage};
+use crate::arena::{Arena, List, Slot};
+use crate::memory::Memory;
 use crate::queue::Sent;
 use crate::{Backlog, Nanos, Observer, Packet, Queue, Reason, Span, Stats, Verdict};
 
@@ -44,12 +45,12 @@ pub struct WheelCounters {
 
 /// `wheel` over storage: words for its bits, slots, and places for packets.
 #[derive(Clone, Debug)]
-pub struct Wheel<P, W, L, S> {
+pub struct Wheel<P: 'static, M: Memory = crate::memory::Usual> {
     params: Params,
     limit: u32,
-    arena: Arena<P, S>,
-    bits: Bits<W>,
-    slots: L,
+    arena: Arena<P, M::Of<Slot<P>>>,
+    bits: Bits<M::Of<u64>>,
+    slots: M::Of<List>,
     count: u32,
     /// Packets whose time has come.
     due: List,
@@ -67,16 +68,10 @@ pub struct Wheel<P, W, L, S> {
     packet: PhantomData<P>,
 }
 
-impl<P, W, L, S> Wheel<P, W, L, S>
-where
-    P: Packet,
-    W: Storage<u64>,
-    L: Storage<List>,
-    S: Storage<Slot<P>>,
-{
+impl<P: Packet, M: Memory> Wheel<P, M> {
     /// An empty wheel, whatever the storage held. Slots beyond [`MAX_SLOTS`], or without [`words`], are not used; one
     /// without slots lets everything leave at once.
-    pub fn new(params: Params, words: W, mut slots: L, places: S) -> Self {
+    pub fn new(params: Params, words: M::Of<u64>, mut slots: M::Of<List>, places: M::Of<Slot<P>>) -> Self {
         let arena = Arena::new(places);
         let wanted = u32::try_from(slots.as_ref().len()).unwrap_or(MAX_SLOTS);
         let (bits, count) = Bits::new(words, wanted);
@@ -212,13 +207,7 @@ where
     }
 }
 
-impl<P, W, L, S> Queue<P> for Wheel<P, W, L, S>
-where
-    P: Packet,
-    W: Storage<u64>,
-    L: Storage<List>,
-    S: Storage<Slot<P>>,
-{
+impl<P: Packet, M: Memory> Queue<P> for Wheel<P, M> {
     #[inline]
     fn enqueue(&mut self, now: Nanos, packet: P, observer: &mut impl Observer<P>) -> Verdict {
         if self.qlen >= self.limit {

@@ -2,12 +2,12 @@
 
 use super::TxStack;
 use super::id::{Ac, StationId, Tid, TxqId};
-use super::memory::Memory;
 use super::schedule::Listing;
 use super::station::Account;
+use crate::memory::Memory;
 use crate::{Nanos, Packet};
 
-impl<P: Packet, M: Memory<P>> TxStack<P, M> {
+impl<P: Packet, M: Memory> TxStack<P, M> {
     /// The clock tick that contains `now` (Linux `jiffies`).
     #[inline]
     fn tick(&self, now: Nanos) -> u64 {

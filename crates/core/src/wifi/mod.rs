@@ -59,7 +59,9 @@ pub use error::WifiError;
 pub use flow::{Flow, FlowState, Tin};
 use fq::{Fq, Limits};
 pub use id::{Ac, InterfaceId, StationId, Tid, TxqId};
-pub use memory::{Heap, Lengths, Lent, Memory, Parts};
+pub use memory::{Lengths, Parts};
+
+use crate::memory::Memory;
 pub use params::{PerAc, WifiParams};
 pub use queueing::{Delivered, Held};
 pub use schedule::Node;
@@ -141,10 +143,10 @@ impl Capacity {
 /// * A packet given to [`TxStack::enqueue`] comes back exactly once: from [`TxStack::tx_dequeue`] or through
 ///   [`Observer::dropped`].
 /// * Nothing is allocated after `TxStack::new`, and by [`TxStack::over`] nothing at all.
-pub struct TxStack<P, M: Memory<P> = Heap> {
+pub struct TxStack<P: 'static, M: Memory = crate::memory::Usual> {
     fq: Fq<P, M>,
-    schedule: Schedule<M::Nodes>,
-    stations: M::Stations,
+    schedule: Schedule<M::Of<Node>>,
+    stations: M::Of<Station>,
     pending: Pending,
     /// Stations present.
     num_sta: u32,
@@ -179,7 +181,7 @@ impl<P: Packet> TxStack<P> {
     }
 }
 
-impl<P: Packet, M: Memory<P>> TxStack<P, M> {
+impl<P: Packet, M: Memory> TxStack<P, M> {
     /// A stack without stations over this storage.
     ///
     /// # Errors
@@ -416,7 +418,7 @@ impl<P: Packet, M: Memory<P>> TxStack<P, M> {
     }
 }
 
-impl<P, M: Memory<P>> fmt::Debug for TxStack<P, M> {
+impl<P: 'static, M: Memory> fmt::Debug for TxStack<P, M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut out = f.debug_struct("TxStack");
         out.field("params", &self.params).field("capacity", &self.capacity).finish_non_exhaustive()

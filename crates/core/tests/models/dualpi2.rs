@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use goodqueue::arena::Slot;
 use goodqueue::dualpi2::{DropEarly, MAX_PROB, Params, Threshold};
-use goodqueue::{Draws, Header, HeapDualPi2, Ignore, Nanos, Observer, Queue, Reason, Rng, Span, Verdict};
+use goodqueue::{Draws, DualPi2, Header, Ignore, Nanos, Observer, Queue, Reason, Rng, Span, Verdict};
 use proptest::prelude::*;
 
 use crate::LINK;
@@ -35,7 +35,7 @@ fn params(choice: u8) -> Params {
     }
 }
 
-impl Subject for HeapDualPi2<Header> {
+impl Subject for DualPi2<Header> {
     const IS_FIFO: bool = false;
     const COUNTS_CHANGE: bool = false;
     fn may_overtake(late: &Header, early: &Header) -> bool {
@@ -46,8 +46,8 @@ impl Subject for HeapDualPi2<Header> {
     }
 }
 
-fn dualpi2(params: Params, now: Nanos) -> HeapDualPi2<Header> {
-    HeapDualPi2::new(params, LINK, now, Rng::new(5), vec![Slot::default(); 100])
+fn dualpi2(params: Params, now: Nanos) -> DualPi2<Header> {
+    <DualPi2<Header>>::new(params, LINK, now, Rng::new(5), vec![Slot::default(); 100])
 }
 
 /// RFC 9332 appendix A with the choices of the queue's documentation. Times are seconds.
@@ -279,7 +279,8 @@ impl Observer<Header> for Drops {
 /// A flow that heeds nothing sends twice what the line takes for a second (RFC 9332 section 4.2.3).
 fn overload(drop_overload: bool, ecn: u8) -> (f64, u64, u64) {
     let params = Params { drop_overload, limit: 10_000, ..Params::default() };
-    let mut queue = HeapDualPi2::new(params, LINK, Nanos(0), Rng::new(1), vec![Slot::default(); 10_000]);
+    let mut queue =
+        <DualPi2<Header>>::new(params, LINK, Nanos(0), Rng::new(1), vec![Slot::default(); 10_000]);
     let mut drops = Drops::default();
     for step in 0..10_000 {
         let now = Nanos(step * 100_000);

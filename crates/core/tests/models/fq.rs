@@ -1,13 +1,13 @@
 //! `fq`: the promises, with times to leave and paces of its own host.
 
 use goodqueue::fq::{Flow, Node, Params};
-use goodqueue::{Header, HeapFq, Nanos, Observer, Origin, Queue, Rate, Socket, Span};
+use goodqueue::{Fq, Header, Nanos, Observer, Origin, Queue, Rate, Socket, Span};
 use proptest::prelude::*;
 
 use crate::LINK;
 use crate::harness::{Seen, Subject, op, run};
 
-impl Subject for HeapFq<Header> {
+impl Subject for Fq<Header> {
     const IS_FIFO: bool = false;
     const IS_SHAPER: bool = true;
     fn reconfigure(&mut self, now: Nanos, choice: u8, seen: &mut Seen) {
@@ -24,9 +24,9 @@ impl Subject for HeapFq<Header> {
     }
 }
 
-fn fq(params: Params, flows: usize) -> HeapFq<Header> {
+fn fq(params: Params, flows: usize) -> Fq<Header> {
     let nodes = vec![Node::default(); params.limit as usize];
-    HeapFq::new(params, LINK, vec![0; 4], vec![Flow::default(); flows], nodes)
+    <Fq<Header>>::new(params, LINK, vec![0; 4], vec![Flow::default(); flows], nodes)
 }
 
 /// A host whose packets are to leave at times of their own, by their number.

@@ -15,13 +15,12 @@ use std::collections::VecDeque;
 use goodqueue::codel::Parity;
 use goodqueue::fifo::Limit;
 use goodqueue::{
-    Header, HeapCodel, HeapFifo, HeapFqCodel, HeapTbf, Link, Nanos, Queue, Rate, Span, Verdict, codel,
-    fq_codel, tbf,
+    Codel, Fifo, FqCodel, Header, Link, Nanos, Queue, Rate, Span, Tbf, Verdict, codel, fq_codel, tbf,
 };
 use harness::{Op, Seen, Subject, op, run};
 use proptest::prelude::*;
 
-impl Subject for HeapFifo<Header> {
+impl Subject for Fifo<Header> {
     const IS_FIFO: bool = true;
     fn reconfigure(&mut self, _now: Nanos, choice: u8, _seen: &mut Seen) {
         self.configure(match choice {
@@ -47,7 +46,7 @@ fn codel_params(limit: u32, choice: u8, parity: Parity) -> codel::Params {
     }
 }
 
-impl Subject for HeapCodel<Header> {
+impl Subject for Codel<Header> {
     const IS_FIFO: bool = true;
     fn reconfigure(&mut self, now: Nanos, choice: u8, seen: &mut Seen) {
         let limit = [1000, 5, 20, 2][usize::from(choice)];
@@ -56,7 +55,7 @@ impl Subject for HeapCodel<Header> {
     }
 }
 
-impl Subject for HeapFqCodel<Header> {
+impl Subject for FqCodel<Header> {
     const IS_FIFO: bool = false;
     fn reconfigure(&mut self, now: Nanos, choice: u8, seen: &mut Seen) {
         let at = usize::from(choice);
@@ -77,7 +76,7 @@ impl Subject for HeapFqCodel<Header> {
     }
 }
 
-impl Subject for HeapTbf<Header> {
+impl Subject for Tbf<Header> {
     const IS_FIFO: bool = true;
     const IS_SHAPER: bool = true;
     fn reconfigure(&mut self, _now: Nanos, choice: u8, _seen: &mut Seen) {
@@ -95,13 +94,13 @@ fn tbf_params(choice: u8) -> tbf::Params {
     }
 }
 
-fn new_codel(parity: Parity) -> HeapCodel<Header> {
-    HeapCodel::new(codel_params(40, 0, parity), LINK, vec![codel::Stamped::default(); 40])
+fn new_codel(parity: Parity) -> Codel<Header> {
+    <Codel<Header>>::new(codel_params(40, 0, parity), LINK, vec![codel::Stamped::default(); 40])
 }
 
-fn new_fq_codel(params: fq_codel::Params, flows: usize, slots: usize) -> HeapFqCodel<Header> {
+fn new_fq_codel(params: fq_codel::Params, flows: usize, slots: usize) -> FqCodel<Header> {
     let slots = vec![goodqueue::arena::Slot::default(); slots];
-    HeapFqCodel::new(params, LINK, vec![fq_codel::Flow::default(); flows], slots).expect("storage")
+    <FqCodel<Header>>::new(params, LINK, vec![fq_codel::Flow::default(); flows], slots).expect("storage")
 }
 
 proptest! {
@@ -121,13 +120,13 @@ proptest! {
 
     #[test]
     fn tbf_keeps_every_promise(ops in prop::collection::vec(op(), 1..200)) {
-        let queue = HeapTbf::new(tbf_params(0), LINK, Nanos(0), vec![Header::default(); 50]).expect("parameters");
+        let queue = <Tbf<Header>>::new(tbf_params(0), LINK, Nanos(0), vec![Header::default(); 50]).expect("parameters");
         run(queue, 0, &ops);
     }
 
     #[test]
     fn a_fifo_keeps_every_promise(ops in prop::collection::vec(op(), 1..200)) {
-        run(HeapFifo::new(Limit::Packets(10), vec![Header::default(); 20]), 0, &ops);
+        run(<Fifo<Header>>::new(Limit::Packets(10), vec![Header::default(); 20]), 0, &ops);
     }
 
     /// The naive model of `bfifo`, decision for decision.
@@ -136,7 +135,7 @@ proptest! {
         lens in prop::collection::vec(prop::option::of(1_u32..3000), 1..300),
         limit in 0_u64..20_000,
     ) {
-        let mut queue = HeapFifo::new(Limit::Bytes(limit), vec![Header::default(); 400]);
+        let mut queue = <Fifo<Header>>::new(Limit::Bytes(limit), vec![Header::default(); 400]);
         let (mut model, mut seen) = (VecDeque::new(), Seen::default());
         for (id, len) in (0_u64..).zip(lens) {
             if let Some(len) = len {
@@ -202,7 +201,7 @@ proptest! {
         burst in 1514_u32..20_000,
     ) {
         let params = tbf::Params::new(Rate(rate), burst, 1 << 20);
-        let mut queue = HeapTbf::new(params, LINK, Nanos(0), vec![Header::default(); 200]).expect("parameters");
+        let mut queue = <Tbf<Header>>::new(params, LINK, Nanos(0), vec![Header::default(); 200]).expect("parameters");
         let mut seen = Seen::default();
         for &len in &lens {
             queue.enqueue(Nanos(0), Header { len, ..Header::default() }, &mut seen);

@@ -1,9 +1,7 @@
 //! `pie` and `fq_pie`.
 
 use goodqueue::pie::{MAX_PROB, Params, Stamped};
-use goodqueue::{
-    Draws, Header, HeapFqPie, HeapPie, Ignore, Nanos, Pie, Queue, Reason, Rng, Span, Verdict, fq_pie,
-};
+use goodqueue::{Draws, FqPie, Header, Heap, Ignore, Nanos, Pie, Queue, Reason, Rng, Span, Verdict, fq_pie};
 use proptest::prelude::*;
 
 use crate::LINK;
@@ -22,7 +20,7 @@ fn params(limit: u32, choice: u8) -> Params {
     }
 }
 
-impl Subject for HeapPie<Header> {
+impl Subject for Pie<Header> {
     const IS_FIFO: bool = true;
     fn reconfigure(&mut self, now: Nanos, choice: u8, seen: &mut Seen) {
         let limit = [1000, 5, 20, 2][usize::from(choice)];
@@ -30,7 +28,7 @@ impl Subject for HeapPie<Header> {
     }
 }
 
-impl Subject for HeapFqPie<Header> {
+impl Subject for FqPie<Header> {
     const IS_FIFO: bool = false;
     fn reconfigure(&mut self, now: Nanos, choice: u8, seen: &mut Seen) {
         let at = usize::from(choice);
@@ -58,7 +56,7 @@ proptest! {
     #[test]
     fn pie_keeps_every_promise(ops in prop::collection::vec(op(), 1..300), start in any::<u32>()) {
         let params = params(40, 0);
-        let queue = HeapPie::new(params, LINK, Nanos(start.into()), Rng::new(1), vec![Stamped::default(); 40]);
+        let queue = <Pie<Header>>::new(params, LINK, Nanos(start.into()), Rng::new(1), vec![Stamped::default(); 40]);
         run(queue, u64::from(start), &ops);
     }
 
@@ -66,7 +64,7 @@ proptest! {
     fn fq_pie_keeps_every_promise(ops in prop::collection::vec(op(), 1..300), slots in 1_usize..60) {
         let params = fq_pie::Params { limit: 30, ..fq_pie::Params::default() };
         let (flows, slots) = (vec![fq_pie::Flow::default(); 4], vec![goodqueue::arena::Slot::default(); slots]);
-        run(HeapFqPie::new(params, LINK, Nanos(0), Rng::new(2), flows, slots).expect("buckets"), 0, &ops);
+        run(<FqPie<Header>>::new(params, LINK, Nanos(0), Rng::new(2), flows, slots).expect("buckets"), 0, &ops);
     }
 
     /// The probability is the same however often it is asked for in between.
@@ -74,7 +72,7 @@ proptest! {
     fn updates_wait_for_a_call(ops in prop::collection::vec(op(), 1..200), asks in 1_u64..50) {
         let make = || {
             let params = params(40, 0);
-            HeapPie::new(params, LINK, Nanos(0), Rng::new(3), vec![Stamped::default(); 40])
+            <Pie<Header>>::new(params, LINK, Nanos(0), Rng::new(3), vec![Stamped::default(); 40])
         };
         let (mut seldom, mut often, mut now) = (make(), make(), Nanos(0));
         for op in &ops {
@@ -112,7 +110,7 @@ impl Draws for Fixed {
 }
 
 /// 30 packets at 1 s, one dequeued at each of `at` (milliseconds from then).
-fn delayed(draw: u32, at: &[u64]) -> Pie<Header, Vec<Stamped<Header>>, Fixed> {
+fn delayed(draw: u32, at: &[u64]) -> Pie<Header, Heap, Fixed> {
     let mut queue = Pie::new(Params::default(), LINK, Nanos(0), Fixed(draw), vec![Stamped::default(); 1000]);
     let packet = Header { len: 1000, dsfield: 2, ..Header::default() };
     for _ in 0..30 {
@@ -166,7 +164,7 @@ fn what_nobody_asked_for_a_year_is_answered_at_once() {
     let flows = vec![fq_pie::Flow::default(); 65_536];
     let slots = vec![goodqueue::arena::Slot::default(); 10];
     let mut queue =
-        HeapFqPie::<Header>::new(fq_pie::Params::default(), LINK, Nanos(0), Rng::new(1), flows, slots)
+        FqPie::<Header>::new(fq_pie::Params::default(), LINK, Nanos(0), Rng::new(1), flows, slots)
             .expect("buckets");
     queue.advance(Nanos(u64::MAX - 1));
     assert_eq!(queue.flow_state(0).expect("a bucket").vars.prob, 0);

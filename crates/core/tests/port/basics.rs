@@ -8,7 +8,7 @@ use goodqueue::{
 
 use super::support::{drain, fifo, line, packet};
 
-fn fq_codel() -> FqCodel<Header, Vec<Flow>, Vec<Slot<Header>>> {
+fn fq_codel() -> FqCodel<Header> {
     FqCodel::new(
         Params::default(),
         Link::ethernet(Rate(10_000_000)),
