@@ -306,27 +306,6 @@ impl<P: Packet, M: Memory> AnyQueue<P, M> {
     fn backlog_of_any(&self) -> Backlog {
         each!(self, queue => queue.backlog())
     }
-
-    #[inline(never)]
-    fn enqueue_in_class(
-        &mut self,
-        now: Nanos,
-        packet: P,
-        sum: &mut Backlog,
-        observer: &mut impl Observer<P>,
-    ) -> (Verdict, bool) {
-        each!(self, queue => queue.enqueue_counted(now, packet, sum, observer))
-    }
-
-    #[inline(never)]
-    fn dequeue_from_class(
-        &mut self,
-        now: Nanos,
-        sum: &mut Backlog,
-        observer: &mut impl Observer<P>,
-    ) -> (Option<P>, bool) {
-        each!(self, queue => queue.dequeue_counted(now, sum, observer))
-    }
 }
 
 /// The default of Linux and of links here is inlined into its caller, which halves what the call around it costs; the
@@ -345,46 +324,6 @@ impl<P: Packet, M: Memory> Queue<P> for AnyQueue<P, M> {
             AnyQueue::FqCodel(queue) => queue.dequeue(now, observer),
             any => any.dequeue_from_any(now, observer),
         }
-    }
-    /// In a class the default of tc is inlined too.
-    #[inline(always)]
-    fn enqueue_counted(
-        &mut self,
-        now: Nanos,
-        packet: P,
-        sum: &mut Backlog,
-        observer: &mut impl Observer<P>,
-    ) -> (Verdict, bool) {
-        match self {
-            AnyQueue::Fifo(queue) => queue.enqueue_counted(now, packet, sum, observer),
-            AnyQueue::FqCodel(queue) => queue.enqueue_counted(now, packet, sum, observer),
-            any => any.enqueue_in_class(now, packet, sum, observer),
-        }
-    }
-    #[inline(always)]
-    fn dequeue_counted(
-        &mut self,
-        now: Nanos,
-        sum: &mut Backlog,
-        observer: &mut impl Observer<P>,
-    ) -> (Option<P>, bool) {
-        match self {
-            AnyQueue::Fifo(queue) => queue.dequeue_counted(now, sum, observer),
-            AnyQueue::FqCodel(queue) => queue.dequeue_counted(now, sum, observer),
-            any => any.dequeue_from_class(now, sum, observer),
-        }
-    }
-    #[inline(always)]
-    fn push_plain(&mut self, packet: &P) -> bool {
-        if let AnyQueue::Fifo(queue) = self { queue.push_plain(packet) } else { false }
-    }
-    #[inline(always)]
-    fn peek_len(&self) -> Option<u32> {
-        if let AnyQueue::Fifo(queue) = self { queue.peek_len() } else { None }
-    }
-    #[inline(always)]
-    fn pop_plain(&mut self) -> Option<(P, bool)> {
-        if let AnyQueue::Fifo(queue) = self { queue.pop_plain() } else { None }
     }
     fn next_wake(&self, now: Nanos) -> Option<Nanos> {
         each!(self, queue => queue.next_wake(now))

@@ -277,7 +277,7 @@ impl Vars {
     }
 
     /// Whether the packet in hand may be dropped: the sojourn time was above target for an interval
-    /// (RFC 8289 section 5.5 `dodequeue`). A no ends the dropping state.
+    /// (RFC 8289 section 5.5 `dodequeue`; Linux 6.1 `codel_impl.h:codel_should_drop`). A no ends the dropping state.
     #[inline]
     fn should_drop(&mut self, law: &Law, now: Tick, enqueued: Tick, backlog: u64) -> bool {
         self.ldelay = now.minus(enqueued);
@@ -391,10 +391,11 @@ impl Vars {
         }
     }
 
-    /// Judges the packet in hand. `None`: it goes as it is, which is the ordinary case. Otherwise the
-    /// owner calls [`Vars::act`] with the answer.
+    /// The tests of Linux's `codel_dequeue` on the packet in hand, before anything is done. `None`: it goes as it is,
+    /// which is the ordinary case. Otherwise the answer of [`Vars::should_drop`], with which the owner calls
+    /// [`Vars::drop_or_mark`].
     #[inline]
-    pub(crate) fn judge(&mut self, law: &Law, now: Tick, enqueued: Tick, backlog: u64) -> Option<bool> {
+    pub(crate) fn signal(&mut self, law: &Law, now: Tick, enqueued: Tick, backlog: u64) -> Option<bool> {
         let ok_to_drop = self.should_drop(law, now, enqueued, backlog);
         if ok_to_drop && (!self.dropping() || !now.is_before(self.drop_next)) {
             return Some(true);
@@ -408,8 +409,8 @@ impl Vars {
         self.armed &= law.kept_when_empty;
     }
 
-    /// Drops or marks as [`Vars::judge`] found, and gives the packet to deliver instead, if there is one.
-    pub(crate) fn act<P: Packet>(
+    /// The rest of Linux's `codel_dequeue`: drops or marks, and gives the packet to deliver, if one is left.
+    pub(crate) fn drop_or_mark<P: Packet>(
         &mut self,
         law: &Law,
         counters: &mut Counters,
@@ -448,9 +449,9 @@ impl Vars {
             return None;
         };
         counters.note(packet.len());
-        match self.judge(law, now, enqueued, source.backlog()) {
+        match self.signal(law, now, enqueued, source.backlog()) {
             None => Some(packet),
-            Some(ok_to_drop) => self.act(law, counters, now, (packet, ok_to_drop), source),
+            Some(ok_to_drop) => self.drop_or_mark(law, counters, now, (packet, ok_to_drop), source),
         }
     }
 }

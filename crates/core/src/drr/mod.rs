@@ -6,8 +6,7 @@
 //!
 //! In Linux filters say which class a packet is of. Here there are none: it is the packet's flow hash or its DSCP
 //! ([`By`]), and no packet is without a class. A class is any queue. A packet that waits until the deficit suffices has
-//! left its class's queue already, and stands beside it (Linux `qdisc_peek_dequeued`). In a FIFO it is looked at where it
-//! lies, and is put beside the queue when one that arrives needs its place: that is the same from outside.
+//! left its class's queue already, and is kept beside it (Linux `qdisc_peek_dequeued`).
 
 mod params;
 
@@ -37,9 +36,6 @@ pub struct Class<P, Q> {
     queue: Q,
     quantum: u32,
     deficit: u32,
-    /// Whether the packet at the head of the queue waits for the deficit there. It has left as far as the queue's limit
-    /// is concerned.
-    is_looked_at: bool,
     /// The packet that waits for the deficit beside the queue.
     waiting: Option<P>,
     next: u32,
@@ -51,7 +47,7 @@ impl<P: Packet, Q: Queue<P>> Class<P, Q> {
     /// A class over `queue`, which is empty, with so many bytes a turn; none is one.
     pub fn new(queue: Q, quantum: u32) -> Self {
         let quantum = quantum.max(1);
-        Class { queue, quantum, deficit: 0, is_looked_at: false, waiting: None, next: UNLISTED }
+        Class { queue, quantum, deficit: 0, waiting: None, next: UNLISTED }
     }
 
     /// Its queue.
@@ -146,36 +142,39 @@ impl<P: Packet, Q: Queue<P> + 'static, M: Memory> Drr<P, Q, M> {
             self.round.push(classes, at);
         }
     }
+}
 
-    /// [`Queue::enqueue`] in a class over any queue, or over a FIFO that is full, where the place of a packet that waits at
-    /// its head is free: that one waits beside it from now on.
-    #[inline(never)]
-    fn enqueue_any(&mut self, now: Nanos, packet: &P, observer: &mut impl Observer<P>) -> Verdict {
-        let index = self.class_of(packet);
-        let Some(class) = self.classes.as_mut().get_mut(index) else {
+impl<P: Packet, Q: Queue<P> + 'static, M: Memory> Queue<P> for Drr<P, Q, M> {
+    #[inline]
+    fn enqueue(&mut self, now: Nanos, packet: P, observer: &mut impl Observer<P>) -> Verdict {
+        let index = self.class_of(&packet);
+        let Some(class) = self.classes.get_mut(index) else {
+            observer.dropped(now, packet, Reason::Limit);
             return Verdict::Dropped(Reason::Limit);
         };
-        if core::mem::take(&mut class.is_looked_at) {
-            class.waiting = class.queue.dequeue(now, observer);
-        }
-        let (verdict, is_empty) = class.queue.enqueue_counted(now, *packet, &mut self.backlog, observer);
-        if class.next == UNLISTED && !is_empty {
+        let before = class.queue.backlog();
+        let verdict = class.queue.enqueue(now, packet, observer);
+        let after = class.queue.backlog();
+        self.backlog.change(before, after);
+        if class.next == UNLISTED && after.packets > 0 {
             self.list(index);
         }
         verdict
     }
 
-    /// [`Queue::dequeue`] from classes over any queues: what does not fit the deficit waits beside its queue.
-    #[inline(never)]
-    fn dequeue_any(&mut self, now: Nanos, observer: &mut impl Observer<P>) -> Option<P> {
+    /// Linux `sch_drr.c:drr_dequeue`. A packet that does not fit the deficit waits beside its queue (Linux
+    /// `qdisc_peek_dequeued`).
+    #[inline]
+    fn dequeue(&mut self, now: Nanos, observer: &mut impl Observer<P>) -> Option<P> {
         // Classes in a row that hold all their packets back.
         let mut holding = 0;
         loop {
             let at = self.round.head;
-            let class = self.classes.as_mut().get_mut(at as usize)?;
+            let class = self.classes.get_mut(at as usize)?;
             if class.waiting.is_none() {
-                (class.waiting, _) = class.queue.dequeue_counted(now, &mut self.backlog, observer);
-                class.is_looked_at = false;
+                let before = class.queue.backlog();
+                class.waiting = class.queue.dequeue(now, observer);
+                self.backlog.change(before, class.queue.backlog());
                 // It is part of what is queued.
                 class.waiting.inspect(|packet| self.backlog.add(packet.len()));
             }
@@ -201,63 +200,6 @@ impl<P: Packet, Q: Queue<P> + 'static, M: Memory> Drr<P, Q, M> {
                 }
             }
             self.end_turn(at);
-        }
-    }
-}
-
-impl<P: Packet, Q: Queue<P> + 'static, M: Memory> Queue<P> for Drr<P, Q, M> {
-    #[inline]
-    fn enqueue(&mut self, now: Nanos, packet: P, observer: &mut impl Observer<P>) -> Verdict {
-        let index = self.class_of(&packet);
-        let classes = self.classes.as_mut();
-        let Some(class) = classes.get_mut(index) else { return Verdict::Dropped(Reason::Limit) };
-        if !class.queue.push_plain(&packet) {
-            return self.enqueue_any(now, &packet, observer);
-        }
-        self.backlog.add(packet.len());
-        if class.next == UNLISTED {
-            self.list(index);
-        }
-        Verdict::Enqueued
-    }
-
-    #[inline]
-    fn dequeue(&mut self, now: Nanos, observer: &mut impl Observer<P>) -> Option<P> {
-        loop {
-            let at = self.round.head;
-            let classes = self.classes.as_mut();
-            let class = classes.get_mut(at as usize)?;
-            let next = class.next;
-            if class.waiting.is_some() {
-                return self.dequeue_any(now, observer);
-            }
-            let Some(len) = class.queue.peek_len() else { return self.dequeue_any(now, observer) };
-            if len > class.deficit {
-                class.deficit = class.deficit.saturating_add(class.quantum);
-                self.turns += 1;
-                if next != NIL {
-                    class.is_looked_at = true;
-                    class.next = NIL;
-                    self.round.head = next;
-                    self.round.push(classes, at);
-                    continue;
-                }
-                // Nobody else is in the round.
-                while len > class.deficit {
-                    class.deficit = class.deficit.saturating_add(class.quantum);
-                    self.turns += 1;
-                }
-            }
-            let (packet, is_last) = class.queue.pop_plain()?;
-            class.deficit -= len;
-            class.is_looked_at = false;
-            self.backlog.sub(len);
-            if is_last {
-                class.next = UNLISTED;
-                self.round.shift(next);
-                self.active -= 1;
-            }
-            return Some(packet);
         }
     }
 
@@ -296,7 +238,7 @@ impl<P: Packet, Q: Queue<P> + 'static, M: Memory> Queue<P> for Drr<P, Q, M> {
             let after = class.queue.stats();
             self.lost.packets += after.packets - before.packets;
             self.lost.bytes += after.bytes - before.bytes;
-            (class.is_looked_at, class.deficit, class.next) = (false, 0, UNLISTED);
+            (class.deficit, class.next) = (0, UNLISTED);
         }
         self.round = FlowList::EMPTY;
         self.active = 0;

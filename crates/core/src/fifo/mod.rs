@@ -32,7 +32,6 @@ pub struct Fifo<P: 'static, M: Memory = crate::memory::Usual> {
     most_bytes: u64,
     ring: Ring<P, M::Of<P>>,
     bytes: u64,
-    /// Between counters that change together, lest the compiler join them in a vector register.
     drops: u64,
     sent: Sent,
 }
@@ -72,7 +71,9 @@ impl<P: Packet, M: Memory> Fifo<P, M> {
 impl<P: Packet, M: Memory> Queue<P> for Fifo<P, M> {
     #[inline]
     fn enqueue(&mut self, now: Nanos, packet: P, observer: &mut impl Observer<P>) -> Verdict {
-        if self.push_plain(&packet) {
+        let bytes = self.bytes + u64::from(packet.len());
+        if bytes <= self.most_bytes && self.ring.push_within(self.most, &packet) {
+            self.bytes = bytes;
             return Verdict::Enqueued;
         }
         self.drops += 1;
@@ -82,58 +83,10 @@ impl<P: Packet, M: Memory> Queue<P> for Fifo<P, M> {
 
     #[inline]
     fn dequeue(&mut self, _now: Nanos, _observer: &mut impl Observer<P>) -> Option<P> {
-        self.pop_plain().map(|(packet, _)| packet)
-    }
-
-    #[inline]
-    fn enqueue_counted(
-        &mut self,
-        now: Nanos,
-        packet: P,
-        sum: &mut Backlog,
-        observer: &mut impl Observer<P>,
-    ) -> (Verdict, bool) {
-        let verdict = self.enqueue(now, packet, observer);
-        if verdict == Verdict::Enqueued {
-            sum.add(packet.len());
-            return (verdict, false);
-        }
-        (verdict, self.ring.is_empty())
-    }
-
-    #[inline]
-    fn dequeue_counted(
-        &mut self,
-        _now: Nanos,
-        sum: &mut Backlog,
-        _observer: &mut impl Observer<P>,
-    ) -> (Option<P>, bool) {
-        let Some((packet, is_last)) = self.pop_plain() else { return (None, true) };
-        sum.sub(packet.len());
-        (Some(packet), is_last)
-    }
-
-    #[inline(always)]
-    fn push_plain(&mut self, packet: &P) -> bool {
-        let bytes = self.bytes + u64::from(packet.len());
-        let is_in = bytes <= self.most_bytes && self.ring.push_within(self.most, packet);
-        if is_in {
-            self.bytes = bytes;
-        }
-        is_in
-    }
-
-    #[inline(always)]
-    fn peek_len(&self) -> Option<u32> {
-        self.ring.front().map(Packet::len)
-    }
-
-    #[inline(always)]
-    fn pop_plain(&mut self) -> Option<(P, bool)> {
         let packet = self.ring.pop()?;
         self.bytes -= u64::from(packet.len());
         self.sent.add(packet.len());
-        Some((packet, self.ring.is_empty()))
+        Some(packet)
     }
 
     fn next_wake(&self, now: Nanos) -> Option<Nanos> {

@@ -129,11 +129,11 @@ enum Taken<P> {
     Nothing,
     /// A packet to deliver as it is.
     Packet(P),
-    /// A packet for [`Vars::act`], with the answer of [`Vars::judge`].
-    Judged(P, bool),
+    /// A packet for [`Vars::drop_or_mark`], with the answer of [`Vars::signal`].
+    Signal(P, bool),
 }
 
-/// Takes the head of a bucket and judges it: the way of the ordinary packet. Inlined into both of its
+/// Takes the head of a bucket and asks the law about it: the way of the ordinary packet. Inlined into both of its
 /// callers, without a copy of the packet before its last.
 #[inline(always)]
 fn take<P: Packet, S: Storage<Slot<P>>>(
@@ -154,8 +154,8 @@ fn take<P: Packet, S: Storage<Slot<P>>>(
     flow.deficit = flow.deficit.wrapping_sub(len.cast_signed());
     totals.remove(len, slot.packet.truesize());
     counters.note(len);
-    if let Some(ok_to_drop) = flow.vars.judge(law, Tick::at(now), Tick(slot.tick), totals.bytes) {
-        return Taken::Judged(slot.packet, ok_to_drop);
+    if let Some(ok_to_drop) = flow.vars.signal(law, Tick::at(now), Tick(slot.tick), totals.bytes) {
+        return Taken::Signal(slot.packet, ok_to_drop);
     }
     *sent_packets += 1;
     totals.sent += u64::from(len);
@@ -337,7 +337,9 @@ impl<P: Packet, M: Memory> FqCodel<P, M> {
             now,
             observer,
         };
-        let Some(packet) = flow.vars.act(&self.law, &mut self.codel, Tick::at(now), judged, &mut head) else {
+        let Some(packet) =
+            flow.vars.drop_or_mark(&self.law, &mut self.codel, Tick::at(now), judged, &mut head)
+        else {
             self.leave(index);
             return None;
         };
@@ -361,16 +363,23 @@ impl<P: Packet, M: Memory> FqCodel<P, M> {
     }
 }
 
+/// Hands a packet back for which there is no bucket or no slot. Not reached: there is a bucket at least, and after every
+/// call at most `limit` packets are queued, one less than there are slots.
+#[cold]
+#[inline(never)]
+fn refuse<P: Packet>(now: Nanos, packet: P, observer: &mut impl Observer<P>) -> Verdict {
+    observer.dropped(now, packet, Reason::Limit);
+    Verdict::Dropped(Reason::Limit)
+}
+
 impl<P: Packet, M: Memory> Queue<P> for FqCodel<P, M> {
     #[inline(always)]
     fn enqueue(&mut self, now: Nanos, packet: P, observer: &mut impl Observer<P>) -> Verdict {
         let bucket = self.bucket(packet.flow_hash());
         let flows = self.flows.as_mut();
-        let Some(flow) = flows.get_mut(bucket as usize) else { return Verdict::Dropped(Reason::Limit) };
+        let Some(flow) = flows.get_mut(bucket as usize) else { return refuse(now, packet, observer) };
         if !self.arena.push(&mut flow.packets, packet, Tick::at(now).0) {
-            // Not reached: after every call at most `limit` packets are queued, and slots are one more.
-            debug_assert!(false, "no free slot");
-            return Verdict::Dropped(Reason::Limit);
+            return refuse(now, packet, observer);
         }
         let len = packet.len();
         flow.backlog = flow.backlog.wrapping_add(len);
@@ -399,7 +408,7 @@ impl<P: Packet, M: Memory> Queue<P> for FqCodel<P, M> {
                 if flow.deficit > 0 {
                     match take!(self, flow, now) {
                         Taken::Packet(packet) => return Some(packet),
-                        Taken::Judged(packet, ok_to_drop) => {
+                        Taken::Signal(packet, ok_to_drop) => {
                             let delivered = self.act(now, index, (packet, ok_to_drop), observer);
                             if delivered.is_some() {
                                 return delivered;
@@ -429,7 +438,7 @@ impl<P: Packet, M: Memory> Queue<P> for FqCodel<P, M> {
                 if flow.deficit > 0 {
                     match take!(self, flow, now) {
                         Taken::Packet(packet) => return Some(packet),
-                        Taken::Judged(packet, ok_to_drop) => {
+                        Taken::Signal(packet, ok_to_drop) => {
                             let delivered = self.act(now, index, (packet, ok_to_drop), observer);
                             if delivered.is_some() {
                                 return delivered;

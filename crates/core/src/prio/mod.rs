@@ -20,9 +20,6 @@ use crate::{Backlog, Nanos, Observer, Packet, Queue, Stats, Verdict};
 /// Most bands (Linux `TCQ_PRIO_BANDS`).
 pub const MAX_BANDS: usize = 16;
 
-/// A bit for each band.
-const ALL: u32 = (1 << MAX_BANDS) - 1;
-
 /// The band of each of the 16 priorities.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Priomap(pub [u8; 16]);
@@ -63,8 +60,6 @@ pub struct Prio<P, Q: 'static, M: Memory = crate::memory::Usual> {
     backlog: Backlog,
     /// The band of each of the four priorities that packets have, one that there is.
     of: [u8; 4],
-    /// A bit for each band that is to be asked: it holds packets, or was not asked since it held the last one.
-    asked: u32,
     /// Packets delivered, by band.
     sent: [u64; MAX_BANDS],
     kinds: core::marker::PhantomData<(P, Q)>,
@@ -82,7 +77,6 @@ impl<P: Packet, Q: Queue<P> + 'static, M: Memory> Prio<P, Q, M> {
             map,
             backlog: Backlog::default(),
             of,
-            asked: ALL,
             sent: [0; MAX_BANDS],
             kinds: core::marker::PhantomData,
         })
@@ -116,25 +110,26 @@ impl<P: Packet, Q: Queue<P> + 'static, M: Memory> Queue<P> for Prio<P, Q, M> {
     #[inline]
     fn enqueue(&mut self, now: Nanos, packet: P, observer: &mut impl Observer<P>) -> Verdict {
         let band = self.band(packet.dsfield());
-        self.asked |= 1 << band;
-        self.bands.as_mut()[band].enqueue_counted(now, packet, &mut self.backlog, observer).0
+        let queue = &mut self.bands[band];
+        let before = queue.backlog();
+        let verdict = queue.enqueue(now, packet, observer);
+        self.backlog.change(before, queue.backlog());
+        verdict
     }
 
+    /// Linux `sch_prio.c:prio_dequeue`.
     #[inline]
     fn dequeue(&mut self, now: Nanos, observer: &mut impl Observer<P>) -> Option<P> {
-        // A band that is found empty is asked once, as an AQM's state depends on it. Again changes nothing.
-        let mut rest = self.asked;
-        loop {
-            let band = rest.trailing_zeros() as usize;
-            let queue = self.bands.as_mut().get_mut(band)?;
-            let (packet, is_empty) = queue.dequeue_counted(now, &mut self.backlog, observer);
+        for (queue, sent) in self.bands.iter_mut().zip(&mut self.sent) {
+            let before = queue.backlog();
+            let packet = queue.dequeue(now, observer);
+            self.backlog.change(before, queue.backlog());
             if packet.is_some() {
-                self.sent[band & (MAX_BANDS - 1)] += 1;
+                *sent += 1;
                 return packet;
             }
-            rest &= rest - 1;
-            self.asked &= !(u32::from(is_empty) << band);
         }
+        None
     }
 
     fn next_wake(&self, now: Nanos) -> Option<Nanos> {
@@ -153,7 +148,6 @@ impl<P: Packet, Q: Queue<P> + 'static, M: Memory> Queue<P> for Prio<P, Q, M> {
         for queue in self.bands.as_mut() {
             reset(&mut self.backlog, queue, now, observer);
         }
-        self.asked = ALL;
     }
 
     fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {

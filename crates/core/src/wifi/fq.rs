@@ -211,7 +211,7 @@ impl<P: Packet, M: Memory> Fq<P, M> {
             self.totals.remove(&slot.packet);
             tin.codel.note(len);
             let bytes = u64::from(flow.backlog_bytes);
-            let judged = flow.vars.judge(law, tick, Tick(slot.tick), bytes);
+            let judged = flow.vars.signal(law, tick, Tick(slot.tick), bytes);
             let mut packet = slot.packet;
             if let Some(ok_to_drop) = judged {
                 match self.act(now, place, index, law, (packet, ok_to_drop), observer) {
@@ -302,7 +302,7 @@ impl<P: Packet, M: Memory> Fq<P, M> {
             now,
             observer,
         };
-        flow.vars.act(law, counters, Tick::at(now), judged, &mut head)
+        flow.vars.drop_or_mark(law, counters, Tick::at(now), judged, &mut head)
     }
 
     /// Packets of the pool's flow for `hash`, where it is the queue's at `place`.
