@@ -214,13 +214,13 @@ where
 {
     fn clone(&self) -> Self {
         Red {
-            params: self.params.clone(),
-            law: self.law.clone(),
-            vars: self.vars.clone(),
+            params: self.params,
+            law: self.law,
+            vars: self.vars,
             inner: self.inner.clone(),
-            idle_since: self.idle_since.clone(),
-            next_step: self.next_step.clone(),
-            counters: self.counters.clone(),
+            idle_since: self.idle_since,
+            next_step: self.next_step,
+            counters: self.counters,
             draws: self.draws.clone(),
         }
     }

@@ -211,12 +211,12 @@ where
 {
     fn clone(&self) -> Self {
         Tbf {
-            params: self.params.clone(),
-            effective: self.effective.clone(),
+            params: self.params,
+            effective: self.effective,
             inner: self.inner.clone(),
-            state: self.state.clone(),
-            drop_toobig: self.drop_toobig.clone(),
-            overlimits: self.overlimits.clone(),
+            state: self.state,
+            drop_toobig: self.drop_toobig,
+            overlimits: self.overlimits,
         }
     }
 }

@@ -100,7 +100,10 @@ impl<P: Packet, M: Memory> Fq<P, M> {
     /// pool.
     pub(super) fn new(
         pool: u32,
-        (mut flows, mut tins, slots, mut occupied): (M::Of<Flow>, M::Of<Tin>, M::Of<Slot<P>>, M::Of<u64>),
+        mut flows: M::Of<Flow>,
+        mut tins: M::Of<Tin>,
+        slots: M::Of<Slot<P>>,
+        mut occupied: M::Of<u64>,
         limits: Limits,
     ) -> Fq<P, M> {
         flows.fill(Flow::default());

@@ -205,7 +205,7 @@ impl<P: Packet, M: Memory> TxStack<P, M> {
         stations.fill(Station::ABSENT);
         let limits = limits(&params, &capacity);
         Ok(TxStack {
-            fq: Fq::new(capacity.flows, (flows, tins, slots, bits), limits),
+            fq: Fq::new(capacity.flows, flows, tins, slots, bits, limits),
             schedule: Schedule::new(nodes),
             stations,
             pending: Pending::default(),
