@@ -1,7 +1,7 @@
 #![no_main]
 use goodqueue::arena::Slot;
-use goodqueue::cake::{AckFilter, Diffserv, Framing, Isolation, Overhead, Params};
-use goodqueue::{HeapCake, Lcg, Rate, Span, cake_tables};
+use goodqueue::cake::{Tables, AckFilter, Diffserv, Framing, Isolation, Overhead, Params};
+use goodqueue::{Cake, Lcg, Rate, Span};
 use goodqueue_fuzz::{Call, run};
 
 fn params(choice: u8) -> Params {
@@ -39,9 +39,9 @@ fn params(choice: u8) -> Params {
 
 libfuzzer_sys::fuzz_target!(|input: (u8, u8, Vec<Call>)| {
     let first = params(input.0);
-    let tables = cake_tables(first.diffserv.tins(), 8 << (input.1 & 3));
+    let tables = Tables::on_heap(first.diffserv.tins(), 8 << (input.1 & 3));
     let slots = vec![Slot::default(); usize::from(input.1 >> 2) + 1];
-    let queue = HeapCake::new(first, Lcg::new(1), tables, slots).expect("storage");
+    let queue = <Cake<Header>>::new(first, Lcg::new(1), tables, slots).expect("storage");
     // A mode of more tins is refused.
     run(queue, &input.2, |queue, now, choice, inside| {
         let _ = queue.configure(now, params(choice), inside);

@@ -4,8 +4,8 @@ use goodqueue::fifo::Limit;
 use goodqueue::prio::Priomap;
 use goodqueue::red::Setup;
 use goodqueue::tbf::Params;
-use goodqueue::{AnyQueue, Header, HeapDrr, HeapFifo, HeapPrio, HeapRed, HeapTbf, Nanos, QueueSpec, Rate, Rng};
-use goodqueue_fuzz::{Call, run};
+use goodqueue::{AnyQueue, Header, Drr, Fifo, Prio, Red, Tbf, Nanos, QueueSpec, Rate, Rng};
+use goodqueue_fuzz::{Call, LINK, run};
 
 const START: Nanos = Nanos(1_000_000_000);
 
@@ -13,13 +13,13 @@ const START: Nanos = Nanos(1_000_000_000);
 fn leaf(choice: u8, seed: u64) -> AnyQueue<Header> {
     let places = vec![Header::default(); usize::from(choice >> 4)];
     let params = Params::new(Rate(8000 + seed % 100_000_000), u32::from(choice) * 300 + 1, 20_000);
-    match (choice & 3, HeapTbf::new(params, START, places.clone())) {
+    match (choice & 3, <Tbf<Header>>::new(params, LINK, START, places.clone())) {
         (1, Ok(queue)) => AnyQueue::Tbf(Box::new(queue)),
         (2, _) => {
             let spec: QueueSpec = "fq_codel,limit=9,flows=2,quantum=256,target=1ms,interval=2ms".parse().expect("a queue");
             spec.build(Rate(1_000_000), 1514, START).expect("a queue")
         }
-        _ => AnyQueue::Fifo(HeapFifo::new(Limit::Packets(places.len() as u32), places)),
+        _ => AnyQueue::Fifo(<Fifo<Header>>::new(Limit::Packets(places.len() as u32), places)),
     }
 }
 
@@ -28,7 +28,7 @@ libfuzzer_sys::fuzz_target!(|input: (u8, u64, [u8; 4], Vec<Call>)| {
     let queues = leaves.map(|leaf_choice| leaf(leaf_choice, seed)).to_vec();
     match choice & 3 {
         0 => {
-            let queue = HeapPrio::new(Priomap::of_digits(seed), queues).expect("bands");
+            let queue = <Prio<Header, AnyQueue<Header>>>::new(Priomap::of_digits(seed), queues).expect("bands");
             run(queue, &calls, |queue, now, choice, _| {
                 queue.configure(Priomap::of_digits(now.0.wrapping_mul(u64::from(choice))));
             });
@@ -37,7 +37,7 @@ libfuzzer_sys::fuzz_target!(|input: (u8, u64, [u8; 4], Vec<Call>)| {
             let quantum = |at: usize| u32::from(choice >> 2) * 64 * (at as u32 + 1);
             let classes = queues.into_iter().enumerate().map(|(at, queue)| Class::new(queue, quantum(at)));
             let by = if choice & 4 == 0 { By::Flow } else { By::Dscp };
-            let queue = HeapDrr::new(by, classes.collect()).expect("classes");
+            let queue = <Drr<Header, AnyQueue<Header>>>::new(by, classes.collect()).expect("classes");
             run(queue, &calls, |queue, _, choice, _| {
                 queue.set_quantum(usize::from(choice & 7), u32::from(choice) * 8);
             });
@@ -57,7 +57,7 @@ libfuzzer_sys::fuzz_target!(|input: (u8, u64, [u8; 4], Vec<Call>)| {
             };
             let Ok(params) = setup(choice).params() else { return };
             let places = vec![Header::default(); usize::from(leaves[3])];
-            let queue = HeapRed::new(params, START, Rng::new(seed), places);
+            let queue = <Red<Header>>::new(params, START, Rng::new(seed), places);
             run(queue, &calls, |queue, now, choice, _| {
                 if let Ok(params) = setup(choice).params() {
                     queue.configure(now, params);

@@ -1,13 +1,14 @@
 #![no_main]
 use goodqueue::arena::Slot;
-use goodqueue::dualpi2::{Params, Threshold};
-use goodqueue::{HeapDualPi2, Nanos, Rng, Span};
-use goodqueue_fuzz::{Call, run};
+use goodqueue::dualpi2::{DropEarly, EcnMask, Params, Threshold};
+use goodqueue::{DualPi2, Nanos, Rng, Span};
+use goodqueue::Header;
+use goodqueue_fuzz::{Call, LINK, run};
 
 fn params(choice: u8) -> Params {
     Params {
         limit: choice.into(),
-        memory_limit: u32::from(choice) * 4000,
+        memlimit: Some(u32::from(choice) * 4000),
         coupling_factor: choice >> 5,
         step_thresh: if choice & 1 == 0 {
             Threshold::Time(Span(u64::from(choice) * 10_000))
@@ -17,8 +18,8 @@ fn params(choice: u8) -> Params {
         range: Span(u64::from(choice & 6) * 200_000),
         min_qlen_step: u32::from(choice & 3),
         drop_overload: choice & 4 != 0,
-        drop_early: choice & 8 != 0,
-        any_ect: choice & 16 != 0,
+        drop_early: if choice & 8 != 0 { DropEarly::DropEnqueue } else { DropEarly::DropDequeue },
+        ecn_mask: if choice & 16 != 0 { EcnMask::AnyEct } else { EcnMask::L4sEct },
         c_protection: choice,
         target: Span(u64::from(choice & 3) * 7_000_000),
         tupdate: Span(u64::from(choice >> 2 & 3) * 9_000_000),
@@ -31,6 +32,6 @@ fn params(choice: u8) -> Params {
 libfuzzer_sys::fuzz_target!(|input: (u8, u8, u64, Vec<Call>)| {
     let (choice, size, seed, calls) = input;
     let slots = vec![Slot::default(); usize::from(size)];
-    let queue = HeapDualPi2::new(params(choice), Nanos(1_000_000_000), Rng::new(seed), slots);
-    run(queue, &calls, |queue, now, choice, inside| queue.configure(now, params(choice), inside));
+    let queue = <DualPi2<Header>>::new(params(choice), LINK, Nanos(1_000_000_000), Rng::new(seed), slots);
+    run(queue, &calls, |queue, now, choice, inside| queue.configure(now, params(choice), LINK, inside));
 });

@@ -1,6 +1,6 @@
 #![no_main]
 use goodqueue::fifo::Limit;
-use goodqueue::{Header, HeapFifo};
+use goodqueue::{Header, Fifo};
 use goodqueue_fuzz::{Call, run};
 
 libfuzzer_sys::fuzz_target!(|input: (u8, Vec<Call>)| {
@@ -8,6 +8,6 @@ libfuzzer_sys::fuzz_target!(|input: (u8, Vec<Call>)| {
         0 => Limit::Packets(u32::from(choice >> 1)),
         _ => Limit::Bytes(u64::from(choice) * 700),
     };
-    let queue = HeapFifo::new(limit(input.0), vec![Header::default(); 64]);
+    let queue = <Fifo<Header>>::new(limit(input.0), vec![Header::default(); 64]);
     run(queue, &input.1, |queue, _, choice, _| queue.configure(limit(choice)));
 });

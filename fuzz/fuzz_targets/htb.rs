@@ -1,17 +1,17 @@
 #![no_main]
 use goodqueue::fifo::Limit;
 use goodqueue::htb::{Class, ClassParams, Htb, Map};
-use goodqueue::{AnyQueue, Header, HeapFifo, HeapTbf, Nanos, Rate, tbf};
-use goodqueue_fuzz::{Call, run};
+use goodqueue::{AnyQueue, Header, Fifo, Tbf, Nanos, Rate, tbf};
+use goodqueue_fuzz::{Call, LINK, run};
 
 const START: Nanos = Nanos(1_000_000_000);
 
 fn leaf(choice: u8) -> AnyQueue<Header> {
     let places = vec![Header::default(); usize::from(choice >> 3)];
     let params = tbf::Params::new(Rate(8_000_000), u32::from(choice) * 300 + 1, 20_000);
-    match HeapTbf::new(params, START, places.clone()) {
+    match <Tbf<Header>>::new(params, LINK, START, places.clone()) {
         Ok(queue) if choice & 1 == 1 => AnyQueue::Tbf(Box::new(queue)),
-        _ => AnyQueue::Fifo(HeapFifo::new(Limit::Packets(places.len() as u32), places)),
+        _ => AnyQueue::Fifo(<Fifo<Header>>::new(Limit::Packets(places.len() as u32), places)),
     }
 }
 
@@ -47,7 +47,7 @@ libfuzzer_sys::fuzz_target!(|input: (Vec<(u8, u32, u32, u16, u8)>, u64, Vec<Call
             leaves[(seed.rotate_left(dscp as u32) % leaves.len() as u64) as usize].min(255) as u8
         })
     };
-    let Ok(queue) = Htb::new(map(seed), START, classes) else { return };
+    let Ok(queue) = <Htb<Header, AnyQueue<Header>>>::new(map(seed), START, classes) else { return };
     run(queue, &calls, |queue, _, choice, _| {
         let _ = queue.configure(map(seed.wrapping_mul(choice.into())));
     });

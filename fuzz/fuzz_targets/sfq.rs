@@ -1,7 +1,7 @@
 #![no_main]
 use goodqueue::red::LawParams;
 use goodqueue::sfq::{Node, Params, Slot};
-use goodqueue::{HeapSfq, Nanos, Rng, Span};
+use goodqueue::{Sfq, Nanos, Rng, Span};
 use goodqueue_fuzz::{Call, run};
 
 libfuzzer_sys::fuzz_target!(|input: (u8, u8, u8, u16, u64, Vec<Call>)| {
@@ -26,6 +26,6 @@ libfuzzer_sys::fuzz_target!(|input: (u8, u8, u8, u16, u64, Vec<Call>)| {
     };
     let (buckets, slots) = (vec![0; usize::from(slots & 31)], vec![Slot::default(); usize::from(slots >> 5)]);
     let nodes = vec![Node::default(); usize::from(limit) + usize::from(choice & 1)];
-    let queue = HeapSfq::new(params, Nanos(1_000_000_000), Rng::new(seed), buckets, slots, nodes);
+    let queue = <Sfq<Header>>::new(params, Nanos(1_000_000_000), Rng::new(seed), buckets, slots, nodes);
     run(queue, &calls, |queue, now, _, inside| queue.advance(now, inside));
 });

@@ -1,22 +1,22 @@
 #![no_main]
 use goodqueue::tbf::{LinkLayer, Params};
-use goodqueue::{Header, HeapTbf, Nanos, Rate};
-use goodqueue_fuzz::{Call, run};
+use goodqueue::{Header, Tbf, Nanos, Rate};
+use goodqueue_fuzz::{Call, LINK, run};
 
 libfuzzer_sys::fuzz_target!(|input: (u64, u32, Vec<Call>)| {
     let params = |choice: u8| Params {
         peakrate: (choice & 1 != 0).then_some(Rate(input.0.saturating_mul(2))),
-        minburst: input.1 / 2,
+        minburst: Some(input.1 / 2),
         mpu: u16::from(choice) * 8,
         overhead: u16::from(choice),
         linklayer: if choice & 2 != 0 { LinkLayer::Atm } else { LinkLayer::Ethernet },
         ..Params::new(Rate(input.0), input.1, u64::from(choice) * 1000)
     };
-    let Ok(queue) = HeapTbf::new(params(8), Nanos(1_000_000_000), vec![Header::default(); 64]) else {
+    let Ok(queue) = <Tbf<Header>>::new(params(8), LINK, Nanos(1_000_000_000), vec![Header::default(); 64]) else {
         return;
     };
     run(queue, &input.2, |queue, _, choice, _| {
         // Parameters that make no token bucket change nothing.
-        let _ = queue.configure(params(choice));
+        let _ = queue.configure(params(choice), LINK);
     });
 });

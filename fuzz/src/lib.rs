@@ -98,18 +98,19 @@ pub fn run<Q: Queue<Header>>(
     }
 }
 
+/// The link of all queues.
+pub const LINK: goodqueue::Link = goodqueue::Link::ethernet(goodqueue::Rate(10_000_000));
+
 /// Parameters of the control law by a number.
-pub fn law(choice: u8) -> goodqueue::codel::LawParams {
+pub fn law(choice: u8) -> goodqueue::codel::Params {
     use goodqueue::Span;
-    use goodqueue::codel::{LawParams, Parity};
-    LawParams {
+    use goodqueue::codel::{Params, Parity};
+    Params {
         target: Span(u64::from(choice & 3) * 1_700_000),
         interval: Span(u64::from(choice >> 2 & 3) * 33_000_000),
         ecn: choice & 16 != 0,
         ce_threshold: (choice & 32 != 0).then_some(Span(1_000_000)),
-        ce_threshold_mask: choice >> 6,
-        ce_threshold_selector: 1,
         parity: [Parity::Linux, Parity::Sane, Parity::LinuxStale][usize::from(choice % 3)],
-        ..LawParams::new()
+        ..Params::default()
     }
 }

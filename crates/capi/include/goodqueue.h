@@ -142,12 +142,6 @@ struct gq_wifi;
  */
 #define GQ_HTB UINT32_C(18)
 
-/** How 0 packets are written where a time may be given too: step_thresh of GQ_DUALPI2. */
-#define GQ_ZERO_PACKETS UINT64_C(281474976710656)
-
-/** How 0 is written where a value may be negative: overhead of GQ_CAKE. */
-#define GQ_SIGNED_ZERO UINT64_C(4294967296)
-
 /** Most segments of a super-packet. */
 #define GQ_MAX_SEGMENTS UINT32_C(256)
 
@@ -420,8 +414,8 @@ struct gq_config {
 	uint64_t minburst;
 	/** Least length that a packet counts for, 0 to 65535 bytes (cake: 256). Default 0; cake: link's. */
 	uint64_t mpu;
-	/** Bytes added to every packet, 0 to 65535. Default 0. cake: GQ_SIGNED_ZERO and -64 to 256, its
-	 * link header taken off first; default: link's.
+	/** Bytes added to every packet, 0 to 65535. Default 0. cake: -64 to 256, below 0 as (uint32_t)-14,
+	 * its link header taken off first; default: link's.
 	 */
 	uint64_t overhead;
 	/** Framing: 0 as it is, 1 ATM cells of 53 bytes for 48. Default 0. */
@@ -500,8 +494,8 @@ struct gq_config {
 	 * of, 1 to 255. Default 2.
 	 */
 	uint64_t coupling_factor;
-	/** dualpi2: marks all that stays longer in the L queue, ns; or, from GQ_ZERO_PACKETS on, while it
-	 * holds more packets. Default 1000000.
+	/** dualpi2: marks all that stays longer in the L queue, ns. Default 1000000, where
+	 * step_thresh_pkts is not given.
 	 */
 	uint64_t step_thresh;
 	/** dualpi2: makes the step a ramp that ends so much later, ns. Default 0. */
@@ -601,6 +595,10 @@ struct gq_config {
 	 * gq_config_parse write it.
 	 */
 	uint64_t leaf[20];
+	/** dualpi2: marks all while the L queue holds more packets than this, in place of step_thresh.
+	 * Default: none.
+	 */
+	uint64_t step_thresh_pkts;
 };
 
 /** What a queue holds and has done. Counters never go back. */

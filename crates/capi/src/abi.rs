@@ -76,12 +76,6 @@ pub(crate) const GQ_DRR: u32 = 17;
 /// set-up.
 pub(crate) const GQ_HTB: u32 = 18;
 
-/// How 0 packets are written where a time may be given too: `step_thresh` of `GQ_DUALPI2`.
-pub(crate) const GQ_ZERO_PACKETS: u64 = 281_474_976_710_656;
-
-/// How 0 is written where a value may be negative: overhead of `GQ_CAKE`.
-pub(crate) const GQ_SIGNED_ZERO: u64 = 4_294_967_296;
-
 /// Most segments of a super-packet.
 pub(crate) const GQ_MAX_SEGMENTS: u32 = 256;
 /// `link_header` of a packet that has none.
@@ -317,8 +311,8 @@ pub(crate) struct Config {
     pub(crate) minburst: u64,
     /// Least length that a packet counts for, 0 to 65535 bytes (cake: 256). Default 0; cake: link's.
     pub(crate) mpu: u64,
-    /// Bytes added to every packet, 0 to 65535. Default 0. cake: `GQ_SIGNED_ZERO` and -64 to 256, its link header taken off
-    /// first; default: link's.
+    /// Bytes added to every packet, 0 to 65535. Default 0. cake: -64 to 256, below 0 as (`uint32_t`)-14, its link header taken
+    /// off first; default: link's.
     pub(crate) overhead: u64,
     /// Framing: 0 as it is, 1 ATM cells of 53 bytes for 48. Default 0.
     pub(crate) linklayer: u64,
@@ -378,8 +372,7 @@ pub(crate) struct Config {
     pub(crate) ecn_prob: u64,
     /// dualpi2: marks the L queue with so many times what the classic queue is dropped with the square of, 1 to 255. Default 2.
     pub(crate) coupling_factor: u64,
-    /// dualpi2: marks all that stays longer in the L queue, ns; or, from `GQ_ZERO_PACKETS` on, while it holds more packets.
-    /// Default 1000000.
+    /// dualpi2: marks all that stays longer in the L queue, ns. Default 1000000, where `step_thresh_pkts` is not given.
     pub(crate) step_thresh: u64,
     /// dualpi2: makes the step a ramp that ends so much later, ns. Default 0.
     pub(crate) range: u64,
@@ -459,6 +452,8 @@ pub(crate) struct Config {
     pub(crate) sqm: u64,
     /// The queue of each class of prio, drr and htb. The library's: `gq_config_set_leaf` and `gq_config_parse` write it.
     pub(crate) leaf: [u64; 20],
+    /// dualpi2: marks all while the L queue holds more packets than this, in place of `step_thresh`. Default: none.
+    pub(crate) step_thresh_pkts: u64,
 }
 
 /// What a queue holds and has done. Counters never go back.

@@ -92,6 +92,7 @@ impl From<BuildError> for Code {
     fn from(error: BuildError) -> Code {
         match error {
             BuildError::NoRoom { .. } => GQ_EROOM,
+            BuildError::NoPlace => GQ_EMEMORY,
             BuildError::Tbf(_) | BuildError::Red(_) | BuildError::Htb(_) => GQ_ECONFLICT,
             _ => GQ_EVALUE,
         }

@@ -1,10 +1,10 @@
 //! `struct gq_config` and the catalogue of queues: each parameter of the one is a field of the other.
 
-use goodqueue::QueueSpec;
-use goodqueue::spec::{CATALOGUE, QueueKind};
+use goodqueue::spec::{Parameter, QueueKind, Unit, Value};
+use goodqueue::{Link, QueueSpec, Rate};
 
 use crate::abi::{
-    self, Config, GQ_BFIFO, GQ_CAKE, GQ_CODEL, GQ_DEFAULT, GQ_DROPS_ALL, GQ_DRR, GQ_DUALPI2, GQ_FIFO, GQ_FQ,
+    Config, GQ_BFIFO, GQ_CAKE, GQ_CODEL, GQ_DEFAULT, GQ_DROPS_ALL, GQ_DRR, GQ_DUALPI2, GQ_FIFO, GQ_FQ,
     GQ_FQ_CODEL, GQ_FQ_PIE, GQ_HTB, GQ_MAX_LEN, GQ_PFIFO, GQ_PFIFO_FAST, GQ_PIE, GQ_PRIO, GQ_RED, GQ_SFQ,
     GQ_TBF, GQ_WHEEL,
 };
@@ -31,10 +31,6 @@ const KINDS: [(u32, QueueKind); 18] = [
     (GQ_DRR, QueueKind::Drr),
     (GQ_HTB, QueueKind::Htb),
 ];
-
-const _: () = assert!(
-    abi::GQ_SIGNED_ZERO == goodqueue::spec::SIGNED_ZERO && abi::GQ_ZERO_PACKETS == goodqueue::spec::PACKETS
-);
 
 /// The queue of a class by default.
 const NO_LEAF: [u64; 20] = [GQ_DEFAULT; 20];
@@ -94,7 +90,49 @@ parameters! {
     tupdate alpha beta bytemode dq_rate_estimator hz ecn_prob coupling_factor step_thresh range min_qlen_step
     drop_overload drop_early ecn_mask c_protection max_rtt typical_rtt depth divisor perturb headdrop min max wlog
     probability harddrop flow_limit buckets initial_quantum pacing maxrate low_rate_threshold refill_delay orphan_mask
-    horizon horizon_drop granularity avpkt nodrop adaptive bands priomap classes by weights sqm
+    horizon horizon_drop granularity avpkt nodrop adaptive bands priomap classes by weights sqm step_thresh_pkts
+}
+
+/// The field beside that of a parameter for a number of packets in the place of a time, as Linux has two attributes.
+fn packets_field(parameter: &Parameter) -> Option<&'static str> {
+    (parameter.unit == Unit::TimeOrPackets).then_some("step_thresh_pkts")
+}
+
+/// The value of a field, and of the field for packets in the place of a time; `None` where none is given.
+fn value_of(parameter: &Parameter, number: u64, packets: u64) -> Option<Result<Value, Code>> {
+    match (number, packets) {
+        (GQ_DEFAULT, GQ_DEFAULT) => None,
+        (number, GQ_DEFAULT) => Some(parameter.unit.value(number).ok_or(GQ_EVALUE)),
+        (_, packets) => Some(Ok(Value::Packets(packets))),
+    }
+}
+
+/// The same backwards.
+fn fields_of(parameter: &Parameter, value: Option<Value>) -> (u64, u64) {
+    match value {
+        None => (GQ_DEFAULT, GQ_DEFAULT),
+        Some(Value::Packets(packets)) => (GQ_DEFAULT, packets),
+        Some(value) => (parameter.unit.number(value).unwrap_or(GQ_DEFAULT), GQ_DEFAULT),
+    }
+}
+
+/// A queue of values, the first wrong one of which is the error.
+fn spec_of(
+    kind: QueueKind,
+    mut value: impl FnMut(&'static Parameter) -> Option<Result<Value, Code>>,
+) -> Result<QueueSpec, Code> {
+    let mut wrong = None;
+    let spec = QueueSpec::from_values(kind, |parameter| match value(parameter)? {
+        Ok(value) => Some(value),
+        Err(code) => {
+            wrong = wrong.or(Some(code));
+            None
+        }
+    });
+    match wrong {
+        Some(code) => Err(code),
+        None => Ok(spec?),
+    }
 }
 
 impl Config {
@@ -105,9 +143,11 @@ impl Config {
             return Err(GQ_EVALUE);
         }
         let mut fields = *self;
-        let spec = QueueSpec::from_values(kind, |name| {
-            let field = fields.field(name)?;
-            Some(core::mem::replace(field, GQ_DEFAULT)).filter(|&value| value != GQ_DEFAULT)
+        let spec = spec_of(kind, |parameter| {
+            let mut take =
+                |name| fields.field(name).map_or(GQ_DEFAULT, |field| core::mem::replace(field, GQ_DEFAULT));
+            let (number, packets) = (take(parameter.name), packets_field(parameter).map_or(GQ_DEFAULT, take));
+            value_of(parameter, number, packets)
         })?;
         // What is left was given for a parameter that the queue does not have.
         if NAMES.iter().any(|name| fields.field(name).is_some_and(|value| *value != GQ_DEFAULT)) {
@@ -119,24 +159,27 @@ impl Config {
         }
     }
 
-    /// The queue of each class, where one was given: its kind, and its parameters in the order of the catalogue.
+    /// The queue of each class, where one was given: its kind, its parameters in the order of the catalogue, and behind
+    /// them packets in the place of a time.
     fn leaf_spec(&self) -> Result<Option<QueueSpec>, Code> {
         let [kind, values @ ..] = &self.leaf;
         if *kind == GQ_DEFAULT {
             return Ok(None);
         }
         let kind = kind_of(u32::try_from(*kind).map_err(|_| GQ_EKIND)?)?;
-        let mut values = values.iter();
-        let spec =
-            QueueSpec::from_values(kind, |_| values.next().copied().filter(|&value| value != GQ_DEFAULT));
-        Ok(Some(spec?))
+        let beyond = values.get(kind.info().parameters.len()).copied().unwrap_or(GQ_DEFAULT);
+        let mut values = values.iter().copied();
+        let spec = spec_of(kind, |parameter| {
+            let packets = packets_field(parameter).map_or(GQ_DEFAULT, |_| beyond);
+            value_of(parameter, values.next().unwrap_or(GQ_DEFAULT), packets)
+        });
+        spec.map(Some)
     }
 
     /// Gives each class the queue that the fields of `leaf` describe.
     pub(crate) fn set_classes(&mut self, leaf: &Config) -> Result<(), Code> {
         let leaf = leaf.spec()?;
-        let info = CATALOGUE.iter().find(|info| Ok(info.kind) == kind_of(self.kind)).ok_or(GQ_EKIND)?;
-        match (info.has_leaves(), leaf.info().has_leaves()) {
+        match (kind_of(self.kind)?.info().has_leaves(), leaf.info().has_leaves()) {
             (true, false) => self.set_leaf(&leaf),
             (true, true) => Err(GQ_ECONFLICT),
             (false, _) => Err(GQ_EPARAM),
@@ -148,8 +191,13 @@ impl Config {
         let mut fields = NO_LEAF;
         let [kind, values @ ..] = &mut fields;
         *kind = number_of(leaf.kind())?.into();
-        for (value, parameter) in values.iter_mut().zip(leaf.info().parameters) {
-            *value = leaf.given(parameter.name).unwrap_or(GQ_DEFAULT);
+        let parameters = leaf.info().parameters;
+        for (at, parameter) in parameters.iter().enumerate() {
+            let (number, packets) = fields_of(parameter, leaf.given(parameter));
+            values[at] = number;
+            if packets != GQ_DEFAULT {
+                values[parameters.len()] = packets;
+            }
         }
         self.leaf = fields;
         Ok(())
@@ -159,14 +207,23 @@ impl Config {
     pub(crate) fn from_spec(spec: &QueueSpec) -> Result<Config, Code> {
         let mut config = Config::of(number_of(spec.kind())?);
         for parameter in spec.info().parameters {
-            if let Some(value) = spec.given(parameter.name) {
-                *config.field(parameter.name).ok_or(GQ_EPARAM)? = value;
+            let (number, packets) = fields_of(parameter, spec.given(parameter));
+            let field = if packets == GQ_DEFAULT { Some(parameter.name) } else { packets_field(parameter) };
+            if let (Some(name), number) = (field, number.min(packets))
+                && number != GQ_DEFAULT
+            {
+                *config.field(name).ok_or(GQ_EPARAM)? = number;
             }
         }
         if let Some(leaf) = spec.given_leaf() {
             config.set_leaf(&leaf)?;
         }
         Ok(config)
+    }
+
+    /// The link that the queue is for.
+    pub(crate) const fn link(&self) -> Link {
+        Link { rate: Rate(self.link_rate), mtu: self.mtu }
     }
 
     /// Bytes queued above which the queue is full: one packet of `mtu` before `full`.
@@ -203,13 +260,13 @@ pub(crate) fn read(text: &str) -> Read {
 mod tests {
     use super::*;
     use crate::code::{GQ_EMISSING, GQ_ETWICE};
-    use goodqueue::spec::Unit;
+    use goodqueue::spec::CATALOGUE;
 
     #[test]
     fn every_parameter_of_every_kind_has_a_field() {
         for info in &CATALOGUE {
             assert!(number_of(info.kind).is_ok(), "{} is missing in the C library", info.name);
-            assert!(info.parameters.len() < NO_LEAF.len(), "{}: a leaf has a place for each", info.name);
+            assert!(info.parameters.len() + 1 < NO_LEAF.len(), "{}: a leaf has a place for each", info.name);
             for parameter in info.parameters.iter().filter(|parameter| parameter.unit != Unit::Queue) {
                 let has = NAMES.iter().any(|field| is_named(field, parameter.name));
                 assert!(has, "{}: {}", info.name, parameter.name);
@@ -233,6 +290,9 @@ mod tests {
             "htb rate=20mbit sqm=simple leaf=bfifo:9k",
             "htb rate=20mbit",
             "dualpi2 step_thresh=5p alpha=0.3",
+            "dualpi2 step_thresh=2ms",
+            "prio leaf=dualpi2 leaf.step_thresh=7p leaf.limit=50",
+            "drr leaf=cake leaf.overhead=-14",
         ] {
             let text = text.replace("fifo 60ms", "fifo:60ms");
             let config = read(&text).config.expect(&text);

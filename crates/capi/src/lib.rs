@@ -15,6 +15,5 @@ mod drops;
 mod extras;
 #[allow(unsafe_code)]
 mod ffi;
-mod kind;
 mod queue;
 mod wifi;

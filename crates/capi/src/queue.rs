@@ -3,17 +3,16 @@
 use core::ffi::c_char;
 
 use goodqueue::cake::AckFilter;
-use goodqueue::spec::QueueKind;
-use goodqueue::{Backlog, Header, Nanos, Queue as _, QueueSpec, Verdict};
+use goodqueue::spec::{QueueKind, QueueParams};
+use goodqueue::{AnyQueue, Backlog, Header, Nanos, Queue as _, QueueSpec, Verdict};
 
 use crate::abi::{Config, Counter, GQ_DEFAULT, GQ_FULL, GQ_MARKED, GQ_MAX_LEN, GQ_PACKET, Head, Stats};
-use crate::build::{Builder, fifo_limit};
+use crate::build::{self, Parts, fifo_limit};
 use crate::code::{Code, GQ_ECONFLICT, GQ_EFIXED, GQ_EKIND, GQ_EPACKET, GQ_EVALUE};
 use crate::door::Door;
 use crate::drops::{Drops, reason};
 use crate::extras::Extras;
 use crate::ffi::room::Room;
-use crate::kind::Kind;
 
 /// What the caller holds a handle on.
 #[repr(C)]
@@ -25,7 +24,7 @@ pub(crate) struct Queue {
     which: QueueKind,
     /// Buckets for flows, which stay as they are.
     flows: Option<u64>,
-    kind: Kind,
+    kind: build::Queue,
 }
 
 /// Why a packet was dropped; 0: it is queued.
@@ -40,10 +39,7 @@ impl Queue {
     /// An empty queue, its clock at `now`, with all its storage. None while it is only added up what it takes.
     pub(crate) fn new(config: &Config, now: Nanos, room: &mut Room) -> Result<Option<Queue>, Code> {
         let spec = config.spec()?;
-        let mut builder = Builder::new(config, now);
-        let kind = builder.queue(room, &spec)?;
-        let extras = builder.extras(room)?;
-        let drops = builder.drops(room)?;
+        let Parts { queue: kind, extras, drops } = build::build(config, &spec, now, room)?;
         if room.is_measuring() {
             return Ok(None);
         }
@@ -52,7 +48,7 @@ impl Queue {
             door: Door::new(now, Drops::new(drops, extras)),
             full_above: config.full_above(),
             which: spec.kind(),
-            flows: spec.get("flows"),
+            flows: spec.params().discipline().flows().map(u64::from),
             kind,
         }))
     }
@@ -84,7 +80,7 @@ impl Queue {
         if packet.len.wrapping_sub(1) >= GQ_MAX_LEN || packet.truesize < packet.len {
             return Err(GQ_EPACKET);
         }
-        if let Kind::FqCodel(queue) = &mut self.kind {
+        if let AnyQueue::FqCodel(queue) = &mut self.kind {
             self.door.admit(now, || queue.backlog().packets as usize + 1)?;
             let verdict = queue.enqueue(now, packet, &mut self.door.drops);
             let backlog = queue.backlog();
@@ -113,7 +109,7 @@ impl Queue {
     /// The packet with the bits of the result; none with those bits alone.
     #[inline]
     pub(crate) fn dequeue(&mut self, now: Nanos) -> Result<(Option<Delivery>, i32), Code> {
-        let (packet, backlog) = if let Kind::FqCodel(queue) = &mut self.kind {
+        let (packet, backlog) = if let AnyQueue::FqCodel(queue) = &mut self.kind {
             self.door.admit(now, || queue.backlog().packets as usize)?;
             self.door.drops.is_marked = false;
             let packet = queue.dequeue(now, &mut self.door.drops);
@@ -157,37 +153,37 @@ impl Queue {
         if config.flows != GQ_DEFAULT && Some(config.flows) != self.flows {
             return Err(GQ_EVALUE);
         }
-        let limit = fifo_limit(config, spec);
+        let (params, link) = (*spec.params(), config.link());
+        let limit = fifo_limit(config, &params);
         self.admit(now, 0)?;
-        let (mtu, drops) = (config.mtu, &mut self.door.drops);
-        match &mut self.kind {
-            Kind::Fifo(queue) => queue.configure(limit?),
-            Kind::Codel(queue) => queue.configure(now, spec.codel_params(mtu).ok_or(GQ_EKIND)?, drops),
-            Kind::FqCodel(queue) => queue.configure(now, spec.fq_codel_params(mtu).ok_or(GQ_EKIND)?, drops),
-            Kind::Pie(queue) => queue.configure(now, spec.pie_params(mtu).ok_or(GQ_EKIND)?, drops),
-            Kind::FqPie(queue) => queue.configure(now, spec.fq_pie_params(mtu).ok_or(GQ_EKIND)?, drops),
-            Kind::DualPi2(queue) => queue.configure(now, spec.dualpi2_params(mtu).ok_or(GQ_EKIND)?, drops),
-            Kind::Fq(queue) => queue.configure(now, spec.fq_params(mtu).ok_or(GQ_EKIND)?, drops),
-            Kind::Wheel(queue) => queue.configure(now, spec.wheel_params(mtu).ok_or(GQ_EKIND)?.0, drops),
-            Kind::Tbf(queue) => {
-                let params = spec.tbf_params(mtu).ok_or(GQ_EKIND)?;
-                queue.configure(params).map_err(|_| GQ_ECONFLICT)?;
+        let drops = &mut self.door.drops;
+        match (&mut self.kind, params) {
+            (AnyQueue::Fifo(queue), _) => queue.configure(limit?),
+            (AnyQueue::Codel(queue), QueueParams::Codel(params)) => queue.configure(now, params, link, drops),
+            (AnyQueue::FqCodel(queue), QueueParams::FqCodel(params)) => {
+                queue.configure(now, params, link, drops);
             }
-            Kind::Red(queue) => {
-                let params = spec.red_params().ok_or(GQ_EKIND)?.map_err(|_| GQ_ECONFLICT)?;
-                queue.configure(now, params);
+            (AnyQueue::Pie(queue), QueueParams::Pie(params)) => queue.configure(now, params, link, drops),
+            (AnyQueue::FqPie(queue), QueueParams::FqPie(params)) => queue.configure(now, params, link, drops),
+            (AnyQueue::DualPi2(queue), QueueParams::DualPi2(params)) => {
+                queue.configure(now, params, link, drops);
             }
-            Kind::Cake(queue) => {
-                let params = spec.cake_params(mtu).ok_or(GQ_EKIND)?;
+            (AnyQueue::Fq(queue), QueueParams::Fq(params)) => queue.configure(now, params, link, drops),
+            (AnyQueue::Wheel(queue), QueueParams::Wheel(params)) => queue.configure(now, params, drops),
+            (AnyQueue::Tbf(queue), QueueParams::Tbf(params)) => {
+                queue.configure(params, link).map_err(|_| GQ_ECONFLICT)?;
+            }
+            (AnyQueue::Red(queue), QueueParams::Red(setup)) => {
+                queue.configure(now, setup.params().map_err(|_| GQ_ECONFLICT)?);
+            }
+            (AnyQueue::Cake(queue), QueueParams::Cake(setup)) => {
                 let has_tcp = drops.extras.as_ref().is_some_and(|extras| extras.has_tcp());
-                if params.ack_filter != AckFilter::Off && !has_tcp {
+                if setup.ack_filter != AckFilter::Off && !has_tcp {
                     return Err(GQ_EVALUE);
                 }
-                queue.configure(now, params, drops).map_err(|_| GQ_EVALUE)?;
+                queue.configure(now, setup.params(link), drops).map_err(|_| GQ_EVALUE)?;
             }
-            Kind::Sfq(_) | Kind::PfifoFast(_) | Kind::Prio(_) | Kind::Drr(_) | Kind::Htb(_) => {
-                return Err(GQ_EFIXED);
-            }
+            _ => return Err(GQ_EFIXED),
         }
         self.full_above = config.full_above();
         Ok(self.level(self.kind.backlog()))

@@ -4,8 +4,8 @@ use std::fmt::Write;
 
 use clap_complete::Shell;
 use goodqueue::Span;
-use goodqueue::spec::{CATALOGUE, Parameter, QueueInfo};
-use goodqueue::wifi::WIFI_PARAMETERS;
+use goodqueue::spec::{CATALOGUE, Parameter, Parameters, QueueInfo};
+use goodqueue::wifi::WifiParams;
 use goodqueue_probe::{Count, Direction, EXTRAS, FlowGroup, Names, TESTS, TestInfo};
 use serde_json::{Value, json};
 
@@ -56,10 +56,10 @@ impl From<&QueueInfo> for QueueRow {
 
 /// The transmit stack of a radio: listed by its name alone, since it is no queue that a link can be given.
 const WIFI: QueueRow = QueueRow {
-    name: "wifi",
-    doc: "the queues of an 802.11 radio: per station and TID, airtime scheduler, limits of airtime under way",
-    source: "net/mac80211",
-    parameters: &WIFI_PARAMETERS,
+    name: WifiParams::NAME,
+    doc: WifiParams::DOC,
+    source: WifiParams::SOURCE,
+    parameters: WifiParams::LIST,
 };
 
 /// Lists the queues.

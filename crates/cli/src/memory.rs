@@ -2,9 +2,9 @@
 
 use std::fmt::Write;
 
-use goodqueue::spec::{CATALOGUE, Default as ParameterDefault, QueueKind};
+use goodqueue::spec::{CATALOGUE, Parameter, QueueParams};
 use goodqueue::wifi::{Capacity, WifiParams};
-use goodqueue::{Bytes, Header, Part, QueueSpec, Rate, SpecError};
+use goodqueue::{Bytes, Header, Link, Part, QueueSpec, Rate, SpecError};
 use serde_json::{Value, json};
 
 use crate::args::QueuesArgs;
@@ -47,16 +47,15 @@ impl Footprint {
 
 /// Linux's numbers, of 6.1 on 64 bits, where they are known.
 fn linux(spec: &QueueSpec) -> Option<Linux> {
-    let flows = spec.get("flows")?;
-    match spec.kind() {
-        QueueKind::FqCodel => Some(Linux {
-            bytes: flows * 68,
+    match spec.params() {
+        QueueParams::FqCodel(params) => Some(Linux {
+            bytes: u64::from(params.flows) * 68,
             parts: &["flows"],
             of: "flows of 64 bytes, and 4 for the backlog of each",
         }),
         // Linux has no other number of flows, and eight tins whatever the mode.
-        QueueKind::Cake if flows == 1024 => Some(Linux {
-            bytes: 8 * flows * (80 + 12 + 10) + (16 << 10),
+        QueueParams::Cake(setup) if setup.flows == 1024 => Some(Linux {
+            bytes: 8 * u64::from(setup.flows) * (80 + 12 + 10) + (16 << 10),
             parts: &["sets", "hosts", "flows", "heap"],
             of: "eight tins of 1024 flows of 80 bytes, hosts of 12, tags, backlogs and heap places of 10; a heap of 16 KiB",
         }),
@@ -70,9 +69,12 @@ fn of_queue(text: &str) -> Result<Footprint, Error> {
         Error::Usage(format!("{error}{nearest}"))
     };
     let spec: QueueSpec = text.parse().map_err(wrong)?;
-    let frames = match spec.cake_params(MTU) {
-        Some(params) => Some(params.memory_limit_at(params.bandwidth.0 / 8).into()),
-        None => spec.get("memory_limit"),
+    let frames = match spec.params() {
+        QueueParams::Cake(setup) => {
+            let params = setup.params(Link { rate: RATE, mtu: MTU });
+            Some(params.memory_limit_at(params.bandwidth.0 / 8).into())
+        }
+        params => params.discipline().memory_limit().map(u64::from),
     };
     let parts = spec.memory::<Header>(RATE, MTU).map_err(Error::usage)?;
     Ok(Footprint { queue: spec.to_string(), parts, frames, linux: linux(&spec) })
@@ -133,9 +135,7 @@ fn of_radio(text: &str) -> Result<Footprint, Error> {
 /// [`Error::Usage`] for a text that is no queue.
 pub(crate) fn memory(args: &QueuesArgs) -> Result<(), Error> {
     let all = || {
-        let needs_none = CATALOGUE.iter().filter(|info| {
-            info.parameters.iter().all(|parameter| parameter.default != ParameterDefault::Required)
-        });
+        let needs_none = CATALOGUE.iter().filter(|info| !info.parameters.iter().any(Parameter::is_required));
         needs_none.map(|info| info.name.to_owned()).chain(["wifi".to_owned()]).collect()
     };
     let texts: Vec<String> = if args.names.is_empty() { all() } else { args.names.clone() };

@@ -10,9 +10,9 @@
 use std::hint::black_box;
 use std::process::{Command, ExitCode};
 
-use goodqueue::cake::{Diffserv, Params};
+use goodqueue::cake::{Diffserv, Params, Tables};
 use goodqueue::details::Details;
-use goodqueue::{Cake, Header, HeapCake, Lcg, Nanos, Observer, Queue, Reason, Verdict, cake_tables};
+use goodqueue::{Cake, Header, Lcg, Nanos, Observer, Queue, Reason, Verdict};
 
 /// Flows; of Linux 6.1.192 (gcc 12.2 -O2) enqueue, dequeue, and drops in the counted part.
 const ROWS: [(u32, f64, f64, u64); 4] =
@@ -51,12 +51,12 @@ impl Observer<Header> for Owner {
 }
 
 #[inline(never)]
-fn cost_enqueue(queue: &mut HeapCake<Header>, now: Nanos, packet: &Header, owner: &mut Owner) -> Verdict {
+fn cost_enqueue(queue: &mut Cake<Header>, now: Nanos, packet: &Header, owner: &mut Owner) -> Verdict {
     queue.enqueue(now, *packet, owner)
 }
 
 #[inline(never)]
-fn cost_dequeue(queue: &mut HeapCake<Header>, now: Nanos, owner: &mut Owner) -> Option<Header> {
+fn cost_dequeue(queue: &mut Cake<Header>, now: Nanos, owner: &mut Owner) -> Option<Header> {
     queue.dequeue(now, owner)
 }
 
@@ -64,8 +64,8 @@ fn cost_dequeue(queue: &mut HeapCake<Header>, now: Nanos, owner: &mut Owner) -> 
 fn run(flows: u32, steps: u64, seed: u64) -> u64 {
     let params = Params { diffserv: Diffserv::Besteffort, ..Params::default() };
     let slots = vec![goodqueue::arena::Slot::default(); 20_000];
-    let mut queue: HeapCake<Header> =
-        Cake::new(params, Lcg::new(seed), cake_tables(1, 1024), slots).expect("1024 flows and 20000 slots");
+    let mut queue: Cake<Header> = Cake::new(params, Lcg::new(seed), Tables::on_heap(1, 1024), slots)
+        .expect("1024 flows and 20000 slots");
     let hashes = (0..flows).map(|i| [mix(i + 1), mix(0x1_0000 + i / 10), mix(0x200_0000 + i)]).collect();
     let mut owner = Owner { hashes, drops: 0 };
     let mut now = Nanos(1_000_000_000);

@@ -12,10 +12,10 @@ use std::process::{Command, ExitCode};
 
 use goodqueue::fifo::Limit;
 use goodqueue::{
-    AnyQueue, Header, HeapDualPi2, HeapFifo, HeapFq, HeapFqPie, HeapPie, HeapSfq, HeapWheel, Nanos,
-    QueueSpec, Rate, Rng, dualpi2, fq, fq_pie, pie, sfq, wheel,
+    AnyQueue, DualPi2, Fifo, Fq, FqPie, Header, Nanos, Pie, QueueSpec, Rate, Rng, Sfq, Wheel, dualpi2, fq,
+    fq_pie, pie, sfq, wheel,
 };
-use workload::Load;
+use workload::{LINK, Load};
 
 /// flows, step in ns, and what Linux 6.1.192 (gcc 12.2 -O2) takes: enqueue, dequeue, drops in 1.2 M steps.
 const ROWS: [(usize, u64, f64, f64, u64); 8] = [
@@ -128,7 +128,7 @@ fn delivered(queue: &str, flows: usize, step: u64) -> usize {
     };
     match queue {
         "pfifo" => {
-            let queue = HeapFifo::new(Limit::Packets(2000), vec![Header::default(); 2000]);
+            let queue = <Fifo<Header>>::new(Limit::Packets(2000), vec![Header::default(); 2000]);
             steps(Load::new(queue, 1001, flows, step))
         }
         "red" => match built("red:8m,min=600k,max=2m,burst=800,bandwidth=1gbit") {
@@ -157,8 +157,9 @@ fn delivered(queue: &str, flows: usize, step: u64) -> usize {
             _ => 0,
         },
         "pie" => {
-            let queue = HeapPie::new(
+            let queue = <Pie<Header>>::new(
                 pie::Params { limit: 10_240, ..pie::Params::default() },
+                LINK,
                 start,
                 rng,
                 vec![pie::Stamped::default(); 10_240],
@@ -167,26 +168,26 @@ fn delivered(queue: &str, flows: usize, step: u64) -> usize {
         }
         "fq_pie" => {
             let buckets = vec![fq_pie::Flow::default(); 1024];
-            let queue = HeapFqPie::new(fq_pie::Params::default(), start, rng, buckets, slots());
+            let queue = <FqPie<Header>>::new(fq_pie::Params::default(), LINK, start, rng, buckets, slots());
             steps(Load::new(queue.expect("buckets"), 1001, flows, step))
         }
         // Without a limit in memory that would not let the load stand.
         "dualpi2" => {
-            let params = dualpi2::Params { memory_limit: u32::MAX, ..dualpi2::Params::default() };
+            let params = dualpi2::Params { memlimit: Some(u32::MAX), ..dualpi2::Params::default() };
             let slots = vec![goodqueue::arena::Slot::default(); 10_000];
-            steps(Load::new(HeapDualPi2::new(params, start, rng, slots), 1001, flows, step))
+            steps(Load::new(<DualPi2<Header>>::new(params, LINK, start, rng, slots), 1001, flows, step))
         }
         // A slot holds 127 packets at most.
         "sfq" => {
             let (buckets, slots) = (vec![0; 1024], vec![sfq::Slot::default(); 128]);
             let nodes = vec![sfq::Node::default(); 128];
-            let queue = HeapSfq::new(sfq::Params::default(), start, rng, buckets, slots, nodes);
+            let queue = <Sfq<Header>>::new(sfq::Params::default(), start, rng, buckets, slots, nodes);
             steps(Load::new(queue, 101, flows, step))
         }
         "fq" => {
             let params = fq::Params { flow_limit: 10_000, ..fq::Params::default() };
             let (flows_at, nodes) = (vec![fq::Flow::default(); 4096], vec![fq::Node::default(); 10_000]);
-            let queue = HeapFq::new(params, vec![0; 1024], flows_at, nodes);
+            let queue = <Fq<Header>>::new(params, LINK, vec![0; 1024], flows_at, nodes);
             steps(Load::new(queue, 1001, flows, step))
         }
         // Nobody stamps these packets: at this wheel all are due.
@@ -194,7 +195,7 @@ fn delivered(queue: &str, flows: usize, step: u64) -> usize {
             let slots = 100_001;
             let (words, lists) = (vec![0; wheel::words(slots)], vec![goodqueue::arena::List::EMPTY; slots]);
             let places = vec![goodqueue::arena::Slot::default(); 10_000];
-            let queue = HeapWheel::new(wheel::Params::default(), words, lists, places);
+            let queue = <Wheel<Header>>::new(wheel::Params::default(), words, lists, places);
             steps(Load::new(queue, 1001, flows, step))
         }
         _ => steps(Load::new(workload::fq_codel(), 1001, flows, step)),

@@ -15,7 +15,7 @@ use goodqueue::arena::Slot;
 use goodqueue::fifo::Limit;
 use goodqueue::fq_codel::{Flow, Params};
 use goodqueue::{
-    Departure, Header, HeapFifo, HeapFqCodel, Ignore, Line, Nanos, Port, Queue, Rate, RingSpec, Serializer,
+    Departure, Fifo, FqCodel, Header, Ignore, Line, Link, Nanos, Port, Queue, Rate, RingSpec, Serializer,
     Span,
 };
 
@@ -84,11 +84,16 @@ fn drive<Q: Queue<Header>>(mut queue: Q, load: &str) {
 
 fn run(queue: &str, load: &str) {
     match queue {
-        "pfifo" => drive(HeapFifo::new(Limit::Packets(1000), vec![Header::default(); 1000]), load),
+        "pfifo" => drive(<Fifo<Header>>::new(Limit::Packets(1000), vec![Header::default(); 1000]), load),
         _ => {
             let flows = vec![Flow::default(); 1024];
-            let fq: HeapFqCodel<Header> =
-                HeapFqCodel::new(Params::default(), flows, vec![Slot::default(); 10_241]).expect("a queue");
+            let fq: FqCodel<Header> = <FqCodel<Header>>::new(
+                Params::default(),
+                Link::ethernet(Rate(1_000_000_000)),
+                flows,
+                vec![Slot::default(); 10_241],
+            )
+            .expect("a queue");
             drive(fq, load);
         }
     }

@@ -1,106 +1,65 @@
-//! Any queue of the catalogue behind one type, with its storage from the heap.
+//! Any queue of the catalogue behind one type.
 
-use alloc::boxed::Box;
+#[cfg(feature = "alloc")]
 use alloc::vec::Vec;
+use core::fmt;
 
-use crate::arena::{List, Slot};
-use crate::codel::Stamped;
+#[cfg(feature = "alloc")]
+use crate::Rate;
 use crate::fifo::Limit;
-use crate::fq_codel::Flow;
 use crate::htb::Class;
+#[cfg(feature = "alloc")]
 use crate::memory::{Ledger, Part};
-use crate::prio::Priomap;
-use crate::spec::QueueKind;
-use crate::spec::{BuildError, MAX_PACKETS, QueueSpec, packets_in};
+use crate::memory::{Memory, Room};
+use crate::prio::{PFIFO_FAST_BANDS, Priomap};
+use crate::spec::{BuildError, Link, QueueParams, QueueSpec};
 use crate::{
     Backlog, Cake, Codel, Drr, DualPi2, Fifo, Fq, FqCodel, FqPie, Htb, Nanos, Observer, Packet, Pie, Prio,
-    Queue, Rate, Red, Rng, Sfq, Stats, Tbf, Verdict, Wheel, cake, drr, dualpi2, fq, fq_pie, pie, sfq, wheel,
+    Queue, Red, Rng, Sfq, Stats, Tbf, Verdict, Wheel, cake, drr, wheel,
 };
-
-/// `pfifo` or `bfifo` with its storage from the heap.
-pub type HeapFifo<P> = Fifo<P, Vec<P>>;
-/// `codel` with its storage from the heap.
-pub type HeapCodel<P> = Codel<P, Vec<Stamped<P>>>;
-/// `fq_codel` with its storage from the heap.
-pub type HeapFqCodel<P> = FqCodel<P, Vec<Flow>, Vec<Slot<P>>>;
-/// `pie` with its storage from the heap.
-pub type HeapPie<P> = Pie<P, Vec<pie::Stamped<P>>>;
-/// `fq_pie` with its storage from the heap.
-pub type HeapFqPie<P> = FqPie<P, Vec<fq_pie::Flow>, Vec<Slot<pie::Stamped<P>>>>;
-/// `dualpi2` with its storage from the heap.
-pub type HeapDualPi2<P> = DualPi2<P, Vec<Slot<dualpi2::Stamped<P>>>>;
-/// `sfq` with its storage from the heap.
-pub type HeapSfq<P> = Sfq<P, Vec<u32>, Vec<sfq::Slot>, Vec<sfq::Node<P>>>;
-/// `fq` with its storage from the heap.
-pub type HeapFq<P> = Fq<P, Vec<u32>, Vec<fq::Flow>, Vec<fq::Node<P>>>;
-/// `red` with its storage from the heap.
-pub type HeapRed<P> = Red<P, Vec<P>>;
-/// `pfifo_fast` with its storage from the heap.
-pub type HeapPfifoFast<P> = Prio<P, HeapFifo<P>, Vec<HeapFifo<P>>>;
-/// `prio` over any queues, with its storage from the heap.
-pub type HeapPrio<P, Q = AnyQueue<P>> = Prio<P, Q, Vec<Q>>;
-/// `drr` over any queues, with its storage from the heap.
-pub type HeapDrr<P, Q = AnyQueue<P>> = Drr<P, Q, Vec<drr::Class<P, Q>>>;
-/// `htb` over any queues, with its storage from the heap.
-pub type HeapHtb<P, Q = AnyQueue<P>> = Htb<P, Q, Vec<Class<Q>>>;
-/// `tbf` with its storage from the heap.
-pub type HeapTbf<P> = Tbf<P, Vec<P>>;
-
-/// `wheel` with its storage from the heap.
-pub type HeapWheel<P> = Wheel<P, Vec<u64>, Vec<List>, Vec<Slot<P>>>;
-/// `cake` with its storage from the heap.
-pub type HeapCake<P> = Cake<P, CakeTables, Vec<Slot<cake::Queued<P>>>>;
-/// The tables of `cake` from the heap.
-pub type CakeTables = (Vec<cake::Ways>, Vec<cake::Host>, Vec<cake::Flow>, Vec<cake::Ranked>);
 
 /// A queue that was chosen at run time. The choice costs one branch a call; within each queue all is
 /// static. Storage is allocated once, in [`QueueSpec::build`].
 ///
 /// Which one it is stands in a byte of its own: hidden among the values of a capacity it takes four instructions more
 /// to read.
-#[derive(Clone, Debug)]
 #[repr(u8)]
-pub enum AnyQueue<P> {
+pub enum AnyQueue<P: Packet, M: Memory = crate::memory::Usual> {
     /// `pfifo`, `bfifo` or `fifo`.
-    Fifo(HeapFifo<P>),
+    Fifo(Fifo<P, M>),
     /// `codel`.
-    Codel(Box<HeapCodel<P>>),
+    Codel(M::One<Codel<P, M>>),
     /// `fq_codel`.
-    FqCodel(Box<HeapFqCodel<P>>),
+    FqCodel(M::One<FqCodel<P, M>>),
     /// `pie`.
-    Pie(Box<HeapPie<P>>),
+    Pie(M::One<Pie<P, M>>),
     /// `fq_pie`.
-    FqPie(Box<HeapFqPie<P>>),
+    FqPie(M::One<FqPie<P, M>>),
     /// `dualpi2`.
-    DualPi2(Box<HeapDualPi2<P>>),
+    DualPi2(M::One<DualPi2<P, M>>),
     /// `sfq`.
-    Sfq(Box<HeapSfq<P>>),
+    Sfq(M::One<Sfq<P, M>>),
     /// `fq`.
-    Fq(Box<HeapFq<P>>),
+    Fq(M::One<Fq<P, M>>),
     /// `red`.
-    Red(Box<HeapRed<P>>),
+    Red(M::One<Red<P, M>>),
     /// `pfifo_fast`.
-    PfifoFast(Box<HeapPfifoFast<P>>),
+    PfifoFast(M::One<Prio<P, Fifo<P, M>, M>>),
     /// `prio`.
-    Prio(Box<HeapPrio<P>>),
+    Prio(M::One<Prio<P, AnyQueue<P, M>, M>>),
     /// `drr`.
-    Drr(Box<HeapDrr<P>>),
+    Drr(M::One<Drr<P, AnyQueue<P, M>, M>>),
     /// `htb`.
-    Htb(Box<HeapHtb<P>>),
+    Htb(M::One<Htb<P, AnyQueue<P, M>, M>>),
     /// `tbf`.
-    Tbf(Box<HeapTbf<P>>),
+    Tbf(M::One<Tbf<P, M>>),
     /// `wheel`.
-    Wheel(Box<HeapWheel<P>>),
+    Wheel(M::One<Wheel<P, M>>),
     /// `cake`.
-    Cake(Box<HeapCake<P>>),
+    Cake(M::One<Cake<P, M>>),
 }
 
-/// Tables for `cake` with so many tins, at most eight, of so many flows each, eight or a higher power of two.
-#[must_use]
-pub fn cake_tables(tins: u32, flows: u64) -> CakeTables {
-    Ledger::default().cake_tables(tins, flows)
-}
-
+#[cfg(feature = "alloc")]
 impl QueueSpec {
     /// The queue for a link of `rate` and of `mtu` bytes with its link header (1514 for Ethernet), with
     /// its clock at `now`. All storage is allocated here: for `limit` packets, or for `limit` bytes in
@@ -125,7 +84,7 @@ impl QueueSpec {
         now: Nanos,
         draws: Rng,
     ) -> Result<AnyQueue<P>, BuildError> {
-        self.assemble(rate, mtu, now, draws, &mut Ledger::default())
+        self.build_in(Link { rate, mtu }, now, draws, &mut Ledger::default())
     }
 
     /// The memory that [`QueueSpec::build`] takes for packets of type `P`, part by part, the queue itself first. It is set up
@@ -135,157 +94,176 @@ impl QueueSpec {
     /// As [`QueueSpec::build`].
     pub fn memory<P: Packet>(&self, rate: Rate, mtu: u32) -> Result<Vec<Part>, BuildError> {
         let mut ledger = Ledger::default();
-        let _: AnyQueue<P> = self.assemble(rate, mtu, Nanos(0), Rng::stream(0, 0, "queue"), &mut ledger)?;
+        let _: AnyQueue<P> =
+            self.build_in(Link { rate, mtu }, Nanos(0), Rng::stream(0, 0, "queue"), &mut ledger)?;
         ledger.0.reverse();
         Ok(ledger.0)
     }
+}
 
-    /// The queue, with what is allocated for it written down.
-    fn assemble<P: Packet>(
+impl QueueSpec {
+    /// The queue on a link, its clock at `now`, with storage from `room` and random numbers from `draws`.
+    ///
+    /// # Errors
+    /// As [`QueueSpec::places`], and where the room has no storage for the queue.
+    pub fn build_in<P: Packet, R: Room>(
         &self,
-        rate: Rate,
-        mtu: u32,
+        link: Link,
         now: Nanos,
-        draws: Rng,
-        ledger: &mut Ledger,
-    ) -> Result<AnyQueue<P>, BuildError> {
-        if let Some(params) = self.codel_params(mtu) {
-            let places = ledger.places("packets", u64::from(params.limit));
-            return Ok(AnyQueue::Codel(ledger.boxed(Codel::new(params, places))));
-        }
-        if let Some(params) = self.fq_codel_params(mtu) {
-            let flows = ledger.places("flows", self.get("flows").unwrap_or(1).max(1));
-            let slots = ledger.places("packets", u64::from(params.limit) + 1);
-            if let Ok(queue) = FqCodel::new(params, flows, slots) {
-                return Ok(AnyQueue::FqCodel(ledger.boxed(queue)));
-            }
-        }
-        if let Some(params) = self.pie_params(mtu) {
-            let places = ledger.places("packets", u64::from(params.limit));
-            return Ok(AnyQueue::Pie(ledger.boxed(Pie::new(params, now, draws, places))));
-        }
-        if let Some(params) = self.fq_pie_params(mtu) {
-            let flows = ledger.places("flows", self.get("flows").unwrap_or(1).max(1));
-            let slots = ledger.places("packets", u64::from(params.limit));
-            if let Ok(queue) = FqPie::new(params, now, draws.clone(), flows, slots) {
-                return Ok(AnyQueue::FqPie(ledger.boxed(queue)));
-            }
-        }
-        if let Some(params) = self.dualpi2_params(mtu) {
-            let queue = DualPi2::new(params, now, draws, ledger.places("packets", u64::from(params.limit)));
-            return Ok(AnyQueue::DualPi2(ledger.boxed(queue)));
-        }
-        if let Some((params, flows)) = self.sfq_params(mtu) {
-            let buckets = ledger.places("buckets", self.get("divisor").unwrap_or(1));
-            let slots = ledger.places("flows", flows.into());
-            let nodes = ledger.places("packets", u64::from(params.limit) + 1);
-            let queue = Sfq::new(params, now, draws, buckets, slots, nodes);
-            return Ok(AnyQueue::Sfq(ledger.boxed(queue)));
-        }
-        if let Some(params) = self.fq_params(mtu) {
-            let count = |name| self.get(name).unwrap_or(1);
-            let buckets = ledger.places("buckets", count("buckets"));
-            let flows = ledger.places("flows", count("flows"));
-            let nodes = ledger.places("packets", u64::from(params.limit));
-            return Ok(AnyQueue::Fq(ledger.boxed(Fq::new(params, buckets, flows, nodes))));
-        }
-        if let Some(params) = self.red_params() {
-            let params = params.map_err(BuildError::Red)?;
-            let places = ledger.places("packets", packets_in(params.limit.into()));
-            return Ok(AnyQueue::Red(ledger.boxed(Red::new(params, now, draws, places))));
-        }
-        if self.info().has_leaves() || self.kind() == QueueKind::PfifoFast {
-            return self.build_classes(rate, mtu, now, draws, ledger);
-        }
-        if let Some((params, slots)) = self.wheel_params(mtu) {
-            let words = ledger.places("words", wheel::words(slots as usize) as u64);
-            let slots = ledger.places("slots", slots.into());
-            let nodes = ledger.places("packets", u64::from(params.limit));
-            return Ok(AnyQueue::Wheel(ledger.boxed(Wheel::new(params, words, slots, nodes))));
-        }
-        if let Some(params) = self.tbf_params(mtu) {
-            let places = ledger.places("packets", packets_in(params.limit));
-            let queue = Tbf::new(params, now, places).map_err(BuildError::Tbf)?;
-            return Ok(AnyQueue::Tbf(ledger.boxed(queue)));
-        }
-        if let (Some(params), Some(packets)) = (self.cake_params(mtu), self.cake_packets(mtu)) {
-            let tables = ledger.cake_tables(params.diffserv.tins(), self.get("flows").unwrap_or(8));
-            let slots = ledger.places("packets", packets);
-            if let Ok(queue) = Cake::new(params, draws.into(), tables, slots) {
-                return Ok(AnyQueue::Cake(ledger.boxed(queue)));
-            }
-        }
-        let limit = self.fifo_limit(rate, mtu)?.unwrap_or(Limit::Packets(0));
-        let packets = match limit {
-            Limit::Packets(packets) => u64::from(packets),
-            Limit::Bytes(bytes) => packets_in(bytes),
+        mut draws: Rng,
+        room: &mut R,
+    ) -> Result<AnyQueue<P, R::Memory>, R::Error> {
+        let leaf = self.leaf();
+        let each = leaf.map_or(Ok(0), |leaf| leaf.places(link))?;
+        let needed = self.params().discipline().places(link, each)?;
+        // The queue of a class, with random numbers of its own.
+        let mut class = |room: &mut R| {
+            let leaf = leaf.ok_or(BuildError::NoPlace)?;
+            leaf.build_in(link, now, Rng::new(draws.next_u64()), room)
         };
-        let queue = Fifo::new(limit, ledger.places("packets", packets));
-        ledger.note("queue", 1, size_of_val(&queue));
-        Ok(AnyQueue::Fifo(queue))
+        let queue = match *self.params() {
+            QueueParams::Pfifo(params) => return fifo(Limit::Packets(params.limit), needed, room),
+            QueueParams::Bfifo(params) => return fifo(Limit::Bytes(params.limit.into()), needed, room),
+            QueueParams::Fifo(params) => return fifo(params.limit(link)?, needed, room),
+            QueueParams::Codel(params) => {
+                let places = room.packets(needed)?;
+                room.one(|| Ok(Codel::new(params, link, places)))?.map(AnyQueue::Codel)
+            }
+            QueueParams::FqCodel(params) => {
+                let flows = room.places("flows", params.flows.into())?;
+                let slots = room.packets(needed + 1)?;
+                let queue = || FqCodel::new(params, link, flows, slots).map_err(|_| BuildError::NoPlace);
+                room.one(queue)?.map(AnyQueue::FqCodel)
+            }
+            QueueParams::Pie(params) => {
+                let places = room.packets(needed)?;
+                room.one(|| Ok(Pie::new(params, link, now, draws, places)))?.map(AnyQueue::Pie)
+            }
+            QueueParams::FqPie(params) => {
+                let flows = room.places("flows", params.flows.into())?;
+                let slots = room.packets(needed)?;
+                let queue =
+                    || FqPie::new(params, link, now, draws, flows, slots).map_err(|_| BuildError::NoPlace);
+                room.one(queue)?.map(AnyQueue::FqPie)
+            }
+            QueueParams::DualPi2(params) => {
+                let slots = room.packets(needed)?;
+                room.one(|| Ok(DualPi2::new(params, link, now, draws, slots)))?.map(AnyQueue::DualPi2)
+            }
+            QueueParams::Sfq(setup) => {
+                let params = setup.params(link);
+                let buckets = room.places("buckets", setup.divisor.into())?;
+                let slots = room.places("flows", setup.flows.into())?;
+                let nodes = room.packets(u64::from(params.limit) + 1)?;
+                room.one(|| Ok(Sfq::new(params, now, draws, buckets, slots, nodes)))?.map(AnyQueue::Sfq)
+            }
+            QueueParams::Fq(params) => {
+                let buckets = room.places("buckets", params.buckets.into())?;
+                let flows = room.places("flows", params.flows.into())?;
+                let nodes = room.packets(needed)?;
+                room.one(|| Ok(Fq::new(params, link, buckets, flows, nodes)))?.map(AnyQueue::Fq)
+            }
+            QueueParams::Red(setup) => {
+                let params = setup.params().map_err(BuildError::Red)?;
+                let places = room.packets(needed)?;
+                room.one(|| Ok(Red::new(params, now, draws, places)))?.map(AnyQueue::Red)
+            }
+            QueueParams::Wheel(params) => {
+                let words = room.places("words", wheel::words(params.slots() as usize) as u64)?;
+                let slots = room.places("slots", params.slots().into())?;
+                let nodes = room.packets(needed)?;
+                room.one(|| Ok(Wheel::new(params, words, slots, nodes)))?.map(AnyQueue::Wheel)
+            }
+            QueueParams::Tbf(params) => {
+                let places = room.packets(needed)?;
+                let queue = || Tbf::new(params, link, now, places).map_err(BuildError::Tbf);
+                room.one(queue)?.map(AnyQueue::Tbf)
+            }
+            QueueParams::Cake(setup) => {
+                let params = setup.params(link);
+                let tables = cake::Tables::new(room, params.diffserv.tins(), setup.flows)?;
+                let slots = room.packets(needed)?;
+                let queue =
+                    || Cake::new(params, draws.into(), tables, slots).map_err(|_| BuildError::NoPlace);
+                room.one(queue)?.map(AnyQueue::Cake)
+            }
+            QueueParams::PfifoFast(params) => {
+                let limit = Limit::Packets(params.limit);
+                let band = |room: &mut R| Ok(Fifo::new(limit, room.packets(params.limit.into())?));
+                let bands = room.classes(PFIFO_FAST_BANDS.into(), band)?;
+                let queue = || Prio::new(Priomap::default(), bands).ok_or(BuildError::NoPlace);
+                room.one(queue)?.map(AnyQueue::PfifoFast)
+            }
+            QueueParams::Prio(params) => {
+                room.admit(params.bands.into(), each)?;
+                let bands = room.classes(params.bands.into(), class)?;
+                let queue = || Prio::new(Priomap(params.priomap), bands).ok_or(BuildError::NoPlace);
+                room.one(queue)?.map(AnyQueue::Prio)
+            }
+            QueueParams::Drr(params) => {
+                room.admit(params.classes.into(), each)?;
+                let mut quanta = params.quanta(link);
+                let classes = room.classes(params.classes.into(), |room| {
+                    Ok(drr::Class::new(class(room)?, quanta.next().unwrap_or(link.mtu)))
+                })?;
+                room.one(|| Drr::new(params.by, classes).ok_or(BuildError::NoPlace))?.map(AnyQueue::Drr)
+            }
+            QueueParams::Htb(params) => {
+                let tree = params.tree(link);
+                room.admit(tree.leaves.iter().filter(|&&is_leaf| is_leaf).count() as u64, each)?;
+                let mut classes = tree.classes.into_iter().zip(tree.leaves);
+                let classes = room.classes(tree.number as u64, |room| match classes.next() {
+                    Some((params, true)) => Ok(Class::leaf(params, class(room)?)),
+                    Some((params, false)) => Ok(Class::inner(params)),
+                    None => Err(BuildError::NoPlace.into()),
+                })?;
+                let queue = || Htb::new(tree.map, now, classes).map_err(BuildError::Htb);
+                room.one(queue)?.map(AnyQueue::Htb)
+            }
+        };
+        // While it is only added up what a queue needs: one without a place.
+        queue.map_or_else(|| fifo(Limit::Packets(0), 0, room), Ok)
     }
 }
 
-/// Queues of classes.
-impl QueueSpec {
-    fn build_classes<P: Packet>(
-        &self,
-        rate: Rate,
-        mtu: u32,
-        now: Nanos,
-        draws: Rng,
-        ledger: &mut Ledger,
-    ) -> Result<AnyQueue<P>, BuildError> {
-        if let Some(tree) = self.htb_tree(mtu) {
-            let number = tree.leaves.iter().filter(|&&is_leaf| is_leaf).count();
-            let mut leaves = self.build_leaves(number, rate, mtu, now, draws, ledger)?.into_iter();
-            let classes = tree.classes.into_iter().zip(tree.leaves).take(tree.number);
-            let class = |(params, is_leaf)| match if is_leaf { leaves.next() } else { None } {
-                Some(leaf) => Class::leaf(params, leaf),
-                None => Class::inner(params),
-            };
-            let queue = Htb::new(tree.map, now, ledger.all("classes", classes.map(class)));
-            return Ok(AnyQueue::Htb(ledger.boxed(queue.map_err(BuildError::Htb)?)));
-        }
-        if let Some((by, quanta)) = self.drr_params(mtu) {
-            let quanta: Vec<u32> = quanta.collect();
-            let leaves = self.build_leaves(quanta.len(), rate, mtu, now, draws, ledger)?;
-            let classes = leaves.into_iter().zip(quanta);
-            let classes = classes.map(|(leaf, quantum)| drr::Class::new(leaf, quantum));
-            if let Some(queue) = Drr::new(by, ledger.all("classes", classes)) {
-                return Ok(AnyQueue::Drr(ledger.boxed(queue)));
-            }
-        } else if let Some((bands, map)) = self.prio_params() {
-            let leaves = self.build_leaves(bands, rate, mtu, now, draws, ledger)?;
-            if let Some(queue) = Prio::new(map, ledger.all("classes", leaves)) {
-                return Ok(AnyQueue::Prio(ledger.boxed(queue)));
-            }
-        }
-        let limit = u32::try_from(self.get("limit").unwrap_or(0)).unwrap_or(u32::MAX);
-        let mut band = || Fifo::new(Limit::Packets(limit), ledger.places("packets", limit.into()));
-        let bands = [band(), band(), band()];
-        match Prio::new(Priomap::default(), ledger.all("classes", bands)) {
-            Some(queue) => Ok(AnyQueue::PfifoFast(ledger.boxed(queue))),
-            None => Err(BuildError::TooMany { classes: 3, places: limit.into() }),
-        }
-    }
+fn fifo<P: Packet, R: Room>(
+    limit: Limit,
+    places: u64,
+    room: &mut R,
+) -> Result<AnyQueue<P, R::Memory>, R::Error> {
+    let queue = Fifo::new(limit, room.packets(places)?);
+    room.within(&queue);
+    Ok(AnyQueue::Fifo(queue))
+}
 
-    /// The queues of so many classes, each with random numbers of its own.
-    fn build_leaves<P: Packet>(
-        &self,
-        classes: usize,
-        rate: Rate,
-        mtu: u32,
-        now: Nanos,
-        mut draws: Rng,
-        ledger: &mut Ledger,
-    ) -> Result<Vec<AnyQueue<P>>, BuildError> {
-        let Some(leaf) = self.leaf() else { return Ok(Vec::new()) };
-        let (classes, places) = (classes as u64, leaf.places(rate, mtu)?);
-        if classes.saturating_mul(places) > MAX_PACKETS {
-            return Err(BuildError::TooMany { classes, places });
+impl<P: Packet, M: Memory> fmt::Debug for AnyQueue<P, M> {
+    /// What it holds.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AnyQueue").field("backlog", &self.backlog()).finish_non_exhaustive()
+    }
+}
+
+#[cfg(feature = "alloc")]
+impl<P: Packet> Clone for AnyQueue<P> {
+    fn clone(&self) -> Self {
+        match self {
+            AnyQueue::Fifo(queue) => AnyQueue::Fifo(queue.clone()),
+            AnyQueue::Codel(queue) => AnyQueue::Codel(queue.clone()),
+            AnyQueue::FqCodel(queue) => AnyQueue::FqCodel(queue.clone()),
+            AnyQueue::Pie(queue) => AnyQueue::Pie(queue.clone()),
+            AnyQueue::FqPie(queue) => AnyQueue::FqPie(queue.clone()),
+            AnyQueue::DualPi2(queue) => AnyQueue::DualPi2(queue.clone()),
+            AnyQueue::Sfq(queue) => AnyQueue::Sfq(queue.clone()),
+            AnyQueue::Fq(queue) => AnyQueue::Fq(queue.clone()),
+            AnyQueue::Red(queue) => AnyQueue::Red(queue.clone()),
+            AnyQueue::PfifoFast(queue) => AnyQueue::PfifoFast(queue.clone()),
+            AnyQueue::Prio(queue) => AnyQueue::Prio(queue.clone()),
+            AnyQueue::Drr(queue) => AnyQueue::Drr(queue.clone()),
+            AnyQueue::Htb(queue) => AnyQueue::Htb(queue.clone()),
+            AnyQueue::Tbf(queue) => AnyQueue::Tbf(queue.clone()),
+            AnyQueue::Wheel(queue) => AnyQueue::Wheel(queue.clone()),
+            AnyQueue::Cake(queue) => AnyQueue::Cake(queue.clone()),
         }
-        (0..classes).map(|_| leaf.assemble(rate, mtu, now, Rng::new(draws.next_u64()), ledger)).collect()
     }
 }
 
@@ -313,7 +291,7 @@ macro_rules! each {
     };
 }
 
-impl<P: Packet> AnyQueue<P> {
+impl<P: Packet, M: Memory> AnyQueue<P, M> {
     #[inline(never)]
     fn enqueue_in_any(&mut self, now: Nanos, packet: P, observer: &mut impl Observer<P>) -> Verdict {
         each!(self, queue => queue.enqueue(now, packet, observer))
@@ -328,32 +306,11 @@ impl<P: Packet> AnyQueue<P> {
     fn backlog_of_any(&self) -> Backlog {
         each!(self, queue => queue.backlog())
     }
-
-    #[inline(never)]
-    fn enqueue_in_class(
-        &mut self,
-        now: Nanos,
-        packet: P,
-        sum: &mut Backlog,
-        observer: &mut impl Observer<P>,
-    ) -> (Verdict, bool) {
-        each!(self, queue => queue.enqueue_counted(now, packet, sum, observer))
-    }
-
-    #[inline(never)]
-    fn dequeue_from_class(
-        &mut self,
-        now: Nanos,
-        sum: &mut Backlog,
-        observer: &mut impl Observer<P>,
-    ) -> (Option<P>, bool) {
-        each!(self, queue => queue.dequeue_counted(now, sum, observer))
-    }
 }
 
 /// The default of Linux and of links here is inlined into its caller, which halves what the call around it costs; the
 /// others are called.
-impl<P: Packet> Queue<P> for AnyQueue<P> {
+impl<P: Packet, M: Memory> Queue<P> for AnyQueue<P, M> {
     #[inline(always)]
     fn enqueue(&mut self, now: Nanos, packet: P, observer: &mut impl Observer<P>) -> Verdict {
         match self {
@@ -367,46 +324,6 @@ impl<P: Packet> Queue<P> for AnyQueue<P> {
             AnyQueue::FqCodel(queue) => queue.dequeue(now, observer),
             any => any.dequeue_from_any(now, observer),
         }
-    }
-    /// In a class the default of tc is inlined too.
-    #[inline(always)]
-    fn enqueue_counted(
-        &mut self,
-        now: Nanos,
-        packet: P,
-        sum: &mut Backlog,
-        observer: &mut impl Observer<P>,
-    ) -> (Verdict, bool) {
-        match self {
-            AnyQueue::Fifo(queue) => queue.enqueue_counted(now, packet, sum, observer),
-            AnyQueue::FqCodel(queue) => queue.enqueue_counted(now, packet, sum, observer),
-            any => any.enqueue_in_class(now, packet, sum, observer),
-        }
-    }
-    #[inline(always)]
-    fn dequeue_counted(
-        &mut self,
-        now: Nanos,
-        sum: &mut Backlog,
-        observer: &mut impl Observer<P>,
-    ) -> (Option<P>, bool) {
-        match self {
-            AnyQueue::Fifo(queue) => queue.dequeue_counted(now, sum, observer),
-            AnyQueue::FqCodel(queue) => queue.dequeue_counted(now, sum, observer),
-            any => any.dequeue_from_class(now, sum, observer),
-        }
-    }
-    #[inline(always)]
-    fn push_plain(&mut self, packet: &P) -> bool {
-        if let AnyQueue::Fifo(queue) = self { queue.push_plain(packet) } else { false }
-    }
-    #[inline(always)]
-    fn peek_len(&self) -> Option<u32> {
-        if let AnyQueue::Fifo(queue) = self { queue.peek_len() } else { None }
-    }
-    #[inline(always)]
-    fn pop_plain(&mut self) -> Option<(P, bool)> {
-        if let AnyQueue::Fifo(queue) = self { queue.pop_plain() } else { None }
     }
     fn next_wake(&self, now: Nanos) -> Option<Nanos> {
         each!(self, queue => queue.next_wake(now))
@@ -429,12 +346,12 @@ impl<P: Packet> Queue<P> for AnyQueue<P> {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "alloc"))]
 mod tests {
     use alloc::string::String;
 
     use super::*;
-    use crate::spec::{CATALOGUE, Default, Parameter};
+    use crate::spec::{CATALOGUE, Parameter};
     use crate::{Bytes, Header, Ignore};
 
     fn build(text: &str, rate: u64) -> Result<AnyQueue<Header>, BuildError> {
@@ -455,7 +372,7 @@ mod tests {
             other => panic!("a value for {other}"),
         };
         let plain = CATALOGUE.iter().map(|info| {
-            let needed = info.parameters.iter().filter(|parameter| parameter.default == Default::Required);
+            let needed = info.parameters.iter().filter(|parameter| parameter.is_required());
             needed.fold(String::from(info.name), |text, parameter| text + required(parameter))
         });
         for text in plain.chain(more.map(String::from)) {

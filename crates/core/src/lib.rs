@@ -37,7 +37,6 @@
 #[cfg(feature = "alloc")]
 extern crate alloc;
 
-#[cfg(feature = "alloc")]
 mod any;
 pub mod arena;
 pub mod cake;
@@ -59,7 +58,6 @@ mod histogram;
 pub mod htb;
 mod jiffies;
 mod lists;
-#[cfg(feature = "alloc")]
 mod memory;
 mod packet;
 pub mod pie;
@@ -78,11 +76,7 @@ mod units;
 pub mod wheel;
 pub mod wifi;
 
-#[cfg(feature = "alloc")]
-pub use any::{
-    AnyQueue, CakeTables, HeapCake, HeapCodel, HeapDrr, HeapDualPi2, HeapFifo, HeapFq, HeapFqCodel,
-    HeapFqPie, HeapHtb, HeapPfifoFast, HeapPie, HeapPrio, HeapRed, HeapSfq, HeapTbf, HeapWheel, cake_tables,
-};
+pub use any::AnyQueue;
 pub use cake::Cake;
 pub use codel::Codel;
 pub use details::Details;
@@ -100,7 +94,8 @@ pub use hash::{FlowHasher, FlowKey};
 pub use histogram::Histogram;
 pub use htb::Htb;
 #[cfg(feature = "alloc")]
-pub use memory::Part;
+pub use memory::Heap;
+pub use memory::{Lent, Memory, Part, Room};
 pub use packet::{Ecn, Header, Packet};
 pub use pie::Pie;
 #[cfg(feature = "alloc")]
@@ -112,7 +107,7 @@ pub use rng::{Draws, Lcg, Rng};
 pub use sfq::Sfq;
 #[cfg(feature = "alloc")]
 pub use spec::SpecError;
-pub use spec::{BuildError, QueueSpec};
+pub use spec::{BuildError, Link, QueueSpec};
 pub use tbf::Tbf;
 #[cfg(feature = "alloc")]
 pub use tree::{ClassTree, TreeClass};

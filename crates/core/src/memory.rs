@@ -1,11 +1,109 @@
-//! What is allocated for a queue, written down where it is allocated.
+//! Where the storage of queues comes from: the heap, or the caller.
 
-use alloc::boxed::Box;
-use alloc::vec::Vec;
+#[cfg(feature = "alloc")]
+use alloc::{boxed::Box, vec::Vec};
+use core::fmt;
+use core::ops::DerefMut;
 
-use crate::any::CakeTables;
-use crate::cake::{TINS, WAYS};
-use crate::spec::MAX_PACKETS;
+use crate::arena::Storage;
+use crate::spec::{BuildError, MAX_PACKETS};
+
+/// What holds the storage of a queue.
+pub trait Memory: Copy + fmt::Debug + 'static {
+    /// Items side by side.
+    type Of<T: 'static>: Storage<T> + DerefMut<Target = [T]>;
+    /// One item in a place of its own.
+    type One<T: 'static>: DerefMut<Target = T>;
+}
+
+/// Storage from the heap, allocated when the queue is built.
+#[cfg(feature = "alloc")]
+#[derive(Clone, Copy, Debug)]
+pub enum Heap {}
+
+/// The storage that is meant where none is named: the heap, where there is one.
+#[cfg(feature = "alloc")]
+pub(crate) type Usual = Heap;
+/// The storage that is meant where none is named.
+#[cfg(not(feature = "alloc"))]
+pub(crate) type Usual = Lent;
+
+#[cfg(feature = "alloc")]
+impl Memory for Heap {
+    type Of<T: 'static> = Vec<T>;
+    type One<T: 'static> = Box<T>;
+}
+
+/// Storage that the caller lends for as long as the program runs.
+#[derive(Clone, Copy, Debug)]
+pub enum Lent {}
+
+impl Memory for Lent {
+    type Of<T: 'static> = &'static mut [T];
+    type One<T: 'static> = &'static mut T;
+}
+
+/// Gives out the storage of a queue that is being built ([`crate::QueueSpec::build_in`]).
+pub trait Room: Sized {
+    /// What it gives out.
+    type Memory: Memory;
+    /// Why it cannot, or why the queue cannot be built.
+    type Error: From<BuildError>;
+
+    /// So many items, each at its default. `what` they are: `flows`, `buckets` and so on.
+    ///
+    /// # Errors
+    /// Where there is no room.
+    fn places<T: Copy + Default + 'static>(
+        &mut self,
+        what: &'static str,
+        items: u64,
+    ) -> Result<<Self::Memory as Memory>::Of<T>, Self::Error>;
+
+    /// Places for packets: so many, or as few as the owner of the room wants.
+    ///
+    /// # Errors
+    /// Where there is no room.
+    fn packets<T: Copy + Default + 'static>(
+        &mut self,
+        items: u64,
+    ) -> Result<<Self::Memory as Memory>::Of<T>, Self::Error> {
+        self.places("packets", items)
+    }
+
+    /// So many classes, each made in turn.
+    ///
+    /// # Errors
+    /// The first of `make`, or where there is no room.
+    fn classes<T: 'static>(
+        &mut self,
+        items: u64,
+        make: impl FnMut(&mut Self) -> Result<T, Self::Error>,
+    ) -> Result<<Self::Memory as Memory>::Of<T>, Self::Error>;
+
+    /// A queue in a place of its own. `None` from a room that only adds up what is needed.
+    ///
+    /// # Errors
+    /// That of `make`, or where there is no room.
+    fn one<T: 'static>(
+        &mut self,
+        make: impl FnOnce() -> Result<T, BuildError>,
+    ) -> Result<Option<<Self::Memory as Memory>::One<T>>, Self::Error>;
+
+    /// Hears of a queue that needs no place of its own.
+    fn within<T>(&mut self, _queue: &T) {}
+
+    /// Fails where so many classes with so many places for packets each are too many.
+    ///
+    /// # Errors
+    /// [`BuildError::TooMany`].
+    fn admit(&self, classes: u64, places: u64) -> Result<(), BuildError> {
+        if classes.saturating_mul(places) > MAX_PACKETS {
+            return Err(BuildError::TooMany { classes, places });
+        }
+        Ok(())
+    }
+}
 
 /// One part of a queue's memory: things of one kind, side by side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,45 +124,53 @@ impl Part {
     }
 }
 
-/// What was allocated, in its order.
+/// The heap, with what was allocated, in its order.
+#[cfg(feature = "alloc")]
 #[derive(Debug, Default)]
 pub(crate) struct Ledger(pub(crate) Vec<Part>);
 
+#[cfg(feature = "alloc")]
 impl Ledger {
     /// Equal parts of several leaves are one.
-    pub(crate) fn note(&mut self, name: &'static str, items: u64, bytes: usize) {
+    fn note(&mut self, name: &'static str, items: u64, bytes: usize) {
         let bytes = bytes as u64;
         match self.0.iter_mut().find(|part| (part.name, part.bytes) == (name, bytes)) {
             Some(part) => part.items += items,
             None => self.0.push(Part { name, items, bytes }),
         }
     }
+}
 
-    /// All of these, side by side.
-    pub(crate) fn all<T>(&mut self, name: &'static str, items: impl IntoIterator<Item = T>) -> Vec<T> {
-        let mut all: Vec<T> = items.into_iter().collect();
-        all.shrink_to_fit();
-        self.note(name, all.len() as u64, size_of::<T>());
-        all
-    }
+#[cfg(feature = "alloc")]
+impl Room for Ledger {
+    type Memory = Heap;
+    type Error = BuildError;
 
-    /// Places for so many, and no more than the most packets there can be.
-    pub(crate) fn places<T: Clone + Default>(&mut self, name: &'static str, items: u64) -> Vec<T> {
+    /// No more than the most packets there can be.
+    fn places<T: Copy + Default>(&mut self, what: &'static str, items: u64) -> Result<Vec<T>, BuildError> {
         let places: Vec<T> =
             alloc::vec![T::default(); usize::try_from(items.min(MAX_PACKETS + 1)).unwrap_or(0)];
-        self.note(name, places.len() as u64, size_of::<T>());
-        places
+        self.note(what, places.len() as u64, size_of::<T>());
+        Ok(places)
     }
 
-    pub(crate) fn cake_tables(&mut self, tins: u32, flows: u64) -> CakeTables {
-        let all = u64::from(tins).saturating_mul(flows);
-        let sets = self.places("sets", all / u64::from(WAYS));
-        let (hosts, all_flows) = (self.places("hosts", all), self.places("flows", all));
-        (sets, hosts, all_flows, self.places("heap", u64::from(TINS).saturating_mul(flows)))
+    fn classes<T>(
+        &mut self,
+        items: u64,
+        mut make: impl FnMut(&mut Self) -> Result<T, BuildError>,
+    ) -> Result<Vec<T>, BuildError> {
+        let mut all: Vec<T> = (0..items).map(|_| make(self)).collect::<Result<_, _>>()?;
+        all.shrink_to_fit();
+        self.note("classes", all.len() as u64, size_of::<T>());
+        Ok(all)
     }
 
-    pub(crate) fn boxed<T>(&mut self, queue: T) -> Box<T> {
+    fn one<T>(&mut self, make: impl FnOnce() -> Result<T, BuildError>) -> Result<Option<Box<T>>, BuildError> {
         self.note("queue", 1, size_of::<T>());
-        Box::new(queue)
+        Ok(Some(Box::new(make()?)))
+    }
+
+    fn within<T>(&mut self, _queue: &T) {
+        self.note("queue", 1, size_of::<T>());
     }
 }

@@ -31,7 +31,7 @@ impl Ecn {
 /// A packet as a queue sees it: a small descriptor that is copied, while the frame itself stays with
 /// the caller, who finds it again by what the descriptor carries (an index, a pointer, a cookie).
 #[allow(clippy::len_without_is_empty)]
-pub trait Packet: Copy + Default {
+pub trait Packet: Copy + Default + 'static {
     /// Bytes as Linux's qdiscs count them: layer-2 header included, without FCS, preamble and gap.
     fn len(&self) -> u32;
     /// Bytes that the packet occupies in memory (Linux `skb->truesize`); at least [`Packet::len`].

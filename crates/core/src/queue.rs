@@ -35,14 +35,9 @@ impl Backlog {
 }
 
 /// Packets and bytes delivered, ever.
-///
-/// They are kept apart: the compiler would join the two additions in a vector register, which takes four instructions
-/// more.
 #[derive(Clone, Copy, Debug, Default)]
-#[repr(C)]
 pub(crate) struct Sent {
     pub(crate) packets: u64,
-    apart: u64,
     pub(crate) bytes: u64,
 }
 
@@ -61,11 +56,7 @@ impl Sent {
 }
 
 /// What a queue of several flows holds, and what it may take in still.
-///
-/// In this order the bytes have no neighbour of their width that changes with them: the compiler would join both in a
-/// vector register, which takes three instructions more.
 #[derive(Clone, Copy, Debug)]
-#[repr(C)]
 pub(crate) struct Held {
     /// Bytes queued.
     pub(crate) bytes: u64,
@@ -134,59 +125,6 @@ pub trait Queue<P: Packet> {
 
     /// Drops everything queued ([`crate::Reason::Reset`]) and clears control state; counters stay.
     fn reset(&mut self, now: Nanos, observer: &mut impl Observer<P>);
-
-    /// As [`Queue::enqueue`], for the queue of a class: `sum`, what all classes hold, is brought up to date; and whether
-    /// it is empty now. In a queue that was chosen at run time the choice is made once.
-    #[inline]
-    fn enqueue_counted(
-        &mut self,
-        now: Nanos,
-        packet: P,
-        sum: &mut Backlog,
-        observer: &mut impl Observer<P>,
-    ) -> (Verdict, bool) {
-        let before = self.backlog();
-        let verdict = self.enqueue(now, packet, observer);
-        let after = self.backlog();
-        sum.change(before, after);
-        (verdict, after.packets == 0)
-    }
-
-    /// As [`Queue::dequeue`], for the queue of a class, with the same two.
-    #[inline]
-    fn dequeue_counted(
-        &mut self,
-        now: Nanos,
-        sum: &mut Backlog,
-        observer: &mut impl Observer<P>,
-    ) -> (Option<P>, bool) {
-        let before = self.backlog();
-        let packet = self.dequeue(now, observer);
-        let after = self.backlog();
-        sum.change(before, after);
-        (packet, after.packets == 0)
-    }
-
-    /// As [`Queue::enqueue`], where neither the time nor an observer matters: a FIFO with room takes the packet in. `false`
-    /// of any other queue, which is left as it was.
-    #[inline]
-    fn push_plain(&mut self, packet: &P) -> bool {
-        let _ = packet;
-        false
-    }
-
-    /// The length of the packet that [`Queue::pop_plain`] would deliver.
-    #[inline]
-    fn peek_len(&self) -> Option<u32> {
-        None
-    }
-
-    /// As [`Queue::dequeue`], where neither the time nor an observer matters: the packet of a FIFO, and whether it was the
-    /// last. `None` of any other queue.
-    #[inline]
-    fn pop_plain(&mut self) -> Option<(P, bool)> {
-        None
-    }
 
     /// Calls `each` with the name and value of every counter that this kind of queue has beyond
     /// [`Stats`], in a fixed order and in the words of `tc -s qdisc`: `drop_overlimit`, `maxpacket` ...

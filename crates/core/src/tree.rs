@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 
 use crate::htb::{Class, ClassParams, Htb, Map};
 use crate::spec::{BuildError, MAX_PACKETS};
-use crate::{AnyQueue, Nanos, Packet, QueueSpec, Rng};
+use crate::{AnyQueue, Link, Nanos, Packet, QueueSpec, Rng};
 
 /// A class.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,7 +37,8 @@ impl ClassTree {
     /// Where a queue of a leaf cannot be built.
     pub fn places(&self, mtu: u32) -> Result<u64, BuildError> {
         let leaves = self.classes.iter().filter_map(|class| Some((class.params.rate, class.queue.as_ref()?)));
-        let places: Vec<u64> = leaves.map(|(rate, leaf)| leaf.places(rate, mtu)).collect::<Result<_, _>>()?;
+        let places: Vec<u64> =
+            leaves.map(|(rate, leaf)| leaf.places(Link { rate, mtu })).collect::<Result<_, _>>()?;
         Ok(places.into_iter().fold(0, u64::saturating_add))
     }
 
@@ -89,7 +90,8 @@ mod tests {
     #[test]
     fn the_tree_of_simple_qos_is_the_one_by_name() {
         let by_name: QueueSpec = "htb,rate=10mbit,sqm=simple,leaf=pfifo:50".parse().expect("htb");
-        let tree = by_name.htb_tree(1514).expect("a tree");
+        let crate::spec::QueueParams::Htb(params) = by_name.params() else { panic!("htb") };
+        let tree = params.tree(Link::ethernet(Rate(10_000_000)));
         let classes = tree.classes.iter().zip(tree.leaves);
         let classes = classes.map(|(params, is_leaf)| class("c", *params, is_leaf.then_some("pfifo:50")));
         let tree = ClassTree { name: "simple".to_string(), classes: classes.collect(), map: tree.map };

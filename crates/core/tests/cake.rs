@@ -1,9 +1,9 @@
 //! `cake` as every queue must be: packets come back exactly once, sums are right, and it says when it can
 //! deliver; framing against arithmetic that walks cell by cell.
 
-use goodqueue::cake::{AckFilter, Diffserv, Framing, Isolation, NoStorage, Overhead, Params, TINS};
+use goodqueue::cake::{AckFilter, Diffserv, Framing, Isolation, NoStorage, Overhead, Params, TINS, Tables};
 use goodqueue::details::{Details, TcpHeader};
-use goodqueue::{Cake, Header, HeapCake, Lcg, Nanos, Observer, Packet, Queue, Rate, Reason, cake_tables};
+use goodqueue::{Cake, Header, Lcg, Nanos, Observer, Packet, Queue, Rate, Reason};
 use proptest::prelude::*;
 
 /// Hosts by the bits of the cookie; counts what comes back by drops.
@@ -33,13 +33,13 @@ impl Observer<Header> for Owner {
     }
 }
 
-fn queue(params: Params, slots: usize) -> HeapCake<Header> {
+fn queue(params: Params, slots: usize) -> Cake<Header> {
     with_tins(TINS, params, slots)
 }
 
-fn with_tins(tins: u32, params: Params, slots: usize) -> HeapCake<Header> {
+fn with_tins(tins: u32, params: Params, slots: usize) -> Cake<Header> {
     let slots = vec![goodqueue::arena::Slot::default(); slots];
-    Cake::new(params, Lcg::new(7), cake_tables(tins, 16), slots).expect("16 flows and a slot")
+    Cake::new(params, Lcg::new(7), Tables::on_heap(tins, 16), slots).expect("16 flows and a slot")
 }
 
 fn params() -> impl Strategy<Value = Params> {
@@ -184,6 +184,6 @@ fn a_mode_of_more_tins_than_there_are_is_refused_and_changes_nothing() {
     assert_eq!(queue.configure(now, of(Diffserv::Diffserv4), &mut owner), Err(NoStorage::Tins));
     assert_eq!((queue.params().diffserv, queue.state().tins), (Diffserv::Diffserv3, 3));
     let slots = vec![goodqueue::arena::Slot::default(); 8];
-    let few = Cake::<Header, _, _>::new(of(Diffserv::Diffserv8), Lcg::new(7), cake_tables(4, 16), slots);
+    let few = <Cake<Header>>::new(of(Diffserv::Diffserv8), Lcg::new(7), Tables::on_heap(4, 16), slots);
     assert_eq!(few.err(), Some(NoStorage::Tins));
 }

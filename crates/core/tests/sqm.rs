@@ -1,6 +1,6 @@
 //! `htb` by name: the trees of sqm-scripts, driven as a link would.
 
-use goodqueue::{AnyQueue, Header, Ignore, Nanos, Queue, QueueSpec, Rate};
+use goodqueue::{AnyQueue, Header, Ignore, Link, Nanos, Queue, QueueSpec, Rate};
 
 const SECOND: u64 = 1_000_000_000;
 const RATE: u64 = 12_000_000;
@@ -67,7 +67,7 @@ fn simple_is_three_classes_that_borrow() {
 fn its_leaves_are_fq_codel_unless_said() {
     let spec: QueueSpec = "htb,rate=12mbit,sqm=simple".parse().expect("a queue");
     assert_eq!(spec.leaf().map(|leaf| leaf.to_string()), Some("fq_codel".to_string()));
-    assert_eq!(spec.places(Rate(RATE), 1514), Ok(3 * 10_240));
+    assert_eq!(spec.places(Link::ethernet(Rate(RATE))), Ok(3 * 10_240));
     assert!(spec.is_shaper());
     for wrong in ["htb", "htb,rate=1kbit", "htb,rate=12mbit,leaf=prio", "htb,rate=12mbit,sqm=piece_of_cake"] {
         assert!(wrong.parse::<QueueSpec>().is_err(), "{wrong}");

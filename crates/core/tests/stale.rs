@@ -1,9 +1,9 @@
 //! What `first_above_time` that outlives an empty queue does ([`Parity::LinuxStale`]), and what it cannot do.
 
 use goodqueue::arena::Slot;
-use goodqueue::codel::{self, LawParams, Parity, Stamped};
+use goodqueue::codel::{self, Parity, Stamped};
 use goodqueue::fq_codel::{self, Flow};
-use goodqueue::{Header, HeapCodel, HeapFqCodel, Nanos, Observer, Queue, Reason};
+use goodqueue::{Codel, FqCodel, Header, Link, Nanos, Observer, Queue, Rate, Reason};
 use proptest::prelude::*;
 
 const MILLI: u64 = 1_000_000;
@@ -26,16 +26,15 @@ impl Observer<Header> for Drops {
     }
 }
 
-fn law(parity: Parity) -> LawParams {
-    LawParams { parity, ..LawParams::new() }
-}
+const LINK: Link = Link::ethernet(Rate(10_000_000));
 
 /// Beside a standing bulk flow, a sparse flow sends a packet each 40 ms, which leaves 12 ms later, as it does
 /// at 1 Mbit/s behind one full packet. Returns the sparse packets dropped.
 fn sparse_beside_bulk(parity: Parity) -> Vec<u64> {
-    let params = fq_codel::Params { law: law(parity), ..fq_codel::Params::default() };
-    let mut queue = HeapFqCodel::new(params, vec![Flow::default(); 4], vec![Slot::default(); 1000])
-        .expect("four buckets, 1000 slots");
+    let params = fq_codel::Params { parity, ..fq_codel::Params::default() };
+    let mut queue =
+        <FqCodel<Header>>::new(params, LINK, vec![Flow::default(); 4], vec![Slot::default(); 1000])
+            .expect("four buckets, 1000 slots");
     let mut drops = Drops::default();
     for cookie in 0..500 {
         let packet = Header { cookie, len: 1514, flow_hash: BULK, ..Header::default() };
@@ -75,8 +74,8 @@ proptest! {
     #[test]
     fn codel_alone_has_no_stale_state(steps in prop::collection::vec((0_u64..30, 0_u32..4, 0_u8..5), 1..400)) {
         let new = |parity| {
-            let params = codel::Params { limit: 60, law: law(parity) };
-            HeapCodel::<Header>::new(params, vec![Stamped::default(); 60])
+            let params = codel::Params { limit: 60, parity, ..codel::Params::default() };
+            Codel::<Header>::new(params, LINK, vec![Stamped::default(); 60])
         };
         let (mut linux, mut stale) = (new(Parity::Linux), new(Parity::LinuxStale));
         let mut now = Nanos(MILLI);

@@ -142,7 +142,7 @@ impl From<Tally> for QueueEnd {
 
 /// Every parameter of the queue, given or by default, in words.
 pub(crate) fn parameters(spec: &QueueSpec) -> BTreeMap<String, String> {
-    let words = |parameter: &Parameter| (parameter.name.to_owned(), spec.text(parameter.name));
+    let words = |parameter: &Parameter| (parameter.name.to_owned(), spec.text(parameter));
     spec.info().parameters.iter().map(words).collect()
 }
 

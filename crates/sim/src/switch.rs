@@ -92,7 +92,7 @@ struct Input {
 
 /// A switch at work.
 #[derive(Debug)]
-pub struct Switch<P> {
+pub struct Switch<P: Packet> {
     buffers: Buffers,
     memory: u64,
     fabric: Rate,

@@ -11,6 +11,10 @@ pub(crate) struct Room {
     memory: *mut u8,
     bytes: usize,
     used: usize,
+    /// The most places for packets in one queue; 0: as many as it needs.
+    pub(crate) slots: u32,
+    /// Places for packets given out.
+    pub(crate) packets: u64,
     /// What was given out: items, and bytes of one.
     #[cfg(test)]
     pub(crate) parts: std::vec::Vec<(u64, usize)>,
@@ -23,6 +27,8 @@ impl Room {
             memory: ptr::null_mut(),
             bytes: usize::MAX,
             used: 0,
+            slots: 0,
+            packets: 0,
             #[cfg(test)]
             parts: std::vec::Vec::new(),
         }
@@ -37,6 +43,8 @@ impl Room {
             memory,
             bytes,
             used: 0,
+            slots: 0,
+            packets: 0,
             #[cfg(test)]
             parts: std::vec::Vec::new(),
         }

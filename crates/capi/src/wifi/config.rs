@@ -59,11 +59,11 @@ impl WifiConfig {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use goodqueue::wifi::WIFI_PARAMETERS;
+    use goodqueue::spec::Parameters;
 
     #[test]
     fn every_knob_has_a_field_in_the_order_of_the_catalogue() {
-        let knobs: Vec<&str> = WIFI_PARAMETERS.iter().map(|parameter| parameter.name).collect();
+        let knobs: Vec<&str> = WifiParams::LIST.iter().map(|parameter| parameter.name).collect();
         assert_eq!(WifiConfig::NAMES, knobs);
     }
 

@@ -6,10 +6,9 @@ mod stats;
 
 use goodqueue::wifi::duration::calc_rx_airtime;
 use goodqueue::wifi::{
-    Ac, AqlLimits, Estimate, InterfaceId, Lengths, Lent, Parts, StationId, TxStack, TxqId, WifiError,
-    WifiParams,
+    Ac, AqlLimits, Estimate, InterfaceId, Lengths, Parts, StationId, TxStack, TxqId, WifiError, WifiParams,
 };
-use goodqueue::{Header, Nanos, Verdict};
+use goodqueue::{Header, Lent, Nanos, Verdict};
 
 use crate::abi::wifi::{
     GQ_BE, GQ_BK, GQ_TXQ_MULTICAST, GQ_VI, GQ_VO, GQ_WORK, GQ_WORK_BE, GQ_WORK_BK, GQ_WORK_VI, GQ_WORK_VO,

@@ -178,9 +178,9 @@ static void tins_and_wash(void)
 	EXPECT(0, gq_queue_configure(place.queue, 1, (config.diffserv = 0, &config)));
 	free(place.raw);
 	/* Overhead below zero, as a field and as a text. */
-	config.overhead = GQ_SIGNED_ZERO - 4;
+	config.overhead = (uint32_t)-4;
 	CHECK(config_of("cake overhead=-4").overhead == config.overhead);
-	config.overhead = GQ_SIGNED_ZERO - 65;
+	config.overhead = (uint32_t)-65;
 	EXPECT(GQ_EVALUE, gq_queue_size(&config, &place.bytes));
 }
 

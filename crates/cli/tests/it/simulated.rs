@@ -262,7 +262,12 @@ fn a_signal_ends_what_makes_no_progress() {
             (&run["complete"], &run["flows"][0]["error"]),
             (&false.into(), &"the run was stopped".into())
         );
-        assert!(number(run, "simulation.events") > 1e5, "{run}");
+        let sent = run["flows"]
+            .as_array()
+            .expect("flows")
+            .iter()
+            .any(|flow| flow["rx_bytes"] != serde_json::json!([]));
+        assert!(sent, "{run}");
     }
 }
 

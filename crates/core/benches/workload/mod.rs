@@ -4,9 +4,12 @@
 
 use std::hint::black_box;
 
-use goodqueue::codel::{LawParams, Parity};
+use goodqueue::codel::Parity;
 use goodqueue::fq_codel::Params;
-use goodqueue::{Header, HeapFqCodel, Nanos, Observer, Queue, Reason, Verdict};
+use goodqueue::{FqCodel, Header, Link, Nanos, Observer, Queue, Rate, Reason, Verdict};
+
+/// The link of the queues.
+pub(crate) const LINK: Link = Link::ethernet(Rate(1_000_000_000));
 
 /// Frames of the caller: taken last in, first out, and given back by delivery or drop.
 struct Pool {
@@ -33,12 +36,12 @@ fn cost_dequeue<Q: Queue<Header>>(queue: &mut Q, now: Nanos, pool: &mut Pool) ->
 }
 
 /// `fq_codel` as in the reference.
-pub(crate) fn fq_codel() -> HeapFqCodel<Header> {
+pub(crate) fn fq_codel() -> FqCodel<Header> {
     let params = Params::default();
-    let params = Params { law: LawParams { parity: Parity::Linux, ..params.law }, ..params };
+    let params = Params { parity: Parity::Linux, ..params };
     let places = vec![goodqueue::arena::Slot::default(); params.limit as usize + 1];
     let buckets = vec![goodqueue::fq_codel::Flow::default(); 1024];
-    HeapFqCodel::new(params, buckets, places).expect("buckets")
+    <FqCodel<Header>>::new(params, LINK, buckets, places).expect("buckets")
 }
 
 /// Upper halves of xorshift64 (13, 7, 17).

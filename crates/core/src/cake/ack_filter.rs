@@ -2,11 +2,12 @@
 //! that says nothing that a later one does not say too is dropped (Linux 6.1
 //! `sch_cake.c:cake_ack_filter`).
 
+use super::Cake;
 use super::params::AckFilter;
 use super::tcp_options::{MD5, Options, SACK, TIMESTAMP, blocks, is_after, timestamps};
-use super::{Cake, Queued, Tables};
-use crate::arena::{NIL, Slot, Storage};
+use crate::arena::NIL;
 use crate::details::{TcpHeader, flags};
+use crate::memory::Memory;
 use crate::{Draws, Observer, Packet};
 
 /// The echo of congestion: the only flags in which two acknowledgements may differ.
@@ -75,7 +76,7 @@ struct Candidate {
     ecn: u16,
 }
 
-impl<P: Packet, T: Tables, S: Storage<Slot<Queued<P>>>, D: Draws> Cake<P, T, S, D> {
+impl<P: Packet, M: Memory, D: Draws> Cake<P, M, D> {
     /// Takes a superfluous acknowledgement out of a flow's queue, whose last packet has just arrived.
     /// Returns it with its length on the link.
     #[inline(never)]

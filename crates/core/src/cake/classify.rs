@@ -4,9 +4,9 @@
 use super::params::{Diffserv, Isolation, Params};
 use super::tin;
 use super::ways::{Bulk, Host, Standing, WAYS, Ways, assign, first_of, matches, place};
-use super::{Cake, Queued, Sharing, Tables};
-use crate::arena::{Slot, Storage};
+use super::{Cake, Sharing};
 use crate::details::{Classified, Details};
+use crate::memory::Memory;
 use crate::{Draws, Packet};
 
 /// The codepoint that ARP goes by: class selector 7.
@@ -93,7 +93,7 @@ fn host(
     begin as u16 + way as u16
 }
 
-impl<P: Packet, T: Tables, S: Storage<Slot<Queued<P>>>, D: Draws> Cake<P, T, S, D> {
+impl<P: Packet, M: Memory, D: Draws> Cake<P, M, D> {
     /// The index of the packet's flow over all tins.
     #[inline]
     pub(super) fn find_flow(&mut self, tin: u32, packet: &P, details: &Details) -> u32 {

@@ -1,9 +1,10 @@
 //! The way out: which tin, which flow, whether its head passes (Linux 6.1 `sch_cake.c:cake_dequeue`).
 
 use super::cobalt::Law;
-use super::ways::{Flow, Host, Standing, Tables, Ways, place, share};
+use super::ways::{Flow, Host, Standing, Ways, place, share};
 use super::{Cake, Queued, Sharing, Tin, gain};
-use crate::arena::{NIL, Slot, Storage};
+use crate::arena::NIL;
+use crate::memory::Memory;
 use crate::{Draws, Nanos, Observer, Packet, Reason};
 
 /// A packet that the control law has something to say about.
@@ -14,7 +15,7 @@ enum Judged<P> {
     Next,
 }
 
-impl<P: Packet, T: Tables, S: Storage<Slot<Queued<P>>>, D: Draws> Cake<P, T, S, D> {
+impl<P: Packet, M: Memory, D: Draws> Cake<P, M, D> {
     #[inline]
     pub(super) fn deliver(&mut self, now: Nanos, observer: &mut impl Observer<P>) -> Option<P> {
         // What is looked at below leaves a packet behind, so this is asked once.

@@ -5,9 +5,9 @@ use super::classify::select_tin;
 use super::params::AckFilter;
 use super::stats::ewma;
 use super::ways::{Standing, place, share};
-use super::{Cake, Queued, Tables, gain, heap};
-use crate::arena::{Slot, Storage};
+use super::{Cake, Queued, gain, heap};
 use crate::details::{Classified, Details};
+use crate::memory::Memory;
 use crate::{Draws, Nanos, Observer, Packet, Reason, Verdict};
 
 /// Deliveries without a further overflow after which the heap is no longer kept in order.
@@ -17,7 +17,7 @@ const SECOND: u64 = 1_000_000_000;
 /// change, so it counts from the clock's start only.
 const RECONFIGURE_AFTER: u64 = SECOND / 4;
 
-impl<P: Packet, T: Tables, S: Storage<Slot<Queued<P>>>, D: Draws> Cake<P, T, S, D> {
+impl<P: Packet, M: Memory, D: Draws> Cake<P, M, D> {
     #[inline]
     pub(super) fn arrive(&mut self, now: Nanos, mut packet: P, observer: &mut impl Observer<P>) -> Verdict {
         let details = observer.details(&packet);

@@ -22,6 +22,7 @@ mod enqueue;
 mod heap;
 mod length;
 mod params;
+mod setup;
 mod shaper;
 mod stats;
 mod tcp_options;
@@ -33,11 +34,13 @@ use core::fmt;
 use length::Adjusted;
 pub use length::Lengths;
 pub use params::{AckFilter, Diffserv, Framing, Isolation, Overhead, Params};
+pub use setup::{LinkKind, Setup};
 pub use stats::{State, TinCounters, TinState};
 pub use tin::TINS;
 pub use ways::{Flow, Host, Ranked, Tables, WAYS, Ways};
 
-use crate::arena::{Arena, Slot, Storage};
+use crate::arena::{Arena, Slot};
+use crate::memory::Memory;
 use crate::{Backlog, Draws, Lcg, Nanos, Observer, Packet, Queue, Reason, Stats, Verdict};
 use shaper::Shaper;
 use tin::Tin;
@@ -98,13 +101,12 @@ struct Autorate {
     avg_peak_bandwidth: u64,
 }
 
-/// `cake` over tables `T`, packet storage `S` and random numbers from `D`. Where
+/// `cake` over the storage `M`, with random numbers from `D`. Where
 /// packets are smaller than the memory limit reckons with and the slots run out, the longest queue loses
 /// its head ([`Reason::Limit`]).
-#[derive(Clone, Debug)]
-pub struct Cake<P, T, S, D = Lcg> {
-    tables: T,
-    arena: Arena<Queued<P>, S>,
+pub struct Cake<P: 'static, M: Memory = crate::memory::Usual, D = Lcg> {
+    tables: Tables<M>,
+    arena: Arena<Queued<P>, M::Of<Slot<Queued<P>>>>,
     tins: [Tin; TINS as usize],
     tins_in_use: u32,
     /// Tins that there is storage for.
@@ -182,7 +184,7 @@ fn gain(quantum: u32, share: u16, draws: &mut impl Draws) -> i32 {
     ((quantum * u32::from(share) + u32::from(draws.next_u16())) >> 16).cast_signed()
 }
 
-impl<P: Packet, T: Tables, S: Storage<Slot<Queued<P>>>, D: Draws> Cake<P, T, S, D> {
+impl<P: Packet, M: Memory, D: Draws> Cake<P, M, D> {
     /// An empty queue. For F flows of a tin, a power of two from 8 to 65536 (Linux has 1024), `tables` have 8 F places of
     /// the heap, and for each of one to eight tins F/8 sets, F hosts and F flows. Its clocks start at 0.
     ///
@@ -191,7 +193,12 @@ impl<P: Packet, T: Tables, S: Storage<Slot<Queued<P>>>, D: Draws> Cake<P, T, S, 
     ///
     /// # Errors
     /// When the tables are not such, have fewer tins than the parameters use, or there is no slot.
-    pub fn new(params: Params, draws: D, mut tables: T, slots: S) -> Result<Self, NoStorage> {
+    pub fn new(
+        params: Params,
+        draws: D,
+        mut tables: Tables<M>,
+        slots: M::Of<Slot<Queued<P>>>,
+    ) -> Result<Self, NoStorage> {
         let places = tables.heap().0.len();
         let (ways, hosts, all_flows) = tables.split();
         let of_tin = places / (TINS * WAYS) as usize;
@@ -391,7 +398,50 @@ impl<P: Packet, T: Tables, S: Storage<Slot<Queued<P>>>, D: Draws> Cake<P, T, S, 
     }
 }
 
-impl<P: Packet, T: Tables, S: Storage<Slot<Queued<P>>>, D: Draws> Queue<P> for Cake<P, T, S, D> {
+impl<P: Packet, M: Memory, D: Draws + Clone> Clone for Cake<P, M, D>
+where
+    Tables<M>: Clone,
+    Arena<Queued<P>, M::Of<Slot<Queued<P>>>>: Clone,
+{
+    fn clone(&self) -> Self {
+        Cake {
+            tables: self.tables.clone(),
+            arena: self.arena.clone(),
+            tins: self.tins.clone(),
+            tins_in_use: self.tins_in_use,
+            tins_kept: self.tins_kept,
+            cur_tin: self.cur_tin,
+            flows: self.flows,
+            shaper: self.shaper,
+            rate: self.rate,
+            qlen: self.qlen,
+            backlog: self.backlog,
+            memory_used: self.memory_used,
+            memory_max: self.memory_max,
+            memory_limit: self.memory_limit,
+            memory_mark: self.memory_mark,
+            overflow_timeout: self.overflow_timeout,
+            has_whole_gso: self.has_whole_gso,
+            autorate: self.autorate,
+            lengths: self.lengths,
+            last: self.last,
+            counters: self.counters,
+            params: self.params,
+            sharing: self.sharing,
+            draws: self.draws.clone(),
+        }
+    }
+}
+
+impl<P: Packet, M: Memory, D: Draws> fmt::Debug for Cake<P, M, D> {
+    /// What it holds and has done.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut words = f.debug_struct("Cake");
+        words.field("backlog", &self.backlog()).field("stats", &self.stats()).finish_non_exhaustive()
+    }
+}
+
+impl<P: Packet, M: Memory, D: Draws> Queue<P> for Cake<P, M, D> {
     fn enqueue(&mut self, now: Nanos, packet: P, observer: &mut impl Observer<P>) -> Verdict {
         self.arrive(now, packet, observer)
     }

@@ -3,7 +3,8 @@
 //! alone.
 
 use super::cobalt::Vars;
-use crate::arena::{List, NIL, Storage};
+use crate::arena::{List, NIL};
+use crate::memory::{Memory, Room};
 
 /// Places in a set (Linux `CAKE_SET_WAYS`).
 pub const WAYS: u32 = 8;
@@ -123,23 +124,56 @@ pub struct Ranked {
 }
 
 /// The storage of a queue apart from its packets: sets, eight hosts and eight flows for each of them, all of them tin
-/// after tin; and the heap. Anything that is a slice of them underneath, in this order: `(W, H, F, R)`.
-pub trait Tables {
-    /// Sets, hosts, flows.
-    fn split(&mut self) -> (&mut [Ways], &mut [Host], &mut [Flow]);
-    /// The heap, and the flows that it orders.
-    fn heap(&mut self) -> (&mut [Ranked], &mut [Flow]);
+/// after tin; and the heap.
+#[derive(Clone, Debug)]
+#[allow(missing_docs, reason = "each is what its type is")]
+pub struct Tables<M: Memory = crate::memory::Usual> {
+    pub sets: M::Of<Ways>,
+    pub hosts: M::Of<Host>,
+    pub flows: M::Of<Flow>,
+    pub heap: M::Of<Ranked>,
 }
 
-impl<W: Storage<Ways>, H: Storage<Host>, F: Storage<Flow>, R: Storage<Ranked>> Tables for (W, H, F, R) {
-    #[inline]
-    fn split(&mut self) -> (&mut [Ways], &mut [Host], &mut [Flow]) {
-        (self.0.as_mut(), self.1.as_mut(), self.2.as_mut())
+impl<M: Memory> Tables<M> {
+    /// Those for so many tins, at most eight, of so many flows each, eight or a higher power of two.
+    ///
+    /// # Errors
+    /// Where there is no room.
+    pub fn new<R: Room<Memory = M>>(room: &mut R, tins: u32, flows: u32) -> Result<Self, R::Error> {
+        let all = u64::from(tins) * u64::from(flows);
+        Ok(Tables {
+            sets: room.places("sets", all / u64::from(WAYS))?,
+            hosts: room.places("hosts", all)?,
+            flows: room.places("flows", all)?,
+            heap: room.places("heap", u64::from(super::TINS) * u64::from(flows))?,
+        })
     }
 
+    /// Sets, hosts, flows.
     #[inline]
-    fn heap(&mut self) -> (&mut [Ranked], &mut [Flow]) {
-        (self.3.as_mut(), self.2.as_mut())
+    pub(super) fn split(&mut self) -> (&mut [Ways], &mut [Host], &mut [Flow]) {
+        (self.sets.as_mut(), self.hosts.as_mut(), self.flows.as_mut())
+    }
+
+    /// The heap, and the flows that it orders.
+    #[inline]
+    pub(super) fn heap(&mut self) -> (&mut [Ranked], &mut [Flow]) {
+        (self.heap.as_mut(), self.flows.as_mut())
+    }
+}
+
+#[cfg(feature = "alloc")]
+impl Tables<crate::Heap> {
+    /// Those from the heap for so many tins, at most eight, of so many flows each, eight or a higher power of two.
+    #[must_use]
+    pub fn on_heap(tins: u32, flows: u32) -> Self {
+        let all = tins as usize * flows as usize;
+        Tables {
+            sets: alloc::vec![Ways::default(); all / WAYS as usize],
+            hosts: alloc::vec![Host::default(); all],
+            flows: alloc::vec![Flow::default(); all],
+            heap: alloc::vec![Ranked::default(); super::TINS as usize * flows as usize],
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 //! are stored: `codel` and every bucket of `fq_codel` run this one body over their own [`Source`].
 
 use super::tick::Tick;
+use crate::spec::words;
 use crate::{Packet, Reason, Span};
 
 /// Whether the corners in which Linux departs from the algorithm are kept as Linux has them.
@@ -29,6 +30,8 @@ pub enum Parity {
     /// itself decides the same: the last packet leaves no byte behind, which disarms the law before.
     LinuxStale,
 }
+
+words! { Parity: Sane = "sane", Linux = "linux", LinuxStale = "linux-stale" }
 
 impl Parity {
     /// Whether the clock's corners are Linux's.
@@ -274,7 +277,7 @@ impl Vars {
     }
 
     /// Whether the packet in hand may be dropped: the sojourn time was above target for an interval
-    /// (RFC 8289 section 5.5 `dodequeue`). A no ends the dropping state.
+    /// (RFC 8289 section 5.5 `dodequeue`; Linux 6.1 `codel_impl.h:codel_should_drop`). A no ends the dropping state.
     #[inline]
     fn should_drop(&mut self, law: &Law, now: Tick, enqueued: Tick, backlog: u64) -> bool {
         self.ldelay = now.minus(enqueued);
@@ -388,10 +391,11 @@ impl Vars {
         }
     }
 
-    /// Judges the packet in hand. `None`: it goes as it is, which is the ordinary case. Otherwise the
-    /// owner calls [`Vars::act`] with the answer.
+    /// The tests of Linux's `codel_dequeue` on the packet in hand, before anything is done. `None`: it goes as it is,
+    /// which is the ordinary case. Otherwise the answer of [`Vars::should_drop`], with which the owner calls
+    /// [`Vars::drop_or_mark`].
     #[inline]
-    pub(crate) fn judge(&mut self, law: &Law, now: Tick, enqueued: Tick, backlog: u64) -> Option<bool> {
+    pub(crate) fn signal(&mut self, law: &Law, now: Tick, enqueued: Tick, backlog: u64) -> Option<bool> {
         let ok_to_drop = self.should_drop(law, now, enqueued, backlog);
         if ok_to_drop && (!self.dropping() || !now.is_before(self.drop_next)) {
             return Some(true);
@@ -405,8 +409,8 @@ impl Vars {
         self.armed &= law.kept_when_empty;
     }
 
-    /// Drops or marks as [`Vars::judge`] found, and gives the packet to deliver instead, if there is one.
-    pub(crate) fn act<P: Packet>(
+    /// The rest of Linux's `codel_dequeue`: drops or marks, and gives the packet to deliver, if one is left.
+    pub(crate) fn drop_or_mark<P: Packet>(
         &mut self,
         law: &Law,
         counters: &mut Counters,
@@ -445,9 +449,9 @@ impl Vars {
             return None;
         };
         counters.note(packet.len());
-        match self.judge(law, now, enqueued, source.backlog()) {
+        match self.signal(law, now, enqueued, source.backlog()) {
             None => Some(packet),
-            Some(ok_to_drop) => self.act(law, counters, now, (packet, ok_to_drop), source),
+            Some(ok_to_drop) => self.drop_or_mark(law, counters, now, (packet, ok_to_drop), source),
         }
     }
 }

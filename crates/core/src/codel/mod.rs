@@ -5,33 +5,25 @@
 //! ([`Reason::Change`], counted as drops).
 
 mod law;
+mod params;
 mod tick;
 
 pub use law::{Counters, Parity, State, Ticks};
 pub(crate) use law::{Law, Source, Vars};
+pub use params::Params;
 pub(crate) use tick::Tick;
 
 use crate::arena::{Ring, Storage};
+use crate::memory::Memory;
 use crate::queue::Sent;
-use crate::{Backlog, Nanos, Observer, Packet, Queue, Reason, Stats, Verdict};
+use crate::spec::Link;
+use crate::{Backlog, Nanos, Observer, Packet, Queue, Reason, Span, Stats, Verdict};
 
 /// Parameters of the control law alone, which `codel` and `fq_codel` share.
 pub use law::Params as LawParams;
 
-/// Parameters of `codel`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Params {
-    /// Most packets queued, 1 to 2^31. Default 1000.
-    pub limit: u32,
-    /// The control law.
-    pub law: LawParams,
-}
-
-impl Default for Params {
-    fn default() -> Self {
-        Params { limit: 1000, law: LawParams::new() }
-    }
-}
+/// The longest time: half the period of the 32-bit clock, in whole seconds. Longer times read as past.
+pub(crate) const MAX_TIME: Span = Span::from_secs(2199);
 
 /// A packet and the tick at which it was enqueued: what the storage of [`Codel`] holds.
 #[derive(Clone, Copy, Debug, Default)]
@@ -40,14 +32,14 @@ pub struct Stamped<P> {
     tick: u32,
 }
 
-/// `codel` over storage of type `S`. A storage with fewer places than `limit` lowers the limit to that.
+/// `codel` over the storage `M`. A storage with fewer places than `limit` lowers the limit to that.
 #[derive(Clone, Debug)]
-pub struct Codel<P, S> {
+pub struct Codel<P: 'static, M: Memory = crate::memory::Usual> {
     params: Params,
     law: Law,
     vars: Vars,
     counters: Counters,
-    ring: Ring<Stamped<P>, S>,
+    ring: Ring<Stamped<P>, M::Of<Stamped<P>>>,
     limit: u32,
     bytes: u64,
     sent: Sent,
@@ -82,12 +74,12 @@ impl<P: Packet, S: Storage<Stamped<P>>, O: Observer<P>> Source<P> for Head<'_, P
     }
 }
 
-impl<P: Packet, S: Storage<Stamped<P>>> Codel<P, S> {
+impl<P: Packet, M: Memory> Codel<P, M> {
     /// An empty queue.
-    pub fn new(params: Params, places: S) -> Self {
+    pub fn new(params: Params, link: Link, places: M::Of<Stamped<P>>) -> Self {
         let ring = Ring::new(places);
         Codel {
-            law: Law::new(&params.law),
+            law: Law::new(&params.law(link)),
             limit: params.limit.min(ring.capacity()),
             params,
             vars: Vars::default(),
@@ -121,9 +113,9 @@ impl<P: Packet, S: Storage<Stamped<P>>> Codel<P, S> {
     }
 
     /// Sets all parameters. Packets above a lower limit leave from the head.
-    pub fn configure(&mut self, now: Nanos, params: Params, observer: &mut impl Observer<P>) {
+    pub fn configure(&mut self, now: Nanos, params: Params, link: Link, observer: &mut impl Observer<P>) {
         self.params = params;
-        self.law = Law::new(&params.law);
+        self.law = Law::new(&params.law(link));
         self.limit = params.limit.min(self.ring.capacity());
         while self.ring.len() > self.limit {
             let Some(Stamped { packet, .. }) = self.ring.pop() else { break };
@@ -134,7 +126,7 @@ impl<P: Packet, S: Storage<Stamped<P>>> Codel<P, S> {
     }
 }
 
-impl<P: Packet, S: Storage<Stamped<P>>> Queue<P> for Codel<P, S> {
+impl<P: Packet, M: Memory> Queue<P> for Codel<P, M> {
     #[inline]
     fn enqueue(&mut self, now: Nanos, packet: P, observer: &mut impl Observer<P>) -> Verdict {
         let len = packet.len();

@@ -6,13 +6,17 @@
 //!
 //! In Linux filters say which class a packet is of. Here there are none: it is the packet's flow hash or its DSCP
 //! ([`By`]), and no packet is without a class. A class is any queue. A packet that waits until the deficit suffices has
-//! left its class's queue already, and stands beside it (Linux `qdisc_peek_dequeued`). In a FIFO it is looked at where it
-//! lies, and is put beside the queue when one that arrives needs its place: that is the same from outside.
+//! left its class's queue already, and is kept beside it (Linux `qdisc_peek_dequeued`).
 
-use crate::arena::{NIL, Storage};
+mod params;
+
+pub use params::Params;
+
+use crate::arena::NIL;
 use crate::classes::reset;
 use crate::hash::{mix, reciprocal_scale};
 use crate::lists::{FlowList, UNLISTED, linked};
+use crate::memory::Memory;
 use crate::queue::Sent;
 use crate::{Backlog, Nanos, Observer, Packet, Queue, Reason, Stats, Verdict};
 
@@ -32,9 +36,6 @@ pub struct Class<P, Q> {
     queue: Q,
     quantum: u32,
     deficit: u32,
-    /// Whether the packet at the head of the queue waits for the deficit there. It has left as far as the queue's limit
-    /// is concerned.
-    is_looked_at: bool,
     /// The packet that waits for the deficit beside the queue.
     waiting: Option<P>,
     next: u32,
@@ -46,7 +47,7 @@ impl<P: Packet, Q: Queue<P>> Class<P, Q> {
     /// A class over `queue`, which is empty, with so many bytes a turn; none is one.
     pub fn new(queue: Q, quantum: u32) -> Self {
         let quantum = quantum.max(1);
-        Class { queue, quantum, deficit: 0, is_looked_at: false, waiting: None, next: UNLISTED }
+        Class { queue, quantum, deficit: 0, waiting: None, next: UNLISTED }
     }
 
     /// Its queue.
@@ -55,10 +56,10 @@ impl<P: Packet, Q: Queue<P>> Class<P, Q> {
     }
 }
 
-/// `drr` over classes in the storage `C`.
+/// `drr` over classes in the storage `M`.
 #[derive(Clone, Debug)]
-pub struct Drr<P, Q, C> {
-    classes: C,
+pub struct Drr<P: 'static, Q: 'static, M: Memory = crate::memory::Usual> {
+    classes: M::Of<Class<P, Q>>,
     by: By,
     round: FlowList,
     /// Classes in the round.
@@ -70,9 +71,9 @@ pub struct Drr<P, Q, C> {
     kinds: core::marker::PhantomData<(P, Q)>,
 }
 
-impl<P: Packet, Q: Queue<P>, C: Storage<Class<P, Q>>> Drr<P, Q, C> {
+impl<P: Packet, Q: Queue<P> + 'static, M: Memory> Drr<P, Q, M> {
     /// A queue of these classes, which are new. `None` without any.
-    pub fn new(by: By, classes: C) -> Option<Self> {
+    pub fn new(by: By, classes: M::Of<Class<P, Q>>) -> Option<Self> {
         if classes.as_ref().is_empty() {
             return None;
         }
@@ -141,36 +142,39 @@ impl<P: Packet, Q: Queue<P>, C: Storage<Class<P, Q>>> Drr<P, Q, C> {
             self.round.push(classes, at);
         }
     }
+}
 
-    /// [`Queue::enqueue`] in a class over any queue, or over a FIFO that is full, where the place of a packet that waits at
-    /// its head is free: that one waits beside it from now on.
-    #[inline(never)]
-    fn enqueue_any(&mut self, now: Nanos, packet: &P, observer: &mut impl Observer<P>) -> Verdict {
-        let index = self.class_of(packet);
-        let Some(class) = self.classes.as_mut().get_mut(index) else {
+impl<P: Packet, Q: Queue<P> + 'static, M: Memory> Queue<P> for Drr<P, Q, M> {
+    #[inline]
+    fn enqueue(&mut self, now: Nanos, packet: P, observer: &mut impl Observer<P>) -> Verdict {
+        let index = self.class_of(&packet);
+        let Some(class) = self.classes.get_mut(index) else {
+            observer.dropped(now, packet, Reason::Limit);
             return Verdict::Dropped(Reason::Limit);
         };
-        if core::mem::take(&mut class.is_looked_at) {
-            class.waiting = class.queue.dequeue(now, observer);
-        }
-        let (verdict, is_empty) = class.queue.enqueue_counted(now, *packet, &mut self.backlog, observer);
-        if class.next == UNLISTED && !is_empty {
+        let before = class.queue.backlog();
+        let verdict = class.queue.enqueue(now, packet, observer);
+        let after = class.queue.backlog();
+        self.backlog.change(before, after);
+        if class.next == UNLISTED && after.packets > 0 {
             self.list(index);
         }
         verdict
     }
 
-    /// [`Queue::dequeue`] from classes over any queues: what does not fit the deficit waits beside its queue.
-    #[inline(never)]
-    fn dequeue_any(&mut self, now: Nanos, observer: &mut impl Observer<P>) -> Option<P> {
+    /// Linux `sch_drr.c:drr_dequeue`. A packet that does not fit the deficit waits beside its queue (Linux
+    /// `qdisc_peek_dequeued`).
+    #[inline]
+    fn dequeue(&mut self, now: Nanos, observer: &mut impl Observer<P>) -> Option<P> {
         // Classes in a row that hold all their packets back.
         let mut holding = 0;
         loop {
             let at = self.round.head;
-            let class = self.classes.as_mut().get_mut(at as usize)?;
+            let class = self.classes.get_mut(at as usize)?;
             if class.waiting.is_none() {
-                (class.waiting, _) = class.queue.dequeue_counted(now, &mut self.backlog, observer);
-                class.is_looked_at = false;
+                let before = class.queue.backlog();
+                class.waiting = class.queue.dequeue(now, observer);
+                self.backlog.change(before, class.queue.backlog());
                 // It is part of what is queued.
                 class.waiting.inspect(|packet| self.backlog.add(packet.len()));
             }
@@ -196,63 +200,6 @@ impl<P: Packet, Q: Queue<P>, C: Storage<Class<P, Q>>> Drr<P, Q, C> {
                 }
             }
             self.end_turn(at);
-        }
-    }
-}
-
-impl<P: Packet, Q: Queue<P>, C: Storage<Class<P, Q>>> Queue<P> for Drr<P, Q, C> {
-    #[inline]
-    fn enqueue(&mut self, now: Nanos, packet: P, observer: &mut impl Observer<P>) -> Verdict {
-        let index = self.class_of(&packet);
-        let classes = self.classes.as_mut();
-        let Some(class) = classes.get_mut(index) else { return Verdict::Dropped(Reason::Limit) };
-        if !class.queue.push_plain(&packet) {
-            return self.enqueue_any(now, &packet, observer);
-        }
-        self.backlog.add(packet.len());
-        if class.next == UNLISTED {
-            self.list(index);
-        }
-        Verdict::Enqueued
-    }
-
-    #[inline]
-    fn dequeue(&mut self, now: Nanos, observer: &mut impl Observer<P>) -> Option<P> {
-        loop {
-            let at = self.round.head;
-            let classes = self.classes.as_mut();
-            let class = classes.get_mut(at as usize)?;
-            let next = class.next;
-            if class.waiting.is_some() {
-                return self.dequeue_any(now, observer);
-            }
-            let Some(len) = class.queue.peek_len() else { return self.dequeue_any(now, observer) };
-            if len > class.deficit {
-                class.deficit = class.deficit.saturating_add(class.quantum);
-                self.turns += 1;
-                if next != NIL {
-                    class.is_looked_at = true;
-                    class.next = NIL;
-                    self.round.head = next;
-                    self.round.push(classes, at);
-                    continue;
-                }
-                // Nobody else is in the round.
-                while len > class.deficit {
-                    class.deficit = class.deficit.saturating_add(class.quantum);
-                    self.turns += 1;
-                }
-            }
-            let (packet, is_last) = class.queue.pop_plain()?;
-            class.deficit -= len;
-            class.is_looked_at = false;
-            self.backlog.sub(len);
-            if is_last {
-                class.next = UNLISTED;
-                self.round.shift(next);
-                self.active -= 1;
-            }
-            return Some(packet);
         }
     }
 
@@ -291,7 +238,7 @@ impl<P: Packet, Q: Queue<P>, C: Storage<Class<P, Q>>> Queue<P> for Drr<P, Q, C> 
             let after = class.queue.stats();
             self.lost.packets += after.packets - before.packets;
             self.lost.bytes += after.bytes - before.bytes;
-            (class.is_looked_at, class.deficit, class.next) = (false, 0, UNLISTED);
+            (class.deficit, class.next) = (0, UNLISTED);
         }
         self.round = FlowList::EMPTY;
         self.active = 0;
@@ -309,11 +256,13 @@ mod tests {
     use crate::fifo::{Fifo, Limit};
     use crate::{Header, Ignore};
 
-    type Leaf = Fifo<Header, [Header; 40]>;
+    type Leaf = Fifo<Header>;
 
-    fn drr(by: By, quanta: [u32; 2]) -> Drr<Header, Leaf, [Class<Header, Leaf>; 2]> {
-        let class = |quantum| Class::new(Fifo::new(Limit::Packets(40), [Header::default(); 40]), quantum);
-        Drr::new(by, quanta.map(class)).expect("classes")
+    fn drr(by: By, quanta: [u32; 2]) -> Drr<Header, Leaf> {
+        let class = |quantum| {
+            Class::new(<Fifo<Header>>::new(Limit::Packets(40), alloc::vec![Header::default(); 40]), quantum)
+        };
+        Drr::new(by, quanta.map(class).into()).expect("classes")
     }
 
     fn packet(class: u8, len: u32) -> Header {
@@ -349,8 +298,9 @@ mod tests {
 
     #[test]
     fn eight_classes_by_dscp_are_the_class_selectors() {
-        let class = || Class::new(Fifo::new(Limit::Packets(4), [Header::default(); 4]), 1514);
-        let queue = Drr::<Header, _, _>::new(By::Dscp, core::array::from_fn::<_, 8, _>(|_| class()));
+        let class =
+            || Class::new(<Fifo<Header>>::new(Limit::Packets(4), alloc::vec![Header::default(); 4]), 1514);
+        let queue = <Drr<Header, _>>::new(By::Dscp, (0..8).map(|_| class()).collect());
         let queue = queue.expect("classes");
         for selector in 0..8 {
             let packet = Header { dsfield: selector << 5 | 3, ..Header::default() };
@@ -360,8 +310,9 @@ mod tests {
 
     #[test]
     fn a_packet_that_waits_does_not_count_against_the_limit_of_its_class() {
-        let class = || Class::new(Fifo::new(Limit::Packets(2), [Header::default(); 2]), 100);
-        let mut queue = Drr::new(By::Dscp, [class(), class()]).expect("classes");
+        let class =
+            || Class::new(<Fifo<Header>>::new(Limit::Packets(2), alloc::vec![Header::default(); 2]), 100);
+        let mut queue = <Drr<Header, _>>::new(By::Dscp, alloc::vec![class(), class()]).expect("classes");
         let enqueue =
             |queue: &mut Drr<_, _, _>, class, len| queue.enqueue(Nanos(0), packet(class, len), &mut Ignore);
         for (class, len) in [(0, 1000), (0, 200), (1, 100)] {

@@ -17,10 +17,12 @@ mod params;
 
 use law::{Law, roll};
 pub use law::{MAX_PROB, Vars};
-pub use params::{Params, Threshold};
+pub use params::{DropEarly, EcnMask, Params, Threshold};
 
-use crate::arena::{Arena, List, Slot, Storage};
+use crate::arena::{Arena, List, Slot};
+use crate::memory::Memory;
 use crate::queue::Sent;
+use crate::spec::Link;
 use crate::{Backlog, Draws, Ecn, Nanos, Observer, Packet, Queue, Reason, Rng, Stats, Verdict};
 
 /// A packet and when it arrived, ns.
@@ -82,10 +84,11 @@ enum Fate {
 /// `dualpi2` over storage of type `S`, with random numbers from `D`. A storage with fewer places than `limit` lowers the
 /// limit to that.
 #[derive(Clone, Debug)]
-pub struct DualPi2<P, S, D = Rng> {
+pub struct DualPi2<P: 'static, M: Memory = crate::memory::Usual, D = Rng> {
     params: Params,
+    link: Link,
     law: Law,
-    arena: Arena<Stamped<P>, S>,
+    arena: Arena<Stamped<P>, M::Of<Slot<Stamped<P>>>>,
     halves: [List; 2],
     /// Packets in the L queue.
     l_packets: u32,
@@ -103,10 +106,10 @@ pub struct DualPi2<P, S, D = Rng> {
     draws: D,
 }
 
-impl<P: Packet, S: Storage<Slot<Stamped<P>>>, D: Draws> DualPi2<P, S, D> {
+impl<P: Packet, M: Memory, D: Draws> DualPi2<P, M, D> {
     /// An empty queue, made at `now`.
-    pub fn new(params: Params, now: Nanos, draws: D, slots: S) -> Self {
-        let arena = Arena::new(slots);
+    pub fn new(params: Params, link: Link, now: Nanos, draws: D, slots: M::Of<Slot<Stamped<P>>>) -> Self {
+        let (arena, params) = (Arena::new(slots), params.resolved());
         let mut queue = DualPi2 {
             law: Law::new(&params, now),
             limit: params.limit.min(arena.capacity()),
@@ -117,8 +120,9 @@ impl<P: Packet, S: Storage<Slot<Stamped<P>>>, D: Draws> DualPi2<P, S, D> {
             memory_used: 0,
             backlog: 0,
             bounds: Bounds::default(),
-            credit: first_credit(&params),
+            credit: first_credit(&params, link),
             params,
+            link,
             counters: DualPi2Counters::default(),
             sent: Sent::default(),
             drop_change: 0,
@@ -130,13 +134,14 @@ impl<P: Packet, S: Storage<Slot<Stamped<P>>>, D: Draws> DualPi2<P, S, D> {
 
     /// Works out where the ordinary way ends: after a change of the parameters, and after each record.
     fn set_bounds(&mut self) {
-        let params = &self.params;
+        let (params, mtu) = (&self.params, self.link.mtu);
+        let is_early = params.drop_early == DropEarly::DropEnqueue;
         self.bounds = Bounds {
-            packets: if params.drop_early { 0 } else { self.limit.min(self.counters.maxq) },
-            memory: u64::from(params.memory_limit).min(self.counters.max_memory_used),
-            len: if params.split_gso { params.mtu } else { u32::MAX },
-            left_alone: if params.drop_early { u64::MAX } else { 2 * u64::from(params.mtu) },
-            l_field: if params.any_ect { 3 } else { 1 },
+            packets: if is_early { 0 } else { self.limit.min(self.counters.maxq) },
+            memory: u64::from(params.memory_limit(self.link)).min(self.counters.max_memory_used),
+            len: if params.split_gso { mtu } else { u32::MAX },
+            left_alone: if is_early { u64::MAX } else { 2 * u64::from(mtu) },
+            l_field: if params.ecn_mask == EcnMask::AnyEct { 3 } else { 1 },
         };
     }
 
@@ -176,13 +181,14 @@ impl<P: Packet, S: Storage<Slot<Stamped<P>>>, D: Draws> DualPi2<P, S, D> {
     }
 
     /// Sets all parameters. Packets above a lower limit leave as if they were sent, and are dropped.
-    pub fn configure(&mut self, now: Nanos, params: Params, observer: &mut impl Observer<P>) {
+    pub fn configure(&mut self, now: Nanos, params: Params, link: Link, observer: &mut impl Observer<P>) {
         self.advance(now);
-        self.params = params;
+        let params = params.resolved();
+        (self.params, self.link) = (params, link);
         self.law.configure(&params);
         self.limit = params.limit.min(self.arena.capacity());
         self.set_bounds();
-        while self.packets > self.limit || self.memory_used > u64::from(params.memory_limit) {
+        while self.packets > self.limit || self.memory_used > u64::from(params.memory_limit(self.link)) {
             let Some((_, stamped, _)) = self.pop() else { break };
             self.drop_change += 1;
             observer.dropped(now, stamped.packet, Reason::Change);
@@ -210,7 +216,7 @@ impl<P: Packet, S: Storage<Slot<Stamped<P>>>, D: Draws> DualPi2<P, S, D> {
             let share = if which == L { c_protection } else { c_protection - 100 };
             self.credit = self.credit.saturating_add(share * i64::from(len));
         } else if self.packets == 0 {
-            self.credit = first_credit(&self.params);
+            self.credit = first_credit(&self.params, self.link);
         }
         self.backlog -= u64::from(len);
         self.memory_used -= u64::from(stamped.packet.truesize());
@@ -345,13 +351,13 @@ impl<P: Packet, S: Storage<Slot<Stamped<P>>>, D: Draws> DualPi2<P, S, D> {
             return self.refuse(now, packet, Reason::Limit, observer);
         }
         let memory_used = self.memory_used + u64::from(packet.truesize());
-        if memory_used > u64::from(self.params.memory_limit) {
+        if memory_used > u64::from(self.params.memory_limit(self.link)) {
             return self.refuse(now, packet, Reason::Memory, observer);
         }
         // Before a mark, which would change it.
         let which = self.classify(&packet);
-        if self.params.drop_early {
-            let is_left_alone = self.backlog < 2 * u64::from(self.params.mtu);
+        if self.params.drop_early == DropEarly::DropEnqueue {
+            let is_left_alone = self.backlog < 2 * u64::from(self.link.mtu);
             match self.judge(which, &packet, 0, is_left_alone) {
                 Fate::Pass => {}
                 Fate::Mark(reason) => self.mark(now, &mut packet, reason, observer),
@@ -400,12 +406,12 @@ impl<P: Packet, S: Storage<Slot<Stamped<P>>>, D: Draws> DualPi2<P, S, D> {
 }
 
 /// What the classic queue is owed in the beginning: less than nothing where its share is the smaller one.
-fn first_credit(params: &Params) -> i64 {
+fn first_credit(params: &Params, link: Link) -> i64 {
     let c_protection = i64::from(params.c_protection.min(100));
-    i64::from(params.mtu) * (2 * c_protection - 100)
+    i64::from(link.mtu) * (2 * c_protection - 100)
 }
 
-impl<P: Packet, S: Storage<Slot<Stamped<P>>>, D: Draws> Queue<P> for DualPi2<P, S, D> {
+impl<P: Packet, M: Memory, D: Draws> Queue<P> for DualPi2<P, M, D> {
     #[inline]
     fn enqueue(&mut self, now: Nanos, packet: P, observer: &mut impl Observer<P>) -> Verdict {
         self.advance(now);
@@ -430,7 +436,7 @@ impl<P: Packet, S: Storage<Slot<Stamped<P>>>, D: Draws> Queue<P> for DualPi2<P, 
         let len = packet.len();
         self.packets -= 1;
         if self.packets == 0 {
-            self.credit = first_credit(&self.params);
+            self.credit = first_credit(&self.params, self.link);
         }
         self.backlog -= u64::from(len);
         self.memory_used -= u64::from(packet.truesize());

@@ -1,6 +1,9 @@
-//! Parameters of `dualpi2`.
+//! Parameters of `dualpi2`: the words of tc-dualpi2(8). Those that stand alone there are values here.
 
 use crate::Span;
+use crate::spec::{
+    BuildError, Discipline, Field, Link, MAX_BYTES, MAX_MICROS, MAX_PACKETS, Unit, Value, params, words,
+};
 
 /// How long the L queue may be before all of its packets are marked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -11,75 +14,105 @@ pub enum Threshold {
     Packets(u32),
 }
 
-/// Parameters of `dualpi2`, with the words of Linux 6.17.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Params {
-    /// Most packets queued, 1 to 2^31. Default 10000.
-    pub limit: u32,
-    /// Most memory of the packets queued, the sum of [`crate::Packet::truesize`]. Default 10000 packets of the MTU.
-    pub memory_limit: u32,
-    /// The coupling factor k: p_CL = k p', p_C = p'^2. Default 2.
-    pub coupling_factor: u8,
-    /// Marks every packet that leaves the L queue above this. Default 1 ms.
-    pub step_thresh: Threshold,
-    /// Makes the step a ramp, which begins at `step_thresh` and ends so much above it. RFC 9332 appendix A.1 has
-    /// 400 us above 800 us, Linux has none. Default 0: a step.
-    pub range: Span,
-    /// Packets in the L queue, itself counted, that an arriving packet must exceed for the step to hold for it.
-    /// Default 0.
-    pub min_qlen_step: u32,
-    /// Under overload, which is p_CL = 1: drops in both queues, whatever the ECN field says. Off: p' is held
-    /// below, and the queue grows up to its limit. Default on.
-    pub drop_overload: bool,
-    /// Drops and marks by the probability on arrival instead of on departure. Default off.
-    pub drop_early: bool,
-    /// The L queue takes every packet with an ECN field that is not zero, for DCTCP with ECT(0). Off: ECT(1) and CE
-    /// alone. Default off.
-    pub any_ect: bool,
-    /// Percent of the line that the classic queue has at the least while both have packets. Default 10.
-    pub c_protection: u8,
-    /// Delay that the law aims at. Default 15 ms.
-    pub target: Span,
-    /// Time between two updates of the probability. Default 16 ms.
-    pub tupdate: Span,
-    /// Weight of the distance from the target, millionths of 1/s. Default 0.16 Hz.
-    pub alpha: u32,
-    /// Weight of the change of the delay, millionths of 1/s. Default 3.2 Hz.
-    pub beta: u32,
-    /// Cuts super-packets on arrival. Default on.
-    pub split_gso: bool,
-    /// The longest packet with its link header, bytes. Default 1514.
-    pub mtu: u32,
-}
-
-impl Default for Params {
-    fn default() -> Self {
-        Params {
-            limit: 10_000,
-            memory_limit: 10_000 * 1514,
-            coupling_factor: 2,
-            step_thresh: Threshold::Time(Span::from_millis(1)),
-            range: Span::ZERO,
-            min_qlen_step: 0,
-            drop_overload: true,
-            drop_early: false,
-            any_ect: false,
-            c_protection: 10,
-            target: Span::from_millis(15),
-            tupdate: Span::from_millis(16),
-            alpha: 160_000,
-            beta: 3_200_000,
-            split_gso: true,
-            mtu: 1514,
+impl Field for Threshold {
+    const UNSET: Self = Threshold::Time(Span::ZERO);
+    fn value(self, _: Unit) -> Option<Value> {
+        Some(match self {
+            Threshold::Time(time) => Value::Time(time),
+            Threshold::Packets(packets) => Value::Packets(packets.into()),
+        })
+    }
+    fn of(value: Value) -> Option<Self> {
+        match value {
+            Value::Time(time) => Some(Threshold::Time(time)),
+            Value::Packets(packets) => u32::try_from(packets).ok().map(Threshold::Packets),
+            _ => None,
         }
     }
 }
 
+/// When packets are dropped and marked by the probability.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DropEarly {
+    /// When they leave.
+    DropDequeue,
+    /// When they arrive.
+    DropEnqueue,
+}
+words! { DropEarly: DropDequeue = "drop_dequeue", DropEnqueue = "drop_enqueue" }
+
+/// Which packets the L queue is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EcnMask {
+    /// Those with ECT(1) and CE.
+    L4sEct,
+    /// All whose ECN field is not zero, for DCTCP with ECT(0).
+    AnyEct,
+}
+words! { EcnMask: L4sEct = "l4s_ect", AnyEct = "any_ect" }
+
+/// The longest typical round trip, for which six times it is a time.
+const MAX_TYPICAL: Span = Span(MAX_MICROS.0 / 6);
+
+params! {
+    /// Parameters of `dualpi2`, with the words of Linux 6.17 (tc-dualpi2(8)). Gains are in millionths of 1/s.
+    pub struct Params: "dualpi2",
+        "two queues, one for L4S that is marked at once, one for the rest at target; equal rates for both",
+        "RFC 9332, tc-dualpi2(8) of Linux 6.17";
+
+    limit: u32 = 10_000, packets(1, MAX_PACKETS), "most packets queued", "tc-dualpi2(8)";
+    memlimit: Option<u32> => Mtus(10_000), bytes(1, MAX_BYTES),
+        "most memory of the packets queued", "tc-dualpi2(8)";
+    coupling_factor: u8 = 2, count(1, 255),
+        "k: marks the L queue with k times what the classic queue is dropped with the square of",
+        "RFC 9332 section 2.1";
+    step_thresh: Threshold = Threshold::Time(Span::from_millis(1)), time_or_packets(MAX_PACKETS),
+        "marks all that stays longer in the L queue, or while it holds more packets",
+        "RFC 9332 appendix A.1, tc-dualpi2(8)";
+    range: Span = Span::ZERO, time(Span::ZERO, MAX_MICROS),
+        "makes the step a ramp that ends so much later; Linux has none", "RFC 9332 appendix A.1";
+    min_qlen_step: u32 = 0, packets(0, MAX_PACKETS),
+        "packets in the L queue that an arrival must exceed to be marked by the step", "tc-dualpi2(8)";
+    drop_overload: bool = true, SWITCH.also(&["drop_on_overload"]),
+        "drops in both queues under overload; off: they overflow", "RFC 9332 section 4.2.3, appendix A.2";
+    drop_early: DropEarly = DropEarly::DropDequeue, word::<DropEarly>(),
+        "when packets are dropped and marked by the probability", "tc-dualpi2(8)";
+    ecn_mask: EcnMask = EcnMask::L4sEct, word::<EcnMask>(),
+        "the L queue is for ECT(1) and CE, or for all that is ECN-capable",
+        "RFC 9331 section 5.1, tc-dualpi2(8)";
+    c_protection: u8 = 10, count(0, 100).also(&["classic_protection"]),
+        "percent of the line that the classic queue has at the least", "RFC 9332 section 4.2.2, tc-dualpi2(8)";
+    max_rtt: Option<Span> => Off, time(Span::from_micros(1), MAX_MICROS),
+        "longest round trip: gives target, tupdate, alpha and beta; 6 typical_rtt if that is given",
+        "RFC 9332 appendix A.1, tc-dualpi2(8)";
+    typical_rtt: Option<Span> => Off, time(Span::from_micros(1), MAX_TYPICAL),
+        "usual round trip, with max_rtt", "RFC 9332 appendix A.1, tc-dualpi2(8)";
+    target: Span = Span::from_millis(15), time(Span::from_micros(1), MAX_MICROS),
+        "delay of the classic queue that the probability steers to", "RFC 9332 appendix A.1";
+    tupdate: Span = Span::from_millis(16), time(Span::from_micros(1), MAX_MICROS),
+        "time between two updates of the probability", "RFC 9332 appendix A.1";
+    alpha: u32 = 160_000, decimal(u32::MAX as u64),
+        "weight of the delay above target, 1/s", "RFC 9332 appendix A.1";
+    beta: u32 = 3_200_000, decimal(u32::MAX as u64),
+        "weight of the change of the delay, 1/s", "RFC 9332 appendix A.1";
+    split_gso: bool = true, SWITCH, "cuts super-packets on arrival", "tc-dualpi2(8)";
+}
+
 impl Params {
-    /// The same with target, period and gains for round trips up to `max_rtt`, of which `typical_rtt` is usual (RFC
-    /// 9332 appendix A.1): T = min(typical, max/3), alpha = 0.1 T/max^2, beta = 0.3/max.
+    /// The memory limit on a link, bytes.
     #[must_use]
-    pub fn for_rtt(self, max_rtt: Span, typical_rtt: Span) -> Params {
+    pub fn memory_limit(&self, link: Link) -> u32 {
+        self.memlimit.unwrap_or(link.mtu.saturating_mul(10_000))
+    }
+
+    /// The same with target, period and gains for the round trips given, if any are (RFC 9332 appendix A.1):
+    /// T = min(typical, max/3), alpha = 0.1 T/max^2, beta = 0.3/max.
+    #[must_use]
+    pub fn resolved(self) -> Params {
+        let Some(max_rtt) = self.max_rtt.or(self.typical_rtt.map(|typical| typical * 6)) else {
+            return self;
+        };
+        let typical_rtt = self.typical_rtt.unwrap_or(Span(max_rtt.0 / 6));
         let max = u128::from(max_rtt.0.max(1));
         let tupdate = typical_rtt.0.min(max_rtt.0 / 3).max(1);
         let fit = |gain: u128| u32::try_from(gain).unwrap_or(u32::MAX);
@@ -91,5 +124,11 @@ impl Params {
             beta: fit(300_000_000_000_000 / max),
             ..self
         }
+    }
+}
+
+impl Discipline for Params {
+    fn places(&self, _: Link, _: u64) -> Result<u64, BuildError> {
+        Ok(self.limit.into())
     }
 }

@@ -29,29 +29,33 @@ pub use params::{FlowCounts, FqCounters, Params};
 use rare::PRIO_CONTROL;
 use table::Table;
 
-use crate::arena::{NIL, Storage};
+use crate::arena::NIL;
 use crate::event::{Origin, Socket};
 use crate::jiffies::Clock;
 use crate::lists::FlowList;
+use crate::memory::Memory;
 use crate::queue::Sent;
+use crate::spec::Link;
 use crate::{Backlog, Nanos, Observer, Packet, Queue, Reason, Span, Stats, Verdict};
 
 const SECOND: u64 = 1_000_000_000;
 
-/// `fq` over storage for buckets `H`, flows `F` and packets `S`. With fewer nodes than `limit` the limit is lowered to
+/// `fq` over the storage `M`. With fewer nodes than `limit` the limit is lowered to
 /// them.
 #[derive(Clone, Debug)]
-pub struct Fq<P, H, F, S> {
+pub struct Fq<P: 'static, M: Memory = crate::memory::Usual> {
     params: Params,
     limit: u32,
     quantum: i32,
+    initial_quantum: i32,
+    ce_threshold: Span,
     refill_delay: u64,
     /// A time in which they do not pass.
     no_refill: u64,
     clock: Clock,
-    flows: F,
-    table: Table<H>,
-    nodes: Nodes<S>,
+    flows: M::Of<Flow>,
+    table: Table<M::Of<u32>>,
+    nodes: Nodes<M::Of<Node<P>>>,
     internal: Flow,
     new_flows: FlowList,
     old_flows: FlowList,
@@ -65,20 +69,22 @@ pub struct Fq<P, H, F, S> {
     packet: PhantomData<P>,
 }
 
-impl<P, H, F, S> Fq<P, H, F, S>
-where
-    P: Packet,
-    H: Storage<u32>,
-    F: Storage<Flow>,
-    S: Storage<Node<P>>,
-{
+impl<P: Packet, M: Memory> Fq<P, M> {
     /// An empty queue. Without flows, buckets or nodes it knows no flows, or queues nothing.
-    pub fn new(params: Params, buckets: H, mut flows: F, nodes: S) -> Self {
+    pub fn new(
+        params: Params,
+        link: Link,
+        buckets: M::Of<u32>,
+        mut flows: M::Of<Flow>,
+        nodes: M::Of<Node<P>>,
+    ) -> Self {
         let table = Table::new(buckets, flows.as_mut());
         let mut queue = Fq {
             params,
             limit: 0,
             quantum: 0,
+            initial_quantum: 0,
+            ce_threshold: Span::ZERO,
             refill_delay: 0,
             no_refill: 0,
             clock: Clock::new(params.hz),
@@ -96,22 +102,24 @@ where
             counters: FqCounters::default(),
             packet: PhantomData,
         };
-        queue.set_params(params);
+        queue.set_params(params, link);
         queue
     }
 
-    fn set_params(&mut self, params: Params) {
-        self.params = Params { quantum: params.quantum.clamp(1, 1 << 20), hz: self.params.hz, ..params };
+    fn set_params(&mut self, params: Params, link: Link) {
+        self.params = Params { hz: self.params.hz, ..params };
         self.limit = params.limit.min(self.nodes.capacity());
-        self.quantum = self.params.quantum.cast_signed();
+        self.quantum = params.quantum(link).cast_signed();
+        self.initial_quantum = params.initial_quantum(link).cast_signed();
+        self.ce_threshold = params.ce_threshold();
         self.refill_delay = self.params.refill_delay_jiffies();
         self.no_refill = self.clock.within(self.refill_delay).0;
     }
 
     /// Sets all parameters but `hz`. While the queue is above the limit, packets that may leave are dequeued and
     /// discarded.
-    pub fn configure(&mut self, now: Nanos, params: Params, observer: &mut impl Observer<P>) {
-        self.set_params(params);
+    pub fn configure(&mut self, now: Nanos, params: Params, link: Link, observer: &mut impl Observer<P>) {
+        self.set_params(params, link);
         while self.backlog.packets > self.limit {
             let Some(packet) = self.dequeue(now, observer) else { break };
             observer.dropped(now, packet, Reason::Change);
@@ -257,7 +265,7 @@ where
         let len = packet.len();
         flow.qlen -= 1;
         flow.credit = flow.credit.wrapping_sub(len.cast_signed());
-        if now.0.wrapping_sub(time.0).wrapping_sub(self.params.ce_threshold.0).cast_signed() > 0 {
+        if now.0.wrapping_sub(time.0).wrapping_sub(self.ce_threshold.0).cast_signed() > 0 {
             self.counters.ce_mark += 1;
             if packet.set_ce() {
                 self.counters.marks += 1;
@@ -266,7 +274,7 @@ where
         }
         let own = if *is_timed { None } else { observer.pacing_rate(packet) };
         if self.params.maxrate.is_some() || own.is_some() {
-            let is_long = pace(flow, &self.params, now, len, *is_timed, own);
+            let is_long = pace(flow, &self.params, self.quantum, now, len, *is_timed, own);
             self.counters.pkts_too_long += u64::from(is_long);
         }
         self.backlog.sub(len);
@@ -320,6 +328,7 @@ where
 fn pace(
     flow: &mut Flow,
     params: &Params,
+    quantum: i32,
     now: Nanos,
     mut len: u32,
     is_timed: bool,
@@ -328,16 +337,16 @@ fn pace(
     if !params.pacing {
         return false;
     }
-    let mut rate = params.maxrate;
+    let mut rate = params.maxrate.map(|rate| rate.0 / 8);
     if !is_timed {
         rate = match (rate, own) {
             (Some(all), Some(own)) => Some(all.min(own)),
             (all, own) => all.or(own),
         };
-        if rate.is_some_and(|rate| rate <= params.low_rate_threshold) {
+        if rate.is_some_and(|rate| rate <= params.low_rate_threshold.0 / 8) {
             flow.credit = 0;
         } else {
-            len = len.max(params.quantum);
+            len = len.max(quantum.cast_unsigned());
             if flow.credit > 0 {
                 return false;
             }
@@ -364,13 +373,7 @@ fn list(flows: &mut [Flow], list: &mut FlowList, index: u32) {
     list.push(flows, index);
 }
 
-impl<P, H, F, S> Queue<P> for Fq<P, H, F, S>
-where
-    P: Packet,
-    H: Storage<u32>,
-    F: Storage<Flow>,
-    S: Storage<Node<P>>,
-{
+impl<P: Packet, M: Memory> Queue<P> for Fq<P, M> {
     #[inline]
     fn enqueue(&mut self, now: Nanos, packet: P, observer: &mut impl Observer<P>) -> Verdict {
         let origin = observer.origin(&packet);

@@ -1,64 +1,85 @@
 //! Parameters of `fq`, and what it counts.
 
-use crate::Span;
 use crate::jiffies::{self, HZ};
+use crate::spec::{BuildError, Discipline, Link, MAX_MICROS, MAX_PACKETS, params};
+use crate::{Rate, Span};
 
-/// Parameters of `fq`. The number of buckets for flows is the length of the bucket storage, 1024 by default in Linux.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Params {
-    /// Most packets queued. Default 10000.
-    pub limit: u32,
-    /// Most packets of one flow. Default 100.
-    pub flow_limit: u32,
-    /// Bytes a flow may send in one turn, 1 to 2^20. Default 3028: two of the MTU with its link header.
-    pub quantum: u32,
-    /// Credit of a new flow, bytes. Default 15140: ten of them.
-    pub initial_quantum: u32,
-    /// Whether flows are paced. Default on.
-    pub pacing: bool,
-    /// Most that a flow may send, bytes per second; `None`, the default, for no limit.
-    pub maxrate: Option<u64>,
-    /// Idle time after which a flow has a quantum again, kept in jiffies, rounded up. Default 40 ms.
-    pub refill_delay: Span,
-    /// Bits of the flow hash that tell flows without a socket apart. Default 1023.
-    pub orphan_mask: u32,
-    /// Bytes per second up to which each packet is paced. Default 68750 (550 kbit/s).
-    pub low_rate_threshold: u64,
-    /// Marks each packet that left so much later than it might have. Default 4294967.295 s.
-    pub ce_threshold: Span,
-    /// How far in the future a packet may ask to leave. Default 10 s.
-    pub horizon: Span,
-    /// Drops packets beyond the horizon; else they leave at it. Default on.
-    pub horizon_drop: bool,
-    /// Jiffies per second. Default 250.
-    pub hz: u32,
-}
+/// The largest rate in tc's 32 bits of bytes per second.
+const MAX_RATE: Rate = Rate((u32::MAX as u64 - 1) * 8);
 
-impl Default for Params {
-    fn default() -> Self {
-        Params {
-            limit: 10_000,
-            flow_limit: 100,
-            quantum: 2 * 1514,
-            initial_quantum: 10 * 1514,
-            pacing: true,
-            maxrate: None,
-            refill_delay: Span::from_millis(40),
-            orphan_mask: 1023,
-            low_rate_threshold: 68_750,
-            ce_threshold: Span(4_294_967_295_000),
-            horizon: Span::from_secs(10),
-            horizon_drop: true,
-            hz: HZ,
-        }
-    }
+params! {
+    /// Parameters of `fq` (tc-fq(8)).
+    pub struct Params: "fq",
+        "a queue per flow served in turn, paced at the rates of local sockets; no control of the delay",
+        "Linux 6.1 sch_fq.c";
+
+    limit: u32 = 10_000, packets(1, MAX_PACKETS), "most packets queued", "sch_fq.c:fq_enqueue";
+    flow_limit: u32 = 100, packets(1, u32::MAX as u64), "most packets of a flow", "sch_fq.c:fq_enqueue";
+    flows: u32 = 4096, count(1, 65_536),
+        "flows there is memory for; Linux takes it as it needs it", "sch_fq.c:fq_classify";
+    buckets: u32 = 1024, count(1, 1 << 18),
+        "buckets in which flows are looked up", "sch_fq.c:fq_classify";
+    quantum: Option<u32> => Mtus(2), bytes(1, 1 << 20),
+        "bytes a flow may send in one turn, and least length of a paced packet", "sch_fq.c:fq_dequeue";
+    initial_quantum: Option<u32> => Mtus(10), bytes(0, i32::MAX as u64),
+        "bytes a new flow may send unpaced", "sch_fq.c:fq_classify";
+    pacing: bool = true, SWITCH, "flows keep the rate of their socket", "sch_fq.c:fq_dequeue";
+    maxrate: Option<Rate> => Off, rate(Rate(8), MAX_RATE),
+        "most that a flow may send, kept as whole bytes per second", "sch_fq.c:fq_dequeue";
+    low_rate_threshold: Rate = Rate(550_000), rate(Rate(0), MAX_RATE),
+        "rate of a socket up to which each packet is paced by itself", "sch_fq.c:fq_dequeue";
+    refill_delay: Span = Span::from_millis(40), time(Span::ZERO, MAX_MICROS),
+        "idle time after which a flow has a quantum again, rounded up to jiffies", "sch_fq.c:fq_enqueue";
+    orphan_mask: u32 = 1023, count(0, u32::MAX as u64),
+        "bits of the hash that tell flows without a socket apart", "sch_fq.c:fq_classify";
+    ce_threshold: Option<Span> => Off, time(Span::ZERO, MAX_MICROS),
+        "marks each packet that leaves so much later than it might", "sch_fq.c:fq_dequeue";
+    horizon: Span = Span::from_secs(10), time(Span::ZERO, MAX_MICROS),
+        "how far in the future a packet may ask to leave", "sch_fq.c:fq_packet_beyond_horizon";
+    horizon_drop: bool = true, SWITCH,
+        "drops packets beyond the horizon; off: they leave at it", "sch_fq.c:fq_enqueue";
+    hz: u32 = HZ, count(100, 1000),
+        "jiffies per second of the kernel: 100, 250, 300 or 1000 there", "CONFIG_HZ";
 }
 
 impl Params {
+    /// The quantum in force on a link, bytes: 1 to 2^20.
+    #[must_use]
+    pub fn quantum(&self, link: Link) -> u32 {
+        self.quantum.unwrap_or(link.mtu.saturating_mul(2)).clamp(1, 1 << 20)
+    }
+
+    /// The credit of a new flow on a link, bytes.
+    #[must_use]
+    pub fn initial_quantum(&self, link: Link) -> u32 {
+        self.initial_quantum.unwrap_or(link.mtu.saturating_mul(10))
+    }
+
+    /// `ce_threshold`; where it is off, 4294967.295 s (Linux: the most that its attribute holds).
+    #[must_use]
+    pub fn ce_threshold(&self) -> Span {
+        self.ce_threshold.unwrap_or(MAX_MICROS)
+    }
+
     /// `refill_delay` in jiffies.
     #[must_use]
     pub const fn refill_delay_jiffies(&self) -> u64 {
         jiffies::in_span(self.refill_delay, self.hz)
+    }
+}
+
+impl Discipline for Params {
+    fn places(&self, _: Link, _: u64) -> Result<u64, BuildError> {
+        Ok(self.limit.into())
+    }
+
+    fn flows(&self) -> Option<u32> {
+        Some(self.flows)
+    }
+
+    /// Each flow by itself.
+    fn is_shaper(&self) -> bool {
+        true
     }
 }
 

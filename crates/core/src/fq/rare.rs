@@ -1,21 +1,16 @@
 //! Arrivals that are not ordinary: over a limit, of priority 7, beyond the horizon, first of a flow.
 
 use super::flow::{DETACHED, LISTED};
-use super::{Flow, Fq, Node, list};
-use crate::arena::{NIL, Storage};
+use super::{Fq, list};
+use crate::arena::NIL;
 use crate::event::Origin;
+use crate::memory::Memory;
 use crate::{Nanos, Observer, Packet, Reason, Verdict};
 
 /// Linux `TC_PRIO_CONTROL` in the bits `TC_PRIO_MAX`.
 pub(super) const PRIO_CONTROL: u32 = 7;
 
-impl<P, H, F, S> Fq<P, H, F, S>
-where
-    P: Packet,
-    H: Storage<u32>,
-    F: Storage<Flow>,
-    S: Storage<Node<P>>,
-{
+impl<P: Packet, M: Memory> Fq<P, M> {
     /// [`Queue::enqueue`](crate::Queue::enqueue) of any packet.
     #[inline(never)]
     pub(super) fn enqueue_any(&mut self, now: Nanos, packet: &P, observer: &mut impl Observer<P>) -> Verdict {
@@ -73,7 +68,7 @@ where
         }
         let index = self.table.add(flows, key);
         if let Some(flow) = flows.get_mut(index as usize) {
-            flow.renew(key, self.params.initial_quantum.cast_signed(), socket_hash, now);
+            flow.renew(key, self.initial_quantum, socket_hash, now);
         }
         index
     }
@@ -82,7 +77,7 @@ where
     fn start_anew(&mut self, index: u32, hash: u32) {
         let flows = self.flows.as_mut();
         let flow = &mut flows[index as usize];
-        flow.credit = self.params.initial_quantum.cast_signed();
+        flow.credit = self.initial_quantum;
         flow.socket_hash = hash;
         let place = flow.place;
         if place != DETACHED && place != LISTED {
@@ -97,7 +92,7 @@ where
     pub(super) fn refill(&mut self, index: u32, now: Nanos, since: Nanos) -> Verdict {
         if self.clock.at(now) > (self.clock.at(since) | 1).saturating_add(self.refill_delay) {
             let flow = &mut self.flows.as_mut()[index as usize];
-            flow.credit = flow.credit.cast_unsigned().max(self.params.quantum).cast_signed();
+            flow.credit = flow.credit.cast_unsigned().max(self.quantum.cast_unsigned()).cast_signed();
         }
         Verdict::Enqueued
     }

@@ -4,7 +4,7 @@
 //! Behaviour: Linux 6.1.192 `sch_fq_codel.c` and `codel_impl.h`. Some of it is not in the RFC:
 //!
 //! * The arriving packet is taken in first. Over the packet or memory limit the bucket with the most
-//!   bytes (the lowest index among equals) loses packets from its head until `drop_batch_size` of them
+//!   bytes (the lowest index among equals) loses packets from its head until `drop_batch` of them
 //!   or half of its bytes are gone, at least one. The search looks at every bucket; the batch spreads
 //!   its cost over up to 64 packets.
 //! * The control law's "too small to drop" test counts the bytes of all buckets together.
@@ -12,61 +12,21 @@
 //! * The control state of a bucket outlives its stay on the lists. A batch drop raises its `count`.
 
 mod flow;
+mod params;
 
 use core::fmt;
 
 use flow::Totals;
 pub use flow::{Flow, FlowState};
+pub use params::Params;
 
 use crate::arena::{Arena, List, NIL, Slot, Storage};
-use crate::codel::{Counters, Law, LawParams, Source, Tick};
+use crate::codel::{Counters, Law, Source, Tick};
 use crate::hash::reciprocal_scale;
 use crate::lists::{FlowList, UNLISTED};
+use crate::memory::Memory;
+use crate::spec::Link;
 use crate::{Backlog, Nanos, Observer, Packet, Queue, Reason, Stats, Verdict};
-
-/// Parameters of `fq_codel`. The number of buckets is the length of the bucket storage.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Params {
-    /// Most packets queued, 1 to 2^31 - 1. Default 10240.
-    pub limit: u32,
-    /// Most memory queued, the sum of [`Packet::truesize`], bytes. Default 32 MiB.
-    pub memory_limit: u32,
-    /// Bytes a bucket may send in one turn, 1 to 2^20 (others count as the nearest of these). Default
-    /// 1514; Linux takes the MTU with its link header, and raises what a user gives below 256 to 256.
-    pub quantum: u32,
-    /// Most packets one overflow drops, at least 1. Default 64.
-    pub drop_batch_size: u32,
-    /// The control law of every bucket.
-    pub law: LawParams,
-}
-
-impl Default for Params {
-    fn default() -> Self {
-        Params {
-            limit: 10_240,
-            memory_limit: 32 << 20,
-            quantum: 1514,
-            drop_batch_size: 64,
-            law: LawParams { ecn: true, ..LawParams::new() },
-        }
-    }
-}
-
-impl Params {
-    /// The values that take effect, each in its range.
-    const fn in_range(mut self) -> Params {
-        if self.quantum == 0 {
-            self.quantum = 1;
-        }
-        if self.quantum > 1 << 20 {
-            self.quantum = 1 << 20;
-        }
-        if self.drop_batch_size == 0 {
-            self.drop_batch_size = 1;
-        }
-        self
-    }
-}
 
 /// What `fq_codel` has counted beyond [`Stats`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -99,14 +59,14 @@ impl fmt::Display for NoStorage {
 
 impl core::error::Error for NoStorage {}
 
-/// `fq_codel` over bucket storage `F` and packet storage `S`. It needs one slot more than `limit`; with
+/// `fq_codel` over the storage `M`. It needs one slot more than `limit`; with
 /// fewer the limit is lowered to the slots less one.
 #[derive(Clone, Debug)]
-pub struct FqCodel<P, F, S> {
+pub struct FqCodel<P: 'static, M: Memory = crate::memory::Usual> {
     /// Packets delivered, ever.
     sent_packets: u64,
-    flows: F,
-    arena: Arena<P, S>,
+    flows: M::Of<Flow>,
+    arena: Arena<P, M::Of<Slot<P>>>,
     new_flows: FlowList,
     old_flows: FlowList,
     totals: Totals,
@@ -169,11 +129,11 @@ enum Taken<P> {
     Nothing,
     /// A packet to deliver as it is.
     Packet(P),
-    /// A packet for [`Vars::act`], with the answer of [`Vars::judge`].
-    Judged(P, bool),
+    /// A packet for [`Vars::drop_or_mark`], with the answer of [`Vars::signal`].
+    Signal(P, bool),
 }
 
-/// Takes the head of a bucket and judges it: the way of the ordinary packet. Inlined into both of its
+/// Takes the head of a bucket and asks the law about it: the way of the ordinary packet. Inlined into both of its
 /// callers, without a copy of the packet before its last.
 #[inline(always)]
 fn take<P: Packet, S: Storage<Slot<P>>>(
@@ -194,20 +154,25 @@ fn take<P: Packet, S: Storage<Slot<P>>>(
     flow.deficit = flow.deficit.wrapping_sub(len.cast_signed());
     totals.remove(len, slot.packet.truesize());
     counters.note(len);
-    if let Some(ok_to_drop) = flow.vars.judge(law, Tick::at(now), Tick(slot.tick), totals.bytes) {
-        return Taken::Judged(slot.packet, ok_to_drop);
+    if let Some(ok_to_drop) = flow.vars.signal(law, Tick::at(now), Tick(slot.tick), totals.bytes) {
+        return Taken::Signal(slot.packet, ok_to_drop);
     }
     *sent_packets += 1;
     totals.sent += u64::from(len);
     Taken::Packet(slot.packet)
 }
 
-impl<P: Packet, F: Storage<Flow>, S: Storage<Slot<P>>> FqCodel<P, F, S> {
+impl<P: Packet, M: Memory> FqCodel<P, M> {
     /// An empty queue with as many buckets as `flows` is long, at most 65536 of them in Linux.
     ///
     /// # Errors
     /// When `flows` has no place or `slots` fewer than two.
-    pub fn new(params: Params, mut flows: F, slots: S) -> Result<Self, NoStorage> {
+    pub fn new(
+        params: Params,
+        link: Link,
+        mut flows: M::Of<Flow>,
+        slots: M::Of<Slot<P>>,
+    ) -> Result<Self, NoStorage> {
         if flows.as_ref().is_empty() {
             return Err(NoStorage::Flows);
         }
@@ -224,21 +189,20 @@ impl<P: Packet, F: Storage<Flow>, S: Storage<Slot<P>>> FqCodel<P, F, S> {
             totals: Totals::default(),
             limit: 0,
             quantum: 0,
-            law: Law::new(&params.law),
+            law: Law::new(&params.law(link)),
             codel: Counters::default(),
             fq: FqCounters::default(),
             params,
         };
-        queue.set_params(params, 0, 0);
+        queue.set_params(params, link, 0, 0);
         Ok(queue)
     }
 
-    fn set_params(&mut self, params: Params, qlen: u32, memory: u64) {
-        let params = params.in_range();
+    fn set_params(&mut self, params: Params, link: Link, qlen: u32, memory: u64) {
         let room = params.limit.min(self.arena.capacity().saturating_sub(1));
         self.limit = i32::try_from(room).unwrap_or(i32::MAX);
-        self.quantum = params.quantum.cast_signed();
-        self.law = Law::new(&params.law);
+        self.quantum = params.quantum(link).cast_signed();
+        self.law = Law::new(&params.law(link));
         self.params = params;
         self.totals.packets_left = self.limit.wrapping_sub_unsigned(qlen);
         self.totals.memory_left = i64::from(params.memory_limit) - memory.cast_signed();
@@ -294,8 +258,8 @@ impl<P: Packet, F: Storage<Flow>, S: Storage<Slot<P>>> FqCodel<P, F, S> {
     }
 
     /// Sets all parameters. While the queue is above a limit, packets are dequeued and discarded.
-    pub fn configure(&mut self, now: Nanos, params: Params, observer: &mut impl Observer<P>) {
-        self.set_params(params, self.qlen(), self.memory_usage());
+    pub fn configure(&mut self, now: Nanos, params: Params, link: Link, observer: &mut impl Observer<P>) {
+        self.set_params(params, link, self.qlen(), self.memory_usage());
         while self.totals.packets_left < 0 || self.totals.memory_left < 0 {
             let Some(packet) = self.dequeue(now, observer) else { break };
             observer.dropped(now, packet, Reason::Change);
@@ -321,7 +285,7 @@ impl<P: Packet, F: Storage<Flow>, S: Storage<Slot<P>>> FqCodel<P, F, S> {
             dropped += 1;
             self.totals.remove(packet.len(), packet.truesize());
             observer.dropped(now, packet, reason);
-            if dropped >= self.params.drop_batch_size || gone >= threshold {
+            if dropped >= self.params.drop_batch.max(1) || gone >= threshold {
                 break;
             }
         }
@@ -373,7 +337,9 @@ impl<P: Packet, F: Storage<Flow>, S: Storage<Slot<P>>> FqCodel<P, F, S> {
             now,
             observer,
         };
-        let Some(packet) = flow.vars.act(&self.law, &mut self.codel, Tick::at(now), judged, &mut head) else {
+        let Some(packet) =
+            flow.vars.drop_or_mark(&self.law, &mut self.codel, Tick::at(now), judged, &mut head)
+        else {
             self.leave(index);
             return None;
         };
@@ -397,16 +363,23 @@ impl<P: Packet, F: Storage<Flow>, S: Storage<Slot<P>>> FqCodel<P, F, S> {
     }
 }
 
-impl<P: Packet, F: Storage<Flow>, S: Storage<Slot<P>>> Queue<P> for FqCodel<P, F, S> {
+/// Hands a packet back for which there is no bucket or no slot. Not reached: there is a bucket at least, and after every
+/// call at most `limit` packets are queued, one less than there are slots.
+#[cold]
+#[inline(never)]
+fn refuse<P: Packet>(now: Nanos, packet: P, observer: &mut impl Observer<P>) -> Verdict {
+    observer.dropped(now, packet, Reason::Limit);
+    Verdict::Dropped(Reason::Limit)
+}
+
+impl<P: Packet, M: Memory> Queue<P> for FqCodel<P, M> {
     #[inline(always)]
     fn enqueue(&mut self, now: Nanos, packet: P, observer: &mut impl Observer<P>) -> Verdict {
         let bucket = self.bucket(packet.flow_hash());
         let flows = self.flows.as_mut();
-        let Some(flow) = flows.get_mut(bucket as usize) else { return Verdict::Dropped(Reason::Limit) };
+        let Some(flow) = flows.get_mut(bucket as usize) else { return refuse(now, packet, observer) };
         if !self.arena.push(&mut flow.packets, packet, Tick::at(now).0) {
-            // Not reached: after every call at most `limit` packets are queued, and slots are one more.
-            debug_assert!(false, "no free slot");
-            return Verdict::Dropped(Reason::Limit);
+            return refuse(now, packet, observer);
         }
         let len = packet.len();
         flow.backlog = flow.backlog.wrapping_add(len);
@@ -435,7 +408,7 @@ impl<P: Packet, F: Storage<Flow>, S: Storage<Slot<P>>> Queue<P> for FqCodel<P, F
                 if flow.deficit > 0 {
                     match take!(self, flow, now) {
                         Taken::Packet(packet) => return Some(packet),
-                        Taken::Judged(packet, ok_to_drop) => {
+                        Taken::Signal(packet, ok_to_drop) => {
                             let delivered = self.act(now, index, (packet, ok_to_drop), observer);
                             if delivered.is_some() {
                                 return delivered;
@@ -465,7 +438,7 @@ impl<P: Packet, F: Storage<Flow>, S: Storage<Slot<P>>> Queue<P> for FqCodel<P, F
                 if flow.deficit > 0 {
                     match take!(self, flow, now) {
                         Taken::Packet(packet) => return Some(packet),
-                        Taken::Judged(packet, ok_to_drop) => {
+                        Taken::Signal(packet, ok_to_drop) => {
                             let delivered = self.act(now, index, (packet, ok_to_drop), observer);
                             if delivered.is_some() {
                                 return delivered;
@@ -536,6 +509,8 @@ impl<P: Packet, F: Storage<Flow>, S: Storage<Slot<P>>> Queue<P> for FqCodel<P, F
 mod tests {
     use super::*;
 
+    const LINK: Link = Link::ethernet(crate::Rate(10_000_000));
+
     #[test]
     fn a_slot_of_the_crates_own_packet_is_half_a_cache_line() {
         assert_eq!(size_of::<Slot<crate::Header>>(), 32);
@@ -543,10 +518,16 @@ mod tests {
 
     #[test]
     fn no_storage_no_queue() {
-        let queue = FqCodel::<crate::Header, _, _>::new(Params::default(), [], [Slot::default(); 2]);
+        let queue = <FqCodel<crate::Header>>::new(
+            Params::default(),
+            LINK,
+            alloc::vec![],
+            alloc::vec![Slot::default(); 2],
+        );
         assert_eq!(queue.err(), Some(NoStorage::Flows));
-        let flows = [Flow::default(); 1];
-        let queue = FqCodel::<crate::Header, _, _>::new(Params::default(), flows, [Slot::default(); 1]);
+        let flows = alloc::vec![Flow::default(); 1];
+        let queue =
+            <FqCodel<crate::Header>>::new(Params::default(), LINK, flows, alloc::vec![Slot::default(); 1]);
         assert_eq!(queue.err(), Some(NoStorage::Slots));
     }
 }

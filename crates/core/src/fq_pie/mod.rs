@@ -12,43 +12,25 @@
 //! * Lowering the limit removes packets by ordinary dequeues ([`Reason::Change`]); they count as sent.
 
 mod flow;
+mod params;
 
 use core::fmt;
 
 pub use flow::{Flow, FlowState};
+pub use params::Params;
 
-use crate::arena::{Arena, NIL, Slot, Storage};
+use crate::arena::{Arena, NIL, Slot};
 use crate::hash::reciprocal_scale;
 use crate::jiffies::Timer;
 use crate::lists::{FlowList, UNLISTED};
-use crate::pie::{Law, LawParams, MAX_PROB, Stamped, mark};
+use crate::memory::Memory;
+use crate::pie::{Law, MAX_PROB, Stamped, mark};
 use crate::queue::{Held, Sent};
+use crate::spec::Link;
 use crate::{Backlog, Draws, Nanos, Observer, Packet, Queue, Reason, Rng, Stats, Verdict};
 
 /// Buckets that one run of the timer updates.
 pub const UPDATED_AT_ONCE: u32 = 2048;
-
-/// Parameters of `fq_pie`. The number of buckets is the length of the bucket storage.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Params {
-    /// Most packets queued, 1 to 2^31 - 1. Default 10240.
-    pub limit: u32,
-    /// Bytes a bucket may send in one turn, 1 to 2^20 (others count as the nearest of these). Default 1514;
-    /// Linux takes the MTU with its link header, and raises what a user gives below 256 to 256.
-    pub quantum: u32,
-    /// Memory queued, the sum of [`Packet::truesize`], above which arrivals are counted. Default 32 MiB.
-    pub memory_limit: u32,
-    /// Probability in percent up to which packets are marked instead of dropped. Default 10.
-    pub ecn_prob: u32,
-    /// The control law of every bucket.
-    pub law: LawParams,
-}
-
-impl Default for Params {
-    fn default() -> Self {
-        Params { limit: 10_240, quantum: 1514, memory_limit: 32 << 20, ecn_prob: 10, law: LawParams::new() }
-    }
-}
 
 /// What `fq_pie` has counted beyond [`Stats`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -117,12 +99,12 @@ macro_rules! deliver {
     }};
 }
 
-/// `fq_pie` over bucket storage `F` and packet storage `S`, with random numbers from `D`. With fewer slots than
+/// `fq_pie` over the storage `M`, with random numbers from `D`. With fewer slots than
 /// `limit` the limit is lowered to them.
 #[derive(Clone, Debug)]
-pub struct FqPie<P, F, S, D = Rng> {
-    flows: F,
-    arena: Arena<Stamped<P>, S>,
+pub struct FqPie<P: 'static, M: Memory = crate::memory::Usual, D = Rng> {
+    flows: M::Of<Flow>,
+    arena: Arena<Stamped<P>, M::Of<Slot<Stamped<P>>>>,
     new_flows: FlowList,
     old_flows: FlowList,
     law: Law,
@@ -143,13 +125,20 @@ pub struct FqPie<P, F, S, D = Rng> {
     draws: D,
 }
 
-impl<P: Packet, F: Storage<Flow>, S: Storage<Slot<Stamped<P>>>, D: Draws> FqPie<P, F, S, D> {
+impl<P: Packet, M: Memory, D: Draws> FqPie<P, M, D> {
     /// An empty queue, made at `now`, with as many buckets as `flows` is long, at most 65536 of them in Linux.
     /// The probabilities are updated first half a second later.
     ///
     /// # Errors
     /// When `flows` has no place.
-    pub fn new(params: Params, now: Nanos, draws: D, mut flows: F, slots: S) -> Result<Self, NoFlows> {
+    pub fn new(
+        params: Params,
+        link: Link,
+        now: Nanos,
+        draws: D,
+        mut flows: M::Of<Flow>,
+        slots: M::Of<Slot<Stamped<P>>>,
+    ) -> Result<Self, NoFlows> {
         if flows.as_ref().is_empty() {
             return Err(NoFlows);
         }
@@ -159,8 +148,8 @@ impl<P: Packet, F: Storage<Flow>, S: Storage<Slot<Stamped<P>>>, D: Draws> FqPie<
             arena: Arena::new(slots),
             new_flows: FlowList::EMPTY,
             old_flows: FlowList::EMPTY,
-            law: Law::new(&params.law),
-            timer: Timer::new(params.law.hz, now, u64::from(params.law.hz / 2)),
+            law: Law::new(&params.law(link)),
+            timer: Timer::new(params.hz, now, u64::from(params.hz / 2)),
             flows_cursor: 0,
             limit: 0,
             quantum: 0,
@@ -173,19 +162,17 @@ impl<P: Packet, F: Storage<Flow>, S: Storage<Slot<Stamped<P>>>, D: Draws> FqPie<
             params,
             draws,
         };
-        queue.set_params(params, 0);
+        queue.set_params(params, link, 0);
         Ok(queue)
     }
 
-    fn set_params(&mut self, params: Params, qlen: u32) {
-        let hz = self.params.law.hz;
-        let quantum = params.quantum.clamp(1, 1 << 20);
-        self.params = Params { quantum, law: LawParams { hz, ..params.law }, ..params };
-        self.law = Law::new(&self.params.law);
+    fn set_params(&mut self, params: Params, link: Link, qlen: u32) {
+        self.params = Params { hz: self.params.hz, ..params };
+        self.law = Law::new(&self.params.law(link));
         self.flows.as_mut().iter_mut().for_each(|flow| flow.is_at_rest = false);
         self.limit = params.limit.min(self.arena.capacity());
         self.held.left = self.limit.wrapping_sub(qlen);
-        self.quantum = quantum.cast_signed();
+        self.quantum = params.quantum(link).cast_signed();
         self.ecn_bound = (MAX_PROB / 100).wrapping_mul(u64::from(params.ecn_prob));
     }
 
@@ -277,9 +264,9 @@ impl<P: Packet, F: Storage<Flow>, S: Storage<Slot<Stamped<P>>>, D: Draws> FqPie<
     }
 
     /// Sets all parameters but `hz`. While the queue is above the limit, packets are dequeued and discarded.
-    pub fn configure(&mut self, now: Nanos, params: Params, observer: &mut impl Observer<P>) {
+    pub fn configure(&mut self, now: Nanos, params: Params, link: Link, observer: &mut impl Observer<P>) {
         self.advance(now);
-        self.set_params(params, self.qlen());
+        self.set_params(params, link, self.qlen());
         while self.qlen() > self.limit {
             let Some(packet) = self.dequeue(now, observer) else { break };
             observer.dropped(now, packet, Reason::Change);
@@ -320,7 +307,7 @@ impl<P: Packet, F: Storage<Flow>, S: Storage<Slot<Stamped<P>>>, D: Draws> FqPie<
     }
 }
 
-impl<P: Packet, F: Storage<Flow>, S: Storage<Slot<Stamped<P>>>, D: Draws> Queue<P> for FqPie<P, F, S, D> {
+impl<P: Packet, M: Memory, D: Draws> Queue<P> for FqPie<P, M, D> {
     #[inline]
     fn enqueue(&mut self, now: Nanos, packet: P, observer: &mut impl Observer<P>) -> Verdict {
         self.advance(now);
@@ -432,10 +419,13 @@ impl<P: Packet, F: Storage<Flow>, S: Storage<Slot<Stamped<P>>>, D: Draws> Queue<
 mod tests {
     use super::*;
 
+    const LINK: Link = Link::ethernet(crate::Rate(10_000_000));
+
     #[test]
     fn no_buckets_no_queue() {
-        let slots = [Slot::<Stamped<crate::Header>>::default(); 2];
-        let queue = FqPie::new(Params::default(), Nanos(0), Rng::new(1), [], slots);
+        let slots = alloc::vec![Slot::default(); 2];
+        let queue =
+            <FqPie<crate::Header>>::new(Params::default(), LINK, Nanos(0), Rng::new(1), alloc::vec![], slots);
         assert_eq!(queue.err(), Some(NoFlows));
     }
 }

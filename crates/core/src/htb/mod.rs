@@ -17,10 +17,12 @@
 
 mod class;
 mod feed;
+mod params;
 
 pub use class::{Class, ClassParams, LEVELS, MAX_CLASSES, Mode, ParamsError};
+pub use params::{HtbTree, Params, Sqm};
 
-use crate::arena::Storage;
+use crate::memory::Memory;
 use crate::{Backlog, Nanos, Observer, Packet, Queue, Stats, Verdict};
 use class::ROOT;
 use feed::{Feed, PRIOS, bits};
@@ -41,10 +43,10 @@ struct Turn {
 /// No class is of this number.
 const NOBODY: Turn = Turn { leaf: u8::MAX, prio: 0, level: 0 };
 
-/// `htb` over classes in the storage `C`, whose leaves are queues `Q`.
+/// `htb` over classes in the storage `M`, whose leaves are queues `Q`.
 #[derive(Clone, Debug)]
-pub struct Htb<P, Q, C> {
-    classes: C,
+pub struct Htb<P, Q: 'static, M: Memory = crate::memory::Usual> {
+    classes: M::Of<Class<Q>>,
     map: Map,
     /// Who may send on its own tokens, by level.
     rows: [Feed; LEVELS],
@@ -66,13 +68,13 @@ pub struct Htb<P, Q, C> {
     kinds: core::marker::PhantomData<(P, Q)>,
 }
 
-impl<P: Packet, Q: Queue<P>, C: Storage<Class<Q>>> Htb<P, Q, C> {
+impl<P: Packet, Q: Queue<P> + 'static, M: Memory> Htb<P, Q, M> {
     /// A tree with full buckets at `now`.
     ///
     /// # Errors
     /// Says why the classes make no tree.
-    pub fn new(map: Map, now: Nanos, classes: C) -> Result<Self, ParamsError> {
-        let mut queue = Htb {
+    pub fn new(map: Map, now: Nanos, classes: M::Of<Class<Q>>) -> Result<Self, ParamsError> {
+        let mut queue = Self {
             classes,
             map,
             rows: [Feed::default(); LEVELS],
@@ -88,7 +90,7 @@ impl<P: Packet, Q: Queue<P>, C: Storage<Class<Q>>> Htb<P, Q, C> {
             kinds: core::marker::PhantomData,
         };
         queue.order()?;
-        for class in queue.classes.as_mut() {
+        for class in queue.classes.iter_mut() {
             class.fill(now);
         }
         Ok(queue)
@@ -373,7 +375,7 @@ impl<P: Packet, Q: Queue<P>, C: Storage<Class<Q>>> Htb<P, Q, C> {
     }
 }
 
-impl<P: Packet, Q: Queue<P>, C: Storage<Class<Q>>> Queue<P> for Htb<P, Q, C> {
+impl<P: Packet, Q: Queue<P> + 'static, M: Memory> Queue<P> for Htb<P, Q, M> {
     #[inline]
     fn enqueue(&mut self, now: Nanos, packet: P, observer: &mut impl Observer<P>) -> Verdict {
         let leaf = usize::from(self.map[usize::from(packet.dsfield() >> 2)]);

@@ -2,10 +2,10 @@ use super::*;
 use crate::fifo::{Fifo, Limit};
 use crate::{Header, Ignore, Rate};
 
-type Leaf = Fifo<Header, [Header; 64]>;
+type Leaf = Fifo<Header>;
 
 fn leaf() -> Leaf {
-    Fifo::new(Limit::Packets(64), [Header::default(); 64])
+    <Fifo<Header>>::new(Limit::Packets(64), alloc::vec![Header::default(); 64])
 }
 
 fn packet(class: u8) -> Header {
@@ -17,7 +17,7 @@ fn by_number(classes: u8) -> Map {
     core::array::from_fn(|dscp| (dscp as u8).min(classes - 1).max(1))
 }
 
-fn tree(classes: &[Class<Leaf>]) -> Htb<Header, Leaf, alloc::vec::Vec<Class<Leaf>>> {
+fn tree(classes: &[Class<Leaf>]) -> Htb<Header, Leaf> {
     let map = if classes.len() == 1 { [0; 64] } else { by_number(classes.len() as u8) };
     Htb::new(map, Nanos(0), classes.to_vec()).expect("a tree")
 }
@@ -35,12 +35,7 @@ fn root(rate: u64) -> Class<Leaf> {
 }
 
 /// Sends for `time` ns while each of these classes has packets; packets sent, by class.
-fn sent(
-    queue: &mut Htb<Header, Leaf, alloc::vec::Vec<Class<Leaf>>>,
-    backlogged: &[u8],
-    start: Nanos,
-    time: u64,
-) -> alloc::vec::Vec<u64> {
+fn sent(queue: &mut Htb<Header, Leaf>, backlogged: &[u8], start: Nanos, time: u64) -> alloc::vec::Vec<u64> {
     let before: alloc::vec::Vec<u64> = queue.classes().iter().map(|class| class.sent().0).collect();
     let mut now = start;
     loop {
@@ -167,7 +162,7 @@ fn a_subtree_lends_to_its_own_first() {
 #[test]
 fn what_makes_no_tree_is_named() {
     let wrong =
-        |classes: &[Class<Leaf>], map| Htb::<Header, Leaf, _>::new(map, Nanos(0), classes.to_vec()).err();
+        |classes: &[Class<Leaf>], map| <Htb<Header, Leaf>>::new(map, Nanos(0), classes.to_vec()).err();
     let good = [root(8_000_000), child(8_000, 8_000, 0)];
     assert_eq!(wrong(&good, [1; 64]), None);
     assert_eq!(wrong(&good, [0; 64]), Some(ParamsError::Map));

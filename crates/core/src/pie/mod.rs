@@ -5,29 +5,18 @@
 //! drops).
 
 mod law;
+mod params;
 
 pub(crate) use law::{Law, mark};
 pub use law::{LawParams, MAX_PROB, Stamped, Vars};
+pub use params::Params;
 
-use crate::arena::{Ring, Storage};
+use crate::arena::Ring;
 use crate::jiffies::Timer;
+use crate::memory::Memory;
 use crate::queue::Sent;
+use crate::spec::Link;
 use crate::{Backlog, Draws, Nanos, Observer, Packet, Queue, Reason, Rng, Stats, Verdict};
-
-/// Parameters of `pie`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Params {
-    /// Most packets queued, 1 to 2^31. Default 1000.
-    pub limit: u32,
-    /// The control law.
-    pub law: LawParams,
-}
-
-impl Default for Params {
-    fn default() -> Self {
-        Params { limit: 1000, law: LawParams::new() }
-    }
-}
 
 /// What `pie` has counted beyond [`Stats`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -44,16 +33,16 @@ pub struct PieCounters {
     pub maxq: u32,
 }
 
-/// `pie` over storage of type `S`, with random numbers from `D`. A storage with fewer places than `limit`
+/// `pie` over the storage `M`, with random numbers from `D`. A storage with fewer places than `limit`
 /// lowers the limit to that.
 #[derive(Clone, Debug)]
-pub struct Pie<P, S, D = Rng> {
+pub struct Pie<P: 'static, M: Memory = crate::memory::Usual, D = Rng> {
     params: Params,
     law: Law,
     vars: Vars,
     timer: Timer,
     counters: PieCounters,
-    ring: Ring<Stamped<P>, S>,
+    ring: Ring<Stamped<P>, M::Of<Stamped<P>>>,
     limit: u32,
     backlog: u32,
     sent: Sent,
@@ -61,16 +50,16 @@ pub struct Pie<P, S, D = Rng> {
     draws: D,
 }
 
-impl<P: Packet, S: Storage<Stamped<P>>, D: Draws> Pie<P, S, D> {
+impl<P: Packet, M: Memory, D: Draws> Pie<P, M, D> {
     /// An empty queue, made at `now`: the probability is updated first half a second later.
-    pub fn new(params: Params, now: Nanos, draws: D, places: S) -> Self {
+    pub fn new(params: Params, link: Link, now: Nanos, draws: D, places: M::Of<Stamped<P>>) -> Self {
         let ring = Ring::new(places);
         Pie {
-            law: Law::new(&params.law),
+            law: Law::new(&params.law(link)),
             limit: params.limit.min(ring.capacity()),
             params,
             vars: Vars::default(),
-            timer: Timer::new(params.law.hz, now, u64::from(params.law.hz / 2)),
+            timer: Timer::new(params.hz, now, u64::from(params.hz / 2)),
             counters: PieCounters::default(),
             ring,
             backlog: 0,
@@ -124,11 +113,10 @@ impl<P: Packet, S: Storage<Stamped<P>>, D: Draws> Pie<P, S, D> {
     }
 
     /// Sets all parameters but `hz`. Packets above a lower limit leave from the head.
-    pub fn configure(&mut self, now: Nanos, params: Params, observer: &mut impl Observer<P>) {
+    pub fn configure(&mut self, now: Nanos, params: Params, link: Link, observer: &mut impl Observer<P>) {
         self.advance(now);
-        let hz = self.params.law.hz;
-        self.params = Params { law: LawParams { hz, ..params.law }, ..params };
-        self.law = Law::new(&self.params.law);
+        self.params = Params { hz: self.params.hz, ..params };
+        self.law = Law::new(&self.params.law(link));
         self.limit = params.limit.min(self.ring.capacity());
         while self.ring.len() > self.limit {
             let Some(packet) = self.pop() else { break };
@@ -152,7 +140,7 @@ impl<P: Packet, S: Storage<Stamped<P>>, D: Draws> Pie<P, S, D> {
     }
 }
 
-impl<P: Packet, S: Storage<Stamped<P>>, D: Draws> Queue<P> for Pie<P, S, D> {
+impl<P: Packet, M: Memory, D: Draws> Queue<P> for Pie<P, M, D> {
     #[inline]
     fn enqueue(&mut self, now: Nanos, mut packet: P, observer: &mut impl Observer<P>) -> Verdict {
         self.advance(now);

@@ -7,17 +7,18 @@
 //! * A band is any queue. `pfifo_fast` is three bands with a `pfifo` each, every one with the whole limit.
 //! * Nothing keeps the first band from starving the others.
 
-pub use crate::classes::priority;
+mod params;
 
-use crate::arena::Storage;
+pub use crate::classes::priority;
+pub use params::{PFIFO_FAST_BANDS, Params, PfifoFastParams};
+
 use crate::classes::{PRIORITIES, reset, tos};
+use crate::memory::Memory;
+use crate::spec::digits_of;
 use crate::{Backlog, Nanos, Observer, Packet, Queue, Stats, Verdict};
 
 /// Most bands (Linux `TCQ_PRIO_BANDS`).
 pub const MAX_BANDS: usize = 16;
-
-/// A bit for each band.
-const ALL: u32 = (1 << MAX_BANDS) - 1;
 
 /// The band of each of the 16 priorities.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,16 +27,18 @@ pub struct Priomap(pub [u8; 16]);
 impl Default for Priomap {
     /// That of both man pages.
     fn default() -> Self {
-        Priomap([1, 2, 2, 2, 1, 2, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1])
+        Priomap::DEFAULT
     }
 }
 
 impl Priomap {
+    /// That of both man pages.
+    pub(crate) const DEFAULT: Priomap = Priomap([1, 2, 2, 2, 1, 2, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1]);
+
     /// The map whose digits in base 16 are the bands, priority 0 first: `0x1222_1200_1111_1111` by default.
     #[must_use]
-    #[allow(clippy::cast_possible_truncation)]
     pub fn of_digits(digits: u64) -> Priomap {
-        Priomap(core::array::from_fn(|at| (digits >> (60 - 4 * at)) as u8 & 15))
+        Priomap(digits_of(digits))
     }
 
     /// The band of each priority that packets have, of so many.
@@ -48,25 +51,23 @@ impl Priomap {
     }
 }
 
-/// Bands of queues `Q` in the storage `B`, of which the first [`MAX_BANDS`] are used. A band that the map names and
+/// Bands of queues `Q` in the storage `M`, of which the first [`MAX_BANDS`] are used. A band that the map names and
 /// that there is not is the first (Linux `prio_classify`).
 #[derive(Clone, Debug)]
-pub struct Prio<P, Q, B> {
-    bands: B,
+pub struct Prio<P, Q: 'static, M: Memory = crate::memory::Usual> {
+    bands: M::Of<Q>,
     map: Priomap,
     backlog: Backlog,
     /// The band of each of the four priorities that packets have, one that there is.
     of: [u8; 4],
-    /// A bit for each band that is to be asked: it holds packets, or was not asked since it held the last one.
-    asked: u32,
     /// Packets delivered, by band.
     sent: [u64; MAX_BANDS],
     kinds: core::marker::PhantomData<(P, Q)>,
 }
 
-impl<P: Packet, Q: Queue<P>, B: Storage<Q>> Prio<P, Q, B> {
+impl<P: Packet, Q: Queue<P> + 'static, M: Memory> Prio<P, Q, M> {
     /// A queue of these bands, which are empty. Without any it holds nothing that is asked for: `None`.
-    pub fn new(map: Priomap, bands: B) -> Option<Self> {
+    pub fn new(map: Priomap, bands: M::Of<Q>) -> Option<Self> {
         if bands.as_ref().is_empty() {
             return None;
         }
@@ -76,7 +77,6 @@ impl<P: Packet, Q: Queue<P>, B: Storage<Q>> Prio<P, Q, B> {
             map,
             backlog: Backlog::default(),
             of,
-            asked: ALL,
             sent: [0; MAX_BANDS],
             kinds: core::marker::PhantomData,
         })
@@ -106,29 +106,30 @@ impl<P: Packet, Q: Queue<P>, B: Storage<Q>> Prio<P, Q, B> {
     }
 }
 
-impl<P: Packet, Q: Queue<P>, B: Storage<Q>> Queue<P> for Prio<P, Q, B> {
+impl<P: Packet, Q: Queue<P> + 'static, M: Memory> Queue<P> for Prio<P, Q, M> {
     #[inline]
     fn enqueue(&mut self, now: Nanos, packet: P, observer: &mut impl Observer<P>) -> Verdict {
         let band = self.band(packet.dsfield());
-        self.asked |= 1 << band;
-        self.bands.as_mut()[band].enqueue_counted(now, packet, &mut self.backlog, observer).0
+        let queue = &mut self.bands[band];
+        let before = queue.backlog();
+        let verdict = queue.enqueue(now, packet, observer);
+        self.backlog.change(before, queue.backlog());
+        verdict
     }
 
+    /// Linux `sch_prio.c:prio_dequeue`.
     #[inline]
     fn dequeue(&mut self, now: Nanos, observer: &mut impl Observer<P>) -> Option<P> {
-        // A band that is found empty is asked once, as an AQM's state depends on it. Again changes nothing.
-        let mut rest = self.asked;
-        loop {
-            let band = rest.trailing_zeros() as usize;
-            let queue = self.bands.as_mut().get_mut(band)?;
-            let (packet, is_empty) = queue.dequeue_counted(now, &mut self.backlog, observer);
+        for (queue, sent) in self.bands.iter_mut().zip(&mut self.sent) {
+            let before = queue.backlog();
+            let packet = queue.dequeue(now, observer);
+            self.backlog.change(before, queue.backlog());
             if packet.is_some() {
-                self.sent[band & (MAX_BANDS - 1)] += 1;
+                *sent += 1;
                 return packet;
             }
-            rest &= rest - 1;
-            self.asked &= !(u32::from(is_empty) << band);
         }
+        None
     }
 
     fn next_wake(&self, now: Nanos) -> Option<Nanos> {
@@ -147,7 +148,6 @@ impl<P: Packet, Q: Queue<P>, B: Storage<Q>> Queue<P> for Prio<P, Q, B> {
         for queue in self.bands.as_mut() {
             reset(&mut self.backlog, queue, now, observer);
         }
-        self.asked = ALL;
     }
 
     fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
@@ -181,11 +181,11 @@ mod tests {
     use crate::fifo::{Fifo, Limit};
     use crate::{Header, Ignore, Reason};
 
-    type Band = Fifo<Header, [Header; 4]>;
+    type Band = Fifo<Header>;
 
-    fn pfifo_fast(limit: u32) -> Prio<Header, Band, [Band; 3]> {
-        let band = || Fifo::new(Limit::Packets(limit), [Header::default(); 4]);
-        Prio::new(Priomap::default(), [band(), band(), band()]).expect("bands")
+    fn pfifo_fast(limit: u32) -> Prio<Header, Band> {
+        let band = || <Fifo<Header>>::new(Limit::Packets(limit), alloc::vec![Header::default(); 4]);
+        Prio::new(Priomap::default(), alloc::vec![band(), band(), band()]).expect("bands")
     }
 
     /// tc-prio(8): the column "Band" of its table.
@@ -220,12 +220,12 @@ mod tests {
     #[test]
     fn a_band_that_there_is_not_is_that_of_priority_0() {
         let map = Priomap::of_digits(0x1f00_0000_0000_0000);
-        let band = || Fifo::new(Limit::Packets(4), [Header::default(); 4]);
-        let queue = Prio::<Header, _, _>::new(map, [band(), band()]).expect("bands");
+        let band = || <Fifo<Header>>::new(Limit::Packets(4), alloc::vec![Header::default(); 4]);
+        let queue = <Prio<Header, _>>::new(map, alloc::vec![band(), band()]).expect("bands");
         assert_eq!((queue.band(0x10), queue.band(0)), (0, 1));
         let map = Priomap::of_digits(0x1090_0000_0000_0000);
-        let queue = Prio::<Header, _, _>::new(map, [band(), band()]).expect("bands");
+        let queue = <Prio<Header, _>>::new(map, alloc::vec![band(), band()]).expect("bands");
         assert_eq!(queue.band(0x08), 1, "priority 2 names band 9");
-        assert!(Prio::<Header, Band, _>::new(map, []).is_none());
+        assert!(<Prio<Header, Band>>::new(map, alloc::vec![]).is_none());
     }
 }

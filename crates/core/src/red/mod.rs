@@ -18,8 +18,10 @@ pub(crate) use law::{Action, Vars};
 pub use law::{Law, LawParams, Reciprocal};
 pub use setup::{ParamsError, Setup};
 
-use crate::arena::Storage;
+use core::fmt;
+
 use crate::fifo::{Fifo, Limit};
+use crate::memory::Memory;
 use crate::{Backlog, Draws, Nanos, Observer, Packet, Queue, Reason, Rng, Span, Stats, Verdict};
 
 /// Time between two steps of adaptive RED (its paper, figure 1).
@@ -60,13 +62,12 @@ pub struct RedCounters {
     pub forced_mark: u64,
 }
 
-/// `red` over the storage `S` of its packets, with random numbers from `D`.
-#[derive(Clone, Debug)]
-pub struct Red<P, S, D = Rng> {
+/// `red` over the storage `M` of its packets, with random numbers from `D`.
+pub struct Red<P: 'static, M: Memory = crate::memory::Usual, D = Rng> {
     params: Params,
     law: Law,
     vars: Vars,
-    inner: Fifo<P, S>,
+    inner: Fifo<P, M>,
     /// Since when the queue is idle: when it was found empty.
     idle_since: Option<Nanos>,
     /// When the probability is moved next.
@@ -91,9 +92,9 @@ pub(super) fn remaining(wlog: u8, exponent: u64) -> u64 {
     result
 }
 
-impl<P: Packet, S: Storage<P>, D: Draws> Red<P, S, D> {
+impl<P: Packet, M: Memory, D: Draws> Red<P, M, D> {
     /// An empty queue, made at `now`.
-    pub fn new(params: Params, now: Nanos, draws: D, places: S) -> Self {
+    pub fn new(params: Params, now: Nanos, draws: D, places: M::Of<P>) -> Self {
         Red {
             params,
             law: Law::new(params.law),
@@ -207,7 +208,33 @@ impl<P: Packet, S: Storage<P>, D: Draws> Red<P, S, D> {
     }
 }
 
-impl<P: Packet, S: Storage<P>, D: Draws> Queue<P> for Red<P, S, D> {
+impl<P: Packet, M: Memory, D: Draws + Clone> Clone for Red<P, M, D>
+where
+    Fifo<P, M>: Clone,
+{
+    fn clone(&self) -> Self {
+        Red {
+            params: self.params,
+            law: self.law,
+            vars: self.vars,
+            inner: self.inner.clone(),
+            idle_since: self.idle_since,
+            next_step: self.next_step,
+            counters: self.counters,
+            draws: self.draws.clone(),
+        }
+    }
+}
+
+impl<P: Packet, M: Memory, D: Draws> fmt::Debug for Red<P, M, D> {
+    /// What it holds and has done.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut words = f.debug_struct("Red");
+        words.field("backlog", &self.backlog()).field("stats", &self.stats()).finish_non_exhaustive()
+    }
+}
+
+impl<P: Packet, M: Memory, D: Draws> Queue<P> for Red<P, M, D> {
     #[inline]
     fn enqueue(&mut self, now: Nanos, mut packet: P, observer: &mut impl Observer<P>) -> Verdict {
         self.advance(now);

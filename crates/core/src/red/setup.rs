@@ -3,52 +3,40 @@
 use core::fmt;
 
 use super::{LawParams, Params, remaining};
+use crate::spec::{BuildError, Conflict, Discipline, Link, MAX_BYTES, Parameters, packets_in, params};
 use crate::{Bytes, Rate};
 
-/// `red` in the words of tc-red(8).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Setup {
-    /// Most bytes queued.
-    pub limit: u32,
-    /// Average from which packets are dropped early, bytes; `None`: a third of `max`.
-    pub min: Option<u32>,
-    /// Average from which each packet is, bytes; `None`: a quarter of `limit`.
-    pub max: Option<u32>,
-    /// Average packet, bytes, above 0.
-    pub avpkt: u32,
-    /// Average packets that an idle queue takes in a burst before it drops early; `None`: (2 `min` + `max`) / 3 bytes.
-    pub burst: Option<u32>,
-    /// Rate of the line, for idle times.
-    pub bandwidth: Rate,
-    /// Probability at `max`, percent, 1 to 100.
-    pub probability: u32,
-    /// Marks ECN-capable packets.
-    pub ecn: bool,
-    /// Drops above `max` also with `ecn`.
-    pub harddrop: bool,
-    /// Queues what is not ECN-capable where it would be dropped early; goes with `ecn`.
-    pub nodrop: bool,
-    /// Moves the probability.
-    pub adaptive: bool,
+params! {
+    /// `red` in the words of tc-red(8).
+    pub struct Setup: "red": positional,
+        "one queue that drops arrivals with a probability by its average length in bytes",
+        "Floyd and Jacobson 1993, Linux 6.1 sch_red.c";
+
+    limit: u32 => Required, bytes(1, MAX_BYTES), "most bytes queued", "tc-red(8)";
+    min: Option<u32> => Derived("max / 3"), bytes(1, MAX_BYTES),
+        "average from which packets are dropped early", "tc-red(8)";
+    max: Option<u32> => Derived("limit / 4"), bytes(1, MAX_BYTES),
+        "average from which every packet is dropped", "tc-red(8)";
+    avpkt: u32 = 1000, bytes(1, 65_535), "average packet, for burst and idle times", "tc-red(8)";
+    burst: Option<u32> => Derived("(2 min + max) / (3 avpkt)"), packets(1, u32::MAX as u64),
+        "average packets that an idle queue takes at once before it drops early: the weight of a sample",
+        "Floyd and Jacobson 1993, equation 3";
+    bandwidth: Rate = Rate(10_000_000), rate(Rate(8), Rate(8 << 40)),
+        "rate of the line, for idle times; it shapes nothing", "tc-red(8)";
+    probability: u32 = 2, count(1, 100), "percent of packets dropped early at max", "tc-red(8)";
+    ecn: bool = false, SWITCH, "marks ECN-capable packets instead of dropping them", "tc-red(8), RFC 3168";
+    harddrop: bool = false, SWITCH, "drops from max on, also with ecn", "tc-red(8)";
+    nodrop: bool = false, SWITCH,
+        "queues what ecn cannot mark where it would be dropped early", "tc-red(8)";
+    adaptive: bool = false, SWITCH,
+        "moves the probability between 1 and 50 %", "Floyd, Gummadi and Shenker 2001";
 }
 
 impl Setup {
     /// All by default but `limit`.
     #[must_use]
     pub const fn new(limit: u32) -> Setup {
-        Setup {
-            limit,
-            min: None,
-            max: None,
-            avpkt: 1000,
-            burst: None,
-            bandwidth: Rate(10_000_000),
-            probability: 2,
-            ecn: false,
-            harddrop: false,
-            nodrop: false,
-            adaptive: false,
-        }
+        Setup { limit, ..<Setup as Parameters>::DEFAULT }
     }
 
     /// The parameters as RED computes with them.
@@ -84,6 +72,20 @@ impl Setup {
         };
         let packet_time = self.bandwidth.tx_time(Bytes(avpkt.into()));
         Ok(Params { limit: self.limit, law, nodrop: self.nodrop, adaptive: self.adaptive, packet_time })
+    }
+}
+
+impl Discipline for Setup {
+    fn check(&self) -> Result<(), Conflict> {
+        self.params().map(|_| ()).map_err(Conflict::Red)
+    }
+
+    fn places(&self, _: Link, _: u64) -> Result<u64, BuildError> {
+        Ok(packets_in(self.limit.into()))
+    }
+
+    fn too_small_for(&self, frame: u32) -> Option<&'static str> {
+        (self.limit < frame).then_some("limit")
     }
 }
 

@@ -4,8 +4,13 @@ use crate::{Header, Ignore};
 /// The example of tc-red(8): limit 400000 min 30000 max 90000 avpkt 1000 burst 55 bandwidth 10Mbit.
 const EXAMPLE: Setup = Setup { min: Some(30_000), max: Some(90_000), burst: Some(55), ..Setup::new(400_000) };
 
-fn queue(setup: Setup) -> Red<Header, [Header; 500]> {
-    Red::new(setup.params().expect("parameters"), Nanos(0), Rng::new(1), [Header::default(); 500])
+fn queue(setup: Setup) -> Red<Header> {
+    <Red<Header>>::new(
+        setup.params().expect("parameters"),
+        Nanos(0),
+        Rng::new(1),
+        alloc::vec![Header::default(); 500],
+    )
 }
 
 fn packet(ecn: u8) -> Header {

@@ -15,51 +15,20 @@
 //!
 //! The hash of a packet into a bucket is ours, keyed as Linux's is.
 
+mod params;
 mod table;
 
+pub use params::{Params, Setup};
 pub use table::{MAX_DEPTH, Node, Slot};
 
 use table::{Depths, Nodes};
 
-use crate::arena::{NIL, Storage};
-use crate::jiffies::{HZ, Timer};
+use crate::arena::NIL;
+use crate::jiffies::Timer;
+use crate::memory::Memory;
 use crate::queue::{Held, Sent};
-use crate::red::{Action, Law, LawParams};
-use crate::{Backlog, Draws, Nanos, Observer, Packet, Queue, Reason, Rng, Span, Stats, Verdict};
-
-/// Parameters of `sfq`. The number of buckets is the length of the bucket storage, a power of two (what is above
-/// is not used), in Linux 1024 by default; that of slots the length of the slot storage, in Linux 128 by default.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Params {
-    /// Most packets queued. Default 127.
-    pub limit: u32,
-    /// Most packets of a slot, 1 to [`MAX_DEPTH`]. Default 127.
-    pub depth: u32,
-    /// Bytes a slot may send in one turn, 1 to 2^20. Default 1514; Linux takes the MTU with its link header.
-    pub quantum: u32,
-    /// Time between two changes of the hash, whole seconds; `None`, the default, for never.
-    pub perturb: Option<Span>,
-    /// Drops at the head. Default off.
-    pub headdrop: bool,
-    /// RED in each slot. Default off.
-    pub red: Option<LawParams>,
-    /// Jiffies per second, the unit of the timer. Default 250.
-    pub hz: u32,
-}
-
-impl Default for Params {
-    fn default() -> Self {
-        Params {
-            limit: 127,
-            depth: MAX_DEPTH,
-            quantum: 1514,
-            perturb: None,
-            headdrop: false,
-            red: None,
-            hz: HZ,
-        }
-    }
-}
+use crate::red::{Action, Law};
+use crate::{Backlog, Draws, Nanos, Observer, Packet, Queue, Reason, Rng, Stats, Verdict};
 
 /// What `sfq` has counted beyond [`Stats`], in the words of `tc -s qdisc`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -94,10 +63,10 @@ pub struct SlotState {
 /// Rehashes that are caught up with at once; of more that were missed, only the last key counts.
 const MOST_REHASHES: u32 = 16;
 
-/// `sfq` over storage for buckets `H`, slots `F` and packets `S`, with random numbers from `D`. It needs one node
+/// `sfq` over the storage `M`, with random numbers from `D`. It needs one node
 /// more than `limit`; with fewer the limit is lowered to the nodes less one.
 #[derive(Clone, Debug)]
-pub struct Sfq<P, H, F, S, D = Rng> {
+pub struct Sfq<P: 'static, M: Memory = crate::memory::Usual, D = Rng> {
     params: Params,
     red: Option<Law>,
     limit: u32,
@@ -108,9 +77,9 @@ pub struct Sfq<P, H, F, S, D = Rng> {
     perturbation: u32,
     period: u64,
     timer: Timer,
-    buckets: H,
-    slots: F,
-    nodes: Nodes<S>,
+    buckets: M::Of<u32>,
+    slots: M::Of<Slot>,
+    nodes: Nodes<M::Of<Node<P>>>,
     depths: Depths,
     /// The slot that was served last; [`NIL`] where all are empty.
     tail: u32,
@@ -123,16 +92,16 @@ pub struct Sfq<P, H, F, S, D = Rng> {
     packet: core::marker::PhantomData<P>,
 }
 
-impl<P, H, F, S, D> Sfq<P, H, F, S, D>
-where
-    P: Packet,
-    H: Storage<u32>,
-    F: Storage<Slot>,
-    S: Storage<Node<P>>,
-    D: Draws,
-{
+impl<P: Packet, M: Memory, D: Draws> Sfq<P, M, D> {
     /// An empty queue, made at `now`. A storage of no places queues nothing.
-    pub fn new(params: Params, now: Nanos, draws: D, mut buckets: H, mut slots: F, nodes: S) -> Self {
+    pub fn new(
+        params: Params,
+        now: Nanos,
+        draws: D,
+        mut buckets: M::Of<u32>,
+        mut slots: M::Of<Slot>,
+        nodes: M::Of<Node<P>>,
+    ) -> Self {
         let places = u32::try_from(buckets.as_ref().len()).unwrap_or(u32::MAX).min(65_536);
         buckets.as_mut().fill(NIL);
         slots.as_mut().fill(Slot::default());
@@ -499,14 +468,7 @@ fn leave(slots: &mut [Slot], tail: &mut u32, index: u32) {
     }
 }
 
-impl<P, H, F, S, D> Queue<P> for Sfq<P, H, F, S, D>
-where
-    P: Packet,
-    H: Storage<u32>,
-    F: Storage<Slot>,
-    S: Storage<Node<P>>,
-    D: Draws,
-{
+impl<P: Packet, M: Memory, D: Draws> Queue<P> for Sfq<P, M, D> {
     #[inline]
     fn enqueue(&mut self, now: Nanos, packet: P, observer: &mut impl Observer<P>) -> Verdict {
         self.advance(now, observer);

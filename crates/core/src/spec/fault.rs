@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use super::catalogue::{Parameter, QueueInfo};
+use super::{Parameter, QueueInfo};
 use crate::ParseUnitError;
 use crate::{red, tbf};
 

@@ -2,10 +2,29 @@
 
 use core::fmt;
 
-use super::{MAX_PACKETS, QueueKind, QueueSpec};
-use crate::fifo::Limit;
+use super::MAX_PACKETS;
 use crate::tbf::ParamsError;
 use crate::{Bytes, Rate, Span, htb, red};
+
+/// The largest time in tc's 32 bits of microseconds.
+pub(crate) const MAX_MICROS: Span = Span(u32::MAX as u64 * 1000);
+
+/// The link that a queue is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Link {
+    /// Its rate.
+    pub rate: Rate,
+    /// The longest packet with its link header, bytes (Linux `psched_mtu`): 1514 for Ethernet.
+    pub mtu: u32,
+}
+
+impl Link {
+    /// A link of this rate with Ethernet's MTU.
+    #[must_use]
+    pub const fn ethernet(rate: Rate) -> Link {
+        Link { rate, mtu: 1514 }
+    }
+}
 
 /// Why a queue cannot be built for a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,6 +54,8 @@ pub enum BuildError {
     Red(red::ParamsError),
     /// The classes make no tree.
     Htb(htb::ParamsError),
+    /// A queue without a place for a packet or a flow.
+    NoPlace,
     /// The classes together have places for more packets than a queue may have.
     TooMany {
         /// Classes.
@@ -56,6 +77,7 @@ impl fmt::Display for BuildError {
             BuildError::Tbf(error) => write!(f, "tbf: {error}"),
             BuildError::Htb(error) => write!(f, "htb: {error}"),
             BuildError::Red(error) => write!(f, "red: {error}"),
+            BuildError::NoPlace => f.write_str("there is no place for a packet or a flow"),
             BuildError::TooMany { classes, places } => write!(
                 f,
                 "{classes} classes with places for {places} packets each: more than {MAX_PACKETS} together"
@@ -74,52 +96,9 @@ pub const fn packets_in(bytes: u64) -> u64 {
     if packets > MAX_PACKETS { MAX_PACKETS + 1 } else { packets }
 }
 
-impl QueueSpec {
-    /// The limit of `pfifo`, `bfifo` and `fifo` on a link of `rate` and of `mtu` bytes with its link
-    /// header; `None` for another queue.
-    ///
-    /// # Errors
-    /// Where a limit in time is less than one packet or more than 4 GiB at this rate.
-    pub fn fifo_limit(&self, rate: Rate, mtu: u32) -> Result<Option<Limit>, BuildError> {
-        let value = self.get(self.info.parameters[0].name).unwrap_or(0);
-        Ok(Some(match self.kind() {
-            QueueKind::Pfifo => Limit::Packets(u32::try_from(value).unwrap_or(u32::MAX)),
-            QueueKind::Bfifo => Limit::Bytes(value),
-            QueueKind::Fifo => Limit::Bytes(depth(Span(value), rate, mtu)?.0),
-            _ => return Ok(None),
-        }))
-    }
-}
-
-impl QueueSpec {
-    /// Packets that the queue has places for on a link of `rate` and of `mtu` bytes with its link header: of classes
-    /// the sum.
-    ///
-    /// # Errors
-    /// As [`QueueSpec::fifo_limit`].
-    pub fn places(&self, rate: Rate, mtu: u32) -> Result<u64, BuildError> {
-        if let Some(limit) = self.fifo_limit(rate, mtu)? {
-            return Ok(match limit {
-                Limit::Packets(packets) => packets.into(),
-                Limit::Bytes(bytes) => packets_in(bytes),
-            });
-        }
-        let limit = self.get("limit").unwrap_or(0);
-        let each = self.leaf().map_or(Ok(0), |leaf| leaf.places(rate, mtu))?;
-        Ok(match self.kind() {
-            QueueKind::Tbf | QueueKind::Red => packets_in(limit),
-            QueueKind::Cake => self.cake_packets(mtu).unwrap_or(0),
-            QueueKind::PfifoFast => limit.saturating_mul(3),
-            QueueKind::Prio => each.saturating_mul(self.get("bands").unwrap_or(0)),
-            QueueKind::Htb => each.saturating_mul(if self.get("sqm") == Some(1) { 3 } else { 1 }),
-            QueueKind::Drr => each.saturating_mul(self.get("classes").unwrap_or(0)),
-            _ => limit,
-        })
-    }
-}
-
 /// What a link of `rate` sends in `time`: room for one packet at least.
-fn depth(time: Span, rate: Rate, mtu: u32) -> Result<Bytes, BuildError> {
+pub(crate) fn depth(time: Span, link: Link) -> Result<Bytes, BuildError> {
+    let Link { rate, mtu } = link;
     if u128::from(rate.0) * u128::from(time.0) / 8_000_000_000 > u128::from(u32::MAX) {
         return Err(BuildError::TooDeep { time, rate });
     }

@@ -2,6 +2,9 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use super::*;
+use crate::codel::Parity;
+
+const LINK: Link = Link::ethernet(Rate(10_000_000));
 
 fn canonical(text: &str) -> String {
     text.parse::<QueueSpec>().unwrap_or_else(|error| panic!("{text}: {error}")).to_string()
@@ -63,9 +66,12 @@ fn a_list_gives_each_queue_its_parameters() {
 fn the_queue_of_the_classes_is_read_as_any_other() {
     let read = |text: &str| text.parse::<QueueSpec>().expect(text);
     let leaf = read("drr,leaf=fq_codel,leaf.quantum=300").leaf().expect("a leaf");
-    assert_eq!((leaf.to_string().as_str(), leaf.get("quantum")), ("fq_codel,quantum=300", Some(300)));
+    assert_eq!(leaf.to_string(), "fq_codel,quantum=300");
     assert_eq!(read("prio").leaf().expect("by default").to_string(), "pfifo:1000");
-    assert_eq!((read("prio").text("leaf"), read("codel").leaf()), ("pfifo:1000".to_string(), None));
+    assert_eq!(
+        (read("prio").text(read("prio").info().leaf().expect("a leaf")), read("codel").leaf()),
+        ("pfifo:1000".to_string(), None)
+    );
     assert!(read("prio,leaf=tbf,leaf.rate=1mbit,leaf.burst=2k,leaf.limit=9k").is_shaper());
     assert!(!read("prio,leaf=cake").is_shaper());
     let list = QueueSpec::list("prio,leaf=codel,leaf.ecn=on,pfifo").expect("a list");
@@ -93,9 +99,13 @@ fn the_queue_of_the_classes_is_read_as_any_other() {
 
 #[test]
 fn red_is_computed_of_the_words_of_tc() {
-    let red = |text: &str| text.parse::<QueueSpec>().expect(text).red_params().expect("red").expect("right");
-    assert_eq!(Ok(red("red:120000")), crate::red::Setup::new(120_000).params());
-    let law = red("red,limit=400000,min=30000,max=90000,burst=55,ecn=on,probability=10").law;
+    let red = |text: &str| match text.parse::<QueueSpec>().expect(text).params() {
+        QueueParams::Red(setup) => *setup,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(red("red:120000"), crate::red::Setup::new(120_000));
+    let setup = red("red,limit=400000,min=30000,max=90000,burst=55,ecn=on,probability=10");
+    let law = setup.params().expect("right").law;
     assert_eq!((law.qth_min, law.qth_max, law.wlog, law.ecn), (30_000, 90_000, 5, true));
     assert!(matches!(error("red:100k,min=90k,max=20k"), SpecError::Conflict { queue: "red", .. }));
 }
@@ -135,40 +145,43 @@ fn bad_values_name_parameter_value_unit_and_range() {
 #[test]
 fn the_catalogue_is_whole() {
     for info in &CATALOGUE {
-        assert!(info.parameters.len() <= MOST_PARAMETERS, "{}", info.name);
+        assert_eq!(info.kind.info().name, info.name);
+        assert!(info.parameters.len() <= 32, "{}: a bit for each that was given", info.name);
         assert!(!info.positional || !info.parameters.is_empty());
-        for parameter in info.parameters {
-            assert!(!parameter.doc.is_empty() && !parameter.source.is_empty(), "{}", parameter.name);
-            assert!(parameter.min <= parameter.max);
+        let mut params = QueueParams::new(info.kind);
+        for (at, parameter) in info.parameters.iter().enumerate() {
+            let name = parameter.name;
+            assert!(!parameter.doc.is_empty() && !parameter.source.is_empty(), "{name}");
             if let Default::Value(value) = parameter.default {
-                assert!((parameter.min..=parameter.max).contains(&value), "{}", parameter.name);
-                let text = parameter.default_text();
-                assert_eq!(value::read(parameter, &text), Ok(Some(value)), "{}", parameter.name);
+                let value = value().expect(name);
+                assert_eq!(parameter.check(value), Ok(value), "{name}");
+                assert_eq!(parameter.read(&parameter.default_text()), Ok(Some(value)), "{name}");
+                assert_eq!(params.discipline().get(at), Some(value), "{name}");
+            }
+            let Some((min, max)) = parameter.range else { continue };
+            for value in [min, max] {
+                assert_eq!(parameter.read(&value.to_string()), Ok(Some(value)), "{name}");
+                assert!(params.discipline_mut().set(at, value), "{name}");
+                assert_eq!(params.discipline().get(at), Some(value), "{name}: its field holds its range");
             }
         }
     }
 }
 
 #[test]
-fn defaults_of_the_catalogue_are_those_of_the_queues() {
-    let codel = "codel".parse::<QueueSpec>().expect("a queue").codel_params(1514);
-    assert_eq!(codel, Some(codel::Params::default()));
-    let cake = "cake".parse::<QueueSpec>().expect("a queue").cake_params(1514);
-    assert_eq!(cake, Some(crate::cake::Params::default()));
-    let fq_codel = "fq_codel".parse::<QueueSpec>().expect("a queue").fq_codel_params(1514);
-    assert_eq!(fq_codel, Some(fq_codel::Params::default()));
-    let pie = "pie".parse::<QueueSpec>().expect("a queue").pie_params(1514);
-    assert_eq!(pie, Some(crate::pie::Params::default()));
-    let fq_pie = "fq_pie".parse::<QueueSpec>().expect("a queue").fq_pie_params(1514);
-    assert_eq!(fq_pie, Some(crate::fq_pie::Params::default()));
-    let dualpi2 = "dualpi2".parse::<QueueSpec>().expect("a queue").dualpi2_params(1514);
-    assert_eq!(dualpi2, Some(crate::dualpi2::Params::default()));
-    let wheel = "wheel".parse::<QueueSpec>().expect("a queue").wheel_params(1514);
-    assert_eq!(wheel, Some((crate::wheel::Params::default(), 100_001)));
-    let sfq = "sfq".parse::<QueueSpec>().expect("a queue").sfq_params(1514);
-    assert_eq!(sfq, Some((crate::sfq::Params::default(), 128)));
-    let fq = "fq".parse::<QueueSpec>().expect("a queue").fq_params(1514);
-    assert_eq!(fq, Some(crate::fq::Params::default()));
+fn every_value_is_a_number_and_back() {
+    for info in &CATALOGUE {
+        let ranges = info.parameters.iter().filter_map(|parameter| Some((parameter, parameter.range?)));
+        for (parameter, (min, max)) in ranges.filter(|(parameter, _)| parameter.unit != Unit::TimeOrPackets) {
+            for value in [min, max] {
+                let number = parameter.unit.number(value).expect(parameter.name);
+                assert_eq!(parameter.unit.value(number), Some(value), "{}", parameter.name);
+            }
+        }
+    }
+    assert_eq!(Unit::Signed.number(Value::Signed(-14)), Some(0xffff_fff2));
+    assert_eq!(Unit::Word(&["a", "b"]).number(Value::Word("b")), Some(1));
+    assert_eq!((Unit::Switch.value(2), Unit::Word(&["a"]).value(1)), (None, None));
 }
 
 #[test]
@@ -178,18 +191,26 @@ fn parity_names_what_the_law_is_to_decide_like() {
     {
         let read =
             |queue: &str| alloc::format!("{queue},parity={word}").parse::<QueueSpec>().expect("a queue");
-        assert_eq!(read("codel").codel_params(1514).expect("codel").law.parity, parity);
-        assert_eq!(read("fq_codel").fq_codel_params(1514).expect("fq_codel").law.parity, parity);
+        let parity_of = |queue: &str| match read(queue).params() {
+            QueueParams::Codel(params) => params.parity,
+            QueueParams::FqCodel(params) => params.parity,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!((parity_of("codel"), parity_of("fq_codel")), (parity, parity));
     }
 }
 
 #[test]
 fn values_in_base_units_make_the_same_queue_as_the_text() {
     let spec: QueueSpec = "codel,limit=64,target=1ms".parse().expect("a queue");
-    let again = QueueSpec::from_values(QueueKind::Codel, |name| spec.given(name)).expect("the same");
+    let again =
+        QueueSpec::from_values(QueueKind::Codel, |parameter| spec.given(parameter)).expect("the same");
     assert_eq!(again, spec);
-    assert_eq!((spec.given("limit"), spec.given("interval")), (Some(64), None));
-    let wrong = QueueSpec::from_values(QueueKind::Codel, |name| (name == "limit").then_some(0));
+    let given =
+        |name| spec.given(spec.info().parameters.iter().find(|known| known.name == name).expect(name));
+    assert_eq!((given("limit"), given("interval")), (Some(Value::Number(64)), None));
+    let wrong =
+        QueueSpec::from_values(QueueKind::Codel, |known| (known.name == "limit").then_some(Value::Number(0)));
     assert!(matches!(wrong, Err(Fault::Value { reason: ValueError::OutOfRange, .. })));
     let missing = QueueSpec::from_values(QueueKind::Bfifo, |_| None);
     assert!(matches!(missing, Err(Fault::Missing { .. })));
@@ -208,7 +229,10 @@ fn a_fault_points_at_its_words() {
 fn a_link_of_cake_is_a_word_and_what_is_given_itself() {
     use crate::cake::{Framing, Overhead};
     let link = |text: &str| {
-        let params = text.parse::<QueueSpec>().expect(text).cake_params(1514).expect("cake");
+        let QueueParams::Cake(setup) = *text.parse::<QueueSpec>().expect(text).params() else {
+            panic!("{text}")
+        };
+        let params = setup.params(LINK);
         (params.overhead.bytes, params.overhead.from_network, params.mpu, params.framing)
     };
     assert_eq!(link("cake"), (0, false, 0, Framing::None));
@@ -235,7 +259,10 @@ fn values_of_cake_out_of_range_are_named() {
 fn dualpi2_takes_packets_for_its_step_and_gains_from_round_trips() {
     use crate::Span;
     use crate::dualpi2::Threshold;
-    let params = |text: &str| text.parse::<QueueSpec>().expect(text).dualpi2_params(1514).expect("dualpi2");
+    let params = |text: &str| match text.parse::<QueueSpec>().expect(text).params() {
+        QueueParams::DualPi2(params) => params.resolved(),
+        other => panic!("{other:?}"),
+    };
     assert_eq!(params("dualpi2,step_thresh=5p").step_thresh, Threshold::Packets(5));
     assert_eq!(params("dualpi2,step_thresh=800us").step_thresh, Threshold::Time(Span::from_micros(800)));
     let text = "dualpi2,step_thresh=5p,alpha=0.16,beta=3.000001";
@@ -245,7 +272,8 @@ fn dualpi2_takes_packets_for_its_step_and_gains_from_round_trips() {
     assert_eq!((derived.alpha, derived.beta), (150_000, 3_000_000));
     assert_eq!((derived.target, derived.tupdate), (Span::from_millis(15), Span::from_millis(15)));
     // tc-dualpi2(8): max_rtt is six times typical_rtt where it is not given.
-    assert_eq!(params("dualpi2,typical_rtt=10ms"), params("dualpi2,max_rtt=60ms"));
+    let (one, other) = (params("dualpi2,typical_rtt=10ms"), params("dualpi2,max_rtt=60ms"));
+    assert_eq!((one.target, one.alpha, one.beta), (other.target, other.alpha, other.beta));
     for wrong in ["dualpi2,alpha=.5", "dualpi2,beta=1e3", "dualpi2,step_thresh=5", "dualpi2,alpha=1.0000001"]
     {
         assert!(matches!(error(wrong), SpecError::Value { .. }), "{wrong}");

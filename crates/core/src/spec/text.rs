@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use core::fmt;
 use core::str::FromStr;
 
-use super::{Default, Draft, Fault, Parameter, QueueInfo, QueueSpec, SpecError, Unit, value};
+use super::{Default, Draft, Fault, Given, Parameter, QueueInfo, QueueSpec, SpecError, Unit};
 
 fn names(info: &QueueInfo) -> Vec<&'static str> {
     info.parameters.iter().map(|parameter| parameter.name).collect()
@@ -15,16 +15,19 @@ impl QueueSpec {
     /// The value of a parameter as text, given or by default: what [`Parameter::default_text`] gives for
     /// the latter; empty where the queue has no such parameter.
     #[must_use]
-    pub fn text(&self, name: &str) -> String {
-        let Some(at) = self.info.parameters.iter().position(|parameter| parameter.name == name) else {
-            return String::new();
-        };
-        let parameter = &self.info.parameters[at];
+    pub fn text(&self, parameter: &Parameter) -> String {
         if parameter.unit == Unit::Queue {
             return self.leaf().map_or_else(String::new, |leaf| leaf.to_string());
         }
-        let value = self.values.get(at);
-        value.map_or_else(|| parameter.default_text(), |value| value::write(parameter.unit, value))
+        self.given(parameter).map_or_else(|| parameter.default_text(), |value| value.to_string())
+    }
+
+    /// The parameter, a limit in bytes, into which no packet of so many bytes fits, with its value: `limit=1000`.
+    #[must_use]
+    pub fn too_small_for(&self, frame: u32) -> Option<String> {
+        let name = self.params().discipline().too_small_for(frame)?;
+        let parameter = self.info().parameters.iter().find(|parameter| parameter.name == name)?;
+        Some(alloc::format!("{name}={}", self.text(parameter)))
     }
 
     /// Reads a list such as `pfifo:1000,codel,fq_codel,target=5ms,ecn=off`: an element with `=` belongs to
@@ -64,17 +67,27 @@ impl fmt::Debug for QueueSpec {
 
 impl fmt::Display for QueueSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.info.name)?;
-        for (at, parameter) in self.info.parameters.iter().enumerate() {
-            if let (Unit::Queue, Some(leaf)) = (parameter.unit, &self.leaf) {
-                leaf.write(f, parameter.name)?;
+        self.own.write(f, "")?;
+        match (self.info().leaf(), &self.leaf) {
+            (Some(parameter), Some(leaf)) => {
+                write!(f, ",{}=", parameter.name)?;
+                leaf.write(f, "leaf.")
             }
-            let Some(value) = self.values.get(at) else { continue };
-            let text = value::write(parameter.unit, value);
-            if at == 0 && self.info.positional {
-                write!(f, ":{text}")?;
-            } else {
-                write!(f, ",{}={text}", parameter.name)?;
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Given {
+    /// Writes `NAME:VALUE,PARAMETER=VALUE...`, with `prefix` before the name of each parameter.
+    fn write(&self, f: &mut fmt::Formatter<'_>, prefix: &str) -> fmt::Result {
+        let info = self.info();
+        f.write_str(info.name)?;
+        for (at, parameter) in info.parameters.iter().enumerate() {
+            match self.get(at) {
+                Some(value) if at == 0 && info.positional => write!(f, ":{value}")?,
+                Some(value) => write!(f, ",{prefix}{}={value}", parameter.name)?,
+                None => {}
             }
         }
         Ok(())
@@ -87,9 +100,9 @@ impl Parameter {
     pub fn default_text(&self) -> String {
         match self.default {
             Default::Required => "required".to_string(),
-            Default::Value(value) => value::write(self.unit, value),
+            Default::Value(value) => value().map_or_else(String::new, |value| value.to_string()),
             Default::Off => "off".to_string(),
-            Default::Mtu => "MTU".to_string(),
+            Default::Mtus(1) => "MTU".to_string(),
             Default::Mtus(times) => alloc::format!("{times} MTU"),
             Default::Derived(words) | Default::Queue(words) => words.to_string(),
         }
@@ -98,7 +111,19 @@ impl Parameter {
     /// Unit and range as text: `packets, 1 to 4194304`.
     #[must_use]
     pub fn range_text(&self) -> String {
-        value::expected(self)
+        let off = if matches!(self.default, Default::Off) { ", or off" } else { "" };
+        match (self.unit, self.range) {
+            (Unit::Digits, _) => "16 digits in base 16".to_string(),
+            (Unit::Queue, _) => alloc::format!("a queue; its parameters as {}.NAME=VALUE", self.name),
+            (Unit::Word(words), _) => words.join(" or "),
+            (Unit::TimeOr(words), Some((min, max))) => {
+                let words: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
+                alloc::format!("time, {min} to {max}, or {}", words.join(" or "))
+            }
+            (Unit::TimeOrPackets, Some((_, max))) => alloc::format!("time, or packets up to {max}"),
+            (unit, Some((min, max))) => alloc::format!("{}, {min} to {max}{off}", unit.name()),
+            (unit, None) => unit.name().to_string(),
+        }
     }
 }
 
@@ -128,14 +153,14 @@ impl From<Fault<'_>> for SpecError {
             Fault::Missing { info, parameter } => SpecError::Missing {
                 queue: info.name,
                 parameter: parameter.name,
-                expected: value::expected(parameter),
+                expected: parameter.range_text(),
             },
             Fault::Value { info, parameter, value, reason } => SpecError::Value {
                 queue: info.name,
                 parameter: parameter.name,
                 value: value.to_string(),
                 reason: reason.to_string(),
-                expected: value::expected(parameter),
+                expected: parameter.range_text(),
             },
             Fault::Conflict { info, reason } => {
                 SpecError::Conflict { queue: info.name, reason: reason.to_string() }

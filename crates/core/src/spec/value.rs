@@ -1,47 +1,181 @@
-//! Values of parameters: text to base unit and back.
+//! Values of parameters: what there is to read, in which words, and how it is written again.
 
-#[cfg(feature = "alloc")]
-use alloc::string::{String, ToString};
+use core::fmt;
 
-use super::catalogue::{Default, MILLION, PACKETS, Parameter, SIGNED_ZERO, Unit};
 use super::fault::ValueError;
 use crate::{Bytes, Rate, Span};
 
-/// Reads `text` as a value of `parameter`; `Ok(None)` is `off`. An error says what is wrong.
-pub(super) fn read(parameter: &Parameter, text: &str) -> Result<Option<u64>, ValueError> {
-    let text = text.trim();
-    if parameter.default == Default::Off && text.eq_ignore_ascii_case("off") {
-        return Ok(None);
-    }
-    let value = match parameter.unit {
-        Unit::Packets => integer(text.strip_suffix('p').unwrap_or(text))?,
-        Unit::Count => integer(text)?,
-        Unit::Bytes => text.parse::<Bytes>().map_err(ValueError::Unit)?.0,
-        Unit::Signed => signed(text)?,
-        Unit::PowerOfTwo => {
-            Some(integer(text)?).filter(|value| value.is_power_of_two()).ok_or(ValueError::NotAPowerOfTwo)?
+/// What a parameter's value is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unit {
+    /// A number of packets: `1000`, also `1000p`.
+    Packets,
+    /// A number of things: `1024`.
+    Count,
+    /// Bytes in tc's words: `1514`, `100k`, `32m` (powers of 1024).
+    Bytes,
+    /// Bytes, maybe below zero: `-14`.
+    Signed,
+    /// A power of two: `1024`.
+    PowerOfTwo,
+    /// A time with its unit: `5ms`.
+    Time,
+    /// A time, or a word for one.
+    TimeOr(&'static [(&'static str, Span)]),
+    /// A time, or a number of packets: `1ms`, `5p`.
+    TimeOrPackets,
+    /// A number with up to six decimal places: `0.16`.
+    Decimal,
+    /// A rate in tc's words: `10mbit`.
+    Rate,
+    /// `on` or `off`.
+    Switch,
+    /// One of the words.
+    Word(&'static [&'static str]),
+    /// Sixteen hexadecimal digits, one for each of 16 things: `1222120011111111`.
+    Digits,
+    /// A queue, written as it is by itself. Its own parameters have this one's name and a dot before theirs:
+    /// `leaf=codel,leaf.target=10ms`.
+    Queue,
+}
+
+/// The value of a parameter. `Display` writes the shortest exact text, which [`Unit::read`] reads back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Value {
+    /// A number of packets or of other things.
+    Number(u64),
+    /// A number of bytes.
+    Bytes(Bytes),
+    /// A number of bytes that may be below zero.
+    Signed(i64),
+    /// A time.
+    Time(Span),
+    /// A number of packets where a time is possible too.
+    Packets(u64),
+    /// Millionths of one.
+    Millionths(u64),
+    /// A rate.
+    Rate(Rate),
+    /// Whether something is on.
+    Switch(bool),
+    /// A word.
+    Word(&'static str),
+    /// Sixteen hexadecimal digits, the first one highest.
+    Digits(u64),
+}
+
+impl Value {
+    /// A number by which values of one unit are ordered: packets in the place of a time are behind all times.
+    pub(super) const fn order(self) -> i128 {
+        match self {
+            Value::Number(number) | Value::Millionths(number) | Value::Digits(number) => number as i128,
+            Value::Bytes(bytes) => bytes.0 as i128,
+            Value::Signed(bytes) => bytes as i128,
+            Value::Time(time) => time.0 as i128,
+            Value::Packets(packets) => (1 << 64) + packets as i128,
+            Value::Rate(rate) => rate.0 as i128,
+            Value::Switch(_) | Value::Word(_) => 0,
         }
-        Unit::Time => text.parse::<Span>().map_err(ValueError::Unit)?.0,
-        Unit::TimeOr(words) => match words.iter().find(|(word, _)| word.eq_ignore_ascii_case(text)) {
-            Some(&(_, time)) => time,
-            None => text.parse::<Span>().map_err(ValueError::Unit)?.0,
-        },
-        Unit::TimeOrPackets => time_or_packets(text)?,
-        Unit::Decimal => decimal(text)?,
-        Unit::Rate => text.parse::<Rate>().map_err(ValueError::Unit)?.0,
-        Unit::Switch => switch(text).ok_or(ValueError::NotASwitch)?,
-        Unit::Digits => digits(text).ok_or(ValueError::NotDigits)?,
-        // A queue is read by the draft that holds it.
-        Unit::Queue => return Err(ValueError::OutOfRange),
-        Unit::Word(words) => {
-            let at = words.iter().position(|word| word.eq_ignore_ascii_case(text));
-            at.ok_or(ValueError::UnknownWord)? as u64
-        }
-    };
-    if value < parameter.min || value > parameter.max {
-        return Err(ValueError::OutOfRange);
     }
-    Ok(Some(value))
+}
+
+const MILLION: u64 = 1_000_000;
+/// The longest time where packets are possible too: three days.
+const LONGEST_STEP: Span = Span((1 << 48) - 1);
+
+impl Unit {
+    /// What a value of this unit is called in a message.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Unit::Packets => "packets",
+            Unit::Count => "number",
+            Unit::Bytes | Unit::Signed => "bytes",
+            Unit::PowerOfTwo => "power of two",
+            Unit::Time | Unit::TimeOr(_) => "time",
+            Unit::TimeOrPackets => "time or packets",
+            Unit::Decimal => "number",
+            Unit::Rate => "rate",
+            Unit::Switch => "on or off",
+            Unit::Word(_) => "word",
+            Unit::Digits => "16 digits",
+            Unit::Queue => "queue",
+        }
+    }
+
+    /// Reads a value, whatever its range.
+    ///
+    /// # Errors
+    /// What is wrong with the text.
+    pub fn read(self, text: &str) -> Result<Value, ValueError> {
+        let text = text.trim();
+        Ok(match self {
+            Unit::Packets => Value::Number(integer(text.strip_suffix('p').unwrap_or(text))?),
+            Unit::Count => Value::Number(integer(text)?),
+            Unit::Bytes => Value::Bytes(text.parse().map_err(ValueError::Unit)?),
+            Unit::Signed => Value::Signed(signed(text)?),
+            Unit::PowerOfTwo => match integer(text)? {
+                power if power.is_power_of_two() => Value::Number(power),
+                _ => return Err(ValueError::NotAPowerOfTwo),
+            },
+            Unit::Time => Value::Time(time(text)?),
+            Unit::TimeOr(words) => match words.iter().find(|(word, _)| word.eq_ignore_ascii_case(text)) {
+                Some(&(_, time)) => Value::Time(time),
+                None => Value::Time(time(text)?),
+            },
+            Unit::TimeOrPackets => time_or_packets(text)?,
+            Unit::Decimal => Value::Millionths(decimal(text)?),
+            Unit::Rate => Value::Rate(text.parse().map_err(ValueError::Unit)?),
+            Unit::Switch => Value::Switch(switch(text).ok_or(ValueError::NotASwitch)?),
+            Unit::Word(words) => {
+                let known = words.iter().find(|word| word.eq_ignore_ascii_case(text));
+                Value::Word(known.ok_or(ValueError::UnknownWord)?)
+            }
+            Unit::Digits => Value::Digits(digits(text).ok_or(ValueError::NotDigits)?),
+            // Whoever holds the queue reads it.
+            Unit::Queue => return Err(ValueError::OutOfRange),
+        })
+    }
+
+    /// The value that a number in the base unit is: packets, bytes, ns, millionths, bit/s; 0 or 1 for a switch; a word
+    /// by its place; bytes that may be below zero as 32 bits in two's complement. `None`: the number is no value.
+    #[must_use]
+    #[allow(clippy::cast_possible_wrap)]
+    pub fn value(self, number: u64) -> Option<Value> {
+        Some(match self {
+            Unit::Packets | Unit::Count | Unit::PowerOfTwo => Value::Number(number),
+            Unit::Bytes => Value::Bytes(Bytes(number)),
+            Unit::Signed => Value::Signed(u32::try_from(number).ok()?.cast_signed().into()),
+            Unit::Time | Unit::TimeOr(_) | Unit::TimeOrPackets => Value::Time(Span(number)),
+            Unit::Decimal => Value::Millionths(number),
+            Unit::Rate => Value::Rate(Rate(number)),
+            Unit::Switch if number < 2 => Value::Switch(number == 1),
+            Unit::Word(words) => Value::Word(words.get(usize::try_from(number).ok()?)?),
+            Unit::Digits => Value::Digits(number),
+            Unit::Switch | Unit::Queue => return None,
+        })
+    }
+
+    /// The number in the base unit that a value is, as [`Unit::value`] takes it; of packets in the place of a time their
+    /// number. `None` for a word that this unit does not have.
+    #[must_use]
+    pub fn number(self, value: Value) -> Option<u64> {
+        Some(match value {
+            Value::Number(number)
+            | Value::Packets(number)
+            | Value::Millionths(number)
+            | Value::Digits(number) => number,
+            Value::Bytes(bytes) => bytes.0,
+            Value::Signed(bytes) => i32::try_from(bytes).ok()?.cast_unsigned().into(),
+            Value::Time(time) => time.0,
+            Value::Rate(rate) => rate.0,
+            Value::Switch(is_on) => is_on.into(),
+            Value::Word(word) => {
+                let Unit::Word(words) = self else { return None };
+                words.iter().position(|known| *known == word)? as u64
+            }
+        })
+    }
 }
 
 fn integer(text: &str) -> Result<u64, ValueError> {
@@ -55,28 +189,29 @@ fn integer(text: &str) -> Result<u64, ValueError> {
     u64::from_str_radix(digits, radix).map_err(|_| ValueError::NotWhole)
 }
 
-/// Bytes that may be below zero, as they are kept.
-fn signed(text: &str) -> Result<u64, ValueError> {
+fn signed(text: &str) -> Result<i64, ValueError> {
     let (is_negative, digits) = match text.strip_prefix('-') {
         Some(digits) => (true, digits),
         None => (false, text),
     };
-    let value = integer(digits)?;
-    let kept = if is_negative { SIGNED_ZERO.checked_sub(value) } else { SIGNED_ZERO.checked_add(value) };
-    kept.ok_or(ValueError::OutOfRange)
+    let value = i64::try_from(integer(digits)?).map_err(|_| ValueError::OutOfRange)?;
+    Ok(if is_negative { -value } else { value })
 }
 
-/// A time, or packets with [`PACKETS`] added.
-fn time_or_packets(text: &str) -> Result<u64, ValueError> {
-    let (number, is_packets) = ["packets", "packet", "pkt", "p"]
-        .iter()
-        .find_map(|unit| text.strip_suffix(unit))
-        .map_or((text, false), |number| (number.trim_end(), true));
-    if is_packets {
-        return integer(number)?.checked_add(PACKETS).ok_or(ValueError::OutOfRange);
+fn time(text: &str) -> Result<Span, ValueError> {
+    text.parse().map_err(ValueError::Unit)
+}
+
+fn time_or_packets(text: &str) -> Result<Value, ValueError> {
+    for unit in ["packets", "packet", "pkt", "p"] {
+        if let Some(number) = text.strip_suffix(unit) {
+            return integer(number.trim_end()).map(Value::Packets);
+        }
     }
-    let time = text.parse::<Span>().map_err(ValueError::Unit)?.0;
-    if time < PACKETS { Ok(time) } else { Err(ValueError::OutOfRange) }
+    match time(text)? {
+        time if time <= LONGEST_STEP => Ok(Value::Time(time)),
+        _ => Err(ValueError::OutOfRange),
+    }
 }
 
 /// Millionths of a number such as `0.16`.
@@ -96,71 +231,45 @@ fn digits(text: &str) -> Option<u64> {
     is_right.then(|| u64::from_str_radix(text, 16).ok())?
 }
 
-fn switch(text: &str) -> Option<u64> {
+fn switch(text: &str) -> Option<bool> {
     const ON: [&str; 4] = ["on", "1", "yes", "true"];
     const OFF: [&str; 4] = ["off", "0", "no", "false"];
     let is_in = |words: [&str; 4]| words.iter().any(|word| word.eq_ignore_ascii_case(text));
-    if is_in(ON) {
-        Some(1)
-    } else if is_in(OFF) {
-        Some(0)
-    } else {
-        None
-    }
+    if is_in(ON) { Some(true) } else { is_in(OFF).then_some(false) }
 }
 
-/// The shortest exact text of `value`, which [`read`] reads back.
-#[cfg(feature = "alloc")]
-pub(super) fn write(unit: Unit, value: u64) -> String {
-    match unit {
-        Unit::Packets | Unit::Count | Unit::PowerOfTwo => value.to_string(),
-        Unit::Signed => value.wrapping_sub(SIGNED_ZERO).cast_signed().to_string(),
-        Unit::Bytes => match value {
-            0 => "0".to_string(),
-            v if v % (1 << 30) == 0 => alloc::format!("{}g", v >> 30),
-            v if v % (1 << 20) == 0 => alloc::format!("{}m", v >> 20),
-            v if v % (1 << 10) == 0 => alloc::format!("{}k", v >> 10),
-            v => v.to_string(),
-        },
-        Unit::Time | Unit::TimeOr(_) => Span(value).to_string(),
-        Unit::TimeOrPackets if value >= PACKETS => alloc::format!("{}p", value - PACKETS),
-        Unit::TimeOrPackets => Span(value).to_string(),
-        Unit::Decimal => match (value / MILLION, value % MILLION) {
-            (whole, 0) => whole.to_string(),
-            (whole, parts) => {
-                alloc::format!("{whole}.{}", alloc::format!("{parts:06}").trim_end_matches('0'))
-            }
-        },
-        Unit::Rate => Rate(value).to_string(),
-        Unit::Switch => if value == 0 { "off" } else { "on" }.to_string(),
-        Unit::Digits | Unit::Queue => alloc::format!("{value:016x}"),
-        Unit::Word(words) => {
-            let word = usize::try_from(value).ok().and_then(|at| words.get(at));
-            word.copied().unwrap_or("?").to_string()
+impl fmt::Display for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Value::Number(number) => number.fmt(f),
+            Value::Bytes(Bytes(bytes)) => match bytes {
+                0 => f.write_str("0"),
+                v if v % (1 << 30) == 0 => write!(f, "{}g", v >> 30),
+                v if v % (1 << 20) == 0 => write!(f, "{}m", v >> 20),
+                v if v % (1 << 10) == 0 => write!(f, "{}k", v >> 10),
+                v => v.fmt(f),
+            },
+            Value::Signed(bytes) => bytes.fmt(f),
+            Value::Time(time) => time.fmt(f),
+            Value::Packets(packets) => write!(f, "{packets}p"),
+            Value::Millionths(number) => decimals(f, number / MILLION, number % MILLION),
+            Value::Rate(rate) => rate.fmt(f),
+            Value::Switch(is_on) => f.write_str(if is_on { "on" } else { "off" }),
+            Value::Word(word) => f.write_str(word),
+            Value::Digits(digits) => write!(f, "{digits:016x}"),
         }
     }
 }
 
-/// What values the parameter takes, for a message: `packets, 1 to 4194304`.
-#[cfg(feature = "alloc")]
-pub(super) fn expected(parameter: &Parameter) -> String {
-    let off = if parameter.default == Default::Off { ", or off" } else { "" };
-    match parameter.unit {
-        Unit::Switch => "on or off".to_string(),
-        Unit::Digits => "16 digits in base 16".to_string(),
-        Unit::Queue => alloc::format!("a queue; its parameters as {}.NAME=VALUE", parameter.name),
-        Unit::Word(words) => words.join(" or "),
-        Unit::TimeOr(words) => {
-            let (min, max) = (Span(parameter.min), Span(parameter.max));
-            let words: alloc::vec::Vec<&str> = words.iter().map(|(word, _)| *word).collect();
-            alloc::format!("time, {min} to {max}, or {}", words.join(" or "))
-        }
-        Unit::TimeOrPackets => {
-            alloc::format!("time, or packets up to {}", write(parameter.unit, parameter.max))
-        }
-        unit => {
-            let (min, max) = (write(unit, parameter.min), write(unit, parameter.max));
-            alloc::format!("{}, {min} to {max}{off}", unit.name())
-        }
+/// `whole` and `parts` millionths, without zeros at the end.
+fn decimals(f: &mut fmt::Formatter<'_>, whole: u64, mut parts: u64) -> fmt::Result {
+    if parts == 0 {
+        return write!(f, "{whole}");
     }
+    let mut width = 6;
+    while parts.is_multiple_of(10) {
+        parts /= 10;
+        width -= 1;
+    }
+    write!(f, "{whole}.{parts:0width$}")
 }

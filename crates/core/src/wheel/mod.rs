@@ -9,12 +9,15 @@
 //! that of the device behind the queue.
 
 mod bits;
+mod params;
 
 use core::marker::PhantomData;
 
 use bits::Bits;
+pub use params::Params;
 
-use crate::arena::{Arena, List, Slot, Storage};
+use crate::arena::{Arena, List, Slot};
+use crate::memory::Memory;
 use crate::queue::Sent;
 use crate::{Backlog, Nanos, Observer, Packet, Queue, Reason, Span, Stats, Verdict};
 
@@ -25,23 +28,6 @@ pub const MAX_SLOTS: u32 = bits::MOST;
 #[must_use]
 pub const fn words(slots: usize) -> usize {
     bits::words(slots)
-}
-
-/// Parameters of `wheel`. The number of slots is the length of their storage.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Params {
-    /// Most packets queued. Default 10000.
-    pub limit: u32,
-    /// Width of a slot. Default 10 us.
-    pub granularity: Span,
-    /// Drops packets beyond the horizon; else they leave at it. Default off.
-    pub horizon_drop: bool,
-}
-
-impl Default for Params {
-    fn default() -> Self {
-        Params { limit: 10_000, granularity: Span::from_micros(10), horizon_drop: false }
-    }
 }
 
 /// What `wheel` has counted beyond [`Stats`].
@@ -59,12 +45,12 @@ pub struct WheelCounters {
 
 /// `wheel` over storage: words for its bits, slots, and places for packets.
 #[derive(Clone, Debug)]
-pub struct Wheel<P, W, L, S> {
+pub struct Wheel<P: 'static, M: Memory = crate::memory::Usual> {
     params: Params,
     limit: u32,
-    arena: Arena<P, S>,
-    bits: Bits<W>,
-    slots: L,
+    arena: Arena<P, M::Of<Slot<P>>>,
+    bits: Bits<M::Of<u64>>,
+    slots: M::Of<List>,
     count: u32,
     /// Packets whose time has come.
     due: List,
@@ -82,21 +68,15 @@ pub struct Wheel<P, W, L, S> {
     packet: PhantomData<P>,
 }
 
-impl<P, W, L, S> Wheel<P, W, L, S>
-where
-    P: Packet,
-    W: Storage<u64>,
-    L: Storage<List>,
-    S: Storage<Slot<P>>,
-{
+impl<P: Packet, M: Memory> Wheel<P, M> {
     /// An empty wheel, whatever the storage held. Slots beyond [`MAX_SLOTS`], or without [`words`], are not used; one
     /// without slots lets everything leave at once.
-    pub fn new(params: Params, words: W, mut slots: L, places: S) -> Self {
+    pub fn new(params: Params, words: M::Of<u64>, mut slots: M::Of<List>, places: M::Of<Slot<P>>) -> Self {
         let arena = Arena::new(places);
         let wanted = u32::try_from(slots.as_ref().len()).unwrap_or(MAX_SLOTS);
         let (bits, count) = Bits::new(words, wanted);
         slots.as_mut().fill(List::EMPTY);
-        let granularity = Span(params.granularity.0.max(1));
+        let granularity = params.granularity();
         Wheel {
             limit: params.limit.min(arena.capacity()),
             params: Params { granularity, ..params },
@@ -227,13 +207,7 @@ where
     }
 }
 
-impl<P, W, L, S> Queue<P> for Wheel<P, W, L, S>
-where
-    P: Packet,
-    W: Storage<u64>,
-    L: Storage<List>,
-    S: Storage<Slot<P>>,
-{
+impl<P: Packet, M: Memory> Queue<P> for Wheel<P, M> {
     #[inline]
     fn enqueue(&mut self, now: Nanos, packet: P, observer: &mut impl Observer<P>) -> Verdict {
         if self.qlen >= self.limit {

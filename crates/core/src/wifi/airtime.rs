@@ -2,12 +2,12 @@
 
 use super::TxStack;
 use super::id::{Ac, StationId, Tid, TxqId};
-use super::memory::Memory;
 use super::schedule::Listing;
 use super::station::Account;
+use crate::memory::Memory;
 use crate::{Nanos, Packet};
 
-impl<P: Packet, M: Memory<P>> TxStack<P, M> {
+impl<P: Packet, M: Memory> TxStack<P, M> {
     /// The clock tick that contains `now` (Linux `jiffies`).
     #[inline]
     fn tick(&self, now: Nanos) -> u64 {
@@ -23,14 +23,14 @@ impl<P: Packet, M: Memory<P>> TxStack<P, M> {
 
     /// Whether the radio has room for another round in `ac`.
     fn allows_round(&self, ac: Ac) -> bool {
-        let limits = self.params.aql_limits[ac.index()];
+        let limits = self.params.aql_limits(ac);
         !self.params.aql || self.pending.allows_round(ac, self.schedule.listed(ac), limits)
     }
 
     /// Whether a station in good standing with AQL, or a queue without one.
     #[inline]
     pub(super) fn is_within_aql(&self, account: &Account) -> bool {
-        !self.params.aql || !self.params.aql_enable || self.pending.allows(account, self.params.aql_threshold)
+        !self.params.aql || !self.params.aql_enable || self.pending.allows(account, self.aql_threshold)
     }
 
     /// Begins a scheduling round in a category and returns its number; 0: the radio's limit forbids a round now, and

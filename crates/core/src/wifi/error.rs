@@ -28,7 +28,7 @@ pub enum WifiError {
     Rate(RateError),
     /// A parameter is outside its range.
     OutOfRange {
-        /// Its key, as in [`super::WIFI_PARAMETERS`].
+        /// Its key, as in [`super::WifiParams`].
         key: &'static str,
         /// The value given, in the base unit.
         value: u64,

@@ -5,10 +5,10 @@
 //! stand behind the pool in one array, so a flow is an index whatever kind it is.
 
 use super::flow::{Flow, FlowList, FlowState, Tin};
-use super::memory::Memory;
 use crate::arena::{Arena, List, NIL, Slot, Storage};
 use crate::codel::{Counters, Law, Source, Tick};
 use crate::hash::reciprocal_scale;
+use crate::memory::Memory;
 use crate::{Nanos, Observer, Packet, Reason, Verdict};
 
 /// Bytes of a packet that count against its flow's turn; no frame is longer. Keeps deficits small and rounds short.
@@ -33,14 +33,14 @@ pub(super) struct Totals {
 }
 
 /// The flows, the queues over them and the places for packets.
-pub(super) struct Fq<P, M: Memory<P>> {
+pub(super) struct Fq<P: 'static, M: Memory> {
     /// The pool, then one fall-back flow for each queue.
-    pub(super) flows: M::Flows,
+    pub(super) flows: M::Of<Flow>,
     pub(super) pool: u32,
-    pub(super) tins: M::Tins,
-    pub(super) arena: Arena<P, M::Slots>,
+    pub(super) tins: M::Of<Tin>,
+    pub(super) arena: Arena<P, M::Of<Slot<P>>>,
     /// A bit for each flow of the pool that holds packets.
-    pub(super) occupied: M::Bits,
+    pub(super) occupied: M::Of<u64>,
     /// The queue whose fall-back flow became non-empty last.
     pub(super) fallbacks: u32,
     pub(super) limits: Limits,
@@ -95,12 +95,15 @@ impl Totals {
     }
 }
 
-impl<P: Packet, M: Memory<P>> Fq<P, M> {
+impl<P: Packet, M: Memory> Fq<P, M> {
     /// `pool` flows and one for each queue, the queues, a place for each packet and one more, a bit for each flow of the
     /// pool.
     pub(super) fn new(
         pool: u32,
-        (mut flows, mut tins, slots, mut occupied): (M::Flows, M::Tins, M::Slots, M::Bits),
+        mut flows: M::Of<Flow>,
+        mut tins: M::Of<Tin>,
+        slots: M::Of<Slot<P>>,
+        mut occupied: M::Of<u64>,
         limits: Limits,
     ) -> Fq<P, M> {
         flows.fill(Flow::default());
@@ -211,7 +214,7 @@ impl<P: Packet, M: Memory<P>> Fq<P, M> {
             self.totals.remove(&slot.packet);
             tin.codel.note(len);
             let bytes = u64::from(flow.backlog_bytes);
-            let judged = flow.vars.judge(law, tick, Tick(slot.tick), bytes);
+            let judged = flow.vars.signal(law, tick, Tick(slot.tick), bytes);
             let mut packet = slot.packet;
             if let Some(ok_to_drop) = judged {
                 match self.act(now, place, index, law, (packet, ok_to_drop), observer) {
@@ -302,7 +305,7 @@ impl<P: Packet, M: Memory<P>> Fq<P, M> {
             now,
             observer,
         };
-        flow.vars.act(law, counters, Tick::at(now), judged, &mut head)
+        flow.vars.drop_or_mark(law, counters, Tick::at(now), judged, &mut head)
     }
 
     /// Packets of the pool's flow for `hash`, where it is the queue's at `place`.

@@ -1,70 +1,31 @@
-//! Where a stack's storage comes from: the heap, or the caller.
-
-use core::ops::DerefMut;
+//! The storage of a stack.
 
 use super::flow::{Flow, Tin};
 use super::schedule::Node;
 use super::station::Station;
-use crate::arena::{Slot, Storage};
-
-/// What holds the storage of a [`super::TxStack`] over packets `P`.
-pub trait Memory<P> {
-    /// Flows: those of the pool, then one for each queue.
-    type Flows: DerefMut<Target = [Flow]>;
-    /// Queues.
-    type Tins: DerefMut<Target = [Tin]>;
-    /// Places of the queues on the lists of their categories.
-    type Nodes: DerefMut<Target = [Node]>;
-    /// Stations.
-    type Stations: DerefMut<Target = [Station]>;
-    /// Packets.
-    type Slots: Storage<Slot<P>>;
-    /// A bit for each flow of the pool.
-    type Bits: DerefMut<Target = [u64]>;
-}
-
-/// Storage from the heap, allocated by `TxStack::new`.
-#[derive(Clone, Copy, Debug)]
-pub enum Heap {}
-
-#[cfg(feature = "alloc")]
-impl<P> Memory<P> for Heap {
-    type Flows = alloc::vec::Vec<Flow>;
-    type Tins = alloc::vec::Vec<Tin>;
-    type Nodes = alloc::vec::Vec<Node>;
-    type Stations = alloc::vec::Vec<Station>;
-    type Slots = alloc::vec::Vec<Slot<P>>;
-    type Bits = alloc::vec::Vec<u64>;
-}
-
-/// Storage that the caller lends for as long as the program runs.
-#[derive(Clone, Copy, Debug)]
-pub enum Lent {}
-
-impl<P: 'static> Memory<P> for Lent {
-    type Flows = &'static mut [Flow];
-    type Tins = &'static mut [Tin];
-    type Nodes = &'static mut [Node];
-    type Stations = &'static mut [Station];
-    type Slots = &'static mut [Slot<P>];
-    type Bits = &'static mut [u64];
-}
+use crate::arena::Slot;
+use crate::memory::Memory;
 
 /// The storage of a stack, of the lengths that [`super::Capacity::lengths`] says; what it held before does not matter.
-#[derive(Debug)]
-#[allow(missing_docs, reason = "as in `Memory`")]
-pub struct Parts<P, M: Memory<P>> {
-    pub flows: M::Flows,
-    pub tins: M::Tins,
-    pub nodes: M::Nodes,
-    pub stations: M::Stations,
-    pub slots: M::Slots,
-    pub bits: M::Bits,
+#[derive(Clone, Debug)]
+pub struct Parts<P: 'static, M: Memory> {
+    /// Flows: those of the pool, then one for each queue.
+    pub flows: M::Of<Flow>,
+    /// Queues.
+    pub tins: M::Of<Tin>,
+    /// Places of the queues on the lists of their categories.
+    pub nodes: M::Of<Node>,
+    /// Stations.
+    pub stations: M::Of<Station>,
+    /// Packets.
+    pub slots: M::Of<Slot<P>>,
+    /// A bit for each flow of the pool.
+    pub bits: M::Of<u64>,
 }
 
 /// How many of each [`Parts`] has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(missing_docs, reason = "as in `Memory`")]
+#[allow(missing_docs, reason = "as in `Parts`")]
 pub struct Lengths {
     pub flows: u32,
     pub tins: u32,

@@ -59,8 +59,10 @@ pub use error::WifiError;
 pub use flow::{Flow, FlowState, Tin};
 use fq::{Fq, Limits};
 pub use id::{Ac, InterfaceId, StationId, Tid, TxqId};
-pub use memory::{Heap, Lengths, Lent, Memory, Parts};
-pub use params::{WIFI_PARAMETERS, WifiParams};
+pub use memory::{Lengths, Parts};
+
+use crate::memory::Memory;
+pub use params::{PerAc, WifiParams};
 pub use queueing::{Delivered, Held};
 pub use schedule::Node;
 use schedule::Schedule;
@@ -141,10 +143,10 @@ impl Capacity {
 /// * A packet given to [`TxStack::enqueue`] comes back exactly once: from [`TxStack::tx_dequeue`] or through
 ///   [`Observer::dropped`].
 /// * Nothing is allocated after `TxStack::new`, and by [`TxStack::over`] nothing at all.
-pub struct TxStack<P, M: Memory<P> = Heap> {
+pub struct TxStack<P: 'static, M: Memory = crate::memory::Usual> {
     fq: Fq<P, M>,
-    schedule: Schedule<M::Nodes>,
-    stations: M::Stations,
+    schedule: Schedule<M::Of<Node>>,
+    stations: M::Of<Station>,
     pending: Pending,
     /// Stations present.
     num_sta: u32,
@@ -152,6 +154,8 @@ pub struct TxStack<P, M: Memory<P> = Heap> {
     laws: [Law; 2],
     /// ns in a tick of the clock.
     tick_ns: u64,
+    /// `aql_threshold` in us.
+    aql_threshold: u32,
     params: WifiParams,
     capacity: Capacity,
 }
@@ -177,7 +181,7 @@ impl<P: Packet> TxStack<P> {
     }
 }
 
-impl<P: Packet, M: Memory<P>> TxStack<P, M> {
+impl<P: Packet, M: Memory> TxStack<P, M> {
     /// A stack without stations over this storage.
     ///
     /// # Errors
@@ -201,13 +205,14 @@ impl<P: Packet, M: Memory<P>> TxStack<P, M> {
         stations.fill(Station::ABSENT);
         let limits = limits(&params, &capacity);
         Ok(TxStack {
-            fq: Fq::new(capacity.flows, (flows, tins, slots, bits), limits),
+            fq: Fq::new(capacity.flows, flows, tins, slots, bits, limits),
             schedule: Schedule::new(nodes),
             stations,
             pending: Pending::default(),
             num_sta: 0,
             laws: params.laws(),
             tick_ns: params.tick_ns(),
+            aql_threshold: params.aql_threshold_micros(),
             params,
             capacity,
         })
@@ -232,7 +237,7 @@ impl<P: Packet, M: Memory<P>> TxStack<P, M> {
     pub fn configure(&mut self, params: WifiParams) -> Result<(), WifiError> {
         params.check()?;
         for ac in Ac::ALL {
-            let (old, new) = (self.params.aql_limits[ac.index()], params.aql_limits[ac.index()]);
+            let (old, new) = (self.params.aql_limits(ac), params.aql_limits(ac));
             if old != new {
                 self.follow_limits(ac, old, new);
             }
@@ -240,6 +245,7 @@ impl<P: Packet, M: Memory<P>> TxStack<P, M> {
         self.fq.limits = limits(&params, &self.capacity);
         self.laws = params.laws();
         self.tick_ns = params.tick_ns();
+        self.aql_threshold = params.aql_threshold_micros();
         self.params = params;
         Ok(())
     }
@@ -269,7 +275,7 @@ impl<P: Packet, M: Memory<P>> TxStack<P, M> {
         if place.is_present {
             return Err(WifiError::StationExists(station));
         }
-        *place = Station::new(interface, &self.params.aql_limits);
+        *place = Station::new(interface, &Ac::ALL.map(|ac| self.params.aql_limits(ac)));
         self.num_sta += 1;
         for tid in Tid::all() {
             let place = TxqId::new(station, tid).place(capacity);
@@ -389,7 +395,7 @@ impl<P: Packet, M: Memory<P>> TxStack<P, M> {
     /// Where there is no such station.
     pub fn expected_throughput(&mut self, station: StationId, kbps: u32) -> Result<(), WifiError> {
         let at = self.present(station).ok_or(WifiError::UnknownStation(station))?;
-        let threshold = u64::from(self.params.slow_rate) * u64::from(self.num_sta);
+        let threshold = self.params.slow_rate.0 / 1000 * u64::from(self.num_sta);
         self.stations[at].is_slow = kbps > 0 && u64::from(kbps) < threshold;
         Ok(())
     }
@@ -412,7 +418,7 @@ impl<P: Packet, M: Memory<P>> TxStack<P, M> {
     }
 }
 
-impl<P, M: Memory<P>> fmt::Debug for TxStack<P, M> {
+impl<P: 'static, M: Memory> fmt::Debug for TxStack<P, M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut out = f.debug_struct("TxStack");
         out.field("params", &self.params).field("capacity", &self.capacity).finish_non_exhaustive()

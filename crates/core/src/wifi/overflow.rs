@@ -1,14 +1,14 @@
 //! Limits of the radio: which flows hold packets, which of them is the fattest, and what it loses.
 
 use super::fq::Fq;
-use super::memory::Memory;
 use crate::arena::NIL;
+use crate::memory::Memory;
 use crate::{Nanos, Observer, Packet, Reason, Verdict};
 
 /// Most packets that one overflow drops from the fattest flow (Linux 6.1 `fq_flow_drop`).
 const BATCH: u32 = 32;
 
-impl<P: Packet, M: Memory<P>> Fq<P, M> {
+impl<P: Packet, M: Memory> Fq<P, M> {
     pub(super) const fn is_over_memory(&self) -> bool {
         self.totals.memory > self.limits.memory as u64
     }

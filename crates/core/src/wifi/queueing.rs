@@ -4,7 +4,7 @@ use super::TxStack;
 use super::WifiError;
 use super::aql::Estimate;
 use super::id::{Ac, StationId, TxqId};
-use super::memory::Memory;
+use crate::memory::Memory;
 use crate::{Nanos, Observer, Packet, Reason, Verdict};
 
 /// A packet for the hardware.
@@ -25,7 +25,7 @@ pub enum Held {
     Stopped,
 }
 
-impl<P: Packet, M: Memory<P>> TxStack<P, M> {
+impl<P: Packet, M: Memory> TxStack<P, M> {
     /// Takes a packet into a queue and schedules the queue; then drops from the radio's fattest flow while the radio is
     /// over a limit, which can be this very packet. `len` is the length with the 802.11 header. The driver is to run
     /// a round now. A packet for a station or interface that is not there is dropped ([`Reason::Flush`]).

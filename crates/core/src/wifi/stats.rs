@@ -4,7 +4,7 @@ use super::TxStack;
 use super::aql::AqlLimits;
 use super::flow::FlowState;
 use super::id::{Ac, InterfaceId, StationId, TxqId};
-use super::memory::Memory;
+use crate::memory::Memory;
 use crate::{Packet, Span};
 
 /// The whole radio.
@@ -93,7 +93,7 @@ pub struct TxqStats {
     pub had_packets: bool,
 }
 
-impl<P: Packet, M: Memory<P>> TxStack<P, M> {
+impl<P: Packet, M: Memory> TxStack<P, M> {
     /// The radio's counters.
     pub fn radio_stats(&self) -> RadioStats {
         let totals = &self.fq.totals;

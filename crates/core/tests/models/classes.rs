@@ -7,15 +7,13 @@ use goodqueue::drr::{By, Class};
 use goodqueue::fifo::Limit;
 use goodqueue::prio::{Priomap, priority};
 use goodqueue::red::Setup;
-use goodqueue::{
-    Header, HeapDrr, HeapFifo, HeapFqCodel, HeapPrio, HeapRed, HeapTbf, Nanos, Queue, Rate, Rng, fq_codel,
-    tbf,
-};
+use goodqueue::{Drr, Fifo, FqCodel, Header, Nanos, Prio, Queue, Rate, Red, Rng, Tbf, fq_codel, tbf};
 use proptest::prelude::*;
 
+use crate::LINK;
 use crate::harness::{Seen, Subject, op, run};
 
-impl<Q: Queue<Header> + Clone + Leaf> Subject for HeapPrio<Header, Q> {
+impl<Q: Queue<Header> + Clone + Leaf + 'static> Subject for Prio<Header, Q> {
     const IS_FIFO: bool = false;
     const IS_SHAPER: bool = Q::IS_SHAPER;
     fn reconfigure(&mut self, _now: Nanos, choice: u8, _seen: &mut Seen) {
@@ -24,7 +22,7 @@ impl<Q: Queue<Header> + Clone + Leaf> Subject for HeapPrio<Header, Q> {
     }
 }
 
-impl<Q: Queue<Header> + Clone + Leaf> Subject for HeapDrr<Header, Q> {
+impl<Q: Queue<Header> + Clone + Leaf + 'static> Subject for Drr<Header, Q> {
     const IS_FIFO: bool = false;
     const IS_SHAPER: bool = Q::IS_SHAPER;
     fn reconfigure(&mut self, _now: Nanos, choice: u8, _seen: &mut Seen) {
@@ -32,7 +30,7 @@ impl<Q: Queue<Header> + Clone + Leaf> Subject for HeapDrr<Header, Q> {
     }
 }
 
-impl Subject for HeapRed<Header> {
+impl Subject for Red<Header> {
     const IS_FIFO: bool = true;
     fn reconfigure(&mut self, now: Nanos, choice: u8, _seen: &mut Seen) {
         self.configure(now, red(choice).params().expect("parameters"));
@@ -43,9 +41,9 @@ impl Subject for HeapRed<Header> {
 trait Leaf {
     const IS_SHAPER: bool = false;
 }
-impl Leaf for HeapFifo<Header> {}
-impl Leaf for HeapFqCodel<Header> {}
-impl Leaf for HeapTbf<Header> {
+impl Leaf for Fifo<Header> {}
+impl Leaf for FqCodel<Header> {}
+impl Leaf for Tbf<Header> {
     const IS_SHAPER: bool = true;
 }
 
@@ -60,18 +58,19 @@ fn red(choice: u8) -> Setup {
     }
 }
 
-fn fifo(limit: u32) -> HeapFifo<Header> {
-    HeapFifo::new(Limit::Packets(limit), vec![Header::default(); limit as usize])
+fn fifo(limit: u32) -> Fifo<Header> {
+    <Fifo<Header>>::new(Limit::Packets(limit), vec![Header::default(); limit as usize])
 }
 
-fn tbf() -> HeapTbf<Header> {
+fn tbf() -> Tbf<Header> {
     let params = tbf::Params::new(Rate(1_000_000), 70_000, 200_000);
-    HeapTbf::new(params, Nanos(0), vec![Header::default(); 50]).expect("parameters")
+    <Tbf<Header>>::new(params, LINK, Nanos(0), vec![Header::default(); 50]).expect("parameters")
 }
 
-fn fair() -> HeapFqCodel<Header> {
+fn fair() -> FqCodel<Header> {
     let params = fq_codel::Params { limit: 12, ..fq_codel::Params::default() };
-    HeapFqCodel::new(params, vec![fq_codel::Flow::default(); 4], vec![Slot::default(); 13]).expect("storage")
+    <FqCodel<Header>>::new(params, LINK, vec![fq_codel::Flow::default(); 4], vec![Slot::default(); 13])
+        .expect("storage")
 }
 
 fn classes<Q>(queues: Vec<Q>, quantum: u32) -> Vec<Class<Header, Q>>
@@ -92,25 +91,25 @@ proptest! {
     #[test]
     fn queues_of_classes_keep_every_promise(ops in prop::collection::vec(op(), 1..200), quantum in 1_u32..3000) {
         let map = Priomap::default();
-        run(HeapPrio::new(map, vec![fifo(5), fifo(5), fifo(5)]).expect("bands"), 0, &ops);
-        run(HeapPrio::new(map, vec![fair(), fair(), fair()]).expect("bands"), 0, &ops);
-        run(HeapPrio::new(map, vec![tbf(), tbf(), tbf()]).expect("bands"), 0, &ops);
-        run(HeapDrr::new(By::Flow, classes(vec![fifo(5); 4], quantum)).expect("classes"), 0, &ops);
-        run(HeapDrr::new(By::Flow, classes(vec![fair(); 4], quantum)).expect("classes"), 0, &ops);
-        run(HeapDrr::new(By::Flow, classes(vec![tbf(); 4], quantum)).expect("classes"), 0, &ops);
+        run(<Prio<Header, _>>::new(map, vec![fifo(5), fifo(5), fifo(5)]).expect("bands"), 0, &ops);
+        run(<Prio<Header, _>>::new(map, vec![fair(), fair(), fair()]).expect("bands"), 0, &ops);
+        run(<Prio<Header, _>>::new(map, vec![tbf(), tbf(), tbf()]).expect("bands"), 0, &ops);
+        run(<Drr<Header, _>>::new(By::Flow, classes(vec![fifo(5); 4], quantum)).expect("classes"), 0, &ops);
+        run(<Drr<Header, _>>::new(By::Flow, classes(vec![fair(); 4], quantum)).expect("classes"), 0, &ops);
+        run(<Drr<Header, _>>::new(By::Flow, classes(vec![tbf(); 4], quantum)).expect("classes"), 0, &ops);
     }
 
     #[test]
     fn red_keeps_every_promise(ops in prop::collection::vec(op(), 1..300), choice in 0_u8..4) {
         let params = red(choice).params().expect("parameters");
-        run(HeapRed::new(params, Nanos(0), Rng::new(1), vec![Header::default(); 60]), 0, &ops);
+        run(<Red<Header>>::new(params, Nanos(0), Rng::new(1), vec![Header::default(); 60]), 0, &ops);
     }
 
     /// tc-prio(8): a packet leaves only while all bands before its own are empty.
     #[test]
     fn the_first_band_that_has_a_packet_sends_it(calls in calls(), digits in any::<u64>()) {
         let map = Priomap(Priomap::of_digits(digits).0.map(|band| band % 4));
-        let mut queue = HeapPrio::new(map, vec![fifo(20); 4]).expect("bands");
+        let mut queue = <Prio<Header, _>>::new(map, vec![fifo(20); 4]).expect("bands");
         let mut model = [const { VecDeque::new() }; 4];
         let mut seen = Seen::default();
         for (id, call) in (0_u64..).zip(calls) {
@@ -138,7 +137,7 @@ proptest! {
     ) {
         let quanta = weights.map(|weight| weight * 1514);
         let leaves = quanta.map(|quantum| Class::new(fifo(200), quantum));
-        let mut queue = HeapDrr::new(By::Dscp, leaves.to_vec()).expect("classes");
+        let mut queue = <Drr<Header, _>>::new(By::Dscp, leaves.to_vec()).expect("classes");
         let mut seen = Seen::default();
         let mut left = [0; 4];
         for (at, &len) in lens.iter().enumerate() {
@@ -168,7 +167,7 @@ proptest! {
     #[test]
     fn red_passes_below_min_and_drops_above_max(arrivals in prop::collection::vec((0_u32..3, 1_u32..3000), 1..400)) {
         let params = Setup { avpkt: 100, ..Setup::new(200_000) }.params().expect("parameters");
-        let mut queue = HeapRed::new(params, Nanos(0), Rng::new(1), vec![Header::default(); 6000]);
+        let mut queue = <Red<Header>>::new(params, Nanos(0), Rng::new(1), vec![Header::default(); 6000]);
         let (mut average, weight) = (0.0, 0.5_f64.powi(params.law.wlog.into()));
         let mut seen = Seen::default();
         let mut idle = None;

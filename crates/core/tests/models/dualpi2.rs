@@ -3,17 +3,18 @@
 use std::collections::VecDeque;
 
 use goodqueue::arena::Slot;
-use goodqueue::dualpi2::{MAX_PROB, Params, Threshold};
-use goodqueue::{Draws, Header, HeapDualPi2, Ignore, Nanos, Observer, Queue, Reason, Rng, Span, Verdict};
+use goodqueue::dualpi2::{DropEarly, MAX_PROB, Params, Threshold};
+use goodqueue::{Draws, DualPi2, Header, Ignore, Nanos, Observer, Queue, Reason, Rng, Span, Verdict};
 use proptest::prelude::*;
 
+use crate::LINK;
 use crate::harness::{Op, Seen, Subject, op, run};
 
 fn params(choice: u8) -> Params {
     let at = usize::from(choice);
     Params {
         limit: [40, 5, 20, 100][at],
-        memory_limit: [u32::MAX, 50_000, u32::MAX, 200_000][at],
+        memlimit: Some([u32::MAX, 50_000, u32::MAX, 200_000][at]),
         coupling_factor: [2, 1, 4, 2][at],
         step_thresh: [
             Threshold::Time(Span::from_millis(1)),
@@ -24,7 +25,7 @@ fn params(choice: u8) -> Params {
         range: Span::from_micros([0, 0, 400, 100_000][at]),
         min_qlen_step: [0, 1, 3, 0][at],
         drop_overload: choice != 1,
-        drop_early: choice == 3,
+        drop_early: if choice == 3 { DropEarly::DropEnqueue } else { DropEarly::DropDequeue },
         c_protection: [10, 50, 0, 90][at],
         target: Span::from_millis([15, 1, 5, 15][at]),
         tupdate: Span::from_millis([16, 3, 16, 50][at]),
@@ -34,19 +35,19 @@ fn params(choice: u8) -> Params {
     }
 }
 
-impl Subject for HeapDualPi2<Header> {
+impl Subject for DualPi2<Header> {
     const IS_FIFO: bool = false;
     const COUNTS_CHANGE: bool = false;
     fn may_overtake(late: &Header, early: &Header) -> bool {
         (late.dsfield ^ early.dsfield) & 1 == 1
     }
     fn reconfigure(&mut self, now: Nanos, choice: u8, seen: &mut Seen) {
-        self.configure(now, params(choice), seen);
+        self.configure(now, params(choice), LINK, seen);
     }
 }
 
-fn dualpi2(params: Params, now: Nanos) -> HeapDualPi2<Header> {
-    HeapDualPi2::new(params, now, Rng::new(5), vec![Slot::default(); 100])
+fn dualpi2(params: Params, now: Nanos) -> DualPi2<Header> {
+    <DualPi2<Header>>::new(params, LINK, now, Rng::new(5), vec![Slot::default(); 100])
 }
 
 /// RFC 9332 appendix A with the choices of the queue's documentation. Times are seconds.
@@ -128,12 +129,16 @@ impl Model {
         let memory: u64 = self.halves.iter().flatten().map(|(_, packet, _)| u64::from(packet.truesize)).sum();
         let count = self.halves[0].len() + self.halves[1].len();
         if count >= self.params.limit.min(100) as usize
-            || memory + u64::from(packet.truesize) > u64::from(self.params.memory_limit)
+            || memory + u64::from(packet.truesize) > u64::from(self.params.memory_limit(LINK))
         {
             return (false, false);
         }
         let which = usize::from(packet.dsfield & 1 == 0);
-        let fate = if self.params.drop_early { self.judge(which, &packet, 0.0, true) } else { 0 };
+        let fate = if self.params.drop_early == DropEarly::DropEnqueue {
+            self.judge(which, &packet, 0.0, true)
+        } else {
+            0
+        };
         if fate == 2 {
             return (false, false);
         }
@@ -175,7 +180,7 @@ impl Model {
                 self.credit = 1514.0 * (2.0 * f64::from(self.params.c_protection) - 100.0);
             }
             let native = if which == 0 && steps { self.laqm(now, arrived, lens[0]) } else { 0.0 };
-            match self.judge(which, &packet, native, !self.params.drop_early) {
+            match self.judge(which, &packet, native, self.params.drop_early == DropEarly::DropDequeue) {
                 2 => dropped.push(packet.cookie),
                 fate => {
                     packet.dsfield |= 3 * fate;
@@ -274,7 +279,8 @@ impl Observer<Header> for Drops {
 /// A flow that heeds nothing sends twice what the line takes for a second (RFC 9332 section 4.2.3).
 fn overload(drop_overload: bool, ecn: u8) -> (f64, u64, u64) {
     let params = Params { drop_overload, limit: 10_000, ..Params::default() };
-    let mut queue = HeapDualPi2::new(params, Nanos(0), Rng::new(1), vec![Slot::default(); 10_000]);
+    let mut queue =
+        <DualPi2<Header>>::new(params, LINK, Nanos(0), Rng::new(1), vec![Slot::default(); 10_000]);
     let mut drops = Drops::default();
     for step in 0..10_000 {
         let now = Nanos(step * 100_000);

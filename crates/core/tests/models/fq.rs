@@ -1,12 +1,13 @@
 //! `fq`: the promises, with times to leave and paces of its own host.
 
 use goodqueue::fq::{Flow, Node, Params};
-use goodqueue::{Header, HeapFq, Nanos, Observer, Origin, Queue, Socket, Span};
+use goodqueue::{Fq, Header, Nanos, Observer, Origin, Queue, Rate, Socket, Span};
 use proptest::prelude::*;
 
+use crate::LINK;
 use crate::harness::{Seen, Subject, op, run};
 
-impl Subject for HeapFq<Header> {
+impl Subject for Fq<Header> {
     const IS_FIFO: bool = false;
     const IS_SHAPER: bool = true;
     fn reconfigure(&mut self, now: Nanos, choice: u8, seen: &mut Seen) {
@@ -14,18 +15,18 @@ impl Subject for HeapFq<Header> {
         let params = Params {
             limit: [100, 10, 3, 30][at],
             flow_limit: [100, 4, 7, 20][at],
-            quantum: [3028, 300, 1, 9000][at],
-            maxrate: [None, Some(1_000_000), Some(50_000), None][at],
-            ce_threshold: Span([4_294_967_295_000, 0, 1_000_000, 5_000_000][at]),
+            quantum: Some([3028, 300, 1, 9000][at]),
+            maxrate: [None, Some(Rate(8_000_000)), Some(Rate(400_000)), None][at],
+            ce_threshold: [None, Some(0), Some(1_000_000), Some(5_000_000)][at].map(Span),
             ..Params::default()
         };
-        self.configure(now, params, seen);
+        self.configure(now, params, LINK, seen);
     }
 }
 
-fn fq(params: Params, flows: usize) -> HeapFq<Header> {
+fn fq(params: Params, flows: usize) -> Fq<Header> {
     let nodes = vec![Node::default(); params.limit as usize];
-    HeapFq::new(params, vec![0; 4], vec![Flow::default(); flows], nodes)
+    <Fq<Header>>::new(params, LINK, vec![0; 4], vec![Flow::default(); flows], nodes)
 }
 
 /// A host whose packets are to leave at times of their own, by their number.
@@ -50,7 +51,7 @@ proptest! {
 
     #[test]
     fn fq_keeps_every_promise(ops in prop::collection::vec(op(), 1..300), flows in 0_usize..7) {
-        run(fq(Params { limit: 40, maxrate: Some(500_000), ..Params::default() }, flows), 0, &ops);
+        run(fq(Params { limit: 40, maxrate: Some(Rate(4_000_000)), ..Params::default() }, flows), 0, &ops);
     }
 
     /// With times to leave each packet leaves at its time, of equal ones of a flow the first come.
@@ -59,7 +60,7 @@ proptest! {
         departures in prop::collection::vec(0_u64..2_000_000, 1..120),
         flows in 1_u32..6,
     ) {
-        let mut queue = fq(Params { limit: 200, flow_limit: 200, quantum: 1 << 20, ..Params::default() }, 8);
+        let mut queue = fq(Params { limit: 200, flow_limit: 200, quantum: Some(1 << 20), ..Params::default() }, 8);
         let mut host = Host { departures: departures.clone(), rate: None };
         for cookie in 0..departures.len() as u64 {
             let flow_hash = u32::try_from(cookie).expect("small") % flows;

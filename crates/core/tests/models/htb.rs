@@ -3,14 +3,13 @@
 use goodqueue::arena::Slot;
 use goodqueue::fifo::Limit;
 use goodqueue::htb::{Class, ClassParams, Htb, Map};
-use goodqueue::{
-    AnyQueue, Header, HeapFifo, HeapFqCodel, HeapHtb, HeapTbf, Nanos, Queue, Rate, fq_codel, tbf,
-};
+use goodqueue::{AnyQueue, Fifo, FqCodel, Header, Nanos, Queue, Rate, Tbf, fq_codel, tbf};
 use proptest::prelude::*;
 
+use crate::LINK;
 use crate::harness::{Seen, Subject, op, run};
 
-type Tree = HeapHtb<Header>;
+type Tree = Htb<Header, AnyQueue<Header>>;
 
 impl Subject for Tree {
     const IS_FIFO: bool = false;
@@ -70,18 +69,18 @@ fn leaf(choice: u8) -> AnyQueue<Header> {
         2 => {
             let (flows, slots) = (vec![fq_codel::Flow::default(); 4], vec![Slot::default(); 13]);
             let params = fq_codel::Params { limit: 12, ..fq_codel::Params::default() };
-            AnyQueue::FqCodel(Box::new(HeapFqCodel::new(params, flows, slots).expect("storage")))
+            AnyQueue::FqCodel(Box::new(<FqCodel<Header>>::new(params, LINK, flows, slots).expect("storage")))
         }
         _ => {
             let params = tbf::Params::new(Rate(1_000_000), 70_000, 200_000);
             let places = vec![Header::default(); 50];
-            AnyQueue::Tbf(Box::new(HeapTbf::new(params, Nanos(0), places).expect("parameters")))
+            AnyQueue::Tbf(Box::new(<Tbf<Header>>::new(params, LINK, Nanos(0), places).expect("parameters")))
         }
     }
 }
 
-fn fifo() -> HeapFifo<Header> {
-    HeapFifo::new(Limit::Packets(300), vec![Header::default(); 300])
+fn fifo() -> Fifo<Header> {
+    <Fifo<Header>>::new(Limit::Packets(300), vec![Header::default(); 300])
 }
 
 /// Each DSCP's leaf: the second half of the classes, in turn.
@@ -127,7 +126,7 @@ struct Bucket {
 struct Model(Vec<Bucket>);
 
 impl Model {
-    fn new(classes: &[Class<HeapFifo<Header>>]) -> Model {
+    fn new(classes: &[Class<Fifo<Header>>]) -> Model {
         let mut model: Vec<Bucket> = Vec::new();
         for class in classes {
             let params = class.params();
@@ -199,7 +198,7 @@ proptest! {
         given in prop::collection::vec(given(), 1..9),
     ) {
         if let Some(classes) = tree(&given, leaf) {
-            run(Htb::new(map(given.len()), Nanos(0), classes).expect("a tree"), 0, &ops);
+            run(Tree::new(map(given.len()), Nanos(0), classes).expect("a tree"), 0, &ops);
         }
     }
 
@@ -214,7 +213,7 @@ proptest! {
         let Some(classes) = tree(&given, |_| fifo()) else { return Ok(()) };
         let map = map(given.len());
         let mut model = Model::new(&classes);
-        let mut queue = Htb::new(map, Nanos(0), classes).expect("a tree");
+        let mut queue = <Htb<Header, Fifo<Header>>>::new(map, Nanos(0), classes).expect("a tree");
         let mut seen = Seen::default();
         let mut waiting = vec![0_u32; given.len()];
         let mut sent: Vec<(u64, usize, u32)> = Vec::new();
@@ -273,7 +272,7 @@ proptest! {
         };
         let classes: Vec<_> = core::iter::once(root).chain(quanta.iter().map(leaf)).collect();
         let map: Map = core::array::from_fn(|dscp| u8::try_from(1 + dscp % quanta.len()).expect("few"));
-        let mut queue = Htb::new(map, Nanos(0), classes).expect("a tree");
+        let mut queue = <Htb<Header, Fifo<Header>>>::new(map, Nanos(0), classes).expect("a tree");
         let mut seen = Seen::default();
         for at in 0..100 * quanta.len() {
             let dsfield = u8::try_from(at % quanta.len()).expect("few") << 2;

@@ -12,16 +12,15 @@ mod wheel;
 
 use std::collections::VecDeque;
 
-use goodqueue::codel::{LawParams, Parity};
+use goodqueue::codel::Parity;
 use goodqueue::fifo::Limit;
 use goodqueue::{
-    Header, HeapCodel, HeapFifo, HeapFqCodel, HeapTbf, Nanos, Queue, Rate, Span, Verdict, codel, fq_codel,
-    tbf,
+    Codel, Fifo, FqCodel, Header, Link, Nanos, Queue, Rate, Span, Tbf, Verdict, codel, fq_codel, tbf,
 };
 use harness::{Op, Seen, Subject, op, run};
 use proptest::prelude::*;
 
-impl Subject for HeapFifo<Header> {
+impl Subject for Fifo<Header> {
     const IS_FIFO: bool = true;
     fn reconfigure(&mut self, _now: Nanos, choice: u8, _seen: &mut Seen) {
         self.configure(match choice {
@@ -33,46 +32,55 @@ impl Subject for HeapFifo<Header> {
     }
 }
 
-fn law(choice: u8, parity: Parity) -> LawParams {
-    LawParams {
+/// Ethernet.
+pub(crate) const LINK: Link = Link::ethernet(Rate(10_000_000));
+
+fn codel_params(limit: u32, choice: u8, parity: Parity) -> codel::Params {
+    codel::Params {
+        limit,
         target: if choice & 1 == 0 { Span::from_millis(5) } else { Span::from_micros(100) },
         interval: if choice & 2 == 0 { Span::from_millis(100) } else { Span::from_millis(1) },
         ecn: choice & 1 == 1,
         ce_threshold: if choice == 3 { Some(Span::from_millis(1)) } else { None },
         parity,
-        ..LawParams::new()
     }
 }
 
-impl Subject for HeapCodel<Header> {
+impl Subject for Codel<Header> {
     const IS_FIFO: bool = true;
     fn reconfigure(&mut self, now: Nanos, choice: u8, seen: &mut Seen) {
         let limit = [1000, 5, 20, 2][usize::from(choice)];
-        let parity = self.params().law.parity;
-        self.configure(now, codel::Params { limit, law: law(choice, parity) }, seen);
+        let params = codel_params(limit, choice, self.params().parity);
+        self.configure(now, params, LINK, seen);
     }
 }
 
-impl Subject for HeapFqCodel<Header> {
+impl Subject for FqCodel<Header> {
     const IS_FIFO: bool = false;
     fn reconfigure(&mut self, now: Nanos, choice: u8, seen: &mut Seen) {
         let at = usize::from(choice);
+        let law = codel_params(0, choice, self.params().parity);
         let params = fq_codel::Params {
+            target: law.target,
+            interval: law.interval,
+            ecn: law.ecn,
+            ce_threshold: law.ce_threshold,
+            parity: law.parity,
             limit: [100, 10, 3, 30][at],
             memory_limit: [u32::MAX, 50_000, 1 << 20, 200_000][at],
-            quantum: [1514, 300, 1, 9000][at],
-            drop_batch_size: [64, 1, 2, 0][at],
-            law: law(choice, self.params().law.parity),
+            quantum: Some([1514, 300, 1, 9000][at]),
+            drop_batch: [64, 1, 2, 0][at],
+            ..fq_codel::Params::default()
         };
-        self.configure(now, params, seen);
+        self.configure(now, params, LINK, seen);
     }
 }
 
-impl Subject for HeapTbf<Header> {
+impl Subject for Tbf<Header> {
     const IS_FIFO: bool = true;
     const IS_SHAPER: bool = true;
     fn reconfigure(&mut self, _now: Nanos, choice: u8, _seen: &mut Seen) {
-        self.configure(tbf_params(choice)).expect("good parameters");
+        self.configure(tbf_params(choice), LINK).expect("good parameters");
     }
 }
 
@@ -80,19 +88,19 @@ fn tbf_params(choice: u8) -> tbf::Params {
     let params = tbf::Params::new(Rate(1_000_000 + 77_777 * u64::from(choice)), 70_000, 200_000);
     match choice {
         0 => params,
-        1 => tbf::Params { peakrate: Some(Rate(9_000_000)), minburst: 70_001, ..params },
+        1 => tbf::Params { peakrate: Some(Rate(9_000_000)), minburst: Some(70_001), ..params },
         2 => tbf::Params { overhead: 38, mpu: 84, ..params },
         _ => tbf::Params { linklayer: tbf::LinkLayer::Atm, overhead: 10, ..params },
     }
 }
 
-fn new_codel(parity: Parity) -> HeapCodel<Header> {
-    HeapCodel::new(codel::Params { limit: 40, law: law(0, parity) }, vec![codel::Stamped::default(); 40])
+fn new_codel(parity: Parity) -> Codel<Header> {
+    <Codel<Header>>::new(codel_params(40, 0, parity), LINK, vec![codel::Stamped::default(); 40])
 }
 
-fn new_fq_codel(params: fq_codel::Params, flows: usize, slots: usize) -> HeapFqCodel<Header> {
+fn new_fq_codel(params: fq_codel::Params, flows: usize, slots: usize) -> FqCodel<Header> {
     let slots = vec![goodqueue::arena::Slot::default(); slots];
-    HeapFqCodel::new(params, vec![fq_codel::Flow::default(); flows], slots).expect("storage")
+    <FqCodel<Header>>::new(params, LINK, vec![fq_codel::Flow::default(); flows], slots).expect("storage")
 }
 
 proptest! {
@@ -112,13 +120,13 @@ proptest! {
 
     #[test]
     fn tbf_keeps_every_promise(ops in prop::collection::vec(op(), 1..200)) {
-        let queue = HeapTbf::new(tbf_params(0), Nanos(0), vec![Header::default(); 50]).expect("parameters");
+        let queue = <Tbf<Header>>::new(tbf_params(0), LINK, Nanos(0), vec![Header::default(); 50]).expect("parameters");
         run(queue, 0, &ops);
     }
 
     #[test]
     fn a_fifo_keeps_every_promise(ops in prop::collection::vec(op(), 1..200)) {
-        run(HeapFifo::new(Limit::Packets(10), vec![Header::default(); 20]), 0, &ops);
+        run(<Fifo<Header>>::new(Limit::Packets(10), vec![Header::default(); 20]), 0, &ops);
     }
 
     /// The naive model of `bfifo`, decision for decision.
@@ -127,7 +135,7 @@ proptest! {
         lens in prop::collection::vec(prop::option::of(1_u32..3000), 1..300),
         limit in 0_u64..20_000,
     ) {
-        let mut queue = HeapFifo::new(Limit::Bytes(limit), vec![Header::default(); 400]);
+        let mut queue = <Fifo<Header>>::new(Limit::Bytes(limit), vec![Header::default(); 400]);
         let (mut model, mut seen) = (VecDeque::new(), Seen::default());
         for (id, len) in (0_u64..).zip(lens) {
             if let Some(len) = len {
@@ -158,9 +166,9 @@ proptest! {
     /// A bucket with packets waits at most for one turn of every other bucket.
     #[test]
     fn no_flow_starves(counts in prop::collection::vec(1_u64..40, 2..8), len in 1000_u32..1515) {
-        let law = LawParams { target: Span::from_secs(1000), ..LawParams::new() };
+        let params = fq_codel::Params { target: Span::from_secs(1000), ..fq_codel::Params::default() };
         let flows = counts.len();
-        let mut queue = new_fq_codel(fq_codel::Params { law, ..fq_codel::Params::default() }, flows, 400);
+        let mut queue = new_fq_codel(params, flows, 400);
         let mut seen = Seen::default();
         for (flow, &count) in counts.iter().enumerate() {
             // The middle of the bucket's part of the hash space.
@@ -193,7 +201,7 @@ proptest! {
         burst in 1514_u32..20_000,
     ) {
         let params = tbf::Params::new(Rate(rate), burst, 1 << 20);
-        let mut queue = HeapTbf::new(params, Nanos(0), vec![Header::default(); 200]).expect("parameters");
+        let mut queue = <Tbf<Header>>::new(params, LINK, Nanos(0), vec![Header::default(); 200]).expect("parameters");
         let mut seen = Seen::default();
         for &len in &lens {
             queue.enqueue(Nanos(0), Header { len, ..Header::default() }, &mut seen);

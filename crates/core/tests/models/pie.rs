@@ -1,45 +1,52 @@
 //! `pie` and `fq_pie`.
 
-use goodqueue::pie::{LawParams, MAX_PROB, Params, Stamped};
-use goodqueue::{
-    Draws, Header, HeapFqPie, HeapPie, Ignore, Nanos, Pie, Queue, Reason, Rng, Span, Verdict, fq_pie,
-};
+use goodqueue::pie::{MAX_PROB, Params, Stamped};
+use goodqueue::{Draws, FqPie, Header, Heap, Ignore, Nanos, Pie, Queue, Reason, Rng, Span, Verdict, fq_pie};
 use proptest::prelude::*;
 
+use crate::LINK;
 use crate::harness::{Op, Seen, Subject, op, run};
 
-fn law(choice: u8) -> LawParams {
-    LawParams {
+fn params(limit: u32, choice: u8) -> Params {
+    Params {
+        limit,
         target: if choice & 1 == 0 { Span::from_millis(15) } else { Span::from_micros(100) },
         tupdate: if choice == 2 { Span::ZERO } else { Span::from_millis(u64::from(choice) * 15 + 15) },
         alpha: u32::from(choice) * 10,
         ecn: choice & 1 == 1,
         bytemode: choice == 2,
         dq_rate_estimator: choice == 3,
-        ..LawParams::new()
+        ..Params::default()
     }
 }
 
-impl Subject for HeapPie<Header> {
+impl Subject for Pie<Header> {
     const IS_FIFO: bool = true;
     fn reconfigure(&mut self, now: Nanos, choice: u8, seen: &mut Seen) {
         let limit = [1000, 5, 20, 2][usize::from(choice)];
-        self.configure(now, Params { limit, law: law(choice) }, seen);
+        self.configure(now, params(limit, choice), LINK, seen);
     }
 }
 
-impl Subject for HeapFqPie<Header> {
+impl Subject for FqPie<Header> {
     const IS_FIFO: bool = false;
     fn reconfigure(&mut self, now: Nanos, choice: u8, seen: &mut Seen) {
         let at = usize::from(choice);
+        let law = params(0, choice);
         let params = fq_pie::Params {
+            target: law.target,
+            tupdate: law.tupdate,
+            alpha: law.alpha,
+            ecn: law.ecn,
+            bytemode: law.bytemode,
+            dq_rate_estimator: law.dq_rate_estimator,
             limit: [100, 10, 3, 30][at],
-            quantum: [1514, 300, 1, 9000][at],
+            quantum: Some([1514, 300, 1, 9000][at]),
             memory_limit: 50_000,
             ecn_prob: u32::from(choice) * 30,
-            law: law(choice),
+            ..fq_pie::Params::default()
         };
-        self.configure(now, params, seen);
+        self.configure(now, params, LINK, seen);
     }
 }
 
@@ -48,8 +55,8 @@ proptest! {
 
     #[test]
     fn pie_keeps_every_promise(ops in prop::collection::vec(op(), 1..300), start in any::<u32>()) {
-        let params = Params { limit: 40, law: law(0) };
-        let queue = HeapPie::new(params, Nanos(start.into()), Rng::new(1), vec![Stamped::default(); 40]);
+        let params = params(40, 0);
+        let queue = <Pie<Header>>::new(params, LINK, Nanos(start.into()), Rng::new(1), vec![Stamped::default(); 40]);
         run(queue, u64::from(start), &ops);
     }
 
@@ -57,15 +64,15 @@ proptest! {
     fn fq_pie_keeps_every_promise(ops in prop::collection::vec(op(), 1..300), slots in 1_usize..60) {
         let params = fq_pie::Params { limit: 30, ..fq_pie::Params::default() };
         let (flows, slots) = (vec![fq_pie::Flow::default(); 4], vec![goodqueue::arena::Slot::default(); slots]);
-        run(HeapFqPie::new(params, Nanos(0), Rng::new(2), flows, slots).expect("buckets"), 0, &ops);
+        run(<FqPie<Header>>::new(params, LINK, Nanos(0), Rng::new(2), flows, slots).expect("buckets"), 0, &ops);
     }
 
     /// The probability is the same however often it is asked for in between.
     #[test]
     fn updates_wait_for_a_call(ops in prop::collection::vec(op(), 1..200), asks in 1_u64..50) {
         let make = || {
-            let params = Params { limit: 40, law: law(0) };
-            HeapPie::new(params, Nanos(0), Rng::new(3), vec![Stamped::default(); 40])
+            let params = params(40, 0);
+            <Pie<Header>>::new(params, LINK, Nanos(0), Rng::new(3), vec![Stamped::default(); 40])
         };
         let (mut seldom, mut often, mut now) = (make(), make(), Nanos(0));
         for op in &ops {
@@ -103,8 +110,8 @@ impl Draws for Fixed {
 }
 
 /// 30 packets at 1 s, one dequeued at each of `at` (milliseconds from then).
-fn delayed(draw: u32, at: &[u64]) -> Pie<Header, Vec<Stamped<Header>>, Fixed> {
-    let mut queue = Pie::new(Params::default(), Nanos(0), Fixed(draw), vec![Stamped::default(); 1000]);
+fn delayed(draw: u32, at: &[u64]) -> Pie<Header, Heap, Fixed> {
+    let mut queue = Pie::new(Params::default(), LINK, Nanos(0), Fixed(draw), vec![Stamped::default(); 1000]);
     let packet = Header { len: 1000, dsfield: 2, ..Header::default() };
     for _ in 0..30 {
         queue.enqueue(Nanos(1_000_000_000), packet, &mut Ignore);
@@ -156,8 +163,9 @@ fn what_nobody_asked_for_a_year_is_answered_at_once() {
     assert!(queue.vars().prob > 0, "30 packets still stand there");
     let flows = vec![fq_pie::Flow::default(); 65_536];
     let slots = vec![goodqueue::arena::Slot::default(); 10];
-    let mut queue = HeapFqPie::<Header>::new(fq_pie::Params::default(), Nanos(0), Rng::new(1), flows, slots)
-        .expect("buckets");
+    let mut queue =
+        FqPie::<Header>::new(fq_pie::Params::default(), LINK, Nanos(0), Rng::new(1), flows, slots)
+            .expect("buckets");
     queue.advance(Nanos(u64::MAX - 1));
     assert_eq!(queue.flow_state(0).expect("a bucket").vars.prob, 0);
 }

@@ -4,12 +4,12 @@ use std::collections::VecDeque;
 
 use goodqueue::red::LawParams;
 use goodqueue::sfq::Params;
-use goodqueue::{Header, HeapSfq, Ignore, Nanos, Queue, Rng, Span};
+use goodqueue::{Header, Ignore, Nanos, Queue, Rng, Sfq, Span};
 use proptest::prelude::*;
 
 use crate::harness::{Seen, Subject, op, run};
 
-impl Subject for HeapSfq<Header> {
+impl Subject for Sfq<Header> {
     const IS_FIFO: bool = false;
     const COUNTS_RESET: bool = true;
     fn reconfigure(&mut self, now: Nanos, _choice: u8, seen: &mut Seen) {
@@ -18,10 +18,10 @@ impl Subject for HeapSfq<Header> {
     }
 }
 
-fn sfq(params: Params, flows: usize) -> HeapSfq<Header> {
+fn sfq(params: Params, flows: usize) -> Sfq<Header> {
     let nodes = vec![goodqueue::sfq::Node::default(); params.limit as usize + 1];
     let slots = vec![goodqueue::sfq::Slot::default(); flows];
-    HeapSfq::new(params, Nanos(0), Rng::new(1), vec![0; 64], slots, nodes)
+    <Sfq<Header>>::new(params, Nanos(0), Rng::new(1), vec![0; 64], slots, nodes)
 }
 
 /// A quantum of nothing would leave a slot in debt for ever.

@@ -2,12 +2,12 @@
 
 use goodqueue::arena::{List, Slot};
 use goodqueue::wheel::{Params, words};
-use goodqueue::{Header, HeapWheel, Nanos, Observer, Origin, Queue, Reason, Span, Verdict};
+use goodqueue::{Header, Nanos, Observer, Origin, Queue, Reason, Span, Verdict, Wheel};
 use proptest::prelude::*;
 
 use crate::harness::{Seen, Subject, op, run};
 
-impl Subject for HeapWheel<Header> {
+impl Subject for Wheel<Header> {
     const IS_FIFO: bool = true;
     const IS_SHAPER: bool = true;
     fn reconfigure(&mut self, now: Nanos, choice: u8, seen: &mut Seen) {
@@ -16,8 +16,8 @@ impl Subject for HeapWheel<Header> {
     }
 }
 
-fn wheel(params: Params, slots: usize) -> HeapWheel<Header> {
-    HeapWheel::new(params, vec![0; words(slots)], vec![List::EMPTY; slots], vec![Slot::default(); 200])
+fn wheel(params: Params, slots: usize) -> Wheel<Header> {
+    <Wheel<Header>>::new(params, vec![0; words(slots)], vec![List::EMPTY; slots], vec![Slot::default(); 200])
 }
 
 /// A host whose packets are to leave at times of their own, by their number.
@@ -54,7 +54,7 @@ proptest! {
         start in 0_u64..10_000_000,
         horizon_drop in any::<bool>(),
     ) {
-        let params = Params { limit: 60, granularity: Span(GRANULARITY), horizon_drop };
+        let params = Params { limit: 60, granularity: Span(GRANULARITY), horizon: Span(1000), horizon_drop };
         let mut queue = wheel(params, slots);
         let mut host = Host { departures: Vec::new(), dropped: Vec::new() };
         let mut model: Vec<(u64, u64)> = Vec::new();

@@ -2,14 +2,20 @@
 use goodqueue::arena::Slot;
 use goodqueue::fq_codel::{Flow, Params};
 use goodqueue::{
-    Backlog, Bytes, Departure, FqCodel, Header, Ignore, Line, Nanos, Port, Queue, Rate, RingSpec, Serializer,
-    Span,
+    Backlog, Bytes, Departure, FqCodel, Header, Ignore, Line, Link, Nanos, Port, Queue, Rate, RingSpec,
+    Serializer, Span,
 };
 
 use super::support::{drain, fifo, line, packet};
 
-fn fq_codel() -> FqCodel<Header, Vec<Flow>, Vec<Slot<Header>>> {
-    FqCodel::new(Params::default(), vec![Flow::default(); 1024], vec![Slot::default(); 10_240]).unwrap()
+fn fq_codel() -> FqCodel<Header> {
+    FqCodel::new(
+        Params::default(),
+        Link::ethernet(Rate(10_000_000)),
+        vec![Flow::default(); 1024],
+        vec![Slot::default(); 10_240],
+    )
+    .unwrap()
 }
 
 #[test]

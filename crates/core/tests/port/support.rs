@@ -11,7 +11,7 @@ use goodqueue::{
 /// Bytes of a full Ethernet packet without FCS.
 pub(crate) const FULL: u32 = 1514;
 
-pub(crate) fn fifo(limit: u32) -> Fifo<Header, Vec<Header>> {
+pub(crate) fn fifo(limit: u32) -> Fifo<Header> {
     Fifo::new(Limit::Packets(limit), vec![Header::default(); limit as usize])
 }
 

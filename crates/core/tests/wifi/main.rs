@@ -112,7 +112,7 @@ fn params(choice: u8) -> WifiParams {
         airtime_rx: choice & 12 == 0,
         airtime_fairness: choice & 8 == 0,
         aql_enable: choice & 16 == 0,
-        aql_threshold: if choice & 2 == 0 { 24_000 } else { 6000 },
+        aql_threshold: Span::from_millis(if choice & 2 == 0 { 24 } else { 6 }),
         band: Band::Ghz5,
         ..WifiParams::default()
     }

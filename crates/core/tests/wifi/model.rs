@@ -83,7 +83,7 @@ impl Model {
             rate,
             deficit: [256; 4],
             pending: [0; 4],
-            limits: self.params.aql_limits,
+            limits: Ac::ALL.map(|ac| self.params.aql_limits(ac)),
             last_active: [0; 4],
         };
         self.stations.insert(id, station);
@@ -234,11 +234,11 @@ impl Model {
         !self.params.aql
             || !self.params.aql_enable
             || pending < limits.low.into()
-            || (total < self.params.aql_threshold.into() && pending < limits.high.into())
+            || (total < (self.params.aql_threshold.0 / 1000).cast_signed() && pending < limits.high.into())
     }
 
     fn round_allowed(&self, ac: Ac) -> bool {
-        let limits = self.params.aql_limits[ac.index()];
+        let limits = self.params.aql_limits(ac);
         let more = u32::try_from(self.lists[ac.index()].len()).expect("few").wrapping_sub(1);
         let limit = (more.wrapping_mul(limits.low) / 2).wrapping_add(limits.high);
         !self.params.aql || self.pending[ac.index()] < limit.into()

@@ -2,10 +2,10 @@
 
 use goodqueue::arena::Slot;
 use goodqueue::wifi::{
-    Ac, AqlLimits, Capacity, Delivered, Flow, InterfaceId, Lent, Node, Parts, RateInfo, Station, StationId,
-    Tid, Tin, TxStack, TxqId, Width, WifiError, WifiParams,
+    Ac, AqlLimits, Capacity, Delivered, Flow, InterfaceId, Node, Parts, RateInfo, Station, StationId, Tid,
+    Tin, TxStack, TxqId, Width, WifiError, WifiParams,
 };
-use goodqueue::{Header, Ignore, Nanos, Reason, Span, Verdict};
+use goodqueue::{Header, Ignore, Lent, Nanos, Reason, Span, Verdict};
 
 const NOW: Nanos = Nanos(5_000_000_000);
 

@@ -5,7 +5,7 @@ use std::sync::mpsc::channel;
 use std::thread::{self, JoinHandle};
 
 use goodqueue::fifo::Limit;
-use goodqueue::spec::QueueKind;
+use goodqueue::spec::{Link, QueueParams};
 use goodqueue::{AnyQueue, Bytes, Direction, Nanos, QueueSpec, Rate, RingSpec, Rng, Span};
 use goodqueue_probe::Test;
 use goodqueue_report::PathQueue;
@@ -198,12 +198,17 @@ fn lines(lab: &Lab, link: &LinkOrder, queue: &QueueSpec, seed: u64) -> Result<En
 /// How long a full queue, with a full device ring below it, takes to drain over a line of `rate`.
 fn drain_time(queue: &QueueSpec, rate: Rate, ring: u32) -> Span {
     let frames = |packets: u64| packets.saturating_mul(FRAME.into());
-    let bytes = match (queue.kind(), queue.fifo_limit(rate, FRAME)) {
-        (_, Ok(Some(Limit::Bytes(bytes)))) => bytes,
-        (_, Ok(Some(Limit::Packets(packets)))) => frames(packets.into()),
+    let link = Link::ethernet(rate);
+    let bytes = match queue.params() {
+        QueueParams::Fifo(params) => match params.limit(link) {
+            Ok(Limit::Bytes(bytes)) => bytes,
+            _ => u64::MAX,
+        },
         // Their limits are in bytes, and their places for packets of the smallest size.
-        (QueueKind::Tbf | QueueKind::Red, _) => queue.get("limit").unwrap_or(0),
-        _ => frames(queue.places(rate, FRAME).unwrap_or(u64::MAX)),
+        QueueParams::Bfifo(params) => params.limit.into(),
+        QueueParams::Tbf(params) => params.limit,
+        QueueParams::Red(params) => params.limit.into(),
+        _ => frames(queue.places(link).unwrap_or(u64::MAX)),
     };
     let rate = queue.shaped_rate().map_or(rate, |shaped| shaped.min(rate));
     rate.tx_time(Bytes(bytes.saturating_add(frames(u64::from(ring) + 1))))

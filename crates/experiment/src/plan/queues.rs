@@ -1,6 +1,5 @@
 //! The queues that are compared.
 
-use goodqueue::spec::QueueKind;
 use goodqueue::{Nanos, QueueSpec, Rate};
 
 use super::{FRAME, LinkOrder};
@@ -50,18 +49,10 @@ pub(crate) fn words(text: &str) -> Result<Vec<String>, Error> {
 /// no full frame fits into can be built, and passes nothing.
 fn check(spec: &QueueSpec, rate: Rate) -> Result<(), Error> {
     for holder in [Some(*spec), spec.leaf()].into_iter().flatten() {
-        let depths = match holder.kind() {
-            QueueKind::Bfifo | QueueKind::Red => &["limit"][..],
-            QueueKind::Tbf => &["burst", "limit"],
-            _ => &[],
-        };
-        for &name in depths {
-            if holder.get(name).is_some_and(|bytes| bytes < u64::from(FRAME)) {
-                return Err(Error::Usage(format!(
-                    "--queue {spec}: no full packet of {FRAME} bytes fits into {name}={}",
-                    holder.text(name)
-                )));
-            }
+        if let Some(words) = holder.too_small_for(FRAME) {
+            return Err(Error::Usage(format!(
+                "--queue {spec}: no full packet of {FRAME} bytes fits into {words}"
+            )));
         }
     }
     spec.build::<goodqueue::Header>(rate, FRAME, Nanos::ZERO)

@@ -99,11 +99,11 @@ pub(super) fn of(spec: &RadioSpec) -> WifiKnobs {
             knobs.airtime_use_tx = Some(params.airtime_tx);
             knobs.airtime_use_rx = Some(params.airtime_rx);
             if params.aql {
-                let limit = |ac: Ac| params.aql_limits[ac.index()];
+                let limit = |ac: Ac| params.aql_limits(ac);
                 let limits = Ac::ALL
                     .map(|ac| (category(ac), AqlLimit { low_us: limit(ac).low, high_us: limit(ac).high }));
                 knobs.aql = limits.into_iter().collect();
-                knobs.aql_threshold_us = Some(params.aql_threshold);
+                knobs.aql_threshold_us = u32::try_from(params.aql_threshold.0 / 1000).ok();
             }
             if params.joint_airtime {
                 knobs.other.insert("airtime account".into(), "one for VO, VI and BE".into());

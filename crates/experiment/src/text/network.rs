@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use goodqueue::port::Schedule;
-use goodqueue::spec::QueueKind;
+use goodqueue::spec::QueueParams;
 use goodqueue::{ClassTree, Line, QueueSpec, Rate, RingSpec, Serializer, Span};
 use goodqueue_sim::switch::Buffers;
 use goodqueue_sim::{Discipline, Loss, PortSpec, Scenario};
@@ -333,24 +333,20 @@ fn queue(way: &OneWay, rate: Rate, site: &Site<'_>, slowest: Option<Rate>) -> Re
 
 /// Why a queue passes nothing at this rate, or cannot be built for it.
 pub(super) fn unfit(spec: &QueueSpec, rate: Rate) -> Option<String> {
-    let depths = match spec.kind() {
-        QueueKind::Bfifo | QueueKind::Red => &["limit"][..],
-        QueueKind::Tbf => &["burst", "limit"],
-        QueueKind::Fifo => {
-            let time = spec.get("time").unwrap_or(0);
-            let bytes = u128::from(rate.0) * u128::from(time) / 8_000_000_000;
-            return match bytes {
-                few if few < u128::from(FRAME) => {
-                    Some(format!("it holds {few} bytes, less than a full packet of {FRAME}"))
-                }
-                many if many > u128::from(u32::MAX) => Some("it is above 4 GiB".into()),
-                _ => None,
-            };
-        }
-        _ => return spec.leaf().and_then(|leaf| unfit(&leaf, rate)),
-    };
-    let small = depths.iter().find(|name| spec.get(name).is_some_and(|bytes| bytes < u64::from(FRAME)))?;
-    Some(format!("no full packet of {FRAME} bytes fits into {small}={}", spec.text(small)))
+    if let QueueParams::Fifo(params) = spec.params() {
+        let bytes = u128::from(rate.0) * u128::from(params.time.0) / 8_000_000_000;
+        return match bytes {
+            few if few < u128::from(FRAME) => {
+                Some(format!("it holds {few} bytes, less than a full packet of {FRAME}"))
+            }
+            many if many > u128::from(u32::MAX) => Some("it is above 4 GiB".into()),
+            _ => None,
+        };
+    }
+    if let Some(leaf) = spec.leaf() {
+        return unfit(&leaf, rate);
+    }
+    spec.too_small_for(FRAME).map(|words| format!("no full packet of {FRAME} bytes fits into {words}"))
 }
 
 /// Packets that the queues and rings of a port have room for; a limit in bytes is one of small packets.
@@ -365,16 +361,13 @@ fn room(port: &PortSpec) -> u64 {
 
 fn room_of_queue(spec: &QueueSpec, port: &PortSpec) -> u64 {
     let small = |bytes: u64| (bytes / 40).min(goodqueue::spec::MAX_PACKETS);
-    match spec.kind() {
-        QueueKind::Bfifo | QueueKind::Tbf | QueueKind::Red => small(spec.get("limit").unwrap_or(0)),
-        QueueKind::PfifoFast | QueueKind::Prio | QueueKind::Drr | QueueKind::Htb => {
-            spec.places(port.rate, port.frame).unwrap_or(0)
-        }
-        QueueKind::Fifo => small(port.rate.bytes_in(Span(spec.get("time").unwrap_or(0))).0),
-        QueueKind::Cake => {
-            let packets = spec.cake_packets(port.frame).unwrap_or(0);
-            packets.saturating_add(spec.get("flows").unwrap_or(0).saturating_mul(8))
-        }
-        _ => spec.get("limit").unwrap_or(0).saturating_add(spec.get("flows").unwrap_or(0)),
+    let places = || spec.places(goodqueue::Link { rate: port.rate, mtu: port.frame }).unwrap_or(0);
+    match spec.params() {
+        QueueParams::Bfifo(params) => small(params.limit.into()),
+        QueueParams::Tbf(params) => small(params.limit),
+        QueueParams::Red(setup) => small(setup.limit.into()),
+        QueueParams::Fifo(params) => small(port.rate.bytes_in(params.time).0),
+        QueueParams::Cake(setup) => places().saturating_add(u64::from(setup.flows) * 8),
+        params => places().saturating_add(params.discipline().flows().unwrap_or(0).into()),
     }
 }

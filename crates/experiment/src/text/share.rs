@@ -163,7 +163,8 @@ impl QueueText {
     fn written(&self, rate: impl Fn(Share) -> String) -> String {
         let mut words = self.spec.to_string();
         for &(name, share) in &self.shares {
-            let nominal = self.spec.text(name);
+            let parameter = self.spec.info().parameters.iter().find(|parameter| parameter.name == name);
+            let nominal = parameter.map_or_else(String::new, |parameter| self.spec.text(parameter));
             words = words.replacen(&format!(",{name}={nominal}"), &format!(",{name}={}", rate(share)), 1);
         }
         words
@@ -187,10 +188,7 @@ impl FromStr for QueueText {
         let mut words = Vec::new();
         for element in text.split(',') {
             let share = element.split_once('=').and_then(|(name, value)| {
-                let is_it = |known: &&Parameter| {
-                    let mut names = std::iter::once(&known.name).chain(known.aliases);
-                    known.unit == Unit::Rate && names.any(|known| known.eq_ignore_ascii_case(name.trim()))
-                };
+                let is_it = |known: &&Parameter| known.unit == Unit::Rate && known.is_called(name.trim());
                 Some((parameters.iter().find(is_it)?.name, value.parse::<Share>().ok()?))
             });
             match share {

@@ -5,7 +5,7 @@
 //!  client ── router [queue, shaped] ── modem ── isp ── server        with `shape`: the line keeps its buffer
 //! ```
 
-use goodqueue::spec::QueueKind;
+use goodqueue::spec::QueueParams;
 use goodqueue::{Direction, Rate, Span};
 use goodqueue_sim::{Loss, ShaperKind};
 use toml::Spanned;
@@ -242,13 +242,16 @@ impl Simple {
         let own = if direction == Direction::Up { self.shape_up } else { self.shape_down };
         let Some(At { at, value: rate }) = own.or(self.shape) else { return Ok(OneWay::default()) };
         let wrong = |why: String| Wrong::new(at, format!("shape: {queue}: {why}"));
-        let is_cake = queue.spec().kind() == QueueKind::Cake;
-        if queue.spec().is_shaper() || (is_cake && queue.spec().given("bandwidth").is_some()) {
+        let cake = match queue.spec().params() {
+            QueueParams::Cake(setup) => Some(*setup),
+            _ => None,
+        };
+        if queue.spec().is_shaper() {
             return Err(wrong(
                 "it shapes by itself, and once is enough: leave `shape` or its rate out".into(),
             ));
         }
-        if !is_cake {
+        let Some(cake) = cake else {
             let shaper = ShaperWords { kind: ShaperKind::Htb, rate, burst: FRAME };
             let queue = At { at, value: QueueWords::Spec(queue.clone()) };
             return Ok(OneWay {
@@ -256,10 +259,10 @@ impl Simple {
                 shaper: Some(At { at, value: Some(shaper) }),
                 ..OneWay::default()
             });
-        }
+        };
         let mut queue = queue.with(&format!("bandwidth={rate}")).map_err(|error| wrong(error.to_string()))?;
         // What it drops has crossed the line already.
-        if direction == Direction::Down && queue.spec().given("ingress").is_none() {
+        if direction == Direction::Down && cake.ingress.is_none() {
             queue = queue.with("ingress=on").map_err(|error| wrong(error.to_string()))?;
         }
         let fast = match self.line_of(direction).value {

@@ -1,35 +1,20 @@
 //! `codel` and `fq_codel` under replay.
 
-use goodqueue::codel::{LawParams, Parity, State};
+use goodqueue::codel::{Parity, State, Ticks};
 use goodqueue::fq_codel::FlowState;
-use goodqueue::{HeapCodel, HeapFqCodel, Nanos, Queue, Span};
+use goodqueue::{Codel, FqCodel, Link, Nanos, Queue};
 use goodqueue::{codel as codel_queue, fq_codel as fq_codel_queue};
 
 use super::Fault;
 use super::format::{Input, Number};
-use super::subject::{Results, Setup, Subject, call, changed, common_state, hash_of, narrow};
-
-/// Sets a parameter of the control law; `Ok(false)`: it has no such parameter.
-fn set_law(law: &mut LawParams, key: &str, value: Number) -> Result<bool, String> {
-    let micros = || narrow::<u32>(key, value).map(|us| Span::from_micros(us.into()));
-    match key {
-        "target" => law.target = micros()?,
-        "interval" => law.interval = micros()?,
-        "ecn" => law.ecn = value != 0,
-        "ce_threshold" => law.ce_threshold = Some(micros()?),
-        _ => return Ok(false),
-    }
-    Ok(true)
-}
+use super::subject::{Results, Setup, Subject, call, changed, common_state, hash_of, set};
 
 /// The law's effective parameters in ticks of 1024 ns.
-fn law_effective(law: &LawParams, key: &str) -> Option<Number> {
+fn law_effective(ticks: Ticks, key: &str) -> Option<Number> {
     Some(match key {
-        "ecn" => law.ecn.into(),
-        "target_units" => law.ticks().target.into(),
-        "interval_units" => law.ticks().interval.into(),
-        "ce_threshold_units" => law.ticks().ce_threshold.into(),
-        "mtu_backlog" => law.mtu.into(),
+        "target_units" => ticks.target.into(),
+        "interval_units" => ticks.interval.into(),
+        "ce_threshold_units" => ticks.ce_threshold.into(),
         _ => return None,
     })
 }
@@ -57,40 +42,36 @@ fn law_counters(counters: &codel_queue::Counters, key: &str) -> Option<Number> {
 }
 
 struct CodelSubject {
-    queue: HeapCodel<goodqueue::Header>,
-}
-
-fn set_codel(params: &mut codel_queue::Params, key: &str, value: Number) -> Result<(), String> {
-    if key == "limit" {
-        params.limit = narrow(key, value)?;
-    } else if !set_law(&mut params.law, key, value)? {
-        return Err(format!("unknown parameter `{key}`"));
-    }
-    Ok(())
+    queue: Codel<goodqueue::Header>,
+    link: Link,
 }
 
 pub(super) fn codel(setup: &Setup<'_>) -> Result<Box<dyn Subject>, Fault> {
-    let law = LawParams { mtu: setup.mtu(), parity: Parity::Linux, ..LawParams::new() };
-    let mut params = codel_queue::Params { law, ..codel_queue::Params::default() };
+    let mut params = codel_queue::Params { parity: Parity::Linux, ..codel_queue::Params::default() };
     for entry in &setup.header.params {
-        set_codel(&mut params, entry.key, entry.value).map_err(|reason| Fault::at(entry.line, reason))?;
+        set(&mut params, entry.key, entry.value).map_err(|reason| Fault::at(entry.line, reason))?;
     }
-    let queue = HeapCodel::new(params, Setup::places(setup.arrivals + 1));
-    Ok(Box::new(CodelSubject { queue }))
+    let link = setup.link();
+    let queue: Codel<goodqueue::Header> = Codel::new(params, link, Setup::places(setup.arrivals + 1));
+    Ok(Box::new(CodelSubject { queue, link }))
 }
 
 impl Subject for CodelSubject {
     fn effective(&self, key: &str) -> Option<Number> {
+        let params = self.queue.params();
         match key {
-            "limit" => Some(self.queue.params().limit.into()),
-            _ => law_effective(&self.queue.params().law, key),
+            "limit" => Some(params.limit.into()),
+            "ecn" => Some(params.ecn.into()),
+            "mtu_backlog" => Some(self.link.mtu.into()),
+            _ => law_effective(params.ticks(), key),
         }
     }
 
     fn call(&mut self, now: Nanos, input: &Input<'_>, results: &mut Results) -> Result<(), String> {
+        let link = self.link;
         call(&mut self.queue, now, input, results, |queue, entries, collect| {
-            let params = changed(*queue.params(), entries, set_codel)?;
-            queue.configure(now, params, collect);
+            let params = changed(*queue.params(), entries, set)?;
+            queue.configure(now, params, link, collect);
             Ok(())
         })?;
         Ok(())
@@ -107,45 +88,34 @@ impl Subject for CodelSubject {
 }
 
 struct FqCodelSubject {
-    queue: HeapFqCodel<goodqueue::Header>,
-    flows: u32,
+    queue: FqCodel<goodqueue::Header>,
+    link: Link,
     /// Bucket of the packet enqueued or delivered last.
     bucket: u32,
 }
 
 fn set_fq_codel(params: &mut fq_codel_queue::Params, key: &str, value: Number) -> Result<(), String> {
-    match key {
-        "limit" => params.limit = narrow(key, value)?,
-        // Linux 6.1 sch_fq_codel.c:fq_codel_change raises a quantum given to 256 at least.
-        "quantum" => params.quantum = narrow::<u32>(key, value)?.max(256),
-        "memory_limit" => params.memory_limit = narrow::<u32>(key, value)?.min(1 << 31),
-        "drop_batch_size" => params.drop_batch_size = narrow(key, value)?,
-        "ce_threshold_selector" => params.law.ce_threshold_selector = narrow(key, value)?,
-        "ce_threshold_mask" => params.law.ce_threshold_mask = narrow(key, value)?,
-        "flows" => return Err("flows is fixed at creation".to_string()),
-        _ if set_law(&mut params.law, key, value)? => {}
-        _ => return Err(format!("unknown parameter `{key}`")),
-    }
+    set(params, key, value)?;
+    // Linux 6.1 sch_fq_codel.c:fq_codel_change.
+    params.quantum = params.quantum.map(|quantum| quantum.max(256));
+    params.memory_limit = params.memory_limit.min(1 << 31);
     Ok(())
 }
 
 pub(super) fn fq_codel(setup: &Setup<'_>) -> Result<Box<dyn Subject>, Fault> {
-    let mut params = fq_codel_queue::Params { quantum: setup.mtu(), ..fq_codel_queue::Params::default() };
-    params.law.mtu = setup.mtu();
-    params.law.parity = Parity::Linux;
-    let mut flows = 1024_u32;
+    let mut params = fq_codel_queue::Params { parity: Parity::Linux, ..fq_codel_queue::Params::default() };
     for entry in &setup.header.params {
-        let set = if entry.key == "flows" {
-            let given = narrow("flows", entry.value).ok().filter(|given| (1..=65_536).contains(given));
-            given.map(|given| flows = given).ok_or_else(|| format!("flows: {} is out of range", entry.value))
-        } else {
-            set_fq_codel(&mut params, entry.key, entry.value)
-        };
+        let set = set_fq_codel(&mut params, entry.key, entry.value);
         set.map_err(|reason| Fault::at(entry.line, reason))?;
     }
-    let queue = HeapFqCodel::new(params, Setup::places(flows as usize), Setup::places(setup.arrivals + 1));
+    if !(1..=65_536).contains(&params.flows) {
+        let reason = format!("flows: {} is out of range", params.flows);
+        return Err(Fault::at(setup.header.queue_line, reason));
+    }
+    let (link, flows) = (setup.link(), Setup::places(params.flows as usize));
+    let queue = <FqCodel<goodqueue::Header>>::new(params, link, flows, Setup::places(setup.arrivals + 1));
     let queue = queue.map_err(|error| Fault::at(setup.header.queue_line, error.to_string()))?;
-    Ok(Box::new(FqCodelSubject { queue, flows, bucket: 0 }))
+    Ok(Box::new(FqCodelSubject { queue, link, bucket: 0 }))
 }
 
 impl FqCodelSubject {
@@ -165,20 +135,26 @@ impl Subject for FqCodelSubject {
         let params = self.queue.params();
         Some(match key {
             "limit" => params.limit.into(),
-            "flows" => self.flows.into(),
-            "quantum" => params.quantum.into(),
+            "flows" => params.flows.into(),
+            "ecn" => params.ecn.into(),
+            "mtu_backlog" => self.link.mtu.into(),
+            "quantum" => params.quantum(self.link).into(),
             "memory_limit" => params.memory_limit.into(),
-            "drop_batch_size" => params.drop_batch_size.into(),
-            "ce_threshold_selector" => params.law.ce_threshold_selector.into(),
-            "ce_threshold_mask" => params.law.ce_threshold_mask.into(),
-            _ => return law_effective(&params.law, key),
+            "drop_batch_size" => params.drop_batch.into(),
+            "ce_threshold_selector" => params.ce_threshold_selector.into(),
+            "ce_threshold_mask" => params.ce_threshold_mask.into(),
+            _ => return law_effective(params.ticks(), key),
         })
     }
 
     fn call(&mut self, now: Nanos, input: &Input<'_>, results: &mut Results) -> Result<(), String> {
+        let link = self.link;
         let delivered = call(&mut self.queue, now, input, results, |queue, entries, collect| {
             let params = changed(*queue.params(), entries, set_fq_codel)?;
-            queue.configure(now, params, collect);
+            if params.flows != queue.params().flows {
+                return Err("flows is fixed at creation".to_string());
+            }
+            queue.configure(now, params, link, collect);
             Ok(())
         })?;
         self.bucket = hash_of(input, delivered).map_or(self.bucket, |hash| self.queue.bucket(hash));

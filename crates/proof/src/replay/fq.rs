@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use goodqueue::fq::{Flow, Node, Params};
-use goodqueue::{Fq, Header, Nanos, Observer, Origin, Queue, Reason, Socket, Span};
+use goodqueue::fq::Params;
+use goodqueue::{Fq, Header, Link, Nanos, Observer, Origin, Queue, Rate, Reason, Socket};
 
-use super::Fault;
 use super::format::{Input, Number, Outcome, Sending};
 use super::subject::{Collect, Listing, Results, Setup, Subject, call_with, changed, common_state, narrow};
+use super::{Fault, subject};
 
 /// A socket of the sending host.
 #[derive(Clone, Copy, Debug)]
@@ -73,57 +73,37 @@ impl Observer<Header> for Owner<'_> {
 }
 
 struct FqSubject {
-    queue: Fq<Header, Vec<u32>, Vec<Flow>, Vec<Node<Header>>>,
-    buckets_log: u32,
+    queue: Fq<Header>,
+    link: Link,
     host: Host,
 }
 
 fn set(params: &mut Params, key: &str, value: Number) -> Result<(), String> {
-    let micros = || narrow::<u32>(key, value).map(|us| Span::from_micros(us.into()));
+    let rate = || narrow::<u32>(key, value).map(|bytes| Rate(u64::from(bytes) * 8));
     match key {
-        "limit" => params.limit = narrow(key, value)?,
-        "flow_limit" => params.flow_limit = narrow(key, value)?,
-        "quantum" => params.quantum = narrow(key, value)?,
-        "initial_quantum" => params.initial_quantum = narrow(key, value)?,
         "rate_enable" => params.pacing = value != 0,
-        "maxrate" => {
-            let rate: u32 = narrow(key, value)?;
-            params.maxrate = (rate != u32::MAX).then_some(rate.into());
-        }
-        "refill_delay" => params.refill_delay = micros()?,
-        "orphan_mask" => params.orphan_mask = narrow(key, value)?,
-        "low_rate_threshold" => params.low_rate_threshold = narrow::<u32>(key, value)?.into(),
-        "ce_threshold" => params.ce_threshold = micros()?,
+        "maxrate" => params.maxrate = Some(rate()?).filter(|_| value != Number::from(u32::MAX)),
+        "low_rate_threshold" => params.low_rate_threshold = rate()?,
+        "buckets_log" => match narrow::<u32>(key, value) {
+            Ok(log @ 1..=18) => params.buckets = 1 << log,
+            _ => return Err("buckets_log: 1 to 18".to_string()),
+        },
         // The slack of the wake-up is the caller's matter.
         "timer_slack" => {}
-        "horizon" => params.horizon = micros()?,
-        "horizon_drop" => params.horizon_drop = value != 0,
-        _ => return Err(format!("unknown parameter `{key}`")),
+        _ => subject::set(params, key, value)?,
     }
     Ok(())
 }
 
 pub(super) fn fq(setup: &Setup<'_>) -> Result<Box<dyn Subject>, Fault> {
-    let mtu = setup.mtu();
-    let mut params = Params {
-        quantum: mtu.saturating_mul(2),
-        initial_quantum: mtu.saturating_mul(10),
-        hz: setup.header.hz,
-        ..Params::default()
-    };
-    let mut buckets_log = 10;
+    let mut params = Params { hz: setup.header.hz, ..Params::default() };
     for entry in &setup.header.params {
-        let set = if entry.key == "buckets_log" {
-            let given = narrow(entry.key, entry.value).ok().filter(|log| (1..=18).contains(log));
-            given.map(|log| buckets_log = log).ok_or_else(|| "buckets_log: 1 to 18".to_string())
-        } else {
-            set(&mut params, entry.key, entry.value)
-        };
-        set.map_err(|reason| Fault::at(entry.line, reason))?;
+        set(&mut params, entry.key, entry.value).map_err(|reason| Fault::at(entry.line, reason))?;
     }
     let (flows, nodes) = (Setup::places(setup.arrivals + 1), Setup::places(setup.arrivals + 1));
-    let queue = Fq::new(params, Setup::places(1 << buckets_log), flows, nodes);
-    Ok(Box::new(FqSubject { queue, buckets_log, host: Host::default() }))
+    let link = setup.link();
+    let queue = Fq::new(params, link, Setup::places(params.buckets as usize), flows, nodes);
+    Ok(Box::new(FqSubject { queue, link, host: Host::default() }))
 }
 
 impl Subject for FqSubject {
@@ -132,15 +112,15 @@ impl Subject for FqSubject {
         Some(match key {
             "limit" => params.limit.into(),
             "flow_limit" => params.flow_limit.into(),
-            "quantum" => params.quantum.into(),
-            "initial_quantum" => params.initial_quantum.into(),
+            "quantum" => params.quantum(self.link).into(),
+            "initial_quantum" => params.initial_quantum(self.link).into(),
             "rate_enable" => params.pacing.into(),
-            "maxrate" => params.maxrate.unwrap_or(u64::MAX).into(),
-            "buckets_log" => self.buckets_log.into(),
+            "maxrate" => params.maxrate.map_or(u64::MAX, |rate| rate.0 / 8).into(),
+            "buckets_log" => params.buckets.ilog2().into(),
             "refill_delay_jiffies" => params.refill_delay_jiffies().into(),
             "orphan_mask" => params.orphan_mask.into(),
-            "low_rate_threshold" => params.low_rate_threshold.into(),
-            "ce_threshold_ns" => params.ce_threshold.0.into(),
+            "low_rate_threshold" => (params.low_rate_threshold.0 / 8).into(),
+            "ce_threshold_ns" => params.ce_threshold().0.into(),
             "timer_slack" => 10_000,
             "horizon_ns" => params.horizon.0.into(),
             "horizon_drop" => params.horizon_drop.into(),
@@ -152,16 +132,19 @@ impl Subject for FqSubject {
         if let Input::Enqueue(arrival) = input {
             self.host.note(arrival.id, arrival.sending);
         }
+        let link = self.link;
         let mut owner = Owner { host: &self.host, collect: Collect(results) };
-        let change =
-            |queue: &mut Fq<_, _, _, _>, entries: &[super::format::Entry<'_>], owner: &mut Owner<'_>| {
-                let params = changed(*queue.params(), entries, set)?;
-                queue.configure(now, params, owner);
-                // Above the new limit: the last of the dequeues delivered nothing.
-                let wake = queue.watchdog().filter(|_| queue.backlog().packets > params.limit);
-                owner.results().extend(wake.map(|wake| Outcome::Wake { t: wake.0 }));
-                Ok(())
-            };
+        let change = |queue: &mut Fq<Header>, entries: &[super::format::Entry<'_>], owner: &mut Owner<'_>| {
+            let params = changed(*queue.params(), entries, set)?;
+            if params.buckets != queue.params().buckets {
+                return Err("buckets_log is fixed at creation".to_string());
+            }
+            queue.configure(now, params, link, owner);
+            // Above the new limit: the last of the dequeues delivered nothing.
+            let wake = queue.watchdog().filter(|_| queue.backlog().packets > params.limit);
+            owner.results().extend(wake.map(|wake| Outcome::Wake { t: wake.0 }));
+            Ok(())
+        };
         call_with(&mut self.queue, now, input, &mut owner, change, |queue| queue.watchdog())?;
         Ok(())
     }

@@ -1,57 +1,47 @@
 //! `fq_pie` under replay.
 
-use goodqueue::arena::Slot;
-use goodqueue::fq_pie::{Flow, FlowState, Params, UPDATED_AT_ONCE};
-use goodqueue::pie::Stamped;
-use goodqueue::{FqPie, Header, Nanos, Queue};
+use goodqueue::fq_pie::{FlowState, Params, UPDATED_AT_ONCE};
+use goodqueue::{FqPie, Header, Heap, Link, Nanos, Queue};
 
 use super::Fault;
 use super::format::{Input, Number};
-use super::pie::{law, law_effective, set_law, vars};
+use super::pie::{law_effective, vars};
 use super::subject::{
-    Recorded, Results, Setup, Subject, call, call_timer, changed, common_state, hash_of, narrow,
+    Recorded, Results, Setup, Subject, call, call_timer, changed, common_state, hash_of, set,
 };
 
 struct FqPieSubject {
-    queue: FqPie<Header, Vec<Flow>, Vec<Slot<Stamped<Header>>>, Recorded>,
-    flows: u32,
+    queue: FqPie<Header, Heap, Recorded>,
+    link: Link,
     /// Bucket of the packet enqueued or delivered last.
     bucket: u32,
     /// Runs of the reference's timer to come at this very time: ours takes all buckets in one.
     runs_left: u32,
 }
 
-fn set(params: &mut Params, key: &str, value: Number) -> Result<(), String> {
-    match key {
-        "limit" => params.limit = narrow(key, value)?,
-        // Linux 6.1 sch_fq_pie.c:fq_pie_change raises a quantum given to 256 at least.
-        "quantum" => params.quantum = narrow::<u32>(key, value)?.max(256),
-        "memory_limit" => params.memory_limit = narrow(key, value)?,
-        "ecn_prob" => params.ecn_prob = narrow(key, value)?,
-        "flows" => return Err("flows is fixed at creation".to_string()),
-        _ if set_law(&mut params.law, key, value)? => {}
-        _ => return Err(format!("unknown parameter `{key}`")),
-    }
+fn set_fq_pie(params: &mut Params, key: &str, value: Number) -> Result<(), String> {
+    set(params, key, value)?;
+    // Linux 6.1 sch_fq_pie.c:fq_pie_change.
+    params.quantum = params.quantum.map(|quantum| quantum.max(256));
     Ok(())
 }
 
 pub(super) fn fq_pie(setup: &Setup<'_>) -> Result<Box<dyn Subject>, Fault> {
-    let mut params = Params { quantum: setup.mtu(), law: law(setup), ..Params::default() };
-    let mut flows = 1024_u32;
+    let mut params = Params { hz: setup.header.hz, ..Params::default() };
     for entry in &setup.header.params {
-        let set = if entry.key == "flows" {
-            let given = narrow("flows", entry.value).ok().filter(|given| (1..=65_536).contains(given));
-            given.map(|given| flows = given).ok_or_else(|| format!("flows: {} is out of range", entry.value))
-        } else {
-            set(&mut params, entry.key, entry.value)
-        };
+        let set = set_fq_pie(&mut params, entry.key, entry.value);
         set.map_err(|reason| Fault::at(entry.line, reason))?;
     }
+    if !(1..=65_536).contains(&params.flows) {
+        let reason = format!("flows: {} is out of range", params.flows);
+        return Err(Fault::at(setup.header.queue_line, reason));
+    }
     let (start, draws) = (Nanos(setup.header.start_ns), Recorded::new(setup.draws));
-    let (buckets, slots) = (Setup::places(flows as usize), Setup::places(setup.arrivals + 1));
-    let queue = FqPie::new(params, start, draws, buckets, slots)
+    let (buckets, slots) = (Setup::places(params.flows as usize), Setup::places(setup.arrivals + 1));
+    let link = setup.link();
+    let queue = FqPie::new(params, link, start, draws, buckets, slots)
         .map_err(|error| Fault::at(setup.header.queue_line, error.to_string()))?;
-    Ok(Box::new(FqPieSubject { queue, flows, bucket: 0, runs_left: 0 }))
+    Ok(Box::new(FqPieSubject { queue, link, bucket: 0, runs_left: 0 }))
 }
 
 impl FqPieSubject {
@@ -73,7 +63,7 @@ impl FqPieSubject {
         }
         self.queue.advance(now);
         let is_last = self.queue.next_update().is_none();
-        self.runs_left = if is_last { 0 } else { self.flows.div_ceil(UPDATED_AT_ONCE) - 1 };
+        self.runs_left = if is_last { 0 } else { self.queue.params().flows.div_ceil(UPDATED_AT_ONCE) - 1 };
     }
 }
 
@@ -82,11 +72,11 @@ impl Subject for FqPieSubject {
         let params = self.queue.params();
         Some(match key {
             "limit" => params.limit.into(),
-            "flows" => self.flows.into(),
-            "quantum" => params.quantum.into(),
+            "flows" => params.flows.into(),
+            "quantum" => params.quantum(self.link).into(),
             "memory_limit" => params.memory_limit.into(),
             "ecn_prob" => params.ecn_prob.into(),
-            _ => return law_effective(&params.law, key),
+            _ => return law_effective(&params.law(self.link), key),
         })
     }
 
@@ -96,9 +86,13 @@ impl Subject for FqPieSubject {
             self.timer(now);
             return Ok(());
         }
+        let link = self.link;
         let delivered = call(&mut self.queue, now, input, results, |queue, entries, collect| {
-            let params = changed(*queue.params(), entries, set)?;
-            queue.configure(now, params, collect);
+            let params = changed(*queue.params(), entries, set_fq_pie)?;
+            if params.flows != queue.params().flows {
+                return Err("flows is fixed at creation".to_string());
+            }
+            queue.configure(now, params, link, collect);
             Ok(())
         })?;
         self.bucket = hash_of(input, delivered).map_or(self.bucket, |hash| self.queue.bucket(hash));

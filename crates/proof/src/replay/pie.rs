@@ -1,33 +1,13 @@
 //! `pie` under replay, and what `fq_pie` shares with it.
 
-use goodqueue::pie::{LawParams, Params, Stamped, Vars};
-use goodqueue::{Header, Nanos, Pie, Queue, Span};
+use goodqueue::pie::{LawParams, Params, Vars};
+use goodqueue::{Header, Heap, Link, Nanos, Pie, Queue};
 
 use super::Fault;
 use super::format::{Input, Number};
-use super::subject::{Recorded, Results, Setup, Subject, call, call_timer, changed, common_state, narrow};
+use super::subject::{Recorded, Results, Setup, Subject, call, call_timer, changed, common_state, set};
 
-/// The law's parameters of a vector before any is given.
-pub(super) fn law(setup: &Setup<'_>) -> LawParams {
-    LawParams { mtu: setup.mtu(), hz: setup.header.hz, ..LawParams::new() }
-}
-
-/// Sets a parameter of the control law; `Ok(false)`: it has no such parameter.
-pub(super) fn set_law(law: &mut LawParams, key: &str, value: Number) -> Result<bool, String> {
-    let micros = || narrow::<u32>(key, value).map(|us| Span::from_micros(us.into()));
-    match key {
-        "target" => law.target = micros()?,
-        "tupdate" => law.tupdate = micros()?,
-        "alpha" => law.alpha = narrow(key, value)?,
-        "beta" => law.beta = narrow(key, value)?,
-        "ecn" => law.ecn = value != 0,
-        "bytemode" => law.bytemode = value != 0,
-        "dq_rate_estimator" => law.dq_rate_estimator = value != 0,
-        _ => return Ok(false),
-    }
-    Ok(true)
-}
-
+/// The effective parameters of the control law.
 pub(super) fn law_effective(law: &LawParams, key: &str) -> Option<Number> {
     Some(match key {
         "target_ticks" => law.target_ticks().into(),
@@ -57,32 +37,26 @@ pub(super) fn vars(vars: &Vars, key: &str) -> Option<Number> {
 }
 
 struct PieSubject {
-    queue: Pie<Header, Vec<Stamped<Header>>, Recorded>,
-}
-
-fn set(params: &mut Params, key: &str, value: Number) -> Result<(), String> {
-    if key == "limit" {
-        params.limit = narrow(key, value)?;
-    } else if !set_law(&mut params.law, key, value)? {
-        return Err(format!("unknown parameter `{key}`"));
-    }
-    Ok(())
+    queue: Pie<Header, Heap, Recorded>,
+    link: Link,
 }
 
 pub(super) fn pie(setup: &Setup<'_>) -> Result<Box<dyn Subject>, Fault> {
-    let mut params = Params { law: law(setup), ..Params::default() };
+    let mut params = Params { hz: setup.header.hz, ..Params::default() };
     for entry in &setup.header.params {
         set(&mut params, entry.key, entry.value).map_err(|reason| Fault::at(entry.line, reason))?;
     }
     let (start, places) = (Nanos(setup.header.start_ns), Setup::places(setup.arrivals + 1));
-    Ok(Box::new(PieSubject { queue: Pie::new(params, start, Recorded::new(setup.draws), places) }))
+    let link = setup.link();
+    let queue = Pie::new(params, link, start, Recorded::new(setup.draws), places);
+    Ok(Box::new(PieSubject { queue, link }))
 }
 
 impl Subject for PieSubject {
     fn effective(&self, key: &str) -> Option<Number> {
         match key {
             "limit" => Some(self.queue.params().limit.into()),
-            _ => law_effective(&self.queue.params().law, key),
+            _ => law_effective(&self.queue.params().law(self.link), key),
         }
     }
 
@@ -91,9 +65,10 @@ impl Subject for PieSubject {
             self.queue.advance(now);
             return Ok(());
         }
+        let link = self.link;
         call(&mut self.queue, now, input, results, |queue, entries, collect| {
             let params = changed(*queue.params(), entries, set)?;
-            queue.configure(now, params, collect);
+            queue.configure(now, params, link, collect);
             Ok(())
         })?;
         Ok(())

@@ -1,15 +1,15 @@
 //! `sfq` under replay.
 
 use goodqueue::red::{Law, LawParams};
-use goodqueue::sfq::{MAX_DEPTH, Node, Params, Slot};
-use goodqueue::{Header, Nanos, Packet, Queue, Sfq, Span};
+use goodqueue::sfq::{MAX_DEPTH, Params};
+use goodqueue::{Header, Heap, Nanos, Packet, Queue, Sfq, Span};
 
 use super::Fault;
 use super::format::{Input, Number};
 use super::subject::{Collect, Recorded, Results, Setup, Subject, call, call_timer, common_state, narrow};
 
 struct SfqSubject {
-    queue: Sfq<Header, Vec<u32>, Vec<Slot>, Vec<Node<Header>>, Recorded>,
+    queue: Sfq<Header, Heap, Recorded>,
     divisor: u32,
     flows: u32,
     /// Flow hash of the packet enqueued or delivered last.

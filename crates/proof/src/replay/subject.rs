@@ -2,7 +2,8 @@
 
 use std::collections::VecDeque;
 
-use goodqueue::{Backlog, Draws, Nanos, Observer, Queue, Reason, Stats};
+use goodqueue::spec::{Access, Parameters, Unit, Value};
+use goodqueue::{Backlog, Draws, Link, Nanos, Observer, Queue, Rate, Reason, Span, Stats};
 
 use super::format::{Arrival, Entry, Header, Input, Number, Outcome};
 
@@ -79,10 +80,29 @@ pub(super) struct Setup<'a> {
     pub(super) arrivals: usize,
 }
 
+/// Sets the parameter that the catalogue calls `key`. In vectors times are microseconds; a value need not be in the range
+/// that tc has for it.
+pub(super) fn set<T: Parameters + Access>(params: &mut T, key: &str, value: Number) -> Result<(), String> {
+    let at = T::LIST.iter().position(|parameter| parameter.is_called(key));
+    let at = at.ok_or_else(|| format!("unknown parameter `{key}`"))?;
+    let value = match T::LIST[at].unit {
+        Unit::Time => Some(Value::Time(Span::from_micros(narrow::<u32>(key, value)?.into()))),
+        Unit::Switch => Some(Value::Switch(value != 0)),
+        unit => unit.value(narrow(key, value)?),
+    };
+    let is_set = value.is_some_and(|value| params.set(at, value));
+    if is_set { Ok(()) } else { Err(format!("{key}: {} does not fit", T::LIST[at].unit.name())) }
+}
+
 impl Setup<'_> {
     /// The longest packet with its link header, bytes (Linux `psched_mtu`).
     pub(super) fn mtu(&self) -> u32 {
         self.header.mtu.saturating_add(self.header.hard_header_len)
+    }
+
+    /// The link that the queue was set up for. None of the queues reads its rate.
+    pub(super) fn link(&self) -> Link {
+        Link { rate: Rate(0), mtu: self.mtu() }
     }
 
     /// `n` empty places.

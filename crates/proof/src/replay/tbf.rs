@@ -1,14 +1,15 @@
 //! `tbf` under replay.
 
 use goodqueue::tbf::{LinkLayer, Params, RateTable};
-use goodqueue::{HeapTbf, Nanos, Queue, Rate};
+use goodqueue::{Link, Nanos, Queue, Rate, Tbf};
 
 use super::Fault;
 use super::format::{Input, Number};
 use super::subject::{Results, Setup, Subject, call, changed, common_state, narrow};
 
 struct TbfSubject {
-    queue: HeapTbf<goodqueue::Header>,
+    queue: Tbf<goodqueue::Header>,
+    link: Link,
 }
 
 /// A rate in bytes per second.
@@ -21,7 +22,7 @@ fn set(params: &mut Params, key: &str, value: Number) -> Result<(), String> {
         "rate" => params.rate = rate(key, value)?,
         "peakrate" => params.peakrate = if value == 0 { None } else { Some(rate(key, value)?) },
         "burst" => params.burst = narrow(key, value)?,
-        "pburst" => params.minburst = narrow(key, value)?,
+        "pburst" => params.minburst = Some(narrow(key, value)?),
         "limit" => params.limit = narrow(key, value)?,
         "mpu" => params.mpu = narrow(key, value)?,
         "overhead" => params.overhead = narrow(key, value)?,
@@ -38,14 +39,14 @@ fn set(params: &mut Params, key: &str, value: Number) -> Result<(), String> {
 }
 
 pub(super) fn tbf(setup: &Setup<'_>) -> Result<Box<dyn Subject>, Fault> {
-    let mut params = Params::new(Rate(0), 0, 0);
+    let mut params = Params { minburst: Some(0), ..Params::new(Rate(0), 0, 0) };
     for entry in &setup.header.params {
         set(&mut params, entry.key, entry.value).map_err(|reason| Fault::at(entry.line, reason))?;
     }
     let places = Setup::places(setup.arrivals + 1);
-    let queue = HeapTbf::new(params, Nanos(setup.header.start_ns), places);
+    let queue = <Tbf<goodqueue::Header>>::new(params, setup.link(), Nanos(setup.header.start_ns), places);
     let queue = queue.map_err(|error| Fault::at(setup.header.queue_line, error.to_string()))?;
-    Ok(Box::new(TbfSubject { queue }))
+    Ok(Box::new(TbfSubject { queue, link: setup.link() }))
 }
 
 impl Subject for TbfSubject {
@@ -74,9 +75,10 @@ impl Subject for TbfSubject {
     }
 
     fn call(&mut self, now: Nanos, input: &Input<'_>, results: &mut Results) -> Result<(), String> {
+        let link = self.link;
         call(&mut self.queue, now, input, results, |queue, entries, _| {
             let params = changed(*queue.params(), entries, set)?;
-            queue.configure(params).map_err(|error| error.to_string())
+            queue.configure(params, link).map_err(|error| error.to_string())
         })?;
         Ok(())
     }

@@ -100,6 +100,7 @@ fn in_our_units(unit: Unit, value: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use goodqueue::spec::QueueParams;
 
     fn read(tc: &str) -> String {
         queue_of(tc).expect(tc).to_string()
@@ -147,9 +148,11 @@ mod tests {
 
     #[test]
     fn what_is_not_named_holds_as_in_the_kernel() {
-        let codel = queue_of("codel noecn").expect("codel").codel_params(1514).expect("codel");
-        assert_eq!((codel.limit, codel.law.ecn), (1000, false));
-        assert!(queue_of("fq_codel").expect("fq_codel").fq_codel_params(1514).expect("fq_codel").law.ecn);
+        let params = |tc| *queue_of(tc).expect(tc).params();
+        let QueueParams::Codel(codel) = params("codel noecn") else { panic!("codel") };
+        assert_eq!((codel.limit, codel.ecn), (1000, false));
+        let QueueParams::FqCodel(fq_codel) = params("fq_codel") else { panic!("fq_codel") };
+        assert!(fq_codel.ecn);
     }
 
     #[test]

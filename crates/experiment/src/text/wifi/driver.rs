@@ -1,6 +1,6 @@
 //! What is between the queues and the air, at the access point and at stations.
 
-use goodqueue::wifi::{self, Ac, WifiParams};
+use goodqueue::wifi::{self, Ac, PerAc, WifiParams};
 use goodqueue::{QueueSpec, Span};
 use goodqueue_sim::wifi::{
     ACCESS_POINT, ATH9K_QDEPTH, ATH10K_MSDU_DESC, Aggregation, Band, DeviceSpec, DriverSpec, EdcaParams,
@@ -139,15 +139,13 @@ fn mac80211(chain: &Chain<'_>, is_ath9k: bool, band: Band) -> Read<(WifiParams, 
     }
     params.target = chain.plain("target", read::span)?.unwrap_or(params.target);
     params.interval = chain.plain("interval", read::span)?.unwrap_or(params.interval);
-    let micros = |name| -> Read<Option<u32>> {
+    let limit = |name| -> Read<Option<PerAc>> {
         let time = chain.plain(name, read::span)?;
-        Ok(time.map(|time| u32::try_from(time.0 / 1000).unwrap_or(u32::MAX)))
+        Ok(time.map(|time| PerAc([u32::try_from(time.0 / 1000).unwrap_or(u32::MAX); 4])))
     };
-    let (low, high) = (micros("aql_low")?, micros("aql_high")?);
-    for limits in &mut params.aql_limits {
-        (limits.low, limits.high) = (low.unwrap_or(limits.low), high.unwrap_or(limits.high));
-    }
-    params.aql_threshold = micros("aql_threshold")?.unwrap_or(params.aql_threshold);
+    params.aql_limit_low = limit("aql_low")?.unwrap_or(params.aql_limit_low);
+    params.aql_limit_high = limit("aql_high")?.unwrap_or(params.aql_limit_high);
+    params.aql_threshold = chain.plain("aql_threshold", read::span)?.unwrap_or(params.aql_threshold);
     params.joint_airtime = chain.plain("joint_airtime", read::switch)?.unwrap_or(false);
     let turns = if params.airtime_fairness { "airtime fairness" } else { "stations in turn" };
     let mut words = turns.to_string();

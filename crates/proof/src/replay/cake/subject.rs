@@ -4,9 +4,9 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use goodqueue::arena::Slot;
-use goodqueue::cake::{AckFilter, Diffserv, Framing, Isolation, Params, Queued, TINS};
+use goodqueue::cake::{AckFilter, Diffserv, Framing, Isolation, Params, Queued, TINS, Tables};
 use goodqueue::details::Classified;
-use goodqueue::{Cake, CakeTables, Header, Nanos, Queue, Rate, Span, cake_tables};
+use goodqueue::{Cake, Header, Heap, Nanos, Queue, Rate, Span};
 
 use super::super::Fault;
 use super::format::{Call, Entry, Number, Step};
@@ -16,7 +16,7 @@ use super::packets;
 type Place = Slot<Queued<Header>>;
 
 pub(super) struct Subject {
-    queue: Cake<Header, CakeTables, Vec<Place>, Recorded>,
+    queue: Cake<Header, Heap, Recorded>,
     owner: Owner,
     last_id: u64,
 }
@@ -84,7 +84,7 @@ const FIXED: [(&str, &str); 5] =
 impl Subject {
     pub(super) fn new(header: &[Entry<'_>], steps: &[Step<'_>]) -> Result<Subject, Fault> {
         let mut params = Params::default();
-        let (mut flows, mut is_raw) = (1024_u64, false);
+        let (mut flows, mut is_raw) = (1024_u32, false);
         for entry in header {
             match entry.key {
                 "vector" | "source" | "start_ns" | "oracle_seed" | "oracle_link_bps" | "note" | "filter" => {}
@@ -99,7 +99,7 @@ impl Subject {
         params.overhead.from_network = !is_raw;
         let log = Rc::new(RefCell::new(Log::default()));
         let slots = vec![Place::default(); packets(steps) + 1];
-        let tables = cake_tables(TINS, if flows <= 1 << 16 { flows } else { 0 });
+        let tables = Tables::on_heap(TINS, if flows <= 1 << 16 { flows } else { 0 });
         let queue = Cake::new(params, Recorded(Rc::clone(&log)), tables, slots);
         let queue = queue.map_err(|error| Fault::at(1, error.to_string()))?;
         Ok(Subject { queue, owner: Owner { arrivals: Vec::new(), log }, last_id: 0 })

@@ -4,10 +4,10 @@ use std::collections::HashMap;
 
 use goodqueue::codel::Parity;
 use goodqueue::wifi::{
-    Ac, AqlLimits, Capacity, Estimate, Held, InterfaceId, RateInfo, StationId, Tid, TxStack, TxqId, Width,
-    WifiError, WifiParams,
+    Ac, AqlLimits, Capacity, Estimate, Held, InterfaceId, PerAc, RateInfo, StationId, Tid, TxStack, TxqId,
+    Width, WifiError, WifiParams,
 };
-use goodqueue::{Header, Nanos, Observer, Reason};
+use goodqueue::{Header, Nanos, Observer, Reason, Span};
 
 use super::duration::{band_of, he_gi};
 use super::fields::{Fields, Text, number};
@@ -274,7 +274,7 @@ impl Stack {
                 "limit" => params.limit = number(line, key, value)?,
                 "memory_limit" => params.memory_limit = number(line, key, value)?,
                 "quantum" => params.quantum = number(line, key, value)?,
-                "aql_threshold" => params.aql_threshold = number(line, key, value)?,
+                "aql_threshold" => params.aql_threshold = Span::from_micros(number(line, key, value)?),
                 "aql_enable" => params.aql_enable = number::<u8>(line, key, value)? != 0,
                 "airtime_flags" => flags(&mut params, number(line, key, value)?),
                 _ => return Err(Fault::at(line, format!("unknown parameter `{key}`"))),
@@ -285,7 +285,7 @@ impl Stack {
                 self.stack.set_aql_limit(station, ac, AqlLimits { low, high }).map_err(refused(line))
             }
             (None, Some(ac), Some(low), Some(high)) => {
-                params.aql_limits[ac.index()] = AqlLimits { low, high };
+                params.set_aql_limits(ac, AqlLimits { low, high });
                 self.stack.configure(params).map_err(refused(line))
             }
             (None, None, None, None) => self.stack.configure(params).map_err(refused(line)),
@@ -326,12 +326,10 @@ fn set(
         "aql" => params.aql = is_on()?,
         "airtime_fairness" => params.airtime_fairness = is_on()?,
         "airtime_flags" => flags(params, number(line, key, value)?),
-        "aql_threshold" => params.aql_threshold = number(line, key, value)?,
+        "aql_threshold" => params.aql_threshold = Span::from_micros(number(line, key, value)?),
         "aql_limit_low" | "aql_limit_high" => {
-            let limit: u32 = number(line, key, value)?;
-            for limits in &mut params.aql_limits {
-                if key == "aql_limit_low" { limits.low = limit } else { limits.high = limit }
-            }
+            let limit = PerAc([number(line, key, value)?; 4]);
+            if key == "aql_limit_low" { params.aql_limit_low = limit } else { params.aql_limit_high = limit }
         }
         _ => return Err(Fault::at(line, format!("unknown header key `{key}`"))),
     }

@@ -4,7 +4,12 @@
 //! one that is dropped. `pfifo` takes a packet while fewer than `limit` are queued; `bfifo` takes one
 //! while the bytes queued and its own are together at most `limit`. A lower limit removes nothing.
 
-use crate::arena::{Ring, Storage};
+mod params;
+
+pub use params::{BfifoParams, FifoParams, PfifoParams};
+
+use crate::arena::Ring;
+use crate::memory::Memory;
 use crate::queue::Sent;
 use crate::{Backlog, Nanos, Observer, Packet, Queue, Reason, Stats, Verdict};
 
@@ -17,24 +22,23 @@ pub enum Limit {
     Bytes(u64),
 }
 
-/// `pfifo` or `bfifo` over storage of type `S`. A storage with fewer places than the limit allows is a
+/// `pfifo` or `bfifo` over the storage `M`. A storage with fewer places than the limit allows is a
 /// second limit, with the same [`Reason::Limit`].
 #[derive(Clone, Debug)]
-pub struct Fifo<P, S> {
+pub struct Fifo<P: 'static, M: Memory = crate::memory::Usual> {
     limit: Limit,
     /// The limit, and the places, as most packets and most bytes.
     most: u32,
     most_bytes: u64,
-    ring: Ring<P, S>,
+    ring: Ring<P, M::Of<P>>,
     bytes: u64,
-    /// Between counters that change together, lest the compiler join them in a vector register.
     drops: u64,
     sent: Sent,
 }
 
-impl<P: Packet, S: Storage<P>> Fifo<P, S> {
+impl<P: Packet, M: Memory> Fifo<P, M> {
     /// An empty queue.
-    pub fn new(limit: Limit, places: S) -> Self {
+    pub fn new(limit: Limit, places: M::Of<P>) -> Self {
         let ring = Ring::new(places);
         let mut queue =
             Fifo { limit, most: 0, most_bytes: 0, ring, bytes: 0, drops: 0, sent: Sent::default() };
@@ -64,10 +68,12 @@ impl<P: Packet, S: Storage<P>> Fifo<P, S> {
     }
 }
 
-impl<P: Packet, S: Storage<P>> Queue<P> for Fifo<P, S> {
+impl<P: Packet, M: Memory> Queue<P> for Fifo<P, M> {
     #[inline]
     fn enqueue(&mut self, now: Nanos, packet: P, observer: &mut impl Observer<P>) -> Verdict {
-        if self.push_plain(&packet) {
+        let bytes = self.bytes + u64::from(packet.len());
+        if bytes <= self.most_bytes && self.ring.push_within(self.most, &packet) {
+            self.bytes = bytes;
             return Verdict::Enqueued;
         }
         self.drops += 1;
@@ -77,58 +83,10 @@ impl<P: Packet, S: Storage<P>> Queue<P> for Fifo<P, S> {
 
     #[inline]
     fn dequeue(&mut self, _now: Nanos, _observer: &mut impl Observer<P>) -> Option<P> {
-        self.pop_plain().map(|(packet, _)| packet)
-    }
-
-    #[inline]
-    fn enqueue_counted(
-        &mut self,
-        now: Nanos,
-        packet: P,
-        sum: &mut Backlog,
-        observer: &mut impl Observer<P>,
-    ) -> (Verdict, bool) {
-        let verdict = self.enqueue(now, packet, observer);
-        if verdict == Verdict::Enqueued {
-            sum.add(packet.len());
-            return (verdict, false);
-        }
-        (verdict, self.ring.is_empty())
-    }
-
-    #[inline]
-    fn dequeue_counted(
-        &mut self,
-        _now: Nanos,
-        sum: &mut Backlog,
-        _observer: &mut impl Observer<P>,
-    ) -> (Option<P>, bool) {
-        let Some((packet, is_last)) = self.pop_plain() else { return (None, true) };
-        sum.sub(packet.len());
-        (Some(packet), is_last)
-    }
-
-    #[inline(always)]
-    fn push_plain(&mut self, packet: &P) -> bool {
-        let bytes = self.bytes + u64::from(packet.len());
-        let is_in = bytes <= self.most_bytes && self.ring.push_within(self.most, packet);
-        if is_in {
-            self.bytes = bytes;
-        }
-        is_in
-    }
-
-    #[inline(always)]
-    fn peek_len(&self) -> Option<u32> {
-        self.ring.front().map(Packet::len)
-    }
-
-    #[inline(always)]
-    fn pop_plain(&mut self) -> Option<(P, bool)> {
         let packet = self.ring.pop()?;
         self.bytes -= u64::from(packet.len());
         self.sent.add(packet.len());
-        Some((packet, self.ring.is_empty()))
+        Some(packet)
     }
 
     fn next_wake(&self, now: Nanos) -> Option<Nanos> {
@@ -166,7 +124,7 @@ mod tests {
 
     #[test]
     fn pfifo_takes_packets_while_fewer_than_the_limit_are_queued() {
-        let mut queue = Fifo::new(Limit::Packets(2), [Header::default(); 4]);
+        let mut queue = <Fifo<Header>>::new(Limit::Packets(2), alloc::vec![Header::default(); 4]);
         assert_eq!(queue.enqueue(Nanos(1), packet(9000), &mut Ignore), Verdict::Enqueued);
         assert_eq!(queue.enqueue(Nanos(1), packet(9000), &mut Ignore), Verdict::Enqueued);
         let third = queue.enqueue(Nanos(1), packet(1), &mut Ignore);
@@ -178,7 +136,7 @@ mod tests {
 
     #[test]
     fn bfifo_takes_bytes_up_to_and_with_the_limit() {
-        let mut queue = Fifo::new(Limit::Bytes(3000), [Header::default(); 4]);
+        let mut queue = <Fifo<Header>>::new(Limit::Bytes(3000), alloc::vec![Header::default(); 4]);
         assert_eq!(queue.enqueue(Nanos(1), packet(1500), &mut Ignore), Verdict::Enqueued);
         assert_eq!(queue.enqueue(Nanos(1), packet(1501), &mut Ignore), Verdict::Dropped(Reason::Limit));
         assert_eq!(queue.enqueue(Nanos(1), packet(1500), &mut Ignore), Verdict::Enqueued);

@@ -5,94 +5,16 @@
 //! the long-run rate can exceed the nominal one by less than 1 ns a packet. A change of parameters
 //! fills the buckets and leaves the time checkpoint; a lower limit removes nothing.
 
+mod params;
+
+pub use params::{LinkLayer, Params, ParamsError};
+
 use core::fmt;
 
-use crate::arena::Storage;
 use crate::fifo::{Fifo, Limit};
-use crate::{Backlog, Nanos, Observer, Packet, Queue, Rate, Reason, Span, Stats, Verdict};
-
-/// How a link frames packets.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum LinkLayer {
-    /// As they are.
-    #[default]
-    Ethernet,
-    /// In ATM cells: 53 bytes for every 48 or part of them.
-    Atm,
-}
-
-/// Parameters of `tbf`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Params {
-    /// Rate of the bucket; kept as whole bytes per second (Linux), above 0.
-    pub rate: Rate,
-    /// Depth of the bucket, bytes, above 0; longer packets are dropped ([`Reason::TooBig`]).
-    pub burst: u32,
-    /// Limit of the inner queue, bytes.
-    pub limit: u64,
-    /// Rate above which not even a burst may go; above `rate`. None by default.
-    pub peakrate: Option<Rate>,
-    /// Depth of the bucket of the peak rate, bytes, above 0 where there is a peak rate (tc `mtu` or
-    /// `minburst`).
-    pub minburst: u32,
-    /// Least length a packet counts for, bytes.
-    pub mpu: u16,
-    /// Bytes added to the length of every packet.
-    pub overhead: u16,
-    /// Framing of the link.
-    pub linklayer: LinkLayer,
-}
-
-impl Params {
-    /// A bucket without peak rate and framing.
-    #[must_use]
-    pub const fn new(rate: Rate, burst: u32, limit: u64) -> Params {
-        Params {
-            rate,
-            burst,
-            limit,
-            peakrate: None,
-            minburst: 0,
-            mpu: 0,
-            overhead: 0,
-            linklayer: LinkLayer::Ethernet,
-        }
-    }
-
-    /// Whether the parameters make a token bucket.
-    ///
-    /// # Errors
-    /// Says why not.
-    pub fn check(&self) -> Result<(), ParamsError> {
-        Effective::new(self).map(|_| ())
-    }
-}
-
-/// Why parameters make no token bucket (Linux answers `EINVAL`).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ParamsError {
-    /// The rate is below one byte per second.
-    Rate,
-    /// The bucket has no depth.
-    Burst,
-    /// The peak rate is not above the rate.
-    PeakRate,
-    /// There is a peak rate and its bucket has no depth.
-    MinBurst,
-}
-
-impl fmt::Display for ParamsError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            ParamsError::Rate => "the rate must be at least 8bit (one byte per second)",
-            ParamsError::Burst => "burst must be above 0 bytes",
-            ParamsError::PeakRate => "peakrate must be above rate",
-            ParamsError::MinBurst => "minburst must be above 0 bytes where there is a peakrate",
-        })
-    }
-}
-
-impl core::error::Error for ParamsError {}
+use crate::memory::Memory;
+use crate::spec::Link;
+use crate::{Backlog, Nanos, Observer, Packet, Queue, Reason, Span, Stats, Verdict};
 
 /// Length to time without division: a time is `(length * mult) >> shift` ns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -160,7 +82,7 @@ pub struct Effective {
 }
 
 impl Effective {
-    fn new(params: &Params) -> Result<Effective, ParamsError> {
+    fn new(params: &Params, link: Link) -> Result<Effective, ParamsError> {
         let rate_bytes = params.rate.0 / 8;
         if rate_bytes == 0 {
             return Err(ParamsError::Rate);
@@ -177,12 +99,13 @@ impl Effective {
         if peakrate.0 / 8 <= rate_bytes {
             return Err(ParamsError::PeakRate);
         }
-        if params.minburst == 0 {
+        let minburst = params.minburst.unwrap_or(link.mtu);
+        if minburst == 0 {
             return Err(ParamsError::MinBurst);
         }
         let peak = table(peakrate.0 / 8);
-        let max_size = params.burst.min(params.minburst);
-        Ok(Effective { max_size, buffer, mtu: peak.time(params.minburst), rate, peak: Some(peak) })
+        let max_size = params.burst.min(minburst);
+        Ok(Effective { max_size, buffer, mtu: peak.time(minburst), rate, peak: Some(peak) })
     }
 }
 
@@ -197,25 +120,24 @@ pub struct State {
     pub t_c: Nanos,
 }
 
-/// `tbf` over the storage `S` of its inner queue.
-#[derive(Clone, Debug)]
-pub struct Tbf<P, S> {
+/// `tbf` over the storage `M` of its inner queue.
+pub struct Tbf<P: 'static, M: Memory = crate::memory::Usual> {
     params: Params,
     effective: Effective,
-    inner: Fifo<P, S>,
+    inner: Fifo<P, M>,
     state: State,
     drop_toobig: u64,
     overlimits: u64,
 }
 
-impl<P: Packet, S: Storage<P>> Tbf<P, S> {
+impl<P: Packet, M: Memory> Tbf<P, M> {
     /// An empty queue with full buckets, its checkpoint at `now`.
     ///
     /// # Errors
     /// For parameters that make no token bucket.
-    pub fn new(params: Params, now: Nanos, places: S) -> Result<Self, ParamsError> {
+    pub fn new(params: Params, link: Link, now: Nanos, places: M::Of<P>) -> Result<Self, ParamsError> {
         let mut queue = Tbf {
-            effective: Effective::new(&params)?,
+            effective: Effective::new(&params, link)?,
             inner: Fifo::new(Limit::Bytes(params.limit), places),
             params,
             state: State { tokens: 0, ptokens: 0, t_c: now },
@@ -251,8 +173,8 @@ impl<P: Packet, S: Storage<P>> Tbf<P, S> {
     ///
     /// # Errors
     /// For parameters that make no token bucket; then nothing is changed.
-    pub fn configure(&mut self, params: Params) -> Result<(), ParamsError> {
-        self.effective = Effective::new(&params)?;
+    pub fn configure(&mut self, params: Params, link: Link) -> Result<(), ParamsError> {
+        self.effective = Effective::new(&params, link)?;
         self.inner.configure(Limit::Bytes(params.limit));
         self.params = params;
         self.fill();
@@ -283,7 +205,31 @@ impl<P: Packet, S: Storage<P>> Tbf<P, S> {
     }
 }
 
-impl<P: Packet, S: Storage<P>> Queue<P> for Tbf<P, S> {
+impl<P: Packet, M: Memory> Clone for Tbf<P, M>
+where
+    Fifo<P, M>: Clone,
+{
+    fn clone(&self) -> Self {
+        Tbf {
+            params: self.params,
+            effective: self.effective,
+            inner: self.inner.clone(),
+            state: self.state,
+            drop_toobig: self.drop_toobig,
+            overlimits: self.overlimits,
+        }
+    }
+}
+
+impl<P: Packet, M: Memory> fmt::Debug for Tbf<P, M> {
+    /// What it holds and has done.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut words = f.debug_struct("Tbf");
+        words.field("backlog", &self.backlog()).field("stats", &self.stats()).finish_non_exhaustive()
+    }
+}
+
+impl<P: Packet, M: Memory> Queue<P> for Tbf<P, M> {
     #[inline]
     fn enqueue(&mut self, now: Nanos, packet: P, observer: &mut impl Observer<P>) -> Verdict {
         if packet.len() > self.effective.max_size {
@@ -339,6 +285,9 @@ impl<P: Packet, S: Storage<P>> Queue<P> for Tbf<P, S> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Rate;
+
+    const LINK: Link = Link::ethernet(Rate(10_000_000));
     use crate::{Header, Ignore};
 
     #[test]
@@ -351,7 +300,8 @@ mod tests {
     #[test]
     fn a_packet_short_of_tokens_leaves_exactly_at_next_wake() {
         let params = Params::new(Rate(8_000_000), 1500, 10_000);
-        let mut queue = Tbf::new(params, Nanos(0), [Header::default(); 8]).expect("good parameters");
+        let mut queue = <Tbf<Header>>::new(params, LINK, Nanos(0), alloc::vec![Header::default(); 8])
+            .expect("good parameters");
         let packet = Header { len: 1000, truesize: 1000, ..Header::default() };
         for _ in 0..3 {
             queue.enqueue(Nanos(0), packet, &mut Ignore);
@@ -368,11 +318,15 @@ mod tests {
     #[test]
     fn wrong_parameters_are_named() {
         let good = Params::new(Rate(8_000), 1500, 1);
-        let make = |params| Tbf::<Header, _>::new(params, Nanos(0), [Header::default(); 1]).err();
+        let make =
+            |params| <Tbf<Header>>::new(params, LINK, Nanos(0), alloc::vec![Header::default(); 1]).err();
         assert_eq!(make(Params { rate: Rate(7), ..good }), Some(ParamsError::Rate));
         assert_eq!(make(Params { burst: 0, ..good }), Some(ParamsError::Burst));
         assert_eq!(make(Params { peakrate: Some(Rate(8_000)), ..good }), Some(ParamsError::PeakRate));
-        assert_eq!(make(Params { peakrate: Some(Rate(9_000)), ..good }), Some(ParamsError::MinBurst));
+        assert_eq!(
+            make(Params { peakrate: Some(Rate(9_000)), minburst: Some(0), ..good }),
+            Some(ParamsError::MinBurst)
+        );
         assert_eq!(make(good), None);
     }
 }

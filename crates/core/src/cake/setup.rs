@@ -1,0 +1,170 @@
+//! `cake` in the words of tc: keywords for links, round trips and the rest.
+
+use super::params::{AckFilter, Diffserv, Framing, Isolation, Overhead, Params};
+use crate::spec::{BuildError, Discipline, Link, MAX_BYTES, params, words};
+use crate::{Rate, Span};
+
+words! { Diffserv:
+    Diffserv3 = "diffserv3", Diffserv4 = "diffserv4", Diffserv8 = "diffserv8", Besteffort = "besteffort",
+    Precedence = "precedence",
+}
+words! { Isolation:
+    TripleIsolate = "triple-isolate", DualSrchost = "dual-srchost", DualDsthost = "dual-dsthost", Flows = "flows",
+    Hosts = "hosts", Srchost = "srchost", Dsthost = "dsthost", Flowblind = "flowblind",
+}
+words! { Framing: None = "noatm", Atm = "atm", Ptm = "ptm" }
+words! { AckFilter: Off = "off", On = "on", Aggressive = "aggressive" }
+
+/// Round trips that have a name.
+const RTTS: &[(&str, Span)] = &[
+    ("datacentre", Span::from_micros(100)),
+    ("lan", Span::from_millis(1)),
+    ("metro", Span::from_millis(10)),
+    ("regional", Span::from_millis(30)),
+    ("internet", Span::from_millis(100)),
+    ("oceanic", Span::from_millis(300)),
+    ("satellite", Span::from_secs(1)),
+    ("interplanetary", Span::from_secs(1000)),
+];
+
+/// A kind of link: what `overhead`, `mpu` and `atm` are where they are not given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "tc's keywords; `LinkKind::meaning` has what they stand for")]
+pub enum LinkKind {
+    Raw,
+    Conservative,
+    Ethernet,
+    ViaEthernet,
+    Docsis,
+    PppoePtm,
+    BridgedPtm,
+    PppoeVcmux,
+    PppoeLlcsnap,
+    PppoaVcmux,
+    PppoaLlc,
+    BridgedVcmux,
+    BridgedLlcsnap,
+    IpoaVcmux,
+    IpoaLlcsnap,
+}
+words! { LinkKind:
+    Raw = "raw", Conservative = "conservative", Ethernet = "ethernet", ViaEthernet = "via-ethernet",
+    Docsis = "docsis", PppoePtm = "pppoe-ptm", BridgedPtm = "bridged-ptm", PppoeVcmux = "pppoe-vcmux",
+    PppoeLlcsnap = "pppoe-llcsnap", PppoaVcmux = "pppoa-vcmux", PppoaLlc = "pppoa-llc",
+    BridgedVcmux = "bridged-vcmux", BridgedLlcsnap = "bridged-llcsnap", IpoaVcmux = "ipoa-vcmux",
+    IpoaLlcsnap = "ipoa-llcsnap",
+}
+
+impl LinkKind {
+    /// Overhead, least length and framing (tc `q_cake.c`). Without an overhead the length with its link header counts.
+    const fn meaning(self) -> (Option<i16>, u16, Framing) {
+        match self {
+            LinkKind::Raw | LinkKind::ViaEthernet => (None, 0, Framing::None),
+            LinkKind::Conservative => (Some(48), 0, Framing::Atm),
+            LinkKind::Ethernet => (Some(38), 84, Framing::None),
+            LinkKind::Docsis => (Some(18), 64, Framing::None),
+            LinkKind::PppoePtm => (Some(30), 0, Framing::Ptm),
+            LinkKind::BridgedPtm => (Some(22), 0, Framing::Ptm),
+            LinkKind::PppoeVcmux | LinkKind::BridgedLlcsnap => (Some(32), 0, Framing::Atm),
+            LinkKind::PppoeLlcsnap => (Some(40), 0, Framing::Atm),
+            LinkKind::PppoaVcmux => (Some(10), 0, Framing::Atm),
+            LinkKind::PppoaLlc => (Some(14), 0, Framing::Atm),
+            LinkKind::BridgedVcmux => (Some(24), 0, Framing::Atm),
+            LinkKind::IpoaVcmux => (Some(8), 0, Framing::Atm),
+            LinkKind::IpoaLlcsnap => (Some(16), 0, Framing::Atm),
+        }
+    }
+}
+
+params! {
+    /// `cake` in the words of tc-cake(8).
+    pub struct Setup: "cake": positional,
+        "hosts and flows served in turn, classes by DSCP, COBALT in each flow, a shaper that knows the link",
+        "Linux 6.1 sch_cake.c";
+
+    diffserv: Diffserv = Diffserv::Diffserv3, word::<Diffserv>(),
+        "tins: classes of traffic, by the DSCP", "sch_cake.c:cake_select_tin";
+    bandwidth: Option<Rate> => Off, rate(Rate(8), Rate(8 << 40)),
+        "rate of the shaper, kept as whole bytes per second; off: unlimited", "sch_cake.c:cake_set_rate";
+    isolation: Isolation = Isolation::TripleIsolate, word::<Isolation>(),
+        "what has equal shares: hosts and flows, or one of them", "sch_cake.c:cake_hash";
+    rtt: Span = Span::from_millis(100), time_or(RTTS, Span::from_micros(1), Span(4_294_967_295_000)),
+        "usual round trip, the interval of COBALT; its target is a twentieth", "sch_cake.c:cake_set_rate";
+    link: LinkKind = LinkKind::Raw, word::<LinkKind>(),
+        "overhead, mpu and atm of a kind of link, each unless given itself", "tc q_cake.c";
+    overhead: Option<i16> => Off, signed(-64, 256),
+        "bytes added to every packet, its link header taken off first", "sch_cake.c:cake_calc_overhead";
+    ether_vlan "ether-vlan": u8 = 0, count(0, 3), "VLAN tags, 4 bytes more each", "tc q_cake.c";
+    mpu: Option<u16> => Off, bytes(0, 256),
+        "least length that a packet counts for", "sch_cake.c:cake_calc_overhead";
+    atm: Option<Framing> => Off, word::<Framing>(),
+        "framing: cells of 53 bytes for 48, or a byte more for 64", "sch_cake.c:cake_calc_overhead";
+    ingress: Option<bool> => Derived("off"), SWITCH,
+        "the shaper pays for what is dropped: it stands behind the bottleneck", "sch_cake.c:cake_dequeue";
+    autorate_ingress "autorate-ingress": bool = false, SWITCH,
+        "the shaper's rate follows the arriving traffic", "sch_cake.c:cake_enqueue";
+    ack_filter "ack-filter": AckFilter = AckFilter::Off, word::<AckFilter>(),
+        "drops acknowledgements that a later one makes superfluous", "sch_cake.c:cake_ack_filter";
+    split_gso "split-gso": bool = true, SWITCH, "cuts super-packets on arrival", "sch_cake.c:cake_enqueue";
+    wash: bool = false, SWITCH,
+        "sets the DSCP to 0, after the tin was chosen by it", "sch_cake.c:cake_handle_diffserv";
+    nat: bool = false, SWITCH,
+        "no effect: addresses are never translated here", "sch_cake.c:cake_update_flowkeys";
+    memlimit: Option<u32> => Off, bytes(1, MAX_BYTES),
+        "most memory of the packets queued; off: 4 bandwidth * rtt, 4 MiB at least",
+        "sch_cake.c:cake_reconfigure";
+    fwmark: u32 = 0, count(0, u32::MAX as u64),
+        "bits of the firewall mark that choose the tin", "sch_cake.c:cake_select_tin";
+    flows: u32 = 1024, power_of_two(8, 65_536),
+        "queues in each tin, in sets of 8; Linux has 1024", "sch_cake.c:CAKE_QUEUES";
+}
+
+impl Setup {
+    /// The parameters as the queue computes with them on a link.
+    #[must_use]
+    pub fn params(&self, link: Link) -> Params {
+        let (overhead, mpu, framing) = self.link.meaning();
+        let (overhead, tags) = (self.overhead.or(overhead), i16::from(self.ether_vlan));
+        Params {
+            bandwidth: self.bandwidth.unwrap_or(Rate(0)),
+            diffserv: self.diffserv,
+            isolation: self.isolation,
+            rtt: self.rtt,
+            // Whole microseconds, as tc gives them.
+            target: Span((self.rtt.0 / 1000 / 20).max(1) * 1000),
+            overhead: Overhead {
+                bytes: overhead.unwrap_or(0) + 4 * tags,
+                from_network: overhead.is_some() || tags > 0,
+            },
+            mpu: self.mpu.unwrap_or(mpu),
+            framing: self.atm.unwrap_or(framing),
+            memory_limit: self.memlimit.unwrap_or(0),
+            autorate_ingress: self.autorate_ingress,
+            ingress: self.ingress.unwrap_or(false),
+            wash: self.wash,
+            split_gso: self.split_gso,
+            ack_filter: self.ack_filter,
+            fwmark: self.fwmark,
+            mtu: link.mtu,
+            ..Params::default()
+        }
+    }
+}
+
+impl Discipline for Setup {
+    /// As many as the memory limit has room for, at 768 bytes each, which the smallest take in Linux.
+    fn places(&self, link: Link, _: u64) -> Result<u64, BuildError> {
+        let params = self.params(link);
+        // The estimate can raise the rate, and with it the limit, up to that without a rate.
+        let rate = if params.autorate_ingress { 0 } else { params.bandwidth.0 / 8 };
+        Ok(u64::from(params.memory_limit_at(rate)) / 768 + 1)
+    }
+
+    fn flows(&self) -> Option<u32> {
+        Some(self.flows)
+    }
+
+    fn shaped_rate(&self) -> Option<Rate> {
+        self.bandwidth
+    }
+}

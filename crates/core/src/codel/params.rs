@@ -1,0 +1,53 @@
+//! Parameters of `codel`.
+
+use super::{LawParams, MAX_TIME, Parity, Ticks};
+use crate::spec::{BuildError, Discipline, Link, MAX_PACKETS, params};
+use crate::{Rate, Span};
+
+params! {
+    /// Parameters of `codel` (tc-codel(8)).
+    pub struct Params: "codel", "one queue that keeps the standing sojourn time at target by dropping or marking",
+        "RFC 8289, Linux 6.1 sch_codel.c";
+
+    limit: u32 = 1000, packets(1, MAX_PACKETS), "most packets queued", "sch_codel.c:codel_qdisc_enqueue";
+    target: Span = Span::from_millis(5), time(Span::from_micros(2), MAX_TIME),
+        "acceptable standing sojourn time", "RFC 8289 section 4.3";
+    interval: Span = Span::from_millis(100), time(Span::from_micros(2), MAX_TIME),
+        "time above target before the first drop; a usual worst round trip", "RFC 8289 section 4.3";
+    ecn: bool = false, SWITCH,
+        "marks ECN-capable packets instead of dropping them", "RFC 8289 section 4.1, RFC 3168";
+    ce_threshold: Option<Span> => Off, time(Span::ZERO, MAX_TIME),
+        "marks every ECN-capable packet that stayed longer", "codel_impl.h:codel_dequeue";
+    parity: Parity = Parity::Sane, word::<Parity>(),
+        "corners: as meant, as Linux 6.1.192, or as before its repair of stale state on an empty queue",
+        "codel_impl.h:codel_dequeue";
+}
+
+impl Params {
+    /// The control law on a link.
+    pub(super) const fn law(&self, link: Link) -> LawParams {
+        LawParams {
+            target: self.target,
+            interval: self.interval,
+            ecn: self.ecn,
+            ce_threshold: self.ce_threshold,
+            mtu: link.mtu,
+            parity: self.parity,
+            ..LawParams::new()
+        }
+    }
+}
+
+impl Params {
+    /// The times as Linux keeps them.
+    #[must_use]
+    pub const fn ticks(&self) -> Ticks {
+        self.law(Link { rate: Rate(0), mtu: 0 }).ticks()
+    }
+}
+
+impl Discipline for Params {
+    fn places(&self, _: Link, _: u64) -> Result<u64, BuildError> {
+        Ok(self.limit.into())
+    }
+}

@@ -1,0 +1,60 @@
+//! Parameters of `pfifo`, `bfifo` and `fifo`.
+
+use super::Limit;
+use crate::Span;
+use crate::spec::{BuildError, Discipline, Link, MAX_BYTES, MAX_PACKETS, depth, packets_in, params};
+
+params! {
+    /// Parameters of `pfifo`.
+    pub struct PfifoParams: "pfifo": positional, "first in, first out, limited in packets", "Linux 6.1 sch_fifo.c";
+
+    limit: u32 = 1000, packets(1, MAX_PACKETS), "most packets queued", "sch_fifo.c:pfifo_enqueue";
+}
+
+params! {
+    /// Parameters of `bfifo`.
+    pub struct BfifoParams: "bfifo": positional, "first in, first out, limited in bytes", "Linux 6.1 sch_fifo.c";
+
+    limit: u32 => Required, bytes(1, MAX_BYTES), "most bytes queued", "sch_fifo.c:bfifo_enqueue";
+}
+
+params! {
+    /// Parameters of `fifo`.
+    pub struct FifoParams: "fifo": positional, "first in, first out, as deep as the link sends in a given time",
+        "Linux 6.1 sch_fifo.c (bfifo)";
+
+    time: Span => Required, time(Span::from_micros(1), Span::from_secs(3600)),
+        "depth: the bytes that the link sends in this time", "sch_fifo.c:bfifo_enqueue";
+}
+
+impl FifoParams {
+    /// The limit on a link.
+    ///
+    /// # Errors
+    /// Where it is less than one packet or more than 4 GiB.
+    pub fn limit(&self, link: Link) -> Result<Limit, BuildError> {
+        Ok(Limit::Bytes(depth(self.time, link)?.0))
+    }
+}
+
+impl Discipline for PfifoParams {
+    fn places(&self, _: Link, _: u64) -> Result<u64, BuildError> {
+        Ok(self.limit.into())
+    }
+}
+
+impl Discipline for BfifoParams {
+    fn places(&self, _: Link, _: u64) -> Result<u64, BuildError> {
+        Ok(packets_in(self.limit.into()))
+    }
+
+    fn too_small_for(&self, frame: u32) -> Option<&'static str> {
+        (self.limit < frame).then_some("limit")
+    }
+}
+
+impl Discipline for FifoParams {
+    fn places(&self, link: Link, _: u64) -> Result<u64, BuildError> {
+        Ok(packets_in(depth(self.time, link)?.0))
+    }
+}

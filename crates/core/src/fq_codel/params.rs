@@ -1,0 +1,79 @@
+//! Parameters of `fq_codel`.
+
+use crate::codel::{LawParams, MAX_TIME, Parity, Ticks};
+use crate::spec::{BuildError, Discipline, Link, MAX_BYTES, MAX_PACKETS, params};
+use crate::{Rate, Span};
+
+params! {
+    /// Parameters of `fq_codel` (tc-fq_codel(8)).
+    pub struct Params: "fq_codel", "a bucket per flow served in turn, new flows first, each under codel",
+        "RFC 8290, Linux 6.1 sch_fq_codel.c";
+
+    limit: u32 = 10_240, packets(1, MAX_PACKETS),
+        "most packets queued", "RFC 8290 section 5.2.3, sch_fq_codel.c:fq_codel_enqueue";
+    flows: u32 = 1024, count(1, 65_536),
+        "buckets that flows are hashed into", "RFC 8290 section 5.2.4, sch_fq_codel.c:fq_codel_init";
+    target: Span = Span::from_millis(5), time(Span::from_micros(2), MAX_TIME),
+        "acceptable standing sojourn time", "RFC 8289 section 4.3";
+    interval: Span = Span::from_millis(100), time(Span::from_micros(2), MAX_TIME),
+        "time above target before the first drop; a usual worst round trip", "RFC 8289 section 4.3";
+    quantum: Option<u32> => Mtus(1), bytes(256, 1 << 20),
+        "bytes a bucket may send in one turn", "RFC 8290 section 5.2.1, sch_fq_codel.c:fq_codel_change";
+    ecn: bool = true, SWITCH,
+        "marks ECN-capable packets instead of dropping them", "RFC 8289 section 4.1, RFC 3168";
+    memory_limit: u32 = 32 << 20, bytes(1, MAX_BYTES),
+        "most memory of the packets queued", "sch_fq_codel.c:fq_codel_enqueue";
+    drop_batch: u32 = 64, packets(1, u32::MAX as u64).also(&["drop_batch_size"]),
+        "most packets one overflow drops", "sch_fq_codel.c:fq_codel_drop";
+    ce_threshold: Option<Span> => Off, time(Span::ZERO, MAX_TIME),
+        "marks every ECN-capable packet that stayed longer", "codel_impl.h:codel_dequeue";
+    ce_threshold_selector: u8 = 0, count(0, 255),
+        "DS byte under the mask that ce_threshold is for", "codel_impl.h:codel_dequeue";
+    ce_threshold_mask: u8 = 0, count(0, 255),
+        "bits of the DS byte compared; 0 takes every packet", "codel_impl.h:codel_dequeue";
+    parity: Parity = Parity::Sane, word::<Parity>(),
+        "corners: as meant, as Linux 6.1.192, or as before its repair of stale state on an empty queue",
+        "codel_impl.h:codel_dequeue";
+}
+
+impl Params {
+    /// The control law of every bucket on a link.
+    pub(super) const fn law(&self, link: Link) -> LawParams {
+        LawParams {
+            target: self.target,
+            interval: self.interval,
+            ecn: self.ecn,
+            ce_threshold: self.ce_threshold,
+            ce_threshold_selector: self.ce_threshold_selector,
+            ce_threshold_mask: self.ce_threshold_mask,
+            mtu: link.mtu,
+            parity: self.parity,
+        }
+    }
+
+    /// The times as Linux keeps them.
+    #[must_use]
+    pub const fn ticks(&self) -> Ticks {
+        self.law(Link { rate: Rate(0), mtu: 0 }).ticks()
+    }
+
+    /// The quantum in force on a link, bytes: 1 to 2^20. Linux raises what a user gives to 256.
+    #[must_use]
+    pub fn quantum(&self, link: Link) -> u32 {
+        self.quantum.unwrap_or(link.mtu).clamp(1, 1 << 20)
+    }
+}
+
+impl Discipline for Params {
+    fn places(&self, _: Link, _: u64) -> Result<u64, BuildError> {
+        Ok(self.limit.into())
+    }
+
+    fn flows(&self) -> Option<u32> {
+        Some(self.flows)
+    }
+
+    fn memory_limit(&self) -> Option<u32> {
+        Some(self.memory_limit)
+    }
+}

@@ -1,0 +1,75 @@
+//! Parameters of `fq_pie`.
+
+use crate::Span;
+use crate::jiffies::HZ;
+use crate::pie::LawParams;
+use crate::spec::{BuildError, Discipline, Link, MAX_BYTES, MAX_MICROS, MAX_PACKETS, params};
+
+params! {
+    /// Parameters of `fq_pie` (tc-fq_pie(8)).
+    pub struct Params: "fq_pie", "a bucket per flow served in turn, new flows first, each under pie",
+        "Linux 6.1 sch_fq_pie.c";
+
+    limit: u32 = 10_240, packets(1, MAX_PACKETS), "most packets queued", "sch_fq_pie.c:fq_pie_qdisc_enqueue";
+    flows: u32 = 1024, count(1, 65_536), "buckets that flows are hashed into", "sch_fq_pie.c:fq_pie_init";
+    target: Span = Span::from_millis(15), time(Span::from_micros(1), MAX_MICROS),
+        "queueing delay that the probability steers to", "RFC 8033 section 4.2, sch_pie.c:pie_change";
+    tupdate: Span = Span::from_millis(15), time(Span::from_micros(1), MAX_MICROS),
+        "time between two updates, rounded up to jiffies", "RFC 8033 section 4.2, sch_pie.c:pie_timer";
+    alpha: u32 = 2, count(0, 32), "weight of the delay above target, sixteenths of 1/s",
+        "RFC 8033 section 4.2, sch_pie.c:pie_calculate_probability";
+    beta: u32 = 20, count(0, 32), "weight of the change of the delay, sixteenths of 1/s",
+        "RFC 8033 section 4.2, sch_pie.c:pie_calculate_probability";
+    quantum: Option<u32> => Mtus(1), bytes(256, 1 << 20),
+        "bytes a bucket may send in one turn", "sch_fq_pie.c:fq_pie_change";
+    memory_limit: u32 = 32 << 20, bytes(1, MAX_BYTES),
+        "memory above which arrivals are counted; drops nothing", "sch_fq_pie.c:fq_pie_qdisc_enqueue";
+    ecn_prob: u32 = 10, count(0, 100),
+        "percent of probability up to which packets are marked", "sch_fq_pie.c:fq_pie_qdisc_enqueue";
+    ecn: bool = false, SWITCH,
+        "marks ECN-capable packets while the probability is low", "RFC 8033 section 5.1";
+    bytemode: bool = false, SWITCH,
+        "scales the probability with the length of the packet", "sch_pie.c:pie_drop_early";
+    dq_rate_estimator: bool = false, SWITCH,
+        "delay from backlog and drain rate, not from the packets' own times", "RFC 8033 section 5.2";
+    hz: u32 = HZ, count(100, 1000),
+        "jiffies per second of the kernel: 100, 250, 300 or 1000 there", "CONFIG_HZ";
+}
+
+impl Params {
+    /// The control law of every bucket on a link.
+    #[must_use]
+    pub const fn law(&self, link: Link) -> LawParams {
+        LawParams {
+            target: self.target,
+            tupdate: self.tupdate,
+            alpha: self.alpha,
+            beta: self.beta,
+            ecn: self.ecn,
+            bytemode: self.bytemode,
+            dq_rate_estimator: self.dq_rate_estimator,
+            mtu: link.mtu,
+            hz: self.hz,
+        }
+    }
+
+    /// The quantum in force on a link, bytes: 1 to 2^20. Linux raises what a user gives to 256.
+    #[must_use]
+    pub fn quantum(&self, link: Link) -> u32 {
+        self.quantum.unwrap_or(link.mtu).clamp(1, 1 << 20)
+    }
+}
+
+impl Discipline for Params {
+    fn places(&self, _: Link, _: u64) -> Result<u64, BuildError> {
+        Ok(self.limit.into())
+    }
+
+    fn flows(&self) -> Option<u32> {
+        Some(self.flows)
+    }
+
+    fn memory_limit(&self) -> Option<u32> {
+        Some(self.memory_limit)
+    }
+}

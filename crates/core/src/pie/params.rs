@@ -1,0 +1,54 @@
+//! Parameters of `pie`.
+
+use super::LawParams;
+use crate::Span;
+use crate::jiffies::HZ;
+use crate::spec::{BuildError, Discipline, Link, MAX_MICROS, MAX_PACKETS, params};
+
+params! {
+    /// Parameters of `pie` (tc-pie(8)).
+    pub struct Params: "pie", "one queue that keeps the delay at target by dropping arrivals with a probability",
+        "RFC 8033, Linux 6.1 sch_pie.c";
+
+    limit: u32 = 1000, packets(1, MAX_PACKETS), "most packets queued", "sch_pie.c:pie_qdisc_enqueue";
+    target: Span = Span::from_millis(15), time(Span::from_micros(1), MAX_MICROS),
+        "queueing delay that the probability steers to", "RFC 8033 section 4.2, sch_pie.c:pie_change";
+    tupdate: Span = Span::from_millis(15), time(Span::from_micros(1), MAX_MICROS),
+        "time between two updates, rounded up to jiffies", "RFC 8033 section 4.2, sch_pie.c:pie_timer";
+    alpha: u32 = 2, count(0, 32), "weight of the delay above target, sixteenths of 1/s",
+        "RFC 8033 section 4.2, sch_pie.c:pie_calculate_probability";
+    beta: u32 = 20, count(0, 32), "weight of the change of the delay, sixteenths of 1/s",
+        "RFC 8033 section 4.2, sch_pie.c:pie_calculate_probability";
+    ecn: bool = false, SWITCH,
+        "marks ECN-capable packets while the probability is low", "RFC 8033 section 5.1";
+    bytemode: bool = false, SWITCH,
+        "scales the probability with the length of the packet", "sch_pie.c:pie_drop_early";
+    dq_rate_estimator: bool = false, SWITCH,
+        "delay from backlog and drain rate, not from the packets' own times", "RFC 8033 section 5.2";
+    hz: u32 = HZ, count(100, 1000),
+        "jiffies per second of the kernel: 100, 250, 300 or 1000 there", "CONFIG_HZ";
+}
+
+impl Params {
+    /// The control law on a link.
+    #[must_use]
+    pub const fn law(&self, link: Link) -> LawParams {
+        LawParams {
+            target: self.target,
+            tupdate: self.tupdate,
+            alpha: self.alpha,
+            beta: self.beta,
+            ecn: self.ecn,
+            bytemode: self.bytemode,
+            dq_rate_estimator: self.dq_rate_estimator,
+            mtu: link.mtu,
+            hz: self.hz,
+        }
+    }
+}
+
+impl Discipline for Params {
+    fn places(&self, _: Link, _: u64) -> Result<u64, BuildError> {
+        Ok(self.limit.into())
+    }
+}

@@ -1,0 +1,47 @@
+//! Parameters of `prio` and `pfifo_fast`.
+
+use super::{MAX_BANDS, Priomap};
+use crate::spec::{BuildError, Conflict, Discipline, Link, MAX_PACKETS, params};
+
+params! {
+    /// Parameters of `pfifo_fast`.
+    pub struct PfifoFastParams: "pfifo_fast": positional,
+        "three FIFOs by the TOS bits, the first that has a packet sends it: what Linux had for long",
+        "tc-pfifo_fast(8), Linux 6.1 sch_generic.c";
+
+    limit: u32 = 1000, packets(1, MAX_PACKETS),
+        "most packets queued", "tc-pfifo_fast(8): txqueuelen, for each band";
+}
+
+params! {
+    /// Parameters of `prio` (tc-prio(8)).
+    pub struct Params: "prio", "bands by the TOS bits, each a queue, the first that has a packet sends it",
+        "tc-prio(8), Linux 6.1 sch_prio.c",
+        leaf("pfifo:1000", "the queue of each class", "tc-prio(8), tc-drr(8): pfifo by default");
+
+    bands: u32 = 3, count(2, MAX_BANDS as u64),
+        "bands; a later one sends when the earlier ones have nothing", "tc-prio(8)";
+    priomap: [u8; 16] = Priomap::DEFAULT.0, DIGITS,
+        "the band of each of 16 priorities; by the DS byte these are 0, 2, 4 and 6",
+        "tc-prio(8), ip_tos2prio";
+}
+
+/// Bands of `pfifo_fast` (Linux `PFIFO_FAST_BANDS`).
+pub const PFIFO_FAST_BANDS: u32 = 3;
+
+impl Discipline for PfifoFastParams {
+    fn places(&self, _: Link, _: u64) -> Result<u64, BuildError> {
+        Ok(u64::from(self.limit) * u64::from(PFIFO_FAST_BANDS))
+    }
+}
+
+impl Discipline for Params {
+    fn check(&self) -> Result<(), Conflict> {
+        let is_there = |&band: &u8| u32::from(band) < self.bands;
+        if self.priomap.iter().all(is_there) { Ok(()) } else { Err(Conflict::NoBand) }
+    }
+
+    fn places(&self, _: Link, leaf: u64) -> Result<u64, BuildError> {
+        Ok(leaf.saturating_mul(self.bands.into()))
+    }
+}

@@ -1,0 +1,109 @@
+//! Parameters of `sfq`, in the words of tc and as the queue computes with them.
+
+use super::MAX_DEPTH;
+use crate::Span;
+use crate::jiffies::HZ;
+use crate::red::LawParams;
+use crate::spec::{BuildError, Discipline, Link, MAX_BYTES, MAX_PACKETS, params};
+
+params! {
+    /// `sfq` in the words of tc-sfq(8).
+    pub struct Setup: "sfq",
+        "flows served in turn; the longest loses packets; no control of the delay, but RED if asked",
+        "McKenney 1990, Linux 6.1 sch_sfq.c";
+
+    limit: u32 = 127, packets(2, MAX_PACKETS), "most packets queued", "sch_sfq.c:sfq_change";
+    flows: u32 = 128, count(1, 65_408),
+        "slots: most flows that are queued at once", "sch_sfq.c:sfq_change";
+    depth: u32 = MAX_DEPTH, packets(1, MAX_DEPTH as u64), "most packets of a flow", "sch_sfq.c:sfq_enqueue";
+    divisor: u32 = 1024, count(1, 65_536),
+        "buckets that flows are hashed into; what is above a power of two is not used", "sch_sfq.c";
+    quantum: Option<u32> => Mtus(1), bytes(256, 1 << 20),
+        "bytes a flow may send in one turn", "sch_sfq.c:sfq_dequeue";
+    perturb: Option<Span> => Off, time(Span::from_secs(1), Span::from_secs(86_400)),
+        "time between two changes of the hash, whole seconds", "sch_sfq.c:sfq_perturbation";
+    headdrop: bool = false, SWITCH,
+        "drops the oldest packet of a flow, not the arrival", "sch_sfq.c:sfq_enqueue";
+    min: Option<u32> => Off, bytes(1, MAX_BYTES >> 5),
+        "RED: average of a flow from which packets are dropped early", "red.h:red_action";
+    max: u32 = u32::MAX >> 5, bytes(1, MAX_BYTES >> 5),
+        "RED: average of a flow from which every packet is dropped", "red.h:red_action";
+    wlog: u8 = 5, count(1, 5), "RED: weight of a sample in the average, 2^-wlog", "red.h:red_calc_qavg";
+    probability: u32 = 2, count(1, 100),
+        "RED: percent of packets dropped early at max", "red.h:red_mark_probability";
+    ecn: bool = false, SWITCH,
+        "RED: marks ECN-capable packets instead of dropping them", "sch_sfq.c:sfq_enqueue";
+    harddrop: bool = false, SWITCH, "RED: drops from max on, also with ecn", "sch_sfq.c:sfq_enqueue";
+    hz: u32 = HZ, count(100, 1000),
+        "jiffies per second of the kernel: 100, 250, 300 or 1000 there", "CONFIG_HZ";
+}
+
+impl Setup {
+    /// The parameters as the queue computes with them on a link.
+    #[must_use]
+    pub fn params(&self, link: Link) -> Params {
+        let max_p = u64::from(u32::MAX) * u64::from(self.probability.min(100)) / 100;
+        let red = self.min.map(|qth_min| LawParams {
+            qth_min,
+            qth_max: self.max,
+            wlog: self.wlog,
+            plog: 0,
+            max_p: u32::try_from(max_p).unwrap_or(u32::MAX),
+            ecn: self.ecn,
+            harddrop: self.harddrop,
+        });
+        Params {
+            limit: self.limit.min(self.depth.saturating_mul(self.flows)),
+            depth: self.depth,
+            quantum: self.quantum.unwrap_or(link.mtu),
+            perturb: self.perturb,
+            headdrop: self.headdrop,
+            red,
+            hz: self.hz,
+        }
+    }
+}
+
+impl Discipline for Setup {
+    fn places(&self, _: Link, _: u64) -> Result<u64, BuildError> {
+        Ok(self.limit.into())
+    }
+
+    fn flows(&self) -> Option<u32> {
+        Some(self.flows)
+    }
+}
+
+/// Parameters of `sfq`. The number of buckets is the length of the bucket storage, a power of two (what is above
+/// is not used), in Linux 1024 by default; that of slots the length of the slot storage, in Linux 128 by default.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Params {
+    /// Most packets queued. Default 127.
+    pub limit: u32,
+    /// Most packets of a slot, 1 to [`MAX_DEPTH`]. Default 127.
+    pub depth: u32,
+    /// Bytes a slot may send in one turn, 1 to 2^20. Default 1514; Linux takes the MTU with its link header.
+    pub quantum: u32,
+    /// Time between two changes of the hash, whole seconds; `None`, the default, for never.
+    pub perturb: Option<Span>,
+    /// Drops at the head. Default off.
+    pub headdrop: bool,
+    /// RED in each slot. Default off.
+    pub red: Option<LawParams>,
+    /// Jiffies per second, the unit of the timer. Default 250.
+    pub hz: u32,
+}
+
+impl Default for Params {
+    fn default() -> Self {
+        Params {
+            limit: 127,
+            depth: MAX_DEPTH,
+            quantum: 1514,
+            perturb: None,
+            headdrop: false,
+            red: None,
+            hz: HZ,
+        }
+    }
+}

@@ -1,0 +1,429 @@
+//! One parameter as data, and the macro that declares the parameters of a queue: [`params!`].
+
+use super::value::{Unit, Value};
+use super::{BuildError, Conflict, Link, ValueError};
+use crate::{Bytes, Rate, Span};
+
+/// What holds where a parameter is not given.
+#[derive(Clone, Copy, Debug)]
+pub enum Default {
+    /// It must be given.
+    Required,
+    /// This value.
+    Value(fn() -> Option<Value>),
+    /// Nothing: the mechanism is off. The word `off` says so.
+    Off,
+    /// So many times the MTU of the link with its link header, bytes.
+    Mtus(u32),
+    /// It is computed from others, as these words say.
+    Derived(&'static str),
+    /// This queue.
+    Queue(&'static str),
+}
+
+/// One parameter of a queue.
+#[derive(Clone, Copy, Debug)]
+pub struct Parameter {
+    /// Its name, tc's word.
+    pub name: &'static str,
+    /// Other names that tc knows.
+    pub aliases: &'static [&'static str],
+    /// What its value is.
+    pub unit: Unit,
+    /// What holds where it is not given.
+    pub default: Default,
+    /// The least and the largest value; `None`: any value of the unit.
+    pub range: Option<(Value, Value)>,
+    /// One line on what it does.
+    pub doc: &'static str,
+    /// Where it is defined: an RFC section or a function of Linux 6.1.
+    pub source: &'static str,
+}
+
+impl Parameter {
+    /// Whether it must be given.
+    #[must_use]
+    pub const fn is_required(&self) -> bool {
+        matches!(self.default, Default::Required)
+    }
+
+    /// Whether this is its name, in any case, or another one that tc knows.
+    #[must_use]
+    pub fn is_called(&self, name: &str) -> bool {
+        self.name.eq_ignore_ascii_case(name)
+            || self.aliases.iter().any(|alias| alias.eq_ignore_ascii_case(name))
+    }
+
+    /// Fails where a value is out of range.
+    ///
+    /// # Errors
+    /// [`ValueError::OutOfRange`].
+    pub fn check(&self, value: Value) -> Result<Value, ValueError> {
+        match self.range {
+            Some((min, max)) if value.order() < min.order() || value.order() > max.order() => {
+                Err(ValueError::OutOfRange)
+            }
+            _ => Ok(value),
+        }
+    }
+
+    /// Reads `text` as a value in range; `Ok(None)` is `off`.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn read(&self, text: &str) -> Result<Option<Value>, ValueError> {
+        if matches!(self.default, Default::Off) && text.trim().eq_ignore_ascii_case("off") {
+            return Ok(None);
+        }
+        self.check(self.unit.read(text)?).map(Some)
+    }
+}
+
+/// Unit and range of a parameter, as [`params!`] takes them.
+#[derive(Clone, Copy, Debug)]
+pub struct Kind {
+    pub(crate) unit: Unit,
+    pub(crate) range: Option<(Value, Value)>,
+    pub(crate) aliases: &'static [&'static str],
+}
+
+const fn kind(unit: Unit, min: Value, max: Value) -> Kind {
+    Kind { unit, range: Some((min, max)), aliases: &[] }
+}
+
+impl Kind {
+    /// With other names that tc knows.
+    pub(crate) const fn also(mut self, aliases: &'static [&'static str]) -> Kind {
+        self.aliases = aliases;
+        self
+    }
+}
+
+/// Packets.
+pub(crate) const fn packets(min: u64, max: u64) -> Kind {
+    kind(Unit::Packets, Value::Number(min), Value::Number(max))
+}
+/// Things.
+pub(crate) const fn count(min: u64, max: u64) -> Kind {
+    kind(Unit::Count, Value::Number(min), Value::Number(max))
+}
+/// Things, a power of two.
+pub(crate) const fn power_of_two(min: u64, max: u64) -> Kind {
+    kind(Unit::PowerOfTwo, Value::Number(min), Value::Number(max))
+}
+/// Bytes.
+pub(crate) const fn bytes(min: u64, max: u64) -> Kind {
+    kind(Unit::Bytes, Value::Bytes(Bytes(min)), Value::Bytes(Bytes(max)))
+}
+/// Bytes that may be below zero.
+pub(crate) const fn signed(min: i64, max: i64) -> Kind {
+    kind(Unit::Signed, Value::Signed(min), Value::Signed(max))
+}
+/// A time.
+pub(crate) const fn time(min: Span, max: Span) -> Kind {
+    kind(Unit::Time, Value::Time(min), Value::Time(max))
+}
+/// A time or a word for one.
+pub(crate) const fn time_or(words: &'static [(&'static str, Span)], min: Span, max: Span) -> Kind {
+    kind(Unit::TimeOr(words), Value::Time(min), Value::Time(max))
+}
+/// Any time, or at most so many packets.
+pub(crate) const fn time_or_packets(max: u64) -> Kind {
+    kind(Unit::TimeOrPackets, Value::Time(Span::ZERO), Value::Packets(max))
+}
+/// A rate.
+pub(crate) const fn rate(min: Rate, max: Rate) -> Kind {
+    kind(Unit::Rate, Value::Rate(min), Value::Rate(max))
+}
+/// A number with decimal places, kept in millionths, from 0.
+pub(crate) const fn decimal(max: u64) -> Kind {
+    kind(Unit::Decimal, Value::Millionths(0), Value::Millionths(max))
+}
+/// On or off.
+pub(crate) const SWITCH: Kind = Kind { unit: Unit::Switch, range: None, aliases: &[] };
+/// Sixteen hexadecimal digits.
+pub(crate) const DIGITS: Kind = Kind { unit: Unit::Digits, range: None, aliases: &[] };
+/// A word of an enum.
+pub(crate) const fn word<T: Word>() -> Kind {
+    Kind { unit: Unit::Word(T::WORDS), range: None, aliases: &[] }
+}
+
+/// An enum whose values have words.
+pub trait Word: Copy + PartialEq + 'static {
+    /// The words, in the order of [`Word::ALL`].
+    const WORDS: &'static [&'static str];
+    /// The values.
+    const ALL: &'static [Self];
+}
+
+/// Gives the values of an enum their words.
+macro_rules! words {
+    ($kind:ty: $($variant:ident = $word:literal),+ $(,)?) => {
+        impl $crate::spec::Word for $kind {
+            const WORDS: &'static [&'static str] = &[$($word),+];
+            const ALL: &'static [Self] = &[$(Self::$variant),+];
+        }
+    };
+}
+pub(crate) use words;
+
+/// The type of a parameter's field.
+pub trait Field: Copy + PartialEq {
+    /// What the field holds where the parameter is not given and has no default of its own.
+    const UNSET: Self;
+    /// The value of a field of this unit; `None` where there is none.
+    fn value(self, unit: Unit) -> Option<Value>;
+    /// The field of a value that is in the range of its parameter; `None` for a value of another unit.
+    fn of(value: Value) -> Option<Self>;
+}
+
+macro_rules! numbers {
+    ($($number:ty),+) => {$(
+        impl Field for $number {
+            const UNSET: Self = 0;
+            fn value(self, unit: Unit) -> Option<Value> {
+                unit.value(self.into())
+            }
+            fn of(value: Value) -> Option<Self> {
+                match value {
+                    Value::Number(number) | Value::Millionths(number) => number.try_into().ok(),
+                    Value::Bytes(bytes) => bytes.0.try_into().ok(),
+                    _ => None,
+                }
+            }
+        }
+    )+};
+}
+numbers!(u8, u16, u32, u64);
+
+/// A field whose values are those of one variant of [`Value`].
+macro_rules! fields {
+    ($($field:ty = $unset:expr, $value:ident => $to:expr, $back:ident => $from:expr;)+) => {$(
+        impl Field for $field {
+            const UNSET: Self = $unset;
+            fn value(self, _: Unit) -> Option<Value> {
+                let $value = self;
+                Some($to)
+            }
+            fn of(value: Value) -> Option<Self> {
+                let $back = value;
+                $from
+            }
+        }
+    )+};
+}
+fields! {
+    i16 = 0, v => Value::Signed(v.into()), v => if let Value::Signed(v) = v { v.try_into().ok() } else { None };
+    bool = false, v => Value::Switch(v), v => if let Value::Switch(v) = v { Some(v) } else { None };
+    Span = Span::ZERO, v => Value::Time(v), v => if let Value::Time(v) = v { Some(v) } else { None };
+    Rate = Rate(0), v => Value::Rate(v), v => if let Value::Rate(v) = v { Some(v) } else { None };
+    [u8; 16] = [0; 16], v => Value::Digits(number_of(v)), v => if let Value::Digits(v) = v { Some(digits_of(v)) } else { None };
+}
+
+/// Sixteen hexadecimal digits as a number, and back.
+fn number_of(digits: [u8; 16]) -> u64 {
+    digits.iter().fold(0, |number, &digit| number << 4 | u64::from(digit & 15))
+}
+#[allow(clippy::cast_possible_truncation)]
+pub(crate) fn digits_of(number: u64) -> [u8; 16] {
+    core::array::from_fn(|at| (number >> (60 - 4 * at)) as u8 & 15)
+}
+
+impl<T: Word> Field for T {
+    const UNSET: Self = T::ALL[0];
+    fn value(self, _: Unit) -> Option<Value> {
+        let at = T::ALL.iter().position(|known| *known == self)?;
+        Some(Value::Word(T::WORDS[at]))
+    }
+    fn of(value: Value) -> Option<Self> {
+        let Value::Word(word) = value else { return None };
+        let at = T::WORDS.iter().position(|known| *known == word)?;
+        T::ALL.get(at).copied()
+    }
+}
+
+impl<T: Field> Field for Option<T> {
+    const UNSET: Self = None;
+    fn value(self, unit: Unit) -> Option<Value> {
+        self?.value(unit)
+    }
+    fn of(value: Value) -> Option<Self> {
+        T::of(value).map(Some)
+    }
+}
+
+/// The parameters of one kind of queue, as [`params!`] declares them.
+pub trait Parameters: Copy + PartialEq + 'static {
+    /// The name of the queue.
+    const NAME: &'static str;
+    /// One line on what the queue does.
+    const DOC: &'static str;
+    /// Where the queue is defined.
+    const SOURCE: &'static str;
+    /// Whether the first parameter may be written `name:value`.
+    const POSITIONAL: bool;
+    /// The parameters, in the order in which they are listed and written.
+    const LIST: &'static [Parameter];
+    /// Every parameter at its default. Those that must be given are 0.
+    const DEFAULT: Self;
+}
+
+/// The parameters of one queue by their places in the list.
+pub trait Access {
+    /// The value of the parameter at this place of the list. `None`: it is off, or depends on the link or on others.
+    fn get(&self, at: usize) -> Option<Value>;
+
+    /// Sets the parameter at this place of the list. `false`: its field cannot hold this value, and is as it was.
+    fn set(&mut self, at: usize, value: Value) -> bool;
+}
+
+/// What the parameters of a queue say about it.
+pub trait Discipline: Access {
+    /// Fails where parameters do not go together.
+    ///
+    /// # Errors
+    /// Says what does not.
+    fn check(&self) -> Result<(), Conflict> {
+        Ok(())
+    }
+
+    /// Packets that the queue has places for on this link, where the queue of each of its classes, if it has any, has
+    /// places for `leaf`.
+    ///
+    /// # Errors
+    /// Where the queue cannot be built for the link.
+    fn places(&self, link: Link, leaf: u64) -> Result<u64, BuildError>;
+
+    /// Buckets for flows, or flows there is memory for, in each tin where the queue has tins.
+    fn flows(&self) -> Option<u32> {
+        None
+    }
+
+    /// Most memory of the packets queued, bytes, where that is limited by itself.
+    fn memory_limit(&self) -> Option<u32> {
+        None
+    }
+
+    /// The rate to which the queue shapes all that passes through it.
+    fn shaped_rate(&self) -> Option<Rate> {
+        None
+    }
+
+    /// Whether the queue can hold a packet back while it has some.
+    fn is_shaper(&self) -> bool {
+        self.shaped_rate().is_some()
+    }
+
+    /// The parameter, a limit in bytes, into which no packet of so many bytes fits.
+    fn too_small_for(&self, _frame: u32) -> Option<&'static str> {
+        None
+    }
+}
+
+/// Declares the parameters of a queue, once for all uses: the struct with a typed field for each, its `Default`, what
+/// reads and writes texts, and the entry in the catalogue with its help. One line each:
+///
+/// ```text
+/// field ["tc's word"]: type = default,   unit and range, "what it does", "source";
+/// field ["tc's word"]: type => Required, unit and range, "what it does", "source";
+/// ```
+///
+/// Behind `=>` is a [`Default`] for which the type has no value: such a field is an `Option`, or has to be given.
+macro_rules! params {
+    (
+        $(#[$meta:meta])*
+        $vis:vis struct $Params:ident: $queue:literal $(: $positional:ident)?, $about:literal, $from:literal
+            $(, leaf($leaf:literal, $leaf_doc:literal, $leaf_source:literal))?;
+        $($field:ident $($word:literal)?: $type:ty $(= $default:expr)? $(=> $kind:expr)?,
+            $unit:expr, $doc:literal, $source:literal;)+
+    ) => {
+        $(#[$meta])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        #[allow(clippy::struct_excessive_bools, reason = "tc's switches")]
+        $vis struct $Params {
+            $(
+                #[doc = concat!($doc, ". `", stringify!($unit), "`",
+                    $(", by default `", stringify!($default), "`",)? $(", by default `", stringify!($kind), "`",)?
+                    ". ", $source, ".")]
+                pub $field: $type,
+            )+
+        }
+
+        impl $crate::spec::Parameters for $Params {
+            const NAME: &'static str = $queue;
+            const DOC: &'static str = $about;
+            const SOURCE: &'static str = $from;
+            const POSITIONAL: bool = !stringify!($($positional)?).is_empty();
+            const LIST: &'static [$crate::spec::Parameter] = {
+                #[allow(unused_imports, reason = "not every queue has every unit")]
+                use $crate::spec::parameter::{
+                    DIGITS, SWITCH, bytes, count, decimal, packets, power_of_two, rate, signed, time, time_or,
+                    time_or_packets, word,
+                };
+                #[allow(unused_imports, reason = "not every queue has every default")]
+                use $crate::spec::Default::{Derived, Mtus, Off, Required};
+                &[
+                    $({
+                        const KIND: $crate::spec::Kind = $unit;
+                        $crate::spec::Parameter {
+                            name: params!(@name $field $($word)?),
+                            aliases: KIND.aliases,
+                            unit: KIND.unit,
+                            default: params!(@default $type, KIND $(, $default)? $(=> $kind)?),
+                            range: KIND.range,
+                            doc: $doc,
+                            source: $source,
+                        }
+                    },)+
+                    $($crate::spec::Parameter {
+                        name: "leaf",
+                        aliases: &[],
+                        unit: $crate::spec::Unit::Queue,
+                        default: $crate::spec::Default::Queue($leaf),
+                        range: None,
+                        doc: $leaf_doc,
+                        source: $leaf_source,
+                    },)?
+                ]
+            };
+            const DEFAULT: Self = $Params { $($field: params!(@unset $type $(, $default)?)),+ };
+        }
+
+        impl $crate::spec::Access for $Params {
+            fn get(&self, at: usize) -> Option<$crate::spec::Value> {
+                let unit = <Self as $crate::spec::Parameters>::LIST.get(at)?.unit;
+                let mut fields = 0_usize..;
+                $(if fields.next() == Some(at) {
+                    return $crate::spec::Field::value(self.$field, unit);
+                })+
+                None
+            }
+
+            fn set(&mut self, at: usize, value: $crate::spec::Value) -> bool {
+                let mut fields = 0_usize..;
+                $(if fields.next() == Some(at) {
+                    let value = $crate::spec::Field::of(value);
+                    self.$field = value.unwrap_or(self.$field);
+                    return value.is_some();
+                })+
+                false
+            }
+        }
+
+        impl Default for $Params {
+            /// Every parameter at its default. Those that must be given are 0.
+            fn default() -> Self {
+                <$Params as $crate::spec::Parameters>::DEFAULT
+            }
+        }
+    };
+    (@name $field:ident) => { stringify!($field) };
+    (@name $field:ident $word:literal) => { $word };
+    (@unset $type:ty, $default:expr) => { $default };
+    (@unset $type:ty) => { <$type as $crate::spec::Field>::UNSET };
+    (@default $type:ty, $unit:ident, $default:expr) => {
+        $crate::spec::Default::Value(|| <$type as $crate::spec::Field>::value($default, $unit.unit))
+    };
+    (@default $type:ty, $unit:ident => $kind:expr) => { $kind };
+}
+pub(crate) use params;

@@ -1,0 +1,95 @@
+//! Parameters of `tbf`.
+
+use core::fmt;
+
+use super::Effective;
+use crate::Rate;
+use crate::spec::{BuildError, Conflict, Discipline, Link, MAX_BYTES, packets_in, params, words};
+
+/// How a link frames packets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum LinkLayer {
+    /// As they are.
+    #[default]
+    Ethernet,
+    /// In ATM cells: 53 bytes for every 48 or part of them.
+    Atm,
+}
+words! { LinkLayer: Ethernet = "ethernet", Atm = "atm" }
+
+params! {
+    /// Parameters of `tbf` (tc-tbf(8)).
+    pub struct Params: "tbf", "a token bucket that shapes to a rate, over a bfifo", "Linux 6.1 sch_tbf.c";
+
+    rate: Rate => Required, rate(Rate(8), Rate(8 << 40)),
+        "rate of the bucket, kept as whole bytes per second", "sch_tbf.c:tbf_change";
+    burst: u32 => Required, bytes(1, MAX_BYTES).also(&["buffer", "maxburst"]),
+        "depth of the bucket; longer packets are dropped", "sch_tbf.c:tbf_change";
+    limit: u64 => Required, bytes(1, MAX_BYTES), "most bytes waiting for tokens", "sch_tbf.c:tbf_change";
+    peakrate: Option<Rate> => Off, rate(Rate(8), Rate(8 << 40)),
+        "rate that not even a burst exceeds", "sch_tbf.c:tbf_change";
+    minburst: Option<u32> => Mtus(1), bytes(1, MAX_BYTES).also(&["mtu"]),
+        "depth of the bucket of the peak rate", "sch_tbf.c:tbf_change";
+    mpu: u16 = 0, bytes(0, 65_535),
+        "least length a packet counts for", "sch_generic.c:psched_ratecfg_precompute";
+    overhead: u16 = 0, bytes(0, 65_535),
+        "bytes added to every packet", "sch_generic.c:psched_ratecfg_precompute";
+    linklayer: LinkLayer = LinkLayer::Ethernet, word::<LinkLayer>(),
+        "framing of the link; atm counts cells of 53 bytes for 48", "sch_generic.h:psched_l2t_ns";
+}
+
+impl Params {
+    /// A bucket without peak rate and framing.
+    #[must_use]
+    pub fn new(rate: Rate, burst: u32, limit: u64) -> Params {
+        Params { rate, burst, limit, ..Params::default() }
+    }
+}
+
+/// Why parameters make no token bucket (Linux answers `EINVAL`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ParamsError {
+    /// The rate is below one byte per second.
+    Rate,
+    /// The bucket has no depth.
+    Burst,
+    /// The peak rate is not above the rate.
+    PeakRate,
+    /// There is a peak rate and its bucket has no depth.
+    MinBurst,
+}
+
+impl fmt::Display for ParamsError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            ParamsError::Rate => "the rate must be at least 8bit (one byte per second)",
+            ParamsError::Burst => "burst must be above 0 bytes",
+            ParamsError::PeakRate => "peakrate must be above rate",
+            ParamsError::MinBurst => "minburst must be above 0 bytes where there is a peakrate",
+        })
+    }
+}
+
+impl core::error::Error for ParamsError {}
+
+impl Discipline for Params {
+    fn check(&self) -> Result<(), Conflict> {
+        Effective::new(self, Link::ethernet(self.rate)).map(|_| ()).map_err(Conflict::Tbf)
+    }
+
+    fn places(&self, _: Link, _: u64) -> Result<u64, BuildError> {
+        Ok(packets_in(self.limit))
+    }
+
+    fn shaped_rate(&self) -> Option<Rate> {
+        Some(self.rate)
+    }
+
+    fn too_small_for(&self, frame: u32) -> Option<&'static str> {
+        let frame = u64::from(frame);
+        [("burst", self.burst.into()), ("limit", self.limit)]
+            .into_iter()
+            .find(|&(_, depth)| depth < frame)
+            .map(|(name, _)| name)
+    }
+}

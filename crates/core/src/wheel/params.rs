@@ -1,0 +1,43 @@
+//! Parameters of `wheel`.
+
+use super::MAX_SLOTS;
+use crate::Span;
+use crate::spec::{BuildError, Discipline, Link, MAX_PACKETS, params};
+
+params! {
+    /// Parameters of `wheel`.
+    pub struct Params: "wheel",
+        "a timing wheel: packets leave at the times that local sockets have stamped them with; else at once",
+        "Saeed et al., Carousel, SIGCOMM 2017; Jacobson 2018";
+
+    limit: u32 = 10_000, packets(1, MAX_PACKETS), "most packets queued", "as fq's";
+    granularity: Span = Span::from_micros(10), time(Span(100), Span::from_secs(1)),
+        "width of a slot; wider where the horizon has more than 262144 of them",
+        "Saeed et al., Carousel, SIGCOMM 2017";
+    horizon: Span = Span::from_secs(1), time(Span::from_micros(1), Span::from_secs(3600)),
+        "how far in the future a packet may ask to leave", "Saeed et al., Carousel, SIGCOMM 2017";
+    horizon_drop: bool = false, SWITCH,
+        "drops packets beyond the horizon; off: they leave at it", "Saeed et al., Carousel, SIGCOMM 2017";
+}
+
+impl Params {
+    /// The width of a slot in force: as given, or so wide that the slots of the horizon are at most [`MAX_SLOTS`].
+    #[must_use]
+    pub fn granularity(&self) -> Span {
+        let most = u64::from(MAX_SLOTS - 1);
+        Span(self.granularity.0.max(self.horizon.0.div_ceil(most)).max(1))
+    }
+
+    /// Slots: those of the horizon, and the present one.
+    #[must_use]
+    pub fn slots(&self) -> u32 {
+        let slots = u32::try_from(self.horizon.0.div_ceil(self.granularity().0)).unwrap_or(u32::MAX);
+        slots.saturating_add(1).min(MAX_SLOTS)
+    }
+}
+
+impl Discipline for Params {
+    fn places(&self, _: Link, _: u64) -> Result<u64, BuildError> {
+        Ok(self.limit.into())
+    }
+}
