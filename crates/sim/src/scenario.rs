@@ -164,10 +164,10 @@ pub struct PortSpec {
 }
 
 impl PortSpec {
-    /// One queue in front of an Ethernet line of `rate`, and nothing between them. A rate of zero stands for
-    /// a line on which serialization takes no time.
+    /// One queue in front of an Ethernet line of `rate`, and nothing between them. With a rate of zero
+    /// serialization takes no time.
     #[must_use]
-    pub fn new(queue: QueueSpec, rate: Rate) -> PortSpec {
+    pub fn new(queue: impl Into<Discipline>, rate: Rate) -> PortSpec {
         let (queue, line) = (queue.into(), Serializer::new(rate).into());
         PortSpec { queue, shaper: None, lanes: 1, ring: None, line, rate, frame: 1514, pause: None }
     }
@@ -213,6 +213,16 @@ pub struct Flow {
     pub bytes: Option<u64>,
     /// What its sender is held to, payload counted (`SO_MAX_PACING_RATE`); `None`: by nothing.
     pub max_rate: Option<Rate>,
+}
+
+impl Flow {
+    /// A flow from the beginning to the end of the simulation, as fast as `cc` lets it go. Its sender opens it, and its
+    /// packets are best effort (DSCP 0).
+    #[must_use]
+    pub const fn new(from: NodeId, to: NodeId, cc: CcKind) -> Flow {
+        let (start, opener) = (Span::ZERO, Opener::Sender);
+        Flow { from, to, cc, dscp: 0, opener, start, stop: None, bytes: None, max_rate: None }
+    }
 }
 
 /// When a UDP source sends.
@@ -289,6 +299,16 @@ pub struct Probe {
     pub start: Span,
     /// No request at or after.
     pub stop: Span,
+}
+
+impl Probe {
+    /// What `ping -i interval` sends until `stop`: ICMP echo with 56 bytes of payload, 98 bytes a frame with IPv4, at equal
+    /// distances from the beginning on, best effort (DSCP 0).
+    #[must_use]
+    pub const fn ping(from: NodeId, to: NodeId, interval: Span, stop: Span) -> Probe {
+        let kind = ProbeKind::Ping { spread: 0.0 };
+        Probe { from, to, kind, interval, payload: 56, dscp: 0, start: Span::ZERO, stop }
+    }
 }
 
 /// A browser that fetches pages.
