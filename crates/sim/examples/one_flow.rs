@@ -4,16 +4,15 @@
 
 use std::error::Error;
 
-use goodqueue::{Nanos, QueueSpec, Rate, Span};
+use goodqueue::{Nanos, Rate, Span};
 use goodqueue_probe::Sample;
 use goodqueue_sim::tcp::cc::CcKind;
 use goodqueue_sim::{Dumbbell, Flow, Probe, Simulation};
 
 /// The line of one queue.
-fn line(queue: QueueSpec) -> Result<String, Box<dyn Error>> {
+fn line(name: &str) -> Result<String, Box<dyn Error>> {
     let (client, server, end) = (Dumbbell::client(0), Dumbbell::server(0), Span::from_secs(20));
-    let name = queue.to_string();
-    let mut scenario = Dumbbell::new(queue, Rate(20_000_000), Span::from_millis(20)).scenario();
+    let mut scenario = Dumbbell::new(name.parse()?, Rate(20_000_000), Span::from_millis(20)).scenario();
     scenario.flows.push(Flow::new(client, server, CcKind::Cubic));
     scenario.probes.push(Probe::ping(client, server, Span::from_millis(20), end));
 
@@ -32,7 +31,7 @@ fn line(queue: QueueSpec) -> Result<String, Box<dyn Error>> {
 
 /// What the example prints.
 pub(crate) fn report() -> Result<Vec<String>, Box<dyn Error>> {
-    ["pfifo:1000", "codel", "fq_codel"].into_iter().map(|queue| line(queue.parse()?)).collect()
+    ["pfifo:1000", "codel", "fq_codel"].into_iter().map(line).collect()
 }
 
 fn main() -> Result<(), Box<dyn Error>> {

@@ -33,7 +33,7 @@ impl Dumbbell {
 
     /// One pair of hosts, with the same `queue` and `rate` in both directions.
     #[must_use]
-    pub fn new(queue: impl Into<Discipline>, rate: Rate, rtt: Span) -> Dumbbell {
+    pub fn new(queue: Discipline, rate: Rate, rtt: Span) -> Dumbbell {
         let port = PortSpec::new(queue, rate);
         Dumbbell { up: port.clone(), down: port, rtts: vec![rtt] }
     }

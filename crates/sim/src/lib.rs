@@ -7,13 +7,12 @@
 //! One CUBIC flow through CoDel on a line of 20 Mbit/s, a ping beside it, and how long packets wait in the queue:
 //!
 //! ```
-//! use goodqueue::{Nanos, QueueSpec, Rate, Span};
+//! use goodqueue::{Nanos, Rate, Span};
 //! use goodqueue_sim::tcp::cc::CcKind;
 //! use goodqueue_sim::{Dumbbell, Flow, Probe, Simulation};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! let codel: QueueSpec = "codel".parse()?;
-//! let mut scenario = Dumbbell::new(codel, Rate(20_000_000), Span::from_millis(20)).scenario();
+//! let mut scenario = Dumbbell::new("codel".parse()?, Rate(20_000_000), Span::from_millis(20)).scenario();
 //! let (client, server) = (Dumbbell::client(0), Dumbbell::server(0));
 //! let end = Span::from_secs(30);
 //! scenario.flows.push(Flow::new(client, server, CcKind::Cubic));

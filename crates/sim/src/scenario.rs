@@ -1,9 +1,11 @@
 //! What is simulated, as plain data: nodes, links and what the hosts do.
 
 use std::fmt;
+use std::str::FromStr;
 use std::sync::Arc;
 
 use goodqueue::port::Line;
+use goodqueue::spec::SpecError;
 use goodqueue::{ClassTree, QueueSpec, Rate, RingSpec, Serializer, Span};
 
 use goodqueue_probe::dash::PlayerConfig;
@@ -131,6 +133,14 @@ impl From<QueueSpec> for Discipline {
     }
 }
 
+/// One of the catalogue by its name and parameters, in the words of `tc`: `fq_codel,target=10ms`.
+impl FromStr for Discipline {
+    type Err = SpecError;
+    fn from_str(text: &str) -> Result<Discipline, SpecError> {
+        text.parse().map(Discipline::Queue)
+    }
+}
+
 /// As an experiment file names it.
 impl fmt::Display for Discipline {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -167,8 +177,8 @@ impl PortSpec {
     /// One queue in front of an Ethernet line of `rate`, and nothing between them. With a rate of zero
     /// serialization takes no time.
     #[must_use]
-    pub fn new(queue: impl Into<Discipline>, rate: Rate) -> PortSpec {
-        let (queue, line) = (queue.into(), Serializer::new(rate).into());
+    pub fn new(queue: Discipline, rate: Rate) -> PortSpec {
+        let line = Serializer::new(rate).into();
         PortSpec { queue, shaper: None, lanes: 1, ring: None, line, rate, frame: 1514, pause: None }
     }
 }
