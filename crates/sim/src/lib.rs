@@ -39,6 +39,7 @@
 //!   measured.
 //! * [`tcp`]: the TCP of a host alone, without a network. [`tcp::cc`]: its congestion controls. [`wifi`]: the 802.11
 //!   medium.
+//! * A congestion control of your own is a [`tcp::cc::CongestionControl`], and a queue of your own an [`OwnQueue`].
 //! * The crate's `examples/`: each in a few lines.
 //!
 //! Whole tests with statistics, tables and grades are in the crate `goodqueue-experiment`.
@@ -58,6 +59,7 @@ mod frame;
 mod headers;
 mod link;
 mod loss;
+mod own_queue;
 mod path;
 mod propagation;
 mod scenario;
@@ -76,8 +78,10 @@ pub use determinism::{Difference, Event, MARK_EVERY, Place, Trail, difference};
 pub use dumbbell::Dumbbell;
 pub use engine::{Arrivals, FlowView, LinkView, Simulation};
 pub use error::BuildError;
+pub use frame::Token;
 pub use link::LinkCounters;
 pub use loss::Loss;
+pub use own_queue::{Own, OwnQueue, Report};
 pub use path::route;
 pub use scenario::{
     Browse, Discipline, Flow, Link, NodeId, Opener, Pattern, Pause, PortSpec, Probe, ProbeKind, Radio,

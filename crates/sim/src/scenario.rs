@@ -13,6 +13,7 @@ use goodqueue_probe::talk::PeerConfig;
 use goodqueue_probe::web::BrowserConfig;
 
 use crate::loss::Loss;
+use crate::own_queue::Own;
 use crate::shaped::Shaper;
 use crate::switch::Buffers;
 use crate::tcp::Config;
@@ -114,15 +115,17 @@ pub enum Discipline {
     Queue(QueueSpec),
     /// `htb` over a tree of classes.
     Classes(Arc<ClassTree>),
+    /// One's own; made by [`Discipline::own`].
+    Own(Own),
 }
 
 impl Discipline {
-    /// Whether it can hold a packet back while it has some.
+    /// Whether it can hold a packet back while it has some; of one's own that is not known.
     #[must_use]
     pub fn is_shaper(&self) -> bool {
         match self {
             Discipline::Queue(queue) => queue.is_shaper(),
-            Discipline::Classes(_) => true,
+            Discipline::Classes(_) | Discipline::Own(_) => true,
         }
     }
 }
@@ -147,6 +150,7 @@ impl fmt::Display for Discipline {
         match self {
             Discipline::Queue(queue) => write!(f, "{queue}"),
             Discipline::Classes(tree) => write!(f, "htb:{}", tree.name),
+            Discipline::Own(own) => write!(f, "{own}"),
         }
     }
 }

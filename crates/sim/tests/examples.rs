@@ -6,6 +6,9 @@ mod one_flow;
 #[path = "../examples/own_congestion_control.rs"]
 #[allow(dead_code)]
 mod own_congestion_control;
+#[path = "../examples/own_queue.rs"]
+#[allow(dead_code)]
+mod own_queue;
 
 /// The numbers of a line, in its order.
 fn numbers(line: &str) -> Vec<f64> {
@@ -30,4 +33,13 @@ fn vegas_keeps_the_queue_short_alone_and_loses_beside_cubic() {
     assert!(cubic_alone > 18.0 && vegas_alone > 18.0 && cubic > 2.0 * vegas, "{lines:?}");
     let median = |line: &str| numbers(line)[0];
     assert!(median(&lines[0]) > 200.0 && median(&lines[2]) < 3.0, "{lines:?}");
+}
+
+#[test]
+fn a_queue_of_ones_own_is_beside_those_of_the_catalogue() {
+    let lines = own_queue::report().expect("three lines");
+    let [pfifo, codel, patience] = [0, 1, 2].map(|line| numbers(&lines[line]));
+    assert!(lines[2].starts_with("patience "), "{lines:?}");
+    assert!(pfifo[1] > 200.0 && codel[1] < 20.0 && patience[1] < 20.0, "{lines:?}");
+    assert!(patience[0] > 18.0 && patience[2] > 10.0, "{lines:?}");
 }
