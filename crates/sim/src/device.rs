@@ -8,6 +8,7 @@ use crate::agenda::NEVER;
 use crate::error::BuildError;
 use crate::fifo_line::FifoLine;
 use crate::frame::Token;
+use crate::own_queue::{OwnPort, Running};
 use crate::scenario::{Discipline, PortSpec};
 use crate::shaped::Shaped;
 use crate::wifi::DeviceId;
@@ -37,6 +38,8 @@ pub(crate) enum Device {
     Single(Port<Token, AQueue>),
     Shaped(Box<Port<Token, Shaped>>),
     Multi(Box<MultiPort<Token, AQueue>>),
+    /// A queue of one's own.
+    Own(Box<Port<Token, OwnPort>>),
     /// On the air: what there is to be read of it is the radio's.
     Air(AirEnds),
     /// An output of a switch: what there is to be read of it is the switch's.
@@ -51,15 +54,28 @@ impl Device {
         is_fed_back: bool,
         mut draws: Rng,
     ) -> Result<Device, BuildError> {
+        let invalid = |why: &str| BuildError::Invalid { what: "link", index, why: why.into() };
+        if let (Discipline::Own(own), 1) = (&spec.queue, spec.lanes) {
+            let queue = Running::new(own, draws);
+            let queue = match spec.shaper {
+                None => OwnPort::Plain(queue),
+                Some(shaper) => {
+                    let shaped =
+                        Shaped::new(shaper, queue).ok_or_else(|| invalid("a shaper of rate zero"))?;
+                    OwnPort::Shaped(shaped.into())
+                }
+            };
+            return Ok(Device::Own(Box::new(Port::new(queue, spec.ring, spec.line.clone()))));
+        }
         let mut queue = || {
             let draws = Rng::new(draws.next_u64());
             let built = match &spec.queue {
                 Discipline::Queue(queue) => queue.build_with(spec.rate, spec.frame, Nanos::ZERO, draws),
                 Discipline::Classes(tree) => tree.build_with(spec.frame, Nanos::ZERO, draws),
+                Discipline::Own(_) => return Err(invalid("a queue of one's own feeds one hardware queue")),
             };
             built.map_err(|error| BuildError::Queue { index, error })
         };
-        let invalid = |why: &str| BuildError::Invalid { what: "link", index, why: why.into() };
         if let Some(shaper) = spec.shaper {
             let shaped = Shaped::new(shaper, queue()?).ok_or_else(|| invalid("a shaper of rate zero"))?;
             return Ok(Device::Shaped(Box::new(Port::new(shaped, spec.ring, spec.line.clone()))));
@@ -93,6 +109,9 @@ impl Device {
             Device::Multi(port) => {
                 port.arrive(now, packet, observer);
             }
+            Device::Own(port) => {
+                port.arrive(now, packet, observer);
+            }
         }
     }
 
@@ -107,6 +126,7 @@ impl Device {
             Device::Single(port) => port.poll(now, observer),
             Device::Shaped(port) => port.poll(now, observer),
             Device::Multi(port) => port.poll(now, observer),
+            Device::Own(port) => port.poll(now, observer),
         }
     }
 
@@ -117,6 +137,7 @@ impl Device {
             Device::Single(port) => port.next_wake(),
             Device::Shaped(port) => port.next_wake(),
             Device::Multi(port) => port.next_wake(),
+            Device::Own(port) => port.next_wake(),
         }
         .unwrap_or(NEVER)
     }
@@ -126,6 +147,8 @@ impl Device {
             (Device::Fifo(_) | Device::Air(_) | Device::Switch(_), _) => {}
             (Device::Single(port), true) => port.pause(now),
             (Device::Shaped(port), true) => port.pause(now),
+            (Device::Own(port), true) => port.pause(now),
+            (Device::Own(port), false) => port.resume(now, observer),
             (Device::Shaped(port), false) => port.resume(now, observer),
             (Device::Single(port), false) => port.resume(now, observer),
             (Device::Multi(port), true) => port.pause(now),
@@ -147,6 +170,7 @@ impl Device {
             Device::Single(port) => port.backlog(),
             Device::Shaped(port) => port.backlog(),
             Device::Multi(port) => port.backlog(),
+            Device::Own(port) => port.backlog(),
         }
     }
 
@@ -157,6 +181,7 @@ impl Device {
             Device::Single(port) => port.ring_backlog(),
             Device::Shaped(port) => port.ring_backlog(),
             Device::Multi(port) => port.ring_backlog(),
+            Device::Own(port) => port.ring_backlog(),
         }
     }
 
@@ -167,6 +192,7 @@ impl Device {
             Device::Single(port) => port.stats(),
             Device::Shaped(port) => port.stats(),
             Device::Multi(port) => port.stats(),
+            Device::Own(port) => port.stats(),
         }
     }
 
@@ -178,6 +204,10 @@ impl Device {
             Device::Single(port) => port.busy_by(now),
             Device::Shaped(port) => port.busy_by(now).max(port.queue().busy_by(now)),
             Device::Multi(port) => port.busy_by(now),
+            Device::Own(port) => match port.queue() {
+                OwnPort::Plain(_) => port.busy_by(now),
+                OwnPort::Shaped(shaped) => port.busy_by(now).max(shaped.busy_by(now)),
+            },
         }
     }
 
@@ -186,6 +216,7 @@ impl Device {
         match self {
             // A FIFO has one counter beyond the statistics that all have.
             Device::Fifo(line) => each("drop_overlimit", line.stats().drops),
+            Device::Own(port) => port.queue().counters(each),
             _ => self.queues().for_each(|queue| queue.counters(each)),
         }
     }
@@ -199,10 +230,10 @@ impl Device {
         })
     }
 
-    /// The queue of each hardware queue.
+    /// The queue of each hardware queue; one's own is none of these.
     fn queues(&self) -> impl Iterator<Item = &AQueue> {
         (0_usize..).map_while(|lane| match self {
-            Device::Fifo(_) | Device::Air(_) | Device::Switch(_) => None,
+            Device::Fifo(_) | Device::Own(_) | Device::Air(_) | Device::Switch(_) => None,
             Device::Single(port) => (lane == 0).then(|| port.queue()),
             Device::Shaped(port) => (lane == 0).then(|| port.queue().queue()),
             Device::Multi(port) => port.queue(lane),
@@ -214,6 +245,7 @@ impl Device {
         match self {
             Device::Fifo(line) => return line.stats(),
             Device::Shaped(port) => return port.queue().stats(),
+            Device::Own(port) => return port.queue().stats(),
             Device::Single(_) | Device::Multi(_) | Device::Air(_) | Device::Switch(_) => {}
         }
         self.queues().map(Queue::stats).sum()

@@ -112,9 +112,9 @@ impl Frame {
     }
 }
 
-/// What a queue sees of a frame: 16 bytes.
+/// What a queue sees of a frame, 16 bytes: read it as a [`Packet`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Token {
+pub struct Token {
     /// Where the frame is.
     pub(crate) frame: FrameId,
     len: u32,

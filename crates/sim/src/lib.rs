@@ -1,9 +1,48 @@
-//! Latency under load in virtual time: a discrete-event simulator whose queues are those of
-//! `goodqueue` and whose hosts' TCP does what Linux 6.1's does where it shapes queues.
+//! Latency under load in virtual time: a discrete-event simulator. Its queues are those of [`goodqueue`]; the TCP of its
+//! hosts does what Linux 6.1's does where it shapes queues. It has no clock, file, socket or thread: the same scenario
+//! gives the same events on every machine ([`Simulation::trace_hash`]).
 //!
-//! A [`Scenario`] is plain data; [`Simulation::new`] builds it, [`Simulation::run_until`] runs it, and
-//! between two steps everything can be read. Nothing here knows of clocks, files or threads: the same
-//! scenario gives the same events on every machine ([`Simulation::trace_hash`]).
+//! # One flow through a queue
+//!
+//! One CUBIC flow through CoDel on a line of 20 Mbit/s, a ping beside it, and how long packets wait in the queue:
+//!
+//! ```
+//! use goodqueue::{Nanos, Rate, Span};
+//! use goodqueue_sim::tcp::cc::CcKind;
+//! use goodqueue_sim::{Dumbbell, Flow, Probe, Simulation};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let mut scenario = Dumbbell::new("codel".parse()?, Rate(20_000_000), Span::from_millis(20)).scenario();
+//! let (client, server) = (Dumbbell::client(0), Dumbbell::server(0));
+//! let end = Span::from_secs(30);
+//! scenario.flows.push(Flow::new(client, server, CcKind::Cubic));
+//! scenario.probes.push(Probe::ping(client, server, Span::from_millis(100), end));
+//!
+//! let mut simulation = Simulation::new(&scenario)?;
+//! simulation.measure_sojourn(Dumbbell::UP, Nanos::ZERO, Nanos::ZERO + end);
+//! simulation.run_until(Nanos::ZERO + end);
+//! let delay = simulation.link(Dumbbell::UP).sojourn().and_then(|times| times.quantile(0.5));
+//! println!("CoDel's median queueing delay: {}", delay.unwrap_or_default());
+//! # assert!((1.0..8.0).contains(&delay.unwrap_or_default().as_millis_f64()), "{delay:?}");
+//! # assert!(simulation.take_samples().count() > 290);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # Where to look
+//!
+//! * [`Scenario`] is plain data: nodes, links, and what the hosts do. [`Dumbbell`] makes the usual network;
+//!   [`Link::new`] and [`PortSpec::new`] make any other. [`Flow`], [`Probe`], [`Source`], [`Browse`], [`Watch`] and
+//!   [`Talk`] are what hosts do.
+//! * [`Simulation::new`] builds a scenario, and [`Simulation::run_until`] runs it. Between two steps
+//!   [`Simulation::link`] and [`Simulation::flow`] show how things are; [`Simulation::take_samples`] gives what the probes
+//!   measured.
+//! * [`tcp`]: the TCP of a host alone, without a network. [`tcp::cc`]: its congestion controls. [`wifi`]: the 802.11
+//!   medium.
+//! * A congestion control of your own is a [`tcp::cc::CongestionControl`], and a queue of your own an [`OwnQueue`].
+//! * The crate's `examples/`: each in a few lines.
+//!
+//! Whole tests with statistics, tables and grades are in the crate `goodqueue-experiment`.
 #![forbid(unsafe_code)]
 
 mod address;
@@ -12,6 +51,7 @@ mod check;
 mod credits;
 mod determinism;
 mod device;
+mod dumbbell;
 mod engine;
 mod error;
 mod fifo_line;
@@ -19,6 +59,7 @@ mod frame;
 mod headers;
 mod link;
 mod loss;
+mod own_queue;
 mod path;
 mod propagation;
 mod scenario;
@@ -34,10 +75,13 @@ pub mod wifi;
 
 pub use check::MOST;
 pub use determinism::{Difference, Event, MARK_EVERY, Place, Trail, difference};
+pub use dumbbell::Dumbbell;
 pub use engine::{Arrivals, FlowView, LinkView, Simulation};
 pub use error::BuildError;
+pub use frame::Token;
 pub use link::LinkCounters;
 pub use loss::Loss;
+pub use own_queue::{Own, OwnQueue, Report};
 pub use path::route;
 pub use scenario::{
     Browse, Discipline, Flow, Link, NodeId, Opener, Pattern, Pause, PortSpec, Probe, ProbeKind, Radio,
@@ -45,3 +89,8 @@ pub use scenario::{
 };
 pub use shaped::{Shaper, ShaperKind};
 pub use tap::{Leg, TraceEvent, What};
+
+/// The examples of the README are tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -1,9 +1,11 @@
 //! What is simulated, as plain data: nodes, links and what the hosts do.
 
 use std::fmt;
+use std::str::FromStr;
 use std::sync::Arc;
 
 use goodqueue::port::Line;
+use goodqueue::spec::SpecError;
 use goodqueue::{ClassTree, QueueSpec, Rate, RingSpec, Serializer, Span};
 
 use goodqueue_probe::dash::PlayerConfig;
@@ -11,6 +13,7 @@ use goodqueue_probe::talk::PeerConfig;
 use goodqueue_probe::web::BrowserConfig;
 
 use crate::loss::Loss;
+use crate::own_queue::Own;
 use crate::shaped::Shaper;
 use crate::switch::Buffers;
 use crate::tcp::Config;
@@ -112,15 +115,17 @@ pub enum Discipline {
     Queue(QueueSpec),
     /// `htb` over a tree of classes.
     Classes(Arc<ClassTree>),
+    /// One's own; made by [`Discipline::own`].
+    Own(Own),
 }
 
 impl Discipline {
-    /// Whether it can hold a packet back while it has some.
+    /// Whether it can hold a packet back while it has some; of one's own that is not known.
     #[must_use]
     pub fn is_shaper(&self) -> bool {
         match self {
             Discipline::Queue(queue) => queue.is_shaper(),
-            Discipline::Classes(_) => true,
+            Discipline::Classes(_) | Discipline::Own(_) => true,
         }
     }
 }
@@ -131,12 +136,21 @@ impl From<QueueSpec> for Discipline {
     }
 }
 
+/// One of the catalogue by its name and parameters, in the words of `tc`: `fq_codel,target=10ms`.
+impl FromStr for Discipline {
+    type Err = SpecError;
+    fn from_str(text: &str) -> Result<Discipline, SpecError> {
+        text.parse().map(Discipline::Queue)
+    }
+}
+
 /// As an experiment file names it.
 impl fmt::Display for Discipline {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Discipline::Queue(queue) => write!(f, "{queue}"),
             Discipline::Classes(tree) => write!(f, "htb:{}", tree.name),
+            Discipline::Own(own) => write!(f, "{own}"),
         }
     }
 }
@@ -164,11 +178,11 @@ pub struct PortSpec {
 }
 
 impl PortSpec {
-    /// One queue in front of an Ethernet line of `rate`, and nothing between them. A rate of zero stands for
-    /// a line on which serialization takes no time.
+    /// One queue in front of an Ethernet line of `rate`, and nothing between them. With a rate of zero
+    /// serialization takes no time.
     #[must_use]
-    pub fn new(queue: QueueSpec, rate: Rate) -> PortSpec {
-        let (queue, line) = (queue.into(), Serializer::new(rate).into());
+    pub fn new(queue: Discipline, rate: Rate) -> PortSpec {
+        let line = Serializer::new(rate).into();
         PortSpec { queue, shaper: None, lanes: 1, ring: None, line, rate, frame: 1514, pause: None }
     }
 }
@@ -213,6 +227,16 @@ pub struct Flow {
     pub bytes: Option<u64>,
     /// What its sender is held to, payload counted (`SO_MAX_PACING_RATE`); `None`: by nothing.
     pub max_rate: Option<Rate>,
+}
+
+impl Flow {
+    /// A flow from the beginning to the end of the simulation, as fast as `cc` lets it go. Its sender opens it, and its
+    /// packets are best effort (DSCP 0).
+    #[must_use]
+    pub const fn new(from: NodeId, to: NodeId, cc: CcKind) -> Flow {
+        let (start, opener) = (Span::ZERO, Opener::Sender);
+        Flow { from, to, cc, dscp: 0, opener, start, stop: None, bytes: None, max_rate: None }
+    }
 }
 
 /// When a UDP source sends.
@@ -289,6 +313,16 @@ pub struct Probe {
     pub start: Span,
     /// No request at or after.
     pub stop: Span,
+}
+
+impl Probe {
+    /// What `ping -i interval` sends until `stop`: ICMP echo with 56 bytes of payload, 98 bytes a frame with IPv4, at equal
+    /// distances from the beginning on, best effort (DSCP 0).
+    #[must_use]
+    pub const fn ping(from: NodeId, to: NodeId, interval: Span, stop: Span) -> Probe {
+        let kind = ProbeKind::Ping { spread: 0.0 };
+        Probe { from, to, kind, interval, payload: 56, dscp: 0, start: Span::ZERO, stop }
+    }
 }
 
 /// A browser that fetches pages.

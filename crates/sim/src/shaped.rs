@@ -34,8 +34,8 @@ pub struct Shaper {
 
 /// The shaper at work. The bucket is counted in time: what the rate needs for the bytes.
 #[derive(Clone, Debug)]
-pub(crate) struct Shaped {
-    queue: AnyQueue<Token>,
+pub(crate) struct Shaped<Q = AnyQueue<Token>> {
+    queue: Q,
     kind: ShaperKind,
     rate: Serializer,
     /// Longest time that the bucket can hold, ns.
@@ -50,9 +50,9 @@ pub(crate) struct Shaped {
     stats: Stats,
 }
 
-impl Shaped {
+impl<Q: Queue<Token>> Shaped<Q> {
     /// A shaper with a full bucket; `None` for a rate of zero.
-    pub(crate) fn new(spec: Shaper, queue: AnyQueue<Token>) -> Option<Shaped> {
+    pub(crate) fn new(spec: Shaper, queue: Q) -> Option<Shaped<Q>> {
         let rate = Serializer::new(spec.rate)?;
         let buffer = time_of(&mut rate.clone(), spec.burst);
         Some(Shaped {
@@ -68,7 +68,7 @@ impl Shaped {
         })
     }
 
-    pub(crate) fn queue(&self) -> &AnyQueue<Token> {
+    pub(crate) fn queue(&self) -> &Q {
         &self.queue
     }
 
@@ -119,7 +119,7 @@ fn time_of(rate: &mut Serializer, bytes: u32) -> i64 {
     i64::try_from(rate.tx_time(Bytes(u64::from(bytes))).0).unwrap_or(i64::MAX)
 }
 
-impl Queue<Token> for Shaped {
+impl<Q: Queue<Token>> Queue<Token> for Shaped<Q> {
     fn enqueue(&mut self, now: Nanos, packet: Token, observer: &mut impl Observer<Token>) -> Verdict {
         self.queue.enqueue(now, packet, observer)
     }

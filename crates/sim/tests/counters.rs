@@ -59,7 +59,7 @@ fn scenario(port: PortSpec, tso: bool, seed: u64, switch: Option<Buffers>) -> Sc
     };
     let pattern = Pattern::Poisson { mean: Span(MS) };
     let (start, stop) = (Span::ZERO, Some(Span(900 * MS)));
-    let queue = "pfifo:50".parse().expect("a queue");
+    let queue: goodqueue::QueueSpec = "pfifo:50".parse().expect("a queue");
     let host = || Some(PortSpec::new("fq_codel".parse().expect("a queue"), Rate(100_000_000)));
     Scenario {
         nodes: ["client", "router", "server"].map(String::from).to_vec(),
@@ -67,7 +67,7 @@ fn scenario(port: PortSpec, tso: bool, seed: u64, switch: Option<Buffers>) -> Sc
             Link::new(0, 1, host(), Span::ZERO),
             Link::new(1, 2, Some(port), Span(5 * MS)),
             Link::new(2, 1, host(), Span(5 * MS)),
-            Link::new(1, 0, Some(PortSpec::new(queue, RATE)), Span::ZERO),
+            Link::new(1, 0, Some(PortSpec::new(queue.into(), RATE)), Span::ZERO),
         ],
         flows: vec![flow(0, 2), flow(2, 0)],
         sources: vec![Source { from: 0, to: 2, pattern, len: 60, dscp: 0, start, stop }],
@@ -129,7 +129,7 @@ proptest! {
         seed in 0..1000_u64,
     ) {
         let queue: goodqueue::QueueSpec = QUEUES[queue].parse().expect("a queue");
-        let mut port = PortSpec { line: line(kind), ..PortSpec::new(queue, RATE) };
+        let mut port = PortSpec { line: line(kind), ..PortSpec::new(queue.into(), RATE) };
         port.ring = ring.map(|(entries, bql, wait)| RingSpec { entries, bql, coalesce: Span(wait) });
         // A shaper is in front of one hardware queue.
         if let Some((is_htb, burst)) = shaper {

@@ -10,8 +10,8 @@ const MBIT: u64 = 1_000_000;
 
 /// Three hosts send to two over node 2: lines of 100 Mbit/s, and `rates` of the five sources in Mbit/s, Poisson.
 fn scenario(queue: &str, rates: [u64; 5], switch: Option<(Buffers, Option<u64>)>) -> Scenario {
-    let spec = queue.parse().expect("a queue");
-    let port = || Some(PortSpec::new(spec, Rate(100 * MBIT)));
+    let spec: goodqueue::QueueSpec = queue.parse().expect("a queue");
+    let port = || Some(PortSpec::new(spec.into(), Rate(100 * MBIT)));
     let links = [(0, 2), (1, 2), (5, 2), (2, 3), (2, 4)];
     let links =
         links.map(|(from, to)| Link::new(from, to, port(), Span::from_micros(5 + from as u64))).to_vec();
@@ -103,9 +103,9 @@ fn switches_that_cannot_be() {
     assert_eq!(wrong(&|x| x.links[3].port = None), "switch: link 3 has no line");
     let plain = "an output has one queue that lets packets go at once, a line of a fixed rate, and neither shaper, ring \
                  nor flow control";
-    let shaper = "tbf,rate=1mbit,burst=2k,limit=9k".parse().expect("a queue");
+    let shaper: goodqueue_sim::Discipline = "tbf,rate=1mbit,burst=2k,limit=9k".parse().expect("a queue");
     assert_eq!(
-        wrong(&|x| x.links[4].port = Some(PortSpec::new(shaper, Rate(MBIT)))),
+        wrong(&|x| x.links[4].port = Some(PortSpec::new(shaper.clone(), Rate(MBIT)))),
         format!("switch: link 4: {plain}")
     );
     assert_eq!(wrong(&|x| x.tcp.tso = true), "switch: it cuts no super-packets: TCP's `tso` must be off");

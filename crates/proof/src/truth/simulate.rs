@@ -142,7 +142,7 @@ fn port(bottleneck: &Bottleneck, options: &Options) -> Result<PortSpec, Simulate
         Shaper::Own => None,
     };
     let line = Line::Unlimited;
-    Ok(PortSpec { shaper, line, frame: FRAME, ..PortSpec::new(queue, bottleneck.rate) })
+    Ok(PortSpec { shaper, line, frame: FRAME, ..PortSpec::new(queue.into(), bottleneck.rate) })
 }
 
 /// What is read while the simulation runs.

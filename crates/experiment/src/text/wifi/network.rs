@@ -19,7 +19,7 @@ impl Wifi {
             let port = PortSpec {
                 frame: FRAME,
                 line: Serializer::new(self.wire.rate).into(),
-                ..PortSpec::new(self.wire.queue, self.wire.rate)
+                ..PortSpec::new(self.wire.queue.into(), self.wire.rate)
             };
             scenario.links.push(Link::new(from, to, Some(port), self.wire.delay));
             let name = format!("{} to {}", scenario.nodes[from], scenario.nodes[to]);

@@ -3,6 +3,8 @@
 use core::fmt;
 use core::str::FromStr;
 
+use super::OwnCc;
+
 /// A congestion control.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum CcKind {
@@ -16,13 +18,15 @@ pub enum CcKind {
     Dctcp,
     /// draft-briscoe-iccrg-prague-congestion-control-04.
     Prague,
+    /// One's own; made by [`CcKind::own`].
+    Own(&'static OwnCc),
 }
 
 impl CcKind {
-    /// All of them.
+    /// All that have a name of the kernel's or of a draft's.
     pub const ALL: [CcKind; 5] = [CcKind::Reno, CcKind::Cubic, CcKind::Bbr, CcKind::Dctcp, CcKind::Prague];
 
-    /// The name that `net.ipv4.tcp_congestion_control` has for it.
+    /// The name that `net.ipv4.tcp_congestion_control` has for it, or its own.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -31,6 +35,7 @@ impl CcKind {
             CcKind::Bbr => "bbr",
             CcKind::Dctcp => "dctcp",
             CcKind::Prague => "prague",
+            CcKind::Own(own) => own.name,
         }
     }
 
@@ -38,7 +43,18 @@ impl CcKind {
     /// setting is.
     #[must_use]
     pub const fn is_scalable(self) -> bool {
-        matches!(self, CcKind::Dctcp | CcKind::Prague)
+        match self {
+            CcKind::Dctcp | CcKind::Prague => true,
+            CcKind::Own(own) => own.is_scalable,
+            CcKind::Reno | CcKind::Cubic | CcKind::Bbr => false,
+        }
+    }
+}
+
+impl CcKind {
+    /// Whether its packets carry ECT(1) where feedback of ECN is accurate (RFC 9331).
+    pub(in crate::tcp) fn is_l4s(self) -> bool {
+        self.is_scalable() && self != CcKind::Dctcp
     }
 }
 

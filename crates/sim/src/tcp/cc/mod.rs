@@ -1,5 +1,5 @@
-//! Congestion control as in Linux 6.1: what it sees of a connection, and Reno, CUBIC, BBR, DCTCP and
-//! Prague behind the calls of `struct tcp_congestion_ops`.
+//! Congestion control as in Linux 6.1: what it sees of a connection, and Reno, CUBIC, BBR, DCTCP, Prague and
+//! [one's own](CongestionControl) behind the calls of `struct tcp_congestion_ops`.
 
 mod bbr;
 mod cubic;
@@ -7,6 +7,7 @@ mod dctcp;
 mod hystart;
 mod kind;
 mod minmax;
+mod own;
 mod reno;
 #[cfg(test)]
 mod tests;
@@ -17,6 +18,8 @@ pub use cubic::Cubic;
 pub use dctcp::Dctcp;
 pub use kind::{CcKind, UnknownCc};
 pub use minmax::Windowed;
+pub use own::{CongestionControl, Own, OwnCc};
+pub use reno::{additive_increase, slow_start};
 pub use window::{CaState, INFINITE_SSTHRESH, RateSample, Window};
 
 use goodqueue::{Nanos, Rng, Span};
@@ -67,6 +70,8 @@ pub enum Cc {
     Bbr(Box<Bbr>),
     /// RFC 8257, and Prague.
     Dctcp(Dctcp),
+    /// One's own.
+    Own(Own),
 }
 
 impl Cc {
@@ -80,6 +85,7 @@ impl Cc {
             CcKind::Bbr => Cc::Bbr(Box::new(Bbr::new(rng))),
             CcKind::Dctcp => Cc::Dctcp(Dctcp::new(false)),
             CcKind::Prague => Cc::Dctcp(Dctcp::new(true)),
+            CcKind::Own(own) => Cc::Own(Own::new(own)),
         }
     }
 
@@ -92,6 +98,17 @@ impl Cc {
             Cc::Bbr(_) => CcKind::Bbr,
             Cc::Dctcp(dctcp) if dctcp.is_prague() => CcKind::Prague,
             Cc::Dctcp(_) => CcKind::Dctcp,
+            Cc::Own(own) => CcKind::Own(own.kind),
+        }
+    }
+
+    /// Whether [`Cc::cong_control`] sets the window in every state (in Linux: whether there is that call).
+    #[inline]
+    pub(in crate::tcp) fn sets_window(&self) -> bool {
+        match self {
+            Cc::Bbr(_) => true,
+            Cc::Own(own) => own.sets_window(),
+            Cc::Reno | Cc::Cubic(_) | Cc::Dctcp(_) => false,
         }
     }
 
@@ -102,16 +119,18 @@ impl Cc {
             Cc::Cubic(cubic) => cubic.init(w, now),
             Cc::Bbr(bbr) => bbr.init(w, now),
             Cc::Dctcp(dctcp) => dctcp.init(w, now),
+            Cc::Own(own) => own.init(w, now),
         }
     }
 
     /// The slow-start threshold, in segments, with which to enter [`CaState::Cwr`],
     /// [`CaState::Recovery`] or [`CaState::Loss`].
-    pub fn ssthresh(&mut self, w: &Window, _now: Nanos) -> u32 {
+    pub fn ssthresh(&mut self, w: &Window, now: Nanos) -> u32 {
         match self {
             Cc::Reno | Cc::Dctcp(_) => reno::ssthresh(w),
             Cc::Cubic(cubic) => cubic.ssthresh(w),
             Cc::Bbr(bbr) => bbr.ssthresh(w),
+            Cc::Own(own) => own.ssthresh(w, now),
         }
     }
 
@@ -123,6 +142,7 @@ impl Cc {
             Cc::Reno | Cc::Dctcp(_) => reno::cong_avoid(w, acked),
             Cc::Cubic(cubic) => cubic.cong_avoid(w, now, acked),
             Cc::Bbr(_) => {}
+            Cc::Own(own) => own.cong_avoid(w, now, acked),
         }
     }
 
@@ -137,14 +157,17 @@ impl Cc {
                 true
             }
             Cc::Dctcp(dctcp) => dctcp.cong_control(w, now, rs),
+            Cc::Own(own) => own.cong_control(w, now, rs),
         }
     }
 
     /// An ACK has newly acknowledged `acked` segments; `rtt` where one of them was not retransmitted.
     #[inline]
-    pub fn pkts_acked(&mut self, w: &mut Window, now: Nanos, _acked: u32, rtt: Option<Span>) {
-        if let (Cc::Cubic(cubic), Some(rtt)) = (self, rtt) {
-            cubic.pkts_acked(w, now, rtt);
+    pub fn pkts_acked(&mut self, w: &mut Window, now: Nanos, acked: u32, rtt: Option<Span>) {
+        match (self, rtt) {
+            (Cc::Cubic(cubic), Some(rtt)) => cubic.pkts_acked(w, now, rtt),
+            (Cc::Own(own), rtt) => own.pkts_acked(w, now, acked, rtt),
+            _ => {}
         }
     }
 
@@ -154,6 +177,7 @@ impl Cc {
             Cc::Reno | Cc::Dctcp(_) => {}
             Cc::Cubic(cubic) => cubic.set_state(w, now, new),
             Cc::Bbr(bbr) => bbr.set_state(w, new),
+            Cc::Own(own) => own.set_state(w, now, new),
         }
     }
 
@@ -163,6 +187,7 @@ impl Cc {
             Cc::Reno | Cc::Dctcp(_) => {}
             Cc::Cubic(cubic) => cubic.cwnd_event(w, now, event),
             Cc::Bbr(bbr) => bbr.cwnd_event(w, now, event),
+            Cc::Own(own) => own.cwnd_event(w, now, event),
         }
     }
 
@@ -171,6 +196,7 @@ impl Cc {
         match self {
             Cc::Reno | Cc::Cubic(_) | Cc::Dctcp(_) => reno::undo_cwnd(w),
             Cc::Bbr(bbr) => bbr.undo_cwnd(w),
+            Cc::Own(own) => own.undo_cwnd(w),
         }
     }
 
@@ -178,7 +204,7 @@ impl Cc {
     #[must_use]
     pub fn min_tso_segs(&self, w: &Window) -> u32 {
         match self {
-            Cc::Reno | Cc::Cubic(_) | Cc::Dctcp(_) => 2,
+            Cc::Reno | Cc::Cubic(_) | Cc::Dctcp(_) | Cc::Own(_) => 2,
             Cc::Bbr(_) => Bbr::min_tso_segs(w),
         }
     }
@@ -188,7 +214,7 @@ impl Cc {
     pub fn max_tso_segs(&self, w: &Window) -> Option<u32> {
         match self {
             Cc::Dctcp(dctcp) => dctcp.max_tso_segs(w),
-            Cc::Reno | Cc::Cubic(_) | Cc::Bbr(_) => None,
+            Cc::Reno | Cc::Cubic(_) | Cc::Bbr(_) | Cc::Own(_) => None,
         }
     }
 
@@ -196,7 +222,7 @@ impl Cc {
     #[must_use]
     pub fn sndbuf_expand(&self) -> u32 {
         match self {
-            Cc::Reno | Cc::Cubic(_) | Cc::Dctcp(_) => 2,
+            Cc::Reno | Cc::Cubic(_) | Cc::Dctcp(_) | Cc::Own(_) => 2,
             Cc::Bbr(_) => 3,
         }
     }

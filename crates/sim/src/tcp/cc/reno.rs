@@ -3,9 +3,9 @@
 
 use super::Window;
 
-/// Slow start (RFC 5681 section 3.1): a segment for each segment acknowledged, up to `snd_ssthresh`.
-/// Gives back how many of `acked` are left for congestion avoidance.
-pub(super) fn slow_start(w: &mut Window, acked: u32) -> u32 {
+/// Slow start (RFC 5681 section 3.1; Linux `tcp_slow_start`): a segment for each segment acknowledged, up to
+/// `snd_ssthresh`. Returns how many of `acked` are left for congestion avoidance.
+pub fn slow_start(w: &mut Window, acked: u32) -> u32 {
     let room = w.snd_ssthresh.saturating_sub(w.snd_cwnd);
     let growth = acked.min(room);
     w.set_cwnd(w.snd_cwnd.saturating_add(growth));
@@ -15,7 +15,7 @@ pub(super) fn slow_start(w: &mut Window, acked: u32) -> u32 {
 /// Additive increase: one segment for each `cnt` segments acknowledged; `snd_cwnd_cnt` carries what is
 /// short of a segment. Credit from a larger `cnt` counts for one segment at most, so that a `cnt` which
 /// has fallen does not end in a burst (Linux 6.1 `tcp_cong.c:tcp_cong_avoid_ai`).
-pub(super) fn additive_increase(w: &mut Window, cnt: u32, acked: u32) {
+pub fn additive_increase(w: &mut Window, cnt: u32, acked: u32) {
     let cnt = cnt.max(1);
     let late = w.snd_cwnd_cnt >= cnt;
     let credit = if late { acked } else { w.snd_cwnd_cnt.saturating_add(acked) };

@@ -2,7 +2,6 @@
 //! behind.
 
 use super::{NEVER, Pending, State, Tx};
-use crate::tcp::cc::CcKind;
 use crate::tcp::config::{Opening, timestamp};
 use crate::tcp::negotiate::{ask, asked, grant, granted};
 use crate::tcp::rtt::{RTO_INITIAL, RTO_MAX};
@@ -153,7 +152,7 @@ impl Tx {
         self.ecn.ok = ok;
         self.w.accecn = accurate;
         self.ecn.ect = match ok {
-            true if accurate && self.cc.kind() == CcKind::Prague => ECT1,
+            true if accurate && self.cc.kind().is_l4s() => ECT1,
             true => ECT0,
             false => 0,
         };

@@ -14,7 +14,7 @@ mod timers;
 mod transmit;
 mod undo;
 
-use super::cc::{CaState, Cc, CcKind, Window};
+use super::cc::{CaState, Cc, Window};
 use super::config::{Config, Opening, Ticks, truesize};
 use super::rack::Rack;
 use super::rtt::{RTO_INITIAL, Rtt};
@@ -243,7 +243,7 @@ impl Tx {
             ticks: config.ticks(),
             opening,
             state: State::Closed,
-            board: Scoreboard::new(cc.kind() == CcKind::Bbr),
+            board: Scoreboard::new(cc.sets_window()),
             cc,
             rtt: Rtt::default(),
             rack: Rack::new(),

@@ -14,7 +14,7 @@ use goodqueue::{Nanos, Span};
 impl Tx {
     /// Whether congestion control sets the window in every state.
     pub(super) fn sets_own_window(&self) -> bool {
-        self.cc.kind() == CcKind::Bbr
+        self.cc.sets_window()
     }
 
     /// Whether congestion control has a say in the size of super-packets.

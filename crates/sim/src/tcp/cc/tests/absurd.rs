@@ -119,10 +119,52 @@ fn call(cc: &mut Cc, w: &mut Window, now: Nanos, call: Call) {
     }
 }
 
+/// One's own congestion control without any sense.
+#[derive(Clone, Debug)]
+struct Wild {
+    turn: u32,
+    sets_window: bool,
+}
+
+impl Wild {
+    fn upset(&mut self, w: &mut Window) {
+        self.turn = self.turn.wrapping_mul(5).wrapping_add(1);
+        w.snd_cwnd = [0, u32::MAX, self.turn][self.turn as usize % 3];
+        w.sk_pacing_rate = Rate([0, u64::MAX][self.turn as usize % 2]);
+        w.pacing = self.turn.is_multiple_of(2);
+    }
+}
+
+impl CongestionControl for Wild {
+    fn ssthresh(&mut self, _: &Window, _: Nanos) -> u32 {
+        self.turn & 1
+    }
+    fn cong_avoid(&mut self, w: &mut Window, _: Nanos, _: u32) {
+        self.upset(w);
+    }
+    fn sets_window(&self) -> bool {
+        self.sets_window
+    }
+    fn cong_control(&mut self, w: &mut Window, _: Nanos, _: &RateSample) {
+        self.upset(w);
+    }
+    fn cwnd_event(&mut self, w: &mut Window, _: Nanos, _: CwndEvent) {
+        self.upset(w);
+    }
+    fn undo_cwnd(&mut self, _: &Window) -> u32 {
+        self.turn & 1
+    }
+}
+
+fn kinds() -> Vec<CcKind> {
+    let wild = [false, true].map(|sets_window| CcKind::own("wild", Wild { turn: 0, sets_window }));
+    CcKind::ALL.into_iter().chain(wild).collect()
+}
+
 proptest! {
     #[test]
     fn the_window_stays_within_one_and_the_clamp(
-        kind in proptest::sample::select(CcKind::ALL.to_vec()),
+        kind in proptest::sample::select(kinds()),
         clamp in prop_oneof![1_u32..200, Just(u32::MAX)],
         mss in prop_oneof![Just(1_u32), Just(1448), Just(u32::MAX)],
         calls in proptest::collection::vec((any_wait(), any_call()), 1..300),

@@ -1,0 +1,288 @@
+//! A queue of one's own, in the place of one of the catalogue.
+
+use std::collections::HashSet;
+use std::fmt;
+use std::sync::Arc;
+
+use goodqueue::{Backlog, Nanos, Observer, Packet, Queue, Reason, Rng, Stats, Verdict};
+
+use crate::frame::{FrameId, Token};
+use crate::scenario::Discipline;
+use crate::shaped::Shaped;
+
+/// A queue of one's own: two methods. Made into a [`Discipline`] by [`Discipline::own`]; each link gets a clone of its own.
+///
+/// Every packet that it takes comes back once, from `dequeue` or through [`Report::drop`]; the simulation checks that, and
+/// counts what waits, what left and what was dropped or marked.
+///
+/// ```
+/// use goodqueue::{Nanos, Packet, Rate, Reason, Span};
+/// use goodqueue_sim::{Discipline, Dumbbell, OwnQueue, Report, Token};
+///
+/// /// Last in, first out, of at most 100 packets; when it is full, the oldest goes.
+/// #[derive(Clone, Debug, Default)]
+/// struct Stack(Vec<Token>);
+///
+/// impl OwnQueue for Stack {
+///     fn enqueue(&mut self, _: Nanos, packet: Token, report: &mut Report<'_>) {
+///         if self.0.len() == 100 {
+///             report.drop(self.0.remove(0), Reason::Limit);
+///         }
+///         self.0.push(packet);
+///     }
+///     fn dequeue(&mut self, _: Nanos, _: &mut Report<'_>) -> Option<Token> {
+///         self.0.pop()
+///     }
+/// }
+///
+/// let stack = Discipline::own("stack", Stack::default());
+/// let scenario = Dumbbell::new(stack, Rate(20_000_000), Span::from_millis(20)).scenario();
+/// assert_eq!(scenario.links[Dumbbell::UP].port.as_ref().map(|port| port.queue.to_string()).as_deref(), Some("stack"));
+/// ```
+pub trait OwnQueue: fmt::Debug + Send + Sync + 'static {
+    /// Takes `packet` in, or drops it or another to make room.
+    fn enqueue(&mut self, now: Nanos, packet: Token, report: &mut Report<'_>);
+
+    /// The next packet that may leave at `now`. It may drop and mark packets on the way.
+    fn dequeue(&mut self, now: Nanos, report: &mut Report<'_>) -> Option<Token>;
+
+    /// When `dequeue` can give a packet at the earliest if nothing else arrives; asked while it holds one. A queue that
+    /// holds packets back (a shaper) says here until when; any other gives a packet at once.
+    fn next_wake(&self, now: Nanos) -> Option<Nanos> {
+        Some(now)
+    }
+
+    /// Random numbers for its decisions, before the first packet. Others would not repeat with the seed.
+    fn seed(&mut self, draws: Rng) {
+        let _ = draws;
+    }
+
+    /// Calls `each` with name and value of each counter of its own, always in the same order; the record has them.
+    fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
+        let _ = each;
+    }
+}
+
+/// Where a queue of one's own reports what becomes of packets that do not leave it as they came.
+pub struct Report<'a> {
+    now: Nanos,
+    held: &'a mut Held,
+    observer: &'a mut dyn Observer<Token>,
+    /// What was dropped last.
+    dropped: Option<(FrameId, Reason)>,
+}
+
+impl Report<'_> {
+    /// Drops `packet`, which the queue held or is being given, and counts it under `reason`.
+    ///
+    /// # Panics
+    /// Where the queue does not have it.
+    pub fn drop(&mut self, packet: Token, reason: Reason) {
+        self.held.give_back(&packet);
+        self.held.stats.drops += 1;
+        self.dropped = Some((packet.frame, reason));
+        self.observer.dropped(self.now, packet, reason);
+    }
+
+    /// Marks `packet` with Congestion Experienced and counts it under `reason`; `false` where its sender does not speak ECN:
+    /// then it is not marked.
+    pub fn mark(&mut self, packet: &mut Token, reason: Reason) -> bool {
+        let is_marked = packet.set_ce();
+        if is_marked {
+            self.held.stats.marks += 1;
+            self.observer.marked(self.now, packet, reason);
+        }
+        is_marked
+    }
+}
+
+/// A [`OwnQueue`] that can be cloned without knowing which.
+trait Prototype: OwnQueue {
+    fn instance(&self) -> Box<dyn Prototype>;
+}
+
+impl<T: OwnQueue + Clone> Prototype for T {
+    fn instance(&self) -> Box<dyn Prototype> {
+        Box::new(self.clone())
+    }
+}
+
+/// A name and a queue without packets; see [`Discipline::own`]. Equal to its own clones alone.
+#[derive(Clone)]
+pub struct Own {
+    name: Arc<str>,
+    prototype: Arc<dyn Prototype>,
+}
+
+impl Discipline {
+    /// A queue of one's own under `name`, which tables, charts and claims show. The name should not be another's.
+    #[must_use]
+    pub fn own(name: &str, queue: impl OwnQueue + Clone) -> Discipline {
+        Discipline::Own(Own { name: name.into(), prototype: Arc::new(queue) })
+    }
+}
+
+impl PartialEq for Own {
+    fn eq(&self, other: &Own) -> bool {
+        Arc::ptr_eq(&self.prototype, &other.prototype)
+    }
+}
+
+impl Eq for Own {}
+
+impl fmt::Debug for Own {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.name)
+    }
+}
+
+impl fmt::Display for Own {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.name)
+    }
+}
+
+/// What a queue of one's own holds, and what it has done.
+#[derive(Debug)]
+struct Held {
+    name: Arc<str>,
+    frames: HashSet<FrameId>,
+    backlog: Backlog,
+    stats: Stats,
+}
+
+impl Held {
+    fn take(&mut self, packet: &Token) {
+        self.frames.insert(packet.frame);
+        self.backlog.packets += 1;
+        self.backlog.bytes += u64::from(packet.len());
+    }
+
+    fn give_back(&mut self, packet: &Token) {
+        let is_held = self.frames.remove(&packet.frame);
+        assert!(is_held, "the queue `{}` gave back a packet that it did not have", self.name);
+        self.backlog.packets -= 1;
+        self.backlog.bytes -= u64::from(packet.len());
+    }
+}
+
+/// A queue of one's own at work.
+#[derive(Debug)]
+pub(crate) struct Running {
+    queue: Box<dyn Prototype>,
+    held: Held,
+}
+
+impl Running {
+    pub(crate) fn new(own: &Own, draws: Rng) -> Running {
+        let mut queue = own.prototype.instance();
+        queue.seed(draws);
+        let (backlog, stats) = (Backlog::default(), Stats::default());
+        Running { queue, held: Held { name: Arc::clone(&own.name), frames: HashSet::new(), backlog, stats } }
+    }
+}
+
+impl Queue<Token> for Running {
+    fn enqueue(&mut self, now: Nanos, packet: Token, observer: &mut impl Observer<Token>) -> Verdict {
+        self.held.take(&packet);
+        let mut report = Report { now, held: &mut self.held, observer, dropped: None };
+        self.queue.enqueue(now, packet, &mut report);
+        match report.dropped {
+            Some((frame, reason)) if frame == packet.frame => Verdict::Dropped(reason),
+            _ => Verdict::Enqueued,
+        }
+    }
+
+    fn dequeue(&mut self, now: Nanos, observer: &mut impl Observer<Token>) -> Option<Token> {
+        let mut report = Report { now, held: &mut self.held, observer, dropped: None };
+        let Some(packet) = self.queue.dequeue(now, &mut report) else {
+            // Asked again at once, it would give none again, for ever.
+            let is_early = self.next_wake(now).is_some_and(|at| at <= now);
+            let Held { name, backlog, .. } = &self.held;
+            let packets = backlog.packets;
+            assert!(
+                !is_early,
+                "the queue `{name}` holds {packets} packets, says that one may leave, and gives none"
+            );
+            return None;
+        };
+        self.held.give_back(&packet);
+        self.held.stats.packets += 1;
+        self.held.stats.bytes += u64::from(packet.len());
+        Some(packet)
+    }
+
+    fn next_wake(&self, now: Nanos) -> Option<Nanos> {
+        if self.held.backlog.packets == 0 { None } else { self.queue.next_wake(now) }
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.held.backlog
+    }
+
+    fn stats(&self) -> Stats {
+        self.held.stats
+    }
+
+    /// Takes all packets out, as if it were late enough for each.
+    fn reset(&mut self, now: Nanos, observer: &mut impl Observer<Token>) {
+        let end = Nanos(u64::MAX);
+        while self.held.backlog.packets > 0 {
+            let mut report = Report { now, held: &mut self.held, observer, dropped: None };
+            let Some(packet) = self.queue.dequeue(end, &mut report) else { return };
+            self.held.give_back(&packet);
+            observer.dropped(now, packet, Reason::Reset);
+        }
+    }
+
+    fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
+        self.queue.counters(each);
+    }
+}
+
+/// A queue of one's own, with a shaper above it or without.
+#[derive(Debug)]
+pub(crate) enum OwnPort {
+    Plain(Running),
+    Shaped(Box<Shaped<Running>>),
+}
+
+/// Runs `$body` with `$queue` bound to the queue inside.
+macro_rules! each {
+    ($own:expr, $queue:ident => $body:expr) => {
+        match $own {
+            OwnPort::Plain($queue) => $body,
+            OwnPort::Shaped($queue) => $body,
+        }
+    };
+}
+
+impl Queue<Token> for OwnPort {
+    fn enqueue(&mut self, now: Nanos, packet: Token, observer: &mut impl Observer<Token>) -> Verdict {
+        each!(self, queue => queue.enqueue(now, packet, observer))
+    }
+
+    fn dequeue(&mut self, now: Nanos, observer: &mut impl Observer<Token>) -> Option<Token> {
+        each!(self, queue => queue.dequeue(now, observer))
+    }
+
+    fn next_wake(&self, now: Nanos) -> Option<Nanos> {
+        each!(self, queue => queue.next_wake(now))
+    }
+
+    fn backlog(&self) -> Backlog {
+        each!(self, queue => queue.backlog())
+    }
+
+    fn stats(&self) -> Stats {
+        each!(self, queue => queue.stats())
+    }
+
+    fn reset(&mut self, now: Nanos, observer: &mut impl Observer<Token>) {
+        each!(self, queue => queue.reset(now, observer));
+    }
+
+    fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
+        each!(self, queue => queue.counters(each));
+    }
+}

@@ -1,0 +1,231 @@
+//! A congestion control that is not in the list: one's own.
+
+use core::fmt;
+use core::hash::{Hash, Hasher};
+
+use goodqueue::{Nanos, Rate, Span};
+
+use super::{CaState, CcKind, CwndEvent, RateSample, Window, reno};
+
+/// A congestion control of one's own: the calls of Linux's `struct tcp_congestion_ops`. What is left out is Reno's. Made
+/// into a [`CcKind`] by [`CcKind::own`], each connection gets a clone of its own.
+///
+/// It sets [`Window::snd_cwnd`], in segments; where it paces, also [`Window::pacing`] and [`Window::sk_pacing_rate`].
+/// The other fields of the window are for reading. The sender keeps the congestion window at one segment or more and
+/// within [`Window::snd_cwnd_clamp`].
+///
+/// There is no timer: as in Linux, ACKs are its clock, and a retransmission timeout is [`CwndEvent::Loss`].
+///
+/// ```
+/// use goodqueue::Nanos;
+/// use goodqueue_sim::tcp::cc::{CcKind, CongestionControl, Window, additive_increase, slow_start};
+///
+/// /// Additive increase by `step` segments a round trip, multiplicative decrease to `beta` percent.
+/// #[derive(Clone, Debug)]
+/// struct Aimd {
+///     step: u32,
+///     beta: u32,
+/// }
+///
+/// impl CongestionControl for Aimd {
+///     fn ssthresh(&mut self, w: &Window, _: Nanos) -> u32 {
+///         w.snd_cwnd * self.beta / 100
+///     }
+///     fn cong_avoid(&mut self, w: &mut Window, _: Nanos, acked: u32) {
+///         if w.may_grow() {
+///             let left = if w.in_slow_start() { slow_start(w, acked) } else { acked };
+///             additive_increase(w, w.snd_cwnd / self.step, left);
+///         }
+///     }
+/// }
+///
+/// let gentle = CcKind::own("aimd(4, 80 %)", Aimd { step: 4, beta: 80 });
+/// assert_eq!(gentle.name(), "aimd(4, 80 %)");
+/// ```
+pub trait CongestionControl: fmt::Debug + Send + Sync + 'static {
+    /// The connection is established (Linux `init`).
+    fn init(&mut self, w: &mut Window, now: Nanos) {
+        let _ = (w, now);
+    }
+
+    /// The slow-start threshold, in segments, with which to enter [`CaState::Cwr`] (ECN), [`CaState::Recovery`] (loss) or
+    /// [`CaState::Loss`] (timeout); two at least. Reno's is half the window.
+    fn ssthresh(&mut self, w: &Window, now: Nanos) -> u32 {
+        let _ = now;
+        reno::ssthresh(w)
+    }
+
+    /// Growth on an ACK of `acked` segments, while no reduction is under way. Not called where
+    /// [`CongestionControl::sets_window`]. Reno's grows only while [`Window::may_grow`].
+    fn cong_avoid(&mut self, w: &mut Window, now: Nanos, acked: u32) {
+        let _ = now;
+        reno::cong_avoid(w, acked);
+    }
+
+    /// Whether [`CongestionControl::cong_control`] sets the window, as in BBR: the sender then neither calls
+    /// [`CongestionControl::cong_avoid`] nor reduces the window itself. It must always give the same answer.
+    fn sets_window(&self) -> bool {
+        false
+    }
+
+    /// An ACK in any state, with the delivery rate, the losses and the round-trip time that it shows. Called where
+    /// [`CongestionControl::sets_window`].
+    fn cong_control(&mut self, w: &mut Window, now: Nanos, rs: &RateSample) {
+        let _ = (w, now, rs);
+    }
+
+    /// An ACK has newly acknowledged `acked` segments; `rtt` where one of them was not retransmitted. Before the two calls
+    /// above.
+    fn pkts_acked(&mut self, w: &mut Window, now: Nanos, acked: u32, rtt: Option<Span>) {
+        let _ = (w, now, acked, rtt);
+    }
+
+    /// Before [`Window::ca_state`] becomes `new`: recovery begins or ends.
+    fn set_state(&mut self, w: &mut Window, now: Nanos, new: CaState) {
+        let _ = (w, now, new);
+    }
+
+    /// Something that is not an ACK.
+    fn cwnd_event(&mut self, w: &mut Window, now: Nanos, event: CwndEvent) {
+        let _ = (w, now, event);
+    }
+
+    /// The window, in segments, to return to when a reduction turns out to be unfounded.
+    fn undo_cwnd(&mut self, w: &Window) -> u32 {
+        reno::undo_cwnd(w)
+    }
+
+    /// Whether it responds to how many packets are marked (L4S): it asks for accurate feedback of ECN (RFC 9768), and its
+    /// packets carry ECT(1) (RFC 9331). [`RateSample::delivered_ce`] then counts marks.
+    fn is_scalable(&self) -> bool {
+        false
+    }
+}
+
+/// A [`CongestionControl`] that can be cloned without knowing which.
+trait Prototype: CongestionControl {
+    fn instance(&self) -> Box<dyn Prototype>;
+}
+
+impl<T: CongestionControl + Clone> Prototype for T {
+    fn instance(&self) -> Box<dyn Prototype> {
+        Box::new(self.clone())
+    }
+}
+
+/// A name and a congestion control in its first state; see [`CcKind::own`]. Equal to itself alone.
+pub struct OwnCc {
+    pub(super) name: &'static str,
+    pub(super) is_scalable: bool,
+    prototype: Box<dyn Prototype>,
+}
+
+impl CcKind {
+    /// A congestion control of one's own under `name`, which tables and charts show. The name should not be another's.
+    ///
+    /// The definition lives as long as the process: make each once, not once for each flow.
+    #[must_use]
+    pub fn own(name: &str, control: impl CongestionControl + Clone) -> CcKind {
+        let (name, is_scalable) = (String::from(name).leak(), control.is_scalable());
+        CcKind::Own(Box::leak(Box::new(OwnCc { name, is_scalable, prototype: Box::new(control) })))
+    }
+}
+
+impl PartialEq for OwnCc {
+    fn eq(&self, other: &OwnCc) -> bool {
+        core::ptr::eq(self, other)
+    }
+}
+
+impl Eq for OwnCc {}
+
+impl Hash for OwnCc {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.name.hash(state);
+    }
+}
+
+impl fmt::Debug for OwnCc {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
+/// One's own congestion control of one connection.
+#[derive(Debug)]
+pub struct Own {
+    pub(super) kind: &'static OwnCc,
+    control: Box<dyn Prototype>,
+}
+
+impl Clone for Own {
+    fn clone(&self) -> Own {
+        Own { kind: self.kind, control: self.control.instance() }
+    }
+}
+
+/// The calls of the sender. Whatever it sets, a segment can leave.
+impl Own {
+    pub(super) fn new(kind: &'static OwnCc) -> Own {
+        Own { kind, control: kind.prototype.instance() }
+    }
+
+    fn call(&mut self, w: &mut Window, call: impl FnOnce(&mut dyn Prototype, &mut Window)) {
+        let before = w.snd_cwnd;
+        call(&mut *self.control, w);
+        // The sender's own window may be zero in recovery.
+        if w.snd_cwnd != before {
+            w.set_cwnd(w.snd_cwnd);
+        }
+        w.sk_pacing_rate = w.sk_pacing_rate.max(Rate(1));
+    }
+
+    #[cold]
+    pub(super) fn init(&mut self, w: &mut Window, now: Nanos) {
+        self.call(w, |control, w| control.init(w, now));
+    }
+
+    #[cold]
+    pub(super) fn ssthresh(&mut self, w: &Window, now: Nanos) -> u32 {
+        self.control.ssthresh(w, now).max(2)
+    }
+
+    #[cold]
+    pub(super) fn cong_avoid(&mut self, w: &mut Window, now: Nanos, acked: u32) {
+        self.call(w, |control, w| control.cong_avoid(w, now, acked));
+    }
+
+    #[cold]
+    pub(super) fn sets_window(&self) -> bool {
+        self.control.sets_window()
+    }
+
+    #[cold]
+    pub(super) fn cong_control(&mut self, w: &mut Window, now: Nanos, rs: &RateSample) -> bool {
+        let sets_window = self.sets_window();
+        if sets_window {
+            self.call(w, |control, w| control.cong_control(w, now, rs));
+        }
+        sets_window
+    }
+
+    #[cold]
+    pub(super) fn pkts_acked(&mut self, w: &mut Window, now: Nanos, acked: u32, rtt: Option<Span>) {
+        self.call(w, |control, w| control.pkts_acked(w, now, acked, rtt));
+    }
+
+    #[cold]
+    pub(super) fn set_state(&mut self, w: &mut Window, now: Nanos, new: CaState) {
+        self.call(w, |control, w| control.set_state(w, now, new));
+    }
+
+    #[cold]
+    pub(super) fn cwnd_event(&mut self, w: &mut Window, now: Nanos, event: CwndEvent) {
+        self.call(w, |control, w| control.cwnd_event(w, now, event));
+    }
+
+    #[cold]
+    pub(super) fn undo_cwnd(&mut self, w: &Window) -> u32 {
+        self.control.undo_cwnd(w).max(1)
+    }
+}
