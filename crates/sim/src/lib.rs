@@ -7,8 +7,8 @@
 #![forbid(unsafe_code)]
 
 mod address;
-mod agenda;
 mod check;
+mod checkpoints;
 mod credits;
 mod determinism;
 mod device;
@@ -17,8 +17,10 @@ mod error;
 mod fifo_line;
 mod frame;
 mod headers;
+mod lanes;
 mod link;
 mod loss;
+mod owner;
 mod path;
 mod propagation;
 mod scenario;
@@ -33,11 +35,13 @@ mod trace;
 pub mod wifi;
 
 pub use check::MOST;
-pub use determinism::{Difference, Event, MARK_EVERY, Place, Trail, difference};
+pub use checkpoints::{CHECKPOINT_EVERY, Checkpoints};
+pub use determinism::{Difference, Event, difference};
 pub use engine::{Arrivals, FlowView, LinkView, Simulation};
 pub use error::BuildError;
 pub use link::LinkCounters;
 pub use loss::Loss;
+pub use owner::LaneOwner;
 pub use path::route;
 pub use scenario::{
     Browse, Discipline, Flow, Link, NodeId, Opener, Pattern, Pause, PortSpec, Probe, ProbeKind, Radio,
