@@ -4,10 +4,10 @@ use goodqueue::fifo::Limit;
 use goodqueue::port::{Line, MultiPort};
 use goodqueue::{AnyQueue, Backlog, Departure, Nanos, Observer, Port, PortStats, Queue, Rng, Span, Stats};
 
-use crate::agenda::NEVER;
 use crate::error::BuildError;
 use crate::fifo_line::FifoLine;
 use crate::frame::Token;
+use crate::lanes::NEVER;
 use crate::own_queue::{OwnPort, Running};
 use crate::scenario::{Discipline, PortSpec};
 use crate::shaped::Shaped;
@@ -157,7 +157,7 @@ impl Device {
     }
 
     /// Brings what is computed ahead to `now`, so that the readings below are of that time.
-    pub(crate) fn look(&mut self, now: Nanos) {
+    pub(crate) fn catch_up(&mut self, now: Nanos) {
         if let Device::Fifo(line) = self {
             line.advance(now);
         }

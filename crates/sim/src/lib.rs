@@ -46,8 +46,8 @@
 #![forbid(unsafe_code)]
 
 mod address;
-mod agenda;
 mod check;
+mod checkpoints;
 mod credits;
 mod determinism;
 mod device;
@@ -57,9 +57,11 @@ mod error;
 mod fifo_line;
 mod frame;
 mod headers;
+mod lanes;
 mod link;
 mod loss;
 mod own_queue;
+mod owner;
 mod path;
 mod propagation;
 mod scenario;
@@ -74,7 +76,8 @@ mod trace;
 pub mod wifi;
 
 pub use check::MOST;
-pub use determinism::{Difference, Event, MARK_EVERY, Place, Trail, difference};
+pub use checkpoints::{CHECKPOINT_EVERY, Checkpoints};
+pub use determinism::{Difference, Event, difference};
 pub use dumbbell::Dumbbell;
 pub use engine::{Arrivals, FlowView, LinkView, Simulation};
 pub use error::BuildError;
@@ -82,6 +85,7 @@ pub use frame::Token;
 pub use link::LinkCounters;
 pub use loss::Loss;
 pub use own_queue::{Own, OwnQueue, Report};
+pub use owner::LaneOwner;
 pub use path::route;
 pub use scenario::{
     Browse, Discipline, Flow, Link, NodeId, Opener, Pattern, Pause, PortSpec, Probe, ProbeKind, Radio,

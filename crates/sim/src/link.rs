@@ -4,12 +4,11 @@ use goodqueue::details::{Details, TcpHeader};
 use goodqueue::port::Watermarks;
 use goodqueue::{Departure, Nanos, Observer, Origin, Reason, Rng, Socket};
 
-use crate::agenda::Lane;
-use crate::agenda::NEVER;
 use crate::credits::{Credit, Credits};
 use crate::device::Device;
 use crate::error::BuildError;
 use crate::frame::{Frame, FrameId, Frames, Token};
+use crate::lanes::{Lane, NEVER};
 use crate::propagation::{Fate, Propagation};
 use crate::scenario;
 use crate::sojourn::Sojourn;
@@ -94,11 +93,11 @@ impl Link {
     #[inline(always)]
     pub(crate) fn enter(&mut self, now: Nanos, id: FrameId, frames: &mut Frames) -> Option<Fate> {
         let (fate, at) = self.admit(now, id, frames.get_mut(id))?;
-        self.tie(fate, at, id, frames);
+        self.apply(fate, at, id, frames);
         Some(fate)
     }
 
-    /// [`Link::enter`] for a frame that [`Link::tie`] will be called for, with its fate and this time.
+    /// [`Link::enter`] for a frame that [`Link::apply`] will be called for, with its fate and this time.
     #[inline(always)]
     pub(crate) fn admit(&mut self, now: Nanos, id: FrameId, frame: &mut Frame) -> Option<(Fate, Nanos)> {
         let ends = match &mut self.device {
@@ -148,12 +147,12 @@ impl Link {
         let frame = frames.get_mut(id);
         frame.dsfield = goodqueue::Packet::dsfield(&packet);
         let fate = self.depart(now, (at, completed_at), id, frame);
-        self.tie(fate, at, id, frames);
+        self.apply(fate, at, id, frames);
         Some((id, fate))
     }
 
     /// A frame has left the line at `at` (or will), which the device reports at `reported`: credit for its
-    /// sender where this is the sender's own device; then propagation. [`Link::tie`] comes next.
+    /// sender where this is the sender's own device; then propagation. [`Link::apply`] comes next.
     #[inline(always)]
     fn depart(&mut self, now: Nanos, (at, reported): (Nanos, Nanos), id: FrameId, frame: &mut Frame) -> Fate {
         if std::mem::take(&mut frame.is_owed) {
@@ -162,11 +161,12 @@ impl Link {
         self.propagation.begin(now, at, id, frame)
     }
 
-    /// Puts a frame that left the line at `at` behind the one before, or frees it where it is lost or refused.
+    /// Applies the fate of a frame that left the line at `at`: puts it behind the one before, or frees it where it is lost or
+    /// refused.
     #[inline(always)]
-    pub(crate) fn tie(&mut self, fate: Fate, at: Nanos, id: FrameId, frames: &mut Frames) {
+    pub(crate) fn apply(&mut self, fate: Fate, at: Nanos, id: FrameId, frames: &mut Frames) {
         let Link { number, credits, counters, .. } = self;
-        Losses { link: *number, frames, credits, counters }.tie(fate, at, id);
+        Losses { link: *number, frames, credits, counters }.apply(fate, at, id);
     }
 
     /// Whether the fate of a frame is known when it enters.
@@ -195,7 +195,7 @@ impl Link {
         let frame = frames.get_mut(id);
         frame.dsfield = goodqueue::Packet::dsfield(&token);
         let fate = self.depart(now, (now, now), id, frame);
-        self.tie(fate, now, id, frames);
+        self.apply(fate, now, id, frames);
         fate
     }
 
@@ -285,7 +285,7 @@ impl Link {
                 let frame = losses.frames.get_mut(packet.frame);
                 frame.dsfield = goodqueue::Packet::dsfield(&packet);
                 let fate = propagation.begin(due, at, packet.frame, frame);
-                losses.tie(fate, at, packet.frame);
+                losses.apply(fate, at, packet.frame);
             }
         }
     }
@@ -326,9 +326,9 @@ pub(crate) struct Losses<'a> {
 }
 
 impl Losses<'_> {
-    /// See [`Link::tie`].
+    /// See [`Link::apply`].
     #[inline(always)]
-    fn tie(&mut self, fate: Fate, at: Nanos, id: FrameId) {
+    fn apply(&mut self, fate: Fate, at: Nanos, id: FrameId) {
         match fate {
             Fate::Behind(before) => self.frames.follow(before, id),
             Fate::Lost => self.lost(at, id),
@@ -381,7 +381,7 @@ impl Observer<Token> for Losses<'_> {
 
     fn segment(&mut self, packet: &Token, index: u16) -> Option<Token> {
         let segment = self.frames.split(packet, index);
-        // The super-packet was counted when it came: the first segment stands for it.
+        // The super-packet was counted when it came: the first segment counts for it.
         let is_more = u64::from(index > 0 && segment.is_some());
         self.counters.arrived += is_more;
         self.counters.cut += is_more;

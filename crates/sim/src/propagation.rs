@@ -2,8 +2,8 @@
 
 use goodqueue::{Nanos, Rng, Span};
 
-use crate::agenda::NEVER;
 use crate::frame::{Frame, FrameId, Frames, NO_FRAME};
+use crate::lanes::NEVER;
 use crate::loss::LossState;
 use crate::scenario;
 

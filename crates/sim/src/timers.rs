@@ -2,7 +2,7 @@
 
 use goodqueue::Nanos;
 
-use crate::agenda::{Lane, NEVER};
+use crate::lanes::{Lane, NEVER};
 
 /// A time and, in the low 32 bits, a lane: one number is compared faster than two.
 type Entry = u128;

@@ -2,8 +2,8 @@
 
 use goodqueue::{Nanos, Rate, Span};
 use goodqueue_sim::{
-    Difference, Link, Loss, MARK_EVERY, Pattern, Place, PortSpec, Scenario, Simulation, Source, Trail,
-    difference,
+    CHECKPOINT_EVERY, Checkpoints, Difference, LaneOwner, Link, Loss, Pattern, PortSpec, Scenario,
+    Simulation, Source, difference,
 };
 
 const MS: u64 = 1_000_000;
@@ -29,19 +29,19 @@ fn scenario(seed: u64) -> Scenario {
     }
 }
 
-fn trail(scenario: &Scenario, until: Nanos) -> Trail {
+fn checkpoints(scenario: &Scenario, until: Nanos) -> Checkpoints {
     let mut simulation = Simulation::new(scenario).expect("a scenario");
-    simulation.keep_trail();
+    simulation.keep_checkpoints();
     simulation.run_until(until);
-    simulation.trail()
+    simulation.checkpoints()
 }
 
 #[test]
-fn equal_scenarios_have_equal_trails() {
+fn equal_scenarios_have_equal_checkpoints() {
     let scenario = scenario(1);
     let until = Nanos(70_000 * MS);
-    let (one, two) = (trail(&scenario, until), trail(&scenario, until));
-    assert!(one.events() > 2 * MARK_EVERY, "{}", one.events());
+    let (one, two) = (checkpoints(&scenario, until), checkpoints(&scenario, until));
+    assert!(one.events() > 2 * CHECKPOINT_EVERY, "{}", one.events());
     assert_eq!(difference((&scenario, &one), (&scenario, &two), &|| true), Ok(None));
 }
 
@@ -51,13 +51,13 @@ fn equal_scenarios_have_equal_trails() {
 fn the_first_event_that_differs_is_found_and_named() {
     let (one, two) = (scenario(1), scenario(9));
     let until = Nanos(70_000 * MS);
-    let trails = (trail(&one, until), trail(&two, until));
-    let found = difference((&one, &trails.0), (&two, &trails.1), &|| true).expect("scenarios");
+    let recorded = (checkpoints(&one, until), checkpoints(&two, until));
+    let found = difference((&one, &recorded.0), (&two, &recorded.1), &|| true).expect("scenarios");
     let Some(Difference::At(Some(first), Some(second))) = found else { panic!("{found:?}") };
     assert_eq!(first.number, second.number);
     // Loss happens where the second line ends a packet; the link's arrival of it is then missing.
-    assert!([first.place, second.place].contains(&Place::Arrival(1)), "{first} / {second}");
-    assert!([&first.owner, &second.owner].iter().any(|owner| *owner == "router to server"), "{first}");
+    assert!([first.owner, second.owner].contains(&LaneOwner::Arrival(1)), "{first} / {second}");
+    assert!([&first.nodes, &second.nodes].iter().any(|nodes| *nodes == "router to server"), "{first}");
     let hashes = |at: Nanos| {
         [&one, &two].map(|scenario| {
             let mut simulation = Simulation::new(scenario).expect("a scenario");
@@ -77,7 +77,7 @@ fn the_first_event_that_differs_is_found_and_named() {
 #[test]
 fn one_that_ends_early_and_a_search_that_is_stopped_are_told() {
     let one = scenario(1);
-    let (long, short) = (trail(&one, Nanos(2000 * MS)), trail(&one, Nanos(1000 * MS)));
+    let (long, short) = (checkpoints(&one, Nanos(2000 * MS)), checkpoints(&one, Nanos(1000 * MS)));
     let found = difference((&one, &long), (&one, &short), &|| true).expect("scenarios");
     let Some(Difference::At(Some(event), None)) = found else { panic!("{found:?}") };
     assert!(event.at > Nanos(1000 * MS), "{event}");
@@ -86,12 +86,12 @@ fn one_that_ends_early_and_a_search_that_is_stopped_are_told() {
     assert_eq!(stopped, Ok(Some(Difference::Stopped)));
 }
 
-/// The trail of another scenario, as if chance had been at work, and one and the same scenario to search.
+/// The checkpoints of another scenario, as if chance had been at work, and one and the same scenario to search.
 #[test]
 fn a_difference_that_does_not_come_again_is_said_to_be_one() {
     let (one, two) = (scenario(1), scenario(9));
     let until = Nanos(70_000 * MS);
-    let found = difference((&one, &trail(&one, until)), (&one, &trail(&two, until)), &|| true);
+    let found = difference((&one, &checkpoints(&one, until)), (&one, &checkpoints(&two, until)), &|| true);
     let Ok(Some(Difference::Fleeting(first, last))) = found else { panic!("{found:?}") };
-    assert_eq!(last - first, MARK_EVERY - 1);
+    assert_eq!(last - first, CHECKPOINT_EVERY - 1);
 }

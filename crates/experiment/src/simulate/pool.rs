@@ -124,14 +124,14 @@ fn compare(
         return Ok(None);
     }
     let go_on = || !watch.stop.load(Ordering::Relaxed);
-    let trails = ((&job.scenario, &first.trail), (&again.scenario, &second.trail));
-    let parted = difference(trails.0, trails.1, &go_on).map_err(Error::usage)?;
+    let recorded = ((&job.scenario, &first.checkpoints), (&again.scenario, &second.checkpoints));
+    let parted = difference(recorded.0, recorded.1, &go_on).map_err(Error::usage)?;
     Ok(Some(match parted {
         Some(difference) => (format!("{}: two runs differ: {difference}", job.queue), false),
         None if first.run != second.run => {
             (format!("{}: two runs agree in all events and differ in what was measured", job.queue), false)
         }
-        None => (format!("{}: two runs agree in all {} events", job.queue, first.trail.events()), true),
+        None => (format!("{}: two runs agree in all {} events", job.queue, first.checkpoints.events()), true),
     }))
 }
 
@@ -266,7 +266,10 @@ mod tests {
         let watch = Watch { progress: &|_| {}, stop: &stop };
         let first = turn::run(job, &watch).expect("a turn");
         let equal = compare((job, &first), job, &watch).expect("a turn").expect("not stopped");
-        assert_eq!(equal, (format!("fq_codel: two runs agree in all {} events", first.trail.events()), true));
+        assert_eq!(
+            equal,
+            (format!("fq_codel: two runs agree in all {} events", first.checkpoints.events()), true)
+        );
         let (words, is_equal) = compare((job, &first), other, &watch).expect("a turn").expect("not stopped");
         assert!(!is_equal);
         assert!(words.contains("two runs differ: the first run had event"), "{words}");

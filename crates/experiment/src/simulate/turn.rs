@@ -6,7 +6,7 @@ use goodqueue::{Backlog, Bytes, Nanos, Rate, Span};
 use goodqueue_probe::{End as FlowSide, Flow, Sample, Test};
 use goodqueue_report::trace::Trace;
 use goodqueue_report::{Run, Simulation as Identity};
-use goodqueue_sim::{Discipline, LinkView, Simulation, Trail};
+use goodqueue_sim::{Checkpoints, Discipline, LinkView, Simulation};
 
 use super::Job;
 use super::air::{self, Airs};
@@ -35,7 +35,7 @@ pub(crate) struct Outcome {
     /// What was measured.
     pub run: Run,
     /// What happened, where it was kept.
-    pub trail: Trail,
+    pub checkpoints: Checkpoints,
     /// What the flows did that were looked into.
     pub traces: Vec<Trace>,
 }
@@ -87,7 +87,7 @@ fn signed(span: Span) -> i64 {
 impl<'a> Turn<'a> {
     fn new(job: &'a Job) -> Result<Turn<'a>, Error> {
         let mut simulation = Simulation::new(&job.scenario).map_err(Error::usage)?;
-        simulation.keep_trail();
+        simulation.keep_checkpoints();
         let passed = Passed::new(job, &mut simulation);
         let tracer = Tracer::new(job, &mut simulation);
         let mut collector = Collector::new(&job.queue, &job.test);
@@ -275,7 +275,7 @@ impl<'a> Turn<'a> {
             down_packets: sent(self.job.down),
         };
         Outcome {
-            trail: self.simulation.trail(),
+            checkpoints: self.simulation.checkpoints(),
             traces: self.tracer.into_traces(),
             run: Run {
                 simulation: Some(identity),

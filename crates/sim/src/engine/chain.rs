@@ -11,18 +11,20 @@
 //!   the link before: up to the next reading.
 //! * A port is brought up to the present, no further: more may arrive.
 //!
-//! The far end of a chain wakes when its next frame can be there at the soonest. Where the frame waits in a queue,
-//! is held by jitter, lost or dropped it wakes in vain, and then knows more; that is no event.
+//! The far end of a chain wakes at the earliest time at which its next frame can be there. If the frame waits in a
+//! queue, is held by jitter, is lost or is dropped, the wake-up is spurious: the far end sets a later time, and no event is
+//! counted.
 //!
-//! From every link that fetches to the end of its chain there is a delay: what it does shows at other lanes only
-//! at a later time, so the order within one time stays as it is. What is under flow control is left out,
-//! for pause frames are sent on arrival; so are links on the air, shapers, and devices with several hardware
-//! queues, where a packet that waits may go before its turn.
+//! There is a delay between every link that fetches and the end of its chain. So what the link does shows at other lanes
+//! only at a later time, and the order within one time stays as it is. Links do not fetch in a scenario with flow
+//! control, because pause frames are sent on arrival. Nor do links on the air, shapers, and devices with several
+//! hardware queues, where a packet that waits may be overtaken.
 
 use goodqueue::{Nanos, Span};
 
-use super::Simulation;
-use crate::agenda::NEVER;
+use super::agenda::Agenda;
+use super::network::Network;
+use crate::lanes::NEVER;
 use crate::link::FAR;
 
 /// The links that come right before, or after, a link on all paths.
@@ -44,7 +46,7 @@ impl Neighbour {
     }
 }
 
-impl Simulation {
+impl Network {
     /// Finds the links that fetch, once all paths are known.
     #[allow(clippy::cast_possible_truncation)]
     pub(super) fn find_chains(&mut self) {
@@ -90,35 +92,36 @@ impl Simulation {
         all.map(|(next, link)| next.filter(|next| !link.is_on_air() && can_fetch(next))).collect()
     }
 
-    /// Whether a frame has come to the far end of `link`; where it has not, its event came in vain.
+    /// Whether a frame has come to the far end of `link`. Where none has, the wake-up was spurious.
     #[inline(always)]
-    pub(super) fn has_landed(&mut self, link: u32) -> bool {
-        self.links[link as usize].propagation.next_landing() <= self.now || self.lands_after_all(link)
+    pub(super) fn has_landed(&mut self, agenda: &mut Agenda, link: u32) -> bool {
+        self.links[link as usize].propagation.next_landing() <= agenda.now
+            || self.lands_after_all(agenda, link)
     }
 
     #[inline(never)]
-    fn lands_after_all(&mut self, link: u32) -> bool {
-        let next = self.foreseen(link);
-        self.lanes.set(self.links[link as usize].lanes[FAR], next);
-        next <= self.now
+    fn lands_after_all(&mut self, agenda: &mut Agenda, link: u32) -> bool {
+        let next = self.foreseen(agenda, link);
+        agenda.set(self.links[link as usize].lanes[FAR], next);
+        next <= agenda.now
     }
 
     /// Brings a link that fetches to the present.
     #[inline(never)]
-    pub(super) fn catch_up(&mut self, link: u32) {
+    pub(super) fn fetch(&mut self, agenda: &Agenda, link: u32) {
         let at = &self.links[link as usize];
         let Some(upstream) = at.upstream else { return };
-        let until = if at.is_ahead() { self.horizon } else { self.now };
-        self.catch_up(upstream);
+        let until = if at.is_ahead() { agenda.horizon } else { agenda.now };
+        self.fetch(agenda, upstream);
         if let Ok([from, to]) = self.links.get_disjoint_mut([upstream as usize, link as usize]) {
             to.fetch(from, until, &mut self.frames);
         }
     }
 
-    /// When the next frame is at the far end of `link` at the soonest, by all that is known at present.
+    /// The earliest time at which the next frame can be at the far end of `link`, by all that is known at present.
     #[inline(never)]
-    pub(super) fn foreseen(&mut self, link: u32) -> Nanos {
-        self.catch_up(link);
+    pub(super) fn foreseen(&mut self, agenda: &Agenda, link: u32) -> Nanos {
+        self.fetch(agenda, link);
         self.foresee(link).0
     }
 
@@ -147,7 +150,7 @@ impl Simulation {
     /// A frame of `len` bytes that comes to the near end of `link` at `at` is the first to do so: the end of
     /// the chain must wake.
     #[inline(never)]
-    pub(super) fn announce(&mut self, mut link: u32, mut at: Nanos, mut len: u32) {
+    pub(super) fn announce(&self, agenda: &mut Agenda, mut link: u32, mut at: Nanos, mut len: u32) {
         loop {
             let to = &self.links[link as usize];
             if !to.awaits() {
@@ -155,11 +158,7 @@ impl Simulation {
             }
             (at, len) = to.soonest(at, len);
             let Some(next) = to.propagation.downstream else {
-                let lane = to.lanes[FAR];
-                if at < self.lanes.at(lane) {
-                    self.lanes.set(lane, at);
-                }
-                return;
+                return agenda.bring_forward(to.lanes[FAR], at);
             };
             link = next;
         }

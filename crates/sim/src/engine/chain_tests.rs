@@ -5,12 +5,12 @@ use goodqueue::{Backlog, PortStats, Rate, Span, Stats};
 use proptest::prelude::*;
 
 use super::*;
-use crate::Arrivals;
 use crate::link::LinkCounters;
 use crate::loss::Loss;
 use crate::scenario::{Flow, Link, Opener, Pattern, PortSpec, Probe, ProbeKind, Scenario, Source};
 use crate::tcp::TxStats;
 use crate::tcp::cc::CcKind;
+use crate::{Arrivals, Simulation};
 use goodqueue_probe::Sample;
 
 const MS: u64 = 1_000_000;
@@ -80,7 +80,7 @@ type Reading =
     (Vec<(Backlog, Backlog, PortStats, Stats, LinkCounters)>, Vec<(u64, TxStats)>, Arrivals, usize);
 
 fn read(simulation: &Simulation) -> Reading {
-    let links = (0..simulation.links.len()).map(|link| simulation.link(link));
+    let links = (0..simulation.network.links.len()).map(|link| simulation.link(link));
     let links =
         links.map(|link| (link.backlog(), link.ring_backlog(), link.line(), link.queue(), link.counters()));
     let flows = (0..2).map(|flow| simulation.flow(flow)).map(|flow| (flow.received, flow.stats));
@@ -95,7 +95,7 @@ fn unfetched(scenario: &Scenario) -> Simulation {
 }
 
 fn fetching(simulation: &Simulation) -> usize {
-    simulation.links.iter().filter(|link| link.upstream.is_some()).count()
+    simulation.network.links.iter().filter(|link| link.upstream.is_some()).count()
 }
 
 fn hop() -> impl Strategy<Value = Hop> {
@@ -169,6 +169,6 @@ fn what_others_feed_or_follow_does_not_fetch() {
     let still = scenario(&[fifo, (10, 0, false, 0, 0, false)]);
     let still = Simulation::new(&still).expect("a scenario");
     // Links 0 and 2 lead there, 3 and 1 back: the delay is on the last of them only.
-    let upstream: Vec<_> = still.links.iter().map(|link| link.upstream).collect();
+    let upstream: Vec<_> = still.network.links.iter().map(|link| link.upstream).collect();
     assert_eq!(upstream, [None, Some(3), None, None]);
 }

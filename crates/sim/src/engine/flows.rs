@@ -2,21 +2,44 @@
 
 use std::sync::Arc;
 
-use goodqueue::{Nanos, Rng};
+use goodqueue::{FlowHasher, Nanos, Rng, Span};
 
-use super::{Simulation, moment};
+use super::agenda::{Agenda, moment};
+use super::network::Network;
 use crate::address::{Conversation, lower_headers};
-use crate::agenda::Lane;
 use crate::credits::Credit;
 use crate::device::Device;
 use crate::error::BuildError;
 use crate::frame::{Frame, FrameId, Kind};
+use crate::owner::LaneOwner;
 use crate::path::Place;
 use crate::propagation::Fate;
 use crate::scenario::{Opener, Scenario};
 use crate::tap::What;
 use crate::tcp::cc::{Cc, CcKind};
 use crate::tcp::{Config, Opening, Rest, Rx, Tx, WIFI_PACING_SHIFT};
+
+/// All flows, and when they start and stop.
+#[derive(Debug)]
+pub(crate) struct Flows {
+    list: Vec<Flow>,
+    /// Flows that go on now, since their host's device has room again.
+    resumed: Vec<u32>,
+    script: Script,
+    /// TCP of all hosts.
+    tcp: Config,
+    ipv6: bool,
+    seed: u64,
+    hasher: FlowHasher,
+}
+
+/// Starts and stops, in the order of time.
+#[derive(Debug, Default)]
+struct Script {
+    entries: Vec<(Nanos, Action)>,
+    /// The next entry.
+    at: usize,
+}
 
 /// A flow at work.
 #[derive(Debug)]
@@ -38,20 +61,24 @@ pub(crate) struct Flow {
 pub(crate) enum Role {
     /// A flow of the scenario.
     Load,
-    /// What a browser asks on a connection.
-    Requests { surfer: u32, connection: u32 },
+    /// What a browser or player asks on a connection.
+    Requests { client: u32, connection: u32 },
     /// What it is answered.
-    Answers { surfer: u32, connection: u32 },
+    Answers { client: u32, connection: u32 },
 }
 
-/// Between whom a flow is.
+/// What a new flow is.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Ends {
+pub(crate) struct NewFlow {
     pub(crate) conversation: Conversation,
     /// The way of the data, and that of the acknowledgements.
     pub(crate) paths: [Place; 2],
     pub(crate) dsfield: u8,
     pub(crate) opener: Opener,
+    pub(crate) cc: CcKind,
+    pub(crate) role: Role,
+    /// What it will send.
+    pub(crate) bytes: u64,
 }
 
 /// One direction of a flow, as the network sees it.
@@ -68,7 +95,7 @@ pub(crate) struct Wire {
 
 /// What the script does with a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Action {
+enum Action {
     Stop(u32),
     Start(u32),
 }
@@ -97,191 +124,292 @@ impl Wire {
     }
 }
 
-impl Simulation {
+impl Script {
+    /// The next action that is due by `now`.
+    fn take(&mut self, now: Nanos) -> Option<Action> {
+        let &(_, action) = self.entries.get(self.at).filter(|&&(at, _)| at <= now)?;
+        self.at += 1;
+        Some(action)
+    }
+
+    fn wake(&self, agenda: &mut Agenda) {
+        if let Some(&(at, _)) = self.entries.get(self.at) {
+            agenda.wake(LaneOwner::Script, at);
+        }
+    }
+}
+
+#[allow(clippy::cast_possible_truncation)]
+fn sender(index: usize) -> LaneOwner {
+    LaneOwner::Sender(index as u32)
+}
+
+#[allow(clippy::cast_possible_truncation)]
+fn receiver(index: usize) -> LaneOwner {
+    LaneOwner::Receiver(index as u32)
+}
+
+impl Flows {
     #[allow(clippy::cast_possible_truncation)]
-    pub(super) fn add_flows(&mut self, scenario: &Scenario) -> Result<(), BuildError> {
+    pub(super) fn new(
+        scenario: &Scenario,
+        agenda: &mut Agenda,
+        network: &mut Network,
+    ) -> Result<Flows, BuildError> {
+        let mut flows = Flows {
+            list: Vec::with_capacity(scenario.flows.len()),
+            resumed: Vec::new(),
+            script: Script::default(),
+            tcp: scenario.tcp,
+            ipv6: scenario.ipv6,
+            seed: scenario.seed,
+            hasher: FlowHasher::new(scenario.seed),
+        };
         let tcp = Arc::new(scenario.tcp.clamped());
-        self.script.reserve_exact(scenario.flows.len());
+        let script = &mut flows.script.entries;
+        script.reserve_exact(scenario.flows.len());
         for (index, spec) in scenario.flows.iter().enumerate() {
-            let (forward, backward) = self.round_trip(scenario, spec.from, spec.to)?;
-            let ends = Ends {
+            script.push((moment(spec.start), Action::Start(index as u32)));
+            if let Some(stop) = spec.stop {
+                script.push((moment(stop), Action::Stop(index as u32)));
+            }
+        }
+        script.sort_unstable();
+        for (index, spec) in scenario.flows.iter().enumerate() {
+            let new = NewFlow {
                 conversation: Conversation::of_flow(scenario, spec, index),
-                paths: [forward, backward],
+                paths: network.round_trip(scenario, spec.from, spec.to)?,
                 dsfield: spec.dscp << 2,
                 opener: spec.opener,
+                cc: spec.cc,
+                role: Role::Load,
+                bytes: spec.bytes.unwrap_or(u64::MAX),
             };
             let limited = spec.max_rate.map(|_| Config { max_pacing_rate: spec.max_rate, ..*tcp });
             let tcp = limited.map_or_else(|| Arc::clone(&tcp), Arc::new);
-            self.add_flow(&tcp, spec.cc, &ends, Role::Load, spec.bytes.unwrap_or(u64::MAX));
-            self.script.push((moment(spec.start), Action::Start(index as u32)));
-            if let Some(stop) = spec.stop {
-                self.script.push((moment(stop), Action::Stop(index as u32)));
-            }
+            flows.add(agenda, network, &tcp, &new);
         }
-        Ok(())
+        flows.script.wake(agenda);
+        Ok(flows)
     }
 
-    /// Adds a flow that has not begun; `bytes` is what it will send.
-    pub(super) fn add_flow(&mut self, config: &Arc<Config>, cc: CcKind, ends: &Ends, role: Role, bytes: u64) {
-        let number = self.flows.len();
-        let scalable = cc.is_scalable().then(|| Arc::new(Config { ecn: true, accecn: true, ..**config }));
+    /// Adds a flow that has not begun.
+    fn add(&mut self, agenda: &mut Agenda, network: &Network, config: &Arc<Config>, new: &NewFlow) {
+        let number = self.list.len();
+        let scalable = new.cc.is_scalable().then(|| Arc::new(Config { ecn: true, accecn: true, ..**config }));
         let config = scalable.as_ref().unwrap_or(config);
-        let is_upload = ends.opener == Opener::Sender;
+        let is_upload = new.opener == Opener::Sender;
         let wire = |path, is_data: bool| Wire {
             path,
-            link: self.paths.link(path),
-            hash: ends.conversation.hash(&self.hasher, is_data != is_upload),
-            dsfield: ends.dsfield,
-            lower_headers: lower_headers(ends.conversation.ipv6),
+            link: network.paths.link(path),
+            hash: new.conversation.hash(&self.hasher, is_data != is_upload),
+            dsfield: new.dsfield,
+            lower_headers: lower_headers(new.conversation.ipv6),
         };
-        let wires = [wire(ends.paths[0], true), wire(ends.paths[1], false)];
-        let config = &self.config_on(config, wires[0].link);
-        let (tx, rx) = match ends.opener {
+        let wires = [wire(new.paths[0], true), wire(new.paths[1], false)];
+        let own = &network.links[wires[0].link as usize];
+        let config = &if own.is_on_air() {
+            // mac80211 lets its connections keep more below them.
+            Arc::new(Config { sk_pacing_shift: WIFI_PACING_SHIFT, ..**config })
+        } else {
+            Arc::clone(config)
+        };
+        let (tx, rx) = match new.opener {
             Opener::Sender => (Opening::Active, Opening::Passive),
             Opener::Receiver => (Opening::Passive, Opening::Active),
         };
-        let mut tx = Tx::sharing(config, self.congestion_control(cc, number), tx);
-        let own = &self.links[self.paths.link(ends.paths[0]) as usize];
+        let mut tx = Tx::sharing(config, self.congestion_control(new.cc, number), tx);
         if own.device.as_ref().is_some_and(Device::keeps_departures) {
             tx.stamp_departures();
         }
-        self.flows.push(Flow {
-            tx,
-            rx: Rx::new(config, rx),
-            wires,
-            opener: ends.opener,
-            role,
-            bytes,
-            round: 0,
-            is_stopped: false,
-        });
-        self.timers.grow(self.map.flows as usize + 2 * self.flows.len());
+        let rx = Rx::new(config, rx);
+        let &NewFlow { opener, role, bytes, .. } = new;
+        self.list.push(Flow { tx, rx, wires, opener, role, bytes, round: 0, is_stopped: false });
+        agenda.make_room(self.list.len());
     }
 
-    /// TCP's parameters at a host that sends on `link`: mac80211 lets its connections keep more below them.
-    fn config_on(&self, config: &Arc<Config>, link: u32) -> Arc<Config> {
-        match self.links[link as usize].device {
-            Some(Device::Air(_)) => Arc::new(Config { sk_pacing_shift: WIFI_PACING_SHIFT, ..**config }),
-            _ => Arc::clone(config),
-        }
+    /// Adds a flow of a browser or a player, and gives its number.
+    pub(super) fn add_for_client(&mut self, agenda: &mut Agenda, network: &Network, new: &NewFlow) -> usize {
+        let config = Arc::new(self.client_config().clamped());
+        self.add(agenda, network, &config, new);
+        self.list.len() - 1
+    }
+
+    /// TCP's parameters for browsers, players and their servers.
+    fn client_config(&self) -> Config {
+        Config { nodelay: true, ..self.tcp }
+    }
+
+    /// The server's side of a browser's connection is up: the flow of its answers may send, with the round-trip time that the
+    /// handshake of the flow of requests has measured.
+    pub(super) fn establish_answers(&mut self, now: Nanos, [requests, answers]: [usize; 2], cc: CcKind) {
+        let srtt = self.list[requests].tx.window().srtt;
+        let (cc, config) = (self.congestion_control(cc, answers), self.client_config());
+        let flow = &mut self.list[answers];
+        flow.tx = Tx::established(&config, cc, now, (srtt > Span::ZERO).then_some(srtt));
+        flow.rx = Rx::established(&config);
     }
 
     /// Congestion control of flow `number`, with random numbers of its own.
-    pub(super) fn congestion_control(&self, kind: CcKind, number: usize) -> Cc {
+    fn congestion_control(&self, kind: CcKind, number: usize) -> Cc {
         Cc::new(kind, Rng::stream(self.seed, number as u64, "cc"))
     }
 
-    pub(super) fn wake_script(&mut self) {
-        if let Some(&(at, _)) = self.script.get(self.script_at) {
-            self.timers.wake(super::SCRIPT, at);
-        }
+    pub(super) fn get(&self, index: usize) -> &Flow {
+        &self.list[index]
     }
 
-    pub(super) fn run_script(&mut self) {
-        while let Some(&(at, action)) = self.script.get(self.script_at) {
-            if at > self.now {
-                break;
-            }
-            self.script_at += 1;
+    pub(super) fn count(&self) -> usize {
+        self.list.len()
+    }
+
+    pub(super) fn ipv6(&self) -> bool {
+        self.ipv6
+    }
+
+    /// The next flow that goes on since its host's device has room again.
+    #[inline]
+    pub(super) fn take_resumed(&mut self) -> Option<usize> {
+        self.resumed.pop().map(|flow| flow as usize)
+    }
+
+    pub(super) fn run_script(&mut self, agenda: &mut Agenda, network: &mut Network) {
+        while let Some(action) = self.script.take(agenda.now) {
             match action {
-                Action::Start(flow) => self.start(flow as usize),
-                Action::Stop(flow) => self.stop(flow as usize),
+                Action::Start(flow) => self.start(agenda, network, flow as usize),
+                Action::Stop(flow) => {
+                    self.list[flow as usize].is_stopped = true;
+                    self.abort(agenda, network, flow as usize);
+                }
             }
         }
-        self.wake_script();
+        self.script.wake(agenda);
     }
 
-    pub(super) fn start(&mut self, index: usize) {
-        let flow = &mut self.flows[index];
+    pub(super) fn start(&mut self, agenda: &mut Agenda, network: &mut Network, index: usize) {
+        let flow = &mut self.list[index];
         flow.tx.write(flow.bytes);
         match flow.opener {
-            Opener::Sender => flow.tx.open(self.now),
-            Opener::Receiver => flow.rx.open(self.now),
+            Opener::Sender => flow.tx.open(agenda.now),
+            Opener::Receiver => flow.rx.open(agenda.now),
         }
-        self.pump_tx(index);
-        self.pump_rx(index);
+        self.pump_tx(agenda, network, index);
+        self.pump_rx(agenda, network, index);
     }
 
-    fn stop(&mut self, index: usize) {
-        let flow = &mut self.flows[index];
-        flow.is_stopped = true;
-        flow.tx.abort();
-        self.pump_tx(index);
+    /// The application writes `bytes`.
+    pub(super) fn write(&mut self, agenda: &mut Agenda, network: &mut Network, index: usize, bytes: u64) {
+        self.list[index].tx.write(bytes);
+        self.pump_tx(agenda, network, index);
     }
 
+    /// The sender drops the connection, with a reset.
+    pub(super) fn abort(&mut self, agenda: &mut Agenda, network: &mut Network, index: usize) {
+        self.list[index].tx.abort();
+        self.pump_tx(agenda, network, index);
+    }
+
+    /// A flow sends nothing more, and nobody is told.
+    pub(super) fn stop_silently(&mut self, index: usize) {
+        self.list[index].is_stopped = true;
+    }
+
+    /// A data frame has come to its receiver.
     #[inline(always)]
-    #[allow(clippy::cast_possible_truncation)]
-    pub(super) fn data_arrived(&mut self, index: usize, id: FrameId) {
-        let Simulation { flows, frames, now, timers, map, .. } = self;
-        let Flow { rx, role, .. } = &mut flows[index];
-        frames.consume(id, |frame, _| rx.receive(*now, &frame.segment, frame.dsfield & 3 == 3));
+    pub(super) fn data_arrived(
+        &mut self,
+        agenda: &mut Agenda,
+        network: &mut Network,
+        index: usize,
+        id: FrameId,
+    ) -> Role {
+        let Flow { rx, role, .. } = &mut self.list[index];
+        network.frames.consume(id, |frame, _| rx.receive(agenda.now, &frame.segment, frame.dsfield & 3 == 3));
         let role = *role;
         if rx.has_output() {
-            self.pump_rx(index);
+            self.pump_rx(agenda, network, index);
         } else if let Some(at) = rx.next_timer() {
-            timers.wake(map.flows + 2 * index as Lane + 1, at);
+            agenda.wake(receiver(index), at);
         }
-        match role {
-            Role::Load => {}
-            Role::Requests { surfer, connection } => self.requests_arrived(surfer, connection),
-            Role::Answers { surfer, connection } => self.answers_arrived(surfer, connection),
-        }
+        role
     }
 
+    /// An acknowledgement has come to the sender.
     #[inline]
-    pub(super) fn ack_arrived(&mut self, index: usize, id: FrameId) {
-        let Simulation { flows, links, frames, now, .. } = self;
-        let flow = &mut flows[index];
-        flow.end_round(*now, links[flow.wires[0].link as usize].credits.round());
+    pub(super) fn ack_arrived(
+        &mut self,
+        agenda: &mut Agenda,
+        network: &mut Network,
+        index: usize,
+        id: FrameId,
+    ) -> Role {
+        let flow = &mut self.list[index];
+        flow.end_round(agenda.now, network.links[flow.wires[0].link as usize].credits.round());
         let role = flow.role;
-        frames.consume(id, |frame, sack| flow.tx.receive(*now, &frame.segment, sack));
-        self.pump_tx(index);
-        if let Role::Requests { surfer, connection } = role {
-            self.requests_acknowledged(surfer, connection);
-        }
+        network.frames.consume(id, |frame, sack| flow.tx.receive(agenda.now, &frame.segment, sack));
+        self.pump_tx(agenda, network, index);
+        role
     }
 
     /// Gives senders back what the device of `link` has reported by now; those that waited for it go on.
     #[inline(never)]
-    pub(super) fn give_back(&mut self, link: u32) {
-        while let Some(Credit { flow, truesize, .. }) = self.links[link as usize].credits.take(self.now) {
-            let tx = &mut self.flows[flow as usize].tx;
-            if tx.is_throttled() {
-                self.resumed.push(flow);
-            }
-            tx.on_tx_complete(self.now, truesize);
+    pub(super) fn give_back(&mut self, agenda: &Agenda, network: &mut Network, link: u32) {
+        while let Some(credit) = network.links[link as usize].credits.take(agenda.now) {
+            self.credit(agenda.now, credit);
         }
     }
 
-    #[allow(clippy::cast_possible_truncation)]
-    pub(super) fn flow_timer(&mut self, lane: Lane) {
-        let index = (lane / 2) as usize;
-        if lane.is_multiple_of(2) {
-            let flow = &mut self.flows[index];
-            flow.end_round(self.now, self.links[flow.wires[0].link as usize].credits.round());
-            flow.tx.on_timer(self.now);
-            self.pump_tx(index);
-        } else {
-            self.flows[index].rx.on_timer(self.now);
-            self.pump_rx(index);
+    /// Gives senders back what devices on the air have returned.
+    #[inline(always)]
+    pub(super) fn take_returned(&mut self, agenda: &Agenda, network: &mut Network) {
+        if !network.returned.is_empty() {
+            self.take_all_returned(agenda, network);
         }
+    }
+
+    #[inline(never)]
+    fn take_all_returned(&mut self, agenda: &Agenda, network: &mut Network) {
+        for credit in network.returned.drain(..) {
+            self.credit(agenda.now, credit);
+        }
+    }
+
+    fn credit(&mut self, now: Nanos, Credit { flow, truesize, .. }: Credit) {
+        let tx = &mut self.list[flow as usize].tx;
+        if tx.is_throttled() {
+            self.resumed.push(flow);
+        }
+        tx.on_tx_complete(now, truesize);
+    }
+
+    pub(super) fn sender_due(&mut self, agenda: &mut Agenda, network: &mut Network, index: usize) {
+        let flow = &mut self.list[index];
+        flow.end_round(agenda.now, network.links[flow.wires[0].link as usize].credits.round());
+        flow.tx.on_timer(agenda.now);
+        self.pump_tx(agenda, network, index);
+    }
+
+    pub(super) fn receiver_due(&mut self, agenda: &mut Agenda, network: &mut Network, index: usize) {
+        self.list[index].rx.on_timer(agenda.now);
+        self.pump_rx(agenda, network, index);
     }
 
     /// Sends what the sender may send, and sees to its timer.
     #[inline(never)]
-    pub(super) fn pump_tx(&mut self, index: usize) {
-        let link = self.flows[index].wires[0].link;
+    pub(super) fn pump_tx(&mut self, agenda: &mut Agenda, network: &mut Network, index: usize) {
+        let link = self.list[index].wires[0].link;
         let is_throttled = loop {
-            match self.send_data(index, link) {
+            match self.send_data(agenda, network, index) {
                 Some(is_throttled) => break is_throttled,
-                None => self.give_back(link),
+                None => self.give_back(agenda, network, link),
             }
         };
-        if !self.outset.is_empty() {
-            self.set_off(link);
+        if !network.handed_over.is_empty() {
+            network.send_handed_over(agenda, link);
+            self.take_returned(agenda, network);
         }
-        if is_throttled && let Some(at) = self.links[link as usize].credits.await_first() {
-            self.timers.wake(self.map.reports + link, at);
+        if is_throttled && let Some(at) = network.links[link as usize].credits.await_first() {
+            agenda.wake(LaneOwner::Report(link), at);
         }
     }
 
@@ -290,20 +418,21 @@ impl Simulation {
     /// by one first.
     #[inline(always)]
     #[allow(clippy::cast_possible_truncation)]
-    fn send_data(&mut self, index: usize, link: u32) -> Option<bool> {
-        let Simulation { flows, links, frames, outset, now, timers, map, .. } = self;
-        let flow = &mut flows[index];
-        let link = &mut links[link as usize];
+    fn send_data(&mut self, agenda: &mut Agenda, network: &mut Network, index: usize) -> Option<bool> {
+        let Network { links, frames, handed_over, .. } = network;
+        let now = agenda.now;
+        let flow = &mut self.list[index];
+        let link = &mut links[flow.wires[0].link as usize];
         let is_ahead = link.is_ahead();
-        if !link.credits.end_round(*now, is_ahead) {
+        if !link.credits.end_round(now, is_ahead) {
             return None;
         }
-        flow.end_round(*now, link.credits.round());
+        flow.end_round(now, link.credits.round());
         let Flow { tx, wires: [wire, _], .. } = flow;
         loop {
             let mut rest = Rest::default();
             let mut built = frames.build(|id, frame| {
-                if !tx.transmit_into(*now, &mut frame.segment) {
+                if !tx.transmit_into(now, &mut frame.segment) {
                     return None;
                 }
                 rest = frame.segment.cut(tx.device_mss());
@@ -311,18 +440,18 @@ impl Simulation {
                 wire.wrap(Kind::Data, index as u32, if len > mss { len.div_ceil(mss) } else { 1 }, frame);
                 frame.set_owed(tx.memory(len));
                 frame.lands = tx.departure().unwrap_or(Nanos::ZERO);
-                Some(link.admit(*now, id, frame))
+                Some(link.admit(now, id, frame))
             });
             if built.is_none() {
                 break;
             }
             while let Some((id, admitted)) = built {
-                frames.tell(*now, wire.link, id, What::Sent);
+                frames.tell(now, wire.link, id, What::Sent);
                 if let Some((fate, at)) = admitted {
-                    link.tie(fate, at, id, frames);
+                    link.apply(fate, at, id, frames);
                 }
                 if !matches!(admitted, Some((Fate::Behind(_), _))) {
-                    outset.push((id, admitted.map(|(fate, _)| fate)));
+                    handed_over.push((id, admitted.map(|(fate, _)| fate)));
                 }
                 if rest.is_empty() {
                     break;
@@ -333,12 +462,12 @@ impl Simulation {
                     frame.segment.advance(&mut rest);
                     frame.len = headers + frame.segment.len;
                     frame.set_owed(tx.memory(frame.segment.len));
-                    Some(link.admit(*now, id, frame))
+                    Some(link.admit(now, id, frame))
                 });
             }
         }
         if let Some(at) = tx.next_timer() {
-            timers.wake(map.flows + 2 * index as Lane, at);
+            agenda.wake(sender(index), at);
         }
         Some(tx.is_throttled())
     }
@@ -346,13 +475,14 @@ impl Simulation {
     /// Sends the acknowledgements that are due, and sees to the receiver's timer.
     #[inline]
     #[allow(clippy::cast_possible_truncation)]
-    fn pump_rx(&mut self, index: usize) {
+    fn pump_rx(&mut self, agenda: &mut Agenda, network: &mut Network, index: usize) {
         loop {
-            let Simulation { flows, links, frames, outset, now, timers, map, .. } = self;
-            let Flow { rx, wires: [_, wire], .. } = &mut flows[index];
+            let Network { links, frames, handed_over, .. } = network;
+            let now = agenda.now;
+            let Flow { rx, wires: [_, wire], .. } = &mut self.list[index];
             if !rx.has_output() {
                 if let Some(at) = rx.next_timer() {
-                    timers.wake(map.flows + 2 * index as Lane + 1, at);
+                    agenda.wake(receiver(index), at);
                 }
                 return;
             }
@@ -360,21 +490,22 @@ impl Simulation {
             let link = &mut links[number as usize];
             let mut blocks = None;
             let built = frames.build(|id, frame| {
-                rx.transmit_into(*now, &mut frame.segment, &mut blocks);
+                rx.transmit_into(now, &mut frame.segment, &mut blocks);
                 wire.wrap(Kind::Ack, index as u32, 1, frame);
-                Some(link.admit(*now, id, frame))
+                Some(link.admit(now, id, frame))
             });
             let Some((id, admitted)) = built else { return };
             if let Some(blocks) = blocks {
                 frames.attach(id, blocks);
             }
-            frames.tell(*now, number, id, What::Sent);
+            frames.tell(now, number, id, What::Sent);
             if let Some((fate, at)) = admitted {
-                link.tie(fate, at, id, frames);
+                link.apply(fate, at, id, frames);
             }
             if !matches!(admitted, Some((Fate::Behind(_), _))) {
-                outset.push((id, admitted.map(|(fate, _)| fate)));
-                self.set_off(number);
+                handed_over.push((id, admitted.map(|(fate, _)| fate)));
+                network.send_handed_over(agenda, number);
+                self.take_returned(agenda, network);
             }
         }
     }

@@ -4,6 +4,7 @@ use goodqueue::{Rate, Span};
 use proptest::prelude::*;
 
 use super::*;
+use crate::Simulation;
 use crate::scenario::{Flow, Link, PortSpec, Scenario};
 use crate::tcp::cc::CcKind;
 
@@ -44,8 +45,8 @@ proptest! {
         let mut simulation = Simulation::new(&scenario(mbit, Span(delay), &flows)).expect("a scenario");
         for now in (0..200 * MS).step_by(usize::try_from(step).expect("a step")) {
             simulation.run_until(Nanos(now));
-            let credits = &simulation.links[0].credits;
-            for (index, flow) in simulation.flows.iter().enumerate() {
+            let credits = &simulation.network.links[0].credits;
+            for (index, flow) in simulation.hosts.flows.list.iter().enumerate() {
                 let is_behind = flow.round != credits.round();
                 let counted = if is_behind { 0 } else { flow.tx.wmem_alloc() };
                 prop_assert_eq!(counted, credits.of(index), "flow {} at {}", index, now);

@@ -6,18 +6,26 @@ use goodqueue::{FlowHasher, Nanos, Rng, Span};
 use goodqueue_probe::echo::{HEADER_LEN, Prober, ProberConfig, Reflector, Stamp};
 use goodqueue_probe::{Direction, Sample};
 
-use super::{Simulation, moment};
+use super::agenda::{Agenda, moment};
+use super::network::Network;
+use super::samples::Samples;
 use crate::address::{Conversation, ICMP, UDP, lower_headers};
-use crate::agenda::Lane;
 use crate::error::BuildError;
-use crate::frame::{Frame, FrameId, Kind};
+use crate::frame::{Frame, Frames, Kind};
+use crate::owner::LaneOwner;
 use crate::path::Place;
 use crate::scenario::{ProbeKind, Scenario};
 use crate::tcp::Header;
 
+/// All probes.
+#[derive(Debug)]
+pub(crate) struct Probes {
+    list: Vec<Probe>,
+}
+
 /// A probe at work.
 #[derive(Debug)]
-pub(crate) struct Probe {
+struct Probe {
     asker: Asker,
     forward: Place,
     backward: Place,
@@ -77,9 +85,14 @@ impl Ping {
     }
 }
 
-impl Simulation {
-    pub(super) fn add_probes(&mut self, scenario: &Scenario) -> Result<(), BuildError> {
+impl Probes {
+    pub(super) fn new(
+        scenario: &Scenario,
+        agenda: &mut Agenda,
+        network: &mut Network,
+    ) -> Result<Probes, BuildError> {
         let hasher = FlowHasher::new(scenario.seed);
+        let mut probes = Probes { list: Vec::with_capacity(scenario.probes.len()) };
         for (number, spec) in scenario.probes.iter().enumerate() {
             let (asker, protocol) = match spec.kind {
                 ProbeKind::Irtt => (irtt(scenario, number), UDP),
@@ -92,8 +105,8 @@ impl Simulation {
                 number: number + 0x4000,
                 ipv6: scenario.ipv6,
             };
-            let (forward, backward) = self.round_trip(scenario, spec.from, spec.to)?;
-            self.probes.push(Probe {
+            let [forward, backward] = network.round_trip(scenario, spec.from, spec.to)?;
+            probes.list.push(Probe {
                 asker,
                 forward,
                 backward,
@@ -101,29 +114,28 @@ impl Simulation {
                 dsfield: spec.dscp << 2,
                 len: lower_headers(scenario.ipv6) + UDP_HEADER + spec.payload,
             });
-            self.wake_probe(number);
+            probes.wake(agenda, number);
         }
-        Ok(())
+        Ok(probes)
     }
 
     #[allow(clippy::cast_possible_truncation)]
-    fn wake_probe(&mut self, index: usize) {
-        let next = match &self.probes[index].asker {
+    fn wake(&self, agenda: &mut Agenda, index: usize) {
+        let next = match &self.list[index].asker {
             Asker::Irtt { prober, .. } => prober.poll_timeout(),
             Asker::Ping(ping) => ping.next,
         };
         if let Some(at) = next {
-            self.timers.wake(self.map.probes + index as Lane, at.max(self.now));
+            agenda.wake(LaneOwner::Probe(index as u32), at.max(agenda.now));
         }
     }
 
-    /// Tells of the probes that were dropped.
+    /// Samples of the probes that were dropped.
     #[allow(clippy::cast_possible_truncation)] // Sequence numbers of probes have 32 bits.
-    pub(super) fn tell_lost(&mut self) {
-        let (origin, samples) = (self.origin, &mut self.samples);
-        for lost in self.frames.lost_probes.drain(..) {
+    pub(super) fn report_lost(&mut self, frames: &mut Frames, samples: &mut Samples) {
+        for lost in frames.lost_probes.drain(..) {
             let way = if lost.is_reply { Some(Direction::Down) } else { Some(Direction::Up) };
-            match &mut self.probes[lost.probe as usize].asker {
+            match &mut self.list[lost.probe as usize].asker {
                 Asker::Irtt { prober, free, .. } => {
                     free.push(place(lost.datagram));
                     // Its frames count from one.
@@ -132,18 +144,23 @@ impl Simulation {
                 Asker::Ping(ping) => {
                     let (probe, seq) = (lost.probe, lost.seq as u32);
                     if let Some(sent) = ping.answered(seq) {
-                        samples.push(Sample::Lost { probe, seq, sent: since(sent, origin), way });
+                        samples.push(Sample::Lost { probe, seq, sent: samples.time(sent), way });
                     }
                 }
             }
         }
     }
 
-    pub(super) fn probe_due(&mut self, index: usize) {
-        self.tell_lost();
-        let now = self.now;
-        let samples = &mut self.samples;
-        let probe = &mut self.probes[index];
+    pub(super) fn due(
+        &mut self,
+        agenda: &mut Agenda,
+        network: &mut Network,
+        samples: &mut Samples,
+        index: usize,
+    ) {
+        self.report_lost(&mut network.frames, samples);
+        let now = agenda.now;
+        let probe = &mut self.list[index];
         let asked = match &mut probe.asker {
             Asker::Irtt { prober, datagrams, free, asked, .. } => {
                 prober.handle_timeout(Stamp::virtual_time(now), &mut |sample| samples.push(sample));
@@ -162,23 +179,28 @@ impl Simulation {
         };
         if let Some((seq, ack)) = asked {
             let frame = probe.frame(index, Header { seq, ack, ..Header::default() });
-            self.launch(frame);
+            network.send(agenda, frame);
         }
-        self.wake_probe(index);
+        self.wake(agenda, index);
     }
 
-    pub(super) fn request_arrived(&mut self, index: usize, id: FrameId) {
-        let request = *self.frames.get(id);
+    pub(super) fn request_arrived(
+        &mut self,
+        agenda: &mut Agenda,
+        network: &mut Network,
+        request: Frame,
+        index: usize,
+    ) {
         let mut segment = request.segment;
-        let probe = &mut self.probes[index];
+        let probe = &mut self.list[index];
         match &mut probe.asker {
             Asker::Irtt { reflector, datagrams, .. } => {
-                let now = Stamp::virtual_time(self.now);
+                let now = Stamp::virtual_time(agenda.now);
                 // The datagram is one of our own: the reflector finds nothing wrong with it.
                 let _ = reflector.handle(now, now, &mut datagrams[place(segment.ack)]);
             }
             // When it was here, for the one-way delays.
-            Asker::Ping(_) => segment.ack = self.now.0,
+            Asker::Ping(_) => segment.ack = agenda.now.0,
         }
         let reply = Frame {
             segment,
@@ -187,14 +209,12 @@ impl Simulation {
             kind: Kind::Reply,
             ..request
         };
-        self.launch(reply);
+        network.send(agenda, reply);
     }
 
-    pub(super) fn reply_arrived(&mut self, index: usize, id: FrameId) {
-        let (now, origin) = (self.now, self.origin);
-        let samples = &mut self.samples;
-        let segment = self.frames.get(id).segment;
-        match &mut self.probes[index].asker {
+    pub(super) fn reply_arrived(&mut self, now: Nanos, reply: &Frame, samples: &mut Samples, index: usize) {
+        let segment = reply.segment;
+        match &mut self.list[index].asker {
             Asker::Irtt { prober, datagrams, free, .. } => {
                 let place = place(segment.ack);
                 free.push(place);
@@ -209,7 +229,7 @@ impl Simulation {
                 samples.push(Sample::Echo {
                     probe: u32::try_from(index).unwrap_or(u32::MAX),
                     seq,
-                    sent: since(sent, origin),
+                    sent: samples.time(sent),
                     rtt: since(now, sent),
                     up: since(Nanos(segment.ack), sent),
                     down: since(now, Nanos(segment.ack)),
@@ -221,22 +241,17 @@ impl Simulation {
     }
 
     /// Whether a probe is still to be sent, or to come back.
-    #[must_use]
-    pub fn has_open_probes(&self) -> bool {
-        self.probes.iter().any(|probe| match &probe.asker {
+    pub(super) fn are_open(&self) -> bool {
+        self.list.iter().any(|probe| match &probe.asker {
             Asker::Irtt { prober, .. } => !prober.is_done(),
             Asker::Ping(ping) => ping.next.is_some() || !ping.waiting.is_empty(),
         })
     }
 
-    /// Ends what has not come back: each probe sent, each page begun and each segment asked for has then one sample. A
-    /// probe that was not dropped is under way ([`Sample::UnderWay`]), however long it takes. Call once, at the end.
-    pub fn finish_probes(&mut self) {
-        self.stop_surfers();
-        self.tell_lost();
-        let (now, origin) = (self.now, self.origin);
-        let samples = &mut self.samples;
-        for (index, probe) in self.probes.iter_mut().enumerate() {
+    /// Ends what has not come back: each probe sent has then one sample.
+    pub(super) fn finish(&mut self, now: Nanos, frames: &mut Frames, samples: &mut Samples) {
+        self.report_lost(frames, samples);
+        for (index, probe) in self.list.iter_mut().enumerate() {
             match &mut probe.asker {
                 Asker::Irtt { prober, .. } => {
                     prober.leave(Stamp::virtual_time(now), &mut |sample| samples.push(sample));
@@ -244,7 +259,7 @@ impl Simulation {
                 Asker::Ping(ping) => {
                     for (seq, sent) in std::mem::take(&mut ping.waiting) {
                         let probe = u32::try_from(index).unwrap_or(u32::MAX);
-                        let (sent, waited) = (since(sent, origin), since(now, sent));
+                        let (sent, waited) = (samples.time(sent), since(now, sent));
                         samples.push(Sample::UnderWay { probe, seq, sent, waited });
                     }
                 }

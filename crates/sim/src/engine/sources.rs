@@ -2,11 +2,12 @@
 
 use goodqueue::{FlowHasher, Nanos, Rng, Span};
 
-use super::{Simulation, moment};
+use super::agenda::{Agenda, moment};
+use super::network::Network;
 use crate::address::{Conversation, UDP};
-use crate::agenda::Lane;
 use crate::error::BuildError;
-use crate::frame::{Frame, FrameId, Kind};
+use crate::frame::{Frame, Kind};
+use crate::owner::LaneOwner;
 use crate::path::Place;
 use crate::scenario::{Pattern, Scenario};
 use crate::tcp::Header;
@@ -43,9 +44,15 @@ impl Arrivals {
     }
 }
 
+/// All UDP sources and their sinks.
+#[derive(Debug)]
+pub(crate) struct Sources {
+    list: Vec<Source>,
+}
+
 /// A source at work.
 #[derive(Debug)]
-pub(crate) struct Source {
+struct Source {
     pattern: Pattern,
     path: Place,
     hash: u32,
@@ -55,7 +62,7 @@ pub(crate) struct Source {
     rng: Rng,
     /// End of the period of sending ([`Pattern::OnOff`]).
     on_until: Nanos,
-    pub(crate) arrivals: Arrivals,
+    arrivals: Arrivals,
 }
 
 impl Source {
@@ -104,9 +111,14 @@ fn ln(x: f64) -> f64 {
     2.0 * z * sum + exponent * std::f64::consts::LN_2
 }
 
-impl Simulation {
-    pub(super) fn add_sources(&mut self, scenario: &Scenario) -> Result<(), BuildError> {
+impl Sources {
+    pub(super) fn new(
+        scenario: &Scenario,
+        agenda: &mut Agenda,
+        network: &mut Network,
+    ) -> Result<Sources, BuildError> {
         let hasher = FlowHasher::new(scenario.seed);
+        let mut sources = Sources { list: Vec::with_capacity(scenario.sources.len()) };
         for (number, spec) in scenario.sources.iter().enumerate() {
             let ends = Conversation {
                 client: spec.from,
@@ -120,9 +132,9 @@ impl Simulation {
                 Pattern::OnOff { on, .. } => moment(spec.start) + exponential(&mut rng, on),
                 Pattern::Constant { .. } | Pattern::Poisson { .. } => Nanos::ZERO,
             };
-            self.sources.push(Source {
+            sources.list.push(Source {
                 pattern: spec.pattern,
-                path: self.paths.between(scenario, spec.from, spec.to)?,
+                path: network.paths.between(scenario, spec.from, spec.to)?,
                 hash: ends.hash(&hasher, false),
                 dsfield: spec.dscp << 2,
                 len: spec.len,
@@ -131,21 +143,21 @@ impl Simulation {
                 on_until,
                 arrivals: Arrivals::default(),
             });
-            self.wake_source(number, moment(spec.start));
+            sources.wake(agenda, number, moment(spec.start));
         }
-        Ok(())
+        Ok(sources)
     }
 
     #[allow(clippy::cast_possible_truncation)]
-    fn wake_source(&mut self, index: usize, at: Nanos) {
-        if at < self.sources[index].stop {
-            self.timers.wake(self.map.sources + index as Lane, at);
+    fn wake(&self, agenda: &mut Agenda, index: usize, at: Nanos) {
+        if at < self.list[index].stop {
+            agenda.wake(LaneOwner::Source(index as u32), at);
         }
     }
 
-    pub(super) fn source_due(&mut self, index: usize) {
-        let now = self.now;
-        let source = &mut self.sources[index];
+    pub(super) fn due(&mut self, agenda: &mut Agenda, network: &mut Network, index: usize) {
+        let now = agenda.now;
+        let source = &mut self.list[index];
         let frame = Frame {
             // It carries the time at which it was sent.
             segment: Header { seq: source.arrivals.sent, ack: now.0, ..Header::default() },
@@ -159,15 +171,18 @@ impl Simulation {
         };
         source.arrivals.sent += 1;
         let next = source.next(now);
-        self.launch(frame);
-        self.wake_source(index, next);
+        network.send(agenda, frame);
+        self.wake(agenda, index, next);
     }
 
-    pub(super) fn datagram_arrived(&mut self, index: usize, id: FrameId) {
-        let frame = self.frames.get(id);
-        let arrivals = &mut self.sources[index].arrivals;
+    pub(super) fn datagram_arrived(&mut self, now: Nanos, frame: &Frame, index: usize) {
+        let arrivals = &mut self.list[index].arrivals;
         arrivals.marked += u64::from(frame.dsfield & 3 == 3);
-        arrivals.note(self.now, Nanos(frame.segment.ack));
+        arrivals.note(now, Nanos(frame.segment.ack));
+    }
+
+    pub(super) fn arrivals(&self, index: usize) -> &Arrivals {
+        &self.list[index].arrivals
     }
 }
 

@@ -1,21 +1,29 @@
 //! Video calls and games in virtual time: the machines that talk over real sockets.
 
-use goodqueue::FlowHasher;
+use goodqueue::{FlowHasher, Nanos};
 use goodqueue_probe::talk::{self, PAYLOAD, Peer, wire::MOST};
 
-use super::Simulation;
+use super::agenda::Agenda;
+use super::network::Network;
+use super::samples::Samples;
 use crate::address::{Conversation, UDP, lower_headers};
-use crate::agenda::Lane;
 use crate::error::BuildError;
-use crate::frame::{Frame, FrameId, Kind};
+use crate::frame::{Frame, Frames, Kind};
+use crate::owner::LaneOwner;
 use crate::path::Place;
 use crate::scenario::Scenario;
 use crate::tcp::Header;
 
+/// All calls and games.
+#[derive(Debug)]
+pub(crate) struct Talks {
+    list: Vec<Talk>,
+}
+
 /// A call or a game at work. What is not zero of datagrams under way is kept: a frame carries its place in `datagrams`
 /// as the acknowledgement number of its segment.
 #[derive(Debug)]
-pub(crate) struct Talk {
+struct Talk {
     client: Box<dyn Peer>,
     /// There from the first hello on.
     server: Option<Box<dyn Peer>>,
@@ -55,9 +63,14 @@ impl Talk {
     }
 }
 
-impl Simulation {
-    pub(super) fn add_talks(&mut self, scenario: &Scenario) -> Result<(), BuildError> {
+impl Talks {
+    pub(super) fn new(
+        scenario: &Scenario,
+        agenda: &mut Agenda,
+        network: &mut Network,
+    ) -> Result<Talks, BuildError> {
         let hasher = FlowHasher::new(scenario.seed);
+        let mut talks = Talks { list: Vec::with_capacity(scenario.talks.len()) };
         for (number, spec) in scenario.talks.iter().enumerate() {
             let ends = Conversation {
                 client: spec.from,
@@ -66,11 +79,10 @@ impl Simulation {
                 number: NUMBERS + number,
                 ipv6: scenario.ipv6,
             };
-            let (there, back) = self.round_trip(scenario, spec.from, spec.to)?;
-            self.talks.push(Talk {
+            talks.list.push(Talk {
                 client: talk::client(spec.config),
                 server: None,
-                paths: [there, back],
+                paths: network.round_trip(scenario, spec.from, spec.to)?,
                 hashes: [ends.hash(&hasher, false), ends.hash(&hasher, true)],
                 dsfield: spec.dscp << 2,
                 headers: lower_headers(scenario.ipv6) + UDP_HEADER,
@@ -78,33 +90,29 @@ impl Simulation {
                 free: Vec::new(),
                 sent: 0,
             });
-            self.wake_talk(number);
+            talks.wake(agenda, number);
         }
-        Ok(())
+        Ok(talks)
     }
 
     #[allow(clippy::cast_possible_truncation)]
-    fn wake_talk(&mut self, index: usize) {
-        let talk = &self.talks[index];
+    fn wake(&self, agenda: &mut Agenda, index: usize) {
+        let talk = &self.list[index];
         let server = talk.server.as_ref().and_then(|server| server.poll_timeout());
         if let Some(at) = talk.client.poll_timeout().into_iter().chain(server).min() {
-            self.timers.wake(self.map.talks + index as Lane, at.max(self.now));
+            agenda.wake(LaneOwner::Talk(index as u32), at.max(agenda.now));
         }
     }
 
     /// Sends all that is due at both ends.
-    pub(super) fn talk_due(&mut self, index: usize) {
-        for (owner, datagram) in self.frames.lost_talks.drain(..) {
-            #[allow(clippy::cast_possible_truncation)]
-            self.talks[owner as usize].free.push(datagram as usize);
-        }
+    pub(super) fn due(&mut self, agenda: &mut Agenda, network: &mut Network, index: usize) {
+        self.free_lost(&mut network.frames);
         let mut buf = [0; PAYLOAD];
         for (way, kind) in [Kind::There, Kind::Back].into_iter().enumerate() {
             loop {
-                let now = self.now;
-                let talk = &mut self.talks[index];
+                let talk = &mut self.list[index];
                 let Some(peer) = talk.peer(way == 1) else { break };
-                let Some(len) = peer.poll_transmit(now, &mut buf) else { break };
+                let Some(len) = peer.poll_transmit(agenda.now, &mut buf) else { break };
                 let place = talk.keep(&buf[..len]);
                 talk.sent += 1;
                 let frame = Frame {
@@ -117,27 +125,41 @@ impl Simulation {
                     kind,
                     ..Frame::NONE
                 };
-                self.launch(frame);
+                network.send(agenda, frame);
             }
         }
-        self.wake_talk(index);
+        self.wake(agenda, index);
+    }
+
+    /// Frees the places of datagrams that were dropped.
+    #[allow(clippy::cast_possible_truncation)]
+    fn free_lost(&mut self, frames: &mut Frames) {
+        for (owner, datagram) in frames.lost_talks.drain(..) {
+            self.list[owner as usize].free.push(datagram as usize);
+        }
     }
 
     /// A datagram has come to the client or the server.
-    pub(super) fn talk_arrived(&mut self, index: usize, id: FrameId, is_server: bool) {
-        let (now, origin) = (self.now, self.origin);
-        let frame = *self.frames.get(id);
-        let (samples, talk) = (&mut self.samples, &mut self.talks[index]);
+    pub(super) fn datagram_arrived(
+        &mut self,
+        agenda: &mut Agenda,
+        frame: &Frame,
+        samples: &mut Samples,
+        index: usize,
+        is_server: bool,
+    ) {
+        let now: Nanos = agenda.now;
+        let talk = &mut self.list[index];
         let len = frame.len.saturating_sub(talk.headers) as usize;
-        let bytes = talk.datagrams[place(&frame)];
-        talk.free.push(place(&frame));
+        let bytes = talk.datagrams[place(frame)];
+        talk.free.push(place(frame));
         let bytes = &bytes[..len.min(MOST)];
         if is_server && talk.server.is_none() {
-            talk.server = talk::accept(bytes, origin).map(|(_, server)| server);
+            talk.server = talk::accept(bytes, samples.origin()).map(|(_, server)| server);
         }
         if let Some(peer) = talk.peer(is_server) {
             peer.handle_datagram(now, len, bytes, &mut |sample| samples.push(sample));
         }
-        self.wake_talk(index);
+        self.wake(agenda, index);
     }
 }

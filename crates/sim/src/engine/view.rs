@@ -3,12 +3,17 @@
 use goodqueue::{Backlog, Histogram, Nanos, PortStats, Queue, Span, Stats};
 use goodqueue_probe::{Sample, TcpSample};
 
-use super::switches::Hub;
+use super::switches::SwitchNode;
 use super::{Arrivals, Simulation};
-use crate::device::Device;
+use crate::checkpoints::{Checkpoints, LoggedEvent, Recorder};
+use crate::device::{AirEnds, Device};
+use crate::lanes::Lane;
 use crate::link::{Link, LinkCounters};
+use crate::owner::LaneOwner;
+use crate::sojourn::Sojourn;
 use crate::tap::TraceEvent;
 use crate::tcp::TxStats;
+use crate::wifi::{AirEvent, Radio};
 
 /// A TCP flow between two steps.
 #[derive(Clone, Copy, Debug)]
@@ -30,7 +35,7 @@ pub struct FlowView {
 pub struct LinkView<'a> {
     link: &'a Link,
     /// The switch that it leaves, and by which output.
-    port: Option<(&'a Hub, usize)>,
+    port: Option<(&'a SwitchNode, usize)>,
     now: Nanos,
 }
 
@@ -38,8 +43,8 @@ impl LinkView<'_> {
     /// What waits in its queues.
     #[must_use]
     pub fn backlog(&self) -> Backlog {
-        if let Some((hub, output)) = self.port {
-            return hub.backlog(output);
+        if let Some((node, output)) = self.port {
+            return node.backlog(output);
         }
         self.link.device.as_ref().map_or_else(Backlog::default, Device::backlog)
     }
@@ -47,8 +52,8 @@ impl LinkView<'_> {
     /// What its device rings hold, the packet on the line included.
     #[must_use]
     pub fn ring_backlog(&self) -> Backlog {
-        if let Some((hub, output)) = self.port {
-            return hub.on_line(output);
+        if let Some((node, output)) = self.port {
+            return node.on_line(output);
         }
         self.link.device.as_ref().map_or_else(Backlog::default, |device| device.ring_backlog(self.now))
     }
@@ -56,8 +61,8 @@ impl LinkView<'_> {
     /// What its line has done.
     #[must_use]
     pub fn line(&self) -> PortStats {
-        if let Some((hub, output)) = self.port {
-            return hub.line(output);
+        if let Some((node, output)) = self.port {
+            return node.line(output);
         }
         self.link.device.as_ref().map_or_else(PortStats::default, |device| device.line(self.now))
     }
@@ -66,8 +71,8 @@ impl LinkView<'_> {
     /// bucket was not full. Between two times it never grows by more than what lies between them.
     #[must_use]
     pub fn busy(&self) -> Span {
-        if let Some((hub, output)) = self.port {
-            return hub.busy_by(output, self.now);
+        if let Some((node, output)) = self.port {
+            return node.busy_by(output, self.now);
         }
         self.link.device.as_ref().map_or(Span::ZERO, |device| device.busy_by(self.now))
     }
@@ -82,8 +87,8 @@ impl LinkView<'_> {
     /// What its queues have done; of a switch whose outputs share queues, for all of these.
     #[must_use]
     pub fn queue(&self) -> Stats {
-        if let Some((hub, output)) = self.port {
-            return hub.queues(output).map(Queue::stats).sum();
+        if let Some((node, output)) = self.port {
+            return node.queues(output).map(Queue::stats).sum();
         }
         self.link.device.as_ref().map_or_else(Stats::default, Device::stats)
     }
@@ -104,8 +109,8 @@ impl LinkView<'_> {
 
     /// Counters of each hardware queue's queue in the words of `tc -s qdisc`.
     pub fn queue_counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
-        if let Some((hub, output)) = self.port {
-            return hub.queues(output).for_each(|queue| queue.counters(each));
+        if let Some((node, output)) = self.port {
+            return node.queues(output).for_each(|queue| queue.counters(each));
         }
         if let Some(device) = &self.link.device {
             device.counters(each);
@@ -116,28 +121,28 @@ impl LinkView<'_> {
 impl Simulation {
     /// Virtual time.
     pub fn now(&self) -> Nanos {
-        self.now
+        self.agenda.now
     }
 
     /// Events handled so far.
     pub fn events(&self) -> u64 {
-        self.events
+        self.log.events()
     }
 
     /// Hash over all events and deliveries so far: equal for equal scenarios.
     pub fn trace_hash(&self) -> u64 {
-        self.hash.value()
+        self.log.hash()
     }
 
     /// Packets between two hosts, in queues or on their way.
     pub fn packets_under_way(&self) -> usize {
-        self.frames.count()
+        self.network.frames.count()
     }
 
     /// Flow `index` of the scenario.
     #[must_use]
     pub fn flow(&self, index: usize) -> FlowView {
-        let flow = &self.flows[index];
+        let flow = self.hosts.flows.get(index);
         let (window, stats) = (flow.tx.window(), flow.tx.stats());
         let micros = |span: goodqueue::Span| u32::try_from(span.0 / 1000).unwrap_or(u32::MAX);
         FlowView {
@@ -162,25 +167,27 @@ impl Simulation {
     /// Link `index` of the scenario.
     #[must_use]
     pub fn link(&self, index: usize) -> LinkView<'_> {
-        let link = &self.links[index];
+        let link = &self.network.links[index];
         let port = match link.device {
-            Some(Device::Switch(port)) => Some((&self.hubs[port.switch as usize], port.output as usize)),
+            Some(Device::Switch(port)) => {
+                Some((&self.network.switches[port.switch as usize], port.output as usize))
+            }
             _ => None,
         };
-        LinkView { link, port, now: self.now }
+        LinkView { link, port, now: self.agenda.now }
     }
 
     /// What the sink of source `index` has seen.
     #[must_use]
     pub fn arrivals(&self, index: usize) -> &Arrivals {
-        &self.sources[index].arrivals
+        self.hosts.sources.arrivals(index)
     }
 
     /// Notes from now on what becomes of every segment of flow `index`: see [`Simulation::take_trace`]. What
     /// is simulated stays the same.
     pub fn trace_flow(&mut self, index: usize) {
-        if index < self.flows.len() {
-            self.frames.tap.follow(index);
+        if index < self.hosts.flows.count() {
+            self.network.frames.tap.follow(index);
         }
     }
 
@@ -188,11 +195,88 @@ impl Simulation {
     /// loss behind a FIFO is decided when the packet arrives there, and its time may lie ahead. Take it after
     /// each step: it is kept until then.
     pub fn take_trace(&mut self) -> std::vec::Drain<'_, TraceEvent> {
-        self.frames.tap.events.drain(..)
+        self.network.frames.tap.events.drain(..)
     }
 
     /// Takes the samples of the probes since the last call.
     pub fn take_samples(&mut self) -> std::vec::Drain<'_, Sample> {
-        self.samples.drain(..)
+        self.hosts.samples.take()
+    }
+
+    /// Measures from now on how long packets wait at link `index`, of those that its line begins from `from` on and
+    /// before `to`. What is simulated stays the same. Of a link on the air these are the packets of the device that it
+    /// leaves from: [`crate::wifi::Radio::measure_sojourn`].
+    pub fn measure_sojourn(&mut self, index: usize, from: Nanos, to: Nanos) {
+        let Some(link) = self.network.links.get_mut(index) else { return };
+        if let Some(Device::Air(AirEnds { radio, from: device, .. })) = link.device {
+            return self.network.radios[radio as usize].radio.measure_sojourn(device, from, to);
+        }
+        link.sojourn = Some(Box::new(Sojourn::new(from, to)));
+    }
+
+    /// Radio `index` of the scenario.
+    #[must_use]
+    pub fn radio(&self, index: usize) -> &Radio {
+        &self.network.radios[index].radio
+    }
+
+    /// Keeps from now on what the air of radio `index` is used for: see [`Simulation::take_air`].
+    pub fn keep_air(&mut self, index: usize) {
+        if let Some(channel) = self.network.radios.get_mut(index) {
+            channel.log.get_or_insert_default();
+        }
+    }
+
+    /// Keeps no longer what the air of radio `index` is used for.
+    pub fn forget_air(&mut self, index: usize) {
+        if let Some(channel) = self.network.radios.get_mut(index) {
+            channel.log = None;
+        }
+    }
+
+    /// Takes what the air of radio `index` was used for since the last call, in order; nothing where
+    /// [`Simulation::keep_air`] was not called.
+    pub fn take_air(&mut self, index: usize) -> Vec<AirEvent> {
+        let channel = self.network.radios.get_mut(index);
+        channel.and_then(|channel| channel.log.as_mut()).map(std::mem::take).unwrap_or_default()
+    }
+
+    /// Whether a probe is still to be sent, or to come back.
+    #[must_use]
+    pub fn has_open_probes(&self) -> bool {
+        self.hosts.probes.are_open()
+    }
+
+    /// Ends what has not come back: each probe sent, each page begun and each segment asked for has then one sample. A
+    /// probe that was not dropped is under way ([`Sample::UnderWay`]), however long it takes. Call once, at the end.
+    pub fn finish_probes(&mut self) {
+        self.hosts.finish(self.agenda.now, &mut self.network);
+    }
+
+    /// Records the trace hash every [`crate::CHECKPOINT_EVERY`] events, for [`Simulation::checkpoints`]. Call it before
+    /// the first step.
+    pub fn keep_checkpoints(&mut self) {
+        self.log.record(Recorder::of_hashes());
+    }
+
+    /// What happened, in brief. The hashes on the way are there only where [`Simulation::keep_checkpoints`] was called.
+    #[must_use]
+    pub fn checkpoints(&self) -> Checkpoints {
+        self.log.checkpoints(self.agenda.now)
+    }
+
+    /// Records the events from number `first` to number `last`.
+    pub(crate) fn record_events(&mut self, first: u64, last: u64) {
+        self.log.record(Recorder::of_events(first, last));
+    }
+
+    /// The events recorded.
+    pub(crate) fn recorded_events(&self) -> &[LoggedEvent] {
+        self.log.recorded_events()
+    }
+
+    /// Whose a lane is.
+    pub(crate) fn owner(&self, lane: Lane) -> LaneOwner {
+        self.agenda.owner(lane)
     }
 }

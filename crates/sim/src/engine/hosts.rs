@@ -1,0 +1,90 @@
+//! The hosts: what sends and receives at the ends of paths.
+
+use goodqueue::Nanos;
+
+use super::agenda::{Agenda, moment};
+use super::flows::{Flows, Role};
+use super::network::Network;
+use super::probes::Probes;
+use super::samples::Samples;
+use super::sources::Sources;
+use super::talks::Talks;
+use super::web_clients::WebClients;
+use crate::error::BuildError;
+use crate::frame::{FrameId, Kind};
+use crate::scenario::Scenario;
+
+/// All that runs on hosts, and what it measured.
+#[derive(Debug)]
+pub(crate) struct Hosts {
+    pub(super) flows: Flows,
+    pub(super) probes: Probes,
+    pub(super) sources: Sources,
+    pub(super) web_clients: WebClients,
+    pub(super) talks: Talks,
+    pub(super) samples: Samples,
+}
+
+impl Hosts {
+    pub(super) fn new(
+        scenario: &Scenario,
+        agenda: &mut Agenda,
+        network: &mut Network,
+    ) -> Result<Hosts, BuildError> {
+        Ok(Hosts {
+            flows: Flows::new(scenario, agenda, network)?,
+            probes: Probes::new(scenario, agenda, network)?,
+            sources: Sources::new(scenario, agenda, network)?,
+            web_clients: WebClients::new(scenario, agenda, network)?,
+            talks: Talks::new(scenario, agenda, network)?,
+            samples: Samples::new(moment(scenario.origin)),
+        })
+    }
+
+    /// A frame is at the end of its path.
+    #[inline(always)]
+    pub(super) fn receive(&mut self, agenda: &mut Agenda, network: &mut Network, id: FrameId) {
+        let frame = network.frames.get(id);
+        let (owner, kind) = (frame.owner as usize, frame.kind);
+        let Hosts { flows, web_clients, samples, .. } = self;
+        match kind {
+            Kind::Data => {
+                let role = flows.data_arrived(agenda, network, owner, id);
+                if role != Role::Load {
+                    web_clients.data_arrived(agenda, network, flows, samples, role);
+                }
+            }
+            Kind::Ack => {
+                let role = flows.ack_arrived(agenda, network, owner, id);
+                if role != Role::Load {
+                    web_clients.ack_arrived(agenda, network, flows, samples, role);
+                }
+            }
+            _ => self.receive_datagram(agenda, network, owner, id),
+        }
+    }
+
+    /// What is neither a TCP flow's data nor its acknowledgement.
+    #[inline(never)]
+    fn receive_datagram(&mut self, agenda: &mut Agenda, network: &mut Network, owner: usize, id: FrameId) {
+        let Hosts { flows, probes, sources, web_clients, talks, samples } = self;
+        let frame = *network.frames.get(id);
+        match frame.kind {
+            Kind::Data | Kind::Ack => {}
+            Kind::Datagram => sources.datagram_arrived(agenda.now, &frame, owner),
+            Kind::Request => probes.request_arrived(agenda, network, frame, owner),
+            Kind::Reply => probes.reply_arrived(agenda.now, &frame, samples, owner),
+            Kind::Query => web_clients.query_arrived(agenda, network, frame, owner),
+            Kind::Answer => web_clients.answer_arrived(agenda, network, flows, samples, (owner, &frame)),
+            Kind::There => talks.datagram_arrived(agenda, &frame, samples, owner, true),
+            Kind::Back => talks.datagram_arrived(agenda, &frame, samples, owner, false),
+        }
+        network.frames.remove(id);
+    }
+
+    /// Ends what has not come back. Call once, at the end.
+    pub(super) fn finish(&mut self, now: Nanos, network: &mut Network) {
+        self.web_clients.finish(now, &mut self.samples);
+        self.probes.finish(now, &mut network.frames, &mut self.samples);
+    }
+}

@@ -1,0 +1,396 @@
+//! Browsers and players in virtual time: the machines that fetch over real sockets, here over simulated TCP.
+//!
+//! A connection is two flows: requests there, whose handshake is that of the connection, and answers back.
+//! Each way's data is acknowledged by packets of its own, never on the back of the other way's data.
+
+use goodqueue::{FlowHasher, Nanos};
+use goodqueue_probe::Sample;
+use goodqueue_probe::dash::Player;
+use goodqueue_probe::web::{Action, Browser, Event, Fetcher};
+
+use super::agenda::Agenda;
+use super::flows::{Flows, NewFlow, Role};
+use super::network::Network;
+use super::samples::Samples;
+use crate::address::{Conversation, TCP, UDP, lower_headers};
+use crate::error::BuildError;
+use crate::frame::{Frame, Kind};
+use crate::owner::LaneOwner;
+use crate::path::Place;
+use crate::scenario::{NodeId, Opener, Scenario};
+use crate::tcp::Header;
+use crate::tcp::cc::CcKind;
+
+/// All browsers, then all players.
+#[derive(Debug)]
+pub(crate) struct WebClients {
+    list: Vec<WebClient>,
+}
+
+/// A browser or a player at work.
+#[derive(Debug)]
+struct WebClient {
+    fetcher: Box<dyn Fetcher>,
+    from: NodeId,
+    /// Number in samples of its first page: pages are numbered over all browsers.
+    first_page: u32,
+    /// The server of each page or of the video, the way there and back, and its congestion control.
+    servers: Vec<Server>,
+    connections: Vec<Connection>,
+    dsfield: u8,
+    /// Bytes of a DNS query or answer as a queue counts them.
+    query_len: u32,
+    query_hashes: Vec<[u32; 2]>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Server {
+    node: NodeId,
+    paths: [Place; 2],
+    cc: CcKind,
+}
+
+/// A connection of a browser or a player.
+#[derive(Clone, Debug)]
+struct Connection {
+    /// The flow of its requests; that of its answers has the next number.
+    flow: usize,
+    page: usize,
+    is_open: bool,
+    is_closed: bool,
+    /// Bytes of all requests so far.
+    asked: u64,
+    /// The answer to the request that is complete with this many bytes, not begun yet.
+    answer: Option<(u64, u64)>,
+    /// Bytes of answers that the browser knows of.
+    told: u64,
+}
+
+/// A DNS query or answer, bytes of UDP payload.
+const QUERY: u32 = 60;
+/// Numbers of conversations from which browsers' begin: other client ports than the test's own.
+const NUMBERS: usize = 1 << 20;
+
+/// The sample of a browser whose first page has the number `first`.
+fn numbered(mut sample: Sample, first: u32) -> Sample {
+    if let Sample::Page { page, .. } = &mut sample {
+        *page += first;
+    }
+    sample
+}
+
+impl WebClients {
+    pub(super) fn new(
+        scenario: &Scenario,
+        agenda: &mut Agenda,
+        network: &mut Network,
+    ) -> Result<WebClients, BuildError> {
+        let count = scenario.browsers.len() + scenario.players.len();
+        let mut clients = WebClients { list: Vec::with_capacity(count) };
+        let mut first_page = 0;
+        for (index, spec) in scenario.browsers.iter().enumerate() {
+            let mut servers = Vec::new();
+            for page in &spec.config.pages {
+                let invalid = |why: String| BuildError::Invalid { what: "browser", index, why };
+                let node = spec.hosts.get(page.host).copied();
+                let node = node.ok_or_else(|| invalid(format!("there is no host {}", page.host)))?;
+                let cc = page.cc.parse().map_err(|error| invalid(format!("{error}")))?;
+                servers.push((node, cc));
+            }
+            let browser = Box::new(Browser::new(spec.config.clone()));
+            let mut client = WebClient::new(browser, spec.from, spec.dscp, scenario.ipv6);
+            client.first_page = first_page;
+            clients.add(scenario, agenda, network, client, &servers)?;
+            first_page += spec.config.pages.len() as u32;
+        }
+        for spec in &scenario.players {
+            let player = Box::new(Player::new(spec.config));
+            let client = WebClient::new(player, spec.from, spec.dscp, scenario.ipv6);
+            clients.add(scenario, agenda, network, client, &[(spec.server, spec.cc)])?;
+        }
+        Ok(clients)
+    }
+
+    /// Adds a browser or a player of these servers.
+    fn add(
+        &mut self,
+        scenario: &Scenario,
+        agenda: &mut Agenda,
+        network: &mut Network,
+        mut client: WebClient,
+        servers: &[(NodeId, CcKind)],
+    ) -> Result<(), BuildError> {
+        let hasher = FlowHasher::new(scenario.seed);
+        let index = self.list.len();
+        for &(node, cc) in servers {
+            let paths = network.round_trip(scenario, client.from, node)?;
+            let ends = Conversation {
+                client: client.from,
+                server: node,
+                protocol: UDP,
+                number: NUMBERS + index,
+                ipv6: scenario.ipv6,
+            };
+            client.servers.push(Server { node, paths, cc });
+            client.query_hashes.push([ends.hash(&hasher, false), ends.hash(&hasher, true)]);
+        }
+        self.list.push(client);
+        self.wake(agenda, index);
+        Ok(())
+    }
+
+    #[allow(clippy::cast_possible_truncation)]
+    fn wake(&self, agenda: &mut Agenda, index: usize) {
+        if let Some(at) = self.list[index].fetcher.poll_timeout() {
+            agenda.wake(LaneOwner::WebClient(index as u32), at.max(agenda.now));
+        }
+    }
+
+    pub(super) fn due(
+        &mut self,
+        agenda: &mut Agenda,
+        network: &mut Network,
+        flows: &mut Flows,
+        samples: &mut Samples,
+        index: usize,
+    ) {
+        let client = &mut self.list[index];
+        let first = client.first_page;
+        client.fetcher.handle_timeout(agenda.now, &mut |sample| samples.push(numbered(sample, first)));
+        self.act(agenda, network, flows, index);
+    }
+
+    /// Tells a browser or a player what happened, and does what it then wants.
+    fn handle(
+        &mut self,
+        agenda: &mut Agenda,
+        network: &mut Network,
+        flows: &mut Flows,
+        samples: &mut Samples,
+        (index, event): (usize, Event),
+    ) {
+        let client = &mut self.list[index];
+        let (fetcher, first) = (&mut client.fetcher, client.first_page);
+        fetcher.handle_event(agenda.now, event, &mut |sample| samples.push(numbered(sample, first)));
+        fetcher.handle_timeout(agenda.now, &mut |sample| samples.push(numbered(sample, first)));
+        self.act(agenda, network, flows, index);
+    }
+
+    fn act(&mut self, agenda: &mut Agenda, network: &mut Network, flows: &mut Flows, index: usize) {
+        while let Some(action) = self.list[index].fetcher.poll_action() {
+            match action {
+                Action::Resolve { query, page } => {
+                    network.send(agenda, self.list[index].query(index, query, page));
+                    flows.take_returned(agenda, network);
+                }
+                Action::Open { connection, page } => {
+                    self.open(agenda, network, flows, index, (connection, page));
+                }
+                Action::Send { connection, request, response } => {
+                    let connection = &mut self.list[index].connections[connection as usize];
+                    connection.asked += u64::from(request);
+                    connection.answer = Some((connection.asked, response));
+                    flows.write(agenda, network, connection.flow, u64::from(request));
+                }
+                Action::Close { connection } => {
+                    // A reset tells the server, which drops the connection too.
+                    let connection = &mut self.list[index].connections[connection as usize];
+                    connection.is_closed = true;
+                    flows.abort(agenda, network, connection.flow);
+                    flows.stop_silently(connection.flow + 1);
+                }
+            }
+        }
+        self.wake(agenda, index);
+    }
+
+    /// A DNS query has come to the server.
+    pub(super) fn query_arrived(
+        &mut self,
+        agenda: &mut Agenda,
+        network: &mut Network,
+        query: Frame,
+        index: usize,
+    ) {
+        let (client, page) = (&self.list[index], place(query.segment.ack));
+        let answer = Frame {
+            place: client.servers[page].paths[1],
+            flow_hash: client.query_hashes[page][1],
+            kind: Kind::Answer,
+            ..query
+        };
+        network.send(agenda, answer);
+    }
+
+    /// A DNS answer has come to the browser or player.
+    #[allow(clippy::cast_possible_truncation)]
+    pub(super) fn answer_arrived(
+        &mut self,
+        agenda: &mut Agenda,
+        network: &mut Network,
+        flows: &mut Flows,
+        samples: &mut Samples,
+        (index, answer): (usize, &Frame),
+    ) {
+        let query = answer.segment.seq as u32;
+        self.handle(agenda, network, flows, samples, (index, Event::Resolved { query }));
+    }
+
+    /// Opens a connection; its number follows the last one's.
+    #[allow(clippy::cast_possible_truncation)]
+    fn open(
+        &mut self,
+        agenda: &mut Agenda,
+        network: &mut Network,
+        flows: &mut Flows,
+        index: usize,
+        (connection, page): (u32, usize),
+    ) {
+        let client = &mut self.list[index];
+        let (server, dsfield) = (client.servers[page], client.dsfield);
+        let conversation = Conversation {
+            client: client.from,
+            server: server.node,
+            protocol: TCP,
+            number: NUMBERS + flows.count(),
+            ipv6: flows.ipv6(),
+        };
+        let [there, back] = server.paths;
+        let requests = NewFlow {
+            conversation,
+            paths: [there, back],
+            dsfield,
+            opener: Opener::Sender,
+            cc: server.cc,
+            role: Role::Requests { client: index as u32, connection },
+            bytes: 0,
+        };
+        let role = Role::Answers { client: index as u32, connection };
+        let answers = NewFlow { paths: [back, there], opener: Opener::Receiver, role, ..requests };
+        let flow = flows.add_for_client(agenda, network, &requests);
+        flows.add_for_client(agenda, network, &answers);
+        client.connections.push(Connection {
+            flow,
+            page,
+            is_open: false,
+            is_closed: false,
+            asked: 0,
+            answer: None,
+            told: 0,
+        });
+        flows.start(agenda, network, flow);
+    }
+
+    /// A data segment of a connection has come to the server or to the client.
+    #[inline(never)]
+    pub(super) fn data_arrived(
+        &mut self,
+        agenda: &mut Agenda,
+        network: &mut Network,
+        flows: &mut Flows,
+        samples: &mut Samples,
+        role: Role,
+    ) {
+        match role {
+            Role::Load => {}
+            Role::Requests { client, connection } => {
+                self.requests_arrived(agenda, network, flows, (client, connection));
+            }
+            Role::Answers { client, connection } => {
+                let state = &mut self.list[client as usize].connections[connection as usize];
+                let received = flows.get(state.flow + 1).rx.received();
+                let bytes = received - state.told;
+                if bytes > 0 && !state.is_closed {
+                    state.told = received;
+                    let event = Event::Received { connection, bytes };
+                    self.handle(agenda, network, flows, samples, (client as usize, event));
+                }
+            }
+        }
+    }
+
+    /// The server answers a request that is complete.
+    fn requests_arrived(
+        &mut self,
+        agenda: &mut Agenda,
+        network: &mut Network,
+        flows: &mut Flows,
+        (client, connection): (u32, u32),
+    ) {
+        let WebClient { connections, servers, .. } = &mut self.list[client as usize];
+        let state = &mut connections[connection as usize];
+        let (requests, answers) = (state.flow, state.flow + 1);
+        if state.is_closed || !flows.get(requests).rx.is_established() {
+            return;
+        }
+        if !flows.get(answers).tx.is_established() {
+            flows.establish_answers(agenda.now, [requests, answers], servers[state.page].cc);
+        }
+        let received = flows.get(requests).rx.received();
+        if let Some((_, response)) = state.answer.take_if(|&mut (asked, _)| received >= asked) {
+            flows.write(agenda, network, answers, response);
+        }
+    }
+
+    /// A segment of the server's side of the handshake, or one of its acknowledgements, has come to the client.
+    #[inline(never)]
+    pub(super) fn ack_arrived(
+        &mut self,
+        agenda: &mut Agenda,
+        network: &mut Network,
+        flows: &mut Flows,
+        samples: &mut Samples,
+        role: Role,
+    ) {
+        let Role::Requests { client, connection } = role else { return };
+        let state = &mut self.list[client as usize].connections[connection as usize];
+        if !state.is_open && !state.is_closed && flows.get(state.flow).tx.is_established() {
+            state.is_open = true;
+            let event = Event::Opened { connection };
+            self.handle(agenda, network, flows, samples, (client as usize, event));
+        }
+    }
+
+    /// Gives up the pages and segments that are on their way. Call once, at the end.
+    pub(super) fn finish(&mut self, now: Nanos, samples: &mut Samples) {
+        for client in &mut self.list {
+            let first = client.first_page;
+            client.fetcher.stop(now, &mut |sample| samples.push(numbered(sample, first)));
+        }
+    }
+}
+
+impl WebClient {
+    fn new(fetcher: Box<dyn Fetcher>, from: NodeId, dscp: u8, ipv6: bool) -> WebClient {
+        WebClient {
+            fetcher,
+            from,
+            first_page: 0,
+            servers: Vec::new(),
+            connections: Vec::new(),
+            dsfield: dscp << 2,
+            query_len: lower_headers(ipv6) + 8 + QUERY,
+            query_hashes: Vec::new(),
+        }
+    }
+
+    /// The DNS query of number `query` for a page.
+    #[allow(clippy::cast_possible_truncation)]
+    fn query(&self, index: usize, query: u32, page: usize) -> Frame {
+        Frame {
+            // The page comes along, for the way back.
+            segment: Header { seq: u64::from(query), ack: page as u64, ..Header::default() },
+            owner: index as u32,
+            place: self.servers[page].paths[0],
+            len: self.query_len,
+            flow_hash: self.query_hashes[page][0],
+            dsfield: self.dsfield,
+            kind: Kind::Query,
+            ..Frame::NONE
+        }
+    }
+}
+
+fn place(page: u64) -> usize {
+    usize::try_from(page).unwrap_or(usize::MAX)
+}
