@@ -19,16 +19,17 @@ use crate::output::{check_parent, print, print_json};
 /// [`Error::LimitFailed`] where a verdict is not the one that its file states; [`Error::Usage`] where a name or a file
 /// is wrong; [`Error::Machine`] where a page cannot be written.
 pub fn command(args: &ReproduceArgs) -> Result<(), Error> {
-    let books = reproduce::take(&args.names)?;
+    let entries = reproduce::take(&args.names)?;
     let folder = args.output.as_deref().map(folder).transpose()?;
     if let Some(folder) = &folder {
-        let pages = books.iter().map(|book| format!("{}.md", book.name()));
+        let pages = entries.iter().map(|entry| format!("{}.md", entry.name()));
         let index = args.names.is_empty().then(|| INDEX.to_owned());
         pages.chain(index).try_for_each(|page| claim(folder, &page))?;
     }
     let mut outcomes = Vec::new();
-    for book in &books {
-        let reproduced = reproduce::run(book, &mut Bar::new(args.quiet || args.json, Box::new(|_| Ok(())))?)?;
+    for entry in &entries {
+        let reproduced =
+            reproduce::run(entry, &mut Bar::new(args.quiet || args.json, Box::new(|_| Ok(())))?)?;
         if let Some(folder) = &folder {
             write(folder, &reproduced)?;
         }

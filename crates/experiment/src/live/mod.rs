@@ -4,7 +4,7 @@ mod message;
 mod on_air;
 mod rate;
 mod rights;
-mod site;
+mod setup;
 mod supervise;
 mod worker;
 
@@ -15,7 +15,7 @@ use crate::asked::{Asked, Source};
 use crate::simulate::Job;
 use crate::{Error, Experiment, Monitor, Plan, Variant};
 use message::{Order, Work};
-use site::Site;
+use setup::Setup;
 use supervise::Turn;
 
 pub use worker::main as worker;
@@ -27,7 +27,7 @@ pub use worker::main as worker;
 pub(crate) fn check(asked: &Asked) -> Result<(), Error> {
     match asked.parts() {
         (Some(experiment), _) => {
-            let check = |variant| Site::over_the_air(variant, experiment.test.clone()).map(|_| ());
+            let check = |variant| Setup::over_the_air(variant, experiment.test.clone()).map(|_| ());
             experiment.variants.iter().try_for_each(check)
         }
         (None, _) => Ok(()),

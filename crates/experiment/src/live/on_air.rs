@@ -21,7 +21,7 @@ use crate::radio::{Fates, Moment, Place};
 const ACCESS_POINT: DeviceId = 0;
 
 /// What the radio says. Times are its own, but for the first of a moment.
-pub(super) enum Heard {
+pub(super) enum RadioMessage {
     /// What the air was used for since it last spoke.
     Events(Vec<AirEvent>),
     /// What was used until then, nanoseconds from the start of the load.
@@ -65,7 +65,7 @@ pub(super) struct OnAir {
     pub(super) load_start: LoadStart,
     /// How long the load lasts.
     pub(super) load: Span,
-    pub(super) listener: Sender<Heard>,
+    pub(super) listener: Sender<RadioMessage>,
     /// What it has seen.
     pub(super) notes: Notes,
 }
@@ -157,7 +157,7 @@ impl OnAir {
             let fates = |station: usize| self.notes.fates.get(station).copied().unwrap_or_default();
             let moment = Moment::of(at, &self.radio, &self.places, fates);
             // A listener that is gone has heard enough; so below.
-            let _ = self.listener.send(Heard::Moment(self.notes.next, moment));
+            let _ = self.listener.send(RadioMessage::Moment(self.notes.next, moment));
             let step = self.notes.next.saturating_add(SHARE_STEP_NS);
             self.notes.next = if self.notes.next < self.load.0 { step.min(self.load.0) } else { u64::MAX };
         }
@@ -231,7 +231,7 @@ impl Medium for OnAir {
     fn look(&mut self, _now: Nanos) {
         if !self.notes.events.is_empty() {
             let events = std::mem::take(&mut self.notes.events);
-            let _ = self.listener.send(Heard::Events(events));
+            let _ = self.listener.send(RadioMessage::Events(events));
         }
     }
 
@@ -239,7 +239,7 @@ impl Medium for OnAir {
         self.tell_moments(now);
         self.look(now);
         let now = self.time(now);
-        let _ = self.listener.send(Heard::End(Box::new(self.radio), self.notes.offered, now));
+        let _ = self.listener.send(RadioMessage::End(Box::new(self.radio), self.notes.offered, now));
     }
 }
 

@@ -93,15 +93,15 @@ fn same(driver: DriverSpec) {
     let mut measured = Measured::new(crate::radio::places(&spec(driver.clone())), Span::from_millis(1_050));
     for heard in heard {
         match heard {
-            Heard::Events(air) => {
+            RadioMessage::Events(air) => {
                 events += air.len();
                 air.iter().for_each(|event| measured.event(event, 500_000_000));
             }
-            Heard::Moment(t, moment) => {
+            RadioMessage::Moment(t, moment) => {
                 moments.push(t / 1_000_000);
                 measured.moment(t.cast_signed(), moment);
             }
-            Heard::End(radio, offered, now) => {
+            RadioMessage::End(radio, offered, now) => {
                 assert_eq!(now, end);
                 for (device, Offered { arrived, drops, .. }) in (0..).zip(&offered) {
                     let dropped = drops.iter().sum::<u64>() - drops[Reason::Loss as usize];

@@ -18,7 +18,7 @@ use goodqueue_wire::{EngineHandle, EngineReport, EngineSample, Lab, LabSpec, Pat
 
 use super::message::{Finish, Message, Order};
 use super::rights::Rights;
-use super::site::{Between, Listening, Said, Site};
+use super::setup::{Network, RadioReport, RadioThread, Setup};
 use crate::Error;
 use crate::collect::{QueueEnd, QueueMoment, Tally, parameters};
 use crate::plan::MTU;
@@ -98,22 +98,23 @@ fn order() -> Result<Order, Error> {
 fn work(voice: &mut Voice) -> Result<(), Error> {
     let order = order()?;
     goodqueue_wire::die_with_parent(order.parent).map_err(Error::machine)?;
-    let site = Site::of(&order)?;
-    let lab = lab(&site)?;
+    let setup = Setup::of(&order)?;
+    let lab = lab(&setup)?;
     voice.detach();
-    let test = &site.test;
-    lab.client().run(|| net::check(test, site.hosts)).map_err(Error::machine)?.map_err(Error::machine)?;
-    let parameters = match &site.between {
-        Between::Lines(_, queue) => parameters(queue),
-        Between::Air(_) => BTreeMap::new(),
+    let test = &setup.test;
+    lab.client().run(|| net::check(test, setup.hosts)).map_err(Error::machine)?.map_err(Error::machine)?;
+    let parameters = match &setup.network {
+        Network::Lines(_, queue) => parameters(queue),
+        Network::Air(_) => BTreeMap::new(),
     };
     voice.say(&Message::Ready { sysctls: lab.sysctls(Side::Client).map_err(Error::machine)?, parameters });
-    let (engine, listening) = site.start(&lab, &order)?;
+    let (engine, listening) = setup.start(&lab, &order)?;
     let rights = Rights::of(test, order.parent);
-    let (load, told) = run_load(voice, &lab, &site, &engine, listening.as_ref(), &rights)?;
+    let (load, told) = run_load(voice, &lab, &setup, &engine, listening.as_ref(), &rights)?;
     let running = engine.is_running();
     let report = engine.stop().map_err(Error::machine)?;
-    let Said { radios, path: on_air, wrong } = listening.map(Listening::end).transpose()?.unwrap_or_default();
+    let RadioReport { radios, path: on_air, wrong } =
+        listening.map(RadioThread::end).transpose()?.unwrap_or_default();
     let failure = report.failure.as_ref().map(ToString::to_string);
     let mut invalid = report.validity().reasons;
     invalid.extend(wrong);
@@ -141,13 +142,13 @@ fn work(voice: &mut Voice) -> Result<(), Error> {
 fn run_load(
     voice: &mut Voice,
     lab: &Lab,
-    site: &Site,
+    setup: &Setup,
     engine: &EngineHandle,
-    listening: Option<&Listening>,
+    listening: Option<&RadioThread>,
     rights: &Rights,
 ) -> Result<(Result<ClientSummary, NetError>, bool), Error> {
-    let test = &site.test;
-    let hosts: Vec<IpAddr> = (0..lab.hosts()).map(|host| Lab::server_address(site.ipv6, host)).collect();
+    let test = &setup.test;
+    let hosts: Vec<IpAddr> = (0..lab.hosts()).map(|host| Lab::server_address(setup.ipv6, host)).collect();
     let server =
         lab.server().run(|| Server::bind(&hosts, 0)).map_err(Error::machine)?.map_err(Error::machine)?;
     let least = SETTLE + test.idle;
@@ -164,7 +165,7 @@ fn run_load(
     let client_sink = server_sink.clone();
     let told = told_to_stop();
     let (end_client, end_server) = (AtomicBool::new(false), AtomicBool::new(false));
-    let path = PathState::new(site.longest_round_trip());
+    let path = PathState::new(setup.longest_round_trip());
     thread::scope(|scope| {
         let (server, end_client, end_server, path) = (&server, &end_client, &end_server, &path);
         let serving = scope.spawn(move || {
@@ -247,11 +248,11 @@ fn taken_at(sample: &EngineSample, clock: &SharedClock) -> i64 {
 }
 
 /// Namespaces with the settings of the order; without root's rights, in a user namespace of our own.
-fn lab(site: &Site) -> Result<Lab, Error> {
+fn lab(setup: &Setup) -> Result<Lab, Error> {
     // More files than most users may open by default, and fewer than most may ask for.
     goodqueue_wire::raise_open_files(16_384).map_err(Error::machine)?;
-    let hosts = u8::try_from(site.hosts).map_err(Error::usage)?;
-    let ecn = if site.ecn { "1" } else { "0" };
+    let hosts = u8::try_from(setup.hosts).map_err(Error::usage)?;
+    let ecn = if setup.ecn { "1" } else { "0" };
     let spec = LabSpec { hosts, mtu: MTU, ..LabSpec::default() }.sysctl("net.ipv4.tcp_ecn", ecn);
     let lab = match Lab::new(&spec) {
         Err(error) if error.is_missing() => {

@@ -163,7 +163,7 @@ fn claim(section: &Section<'_>, labels: &[&str], far: &Far, load: Span) -> Read<
 fn stations(section: &Section<'_>, figure: Figure, far: &Far) -> Read<Vec<usize>> {
     let Some(name) = section.read("station", read::text)? else { return Ok(Vec::new()) };
     match far {
-        Far::Stations(seats) if figure.is_of_stations => seats.find(&name),
+        Far::Stations(test_stations) if figure.is_of_stations => test_stations.find(&name),
         Far::Stations(_) => Err(Wrong::new(name.at, format!("{} is not of stations", figure.name))),
         _ => Err(Wrong::new(name.at, "there are no stations without [wifi]")),
     }

@@ -10,7 +10,7 @@ use super::read::{self, Read, Section, Wrong};
 use super::resolve::plain_tcp;
 use super::scenario;
 use super::wifi::keys::{LINK_FILE, WIFI};
-use super::wifi::{Seats, Wifi, check_limits};
+use super::wifi::{TestStations, Wifi, check_limits};
 use super::{ExperimentError, MOST_BYTES};
 use crate::Error;
 use crate::plan::Plan;
@@ -64,7 +64,7 @@ fn network(text: &str, test: goodqueue_probe::Test, plan: &Plan, queues: &[Strin
     let root = Section::new(0, document.get_ref(), &LINK_FILE)?;
     let section = root.section("wifi", &WIFI)?;
     let section = root.required("wifi", section)?;
-    let test = Seats::read(&section)?.spread(test, section.at)?;
+    let test = TestStations::read(&section)?.spread(test, section.at)?;
     let load = Load::of(test.clone(), plan.start_jitter());
     let mut variants: Vec<Variant> = Vec::new();
     for queue in plan.queues.iter().take(if queues.is_empty() { usize::MAX } else { queues.len() }) {

@@ -11,7 +11,7 @@ use toml::de::DeValue;
 use super::keys::{FLOW, Key, Kind, MOST_FLOWS, MOST_SERVERS, PROBE, TEST, UDP};
 use super::read::{self, At, Read, Section, Wrong};
 use super::starts;
-use super::wifi::Seats;
+use super::wifi::TestStations;
 use crate::hint::did_you_mean;
 
 /// Least payload of the probe, bytes: its header.
@@ -74,7 +74,7 @@ pub(super) enum Far {
     /// So many server hosts.
     Hosts(usize),
     /// The stations of a Wi-Fi network.
-    Stations(Seats),
+    Stations(TestStations),
 }
 
 impl Far {
@@ -88,17 +88,20 @@ impl Far {
 
     /// Hosts with a probe of their own, each with the name of that.
     fn probed(&self, name: &str) -> Vec<(usize, String)> {
-        let Far::Stations(seats) = self else { return vec![(0, name.into())] };
-        let all = seats.seats.iter().enumerate().filter(|(_, seat)| seat.probe);
-        all.map(|(host, seat)| (host, format!("{name} {}", seat.name))).collect()
+        let Far::Stations(test_stations) = self else { return vec![(0, name.into())] };
+        let all = test_stations.test_stations.iter().enumerate().filter(|(_, station)| station.probe);
+        all.map(|(host, station)| (host, format!("{name} {}", station.name))).collect()
     }
 
     /// The hosts that a name stands for, and what is put behind the names of what runs to each.
     fn find(&self, name: &At<String>) -> Read<Vec<(usize, String)>> {
         match self {
-            Far::Stations(seats) => {
-                let found = seats.find(name)?;
-                Ok(found.into_iter().map(|at| (at, format!(" {}", seats.seats[at].name))).collect())
+            Far::Stations(test_stations) => {
+                let found = test_stations.find(name)?;
+                Ok(found
+                    .into_iter()
+                    .map(|at| (at, format!(" {}", test_stations.test_stations[at].name)))
+                    .collect())
             }
             _ => Ok(vec![(host(&name.value, name.at, self.most())?, String::new())]),
         }
@@ -114,8 +117,8 @@ impl Load {
     /// The load over a network.
     pub(super) fn read(root: &Section<'_>, about: &str, far: &Far) -> Read<Load> {
         let (mut test, is_own) = read_test(root, about, far.most())?;
-        if let Far::Stations(seats) = far {
-            test = seats.spread(test, root.at)?;
+        if let Far::Stations(test_stations) = far {
+            test = test_stations.spread(test, root.at)?;
         }
         let mut own = vec![Own::default(); test.flows.len()];
         for section in root.sections("flow", &FLOW)? {
@@ -280,8 +283,8 @@ fn add_flows(section: &Section<'_>, test: &mut Test, own: &mut Vec<Own>, far: &F
 
 /// Direction of a group of flows, and the hosts that each has so many of; behind the names of flows.
 fn ends(section: &Section<'_>, far: &Far) -> Read<(Direction, Vec<(usize, String)>)> {
-    if let Far::Stations(seats) = far {
-        return station_ends(section, seats, far);
+    if let Far::Stations(test_stations) = far {
+        return station_ends(section, test_stations, far);
     }
     let from = section.read("from", read::text)?;
     let to = section.read("to", read::text)?;
@@ -303,12 +306,16 @@ fn ends(section: &Section<'_>, far: &Far) -> Read<(Direction, Vec<(usize, String
 }
 
 /// Of flows between the server and stations: one of the two is enough.
-fn station_ends(section: &Section<'_>, seats: &Seats, far: &Far) -> Read<(Direction, Vec<(usize, String)>)> {
+fn station_ends(
+    section: &Section<'_>,
+    test_stations: &TestStations,
+    far: &Far,
+) -> Read<(Direction, Vec<(usize, String)>)> {
     let is_station = |end: &Option<At<String>>| end.as_ref().is_some_and(|end| end.value != "server");
     let (from, to) = (section.read("from", read::text)?, section.read("to", read::text)?);
-    let back = if seats.to_stations == Direction::Up { Direction::Down } else { Direction::Up };
+    let back = if test_stations.to_stations == Direction::Up { Direction::Down } else { Direction::Up };
     match (is_station(&from), is_station(&to), from, to) {
-        (false, true, _, Some(to)) => Ok((seats.to_stations, far.find(&to)?)),
+        (false, true, _, Some(to)) => Ok((test_stations.to_stations, far.find(&to)?)),
         (true, false, Some(from), _) => Ok((back, far.find(&from)?)),
         _ => Err(Wrong::new(section.at, "a flow runs between the server and a station: give `from` or `to`")),
     }
@@ -342,12 +349,12 @@ fn add_probe(section: &Section<'_>, test: &mut Test, far: &Far) -> Read<()> {
 fn read_sources(section: &Section<'_>, test: &Test, far: &Far) -> Read<Vec<NamedSource>> {
     let client = if matches!(far, Far::Stations(_)) { "server" } else { "client" };
     let source = read_source(section, test, client)?;
-    let Far::Stations(seats) = far else { return Ok(vec![source]) };
+    let Far::Stations(test_stations) = far else { return Ok(vec![source]) };
     let [from, to] = source.ends.each_ref().map(|end| {
         let is_station = !["server", "ap"].contains(&end.value.as_str());
-        if is_station { seats.find(end).map(Some) } else { Ok(None) }
+        if is_station { test_stations.find(end).map(Some) } else { Ok(None) }
     });
-    let named = |at: usize, value: usize| At { at, value: seats.seats[value].name.clone() };
+    let named = |at: usize, value: usize| At { at, value: test_stations.test_stations[value].name.clone() };
     let [first, second] = &source.ends;
     let with = |ends| NamedSource { ends, ..source.clone() };
     Ok(match (from?, to?) {

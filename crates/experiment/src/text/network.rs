@@ -56,7 +56,7 @@ pub(crate) struct Note {
 type Slowest<'a> = Option<&'a [Option<Rate>]>;
 
 /// What links are built with.
-pub(super) struct Site<'a> {
+pub(super) struct Context<'a> {
     /// What `$queue` stands for.
     pub(super) queue: Option<&'a QueueText>,
     /// What `htb:NAME` stands for.
@@ -67,15 +67,15 @@ pub(super) struct Site<'a> {
 
 impl Network {
     /// The network of `links`. Shares of lines are found in a network that is built without them.
-    pub(super) fn build(links: &[Link], switches: &[Switch], site: &Site<'_>) -> Read<Network> {
-        let network = Network::joined(links, switches, site, None)?;
+    pub(super) fn build(links: &[Link], switches: &[Switch], context: &Context<'_>) -> Read<Network> {
+        let network = Network::joined(links, switches, context, None)?;
         let has_share =
-            |link: &Link| [&link.up, &link.down].iter().any(|way| way.share(site.queue).is_some());
+            |link: &Link| [&link.up, &link.down].iter().any(|way| way.share(context.queue).is_some());
         if !links.iter().any(has_share) {
             return Ok(network);
         }
         let slowest = network.slowest_lines();
-        Network::joined(links, switches, site, Some(&slowest))
+        Network::joined(links, switches, context, Some(&slowest))
     }
 
     /// For each directed link the slowest line between the first client and server whose packets cross it; where there are
@@ -95,7 +95,12 @@ impl Network {
         slowest.iter().zip(&self.notes).map(|(found, note)| found.or(note.rate)).collect()
     }
 
-    fn joined(links: &[Link], switches: &[Switch], site: &Site<'_>, slowest: Slowest<'_>) -> Read<Network> {
+    fn joined(
+        links: &[Link],
+        switches: &[Switch],
+        context: &Context<'_>,
+        slowest: Slowest<'_>,
+    ) -> Read<Network> {
         let mut network = Network::default();
         let mut places = 0_u64;
         for link in links {
@@ -104,12 +109,12 @@ impl Network {
                 let [name, far] = [from, to].map(|node| network.scenario.nodes[node].as_str());
                 let switch = switches.iter().find(|switch| switch.node.value == name);
                 let line = match slowest.map(|slowest| slowest[network.notes.len()]) {
-                    Some(None) => no_line(way, site)?,
+                    Some(None) => no_line(way, context)?,
                     known => known.flatten(),
                 };
                 let (port, mut note) = match switch {
-                    Some(switch) => output(&switch.output(way, far)?, switch, site, line)?,
-                    None => port(way, site, line)?,
+                    Some(switch) => output(&switch.output(way, far)?, switch, context, line)?,
+                    None => port(way, context, line)?,
                 };
                 if let Some(port) = &port {
                     let queues = switch.map_or(1, |switch| queues_of_output(switch, links));
@@ -136,12 +141,12 @@ impl Network {
             }
         }
         for switch in switches {
-            network.add_switch(switch, links, site)?;
+            network.add_switch(switch, links, context)?;
         }
         Ok(network)
     }
 
-    fn add_switch(&mut self, switch: &Switch, links: &[Link], site: &Site<'_>) -> Read<()> {
+    fn add_switch(&mut self, switch: &Switch, links: &[Link], context: &Context<'_>) -> Read<()> {
         let At { at, value: name } = &switch.node;
         let Some(node) = self.find(name) else {
             let nodes: Vec<&str> = self.scenario.nodes.iter().map(String::as_str).collect();
@@ -165,7 +170,7 @@ impl Network {
         let rate =
             self.scenario.links.iter().filter_map(|link| link.port.as_ref()).map(|port| port.rate).max();
         // A tree is none of its queues, which has been said.
-        let (Discipline::Queue(own), _) = queue(&own, rate.unwrap_or(Rate(1)), site, rate)? else {
+        let (Discipline::Queue(own), _) = queue(&own, rate.unwrap_or(Rate(1)), context, rate)? else {
             return Err(Wrong::new(*at, "a tree of classes holds packets back"));
         };
         let (buffers, memory) = (switch.buffers(), switch.memory());
@@ -199,8 +204,8 @@ impl Network {
 }
 
 /// A direction without any line on its packets' way: it can have no share of one.
-fn no_line(way: &OneWay, site: &Site<'_>) -> Read<Option<Rate>> {
-    match way.share(site.queue) {
+fn no_line(way: &OneWay, context: &Context<'_>) -> Read<Option<Rate>> {
+    match way.share(context.queue) {
         Some(at) => {
             Err(Wrong::new(at, "a share of a line, and no line is on this way: write a rate, as in 20mbit"))
         }
@@ -209,9 +214,9 @@ fn no_line(way: &OneWay, site: &Site<'_>) -> Read<Option<Rate>> {
 }
 
 /// Queue, ring and line of a direction; none where it has no line. `slowest`: what shares of a line are taken of.
-fn port(way: &OneWay, site: &Site<'_>, slowest: Option<Rate>) -> Read<(Option<PortSpec>, Note)> {
+fn port(way: &OneWay, context: &Context<'_>, slowest: Option<Rate>) -> Read<(Option<PortSpec>, Note)> {
     let shaper = way.shaper.and_then(|shaper| shaper.value).map(|shaper| shaper.at(slowest));
-    let line = way.line.as_ref().map(|line| built(line, site)).transpose()?;
+    let line = way.line.as_ref().map(|line| built(line, context)).transpose()?;
     let own = line.as_ref().and_then(|line| line.as_ref().map(|line| line.1));
     let (line, rate, words) = match (line, shaper) {
         (Some(Some((line, rate, words))), None) => (line, rate, words),
@@ -235,7 +240,7 @@ fn port(way: &OneWay, site: &Site<'_>, slowest: Option<Rate>) -> Read<(Option<Po
     if let (Some(given), Some(_), 2..) = (way.lanes, shaper, lanes) {
         return Err(Wrong::new(given.at, "a shaper feeds one hardware queue: leave `lanes` out"));
     }
-    let (queue, compared) = queue(way, rate, site, slowest)?;
+    let (queue, compared) = queue(way, rate, context, slowest)?;
     let pause = way.pause.and_then(|pause| pause.value);
     let port = PortSpec { queue, shaper, lanes, ring, line, rate, frame: FRAME, pause };
     Ok((Some(port), Note { line: words, compared, rate: own, ..Note::default() }))
@@ -245,10 +250,10 @@ fn port(way: &OneWay, site: &Site<'_>, slowest: Option<Rate>) -> Read<(Option<Po
 fn output(
     way: &OneWay,
     switch: &Switch,
-    site: &Site<'_>,
+    context: &Context<'_>,
     slowest: Option<Rate>,
 ) -> Read<(Option<PortSpec>, Note)> {
-    let (port, note) = port(way, site, slowest)?;
+    let (port, note) = port(way, context, slowest)?;
     match port.as_ref().map(|port| &port.queue).filter(|queue| queue.is_shaper()) {
         Some(queue) => {
             let at = way.queue.as_ref().map_or(switch.node.at, |queue| queue.at);
@@ -267,7 +272,7 @@ fn queues_of_output(switch: &Switch, links: &[Link]) -> u64 {
 }
 
 /// The line with its nominal rate and its words.
-fn built(line: &At<LineWords>, site: &Site<'_>) -> Read<Option<(Line, Rate, String)>> {
+fn built(line: &At<LineWords>, context: &Context<'_>) -> Read<Option<(Line, Rate, String)>> {
     let wrong = |why: String| Wrong::new(line.at, why);
     match &line.value {
         LineWords::Unlimited => Ok(None),
@@ -284,7 +289,7 @@ fn built(line: &At<LineWords>, site: &Site<'_>) -> Read<Option<(Line, Rate, Stri
             Ok(Some((Line::Schedule(schedule), Rate(most), words.join(", "))))
         }
         LineWords::Trace(file) => {
-            let (trace, rate) = trace::read(&site.folder.join(file))
+            let (trace, rate) = trace::read(&context.folder.join(file))
                 .map_err(|why| wrong(format!("trace = \"{}\": {why}", file.escape_debug())))?;
             Ok(Some((Line::Trace(trace), rate, format!("trace {file}, {rate} in the mean"))))
         }
@@ -308,16 +313,16 @@ fn ring(way: &OneWay) -> Read<Option<RingSpec>> {
 }
 
 /// The queue, and whether it is the one under comparison.
-fn queue(way: &OneWay, rate: Rate, site: &Site<'_>, slowest: Option<Rate>) -> Read<(Discipline, bool)> {
+fn queue(way: &OneWay, rate: Rate, context: &Context<'_>, slowest: Option<Rate>) -> Read<(Discipline, bool)> {
     let at = way.queue.as_ref().map_or(0, |queue| queue.at);
     let of_line =
         |queue: &QueueText| queue.at(slowest).map_err(|why| Wrong::new(at, format!("{queue}: {why}")));
     let (spec, compared) = match way.queue.as_ref().map(|queue| &queue.value) {
         Some(QueueWords::Spec(queue)) => (of_line(queue)?, false),
         Some(QueueWords::Tree(name)) => {
-            return Ok((Discipline::Classes(trees::find(name, at, site.trees)?), false));
+            return Ok((Discipline::Classes(trees::find(name, at, context.trees)?), false));
         }
-        Some(QueueWords::Compared) => match site.queue {
+        Some(QueueWords::Compared) => match context.queue {
             Some(queue) => (of_line(queue)?, true),
             None => {
                 return Err(Wrong::new(at, "$queue is used here, and no queues are compared: give `queues`"));

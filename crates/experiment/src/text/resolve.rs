@@ -13,14 +13,14 @@ use super::claims;
 use super::keys::{ROOT, SIMPLE, TCP, VARIANT};
 use super::links::{Change, Link, QueueWords};
 use super::load::{Far, Load, check_cc, server, server_name};
-use super::network::{Network, Site};
+use super::network::{Context, Network};
 use super::overrides::{self, Override};
 use super::read::{self, At, Read, Section, Wrong};
 use super::share::QueueText;
 use super::simple::{ALONE, Simple, default_queues};
 use super::switches::{self, Switch};
 use super::wifi::keys::{WIFI, WIFI_CHANGE};
-use super::wifi::{Seats, Wifi, check_limits};
+use super::wifi::{TestStations, Wifi, check_limits};
 use super::{scenario, trees};
 use crate::plan::{MTU, Plan, bytes_per_second};
 use crate::{Error, Experiment, Variant};
@@ -50,7 +50,7 @@ enum Changes<'a> {
 }
 
 /// A variant as written.
-struct Draft<'a> {
+struct VariantText<'a> {
     name: Option<At<String>>,
     queue: Option<At<QueueText>>,
     changes: Changes<'a>,
@@ -69,7 +69,7 @@ pub(super) fn experiment(text: &str, folder: &Path, changes: &[Override]) -> Rea
     let far = match &form {
         Form::Simple(_) => Far::Any,
         Form::General(links, _) => Far::Hosts(hosts_of(links)?),
-        Form::Wifi(wifi) => Far::Stations(Seats::read(wifi)?),
+        Form::Wifi(wifi) => Far::Stations(TestStations::read(wifi)?),
     };
     let load = Load::read(&root, &about, &far)?;
     let ipv6 = root.plain("ipv6", read::switch)?.unwrap_or(false);
@@ -174,8 +174,8 @@ impl Side {
         match &self.wifi {
             Some(wifi) => Ok(wifi.network(origin)),
             None => {
-                let site = Site { queue: self.queue.as_ref(), trees, folder };
-                Network::build(&self.links, &self.switches, &site)
+                let context = Context { queue: self.queue.as_ref(), trees, folder };
+                Network::build(&self.links, &self.switches, &context)
             }
         }
     }
@@ -286,8 +286,8 @@ pub(crate) fn of_plan(plan: &Plan) -> Result<Experiment, Error> {
     for queue in alone.into_iter().chain(named) {
         let queue = queue?;
         let links = simple.links(load.test.hosts().max(1), simple.place(queue.as_ref())).map_err(said)?;
-        let site = Site { queue: queue.as_ref(), trees: &[], folder: Path::new("") };
-        let network = Network::build(&links, &[], &site).map_err(said)?;
+        let context = Context { queue: queue.as_ref(), trees: &[], folder: Path::new("") };
+        let network = Network::build(&links, &[], &context).map_err(said)?;
         let mut variant = scenario::variant(network, &load, 0).map_err(said)?;
         let scenario = &mut variant.scenario;
         (scenario.tcp, scenario.ipv6) = (tcp, ipv6);
@@ -423,15 +423,15 @@ fn queues(root: &Section<'_>, form: &Form<'_>) -> Read<Vec<QueueText>> {
     Ok(list.value.into_iter().map(|queue| queue.value).collect())
 }
 
-fn drafts<'a>(root: &Section<'a>, form: &Form<'a>) -> Read<Vec<Draft<'a>>> {
+fn drafts<'a>(root: &Section<'a>, form: &Form<'a>) -> Read<Vec<VariantText<'a>>> {
     let sections = root.sections("variant", &VARIANT)?;
     if sections.is_empty() {
-        return Ok(vec![Draft { name: None, queue: None, changes: Changes::Nothing }]);
+        return Ok(vec![VariantText { name: None, queue: None, changes: Changes::Nothing }]);
     }
     sections.iter().map(|section| draft(section, form)).collect()
 }
 
-fn draft<'a>(section: &Section<'a>, form: &Form<'a>) -> Read<Draft<'a>> {
+fn draft<'a>(section: &Section<'a>, form: &Form<'a>) -> Read<VariantText<'a>> {
     let name = section.read("name", read::text)?;
     let name = section.required("name", name)?;
     if name.value.trim().is_empty() {
@@ -470,7 +470,7 @@ fn draft<'a>(section: &Section<'a>, form: &Form<'a>) -> Read<Draft<'a>> {
         }
     };
     let queue = section.read("queue", read::queue_text)?;
-    Ok(Draft { name: Some(name), queue, changes })
+    Ok(VariantText { name: Some(name), queue, changes })
 }
 
 /// The Wi-Fi network with the changes of a variant, and `queue` for $queue.

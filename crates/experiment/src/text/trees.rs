@@ -69,7 +69,7 @@ pub(super) static CLASS: Table = Table {
 };
 
 /// A class whose parent is still a name.
-struct Draft {
+struct ClassText {
     at: usize,
     name: At<String>,
     parent: Option<At<String>>,
@@ -134,7 +134,7 @@ fn tree(section: &Section<'_>, name: String) -> Read<ClassTree> {
     let mut drafts = Vec::new();
     for section in &sections {
         let draft = draft(section, base)?;
-        if drafts.iter().any(|other: &Draft| other.name.value == draft.name.value) {
+        if drafts.iter().any(|other: &ClassText| other.name.value == draft.name.value) {
             return Err(Wrong::new(draft.name.at, format!("a second class called `{}`", draft.name.value)));
         }
         drafts.push(draft);
@@ -174,12 +174,12 @@ fn tree(section: &Section<'_>, name: String) -> Read<ClassTree> {
     Ok(ClassTree { name, classes, map })
 }
 
-fn parent_of(draft: &Draft) -> Option<&str> {
+fn parent_of(draft: &ClassText) -> Option<&str> {
     draft.parent.as_ref().map(|parent| parent.value.as_str())
 }
 
 /// The queue of a leaf, which fits its rate.
-fn leaf(draft: &Draft) -> Read<QueueSpec> {
+fn leaf(draft: &ClassText) -> Read<QueueSpec> {
     let at = draft.queue.as_ref().map_or(draft.at, |queue| queue.at);
     let queue = match &draft.queue {
         Some(queue) => queue.value,
@@ -192,7 +192,7 @@ fn leaf(draft: &Draft) -> Read<QueueSpec> {
     }
 }
 
-fn draft(section: &Section<'_>, base: ClassParams) -> Read<Draft> {
+fn draft(section: &Section<'_>, base: ClassParams) -> Read<ClassText> {
     let name = section.read("name", read::text)?;
     let name = section.required("name", name)?;
     check_name(&name, "a class")?;
@@ -207,7 +207,7 @@ fn draft(section: &Section<'_>, base: ClassParams) -> Read<Draft> {
         return Err(Wrong::new(low.at, what));
     }
     let small = |name| section.plain(name, small);
-    Ok(Draft {
+    Ok(ClassText {
         at: section.at,
         name,
         parent: section.read("parent", read::text)?,
@@ -226,7 +226,7 @@ fn draft(section: &Section<'_>, base: ClassParams) -> Read<Draft> {
 }
 
 /// The places of the classes, each behind its parent.
-fn order(drafts: &[Draft]) -> Read<Vec<usize>> {
+fn order(drafts: &[ClassText]) -> Read<Vec<usize>> {
     let mut order: Vec<usize> = Vec::new();
     for (at, draft) in drafts.iter().enumerate() {
         // From the class up to what has its place already.
@@ -254,14 +254,14 @@ fn order(drafts: &[Draft]) -> Read<Vec<usize>> {
 }
 
 /// Classes from the root to this one.
-fn depth(drafts: &[Draft], at: usize) -> usize {
+fn depth(drafts: &[ClassText], at: usize) -> usize {
     let above = |&at: &usize| {
         drafts.iter().position(|other| Some(other.name.value.as_str()) == parent_of(&drafts[at]))
     };
     std::iter::successors(Some(at), above).count()
 }
 
-fn no_class(name: &At<String>, drafts: &[Draft]) -> Wrong {
+fn no_class(name: &At<String>, drafts: &[ClassText]) -> Wrong {
     let known: Vec<&str> = drafts.iter().map(|draft| draft.name.value.as_str()).collect();
     let nearest = did_you_mean(&name.value, &known);
     let word = name.value.escape_debug();

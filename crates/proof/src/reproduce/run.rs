@@ -2,9 +2,9 @@
 
 use goodqueue_report::{Curves, Record, Repetition, Run, SCHEMA};
 
+use super::catalogue::Entry;
 use super::collisions::{self, Counted};
 use super::judge::{Outcome, judge};
-use super::shelf::Book;
 use goodqueue_experiment::simulate::{self, Wishes};
 use goodqueue_experiment::text::Picture;
 use goodqueue_experiment::{Error, Experiment, Monitor};
@@ -29,10 +29,10 @@ pub enum Shown {
 ///
 /// # Errors
 /// [`Error::Usage`] where nothing was published of the experiment; else as `goodqueue run`.
-pub fn run(book: &Book, monitor: &mut dyn Monitor) -> Result<Reproduced, Error> {
-    match book {
-        Book::Experiment(name, experiment) => simulate(name, experiment, monitor),
-        Book::Collisions => {
+pub fn run(entry: &Entry, monitor: &mut dyn Monitor) -> Result<Reproduced, Error> {
+    match entry {
+        Entry::Experiment(name, experiment) => simulate(name, experiment, monitor),
+        Entry::Collisions => {
             let Counted { outcome, curves, table } = collisions::run();
             Ok(Reproduced { outcome, shown: Shown::Counts(curves, table) })
         }

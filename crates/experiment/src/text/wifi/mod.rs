@@ -3,7 +3,7 @@
 //! ```text
 //!  [variant.wifi.stations.NAME] ─┐
 //!  [[wifi.station]] ─────────────┤  the first that says it
-//!  [variant.wifi] ───────────────┼────────────────────────► Wifi ─► network, seats of the test
+//!  [variant.wifi] ───────────────┼────────────────────────► Wifi ─► network, test_stations of the test
 //!  [wifi] ───────────────────────┘
 //! ```
 
@@ -13,7 +13,7 @@ pub(crate) mod ideas;
 pub mod keys;
 mod network;
 mod rates;
-mod seats;
+mod test_stations;
 
 use goodqueue::{QueueSpec, Rate, Span};
 use goodqueue_sim::wifi::{Band, DeviceSpec, RadioSpec};
@@ -22,7 +22,7 @@ use super::read::{self, At, Read, Section, Wrong};
 use crate::text::keys::{Key, Kind};
 pub(super) use groups::check_limits;
 use keys::{STATION, WIRE};
-pub(super) use seats::Seats;
+pub(super) use test_stations::TestStations;
 
 /// A Wi-Fi network, resolved. Its access point is device 0 of the radio, and the stations follow in their order.
 #[derive(Clone, Debug)]
@@ -198,9 +198,9 @@ fn drafts<'a>(base: &Section<'a>, over: Option<&Section<'a>>) -> Read<Vec<Draft<
     let mut drafts: Vec<Draft<'a>> = Vec::new();
     let entries = base.sections("station", &STATION)?;
     for entry in &entries {
-        let (name, count) = seats::name_and_count(entry)?;
+        let (name, count) = test_stations::name_and_count(entry)?;
         for number in 1..=count {
-            let own = seats::numbered(&name.value, number, count);
+            let own = test_stations::numbered(&name.value, number, count);
             if [SERVER, ACCESS_POINT, "client"].contains(&own.as_str())
                 || drafts.iter().any(|other| other.name == own)
             {

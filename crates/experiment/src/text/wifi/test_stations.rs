@@ -8,7 +8,7 @@ use super::keys::STATION;
 
 /// A station as the load sees it.
 #[derive(Clone, Debug)]
-pub(in super::super) struct Seat {
+pub(in super::super) struct TestStation {
     pub(in super::super) name: String,
     /// The name of its entry, which stands for all stations of that.
     entry: String,
@@ -19,8 +19,8 @@ pub(in super::super) struct Seat {
 
 /// All stations as the load sees them.
 #[derive(Clone, Debug)]
-pub(in super::super) struct Seats {
-    pub(in super::super) seats: Vec<Seat>,
+pub(in super::super) struct TestStations {
+    pub(in super::super) test_stations: Vec<TestStation>,
     /// The direction in which packets go to stations.
     pub(in super::super) to_stations: Direction,
 }
@@ -43,36 +43,40 @@ pub(super) fn numbered(name: &str, number: u64, count: u64) -> String {
     if count == 1 { name.to_owned() } else { format!("{name}{number}") }
 }
 
-impl Seats {
+impl TestStations {
     /// The stations of `[wifi]`. Where a test's load is does not differ from variant to variant.
-    pub(in super::super) fn read(wifi: &Section<'_>) -> Read<Seats> {
+    pub(in super::super) fn read(wifi: &Section<'_>) -> Read<TestStations> {
         let from = wifi.plain("run_from", super::word)?;
         let to_stations = if from.as_deref() == Some("server") { Direction::Up } else { Direction::Down };
-        let mut seats = Vec::new();
+        let mut test_stations = Vec::new();
         for entry in wifi.sections("station", &STATION)? {
             let (name, count) = name_and_count(&entry)?;
             let with = entry.plain("with", read::list(load::extra))?.unwrap_or_default();
             let with: Vec<String> = with.into_iter().map(|word| word.value.to_string()).collect();
             let switch = |name| Ok(entry.plain(name, read::switch)?.unwrap_or(true));
             let (load, probe) = (switch("load")?, switch("probe")?);
-            let seat = |number| Seat {
+            let station = |number| TestStation {
                 name: numbered(&name.value, number, count),
                 entry: name.value.clone(),
                 load,
                 probe,
                 with: with.clone(),
             };
-            seats.extend((1..=count).map(seat));
+            test_stations.extend((1..=count).map(station));
         }
-        Ok(Seats { seats, to_stations })
+        Ok(TestStations { test_stations, to_stations })
     }
 
     /// The stations that a name stands for: one, all of an entry, or all.
     pub(in super::super) fn find(&self, name: &At<String>) -> Read<Vec<usize>> {
-        let is_it = |seat: &Seat| seat.name == name.value || seat.entry == name.value || name.value == ALL;
-        let found: Vec<usize> = (0..self.seats.len()).filter(|&at| is_it(&self.seats[at])).collect();
+        let is_it = |station: &TestStation| {
+            station.name == name.value || station.entry == name.value || name.value == ALL
+        };
+        let found: Vec<usize> =
+            (0..self.test_stations.len()).filter(|&at| is_it(&self.test_stations[at])).collect();
         if found.is_empty() {
-            let mut known: Vec<&str> = self.seats.iter().map(|seat| seat.name.as_str()).collect();
+            let mut known: Vec<&str> =
+                self.test_stations.iter().map(|station| station.name.as_str()).collect();
             known.push(ALL);
             let nearest = crate::hint::did_you_mean(&name.value, &known);
             let what = format!("there is no station `{}`{nearest}", name.value.escape_debug());
@@ -85,8 +89,9 @@ impl Seats {
     /// several, host by host goes to station by station, and round again. A station that none of its
     /// probes is at gets one.
     pub(in super::super) fn spread(&self, test: Test, at: usize) -> Read<Test> {
-        let loaded: Vec<usize> = (0..self.seats.len()).filter(|&at| self.seats[at].load).collect();
-        if self.seats.is_empty() {
+        let loaded: Vec<usize> =
+            (0..self.test_stations.len()).filter(|&at| self.test_stations[at].load).collect();
+        if self.test_stations.is_empty() {
             return Err(Wrong::new(at, "[wifi] needs a station, as in [[wifi.station]]"));
         }
         if loaded.is_empty() && !test.flows.is_empty() {
@@ -117,11 +122,11 @@ impl Seats {
                 probe.host = of(probe.host);
                 probe
             });
-            spread.probes = probes.filter(|probe| self.seats[probe.host].probe).collect();
+            spread.probes = probes.filter(|probe| self.test_stations[probe.host].probe).collect();
         }
-        for (host, seat) in self.seats.iter().enumerate() {
-            let named = |name: &str| format!("{name} {}", seat.name);
-            if seat.load && !several {
+        for (host, station) in self.test_stations.iter().enumerate() {
+            let named = |name: &str| format!("{name} {}", station.name);
+            if station.load && !several {
                 spread.flows.extend(test.flows.iter().cloned().map(|flow| goodqueue_probe::Flow {
                     name: named(&flow.name),
                     host,
@@ -129,7 +134,7 @@ impl Seats {
                 }));
             }
             let has_probe = spread.probes.iter().any(|probe| probe.host == host);
-            if seat.probe && !has_probe {
+            if station.probe && !has_probe {
                 let own = test.probes.iter().take(if several { 1 } else { usize::MAX });
                 spread.probes.extend(own.map(|probe| goodqueue_probe::Probe {
                     name: named(&probe.name),
@@ -137,26 +142,26 @@ impl Seats {
                     ..probe.clone()
                 }));
             }
-            let extras = load::extras(&seat.with, at)?;
-            let calls = test.voip.iter().filter(|_| seat.load).chain(&extras.voip);
+            let extras = load::extras(&station.with, at)?;
+            let calls = test.voip.iter().filter(|_| station.load).chain(&extras.voip);
             spread.voip.extend(calls.map(|call| goodqueue_probe::Probe {
                 name: named(&call.name),
                 host,
                 ..call.clone()
             }));
-            let pages = test.web.iter().filter(|_| seat.load).chain(&extras.web);
+            let pages = test.web.iter().filter(|_| station.load).chain(&extras.web);
             spread.web.extend(pages.cloned().map(|page| goodqueue_probe::web::Page {
                 name: named(&page.name),
                 host,
                 ..page
             }));
-            let videos = test.dash.iter().filter(|_| seat.load).chain(&extras.dash);
+            let videos = test.dash.iter().filter(|_| station.load).chain(&extras.dash);
             spread.dash.extend(videos.cloned().map(|video| goodqueue_probe::dash::Video {
                 name: named(&video.name),
                 host,
                 ..video
             }));
-            let talks = test.talks.iter().filter(|_| seat.load).chain(&extras.talks);
+            let talks = test.talks.iter().filter(|_| station.load).chain(&extras.talks);
             spread.talks.extend(talks.map(|talk| goodqueue_probe::talk::Talk {
                 name: named(&talk.name),
                 host,

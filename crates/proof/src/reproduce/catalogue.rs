@@ -8,7 +8,7 @@ use goodqueue_experiment::Experiment;
 use goodqueue_experiment::did_you_mean;
 
 /// Name and text of each scenario with claims, in the order in which they are run.
-pub(super) const SHELF: &[(&str, &str)] = &[
+pub(super) const CATALOGUE: &[(&str, &str)] = &[
     ("square-wave", include_str!("../../../../scenarios/square-wave.toml")),
     ("bql", include_str!("../../../../scenarios/bql.toml")),
     ("cable-up", include_str!("../../../../scenarios/cable-up.toml")),
@@ -56,19 +56,19 @@ pub(super) const SHELF: &[(&str, &str)] = &[
 ];
 
 /// What is reproduced.
-pub enum Book {
+pub enum Entry {
     /// An experiment with its name, without folder and suffix.
     Experiment(String, Box<Experiment>),
     /// Flows that share a queue by chance.
     Collisions,
 }
 
-impl Book {
+impl Entry {
     /// Its name.
     pub fn name(&self) -> &str {
         match self {
-            Book::Experiment(name, _) => name,
-            Book::Collisions => collisions::NAME,
+            Entry::Experiment(name, _) => name,
+            Entry::Collisions => collisions::NAME,
         }
     }
 }
@@ -77,27 +77,27 @@ impl Book {
 ///
 /// # Errors
 /// [`Error::Usage`] where there is no such name, or the file is wrong.
-pub fn take(names: &[String]) -> Result<Vec<Book>, Error> {
+pub fn take(names: &[String]) -> Result<Vec<Entry>, Error> {
     if names.is_empty() {
-        let shelf = SHELF.iter().map(|&(name, text)| of_shelf(name, text));
-        return shelf.chain([Ok(Book::Collisions)]).collect();
+        let catalogue = CATALOGUE.iter().map(|&(name, text)| of_catalogue(name, text));
+        return catalogue.chain([Ok(Entry::Collisions)]).collect();
     }
-    names.iter().map(|name| book(name)).collect()
+    names.iter().map(|name| entry(name)).collect()
 }
 
-fn book(name: &str) -> Result<Book, Error> {
+fn entry(name: &str) -> Result<Entry, Error> {
     if name.ends_with(".toml") {
         let path = PathBuf::from(name);
         let experiment = Experiment::read(&path).map_err(Error::usage)?;
         let stem = path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
-        return Ok(Book::Experiment(stem, Box::new(experiment)));
+        return Ok(Entry::Experiment(stem, Box::new(experiment)));
     }
     if name == collisions::NAME {
-        return Ok(Book::Collisions);
+        return Ok(Entry::Collisions);
     }
-    let known: Vec<&str> = SHELF.iter().map(|(name, _)| *name).chain([collisions::NAME]).collect();
-    match SHELF.iter().find(|(known, _)| *known == name) {
-        Some(&(name, text)) => of_shelf(name, text),
+    let known: Vec<&str> = CATALOGUE.iter().map(|(name, _)| *name).chain([collisions::NAME]).collect();
+    match CATALOGUE.iter().find(|(known, _)| *known == name) {
+        Some(&(name, text)) => of_catalogue(name, text),
         None => {
             let nearest = did_you_mean(name, &known);
             let known = known.join(", ");
@@ -108,8 +108,8 @@ fn book(name: &str) -> Result<Book, Error> {
     }
 }
 
-fn of_shelf(name: &str, text: &str) -> Result<Book, Error> {
+fn of_catalogue(name: &str, text: &str) -> Result<Entry, Error> {
     let experiment =
         Experiment::parse(text, &format!("scenarios/{name}.toml"), Path::new("")).map_err(Error::usage)?;
-    Ok(Book::Experiment(name.into(), Box::new(experiment)))
+    Ok(Entry::Experiment(name.into(), Box::new(experiment)))
 }

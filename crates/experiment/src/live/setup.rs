@@ -15,7 +15,7 @@ use goodqueue_wire::engine::DEFAULT_FRAMES;
 use goodqueue_wire::{Engine, EngineHandle, EngineSpec, Frame, Lab, MAX_HOSTS, MediumSpec, PathSpec};
 
 use super::message::{Order, Work};
-use super::on_air::{Heard, LoadStart, Notes, Offered, OnAir, backlog};
+use super::on_air::{LoadStart, Notes, Offered, OnAir, RadioMessage, backlog};
 use crate::Error;
 use crate::collect::{QueueMoment, Tally};
 use crate::plan::{FRAME, LinkOrder};
@@ -25,18 +25,18 @@ use crate::text::link_file;
 use crate::{Experiment, Variant};
 
 /// What an order comes to.
-pub(super) struct Site {
+pub(super) struct Setup {
     pub(super) test: Test,
     /// Server hosts of the lab.
     pub(super) hosts: usize,
     pub(super) ecn: bool,
     pub(super) ipv6: bool,
-    pub(super) between: Between,
+    pub(super) network: Network,
 }
 
 /// What the engine puts between its sockets.
 #[allow(clippy::large_enum_variant)] // One for a run: no box for it.
-pub(super) enum Between {
+pub(super) enum Network {
     /// Two lines with this queue.
     Lines(LinkOrder, QueueSpec),
     /// The air.
@@ -50,7 +50,7 @@ pub(super) struct Air {
     /// The queues on the path that are the radio's, with the device that each is of, and whether the reports show it as
     /// the bottleneck's.
     path: Vec<(PathLink, DeviceId, bool)>,
-    /// Between server and access point, each way.
+    /// Network server and access point, each way.
     delay: Span,
     to_stations: Direction,
 }
@@ -59,25 +59,25 @@ pub(super) struct Air {
 const LEAD: Span = Span::from_millis(800);
 
 /// A radio that is being listened to.
-pub(super) struct Listening {
+pub(super) struct RadioThread {
     /// When the radio's time began.
     origin: Nanos,
     load_start: LoadStart,
-    thread: JoinHandle<Said>,
+    thread: JoinHandle<RadioReport>,
 }
 
-impl Site {
-    pub(super) fn of(order: &Order) -> Result<Site, Error> {
+impl Setup {
+    pub(super) fn of(order: &Order) -> Result<Setup, Error> {
         match &order.work {
             Work::Lines { test, link } => {
                 let test = test.test()?;
                 let queue = order.label.parse().map_err(Error::usage)?;
-                Ok(Site {
+                Ok(Setup {
                     hosts: test.hosts(),
                     test,
                     ecn: link.ecn,
                     ipv6: link.ip_version == 6,
-                    between: Between::Lines(link.clone(), queue),
+                    network: Network::Lines(link.clone(), queue),
                 })
             }
             Work::Air { file, text, flags, changes, variant } => {
@@ -88,7 +88,7 @@ impl Site {
                 if *variant >= experiment.variants.len() {
                     return Err(Error::Usage(format!("{file}: it has no variant {variant}")));
                 }
-                Site::over_the_air(&experiment.variants.swap_remove(*variant), experiment.test)
+                Setup::over_the_air(&experiment.variants.swap_remove(*variant), experiment.test)
             }
         }
     }
@@ -97,7 +97,7 @@ impl Site {
     ///
     /// # Errors
     /// [`Error::Usage`] where it is none that the live arm has.
-    pub(super) fn over_the_air(variant: &Variant, test: Test) -> Result<Site, Error> {
+    pub(super) fn over_the_air(variant: &Variant, test: Test) -> Result<Setup, Error> {
         let scenario = &variant.scenario;
         let refuse = |why: String| Err(Error::Usage(format!("--live: {why}")));
         let ([radio], Some(wire)) = (&scenario.radios[..], scenario.links.first()) else {
@@ -133,28 +133,32 @@ impl Site {
         };
         let path = variant.path(&test).into_iter().filter_map(queue).collect();
         let air = Air { spec: radio.spec.clone(), stations, path, delay: wire.delay, to_stations };
-        let between = Between::Air(air);
-        Ok(Site { test, hosts, ecn: scenario.tcp.ecn, ipv6: scenario.ipv6, between })
+        let network = Network::Air(air);
+        Ok(Setup { test, hosts, ecn: scenario.tcp.ecn, ipv6: scenario.ipv6, network })
     }
 
     /// The longest round trip that a packet can have: the base delay, and the time that both queues take to drain when
     /// they are full. Over the air nobody knows the rate at which they do.
     pub(super) fn longest_round_trip(&self) -> Span {
-        match &self.between {
-            Between::Lines(link, queue) => {
+        match &self.network {
+            Network::Lines(link, queue) => {
                 let base = Span(link.rtt_ns.iter().max().copied().unwrap_or(0));
                 let drain = |bps| drain_time(queue, Rate(bps), link.ring.unwrap_or(0));
                 base + drain(link.up_bps) + drain(link.down_bps)
             }
-            Between::Air(_) => Span(u64::MAX),
+            Network::Air(_) => Span(u64::MAX),
         }
     }
 
     /// Starts the engine; over the air with someone who listens.
-    pub(super) fn start(&self, lab: &Lab, order: &Order) -> Result<(EngineHandle, Option<Listening>), Error> {
-        match &self.between {
-            Between::Lines(link, queue) => lines(lab, link, queue, order.seed).map(|engine| (engine, None)),
-            Between::Air(air) => {
+    pub(super) fn start(
+        &self,
+        lab: &Lab,
+        order: &Order,
+    ) -> Result<(EngineHandle, Option<RadioThread>), Error> {
+        match &self.network {
+            Network::Lines(link, queue) => lines(lab, link, queue, order.seed).map(|engine| (engine, None)),
+            Network::Air(air) => {
                 let (engine, listening) = air.start(lab, &self.test, order.seed)?;
                 Ok((engine, Some(listening)))
             }
@@ -222,7 +226,7 @@ fn frames(link: &LinkOrder) -> u32 {
 }
 
 impl Air {
-    fn start(&self, lab: &Lab, test: &Test, seed: u64) -> Result<(EngineHandle, Listening), Error> {
+    fn start(&self, lab: &Lab, test: &Test, seed: u64) -> Result<(EngineHandle, RadioThread), Error> {
         let mut spec = self.spec.clone();
         for device in &mut spec.devices {
             if let Role::Station { down, up, .. } = &mut device.role {
@@ -260,7 +264,7 @@ impl Air {
             load_start: load_start.clone(),
         };
         let thread = thread::spawn(move || ear.listen(&heard));
-        Ok((engine, Listening { origin, load_start, thread }))
+        Ok((engine, RadioThread { origin, load_start, thread }))
     }
 
     /// What is whose: host `n` of the test is station `n`.
@@ -296,7 +300,7 @@ struct Ear {
 
 /// What there is to say of a radio at the end.
 #[derive(Default)]
-pub(super) struct Said {
+pub(super) struct RadioReport {
     pub(super) radios: Vec<Recorded>,
     /// The queues of its devices.
     pub(super) path: Vec<PathQueue>,
@@ -306,16 +310,16 @@ pub(super) struct Said {
 
 impl Ear {
     /// Until the engine has ended.
-    fn listen(mut self, heard: &std::sync::mpsc::Receiver<Heard>) -> Said {
+    fn listen(mut self, heard: &std::sync::mpsc::Receiver<RadioMessage>) -> RadioReport {
         for heard in heard {
             match heard {
-                Heard::Events(events) => {
+                RadioMessage::Events(events) => {
                     let Some(start) = self.load_start.get() else { continue };
                     let origin = signed(start.since(self.origin).0);
                     events.iter().for_each(|event| self.measured.event(event, origin));
                 }
-                Heard::Moment(t, moment) => self.measured.moment(signed(t), moment),
-                Heard::End(radio, offered, now) => {
+                RadioMessage::Moment(t, moment) => self.measured.moment(signed(t), moment),
+                RadioMessage::End(radio, offered, now) => {
                     let devices = DeviceId::try_from(self.spec.devices.len()).unwrap_or(DeviceId::MAX);
                     let queue = |(path, device, is_bottleneck): &(PathLink, DeviceId, bool)| {
                         let offered = offered.get(usize::from(*device)).copied().unwrap_or_default();
@@ -326,11 +330,11 @@ impl Ear {
                     let recorded = self.measured.finish("phy0".into(), &self.spec, &radio, owner);
                     let mut wrong = faults(&recorded, &radio, now);
                     wrong.extend(unbalanced.into_iter().flatten());
-                    return Said { radios: vec![recorded], path, wrong };
+                    return RadioReport { radios: vec![recorded], path, wrong };
                 }
             }
         }
-        Said { wrong: vec!["the radio ended without an account".into()], ..Said::default() }
+        RadioReport { wrong: vec!["the radio ended without an account".into()], ..RadioReport::default() }
     }
 }
 
@@ -353,7 +357,7 @@ fn radio_queue(
     (path_queue(path, is_bottleneck, (tally, last), radio.sojourn(device)), wrong)
 }
 
-impl Listening {
+impl RadioThread {
     /// How long after `now` the load of `test` starts: [`LEAD`] and the idle time after the radio, which has
     /// its schedules of rates from then on, and not before all can be ready.
     pub(super) fn lead(&self, now: Nanos, test: &Test, least: Span) -> Span {
@@ -366,7 +370,7 @@ impl Listening {
     }
 
     /// Once the engine has ended.
-    pub(super) fn end(self) -> Result<Said, Error> {
+    pub(super) fn end(self) -> Result<RadioReport, Error> {
         self.thread.join().map_err(|_| Error::Machine("the thread that listens to the radio panicked".into()))
     }
 }
