@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use goodqueue::Span;
 use goodqueue_probe::Test;
 use goodqueue_report::Record;
-use goodqueue_sim::Scenario;
+use goodqueue_sim::tcp::cc::CcKind;
+use goodqueue_sim::{Discipline, Scenario};
 
 use crate::text::{Note, Reproduction, View, of_plan, starts};
 use crate::{Error, Plan, Request, record, simulate};
@@ -59,9 +60,56 @@ impl Variant {
         starts::scatter(&mut scenario, self.start_jitter);
         scenario
     }
+
+    /// The same network with another queue under comparison, of which it has the name: one's own, for example
+    /// ([`Discipline::own`]). Where no queue is under comparison, it is in front of the two bottlenecks that the reports
+    /// show. Shaper, ring and line stay as they are.
+    ///
+    /// ```
+    /// use goodqueue_experiment::{Experiment, Request};
+    ///
+    /// let request = Request { queue: Some("codel".into()), ..Request::default() };
+    /// let mut experiment = Experiment::of(&request)?;
+    /// let sfq = experiment.variants[0].with_queue("sfq".parse().expect("a queue"));
+    /// experiment.variants.push(sfq);
+    /// assert_eq!(experiment.variants[1].label, "sfq");
+    /// # Ok::<(), goodqueue_experiment::Error>(())
+    /// ```
+    #[must_use]
+    pub fn with_queue(&self, queue: Discipline) -> Variant {
+        let mut variant = Variant { label: queue.to_string(), ..self.clone() };
+        let is_compared = self.notes.iter().any(|note| note.compared);
+        for (index, link) in variant.scenario.links.iter_mut().enumerate() {
+            let is_here = if is_compared {
+                self.notes.get(index).is_some_and(|note| note.compared)
+            } else {
+                index == self.up || index == self.down
+            };
+            if let (true, Some(port)) = (is_here, &mut link.port) {
+                port.queue = queue.clone();
+            }
+        }
+        variant
+    }
 }
 
 impl Experiment {
+    /// Gives flow `flow` of the test, from 0, this congestion control: one's own, for example ([`CcKind::own`]). Tables and
+    /// charts show its name.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] where the test has no such flow.
+    pub fn set_cc(&mut self, flow: usize, cc: CcKind) -> Result<(), Error> {
+        let Some(plan) = self.test.flows.get_mut(flow) else {
+            let flows = self.test.flows.len();
+            return Err(Error::Usage(format!("flow {flow}: the test has {flows}, numbered from 0")));
+        };
+        cc.name().clone_into(&mut plan.cc);
+        let flows = self.variants.iter_mut().filter_map(|variant| variant.scenario.flows.get_mut(flow));
+        flows.for_each(|own| own.cc = cc);
+        Ok(())
+    }
+
     /// The simulated experiment that `request` asks for in flags.
     ///
     /// # Errors

@@ -56,3 +56,8 @@ pub use monitor::{Latest, Monitor, Turn};
 pub use plan::{Arm, FRAME, LinkOrder, MTU, Plan, TestOrder};
 pub use request::Request;
 pub use text::ExperimentError;
+
+/// The example of the README is a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -95,6 +95,7 @@ impl<'a> Turn<'a> {
         let in_force = port.map(|port| match &port.queue {
             Discipline::Queue(queue) => parameters(queue),
             Discipline::Classes(tree) => trees::words(tree).into_iter().collect(),
+            Discipline::Own(_) => Default::default(),
         });
         collector.parameters(in_force.unwrap_or_default());
         Ok(Turn {

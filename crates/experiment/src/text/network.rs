@@ -46,7 +46,7 @@ pub(crate) struct Note {
     /// The queue in words, where the scenario's link has none: on the air.
     pub(super) queue: String,
     /// Whether the queue under comparison is here.
-    pub(super) compared: bool,
+    pub(crate) compared: bool,
     /// The rate of the line, nominal; `None` where it has none.
     pub(super) rate: Option<Rate>,
 }
@@ -359,6 +359,7 @@ fn room(port: &PortSpec) -> u64 {
     let places = match &port.queue {
         Discipline::Queue(spec) => room_of_queue(spec, port),
         Discipline::Classes(tree) => trees::room(tree),
+        Discipline::Own(_) => 0,
     };
     let ring = port.ring.map_or(0, |ring| u64::from(ring.entries));
     places.saturating_add(ring).saturating_mul(u64::from(port.lanes))

@@ -86,7 +86,7 @@ impl Variant {
             let above = port.shaper.map(|shaper| shaper.rate);
             let own = match &port.queue {
                 Discipline::Queue(queue) => queue.shaped_rate(),
-                Discipline::Classes(_) => None,
+                Discipline::Classes(_) | Discipline::Own(_) => None,
             };
             above.into_iter().chain(own).min()
         });

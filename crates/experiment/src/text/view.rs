@@ -211,7 +211,7 @@ fn link_words((link, note): (&Link, &Note)) -> LinkWords {
 
 fn classes(queue: &Discipline) -> Vec<String> {
     match queue {
-        Discipline::Queue(_) => Vec::new(),
+        Discipline::Queue(_) | Discipline::Own(_) => Vec::new(),
         Discipline::Classes(tree) => {
             trees::words(tree).into_iter().map(|(name, words)| format!("{name}: {words}")).collect()
         }
