@@ -89,7 +89,7 @@ impl Far {
     /// Hosts with a probe of their own, each with the name of that.
     fn probed(&self, name: &str) -> Vec<(usize, String)> {
         let Far::Stations(test_stations) = self else { return vec![(0, name.into())] };
-        let all = test_stations.test_stations.iter().enumerate().filter(|(_, station)| station.probe);
+        let all = test_stations.all.iter().enumerate().filter(|(_, station)| station.probe);
         all.map(|(host, station)| (host, format!("{name} {}", station.name))).collect()
     }
 
@@ -98,10 +98,7 @@ impl Far {
         match self {
             Far::Stations(test_stations) => {
                 let found = test_stations.find(name)?;
-                Ok(found
-                    .into_iter()
-                    .map(|at| (at, format!(" {}", test_stations.test_stations[at].name)))
-                    .collect())
+                Ok(found.into_iter().map(|at| (at, format!(" {}", test_stations.all[at].name))).collect())
             }
             _ => Ok(vec![(host(&name.value, name.at, self.most())?, String::new())]),
         }
@@ -354,7 +351,7 @@ fn read_sources(section: &Section<'_>, test: &Test, far: &Far) -> Read<Vec<Named
         let is_station = !["server", "ap"].contains(&end.value.as_str());
         if is_station { test_stations.find(end).map(Some) } else { Ok(None) }
     });
-    let named = |at: usize, value: usize| At { at, value: test_stations.test_stations[value].name.clone() };
+    let named = |at: usize, value: usize| At { at, value: test_stations.all[value].name.clone() };
     let [first, second] = &source.ends;
     let with = |ends| NamedSource { ends, ..source.clone() };
     Ok(match (from?, to?) {

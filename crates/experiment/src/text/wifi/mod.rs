@@ -3,7 +3,7 @@
 //! ```text
 //!  [variant.wifi.stations.NAME] ─┐
 //!  [[wifi.station]] ─────────────┤  the first that says it
-//!  [variant.wifi] ───────────────┼────────────────────────► Wifi ─► network, test_stations of the test
+//!  [variant.wifi] ───────────────┼────────────────────────► Wifi ─► network, stations of the test
 //!  [wifi] ───────────────────────┘
 //! ```
 

@@ -20,7 +20,7 @@ pub(in super::super) struct TestStation {
 /// All stations as the load sees them.
 #[derive(Clone, Debug)]
 pub(in super::super) struct TestStations {
-    pub(in super::super) test_stations: Vec<TestStation>,
+    pub(in super::super) all: Vec<TestStation>,
     /// The direction in which packets go to stations.
     pub(in super::super) to_stations: Direction,
 }
@@ -64,7 +64,7 @@ impl TestStations {
             };
             test_stations.extend((1..=count).map(station));
         }
-        Ok(TestStations { test_stations, to_stations })
+        Ok(TestStations { all: test_stations, to_stations })
     }
 
     /// The stations that a name stands for: one, all of an entry, or all.
@@ -72,11 +72,9 @@ impl TestStations {
         let is_it = |station: &TestStation| {
             station.name == name.value || station.entry == name.value || name.value == ALL
         };
-        let found: Vec<usize> =
-            (0..self.test_stations.len()).filter(|&at| is_it(&self.test_stations[at])).collect();
+        let found: Vec<usize> = (0..self.all.len()).filter(|&at| is_it(&self.all[at])).collect();
         if found.is_empty() {
-            let mut known: Vec<&str> =
-                self.test_stations.iter().map(|station| station.name.as_str()).collect();
+            let mut known: Vec<&str> = self.all.iter().map(|station| station.name.as_str()).collect();
             known.push(ALL);
             let nearest = crate::hint::did_you_mean(&name.value, &known);
             let what = format!("there is no station `{}`{nearest}", name.value.escape_debug());
@@ -89,9 +87,8 @@ impl TestStations {
     /// several, host by host goes to station by station, and round again. A station that none of its
     /// probes is at gets one.
     pub(in super::super) fn spread(&self, test: Test, at: usize) -> Read<Test> {
-        let loaded: Vec<usize> =
-            (0..self.test_stations.len()).filter(|&at| self.test_stations[at].load).collect();
-        if self.test_stations.is_empty() {
+        let loaded: Vec<usize> = (0..self.all.len()).filter(|&at| self.all[at].load).collect();
+        if self.all.is_empty() {
             return Err(Wrong::new(at, "[wifi] needs a station, as in [[wifi.station]]"));
         }
         if loaded.is_empty() && !test.flows.is_empty() {
@@ -122,9 +119,9 @@ impl TestStations {
                 probe.host = of(probe.host);
                 probe
             });
-            spread.probes = probes.filter(|probe| self.test_stations[probe.host].probe).collect();
+            spread.probes = probes.filter(|probe| self.all[probe.host].probe).collect();
         }
-        for (host, station) in self.test_stations.iter().enumerate() {
+        for (host, station) in self.all.iter().enumerate() {
             let named = |name: &str| format!("{name} {}", station.name);
             if station.load && !several {
                 spread.flows.extend(test.flows.iter().cloned().map(|flow| goodqueue_probe::Flow {
