@@ -1,6 +1,7 @@
 #![no_main]
+use goodqueue::Header;
 use goodqueue::arena::Slot;
-use goodqueue::cake::{Tables, AckFilter, Diffserv, Framing, Isolation, Overhead, Params};
+use goodqueue::cake::{AckFilter, Diffserv, Framing, Isolation, Overhead, Params, Tables};
 use goodqueue::{Cake, Lcg, Rate, Span};
 use goodqueue_fuzz::{Call, run};
 

@@ -4,7 +4,7 @@ use goodqueue::fifo::Limit;
 use goodqueue::prio::Priomap;
 use goodqueue::red::Setup;
 use goodqueue::tbf::Params;
-use goodqueue::{AnyQueue, Header, Drr, Fifo, Prio, Red, Tbf, Nanos, QueueSpec, Rate, Rng};
+use goodqueue::{AnyQueue, Drr, Fifo, Header, Nanos, Prio, QueueSpec, Rate, Red, Rng, Tbf};
 use goodqueue_fuzz::{Call, LINK, run};
 
 const START: Nanos = Nanos(1_000_000_000);
@@ -16,7 +16,8 @@ fn leaf(choice: u8, seed: u64) -> AnyQueue<Header> {
     match (choice & 3, <Tbf<Header>>::new(params, LINK, START, places.clone())) {
         (1, Ok(queue)) => AnyQueue::Tbf(Box::new(queue)),
         (2, _) => {
-            let spec: QueueSpec = "fq_codel,limit=9,flows=2,quantum=256,target=1ms,interval=2ms".parse().expect("a queue");
+            let spec: QueueSpec =
+                "fq_codel,limit=9,flows=2,quantum=256,target=1ms,interval=2ms".parse().expect("a queue");
             spec.build(Rate(1_000_000), 1514, START).expect("a queue")
         }
         _ => AnyQueue::Fifo(<Fifo<Header>>::new(Limit::Packets(places.len() as u32), places)),
@@ -28,7 +29,8 @@ libfuzzer_sys::fuzz_target!(|input: (u8, u64, [u8; 4], Vec<Call>)| {
     let queues = leaves.map(|leaf_choice| leaf(leaf_choice, seed)).to_vec();
     match choice & 3 {
         0 => {
-            let queue = <Prio<Header, AnyQueue<Header>>>::new(Priomap::of_digits(seed), queues).expect("bands");
+            let queue =
+                <Prio<Header, AnyQueue<Header>>>::new(Priomap::of_digits(seed), queues).expect("bands");
             run(queue, &calls, |queue, now, choice, _| {
                 queue.configure(Priomap::of_digits(now.0.wrapping_mul(u64::from(choice))));
             });

@@ -1,7 +1,7 @@
 #![no_main]
 use goodqueue::Codel;
-use goodqueue::codel::{Params, Stamped};
 use goodqueue::Header;
+use goodqueue::codel::{Params, Stamped};
 use goodqueue_fuzz::{Call, LINK, law, run};
 
 libfuzzer_sys::fuzz_target!(|input: (u8, Vec<Call>)| {

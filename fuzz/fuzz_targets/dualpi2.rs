@@ -1,8 +1,8 @@
 #![no_main]
+use goodqueue::Header;
 use goodqueue::arena::Slot;
 use goodqueue::dualpi2::{DropEarly, EcnMask, Params, Threshold};
 use goodqueue::{DualPi2, Nanos, Rng, Span};
-use goodqueue::Header;
 use goodqueue_fuzz::{Call, LINK, run};
 
 fn params(choice: u8) -> Params {

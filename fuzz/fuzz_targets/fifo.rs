@@ -1,6 +1,6 @@
 #![no_main]
 use goodqueue::fifo::Limit;
-use goodqueue::{Header, Fifo};
+use goodqueue::{Fifo, Header};
 use goodqueue_fuzz::{Call, run};
 
 libfuzzer_sys::fuzz_target!(|input: (u8, Vec<Call>)| {

@@ -1,8 +1,8 @@
 #![no_main]
 use goodqueue::FqCodel;
+use goodqueue::Header;
 use goodqueue::arena::Slot;
 use goodqueue::fq_codel::{Flow, Params};
-use goodqueue::Header;
 use goodqueue_fuzz::{Call, LINK, law, run};
 
 libfuzzer_sys::fuzz_target!(|input: (u8, u8, Vec<Call>)| {

@@ -1,7 +1,7 @@
 #![no_main]
 use goodqueue::fifo::Limit;
 use goodqueue::htb::{Class, ClassParams, Htb, Map};
-use goodqueue::{AnyQueue, Header, Fifo, Tbf, Nanos, Rate, tbf};
+use goodqueue::{AnyQueue, Fifo, Header, Nanos, Rate, Tbf, tbf};
 use goodqueue_fuzz::{Call, LINK, run};
 
 const START: Nanos = Nanos(1_000_000_000);
@@ -31,9 +31,7 @@ libfuzzer_sys::fuzz_target!(|input: (Vec<(u8, u32, u32, u16, u8)>, u64, Vec<Call
             ..ClassParams::new(Rate(rate.into()))
         }
     };
-    let is_inner = |at: usize| {
-        (at + 1..number).any(|other| params(other).parent == Some(at))
-    };
+    let is_inner = |at: usize| (at + 1..number).any(|other| params(other).parent == Some(at));
     let class = |at: usize| {
         if is_inner(at) { Class::inner(params(at)) } else { Class::leaf(params(at), leaf(given[at].0)) }
     };

@@ -1,8 +1,8 @@
 #![no_main]
+use goodqueue::Header;
 use goodqueue::arena::Slot;
 use goodqueue::pie::{Params, Stamped};
-use goodqueue::{FqPie, Pie, Nanos, Rng, Span, fq_pie};
-use goodqueue::Header;
+use goodqueue::{FqPie, Nanos, Pie, Rng, Span, fq_pie};
 use goodqueue_fuzz::{Call, LINK, run};
 
 fn law(choice: u8) -> Params {
@@ -25,7 +25,9 @@ libfuzzer_sys::fuzz_target!(|input: (u8, u8, u64, Vec<Call>)| {
         let params = |choice: u8| Params { limit: u32::from(choice), ..law(choice) };
         let places = vec![Stamped::default(); usize::from(size)];
         let queue = <Pie<Header>>::new(params(choice), LINK, start, draws, places);
-        return run(queue, &calls, |queue, now, choice, inside| queue.configure(now, params(choice), LINK, inside));
+        return run(queue, &calls, |queue, now, choice, inside| {
+            queue.configure(now, params(choice), LINK, inside)
+        });
     }
     let params = |choice: u8| fq_pie::Params {
         limit: u32::from(choice),

@@ -1,7 +1,8 @@
 #![no_main]
+use goodqueue::Header;
 use goodqueue::red::LawParams;
 use goodqueue::sfq::{Node, Params, Slot};
-use goodqueue::{Sfq, Nanos, Rng, Span};
+use goodqueue::{Nanos, Rng, Sfq, Span};
 use goodqueue_fuzz::{Call, run};
 
 libfuzzer_sys::fuzz_target!(|input: (u8, u8, u8, u16, u64, Vec<Call>)| {

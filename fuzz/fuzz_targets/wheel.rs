@@ -1,8 +1,8 @@
 #![no_main]
+use goodqueue::Header;
 use goodqueue::arena::{List, Slot};
 use goodqueue::wheel::{Params, words};
-use goodqueue::{Wheel, Span};
-use goodqueue::Header;
+use goodqueue::{Span, Wheel};
 use goodqueue_fuzz::{Call, run};
 
 libfuzzer_sys::fuzz_target!(|input: (u8, u8, u8, Vec<Call>)| {

@@ -211,7 +211,8 @@ impl Load {
                 };
                 let origin = Nanos::ZERO + scenario.origin;
                 let stop = Nanos::ZERO + Span::from_millis(1800);
-                let config = BrowserConfig { pages: vec![page], start: Nanos::ZERO, origin, late: Span::ZERO, stop };
+                let config =
+                    BrowserConfig { pages: vec![page], start: Nanos::ZERO, origin, late: Span::ZERO, stop };
                 scenario.browsers.push(Browse { from, hosts: vec![host], dscp: ends >> 2, config });
             }
         }

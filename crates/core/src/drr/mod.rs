@@ -36,6 +36,8 @@ pub struct Class<P, Q> {
     queue: Q,
     quantum: u32,
     deficit: u32,
+    /// What its queue holds.
+    held: Backlog,
     /// The packet that waits for the deficit beside the queue.
     waiting: Option<P>,
     next: u32,
@@ -47,7 +49,7 @@ impl<P: Packet, Q: Queue<P>> Class<P, Q> {
     /// A class over `queue`, which is empty, with so many bytes a turn; none is one.
     pub fn new(queue: Q, quantum: u32) -> Self {
         let quantum = quantum.max(1);
-        Class { queue, quantum, deficit: 0, waiting: None, next: UNLISTED }
+        Class { queue, quantum, deficit: 0, held: Backlog::default(), waiting: None, next: UNLISTED }
     }
 
     /// Its queue.
@@ -152,11 +154,11 @@ impl<P: Packet, Q: Queue<P> + 'static, M: Memory> Queue<P> for Drr<P, Q, M> {
             observer.dropped(now, packet, Reason::Limit);
             return Verdict::Dropped(Reason::Limit);
         };
-        let before = class.queue.backlog();
         let verdict = class.queue.enqueue(now, packet, observer);
-        let after = class.queue.backlog();
-        self.backlog.change(before, after);
-        if class.next == UNLISTED && after.packets > 0 {
+        let held = class.queue.backlog();
+        self.backlog.change(class.held, held);
+        class.held = held;
+        if class.next == UNLISTED && class.held.packets > 0 {
             self.list(index);
         }
         verdict
@@ -172,13 +174,14 @@ impl<P: Packet, Q: Queue<P> + 'static, M: Memory> Queue<P> for Drr<P, Q, M> {
             let at = self.round.head;
             let class = self.classes.get_mut(at as usize)?;
             if class.waiting.is_none() {
-                let before = class.queue.backlog();
                 class.waiting = class.queue.dequeue(now, observer);
-                self.backlog.change(before, class.queue.backlog());
+                let held = class.queue.backlog();
+                self.backlog.change(class.held, held);
+                class.held = held;
                 // It is part of what is queued.
                 class.waiting.inspect(|packet| self.backlog.add(packet.len()));
             }
-            let is_empty = class.queue.backlog().packets == 0;
+            let is_empty = class.held.packets == 0;
             if let Some(packet) = class.waiting.take_if(|packet| packet.len() <= class.deficit) {
                 class.deficit -= packet.len();
                 if is_empty {
@@ -238,7 +241,7 @@ impl<P: Packet, Q: Queue<P> + 'static, M: Memory> Queue<P> for Drr<P, Q, M> {
             let after = class.queue.stats();
             self.lost.packets += after.packets - before.packets;
             self.lost.bytes += after.bytes - before.bytes;
-            (class.deficit, class.next) = (0, UNLISTED);
+            (class.deficit, class.held, class.next) = (0, Backlog::default(), UNLISTED);
         }
         self.round = FlowList::EMPTY;
         self.active = 0;

@@ -12,7 +12,7 @@ mod params;
 pub use crate::classes::priority;
 pub use params::{PFIFO_FAST_BANDS, Params, PfifoFastParams};
 
-use crate::classes::{PRIORITIES, reset, tos};
+use crate::classes::{PRIORITIES, tos};
 use crate::memory::Memory;
 use crate::spec::digits_of;
 use crate::{Backlog, Nanos, Observer, Packet, Queue, Stats, Verdict};
@@ -57,7 +57,6 @@ impl Priomap {
 pub struct Prio<P, Q: 'static, M: Memory = crate::memory::Usual> {
     bands: M::Of<Q>,
     map: Priomap,
-    backlog: Backlog,
     /// The band of each of the four priorities that packets have, one that there is.
     of: [u8; 4],
     /// Packets delivered, by band.
@@ -72,14 +71,7 @@ impl<P: Packet, Q: Queue<P> + 'static, M: Memory> Prio<P, Q, M> {
             return None;
         }
         let of = map.bands(bands.as_ref().len());
-        Some(Prio {
-            bands,
-            map,
-            backlog: Backlog::default(),
-            of,
-            sent: [0; MAX_BANDS],
-            kinds: core::marker::PhantomData,
-        })
+        Some(Prio { bands, map, of, sent: [0; MAX_BANDS], kinds: core::marker::PhantomData })
     }
 
     /// The map in force.
@@ -110,20 +102,14 @@ impl<P: Packet, Q: Queue<P> + 'static, M: Memory> Queue<P> for Prio<P, Q, M> {
     #[inline]
     fn enqueue(&mut self, now: Nanos, packet: P, observer: &mut impl Observer<P>) -> Verdict {
         let band = self.band(packet.dsfield());
-        let queue = &mut self.bands[band];
-        let before = queue.backlog();
-        let verdict = queue.enqueue(now, packet, observer);
-        self.backlog.change(before, queue.backlog());
-        verdict
+        self.bands[band].enqueue(now, packet, observer)
     }
 
     /// Linux `sch_prio.c:prio_dequeue`.
     #[inline]
     fn dequeue(&mut self, now: Nanos, observer: &mut impl Observer<P>) -> Option<P> {
         for (queue, sent) in self.bands.iter_mut().zip(&mut self.sent) {
-            let before = queue.backlog();
             let packet = queue.dequeue(now, observer);
-            self.backlog.change(before, queue.backlog());
             if packet.is_some() {
                 *sent += 1;
                 return packet;
@@ -137,7 +123,11 @@ impl<P: Packet, Q: Queue<P> + 'static, M: Memory> Queue<P> for Prio<P, Q, M> {
     }
 
     fn backlog(&self) -> Backlog {
-        self.backlog
+        let mut all = Backlog::default();
+        for queue in self.bands() {
+            all.change(Backlog::default(), queue.backlog());
+        }
+        all
     }
 
     fn stats(&self) -> Stats {
@@ -146,7 +136,7 @@ impl<P: Packet, Q: Queue<P> + 'static, M: Memory> Queue<P> for Prio<P, Q, M> {
 
     fn reset(&mut self, now: Nanos, observer: &mut impl Observer<P>) {
         for queue in self.bands.as_mut() {
-            reset(&mut self.backlog, queue, now, observer);
+            queue.reset(now, observer);
         }
     }
 
