@@ -160,14 +160,15 @@ pub struct RunArgs {
     pub dry_run: bool,
 }
 
-/// The flags that were typed, by their names, of the subcommand that was.
+/// The flags of a [`Request`] that were typed, by their names.
 #[must_use]
 pub fn given(matches: &ArgMatches) -> Vec<String> {
     let Some((_, matches)) = matches.subcommand() else { return Vec::new() };
-    // The groups of flags, too, have identifiers: the names of their structs.
-    let is_flag = |id: &&clap::Id| !id.as_str().starts_with(char::is_uppercase);
+    let request = Request::augment_args(clap::Command::new("run"));
+    let is_of_request = |id: &&clap::Id| request.get_arguments().any(|argument| argument.get_id() == *id);
     let is_typed = |id: &&clap::Id| matches.value_source(id.as_str()) == Some(ValueSource::CommandLine);
-    matches.ids().filter(is_flag).filter(is_typed).map(|id| id.as_str().replace('_', "-")).collect()
+    let ids = matches.ids().filter(is_of_request).filter(is_typed);
+    ids.map(|id| id.as_str().replace('_', "-")).collect()
 }
 
 /// `goodqueue report`.

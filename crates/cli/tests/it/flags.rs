@@ -318,6 +318,12 @@ fn how_to_run_it_again_runs_it_again() {
         &scratch,
         &["run", "tcp_1up", "--length", "1s", "--shape", "90%", "--loss", "1%", "--seeds", "2"],
     );
+    // How a result is shown is no key of the file.
+    let text = "test = { name = \"ping\", length = \"1s\" }\n";
+    file(&scratch, "shown.toml", text);
+    let shown = ["run", "shown.toml", "--wide", "--verbose", "--quiet", "--title", "t", "--note", "n", "--check-determinism"];
+    let output = goodqueue().current_dir(scratch.path("")).args(shown).output().expect("it starts");
+    assert!(output.status.success(), "{}", stderr(&output));
     let text = "test = { name = \"tcp_1up\", length = \"1s\" }\nseeds = [5, 6]\nqueues = [\"codel\"]\n\
                 [link]\ndown = { trace = \"my.trace\" }\n";
     file(&scratch, "my file.toml", text);

@@ -8,20 +8,7 @@ use crate::Request;
 use crate::plan::Seeds;
 
 /// Flags that are no key of a file.
-const OWN: [&str; 12] = [
-    "test",
-    "sim",
-    "live",
-    "check-determinism",
-    "trace",
-    "output",
-    "json",
-    "title",
-    "note",
-    "quiet",
-    "dry-run",
-    "set",
-];
+const OWN: [&str; 4] = ["test", "sim", "live", "set"];
 
 /// What the flags that were typed (`given`) change of the file.
 ///
