@@ -6,7 +6,7 @@ use std::path::Path;
 use goodqueue::{Nanos, Reason};
 use goodqueue_experiment::Experiment;
 use goodqueue_experiment::text::{Claim, Held};
-use goodqueue_proof::reproduce::{self, Book, Verdict};
+use goodqueue_proof::reproduce::{self, Entry, Verdict};
 use goodqueue_sim::{Discipline, OwnQueue, Report, Token};
 
 /// A FIFO of ten packets.
@@ -68,8 +68,8 @@ fn a_claim_on_a_queue_of_ones_own_is_judged() {
         Claim { id: "3".into(), held: bounds, ..order.clone() },
         Claim { id: "4".into(), held: Held::Order(vec![1, 2]), ..order },
     ];
-    let book = Book::Experiment("short".into(), experiment.into());
-    let reproduced = reproduce::run(&book, &mut ()).expect("an outcome");
+    let entry = Entry::Experiment("short".into(), experiment.into());
+    let reproduced = reproduce::run(&entry, &mut ()).expect("an outcome");
     let verdicts: Vec<&Verdict> = reproduced.outcome.claims.iter().map(|row| &row.verdict).collect();
     assert_eq!(verdicts, [&Verdict::Holds, &Verdict::Holds, &Verdict::Missed], "{:?}", reproduced.outcome);
     let page = reproduce::text(&[reproduced.outcome]);

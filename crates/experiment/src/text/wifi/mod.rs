@@ -16,7 +16,7 @@ mod rates;
 mod test_stations;
 
 use goodqueue::{QueueSpec, Rate, Span};
-use goodqueue_sim::wifi::{Band, DeviceSpec, RadioSpec};
+use goodqueue_sim::wifi::{Band, RadioSpec};
 
 use super::read::{self, At, Read, Section, Wrong};
 use crate::text::keys::{Key, Kind};
