@@ -20,7 +20,7 @@ use goodqueue_experiment::text::lines::{LINES, Line};
 /// # Errors
 /// [`Error::Machine`] where it cannot be printed.
 pub fn schema() -> Result<(), Error> {
-    print_json(&goodqueue_experiment::text::schema::schema())
+    print_json(&goodqueue_experiment::text::schema())
 }
 
 /// The rows that were asked for: all, or the one of that name.

@@ -94,8 +94,8 @@ impl Variant {
 }
 
 impl Experiment {
-    /// Gives flow `flow` of the test, from 0, this congestion control: one's own, for example ([`CcKind::own`]). Tables and
-    /// charts show its name.
+    /// Gives flow `flow` of the test, from 0, this congestion control: one's own, for example ([`CcKind::own`]). The flow has
+    /// its name in all tables and charts: `TCP bbr 1` becomes `TCP NAME 1`, and `TCP upload::1` `TCP upload::1 NAME`.
     ///
     /// # Errors
     /// [`Error::Usage`] where the test has no such flow.
@@ -103,6 +103,11 @@ impl Experiment {
         let Some(plan) = self.test.flows.get_mut(flow) else {
             let flows = self.test.flows.len();
             return Err(Error::Usage(format!("flow {flow}: the test has {flows}, numbered from 0")));
+        };
+        plan.name = if plan.name.contains(&plan.cc) {
+            plan.name.replace(&plan.cc, cc.name())
+        } else {
+            format!("{} {cc}", plan.name)
         };
         cc.name().clone_into(&mut plan.cc);
         let flows = self.variants.iter_mut().filter_map(|variant| variant.scenario.flows.get_mut(flow));

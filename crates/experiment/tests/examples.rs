@@ -43,5 +43,8 @@ fn a_congestion_control_of_ones_own_is_beside_cubic() {
     assert!(lines.iter().all(|line| line.contains(": cubic ") && line.contains(", aimd ")), "{lines:?}");
     let fq_codel = record.summary(&record.runs[2]);
     assert!(fq_codel.flows.iter().all(|flow| flow.goodput_bps > Some(8_000_000)), "half each: {lines:?}");
-    assert!(goodqueue_report::html(&record).contains("aimd"), "the table of flows");
+    let names: Vec<&str> = record.test.flows.iter().map(|flow| flow.name.as_str()).collect();
+    assert_eq!(names, ["TCP upload::1 cubic", "TCP upload::2 aimd"]);
+    let page = goodqueue_report::html(&record);
+    assert!(page.matches("2 aimd").count() > 6, "the table of flows and the charts");
 }

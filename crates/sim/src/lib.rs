@@ -84,7 +84,7 @@ pub use error::BuildError;
 pub use frame::Token;
 pub use link::LinkCounters;
 pub use loss::Loss;
-pub use own_queue::{Own, OwnQueue, Report};
+pub use own_queue::{NamedQueue, OwnQueue, Report};
 pub use owner::LaneOwner;
 pub use path::route;
 pub use scenario::{

@@ -109,7 +109,7 @@ impl<T: OwnQueue + Clone> Prototype for T {
 
 /// A name and a queue without packets; see [`Discipline::own`]. Equal to its own clones alone.
 #[derive(Clone)]
-pub struct Own {
+pub struct NamedQueue {
     name: Arc<str>,
     prototype: Arc<dyn Prototype>,
 }
@@ -118,25 +118,25 @@ impl Discipline {
     /// A queue of one's own under `name`, which tables, charts and claims show. The name should not be another's.
     #[must_use]
     pub fn own(name: &str, queue: impl OwnQueue + Clone) -> Discipline {
-        Discipline::Own(Own { name: name.into(), prototype: Arc::new(queue) })
+        Discipline::Own(NamedQueue { name: name.into(), prototype: Arc::new(queue) })
     }
 }
 
-impl PartialEq for Own {
-    fn eq(&self, other: &Own) -> bool {
+impl PartialEq for NamedQueue {
+    fn eq(&self, other: &NamedQueue) -> bool {
         Arc::ptr_eq(&self.prototype, &other.prototype)
     }
 }
 
-impl Eq for Own {}
+impl Eq for NamedQueue {}
 
-impl fmt::Debug for Own {
+impl fmt::Debug for NamedQueue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.name)
     }
 }
 
-impl fmt::Display for Own {
+impl fmt::Display for NamedQueue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.name)
     }
@@ -174,7 +174,7 @@ pub(crate) struct Running {
 }
 
 impl Running {
-    pub(crate) fn new(own: &Own, draws: Rng) -> Running {
+    pub(crate) fn new(own: &NamedQueue, draws: Rng) -> Running {
         let mut queue = own.prototype.instance();
         queue.seed(draws);
         let (backlog, stats) = (Backlog::default(), Stats::default());

@@ -13,7 +13,7 @@ use goodqueue_probe::talk::PeerConfig;
 use goodqueue_probe::web::BrowserConfig;
 
 use crate::loss::Loss;
-use crate::own_queue::Own;
+use crate::own_queue::NamedQueue;
 use crate::shaped::Shaper;
 use crate::switch::Buffers;
 use crate::tcp::Config;
@@ -116,7 +116,7 @@ pub enum Discipline {
     /// `htb` over a tree of classes.
     Classes(Arc<ClassTree>),
     /// One's own; made by [`Discipline::own`].
-    Own(Own),
+    Own(NamedQueue),
 }
 
 impl Discipline {

@@ -14,7 +14,7 @@ const OWN: [&str; 4] = ["test", "sim", "live", "set"];
 ///
 /// # Errors
 /// [`Error::Usage`] for one that goes with no file, and for a value that cannot be read.
-pub fn changes(args: &Request, given: &[String]) -> Result<Vec<Override>, Error> {
+pub(crate) fn changes(args: &Request, given: &[String]) -> Result<Vec<Override>, Error> {
     let mut changes = Vec::new();
     for flag in given.iter().map(String::as_str).filter(|flag| !OWN.contains(flag)) {
         changes.extend(of_flag(args, flag)?);

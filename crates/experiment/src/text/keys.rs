@@ -10,7 +10,7 @@ use super::wifi::keys::{EDCA, GROUP, STATION, WIFI, WIFI_CHANGE, WIRE};
 
 /// What a value is.
 #[derive(Clone, Copy, Debug)]
-pub enum Kind {
+pub(crate) enum Kind {
     /// Any text.
     Text,
     /// `true` or `false`.
@@ -62,28 +62,28 @@ pub enum Kind {
 
 /// A key.
 #[derive(Clone, Copy, Debug)]
-pub struct Key {
+pub(crate) struct Key {
     /// As written.
-    pub name: &'static str,
+    pub(crate) name: &'static str,
     /// What its value is.
-    pub kind: Kind,
+    pub(crate) kind: Kind,
     /// What holds where it is not written, in words.
-    pub default: &'static str,
+    pub(crate) default: &'static str,
     /// What it does.
-    pub doc: &'static str,
+    pub(crate) doc: &'static str,
 }
 
 /// A table with its keys.
 #[derive(Clone, Copy, Debug)]
-pub struct Table {
+pub(crate) struct Table {
     /// As written between brackets; empty for the file itself.
-    pub name: &'static str,
+    pub(crate) name: &'static str,
     /// What it is.
-    pub doc: &'static str,
+    pub(crate) doc: &'static str,
     /// Its own keys, in the order in which they are documented.
-    pub keys: &'static [Key],
+    pub(crate) keys: &'static [Key],
     /// The table whose keys it has besides.
-    pub also: Option<&'static Table>,
+    pub(crate) also: Option<&'static Table>,
 }
 
 impl Table {
@@ -107,11 +107,11 @@ impl Table {
 }
 
 /// Most flows, all groups together.
-pub const MOST_FLOWS: u64 = 100_000;
+pub(crate) const MOST_FLOWS: u64 = 100_000;
 /// Most repetitions.
-pub const MOST_REPETITIONS: u64 = 1000;
+pub(crate) const MOST_REPETITIONS: u64 = 1000;
 /// Most server hosts.
-pub const MOST_SERVERS: u64 = 64;
+pub(crate) const MOST_SERVERS: u64 = 64;
 /// Longest delay of a link.
 pub(super) const LONGEST: Span = Span::from_secs(1000);
 pub(super) const DAY: Span = Span::from_secs(24 * 3600);
@@ -136,7 +136,7 @@ pub(super) const FROM_NOTHING: Span = Span::ZERO;
 pub(super) const SOME: Span = Span(1);
 
 /// The file.
-pub static ROOT: Table = Table {
+pub(crate) static ROOT: Table = Table {
     name: "",
     doc: "An experiment: what is compared, over which network, under which load.",
     keys: &[
@@ -199,7 +199,7 @@ pub static ROOT: Table = Table {
 };
 
 /// The test with its numbers.
-pub static TEST: Table = Table {
+pub(crate) static TEST: Table = Table {
     name: "test",
     doc: "The test with its numbers; the words are those of the flags of `goodqueue run`.",
     keys: &[
@@ -234,7 +234,7 @@ pub static TEST: Table = Table {
 };
 
 /// TCP of all hosts.
-pub static TCP: Table = Table {
+pub(crate) static TCP: Table = Table {
     name: "tcp",
     doc: "TCP of all hosts.",
     keys: &[
@@ -254,7 +254,7 @@ const RATE_OR_TRACE: Kind = Kind::OneOf(&[Kind::Rate, Kind::Table(&SIMPLE_TRACE)
 const SHAPE: Kind = Kind::OneOf(&[Kind::LineShare, Kind::Rate]);
 
 /// The bottleneck of the simple form.
-pub static SIMPLE: Table = Table {
+pub(crate) static SIMPLE: Table = Table {
     name: "link",
     doc: "One bottleneck with the queue under comparison in both directions, between the client and all \
           servers; the words are those of the flags of `goodqueue run`.",
@@ -299,7 +299,7 @@ pub static SIMPLE: Table = Table {
 };
 
 /// A line of the simple form that follows a trace.
-pub static SIMPLE_TRACE: Table = Table {
+pub(crate) static SIMPLE_TRACE: Table = Table {
     name: "link.down",
     doc: "The line of a [link], towards the client or the servers, as a trace: `down = { trace = \"lte.trace\" }`.",
     keys: &[key("trace", Kind::Text, "required", "a Mahimahi trace file, from the folder of this file")],
@@ -307,7 +307,7 @@ pub static SIMPLE_TRACE: Table = Table {
 };
 
 /// A link of a network.
-pub static LINK: Table = Table {
+pub(crate) static LINK: Table = Table {
     name: "link",
     doc: "A link, in both directions: the keys of [link.up], and these. What is written here holds both ways; \
           [link.up] and [link.down] come before it.",
@@ -326,7 +326,7 @@ pub static LINK: Table = Table {
 };
 
 /// A link of a network as a variant changes it.
-pub static LINK_CHANGE: Table = Table {
+pub(crate) static LINK_CHANGE: Table = Table {
     name: "variant.link.NAME",
     doc: "Changes of the link of this name: the keys of [link.up] for both ways, and these.",
     keys: &[
@@ -337,7 +337,7 @@ pub static LINK_CHANGE: Table = Table {
 };
 
 /// One direction of a link.
-pub static DIRECTION: Table = Table {
+pub(crate) static DIRECTION: Table = Table {
     name: "link.up",
     doc: "One direction of a link: queue, ring, line; then delay and loss.",
     keys: &[
@@ -400,7 +400,7 @@ pub static DIRECTION: Table = Table {
 };
 
 /// Loss in bursts.
-pub static BURSTS: Table = Table {
+pub(crate) static BURSTS: Table = Table {
     name: "link.up.loss",
     doc: "Loss in bursts, the Gilbert-Elliott model: probabilities at each packet.",
     keys: &[
@@ -413,7 +413,7 @@ pub static BURSTS: Table = Table {
 };
 
 /// A shaper.
-pub static SHAPER: Table = Table {
+pub(crate) static SHAPER: Table = Table {
     name: "link.up.shaper",
     doc: "A token bucket over the queue; the queue's own numbers are computed with its rate.",
     keys: &[
@@ -430,7 +430,7 @@ pub static SHAPER: Table = Table {
 };
 
 /// Thresholds of flow control.
-pub static PAUSE: Table = Table {
+pub(crate) static PAUSE: Table = Table {
     name: "link.up.pause",
     doc: "Pause frames (IEEE 802.3x) of the device that this queue is in, to the links that end there.",
     keys: &[
@@ -441,7 +441,7 @@ pub static PAUSE: Table = Table {
 };
 
 /// Something compared.
-pub static VARIANT: Table = Table {
+pub(crate) static VARIANT: Table = Table {
     name: "variant",
     doc: "One side of a comparison: the experiment with these changes.",
     keys: &[
@@ -465,7 +465,7 @@ pub static VARIANT: Table = Table {
 };
 
 /// TCP flows.
-pub static FLOW: Table = Table {
+pub(crate) static FLOW: Table = Table {
     name: "flow",
     doc: "A group of like TCP flows between the client and a server.",
     keys: &[
@@ -489,7 +489,7 @@ pub static FLOW: Table = Table {
 };
 
 /// Probes.
-pub static PROBE: Table = Table {
+pub(crate) static PROBE: Table = Table {
     name: "probe",
     doc: "An isochronous UDP probe from the client to a server and back.",
     keys: &[
@@ -502,7 +502,7 @@ pub static PROBE: Table = Table {
 };
 
 /// UDP sources.
-pub static UDP: Table = Table {
+pub(crate) static UDP: Table = Table {
     name: "udp",
     doc: "A UDP source between any two nodes.",
     keys: &[
@@ -526,7 +526,7 @@ pub static UDP: Table = Table {
 };
 
 /// Every table, in the order in which they are documented.
-pub static TABLES: [&Table; 27] = [
+pub(crate) static TABLES: [&Table; 27] = [
     &ROOT,
     &TEST,
     &SIMPLE,

@@ -4,12 +4,12 @@
 //!  text ─► read (values with their places) ─► links, load (as written) ─► Experiment (scenarios to run)
 //! ```
 //!
-//! What may be written is data ([`keys`]); the JSON schema ([`schema`]) is made from it, and a test holds
+//! What may be written is data (`keys.rs`); the JSON schema ([`schema`]) is made from it, and a test holds
 //! `docs/experiments.md` against it.
 
 mod claims;
 mod flags;
-pub mod keys;
+pub(crate) mod keys;
 pub mod lines;
 pub(crate) mod link_file;
 mod links;
@@ -20,7 +20,7 @@ mod path;
 mod read;
 mod resolve;
 mod scenario;
-pub mod schema;
+mod schema;
 pub(crate) mod share;
 pub(crate) mod simple;
 pub(crate) mod starts;
@@ -28,7 +28,7 @@ mod switches;
 mod trace;
 pub(crate) mod trees;
 mod view;
-pub mod wifi;
+pub(crate) mod wifi;
 
 use std::path::Path;
 
@@ -36,10 +36,11 @@ use crate::Experiment;
 
 pub use claims::class::Class;
 pub use claims::{Claim, Held, Picture, Reproduction};
-pub use flags::changes;
+pub(crate) use flags::changes;
 pub(crate) use network::Note;
-pub use overrides::Override;
+pub(crate) use overrides::Override;
 pub(crate) use resolve::of_plan;
+pub use schema::schema;
 pub(crate) use trace::rate as trace_rate;
 pub use view::View;
 

@@ -12,7 +12,7 @@ use crate::hint::did_you_mean;
 
 /// A key with the value that it gets.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Override {
+pub(crate) struct Override {
     /// As it was typed, for errors: `--set test.length=10s`.
     pub(crate) typed: String,
     /// The key, table by table.

@@ -17,7 +17,7 @@ const GUARDS: Kind =
 const SNR: Kind = Kind::Number { least: -20, most: 100 };
 
 /// A Wi-Fi network.
-pub static WIFI: Table = Table {
+pub(crate) static WIFI: Table = Table {
     name: "wifi",
     doc: "A Wi-Fi network in place of [link]: server, a wire, an access point (node `ap`), and stations on its air. What \
           is said of rate and errors here holds for stations that say nothing else. A file with this table alone is what \
@@ -187,7 +187,7 @@ pub static WIFI: Table = Table {
 };
 
 /// Changes of a Wi-Fi network.
-pub static WIFI_CHANGE: Table = Table {
+pub(crate) static WIFI_CHANGE: Table = Table {
     name: "variant.wifi",
     doc: "Changes of [wifi]: its keys but `station`, and these.",
     keys: &[key(
@@ -200,7 +200,7 @@ pub static WIFI_CHANGE: Table = Table {
 };
 
 /// Stations.
-pub static STATION: Table = Table {
+pub(crate) static STATION: Table = Table {
     name: "wifi.station",
     doc: "A station, or several like ones.",
     keys: &[
@@ -240,7 +240,7 @@ pub static STATION: Table = Table {
 };
 
 /// Groups.
-pub static GROUP: Table = Table {
+pub(crate) static GROUP: Table = Table {
     name: "wifi.group",
     doc: "A group of stations that has its share of the air as one, by weight among its neighbours.",
     keys: &[
@@ -253,7 +253,7 @@ pub static GROUP: Table = Table {
 };
 
 /// EDCA parameters of a category.
-pub static EDCA: Table = Table {
+pub(crate) static EDCA: Table = Table {
     name: "wifi.edca",
     doc: "Parameters of an access category.",
     keys: &[
@@ -272,7 +272,7 @@ pub static EDCA: Table = Table {
 };
 
 /// The wire.
-pub static WIRE: Table = Table {
+pub(crate) static WIRE: Table = Table {
     name: "wifi.wire",
     doc: "Between server and access point, both ways.",
     keys: &[
@@ -284,7 +284,7 @@ pub static WIRE: Table = Table {
 };
 
 /// A file that `--link` takes.
-pub static LINK_FILE: Table = Table {
+pub(crate) static LINK_FILE: Table = Table {
     name: "link file",
     doc: "A network for `goodqueue run TEST --link FILE`.",
     keys: &[key("wifi", Kind::Table(&WIFI), "required", "the network")],

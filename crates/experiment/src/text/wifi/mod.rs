@@ -10,13 +10,13 @@
 mod driver;
 mod groups;
 pub(crate) mod ideas;
-pub mod keys;
+pub(crate) mod keys;
 mod network;
 mod rates;
 mod test_stations;
 
 use goodqueue::{QueueSpec, Rate, Span};
-use goodqueue_sim::wifi::{Band, DeviceSpec, RadioSpec};
+use goodqueue_sim::wifi::{Band, RadioSpec};
 
 use super::read::{self, At, Read, Section, Wrong};
 use crate::text::keys::{Key, Kind};
@@ -26,34 +26,34 @@ pub(super) use test_stations::TestStations;
 
 /// A Wi-Fi network, resolved. Its access point is device 0 of the radio, and the stations follow in their order.
 #[derive(Clone, Debug)]
-pub struct Wifi {
+pub(crate) struct Wifi {
     /// Where it begins in the file.
     pub(super) at: usize,
     /// The channel with its devices.
-    pub radio: RadioSpec,
+    pub(crate) radio: RadioSpec,
     /// Name of each station.
-    pub stations: Vec<String>,
+    pub(crate) stations: Vec<String>,
     /// What is said of each station's rate, in words.
-    pub rates: Vec<String>,
+    pub(crate) rates: Vec<String>,
     /// The access point in words.
-    pub words: String,
+    pub(crate) words: String,
     /// Between server and access point.
-    pub wire: Wire,
+    pub(crate) wire: Wire,
     /// Whether a test's client is at the server.
-    pub runs_from_server: bool,
+    pub(crate) runs_from_server: bool,
     /// Whether its queue is the one under comparison.
     pub(super) is_compared: bool,
 }
 
 /// Between server and access point, each way.
 #[derive(Clone, Copy, Debug)]
-pub struct Wire {
+pub(crate) struct Wire {
     /// Rate of the line.
-    pub rate: Rate,
+    pub(crate) rate: Rate,
     /// Propagation delay.
-    pub delay: Span,
+    pub(crate) delay: Span,
     /// The queue in front of it.
-    pub queue: QueueSpec,
+    pub(crate) queue: QueueSpec,
 }
 
 /// Name of the access point's node.
@@ -152,12 +152,6 @@ impl Wifi {
             runs_from_server: chain.plain("run_from", word)?.as_deref() == Some("server"),
             is_compared: access_point.is_compared,
         })
-    }
-
-    /// The access point.
-    #[must_use]
-    pub fn access_point(&self) -> Option<&DeviceSpec> {
-        self.radio.devices.first()
     }
 }
 
