@@ -89,9 +89,8 @@ pub use owner::LaneOwner;
 pub use path::route;
 pub use scenario::{
     Browse, Discipline, Flow, Link, NodeId, Opener, Pattern, Pause, PortSpec, Probe, ProbeKind, Radio,
-    Scenario, Source, Switch, Talk, Watch,
+    Scenario, Shaper, ShaperKind, Source, Switch, Talk, Watch,
 };
-pub use shaped::{Shaper, ShaperKind};
 pub use tap::{Leg, TraceEvent, What};
 
 /// The examples of the README are tests.

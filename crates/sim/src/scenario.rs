@@ -14,7 +14,6 @@ use goodqueue_probe::web::BrowserConfig;
 
 use crate::loss::Loss;
 use crate::own_queue::Own;
-use crate::shaped::Shaper;
 use crate::switch::Buffers;
 use crate::tcp::Config;
 use crate::tcp::cc::CcKind;
@@ -185,6 +184,29 @@ impl PortSpec {
         let line = Serializer::new(rate).into();
         PortSpec { queue, shaper: None, lanes: 1, ring: None, line, rate, frame: 1514, pause: None }
     }
+}
+
+/// Which shaper it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ShaperKind {
+    /// Linux `sch_htb.c`, one class whose rate is its ceil: a packet may leave while the bucket is not
+    /// below zero, and is paid for after (`htb_class_mode`, `htb_accnt_tokens`).
+    Htb,
+    /// Linux `sch_tbf.c:tbf_dequeue`: a packet is taken from its queue when it is the next one, and leaves
+    /// when the bucket holds all of its bytes.
+    Tbf,
+}
+
+/// A shaper in front of a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shaper {
+    /// Which one.
+    pub kind: ShaperKind,
+    /// Rate at which the bucket fills, more than zero.
+    pub rate: Rate,
+    /// What the bucket holds, bytes. `tbf` passes a longer packet when it is full, where Linux drops it:
+    /// super-packets are cut before a bucket that they do not fit into.
+    pub burst: u32,
 }
 
 /// Thresholds of hardware flow control, bytes.

@@ -3,34 +3,10 @@
 //! A shaper is no line: it lets a packet go at once and then holds the next one back. An idle shaper
 //! delays nothing, and a packet leaves one serialization time earlier than it would leave a line.
 
-use goodqueue::{
-    AnyQueue, Backlog, Bytes, Nanos, Observer, Packet, Queue, Rate, Serializer, Span, Stats, Verdict,
-};
+use goodqueue::{AnyQueue, Backlog, Bytes, Nanos, Observer, Packet, Queue, Serializer, Span, Stats, Verdict};
 
 use crate::frame::Token;
-
-/// Which shaper it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ShaperKind {
-    /// Linux `sch_htb.c`, one class whose rate is its ceil: a packet may leave while the bucket is not
-    /// below zero, and is paid for after (`htb_class_mode`, `htb_accnt_tokens`).
-    Htb,
-    /// Linux `sch_tbf.c:tbf_dequeue`: a packet is taken from its queue when it is the next one, and leaves
-    /// when the bucket holds all of its bytes.
-    Tbf,
-}
-
-/// A shaper in front of a line.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Shaper {
-    /// Which one.
-    pub kind: ShaperKind,
-    /// Rate at which the bucket fills, more than zero.
-    pub rate: Rate,
-    /// What the bucket holds, bytes. `tbf` passes a longer packet when it is full, where Linux drops it:
-    /// super-packets are cut before a bucket that they do not fit into.
-    pub burst: u32,
-}
+use crate::scenario::{Shaper, ShaperKind};
 
 /// The shaper at work. The bucket is counted in time: what the rate needs for the bytes.
 #[derive(Clone, Debug)]
@@ -167,7 +143,7 @@ impl<Q: Queue<Token>> Queue<Token> for Shaped<Q> {
 
 #[cfg(test)]
 mod tests {
-    use goodqueue::{Ignore, QueueSpec};
+    use goodqueue::{Ignore, QueueSpec, Rate};
 
     use super::*;
     use crate::frame::Frame;

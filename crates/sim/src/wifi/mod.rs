@@ -23,6 +23,7 @@ mod leave;
 mod limit;
 mod minstrel;
 pub mod model;
+mod on_air;
 mod phy;
 mod radio;
 mod rates;

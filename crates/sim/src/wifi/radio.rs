@@ -12,14 +12,13 @@ use goodqueue::wifi::{
 };
 use goodqueue::{AnyQueue, Histogram, Nanos, Observer, Queue, Rate, Reason, Rng, Span};
 
-use super::device::{Burst, Device, Path, PathAccount, PathId};
+use super::device::{Burst, Device, Path, PathAccount, PathId, TailDrop};
 use super::edca::{Band, Contention};
-use super::exchange::OnAir;
 use super::frame::{DeviceId, Frame, Sink, Skb};
 use super::ideas::{DqlScope, Ideas, new_dql};
+use super::on_air::OnAir;
 use super::rates::RateControl;
 use super::spec::{DeviceSpec, Lower, PeerSpec, RadioSpec, Role, Upper};
-use super::taildrop::TailDrop;
 use crate::sojourn::Sojourn;
 
 /// What is wrong with a radio.

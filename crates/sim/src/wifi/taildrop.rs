@@ -1,8 +1,6 @@
 //! mac80211's queues by station and TID before they had flows: FIFOs with a limit for all and one for each, served in
 //! turn (Kazior's patches of 2016: `TOTAL_MAX_TX_BUFFER`, `STA_MAX_TX_BUFFER`).
 
-use std::collections::VecDeque;
-
 use goodqueue::wifi::Ac;
 use goodqueue::{Nanos, Reason};
 
@@ -10,22 +8,6 @@ use super::block_ack::Mpdu;
 use super::device::{Category, Device, PathId};
 use super::frame::{DeviceId, Frame, Sink, Skb};
 use super::radio::Radio;
-
-/// The limits, what they count, and who is served next. The packets are with the TIDs.
-#[derive(Debug)]
-pub(super) struct TailDrop {
-    total: u32,
-    station: u32,
-    pub(super) queued: u32,
-    /// TIDs that have packets, by category.
-    turns: [VecDeque<(PathId, u8)>; 4],
-}
-
-impl TailDrop {
-    pub(super) fn new(total: u32, station: u32) -> TailDrop {
-        TailDrop { total, station, queued: 0, turns: Default::default() }
-    }
-}
 
 impl Radio {
     /// A packet comes to the FIFO of its TID.

@@ -5,11 +5,12 @@ mod ack;
 mod handshake;
 mod ofo;
 mod ordinary;
+mod sack;
 mod window;
 
 use super::config::{Config, Opening, Ticks, timestamp, ts_before};
 use super::rtt::RTO_INITIAL;
-use super::segment::{Blocks, Flags, Header, Sack, Segment};
+use super::segment::{Blocks, Flags, Header, Segment};
 use ack::AckState;
 use goodqueue::{Nanos, Span};
 use ofo::OutOfOrder;
@@ -412,14 +413,6 @@ impl Rx {
             segment.set_ace(self.ecn.cep);
         }
     }
-}
-
-/// A block as the segment carries it.
-#[allow(clippy::cast_possible_truncation)]
-fn relative(ack: u64, (start, end): (u64, u64)) -> Sack {
-    let from = |at: u64| i64::try_from(at).unwrap_or(i64::MAX) - i64::try_from(ack).unwrap_or(i64::MAX);
-    let clamp = |at: i64| at.clamp(i64::from(i32::MIN), i64::from(i32::MAX)) as i32;
-    Sack { start: clamp(from(start)), end: clamp(from(end)) }
 }
 
 /// The receiver's own retransmission timeout: from the handshake, as it sends no data.
