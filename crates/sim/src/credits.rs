@@ -2,6 +2,7 @@
 
 use goodqueue::Nanos;
 
+use crate::implementation::Implementation;
 use crate::sequence::Sequence;
 
 /// Memory that a TCP sender gets back when its host's device has reported or dropped a packet.
@@ -26,9 +27,15 @@ pub(crate) struct Credits {
     round: u32,
     /// A sender may wait for one of them: they are to be given back one by one.
     is_awaited: bool,
+    /// They are given back one by one in any case.
+    never_at_once: bool,
 }
 
 impl Credits {
+    pub(crate) fn new(implementation: Implementation) -> Credits {
+        Credits { never_at_once: implementation == Implementation::Reference, ..Credits::default() }
+    }
+
     /// The device will have reported, or has dropped, a packet; no earlier than the one before.
     #[inline]
     pub(crate) fn push(&mut self, credit: Credit) {
@@ -60,7 +67,7 @@ impl Credits {
         if self.list.is_empty() {
             return true;
         }
-        if self.last <= now && is_ahead && !self.is_awaited {
+        if self.last <= now && is_ahead && !self.is_awaited && !self.never_at_once {
             self.list.clear();
             self.round = self.round.wrapping_add(1);
             return true;

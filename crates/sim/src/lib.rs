@@ -57,6 +57,7 @@ mod error;
 mod fifo_line;
 mod frame;
 mod headers;
+mod implementation;
 mod lanes;
 mod link;
 mod loss;

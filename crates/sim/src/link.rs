@@ -8,6 +8,7 @@ use crate::credits::{Credit, Credits};
 use crate::device::Device;
 use crate::error::BuildError;
 use crate::frame::{Frame, FrameId, Frames, Token};
+use crate::implementation::Implementation;
 use crate::lanes::{Lane, NEVER};
 use crate::propagation::{Fate, Propagation};
 use crate::scenario;
@@ -66,13 +67,17 @@ impl Link {
         index: usize,
         is_fed_back: bool,
         seed: u64,
+        implementation: Implementation,
     ) -> Result<Link, BuildError> {
         let node = index as u64;
         let port = spec.port.as_ref();
         Ok(Link {
             number: u32::try_from(index).unwrap_or(u32::MAX),
             device: port
-                .map(|port| Device::new(port, index, is_fed_back, Rng::stream(seed, node, "queue")))
+                .map(|port| {
+                    let draws = Rng::stream(seed, node, "queue");
+                    Device::new(port, index, is_fed_back, draws, implementation)
+                })
                 .transpose()?,
             pause: port.and_then(|port| port.pause).and_then(|pause| Watermarks::new(pause.high, pause.low)),
             feeders: Vec::new(),

@@ -5,6 +5,7 @@ use goodqueue::{Backlog, PortStats, Rate, Span, Stats};
 use proptest::prelude::*;
 
 use super::*;
+use crate::implementation::Implementation;
 use crate::link::LinkCounters;
 use crate::loss::Loss;
 use crate::scenario::{Flow, Link, Opener, Pattern, PortSpec, Probe, ProbeKind, Scenario, Source};
@@ -89,7 +90,7 @@ fn read(simulation: &Simulation) -> Reading {
 }
 
 fn unfetched(scenario: &Scenario) -> Simulation {
-    let mut simulation = Simulation::unchained(scenario).expect("a scenario");
+    let mut simulation = Simulation::without_lanes(scenario, Implementation::Fast).expect("a scenario");
     simulation.add_lanes();
     simulation
 }

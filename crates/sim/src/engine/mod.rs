@@ -46,6 +46,7 @@ use goodqueue::{FlowHasher, Nanos};
 
 use crate::error::BuildError;
 use crate::frame::FrameId;
+use crate::implementation::Implementation;
 use crate::owner::LaneOwner;
 use crate::path::END;
 use crate::scenario::Scenario;
@@ -72,18 +73,31 @@ impl Simulation {
     /// # Errors
     /// What is wrong with it, by name and number.
     pub fn new(scenario: &Scenario) -> Result<Simulation, BuildError> {
-        let mut simulation = Simulation::unchained(scenario)?;
+        let mut simulation = Simulation::without_lanes(scenario, Implementation::Fast)?;
         simulation.network.find_chains();
         simulation.add_lanes();
         Ok(simulation)
     }
 
-    /// All but its lanes, and the links that fetch.
-    fn unchained(scenario: &Scenario) -> Result<Simulation, BuildError> {
+    /// As [`Simulation::new`], with the plain implementation wherever there is a fast one beside it. What happens in the
+    /// network is the same; it takes more events. For tests that hold the two against each other: see
+    /// `docs/parallel-paths.md`.
+    ///
+    /// # Errors
+    /// As [`Simulation::new`].
+    #[doc(hidden)]
+    pub fn reference(scenario: &Scenario) -> Result<Simulation, BuildError> {
+        let mut simulation = Simulation::without_lanes(scenario, Implementation::Reference)?;
+        simulation.add_lanes();
+        Ok(simulation)
+    }
+
+    /// All but the lanes and the chains of links that fetch.
+    fn without_lanes(scenario: &Scenario, implementation: Implementation) -> Result<Simulation, BuildError> {
         crate::check::check(scenario)?;
         let mut agenda = Agenda::new(scenario);
-        let mut network = Network::new(scenario)?;
-        let hosts = Hosts::new(scenario, &mut agenda, &mut network)?;
+        let mut network = Network::new(scenario, implementation)?;
+        let hosts = Hosts::new(scenario, implementation, &mut agenda, &mut network)?;
         network.note_hosts(&FlowHasher::new(scenario.seed), scenario.ipv6);
         Ok(Simulation { agenda, network, hosts, log: EventLog::default() })
     }

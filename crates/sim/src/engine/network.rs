@@ -9,10 +9,11 @@ use super::agenda::Agenda;
 use super::radios::{Channel, RadioSink};
 use super::switches::SwitchNode;
 use crate::address::address;
-use crate::credits::Credit;
+use crate::credits::{Credit, Credits};
 use crate::device::{AirEnds, Device, SwitchPort};
 use crate::error::BuildError;
 use crate::frame::{Frame, FrameId, Frames};
+use crate::implementation::Implementation;
 use crate::lanes::{Lane, NEVER};
 use crate::link::{FAR, Link, NEAR};
 use crate::owner::LaneOwner;
@@ -39,9 +40,9 @@ pub(crate) struct Network {
 }
 
 impl Network {
-    pub(super) fn new(scenario: &Scenario) -> Result<Network, BuildError> {
+    pub(super) fn new(scenario: &Scenario, implementation: Implementation) -> Result<Network, BuildError> {
         let mut network = Network {
-            links: links(scenario)?,
+            links: links(scenario, implementation)?,
             paths: Paths::new(scenario),
             frames: Frames::default(),
             radios: Vec::with_capacity(scenario.radios.len()),
@@ -382,11 +383,15 @@ impl Network {
 }
 
 #[allow(clippy::cast_possible_truncation)]
-fn links(scenario: &Scenario) -> Result<Vec<Link>, BuildError> {
+fn links(scenario: &Scenario, implementation: Implementation) -> Result<Vec<Link>, BuildError> {
     let pausing = |link: &&scenario::Link| link.port.as_ref().is_some_and(|port| port.pause.is_some());
     let pausers: BTreeSet<NodeId> = scenario.links.iter().filter(pausing).map(|link| link.from).collect();
+    let senders = tcp_senders(scenario);
     let link = |(index, spec): (usize, &scenario::Link)| {
-        let mut link = Link::new(spec, index, pausers.contains(&spec.to), scenario.seed)?;
+        // A sender that waits for its device is woken only where departures are computed ahead.
+        let of_device = if senders.contains(&spec.from) { Implementation::Fast } else { implementation };
+        let mut link = Link::new(spec, index, pausers.contains(&spec.to), scenario.seed, of_device)?;
+        link.credits = Credits::new(implementation);
         if link.pause.is_some() {
             let feeders = scenario.links.iter().enumerate().filter(|(_, other)| other.to == spec.from);
             link.feeders = feeders.map(|(feeder, _)| feeder as u32).collect();
@@ -394,4 +399,13 @@ fn links(scenario: &Scenario) -> Result<Vec<Link>, BuildError> {
         Ok(link)
     };
     scenario.links.iter().enumerate().map(link).collect()
+}
+
+/// Hosts that send data over TCP.
+fn tcp_senders(scenario: &Scenario) -> BTreeSet<NodeId> {
+    let flows = scenario.flows.iter().map(|flow| flow.from);
+    let browsers = scenario.browsers.iter();
+    let browsers = browsers.flat_map(|browser| browser.hosts.iter().copied().chain([browser.from]));
+    let players = scenario.players.iter().flat_map(|player| [player.from, player.server]);
+    flows.chain(browsers).chain(players).collect()
 }

@@ -76,9 +76,8 @@ pub struct Rx {
     ofo: Option<Box<OutOfOrder>>,
     /// An empty one, kept for the next gap.
     spare: Option<Box<OutOfOrder>>,
-    /// Every segment takes the general path.
-    #[cfg(test)]
-    pub(in crate::tcp) general_only: bool,
+    /// See [`Rx::take_every_step`].
+    every_step: bool,
 }
 
 impl Rx {
@@ -106,8 +105,7 @@ impl Rx {
             ack: AckState::new(),
             ofo: None,
             spare: None,
-            #[cfg(test)]
-            general_only: false,
+            every_step: false,
         }
     }
 
