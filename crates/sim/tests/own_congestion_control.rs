@@ -32,7 +32,7 @@ fn what_is_left_out_is_renos() {
         ("fq_codel", Loss::Random(0.01), false),
         ("pfifo:1000", Loss::Random(0.2), false),
     ] {
-        let own = run(queue, [plain; 2], loss.clone(), ecn);
+        let own = run(queue, [plain; 2], loss, ecn);
         let reno = run(queue, [CcKind::Reno; 2], loss, ecn);
         assert_eq!(own.trace_hash(), reno.trace_hash(), "{queue}");
         assert!(own.flow(0).received > 50_000 && own.events() == reno.events(), "{queue}");
