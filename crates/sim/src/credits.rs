@@ -16,8 +16,8 @@ pub(crate) struct Credit {
 /// What the senders on one host get back, in the order of time.
 ///
 /// Mostly all of it is due when a sender is looked at next: then the list is cleared, a round ends, and every
-/// sender that is a round behind has all of its memory back. That holds where whatever the device has got is in the
-/// list, which is so where departures are computed ahead.
+/// sender that is a round behind has all of its memory back. That holds where whatever the device has got is
+/// in the list, which is so where departures are computed ahead.
 #[derive(Debug, Default)]
 pub(crate) struct Credits {
     list: Sequence<Credit>,
@@ -60,8 +60,8 @@ impl Credits {
         self.first()
     }
 
-    /// Gives back all at once what is due; `false`: that must be done one by one, with [`Credits::take`]. `is_ahead`:
-    /// the list holds all that the device has got.
+    /// Gives back all at once what is due; `false`: that must be done one by one, with [`Credits::take`].
+    /// `is_ahead`: the list holds all that the device has got.
     #[inline]
     pub(crate) fn end_round(&mut self, now: Nanos, is_ahead: bool) -> bool {
         if self.list.is_empty() {

@@ -1,6 +1,7 @@
 //! Which of two equal implementations a simulation uses. See `docs/parallel-paths.md`.
 
-/// Where the simulator has a fast implementation of something beside the plain one, this selects between them.
+/// Where the simulator has a fast implementation of something beside the plain one, this selects between
+/// them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Implementation {
     /// The fast ones.

@@ -43,7 +43,8 @@ pub struct Scenario {
     pub talks: Vec<Talk>,
     /// Wi-Fi channels.
     pub radios: Vec<Radio>,
-    /// Nodes that are switches; what comes to any other node is at once in front of the link that it leaves by.
+    /// Nodes that are switches; what comes to any other node is at once in front of the link that it leaves
+    /// by.
     pub switches: Vec<Switch>,
     /// TCP of all hosts.
     pub tcp: Config,
@@ -63,12 +64,13 @@ pub struct Radio {
     pub spec: RadioSpec,
     /// The node of each device, in the order of the devices.
     pub nodes: Vec<NodeId>,
-    /// Links between those nodes, by number, that are on the air. They have no queue, delay, jitter or loss of their own.
+    /// Links between those nodes, by number, that are on the air. They have no queue, delay, jitter or loss
+    /// of their own.
     pub links: Vec<usize>,
 }
 
-/// A node that is a switch: all links to it are its inputs, all from it its outputs, each with a line of a fixed rate and
-/// without shaper, ring and flow control. No host is there.
+/// A node that is a switch: all links to it are its inputs, all from it its outputs, each with a line of a
+/// fixed rate and without shaper, ring and flow control. No host is there.
 #[derive(Clone, Copy, Debug)]
 pub struct Switch {
     /// The node.
@@ -252,8 +254,8 @@ pub struct Flow {
 }
 
 impl Flow {
-    /// A flow from the beginning to the end of the simulation, as fast as `cc` lets it go. Its sender opens it, and its
-    /// packets are best effort (DSCP 0).
+    /// A flow from the beginning to the end of the simulation, as fast as `cc` lets it go. Its sender opens
+    /// it, and its packets are best effort (DSCP 0).
     #[must_use]
     pub const fn new(from: NodeId, to: NodeId, cc: CcKind) -> Flow {
         let (start, opener) = (Span::ZERO, Opener::Sender);
@@ -338,8 +340,8 @@ pub struct Probe {
 }
 
 impl Probe {
-    /// What `ping -i interval` sends until `stop`: ICMP echo with 56 bytes of payload, 98 bytes a frame with IPv4, at equal
-    /// distances from the beginning on, best effort (DSCP 0).
+    /// What `ping -i interval` sends until `stop`: ICMP echo with 56 bytes of payload, 98 bytes a frame with
+    /// IPv4, at equal distances from the beginning on, best effort (DSCP 0).
     #[must_use]
     pub const fn ping(from: NodeId, to: NodeId, interval: Span, stop: Span) -> Probe {
         let kind = ProbeKind::Ping { spread: 0.0 };

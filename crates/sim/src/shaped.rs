@@ -48,8 +48,8 @@ impl<Q: Queue<Token>> Shaped<Q> {
         &self.queue
     }
 
-    /// Time in which the bucket was not full, by `now`: a line of its rate that was sent the same at the same times
-    /// would have been busy for so long.
+    /// Time in which the bucket was not full, by `now`: a line of its rate that was sent the same at the same
+    /// times would have been busy for so long.
     pub(crate) fn busy_by(&self, now: Nanos) -> Span {
         Span(self.paid.saturating_sub(self.buffer - self.bucket(now)).max(0).unsigned_abs())
     }
@@ -176,7 +176,8 @@ mod tests {
         assert_eq!(leave(ShaperKind::Htb, 999, &[1000; 3]), [0, 1, 1001]);
     }
 
-    /// A queue that holds packets back itself is asked when it can let one go, not every nanosecond until then.
+    /// A queue that holds packets back itself is asked when it can let one go, not every nanosecond until
+    /// then.
     #[test]
     fn a_queue_that_holds_back_too_is_waited_for() {
         let queues = [
@@ -208,8 +209,8 @@ mod tests {
             // CoDel within some of them drops what waits for long.
             assert_eq!(left + shaped.stats().drops, packets, "{kind:?} over {text}: {turns} turns");
             assert!(turns <= 3 * packets, "{kind:?} over {text}: {turns} turns for {packets} packets");
-            // 1 Mbit/s is the slower of the two: 8 ms for each packet, less what goes at once: the 10 MTU of a new flow in
-            // `fq` are the most.
+            // 1 Mbit/s is the slower of the two: 8 ms for each packet, less what goes at once: the 10 MTU of
+            // a new flow in `fq` are the most.
             let (took, least) =
                 (now.since(Nanos(1_000_000_000)), Span::from_millis(8) * left.saturating_sub(16));
             assert!(took >= least && took < Span::from_millis(420), "{kind:?} over {text}: {took}");

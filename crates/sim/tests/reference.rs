@@ -85,8 +85,8 @@ fn read(simulation: &Simulation, scenario: &Scenario) -> Reading {
     (links.collect(), flows.collect(), simulation.arrivals(0).clone())
 }
 
-/// Runs with a reading each `step`, and one when all is over; also what became of each segment, in the order of time, and
-/// the samples.
+/// Runs with a reading each `step`, and one when all is over; also what became of each segment, in the order
+/// of time, and the samples.
 fn run(
     mut simulation: Simulation,
     scenario: &Scenario,

@@ -129,8 +129,8 @@ proptest! {
         let mut unread = Simulation::new(&scenario).expect("a scenario");
         unread.run_until(one.now());
         prop_assert_eq!((unread.events(), unread.trace_hash()), (one.events(), one.trace_hash()));
-        // What becomes of each probe is the same. A loss is told when the simulation comes to know of it, which a chain
-        // may do later.
+        // What becomes of each probe is the same. A loss is told when the simulation comes to know of it,
+        // which a chain may do later.
         for (simulation, samples) in [(&mut one, &mut ones), (&mut two, &mut twos)] {
             simulation.finish_probes();
             samples.extend(simulation.take_samples());
@@ -157,8 +157,8 @@ fn a_chain_has_an_event_for_each_packet_at_its_end_only() {
     assert!(one.events() * 2 < two.events(), "{} {}", one.events(), two.events());
 }
 
-/// A link behind a branch, one that a host sends into, and one without delay at the end of a chain have an event
-/// for each arrival.
+/// A link behind a branch, one that a host sends into, and one without delay at the end of a chain have an
+/// event for each arrival.
 #[test]
 fn what_others_feed_or_follow_does_not_fetch() {
     let fifo = (10, 0, false, MS, 0, false);

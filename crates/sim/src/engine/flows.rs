@@ -114,8 +114,8 @@ impl Flow {
 }
 
 impl Wire {
-    /// Makes the frame around its segment. `segments`: those that its packet will be cut into, each of which has its
-    /// own headers (Linux `net/core/dev.c:qdisc_pkt_len_init`).
+    /// Makes the frame around its segment. `segments`: those that its packet will be cut into, each of which
+    /// has its own headers (Linux `net/core/dev.c:qdisc_pkt_len_init`).
     #[inline(always)]
     fn wrap(&self, kind: Kind, owner: u32, segments: u32, frame: &mut Frame) {
         let segment = &frame.segment;
@@ -248,8 +248,8 @@ impl Flows {
         Config { nodelay: true, ..self.tcp }
     }
 
-    /// The server's side of a browser's connection is up: the flow of its answers may send, with the round-trip time that the
-    /// handshake of the flow of requests has measured.
+    /// The server's side of a browser's connection is up: the flow of its answers may send, with the
+    /// round-trip time that the handshake of the flow of requests has measured.
     pub(super) fn establish_answers(&mut self, now: Nanos, [requests, answers]: [usize; 2], cc: CcKind) {
         let srtt = self.list[requests].tx.window().srtt;
         let (cc, config) = (self.congestion_control(cc, answers), self.client_config());
@@ -425,9 +425,9 @@ impl Flows {
         }
     }
 
-    /// Gives the sender back what its host's device is rid of by now, makes frames of what it may send, hands them to that
-    /// device's `link`, and sees to its timer. Whether small queues hold it back; `None`: memory is to be given back one
-    /// by one first.
+    /// Gives the sender back what its host's device is rid of by now, makes frames of what it may send, hands
+    /// them to that device's `link`, and sees to its timer. Whether small queues hold it back; `None`: memory
+    /// is to be given back one by one first.
     #[inline(always)]
     #[allow(clippy::cast_possible_truncation)]
     fn send_data(&mut self, agenda: &mut Agenda, network: &mut Network, index: usize) -> Option<bool> {

@@ -68,8 +68,8 @@ impl Network {
         self.frames.hosts = ends.into_iter().map(|ends| ends.map(hash)).collect();
     }
 
-    /// Whatever has events, in the order of lanes: ports, arrivals, switches, radios. Switches come behind links, so
-    /// that they act when all that arrives at one time has.
+    /// Whatever has events, in the order of lanes: ports, arrivals, switches, radios. Switches come behind
+    /// links, so that they act when all that arrives at one time has.
     #[allow(clippy::cast_possible_truncation)]
     pub(super) fn number_lanes(&mut self) -> Vec<LaneOwner> {
         let count = self.links.len() as u32;
@@ -146,7 +146,8 @@ impl Network {
         self.enter(agenda, link, id);
     }
 
-    /// Sees to the frames that a host has handed to `link`, but for those that merely wait behind others there.
+    /// Sees to the frames that a host has handed to `link`, but for those that merely wait behind others
+    /// there.
     #[inline(never)]
     pub(super) fn send_handed_over(&mut self, agenda: &mut Agenda, link: u32) {
         let mut handed_over = std::mem::take(&mut self.handed_over);
@@ -243,7 +244,8 @@ impl Network {
         }
     }
 
-    /// Sets the time at which the device of `link` is looked at next, and tells the links that feed it to pause or go on.
+    /// Sets the time at which the device of `link` is looked at next, and tells the links that feed it to
+    /// pause or go on.
     #[inline(always)]
     fn device_changed(&mut self, agenda: &mut Agenda, link: u32) {
         let at = &mut self.links[link as usize];
@@ -257,8 +259,9 @@ impl Network {
         }
     }
 
-    /// Takes the first frame that has landed at the far end of `link`, where one has, and sets the time of the next landing:
-    /// before the frame goes on, for what it causes may land here later. Also whether the next has landed too.
+    /// Takes the first frame that has landed at the far end of `link`, where one has, and sets the time of
+    /// the next landing: before the frame goes on, for what it causes may land here later. Also whether the
+    /// next has landed too.
     #[inline(always)]
     pub(super) fn take_landed(&mut self, agenda: &mut Agenda, link: u32) -> (FrameId, bool) {
         let at = &mut self.links[link as usize];
@@ -273,8 +276,8 @@ impl Network {
         (id, next <= agenda.now)
     }
 
-    /// Pause frames: the links that feed `link` stop at the high mark and go on at the low one. The pause frame takes no
-    /// time.
+    /// Pause frames: the links that feed `link` stop at the high mark and go on at the low one. The pause
+    /// frame takes no time.
     #[cold]
     fn flow_control(&mut self, agenda: &mut Agenda, link: u32) {
         let Link { pause, device, .. } = &mut self.links[link as usize];

@@ -61,8 +61,8 @@ pub(super) struct Category {
     pub(super) dql: Option<Dql>,
 }
 
-/// mac80211's FIFOs by station and TID (see `taildrop.rs`): the limits, what they count, and who is served next. The TIDs
-/// hold the packets.
+/// mac80211's FIFOs by station and TID (see `taildrop.rs`): the limits, what they count, and who is served
+/// next. The TIDs hold the packets.
 #[derive(Debug)]
 pub(super) struct TailDrop {
     pub(super) total: u32,

@@ -120,7 +120,8 @@ impl Radio {
             Some(OnAir { waited_since, start: now, first_bit, end, fill_at, times, is_answered, txop_start });
     }
 
-    /// The exchange of `edcaf` begins at `at`: the packets that it carries for the first time have waited until then.
+    /// The exchange of `edcaf` begins at `at`: the packets that it carries for the first time have waited
+    /// until then.
     fn note_sojourn(&mut self, at: Nanos, edcaf: u32) {
         let Device { categories, sojourn: Some(sojourn), .. } = &mut self.devices[(edcaf / 4) as usize]
         else {
@@ -319,8 +320,9 @@ impl Radio {
         self.finish(now, edcaf, burst, sink);
     }
 
-    /// The receiver's scheduler counts what it has heard: each frame as if it had come alone, with a preamble of its own (ath9k
-    /// `ath_rx_count_airtime`, in Linux 6.1 `recv.c`). Of an aggregate that is more than it took.
+    /// The receiver's scheduler counts what it has heard: each frame as if it had come alone, with a preamble
+    /// of its own (ath9k `ath_rx_count_airtime`, in Linux 6.1 `recv.c`). Of an aggregate that is more than it
+    /// took.
     fn hear(&mut self, now: Nanos, burst: &Burst) {
         let Path { from, to, .. } = &self.paths[burst.path as usize];
         let (from, to) = (*from, *to);

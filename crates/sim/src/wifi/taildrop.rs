@@ -1,5 +1,5 @@
-//! mac80211's queues by station and TID before they had flows: FIFOs with a limit for all and one for each, served in
-//! turn (Kazior's patches of 2016: `TOTAL_MAX_TX_BUFFER`, `STA_MAX_TX_BUFFER`).
+//! mac80211's queues by station and TID before they had flows: FIFOs with a limit for all and one for each,
+//! served in turn (Kazior's patches of 2016: `TOTAL_MAX_TX_BUFFER`, `STA_MAX_TX_BUFFER`).
 
 use goodqueue::wifi::Ac;
 use goodqueue::{Nanos, Reason};
@@ -49,7 +49,8 @@ impl Radio {
         }
     }
 
-    /// Moves packets from the FIFOs into the firmware, TID by TID, up to `most` packets and the firmware's limit of bytes.
+    /// Moves packets from the FIFOs into the firmware, TID by TID, up to `most` packets and the firmware's
+    /// limit of bytes.
     pub(super) fn push_fifos(&mut self, now: Nanos, from: DeviceId, ac: Ac, most: u32, sink: &mut impl Sink) {
         let device = &mut self.devices[usize::from(from)];
         let others = device.pending() - device.categories[ac as usize].pending;

@@ -81,7 +81,8 @@ pub struct Rx {
 }
 
 impl Rx {
-    /// A receiver that is not open: call [`Rx::open`] if it is the active side, give it the peer's SYN if not.
+    /// A receiver that is not open: call [`Rx::open`] if it is the active side, give it the peer's SYN if
+    /// not.
     #[must_use]
     #[allow(clippy::cast_possible_truncation)]
     pub fn new(config: &Config, opening: Opening) -> Rx {
@@ -372,8 +373,8 @@ impl Rx {
         self.transmit_into(now, &mut segment, &mut sack).then(|| segment.with(sack.unwrap_or_default()))
     }
 
-    /// [`Rx::poll_transmit`] into `segment`, which has no SACK blocks, and those into `sack`; `false`: there is none,
-    /// and nothing was written.
+    /// [`Rx::poll_transmit`] into `segment`, which has no SACK blocks, and those into `sack`; `false`: there
+    /// is none, and nothing was written.
     #[inline(always)]
     pub(crate) fn transmit_into(
         &mut self,

@@ -1,4 +1,5 @@
-//! Data out of order: what is held, and the SACK blocks that report it (RFC 2018, RFC 2883). `sack.rs` feeds it.
+//! Data out of order: what is held, and the SACK blocks that report it (RFC 2018, RFC 2883). `sack.rs` feeds
+//! it.
 
 use crate::tcp::segment::{Blocks, Sack};
 use std::collections::VecDeque;

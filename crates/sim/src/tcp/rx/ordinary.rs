@@ -1,6 +1,6 @@
-//! The ordinary segment, on a path of its own (header prediction, Jacobson 1990; RFC 7323 appendix C): data that
-//! is next in order, with nothing out of order behind it and no mark of congestion. Nothing here is a rule of its
-//! own: it is what [`Rx::on_data`] comes down to then, and what does not match goes there.
+//! The ordinary segment, on a path of its own (header prediction, Jacobson 1990; RFC 7323 appendix C): data
+//! that is next in order, with nothing out of order behind it and no mark of congestion. Nothing here is a
+//! rule of its own: it is what [`Rx::on_data`] comes down to then, and what does not match goes there.
 
 use super::{Rx, State, ts_before};
 use crate::tcp::segment::{Flags, Header};

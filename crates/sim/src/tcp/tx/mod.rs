@@ -216,8 +216,8 @@ pub struct Tx {
     /// Send time of the newest segment delivered (Linux `first_tx_mstamp`).
     first_tx: Nanos,
     pacing_at: Nanos,
-    /// Time to leave of the last segment, where the host's queue keeps to it (Linux `SK_PACING_FQ`, `skb->tstamp`);
-    /// [`NEVER`]: it does not.
+    /// Time to leave of the last segment, where the host's queue keeps to it (Linux `SK_PACING_FQ`,
+    /// `skb->tstamp`); [`NEVER`]: it does not.
     departure: Nanos,
     /// Memory of what is in the host's queue and device.
     wmem_alloc: u32,
@@ -296,8 +296,8 @@ impl Tx {
         tx
     }
 
-    /// The host's queue paces: segments are given to it with their times to leave ([`Tx::departure`]) and not held back
-    /// here. As in Linux every connection is paced then. Before it is opened.
+    /// The host's queue paces: segments are given to it with their times to leave ([`Tx::departure`]) and not
+    /// held back here. As in Linux every connection is paced then. Before it is opened.
     pub fn stamp_departures(&mut self) {
         self.departure = Nanos::ZERO;
     }
@@ -427,7 +427,8 @@ impl Tx {
         self.throttled
     }
 
-    /// Takes every step from now on, those that are known to change nothing too: the reference that a test compares with.
+    /// Takes every step from now on, those that are known to change nothing too: the reference that a test
+    /// compares with.
     pub(crate) fn take_every_step(&mut self) {
         self.every_step = true;
     }
