@@ -1,11 +1,12 @@
-//! What a simulated MPDU costs: instructions of the whole process, counted by callgrind, for each MPDU on the air; and
-//! memory for each station, bytes that are allocated at the peak, counted by dhat.
+//! What a simulated MPDU costs: instructions of the whole process, counted by callgrind, for each MPDU on the
+//! air; and memory for each station, bytes that are allocated at the peak, counted by dhat.
 //!
-//! `cargo bench -p goodqueue-sim --bench wifi` runs this program under `valgrind --tool=callgrind` and `--tool=dhat`, once
-//! for each row, and exits 1 where a row is above its target. Of UDP, two thirds and more are dropped before the air: its
-//! target is for each packet that comes to a radio device, and what it costs for each MPDU is beside it. The network is that of ns-3's figures: server - 1 Gbit/s, 1 ms - access
-//! point - stations, HT20 at 5 GHz, one at MCS 0 and the others at MCS 15; a download to each, by TCP or as 100 Mbit/s of
-//! UDP, and further stations that are idle.
+//! `cargo bench -p goodqueue-sim --bench wifi` runs this program under `valgrind --tool=callgrind` and
+//! `--tool=dhat`, once for each row, and exits 1 where a row is above its target. Of UDP, two thirds and more
+//! are dropped before the air: its target is for each packet that comes to a radio device, and what it costs
+//! for each MPDU is beside it. The network is that of ns-3's figures: server - 1 Gbit/s, 1 ms - access point
+//! to stations, HT20 at 5 GHz, one at MCS 0 and the others at MCS 15; a download to each, by TCP or as 100
+//! Mbit/s of UDP, and further stations that are idle.
 
 use std::process::{Command, ExitCode};
 
@@ -15,8 +16,8 @@ use goodqueue_sim::tcp::cc::CcKind;
 use goodqueue_sim::wifi::{DeviceSpec, DriverSpec, PeerSpec, RadioSpec, RateSpec};
 use goodqueue_sim::{Flow, Link, Opener, Pattern, PortSpec, Radio, Scenario, Simulation, Source};
 
-/// Stations with a download, idle stations, and whether it is TCP; thousands of instructions that ns-3 3.37 takes for each
-/// MPDU, where it was measured.
+/// Stations with a download, idle stations, and whether it is TCP; thousands of instructions that ns-3 3.37
+/// takes for each MPDU, where it was measured.
 const ROWS: [(usize, usize, bool, Option<f64>); 8] = [
     (3, 0, true, Some(231.0)),
     (3, 0, false, Some(683.0)),

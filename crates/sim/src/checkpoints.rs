@@ -24,8 +24,8 @@ impl Checkpoints {
         self.events
     }
 
-    /// The first and the last event among which the runs part: those between the last equal checkpoint and the first
-    /// unequal one.
+    /// The first and the last event among which the runs part: those between the last equal checkpoint and
+    /// the first unequal one.
     pub(crate) fn parting(&self, other: &Checkpoints) -> (u64, u64) {
         let equal = self.hashes.iter().zip(&other.hashes).take_while(|(a, b)| a == b).count() as u64;
         (equal * CHECKPOINT_EVERY + 1, (equal + 1) * CHECKPOINT_EVERY)

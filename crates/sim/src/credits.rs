@@ -2,6 +2,7 @@
 
 use goodqueue::Nanos;
 
+use crate::implementation::Implementation;
 use crate::sequence::Sequence;
 
 /// Memory that a TCP sender gets back when its host's device has reported or dropped a packet.
@@ -15,8 +16,8 @@ pub(crate) struct Credit {
 /// What the senders on one host get back, in the order of time.
 ///
 /// Mostly all of it is due when a sender is looked at next: then the list is cleared, a round ends, and every
-/// sender that is a round behind has all of its memory back. That holds where whatever the device has got is in the
-/// list, which is so where departures are computed ahead.
+/// sender that is a round behind has all of its memory back. That holds where whatever the device has got is
+/// in the list, which is so where departures are computed ahead.
 #[derive(Debug, Default)]
 pub(crate) struct Credits {
     list: Sequence<Credit>,
@@ -26,9 +27,15 @@ pub(crate) struct Credits {
     round: u32,
     /// A sender may wait for one of them: they are to be given back one by one.
     is_awaited: bool,
+    /// They are given back one by one in any case.
+    never_at_once: bool,
 }
 
 impl Credits {
+    pub(crate) fn new(implementation: Implementation) -> Credits {
+        Credits { never_at_once: implementation == Implementation::Reference, ..Credits::default() }
+    }
+
     /// The device will have reported, or has dropped, a packet; no earlier than the one before.
     #[inline]
     pub(crate) fn push(&mut self, credit: Credit) {
@@ -53,14 +60,14 @@ impl Credits {
         self.first()
     }
 
-    /// Gives back all at once what is due; `false`: that must be done one by one, with [`Credits::take`]. `is_ahead`:
-    /// the list holds all that the device has got.
+    /// Gives back all at once what is due; `false`: that must be done one by one, with [`Credits::take`].
+    /// `is_ahead`: the list holds all that the device has got.
     #[inline]
     pub(crate) fn end_round(&mut self, now: Nanos, is_ahead: bool) -> bool {
         if self.list.is_empty() {
             return true;
         }
-        if self.last <= now && is_ahead && !self.is_awaited {
+        if self.last <= now && is_ahead && !self.is_awaited && !self.never_at_once {
             self.list.clear();
             self.round = self.round.wrapping_add(1);
             return true;

@@ -63,9 +63,9 @@ impl fmt::Display for Difference {
     }
 }
 
-/// Where two simulations parted, by their checkpoints; `None` where they did the same. Both are run again up to
-/// the first unequal checkpoint. The events since the last equal one are recorded and compared. `go_on` is asked
-/// between steps.
+/// Where two simulations parted, by their checkpoints; `None` where they did the same. Both are run again up
+/// to the first unequal checkpoint. The events since the last equal one are recorded and compared. `go_on` is
+/// asked between steps.
 ///
 /// # Errors
 /// Those of [`Simulation::new`].

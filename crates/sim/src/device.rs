@@ -7,6 +7,7 @@ use goodqueue::{AnyQueue, Backlog, Departure, Nanos, Observer, Port, PortStats, 
 use crate::error::BuildError;
 use crate::fifo_line::FifoLine;
 use crate::frame::Token;
+use crate::implementation::Implementation;
 use crate::lanes::NEVER;
 use crate::own_queue::{OwnPort, Running};
 use crate::scenario::{Discipline, PortSpec};
@@ -53,6 +54,7 @@ impl Device {
         index: usize,
         is_fed_back: bool,
         mut draws: Rng,
+        implementation: Implementation,
     ) -> Result<Device, BuildError> {
         let invalid = |why: &str| BuildError::Invalid { what: "link", index, why: why.into() };
         if let (Discipline::Own(own), 1) = (&spec.queue, spec.lanes) {
@@ -81,8 +83,9 @@ impl Device {
             return Ok(Device::Shaped(Box::new(Port::new(shaped, spec.ring, spec.line.clone()))));
         }
         if spec.lanes == 1 {
-            if let (AnyQueue::Fifo(fifo), Line::Rate(line), None, None, false) =
-                (&queue()?, &spec.line, spec.ring, spec.pause, is_fed_back)
+            let may_compute_ahead = implementation == Implementation::Fast && !is_fed_back;
+            if let (AnyQueue::Fifo(fifo), Line::Rate(line), None, None, true) =
+                (&queue()?, &spec.line, spec.ring, spec.pause, may_compute_ahead)
             {
                 return Ok(Device::Fifo(FifoLine::new(fifo.limit(), places(fifo.limit()), *line)));
             }

@@ -98,7 +98,8 @@ impl FifoLine {
     }
 
     /// When the next last bit leaves at the soonest, if a packet of `len` bytes comes next, at `at`; and
-    /// whether that is this packet's: it is sure to be taken in. Else a shorter one behind it may be the next.
+    /// whether that is this packet's: it is sure to be taken in. Else a shorter one behind it may be the
+    /// next.
     #[inline]
     pub(crate) fn soonest(&self, at: Nanos, len: u32) -> (Nanos, bool) {
         let is_taken_in = self.free_at <= at && self.most_packets > 0 && u64::from(len) <= self.most_bytes;

@@ -45,8 +45,8 @@ pub(crate) struct Frame {
     /// The TCP segment; of datagrams and probes only `seq` is used, their number, and `ack`, as their ends
     /// like. The place of SACK blocks is one in [`Frames`]; of data, which has none, [`Frame::owed`].
     pub(crate) segment: Header,
-    /// When it comes to the far end of the link that it is on. Before, in the queue of its sender's own device: the
-    /// earliest time at which it is to leave that, or zero.
+    /// When it comes to the far end of the link that it is on. Before, in the queue of its sender's own
+    /// device: the earliest time at which it is to leave that, or zero.
     pub(crate) lands: Nanos,
     /// The frame behind it on that link, or the next free place.
     pub(crate) next: FrameId,
@@ -215,8 +215,8 @@ impl Frames {
         self.build(copy).map_or(NO_FRAME, |(id, ())| id)
     }
 
-    /// Has a frame written where it will be stored, all but its [`Frame::next`], and gives what `write` gives; `None`:
-    /// there is no frame. A free place is without SACK blocks.
+    /// Has a frame written where it will be stored, all but its [`Frame::next`], and gives what `write`
+    /// gives; `None`: there is no frame. A free place is without SACK blocks.
     #[inline(always)]
     pub(crate) fn build<T>(
         &mut self,
@@ -246,8 +246,8 @@ impl Frames {
         })
     }
 
-    /// Makes a free place where there is none, and room for a quarter more than there are: what is at work at the peak is
-    /// what is held. 2^32 frames would be a quarter of a terabyte.
+    /// Makes a free place where there is none, and room for a quarter more than there are: what is at work at
+    /// the peak is what is held. 2^32 frames would be a quarter of a terabyte.
     #[cold]
     #[inline(never)]
     #[allow(clippy::cast_possible_truncation)]

@@ -62,8 +62,8 @@ impl Frames {
         Some(Gso { segments, size, headers: (frame.len - len) / u32::from(segments) })
     }
 
-    /// Makes a frame of segment `index` of a super-packet, whose own place is given back with the last. Memory that its
-    /// sender is owed is shared out among them.
+    /// Makes a frame of segment `index` of a super-packet, whose own place is given back with the last.
+    /// Memory that its sender is owed is shared out among them.
     pub(crate) fn split(&mut self, token: &Token, index: u16) -> Option<Token> {
         let whole = *self.get(token.frame);
         let gso = self.gso(&whole)?;

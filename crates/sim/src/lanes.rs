@@ -7,9 +7,9 @@
 //! sequence of its own (first in, first out). So the order is total: (time, lane, sequence), and it
 //! depends on nothing but the scenario.
 //!
-//! There are two structures, since lanes are of two kinds. A link's next event is exact and changes
-//! with nearly every packet: [`Lanes`]. A TCP timer is moved with nearly every packet, almost always to
-//! later, and hardly ever fires: [`crate::timers::Timers`]. At one and the same time lanes come before timers.
+//! There are two structures, since lanes are of two kinds. A link's next event is exact and changes with
+//! nearly every packet: [`Lanes`]. A TCP timer is moved with nearly every packet, almost always to later, and
+//! hardly ever fires: [`crate::timers::Timers`]. At one and the same time lanes come before timers.
 
 use goodqueue::Nanos;
 

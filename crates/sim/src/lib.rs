@@ -1,10 +1,11 @@
-//! Latency under load in virtual time: a discrete-event simulator. Its queues are those of [`goodqueue`]; the TCP of its
-//! hosts does what Linux 6.1's does where it shapes queues. It has no clock, file, socket or thread: the same scenario
-//! gives the same events on every machine ([`Simulation::trace_hash`]).
+//! Latency under load in virtual time: a discrete-event simulator. Its queues are those of [`goodqueue`]; the
+//! TCP of its hosts does what Linux 6.1's does where it shapes queues. It has no clock, file, socket or
+//! thread: the same scenario gives the same events on every machine ([`Simulation::trace_hash`]).
 //!
 //! # One flow through a queue
 //!
-//! One CUBIC flow through CoDel on a line of 20 Mbit/s, a ping beside it, and how long packets wait in the queue:
+//! One CUBIC flow through CoDel on a line of 20 Mbit/s, a ping beside it, and how long packets wait in the
+//! queue:
 //!
 //! ```
 //! use goodqueue::{Nanos, Rate, Span};
@@ -32,14 +33,15 @@
 //! # Where to look
 //!
 //! * [`Scenario`] is plain data: nodes, links, and what the hosts do. [`Dumbbell`] makes the usual network;
-//!   [`Link::new`] and [`PortSpec::new`] make any other. [`Flow`], [`Probe`], [`Source`], [`Browse`], [`Watch`] and
-//!   [`Talk`] are what hosts do.
+//!   [`Link::new`] and [`PortSpec::new`] make any other. [`Flow`], [`Probe`], [`Source`], [`Browse`],
+//!   [`Watch`] and [`Talk`] are what hosts do.
 //! * [`Simulation::new`] builds a scenario, and [`Simulation::run_until`] runs it. Between two steps
-//!   [`Simulation::link`] and [`Simulation::flow`] show how things are; [`Simulation::take_samples`] gives what the probes
-//!   measured.
-//! * [`tcp`]: the TCP of a host alone, without a network. [`tcp::cc`]: its congestion controls. [`wifi`]: the 802.11
-//!   medium.
-//! * A congestion control of your own is a [`tcp::cc::CongestionControl`], and a queue of your own an [`OwnQueue`].
+//!   [`Simulation::link`] and [`Simulation::flow`] show how things are; [`Simulation::take_samples`] gives
+//!   what the probes measured.
+//! * [`tcp`]: the TCP of a host alone, without a network. [`tcp::cc`]: its congestion controls. [`wifi`]: the
+//!   802.11 medium.
+//! * A congestion control of your own is a [`tcp::cc::CongestionControl`], and a queue of your own an
+//!   [`OwnQueue`].
 //! * The crate's `examples/`: each in a few lines.
 //!
 //! Whole tests with statistics, tables and grades are in the crate `goodqueue-experiment`.
@@ -57,6 +59,7 @@ mod error;
 mod fifo_line;
 mod frame;
 mod headers;
+mod implementation;
 mod lanes;
 mod link;
 mod loss;
@@ -89,9 +92,8 @@ pub use owner::LaneOwner;
 pub use path::route;
 pub use scenario::{
     Browse, Discipline, Flow, Link, NodeId, Opener, Pattern, Pause, PortSpec, Probe, ProbeKind, Radio,
-    Scenario, Source, Switch, Talk, Watch,
+    Scenario, Shaper, ShaperKind, Source, Switch, Talk, Watch,
 };
-pub use shaped::{Shaper, ShaperKind};
 pub use tap::{Leg, TraceEvent, What};
 
 /// The examples of the README are tests.

@@ -8,6 +8,7 @@ use crate::credits::{Credit, Credits};
 use crate::device::Device;
 use crate::error::BuildError;
 use crate::frame::{Frame, FrameId, Frames, Token};
+use crate::implementation::Implementation;
 use crate::lanes::{Lane, NEVER};
 use crate::propagation::{Fate, Propagation};
 use crate::scenario;
@@ -21,10 +22,11 @@ pub struct LinkCounters {
     pub drops: [u64; Reason::ALL.len()],
     /// CE marks.
     pub marks: u64,
-    /// Packets handed to its queues. A super-packet (TSO) is one; where the queue cuts it, each segment is one. So what
-    /// arrived was sent, dropped (loss on the way apart) or is held.
+    /// Packets handed to its queues. A super-packet (TSO) is one; where the queue cuts it, each segment is
+    /// one. So what arrived was sent, dropped (loss on the way apart) or is held.
     pub arrived: u64,
-    /// Of these, segments that its queue cut off super-packets; the first of each, which replaces it, is not counted.
+    /// Of these, segments that its queue cut off super-packets; the first of each, which replaces it, is not
+    /// counted.
     pub cut: u64,
 }
 
@@ -66,13 +68,17 @@ impl Link {
         index: usize,
         is_fed_back: bool,
         seed: u64,
+        implementation: Implementation,
     ) -> Result<Link, BuildError> {
         let node = index as u64;
         let port = spec.port.as_ref();
         Ok(Link {
             number: u32::try_from(index).unwrap_or(u32::MAX),
             device: port
-                .map(|port| Device::new(port, index, is_fed_back, Rng::stream(seed, node, "queue")))
+                .map(|port| {
+                    let draws = Rng::stream(seed, node, "queue");
+                    Device::new(port, index, is_fed_back, draws, implementation)
+                })
                 .transpose()?,
             pause: port.and_then(|port| port.pause).and_then(|pause| Watermarks::new(pause.high, pause.low)),
             feeders: Vec::new(),
@@ -88,8 +94,8 @@ impl Link {
         })
     }
 
-    /// A frame enters. `None`: its fate will be known later, and it must be queued, for this is not a link that
-    /// [`Link::is_ahead`].
+    /// A frame enters. `None`: its fate will be known later, and it must be queued, for this is not a link
+    /// that [`Link::is_ahead`].
     #[inline(always)]
     pub(crate) fn enter(&mut self, now: Nanos, id: FrameId, frames: &mut Frames) -> Option<Fate> {
         let (fate, at) = self.admit(now, id, frames.get_mut(id))?;
@@ -161,8 +167,8 @@ impl Link {
         self.propagation.begin(now, at, id, frame)
     }
 
-    /// Applies the fate of a frame that left the line at `at`: puts it behind the one before, or frees it where it is lost or
-    /// refused.
+    /// Applies the fate of a frame that left the line at `at`: puts it behind the one before, or frees it
+    /// where it is lost or refused.
     #[inline(always)]
     pub(crate) fn apply(&mut self, fate: Fate, at: Nanos, id: FrameId, frames: &mut Frames) {
         let Link { number, credits, counters, .. } = self;
@@ -181,7 +187,8 @@ impl Link {
         takes_time && self.propagation.downstream.is_none()
     }
 
-    /// A frame, the owner of `token`, whose first and last bit have left the switch that this link leaves at these times; [`Link::queue`] was not asked.
+    /// A frame, the owner of `token`, whose first and last bit have left the switch that this link leaves at
+    /// these times; [`Link::queue`] was not asked.
     pub(crate) fn leave_switch(
         &mut self,
         (started, now): (Nanos, Nanos),
@@ -227,8 +234,8 @@ impl Link {
         (ends + self.propagation.delay(), if is_sure { len } else { 0 })
     }
 
-    /// When a frame that its port holds, and is about to let go, lands at the soonest; [`NEVER`] where it holds
-    /// none.
+    /// When a frame that its port holds, and is about to let go, lands at the soonest; [`NEVER`] where it
+    /// holds none.
     pub(crate) fn soonest_held(&self) -> Nanos {
         match &self.device {
             Some(Device::Single(port)) => {

@@ -53,8 +53,8 @@ impl fmt::Display for LaneOwner {
 }
 
 impl LaneOwner {
-    /// The names of the two nodes that the owner connects, as in `router to server`. Empty for the script, browsers,
-    /// players, radios and switches.
+    /// The names of the two nodes that the owner connects, as in `router to server`. Empty for the script,
+    /// browsers, players, radios and switches.
     #[must_use]
     pub fn nodes(self, scenario: &Scenario) -> String {
         let ends = match self {

@@ -85,8 +85,8 @@ impl Propagation {
         self.first_lands
     }
 
-    /// A frame leaves the line at `at`, which is `now` or later. [`Frames::follow`] must be told if it is behind
-    /// another.
+    /// A frame leaves the line at `at`, which is `now` or later. [`Frames::follow`] must be told if it is
+    /// behind another.
     #[inline(always)]
     pub(crate) fn begin(&mut self, now: Nanos, at: Nanos, id: FrameId, frame: &mut Frame) -> Fate {
         let mut lands = at + self.delay;

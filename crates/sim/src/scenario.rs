@@ -14,7 +14,6 @@ use goodqueue_probe::web::BrowserConfig;
 
 use crate::loss::Loss;
 use crate::own_queue::NamedQueue;
-use crate::shaped::Shaper;
 use crate::switch::Buffers;
 use crate::tcp::Config;
 use crate::tcp::cc::CcKind;
@@ -44,7 +43,8 @@ pub struct Scenario {
     pub talks: Vec<Talk>,
     /// Wi-Fi channels.
     pub radios: Vec<Radio>,
-    /// Nodes that are switches; what comes to any other node is at once in front of the link that it leaves by.
+    /// Nodes that are switches; what comes to any other node is at once in front of the link that it leaves
+    /// by.
     pub switches: Vec<Switch>,
     /// TCP of all hosts.
     pub tcp: Config,
@@ -64,12 +64,13 @@ pub struct Radio {
     pub spec: RadioSpec,
     /// The node of each device, in the order of the devices.
     pub nodes: Vec<NodeId>,
-    /// Links between those nodes, by number, that are on the air. They have no queue, delay, jitter or loss of their own.
+    /// Links between those nodes, by number, that are on the air. They have no queue, delay, jitter or loss
+    /// of their own.
     pub links: Vec<usize>,
 }
 
-/// A node that is a switch: all links to it are its inputs, all from it its outputs, each with a line of a fixed rate and
-/// without shaper, ring and flow control. No host is there.
+/// A node that is a switch: all links to it are its inputs, all from it its outputs, each with a line of a
+/// fixed rate and without shaper, ring and flow control. No host is there.
 #[derive(Clone, Copy, Debug)]
 pub struct Switch {
     /// The node.
@@ -187,6 +188,29 @@ impl PortSpec {
     }
 }
 
+/// Which shaper it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ShaperKind {
+    /// Linux `sch_htb.c`, one class whose rate is its ceil: a packet may leave while the bucket is not
+    /// below zero, and is paid for after (`htb_class_mode`, `htb_accnt_tokens`).
+    Htb,
+    /// Linux `sch_tbf.c:tbf_dequeue`: a packet is taken from its queue when it is the next one, and leaves
+    /// when the bucket holds all of its bytes.
+    Tbf,
+}
+
+/// A shaper in front of a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shaper {
+    /// Which one.
+    pub kind: ShaperKind,
+    /// Rate at which the bucket fills, more than zero.
+    pub rate: Rate,
+    /// What the bucket holds, bytes. `tbf` passes a longer packet when it is full, where Linux drops it:
+    /// super-packets are cut before a bucket that they do not fit into.
+    pub burst: u32,
+}
+
 /// Thresholds of hardware flow control, bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pause {
@@ -230,8 +254,8 @@ pub struct Flow {
 }
 
 impl Flow {
-    /// A flow from the beginning to the end of the simulation, as fast as `cc` lets it go. Its sender opens it, and its
-    /// packets are best effort (DSCP 0).
+    /// A flow from the beginning to the end of the simulation, as fast as `cc` lets it go. Its sender opens
+    /// it, and its packets are best effort (DSCP 0).
     #[must_use]
     pub const fn new(from: NodeId, to: NodeId, cc: CcKind) -> Flow {
         let (start, opener) = (Span::ZERO, Opener::Sender);
@@ -316,8 +340,8 @@ pub struct Probe {
 }
 
 impl Probe {
-    /// What `ping -i interval` sends until `stop`: ICMP echo with 56 bytes of payload, 98 bytes a frame with IPv4, at equal
-    /// distances from the beginning on, best effort (DSCP 0).
+    /// What `ping -i interval` sends until `stop`: ICMP echo with 56 bytes of payload, 98 bytes a frame with
+    /// IPv4, at equal distances from the beginning on, best effort (DSCP 0).
     #[must_use]
     pub const fn ping(from: NodeId, to: NodeId, interval: Span, stop: Span) -> Probe {
         let kind = ProbeKind::Ping { spread: 0.0 };

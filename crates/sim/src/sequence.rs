@@ -1,8 +1,8 @@
 //! First in, first out, for what mostly becomes void all at once.
 
-/// A queue in one piece of memory. To append to it and to clear it takes a handful of instructions, less than in a
-/// ring; the places of what was taken one by one are used again when the queue has run empty, or half of it is such
-/// places.
+/// A queue in one piece of memory. To append to it and to clear it takes a handful of instructions, less than
+/// in a ring; the places of what was taken one by one are used again when the queue has run empty, or half of
+/// it is such places.
 #[derive(Debug)]
 pub(crate) struct Sequence<T> {
     items: Vec<T>,
@@ -83,7 +83,8 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// Mostly appended to, so that it grows beyond the slack; 9 and 8 are the rare clear and push at the front.
+        /// Mostly appended to, so that it grows beyond the slack; 9 and 8 are the rare clear and push at the
+        /// front.
         #[test]
         fn agrees_with_a_ring(steps in proptest::collection::vec((0_u8..40, any::<u32>()), 0..900)) {
             let (mut sequence, mut ring) = (Sequence::default(), VecDeque::new());

@@ -3,34 +3,10 @@
 //! A shaper is no line: it lets a packet go at once and then holds the next one back. An idle shaper
 //! delays nothing, and a packet leaves one serialization time earlier than it would leave a line.
 
-use goodqueue::{
-    AnyQueue, Backlog, Bytes, Nanos, Observer, Packet, Queue, Rate, Serializer, Span, Stats, Verdict,
-};
+use goodqueue::{AnyQueue, Backlog, Bytes, Nanos, Observer, Packet, Queue, Serializer, Span, Stats, Verdict};
 
 use crate::frame::Token;
-
-/// Which shaper it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ShaperKind {
-    /// Linux `sch_htb.c`, one class whose rate is its ceil: a packet may leave while the bucket is not
-    /// below zero, and is paid for after (`htb_class_mode`, `htb_accnt_tokens`).
-    Htb,
-    /// Linux `sch_tbf.c:tbf_dequeue`: a packet is taken from its queue when it is the next one, and leaves
-    /// when the bucket holds all of its bytes.
-    Tbf,
-}
-
-/// A shaper in front of a line.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Shaper {
-    /// Which one.
-    pub kind: ShaperKind,
-    /// Rate at which the bucket fills, more than zero.
-    pub rate: Rate,
-    /// What the bucket holds, bytes. `tbf` passes a longer packet when it is full, where Linux drops it:
-    /// super-packets are cut before a bucket that they do not fit into.
-    pub burst: u32,
-}
+use crate::scenario::{Shaper, ShaperKind};
 
 /// The shaper at work. The bucket is counted in time: what the rate needs for the bytes.
 #[derive(Clone, Debug)]
@@ -72,8 +48,8 @@ impl<Q: Queue<Token>> Shaped<Q> {
         &self.queue
     }
 
-    /// Time in which the bucket was not full, by `now`: a line of its rate that was sent the same at the same times
-    /// would have been busy for so long.
+    /// Time in which the bucket was not full, by `now`: a line of its rate that was sent the same at the same
+    /// times would have been busy for so long.
     pub(crate) fn busy_by(&self, now: Nanos) -> Span {
         Span(self.paid.saturating_sub(self.buffer - self.bucket(now)).max(0).unsigned_abs())
     }
@@ -167,7 +143,7 @@ impl<Q: Queue<Token>> Queue<Token> for Shaped<Q> {
 
 #[cfg(test)]
 mod tests {
-    use goodqueue::{Ignore, QueueSpec};
+    use goodqueue::{Ignore, QueueSpec, Rate};
 
     use super::*;
     use crate::frame::Frame;
@@ -200,7 +176,8 @@ mod tests {
         assert_eq!(leave(ShaperKind::Htb, 999, &[1000; 3]), [0, 1, 1001]);
     }
 
-    /// A queue that holds packets back itself is asked when it can let one go, not every nanosecond until then.
+    /// A queue that holds packets back itself is asked when it can let one go, not every nanosecond until
+    /// then.
     #[test]
     fn a_queue_that_holds_back_too_is_waited_for() {
         let queues = [
@@ -232,8 +209,8 @@ mod tests {
             // CoDel within some of them drops what waits for long.
             assert_eq!(left + shaped.stats().drops, packets, "{kind:?} over {text}: {turns} turns");
             assert!(turns <= 3 * packets, "{kind:?} over {text}: {turns} turns for {packets} packets");
-            // 1 Mbit/s is the slower of the two: 8 ms for each packet, less what goes at once: the 10 MTU of a new flow in
-            // `fq` are the most.
+            // 1 Mbit/s is the slower of the two: 8 ms for each packet, less what goes at once: the 10 MTU of
+            // a new flow in `fq` are the most.
             let (took, least) =
                 (now.since(Nanos(1_000_000_000)), Span::from_millis(8) * left.saturating_sub(16));
             assert!(took >= least && took < Span::from_millis(420), "{kind:?} over {text}: {took}");

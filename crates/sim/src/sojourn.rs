@@ -2,9 +2,10 @@
 
 use goodqueue::{Histogram, Nanos};
 
-/// The sojourn times of one link's packets. A sojourn is the time from a packet's arrival at the queue until the line
-/// begins it: the time in the queue, and in the device ring below it; on the air until the first exchange that carries it
-/// begins. It counts where that is within the window. Packets that are dropped have none.
+/// The sojourn times of one link's packets. A sojourn is the time from a packet's arrival at the queue until
+/// the line begins it: the time in the queue, and in the device ring below it; on the air until the first
+/// exchange that carries it begins. It counts where that is within the window. Packets that are dropped have
+/// none.
 #[derive(Clone, Debug)]
 pub(crate) struct Sojourn {
     from: Nanos,

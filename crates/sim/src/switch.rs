@@ -2,17 +2,18 @@
 //!
 //! Where it keeps what it cannot send at once decides what it passes:
 //!
-//! * [`Buffers::Input`]: a queue at each input. A head that waits for its output blocks all behind it, also those whose
-//!   outputs are free: with uniform traffic no more than 2 - sqrt 2 = 58.6 % passes (Karol, Hluchyj and Morgan, 1987).
-//! * [`Buffers::Voq`]: at each input a queue for every output, virtual output queues; who sends to whom is agreed by
-//!   iSLIP (`McKeown`, 1999), in as many rounds as bring another pair.
+//! * [`Buffers::Input`]: a queue at each input. A head that waits for its output blocks all behind it, also
+//!   those whose outputs are free: with uniform traffic no more than 2 - sqrt 2 = 58.6 % passes (Karol,
+//!   Hluchyj and Morgan, 1987).
+//! * [`Buffers::Voq`]: at each input a queue for every output, virtual output queues; who sends to whom is
+//!   agreed by iSLIP (`McKeown`, 1999), in as many rounds as bring another pair.
 //! * [`Buffers::Output`]: a queue at each output, as in a switch with one memory for all.
 //! * [`Buffers::Shared`]: one queue for all, whose head may have to wait for its output too.
 //!
-//! With [`Buffers::Input`] and [`Buffers::Voq`] an input feeds one output at a time, and its queues are read at the rate of
-//! the fabric; the packet goes out over its line meanwhile, and after (cut-through into a buffer of one packet). Where all
-//! lines are as fast as the fabric and all packets as long, this is the switch in time slots of the literature. With the
-//! others the memory is as fast as all lines together.
+//! With [`Buffers::Input`] and [`Buffers::Voq`] an input feeds one output at a time, and its queues are read
+//! at the rate of the fabric; the packet goes out over its line meanwhile, and after (cut-through into a
+//! buffer of one packet). Where all lines are as fast as the fabric and all packets as long, this is the
+//! switch in time slots of the literature. With the others the memory is as fast as all lines together.
 //!
 //! A queue is any of the crate `goodqueue`, fair and managed ones too, but for one that holds packets back.
 
@@ -184,7 +185,8 @@ impl<P: Packet> Switch<P> {
         output.stats.busy - output.free_at.since(now)
     }
 
-    /// When the first bit of the packet that left `output` last, or is on its line, did; the zero of time before the first.
+    /// When the first bit of the packet that left `output` last, or is on its line, did; the zero of time
+    /// before the first.
     #[must_use]
     pub fn started(&self, output: usize) -> Nanos {
         self.outputs[output].started
@@ -211,7 +213,8 @@ impl<P: Packet> Switch<P> {
         done
     }
 
-    /// A packet has come in at `input` for `output`, both of which there are. [`Switch::connect`] sends it on.
+    /// A packet has come in at `input` for `output`, both of which there are. [`Switch::connect`] sends it
+    /// on.
     pub fn arrive(
         &mut self,
         now: Nanos,
@@ -232,8 +235,8 @@ impl<P: Packet> Switch<P> {
         self.with(at, |queue| queue.enqueue(now, packet, observer))
     }
 
-    /// A packet whose last bit has left the line of its output by `now`, with that. They come in the order of the
-    /// outputs.
+    /// A packet whose last bit has left the line of its output by `now`, with that. They come in the order of
+    /// the outputs.
     pub fn depart(&mut self, now: Nanos) -> Option<(usize, P)> {
         let has_ended = |output: &Output<P>| output.packet.is_some() && output.free_at <= now;
         let at = self.outputs.iter().position(has_ended)?;
@@ -252,7 +255,8 @@ impl<P: Packet> Switch<P> {
         lines.chain(inputs).min()
     }
 
-    /// Lines that are free at `now` take what waits for them. Call it when all that happens at `now` has been told.
+    /// Lines that are free at `now` take what waits for them. Call it when all that happens at `now` has been
+    /// told.
     pub fn connect(&mut self, now: Nanos, ports: &mut impl Ports<P>) {
         match self.buffers {
             Buffers::Input => self.connect_heads(now, ports),
@@ -307,7 +311,8 @@ impl<P: Packet> Switch<P> {
         }
     }
 
-    /// Each free output takes one of the heads that are for it, each as likely (Karol, Hluchyj and Morgan, section III).
+    /// Each free output takes one of the heads that are for it, each as likely (Karol, Hluchyj and Morgan,
+    /// section III).
     fn connect_heads(&mut self, now: Nanos, ports: &mut impl Ports<P>) {
         let mut wants: Vec<(usize, usize)> = Vec::new();
         for input in 0..self.inputs.len() {
@@ -343,8 +348,9 @@ impl<P: Packet> Switch<P> {
         self.queued.packets < before
     }
 
-    /// iSLIP: pairs of input and output. In each round every free output grants the next free input that has packets for
-    /// it, every free input accepts the next output that grants it; the pointers move behind pairs of the first round.
+    /// iSLIP: pairs of input and output. In each round every free output grants the next free input that has
+    /// packets for it, every free input accepts the next output that grants it; the pointers move behind
+    /// pairs of the first round.
     fn agree(&mut self, now: Nanos) -> Vec<(usize, usize)> {
         let (inputs, outputs) = (self.inputs.len(), self.outputs.len());
         let mut pairs = Vec::new();

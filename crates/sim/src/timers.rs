@@ -49,11 +49,13 @@ const NIL: u32 = u32::MAX;
 pub(crate) struct Timers {
     /// The time of the first entry; [`NEVER`] where there is none.
     first: Nanos,
-    /// Entries of the slot `current`, the first one last: the time since the slot began above 32 bits of lane.
+    /// Entries of the slot `current`, the first one last: the time since the slot began above 32 bits of
+    /// lane.
     sorted: Vec<u64>,
     /// Further entries of slots up to `current`. Both are empty only where there are none at all.
     late: Heap,
-    /// The first entry of each of the slots behind `current`, less than [`SLOTS`] ahead, at its slot modulo [`SLOTS`].
+    /// The first entry of each of the slots behind `current`, less than [`SLOTS`] ahead, at its slot modulo
+    /// [`SLOTS`].
     wheel: Box<[u32]>,
     /// What is in the wheel, a list for each slot, and the places that are free.
     nodes: Vec<Node>,

@@ -1,6 +1,6 @@
-//! What a link's counters promise, in random scenarios: what arrived was sent, dropped or is held; no line is at work for
-//! longer than the time that passes; no port wakes in vain; and how long packets waited is what the times of a queue by hand
-//! are.
+//! What a link's counters promise, in random scenarios: what arrived was sent, dropped or is held; no line is
+//! at work for longer than the time that passes; no port wakes in vain; and how long packets waited is what
+//! the times of a queue by hand are.
 
 use goodqueue::port::{Line, RingSpec, Schedule, Trace};
 use goodqueue::{Bytes, Nanos, Rate, Reason, Span};
@@ -156,8 +156,8 @@ proptest! {
     }
 }
 
-/// Ten packets of 1000 bytes, one a microsecond, at 8 Mbit/s: the n-th waits n times 999 µs, in a FIFO that is computed
-/// ahead, in a queue, and above a ring.
+/// Ten packets of 1000 bytes, one a microsecond, at 8 Mbit/s: the n-th waits n times 999 µs, in a FIFO that
+/// is computed ahead, in a queue, and above a ring.
 #[test]
 fn sojourn_times_are_those_by_hand() {
     let took = RATE.tx_time(Bytes(1000));

@@ -1,4 +1,5 @@
-//! Times to leave: a host whose queue is `fq` or `wheel` lets its TCP's segments go when TCP has stamped them to.
+//! Times to leave: a host whose queue is `fq` or `wheel` lets its TCP's segments go when TCP has stamped them
+//! to.
 
 use goodqueue::{Nanos, Rate, Span};
 use goodqueue_sim::tcp::Config;
@@ -95,8 +96,8 @@ fn stamps_reach_fq_and_the_wheel() {
     }
 }
 
-/// A sender that is held to 10 Mbit/s sends as much, to half a percent (BBR: two), and never has a queue of its own at the bottleneck;
-/// whoever paces it.
+/// A sender that is held to 10 Mbit/s sends as much, to half a percent (BBR: two), and never has a queue of
+/// its own at the bottleneck; whoever paces it.
 #[test]
 fn a_flow_that_is_held_to_a_rate_keeps_it() {
     for cc in CcKind::ALL {

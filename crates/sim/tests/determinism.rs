@@ -86,7 +86,8 @@ fn one_that_ends_early_and_a_search_that_is_stopped_are_told() {
     assert_eq!(stopped, Ok(Some(Difference::Stopped)));
 }
 
-/// The checkpoints of another scenario, as if chance had been at work, and one and the same scenario to search.
+/// The checkpoints of another scenario, as if chance had been at work, and one and the same scenario to
+/// search.
 #[test]
 fn a_difference_that_does_not_come_again_is_said_to_be_one() {
     let (one, two) = (scenario(1), scenario(9));

@@ -56,8 +56,9 @@ fn the_first_byte_takes_five_round_trips_and_a_small_page_eight() {
     }
 }
 
-/// 26 round trips where data take no flights of their own; here the document has 19 segments, which is a flight
-/// more, and so has the first object on each of the other connections: they meet their initial window too.
+/// 26 round trips where data take no flights of their own; here the document has 19 segments, which is a
+/// flight more, and so has the first object on each of the other connections: they meet their initial window
+/// too.
 #[test]
 fn a_large_page_takes_twenty_eight_round_trips() {
     let visits = browse(page("large", 110, 3_000_000), None, Loss::None);

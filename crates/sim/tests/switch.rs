@@ -1,5 +1,5 @@
-//! What the literature says of switches: where the buffers are decides what passes. In time slots, on the switch alone;
-//! with hosts around it in `switched.rs`.
+//! What the literature says of switches: where the buffers are decides what passes. In time slots, on the
+//! switch alone; with hosts around it in `switched.rs`.
 
 use goodqueue::{Header, Nanos, Observer, Rate, Rng, Serializer};
 use goodqueue_sim::switch::{Buffers, Ports, Switch, SwitchSpec};
@@ -8,8 +8,8 @@ const SLOTS: u64 = 20_000;
 /// Time of a packet on a line.
 const SLOT: u64 = 10_000;
 
-/// A switch of so many inputs and outputs, with what its packets are for: the lowest byte of the cookie, above which
-/// stands the slot in which it came.
+/// A switch of so many inputs and outputs, with what its packets are for: the lowest byte of the cookie,
+/// above which stands the slot in which it came.
 struct Bench {
     switch: Switch<Header>,
     /// Slots that packets waited before their own, by output.
@@ -63,8 +63,8 @@ impl Bench {
     }
 }
 
-/// Uniform traffic of so much of the lines' rate for a number of slots: the share of it that passed, and the mean slots
-/// that a packet waited before its own.
+/// Uniform traffic of so much of the lines' rate for a number of slots: the share of it that passed, and the
+/// mean slots that a packet waited before its own.
 fn uniform(ports: usize, buffers: Buffers, queue: &str, load: f64) -> (f64, f64) {
     let mut bench = Bench::new(ports, buffers, queue, None);
     let mut draws = Rng::new(7);
@@ -81,9 +81,9 @@ fn uniform(ports: usize, buffers: Buffers, queue: &str, load: f64) -> (f64, f64)
     (bench.passed(), waits.iter().sum::<u64>() as f64 / waits.len() as f64)
 }
 
-/// Karol, Hluchyj and Morgan, "Input versus output queueing on a space-division packet switch", 1987, table I: the
-/// saturation throughput with input queues; for many ports 2 - sqrt 2. With 20 000 slots its standard error is below
-/// 0.3 %.
+/// Karol, Hluchyj and Morgan, "Input versus output queueing on a space-division packet switch", 1987, table
+/// I: the saturation throughput with input queues; for many ports 2 - sqrt 2. With 20 000 slots its standard
+/// error is below 0.3 %.
 #[test]
 fn input_queues_pass_as_little_as_the_table_says() {
     for (ports, expected) in
@@ -105,7 +105,8 @@ fn virtual_output_queues_pass_all() {
     assert!((passed - 0.9).abs() < 0.01, "{passed}");
 }
 
-/// Karol, Hluchyj and Morgan, equation 5: with queues at the outputs the mean wait is (N - 1) / N * p / (2 (1 - p)).
+/// Karol, Hluchyj and Morgan, equation 5: with queues at the outputs the mean wait is (N - 1) / N * p / (2 (1
+/// - p)).
 #[test]
 fn output_queues_wait_as_the_formula_says() {
     for load in [0.5, 0.8] {
@@ -116,8 +117,9 @@ fn output_queues_wait_as_the_formula_says() {
     }
 }
 
-/// One queue for all sends no faster than its heads let it: the runs of packets whose outputs all differ. With uniform
-/// traffic to N outputs such a run has sum over k of N! / ((N - k)! N^k) packets in the mean, of which each slot sends one.
+/// One queue for all sends no faster than its heads let it: the runs of packets whose outputs all differ.
+/// With uniform traffic to N outputs such a run has sum over k of N! / ((N - k)! N^k) packets in the mean, of
+/// which each slot sends one.
 #[test]
 fn one_queue_for_all_passes_runs_of_different_outputs() {
     let ports = 8;
@@ -127,8 +129,9 @@ fn one_queue_for_all_passes_runs_of_different_outputs() {
     assert!((passed - run / 8.0).abs() < 0.01, "{passed}, {}", run / 8.0);
 }
 
-/// Three inputs send all they can to output 0; but of the third each tenth packet is for output 1, which nobody else
-/// wants. Packets for that one that passed, of 2000, and their longest wait in slots; and the most bytes in the switch.
+/// Three inputs send all they can to output 0; but of the third each tenth packet is for output 1, which
+/// nobody else wants. Packets for that one that passed, of 2000, and their longest wait in slots; and the
+/// most bytes in the switch.
 fn beside_a_busy_output(buffers: Buffers, queue: &str, memory: Option<u64>) -> (usize, u64, u64) {
     let mut bench = Bench::new(4, buffers, queue, memory);
     let mut most = 0;
@@ -143,9 +146,9 @@ fn beside_a_busy_output(buffers: Buffers, queue: &str, memory: Option<u64>) -> (
     (waits.len(), waits.iter().max().copied().unwrap_or(0), most)
 }
 
-/// T91: "use small buffers, build switches with VOQ, FQ and AQM". The big shared buffer fills with what one output cannot
-/// send, and what is for a free output finds no room; queues that are not of one output let it wait behind; queues for
-/// each output do not.
+/// T91: "use small buffers, build switches with VOQ, FQ and AQM". The big shared buffer fills with what one
+/// output cannot send, and what is for a free output finds no room; queues that are not of one output let it
+/// wait behind; queues for each output do not.
 #[test]
 fn who_wants_a_free_output_suffers_from_a_busy_one_but_for_queues_of_its_own() {
     // An input sends to one output at a time: where it just feeds the busy one, it is a slot, and no more.

@@ -1,4 +1,5 @@
-//! A switch among hosts: what is in it is accounted for link by link, and packets come out as from the queues alone.
+//! A switch among hosts: what is in it is accounted for link by link, and packets come out as from the queues
+//! alone.
 
 use goodqueue::{Nanos, Rate, Reason, Span};
 use goodqueue_sim::switch::Buffers;
@@ -8,7 +9,8 @@ use goodqueue_sim::{BuildError, Link, Pattern, PortSpec, Scenario, Simulation, S
 const SECOND: Span = Span::from_secs(1);
 const MBIT: u64 = 1_000_000;
 
-/// Three hosts send to two over node 2: lines of 100 Mbit/s, and `rates` of the five sources in Mbit/s, Poisson.
+/// Three hosts send to two over node 2: lines of 100 Mbit/s, and `rates` of the five sources in Mbit/s,
+/// Poisson.
 fn scenario(queue: &str, rates: [u64; 5], switch: Option<(Buffers, Option<u64>)>) -> Scenario {
     let spec: goodqueue::QueueSpec = queue.parse().expect("a queue");
     let port = || Some(PortSpec::new(spec.into(), Rate(100 * MBIT)));

@@ -12,7 +12,8 @@ const S: u64 = 1_000 * MS;
 const IDLE: u64 = 2 * S;
 const LOAD: u64 = 30 * S;
 
-/// client - router - server, 10 ms each way, 10 Mbit/s behind this queue between client and router, with four bulk downloads beside the call or the game.
+/// client - router - server, 10 ms each way, 10 Mbit/s behind this queue between client and router, with four
+/// bulk downloads beside the call or the game.
 fn talk(queue: &str, app: App) -> (Vec<Sample>, u64) {
     let port = || Some(PortSpec::new(queue.parse().expect("a queue"), Rate(10_000_000)));
     let config =

@@ -157,8 +157,8 @@ fn segments_that_a_queue_cuts_are_in_the_balance() {
     assert_eq!(sent + cut, delivered + dropped + simulation.packets_under_way() as u64);
 }
 
-/// Without a line thousands of segments come at one and the same time, within one event. What is noted until it is taken
-/// stays in proportion to what was asked for, plus one such event.
+/// Without a line thousands of segments come at one and the same time, within one event. What is noted until
+/// it is taken stays in proportion to what was asked for, plus one such event.
 #[test]
 fn what_is_noted_between_two_pauses_is_bounded() {
     const MOST: u64 = 20_000;

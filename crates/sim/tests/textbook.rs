@@ -62,15 +62,16 @@ fn one_reno_flow(queue: &str) -> (f64, f64) {
     (sent as f64 * 8.0 / (10e6 * 100.0), median as f64 / 1e6)
 }
 
-/// The share of a line that one Reno flow uses when its queue may grow to `f` round-trip times before the window
-/// is halved (RFC 8289 section 3.2 asks this of the target). The window grows from W/2 to W = (1 + f) BDP by one
-/// segment a round trip; a round trip lasts as long as its window takes, but at least the base one. Sent:
-/// 3/8 W^2. Time, in base round trips: (1 - f)/2 + f + f^2/2, for each segment of BDP.
+/// The share of a line that one Reno flow uses when its queue may grow to `f` round-trip times before the
+/// window is halved (RFC 8289 section 3.2 asks this of the target). The window grows from W/2 to W = (1 + f)
+/// BDP by one segment a round trip; a round trip lasts as long as its window takes, but at least the base
+/// one. Sent: 3/8 W^2. Time, in base round trips: (1 - f)/2 + f + f^2/2, for each segment of BDP.
 fn reno_share(f: f64) -> f64 {
     0.75 * (1.0 + f) * (1.0 + f) / (1.0 + f + f * f)
 }
 
-/// The target of 5 ms is a twentieth of 100 ms: 78.6 %, and not the nine tenths that are sometimes expected of it.
+/// The target of 5 ms is a twentieth of 100 ms: 78.6 %, and not the nine tenths that are sometimes expected
+/// of it.
 #[test]
 fn one_reno_flow_through_codel_uses_what_the_target_leaves_it() {
     let (utilisation, sojourn) = one_reno_flow("codel");
@@ -170,13 +171,14 @@ fn scalable(queue: &str, mbit: u64, flows: &[(CcKind, u64)]) -> Scalable {
     }
 }
 
-/// Alizadeh et al., "Data Center TCP" (SIGCOMM 2010) section 3.3: the window W = B + K, with B packets in the base round
-/// trip, fills the queue to the threshold K. It grows by one in a round trip, in the next some packets are marked, and it
-/// falls by alpha W/2, of which it makes up one in each round trip: of alpha W^2/2 packets those are marked. They are W
-/// where arrivals are marked and each one finds more than K, which makes alpha the root of 2/W. Here they are marked when
-/// they leave, which tells the sender after the base round trip already; and ACKs of two let packets go in pairs, so that
-/// of each two one finds more than K: B/2 are marked, and alpha is the root of B, over W. The queue swings by alpha W/2
-/// below K, which is less than K: the line never runs dry (section 3.4).
+/// Alizadeh et al., "Data Center TCP" (SIGCOMM 2010) section 3.3: the window W = B + K, with B packets in the
+/// base round trip, fills the queue to the threshold K. It grows by one in a round trip, in the next some
+/// packets are marked, and it falls by alpha W/2, of which it makes up one in each round trip: of alpha W^2/2
+/// packets those are marked. They are W where arrivals are marked and each one finds more than K, which makes
+/// alpha the root of 2/W. Here they are marked when they leave, which tells the sender after the base round
+/// trip already; and ACKs of two let packets go in pairs, so that of each two one finds more than K: B/2 are
+/// marked, and alpha is the root of B, over W. The queue swings by alpha W/2 below K, which is less than K:
+/// the line never runs dry (section 3.4).
 #[test]
 fn dctcp_marks_and_swings_as_its_authors_found() {
     // 10 ms at 60 Mbit/s are 49.5 packets of 1514 bytes; with K = 15 that is 64.5.
@@ -193,8 +195,9 @@ fn dctcp_marks_and_swings_as_its_authors_found() {
     assert!(least >= 15.0 - swing - 2.0 && most <= 15.0 + 2.0, "{least} to {most}, swing {swing}");
 }
 
-/// RFC 9332 section 1.4: L4S has full use of the line, and a queue below 1 ms in the mean; so for one flow and for eight. Its
-/// 99th percentile, 2 ms in the RFC's experiments, is 2.06 ms here with eight flows: the 95th is held.
+/// RFC 9332 section 1.4: L4S has full use of the line, and a queue below 1 ms in the mean; so for one flow
+/// and for eight. Its 99th percentile, 2 ms in the RFC's experiments, is 2.06 ms here with eight flows: the
+/// 95th is held.
 #[test]
 fn prague_over_dualpi2_fills_the_line_with_next_to_no_queue() {
     for flows in [1, 8] {
@@ -207,8 +210,8 @@ fn prague_over_dualpi2_fills_the_line_with_next_to_no_queue() {
     }
 }
 
-/// RFC 9332 section 2.1 and appendix A: with k = 2 a scalable flow and a Reno flow with one round trip, the queue of 15
-/// ms counted, have about the same rate: within a factor of two.
+/// RFC 9332 section 2.1 and appendix A: with k = 2 a scalable flow and a Reno flow with one round trip, the
+/// queue of 15 ms counted, have about the same rate: within a factor of two.
 #[test]
 fn prague_and_reno_share_the_line() {
     let found = scalable("dualpi2", 40, &[(CcKind::Prague, 45), (CcKind::Reno, 30)]);

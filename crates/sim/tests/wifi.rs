@@ -16,8 +16,8 @@ const SERVER: usize = 0;
 const ACCESS_POINT: usize = 1;
 const FIRST: usize = 2;
 
-/// A server, 1 Gbit/s and 1 ms away from an access point, and a station at each of `rates` (HT20, short guard interval,
-/// 5 GHz).
+/// A server, 1 Gbit/s and 1 ms away from an access point, and a station at each of `rates` (HT20, short guard
+/// interval, 5 GHz).
 fn network(rates: &[&str], driver: &DriverSpec) -> Scenario {
     let mut nodes = vec!["server".to_string(), "access point".to_string()];
     nodes.extend(rates.iter().map(|rate| format!("station {rate}")));
@@ -92,7 +92,8 @@ struct Got {
     aggregate: f64,
 }
 
-/// Runs for `seconds` behind the first five: what each station got, the first of them that of flow or source 0.
+/// Runs for `seconds` behind the first five: what each station got, the first of them that of flow or source
+/// 0.
 fn measure(scenario: &Scenario, seconds: u64) -> Vec<Got> {
     let mut simulation = Simulation::new(scenario).expect("a scenario");
     simulation.run_until(Nanos(5_000_000_000));
@@ -160,8 +161,8 @@ fn stock() -> DriverSpec {
     DriverSpec::stock("pfifo:1000".parse().expect("a queue"))
 }
 
-/// "Ending the Anomaly": the slow station takes some 80 % of the air (the model says 79), and the total is 18.7 Mbit/s
-/// measured, 26.4 by the model.
+/// "Ending the Anomaly": the slow station takes some 80 % of the air (the model says 79), and the total is
+/// 18.7 Mbit/s measured, 26.4 by the model.
 #[test]
 fn through_a_fifo_the_slow_station_takes_the_air() {
     let got = with_udp(three(&stock()));
@@ -187,8 +188,9 @@ fn one_fast_station_has_what_the_rate_gives() {
     assert!((95.0..122.0).contains(&got[0].goodput), "{got:?}");
 }
 
-/// "Ending the Anomaly", table 1: a third of the air for each, what the model gives for such aggregates, 3.0 to 4.5
-/// times as much as through the FIFO; the fast stations' aggregates grow fourfold or more, the slow one's do not.
+/// "Ending the Anomaly", table 1: a third of the air for each, what the model gives for such aggregates, 3.0
+/// to 4.5 times as much as through the FIFO; the fast stations' aggregates grow fourfold or more, the slow
+/// one's do not.
 #[test]
 fn airtime_fairness_gives_each_a_third_of_the_air() {
     let before = with_udp(three(&stock()));
@@ -207,8 +209,8 @@ fn airtime_fairness_gives_each_a_third_of_the_air() {
     assert!((got[2].aggregate - before[2].aggregate).abs() < 0.1);
 }
 
-/// After the patch: 25.09, 25.21 and 1.77 Mbit/s, 25 % more in all; of the bar of 15 to 35 % only the lower end is met: here,
-/// at rates without any loss, it is more.
+/// After the patch: 25.09, 25.21 and 1.77 Mbit/s, 25 % more in all; of the bar of 15 to 35 % only the lower
+/// end is met: here, at rates without any loss, it is more.
 #[test]
 fn tcp_gets_more_with_airtime_scheduling() {
     let before = with_tcp(three(&stock()));
@@ -223,7 +225,8 @@ fn airtime_fairness_holds_with_aggregation_in_firmware() {
     assert!(got.iter().all(|got| (got.share - 1.0 / 3.0).abs() < 0.03), "{got:?}");
 }
 
-/// Rate control finds what the channel to each carries, 40 dB and 12 dB above the noise, and each has half of the air.
+/// Rate control finds what the channel to each carries, 40 dB and 12 dB above the noise, and each has half of
+/// the air.
 #[test]
 fn rate_control_and_airtime_fairness_go_together() {
     let mut scenario = network(&["mcs15", "mcs15"], &DriverSpec::ath9k());
@@ -240,9 +243,10 @@ fn rate_control_and_airtime_fairness_go_together() {
     assert!((0.5 * 10.0..0.5 * 43.3).contains(&got[1].goodput) && got[0].goodput > 50.0, "{got:?}");
 }
 
-/// 30 stations, one at 1 Mbit/s, which knows no aggregation: half of the air and more for it before ("Ending the Anomaly": about
-/// two thirds), a thirtieth after, within two points. Of the goodput published as 5.4 and 8.3 times as much these fixed rates
-/// show 4 times and more; with rate control, as published, it is `scenarios/wifi-30.toml`.
+/// 30 stations, one at 1 Mbit/s, which knows no aggregation: half of the air and more for it before ("Ending
+/// the Anomaly": about two thirds), a thirtieth after, within two points. Of the goodput published as 5.4 and
+/// 8.3 times as much these fixed rates show 4 times and more; with rate control, as published, it is
+/// `scenarios/wifi-30.toml`.
 #[test]
 fn thirty_stations_one_of_them_at_1_mbit() {
     let rates: Vec<&str> = (0..30).map(|station| if station == 0 { "dsss1" } else { "mcs15" }).collect();
@@ -297,8 +301,9 @@ fn delay_under_load_falls_by_an_order_of_magnitude() {
     assert!(fq_codel[2] > 100.0 && airtime[2] < 40.0, "{fq_codel:?} {airtime:?}");
 }
 
-/// Two stations at 6 Mbit/s behind a firmware of 1424 packets (Kazior, 2016: 2 s whatever the queue discipline, 11 ms with a
-/// limit of what is in the firmware and queues by flow; AQL: 4 s and more to below 60 ms).
+/// Two stations at 6 Mbit/s behind a firmware of 1424 packets (Kazior, 2016: 2 s whatever the queue
+/// discipline, 11 ms with a limit of what is in the firmware and queues by flow; AQL: 4 s and more to below
+/// 60 ms).
 #[test]
 fn no_queue_discipline_helps_above_a_deep_firmware_but_aql_does() {
     let slow = |upper: Upper| network(&["ofdm6", "ofdm6"], &DriverSpec { upper, ..DriverSpec::ath10k() });
@@ -314,8 +319,8 @@ fn no_queue_discipline_helps_above_a_deep_firmware_but_aql_does() {
     }
 }
 
-/// mac80211 lets a host's own TCP keep 8 ms of its rate in queue and device (`sk_pacing_shift` 7), and not 1 ms as behind a
-/// wire: enough for aggregates.
+/// mac80211 lets a host's own TCP keep 8 ms of its rate in queue and device (`sk_pacing_shift` 7), and not 1
+/// ms as behind a wire: enough for aggregates.
 #[test]
 fn an_upload_has_aggregates() {
     let mut scenario = network(&["mcs15"], &DriverSpec::ath9k());

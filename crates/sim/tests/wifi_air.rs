@@ -1,4 +1,5 @@
-//! On the air: a client that walks away, RTS against collisions, and categories of one device that collide inside of it.
+//! On the air: a client that walks away, RTS against collisions, and categories of one device that collide
+//! inside of it.
 
 use goodqueue::wifi::Ac;
 use goodqueue::{Nanos, Reason, Span};
@@ -57,8 +58,8 @@ fn flood(
     assert!(radio.is_conserved(to), "{:?} {:?}", radio.air_account(to), radio.packet_account());
 }
 
-/// A client goes from MCS 15 to MCS 0 after 5 s: its rate falls by that of its link, 20, or more, since aggregates are
-/// shorter; the air of all stays at a third, and what the others get with it.
+/// A client goes from MCS 15 to MCS 0 after 5 s: its rate falls by that of its link, 20, or more, since
+/// aggregates are shorter; the air of all stays at a third, and what the others get with it.
 #[test]
 fn a_client_that_walks_away_pays_alone() {
     let mut spec = network(DriverSpec::ath9k(), &["mcs15", "mcs15", "mcs15"]);
@@ -114,8 +115,8 @@ fn with_rts_a_collision_of_long_frames_is_short() {
     assert!(with.2 > without.2, "and more comes through: {without:?} {with:?}");
 }
 
-/// BE and VI of one device whose backoffs always end together: VI has the air, TXOP by TXOP, as long as it has packets; nothing
-/// of it counts as a collision on the air. When VI has none, BE goes on.
+/// BE and VI of one device whose backoffs always end together: VI has the air, TXOP by TXOP, as long as it
+/// has packets; nothing of it counts as a collision on the air. When VI has none, BE goes on.
 #[test]
 fn of_two_categories_that_collide_in_a_device_the_higher_one_sends() {
     let mut spec = network(stock(), &["mcs7"]);

@@ -1,5 +1,5 @@
-//! Kazior, 2016: a byte limit above a deep firmware, with four ways to queue above that. 6 Mbit/s, two stations, four
-//! uploads from behind the access point.
+//! Kazior, 2016: a byte limit above a deep firmware, with four ways to queue above that. 6 Mbit/s, two
+//! stations, four uploads from behind the access point.
 
 use goodqueue::wifi::WifiParams;
 use goodqueue::{Nanos, Rate, Span};
@@ -156,15 +156,16 @@ fn four(lower: Lower, dql: Option<DqlScope>) -> [Seen; 4] {
     builds().map(|upper| runs(&DriverSpec { upper, lower, ideas, ..DriverSpec::ath10k() }))
 }
 
-/// The firmware has 1024 descriptors for data (ath10k reserves 400 more on the host), and drops what it has no room for.
+/// The firmware has 1024 descriptors for data (ath10k reserves 400 more on the host), and drops what it has
+/// no room for.
 const FIRMWARE: Lower = Lower::LossyFirmware { packets: 1024 };
 
 fn is_within(factor: f64, got: f64, measured: f64) -> bool {
     (measured / factor..=measured * factor).contains(&got)
 }
 
-/// Measured without a byte limit: medians of 2139, 2015, 2073 and 2175 ms, 95th percentiles of 2740 to 2840 ms; 4.32 to
-/// 4.62 Mbit/s.
+/// Measured without a byte limit: medians of 2139, 2015, 2073 and 2175 ms, 95th percentiles of 2740 to 2840
+/// ms; 4.32 to 4.62 Mbit/s.
 #[test]
 fn without_a_limit_the_queues_above_the_firmware_make_no_difference() {
     let normal = four(FIRMWARE, None);
@@ -177,8 +178,8 @@ fn without_a_limit_the_queues_above_the_firmware_make_no_difference() {
     }
 }
 
-/// Measured with a byte limit: medians of 2978, 284, 11 and 11 ms, 95th percentiles of 4719, 307, 18 and 21 ms; 4.51 to
-/// 4.69 Mbit/s.
+/// Measured with a byte limit: medians of 2978, 284, 11 and 11 ms, 95th percentiles of 4719, 307, 18 and 21
+/// ms; 4.51 to 4.69 Mbit/s.
 #[test]
 fn with_a_limit_the_queues_above_the_firmware_decide() {
     let [base, taildrop, fq, fqcodel] = four(FIRMWARE, Some(DqlScope::Hardware));
@@ -197,8 +198,8 @@ fn with_a_limit_the_queues_above_the_firmware_decide() {
     assert!(fq.srtt > 2000.0 && fqcodel.srtt < 100.0, "{fq:?} {fqcodel:?}");
 }
 
-/// Firmware that took 1424 packets and held the rest back would not have given what was measured: TCP fills it and goes on
-/// to fill what is above it, which then makes a difference.
+/// Firmware that took 1424 packets and held the rest back would not have given what was measured: TCP fills
+/// it and goes on to fill what is above it, which then makes a difference.
 #[test]
 fn firmware_that_holds_packets_back_is_not_what_was_measured() {
     let [base, _, fq, _] = four(Lower::Firmware { packets: ATH10K_MSDU_DESC }, None);

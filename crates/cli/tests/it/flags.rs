@@ -321,7 +321,18 @@ fn how_to_run_it_again_runs_it_again() {
     // How a result is shown is no key of the file.
     let text = "test = { name = \"ping\", length = \"1s\" }\n";
     file(&scratch, "shown.toml", text);
-    let shown = ["run", "shown.toml", "--wide", "--verbose", "--quiet", "--title", "t", "--note", "n", "--check-determinism"];
+    let shown = [
+        "run",
+        "shown.toml",
+        "--wide",
+        "--verbose",
+        "--quiet",
+        "--title",
+        "t",
+        "--note",
+        "n",
+        "--check-determinism",
+    ];
     let output = goodqueue().current_dir(scratch.path("")).args(shown).output().expect("it starts");
     assert!(output.status.success(), "{}", stderr(&output));
     let text = "test = { name = \"tcp_1up\", length = \"1s\" }\nseeds = [5, 6]\nqueues = [\"codel\"]\n\

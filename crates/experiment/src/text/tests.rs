@@ -2,6 +2,7 @@ mod documents;
 mod errors;
 mod plans;
 mod properties;
+mod reference;
 mod starts;
 mod trees;
 mod validator;

@@ -140,8 +140,8 @@ impl Agenda {
         self.owners.len() as Lane
     }
 
-    /// The next event, if it is due by `until`: its lane and its owner. The clock moves there. A lane keeps its time until
-    /// its owner sets the next.
+    /// The next event, if it is due by `until`: its lane and its owner. The clock moves there. A lane keeps
+    /// its time until its owner sets the next.
     #[inline(always)]
     pub(super) fn next(&mut self, until: Nanos) -> Option<(Lane, LaneOwner)> {
         loop {

@@ -4,21 +4,21 @@
 //! arrival between them needs no event of its own: nothing but the second link's queue sees it. The second
 //! link fetches what has arrived when a frame is due at the far end of the last link of such a chain, or the
 //! simulation is read: frame by frame in the order of arrival and each at its own time. Its own port acts
-//! between the arrivals. So every queue sees the same packets at the same times in the same order, and a chain
-//! does the work of a whole propagation delay in one go.
+//! between the arrivals. So every queue sees the same packets at the same times in the same order, and a
+//! chain does the work of a whole propagation delay in one go.
 //!
-//! * A link whose fate is known ahead ([`crate::link::Link::is_ahead`]) may fetch frames that are still to land on
-//!   the link before: up to the next reading.
+//! * A link whose fate is known ahead ([`crate::link::Link::is_ahead`]) may fetch frames that are still to
+//!   land on the link before: up to the next reading.
 //! * A port is brought up to the present, no further: more may arrive.
 //!
-//! The far end of a chain wakes at the earliest time at which its next frame can be there. If the frame waits in a
-//! queue, is held by jitter, is lost or is dropped, the wake-up is spurious: the far end sets a later time, and no event is
-//! counted.
+//! The far end of a chain wakes at the earliest time at which its next frame can be there. If the frame waits
+//! in a queue, is held by jitter, is lost or is dropped, the wake-up is spurious: the far end sets a later
+//! time, and no event is counted.
 //!
-//! There is a delay between every link that fetches and the end of its chain. So what the link does shows at other lanes
-//! only at a later time, and the order within one time stays as it is. Links do not fetch in a scenario with flow
-//! control, because pause frames are sent on arrival. Nor do links on the air, shapers, and devices with several
-//! hardware queues, where a packet that waits may be overtaken.
+//! There is a delay between every link that fetches and the end of its chain. So what the link does shows at
+//! other lanes only at a later time, and the order within one time stays as it is. Links do not fetch in a
+//! scenario with flow control, because pause frames are sent on arrival. Nor do links on the air, shapers,
+//! and devices with several hardware queues, where a packet that waits may be overtaken.
 
 use goodqueue::{Nanos, Span};
 
@@ -118,7 +118,8 @@ impl Network {
         }
     }
 
-    /// The earliest time at which the next frame can be at the far end of `link`, by all that is known at present.
+    /// The earliest time at which the next frame can be at the far end of `link`, by all that is known at
+    /// present.
     #[inline(never)]
     pub(super) fn foreseen(&mut self, agenda: &Agenda, link: u32) -> Nanos {
         self.fetch(agenda, link);

@@ -5,6 +5,7 @@ use goodqueue::{Backlog, PortStats, Rate, Span, Stats};
 use proptest::prelude::*;
 
 use super::*;
+use crate::implementation::Implementation;
 use crate::link::LinkCounters;
 use crate::loss::Loss;
 use crate::scenario::{Flow, Link, Opener, Pattern, PortSpec, Probe, ProbeKind, Scenario, Source};
@@ -89,7 +90,7 @@ fn read(simulation: &Simulation) -> Reading {
 }
 
 fn unfetched(scenario: &Scenario) -> Simulation {
-    let mut simulation = Simulation::unchained(scenario).expect("a scenario");
+    let mut simulation = Simulation::without_lanes(scenario, Implementation::Fast).expect("a scenario");
     simulation.add_lanes();
     simulation
 }
@@ -128,8 +129,8 @@ proptest! {
         let mut unread = Simulation::new(&scenario).expect("a scenario");
         unread.run_until(one.now());
         prop_assert_eq!((unread.events(), unread.trace_hash()), (one.events(), one.trace_hash()));
-        // What becomes of each probe is the same. A loss is told when the simulation comes to know of it, which a chain
-        // may do later.
+        // What becomes of each probe is the same. A loss is told when the simulation comes to know of it,
+        // which a chain may do later.
         for (simulation, samples) in [(&mut one, &mut ones), (&mut two, &mut twos)] {
             simulation.finish_probes();
             samples.extend(simulation.take_samples());
@@ -156,8 +157,8 @@ fn a_chain_has_an_event_for_each_packet_at_its_end_only() {
     assert!(one.events() * 2 < two.events(), "{} {}", one.events(), two.events());
 }
 
-/// A link behind a branch, one that a host sends into, and one without delay at the end of a chain have an event
-/// for each arrival.
+/// A link behind a branch, one that a host sends into, and one without delay at the end of a chain have an
+/// event for each arrival.
 #[test]
 fn what_others_feed_or_follow_does_not_fetch() {
     let fifo = (10, 0, false, MS, 0, false);

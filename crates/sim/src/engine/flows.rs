@@ -11,6 +11,7 @@ use crate::credits::Credit;
 use crate::device::Device;
 use crate::error::BuildError;
 use crate::frame::{Frame, FrameId, Kind};
+use crate::implementation::Implementation;
 use crate::owner::LaneOwner;
 use crate::path::Place;
 use crate::propagation::Fate;
@@ -31,6 +32,7 @@ pub(crate) struct Flows {
     ipv6: bool,
     seed: u64,
     hasher: FlowHasher,
+    implementation: Implementation,
 }
 
 /// Starts and stops, in the order of time.
@@ -112,8 +114,8 @@ impl Flow {
 }
 
 impl Wire {
-    /// Makes the frame around its segment. `segments`: those that its packet will be cut into, each of which has its
-    /// own headers (Linux `net/core/dev.c:qdisc_pkt_len_init`).
+    /// Makes the frame around its segment. `segments`: those that its packet will be cut into, each of which
+    /// has its own headers (Linux `net/core/dev.c:qdisc_pkt_len_init`).
     #[inline(always)]
     fn wrap(&self, kind: Kind, owner: u32, segments: u32, frame: &mut Frame) {
         let segment = &frame.segment;
@@ -153,6 +155,7 @@ impl Flows {
     #[allow(clippy::cast_possible_truncation)]
     pub(super) fn new(
         scenario: &Scenario,
+        implementation: Implementation,
         agenda: &mut Agenda,
         network: &mut Network,
     ) -> Result<Flows, BuildError> {
@@ -164,6 +167,7 @@ impl Flows {
             ipv6: scenario.ipv6,
             seed: scenario.seed,
             hasher: FlowHasher::new(scenario.seed),
+            implementation,
         };
         let tcp = Arc::new(scenario.tcp.clamped());
         let script = &mut flows.script.entries;
@@ -222,7 +226,11 @@ impl Flows {
         if own.device.as_ref().is_some_and(Device::keeps_departures) {
             tx.stamp_departures();
         }
-        let rx = Rx::new(config, rx);
+        let mut rx = Rx::new(config, rx);
+        if self.implementation == Implementation::Reference {
+            tx.take_every_step();
+            rx.take_every_step();
+        }
         let &NewFlow { opener, role, bytes, .. } = new;
         self.list.push(Flow { tx, rx, wires, opener, role, bytes, round: 0, is_stopped: false });
         agenda.make_room(self.list.len());
@@ -240,14 +248,18 @@ impl Flows {
         Config { nodelay: true, ..self.tcp }
     }
 
-    /// The server's side of a browser's connection is up: the flow of its answers may send, with the round-trip time that the
-    /// handshake of the flow of requests has measured.
+    /// The server's side of a browser's connection is up: the flow of its answers may send, with the
+    /// round-trip time that the handshake of the flow of requests has measured.
     pub(super) fn establish_answers(&mut self, now: Nanos, [requests, answers]: [usize; 2], cc: CcKind) {
         let srtt = self.list[requests].tx.window().srtt;
         let (cc, config) = (self.congestion_control(cc, answers), self.client_config());
         let flow = &mut self.list[answers];
         flow.tx = Tx::established(&config, cc, now, (srtt > Span::ZERO).then_some(srtt));
         flow.rx = Rx::established(&config);
+        if self.implementation == Implementation::Reference {
+            flow.tx.take_every_step();
+            flow.rx.take_every_step();
+        }
     }
 
     /// Congestion control of flow `number`, with random numbers of its own.
@@ -413,9 +425,9 @@ impl Flows {
         }
     }
 
-    /// Gives the sender back what its host's device is rid of by now, makes frames of what it may send, hands them to that
-    /// device's `link`, and sees to its timer. Whether small queues hold it back; `None`: memory is to be given back one
-    /// by one first.
+    /// Gives the sender back what its host's device is rid of by now, makes frames of what it may send, hands
+    /// them to that device's `link`, and sees to its timer. Whether small queues hold it back; `None`: memory
+    /// is to be given back one by one first.
     #[inline(always)]
     #[allow(clippy::cast_possible_truncation)]
     fn send_data(&mut self, agenda: &mut Agenda, network: &mut Network, index: usize) -> Option<bool> {

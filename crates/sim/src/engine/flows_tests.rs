@@ -10,7 +10,8 @@ use crate::tcp::cc::CcKind;
 
 const MS: u64 = 1_000_000;
 
-/// Flows that begin at `starts` and send `bytes` each, from one host by its device of `mbit` Mbit/s to another.
+/// Flows that begin at `starts` and send `bytes` each, from one host by its device of `mbit` Mbit/s to
+/// another.
 fn scenario(mbit: u64, delay: Span, flows: &[(u64, u64)]) -> Scenario {
     let port = |mbit| PortSpec::new("pfifo:1000".parse().expect("a queue"), Rate(mbit * 1_000_000));
     let flow = |&(start, bytes): &(u64, u64)| Flow {

@@ -12,6 +12,7 @@ use super::talks::Talks;
 use super::web_clients::WebClients;
 use crate::error::BuildError;
 use crate::frame::{FrameId, Kind};
+use crate::implementation::Implementation;
 use crate::scenario::Scenario;
 
 /// All that runs on hosts, and what it measured.
@@ -28,11 +29,12 @@ pub(crate) struct Hosts {
 impl Hosts {
     pub(super) fn new(
         scenario: &Scenario,
+        implementation: Implementation,
         agenda: &mut Agenda,
         network: &mut Network,
     ) -> Result<Hosts, BuildError> {
         Ok(Hosts {
-            flows: Flows::new(scenario, agenda, network)?,
+            flows: Flows::new(scenario, implementation, agenda, network)?,
             probes: Probes::new(scenario, agenda, network)?,
             sources: Sources::new(scenario, agenda, network)?,
             web_clients: WebClients::new(scenario, agenda, network)?,

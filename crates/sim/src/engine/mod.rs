@@ -6,7 +6,8 @@
 //!
 //! * [`agenda`]: the clock, and what happens next;
 //! * [`network`]: links, paths, switches, radios, and the frames on their way; it knows no host;
-//! * [`hosts`]: TCP flows, probes, UDP sources, browsers and players, calls and games, and what they measured;
+//! * [`hosts`]: TCP flows, probes, UDP sources, browsers and players, calls and games, and what they
+//!   measured;
 //! * [`log`]: the trace hash and the counts of what happened.
 //!
 //! # Lanes
@@ -24,8 +25,8 @@
 //! What an event causes at once (a host answers, a link without delay passes a packet on) is handled
 //! within it, first caused first. What is due at a link's port is handled before a packet is handed to it.
 //!
-//! A landing between two links that nobody else feeds or follows is no event: the second link fetches what has
-//! landed on the first when one of its own frames lands, or it is read. See `chain`.
+//! A landing between two links that nobody else feeds or follows is no event: the second link fetches what
+//! has landed on the first when one of its own frames lands, or it is read. See `chain`.
 
 mod agenda;
 mod chain;
@@ -46,6 +47,7 @@ use goodqueue::{FlowHasher, Nanos};
 
 use crate::error::BuildError;
 use crate::frame::FrameId;
+use crate::implementation::Implementation;
 use crate::owner::LaneOwner;
 use crate::path::END;
 use crate::scenario::Scenario;
@@ -72,18 +74,31 @@ impl Simulation {
     /// # Errors
     /// What is wrong with it, by name and number.
     pub fn new(scenario: &Scenario) -> Result<Simulation, BuildError> {
-        let mut simulation = Simulation::unchained(scenario)?;
+        let mut simulation = Simulation::without_lanes(scenario, Implementation::Fast)?;
         simulation.network.find_chains();
         simulation.add_lanes();
         Ok(simulation)
     }
 
-    /// All but its lanes, and the links that fetch.
-    fn unchained(scenario: &Scenario) -> Result<Simulation, BuildError> {
+    /// As [`Simulation::new`], with the plain implementation wherever there is a fast one beside it. What
+    /// happens in the network is the same; it takes more events. For tests that hold the two against each
+    /// other: see `docs/parallel-paths.md`.
+    ///
+    /// # Errors
+    /// As [`Simulation::new`].
+    #[doc(hidden)]
+    pub fn reference(scenario: &Scenario) -> Result<Simulation, BuildError> {
+        let mut simulation = Simulation::without_lanes(scenario, Implementation::Reference)?;
+        simulation.add_lanes();
+        Ok(simulation)
+    }
+
+    /// All but the lanes and the chains of links that fetch.
+    fn without_lanes(scenario: &Scenario, implementation: Implementation) -> Result<Simulation, BuildError> {
         crate::check::check(scenario)?;
         let mut agenda = Agenda::new(scenario);
-        let mut network = Network::new(scenario)?;
-        let hosts = Hosts::new(scenario, &mut agenda, &mut network)?;
+        let mut network = Network::new(scenario, implementation)?;
+        let hosts = Hosts::new(scenario, implementation, &mut agenda, &mut network)?;
         network.note_hosts(&FlowHasher::new(scenario.seed), scenario.ipv6);
         Ok(Simulation { agenda, network, hosts, log: EventLog::default() })
     }
@@ -97,11 +112,12 @@ impl Simulation {
         while !self.run_some(until, u64::MAX) {}
     }
 
-    /// As [`Simulation::run_until`], but after `most` events and deliveries, counted together, it returns false: an event
-    /// may deliver thousands of packets that come at the same time. The caller may then ask itself whether to go on,
-    /// with the same `until`, or to [`Simulation::halt`]. Traces, samples and what the air was used for may be taken in
-    /// between, and nothing else read. There may be any number of events in a time if they are nanoseconds apart: this
-    /// is how to stay in charge, and what is kept until it is taken stays in proportion to `most`.
+    /// As [`Simulation::run_until`], but after `most` events and deliveries, counted together, it returns
+    /// false: an event may deliver thousands of packets that come at the same time. The caller may then ask
+    /// itself whether to go on, with the same `until`, or to [`Simulation::halt`]. Traces, samples and what
+    /// the air was used for may be taken in between, and nothing else read. There may be any number of events
+    /// in a time if they are nanoseconds apart: this is how to stay in charge, and what is kept until it is
+    /// taken stays in proportion to `most`.
     pub fn run_some(&mut self, until: Nanos, most: u64) -> bool {
         let until = until.min(Agenda::LAST);
         self.agenda.horizon = self.agenda.now.max(until);
@@ -126,8 +142,8 @@ impl Simulation {
         true
     }
 
-    /// Leaves off in the middle of [`Simulation::run_some`], for good: the clock stays at the last event, and all can be
-    /// read.
+    /// Leaves off in the middle of [`Simulation::run_some`], for good: the clock stays at the last event, and
+    /// all can be read.
     pub fn halt(&mut self) {
         self.agenda.horizon = self.agenda.now;
         self.catch_up();

@@ -9,10 +9,11 @@ use super::agenda::Agenda;
 use super::radios::{Channel, RadioSink};
 use super::switches::SwitchNode;
 use crate::address::address;
-use crate::credits::Credit;
+use crate::credits::{Credit, Credits};
 use crate::device::{AirEnds, Device, SwitchPort};
 use crate::error::BuildError;
 use crate::frame::{Frame, FrameId, Frames};
+use crate::implementation::Implementation;
 use crate::lanes::{Lane, NEVER};
 use crate::link::{FAR, Link, NEAR};
 use crate::owner::LaneOwner;
@@ -39,9 +40,9 @@ pub(crate) struct Network {
 }
 
 impl Network {
-    pub(super) fn new(scenario: &Scenario) -> Result<Network, BuildError> {
+    pub(super) fn new(scenario: &Scenario, implementation: Implementation) -> Result<Network, BuildError> {
         let mut network = Network {
-            links: links(scenario)?,
+            links: links(scenario, implementation)?,
             paths: Paths::new(scenario),
             frames: Frames::default(),
             radios: Vec::with_capacity(scenario.radios.len()),
@@ -67,8 +68,8 @@ impl Network {
         self.frames.hosts = ends.into_iter().map(|ends| ends.map(hash)).collect();
     }
 
-    /// Whatever has events, in the order of lanes: ports, arrivals, switches, radios. Switches come behind links, so
-    /// that they act when all that arrives at one time has.
+    /// Whatever has events, in the order of lanes: ports, arrivals, switches, radios. Switches come behind
+    /// links, so that they act when all that arrives at one time has.
     #[allow(clippy::cast_possible_truncation)]
     pub(super) fn number_lanes(&mut self) -> Vec<LaneOwner> {
         let count = self.links.len() as u32;
@@ -145,7 +146,8 @@ impl Network {
         self.enter(agenda, link, id);
     }
 
-    /// Sees to the frames that a host has handed to `link`, but for those that merely wait behind others there.
+    /// Sees to the frames that a host has handed to `link`, but for those that merely wait behind others
+    /// there.
     #[inline(never)]
     pub(super) fn send_handed_over(&mut self, agenda: &mut Agenda, link: u32) {
         let mut handed_over = std::mem::take(&mut self.handed_over);
@@ -242,7 +244,8 @@ impl Network {
         }
     }
 
-    /// Sets the time at which the device of `link` is looked at next, and tells the links that feed it to pause or go on.
+    /// Sets the time at which the device of `link` is looked at next, and tells the links that feed it to
+    /// pause or go on.
     #[inline(always)]
     fn device_changed(&mut self, agenda: &mut Agenda, link: u32) {
         let at = &mut self.links[link as usize];
@@ -256,8 +259,9 @@ impl Network {
         }
     }
 
-    /// Takes the first frame that has landed at the far end of `link`, where one has, and sets the time of the next landing:
-    /// before the frame goes on, for what it causes may land here later. Also whether the next has landed too.
+    /// Takes the first frame that has landed at the far end of `link`, where one has, and sets the time of
+    /// the next landing: before the frame goes on, for what it causes may land here later. Also whether the
+    /// next has landed too.
     #[inline(always)]
     pub(super) fn take_landed(&mut self, agenda: &mut Agenda, link: u32) -> (FrameId, bool) {
         let at = &mut self.links[link as usize];
@@ -272,8 +276,8 @@ impl Network {
         (id, next <= agenda.now)
     }
 
-    /// Pause frames: the links that feed `link` stop at the high mark and go on at the low one. The pause frame takes no
-    /// time.
+    /// Pause frames: the links that feed `link` stop at the high mark and go on at the low one. The pause
+    /// frame takes no time.
     #[cold]
     fn flow_control(&mut self, agenda: &mut Agenda, link: u32) {
         let Link { pause, device, .. } = &mut self.links[link as usize];
@@ -382,11 +386,15 @@ impl Network {
 }
 
 #[allow(clippy::cast_possible_truncation)]
-fn links(scenario: &Scenario) -> Result<Vec<Link>, BuildError> {
+fn links(scenario: &Scenario, implementation: Implementation) -> Result<Vec<Link>, BuildError> {
     let pausing = |link: &&scenario::Link| link.port.as_ref().is_some_and(|port| port.pause.is_some());
     let pausers: BTreeSet<NodeId> = scenario.links.iter().filter(pausing).map(|link| link.from).collect();
+    let senders = tcp_senders(scenario);
     let link = |(index, spec): (usize, &scenario::Link)| {
-        let mut link = Link::new(spec, index, pausers.contains(&spec.to), scenario.seed)?;
+        // A sender that waits for its device is woken only where departures are computed ahead.
+        let of_device = if senders.contains(&spec.from) { Implementation::Fast } else { implementation };
+        let mut link = Link::new(spec, index, pausers.contains(&spec.to), scenario.seed, of_device)?;
+        link.credits = Credits::new(implementation);
         if link.pause.is_some() {
             let feeders = scenario.links.iter().enumerate().filter(|(_, other)| other.to == spec.from);
             link.feeders = feeders.map(|(feeder, _)| feeder as u32).collect();
@@ -394,4 +402,13 @@ fn links(scenario: &Scenario) -> Result<Vec<Link>, BuildError> {
         Ok(link)
     };
     scenario.links.iter().enumerate().map(link).collect()
+}
+
+/// Hosts that send data over TCP.
+fn tcp_senders(scenario: &Scenario) -> BTreeSet<NodeId> {
+    let flows = scenario.flows.iter().map(|flow| flow.from);
+    let browsers = scenario.browsers.iter();
+    let browsers = browsers.flat_map(|browser| browser.hosts.iter().copied().chain([browser.from]));
+    let players = scenario.players.iter().flat_map(|player| [player.from, player.server]);
+    flows.chain(browsers).chain(players).collect()
 }

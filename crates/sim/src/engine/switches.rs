@@ -186,7 +186,8 @@ impl SwitchNode {
         self.switch.arrive(now, (input as usize, output), token, &mut outputs);
     }
 
-    /// The next packet whose last bit has left by `now`: the link that it is on, when its first bit left, and itself.
+    /// The next packet whose last bit has left by `now`: the link that it is on, when its first bit left, and
+    /// itself.
     pub(super) fn depart(&mut self, now: Nanos) -> Option<(u32, Nanos, Token)> {
         let (output, token) = self.switch.depart(now)?;
         take(&mut self.held[output], &token);

@@ -20,8 +20,8 @@ pub(crate) struct Talks {
     list: Vec<Talk>,
 }
 
-/// A call or a game at work. What is not zero of datagrams under way is kept: a frame carries its place in `datagrams`
-/// as the acknowledgement number of its segment.
+/// A call or a game at work. What is not zero of datagrams under way is kept: a frame carries its place in
+/// `datagrams` as the acknowledgement number of its segment.
 #[derive(Debug)]
 struct Talk {
     client: Box<dyn Peer>,

@@ -67,8 +67,9 @@ impl LinkView<'_> {
         self.link.device.as_ref().map_or_else(PortStats::default, |device| device.line(self.now))
     }
 
-    /// Time in which its line was at work, so far: on a packet or, where a shaper is in front of it, while the shaper's
-    /// bucket was not full. Between two times it never grows by more than what lies between them.
+    /// Time in which its line was at work, so far: on a packet or, where a shaper is in front of it, while
+    /// the shaper's bucket was not full. Between two times it never grows by more than what lies between
+    /// them.
     #[must_use]
     pub fn busy(&self) -> Span {
         if let Some((node, output)) = self.port {
@@ -77,8 +78,8 @@ impl LinkView<'_> {
         self.link.device.as_ref().map_or(Span::ZERO, |device| device.busy_by(self.now))
     }
 
-    /// Times from a packet's arrival at the queue until the line began it; `None` where nobody has asked for them
-    /// ([`Simulation::measure_sojourn`]).
+    /// Times from a packet's arrival at the queue until the line began it; `None` where nobody has asked for
+    /// them ([`Simulation::measure_sojourn`]).
     #[must_use]
     pub fn sojourn(&self) -> Option<&Histogram> {
         self.link.sojourn.as_ref().map(|sojourn| &sojourn.histogram)
@@ -99,9 +100,9 @@ impl LinkView<'_> {
         self.link.counters
     }
 
-    /// Times that its port was looked at because something was due: its line ended a packet, its ring reported one, or its
-    /// queue was to let one go. Three for each packet that arrived at most, for a queue says exactly when it can. A
-    /// FIFO on a line of one rate is computed ahead, and is never looked at.
+    /// Times that its port was looked at because something was due: its line ended a packet, its ring
+    /// reported one, or its queue was to let one go. Three for each packet that arrived at most, for a queue
+    /// says exactly when it can. A FIFO on a line of one rate is computed ahead, and is never looked at.
     #[must_use]
     pub fn wake_ups(&self) -> u64 {
         self.link.wake_ups
@@ -203,9 +204,9 @@ impl Simulation {
         self.hosts.samples.take()
     }
 
-    /// Measures from now on how long packets wait at link `index`, of those that its line begins from `from` on and
-    /// before `to`. What is simulated stays the same. Of a link on the air these are the packets of the device that it
-    /// leaves from: [`crate::wifi::Radio::measure_sojourn`].
+    /// Measures from now on how long packets wait at link `index`, of those that its line begins from `from`
+    /// on and before `to`. What is simulated stays the same. Of a link on the air these are the packets of
+    /// the device that it leaves from: [`crate::wifi::Radio::measure_sojourn`].
     pub fn measure_sojourn(&mut self, index: usize, from: Nanos, to: Nanos) {
         let Some(link) = self.network.links.get_mut(index) else { return };
         if let Some(Device::Air(AirEnds { radio, from: device, .. })) = link.device {
@@ -247,19 +248,21 @@ impl Simulation {
         self.hosts.probes.are_open()
     }
 
-    /// Ends what has not come back: each probe sent, each page begun and each segment asked for has then one sample. A
-    /// probe that was not dropped is under way ([`Sample::UnderWay`]), however long it takes. Call once, at the end.
+    /// Ends what has not come back: each probe sent, each page begun and each segment asked for has then one
+    /// sample. A probe that was not dropped is under way ([`Sample::UnderWay`]), however long it takes. Call
+    /// once, at the end.
     pub fn finish_probes(&mut self) {
         self.hosts.finish(self.agenda.now, &mut self.network);
     }
 
-    /// Records the trace hash every [`crate::CHECKPOINT_EVERY`] events, for [`Simulation::checkpoints`]. Call it before
-    /// the first step.
+    /// Records the trace hash every [`crate::CHECKPOINT_EVERY`] events, for [`Simulation::checkpoints`]. Call
+    /// it before the first step.
     pub fn keep_checkpoints(&mut self) {
         self.log.record(Recorder::of_hashes());
     }
 
-    /// What happened, in brief. The hashes on the way are there only where [`Simulation::keep_checkpoints`] was called.
+    /// What happened, in brief. The hashes on the way are there only where [`Simulation::keep_checkpoints`]
+    /// was called.
     #[must_use]
     pub fn checkpoints(&self) -> Checkpoints {
         self.log.checkpoints(self.agenda.now)

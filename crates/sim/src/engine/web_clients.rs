@@ -332,7 +332,8 @@ impl WebClients {
         }
     }
 
-    /// A segment of the server's side of the handshake, or one of its acknowledgements, has come to the client.
+    /// A segment of the server's side of the handshake, or one of its acknowledgements, has come to the
+    /// client.
     #[inline(never)]
     pub(super) fn ack_arrived(
         &mut self,

@@ -50,11 +50,11 @@ pub struct Config {
     pub pacing_ca_ratio: u32,
     /// Most bytes (truesize) an unpaced connection may have in its host's queue and device.
     pub limit_output_bytes: u32,
-    /// A super-packet lasts 2^-`sk_pacing_shift` s at the pacing rate, and about as much of the connection may be in its
-    /// host's queue and device (TCP small queues). 1 to 20.
+    /// A super-packet lasts 2^-`sk_pacing_shift` s at the pacing rate, and about as much of the connection
+    /// may be in its host's queue and device (TCP small queues). 1 to 20.
     pub sk_pacing_shift: u32,
-    /// What a connection's pacing rate is held to, payload counted (`SO_MAX_PACING_RATE`); it is paced then. `None`: by
-    /// nothing.
+    /// What a connection's pacing rate is held to, payload counted (`SO_MAX_PACING_RATE`); it is paced then.
+    /// `None`: by nothing.
     pub max_pacing_rate: Option<Rate>,
     /// Restart from the initial window after idle time (RFC 2861).
     pub slow_start_after_idle: bool,

@@ -1,5 +1,5 @@
-//! What SYN and SYN-ACK say of ECN: RFC 3168 section 6.1.1, and RFC 9768 section 3.1.1 for accurate feedback. Neither of
-//! them is ECN-capable itself.
+//! What SYN and SYN-ACK say of ECN: RFC 3168 section 6.1.1, and RFC 9768 section 3.1.1 for accurate feedback.
+//! Neither of them is ECN-capable itself.
 
 use super::segment::{Flags, Header};
 

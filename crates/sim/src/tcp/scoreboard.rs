@@ -250,8 +250,8 @@ impl Scoreboard {
         Some((pos, &self.slots[pos as usize]))
     }
 
-    /// Adds the `segs` segments of a packet just sent, of `len` bytes, as they are in flight: `first` without its
-    /// length, each of `mss` but the last, which has the flags `last`.
+    /// Adds the `segs` segments of a packet just sent, of `len` bytes, as they are in flight: `first` without
+    /// its length, each of `mss` but the last, which has the flags `last`.
     #[inline]
     #[allow(clippy::cast_possible_truncation)]
     pub(super) fn push_packet(
@@ -303,8 +303,8 @@ impl Scoreboard {
         self.stamps.as_ref().map(|rated| rated.0[pos as usize])
     }
 
-    /// Makes room for `segs` more, and for half as many again as there are. One place stays free, so that the end is
-    /// not the head.
+    /// Makes room for `segs` more, and for half as many again as there are. One place stays free, so that the
+    /// end is not the head.
     #[cold]
     fn grow(&mut self, segs: u32) {
         self.resize((self.len + self.len / 2).max(self.len + segs + 1).max(LEAST));
@@ -359,8 +359,9 @@ impl Scoreboard {
         self.len -= 1;
     }
 
-    /// Takes off what an acknowledgement of `una` covers, where that is whole segments from `prior_una` on which
-    /// were sent once and are neither lost nor reported by SACK: they head the order of transmission, too.
+    /// Takes off what an acknowledgement of `una` covers, where that is whole segments from `prior_una` on
+    /// which were sent once and are neither lost nor reported by SACK: they head the order of transmission,
+    /// too.
     #[inline]
     pub(super) fn take_run(&mut self, prior_una: u64, una: u64) -> Option<Run> {
         let (mut pos, first) = self.first()?;

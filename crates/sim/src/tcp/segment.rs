@@ -15,8 +15,8 @@ pub const ECT0: u8 = 2;
 /// ECN codepoint ECT(1), the identifier of L4S (RFC 9331 section 4.1).
 pub const ECT1: u8 = 1;
 
-/// TCP flags, as in the header's 14th byte, and AE, which in the header is the last bit of the 13th, in the place of URG,
-/// which nothing here sends.
+/// TCP flags, as in the header's 14th byte, and AE, which in the header is the last bit of the 13th, in the
+/// place of URG, which nothing here sends.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Flags(pub u8);
 
@@ -145,8 +145,9 @@ impl<B> Segment<B> {
         self.flags.0 = self.flags.0 & !(Flags::CWR.0 | Flags::ECE.0 | Flags::AE.0) | (count & 3) << 6 | ae;
     }
 
-    /// Cuts it to `most` bytes of payload, as a host does for a device without TSO (Linux `tcp_gso_segment`), and gives
-    /// what is left for [`Segment::advance`]. CWR stays on the first piece, FIN and PSH on the last.
+    /// Cuts it to `most` bytes of payload, as a host does for a device without TSO (Linux `tcp_gso_segment`),
+    /// and gives what is left for [`Segment::advance`]. CWR stays on the first piece, FIN and PSH on the
+    /// last.
     #[inline]
     pub fn cut(&mut self, most: u32) -> Rest {
         let rest = Rest { len: self.len.saturating_sub(most), most, flags: self.flags };

@@ -1,4 +1,5 @@
-//! A block ack agreement from the sender's side: sequence numbers, the transmit window, and what must be sent again.
+//! A block ack agreement from the sender's side: sequence numbers, the transmit window, and what must be sent
+//! again.
 
 use std::collections::VecDeque;
 

@@ -17,8 +17,8 @@ pub enum Errors {
 }
 
 /// Signal-to-noise ratio at which one in ten MPDUs of 1000 bytes is lost, dB, for MCS 0 to 11 and one stream:
-/// where receivers stand whose sensitivity is that of IEEE 802.11ax table 27-51, less thermal noise, a noise figure
-/// of 10 dB and 5 dB of implementation loss.
+/// where receivers stand whose sensitivity is that of IEEE 802.11ax table 27-51, less thermal noise, a noise
+/// figure of 10 dB and 5 dB of implementation loss.
 const THRESHOLD: [f64; 12] = [4.0, 7.0, 9.0, 12.0, 16.0, 20.0, 21.0, 22.0, 27.0, 29.0, 32.0, 34.0];
 /// Of OFDM 6 to 54 Mbit/s, the same.
 const OFDM_THRESHOLD: [f64; 8] = [4.0, 5.0, 7.0, 9.0, 12.0, 16.0, 20.0, 21.0];
@@ -68,7 +68,8 @@ impl Errors {
 }
 
 /// Share of MPDUs of `bytes` bytes lost at `margin` dB from the threshold: straight lines between the points
-/// of [`LOST`], then 1 - (1 - p)^(bytes / 1000). By multiplication and square root, which are the same on every machine.
+/// of [`LOST`], then 1 - (1 - p)^(bytes / 1000). By multiplication and square root, which are the same on
+/// every machine.
 fn lost(margin: f64, bytes: u32) -> f64 {
     let place = (margin + 3.0).clamp(0.0, 7.0);
     let below = (place as usize).min(6);

@@ -12,7 +12,6 @@ use super::ideas::Ideas;
 use super::phy::Format;
 use super::rates::{RateControl, Series};
 use super::spec::{Aggregation, Lower};
-use super::taildrop::TailDrop;
 use crate::sojourn::Sojourn;
 
 /// A path's place.
@@ -60,6 +59,23 @@ pub(super) struct Category {
     pub(super) completed_bytes: u32,
     /// Limit of bytes in the firmware.
     pub(super) dql: Option<Dql>,
+}
+
+/// mac80211's FIFOs by station and TID (see `taildrop.rs`): the limits, what they count, and who is served
+/// next. The TIDs hold the packets.
+#[derive(Debug)]
+pub(super) struct TailDrop {
+    pub(super) total: u32,
+    pub(super) station: u32,
+    pub(super) queued: u32,
+    /// TIDs that have packets, by category.
+    pub(super) turns: [VecDeque<(PathId, u8)>; 4],
+}
+
+impl TailDrop {
+    pub(super) fn new(total: u32, station: u32) -> TailDrop {
+        TailDrop { total, station, queued: 0, turns: Default::default() }
+    }
 }
 
 /// A device at work.

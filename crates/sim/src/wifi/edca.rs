@@ -23,7 +23,8 @@ const fn params(aifsn: u8, cw_min: u16, cw_max: u16, txop_us: u64) -> EdcaParams
     EdcaParams { aifsn, cw_min, cw_max, txop: Span::from_micros(txop_us) }
 }
 
-/// Of a station, in the order of [`goodqueue::wifi::Ac::ALL`]: mac80211's defaults (Linux 6.1 `util.c:ieee80211_set_wmm_default`).
+/// Of a station, in the order of [`goodqueue::wifi::Ac::ALL`]: mac80211's defaults (Linux 6.1
+/// `util.c:ieee80211_set_wmm_default`).
 pub const STATION: [EdcaParams; 4] =
     [params(2, 3, 7, 1_504), params(2, 7, 15, 3_008), params(3, 15, 1023, 0), params(7, 15, 1023, 0)];
 /// Of an access point for itself: the WMM specification's, as hostapd has them.
@@ -180,7 +181,8 @@ impl Contention {
         }
     }
 
-    /// Since when, the air being free, somebody has waited for it; before that time it is free since where it was released.
+    /// Since when, the air being free, somebody has waited for it; before that time it is free since where it
+    /// was released.
     pub(super) fn wanted_since(&self) -> Option<Nanos> {
         self.wanted_since
     }

@@ -1,4 +1,4 @@
-//! On the air: who transmits, what is received, and what becomes of it.
+//! Exchanges: who transmits, what is received, and what becomes of it.
 
 use goodqueue::wifi::{Ac, Tid};
 use goodqueue::{Nanos, Reason, Span};
@@ -6,6 +6,7 @@ use goodqueue::{Nanos, Reason, Span};
 use super::block_ack::{Held, Mpdu};
 use super::device::{Burst, Device, Path};
 use super::frame::{AirEvent, AirKind, Sink};
+use super::on_air::{OnAir, Times};
 use super::phy::{Format, PhyRate};
 use super::radio::Radio;
 use super::spec::Lower;
@@ -20,43 +21,6 @@ const CTS_BYTES: u64 = 14;
 const ACK_BYTES: u64 = 14;
 const BLOCK_ACK_BYTES: u64 = 32;
 const BAR_BYTES: u64 = 24;
-
-/// What is on the air.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct OnAir {
-    /// Since when the air had been free and wanted.
-    waited_since: Nanos,
-    /// When it began; within a TXOP the space behind the exchange before counts to it.
-    pub(super) start: Nanos,
-    /// When its first bit is on the air.
-    first_bit: Nanos,
-    pub(super) end: Nanos,
-    /// When the driver builds the next PPDU, where it waits for that.
-    pub(super) fill_at: Option<Nanos>,
-    times: Times,
-    /// Whether the PPDU is answered.
-    is_answered: bool,
-    /// When the device won the air.
-    txop_start: Nanos,
-}
-
-/// How long the parts of an exchange take.
-#[derive(Clone, Copy, Debug, Default)]
-struct Times {
-    /// RTS alone, without what follows; zero: there is none.
-    rts: Span,
-    /// RTS, CTS and the spaces behind them.
-    reserve: Span,
-    ppdu: Span,
-    /// The space behind the PPDU, and the answer.
-    answer: Span,
-}
-
-impl Times {
-    fn all(&self) -> Span {
-        self.reserve + self.ppdu + self.answer
-    }
-}
 
 impl Radio {
     /// A PPDU of `bytes` at `rate`, with the silence behind it.
@@ -156,7 +120,8 @@ impl Radio {
             Some(OnAir { waited_since, start: now, first_bit, end, fill_at, times, is_answered, txop_start });
     }
 
-    /// The exchange of `edcaf` begins at `at`: the packets that it carries for the first time have waited until then.
+    /// The exchange of `edcaf` begins at `at`: the packets that it carries for the first time have waited
+    /// until then.
     fn note_sojourn(&mut self, at: Nanos, edcaf: u32) {
         let Device { categories, sojourn: Some(sojourn), .. } = &mut self.devices[(edcaf / 4) as usize]
         else {
@@ -355,8 +320,9 @@ impl Radio {
         self.finish(now, edcaf, burst, sink);
     }
 
-    /// The receiver's scheduler counts what it has heard: each frame as if it had come alone, with a preamble of its own (ath9k
-    /// `ath_rx_count_airtime`, in Linux 6.1 `recv.c`). Of an aggregate that is more than it took.
+    /// The receiver's scheduler counts what it has heard: each frame as if it had come alone, with a preamble
+    /// of its own (ath9k `ath_rx_count_airtime`, in Linux 6.1 `recv.c`). Of an aggregate that is more than it
+    /// took.
     fn hear(&mut self, now: Nanos, burst: &Burst) {
         let Path { from, to, .. } = &self.paths[burst.path as usize];
         let (from, to) = (*from, *to);

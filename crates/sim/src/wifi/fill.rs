@@ -41,9 +41,9 @@ impl Radio {
         self.contend(now, from, ac);
     }
 
-    /// Something is done with: what is free is filled again. ath10k asks mac80211's queues of all categories, and only
-    /// while fewer than half of its packets are in use (`ath10k_mac_tx_push_pending`); one that comes in meanwhile finds
-    /// room all the same.
+    /// Something is done with: what is free is filled again. ath10k asks mac80211's queues of all categories,
+    /// and only while fewer than half of its packets are in use (`ath10k_mac_tx_push_pending`); one that
+    /// comes in meanwhile finds room all the same.
     pub(super) fn refill(&mut self, now: Nanos, from: DeviceId, ac: Ac, sink: &mut impl Sink) {
         let device = &self.devices[usize::from(from)];
         if !device.lower.is_firmware() {
@@ -86,9 +86,9 @@ impl Radio {
         }
     }
 
-    /// Builds PPDUs from what the driver or the firmware holds, TID by TID in turn. In ath9k a TID whose turn comes up when
-    /// the hardware queue is full loses it: it goes behind the others, and the round ends (Linux 3.17 to 4.10
-    /// `xmit.c:ath_txq_schedule`).
+    /// Builds PPDUs from what the driver or the firmware holds, TID by TID in turn. In ath9k a TID whose turn
+    /// comes up when the hardware queue is full loses it: it goes behind the others, and the round ends
+    /// (Linux 3.17 to 4.10 `xmit.c:ath_txq_schedule`).
     fn build_in_turn(&mut self, now: Nanos, from: DeviceId, ac: Ac, sink: &mut impl Sink) {
         loop {
             let turn = &self.devices[usize::from(from)].categories[ac as usize].turn;
@@ -129,8 +129,8 @@ impl Radio {
         at.has_turn
     }
 
-    /// Moves up to `count` packets from the queue discipline into the driver's FIFOs, up to `most` packets there, and
-    /// returns how many.
+    /// Moves up to `count` packets from the queue discipline into the driver's FIFOs, up to `most` packets
+    /// there, and returns how many.
     fn pull(
         &mut self,
         now: Nanos,
@@ -244,8 +244,9 @@ impl Radio {
         }
     }
 
-    /// A round of mac80211's scheduler that fills the hardware queue (ath9k `xmit.c:ath_txq_schedule`). A queue that comes
-    /// up when that is full gives a frame all the same, which waits in the driver (`ath_tx_sched_aggr`).
+    /// A round of mac80211's scheduler that fills the hardware queue (ath9k `xmit.c:ath_txq_schedule`). A
+    /// queue that comes up when that is full gives a frame all the same, which waits in the driver
+    /// (`ath_tx_sched_aggr`).
     fn round(&mut self, now: Nanos, from: DeviceId, ac: Ac, sink: &mut impl Sink) {
         let Some(stack) = &mut self.devices[usize::from(from)].stack else { return };
         let params = stack.params();
@@ -273,9 +274,9 @@ impl Radio {
         }
     }
 
-    /// Makes the round of a full hardware queue where nothing comes of it, as of nearly each packet that finds it full: the
-    /// station whose turn it is gives no frame more, since it has one in the driver already or its window is full, and keeps
-    /// its turn. False: nothing was done.
+    /// Makes the round of a full hardware queue where nothing comes of it, as of nearly each packet that
+    /// finds it full: the station whose turn it is gives no frame more, since it has one in the driver
+    /// already or its window is full, and keeps its turn. False: nothing was done.
     fn holds(&mut self, now: Nanos, from: DeviceId, ac: Ac) -> bool {
         let Device { stack, stations, .. } = &mut self.devices[usize::from(from)];
         let Some(stack) = stack else { return false };
@@ -289,8 +290,8 @@ impl Radio {
         gives_none && stack.hold_round(now, ac, tid.needs_bar || has_one)
     }
 
-    /// The same without airtime fairness: stations in turn. Where one comes up when the hardware queue is full it ends, and the
-    /// station has lost its turn, or keeps it; otherwise rounds follow one another.
+    /// The same without airtime fairness: stations in turn. Where one comes up when the hardware queue is
+    /// full it ends, and the station has lost its turn, or keeps it; otherwise rounds follow one another.
     fn round_in_turn(&mut self, now: Nanos, from: DeviceId, ac: Ac, sink: &mut impl Sink) {
         let mut has_sent = true;
         while std::mem::take(&mut has_sent) {
@@ -426,8 +427,8 @@ impl Radio {
 }
 
 impl Tid {
-    /// The next MPDU that the window lets through: first what failed, then what is new, from the driver's FIFO or
-    /// from mac80211's queue.
+    /// The next MPDU that the window lets through: first what failed, then what is new, from the driver's
+    /// FIFO or from mac80211's queue.
     fn take(
         &mut self,
         now: Nanos,

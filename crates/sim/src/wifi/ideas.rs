@@ -1,5 +1,5 @@
-//! Open ideas for a driver, each off by default: what "Airtime fairness in the Linux WiFi stack" (Høiland-Jørgensen,
-//! 2017) lists as next steps. None is in Linux 6.1. The rule for QoS against airtime is
+//! Open ideas for a driver, each off by default: what "Airtime fairness in the Linux WiFi stack"
+//! (Høiland-Jørgensen, 2017) lists as next steps. None is in Linux 6.1. The rule for QoS against airtime is
 //! [`goodqueue::wifi::WifiParams::joint_airtime`].
 
 use goodqueue::wifi::AdmissionParams;
@@ -10,24 +10,25 @@ use super::spec::{DriverSpec, Lower, Upper};
 /// What a driver does beyond Linux.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ideas {
-    /// Byte queue limits on what the firmware holds. With firmware that aggregates. "Minimise hardware buffering: BQL-like
-    /// mechanism if aggregation is in firmware"; Kazior's experiments of 2016 had both scopes.
+    /// Byte queue limits on what the firmware holds. With firmware that aggregates. "Minimise hardware
+    /// buffering: BQL-like mechanism if aggregation is in firmware"; Kazior's experiments of 2016 had both
+    /// scopes.
     pub dql: Option<DqlScope>,
-    /// The driver is told when a PPDU goes on the air, and builds the next one so long before the end of its data; longer
-    /// than a PPDU: at its start. Until then one PPDU is in the hardware queue, not two. 0 to 100 ms. "Precise aggregate
-    /// scheduling; interrupt at TX start".
+    /// The driver is told when a PPDU goes on the air, and builds the next one so long before the end of its
+    /// data; longer than a PPDU: at its start. Until then one PPDU is in the hardware queue, not two. 0 to
+    /// 100 ms. "Precise aggregate scheduling; interrupt at TX start".
     pub fill_ahead: Option<Span>,
-    /// A frame that was sent in vain is not sent again when it is older than this, its time in mac80211's queues
-    /// included (below a queue discipline: from when the driver took it). 1 ms to 10 s. "Time-based maximum retransmission
-    /// counter".
+    /// A frame that was sent in vain is not sent again when it is older than this, its time in mac80211's
+    /// queues included (below a queue discipline: from when the driver took it). 1 ms to 10 s. "Time-based
+    /// maximum retransmission counter".
     pub lifetime: Option<Span>,
-    /// Aggregates last at most this, divided by the stations that wait for their turn in the category. 1 ms to 1 s. A PPDU
-    /// has one frame whatever it takes. "Dynamic aggregate sizing".
+    /// Aggregates last at most this, divided by the stations that wait for their turn in the category. 1 ms
+    /// to 1 s. A PPDU has one frame whatever it takes. "Dynamic aggregate sizing".
     pub latency_budget: Option<Span>,
     /// Flows that build a queue in VO or VI go to BE. With [`Upper::Mac80211`]. "Soft QoS admission control".
     pub admission: Option<AdmissionParams>,
-    /// Packets of BE fill up an aggregate of VO or VI to the same station, in its TID, where none of its earlier packets
-    /// of BE is on the way. With [`Lower::Txq`]. "Combine QoS levels in one aggregate".
+    /// Packets of BE fill up an aggregate of VO or VI to the same station, in its TID, where none of its
+    /// earlier packets of BE is on the way. With [`Lower::Txq`]. "Combine QoS levels in one aggregate".
     pub combine: bool,
 }
 

@@ -9,11 +9,11 @@ use super::frame::{DeviceId, Sink};
 use super::radio::{Radio, Through};
 
 impl Radio {
-    /// A station leaves: what is queued for it and by it is dropped ([`Reason::Flush`]), and what is offered later
-    /// ([`Reason::Loss`]). An exchange that is on the air ends, and nothing of it is sent again. What a receiver holds
-    /// back behind a hole is delivered when that is given up. All events up to `now` must have been handled. `false`:
-    /// there is no such station. Its airtime stays in the sums of [`Radio::is_conserved`]; its accounts are not to be
-    /// asked for any more.
+    /// A station leaves: what is queued for it and by it is dropped ([`Reason::Flush`]), and what is offered
+    /// later ([`Reason::Loss`]). An exchange that is on the air ends, and nothing of it is sent again. What a
+    /// receiver holds back behind a hole is delivered when that is given up. All events up to `now` must have
+    /// been handled. `false`: there is no such station. Its airtime stays in the sums of
+    /// [`Radio::is_conserved`]; its accounts are not to be asked for any more.
     pub fn remove_station(&mut self, now: Nanos, station: DeviceId, sink: &mut impl Sink) -> bool {
         let place = usize::from(station);
         let Some(down) = self.downlinks.get_mut(place).and_then(Option::take) else { return false };

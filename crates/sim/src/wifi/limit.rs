@@ -10,7 +10,8 @@ use super::radio::{Radio, Through};
 
 /// Aggregates in a hardware queue (ath9k `ATH_AGGR_MIN_QDEPTH`); PPDUs of any kind in the firmware's.
 const HARDWARE_DEPTH: usize = 2;
-/// PPDUs in a hardware queue up to which ath9k adds those of a peer without block ack (`ATH_NON_AGGR_MIN_QDEPTH`).
+/// PPDUs in a hardware queue up to which ath9k adds those of a peer without block ack
+/// (`ATH_NON_AGGR_MIN_QDEPTH`).
 const SINGLES_DEPTH: usize = 8;
 
 /// How far an aggregate may grow.
@@ -48,7 +49,8 @@ impl Radio {
         device.categories[ac as usize].hardware.len() < depth
     }
 
-    /// When the driver of `edcaf` builds the next PPDU behind the one whose data is on the air from `start` to `end`.
+    /// When the driver of `edcaf` builds the next PPDU behind the one whose data is on the air from `start`
+    /// to `end`.
     pub(super) fn fill_time(&self, edcaf: u32, start: Nanos, end: Nanos) -> Option<Nanos> {
         let device = &self.devices[(edcaf / 4) as usize];
         let ahead = device.ideas.fill_ahead.filter(|_| !device.categories[(edcaf % 4) as usize].is_due)?;
@@ -131,8 +133,9 @@ impl Radio {
         sink.dropped(now, from, mpdu.frame, Reason::Loss);
     }
 
-    /// Fills up an aggregate of VO or VI with packets of BE to the same station, in its TID. They are not under way for
-    /// AQL, and none is taken while an earlier one is on the way in the TID of BE: it would overtake that.
+    /// Fills up an aggregate of VO or VI with packets of BE to the same station, in its TID. They are not
+    /// under way for AQL, and none is taken while an earlier one is on the way in the TID of BE: it would
+    /// overtake that.
     pub(super) fn combine(
         &mut self,
         now: Nanos,

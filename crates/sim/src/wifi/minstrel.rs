@@ -1,8 +1,9 @@
-//! Rate control by trial, as Minstrel-HT does it: success by rate over windows of 50 ms, the best rates by expected
-//! throughput, and a sample now and then.
+//! Rate control by trial, as Minstrel-HT does it: success by rate over windows of 50 ms, the best rates by
+//! expected throughput, and a sample now and then.
 //!
-//! The numbers are those of Linux 6.1 `rc80211_minstrel_ht`; the average is an exponential one of weight 1/4 where
-//! that has a second-order filter, and samples are drawn from the rates that could be among the best three.
+//! The numbers are those of Linux 6.1 `rc80211_minstrel_ht`; the average is an exponential one of weight 1/4
+//! where that has a second-order filter, and samples are drawn from the rates that could be among the best
+//! three.
 
 use goodqueue::{Nanos, Rng, Span};
 
@@ -83,7 +84,8 @@ impl Minstrel {
         (Series::of(&rates), sample.is_some())
     }
 
-    /// A rate that would be better than the third best or the fallback if nothing were lost; none where there is none.
+    /// A rate that would be better than the third best or the fallback if nothing were lost; none where there
+    /// is none.
     #[allow(clippy::cast_possible_truncation)]
     fn sample(&mut self) -> Option<usize> {
         let least = self.known(self.best[2]).min(self.known(self.best[3]));
@@ -131,9 +133,9 @@ impl Minstrel {
         self.throughput(place, self.rates[place].probability)
     }
 
-    /// The last rate of a series: the most likely one, with fewer streams than the `best` has where such a rate is received at
-    /// all (Linux 6.1 `rc80211_minstrel_ht.c:minstrel_ht_prob_rate_reduce_streams`). Slower than the best, it is what
-    /// limits the bytes of an aggregate.
+    /// The last rate of a series: the most likely one, with fewer streams than the `best` has where such a
+    /// rate is received at all (Linux 6.1 `rc80211_minstrel_ht.c:minstrel_ht_prob_rate_reduce_streams`).
+    /// Slower than the best, it is what limits the bytes of an aggregate.
     fn fallback(&self, best: usize) -> usize {
         let likely = |place: &usize| (self.rates[*place].probability.min(LIKELY), self.known(*place));
         let streams = self.rates[best].rate.nss();
@@ -153,8 +155,8 @@ impl Minstrel {
         }
     }
 
-    /// What is expected at the best rate, kbit/s; 0 before anything is known. mac80211 counts packets of 1200 bytes and
-    /// a kbit of 1024 bits.
+    /// What is expected at the best rate, kbit/s; 0 before anything is known. mac80211 counts packets of 1200
+    /// bytes and a kbit of 1024 bits.
     pub(super) fn expected_throughput(&self) -> u32 {
         let best = self.best[0];
         let packets = self.throughput(best, self.rates[best].probability);
@@ -190,7 +192,8 @@ mod tests {
         (0..16).map(|mcs| format!("mcs{mcs}").parse().expect("a rate")).collect()
     }
 
-    /// Sends aggregates of up to 16 for ten seconds and returns the mean of what the channel carried at the end.
+    /// Sends aggregates of up to 16 for ten seconds and returns the mean of what the channel carried at the
+    /// end.
     fn settle(minstrel: &mut Minstrel, errors: Errors, from: u64) -> PhyRate {
         let mut rng = Rng::new(from);
         let mut now = Nanos(from * 1_000_000_000);
@@ -215,8 +218,8 @@ mod tests {
         let near = settle(&mut minstrel, Errors::Snr(35.0), 0);
         assert_eq!(near, "mcs15".parse().expect("a rate"));
         assert!(minstrel.expected_throughput() > 60_000);
-        // 15 dB are the threshold of MCS 11 (12 + 3 dB for the second stream): 15 in 100 are lost, and 0.85 x 57.8
-        // Mbit/s are more than MCS 10's 43.3.
+        // 15 dB are the threshold of MCS 11 (12 + 3 dB for the second stream): 15 in 100 are lost, and 0.85 x
+        // 57.8 Mbit/s are more than MCS 10's 43.3.
         let far = settle(&mut minstrel, Errors::Snr(15.0), 10);
         assert_eq!(far, "mcs11".parse().expect("a rate"));
         let back = settle(&mut minstrel, Errors::Snr(35.0), 20);

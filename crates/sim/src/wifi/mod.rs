@@ -2,13 +2,16 @@
 //!
 //! What is not there:
 //!
-//! * All devices of a [`Radio`] hear each other: no hidden nodes, no capture. A collision loses all that collide.
+//! * All devices of a [`Radio`] hear each other: no hidden nodes, no capture. A collision loses all that
+//!   collide.
 //! * A (block) ack is never lost; a frame is delivered at the end of its exchange, behind the ack.
-//! * After a PPDU without an answer everybody waits for EIFS, those who sent it too (their time-out is about as long).
-//! * No beacons, no multicast, no power save, no A-MSDU, no fragments, no encryption; HE to a single user, without packet
-//!   extension.
-//! * No minimum spacing between the starts of MPDUs (no empty delimiters for it), no long slots of 20 us (802.11b; a slot has
-//!   9 us at every rate), no protection of one standard's frames from another's stations.
+//! * After a PPDU without an answer everybody waits for EIFS, those who sent it too (their time-out is about
+//!   as long).
+//! * No beacons, no multicast, no power save, no A-MSDU, no fragments, no encryption; HE to a single user,
+//!   without packet extension.
+//! * No minimum spacing between the starts of MPDUs (no empty delimiters for it), no long slots of 20 us
+//!   (802.11b; a slot has 9 us at every rate), no protection of one standard's frames from another's
+//!   stations.
 //! * No firmware that asks for packets by station (ath10k 10.4, push-pull).
 
 mod block_ack;
@@ -23,6 +26,7 @@ mod leave;
 mod limit;
 mod minstrel;
 pub mod model;
+mod on_air;
 mod phy;
 mod radio;
 mod rates;

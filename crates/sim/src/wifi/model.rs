@@ -1,5 +1,6 @@
-//! The analytic airtime model of "Ending the Anomaly" (Høiland-Jørgensen et al., USENIX ATC 2017, section 2.2.1):
-//! what stations that always have something to receive get of one radio, with and without airtime fairness.
+//! The analytic airtime model of "Ending the Anomaly" (Høiland-Jørgensen et al., USENIX ATC 2017, section
+//! 2.2.1): what stations that always have something to receive get of one radio, with and without airtime
+//! fairness.
 //!
 //! It has no collisions, retries, acknowledgement traffic or uplink; a measurement stays below it.
 
@@ -120,8 +121,8 @@ pub fn airtime(stations: &[Station], with: &Constants, sharing: Sharing) -> Vec<
     stations.iter().map(outcome).collect()
 }
 
-/// Table 1 of the paper: the mean aggregates that were measured. Two stations at HT20 MCS 15 and one at MCS 0, short
-/// guard interval, packets of 1500 bytes.
+/// Table 1 of the paper: the mean aggregates that were measured. Two stations at HT20 MCS 15 and one at MCS
+/// 0, short guard interval, packets of 1500 bytes.
 #[must_use]
 pub fn table1(is_fair: bool) -> [Station; 3] {
     let station = |rate, aggregate| Station { rate, aggregate, packet: 1500.0, weight: 1.0 };

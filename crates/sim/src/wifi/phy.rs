@@ -1,7 +1,7 @@
 //! Rates of 802.11a/b/g/n/ac/ax and the time that a PPDU takes on the air.
 //!
-//! Times are those of the transmit-time equations of IEEE 802.11-2020 (17.4.3 OFDM, 19.4.3 HT, 21.4.3 VHT) and
-//! 802.11ax-2021 (27.4.3). A PPDU with the short guard interval ends on a boundary of 4 us, as these say.
+//! Times are those of the transmit-time equations of IEEE 802.11-2020 (17.4.3 OFDM, 19.4.3 HT, 21.4.3 VHT)
+//! and 802.11ax-2021 (27.4.3). A PPDU with the short guard interval ends on a boundary of 4 us, as these say.
 
 use std::fmt;
 use std::str::FromStr;

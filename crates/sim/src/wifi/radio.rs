@@ -12,14 +12,13 @@ use goodqueue::wifi::{
 };
 use goodqueue::{AnyQueue, Histogram, Nanos, Observer, Queue, Rate, Reason, Rng, Span};
 
-use super::device::{Burst, Device, Path, PathAccount, PathId};
+use super::device::{Burst, Device, Path, PathAccount, PathId, TailDrop};
 use super::edca::{Band, Contention};
-use super::exchange::OnAir;
 use super::frame::{DeviceId, Frame, Sink, Skb};
 use super::ideas::{DqlScope, Ideas, new_dql};
+use super::on_air::OnAir;
 use super::rates::RateControl;
 use super::spec::{DeviceSpec, Lower, PeerSpec, RadioSpec, Role, Upper};
-use super::taildrop::TailDrop;
 use crate::sojourn::Sojourn;
 
 /// What is wrong with a radio.
@@ -32,8 +31,8 @@ pub struct RadioError {
     pub why: String,
 }
 
-/// What the air was used for since the beginning. The four and the airtime of the paths' accounts add up to the
-/// time that has passed.
+/// What the air was used for since the beginning. The four and the airtime of the paths' accounts add up to
+/// the time that has passed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AirAccount {
     /// Nobody transmitted, and nobody wanted to.
@@ -381,8 +380,8 @@ impl Radio {
         Some(self.paths[self.path(from, to)? as usize].account)
     }
 
-    /// Air that exchanges from one device to another have held up to `now`, the time of the last call, that under way
-    /// included; `None` where they are not associated.
+    /// Air that exchanges from one device to another have held up to `now`, the time of the last call, that
+    /// under way included; `None` where they are not associated.
     #[must_use]
     pub fn airtime(&self, now: Nanos, from: DeviceId, to: DeviceId) -> Option<Span> {
         let path = self.path(from, to)?;
@@ -431,18 +430,19 @@ impl Radio {
         self.devices.get(usize::from(device)).map_or(0, Device::held)
     }
 
-    /// Packets that a device is done with and did not drop: acknowledged, or given up after they were sent in vain
-    /// ([`Reason::Loss`]), as on a line. What was offered for a device that it is not associated with counts as that too.
-    /// What was offered is this, what its queues dropped for other reasons, and [`Radio::held_of`].
+    /// Packets that a device is done with and did not drop: acknowledged, or given up after they were sent in
+    /// vain ([`Reason::Loss`]), as on a line. What was offered for a device that it is not associated with
+    /// counts as that too. What was offered is this, what its queues dropped for other reasons, and
+    /// [`Radio::held_of`].
     #[must_use]
     pub fn sent_of(&self, device: DeviceId) -> u64 {
         self.devices.get(usize::from(device)).map_or(0, |device| device.sent)
     }
 
-    /// Measures from now on how long packets wait in a device, of those whose first exchange begins from `from` on and
-    /// before `to`: from [`Radio::offer`] until the first bit of that exchange, its RTS included. So it is the time in
-    /// the queues, in the driver and in the hardware, and that of contention; later attempts are not part of it. Packets
-    /// that are dropped have none. What happens stays the same.
+    /// Measures from now on how long packets wait in a device, of those whose first exchange begins from
+    /// `from` on and before `to`: from [`Radio::offer`] until the first bit of that exchange, its RTS
+    /// included. So it is the time in the queues, in the driver and in the hardware, and that of contention;
+    /// later attempts are not part of it. Packets that are dropped have none. What happens stays the same.
     pub fn measure_sojourn(&mut self, device: DeviceId, from: Nanos, to: Nanos) {
         if let Some(device) = self.devices.get_mut(usize::from(device)) {
             device.sojourn = Some(Box::new(Sojourn::new(from, to)));

@@ -84,7 +84,8 @@ fn flood(
     (radio, counter)
 }
 
-/// R0 of the analytic model for aggregates as long as ours, with the block ack as it is sent, at a basic rate.
+/// R0 of the analytic model for aggregates as long as ours, with the block ack as it is sent, at a basic
+/// rate.
 fn alone(rate: &str, packets: f64) -> f64 {
     let rate: PhyRate = rate.parse().expect("a rate");
     let with = Constants {
@@ -127,8 +128,9 @@ fn a_slow_station_takes_the_air_of_a_fast_one() {
     assert!((0.9..1.3).contains(&ratio), "a shared FIFO gives both as many packets: {ratio}");
 }
 
-/// A single frame of a peer without block ack finds room where an aggregate finds none. Who waits for its turn at a full
-/// hardware queue keeps such a peer waiting behind it; who loses its turn lets it come up with every packet that arrives.
+/// A single frame of a peer without block ack finds room where an aggregate finds none. Who waits for its
+/// turn at a full hardware queue keeps such a peer waiting behind it; who loses its turn lets it come up with
+/// every packet that arrives.
 #[test]
 fn a_turn_lost_at_a_full_hardware_queue_lets_single_frames_come_up_more_often() {
     let in_turn = WifiParams { aql: false, airtime_fairness: false, ..WifiParams::default() };
@@ -275,7 +277,8 @@ fn two_networks_share_a_channel() {
     assert!(radio.path_account(0, 5).is_none(), "a station has one access point");
 }
 
-/// Voice waits for a transmission of best effort that is under way, seldom for another whose backoff was shorter.
+/// Voice waits for a transmission of best effort that is under way, seldom for another whose backoff was
+/// shorter.
 #[test]
 fn voice_goes_before_best_effort() {
     let mut radio = Radio::new(&network(&["mcs4"]), 1, 0).expect("a radio");
@@ -321,7 +324,8 @@ fn any_network(choices: &[u8]) -> RadioSpec {
     spec
 }
 
-/// Of 4096 flows one for each pair and TID: in mac80211's queues a flow that meets another's can be reordered.
+/// Of 4096 flows one for each pair and TID: in mac80211's queues a flow that meets another's can be
+/// reordered.
 fn hash(from: DeviceId, to: DeviceId, tid: u8) -> u32 {
     (u32::from(from) << 6 | u32::from(to) << 3 | u32::from(tid)) << 20
 }

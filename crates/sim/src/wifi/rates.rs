@@ -68,9 +68,9 @@ impl Series {
     }
 }
 
-/// What rate control expects to get through at a rate at which next to nothing is lost, kbit/s: packets of 1200 bytes in
-/// aggregates as they are before anything was measured, nine in ten received, and 100 us for each aggregate (Linux 6.1
-/// `rc80211_minstrel_ht.c:minstrel_ht_get_tp_avg`).
+/// What rate control expects to get through at a rate at which next to nothing is lost, kbit/s: packets of
+/// 1200 bytes in aggregates as they are before anything was measured, nine in ten received, and 100 us for
+/// each aggregate (Linux 6.1 `rc80211_minstrel_ht.c:minstrel_ht_get_tp_avg`).
 fn expected_kbps(rate: &PhyRate) -> u32 {
     let data = rate.ppdu(1_200).0 - rate.preamble().0;
     let aggregate = match (rate.can_aggregate(), rate.bps()) {

@@ -137,9 +137,9 @@ pub struct DriverSpec {
     pub max_time: Span,
     /// Most MPDUs in one, beside the peer's window.
     pub max_frames: u16,
-    /// Whether a station whose turn comes up when the hardware queue is full keeps it (ath9k since Linux 4.11). Otherwise it goes
-    /// behind the others (Linux 3.17 to 4.10). Matters where stations take turns in the driver: [`Lower::Fifo`], and
-    /// [`Lower::Txq`] without airtime fairness.
+    /// Whether a station whose turn comes up when the hardware queue is full keeps it (ath9k since Linux
+    /// 4.11). Otherwise it goes behind the others (Linux 3.17 to 4.10). Matters where stations take turns in
+    /// the driver: [`Lower::Fifo`], and [`Lower::Txq`] without airtime fairness.
     pub keeps_turn: bool,
     /// What it does beyond Linux; by default nothing.
     pub ideas: Ideas,
@@ -153,8 +153,8 @@ pub enum Upper {
     Qdisc(QueueSpec),
     /// mac80211's queues by station and TID, with its airtime scheduler (Linux 4.9 and later).
     Mac80211(WifiParams),
-    /// mac80211's queues by station and TID without flows and `CoDel`: FIFOs in turn, and what comes to a full one is
-    /// dropped (Kazior's first patch of 2016). With firmware that aggregates only.
+    /// mac80211's queues by station and TID without flows and `CoDel`: FIFOs in turn, and what comes to a
+    /// full one is dropped (Kazior's first patch of 2016). With firmware that aggregates only.
     TailDrop {
         /// Packets of all stations (`TOTAL_MAX_TX_BUFFER`: 512).
         total: u32,
@@ -172,15 +172,17 @@ pub enum Lower {
         /// Packets of a category in all, those in the hardware included.
         packets: u32,
     },
-    /// ath9k since 2016: PPDUs are put together from mac80211's queues, two of them in the hardware queue of a category.
-    /// With [`Upper::Mac80211`] only.
+    /// ath9k since 2016: PPDUs are put together from mac80211's queues, two of them in the hardware queue of
+    /// a category. With [`Upper::Mac80211`] only.
     Txq,
-    /// ath10k: the firmware holds packets by station and TID and puts PPDUs together, station by station in turn.
+    /// ath10k: the firmware holds packets by station and TID and puts PPDUs together, station by station in
+    /// turn.
     Firmware {
         /// Packets of all categories.
         packets: u32,
     },
-    /// The same, but the firmware takes whatever comes and drops what it has no room for: nothing is held back above.
+    /// The same, but the firmware takes whatever comes and drops what it has no room for: nothing is held
+    /// back above.
     LossyFirmware {
         /// Packets of all categories.
         packets: u32,
@@ -200,7 +202,8 @@ impl Lower {
     }
 }
 
-/// Most packets of a category that ath9k took from its qdisc (`ATH_MAX_QDEPTH`: a quarter of 512 buffers, less 5).
+/// Most packets of a category that ath9k took from its qdisc (`ATH_MAX_QDEPTH`: a quarter of 512 buffers,
+/// less 5).
 pub const ATH9K_QDEPTH: u32 = 123;
 /// Packets that ath10k's firmware holds (`TARGET_NUM_MSDU_DESC`).
 pub const ATH10K_MSDU_DESC: u32 = 1_424;

@@ -1,7 +1,5 @@
-//! mac80211's queues by station and TID before they had flows: FIFOs with a limit for all and one for each, served in
-//! turn (Kazior's patches of 2016: `TOTAL_MAX_TX_BUFFER`, `STA_MAX_TX_BUFFER`).
-
-use std::collections::VecDeque;
+//! mac80211's queues by station and TID before they had flows: FIFOs with a limit for all and one for each,
+//! served in turn (Kazior's patches of 2016: `TOTAL_MAX_TX_BUFFER`, `STA_MAX_TX_BUFFER`).
 
 use goodqueue::wifi::Ac;
 use goodqueue::{Nanos, Reason};
@@ -10,22 +8,6 @@ use super::block_ack::Mpdu;
 use super::device::{Category, Device, PathId};
 use super::frame::{DeviceId, Frame, Sink, Skb};
 use super::radio::Radio;
-
-/// The limits, what they count, and who is served next. The packets are with the TIDs.
-#[derive(Debug)]
-pub(super) struct TailDrop {
-    total: u32,
-    station: u32,
-    pub(super) queued: u32,
-    /// TIDs that have packets, by category.
-    turns: [VecDeque<(PathId, u8)>; 4],
-}
-
-impl TailDrop {
-    pub(super) fn new(total: u32, station: u32) -> TailDrop {
-        TailDrop { total, station, queued: 0, turns: Default::default() }
-    }
-}
 
 impl Radio {
     /// A packet comes to the FIFO of its TID.
@@ -67,7 +49,8 @@ impl Radio {
         }
     }
 
-    /// Moves packets from the FIFOs into the firmware, TID by TID, up to `most` packets and the firmware's limit of bytes.
+    /// Moves packets from the FIFOs into the firmware, TID by TID, up to `most` packets and the firmware's
+    /// limit of bytes.
     pub(super) fn push_fifos(&mut self, now: Nanos, from: DeviceId, ac: Ac, most: u32, sink: &mut impl Sink) {
         let device = &mut self.devices[usize::from(from)];
         let others = device.pending() - device.categories[ac as usize].pending;

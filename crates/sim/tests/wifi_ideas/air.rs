@@ -61,8 +61,8 @@ impl Got {
         self.lost as f64 / (self.sent as f64).max(1.0)
     }
 
-    /// Mean opinion score of a call: the E-model as Cole and Rosenbluth (2001) have it for G.711 without concealment, with
-    /// 20 ms of packetization, the 95th percentile of the delay and the loss.
+    /// Mean opinion score of a call: the E-model as Cole and Rosenbluth (2001) have it for G.711 without
+    /// concealment, with 20 ms of packetization, the 95th percentile of the delay and the loss.
     pub(crate) fn mos(&self) -> f64 {
         let delay = 20.0 + self.delay(0.95);
         let percent = 100.0 * self.loss();

@@ -40,8 +40,8 @@ fn ten_thousand_stations() {
         (1..=STATIONS).for_each(|to| radio.offer(now, 0, frame(to.into(), to), count));
     };
     offer_down(&mut radio, Nanos::ZERO, &mut count);
-    // mac80211's limit is 8192 packets; two are in the hardware queue, and one waits in the driver for each station that
-    // came up while that was full.
+    // mac80211's limit is 8192 packets; two are in the hardware queue, and one waits in the driver for each
+    // station that came up while that was full.
     assert!(radio.is_conserved(Nanos::ZERO));
     radio.advance(Nanos(5 * SECOND), &mut count);
     assert!(radio.is_conserved(Nanos(5 * SECOND)));
@@ -96,7 +96,8 @@ fn a_station_leaves_with_packets_queued() {
     }
 }
 
-/// A neighbour without backoff holds the air: nothing is delivered, nothing is lost below the queue, and time adds up.
+/// A neighbour without backoff holds the air: nothing is delivered, nothing is lost below the queue, and time
+/// adds up.
 #[test]
 fn a_radio_that_never_gets_the_air() {
     for driver in [stock(), DriverSpec::ath9k(), DriverSpec::ath10k()] {

@@ -20,8 +20,8 @@ fn loaded(driver: DriverSpec, rates: &[&str; 2]) -> Run {
     run
 }
 
-/// Kazior, 2016, at 6 Mbit/s: 2139 ms without a limit whatever is queued above, 11 ms with DQL under `fq_codel`, at the
-/// same throughput; DQL under a FIFO only moves the queue. What AQL does today is between.
+/// Kazior, 2016, at 6 Mbit/s: 2139 ms without a limit whatever is queued above, 11 ms with DQL under
+/// `fq_codel`, at the same throughput; DQL under a FIFO only moves the queue. What AQL does today is between.
 #[test]
 fn byte_limits_on_firmware_at_the_lowest_rate() {
     let rates = ["mcs0-lgi"; 2];
@@ -44,8 +44,8 @@ fn byte_limits_on_firmware_at_the_lowest_rate() {
     assert!(median(&fifo) > 0.5 * median(&none), "the queue has moved: {}", median(&fifo));
 }
 
-/// With a fast station beside a slow one a limit for the hardware queue holds bytes of both, and the slow one's share of
-/// them lasts longest.
+/// With a fast station beside a slow one a limit for the hardware queue holds bytes of both, and the slow
+/// one's share of them lasts longest.
 #[test]
 fn byte_limits_by_station_and_by_hardware_queue() {
     let rates = ["mcs15", "mcs0"];
@@ -61,8 +61,9 @@ fn builds(fill_ahead: Option<Span>) -> DriverSpec {
     DriverSpec { ideas: Ideas { fill_ahead, ..Ideas::NONE }, ..DriverSpec::ath9k() }
 }
 
-/// One aggregate in the hardware queue is enough, if the next is built in time: the air idles no more than before. Built
-/// when the one before begins it is hardly younger; built 200 us before its end, the delay falls by most of an aggregate.
+/// One aggregate in the hardware queue is enough, if the next is built in time: the air idles no more than
+/// before. Built when the one before begins it is hardly younger; built 200 us before its end, the delay
+/// falls by most of an aggregate.
 #[test]
 fn an_aggregate_built_late_is_young() {
     let measure = |fill_ahead, uploads: u16| {

@@ -29,8 +29,8 @@ fn bulk_as_voice(driver: DriverSpec, is_marked: bool) -> Run {
     run
 }
 
-/// Bulk marked as voice takes the air of everybody. Admitted softly it does no more harm than unmarked, and calls that are
-/// what they are marked as keep their quality.
+/// Bulk marked as voice takes the air of everybody. Admitted softly it does no more harm than unmarked, and
+/// calls that are what they are marked as keep their quality.
 #[test]
 fn bulk_that_is_marked_as_voice_is_best_effort() {
     let off = bulk_as_voice(ath9k(Ideas::NONE), true);
@@ -49,8 +49,8 @@ fn bulk_that_is_marked_as_voice_is_best_effort() {
     assert_eq!((stats.demotions, stats.promotions), (1, 0), "the flood, once");
 }
 
-/// Thirty stations with a call and a share of bulk each: a PPDU for each packet of voice costs air. Filled up with best
-/// effort it costs less for each byte.
+/// Thirty stations with a call and a share of bulk each: a PPDU for each packet of voice costs air. Filled up
+/// with best effort it costs less for each byte.
 #[test]
 fn aggregates_over_levels_spare_air() {
     let measure = |combine| {
@@ -79,9 +79,9 @@ fn one_account(joint_airtime: bool) -> DriverSpec {
     DriverSpec { upper, ..DriverSpec::ath9k() }
 }
 
-/// A station in debt with voice, and one in credit with best effort: voice goes first, and what it uses is paid from the
-/// station's best effort. So both have half of the air as the driver counts it (PPDUs, without their acks), and voice waits
-/// no longer.
+/// A station in debt with voice, and one in credit with best effort: voice goes first, and what it uses is
+/// paid from the station's best effort. So both have half of the air as the driver counts it (PPDUs, without
+/// their acks), and voice waits no longer.
 #[test]
 fn voice_goes_first_and_pays_later() {
     let measure = |joint| {

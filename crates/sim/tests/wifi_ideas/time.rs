@@ -20,10 +20,10 @@ fn over_errors(rate: &str, mbps: u64, lifetime: Option<Span>) -> Got {
     got
 }
 
-/// Thirty retries last as long as the rate makes them; a lifetime is kept whatever the rate. A packet that becomes too old
-/// is gone after the PPDU on the air and its own, and those behind it have the block ack request after one more: three
-/// PPDUs of 4.1 ms, each with at most 63 slots of backoff before it (CWmax of BE at an access point). The price is loss
-/// of what would have come later.
+/// Thirty retries last as long as the rate makes them; a lifetime is kept whatever the rate. A packet that
+/// becomes too old is gone after the PPDU on the air and its own, and those behind it have the block ack
+/// request after one more: three PPDUs of 4.1 ms, each with at most 63 slots of backoff before it (CWmax of
+/// BE at an access point). The price is loss of what would have come later.
 #[test]
 fn a_lifetime_bounds_what_a_frame_holds_up() {
     let lifetime = Span::from_millis(30);
@@ -35,7 +35,8 @@ fn a_lifetime_bounds_what_a_frame_holds_up() {
     }
 }
 
-/// A station out of reach: what is sent to it in vain holds up the others, for a shorter time where it is not tried again.
+/// A station out of reach: what is sent to it in vain holds up the others, for a shorter time where it is not
+/// tried again.
 #[test]
 fn a_lifetime_spares_the_others_a_station_out_of_reach() {
     let [off, on] = [None, Some(Span::from_millis(30))].map(|lifetime| {
@@ -64,8 +65,8 @@ fn alone(n: f64) -> f64 {
     airtime(&[station], &constants, Sharing::Weighted)[0].alone
 }
 
-/// Ten stations and 10 ms for all of them: 1 ms each, 11 packets of 1544 bytes at 144.4 Mbit/s instead of 32. Delay falls
-/// as the aggregates do, throughput as the R0 formula says.
+/// Ten stations and 10 ms for all of them: 1 ms each, 11 packets of 1544 bytes at 144.4 Mbit/s instead of 32.
+/// Delay falls as the aggregates do, throughput as the R0 formula says.
 #[test]
 fn aggregates_shrink_with_the_number_of_stations() {
     let measure = |latency_budget, stations: u16| {

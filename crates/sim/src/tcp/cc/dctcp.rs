@@ -1,13 +1,14 @@
-//! Scalable congestion control: DCTCP (RFC 8257), and Prague (draft-briscoe-iccrg-prague-congestion-control-04), which
-//! is DCTCP made fit for the Internet.
+//! Scalable congestion control: DCTCP (RFC 8257), and Prague
+//! (draft-briscoe-iccrg-prague-congestion-control-04), which is DCTCP made fit for the Internet.
 //!
-//! The window falls by half of alpha, the share of packets that were marked, instead of by half. What Prague adds here:
-//! ECT(1), pacing at the window over a round trip with bursts of at most 250 us, alpha learnt from the first mark on, no
-//! growth on marked packets, and a virtual round trip of 25 ms at the least, in which it grows and falls as if it were
-//! so far away. Without accurate feedback, and after a loss, both are Reno (RFC 9331 sections 4.2 and 4.3).
+//! The window falls by half of alpha, the share of packets that were marked, instead of by half. What Prague
+//! adds here: ECT(1), pacing at the window over a round trip with bursts of at most 250 us, alpha learnt from
+//! the first mark on, no growth on marked packets, and a virtual round trip of 25 ms at the least, in which
+//! it grows and falls as if it were so far away. Without accurate feedback, and after a loss, both are Reno
+//! (RFC 9331 sections 4.2 and 4.3).
 //!
-//! Where DCTCP has a feedback of its own (RFC 8257 section 3.2), it has that of RFC 9768 here. Prague's heuristics that
-//! tell a classic bottleneck with ECN are not here: as in Linux they are off.
+//! Where DCTCP has a feedback of its own (RFC 8257 section 3.2), it has that of RFC 9768 here. Prague's
+//! heuristics that tell a classic bottleneck with ECN are not here: as in Linux they are off.
 
 use super::{CaState, RateSample, Window, reno};
 use goodqueue::{Nanos, Rate, Span};
@@ -120,8 +121,8 @@ impl Dctcp {
         if self.is_prague { w.srtt.max(RTT_VIRT) } else { w.srtt }
     }
 
-    /// Alpha = (1 - g) alpha + g M (RFC 8257 section 3.3), once a round trip. Prague's is left alone until there is an
-    /// AQM that marks.
+    /// Alpha = (1 - g) alpha + g M (RFC 8257 section 3.3), once a round trip. Prague's is left alone until
+    /// there is an AQM that marks.
     fn end_round(&mut self, w: &Window, now: Nanos, rtt: Span) {
         let is_over = w.snd_una > self.round_seq && (!self.is_prague || now.since(self.round_began) >= rtt);
         if !is_over {
@@ -154,8 +155,9 @@ impl Dctcp {
         w.snd_ssthresh = w.snd_cwnd;
     }
 
-    /// Slow start, then a segment for each window of `acked`; of Prague, so much less as its own round trip is shorter
-    /// than the one it acts for: the square, one factor for the number of round trips, one for the rate gained in each.
+    /// Slow start, then a segment for each window of `acked`; of Prague, so much less as its own round trip
+    /// is shorter than the one it acts for: the square, one factor for the number of round trips, one for the
+    /// rate gained in each.
     fn grow(&mut self, w: &mut Window, acked: u32, rtt: Span) {
         if acked == 0 || !w.may_grow() {
             return;

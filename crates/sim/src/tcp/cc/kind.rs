@@ -39,8 +39,8 @@ impl CcKind {
         }
     }
 
-    /// Whether it responds to how many packets are marked: it asks for accurate feedback of ECN, whatever the host's
-    /// setting is.
+    /// Whether it responds to how many packets are marked: it asks for accurate feedback of ECN, whatever the
+    /// host's setting is.
     #[must_use]
     pub const fn is_scalable(self) -> bool {
         match self {

@@ -7,12 +7,12 @@ use goodqueue::{Nanos, Rate, Span};
 
 use super::{CaState, CcKind, CwndEvent, RateSample, Window, reno};
 
-/// A congestion control of one's own: the calls of Linux's `struct tcp_congestion_ops`. What is left out is Reno's. Made
-/// into a [`CcKind`] by [`CcKind::own`], each connection gets a clone of its own.
+/// A congestion control of one's own: the calls of Linux's `struct tcp_congestion_ops`. What is left out is
+/// Reno's. Made into a [`CcKind`] by [`CcKind::own`], each connection gets a clone of its own.
 ///
-/// It sets [`Window::snd_cwnd`], in segments; where it paces, also [`Window::pacing`] and [`Window::sk_pacing_rate`].
-/// The other fields of the window are for reading. The sender keeps the congestion window at one segment or more and
-/// within [`Window::snd_cwnd_clamp`].
+/// It sets [`Window::snd_cwnd`], in segments; where it paces, also [`Window::pacing`] and
+/// [`Window::sk_pacing_rate`]. The other fields of the window are for reading. The sender keeps the
+/// congestion window at one segment or more and within [`Window::snd_cwnd_clamp`].
 ///
 /// There is no timer: as in Linux, ACKs are its clock, and a retransmission timeout is [`CwndEvent::Loss`].
 ///
@@ -48,8 +48,8 @@ pub trait CongestionControl: fmt::Debug + Send + Sync + 'static {
         let _ = (w, now);
     }
 
-    /// The slow-start threshold, in segments, with which to enter [`CaState::Cwr`] (ECN), [`CaState::Recovery`] (loss) or
-    /// [`CaState::Loss`] (timeout); two at least. Reno's is half the window.
+    /// The slow-start threshold, in segments, with which to enter [`CaState::Cwr`] (ECN),
+    /// [`CaState::Recovery`] (loss) or [`CaState::Loss`] (timeout); two at least. Reno's is half the window.
     fn ssthresh(&mut self, w: &Window, now: Nanos) -> u32 {
         let _ = now;
         reno::ssthresh(w)
@@ -68,14 +68,14 @@ pub trait CongestionControl: fmt::Debug + Send + Sync + 'static {
         false
     }
 
-    /// An ACK in any state, with the delivery rate, the losses and the round-trip time that it shows. Called where
-    /// [`CongestionControl::sets_window`].
+    /// An ACK in any state, with the delivery rate, the losses and the round-trip time that it shows. Called
+    /// where [`CongestionControl::sets_window`].
     fn cong_control(&mut self, w: &mut Window, now: Nanos, rs: &RateSample) {
         let _ = (w, now, rs);
     }
 
-    /// An ACK has newly acknowledged `acked` segments; `rtt` where one of them was not retransmitted. Before the two calls
-    /// above.
+    /// An ACK has newly acknowledged `acked` segments; `rtt` where one of them was not retransmitted. Before
+    /// the two calls above.
     fn pkts_acked(&mut self, w: &mut Window, now: Nanos, acked: u32, rtt: Option<Span>) {
         let _ = (w, now, acked, rtt);
     }
@@ -95,8 +95,8 @@ pub trait CongestionControl: fmt::Debug + Send + Sync + 'static {
         reno::undo_cwnd(w)
     }
 
-    /// Whether it responds to how many packets are marked (L4S): it asks for accurate feedback of ECN (RFC 9768), and its
-    /// packets carry ECT(1) (RFC 9331). [`RateSample::delivered_ce`] then counts marks.
+    /// Whether it responds to how many packets are marked (L4S): it asks for accurate feedback of ECN (RFC
+    /// 9768), and its packets carry ECT(1) (RFC 9331). [`RateSample::delivered_ce`] then counts marks.
     fn is_scalable(&self) -> bool {
         false
     }
@@ -121,7 +121,8 @@ pub struct OwnCc {
 }
 
 impl CcKind {
-    /// A congestion control of one's own under `name`, which tables and charts show. The name should not be another's.
+    /// A congestion control of one's own under `name`, which tables and charts show. The name should not be
+    /// another's.
     ///
     /// The definition lives as long as the process: make each once, not once for each flow.
     #[must_use]

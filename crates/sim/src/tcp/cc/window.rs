@@ -73,7 +73,8 @@ pub struct Window {
     pub sk_pacing_shift: u32,
     /// Whether pacing is on (congestion control asks for it, or the socket).
     pub pacing: bool,
-    /// Whether feedback tells how many packets were marked (RFC 9768), so that [`RateSample::delivered_ce`] does.
+    /// Whether feedback tells how many packets were marked (RFC 9768), so that [`RateSample::delivered_ce`]
+    /// does.
     pub accecn: bool,
     /// Most payload bytes of one super-packet (Linux `sk_gso_max_size`).
     pub gso_max_size: u32,
@@ -171,7 +172,8 @@ impl Window {
     }
 }
 
-/// What one ACK said of the delivery rate (Linux `struct rate_sample`; draft-cheng-iccrg-delivery-rate-estimation).
+/// What one ACK said of the delivery rate (Linux `struct rate_sample`;
+/// draft-cheng-iccrg-delivery-rate-estimation).
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RateSample {
     /// [`Window::delivered`] when the newest segment acknowledged had been sent.

@@ -5,7 +5,8 @@ use super::{NEVER, Rx};
 use crate::tcp::config::Ticks;
 use goodqueue::{Nanos, Span};
 
-/// Least estimate of the gap between segments, and least delay of an ACK (Linux `TCP_ATO_MIN`, `TCP_DELACK_MIN`).
+/// Least estimate of the gap between segments, and least delay of an ACK (Linux `TCP_ATO_MIN`,
+/// `TCP_DELACK_MIN`).
 const ATO_MIN: Span = Span::from_millis(40);
 /// Longest delay of an ACK (Linux `TCP_DELACK_MAX`).
 const DELACK_MAX: Span = Span::from_millis(200);
@@ -13,7 +14,8 @@ const DELACK_MAX: Span = Span::from_millis(200);
 const COMP_SACK_NR: u8 = 44;
 /// Longest delay of a compressed ACK (`tcp_comp_sack_delay_ns`).
 const COMP_SACK_DELAY: Span = Span::from_millis(1);
-/// Its timer is programmed for the end of this slack (`tcp_comp_sack_slack_ns`; Linux `hrtimer_start_range_ns`).
+/// Its timer is programmed for the end of this slack (`tcp_comp_sack_slack_ns`; Linux
+/// `hrtimer_start_range_ns`).
 const COMP_SACK_SLACK: Span = Span::from_micros(100);
 /// Duplicate ACKs that are never compressed.
 const DUP_THRESHOLD: u8 = 3;
@@ -183,8 +185,8 @@ impl Rx {
         }
     }
 
-    /// More than one full segment, quick phase, or a pushed one that the application has read at once, with which
-    /// the receive buffer is empty (Linux `tcp_cleanup_rbuf`).
+    /// More than one full segment, quick phase, or a pushed one that the application has read at once, with
+    /// which the receive buffer is empty (Linux `tcp_cleanup_rbuf`).
     #[inline]
     pub(super) fn is_ack_due(&self, is_in_order: bool) -> bool {
         let unacked = self.rcv_nxt - self.window.rcv_wup;

@@ -5,11 +5,12 @@ mod ack;
 mod handshake;
 mod ofo;
 mod ordinary;
+mod sack;
 mod window;
 
 use super::config::{Config, Opening, Ticks, timestamp, ts_before};
 use super::rtt::RTO_INITIAL;
-use super::segment::{Blocks, Flags, Header, Sack, Segment};
+use super::segment::{Blocks, Flags, Header, Segment};
 use ack::AckState;
 use goodqueue::{Nanos, Span};
 use ofo::OutOfOrder;
@@ -75,13 +76,13 @@ pub struct Rx {
     ofo: Option<Box<OutOfOrder>>,
     /// An empty one, kept for the next gap.
     spare: Option<Box<OutOfOrder>>,
-    /// Every segment takes the general path.
-    #[cfg(test)]
-    pub(in crate::tcp) general_only: bool,
+    /// See [`Rx::take_every_step`].
+    every_step: bool,
 }
 
 impl Rx {
-    /// A receiver that is not open: call [`Rx::open`] if it is the active side, give it the peer's SYN if not.
+    /// A receiver that is not open: call [`Rx::open`] if it is the active side, give it the peer's SYN if
+    /// not.
     #[must_use]
     #[allow(clippy::cast_possible_truncation)]
     pub fn new(config: &Config, opening: Opening) -> Rx {
@@ -105,8 +106,7 @@ impl Rx {
             ack: AckState::new(),
             ofo: None,
             spare: None,
-            #[cfg(test)]
-            general_only: false,
+            every_step: false,
         }
     }
 
@@ -373,8 +373,8 @@ impl Rx {
         self.transmit_into(now, &mut segment, &mut sack).then(|| segment.with(sack.unwrap_or_default()))
     }
 
-    /// [`Rx::poll_transmit`] into `segment`, which has no SACK blocks, and those into `sack`; `false`: there is none,
-    /// and nothing was written.
+    /// [`Rx::poll_transmit`] into `segment`, which has no SACK blocks, and those into `sack`; `false`: there
+    /// is none, and nothing was written.
     #[inline(always)]
     pub(crate) fn transmit_into(
         &mut self,
@@ -412,14 +412,6 @@ impl Rx {
             segment.set_ace(self.ecn.cep);
         }
     }
-}
-
-/// A block as the segment carries it.
-#[allow(clippy::cast_possible_truncation)]
-fn relative(ack: u64, (start, end): (u64, u64)) -> Sack {
-    let from = |at: u64| i64::try_from(at).unwrap_or(i64::MAX) - i64::try_from(ack).unwrap_or(i64::MAX);
-    let clamp = |at: i64| at.clamp(i64::from(i32::MIN), i64::from(i32::MAX)) as i32;
-    Sack { start: clamp(from(start)), end: clamp(from(end)) }
 }
 
 /// The receiver's own retransmission timeout: from the handshake, as it sends no data.

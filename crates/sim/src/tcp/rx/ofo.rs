@@ -1,8 +1,7 @@
-//! Data out of order: what is held, and the SACK blocks that report it (RFC 2018, RFC 2883).
+//! Data out of order: what is held, and the SACK blocks that report it (RFC 2018, RFC 2883). `sack.rs` feeds
+//! it.
 
-use super::{Rx, relative};
-use crate::tcp::segment::{Blocks, Flags, Header};
-use goodqueue::Nanos;
+use crate::tcp::segment::{Blocks, Sack};
 use std::collections::VecDeque;
 
 /// A range of sequence numbers.
@@ -21,16 +20,16 @@ pub(super) struct OutOfOrder {
     bytes: u64,
     /// Newest first.
     recent: [Range; NUM_SACKS],
-    count: usize,
-    dsack: Option<Range>,
+    pub(super) count: usize,
+    pub(super) dsack: Option<Range>,
     /// End of the stream, if the FIN came out of order.
-    fin: Option<u64>,
+    pub(super) fin: Option<u64>,
 }
 
 /// What an insertion met.
-struct Inserted {
+pub(super) struct Inserted {
     /// Held already: to be reported by DSACK.
-    duplicate: Option<Range>,
+    pub(super) duplicate: Option<Range>,
 }
 
 impl OutOfOrder {
@@ -49,7 +48,7 @@ impl OutOfOrder {
         u32::try_from(self.bytes.saturating_mul(51) / 32).unwrap_or(u32::MAX)
     }
 
-    fn insert(&mut self, (start, end): Range) -> Inserted {
+    pub(super) fn insert(&mut self, (start, end): Range) -> Inserted {
         if let Some(last) = self.ranges.back_mut()
             && last.1 == start
         {
@@ -79,7 +78,7 @@ impl OutOfOrder {
     }
 
     /// Puts the block that has just grown first; whether more than the usual number of blocks is in use.
-    fn report(&mut self, (start, end): Range) -> bool {
+    pub(super) fn report(&mut self, (start, end): Range) -> bool {
         let touches = |block: &Range| start <= block.1 && block.0 <= end;
         let used = &self.recent[..self.count];
         let found = used.iter().position(touches);
@@ -113,7 +112,7 @@ impl OutOfOrder {
     }
 
     /// Everything up to `rcv_nxt` is in order; gives the new `rcv_nxt` with what followed it.
-    fn advance(&mut self, rcv_nxt: u64) -> u64 {
+    pub(super) fn advance(&mut self, rcv_nxt: u64) -> u64 {
         let mut nxt = rcv_nxt;
         while let Some(&(start, end)) = self.ranges.front() {
             if start > nxt {
@@ -135,7 +134,7 @@ impl OutOfOrder {
     }
 
     /// Writes the blocks of an ACK, DSACK first; their number.
-    fn write_sacks(&mut self, ack: u64, out: &mut Blocks) -> u8 {
+    pub(super) fn write_sacks(&mut self, ack: u64, out: &mut Blocks) -> u8 {
         let mut blocks = self.dsack.take().into_iter().chain(self.recent[..self.count].iter().copied());
         let mut count = 0;
         for (slot, block) in out.iter_mut().zip(&mut blocks) {
@@ -146,59 +145,10 @@ impl OutOfOrder {
     }
 }
 
-impl Rx {
-    fn out_of_order(&mut self) -> &mut OutOfOrder {
-        self.ofo.get_or_insert_with(|| self.spare.take().unwrap_or_default())
-    }
-
-    /// Writes the blocks of an ACK, if it has some, and gives their number; what is empty then is put aside.
-    #[inline(never)]
-    pub(super) fn write_sacks(&mut self, out: &mut Option<Blocks>) -> u8 {
-        let Some(ofo) = &mut self.ofo else { return 0 };
-        let mut blocks = Blocks::default();
-        let sacks = ofo.write_sacks(self.rcv_nxt, &mut blocks);
-        *out = (sacks > 0).then_some(blocks);
-        if ofo.is_idle() {
-            (ofo.count, ofo.fin) = (0, None);
-            self.spare = self.ofo.take();
-        }
-        sacks
-    }
-
-    /// Reports a range as received twice.
-    pub(super) fn set_dsack(&mut self, start: u64, end: u64) {
-        self.out_of_order().dsack = Some((start, end));
-    }
-
-    /// A segment above a gap (Linux `tcp_data_queue_ofo`).
-    pub(super) fn on_out_of_order(&mut self, _now: Nanos, segment: &Header, end: u64, ce: bool) {
-        self.check_ce(segment.ecn != 0, ce);
-        self.ack.scheduled = true;
-        let ofo = self.out_of_order();
-        if segment.flags.has(Flags::FIN) {
-            ofo.fin = Some(end);
-        }
-        let inserted = ofo.insert((segment.seq, end));
-        if let Some(range) = inserted.duplicate {
-            ofo.dsack = Some(range);
-        }
-        if ofo.report((segment.seq, end)) {
-            self.flush_compressed();
-        }
-        self.grow_window(segment.len);
-    }
-
-    /// Data in order has arrived below what is held; whether the FIN is reached.
-    pub(super) fn fill_gap(&mut self) -> bool {
-        let Some(ofo) = &mut self.ofo else { return false };
-        if ofo.is_empty() {
-            return false;
-        }
-        self.rcv_nxt = ofo.advance(self.rcv_nxt);
-        if ofo.is_empty() {
-            // RFC 5681 section 4.2: an ACK at once when a gap is filled.
-            self.ack.now = true;
-        }
-        ofo.fin == Some(self.rcv_nxt)
-    }
+/// A block as the segment carries it.
+#[allow(clippy::cast_possible_truncation)]
+fn relative(ack: u64, (start, end): (u64, u64)) -> Sack {
+    let from = |at: u64| i64::try_from(at).unwrap_or(i64::MAX) - i64::try_from(ack).unwrap_or(i64::MAX);
+    let clamp = |at: i64| at.clamp(i64::from(i32::MIN), i64::from(i32::MAX)) as i32;
+    Sack { start: clamp(from(start)), end: clamp(from(end)) }
 }

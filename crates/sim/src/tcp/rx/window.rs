@@ -108,8 +108,8 @@ impl ReceiveWindow {
         Span(u64::from(self.rtt.us8) * 125)
     }
 
-    /// One sample; a window's passing gives an upper bound only. A shorter time holds at once, a longer one is
-    /// smoothed: else the queue of one round trip would put the growth of the next off (Linux 6.1
+    /// One sample; a window's passing gives an upper bound only. A shorter time holds at once, a longer one
+    /// is smoothed: else the queue of one round trip would put the growth of the next off (Linux 6.1
     /// `tcp_rcv_rtt_update` since "always seek for minimal rtt" of May 2025).
     fn take_rtt(&mut self, sample_us: u64, is_bound: bool) {
         let sample = u32::try_from(sample_us).unwrap_or(u32::MAX >> 4).min(u32::MAX >> 4);

@@ -89,10 +89,10 @@ proptest! {
 }
 
 /// The longest that both ends may say nothing while something is on its way: the longest timeout (Linux
-/// `TCP_RTO_MAX`), later by one step of the timer wheel that far ahead, after a segment as late as any. A path
-/// that loses two of five can send the sender there for most of an hour, for a SACK that arrives after such a
-/// timeout is a sample of the round-trip time in Linux as well; so it is the silence that is bounded here, and
-/// the segments sent, and by both the time.
+/// `TCP_RTO_MAX`), later by one step of the timer wheel that far ahead, after a segment as late as any. A
+/// path that loses two of five can send the sender there for most of an hour, for a SACK that arrives after
+/// such a timeout is a sample of the round-trip time in Linux as well; so it is the silence that is bounded
+/// here, and the segments sent, and by both the time.
 const SILENCE: Span = Span::from_millis(120_000 + 2048 + 200);
 
 /// Until all is acknowledged or nothing is left to happen, or the sender has sent `most` segments.

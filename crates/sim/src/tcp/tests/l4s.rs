@@ -16,7 +16,8 @@ fn pipe(tx: &Config, rx: &Config, kind: CcKind, opening: Opening) -> Pipe {
     pipe
 }
 
-/// RFC 9768 section 3.1.1, table 2: each side's wish, and what comes of it: feedback, ECN, the codepoint of the data.
+/// RFC 9768 section 3.1.1, table 2: each side's wish, and what comes of it: feedback, ECN, the codepoint of
+/// the data.
 #[test]
 fn what_both_want_is_agreed_on() {
     let ecn = Config { ecn: true, ..plain() };
@@ -68,8 +69,8 @@ fn dctcp_sends_ect0() {
     assert!(pipe.payload().all(|c| c.segment.ecn == ECT0));
 }
 
-/// RFC 9768 section 3.2.2: every mark is counted once, whatever is marked, lost and sent again; section 3.2.2.5: also
-/// where ACKs are lost, as long as fewer than eight packets are acknowledged by one.
+/// RFC 9768 section 3.2.2: every mark is counted once, whatever is marked, lost and sent again; section
+/// 3.2.2.5: also where ACKs are lost, as long as fewer than eight packets are acknowledged by one.
 #[test]
 fn every_mark_is_counted() {
     for every in [1, 3, 7, 40] {

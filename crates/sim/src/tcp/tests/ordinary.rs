@@ -34,8 +34,10 @@ proptest! {
             let mut pipe = Pipe::with(&config, &config, kind, rate, rtt, opening);
             pipe.forth = forth.rule(seed, "forth");
             pipe.back = back.rule(seed, "back");
-            pipe.tx.general_only = general_only;
-            pipe.rx.general_only = general_only;
+            if general_only {
+                pipe.tx.take_every_step();
+                pipe.rx.take_every_step();
+            }
             pipe
         };
         let (mut ordinary, mut general) = (pipe(false), pipe(true));

@@ -116,7 +116,8 @@ fn a_duplicate_is_reported_by_dsack() {
     assert_eq!((acks[0].sack[0].start, acks[0].sack[0].end), (-3 * 1448, -2 * 1448));
 }
 
-/// Linux 6.1.57 `tcp_dec_quickack_mode`: the ACK of an old duplicate is none of the sixteen quick ones it asks for.
+/// Linux 6.1.57 `tcp_dec_quickack_mode`: the ACK of an old duplicate is none of the sixteen quick ones it
+/// asks for.
 #[test]
 fn quick_acks_are_of_new_data() {
     let (mut rx, number, us) = settled();

@@ -182,8 +182,8 @@ impl Tx {
         }
     }
 
-    /// Packets that had CE, by the counter in the field ACE (RFC 9768 section 3.2.2.5): it counts modulo 8, so of an ACK
-    /// for more packets than that the most that it can mean is taken (appendix A.2.1).
+    /// Packets that had CE, by the counter in the field ACE (RFC 9768 section 3.2.2.5): it counts modulo 8,
+    /// so of an ACK for more packets than that the most that it can mean is taken (appendix A.2.1).
     fn take_ace(&mut self, ace: u8, rs: &mut RateSample) {
         let known = self.count.delivered_ce.wrapping_add(u64::from(CEP_INIT));
         let least = u32::from(ace).wrapping_sub((known & 7) as u32) & 7;

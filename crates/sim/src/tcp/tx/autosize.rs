@@ -14,7 +14,8 @@ const TSO_RTT_LOG: u32 = 9;
 const TSO_WIN_DIVISOR: u32 = 3;
 /// Headers and their padding in one segment of the send buffer.
 const SNDBUF_OVERHEAD: u32 = 640;
-/// Memory of a packet without its data: room for headers and the shared information in 1024 bytes, and the descriptor.
+/// Memory of a packet without its data: room for headers and the shared information in 1024 bytes, and the
+/// descriptor.
 const SKB_HEAD: u64 = 1024 + 256;
 
 impl Tx {
@@ -104,16 +105,16 @@ impl Tx {
         self.fin != super::Fin::Queued || self.app_bytes > 0
     }
 
-    /// Whether [`Tx::tso_segs`] is two, where congestion control asks for no more: the round trip is not short, and
-    /// three segments last longer than a super-packet should.
+    /// Whether [`Tx::tso_segs`] is two, where congestion control asks for no more: the round trip is not
+    /// short, and three segments last longer than a super-packet should.
     #[inline]
     pub(super) fn sends_twos(&self) -> bool {
         const FAR: Span = Span::from_micros(32 << TSO_RTT_LOG);
         self.w.min_rtt() >= FAR && self.pacing_quantum() < 3 * u64::from(self.w.mss)
     }
 
-    /// Whether [`Tx::should_defer`] holds back the one segment that the congestion window has left over, which is
-    /// less than a third of the windows and of a super-packet: what remains of its conditions then.
+    /// Whether [`Tx::should_defer`] holds back the one segment that the congestion window has left over,
+    /// which is less than a third of the windows and of a super-packet: what remains of its conditions then.
     #[inline]
     pub(super) fn lone_waits(&mut self, now: Nanos, queued: u64, quota: u32) -> bool {
         let mss = self.w.mss;
@@ -152,9 +153,9 @@ impl Tx {
         full
     }
 
-    /// Bytes of memory that what is queued occupies: data in page fragments, and the head of each packet. Before
-    /// it is sent, data is in packets as large as can be (Linux `tcp_sendmsg_locked`); each transmission splits
-    /// one with a head of its own off (`tso_fragment`).
+    /// Bytes of memory that what is queued occupies: data in page fragments, and the head of each packet.
+    /// Before it is sent, data is in packets as large as can be (Linux `tcp_sendmsg_locked`); each
+    /// transmission splits one with a head of its own off (`tso_fragment`).
     fn wmem_queued(&self) -> u64 {
         let unsent = self.unsent().div_ceil(u64::from(GSO_MAX_SIZE));
         let bytes = self.write_seq.saturating_sub(self.w.snd_una);

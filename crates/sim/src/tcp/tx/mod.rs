@@ -216,17 +216,16 @@ pub struct Tx {
     /// Send time of the newest segment delivered (Linux `first_tx_mstamp`).
     first_tx: Nanos,
     pacing_at: Nanos,
-    /// Time to leave of the last segment, where the host's queue keeps to it (Linux `SK_PACING_FQ`, `skb->tstamp`);
-    /// [`NEVER`]: it does not.
+    /// Time to leave of the last segment, where the host's queue keeps to it (Linux `SK_PACING_FQ`,
+    /// `skb->tstamp`); [`NEVER`]: it does not.
     departure: Nanos,
     /// Memory of what is in the host's queue and device.
     wmem_alloc: u32,
     throttled: bool,
     /// Packets sent and not acknowledged, each with the memory of its head.
     heads: u32,
-    /// Every step is taken, as [`Tx::takes_shortcuts`] says.
-    #[cfg(test)]
-    pub(in crate::tcp) general_only: bool,
+    /// See [`Tx::take_every_step`].
+    every_step: bool,
 }
 
 impl Tx {
@@ -281,8 +280,7 @@ impl Tx {
             wmem_alloc: 0,
             throttled: false,
             heads: 0,
-            #[cfg(test)]
-            general_only: false,
+            every_step: false,
             config: Arc::clone(config),
         }
     }
@@ -298,8 +296,8 @@ impl Tx {
         tx
     }
 
-    /// The host's queue paces: segments are given to it with their times to leave ([`Tx::departure`]) and not held back
-    /// here. As in Linux every connection is paced then. Before it is opened.
+    /// The host's queue paces: segments are given to it with their times to leave ([`Tx::departure`]) and not
+    /// held back here. As in Linux every connection is paced then. Before it is opened.
     pub fn stamp_departures(&mut self) {
         self.departure = Nanos::ZERO;
     }
@@ -429,13 +427,16 @@ impl Tx {
         self.throttled
     }
 
-    /// Whether steps that are known to come to nothing are left out; a test compares with a sender that takes them all.
+    /// Takes every step from now on, those that are known to change nothing too: the reference that a test
+    /// compares with.
+    pub(crate) fn take_every_step(&mut self) {
+        self.every_step = true;
+    }
+
+    /// Whether steps that are known to change nothing are left out.
     #[inline]
     fn takes_shortcuts(&self) -> bool {
-        #[cfg(test)]
-        return !self.general_only;
-        #[cfg(not(test))]
-        true
+        !self.every_step
     }
 
     /// Retransmission goes on where pacing or small queues had stopped it.

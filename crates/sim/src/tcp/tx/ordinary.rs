@@ -1,7 +1,7 @@
-//! The ordinary acknowledgement, on a path of its own (header prediction, Jacobson 1990; RFC 7323 appendix C):
-//! in the state Open, with nothing reported by SACK, lost, retransmitted or probed for, an ACK of whole segments
-//! that were sent once. Nothing here is a rule of its own: it is what [`Tx::process_ack`] comes down to then,
-//! and what does not match goes there.
+//! The ordinary acknowledgement, on a path of its own (header prediction, Jacobson 1990; RFC 7323 appendix
+//! C): in the state Open, with nothing reported by SACK, lost, retransmitted or probed for, an ACK of whole
+//! segments that were sent once. Nothing here is a rule of its own: it is what [`Tx::process_ack`] comes down
+//! to then, and what does not match goes there.
 
 use super::{Pending, Rexmit, Tx};
 use crate::tcp::cc::CaState;

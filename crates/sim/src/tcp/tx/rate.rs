@@ -9,7 +9,8 @@ use goodqueue::{Nanos, Span};
 /// The newest segment that an ACK delivers.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Newest {
-    /// When the segment delivered last before it was sent had been delivered; none: nothing usable, or nobody asks.
+    /// When the segment delivered last before it was sent had been delivered; none: nothing usable, or nobody
+    /// asks.
     prior_mstamp: Option<Nanos>,
     end_seq: u64,
     send_interval: Span,

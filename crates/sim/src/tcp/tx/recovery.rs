@@ -333,8 +333,8 @@ impl Tx {
         }
     }
 
-    /// The time of the first retransmission is that of an episode: without a retransmission under way the next
-    /// one has its own (Linux 6.1.113 `tcp_retrans_stamp_cleanup`).
+    /// The time of the first retransmission is that of an episode: without a retransmission under way the
+    /// next one has its own (Linux 6.1.113 `tcp_retrans_stamp_cleanup`).
     pub(super) fn forget_stamp(&mut self) {
         if !self.has_retransmitted() {
             self.undo.stamp = None;

@@ -16,15 +16,15 @@ pub(super) const HEADERS: u32 = 66;
 const UNPACED: u64 = 10;
 
 impl Tx {
-    /// The next segment to leave, a super-packet where offload is on; call until it gives nothing. What is longer
-    /// than [`Tx::device_mss`] is to be cut.
+    /// The next segment to leave, a super-packet where offload is on; call until it gives nothing. What is
+    /// longer than [`Tx::device_mss`] is to be cut.
     pub fn poll_transmit(&mut self, now: Nanos) -> Option<Segment> {
         let mut segment = Header::default();
         self.transmit_into(now, &mut segment).then(|| segment.with(Blocks::default()))
     }
 
-    /// [`Tx::poll_transmit`] into `segment`, which has no SACK blocks; `false`: there is none, and nothing was
-    /// written.
+    /// [`Tx::poll_transmit`] into `segment`, which has no SACK blocks; `false`: there is none, and nothing
+    /// was written.
     #[inline(always)]
     pub(crate) fn transmit_into(&mut self, now: Nanos, segment: &mut Header) -> bool {
         if self.is_plain() {
@@ -214,15 +214,15 @@ impl Tx {
         }
     }
 
-    /// Whether a full window ends the burst, where `unsent` bytes are left: else the application is given its chance
-    /// first, or the time of the next departure is looked at.
+    /// Whether a full window ends the burst, where `unsent` bytes are left: else the application is given its
+    /// chance first, or the time of the next departure is looked at.
     #[inline]
     fn is_over_when_full(&self, unsent: u64) -> bool {
         unsent >= u64::from(self.w.mss) && !self.w.pacing
     }
 
-    /// Sends the segment at `pos` again, without ECT (RFC 3168 section 6.1.5) unless feedback is accurate (RFC 8311
-    /// section 4.3; Linux `tcp_ca_needs_ecn`).
+    /// Sends the segment at `pos` again, without ECT (RFC 3168 section 6.1.5) unless feedback is accurate
+    /// (RFC 8311 section 4.3; Linux `tcp_ca_needs_ecn`).
     fn resend(&mut self, now: Nanos, pos: u32, flags: u8) -> Header {
         let len = u32::from(self.board.get(pos).len);
         if self.w.packets_in_flight() == 0 {
@@ -299,7 +299,8 @@ impl Tx {
         }
     }
 
-    /// Bytes and segments of the packet of new data that leaves now, and whether it is the last that there is.
+    /// Bytes and segments of the packet of new data that leaves now, and whether it is the last that there
+    /// is.
     #[inline(always)]
     fn next_packet(&mut self, now: Nanos) -> Option<(u32, u32, bool)> {
         if self.burst.is_over {

@@ -1,5 +1,5 @@
-//! A reduction of the window that turns out unnecessary is taken back: DSACK (RFC 3708), timestamps (Eifel, RFC
-//! 3522 and 4015), F-RTO (RFC 5682).
+//! A reduction of the window that turns out unnecessary is taken back: DSACK (RFC 3708), timestamps (Eifel,
+//! RFC 3522 and 4015), F-RTO (RFC 5682).
 
 use super::Tx;
 use crate::tcp::cc::CaState;

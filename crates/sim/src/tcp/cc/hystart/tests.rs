@@ -126,10 +126,10 @@ fn a_round_ends_beyond_what_was_sent_when_it_began() {
     }
 }
 
-/// A path of 50 ms and 10 Mbit/s, a full segment each 1211 us, from an initial window of 10. Rounds begin with
-/// the ACKs of segments 1, 11 and 31; the train of the last one is above half of the path (25 ms) with its 21st
-/// ACK after the first (25.4 ms), when 51 segments were acknowledged before it. Rounds that began with the window
-/// of 16 would be at 23 and 55, and slow start would end at 54.
+/// A path of 50 ms and 10 Mbit/s, a full segment each 1211 us, from an initial window of 10. Rounds begin
+/// with the ACKs of segments 1, 11 and 31; the train of the last one is above half of the path (25 ms) with
+/// its 21st ACK after the first (25.4 ms), when 51 segments were acknowledged before it. Rounds that began
+/// with the window of 16 would be at 23 and 55, and slow start would end at 54.
 #[test]
 fn rounds_are_counted_below_the_low_window_too() {
     let mut w = established(10);

@@ -73,8 +73,9 @@ fn prague_learns_from_the_first_mark_on() {
     assert_eq!(w.snd_cwnd, 50);
 }
 
-/// Prague, reduced dependence on the round trip: 5 ms away it grows, in the 25 ms it acts for, by the fifth of a segment
-/// that keeps its rate growing as that of a flow 25 ms away; which has one segment in a round trip.
+/// Prague, reduced dependence on the round trip: 5 ms away it grows, in the 25 ms it acts for, by the fifth
+/// of a segment that keeps its rate growing as that of a flow 25 ms away; which has one segment in a round
+/// trip.
 #[test]
 fn prague_grows_as_if_it_were_25_ms_away() {
     for (rtt_ms, rounds) in [(5, 25), (25, 1), (100, 1)] {

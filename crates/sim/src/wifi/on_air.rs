@@ -1,0 +1,40 @@
+//! What is on the air at present.
+
+use goodqueue::{Nanos, Span};
+
+/// What is on the air.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct OnAir {
+    /// Since when the air had been free and wanted.
+    pub(super) waited_since: Nanos,
+    /// When it began; within a TXOP the space behind the exchange before counts to it.
+    pub(super) start: Nanos,
+    /// When its first bit is on the air.
+    pub(super) first_bit: Nanos,
+    pub(super) end: Nanos,
+    /// When the driver builds the next PPDU, where it waits for that.
+    pub(super) fill_at: Option<Nanos>,
+    pub(super) times: Times,
+    /// Whether the PPDU is answered.
+    pub(super) is_answered: bool,
+    /// When the device won the air.
+    pub(super) txop_start: Nanos,
+}
+
+/// How long the parts of an exchange take.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Times {
+    /// RTS alone, without what follows; zero: there is none.
+    pub(super) rts: Span,
+    /// RTS, CTS and the spaces behind them.
+    pub(super) reserve: Span,
+    pub(super) ppdu: Span,
+    /// The space behind the PPDU, and the answer.
+    pub(super) answer: Span,
+}
+
+impl Times {
+    pub(super) fn all(&self) -> Span {
+        self.reserve + self.ppdu + self.answer
+    }
+}
