@@ -7,8 +7,8 @@ use goodqueue_sim::wifi::Radio;
 const STATIONS: &str =
     "\n[[wifi.station]]\nname = \"a\"\nmcs = 0\n[[wifi.station]]\nname = \"b\"\nmcs = 15\ncount = 2\n";
 
-// The text is what [wifi] says of groups and policies and, behind a line of dashes, what the last stations say of theirs. What the reader takes, a radio takes:
-// groups behind those around them, weights in range.
+// The text is what [wifi] says of groups and policies and, behind a line of dashes, what the last stations
+// say of theirs. What the reader takes, a radio takes: groups behind those around them, weights in range.
 libfuzzer_sys::fuzz_target!(|text: &str| {
     let (groups, place) = text.split_once("\n---\n").unwrap_or((text, ""));
     let text = format!("test = \"ping\"\n[wifi]\n{groups}{STATIONS}{place}\n");

@@ -3,8 +3,8 @@ use goodqueue::{Nanos, Reason, Span};
 use goodqueue_fuzz::network::{END, Numbers};
 use goodqueue_sim::{BuildError, LinkView, Scenario, Simulation, TraceEvent, What};
 
-/// A scenario that makes more events than this by its end, or that many events and deliveries within a slice, is left where
-/// it is.
+/// A scenario that makes more events than this by its end, or that many events and deliveries within a slice,
+/// is left where it is.
 const MOST_EVENTS: u64 = 20_000;
 
 /// What went in and out of the network.

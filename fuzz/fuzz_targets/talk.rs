@@ -3,8 +3,8 @@ use goodqueue::Nanos;
 use goodqueue_probe::Sample;
 use goodqueue_probe::talk::{self, App, PAYLOAD, PeerConfig};
 
-// Datagrams, each behind a byte that says who gets it and how much time has passed before: strangers' ones, or what
-// the other end sent with one byte changed.
+// Datagrams, each behind a byte that says who gets it and how much time has passed before: strangers' ones,
+// or what the other end sent with one byte changed.
 libfuzzer_sys::fuzz_target!(|input: (u8, Vec<(u8, u8, Vec<u8>)>)| {
     let (ticks, datagrams) = input;
     let app = if ticks == 0 { App::Call } else { App::Game(ticks.min(250)) };

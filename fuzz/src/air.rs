@@ -102,7 +102,8 @@ impl Numbers {
         RadioSpec { band, devices, ..RadioSpec::default() }
     }
 
-    /// Makes the calls, and checks after each that time and packets add up; at last lets the radio come to rest.
+    /// Makes the calls, and checks after each that time and packets add up; at last lets the radio come to
+    /// rest.
     pub fn run(&self) {
         let spec = self.spec();
         let mut radio = Radio::new(&spec, 1, 0).expect("a radio");
@@ -130,7 +131,8 @@ impl Numbers {
             }
             seen.check(&radio, now);
         }
-        // A packet of 1514 bytes at 1 Mbit/s is on the air for 12 ms; thirty retries of ten attempts are the most.
+        // A packet of 1514 bytes at 1 Mbit/s is on the air for 12 ms; thirty retries of ten attempts are the
+        // most.
         for _ in 0..1000 {
             let Some(next) = radio.next_event() else { break };
             now = next + Span::from_secs(10);

@@ -1,7 +1,8 @@
 //! What a call from C costs over the same call in Rust: instructions, counted by callgrind.
 //!
 //! `cargo bench -p goodqueue-capi --bench cost` runs the workload of the Rust library's own benchmark, in C
-//! through the static library and in Rust, and prints both. It exits 1 where a call from C adds more instructions than
+//! through the static library and in Rust, and prints both. It exits 1 where a call from C adds more
+//! instructions than
 //! [`QUEUES`] and [`MOST_OF_RADIO`] allow, or drops another number of packets.
 
 #[path = "../../core/benches/radio/mod.rs"]
@@ -22,8 +23,8 @@ use workload::Load;
 /// Flows, and ns from one step to the next.
 const ROWS: [(usize, u64); 4] = [(1, 1000), (1000, 1000), (1, 12_112), (1000, 12_112)];
 const STEPS: u64 = 200_000;
-/// Queues of the first table, and instructions that a call may add: for checking pointers, sizes, clock and lengths
-/// and telling of drops; with `cake` for what it must know beside.
+/// Queues of the first table, and instructions that a call may add: for checking pointers, sizes, clock and
+/// lengths and telling of drops; with `cake` for what it must know beside.
 const QUEUES: [(&str, f64); 2] =
     [("fq_codel,parity=linux", 70.0), ("cake,diffserv=besteffort,isolation=flows", 260.0)];
 /// The same for a radio, whose calls also find a queue by its number and tell of work.

@@ -26,7 +26,8 @@ pub(crate) const GQ_PFIFO: u32 = 1;
 pub(crate) const GQ_BFIFO: u32 = 2;
 /// `kind`: first in, first out, as deep as the link sends in `time` at `link_rate`, both to be given.
 pub(crate) const GQ_FIFO: u32 = 3;
-/// `kind`: one queue under CoDel (RFC 8289). Parameters: limit, target, interval, ecn, `ce_threshold`, parity.
+/// `kind`: one queue under CoDel (RFC 8289). Parameters: limit, target, interval, ecn, `ce_threshold`,
+/// parity.
 pub(crate) const GQ_CODEL: u32 = 4;
 /// `kind`: FQ-CoDel (RFC 8290). Parameters: those of codel, and flows, quantum, `memory_limit`, `drop_batch`,
 /// `ce_threshold_selector`, `ce_threshold_mask`.
@@ -35,45 +36,47 @@ pub(crate) const GQ_FQ_CODEL: u32 = 5;
 /// minburst, mpu, overhead, linklayer.
 pub(crate) const GQ_TBF: u32 = 6;
 
-/// `kind`: CAKE: fair queueing among hosts and flows, COBALT in each, tins for classes of traffic, a shaper. Parameters:
-/// bandwidth, diffserv, isolation, rtt, link, overhead, `ether_vlan`, mpu, atm, ingress, `autorate_ingress`, `ack_filter`,
-/// `split_gso`, wash, nat, memlimit, fwmark, flows.
+/// `kind`: CAKE: fair queueing among hosts and flows, COBALT in each, tins for classes of traffic, a shaper.
+/// Parameters: bandwidth, diffserv, isolation, rtt, link, overhead, `ether_vlan`, mpu, atm, ingress,
+/// `autorate_ingress`, `ack_filter`, `split_gso`, wash, nat, memlimit, fwmark, flows.
 pub(crate) const GQ_CAKE: u32 = 7;
 
-/// `kind`: one queue under PIE (RFC 8033). Parameters: limit, target, tupdate, alpha, beta, ecn, bytemode, `dq_rate_estimator`,
-/// hz.
+/// `kind`: one queue under PIE (RFC 8033). Parameters: limit, target, tupdate, alpha, beta, ecn, bytemode,
+/// `dq_rate_estimator`, hz.
 pub(crate) const GQ_PIE: u32 = 8;
-/// `kind`: fair queueing with PIE in every bucket. Parameters: those of pie, and flows, quantum, `memory_limit`, `ecn_prob`.
+/// `kind`: fair queueing with PIE in every bucket. Parameters: those of pie, and flows, quantum,
+/// `memory_limit`, `ecn_prob`.
 pub(crate) const GQ_FQ_PIE: u32 = 9;
-/// `kind`: two queues with one controller, one of them for L4S (RFC 9332). Parameters: limit, memlimit, `coupling_factor`,
-/// `step_thresh`, range, `min_qlen_step`, `drop_overload`, `drop_early`, `ecn_mask`, `c_protection`, `max_rtt`, `typical_rtt`,
-/// target, tupdate, alpha, beta, `split_gso`.
+/// `kind`: two queues with one controller, one of them for L4S (RFC 9332). Parameters: limit, memlimit,
+/// `coupling_factor`, `step_thresh`, range, `min_qlen_step`, `drop_overload`, `drop_early`, `ecn_mask`,
+/// `c_protection`, `max_rtt`, `typical_rtt`, target, tupdate, alpha, beta, `split_gso`.
 pub(crate) const GQ_DUALPI2: u32 = 10;
-/// `kind`: stochastic fair queueing. Parameters: limit, flows, depth, divisor, quantum, perturb, headdrop, min, max, wlog,
-/// probability, ecn, harddrop, hz. It cannot be changed after set-up.
+/// `kind`: stochastic fair queueing. Parameters: limit, flows, depth, divisor, quantum, perturb, headdrop,
+/// min, max, wlog, probability, ecn, harddrop, hz. It cannot be changed after set-up.
 pub(crate) const GQ_SFQ: u32 = 11;
 /// `kind`: a queue for each flow, paced at the rates and times of local sockets: socket to `pacing_rate` of
-/// `struct gq_packet`. Parameters: limit, `flow_limit`, flows, buckets, quantum, `initial_quantum`, pacing, maxrate,
-/// `low_rate_threshold`, `refill_delay`, `orphan_mask`, `ce_threshold`, horizon, `horizon_drop`, hz.
+/// `struct gq_packet`. Parameters: limit, `flow_limit`, flows, buckets, quantum, `initial_quantum`, pacing,
+/// maxrate, `low_rate_threshold`, `refill_delay`, `orphan_mask`, `ce_threshold`, horizon, `horizon_drop`, hz.
 pub(crate) const GQ_FQ: u32 = 12;
-/// `kind`: random early detection. Parameters: limit (must be given), min, max, avpkt, burst, bandwidth, probability, ecn,
-/// harddrop, nodrop, adaptive.
+/// `kind`: random early detection. Parameters: limit (must be given), min, max, avpkt, burst, bandwidth,
+/// probability, ecn, harddrop, nodrop, adaptive.
 pub(crate) const GQ_RED: u32 = 13;
-/// `kind`: a timing wheel: packets leave at departure of `struct gq_packet`. Parameters: limit, granularity, horizon,
-/// `horizon_drop`.
+/// `kind`: a timing wheel: packets leave at departure of `struct gq_packet`. Parameters: limit, granularity,
+/// horizon, `horizon_drop`.
 pub(crate) const GQ_WHEEL: u32 = 14;
-/// `kind`: three FIFOs by the DS byte, the first that has a packet sends it. Parameter: limit, of each. It cannot be changed
-/// after set-up.
+/// `kind`: three FIFOs by the DS byte, the first that has a packet sends it. Parameter: limit, of each. It
+/// cannot be changed after set-up.
 pub(crate) const GQ_PFIFO_FAST: u32 = 15;
-/// `kind`: bands by the DS byte, the first that has a packet sends it. Parameters: bands, priomap. Each band is a queue, a
-/// pfifo of 1000 packets where `gq_config_set_leaf` says nothing else. It cannot be changed after set-up.
+/// `kind`: bands by the DS byte, the first that has a packet sends it. Parameters: bands, priomap. Each band
+/// is a queue, a pfifo of 1000 packets where `gq_config_set_leaf` says nothing else. It cannot be changed
+/// after set-up.
 pub(crate) const GQ_PRIO: u32 = 16;
-/// `kind`: classes served in turn. Parameters: classes, by, quantum, weights. Each class is a queue, as in `GQ_PRIO`. It cannot
-/// be changed after set-up.
+/// `kind`: classes served in turn. Parameters: classes, by, quantum, weights. Each class is a queue, as in
+/// `GQ_PRIO`. It cannot be changed after set-up.
 pub(crate) const GQ_DRR: u32 = 17;
-/// `kind`: shapes to a rate, as sqm-scripts do. Parameters: rate (must be given), sqm, burst, quantum, mpu, overhead,
-/// linklayer. Each class is a queue, an `fq_codel` where `gq_config_set_leaf` says nothing else. It cannot be changed after
-/// set-up.
+/// `kind`: shapes to a rate, as sqm-scripts do. Parameters: rate (must be given), sqm, burst, quantum, mpu,
+/// overhead, linklayer. Each class is a queue, an `fq_codel` where `gq_config_set_leaf` says nothing else. It
+/// cannot be changed after set-up.
 pub(crate) const GQ_HTB: u32 = 18;
 
 /// Most segments of a super-packet.
@@ -81,7 +84,8 @@ pub(crate) const GQ_MAX_SEGMENTS: u32 = 256;
 /// `link_header` of a packet that has none.
 pub(crate) const GQ_NO_LINK_HEADER: u32 = 65_535;
 
-/// `classified`: `class_id` replaces the hashes: its low 16 bits that of the flow, its high ones those of the hosts.
+/// `classified`: `class_id` replaces the hashes: its low 16 bits that of the flow, its high ones those of the
+/// hosts.
 pub(crate) const GQ_CLASS: u32 = 1;
 /// `classified`: the packet is to be dropped.
 pub(crate) const GQ_SHOT: u32 = 2;
@@ -131,9 +135,10 @@ pub(crate) const GQ_PACKET: i32 = 0x100;
 pub(crate) const GQ_DROPS: i32 = 0x200;
 /// Result: full now. Another packet of `mtu` bytes would bring the queue above `full` bytes.
 pub(crate) const GQ_FULL: i32 = 0x400;
-/// Result of `gq_dequeue` and `gq_wifi_dequeue`: the packet was given CE, or had it and would have been given it. Result of
-/// `gq_enqueue`: so was this packet, or another that is queued (pie, `fq_pie`, dualpi2, red, sfq, and classes of them). Where
-/// the dsfield of a packet delivered differs from its frame's, write it there and mend the IPv4 checksum.
+/// Result of `gq_dequeue` and `gq_wifi_dequeue`: the packet was given CE, or had it and would have been given
+/// it. Result of `gq_enqueue`: so was this packet, or another that is queued (pie, `fq_pie`, dualpi2, red,
+/// sfq, and classes of them). Where the dsfield of a packet delivered differs from its frame's, write it
+/// there and mend the IPv4 checksum.
 pub(crate) const GQ_MARKED: i32 = 0x800;
 
 /// Result of `gq_bql_sent`: stop the queue above the ring.
@@ -141,8 +146,8 @@ pub(crate) const GQ_STOP: i32 = 1;
 /// Result of `gq_bql_completed`: the ring takes packets; start the queue above it if it was stopped.
 pub(crate) const GQ_WAKE: i32 = 1;
 
-/// The beginning of [`Packet`], its first version: what every queue reads, and what a delivery fills. In the header its
-/// fields are the packet's.
+/// The beginning of [`Packet`], its first version: what every queue reads, and what a delivery fills. In the
+/// header its fields are the packet's.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Head {
@@ -168,9 +173,10 @@ pub(crate) struct Head {
     pub(crate) link_header: u16,
 }
 
-/// A packet as a queue sees it. The frame stays with the caller. The fields behind dsfield are for `GQ_CAKE`; `GQ_DUALPI2` reads
-/// those of a super-packet, `GQ_FQ` and `GQ_WHEEL` priority and those from socket on. 0 is right where a thing is not known.
-/// Classes read what their queues read. `gq_dequeue` fills the fields up to `link_header` and leaves the rest.
+/// A packet as a queue sees it. The frame stays with the caller. The fields behind dsfield are for `GQ_CAKE`;
+/// `GQ_DUALPI2` reads those of a super-packet, `GQ_FQ` and `GQ_WHEEL` priority and those from socket on. 0 is
+/// right where a thing is not known. Classes read what their queues read. `gq_dequeue` fills the fields up to
+/// `link_header` and leaves the rest.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Packet {
@@ -181,7 +187,8 @@ pub(crate) struct Packet {
     pub(crate) destination_hash: u32,
     /// Firewall mark, for fwmark.
     pub(crate) mark: u32,
-    /// Priority (Linux: skb->priority). One whose high half is 0x8001 chooses its tin by the low half, from 1.
+    /// Priority (Linux: skb->priority). One whose high half is 0x8001 chooses its tin by the low half, from
+    /// 1.
     pub(crate) priority: u32,
     /// For `GQ_CLASS`.
     pub(crate) class_id: u32,
@@ -257,8 +264,9 @@ pub(crate) struct Config {
     pub(crate) kind: u32,
     /// Longest packet of the link with its layer-2 header, bytes: 1 to `GQ_MAX_LEN`. Default 1514.
     pub(crate) mtu: u32,
-    /// Places for packets, at most 4194305, of classes each. 0: what the limit needs; for a limit in bytes what packets of
-    /// 40 bytes need; `fq_codel` and sfq need one more than their limit. Fewer are a second limit.
+    /// Places for packets, at most 4194305, of classes each. 0: what the limit needs; for a limit in bytes
+    /// what packets of 40 bytes need; `fq_codel` and sfq need one more than their limit. Fewer are a second
+    /// limit.
     pub(crate) slots: u32,
     /// Places for dropped packets until `gq_take_drops` takes them. `GQ_DROPS_ALL`: one for each place and
     /// one more, so that no handle is ever lost. 0: drops are counted and their handles forgotten.
@@ -269,21 +277,22 @@ pub(crate) struct Config {
     pub(crate) full: u64,
     /// Rate of the link, for `GQ_FIFO` alone.
     pub(crate) link_rate: u64,
-    /// Most packets queued, 1 to 4194304 (pfifo, codel, pie, `pfifo_fast`: 1000; `fq_codel`, `fq_pie`: 10240; dualpi2, fq, wheel:
-    /// 10000; sfq: from 2, 127); bfifo, tbf, red: most bytes, 1 to 4294967295.
+    /// Most packets queued, 1 to 4194304 (pfifo, codel, pie, `pfifo_fast`: 1000; `fq_codel`, `fq_pie`: 10240;
+    /// dualpi2, fq, wheel: 10000; sfq: from 2, 127); bfifo, tbf, red: most bytes, 1 to 4294967295.
     pub(crate) limit: u64,
     /// Depth, 1000 to 3600000000000 ns.
     pub(crate) time: u64,
-    /// Buckets, 1 to 65536. Default 1024. 64 bytes each. sfq: flows queued at once, 1 to 65408, default 128. fq: flows there is
-    /// memory for, default 4096. cake: flows of each tin, a power of two from 8; each takes 88 bytes
-    /// in every tin that diffserv uses, and 64 beside.
+    /// Buckets, 1 to 65536. Default 1024. 64 bytes each. sfq: flows queued at once, 1 to 65408, default 128.
+    /// fq: flows there is memory for, default 4096. cake: flows of each tin, a power of two from 8; each
+    /// takes 88 bytes in every tin that diffserv uses, and 64 beside.
     pub(crate) flows: u64,
-    /// Acceptable standing sojourn time, from 2000 ns. Default 5000000. pie, `fq_pie`, dualpi2: from 1000 ns, default 15000000.
+    /// Acceptable standing sojourn time, from 2000 ns. Default 5000000. pie, `fq_pie`, dualpi2: from 1000 ns,
+    /// default 15000000.
     pub(crate) target: u64,
     /// Time above target before the first drop, from 2000 ns. Default 100000000.
     pub(crate) interval: u64,
-    /// Bytes a bucket, flow or class may send in one turn, 256 to 1048576. Default: mtu. fq: from 1, default 2 mtu. htb: 1 to
-    /// 16777216, default: 1 ms at rate, at least mtu.
+    /// Bytes a bucket, flow or class may send in one turn, 256 to 1048576. Default: mtu. fq: from 1, default
+    /// 2 mtu. htb: 1 to 16777216, default: 1 ms at rate, at least mtu.
     pub(crate) quantum: u64,
     /// 1: mark ECN-capable packets instead of dropping them. Default 0; `fq_codel` 1.
     pub(crate) ecn: u64,
@@ -291,7 +300,8 @@ pub(crate) struct Config {
     pub(crate) memory_limit: u64,
     /// Most packets that one overflow drops. Default 64.
     pub(crate) drop_batch: u64,
-    /// Sojourn time above which every ECN-capable packet is marked, ns; fq: time behind its departure. Default: none.
+    /// Sojourn time above which every ECN-capable packet is marked, ns; fq: time behind its departure.
+    /// Default: none.
     pub(crate) ce_threshold: u64,
     /// DS byte under the mask that `ce_threshold` is for, 0 to 255. Default 0.
     pub(crate) ce_threshold_selector: u64,
@@ -302,8 +312,9 @@ pub(crate) struct Config {
     pub(crate) parity: u64,
     /// Rate of the bucket, at least 8 bit/s; htb: of the root, at least 64000.
     pub(crate) rate: u64,
-    /// tbf: depth of the bucket, bytes; longer packets are dropped. htb: bytes that a class sends at once; default: 1 ms at rate,
-    /// at least mtu. red: average packets that an idle queue takes at once; default: (2 min + max) / (3 avpkt).
+    /// tbf: depth of the bucket, bytes; longer packets are dropped. htb: bytes that a class sends at once;
+    /// default: 1 ms at rate, at least mtu. red: average packets that an idle queue takes at once; default:
+    /// (2 min + max) / (3 avpkt).
     pub(crate) burst: u64,
     /// Rate that not even a burst exceeds. Default: none.
     pub(crate) peakrate: u64,
@@ -311,25 +322,25 @@ pub(crate) struct Config {
     pub(crate) minburst: u64,
     /// Least length that a packet counts for, 0 to 65535 bytes (cake: 256). Default 0; cake: link's.
     pub(crate) mpu: u64,
-    /// Bytes added to every packet, 0 to 65535. Default 0. cake: -64 to 256, below 0 as (`uint32_t`)-14, its link header taken
-    /// off first; default: link's.
+    /// Bytes added to every packet, 0 to 65535. Default 0. cake: -64 to 256, below 0 as (`uint32_t`)-14, its
+    /// link header taken off first; default: link's.
     pub(crate) overhead: u64,
     /// Framing: 0 as it is, 1 ATM cells of 53 bytes for 48. Default 0.
     pub(crate) linklayer: u64,
-    /// Rate of the shaper of cake, from 8; kept as whole bytes a second. Default: unlimited. red: rate of the line, for idle
-    /// times; it shapes nothing; default 10000000.
+    /// Rate of the shaper of cake, from 8; kept as whole bytes a second. Default: unlimited. red: rate of the
+    /// line, for idle times; it shapes nothing; default 10000000.
     pub(crate) bandwidth: u64,
-    /// Tins: 0 diffserv3 (three), 1 diffserv4 (four), 2 diffserv8 (eight), 3 besteffort (one), 4 precedence (eight).
-    /// Default 0. It cannot be changed to a mode of more tins than that of the set-up.
+    /// Tins: 0 diffserv3 (three), 1 diffserv4 (four), 2 diffserv8 (eight), 3 besteffort (one), 4 precedence
+    /// (eight). Default 0. It cannot be changed to a mode of more tins than that of the set-up.
     pub(crate) diffserv: u64,
-    /// What has equal shares: 0 triple-isolate, 1 dual-srchost, 2 dual-dsthost, 3 flows, 4 hosts, 5 srchost, 6 dsthost,
-    /// 7 flowblind. Default 0.
+    /// What has equal shares: 0 triple-isolate, 1 dual-srchost, 2 dual-dsthost, 3 flows, 4 hosts, 5 srchost,
+    /// 6 dsthost, 7 flowblind. Default 0.
     pub(crate) isolation: u64,
     /// Usual round trip, from 1000 ns; the target is a twentieth. Default 100000000.
     pub(crate) rtt: u64,
-    /// What overhead, mpu and atm are where they are not given: 0 raw, 1 conservative, 2 ethernet, 3 via-ethernet, 4 docsis,
-    /// 5 pppoe-ptm, 6 bridged-ptm, 7 pppoe-vcmux, 8 pppoe-llcsnap, 9 pppoa-vcmux, 10 pppoa-llc, 11 bridged-vcmux,
-    /// 12 bridged-llcsnap, 13 ipoa-vcmux, 14 ipoa-llcsnap. Default 0.
+    /// What overhead, mpu and atm are where they are not given: 0 raw, 1 conservative, 2 ethernet, 3
+    /// via-ethernet, 4 docsis, 5 pppoe-ptm, 6 bridged-ptm, 7 pppoe-vcmux, 8 pppoe-llcsnap, 9 pppoa-vcmux, 10
+    /// pppoa-llc, 11 bridged-vcmux, 12 bridged-llcsnap, 13 ipoa-vcmux, 14 ipoa-llcsnap. Default 0.
     pub(crate) link: u64,
     /// VLAN tags, 4 bytes more each, 0 to 3. Default 0.
     pub(crate) ether_vlan: u64,
@@ -339,8 +350,8 @@ pub(crate) struct Config {
     pub(crate) ingress: u64,
     /// 1: the shaper's rate follows the arriving traffic. Default 0.
     pub(crate) autorate_ingress: u64,
-    /// Drops acknowledgements that a later one makes superfluous: 0 off, 1 on, 2 aggressive. Default 0. On, each place takes
-    /// 72 bytes more; to be set on later it must be on at set-up. See `gq_enqueue_tcp`.
+    /// Drops acknowledgements that a later one makes superfluous: 0 off, 1 on, 2 aggressive. Default 0. On,
+    /// each place takes 72 bytes more; to be set on later it must be on at set-up. See `gq_enqueue_tcp`.
     pub(crate) ack_filter: u64,
     /// 1: super-packets are cut on arrival. Default 1.
     pub(crate) split_gso: u64,
@@ -348,16 +359,18 @@ pub(crate) struct Config {
     pub(crate) wash: u64,
     /// No effect: addresses are as the caller gives them. Default 0.
     pub(crate) nat: u64,
-    /// Most memory of the packets queued, bytes. Default: 4 bandwidth * rtt, 4194304 at least, at most 10240 mtu; dualpi2: 10000
-    /// mtu.
+    /// Most memory of the packets queued, bytes. Default: 4 bandwidth * rtt, 4194304 at least, at most 10240
+    /// mtu; dualpi2: 10000 mtu.
     pub(crate) memlimit: u64,
     /// Bits of the firewall mark that choose the tin. Default 0: none.
     pub(crate) fwmark: u64,
     /// Where the random numbers begin (cake, pie, `fq_pie`, dualpi2, sfq, red). `GQ_DEFAULT` is a seed too.
     pub(crate) seed: u64,
-    /// pie, `fq_pie`, dualpi2: time between two updates of the probability, from 1000 ns, default 15000000; dualpi2 16000000.
+    /// pie, `fq_pie`, dualpi2: time between two updates of the probability, from 1000 ns, default 15000000;
+    /// dualpi2 16000000.
     pub(crate) tupdate: u64,
-    /// Weight of the delay above target: pie, `fq_pie`: sixteenths of 1/s, 0 to 32, default 2; dualpi2: millionths of 1/s, default
+    /// Weight of the delay above target: pie, `fq_pie`: sixteenths of 1/s, 0 to 32, default 2; dualpi2:
+    /// millionths of 1/s, default
     /// 160000.
     pub(crate) alpha: u64,
     /// Weight of the change of the delay, as alpha. Default 20; dualpi2: 3200000.
@@ -370,9 +383,11 @@ pub(crate) struct Config {
     pub(crate) hz: u64,
     /// `fq_pie`: percent of probability up to which packets are marked, 0 to 100. Default 10.
     pub(crate) ecn_prob: u64,
-    /// dualpi2: marks the L queue with so many times what the classic queue is dropped with the square of, 1 to 255. Default 2.
+    /// dualpi2: marks the L queue with so many times what the classic queue is dropped with the square of, 1
+    /// to 255. Default 2.
     pub(crate) coupling_factor: u64,
-    /// dualpi2: marks all that stays longer in the L queue, ns. Default 1000000, where `step_thresh_pkts` is not given.
+    /// dualpi2: marks all that stays longer in the L queue, ns. Default 1000000, where `step_thresh_pkts` is
+    /// not given.
     pub(crate) step_thresh: u64,
     /// dualpi2: makes the step a ramp that ends so much later, ns. Default 0.
     pub(crate) range: u64,
@@ -386,7 +401,8 @@ pub(crate) struct Config {
     pub(crate) ecn_mask: u64,
     /// dualpi2: percent of the line that the classic queue has at the least, 0 to 100. Default 10.
     pub(crate) c_protection: u64,
-    /// dualpi2: longest round trip, from 1000 ns: gives target, tupdate, alpha and beta. Default: 6 `typical_rtt`, if that is given.
+    /// dualpi2: longest round trip, from 1000 ns: gives target, tupdate, alpha and beta. Default: 6
+    /// `typical_rtt`, if that is given.
     pub(crate) max_rtt: u64,
     /// dualpi2: usual round trip, from 1000 ns, with `max_rtt`. Default: none.
     pub(crate) typical_rtt: u64,
@@ -398,7 +414,8 @@ pub(crate) struct Config {
     pub(crate) perturb: u64,
     /// sfq: 1: drops the oldest packet of a flow, not the arrival. Default 0.
     pub(crate) headdrop: u64,
-    /// Average from which packets are dropped early, bytes. red: default max / 3. sfq: of a flow; default: RED is off.
+    /// Average from which packets are dropped early, bytes. red: default max / 3. sfq: of a flow; default:
+    /// RED is off.
     pub(crate) min: u64,
     /// Average from which every packet is dropped, bytes. red: default limit / 4. sfq: default 134217727.
     pub(crate) max: u64,
@@ -424,13 +441,14 @@ pub(crate) struct Config {
     pub(crate) refill_delay: u64,
     /// fq: bits of the hash that tell flows without a socket apart. Default 1023.
     pub(crate) orphan_mask: u64,
-    /// How far in the future a packet may ask to leave, ns. fq: default 10000000000. wheel: 1000 to 3600000000000, default
-    /// 1000000000; each granularity of it takes 8 bytes, and it stays as it was at set-up.
+    /// How far in the future a packet may ask to leave, ns. fq: default 10000000000. wheel: 1000 to
+    /// 3600000000000, default 1000000000; each granularity of it takes 8 bytes, and it stays as it was at
+    /// set-up.
     pub(crate) horizon: u64,
     /// 1: drops packets beyond the horizon; 0: they leave at it. Default: fq 1, wheel 0.
     pub(crate) horizon_drop: u64,
-    /// wheel: width of a slot, 100 to 1000000000 ns, default 10000; wider where the horizon has more than 262144 of them. It
-    /// stays as it was at set-up.
+    /// wheel: width of a slot, 100 to 1000000000 ns, default 10000; wider where the horizon has more than
+    /// 262144 of them. It stays as it was at set-up.
     pub(crate) granularity: u64,
     /// red: average packet, for burst and idle times, 1 to 65535 bytes. Default 1000.
     pub(crate) avpkt: u64,
@@ -440,19 +458,23 @@ pub(crate) struct Config {
     pub(crate) adaptive: u64,
     /// prio: bands, 2 to 16. Default 3.
     pub(crate) bands: u64,
-    /// prio: the band of each of 16 priorities, a digit in base 16 each, that of 0 first. Default 0x1222120011111111.
+    /// prio: the band of each of 16 priorities, a digit in base 16 each, that of 0 first. Default
+    /// 0x1222120011111111.
     pub(crate) priomap: u64,
     /// drr: classes that packets are spread over, 1 to 1024. Default 64.
     pub(crate) classes: u64,
     /// drr: what says which class: 0 the flow's hash, 1 the DSCP. Default 0.
     pub(crate) by: u64,
-    /// drr: quanta of each of the first 16 classes, a digit in base 16 each, 1 to 15. Default 0x1111111111111111.
+    /// drr: quanta of each of the first 16 classes, a digit in base 16 each, 1 to 15. Default
+    /// 0x1111111111111111.
     pub(crate) weights: u64,
     /// htb: the tree: 0 one class, 1 three by DSCP that borrow from each other. Default 0.
     pub(crate) sqm: u64,
-    /// The queue of each class of prio, drr and htb. The library's: `gq_config_set_leaf` and `gq_config_parse` write it.
+    /// The queue of each class of prio, drr and htb. The library's: `gq_config_set_leaf` and
+    /// `gq_config_parse` write it.
     pub(crate) leaf: [u64; 20],
-    /// dualpi2: marks all while the L queue holds more packets than this, in place of `step_thresh`. Default: none.
+    /// dualpi2: marks all while the L queue holds more packets than this, in place of `step_thresh`. Default:
+    /// none.
     pub(crate) step_thresh_pkts: u64,
 }
 

@@ -3,11 +3,11 @@
 //! Linux trusts the driver: bytes that are sent and never completed stop the ring for good, and more
 //! completed than sent stops the machine. Here packets are counted beside the bytes, and for up to 16 of the
 //! packets in flight it is noted how many bytes had been sent with them. A completion that ends at one of
-//! these, or that empties the ring, is known to the byte; between, the bytes in flight lie between the packets
-//! in flight times the shortest and the longest packet sent since the ring was empty last.
+//! these, or that empties the ring, is known to the byte; between, the bytes in flight lie between the
+//! packets in flight times the shortest and the longest packet sent since the ring was empty last.
 //!
-//! A reset starts afresh, as set-up does. Linux keeps `adj_limit` from before, so that the producer can fill the
-//! whole ring until the first completion after it.
+//! A reset starts afresh, as set-up does. Linux keeps `adj_limit` from before, so that the producer can fill
+//! the whole ring until the first completion after it.
 
 use goodqueue::{Dql, Nanos, dql};
 

@@ -1,4 +1,5 @@
-//! From a configuration to a queue in the caller's memory. One path says how much memory it takes and sets it up.
+//! From a configuration to a queue in the caller's memory. One path says how much memory it takes and sets it
+//! up.
 
 use goodqueue::cake::AckFilter;
 use goodqueue::fifo::Limit;
@@ -136,8 +137,8 @@ pub(crate) fn build(config: &Config, spec: &QueueSpec, now: Nanos, room: &mut Ro
     Ok(Parts { queue, extras, drops })
 }
 
-/// What is kept of packets beyond their descriptors, if the queue asks for it: for all that it holds, one that arrives
-/// and a segment of it.
+/// What is kept of packets beyond their descriptors, if the queue asks for it: for all that it holds, one
+/// that arrives and a segment of it.
 fn extras(asks: Questions, packets: u64, room: &mut Room) -> Result<Option<&'static mut Extras>, Code> {
     let is_kept = asks.segments || asks.rate;
     if !is_kept && !asks.origin {

@@ -93,7 +93,8 @@ parameters! {
     horizon horizon_drop granularity avpkt nodrop adaptive bands priomap classes by weights sqm step_thresh_pkts
 }
 
-/// The field beside that of a parameter for a number of packets in the place of a time, as Linux has two attributes.
+/// The field beside that of a parameter for a number of packets in the place of a time, as Linux has two
+/// attributes.
 fn packets_field(parameter: &Parameter) -> Option<&'static str> {
     (parameter.unit == Unit::TimeOrPackets).then_some("step_thresh_pkts")
 }
@@ -159,8 +160,8 @@ impl Config {
         }
     }
 
-    /// The queue of each class, where one was given: its kind, its parameters in the order of the catalogue, and behind
-    /// them packets in the place of a time.
+    /// The queue of each class, where one was given: its kind, its parameters in the order of the catalogue,
+    /// and behind them packets in the place of a time.
     fn leaf_spec(&self) -> Result<Option<QueueSpec>, Code> {
         let [kind, values @ ..] = &self.leaf;
         if *kind == GQ_DEFAULT {

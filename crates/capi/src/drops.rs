@@ -43,8 +43,8 @@ pub(crate) const fn reason(reason: Reason) -> i32 {
     }
 }
 
-/// A ring of dropped packets over the caller's memory. As an observer it also notes a mark, and says what is known of
-/// packets beyond their descriptors.
+/// A ring of dropped packets over the caller's memory. As an observer it also notes a mark, and says what is
+/// known of packets beyond their descriptors.
 pub(crate) struct Drops {
     places: &'static mut [Dropped],
     head: usize,

@@ -1,4 +1,5 @@
-//! What some queues must know of packets beyond their descriptors: `cake`, `dualpi2`, `fq` and `wheel`, and classes of them.
+//! What some queues must know of packets beyond their descriptors: `cake`, `dualpi2`, `fq` and `wheel`, and
+//! classes of them.
 
 use goodqueue::arena::NIL;
 use goodqueue::details::{Classified, Details, Gso, MOST_OPTIONS, TcpHeader};
@@ -148,8 +149,8 @@ impl Extras {
         places.get(usize::try_from(packet.cookie).ok()?).copied()
     }
 
-    /// What is known of a packet: all while it arrives, later how many segments it has. A queue that asks later asks for
-    /// no more.
+    /// What is known of a packet: all while it arrives, later how many segments it has. A queue that asks
+    /// later asks for no more.
     pub(crate) fn details(&self, packet: &Header) -> Details {
         if self.is_arriving {
             return details(&self.arriving);

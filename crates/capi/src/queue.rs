@@ -36,7 +36,8 @@ const fn why(verdict: Verdict) -> i32 {
 }
 
 impl Queue {
-    /// An empty queue, its clock at `now`, with all its storage. None while it is only added up what it takes.
+    /// An empty queue, its clock at `now`, with all its storage. None while it is only added up what it
+    /// takes.
     pub(crate) fn new(config: &Config, now: Nanos, room: &mut Room) -> Result<Option<Queue>, Code> {
         let spec = config.spec()?;
         let Parts { queue: kind, extras, drops } = build::build(config, &spec, now, room)?;

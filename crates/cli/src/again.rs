@@ -9,8 +9,8 @@ use crate::args::RunArgs;
 /// Flags whose value is a file that is read.
 const FILES: [&str; 3] = ["--link", "--trace-up", "--trace-down"];
 
-/// The command that was typed, for the record of its run: files by their whole names, and without `-o`, since nothing is
-/// ever overwritten. Where there must be one it names another folder.
+/// The command that was typed, for the record of its run: files by their whole names, and without `-o`, since
+/// nothing is ever overwritten. Where there must be one it names another folder.
 pub(crate) fn of_run(args: &RunArgs) -> Vec<String> {
     let words = std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned());
     let mut again = repeated(words, &args.request.test);
@@ -65,8 +65,8 @@ fn repeated(mut words: impl Iterator<Item = String>, test: &str) -> Vec<String> 
     again
 }
 
-/// A word of short flags without its `-o` (`-6` of `-6o`, `-` of `-o`), and whether the folder is the next word. None
-/// where the word has no `-o`: the letters after a flag that takes a value are that value.
+/// A word of short flags without its `-o` (`-6` of `-6o`, `-` of `-o`), and whether the folder is the next
+/// word. None where the word has no `-o`: the letters after a flag that takes a value are that value.
 fn without_output(word: &str, with_value: &[char]) -> Option<(String, bool)> {
     let letters = word.strip_prefix('-').filter(|letters| !letters.starts_with('-'))?;
     let (at, _) = letters.char_indices().find(|(_, letter)| with_value.contains(letter))?;

@@ -120,13 +120,13 @@ pub struct RunArgs {
     /// Simulate each queue twice, and name the first event that differs
     #[arg(long, conflicts_with = "live", help_heading = "Arm")]
     pub check_determinism: bool,
-    /// Keep record, page, pictures, CSV and .flent.gz files in this new folder; or write one file, in the form
-    /// that its suffix names: .html .svg .png .csv .parquet .md .json .gqz .flent.gz
+    /// Keep record, page, pictures, CSV and .flent.gz files in this new folder; or write one file, in the
+    /// form that its suffix names: .html .svg .png .csv .parquet .md .json .gqz .flent.gz
     #[arg(short, long, value_name = "DIR|FILE", help_heading = "Output")]
     pub output: Option<PathBuf>,
     /// Look into a TCP flow of the test: write each of its segments, with drops and marks, into `traces/` in
-    /// the folder of -o: an xplot graph (.xpl), a capture for Wireshark (.pcapng), a picture of the first loss. By name or number (from 1), or `all`;
-    /// may be given several times; simulated runs only
+    /// the folder of -o: an xplot graph (.xpl), a capture for Wireshark (.pcapng), a picture of the first
+    /// loss. By name or number (from 1), or `all`; may be given several times; simulated runs only
     #[arg(
         long,
         value_name = "FLOW",
@@ -139,8 +139,8 @@ pub struct RunArgs {
     /// Print the record as JSON instead of the table
     #[arg(long, help_heading = "Output")]
     pub json: bool,
-    /// Print all columns of the table, however wide; without it, those that matter most and fit 80 columns, or
-    /// as many as $COLUMNS says
+    /// Print all columns of the table, however wide; without it, those that matter most and fit 80 columns,
+    /// or as many as $COLUMNS says
     #[arg(long, help_heading = "Output")]
     pub wide: bool,
     /// Print the trace hashes of simulated runs too
@@ -174,8 +174,8 @@ pub fn given(matches: &ArgMatches) -> Vec<String> {
 /// `goodqueue report`.
 #[derive(Args, Debug)]
 pub struct ReportArgs {
-    /// A record (`record.gqz` of an earlier run), or the folder that it is in. Several of the same test are shown
-    /// together
+    /// A record (`record.gqz` of an earlier run), or the folder that it is in. Several of the same test are
+    /// shown together
     #[arg(value_name = "RECORD", required = true)]
     pub records: Vec<PathBuf>,
     /// Write everything into this new folder, or one file in the form that its suffix names: .html .svg .png

@@ -1,5 +1,5 @@
-//! The command: arguments in, terminal, files and exit codes out. What it runs is in `goodqueue-experiment` and
-//! `goodqueue-proof`.
+//! The command: arguments in, terminal, files and exit codes out. What it runs is in `goodqueue-experiment`
+//! and `goodqueue-proof`.
 #![forbid(unsafe_code)]
 
 mod again;

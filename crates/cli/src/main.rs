@@ -9,7 +9,8 @@ use goodqueue_experiment::live;
 use goodqueue_proof::truth::simulate;
 
 fn main() -> ExitCode {
-    // A file that grows too long is an error to tell about, and no program started from here needs more rights.
+    // A file that grows too long is an error to tell about, and no program started from here needs more
+    // rights.
     goodqueue_wire::survive_the_file_size_limit();
     // It cannot fail on Linux 3.5 and later.
     let _ = goodqueue_wire::no_new_privileges();

@@ -129,7 +129,8 @@ fn of_radio(text: &str) -> Result<Footprint, Error> {
     })
 }
 
-/// Prints the memory of the queues that are asked for; of all that need no parameter, and of a radio, where none is.
+/// Prints the memory of the queues that are asked for; of all that need no parameter, and of a radio, where
+/// none is.
 ///
 /// # Errors
 /// [`Error::Usage`] for a text that is no queue.

@@ -28,8 +28,8 @@ const REFUGES: u32 = 100;
 /// What `-o` names: a folder for everything, or one file whose suffix chooses the form.
 #[derive(Debug)]
 pub(crate) struct Target {
-    /// Held as long as the run is at work: no other run writes to the same place. It goes before the folder, through
-    /// which its file is found.
+    /// Held as long as the run is at work: no other run writes to the same place. It goes before the folder,
+    /// through which its file is found.
     mark: Lock,
     place: Place,
     /// Where the record is kept, once it could not be written there.
@@ -117,7 +117,8 @@ impl Target {
         trace::write_all_within(traces, folder, TRACES).map(|_| ()).map_err(Error::machine)
     }
 
-    /// Where something could not be written, the record is kept where temporary files go: in one file, the latest.
+    /// Where something could not be written, the record is kept where temporary files go: in one file, the
+    /// latest.
     fn or_elsewhere<T>(&self, record: &Record, written: Result<T, ReportError>) -> Result<T, Error> {
         written.map_err(|error| {
             let earlier = self.refuge.borrow_mut().take();
@@ -204,8 +205,8 @@ fn claim_folder(path: &Path) -> Result<Target, Error> {
         Ok(_) => Err(refuse("there are files in it, and nothing is ever overwritten: name a new folder")),
         Err(error) => Err(refuse(&format!("cannot look into it: {error}"))),
     };
-    // Before the mark, so that a folder with something in it is not touched; after it, since another run may have
-    // ended just now.
+    // Before the mark, so that a folder with something in it is not touched; after it, since another run may
+    // have ended just now.
     check()?;
     let held = mark(path, &folder.at(MARK)).inspect_err(|_| {
         if made {
@@ -271,8 +272,8 @@ pub(crate) fn print_record(record: &Record) -> Result<(), Error> {
     print(&(text + "\n"))
 }
 
-/// Prints the table that compares the runs, as wide as `COLUMNS` says; all of it with `wide`, trace hashes with
-/// `verbose`.
+/// Prints the table that compares the runs, as wide as `COLUMNS` says; all of it with `wide`, trace hashes
+/// with `verbose`.
 pub(crate) fn print_table(record: &Record, wide: bool, verbose: bool) -> Result<(), Error> {
     let colour = io::IsTerminal::is_terminal(&io::stdout()) && std::env::var_os("NO_COLOR").is_none();
     let columns = std::env::var("COLUMNS").ok().and_then(|text| text.parse().ok()).filter(|&n| n > 0);

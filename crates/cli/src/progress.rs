@@ -28,7 +28,8 @@ impl<'a> Control<'a> {
         Ok(Control { keep, interrupt: Interrupt::new().map_err(Error::machine)? })
     }
 
-    /// The signal that came, if one did. One that cannot be read leaves the run as it is; the next round asks again.
+    /// The signal that came, if one did. One that cannot be read leaves the run as it is; the next round asks
+    /// again.
     fn stop(&mut self) -> Option<i32> {
         self.interrupt.wait(Duration::ZERO).unwrap_or(None)
     }

@@ -137,7 +137,8 @@ fn host() -> Host {
 /// `goodqueue report`: everything again, from a record or from several together.
 ///
 /// # Errors
-/// [`Error::Usage`] where a record cannot be read or goes with no other, [`Error::Machine`] where a file cannot be written,
+/// [`Error::Usage`] where a record cannot be read or goes with no other, [`Error::Machine`] where a file
+/// cannot be written,
 /// [`Error::LimitFailed`] where queues that were planned are missing: all is shown and written by then.
 pub fn report(args: &ReportArgs) -> Result<(), Error> {
     let mut records = Vec::new();

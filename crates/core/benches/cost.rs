@@ -1,10 +1,10 @@
-//! What a packet costs in `fq_codel`: instructions, counted by callgrind, beside those of Linux; and in the other
-//! queues.
+//! What a packet costs in `fq_codel`: instructions, counted by callgrind, beside those of Linux; and in the
+//! other queues.
 //!
 //! `cargo bench -p goodqueue --bench cost` runs this program under `valgrind --tool=callgrind` and prints
-//! two tables; it exits 1 where a row of `fq_codel` is above Linux, or drops another number of packets, or where
-//! a million flows make a packet cost more than twice what it does otherwise. With `-- others` it prints the
-//! second alone.
+//! two tables; it exits 1 where a row of `fq_codel` is above Linux, or drops another number of packets, or
+//! where a million flows make a packet cost more than twice what it does otherwise. With `-- others` it
+//! prints the second alone.
 
 mod workload;
 
@@ -93,8 +93,8 @@ fn count() -> Result<bool, String> {
 /// As many as no table holds.
 const MANY: usize = 1_000_000;
 
-/// The other queues, by their defaults but for the limits that would not let the load stand. Whether a million
-/// flows cost at most twice what the dearest row of the same queue does.
+/// The other queues, by their defaults but for the limits that would not let the load stand. Whether a
+/// million flows cost at most twice what the dearest row of the same queue does.
 fn others() -> Result<bool, String> {
     println!("| queue | flows | STEP | enqueue | dequeue |");
     println!("| --- | --- | --- | --- | --- |");

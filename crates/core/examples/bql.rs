@@ -1,4 +1,5 @@
-//! Byte queue limits in a driver: six lines of it are BQL, the rest is a device that completes packets in time.
+//! Byte queue limits in a driver: six lines of it are BQL, the rest is a device that completes packets in
+//! time.
 
 use std::collections::VecDeque;
 

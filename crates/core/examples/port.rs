@@ -1,4 +1,5 @@
-//! The same burst through a FIFO and through FQ-CoDel, in front of a line of 10 Mbit/s: how long a lone packet waits.
+//! The same burst through a FIFO and through FQ-CoDel, in front of a line of 10 Mbit/s: how long a lone
+//! packet waits.
 
 use goodqueue::port::Line;
 use goodqueue::{Header, Ignore, Nanos, Port, QueueSpec, Rate, Serializer};

@@ -21,8 +21,8 @@ use crate::{
 /// A queue that was chosen at run time. The choice costs one branch a call; within each queue all is
 /// static. Storage is allocated once, in [`QueueSpec::build`].
 ///
-/// Which one it is stands in a byte of its own: hidden among the values of a capacity it takes four instructions more
-/// to read.
+/// Which one it is stands in a byte of its own: hidden among the values of a capacity it takes four
+/// instructions more to read.
 #[repr(u8)]
 pub enum AnyQueue<P: Packet, M: Memory = crate::memory::Usual> {
     /// `pfifo`, `bfifo` or `fifo`.
@@ -87,8 +87,8 @@ impl QueueSpec {
         self.build_in(Link { rate, mtu }, now, draws, &mut Ledger::default())
     }
 
-    /// The memory that [`QueueSpec::build`] takes for packets of type `P`, part by part, the queue itself first. It is set up
-    /// to see. Frames are not in it.
+    /// The memory that [`QueueSpec::build`] takes for packets of type `P`, part by part, the queue itself
+    /// first. It is set up to see. Frames are not in it.
     ///
     /// # Errors
     /// As [`QueueSpec::build`].
@@ -308,8 +308,8 @@ impl<P: Packet, M: Memory> AnyQueue<P, M> {
     }
 }
 
-/// The default of Linux and of links here is inlined into its caller, which halves what the call around it costs; the
-/// others are called.
+/// The default of Linux and of links here is inlined into its caller, which halves what the call around it
+/// costs; the others are called.
 impl<P: Packet, M: Memory> Queue<P> for AnyQueue<P, M> {
     #[inline(always)]
     fn enqueue(&mut self, now: Nanos, packet: P, observer: &mut impl Observer<P>) -> Verdict {

@@ -226,7 +226,8 @@ impl<T: Copy, S: Storage<T>> Ring<T, S> {
         self.push_within(self.capacity, &item)
     }
 
-    /// Puts `item` at the tail while there are fewer than `most`, which is at most the capacity; else `false`.
+    /// Puts `item` at the tail while there are fewer than `most`, which is at most the capacity; else
+    /// `false`.
     #[inline]
     pub(crate) fn push_within(&mut self, most: u32, item: &T) -> bool {
         if self.len >= most {

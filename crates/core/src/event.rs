@@ -151,7 +151,8 @@ pub trait Observer<P> {
         None
     }
 
-    /// What the sender's own host knows of `packet`; `fq` asks at each arrival, and again where it is not an ordinary one.
+    /// What the sender's own host knows of `packet`; `fq` asks at each arrival, and again where it is not an
+    /// ordinary one.
     fn origin(&self, packet: &P) -> Origin {
         let _ = packet;
         Origin::default()

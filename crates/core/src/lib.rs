@@ -1,8 +1,9 @@
 //! Queue algorithms against *queueing delay* (bufferbloat), decision for decision equal to Linux.
 //!
-//! The crate decides; it does no input or output. It has no clock, no socket and no thread, and it allocates nothing
-//! after set-up. Time is a parameter ([`Nanos`]). Packets stay with the caller: a queue sees a small descriptor
-//! ([`Packet`]). The caller gives the storage. Dropped and marked packets are reported to an [`Observer`], with a
+//! The crate decides; it does no input or output. It has no clock, no socket and no thread, and it allocates
+//! nothing after set-up. Time is a parameter ([`Nanos`]). Packets stay with the caller: a queue sees a small
+//! descriptor ([`Packet`]). The caller gives the storage. Dropped and marked packets are reported to an
+//! [`Observer`], with a
 //! [`Reason`]. So the same object runs in a simulator, under real packets and in firmware.
 //!
 //! # A packet in, a packet out, a drop
@@ -25,7 +26,8 @@
 //!
 //! # Where to look
 //!
-//! * [`Queue`]: the contract that every queue keeps. [`QueueSpec`]: queues by the names and parameters of `tc`.
+//! * [`Queue`]: the contract that every queue keeps. [`QueueSpec`]: queues by the names and parameters of
+//!   `tc`.
 //! * [`Dql`]: byte queue limits (BQL). [`Port`]: a queue, a device ring and a serial line together.
 //! * [`wifi`]: mac80211's queues, its airtime scheduler and its airtime queue limits.
 //! * The crate's `examples/`: each of these in a few lines.

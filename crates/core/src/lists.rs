@@ -30,8 +30,8 @@ macro_rules! linked {
 }
 pub(crate) use linked;
 
-/// Links all places, in order, and gives the first one: the free list of a new pool. Places from 2^32 - 1 on are not
-/// used.
+/// Links all places, in order, and gives the first one: the free list of a new pool. Places from 2^32 - 1 on
+/// are not used.
 pub(crate) fn all_free<N: Linked>(nodes: &mut [N]) -> u32 {
     let usable = nodes.len().min(NIL as usize);
     let mut free = NIL;

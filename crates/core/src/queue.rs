@@ -60,8 +60,8 @@ impl Sent {
 pub(crate) struct Held {
     /// Bytes queued.
     pub(crate) bytes: u64,
-    /// Packets that may still be taken in, modulo 2^32: what is left instead of what is used, so that the subtraction
-    /// also answers whether the limit is passed.
+    /// Packets that may still be taken in, modulo 2^32: what is left instead of what is used, so that the
+    /// subtraction also answers whether the limit is passed.
     pub(crate) left: u32,
 }
 
@@ -72,13 +72,13 @@ pub struct Stats {
     pub packets: u64,
     /// Bytes delivered by `dequeue` (Linux `bstats.bytes`).
     pub bytes: u64,
-    /// Packets dropped for any [`crate::Reason`] but `Reset`, `Rehash` and, in queues of several flows, `Change`
-    /// (Linux `qstats.drops`).
+    /// Packets dropped for any [`crate::Reason`] but `Reset`, `Rehash` and, in queues of several flows,
+    /// `Change` (Linux `qstats.drops`).
     pub drops: u64,
     /// Successful CE marks; one packet can be marked twice (control law, then `ce_threshold`).
     pub marks: u64,
-    /// Linux `qstats.overlimits`: in shapers dequeue attempts that found a packet but no tokens, in `sfq` RED's
-    /// drops and marks.
+    /// Linux `qstats.overlimits`: in shapers dequeue attempts that found a packet but no tokens, in `sfq`
+    /// RED's drops and marks.
     pub overlimits: u64,
 }
 

@@ -99,8 +99,8 @@ impl Draws for Rng {
 }
 
 /// Random numbers in a few instructions, for a queue that draws some of them for each packet: a linear
-/// congruential generator of 64 bits (Steele and Vigna, "Computationally easy, spectrally good multipliers", 2021),
-/// of whose state the high bits are given. Good enough to round with, and for nothing finer.
+/// congruential generator of 64 bits (Steele and Vigna, "Computationally easy, spectrally good multipliers",
+/// 2021), of whose state the high bits are given. Good enough to round with, and for nothing finer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lcg {
     state: u64,

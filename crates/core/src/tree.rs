@@ -42,8 +42,8 @@ impl ClassTree {
         Ok(places.into_iter().fold(0, u64::saturating_add))
     }
 
-    /// The queue for a link of `mtu` bytes with its link header, with full buckets at `now`. The queue of a leaf is built for
-    /// the rate of its class.
+    /// The queue for a link of `mtu` bytes with its link header, with full buckets at `now`. The queue of a
+    /// leaf is built for the rate of its class.
     ///
     /// # Errors
     /// Where the classes make no tree, or a queue of a leaf cannot be built.

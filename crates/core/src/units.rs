@@ -135,8 +135,8 @@ pub struct Serializer {
     rate: NonZeroU64,
     /// What is owed, in units of 1 ns / rate; always below `rate`.
     remainder: u64,
-    /// Nanoseconds of a byte where they are a whole number, as at 100 Mbit/s: nothing is ever left over and nothing
-    /// need be divided. Else 0.
+    /// Nanoseconds of a byte where they are a whole number, as at 100 Mbit/s: nothing is ever left over and
+    /// nothing need be divided. Else 0.
     per_byte: u64,
 }
 

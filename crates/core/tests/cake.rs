@@ -117,7 +117,8 @@ proptest! {
         }
     }
 
-    /// Tables of the tins that a mode uses, and of all eight: the same packets leave and are dropped, in the same order.
+    /// Tables of the tins that a mode uses, and of all eight: the same packets leave and are dropped, in the
+    /// same order.
     #[test]
     fn tins_that_are_not_used_decide_nothing(
         params in params(),

@@ -13,8 +13,8 @@ impl Observer<Header> for Drops {
     }
 }
 
-/// A queue that stands far above the target, asked every 10 us: milliseconds from entering the dropping state,
-/// which is the first drop, to each drop after it.
+/// A queue that stands far above the target, asked every 10 us: milliseconds from entering the dropping
+/// state, which is the first drop, to each drop after it.
 fn drops_after_the_first(seconds: u64) -> Vec<f64> {
     let spec: QueueSpec = "codel,limit=200000,ecn=off".parse().expect("a queue");
     let mut queue: AnyQueue<Header> = spec.build(Rate(1), 1514, Nanos::ZERO).expect("a queue");

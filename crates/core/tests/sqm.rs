@@ -50,8 +50,8 @@ fn simplest_is_one_class() {
     assert_near(shares("htb,rate=6mbit,leaf=codel", [0]), [6.0]);
 }
 
-/// simple.qos: priority borrows first, up to a third; bulk keeps its sixth; best effort has the rest, and alone all but
-/// 16 kbit/s.
+/// simple.qos: priority borrows first, up to a third; bulk keeps its sixth; best effort has the rest, and
+/// alone all but 16 kbit/s.
 #[test]
 fn simple_is_three_classes_that_borrow() {
     let text = "htb,rate=12mbit,sqm=simple,leaf=pfifo:100";

@@ -1,4 +1,5 @@
-//! A queue of one's own, two methods, in the table and in the page beside `fq_codel`: a FIFO that drops what is too old.
+//! A queue of one's own, two methods, in the table and in the page beside `fq_codel`: a FIFO that drops what
+//! is too old.
 //!
 //! `cargo run --release -p goodqueue-experiment --example own_queue` writes `own-queue.html`.
 

@@ -105,8 +105,8 @@ pub(crate) struct QueueEnd {
     /// Drops by reason.
     pub drop_reasons: BTreeMap<String, u64>,
     /// The queue's own counters, the balance of packets (`arrived_packets` = `sent_packets` + drops +
-    /// `held_packets`; a super-packet that the queue cuts counts as its segments), and what the line lost at random
-    /// afterwards (`lost_on_the_line`).
+    /// `held_packets`; a super-packet that the queue cuts counts as its segments), and what the line lost at
+    /// random afterwards (`lost_on_the_line`).
     pub counters: BTreeMap<String, u64>,
 }
 

@@ -43,8 +43,8 @@ pub struct Variant {
     pub down: usize,
     /// Base round-trip time to each server host: propagation, no serialization.
     pub rtt: Vec<Span>,
-    /// How much later than planned flows, sources, browsers, players, video calls and games begin at most, by chance;
-    /// zero: not at all.
+    /// How much later than planned flows, sources, browsers, players, video calls and games begin at most, by
+    /// chance; zero: not at all.
     pub start_jitter: Span,
     /// What the view says of each directed link.
     pub(crate) notes: Vec<Note>,
@@ -62,8 +62,8 @@ impl Variant {
     }
 
     /// The same network with another queue under comparison, of which it has the name: one's own, for example
-    /// ([`Discipline::own`]). Where no queue is under comparison, it is in front of the two bottlenecks that the reports
-    /// show. Shaper, ring and line stay as they are.
+    /// ([`Discipline::own`]). Where no queue is under comparison, it is in front of the two bottlenecks that
+    /// the reports show. Shaper, ring and line stay as they are.
     ///
     /// ```
     /// use goodqueue_experiment::{Experiment, Request};
@@ -94,8 +94,9 @@ impl Variant {
 }
 
 impl Experiment {
-    /// Gives flow `flow` of the test, from 0, this congestion control: one's own, for example ([`CcKind::own`]). The flow has
-    /// its name in all tables and charts: `TCP bbr 1` becomes `TCP NAME 1`, and `TCP upload::1` `TCP upload::1 NAME`.
+    /// Gives flow `flow` of the test, from 0, this congestion control: one's own, for example
+    /// ([`CcKind::own`]). The flow has its name in all tables and charts: `TCP bbr 1` becomes `TCP NAME 1`,
+    /// and `TCP upload::1` `TCP upload::1 NAME`.
     ///
     /// # Errors
     /// [`Error::Usage`] where the test has no such flow.
@@ -123,7 +124,8 @@ impl Experiment {
         of_plan(&Plan::resolve(request)?)
     }
 
-    /// Simulates every variant with every seed, on as many threads as there are processors, and returns the record.
+    /// Simulates every variant with every seed, on as many threads as there are processors, and returns the
+    /// record.
     ///
     /// # Errors
     /// [`Error::Usage`] where a scenario makes no sense.

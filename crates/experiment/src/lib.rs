@@ -5,8 +5,8 @@
 //!  TOML file ───────────────┴► Experiment ─► simulate or live ─► Record (goodqueue-report)
 //! ```
 //!
-//! The simulated arm needs no file, clock, socket or thread and builds for `wasm32-unknown-unknown`. The live arm
-//! (feature `live`) is Linux's.
+//! The simulated arm needs no file, clock, socket or thread and builds for `wasm32-unknown-unknown`. The live
+//! arm (feature `live`) is Linux's.
 //!
 //! # `rrul` over three queues, with grades
 //!
@@ -34,10 +34,12 @@
 //! # Where to look
 //!
 //! * [`Request`]: what may be asked for, in the words and units of `tc` and of the command `goodqueue run`.
-//! * [`Experiment`]: a request or a file ([`Experiment::read`]) with every number filled in. Its variants are plain data:
+//! * [`Experiment`]: a request or a file ([`Experiment::read`]) with every number filled in. Its variants are
+//!   plain data:
 //!   [`Variant::with_queue`] and [`Experiment::set_cc`] put in queues and congestion controls of your own.
-//! * [`Experiment::run`] returns a `goodqueue_report::Record`: samples, from which that crate makes statistics, tables,
-//!   charts, the HTML page and files. [`simulate::run`] does the same under your control: threads, traces, progress.
+//! * [`Experiment::run`] returns a `goodqueue_report::Record`: samples, from which that crate makes
+//!   statistics, tables, charts, the HTML page and files. [`simulate::run`] does the same under your control:
+//!   threads, traces, progress.
 //! * [`figure`]: the figures that published claims are about, by name.
 //! * The crate's `examples/`: each in a few lines.
 #![forbid(unsafe_code)]

@@ -27,8 +27,8 @@ pub struct Turn {
     pub load: Span,
 }
 
-/// What a run tells its caller, and asks it. Turns have the numbers of [`Monitor::plan`]. `()` says nothing and never
-/// stops a run.
+/// What a run tells its caller, and asks it. Turns have the numbers of [`Monitor::plan`]. `()` says nothing
+/// and never stops a run.
 pub trait Monitor {
     /// The turns to come, each of which is done so many `times`.
     fn plan(&mut self, turns: &[Turn], times: u32) {
@@ -67,7 +67,8 @@ pub trait Monitor {
         Ok(())
     }
 
-    /// Asked twenty times a second: `Some` with the number of a signal where the run is to end now, in good order.
+    /// Asked twenty times a second: `Some` with the number of a signal where the run is to end now, in good
+    /// order.
     fn stop(&mut self) -> Option<i32> {
         None
     }

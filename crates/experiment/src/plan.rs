@@ -61,7 +61,8 @@ pub struct Plan {
     pub queues: Vec<String>,
     /// Roots of every random stream, one for each repetition.
     pub seeds: Vec<u64>,
-    /// How much later than planned flows, browsers, players, video calls and games begin at most; live ones have their own delays.
+    /// How much later than planned flows, browsers, players, video calls and games begin at most; live ones
+    /// have their own delays.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub start_jitter_ns: Option<u64>,
     /// What the user should read before trusting the result.

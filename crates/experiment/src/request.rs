@@ -4,31 +4,32 @@ use std::path::PathBuf;
 
 use crate::Arm;
 
-/// One comparison in words: a test, a link, queues, seeds. [`Request::default`] is `goodqueue run`: `rrul` over 20 Mbit/s and
-/// 20 ms, simulated, with `pfifo:1000`, `codel` and `fq_codel`.
+/// One comparison in words: a test, a link, queues, seeds. [`Request::default`] is `goodqueue run`: `rrul`
+/// over 20 Mbit/s and 20 ms, simulated, with `pfifo:1000`, `codel` and `fq_codel`.
 #[derive(Clone, Debug)]
 #[cfg_attr(any(test, feature = "clap"), derive(clap::Args))]
 pub struct Request {
     /// The test; `goodqueue tests` lists them. Or an experiment: a file whose name ends in .toml
     #[cfg_attr(any(test, feature = "clap"), arg(default_value = "rrul", value_name = "TEST|FILE.toml"))]
     pub test: String,
-    /// Simulate hosts, link and queues in virtual time (the default): no rights needed, the same seed gives the
-    /// same result
+    /// Simulate hosts, link and queues in virtual time (the default): no rights needed, the same seed gives
+    /// the same result
     #[cfg_attr(any(test, feature = "clap"), arg(long, help_heading = "Arm"))]
     pub sim: bool,
     /// Send real kernel TCP through the queues in real time, in network namespaces of its own
     #[cfg_attr(any(test, feature = "clap"), arg(long, conflicts_with = "sim", help_heading = "Arm"))]
     pub live: bool,
-    /// Queues to compare; `goodqueue queues` lists them with their parameters. A rate may be a share of the line:
-    /// cake,bandwidth=90% [default: pfifo:1000,codel,fq_codel; with --shape cake; with --line or --buffer codel,fq_codel]
+    /// Queues to compare; `goodqueue queues` lists them with their parameters. A rate may be a share of the
+    /// line: cake,bandwidth=90% [default: pfifo:1000,codel,fq_codel; with --shape cake; with --line or
+    /// --buffer codel,fq_codel]
     #[cfg_attr(any(test, feature = "clap"), arg(short, long, value_name = "QUEUE[,PARAM=VALUE]..."))]
     pub queue: Option<String>,
     /// Change a key of an experiment file; may be given several times: --set test.length=10s,
     /// --set variant.NAME.queue=codel, --set link.NAME.up.rate=5mbit, --set flow.1.count=4
     #[cfg_attr(any(test, feature = "clap"), arg(long, value_name = "KEY=VALUE"))]
     pub set: Vec<String>,
-    /// A ready-made line, with rates, round-trip time, jitter and buffers; `goodqueue lines` lists them. The modem's own
-    /// buffer is then one side of the comparison
+    /// A ready-made line, with rates, round-trip time, jitter and buffers; `goodqueue lines` lists them. The
+    /// modem's own buffer is then one side of the comparison
     #[cfg_attr(any(test, feature = "clap"), arg(long, value_name = "NAME", help_heading = "Link"))]
     pub line: Option<String>,
     /// Rate of the bottleneck, both ways [default: 20mbit]
@@ -67,8 +68,8 @@ pub struct Request {
         arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Link")
     )]
     pub rtt: Option<String>,
-    /// Put the queues into a router before the modem, which shapes to this rate or share of the line, both ways: 90%,
-    /// 18mbit. The modem alone, with its own buffer, is one side of the comparison
+    /// Put the queues into a router before the modem, which shapes to this rate or share of the line, both
+    /// ways: 90%, 18mbit. The modem alone, with its own buffer, is one side of the comparison
     #[cfg_attr(
         any(test, feature = "clap"),
         arg(long, value_name = "SHARE|RATE", allow_hyphen_values = true, help_heading = "Link")
@@ -86,8 +87,8 @@ pub struct Request {
         arg(long, value_name = "SHARE|RATE", allow_hyphen_values = true, help_heading = "Link")
     )]
     pub shape_down: Option<String>,
-    /// The modem's own queue, both ways, that the others are compared with [default: that of --line; with --shape
-    /// pfifo:1000]
+    /// The modem's own queue, both ways, that the others are compared with [default: that of --line; with
+    /// --shape pfifo:1000]
     #[cfg_attr(any(test, feature = "clap"), arg(long, value_name = "QUEUE", help_heading = "Link"))]
     pub buffer: Option<String>,
     /// Share of packets lost at random on the line, each way (0.1% or 0.001)
@@ -108,8 +109,8 @@ pub struct Request {
     /// Keep that ring short with byte queue limits (BQL)
     #[cfg_attr(any(test, feature = "clap"), arg(long, requires = "ring", help_heading = "Link"))]
     pub bql: bool,
-    /// Run over the Wi-Fi network that a file describes in its table `wifi` (docs/experiments.md), in place of a
-    /// bottleneck
+    /// Run over the Wi-Fi network that a file describes in its table `wifi` (docs/experiments.md), in place
+    /// of a bottleneck
     #[cfg_attr(any(test, feature = "clap"), arg(
         long,
         value_name = "FILE",
@@ -166,7 +167,8 @@ pub struct Request {
     /// Number of flows, in tests that leave it open
     #[cfg_attr(any(test, feature = "clap"), arg(short = 'N', long, value_name = "N", help_heading = "Load"))]
     pub flows: Option<u32>,
-    /// Congestion control of all flows that the test leaves open: cubic, reno, bbr; simulated dctcp and prague too
+    /// Congestion control of all flows that the test leaves open: cubic, reno, bbr; simulated dctcp and
+    /// prague too
     #[cfg_attr(any(test, feature = "clap"), arg(long, value_name = "NAME", help_heading = "Load"))]
     pub cc: Option<String>,
     /// Step of the goodput series
@@ -193,8 +195,8 @@ pub struct Request {
         )
     )]
     pub probe_interval: String,
-    /// How much later than planned each flow, browser, player, video call and game begins at most, by chance, as on
-    /// real hosts: `0s` for none [default: 10ms]; simulated runs only
+    /// How much later than planned each flow, browser, player, video call and game begins at most, by chance,
+    /// as on real hosts: `0s` for none [default: 10ms]; simulated runs only
     #[cfg_attr(
         any(test, feature = "clap"),
         arg(
@@ -206,7 +208,8 @@ pub struct Request {
         )
     )]
     pub start_jitter: Option<String>,
-    /// Measure calls, page loads, a video, a video call and a game beside the test's own probes: voip, voip:EF (any DSCP), web, web:large, dash, videocall, videocall:AF41, game, game:30, game:EF
+    /// Measure calls, page loads, a video, a video call and a game beside the test's own probes: voip,
+    /// voip:EF (any DSCP), web, web:large, dash, videocall, videocall:AF41, game, game:30, game:EF
     #[cfg_attr(
         any(test, feature = "clap"),
         arg(long, value_name = "EXTRA,...", value_delimiter = ',', help_heading = "Load")
@@ -215,8 +218,8 @@ pub struct Request {
     /// Root of every random stream; of several runs the first one's [default: 1]
     #[cfg_attr(any(test, feature = "clap"), arg(long, value_name = "N", help_heading = "Load"))]
     pub seed: Option<u64>,
-    /// Run each queue several times: so many, with seeds that follow on each other (5), or with these seeds (1..5 with
-    /// both ends, or 1,4,9). Figures then have intervals
+    /// Run each queue several times: so many, with seeds that follow on each other (5), or with these seeds
+    /// (1..5 with both ends, or 1,4,9). Figures then have intervals
     #[cfg_attr(
         any(test, feature = "clap"),
         arg(long, visible_alias = "repetitions", value_name = "N|LIST", help_heading = "Load")

@@ -137,7 +137,8 @@ fn game(rest: &str) -> Result<Extra, ParseExtraError> {
 impl FromStr for Extra {
     type Err = ParseExtraError;
 
-    /// `voip` is `voip:be`, `web` is `web:small`, `game` is `game:64:be`; a mark is written as [`Dscp`] reads it. Case does not matter.
+    /// `voip` is `voip:be`, `web` is `web:small`, `game` is `game:64:be`; a mark is written as [`Dscp`] reads
+    /// it. Case does not matter.
     fn from_str(text: &str) -> Result<Extra, ParseExtraError> {
         let word = text.trim().to_ascii_lowercase();
         let unknown = |candidates: Vec<&'static str>| {

@@ -37,8 +37,8 @@ pub struct TcpSample {
 }
 
 /// One thing measured. `t` and `sent` are nanoseconds from the start of the load, negative in the idle
-/// lead-in; `flow` is an index into the test's `flows`, `probe` one into its [`crate::Test::streams`], `page` one
-/// into its `web`, `video` one into its `dash`.
+/// lead-in; `flow` is an index into the test's `flows`, `probe` one into its [`crate::Test::streams`], `page`
+/// one into its `web`, `video` one into its `dash`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Sample {
@@ -141,7 +141,8 @@ pub enum Sample {
         video: u32,
         /// When it was asked for.
         t: i64,
-        /// Time in nanoseconds until its last byte was there; where it is not complete, until it was given up.
+        /// Time in nanoseconds until its last byte was there; where it is not complete, until it was given
+        /// up.
         took: i64,
         /// Whether all of it came before the load ended.
         complete: bool,
@@ -149,7 +150,8 @@ pub enum Sample {
         bitrate: u64,
         /// Bytes of it that came.
         bytes: u64,
-        /// Playing time in nanoseconds that the buffer held when it came, or was given up; itself not counted.
+        /// Playing time in nanoseconds that the buffer held when it came, or was given up; itself not
+        /// counted.
         buffer: i64,
         /// How long playback had stalled by then for want of it.
         stalled: i64,
@@ -167,7 +169,8 @@ pub enum Sample {
         number: u32,
         /// When it was captured.
         t: i64,
-        /// Time in nanoseconds until it could be shown. As true as the two hosts' clocks agree: exactly so on one host.
+        /// Time in nanoseconds until it could be shown. As true as the two hosts' clocks agree: exactly so on
+        /// one host.
         took: i64,
         /// Height of the picture in lines.
         height: u16,
@@ -207,8 +210,8 @@ pub enum Sample {
 }
 
 impl Sample {
-    /// The sample's place on the time axis: end of step, moment asked, moment of sending or of beginning. Samples of
-    /// several threads arrive in no order of it.
+    /// The sample's place on the time axis: end of step, moment asked, moment of sending or of beginning.
+    /// Samples of several threads arrive in no order of it.
     #[must_use]
     pub fn t(&self) -> i64 {
         match *self {

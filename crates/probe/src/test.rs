@@ -26,9 +26,11 @@ pub struct Test {
     pub probes: Vec<Probe>,
     /// Calls ([`crate::voip`]): probes too, whose numbers in samples follow on those of `probes`.
     pub voip: Vec<Probe>,
-    /// Pages ([`crate::web`]) that one browser fetches in turn; the index is the page's number in every sample.
+    /// Pages ([`crate::web`]) that one browser fetches in turn; the index is the page's number in every
+    /// sample.
     pub web: Vec<Page>,
-    /// Videos ([`crate::dash`]), each with a player of its own; the index is the video's number in every sample.
+    /// Videos ([`crate::dash`]), each with a player of its own; the index is the video's number in every
+    /// sample.
     pub dash: Vec<Video>,
     /// Video calls and games ([`crate::talk`]); the index is the talk's number in every sample.
     pub talks: Vec<Talk>,
@@ -69,7 +71,8 @@ pub struct Probe {
 }
 
 impl Test {
-    /// Everything that sends isochronous datagrams, in the order of the numbers in samples: probes, then calls.
+    /// Everything that sends isochronous datagrams, in the order of the numbers in samples: probes, then
+    /// calls.
     pub fn streams(&self) -> impl ExactSizeIterator<Item = &Probe> + Clone {
         let (probes, count) = (self.probes.len(), self.probes.len() + self.voip.len());
         (0..count).map(move |i| if i < probes { &self.probes[i] } else { &self.voip[i - probes] })

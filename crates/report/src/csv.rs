@@ -1,5 +1,5 @@
-//! CSV: one row per sample, units in the header, an empty field is a gap. A column holds numbers only, or words only.
-//! Fields are quoted as in RFC 4180 where they must be; lines end in a line feed.
+//! CSV: one row per sample, units in the header, an empty field is a gap. A column holds numbers only, or
+//! words only. Fields are quoted as in RFC 4180 where they must be; lines end in a line feed.
 
 mod talks;
 mod wifi;
@@ -141,7 +141,8 @@ pub fn pages(record: &Record) -> String {
     out
 }
 
-/// `videos.csv`: a row per segment asked for, all of one length. `took_ms` is the time to its last byte where `complete` is 1.
+/// `videos.csv`: a row per segment asked for, all of one length. `took_ms` is the time to its last byte where
+/// `complete` is 1.
 pub fn videos(record: &Record) -> String {
     let mut out =
         String::from("queue,video,t_s,took_ms,complete,bitrate_bps,rx_bytes,buffer_ms,stalled_ms\n");
@@ -168,8 +169,8 @@ pub fn videos(record: &Record) -> String {
     out
 }
 
-/// `queue.csv`: a row per direction and sample, of the queue at the bottleneck. Sent, drops, marks and the time in which
-/// the line was busy count from the run's beginning.
+/// `queue.csv`: a row per direction and sample, of the queue at the bottleneck. Sent, drops, marks and the
+/// time in which the line was busy count from the run's beginning.
 pub fn queue(record: &Record) -> String {
     let mut out = String::from(
         "queue,direction,t_s,backlog_bytes,backlog_packets,ring_bytes,sent_bytes,sent_packets,drops,marks,busy_ms\n",
@@ -210,8 +211,8 @@ pub fn data(record: &Record) -> String {
     out
 }
 
-/// `runs.csv`: a row per queue that was planned, with its grade. `state` is `complete`, `cut short`, `not valid` or
-/// `missing`.
+/// `runs.csv`: a row per queue that was planned, with its grade. `state` is `complete`, `cut short`, `not
+/// valid` or `missing`.
 pub fn runs(record: &Record) -> String {
     let mut out = String::from(
         "run,queue,seed,state,grade,rise_mean_ms,probes_lost_percent,no_grade_because,goodput_up_bps,goodput_down_bps,\
@@ -261,7 +262,8 @@ pub fn runs(record: &Record) -> String {
     out
 }
 
-/// `path.csv`: a row per run and queue on the path. Counts are of the whole run; sojourn times of the loaded interval.
+/// `path.csv`: a row per run and queue on the path. Counts are of the whole run; sojourn times of the loaded
+/// interval.
 pub fn path(record: &Record) -> String {
     let mut out = String::from(
         "queue,link,direction,discipline,bottleneck,arrived_packets,sent_packets,sent_bytes,held_packets,held_bytes,\

@@ -1,4 +1,5 @@
-//! Everything that was measured in one table in long form: a row per value. `docs/data.md` describes it for its readers.
+//! Everything that was measured in one table in long form: a row per value. `docs/data.md` describes it for
+//! its readers.
 
 use std::borrow::Cow;
 

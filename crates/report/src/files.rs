@@ -30,8 +30,8 @@ fn temporary(path: &Path) -> std::io::Result<(File, PathBuf)> {
     }
 }
 
-/// Writes all of `bytes` to `path`, or nothing: the name appears (or changes) only when all is on disk. A link of
-/// that name is replaced, never followed.
+/// Writes all of `bytes` to `path`, or nothing: the name appears (or changes) only when all is on disk. A
+/// link of that name is replaced, never followed.
 pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<(), Error> {
     replace(path, |file| file.write_all(bytes)).map_err(Error::write(path))
 }
@@ -67,7 +67,8 @@ fn put(
     })
 }
 
-/// Names the file `part` `path`, where nothing has that name: `rename(2)` would replace what has, `link(2)` does not.
+/// Names the file `part` `path`, where nothing has that name: `rename(2)` would replace what has, `link(2)`
+/// does not.
 fn name_new(part: &Path, path: &Path) -> std::io::Result<()> {
     match fs::hard_link(part, path) {
         Ok(()) => fs::remove_file(part),

@@ -3,10 +3,11 @@
 //! flent knows its tests by name and its series by name within a test, so a file is written as the
 //! flent test whose plots fit: the test of that name where all series match, else by the number of
 //! flows in each direction. Where a flent test knows only one probe, the record's first takes the place of
-//! it. The first call and the first page have the series of flent's `voip` and `http` tests, and video calls and games
-//! those of extra hosts to ping; test parameters (`voip_host`, `include_http`, `ping_hosts`) say so, which adds flent's
-//! plots of them to any test. What each series really is, the metadata say under `X_GOODQUEUE`, and there are the
-//! summaries of all calls, pages and games. Computed series (sums, averages) are left to flent.
+//! it. The first call and the first page have the series of flent's `voip` and `http` tests, and video calls
+//! and games those of extra hosts to ping; test parameters (`voip_host`, `include_http`, `ping_hosts`) say
+//! so, which adds flent's plots of them to any test. What each series really is, the metadata say under
+//! `X_GOODQUEUE`, and there are the summaries of all calls, pages and games. Computed series (sums, averages)
+//! are left to flent.
 
 mod applications;
 mod names;

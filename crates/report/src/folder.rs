@@ -29,8 +29,8 @@ impl Folder {
     /// Makes the folder `path`, in a folder that is there.
     ///
     /// # Errors
-    /// Those of `mkdir(2)`: `AlreadyExists`, also for a link that leads nowhere; `NotFound` where the parent is
-    /// missing.
+    /// Those of `mkdir(2)`: `AlreadyExists`, also for a link that leads nowhere; `NotFound` where the parent
+    /// is missing.
     pub fn create(path: impl AsRef<Path>) -> io::Result<Folder> {
         fs::create_dir(path.as_ref())?;
         Self::open_with(path.as_ref(), path.as_ref(), NO_FOLLOW)
@@ -93,7 +93,8 @@ impl Folder {
         fs::read_dir(self.at("."))?.map(|entry| entry.map(|entry| entry.file_name())).collect()
     }
 
-    /// Writes all of `bytes` to the file `name`, or nothing. A file or link of that name is replaced, never followed.
+    /// Writes all of `bytes` to the file `name`, or nothing. A file or link of that name is replaced, never
+    /// followed.
     ///
     /// # Errors
     /// [`Error::Write`] with the file's name and the system's cause.

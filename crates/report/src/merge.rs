@@ -7,8 +7,8 @@ use crate::record::{Record, TestPlan};
 /// Longest title that labels runs.
 const LONGEST_TITLE: usize = 40;
 
-/// The runs of all `records` in one, each labelled with what its record is called: `slow: fq_codel`. A record is called
-/// by its title where all have short ones of their own, else by the name beside it.
+/// The runs of all `records` in one, each labelled with what its record is called: `slow: fq_codel`. A record
+/// is called by its title where all have short ones of their own, else by the name beside it.
 ///
 /// # Errors
 /// In words: which record ran another test than the first, and in what it differs.

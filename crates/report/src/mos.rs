@@ -89,8 +89,8 @@ mod tests {
         (200, 0.02, 2.8724),
     ];
 
-    /// What the table of VoIP over Wi-Fi (Høiland-Jørgensen et al., USENIX ATC 2017) says to two digits, by the delay in ms
-    /// and the loss that explain it, and where it is listed.
+    /// What the table of VoIP over Wi-Fi (Høiland-Jørgensen et al., USENIX ATC 2017) says to two digits, by
+    /// the delay in ms and the loss that explain it, and where it is listed.
     const PUBLISHED: [(u64, f64, f64, &str); 6] = [
         (5, 0.0, 4.41, "FQ-MAC and Airtime, VO, at 5 ms: no delay of the air, no loss"),
         (50, 0.0, 4.38, "FQ-MAC and Airtime, VO, at 50 ms: the same"),

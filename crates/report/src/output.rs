@@ -6,8 +6,9 @@ use crate::{Error, Folder, Record, charts, csv, files, flent, page, table};
 
 /// Writes a record in all forms into `dir`, which is made if it is not there: `report.html`, the
 /// overview, the record, all values as `data.parquet` and a `.flent.gz` for each queue, and in `charts/` and
-/// `csv/` everything one by one. Pictures as PNG need the feature `png`, `data.parquet` the feature `parquet`.
-/// Returns the files written, in order. Each appears whole or not at all; one that exists is replaced.
+/// `csv/` everything one by one. Pictures as PNG need the feature `png`, `data.parquet` the feature
+/// `parquet`. Returns the files written, in order. Each appears whole or not at all; one that exists is
+/// replaced.
 ///
 /// # Errors
 /// The first file that could not be written, with the system's cause; those before it stay.
@@ -88,14 +89,15 @@ const OVERVIEW: &str = "overview";
 pub const SUFFIXES: [&str; 10] =
     [".json", ".json.gz", ".gqz", ".html", ".svg", ".png", ".csv", ".parquet", ".md", ".flent.gz"];
 
-/// Writes a record in the form that the name's suffix asks for: `.json`, `.gqz` and `.json.gz` the record (the
-/// last two packed),
+/// Writes a record in the form that the name's suffix asks for: `.json`, `.gqz` and `.json.gz` the record
+/// (the last two packed),
 /// `.html` the page, `.svg` and `.png` the overview, `.csv` and `.parquet` all values in long form, `.md` the
-/// table, `.flent.gz` the one run of a record that has one. The file appears whole or not at all; one that exists is replaced.
+/// table, `.flent.gz` the one run of a record that has one. The file appears whole or not at all; one that
+/// exists is replaced.
 ///
 /// # Errors
-/// [`Error::Suffix`] for any other name, for `.png` and `.parquet` without the feature of that name and for `.flent.gz` with
-/// more or fewer runs than one; [`Error::Write`] with the system's cause.
+/// [`Error::Suffix`] for any other name, for `.png` and `.parquet` without the feature of that name and for
+/// `.flent.gz` with more or fewer runs than one; [`Error::Write`] with the system's cause.
 pub fn write_as(record: &Record, path: impl AsRef<Path>) -> Result<(), Error> {
     let path = path.as_ref();
     files::write(path, &form(record, path)?)
@@ -146,8 +148,8 @@ fn overview_png(record: &Record, path: &Path) -> Result<Vec<u8>, Error> {
     drawn(&charts::overview(record), path)
 }
 
-/// Writes the histogram of the round trips under load as PNG, a row for each run. The file appears whole or not at
-/// all; one that exists is replaced.
+/// Writes the histogram of the round trips under load as PNG, a row for each run. The file appears whole or
+/// not at all; one that exists is replaced.
 ///
 /// # Errors
 /// [`Error::Draw`] where it cannot be drawn, [`Error::Write`] with the system's cause.
@@ -156,11 +158,12 @@ pub fn write_histogram(record: &Record, path: impl AsRef<Path>) -> Result<(), Er
     write_scene(&charts::round_trip_histogram(record), path.as_ref())
 }
 
-/// Writes who had the air as PNG, a row for each run. The file appears whole or not at all; one that exists is
-/// replaced.
+/// Writes who had the air as PNG, a row for each run. The file appears whole or not at all; one that exists
+/// is replaced.
 ///
 /// # Errors
-/// [`Error::Draw`] where it cannot be drawn, as of a record without a radio, [`Error::Write`] with the system's cause.
+/// [`Error::Draw`] where it cannot be drawn, as of a record without a radio, [`Error::Write`] with the
+/// system's cause.
 #[cfg(feature = "png")]
 pub fn write_airtime(record: &Record, path: impl AsRef<Path>) -> Result<(), Error> {
     let path = path.as_ref();
@@ -169,11 +172,12 @@ pub fn write_airtime(record: &Record, path: impl AsRef<Path>) -> Result<(), Erro
     write_scene(&chart.scene, path)
 }
 
-/// Writes airtime over time as PNG, a row for each run. The file appears whole or not at all; one that exists is
-/// replaced.
+/// Writes airtime over time as PNG, a row for each run. The file appears whole or not at all; one that exists
+/// is replaced.
 ///
 /// # Errors
-/// [`Error::Draw`] where it cannot be drawn, as of a record without a radio, [`Error::Write`] with the system's cause.
+/// [`Error::Draw`] where it cannot be drawn, as of a record without a radio, [`Error::Write`] with the
+/// system's cause.
 #[cfg(feature = "png")]
 pub fn write_shares(record: &Record, path: impl AsRef<Path>) -> Result<(), Error> {
     let path = path.as_ref();
@@ -187,11 +191,12 @@ pub(crate) fn write_scene(scene: &charts::Scene, path: &Path) -> Result<(), Erro
     files::write(path, &drawn(scene, path)?)
 }
 
-/// Writes the bit rates that the player of the first video selected over time as PNG, a line for each run. The file
-/// appears whole or not at all; one that exists is replaced.
+/// Writes the bit rates that the player of the first video selected over time as PNG, a line for each run.
+/// The file appears whole or not at all; one that exists is replaced.
 ///
 /// # Errors
-/// [`Error::Draw`] where it cannot be drawn, as of a record without a video, [`Error::Write`] with the system's cause.
+/// [`Error::Draw`] where it cannot be drawn, as of a record without a video, [`Error::Write`] with the
+/// system's cause.
 #[cfg(feature = "png")]
 pub fn write_video(record: &Record, path: impl AsRef<Path>) -> Result<(), Error> {
     let path = path.as_ref();

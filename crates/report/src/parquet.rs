@@ -1,4 +1,5 @@
-//! The table of [`crate::data`] as Apache Parquet: strings by dictionary, Snappy, the same record the same bytes.
+//! The table of [`crate::data`] as Apache Parquet: strings by dictionary, Snappy, the same record the same
+//! bytes.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -53,7 +54,8 @@ pub(crate) fn encode(record: &Record) -> Result<Vec<u8>> {
     writer.into_inner()
 }
 
-/// Some rows, column by column. Of an optional column, the values that are there and a level for each row: 1 for a value.
+/// Some rows, column by column. Of an optional column, the values that are there and a level for each row: 1
+/// for a value.
 #[derive(Default)]
 struct Group {
     words: BTreeMap<String, ByteArray>,

@@ -1,4 +1,5 @@
-//! The queues that the packets of a run passed, how long they waited in each, and the round trip that TCP saw.
+//! The queues that the packets of a run passed, how long they waited in each, and the round trip that TCP
+//! saw.
 
 use std::collections::BTreeMap;
 
@@ -8,10 +9,11 @@ use crate::record::{Direction, FlowSeries, QueueSeries, Record, Run};
 use crate::stats::{Span, percentile};
 use crate::summary::{QueueSummary, Summary};
 
-/// How long packets waited at a queue: from their arrival until the line began them, so in the queue and in the device
-/// ring below it; over the air until the first exchange that carries them begins, so in the queues, driver and hardware
-/// of the sender. Of the packets that began in the loaded interval; what was dropped does not count. Percentiles
-/// are at most 1/128 (0.8 %) above the truth; mean and maximum are exact. Nanoseconds.
+/// How long packets waited at a queue: from their arrival until the line began them, so in the queue and in
+/// the device ring below it; over the air until the first exchange that carries them begins, so in the
+/// queues, driver and hardware of the sender. Of the packets that began in the loaded interval; what was
+/// dropped does not count. Percentiles are at most 1/128 (0.8 %) above the truth; mean and maximum are exact.
+/// Nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Sojourn {
@@ -34,8 +36,8 @@ const HELD_UP_NS: u64 = 1_000_000;
 
 /// One queue on the path of the test's packets. Counts are of the whole run.
 ///
-/// A packet is what the queue was handed: a super-packet (TSO) is one. Where the queue cuts it, each of its segments is a
-/// packet. So `arrived_packets` = `sent_packets` + all `drop_reasons` + `held_packets`.
+/// A packet is what the queue was handed: a super-packet (TSO) is one. Where the queue cuts it, each of its
+/// segments is a packet. So `arrived_packets` = `sent_packets` + all `drop_reasons` + `held_packets`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct PathQueue {
@@ -104,8 +106,8 @@ impl PathQueue {
 }
 
 impl Run {
-    /// The series of the queue that is shown of a direction: that in which packets waited longest on average. Of a run
-    /// whose path was not recorded, and where nothing waited, that at the bottleneck.
+    /// The series of the queue that is shown of a direction: that in which packets waited longest on average.
+    /// Of a run whose path was not recorded, and where nothing waited, that at the bottleneck.
     #[must_use]
     pub fn shown(&self, direction: Direction) -> &QueueSeries {
         let own = self.shown_queue(direction).and_then(|queue| queue.series.as_ref());
@@ -139,9 +141,9 @@ pub(crate) fn shown_words(run: &Run, direction: Direction) -> Option<String> {
     Some(format!("the queue shown {way} is {}{why}", shown.name()))
 }
 
-/// The round-trip time that TCP's senders measured and smoothed (srtt, RFC 6298), at the end of each step of the loaded
-/// interval. Steps are of equal length, so the percentiles are over time. It is what the flows' own packets saw, queue
-/// included; a probe's packets may be in another queue.
+/// The round-trip time that TCP's senders measured and smoothed (srtt, RFC 6298), at the end of each step of
+/// the loaded interval. Steps are of equal length, so the percentiles are over time. It is what the flows'
+/// own packets saw, queue included; a probe's packets may be in another queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct TcpRtt {
@@ -164,15 +166,16 @@ impl TcpRtt {
     }
 }
 
-/// What [`Summary::of`] says of the path: drops and marks of all its queues, and how long packets waited in those shown.
+/// What [`Summary::of`] says of the path: drops and marks of all its queues, and how long packets waited in
+/// those shown.
 pub(crate) fn summarise(run: &Run, summary: &mut Summary) {
     let sojourn = |direction| run.shown_queue(direction).and_then(|queue| queue.sojourn);
     (summary.sojourn_up, summary.sojourn_down) = (sojourn(Direction::Up), sojourn(Direction::Down));
     summary.path_drops_and_marks = drops_and_marks(run);
 }
 
-/// Utilisation of a direction's line in the interval, 0 to 1: the share of the time in which the line was at work.
-/// Records from before that was measured give bytes over rate × time, which bursts may take above 1.
+/// Utilisation of a direction's line in the interval, 0 to 1: the share of the time in which the line was at
+/// work. Records from before that was measured give bytes over rate × time, which bursts may take above 1.
 pub(crate) fn utilisation(
     queue: &QueueSeries,
     rate_bps: Option<u64>,
@@ -193,7 +196,8 @@ fn is_ambiguous(run: &Run, direction: Direction) -> bool {
     run.path.iter().any(|queue| queue.direction == direction && !queue.bottleneck && queue.acted())
 }
 
-/// The rows of a table of queues: those that did something, run by run; nothing where none did but those at bottlenecks.
+/// The rows of a table of queues: those that did something, run by run; nothing where none did but those at
+/// bottlenecks.
 pub(crate) fn rows(record: &Record) -> Vec<(&Run, &PathQueue)> {
     fn acted(run: &Run) -> impl Iterator<Item = &PathQueue> {
         run.path.iter().filter(|queue| queue.acted())

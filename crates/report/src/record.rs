@@ -54,8 +54,8 @@ pub struct Record {
 }
 
 impl Record {
-    /// The queues that were planned and not measured, in the order of the plan. None where the record does not say what
-    /// was planned.
+    /// The queues that were planned and not measured, in the order of the plan. None where the record does
+    /// not say what was planned.
     #[must_use]
     pub fn missing(&self) -> Vec<&str> {
         let mut measured: Vec<&str> = self.runs.iter().map(|run| run.queue.as_str()).collect();
@@ -236,7 +236,8 @@ pub struct PathPlan {
     pub ring_packets: Option<u32>,
     /// Whether the ring is kept short by BQL.
     pub bql: bool,
-    /// Whether some flow of this direction takes another way, so that all together may have more than the rate.
+    /// Whether some flow of this direction takes another way, so that all together may have more than the
+    /// rate.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub bypassed: bool,
 }
@@ -273,7 +274,8 @@ pub struct Run {
     pub up: QueueSeries,
     /// The queue at the bottleneck towards the client.
     pub down: QueueSeries,
-    /// Every queue that the test's packets passed, in the order of the paths; empty where that was not recorded.
+    /// Every queue that the test's packets passed, in the order of the paths; empty where that was not
+    /// recorded.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub path: Vec<PathQueue>,
     /// The radios, where the bottleneck is Wi-Fi.
@@ -359,8 +361,8 @@ pub struct ProbeSeries {
     pub down_ns: Vec<i64>,
     /// What was lost.
     pub lost: LossCount,
-    /// What had no answer as long as it was waited for, and may still have been under way: [`MISSING`] in the columns,
-    /// and not lost.
+    /// What had no answer as long as it was waited for, and may still have been under way: [`MISSING`] in the
+    /// columns, and not lost.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub under_way: Vec<UnderWay>,
     /// Answers that came after a later one's.
@@ -463,8 +465,9 @@ pub struct VideoSeries {
 
 /// One direction's queue, in steps. Columns have equal length; counts are since the run began.
 ///
-/// Bytes are those of frames, the Ethernet header included, without FCS, preamble and gap. A packet is what the queue was
-/// handed: a super-packet (TSO) is one, and where the queue cuts it, each of its segments is one.
+/// Bytes are those of frames, the Ethernet header included, without FCS, preamble and gap. A packet is what
+/// the queue was handed: a super-packet (TSO) is one, and where the queue cuts it, each of its segments is
+/// one.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct QueueSeries {
@@ -480,8 +483,9 @@ pub struct QueueSeries {
     pub sent_bytes: Vec<u64>,
     /// Packets put on the line.
     pub sent_packets: Vec<u64>,
-    /// Time in which the line was at work: on a packet or, where a shaper is in front of it, while the shaper's bucket
-    /// was not full. It never grows by more than the time that passes. Empty where it was not measured.
+    /// Time in which the line was at work: on a packet or, where a shaper is in front of it, while the
+    /// shaper's bucket was not full. It never grows by more than the time that passes. Empty where it was not
+    /// measured.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub busy_ns: Vec<u64>,
     /// Packets that the queue dropped, for any reason; random loss on the line is not among them.

@@ -1,8 +1,8 @@
 //! Repetitions: the same with other seeds, and what their figures say together.
 //!
 //! * **Mean**: the sum over the count.
-//! * **95 % confidence interval**: mean ± `half`, where half = t(0.975, n − 1) · s / √n, s² = Σ(x − mean)² / (n − 1),
-//!   and t is Student's quantile. It holds where the figures are spread about normally.
+//! * **95 % confidence interval**: mean ± `half`, where half = t(0.975, n − 1) · s / √n, s² = Σ(x − mean)² /
+//!   (n − 1), and t is Student's quantile. It holds where the figures are spread about normally.
 
 use serde::{Deserialize, Serialize};
 
@@ -183,8 +183,8 @@ fn words(estimate: Option<Estimate>, unit: f64, digits: usize) -> Option<String>
     })
 }
 
-/// What to say of repetitions that are identical in every figure: there is no interval, since nothing in them depends on
-/// the seed.
+/// What to say of repetitions that are identical in every figure: there is no interval, since nothing in them
+/// depends on the seed.
 pub(crate) fn identical(all: &[Repetition]) -> Option<String> {
     let (first, others) = all.split_first().filter(|(_, others)| !others.is_empty())?;
     let same = |one: &Repetition| Repetition { seed: first.seed, ..one.clone() } == *first;

@@ -15,10 +15,11 @@
 //! * **Rise** (`added_*`): a sample under load minus the idle baseline of its own probe. Samples of all
 //!   probes of a run are pooled.
 //! * **Percentiles**: nearest rank; see the crate documentation.
-//! * **Utilisation**: the share of the loaded interval in which the line was at work ([`QueueSeries::busy_ns`]), 0 to 1.
-//!   Of Wi-Fi: the part of the time in which somebody had something to send.
-//! * **Drops and marks**: of all queues on the path ([`PathQueue`](crate::PathQueue)). **Sojourn** and **TCP's round
-//!   trip**: see [`Sojourn`] and [`TcpRtt`].
+//! * **Utilisation**: the share of the loaded interval in which the line was at work
+//!   ([`QueueSeries::busy_ns`]), 0 to 1. Of Wi-Fi: the part of the time in which somebody had something to
+//!   send.
+//! * **Drops and marks**: of all queues on the path ([`PathQueue`](crate::PathQueue)). **Sojourn** and
+//!   **TCP's round trip**: see [`Sojourn`] and [`TcpRtt`].
 //! * **Grade**, **saturated**, **starved** and **loss**: see [`Grade`] and the module `verdict`.
 
 use std::collections::HashMap;
@@ -72,7 +73,8 @@ pub struct Summary {
     pub queue_up: QueueSummary,
     /// The queue at the bottleneck towards the client.
     pub queue_down: QueueSummary,
-    /// Packets dropped and packets marked by all queues of the path, in the whole run; absent where it was not recorded.
+    /// Packets dropped and packets marked by all queues of the path, in the whole run; absent where it was
+    /// not recorded.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path_drops_and_marks: Option<[u64; 2]>,
     /// How long packets waited in the queue that is shown towards the server ([`Run::shown_queue`]).
@@ -106,7 +108,8 @@ pub struct Summary {
     pub grade: Option<Grade>,
     /// Why there is no grade.
     pub no_grade: Option<String>,
-    /// What else was found, a sentence each: a starved direction, lost probes, repetitions that are identical.
+    /// What else was found, a sentence each: a starved direction, lost probes, repetitions that are
+    /// identical.
     pub findings: Vec<String>,
     /// What its repetitions say together; absent where there was one only. All else here is of the first.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -147,8 +150,8 @@ pub struct Latency {
     pub n: u64,
     /// Probes sent in the loaded interval that were lost.
     pub lost: u64,
-    /// Those of the samples that had no answer as long as they were waited for: of the round trip they count as that
-    /// time, of one way they are left out.
+    /// Those of the samples that had no answer as long as they were waited for: of the round trip they count
+    /// as that time, of one way they are left out.
     #[serde(skip_serializing_if = "is_zero")]
     pub under_way: u64,
     /// The least time that one of them was waited for: a percentile of at least this is a lower bound.
@@ -256,8 +259,8 @@ impl Summary {
         record.runs.iter().map(|run| Self::of(record, run)).collect()
     }
 
-    /// Packets dropped and packets marked by all queues of the path; where that was not recorded, at the bottlenecks. Of
-    /// Wi-Fi without a queue beside it, what the stations' queues dropped and marked.
+    /// Packets dropped and packets marked by all queues of the path; where that was not recorded, at the
+    /// bottlenecks. Of Wi-Fi without a queue beside it, what the stations' queues dropped and marked.
     pub(crate) fn drops_and_marks(&self) -> [u64; 2] {
         if let Some(all) = self.path_drops_and_marks {
             return all;

@@ -184,7 +184,8 @@ fn markdown_block(out: &mut String, groups: &[Group], rows: usize) {
     }
 }
 
-/// Tables that only a wide terminal shows: both ways of the round trip, then TCP's own and how long packets waited.
+/// Tables that only a wide terminal shows: both ways of the round trip, then TCP's own and how long packets
+/// waited.
 fn wide_blocks(record: &Record, all: &[Summary]) -> Vec<Vec<Group>> {
     let blocks = [one_way_groups(record, all), queues::waits(all)];
     blocks.into_iter().filter(|groups| !groups.is_empty()).collect()
@@ -433,7 +434,8 @@ pub(crate) fn any_lost(all: &[Summary]) -> bool {
     all.iter().any(|s| s.rtt.lost > 0)
 }
 
-/// Share of the probes lost in the loaded interval, in percent with one decimal; what is less but not nothing says so.
+/// Share of the probes lost in the loaded interval, in percent with one decimal; what is less but not nothing
+/// says so.
 pub(crate) fn lost_percent(l: &Latency) -> String {
     match verdict::lost(l).map(|s| s * 100.0) {
         None => "–".into(),
@@ -489,8 +491,8 @@ pub(crate) fn ms(ns: Option<i64>) -> String {
     ns.map_or_else(|| "–".into(), |v| format!("{:.1}", (v as f64 / 1e5).round() / 10.0 + 0.0))
 }
 
-/// [`ms`], and `> ` before what is only a lower bound: where probes without an answer (from `cut_off_ns` on) have a part
-/// in it.
+/// [`ms`], and `> ` before what is only a lower bound: where probes without an answer (from `cut_off_ns` on)
+/// have a part in it.
 pub(crate) fn at_least(ns: Option<i64>, cut_off_ns: Option<i64>) -> String {
     let is_bound = ns.zip(cut_off_ns).is_some_and(|(ns, cut)| ns >= cut);
     if is_bound { format!("> {}", ms(ns)) } else { ms(ns) }

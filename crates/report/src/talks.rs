@@ -9,7 +9,8 @@ use serde::{Deserialize, Serialize};
 use crate::record::{Direction, Record, Run};
 use crate::stats::{Span, bits_per_second, known, mean, percentile};
 
-/// Frames whose intervals are averaged to tell a freeze (W3C, "Identifiers for WebRTC's Statistics API", `freezeCount`).
+/// Frames whose intervals are averaged to tell a freeze (W3C, "Identifiers for WebRTC's Statistics API",
+/// `freezeCount`).
 const FREEZE_FRAMES: usize = 30;
 /// What an interval exceeds the mean by where it is a freeze, at least, ns.
 const FREEZE_OVER: i128 = 150_000_000;
@@ -90,7 +91,8 @@ pub struct CallWay {
     pub bitrate_bps: Option<u64>,
     /// Frames shown.
     pub frames: u64,
-    /// Freezes: intervals between two frames shown of at least max(3 δ, δ + 150 ms), δ the mean of the last 30.
+    /// Freezes: intervals between two frames shown of at least max(3 δ, δ + 150 ms), δ the mean of the last
+    /// 30.
     pub freezes: u64,
     /// For how long, together.
     pub frozen_ns: i64,
@@ -216,8 +218,8 @@ fn within(all: impl Iterator<Item = At>, loaded: Span) -> Vec<i64> {
     sorted(all.filter(|&(t, _)| loaded.contains(t)).map(|(_, value)| value))
 }
 
-/// Intervals between frames shown in which the picture froze: begin and length. The interval that the end of the load
-/// cuts off counts too.
+/// Intervals between frames shown in which the picture froze: begin and length. The interval that the end of
+/// the load cuts off counts too.
 pub(crate) fn freezes(way: &TalkWay, loaded: Span) -> Vec<At> {
     let shown: Vec<i64> = pairs(&way.captured_ns, &way.frame_took_ns)
         .map(|(captured, took)| captured.saturating_add(took))
@@ -298,10 +300,10 @@ impl CallWay {
     }
 }
 
-/// Mean opinion score of a shooter with this mean ping and jitter, both in ms: the G-model of A. F. Wattimena,
-/// R. E. Kooij, J. M. van Vugt and O. K. Ahmed, "Predicting the perceived quality of a first person shooter: the
-/// Quake IV G-model" (NetGames 2006), with the coefficients that it is commonly quoted with: of the paper itself only the
-/// abstract was at hand. 1 at the least: the model ends at X = 100.
+/// Mean opinion score of a shooter with this mean ping and jitter, both in ms: the G-model of A. F.
+/// Wattimena, R. E. Kooij, J. M. van Vugt and O. K. Ahmed, "Predicting the perceived quality of a first
+/// person shooter: the Quake IV G-model" (NetGames 2006), with the coefficients that it is commonly quoted
+/// with: of the paper itself only the abstract was at hand. 1 at the least: the model ends at X = 100.
 #[must_use]
 pub fn game_mos(ping_ms: f64, jitter_ms: f64) -> f64 {
     let x = (0.104 * ping_ms + jitter_ms).clamp(0.0, 100.0);
@@ -349,8 +351,8 @@ pub(crate) struct Grid {
 }
 
 impl Grid {
-    /// Of `talk`, whose start may be later than planned by chance: no tick is sent before it is due, and some are sent
-    /// when they are.
+    /// Of `talk`, whose start may be later than planned by chance: no tick is sent before it is due, and some
+    /// are sent when they are.
     pub(crate) fn new(ticks: u32, record: &Record, talk: &TalkSeries) -> Grid {
         let interval = 1_000_000_000 / i64::from(ticks.clamp(1, 1000));
         let sent = |way| {
@@ -459,8 +461,8 @@ mod tests {
         assert_eq!((summary.down.ticks, summary.down.late, summary.down.lost), (39, 2, 1));
         assert_eq!(summary.up, GameWay::default());
         assert_eq!(summary.mos, None);
-        // A game that begins 90 ms later by chance has its ticks that much later, and the same ones are late. The last
-        // that is judged is now due after the time of the judgement.
+        // A game that begins 90 ms later by chance has its ticks that much later, and the same ones are late.
+        // The last that is judged is now due after the time of the judgement.
         let mut later = talk;
         later.down.sent_ns.iter_mut().for_each(|sent| *sent += 90 * MS);
         let shifted = game(&later, 10, &record, Span { from: 0, to: 4 * S });

@@ -1,19 +1,20 @@
 //! The verdict on a run: which directions were saturated, the grade, and what else was found.
 //!
-//! * **Saturated**: the direction used at least 80 % of its line, or of the rate that a slower shaper before it lets
-//!   through. The share is judged as it is shown, in whole percent.
+//! * **Saturated**: the direction used at least 80 % of its line, or of the rate that a slower shaper before
+//!   it lets through. The share is judged as it is shown, in whole percent.
 //! * **Grade of a direction**: from the mean rise of its one-way delay, where it was saturated.
-//! * **Grade of the run**: from the mean rise of the round trip, the statistic of the dslreports test: below 5 ms A+,
-//!   30 A, 60 B, 200 C, 400 D, from 400 ms F. It is given where every loaded direction was saturated, and where each one
-//!   that was not was starved.
-//! * **Starved**: the direction was not saturated because the acknowledgements of its flows wait in the queue of the other
-//!   one. That is so where the other one was saturated, makes at least half of the rise, and its mean rise is at least the
-//!   idle round trip (the starved flows' round trip doubles) and at least 30 ms. So a starved direction never comes with a
-//!   grade better than B: a low rise over a link that had room to spare has no grade.
-//! * **Loss**: the letter is of delay alone, as dslreports' is. Above 1 % of the probes lost under load, the loss is named
-//!   beside it. The bound is chosen: ITU-T G.1010 (2001), table I.1, is commonly quoted with less than 1 % for a video call
-//!   and 3 % for voice, but its text was not at hand. The share is judged as it is shown, with one decimal. A stricter bound
-//!   than 1 % would need more probes than a short run sends.
+//! * **Grade of the run**: from the mean rise of the round trip, the statistic of the dslreports test: below
+//!   5 ms A+, 30 A, 60 B, 200 C, 400 D, from 400 ms F. It is given where every loaded direction was
+//!   saturated, and where each one that was not was starved.
+//! * **Starved**: the direction was not saturated because the acknowledgements of its flows wait in the queue
+//!   of the other one. That is so where the other one was saturated, makes at least half of the rise, and its
+//!   mean rise is at least the idle round trip (the starved flows' round trip doubles) and at least 30 ms. So
+//!   a starved direction never comes with a grade better than B: a low rise over a link that had room to
+//!   spare has no grade.
+//! * **Loss**: the letter is of delay alone, as dslreports' is. Above 1 % of the probes lost under load, the
+//!   loss is named beside it. The bound is chosen: ITU-T G.1010 (2001), table I.1, is commonly quoted with
+//!   less than 1 % for a video call and 3 % for voice, but its text was not at hand. The share is judged as
+//!   it is shown, with one decimal. A stricter bound than 1 % would need more probes than a short run sends.
 
 use serde::{Deserialize, Serialize};
 
@@ -37,10 +38,11 @@ const LOSSY_PERMILLE: f64 = 10.0;
 pub struct Grade {
     /// The letter: of delay alone.
     pub letter: Letter,
-    /// Mean rise under load over the idle median, ns: of the round trip, or of the one-way delay of a direction.
+    /// Mean rise under load over the idle median, ns: of the round trip, or of the one-way delay of a
+    /// direction.
     pub mean_rise_ns: i64,
-    /// Share of the probes that were lost under load, 0 to 1. Absent for one direction: the way on which a probe was
-    /// lost is not always known.
+    /// Share of the probes that were lost under load, 0 to 1. Absent for one direction: the way on which a
+    /// probe was lost is not always known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub loss: Option<f64>,
 }
@@ -103,12 +105,13 @@ impl Letter {
 pub struct DirectionVerdict {
     /// Which.
     pub direction: Direction,
-    /// Share of the line that was used, or of the rate of a slower shaper before it, 0 to about 1; absent where it is not
-    /// known.
+    /// Share of the line that was used, or of the rate of a slower shaper before it, 0 to about 1; absent
+    /// where it is not known.
     pub used: Option<f64>,
     /// Whether that is enough; absent where it is not known.
     pub saturated: Option<bool>,
-    /// Whether its flows' acknowledgements wait in the queue of the other direction, so that it was not saturated.
+    /// Whether its flows' acknowledgements wait in the queue of the other direction, so that it was not
+    /// saturated.
     pub starved: bool,
     /// The grade of its one-way delay, where one may be given.
     pub grade: Option<Grade>,
@@ -230,8 +233,8 @@ pub(crate) fn lost(latency: &Latency) -> Option<f64> {
     (sent > 0).then(|| latency.lost as f64 / sent as f64)
 }
 
-/// Whether the queue of `direction`, which is saturated, holds up the acknowledgements of the other one's flows so long that these cannot
-/// fill their line; see the module.
+/// Whether the queue of `direction`, which is saturated, holds up the acknowledgements of the other one's
+/// flows so long that these cannot fill their line; see the module.
 fn starves(summary: &Summary, direction: Direction) -> bool {
     let rise = one_way(summary, direction).added_mean_ns;
     let (Some(rise), Some(idle), Some(total)) = (rise, summary.rtt.idle_ns, summary.rtt.added_mean_ns) else {

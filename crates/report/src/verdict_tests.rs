@@ -3,8 +3,8 @@ use crate::record::{FlowPlan, Validity};
 
 const MS: i64 = 1_000_000;
 
-/// Flows both ways over a link with an idle round trip of 30 ms: the shares used up and down, the mean rises of both
-/// one-way delays in ms; that of the round trip is their sum.
+/// Flows both ways over a link with an idle round trip of 30 ms: the shares used up and down, the mean rises
+/// of both one-way delays in ms; that of the round trip is their sum.
 fn judged(used: [f64; 2], rises: [i64; 2]) -> Summary {
     judged_with(used, rises, |_, _| {})
 }
@@ -63,7 +63,8 @@ fn a_bloated_upload_that_starves_downloads_is_graded_and_says_so() {
 #[test]
 fn a_low_rise_over_a_link_that_had_room_has_no_grade() {
     let refused = "the link was not saturated: down 62 % used";
-    // A rise that no queue made; one below the idle round trip; one that the direction with room makes itself.
+    // A rise that no queue made; one below the idle round trip; one that the direction with room makes
+    // itself.
     for rises in [[1, 0], [29, 0], [10, 300]] {
         let s = judged([1.0, 0.62], rises);
         assert_eq!((s.grade, s.no_grade.as_deref(), s.findings.len()), (None, Some(refused), 0), "{rises:?}");

@@ -5,7 +5,8 @@ use serde::{Deserialize, Serialize};
 use crate::record::{Record, Run, VideoSeries};
 use crate::stats::{Span, known};
 
-/// How one video played. Bit rates are those that the player selected, of segments asked for in the loaded interval.
+/// How one video played. Bit rates are those that the player selected, of segments asked for in the loaded
+/// interval.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct VideoSummary {
@@ -48,8 +49,8 @@ pub(crate) fn videos(record: &Record, run: &Run, loaded: Span) -> Vec<VideoSumma
 }
 
 impl VideoSummary {
-    /// Of segments asked for from `from_ns` on and before `to_ns`, ns from the start of the load; startup and stalls are
-    /// those of all of it.
+    /// Of segments asked for from `from_ns` on and before `to_ns`, ns from the start of the load; startup and
+    /// stalls are those of all of it.
     #[must_use]
     pub fn within(video: &VideoSeries, from_ns: i64, to_ns: i64) -> VideoSummary {
         VideoSummary::of(video, Span { from: from_ns, to: to_ns })

@@ -9,7 +9,8 @@ use goodqueue_report::{MISSING, Record, Run, Summary, UnderWay, csv, html, table
 
 const S: i64 = 1_000_000_000;
 
-/// The last `percent` of a run's probes, of those sent in the last 80 % of the load, have no answer after 16 s and more.
+/// The last `percent` of a run's probes, of those sent in the last 80 % of the load, have no answer after 16
+/// s and more.
 fn cut(record: &mut Record, run: usize, percent: usize) -> u64 {
     let load = i64::try_from(record.test.load_ns).unwrap();
     let probe = &mut record.runs[run].probes[0];

@@ -148,7 +148,8 @@ fn a_call_and_a_page_have_series_of_flents() {
     std::fs::remove_dir_all(&dir).unwrap();
 }
 
-/// A game is its ping, a video call the delay of its frames each way; both are hosts that flent would have pinged besides.
+/// A game is its ping, a video call the delay of its frames each way; both are hosts that flent would have
+/// pinged besides.
 #[test]
 fn a_video_call_and_a_game_are_extra_pings() {
     let dir = std::env::temp_dir().join(format!("goodqueue-report-{}-talking", std::process::id()));

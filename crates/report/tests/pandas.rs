@@ -1,5 +1,6 @@
-//! The tables read by pandas and pyarrow. Needs a Python that has both: `python3`, or the one that GOODQUEUE_PYTHON names.
-//! Without it the test says `SKIPPED` and passes, unless GOODQUEUE_REQUIRE_ALL is set.
+//! The tables read by pandas and pyarrow. Needs a Python that has both: `python3`, or the one that
+//! GOODQUEUE_PYTHON names. Without it the test says `SKIPPED` and passes, unless GOODQUEUE_REQUIRE_ALL is
+//! set.
 
 #![cfg(feature = "parquet")]
 #![allow(clippy::unwrap_used)]
@@ -11,7 +12,8 @@ use std::process::Command;
 
 use goodqueue_report::{write_all, write_as};
 
-/// Every column is of one type; the two forms of the long table agree; a figure that pandas computes is the report's.
+/// Every column is of one type; the two forms of the long table agree; a figure that pandas computes is the
+/// report's.
 const PROGRAM: &str = r#"
 import sys, glob, os
 import pandas as pd, pyarrow.parquet as pq

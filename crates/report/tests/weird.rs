@@ -1,4 +1,5 @@
-//! Records that make no sense do not make the report panic, and no form of them contains a number that is none.
+//! Records that make no sense do not make the report panic, and no form of them contains a number that is
+//! none.
 
 #![allow(clippy::unwrap_used)]
 

@@ -1,5 +1,5 @@
-//! A queue of one's own beside those of the catalogue: a FIFO that drops one packet each interval while packets wait too
-//! long.
+//! A queue of one's own beside those of the catalogue: a FIFO that drops one packet each interval while
+//! packets wait too long.
 //!
 //! `cargo run --release -p goodqueue-sim --example own_queue`
 

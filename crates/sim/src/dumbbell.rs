@@ -1,11 +1,13 @@
-//! The network of most experiments: two routers with one bottleneck between them, and pairs of hosts around it.
+//! The network of most experiments: two routers with one bottleneck between them, and pairs of hosts around
+//! it.
 
 use goodqueue::{Rate, Span};
 
 use crate::scenario::{Discipline, Link, NodeId, PortSpec, Scenario};
 use crate::tcp::Config;
 
-/// A dumbbell: a client and a server for each round-trip time, and one bottleneck in each direction between all of them.
+/// A dumbbell: a client and a server for each round-trip time, and one bottleneck in each direction between
+/// all of them.
 ///
 /// ```text
 ///  client 0 ──┐                                        ┌── server 0
@@ -13,15 +15,16 @@ use crate::tcp::Config;
 ///  client 1 ──┘                                        └── server 1
 /// ```
 ///
-/// The other links have no rate. The propagation delay of each direction comes behind its bottleneck: half of the
-/// round-trip time of the pair.
+/// The other links have no rate. The propagation delay of each direction comes behind its bottleneck: half of
+/// the round-trip time of the pair.
 #[derive(Clone, Debug)]
 pub struct Dumbbell {
     /// The bottleneck towards the servers.
     pub up: PortSpec,
     /// The bottleneck towards the clients.
     pub down: PortSpec,
-    /// Base round-trip time of each pair of hosts: propagation, no serialization. The length is the number of pairs.
+    /// Base round-trip time of each pair of hosts: propagation, no serialization. The length is the number of
+    /// pairs.
     pub rtts: Vec<Span>,
 }
 
@@ -50,8 +53,8 @@ impl Dumbbell {
         3 + 2 * pair
     }
 
-    /// The network, with nothing to do yet: add flows, sources and probes. The hosts' devices take no super-packets
-    /// ([`Config::tso`] is off), so that the bottleneck sees packets.
+    /// The network, with nothing to do yet: add flows, sources and probes. The hosts' devices take no
+    /// super-packets ([`Config::tso`] is off), so that the bottleneck sees packets.
     #[must_use]
     pub fn scenario(self) -> Scenario {
         const NEAR: NodeId = 0;

@@ -10,10 +10,11 @@ use crate::frame::{FrameId, Token};
 use crate::scenario::Discipline;
 use crate::shaped::Shaped;
 
-/// A queue of one's own: two methods. Made into a [`Discipline`] by [`Discipline::own`]; each link gets a clone of its own.
+/// A queue of one's own: two methods. Made into a [`Discipline`] by [`Discipline::own`]; each link gets a
+/// clone of its own.
 ///
-/// Every packet that it takes comes back once, from `dequeue` or through [`Report::drop`]; the simulation checks that, and
-/// counts what waits, what left and what was dropped or marked.
+/// Every packet that it takes comes back once, from `dequeue` or through [`Report::drop`]; the simulation
+/// checks that, and counts what waits, what left and what was dropped or marked.
 ///
 /// ```
 /// use goodqueue::{Nanos, Packet, Rate, Reason, Span};
@@ -46,8 +47,8 @@ pub trait OwnQueue: fmt::Debug + Send + Sync + 'static {
     /// The next packet that may leave at `now`. It may drop and mark packets on the way.
     fn dequeue(&mut self, now: Nanos, report: &mut Report<'_>) -> Option<Token>;
 
-    /// When `dequeue` can give a packet at the earliest if nothing else arrives; asked while it holds one. A queue that
-    /// holds packets back (a shaper) says here until when; any other gives a packet at once.
+    /// When `dequeue` can give a packet at the earliest if nothing else arrives; asked while it holds one. A
+    /// queue that holds packets back (a shaper) says here until when; any other gives a packet at once.
     fn next_wake(&self, now: Nanos) -> Option<Nanos> {
         Some(now)
     }
@@ -57,7 +58,8 @@ pub trait OwnQueue: fmt::Debug + Send + Sync + 'static {
         let _ = draws;
     }
 
-    /// Calls `each` with name and value of each counter of its own, always in the same order; the record has them.
+    /// Calls `each` with name and value of each counter of its own, always in the same order; the record has
+    /// them.
     fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
         let _ = each;
     }
@@ -84,8 +86,8 @@ impl Report<'_> {
         self.observer.dropped(self.now, packet, reason);
     }
 
-    /// Marks `packet` with Congestion Experienced and counts it under `reason`; `false` where its sender does not speak ECN:
-    /// then it is not marked.
+    /// Marks `packet` with Congestion Experienced and counts it under `reason`; `false` where its sender does
+    /// not speak ECN: then it is not marked.
     pub fn mark(&mut self, packet: &mut Token, reason: Reason) -> bool {
         let is_marked = packet.set_ce();
         if is_marked {
@@ -115,7 +117,8 @@ pub struct NamedQueue {
 }
 
 impl Discipline {
-    /// A queue of one's own under `name`, which tables, charts and claims show. The name should not be another's.
+    /// A queue of one's own under `name`, which tables, charts and claims show. The name should not be
+    /// another's.
     #[must_use]
     pub fn own(name: &str, queue: impl OwnQueue + Clone) -> Discipline {
         Discipline::Own(NamedQueue { name: name.into(), prototype: Arc::new(queue) })

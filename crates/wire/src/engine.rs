@@ -73,8 +73,8 @@ impl Engine {
     /// Starts the engine in the router of `lab` and returns when it is running. One at a time per lab.
     ///
     /// # Errors
-    /// `Invalid` for a specification out of range or a second engine; `Missing` without packet sockets; `System` for
-    /// anything else.
+    /// `Invalid` for a specification out of range or a second engine; `Missing` without packet sockets;
+    /// `System` for anything else.
     pub fn start<Q>(lab: &Lab, spec: EngineSpec<Q>) -> Result<EngineHandle>
     where
         Q: Queue<Frame> + Send + 'static,

@@ -5,7 +5,8 @@ use std::io;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-/// A file that this process has locked. It is removed with its value; one that a killed process left is taken over.
+/// A file that this process has locked. It is removed with its value; one that a killed process left is taken
+/// over.
 #[derive(Debug)]
 pub struct Lock {
     _file: File,

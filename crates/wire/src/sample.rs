@@ -39,8 +39,8 @@ pub struct PathSample {
     pub queue: Stats,
     /// The line's counters.
     pub line: PortStats,
-    /// Time in which the line was on a packet so far, the one on it now included. It never grows by more than the time
-    /// that passes.
+    /// Time in which the line was on a packet so far, the one on it now included. It never grows by more than
+    /// the time that passes.
     pub busy: Span,
 }
 
@@ -139,8 +139,8 @@ pub struct Validity {
 impl EngineSample {
     /// Judges the run so far. Not valid are results
     ///
-    /// * with frames lost by the engine and not by a queue: full socket buffer, frame not taken by the kernel or
-    ///   by an interface;
+    /// * with frames lost by the engine and not by a queue: full socket buffer, frame not taken by the kernel
+    ///   or by an interface;
     /// * with an exhausted pool: arrivals then waited where no queue could see them;
     /// * with super-packets: an offload is on;
     /// * whose 99th percentile of lateness is above the larger of 1 ms and the serialization time of one

@@ -9,8 +9,8 @@ pub(crate) const GQ_BE: u32 = 2;
 /// Access category: background.
 pub(crate) const GQ_BK: u32 = 3;
 
-/// Added to the number of an interface: its multicast queue, of category `GQ_BE`. The queue of a station's TID is the number
-/// 16 * station + TID.
+/// Added to the number of an interface: its multicast queue, of category `GQ_BE`. The queue of a station's
+/// TID is the number 16 * station + TID.
 pub(crate) const GQ_TXQ_MULTICAST: u32 = 2_147_483_648;
 
 /// Result: there is work in `GQ_VO`; run a scheduling round. Shifted left by the category for the others.
@@ -33,8 +33,8 @@ pub(crate) const GQ_RATE_VHT: u32 = 2;
 /// `format`: 802.11ax, one user.
 pub(crate) const GQ_RATE_HE: u32 = 3;
 
-/// How much storage a radio has, and its parameters, those of goodqueue queues wifi; `gq_wifi_config_default` fills it. `GQ_DEFAULT`
-/// in a parameter is its default. Times are nanoseconds, rates bits per second.
+/// How much storage a radio has, and its parameters, those of goodqueue queues wifi; `gq_wifi_config_default`
+/// fills it. `GQ_DEFAULT` in a parameter is its default. Times are nanoseconds, rates bits per second.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct WifiConfig {
@@ -52,7 +52,8 @@ pub(crate) struct WifiConfig {
     pub(crate) drop_slots: u32,
     /// Most packets queued on the radio, 1 to 4194304. Default 8192.
     pub(crate) limit: u64,
-    /// Most memory of the packets queued, bytes (sum of truesize). Default 16777216; Linux takes 4194304 without VHT.
+    /// Most memory of the packets queued, bytes (sum of truesize). Default 16777216; Linux takes 4194304
+    /// without VHT.
     pub(crate) memory_limit: u64,
     /// Bytes a flow may send in one turn, 1 to 1048576. Default 300.
     pub(crate) quantum: u64,
@@ -62,7 +63,8 @@ pub(crate) struct WifiConfig {
     pub(crate) interval: u64,
     /// 1: mark ECN-capable packets instead of dropping them; never for slow stations. Default 1.
     pub(crate) ecn: u64,
-    /// Expected throughput, for each station present, below which a station is slow; 0: none is. Default 6000000 bit/s.
+    /// Expected throughput, for each station present, below which a station is slow; 0: none is. Default
+    /// 6000000 bit/s.
     pub(crate) slow_rate: u64,
     /// Target for slow stations. Default 50000000 ns.
     pub(crate) slow_target: u64,
@@ -90,7 +92,8 @@ pub(crate) struct WifiConfig {
     pub(crate) aql_limit_low: u64,
     /// Airtime under way that a station may have below the threshold. Default 12000000 ns.
     pub(crate) aql_limit_high: u64,
-    /// Clock ticks in a second, 10 to 1000; a station is active for a tenth of one after it was scheduled. Default 250.
+    /// Clock ticks in a second, 10 to 1000; a station is active for a tenth of one after it was scheduled.
+    /// Default 250.
     pub(crate) hz: u64,
     /// Legacy rates of 0: 2.4 GHz, 1: 5 GHz. Default 1.
     pub(crate) band: u64,

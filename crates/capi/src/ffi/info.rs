@@ -33,8 +33,8 @@ extern "C" fn gq_strerror(code: i32) -> *const c_char {
     code::text(code).as_ptr()
 }
 
-/// The flow hash of a packet: SipHash-1-3 of the 5-tuple under a key of 128 bits, in `*hash`. Choose the key at random at
-/// start: one who cannot guess it cannot aim flows at one bucket.
+/// The flow hash of a packet: SipHash-1-3 of the 5-tuple under a key of 128 bits, in `*hash`. Choose the key
+/// at random at start: one who cannot guess it cannot aim flows at one bucket.
 ///
 /// Returns 0, `GQ_EVALUE` for an IP version other than 4 and 6, or the code of a bad pointer.
 #[unsafe(no_mangle)]

@@ -10,7 +10,8 @@ use crate::abi::{self, Drop};
 use crate::code::{Code, GQ_EALIGN, GQ_EHANDLE, GQ_EMEMORY, GQ_ENULL, GQ_ESIZE};
 use crate::drops::{Dropped, Drops};
 
-/// A struct of the header: `repr(C)`, without pointers, its size in its first field. Versions only add at the end.
+/// A struct of the header: `repr(C)`, without pointers, its size in its first field. Versions only add at the
+/// end.
 ///
 /// # Safety
 /// The first field is a `u32`, and every pattern of bits is a value of the struct.
@@ -74,8 +75,8 @@ pub(super) unsafe fn size<T: Sized32>(pointer: *const T) -> Result<usize, Code> 
     Ok(size)
 }
 
-/// A struct from the caller. Fields that a later version has beyond ours are not read; those that an earlier one does not
-/// have are filled.
+/// A struct from the caller. Fields that a later version has beyond ours are not read; those that an earlier
+/// one does not have are filled.
 #[inline]
 pub(super) unsafe fn read<T: Sized32>(pointer: *const T) -> Result<T, Code> {
     // SAFETY: the contract of this function is that of `size`.
@@ -100,15 +101,16 @@ pub(super) unsafe fn look<T: Sized32, R>(
         // SAFETY: the caller's struct is as long as it says.
         return use_it(&unsafe { read_short(pointer, size) });
     }
-    // SAFETY: the caller's struct is as long as `T`, as it says, and nobody else uses it; every pattern of bits is a value.
+    // SAFETY: the caller's struct is as long as `T`, as it says, and nobody else uses it; every pattern of
+    // bits is a value.
     use_it(unsafe { &*pointer })
 }
 
 #[cold]
 unsafe fn read_short<T: Sized32>(pointer: *const T, size: usize) -> T {
     let mut value = MaybeUninit::<T>::uninit();
-    // SAFETY: all of `value` is filled, then as much of it written over as the caller's struct has, which is less; every
-    // pattern of bits is a value.
+    // SAFETY: all of `value` is filled, then as much of it written over as the caller's struct has, which is
+    // less; every pattern of bits is a value.
     unsafe {
         ptr::write_bytes(value.as_mut_ptr(), T::MISSING, 1);
         ptr::copy_nonoverlapping(pointer.cast::<u8>(), value.as_mut_ptr().cast(), size);

@@ -37,13 +37,14 @@ unsafe extern "C" fn gq_config_default(kind: u32, config: *mut Config) -> i32 {
     answer(unsafe { write(config, Config::of(kind)) }.map(|()| 0))
 }
 
-/// Reads a queue from a text such as "`fq_codel` limit=1000 flows=64" or "tbf,rate=10mbit,burst=5k,limit=60k": the words
-/// and units of tc, with commas or spaces between. Sets every field of `config`, whose size field must be set;
-/// `mtu`, `link_rate`, slots, `drop_slots` and full get their defaults. Where the text is wrong, `*at` is the
-/// offset in it of what is wrong (its length where something is missing); at may be null.
+/// Reads a queue from a text such as "`fq_codel` limit=1000 flows=64" or
+/// "tbf,rate=10mbit,burst=5k,limit=60k": the words and units of tc, with commas or spaces between. Sets every
+/// field of `config`, whose size field must be set; `mtu`, `link_rate`, slots, `drop_slots` and full get
+/// their defaults. Where the text is wrong, `*at` is the offset in it of what is wrong (its length where
+/// something is missing); at may be null.
 ///
-/// Returns 0, or `GQ_EKIND`, `GQ_EPARAM`, `GQ_EVALUE`, `GQ_EMISSING`, `GQ_ETWICE`, `GQ_ECONFLICT`, `GQ_ETEXT`, or the code
-/// of a bad pointer.
+/// Returns 0, or `GQ_EKIND`, `GQ_EPARAM`, `GQ_EVALUE`, `GQ_EMISSING`, `GQ_ETWICE`, `GQ_ECONFLICT`,
+/// `GQ_ETEXT`, or the code of a bad pointer.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn gq_config_parse(text: *const c_char, config: *mut Config, at: *mut usize) -> i32 {
     // SAFETY: the contract of the module.
@@ -69,11 +70,11 @@ unsafe fn parse(text: *const c_char, config: *mut Config, at: *mut usize) -> Res
     unsafe { write(config, read.config?) }.map(|()| 0)
 }
 
-/// Gives the queue `leaf` to each class of `config`, of `GQ_PRIO`, `GQ_DRR` or `GQ_HTB`: its kind and its parameters. `mtu`,
-/// `link_rate`, slots, `drop_slots`, full and seed are those of `config`.
+/// Gives the queue `leaf` to each class of `config`, of `GQ_PRIO`, `GQ_DRR` or `GQ_HTB`: its kind and its
+/// parameters. `mtu`, `link_rate`, slots, `drop_slots`, full and seed are those of `config`.
 ///
-/// Returns 0, `GQ_EPARAM` where `config` has no classes, `GQ_ECONFLICT` where `leaf` has, what `gq_queue_size` would of
-/// `leaf`, or the code of a bad pointer; then nothing is changed.
+/// Returns 0, `GQ_EPARAM` where `config` has no classes, `GQ_ECONFLICT` where `leaf` has, what
+/// `gq_queue_size` would of `leaf`, or the code of a bad pointer; then nothing is changed.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn gq_config_set_leaf(config: *mut Config, leaf: *const Config) -> i32 {
     // SAFETY: the contract of the module.
@@ -102,10 +103,10 @@ unsafe extern "C" fn gq_queue_size(config: *const Config, bytes: *mut usize) -> 
     answer(needed.and_then(|needed| unsafe { put(bytes, needed) }).map(|()| 0))
 }
 
-/// Sets a queue up in memory of the caller: at least `gq_queue_size` bytes, aligned to `GQ_ALIGN`; what it held
-/// does not matter. Its clock begins at `now`, ns. `*queue` is the handle, the address of the memory. The memory stays
-/// the caller's, who must not move or read it while the handle is used. There is nothing to tear down: after
-/// `gq_queue_reset` and the last `gq_take_drops` the memory may be put to other use.
+/// Sets a queue up in memory of the caller: at least `gq_queue_size` bytes, aligned to `GQ_ALIGN`; what it
+/// held does not matter. Its clock begins at `now`, ns. `*queue` is the handle, the address of the memory.
+/// The memory stays the caller's, who must not move or read it while the handle is used. There is nothing to
+/// tear down: after `gq_queue_reset` and the last `gq_take_drops` the memory may be put to other use.
 ///
 /// Returns 0, `GQ_EALIGN`, `GQ_EMEMORY`, or what `gq_queue_size` would.
 #[unsafe(no_mangle)]
@@ -123,11 +124,13 @@ unsafe extern "C" fn gq_queue_init(
     }))
 }
 
-/// Gives a packet to the queue at `now`, ns, which must not be before that of an earlier call. `*packet` is copied.
+/// Gives a packet to the queue at `now`, ns, which must not be before that of an earlier call. `*packet` is
+/// copied.
 ///
-/// Returns 0 or more: under `GQ_REASON` why this very packet was dropped, 0 if it is queued; `GQ_DROPS` if dropped
-/// packets wait in `gq_take_drops`, this one or others; `GQ_FULL`; `GQ_MARKED`. Or a negative code (`GQ_EPACKET`, `GQ_ETIME`, `GQ_EDROPS`, a
-/// bad pointer): then the queue is as before and the packet still the caller's.
+/// Returns 0 or more: under `GQ_REASON` why this very packet was dropped, 0 if it is queued; `GQ_DROPS` if
+/// dropped packets wait in `gq_take_drops`, this one or others; `GQ_FULL`; `GQ_MARKED`. Or a negative code
+/// (`GQ_EPACKET`, `GQ_ETIME`, `GQ_EDROPS`, a bad pointer): then the queue is as before and the packet still
+/// the caller's.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn gq_enqueue(queue: *mut Queue, now: u64, packet: *const Packet) -> i32 {
     with!(queue, queue.door => {
@@ -141,7 +144,8 @@ unsafe extern "C" fn gq_enqueue(queue: *mut Queue, now: u64, packet: *const Pack
     })
 }
 
-/// As `gq_enqueue`, with what `ack_filter` of `GQ_CAKE` must know of a TCP packet, in `*tcp`, which is copied; null: it is none.
+/// As `gq_enqueue`, with what `ack_filter` of `GQ_CAKE` must know of a TCP packet, in `*tcp`, which is
+/// copied; null: it is none.
 ///
 /// Returns what `gq_enqueue` does.
 #[unsafe(no_mangle)]
@@ -165,11 +169,11 @@ unsafe extern "C" fn gq_enqueue_tcp(
     })
 }
 
-/// Takes the next packet that may leave at `now`, ns, into `*packet`, whose size field must be set. CoDel may drop
-/// and mark on the way.
+/// Takes the next packet that may leave at `now`, ns, into `*packet`, whose size field must be set. CoDel may
+/// drop and mark on the way.
 ///
-/// Returns 0 or more: `GQ_PACKET` if there is a packet, `GQ_MARKED` if it was given CE; `GQ_DROPS`; `GQ_FULL`. Or a negative
-/// code (`GQ_ETIME`, `GQ_EDROPS`, a bad pointer): then the queue is as before.
+/// Returns 0 or more: `GQ_PACKET` if there is a packet, `GQ_MARKED` if it was given CE; `GQ_DROPS`;
+/// `GQ_FULL`. Or a negative code (`GQ_ETIME`, `GQ_EDROPS`, a bad pointer): then the queue is as before.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn gq_dequeue(queue: *mut Queue, now: u64, packet: *mut Packet) -> i32 {
     with!(queue, queue.door => {
@@ -185,8 +189,8 @@ unsafe extern "C" fn gq_dequeue(queue: *mut Queue, now: u64, packet: *mut Packet
     })
 }
 
-/// When to ask again after `gq_dequeue` gave nothing: the earliest time, ns, at which it can deliver if nothing else
-/// arrives, exact, in `*wake`. `now` itself where a packet may leave at once.
+/// When to ask again after `gq_dequeue` gave nothing: the earliest time, ns, at which it can deliver if
+/// nothing else arrives, exact, in `*wake`. `now` itself where a packet may leave at once.
 ///
 /// Returns 1, 0 where the queue is empty (`*wake` stays), or a negative code.
 #[unsafe(no_mangle)]
@@ -198,9 +202,9 @@ unsafe extern "C" fn gq_next_wake(queue: *mut Queue, now: u64, wake: *mut u64) -
     }))
 }
 
-/// Takes up to `count` dropped packets, oldest first, into an array whose first element has its size field set: the
-/// distance from one element to the next. Every packet given to `gq_enqueue` comes back once, by `gq_dequeue` or here
-/// (unless `drop_slots` was set to fewer than `GQ_DROPS_ALL`).
+/// Takes up to `count` dropped packets, oldest first, into an array whose first element has its size field
+/// set: the distance from one element to the next. Every packet given to `gq_enqueue` comes back once, by
+/// `gq_dequeue` or here (unless `drop_slots` was set to fewer than `GQ_DROPS_ALL`).
 ///
 /// Returns how many were taken, or a negative code.
 #[unsafe(no_mangle)]
@@ -219,9 +223,9 @@ unsafe extern "C" fn gq_queue_reset(queue: *mut Queue, now: u64) -> i32 {
     with!(queue, queue.door => queue.reset(Nanos(now)))
 }
 
-/// Sets all parameters of a queue of the same kind at `now`, ns. The number of buckets and of places stays: flows must be
-/// `GQ_DEFAULT` or as it is, diffserv of cake must not use more tins than at set-up, slots and `drop_slots` are not looked
-/// at. codel and `fq_codel` drop what is above a lower limit
+/// Sets all parameters of a queue of the same kind at `now`, ns. The number of buckets and of places stays:
+/// flows must be `GQ_DEFAULT` or as it is, diffserv of cake must not use more tins than at set-up, slots and
+/// `drop_slots` are not looked at. codel and `fq_codel` drop what is above a lower limit
 /// (`GQ_REASON_CHANGE`).
 ///
 /// Returns `GQ_DROPS` and `GQ_FULL` or 0, or a negative code; then nothing is changed.
@@ -244,8 +248,8 @@ unsafe extern "C" fn gq_queue_stats(queue: *mut Queue, stats: *mut Stats) -> i32
     })
 }
 
-/// The counter with this index, from 0, into `*counter`, whose size field must be set: what this kind of queue counts
-/// beyond `gq_queue_stats`.
+/// The counter with this index, from 0, into `*counter`, whose size field must be set: what this kind of
+/// queue counts beyond `gq_queue_stats`.
 ///
 /// Returns 1, 0 where there is no such index, or the code of a bad pointer.
 #[unsafe(no_mangle)]

@@ -37,7 +37,8 @@ impl Room {
     /// The memory of a caller.
     ///
     /// # Safety
-    /// `memory` is aligned to `GQ_ALIGN` and `bytes` long, and nobody else uses it as long as what is given out is used.
+    /// `memory` is aligned to `GQ_ALIGN` and `bytes` long, and nobody else uses it as long as what is given
+    /// out is used.
     pub(super) const unsafe fn over(memory: *mut u8, bytes: usize) -> Room {
         Room {
             memory,
@@ -60,8 +61,8 @@ impl Room {
         self.used.checked_next_multiple_of(GQ_ALIGN as usize).ok_or(GQ_EMEMORY)
     }
 
-    /// Places for so many items, on a cache line of their own: where they begin, and how many there are. All types here
-    /// need no larger alignment.
+    /// Places for so many items, on a cache line of their own: where they begin, and how many there are. All
+    /// types here need no larger alignment.
     fn take<T>(&mut self, items: u64) -> Result<(*mut T, usize), Code> {
         const { assert!(align_of::<T>() <= GQ_ALIGN as usize) };
         #[cfg(test)]

@@ -40,7 +40,8 @@ unsafe extern "C" fn gq_wifi_size(config: *const WifiConfig, bytes: *mut usize) 
     answer(needed.and_then(|needed| unsafe { put(bytes, needed) }).map(|()| 0))
 }
 
-/// Sets the transmit stack of a radio up in memory of the caller, as `gq_queue_init` does for a queue. It has no stations.
+/// Sets the transmit stack of a radio up in memory of the caller, as `gq_queue_init` does for a queue. It has
+/// no stations.
 ///
 /// Returns 0, `GQ_EALIGN`, `GQ_EMEMORY`, or what `gq_wifi_size` would.
 #[unsafe(no_mangle)]
@@ -58,8 +59,8 @@ unsafe extern "C" fn gq_wifi_init(
     }))
 }
 
-/// Sets all parameters; stations, interfaces, flows, packets and `drop_slots` are not looked at. Nothing is dropped: limits
-/// act on the next arrival.
+/// Sets all parameters; stations, interfaces, flows, packets and `drop_slots` are not looked at. Nothing is
+/// dropped: limits act on the next arrival.
 ///
 /// Returns 0 or a negative code; then nothing is changed.
 #[unsafe(no_mangle)]
@@ -70,8 +71,8 @@ unsafe extern "C" fn gq_wifi_configure(wifi: *mut Wifi, config: *const WifiConfi
     })
 }
 
-/// Adds a station with a number of the caller's choice below stations of the configuration: deficit and weight 256 us, the
-/// radio's AQL limits, no rate, empty queues.
+/// Adds a station with a number of the caller's choice below stations of the configuration: deficit and
+/// weight 256 us, the radio's AQL limits, no rate, empty queues.
 ///
 /// Returns 0, `GQ_ESTATION` where the number or the interface is too high, or `GQ_EEXISTS`.
 #[unsafe(no_mangle)]
@@ -79,8 +80,8 @@ unsafe extern "C" fn gq_wifi_add_station(wifi: *mut Wifi, station: u32, interfac
     with!(wifi, wifi.door => wifi.add_station(station, interface))
 }
 
-/// Removes a station at `now`, ns, and drops what its queues hold (`GQ_REASON_FLUSH`). Of its packets under way the completions
-/// are still to be reported.
+/// Removes a station at `now`, ns, and drops what its queues hold (`GQ_REASON_FLUSH`). Of its packets under
+/// way the completions are still to be reported.
 ///
 /// Returns `GQ_DROPS` or 0, or a negative code (`GQ_ESTATION`, `GQ_ETIME`, `GQ_EDROPS`).
 #[unsafe(no_mangle)]
@@ -120,7 +121,8 @@ unsafe extern "C" fn gq_wifi_set_aql(wifi: *mut Wifi, station: u32, ac: u32, low
     with!(wifi, wifi.door => wifi.set_aql(station, ac, low, high))
 }
 
-/// Sets the rate that estimates for the station are made from: that of its last transmission; null: not known, estimates are 0.
+/// Sets the rate that estimates for the station are made from: that of its last transmission; null: not
+/// known, estimates are 0.
 ///
 /// Returns 0, `GQ_ESTATION`, `GQ_EVALUE`, or the code of a bad pointer.
 #[unsafe(no_mangle)]
@@ -132,7 +134,8 @@ unsafe extern "C" fn gq_wifi_set_rate(wifi: *mut Wifi, station: u32, rate: *cons
     })
 }
 
-/// Rate control reports what it expects of the station, kbit/s: below `slow_rate` it is slow until the next report.
+/// Rate control reports what it expects of the station, kbit/s: below `slow_rate` it is slow until the next
+/// report.
 ///
 /// Returns 0 or `GQ_ESTATION`.
 #[unsafe(no_mangle)]
@@ -156,12 +159,13 @@ unsafe extern "C" fn gq_wifi_start_txq(wifi: *mut Wifi, now: u64, txq: u32) -> i
     with!(wifi, wifi.door => wifi.start(Nanos(now), txq))
 }
 
-/// Gives a packet to a queue at `now`, ns, and schedules the queue. `*packet` is copied; len is the length with the 802.11
-/// header. While the radio is over a limit its fattest flow loses packets.
+/// Gives a packet to a queue at `now`, ns, and schedules the queue. `*packet` is copied; len is the length
+/// with the 802.11 header. While the radio is over a limit its fattest flow loses packets.
 ///
-/// Returns 0 or more: under `GQ_REASON` why this very packet was dropped, 0 if it is queued (`GQ_REASON_FLUSH`: there is no
-/// such station); `GQ_DROPS`; the bit of the category in `GQ_WORK`: run a round. Or a negative code (`GQ_EPACKET`, `GQ_ETIME`,
-/// `GQ_EDROPS`, `GQ_ESTATION` for a number that no queue has, a bad pointer): then the packet is still the caller's.
+/// Returns 0 or more: under `GQ_REASON` why this very packet was dropped, 0 if it is queued
+/// (`GQ_REASON_FLUSH`: there is no such station); `GQ_DROPS`; the bit of the category in `GQ_WORK`: run a
+/// round. Or a negative code (`GQ_EPACKET`, `GQ_ETIME`, `GQ_EDROPS`, `GQ_ESTATION` for a number that no queue
+/// has, a bad pointer): then the packet is still the caller's.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn gq_wifi_enqueue(wifi: *mut Wifi, now: u64, txq: u32, packet: *const Packet) -> i32 {
     with!(wifi, wifi.door => {
@@ -178,8 +182,8 @@ unsafe extern "C" fn gq_wifi_schedule_start(wifi: *mut Wifi, ac: u32) -> i32 {
     with!(wifi, wifi.door => wifi.schedule_start(ac))
 }
 
-/// The next queue that may send in this round, in `*txq` (Linux: `ieee80211_next_txq`). Take packets from it, then give it back
-/// with `gq_wifi_return_txq`.
+/// The next queue that may send in this round, in `*txq` (Linux: `ieee80211_next_txq`). Take packets from it,
+/// then give it back with `gq_wifi_return_txq`.
 ///
 /// Returns 1, 0 where the round is over (`*txq` stays), `GQ_EVALUE`, or the code of a bad pointer.
 #[unsafe(no_mangle)]
@@ -191,9 +195,9 @@ unsafe extern "C" fn gq_wifi_next_txq(wifi: *mut Wifi, ac: u32, txq: *mut u32) -
     }))
 }
 
-/// Takes the next packet of a queue at `now`, ns, into `*packet`, whose size field must be set, and the airtime that it is
-/// expected to take, us, into `*estimate`: from now on that is under way (AQL). Nothing comes where the queue is empty, stopped
-/// or not known, or its station has too much airtime under way.
+/// Takes the next packet of a queue at `now`, ns, into `*packet`, whose size field must be set, and the
+/// airtime that it is expected to take, us, into `*estimate`: from now on that is under way (AQL). Nothing
+/// comes where the queue is empty, stopped or not known, or its station has too much airtime under way.
 ///
 /// Returns `GQ_PACKET`, `GQ_MARKED` and `GQ_DROPS`, or a negative code.
 #[unsafe(no_mangle)]
@@ -221,8 +225,8 @@ unsafe extern "C" fn gq_wifi_dequeue(
     })
 }
 
-/// Gives back a queue that `gq_wifi_next_txq` or `gq_wifi_may_transmit` gave, at `now`, ns. `force` 1: the driver holds packets of
-/// it, schedule it in any case.
+/// Gives back a queue that `gq_wifi_next_txq` or `gq_wifi_may_transmit` gave, at `now`, ns. `force` 1: the
+/// driver holds packets of it, schedule it in any case.
 ///
 /// Returns the bit of its category in `GQ_WORK` where queues wait, or a negative code.
 #[unsafe(no_mangle)]
@@ -230,8 +234,8 @@ unsafe extern "C" fn gq_wifi_return_txq(wifi: *mut Wifi, now: u64, txq: u32, for
     with!(wifi, wifi.door => wifi.return_txq(Nanos(now), txq, force != 0))
 }
 
-/// For firmware that asks for a station's packets: may this queue send now (Linux: `ieee80211_txq_may_transmit`)? After a yes
-/// give it back.
+/// For firmware that asks for a station's packets: may this queue send now (Linux:
+/// `ieee80211_txq_may_transmit`)? After a yes give it back.
 ///
 /// Returns 1, 0, or `GQ_ESTATION`.
 #[unsafe(no_mangle)]
@@ -247,8 +251,8 @@ unsafe extern "C" fn gq_wifi_completed(wifi: *mut Wifi, txq: u32, estimate: u32)
     with!(wifi, wifi.door => wifi.completed(txq, estimate))
 }
 
-/// Airtime that a station has used, us, at `now`, ns: `tx` to it, failed attempts included, `rx` from it. It may be the sum of
-/// many frames. A station that left meanwhile is passed over.
+/// Airtime that a station has used, us, at `now`, ns: `tx` to it, failed attempts included, `rx` from it. It
+/// may be the sum of many frames. A station that left meanwhile is passed over.
 ///
 /// Returns 0 or a negative code (`GQ_ETIME`, `GQ_ESTATION`).
 #[unsafe(no_mangle)]
@@ -256,8 +260,8 @@ unsafe extern "C" fn gq_wifi_airtime(wifi: *mut Wifi, now: u64, txq: u32, tx: u3
     with!(wifi, wifi.door => wifi.airtime(Nanos(now), txq, tx, rx))
 }
 
-/// For hardware that does not tell: how long one attempt at a frame of `len` bytes takes at a rate, us, in `*micros`, as
-/// mac80211 reckons (no block ack, no backoff). A transmission is the sum of its attempts.
+/// For hardware that does not tell: how long one attempt at a frame of `len` bytes takes at a rate, us, in
+/// `*micros`, as mac80211 reckons (no block ack, no backoff). A transmission is the sum of its attempts.
 ///
 /// Returns 0, `GQ_EVALUE` for a rate that the band or the standard lacks, or the code of a bad pointer.
 #[unsafe(no_mangle)]

@@ -64,7 +64,8 @@ pub(crate) fn txq(number: u32) -> Result<TxqId, Code> {
 }
 
 impl Wifi {
-    /// A radio without stations, its clock at `now`, with all its storage. None while it is only added up what it takes.
+    /// A radio without stations, its clock at `now`, with all its storage. None while it is only added up
+    /// what it takes.
     pub(crate) fn new(config: &WifiConfig, now: Nanos, room: &mut Room) -> Result<Option<Wifi>, Code> {
         let capacity = config.capacity()?;
         let Lengths { flows, tins, nodes, stations, slots, bits } = capacity.lengths();

@@ -13,7 +13,8 @@ fn fresh(name: &str) -> PathBuf {
     tools::scratch(name)
 }
 
-/// `install PREFIX BUILT`, with a cache of the dynamic linker's that is the test's own: it has the folders in `searched`.
+/// `install PREFIX BUILT`, with a cache of the dynamic linker's that is the test's own: it has the folders in
+/// `searched`.
 fn install(folder: &Path, prefix: &Path, searched: &str) -> Output {
     let (conf, cache) = (folder.join("ld.so.conf"), folder.join("ld.so.cache"));
     std::fs::write(&conf, searched).expect("a file");

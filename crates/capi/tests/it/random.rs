@@ -99,7 +99,8 @@ pub(crate) fn number(reason: Reason) -> i32 {
 pub(crate) struct Seen {
     pub(crate) drops: Vec<(u64, u32, i32)>,
     pub(crate) is_marked: bool,
-    /// What is known of the packets of cake, by the upper 48 bits of the cookie; the lower ones are the segment's number.
+    /// What is known of the packets of cake, by the upper 48 bits of the cookie; the lower ones are the
+    /// segment's number.
     known: HashMap<u64, Known>,
 }
 

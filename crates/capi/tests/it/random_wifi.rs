@@ -1,4 +1,5 @@
-//! A long random run over the transmit stack of a radio in C (`tests/c/random_wifi.c`), and the same over the Rust library.
+//! A long random run over the transmit stack of a radio in C (`tests/c/random_wifi.c`), and the same over the
+//! Rust library.
 
 use std::fmt::Write as _;
 use std::process::Command;

@@ -1,4 +1,5 @@
-//! What may be typed after the commands that hold our results against others: `airtime-model`, `replay`, `reproduce`, `truth`.
+//! What may be typed after the commands that hold our results against others: `airtime-model`, `replay`,
+//! `reproduce`, `truth`.
 
 use std::path::PathBuf;
 
@@ -7,8 +8,8 @@ use clap::Args;
 /// `goodqueue airtime-model`.
 #[derive(Args, Debug)]
 pub struct AirtimeArgs {
-    /// A station that always has something to receive: its rate, mean bytes of packets in an aggregate [default: one
-    /// packet], bytes of a packet [default: 1500], weight [default: 1]; once for each
+    /// A station that always has something to receive: its rate, mean bytes of packets in an aggregate
+    /// [default: one packet], bytes of a packet [default: 1500], weight [default: 1]; once for each
     #[arg(long, value_name = "RATE[:aggregate=BYTES][,packet=BYTES][,weight=N]")]
     pub station: Vec<String>,
     /// Interframe spaces: a is 5 GHz (DIFS 34 us, SIFS 16 us), b is 2.4 GHz with short slots (28 us, 10 us)
@@ -52,8 +53,8 @@ pub struct ReproduceArgs {
     /// Which: square-wave, bql, ... or an experiment file with claims; all without a name
     #[arg(value_name = "NAME|FILE.toml")]
     pub names: Vec<String>,
-    /// Write a page and its picture for each into this folder, and without names an index; pages that an earlier
-    /// call wrote are replaced
+    /// Write a page and its picture for each into this folder, and without names an index; pages that an
+    /// earlier call wrote are replaced
     #[arg(short, long, value_name = "DIR")]
     pub output: Option<PathBuf>,
     /// Print the verdicts as JSON instead of tables

@@ -48,9 +48,9 @@ fn one_way(simulated: f64, live: f64) -> bool {
     (simulated - live).abs() <= (RISE * live).max(RISE_MS)
 }
 
-/// Within a factor of 1.6. The ACKs of each direction gather behind the other's data and come all at once, so that a
-/// window is sent at once: codel sees its queue empty in every round and drops little. How far that goes is chance: in 30 s
-/// 38 ms simulated, 30 to 43 in live runs. Paced flows have 19: they never gather.
+/// Within a factor of 1.6. The ACKs of each direction gather behind the other's data and come all at once, so
+/// that a window is sent at once: codel sees its queue empty in every round and drops little. How far that
+/// goes is chance: in 30 s 38 ms simulated, 30 to 43 in live runs. Paced flows have 19: they never gather.
 fn both_ways(simulated: f64, live: f64) -> bool {
     (0.625..=1.6).contains(&(simulated / live))
 }

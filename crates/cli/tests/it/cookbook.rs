@@ -1,8 +1,8 @@
 //! `docs/cookbook.md`: each wish of a newcomer, the one command that grants it, and what that command prints.
 //!
-//! The prose of the page is written by hand. The rest is made from its commands: every `sh` block is run, and the
-//! `text` block, the pictures and the time that follow it are what came of it. Only the time may differ from run
-//! to run. To write the page anew, with the times of the command as users build it:
+//! The prose of the page is written by hand. The rest is made from its commands: every `sh` block is run, and
+//! the `text` block, the pictures and the time that follow it are what came of it. Only the time may differ
+//! from run to run. To write the page anew, with the times of the command as users build it:
 //!
 //! ```sh
 //! cargo build --release
@@ -51,7 +51,8 @@ fn parse(page: &str) -> (String, Vec<Recipe>) {
     (head, sections.map(recipe).collect())
 }
 
-/// Runs the command lines as a shell would, in `folder`; returns what the last one printed, and how long they took.
+/// Runs the command lines as a shell would, in `folder`; returns what the last one printed, and how long they
+/// took.
 fn cook(recipe: &Recipe, folder: &Path) -> (String, Duration) {
     let program = std::env::var_os("GOODQUEUE_BINARY").unwrap_or(env!("CARGO_BIN_EXE_goodqueue").into());
     let program = PathBuf::from(program);

@@ -266,7 +266,8 @@ fn again(folder: &Path) -> String {
         .replace("&amp;", "&")
 }
 
-/// Runs `words`, then the command on its page in another folder; both records must be the same but for the time.
+/// Runs `words`, then the command on its page in another folder; both records must be the same but for the
+/// time.
 #[track_caller]
 fn runs_again(scratch: &Scratch, words: &[&str]) {
     let (first, second) = (scratch.path("first"), scratch.path("second"));

@@ -97,7 +97,7 @@ fn sources() -> Vec<(String, String)> {
 }
 
 #[test]
-fn unsafe_code_stands_at_the_borders_alone() {
+fn unsafe_code_is_at_the_borders_alone() {
     let allowed = [
         "crates/wire/src/sys/",
         "crates/probe/src/net/sys.rs",
@@ -118,5 +118,22 @@ fn no_file_is_longer_than_its_idea() {
     for (name, text) in sources() {
         let lines = text.lines().count();
         assert!(lines <= 600, "{name} has {lines} lines");
+    }
+}
+
+/// Comments end at 110 columns; drawings and code in them may be wider.
+#[test]
+fn comments_end_at_110_columns() {
+    let is_prose = |line: &str| {
+        !line.contains("  ") && !["|", "GOODQUEUE_", "assert"].iter().any(|word| line.contains(word))
+    };
+    let too_wide = |line: &&str| {
+        let comment = line.trim_start();
+        comment.starts_with("//") && line.chars().count() > 110 && is_prose(comment)
+    };
+    for (name, text) in sources() {
+        if let Some(line) = text.lines().find(too_wide) {
+            panic!("{name}: a comment is wider than 110 columns: {line}");
+        }
     }
 }

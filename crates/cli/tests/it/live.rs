@@ -257,7 +257,8 @@ fn probes_under_way_when_a_run_is_stopped_are_not_lost() {
 #[test]
 fn a_slow_line_is_waited_for_until_its_queue_is_empty() {
     let Some(_turn) = live("a_slow_line_is_waited_for_until_its_queue_is_empty") else { return };
-    // 60 packets of 1514 bytes are 7.3 s at 100 kbit/s: longer than the test, and than any round trip without load.
+    // 60 packets of 1514 bytes are 7.3 s at 100 kbit/s: longer than the test, and than any round trip without
+    // load.
     let record = measured(
         "tcp_nup --live --up 100kbit --down 10mbit --rtt 20ms --queue pfifo:60 --length 4s --idle 500ms",
     );

@@ -1,4 +1,5 @@
-//! Real kernel TCP over the air of the simulator's radio: one fast station and a slow one, at most some 25 Mbit/s.
+//! Real kernel TCP over the air of the simulator's radio: one fast station and a slow one, at most some 25
+//! Mbit/s.
 
 use std::process::Stdio;
 use std::time::Duration;
@@ -7,7 +8,8 @@ use serde_json::Value;
 
 use super::{Scratch, goodqueue, kept, live, measured, run, stderr};
 
-/// 802.11's anomaly and its end. Twelve flows to each station, so that a FIFO is filled by both within seconds.
+/// 802.11's anomaly and its end. Twelve flows to each station, so that a FIFO is filled by both within
+/// seconds.
 const ANOMALY: &str = r#"
 [test]
 name = "tcp_12down"
@@ -94,8 +96,8 @@ fn adds_up(run: &Value) {
     queues_of_radios_balance(run);
 }
 
-/// The access point's queue towards the stations and one of each station: what each was handed was sent, dropped or is
-/// held, and packets waited in it.
+/// The access point's queue towards the stations and one of each station: what each was handed was sent,
+/// dropped or is held, and packets waited in it.
 fn queues_of_radios_balance(run: &Value) {
     let queues: Vec<&Value> =
         list(&run["path"]).iter().filter(|queue| !queue["link"].to_string().contains("server")).collect();
@@ -128,7 +130,8 @@ fn a_slow_station_has_the_air_of_a_fifo_and_half_of_it_with_airtime_fairness() {
         adds_up(run);
         assert!(list(&run["radios"][0]["window"]["start_ns"]).len() > 100, "events on the air");
     }
-    // As many packets to each as to the other would be 91 % at 72.2 and 7.2 Mbit/s; acknowledgements take some.
+    // As many packets to each as to the other would be 91 % at 72.2 and 7.2 Mbit/s; acknowledgements take
+    // some.
     within("FIFO: air of the slow station, %", slow_share(fifo), 70.0, 92.0);
     within("airtime: air of the slow station, %", slow_share(airtime), 44.0, 60.0);
     // 400 packets in the queue and 123 in the driver, at about 8 Mbit/s in all, and 25.

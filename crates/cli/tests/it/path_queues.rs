@@ -4,7 +4,8 @@ use serde_json::Value;
 
 use super::{Scratch, kept, run, stderr, stdout};
 
-/// `cake` shapes in front of a modem: it drops, and packets wait in it; the modem's queue is the one under comparison.
+/// `cake` shapes in front of a modem: it drops, and packets wait in it; the modem's queue is the one under
+/// comparison.
 const SHAPED: &str = r#"
 about = "cake before a modem"
 queues = ["pfifo:1000"]

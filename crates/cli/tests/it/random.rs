@@ -1,6 +1,6 @@
-//! Random experiments: tests, links, queues, shapers, rings, losses and Wi-Fi put together by chance, run for a short
-//! time. `GOODQUEUE_RANDOM=10000 cargo test -p goodqueue-cli --test it random_experiments` runs that many, and
-//! `GOODQUEUE_RANDOM_FIRST=N` begins with number N, which alone gives the same file again.
+//! Random experiments: tests, links, queues, shapers, rings, losses and Wi-Fi put together by chance, run for
+//! a short time. `GOODQUEUE_RANDOM=10000 cargo test -p goodqueue-cli --test it random_experiments` runs that
+//! many, and `GOODQUEUE_RANDOM_FIRST=N` begins with number N, which alone gives the same file again.
 
 use std::path::Path;
 
@@ -106,7 +106,8 @@ impl Dice {
 
     fn general(&mut self) -> String {
         let mut text = "[[link]]\nname = \"lan\"\nbetween = [\"client\", \"router\"]\n".to_owned();
-        // Without a rate thousands of packets come at one time; a queue of its own may cut what another one would.
+        // Without a rate thousands of packets come at one time; a queue of its own may cut what another one
+        // would.
         text += match self.0.below(4) {
             0 => "",
             1 => "rate = \"50mbit\"\nqueue = \"$queue\"\n",

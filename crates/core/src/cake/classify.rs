@@ -76,7 +76,8 @@ fn hashes(isolation: Isolation, flows: u32, packet: &impl Packet, details: &Deta
     Hashes { flow: hash, source, destination }
 }
 
-/// The place of the host `tag` of one direction in its tin, of which these are the sets and hosts; its own is `own`.
+/// The place of the host `tag` of one direction in its tin, of which these are the sets and hosts; its own is
+/// `own`.
 #[inline]
 fn host(
     sets: &mut [Ways],

@@ -198,7 +198,8 @@ impl Vars {
                 late = since(now, self.drop_next);
             }
         }
-        // Asked for even where the packet is dropped already; whether the packet is marked is nothing to BLUE.
+        // Asked for even where the packet is dropped already; whether the packet is marked is nothing to
+        // BLUE.
         if self.p_drop != 0 && draws.next_u32() < self.p_drop {
             signal.drop = signal.drop.or(Some(Reason::Blue));
         }

@@ -93,7 +93,8 @@ impl<P: Packet, M: Memory, D: Draws> Cake<P, M, D> {
         best
     }
 
-    /// Looks at the first decaying flow of a tin, which is empty: it goes to the end, or it is at rest and leaves.
+    /// Looks at the first decaying flow of a tin, which is empty: it goes to the end, or it is at rest and
+    /// leaves.
     #[inline]
     fn decay_one(&mut self, now: u64, tin: u32) {
         let lists = &mut self.tins[tin as usize];
@@ -116,8 +117,8 @@ impl<P: Packet, M: Memory, D: Draws> Cake<P, M, D> {
         rest(ways, index);
     }
 
-    /// The next packet of a tin. `None`: all its flows are empty, or what was dropped has cost the shaper time
-    /// before one was found to be.
+    /// The next packet of a tin. `None`: all its flows are empty, or what was dropped has cost the shaper
+    /// time before one was found to be.
     #[inline]
     fn deliver_of(&mut self, now: Nanos, tin: u32, observer: &mut impl Observer<P>) -> Option<P> {
         let mut is_charged = false;
@@ -245,8 +246,8 @@ impl<P: Packet, M: Memory, D: Draws> Cake<P, M, D> {
     }
 }
 
-/// The first new flow with some of its turn left, [`NIL`] if there is none. Those before it go to the end of the
-/// old flows with another turn; an empty one is still counted as sparse while it waits there.
+/// The first new flow with some of its turn left, [`NIL`] if there is none. Those before it go to the end of
+/// the old flows with another turn; an empty one is still counted as sparse while it waits there.
 #[inline]
 fn next_new(
     lists: &mut Tin,

@@ -1,6 +1,6 @@
-//! Which queue is the longest: a heap over all flows of all eight tins, used or not, kept in order only while packets are
-//! being dropped (Linux 6.1 `sch_cake.c:cake_heapify`, `cake_heapify_up`). Its arrangement, and so the choice among
-//! equals, depends on its whole history; it is Linux's.
+//! Which queue is the longest: a heap over all flows of all eight tins, used or not, kept in order only while
+//! packets are being dropped (Linux 6.1 `sch_cake.c:cake_heapify`, `cake_heapify_up`). Its arrangement, and
+//! so the choice among equals, depends on its whole history; it is Linux's.
 
 use super::ways::{Flow, Ranked};
 
@@ -53,8 +53,8 @@ pub(super) fn build(heap: &mut [Ranked], flows: &[Flow]) {
     }
 }
 
-/// The entry at `at` has become smaller: exchanges it for its largest child, if that is strictly larger. Below
-/// that Linux goes on only while it finds an entry larger than the one it moved up, not than the one it
+/// The entry at `at` has become smaller: exchanges it for its largest child, if that is strictly larger.
+/// Below that Linux goes on only while it finds an entry larger than the one it moved up, not than the one it
 /// moves down: in a heap that is in order it stops after one step, and leaves it out of order.
 pub(super) fn sift_down(heap: &mut [Ranked], flows: &[Flow], mut at: u32) {
     let mut most = backlog(heap, flows, at);

@@ -56,8 +56,8 @@ pub struct Queued<P> {
 /// The storage given cannot hold a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoStorage {
-    /// The heap has not eight places for each flow of a tin, of which there are a power of two from 8 to 65536; or sets,
-    /// hosts and flows are not those of one to eight tins.
+    /// The heap has not eight places for each flow of a tin, of which there are a power of two from 8 to
+    /// 65536; or sets, hosts and flows are not those of one to eight tins.
     Ways,
     /// The parameters use more tins than there is storage for.
     Tins,
@@ -161,8 +161,8 @@ impl Sharing {
     }
 
     /// Moves the bulk counts of a flow's hosts (Linux keeps them within 0 and the number of flows, and
-    /// only in the modes that use them; a change of mode can leave counts behind). The places of its tin begin
-    /// with `first`.
+    /// only in the modes that use them; a change of mode can leave counts behind). The places of its tin
+    /// begin with `first`.
     #[inline]
     fn count(self, hosts: &mut [Host], first: u32, source: u16, destination: u16, is_added: bool) {
         let shift = |bulk: &mut Bulk| match is_added {
@@ -185,11 +185,12 @@ fn gain(quantum: u32, share: u16, draws: &mut impl Draws) -> i32 {
 }
 
 impl<P: Packet, M: Memory, D: Draws> Cake<P, M, D> {
-    /// An empty queue. For F flows of a tin, a power of two from 8 to 65536 (Linux has 1024), `tables` have 8 F places of
-    /// the heap, and for each of one to eight tins F/8 sets, F hosts and F flows. Its clocks start at 0.
+    /// An empty queue. For F flows of a tin, a power of two from 8 to 65536 (Linux has 1024), `tables` have 8
+    /// F places of the heap, and for each of one to eight tins F/8 sets, F hosts and F flows. Its clocks
+    /// start at 0.
     ///
-    /// Linux has eight tins whatever the mode. With fewer all decisions are the same: those that the mode does not use
-    /// are empty.
+    /// Linux has eight tins whatever the mode. With fewer all decisions are the same: those that the mode
+    /// does not use are empty.
     ///
     /// # Errors
     /// When the tables are not such, have fewer tins than the parameters use, or there is no slot.

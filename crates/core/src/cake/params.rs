@@ -137,8 +137,8 @@ pub struct Params {
     pub mpu: u16,
     /// How the link frames packets.
     pub framing: Framing,
-    /// Most memory queued, the sum of [`crate::Packet::truesize`], bytes. 0: four times what the rate moves in
-    /// `rtt`, at least 4 MiB, at most 10240 packets of `mtu`; without a rate the last alone.
+    /// Most memory queued, the sum of [`crate::Packet::truesize`], bytes. 0: four times what the rate moves
+    /// in `rtt`, at least 4 MiB, at most 10240 packets of `mtu`; without a rate the last alone.
     pub memory_limit: u32,
     /// Whether the shaper's rate follows an estimate of the arriving traffic.
     pub autorate_ingress: bool,

@@ -56,7 +56,8 @@ words! { LinkKind:
 }
 
 impl LinkKind {
-    /// Overhead, least length and framing (tc `q_cake.c`). Without an overhead the length with its link header counts.
+    /// Overhead, least length and framing (tc `q_cake.c`). Without an overhead the length with its link
+    /// header counts.
     const fn meaning(self) -> (Option<i16>, u16, Framing) {
         match self {
             LinkKind::Raw | LinkKind::ViaEthernet => (None, 0, Framing::None),

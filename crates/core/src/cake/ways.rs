@@ -115,16 +115,16 @@ pub struct Ways {
     pub(super) destinations: [u32; 8],
 }
 
-/// A number among the flows of all eight tins: what stands at this place of the heap that finds the longest queue, and
-/// where in the heap the flow of this number stands.
+/// A number among the flows of all eight tins: what stands at this place of the heap that finds the longest
+/// queue, and where in the heap the flow of this number stands.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Ranked {
     pub(super) flow: u32,
     pub(super) position: u32,
 }
 
-/// The storage of a queue apart from its packets: sets, eight hosts and eight flows for each of them, all of them tin
-/// after tin; and the heap.
+/// The storage of a queue apart from its packets: sets, eight hosts and eight flows for each of them, all of
+/// them tin after tin; and the heap.
 #[derive(Clone, Debug)]
 #[allow(missing_docs, reason = "each is what its type is")]
 pub struct Tables<M: Memory = crate::memory::Usual> {
@@ -164,7 +164,8 @@ impl<M: Memory> Tables<M> {
 
 #[cfg(feature = "alloc")]
 impl Tables<crate::Heap> {
-    /// Those from the heap for so many tins, at most eight, of so many flows each, eight or a higher power of two.
+    /// Those from the heap for so many tins, at most eight, of so many flows each, eight or a higher power of
+    /// two.
     #[must_use]
     pub fn on_heap(tins: u32, flows: u32) -> Self {
         let all = tins as usize * flows as usize;

@@ -23,11 +23,12 @@ pub enum Parity {
     Sane,
     /// Decide as Linux 6.1.192 `codel_impl.h:codel_dequeue` does, bit for bit.
     Linux,
-    /// As [`Parity::Linux`], and as before the repair of March 2026 (commit 815980fe6dbb, not yet in 6.1.190):
-    /// a dequeue that finds the queue empty leaves `first_above_time` armed. A sparse flow of `fq_codel` whose
-    /// every packet meets a sojourn time above target is then judged as if it had stood above it since, and
-    /// loses packets although its queue drains each time (against RFC 8289 section 5.5 `dodequeue`). `codel`
-    /// itself decides the same: the last packet leaves no byte behind, which disarms the law before.
+    /// As [`Parity::Linux`], and as before the repair of March 2026 (commit 815980fe6dbb, not yet in
+    /// 6.1.190): a dequeue that finds the queue empty leaves `first_above_time` armed. A sparse flow of
+    /// `fq_codel` whose every packet meets a sojourn time above target is then judged as if it had stood
+    /// above it since, and loses packets although its queue drains each time (against RFC 8289 section 5.5
+    /// `dodequeue`). `codel` itself decides the same: the last packet leaves no byte behind, which disarms
+    /// the law before.
     LinuxStale,
 }
 
@@ -60,7 +61,8 @@ pub struct Params {
     /// Bits of the DS byte compared with the selector; 0, the default, selects every packet.
     pub ce_threshold_mask: u8,
     /// No dropping while the backlog, without the packet in hand, is at most this many bytes: the
-    /// device's MTU with its link header (RFC 8289 section 5.2 "MAXPACKET"; Linux `psched_mtu`). Default 1514.
+    /// device's MTU with its link header (RFC 8289 section 5.2 "MAXPACKET"; Linux `psched_mtu`). Default
+    /// 1514.
     pub mtu: u32,
     /// See [`Parity`]. Default [`Parity::Sane`].
     pub parity: Parity,
@@ -161,8 +163,8 @@ const DROPPING: u64 = FIRST_ABOVE_TIME + 1;
 /// State of the control law for one first-in first-out queue. 32 bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Vars {
-    /// `first_above_time` in the lower half, `dropping` in the bit above: an ordinary packet and an empty queue
-    /// clear both, and that is one store.
+    /// `first_above_time` in the lower half, `dropping` in the bit above: an ordinary packet and an empty
+    /// queue clear both, and that is one store.
     armed: u64,
     count: u32,
     lastcount: u32,
@@ -277,7 +279,8 @@ impl Vars {
     }
 
     /// Whether the packet in hand may be dropped: the sojourn time was above target for an interval
-    /// (RFC 8289 section 5.5 `dodequeue`; Linux 6.1 `codel_impl.h:codel_should_drop`). A no ends the dropping state.
+    /// (RFC 8289 section 5.5 `dodequeue`; Linux 6.1 `codel_impl.h:codel_should_drop`). A no ends the dropping
+    /// state.
     #[inline]
     fn should_drop(&mut self, law: &Law, now: Tick, enqueued: Tick, backlog: u64) -> bool {
         self.ldelay = now.minus(enqueued);
@@ -391,8 +394,9 @@ impl Vars {
         }
     }
 
-    /// The tests of Linux's `codel_dequeue` on the packet in hand, before anything is done. `None`: it goes as it is,
-    /// which is the ordinary case. Otherwise the answer of [`Vars::should_drop`], with which the owner calls
+    /// The tests of Linux's `codel_dequeue` on the packet in hand, before anything is done. `None`: it goes
+    /// as it is, which is the ordinary case. Otherwise the answer of [`Vars::should_drop`], with which the
+    /// owner calls
     /// [`Vars::drop_or_mark`].
     #[inline]
     pub(crate) fn signal(&mut self, law: &Law, now: Tick, enqueued: Tick, backlog: u64) -> Option<bool> {

@@ -1,12 +1,13 @@
-//! `drr`: deficit round robin (Shreedhar and Varghese, 1995): classes in turn, each with as many bytes a turn as its
-//! quantum says; what it does not use it keeps for its next turn.
+//! `drr`: deficit round robin (Shreedhar and Varghese, 1995): classes in turn, each with as many bytes a turn
+//! as its quantum says; what it does not use it keeps for its next turn.
 //!
-//! Behaviour: man page tc-drr(8), Linux 6.1 `sch_drr.c`: a class that gets its first packet goes to the end of the
-//! round with one quantum; one whose first packet is longer than its deficit gets a quantum and goes to the end.
+//! Behaviour: man page tc-drr(8), Linux 6.1 `sch_drr.c`: a class that gets its first packet goes to the end
+//! of the round with one quantum; one whose first packet is longer than its deficit gets a quantum and goes
+//! to the end.
 //!
-//! In Linux filters say which class a packet is of. Here there are none: it is the packet's flow hash or its DSCP
-//! ([`By`]), and no packet is without a class. A class is any queue. A packet that waits until the deficit suffices has
-//! left its class's queue already, and is kept beside it (Linux `qdisc_peek_dequeued`).
+//! In Linux filters say which class a packet is of. Here there are none: it is the packet's flow hash or its
+//! DSCP ([`By`]), and no packet is without a class. A class is any queue. A packet that waits until the
+//! deficit suffices has left its class's queue already, and is kept beside it (Linux `qdisc_peek_dequeued`).
 
 mod params;
 
@@ -96,7 +97,8 @@ impl<P: Packet, Q: Queue<P> + 'static, M: Memory> Drr<P, Q, M> {
         self.classes.as_ref()
     }
 
-    /// Sets the quantum of one class for turns to come; none is one byte. Without effect where there is no such class.
+    /// Sets the quantum of one class for turns to come; none is one byte. Without effect where there is no
+    /// such class.
     pub fn set_quantum(&mut self, class: usize, quantum: u32) {
         if let Some(class) = self.classes.as_mut().get_mut(class) {
             class.quantum = quantum.max(1);
@@ -272,8 +274,8 @@ mod tests {
         Header { len, dsfield: class << 7, ..Header::default() }
     }
 
-    /// Shreedhar and Varghese, figure 3: quantum 500; packets of 200, 750, 20 in the first queue. In its first turn
-    /// the 750 does not fit into what is left of 500; in the second it does.
+    /// Shreedhar and Varghese, figure 3: quantum 500; packets of 200, 750, 20 in the first queue. In its
+    /// first turn the 750 does not fit into what is left of 500; in the second it does.
     #[test]
     fn what_a_turn_does_not_use_is_kept_for_the_next() {
         let mut queue = drr(By::Dscp, [500, 500]);

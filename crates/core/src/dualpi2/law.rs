@@ -1,5 +1,5 @@
-//! The control law of `dualpi2`: the base probability p' of both queues, by a proportional-integral controller on the
-//! queueing delay (RFC 9332 appendix A.1, `dualpi2_update`).
+//! The control law of `dualpi2`: the base probability p' of both queues, by a proportional-integral
+//! controller on the queueing delay (RFC 9332 appendix A.1, `dualpi2_update`).
 
 use super::Params;
 use crate::{Draws, Nanos};
@@ -54,8 +54,8 @@ impl Law {
         self.alpha = i128::from(params.alpha);
         self.beta = i128::from(params.beta);
         let k = u64::from(params.coupling_factor).max(1);
-        // Without drops on overload the coupled probability is never above one: classic at most 1/k^2, by default
-        // 25 % (RFC 9332 appendix A.1, p_Cmax), and what does not respond fills the queue.
+        // Without drops on overload the coupled probability is never above one: classic at most 1/k^2, by
+        // default 25 % (RFC 9332 appendix A.1, p_Cmax), and what does not respond fills the queue.
         self.most = if params.drop_overload { MAX_PROB } else { MAX_PROB / k };
         self.vars.prob = self.vars.prob.min(self.most);
         self.tupdate = params.tupdate.0.max(1);
@@ -66,8 +66,8 @@ impl Law {
         self.next <= now.0
     }
 
-    /// Makes up for the updates until `now`; `oldest`: when the packet arrived that has waited longest. As nobody
-    /// called in between, it has been that one all the time.
+    /// Makes up for the updates until `now`; `oldest`: when the packet arrived that has waited longest. As
+    /// nobody called in between, it has been that one all the time.
     pub(super) fn update(&mut self, now: Nanos, oldest: Option<u64>) {
         let delay = |at: u64| oldest.map_or(0, |arrived| at.saturating_sub(arrived));
         let runs = now.0.saturating_sub(self.next) / self.tupdate + 1;

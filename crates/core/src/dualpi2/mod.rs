@@ -1,14 +1,17 @@
-//! `dualpi2`: two queues with one controller (RFC 9332). ECT(1) and CE go to the L queue, which is marked at once where
-//! it stands; all else to the classic queue, kept at `target`. The probability p' of the controller is squared for the
-//! classic queue and multiplied by the coupling factor for the L queue, so that a flow of either has the same rate.
+//! `dualpi2`: two queues with one controller (RFC 9332). ECT(1) and CE go to the L queue, which is marked at
+//! once where it stands; all else to the classic queue, kept at `target`. The probability p' of the
+//! controller is squared for the classic queue and multiplied by the coupling factor for the L queue, so that
+//! a flow of either has the same rate.
 //!
-//! Behaviour: RFC 9332 appendix A.2, with the parameters and defaults of tc-dualpi2(8), Linux 6.17. Where the two differ,
-//! or leave it open:
+//! Behaviour: RFC 9332 appendix A.2, with the parameters and defaults of tc-dualpi2(8), Linux 6.17. Where the
+//! two differ, or leave it open:
 //!
-//! * A probability is tried with random numbers, p'^2 with two of them, as in Linux; the RFC sums it up until it is one.
-//! * The scheduler is a weighted round robin by bytes that counts while both queues have packets; it begins with the L
-//!   queue. The RFC has a time-shifted FIFO as another.
-//! * While less than two packets of the MTU stand behind a packet, the law leaves it alone (as in PIE, RFC 8033 section
+//! * A probability is tried with random numbers, p'^2 with two of them, as in Linux; the RFC sums it up until
+//!   it is one.
+//! * The scheduler is a weighted round robin by bytes that counts while both queues have packets; it begins
+//!   with the L queue. The RFC has a time-shifted FIFO as another.
+//! * While less than two packets of the MTU stand behind a packet, the law leaves it alone (as in PIE, RFC
+//!   8033 section
 //!   4.1); the threshold of the L queue holds for it.
 //! * There is one classifier, the ECN field; Linux reads priority and filters too.
 
@@ -61,7 +64,8 @@ const C: usize = 1;
 /// Where the ordinary way of a packet ends, worked out of the parameters and the records.
 #[derive(Clone, Copy, Debug, Default)]
 struct Bounds {
-    /// With fewer packets queued an arrival is neither refused nor a record; 0 where the law is asked on arrival.
+    /// With fewer packets queued an arrival is neither refused nor a record; 0 where the law is asked on
+    /// arrival.
     packets: u32,
     /// With no more memory used, the arrival's included, it is neither.
     memory: u64,
@@ -69,7 +73,8 @@ struct Bounds {
     len: u32,
     /// With fewer bytes behind it the law leaves a packet that leaves alone.
     left_alone: u64,
-    /// Bits of the ECN field any of which is the L queue's: ECT(1) and CE have the lower one (RFC 9331 section 5.1).
+    /// Bits of the ECN field any of which is the L queue's: ECT(1) and CE have the lower one (RFC 9331
+    /// section 5.1).
     l_field: u8,
 }
 
@@ -81,8 +86,8 @@ enum Fate {
     Drop,
 }
 
-/// `dualpi2` over storage of type `S`, with random numbers from `D`. A storage with fewer places than `limit` lowers the
-/// limit to that.
+/// `dualpi2` over storage of type `S`, with random numbers from `D`. A storage with fewer places than `limit`
+/// lowers the limit to that.
 #[derive(Clone, Debug)]
 pub struct DualPi2<P: 'static, M: Memory = crate::memory::Usual, D = Rng> {
     params: Params,
@@ -165,7 +170,8 @@ impl<P: Packet, M: Memory, D: Draws> DualPi2<P, M, D> {
         [self.l_packets, self.packets - self.l_packets]
     }
 
-    /// Brings the probability up to `now`. Every other call does this first; it is of use to one who wants to look at
+    /// Brings the probability up to `now`. Every other call does this first; it is of use to one who wants to
+    /// look at
     /// [`DualPi2::vars`].
     #[inline]
     pub fn advance(&mut self, now: Nanos) {
@@ -223,8 +229,8 @@ impl<P: Packet, M: Memory, D: Draws> DualPi2<P, M, D> {
         Some((which, stamped, is_stepped))
     }
 
-    /// The law's word on a packet for or from `half`, beside the marking of the L queue itself with the probability
-    /// `native` (RFC 9332 appendix A.2, `dualpi2_dequeue`).
+    /// The law's word on a packet for or from `half`, beside the marking of the L queue itself with the
+    /// probability `native` (RFC 9332 appendix A.2, `dualpi2_dequeue`).
     #[inline(always)]
     fn judge(&mut self, half: usize, packet: &P, native: u64, is_left_alone: bool) -> Fate {
         if half == C && (is_left_alone || !self.law.vars.roll_squared(&mut self.draws)) {
@@ -254,8 +260,8 @@ impl<P: Packet, M: Memory, D: Draws> DualPi2<P, M, D> {
         if is_marked { Fate::Mark(reason) } else { Fate::Pass }
     }
 
-    /// Marking by the length of the L queue alone, with `packets` in it: a step or a ramp (RFC 9332 appendix A.1,
-    /// `laqm`).
+    /// Marking by the length of the L queue alone, with `packets` in it: a step or a ramp (RFC 9332 appendix
+    /// A.1, `laqm`).
     #[inline]
     fn native(&self, now: Nanos, arrived: u64, packets: u32) -> u64 {
         match self.params.step_thresh {
@@ -430,7 +436,8 @@ impl<P: Packet, M: Memory, D: Draws> Queue<P> for DualPi2<P, M, D> {
         if !self.halves[L].is_empty() {
             return self.serve(now, observer);
         }
-        // The classic queue alone: [`Self::pop`] and [`Self::judge`] of a packet that passes, without a copy of it.
+        // The classic queue alone: [`Self::pop`] and [`Self::judge`] of a packet that passes, without a copy
+        // of it.
         let slot = self.arena.shift(&mut self.halves[C])?;
         let packet = &slot.packet.packet;
         let len = packet.len();

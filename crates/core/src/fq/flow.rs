@@ -25,7 +25,8 @@ linked!(Node<P>, P);
 
 /// The place of a flow that is nowhere, as it holds no packet.
 pub(super) const DETACHED: u32 = NIL;
-/// The place of a flow on the new or the old list. Any other is that in the heap, of a flow that waits for its time.
+/// The place of a flow on the new or the old list. Any other is that in the heap, of a flow that waits for
+/// its time.
 pub(super) const LISTED: u32 = NIL - 1;
 
 /// One flow: a cache line.
@@ -47,7 +48,8 @@ pub struct Flow {
     pub(super) next: u32,
     pub(super) key: u64,
     pub(super) time_next_packet: Nanos,
-    /// Since when it holds no packets, ns; of one that waits, its turn among those that wait until the same time.
+    /// Since when it holds no packets, ns; of one that waits, its turn among those that wait until the same
+    /// time.
     since: u64,
     /// The next flow of its bucket, or of the free ones.
     pub(super) chain: u32,

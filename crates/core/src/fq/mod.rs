@@ -1,20 +1,22 @@
-//! `fq`: a queue per flow, served by deficit round robin, each at its own pace: the queue of a host that sends.
+//! `fq`: a queue per flow, served by deficit round robin, each at its own pace: the queue of a host that
+//! sends.
 //!
-//! Behaviour: Linux 6.1.192 `sch_fq.c`. What it knows of packets beyond their descriptors it asks of the owner
-//! ([`Observer::origin`], [`Observer::pacing_rate`]): the socket, the time to leave and the rate. Packets of other
-//! hosts have none of these: for them it is fair queueing by the flow hash, without pacing. What stands out:
+//! Behaviour: Linux 6.1.192 `sch_fq.c`. What it knows of packets beyond their descriptors it asks of the
+//! owner ([`Observer::origin`], [`Observer::pacing_rate`]): the socket, the time to leave and the rate.
+//! Packets of other hosts have none of these: for them it is fair queueing by the flow hash, without pacing.
+//! What stands out:
 //!
 //! * A packet with a time to leave waits for it; its flow is not paced beside, but for `maxrate`.
-//! * Without one a flow is paced when its credit is used up, by a quantum at least; at `low_rate_threshold` and
-//!   below packet by packet. A pause is 1 s at most, and lateness up to half of it is made up for.
-//! * A flow that comes back after `refill_delay` has a credit of a quantum at least. A negative one stays, as the
-//!   comparison is one of unsigned numbers.
+//! * Without one a flow is paced when its credit is used up, by a quantum at least; at `low_rate_threshold`
+//!   and below packet by packet. A pause is 1 s at most, and lateness up to half of it is made up for.
+//! * A flow that comes back after `refill_delay` has a credit of a quantum at least. A negative one stays, as
+//!   the comparison is one of unsigned numbers.
 //! * Priority 7 goes first, without limit of the flow, pacing or credit.
-//! * Lowering the limit removes packets by ordinary dequeues ([`Reason::Change`]), as far as they may leave; they
-//!   count as sent.
+//! * Lowering the limit removes packets by ordinary dequeues ([`Reason::Change`]), as far as they may leave;
+//!   they count as sent.
 //!
-//! Linux takes memory for a new flow when it needs it. Here flows are storage; where none is free and none is idle,
-//! a packet goes the way it goes in Linux without memory: with priority 7.
+//! Linux takes memory for a new flow when it needs it. Here flows are storage; where none is free and none is
+//! idle, a packet goes the way it goes in Linux without memory: with priority 7.
 
 mod flow;
 mod params;
@@ -116,8 +118,8 @@ impl<P: Packet, M: Memory> Fq<P, M> {
         self.no_refill = self.clock.within(self.refill_delay).0;
     }
 
-    /// Sets all parameters but `hz`. While the queue is above the limit, packets that may leave are dequeued and
-    /// discarded.
+    /// Sets all parameters but `hz`. While the queue is above the limit, packets that may leave are dequeued
+    /// and discarded.
     pub fn configure(&mut self, now: Nanos, params: Params, link: Link, observer: &mut impl Observer<P>) {
         self.set_params(params, link);
         while self.backlog.packets > self.limit {
@@ -142,8 +144,8 @@ impl<P: Packet, M: Memory> Fq<P, M> {
         FlowCounts { flows, inactive, throttled: self.delayed.len }
     }
 
-    /// When Linux's timer wakes the queue; `None` for never. It can be before [`Queue::next_wake`]: after a reset, and
-    /// after the flow that waited for it was given to another connection.
+    /// When Linux's timer wakes the queue; `None` for never. It can be before [`Queue::next_wake`]: after a
+    /// reset, and after the flow that waited for it was given to another connection.
     pub fn watchdog(&self) -> Option<Nanos> {
         Some(self.time_next_delayed_flow).filter(|time| time.0 != u64::MAX)
     }
@@ -215,8 +217,8 @@ impl<P: Packet, M: Memory> Fq<P, M> {
         }
     }
 
-    /// Delivers from the flow at the head of the new or of the old list. (One function for each: the compiler would join
-    /// them, and look up the flow again.)
+    /// Delivers from the flow at the head of the new or of the old list. (One function for each: the compiler
+    /// would join them, and look up the flow again.)
     #[inline(always)]
     fn send<const NEW: bool>(
         &mut self,
@@ -231,7 +233,8 @@ impl<P: Packet, M: Memory> Fq<P, M> {
         self.send_any((index, NEW), now, observer)
     }
 
-    /// The same where packets came out of order, or have to wait: then so does the flow, off the lists, and the next is asked.
+    /// The same where packets came out of order, or have to wait: then so does the flow, off the lists, and
+    /// the next is asked.
     #[inline(never)]
     fn send_any(
         &mut self,
@@ -322,8 +325,8 @@ impl<P: Packet, M: Memory> Fq<P, M> {
     }
 }
 
-/// Says when a flow's next packet may leave after one that left at most at `own` bytes per second, or at the rate of all.
-/// Whether the pause would have been longer than 1 s.
+/// Says when a flow's next packet may leave after one that left at most at `own` bytes per second, or at the
+/// rate of all. Whether the pause would have been longer than 1 s.
 #[inline(never)]
 fn pace(
     flow: &mut Flow,
@@ -417,8 +420,8 @@ impl<P: Packet, M: Memory> Queue<P> for Fq<P, M> {
         }
     }
 
-    /// Looks at the flows on the lists until it finds one that may send now: those that may not are off the lists
-    /// after a dequeue that delivers nothing.
+    /// Looks at the flows on the lists until it finds one that may send now: those that may not are off the
+    /// lists after a dequeue that delivers nothing.
     fn next_wake(&self, now: Nanos) -> Option<Nanos> {
         if self.backlog.packets == 0 {
             return None;

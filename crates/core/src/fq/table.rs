@@ -14,7 +14,8 @@ pub(super) struct Table<H> {
     pub(super) len: u32,
     /// Those without packets.
     pub(super) inactive: u32,
-    /// Flows up to which nobody asks whether there are too many: none is free, or there are two for each bucket.
+    /// Flows up to which nobody asks whether there are too many: none is free, or there are two for each
+    /// bucket.
     enough: u32,
 }
 
@@ -66,7 +67,8 @@ impl<H: Storage<u32>> Table<H> {
         index
     }
 
-    /// Whether there are idle flows to be taken back: many are known and more than half of them idle, or none is free.
+    /// Whether there are idle flows to be taken back: many are known and more than half of them idle, or none
+    /// is free.
     #[inline]
     pub(super) fn is_crowded(&self) -> bool {
         self.len >= self.enough && self.is_wasteful()
@@ -79,8 +81,8 @@ impl<H: Storage<u32>> Table<H> {
         self.inactive > 0 && (self.free == NIL || is_wasteful)
     }
 
-    /// Takes flows back that lie in the bucket of `key` and have been idle for 3 s; where no flow is free, any idle
-    /// ones. The number of them.
+    /// Takes flows back that lie in the bucket of `key` and have been idle for 3 s; where no flow is free,
+    /// any idle ones. The number of them.
     #[cold]
     pub(super) fn collect(&mut self, flows: &mut [Flow], key: u64, now: Nanos, clock: Clock, hz: u32) -> u64 {
         let patience = u64::from(hz) * 3;

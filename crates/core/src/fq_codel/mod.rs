@@ -133,8 +133,8 @@ enum Taken<P> {
     Signal(P, bool),
 }
 
-/// Takes the head of a bucket and asks the law about it: the way of the ordinary packet. Inlined into both of its
-/// callers, without a copy of the packet before its last.
+/// Takes the head of a bucket and asks the law about it: the way of the ordinary packet. Inlined into both of
+/// its callers, without a copy of the packet before its last.
 #[inline(always)]
 fn take<P: Packet, S: Storage<Slot<P>>>(
     arena: &mut Arena<P, S>,
@@ -370,8 +370,8 @@ impl<P: Packet, M: Memory> Queue<P> for FqCodel<P, M> {
         let flows = self.flows.as_mut();
         let Some(flow) = flows.get_mut(bucket as usize) else { unreachable!("there is a bucket at least") };
         if !self.arena.push(&mut flow.packets, packet, Tick::at(now).0) {
-            // After every call at most `limit` packets are queued, and slots are one more. (Handing the packet back here
-            // would keep it alive up to here: 7 instructions for every packet.)
+            // After every call at most `limit` packets are queued, and slots are one more. (Handing the
+            // packet back here would keep it alive up to here: 7 instructions for every packet.)
             unreachable!("there is a free slot")
         }
         let len = packet.len();

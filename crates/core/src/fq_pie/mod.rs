@@ -7,8 +7,8 @@
 //!   searched for.
 //! * `memory_limit` drops nothing, it only counts.
 //! * A packet is marked instead of dropped while the probability is at most `ecn_prob` percent.
-//! * Every bucket's probability is updated every `tupdate`, queued packets or not; each has a burst allowance of
-//!   its own.
+//! * Every bucket's probability is updated every `tupdate`, queued packets or not; each has a burst allowance
+//!   of its own.
 //! * Lowering the limit removes packets by ordinary dequeues ([`Reason::Change`]); they count as sent.
 
 mod flow;
@@ -61,8 +61,8 @@ impl fmt::Display for NoFlows {
 
 impl core::error::Error for NoFlows {}
 
-/// Puts an arrival at the tail of its bucket. There is a slot: fewer than `limit` packets are queued, and it is at most
-/// the slots.
+/// Puts an arrival at the tail of its bucket. There is a slot: fewer than `limit` packets are queued, and it
+/// is at most the slots.
 macro_rules! take_in {
     ($queue:ident, $flows:ident, $bucket:ident, $now:ident, $packet:ident) => {
         if let Some(flow) = $flows.get_mut($bucket as usize) {
@@ -126,8 +126,8 @@ pub struct FqPie<P: 'static, M: Memory = crate::memory::Usual, D = Rng> {
 }
 
 impl<P: Packet, M: Memory, D: Draws> FqPie<P, M, D> {
-    /// An empty queue, made at `now`, with as many buckets as `flows` is long, at most 65536 of them in Linux.
-    /// The probabilities are updated first half a second later.
+    /// An empty queue, made at `now`, with as many buckets as `flows` is long, at most 65536 of them in
+    /// Linux. The probabilities are updated first half a second later.
     ///
     /// # Errors
     /// When `flows` has no place.
@@ -188,7 +188,8 @@ impl<P: Packet, M: Memory, D: Draws> FqPie<P, M, D> {
 
     /// What the queue has counted.
     pub const fn fq_pie_counters(&self) -> FqPieCounters {
-        // What was taken in has left, stands or was lost in a reset: one number less to be kept for each packet.
+        // What was taken in has left, stands or was lost in a reset: one number less to be kept for each
+        // packet.
         let packets_in = self.sent.packets + self.qlen() as u64 + self.lost;
         FqPieCounters { packets_in, ..self.counters }
     }
@@ -341,7 +342,8 @@ impl<P: Packet, M: Memory, D: Draws> Queue<P> for FqPie<P, M, D> {
                 if let Some(slot) = self.arena.shift(&mut flow.packets) {
                     deliver!(self, flow, slot, now);
                 }
-                // Empty: once through the old list, lest it jump the queue, or off the lists where that is empty.
+                // Empty: once through the old list, lest it jump the queue, or off the lists where that is
+                // empty.
                 self.new_flows.shift(flow.next);
                 flow.next = UNLISTED;
                 if self.old_flows.head == NIL {

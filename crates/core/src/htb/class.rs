@@ -32,9 +32,11 @@ pub struct ClassParams {
     pub burst: u32,
     /// Bytes that it may send at once faster than `ceil`, above 0.
     pub cburst: u32,
-    /// Of classes that want to send or to borrow, those of the lowest number do first, 0 to 7. Counts for leaves.
+    /// Of classes that want to send or to borrow, those of the lowest number do first, 0 to 7. Counts for
+    /// leaves.
     pub prio: u8,
-    /// Bytes that it may send in one turn; `None`: its rate in bytes per second over 10 (`r2q`), 1000 to 200 000.
+    /// Bytes that it may send in one turn; `None`: its rate in bytes per second over 10 (`r2q`), 1000 to 200
+    /// 000.
     pub quantum: Option<u32>,
     /// Least length a packet counts for, bytes.
     pub mpu: u16,
@@ -93,12 +95,14 @@ pub struct Class<Q> {
     ceil: RateTable,
     buffer: i64,
     cbuffer: i64,
-    /// When each bucket was empty, had it been filled ever since: its tokens are the time since then, up to its depth.
+    /// When each bucket was empty, had it been filled ever since: its tokens are the time since then, up to
+    /// its depth.
     empty_at: u64,
     cempty_at: u64,
     /// When they were counted last.
     t_c: Nanos,
-    /// What the last packet cost at each, and how long it was; [`UNKNOWN`] in a class that cannot send on its own tokens.
+    /// What the last packet cost at each, and how long it was; [`UNKNOWN`] in a class that cannot send on its
+    /// own tokens.
     cost: i64,
     ccost: i64,
     len: u64,
@@ -251,8 +255,8 @@ impl<Q> Class<Q> {
         self.len = UNKNOWN;
     }
 
-    /// Pays for a packet that its own leaf, or that of a child, sends on its own tokens, as long as the last one and without
-    /// getting into debt. `false`, and nothing is paid, in any other case.
+    /// Pays for a packet that its own leaf, or that of a child, sends on its own tokens, as long as the last
+    /// one and without getting into debt. `false`, and nothing is paid, in any other case.
     #[inline(always)]
     pub(super) fn charge_again(&mut self, now: Nanos, len: u32) -> bool {
         let have = |empty_at: u64| now.0.wrapping_sub(empty_at).cast_signed();
@@ -265,8 +269,9 @@ impl<Q> Class<Q> {
         is_paid
     }
 
-    /// Pays for a packet that is sent on the tokens of a class of `level`: from its own where that is at or below its
-    /// level, in any case from those of its ceil. Whether it may do now what it might before, which is all.
+    /// Pays for a packet that is sent on the tokens of a class of `level`: from its own where that is at or
+    /// below its level, in any case from those of its ceil. Whether it may do now what it might before, which
+    /// is all.
     #[inline(never)]
     pub(super) fn charge(&mut self, now: Nanos, level: u8, len: u32) -> bool {
         let earned = self.earned(now);
@@ -291,7 +296,8 @@ impl<Q> Class<Q> {
         can_send
     }
 
-    /// Takes a packet's bytes from its turn at `level`; whether the turn is over. Then the next one has its quantum.
+    /// Takes a packet's bytes from its turn at `level`; whether the turn is over. Then the next one has its
+    /// quantum.
     #[inline]
     pub(super) fn ends_turn(&mut self, level: u8, len: u32) -> bool {
         let deficit = &mut self.deficit[usize::from(level) & (LEVELS - 1)];

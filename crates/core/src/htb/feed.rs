@@ -1,4 +1,5 @@
-//! Who waits for whom: the classes that may send at a level, and those that may borrow from a class, by priority.
+//! Who waits for whom: the classes that may send at a level, and those that may borrow from a class, by
+//! priority.
 
 /// Number of priorities (Linux `TC_HTB_NUMPRIO`).
 pub(super) const PRIOS: usize = 8;

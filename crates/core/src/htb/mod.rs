@@ -1,19 +1,23 @@
-//! `htb`: a tree of classes with a guaranteed rate and a ceil each, of which a child borrows what its parent has to spare.
+//! `htb`: a tree of classes with a guaranteed rate and a ceil each, of which a child borrows what its parent
+//! has to spare.
 //!
-//! Behaviour: man page tc-htb(8), "HTB Linux queuing discipline manual" and its theory page (Devera, 2002), and Linux 6.1
-//! `sch_htb.c` as seen from outside:
+//! Behaviour: man page tc-htb(8), "HTB Linux queuing discipline manual" and its theory page (Devera, 2002),
+//! and Linux 6.1 `sch_htb.c` as seen from outside:
 //!
-//! * A class has two buckets, of `rate` and of `ceil`, in ns of sending time. It *can send* while neither is below
-//!   zero, *may borrow* while that of the rate is, and *can't send* while that of the ceil is. Packets are paid for after
-//!   they are sent, so a bucket goes below zero by one packet.
-//! * A leaf sends on its own tokens (level 0), or on those of the nearest ancestor that can send, where all on the way may
-//!   borrow. Lower levels go first, then lower `prio`; classes of one level and `prio` take turns of `quantum` bytes.
-//! * A leaf on its own tokens asks nobody above it: rates that add up to more than their parent's are more than it has.
-//! * A packet is paid for by every class from the one that lends upwards, and counts against the ceil of each below.
+//! * A class has two buckets, of `rate` and of `ceil`, in ns of sending time. It *can send* while neither is
+//!   below zero, *may borrow* while that of the rate is, and *can't send* while that of the ceil is. Packets
+//!   are paid for after they are sent, so a bucket goes below zero by one packet.
+//! * A leaf sends on its own tokens (level 0), or on those of the nearest ancestor that can send, where all
+//!   on the way may borrow. Lower levels go first, then lower `prio`; classes of one level and `prio` take
+//!   turns of `quantum` bytes.
+//! * A leaf on its own tokens asks nobody above it: rates that add up to more than their parent's are more
+//!   than it has.
+//! * A packet is paid for by every class from the one that lends upwards, and counts against the ceil of each
+//!   below.
 //! * At most a minute is earned at once, and no debt is deeper (`mbuffer`).
 //!
-//! In Linux filters say which class a packet is of; here it is its DSCP ([`Map`]). What Linux sends directly, past all
-//! classes, there is not.
+//! In Linux filters say which class a packet is of; here it is its DSCP ([`Map`]). What Linux sends directly,
+//! past all classes, there is not.
 
 mod class;
 mod feed;
@@ -96,7 +100,8 @@ impl<P: Packet, Q: Queue<P> + 'static, M: Memory> Htb<P, Q, M> {
         Ok(queue)
     }
 
-    /// Gives each class its level: a leaf 0, a root with children 7, what has children one less than its parent.
+    /// Gives each class its level: a leaf 0, a root with children 7, what has children one less than its
+    /// parent.
     fn order(&mut self) -> Result<(), ParamsError> {
         let classes = self.classes.as_mut();
         if classes.is_empty() || classes.len() > MAX_CLASSES {
@@ -149,8 +154,8 @@ impl<P: Packet, Q: Queue<P> + 'static, M: Memory> Htb<P, Q, M> {
         }
     }
 
-    /// Puts a class that has something to send at these priorities where its mode says: with those that can send, or
-    /// to its parent; which then has something to send too.
+    /// Puts a class that has something to send at these priorities where its mode says: with those that can
+    /// send, or to its parent; which then has something to send too.
     fn list(&mut self, mut place: usize, mut prios: u8) {
         self.turn = NOBODY;
         let classes = self.classes.as_mut();
@@ -284,8 +289,8 @@ impl<P: Packet, Q: Queue<P> + 'static, M: Memory> Htb<P, Q, M> {
         verdict
     }
 
-    /// Asks the leaf whose turn it is, if that is known. (One variable holds the packet from the call to the return: it is not
-    /// copied then.)
+    /// Asks the leaf whose turn it is, if that is known. (One variable holds the packet from the call to the
+    /// return: it is not copied then.)
     #[inline(always)]
     fn send(&mut self, now: Nanos, observer: &mut impl Observer<P>) -> Option<P> {
         let mut packet = None;
@@ -324,7 +329,8 @@ impl<P: Packet, Q: Queue<P> + 'static, M: Memory> Htb<P, Q, M> {
         None
     }
 
-    /// The turn of a leaf is over; where that ends the round of those that borrow with it, so is their parent's.
+    /// The turn of a leaf is over; where that ends the round of those that borrow with it, so is their
+    /// parent's.
     fn next_turn(&mut self, leaf: usize, prio: usize, level: usize) {
         self.turn = NOBODY;
         let classes = self.classes.as_mut();

@@ -49,7 +49,8 @@ pub struct HtbTree {
     pub map: Map,
 }
 
-/// The classes of simple.qos by DSCP: 1 for CS6, EF and what asks for minimal delay, AF42 among them; 3 for CS1; else 2.
+/// The classes of simple.qos by DSCP: 1 for CS6, EF and what asks for minimal delay, AF42 among them; 3 for
+/// CS1; else 2.
 fn simple_map() -> Map {
     core::array::from_fn(|dscp| match dscp {
         // --tos Minimize-Delay: TOS 0x10 under the mask 0x3f.

@@ -75,7 +75,8 @@ fn no_class_goes_above_its_ceil() {
     assert!(alone[1].abs_diff(200) <= 3, "{alone:?}");
 }
 
-/// HTB manual, section 6: the class of lower prio takes all that is to be lent, and the others keep their rates.
+/// HTB manual, section 6: the class of lower prio takes all that is to be lent, and the others keep their
+/// rates.
 #[test]
 fn what_is_to_be_lent_goes_to_the_lowest_prio_first() {
     let classes = [
@@ -115,8 +116,8 @@ fn a_root_has_its_rate_and_no_more() {
     assert_eq!(queue.classes()[0].mode(), Mode::MayBorrow);
 }
 
-/// 8 Mbit/s, 1600 bytes: two packets of 1000 bytes at once (the bucket may go below zero), the third when it is at zero
-/// again, 0.4 ms after.
+/// 8 Mbit/s, 1600 bytes: two packets of 1000 bytes at once (the bucket may go below zero), the third when it
+/// is at zero again, 0.4 ms after.
 #[test]
 fn a_bucket_goes_below_zero_by_one_packet() {
     let mut queue = tree(&[Class::leaf(ClassParams::new(Rate(8_000_000)), leaf())]);

@@ -111,8 +111,8 @@ pub(crate) struct Law {
     bytemode: bool,
     pub(crate) ecn: bool,
     pub(crate) dq_rate_estimator: bool,
-    /// Whether an update starts again where probability, delay and old delay are zero: with times of arrival, and with
-    /// a target above zero that makes the step of the probability no more than zero.
+    /// Whether an update starts again where probability, delay and old delay are zero: with times of arrival,
+    /// and with a target above zero that makes the step of the probability no more than zero.
     is_calm_at_zero: bool,
     /// Jiffies between two updates.
     pub(crate) tupdate: u64,
@@ -279,7 +279,8 @@ impl Vars {
         self.qdelay = if backlog == 0 { 0 } else { now.wrapping_sub(stamp) };
         let before = core::mem::replace(&mut self.dq_tstamp, now);
         if self.burst_time > 0 {
-            // 32 bits, as in Linux: idle for more than 275 s counts as less. Since an invalid time none has passed.
+            // 32 bits, as in Linux: idle for more than 275 s counts as less. Since an invalid time none has
+            // passed.
             let dtime = now.saturating_sub(before) as u32;
             self.burst_time = self.burst_time.saturating_sub(u64::from(dtime));
         }

@@ -157,9 +157,10 @@ impl<P: Packet, Q: Queue<P>> MultiPort<P, Q> {
         self.transmitter.stats()
     }
 
-    /// Time that the line spent on packets by `now`, the time of the latest call or a later one. The packet on the
-    /// line counts up to then, so between two times it never grows by more than what lies between them. A line
-    /// that waits for its rate to rise, or for its trace to go on, with a packet on it spends that time on the packet.
+    /// Time that the line spent on packets by `now`, the time of the latest call or a later one. The packet
+    /// on the line counts up to then, so between two times it never grows by more than what lies between
+    /// them. A line that waits for its rate to rise, or for its trace to go on, with a packet on it spends
+    /// that time on the packet.
     #[must_use]
     pub fn busy_by(&self, now: Nanos) -> Span {
         self.transmitter.busy_by(now)

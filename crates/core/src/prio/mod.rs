@@ -2,8 +2,8 @@
 //!
 //! Behaviour: man pages tc-prio(8) and tc-pfifo_fast(8), Linux 6.1 `sch_prio.c`, `sch_generic.c`:
 //!
-//! * The band of a packet is that of its priority in a map of 16; its priority is of its DS byte ([`priority`]).
-//!   Linux can have filters in front of the map; here are none.
+//! * The band of a packet is that of its priority in a map of 16; its priority is of its DS byte
+//!   ([`priority`]). Linux can have filters in front of the map; here are none.
 //! * A band is any queue. `pfifo_fast` is three bands with a `pfifo` each, every one with the whole limit.
 //! * Nothing keeps the first band from starving the others.
 
@@ -51,8 +51,8 @@ impl Priomap {
     }
 }
 
-/// Bands of queues `Q` in the storage `M`, of which the first [`MAX_BANDS`] are used. A band that the map names and
-/// that there is not is the first (Linux `prio_classify`).
+/// Bands of queues `Q` in the storage `M`, of which the first [`MAX_BANDS`] are used. A band that the map
+/// names and that there is not is the first (Linux `prio_classify`).
 #[derive(Clone, Debug)]
 pub struct Prio<P, Q: 'static, M: Memory = crate::memory::Usual> {
     bands: M::Of<Q>,

@@ -1,6 +1,8 @@
-//! The law of random early detection (Floyd and Jacobson, 1993), on bytes: of the queue `red`, and of a slot of `sfq`.
+//! The law of random early detection (Floyd and Jacobson, 1993), on bytes: of the queue `red`, and of a slot
+//! of `sfq`.
 //!
-//! Behaviour: Linux 6.1.192 `red.h`. What an idle time does to the average is the owner's matter: `sfq` ignores it.
+//! Behaviour: Linux 6.1.192 `red.h`. What an idle time does to the average is the owner's matter: `sfq`
+//! ignores it.
 
 use crate::Draws;
 

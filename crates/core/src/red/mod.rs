@@ -1,15 +1,18 @@
-//! `red`: random early detection (Floyd and Jacobson, 1993) over one first-in first-out queue limited in bytes.
+//! `red`: random early detection (Floyd and Jacobson, 1993) over one first-in first-out queue limited in
+//! bytes.
 //!
 //! Behaviour: man page tc-red(8) and Linux 6.1 `sch_red.c`:
 //!
-//! * The average is taken of the bytes queued at each arrival, before it. Below `min` nothing is dropped; between
-//!   `min` and `max` an arrival is dropped with a probability that rises to that of `max`; above `max` each is.
-//! * With `ecn` an ECN-capable arrival is marked instead, above `max` too unless `harddrop` says otherwise. With
-//!   `nodrop` those that are not ECN-capable are queued where they would be dropped early.
-//! * After an idle time the average is that of as many small packets as could have been sent in it: `(1 - w)^m` of
-//!   what it was (Floyd and Jacobson, section 4). Linux takes the power from a table of shifts, here it is computed.
-//! * `adaptive` moves the probability every half second so that the average stays in the middle (Floyd, Gummadi
-//!   and Shenker, 2001, "Adaptive RED", figure 1).
+//! * The average is taken of the bytes queued at each arrival, before it. Below `min` nothing is dropped;
+//!   between `min` and `max` an arrival is dropped with a probability that rises to that of `max`; above
+//!   `max` each is.
+//! * With `ecn` an ECN-capable arrival is marked instead, above `max` too unless `harddrop` says otherwise.
+//!   With `nodrop` those that are not ECN-capable are queued where they would be dropped early.
+//! * After an idle time the average is that of as many small packets as could have been sent in it: `(1 -
+//!   w)^m` of what it was (Floyd and Jacobson, section 4). Linux takes the power from a table of shifts, here
+//!   it is computed.
+//! * `adaptive` moves the probability every half second so that the average stays in the middle (Floyd,
+//!   Gummadi and Shenker, 2001, "Adaptive RED", figure 1).
 
 mod law;
 mod setup;
@@ -44,8 +47,8 @@ pub struct Params {
     pub nodrop: bool,
     /// Moves the probability.
     pub adaptive: bool,
-    /// Time on the line of an average packet, for what an idle time does to the average; zero: the average of an
-    /// idle queue is 0 at once.
+    /// Time on the line of an average packet, for what an idle time does to the average; zero: the average of
+    /// an idle queue is 0 at once.
     pub packet_time: Span,
 }
 
@@ -175,7 +178,8 @@ impl<P: Packet, M: Memory, D: Draws> Red<P, M, D> {
         }
     }
 
-    /// What the law says of an arrival; the packet is marked where that is enough. Whether it is to be dropped.
+    /// What the law says of an arrival; the packet is marked where that is enough. Whether it is to be
+    /// dropped.
     fn drops(&mut self, now: Nanos, packet: &mut P, observer: &mut impl Observer<P>) -> bool {
         let backlog = u32::try_from(self.inner.backlog().bytes).unwrap_or(u32::MAX);
         if self.idle_since.is_some() {

@@ -89,8 +89,9 @@ impl Discipline for Setup {
     }
 }
 
-/// The largest weight, as its logarithm, with which a burst of so many packets that finds an average of 0 leaves one
-/// below `min` (Floyd and Jacobson, section 6, equation 3); `None` where not even 2^-31 is small enough.
+/// The largest weight, as its logarithm, with which a burst of so many packets that finds an average of 0
+/// leaves one below `min` (Floyd and Jacobson, section 6, equation 3); `None` where not even 2^-31 is small
+/// enough.
 fn weight(min: u32, burst: u64, avpkt: u32) -> Option<u8> {
     // L + 1 + ((1 - w)^(L + 1) - 1) / w < min / avpkt, in units of 2^-62 packets.
     let passes = |wlog: &u8| {

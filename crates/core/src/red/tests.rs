@@ -19,7 +19,8 @@ fn packet(ecn: u8) -> Header {
 
 #[test]
 fn the_weight_is_that_of_equation_3() {
-    // Floyd and Jacobson, section 6: with min 5 packets and a burst of 50, w is at most 0.0042: 2^-8 is 0.0039.
+    // Floyd and Jacobson, section 6: with min 5 packets and a burst of 50, w is at most 0.0042: 2^-8 is
+    // 0.0039.
     let paper = Setup { min: Some(5), max: Some(15), avpkt: 1, burst: Some(50), ..Setup::new(1000) };
     assert_eq!(paper.params().map(|params| params.law.wlog), Ok(8));
     // By hand for the example: 56 - (1 - (31/32)^56) * 32 = 29.4 packets are below 30; with 1/16 it is 40.4.
@@ -44,7 +45,8 @@ fn what_does_not_go_together_is_named() {
     assert_eq!(wrong(Setup { min: Some(30_000), ..wide }), Some(ParamsError::Range));
 }
 
-/// A queue that stands at 100 packets of 1000 bytes: the average comes to it, and above `max` each arrival goes.
+/// A queue that stands at 100 packets of 1000 bytes: the average comes to it, and above `max` each arrival
+/// goes.
 #[test]
 fn above_max_each_arrival_is_dropped_and_below_min_none() {
     let mut queue = queue(EXAMPLE);
@@ -103,8 +105,8 @@ fn an_idle_time_ages_the_average_as_so_many_packets_would() {
     assert_eq!(queue.qavg(), before - (before >> 5));
 }
 
-/// Adaptive RED (2001): up by 0.01 or a quarter while the average is high, down to nine tenths while it is low,
-/// between 1 and 50 %.
+/// Adaptive RED (2001): up by 0.01 or a quarter while the average is high, down to nine tenths while it is
+/// low, between 1 and 50 %.
 #[test]
 fn the_adaptive_probability_stays_between_its_bounds() {
     let mut queue = queue(Setup { adaptive: true, ..EXAMPLE });

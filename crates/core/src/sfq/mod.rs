@@ -1,10 +1,10 @@
-//! `sfq`: stochastic fair queueing (McKenney, 1990): packets hashed into buckets, a slot for each bucket in use,
-//! the slots served in turn.
+//! `sfq`: stochastic fair queueing (McKenney, 1990): packets hashed into buckets, a slot for each bucket in
+//! use, the slots served in turn.
 //!
 //! Behaviour: Linux 6.1.192 `sch_sfq.c`, `red.h`:
 //!
-//! * Over the limit the longest slot loses the packet at its tail (with `headdrop` at its head); of equally long
-//!   ones that which changed last. Where every slot holds one packet, the one next in turn loses it.
+//! * Over the limit the longest slot loses the packet at its tail (with `headdrop` at its head); of equally
+//!   long ones that which changed last. Where every slot holds one packet, the one next in turn loses it.
 //! * A slot of `depth` packets drops the arrival, or its head for the arrival.
 //! * A packet for which there is no free slot is dropped.
 //! * A packet that empties its slot is not charged; a new slot gets a whole quantum and waits for its turn.

@@ -74,8 +74,9 @@ impl Discipline for Setup {
     }
 }
 
-/// Parameters of `sfq`. The number of buckets is the length of the bucket storage, a power of two (what is above
-/// is not used), in Linux 1024 by default; that of slots the length of the slot storage, in Linux 128 by default.
+/// Parameters of `sfq`. The number of buckets is the length of the bucket storage, a power of two (what is
+/// above is not used), in Linux 1024 by default; that of slots the length of the slot storage, in Linux 128
+/// by default.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Params {
     /// Most packets queued. Default 127.

@@ -98,8 +98,8 @@ impl<S> Nodes<S> {
         self.nodes.as_mut().get_mut(slot.head as usize).map(|node| &mut node.packet)
     }
 
-    /// Takes the packet at the head of a slot. What it holds stays until the next [`Nodes::push`], so that the caller
-    /// can read it without a copy.
+    /// Takes the packet at the head of a slot. What it holds stays until the next [`Nodes::push`], so that
+    /// the caller can read it without a copy.
     #[inline(always)]
     pub(super) fn pop_head<P: Copy>(&mut self, slot: &mut Slot) -> Option<&P>
     where
@@ -148,7 +148,8 @@ pub struct Slot {
     pub(super) hash: u32,
     /// The next slot of the round.
     pub(super) next: u32,
-    /// Its neighbours among the slots of equal length, [`NIL`] at either end; of a free slot the next free one.
+    /// Its neighbours among the slots of equal length, [`NIL`] at either end; of a free slot the next free
+    /// one.
     after: u32,
     before: u32,
     pub(super) vars: Vars,
@@ -174,14 +175,14 @@ impl Default for Slot {
 /// Most packets of a slot (Linux `SFQ_MAX_DEPTH`).
 pub const MAX_DEPTH: u32 = 127;
 
-/// The free slots, and the lists of slots of equal length; the slot that changed last is the first. Slots of one packet
-/// are on no list: nobody asks for them, as then the round says which slot loses a packet.
+/// The free slots, and the lists of slots of equal length; the slot that changed last is the first. Slots of
+/// one packet are on no list: nobody asks for them, as then the round says which slot loses a packet.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Depths {
     /// The first slot of each list but that of the longest slots; none for fewer than two packets.
     heads: [u32; MAX_DEPTH as usize + 1],
-    /// The first of the longest slots; [`NIL`] where none has two packets. Apart from the others, so that a slot that
-    /// is longer than all the others grows and shrinks without being moved.
+    /// The first of the longest slots; [`NIL`] where none has two packets. Apart from the others, so that a
+    /// slot that is longer than all the others grows and shrinks without being moved.
     top: u32,
     /// Packets of the longest slot; 1 also where none has any.
     pub(super) longest: u32,

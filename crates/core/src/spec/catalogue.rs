@@ -1,4 +1,5 @@
-//! The list of queues. What each one is called, what it does and which parameters it has is declared in its own folder.
+//! The list of queues. What each one is called, what it does and which parameters it has is declared in its
+//! own folder.
 
 use super::parameter::{Discipline, Parameter, Parameters};
 use super::value::Unit;

@@ -10,8 +10,8 @@
 //! prio,leaf=codel,leaf.target=10ms
 //! ```
 //!
-//! To add a parameter: a line in `params.rs` of its queue. To add a queue: a folder with `params.rs`, and a line in the
-//! list of `catalogue.rs`.
+//! To add a parameter: a line in `params.rs` of its queue. To add a queue: a folder with `params.rs`, and a
+//! line in the list of `catalogue.rs`.
 
 mod catalogue;
 mod draft;
@@ -100,7 +100,8 @@ impl QueueSpec {
         draft.finish()
     }
 
-    /// The queue of this kind with a value for each parameter that `value` has one for, and the default for the others.
+    /// The queue of this kind with a value for each parameter that `value` has one for, and the default for
+    /// the others.
     ///
     /// # Errors
     /// For a value out of its range, a parameter that is required and missing, and parameters that do not
@@ -182,8 +183,8 @@ impl QueueSpec {
         Ok(self)
     }
 
-    /// The rate to which it shapes all that passes it: `bandwidth` of `cake`, `rate` of `tbf` and `htb`. `None` where it
-    /// shapes nothing, or each flow by itself.
+    /// The rate to which it shapes all that passes it: `bandwidth` of `cake`, `rate` of `tbf` and `htb`.
+    /// `None` where it shapes nothing, or each flow by itself.
     #[must_use]
     pub fn shaped_rate(&self) -> Option<Rate> {
         self.params().discipline().shaped_rate()
@@ -195,8 +196,8 @@ impl QueueSpec {
         self.params().discipline().is_shaper() || self.leaf().is_some_and(|leaf| leaf.is_shaper())
     }
 
-    /// Packets that the queue has places for on a link of `rate` and of `mtu` bytes with its link header: of classes
-    /// the sum.
+    /// Packets that the queue has places for on a link of `rate` and of `mtu` bytes with its link header: of
+    /// classes the sum.
     ///
     /// # Errors
     /// Where the queue cannot be built for the link.

@@ -270,10 +270,12 @@ pub trait Parameters: Copy + PartialEq + 'static {
 
 /// The parameters of one queue by their places in the list.
 pub trait Access {
-    /// The value of the parameter at this place of the list. `None`: it is off, or depends on the link or on others.
+    /// The value of the parameter at this place of the list. `None`: it is off, or depends on the link or on
+    /// others.
     fn get(&self, at: usize) -> Option<Value>;
 
-    /// Sets the parameter at this place of the list. `false`: its field cannot hold this value, and is as it was.
+    /// Sets the parameter at this place of the list. `false`: its field cannot hold this value, and is as it
+    /// was.
     fn set(&mut self, at: usize, value: Value) -> bool;
 }
 
@@ -287,8 +289,8 @@ pub trait Discipline: Access {
         Ok(())
     }
 
-    /// Packets that the queue has places for on this link, where the queue of each of its classes, if it has any, has
-    /// places for `leaf`.
+    /// Packets that the queue has places for on this link, where the queue of each of its classes, if it has
+    /// any, has places for `leaf`.
     ///
     /// # Errors
     /// Where the queue cannot be built for the link.
@@ -320,15 +322,16 @@ pub trait Discipline: Access {
     }
 }
 
-/// Declares the parameters of a queue, once for all uses: the struct with a typed field for each, its `Default`, what
-/// reads and writes texts, and the entry in the catalogue with its help. One line each:
+/// Declares the parameters of a queue, once for all uses: the struct with a typed field for each, its
+/// `Default`, what reads and writes texts, and the entry in the catalogue with its help. One line each:
 ///
 /// ```text
 /// field ["tc's word"]: type = default,   unit and range, "what it does", "source";
 /// field ["tc's word"]: type => Required, unit and range, "what it does", "source";
 /// ```
 ///
-/// Behind `=>` is a [`Default`] for which the type has no value: such a field is an `Option`, or has to be given.
+/// Behind `=>` is a [`Default`] for which the type has no value: such a field is an `Option`, or has to be
+/// given.
 macro_rules! params {
     (
         $(#[$meta:meta])*

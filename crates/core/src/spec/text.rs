@@ -22,7 +22,8 @@ impl QueueSpec {
         self.given(parameter).map_or_else(|| parameter.default_text(), |value| value.to_string())
     }
 
-    /// The parameter, a limit in bytes, into which no packet of so many bytes fits, with its value: `limit=1000`.
+    /// The parameter, a limit in bytes, into which no packet of so many bytes fits, with its value:
+    /// `limit=1000`.
     #[must_use]
     pub fn too_small_for(&self, frame: u32) -> Option<String> {
         let name = self.params().discipline().too_small_for(frame)?;

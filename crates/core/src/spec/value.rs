@@ -137,8 +137,9 @@ impl Unit {
         })
     }
 
-    /// The value that a number in the base unit is: packets, bytes, ns, millionths, bit/s; 0 or 1 for a switch; a word
-    /// by its place; bytes that may be below zero as 32 bits in two's complement. `None`: the number is no value.
+    /// The value that a number in the base unit is: packets, bytes, ns, millionths, bit/s; 0 or 1 for a
+    /// switch; a word by its place; bytes that may be below zero as 32 bits in two's complement. `None`: the
+    /// number is no value.
     #[must_use]
     #[allow(clippy::cast_possible_wrap)]
     pub fn value(self, number: u64) -> Option<Value> {
@@ -156,8 +157,8 @@ impl Unit {
         })
     }
 
-    /// The number in the base unit that a value is, as [`Unit::value`] takes it; of packets in the place of a time their
-    /// number. `None` for a word that this unit does not have.
+    /// The number in the base unit that a value is, as [`Unit::value`] takes it; of packets in the place of a
+    /// time their number. `None` for a word that this unit does not have.
     #[must_use]
     pub fn number(self, value: Value) -> Option<u64> {
         Some(match value {

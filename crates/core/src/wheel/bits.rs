@@ -1,5 +1,5 @@
-//! Which slots hold packets: a bit for each, and two levels above it a bit for each word that is not empty, so that the
-//! next slot that holds one is found in a few steps.
+//! Which slots hold packets: a bit for each, and two levels above it a bit for each word that is not empty,
+//! so that the next slot that holds one is found in a few steps.
 
 use crate::arena::Storage;
 

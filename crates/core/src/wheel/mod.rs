@@ -1,12 +1,12 @@
-//! `wheel`: a timing wheel. The host stamps each packet with its earliest time to leave ([`Observer::origin`]), the wheel
-//! lets it go then: no queue stands, and no flow is looked up (V. Jacobson, "Evolving from as fast as possible: teaching
-//! NICs about time"; A. Saeed et al., "Carousel", SIGCOMM 2017).
+//! `wheel`: a timing wheel. The host stamps each packet with its earliest time to leave
+//! ([`Observer::origin`]), the wheel lets it go then: no queue stands, and no flow is looked up (V. Jacobson,
+//! "Evolving from as fast as possible: teaching NICs about time"; A. Saeed et al., "Carousel", SIGCOMM 2017).
 //!
-//! Slots of a fixed width go round; a packet is put into the slot of its time, at its tail, and leaves when that slot's
-//! time has come: never early, and less than a slot late. What asks for a time that is past, or for none, leaves at once;
-//! what asks for one beyond the horizon goes to the last slot, or is dropped. Each operation takes the same few steps
-//! however many packets and flows there are. Carousel's feedback to the sender, a completion when the packet leaves, is
-//! that of the device behind the queue.
+//! Slots of a fixed width go round; a packet is put into the slot of its time, at its tail, and leaves when
+//! that slot's time has come: never early, and less than a slot late. What asks for a time that is past, or
+//! for none, leaves at once; what asks for one beyond the horizon goes to the last slot, or is dropped. Each
+//! operation takes the same few steps however many packets and flows there are. Carousel's feedback to the
+//! sender, a completion when the packet leaves, is that of the device behind the queue.
 
 mod bits;
 mod params;
@@ -69,8 +69,8 @@ pub struct Wheel<P: 'static, M: Memory = crate::memory::Usual> {
 }
 
 impl<P: Packet, M: Memory> Wheel<P, M> {
-    /// An empty wheel, whatever the storage held. Slots beyond [`MAX_SLOTS`], or without [`words`], are not used; one
-    /// without slots lets everything leave at once.
+    /// An empty wheel, whatever the storage held. Slots beyond [`MAX_SLOTS`], or without [`words`], are not
+    /// used; one without slots lets everything leave at once.
     pub fn new(params: Params, words: M::Of<u64>, mut slots: M::Of<List>, places: M::Of<Slot<P>>) -> Self {
         let arena = Arena::new(places);
         let wanted = u32::try_from(slots.as_ref().len()).unwrap_or(MAX_SLOTS);
@@ -112,7 +112,8 @@ impl<P: Packet, M: Memory> Wheel<P, M> {
         Span(self.params.granularity.0.saturating_mul(self.count.saturating_sub(1) as u64))
     }
 
-    /// Sets all parameters but the width of the slots. Packets above a lower limit leave in their order, and are dropped.
+    /// Sets all parameters but the width of the slots. Packets above a lower limit leave in their order, and
+    /// are dropped.
     pub fn configure(&mut self, now: Nanos, params: Params, observer: &mut impl Observer<P>) {
         self.params = Params { granularity: self.params.granularity, ..params };
         self.limit = params.limit.min(self.arena.capacity());
@@ -130,7 +131,8 @@ impl<P: Packet, M: Memory> Wheel<P, M> {
         (slot % self.count as u64) as u32
     }
 
-    /// The first slot behind those that are due that holds packets, from the beginning of time; its end for none.
+    /// The first slot behind those that are due that holds packets, from the beginning of time; its end for
+    /// none.
     fn first(&self) -> u64 {
         let from = self.place(self.turned);
         let Some(place) = self.bits.next(from).or_else(|| self.bits.next(0)) else { return u64::MAX };

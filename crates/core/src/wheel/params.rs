@@ -21,7 +21,8 @@ params! {
 }
 
 impl Params {
-    /// The width of a slot in force: as given, or so wide that the slots of the horizon are at most [`MAX_SLOTS`].
+    /// The width of a slot in force: as given, or so wide that the slots of the horizon are at most
+    /// [`MAX_SLOTS`].
     #[must_use]
     pub fn granularity(&self) -> Span {
         let most = u64::from(MAX_SLOTS - 1);

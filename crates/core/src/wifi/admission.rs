@@ -1,9 +1,9 @@
 //! Soft admission of flows to the categories VO and VI: a flow that builds a queue there loses its priority.
 //!
-//! 802.11 has no admission control in practice: whoever marks bulk traffic as voice locks the others out. Here the
-//! marking is believed until the flow behaves otherwise, and then the whole flow goes to BE, what is queued of it
-//! included, so that its order stays. Idea of "Airtime fairness in the Linux WiFi stack" (Høiland-Jørgensen, 2017), next
-//! steps: "soft" QoS admission control; not in Linux.
+//! 802.11 has no admission control in practice: whoever marks bulk traffic as voice locks the others out.
+//! Here the marking is believed until the flow behaves otherwise, and then the whole flow goes to BE, what is
+//! queued of it included, so that its order stays. Idea of "Airtime fairness in the Linux WiFi stack"
+//! (Høiland-Jørgensen, 2017), next steps: "soft" QoS admission control; not in Linux.
 //!
 //! [`Admission`] stands beside a [`TxStack`]: without one nothing differs from Linux.
 
@@ -16,10 +16,11 @@ use crate::{Nanos, Packet, Span};
 /// When a flow loses its priority, and for how long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AdmissionParams {
-    /// A flow whose queue has not been empty for so long is demoted, 1 ms to 10 s. Default 50 ms: two and a half
-    /// packets of a call.
+    /// A flow whose queue has not been empty for so long is demoted, 1 ms to 10 s. Default 50 ms: two and a
+    /// half packets of a call.
     pub standing: Span,
-    /// A demoted flow gets its priority back when its queue in BE was empty for so long, 1 ms to 100 s. Default 1 s.
+    /// A demoted flow gets its priority back when its queue in BE was empty for so long, 1 ms to 100 s.
+    /// Default 1 s.
     pub hold: Span,
     /// Flows that are watched at a time, 1 to 65536. Default 1024.
     pub flows: u32,
@@ -95,11 +96,12 @@ impl Admission {
         self.stats
     }
 
-    /// Where a packet of the flow `flow_hash` that is marked for `txq` is to be queued: there, or in the station's queue of
-    /// BE. To be called before [`TxStack::enqueue`]; what is queued of a flow that is demoted now has moved when it
-    /// returns, so that the driver is to run a round in both categories.
+    /// Where a packet of the flow `flow_hash` that is marked for `txq` is to be queued: there, or in the
+    /// station's queue of BE. To be called before [`TxStack::enqueue`]; what is queued of a flow that is
+    /// demoted now has moved when it returns, so that the driver is to run a round in both categories.
     ///
-    /// Flows are watched in places by their hash: one that finds its place with a demoted flow is not watched meanwhile.
+    /// Flows are watched in places by their hash: one that finds its place with a demoted flow is not watched
+    /// meanwhile.
     pub fn admit<P: Packet>(
         &mut self,
         now: Nanos,
@@ -151,9 +153,9 @@ impl<P: Packet> TxStack<P> {
         self.place(txq).map_or(0, |place| self.fq.flow_backlog(place, flow_hash))
     }
 
-    /// Hands a flow with its packets and its control state from one queue to another, where it begins a turn, and
-    /// schedules that. `false`: the flow is not the first queue's, or one of them is not known. Costs a step for each flow
-    /// of the first queue.
+    /// Hands a flow with its packets and its control state from one queue to another, where it begins a turn,
+    /// and schedules that. `false`: the flow is not the first queue's, or one of them is not known. Costs a
+    /// step for each flow of the first queue.
     pub fn hand_over(&mut self, now: Nanos, from: TxqId, to: TxqId, flow_hash: u32) -> bool {
         let Some((from, place)) = self.place(from).zip(self.place(to)) else { return false };
         let is_moved = self.fq.hand_over(from, place, flow_hash);

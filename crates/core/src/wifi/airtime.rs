@@ -1,4 +1,5 @@
-//! Whose turn it is: deficit round robin over airtime (Linux 6.1 `tx.c`: `ieee80211_next_txq` and neighbours).
+//! Whose turn it is: deficit round robin over airtime (Linux 6.1 `tx.c`: `ieee80211_next_txq` and
+//! neighbours).
 
 use super::TxStack;
 use super::id::{Ac, StationId, Tid, TxqId};
@@ -33,7 +34,8 @@ impl<P: Packet, M: Memory> TxStack<P, M> {
         !self.params.aql || !self.params.aql_enable || self.pending.allows(account, self.aql_threshold)
     }
 
-    /// Begins a scheduling round in a category and returns its number; 0: the radio's limit forbids a round now, and
+    /// Begins a scheduling round in a category and returns its number; 0: the radio's limit forbids a round
+    /// now, and
     /// [`TxStack::next_txq`] gives nothing until one is begun (Linux 6.1 `ieee80211_txq_schedule_start`).
     pub fn schedule_start(&mut self, ac: Ac) -> u16 {
         let is_allowed = self.allows_round(ac);
@@ -46,14 +48,15 @@ impl<P: Packet, M: Memory> TxStack<P, M> {
         category.round
     }
 
-    /// The next queue that may send in this round. It leaves the list, and comes back by [`TxStack::return_txq`]
-    /// (Linux 6.1 `ieee80211_next_txq`).
+    /// The next queue that may send in this round. It leaves the list, and comes back by
+    /// [`TxStack::return_txq`] (Linux 6.1 `ieee80211_next_txq`).
     ///
-    /// A station in debt gets one weight each time its queue comes up, and the queue goes to the tail; so does one
-    /// that has too much airtime under way. A queue that was given in this round already ends the round.
+    /// A station in debt gets one weight each time its queue comes up, and the queue goes to the tail; so
+    /// does one that has too much airtime under way. A queue that was given in this round already ends the
+    /// round.
     ///
-    /// Costs a step for each such queue before the one found. Linux goes round once for each weight that is missing;
-    /// here the rounds in which no station comes out of debt are made in one.
+    /// Costs a step for each such queue before the one found. Linux goes round once for each weight that is
+    /// missing; here the rounds in which no station comes out of debt are made in one.
     pub fn next_txq(&mut self, ac: Ac) -> Option<TxqId> {
         let round = self.schedule.round(ac);
         if round == 0 {
@@ -97,8 +100,9 @@ impl<P: Packet, M: Memory> TxStack<P, M> {
     }
 
     /// A round of a driver that takes nothing, where the queue at the head is all that comes of it: given by
-    /// [`TxStack::next_txq`], returned with `force`, at the head again, and so the end of the round. True: that round was
-    /// made. False: another queue could come up, and nothing was done. Either way as if it had been made step by step.
+    /// [`TxStack::next_txq`], returned with `force`, at the head again, and so the end of the round. True:
+    /// that round was made. False: another queue could come up, and nothing was done. Either way as if it had
+    /// been made step by step.
     pub fn hold_round(&mut self, now: Nanos, ac: Ac, force: bool) -> bool {
         let round = self.schedule.round(ac).wrapping_add(1).max(1);
         let Some(place) = self.schedule.head(ac) else { return false };
@@ -137,8 +141,8 @@ impl<P: Packet, M: Memory> TxStack<P, M> {
         station.account(ac).refill(weight, turns);
     }
 
-    /// Every listed queue has gone to the tail: makes at once the rounds in which no station that AQL allows comes out
-    /// of debt. A station with several queues on the list gets a weight for each in every round.
+    /// Every listed queue has gone to the tail: makes at once the rounds in which no station that AQL allows
+    /// comes out of debt. A station with several queues on the list gets a weight for each in every round.
     fn skip_rounds(&mut self, ac: Ac) {
         if !self.schedule.has_no_new(ac) {
             return;
@@ -161,10 +165,10 @@ impl<P: Packet, M: Memory> TxStack<P, M> {
         }
     }
 
-    /// Gives back a queue that [`TxStack::next_txq`] or [`TxStack::may_transmit`] gave, or announces one: it is put on
-    /// the list where it has packets, or `force` says that the driver has some of its (Linux 6.1
-    /// `ieee80211_return_txq`). A queue without packets whose station is in debt and was active in the last 100 ms
-    /// stays on the list, so that a debt is not lost by going idle. An unknown queue is passed over.
+    /// Gives back a queue that [`TxStack::next_txq`] or [`TxStack::may_transmit`] gave, or announces one: it
+    /// is put on the list where it has packets, or `force` says that the driver has some of its (Linux 6.1
+    /// `ieee80211_return_txq`). A queue without packets whose station is in debt and was active in the last
+    /// 100 ms stays on the list, so that a debt is not lost by going idle. An unknown queue is passed over.
     #[inline]
     pub fn return_txq(&mut self, now: Nanos, txq: TxqId, force: bool) {
         if let Some(place) = self.place(txq) {
@@ -172,7 +176,8 @@ impl<P: Packet, M: Memory> TxStack<P, M> {
         }
     }
 
-    /// Announces a queue to the scheduler (Linux 6.1 `ieee80211_schedule_txq`): [`TxStack::return_txq`] with `force`.
+    /// Announces a queue to the scheduler (Linux 6.1 `ieee80211_schedule_txq`): [`TxStack::return_txq`] with
+    /// `force`.
     pub fn schedule_txq(&mut self, now: Nanos, txq: TxqId) {
         self.return_txq(now, txq, true);
     }
@@ -221,8 +226,8 @@ impl<P: Packet, M: Memory> TxStack<P, M> {
         }
     }
 
-    /// A queue came back with nothing to send. From the list of new stations it goes once behind the others, lest a
-    /// station that sends little and often lock them out; otherwise it is off the lists.
+    /// A queue came back with nothing to send. From the list of new stations it goes once behind the others,
+    /// lest a station that sends little and often lock them out; otherwise it is off the lists.
     fn end_turns(&mut self, ac: Ac, txq: TxqId, place: u32, taken_from: Listing) {
         self.schedule.nodes[place as usize].taken_from = Listing::Off;
         if taken_from == Listing::New && self.schedule.has_active(ac) {
@@ -247,10 +252,11 @@ impl<P: Packet, M: Memory> TxStack<P, M> {
         }
     }
 
-    /// Whether a driver that is asked by its firmware may send from this queue now; with a yes the queue leaves the
-    /// list (Linux 6.1 `ieee80211_txq_may_transmit`). The queues before it go to the tail, and those in debt get a
-    /// weight each. What is asked for is judged by its deficit without what is under way. Yes too: for a queue on no
-    /// list, one that is not known, and while the radio is over its limit. Costs a step for each queue before it.
+    /// Whether a driver that is asked by its firmware may send from this queue now; with a yes the queue
+    /// leaves the list (Linux 6.1 `ieee80211_txq_may_transmit`). The queues before it go to the tail, and
+    /// those in debt get a weight each. What is asked for is judged by its deficit without what is under way.
+    /// Yes too: for a queue on no list, one that is not known, and while the radio is over its limit. Costs a
+    /// step for each queue before it.
     pub fn may_transmit(&mut self, txq: TxqId) -> bool {
         let Some(place) = self.place(txq) else { return true };
         let ac = txq.ac();
@@ -285,10 +291,10 @@ impl<P: Packet, M: Memory> TxStack<P, M> {
         }
     }
 
-    /// Airtime that a station has used, us, failed attempts included: `tx` to it, `rx` from it. It counts in the
-    /// statistics, and against the deficit as far as `airtime_tx` and `airtime_rx` say and the station was active in
-    /// the last 100 ms (Linux 6.1 `ieee80211_sta_register_airtime`). An unknown station is passed over: it can have
-    /// left since.
+    /// Airtime that a station has used, us, failed attempts included: `tx` to it, `rx` from it. It counts in
+    /// the statistics, and against the deficit as far as `airtime_tx` and `airtime_rx` say and the station
+    /// was active in the last 100 ms (Linux 6.1 `ieee80211_sta_register_airtime`). An unknown station is
+    /// passed over: it can have left since.
     pub fn register_airtime(&mut self, now: Nanos, station: StationId, tid: Tid, tx: u32, rx: u32) {
         let Some(at) = self.present(station) else { return };
         let account = &self.stations[at].accounts[tid.ac().index()];

@@ -18,8 +18,8 @@ impl Default for AqlLimits {
     }
 }
 
-/// The estimate of a packet under way, us: a multiple of 4, at most 4092, as it is kept in 10 bits with the packet. 0:
-/// the packet was not counted.
+/// The estimate of a packet under way, us: a multiple of 4, at most 4092, as it is kept in 10 bits with the
+/// packet. 0: the packet was not counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Estimate(u16);
 
@@ -79,8 +79,8 @@ impl Pending {
             || (self.total < threshold && account.pending < account.limits.high)
     }
 
-    /// Whether the radio may begin a round in a category with `listed` queues on its list. An empty list gives a limit
-    /// of about 2^31 us, since Linux takes one from the number of queues before it multiplies.
+    /// Whether the radio may begin a round in a category with `listed` queues on its list. An empty list
+    /// gives a limit of about 2^31 us, since Linux takes one from the number of queues before it multiplies.
     pub(super) const fn allows_round(&self, ac: Ac, listed: u32, limits: AqlLimits) -> bool {
         let more = listed.wrapping_sub(1).wrapping_mul(limits.low) / 2;
         self.by_ac[ac as usize] < more.wrapping_add(limits.high)

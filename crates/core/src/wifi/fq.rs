@@ -1,8 +1,8 @@
 //! The flows of a radio, shared by all queues, with `CoDel` in each (Linux 6.1 `fq_impl.h`, `codel_impl.h`).
 //!
-//! A queue (`fq_tin`) has lists of new and old flows as `fq_codel` has. The pool of flows is one for the radio: a
-//! packet whose flow belongs to another queue at this moment goes to the fall-back flow of its own. Fall-back flows
-//! stand behind the pool in one array, so a flow is an index whatever kind it is.
+//! A queue (`fq_tin`) has lists of new and old flows as `fq_codel` has. The pool of flows is one for the
+//! radio: a packet whose flow belongs to another queue at this moment goes to the fall-back flow of its own.
+//! Fall-back flows stand behind the pool in one array, so a flow is an index whatever kind it is.
 
 use super::flow::{Flow, FlowList, FlowState, Tin};
 use crate::arena::{Arena, List, NIL, Slot, Storage};
@@ -11,7 +11,8 @@ use crate::hash::reciprocal_scale;
 use crate::memory::Memory;
 use crate::{Nanos, Observer, Packet, Reason, Verdict};
 
-/// Bytes of a packet that count against its flow's turn; no frame is longer. Keeps deficits small and rounds short.
+/// Bytes of a packet that count against its flow's turn; no frame is longer. Keeps deficits small and rounds
+/// short.
 const MOST_CHARGED: u32 = 1 << 20;
 
 /// Limits of the pool.
@@ -96,8 +97,8 @@ impl Totals {
 }
 
 impl<P: Packet, M: Memory> Fq<P, M> {
-    /// `pool` flows and one for each queue, the queues, a place for each packet and one more, a bit for each flow of the
-    /// pool.
+    /// `pool` flows and one for each queue, the queues, a place for each packet and one more, a bit for each
+    /// flow of the pool.
     pub(super) fn new(
         pool: u32,
         mut flows: M::Of<Flow>,
@@ -133,8 +134,8 @@ impl<P: Packet, M: Memory> Fq<P, M> {
         reciprocal_scale(hash, self.pool as usize)
     }
 
-    /// Takes `packet` into the queue at `place`, which must be one, and then drops from the fattest flow while
-    /// the radio is over a limit.
+    /// Takes `packet` into the queue at `place`, which must be one, and then drops from the fattest flow
+    /// while the radio is over a limit.
     #[inline]
     pub(super) fn enqueue(
         &mut self,
@@ -239,8 +240,8 @@ impl<P: Packet, M: Memory> Fq<P, M> {
         }
     }
 
-    /// The flow `index`, at the head of its list, has used up its turn: a quantum, and behind the old flows. Alone
-    /// it would come up again at once, so it gets all its turns together.
+    /// The flow `index`, at the head of its list, has used up its turn: a quantum, and behind the old flows.
+    /// Alone it would come up again at once, so it gets all its turns together.
     #[inline]
     fn next_turn(&mut self, place: u32, index: u32, is_new: bool) {
         let tin = &mut self.tins[place as usize];
@@ -260,8 +261,8 @@ impl<P: Packet, M: Memory> Fq<P, M> {
         tin.old_flows.push(&mut self.flows, index);
     }
 
-    /// The flow `index`, at the head of its list, was found empty: off the lists, or behind the old flows where
-    /// it was new, lest it jump the queue (RFC 8290 section 4.2).
+    /// The flow `index`, at the head of its list, was found empty: off the lists, or behind the old flows
+    /// where it was new, lest it jump the queue (RFC 8290 section 4.2).
     #[inline]
     fn leave(&mut self, place: u32, index: u32, is_new: bool) {
         let tin = &mut self.tins[place as usize];
@@ -315,8 +316,8 @@ impl<P: Packet, M: Memory> Fq<P, M> {
         if flow.owner == place { flow.backlog_packets } else { 0 }
     }
 
-    /// Moves the pool's flow for `hash` from the lists of one queue to the new flows of another; `false`: it is not the
-    /// first one's.
+    /// Moves the pool's flow for `hash` from the lists of one queue to the new flows of another; `false`: it
+    /// is not the first one's.
     #[cfg(feature = "alloc")]
     pub(super) fn hand_over(&mut self, from: u32, to: u32, hash: u32) -> bool {
         let index = self.index(hash);
@@ -341,7 +342,8 @@ impl<P: Packet, M: Memory> Fq<P, M> {
         true
     }
 
-    /// Drops everything in the queue at `place` (Linux 6.1 `ieee80211_txq_purge`): its new flows, then its old.
+    /// Drops everything in the queue at `place` (Linux 6.1 `ieee80211_txq_purge`): its new flows, then its
+    /// old.
     pub(super) fn purge(&mut self, now: Nanos, place: u32, observer: &mut impl Observer<P>) {
         loop {
             let tin = &mut self.tins[place as usize];
@@ -364,8 +366,8 @@ impl<P: Packet, M: Memory> Fq<P, M> {
         }
     }
 
-    /// Makes the queue at `place`, which is empty, as new: counters and fall-back flow. Flows of the pool keep
-    /// their control state whoever had them.
+    /// Makes the queue at `place`, which is empty, as new: counters and fall-back flow. Flows of the pool
+    /// keep their control state whoever had them.
     pub(super) fn renew(&mut self, place: u32) {
         self.tins[place as usize] = Tin::default();
         self.flows[(self.pool + place) as usize] = Flow::default();

@@ -72,8 +72,8 @@ impl Tid {
     }
 }
 
-/// A station's number, chosen by the caller: 0 to one less than [`super::Capacity::stations`]. It stands for the
-/// address by which mac80211 finds a station.
+/// A station's number, chosen by the caller: 0 to one less than [`super::Capacity::stations`]. It stands for
+/// the address by which mac80211 finds a station.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct StationId(pub u32);
 

@@ -6,7 +6,8 @@ use super::station::Station;
 use crate::arena::Slot;
 use crate::memory::Memory;
 
-/// The storage of a stack, of the lengths that [`super::Capacity::lengths`] says; what it held before does not matter.
+/// The storage of a stack, of the lengths that [`super::Capacity::lengths`] says; what it held before does
+/// not matter.
 #[derive(Clone, Debug)]
 pub struct Parts<P: 'static, M: Memory> {
     /// Flows: those of the pool, then one for each queue.

@@ -1,5 +1,5 @@
-//! The transmit stack of an 802.11 radio: mac80211's queues per station and TID, its airtime scheduler and its limits
-//! of airtime under way. Behaviour: Linux 6.1.192 `net/mac80211`, decision for decision.
+//! The transmit stack of an 802.11 radio: mac80211's queues per station and TID, its airtime scheduler and
+//! its limits of airtime under way. Behaviour: Linux 6.1.192 `net/mac80211`, decision for decision.
 //!
 //! ```text
 //!  enqueue ──► queue of (station, TID) ──► list of its access category ──► schedule_start, next_txq, return_txq
@@ -9,24 +9,26 @@
 //!              register_airtime ─► deficit of the station              tx_dequeue ──► driver, hardware
 //! ```
 //!
-//! A driver's round: [`TxStack::schedule_start`]; while [`TxStack::next_txq`] gives a queue, [`TxStack::tx_dequeue`] from
-//! it as often as there is room below, then [`TxStack::return_txq`]. At completion: [`TxStack::register_airtime`] with
-//! the time on the air, [`TxStack::tx_completed`] for each packet, [`TxStack::set_rate`] with the rate used.
+//! A driver's round: [`TxStack::schedule_start`]; while [`TxStack::next_txq`] gives a queue,
+//! [`TxStack::tx_dequeue`] from it as often as there is room below, then [`TxStack::return_txq`]. At
+//! completion: [`TxStack::register_airtime`] with the time on the air, [`TxStack::tx_completed`] for each
+//! packet, [`TxStack::set_rate`] with the rate used.
 //!
 //! Some of the behaviour is in no paper:
 //!
-//! * The flows are one pool for the radio. A packet whose flow belongs to another queue at the moment goes to the
-//!   fall-back flow of its own queue. The control state of a flow outlives its owner.
-//! * A queue is scheduled at the head of its category's list. It goes to the tail by debt or by AQL, no other way.
+//! * The flows are one pool for the radio. A packet whose flow belongs to another queue at the moment goes to
+//!   the fall-back flow of its own queue. The control state of a flow outlives its owner.
+//! * A queue is scheduled at the head of its category's list. It goes to the tail by debt or by AQL, no other
+//!   way.
 //! * Deficits belong to a station and category; what is under way counts as used when a turn is decided.
 //! * A station's debt is kept for 100 ms after it was last active.
 //!
 //! `ath9k_scheduler` is the order of stations before that was mac80211's (Linux 4.11 to 5.0).
-//! `sparse_stations` is not in Linux 6.1: it is the optimisation of "Ending the Anomaly" (Høiland-Jørgensen et al.,
-//! USENIX ATC 2017, section 3.2), which ath9k had until its scheduler moved to mac80211. A station that was away
-//! comes before all that were served, for one weight of airtime, and after that once behind them. In Linux 6.1 every
-//! queue that is scheduled goes to the head, a newly active one among them. Not in Linux either, and off unless asked
-//! for: `joint_airtime`, and `Admission` (feature `alloc`).
+//! `sparse_stations` is not in Linux 6.1: it is the optimisation of "Ending the Anomaly" (Høiland-Jørgensen
+//! et al., USENIX ATC 2017, section 3.2), which ath9k had until its scheduler moved to mac80211. A station
+//! that was away comes before all that were served, for one weight of airtime, and after that once behind
+//! them. In Linux 6.1 every queue that is scheduled goes to the head, a newly active one among them. Not in
+//! Linux either, and off unless asked for: `joint_airtime`, and `Admission` (feature `alloc`).
 
 #[cfg(feature = "alloc")]
 mod admission;
@@ -127,9 +129,9 @@ impl Capacity {
         }
     }
 
-    /// Bytes that a stack of this capacity allocates for itself: flows, queues, stations and the places of packet
-    /// descriptors of type `P`. The frames are the owner's; their sum is bounded by [`WifiParams::memory_limit`] and
-    /// the one frame that is over it while its place is made.
+    /// Bytes that a stack of this capacity allocates for itself: flows, queues, stations and the places of
+    /// packet descriptors of type `P`. The frames are the owner's; their sum is bounded by
+    /// [`WifiParams::memory_limit`] and the one frame that is over it while its place is made.
     #[must_use]
     #[cfg(feature = "alloc")]
     pub fn storage_bytes<P: Packet>(&self) -> u64 {
@@ -165,7 +167,8 @@ impl<P: Packet> TxStack<P> {
     /// A stack without stations, its storage from the heap.
     ///
     /// # Errors
-    /// [`WifiError::Capacity`] where a capacity is out of range, [`WifiError::OutOfRange`] where a parameter is.
+    /// [`WifiError::Capacity`] where a capacity is out of range, [`WifiError::OutOfRange`] where a parameter
+    /// is.
     pub fn new(params: WifiParams, capacity: Capacity) -> Result<TxStack<P>, WifiError> {
         capacity.check()?;
         let Lengths { flows, tins, nodes, stations, slots, bits } = capacity.lengths();
@@ -185,7 +188,8 @@ impl<P: Packet, M: Memory> TxStack<P, M> {
     /// A stack without stations over this storage.
     ///
     /// # Errors
-    /// [`WifiError::Capacity`] where a capacity is out of range or a part shorter than [`Capacity::lengths`] says,
+    /// [`WifiError::Capacity`] where a capacity is out of range or a part shorter than [`Capacity::lengths`]
+    /// says,
     /// [`WifiError::OutOfRange`] where a parameter is out of range.
     pub fn over(params: WifiParams, capacity: Capacity, parts: Parts<P, M>) -> Result<Self, WifiError> {
         capacity.check()?;
@@ -228,8 +232,9 @@ impl<P: Packet, M: Memory> TxStack<P, M> {
         &self.capacity
     }
 
-    /// Sets all parameters. Nothing is dropped: limits act on the next arrival. A station takes over changed AQL limits
-    /// where its own were the radio's (Linux 6.1 `debugfs.c:aql_txq_limit_write`). A change of `band` acts on the next
+    /// Sets all parameters. Nothing is dropped: limits act on the next arrival. A station takes over changed
+    /// AQL limits where its own were the radio's (Linux 6.1 `debugfs.c:aql_txq_limit_write`). A change of
+    /// `band` acts on the next
     /// [`TxStack::set_rate`] of each station.
     ///
     /// # Errors
@@ -285,8 +290,8 @@ impl<P: Packet, M: Memory> TxStack<P, M> {
         Ok(())
     }
 
-    /// Removes a station and drops what its queues hold ([`crate::Reason::Flush`]). Estimates of its packets under way
-    /// stay in the radio's sums until their [`TxStack::tx_completed`].
+    /// Removes a station and drops what its queues hold ([`crate::Reason::Flush`]). Estimates of its packets
+    /// under way stay in the radio's sums until their [`TxStack::tx_completed`].
     ///
     /// # Errors
     /// Where there is no such station.
@@ -369,9 +374,9 @@ impl<P: Packet, M: Memory> TxStack<P, M> {
         self.set_rate_as_reported(station, Some(rate))
     }
 
-    /// As [`TxStack::set_rate`] for a driver that reports rates beyond the standard (VHT MCS 9 at 20 MHz is common): what
-    /// the estimator has no duration for gives estimates as in Linux, which are 0 but for VHT MCS 10 and 11. `None`
-    /// forgets the rate.
+    /// As [`TxStack::set_rate`] for a driver that reports rates beyond the standard (VHT MCS 9 at 20 MHz is
+    /// common): what the estimator has no duration for gives estimates as in Linux, which are 0 but for VHT
+    /// MCS 10 and 11. `None` forgets the rate.
     ///
     /// # Errors
     /// Where there is no such station.
@@ -387,9 +392,9 @@ impl<P: Packet, M: Memory> TxStack<P, M> {
         Ok(())
     }
 
-    /// Rate control reports what it expects of the station, kbit/s. Below `slow_rate` for each station present now, and
-    /// not 0, the station is under the control law of slow stations until the next report (Linux 6.1
-    /// `sta_update_codel_params`).
+    /// Rate control reports what it expects of the station, kbit/s. Below `slow_rate` for each station
+    /// present now, and not 0, the station is under the control law of slow stations until the next report
+    /// (Linux 6.1 `sta_update_codel_params`).
     ///
     /// # Errors
     /// Where there is no such station.

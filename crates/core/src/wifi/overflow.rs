@@ -55,8 +55,8 @@ impl<P: Packet, M: Memory> Fq<P, M> {
         }
     }
 
-    /// The flow with most bytes: the lowest index of the pool among equals; a fall-back flow only where it has
-    /// more than all of the pool, the one that became non-empty last among equals.
+    /// The flow with most bytes: the lowest index of the pool among equals; a fall-back flow only where it
+    /// has more than all of the pool, the one that became non-empty last among equals.
     fn fattest(&self) -> Option<u32> {
         let mut best: Option<(u32, u32)> = None;
         let mut consider = |index: u32| {

@@ -1,4 +1,5 @@
-//! The knobs of a radio, and the same as data (in mac80211: files of debugfs, features of the driver and constants).
+//! The knobs of a radio, and the same as data (in mac80211: files of debugfs, features of the driver and
+//! constants).
 
 use super::WifiError;
 use super::aql::AqlLimits;
@@ -30,8 +31,8 @@ impl Field for PerAc {
 words! { Band: Ghz2 = "2", Ghz5 = "5" }
 
 params! {
-    /// Parameters of a radio's transmit stack (in mac80211: files of debugfs, features of the driver and constants). As
-    /// keys, AQL limits set all categories; new stations take them over.
+    /// Parameters of a radio's transmit stack (in mac80211: files of debugfs, features of the driver and
+    /// constants). As keys, AQL limits set all categories; new stations take them over.
     pub struct WifiParams: "wifi",
         "the queues of an 802.11 radio: per station and TID, airtime scheduler, limits of airtime under way",
         "net/mac80211";
@@ -113,8 +114,8 @@ impl WifiParams {
         WifiParams { memory_limit: 4 << 20, ..WifiParams::default() }
     }
 
-    /// Sets one parameter by its key, in its base unit (ns, bytes, bit/s; a word by its place). Limits of AQL are kept in
-    /// us, rounded down.
+    /// Sets one parameter by its key, in its base unit (ns, bytes, bit/s; a word by its place). Limits of AQL
+    /// are kept in us, rounded down.
     ///
     /// # Errors
     /// [`WifiError::OutOfRange`], also for a key that there is not.
@@ -152,8 +153,8 @@ impl WifiParams {
         super::Ac::ALL.into_iter().try_for_each(|ac| check_aql(self.aql_limits(ac)))
     }
 
-    /// The control law's parameters for an ordinary or a slow station. Its "too small to drop" test is for an empty
-    /// flow alone: mac80211 leaves `CoDel`'s MTU at 0.
+    /// The control law's parameters for an ordinary or a slow station. Its "too small to drop" test is for an
+    /// empty flow alone: mac80211 leaves `CoDel`'s MTU at 0.
     pub(super) const fn law_params(&self, is_slow: bool) -> LawParams {
         let (target, interval) =
             if is_slow { (self.slow_target, self.slow_interval) } else { (self.target, self.interval) };

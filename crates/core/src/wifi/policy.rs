@@ -1,11 +1,13 @@
-//! Who gets how much airtime: groups of stations, turned into weights of stations outside of the packets' way.
+//! Who gets how much airtime: groups of stations, turned into weights of stations outside of the packets'
+//! way.
 //!
-//! The scheduler knows stations and weights. A policy decides over groups (a guest network, a room, an account),
-//! over groups of groups, and is asked again on a timer ([`DEFAULT_INTERVAL`]), since what a group may have
-//! depends on how many of its stations are active. For groups i of weight W_i with N_i active stations the weight of a
-//! station is W_i C / N_i, C the product of all N_i, so that the group's sum is W_i C whatever N_i is (PoliFi: Høiland-
-//! Jørgensen, Hurtig, Brunstrom, WCNC 2019). Here the division is carried out in 64-bit fixed point and then scaled to the
-//! weights that Linux takes: the product of many numbers is no 16-bit number.
+//! The scheduler knows stations and weights. A policy decides over groups (a guest network, a room, an
+//! account), over groups of groups, and is asked again on a timer ([`DEFAULT_INTERVAL`]), since what a group
+//! may have depends on how many of its stations are active. For groups i of weight W_i with N_i active
+//! stations the weight of a station is W_i C / N_i, C the product of all N_i, so that the group's sum is W_i
+//! C whatever N_i is (PoliFi: Høiland-Jørgensen, Hurtig, Brunstrom, WCNC 2019). Here the division is carried
+//! out in 64-bit fixed point and then scaled to the weights that Linux takes: the product of many numbers is
+//! no 16-bit number.
 
 use alloc::vec::Vec;
 use core::fmt;
@@ -20,7 +22,8 @@ pub const DEFAULT_INTERVAL: Span = Span::from_millis(200);
 /// A station counts as active for so many half intervals after it was (`hostapd`: 2.5 intervals).
 const ACTIVE_HALVES: u64 = 5;
 
-/// The weight that the heaviest station gets, us a round. The others are rounded to the nearest, and get 1 at least.
+/// The weight that the heaviest station gets, us a round. The others are rounded to the nearest, and get 1 at
+/// least.
 const HEAVIEST: u64 = 1024;
 
 /// A station as a policy sees it.
@@ -44,7 +47,8 @@ pub enum Mode {
     /// It gets its share by weight, as long as it has an active station.
     #[default]
     Weighted,
-    /// It gets its share by weight at most: where equal shares of all stations would give it less, it gets those.
+    /// It gets its share by weight at most: where equal shares of all stations would give it less, it gets
+    /// those.
     Limit,
 }
 
@@ -109,8 +113,9 @@ impl fmt::Display for GroupError {
 
 impl core::error::Error for GroupError {}
 
-/// A tree of groups. A station stands in one group, with a weight among its neighbours there; one that was put in none
-/// is neighbour of the outermost groups, with weight 1. Groups without an active station leave their share to the others.
+/// A tree of groups. A station stands in one group, with a weight among its neighbours there; one that was
+/// put in none is neighbour of the outermost groups, with weight 1. Groups without an active station leave
+/// their share to the others.
 #[derive(Clone, Debug, Default)]
 pub struct Groups {
     root: Level,
@@ -295,9 +300,9 @@ impl<T: Policy> PolicyTimer<T> {
         self.next
     }
 
-    /// Asks the policy if it is time. A station is active for whom packets waited at one of the looks of the last 2.5
-    /// intervals, as in hostapd: airtime alone does not tell a station that could use more of it from one that has a
-    /// packet now and then. Costs a look at every place for a station.
+    /// Asks the policy if it is time. A station is active for whom packets waited at one of the looks of the
+    /// last 2.5 intervals, as in hostapd: airtime alone does not tell a station that could use more of it
+    /// from one that has a packet now and then. Costs a look at every place for a station.
     pub fn poll<P: Packet>(&mut self, now: Nanos, stack: &mut TxStack<P>) {
         if now < self.next {
             return;
@@ -317,7 +322,8 @@ impl<T: Policy> PolicyTimer<T> {
             self.members.push(Member { station, is_active });
         }
         self.policy.weigh(now, &self.members, &mut |station, weight| {
-            // A policy of the user may name a station that is gone, or a weight that is none: then nothing changes.
+            // A policy of the user may name a station that is gone, or a weight that is none: then nothing
+            // changes.
             let _ = stack.set_weight(station, weight);
         });
     }
@@ -431,7 +437,8 @@ mod tests {
         timer.poll(Nanos(1_100_000_000), &mut stack);
         let taken = stack.tx_dequeue(start, TxqId::new(StationId(0), Tid::BE), &mut crate::Ignore);
         assert!(taken.is_some(), "a packet waited");
-        // Packets wait for station 1, those of station 0 are forgotten after 500 ms: alone, station 1 has the heaviest weight.
+        // Packets wait for station 1, those of station 0 are forgotten after 500 ms: alone, station 1 has the
+        // heaviest weight.
         for (time, other) in [(1_200, 256), (1_400, 256), (1_600, 1024)] {
             timer.poll(Nanos(time * 1_000_000), &mut stack);
             assert_eq!((weight(&stack, 0), weight(&stack, 1)), (1024, other), "{time} ms");

@@ -26,9 +26,10 @@ pub enum Held {
 }
 
 impl<P: Packet, M: Memory> TxStack<P, M> {
-    /// Takes a packet into a queue and schedules the queue; then drops from the radio's fattest flow while the radio is
-    /// over a limit, which can be this very packet. `len` is the length with the 802.11 header. The driver is to run
-    /// a round now. A packet for a station or interface that is not there is dropped ([`Reason::Flush`]).
+    /// Takes a packet into a queue and schedules the queue; then drops from the radio's fattest flow while
+    /// the radio is over a limit, which can be this very packet. `len` is the length with the 802.11 header.
+    /// The driver is to run a round now. A packet for a station or interface that is not there is dropped
+    /// ([`Reason::Flush`]).
     #[inline]
     pub fn enqueue(&mut self, now: Nanos, txq: TxqId, packet: P, observer: &mut impl Observer<P>) -> Verdict {
         let Some(place) = self.place(txq) else {
@@ -40,8 +41,9 @@ impl<P: Packet, M: Memory> TxStack<P, M> {
         verdict
     }
 
-    /// The next packet of a queue and the airtime that it is expected to take, which is under way from now on (Linux 6.1
-    /// `ieee80211_tx_dequeue`). `None` where the queue is [held](TxStack::held) or empty, or not known.
+    /// The next packet of a queue and the airtime that it is expected to take, which is under way from now on
+    /// (Linux 6.1 `ieee80211_tx_dequeue`). `None` where the queue is [held](TxStack::held) or empty, or not
+    /// known.
     #[inline]
     pub fn tx_dequeue(
         &mut self,
@@ -81,8 +83,8 @@ impl<P: Packet, M: Memory> TxStack<P, M> {
         if station.stopped & 1 << txq.tid().number() != 0 { Some(Held::Stopped) } else { None }
     }
 
-    /// A packet is done with, acknowledged or given up: its estimate is not under way any more. The station may have
-    /// left since (Linux 6.1 `ieee80211_sta_update_pending_airtime`).
+    /// A packet is done with, acknowledged or given up: its estimate is not under way any more. The station
+    /// may have left since (Linux 6.1 `ieee80211_sta_update_pending_airtime`).
     #[inline]
     pub fn tx_completed(&mut self, station: StationId, ac: Ac, estimate: Estimate) {
         let at = self.present(station);
@@ -90,7 +92,8 @@ impl<P: Packet, M: Memory> TxStack<P, M> {
         self.pending.remove(account, ac, estimate);
     }
 
-    /// Stops a queue for the set-up of a block-ack session (Linux 6.1 `ieee80211_agg_stop_txq`). It takes packets.
+    /// Stops a queue for the set-up of a block-ack session (Linux 6.1 `ieee80211_agg_stop_txq`). It takes
+    /// packets.
     ///
     /// # Errors
     /// For a multicast queue or a station that is not there.

@@ -54,8 +54,8 @@ impl Account {
         self.deficit = i32::try_from(sum).unwrap_or(i32::MAX);
     }
 
-    /// Charges airtime that was used in another category, us. A debt ends at [`MOST_DEBT`], lest a station that has
-    /// stopped stay locked out.
+    /// Charges airtime that was used in another category, us. A debt ends at [`MOST_DEBT`], lest a station
+    /// that has stopped stay locked out.
     #[inline]
     pub(super) fn charge(&mut self, micros: u32) {
         let charged = self.deficit.saturating_sub_unsigned(micros).max(-MOST_DEBT);

@@ -17,7 +17,8 @@ impl<Q: Queue<Header> + Clone + Leaf + 'static> Subject for Prio<Header, Q> {
     const IS_FIFO: bool = false;
     const IS_SHAPER: bool = Q::IS_SHAPER;
     fn reconfigure(&mut self, _now: Nanos, choice: u8, _seen: &mut Seen) {
-        // Of the priorities that packets here have, 0, 2, 4 and 6, the band stays: another one would change their order.
+        // Of the priorities that packets here have, 0, 2, 4 and 6, the band stays: another one would change
+        // their order.
         self.configure(Priomap([1, choice, 2, 2, 1, choice, 0, 0, 1, 1, 1, 1, 1, 1, 1, choice]));
     }
 }
@@ -127,9 +128,9 @@ proptest! {
         }
     }
 
-    /// Shreedhar and Varghese, section 3, lemma 1 and theorem 2: while two classes stay backlogged, what they have sent for
-    /// each byte of quantum differs by no more than one quantum and two longest packets; and no packet waits while
-    /// another class's deficit grows without end.
+    /// Shreedhar and Varghese, section 3, lemma 1 and theorem 2: while two classes stay backlogged, what they
+    /// have sent for each byte of quantum differs by no more than one quantum and two longest packets; and no
+    /// packet waits while another class's deficit grows without end.
     #[test]
     fn backlogged_classes_share_in_ratio_of_their_quanta(
         lens in prop::collection::vec(60_u32..1515, 400),
@@ -162,8 +163,8 @@ proptest! {
         }
     }
 
-    /// RED: what the average allows is never dropped, and what is above `max` always is, as a model with floating
-    /// point and no random numbers says.
+    /// RED: what the average allows is never dropped, and what is above `max` always is, as a model with
+    /// floating point and no random numbers says.
     #[test]
     fn red_passes_below_min_and_drops_above_max(arrivals in prop::collection::vec((0_u32..3, 1_u32..3000), 1..400)) {
         let params = Setup { avpkt: 100, ..Setup::new(200_000) }.params().expect("parameters");

@@ -1,4 +1,5 @@
-//! `dualpi2`: the promises, and the pseudo-code of RFC 9332 appendix A in floating point, decision for decision.
+//! `dualpi2`: the promises, and the pseudo-code of RFC 9332 appendix A in floating point, decision for
+//! decision.
 
 use std::collections::VecDeque;
 

@@ -202,9 +202,9 @@ proptest! {
         }
     }
 
-    /// Whom the model lets send: who has packets and a lender; of these who has the lender of the lowest level, and of
-    /// these who has the lowest prio. Nobody sends exactly while nobody may. And no leaf passes more in any time than its
-    /// ceil and its bucket allow, or one that is a root more than its rate.
+    /// Whom the model lets send: who has packets and a lender; of these who has the lender of the lowest
+    /// level, and of these who has the lowest prio. Nobody sends exactly while nobody may. And no leaf passes
+    /// more in any time than its ceil and its bucket allow, or one that is a root more than its rate.
     #[test]
     fn htb_sends_what_the_model_lets_it(
         arrivals in prop::collection::vec((0_u64..3_000_000, 0_u8..64, 64_u32..1515), 1..150),
@@ -262,7 +262,8 @@ proptest! {
         }
     }
 
-    /// Borrowers of one prio: what they have sent for each byte of quantum differs by a turn and a packet of each.
+    /// Borrowers of one prio: what they have sent for each byte of quantum differs by a turn and a packet of
+    /// each.
     #[test]
     fn borrowers_share_in_ratio_of_their_quanta(quanta in prop::collection::vec(1000_u32..6000, 2..6)) {
         let root = Class::inner(ClassParams::new(Rate(8_000_000)));

@@ -46,7 +46,8 @@ proptest! {
         run(wheel(Params { limit: 40, ..Params::default() }, slots), 0, &ops);
     }
 
-    /// The model: a list of (slot, number), always sorted; a packet leaves when the time of its slot has come.
+    /// The model: a list of (slot, number), always sorted; a packet leaves when the time of its slot has
+    /// come.
     #[test]
     fn wheel_is_a_sorted_list(
         calls in prop::collection::vec((0_u64..30_000, prop::option::of(0_u64..400_000), 0_u8..4), 1..150),

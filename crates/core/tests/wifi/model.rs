@@ -1,5 +1,5 @@
-//! The stack in the plainest words: lists are vectors, the fattest flow is searched for, every turn of the round robin
-//! is taken one by one. `CoDel` is left out: the tests set a target that no packet reaches.
+//! The stack in the plainest words: lists are vectors, the fattest flow is searched for, every turn of the
+//! round robin is taken one by one. `CoDel` is left out: the tests set a target that no packet reaches.
 
 use std::collections::{BTreeMap, VecDeque};
 

@@ -120,8 +120,8 @@ fn a_sparse_station_is_first_where_asked_and_in_linux_too_by_another_way() {
     }
 }
 
-/// ath9k's own scheduler: who becomes active comes in behind those who wait; before them with priority for new stations
-/// and airtime left, and not in debt.
+/// ath9k's own scheduler: who becomes active comes in behind those who wait; before them with priority for
+/// new stations and airtime left, and not in debt.
 #[test]
 fn in_ath9k_s_own_order_a_station_that_was_away_comes_in_at_the_tail() {
     let own = WifiParams { ath9k_scheduler: true, aql: false, ..WifiParams::default() };
@@ -142,7 +142,8 @@ fn in_ath9k_s_own_order_a_station_that_was_away_comes_in_at_the_tail() {
     }
 }
 
-/// mac80211 forgets airtime of a station that was last active more than 100 ms ago; ath9k's own scheduler did not.
+/// mac80211 forgets airtime of a station that was last active more than 100 ms ago; ath9k's own scheduler did
+/// not.
 #[test]
 fn late_airtime_counts_in_ath9k_s_own_order() {
     for (ath9k_scheduler, deficit) in [(false, 256), (true, -744)] {
@@ -176,7 +177,8 @@ fn airtime_under_way_is_limited() {
     while let Some(delivered) = stack.tx_dequeue(NOW, be(0), &mut Ignore) {
         under_way.push(delivered.estimate);
     }
-    // 1572 bytes at 6.5 Mbit/s: 1934 us of data and 20 of overhead, kept as 1952. Below 12000 us until the seventh.
+    // 1572 bytes at 6.5 Mbit/s: 1934 us of data and 20 of overhead, kept as 1952. Below 12000 us until the
+    // seventh.
     assert_eq!(under_way.iter().map(|estimate| estimate.micros()).collect::<Vec<_>>(), [1952; 7]);
     assert_eq!(stack.held(be(0)), Some(goodqueue::wifi::Held::Aql));
     stack.tx_completed(StationId(0), Ac::Be, under_way[0]);
@@ -281,8 +283,8 @@ fn storage_of_the_caller_is_used_whatever_it_held_and_refused_where_short() {
     }
 }
 
-/// Two stations, one with voice at a deficit of -300 us and one with best effort at +300 us: voice goes first, and with one
-/// account pays from its station's best effort, down to 100 ms.
+/// Two stations, one with voice at a deficit of -300 us and one with best effort at +300 us: voice goes
+/// first, and with one account pays from its station's best effort, down to 100 ms.
 #[test]
 fn voice_in_debt_goes_before_best_effort_in_credit() {
     for joint_airtime in [false, true] {

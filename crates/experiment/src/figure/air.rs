@@ -9,9 +9,11 @@ type Stations<'a> = &'a [usize];
 /// A stretch of time from the start of the load, ns: ends of steps after its start, up to its end.
 type Window = (i64, i64);
 
-/// What an aim's share may be away from what it settles at: 3 points, the tolerance of the shares of policies.
+/// What an aim's share may be away from what it settles at: 3 points, the tolerance of the shares of
+/// policies.
 const NEAR: f64 = 0.03;
-/// Over how long a share is looked at: 500 ms, some 25 rounds of four stations with two aggregates of 4 ms each.
+/// Over how long a share is looked at: 500 ms, some 25 rounds of four stations with two aggregates of 4 ms
+/// each.
 const LOOK_NS: i64 = 500_000_000;
 
 /// The stations of the first radio that are meant.
@@ -53,8 +55,8 @@ pub(super) fn share(run: &Run, stations: Stations<'_>, window: Option<Window>) -
     ratio(of_chosen(&airtimes, stations).sum(), airtimes.iter().sum())
 }
 
-/// How long after the start of the window their share, over half a second, is near that of the window's second half
-/// for good; `None` where it never is.
+/// How long after the start of the window their share, over half a second, is near that of the window's
+/// second half for good; `None` where it never is.
 pub(super) fn settle(run: &Run, stations: Stations<'_>, (from, to): Window) -> Option<f64> {
     let goal = share(run, stations, Some((from + (to - from) / 2, to)))?;
     let ends = &run.radios.first()?.shares.t_ns;
@@ -107,7 +109,8 @@ pub(super) fn goodput(run: &Run, summary: &Summary, stations: Stations<'_>) -> O
     (elapsed > 0).then(|| bytes as f64 * 8e9 / elapsed as f64)
 }
 
-/// A percentile, in thousandths, by nearest rank, of the round trips of their probes under load, or in the window.
+/// A percentile, in thousandths, by nearest rank, of the round trips of their probes under load, or in the
+/// window.
 pub(super) fn ping(
     run: &Run,
     summary: &Summary,

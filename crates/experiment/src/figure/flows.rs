@@ -127,8 +127,8 @@ pub(super) fn goodput(
     (!bytes.is_empty() && from < to).then(|| bytes.iter().sum::<u64>() as f64 * 8e9 / (to - from) as f64)
 }
 
-/// Goodput in one direction of the host that has the least over that of the host that has the most; absent where
-/// only one has flows.
+/// Goodput in one direction of the host that has the least over that of the host that has the most; absent
+/// where only one has flows.
 pub(super) fn host_share(record: &Record, summary: &Summary, direction: Direction) -> Option<f64> {
     let mut hosts: Vec<(u32, u64)> = Vec::new();
     let flows = record.test.flows.iter().zip(&summary.flows).filter(|(plan, _)| plan.direction == direction);

@@ -443,8 +443,8 @@ impl Figure {
         self.window == Window::Always
     }
 
-    /// Its value in `run`, one of `record`'s, for these stations (none: all) and in this window, ns from the start of the
-    /// load (none: all of the load); `None` where the run has none.
+    /// Its value in `run`, one of `record`'s, for these stations (none: all) and in this window, ns from the
+    /// start of the load (none: all of the load); `None` where the run has none.
     #[must_use]
     pub fn of(
         &self,

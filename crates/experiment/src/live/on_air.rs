@@ -2,7 +2,8 @@
 //!
 //! The radio's time begins with the engine's; what it tells is passed on to the worker's thread, which
 //! measures. Its access point is device 0, and server host `n` of the lab is station `n`, device `n + 1`:
-//! the lab's server side stands for the stations or for what is behind the access point, as `to_stations` says.
+//! the lab's server side stands for the stations or for what is behind the access point, as `to_stations`
+//! says.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -182,7 +183,8 @@ fn sum(one: Backlog, other: Backlog) -> Backlog {
     Backlog { packets: one.packets + other.packets, bytes: one.bytes + other.bytes }
 }
 
-/// What waits in the queues of a device, and what its driver and hardware hold below: their number alone is known.
+/// What waits in the queues of a device, and what its driver and hardware hold below: their number alone is
+/// known.
 pub(super) fn backlog(radio: &Radio, device: DeviceId) -> [Backlog; 2] {
     let (above, packets) = radio.backlog(device);
     let above = radio

@@ -14,8 +14,9 @@ const THREADS: usize = 2;
 pub(super) struct Rights {
     /// User and group that it goes on as, where it is root.
     user: (u32, u32),
-    /// Whether client and server keep the right over their networks, which the kernel wants of whoever selects a
-    /// congestion control that it does not allow everybody (`tcp_set_congestion_control` in `net/ipv4/tcp_cong.c`).
+    /// Whether client and server keep the right over their networks, which the kernel wants of whoever
+    /// selects a congestion control that it does not allow everybody (`tcp_set_congestion_control` in
+    /// `net/ipv4/tcp_cong.c`).
     network: bool,
     /// With which the worker dies.
     parent: u32,
@@ -39,7 +40,8 @@ impl Rights {
 
     /// In each thread of the load: enters its namespace, and goes on with what is left after [`Rights::end`].
     pub(super) fn end_in_thread(&self, enter: impl FnOnce() -> Result<(), Error>) -> Result<(), Error> {
-        // The threads of the probes begin later and inherit it. Those that do not get it measure all the same.
+        // The threads of the probes begin later and inherit it. Those that do not get it measure all the
+        // same.
         let _ = goodqueue_probe::net::urgent_thread();
         let entered = enter().and_then(|()| if self.network { keep_capabilities() } else { Ok(()) });
         // Also where that failed: the others wait.
@@ -48,8 +50,8 @@ impl Rights {
         entered.and_then(|()| restrict_capabilities(self.network))
     }
 
-    /// In the main thread, once: all threads of the process lose their rights when those of the load do not need
-    /// them any more.
+    /// In the main thread, once: all threads of the process lose their rights when those of the load do not
+    /// need them any more.
     pub(super) fn end(&self) -> Result<(), Error> {
         self.turn.wait();
         let given = self.give_away();

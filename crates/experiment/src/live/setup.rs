@@ -43,12 +43,13 @@ pub(super) enum Network {
     Air(Air),
 }
 
-/// A Wi-Fi network of which every station is a server host of the lab, or has one to itself behind the access point.
+/// A Wi-Fi network of which every station is a server host of the lab, or has one to itself behind the access
+/// point.
 pub(super) struct Air {
     spec: RadioSpec,
     stations: Vec<String>,
-    /// The queues on the path that are the radio's, with the device that each is of, and whether the reports show it as
-    /// the bottleneck's.
+    /// The queues on the path that are the radio's, with the device that each is of, and whether the reports
+    /// show it as the bottleneck's.
     path: Vec<(PathLink, DeviceId, bool)>,
     /// Network server and access point, each way.
     delay: Span,
@@ -137,8 +138,8 @@ impl Setup {
         Ok(Setup { test, hosts, ecn: scenario.tcp.ecn, ipv6: scenario.ipv6, network })
     }
 
-    /// The longest round trip that a packet can have: the base delay, and the time that both queues take to drain when
-    /// they are full. Over the air nobody knows the rate at which they do.
+    /// The longest round trip that a packet can have: the base delay, and the time that both queues take to
+    /// drain when they are full. Over the air nobody knows the rate at which they do.
     pub(super) fn longest_round_trip(&self) -> Span {
         match &self.network {
             Network::Lines(link, queue) => {
@@ -166,7 +167,8 @@ impl Setup {
     }
 }
 
-/// Whether the clients of the test are at the server, node 0, and not at the stations. Clients open connections.
+/// Whether the clients of the test are at the server, node 0, and not at the stations. Clients open
+/// connections.
 fn is_client_at_server(variant: &Variant) -> bool {
     let scenario = &variant.scenario;
     let opener = |flow: &goodqueue_sim::Flow| match flow.opener {

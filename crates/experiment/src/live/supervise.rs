@@ -28,9 +28,9 @@ const WAIT: Duration = Duration::from_millis(50);
 /// How long a child may take to finish once it was told to stop.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// Held for the length of a live run: two at a time would disturb each other's timing. The lock is a file of the
-/// user's own (root's: `/run/goodqueue.lock`), which nobody else can hold. Runs of two users do not see each other's
-/// lock; that they disturbed each other is measured, as any other load is.
+/// Held for the length of a live run: two at a time would disturb each other's timing. The lock is a file of
+/// the user's own (root's: `/run/goodqueue.lock`), which nobody else can hold. Runs of two users do not see
+/// each other's lock; that they disturbed each other is measured, as any other load is.
 pub(crate) struct OnlyOne {
     _lock: Option<Lock>,
 }

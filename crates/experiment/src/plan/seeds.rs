@@ -19,7 +19,8 @@ impl Seeds {
     /// What `--seeds` says.
     ///
     /// # Errors
-    /// [`Error::Usage`] where it is neither a number, a range nor a list, or says with `--seed` twice which seeds.
+    /// [`Error::Usage`] where it is neither a number, a range nor a list, or says with `--seed` twice which
+    /// seeds.
     pub(crate) fn of(args: &Request) -> Result<Seeds, Error> {
         let Some(text) = &args.seeds else { return Ok(Seeds::Count(1)) };
         let seeds = text.parse().map_err(|why| Error::Usage(format!("--seeds {text}: {why}")))?;

@@ -1,5 +1,6 @@
-//! What is measured of a radio, on either arm: who has the air, in steps and in all, and for a short while every
-//! event on it. Whoever runs the radio tells of it at moments of his choice; what is recorded is made of those.
+//! What is measured of a radio, on either arm: who has the air, in steps and in all, and for a short while
+//! every event on it. Whoever runs the radio tells of it at moments of his choice; what is recorded is made
+//! of those.
 
 mod knobs;
 

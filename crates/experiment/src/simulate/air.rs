@@ -140,8 +140,8 @@ impl<'a> Sender<'a> {
     }
 }
 
-/// The balance of the queues over the air from a device, each number counted for itself. What was given up after it was
-/// sent in vain counts as sent, as what is lost on a line does.
+/// The balance of the queues over the air from a device, each number counted for itself. What was given up
+/// after it was sent in vain counts as sent, as what is lost on a line does.
 pub(super) fn tally(job: &Job, simulation: &Simulation, link: usize) -> Option<Tally> {
     let Sender { radio, device, counters, .. } = Sender::of(job, simulation, link)?;
     let mut drops = [0; Reason::ALL.len()];
@@ -164,7 +164,8 @@ pub(super) fn is_on_air(job: &Job, link: usize) -> bool {
     job.scenario.radios.iter().any(|radio| radio.links.contains(&link))
 }
 
-/// The queues over the air from a device, at one moment: for the series of the queue towards station or server.
+/// The queues over the air from a device, at one moment: for the series of the queue towards station or
+/// server.
 pub(super) fn queue(job: &Job, simulation: &Simulation, link: usize) -> Option<QueueMoment> {
     let Sender { radio, device, counters, received: (packets, bytes) } = Sender::of(job, simulation, link)?;
     let (above, _) = radio.backlog(device);

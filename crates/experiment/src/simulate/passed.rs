@@ -9,8 +9,8 @@ use super::job::{Job, PathLink};
 use super::turn::{moment, queue_end};
 use crate::collect::{QueueEnd, QueueMoment, Tally, push_moment};
 
-/// Most queues of a direction, beside that at the bottleneck, of which it is kept what waited in them over time: a day
-/// has a million looks.
+/// Most queues of a direction, beside that at the bottleneck, of which it is kept what waited in them over
+/// time: a day has a million looks.
 const MOST_SERIES: usize = 4;
 
 /// Most queues at which sojourn times are measured: each has a histogram of some 40 kB.
@@ -86,8 +86,8 @@ fn has_line(job: &Job, path: &PathLink) -> bool {
     job.scenario.links.get(path.link).is_some_and(|link| link.port.is_some())
 }
 
-/// Queues of a direction that may be the one to show: those over the air, which have no rate, first; then those that hold
-/// packets back, then the slowest.
+/// Queues of a direction that may be the one to show: those over the air, which have no rate, first; then
+/// those that hold packets back, then the slowest.
 fn candidates(job: &Job, direction: Direction) -> Vec<usize> {
     let ours = |path: &PathLink| {
         let has_series = has_line(job, path) || air::is_on_air(job, path.link);
@@ -101,8 +101,8 @@ fn candidates(job: &Job, direction: Direction) -> Vec<usize> {
     all
 }
 
-/// The queue of a direction in which packets waited longest on average, of those whose series was kept, where that is not
-/// the one at the bottleneck.
+/// The queue of a direction in which packets waited longest on average, of those whose series was kept, where
+/// that is not the one at the bottleneck.
 fn shown(queues: &[PathQueue], series: &[Option<QueueSeries>], direction: Direction) -> Option<usize> {
     let ours = || queues.iter().enumerate().filter(|(_, queue)| queue.direction == direction);
     let least = match ours().find(|(_, queue)| queue.bottleneck) {

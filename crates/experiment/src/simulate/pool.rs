@@ -45,8 +45,8 @@ struct Turned {
 }
 
 impl Pool<'_> {
-    /// Does all jobs and puts their runs into `record` and their traces into `traces`, in their order, calling
-    /// `keep` after each run.
+    /// Does all jobs and puts their runs into `record` and their traces into `traces`, in their order,
+    /// calling `keep` after each run.
     ///
     /// # Errors
     /// The first job's that could not be done; [`Error::Interrupted`] by a signal, and [`Error::LimitFailed`]

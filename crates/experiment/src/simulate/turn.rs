@@ -25,8 +25,8 @@ const DRAIN: Span = Span::from_secs(120);
 /// Full packets of both directions after which the owner is asked whether to go on: hundredths of a second's
 /// work.
 const PATIENCE: u64 = 20_000;
-/// Events and deliveries after which the owner is asked too, and takes what was noted: where links take next to no time,
-/// there is no end of them within a slice.
+/// Events and deliveries after which the owner is asked too, and takes what was noted: where links take next
+/// to no time, there is no end of them within a slice.
 const MOST_EVENTS: u64 = 200_000;
 
 /// What came of a turn.

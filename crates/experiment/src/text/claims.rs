@@ -65,7 +65,8 @@ pub struct Claim {
     pub missed: Option<String>,
 }
 
-/// What a claim holds against what. Variants by number; values in the unit of the figure, of quotients without.
+/// What a claim holds against what. Variants by number; values in the unit of the figure, of quotients
+/// without.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Held {
     /// A figure against a published value.

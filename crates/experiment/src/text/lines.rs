@@ -23,8 +23,8 @@ pub struct Line {
     pub buffer_down: &'static str,
     /// The queue in the modem.
     pub buffer_up: &'static str,
-    /// What tells `cake` of this line's framing on a real router. The simulated line carries Ethernet frames, so runs do
-    /// not use it.
+    /// What tells `cake` of this line's framing on a real router. The simulated line carries Ethernet frames,
+    /// so runs do not use it.
     pub framing: &'static str,
     /// Where its figures are from, and which are plain typical values.
     pub source: &'static str,

@@ -1,4 +1,5 @@
-//! The text of an experiment: a TOML file with a test, a network, the queues and variants compared over it, and seeds.
+//! The text of an experiment: a TOML file with a test, a network, the queues and variants compared over it,
+//! and seeds.
 //!
 //! ```text
 //!  text ─► read (values with their places) ─► links, load (as written) ─► Experiment (scenarios to run)
@@ -84,7 +85,8 @@ impl Experiment {
         })
     }
 
-    /// Reads the experiment that `text` is, the content of the file at `path`, with the keys that the command changes.
+    /// Reads the experiment that `text` is, the content of the file at `path`, with the keys that the command
+    /// changes.
     pub(crate) fn of_text(
         text: &str,
         path: &Path,

@@ -51,8 +51,8 @@ pub(crate) struct Note {
     pub(super) rate: Option<Rate>,
 }
 
-/// What shares of a line are taken of: for each directed link the slowest line that its packets cross between client and
-/// server; nothing as long as the network is not built.
+/// What shares of a line are taken of: for each directed link the slowest line that its packets cross between
+/// client and server; nothing as long as the network is not built.
 type Slowest<'a> = Option<&'a [Option<Rate>]>;
 
 /// What links are built with.
@@ -78,8 +78,8 @@ impl Network {
         Network::joined(links, switches, context, Some(&slowest))
     }
 
-    /// For each directed link the slowest line between the first client and server whose packets cross it; where there are
-    /// none its own.
+    /// For each directed link the slowest line between the first client and server whose packets cross it;
+    /// where there are none its own.
     fn slowest_lines(&self) -> Vec<Option<Rate>> {
         let mut slowest: Vec<Option<Rate>> = vec![None; self.notes.len()];
         let mut host = 0;
@@ -213,7 +213,8 @@ fn no_line(way: &OneWay, context: &Context<'_>) -> Read<Option<Rate>> {
     }
 }
 
-/// Queue, ring and line of a direction; none where it has no line. `slowest`: what shares of a line are taken of.
+/// Queue, ring and line of a direction; none where it has no line. `slowest`: what shares of a line are taken
+/// of.
 fn port(way: &OneWay, context: &Context<'_>, slowest: Option<Rate>) -> Read<(Option<PortSpec>, Note)> {
     let shaper = way.shaper.and_then(|shaper| shaper.value).map(|shaper| shaper.at(slowest));
     let line = way.line.as_ref().map(|line| built(line, context)).transpose()?;

@@ -1,6 +1,7 @@
 //! Keys of a file that the command changes: `--set KEY=VALUE`, and the flags that say what a file says.
 //!
-//! A value gets a place behind the end of the file's text, so that an error in it is known from one in the file.
+//! A value gets a place behind the end of the file's text, so that an error in it is known from one in the
+//! file.
 
 use serde::{Deserialize, Serialize};
 use toml::Spanned;
@@ -181,7 +182,8 @@ fn put<'a>(
     }
 }
 
-/// What `word` is looked for in: of a value that may be several kinds the one that it is, or that has this key.
+/// What `word` is looked for in: of a value that may be several kinds the one that it is, or that has this
+/// key.
 fn inner(kind: Kind, found: &DeValue<'_>, word: &str) -> Option<Kind> {
     match kind {
         Kind::Table(_) | Kind::Named(_) | Kind::Tables(_) => Some(kind),
@@ -199,7 +201,8 @@ fn inner(kind: Kind, found: &DeValue<'_>, word: &str) -> Option<Kind> {
     }
 }
 
-/// The table that is in `slot`, or that takes the place of what is there. A test that is named keeps its name.
+/// The table that is in `slot`, or that takes the place of what is there. A test that is named keeps its
+/// name.
 fn as_table<'a, 'v>(
     slot: &'a mut Spanned<DeValue<'v>>,
     info: &'static Table,

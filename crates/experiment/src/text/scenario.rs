@@ -171,8 +171,8 @@ fn talks(test: &Test, pairs: &[(NodeId, NodeId)]) -> Vec<Talk> {
     (0..).zip(&test.talks).map(talk).collect()
 }
 
-/// What to say of queues under test in the hosts that send: TCP keeps the queue of its own host's device short by itself
-/// (TCP small queues), whatever that queue is.
+/// What to say of queues under test in the hosts that send: TCP keeps the queue of its own host's device
+/// short by itself (TCP small queues), whatever that queue is.
 pub(super) fn own_queues(variant: &Variant) -> Vec<String> {
     let scenario = &variant.scenario;
     let is_tested = |link: &&usize| {

@@ -1,7 +1,7 @@
 //! Rates that are a share of a line: `90%`, and queues with such rates (`cake,bandwidth=90%`).
 //!
-//! The line is the slowest that packets of the direction cross between client and server, wherever on their way:
-//! a shaper for downloads is behind it. A trace counts with its mean, a schedule with its fastest rate.
+//! The line is the slowest that packets of the direction cross between client and server, wherever on their
+//! way: a shaper for downloads is behind it. A trace counts with its mean, a schedule with its fastest rate.
 
 use std::fmt;
 use std::str::FromStr;
@@ -95,7 +95,8 @@ pub(crate) struct QueueText {
 }
 
 impl QueueText {
-    /// Reads a list such as `pfifo:1000,cake,bandwidth=90%`: an element with `=` belongs to the queue before it.
+    /// Reads a list such as `pfifo:1000,cake,bandwidth=90%`: an element with `=` belongs to the queue before
+    /// it.
     ///
     /// # Errors
     /// The first that is wrong.

@@ -111,8 +111,8 @@ impl Simple {
         })
     }
 
-    /// What is given here, and for the rest `base`. A rate both ways comes before the base's one-way rates, and so does
-    /// a shaper both ways.
+    /// What is given here, and for the rest `base`. A rate both ways comes before the base's one-way rates,
+    /// and so does a shaper both ways.
     pub(super) fn over(&self, base: &Simple) -> Simple {
         let has_rates = self.rate.is_some() || self.line.is_some();
         let one_way = |own: &Option<At<LineWords>>, base: &Option<At<LineWords>>| {
@@ -161,10 +161,10 @@ impl Simple {
         }
     }
 
-    /// The network of the live arm: two routers with the bottleneck between them, and for each server a client
-    /// of its own, so that the delay of either direction follows its bottleneck, and host by host. The
-    /// clients' TCP does not feel the queue as its own device's: a free link lies between. Where a router shapes, the
-    /// modem is a node of its own.
+    /// The network of the live arm: two routers with the bottleneck between them, and for each server a
+    /// client of its own, so that the delay of either direction follows its bottleneck, and host by host. The
+    /// clients' TCP does not feel the queue as its own device's: a free link lies between. Where a router
+    /// shapes, the modem is a node of its own.
     pub(super) fn links(&self, hosts: usize, place: Place<'_>) -> Read<Vec<Link>> {
         let link = |name: &str, ends: [&str; 2], up: OneWay, down: OneWay| Link {
             at: 0,

@@ -1,9 +1,9 @@
 //! Starts as real hosts have them: never two in the same nanosecond.
 //!
-//! flent starts each netperf in a thread of its own, one after the other (`Aggregator.collect`), and each opens
-//! a control connection before its flow. Eight processes that one program starts so begin within 6 to 57 ms
-//! of each other (13 ms in the median of 30 tries on two processors). [`DEFAULT`] is at the lower end of
-//! that: enough that which flow comes first, and where a probe falls, is chance.
+//! flent starts each netperf in a thread of its own, one after the other (`Aggregator.collect`), and each
+//! opens a control connection before its flow. Eight processes that one program starts so begin within 6 to
+//! 57 ms of each other (13 ms in the median of 30 tries on two processors). [`DEFAULT`] is at the lower end
+//! of that: enough that which flow comes first, and where a probe falls, is chance.
 
 use goodqueue::{Rng, Span};
 use goodqueue_sim::Scenario;
@@ -11,9 +11,9 @@ use goodqueue_sim::Scenario;
 /// The latest start where none is given.
 pub(crate) const DEFAULT: Span = Span::from_millis(10);
 
-/// Begins each flow, source, browser, player, video call and game later, by a time drawn evenly from zero to `most`, and all
-/// probes at one point of their interval. Each draw depends on the seed of `scenario` and on the number of
-/// what it is for: another flow does not change the draws of those before it.
+/// Begins each flow, source, browser, player, video call and game later, by a time drawn evenly from zero to
+/// `most`, and all probes at one point of their interval. Each draw depends on the seed of `scenario` and on
+/// the number of what it is for: another flow does not change the draws of those before it.
 pub(crate) fn scatter(scenario: &mut Scenario, most: Span) {
     if most == Span::ZERO {
         return;

@@ -4,8 +4,8 @@ use goodqueue::Span;
 
 use super::{BUFFER, LADDER, SEGMENT};
 
-/// ln(bit rate / lowest bit rate), the utility of each: written down, since a system's `ln` does not promise the
-/// same bits on every machine.
+/// ln(bit rate / lowest bit rate), the utility of each: written down, since a system's `ln` does not promise
+/// the same bits on every machine.
 pub(super) const UTILITIES: [f64; LADDER.len()] = [
     0.0,
     0.36403906645386747,
@@ -31,11 +31,12 @@ pub struct Choice {
     pub level: Span,
 }
 
-/// BOLA-O: of all bit rates the one with the most utility for its size, weighed against the buffer, and not raised
-/// beyond what the last segment was received at.
+/// BOLA-O: of all bit rates the one with the most utility for its size, weighed against the buffer, and not
+/// raised beyond what the last segment was received at.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Bola {
-    /// Place of the last segment's bit rate in [`LADDER`], and the rate at which it was received, bits per second.
+    /// Place of the last segment's bit rate in [`LADDER`], and the rate at which it was received, bits per
+    /// second.
     last: Option<(usize, f64)>,
 }
 
@@ -88,7 +89,8 @@ fn playing(segments: f64) -> Span {
 }
 
 impl Bola {
-    /// Takes in that the last segment asked for, at this place of [`LADDER`], was received at `rate` bits per second.
+    /// Takes in that the last segment asked for, at this place of [`LADDER`], was received at `rate` bits per
+    /// second.
     pub fn received(&mut self, index: usize, rate: f64) {
         self.last = Some((index, rate));
     }

@@ -7,17 +7,17 @@
 //!                └──► Sample::Segment
 //! ```
 //!
-//! The video is cut into segments of [`SEGMENT`], each at every bit rate of [`LADDER`]. The player opens one TCP
-//! connection, as a browser does ([`crate::web`]: DNS, TCP, two round trips of TLS), and asks for one segment after
-//! another, each at the bit rate that [`Bola`] selects; so a segment is answered as any object of a page is. It
-//! plays from when the first segment is there. Playback stalls when the buffer is empty and goes on with the next
-//! segment. The video has no end within the load.
+//! The video is cut into segments of [`SEGMENT`], each at every bit rate of [`LADDER`]. The player opens one
+//! TCP connection, as a browser does ([`crate::web`]: DNS, TCP, two round trips of TLS), and asks for one
+//! segment after another, each at the bit rate that [`Bola`] selects; so a segment is answered as any object
+//! of a page is. It plays from when the first segment is there. Playback stalls when the buffer is empty and
+//! goes on with the next segment. The video has no end within the load.
 //!
-//! The player is BOLA-O of K. Spiteri, R. Urgaonkar and R. Sitaraman, "BOLA: Near-Optimal Bitrate Adaptation for Online
-//! Videos" (IEEE INFOCOM 2016; arXiv 1601.06748), which went into dash.js, the reference player. Segment length, bit
-//! rates (Big Buck Bunny), buffer and γp are those of its evaluation. Chosen here: every segment has its nominal
-//! size (bit rate × length; the encoded film varies), and none is abandoned on the way. The manifest and the
-//! initialization segments are left out.
+//! The player is BOLA-O of K. Spiteri, R. Urgaonkar and R. Sitaraman, "BOLA: Near-Optimal Bitrate Adaptation
+//! for Online Videos" (IEEE INFOCOM 2016; arXiv 1601.06748), which went into dash.js, the reference player.
+//! Segment length, bit rates (Big Buck Bunny), buffer and γp are those of its evaluation. Chosen here: every
+//! segment has its nominal size (bit rate × length; the encoded film varies), and none is abandoned on the
+//! way. The manifest and the initialization segments are left out.
 
 use goodqueue::{Rate, Span};
 

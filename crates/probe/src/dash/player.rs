@@ -45,8 +45,8 @@ enum Stage {
     Over,
 }
 
-/// Watches a video from the start of the load to its end. There is one [`Sample::Segment`] for each segment asked for,
-/// the last one mostly not complete. A connection that breaks ends it.
+/// Watches a video from the start of the load to its end. There is one [`Sample::Segment`] for each segment
+/// asked for, the last one mostly not complete. A connection that breaks ends it.
 ///
 /// To be called as a [`crate::web::Browser`] is; the page in its actions is always 0.
 #[derive(Debug)]

@@ -66,7 +66,8 @@ fn player(load: u64) -> Player {
     Player::new(PlayerConfig { video: 0, origin: Nanos(S), late: Span::ZERO, stop: Nanos(S + load) })
 }
 
-/// What a segment says: when it was asked for, whether it came, bit rate, buffer, and how long playback had stalled.
+/// What a segment says: when it was asked for, whether it came, bit rate, buffer, and how long playback had
+/// stalled.
 #[derive(Clone, Copy, Debug)]
 struct Told {
     t: i64,
@@ -94,7 +95,8 @@ fn a_segment_is_its_bit_rate_for_three_seconds() {
     assert!(LADDER.is_sorted());
 }
 
-/// DNS, TCP, two of TLS, the request: five round trips to the first byte, 86 250 bytes at 1 Mbit/s for the segment.
+/// DNS, TCP, two of TLS, the request: five round trips to the first byte, 86 250 bytes at 1 Mbit/s for the
+/// segment.
 #[test]
 fn the_first_segment_is_the_smallest() {
     let samples = Link::new(|_| Some(Rate(1_000_000))).run(&mut player(60 * S));
@@ -127,8 +129,8 @@ fn a_fast_link_is_left_idle_when_the_buffer_is_full() {
     assert!((300 / 3..=325 / 3).contains(&all.len()), "{}", all.len());
 }
 
-/// The link carries nothing from 100 s to 160 s: a segment takes as long, and playback stalls when the buffer is
-/// played.
+/// The link carries nothing from 100 s to 160 s: a segment takes as long, and playback stalls when the buffer
+/// is played.
 #[test]
 fn a_gap_that_outlasts_the_buffer_is_a_stall() {
     let rate = |now: Nanos| Some(Rate(if (100..160).contains(&(now.0 / S)) { 20_000 } else { 2_000_000 }));

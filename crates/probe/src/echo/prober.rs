@@ -32,8 +32,9 @@ pub struct ProberConfig {
     /// UDP payload in bytes, brought into 60 to 1452.
     pub payload: u32,
     /// A probe is given up when nothing came back for four times the longest round trip seen, but not before
-    /// this (and not after 120 s): as long as the queues on the path can hold it, where that is known. It is lost where
-    /// the reply to a later probe has come, and not answered ([`Sample::UnderWay`]) where none has.
+    /// this (and not after 120 s): as long as the queues on the path can hold it, where that is known. It is
+    /// lost where the reply to a later probe has come, and not answered ([`Sample::UnderWay`]) where none
+    /// has.
     pub least_timeout: Span,
 }
 
@@ -319,8 +320,8 @@ impl Prober {
         self.learn_from_count(reply);
     }
 
-    /// The bits of the reply's window that say what the last window did not: of probes that this one covers first,
-    /// and of those it shows to have arrived.
+    /// The bits of the reply's window that say what the last window did not: of probes that this one covers
+    /// first, and of those it shows to have arrived.
     fn news(&self, reply: &Packet) -> u64 {
         let all = 2_u64.checked_shl(reply.seq).map_or(u64::MAX, |beyond| beyond.wrapping_sub(1));
         let ahead = self.learned.and_then(|(seq, window)| Some((reply.seq.checked_sub(seq)?, window)));
@@ -439,7 +440,8 @@ impl Prober {
         self.lose(seq, sent, way, sink);
     }
 
-    /// Ends at `now`: what has not come back is told as under way, or as lost where a later probe was answered.
+    /// Ends at `now`: what has not come back is told as under way, or as lost where a later probe was
+    /// answered.
     pub fn leave(&mut self, now: Stamp, sink: &mut dyn FnMut(Sample)) {
         self.stop();
         while !self.slots.is_empty() {
@@ -452,8 +454,9 @@ impl Prober {
         self.config.least_timeout >= ProberConfig::FOR_EVER
     }
 
-    /// Takes the oldest slot out. Unanswered it may still be under way at `now`, unless a later probe was answered: what
-    /// is on the way keeps its order. Who waits for ever is told of losses, and concludes none.
+    /// Takes the oldest slot out. Unanswered it may still be under way at `now`, unless a later probe was
+    /// answered: what is on the way keeps its order. Who waits for ever is told of losses, and concludes
+    /// none.
     fn retire(&mut self, now: Option<Stamp>, sink: &mut dyn FnMut(Sample)) {
         let Some(slot) = self.slots.pop_front() else { return };
         let seq = self.front;
@@ -496,8 +499,8 @@ impl Prober {
         self.max_rtt.saturating_mul(4).clamp(least, MOST_TIMEOUT)
     }
 
-    /// How long to wait after the last probe. Where it was answered: three of the longest round trips, as irtt does, for
-    /// replies that are out of order. Where it was not: until it would be given up.
+    /// How long to wait after the last probe. Where it was answered: three of the longest round trips, as
+    /// irtt does, for replies that are out of order. Where it was not: until it would be given up.
     fn final_wait(&self) -> i64 {
         if self.heard < self.last_sent {
             return self.timeout();

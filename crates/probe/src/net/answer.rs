@@ -73,8 +73,8 @@ impl WebEnd {
         }
     }
 
-    /// Moves bytes until the socket has no more of them or of room, or the turn is over. Says what to wait for,
-    /// where that has changed.
+    /// Moves bytes until the socket has no more of them or of room, or the turn is over. Says what to wait
+    /// for, where that has changed.
     ///
     /// # Errors
     /// The kernel's; `UnexpectedEof` where the client has closed, `InvalidData` for what is no request.

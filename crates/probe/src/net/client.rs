@@ -34,8 +34,8 @@ pub struct ClientSummary {
     pub step_lateness: Lateness,
     /// Whether the probes' thread ran before all ordinary threads (SCHED_FIFO).
     pub probe_urgent: bool,
-    /// Why the result must not be believed, a sentence each: the wall clock was set (one-way delays are wrong),
-    /// more than 1 % of the probes could not be sent in their time, no flow was ever connected.
+    /// Why the result must not be believed, a sentence each: the wall clock was set (one-way delays are
+    /// wrong), more than 1 % of the probes could not be sent in their time, no flow was ever connected.
     pub faults: Vec<String>,
     /// What to read before trusting the result, a sentence each.
     pub warnings: Vec<String>,
@@ -100,10 +100,12 @@ fn enough_files(test: &Test, hosts: usize, open: u64, limit: u64) -> Result<(), 
 /// Runs `test` against servers on `hosts`, all on `port`. Blocks until the load has ended and the last probe
 /// is accounted for, or `stop` is set: noticed within 0.1 s, after which flows are aborted and the probes in
 /// flight have 0.5 s to come back (so stop the server only when this has returned). Flows run in the calling
-/// thread, probes, pages, each video, and all video calls and games in one each that ends with it; all use the calling thread's network namespace.
+/// thread, probes, pages, each video, and all video calls and games in one each that ends with it; all use
+/// the calling thread's network namespace.
 ///
-/// `path` says how long an answer can take, and when nothing is under way any more. The load starts when `clock` says; call it early enough for the idle time that the test wants before.
-/// Samples: goodput of downloads, the sender's view of uploads, this end of each flow, the probes, the pages and the videos.
+/// `path` says how long an answer can take, and when nothing is under way any more. The load starts when
+/// `clock` says; call it early enough for the idle time that the test wants before. Samples: goodput of
+/// downloads, the sender's view of uploads, this end of each flow, the probes, the pages and the videos.
 /// Where all flows have failed the run ends early.
 ///
 /// # Errors

@@ -78,9 +78,10 @@ pub use load::FlowOutcome;
 pub use probe::{PathState, ProbeOutcome};
 pub use server::{ServedFlow, Server, ServerSummary};
 
-/// Asks for real-time scheduling (`SCHED_FIFO`, priority 1) of the calling thread, and says whether it was granted. A
-/// thread that is to give its rights away calls this before, and then [`run_client`] or [`Server::run`]: their threads
-/// for probes inherit the priority, and all others lower it to that of ordinary threads.
+/// Asks for real-time scheduling (`SCHED_FIFO`, priority 1) of the calling thread, and says whether it was
+/// granted. A thread that is to give its rights away calls this before, and then [`run_client`] or
+/// [`Server::run`]: their threads for probes inherit the priority, and all others lower it to that of
+/// ordinary threads.
 pub fn urgent_thread() -> bool {
     sys::urgent_thread()
 }

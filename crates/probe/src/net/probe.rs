@@ -20,14 +20,15 @@ const SLEEP: u64 = 100_000_000;
 /// How long answers are waited for in a run that is stopped.
 const STOP_WAIT: i64 = 500_000_000;
 
-/// How long the path must have been empty before what is unanswered is lost: a probe may be with a host just then.
+/// How long the path must have been empty before what is unanswered is lost: a probe may be with a host just
+/// then.
 const EMPTY_FOR: u64 = 300_000_000;
 
 /// What is known of the path between the hosts, for the last wait for answers.
 #[derive(Debug)]
 pub struct PathState {
-    /// The longest round trip that it can have: base delay, and its queues when they are full. 4 s at least, 120 s at
-    /// most. A probe that is not answered within this time is given up.
+    /// The longest round trip that it can have: base delay, and its queues when they are full. 4 s at least,
+    /// 120 s at most. A probe that is not answered within this time is given up.
     longest: Span,
     /// Since when it has held nothing, `CLOCK_MONOTONIC`; 0: it holds something, or nobody looks.
     empty_since: AtomicU64,

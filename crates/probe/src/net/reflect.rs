@@ -25,8 +25,8 @@ pub(super) struct ReflectorOutcome {
     pub(super) clock_stepped: i64,
 }
 
-/// Answers probes on all sockets until `stop` or `failed` is set. A reply carries the DSCP with which the request
-/// arrived and the ECN field Not-ECT.
+/// Answers probes on all sockets until `stop` or `failed` is set. A reply carries the DSCP with which the
+/// request arrived and the ECN field Not-ECT.
 pub(super) fn run(
     sockets: &[UdpSocket],
     sessions: &mut Sessions<'_>,

@@ -84,9 +84,9 @@ pub(super) fn set_cc(fd: BorrowedFd, name: &str) -> io::Result<()> {
     set_option(fd, libc::IPPROTO_TCP, libc::TCP_CONGESTION, &value)
 }
 
-/// Has what `listener` accepts begin with Reno, which every kernel has, until each connection's own congestion control
-/// is known. It would begin with the system's default; and where that is BBR, Linux paces the connection for good, with
-/// CUBIC too (`bbr_init` sets `sk_pacing_status`, and nothing takes it back).
+/// Has what `listener` accepts begin with Reno, which every kernel has, until each connection's own
+/// congestion control is known. It would begin with the system's default; and where that is BBR, Linux paces
+/// the connection for good, with CUBIC too (`bbr_init` sets `sk_pacing_status`, and nothing takes it back).
 pub(super) fn begin_unpaced(listener: BorrowedFd) -> io::Result<()> {
     set_cc(listener, "reno")
 }
@@ -250,8 +250,9 @@ pub(super) fn receive(fd: BorrowedFd, buf: &mut [u8]) -> io::Result<Datagram> {
     Ok(Datagram { len, truncated: message.msg_flags & libc::MSG_TRUNC != 0, wall, tos, from })
 }
 
-/// The receive time and the ToS byte in the control data of a received message. A length that is shorter than its
-/// header or reaches beyond the data ends it, and a message that is too short for what it should hold is left out.
+/// The receive time and the ToS byte in the control data of a received message. A length that is shorter than
+/// its header or reaches beyond the data ends it, and a message that is too short for what it should hold is
+/// left out.
 pub(super) fn control_messages(mut control: &[u8]) -> (Option<i64>, Option<u8>) {
     let (mut wall, mut tos) = (None, None);
     // SAFETY: `CMSG_LEN` and `CMSG_SPACE` compute with integers only.
@@ -463,7 +464,8 @@ pub(super) fn urgent_thread() -> bool {
     unsafe { libc::pthread_setschedparam(libc::pthread_self(), libc::SCHED_FIFO, &raw const param) == 0 }
 }
 
-/// The calling thread goes on as an ordinary one, where [`urgent_thread`] or its parent made it more than that.
+/// The calling thread goes on as an ordinary one, where [`urgent_thread`] or its parent made it more than
+/// that.
 pub(super) fn ordinary_thread() {
     // SAFETY: all zeros is a valid sched_param, and what SCHED_OTHER wants; `param` is read only.
     unsafe {

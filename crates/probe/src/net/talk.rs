@@ -1,4 +1,5 @@
-//! Video calls and games over UDP sockets: the clients in a thread of their own, the servers in the reflector's.
+//! Video calls and games over UDP sockets: the clients in a thread of their own, the servers in the
+//! reflector's.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr, UdpSocket};

@@ -1,4 +1,5 @@
-//! Applications that talk both ways over UDP, as state machines without socket or clock: a video call and a game.
+//! Applications that talk both ways over UDP, as state machines without socket or clock: a video call and a
+//! game.
 //!
 //! ```text
 //!            poll_transmit(now)  ──►  datagram  ──►  handle_datagram(now)
@@ -7,16 +8,17 @@
 //!                └──► Sample::Shown, Sample::Interval, Sample::Tick
 //! ```
 //!
-//! Both ends run from the start of the idle lead-in to the end of the load. The client's hello says what the server is
-//! to do; it is repeated until the server answers.
+//! Both ends run from the start of the idle lead-in to the end of the load. The client's hello says what the
+//! server is to do; it is repeated until the server answers.
 //!
-//! **Video call.** Each end sends [`FPS`] frames a second at the rate that NADA (RFC 8698, [`nada`]) permits, in
-//! packets of at most [`PAYLOAD`] bytes, paced at [`PACE`] times that rate as WebRTC does. A frame can be shown when
-//! all of its packets are there and the frame before it was shown; a key frame needs no other. Lost packets are asked
-//! for again (NACK, RFC 4585). There is no forward error correction and no jitter buffer.
+//! **Video call.** Each end sends [`FPS`] frames a second at the rate that NADA (RFC 8698, [`nada`]) permits,
+//! in packets of at most [`PAYLOAD`] bytes, paced at [`PACE`] times that rate as WebRTC does. A frame can be
+//! shown when all of its packets are there and the frame before it was shown; a key frame needs no other.
+//! Lost packets are asked for again (NACK, RFC 4585). There is no forward error correction and no jitter
+//! buffer.
 //!
-//! **Game.** The client sends an input and the server a state of the world in every tick. Each tick has a number on
-//! one grid of times, so both ends know what is missing. Nothing is sent again.
+//! **Game.** The client sends an input and the server a state of the world in every tick. Each tick has a
+//! number on one grid of times, so both ends know what is missing. Nothing is sent again.
 
 use std::fmt::Debug;
 
@@ -41,14 +43,15 @@ pub const FPS: u64 = 30;
 pub const PAYLOAD: usize = 1200;
 /// Packets leave at this many times the target rate (`kDefaultPaceMultiplier` of WebRTC's pacer is 2.5).
 pub const PACE: f64 = 2.5;
-/// UDP payload of a game's input, bytes. J. Färber, "Network game traffic modelling" (NetGames 2002), fits 80 bytes
-/// (most frequent value) to the clients of Counter-Strike.
+/// UDP payload of a game's input, bytes. J. Färber, "Network game traffic modelling" (NetGames 2002), fits 80
+/// bytes (most frequent value) to the clients of Counter-Strike.
 pub const INPUT: usize = 80;
-/// UDP payload of a game's state, bytes: chosen. Färber fits 120 to the servers of 2002; games send more since.
+/// UDP payload of a game's state, bytes: chosen. Färber fits 120 to the servers of 2002; games send more
+/// since.
 pub const STATE: usize = 300;
 
-/// Heights that a call's picture can have, in lines, each from this bit rate on, bits per second: WebRTC's table
-/// `kSimulcastFormats` (its column of target bit rates).
+/// Heights that a call's picture can have, in lines, each from this bit rate on, bits per second: WebRTC's
+/// table `kSimulcastFormats` (its column of target bit rates).
 pub const LADDER: [(u16, u64); 6] =
     [(180, 0), (270, 350_000), (360, 500_000), (540, 1_200_000), (720, 2_500_000), (1080, 4_000_000)];
 
@@ -144,8 +147,8 @@ pub trait Peer: Debug + Send {
     /// When it next has something to send; none: it is over.
     fn poll_timeout(&self) -> Option<Nanos>;
 
-    /// Writes the next datagram that is due into `buf`, which has room for [`PAYLOAD`] bytes, and says how long it is.
-    /// To be called until there is none. Only the first [`wire::MOST`] bytes are not zero.
+    /// Writes the next datagram that is due into `buf`, which has room for [`PAYLOAD`] bytes, and says how
+    /// long it is. To be called until there is none. Only the first [`wire::MOST`] bytes are not zero.
     fn poll_transmit(&mut self, now: Nanos, buf: &mut [u8]) -> Option<usize>;
 
     /// Takes a datagram of the other end, received at `now`, of `len` bytes with these first ones.
@@ -171,7 +174,8 @@ pub fn token(bytes: &[u8]) -> Option<u64> {
     wire::parse(bytes).map(|(token, _)| token)
 }
 
-/// The server's end, made of the client's hello; none where the datagram is none. The load starts at `origin`.
+/// The server's end, made of the client's hello; none where the datagram is none. The load starts at
+/// `origin`.
 #[must_use]
 pub fn accept(bytes: &[u8], origin: Nanos) -> Option<(u64, Box<dyn Peer>)> {
     let (token, Packet::Hello(Hello { talk, app, start, stop })) = wire::parse(bytes)? else { return None };

@@ -1,8 +1,8 @@
 //! NADA, Network-Assisted Dynamic Adaptation (RFC 8698): how fast a call may send.
 //!
-//! Sections and equations are those of the RFC; so are the parameters (section 4.1, table 2), but for RMAX, which the
-//! RFC leaves to the encoder. There is no ECN: packets are Not-ECT, so the term of marks is zero. The RFC's sender
-//! knows no time-out; the rate stays while no feedback comes.
+//! Sections and equations are those of the RFC; so are the parameters (section 4.1, table 2), but for RMAX,
+//! which the RFC leaves to the encoder. There is no ECN: packets are Not-ECT, so the term of marks is zero.
+//! The RFC's sender knows no time-out; the rate stays while no feedback comes.
 
 use std::collections::VecDeque;
 
@@ -77,9 +77,9 @@ fn exp_minus(x: f64) -> f64 {
     sum
 }
 
-/// The mean loss interval in packets, with the weights of RFC 5348 (section 5.4): losses within one round trip are one
-/// event. The packets before the first event are the first interval. The open interval has no part in the mean: with a
-/// weight of 1 in 6 it would keep [`MULTILOSS`] means above itself for ever.
+/// The mean loss interval in packets, with the weights of RFC 5348 (section 5.4): losses within one round
+/// trip are one event. The packets before the first event are the first interval. The open interval has no
+/// part in the mean: with a weight of 1 in 6 it would keep [`MULTILOSS`] means above itself for ever.
 #[derive(Clone, Debug, Default)]
 struct LossIntervals {
     /// Complete intervals, the newest first.
@@ -154,8 +154,8 @@ pub struct Receiver {
 }
 
 impl Receiver {
-    /// A packet with this number, which never falls far behind, `bytes` long and sent at `sent`, came at `now`. `rtt` is
-    /// the sender's.
+    /// A packet with this number, which never falls far behind, `bytes` long and sent at `sent`, came at
+    /// `now`. `rtt` is the sender's.
     pub fn received(&mut self, now: Nanos, seq: u64, bytes: usize, sent: u64, rtt: Span) {
         let delay = now.0.cast_signed().wrapping_sub(sent.cast_signed());
         self.d_base = Some(self.d_base.map_or(delay, |base| base.min(delay)));
@@ -244,8 +244,8 @@ impl Sender {
         self.rtt.map(|rtt| Span((rtt * 1e6) as u64))
     }
 
-    /// Target rate of the encoder while `buffer` bytes wait to be sent (section 5.2.2): less by what would empty the
-    /// buffer, 5 % at most.
+    /// Target rate of the encoder while `buffer` bytes wait to be sent (section 5.2.2): less by what would
+    /// empty the buffer, 5 % at most.
     #[must_use]
     pub fn r_vin(&self, buffer: usize) -> f64 {
         #[allow(clippy::cast_precision_loss)]
@@ -287,7 +287,8 @@ mod tests {
         }
     }
 
-    /// RFC 5348, section 5.4: eight like intervals have their length as mean; losses within a round trip are one.
+    /// RFC 5348, section 5.4: eight like intervals have their length as mean; losses within a round trip are
+    /// one.
     #[test]
     fn loss_intervals_are_those_of_tfrc() {
         let mut losses = LossIntervals::default();

@@ -8,8 +8,8 @@ use super::nada::{Report, Sender};
 use super::wire::{Feedback, MEDIA, MOST_PACKETS, Media, Nack};
 use super::{App, PACE, PAYLOAD, PeerConfig, height};
 
-/// A key frame has this many times the bytes of a frame; the frames after it have less until that is made up for.
-/// Chosen: encoders differ, and so do pictures.
+/// A key frame has this many times the bytes of a frame; the frames after it have less until that is made up
+/// for. Chosen: encoders differ, and so do pictures.
 const KEY: u64 = 4;
 /// Packets that are kept to be sent again: more than two seconds.
 const HISTORY: usize = 1024;

@@ -105,7 +105,8 @@ fn rate(out: &Outcome, wanted: Direction, length: u64) -> u64 {
 
 const BOTH: [Direction; 2] = [Direction::Up, Direction::Down];
 
-/// Alone on a line with room for more than it can use, a call comes to its highest rate and shows every frame.
+/// Alone on a line with room for more than it can use, a call comes to its highest rate and shows every
+/// frame.
 #[test]
 fn a_call_alone_on_a_fast_line_has_all_it_wants() {
     let line = Line { rate: 50_000_000, delay: 15 * MS, limit: S, loss: 0, seed: 1 };
@@ -119,8 +120,8 @@ fn a_call_alone_on_a_fast_line_has_all_it_wants() {
     }
 }
 
-/// RFC 8698, section 4.3: without loss the rate settles where x_curr = PRIO XREF RMAX / r_ref, so a call that is alone
-/// uses the line and keeps a delay of about XREF RMAX / rate in a queue that would hold a second.
+/// RFC 8698, section 4.3: without loss the rate settles where x_curr = PRIO XREF RMAX / r_ref, so a call that
+/// is alone uses the line and keeps a delay of about XREF RMAX / rate in a queue that would hold a second.
 #[test]
 fn a_call_on_a_slow_line_uses_it_and_keeps_its_queue_short() {
     for rate_of_line in [800_000, 1_500_000, 2_500_000] {
@@ -226,8 +227,8 @@ proptest! {
         prop_assert_eq!(wire::parse(&buf[..19]), None);
     }
 
-    /// On any line: frames come in order and once, none that was not sent; what came and what is missing are what was
-    /// sent; the rate is in its bounds; each tick comes once.
+    /// On any line: frames come in order and once, none that was not sent; what came and what is missing are
+    /// what was sent; the rate is in its bounds; each tick comes once.
     #[test]
     fn nothing_comes_twice_or_from_nowhere(
         app in app(), rate in 100_000_u64..20_000_000, delay in 0..200 * MS, limit in MS..2 * S, loss in 0_u64..300,

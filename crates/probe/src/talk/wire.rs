@@ -138,8 +138,8 @@ impl Reader<'_> {
     }
 }
 
-/// The token and the packet of a datagram, of which the first [`MOST`] bytes suffice; none where a field is out of
-/// its range or the bytes are something else.
+/// The token and the packet of a datagram, of which the first [`MOST`] bytes suffice; none where a field is
+/// out of its range or the bytes are something else.
 #[must_use]
 pub fn parse(bytes: &[u8]) -> Option<(u64, Packet)> {
     let mut reader = Reader(bytes);

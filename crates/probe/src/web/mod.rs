@@ -1,4 +1,5 @@
-//! Loading web pages: the pages, and the browser that fetches them as a state machine without socket or clock.
+//! Loading web pages: the pages, and the browser that fetches them as a state machine without socket or
+//! clock.
 //!
 //! ```text
 //!            poll_action()  ──►  Resolve · Open · Send · Close   what the driver does
@@ -12,7 +13,8 @@
 //! page comes after five round trips, 1 DNS + 1 TCP + 2 TLS + 1 request and response, 250 ms where a round
 //! trip takes 50 ms. When the document is there the other objects are asked for, one at a time on each
 //! connection, on up to [`CONNECTIONS`] connections: each further one opens with its own handshakes, and an
-//! object goes to whichever connection is free first. The page is loaded with the last byte of its last object.
+//! object goes to whichever connection is free first. The page is loaded with the last byte of its last
+//! object.
 //!
 //! The server needs no machine: when all bytes of a request have arrived in order, it writes the bytes of the
 //! answer, for one request after another on each connection.
@@ -46,8 +48,8 @@ pub const TLS: [(u32, u64); 2] = [(517, 4000), (126, 258)];
 /// A machine that fetches: [`Browser`], [`crate::dash::Player`].
 ///
 /// Call, with a `now` that never goes backward: [`Fetcher::handle_event`] for what happened,
-/// [`Fetcher::handle_timeout`], then do what [`Fetcher::poll_action`] says until it returns nothing; then sleep
-/// until [`Fetcher::poll_timeout`].
+/// [`Fetcher::handle_timeout`], then do what [`Fetcher::poll_action`] says until it returns nothing; then
+/// sleep until [`Fetcher::poll_timeout`].
 pub trait Fetcher: std::fmt::Debug + Send {
     /// What to do next, each action once.
     fn poll_action(&mut self) -> Option<Action>;

@@ -80,8 +80,8 @@ pub(super) struct Setup<'a> {
     pub(super) arrivals: usize,
 }
 
-/// Sets the parameter that the catalogue calls `key`. In vectors times are microseconds; a value need not be in the range
-/// that tc has for it.
+/// Sets the parameter that the catalogue calls `key`. In vectors times are microseconds; a value need not be
+/// in the range that tc has for it.
 pub(super) fn set<T: Parameters + Access>(params: &mut T, key: &str, value: Number) -> Result<(), String> {
     let at = T::LIST.iter().position(|parameter| parameter.is_called(key));
     let at = at.ok_or_else(|| format!("unknown parameter `{key}`"))?;
@@ -193,8 +193,8 @@ pub(super) fn call_with<Q: Queue<goodqueue::Header>, O: Listing>(
     Ok(None)
 }
 
-/// Whether the call is a T, of the queue's timer. Ours, due at `due`, is to be due at that very time, and at no
-/// other call; where it is not, a result says when it is.
+/// Whether the call is a T, of the queue's timer. Ours, due at `due`, is to be due at that very time, and at
+/// no other call; where it is not, a result says when it is.
 pub(super) fn call_timer(now: Nanos, input: &Input<'_>, due: Option<Nanos>, results: &mut Results) -> bool {
     let is_timer = matches!(input, Input::Timer);
     let is_due = due.is_some_and(|due| due <= now);

@@ -1,5 +1,6 @@
-//! `hash-collisions`: how often a flow has to share its queue by chance, counted in the queues themselves, beside the
-//! closed form. There is no network in it: packets of new flows are given to an empty queue, one after the other.
+//! `hash-collisions`: how often a flow has to share its queue by chance, counted in the queues themselves,
+//! beside the closed form. There is no network in it: packets of new flows are given to an empty queue, one
+//! after the other.
 
 use std::fmt::Write;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -169,7 +170,8 @@ const PRINTED: [(&str, u32, u32, f64); 5] = [
     ("three at the most", 3, 1, 0.9999),
 ];
 
-/// The queue, the flow that comes, and the class: with 40 000 trials a count of 2000 and more is within 5 % as good as always.
+/// The queue, the flow that comes, and the class: with 40 000 trials a count of 2000 and more is within 5 %
+/// as good as always.
 const COUNTED: [(usize, u32, Class); 8] = [
     (0, 100, Class::Model),
     (0, 200, Class::Model),
@@ -316,7 +318,8 @@ mod tests {
         assert_eq!(said, ["0 %", "9.22 %", "99.93 %", "99.99 %", "99.9999 %", "0.0001 %", "0 %", "100 %"]);
     }
 
-    /// By hand: of two flows the second shares with 1/1024; of nine that fall into one set of eight one has to.
+    /// By hand: of two flows the second shares with 1/1024; of nine that fall into one set of eight one has
+    /// to.
     #[test]
     fn the_closed_form_by_hand() {
         assert!((shares(1, 1) - 1.0 / 1024.0).abs() < 1e-12);

@@ -2,9 +2,10 @@
 
 use serde::Serialize;
 
-/// A median with a confidence interval that takes no distribution for granted: from the k-th smallest to the k-th
-/// largest value. The median lies outside it with probability 2 P(B < k), where B counts heads in n tosses of a
-/// coin; k is the largest for which that is 5 % at most. Six values are the least that have one (3.1 %).
+/// A median with a confidence interval that takes no distribution for granted: from the k-th smallest to the
+/// k-th largest value. The median lies outside it with probability 2 P(B < k), where B counts heads in n
+/// tosses of a coin; k is the largest for which that is 5 % at most. Six values are the least that have one
+/// (3.1 %).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Measured {
     /// The middle value; of an even number the mean of the middle two.

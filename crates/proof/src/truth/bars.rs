@@ -295,8 +295,8 @@ fn bar(figure: Figure, kernel: &Sample) -> Option<f64> {
     })
 }
 
-/// Counts. Where the kernel has none or one, a part of it is no bar (35 % of one packet): ours is outside only
-/// where it is a handful or more, else the figure is left aside. Small counts are held to the bar as
+/// Counts. Where the kernel has none or one, a part of it is no bar (35 % of one packet): ours is outside
+/// only where it is a handful or more, else the figure is left aside. Small counts are held to the bar as
 /// they are, and a miss that chance alone would explain is noted, not excused.
 fn judge_counts(kernel: &Sample, ours: &Sample, bar: f64) -> (Verdict, Option<String>) {
     if kernel.mean <= 1.0 {

@@ -85,8 +85,8 @@ pub struct FlowOrder {
 pub struct Case {
     /// Its name, which is its key in `summary.jsonl`.
     pub name: String,
-    /// Round-trip time of the path; each way has half of it, the way up behind its bottleneck and the way down
-    /// before it.
+    /// Round-trip time of the path; each way has half of it, the way up behind its bottleneck and the way
+    /// down before it.
     pub rtt: Span,
     /// Length of the load, which is the end of the run.
     pub length: Span,

@@ -167,8 +167,8 @@ impl Report {
     }
 }
 
-/// The case with the round trip of the kernel's idle path, where its probes measured one: hosts and hops add to
-/// what the delays were set to, and which of two packets is first at the queue can hang on that.
+/// The case with the round trip of the kernel's idle path, where its probes measured one: hosts and hops add
+/// to what the delays were set to, and which of two packets is first at the queue can hang on that.
 #[allow(clippy::cast_precision_loss)]
 fn on_path(case: &Case, kernel: &[&Outcome]) -> Case {
     let pings = kernel.iter().flat_map(|run| Direction::BOTH.map(|way| run.side(way).ping));

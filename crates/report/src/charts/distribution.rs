@@ -69,8 +69,8 @@ fn axis_title(ctx: &Context<'_>, delay: Delay, x: &Scale) -> String {
     format!("{}{when} (ms{scale})", ctx.delay_words(delay))
 }
 
-/// Of several records shown together: what each is called, and of each run which record it is from; `None` of one
-/// record.
+/// Of several records shown together: what each is called, and of each run which record it is from; `None` of
+/// one record.
 pub(crate) fn sources(record: &Record) -> Option<(Vec<&str>, Vec<usize>)> {
     let mut names: Vec<&str> = Vec::new();
     let mut of = Vec::new();

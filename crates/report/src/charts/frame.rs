@@ -82,7 +82,8 @@ pub(crate) struct EndLabel {
     pub(crate) words: String,
 }
 
-/// Puts labels beside their lines, moved apart so that none covers another, within the frame's height if they fit.
+/// Puts labels beside their lines, moved apart so that none covers another, within the frame's height if they
+/// fit.
 pub(crate) fn end_labels(scene: &mut Scene, frame: &Frame, mut labels: Vec<EndLabel>) {
     const APART: f64 = 16.0;
     labels.sort_by(|a, b| a.y.total_cmp(&b.y));

@@ -20,7 +20,8 @@ const GOODPUT: f64 = 132.0;
 const LATENCY: f64 = 190.0;
 /// A goodput of so many times the link's rate ends the axis: one step must not press the others flat.
 const SPIKE: f64 = 1.5;
-/// Parts of a stack that are thinner than this on average have no outline: 0.8 pixels of white would cover them.
+/// Parts of a stack that are thinner than this on average have no outline: 0.8 pixels of white would cover
+/// them.
 const OUTLINED: f64 = 6.0;
 /// Room between panels.
 const BETWEEN: f64 = 22.0;

@@ -111,8 +111,8 @@ fn rate(way: &TalkWay, bins: &Bins) -> Vec<Option<f64>> {
     bytes.into_iter().map(|bytes| bytes.map(|bytes| bytes as f64 * 8e-6 / width)).collect()
 }
 
-/// Percent of the ticks due in each bin that did not come in time. A tick that would be late only after the end of the
-/// load is not judged.
+/// Percent of the ticks due in each bin that did not come in time. A tick that would be late only after the
+/// end of the load is not judged.
 fn lateness(way: &TalkWay, grid: Grid, bins: &Bins, ctx: &Context<'_>) -> Vec<Option<f64>> {
     let Some((most, in_time)) = in_time(way, grid) else { return vec![None; bins.count] };
     let (mut good, mut due) = (vec![0_u64; bins.count], vec![0_u64; bins.count]);

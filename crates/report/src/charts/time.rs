@@ -240,8 +240,8 @@ pub(crate) fn largest_goodput(ctx: &Context<'_>, direction: Direction) -> (f64, 
     (single, together)
 }
 
-/// The rate of the link in Mbit/s, which all flows together can have at the most; where the runs' links differ, of
-/// the fastest.
+/// The rate of the link in Mbit/s, which all flows together can have at the most; where the runs' links
+/// differ, of the fastest.
 pub(crate) fn rate_mbit(ctx: &Context<'_>, direction: Direction) -> Option<f64> {
     let rate = |run: &Run| {
         let link = run.link_in(ctx.record);

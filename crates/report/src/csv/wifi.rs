@@ -69,8 +69,8 @@ fn microseconds(ns: u64) -> String {
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
-/// `airtime.csv`: a row per run, radio, step and owner of the air: a station, or `(collisions)`, `(overhead)`,
-/// `(other)`, `(idle)`. `t_s` is the end of the step.
+/// `airtime.csv`: a row per run, radio, step and owner of the air: a station, or `(collisions)`,
+/// `(overhead)`, `(other)`, `(idle)`. `t_s` is the end of the step.
 pub fn airtime(record: &Record) -> String {
     let mut out = String::from("queue,radio,owner,t_s,held_us,step_us\n");
     for run in &record.runs {

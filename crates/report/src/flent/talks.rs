@@ -51,8 +51,8 @@ pub(super) fn parameter(record: &Record) -> Option<(String, String)> {
     (!names.is_empty()).then(|| ("ping_hosts".to_owned(), names.join(",")))
 }
 
-/// The average of the test's own pings, which flent would compute with these among them; none where flent has no
-/// such series or nothing changes it.
+/// The average of the test's own pings, which flent would compute with these among them; none where flent has
+/// no such series or nothing changes it.
 pub(super) fn average(
     record: &Record,
     names: &Names,

@@ -193,8 +193,8 @@ fn matrix(out: &mut String, record: &Record, all: &[Summary], grid: &Grid, figur
     out.push_str("</tbody></table></div>\n");
 }
 
-/// How much of the colour a value has: none for the least, 55 % for the most; by the logarithm where the most is
-/// more than ten times the least.
+/// How much of the colour a value has: none for the least, 55 % for the most; by the logarithm where the most
+/// is more than ten times the least.
 fn shade(value: f64, low: f64, high: f64) -> f64 {
     let by = |v: f64| if low > 0.0 && high > low * 10.0 { v.ln() } else { v };
     let range = by(high) - by(low);

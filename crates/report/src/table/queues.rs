@@ -12,8 +12,8 @@ const NAME_WIDTH: usize = 24;
 /// Most rows of a run: a Wi-Fi network has a queue for each station.
 const MOST: usize = 8;
 
-/// The rows that are printed, [`MOST`] of each run: those in which packets waited longest on average, in the order of the
-/// path.
+/// The rows that are printed, [`MOST`] of each run: those in which packets waited longest on average, in the
+/// order of the path.
 fn printed(record: &Record) -> Vec<(&Run, &PathQueue)> {
     let all = rows(record);
     let of_run = all.chunk_by(|one, other| std::ptr::eq(one.0, other.0));
@@ -82,8 +82,8 @@ fn cut(name: &str) -> String {
     name.chars().take(NAME_WIDTH - 1).chain(['…']).collect()
 }
 
-/// TCP's own round trip, and how long packets waited in the queue shown of each direction; nothing where neither was
-/// measured.
+/// TCP's own round trip, and how long packets waited in the queue shown of each direction; nothing where
+/// neither was measured.
 pub(super) fn waits(all: &[Summary]) -> Vec<Group> {
     if all.iter().all(|s| s.tcp_rtt.n == 0) {
         return Vec::new();

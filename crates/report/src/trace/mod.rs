@@ -131,8 +131,8 @@ impl Trace {
 }
 
 /// Writes each trace into `dir`, which is made if it is not there, as `QUEUE-FLOW.xpl`, `QUEUE-FLOW.pcapng`
-/// and a picture of its first loss, `QUEUE-FLOW.svg` and, with the feature `png`, `.png`. Returns the files written, in order. Each appears whole or not at all; one that
-/// exists is replaced.
+/// and a picture of its first loss, `QUEUE-FLOW.svg` and, with the feature `png`, `.png`. Returns the files
+/// written, in order. Each appears whole or not at all; one that exists is replaced.
 ///
 /// # Errors
 /// The first file that could not be written, with the system's cause; those before it stay.

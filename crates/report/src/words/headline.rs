@@ -3,8 +3,8 @@
 //! All of it comes from figures of the record. What a delay does to people is said by published bounds only,
 //! and as what it is enough for, unless a call was measured:
 //!
-//! * Calls suffer where the one-way delay exceeds 150 ms (ITU-T G.114, section 4), and stutter where it varies
-//!   by more than 50 ms too (ITU-T Y.1541, table 1, classes 0 and 1).
+//! * Calls suffer where the one-way delay exceeds 150 ms (ITU-T G.114, section 4), and stutter where it
+//!   varies by more than 50 ms too (ITU-T Y.1541, table 1, classes 0 and 1).
 //! * Fast games suffer where the load adds more than 50 ms one way (3GPP TS 23.501, table 5.7.4-1, 5QI 3).
 //! * Below 30 ms the rise is of grade A or better, and there is nothing to cure.
 

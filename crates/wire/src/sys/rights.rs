@@ -57,11 +57,13 @@ pub fn keep_capabilities() -> Result<()> {
     Ok(())
 }
 
-/// All threads of the process go on as this user and group, in no other group. Where that was root they lose all
-/// capabilities; see [`keep_capabilities`]. The signal of [`crate::die_with_parent`] is forgotten by this.
+/// All threads of the process go on as this user and group, in no other group. Where that was root they lose
+/// all capabilities; see [`keep_capabilities`]. The signal of [`crate::die_with_parent`] is forgotten by
+/// this.
 ///
 /// # Errors
-/// `System` where a call fails: `EPERM` without the right to, `EINVAL` for a user that the namespace does not have.
+/// `System` where a call fails: `EPERM` without the right to, `EINVAL` for a user that the namespace does not
+/// have.
 pub fn become_user(user: u32, group: u32) -> Result<()> {
     // SAFETY: the list has no entries.
     if unsafe { libc::setgroups(0, std::ptr::null()) } != 0 {
@@ -94,8 +96,8 @@ pub fn restrict_capabilities(network: bool) -> Result<()> {
     Ok(())
 }
 
-/// Has a write beyond the limit of a file's length (`ulimit -f`) fail with `EFBIG`, where `SIGXFSZ` would kill the
-/// process without a word.
+/// Has a write beyond the limit of a file's length (`ulimit -f`) fail with `EFBIG`, where `SIGXFSZ` would
+/// kill the process without a word.
 pub fn survive_the_file_size_limit() {
     // SAFETY: ignoring a signal runs no code of ours.
     if unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) } == libc::SIG_ERR {

@@ -1,9 +1,9 @@
 //! How long a frame takes: mac80211's airtime estimator (Linux 6.1 `airtime.c`), not the standard's formula.
 //!
-//! The time of 1024 bytes is kept per rate, in units of 1/1024 us rounded to 16 significant bits; a frame of `len`
-//! bytes takes its share of that and a fixed overhead for preamble and training. There is no block
-//! acknowledgement, no backoff and no retry in it. The product of length and table value has 32 bits and wraps
-//! for long frames at slow rates, as in Linux: HT20 MCS 0 is too short from 3328 bytes on.
+//! The time of 1024 bytes is kept per rate, in units of 1/1024 us rounded to 16 significant bits; a frame of
+//! `len` bytes takes its share of that and a fixed overhead for preamble and training. There is no block
+//! acknowledgement, no backoff and no retry in it. The product of length and table value has 32 bits and
+//! wraps for long frames at slow rates, as in Linux: HT20 MCS 0 is too short from 3328 bytes on.
 
 mod rate;
 
@@ -177,8 +177,8 @@ pub struct Attempt {
     pub count: u8,
 }
 
-/// Time on the air of all attempts at a frame of `len` bytes, us. The chain ends at the first entry that was not
-/// tried or whose rate is unknown (Linux 6.1 `ieee80211_calc_tx_airtime`).
+/// Time on the air of all attempts at a frame of `len` bytes, us. The chain ends at the first entry that was
+/// not tried or whose rate is unknown (Linux 6.1 `ieee80211_calc_tx_airtime`).
 #[must_use]
 pub fn calc_tx_airtime<'a>(band: Band, len: u32, chain: impl IntoIterator<Item = &'a Attempt>) -> u32 {
     let times = chain.into_iter().map(|attempt| {
@@ -188,15 +188,16 @@ pub fn calc_tx_airtime<'a>(band: Band, len: u32, chain: impl IntoIterator<Item =
     times.take_while(|&time| time != 0).fold(0, u32::wrapping_add)
 }
 
-/// Time that a queued frame is expected to take at a station's last rate, us. `len` is without the 38 bytes that
-/// are added here; `ampdu` assumes an aggregate, except at legacy rates (Linux 6.1
+/// Time that a queued frame is expected to take at a station's last rate, us. `len` is without the 38 bytes
+/// that are added here; `ampdu` assumes an aggregate, except at legacy rates (Linux 6.1
 /// `ieee80211_calc_expected_tx_airtime`).
 #[must_use]
 pub const fn calc_expected_tx_airtime(band: Band, rate: &RateInfo, len: u32, ampdu: bool) -> u32 {
     Estimator::new(band, rate, false).expected(len, ampdu)
 }
 
-/// The same for a frame to no station in particular: it goes at the lowest of `basic_rates`, a bit for each of
+/// The same for a frame to no station in particular: it goes at the lowest of `basic_rates`, a bit for each
+/// of
 /// [`Band::legacy_rates`] (none: the first of them).
 #[must_use]
 pub fn calc_expected_broadcast_airtime(band: Band, basic_rates: u32, short_preamble: bool, len: u32) -> u32 {
@@ -219,8 +220,8 @@ mod tests {
         let one = RateInfo::Legacy { rate: 10 };
         assert_eq!(calc_rx_airtime(Band::Ghz2, &one, false, 1500), 12_202);
         assert_eq!(calc_rx_airtime(Band::Ghz2, &one, true, 1500), 12_106);
-        // HT20 MCS 0: 8388608 / 26 = 322639 (rounded up) times 4 = 1290556, 21 bits, so its low 5 go: 1290528.
-        // Times 1024 is 1260 us (1260.28), and 40.
+        // HT20 MCS 0: 8388608 / 26 = 322639 (rounded up) times 4 = 1290556, 21 bits, so its low 5 go:
+        // 1290528. Times 1024 is 1260 us (1260.28), and 40.
         assert_eq!(calc_rx_airtime(Band::Ghz5, &HT20_0, false, 1024), 1300);
         let three = [3, 2].map(|count| Attempt { rate: HT20_0, short_preamble: false, count });
         assert_eq!(calc_tx_airtime(Band::Ghz5, 1024, &three), 5 * 1300);

@@ -165,9 +165,9 @@ impl RateInfo {
     /// Whether the standard has this rate in `band`.
     ///
     /// # Errors
-    /// A legacy rate that the band lacks; an HT MCS above 31 or a width above 40 MHz; a VHT MCS above 9, or one that
-    /// the standard leaves out for its width and streams (IEEE 802.11-2020 section 21.5: a number of bits per symbol
-    /// that no number of encoders divides); an HE MCS above 11; no or more than 8 streams.
+    /// A legacy rate that the band lacks; an HT MCS above 31 or a width above 40 MHz; a VHT MCS above 9, or
+    /// one that the standard leaves out for its width and streams (IEEE 802.11-2020 section 21.5: a number of
+    /// bits per symbol that no number of encoders divides); an HE MCS above 11; no or more than 8 streams.
     pub const fn check(&self, band: Band) -> Result<(), RateError> {
         match *self {
             RateInfo::Legacy { rate } => {

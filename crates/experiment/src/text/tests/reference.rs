@@ -14,8 +14,8 @@ const LOAD: Span = Span::from_millis(400);
 /// Most nodes of a scenario that is simulated.
 const MOST_NODES: usize = 40;
 
-/// What is measured by `until`: links, flows, sinks, samples. Where departures are computed ahead, a loss behind the
-/// line is counted when the packet arrives, so losses of packets that are under way are left out.
+/// What is measured by `until`: links, flows, sinks, samples. Where departures are computed ahead, a loss
+/// behind the line is counted when the packet arrives, so losses of packets that are under way are left out.
 fn measured(
     scenario: &Scenario,
     build: fn(&Scenario) -> Result<Simulation, BuildError>,

@@ -137,8 +137,9 @@ fn leaf(name: &str, rate: &str, more: &str) -> String {
     )
 }
 
-/// tc-htb(8): "Classes ... which belong to the same parent ... can borrow unused bandwidth"; what both want is shared by
-/// quantum, which by default is as the rates are; and of those that want to borrow, prio says who is asked first.
+/// tc-htb(8): "Classes ... which belong to the same parent ... can borrow unused bandwidth"; what both want
+/// is shared by quantum, which by default is as the rates are; and of those that want to borrow, prio says
+/// who is asked first.
 #[test]
 fn classes_have_their_rates_and_borrow_what_is_spare_by_prio_and_quantum() {
     let (one, two) = (leaf("one", "6mbit", ""), leaf("two", "3mbit", "dscp = [\"EF\"]"));

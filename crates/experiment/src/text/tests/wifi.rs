@@ -196,7 +196,8 @@ fn what_stands_above_firmware_and_limits_it() {
     assert!(drivers[8..].iter().all(|driver| driver.lower == Lower::Firmware { packets: 1424 }));
 }
 
-/// Host by host of a test is station by station, and with the client at the server its uploads go over the air.
+/// Host by host of a test is station by station, and with the client at the server its uploads go over the
+/// air.
 #[test]
 fn tests_with_several_hosts_go_round_the_stations() {
     let text = "test = \"rtt_fair_up\"\n[wifi]\nrun_from = \"server\"\nmcs = 7\n[[wifi.station]]\nname = \"sta\"\ncount = 3\n";

@@ -66,8 +66,8 @@ pub(super) fn access_point(
 /// What is above ath10k's firmware where nothing is said.
 const FQ_CODEL: &str = "fq_codel";
 
-/// Refuses keys that say nothing with this value of `choice`. What [wifi] says for its own one, a variant with another
-/// one, or another driver, passes over.
+/// Refuses keys that say nothing with this value of `choice`. What [wifi] says for its own one, a variant
+/// with another one, or another driver, passes over.
 fn refuse_unheard(
     base: &Section<'_>,
     over: Option<&Section<'_>>,
@@ -175,8 +175,8 @@ fn ath9k(chain: &Chain<'_>, band: Band) -> Read<(DriverSpec, String, bool)> {
     Ok((spec, format!("ath9k, {words}"), false))
 }
 
-/// Packets of all stations, and of a station's TID, where these are FIFOs (Kazior, 2016: `TOTAL_MAX_TX_BUFFER`,
-/// `STA_MAX_TX_BUFFER`).
+/// Packets of all stations, and of a station's TID, where these are FIFOs (Kazior, 2016:
+/// `TOTAL_MAX_TX_BUFFER`, `STA_MAX_TX_BUFFER`).
 const FIFOS: (u32, u32) = (512, 64);
 /// As good as never: `CoDel` off.
 const NEVER: Span = Span::from_secs(2000);
@@ -213,8 +213,8 @@ fn ath10k(chain: &Chain<'_>, band: Band, compared: Option<&QueueSpec>) -> Read<(
     Ok((spec, format!("ath10k, {words}, {packets} packets in firmware{when_full}"), is_compared))
 }
 
-/// Whether stations share airtime, and which airtime counts. Without, no airtime counts and a queue waits behind those
-/// that wait: so it was between mac80211's queues (FQ-MAC) and its airtime scheduler.
+/// Whether stations share airtime, and which airtime counts. Without, no airtime counts and a queue waits
+/// behind those that wait: so it was between mac80211's queues (FQ-MAC) and its airtime scheduler.
 fn airtime(chain: &Chain<'_>, params: &mut WifiParams) -> Read<()> {
     let is_fair = chain.plain("airtime", read::switch)?.unwrap_or(true);
     let flags = chain.read("airtime_flags", read::list(read::text))?;

@@ -65,7 +65,8 @@ pub(in super::super) fn check_limits<'a>(
     Ok(())
 }
 
-/// The groups; `policy`: the one that holds. Groups of `[wifi]` may have limits that another variant's policy hears.
+/// The groups; `policy`: the one that holds. Groups of `[wifi]` may have limits that another variant's policy
+/// hears.
 fn written(chain: &Chain<'_>, policy: Option<&At<String>>) -> Read<Vec<Written>> {
     let Some(section) = chain.first_with(&["group"]) else { return Ok(Vec::new()) };
     let is_limited = policy.is_some_and(|policy| policy.value == "limit");

@@ -291,8 +291,8 @@ pub(crate) static LINK_FILE: Table = Table {
     also: None,
 };
 
-/// Whether a key says something with this `above` of ath10k: of what mac80211's queues are set to, FIFOs and queue
-/// disciplines know nothing, and queues without `CoDel` have no target.
+/// Whether a key says something with this `above` of ath10k: of what mac80211's queues are set to, FIFOs and
+/// queue disciplines know nothing, and queues without `CoDel` have no target.
 pub(super) fn is_above(key: &Key, above: &str) -> bool {
     match key.name {
         "target" | "interval" => above == "fq_codel",

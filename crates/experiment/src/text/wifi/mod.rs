@@ -24,7 +24,8 @@ pub(super) use groups::check_limits;
 use keys::{STATION, WIRE};
 pub(super) use test_stations::TestStations;
 
-/// A Wi-Fi network, resolved. Its access point is device 0 of the radio, and the stations follow in their order.
+/// A Wi-Fi network, resolved. Its access point is device 0 of the radio, and the stations follow in their
+/// order.
 #[derive(Clone, Debug)]
 pub(crate) struct Wifi {
     /// Where it begins in the file.

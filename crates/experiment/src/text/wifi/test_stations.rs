@@ -83,8 +83,8 @@ impl TestStations {
         Ok(found)
     }
 
-    /// A test at the stations. One with a single server runs at each station that takes part in the load; of one with
-    /// several, host by host goes to station by station, and round again. A station that none of its
+    /// A test at the stations. One with a single server runs at each station that takes part in the load; of
+    /// one with several, host by host goes to station by station, and round again. A station that none of its
     /// probes is at gets one.
     pub(in super::super) fn spread(&self, test: Test, at: usize) -> Read<Test> {
         let loaded: Vec<usize> = (0..self.all.len()).filter(|&at| self.all[at].load).collect();

@@ -1,5 +1,5 @@
-//! The transmit stack of 802.11 under replay: families `wifi-txq`, `wifi-airtime` and `wifi-duration`, whose records
-//! `vectors/README.md` describes. A file's first line is `# format FAMILY 1`.
+//! The transmit stack of 802.11 under replay: families `wifi-txq`, `wifi-airtime` and `wifi-duration`, whose
+//! records `vectors/README.md` describes. A file's first line is `# format FAMILY 1`.
 
 mod calls;
 mod duration;
