@@ -231,8 +231,8 @@ pub const FIGURES: &[Figure] = &[
     figure(
         "rate_error",
         Unit::Share,
-        "of the flows that are held to a rate (`rate`), the one whose goodput is farthest off it:\
-          by what part of it, from 2 s after the last began on",
+        "of the flows that are held to a rate (`rate`), the one whose goodput is farthest off it: \
+         by what part of it, from 2 s after the last began on",
         |of| flows::rate_error(of.record, of.run),
     ),
     figure(
@@ -393,7 +393,7 @@ pub const FIGURES: &[Figure] = &[
     figure(
         "call_delay_p95",
         Unit::Time,
-        "95th percentile of a video call's delay from capture to being shown; of both ways and of\
+        "95th percentile of a video call's delay from capture to being shown; of both ways and of \
           several the longest",
         |of| {
             let ways = air::calls(of.record, of.summary, of.stations);
@@ -404,7 +404,7 @@ pub const FIGURES: &[Figure] = &[
     figure(
         "game_late",
         Unit::Number,
-        "share of a game's ticks that came more than one tick late or never, 0 to 1; of both ways\
+        "share of a game's ticks that came more than one tick late or never, 0 to 1; of both ways \
           and of several the largest",
         |of| {
             let games = air::games(of.record, of.summary, of.stations);
