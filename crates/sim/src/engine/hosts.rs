@@ -13,6 +13,7 @@ use super::web_clients::WebClients;
 use crate::error::BuildError;
 use crate::frame::{FrameId, Kind};
 use crate::implementation::Implementation;
+use crate::owner::LaneOwner;
 use crate::scenario::Scenario;
 
 /// All that runs on hosts, and what it measured.
@@ -41,6 +42,25 @@ impl Hosts {
             talks: Talks::new(scenario, agenda, network)?,
             samples: Samples::new(moment(scenario.origin)),
         })
+    }
+
+    /// A timer of `owner` is due.
+    #[inline(never)]
+    pub(super) fn due(&mut self, agenda: &mut Agenda, network: &mut Network, owner: LaneOwner) {
+        let Hosts { flows, probes, sources, web_clients, talks, samples } = self;
+        match owner {
+            LaneOwner::Port(_) | LaneOwner::Arrival(_) | LaneOwner::Switch(_) | LaneOwner::Radio(_) => {}
+            LaneOwner::Script => flows.run_script(agenda, network),
+            LaneOwner::Report(link) => flows.give_back(agenda, network, link),
+            LaneOwner::Probe(probe) => probes.due(agenda, network, samples, probe as usize),
+            LaneOwner::Source(source) => sources.due(agenda, network, source as usize),
+            LaneOwner::WebClient(client) => {
+                web_clients.due(agenda, network, flows, samples, client as usize);
+            }
+            LaneOwner::Talk(talk) => talks.due(agenda, network, talk as usize),
+            LaneOwner::Sender(flow) => flows.sender_due(agenda, network, flow as usize),
+            LaneOwner::Receiver(flow) => flows.receiver_due(agenda, network, flow as usize),
+        }
     }
 
     /// A frame is at the end of its path.

@@ -156,25 +156,14 @@ impl Simulation {
     }
 
     /// Handles an event.
-    #[inline(always)]
+    #[inline]
     fn handle(&mut self, owner: LaneOwner) {
-        let Simulation { agenda, network, hosts, .. } = self;
-        let Hosts { flows, probes, sources, web_clients, talks, samples } = hosts;
         match owner {
-            LaneOwner::Port(link) => network.port_due(agenda, link),
+            LaneOwner::Port(link) => self.network.port_due(&mut self.agenda, link),
             LaneOwner::Arrival(link) => self.land(link),
-            LaneOwner::Switch(switch) => network.switch_due(agenda, switch),
-            LaneOwner::Radio(radio) => network.radio_due(agenda, radio),
-            LaneOwner::Script => flows.run_script(agenda, network),
-            LaneOwner::Report(link) => flows.give_back(agenda, network, link),
-            LaneOwner::Probe(probe) => probes.due(agenda, network, samples, probe as usize),
-            LaneOwner::Source(source) => sources.due(agenda, network, source as usize),
-            LaneOwner::WebClient(client) => {
-                web_clients.due(agenda, network, flows, samples, client as usize);
-            }
-            LaneOwner::Talk(talk) => talks.due(agenda, network, talk as usize),
-            LaneOwner::Sender(flow) => flows.sender_due(agenda, network, flow as usize),
-            LaneOwner::Receiver(flow) => flows.receiver_due(agenda, network, flow as usize),
+            LaneOwner::Switch(switch) => self.network.switch_due(&mut self.agenda, switch),
+            LaneOwner::Radio(radio) => self.network.radio_due(&mut self.agenda, radio),
+            _ => self.hosts.due(&mut self.agenda, &mut self.network, owner),
         }
     }
 
