@@ -6,7 +6,7 @@
 //! row.
 //!
 //! Workload: besteffort, triple-isolate, no rate; N flows of which each tenth shares a source host; 1000
-//! packets stand in the queue; the clock moves by 100 ns for each packet delivered.
+//! packets wait in the queue; the clock moves by 100 ns for each packet delivered.
 
 use std::hint::black_box;
 use std::process::{Command, ExitCode};

@@ -93,7 +93,7 @@ fn count() -> Result<bool, String> {
 /// As many as no table holds.
 const MANY: usize = 1_000_000;
 
-/// The other queues, by their defaults but for the limits that would not let the load stand. Whether a
+/// The other queues, by their defaults but for the limits that are too small for the load. Whether a
 /// million flows cost at most twice what the dearest row of the same queue does.
 fn others() -> Result<bool, String> {
     println!("| queue | flows | STEP | enqueue | dequeue |");
@@ -121,7 +121,7 @@ fn delivered(queue: &str, flows: usize, step: u64) -> usize {
     }
     let (start, rng) = (Nanos(1_000_000_000), Rng::new(1));
     let slots = || vec![goodqueue::arena::Slot::default(); 10_240];
-    // What is built by name: with places for all that stands, and room above it.
+    // What is built by name: with places for all that is queued, and room above it.
     let built = |text: &str| {
         let spec: QueueSpec = text.parse().expect("a queue");
         spec.build::<Header>(Rate(1_000_000_000), 1514, start).expect("a queue")
@@ -171,7 +171,7 @@ fn delivered(queue: &str, flows: usize, step: u64) -> usize {
             let queue = <FqPie<Header>>::new(fq_pie::Params::default(), LINK, start, rng, buckets, slots());
             steps(Load::new(queue.expect("buckets"), 1001, flows, step))
         }
-        // Without a limit in memory that would not let the load stand.
+        // Without a limit in memory that is too small for the load.
         "dualpi2" => {
             let params = dualpi2::Params { memlimit: Some(u32::MAX), ..dualpi2::Params::default() };
             let slots = vec![goodqueue::arena::Slot::default(); 10_000];

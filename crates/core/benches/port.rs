@@ -3,7 +3,7 @@
 //! `cargo bench -p goodqueue --bench port` runs this program under `valgrind --tool=callgrind` and prints
 //! a table; it exits 1 where a port without a ring adds more than [`MOST_ADDED`] instructions a packet.
 //!
-//! Load `backlogged`: 100 packets stand in the queue; each step polls at the end of the packet on the line
+//! Load `backlogged`: 100 packets wait in the queue; each step polls at the end of the packet on the line
 //! until `None`, hands one packet in and asks for the next wake. Load `idle`: each packet comes to an idle
 //! line. The queue alone is driven with the same packets at the same times: one dequeue a packet, and where
 //! that leaves it empty another, as a line asks that has become idle.

@@ -154,7 +154,7 @@ impl<P: Copy, S: Storage<Slot<P>>> Arena<P, S> {
         self.slots.as_ref().get(index as usize)
     }
 
-    /// Takes the slot `index`, which stands behind `previous` on `list` ([`NIL`]: at its head), off it, as
+    /// Takes the slot `index`, which follows `previous` on `list` ([`NIL`]: at its head), off it, as
     /// [`Arena::shift`] does the first.
     pub(crate) fn remove(&mut self, list: &mut List, previous: u32, index: u32) -> Option<&Slot<P>> {
         if previous == NIL {

@@ -13,7 +13,7 @@ impl Observer<Header> for Drops {
     }
 }
 
-/// A queue that stands far above the target, asked every 10 us: milliseconds from entering the dropping
+/// A queue that stays far above the target, asked every 10 us: milliseconds from entering the dropping
 /// state, which is the first drop, to each drop after it.
 fn drops_after_the_first(seconds: u64) -> Vec<f64> {
     let spec: QueueSpec = "codel,limit=200000,ecn=off".parse().expect("a queue");
@@ -29,7 +29,7 @@ fn drops_after_the_first(seconds: u64) -> Vec<f64> {
     while drops.0.first().is_none_or(|first| now < first.0 + seconds * 1_000_000_000) {
         asks += 1;
         let held = queue.dequeue(Nanos(now), &mut drops).expect("a packet");
-        // It comes in again as old as it was: the queue stands.
+        // It comes in again as old as it was: the queue does not drain.
         queue.enqueue(Nanos(now - 20_000_000), held, &mut Drops::default());
         now += 10_000;
     }

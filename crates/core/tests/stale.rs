@@ -48,7 +48,7 @@ fn sparse_beside_bulk(parity: Parity) -> Vec<u64> {
             queue.dequeue(Nanos((sent + wait) * MILLI), &mut drops);
         }
     }
-    assert!(queue.backlog().bytes > 1514, "the bulk flow stands to the end");
+    assert!(queue.backlog().bytes > 1514, "the bulk flow has a queue to the end");
     drops.sparse
 }
 

@@ -68,7 +68,7 @@ pub(crate) struct Load<Q> {
 }
 
 impl<Q: Queue<Header>> Load<Q> {
-    /// A queue in which `standing` packets stand; it has one less now.
+    /// A queue that holds `standing` packets; it has one less now.
     pub(crate) fn new(queue: Q, standing: u32, flows: usize, step: u64) -> Load<Q> {
         let pool = Pool { free: (0..4096).collect(), drops: 0 };
         let now = Nanos(1_000_000_000);

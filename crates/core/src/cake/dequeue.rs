@@ -278,8 +278,8 @@ fn next_new(
     }
 }
 
-/// The first old flow with some of its turn left; those before it get another and go to the end. There
-/// is one: a turn without gain can be followed by many of them, not by none but them.
+/// The first old flow with a positive deficit; those before it get another quantum and go to the end. There
+/// is always one: rounding can grant zero repeatedly, but not for ever.
 #[inline]
 fn next_old(lists: &mut Tin, hosts: &[Host], flows: &mut [Flow], first: u32, draws: &mut impl Draws) -> u32 {
     let (mut index, mut tail) = (lists.old_flows.head, lists.old_flows.tail);

@@ -79,7 +79,7 @@ impl<P: Packet, M: Memory, D: Draws> Cake<P, M, D> {
         Verdict::Dropped(Reason::Filter)
     }
 
-    /// Clocks that stood still while nothing was queued do not save up time.
+    /// Clocks that stopped while nothing was queued do not save up time.
     #[inline]
     fn open_clocks(&mut self, tin: u32, now: u64) {
         let tin = &mut self.tins[tin as usize];

@@ -35,7 +35,7 @@ pub(super) fn arrange(heap: &mut [Ranked], tins: u32, flows: u32) {
     }
 }
 
-/// Where in the heap the flow `index` stands.
+/// Where in the heap the flow `index` is.
 #[inline]
 pub(super) fn position(heap: &[Ranked], index: u32) -> u32 {
     heap[index as usize].position

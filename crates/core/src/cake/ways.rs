@@ -9,7 +9,7 @@ use crate::memory::{Memory, Room};
 /// Places in a set (Linux `CAKE_SET_WAYS`).
 pub const WAYS: u32 = 8;
 
-/// Where a flow stands among the flows of its tin. From [`Standing::Sparse`] on an arrival changes nothing.
+/// Which set of its tin a flow is in. From [`Standing::Sparse`] on an arrival changes nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Standing {
     /// On no list.
@@ -36,7 +36,7 @@ pub struct Flow {
     pub(super) deficit: i32,
     /// Bytes queued.
     pub(super) backlog: u32,
-    /// Its tag, which stands in its set too.
+    /// Its tag, which is in its set too.
     pub(super) tag: u32,
     /// Places of its hosts in the tin's table.
     pub(super) source: u16,
@@ -116,7 +116,7 @@ pub struct Ways {
 }
 
 /// A number among the flows of all eight tins: what stands at this place of the heap that finds the longest
-/// queue, and where in the heap the flow of this number stands.
+/// queue, and where in the heap the flow of this number is.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Ranked {
     pub(super) flow: u32,
@@ -213,8 +213,8 @@ pub(super) const fn first_of(mask: u8, first: usize) -> Option<usize> {
     Some((first + turned.trailing_zeros() as usize) % WAYS as usize)
 }
 
-/// The place for the host `tag` (Linux 6.1 `sch_cake.c:cake_hash`): where its tag stands, busy or not,
-/// else the first place without bulk flows, of which `bulk` says the number, else its own.
+/// The slot for the host `tag` (Linux 6.1 `sch_cake.c:cake_hash`): the one that has its tag, busy or not;
+/// otherwise the first slot whose `bulk(i)` is 0; otherwise the home slot.
 #[inline]
 pub(super) fn assign(tags: &mut [u32; 8], bulk: impl Fn(usize) -> u16, tag: u32, first: usize) -> usize {
     if let Some(way) = first_of(matches(tags, tag), first) {
@@ -273,7 +273,7 @@ impl Ring {
         self.tail = index;
     }
 
-    /// Takes the head off, behind which `next` stands.
+    /// Takes the head off, which `next` follows.
     #[inline]
     pub(super) fn pop(&mut self, flows: &mut [Flow], next: u32) {
         if self.head == self.tail {

@@ -10,7 +10,7 @@
 //!   it is one.
 //! * The scheduler is a weighted round robin by bytes that counts while both queues have packets; it begins
 //!   with the L queue. The RFC has a time-shifted FIFO as another.
-//! * While less than two packets of the MTU stand behind a packet, the law leaves it alone (as in PIE, RFC
+//! * While less than two packets of the MTU wait behind a packet, the law leaves it alone (as in PIE, RFC
 //!   8033 section
 //!   4.1); the threshold of the L queue holds for it.
 //! * There is one classifier, the ECN field; Linux reads priority and filters too.

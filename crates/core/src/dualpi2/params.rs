@@ -1,4 +1,4 @@
-//! Parameters of `dualpi2`: the words of tc-dualpi2(8). Those that stand alone there are values here.
+//! Parameters of `dualpi2`: the words of tc-dualpi2(8). Those that have no value there are values here.
 
 use crate::Span;
 use crate::spec::{

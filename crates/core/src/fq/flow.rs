@@ -224,7 +224,7 @@ impl Heap {
         (flow.time_next_packet, flow.since)
     }
 
-    /// Writes that `flow` stands at `place`.
+    /// Writes that `flow` is at `place`.
     fn put(flows: &mut [Flow], place: u32, flow: u32) {
         flows[place as usize].cell = flow;
         flows[flow as usize].place = place;

@@ -4,7 +4,7 @@
 //! Behaviour: Linux 6.1.192 `sch_fq.c`. What it knows of packets beyond their descriptors it asks of the
 //! owner ([`Observer::origin`], [`Observer::pacing_rate`]): the socket, the time to leave and the rate.
 //! Packets of other hosts have none of these: for them it is fair queueing by the flow hash, without pacing.
-//! What stands out:
+//! Differences from other queues:
 //!
 //! * A packet with a time to leave waits for it; its flow is not paced beside, but for `maxrate`.
 //! * Without one a flow is paced when its credit is used up, by a quantum at least; at `low_rate_threshold`

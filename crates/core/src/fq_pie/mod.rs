@@ -1,7 +1,7 @@
 //! `fq_pie`: packets hashed into buckets, the buckets served by deficit round robin with a first turn for new
 //! ones, each under the control law of PIE.
 //!
-//! Behaviour: Linux 6.1.192 `sch_fq_pie.c`, `sch_pie.c`. There is no RFC for it; what stands out:
+//! Behaviour: Linux 6.1.192 `sch_fq_pie.c`, `sch_pie.c`. There is no RFC for it. Differences:
 //!
 //! * The arriving packet is the one dropped, by the law of its bucket or by the limit of all; no bucket is
 //!   searched for.
@@ -188,7 +188,7 @@ impl<P: Packet, M: Memory, D: Draws> FqPie<P, M, D> {
 
     /// What the queue has counted.
     pub const fn fq_pie_counters(&self) -> FqPieCounters {
-        // What was taken in has left, stands or was lost in a reset: one number less to be kept for each
+        // What was taken in has left, is queued or was lost in a reset: one number less to be kept for each
         // packet.
         let packets_in = self.sent.packets + self.qlen() as u64 + self.lost;
         FqPieCounters { packets_in, ..self.counters }

@@ -1,4 +1,4 @@
-//! What stands between a host and a wire: queue, device ring, serial line.
+//! What is between a host and a wire: queue, device ring, serial line.
 //!
 //! ```text
 //!  arrive ──► queue ──► device ring (optional, with or without BQL) ──► serial line ──► Departure

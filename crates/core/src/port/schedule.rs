@@ -15,7 +15,7 @@ const WORK_PER_BYTE: u128 = 8_000_000_000;
 ///
 /// A packet is sent at every rate in turn that holds while it is on the line: bits are integrated,
 /// nothing is rounded but the end to whole nanoseconds (down), and what that rounding leaves over is
-/// carried to the next packet if it begins there. At a rate of zero the line stands still.
+/// carried to the next packet if it begins there. At a rate of zero the line stops.
 #[derive(Clone, Debug)]
 pub struct Schedule {
     /// Sorted; the first is from zero.
@@ -114,7 +114,7 @@ impl Schedule {
         Ok(schedule)
     }
 
-    /// The same schedule with its first step at `origin`; before, the line stands still. As made, a
+    /// The same schedule with its first step at `origin`; before, the line is stopped. As made, a
     /// schedule begins at [`Nanos::ZERO`].
     #[must_use]
     pub fn starting_at(self, origin: Nanos) -> Schedule {

@@ -170,7 +170,7 @@ impl Trace {
     }
 }
 
-/// The stamp in `word`, which stands in line `line`.
+/// The stamp in `word`, which is in line `line`.
 fn millis_of(word: &str, line: usize) -> Result<u64, TraceError> {
     if word.is_empty() || !word.bytes().all(|byte| byte.is_ascii_digit()) {
         return Err(TraceError::NotANumber { line });

@@ -12,11 +12,11 @@ pub struct PortStats {
     pub bytes: u64,
     /// Time the line spent on them. `bytes * 8 / busy` is the rate of the line while it is busy.
     pub busy: Span,
-    /// Time the line stood idle while queue or ring held a packet and the line was not paused. Zero
+    /// Time the line was idle while queue or ring held a packet and the line was not paused. Zero
     /// without a ring and without a shaper in the queue; otherwise time that a shaper held back or that
     /// BQL starved.
     pub idle_backlogged: Span,
-    /// Packets that left queue and ring with a stand-still before them: the number of busy periods.
+    /// Packets that left queue and ring after an idle line: the number of busy periods.
     pub busy_periods: u64,
     /// Time under pause, that of a packet already on the line included; a pause that lasts counts up to
     /// the latest call.

@@ -45,7 +45,7 @@ fn what_does_not_go_together_is_named() {
     assert_eq!(wrong(Setup { min: Some(30_000), ..wide }), Some(ParamsError::Range));
 }
 
-/// A queue that stands at 100 packets of 1000 bytes: the average comes to it, and above `max` each arrival
+/// A queue that stays at 100 packets of 1000 bytes: the average comes to it, and above `max` each arrival
 /// goes.
 #[test]
 fn above_max_each_arrival_is_dropped_and_below_min_none() {

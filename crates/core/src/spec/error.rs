@@ -30,16 +30,16 @@ pub enum SpecError {
     NoShortForm {
         /// The queue.
         queue: &'static str,
-        /// What stood after the colon.
+        /// What follows the colon.
         value: String,
         /// The names of its parameters.
         candidates: Vec<&'static str>,
     },
-    /// `name:parameter=value`, where a comma stands between them.
+    /// `name:parameter=value`, which takes a comma between them.
     Colon {
         /// The queue.
         queue: &'static str,
-        /// What stood after the colon.
+        /// What follows the colon.
         word: String,
     },
     /// An element without `=` after the first, where one queue is expected.

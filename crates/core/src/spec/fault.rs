@@ -93,14 +93,14 @@ pub enum Fault<'a> {
     NoShortForm {
         /// The queue.
         info: &'static QueueInfo,
-        /// What stood after the colon.
+        /// What follows the colon.
         value: &'a str,
     },
-    /// `name:parameter=value`, where a comma stands between them.
+    /// `name:parameter=value`, which takes a comma between them.
     Colon {
         /// The queue.
         info: &'static QueueInfo,
-        /// What stood after the colon.
+        /// What follows the colon.
         word: &'a str,
     },
     /// An element without `=` after the first.

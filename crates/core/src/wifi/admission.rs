@@ -5,7 +5,7 @@
 //! queued of it included, so that its order stays. Idea of "Airtime fairness in the Linux WiFi stack"
 //! (Høiland-Jørgensen, 2017), next steps: "soft" QoS admission control; not in Linux.
 //!
-//! [`Admission`] stands beside a [`TxStack`]: without one nothing differs from Linux.
+//! [`Admission`] goes beside a [`TxStack`]: without one nothing differs from Linux.
 
 use alloc::vec::Vec;
 

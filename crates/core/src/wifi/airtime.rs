@@ -129,7 +129,7 @@ impl<P: Packet, M: Memory> TxStack<P, M> {
         comes_back
     }
 
-    /// The queue that stands first in `ac`: which [`TxStack::next_txq`] looks at first.
+    /// The queue that is first in `ac`: which [`TxStack::next_txq`] looks at first.
     pub fn head_txq(&self, ac: Ac) -> Option<TxqId> {
         self.schedule.head(ac).map(|place| TxqId::at(place, self.capacity.stations))
     }

@@ -63,7 +63,7 @@ impl FlowList {
         self.tail = index;
     }
 
-    /// Takes the flow `index` off, wherever it stands, and says whether it was there.
+    /// Takes the flow `index` off, wherever it is, and says whether it was there.
     #[cfg(feature = "alloc")]
     pub(super) fn remove(&mut self, flows: &mut [Flow], index: u32) -> bool {
         let (mut before, mut at) = (NIL, self.head);

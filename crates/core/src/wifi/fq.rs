@@ -2,7 +2,7 @@
 //!
 //! A queue (`fq_tin`) has lists of new and old flows as `fq_codel` has. The pool of flows is one for the
 //! radio: a packet whose flow belongs to another queue at this moment goes to the fall-back flow of its own.
-//! Fall-back flows stand behind the pool in one array, so a flow is an index whatever kind it is.
+//! Fall-back flows follow the pool in one array, so a flow is an index whatever kind it is.
 
 use super::flow::{Flow, FlowList, FlowState, Tin};
 use crate::arena::{Arena, List, NIL, Slot, Storage};

@@ -64,11 +64,11 @@ const WHOLE: u64 = 1 << 40;
 struct Level {
     /// Active stations, those of the groups inside included.
     active: u64,
-    /// Sum of the weights of the active stations that stand here.
+    /// Sum of the weights of the active stations of this group.
     direct_weight: u64,
     /// Its part of the air.
     share: u64,
-    /// What of it the stations have that stand here.
+    /// What of it the stations of this group have.
     direct_share: u64,
 }
 
@@ -113,7 +113,7 @@ impl fmt::Display for GroupError {
 
 impl core::error::Error for GroupError {}
 
-/// A tree of groups. A station stands in one group, with a weight among its neighbours there; one that was
+/// A tree of groups. A station is in one group, with a weight among its neighbours there; one that was
 /// put in none is neighbour of the outermost groups, with weight 1. Groups without an active station leave
 /// their share to the others.
 #[derive(Clone, Debug, Default)]
@@ -210,7 +210,7 @@ impl Groups {
         }
     }
 
-    /// Divides what a level has among the groups and stations that stand in it.
+    /// Divides what a level has among the groups and stations that are in it.
     fn divide(&mut self, at: Option<usize>) {
         let Level { active, direct_weight, share, .. } = *self.level(at);
         let (mut rest, mut weights) = (share, direct_weight);

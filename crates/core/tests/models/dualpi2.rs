@@ -252,7 +252,7 @@ fn the_base_probability_is_that_of_the_rfc() {
     assert!((prob - first - second).abs() < 1e-12, "{prob}");
 }
 
-/// RFC 9332 section 4.2.2, tc-dualpi2(8): a tenth of the line is the classic queue's while both stand.
+/// RFC 9332 section 4.2.2, tc-dualpi2(8): a tenth of the line is the classic queue's while both have packets.
 #[test]
 fn the_classic_queue_has_its_tenth() {
     let params = Params { alpha: 0, beta: 0, limit: 100, ..Params::default() };
@@ -312,6 +312,6 @@ fn what_nobody_asked_for_a_year_is_answered_at_once() {
     queue.enqueue(Nanos(0), packet(0, 0), &mut Ignore);
     queue.advance(Nanos(u64::MAX - 1));
     assert_eq!(queue.vars().prob, MAX_PROB);
-    assert!(queue.dequeue(Nanos(u64::MAX - 1), &mut Ignore).is_some(), "it stands alone");
+    assert!(queue.dequeue(Nanos(u64::MAX - 1), &mut Ignore).is_some(), "it is alone");
     queue.advance(Nanos(u64::MAX));
 }

@@ -160,7 +160,7 @@ fn without_luck_the_sum_of_the_probabilities_drops() {
 fn what_nobody_asked_for_a_year_is_answered_at_once() {
     let mut queue = delayed(0, &[100, 300]);
     queue.advance(Nanos(u64::MAX - 1));
-    assert!(queue.vars().prob > 0, "30 packets still stand there");
+    assert!(queue.vars().prob > 0, "30 packets are still queued");
     let flows = vec![fq_pie::Flow::default(); 65_536];
     let slots = vec![goodqueue::arena::Slot::default(); 10];
     let mut queue =

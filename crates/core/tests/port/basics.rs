@@ -39,7 +39,7 @@ fn the_line_is_exact_over_a_hundred_thousand_packets_however_late_the_owner_wake
         // The owner wakes up to 40 ms late, in steps that have nothing to do with the packets.
         now += Span(1_000_000 + (left * 7_919_993) % 40_000_000);
     }
-    // The first packet began at 1000 ns and the line never stood still.
+    // The first packet began at 1000 ns and the line never stopped.
     assert_eq!(last, Nanos(1_000) + rate.tx_time(Bytes(1514 * PACKETS)));
     let stats = port.stats();
     assert_eq!((stats.packets, stats.bytes), (PACKETS, 1514 * PACKETS));
@@ -136,7 +136,7 @@ fn bql_keeps_the_ring_short_and_the_line_busy() {
 fn fq_codel_over_a_deep_ring_has_no_say_and_over_bql_it_has() {
     let deep = RingSpec { entries: 1000, bql: false, coalesce: Span::ZERO };
     let (level, _) = ring_level(fq_codel(), deep, 2_000);
-    assert_eq!(level, 1000, "121 ms of packets stand in the ring, behind the queue's back");
+    assert_eq!(level, 1000, "121 ms of packets wait in the ring, behind the queue's back");
     let (level, _) = ring_level(fq_codel(), RingSpec { bql: true, ..deep }, 2_000);
     assert!(level <= 4, "{level} packets in the ring");
 }

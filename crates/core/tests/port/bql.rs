@@ -121,7 +121,7 @@ fn a_starved_limit_doubles_at_each_report_until_the_line_is_busy() {
         assert!(seen.reports <= doublings + 1, "{rate} {micros} us: {} reports, {doublings}", seen.reports);
         let idle = port.stats().idle_backlogged;
         course(&mut port, Nanos(SECOND / 2), 0);
-        assert_eq!(port.stats().idle_backlogged, idle, "and then the line never stands idle again");
+        assert_eq!(port.stats().idle_backlogged, idle, "and then the line is never idle again");
     }
 }
 

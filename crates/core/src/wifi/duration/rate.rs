@@ -214,7 +214,7 @@ const fn is_left_out(mcs: u8, nss: u8, width: Width) -> bool {
     }
 }
 
-/// Where `rate` stands in a table.
+/// Where `rate` is in a table.
 pub(super) const fn position(rates: &[u16], rate: u16) -> Option<usize> {
     let mut at = 0;
     while at < rates.len() {
