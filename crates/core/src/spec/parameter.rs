@@ -79,7 +79,7 @@ impl Parameter {
     }
 }
 
-/// Unit and range of a parameter, as [`params!`] takes them.
+/// Unit and range of a parameter, as `params!` takes them.
 #[derive(Clone, Copy, Debug)]
 pub struct Kind {
     pub(crate) unit: Unit,
@@ -252,7 +252,7 @@ impl<T: Field> Field for Option<T> {
     }
 }
 
-/// The parameters of one kind of queue, as [`params!`] declares them.
+/// The parameters of one kind of queue, as `params!` declares them.
 pub trait Parameters: Copy + PartialEq + 'static {
     /// The name of the queue.
     const NAME: &'static str;
