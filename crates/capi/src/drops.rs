@@ -4,8 +4,8 @@ use goodqueue::details::{Details, TcpHeader};
 use goodqueue::{Header, Nanos, Observer, Origin, Reason};
 
 use crate::abi;
+use crate::delivery::Delivery;
 use crate::extras::Extras;
-use crate::queue::Delivery;
 
 /// A dropped packet.
 #[derive(Clone, Copy, Debug, Default)]

@@ -7,7 +7,7 @@ use goodqueue::{Header, Nanos, Origin, Socket};
 
 use crate::abi::{self, GQ_CLASS, GQ_MAX_SEGMENTS, GQ_NO_LINK_HEADER, GQ_SHOT, GQ_STOLEN, Head, Tcp};
 use crate::code::{Code, GQ_EMEMORY, GQ_EPACKET};
-use crate::queue::Delivery;
+use crate::delivery::Delivery;
 
 /// What is kept of a packet while it is queued. Its number is the cookie that the queue sees.
 #[derive(Clone, Copy, Debug)]

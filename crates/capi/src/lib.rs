@@ -10,10 +10,11 @@ mod bql;
 mod build;
 mod code;
 mod config;
-mod door;
+mod delivery;
 mod drops;
 mod extras;
 #[allow(unsafe_code)]
 mod ffi;
+mod guard;
 mod queue;
 mod wifi;

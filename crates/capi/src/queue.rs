@@ -6,20 +6,21 @@ use goodqueue::cake::AckFilter;
 use goodqueue::spec::{QueueKind, QueueParams};
 use goodqueue::{AnyQueue, Backlog, Header, Nanos, Queue as _, QueueSpec, Verdict};
 
-use crate::abi::{Config, Counter, GQ_DEFAULT, GQ_FULL, GQ_MARKED, GQ_MAX_LEN, GQ_PACKET, Head, Stats};
+use crate::abi::{Config, Counter, GQ_DEFAULT, GQ_FULL, GQ_MARKED, GQ_MAX_LEN, GQ_PACKET, Stats};
 use crate::build::{self, Parts, fifo_limit};
 use crate::code::{Code, GQ_ECONFLICT, GQ_EFIXED, GQ_EKIND, GQ_EPACKET, GQ_EVALUE};
-use crate::door::Door;
+use crate::delivery::Delivery;
 use crate::drops::{Drops, reason};
 use crate::extras::Extras;
 use crate::ffi::room::Room;
+use crate::guard::Guard;
 
 /// What the caller holds a handle on.
 #[repr(C)]
 pub(crate) struct Queue {
     /// Tells this from other memory, and whether it was moved.
     pub(crate) mark: usize,
-    pub(crate) door: Door,
+    pub(crate) guard: Guard,
     full_above: u64,
     which: QueueKind,
     /// Buckets for flows, which stay as they are.
@@ -46,7 +47,7 @@ impl Queue {
         }
         Ok(Some(Queue {
             mark: 0,
-            door: Door::new(now, Drops::new(drops, extras)),
+            guard: Guard::new(now, Drops::new(drops, extras)),
             full_above: config.full_above(),
             which: spec.kind(),
             flows: spec.params().discipline().flows().map(u64::from),
@@ -57,15 +58,15 @@ impl Queue {
     /// Whether a call at `now` may be made that can drop what is queued and `more` packets.
     #[inline]
     fn admit(&mut self, now: Nanos, more: usize) -> Result<(), Code> {
-        let Queue { door, kind, .. } = self;
-        door.admit(now, || kind.backlog().packets as usize + more)
+        let Queue { guard, kind, .. } = self;
+        guard.admit(now, || kind.backlog().packets as usize + more)
     }
 
     /// The bits that every result carries.
     #[inline]
     fn level(&self, backlog: Backlog) -> i32 {
         let full = if backlog.bytes > self.full_above { GQ_FULL } else { 0 };
-        self.door.waiting() | full
+        self.guard.waiting() | full
     }
 
     /// `expect` tells of the packet what only some queues must know, and how many packets it can turn into.
@@ -82,19 +83,19 @@ impl Queue {
             return Err(GQ_EPACKET);
         }
         if let AnyQueue::FqCodel(queue) = &mut self.kind {
-            self.door.admit(now, || queue.backlog().packets as usize + 1)?;
-            let verdict = queue.enqueue(now, packet, &mut self.door.drops);
+            self.guard.admit(now, || queue.backlog().packets as usize + 1)?;
+            let verdict = queue.enqueue(now, packet, &mut self.guard.drops);
             let backlog = queue.backlog();
             return Ok(why(verdict) | self.level(backlog));
         }
-        let most = self.door.drops.extras.as_mut().map_or(Ok(1), |extras| expect(extras))?;
+        let most = self.guard.drops.extras.as_mut().map_or(Ok(1), |extras| expect(extras))?;
         self.enqueue_any(now, packet, most)
     }
 
     #[inline(never)]
     fn enqueue_any(&mut self, now: Nanos, mut packet: Header, most: usize) -> Result<i32, Code> {
         self.admit(now, most)?;
-        let drops = &mut self.door.drops;
+        let drops = &mut self.guard.drops;
         drops.is_marked = false;
         if let Some(extras) = &mut drops.extras {
             packet = extras.arrive(packet)?;
@@ -111,22 +112,22 @@ impl Queue {
     #[inline]
     pub(crate) fn dequeue(&mut self, now: Nanos) -> Result<(Option<Delivery>, i32), Code> {
         let (packet, backlog) = if let AnyQueue::FqCodel(queue) = &mut self.kind {
-            self.door.admit(now, || queue.backlog().packets as usize)?;
-            self.door.drops.is_marked = false;
-            let packet = queue.dequeue(now, &mut self.door.drops);
+            self.guard.admit(now, || queue.backlog().packets as usize)?;
+            self.guard.drops.is_marked = false;
+            let packet = queue.dequeue(now, &mut self.guard.drops);
             (packet.map(|header| Delivery { header, segment: 0, segments: 0 }), queue.backlog())
         } else {
             self.dequeue_any(now)?
         };
         let delivered = if packet.is_some() { GQ_PACKET } else { 0 };
-        let marked = if self.door.drops.is_marked { GQ_MARKED } else { 0 };
+        let marked = if self.guard.drops.is_marked { GQ_MARKED } else { 0 };
         Ok((packet, delivered | marked | self.level(backlog)))
     }
 
     #[inline(never)]
     fn dequeue_any(&mut self, now: Nanos) -> Result<(Option<Delivery>, Backlog), Code> {
         self.admit(now, 0)?;
-        let drops = &mut self.door.drops;
+        let drops = &mut self.guard.drops;
         drops.is_marked = false;
         let packet = self.kind.dequeue(now, drops).map(|packet| match &mut drops.extras {
             Some(extras) => extras.leave(packet),
@@ -136,13 +137,13 @@ impl Queue {
     }
 
     pub(crate) fn next_wake(&self, now: Nanos) -> Result<Option<Nanos>, Code> {
-        self.door.check(now)?;
+        self.guard.check(now)?;
         Ok(self.kind.next_wake(now))
     }
 
     pub(crate) fn reset(&mut self, now: Nanos) -> Result<i32, Code> {
         self.admit(now, 0)?;
-        self.kind.reset(now, &mut self.door.drops);
+        self.kind.reset(now, &mut self.guard.drops);
         Ok(self.level(self.kind.backlog()))
     }
 
@@ -157,7 +158,7 @@ impl Queue {
         let (params, link) = (*spec.params(), config.link());
         let limit = fifo_limit(config, &params);
         self.admit(now, 0)?;
-        let drops = &mut self.door.drops;
+        let drops = &mut self.guard.drops;
         match (&mut self.kind, params) {
             (AnyQueue::Fifo(queue), _) => queue.configure(limit?),
             (AnyQueue::Codel(queue), QueueParams::Codel(params)) => queue.configure(now, params, link, drops),
@@ -201,9 +202,9 @@ impl Queue {
             drops: stats.drops,
             marks: stats.marks,
             overlimits: stats.overlimits,
-            drops_waiting: self.door.drops.len() as u64,
-            drops_lost: self.door.drops.lost(),
-            errors: self.door.errors,
+            drops_waiting: self.guard.drops.len() as u64,
+            drops_lost: self.guard.drops.lost(),
+            errors: self.guard.errors,
         }
     }
 
@@ -224,47 +225,5 @@ impl Queue {
             *place = byte.cast_signed() as c_char;
         }
         Some(Counter { size: size_of::<Counter>() as u32, reserved: 0, value, name })
-    }
-}
-
-/// A packet delivered, or dropped.
-pub(crate) struct Delivery {
-    pub(crate) header: Header,
-    /// Which segment of a super-packet that was cut.
-    pub(crate) segment: u16,
-    /// Segments of one that is whole.
-    pub(crate) segments: u16,
-}
-
-impl Delivery {
-    /// As the caller sees it.
-    #[inline]
-    pub(crate) const fn head(self) -> Head {
-        Head { segment: self.segment, gso_segments: self.segments, ..Head::of(self.header) }
-    }
-}
-
-impl Head {
-    #[inline]
-    pub(crate) const fn header(&self) -> Header {
-        let &Head { cookie, len, truesize, flow_hash, dsfield, .. } = self;
-        Header { cookie, len, truesize, flow_hash, dsfield }
-    }
-
-    #[inline]
-    pub(crate) const fn of(header: Header) -> Head {
-        let Header { cookie, len, truesize, flow_hash, dsfield } = header;
-        Head {
-            size: size_of::<Head>() as u32,
-            len,
-            truesize,
-            flow_hash,
-            cookie,
-            dsfield,
-            classified: 0,
-            gso_segments: 0,
-            segment: 0,
-            link_header: 0,
-        }
     }
 }

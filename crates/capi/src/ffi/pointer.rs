@@ -183,14 +183,14 @@ pub(super) fn answer(result: Result<i32, Code>) -> i32 {
     result.unwrap_or_else(|code| code.0)
 }
 
-/// Runs `$body` with `$object` bound to the object behind `$handle`; counts its error in `$door` of it.
+/// Runs `$body` with `$object` bound to the object behind `$handle`; counts its error in `$guard` of it.
 macro_rules! with {
-    ($handle:expr, $object:ident $(. $door:ident)? => $body:expr) => {
+    ($handle:expr, $object:ident $(. $guard:ident)? => $body:expr) => {
         // SAFETY: the contract of the module.
         match unsafe { object($handle) } {
             Ok($object) => {
                 let result = $body;
-                $object $(. $door)? .answer(result)
+                $object $(. $guard)? .answer(result)
             }
             Err(code) => code.0,
         }

@@ -133,7 +133,7 @@ unsafe extern "C" fn gq_queue_init(
 /// the caller's.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn gq_enqueue(queue: *mut Queue, now: u64, packet: *const Packet) -> i32 {
-    with!(queue, queue.door => {
+    with!(queue, queue.guard => {
         // SAFETY: the contract of the module.
         unsafe { read(packet.cast::<Head>()) }.and_then(|head| {
             // SAFETY: the contract of the module.
@@ -155,7 +155,7 @@ unsafe extern "C" fn gq_enqueue_tcp(
     packet: *const Packet,
     tcp: *const Tcp,
 ) -> i32 {
-    with!(queue, queue.door => {
+    with!(queue, queue.guard => {
         // SAFETY: the contract of the module.
         let tcp = if tcp.is_null() { Ok(None) } else { unsafe { read(tcp) }.map(Some) };
         tcp.and_then(|tcp| {
@@ -176,7 +176,7 @@ unsafe extern "C" fn gq_enqueue_tcp(
 /// `GQ_FULL`. Or a negative code (`GQ_ETIME`, `GQ_EDROPS`, a bad pointer): then the queue is as before.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn gq_dequeue(queue: *mut Queue, now: u64, packet: *mut Packet) -> i32 {
-    with!(queue, queue.door => {
+    with!(queue, queue.guard => {
         // SAFETY: the contract of the module.
         unsafe { size(packet) }.and_then(|_| {
             let (delivery, bits) = queue.dequeue(Nanos(now))?;
@@ -195,7 +195,7 @@ unsafe extern "C" fn gq_dequeue(queue: *mut Queue, now: u64, packet: *mut Packet
 /// Returns 1, 0 where the queue is empty (`*wake` stays), or a negative code.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn gq_next_wake(queue: *mut Queue, now: u64, wake: *mut u64) -> i32 {
-    with!(queue, queue.door => queue.next_wake(Nanos(now)).and_then(|at| match at {
+    with!(queue, queue.guard => queue.next_wake(Nanos(now)).and_then(|at| match at {
         // SAFETY: the contract of the module.
         Some(at) => unsafe { put(wake, at.0) }.map(|()| 1),
         None => check(wake).map(|()| 0),
@@ -209,9 +209,9 @@ unsafe extern "C" fn gq_next_wake(queue: *mut Queue, now: u64, wake: *mut u64) -
 /// Returns how many were taken, or a negative code.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn gq_take_drops(queue: *mut Queue, drops: *mut Drop, count: u32) -> i32 {
-    with!(queue, queue.door => {
+    with!(queue, queue.guard => {
         // SAFETY: the contract of the module.
-        unsafe { take_drops(&mut queue.door.drops, drops, count) }
+        unsafe { take_drops(&mut queue.guard.drops, drops, count) }
     })
 }
 
@@ -220,7 +220,7 @@ unsafe extern "C" fn gq_take_drops(queue: *mut Queue, drops: *mut Drop, count: u
 /// Returns `GQ_DROPS` or 0, or a negative code (`GQ_ETIME`, `GQ_EDROPS`).
 #[unsafe(no_mangle)]
 unsafe extern "C" fn gq_queue_reset(queue: *mut Queue, now: u64) -> i32 {
-    with!(queue, queue.door => queue.reset(Nanos(now)))
+    with!(queue, queue.guard => queue.reset(Nanos(now)))
 }
 
 /// Sets all parameters of a queue of the same kind at `now`, ns. The number of buckets and of places stays:
@@ -231,7 +231,7 @@ unsafe extern "C" fn gq_queue_reset(queue: *mut Queue, now: u64) -> i32 {
 /// Returns `GQ_DROPS` and `GQ_FULL` or 0, or a negative code; then nothing is changed.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn gq_queue_configure(queue: *mut Queue, now: u64, config: *const Config) -> i32 {
-    with!(queue, queue.door => {
+    with!(queue, queue.guard => {
         // SAFETY: the contract of the module.
         unsafe { read(config) }.and_then(|config| queue.configure(Nanos(now), &config, &config.spec()?))
     })
@@ -242,7 +242,7 @@ unsafe extern "C" fn gq_queue_configure(queue: *mut Queue, now: u64, config: *co
 /// Returns 0, or the code of a bad pointer.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn gq_queue_stats(queue: *mut Queue, stats: *mut Stats) -> i32 {
-    with!(queue, queue.door => {
+    with!(queue, queue.guard => {
         // SAFETY: the contract of the module.
         unsafe { write(stats, queue.stats()) }.map(|()| 0)
     })
@@ -254,7 +254,7 @@ unsafe extern "C" fn gq_queue_stats(queue: *mut Queue, stats: *mut Stats) -> i32
 /// Returns 1, 0 where there is no such index, or the code of a bad pointer.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn gq_queue_counter(queue: *mut Queue, index: u32, counter: *mut Counter) -> i32 {
-    with!(queue, queue.door => {
+    with!(queue, queue.guard => {
         // SAFETY: the contract of the module.
         unsafe { size(counter) }.and_then(|_| match queue.counter(index) {
             // SAFETY: the contract of the module.

@@ -65,7 +65,7 @@ unsafe extern "C" fn gq_wifi_init(
 /// Returns 0 or a negative code; then nothing is changed.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn gq_wifi_configure(wifi: *mut Wifi, config: *const WifiConfig) -> i32 {
-    with!(wifi, wifi.door => {
+    with!(wifi, wifi.guard => {
         // SAFETY: the contract of the module.
         unsafe { read(config) }.and_then(|config| wifi.configure(config.params()?))
     })
@@ -77,7 +77,7 @@ unsafe extern "C" fn gq_wifi_configure(wifi: *mut Wifi, config: *const WifiConfi
 /// Returns 0, `GQ_ESTATION` where the number or the interface is too high, or `GQ_EEXISTS`.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn gq_wifi_add_station(wifi: *mut Wifi, station: u32, interface: u32) -> i32 {
-    with!(wifi, wifi.door => wifi.add_station(station, interface))
+    with!(wifi, wifi.guard => wifi.add_station(station, interface))
 }
 
 /// Removes a station at `now`, ns, and drops what its queues hold (`GQ_REASON_FLUSH`). Of its packets under
@@ -86,7 +86,7 @@ unsafe extern "C" fn gq_wifi_add_station(wifi: *mut Wifi, station: u32, interfac
 /// Returns `GQ_DROPS` or 0, or a negative code (`GQ_ESTATION`, `GQ_ETIME`, `GQ_EDROPS`).
 #[unsafe(no_mangle)]
 unsafe extern "C" fn gq_wifi_remove_station(wifi: *mut Wifi, now: u64, station: u32) -> i32 {
-    with!(wifi, wifi.door => wifi.remove_station(Nanos(now), station))
+    with!(wifi, wifi.guard => wifi.remove_station(Nanos(now), station))
 }
 
 /// The station fell asleep: its queues are not scheduled and keep their packets (Linux: `sta_ps_start`).
@@ -94,7 +94,7 @@ unsafe extern "C" fn gq_wifi_remove_station(wifi: *mut Wifi, now: u64, station: 
 /// Returns 0 or `GQ_ESTATION`.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn gq_wifi_sleep(wifi: *mut Wifi, station: u32) -> i32 {
-    with!(wifi, wifi.door => wifi.sleep(station))
+    with!(wifi, wifi.guard => wifi.sleep(station))
 }
 
 /// The station woke at `now`, ns: its queues that hold packets are scheduled.
@@ -102,7 +102,7 @@ unsafe extern "C" fn gq_wifi_sleep(wifi: *mut Wifi, station: u32) -> i32 {
 /// Returns `GQ_WORK_VO` and so on, or a negative code (`GQ_ESTATION`, `GQ_ETIME`).
 #[unsafe(no_mangle)]
 unsafe extern "C" fn gq_wifi_wake(wifi: *mut Wifi, now: u64, station: u32) -> i32 {
-    with!(wifi, wifi.door => wifi.wake(Nanos(now), station))
+    with!(wifi, wifi.guard => wifi.wake(Nanos(now), station))
 }
 
 /// Sets a station's airtime weight: what it may use in a round, us, 1 to 65535.
@@ -110,7 +110,7 @@ unsafe extern "C" fn gq_wifi_wake(wifi: *mut Wifi, now: u64, station: u32) -> i3
 /// Returns 0, `GQ_ESTATION` or `GQ_EVALUE`.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn gq_wifi_set_weight(wifi: *mut Wifi, station: u32, weight: u32) -> i32 {
-    with!(wifi, wifi.door => wifi.set_weight(station, weight))
+    with!(wifi, wifi.guard => wifi.set_weight(station, weight))
 }
 
 /// Sets a station's own AQL limits in a category (`GQ_VO` and so on), us.
@@ -118,7 +118,7 @@ unsafe extern "C" fn gq_wifi_set_weight(wifi: *mut Wifi, station: u32, weight: u
 /// Returns 0, `GQ_ESTATION` or `GQ_EVALUE`.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn gq_wifi_set_aql(wifi: *mut Wifi, station: u32, ac: u32, low: u32, high: u32) -> i32 {
-    with!(wifi, wifi.door => wifi.set_aql(station, ac, low, high))
+    with!(wifi, wifi.guard => wifi.set_aql(station, ac, low, high))
 }
 
 /// Sets the rate that estimates for the station are made from: that of its last transmission; null: not
@@ -127,7 +127,7 @@ unsafe extern "C" fn gq_wifi_set_aql(wifi: *mut Wifi, station: u32, ac: u32, low
 /// Returns 0, `GQ_ESTATION`, `GQ_EVALUE`, or the code of a bad pointer.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn gq_wifi_set_rate(wifi: *mut Wifi, station: u32, rate: *const WifiRate) -> i32 {
-    with!(wifi, wifi.door => {
+    with!(wifi, wifi.guard => {
         // SAFETY: the contract of the module.
         let rate = if rate.is_null() { Ok(None) } else { unsafe { read(rate) }.map(Some) };
         rate.and_then(|rate| wifi.set_rate(station, rate))
@@ -140,7 +140,7 @@ unsafe extern "C" fn gq_wifi_set_rate(wifi: *mut Wifi, station: u32, rate: *cons
 /// Returns 0 or `GQ_ESTATION`.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn gq_wifi_expected_throughput(wifi: *mut Wifi, station: u32, kbps: u32) -> i32 {
-    with!(wifi, wifi.door => wifi.expected_throughput(station, kbps))
+    with!(wifi, wifi.guard => wifi.expected_throughput(station, kbps))
 }
 
 /// Stops a station's queue while a block-ack session is set up; it takes packets and delivers none.
@@ -148,7 +148,7 @@ unsafe extern "C" fn gq_wifi_expected_throughput(wifi: *mut Wifi, station: u32, 
 /// Returns 0 or `GQ_ESTATION`.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn gq_wifi_stop_txq(wifi: *mut Wifi, txq: u32) -> i32 {
-    with!(wifi, wifi.door => wifi.stop(txq))
+    with!(wifi, wifi.guard => wifi.stop(txq))
 }
 
 /// Lets a stopped queue deliver again, and schedules it at `now`, ns.
@@ -156,7 +156,7 @@ unsafe extern "C" fn gq_wifi_stop_txq(wifi: *mut Wifi, txq: u32) -> i32 {
 /// Returns the bit of its category in `GQ_WORK`, or a negative code (`GQ_ESTATION`, `GQ_ETIME`).
 #[unsafe(no_mangle)]
 unsafe extern "C" fn gq_wifi_start_txq(wifi: *mut Wifi, now: u64, txq: u32) -> i32 {
-    with!(wifi, wifi.door => wifi.start(Nanos(now), txq))
+    with!(wifi, wifi.guard => wifi.start(Nanos(now), txq))
 }
 
 /// Gives a packet to a queue at `now`, ns, and schedules the queue. `*packet` is copied; len is the length
@@ -168,7 +168,7 @@ unsafe extern "C" fn gq_wifi_start_txq(wifi: *mut Wifi, now: u64, txq: u32) -> i
 /// has, a bad pointer): then the packet is still the caller's.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn gq_wifi_enqueue(wifi: *mut Wifi, now: u64, txq: u32, packet: *const Packet) -> i32 {
-    with!(wifi, wifi.door => {
+    with!(wifi, wifi.guard => {
         // SAFETY: the contract of the module.
         unsafe { read(packet.cast::<Head>()) }.and_then(|head| wifi.enqueue(Nanos(now), txq, head.header()))
     })
@@ -179,7 +179,7 @@ unsafe extern "C" fn gq_wifi_enqueue(wifi: *mut Wifi, now: u64, txq: u32, packet
 /// Returns 1, 0 where the radio has too much airtime under way for a round, or `GQ_EVALUE`.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn gq_wifi_schedule_start(wifi: *mut Wifi, ac: u32) -> i32 {
-    with!(wifi, wifi.door => wifi.schedule_start(ac))
+    with!(wifi, wifi.guard => wifi.schedule_start(ac))
 }
 
 /// The next queue that may send in this round, in `*txq` (Linux: `ieee80211_next_txq`). Take packets from it,
@@ -188,7 +188,7 @@ unsafe extern "C" fn gq_wifi_schedule_start(wifi: *mut Wifi, ac: u32) -> i32 {
 /// Returns 1, 0 where the round is over (`*txq` stays), `GQ_EVALUE`, or the code of a bad pointer.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn gq_wifi_next_txq(wifi: *mut Wifi, ac: u32, txq: *mut u32) -> i32 {
-    with!(wifi, wifi.door => check(txq).and_then(|()| match wifi.next_txq(ac)? {
+    with!(wifi, wifi.guard => check(txq).and_then(|()| match wifi.next_txq(ac)? {
         // SAFETY: the contract of the module.
         Some(next) => unsafe { put(txq, next.number()) }.map(|()| 1),
         None => Ok(0),
@@ -208,7 +208,7 @@ unsafe extern "C" fn gq_wifi_dequeue(
     packet: *mut Packet,
     estimate: *mut u32,
 ) -> i32 {
-    with!(wifi, wifi.door => {
+    with!(wifi, wifi.guard => {
         // SAFETY: the contract of the module.
         unsafe { size(packet) }.and_then(|_| {
             check(estimate)?;
@@ -231,7 +231,7 @@ unsafe extern "C" fn gq_wifi_dequeue(
 /// Returns the bit of its category in `GQ_WORK` where queues wait, or a negative code.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn gq_wifi_return_txq(wifi: *mut Wifi, now: u64, txq: u32, force: u32) -> i32 {
-    with!(wifi, wifi.door => wifi.return_txq(Nanos(now), txq, force != 0))
+    with!(wifi, wifi.guard => wifi.return_txq(Nanos(now), txq, force != 0))
 }
 
 /// For firmware that asks for a station's packets: may this queue send now (Linux:
@@ -240,7 +240,7 @@ unsafe extern "C" fn gq_wifi_return_txq(wifi: *mut Wifi, now: u64, txq: u32, for
 /// Returns 1, 0, or `GQ_ESTATION`.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn gq_wifi_may_transmit(wifi: *mut Wifi, txq: u32) -> i32 {
-    with!(wifi, wifi.door => wifi.may_transmit(txq))
+    with!(wifi, wifi.guard => wifi.may_transmit(txq))
 }
 
 /// A packet is done with, acknowledged or given up: its estimate is not under way any more.
@@ -248,7 +248,7 @@ unsafe extern "C" fn gq_wifi_may_transmit(wifi: *mut Wifi, txq: u32) -> i32 {
 /// Returns the bit of its category in `GQ_WORK` where queues wait, or `GQ_ESTATION`.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn gq_wifi_completed(wifi: *mut Wifi, txq: u32, estimate: u32) -> i32 {
-    with!(wifi, wifi.door => wifi.completed(txq, estimate))
+    with!(wifi, wifi.guard => wifi.completed(txq, estimate))
 }
 
 /// Airtime that a station has used, us, at `now`, ns: `tx` to it, failed attempts included, `rx` from it. It
@@ -257,7 +257,7 @@ unsafe extern "C" fn gq_wifi_completed(wifi: *mut Wifi, txq: u32, estimate: u32)
 /// Returns 0 or a negative code (`GQ_ETIME`, `GQ_ESTATION`).
 #[unsafe(no_mangle)]
 unsafe extern "C" fn gq_wifi_airtime(wifi: *mut Wifi, now: u64, txq: u32, tx: u32, rx: u32) -> i32 {
-    with!(wifi, wifi.door => wifi.airtime(Nanos(now), txq, tx, rx))
+    with!(wifi, wifi.guard => wifi.airtime(Nanos(now), txq, tx, rx))
 }
 
 /// For hardware that does not tell: how long one attempt at a frame of `len` bytes takes at a rate, us, in
@@ -271,7 +271,7 @@ unsafe extern "C" fn gq_wifi_duration(
     len: u32,
     micros: *mut u32,
 ) -> i32 {
-    with!(wifi, wifi.door => {
+    with!(wifi, wifi.guard => {
         // SAFETY: the contract of the module.
         let time = unsafe { read(rate) }.and_then(|rate| wifi.duration(&rate, len));
         // SAFETY: the contract of the module.
@@ -284,9 +284,9 @@ unsafe extern "C" fn gq_wifi_duration(
 /// Returns how many were taken, or a negative code.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn gq_wifi_take_drops(wifi: *mut Wifi, drops: *mut Drop, count: u32) -> i32 {
-    with!(wifi, wifi.door => {
+    with!(wifi, wifi.guard => {
         // SAFETY: the contract of the module.
-        unsafe { take_drops(&mut wifi.door.drops, drops, count) }
+        unsafe { take_drops(&mut wifi.guard.drops, drops, count) }
     })
 }
 
@@ -295,7 +295,7 @@ unsafe extern "C" fn gq_wifi_take_drops(wifi: *mut Wifi, drops: *mut Drop, count
 /// Returns 0, or the code of a bad pointer.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn gq_wifi_stats(wifi: *mut Wifi, stats: *mut WifiStats) -> i32 {
-    with!(wifi, wifi.door => {
+    with!(wifi, wifi.guard => {
         // SAFETY: the contract of the module.
         unsafe { write(stats, wifi.stats()) }.map(|()| 0)
     })
@@ -306,7 +306,7 @@ unsafe extern "C" fn gq_wifi_stats(wifi: *mut Wifi, stats: *mut WifiStats) -> i3
 /// Returns 0, `GQ_ESTATION`, or the code of a bad pointer.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn gq_wifi_station_stats(wifi: *mut Wifi, station: u32, stats: *mut WifiStation) -> i32 {
-    with!(wifi, wifi.door => {
+    with!(wifi, wifi.guard => {
         // SAFETY: the contract of the module.
         wifi.station(station).and_then(|value| unsafe { write(stats, value) }).map(|()| 0)
     })
@@ -317,7 +317,7 @@ unsafe extern "C" fn gq_wifi_station_stats(wifi: *mut Wifi, station: u32, stats:
 /// Returns 0, `GQ_ESTATION`, or the code of a bad pointer.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn gq_wifi_txq_stats(wifi: *mut Wifi, txq: u32, stats: *mut WifiTxq) -> i32 {
-    with!(wifi, wifi.door => {
+    with!(wifi, wifi.guard => {
         // SAFETY: the contract of the module.
         wifi.txq(txq).and_then(|value| unsafe { write(stats, value) }).map(|()| 0)
     })

@@ -17,9 +17,9 @@ use crate::abi::wifi::{
 use crate::abi::{GQ_MARKED, GQ_MAX_LEN, GQ_PACKET};
 use crate::build::drop_places;
 use crate::code::{Code, GQ_EEXISTS, GQ_EPACKET, GQ_ESTATION, GQ_EVALUE};
-use crate::door::Door;
 use crate::drops::{Drops, reason};
 use crate::ffi::room::Room;
+use crate::guard::Guard;
 
 impl From<WifiError> for Code {
     fn from(error: WifiError) -> Code {
@@ -48,7 +48,7 @@ const _: () = {
 pub(crate) struct Wifi {
     /// Tells this from other memory, and whether it was moved.
     pub(crate) mark: usize,
-    pub(crate) door: Door,
+    pub(crate) guard: Guard,
     stack: TxStack<Header, Lent>,
 }
 
@@ -82,7 +82,7 @@ impl Wifi {
             return Ok(None);
         }
         let stack = TxStack::over(config.params()?, capacity, parts)?;
-        Ok(Some(Wifi { mark: 0, door: Door::new(now, Drops::new(drops, None)), stack }))
+        Ok(Some(Wifi { mark: 0, guard: Guard::new(now, Drops::new(drops, None)), stack }))
     }
 
     /// Sets all parameters; storage stays.
@@ -99,8 +99,8 @@ impl Wifi {
 
     pub(crate) fn remove_station(&mut self, now: Nanos, station: u32) -> Result<i32, Code> {
         self.admit(now, 0)?;
-        self.stack.remove_station(now, StationId(station), &mut self.door.drops)?;
-        Ok(self.door.waiting())
+        self.stack.remove_station(now, StationId(station), &mut self.guard.drops)?;
+        Ok(self.guard.waiting())
     }
 
     pub(crate) fn sleep(&mut self, station: u32) -> Result<i32, Code> {
@@ -109,7 +109,7 @@ impl Wifi {
     }
 
     pub(crate) fn wake(&mut self, now: Nanos, station: u32) -> Result<i32, Code> {
-        self.door.tick(now)?;
+        self.guard.tick(now)?;
         self.stack.sta_ps_end(now, StationId(station))?;
         Ok(Ac::ALL.iter().map(|&ac| self.work(ac)).sum())
     }
@@ -142,15 +142,15 @@ impl Wifi {
 
     pub(crate) fn start(&mut self, now: Nanos, number: u32) -> Result<i32, Code> {
         let txq = txq(number)?;
-        self.door.tick(now)?;
+        self.guard.tick(now)?;
         self.stack.agg_start_txq(now, txq)?;
         Ok(self.work(txq.ac()))
     }
 
     #[inline]
     fn admit(&mut self, now: Nanos, more: usize) -> Result<(), Code> {
-        let Wifi { door, stack, .. } = self;
-        door.admit(now, || stack.radio_stats().backlog as usize + more)
+        let Wifi { guard, stack, .. } = self;
+        guard.admit(now, || stack.radio_stats().backlog as usize + more)
     }
 
     /// The bit of a category in which queues wait.
@@ -166,11 +166,11 @@ impl Wifi {
         }
         let txq = txq(number)?;
         self.admit(now, 1)?;
-        let why = match self.stack.enqueue(now, txq, packet, &mut self.door.drops) {
+        let why = match self.stack.enqueue(now, txq, packet, &mut self.guard.drops) {
             Verdict::Enqueued => 0,
             Verdict::Dropped(why) => reason(why),
         };
-        Ok(why | self.door.waiting() | self.work(txq.ac()))
+        Ok(why | self.guard.waiting() | self.work(txq.ac()))
     }
 
     #[inline]
@@ -188,10 +188,10 @@ impl Wifi {
     pub(crate) fn dequeue(&mut self, now: Nanos, number: u32) -> Result<(Option<(Header, u32)>, i32), Code> {
         let txq = txq(number)?;
         self.admit(now, 0)?;
-        self.door.drops.is_marked = false;
-        let delivered = self.stack.tx_dequeue(now, txq, &mut self.door.drops);
-        let marked = if self.door.drops.is_marked { GQ_MARKED } else { 0 };
-        let bits = marked | self.door.waiting();
+        self.guard.drops.is_marked = false;
+        let delivered = self.stack.tx_dequeue(now, txq, &mut self.guard.drops);
+        let marked = if self.guard.drops.is_marked { GQ_MARKED } else { 0 };
+        let bits = marked | self.guard.waiting();
         Ok(match delivered {
             Some(done) => (Some((done.packet, u32::from(done.estimate.micros()))), bits | GQ_PACKET),
             None => (None, bits),
@@ -201,7 +201,7 @@ impl Wifi {
     #[inline]
     pub(crate) fn return_txq(&mut self, now: Nanos, number: u32, force: bool) -> Result<i32, Code> {
         let txq = txq(number)?;
-        self.door.tick(now)?;
+        self.guard.tick(now)?;
         self.stack.return_txq(now, txq, force);
         Ok(self.work(txq.ac()))
     }
@@ -223,7 +223,7 @@ impl Wifi {
     #[inline]
     pub(crate) fn airtime(&mut self, now: Nanos, number: u32, tx: u32, rx: u32) -> Result<i32, Code> {
         let txq = txq(number)?;
-        self.door.tick(now)?;
+        self.guard.tick(now)?;
         if let Some(station) = txq.station() {
             self.stack.register_airtime(now, station, txq.tid(), tx, rx);
         }

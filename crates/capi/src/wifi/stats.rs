@@ -19,9 +19,9 @@ impl Wifi {
             stations: stats.stations,
             aql_total: stats.aql_total,
             aql_by_ac: stats.aql_by_ac,
-            drops_waiting: self.door.drops.len() as u64,
-            drops_lost: self.door.drops.lost(),
-            errors: self.door.errors,
+            drops_waiting: self.guard.drops.len() as u64,
+            drops_lost: self.guard.drops.lost(),
+            errors: self.guard.errors,
         }
     }
 

@@ -1,4 +1,4 @@
-//! What every handle has at its door: the clock, the dropped packets and the account of misuse.
+//! What guards every handle: the clock, the dropped packets and the account of misuse.
 
 use goodqueue::Nanos;
 
@@ -6,17 +6,17 @@ use crate::abi::GQ_DROPS;
 use crate::code::{Code, GQ_EDROPS, GQ_ETIME};
 use crate::drops::Drops;
 
-/// The door of one queue or radio.
-pub(crate) struct Door {
+/// The guard of one queue or radio: each call passes it.
+pub(crate) struct Guard {
     last: Nanos,
     pub(crate) errors: u64,
     pub(crate) drops: Drops,
 }
 
-impl Door {
+impl Guard {
     /// Its clock at `now`.
-    pub(crate) const fn new(now: Nanos, drops: Drops) -> Door {
-        Door { last: now, errors: 0, drops }
+    pub(crate) const fn new(now: Nanos, drops: Drops) -> Guard {
+        Guard { last: now, errors: 0, drops }
     }
 
     /// The answer of a call, an error counted.

@@ -1,0 +1,47 @@
+//! A packet as it leaves the library.
+
+use goodqueue::Header;
+
+use crate::abi::Head;
+
+/// A packet delivered, or dropped.
+pub(crate) struct Delivery {
+    pub(crate) header: Header,
+    /// Which segment of a super-packet that was cut.
+    pub(crate) segment: u16,
+    /// Segments of one that is whole.
+    pub(crate) segments: u16,
+}
+
+impl Delivery {
+    /// As the caller sees it.
+    #[inline]
+    pub(crate) const fn head(self) -> Head {
+        Head { segment: self.segment, gso_segments: self.segments, ..Head::of(self.header) }
+    }
+}
+
+impl Head {
+    #[inline]
+    pub(crate) const fn header(&self) -> Header {
+        let &Head { cookie, len, truesize, flow_hash, dsfield, .. } = self;
+        Header { cookie, len, truesize, flow_hash, dsfield }
+    }
+
+    #[inline]
+    pub(crate) const fn of(header: Header) -> Head {
+        let Header { cookie, len, truesize, flow_hash, dsfield } = header;
+        Head {
+            size: size_of::<Head>() as u32,
+            len,
+            truesize,
+            flow_hash,
+            cookie,
+            dsfield,
+            classified: 0,
+            gso_segments: 0,
+            segment: 0,
+            link_header: 0,
+        }
+    }
+}
