@@ -100,12 +100,16 @@ impl Queue {
         if let Some(extras) = &mut drops.extras {
             packet = extras.arrive(packet)?;
         }
-        let verdict = self.kind.enqueue(now, packet, drops);
+        // CAKE is called by its own name: the choice among all queues costs 60 instructions more.
+        let (verdict, backlog) = match &mut self.kind {
+            AnyQueue::Cake(queue) => (queue.enqueue(now, packet, drops), queue.backlog()),
+            queue => (queue.enqueue(now, packet, drops), queue.backlog()),
+        };
         if let Some(extras) = &mut drops.extras {
             extras.arrived(&packet);
         }
         let marked = if drops.is_marked { GQ_MARKED } else { 0 };
-        Ok(why(verdict) | marked | self.level(self.kind.backlog()))
+        Ok(why(verdict) | marked | self.level(backlog))
     }
 
     /// The packet with the bits of the result; none with those bits alone.
@@ -129,11 +133,15 @@ impl Queue {
         self.admit(now, 0)?;
         let drops = &mut self.guard.drops;
         drops.is_marked = false;
-        let packet = self.kind.dequeue(now, drops).map(|packet| match &mut drops.extras {
+        let (packet, backlog) = match &mut self.kind {
+            AnyQueue::Cake(queue) => (queue.dequeue(now, drops), queue.backlog()),
+            queue => (queue.dequeue(now, drops), queue.backlog()),
+        };
+        let packet = packet.map(|packet| match &mut drops.extras {
             Some(extras) => extras.leave(packet),
             None => Delivery { header: packet, segment: 0, segments: 0 },
         });
-        Ok((packet, self.kind.backlog()))
+        Ok((packet, backlog))
     }
 
     pub(crate) fn next_wake(&self, now: Nanos) -> Result<Option<Nanos>, Code> {
