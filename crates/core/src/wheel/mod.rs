@@ -1,6 +1,7 @@
 //! `wheel`: a timing wheel. The host stamps each packet with its earliest time to leave
-//! ([`Observer::origin`]), the wheel lets it go then: no queue builds up, and no flow is looked up (V. Jacobson,
-//! "Evolving from as fast as possible: teaching NICs about time"; A. Saeed et al., "Carousel", SIGCOMM 2017).
+//! ([`Observer::origin`]), the wheel lets it go then: no queue builds up, and no flow is looked up (V.
+//! Jacobson, "Evolving from as fast as possible: teaching NICs about time"; A. Saeed et al., "Carousel",
+//! SIGCOMM 2017).
 //!
 //! Slots of a fixed width go round; a packet is put into the slot of its time, at its tail, and leaves when
 //! that slot's time has come: never early, and less than a slot late. What asks for a time that is past, or
