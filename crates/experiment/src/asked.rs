@@ -143,9 +143,9 @@ impl Asked {
             (None, Source::Plan(plan)) => record::of_plan(plan, &self.test, own),
             // The test of flags is no title.
             (Some(experiment), Source::Plan(_)) => {
-                Record { title: own.title.clone(), ..record::head(experiment, own) }
+                Record { title: own.title.clone(), ..experiment.head(own) }
             }
-            (Some(experiment), _) => record::head(experiment, own),
+            (Some(experiment), _) => experiment.head(own),
             (None, _) => own,
         };
         self.arm.name().clone_into(&mut head.arm);

@@ -9,7 +9,7 @@ use goodqueue_sim::tcp::cc::CcKind;
 use goodqueue_sim::{Discipline, Scenario};
 
 use crate::text::{Note, Reproduction, View, of_plan, starts};
-use crate::{Error, Plan, Request, record, simulate};
+use crate::{Error, Plan, Request, simulate};
 
 /// An experiment with every number filled in.
 #[derive(Clone, Debug)]
@@ -130,16 +130,10 @@ impl Experiment {
     /// # Errors
     /// [`Error::Usage`] where a scenario makes no sense.
     pub fn run(&self) -> Result<Record, Error> {
-        let mut record = record::head(self, Record::default());
+        let mut record = self.head(Record::default());
         let wishes = simulate::Wishes { repetitions: self.seeds.len(), ..simulate::Wishes::default() };
         simulate::run(self.jobs(), &wishes, &mut record, &mut Vec::new(), &mut ())?;
         Ok(record)
-    }
-
-    /// The record before anything has run: `own`, and what the experiment says.
-    #[must_use]
-    pub fn head(&self, own: Record) -> Record {
-        record::head(self, own)
     }
 
     /// All of it in words and tc's units.

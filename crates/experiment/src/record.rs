@@ -12,21 +12,7 @@ use crate::plan::{LinkOrder, MTU, Plan};
 use crate::simulate::Job;
 use crate::{Experiment, Variant};
 
-/// The record of an experiment before it has run: `own`, and what the experiment says.
-pub(crate) fn head(experiment: &Experiment, own: Record) -> Record {
-    Record {
-        title: if own.title.is_empty() { experiment.about.clone() } else { own.title.clone() },
-        arm: "simulated".into(),
-        seed: experiment.seeds.first().copied().unwrap_or(0),
-        planned: experiment.variants.iter().map(|variant| variant.label.clone()).collect(),
-        test: test_plan(experiment),
-        link: experiment.variants.first().map(Variant::link).unwrap_or_default(),
-        warnings: experiment.warnings.clone(),
-        ..own
-    }
-}
-
-/// The same of a plan that runs over the live arm's line.
+/// The record of a plan before it has run, where it runs over the live arm's line.
 pub(crate) fn of_plan(plan: &Plan, test: &Test, own: Record) -> Record {
     Record {
         seed: plan.seeds.first().copied().unwrap_or(1),
@@ -48,6 +34,21 @@ fn test_plan(experiment: &Experiment) -> TestPlan {
 }
 
 impl Experiment {
+    /// The record before anything has run: `own`, and what the experiment says.
+    #[must_use]
+    pub fn head(&self, own: Record) -> Record {
+        Record {
+            title: if own.title.is_empty() { self.about.clone() } else { own.title.clone() },
+            arm: "simulated".into(),
+            seed: self.seeds.first().copied().unwrap_or(0),
+            planned: self.variants.iter().map(|variant| variant.label.clone()).collect(),
+            test: test_plan(self),
+            link: self.variants.first().map(Variant::link).unwrap_or_default(),
+            warnings: self.warnings.clone(),
+            ..own
+        }
+    }
+
     /// Every variant with every seed, variant by variant.
     #[must_use]
     pub fn jobs(&self) -> Vec<Job> {

@@ -25,13 +25,9 @@ pub use worker::main as worker;
 /// # Errors
 /// [`Error::Usage`] with what it does not have.
 pub(crate) fn check(asked: &Asked) -> Result<(), Error> {
-    match asked.parts() {
-        (Some(experiment), _) => {
-            let check = |variant| Setup::over_the_air(variant, experiment.test.clone()).map(|_| ());
-            experiment.variants.iter().try_for_each(check)
-        }
-        (None, _) => Ok(()),
-    }
+    let (Some(experiment), _) = asked.parts() else { return Ok(()) };
+    let check = |variant| Setup::over_the_air(variant, experiment.test.clone()).map(|_| ());
+    experiment.variants.iter().try_for_each(check)
 }
 
 /// What to read before trusting the result of an experiment over the air.
