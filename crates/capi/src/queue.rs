@@ -100,7 +100,7 @@ impl Queue {
         if let Some(extras) = &mut drops.extras {
             packet = extras.arrive(packet)?;
         }
-        // CAKE is called by its own name: through the choice among all queues a call costs 97 instructions more.
+        // CAKE is called by its own name: the choice among all queues would add 97 instructions a call.
         let (verdict, backlog) = match &mut self.kind {
             AnyQueue::Cake(queue) => (queue.enqueue(now, packet, drops), queue.backlog()),
             queue => (queue.enqueue(now, packet, drops), queue.backlog()),
