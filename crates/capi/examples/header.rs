@@ -4,10 +4,14 @@
 //! cargo run -p goodqueue-capi --example header > crates/capi/include/goodqueue.h
 //! ```
 //!
-//! It reads the sources line by line, as rustfmt writes them, and stops at what it does not know.
+//! It reads the sources line by line, as rustfmt writes them, and stops at what it does not know. What a
+//! parameter is, it takes from the catalogue of queues.
 
 use std::fmt::Write as _;
 use std::path::Path;
+
+use goodqueue::spec::{CATALOGUE, Default, Parameter, Parameters, Unit, Value};
+use goodqueue::wifi::WifiParams;
 
 const PREAMBLE: &str = "\
 /*
@@ -100,12 +104,13 @@ fn declare(kind: &str, name: &str) -> String {
 fn comment(out: &mut String, docs: &[String], indent: &str) {
     let mut lines = vec![String::new()];
     for doc in docs {
-        if doc.is_empty() {
-            lines.push(String::new());
-            lines.push(String::new());
-            continue;
+        match doc.strip_prefix("\n") {
+            Some(_) if lines == [""] => {}
+            Some(_) => lines.push(String::new()),
+            None if doc.is_empty() => lines.extend([String::new(), String::new()]),
+            None => {}
         }
-        for word in doc.replace('`', "").split(' ') {
+        for word in doc.replace('`', "").split_whitespace() {
             let is_full = lines.last().is_some_and(|line| line.len() + 1 + word.len() + indent.len() > 96);
             if is_full {
                 lines.push(String::new());
@@ -129,6 +134,74 @@ fn comment(out: &mut String, docs: &[String], indent: &str) {
     let _ = writeln!(out, "{indent} */");
 }
 
+/// A value as a field has it.
+fn number(parameter: &Parameter, value: Value) -> String {
+    match (parameter.unit, value) {
+        (_, Value::Signed(bytes)) => bytes.to_string(),
+        (Unit::Digits, Value::Digits(digits)) => format!("0x{digits:016x}"),
+        (unit, value) => unit.number(value).expect("a value of the unit").to_string(),
+    }
+}
+
+/// The values that a parameter can have.
+fn values(parameter: &Parameter) -> String {
+    let unit = match parameter.unit {
+        Unit::Switch => return "0 or 1".to_owned(),
+        Unit::Digits => return "16 digits in base 16, that of 0 first".to_owned(),
+        Unit::TimeOrPackets => return "ns".to_owned(),
+        Unit::Queue => return "a queue".to_owned(),
+        Unit::Word(words) => {
+            let words: Vec<String> =
+                words.iter().enumerate().map(|(at, word)| format!("{at} {word}")).collect();
+            return words.join(", ");
+        }
+        Unit::Packets | Unit::Count => "",
+        Unit::PowerOfTwo => ", a power of two",
+        Unit::Bytes => " bytes",
+        Unit::Signed => " bytes, below 0 as (uint32_t)-14",
+        Unit::Time | Unit::TimeOr(_) => " ns",
+        Unit::Decimal => " millionths",
+        Unit::Rate => " bit/s",
+    };
+    let (min, max) = parameter.range.expect("a range");
+    format!("{} to {}{unit}", number(parameter, min), number(parameter, max))
+}
+
+/// What one parameter is in the words of the catalogue, its values and its default.
+fn words(parameter: &Parameter) -> String {
+    let default = match parameter.default {
+        Default::Required => "must be given".to_owned(),
+        Default::Value(value) => {
+            let value = value().expect("a default in the range");
+            format!("default {}", number(parameter, value))
+        }
+        Default::Off => "default: off".to_owned(),
+        Default::Mtus(1) => "default: mtu".to_owned(),
+        Default::Mtus(times) => format!("default: {times} mtu"),
+        Default::Derived(words) | Default::Queue(words) => format!("default: {words}"),
+    };
+    format!("{} ({}; {default}).", parameter.doc, values(parameter))
+}
+
+/// The comment on the field of a parameter: what it is in each queue that has it.
+fn parameter_docs(strukt: &str, field: &str) -> Vec<String> {
+    let is_field =
+        |parameter: &&Parameter| parameter.unit != Unit::Queue && parameter.name.replace('-', "_") == field;
+    if strukt == "WifiConfig" {
+        return WifiParams::LIST.iter().filter(is_field).map(words).collect();
+    }
+    let mut meanings: Vec<(Vec<&str>, String)> = Vec::new();
+    for info in &CATALOGUE {
+        let Some(parameter) = info.parameters.iter().find(is_field) else { continue };
+        let words = words(parameter);
+        match meanings.iter_mut().find(|(_, known)| *known == words) {
+            Some((queues, _)) => queues.push(info.name),
+            None => meanings.push((vec![info.name], words)),
+        }
+    }
+    meanings.iter().map(|(queues, words)| format!("\n{}: {words}", queues.join(", "))).collect()
+}
+
 /// The value of a constant in C.
 fn constant(kind: &str, value: &str) -> String {
     let value = value.replace('_', "");
@@ -146,6 +219,7 @@ fn constant(kind: &str, value: &str) -> String {
 fn items(out: &mut String, source: &str) {
     let mut docs = Vec::new();
     let (mut is_in_struct, mut is_in_head, mut head) = (false, false, String::new());
+    let mut strukt = "";
     for line in source.lines() {
         let text = line.trim();
         let item = text.strip_prefix("pub(crate) ").unwrap_or(text);
@@ -164,9 +238,10 @@ fn items(out: &mut String, source: &str) {
             (is_in_struct, is_in_head) = (false, false);
         } else if is_in_struct && item == "head: Head," {
             out.push_str(&head);
-        } else if let Some(name) = item.strip_prefix("struct ") {
+        } else if let Some(name) = item.strip_prefix("struct ").filter(|name| !name.contains('$')) {
             comment(out, &docs, "");
-            let _ = writeln!(out, "struct {} {{", snake(name.trim_end_matches(" {")));
+            strukt = name.trim_end_matches(" {");
+            let _ = writeln!(out, "struct {} {{", snake(strukt));
             is_in_struct = true;
         } else if is_in_struct && text == "}" {
             out.push_str("};\n\n");
@@ -174,6 +249,14 @@ fn items(out: &mut String, source: &str) {
         } else if is_in_struct {
             let (name, kind) = item.trim_end_matches(',').split_once(": ").expect("a field has a type");
             let out = if is_in_head { &mut head } else { &mut *out };
+            if matches!(strukt, "Config" | "WifiConfig") {
+                let mut all = parameter_docs(strukt, name);
+                if let (false, Some(first)) = (all.is_empty(), docs.first_mut()) {
+                    first.insert(0, '\n');
+                }
+                all.append(&mut docs);
+                docs = all;
+            }
             comment(out, &docs, "\t");
             let _ = writeln!(out, "\t{};", declare(kind, name));
         } else if text.starts_with("#[") {

@@ -361,235 +361,317 @@ struct gq_config {
 	uint64_t full;
 	/** Rate of the link, for GQ_FIFO alone. */
 	uint64_t link_rate;
-	/** Most packets queued, 1 to 4194304 (pfifo, codel, pie, pfifo_fast: 1000; fq_codel, fq_pie:
-	 * 10240; dualpi2, fq, wheel: 10000; sfq: from 2, 127); bfifo, tbf, red: most bytes, 1 to
-	 * 4294967295.
+	/** pfifo, codel, pie, pfifo_fast: most packets queued (1 to 4194304; default 1000).
+	 * bfifo, red: most bytes queued (1 to 4294967295 bytes; must be given).
+	 * fq_codel, fq_pie: most packets queued (1 to 4194304; default 10240).
+	 * dualpi2, fq, wheel: most packets queued (1 to 4194304; default 10000).
+	 * sfq: most packets queued (2 to 4194304; default 127).
+	 * tbf: most bytes waiting for tokens (1 to 4294967295 bytes; must be given).
 	 */
 	uint64_t limit;
-	/** Depth, 1000 to 3600000000000 ns. */
+	/** fifo: depth: the bytes that the link sends in this time (1000 to 3600000000000 ns; must be
+	 * given).
+	 */
 	uint64_t time;
-	/** Buckets, 1 to 65536. Default 1024. 64 bytes each. sfq: flows queued at once, 1 to 65408,
-	 * default 128. fq: flows there is memory for, default 4096. cake: flows of each tin, a power of
-	 * two from 8; each takes 88 bytes in every tin that diffserv uses, and 64 beside.
+	/** fq_codel, fq_pie: buckets that flows are hashed into (1 to 65536; default 1024).
+	 * sfq: slots: most flows that are queued at once (1 to 65408; default 128).
+	 * fq: flows there is memory for; Linux takes it as it needs it (1 to 65536; default 4096).
+	 * cake: queues in each tin, in sets of 8; Linux has 1024 (8 to 65536, a power of two; default
+	 * 1024).
+	 * Memory: 64 bytes each; in cake 88 in every tin that diffserv uses, and 64 beside.
 	 */
 	uint64_t flows;
-	/** Acceptable standing sojourn time, from 2000 ns. Default 5000000. pie, fq_pie, dualpi2: from
-	 * 1000 ns, default 15000000.
+	/** codel, fq_codel: acceptable standing sojourn time (2000 to 2199000000000 ns; default 5000000).
+	 * pie, fq_pie: queueing delay that the probability steers to (1000 to 4294967295000 ns; default
+	 * 15000000).
+	 * dualpi2: delay of the classic queue that the probability steers to (1000 to 4294967295000 ns;
+	 * default 15000000).
 	 */
 	uint64_t target;
-	/** Time above target before the first drop, from 2000 ns. Default 100000000. */
+	/** codel, fq_codel: time above target before the first drop; a usual worst round trip (2000 to
+	 * 2199000000000 ns; default 100000000).
+	 */
 	uint64_t interval;
-	/** Bytes a bucket, flow or class may send in one turn, 256 to 1048576. Default: mtu. fq: from 1,
-	 * default 2 mtu. htb: 1 to 16777216, default: 1 ms at rate, at least mtu.
+	/** fq_codel, fq_pie: bytes a bucket may send in one turn (256 to 1048576 bytes; default: mtu).
+	 * sfq: bytes a flow may send in one turn (256 to 1048576 bytes; default: mtu).
+	 * fq: bytes a flow may send in one turn, and least length of a paced packet (1 to 1048576 bytes;
+	 * default: 2 mtu).
+	 * drr: bytes a class of weight 1 gets for each turn (256 to 1048576 bytes; default: mtu).
+	 * htb: bytes that a class sends in one turn (1 to 16777216 bytes; default: 1 ms at rate, at least
+	 * 1 MTU).
 	 */
 	uint64_t quantum;
-	/** 1: mark ECN-capable packets instead of dropping them. Default 0; fq_codel 1. */
+	/** codel, red: marks ECN-capable packets instead of dropping them (0 or 1; default 0).
+	 * fq_codel: marks ECN-capable packets instead of dropping them (0 or 1; default 1).
+	 * pie, fq_pie: marks ECN-capable packets while the probability is low (0 or 1; default 0).
+	 * sfq: RED: marks ECN-capable packets instead of dropping them (0 or 1; default 0).
+	 */
 	uint64_t ecn;
-	/** Most memory of the packets queued, bytes (sum of truesize). Default 33554432. */
+	/** fq_codel: most memory of the packets queued (1 to 4294967295 bytes; default 33554432).
+	 * fq_pie: memory above which arrivals are counted; drops nothing (1 to 4294967295 bytes; default
+	 * 33554432).
+	 */
 	uint64_t memory_limit;
-	/** Most packets that one overflow drops. Default 64. */
+	/** fq_codel: most packets one overflow drops (1 to 4294967295; default 64). */
 	uint64_t drop_batch;
-	/** Sojourn time above which every ECN-capable packet is marked, ns; fq: time behind its departure.
-	 * Default: none.
+	/** codel, fq_codel: marks every ECN-capable packet that stayed longer (0 to 2199000000000 ns;
+	 * default: off).
+	 * fq: marks each packet that leaves so much later than it might (0 to 4294967295000 ns; default:
+	 * off).
 	 */
 	uint64_t ce_threshold;
-	/** DS byte under the mask that ce_threshold is for, 0 to 255. Default 0. */
+	/** fq_codel: DS byte under the mask that ce_threshold is for (0 to 255; default 0). */
 	uint64_t ce_threshold_selector;
-	/** Bits of the DS byte compared, 0 to 255. Default 0: every packet. */
+	/** fq_codel: bits of the DS byte compared; 0 takes every packet (0 to 255; default 0). */
 	uint64_t ce_threshold_mask;
-	/** Corner cases: 0 as RFC 8289 means them, 1 as Linux 6.1.192, 2 as Linux before its repair of
-	 * March 2026. Default 0.
+	/** codel, fq_codel: corners: as meant, as Linux 6.1.192, or as before its repair of stale state on
+	 * an empty queue (0 sane, 1 linux, 2 linux-stale; default 0).
 	 */
 	uint64_t parity;
-	/** Rate of the bucket, at least 8 bit/s; htb: of the root, at least 64000. */
+	/** htb: rate and ceil of the root (64000 to 8796093022208 bit/s; must be given).
+	 * tbf: rate of the bucket, kept as whole bytes per second (8 to 8796093022208 bit/s; must be
+	 * given).
+	 */
 	uint64_t rate;
-	/** tbf: depth of the bucket, bytes; longer packets are dropped. htb: bytes that a class sends at
-	 * once; default: 1 ms at rate, at least mtu. red: average packets that an idle queue takes at
-	 * once; default: (2 min + max) / (3 avpkt).
+	/** red: average packets that an idle queue takes at once before it drops early: the weight of a
+	 * sample (1 to 4294967295; default: (2 min + max) / (3 avpkt)).
+	 * htb: bytes that a class sends at once, also above its ceil (1 to 4294967295 bytes; default: 1
+	 * ms at rate, at least 1 MTU).
+	 * tbf: depth of the bucket; longer packets are dropped (1 to 4294967295 bytes; must be given).
 	 */
 	uint64_t burst;
-	/** Rate that not even a burst exceeds. Default: none. */
+	/** tbf: rate that not even a burst exceeds (8 to 8796093022208 bit/s; default: off). */
 	uint64_t peakrate;
-	/** Depth of the bucket of the peak rate, bytes. Default: mtu. */
+	/** tbf: depth of the bucket of the peak rate (1 to 4294967295 bytes; default: mtu). */
 	uint64_t minburst;
-	/** Least length that a packet counts for, 0 to 65535 bytes (cake: 256). Default 0; cake: link's. */
+	/** htb, tbf: least length a packet counts for (0 to 65535 bytes; default 0).
+	 * cake: least length that a packet counts for (0 to 256 bytes; default: off).
+	 */
 	uint64_t mpu;
-	/** Bytes added to every packet, 0 to 65535. Default 0. cake: -64 to 256, below 0 as (uint32_t)-14,
-	 * its link header taken off first; default: link's.
+	/** htb, tbf: bytes added to every packet (0 to 65535 bytes; default 0).
+	 * cake: bytes added to every packet, its link header taken off first (-64 to 256 bytes, below 0
+	 * as (uint32_t)-14; default: off).
 	 */
 	uint64_t overhead;
-	/** Framing: 0 as it is, 1 ATM cells of 53 bytes for 48. Default 0. */
+	/** htb, tbf: framing of the link; atm counts cells of 53 bytes for 48 (0 ethernet, 1 atm; default
+	 * 0).
+	 */
 	uint64_t linklayer;
-	/** Rate of the shaper of cake, from 8; kept as whole bytes a second. Default: unlimited. red: rate
-	 * of the line, for idle times; it shapes nothing; default 10000000.
+	/** red: rate of the line, for idle times; it shapes nothing (8 to 8796093022208 bit/s; default
+	 * 10000000).
+	 * cake: rate of the shaper, kept as whole bytes per second; off: unlimited (8 to 8796093022208
+	 * bit/s; default: off).
 	 */
 	uint64_t bandwidth;
-	/** Tins: 0 diffserv3 (three), 1 diffserv4 (four), 2 diffserv8 (eight), 3 besteffort (one), 4
-	 * precedence (eight). Default 0. It cannot be changed to a mode of more tins than that of the
-	 * set-up.
+	/** cake: tins: classes of traffic, by the DSCP (0 diffserv3, 1 diffserv4, 2 diffserv8, 3
+	 * besteffort, 4 precedence; default 0).
+	 * It cannot be changed to a mode of more tins than the queue had at set-up.
 	 */
 	uint64_t diffserv;
-	/** What has equal shares: 0 triple-isolate, 1 dual-srchost, 2 dual-dsthost, 3 flows, 4 hosts, 5
-	 * srchost, 6 dsthost, 7 flowblind. Default 0.
+	/** cake: what has equal shares: hosts and flows, or one of them (0 triple-isolate, 1 dual-srchost,
+	 * 2 dual-dsthost, 3 flows, 4 hosts, 5 srchost, 6 dsthost, 7 flowblind; default 0).
 	 */
 	uint64_t isolation;
-	/** Usual round trip, from 1000 ns; the target is a twentieth. Default 100000000. */
+	/** cake: usual round trip, the interval of COBALT; its target is a twentieth (1000 to
+	 * 4294967295000 ns; default 100000000).
+	 */
 	uint64_t rtt;
-	/** What overhead, mpu and atm are where they are not given: 0 raw, 1 conservative, 2 ethernet, 3
-	 * via-ethernet, 4 docsis, 5 pppoe-ptm, 6 bridged-ptm, 7 pppoe-vcmux, 8 pppoe-llcsnap, 9
-	 * pppoa-vcmux, 10 pppoa-llc, 11 bridged-vcmux, 12 bridged-llcsnap, 13 ipoa-vcmux, 14
-	 * ipoa-llcsnap. Default 0.
+	/** cake: overhead, mpu and atm of a kind of link, each unless given itself (0 raw, 1 conservative,
+	 * 2 ethernet, 3 via-ethernet, 4 docsis, 5 pppoe-ptm, 6 bridged-ptm, 7 pppoe-vcmux, 8
+	 * pppoe-llcsnap, 9 pppoa-vcmux, 10 pppoa-llc, 11 bridged-vcmux, 12 bridged-llcsnap, 13
+	 * ipoa-vcmux, 14 ipoa-llcsnap; default 0).
 	 */
 	uint64_t link;
-	/** VLAN tags, 4 bytes more each, 0 to 3. Default 0. */
+	/** cake: VLAN tags, 4 bytes more each (0 to 3; default 0). */
 	uint64_t ether_vlan;
-	/** Framing: 0 as it is, 1 ATM cells of 53 bytes for 48, 2 PTM, a byte more for 64. Default:
-	 * link's.
+	/** cake: framing: cells of 53 bytes for 48, or a byte more for 64 (0 noatm, 1 atm, 2 ptm; default:
+	 * off).
 	 */
 	uint64_t atm;
-	/** 1: the shaper pays for what is dropped: it is behind the bottleneck. Default 0. */
+	/** cake: the shaper pays for what is dropped: it stands behind the bottleneck (0 or 1; default:
+	 * off).
+	 */
 	uint64_t ingress;
-	/** 1: the shaper's rate follows the arriving traffic. Default 0. */
+	/** cake: the shaper's rate follows the arriving traffic (0 or 1; default 0). */
 	uint64_t autorate_ingress;
-	/** Drops acknowledgements that a later one makes superfluous: 0 off, 1 on, 2 aggressive. Default
-	 * 0. On, each place takes 72 bytes more; to be set on later it must be on at set-up. See
+	/** cake: drops acknowledgements that a later one makes superfluous (0 off, 1 on, 2 aggressive;
+	 * default 0).
+	 * On, each place takes 72 bytes more; to be set on later it must be on at set-up. See
 	 * gq_enqueue_tcp.
 	 */
 	uint64_t ack_filter;
-	/** 1: super-packets are cut on arrival. Default 1. */
+	/** dualpi2, cake: cuts super-packets on arrival (0 or 1; default 1). */
 	uint64_t split_gso;
-	/** 1: the DSCP is set to 0, after the tin was chosen by it. Default 0. */
+	/** cake: sets the DSCP to 0, after the tin was chosen by it (0 or 1; default 0). */
 	uint64_t wash;
-	/** No effect: addresses are as the caller gives them. Default 0. */
+	/** cake: no effect: addresses are never translated here (0 or 1; default 0). */
 	uint64_t nat;
-	/** Most memory of the packets queued, bytes. Default: 4 bandwidth * rtt, 4194304 at least, at most
-	 * 10240 mtu; dualpi2: 10000 mtu.
+	/** dualpi2: most memory of the packets queued (1 to 4294967295 bytes; default: 10000 mtu).
+	 * cake: most memory of the packets queued; off: 4 bandwidth * rtt, 4 MiB at least (1 to
+	 * 4294967295 bytes; default: off).
 	 */
 	uint64_t memlimit;
-	/** Bits of the firewall mark that choose the tin. Default 0: none. */
+	/** cake: bits of the firewall mark that choose the tin (0 to 4294967295; default 0). */
 	uint64_t fwmark;
 	/** Where the random numbers begin (cake, pie, fq_pie, dualpi2, sfq, red). GQ_DEFAULT is a seed
 	 * too.
 	 */
 	uint64_t seed;
-	/** pie, fq_pie, dualpi2: time between two updates of the probability, from 1000 ns, default
-	 * 15000000; dualpi2 16000000.
+	/** pie, fq_pie: time between two updates, rounded up to jiffies (1000 to 4294967295000 ns; default
+	 * 15000000).
+	 * dualpi2: time between two updates of the probability (1000 to 4294967295000 ns; default
+	 * 16000000).
 	 */
 	uint64_t tupdate;
-	/** Weight of the delay above target: pie, fq_pie: sixteenths of 1/s, 0 to 32, default 2; dualpi2:
-	 * millionths of 1/s, default 160000.
+	/** pie, fq_pie: weight of the delay above target, sixteenths of 1/s (0 to 32; default 2).
+	 * dualpi2: weight of the delay above target, 1/s (0 to 4294967295 millionths; default 160000).
 	 */
 	uint64_t alpha;
-	/** Weight of the change of the delay, as alpha. Default 20; dualpi2: 3200000. */
+	/** pie, fq_pie: weight of the change of the delay, sixteenths of 1/s (0 to 32; default 20).
+	 * dualpi2: weight of the change of the delay, 1/s (0 to 4294967295 millionths; default 3200000).
+	 */
 	uint64_t beta;
-	/** 1: PIE scales the probability with the length of the packet. Default 0. */
+	/** pie, fq_pie: scales the probability with the length of the packet (0 or 1; default 0). */
 	uint64_t bytemode;
-	/** 1: PIE takes the delay from backlog and drain rate, not from the packets' own times. Default 0. */
+	/** pie, fq_pie: delay from backlog and drain rate, not from the packets' own times (0 or 1;
+	 * default 0).
+	 */
 	uint64_t dq_rate_estimator;
-	/** pie, fq_pie, sfq, fq: jiffies per second of the kernel, 100 to 1000. Default 250. */
+	/** pie, fq_pie, sfq, fq: jiffies per second of the kernel: 100, 250, 300 or 1000 there (100 to
+	 * 1000; default 250).
+	 */
 	uint64_t hz;
-	/** fq_pie: percent of probability up to which packets are marked, 0 to 100. Default 10. */
+	/** fq_pie: percent of probability up to which packets are marked (0 to 100; default 10). */
 	uint64_t ecn_prob;
-	/** dualpi2: marks the L queue with so many times what the classic queue is dropped with the square
-	 * of, 1 to 255. Default 2.
+	/** dualpi2: k: marks the L queue with k times what the classic queue is dropped with the square of
+	 * (1 to 255; default 2).
 	 */
 	uint64_t coupling_factor;
-	/** dualpi2: marks all that stays longer in the L queue, ns. Default 1000000, where
-	 * step_thresh_pkts is not given.
+	/** dualpi2: marks all that stays longer in the L queue, or while it holds more packets (ns;
+	 * default 1000000).
 	 */
 	uint64_t step_thresh;
-	/** dualpi2: makes the step a ramp that ends so much later, ns. Default 0. */
+	/** dualpi2: makes the step a ramp that ends so much later; Linux has none (0 to 4294967295000 ns;
+	 * default 0).
+	 */
 	uint64_t range;
-	/** dualpi2: packets in the L queue that an arrival must exceed to be marked by the step. Default
-	 * 0.
+	/** dualpi2: packets in the L queue that an arrival must exceed to be marked by the step (0 to
+	 * 4194304; default 0).
 	 */
 	uint64_t min_qlen_step;
-	/** dualpi2: 1: drops in both queues under overload; 0: they overflow. Default 1. */
+	/** dualpi2: drops in both queues under overload; off: they overflow (0 or 1; default 1). */
 	uint64_t drop_overload;
-	/** dualpi2: drops and marks by the probability 0 on dequeue, 1 on enqueue. Default 0. */
+	/** dualpi2: when packets are dropped and marked by the probability (0 drop_dequeue, 1
+	 * drop_enqueue; default 0).
+	 */
 	uint64_t drop_early;
-	/** dualpi2: the L queue is for 0 ECT(1) and CE, 1 all that is ECN-capable. Default 0. */
+	/** dualpi2: the L queue is for ECT(1) and CE, or for all that is ECN-capable (0 l4s_ect, 1
+	 * any_ect; default 0).
+	 */
 	uint64_t ecn_mask;
-	/** dualpi2: percent of the line that the classic queue has at the least, 0 to 100. Default 10. */
+	/** dualpi2: percent of the line that the classic queue has at the least (0 to 100; default 10). */
 	uint64_t c_protection;
-	/** dualpi2: longest round trip, from 1000 ns: gives target, tupdate, alpha and beta. Default: 6
-	 * typical_rtt, if that is given.
+	/** dualpi2: longest round trip: gives target, tupdate, alpha and beta; 6 typical_rtt if that is
+	 * given (1000 to 4294967295000 ns; default: off).
 	 */
 	uint64_t max_rtt;
-	/** dualpi2: usual round trip, from 1000 ns, with max_rtt. Default: none. */
+	/** dualpi2: usual round trip, with max_rtt (1000 to 715827882500 ns; default: off). */
 	uint64_t typical_rtt;
-	/** sfq: most packets of a flow, 1 to 127. Default 127. */
+	/** sfq: most packets of a flow (1 to 127; default 127). */
 	uint64_t depth;
-	/** sfq: buckets that flows are hashed into, 1 to 65536. Default 1024. */
+	/** sfq: buckets that flows are hashed into; what is above a power of two is not used (1 to 65536;
+	 * default 1024).
+	 */
 	uint64_t divisor;
-	/** sfq: time between two changes of the hash, ns, whole seconds. Default: none. */
+	/** sfq: time between two changes of the hash, whole seconds (1000000000 to 86400000000000 ns;
+	 * default: off).
+	 */
 	uint64_t perturb;
-	/** sfq: 1: drops the oldest packet of a flow, not the arrival. Default 0. */
+	/** sfq: drops the oldest packet of a flow, not the arrival (0 or 1; default 0). */
 	uint64_t headdrop;
-	/** Average from which packets are dropped early, bytes. red: default max / 3. sfq: of a flow;
-	 * default: RED is off.
+	/** sfq: RED: average of a flow from which packets are dropped early (1 to 134217727 bytes;
+	 * default: off).
+	 * red: average from which packets are dropped early (1 to 4294967295 bytes; default: max / 3).
 	 */
 	uint64_t min;
-	/** Average from which every packet is dropped, bytes. red: default limit / 4. sfq: default
-	 * 134217727.
+	/** sfq: RED: average of a flow from which every packet is dropped (1 to 134217727 bytes; default
+	 * 134217727).
+	 * red: average from which every packet is dropped (1 to 4294967295 bytes; default: limit / 4).
 	 */
 	uint64_t max;
-	/** sfq: weight of a sample in the average, 2^-wlog, 1 to 5. Default 5. */
+	/** sfq: RED: weight of a sample in the average, 2^-wlog (1 to 5; default 5). */
 	uint64_t wlog;
-	/** red, sfq: percent of packets dropped early at max, 1 to 100. Default 2. */
+	/** sfq: RED: percent of packets dropped early at max (1 to 100; default 2).
+	 * red: percent of packets dropped early at max (1 to 100; default 2).
+	 */
 	uint64_t probability;
-	/** red, sfq: 1: drops from max on, also with ecn. Default 0. */
+	/** sfq: RED: drops from max on, also with ecn (0 or 1; default 0).
+	 * red: drops from max on, also with ecn (0 or 1; default 0).
+	 */
 	uint64_t harddrop;
-	/** fq: most packets of a flow, from 1. Default 100. */
+	/** fq: most packets of a flow (1 to 4294967295; default 100). */
 	uint64_t flow_limit;
-	/** fq: buckets in which flows are looked up, 1 to 262144. Default 1024. */
+	/** fq: buckets in which flows are looked up (1 to 262144; default 1024). */
 	uint64_t buckets;
-	/** fq: bytes a new flow may send unpaced. Default 10 mtu. */
+	/** fq: bytes a new flow may send unpaced (0 to 2147483647 bytes; default: 10 mtu). */
 	uint64_t initial_quantum;
-	/** fq: 1: flows keep the rate of their socket. Default 1. */
+	/** fq: flows keep the rate of their socket (0 or 1; default 1). */
 	uint64_t pacing;
-	/** fq: most that a flow may send, from 8, kept as whole bytes a second. Default: unlimited. */
+	/** fq: most that a flow may send, kept as whole bytes per second (8 to 34359738352 bit/s; default:
+	 * off).
+	 */
 	uint64_t maxrate;
-	/** fq: rate of a socket up to which each packet is paced by itself. Default 550000. */
+	/** fq: rate of a socket up to which each packet is paced by itself (0 to 34359738352 bit/s;
+	 * default 550000).
+	 */
 	uint64_t low_rate_threshold;
-	/** fq: idle time after which a flow has a quantum again, ns, rounded up to jiffies. Default
-	 * 40000000.
+	/** fq: idle time after which a flow has a quantum again, rounded up to jiffies (0 to 4294967295000
+	 * ns; default 40000000).
 	 */
 	uint64_t refill_delay;
-	/** fq: bits of the hash that tell flows without a socket apart. Default 1023. */
+	/** fq: bits of the hash that tell flows without a socket apart (0 to 4294967295; default 1023). */
 	uint64_t orphan_mask;
-	/** How far in the future a packet may ask to leave, ns. fq: default 10000000000. wheel: 1000 to
-	 * 3600000000000, default 1000000000; each granularity of it takes 8 bytes, and it stays as it was
-	 * at set-up.
+	/** fq: how far in the future a packet may ask to leave (0 to 4294967295000 ns; default
+	 * 10000000000).
+	 * wheel: how far in the future a packet may ask to leave (1000 to 3600000000000 ns; default
+	 * 1000000000).
+	 * wheel: each granularity of it takes 8 bytes, and it stays as it was at set-up.
 	 */
 	uint64_t horizon;
-	/** 1: drops packets beyond the horizon; 0: they leave at it. Default: fq 1, wheel 0. */
+	/** fq: drops packets beyond the horizon; off: they leave at it (0 or 1; default 1).
+	 * wheel: drops packets beyond the horizon; off: they leave at it (0 or 1; default 0).
+	 */
 	uint64_t horizon_drop;
-	/** wheel: width of a slot, 100 to 1000000000 ns, default 10000; wider where the horizon has more
-	 * than 262144 of them. It stays as it was at set-up.
+	/** wheel: width of a slot; wider where the horizon has more than 262144 of them (100 to 1000000000
+	 * ns; default 10000).
+	 * It stays as it was at set-up.
 	 */
 	uint64_t granularity;
-	/** red: average packet, for burst and idle times, 1 to 65535 bytes. Default 1000. */
+	/** red: average packet, for burst and idle times (1 to 65535 bytes; default 1000). */
 	uint64_t avpkt;
-	/** red: 1: queues what ecn cannot mark where it would be dropped early. Default 0. */
+	/** red: queues what ecn cannot mark where it would be dropped early (0 or 1; default 0). */
 	uint64_t nodrop;
-	/** red: 1: moves the probability between 1 and 50 %. Default 0. */
+	/** red: moves the probability between 1 and 50 % (0 or 1; default 0). */
 	uint64_t adaptive;
-	/** prio: bands, 2 to 16. Default 3. */
+	/** prio: bands; a later one sends when the earlier ones have nothing (2 to 16; default 3). */
 	uint64_t bands;
-	/** prio: the band of each of 16 priorities, a digit in base 16 each, that of 0 first. Default
-	 * 0x1222120011111111.
+	/** prio: the band of each of 16 priorities; by the DS byte these are 0, 2, 4 and 6 (16 digits in
+	 * base 16, that of 0 first; default 0x1222120011111111).
 	 */
 	uint64_t priomap;
-	/** drr: classes that packets are spread over, 1 to 1024. Default 64. */
+	/** drr: classes that packets are spread over (1 to 1024; default 64). */
 	uint64_t classes;
-	/** drr: what says which class: 0 the flow's hash, 1 the DSCP. Default 0. */
+	/** drr: what says which class: the flow's hash, or the DSCP (8 classes: the class selectors) (0
+	 * flow, 1 dscp; default 0).
+	 */
 	uint64_t by;
-	/** drr: quanta of each of the first 16 classes, a digit in base 16 each, 1 to 15. Default
-	 * 0x1111111111111111.
+	/** drr: quanta of each of the first 16 classes; the others have one (16 digits in base 16, that of
+	 * 0 first; default 0x1111111111111111).
 	 */
 	uint64_t weights;
-	/** htb: the tree: 0 one class, 1 three by DSCP that borrow from each other. Default 0. */
+	/** htb: the tree: one class; or a root with classes for priority, best effort and bulk by DSCP (0
+	 * simplest, 1 simple; default 0).
+	 */
 	uint64_t sqm;
 	/** The queue of each class of prio, drr and htb. The library's: gq_config_set_leaf and
 	 * gq_config_parse write it.
@@ -772,59 +854,68 @@ struct gq_wifi_config {
 	uint32_t packets;
 	/** Places for dropped packets until gq_wifi_take_drops takes them, as in struct gq_config. */
 	uint32_t drop_slots;
-	/** Most packets queued on the radio, 1 to 4194304. Default 8192. */
+	/** most packets queued on the radio (0 to 4194304; default 8192). */
 	uint64_t limit;
-	/** Most memory of the packets queued, bytes (sum of truesize). Default 16777216; Linux takes
-	 * 4194304 without VHT.
+	/** most memory queued on the radio; Linux takes 4m without VHT (0 to 4294967295 bytes; default
+	 * 16777216).
+	 * Linux takes 4194304 without VHT.
 	 */
 	uint64_t memory_limit;
-	/** Bytes a flow may send in one turn, 1 to 1048576. Default 300. */
+	/** bytes a flow may send in one turn (1 to 1048576 bytes; default 300). */
 	uint64_t quantum;
-	/** Acceptable standing sojourn time, from 2000 ns. Default 20000000. */
+	/** acceptable standing sojourn time (2000 to 2199000000000 ns; default 20000000). */
 	uint64_t target;
-	/** Time above target before the first drop, from 2000 ns. Default 100000000. */
+	/** time above target before the first drop (2000 to 2199000000000 ns; default 100000000). */
 	uint64_t interval;
-	/** 1: mark ECN-capable packets instead of dropping them; never for slow stations. Default 1. */
+	/** marks ECN-capable packets instead of dropping them; never for slow stations (0 or 1; default
+	 * 1).
+	 */
 	uint64_t ecn;
-	/** Expected throughput, for each station present, below which a station is slow; 0: none is.
-	 * Default 6000000 bit/s.
+	/** expected throughput, for each station present, below which a station is slow; 0: none is (0 to
+	 * 4294967295000 bit/s; default 6000000).
 	 */
 	uint64_t slow_rate;
-	/** Target for slow stations. Default 50000000 ns. */
+	/** target for slow stations (2000 to 2199000000000 ns; default 50000000). */
 	uint64_t slow_target;
-	/** Interval for slow stations. Default 300000000 ns. */
+	/** interval for slow stations (2000 to 2199000000000 ns; default 300000000). */
 	uint64_t slow_interval;
-	/** Corner cases of CoDel, as in struct gq_config. Default 0. */
-	uint64_t parity;
-	/** 1: airtime to a station counts against it. Default 1. */
-	uint64_t airtime_tx;
-	/** 1: airtime from a station counts against it. Default 1. */
-	uint64_t airtime_rx;
-	/** 1: queues are scheduled at the head of their list, not at the tail. Default 1. */
-	uint64_t airtime_fairness;
-	/** 1: newly active stations come first, for one weight of airtime; not in Linux 6.1. Default 0. */
-	uint64_t sparse_stations;
-	/** 1: airtime used in VO and VI is charged to the station's BE account as well; not in Linux.
-	 * Default 0.
+	/** corners of CoDel: as meant, as Linux 6.1.192, or as before its repair of stale state (0 sane, 1
+	 * linux, 2 linux-stale; default 0).
 	 */
+	uint64_t parity;
+	/** airtime to a station counts against it (0 or 1; default 1). */
+	uint64_t airtime_tx;
+	/** airtime from a station counts against it (0 or 1; default 1). */
+	uint64_t airtime_rx;
+	/** queues are scheduled at the head of their list, not at the tail (0 or 1; default 1). */
+	uint64_t airtime_fairness;
+	/** newly active stations come first, for one weight of airtime (0 or 1; default 0). */
+	uint64_t sparse_stations;
+	/** airtime used in VO and VI is charged to the station's BE account as well (0 or 1; default 0). */
 	uint64_t joint_airtime;
-	/** 1: airtime under way is estimated and limited. Default 1. */
+	/** airtime under way is estimated and limited (0 or 1; default 1). */
 	uint64_t aql;
-	/** 1: the check of a station's limits is on. Default 1. */
+	/** the check of a station's limits is on (0 or 1; default 1). */
 	uint64_t aql_enable;
-	/** Airtime under way on the radio below which the high limit holds. Default 24000000 ns. */
+	/** airtime under way on the radio below which the high limit holds (0 to 2147483647000 ns; default
+	 * 24000000).
+	 */
 	uint64_t aql_threshold;
-	/** Airtime under way that a station may have always. Default 5000000 ns. */
+	/** airtime under way that a station may have always (0 to 2147483647000 ns; default 5000000). */
 	uint64_t aql_limit_low;
-	/** Airtime under way that a station may have below the threshold. Default 12000000 ns. */
+	/** airtime under way that a station may have below the threshold (0 to 2147483647000 ns; default
+	 * 12000000).
+	 */
 	uint64_t aql_limit_high;
-	/** Clock ticks in a second, 10 to 1000; a station is active for a tenth of one after it was
-	 * scheduled. Default 250.
+	/** clock ticks in a second; a station is active for a tenth of one after it was scheduled (10 to
+	 * 1000; default 250).
 	 */
 	uint64_t hz;
-	/** Legacy rates of 0: 2.4 GHz, 1: 5 GHz. Default 1. */
+	/** 2.4 or 5 GHz: the table of legacy rates (0 2, 1 5; default 1). */
 	uint64_t band;
-	/** 1: stations in the order of ath9k's own scheduler, Linux 4.11 to 5.0. Default 0. */
+	/** a queue that becomes active goes to the tail of its list, and no airtime is forgotten (0 or 1;
+	 * default 0).
+	 */
 	uint64_t ath9k_scheduler;
 };
 

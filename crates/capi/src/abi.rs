@@ -5,6 +5,8 @@ pub(crate) mod wifi;
 use core::ffi::c_char;
 use core::mem::MaybeUninit;
 
+use crate::field::config;
+
 /// Version of the ABI, which `gq_abi_version` returns too. It changes where a program must be compiled
 /// again; functions and fields that are only added do not change it.
 pub(crate) const GQ_ABI_VERSION: u32 = 1;
@@ -252,230 +254,127 @@ pub(crate) struct Drop {
     pub(crate) segment: u32,
 }
 
-/// Which queue, and its parameters. `gq_config_default` or `gq_config_parse` fills it; then change what
-/// is to be other. `GQ_DEFAULT` in a parameter is its default, and must stay in the parameters that the
-/// kind of queue does not have. Times are nanoseconds, rates bits per second.
-#[repr(C)]
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Config {
-    /// sizeof(struct gq_config)
-    pub(crate) size: u32,
-    /// `GQ_PFIFO` and so on.
-    pub(crate) kind: u32,
-    /// Longest packet of the link with its layer-2 header, bytes: 1 to `GQ_MAX_LEN`. Default 1514.
-    pub(crate) mtu: u32,
-    /// Places for packets, at most 4194305, of classes each. 0: what the limit needs; for a limit in bytes
-    /// what packets of 40 bytes need; `fq_codel` and sfq need one more than their limit. Fewer are a second
-    /// limit.
-    pub(crate) slots: u32,
-    /// Places for dropped packets until `gq_take_drops` takes them. `GQ_DROPS_ALL`: one for each place and
-    /// one more, so that no handle is ever lost. 0: drops are counted and their handles forgotten.
-    pub(crate) drop_slots: u32,
-    /// 0
-    pub(crate) reserved: u32,
-    /// Bytes queued above which `GQ_FULL` is signalled, one packet of `mtu` ahead. Default: never.
-    pub(crate) full: u64,
-    /// Rate of the link, for `GQ_FIFO` alone.
-    pub(crate) link_rate: u64,
-    /// Most packets queued, 1 to 4194304 (pfifo, codel, pie, `pfifo_fast`: 1000; `fq_codel`, `fq_pie`: 10240;
-    /// dualpi2, fq, wheel: 10000; sfq: from 2, 127); bfifo, tbf, red: most bytes, 1 to 4294967295.
-    pub(crate) limit: u64,
-    /// Depth, 1000 to 3600000000000 ns.
-    pub(crate) time: u64,
-    /// Buckets, 1 to 65536. Default 1024. 64 bytes each. sfq: flows queued at once, 1 to 65408, default 128.
-    /// fq: flows there is memory for, default 4096. cake: flows of each tin, a power of two from 8; each
-    /// takes 88 bytes in every tin that diffserv uses, and 64 beside.
-    pub(crate) flows: u64,
-    /// Acceptable standing sojourn time, from 2000 ns. Default 5000000. pie, `fq_pie`, dualpi2: from 1000 ns,
-    /// default 15000000.
-    pub(crate) target: u64,
-    /// Time above target before the first drop, from 2000 ns. Default 100000000.
-    pub(crate) interval: u64,
-    /// Bytes a bucket, flow or class may send in one turn, 256 to 1048576. Default: mtu. fq: from 1, default
-    /// 2 mtu. htb: 1 to 16777216, default: 1 ms at rate, at least mtu.
-    pub(crate) quantum: u64,
-    /// 1: mark ECN-capable packets instead of dropping them. Default 0; `fq_codel` 1.
-    pub(crate) ecn: u64,
-    /// Most memory of the packets queued, bytes (sum of truesize). Default 33554432.
-    pub(crate) memory_limit: u64,
-    /// Most packets that one overflow drops. Default 64.
-    pub(crate) drop_batch: u64,
-    /// Sojourn time above which every ECN-capable packet is marked, ns; fq: time behind its departure.
-    /// Default: none.
-    pub(crate) ce_threshold: u64,
-    /// DS byte under the mask that `ce_threshold` is for, 0 to 255. Default 0.
-    pub(crate) ce_threshold_selector: u64,
-    /// Bits of the DS byte compared, 0 to 255. Default 0: every packet.
-    pub(crate) ce_threshold_mask: u64,
-    /// Corner cases: 0 as RFC 8289 means them, 1 as Linux 6.1.192, 2 as Linux before its repair of
-    /// March 2026. Default 0.
-    pub(crate) parity: u64,
-    /// Rate of the bucket, at least 8 bit/s; htb: of the root, at least 64000.
-    pub(crate) rate: u64,
-    /// tbf: depth of the bucket, bytes; longer packets are dropped. htb: bytes that a class sends at once;
-    /// default: 1 ms at rate, at least mtu. red: average packets that an idle queue takes at once; default:
-    /// (2 min + max) / (3 avpkt).
-    pub(crate) burst: u64,
-    /// Rate that not even a burst exceeds. Default: none.
-    pub(crate) peakrate: u64,
-    /// Depth of the bucket of the peak rate, bytes. Default: mtu.
-    pub(crate) minburst: u64,
-    /// Least length that a packet counts for, 0 to 65535 bytes (cake: 256). Default 0; cake: link's.
-    pub(crate) mpu: u64,
-    /// Bytes added to every packet, 0 to 65535. Default 0. cake: -64 to 256, below 0 as (`uint32_t`)-14, its
-    /// link header taken off first; default: link's.
-    pub(crate) overhead: u64,
-    /// Framing: 0 as it is, 1 ATM cells of 53 bytes for 48. Default 0.
-    pub(crate) linklayer: u64,
-    /// Rate of the shaper of cake, from 8; kept as whole bytes a second. Default: unlimited. red: rate of the
-    /// line, for idle times; it shapes nothing; default 10000000.
-    pub(crate) bandwidth: u64,
-    /// Tins: 0 diffserv3 (three), 1 diffserv4 (four), 2 diffserv8 (eight), 3 besteffort (one), 4 precedence
-    /// (eight). Default 0. It cannot be changed to a mode of more tins than that of the set-up.
-    pub(crate) diffserv: u64,
-    /// What has equal shares: 0 triple-isolate, 1 dual-srchost, 2 dual-dsthost, 3 flows, 4 hosts, 5 srchost,
-    /// 6 dsthost, 7 flowblind. Default 0.
-    pub(crate) isolation: u64,
-    /// Usual round trip, from 1000 ns; the target is a twentieth. Default 100000000.
-    pub(crate) rtt: u64,
-    /// What overhead, mpu and atm are where they are not given: 0 raw, 1 conservative, 2 ethernet, 3
-    /// via-ethernet, 4 docsis, 5 pppoe-ptm, 6 bridged-ptm, 7 pppoe-vcmux, 8 pppoe-llcsnap, 9 pppoa-vcmux, 10
-    /// pppoa-llc, 11 bridged-vcmux, 12 bridged-llcsnap, 13 ipoa-vcmux, 14 ipoa-llcsnap. Default 0.
-    pub(crate) link: u64,
-    /// VLAN tags, 4 bytes more each, 0 to 3. Default 0.
-    pub(crate) ether_vlan: u64,
-    /// Framing: 0 as it is, 1 ATM cells of 53 bytes for 48, 2 PTM, a byte more for 64. Default: link's.
-    pub(crate) atm: u64,
-    /// 1: the shaper pays for what is dropped: it is behind the bottleneck. Default 0.
-    pub(crate) ingress: u64,
-    /// 1: the shaper's rate follows the arriving traffic. Default 0.
-    pub(crate) autorate_ingress: u64,
-    /// Drops acknowledgements that a later one makes superfluous: 0 off, 1 on, 2 aggressive. Default 0. On,
-    /// each place takes 72 bytes more; to be set on later it must be on at set-up. See `gq_enqueue_tcp`.
-    pub(crate) ack_filter: u64,
-    /// 1: super-packets are cut on arrival. Default 1.
-    pub(crate) split_gso: u64,
-    /// 1: the DSCP is set to 0, after the tin was chosen by it. Default 0.
-    pub(crate) wash: u64,
-    /// No effect: addresses are as the caller gives them. Default 0.
-    pub(crate) nat: u64,
-    /// Most memory of the packets queued, bytes. Default: 4 bandwidth * rtt, 4194304 at least, at most 10240
-    /// mtu; dualpi2: 10000 mtu.
-    pub(crate) memlimit: u64,
-    /// Bits of the firewall mark that choose the tin. Default 0: none.
-    pub(crate) fwmark: u64,
-    /// Where the random numbers begin (cake, pie, `fq_pie`, dualpi2, sfq, red). `GQ_DEFAULT` is a seed too.
-    pub(crate) seed: u64,
-    /// pie, `fq_pie`, dualpi2: time between two updates of the probability, from 1000 ns, default 15000000;
-    /// dualpi2 16000000.
-    pub(crate) tupdate: u64,
-    /// Weight of the delay above target: pie, `fq_pie`: sixteenths of 1/s, 0 to 32, default 2; dualpi2:
-    /// millionths of 1/s, default
-    /// 160000.
-    pub(crate) alpha: u64,
-    /// Weight of the change of the delay, as alpha. Default 20; dualpi2: 3200000.
-    pub(crate) beta: u64,
-    /// 1: PIE scales the probability with the length of the packet. Default 0.
-    pub(crate) bytemode: u64,
-    /// 1: PIE takes the delay from backlog and drain rate, not from the packets' own times. Default 0.
-    pub(crate) dq_rate_estimator: u64,
-    /// pie, `fq_pie`, sfq, fq: jiffies per second of the kernel, 100 to 1000. Default 250.
-    pub(crate) hz: u64,
-    /// `fq_pie`: percent of probability up to which packets are marked, 0 to 100. Default 10.
-    pub(crate) ecn_prob: u64,
-    /// dualpi2: marks the L queue with so many times what the classic queue is dropped with the square of, 1
-    /// to 255. Default 2.
-    pub(crate) coupling_factor: u64,
-    /// dualpi2: marks all that stays longer in the L queue, ns. Default 1000000, where `step_thresh_pkts` is
-    /// not given.
-    pub(crate) step_thresh: u64,
-    /// dualpi2: makes the step a ramp that ends so much later, ns. Default 0.
-    pub(crate) range: u64,
-    /// dualpi2: packets in the L queue that an arrival must exceed to be marked by the step. Default 0.
-    pub(crate) min_qlen_step: u64,
-    /// dualpi2: 1: drops in both queues under overload; 0: they overflow. Default 1.
-    pub(crate) drop_overload: u64,
-    /// dualpi2: drops and marks by the probability 0 on dequeue, 1 on enqueue. Default 0.
-    pub(crate) drop_early: u64,
-    /// dualpi2: the L queue is for 0 ECT(1) and CE, 1 all that is ECN-capable. Default 0.
-    pub(crate) ecn_mask: u64,
-    /// dualpi2: percent of the line that the classic queue has at the least, 0 to 100. Default 10.
-    pub(crate) c_protection: u64,
-    /// dualpi2: longest round trip, from 1000 ns: gives target, tupdate, alpha and beta. Default: 6
-    /// `typical_rtt`, if that is given.
-    pub(crate) max_rtt: u64,
-    /// dualpi2: usual round trip, from 1000 ns, with `max_rtt`. Default: none.
-    pub(crate) typical_rtt: u64,
-    /// sfq: most packets of a flow, 1 to 127. Default 127.
-    pub(crate) depth: u64,
-    /// sfq: buckets that flows are hashed into, 1 to 65536. Default 1024.
-    pub(crate) divisor: u64,
-    /// sfq: time between two changes of the hash, ns, whole seconds. Default: none.
-    pub(crate) perturb: u64,
-    /// sfq: 1: drops the oldest packet of a flow, not the arrival. Default 0.
-    pub(crate) headdrop: u64,
-    /// Average from which packets are dropped early, bytes. red: default max / 3. sfq: of a flow; default:
-    /// RED is off.
-    pub(crate) min: u64,
-    /// Average from which every packet is dropped, bytes. red: default limit / 4. sfq: default 134217727.
-    pub(crate) max: u64,
-    /// sfq: weight of a sample in the average, 2^-wlog, 1 to 5. Default 5.
-    pub(crate) wlog: u64,
-    /// red, sfq: percent of packets dropped early at max, 1 to 100. Default 2.
-    pub(crate) probability: u64,
-    /// red, sfq: 1: drops from max on, also with ecn. Default 0.
-    pub(crate) harddrop: u64,
-    /// fq: most packets of a flow, from 1. Default 100.
-    pub(crate) flow_limit: u64,
-    /// fq: buckets in which flows are looked up, 1 to 262144. Default 1024.
-    pub(crate) buckets: u64,
-    /// fq: bytes a new flow may send unpaced. Default 10 mtu.
-    pub(crate) initial_quantum: u64,
-    /// fq: 1: flows keep the rate of their socket. Default 1.
-    pub(crate) pacing: u64,
-    /// fq: most that a flow may send, from 8, kept as whole bytes a second. Default: unlimited.
-    pub(crate) maxrate: u64,
-    /// fq: rate of a socket up to which each packet is paced by itself. Default 550000.
-    pub(crate) low_rate_threshold: u64,
-    /// fq: idle time after which a flow has a quantum again, ns, rounded up to jiffies. Default 40000000.
-    pub(crate) refill_delay: u64,
-    /// fq: bits of the hash that tell flows without a socket apart. Default 1023.
-    pub(crate) orphan_mask: u64,
-    /// How far in the future a packet may ask to leave, ns. fq: default 10000000000. wheel: 1000 to
-    /// 3600000000000, default 1000000000; each granularity of it takes 8 bytes, and it stays as it was at
-    /// set-up.
-    pub(crate) horizon: u64,
-    /// 1: drops packets beyond the horizon; 0: they leave at it. Default: fq 1, wheel 0.
-    pub(crate) horizon_drop: u64,
-    /// wheel: width of a slot, 100 to 1000000000 ns, default 10000; wider where the horizon has more than
-    /// 262144 of them. It stays as it was at set-up.
-    pub(crate) granularity: u64,
-    /// red: average packet, for burst and idle times, 1 to 65535 bytes. Default 1000.
-    pub(crate) avpkt: u64,
-    /// red: 1: queues what ecn cannot mark where it would be dropped early. Default 0.
-    pub(crate) nodrop: u64,
-    /// red: 1: moves the probability between 1 and 50 %. Default 0.
-    pub(crate) adaptive: u64,
-    /// prio: bands, 2 to 16. Default 3.
-    pub(crate) bands: u64,
-    /// prio: the band of each of 16 priorities, a digit in base 16 each, that of 0 first. Default
-    /// 0x1222120011111111.
-    pub(crate) priomap: u64,
-    /// drr: classes that packets are spread over, 1 to 1024. Default 64.
-    pub(crate) classes: u64,
-    /// drr: what says which class: 0 the flow's hash, 1 the DSCP. Default 0.
-    pub(crate) by: u64,
-    /// drr: quanta of each of the first 16 classes, a digit in base 16 each, 1 to 15. Default
-    /// 0x1111111111111111.
-    pub(crate) weights: u64,
-    /// htb: the tree: 0 one class, 1 three by DSCP that borrow from each other. Default 0.
-    pub(crate) sqm: u64,
-    /// The queue of each class of prio, drr and htb. The library's: `gq_config_set_leaf` and
-    /// `gq_config_parse` write it.
-    pub(crate) leaf: [u64; 20],
-    /// dualpi2: marks all while the L queue holds more packets than this, in place of `step_thresh`. Default:
-    /// none.
-    pub(crate) step_thresh_pkts: u64,
+config! {
+    /// Which queue, and its parameters. `gq_config_default` or `gq_config_parse` fills it; then change what
+    /// is to be other. `GQ_DEFAULT` in a parameter is its default, and must stay in the parameters that the
+    /// kind of queue does not have. Times are nanoseconds, rates bits per second.
+    pub(crate) struct Config {
+        /// sizeof(struct gq_config)
+        pub(crate) size: u32,
+        /// `GQ_PFIFO` and so on.
+        pub(crate) kind: u32,
+        /// Longest packet of the link with its layer-2 header, bytes: 1 to `GQ_MAX_LEN`. Default 1514.
+        pub(crate) mtu: u32,
+        /// Places for packets, at most 4194305, of classes each. 0: what the limit needs; for a limit in
+        /// bytes what packets of 40 bytes need; `fq_codel` and sfq need one more than their limit. Fewer are
+        /// a second limit.
+        pub(crate) slots: u32,
+        /// Places for dropped packets until `gq_take_drops` takes them. `GQ_DROPS_ALL`: one for each place
+        /// and one more, so that no handle is ever lost. 0: drops are counted and their handles forgotten.
+        pub(crate) drop_slots: u32,
+        /// 0
+        pub(crate) reserved: u32,
+        /// Bytes queued above which `GQ_FULL` is signalled, one packet of `mtu` ahead. Default: never.
+        pub(crate) full: u64,
+        /// Rate of the link, for `GQ_FIFO` alone.
+        pub(crate) link_rate: u64,
+        pub(crate) limit: u64,
+        pub(crate) time: u64,
+        /// Memory: 64 bytes each; in cake 88 in every tin that diffserv uses, and 64 beside.
+        pub(crate) flows: u64,
+        pub(crate) target: u64,
+        pub(crate) interval: u64,
+        pub(crate) quantum: u64,
+        pub(crate) ecn: u64,
+        pub(crate) memory_limit: u64,
+        pub(crate) drop_batch: u64,
+        pub(crate) ce_threshold: u64,
+        pub(crate) ce_threshold_selector: u64,
+        pub(crate) ce_threshold_mask: u64,
+        pub(crate) parity: u64,
+        pub(crate) rate: u64,
+        pub(crate) burst: u64,
+        pub(crate) peakrate: u64,
+        pub(crate) minburst: u64,
+        pub(crate) mpu: u64,
+        pub(crate) overhead: u64,
+        pub(crate) linklayer: u64,
+        pub(crate) bandwidth: u64,
+        /// It cannot be changed to a mode of more tins than the queue had at set-up.
+        pub(crate) diffserv: u64,
+        pub(crate) isolation: u64,
+        pub(crate) rtt: u64,
+        pub(crate) link: u64,
+        pub(crate) ether_vlan: u64,
+        pub(crate) atm: u64,
+        pub(crate) ingress: u64,
+        pub(crate) autorate_ingress: u64,
+        /// On, each place takes 72 bytes more; to be set on later it must be on at set-up. See
+        /// `gq_enqueue_tcp`.
+        pub(crate) ack_filter: u64,
+        pub(crate) split_gso: u64,
+        pub(crate) wash: u64,
+        pub(crate) nat: u64,
+        pub(crate) memlimit: u64,
+        pub(crate) fwmark: u64,
+        /// Where the random numbers begin (cake, pie, `fq_pie`, dualpi2, sfq, red). `GQ_DEFAULT` is a seed
+        /// too.
+        pub(crate) seed: u64,
+        pub(crate) tupdate: u64,
+        pub(crate) alpha: u64,
+        pub(crate) beta: u64,
+        pub(crate) bytemode: u64,
+        pub(crate) dq_rate_estimator: u64,
+        pub(crate) hz: u64,
+        pub(crate) ecn_prob: u64,
+        pub(crate) coupling_factor: u64,
+        pub(crate) step_thresh: u64,
+        pub(crate) range: u64,
+        pub(crate) min_qlen_step: u64,
+        pub(crate) drop_overload: u64,
+        pub(crate) drop_early: u64,
+        pub(crate) ecn_mask: u64,
+        pub(crate) c_protection: u64,
+        pub(crate) max_rtt: u64,
+        pub(crate) typical_rtt: u64,
+        pub(crate) depth: u64,
+        pub(crate) divisor: u64,
+        pub(crate) perturb: u64,
+        pub(crate) headdrop: u64,
+        pub(crate) min: u64,
+        pub(crate) max: u64,
+        pub(crate) wlog: u64,
+        pub(crate) probability: u64,
+        pub(crate) harddrop: u64,
+        pub(crate) flow_limit: u64,
+        pub(crate) buckets: u64,
+        pub(crate) initial_quantum: u64,
+        pub(crate) pacing: u64,
+        pub(crate) maxrate: u64,
+        pub(crate) low_rate_threshold: u64,
+        pub(crate) refill_delay: u64,
+        pub(crate) orphan_mask: u64,
+        /// wheel: each granularity of it takes 8 bytes, and it stays as it was at set-up.
+        pub(crate) horizon: u64,
+        pub(crate) horizon_drop: u64,
+        /// It stays as it was at set-up.
+        pub(crate) granularity: u64,
+        pub(crate) avpkt: u64,
+        pub(crate) nodrop: u64,
+        pub(crate) adaptive: u64,
+        pub(crate) bands: u64,
+        pub(crate) priomap: u64,
+        pub(crate) classes: u64,
+        pub(crate) by: u64,
+        pub(crate) weights: u64,
+        pub(crate) sqm: u64,
+        /// The queue of each class of prio, drr and htb. The library's: `gq_config_set_leaf` and
+        /// `gq_config_parse` write it.
+        pub(crate) leaf: [u64; 20],
+        /// dualpi2: marks all while the L queue holds more packets than this, in place of `step_thresh`.
+        /// Default: none.
+        pub(crate) step_thresh_pkts: u64,
+    }
 }
 
 /// What a queue holds and has done. Counters never go back.

@@ -33,7 +33,7 @@ const KINDS: [(u32, QueueKind); 18] = [
 ];
 
 /// The queue of a class by default.
-const NO_LEAF: [u64; 20] = [GQ_DEFAULT; 20];
+const NO_LEAF: [u64; 20] = Config::DEFAULT.leaf;
 
 fn kind_of(number: u32) -> Result<QueueKind, Code> {
     Ok(KINDS.iter().find(|(known, _)| *known == number).ok_or(GQ_EKIND)?.1)
@@ -41,56 +41,6 @@ fn kind_of(number: u32) -> Result<QueueKind, Code> {
 
 fn number_of(kind: QueueKind) -> Result<u32, Code> {
     Ok(KINDS.iter().find(|(_, known)| *known == kind).ok_or(GQ_EKIND)?.0)
-}
-
-/// Whether a field is the parameter's of this name: C has no `-` in names.
-fn is_named(field: &str, name: &str) -> bool {
-    field.len() == name.len()
-        && field.bytes().zip(name.bytes()).all(|(a, b)| a == b || (a == b'_' && b == b'-'))
-}
-
-macro_rules! parameters {
-    ($($field:ident)+) => {
-        /// The names of all parameters that have a field.
-        const NAMES: &[&str] = &[$(stringify!($field)),+];
-
-        impl Config {
-            /// Every parameter at its default.
-            pub(crate) const fn of(kind: u32) -> Config {
-                Config {
-                    size: size_of::<Config>() as u32,
-                    kind,
-                    mtu: 1514,
-                    slots: 0,
-                    drop_slots: GQ_DROPS_ALL,
-                    reserved: 0,
-                    full: GQ_DEFAULT,
-                    link_rate: 0,
-                    $($field: GQ_DEFAULT,)+
-                    seed: GQ_DEFAULT,
-                    leaf: NO_LEAF,
-                }
-            }
-
-            /// The field of a parameter.
-            fn field(&mut self, name: &str) -> Option<&mut u64> {
-                $(if is_named(stringify!($field), name) {
-                    return Some(&mut self.$field);
-                })+
-                None
-            }
-        }
-    };
-}
-
-parameters! {
-    limit time flows target interval quantum ecn memory_limit drop_batch ce_threshold ce_threshold_selector
-    ce_threshold_mask parity rate burst peakrate minburst mpu overhead linklayer bandwidth diffserv isolation rtt
-    link ether_vlan atm ingress autorate_ingress ack_filter split_gso wash nat memlimit fwmark
-    tupdate alpha beta bytemode dq_rate_estimator hz ecn_prob coupling_factor step_thresh range min_qlen_step
-    drop_overload drop_early ecn_mask c_protection max_rtt typical_rtt depth divisor perturb headdrop min max wlog
-    probability harddrop flow_limit buckets initial_quantum pacing maxrate low_rate_threshold refill_delay orphan_mask
-    horizon horizon_drop granularity avpkt nodrop adaptive bands priomap classes by weights sqm step_thresh_pkts
 }
 
 /// The field beside that of a parameter for a number of packets in the place of a time, as Linux has two
@@ -137,21 +87,37 @@ fn spec_of(
 }
 
 impl Config {
+    /// Every parameter at its default.
+    pub(crate) const fn of(kind: u32) -> Config {
+        Config {
+            size: size_of::<Config>() as u32,
+            kind,
+            mtu: 1514,
+            drop_slots: GQ_DROPS_ALL,
+            link_rate: 0,
+            ..Config::DEFAULT
+        }
+    }
+
     /// The queue that the fields describe.
     pub(crate) fn spec(&self) -> Result<QueueSpec, Code> {
         let kind = kind_of(self.kind)?;
         if self.mtu == 0 || self.mtu > GQ_MAX_LEN || self.reserved != 0 {
             return Err(GQ_EVALUE);
         }
-        let mut fields = *self;
+        // Fields that every kind of queue has.
+        let mut fields =
+            Config { full: GQ_DEFAULT, link_rate: GQ_DEFAULT, seed: GQ_DEFAULT, leaf: NO_LEAF, ..*self };
         let spec = spec_of(kind, |parameter| {
-            let mut take =
-                |name| fields.field(name).map_or(GQ_DEFAULT, |field| core::mem::replace(field, GQ_DEFAULT));
+            let mut take = |name| {
+                fields.parameter(name).map_or(GQ_DEFAULT, |field| core::mem::replace(field, GQ_DEFAULT))
+            };
             let (number, packets) = (take(parameter.name), packets_field(parameter).map_or(GQ_DEFAULT, take));
             value_of(parameter, number, packets)
         })?;
         // What is left was given for a parameter that the queue does not have.
-        if NAMES.iter().any(|name| fields.field(name).is_some_and(|value| *value != GQ_DEFAULT)) {
+        let mut is_left = |name| fields.parameter(name).is_some_and(|value| *value != GQ_DEFAULT);
+        if Config::FIELDS.iter().any(|name| is_left(name)) {
             return Err(GQ_EPARAM);
         }
         match self.leaf_spec()? {
@@ -213,7 +179,7 @@ impl Config {
             if let (Some(name), number) = (field, number.min(packets))
                 && number != GQ_DEFAULT
             {
-                *config.field(name).ok_or(GQ_EPARAM)? = number;
+                *config.parameter(name).ok_or(GQ_EPARAM)? = number;
             }
         }
         if let Some(leaf) = spec.given_leaf() {
@@ -269,8 +235,8 @@ mod tests {
             assert!(number_of(info.kind).is_ok(), "{} is missing in the C library", info.name);
             assert!(info.parameters.len() + 1 < NO_LEAF.len(), "{}: a leaf has a place for each", info.name);
             for parameter in info.parameters.iter().filter(|parameter| parameter.unit != Unit::Queue) {
-                let has = NAMES.iter().any(|field| is_named(field, parameter.name));
-                assert!(has, "{}: {}", info.name, parameter.name);
+                let has_field = Config::of(0).parameter(parameter.name).is_some();
+                assert!(has_field, "{}: {}", info.name, parameter.name);
             }
         }
     }

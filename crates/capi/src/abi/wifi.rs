@@ -1,5 +1,7 @@
 //! What crosses the border for the transmit stack of an 802.11 radio.
 
+use crate::field::config;
+
 /// Access category: voice.
 pub(crate) const GQ_VO: u32 = 0;
 /// Access category: video.
@@ -33,72 +35,47 @@ pub(crate) const GQ_RATE_VHT: u32 = 2;
 /// `format`: 802.11ax, one user.
 pub(crate) const GQ_RATE_HE: u32 = 3;
 
-/// How much storage a radio has, and its parameters, those of goodqueue queues wifi; `gq_wifi_config_default`
-/// fills it. `GQ_DEFAULT` in a parameter is its default. Times are nanoseconds, rates bits per second.
-#[repr(C)]
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct WifiConfig {
-    /// sizeof(struct gq_wifi_config)
-    pub(crate) size: u32,
-    /// Places for stations, 1 to 1048576; they have the numbers below. Default 64.
-    pub(crate) stations: u32,
-    /// Interfaces, each with a multicast queue, 1 to 4096. Default 1.
-    pub(crate) interfaces: u32,
-    /// Flows of all queues together, 1 to 1048576. Default 4096.
-    pub(crate) flows: u32,
-    /// Places for packets, 1 to 4194304; fewer than limit are the limit. 0: as many as limit.
-    pub(crate) packets: u32,
-    /// Places for dropped packets until `gq_wifi_take_drops` takes them, as in `struct gq_config`.
-    pub(crate) drop_slots: u32,
-    /// Most packets queued on the radio, 1 to 4194304. Default 8192.
-    pub(crate) limit: u64,
-    /// Most memory of the packets queued, bytes (sum of truesize). Default 16777216; Linux takes 4194304
-    /// without VHT.
-    pub(crate) memory_limit: u64,
-    /// Bytes a flow may send in one turn, 1 to 1048576. Default 300.
-    pub(crate) quantum: u64,
-    /// Acceptable standing sojourn time, from 2000 ns. Default 20000000.
-    pub(crate) target: u64,
-    /// Time above target before the first drop, from 2000 ns. Default 100000000.
-    pub(crate) interval: u64,
-    /// 1: mark ECN-capable packets instead of dropping them; never for slow stations. Default 1.
-    pub(crate) ecn: u64,
-    /// Expected throughput, for each station present, below which a station is slow; 0: none is. Default
-    /// 6000000 bit/s.
-    pub(crate) slow_rate: u64,
-    /// Target for slow stations. Default 50000000 ns.
-    pub(crate) slow_target: u64,
-    /// Interval for slow stations. Default 300000000 ns.
-    pub(crate) slow_interval: u64,
-    /// Corner cases of CoDel, as in `struct gq_config`. Default 0.
-    pub(crate) parity: u64,
-    /// 1: airtime to a station counts against it. Default 1.
-    pub(crate) airtime_tx: u64,
-    /// 1: airtime from a station counts against it. Default 1.
-    pub(crate) airtime_rx: u64,
-    /// 1: queues are scheduled at the head of their list, not at the tail. Default 1.
-    pub(crate) airtime_fairness: u64,
-    /// 1: newly active stations come first, for one weight of airtime; not in Linux 6.1. Default 0.
-    pub(crate) sparse_stations: u64,
-    /// 1: airtime used in VO and VI is charged to the station's BE account as well; not in Linux. Default 0.
-    pub(crate) joint_airtime: u64,
-    /// 1: airtime under way is estimated and limited. Default 1.
-    pub(crate) aql: u64,
-    /// 1: the check of a station's limits is on. Default 1.
-    pub(crate) aql_enable: u64,
-    /// Airtime under way on the radio below which the high limit holds. Default 24000000 ns.
-    pub(crate) aql_threshold: u64,
-    /// Airtime under way that a station may have always. Default 5000000 ns.
-    pub(crate) aql_limit_low: u64,
-    /// Airtime under way that a station may have below the threshold. Default 12000000 ns.
-    pub(crate) aql_limit_high: u64,
-    /// Clock ticks in a second, 10 to 1000; a station is active for a tenth of one after it was scheduled.
-    /// Default 250.
-    pub(crate) hz: u64,
-    /// Legacy rates of 0: 2.4 GHz, 1: 5 GHz. Default 1.
-    pub(crate) band: u64,
-    /// 1: stations in the order of ath9k's own scheduler, Linux 4.11 to 5.0. Default 0.
-    pub(crate) ath9k_scheduler: u64,
+config! {
+    /// How much storage a radio has, and its parameters, those of goodqueue queues wifi; `gq_wifi_config_default`
+    /// fills it. `GQ_DEFAULT` in a parameter is its default. Times are nanoseconds, rates bits per second.
+    pub(crate) struct WifiConfig {
+        /// sizeof(struct gq_wifi_config)
+        pub(crate) size: u32,
+        /// Places for stations, 1 to 1048576; they have the numbers below. Default 64.
+        pub(crate) stations: u32,
+        /// Interfaces, each with a multicast queue, 1 to 4096. Default 1.
+        pub(crate) interfaces: u32,
+        /// Flows of all queues together, 1 to 1048576. Default 4096.
+        pub(crate) flows: u32,
+        /// Places for packets, 1 to 4194304; fewer than limit are the limit. 0: as many as limit.
+        pub(crate) packets: u32,
+        /// Places for dropped packets until `gq_wifi_take_drops` takes them, as in `struct gq_config`.
+        pub(crate) drop_slots: u32,
+        pub(crate) limit: u64,
+        /// Linux takes 4194304 without VHT.
+        pub(crate) memory_limit: u64,
+        pub(crate) quantum: u64,
+        pub(crate) target: u64,
+        pub(crate) interval: u64,
+        pub(crate) ecn: u64,
+        pub(crate) slow_rate: u64,
+        pub(crate) slow_target: u64,
+        pub(crate) slow_interval: u64,
+        pub(crate) parity: u64,
+        pub(crate) airtime_tx: u64,
+        pub(crate) airtime_rx: u64,
+        pub(crate) airtime_fairness: u64,
+        pub(crate) sparse_stations: u64,
+        pub(crate) joint_airtime: u64,
+        pub(crate) aql: u64,
+        pub(crate) aql_enable: u64,
+        pub(crate) aql_threshold: u64,
+        pub(crate) aql_limit_low: u64,
+        pub(crate) aql_limit_high: u64,
+        pub(crate) hz: u64,
+        pub(crate) band: u64,
+        pub(crate) ath9k_scheduler: u64,
+    }
 }
 
 /// What a frame is sent at.

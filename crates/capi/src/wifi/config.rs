@@ -6,45 +6,32 @@ use crate::abi::wifi::WifiConfig;
 use crate::abi::{GQ_DEFAULT, GQ_DROPS_ALL};
 use crate::code::{Code, GQ_EVALUE};
 
-macro_rules! parameters {
-    ($($field:ident)+) => {
-        impl WifiConfig {
-            /// Every parameter at its default.
-            pub(crate) const fn standard() -> WifiConfig {
-                WifiConfig {
-                    size: size_of::<WifiConfig>() as u32,
-                    stations: 64,
-                    interfaces: 1,
-                    flows: 4096,
-                    packets: 0,
-                    drop_slots: GQ_DROPS_ALL,
-                    $($field: GQ_DEFAULT),+
-                }
-            }
-
-            /// The parameters that the fields describe.
-            pub(crate) fn params(&self) -> Result<WifiParams, Code> {
-                let mut params = WifiParams::default();
-                $(if self.$field != GQ_DEFAULT {
-                    params.set(stringify!($field), self.$field)?;
-                })+
-                Ok(params)
-            }
-
-            /// The names of all parameters that have a field.
-            #[cfg(test)]
-            pub(crate) const NAMES: &[&str] = &[$(stringify!($field)),+];
-        }
-    };
-}
-
-parameters! {
-    limit memory_limit quantum target interval ecn slow_rate slow_target slow_interval parity airtime_tx airtime_rx
-    airtime_fairness sparse_stations joint_airtime aql aql_enable aql_threshold aql_limit_low aql_limit_high hz band
-    ath9k_scheduler
-}
-
 impl WifiConfig {
+    /// Every parameter at its default.
+    pub(crate) const fn standard() -> WifiConfig {
+        WifiConfig {
+            size: size_of::<WifiConfig>() as u32,
+            stations: 64,
+            interfaces: 1,
+            flows: 4096,
+            drop_slots: GQ_DROPS_ALL,
+            ..WifiConfig::DEFAULT
+        }
+    }
+
+    /// The parameters that the fields describe.
+    pub(crate) fn params(&self) -> Result<WifiParams, Code> {
+        let (mut params, mut fields) = (WifiParams::default(), *self);
+        for name in WifiConfig::FIELDS {
+            if let Some(&mut value) = fields.parameter(name)
+                && value != GQ_DEFAULT
+            {
+                params.set(name, value)?;
+            }
+        }
+        Ok(params)
+    }
+
     /// How much storage they ask for.
     pub(crate) fn capacity(&self) -> Result<Capacity, Code> {
         let limit = self.params()?.limit;
@@ -63,8 +50,11 @@ mod tests {
 
     #[test]
     fn every_knob_has_a_field_in_the_order_of_the_catalogue() {
+        let mut config = WifiConfig::standard();
+        let fields: Vec<&str> =
+            WifiConfig::FIELDS.iter().copied().filter(|name| config.parameter(name).is_some()).collect();
         let knobs: Vec<&str> = WifiParams::LIST.iter().map(|parameter| parameter.name).collect();
-        assert_eq!(WifiConfig::NAMES, knobs);
+        assert_eq!(fields, knobs);
     }
 
     #[test]
