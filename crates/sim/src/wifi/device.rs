@@ -8,6 +8,7 @@ use goodqueue::{AnyQueue, Dql, Nanos, Queue, Rng, Span};
 use super::block_ack::{Mpdu, Receiver, Sender};
 use super::channel::Errors;
 use super::frame::{DeviceId, Frame, Skb};
+use super::hardware::Hardware;
 use super::ideas::Ideas;
 use super::phy::Format;
 use super::rates::{RateControl, Series};
@@ -51,8 +52,7 @@ pub(super) struct Category {
     pub(super) pending: u32,
     /// TIDs that have packets below, in turn.
     pub(super) turn: VecDeque<(PathId, u8)>,
-    /// The hardware queue.
-    pub(super) hardware: VecDeque<Burst>,
+    pub(super) hardware: Hardware,
     /// Whether the PPDU behind the one on the air may be built, where the driver waits for that.
     pub(super) is_due: bool,
     /// Bytes completed that no limit has heard of yet.

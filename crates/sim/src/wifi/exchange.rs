@@ -102,7 +102,7 @@ impl Radio {
     /// The head of `edcaf` goes on the air `space` after `now`, alone.
     fn transmit(&mut self, now: Nanos, space: Span, waited_since: Nanos, txop_start: Nanos, edcaf: u32) {
         let category = &mut self.devices[(edcaf / 4) as usize].categories[(edcaf % 4) as usize];
-        let Some(burst) = category.hardware.front_mut() else { return };
+        let Some(burst) = category.hardware.head_mut() else { return };
         let path = &mut self.paths[burst.path as usize];
         self.received.clear();
         if let Some((rate, _)) = burst.series.at(burst.attempts) {
@@ -127,7 +127,7 @@ impl Radio {
         else {
             return;
         };
-        let head = categories[(edcaf % 4) as usize].hardware.front().filter(|burst| burst.attempts == 0);
+        let head = categories[(edcaf % 4) as usize].hardware.head().filter(|burst| burst.attempts == 0);
         let mpdus = head.into_iter().flat_map(|burst| &burst.mpdus);
         mpdus.filter(|mpdu| mpdu.retries == 0).for_each(|mpdu| sojourn.note(mpdu.frame.entered, at));
     }
@@ -202,7 +202,7 @@ impl Radio {
     fn take_head(&mut self, edcaf: u32) -> Option<Burst> {
         let category = &mut self.devices[(edcaf / 4) as usize].categories[(edcaf % 4) as usize];
         category.is_due = false;
-        category.hardware.pop_front()
+        category.hardware.pop()
     }
 
     /// An answer has come: the block ack says what was received.
@@ -293,7 +293,7 @@ impl Radio {
         let Some(attempted) = self.head(edcaf).map(|burst| self.times(burst).ppdu) else { return };
         let is_stale = self.is_stale(now, edcaf);
         let category = &mut self.devices[(edcaf / 4) as usize].categories[(edcaf % 4) as usize];
-        let Some(burst) = category.hardware.front_mut() else { return };
+        let Some(burst) = category.hardware.head_mut() else { return };
         let path = &mut self.paths[burst.path as usize];
         if let Some((rate, _)) = burst.series.at(burst.attempts) {
             path.rate.report(&rate, burst.mpdus.len(), 0);

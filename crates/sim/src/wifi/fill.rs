@@ -422,7 +422,7 @@ impl Radio {
         let bytes = psdu(format, &mpdus);
         let (attempts, took) = (0, Span::ZERO);
         let burst = Burst { path: path_id, tid: number, series, is_aggregate, attempts, mpdus, bytes, took };
-        device.categories[ac as usize].hardware.push_back(burst);
+        device.categories[ac as usize].hardware.push(burst);
     }
 }
 

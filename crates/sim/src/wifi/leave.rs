@@ -57,13 +57,7 @@ impl Radio {
         let edcaf = Radio::edcaf(from, ac);
         let on_air = usize::from(self.on_air.is_some() && self.winners.contains(&edcaf));
         let hardware = &mut self.devices[usize::from(from)].categories[ac as usize].hardware;
-        let (mut kept, mut gone) = (std::mem::take(hardware), Vec::new());
-        for place in (on_air..kept.len()).rev() {
-            if kept[place].path == path_id {
-                gone.extend(kept.remove(place));
-            }
-        }
-        *hardware = kept;
+        let gone = hardware.remove_path(path_id, on_air);
         for mpdu in gone.iter().flat_map(|burst| &burst.mpdus) {
             self.flush(now, path_id, ac, mpdu, sink);
         }

@@ -33,8 +33,7 @@ impl Radio {
     pub(super) fn is_full(&self, from: DeviceId, ac: Ac) -> bool {
         let device = &self.devices[usize::from(from)];
         let hardware = &device.categories[ac as usize].hardware;
-        let is_firmware = device.lower.is_firmware();
-        let count = hardware.iter().filter(|burst| is_firmware || burst.is_aggregate).count();
+        let count = if device.lower.is_firmware() { hardware.len() } else { hardware.aggregates() };
         count >= self.depth(from, ac)
     }
 

@@ -21,6 +21,7 @@ mod edca;
 mod exchange;
 mod fill;
 mod frame;
+mod hardware;
 mod ideas;
 mod leave;
 mod limit;

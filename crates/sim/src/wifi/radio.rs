@@ -526,7 +526,7 @@ impl Radio {
     /// The PPDU that a category has next.
     pub(super) fn head(&self, edcaf: u32) -> Option<&Burst> {
         let category = &self.devices[(edcaf / 4) as usize].categories[(edcaf % 4) as usize];
-        category.hardware.front()
+        category.hardware.head()
     }
 }
 
