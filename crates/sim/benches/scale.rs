@@ -16,7 +16,7 @@ use std::process::{Command, ExitCode};
 use goodqueue::{Nanos, Rate, Span};
 use goodqueue_sim::tcp::Config;
 use goodqueue_sim::tcp::cc::CcKind;
-use goodqueue_sim::{Flow, Link, Opener, PortSpec, Probe, ProbeKind, Scenario, Simulation};
+use goodqueue_sim::{Flow, Link, PortSpec, Probe, ProbeKind, Scenario, Simulation};
 
 /// Flows, Mbit/s, simulated ms; thousands of instructions that ns-3 (mainline, July 2026, optimised) takes
 /// for each packet, where it was measured.
@@ -56,15 +56,8 @@ fn scenario(flows: usize, mbit: u64, ms: u64) -> Scenario {
     let port = |queue: &str, rate| Some(PortSpec::new(queue.parse().expect("a queue"), Rate(rate)));
     let (rate, access) = (mbit * 1_000_000, Span(10_000));
     let flow = |index: u64| Flow {
-        from: 0,
-        to: 2,
-        cc: CcKind::Cubic,
-        dscp: 0,
-        opener: Opener::Sender,
         start: Span(index * 1_000_000_000 / flows as u64),
-        stop: None,
-        bytes: None,
-        max_rate: None,
+        ..Flow::new(0, 2, CcKind::Cubic)
     };
     Scenario {
         nodes: ["server", "router", "client"].map(String::from).to_vec(),

@@ -69,17 +69,7 @@ fn scenario(loaded: usize, idle: usize, is_tcp: bool) -> Scenario {
         nodes: (1..nodes.len()).collect(),
         links: (2..links.len()).collect(),
     };
-    let flow = |to| Flow {
-        from: 0,
-        to,
-        cc: CcKind::Cubic,
-        dscp: 0,
-        opener: Opener::Receiver,
-        start: Span::ZERO,
-        stop: None,
-        bytes: None,
-        max_rate: None,
-    };
+    let flow = |to| Flow { opener: Opener::Receiver, ..Flow::new(0, to, CcKind::Cubic) };
     let source = |to| Source {
         from: 0,
         to,

@@ -8,7 +8,7 @@ use goodqueue_sim::switch::Buffers;
 use goodqueue_sim::tcp::Config;
 use goodqueue_sim::tcp::cc::CcKind;
 use goodqueue_sim::{
-    Flow, Link, Opener, Pattern, PortSpec, Scenario, Shaper, ShaperKind, Simulation, Source, Switch,
+    Flow, Link, Pattern, PortSpec, Scenario, Shaper, ShaperKind, Simulation, Source, Switch,
 };
 use proptest::prelude::*;
 
@@ -46,17 +46,7 @@ fn line(kind: usize) -> Line {
 
 /// A client sends to a server over a router, with two flows, one of them downwards, and small datagrams.
 fn scenario(port: PortSpec, tso: bool, seed: u64, switch: Option<Buffers>) -> Scenario {
-    let flow = |from, to| Flow {
-        from,
-        to,
-        cc: CcKind::Cubic,
-        dscp: 0,
-        opener: Opener::Sender,
-        start: Span::ZERO,
-        stop: None,
-        bytes: None,
-        max_rate: None,
-    };
+    let flow = |from, to| Flow::new(from, to, CcKind::Cubic);
     let pattern = Pattern::Poisson { mean: Span(MS) };
     let (start, stop) = (Span::ZERO, Some(Span(900 * MS)));
     let queue: goodqueue::QueueSpec = "pfifo:50".parse().expect("a queue");

@@ -4,7 +4,7 @@
 use goodqueue::{Nanos, Rate, Span};
 use goodqueue_sim::tcp::Config;
 use goodqueue_sim::tcp::cc::CcKind;
-use goodqueue_sim::{Flow, Link, Opener, PortSpec, Scenario, Simulation};
+use goodqueue_sim::{Flow, Link, PortSpec, Scenario, Simulation};
 
 const MS: u64 = 1_000_000;
 
@@ -29,17 +29,7 @@ fn scenario(queue: &str, cc: CcKind, max_rate: Option<Rate>) -> Scenario {
             Link::new(1, 2, Some(port("fq_codel", 100)), Span(10 * MS)),
             Link::new(2, 0, None, Span(10 * MS)),
         ],
-        flows: vec![Flow {
-            from: 0,
-            to: 2,
-            cc,
-            dscp: 0,
-            opener: Opener::Sender,
-            start: Span::ZERO,
-            stop: None,
-            bytes: None,
-            max_rate,
-        }],
+        flows: vec![Flow { max_rate, ..Flow::new(0, 2, cc) }],
         tcp: Config { tso: false, ..Config::default() },
         seed: 1,
         ..Scenario::default()

@@ -28,16 +28,7 @@ fn line(queue: &str, bps: u64, one_way: Span) -> Scenario {
 }
 
 fn ping(interval: Span, stop: Span) -> Probe {
-    Probe {
-        from: 0,
-        to: 2,
-        kind: ProbeKind::Ping { spread: 0.0 },
-        interval,
-        payload: 56,
-        dscp: 0,
-        start: Span::ZERO,
-        stop,
-    }
+    Probe::ping(0, 2, interval, stop)
 }
 
 fn flood(bps: u64, stop: Span) -> Source {

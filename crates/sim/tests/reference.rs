@@ -31,15 +31,11 @@ fn scenario(hops: &[Hop], flows: &[(usize, usize, CcKind, u64, bool)], seed: u64
     let pairs = [(0, 2), (1, 2), (2, 3), (3, 4), (3, 5)];
     let both = pairs.iter().flat_map(|&(a, b)| [(a, b), (b, a)]);
     let flow = |&(from, to, cc, start, is_upload): &(usize, usize, CcKind, u64, bool)| Flow {
-        from,
-        to: 4 + to,
-        cc,
-        dscp: 0,
         opener: if is_upload { Opener::Sender } else { Opener::Receiver },
         start: Span(start),
         stop: Some(Span(300 * MS)),
         bytes: (to == 1).then_some(200_000),
-        max_rate: None,
+        ..Flow::new(from, 4 + to, cc)
     };
     let probe = |kind, interval| Probe {
         from: 0,

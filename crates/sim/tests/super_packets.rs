@@ -4,7 +4,7 @@ use goodqueue::port::{Line, RingSpec};
 use goodqueue::{Nanos, Rate, Reason, Span};
 use goodqueue_sim::tcp::Config;
 use goodqueue_sim::tcp::cc::CcKind;
-use goodqueue_sim::{Flow, Link, Loss, Opener, Pause, PortSpec, Scenario, Shaper, ShaperKind, Simulation};
+use goodqueue_sim::{Flow, Link, Loss, Pause, PortSpec, Scenario, Shaper, ShaperKind, Simulation};
 
 const MS: u64 = 1_000_000;
 
@@ -19,17 +19,7 @@ fn run(queue: &str, tso: bool) -> (u64, u64, u64) {
             Link::new(1, 2, Some(port), Span(5 * MS)),
             Link::new(2, 0, None, Span(5 * MS)),
         ],
-        flows: vec![Flow {
-            from: 0,
-            to: 2,
-            cc: CcKind::Cubic,
-            dscp: 0,
-            opener: Opener::Sender,
-            start: Span::ZERO,
-            stop: None,
-            bytes: Some(4_000_000),
-            max_rate: None,
-        }],
+        flows: vec![Flow { bytes: Some(4_000_000), ..Flow::new(0, 2, CcKind::Cubic) }],
         tcp: Config { tso, ..Config::default() },
         seed: 1,
         ..Scenario::default()
@@ -86,17 +76,7 @@ fn the_books_hold_wherever_super_packets_are_cut() {
         queues.into_iter().flat_map(|queue| places(queue).into_iter().map(move |place| (queue, place)));
     for (queue, (place, [first, second])) in cases {
         for ipv6 in [false, true] {
-            let flow = |start| Flow {
-                from: 0,
-                to: 2,
-                cc: CcKind::Cubic,
-                dscp: 0,
-                opener: Opener::Sender,
-                start: Span(start),
-                stop: None,
-                bytes: None,
-                max_rate: None,
-            };
+            let flow = |start| Flow { start: Span(start), ..Flow::new(0, 2, CcKind::Cubic) };
             let loss = if ipv6 { Loss::Random(0.01) } else { Loss::None };
             let scenario = Scenario {
                 nodes: ["client", "router", "server"].map(String::from).to_vec(),

@@ -18,17 +18,7 @@ fn talk(queue: &str, app: App) -> (Vec<Sample>, u64) {
     let port = || Some(PortSpec::new(queue.parse().expect("a queue"), Rate(10_000_000)));
     let config =
         PeerConfig { talk: 0, token: 1, app, origin: Nanos(IDLE), start: Nanos(0), stop: Nanos(IDLE + LOAD) };
-    let flow = Flow {
-        from: 2,
-        to: 0,
-        cc: CcKind::Cubic,
-        dscp: 0,
-        opener: Opener::Receiver,
-        start: Span(IDLE),
-        stop: None,
-        bytes: None,
-        max_rate: None,
-    };
+    let flow = Flow { opener: Opener::Receiver, start: Span(IDLE), ..Flow::new(2, 0, CcKind::Cubic) };
     let scenario = Scenario {
         nodes: ["client", "router", "server"].map(String::from).to_vec(),
         links: vec![

@@ -9,15 +9,9 @@ const MS: u64 = 1_000_000;
 fn scenario(queue: &str, flows: usize) -> Scenario {
     let port = PortSpec::new(queue.parse().expect("a queue"), Rate(20_000_000));
     let flow = Flow {
-        from: 0,
-        to: 2,
-        cc: "cubic".parse().expect("a congestion control"),
         dscp: 10,
-        opener: Opener::Sender,
         start: Span(5 * MS),
-        stop: None,
-        bytes: None,
-        max_rate: None,
+        ..Flow::new(0, 2, "cubic".parse().expect("a congestion control"))
     };
     Scenario {
         nodes: ["sender", "router", "receiver"].map(String::from).to_vec(),

@@ -20,26 +20,11 @@ fn one_reno_flow(queue: &str) -> (f64, f64) {
             Link::new(1, 2, Some(port), Span(50 * MS)),
             Link::new(2, 0, None, Span(50 * MS)),
         ],
-        flows: vec![Flow {
-            from: 0,
-            to: 2,
-            cc: CcKind::Reno,
-            dscp: 0,
-            opener: Opener::Sender,
-            start: Span::ZERO,
-            stop: None,
-            bytes: None,
-            max_rate: None,
-        }],
+        flows: vec![Flow::new(0, 2, CcKind::Reno)],
         probes: vec![Probe {
-            from: 0,
-            to: 2,
             kind: ProbeKind::Ping { spread: 0.25 },
-            interval: Span(20 * MS),
-            payload: 56,
-            dscp: 0,
             start: Span(20_000 * MS),
-            stop: Span(120_000 * MS),
+            ..Probe::ping(0, 2, Span(20 * MS), Span(120_000 * MS))
         }],
         tcp: Config { tso: false, ..Config::default() },
         seed: 1,
@@ -126,8 +111,7 @@ fn scalable(queue: &str, mbit: u64, flows: &[(CcKind, u64)]) -> Scalable {
         scenario.links.push(Link::new(server, 2, None, Span(rtt_ms * MS / 2)));
         let start = Span(n as u64 * 100 * MS);
         let (dscp, opener) = (0, Opener::Sender);
-        let flow =
-            Flow { from: 0, to: server, cc, dscp, opener, start, stop: None, bytes: None, max_rate: None };
+        let flow = Flow { dscp, opener, start, ..Flow::new(0, server, cc) };
         scenario.flows.push(flow);
     }
     let mut simulation = Simulation::new(&scenario).expect("a scenario");

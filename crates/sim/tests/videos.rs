@@ -18,17 +18,7 @@ const LOAD: u64 = 180 * S;
 fn watch(rate: u64, others: usize) -> (Vec<(i64, bool, u64, i64)>, u64) {
     let port = || Some(PortSpec::new("fq_codel".parse().expect("a queue"), Rate(rate)));
     let config = PlayerConfig { video: 0, origin: Nanos(S), late: Span::ZERO, stop: Nanos(S + LOAD) };
-    let flow = Flow {
-        from: 1,
-        to: 0,
-        cc: CcKind::Cubic,
-        dscp: 0,
-        opener: Opener::Receiver,
-        start: Span(S),
-        stop: None,
-        bytes: None,
-        max_rate: None,
-    };
+    let flow = Flow { opener: Opener::Receiver, start: Span(S), ..Flow::new(1, 0, CcKind::Cubic) };
     let scenario = Scenario {
         nodes: ["client", "server"].map(String::from).to_vec(),
         links: vec![Link::new(0, 1, port(), Span(10 * MS)), Link::new(1, 0, port(), Span(10 * MS))],

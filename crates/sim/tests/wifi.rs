@@ -42,30 +42,12 @@ fn network(rates: &[&str], driver: &DriverSpec) -> Scenario {
 }
 
 fn download(to: usize) -> Flow {
-    Flow {
-        from: SERVER,
-        to,
-        cc: CcKind::Cubic,
-        dscp: 0,
-        opener: Opener::Receiver,
-        start: Span::ZERO,
-        stop: None,
-        bytes: None,
-        max_rate: None,
-    }
+    Flow { opener: Opener::Receiver, ..Flow::new(SERVER, to, CcKind::Cubic) }
 }
 
 fn ping(to: usize) -> Probe {
-    Probe {
-        from: SERVER,
-        to,
-        kind: ProbeKind::Ping { spread: 0.2 },
-        interval: Span::from_millis(100),
-        payload: 56,
-        dscp: 0,
-        start: Span::from_secs(5),
-        stop: Span::from_secs(30),
-    }
+    let (kind, start) = (ProbeKind::Ping { spread: 0.2 }, Span::from_secs(5));
+    Probe { kind, start, ..Probe::ping(SERVER, to, Span::from_millis(100), Span::from_secs(30)) }
 }
 
 /// 100 Mbit/s of packets of 1500 bytes.
@@ -324,7 +306,7 @@ fn no_queue_discipline_helps_above_a_deep_firmware_but_aql_does() {
 #[test]
 fn an_upload_has_aggregates() {
     let mut scenario = network(&["mcs15"], &DriverSpec::ath9k());
-    scenario.flows = vec![Flow { from: FIRST, to: SERVER, opener: Opener::Sender, ..download(SERVER) }];
+    scenario.flows = vec![Flow::new(FIRST, SERVER, CcKind::Cubic)];
     let mut simulation = Simulation::new(&scenario).expect("a scenario");
     simulation.run_until(Nanos(10_000_000_000));
     let up = simulation.radio(0).path_account(1, 0).expect("associated");

@@ -9,7 +9,7 @@ use goodqueue_sim::tcp::cc::CcKind;
 use goodqueue_sim::wifi::{
     ATH10K_MSDU_DESC, DeviceSpec, DqlScope, DriverSpec, Ideas, Lower, PeerSpec, RadioSpec, RateSpec, Upper,
 };
-use goodqueue_sim::{Flow, Link, Opener, PortSpec, Probe, ProbeKind, Radio, Scenario, Simulation};
+use goodqueue_sim::{Flow, Link, PortSpec, Probe, ProbeKind, Radio, Scenario, Simulation};
 
 /// Node of the host behind the access point, of the access point, and of the first of two stations.
 const HOST: usize = 0;
@@ -46,30 +46,13 @@ fn network(driver: &DriverSpec, seed: u64) -> Scenario {
 }
 
 fn upload(to: usize) -> Flow {
-    Flow {
-        from: HOST,
-        to,
-        cc: CcKind::Cubic,
-        dscp: 0,
-        opener: Opener::Sender,
-        start: Span::from_secs(5),
-        stop: Some(Span::from_secs(35)),
-        bytes: None,
-        max_rate: None,
-    }
+    let (start, stop) = (Span::from_secs(5), Some(Span::from_secs(35)));
+    Flow { start, stop, ..Flow::new(HOST, to, CcKind::Cubic) }
 }
 
 fn ping(to: usize) -> Probe {
-    Probe {
-        from: HOST,
-        to,
-        kind: ProbeKind::Ping { spread: 0.2 },
-        interval: Span::from_millis(200),
-        payload: 56,
-        dscp: 0,
-        start: Span::ZERO,
-        stop: Span::from_secs(40),
-    }
+    let kind = ProbeKind::Ping { spread: 0.2 };
+    Probe { kind, ..Probe::ping(HOST, to, Span::from_millis(200), Span::from_secs(40)) }
 }
 
 /// What four uploads and four probes saw.

@@ -9,7 +9,7 @@ use goodqueue::port::Line;
 use goodqueue::{Nanos, Rng, Span};
 use goodqueue_probe::Sample;
 use goodqueue_sim::{
-    Flow, Link, NodeId, Opener, Pattern, PortSpec, Probe, ProbeKind, Scenario, Shaper as Bucket, ShaperKind,
+    Flow, Link, NodeId, Pattern, PortSpec, Probe, ProbeKind, Scenario, Shaper as Bucket, ShaperKind,
     Simulation, Source,
 };
 
@@ -112,15 +112,9 @@ fn flows(case: &Case, seed: u64) -> Result<Vec<Flow>, SimulateError> {
         let cc = order.cc.parse().map_err(|error| SimulateError::NotBuilt(format!("{error}")))?;
         let late = Rng::stream(seed, index, "start").below(order.jitter.0.saturating_add(1));
         Ok(Flow {
-            from: ends(order.way).0,
-            to: ends(order.way).1,
-            cc,
-            dscp: 0,
-            opener: Opener::Sender,
             start: case.warm + order.start + Span(late),
             stop: (order.stop < case.length).then_some(case.warm + order.stop),
-            bytes: None,
-            max_rate: None,
+            ..Flow::new(ends(order.way).0, ends(order.way).1, cc)
         })
     };
     (0..).zip(&case.flows).map(flow).collect()

@@ -8,7 +8,7 @@ use super::*;
 use crate::implementation::Implementation;
 use crate::link::LinkCounters;
 use crate::loss::Loss;
-use crate::scenario::{Flow, Link, Opener, Pattern, PortSpec, Probe, ProbeKind, Scenario, Source};
+use crate::scenario::{Flow, Link, Pattern, PortSpec, Probe, ProbeKind, Scenario, Source};
 use crate::tcp::TxStats;
 use crate::tcp::cc::CcKind;
 use crate::{Arrivals, Simulation};
@@ -37,17 +37,7 @@ fn scenario(hops: &[Hop]) -> Scenario {
         links.push(link(index, index + 1, hop));
         links.push(link(index + 1, index, hop));
     }
-    let flow = |from, to| Flow {
-        from,
-        to,
-        cc: CcKind::Cubic,
-        dscp: 0,
-        opener: Opener::Sender,
-        start: Span(MS),
-        stop: None,
-        bytes: None,
-        max_rate: None,
-    };
+    let flow = |from, to| Flow { start: Span(MS), ..Flow::new(from, to, CcKind::Cubic) };
     Scenario {
         nodes: (0..=hops.len()).map(|node| node.to_string()).collect(),
         links,

@@ -15,15 +15,9 @@ const MS: u64 = 1_000_000;
 fn scenario(mbit: u64, delay: Span, flows: &[(u64, u64)]) -> Scenario {
     let port = |mbit| PortSpec::new("pfifo:1000".parse().expect("a queue"), Rate(mbit * 1_000_000));
     let flow = |&(start, bytes): &(u64, u64)| Flow {
-        from: 0,
-        to: 1,
-        cc: CcKind::Cubic,
-        dscp: 0,
-        opener: Opener::Sender,
         start: Span(start),
-        stop: None,
         bytes: Some(bytes),
-        max_rate: None,
+        ..Flow::new(0, 1, CcKind::Cubic)
     };
     Scenario {
         nodes: ["host", "server"].map(String::from).to_vec(),
