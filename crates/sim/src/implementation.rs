@@ -1,5 +1,7 @@
 //! Which of two equal implementations a simulation uses. See `docs/parallel-paths.md`.
 
+use std::sync::OnceLock;
+
 /// Where the simulator has a fast implementation of something beside the plain one, this selects between
 /// them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -8,4 +10,19 @@ pub(crate) enum Implementation {
     Fast,
     /// The plain ones, which the fast ones are held against.
     Reference,
+}
+
+/// Where this environment variable is `1`, every simulation of the process uses the plain implementations.
+/// So a whole command, or a whole test suite, can be run with them.
+const VARIABLE: &str = "GOODQUEUE_REFERENCE";
+
+impl Implementation {
+    /// What this process uses: [`Implementation::Fast`], unless the environment says otherwise.
+    pub(crate) fn of_process() -> Implementation {
+        static CHOSEN: OnceLock<Implementation> = OnceLock::new();
+        *CHOSEN.get_or_init(|| match std::env::var_os(VARIABLE) {
+            Some(value) if value == "1" => Implementation::Reference,
+            _ => Implementation::Fast,
+        })
+    }
 }

@@ -74,10 +74,7 @@ impl Simulation {
     /// # Errors
     /// What is wrong with it, by name and number.
     pub fn new(scenario: &Scenario) -> Result<Simulation, BuildError> {
-        let mut simulation = Simulation::without_lanes(scenario, Implementation::Fast)?;
-        simulation.network.find_chains();
-        simulation.add_lanes();
-        Ok(simulation)
+        Simulation::with(scenario, Implementation::of_process())
     }
 
     /// As [`Simulation::new`], with the plain implementation wherever there is a fast one beside it. What
@@ -88,7 +85,14 @@ impl Simulation {
     /// As [`Simulation::new`].
     #[doc(hidden)]
     pub fn reference(scenario: &Scenario) -> Result<Simulation, BuildError> {
-        let mut simulation = Simulation::without_lanes(scenario, Implementation::Reference)?;
+        Simulation::with(scenario, Implementation::Reference)
+    }
+
+    fn with(scenario: &Scenario, implementation: Implementation) -> Result<Simulation, BuildError> {
+        let mut simulation = Simulation::without_lanes(scenario, implementation)?;
+        if implementation == Implementation::Fast {
+            simulation.network.find_chains();
+        }
         simulation.add_lanes();
         Ok(simulation)
     }
@@ -156,7 +160,6 @@ impl Simulation {
     }
 
     /// Handles an event.
-    #[inline]
     fn handle(&mut self, owner: LaneOwner) {
         match owner {
             LaneOwner::Port(link) => self.network.port_due(&mut self.agenda, link),
@@ -168,7 +171,6 @@ impl Simulation {
     }
 
     /// Handles what an event has caused at once.
-    #[inline]
     fn run_immediate(&mut self) {
         loop {
             self.hosts.flows.take_returned(&self.agenda, &mut self.network);
@@ -183,7 +185,6 @@ impl Simulation {
     }
 
     /// Frames that have come to the far end of `link` go on; at least one has.
-    #[inline]
     fn land(&mut self, link: u32) {
         loop {
             let (id, is_next_due) = self.network.take_landed(&mut self.agenda, link);
