@@ -75,7 +75,6 @@ impl Recorder {
     }
 
     /// Whether event `number` is to be recorded.
-    #[inline]
     pub(crate) fn wants(&self, number: u64) -> bool {
         number == self.next
     }

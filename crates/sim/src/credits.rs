@@ -37,7 +37,6 @@ impl Credits {
     }
 
     /// The device will have reported, or has dropped, a packet; no earlier than the one before.
-    #[inline]
     pub(crate) fn push(&mut self, credit: Credit) {
         self.last = credit.at;
         self.list.push_back(credit);
@@ -62,7 +61,6 @@ impl Credits {
 
     /// Gives back all at once what is due; `false`: that must be done one by one, with [`Credits::take`].
     /// `is_ahead`: the list holds all that the device has got.
-    #[inline]
     pub(crate) fn end_round(&mut self, now: Nanos, is_ahead: bool) -> bool {
         if self.list.is_empty() {
             return true;
@@ -76,7 +74,6 @@ impl Credits {
     }
 
     /// The round that is under way.
-    #[inline]
     pub(crate) fn round(&self) -> u32 {
         self.round
     }

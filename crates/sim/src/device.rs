@@ -133,7 +133,6 @@ impl Device {
         }
     }
 
-    #[inline]
     pub(crate) fn next_wake(&self) -> Nanos {
         match self {
             Device::Fifo(_) | Device::Air(_) | Device::Switch(_) => None,

@@ -87,7 +87,6 @@ impl FifoLine {
     }
 
     /// When the line begins, or began, the packet that was accepted last.
-    #[inline]
     pub(crate) fn last_start(&self) -> Nanos {
         self.last.starts
     }
@@ -100,7 +99,6 @@ impl FifoLine {
     /// When the next last bit leaves at the soonest, if a packet of `len` bytes comes next, at `at`; and
     /// whether that is this packet's: it is sure to be taken in. Else a shorter one behind it may be the
     /// next.
-    #[inline]
     pub(crate) fn soonest(&self, at: Nanos, len: u32) -> (Nanos, bool) {
         let is_taken_in = self.free_at <= at && self.most_packets > 0 && u64::from(len) <= self.most_bytes;
         if !is_taken_in {
@@ -111,7 +109,6 @@ impl FifoLine {
     }
 
     /// Lets packets begin whose time has come by `now`.
-    #[inline]
     pub(crate) fn advance(&mut self, now: Nanos) {
         if self.waiting.is_empty() {
             return;

@@ -94,19 +94,16 @@ impl Frame {
     };
 
     /// Its sender gets `truesize` bytes of memory back when its host's device is rid of this packet of data.
-    #[inline]
     pub(crate) fn set_owed(&mut self, truesize: u32) {
         (self.segment.sack, self.is_owed) = (truesize, true);
     }
 
     /// What its sender gets back, if [`Frame::is_owed`], bytes.
-    #[inline]
     pub(crate) fn owed(&self) -> u32 {
         self.segment.sack
     }
 
     /// What a queue sees of it.
-    #[inline]
     pub(crate) fn token(&self, id: FrameId) -> Token {
         Token { frame: id, len: self.len, flow_hash: self.flow_hash, dsfield: self.dsfield }
     }
@@ -123,23 +120,18 @@ pub struct Token {
 }
 
 impl Packet for Token {
-    #[inline]
     fn len(&self) -> u32 {
         self.len
     }
-    #[inline]
     fn truesize(&self) -> u32 {
         crate::tcp::truesize(self.len)
     }
-    #[inline]
     fn flow_hash(&self) -> u32 {
         self.flow_hash
     }
-    #[inline]
     fn dsfield(&self) -> u8 {
         self.dsfield
     }
-    #[inline]
     fn set_ce(&mut self) -> bool {
         let capable = self.dsfield & 3 != 0;
         if capable {
@@ -147,7 +139,6 @@ impl Packet for Token {
         }
         capable
     }
-    #[inline]
     fn clear_dscp(&mut self) {
         self.dsfield &= 3;
     }
@@ -249,7 +240,6 @@ impl Frames {
     /// Makes a free place where there is none, and room for a quarter more than there are: what is at work at
     /// the peak is what is held. 2^32 frames would be a quarter of a terabyte.
     #[cold]
-    #[inline(never)]
     #[allow(clippy::cast_possible_truncation)]
     fn grow(&mut self) {
         if self.frames.len() == self.frames.capacity() {
@@ -284,7 +274,6 @@ impl Frames {
 
     /// Frame `id` has these SACK blocks, as many as its segment says.
     #[cold]
-    #[inline(never)]
     #[allow(clippy::cast_possible_truncation)]
     pub(crate) fn attach(&mut self, id: FrameId, blocks: Blocks) {
         let place = self.free_blocks.pop().unwrap_or(self.blocks.len() as u32);
@@ -319,7 +308,6 @@ impl Frames {
     }
 
     /// Notes what became of a frame at `link`, where its flow is traced.
-    #[inline]
     pub(crate) fn tell(&mut self, at: Nanos, link: u32, id: FrameId, what: What) {
         if self.tap.is_on() {
             let frame = &self.frames[id as usize];
@@ -329,7 +317,6 @@ impl Frames {
     }
 
     /// Frame `id` has come to a queue whose link measures sojourn times.
-    #[inline(never)]
     pub(crate) fn note_entry(&mut self, id: FrameId, at: Nanos) {
         if self.entered.len() <= id as usize {
             self.entered.resize(self.frames.len().max(id as usize + 1), Nanos::ZERO);
@@ -343,7 +330,6 @@ impl Frames {
     }
 
     /// Frame `id` is the one behind `before`.
-    #[inline]
     pub(crate) fn follow(&mut self, before: FrameId, id: FrameId) {
         self.get_mut(before).next = id;
     }
@@ -355,12 +341,10 @@ impl Frames {
         self.frames.len() - free.count()
     }
 
-    #[inline]
     pub(crate) fn get(&self, id: FrameId) -> &Frame {
         &self.frames[id as usize]
     }
 
-    #[inline]
     pub(crate) fn get_mut(&mut self, id: FrameId) -> &mut Frame {
         &mut self.frames[id as usize]
     }

@@ -78,7 +78,6 @@ impl Lanes {
     }
 
     /// The earliest event, of equals that of the lowest lane; [`NEVER`] where nothing is pending.
-    #[inline]
     #[allow(clippy::cast_possible_truncation)]
     pub(crate) fn first(&self) -> (Nanos, Lane) {
         if self.has_few {
@@ -103,7 +102,6 @@ impl Lanes {
     }
 
     /// The next event of `lane` is at `at`, [`NEVER`] for none.
-    #[inline]
     pub(crate) fn set(&mut self, lane: Lane, at: Nanos) {
         let place = lane as usize % BLOCK;
         if self.has_few || self.below.is_empty() {

@@ -176,7 +176,6 @@ impl Link {
     }
 
     /// Whether the fate of a frame is known when it enters.
-    #[inline]
     pub(crate) fn is_ahead(&self) -> bool {
         matches!(self.device, None | Some(Device::Fifo(_)))
     }
@@ -223,7 +222,6 @@ impl Link {
 
     /// When the next frame lands at the soonest where none is on its way and one of `len` bytes enters at
     /// `at`; and the least length that it has: zero where it may be another.
-    #[inline]
     pub(crate) fn soonest(&self, at: Nanos, len: u32) -> (Nanos, u32) {
         let (ends, is_taken_in) = match &self.device {
             Some(Device::Fifo(line)) => line.soonest(at, len),
@@ -303,7 +301,6 @@ impl Link {
     }
 
     /// When its device must be looked at next if nothing arrives.
-    #[inline]
     pub(crate) fn next_wake(&self) -> Nanos {
         self.device.as_ref().map_or(NEVER, Device::next_wake)
     }
@@ -317,7 +314,6 @@ impl Link {
     }
 }
 
-#[inline(never)]
 fn note_sojourn(sojourn: &mut Sojourn, id: FrameId, started: Nanos, frames: &Frames) {
     if let Some(entered) = frames.entered(id) {
         sojourn.note(entered, started);

@@ -112,7 +112,6 @@ impl Paths {
     }
 
     /// The link after `place`; [`END`] behind the last.
-    #[inline]
     pub(crate) fn link(&self, place: Place) -> u32 {
         self.links[place as usize]
     }

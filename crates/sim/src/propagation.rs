@@ -80,7 +80,6 @@ impl Propagation {
     }
 
     /// When the first frame on its way lands; [`NEVER`] where there is none.
-    #[inline]
     pub(crate) fn next_landing(&self) -> Nanos {
         self.first_lands
     }

@@ -20,17 +20,14 @@ impl<T> Default for Sequence<T> {
 const SLACK: usize = 64;
 
 impl<T: Copy> Sequence<T> {
-    #[inline]
     pub(crate) fn len(&self) -> usize {
         self.items.len() - self.first
     }
 
-    #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         self.items.is_empty()
     }
 
-    #[inline]
     pub(crate) fn front(&self) -> Option<&T> {
         self.items.get(self.first)
     }
@@ -40,7 +37,6 @@ impl<T: Copy> Sequence<T> {
         self.items[self.first..].iter()
     }
 
-    #[inline]
     pub(crate) fn push_back(&mut self, item: T) {
         self.items.push(item);
     }
@@ -67,7 +63,6 @@ impl<T: Copy> Sequence<T> {
         Some(item)
     }
 
-    #[inline]
     pub(crate) fn clear(&mut self) {
         self.items.clear();
         self.first = 0;

@@ -64,13 +64,11 @@ impl Tap {
     }
 
     /// Whether any flow is traced: all that a packet pays for while none is.
-    #[inline]
     pub(crate) fn is_on(&self) -> bool {
         !self.traced.is_empty()
     }
 
     #[cold]
-    #[inline(never)]
     pub(crate) fn note(&mut self, at: Nanos, link: u32, frame: &Frame, blocks: Blocks, what: What) {
         let way = match frame.kind {
             Kind::Data => Leg::Data,

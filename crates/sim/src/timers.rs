@@ -7,12 +7,10 @@ use crate::lanes::{Lane, NEVER};
 /// A time and, in the low 32 bits, a lane: one number is compared faster than two.
 type Entry = u128;
 
-#[inline]
 fn entry(at: Nanos, lane: Lane) -> Entry {
     u128::from(at.0) << 32 | u128::from(lane)
 }
 
-#[inline]
 #[allow(clippy::cast_possible_truncation)]
 fn parts(entry: Entry) -> (Nanos, Lane) {
     (Nanos((entry >> 32) as u64), entry as Lane)
@@ -91,7 +89,7 @@ impl Timers {
     }
 
     /// Lets timer `lane` fire at `at`, or earlier where that was said before.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn wake(&mut self, lane: Lane, at: Nanos) {
         let due = &mut self.due[lane as usize];
         if at < *due {
@@ -104,7 +102,6 @@ impl Timers {
     }
 
     /// The time of the first entry, valid or not.
-    #[inline]
     pub(crate) fn first(&self) -> Nanos {
         self.first
     }
@@ -132,7 +129,6 @@ impl Timers {
     }
 
     /// The first of the sorted entries.
-    #[inline]
     #[allow(clippy::cast_possible_truncation)]
     fn first_sorted(&self) -> Option<Entry> {
         let &first = self.sorted.last()?;
@@ -215,7 +211,6 @@ impl Heap {
         self.0.is_empty()
     }
 
-    #[inline]
     fn first(&self) -> Option<Entry> {
         self.0.first().copied()
     }
@@ -226,7 +221,6 @@ impl Heap {
     }
 
     /// Puts `entry` where it belongs on the way from `hole` to the top.
-    #[inline]
     fn rise(&mut self, mut hole: usize, entry: Entry) {
         while hole > 0 {
             let parent = (hole - 1) / ARITY;

@@ -13,7 +13,6 @@ impl Default for TraceHash {
 
 impl TraceHash {
     /// Takes in a word. Every bit of it and its place in the order count.
-    #[inline]
     pub(crate) fn mix(&mut self, word: u64) {
         self.0 = (self.0.rotate_left(5) ^ word).wrapping_mul(0x517c_c1b7_2722_0a95);
     }

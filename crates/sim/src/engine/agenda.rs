@@ -67,7 +67,6 @@ impl Agenda {
     }
 
     /// The next event of `lane` is at `at`, [`NEVER`] for none.
-    #[inline]
     pub(super) fn set(&mut self, lane: Lane, at: Nanos) {
         self.lanes.set(lane, at);
     }
@@ -88,7 +87,6 @@ impl Agenda {
     }
 
     /// The timer of `owner`; `None` where it has a lane instead.
-    #[inline(always)]
     fn timer(&self, owner: LaneOwner) -> Option<Lane> {
         let first = &self.first;
         Some(match owner {
@@ -107,7 +105,6 @@ impl Agenda {
     }
 
     /// Whose timer it is.
-    #[inline]
     fn owner_of_timer(&self, timer: Lane) -> LaneOwner {
         let first = &self.first;
         if timer >= first.flows {

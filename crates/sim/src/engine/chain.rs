@@ -99,7 +99,6 @@ impl Network {
             || self.lands_after_all(agenda, link)
     }
 
-    #[inline(never)]
     fn lands_after_all(&mut self, agenda: &mut Agenda, link: u32) -> bool {
         let next = self.foreseen(agenda, link);
         agenda.set(self.links[link as usize].lanes[FAR], next);
@@ -120,7 +119,6 @@ impl Network {
 
     /// The earliest time at which the next frame can be at the far end of `link`, by all that is known at
     /// present.
-    #[inline(never)]
     pub(super) fn foreseen(&mut self, agenda: &Agenda, link: u32) -> Nanos {
         self.fetch(agenda, link);
         self.foresee(link).0
@@ -150,7 +148,6 @@ impl Network {
 
     /// A frame of `len` bytes that comes to the near end of `link` at `at` is the first to do so: the end of
     /// the chain must wake.
-    #[inline(never)]
     pub(super) fn announce(&self, agenda: &mut Agenda, mut link: u32, mut at: Nanos, mut len: u32) {
         loop {
             let to = &self.links[link as usize];

@@ -104,7 +104,6 @@ enum Action {
 
 impl Flow {
     /// A round of credits has ended in which all memory was given back.
-    #[inline(always)]
     fn end_round(&mut self, now: Nanos, round: u32) {
         if self.round != round {
             self.round = round;
@@ -116,7 +115,6 @@ impl Flow {
 impl Wire {
     /// Makes the frame around its segment. `segments`: those that its packet will be cut into, each of which
     /// has its own headers (Linux `net/core/dev.c:qdisc_pkt_len_init`).
-    #[inline(always)]
     fn wrap(&self, kind: Kind, owner: u32, segments: u32, frame: &mut Frame) {
         let segment = &frame.segment;
         let header = self.lower_headers + segment.header_len();
@@ -280,7 +278,6 @@ impl Flows {
     }
 
     /// The next flow that goes on since its host's device has room again.
-    #[inline]
     pub(super) fn take_resumed(&mut self) -> Option<usize> {
         self.resumed.pop().map(|flow| flow as usize)
     }
@@ -347,7 +344,6 @@ impl Flows {
     }
 
     /// An acknowledgement has come to the sender.
-    #[inline]
     pub(super) fn ack_arrived(
         &mut self,
         agenda: &mut Agenda,
@@ -372,7 +368,6 @@ impl Flows {
     }
 
     /// Gives senders back what devices on the air have returned.
-    #[inline(always)]
     pub(super) fn take_returned(&mut self, agenda: &Agenda, network: &mut Network) {
         if !network.returned.is_empty() {
             self.take_all_returned(agenda, network);
@@ -407,7 +402,6 @@ impl Flows {
     }
 
     /// Sends what the sender may send, and sees to its timer.
-    #[inline(never)]
     pub(super) fn pump_tx(&mut self, agenda: &mut Agenda, network: &mut Network, index: usize) {
         let link = self.list[index].wires[0].link;
         let is_throttled = loop {
@@ -428,8 +422,8 @@ impl Flows {
     /// Gives the sender back what its host's device is rid of by now, makes frames of what it may send, hands
     /// them to that device's `link`, and sees to its timer. Whether small queues hold it back; `None`: memory
     /// is to be given back one by one first.
-    #[inline(always)]
     #[allow(clippy::cast_possible_truncation)]
+    #[inline(always)]
     fn send_data(&mut self, agenda: &mut Agenda, network: &mut Network, index: usize) -> Option<bool> {
         let Network { links, frames, handed_over, .. } = network;
         let now = agenda.now;
@@ -485,7 +479,6 @@ impl Flows {
     }
 
     /// Sends the acknowledgements that are due, and sees to the receiver's timer.
-    #[inline]
     #[allow(clippy::cast_possible_truncation)]
     fn pump_rx(&mut self, agenda: &mut Agenda, network: &mut Network, index: usize) {
         loop {

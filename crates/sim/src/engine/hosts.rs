@@ -45,7 +45,6 @@ impl Hosts {
     }
 
     /// A timer of `owner` is due.
-    #[inline(never)]
     pub(super) fn due(&mut self, agenda: &mut Agenda, network: &mut Network, owner: LaneOwner) {
         let Hosts { flows, probes, sources, web_clients, talks, samples } = self;
         match owner {
@@ -87,7 +86,6 @@ impl Hosts {
     }
 
     /// What is neither a TCP flow's data nor its acknowledgement.
-    #[inline(never)]
     fn receive_datagram(&mut self, agenda: &mut Agenda, network: &mut Network, owner: usize, id: FrameId) {
         let Hosts { flows, probes, sources, web_clients, talks, samples } = self;
         let frame = *network.frames.get(id);

@@ -18,13 +18,11 @@ pub(crate) struct EventLog {
 }
 
 impl EventLog {
-    #[inline]
     pub(super) fn begin_event(&mut self, now: Nanos, lane: Lane) {
         self.events += 1;
         self.hash.mix(now.0 ^ u64::from(lane) << 44);
     }
 
-    #[inline]
     pub(super) fn end_event(&mut self, now: Nanos, lane: Lane) {
         if self.recorder.wants(self.events) {
             self.recorder.record(LoggedEvent { number: self.events, at: now, lane, hash: self.hash() });
@@ -32,7 +30,6 @@ impl EventLog {
     }
 
     /// A frame has come to the end of its path.
-    #[inline(always)]
     pub(super) fn deliver(&mut self, frame: &Frame) {
         self.deliveries += 1;
         self.hash.mix(frame.segment.seq ^ (u64::from(frame.owner) << 40) ^ ((frame.kind as u64) << 60));
@@ -44,7 +41,6 @@ impl EventLog {
     }
 
     /// Events and deliveries, counted together.
-    #[inline]
     pub(super) fn length(&self) -> u64 {
         self.events + self.deliveries
     }

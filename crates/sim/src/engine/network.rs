@@ -136,7 +136,6 @@ impl Network {
     }
 
     /// Sends a host's frame.
-    #[inline(never)]
     pub(super) fn send(&mut self, agenda: &mut Agenda, frame: Frame) {
         let id = self.frames.insert(frame);
         if self.frames.tap.is_on() {
@@ -161,13 +160,11 @@ impl Network {
     }
 
     /// The next frame that is at a node.
-    #[inline]
     pub(super) fn take_at_node(&mut self) -> Option<FrameId> {
         self.at_node.pop_front()
     }
 
     /// The link that a frame at a node goes to; [`crate::path::END`] where it has arrived.
-    #[inline(always)]
     pub(super) fn next_link(&self, id: FrameId) -> u32 {
         self.paths.link(self.frames.get(id).place)
     }
@@ -309,7 +306,6 @@ impl Network {
         });
     }
 
-    #[inline(never)]
     pub(super) fn radio_due(&mut self, agenda: &mut Agenda, radio: u32) {
         let now = agenda.now;
         self.with_radio(agenda, radio, |radio, sink| radio.advance(now, sink));
@@ -342,7 +338,6 @@ impl Network {
     }
 
     /// A frame is in a switch, and is to leave it by `port`.
-    #[inline(never)]
     fn enter_switch(&mut self, agenda: &mut Agenda, port: SwitchPort, id: FrameId) {
         let Network { links, paths, frames, switches, .. } = self;
         let at = frames.get(id);
@@ -357,7 +352,6 @@ impl Network {
         agenda.set(node.lane, agenda.now);
     }
 
-    #[inline(never)]
     pub(super) fn switch_due(&mut self, agenda: &mut Agenda, switch: u32) {
         let now = agenda.now;
         while let Some((link, started, token)) = self.switches[switch as usize].depart(now) {
@@ -371,14 +365,12 @@ impl Network {
     }
 
     #[cold]
-    #[inline(never)]
     fn note_sent(&mut self, now: Nanos, id: FrameId) {
         let first = self.next_link(id);
         self.frames.tell(now, first, id, What::Sent);
     }
 
     #[cold]
-    #[inline(never)]
     pub(super) fn note_delivered(&mut self, now: Nanos, id: FrameId) {
         let last = self.paths.link(self.frames.get(id).place - 1);
         self.frames.tell(now, last, id, What::Delivered);

@@ -282,7 +282,6 @@ impl WebClients {
     }
 
     /// A data segment of a connection has come to the server or to the client.
-    #[inline(never)]
     pub(super) fn data_arrived(
         &mut self,
         agenda: &mut Agenda,
@@ -334,7 +333,6 @@ impl WebClients {
 
     /// A segment of the server's side of the handshake, or one of its acknowledgements, has come to the
     /// client.
-    #[inline(never)]
     pub(super) fn ack_arrived(
         &mut self,
         agenda: &mut Agenda,

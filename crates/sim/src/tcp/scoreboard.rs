@@ -46,7 +46,6 @@ pub(super) struct Slot {
 
 impl Slot {
     /// A segment at `seq` sent at `sent`, when `delivered` were delivered.
-    #[inline]
     pub(super) fn new(seq: u64, sent: Nanos, delivered: u32, flags: u8) -> Slot {
         Slot { seq, sent, delivered, flags, ..Slot::default() }
     }
@@ -118,7 +117,6 @@ impl List {
     }
 
     /// Takes the first one out.
-    #[inline]
     fn shift(&mut self, slots: &mut [Slot]) {
         self.head = slots[self.head as usize].next;
         match slots.get_mut(self.head as usize) {
@@ -143,7 +141,6 @@ impl List {
 }
 
 /// The place `offset` behind `pos` in a ring of `size`, which neither exceeds.
-#[inline]
 fn wrap(pos: u32, offset: u32, size: u32) -> u32 {
     let place = pos + offset;
     if place >= size { place - size } else { place }
@@ -199,7 +196,6 @@ impl Scoreboard {
     }
 
     /// Places of the ring.
-    #[inline]
     #[allow(clippy::cast_possible_truncation)]
     fn size(&self) -> u32 {
         self.slots.len() as u32
@@ -210,19 +206,16 @@ impl Scoreboard {
         if pos < self.head { pos + self.size() - self.head } else { pos - self.head }
     }
 
-    #[inline]
     fn at(&self, offset: u32) -> u32 {
         wrap(self.head, offset, self.size())
     }
 
     /// Position after the last segment.
-    #[inline]
     pub(super) fn end(&self) -> u32 {
         self.at(self.len)
     }
 
     /// Position after `pos`.
-    #[inline]
     pub(super) fn after(&self, pos: u32) -> u32 {
         wrap(pos, 1, self.size())
     }
@@ -252,7 +245,6 @@ impl Scoreboard {
 
     /// Adds the `segs` segments of a packet just sent, of `len` bytes, as they are in flight: `first` without
     /// its length, each of `mss` but the last, which has the flags `last`.
-    #[inline]
     #[allow(clippy::cast_possible_truncation)]
     pub(super) fn push_packet(
         &mut self,
@@ -298,7 +290,6 @@ impl Scoreboard {
     }
 
     /// What the segment at `pos` remembers for the delivery rate, if that is asked for.
-    #[inline]
     pub(super) fn stamps(&self, pos: u32) -> Option<Stamps> {
         self.stamps.as_ref().map(|rated| rated.0[pos as usize])
     }
@@ -312,7 +303,6 @@ impl Scoreboard {
 
     /// Gives back what a larger window needed.
     #[cold]
-    #[inline(never)]
     pub(super) fn fit(&mut self) {
         let size = (self.len + self.len / 2).max(LEAST);
         if self.size() > 2 * size {
@@ -347,7 +337,6 @@ impl Scoreboard {
     }
 
     /// Takes the first segment off; mostly it is the oldest in flight as well.
-    #[inline]
     pub(super) fn pop(&mut self) {
         let pos = self.head;
         if self.flight.head == pos {
@@ -362,7 +351,6 @@ impl Scoreboard {
     /// Takes off what an acknowledgement of `una` covers, where that is whole segments from `prior_una` on
     /// which were sent once and are neither lost nor reported by SACK: they head the order of transmission,
     /// too.
-    #[inline]
     pub(super) fn take_run(&mut self, prior_una: u64, una: u64) -> Option<Run> {
         let (mut pos, first) = self.first()?;
         let (first_seq, first_sent) = (first.seq, first.sent);
@@ -396,7 +384,6 @@ impl Scoreboard {
     }
 
     /// Takes a segment out of the list it is in.
-    #[inline]
     fn detach(&mut self, pos: u32) {
         let slot = &self.slots[pos as usize];
         if slot.has(SACKED) {

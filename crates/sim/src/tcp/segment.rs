@@ -148,7 +148,6 @@ impl<B> Segment<B> {
     /// Cuts it to `most` bytes of payload, as a host does for a device without TSO (Linux `tcp_gso_segment`),
     /// and gives what is left for [`Segment::advance`]. CWR stays on the first piece, FIN and PSH on the
     /// last.
-    #[inline]
     pub fn cut(&mut self, most: u32) -> Rest {
         let rest = Rest { len: self.len.saturating_sub(most), most, flags: self.flags };
         if rest.len > 0 {
@@ -159,7 +158,6 @@ impl<B> Segment<B> {
     }
 
     /// Becomes the piece behind it; `false`: there is none.
-    #[inline]
     pub fn advance(&mut self, rest: &mut Rest) -> bool {
         if rest.len == 0 {
             return false;

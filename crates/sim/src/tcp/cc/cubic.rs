@@ -76,7 +76,6 @@ impl Cubic {
         scaled(w.snd_cwnd, BETA, BETA_SCALE).max(2)
     }
 
-    #[inline]
     pub(super) fn cong_avoid(&mut self, w: &mut Window, now: Nanos, acked: u32) {
         if !w.may_grow() {
             return;
@@ -103,7 +102,6 @@ impl Cubic {
 
     /// A round-trip time. Those of the first second of an epoch still hold the queue of before the
     /// loss and are left out.
-    #[inline]
     pub(super) fn pkts_acked(&mut self, w: &mut Window, now: Nanos, rtt: Span) {
         if self.epoch_start != NO_EPOCH && jiffies32(now).wrapping_sub(self.epoch_start) < HZ as u32 {
             return;

@@ -28,19 +28,16 @@ impl Windowed {
     }
 
     /// Takes in `value` at `at` and gives the greatest of the last `window`.
-    #[inline]
     pub fn running_max(&mut self, window: u64, at: u64, value: u64) -> u64 {
         self.update(window, Estimate { at, value }, |new, old| new >= old)
     }
 
     /// Takes in `value` at `at` and gives the least of the last `window`.
-    #[inline]
     pub fn running_min(&mut self, window: u64, at: u64, value: u64) -> u64 {
         self.update(window, Estimate { at, value }, |new, old| new <= old)
     }
 
     /// Mostly the best is young, and the newcomer no better than the third: nothing changes.
-    #[inline]
     fn update(&mut self, window: u64, new: Estimate, beats: impl Fn(u64, u64) -> bool) -> u64 {
         if beats(new.value, self.best[2].value) || new.at.saturating_sub(self.best[0].at) > window / 4 {
             self.take(window, new, beats);

@@ -103,7 +103,6 @@ impl Cc {
     }
 
     /// Whether [`Cc::cong_control`] sets the window in every state (in Linux: whether there is that call).
-    #[inline]
     pub(in crate::tcp) fn sets_window(&self) -> bool {
         match self {
             Cc::Bbr(_) => true,
@@ -136,7 +135,6 @@ impl Cc {
 
     /// Growth on an ACK of `acked` segments, where [`Cc::cong_control`] has not taken over and the
     /// state of recovery allows it. Does nothing unless the window holds the sender back.
-    #[inline]
     pub fn cong_avoid(&mut self, w: &mut Window, now: Nanos, acked: u32) {
         match self {
             Cc::Reno | Cc::Dctcp(_) => reno::cong_avoid(w, acked),
@@ -148,7 +146,6 @@ impl Cc {
 
     /// An ACK and the delivery rate it shows. True: window and pacing rate are set, and neither
     /// [`Cc::cong_avoid`] nor a reduction by the sender is to follow.
-    #[inline]
     pub fn cong_control(&mut self, w: &mut Window, now: Nanos, rs: &RateSample) -> bool {
         match self {
             Cc::Reno | Cc::Cubic(_) => false,
@@ -162,7 +159,6 @@ impl Cc {
     }
 
     /// An ACK has newly acknowledged `acked` segments; `rtt` where one of them was not retransmitted.
-    #[inline]
     pub fn pkts_acked(&mut self, w: &mut Window, now: Nanos, acked: u32, rtt: Option<Span>) {
         match (self, rtt) {
             (Cc::Cubic(cubic), Some(rtt)) => cubic.pkts_acked(w, now, rtt),

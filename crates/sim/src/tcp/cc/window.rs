@@ -127,14 +127,12 @@ impl Window {
     }
 
     /// Least round-trip time of the last 300 s (Linux `tcp_min_rtt`); `Span(u64::MAX)` before the first.
-    #[inline]
     #[must_use]
     pub const fn min_rtt(&self) -> Span {
         Span(self.rtt_min.get())
     }
 
     /// Takes one round-trip time into [`Window::min_rtt`] (Linux `tcp_update_rtt_min`).
-    #[inline]
     pub(in crate::tcp) fn sample_min_rtt(&mut self, now: Nanos, rtt: Span) {
         self.rtt_min.running_min(MIN_RTT_WINDOW.0, now.0, rtt.0);
     }

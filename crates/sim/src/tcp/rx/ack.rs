@@ -90,7 +90,6 @@ impl AckState {
 
     /// The gap between segments (Linux `tcp_event_data_recv`). The first segment, and one after a gap
     /// longer than a timeout, start a phase of quick ACKs: `true`.
-    #[inline]
     pub(super) fn measure_gap(&mut self, now: Nanos, ticks: Ticks) -> bool {
         let gap = now.since(self.last_received);
         self.last_received = now;
@@ -151,7 +150,6 @@ impl AckState {
     }
 
     /// Delays the ACK by the gap to the next segment, or what the round trip allows.
-    #[inline]
     pub(super) fn delay(&mut self, now: Nanos, ticks: Ticks) {
         let mut ato = self.ato;
         if ato > ATO_MIN {
@@ -187,7 +185,6 @@ impl Rx {
 
     /// More than one full segment, quick phase, or a pushed one that the application has read at once, with
     /// which the receive buffer is empty (Linux `tcp_cleanup_rbuf`).
-    #[inline]
     pub(super) fn is_ack_due(&self, is_in_order: bool) -> bool {
         let unacked = self.rcv_nxt - self.window.rcv_wup;
         unacked > u64::from(self.ack.rcv_mss) || self.ack.quick > 0 || (self.ack.pushed && is_in_order)

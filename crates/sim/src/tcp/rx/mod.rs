@@ -153,7 +153,7 @@ impl Rx {
     }
 
     /// [`Rx::on_segment`], whose SACK blocks nobody asks for.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn receive(&mut self, now: Nanos, segment: &Header, ce: bool) {
         if self.is_ordinary(segment, ce) {
             self.take_ordinary(now, segment);
@@ -248,7 +248,6 @@ impl Rx {
         self.ack.now = true;
     }
 
-    #[inline]
     fn on_in_order(&mut self, now: Nanos, segment: &Header, end: u64, ce: bool) {
         let payload = end - self.rcv_nxt;
         self.rcv_nxt = end;
@@ -273,7 +272,6 @@ impl Rx {
 
     /// Whether the window can be offered twice as large as it is for the sender now (Linux
     /// `tcp_cleanup_rbuf`).
-    #[inline]
     fn window_has_opened(&self) -> bool {
         let open = self.window.open(self.rcv_nxt);
         if u64::from(open) * 2 > u64::from(self.window.clamp) {
@@ -289,7 +287,7 @@ impl Rx {
     }
 
     /// Linux `tcp_event_data_recv`.
-    #[inline]
+    #[inline(always)]
     fn data_received(&mut self, now: Nanos, segment: &Header, ce: bool) {
         self.ack.scheduled = true;
         let is_pushed = segment.flags.has(Flags::PSH);
@@ -302,7 +300,6 @@ impl Rx {
         self.grow_window(segment.len);
     }
 
-    #[inline]
     fn grow_window(&mut self, len: u32) {
         if len >= 128 {
             let held = self.ofo.as_ref().map_or(0, |ofo| ofo.memory());
@@ -314,7 +311,6 @@ impl Rx {
 
     /// RFC 3168 section 6.1.3; a packet without ECT amid others with it is probably a retransmission and
     /// is ACKed at once.
-    #[inline]
     fn check_ce(&mut self, ect: bool, ce: bool) {
         if !self.ecn.ok || self.ecn.accurate {
             return;
@@ -361,7 +357,6 @@ impl Rx {
     }
 
     /// Whether [`Rx::poll_transmit`] would give a segment.
-    #[inline]
     #[must_use]
     pub fn has_output(&self) -> bool {
         self.want_handshake || (self.ack.now && self.state == State::Established)

@@ -12,7 +12,6 @@ impl Rx {
         self.every_step = true;
     }
 
-    #[inline]
     pub(super) fn is_ordinary(&self, segment: &Header, ce: bool) -> bool {
         segment.seq == self.rcv_nxt
             && segment.flags.with(Flags::PSH) == Flags::ACK.with(Flags::PSH)
@@ -24,7 +23,7 @@ impl Rx {
             && !ts_before(segment.ts_val, self.ts_recent)
     }
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn take_ordinary(&mut self, now: Nanos, segment: &Header) {
         if segment.seq <= self.window.rcv_wup {
             self.ts_recent = segment.ts_val;

@@ -122,7 +122,6 @@ impl ReceiveWindow {
     }
 
     /// From the timestamp echo of full segments, once for each echo.
-    #[inline]
     pub(super) fn measure_rtt_ts(&mut self, now: Nanos, segment: &Header, rcv_mss: u16) {
         if segment.ts_ecr == self.rtt.last_ecr {
             return;
@@ -137,7 +136,6 @@ impl ReceiveWindow {
     }
 
     /// From the passing of a window.
-    #[inline]
     pub(super) fn measure_rtt(&mut self, now: Nanos, rcv_nxt: u64) {
         if let Some(since) = self.rtt.time {
             if rcv_nxt < self.rtt.seq {
@@ -151,7 +149,6 @@ impl ReceiveWindow {
 
     /// The window opens by two segments for each received while the buffer has room; whether it did.
     /// `held`: memory that out-of-order data occupies.
-    #[inline]
     pub(super) fn grow(&mut self, held: u32, len: u32) -> bool {
         let space = win_from_space(self.rcvbuf.saturating_sub(held));
         let limit = self.clamp.min(space);
@@ -165,7 +162,7 @@ impl ReceiveWindow {
 
     /// Once a round trip: if more was read than ever before in one, the buffer grows to hold twice that,
     /// and the growth besides, for the sender may be in slow start.
-    #[inline]
+    #[inline(always)]
     pub(super) fn space_adjust(&mut self, now: Nanos, copied_seq: u64) {
         let rtt = self.rtt();
         if rtt == Span::ZERO || now.since(self.space.time) < rtt {

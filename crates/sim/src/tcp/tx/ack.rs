@@ -90,7 +90,6 @@ impl Tx {
     }
 
     /// After an ACK the application may write.
-    #[inline]
     pub(super) fn acknowledged(&mut self) {
         if self.app_bytes != 0 && (self.may_have_space() || !self.takes_shortcuts()) {
             self.check_space();
@@ -168,7 +167,6 @@ impl Tx {
     }
 
     /// SACK blocks and ECN echo.
-    #[inline]
     fn take_signals(&mut self, now: Nanos, segment: &Header, sack: &[Sack], ack: &mut Ack) {
         if segment.flags.has(Flags::ECE) && self.ecn.ok && !self.w.accecn {
             ack.flags |= ECE;

@@ -38,7 +38,6 @@ impl Tx {
     }
 
     /// The rate is what the socket allows at the most (Linux `sk_max_pacing_rate`).
-    #[inline]
     pub(super) fn hold_pacing_rate(&mut self) {
         if let Some(max) = self.config.max_pacing_rate {
             self.w.sk_pacing_rate = self.w.sk_pacing_rate.min(max);
@@ -107,7 +106,6 @@ impl Tx {
 
     /// Whether [`Tx::tso_segs`] is two, where congestion control asks for no more: the round trip is not
     /// short, and three segments last longer than a super-packet should.
-    #[inline]
     pub(super) fn sends_twos(&self) -> bool {
         const FAR: Span = Span::from_micros(32 << TSO_RTT_LOG);
         self.w.min_rtt() >= FAR && self.pacing_quantum() < 3 * u64::from(self.w.mss)
@@ -115,7 +113,6 @@ impl Tx {
 
     /// Whether [`Tx::should_defer`] holds back the one segment that the congestion window has left over,
     /// which is less than a third of the windows and of a super-packet: what remains of its conditions then.
-    #[inline]
     pub(super) fn lone_waits(&mut self, now: Nanos, queued: u64, quota: u32) -> bool {
         let mss = self.w.mss;
         let is_lone = self.takes_shortcuts()
@@ -192,7 +189,6 @@ impl Tx {
     }
 
     /// Whether [`Tx::check_space`] has anything to do: data alone, without heads, may fill the buffer.
-    #[inline]
     pub(super) fn may_have_space(&self) -> bool {
         let bytes = self.write_seq.saturating_sub(self.w.snd_una);
         bytes * 3 <= u64::from(self.sndbuf) * 2 || self.unsent() < u64::from(self.w.mss)

@@ -434,7 +434,6 @@ impl Tx {
     }
 
     /// Whether steps that are known to change nothing are left out.
-    #[inline]
     fn takes_shortcuts(&self) -> bool {
         !self.every_step
     }

@@ -12,7 +12,6 @@ use goodqueue::Nanos;
 
 impl Tx {
     /// Takes an ordinary acknowledgement; `false`: it is none, and nothing was changed.
-    #[inline]
     pub(super) fn take_ordinary(&mut self, now: Nanos, segment: &Header) -> bool {
         let acked = segment.ack.wrapping_sub(self.w.snd_una);
         if !self.is_quiet()

@@ -18,7 +18,6 @@ pub(super) struct Newest {
 
 impl Tx {
     /// A segment at `seq` sent at `sent`, and what it must remember.
-    #[inline]
     #[allow(clippy::cast_possible_truncation)]
     pub(super) fn rate_sent(&mut self, seq: u64, sent: Nanos) -> (Slot, Stamps) {
         if self.w.packets_out == 0 {

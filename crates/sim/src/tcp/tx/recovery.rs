@@ -348,7 +348,6 @@ impl Tx {
 
     /// RFC 8985 section 7.4: the end of a tail loss probe's episode. A probe that repaired a loss reduces
     /// the window.
-    #[inline]
     pub(super) fn process_probe_ack(&mut self, now: Nanos, acked: u64, ack: &Ack) {
         let Some(high_seq) = self.tlp.high_seq.map(NonZeroU64::get) else { return };
         if acked < high_seq {

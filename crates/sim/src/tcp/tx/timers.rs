@@ -74,7 +74,6 @@ impl Tx {
 
     /// RFC 8985 section 7.2: two round trips, more when a lone segment may wait for a delayed ACK, never
     /// beyond the retransmission timeout.
-    #[inline]
     pub(super) fn schedule_probe(&mut self, now: Nanos, advancing: bool) -> bool {
         if self.w.packets_out == 0 || !self.may_probe() {
             return false;

@@ -216,7 +216,6 @@ impl Tx {
 
     /// Whether a full window ends the burst, where `unsent` bytes are left: else the application is given its
     /// chance first, or the time of the next departure is looked at.
-    #[inline]
     fn is_over_when_full(&self, unsent: u64) -> bool {
         unsent >= u64::from(self.w.mss) && !self.w.pacing
     }
@@ -345,7 +344,6 @@ impl Tx {
     }
 
     #[cold]
-    #[inline(never)]
     fn next_new_besides(&mut self, now: Nanos) -> Option<Header> {
         let mut segment = Header::default();
         if self.next_new(now, &mut segment) { Some(segment) } else { None }
@@ -364,7 +362,6 @@ impl Tx {
     /// What an ACK mostly clocks out, bytes and segments: one or two whole segments, after a pause that rules
     /// deferral out. Two may always be a super-packet, where congestion control does not say otherwise; what
     /// does not match is up to [`Tx::sendable`].
-    #[inline]
     fn clocked_out(&self, now: Nanos, unsent: u64, quota: u32) -> Option<(u32, u32)> {
         let quota = if quota > 2 && self.sends_twos() { 2 } else { quota };
         let len = quota.wrapping_mul(self.w.mss);
@@ -414,7 +411,7 @@ impl Tx {
         !self.config.nodelay && has_small && !self.is_fin_next()
     }
 
-    #[inline]
+    #[inline(always)]
     fn send_new(&mut self, now: Nanos, (len, segs): (u32, u32), is_last: bool, segment: &mut Header) {
         self.w.lsndtime = now;
         let seq = self.w.snd_nxt;
@@ -440,7 +437,7 @@ impl Tx {
     }
 
     /// Puts a packet's segments on the scoreboard.
-    #[inline]
+    #[inline(always)]
     fn push_slots(&mut self, seq: u64, len: u32, fin: bool, sent: Nanos, segs: u32) {
         let slot = self.rate_sent(seq, sent);
         let mut last = LAST;
@@ -454,7 +451,6 @@ impl Tx {
     }
 
     /// ECT and CWR are for new data only (RFC 3168 section 6.1.2, 6.1.5).
-    #[inline]
     fn new_segment(
         &mut self,
         segment: &mut Header,
@@ -502,7 +498,7 @@ impl Tx {
 
     /// RFC 7661 as Linux has it (`tcp_cwnd_validate`): remembers whether the window was filled in this
     /// round trip.
-    #[inline]
+    #[inline(always)]
     fn validate_cwnd(&mut self, now: Nanos, is_limited: bool) {
         let w = &mut self.w;
         if w.snd_una >= self.usage.seq
