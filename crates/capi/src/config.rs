@@ -60,7 +60,7 @@ macro_rules! parameters {
                 Config {
                     size: size_of::<Config>() as u32,
                     kind,
-                    mtu: 1514,
+                    mtu: goodqueue::ETHERNET_FRAME,
                     slots: 0,
                     drop_slots: GQ_DROPS_ALL,
                     reserved: 0,
