@@ -10,13 +10,14 @@
 //! add up.
 
 pub mod air;
+#[path = "../../crates/core/tests/conserve/mod.rs"]
+pub mod conserve;
 pub mod network;
 pub mod wifi;
 
-use std::collections::BTreeMap;
-
 use arbitrary::Arbitrary;
-use goodqueue::{Header, Nanos, Observer, Queue, Reason, Verdict};
+use conserve::Seen;
+use goodqueue::{Header, Nanos, Queue};
 
 /// One call.
 #[derive(Arbitrary, Clone, Copy, Debug)]
@@ -35,68 +36,41 @@ pub enum Call {
     Reset,
 }
 
-/// What is inside, as the caller knows it.
-#[derive(Default)]
-pub struct Inside {
-    packets: BTreeMap<u64, Header>,
-    last_dropped: Option<u64>,
-}
-
-impl Inside {
-    fn take(&mut self, packet: &Header) {
-        let given = self.packets.remove(&packet.cookie).expect("a packet that is inside, once");
-        assert_eq!((packet.len, packet.truesize), (given.len, given.truesize));
-    }
-}
-
-impl Observer<Header> for Inside {
-    fn dropped(&mut self, _now: Nanos, packet: Header, _reason: Reason) {
-        self.take(&packet);
-        self.last_dropped = Some(packet.cookie);
-    }
-
-    fn marked(&mut self, _now: Nanos, packet: &Header, _reason: Reason) {
-        assert_eq!(packet.dsfield & 3, 3);
-    }
-}
-
 /// Makes the calls; `configure` changes the parameters of the queue by a number.
 pub fn run<Q: Queue<Header>>(
     mut queue: Q,
     calls: &[Call],
-    mut configure: impl FnMut(&mut Q, Nanos, u8, &mut Inside),
+    mut configure: impl FnMut(&mut Q, Nanos, u8, &mut Seen),
 ) {
     let (mut now, mut id) = (Nanos(1_000_000_000), 0);
-    let mut inside = Inside::default();
+    let mut seen = Seen::default();
     for call in calls {
+        let mut arrived = None;
         match *call {
             Call::Enqueue { hash, len, extra, ecn } => {
                 id += 1;
                 let (len, flow_hash) = (u32::from(len) + 1, u32::from(hash) << 24);
                 let truesize = len + u32::from(extra) * 4;
                 let packet = Header { cookie: id, len, truesize, flow_hash, dsfield: ecn };
-                inside.packets.insert(id, packet);
-                inside.last_dropped = None;
-                let verdict = queue.enqueue(now, packet, &mut inside);
-                assert_eq!(inside.packets.contains_key(&id), verdict == Verdict::Enqueued);
+                seen.inside.insert(id, packet);
+                arrived = Some((packet, queue.enqueue(now, packet, &mut seen)));
             }
             Call::Dequeue => {
-                if let Some(packet) = queue.dequeue(now, &mut inside) {
-                    inside.take(&packet);
+                if let Some(packet) = queue.dequeue(now, &mut seen) {
+                    seen.leaves(&packet);
                 }
             }
             Call::Advance(span) => now.0 += u64::from(span),
             Call::Idle(units) => now.0 += u64::from(units) * 17_000_000_000,
-            Call::Configure(choice) => configure(&mut queue, now, choice, &mut inside),
+            Call::Configure(choice) => configure(&mut queue, now, choice, &mut seen),
             Call::Reset => {
-                queue.reset(now, &mut inside);
-                assert!(inside.packets.is_empty());
+                queue.reset(now, &mut seen);
+                assert!(seen.inside.is_empty());
             }
         }
-        let backlog = queue.backlog();
-        assert_eq!(backlog.packets as usize, inside.packets.len());
-        assert_eq!(backlog.bytes, inside.packets.values().map(|packet| u64::from(packet.len)).sum::<u64>());
-        assert_eq!(queue.next_wake(now).is_none(), inside.packets.is_empty());
+        seen.dropped.clear();
+        seen.check(&queue, arrived.as_ref().map(|(packet, verdict)| (packet, *verdict)));
+        assert_eq!(queue.next_wake(now).is_none(), seen.inside.is_empty());
     }
 }
 

@@ -92,7 +92,7 @@ impl Config {
         Config {
             size: size_of::<Config>() as u32,
             kind,
-            mtu: 1514,
+            mtu: goodqueue::ETHERNET_FRAME,
             drop_slots: GQ_DROPS_ALL,
             link_rate: 0,
             ..Config::DEFAULT

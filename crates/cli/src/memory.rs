@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use goodqueue::spec::{CATALOGUE, Parameter, QueueParams};
 use goodqueue::wifi::{Capacity, WifiParams};
-use goodqueue::{Bytes, Header, Link, Part, QueueSpec, Rate, SpecError};
+use goodqueue::{Bytes, ETHERNET_FRAME, Header, Link, Part, QueueSpec, Rate, SpecError};
 use serde_json::{Value, json};
 
 use crate::args::QueuesArgs;
@@ -12,8 +12,6 @@ use crate::output::{print, print_json};
 use goodqueue_experiment::Error;
 use goodqueue_experiment::did_you_mean;
 
-/// Longest packet of the link, bytes.
-const MTU: u32 = 1514;
 /// Rate of the link that a queue sized in time is for.
 const RATE: Rate = Rate(100_000_000);
 
@@ -71,12 +69,12 @@ fn of_queue(text: &str) -> Result<Footprint, Error> {
     let spec: QueueSpec = text.parse().map_err(wrong)?;
     let frames = match spec.params() {
         QueueParams::Cake(setup) => {
-            let params = setup.params(Link { rate: RATE, mtu: MTU });
+            let params = setup.params(Link { rate: RATE, mtu: ETHERNET_FRAME });
             Some(params.memory_limit_at(params.bandwidth.0 / 8).into())
         }
         params => params.discipline().memory_limit().map(u64::from),
     };
-    let parts = spec.memory::<Header>(RATE, MTU).map_err(Error::usage)?;
+    let parts = spec.memory::<Header>(RATE, ETHERNET_FRAME).map_err(Error::usage)?;
     Ok(Footprint { queue: spec.to_string(), parts, frames, linux: linux(&spec) })
 }
 

@@ -92,7 +92,7 @@ fn write(folder: &Folder, Reproduced { outcome, shown }: &Reproduced) -> Result<
         Shown::Runs(record, Picture::Airtime) => goodqueue_report::write_airtime(record, path),
         Shown::Runs(record, Picture::Shares) => goodqueue_report::write_shares(record, path),
         Shown::Runs(record, Picture::Video) => goodqueue_report::write_video(record, path),
-        Shown::Counts(curves, _) => goodqueue_report::write_curves(curves, path),
+        Shown::Counts { curves, .. } => goodqueue_report::write_curves(curves, path),
     };
     written.map_err(|error| Error::Machine(format!("--output {}: {error}", folder.path().display())))
 }

@@ -1,20 +1,23 @@
 //! `cake` as every queue must be: packets come back exactly once, sums are right, and it says when it can
 //! deliver; framing against arithmetic that walks cell by cell.
 
+mod conserve;
+
+use conserve::Seen;
 use goodqueue::cake::{AckFilter, Diffserv, Framing, Isolation, NoStorage, Overhead, Params, TINS, Tables};
 use goodqueue::details::{Details, TcpHeader};
-use goodqueue::{Cake, Header, Lcg, Nanos, Observer, Packet, Queue, Rate, Reason};
+use goodqueue::{Cake, Header, Ignore, Lcg, Nanos, Observer, Packet, Queue, Rate, Reason};
 use proptest::prelude::*;
 
-/// Hosts by the bits of the cookie; counts what comes back by drops.
+/// Hosts by the flow hash.
 #[derive(Default)]
 struct Owner {
-    dropped: Vec<u64>,
+    seen: Seen,
 }
 
 impl Observer<Header> for Owner {
-    fn dropped(&mut self, _now: Nanos, packet: Header, _reason: Reason) {
-        self.dropped.push(packet.cookie);
+    fn dropped(&mut self, now: Nanos, packet: Header, reason: Reason) {
+        self.seen.dropped(now, packet, reason);
     }
     fn details(&self, packet: &Header) -> Details {
         let [source_hash, destination_hash] = [packet.flow_hash % 3, packet.flow_hash % 5];
@@ -80,18 +83,16 @@ proptest! {
     ) {
         let mut queue = queue(params, slots);
         let mut owner = Owner::default();
-        let (mut now, mut arrived, mut delivered) = (Nanos(1_000_000_000), Vec::new(), Vec::new());
-        let mut lengths = Vec::new();
-        for (call, hash, dsfield, gap) in calls {
+        let mut now = Nanos(1_000_000_000);
+        for (cookie, (call, hash, dsfield, gap)) in (0..).zip(calls) {
             now.0 += gap;
+            let mut arrived = None;
             match call {
                 0..=3 => {
-                    let cookie = arrived.len() as u64;
                     let len = if hash % 2 == 0 { 66 } else { 1514 };
-                    arrived.push(cookie);
-                    lengths.push(len);
                     let packet = Header { cookie, len, truesize: len + 700, flow_hash: hash, dsfield };
-                    queue.enqueue(now, packet, &mut owner);
+                    owner.seen.inside.insert(cookie, packet);
+                    arrived = Some((packet, queue.enqueue(now, packet, &mut owner)));
                 }
                 7 if gap % 50 == 0 => queue.configure(now, change, &mut owner).expect("eight tins"),
                 7 if gap % 51 == 0 => queue.reset(now, &mut owner),
@@ -105,15 +106,10 @@ proptest! {
                     if wake == Some(now) && !queue.params().ingress {
                         prop_assert!(packet.is_some(), "it said now");
                     }
-                    delivered.extend(packet.map(|packet| packet.cookie));
+                    packet.iter().for_each(|packet| _ = owner.seen.leaves(packet));
                 }
             }
-            let mut inside: Vec<u64> = arrived.clone();
-            inside.retain(|cookie| !delivered.contains(cookie) && !owner.dropped.contains(cookie));
-            let bytes: u64 = inside.iter().map(|&cookie| u64::from(lengths[cookie as usize])).sum();
-            let backlog = queue.backlog();
-            prop_assert_eq!((u64::from(backlog.packets), backlog.bytes), (inside.len() as u64, bytes));
-            prop_assert_eq!(arrived.len(), inside.len() + delivered.len() + owner.dropped.len());
+            owner.seen.check(&queue, arrived.as_ref().map(|(packet, verdict)| (packet, *verdict)));
         }
     }
 
@@ -135,12 +131,13 @@ proptest! {
                 } else if call < 4 {
                     let len = 66 + 10 * (hash % 7);
                     let packet = Header { cookie, len, truesize: len + 700, flow_hash: hash, dsfield };
+                    owner.seen.inside.insert(cookie, packet);
                     queue.enqueue(now, packet, &mut owner);
                 } else {
-                    delivered.extend(queue.dequeue(now, &mut owner).map(|packet| packet.cookie));
+                    delivered.extend(queue.dequeue(now, &mut owner).map(|packet| owner.seen.leaves(&packet).cookie));
                 }
             }
-            (delivered, owner.dropped, queue.stats())
+            (delivered, owner.seen.dropped, queue.stats())
         };
         prop_assert_eq!(run(params.diffserv.tins()), run(TINS));
     }
@@ -157,8 +154,8 @@ proptest! {
         let mut queue = queue(Params { bandwidth, overhead, mpu, framing, ..Params::default() }, 8);
         let now = Nanos(1_000_000_000);
         let packet = Header { len, truesize: len, ..Header::default() };
-        queue.enqueue(now, packet, &mut Owner::default());
-        prop_assert_eq!(queue.dequeue(now, &mut Owner::default()).map(|packet| packet.len()), Some(len));
+        queue.enqueue(now, packet, &mut Ignore);
+        prop_assert_eq!(queue.dequeue(now, &mut Ignore).map(|packet| packet.len()), Some(len));
         // Byte by byte: 48 to a cell of 53, one more for each 64 begun.
         let mut carried = (i64::from(len) - 14 + i64::from(bytes)).max(i64::from(mpu));
         match framing {

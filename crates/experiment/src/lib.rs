@@ -49,6 +49,7 @@ mod collect;
 mod error;
 mod experiment;
 pub mod figure;
+mod fit;
 mod hint;
 mod input;
 #[cfg(feature = "live")]
@@ -67,7 +68,7 @@ pub use experiment::{Experiment, Variant};
 pub use hint::did_you_mean;
 pub use input::text as read_text;
 pub use monitor::{Latest, Monitor, Turn};
-pub use plan::{Arm, FRAME, LinkOrder, MTU, Plan, TestOrder};
+pub use plan::{Arm, LinkOrder, Plan, TestOrder};
 pub use request::Request;
 pub use text::ExperimentError;
 

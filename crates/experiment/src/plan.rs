@@ -21,12 +21,6 @@ pub(crate) use seeds::Seeds;
 pub(crate) use values::bytes_per_second;
 use values::{positive, span};
 
-/// The link's IP MTU in bytes: Ethernet's.
-pub const MTU: u32 = 1500;
-
-/// The longest frame, as a queue counts it: MTU and Ethernet header.
-pub const FRAME: u32 = MTU + 14;
-
 /// What runs a test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]

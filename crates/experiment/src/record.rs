@@ -1,6 +1,6 @@
 //! What a record says of an experiment before it has run.
 
-use goodqueue::Span;
+use goodqueue::{ETHERNET_MTU, Span};
 use goodqueue_probe::talk::App;
 use goodqueue_probe::{Direction as Way, Probe, Test};
 use goodqueue_report::{
@@ -8,7 +8,7 @@ use goodqueue_report::{
 };
 use goodqueue_sim::{Link, Opener, route};
 
-use crate::plan::{LinkOrder, MTU, Plan};
+use crate::plan::{LinkOrder, Plan};
 use crate::simulate::Job;
 use crate::{Experiment, Variant};
 
@@ -83,7 +83,7 @@ impl Variant {
             up: path(self.up, Way::Up),
             down: path(self.down, Way::Down),
             rtt_ns: self.rtt.iter().map(|rtt| rtt.0).collect(),
-            mtu_bytes: MTU,
+            mtu_bytes: ETHERNET_MTU,
             ecn: self.scenario.tcp.ecn,
             ip_version: if self.scenario.ipv6 { 6 } else { 4 },
         }
@@ -182,7 +182,7 @@ fn link_plan(link: &LinkOrder) -> LinkPlan {
         up: path(link.up_bps),
         down: path(link.down_bps),
         rtt_ns: link.rtt_ns.clone(),
-        mtu_bytes: MTU,
+        mtu_bytes: ETHERNET_MTU,
         ecn: link.ecn,
         ip_version: link.ip_version,
     }

@@ -184,7 +184,16 @@ impl PortSpec {
     #[must_use]
     pub fn new(queue: Discipline, rate: Rate) -> PortSpec {
         let line = Serializer::new(rate).into();
-        PortSpec { queue, shaper: None, lanes: 1, ring: None, line, rate, frame: 1514, pause: None }
+        PortSpec {
+            queue,
+            shaper: None,
+            lanes: 1,
+            ring: None,
+            line,
+            rate,
+            frame: goodqueue::ETHERNET_FRAME,
+            pause: None,
+        }
     }
 }
 

@@ -74,7 +74,7 @@ impl Default for LabSpec {
         let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
         let sysctls =
             vec![pair("net.ipv4.tcp_no_metrics_save", "1"), pair("net.ipv4.tcp_orphan_retries", "1")];
-        LabSpec { hosts: 1, mtu: 1500, sysctls }
+        LabSpec { hosts: 1, mtu: goodqueue::ETHERNET_MTU, sysctls }
     }
 }
 

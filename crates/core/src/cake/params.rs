@@ -187,7 +187,7 @@ impl Default for Params {
             split_gso: true,
             ack_filter: AckFilter::Off,
             fwmark: 0,
-            mtu: 1514,
+            mtu: crate::ETHERNET_FRAME,
             handle: 0x8001_0000,
         }
     }

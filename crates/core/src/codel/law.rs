@@ -79,7 +79,7 @@ impl Params {
             ce_threshold: None,
             ce_threshold_selector: 0,
             ce_threshold_mask: 0,
-            mtu: 1514,
+            mtu: crate::ETHERNET_FRAME,
             parity: Parity::Sane,
         }
     }

@@ -68,7 +68,7 @@ impl LawParams {
             ecn: false,
             bytemode: false,
             dq_rate_estimator: false,
-            mtu: 1514,
+            mtu: crate::ETHERNET_FRAME,
             hz: HZ,
         }
     }

@@ -100,7 +100,7 @@ impl Default for Params {
         Params {
             limit: 127,
             depth: MAX_DEPTH,
-            quantum: 1514,
+            quantum: crate::ETHERNET_FRAME,
             perturb: None,
             headdrop: false,
             red: None,

@@ -4,7 +4,7 @@ use core::fmt;
 
 use super::MAX_PACKETS;
 use crate::tbf::ParamsError;
-use crate::{Bytes, Rate, Span, htb, red};
+use crate::{Bytes, ETHERNET_FRAME, Rate, Span, htb, red};
 
 /// The largest time in tc's 32 bits of microseconds.
 pub(crate) const MAX_MICROS: Span = Span(u32::MAX as u64 * 1000);
@@ -22,7 +22,7 @@ impl Link {
     /// A link of this rate with Ethernet's MTU.
     #[must_use]
     pub const fn ethernet(rate: Rate) -> Link {
-        Link { rate, mtu: 1514 }
+        Link { rate, mtu: ETHERNET_FRAME }
     }
 }
 

@@ -7,7 +7,7 @@ use goodqueue::drr::{By, Class};
 use goodqueue::fifo::Limit;
 use goodqueue::prio::{Priomap, priority};
 use goodqueue::red::Setup;
-use goodqueue::{Drr, Fifo, FqCodel, Header, Nanos, Prio, Queue, Rate, Red, Rng, Tbf, fq_codel, tbf};
+use goodqueue::{Drr, Fifo, FqCodel, Header, Ignore, Nanos, Prio, Queue, Rate, Red, Rng, Tbf, fq_codel, tbf};
 use proptest::prelude::*;
 
 use crate::LINK;
@@ -112,7 +112,7 @@ proptest! {
         let map = Priomap(Priomap::of_digits(digits).0.map(|band| band % 4));
         let mut queue = <Prio<Header, _>>::new(map, vec![fifo(20); 4]).expect("bands");
         let mut model = [const { VecDeque::new() }; 4];
-        let mut seen = Seen::default();
+        let mut seen = Ignore;
         for (id, call) in (0_u64..).zip(calls) {
             if let Some((dscp, len)) = call {
                 let packet = Header { cookie: id, len, dsfield: dscp << 2, ..Header::default() };
@@ -139,7 +139,7 @@ proptest! {
         let quanta = weights.map(|weight| weight * 1514);
         let leaves = quanta.map(|quantum| Class::new(fifo(200), quantum));
         let mut queue = <Drr<Header, _>>::new(By::Dscp, leaves.to_vec()).expect("classes");
-        let mut seen = Seen::default();
+        let mut seen = Ignore;
         let mut left = [0; 4];
         for (at, &len) in lens.iter().enumerate() {
             let class = u8::try_from(at % 4).expect("four");
@@ -170,7 +170,7 @@ proptest! {
         let params = Setup { avpkt: 100, ..Setup::new(200_000) }.params().expect("parameters");
         let mut queue = <Red<Header>>::new(params, Nanos(0), Rng::new(1), vec![Header::default(); 6000]);
         let (mut average, weight) = (0.0, 0.5_f64.powi(params.law.wlog.into()));
-        let mut seen = Seen::default();
+        let mut seen = Ignore;
         let mut idle = None;
         for (at, (departures, len)) in (0_u64..).zip(arrivals) {
             let now = Nanos(at * 50_000);

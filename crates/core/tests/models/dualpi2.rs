@@ -209,6 +209,7 @@ proptest! {
                 Op::Enqueue { len, ecn, .. } => {
                     let len = len.min(1514);
                     let packet = Header { cookie: id, len, truesize: len + 700, dsfield: ecn, ..Header::default() };
+                    seen.inside.insert(id, packet);
                     let verdict = queue.enqueue(Nanos(now), packet, &mut seen);
                     let marked = std::mem::take(&mut seen.marked);
                     let is_queued = verdict == Verdict::Enqueued;
@@ -219,6 +220,7 @@ proptest! {
                 Op::Advance(span) => now += span % 200_000_000,
                 _ => {
                     let packet = queue.dequeue(Nanos(now), &mut seen);
+                    packet.iter().for_each(|packet| _ = seen.leaves(packet));
                     seen.marked = 0;
                     let dropped: Vec<u64> = seen.dropped.drain(..).map(|(packet, _)| packet.cookie).collect();
                     prop_assert_eq!((dropped, packet), model.dequeue(now));

@@ -3,7 +3,7 @@
 use goodqueue::arena::Slot;
 use goodqueue::fifo::Limit;
 use goodqueue::htb::{Class, ClassParams, Htb, Map};
-use goodqueue::{AnyQueue, Fifo, FqCodel, Header, Nanos, Queue, Rate, Tbf, fq_codel, tbf};
+use goodqueue::{AnyQueue, Fifo, FqCodel, Header, Ignore, Nanos, Queue, Rate, Tbf, fq_codel, tbf};
 use proptest::prelude::*;
 
 use crate::LINK;
@@ -214,7 +214,7 @@ proptest! {
         let map = map(given.len());
         let mut model = Model::new(&classes);
         let mut queue = <Htb<Header, Fifo<Header>>>::new(map, Nanos(0), classes).expect("a tree");
-        let mut seen = Seen::default();
+        let mut seen = Ignore;
         let mut waiting = vec![0_u32; given.len()];
         let mut sent: Vec<(u64, usize, u32)> = Vec::new();
         let (mut now, mut arrivals) = (0, arrivals.into_iter().peekable());
@@ -274,7 +274,7 @@ proptest! {
         let classes: Vec<_> = core::iter::once(root).chain(quanta.iter().map(leaf)).collect();
         let map: Map = core::array::from_fn(|dscp| u8::try_from(1 + dscp % quanta.len()).expect("few"));
         let mut queue = <Htb<Header, Fifo<Header>>>::new(map, Nanos(0), classes).expect("a tree");
-        let mut seen = Seen::default();
+        let mut seen = Ignore;
         for at in 0..100 * quanta.len() {
             let dsfield = u8::try_from(at % quanta.len()).expect("few") << 2;
             queue.enqueue(Nanos(0), Header { len: 1000, dsfield, ..Header::default() }, &mut seen);

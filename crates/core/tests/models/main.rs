@@ -2,6 +2,8 @@
 //! the backlog is the sum of what is inside, and a queue wakes exactly when it says.
 
 mod classes;
+#[path = "../conserve/mod.rs"]
+mod conserve;
 mod dualpi2;
 mod fq;
 mod harness;
@@ -15,7 +17,7 @@ use std::collections::VecDeque;
 use goodqueue::codel::Parity;
 use goodqueue::fifo::Limit;
 use goodqueue::{
-    Codel, Fifo, FqCodel, Header, Link, Nanos, Queue, Rate, Span, Tbf, Verdict, codel, fq_codel, tbf,
+    Codel, Fifo, FqCodel, Header, Ignore, Link, Nanos, Queue, Rate, Span, Tbf, Verdict, codel, fq_codel, tbf,
 };
 use harness::{Op, Seen, Subject, op, run};
 use proptest::prelude::*;
@@ -136,7 +138,7 @@ proptest! {
         limit in 0_u64..20_000,
     ) {
         let mut queue = <Fifo<Header>>::new(Limit::Bytes(limit), vec![Header::default(); 400]);
-        let (mut model, mut seen) = (VecDeque::new(), Seen::default());
+        let (mut model, mut seen) = (VecDeque::new(), Ignore);
         for (id, len) in (0_u64..).zip(lens) {
             if let Some(len) = len {
                 let held: u64 = model.iter().map(|&(_, len)| u64::from(len)).sum();
@@ -169,7 +171,7 @@ proptest! {
         let params = fq_codel::Params { target: Span::from_secs(1000), ..fq_codel::Params::default() };
         let flows = counts.len();
         let mut queue = new_fq_codel(params, flows, 400);
-        let mut seen = Seen::default();
+        let mut seen = Ignore;
         for (flow, &count) in counts.iter().enumerate() {
             // The middle of the bucket's part of the hash space.
             let hash = ((flow as u64 * 2 + 1) << 31) / flows as u64;
@@ -202,7 +204,7 @@ proptest! {
     ) {
         let params = tbf::Params::new(Rate(rate), burst, 1 << 20);
         let mut queue = <Tbf<Header>>::new(params, LINK, Nanos(0), vec![Header::default(); 200]).expect("parameters");
-        let mut seen = Seen::default();
+        let mut seen = Ignore;
         for &len in &lens {
             queue.enqueue(Nanos(0), Header { len, ..Header::default() }, &mut seen);
         }

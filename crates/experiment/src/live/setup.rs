@@ -6,7 +6,7 @@ use std::thread::{self, JoinHandle};
 
 use goodqueue::fifo::Limit;
 use goodqueue::spec::{Link, QueueParams};
-use goodqueue::{AnyQueue, Bytes, Direction, Nanos, QueueSpec, Rate, RingSpec, Rng, Span};
+use goodqueue::{AnyQueue, Bytes, Direction, ETHERNET_FRAME, Nanos, QueueSpec, Rate, RingSpec, Rng, Span};
 use goodqueue_probe::Test;
 use goodqueue_report::PathQueue;
 use goodqueue_report::wifi::Radio as Recorded;
@@ -18,7 +18,7 @@ use super::message::{Order, Work};
 use super::on_air::{LoadStart, Notes, Offered, OnAir, RadioMessage, backlog};
 use crate::Error;
 use crate::collect::{QueueMoment, Tally};
-use crate::plan::{FRAME, LinkOrder};
+use crate::plan::LinkOrder;
 use crate::radio::{Measured, Owner, faults, places, signed};
 use crate::simulate::{PathLink, path_queue, unbalanced};
 use crate::text::link_file;
@@ -187,7 +187,7 @@ fn lines(lab: &Lab, link: &LinkOrder, queue: &QueueSpec, seed: u64) -> Result<En
     let path = |bps, node| {
         let (rate, draws) = (Rate(bps), Rng::stream(seed, node, "queue"));
         let queue: AnyQueue<Frame> =
-            queue.build_with(rate, FRAME, goodqueue_wire::now(), draws).map_err(Error::usage)?;
+            queue.build_with(rate, ETHERNET_FRAME, goodqueue_wire::now(), draws).map_err(Error::usage)?;
         let mut path = PathSpec::new(queue);
         path.rate = Some(rate);
         path.ring = link.ring.map(|entries| RingSpec { entries, bql: link.bql, coalesce: Span::ZERO });
@@ -203,7 +203,7 @@ fn lines(lab: &Lab, link: &LinkOrder, queue: &QueueSpec, seed: u64) -> Result<En
 
 /// How long a full queue, with a full device ring below it, takes to drain over a line of `rate`.
 fn drain_time(queue: &QueueSpec, rate: Rate, ring: u32) -> Span {
-    let frames = |packets: u64| packets.saturating_mul(FRAME.into());
+    let frames = |packets: u64| packets.saturating_mul(ETHERNET_FRAME.into());
     let link = Link::ethernet(rate);
     let bytes = match queue.params() {
         QueueParams::Fifo(params) => match params.limit(link) {
@@ -223,7 +223,8 @@ fn drain_time(queue: &QueueSpec, rate: Rate, ring: u32) -> Span {
 /// Slots for the frames under way, on top of those that may wait in queues.
 fn frames(link: &LinkOrder) -> u32 {
     let longest = link.rtt_ns.iter().max().copied().unwrap_or(0);
-    let flying = Rate(link.up_bps.saturating_add(link.down_bps)).bytes_in(Span(longest)).0 / u64::from(FRAME);
+    let flying =
+        Rate(link.up_bps.saturating_add(link.down_bps)).bytes_in(Span(longest)).0 / u64::from(ETHERNET_FRAME);
     u32::try_from(flying).unwrap_or(u32::MAX).saturating_add(DEFAULT_FRAMES).min(1 << 20)
 }
 

@@ -21,7 +21,6 @@ use super::rights::Rights;
 use super::setup::{Network, RadioReport, RadioThread, Setup};
 use crate::Error;
 use crate::collect::{QueueEnd, QueueMoment, Tally, parameters};
-use crate::plan::MTU;
 use crate::simulate::sojourn;
 
 /// Time between two looks at the queues.
@@ -253,7 +252,8 @@ fn lab(setup: &Setup) -> Result<Lab, Error> {
     goodqueue_wire::raise_open_files(16_384).map_err(Error::machine)?;
     let hosts = u8::try_from(setup.hosts).map_err(Error::usage)?;
     let ecn = if setup.ecn { "1" } else { "0" };
-    let spec = LabSpec { hosts, mtu: MTU, ..LabSpec::default() }.sysctl("net.ipv4.tcp_ecn", ecn);
+    let spec =
+        LabSpec { hosts, mtu: goodqueue::ETHERNET_MTU, ..LabSpec::default() }.sysctl("net.ipv4.tcp_ecn", ecn);
     let lab = match Lab::new(&spec) {
         Err(error) if error.is_missing() => {
             goodqueue_wire::enter_user_namespace().map_err(Error::machine)?;

@@ -1,9 +1,10 @@
 //! The queues that are compared.
 
-use goodqueue::{Nanos, QueueSpec, Rate};
+use goodqueue::Rate;
 
-use super::{FRAME, LinkOrder};
+use super::LinkOrder;
 use crate::Error;
+use crate::fit::unfit;
 use crate::hint::did_you_mean;
 use crate::text::share::QueueText;
 use crate::text::simple::default_queues;
@@ -17,7 +18,9 @@ pub(super) fn queues(text: Option<&str>, link: &LinkOrder) -> Result<Vec<String>
     for queue in specs {
         for bps in [link.up_bps, link.down_bps] {
             let why = |why| Error::Usage(format!("--queue {queue}: {why}"));
-            check(&queue.at(Some(Rate(bps))).map_err(why)?, Rate(bps))?;
+            if let Some(reason) = unfit(&queue.at(Some(Rate(bps))).map_err(why)?, Rate(bps)) {
+                return Err(Error::Usage(format!("--queue {reason}")));
+            }
         }
         let canonical = queue.to_string();
         if words.contains(&canonical) {
@@ -43,19 +46,4 @@ fn read(text: &str) -> Result<Vec<QueueText>, Error> {
 /// [`Error::Usage`] for the first that is wrong.
 pub(crate) fn words(text: &str) -> Result<Vec<String>, Error> {
     Ok(read(text)?.iter().map(ToString::to_string).collect())
-}
-
-/// Builds the queue once, so that what cannot be built is said before anything runs. A depth in bytes that
-/// no full frame fits into can be built, and passes nothing.
-fn check(spec: &QueueSpec, rate: Rate) -> Result<(), Error> {
-    for holder in [Some(*spec), spec.leaf()].into_iter().flatten() {
-        if let Some(words) = holder.too_small_for(FRAME) {
-            return Err(Error::Usage(format!(
-                "--queue {spec}: no full packet of {FRAME} bytes fits into {words}"
-            )));
-        }
-    }
-    spec.build::<goodqueue::Header>(rate, FRAME, Nanos::ZERO)
-        .map(|_| ())
-        .map_err(|error| Error::Usage(format!("--queue {spec}: {error}")))
 }

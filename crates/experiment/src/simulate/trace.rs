@@ -102,7 +102,7 @@ impl Tracer {
 fn begin(job: &Job, flow: usize) -> Option<Trace> {
     let scenario = &job.scenario;
     let ip_header = if scenario.ipv6 { 40 } else { 20 };
-    let mss = crate::plan::MTU - ip_header - TCP_HEADER;
+    let mss = goodqueue::ETHERNET_MTU - ip_header - TCP_HEADER;
     Some(Trace {
         queue: job.queue.clone(),
         flow: job.test.flows.get(flow)?.name.clone(),

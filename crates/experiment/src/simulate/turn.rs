@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use goodqueue::{Backlog, Bytes, Nanos, Rate, Span};
+use goodqueue::{Backlog, Bytes, ETHERNET_FRAME, Nanos, Rate, Span};
 use goodqueue_probe::{End as FlowSide, Flow, Sample, Test};
 use goodqueue_report::trace::Trace;
 use goodqueue_report::{Run, Simulation as Identity};
@@ -15,7 +15,6 @@ use super::trace::Tracer;
 use crate::Error;
 use crate::Latest;
 use crate::collect::{Collector, QueueEnd, QueueMoment, Tally, parameters};
-use crate::plan::FRAME;
 use crate::text::trees;
 
 /// Time between two looks at the queues, as in the live arm.
@@ -312,7 +311,7 @@ fn slice(job: &Job) -> Span {
         job.scenario.links.get(link).and_then(|link| link.port.as_ref()).map_or(0, |port| port.rate.0)
     };
     let both = Rate(rate(job.up).saturating_add(rate(job.down)).max(1));
-    both.tx_time(Bytes(PATIENCE * u64::from(FRAME))).min(LOOK).max(Span(1_000))
+    both.tx_time(Bytes(PATIENCE * u64::from(ETHERNET_FRAME))).min(LOOK).max(Span(1_000))
 }
 
 pub(super) fn moment(link: &LinkView) -> QueueMoment {

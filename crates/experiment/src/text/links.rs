@@ -1,6 +1,6 @@
 //! Links as they are written: what is given and what is not, so that a variant can change a part.
 
-use goodqueue::{Rate, Span};
+use goodqueue::{ETHERNET_FRAME, Rate, Span};
 use goodqueue_sim::{Loss, Pause, Shaper, ShaperKind};
 use toml::Spanned;
 use toml::de::DeValue;
@@ -9,7 +9,6 @@ use super::keys::{BURSTS, DIRECTION, Key, Kind, LINK, LINK_CHANGE, PAUSE, SHAPER
 use super::read::{self, At, Read, Section, Wrong};
 use super::share::{QueueText, RateWords};
 use super::trees;
-use crate::plan::FRAME;
 
 /// The word in a link's `queue` that means the queue under comparison.
 pub(super) const COMPARED: &str = "$queue";
@@ -331,9 +330,9 @@ fn shaper<'a>(key: &Key, _: Kind, value: &'a Spanned<DeValue<'a>>) -> Read<Optio
     let rate = section.plain("rate", read::rate_or_share)?;
     let burst = section.read("burst", read::bytes)?;
     let kind = section.plain("kind", shaper_kind)?.unwrap_or(ShaperKind::Htb);
-    let depth = burst.map_or(FRAME, |burst| u32::try_from(burst.value).unwrap_or(0));
+    let depth = burst.map_or(ETHERNET_FRAME, |burst| u32::try_from(burst.value).unwrap_or(0));
     // A full frame never passes a tbf whose bucket it does not fit into.
-    let least = if kind == ShaperKind::Tbf { FRAME } else { 1 };
+    let least = if kind == ShaperKind::Tbf { ETHERNET_FRAME } else { 1 };
     if let Some(burst) = burst.filter(|_| depth < least) {
         let what = format!("burst of {} bytes: it is {least} to {}", burst.value, u32::MAX);
         return Err(Wrong::new(burst.at, what));

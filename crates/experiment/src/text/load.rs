@@ -1,6 +1,6 @@
 //! What the hosts do: the test of the catalogue, and flows, probes and sources of the file's own.
 
-use goodqueue::{Rate, Span};
+use goodqueue::{ETHERNET_FRAME, Rate, Span};
 use goodqueue_probe::{Direction, Dscp, Extra, Flow, Params, ParseExtraError, Probe, Test, TestError};
 use goodqueue_sim::tcp::cc::CcKind;
 use goodqueue_sim::{Pattern, Source};
@@ -370,7 +370,10 @@ fn read_source(section: &Section<'_>, test: &Test, client: &str) -> Read<NamedSo
     let ends = [end("from", client)?, end("to", "server")?];
     let rate = section.read("rate", read::rate)?;
     let rate = section.required("rate", rate)?;
-    let len = section.plain("bytes", read::count)?.and_then(|len| u32::try_from(len).ok()).unwrap_or(1514);
+    let len = section
+        .plain("bytes", read::count)?
+        .and_then(|len| u32::try_from(len).ok())
+        .unwrap_or(ETHERNET_FRAME);
     let start = section.plain("start", read::span)?.unwrap_or(Span::ZERO);
     let stop = section.plain("stop", read::span)?.unwrap_or(test.load).min(test.load);
     if start >= stop {

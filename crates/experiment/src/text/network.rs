@@ -4,8 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use goodqueue::port::Schedule;
-use goodqueue::spec::QueueParams;
-use goodqueue::{ClassTree, Line, QueueSpec, Rate, RingSpec, Serializer, Span};
+use goodqueue::{ClassTree, ETHERNET_FRAME, Line, Rate, RingSpec, Serializer, Span};
 use goodqueue_sim::switch::Buffers;
 use goodqueue_sim::{Discipline, Loss, PortSpec, Scenario};
 
@@ -16,7 +15,7 @@ use super::share::QueueText;
 use super::switches::Switch;
 use super::trace;
 use super::trees;
-use crate::plan::FRAME;
+use crate::fit::{room, unfit};
 
 /// The queue of a line that says nothing of one: what Linux gives a device (`txqueuelen` 1000).
 const PLAIN: &str = "pfifo:1000";
@@ -243,7 +242,7 @@ fn port(way: &OneWay, context: &Context<'_>, slowest: Option<Rate>) -> Read<(Opt
     }
     let (queue, compared) = queue(way, rate, context, slowest)?;
     let pause = way.pause.and_then(|pause| pause.value);
-    let port = PortSpec { queue, shaper, lanes, ring, line, rate, frame: FRAME, pause };
+    let port = PortSpec { queue, shaper, lanes, ring, line, rate, frame: ETHERNET_FRAME, pause };
     Ok((Some(port), Note { line: words, compared, rate: own, ..Note::default() }))
 }
 
@@ -332,49 +331,7 @@ fn queue(way: &OneWay, rate: Rate, context: &Context<'_>, slowest: Option<Rate>)
         None => (PLAIN.parse().map_err(|error| Wrong::new(at, format!("{PLAIN}: {error}")))?, false),
     };
     match unfit(&spec, rate) {
-        Some(why) => Err(Wrong::new(at, format!("{spec} at {rate}: {why}"))),
+        Some(why) => Err(Wrong::new(at, why)),
         None => Ok((spec.into(), compared)),
-    }
-}
-
-/// Why a queue passes nothing at this rate, or cannot be built for it.
-pub(super) fn unfit(spec: &QueueSpec, rate: Rate) -> Option<String> {
-    if let QueueParams::Fifo(params) = spec.params() {
-        let bytes = u128::from(rate.0) * u128::from(params.time.0) / 8_000_000_000;
-        return match bytes {
-            few if few < u128::from(FRAME) => {
-                Some(format!("it holds {few} bytes, less than a full packet of {FRAME}"))
-            }
-            many if many > u128::from(u32::MAX) => Some("it is above 4 GiB".into()),
-            _ => None,
-        };
-    }
-    if let Some(leaf) = spec.leaf() {
-        return unfit(&leaf, rate);
-    }
-    spec.too_small_for(FRAME).map(|words| format!("no full packet of {FRAME} bytes fits into {words}"))
-}
-
-/// Packets that the queues and rings of a port have room for; a limit in bytes is one of small packets.
-fn room(port: &PortSpec) -> u64 {
-    let places = match &port.queue {
-        Discipline::Queue(spec) => room_of_queue(spec, port),
-        Discipline::Classes(tree) => trees::room(tree),
-        Discipline::Own(_) => 0,
-    };
-    let ring = port.ring.map_or(0, |ring| u64::from(ring.entries));
-    places.saturating_add(ring).saturating_mul(u64::from(port.lanes))
-}
-
-fn room_of_queue(spec: &QueueSpec, port: &PortSpec) -> u64 {
-    let small = |bytes: u64| (bytes / 40).min(goodqueue::spec::MAX_PACKETS);
-    let places = || spec.places(goodqueue::Link { rate: port.rate, mtu: port.frame }).unwrap_or(0);
-    match spec.params() {
-        QueueParams::Bfifo(params) => small(params.limit.into()),
-        QueueParams::Tbf(params) => small(params.limit),
-        QueueParams::Red(setup) => small(setup.limit.into()),
-        QueueParams::Fifo(params) => small(port.rate.bytes_in(params.time).0),
-        QueueParams::Cake(setup) => places().saturating_add(u64::from(setup.flows) * 8),
-        params => places().saturating_add(params.discipline().flows().unwrap_or(0).into()),
     }
 }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use goodqueue::{ClassTree, Span};
+use goodqueue::{ClassTree, ETHERNET_MTU, Span};
 use goodqueue_sim::Discipline;
 use goodqueue_sim::tcp::Config;
 use toml::Spanned;
@@ -22,7 +22,7 @@ use super::switches::{self, Switch};
 use super::wifi::keys::{WIFI, WIFI_CHANGE};
 use super::wifi::{TestStations, Wifi, check_limits};
 use super::{scenario, trees};
-use crate::plan::{MTU, Plan, bytes_per_second};
+use crate::plan::{Plan, bytes_per_second};
 use crate::{Error, Experiment, Variant};
 
 /// TCP header with timestamps, bytes.
@@ -362,7 +362,7 @@ fn hosts_of(links: &[Link]) -> Read<usize> {
 /// TCP of hosts on Ethernet whose devices take no super-packets, as in the live arm.
 pub(super) fn plain_tcp(ipv6: bool) -> Config {
     let ip_header = if ipv6 { 40 } else { 20 };
-    Config { mss: MTU - ip_header - TCP_HEADER, tso: false, ..Config::default() }
+    Config { mss: ETHERNET_MTU - ip_header - TCP_HEADER, tso: false, ..Config::default() }
 }
 
 fn tcp(root: &Section<'_>, ipv6: bool) -> Read<Config> {

@@ -6,7 +6,7 @@
 //! ```
 
 use goodqueue::spec::QueueParams;
-use goodqueue::{Direction, Rate, Span};
+use goodqueue::{Direction, ETHERNET_FRAME, Rate, Span};
 use goodqueue_sim::{Loss, ShaperKind};
 use toml::Spanned;
 use toml::de::DeValue;
@@ -17,7 +17,7 @@ use super::links::{LineWords, Link, OneWay, QueueWords, ShaperWords};
 use super::load::{client_name, server_name};
 use super::read::{self, At, Read, Section, Wrong};
 use super::share::{QueueText, RateWords};
-use crate::plan::{FRAME, LinkOrder};
+use crate::plan::LinkOrder;
 
 /// `[link]`, as far as it is given.
 #[derive(Clone, Debug, Default)]
@@ -252,7 +252,7 @@ impl Simple {
             ));
         }
         let Some(cake) = cake else {
-            let shaper = ShaperWords { kind: ShaperKind::Htb, rate, burst: FRAME };
+            let shaper = ShaperWords { kind: ShaperKind::Htb, rate, burst: ETHERNET_FRAME };
             let queue = At { at, value: QueueWords::Spec(queue.clone()) };
             return Ok(OneWay {
                 queue: Some(queue),

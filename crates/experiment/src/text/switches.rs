@@ -1,5 +1,6 @@
 //! Nodes that are switches, as they are written.
 
+use goodqueue::ETHERNET_FRAME;
 use goodqueue_sim::switch::Buffers;
 use toml::Spanned;
 use toml::de::DeValue;
@@ -7,7 +8,6 @@ use toml::de::DeValue;
 use super::keys::{Key, Kind, Table, key};
 use super::links::{LineWords, OneWay, QueueWords, check_name, queue};
 use super::read::{self, At, Read, Section, Wrong};
-use crate::plan::FRAME;
 
 const BUFFERS: Key = key(
     "buffers",
@@ -191,8 +191,8 @@ fn memory(key: &Key, kind: Kind, value: &Spanned<DeValue<'_>>) -> Read<Option<u6
         return Ok(None);
     }
     match read::bytes(key, kind, value)? {
-        few if few < u64::from(FRAME) => {
-            Err(read::refuse(key, value, format!("no full packet of {FRAME} bytes fits into it")))
+        few if few < u64::from(ETHERNET_FRAME) => {
+            Err(read::refuse(key, value, format!("no full packet of {ETHERNET_FRAME} bytes fits into it")))
         }
         bytes => Ok(Some(bytes)),
     }

@@ -13,8 +13,8 @@ use toml::de::DeValue;
 use super::keys::{Key, Kind, Table, count, key};
 use super::links::{check_name, small};
 use super::read::{self, At, Read, Section, Wrong};
+use crate::fit::{room_of_tree, unfit};
 use crate::hint::did_you_mean;
-use crate::plan::FRAME;
 
 /// How a link's `queue` names a tree: this and the name of it.
 pub(super) const PREFIX: &str = "htb:";
@@ -89,7 +89,7 @@ pub(super) fn read_all(root: &Section<'_>) -> Read<Vec<Arc<ClassTree>>> {
             return Err(Wrong::new(name.at, format!("a second tree called `{}`", name.value)));
         }
         let tree = tree(&section, name.value)?;
-        let places = room(&tree);
+        let places = room_of_tree(&tree);
         if places > MAX_PACKETS {
             let what = format!("its queues have room for {places} packets, and {MAX_PACKETS} is the most");
             return Err(Wrong::new(name.at, what));
@@ -186,8 +186,8 @@ fn leaf(draft: &ClassText) -> Read<QueueSpec> {
         None => PLAIN.parse().map_err(|error| Wrong::new(at, format!("{PLAIN}: {error}")))?,
     };
     let rate = draft.params.rate;
-    match super::network::unfit(&queue, rate) {
-        Some(why) => Err(Wrong::new(at, format!("{queue} at {rate}: {why}"))),
+    match unfit(&queue, rate) {
+        Some(why) => Err(Wrong::new(at, why)),
         None => Ok(queue),
     }
 }
@@ -274,11 +274,6 @@ fn linklayer(key: &Key, kind: Kind, value: &Spanned<DeValue<'_>>) -> Read<LinkLa
         "atm" => Ok(LinkLayer::Atm),
         _ => Err(read::refuse(key, value, "there are ethernet and atm")),
     }
-}
-
-/// Packets that all its queues have room for.
-pub(super) fn room(tree: &ClassTree) -> u64 {
-    tree.places(FRAME).unwrap_or(u64::MAX)
 }
 
 /// Its classes in words, by name.

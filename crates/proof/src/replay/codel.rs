@@ -1,13 +1,13 @@
 //! `codel` and `fq_codel` under replay.
 
 use goodqueue::codel::{Parity, State, Ticks};
-use goodqueue::fq_codel::FlowState;
 use goodqueue::{Codel, FqCodel, Link, Nanos, Queue};
 use goodqueue::{codel as codel_queue, fq_codel as fq_codel_queue};
 
 use super::Fault;
-use super::format::{Input, Number};
+use super::format::Input;
 use super::subject::{Results, Setup, Subject, call, changed, common_state, hash_of, set};
+use super::text::{Number, field};
 
 /// The law's effective parameters in ticks of 1024 ns.
 fn law_effective(ticks: Ticks, key: &str) -> Option<Number> {
@@ -20,25 +20,11 @@ fn law_effective(ticks: Ticks, key: &str) -> Option<Number> {
 }
 
 fn law_state(state: &State, key: &str) -> Option<Number> {
-    Some(match key {
-        "count" => state.count.into(),
-        "lastcount" => state.lastcount.into(),
-        "dropping" => state.dropping.into(),
-        "rec_inv_sqrt" => state.rec_inv_sqrt.into(),
-        "first_above_time" => state.first_above_time.into(),
-        "drop_next" => state.drop_next.into(),
-        "ldelay" => state.ldelay.into(),
-        _ => return None,
-    })
+    field!(key, state, count, lastcount, dropping, rec_inv_sqrt, first_above_time, drop_next, ldelay)
 }
 
 fn law_counters(counters: &codel_queue::Counters, key: &str) -> Option<Number> {
-    Some(match key {
-        "ecn_mark" => counters.ecn_mark.into(),
-        "ce_mark" => counters.ce_mark.into(),
-        "maxpacket" => counters.maxpacket.into(),
-        _ => return None,
-    })
+    field!(key, counters, ecn_mark, ce_mark, maxpacket)
 }
 
 struct CodelSubject {
@@ -47,10 +33,8 @@ struct CodelSubject {
 }
 
 pub(super) fn codel(setup: &Setup<'_>) -> Result<Box<dyn Subject>, Fault> {
-    let mut params = codel_queue::Params { parity: Parity::Linux, ..codel_queue::Params::default() };
-    for entry in &setup.header.params {
-        set(&mut params, entry.key, entry.value).map_err(|reason| Fault::at(entry.line, reason))?;
-    }
+    let params =
+        setup.params(codel_queue::Params { parity: Parity::Linux, ..codel_queue::Params::default() }, set)?;
     let link = setup.link();
     let queue: Codel<goodqueue::Header> = Codel::new(params, link, Setup::places(setup.arrivals + 1));
     Ok(Box::new(CodelSubject { queue, link }))
@@ -103,30 +87,20 @@ fn set_fq_codel(params: &mut fq_codel_queue::Params, key: &str, value: Number) -
 }
 
 pub(super) fn fq_codel(setup: &Setup<'_>) -> Result<Box<dyn Subject>, Fault> {
-    let mut params = fq_codel_queue::Params { parity: Parity::Linux, ..fq_codel_queue::Params::default() };
-    for entry in &setup.header.params {
-        let set = set_fq_codel(&mut params, entry.key, entry.value);
-        set.map_err(|reason| Fault::at(entry.line, reason))?;
-    }
-    if !(1..=65_536).contains(&params.flows) {
-        let reason = format!("flows: {} is out of range", params.flows);
-        return Err(Fault::at(setup.header.queue_line, reason));
-    }
-    let (link, flows) = (setup.link(), Setup::places(params.flows as usize));
+    let params = setup.params(
+        fq_codel_queue::Params { parity: Parity::Linux, ..fq_codel_queue::Params::default() },
+        set_fq_codel,
+    )?;
+    let (link, flows) = (setup.link(), Setup::places(setup.flows(params.flows)?));
     let queue = <FqCodel<goodqueue::Header>>::new(params, link, flows, Setup::places(setup.arrivals + 1));
-    let queue = queue.map_err(|error| Fault::at(setup.header.queue_line, error.to_string()))?;
+    let queue = queue.map_err(|error| setup.fault(error))?;
     Ok(Box::new(FqCodelSubject { queue, link, bucket: 0 }))
 }
 
 impl FqCodelSubject {
     fn bucket_state(&self, key: &str) -> Option<Number> {
-        let FlowState { qlen, backlog, deficit, codel } = self.queue.flow_state(self.bucket)?;
-        Some(match key {
-            "qlen" => qlen.into(),
-            "backlog" => backlog.into(),
-            "deficit" => deficit.into(),
-            _ => return law_state(&codel, key),
-        })
+        let state = self.queue.flow_state(self.bucket)?;
+        field!(key, state, qlen, backlog, deficit).or_else(|| law_state(&state.codel, key))
     }
 }
 
@@ -167,16 +141,14 @@ impl Subject for FqCodelSubject {
         }
         let counters = self.queue.fq_counters();
         Some(match key {
-            "drop_overlimit" => counters.drop_overlimit.into(),
-            "drop_overmemory" => counters.drop_overmemory.into(),
-            "new_flow_count" => counters.new_flow_count.into(),
             "memory_usage" => self.queue.memory_usage().into(),
             "new_flows_len" => self.queue.listed_flows().0.into(),
             "old_flows_len" => self.queue.listed_flows().1.into(),
             "bucket" => self.bucket.into(),
             _ => {
                 return common_state(key, self.queue.backlog(), self.queue.stats())
-                    .or_else(|| law_counters(self.queue.codel_counters(), key));
+                    .or_else(|| law_counters(self.queue.codel_counters(), key))
+                    .or_else(|| field!(key, counters, drop_overlimit, drop_overmemory, new_flow_count));
             }
         })
     }

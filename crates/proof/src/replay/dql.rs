@@ -4,8 +4,9 @@ use goodqueue::dql::Params;
 use goodqueue::{Dql, Nanos};
 
 use super::Fault;
-use super::format::{Input, Number};
+use super::format::Input;
 use super::subject::{Results, Setup, Subject, changed, narrow, no_such_call};
+use super::text::{Number, field};
 
 fn set(params: &mut Params, key: &str, value: Number) -> Result<(), String> {
     match key {
@@ -21,10 +22,7 @@ fn set(params: &mut Params, key: &str, value: Number) -> Result<(), String> {
 pub(super) fn dql(setup: &Setup<'_>) -> Result<Box<dyn Subject>, Fault> {
     let start = Nanos(setup.header.start_ns);
     let mut dql = Dql::new(setup.header.hz, start);
-    let mut params = *dql.params();
-    for entry in &setup.header.params {
-        set(&mut params, entry.key, entry.value).map_err(|reason| Fault::at(entry.line, reason))?;
-    }
+    let params = setup.params(*dql.params(), set)?;
     if !setup.header.params.is_empty() {
         dql.configure(params);
         dql.reset(start);
@@ -34,12 +32,7 @@ pub(super) fn dql(setup: &Setup<'_>) -> Result<Box<dyn Subject>, Fault> {
 
 impl Subject for Dql {
     fn effective(&self, key: &str) -> Option<Number> {
-        Some(match key {
-            "max_limit" => self.params().max_limit.into(),
-            "min_limit" => self.params().min_limit.into(),
-            "slack_hold_time" => self.params().slack_hold_time.into(),
-            _ => return None,
-        })
+        field!(key, self.params(), max_limit, min_limit, slack_hold_time)
     }
 
     fn call(&mut self, now: Nanos, input: &Input<'_>, _results: &mut Results) -> Result<(), String> {
@@ -64,19 +57,22 @@ impl Subject for Dql {
 
     fn state(&self, key: &str) -> Option<Number> {
         let state = Dql::state(self);
-        Some(match key {
-            "limit" => state.limit.into(),
-            "num_queued" => state.num_queued.into(),
-            "num_completed" => state.num_completed.into(),
-            "adj_limit" => state.adj_limit.into(),
-            "avail" => self.avail().into(),
-            "last_obj_cnt" => state.last_obj_cnt.into(),
-            "prev_ovlimit" => state.prev_ovlimit.into(),
-            "prev_num_queued" => state.prev_num_queued.into(),
-            "prev_last_obj_cnt" => state.prev_last_obj_cnt.into(),
-            "lowest_slack" => state.lowest_slack.into(),
-            "slack_start_time" => state.slack_start_time.into(),
-            _ => return None,
-        })
+        if key == "avail" {
+            return Some(self.avail().into());
+        }
+        field!(
+            key,
+            state,
+            limit,
+            num_queued,
+            num_completed,
+            adj_limit,
+            last_obj_cnt,
+            prev_ovlimit,
+            prev_num_queued,
+            prev_last_obj_cnt,
+            lowest_slack,
+            slack_start_time
+        )
     }
 }

@@ -1,6 +1,6 @@
 //! The queues that can be replayed.
 
-use super::format::{Input, Record, Vector};
+use super::format::{Input, Vector};
 use super::subject::{Setup, Subject};
 use super::{Fault, codel, dql, fq, fq_pie, pie, sfq, tbf};
 
@@ -25,11 +25,11 @@ pub(super) const FAMILIES: [Family; 8] = [
 /// The queue that the header names, ready for the first record.
 pub(super) fn make(vector: &Vector<'_>) -> Result<Box<dyn Subject>, Fault> {
     let header = &vector.header;
-    let is_arrival =
-        |(_, record): &&(usize, Record<'_>)| matches!(record, Record::Input { input: Input::Enqueue(_), .. });
-    let arrivals = vector.records.iter().filter(is_arrival).count();
+    let steps = vector.steps.iter();
+    let arrivals = steps.filter(|step| matches!(step.input, Some(Input::Enqueue(_)))).count();
+    let draws = vector.steps.first().map_or(&[][..], |setup| &setup.draws);
     let family = FAMILIES.iter().find(|family| family.name == header.queue);
     let family = family
         .ok_or_else(|| Fault::UnknownQueue { line: header.queue_line, queue: header.queue.to_string() })?;
-    (family.make)(&Setup { header, draws: &vector.draws, arrivals })
+    (family.make)(&Setup { header, draws, arrivals })
 }

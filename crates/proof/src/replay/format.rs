@@ -1,17 +1,12 @@
-//! The text of a vector: header, records, and the rules that hold for every file.
+//! Vectors of the queues that are called packet by packet: header, calls, and the rules that hold for every
+//! file.
 
 use super::Fault;
+use super::text::{Entry, Fields, Format, Number, Text, check_times};
 
-/// A number of a header line, parameter or state: wide enough for every unsigned 64-bit and signed value.
-pub(super) type Number = i128;
-
-/// One `key value` or `key=value` and its line.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Entry<'a> {
-    pub(super) line: usize,
-    pub(super) key: &'a str,
-    pub(super) value: Number,
-}
+/// The records of these files.
+const RECORDS: Format =
+    Format { calls: &["E", "D", "R", "C", "T", "Q", "K"], results: &["X", "M", "P", "N", "W", "V"] };
 
 /// What comes before the first record.
 #[derive(Debug, Default)]
@@ -25,8 +20,8 @@ pub(super) struct Header<'a> {
     pub(super) s_every: Option<u64>,
     pub(super) mtu: u32,
     pub(super) hard_header_len: u32,
-    pub(super) params: Vec<Entry<'a>>,
-    pub(super) effective: Vec<Entry<'a>>,
+    pub(super) params: Vec<Entry<'a, Number>>,
+    pub(super) effective: Vec<Entry<'a, Number>>,
 }
 
 /// An arriving packet.
@@ -54,17 +49,13 @@ pub(super) struct Sending {
 impl Sending {
     /// Sets a field; `Ok(false)`: there is no such field.
     fn set(&mut self, entry: &Entry<'_>) -> Result<bool, Fault> {
-        fn whole<T: TryFrom<Number>>(entry: &Entry<'_>) -> Result<T, Fault> {
-            let wrong = |_| Fault::at(entry.line, format!("{}: {} is out of range", entry.key, entry.value));
-            T::try_from(entry.value).map_err(wrong)
-        }
         match entry.key {
-            "prio" => self.prio = whole(entry)?,
-            "sk" => self.sk = Some(whole(entry)?),
-            "rate" => self.rate = Some(whole(entry)?),
-            "skstate" => self.skstate = Some(whole(entry)?),
-            "skhash" => self.skhash = Some(whole(entry)?),
-            "tstamp" => self.tstamp = Some(whole(entry)?),
+            "prio" => self.prio = entry.number()?,
+            "sk" => self.sk = Some(entry.number()?),
+            "rate" => self.rate = Some(entry.number()?),
+            "skstate" => self.skstate = Some(entry.number()?),
+            "skhash" => self.skhash = Some(entry.number()?),
+            "tstamp" => self.tstamp = Some(entry.number()?),
             _ => return Ok(false),
         }
         Ok(true)
@@ -77,111 +68,73 @@ pub(super) enum Input<'a> {
     Enqueue(Arrival),
     Dequeue,
     Reset,
-    Change(Vec<Entry<'a>>),
+    Change(Vec<Entry<'a, Number>>),
     Timer,
     Queued(u32),
     Completed(u32),
 }
 
-/// A result of the call above it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Outcome<'a> {
-    Dropped { id: u64, reason: &'a str },
-    Marked { id: u64 },
-    Delivered { id: u64, ecn: u8 },
-    Nothing,
-    Wake { t: u64 },
-}
-
-/// One record.
-#[derive(Clone, Debug)]
-pub(super) enum Record<'a> {
-    Input {
-        t: u64,
-        input: Input<'a>,
-    },
-    Outcome(Outcome<'a>),
-    /// A random draw of the reference.
-    Draw(u32),
-    State(Vec<Entry<'a>>),
+/// A call, its results, and the checks of the state after it.
+#[derive(Debug)]
+pub(super) struct Step<'a> {
+    pub(super) line: usize,
+    pub(super) t: u64,
+    pub(super) kind: &'a str,
+    /// What comes before the first call has none.
+    pub(super) input: Option<Input<'a>>,
+    /// The results, with their lines, without the random numbers among them.
+    pub(super) results: Vec<(usize, &'a str)>,
+    /// Random numbers that the reference drew.
+    pub(super) draws: Vec<u32>,
+    pub(super) checks: Vec<Vec<Entry<'a, Number>>>,
 }
 
 /// A whole file.
 #[derive(Debug)]
 pub(super) struct Vector<'a> {
     pub(super) header: Header<'a>,
-    /// Every line, for messages.
-    pub(super) lines: Vec<&'a str>,
-    /// Random numbers drawn when the queue was made.
-    pub(super) draws: Vec<u32>,
-    /// Line number from 1, and the record there.
-    pub(super) records: Vec<(usize, Record<'a>)>,
+    /// What comes before the first call, then call by call.
+    pub(super) steps: Vec<Step<'a>>,
 }
 
 /// Reads a text and checks what holds for every vector.
-pub(super) fn read(text: &str) -> Result<Vector<'_>, Fault> {
-    let lines: Vec<&str> = text.lines().collect();
-    if text.is_empty() {
-        return Err(Fault::at(1, "the file is empty"));
-    }
-    if !text.ends_with('\n') {
-        return Err(Fault::at(lines.len().max(1), "the file is cut: its last line has no end"));
-    }
-    let header_len = lines.iter().take_while(|line| line.starts_with('#')).count();
-    let header = read_header(&lines[..header_len])?;
-    let mut records = Vec::with_capacity(lines.len());
-    for (line, text) in (1..).zip(&lines).skip(header_len) {
-        records.push((line, read_record(line, text, header.queue)?));
-    }
-    let is_draw = |(_, record): &&(usize, Record<'_>)| matches!(record, Record::Draw(_));
-    let at_creation = records.iter().take_while(is_draw).count();
-    let draws = records.drain(..at_creation);
-    let draws =
-        draws.filter_map(|(_, record)| if let Record::Draw(value) = record { Some(value) } else { None });
-    let draws = draws.collect();
-    let vector = Vector { header, lines, draws, records };
-    check_order(&vector)?;
-    check_states(&vector)?;
+pub(super) fn read<'a>(text: &Text<'a>) -> Result<Vector<'a>, Fault> {
+    let header = read_header(text)?;
+    let steps = text.steps(&RECORDS, header.start_ns)?.into_iter().map(|step| read_step(step, header.queue));
+    let vector = Vector { header, steps: steps.collect::<Result<_, _>>()? };
+    check_times(vector.steps.iter().map(|step| (step.line, step.t)))?;
+    check_order(&vector, text.lines.len())?;
+    check_states(&vector, text.lines.len())?;
     Ok(vector)
 }
 
-fn read_header<'a>(lines: &[&'a str]) -> Result<Header<'a>, Fault> {
+fn read_header<'a>(text: &Text<'a>) -> Result<Header<'a>, Fault> {
     let mut header = Header::default();
     let mut is_effective = false;
-    let first = lines.first().copied().unwrap_or("");
-    if first != "# vectors 1" {
+    if text.lines.first() != Some(&"# vectors 1") {
         return Err(Fault::at(1, "the first line is not `# vectors 1`"));
     }
-    for (line, text) in (1..).zip(lines).skip(1) {
-        let rest =
-            text.strip_prefix("# ").ok_or_else(|| Fault::at(line, "a header line is `# key value`"))?;
-        if rest == "effective values after init follow" {
-            is_effective = true;
-            continue;
-        }
-        let (key, value) = rest.split_once(' ').unwrap_or((rest, ""));
+    for entry in text.header.iter().skip(1) {
         if is_effective {
-            header.effective.push(Entry { line, key, value: number(line, key, value)? });
+            header.effective.push(entry.numeric()?);
             continue;
         }
-        match key {
-            "qdisc" => (header.queue, header.queue_line) = (value, line),
-            "scenario" => header.scenario = value,
-            "reference" => header.reference = value,
+        match entry.key {
+            "effective" if entry.value == "values after init follow" => is_effective = true,
+            "qdisc" => (header.queue, header.queue_line) = (entry.value, entry.line),
+            "scenario" => header.scenario = entry.value,
+            "reference" => header.reference = entry.value,
             "seed" => {}
-            "hz" => header.hz = narrow(line, key, value)?,
-            "start_ns" => header.start_ns = narrow(line, key, value)?,
-            "s_every" => header.s_every = Some(narrow(line, key, value)?),
-            "mtu" => header.mtu = narrow(line, key, value)?,
-            "hard_header_len" => header.hard_header_len = narrow(line, key, value)?,
-            "param" => {
-                let (key, value) = value.split_once(' ').unwrap_or((value, ""));
-                header.params.push(Entry { line, key, value: number(line, key, value)? });
-            }
-            _ => return Err(Fault::at(line, format!("unknown header key `{key}`"))),
+            "hz" => header.hz = entry.number()?,
+            "start_ns" => header.start_ns = entry.number()?,
+            "s_every" => header.s_every = Some(entry.number()?),
+            "mtu" => header.mtu = entry.number()?,
+            "hard_header_len" => header.hard_header_len = entry.number()?,
+            "param" => header.params.push(entry.inner().numeric()?),
+            key => return Err(Fault::at(entry.line, format!("unknown header key `{key}`"))),
         }
     }
-    let last = lines.len();
+    let last = text.header_len;
     if header.queue.is_empty() {
         return Err(Fault::at(last, "the header names no qdisc"));
     }
@@ -197,96 +150,32 @@ fn read_header<'a>(lines: &[&'a str]) -> Result<Header<'a>, Fault> {
     Ok(header)
 }
 
-fn number(line: usize, key: &str, text: &str) -> Result<Number, Fault> {
-    let digits = text.strip_prefix('-').unwrap_or(text);
-    let is_number = !digits.is_empty() && digits.len() <= 20 && digits.bytes().all(|b| b.is_ascii_digit());
-    let value = if is_number { text.parse().ok() } else { None };
-    value.ok_or_else(|| Fault::at(line, format!("{key}: `{text}` is no whole number")))
-}
-
-fn narrow<T: TryFrom<Number>>(line: usize, key: &str, text: &str) -> Result<T, Fault> {
-    let value = number(line, key, text)?;
-    T::try_from(value).map_err(|_| Fault::at(line, format!("{key}: {text} is out of range")))
-}
-
-/// The fields of one line.
-struct Fields<'a> {
-    line: usize,
-    kind: &'a str,
-    rest: std::str::Split<'a, char>,
-}
-
-impl<'a> Fields<'a> {
-    fn text(&mut self, name: &str) -> Result<&'a str, Fault> {
-        let field = self.rest.next().filter(|field| !field.is_empty());
-        field.ok_or_else(|| Fault::at(self.line, format!("record {} is cut: it has no {name}", self.kind)))
-    }
-
-    fn number<T: TryFrom<Number>>(&mut self, name: &str) -> Result<T, Fault> {
-        let text = self.text(name)?;
-        narrow(self.line, name, text)
-    }
-
-    fn entries(&mut self) -> Result<Vec<Entry<'a>>, Fault> {
-        let line = self.line;
-        let mut entries: Vec<Entry<'a>> = Vec::new();
-        for field in self.rest.by_ref() {
-            let (key, value) =
-                field.split_once('=').ok_or_else(|| Fault::at(line, format!("`{field}` is no key=value")))?;
-            if entries.iter().any(|entry| entry.key == key) {
-                return Err(Fault::at(line, format!("{key} is given twice")));
-            }
-            entries.push(Entry { line, key, value: number(line, key, value)? });
-        }
-        Ok(entries)
-    }
-
-    fn end(mut self) -> Result<(), Fault> {
-        match self.rest.next() {
-            None => Ok(()),
-            Some(field) => {
-                Err(Fault::at(self.line, format!("`{field}` after the end of record {}", self.kind)))
-            }
-        }
-    }
-}
-
-fn read_record<'a>(line: usize, text: &'a str, queue: &str) -> Result<Record<'a>, Fault> {
-    let mut rest = text.split(' ');
-    let kind = rest.next().unwrap_or("");
-    let mut fields = Fields { line, kind, rest };
-    let record = match kind {
-        "E" => read_arrival(&mut fields, queue == "fq")?,
-        "D" => Record::Input { t: fields.number("time")?, input: Input::Dequeue },
-        "R" => Record::Input { t: fields.number("time")?, input: Input::Reset },
-        "T" => Record::Input { t: fields.number("time")?, input: Input::Timer },
-        "C" => {
-            let t = fields.number("time")?;
-            let entries = fields.entries()?;
-            if entries.is_empty() {
-                return Err(Fault::at(line, "record C is cut: it changes nothing"));
-            }
-            Record::Input { t, input: Input::Change(entries) }
-        }
-        "Q" => Record::Input { t: fields.number("time")?, input: Input::Queued(fields.number("count")?) },
-        "K" => Record::Input { t: fields.number("time")?, input: Input::Completed(fields.number("count")?) },
-        "X" => {
-            let id = fields.number("id")?;
-            Record::Outcome(Outcome::Dropped { id, reason: read_reason(line, fields.text("reason")?)? })
-        }
-        "M" => Record::Outcome(Outcome::Marked { id: fields.number("id")? }),
-        "P" => {
-            let outcome = Outcome::Delivered { id: fields.number("id")?, ecn: fields.number("ecn")? };
-            Record::Outcome(outcome)
-        }
-        "N" => Record::Outcome(Outcome::Nothing),
-        "W" => Record::Outcome(Outcome::Wake { t: fields.number("time")? }),
-        "V" => Record::Draw(fields.number("value")?),
-        "S" => Record::State(fields.entries()?),
-        _ => return Err(Fault::at(line, format!("unknown record `{kind}`"))),
+fn read_step<'a>(step: super::text::Step<'a>, queue: &str) -> Result<Step<'a>, Fault> {
+    let super::text::Step { line, t, kind, fields: mut call, results: lines, checks } = step;
+    let input = match kind {
+        "" => None,
+        "E" => Some(read_arrival(&mut call, queue == "fq")?),
+        "D" => Some(Input::Dequeue),
+        "R" => Some(Input::Reset),
+        "T" => Some(Input::Timer),
+        "Q" => Some(Input::Queued(call.number("count")?)),
+        "K" => Some(Input::Completed(call.number("count")?)),
+        _ => Some(Input::Change(call.entries()?.iter().map(Entry::numeric).collect::<Result<_, _>>()?)),
     };
-    fields.end()?;
-    Ok(record)
+    if matches!(&input, Some(Input::Change(entries)) if entries.is_empty()) {
+        return Err(Fault::at(line, "record C is cut: it changes nothing"));
+    }
+    call.end()?;
+    let (mut results, mut draws) = (Vec::new(), Vec::new());
+    for (line, text) in (line + 1..).zip(lines) {
+        match read_result(line, text)? {
+            Some(draw) => draws.push(draw),
+            None => results.push((line, text)),
+        }
+    }
+    let numbers = |check: &Vec<Entry<'a>>| check.iter().map(Entry::numeric).collect::<Result<_, _>>();
+    let checks = checks.iter().map(numbers).collect::<Result<_, _>>()?;
+    Ok(Step { line, t, kind, input, results, draws, checks })
 }
 
 /// Words of the format for reasons; those of queues that we do not have yet among them.
@@ -306,14 +195,31 @@ const REASONS: [&str; 13] = [
     "overlimit",
 ];
 
-fn read_reason(line: usize, word: &str) -> Result<&str, Fault> {
-    if REASONS.contains(&word) { Ok(word) } else { Err(Fault::at(line, format!("unknown reason `{word}`"))) }
+/// Checks that a result is one. The random number that it is, if it is one.
+fn read_result(line: usize, text: &str) -> Result<Option<u32>, Fault> {
+    let mut fields = Fields::of(line, text);
+    let mut draw = None;
+    match fields.kind {
+        "X" => {
+            fields.number::<u64>("id")?;
+            let word = fields.text("reason")?;
+            if !REASONS.contains(&word) {
+                return Err(fields.fault(format!("unknown reason `{word}`")));
+            }
+        }
+        "M" => _ = fields.number::<u64>("id")?,
+        "P" => _ = (fields.number::<u64>("id")?, fields.number::<u8>("ecn")?),
+        "W" => _ = fields.number::<u64>("time")?,
+        "V" => draw = Some(fields.number("value")?),
+        _ => {}
+    }
+    fields.end()?;
+    Ok(draw)
 }
 
 /// `is_sender`: the queue is that of a host that sends.
-fn read_arrival<'a>(fields: &mut Fields<'a>, is_sender: bool) -> Result<Record<'a>, Fault> {
+fn read_arrival<'a>(fields: &mut Fields<'a>, is_sender: bool) -> Result<Input<'a>, Fault> {
     let line = fields.line;
-    let t = fields.number("time")?;
     let id = fields.number("id")?;
     let hash = fields.number("hash")?;
     let (len, truesize) = (fields.number("len")?, fields.number("truesize")?);
@@ -325,98 +231,89 @@ fn read_arrival<'a>(fields: &mut Fields<'a>, is_sender: bool) -> Result<Record<'
     for entry in fields.entries()? {
         match entry.key {
             "dsfield" => {
-                let value = u8::try_from(entry.value).ok().filter(|value| value & 3 == ecn);
+                let value = entry.number::<u8>().ok().filter(|value| value & 3 == ecn);
                 dsfield = value.ok_or_else(|| Fault::at(line, "dsfield is no DS byte with this ecn"))?;
             }
             // 6: IPv6; ECN is handled alike for both.
-            "proto" if entry.value == 4 || entry.value == 6 => {}
+            "proto" if matches!(entry.value, "4" | "6") => {}
             _ if is_sender && sending.set(&entry)? => {}
             key => return Err(Fault::at(line, format!("unknown field `{key}={}` of record E", entry.value))),
         }
     }
-    Ok(Record::Input { t, input: Input::Enqueue(Arrival { id, hash, len, truesize, dsfield, sending }) })
+    Ok(Input::Enqueue(Arrival { id, hash, len, truesize, dsfield, sending }))
 }
 
-/// Time does not go back, packet numbers rise, results are where they may be, every D is answered.
-fn check_order(vector: &Vector<'_>) -> Result<(), Fault> {
-    let (mut now, mut last_id) = (vector.header.start_ns, 0);
-    let mut call: Option<(usize, &Input<'_>)> = None;
-    let mut is_answered = true;
-    for (line, record) in &vector.records {
-        let line = *line;
-        if let Record::Input { .. } | Record::State(_) = record
-            && !is_answered
-        {
-            return Err(Fault::at(line, "the D before this line has neither P nor N"));
+/// Packet numbers rise, results are where they may be, every D is answered. `last`: the last line.
+fn check_order(vector: &Vector<'_>, last: usize) -> Result<(), Fault> {
+    let mut last_id = 0;
+    for (at, step) in vector.steps.iter().enumerate() {
+        if let Some(Input::Enqueue(arrival)) = &step.input {
+            if arrival.id <= last_id {
+                let what = format!("packet {} comes after packet {last_id}", arrival.id);
+                return Err(Fault::at(step.line, what));
+            }
+            last_id = arrival.id;
         }
-        match record {
-            Record::Input { t, input } => {
-                if *t < now {
-                    return Err(Fault::at(line, format!("time goes back, from {now} to {t}")));
-                }
-                now = *t;
-                if let Input::Enqueue(arrival) = input {
-                    if arrival.id <= last_id {
-                        return Err(Fault::at(
-                            line,
-                            format!("packet {} comes after packet {last_id}", arrival.id),
-                        ));
-                    }
-                    last_id = arrival.id;
-                }
-                is_answered = !matches!(input, Input::Dequeue);
-                call = Some((line, input));
+        let answer = step.results.iter().position(|(_, text)| matches!(text.as_bytes()[0], b'P' | b'N'));
+        let is_dequeue = matches!(step.input, Some(Input::Dequeue));
+        let stray = match (&step.input, answer) {
+            (None, _) if !step.results.is_empty() => {
+                return Err(Fault::at(step.results[0].0, "a result with no call above it"));
             }
-            Record::Outcome(outcome) => {
-                let Some((_, input)) = call else {
-                    return Err(Fault::at(line, "a result with no call above it"));
-                };
-                let is_answer = matches!(outcome, Outcome::Delivered { .. } | Outcome::Nothing);
-                if is_answered && (is_answer || matches!(input, Input::Dequeue)) {
-                    return Err(Fault::at(line, "a result that belongs to no D"));
-                }
-                is_answered |= is_answer;
-            }
-            Record::State(_) => call = None,
-            Record::Draw(_) => {}
+            (Some(Input::Dequeue), Some(answer)) => step.results.get(answer + 1),
+            (_, answer) => answer.map(|answer| &step.results[answer]),
+        };
+        if let Some(&(line, _)) = stray {
+            return Err(Fault::at(line, "a result that belongs to no D"));
+        }
+        if is_dequeue && answer.is_none() {
+            let is_last = at + 1 == vector.steps.len() && step.checks.is_empty();
+            let next = step.line + 1 + step.results.len() + step.draws.len();
+            return Err(match is_last {
+                true => Fault::at(last, "the file is cut after a D"),
+                false => Fault::at(next, "the D before this line has neither P nor N"),
+            });
         }
     }
-    if is_answered { Ok(()) } else { Err(Fault::at(vector.lines.len(), "the file is cut after a D")) }
+    Ok(())
 }
 
 /// A check follows every `s_every`-th call, every R and every C (every call where there is no
-/// `s_every`), and ends the file.
-fn check_states(vector: &Vector<'_>) -> Result<(), Fault> {
+/// `s_every`), and ends the file. `last`: the last line.
+fn check_states(vector: &Vector<'_>, last: usize) -> Result<(), Fault> {
     let every = vector.header.s_every.unwrap_or(1);
     let (mut calls, mut is_due) = (0_u64, false);
-    let mut keys: Option<&Vec<Entry<'_>>> = None;
-    for (line, record) in &vector.records {
-        match record {
-            Record::Input { input, .. } => {
-                if is_due {
-                    return Err(Fault::at(*line, "a check S is missing before this line"));
-                }
-                if !matches!(input, Input::Timer) {
-                    calls += 1;
-                    is_due = calls.is_multiple_of(every) || matches!(input, Input::Reset | Input::Change(_));
-                }
+    let mut keys: Option<&Vec<Entry<'_, Number>>> = None;
+    for step in &vector.steps {
+        if is_due {
+            return Err(Fault::at(step.line, "a check S is missing before this line"));
+        }
+        if step.input.is_some() && !matches!(step.input, Some(Input::Timer)) {
+            calls += 1;
+            is_due =
+                calls.is_multiple_of(every) || matches!(step.input, Some(Input::Reset | Input::Change(_)));
+        }
+        for (line, check) in step.checked() {
+            is_due = false;
+            let first = *keys.get_or_insert(check);
+            let mut pairs = first.iter().zip(check);
+            let has_same = pairs.all(|(first, entry)| first.key == entry.key);
+            // The keys of a slot of sfq are at the end, where the packet last seen has one.
+            let may_end = vector.header.queue == "sfq" && !check.is_empty();
+            if !has_same || (first.len() != check.len() && !may_end) || check.is_empty() {
+                return Err(Fault::at(line, "this check S has not the keys of the first"));
             }
-            Record::State(entries) => {
-                is_due = false;
-                let first = *keys.get_or_insert(entries);
-                let mut pairs = first.iter().zip(entries);
-                let has_same = pairs.all(|(first, entry)| first.key == entry.key);
-                // The keys of a slot of sfq are at the end, where the packet last seen has one.
-                let may_end = vector.header.queue == "sfq" && !entries.is_empty();
-                if !has_same || (first.len() != entries.len() && !may_end) || entries.is_empty() {
-                    return Err(Fault::at(*line, "this check S has not the keys of the first"));
-                }
-            }
-            Record::Outcome(_) | Record::Draw(_) => {}
         }
     }
-    match vector.records.last() {
-        Some((_, Record::State(_))) => Ok(()),
-        _ => Err(Fault::at(vector.lines.len(), "the file is cut: it does not end in a check S")),
+    match vector.steps.last() {
+        Some(step) if !step.checks.is_empty() => Ok(()),
+        _ => Err(Fault::at(last, "the file is cut: it does not end in a check S")),
+    }
+}
+
+impl<'a> Step<'a> {
+    /// The checks, with their lines.
+    pub(super) fn checked(&self) -> impl Iterator<Item = (usize, &Vec<Entry<'a, Number>>)> {
+        (self.line + 1 + self.results.len() + self.draws.len()..).zip(&self.checks)
     }
 }

@@ -5,8 +5,11 @@ use std::collections::BTreeMap;
 use goodqueue::fq::Params;
 use goodqueue::{Fq, Header, Link, Nanos, Observer, Origin, Queue, Rate, Reason, Socket};
 
-use super::format::{Input, Number, Outcome, Sending};
-use super::subject::{Collect, Listing, Results, Setup, Subject, call_with, changed, common_state, narrow};
+use super::format::{Input, Sending};
+use super::subject::{
+    Collect, Listing, Results, Setup, Subject, call_with, changed, common_state, narrow, woken,
+};
+use super::text::{Number, field};
 use super::{Fault, subject};
 
 /// A socket of the sending host.
@@ -96,10 +99,7 @@ fn set(params: &mut Params, key: &str, value: Number) -> Result<(), String> {
 }
 
 pub(super) fn fq(setup: &Setup<'_>) -> Result<Box<dyn Subject>, Fault> {
-    let mut params = Params { hz: setup.header.hz, ..Params::default() };
-    for entry in &setup.header.params {
-        set(&mut params, entry.key, entry.value).map_err(|reason| Fault::at(entry.line, reason))?;
-    }
+    let params = setup.params(Params { hz: setup.header.hz, ..Params::default() }, set)?;
     let (flows, nodes) = (Setup::places(setup.arrivals + 1), Setup::places(setup.arrivals + 1));
     let link = setup.link();
     let queue = Fq::new(params, link, Setup::places(params.buckets as usize), flows, nodes);
@@ -134,17 +134,18 @@ impl Subject for FqSubject {
         }
         let link = self.link;
         let mut owner = Owner { host: &self.host, collect: Collect(results) };
-        let change = |queue: &mut Fq<Header>, entries: &[super::format::Entry<'_>], owner: &mut Owner<'_>| {
-            let params = changed(*queue.params(), entries, set)?;
-            if params.buckets != queue.params().buckets {
-                return Err("buckets_log is fixed at creation".to_string());
-            }
-            queue.configure(now, params, link, owner);
-            // Above the new limit: the last of the dequeues delivered nothing.
-            let wake = queue.watchdog().filter(|_| queue.backlog().packets > params.limit);
-            owner.results().extend(wake.map(|wake| Outcome::Wake { t: wake.0 }));
-            Ok(())
-        };
+        let change =
+            |queue: &mut Fq<Header>, entries: &[super::text::Entry<'_, Number>], owner: &mut Owner<'_>| {
+                let params = changed(*queue.params(), entries, set)?;
+                if params.buckets != queue.params().buckets {
+                    return Err("buckets_log is fixed at creation".to_string());
+                }
+                queue.configure(now, params, link, owner);
+                // Above the new limit: the last of the dequeues delivered nothing.
+                let wake = queue.watchdog().filter(|_| queue.backlog().packets > params.limit);
+                owner.results().extend(wake.map(woken));
+                Ok(())
+            };
         call_with(&mut self.queue, now, input, &mut owner, change, |queue| queue.watchdog())?;
         Ok(())
     }
@@ -155,17 +156,23 @@ impl Subject for FqSubject {
             "flows" => flows.flows.into(),
             "inactive_flows" => flows.inactive.into(),
             "throttled_flows" => flows.throttled.into(),
-            "gc_flows" => counters.gc_flows.into(),
-            "internal_packets" => counters.internal_packets.into(),
-            "throttled" => counters.throttled.into(),
-            "ce_mark" => counters.ce_mark.into(),
-            "horizon_drops" => counters.horizon_drops.into(),
-            "horizon_caps" => counters.horizon_caps.into(),
-            "flows_plimit" => counters.flows_plimit.into(),
-            "pkts_too_long" => counters.pkts_too_long.into(),
             "time_next_delayed_flow" => self.queue.watchdog().map_or(u64::MAX, |time| time.0).into(),
             "unthrottle_latency_ns" => self.queue.unthrottle_latency().0.into(),
-            _ => return common_state(key, self.queue.backlog(), self.queue.stats()),
+            _ => {
+                let counted = field!(
+                    key,
+                    counters,
+                    gc_flows,
+                    internal_packets,
+                    throttled,
+                    ce_mark,
+                    horizon_drops,
+                    horizon_caps,
+                    flows_plimit,
+                    pkts_too_long
+                );
+                return counted.or_else(|| common_state(key, self.queue.backlog(), self.queue.stats()));
+            }
         })
     }
 }

@@ -1,14 +1,15 @@
 //! `fq_pie` under replay.
 
-use goodqueue::fq_pie::{FlowState, Params, UPDATED_AT_ONCE};
+use goodqueue::fq_pie::{Params, UPDATED_AT_ONCE};
 use goodqueue::{FqPie, Header, Heap, Link, Nanos, Queue};
 
 use super::Fault;
-use super::format::{Input, Number};
+use super::format::Input;
 use super::pie::{law_effective, vars};
 use super::subject::{
     Recorded, Results, Setup, Subject, call, call_timer, changed, common_state, hash_of, set,
 };
+use super::text::{Number, field};
 
 struct FqPieSubject {
     queue: FqPie<Header, Heap, Recorded>,
@@ -27,32 +28,18 @@ fn set_fq_pie(params: &mut Params, key: &str, value: Number) -> Result<(), Strin
 }
 
 pub(super) fn fq_pie(setup: &Setup<'_>) -> Result<Box<dyn Subject>, Fault> {
-    let mut params = Params { hz: setup.header.hz, ..Params::default() };
-    for entry in &setup.header.params {
-        let set = set_fq_pie(&mut params, entry.key, entry.value);
-        set.map_err(|reason| Fault::at(entry.line, reason))?;
-    }
-    if !(1..=65_536).contains(&params.flows) {
-        let reason = format!("flows: {} is out of range", params.flows);
-        return Err(Fault::at(setup.header.queue_line, reason));
-    }
+    let params = setup.params(Params { hz: setup.header.hz, ..Params::default() }, set_fq_pie)?;
     let (start, draws) = (Nanos(setup.header.start_ns), Recorded::new(setup.draws));
-    let (buckets, slots) = (Setup::places(params.flows as usize), Setup::places(setup.arrivals + 1));
+    let (buckets, slots) = (Setup::places(setup.flows(params.flows)?), Setup::places(setup.arrivals + 1));
     let link = setup.link();
-    let queue = FqPie::new(params, link, start, draws, buckets, slots)
-        .map_err(|error| Fault::at(setup.header.queue_line, error.to_string()))?;
+    let queue = FqPie::new(params, link, start, draws, buckets, slots).map_err(|error| setup.fault(error))?;
     Ok(Box::new(FqPieSubject { queue, link, bucket: 0, runs_left: 0 }))
 }
 
 impl FqPieSubject {
     fn bucket_state(&self, key: &str) -> Option<Number> {
-        let state: FlowState = self.queue.flow_state(self.bucket)?;
-        Some(match key {
-            "qlen" => state.qlen.into(),
-            "backlog" => state.backlog.into(),
-            "deficit" => state.deficit.into(),
-            _ => return vars(&state.vars, key),
-        })
+        let state = self.queue.flow_state(self.bucket)?;
+        field!(key, state, qlen, backlog, deficit).or_else(|| vars(&state.vars, key))
     }
 
     /// A run of the reference's timer: the first of a round is our only one.
@@ -109,18 +96,24 @@ impl Subject for FqPieSubject {
         }
         let counters = self.queue.fq_pie_counters();
         Some(match key {
-            "packets_in" => counters.packets_in.into(),
-            "dropped" => counters.dropped.into(),
-            "overlimit" => counters.overlimit.into(),
-            "overmemory" => counters.overmemory.into(),
-            "ecn_mark" => counters.ecn_mark.into(),
             "memory_usage" => self.queue.memory_usage().into(),
-            "new_flow_count" => counters.new_flow_count.into(),
             "new_flows_len" => self.queue.listed_flows().0.into(),
             "old_flows_len" => self.queue.listed_flows().1.into(),
             "flows_cursor" => self.queue.flows_cursor().into(),
             "bucket" => self.bucket.into(),
-            _ => return common_state(key, self.queue.backlog(), self.queue.stats()),
+            _ => {
+                return field!(
+                    key,
+                    counters,
+                    packets_in,
+                    dropped,
+                    overlimit,
+                    overmemory,
+                    ecn_mark,
+                    new_flow_count
+                )
+                .or_else(|| common_state(key, self.queue.backlog(), self.queue.stats()));
+            }
         })
     }
 }

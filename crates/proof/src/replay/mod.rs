@@ -8,13 +8,14 @@
 //!
 //! | module | what it does |
 //! | --- | --- |
-//! | `format` | text to header and records, and the rules that hold for every file |
+//! | `text` | reads every file: header, calls with their results and checks, fields |
+//! | `format` | the calls to a queue packet by packet, and the rules that hold for such files |
 //! | `subject` | what a queue must offer to be replayed |
 //! | `families` | the list of those that do |
 //! | `codel`, `pie`, `fq_pie`, `sfq`, `fq`, `tbf`, `dql` | the subjects: a queue, its parameters by name, its state by name |
-//! | `wifi` | files of the 802.11 transmit stack, which have records of their own |
-//! | `compare` | runs a subject over the records |
-//! | `cake` | `cake`, whose vectors have a format of their own |
+//! | `cake` | `cake`, whose vectors say more of a packet |
+//! | `wifi` | files of the 802.11 transmit stack, which have calls of their own |
+//! | `compare` | compares results and checks; runs a subject over a file |
 //! | `report` | the answer |
 
 mod cake;
@@ -30,6 +31,7 @@ mod report;
 mod sfq;
 mod subject;
 mod tbf;
+mod text;
 mod wifi;
 
 use std::fs::File;
@@ -37,6 +39,8 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use flate2::read::MultiGzDecoder;
+
+use text::Text;
 
 pub use report::{Compared, Difference, Line, Report, StateDifference};
 
@@ -138,13 +142,11 @@ pub fn bytes(name: impl AsRef<Path>, bytes: &[u8]) -> Result<Report, ReplayError
             return Err(Fault::at(lines_in(good) + 1, "not text (UTF-8)").in_file(path));
         }
     };
-    let answer = if wifi::is_one(&text) {
-        wifi::replay(path, &text)
-    } else if cake::is_cake(&text) {
-        cake::replay(path, &text)
-    } else {
-        format::read(&text).and_then(|vector| compare::replay(path, &vector))
-    };
+    let answer = Text::read(&text).and_then(|text| match text.header.first() {
+        Some(first) if first.key == "format" => wifi::replay(path, &text),
+        _ if text.header("qdisc") == "cake" => cake::replay(path, &text),
+        _ => compare::replay(path, &text),
+    });
     answer.map_err(|fault| fault.in_file(path))
 }
 

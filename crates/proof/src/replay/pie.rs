@@ -4,35 +4,25 @@ use goodqueue::pie::{LawParams, Params, Vars};
 use goodqueue::{Header, Heap, Link, Nanos, Pie, Queue};
 
 use super::Fault;
-use super::format::{Input, Number};
+use super::format::Input;
 use super::subject::{Recorded, Results, Setup, Subject, call, call_timer, changed, common_state, set};
+use super::text::{Number, field};
 
 /// The effective parameters of the control law.
 pub(super) fn law_effective(law: &LawParams, key: &str) -> Option<Number> {
     Some(match key {
         "target_ticks" => law.target_ticks().into(),
         "tupdate_jiffies" => law.tupdate_jiffies().into(),
-        "alpha" => law.alpha.into(),
-        "beta" => law.beta.into(),
-        "ecn" => law.ecn.into(),
-        "bytemode" => law.bytemode.into(),
-        "dq_rate_estimator" => law.dq_rate_estimator.into(),
-        _ => return None,
+        _ => return field!(key, law, alpha, beta, ecn, bytemode, dq_rate_estimator),
     })
 }
 
 pub(super) fn vars(vars: &Vars, key: &str) -> Option<Number> {
     let or_minus_1 = |value: Option<u64>| value.map_or(-1, Number::from);
     Some(match key {
-        "prob" => vars.prob.into(),
-        "accu_prob" => vars.accu_prob.into(),
-        "qdelay" => vars.qdelay.into(),
-        "qdelay_old" => vars.qdelay_old.into(),
-        "burst_time" => vars.burst_time.into(),
         "dq_tstamp" => or_minus_1(vars.dq_tstamp()),
         "dq_count" => or_minus_1(vars.dq_count),
-        "avg_dq_rate" => vars.avg_dq_rate.into(),
-        _ => return None,
+        _ => return field!(key, vars, prob, accu_prob, qdelay, qdelay_old, burst_time, avg_dq_rate),
     })
 }
 
@@ -42,10 +32,7 @@ struct PieSubject {
 }
 
 pub(super) fn pie(setup: &Setup<'_>) -> Result<Box<dyn Subject>, Fault> {
-    let mut params = Params { hz: setup.header.hz, ..Params::default() };
-    for entry in &setup.header.params {
-        set(&mut params, entry.key, entry.value).map_err(|reason| Fault::at(entry.line, reason))?;
-    }
+    let params = setup.params(Params { hz: setup.header.hz, ..Params::default() }, set)?;
     let (start, places) = (Nanos(setup.header.start_ns), Setup::places(setup.arrivals + 1));
     let link = setup.link();
     let queue = Pie::new(params, link, start, Recorded::new(setup.draws), places);
@@ -80,16 +67,8 @@ impl Subject for PieSubject {
 
     fn state(&self, key: &str) -> Option<Number> {
         let counters = self.queue.pie_counters();
-        Some(match key {
-            "packets_in" => counters.packets_in.into(),
-            "dropped" => counters.dropped.into(),
-            "overlimit" => counters.overlimit.into(),
-            "ecn_mark" => counters.ecn_mark.into(),
-            "maxq" => counters.maxq.into(),
-            _ => {
-                return common_state(key, self.queue.backlog(), self.queue.stats())
-                    .or_else(|| vars(self.queue.vars(), key));
-            }
-        })
+        field!(key, counters, packets_in, dropped, overlimit, ecn_mark, maxq)
+            .or_else(|| common_state(key, self.queue.backlog(), self.queue.stats()))
+            .or_else(|| vars(self.queue.vars(), key))
     }
 }

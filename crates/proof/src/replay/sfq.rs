@@ -5,8 +5,9 @@ use goodqueue::sfq::{MAX_DEPTH, Params};
 use goodqueue::{Header, Heap, Nanos, Packet, Queue, Sfq, Span};
 
 use super::Fault;
-use super::format::{Input, Number};
+use super::format::Input;
 use super::subject::{Collect, Recorded, Results, Setup, Subject, call, call_timer, common_state, narrow};
+use super::text::{Number, field};
 
 struct SfqSubject {
     queue: Sfq<Header, Heap, Recorded>,
@@ -58,15 +59,12 @@ const DIVISOR: u32 = 1024;
 pub(super) fn sfq(setup: &Setup<'_>) -> Result<Box<dyn Subject>, Fault> {
     let params = Params { quantum: setup.mtu(), hz: setup.header.hz, ..Params::default() };
     let red = LawParams { qth_min: 0, qth_max: 0, wlog: 0, plog: 0, max_p: 0, ecn: false, harddrop: false };
-    let mut given = Given { params, limit: None, divisor: None, flows: None, red };
-    for entry in &setup.header.params {
-        set(&mut given, entry.key, entry.value).map_err(|reason| Fault::at(entry.line, reason))?;
-    }
+    let given = setup.params(Given { params, limit: None, divisor: None, flows: None, red }, set)?;
     let Given { mut params, red, .. } = given;
     let divisor = given.divisor.unwrap_or(DIVISOR);
     if !divisor.is_power_of_two() || divisor > 65_536 {
         let reason = format!("divisor: {divisor} is no power of two up to 65536");
-        return Err(Fault::at(setup.header.queue_line, reason));
+        return Err(setup.fault(reason));
     }
     let mut flows = given.flows.unwrap_or(FLOWS).min(65_408);
     if given.divisor.is_some() {
@@ -146,25 +144,25 @@ impl Subject for SfqSubject {
         let bucket = self.queue.bucket(self.hash);
         if let Some(key) = key.strip_prefix("b_") {
             let state = self.queue.slot_state(bucket).unwrap_or_default();
-            return Some(match key {
-                "qlen" => state.qlen.into(),
-                "backlog" => state.backlog.into(),
-                "allot" => state.allot.into(),
-                "qavg" => state.qavg.into(),
-                _ => return None,
-            });
+            return field!(key, state, qlen, backlog, allot, qavg);
         }
         let counters = self.queue.sfq_counters();
         Some(match key {
             "cur_depth" => self.queue.cur_depth().into(),
-            "prob_drop" => counters.prob_drop.into(),
-            "forced_drop" => counters.forced_drop.into(),
-            "prob_mark" => counters.prob_mark.into(),
-            "forced_mark" => counters.forced_mark.into(),
-            "prob_mark_head" => counters.prob_mark_head.into(),
-            "forced_mark_head" => counters.forced_mark_head.into(),
             "bucket" => self.queue.slot_state(bucket).map_or(-1, |_| bucket.into()),
-            _ => return common_state(key, self.queue.backlog(), self.queue.stats()),
+            _ => {
+                let red = field!(
+                    key,
+                    counters,
+                    prob_drop,
+                    forced_drop,
+                    prob_mark,
+                    forced_mark,
+                    prob_mark_head,
+                    forced_mark_head
+                );
+                return red.or_else(|| common_state(key, self.queue.backlog(), self.queue.stats()));
+            }
         })
     }
 }

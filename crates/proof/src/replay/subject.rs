@@ -5,7 +5,9 @@ use std::collections::VecDeque;
 use goodqueue::spec::{Access, Parameters, Unit, Value};
 use goodqueue::{Backlog, Draws, Link, Nanos, Observer, Queue, Rate, Reason, Span, Stats};
 
-use super::format::{Arrival, Entry, Header, Input, Number, Outcome};
+use super::Fault;
+use super::format::{Arrival, Header, Input};
+use super::text::{Entry, Number};
 
 /// A queue under replay.
 pub(super) trait Subject {
@@ -54,7 +56,7 @@ impl Draws for Recorded {
     }
 }
 
-impl dyn Subject {
+impl dyn Subject + '_ {
     /// The random numbers for the next call. An error: the queue takes none.
     pub(super) fn give(&mut self, values: &[u32]) -> Result<(), String> {
         match self.draws() {
@@ -95,6 +97,31 @@ pub(super) fn set<T: Parameters + Access>(params: &mut T, key: &str, value: Numb
 }
 
 impl Setup<'_> {
+    /// The parameters of the header, each `set`.
+    pub(super) fn params<P>(
+        &self,
+        mut params: P,
+        set: impl Fn(&mut P, &str, Number) -> Result<(), String>,
+    ) -> Result<P, Fault> {
+        for entry in &self.header.params {
+            set(&mut params, entry.key, entry.value).map_err(|reason| Fault::at(entry.line, reason))?;
+        }
+        Ok(params)
+    }
+
+    /// What is wrong with the queue as the header describes it.
+    pub(super) fn fault(&self, reason: impl ToString) -> Fault {
+        Fault::at(self.header.queue_line, reason.to_string())
+    }
+
+    /// A number of flows that there may be.
+    pub(super) fn flows(&self, flows: u32) -> Result<usize, Fault> {
+        match flows {
+            1..=65_536 => Ok(flows as usize),
+            _ => Err(self.fault(format!("flows: {flows} is out of range"))),
+        }
+    }
+
     /// The longest packet with its link header, bytes (Linux `psched_mtu`).
     pub(super) fn mtu(&self) -> u32 {
         self.header.mtu.saturating_add(self.header.hard_header_len)
@@ -111,19 +138,24 @@ impl Setup<'_> {
     }
 }
 
-/// The results of one call, as an observer collects them.
-pub(super) type Results = Vec<Outcome<'static>>;
+/// The results of one call, as a vector writes them.
+pub(super) type Results = Vec<String>;
+
+/// The result of a queue that asks to be woken.
+pub(super) fn woken(at: Nanos) -> String {
+    format!("W {}", at.0)
+}
 
 /// Collects what leaves a queue; the cookie of a packet is its number.
 pub(super) struct Collect<'a>(pub(super) &'a mut Results);
 
 impl Observer<goodqueue::Header> for Collect<'_> {
     fn dropped(&mut self, _now: Nanos, packet: goodqueue::Header, reason: Reason) {
-        self.0.push(Outcome::Dropped { id: packet.cookie, reason: reason.name() });
+        self.0.push(format!("X {} {}", packet.cookie, reason.name()));
     }
 
     fn marked(&mut self, _now: Nanos, packet: &goodqueue::Header, _reason: Reason) {
-        self.0.push(Outcome::Marked { id: packet.cookie });
+        self.0.push(format!("M {}", packet.cookie));
     }
 }
 
@@ -156,7 +188,7 @@ pub(super) fn call<Q: Queue<goodqueue::Header>>(
     now: Nanos,
     input: &Input<'_>,
     results: &mut Results,
-    change: impl FnOnce(&mut Q, &[Entry<'_>], &mut Collect<'_>) -> Result<(), String>,
+    change: impl FnOnce(&mut Q, &[Entry<'_, Number>], &mut Collect<'_>) -> Result<(), String>,
 ) -> Result<Option<goodqueue::Header>, String> {
     call_with(queue, now, input, &mut Collect(results), change, |queue| queue.next_wake(now))
 }
@@ -168,7 +200,7 @@ pub(super) fn call_with<Q: Queue<goodqueue::Header>, O: Listing>(
     now: Nanos,
     input: &Input<'_>,
     observer: &mut O,
-    change: impl FnOnce(&mut Q, &[Entry<'_>], &mut O) -> Result<(), String>,
+    change: impl FnOnce(&mut Q, &[Entry<'_, Number>], &mut O) -> Result<(), String>,
     wake: impl FnOnce(&Q) -> Option<Nanos>,
 ) -> Result<Option<goodqueue::Header>, String> {
     match input {
@@ -181,7 +213,7 @@ pub(super) fn call_with<Q: Queue<goodqueue::Header>, O: Listing>(
                 && queue.backlog().packets > 0
                 && let Some(wake) = wake(queue)
             {
-                observer.results().push(Outcome::Wake { t: wake.0 });
+                observer.results().push(woken(wake));
             }
             observer.results().push(answer(delivered));
             return Ok(delivered);
@@ -199,17 +231,14 @@ pub(super) fn call_timer(now: Nanos, input: &Input<'_>, due: Option<Nanos>, resu
     let is_timer = matches!(input, Input::Timer);
     let is_due = due.is_some_and(|due| due <= now);
     if is_timer != is_due {
-        results.push(Outcome::Wake { t: due.map_or(u64::MAX, |due| due.0) });
+        results.push(woken(due.unwrap_or(Nanos(u64::MAX))));
     }
     is_timer
 }
 
 /// The answer to a D.
-fn answer(packet: Option<goodqueue::Header>) -> Outcome<'static> {
-    match packet {
-        Some(packet) => Outcome::Delivered { id: packet.cookie, ecn: packet.dsfield & 3 },
-        None => Outcome::Nothing,
-    }
+fn answer(packet: Option<goodqueue::Header>) -> String {
+    packet.map_or("N".into(), |packet| format!("P {} {}", packet.cookie, packet.dsfield & 3))
 }
 
 /// The state that all queues of packets have.
@@ -228,7 +257,7 @@ pub(super) fn common_state(key: &str, backlog: Backlog, stats: Stats) -> Option<
 /// The parameters with each entry `set`.
 pub(super) fn changed<P>(
     mut params: P,
-    entries: &[Entry<'_>],
+    entries: &[Entry<'_, Number>],
     set: impl Fn(&mut P, &str, Number) -> Result<(), String>,
 ) -> Result<P, String> {
     for entry in entries {

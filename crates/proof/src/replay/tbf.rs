@@ -4,8 +4,9 @@ use goodqueue::tbf::{LinkLayer, Params, RateTable};
 use goodqueue::{Link, Nanos, Queue, Rate, Tbf};
 
 use super::Fault;
-use super::format::{Input, Number};
+use super::format::Input;
 use super::subject::{Results, Setup, Subject, call, changed, common_state, narrow};
+use super::text::Number;
 
 struct TbfSubject {
     queue: Tbf<goodqueue::Header>,
@@ -39,13 +40,10 @@ fn set(params: &mut Params, key: &str, value: Number) -> Result<(), String> {
 }
 
 pub(super) fn tbf(setup: &Setup<'_>) -> Result<Box<dyn Subject>, Fault> {
-    let mut params = Params { minburst: Some(0), ..Params::new(Rate(0), 0, 0) };
-    for entry in &setup.header.params {
-        set(&mut params, entry.key, entry.value).map_err(|reason| Fault::at(entry.line, reason))?;
-    }
+    let params = setup.params(Params { minburst: Some(0), ..Params::new(Rate(0), 0, 0) }, set)?;
     let places = Setup::places(setup.arrivals + 1);
     let queue = <Tbf<goodqueue::Header>>::new(params, setup.link(), Nanos(setup.header.start_ns), places);
-    let queue = queue.map_err(|error| Fault::at(setup.header.queue_line, error.to_string()))?;
+    let queue = queue.map_err(|error| setup.fault(error))?;
     Ok(Box::new(TbfSubject { queue, link: setup.link() }))
 }
 

@@ -2,7 +2,6 @@
 
 use std::fmt::Write;
 
-use super::collisions;
 use super::judge::{Outcome, Row, Verdict};
 use super::run::Shown;
 use super::table::total;
@@ -34,7 +33,7 @@ pub fn page(outcome: &Outcome, shown: &Shown) -> String {
     out += "\n## How it is measured\n\n";
     out += &match shown {
         Shown::Runs(..) => simulated(outcome),
-        Shown::Counts(..) => collisions::how(),
+        Shown::Counts { how, .. } => how.clone(),
     };
     for class in Class::ALL.iter().filter(|class| claims.iter().any(|row| row.class == class.name())) {
         let _ = writeln!(out, "* {}: {}.", class.name(), class.meaning());
@@ -44,7 +43,7 @@ pub fn page(outcome: &Outcome, shown: &Shown) -> String {
         Shown::Runs(record, _) => {
             out + "## The runs\n\n" + goodqueue_report::table::markdown(record).trim_start()
         }
-        Shown::Counts(_, table) => out + "## What was counted\n\n" + table,
+        Shown::Counts { table, .. } => out + "## What was counted\n\n" + table,
     }
 }
 

@@ -21,8 +21,15 @@ pub struct Reproduced {
 pub enum Shown {
     /// Of each variant the run with the first seed, with the figures of all, and which picture that is.
     Runs(Box<Record>, Picture),
-    /// What was counted without a network: the picture, and a table.
-    Counts(Curves, String),
+    /// What was counted without a network.
+    Counts {
+        /// The picture.
+        curves: Curves,
+        /// All counts, in Markdown.
+        table: String,
+        /// How it was made.
+        how: String,
+    },
 }
 
 /// Runs it.
@@ -33,8 +40,8 @@ pub fn run(entry: &Entry, monitor: &mut dyn Monitor) -> Result<Reproduced, Error
     match entry {
         Entry::Experiment(name, experiment) => simulate(name, experiment, monitor),
         Entry::Collisions => {
-            let Counted { outcome, curves, table } = collisions::run();
-            Ok(Reproduced { outcome, shown: Shown::Counts(curves, table) })
+            let Counted { outcome, curves, table, how } = collisions::run();
+            Ok(Reproduced { outcome, shown: Shown::Counts { curves, table, how } })
         }
     }
 }

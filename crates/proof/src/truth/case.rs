@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use goodqueue::spec::{QueueKind, SpecError};
-use goodqueue::{QueueSpec, Rate, Span};
+use goodqueue::{ETHERNET_MTU, QueueSpec, Rate, Span};
 use serde_json::Value;
 
 use goodqueue_report::Direction;
@@ -199,7 +199,7 @@ fn case(object: &Object<'_>) -> Result<Case, InputError> {
         ping_gap: span(object.number_in("ping_ms", 0.1, LONGEST_SECONDS * 1e3)?, 1e6),
         ping_payload: u32::try_from(object.count("ping_size")?)
             .ok()
-            .filter(|size| *size <= 1472)
+            .filter(|size| *size <= ETHERNET_MTU - 28)
             .ok_or_else(|| object.fault("ping_size", "is above 1472, the most an MTU of 1500 takes"))?,
         pings: ways(object)?,
         owd: object.flag("owd")?,

@@ -6,7 +6,7 @@
 //! ```
 
 use goodqueue::port::Line;
-use goodqueue::{Nanos, Rng, Span};
+use goodqueue::{ETHERNET_FRAME, Nanos, Rng, Span};
 use goodqueue_probe::Sample;
 use goodqueue_sim::{
     Flow, Link, NodeId, Pattern, PortSpec, Probe, ProbeKind, Scenario, Shaper as Bucket, ShaperKind,
@@ -16,7 +16,6 @@ use goodqueue_sim::{
 use super::case::{Bottleneck, Case, Shaper};
 use super::summary::{Distribution, FlowOutcome, Goodput, Outcome, Ping, QueueFigures, Side};
 use super::{Options, SimulateError};
-use goodqueue_experiment::FRAME;
 use goodqueue_report::Direction;
 
 const CLI: NodeId = 0;
@@ -131,12 +130,12 @@ fn ends(way: Direction) -> (NodeId, NodeId) {
 fn port(bottleneck: &Bottleneck, options: &Options) -> Result<PortSpec, SimulateError> {
     let queue = bottleneck.queue_under(options.codel_parity).map_err(SimulateError::NotBuilt)?;
     let shaper = match bottleneck.shaper {
-        Shaper::Htb => Some(Bucket { kind: ShaperKind::Htb, rate: bottleneck.rate, burst: FRAME }),
+        Shaper::Htb => Some(Bucket { kind: ShaperKind::Htb, rate: bottleneck.rate, burst: ETHERNET_FRAME }),
         Shaper::Tbf => Some(Bucket { kind: ShaperKind::Tbf, rate: bottleneck.rate, burst: TBF_BURST }),
         Shaper::Own => None,
     };
     let line = Line::Unlimited;
-    Ok(PortSpec { shaper, line, frame: FRAME, ..PortSpec::new(queue.into(), bottleneck.rate) })
+    Ok(PortSpec { shaper, line, frame: ETHERNET_FRAME, ..PortSpec::new(queue.into(), bottleneck.rate) })
 }
 
 /// What is read while the simulation runs.

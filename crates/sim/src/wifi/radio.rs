@@ -184,7 +184,9 @@ impl Radio {
                 return Err("ath9k with intermediate queues needs mac80211's".into());
             }
             Upper::Qdisc(qdisc) => {
-                qdisc.build::<Frame>(NOMINAL, 1514, Nanos::ZERO).map_err(|error| error.to_string())?;
+                qdisc
+                    .build::<Frame>(NOMINAL, goodqueue::ETHERNET_FRAME, Nanos::ZERO)
+                    .map_err(|error| error.to_string())?;
                 (Some(*qdisc), None)
             }
             Upper::TailDrop { .. } if !spec.driver.lower.is_firmware() => {
@@ -338,7 +340,10 @@ impl Radio {
         }
         let category = &mut device.categories[ac as usize];
         if category.qdisc.is_none() {
-            category.qdisc = device.qdisc.and_then(|spec| spec.build(NOMINAL, 1514, now).ok()).map(Box::new);
+            category.qdisc = device
+                .qdisc
+                .and_then(|spec| spec.build(NOMINAL, goodqueue::ETHERNET_FRAME, now).ok())
+                .map(Box::new);
         }
         let Some(qdisc) = category.qdisc.as_deref_mut() else { return };
         qdisc.enqueue(now, frame, &mut through);

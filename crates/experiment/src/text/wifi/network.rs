@@ -1,12 +1,11 @@
 //! From a Wi-Fi network to nodes, links and a radio of a scenario.
 
-use goodqueue::{Serializer, Span};
+use goodqueue::{ETHERNET_FRAME, Serializer, Span};
 use goodqueue_sim::wifi::{DriverSpec, Lower, PeerSpec, RateSpec, Role, Upper};
 use goodqueue_sim::{Link, Loss, PortSpec, Radio};
 
 use super::super::network::{Network, Note};
 use super::{ACCESS_POINT, SERVER, Wifi};
-use crate::plan::FRAME;
 
 impl Wifi {
     /// The network; `origin` is the start of the load.
@@ -17,7 +16,7 @@ impl Wifi {
         scenario.nodes.extend(self.stations.iter().cloned());
         for (from, to) in [(0, 1), (1, 0)] {
             let port = PortSpec {
-                frame: FRAME,
+                frame: ETHERNET_FRAME,
                 line: Serializer::new(self.wire.rate).into(),
                 ..PortSpec::new(self.wire.queue.into(), self.wire.rate)
             };

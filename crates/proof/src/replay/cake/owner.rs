@@ -8,8 +8,8 @@ use std::rc::Rc;
 use goodqueue::details::{Classified, Details, Gso, MOST_OPTIONS, TcpHeader, flags};
 use goodqueue::{Draws, Header, Nanos, Observer, Reason};
 
-use super::super::Fault;
-use super::format::{Entry, Number};
+use crate::replay::Fault;
+use crate::replay::text::{Entry, Fields};
 
 /// Layer 3 of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,8 +89,21 @@ impl Rest {
     }
 }
 
+/// The fields of an arrival: some are written without their names.
+pub(super) fn fields_of(mut fields: Fields<'_>) -> Result<Vec<Entry<'_>>, Fault> {
+    let line = fields.line;
+    let mut entries = Vec::new();
+    for key in ["id", "hash", "len", "truesize", "ecn"] {
+        entries.push(Entry { line, key, value: fields.text(key)? });
+    }
+    entries.extend(fields.entries()?);
+    Ok(entries)
+}
+
 impl Arrival {
-    pub(super) fn read(entries: &[Entry<'_>]) -> Result<Arrival, Fault> {
+    pub(super) fn read(fields: Fields<'_>) -> Result<Arrival, Fault> {
+        let line = fields.line;
+        let entries = fields_of(fields)?;
         let mut arrival = Arrival {
             id: 0,
             len: 0,
@@ -112,10 +125,9 @@ impl Arrival {
             segment_truesize: 0,
         };
         let mut rest = Rest::default();
-        for entry in entries {
+        for entry in &entries {
             arrival.field(entry, &mut rest)?;
         }
-        let line = entries.first().map_or(0, |entry| entry.line);
         if rest.flow != Some(arrival.hash) {
             return Err(Fault::at(line, "flow is not the hash"));
         }
@@ -350,9 +362,4 @@ impl Observer<Header> for Owner {
             ..*packet
         })
     }
-}
-
-/// A number as written in a check.
-pub(super) fn number(value: impl Into<Number>) -> Option<Number> {
-    Some(value.into())
 }

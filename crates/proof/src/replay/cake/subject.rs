@@ -8,10 +8,9 @@ use goodqueue::cake::{AckFilter, Diffserv, Framing, Isolation, Params, Queued, T
 use goodqueue::details::Classified;
 use goodqueue::{Cake, Header, Heap, Nanos, Queue, Rate, Span};
 
-use super::super::Fault;
-use super::format::{Call, Entry, Number, Step};
-use super::owner::{Arrival, Log, Owner, Recorded, number};
-use super::packets;
+use super::owner::{Arrival, Log, Owner, Recorded};
+use crate::replay::Fault;
+use crate::replay::text::{Entry, Fields, Number, Step, field};
 
 type Place = Slot<Queued<Header>>;
 
@@ -77,6 +76,18 @@ fn set(params: &mut Params, entry: &Entry<'_>) -> Result<(), Fault> {
     Ok(())
 }
 
+/// Packets that arrive in the whole file, segments counted: more storage is never needed. At most 64 Ki
+/// segments a packet can be told.
+fn packets(steps: &[Step<'_>]) -> Result<usize, Fault> {
+    let mut packets = 0;
+    for step in steps.iter().filter(|step| step.kind == "E") {
+        let entries = super::owner::fields_of(step.fields.clone())?;
+        let segments = entries.iter().find(|entry| entry.key == "segs").map(Entry::number::<u16>);
+        packets += segments.and_then(Result::ok).map_or(1, usize::from);
+    }
+    Ok(packets)
+}
+
 /// Values of the header that hold for every file.
 const FIXED: [(&str, &str); 5] =
     [("vectors", "1"), ("qdisc", "cake"), ("limit", "10240"), ("ways", "8"), ("quantum", "1514")];
@@ -98,7 +109,7 @@ impl Subject {
         }
         params.overhead.from_network = !is_raw;
         let log = Rc::new(RefCell::new(Log::default()));
-        let slots = vec![Place::default(); packets(steps) + 1];
+        let slots = vec![Place::default(); packets(steps)? + 1];
         let tables = Tables::on_heap(TINS, if flows <= 1 << 16 { flows } else { 0 });
         let queue = Cake::new(params, Recorded(Rc::clone(&log)), tables, slots);
         let queue = queue.map_err(|error| Fault::at(1, error.to_string()))?;
@@ -106,18 +117,21 @@ impl Subject {
     }
 
     /// Makes a call; its results as the lines of a vector.
-    pub(super) fn call(&mut self, step: &Step<'_>, call: &Call<'_>) -> Result<Vec<String>, Fault> {
+    pub(super) fn call(&mut self, step: &Step<'_>) -> Result<Vec<String>, Fault> {
         let now = Nanos(step.t);
         {
             let mut log = self.owner.log.borrow_mut();
             let draws = step.results.iter().filter_map(|line| line.strip_prefix("V "));
             log.draws = draws.filter_map(|draw| draw.parse().ok()).collect();
         }
-        match call {
-            Call::Enqueue(fields) => self.enqueue(now, step.line, fields)?,
-            Call::Dequeue => self.dequeue(now),
-            Call::Reset => self.queue.reset(now, &mut self.owner),
-            Call::Change(entries) => self.change(now, entries)?,
+        let mut fields = step.fields.clone();
+        match step.kind {
+            "E" => self.enqueue(now, fields)?,
+            "C" => self.change(now, &fields.entries()?)?,
+            kind => {
+                fields.end()?;
+                if kind == "D" { self.dequeue(now) } else { self.queue.reset(now, &mut self.owner) }
+            }
         }
         Ok(std::mem::take(&mut self.owner.log.borrow_mut().results))
     }
@@ -126,7 +140,8 @@ impl Subject {
         self.owner.log.borrow_mut().results.push(result);
     }
 
-    fn enqueue(&mut self, now: Nanos, line: usize, fields: &[Entry<'_>]) -> Result<(), Fault> {
+    fn enqueue(&mut self, now: Nanos, fields: Fields<'_>) -> Result<(), Fault> {
+        let line = fields.line;
         let arrival = Arrival::read(fields)?;
         if arrival.id <= self.last_id {
             return Err(Fault::at(
@@ -202,65 +217,38 @@ impl Subject {
     /// A value of the queue's check, under its name there.
     pub(super) fn queue_state(&self, key: &str) -> Option<Number> {
         let (state, stats, backlog) = (self.queue.state(), self.queue.stats(), self.queue.backlog());
-        match key {
-            "qlen" => number(backlog.packets),
-            "backlog" => number(backlog.bytes),
-            "sent_packets" => number(stats.packets),
-            "sent_bytes" => number(stats.bytes),
-            "drops" => number(stats.drops),
-            "overlimits" => number(stats.overlimits),
-            "memory_used" => number(state.memory_used),
-            "memory_max" => number(state.memory_max),
-            "memory_limit" => number(state.memory_limit),
-            "capacity" => number(state.capacity),
-            "avg_netoff" => number(state.lengths.avg_netoff),
-            "max_netlen" => number(state.lengths.max_netlen),
-            "max_adjlen" => number(state.lengths.max_adjlen),
-            "min_netlen" => number(state.lengths.min_netlen),
-            "min_adjlen" => number(state.lengths.min_adjlen),
-            "rate_bps" => number(state.rate),
-            "tins" => number(state.tins),
-            "time_next" => number(state.time_next.0),
-            "failsafe_next" => number(state.failsafe_next.0),
-            "cur_tin" => number(state.cur_tin),
-            "overflow_timeout" => number(state.overflow_timeout),
-            _ => None,
-        }
+        Some(match key {
+            "qlen" => backlog.packets.into(),
+            "backlog" => backlog.bytes.into(),
+            "sent_packets" => stats.packets.into(),
+            "sent_bytes" => stats.bytes.into(),
+            "drops" => stats.drops.into(),
+            "overlimits" => stats.overlimits.into(),
+            "rate_bps" => state.rate.into(),
+            "time_next" => state.time_next.0.into(),
+            "failsafe_next" => state.failsafe_next.0.into(),
+            _ => {
+                let lengths = state.lengths;
+                return field!(key, lengths, avg_netoff, max_netlen, max_adjlen, min_netlen, min_adjlen)
+                    .or_else(|| field!(key, state, memory_used, memory_max, memory_limit, capacity))
+                    .or_else(|| field!(key, state, tins, cur_tin, overflow_timeout));
+            }
+        })
     }
 
     /// A value of a tin's check, under its name there.
     pub(super) fn tin_state(&self, index: usize, key: &str) -> Option<Number> {
         let tin = self.queue.tin(u32::try_from(index).ok()?)?;
         match key {
-            "tin" => number(index as u64),
-            "rate" => number(tin.rate),
-            "target" => number(tin.target),
-            "interval" => number(tin.interval),
-            "mtu_time" => number(tin.mtu_time),
-            "flow_quantum" => number(tin.flow_quantum),
-            "tin_quantum" => number(tin.tin_quantum),
-            "tin_deficit" => number(tin.tin_deficit),
-            "backlog" => number(tin.backlog),
-            "packets" => number(tin.counters.packets),
-            "bytes" => number(tin.counters.bytes),
-            "dropped" => number(tin.counters.dropped),
-            "overlimit" => number(tin.counters.overlimit),
-            "marked" => number(tin.counters.marked),
-            "ack_drops" => number(tin.counters.ack_drops),
-            "avg_delay" => number(tin.counters.avg_delay),
-            "peak_delay" => number(tin.counters.peak_delay),
-            "base_delay" => number(tin.counters.base_delay),
-            "way_direct" => number(tin.counters.way_direct),
-            "way_hit" => number(tin.counters.way_hit),
-            "way_miss" => number(tin.counters.way_miss),
-            "way_coll" => number(tin.counters.way_coll),
-            "sparse" => number(tin.sparse),
-            "bulk" => number(tin.bulk),
-            "decaying" => number(tin.decaying),
-            "unresponsive" => number(tin.counters.unresponsive),
-            "max_skblen" => number(tin.counters.max_skblen),
-            "time_next" => number(tin.time_next.0),
-            _ => None,
+            "tin" => return Some(index as Number),
+            "time_next" => return Some(tin.time_next.0.into()),
+            _ => {}
         }
+        let counters = tin.counters;
+        field!(key, counters, packets, bytes, dropped, overlimit, marked, ack_drops, unresponsive, max_skblen)
+            .or_else(|| field!(key, counters, avg_delay, peak_delay, base_delay))
+            .or_else(|| field!(key, counters, way_direct, way_hit, way_miss, way_coll))
+            .or_else(|| field!(key, tin, rate, target, interval, mtu_time, flow_quantum, tin_quantum))
+            .or_else(|| field!(key, tin, tin_deficit, backlog, sparse, bulk, decaying))
     }
 }

@@ -10,8 +10,8 @@ use goodqueue::wifi::{
 use goodqueue::{Header, Nanos, Observer, Reason, Span};
 
 use super::duration::{band_of, he_gi};
-use super::fields::{Fields, Text, number};
 use crate::replay::Fault;
+use crate::replay::text::{Entry, Fields, Step};
 
 /// The most stations that a file may name.
 const MOST_STATIONS: usize = 1 << 14;
@@ -47,32 +47,29 @@ fn refused(line: usize) -> impl Fn(WifiError) -> Fault {
 }
 
 impl Stack {
-    /// The stack that the header describes, with room for all that the file holds.
-    pub(super) fn new(text: &Text<'_>) -> Result<Stack, Fault> {
-        let records = || (1..).zip(&text.lines).skip(text.header_len);
+    /// The stack that a header of so many lines describes, with room for all that the steps hold.
+    pub(super) fn new(header_len: usize, settings: &[Entry<'_>], steps: &[Step<'_>]) -> Result<Stack, Fault> {
         let mut numbers: Vec<u32> = Vec::new();
-        for (line, record) in records().filter(|(_, record)| record.starts_with("STA ")) {
-            let mut fields = Fields::of(line, record);
-            fields.text("time")?;
-            numbers.push(fields.named("sta")?);
+        for step in steps.iter().filter(|step| step.kind == "STA") {
+            numbers.push(step.fields.clone().named("sta")?);
         }
         numbers.sort_unstable();
         numbers.dedup();
         if numbers.len() > MOST_STATIONS {
-            return Err(Fault::at(text.header_len, "too many stations"));
+            return Err(Fault::at(header_len, "too many stations"));
         }
-        let arrivals = records().filter(|(_, record)| record.starts_with("E ")).count();
+        let arrivals = steps.iter().filter(|step| step.kind == "E").count();
         let mut capacity = Capacity {
             stations: u32::try_from(numbers.len().max(1)).unwrap_or(1),
             packets: u32::try_from(arrivals.max(1)).unwrap_or(u32::MAX),
             ..Capacity::default()
         };
         let mut params = WifiParams { aql: false, parity: Parity::Linux, ..WifiParams::default() };
-        for &(line, key, value) in &text.header {
-            set(&mut params, &mut capacity, line, key, value)?;
+        for entry in settings {
+            set(&mut params, &mut capacity, entry)?;
         }
         let has_aql = params.aql;
-        let stack = TxStack::new(params, capacity).map_err(refused(text.header_len))?;
+        let stack = TxStack::new(params, capacity).map_err(refused(header_len))?;
         let stations = (0..).map(StationId).zip(&numbers).map(|(id, &number)| (number, id)).collect();
         Ok(Stack { stack, stations, numbers, under_way: HashMap::new(), has_aql })
     }
@@ -265,19 +262,19 @@ impl Stack {
         let line = fields.line;
         let mut params = *self.stack.params();
         let (mut station, mut ac, mut low, mut high) = (None, None, None, None);
-        for (key, value) in fields.entries()? {
-            match key {
-                "sta" => station = Some(self.station(line, number(line, key, value)?)?),
-                "aql_ac" => ac = Some(ac_of(line, number(line, key, value)?)?),
-                "aql_low" => low = Some(number(line, key, value)?),
-                "aql_high" => high = Some(number(line, key, value)?),
-                "limit" => params.limit = number(line, key, value)?,
-                "memory_limit" => params.memory_limit = number(line, key, value)?,
-                "quantum" => params.quantum = number(line, key, value)?,
-                "aql_threshold" => params.aql_threshold = Span::from_micros(number(line, key, value)?),
-                "aql_enable" => params.aql_enable = number::<u8>(line, key, value)? != 0,
-                "airtime_flags" => flags(&mut params, number(line, key, value)?),
-                _ => return Err(Fault::at(line, format!("unknown parameter `{key}`"))),
+        for entry in fields.entries()? {
+            match entry.key {
+                "sta" => station = Some(self.station(line, entry.number()?)?),
+                "aql_ac" => ac = Some(ac_of(line, entry.number()?)?),
+                "aql_low" => low = Some(entry.number()?),
+                "aql_high" => high = Some(entry.number()?),
+                "limit" => params.limit = entry.number()?,
+                "memory_limit" => params.memory_limit = entry.number()?,
+                "quantum" => params.quantum = entry.number()?,
+                "aql_threshold" => params.aql_threshold = Span::from_micros(entry.number()?),
+                "aql_enable" => params.aql_enable = entry.number::<u8>()? != 0,
+                "airtime_flags" => flags(&mut params, entry.number()?),
+                key => return Err(Fault::at(line, format!("unknown parameter `{key}`"))),
             }
         }
         match (station, ac, low, high) {
@@ -308,30 +305,27 @@ fn read_ac(fields: &mut Fields<'_>) -> Result<Ac, Fault> {
 }
 
 /// A key of the header.
-fn set(
-    params: &mut WifiParams,
-    capacity: &mut Capacity,
-    line: usize,
-    key: &str,
-    value: &str,
-) -> Result<(), Fault> {
-    let is_on = || number::<u8>(line, key, value).map(|value| value != 0);
-    match key {
-        "hz" => params.hz = number(line, key, value)?,
-        "fq_flows" => capacity.flows = number(line, key, value)?,
-        "fq_limit" => params.limit = number(line, key, value)?,
-        "fq_memory_limit" => params.memory_limit = number(line, key, value)?,
-        "fq_quantum" => params.quantum = number(line, key, value)?,
-        "band" => params.band = band_of(line, number(line, key, value)?)?,
+fn set(params: &mut WifiParams, capacity: &mut Capacity, entry: &Entry<'_>) -> Result<(), Fault> {
+    let is_on = || entry.number::<u8>().map(|value| value != 0);
+    match entry.key {
+        "hz" => params.hz = entry.number()?,
+        "fq_flows" => capacity.flows = entry.number()?,
+        "fq_limit" => params.limit = entry.number()?,
+        "fq_memory_limit" => params.memory_limit = entry.number()?,
+        "fq_quantum" => params.quantum = entry.number()?,
+        "band" => params.band = band_of(entry.line, entry.number()?)?,
         "aql" => params.aql = is_on()?,
         "airtime_fairness" => params.airtime_fairness = is_on()?,
-        "airtime_flags" => flags(params, number(line, key, value)?),
-        "aql_threshold" => params.aql_threshold = Span::from_micros(number(line, key, value)?),
+        "airtime_flags" => flags(params, entry.number()?),
+        "aql_threshold" => params.aql_threshold = Span::from_micros(entry.number()?),
         "aql_limit_low" | "aql_limit_high" => {
-            let limit = PerAc([number(line, key, value)?; 4]);
-            if key == "aql_limit_low" { params.aql_limit_low = limit } else { params.aql_limit_high = limit }
+            let limit = PerAc([entry.number()?; 4]);
+            match entry.key {
+                "aql_limit_low" => params.aql_limit_low = limit,
+                _ => params.aql_limit_high = limit,
+            }
         }
-        _ => return Err(Fault::at(line, format!("unknown header key `{key}`"))),
+        key => return Err(Fault::at(entry.line, format!("unknown header key `{key}`"))),
     }
     Ok(())
 }

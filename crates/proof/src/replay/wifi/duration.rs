@@ -5,29 +5,32 @@ use goodqueue::wifi::duration::{
 };
 use goodqueue::wifi::{Band, HeGi, RateInfo, Width};
 
-use super::fields::{Fields, Text, number};
 use crate::replay::Fault;
-use crate::replay::compare::difference;
-use crate::replay::report::Report;
+use crate::replay::compare::Comparison;
+use crate::replay::report::Difference;
+use crate::replay::text::{Entry, Fields, Text, number};
 
-pub(super) fn replay(text: &Text<'_>, mut report: Report) -> Result<Report, Fault> {
-    if let Some((line, key, _)) = text.header.first() {
+pub(super) fn replay(
+    text: &Text<'_>,
+    settings: &[Entry<'_>],
+    compared: &mut Comparison<'_>,
+) -> Result<Option<Difference>, Fault> {
+    if let Some(Entry { line, key, .. }) = settings.first() {
         return Err(Fault::at(*line, format!("unknown header key `{key}`")));
     }
-    for (line, row) in (1..).zip(&text.lines).skip(text.header_len) {
+    for (line, row) in text.records() {
         let mut fields = Fields::of(line, row);
         let got = answer(&mut fields)?;
         let expected: u32 = fields.number("answer")?;
         fields.end()?;
-        *report.calls.entry(fields.kind.to_string()).or_default() += 1;
+        compared.called(fields.kind);
         if got != expected {
-            let texts = (format!("{expected} us"), format!("{got} us"));
-            report.difference = Some(difference(&text.lines, line, "duration", texts.0, texts.1));
-            return Ok(report);
+            let (expected, got) = (format!("{expected} us"), format!("{got} us"));
+            return Ok(Some(compared.difference(line, "duration", &expected, &got)));
         }
-        *report.compared.results.entry(fields.kind.to_string()).or_default() += 1;
+        compared.agreed(fields.kind);
     }
-    Ok(report)
+    Ok(None)
 }
 
 fn answer(fields: &mut Fields<'_>) -> Result<u32, Fault> {

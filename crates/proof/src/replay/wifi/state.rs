@@ -3,9 +3,8 @@
 use goodqueue::wifi::{Ac, FlowState, StationId, TxqId};
 
 use super::calls::Stack;
-use super::fields::{Fields, number};
 use crate::replay::Fault;
-use crate::replay::report::StateDifference;
+use crate::replay::text::{Entry, number};
 
 /// What a `Q` asks for, and how much of the answer was looked at.
 pub(super) struct Question {
@@ -26,38 +25,29 @@ enum Subject {
     Missing,
 }
 
+fn find<'a>(entries: &[Entry<'a>], name: &str) -> Option<&'a str> {
+    entries.iter().find(|entry| entry.key == name).map(|entry| entry.value)
+}
+
 impl Question {
-    /// Compares one `S` line; the values that disagree, and how many were compared.
-    pub(super) fn compare(
+    /// Our values for an `S` line, by their keys.
+    pub(super) fn state<'a>(
         &mut self,
-        stack: &Stack,
-        fields: &mut Fields<'_>,
-    ) -> Result<(Vec<StateDifference>, usize), Fault> {
-        let line = fields.line;
-        let entries = fields.entries()?;
-        let subject = self.subject(stack, line, &entries)?;
-        let mut differences = Vec::new();
-        for &(key, expected) in &entries {
-            let got = match subject {
-                Subject::Missing => Some("nothing".to_string()),
-                // What names the subject was read already.
-                _ if matches!(key, "sta" | "tid" | "ac") => continue,
-                _ => subject.value(stack, key),
-            };
-            let got = got.ok_or_else(|| Fault::at(line, format!("unknown key `{key}` of record S")))?;
-            if got != expected {
-                differences.push(StateDifference {
-                    key: key.to_string(),
-                    expected: expected.to_string(),
-                    got,
-                });
-            }
-        }
-        Ok((differences, entries.len()))
+        stack: &'a Stack,
+        line: usize,
+        entries: &'a [Entry<'_>],
+    ) -> Result<impl FnMut(&str) -> Option<String> + use<'a>, Fault> {
+        let subject = self.subject(stack, line, entries)?;
+        Ok(move |key: &str| match subject {
+            Subject::Missing => Some("nothing".to_string()),
+            // What names the subject was read already.
+            _ if matches!(key, "sta" | "tid" | "ac") => find(entries, key).map(str::to_owned),
+            _ => subject.value(stack, key),
+        })
     }
 
-    fn subject(&mut self, stack: &Stack, line: usize, entries: &[(&str, &str)]) -> Result<Subject, Fault> {
-        let find = |name: &str| entries.iter().find(|(key, _)| *key == name).map(|&(_, value)| value);
+    fn subject(&mut self, stack: &Stack, line: usize, entries: &[Entry<'_>]) -> Result<Subject, Fault> {
+        let find = |name: &str| find(entries, name);
         let ac = |text: &str| {
             let index: usize = number(line, "ac", text)?;
             Ac::ALL.get(index).copied().ok_or_else(|| Fault::at(line, "an access category is 0 to 3"))

@@ -1,0 +1,44 @@
+//! Whether a queue fits the line that it is for, and how many packets it has room for.
+
+use goodqueue::spec::{BuildError, QueueParams};
+use goodqueue::{ClassTree, ETHERNET_FRAME, Link, QueueSpec, Rate};
+use goodqueue_sim::{Discipline, PortSpec};
+
+/// Why a queue cannot be built for a line of this rate, or passes no full packet there, with the queue's words.
+pub(crate) fn unfit(spec: &QueueSpec, rate: Rate) -> Option<String> {
+    let why = match spec.places(Link::ethernet(rate)) {
+        Err(BuildError::NoRoom { bytes, mtu, .. }) => {
+            format!("it holds {} bytes, less than a full packet of {mtu}", bytes.0)
+        }
+        Err(BuildError::TooDeep { .. }) => "it is above 4 GiB".into(),
+        Err(error) => error.to_string(),
+        Ok(_) => {
+            let small = |spec: QueueSpec| spec.too_small_for(ETHERNET_FRAME);
+            let words = small(*spec).or_else(|| spec.leaf().and_then(small))?;
+            format!("no full packet of {ETHERNET_FRAME} bytes fits into {words}")
+        }
+    };
+    Some(format!("{spec} at {rate}: {why}"))
+}
+
+/// Packets that the queues and rings of a port have room for; a limit in bytes is one of small packets.
+pub(crate) fn room(port: &PortSpec) -> u64 {
+    let places = match &port.queue {
+        Discipline::Queue(spec) => {
+            let places = spec.places(Link { rate: port.rate, mtu: port.frame }).unwrap_or(0);
+            // Each flow keeps a place of its own, in each of cake's tins.
+            let tins = if matches!(spec.params(), QueueParams::Cake(_)) { 8 } else { 1 };
+            let flows = spec.params().discipline().flows().unwrap_or(0);
+            places.saturating_add(u64::from(flows) * tins)
+        }
+        Discipline::Classes(tree) => room_of_tree(tree),
+        Discipline::Own(_) => 0,
+    };
+    let ring = port.ring.map_or(0, |ring| u64::from(ring.entries));
+    places.saturating_add(ring).saturating_mul(u64::from(port.lanes))
+}
+
+/// Packets that all queues of a tree have room for.
+pub(crate) fn room_of_tree(tree: &ClassTree) -> u64 {
+    tree.places(ETHERNET_FRAME).unwrap_or(u64::MAX)
+}
