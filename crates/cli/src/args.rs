@@ -1,6 +1,6 @@
-//! What may be typed: one source for the parser, the help texts, the completions and the man page.
+//! The arguments: one source for the parser, the help texts, the completions and the man page.
 //!
-//! Values stay close to what was typed here; [`goodqueue_experiment::Plan`] makes sense of them.
+//! Values here stay close to what was typed; [`goodqueue_experiment::Plan`] interprets them.
 
 mod others;
 
@@ -24,10 +24,10 @@ pub struct Cli {
 const EXIT_CODES: &str = "\
 Exit codes:
   0  done
-  1  done, but a stated limit failed (a vector disagrees, a result is not valid)
+  1  done, but a stated limit was not met (a vector disagrees, a result is not valid)
   2  the command, a parameter or an input file is wrong; nothing was changed
-  3  this machine cannot do it (a right or a device is missing and named)
-  129, 130, 143  interrupted (hang-up, Ctrl-C, SIGTERM); what was measured until then is kept";
+  3  this machine cannot do it (the message names the missing privilege or device)
+  129, 130, 143  interrupted (hang-up, Ctrl-C, SIGTERM); what was measured so far is kept";
 
 /// The commands.
 #[derive(Debug, Subcommand)]
@@ -37,15 +37,16 @@ pub enum Command {
     Run(Box<RunArgs>),
     /// Replay decision vectors recorded from Linux and show the first disagreement
     Replay(ReplayArgs),
-    /// Simulate experiments that ran on a real kernel, and hold ours against its figures
+    /// Simulate experiments that ran on a real kernel, and compare the figures
     Truth(TruthArgs),
-    /// Simulate published experiments again: published figures beside ours, with verdicts
+    /// Simulate published experiments: published figures beside ours, with verdicts
     #[command(after_help = REPRODUCE_EXAMPLES)]
     Reproduce(ReproduceArgs),
-    /// Compute what stations get of a Wi-Fi radio, with and without airtime fairness, by the published model
+    /// Compute the share of each station of a Wi-Fi radio, with and without airtime fairness, by the
+    /// published model
     #[command(after_help = AIRTIME_EXAMPLES)]
     AirtimeModel(AirtimeArgs),
-    /// Make table, page, pictures and files again from the records of earlier runs; several in one
+    /// Make table, page, pictures and files again from the records of earlier runs, of several together too
     Report(ReportArgs),
     /// List the queues with their parameters, defaults and units
     Queues(QueuesArgs),
@@ -72,7 +73,7 @@ Examples:
   goodqueue run tcp_square_wave --queue pfifo:1000,codel,fq_codel -o square
   goodqueue run rrul --rate 20mbit --rtt 20ms --length 30s --seed 7
   goodqueue run rrul --with voip,web
-  goodqueue run rrul --down 50mbit --up 10mbit --rtt 30ms --shape 90%     # cake in a router before that modem
+  goodqueue run rrul --down 50mbit --up 10mbit --rtt 30ms --shape 90%     # cake in a router before the modem
   goodqueue run rrul --line dsl-50-10 --shape 90% --queue cake,fq_codel --seeds 5
   goodqueue run tcp_ndown --trace-down lte.trace --up 6mbit --rtt 70ms
   goodqueue run tcp_nup --flows 8 --queue fq_codel,target=10ms,ecn=off,pfifo:100
@@ -87,20 +88,20 @@ Units are tc's: 20mbit, 1gbit (bits), 20ms, 30s; `mbps` means bytes per second, 
 const QUEUES_EXAMPLES: &str = "\
 Examples:
   goodqueue queues                     # all, with their parameters
-  goodqueue queues wifi                # the knobs of an 802.11 radio
-  goodqueue queues --memory            # what each takes with its defaults
+  goodqueue queues wifi                # the parameters of an 802.11 radio
+  goodqueue queues --memory            # the memory of each with its defaults
   goodqueue queues --memory fq_codel,flows=128,limit=600 cake,flows=32,memlimit=1m wifi,stations=8,flows=128,limit=600";
 
 const REPRODUCE_EXAMPLES: &str = "\
 Examples:
   goodqueue reproduce                                # all that come with the program
   goodqueue reproduce square-wave bql
-  goodqueue reproduce mine.toml -o pages             # one's own, with [reproduction] and [[claim]]
+  goodqueue reproduce mine.toml -o pages             # your own, with [reproduction] and [[claim]]
 
-Exit code 1 if a claim is missed without a stated cause, or holds though a cause is stated.";
+Exit code 1 if a claim is missed without a stated cause, or if it holds although a cause is stated.";
 
 const AIRTIME_EXAMPLES: &str = "\
-Without --station: Table 1 of \"Ending the Anomaly\" (USENIX ATC 2017), published figures beside computed ones.
+Without --station it prints Table 1 of \"Ending the Anomaly\" (USENIX ATC 2017): published figures beside computed ones.
 
 Examples:
   goodqueue airtime-model
@@ -108,25 +109,25 @@ Examples:
   goodqueue airtime-model --station 144.4:aggregate=6892,weight=2 --station ht40-mcs3-lgi --constants b --json
 
 A rate is mcs15 (HT20, short guard interval), ht40-mcs7-lgi, vht80-2ss-mcs9-sgi, he80-2ss-mcs11-gi0.8, ofdm54,
-dsss1, or a number of Mbit/s. The model has no collisions, retries, acknowledgements of TCP or uplink: measurements
-stay below it.";
+dsss1, or a number of Mbit/s. The model has no collisions, retries, TCP acknowledgements or uplink: measurements
+are lower.";
 
 /// `goodqueue run`.
 #[derive(Args, Clone, Debug)]
 pub struct RunArgs {
-    /// What is measured.
+    /// What to measure.
     #[command(flatten)]
     pub request: Request,
     /// Simulate each queue twice, and name the first event that differs
     #[arg(long, conflicts_with = "live", help_heading = "Arm")]
     pub check_determinism: bool,
-    /// Keep record, page, pictures, CSV and .flent.gz files in this new folder; or write one file, in the
-    /// form that its suffix names: .html .svg .png .csv .parquet .md .json .gqz .flent.gz
+    /// Write record, page, pictures, CSV and .flent.gz files into this new folder; or write one file, in the
+    /// format of its suffix: .html .svg .png .csv .parquet .md .json .gqz .flent.gz
     #[arg(short, long, value_name = "DIR|FILE", help_heading = "Output")]
     pub output: Option<PathBuf>,
-    /// Look into a TCP flow of the test: write each of its segments, with drops and marks, into `traces/` in
-    /// the folder of -o: an xplot graph (.xpl), a capture for Wireshark (.pcapng), a picture of the first
-    /// loss. By name or number (from 1), or `all`; may be given several times; simulated runs only
+    /// Trace a TCP flow of the test: write each of its segments, with drops and marks, into `traces/` in the
+    /// folder of -o, as an xplot graph (.xpl), a capture for Wireshark (.pcapng) and a picture of the first
+    /// loss. FLOW is a name, a number (from 1) or `all`; may be repeated; simulated runs only
     #[arg(
         long,
         value_name = "FLOW",
@@ -139,17 +140,17 @@ pub struct RunArgs {
     /// Print the record as JSON instead of the table
     #[arg(long, help_heading = "Output")]
     pub json: bool,
-    /// Print all columns of the table, however wide; without it, those that matter most and fit 80 columns,
-    /// or as many as $COLUMNS says
+    /// Print all columns of the table, however wide; without it, only the most important ones that fit into
+    /// 80 columns, or into $COLUMNS
     #[arg(long, help_heading = "Output")]
     pub wide: bool,
     /// Print the trace hashes of simulated runs too
     #[arg(short, long, help_heading = "Output")]
     pub verbose: bool,
-    /// Title in page and files
+    /// Title for page and files
     #[arg(short, long, default_value = "", value_name = "TEXT", help_heading = "Output")]
     pub title: String,
-    /// Note in page and files
+    /// Note for page and files
     #[arg(short, long, default_value = "", value_name = "TEXT", help_heading = "Output")]
     pub note: String,
     /// No progress, no hints
@@ -174,12 +175,12 @@ pub fn given(matches: &ArgMatches) -> Vec<String> {
 /// `goodqueue report`.
 #[derive(Args, Debug)]
 pub struct ReportArgs {
-    /// A record (`record.gqz` of an earlier run), or the folder that it is in. Several of the same test are
-    /// shown together
+    /// A record (`record.gqz` of an earlier run), or its folder. Several records of the same test are shown
+    /// together
     #[arg(value_name = "RECORD", required = true)]
     pub records: Vec<PathBuf>,
-    /// Write everything into this new folder, or one file in the form that its suffix names: .html .svg .png
-    /// .csv .parquet .md .json .gqz .flent.gz
+    /// Write everything into this new folder, or one file in the format of its suffix: .html .svg .png .csv
+    /// .parquet .md .json .gqz .flent.gz
     #[arg(short, long, value_name = "DIR|FILE")]
     pub output: Option<PathBuf>,
     /// Print the record with its summaries as JSON instead of the table
@@ -197,10 +198,10 @@ pub struct ReportArgs {
 #[derive(Args, Debug)]
 #[command(after_help = QUEUES_EXAMPLES)]
 pub struct QueuesArgs {
-    /// Only this one; with --memory any number, with parameters
+    /// Only this queue; with --memory any number, with parameters
     #[arg(value_name = "QUEUE")]
     pub names: Vec<String>,
-    /// Print the memory that each takes, part by part, and in total
+    /// Print the memory of each, part by part and in total
     #[arg(long)]
     pub memory: bool,
     /// Print as JSON
@@ -211,7 +212,7 @@ pub struct QueuesArgs {
 /// `goodqueue tests` and `goodqueue lines`.
 #[derive(Args, Debug)]
 pub struct ListArgs {
-    /// Only this one
+    /// Only the one of this name
     pub name: Option<String>,
     /// Print as JSON
     #[arg(long)]

@@ -92,7 +92,7 @@ pub fn queues(args: &QueuesArgs) -> Result<(), Error> {
     text.push_str(
         "Linux's mq, a queue for each hardware queue of a device: `lanes` of a link (docs/experiments.md)\n",
     );
-    text.push_str("The knobs of an 802.11 radio: goodqueue queues wifi\n");
+    text.push_str("The parameters of an 802.11 radio: goodqueue queues wifi\n");
     print(&text)
 }
 

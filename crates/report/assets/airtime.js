@@ -29,7 +29,7 @@
   const span = () => (zoom === 0 ? end : Math.min(zoom, end));
   const left = () => Math.max(0, Math.min(moment - span() / 2, end - span()));
   const holds = (event) => ["data", "retry", "ack", "rts"].includes(event.kind);
-  /* Events that begin at or before a moment: a place in the list, which is ordered by start. */
+  /* The number of events that begin at or before a moment; the list is ordered by start. */
   const upTo = (list, t) => {
     let [low, high] = [0, list.length];
     while (low < high) {
@@ -152,7 +152,7 @@
   };
   const go = (t) => { moment = Math.max(0, Math.min(end, t)); render(); };
 
-  /* A quarter of what is shown passes each second; without motion, a half every second and a half. */
+  /* A quarter of the view passes each second; with reduced motion, half of it every 1.5 s. */
   const stop = () => {
     cancelAnimationFrame(frame);
     clearTimeout(frame);

@@ -26,7 +26,7 @@
   });
   showTheme();
 
-  /* Queues shown or hidden, on every chart at once. */
+  /* Shows or hides queues in every chart at once. */
   const hidden = new Set();
   for (const button of document.querySelectorAll("[data-key]")) {
     button.addEventListener("click", () => {
@@ -38,8 +38,8 @@
     });
   }
 
-  /* A word is explained beside itself: by pointing at it, by a press, by the keyboard. Without this program it
-     leads to its place in the list at the end. */
+  /* A term shows its explanation beside itself on hover, on a press, or by keyboard. Without this script it
+     links to its entry in the list at the end. */
   const note = byId("note");
   let held = null;
   let wait = 0;
@@ -95,7 +95,7 @@
     });
   }
 
-  /* Tables sorted by a column; the second press turns the order round. */
+  /* Tables sorted by a column; a second press reverses the order. */
   const value = (row, column) => {
     const cell = row.cells[column];
     return cell.dataset.v === undefined ? cell.textContent.trim() : Number(cell.dataset.v);
@@ -213,8 +213,8 @@
     }
   };
 
-  /* Zoom in time, of all charts with a time axis at once. What is drawn is stretched and cut at the frame; ticks are
-     set anew. */
+  /* Zoom in time, of all charts with a time axis at once. The drawing is stretched and clipped at the frame; ticks are
+     redrawn. */
   const timed = () => [...plots.values()].filter((p) => p.chart.unit === "s" && !p.chart.log);
   let view = null;
   let clips = 0;
@@ -289,7 +289,7 @@
     leave();
     for (const plot of all) stretch(plot);
     for (const button of document.querySelectorAll("[data-time=out], [data-time=all]")) button.disabled = view === null;
-    live.textContent = view === null ? "All of the time is shown." : `${number(view[0])} to ${number(view[1])} s are shown.`;
+    live.textContent = view === null ? "The whole time is shown." : `${number(view[0])} to ${number(view[1])} s are shown.`;
   };
   const zoomBy = (factor, around) => {
     const plot = timed()[0];
@@ -305,7 +305,7 @@
       else zoomBy(2);
     });
   }
-  /* A drag with the mouse marks what is to be shown; two fingers stretch it. */
+  /* A drag with the mouse selects the range to show; two fingers stretch it. */
   const zoomable = (plot, place) => {
     const fingers = new Map();
     let drag = null;
@@ -425,11 +425,11 @@
         chart.pick = [{ q, c: q, name: picks.names[flow], unit: "Mbit/s", v: values }];
         if (view !== null) stretch(plot);
       });
-      live.textContent = flow === "" ? "No flow is shown by itself." : `${picks.names[flow]} is shown.`;
+      live.textContent = flow === "" ? "No single flow is shown." : `${picks.names[flow]} is shown.`;
     });
   }
 
-  /* What is typed again is copied by a press; where the browser refuses, it is marked at least. */
+  /* A press copies the command; if the browser refuses, the text is at least selected. */
   for (const button of document.querySelectorAll(".copy button")) {
     button.hidden = false;
     button.addEventListener("click", async () => {
@@ -444,7 +444,7 @@
     });
   }
 
-  /* On paper everything is open. */
+  /* Printing opens all sections. */
   addEventListener("beforeprint", () => {
     leave();
     for (const details of document.querySelectorAll("details")) details.open = true;

@@ -1,4 +1,4 @@
-//! Writes everything of the made-up records into a folder: `cargo run --example demo -- FOLDER`.
+//! Writes all files of the made-up records into a folder: `cargo run --example demo -- FOLDER`.
 #[path = "../tests/fixture/mod.rs"]
 mod fixture;
 

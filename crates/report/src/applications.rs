@@ -1,4 +1,4 @@
-//! What people notice: how calls sounded, and how long pages took.
+//! Applications that people notice: how calls sounded, and how long pages took.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,7 +6,7 @@ use crate::record::{CallSeries, Direction, Fate, PageSeries, Record, Run};
 use crate::stats::{Span, known, percentile};
 use crate::voice::{Heard, Listener, Voice};
 
-/// Packets that a score needs: a tenth of a second of voice.
+/// The fewest packets for a score: a tenth of a second of voice.
 const LEAST_PACKETS: u64 = 5;
 
 /// How one call sounded: at the server (`up`) and at the client (`down`), idle and under load.
@@ -15,7 +15,7 @@ const LEAST_PACKETS: u64 = 5;
 pub struct CallSummary {
     /// Name, as planned.
     pub name: String,
-    /// What the server heard before the load; of packets that were back before it began.
+    /// What the server heard before the load, from packets whose answers were back before it began.
     pub up_idle: Option<Voice>,
     /// What the server heard of packets sent in the loaded interval.
     pub up: Option<Voice>,
@@ -33,7 +33,7 @@ pub struct PageSummary {
     pub name: String,
     /// Before the load.
     pub idle: Loads,
-    /// Pages that were under way in the loaded interval.
+    /// Pages that were loading in the loaded interval.
     pub load: Loads,
 }
 
@@ -41,11 +41,11 @@ pub struct PageSummary {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Loads {
-    /// Pages that were complete.
+    /// Complete pages.
     pub n: u64,
-    /// Pages begun that were not: given up when their part of the test ended, or broken.
+    /// Incomplete pages: given up when their part of the test ended, or broken.
     pub incomplete: u64,
-    /// The longest time after which one of these was not complete.
+    /// The longest time after which an incomplete page was given up.
     pub incomplete_max_ns: Option<i64>,
     /// Median page load time.
     pub p50_ns: Option<i64>,
@@ -82,8 +82,8 @@ pub(crate) fn calls(record: &Record, run: &Run, loaded: Span) -> Vec<CallSummary
     .collect()
 }
 
-/// One packet each way: when the client sent, when the answer was there (where that is not known, when the
-/// client sent), and what was heard of them; of the answer nothing where none was sent.
+/// One packet each way: when the client sent it, when the answer arrived (or when the client sent, if that is
+/// not known), and what became of both; `None` for the answer if none was sent.
 struct Exchange {
     sent: i64,
     back: i64,
@@ -106,7 +106,8 @@ fn exchanges(call: &CallSeries) -> impl Iterator<Item = Exchange> + '_ {
     })
 }
 
-/// How both ways sounded, of the packets that `counts` by the times of sending and of the answer.
+/// How both directions sounded, over the packets for which `counts` is true, given the times of sending and
+/// of the answer.
 fn voices(call: &CallSeries, counts: impl Fn(i64, i64) -> bool) -> (Option<Voice>, Option<Voice>) {
     let (mut up, mut down) = (Listener::default(), Listener::default());
     for exchange in exchanges(call).filter(|e| counts(e.sent, e.back)) {
@@ -116,7 +117,8 @@ fn voices(call: &CallSeries, counts: impl Fn(i64, i64) -> bool) -> (Option<Voice
     (voice(up), voice(down))
 }
 
-/// The scores of one way by the time of sending, one for each of `count` places that `place` names.
+/// The scores of one direction by the time of sending, one for each of `count` bins; `place` gives the bin of
+/// a time.
 pub(crate) fn scores(
     call: &CallSeries,
     direction: Direction,
@@ -146,7 +148,7 @@ pub(crate) fn pages(record: &Record, run: &Run, loaded: Span) -> Vec<PageSummary
     all.map(|(i, page)| PageSummary {
         name: page_name(record, i),
         idle: loads(page, |load| load.from < 0),
-        // By when it was begun alone, a page that takes the whole load would not count.
+        // If only its start counted, a page that takes the whole load would be left out.
         load: loads(page, |load| load.from >= 0 && load.from < loaded.to && loaded.from < load.to),
     })
     .collect()
@@ -198,11 +200,11 @@ mod tests {
     }
 
     #[test]
-    fn idle_and_load_are_told_apart() {
+    fn idle_and_load_are_separate() {
         let call = call();
         let idle = voices(&call, |sent, back| sent < 0 && back <= 0);
         let (up, down) = (idle.0.expect("idle"), idle.1.expect("idle"));
-        // That of -20 ms is back 10 ms after the load began.
+        // The packet of -20 ms is back 10 ms after the load began.
         assert_eq!((up.sent, up.delay_ns, down.delay_ns), (5, 10_000_000, 20_000_000));
         let (up, _) = voices(&call, |sent, _| sent >= 0);
         assert_eq!(up.map(|v| (v.sent, v.lost, v.delay_ns, v.jitter_ns)), Some((50, 0, 110_000_000, 0)));
@@ -243,7 +245,7 @@ mod tests {
         let under_way =
             |from, to| pages(&Record::default(), &run, Span { from: from * MS, to: to * MS }).remove(0);
         let counted = |from, to| (under_way(from, to).load.n, under_way(from, to).load.incomplete);
-        // The page begun at 0 takes 300 ms, the last one is under way from 3 s on.
+        // The page begun at 0 takes 300 ms; the last one is loading from 3 s on.
         assert_eq!([counted(299, 10_000), counted(300, 10_000)], [(3, 1), (2, 1)]);
         assert_eq!([counted(300, 3_000), counted(5_000, 6_000)], [(2, 0), (0, 1)]);
         assert_eq!((under_way(0, 1).idle.n, under_way(0, 1).name.as_str()), (1, "page 1"));

@@ -1,4 +1,4 @@
-//! What is normal: delays before the load.
+//! The idle baseline: delays before the load.
 
 use crate::record::{ProbeSeries, Run};
 use crate::stats::{Span, known, percentile};
@@ -6,7 +6,7 @@ use crate::stats::{Span, known, percentile};
 /// Answers that an idle baseline needs.
 const BASELINE_MIN: usize = 5;
 
-/// Whether `from` to `to` touches a page load of the idle part: a line that carries a page is not idle.
+/// Whether `from` to `to` overlaps a page load of the idle part: a line that carries a page is not idle.
 fn disturbed(run: &Run, from: i64, to: i64) -> bool {
     let loads = run.web.iter().flat_map(|page| page.start_ns.iter().zip(&page.took_ns));
     loads.filter(|&(&start, _)| start < 0).any(|(&start, &took)| {
@@ -15,8 +15,8 @@ fn disturbed(run: &Run, from: i64, to: i64) -> bool {
     })
 }
 
-/// The answers of a probe that were back before the load began, in the order of sending, without those that
-/// were under way while a page was loading.
+/// The answers of a probe that arrived before the load began, in the order of sending, without probes in
+/// flight while a page was loading.
 pub(crate) fn idle_samples(run: &Run, probe: &ProbeSeries, column: &[i64]) -> Vec<i64> {
     let rtt = |i: usize| probe.rtt_ns.get(i).copied().filter(|&r| known(r)).unwrap_or(0);
     let back = |i: usize, sent: i64| sent.saturating_add(rtt(i));
@@ -32,7 +32,7 @@ pub(crate) fn idle_samples(run: &Run, probe: &ProbeSeries, column: &[i64]) -> Ve
         .collect()
 }
 
-/// The idle median of one probe; `None` below five answers or where half of the probes went missing.
+/// The idle median of one probe; `None` below five answers or if half of the probes are missing.
 pub(crate) fn baseline(run: &Run, probe: &ProbeSeries, column: &[i64]) -> Option<i64> {
     let mut idle = idle_samples(run, probe, column);
     let at = |i: usize| probe.rtt_ns.get(i).copied().filter(|&r| known(r)).unwrap_or(0);
@@ -78,7 +78,7 @@ mod tests {
         };
         run.web = vec![page(-1_500, 1_001)];
         assert_eq!(of(&run), (Some(10 * MS), 9));
-        // One that was under way when the page began does not count either.
+        // A probe that was in flight when the page began does not count either.
         run.web = vec![page(-1_592, 1_093)];
         assert_eq!(of(&run), (Some(10 * MS), 8));
         run.web = vec![page(-2_000, 2_000)];

@@ -1,5 +1,5 @@
-//! CSV: one row per sample, units in the header, an empty field is a gap. A column holds numbers only, or
-//! words only. Fields are quoted as in RFC 4180 where they must be; lines end in a line feed.
+//! CSV: one row per sample, units in the header; an empty field is a missing value. A column holds only
+//! numbers or only text. Fields are quoted as in RFC 4180 where necessary; lines end in a line feed.
 
 mod talks;
 mod wifi;
@@ -96,7 +96,8 @@ pub fn latency(record: &Record) -> String {
     out
 }
 
-/// `calls.csv`: a row per packet that a client sent in a call. `lost` says on which way it or its answer was.
+/// `calls.csv`: a row per packet that a client sent in a call. `lost` is the direction in which it or its
+/// answer was lost.
 pub fn calls(record: &Record) -> String {
     let mut out = String::from("queue,series,t_s,one_way_up_ms,one_way_down_ms,lost\n");
     for run in &record.runs {
@@ -118,7 +119,7 @@ pub fn calls(record: &Record) -> String {
     out
 }
 
-/// `pages.csv`: a row per page begun. `took_ms` is the page load time where `complete` is 1.
+/// `pages.csv`: a row per page load begun. `took_ms` is the page load time if `complete` is 1.
 pub fn pages(record: &Record) -> String {
     let mut out = String::from("queue,page,t_s,took_ms,complete,first_byte_ms,rx_bytes\n");
     for run in &record.runs {
@@ -141,7 +142,7 @@ pub fn pages(record: &Record) -> String {
     out
 }
 
-/// `videos.csv`: a row per segment asked for, all of one length. `took_ms` is the time to its last byte where
+/// `videos.csv`: a row per segment requested, all of one length. `took_ms` is the time to its last byte if
 /// `complete` is 1.
 pub fn videos(record: &Record) -> String {
     let mut out =
@@ -170,7 +171,7 @@ pub fn videos(record: &Record) -> String {
 }
 
 /// `queue.csv`: a row per direction and sample, of the queue at the bottleneck. Sent, drops, marks and the
-/// time in which the line was busy count from the run's beginning.
+/// line's busy time count from the start of the run.
 pub fn queue(record: &Record) -> String {
     let mut out = String::from(
         "queue,direction,t_s,backlog_bytes,backlog_packets,ring_bytes,sent_bytes,sent_packets,drops,marks,busy_ms\n",
@@ -198,7 +199,7 @@ pub fn queue(record: &Record) -> String {
     out
 }
 
-/// The whole record in long form: a row per value, as `data.parquet` has it. See `docs/data.md`.
+/// The complete record in long form: a row per value, as in `data.parquet`. See `docs/data.md`.
 pub fn data(record: &Record) -> String {
     let mut out = data::COLUMNS.join(",") + "\n";
     data::each(record, &mut |row| {
@@ -262,8 +263,8 @@ pub fn runs(record: &Record) -> String {
     out
 }
 
-/// `path.csv`: a row per run and queue on the path. Counts are of the whole run; sojourn times of the loaded
-/// interval.
+/// `path.csv`: a row per run and queue on the path. Counts are over the whole run, sojourn times over the
+/// loaded interval.
 pub fn path(record: &Record) -> String {
     let mut out = String::from(
         "queue,link,direction,discipline,bottleneck,arrived_packets,sent_packets,sent_bytes,held_packets,held_bytes,\
@@ -301,7 +302,7 @@ pub fn path(record: &Record) -> String {
     out
 }
 
-/// `summary.csv`: a row per queue and number, `value` in the unit that ends the statistic's name.
+/// `summary.csv`: a row per queue and figure; the unit of `value` is the end of the statistic's name.
 pub fn summary(record: &Record) -> String {
     let mut out = String::from("queue,series,statistic,value\n");
     for s in Summary::all(record) {
@@ -427,7 +428,7 @@ fn video_rows(row: &mut impl FnMut(&str, &str, String), series: &str, video: &Vi
     row(series, "stalled_ms", maybe_ms(Some(video.stalled_ns)));
 }
 
-/// Of the queue that is shown of a direction.
+/// The rows of the queue that is shown for a direction.
 fn sojourn_rows(row: &mut impl FnMut(&str, &str, String), series: &str, sojourn: Option<Sojourn>) {
     let Some(waits) = sojourn.filter(|waits| waits.n > 0) else {
         return ["p50", "p95", "p99", "max"]

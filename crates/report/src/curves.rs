@@ -1,4 +1,4 @@
-//! What was computed beside what was counted, as a picture.
+//! A picture of computed values beside counted ones.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use crate::{Error, charts};
 pub struct Curves {
     /// What it is.
     pub title: String,
-    /// What lines and dots are, a sentence.
+    /// A sentence about the lines and dots.
     pub about: String,
     /// The title of the horizontal axis.
     pub x_title: String,
@@ -17,7 +17,7 @@ pub struct Curves {
     pub y_title: String,
     /// Ends of the horizontal axis, above zero.
     pub x: (f64, f64),
-    /// Ends of the upright one.
+    /// Ends of the vertical axis, above zero.
     pub y: (f64, f64),
     /// One for each colour.
     pub series: Vec<Curve>,
@@ -28,16 +28,16 @@ pub struct Curves {
 pub struct Curve {
     /// The label at its end.
     pub name: String,
-    /// What was computed.
+    /// Computed points.
     pub line: Vec<(f64, f64)>,
-    /// What was counted.
+    /// Counted points.
     pub dots: Vec<(f64, f64)>,
 }
 
-/// Writes them as PNG. The file appears whole or not at all; one that exists is replaced.
+/// Writes the picture as PNG. The file appears complete or not at all; an existing file is replaced.
 ///
 /// # Errors
-/// [`Error::Draw`] where it cannot be drawn, [`Error::Write`] with the system's cause.
+/// [`Error::Draw`] if it cannot be drawn, [`Error::Write`] with the system's cause.
 pub fn write_curves(curves: &Curves, path: impl AsRef<Path>) -> Result<(), Error> {
     crate::output::write_scene(&charts::curves(curves), path.as_ref())
 }

@@ -1,5 +1,4 @@
-//! Everything that was measured in one table in long form: a row per value. `docs/data.md` describes it for
-//! its readers.
+//! All measurements in one table in long form: a row per value. `docs/data.md` describes it.
 
 use std::borrow::Cow;
 
@@ -16,7 +15,7 @@ pub(crate) const COLUMNS: [&str; 10] =
 
 /// One value.
 pub(crate) struct Row<'a> {
-    /// Number of the run in the record, from 0; queues that were planned and not measured follow.
+    /// Number of the run in the record, from 0; queues that were planned but not measured follow.
     pub(crate) run: u32,
     /// The queue, as in the run.
     pub(crate) queue: &'a str,
@@ -25,15 +24,15 @@ pub(crate) struct Row<'a> {
     /// What the series is of: `run`, `flow`, `probe`, `queue`, `path`, `call`, `page`, `video`, `video_call`,
     /// `game`, `station`.
     pub(crate) kind: &'static str,
-    /// Name of the flow, probe, link, call, page, video, game or station; empty where the kind has one only.
+    /// Name of the flow, probe, link, call, page, video, game or station; empty if the kind has only one.
     pub(crate) series: Cow<'a, str>,
-    /// Absent where the value has none.
+    /// Absent if the value has none.
     pub(crate) direction: Option<Direction>,
     /// Time from the start of the load; absent for a figure over the loaded interval.
     pub(crate) t_ns: Option<i64>,
     /// What was measured.
     pub(crate) metric: &'static str,
-    /// The value; absent for a gap: a probe that was lost, a page that was not complete.
+    /// The value; absent for a missing one: a lost probe, an incomplete page.
     pub(crate) value: Option<f64>,
     /// Its unit.
     pub(crate) unit: &'static str,
@@ -70,7 +69,7 @@ impl<'a> Row<'a> {
     }
 }
 
-/// Puts a value of `of`'s series.
+/// Puts one value of the series `of`.
 fn value(
     put: &mut dyn FnMut(&Row<'_>),
     of: &Row<'_>,
@@ -116,7 +115,7 @@ fn flows(record: &Record, run: &Run, of_run: &Row<'_>, put: &mut dyn FnMut(&Row<
         for (i, (step, bytes)) in steps(record, flow).enumerate() {
             let series = Cow::Borrowed(plan.name.as_str());
             let of = Row { kind: "flow", series, t_ns: Some(step.to), ..*of_run };
-            // Zero is: not known.
+            // Zero means unknown.
             let known = |column: &[u32]| column.get(i).filter(|&&x| x > 0).map(|&x| f64::from(x));
             let goodput = (step.length() > 0).then(|| bytes as f64 * 8e9 / step.length() as f64);
             value(put, &of, direction, "goodput", goodput, "bit/s");
@@ -192,7 +191,7 @@ fn queues(q: &QueueSeries, direction: Direction, of_run: &Row<'_>, put: &mut dyn
     }
 }
 
-/// Every queue on the path: counts over the whole run, sojourn times over the loaded interval.
+/// Every queue on the path: counts over the complete run, sojourn times over the loaded interval.
 fn path(run: &Run, of_run: &Row<'_>, put: &mut dyn FnMut(&Row<'_>)) {
     for queue in &run.path {
         let of = Row { kind: "path", series: Cow::Borrowed(queue.link.as_str()), ..*of_run };
@@ -212,7 +211,7 @@ fn path(run: &Run, of_run: &Row<'_>, put: &mut dyn FnMut(&Row<'_>)) {
     }
 }
 
-/// Video calls and games; each direction is what the other end got.
+/// Video calls and games; each direction is what its receiver got.
 fn talks(record: &Record, run: &Run, of_run: &Row<'_>, put: &mut dyn FnMut(&Row<'_>)) {
     for (i, (talk, plan)) in run.talks.iter().zip(&record.test.talks).enumerate() {
         let name = talk_name(record, i);

@@ -1,4 +1,4 @@
-//! What can go wrong while reading or writing.
+//! Errors of reading and writing.
 
 use std::path::{Path, PathBuf};
 
@@ -14,7 +14,7 @@ pub enum Error {
         /// What the system said.
         cause: std::io::Error,
     },
-    /// The file could not be written; nothing of that name was replaced.
+    /// The file could not be written; an existing file of that name was not replaced.
     #[error("cannot write {}: {cause}", path.display())]
     Write {
         /// The file.
@@ -22,7 +22,7 @@ pub enum Error {
         /// What the system said.
         cause: std::io::Error,
     },
-    /// The file ends early, is damaged, or is no record.
+    /// The file ends early, is damaged, or is not a record.
     #[error("{} is not a readable record: {detail} (line {line}, column {column})", path.display())]
     Damaged {
         /// The file.
@@ -34,7 +34,7 @@ pub enum Error {
         /// Column, from 1; 0 for a line's end.
         column: usize,
     },
-    /// A record in which nothing was run: there is nothing to show of it.
+    /// A record without a run: there is nothing to show.
     #[error("{} is a record without a run", path.display())]
     Empty {
         /// The file.
@@ -53,12 +53,12 @@ pub enum Error {
         /// Highest schema known here.
         known: u32,
     },
-    /// No form of a record goes by this suffix.
+    /// The suffix names no format of a record.
     #[error("cannot write {}: {detail}", path.display())]
     Suffix {
         /// The file.
         path: PathBuf,
-        /// What would do.
+        /// What would work.
         detail: String,
     },
     /// A picture could not be drawn.

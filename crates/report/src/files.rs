@@ -1,4 +1,4 @@
-//! Files are written under a temporary name in their folder and renamed when whole.
+//! Files are written under a temporary name in their folder and renamed when complete.
 
 use std::fs::{self, File};
 use std::io::{BufWriter, ErrorKind, Write};
@@ -12,11 +12,10 @@ use crate::Error;
 
 static COUNTER: AtomicU32 = AtomicU32::new(0);
 
-/// Names that may be taken already before giving up.
+/// Most names to try before giving up.
 const TRIES: u32 = 100;
 
-/// A new file beside `path`, made by this call: what is there under its name, be it a link that
-/// someone left, is never opened.
+/// A new file beside `path`, created by this call. An existing file or link of its name is never opened.
 fn temporary(path: &Path) -> std::io::Result<(File, PathBuf)> {
     let name = path.file_name().map_or_else(|| "out".into(), |n| n.to_string_lossy().into_owned());
     let mut tries = 0;
@@ -30,8 +29,8 @@ fn temporary(path: &Path) -> std::io::Result<(File, PathBuf)> {
     }
 }
 
-/// Writes all of `bytes` to `path`, or nothing: the name appears (or changes) only when all is on disk. A
-/// link of that name is replaced, never followed.
+/// Writes all of `bytes` to `path`, or nothing: the name appears (or changes) only when everything is on
+/// disk. A link of that name is replaced, never followed.
 pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<(), Error> {
     replace(path, |file| file.write_all(bytes)).map_err(Error::write(path))
 }
@@ -39,7 +38,7 @@ pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<(), Error> {
 /// Writes all of `bytes` to the new file `path`, or nothing.
 ///
 /// # Errors
-/// [`Error::Write`] with the system's cause: `AlreadyExists` where the name is taken, be it by a link.
+/// [`Error::Write`] with the system's cause: `AlreadyExists` if the name is taken, also by a link.
 pub fn write_new(path: impl AsRef<Path>, bytes: &[u8]) -> Result<(), Error> {
     let path = path.as_ref();
     put(path, |file| file.write_all(bytes), |part| name_new(part, path)).map_err(Error::write(path))
@@ -53,7 +52,7 @@ pub(crate) fn replace(
     put(path, fill, |part| fs::rename(part, path))
 }
 
-/// Fills a temporary file beside `path`, which `finish` gives its name.
+/// Fills a temporary file beside `path`; `finish` then renames it.
 fn put(
     path: &Path,
     fill: impl FnOnce(&mut dyn Write) -> std::io::Result<()>,
@@ -67,13 +66,13 @@ fn put(
     })
 }
 
-/// Names the file `part` `path`, where nothing has that name: `rename(2)` would replace what has, `link(2)`
-/// does not.
+/// Renames the file `part` to `path` if that name is free: `rename(2)` would replace an existing file,
+/// `link(2)` does not.
 fn name_new(part: &Path, path: &Path) -> std::io::Result<()> {
     match fs::hard_link(part, path) {
         Ok(()) => fs::remove_file(part),
         Err(error) if error.kind() == ErrorKind::AlreadyExists => Err(error),
-        // A file system without links (FAT): the name is taken first, then what took it is replaced.
+        // A file system without links (FAT): reserve the name with an empty file, then replace that.
         Err(_) => {
             File::options().write(true).create_new(true).open(path)?;
             fs::rename(part, path)
@@ -84,12 +83,12 @@ fn name_new(part: &Path, path: &Path) -> std::io::Result<()> {
 /// `bytes` through gzip. The same bytes give the same file: the header carries no time.
 pub(crate) fn gzip(bytes: &[u8]) -> Vec<u8> {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
-    // Memory takes all that is written to it.
+    // A write to memory cannot fail.
     let _ = encoder.write_all(bytes);
     encoder.finish().unwrap_or_default()
 }
 
-/// Whether the name asks for gzip. A record's own suffix is `.gqz`, so that `*.gz` names flent's files alone.
+/// Whether the name means gzip. A record's own suffix is `.gqz`, so that `*.gz` matches only flent's files.
 pub(crate) fn is_gzip(path: &Path) -> bool {
     path.extension().is_some_and(|e| e.eq_ignore_ascii_case("gz") || e.eq_ignore_ascii_case("gqz"))
 }
@@ -135,7 +134,7 @@ mod tests {
             assert_eq!(cause.kind(), ErrorKind::AlreadyExists);
         }
         assert_eq!(fs::read_to_string(&path).unwrap(), "first");
-        // The file and the link, and no part of what was not written.
+        // The file and the link, and no temporary file.
         assert_eq!(fs::read_dir(&dir).unwrap().count(), 2);
         fs::remove_dir_all(&dir).unwrap();
     }

@@ -1,13 +1,12 @@
 //! `.flent.gz`: one file per queue in flent's data format, version 4, for its plots and comparisons.
 //!
-//! flent knows its tests by name and its series by name within a test, so a file is written as the
-//! flent test whose plots fit: the test of that name where all series match, else by the number of
-//! flows in each direction. Where a flent test knows only one probe, the record's first takes the place of
-//! it. The first call and the first page have the series of flent's `voip` and `http` tests, and video calls
-//! and games those of extra hosts to ping; test parameters (`voip_host`, `include_http`, `ping_hosts`) say
-//! so, which adds flent's plots of them to any test. What each series really is, the metadata say under
-//! `X_GOODQUEUE`, and there are the summaries of all calls, pages and games. Computed series (sums, averages)
-//! are left to flent.
+//! flent knows tests by name, and series by name within a test. So a file is written as the flent test whose
+//! plots fit: the test of the same name if all series match, otherwise by the number of flows in each
+//! direction. If a flent test has only one probe, the record's first probe is used. The first call and the
+//! first page have the series of flent's `voip` and `http` tests; video calls and games have those of extra
+//! hosts to ping. Test parameters (`voip_host`, `include_http`, `ping_hosts`) declare them, so flent offers
+//! their plots in any test. The metadata under `X_GOODQUEUE` say what each series is, and have the summaries
+//! of all calls, pages and games. flent computes sums and averages itself.
 
 mod applications;
 mod names;
@@ -28,14 +27,14 @@ use time::Instant;
 
 /// Version of the format.
 const FORMAT: u32 = 4;
-/// The version of flent whose files these are like.
+/// The version of flent whose files these resemble.
 const FLENT_VERSION: &str = "2.1.1";
 /// Samples further than this after the load are left out.
 const TAIL_NS: i64 = 60_000_000_000;
 /// Longest file name.
 const NAME_MAX: usize = 250;
 
-/// The name of a run's file: test, time and title as flent names its own.
+/// The name of a run's file: test, time and title, as in flent's own names.
 pub fn file_name(record: &Record, run: &Run) -> String {
     let test = names::of(record).test;
     let mut title: String =
@@ -55,7 +54,7 @@ pub fn write(record: &Record, dir: impl AsRef<Path>) -> Result<Vec<PathBuf>, Err
     write_in(record, &Folder::open(dir).map_err(Error::write(dir))?)
 }
 
-/// [`write`], into a folder that is held.
+/// [`write`], into a folder that is held open.
 pub(crate) fn write_in(record: &Record, folder: &Folder) -> Result<Vec<PathBuf>, Error> {
     let mut done: Vec<PathBuf> = Vec::new();
     for (i, run) in record.runs.iter().enumerate() {
@@ -68,7 +67,7 @@ pub(crate) fn write_in(record: &Record, folder: &Folder) -> Result<Vec<PathBuf>,
     Ok(done)
 }
 
-/// What is in the file of one of the record's runs.
+/// The contents of the file of one of the record's runs.
 pub(crate) fn encoded(record: &Record, run: &Run) -> Vec<u8> {
     files::gzip(document(record, run).to_string().as_bytes())
 }
@@ -77,7 +76,7 @@ fn title(record: &Record, run: &Run) -> String {
     if record.title.is_empty() { run.queue.clone() } else { format!("{} {}", record.title, run.queue) }
 }
 
-/// Why a file is another test than the record says: flent plots the tests that it knows.
+/// A note for a file whose test differs from the record's: flent plots only tests that it knows.
 fn stand_in(record: &Record, test: &str) -> String {
     let own = &record.test.name;
     if own.is_empty() || own == test {
@@ -86,7 +85,7 @@ fn stand_in(record: &Record, test: &str) -> String {
     format!(" ({own}, which flent does not know, as {test})")
 }
 
-/// One series on its way into a file: raw entries, and samples as (seconds from the first, value).
+/// One series for a file: raw entries, and samples as (seconds from the first, value).
 struct Series {
     name: String,
     raw: Vec<Value>,
@@ -98,7 +97,7 @@ fn document(record: &Record, run: &Run) -> Value {
     let names = names::of(record);
     let clock = Clock::of(record, run);
     let mut all: Vec<Series> = Vec::new();
-    // What was planned and not measured is a series of gaps: flent wants all that its test has.
+    // A series that was planned but not measured is all gaps: flent needs every series of its test.
     let (no_flow, no_probe) = (FlowSeries::default(), ProbeSeries::default());
     for (i, plan) in record.test.flows.iter().enumerate() {
         if let Some(name) = names.flows.get(i).cloned().flatten() {
@@ -129,7 +128,7 @@ fn step_s(record: &Record) -> f64 {
     if record.test.step_ns == 0 { 0.2 } else { record.test.step_ns as f64 / 1e9 }
 }
 
-/// From the record's time to flent's: the first sample is at the start of the file.
+/// Converts the record's time to flent's: the first sample is at the start of the file.
 struct Clock {
     first: i64,
     from: i64,
@@ -148,7 +147,7 @@ impl Clock {
         Self { first, from, to, start: Instant::parse(&record.started) }
     }
 
-    /// Seconds from the first sample, and Unix seconds; none for a sample out of all bounds.
+    /// Seconds from the first sample, and Unix seconds; `None` for a sample outside the bounds.
     fn seconds(&self, t: i64) -> Option<(f64, f64)> {
         let inside = (self.from..self.to).contains(&t) && t >= self.first;
         let after = inside.then(|| (t - self.first) as f64 / 1e9)?;
@@ -209,7 +208,7 @@ fn udp(probe: &ProbeSeries, clock: &Clock, name: String) -> Series {
             }
             None => {
                 lost += 1;
-                // An answer that was lost on its way back had reached the server.
+                // If the answer was lost on its way back, the probe had reached the server.
                 let direction = if up.is_some() { "down" } else { "true" };
                 raw.push(json!({ "t": unix, "seq": i, "lost": true, "lost_dir": direction }));
             }
@@ -232,8 +231,8 @@ fn udp(probe: &ProbeSeries, clock: &Clock, name: String) -> Series {
     Series { name, raw, samples, meta }
 }
 
-/// flent's rule: between two samples linearly, if the next is at most five steps away; before the first
-/// sample its value, if it is at most half a step away; after the last nothing.
+/// flent's rule: linear between two samples if the next is at most five steps away; before the first sample
+/// its value, if it is at most half a step away; nothing after the last.
 fn interpolate(samples: &[(f64, f64)], x: &[f64], step: f64) -> Vec<Option<f64>> {
     let mut sorted = samples.to_vec();
     sorted.sort_by(|a, b| a.0.total_cmp(&b.0));
@@ -289,7 +288,7 @@ fn metadata(record: &Record, run: &Run, names: &Names, series: &Value) -> Value 
     })
 }
 
-/// What flent has no place for.
+/// Metadata that flent has no place for.
 fn own(record: &Record, run: &Run, names: &Names) -> Value {
     let mut series = BTreeMap::new();
     for (plan, name) in record.test.flows.iter().zip(&names.flows) {

@@ -1,4 +1,4 @@
-//! A folder that is held open, so that nobody can put another in its place while files are written.
+//! A folder that is held open, so that nobody can replace it while files are written.
 
 use std::fs;
 #[cfg(unix)]
@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 
 use crate::{Error, files};
 
-/// A folder that results go into. It is held open: if its name is moved away or becomes a link to elsewhere,
-/// files still go into this folder and nowhere else.
+/// A folder for results. It is held open: if it is renamed, or its name becomes a link, files still go into
+/// this folder and nowhere else.
 #[derive(Debug)]
 pub struct Folder {
     #[cfg(unix)]
@@ -19,24 +19,23 @@ pub struct Folder {
     name: PathBuf,
 }
 
-/// Flag of `open(2)`: a link is not followed.
+/// Flag of `open(2)`: do not follow a link.
 #[cfg(unix)]
 const NO_FOLLOW: i32 = libc::O_NOFOLLOW;
 #[cfg(not(unix))]
 const NO_FOLLOW: i32 = 1;
 
 impl Folder {
-    /// Makes the folder `path`, in a folder that is there.
+    /// Creates the folder `path`. Its parent must exist.
     ///
     /// # Errors
-    /// Those of `mkdir(2)`: `AlreadyExists`, also for a link that leads nowhere; `NotFound` where the parent
-    /// is missing.
+    /// Those of `mkdir(2)`: `AlreadyExists`, also for a dangling link; `NotFound` if the parent is missing.
     pub fn create(path: impl AsRef<Path>) -> io::Result<Folder> {
         fs::create_dir(path.as_ref())?;
         Self::open_with(path.as_ref(), path.as_ref(), NO_FOLLOW)
     }
 
-    /// Opens a folder that is there. Links in `path` are followed: its name is the user's.
+    /// Opens an existing folder. Links in `path` are followed, because the user chose the name.
     ///
     /// # Errors
     /// Those of `open(2)`: `NotADirectory` for a file.
@@ -44,7 +43,7 @@ impl Folder {
         Self::open_with(path.as_ref(), path.as_ref(), 0)
     }
 
-    /// Opens the folder, which is made with its parents if it is not there.
+    /// Opens the folder. Creates it and its parents if missing.
     pub(crate) fn open_or_create(path: &Path) -> Result<Folder, Error> {
         fs::create_dir_all(path).and_then(|()| Self::open(path)).map_err(Error::write(path))
     }
@@ -65,13 +64,13 @@ impl Folder {
         Ok(Folder { handle, name: name.to_owned() })
     }
 
-    /// Its name, as it was given.
+    /// Its name, as given.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.name
     }
 
-    /// The path by which the system finds `name` in this folder and in no other (`proc_pid_fd(5)`).
+    /// A path that leads to `name` in this folder and in no other (`proc_pid_fd(5)`).
     #[must_use]
     pub fn at(&self, name: impl AsRef<Path>) -> PathBuf {
         #[cfg(unix)]
@@ -81,11 +80,11 @@ impl Folder {
                 return held.join(name);
             }
         }
-        // In a system without /proc the name has to do.
+        // A system without /proc has only the name.
         self.name.join(name)
     }
 
-    /// Names of what is in it.
+    /// The names of its entries.
     ///
     /// # Errors
     /// Those of `readdir(3)`.
@@ -102,7 +101,7 @@ impl Folder {
         self.write_with(name, |file| file.write_all(bytes))
     }
 
-    /// [`Folder::write`], of what `fill` writes bit by bit.
+    /// [`Folder::write`], with the contents that `fill` writes piece by piece.
     pub(crate) fn write_with(
         &self,
         name: &str,
@@ -113,7 +112,7 @@ impl Folder {
         Ok(path)
     }
 
-    /// A folder in this one, made if it is not there; one that is a link is refused.
+    /// A folder in this one, created if missing. A link of that name is an error.
     pub(crate) fn sub(&self, name: &str) -> Result<Folder, Error> {
         let (path, at) = (self.name.join(name), self.at(name));
         match fs::create_dir(&at) {
@@ -123,7 +122,8 @@ impl Folder {
         .map_err(Error::write(&path))
     }
 
-    /// What `write` writes into the folder `name` in this one; a folder that was made for nothing goes again.
+    /// Lets `write` write into the folder `name` in this one. If it writes nothing, a folder that was created
+    /// for it is removed.
     pub(crate) fn within<T>(
         &self,
         name: &str,
@@ -131,7 +131,7 @@ impl Folder {
     ) -> Result<T, Error> {
         let sub = self.sub(name)?;
         write(&sub).inspect_err(|_| {
-            // Not empty: then it was not for nothing.
+            // This fails if the folder is not empty, which is intended.
             let _ = fs::remove_dir(self.at(name));
         })
     }
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_that_is_exchanged_for_a_link_still_gets_its_files() {
+    fn a_folder_that_is_replaced_by_a_link_still_gets_its_files() {
         let scratch = Scratch::new("exchanged");
         let (name, moved) = (scratch.0.join("out"), scratch.0.join("moved"));
         let folder = Folder::create(&name).unwrap();
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn a_planted_link_is_neither_a_folder_nor_a_file_to_write_to() {
+    fn a_planted_link_is_used_neither_as_a_folder_nor_as_a_file() {
         let scratch = Scratch::new("planted");
         let folder = Folder::create(scratch.0.join("out")).unwrap();
         symlink(scratch.0.join("elsewhere"), scratch.0.join("out/charts")).unwrap();
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_is_taken_is_not_made_again() {
+    fn an_existing_name_is_not_created_again() {
         let scratch = Scratch::new("taken");
         symlink(scratch.0.join("nowhere"), scratch.0.join("link")).unwrap();
         for name in ["elsewhere", "link"] {

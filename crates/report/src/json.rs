@@ -15,12 +15,12 @@ struct SchemaOnly {
 }
 
 impl Record {
-    /// Reads a record; gzip where the name ends in `.gqz` or `.gz`.
+    /// Reads a record, with gzip if the name ends in `.gqz` or `.gz`.
     ///
     /// # Errors
-    /// [`Error::Read`] where the system cannot, [`Error::Damaged`] with line and column for a file that
-    /// ends early, is corrupt or is something else, [`Error::Newer`] for a schema above [`SCHEMA`],
-    /// [`Error::Empty`] for a record without a run.
+    /// [`Error::Read`] with the system's cause, [`Error::Damaged`] with line and column for a file that ends
+    /// early, is corrupt or is not a record, [`Error::Newer`] for a schema above [`SCHEMA`], [`Error::Empty`]
+    /// for a record without a run.
     pub fn read(path: impl AsRef<Path>) -> Result<Self, Error> {
         let path = path.as_ref();
         let raw = std::fs::read(path).map_err(Error::read(path))?;
@@ -43,7 +43,8 @@ impl Record {
         }
     }
 
-    /// Writes the record; gzip where the name ends in `.gqz` or `.gz`. The file appears whole or not at all.
+    /// Writes the record, with gzip if the name ends in `.gqz` or `.gz`. The file appears complete or not at
+    /// all.
     ///
     /// # Errors
     /// [`Error::Write`] with the file's name and the system's cause.
@@ -52,35 +53,35 @@ impl Record {
         files::write(path, &self.encoded(path)?)
     }
 
-    /// [`Record::write`], to a new file: one that exists is not replaced.
+    /// [`Record::write`], to a new file: an existing file is not replaced.
     ///
     /// # Errors
-    /// As of [`Record::write`]; [`Error::Write`] with `AlreadyExists` where the name is taken.
+    /// Those of [`Record::write`]; [`Error::Write`] with `AlreadyExists` if the name is taken.
     pub fn write_new(&self, path: impl AsRef<Path>) -> Result<(), Error> {
         let path = path.as_ref();
         files::write_new(path, &self.encoded(path)?)
     }
 
-    /// [`Record::write`], to the file `name` in a folder that is held. Returns its path.
+    /// [`Record::write`], to the file `name` in a folder that is held open. Returns its path.
     ///
     /// # Errors
-    /// As of [`Record::write`].
+    /// Those of [`Record::write`].
     pub fn write_in(&self, folder: &Folder, name: &str) -> Result<PathBuf, Error> {
         folder.write(name, &self.encoded(Path::new(name))?)
     }
 
-    /// What is in a file of that name.
+    /// The contents of a file of that name.
     pub(crate) fn encoded(&self, path: &Path) -> Result<Vec<u8>, Error> {
         let text = serde_json::to_vec(self).map_err(|e| Error::write(path)(e.into()))?;
         Ok(if files::is_gzip(path) { files::gzip(&text) } else { text })
     }
 
-    /// The record as JSON with a [`Summary`] per run under `summary`: the form of `--json`. What is missing
-    /// ([`Record::missing`]) is listed under `missing`.
-    /// [`Record::read`] reads it back, the summaries aside.
+    /// The record as JSON with a [`Summary`] per run under `summary`: the format of `--json`. Queues without
+    /// a run ([`Record::missing`]) are under `missing`. [`Record::read`] reads it back, without the
+    /// summaries.
     ///
     /// # Errors
-    /// Never for a record built by this program.
+    /// None for a record built by this program.
     pub fn to_json(&self) -> Result<String, serde_json::Error> {
         let mut value = serde_json::to_value(self)?;
         let runs = value.get_mut("runs").and_then(|r| r.as_array_mut());

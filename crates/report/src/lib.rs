@@ -1,16 +1,16 @@
-//! The record of a run, and the forms people read it in.
+//! The record of a run, and the formats in which people read it.
 //!
-//! A [`Record`] is everything that one `goodqueue run` measured, with everything needed to judge it:
-//! plan, host, seed, warnings. Series are columns of integers with their unit in the name. All that
-//! is derived (percentiles, grades, charts) is computed from the series by this crate, so a record
-//! read back from disk gives the same table and the same pictures.
+//! A [`Record`] holds everything that one `goodqueue run` measured, with everything needed to judge it: plan,
+//! host, seed, warnings. Series are columns of integers with the unit in their name. This crate computes all
+//! derived values (percentiles, grades, charts) from the series. So a record read back from disk gives the
+//! same table and the same pictures.
 //!
-//! From a record come: a [`Summary`] per run, the terminal [`table`], [`csv`], `.flent.gz`, charts as
-//! SVG and PNG, and one HTML page that needs no network. [`write_all`] writes them all.
+//! A record yields a [`Summary`] per run, the terminal [`table`], [`csv`], `.flent.gz`, charts as SVG and
+//! PNG, and one HTML page that needs no network. [`write_all`] writes all of them.
 //!
-//! Percentiles are by nearest rank everywhere: the p-th percentile of n sorted values is the one at
-//! rank ⌈p·n/100⌉, always a value that was measured. Statistics are computed on integer nanoseconds
-//! and turned into milliseconds only when printed.
+//! Percentiles are by nearest rank everywhere: the p-th percentile of n sorted values is the one at rank
+//! ⌈p·n/100⌉, always a value that was measured. Statistics are computed on integer nanoseconds and converted
+//! to milliseconds only for printing.
 #![forbid(unsafe_code)]
 
 mod applications;

@@ -1,4 +1,4 @@
-//! Several records as one, to show their runs side by side.
+//! Merges several records into one, to show their runs side by side.
 
 use std::collections::BTreeSet;
 
@@ -7,11 +7,11 @@ use crate::record::{Record, TestPlan};
 /// Longest title that labels runs.
 const LONGEST_TITLE: usize = 40;
 
-/// The runs of all `records` in one, each labelled with what its record is called: `slow: fq_codel`. A record
-/// is called by its title where all have short ones of their own, else by the name beside it.
+/// The runs of all `records` in one record, each labelled with the name of its record: `slow: fq_codel`. That
+/// name is the record's title if all have short, different titles, otherwise the name given with it.
 ///
 /// # Errors
-/// In words: which record ran another test than the first, and in what it differs.
+/// A sentence: which record ran a different test from the first, and how it differs.
 pub fn merge(records: Vec<(String, Record)>) -> Result<Record, String> {
     let titles: BTreeSet<&str> = records.iter().map(|(_, record)| record.title.as_str()).collect();
     let are_labels = titles.len() == records.len()
@@ -44,7 +44,7 @@ pub fn merge(records: Vec<(String, Record)>) -> Result<Record, String> {
     Ok(all)
 }
 
-/// The record with its runs named after it, each with the link that it ran over.
+/// The record with its runs labelled, each with the link that it ran over.
 fn labelled(mut record: Record, label: &str) -> Record {
     let link = record.link.clone();
     for run in &mut record.runs {
@@ -56,7 +56,7 @@ fn labelled(mut record: Record, label: &str) -> Record {
     record
 }
 
-/// In what two tests differ; their words aside.
+/// How two tests differ, apart from their descriptions.
 fn difference(one: &TestPlan, other: &TestPlan) -> Option<String> {
     let seconds = |ns: u64| format!("{} s", ns as f64 / 1e9);
     let lengths = |what: &str, one: u64, other: u64| {
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn runs_keep_their_links_and_get_their_records_name() {
+    fn runs_keep_their_links_and_get_the_name_of_their_record() {
         let all = [("a".into(), record("", "codel", 1)), ("b".into(), record("", "codel", 2))];
         let merged = merge(all.to_vec()).unwrap();
         let labels: Vec<&str> = merged.runs.iter().map(|run| run.queue.as_str()).collect();
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn another_test_is_refused_by_name() {
+    fn a_different_test_is_refused_with_its_name() {
         let mut other = record("", "codel", 1);
         other.test.load_ns = 1_000_000_000;
         let why = merge(vec![("a".into(), record("", "codel", 1)), ("b".into(), other.clone())]).unwrap_err();

@@ -5,7 +5,7 @@
 const NO: f64 = -61.1792;
 /// Basic signal-to-noise ratio `Ro` = 15 - 1.5 (SLR + No), with SLR 8.
 const RO: f64 = 15.0 - 1.5 * (8.0 + NO);
-/// What comes with the voice itself, `Is`.
+/// Impairments that occur together with the voice signal, `Is`.
 const IS: f64 = 1.4136;
 /// Talker echo loudness rating `TELR` in dB.
 const TELR: f64 = 65.0;
@@ -16,9 +16,9 @@ const MT: f64 = 100.0;
 /// Robustness of the codec against loss, `Bpl`: G.711 without concealment (G.113).
 const BPL: f64 = 4.3;
 
-/// The mean opinion score, 1 (bad) to 4.41 (the best that the defaults permit), of a call with this delay
-/// from mouth to ear and this share of its packets lost at random, brought into 0 to 1 (what is no number
-/// counts as 1).
+/// The mean opinion score, 1 (bad) to 4.41 (the best that the defaults permit), of a call with this
+/// mouth-to-ear delay and this share of its packets lost at random. The share is clamped to 0 to 1; NaN
+/// counts as 1.
 ///
 /// The recommendation's curve dips to 0.99 for small R; the result is never below 1.
 pub(crate) fn mos(one_way_ns: u64, loss: f64) -> f64 {
@@ -32,7 +32,7 @@ pub(crate) fn mos(one_way_ns: u64, loss: f64) -> f64 {
     }
 }
 
-/// `Idte`: the talker hears the echo of the own voice.
+/// `Idte`: talkers hear the echo of their own voice.
 fn talker_echo(t: f64) -> f64 {
     if t < 1.0 {
         return 0.0;
@@ -48,7 +48,7 @@ fn listener_echo(t: f64) -> f64 {
     half + (half * half + 169.0).sqrt()
 }
 
-/// `Idd`: the pauses get too long, however clear the line.
+/// `Idd`: the delay is too long even on a clear line.
 fn absolute_delay(t: f64) -> f64 {
     if t <= MT {
         return 0.0;
@@ -71,7 +71,7 @@ mod tests {
 
     const MS: u64 = 1_000_000;
 
-    /// Delay in ms, loss and score, computed apart from this code, from the recommendation's formulas.
+    /// Delay in ms, loss and score, computed independently of this code from the recommendation's formulas.
     const REFERENCE: [(u64, f64, f64); 14] = [
         (0, 0.0, 4.4094),
         (20, 0.0, 4.3960),
@@ -89,8 +89,8 @@ mod tests {
         (200, 0.02, 2.8724),
     ];
 
-    /// What the table of VoIP over Wi-Fi (Høiland-Jørgensen et al., USENIX ATC 2017) says to two digits, by
-    /// the delay in ms and the loss that explain it, and where it is listed.
+    /// Scores to two digits from the table of VoIP over Wi-Fi (Høiland-Jørgensen et al., USENIX ATC 2017): a
+    /// delay in ms and a loss that explain the score, the score, and its place in the table.
     const PUBLISHED: [(u64, f64, f64, &str); 6] = [
         (5, 0.0, 4.41, "FQ-MAC and Airtime, VO, at 5 ms: no delay of the air, no loss"),
         (50, 0.0, 4.38, "FQ-MAC and Airtime, VO, at 50 ms: the same"),
@@ -101,7 +101,7 @@ mod tests {
     ];
 
     #[test]
-    fn the_reference_points_to_four_digits() {
+    fn the_reference_points_agree_to_four_digits() {
         for (ms, loss, want) in REFERENCE {
             let got = mos(ms * MS, loss);
             assert!((got - want).abs() < 0.000_05, "{ms} ms, {loss}: {got:.5}, not {want}");
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn the_published_scores_are_those_of_plausible_calls() {
+    fn plausible_calls_get_the_published_scores() {
         let rounded = |ms, loss| (mos(ms * MS, loss) * 100.0).round() / 100.0;
         for (ms, loss, want, _) in PUBLISHED {
             assert_eq!(rounded(ms, loss), want, "{ms} ms, {loss}");
@@ -118,7 +118,7 @@ mod tests {
         assert_eq!(mos(2000 * MS, 0.5), 1.0);
     }
 
-    /// `docs/e-model.md`: written anew with `GOODQUEUE_BLESS` set.
+    /// Checks `docs/e-model.md`; writes it if `GOODQUEUE_BLESS` is set.
     #[test]
     fn the_page_has_these_scores() {
         let percent = |loss: f64| format!("{} %", (loss * 1e4).round() / 100.0);
@@ -142,16 +142,16 @@ mod tests {
 
     const PAGE: &str = "<!-- Written by a test of crates/report/src/mos.rs; not edited by hand. -->\n\
         # The E-model's scores\n\n\
-        A call in G.711 is scored by ITU-T G.107 (06/2015) with the recommendation's defaults and without concealment of losses \
-        (Ie 0, Bpl 4.3), as Flent scores it: the delay is the mean one-way delay and twice the mean jitter. From 4.34 on users are very \
-        satisfied, below 3.1 nearly all are dissatisfied (table B.1). A test holds this page.\n\n\
+        The score of a G.711 call is that of ITU-T G.107 (06/2015) with the recommendation's defaults and without loss concealment \
+        (Ie 0, Bpl 4.3). As in flent, the delay is the mean one-way delay plus twice the mean jitter. From 4.34 on users are very \
+        satisfied, below 3.1 nearly all are dissatisfied (table B.1). A test checks this page.\n\n\
         ## Points of the model (V1)\n\n\
-        Left what was computed apart from this program, from the recommendation's formulas; right what the reports say.\n\n\
+        On the left are scores computed from the recommendation's formulas, independently of this program; on the right those of the reports.\n\n\
         | delay, ms | loss | by the formulas | here |\n| --: | --: | --: | --: |\n";
 
     const PAGE_PUBLISHED: &str = "\n## Published scores over Wi-Fi, explained\n\n\
-        The scores that \"Ending the Anomaly\" (USENIX ATC 2017) has for calls to a slow station, and a delay and loss that give \
-        them; what the simulated calls score is in [its reproduction](reproductions/wifi-voip.md).\n\n\
+        These are the scores in \"Ending the Anomaly\" (USENIX ATC 2017) for calls to a slow station, with a delay and a loss that \
+        give them. The scores of the simulated calls are in [its reproduction](reproductions/wifi-voip.md).\n\n\
         | arm | delay, ms | loss | published | here |\n| :-- | --: | --: | --: | --: |\n";
 
     #[test]

@@ -1,25 +1,24 @@
-//! Everything of a record in one folder.
+//! All files of a record in one folder.
 
 use std::path::{Path, PathBuf};
 
 use crate::{Error, Folder, Record, charts, csv, files, flent, page, table};
 
-/// Writes a record in all forms into `dir`, which is made if it is not there: `report.html`, the
-/// overview, the record, all values as `data.parquet` and a `.flent.gz` for each queue, and in `charts/` and
-/// `csv/` everything one by one. Pictures as PNG need the feature `png`, `data.parquet` the feature
-/// `parquet`. Returns the files written, in order. Each appears whole or not at all; one that exists is
-/// replaced.
+/// Writes a record in all formats into `dir`, which is created if missing: `report.html`, the overview, the
+/// record, all values as `data.parquet`, a `.flent.gz` for each queue, each chart in `charts/` and each table
+/// in `csv/`. PNG pictures need the feature `png`, `data.parquet` the feature `parquet`. Returns the files
+/// written, in order. Each appears complete or not at all; an existing file is replaced.
 ///
 /// # Errors
-/// The first file that could not be written, with the system's cause; those before it stay.
+/// The first file that could not be written, with the system's cause. Files written before it remain.
 pub fn write_all(record: &Record, dir: impl AsRef<Path>) -> Result<Vec<PathBuf>, Error> {
     write_all_in(record, &Folder::open_or_create(dir.as_ref())?)
 }
 
-/// [`write_all`], into a folder that is held.
+/// [`write_all`], into a folder that is held open.
 ///
 /// # Errors
-/// As of [`write_all`].
+/// Those of [`write_all`].
 pub fn write_all_in(record: &Record, folder: &Folder) -> Result<Vec<PathBuf>, Error> {
     let mut done = vec![record.write_in(folder, "record.gqz")?];
     done.push(folder.write("report.html", page::html(record).as_bytes())?);
@@ -89,30 +88,29 @@ const OVERVIEW: &str = "overview";
 pub const SUFFIXES: [&str; 10] =
     [".json", ".json.gz", ".gqz", ".html", ".svg", ".png", ".csv", ".parquet", ".md", ".flent.gz"];
 
-/// Writes a record in the form that the name's suffix asks for: `.json`, `.gqz` and `.json.gz` the record
-/// (the last two packed),
-/// `.html` the page, `.svg` and `.png` the overview, `.csv` and `.parquet` all values in long form, `.md` the
-/// table, `.flent.gz` the one run of a record that has one. The file appears whole or not at all; one that
-/// exists is replaced.
+/// Writes a record in the format of the name's suffix. `.json`, `.gqz` and `.json.gz` are the record (the
+/// last two compressed), `.html` the page, `.svg` and `.png` the overview, `.csv` and `.parquet` all values
+/// in long form, `.md` the table, `.flent.gz` the run of a record that has exactly one. The file appears
+/// complete or not at all; an existing file is replaced.
 ///
 /// # Errors
-/// [`Error::Suffix`] for any other name, for `.png` and `.parquet` without the feature of that name and for
-/// `.flent.gz` with more or fewer runs than one; [`Error::Write`] with the system's cause.
+/// [`Error::Suffix`] for any other name, for `.png` and `.parquet` without the feature of that name, and for
+/// `.flent.gz` unless the record has exactly one run; [`Error::Write`] with the system's cause.
 pub fn write_as(record: &Record, path: impl AsRef<Path>) -> Result<(), Error> {
     let path = path.as_ref();
     files::write(path, &form(record, path)?)
 }
 
-/// [`write_as`], to a new file: one that exists is not replaced.
+/// [`write_as`], to a new file: an existing file is not replaced.
 ///
 /// # Errors
-/// As of [`write_as`]; [`Error::Write`] with `AlreadyExists` where the name is taken.
+/// Those of [`write_as`]; [`Error::Write`] with `AlreadyExists` if the name is taken.
 pub fn write_new_as(record: &Record, path: impl AsRef<Path>) -> Result<(), Error> {
     let path = path.as_ref();
     files::write_new(path, &form(record, path)?)
 }
 
-/// A record in the form that the name's suffix asks for.
+/// A record in the format of the name's suffix.
 fn form(record: &Record, path: &Path) -> Result<Vec<u8>, Error> {
     let name = path.file_name().map(|n| n.to_string_lossy().to_ascii_lowercase()).unwrap_or_default();
     let wrong = |detail: &str| Error::Suffix { path: path.to_owned(), detail: detail.to_owned() };
@@ -126,7 +124,7 @@ fn form(record: &Record, path: &Path) -> Result<Vec<u8>, Error> {
         Some(".md") => Ok(table::markdown(record).into_bytes()),
         Some(".flent.gz") => match record.runs.as_slice() {
             [run] => Ok(flent::encoded(record, run)),
-            _ => Err(wrong("a .flent.gz holds one queue; write a folder for several")),
+            _ => Err(wrong("a .flent.gz holds one queue; write a folder for several queues")),
         },
         Some(".png") => overview_png(record, path),
         _ => Err(wrong(&format!("the name must end in one of {}", SUFFIXES.join(" ")))),
@@ -140,7 +138,7 @@ fn as_parquet(record: &Record, path: &Path) -> Result<Vec<u8>, Error> {
 
 #[cfg(not(feature = "parquet"))]
 fn as_parquet(_: &Record, path: &Path) -> Result<Vec<u8>, Error> {
-    Err(Error::Suffix { path: path.to_owned(), detail: "built without Parquet; .csv is there".into() })
+    Err(Error::Suffix { path: path.to_owned(), detail: "built without Parquet; use .csv".into() })
 }
 
 #[cfg(feature = "png")]
@@ -148,18 +146,18 @@ fn overview_png(record: &Record, path: &Path) -> Result<Vec<u8>, Error> {
     drawn(&charts::overview(record), path)
 }
 
-/// Writes the histogram of the round trips under load as PNG, a row for each run. The file appears whole or
-/// not at all; one that exists is replaced.
+/// Writes the histogram of the round trips under load as PNG, a row for each run. The file appears complete
+/// or not at all; an existing file is replaced.
 ///
 /// # Errors
-/// [`Error::Draw`] where it cannot be drawn, [`Error::Write`] with the system's cause.
+/// [`Error::Draw`] if it cannot be drawn, [`Error::Write`] with the system's cause.
 #[cfg(feature = "png")]
 pub fn write_histogram(record: &Record, path: impl AsRef<Path>) -> Result<(), Error> {
     write_scene(&charts::round_trip_histogram(record), path.as_ref())
 }
 
-/// Writes who had the air as PNG, a row for each run. The file appears whole or not at all; one that exists
-/// is replaced.
+/// Writes who used the medium as PNG, a row for each run. The file appears complete or not at all; an
+/// existing file is replaced.
 ///
 /// # Errors
 /// [`Error::Draw`] where it cannot be drawn, as of a record without a radio, [`Error::Write`] with the
@@ -167,13 +165,13 @@ pub fn write_histogram(record: &Record, path: impl AsRef<Path>) -> Result<(), Er
 #[cfg(feature = "png")]
 pub fn write_airtime(record: &Record, path: impl AsRef<Path>) -> Result<(), Error> {
     let path = path.as_ref();
-    let none = || Error::Draw { path: path.to_owned(), detail: "there is no radio in it".into() };
+    let none = || Error::Draw { path: path.to_owned(), detail: "the record has no radio".into() };
     let chart = charts::airtime(record).into_iter().next().ok_or_else(none)?;
     write_scene(&chart.scene, path)
 }
 
-/// Writes airtime over time as PNG, a row for each run. The file appears whole or not at all; one that exists
-/// is replaced.
+/// Writes airtime over time as PNG, a row for each run. The file appears complete or not at all; an existing
+/// file is replaced.
 ///
 /// # Errors
 /// [`Error::Draw`] where it cannot be drawn, as of a record without a radio, [`Error::Write`] with the
@@ -181,7 +179,7 @@ pub fn write_airtime(record: &Record, path: impl AsRef<Path>) -> Result<(), Erro
 #[cfg(feature = "png")]
 pub fn write_shares(record: &Record, path: impl AsRef<Path>) -> Result<(), Error> {
     let path = path.as_ref();
-    let none = || Error::Draw { path: path.to_owned(), detail: "there is no radio in it".into() };
+    let none = || Error::Draw { path: path.to_owned(), detail: "the record has no radio".into() };
     write_scene(&charts::airtime_shares(record).ok_or_else(none)?, path)
 }
 
@@ -192,15 +190,15 @@ pub(crate) fn write_scene(scene: &charts::Scene, path: &Path) -> Result<(), Erro
 }
 
 /// Writes the bit rates that the player of the first video selected over time as PNG, a line for each run.
-/// The file appears whole or not at all; one that exists is replaced.
+/// The file appears complete or not at all; an existing file is replaced.
 ///
 /// # Errors
-/// [`Error::Draw`] where it cannot be drawn, as of a record without a video, [`Error::Write`] with the
-/// system's cause.
+/// [`Error::Draw`] if it cannot be drawn, for example without a video, [`Error::Write`] with the system's
+/// cause.
 #[cfg(feature = "png")]
 pub fn write_video(record: &Record, path: impl AsRef<Path>) -> Result<(), Error> {
     let path = path.as_ref();
-    let none = || Error::Draw { path: path.to_owned(), detail: "there is no video in it".into() };
+    let none = || Error::Draw { path: path.to_owned(), detail: "the record has no video".into() };
     write_scene(&charts::first_video(record).ok_or_else(none)?, path)
 }
 
@@ -211,5 +209,5 @@ fn drawn(scene: &charts::Scene, path: &Path) -> Result<Vec<u8>, Error> {
 
 #[cfg(not(feature = "png"))]
 fn overview_png(_: &Record, path: &Path) -> Result<Vec<u8>, Error> {
-    Err(Error::Suffix { path: path.to_owned(), detail: "built without PNG; .svg is there".into() })
+    Err(Error::Suffix { path: path.to_owned(), detail: "built without PNG; use .svg".into() })
 }

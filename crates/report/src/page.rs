@@ -1,4 +1,4 @@
-//! The page: one HTML file with everything inside, readable from disk without a network.
+//! The report page: one self-contained HTML file, readable from disk without a network.
 
 mod airtime;
 mod applications;
@@ -22,7 +22,7 @@ use crate::{Record, Run};
 const TEMPLATE: &str = include_str!("../assets/page.html");
 const CSS: &str = include_str!("../assets/page.css");
 const JS: &str = include_str!("../assets/page.js");
-/// Colours that are not the charts', light and dark.
+/// Colours outside the charts, light and dark.
 const LIGHT: &str = "--area:1;--back:#fff;--panel:#f4f6f8;--line:#c4cad1;--soft:#3b434c;--link:#0757a8;\
 --ga1:#005f4b;--ga:#2b7a2f;--gb:#626c00;--gc:#8f5600;--gd:#b5460f;--gf:#930f35;--chip-ink:#fff;\
 --warn-back:#fff8e6;--warn-line:#c98a00;--bad-back:#fdeeec;--bad-line:#b3261e;\
@@ -34,7 +34,7 @@ const DARK: &str = "--area:.72;--back:#121518;--panel:#1c2126;--line:#4a535d;--s
 --paper:#121518;--ink:#e9ecef;--muted:#a4adb6;--grid:#2b3138;--axis:#75808b;\
 --q0:#ff8f5a;--q1:#62b5f5;--q2:#3ecf9e;--q3:#f08cc8;--q4:#e3b93f;--q5:#b4bcc5;--q6:#b6a6ff;--q7:#eb9f9f";
 
-/// The page of a record: one HTML document in which nothing points outside.
+/// The page of a record: one HTML document without external references.
 pub fn html(record: &Record) -> String {
     let summaries = Summary::all(record);
     let colours = Colours(matrix::picked(record, &summaries));
@@ -73,17 +73,17 @@ pub fn html(record: &Record) -> String {
     fill(TEMPLATE, &slots)
 }
 
-/// The runs that are drawn, each with a colour of its own.
+/// The colour of each drawn run.
 struct Colours(Vec<usize>);
 
 impl Colours {
-    /// The class with the colour of a run; none where it is not drawn.
+    /// The class with the colour of a run; empty if the run is not drawn.
     fn class(&self, run: usize) -> String {
         let place = self.0.iter().position(|&drawn| drawn == run);
         place.map_or_else(String::new, |place| format!("q{}", place % 8))
     }
 
-    /// The record of the drawn runs alone, where not all are drawn.
+    /// A record of only the drawn runs; `None` if all are drawn.
     fn chosen(&self, record: &Record) -> Option<Record> {
         if self.0.len() == record.runs.len() {
             return None;
@@ -112,7 +112,7 @@ fn axis_name(log: bool) -> &'static str {
     if log { "log" } else { "linear" }
 }
 
-/// Puts the slots into the template; what a slot brings is not searched again.
+/// Fills the slots of the template. The inserted text is not searched for slots.
 fn fill(template: &str, slots: &[(&str, String)]) -> String {
     let mut out = String::new();
     let mut rest = template;
@@ -151,7 +151,7 @@ fn theme(queues: usize) -> String {
     out
 }
 
-/// The headline, the queues' names in their colours.
+/// The headline, with the queues' names in their colours.
 fn headline(record: &Record, summaries: &[Summary], colours: &Colours) -> String {
     let mut out = String::new();
     for piece in words::headline_pieces(record, summaries) {
@@ -177,7 +177,7 @@ fn about(record: &Record) -> String {
     parts.join(" · ")
 }
 
-/// What must be read before the numbers.
+/// Warnings to read before the numbers.
 fn banners(record: &Record) -> String {
     let mut out = String::new();
     if let Some(missing) = words::missing(record) {
@@ -185,7 +185,7 @@ fn banners(record: &Record) -> String {
     }
     for run in &record.runs {
         if !run.validity.valid {
-            let words = format!("The result of {} is not valid and carries no grade.", run.queue);
+            let words = format!("The result of {} is not valid and has no grade.", run.queue);
             banner(&mut out, "banner bad", &words, &run.validity.reasons);
         } else if !run.complete {
             banner(&mut out, "banner", &format!("The run of {} was cut short.", run.queue), &[]);
@@ -197,13 +197,13 @@ fn banners(record: &Record) -> String {
     out
 }
 
-/// What was found beside the grades: a starved direction, lost probes.
+/// Findings beside the grades: a starved direction, lost probes.
 fn findings(summaries: &[Summary]) -> String {
     let of = |s: &Summary| s.findings.iter().map(|f| format!("{}: {f}", s.queue)).collect::<Vec<_>>();
     let found: Vec<String> = summaries.iter().flat_map(of).collect();
     let mut out = String::new();
     if !found.is_empty() {
-        banner(&mut out, "banner", "What the load did besides.", &found);
+        banner(&mut out, "banner", "Other effects of the load.", &found);
     }
     out
 }

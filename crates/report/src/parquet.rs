@@ -1,5 +1,5 @@
-//! The table of [`crate::data`] as Apache Parquet: strings by dictionary, Snappy, the same record the same
-//! bytes.
+//! The table of [`crate::data`] as Apache Parquet: dictionary strings, Snappy compression. The same record
+//! gives the same bytes.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -29,7 +29,7 @@ const SCHEMA: &str = "message goodqueue {
     required binary unit (STRING);
 }";
 
-/// Rows that are held before they are written.
+/// Rows to hold before they are written.
 const GROUP: usize = 1 << 17;
 
 type Writer = SerializedFileWriter<Vec<u8>>;
@@ -54,8 +54,8 @@ pub(crate) fn encode(record: &Record) -> Result<Vec<u8>> {
     writer.into_inner()
 }
 
-/// Some rows, column by column. Of an optional column, the values that are there and a level for each row: 1
-/// for a value.
+/// A group of rows, column by column. An optional column has the present values and a definition level for
+/// each row: 1 for a value, 0 for none.
 #[derive(Default)]
 struct Group {
     words: BTreeMap<String, ByteArray>,
@@ -111,7 +111,7 @@ fn optional<T>((values, levels): &mut (Vec<T>, Vec<i16>), value: Option<T>) {
     values.extend(value);
 }
 
-/// The word, held once however often it is used.
+/// The string, stored only once.
 fn word_of(words: &mut BTreeMap<String, ByteArray>, word: &str) -> ByteArray {
     if let Some(known) = words.get(word) {
         return known.clone();
@@ -126,7 +126,7 @@ fn column<T: DataType>(
     values: &[T::T],
     levels: Option<&[i16]>,
 ) -> Result<()> {
-    // One for each column of the schema: there is always a next.
+    // There is a writer for each column of the schema, so there is always a next one.
     if let Some(mut column) = group.next_column()? {
         column.typed::<T>().write_batch(values, levels, None)?;
         column.close()?;

@@ -1,5 +1,4 @@
-//! The queues that the packets of a run passed, how long they waited in each, and the round trip that TCP
-//! saw.
+//! The queues on the path of a run's packets, their sojourn times, and the round trip that TCP measured.
 
 use std::collections::BTreeMap;
 
@@ -9,15 +8,15 @@ use crate::record::{Direction, FlowSeries, QueueSeries, Record, Run};
 use crate::stats::{Span, percentile};
 use crate::summary::{QueueSummary, Summary};
 
-/// How long packets waited at a queue: from their arrival until the line began them, so in the queue and in
-/// the device ring below it; over the air until the first exchange that carries them begins, so in the
-/// queues, driver and hardware of the sender. Of the packets that began in the loaded interval; what was
-/// dropped does not count. Percentiles are at most 1/128 (0.8 %) above the truth; mean and maximum are exact.
-/// Nanoseconds.
+/// Sojourn times at a queue, in nanoseconds: from a packet's arrival until the line begins to send it. That
+/// includes the device ring below the queue. Over the air the time ends when the first exchange that carries
+/// the packet begins, so it includes the sender's queues, driver and hardware. It covers the packets whose
+/// transmission began in the loaded interval, without dropped ones. Percentiles are at most 1/128 (0.8 %)
+/// above the exact value; mean and maximum are exact.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Sojourn {
-    /// Packets; with none the rest is zero.
+    /// Packets; if there are none, the rest is zero.
     pub n: u64,
     /// Mean.
     pub mean_ns: u64,
@@ -31,32 +30,32 @@ pub struct Sojourn {
     pub max_ns: u64,
 }
 
-/// 95th percentile of the sojourn time from which a queue is said to hold packets up.
+/// A queue delays packets if the 95th percentile of its sojourn time is at least this, ns.
 const HELD_UP_NS: u64 = 1_000_000;
 
-/// One queue on the path of the test's packets. Counts are of the whole run.
+/// One queue on the path of the test's packets. Counts are over the whole run.
 ///
-/// A packet is what the queue was handed: a super-packet (TSO) is one. Where the queue cuts it, each of its
+/// A packet is what arrives at the queue: a super-packet (TSO) is one. If the queue cuts it, each of its
 /// segments is a packet. So `arrived_packets` = `sent_packets` + all `drop_reasons` + `held_packets`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct PathQueue {
     /// The link that it is in front of (`router to modem`).
     pub link: String,
-    /// Which way that link goes.
+    /// The direction of that link.
     pub direction: Direction,
-    /// The queue in its canonical words, with the shaper above it.
+    /// The queue in its canonical form, with the shaper above it.
     pub queue: String,
     /// Rate to which packets are shaped here, bit/s: by the queue itself or by the shaper above it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub shaped_bps: Option<u64>,
-    /// Whether it is the one at the bottleneck, which the run's `up` or `down` are of.
+    /// Whether it is the queue at the bottleneck, whose series are the run's `up` or `down`.
     pub bottleneck: bool,
-    /// Packets handed to it.
+    /// Packets that arrived at it.
     pub arrived_packets: u64,
-    /// Packets that its line sent, loss behind the line included.
+    /// Packets that its line sent, including those lost behind the line.
     pub sent_packets: u64,
-    /// Bytes of these, the Ethernet header included.
+    /// Bytes of these, with the Ethernet header.
     pub sent_bytes: u64,
     /// Packets in queue and ring and on the line at the end.
     pub held_packets: u64,
@@ -66,10 +65,10 @@ pub struct PathQueue {
     pub drop_reasons: BTreeMap<String, u64>,
     /// Packets that it marked CE.
     pub marks: u64,
-    /// How long packets waited; absent where that was not measured.
+    /// How long packets waited; absent if it was not measured.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sojourn: Option<Sojourn>,
-    /// What waited in it over time, where it is the queue that is shown and not the one at the bottleneck.
+    /// Its backlog over time, if it is the queue that is shown and not the one at the bottleneck.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub series: Option<QueueSeries>,
 }
@@ -81,20 +80,20 @@ impl PathQueue {
         self.drop_reasons.values().fold(0, |sum, n| sum.saturating_add(*n))
     }
 
-    /// Mean sojourn, by which queues are ranked; zero where it was not measured.
+    /// Mean sojourn time, ns, by which queues are ranked; zero if it was not measured.
     #[must_use]
     pub fn mean_sojourn_ns(&self) -> u64 {
         self.sojourn.map_or(0, |sojourn| sojourn.mean_ns)
     }
 
-    /// Whether it dropped or marked a packet, or held packets up: by 1 ms or more, in the 95th percentile.
+    /// Whether it dropped or marked a packet, or delayed packets by 1 ms or more in the 95th percentile.
     #[must_use]
     pub fn acted(&self) -> bool {
         let held_up = |waits: Sojourn| waits.p95_ns >= HELD_UP_NS;
         self.drops() > 0 || self.marks > 0 || self.sojourn.is_some_and(held_up)
     }
 
-    /// As the report calls it: `cake:bandwidth=45mbit, router to modem`.
+    /// Its name in the report: `cake:bandwidth=45mbit, router to modem`.
     #[must_use]
     pub fn name(&self) -> String {
         match (self.queue.is_empty(), self.link.is_empty()) {
@@ -106,8 +105,8 @@ impl PathQueue {
 }
 
 impl Run {
-    /// The series of the queue that is shown of a direction: that in which packets waited longest on average.
-    /// Of a run whose path was not recorded, and where nothing waited, that at the bottleneck.
+    /// The series of the queue that is shown for a direction: the queue in which packets waited longest on
+    /// average. If the path was not recorded, or if nothing waited, it is the queue at the bottleneck.
     #[must_use]
     pub fn shown(&self, direction: Direction) -> &QueueSeries {
         let own = self.shown_queue(direction).and_then(|queue| queue.series.as_ref());
@@ -117,7 +116,7 @@ impl Run {
         })
     }
 
-    /// That queue; `None` where the path was not recorded.
+    /// The queue that [`Run::shown`] shows; `None` if the path was not recorded.
     #[must_use]
     pub fn shown_queue(&self, direction: Direction) -> Option<&PathQueue> {
         let mut all = self.path.iter().filter(|queue| queue.direction == direction);
@@ -125,13 +124,13 @@ impl Run {
     }
 }
 
-/// Packets dropped and packets marked by all queues of the path; `None` where it was not recorded.
+/// Packets dropped and packets marked by all queues of the path; `None` if the path was not recorded.
 pub(crate) fn drops_and_marks(run: &Run) -> Option<[u64; 2]> {
     let sum = |of: fn(&PathQueue) -> u64| run.path.iter().fold(0_u64, |n, queue| n.saturating_add(of(queue)));
     (!run.path.is_empty()).then(|| [sum(PathQueue::drops), sum(|queue| queue.marks)])
 }
 
-/// Which queue is shown of a direction, where another than it did something or could be meant: a sentence.
+/// A sentence that says which queue is shown for a direction, if there are other candidates.
 pub(crate) fn shown_words(run: &Run, direction: Direction) -> Option<String> {
     let shown = run.shown_queue(direction).filter(|_| is_ambiguous(run, direction))?;
     let way = crate::summary::direction_name(direction);
@@ -142,12 +141,12 @@ pub(crate) fn shown_words(run: &Run, direction: Direction) -> Option<String> {
 }
 
 /// The round-trip time that TCP's senders measured and smoothed (srtt, RFC 6298), at the end of each step of
-/// the loaded interval. Steps are of equal length, so the percentiles are over time. It is what the flows'
-/// own packets saw, queue included; a probe's packets may be in another queue.
+/// the loaded interval. Steps have equal length, so the percentiles are over time. The flows' own packets saw
+/// this round trip, queue included; a probe's packets may be in another queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct TcpRtt {
-    /// Values behind it.
+    /// Number of values.
     pub n: u64,
     /// Median, ns.
     pub p50_ns: Option<i64>,
@@ -156,7 +155,7 @@ pub struct TcpRtt {
 }
 
 impl TcpRtt {
-    /// Of these flows' series in the interval, pooled.
+    /// Computes it from the series of these flows in the interval, pooled.
     pub(crate) fn of<'a>(flows: impl IntoIterator<Item = &'a FlowSeries>, loaded: Span) -> TcpRtt {
         let samples = flows.into_iter().flat_map(|flow| flow.t_ns.iter().zip(&flow.srtt_us));
         let inside = samples.filter(|&(&at, &srtt)| loaded.contains(at) && srtt > 0);
@@ -166,16 +165,15 @@ impl TcpRtt {
     }
 }
 
-/// What [`Summary::of`] says of the path: drops and marks of all its queues, and how long packets waited in
-/// those shown.
+/// Adds the path to a summary: drops and marks of all queues, and the sojourn times in those shown.
 pub(crate) fn summarise(run: &Run, summary: &mut Summary) {
     let sojourn = |direction| run.shown_queue(direction).and_then(|queue| queue.sojourn);
     (summary.sojourn_up, summary.sojourn_down) = (sojourn(Direction::Up), sojourn(Direction::Down));
     summary.path_drops_and_marks = drops_and_marks(run);
 }
 
-/// Utilisation of a direction's line in the interval, 0 to 1: the share of the time in which the line was at
-/// work. Records from before that was measured give bytes over rate × time, which bursts may take above 1.
+/// Utilisation of a direction's line in the interval, 0 to 1: the share of the time in which the line was
+/// busy. Older records without that give bytes over rate × time, which bursts may raise above 1.
 pub(crate) fn utilisation(
     queue: &QueueSeries,
     rate_bps: Option<u64>,
@@ -191,13 +189,13 @@ pub(crate) fn utilisation(
     Some(bps as f64 / rate as f64)
 }
 
-/// Whether a direction has a queue that did something beside the one at its bottleneck.
+/// Whether a direction has an active queue besides the one at its bottleneck.
 fn is_ambiguous(run: &Run, direction: Direction) -> bool {
     run.path.iter().any(|queue| queue.direction == direction && !queue.bottleneck && queue.acted())
 }
 
-/// The rows of a table of queues: those that did something, run by run; nothing where none did but those at
-/// bottlenecks.
+/// The rows of a table of queues: the active ones, run by run; empty if only those at bottlenecks were
+/// active.
 pub(crate) fn rows(record: &Record) -> Vec<(&Run, &PathQueue)> {
     fn acted(run: &Run) -> impl Iterator<Item = &PathQueue> {
         run.path.iter().filter(|queue| queue.acted())
@@ -244,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn the_queue_shown_is_said_where_there_are_several() {
+    fn the_queue_shown_is_named_if_there_are_several() {
         let mut run = Run { path: vec![queue("a to b", true, 3, 5)], ..Run::default() };
         assert_eq!(shown_words(&run, Direction::Up), None);
         assert!(rows(&Record { runs: vec![run.clone()], ..Record::default() }).is_empty());
@@ -254,7 +252,7 @@ mod tests {
         assert_eq!(run.shown(Direction::Down).t_ns, run.down.t_ns);
         let words = shown_words(&run, Direction::Up).expect("two queues did something");
         assert_eq!(words, "the queue shown up is codel, b to c: packets waited longest there");
-        // One of which no series was kept: no more is said than what is true.
+        // No series was kept of this queue, so the sentence does not claim the longest wait.
         run.path.push(queue("c to d", false, 0, 10));
         assert_eq!(shown_words(&run, Direction::Up).as_deref(), Some("the queue shown up is codel, b to c"));
         run.path.pop();
@@ -273,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn the_line_s_own_time_counts_where_it_was_measured() {
+    fn the_line_s_busy_time_counts_if_it_was_measured() {
         let queue = QueueSeries { busy_ns: vec![0, 1], sent_bytes: vec![0, 99], ..QueueSeries::default() };
         let loaded = Span { from: 0, to: 100 };
         let counted = |counts: &[u64]| Some(if counts == [0, 1] { 60 } else { 1_000_000 });

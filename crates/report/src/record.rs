@@ -1,7 +1,7 @@
-//! The record: plan, circumstances and series of a run. Serialised as JSON, `schema` [`SCHEMA`].
+//! The record: plan, environment and series of a run. Serialised as JSON, `schema` [`SCHEMA`].
 //!
-//! Times in series (`t_ns`, `sent_ns`) are nanoseconds from the start of the load; the idle lead-in
-//! is negative. Delays are nanoseconds; [`MISSING`] marks a probe that brought none.
+//! Times in series (`t_ns`, `sent_ns`) are nanoseconds from the start of the load; the idle lead-in is
+//! negative. Delays are in nanoseconds; [`MISSING`] marks a probe without one.
 
 use std::collections::BTreeMap;
 
@@ -15,10 +15,10 @@ use crate::wifi::Radio;
 /// Version of this layout; a reader refuses a higher one.
 pub const SCHEMA: u32 = 1;
 
-/// The value of a delay that was not measured (the probe or its answer was lost).
+/// The value of a delay that was not measured because the probe or its answer was lost.
 pub const MISSING: i64 = i64::MIN;
 
-/// Everything one `goodqueue run` planned and measured.
+/// Everything that one `goodqueue run` planned and measured.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Record {
@@ -28,9 +28,9 @@ pub struct Record {
     pub version: String,
     /// Start of the first run, RFC 3339, UTC.
     pub started: String,
-    /// Free words of the user.
+    /// The user's title.
     pub title: String,
-    /// More free words of the user.
+    /// The user's note.
     pub note: String,
     /// `live` or `simulated`.
     pub arm: String,
@@ -40,22 +40,22 @@ pub struct Record {
     pub seed: u64,
     /// The machine.
     pub host: Host,
-    /// What was run.
+    /// The test.
     pub test: TestPlan,
-    /// Over which link.
+    /// The link.
     pub link: LinkPlan,
-    /// The queues to be compared, in the order named by the user; empty in records of earlier versions.
+    /// The queues to compare, in the user's order; empty in records of earlier versions.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub planned: Vec<String>,
-    /// One per queue that was measured, in that order.
+    /// One run per queue that was measured, in the same order.
     pub runs: Vec<Run>,
     /// What to read before trusting the result.
     pub warnings: Vec<String>,
 }
 
 impl Record {
-    /// The queues that were planned and not measured, in the order of the plan. None where the record does
-    /// not say what was planned.
+    /// The queues that were planned but not measured, in the order of the plan. Empty if the record does not
+    /// say what was planned.
     #[must_use]
     pub fn missing(&self) -> Vec<&str> {
         let mut measured: Vec<&str> = self.runs.iter().map(|run| run.queue.as_str()).collect();
@@ -82,7 +82,7 @@ pub struct Host {
     pub sysctls: BTreeMap<String, String>,
 }
 
-/// A way through the bottleneck, seen from the client.
+/// A direction through the bottleneck, seen from the client.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Direction {
@@ -125,16 +125,16 @@ pub struct TestPlan {
     pub flows: Vec<FlowPlan>,
     /// Latency probes.
     pub probes: Vec<ProbePlan>,
-    /// Calls that were made beside.
+    /// Calls beside the flows.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub voip: Vec<ProbePlan>,
-    /// Pages that were loaded beside.
+    /// Pages loaded beside the flows.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub web: Vec<PagePlan>,
-    /// Videos that were watched beside.
+    /// Videos played beside the flows.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub dash: Vec<VideoPlan>,
-    /// Video calls and games beside.
+    /// Video calls and games beside the flows.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub talks: Vec<TalkPlan>,
 }
@@ -157,7 +157,7 @@ pub struct FlowPlan {
     pub start_ns: i64,
     /// When it stops.
     pub stop_ns: i64,
-    /// What its sender is held to, payload counted; absent where it is held to nothing.
+    /// The rate limit of its sender, of payload; absent without a limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rate_bps: Option<u64>,
 }
@@ -184,7 +184,7 @@ pub struct ProbePlan {
 pub struct PagePlan {
     /// Name (`small`, `large`).
     pub name: String,
-    /// Objects, each asked for by one request.
+    /// Objects, one request each.
     pub requests: u32,
     /// Bytes of all objects.
     pub bytes: u64,
@@ -214,7 +214,7 @@ pub struct LinkPlan {
     pub up: PathPlan,
     /// Server to client.
     pub down: PathPlan,
-    /// Base round-trip time to each server host, the link's own serialization not counted.
+    /// Base round-trip time to each server host, without the link's serialization.
     pub rtt_ns: Vec<u64>,
     /// IP MTU in bytes.
     pub mtu_bytes: u32,
@@ -228,80 +228,79 @@ pub struct LinkPlan {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct PathPlan {
-    /// Rate of the bottleneck; absent for no limit.
+    /// Rate of the bottleneck; absent without a limit.
     pub rate_bps: Option<u64>,
     /// Probability that a packet is lost below the queue, 0 to 1.
     pub loss: f64,
-    /// Entries of the device ring below the queue; absent for none.
+    /// Entries of the device ring below the queue; absent without a ring.
     pub ring_packets: Option<u32>,
-    /// Whether the ring is kept short by BQL.
+    /// Whether BQL limits the ring.
     pub bql: bool,
-    /// Whether some flow of this direction takes another way, so that all together may have more than the
-    /// rate.
+    /// Whether some flow of this direction takes another path, so that the total goodput may exceed the rate.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub bypassed: bool,
 }
 
-/// One queue's turn.
+/// One run: one queue under the test.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Run {
-    /// The queue, as the user may type it again.
+    /// The queue, in a form that the command accepts.
     pub queue: String,
-    /// Every parameter in force, in words.
+    /// Every parameter in force, as text.
     pub parameters: BTreeMap<String, String>,
-    /// Whether it ran to its end.
+    /// Whether it ran to the end.
     pub complete: bool,
     /// Whether the machine kept up.
     pub validity: Validity,
-    /// What the receivers received.
+    /// The flows, as their receivers saw them.
     pub flows: Vec<FlowSeries>,
-    /// What the probes saw.
+    /// The probes.
     pub probes: Vec<ProbeSeries>,
-    /// What was heard of the calls.
+    /// The calls.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub voip: Vec<CallSeries>,
-    /// How the pages loaded.
+    /// The pages.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub web: Vec<PageSeries>,
-    /// How the videos came.
+    /// The videos.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub dash: Vec<VideoSeries>,
-    /// How the video calls and games went.
+    /// The video calls and games.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub talks: Vec<TalkSeries>,
     /// The queue at the bottleneck towards the server.
     pub up: QueueSeries,
     /// The queue at the bottleneck towards the client.
     pub down: QueueSeries,
-    /// Every queue that the test's packets passed, in the order of the paths; empty where that was not
-    /// recorded.
+    /// Every queue on the paths of the test's packets, in path order; empty if it was not recorded.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub path: Vec<PathQueue>,
-    /// The radios, where the bottleneck is Wi-Fi.
+    /// The radios, if the bottleneck is Wi-Fi.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub radios: Vec<Radio>,
     /// How well the engine kept time; absent in a simulated run.
     pub engine: Option<EngineHealth>,
     /// What identifies a simulated run; absent in a live one.
     pub simulation: Option<Simulation>,
-    /// Its own link, where the runs of a record differ in more than the queue; else the record's holds.
+    /// Its own link, if the runs of a record differ in more than the queue; otherwise the record's link
+    /// applies.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub link: Option<LinkPlan>,
-    /// The figures of every repetition, this run's first; empty where there was one only.
+    /// The figures of every repetition, this run's first; empty without repetitions.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub repetitions: Vec<Repetition>,
 }
 
 impl Run {
-    /// The link it ran over.
+    /// The link that it ran over.
     #[must_use]
     pub fn link_in<'a>(&'a self, record: &'a Record) -> &'a LinkPlan {
         self.link.as_ref().unwrap_or(&record.link)
     }
 }
 
-/// What identifies a simulated run: the same scenario and seed give the same everywhere.
+/// The identity of a simulated run. The same scenario and seed give the same values on every machine.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Simulation {
@@ -311,7 +310,7 @@ pub struct Simulation {
     pub events: u64,
     /// Hash over all events, 16 hexadecimal digits.
     pub trace_hash: String,
-    /// Virtual time that passed, the wait for the last probes included.
+    /// Virtual time that passed, including the wait for the last probes.
     pub simulated_ns: u64,
     /// Packets that the line towards the server sent.
     pub up_packets: u64,
@@ -319,17 +318,17 @@ pub struct Simulation {
     pub down_packets: u64,
 }
 
-/// Whether a result may be believed.
+/// Whether a result is trustworthy.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Validity {
-    /// False where engine or host were overloaded: such a result carries no grade.
+    /// False if engine or host were overloaded: such a result has no grade.
     pub valid: bool,
-    /// Why not, a sentence each.
+    /// The reasons why not, a sentence each.
     pub reasons: Vec<String>,
 }
 
-/// What one flow's receiver received and its sender knew, in steps. Columns have equal length.
+/// One flow in steps: what its receiver received, and the sender's state. Columns have equal length.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct FlowSeries {
@@ -347,11 +346,11 @@ pub struct FlowSeries {
     pub error: Option<String>,
 }
 
-/// What one probe saw, in the order of sending. Columns have equal length.
+/// The samples of one probe, in the order of sending. Columns have equal length.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ProbeSeries {
-    /// When each was sent.
+    /// When each probe was sent.
     pub sent_ns: Vec<i64>,
     /// Round trip, or [`MISSING`].
     pub rtt_ns: Vec<i64>,
@@ -359,25 +358,25 @@ pub struct ProbeSeries {
     pub up_ns: Vec<i64>,
     /// One-way delay to the client, or [`MISSING`].
     pub down_ns: Vec<i64>,
-    /// What was lost.
+    /// Lost probes.
     pub lost: LossCount,
-    /// What had no answer as long as it was waited for, and may still have been under way: [`MISSING`] in the
-    /// columns, and not lost.
+    /// Probes that were still unanswered when the wait ended and may have been in flight: [`MISSING`] in the
+    /// columns, but not lost.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub under_way: Vec<UnderWay>,
-    /// Answers that came after a later one's.
+    /// Answers that arrived after the answer to a later probe.
     pub reordered: u64,
-    /// Answers that came twice.
+    /// Answers that arrived twice.
     pub duplicates: u64,
 }
 
-/// A probe whose round trip is longer than it was waited for.
+/// A probe whose round trip is longer than the wait for it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct UnderWay {
     /// Its place in the columns.
     pub at: u64,
-    /// How long it was waited for.
+    /// How long the run waited for it.
     pub waited_ns: i64,
 }
 
@@ -393,8 +392,7 @@ pub struct LossCount {
     pub unknown: u64,
 }
 
-/// What became of the packets of a call, a packet each way, in the order of sending. Columns have equal
-/// length.
+/// The packets of a call, one packet each way, in the order of sending. Columns have equal length.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct CallSeries {
@@ -423,51 +421,50 @@ pub enum Fate {
     Unknown,
 }
 
-/// How one page loaded, each time that it was begun. Columns have equal length.
+/// The loads of one page. Columns have equal length.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct PageSeries {
-    /// When it was begun.
+    /// When the load began.
     pub start_ns: Vec<i64>,
-    /// Page load time; where it is not complete, the time until it was given up.
+    /// Page load time; if it is incomplete, the time until it was given up.
     pub took_ns: Vec<i64>,
     /// Whether it was complete when the idle part or the load ended.
     pub complete: Vec<bool>,
     /// Time to the first byte of its first object, or [`MISSING`].
     pub first_byte_ns: Vec<i64>,
-    /// Bytes of objects that came.
+    /// Bytes of objects received.
     pub rx_bytes: Vec<u64>,
-    /// What broke, the last time that something did.
+    /// The last error, if there was one.
     pub error: Option<String>,
 }
 
-/// How one video came, segment by segment. Columns have equal length.
+/// One video, segment by segment. Columns have equal length.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct VideoSeries {
-    /// When it was asked for.
+    /// When it was requested.
     pub asked_ns: Vec<i64>,
-    /// Time until it was there; where it is not complete, until it was given up.
+    /// Time until it was complete or was given up.
     pub took_ns: Vec<i64>,
     /// Whether it was complete when the load ended.
     pub complete: Vec<bool>,
     /// The bit rate that was selected.
     pub bitrate_bps: Vec<u64>,
-    /// Bytes of it that came.
+    /// Bytes of it received.
     pub rx_bytes: Vec<u64>,
-    /// Playing time in the buffer when it came, itself not counted.
+    /// Playing time in the buffer when it arrived, without this segment.
     pub buffer_ns: Vec<i64>,
-    /// How long playback had stalled by then for want of it.
+    /// How long playback had stalled for want of it.
     pub stalled_ns: Vec<i64>,
-    /// What broke, where something did.
+    /// The error, if there was one.
     pub error: Option<String>,
 }
 
 /// One direction's queue, in steps. Columns have equal length; counts are since the run began.
 ///
-/// Bytes are those of frames, the Ethernet header included, without FCS, preamble and gap. A packet is what
-/// the queue was handed: a super-packet (TSO) is one, and where the queue cuts it, each of its segments is
-/// one.
+/// Bytes are those of frames: with the Ethernet header, without FCS, preamble and gap. A packet is what
+/// arrives at the queue: a super-packet (TSO) is one; if the queue cuts it, each of its segments is one.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct QueueSeries {
@@ -479,16 +476,15 @@ pub struct QueueSeries {
     pub backlog_packets: Vec<u32>,
     /// Bytes in the device ring below it.
     pub ring_bytes: Vec<u64>,
-    /// Bytes put on the line, headers and all.
+    /// Bytes put on the line, headers included.
     pub sent_bytes: Vec<u64>,
     /// Packets put on the line.
     pub sent_packets: Vec<u64>,
-    /// Time in which the line was at work: on a packet or, where a shaper is in front of it, while the
-    /// shaper's bucket was not full. It never grows by more than the time that passes. Empty where it was not
-    /// measured.
+    /// Time in which the line was busy: it sent a packet or, behind a shaper, the shaper's bucket was not
+    /// full. It never grows by more than the elapsed time. Empty if it was not measured.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub busy_ns: Vec<u64>,
-    /// Packets that the queue dropped, for any reason; random loss on the line is not among them.
+    /// Packets that the queue dropped, for any reason; random loss on the line does not count.
     pub drops: Vec<u64>,
     /// Packets marked CE.
     pub marks: Vec<u64>,
@@ -512,12 +508,12 @@ pub struct EngineHealth {
     pub lateness_p99_ns: u64,
     /// Worst.
     pub lateness_max_ns: u64,
-    /// Share of one processor that the engine's work took, 0 to 1, waiting not counted.
+    /// Share of one processor that the engine's work took, 0 to 1, without waiting.
     pub busy: f64,
     /// Share of the machine's processor time that was not idle, 0 to 1.
     pub host_busy: f64,
-    /// Bits that left the line per second of wall time, up, in stretches in which it was never idle,
-    /// against the rate asked for; 0 is exact. `None` where there was no such stretch.
+    /// Relative error of the rate up: bits that left the line per second of wall time, in stretches in which
+    /// it was never idle, compared with the configured rate; 0 is exact. `None` if there was no such stretch.
     pub rate_error_up: Option<f64>,
     /// The same, down.
     pub rate_error_down: Option<f64>,

@@ -1,8 +1,8 @@
-//! Repetitions: the same with other seeds, and what their figures say together.
+//! Repetitions: the same run with other seeds, and the statistics of their figures.
 //!
 //! * **Mean**: the sum over the count.
 //! * **95 % confidence interval**: mean ± `half`, where half = t(0.975, n − 1) · s / √n, s² = Σ(x − mean)² /
-//!   (n − 1), and t is Student's quantile. It holds where the figures are spread about normally.
+//!   (n − 1), and t is Student's quantile. It assumes that the figures are roughly normally distributed.
 
 use serde::{Deserialize, Serialize};
 
@@ -32,14 +32,14 @@ pub struct Repetition {
     pub rise_p95_ns: Option<i64>,
     /// 99th percentile of the rise.
     pub rise_p99_ns: Option<i64>,
-    /// Packets dropped by all queues of the path in the whole run.
+    /// Packets dropped by all queues of the path, in the whole run.
     pub drops: u64,
     /// Packets marked CE by them.
     pub marks: u64,
 }
 
 impl Repetition {
-    /// The figures of `run`, which need not be one of `record`'s but must be of its test.
+    /// The figures of `run`. It need not be one of `record`'s runs, but must be of the same test.
     #[must_use]
     pub fn of(record: &Record, run: &Run, seed: u64) -> Repetition {
         let summary = Summary::of(record, run);
@@ -59,7 +59,7 @@ impl Repetition {
     }
 }
 
-/// A mean with half the width of its 95 % confidence interval, both in the unit of the figure.
+/// A mean and half the width of its 95 % confidence interval, both in the unit of the figure.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Estimate {
     /// The mean.
@@ -69,14 +69,14 @@ pub struct Estimate {
 }
 
 impl Estimate {
-    /// Of these values; `None` of fewer than two.
+    /// The estimate from these values; `None` for fewer than two.
     #[must_use]
     pub fn of(values: &[f64]) -> Option<Estimate> {
         let n = values.len();
         if n < 2 {
             return None;
         }
-        // Of equal values the mean may be off by its rounding, and the interval with it.
+        // The mean of equal values may have a rounding error, and so may the interval.
         if values.iter().all(|value| *value == values[0]) {
             return Some(Estimate { mean: values[0], half: 0.0 });
         }
@@ -95,7 +95,7 @@ const STUDENT_975: [f64; 30] = [
 ];
 
 /// The same quantile for any number of degrees of freedom from 1: beyond the table by the expansion of
-/// Cornish and Fisher (Abramowitz and Stegun 26.7.5), which is right to four digits there.
+/// Cornish and Fisher (Abramowitz and Stegun 26.7.5), which is correct to four digits there.
 fn student_975(freedom: usize) -> f64 {
     const Z: f64 = 1.959_964;
     if let Some(&quantile) = freedom.checked_sub(1).and_then(|index| STUDENT_975.get(index)) {
@@ -108,11 +108,11 @@ fn student_975(freedom: usize) -> f64 {
         + (3.0 * z7 + 19.0 * z5 + 17.0 * z3 - 15.0 * Z) / (384.0 * v * v * v)
 }
 
-/// What the repetitions of a run say together. A figure that one of them lacks is absent.
+/// The statistics of a run's repetitions. A figure that one of them lacks is absent.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Repeated {
-    /// How many repetitions.
+    /// Number of repetitions.
     pub n: u64,
     /// Goodput to the server, bit/s.
     pub goodput_up_bps: Option<Estimate>,
@@ -136,7 +136,7 @@ pub struct Repeated {
 }
 
 impl Repeated {
-    /// Of a run's repetitions; `None` of fewer than two.
+    /// The statistics of these repetitions; `None` for fewer than two.
     #[must_use]
     pub fn of(all: &[Repetition]) -> Option<Repeated> {
         let over = |value: &dyn Fn(&Repetition) -> Option<f64>| {
@@ -158,7 +158,7 @@ impl Repeated {
     }
 }
 
-/// A column of a table of repetitions: heading, and the words of a run's estimate.
+/// A column of a table of repetitions: heading, and the text of a run's estimate.
 pub(crate) type Column = (&'static str, fn(&Repeated) -> Option<String>);
 
 /// The columns of a table of repetitions.
@@ -175,7 +175,7 @@ pub(crate) const COLUMNS: [Column; 9] = [
     ("drops", |r| words(r.drops, 1.0, 1)),
 ];
 
-/// `18.91 ± 0.04`; `18.91, all equal` where every repetition gave the same.
+/// `18.91 ± 0.04`; `18.91, all equal` if every repetition gave the same.
 fn words(estimate: Option<Estimate>, unit: f64, digits: usize) -> Option<String> {
     estimate.map(|e| match e.half {
         0.0 => format!("{:.digits$}, all equal", e.mean / unit),
@@ -183,7 +183,7 @@ fn words(estimate: Option<Estimate>, unit: f64, digits: usize) -> Option<String>
     })
 }
 
-/// What to say of repetitions that are identical in every figure: there is no interval, since nothing in them
+/// A sentence for repetitions that are identical in every figure: there is no interval, since nothing in them
 /// depends on the seed.
 pub(crate) fn identical(all: &[Repetition]) -> Option<String> {
     let (first, others) = all.split_first().filter(|(_, others)| !others.is_empty())?;
@@ -196,7 +196,7 @@ pub(crate) fn identical(all: &[Repetition]) -> Option<String> {
     })
 }
 
-/// The heading of such a table; `None` where no run was repeated.
+/// The heading of such a table; `None` if no run was repeated.
 pub(crate) fn title(all: &[Summary]) -> Option<String> {
     let n = all.iter().filter_map(|summary| summary.repeated.as_ref()).map(|repeated| repeated.n).max()?;
     Some(format!("mean of {n} repetitions ± half its 95 % confidence interval (Student's t)"))
@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn a_figure_that_one_repetition_lacks_is_not_told() {
+    fn a_figure_that_one_repetition_lacks_is_absent() {
         let one = |up, drops| Repetition { goodput_up_bps: up, drops, ..Repetition::default() };
         let repeated = Repeated::of(&[one(Some(8), 1), one(None, 3)]).expect("two");
         assert_eq!((repeated.n, repeated.goodput_up_bps), (2, None));

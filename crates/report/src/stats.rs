@@ -1,4 +1,4 @@
-//! The few statistics everything else is built on. Integers in, integers out.
+//! The basic statistics. Integers in, integers out.
 //!
 //! * **Percentile**: nearest rank. The p-th percentile of n sorted values is the value at rank
 //!   ⌈p·n/100⌉, counted from 1: always a value that was measured, never one between two.
@@ -7,19 +7,19 @@
 
 use crate::MISSING;
 
-/// The `p`-th percentile (1 to 100) of ascending values by nearest rank; `None` of nothing.
+/// The `p`-th percentile (1 to 100) of ascending values by nearest rank; `None` for no values.
 pub(crate) fn percentile(sorted: &[i64], p: u32) -> Option<i64> {
     permille(sorted, p * 10)
 }
 
-/// The percentile in tenths of a percent (1 to 1000) by nearest rank; `None` of nothing.
+/// The percentile in tenths of a percent (1 to 1000) by nearest rank; `None` for no values.
 pub(crate) fn permille(sorted: &[i64], p: u32) -> Option<i64> {
     let n = sorted.len() as u128;
     let rank = (u128::from(p) * n).div_ceil(1000).max(1);
     sorted.get(usize::try_from(rank - 1).ok()?).copied()
 }
 
-/// The mean, rounded to the nearest integer; `None` of nothing.
+/// The mean, rounded to the nearest integer; `None` for no values.
 pub(crate) fn mean(values: &[i64]) -> Option<i64> {
     let n = i128::try_from(values.len()).ok().filter(|&n| n > 0)?;
     let sum: i128 = values.iter().map(|&v| i128::from(v)).sum();
@@ -38,7 +38,7 @@ pub(crate) fn jain(rates: &[u64]) -> Option<f64> {
     (squares > 0.0).then(|| (sum * sum / (rates.len() as f64 * squares)).min(1.0))
 }
 
-/// A share in whole percent, halves away from zero: as it is shown, and as it is judged.
+/// A share in whole percent, halves away from zero: the value that is shown and judged.
 pub(crate) fn whole_percent(share: f64) -> f64 {
     (share * 100.0).round()
 }
@@ -51,9 +51,9 @@ pub(crate) fn known(value: i64) -> bool {
 /// An interval of time in nanoseconds from the start of the load, the end excluded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Span {
-    /// First instant inside.
+    /// First instant in it.
     pub(crate) from: i64,
-    /// First instant after.
+    /// First instant after it.
     pub(crate) to: i64,
 }
 
@@ -63,18 +63,18 @@ impl Span {
         u64::try_from(i128::from(self.to) - i128::from(self.from)).unwrap_or(0)
     }
 
-    /// Whether the instant lies inside.
+    /// Whether it contains the instant.
     pub(crate) fn contains(self, t: i64) -> bool {
         self.from <= t && t < self.to
     }
 
-    /// What both cover.
+    /// The intersection.
     pub(crate) fn overlap(self, other: Self) -> Self {
         Self { from: self.from.max(other.from), to: self.to.min(other.to) }
     }
 }
 
-/// `amount` times `part` over `whole`, rounded down; all of it where `whole` is zero.
+/// `amount` times `part` over `whole`, rounded down; `amount` if `whole` is zero.
 pub(crate) fn share(amount: u64, part: u64, whole: u64) -> u64 {
     if whole == 0 || part >= whole {
         return amount;
@@ -82,7 +82,7 @@ pub(crate) fn share(amount: u64, part: u64, whole: u64) -> u64 {
     u64::try_from(u128::from(amount) * u128::from(part) / u128::from(whole)).unwrap_or(u64::MAX)
 }
 
-/// Bytes over a time as bits per second, rounded down; `None` where the time is zero.
+/// Bytes over a time as bits per second, rounded down; `None` if the time is zero.
 pub(crate) fn bits_per_second(bytes: u64, duration_ns: u64) -> Option<u64> {
     let bits = u128::from(bytes) * 8 * 1_000_000_000;
     u64::try_from(bits.checked_div(u128::from(duration_ns))?).ok()

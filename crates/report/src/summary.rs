@@ -1,24 +1,23 @@
-//! The summary of a run: what the table, the page and the grade say.
+//! The summary of a run: the figures of the table, the page and the grade.
 //!
-//! Definitions, in force everywhere in this crate:
+//! Definitions for all of this crate:
 //!
-//! * **Loaded interval**: the load without a ramp of min(2 s, 20 % of the load) at its start, in which
-//!   TCP leaves slow start. (The literature drops 2 s to 5 s.) The maximum over the whole load, ramp
-//!   included, is kept apart as `startup_max_ns`. In a run that was cut short it ends with the last step
-//!   in which flows surely ran throughout.
-//! * **Goodput**: payload that the receiving application got, over the loaded interval. A step that
-//!   lies partly inside counts by its share of time. A flow's own goodput is over the part of the
-//!   loaded interval in which it was planned to run.
-//! * **Idle baseline** of a probe: the median of its answers that were back before the load began; those that
-//!   were under way while a page was loading do not count.
+//! * **Loaded interval**: the load without a ramp of min(2 s, 20 % of the load) at its start, in which TCP
+//!   leaves slow start. (The literature drops 2 s to 5 s.) `startup_max_ns` is the maximum over the whole
+//!   load, ramp included. In a run that was cut short the loaded interval ends with the last step in which
+//!   flows certainly ran throughout.
+//! * **Goodput**: payload that the receiving application got, over the loaded interval. A step that is partly
+//!   inside counts by its share of time. A flow's own goodput is over the part of the loaded interval in
+//!   which it was planned to run.
+//! * **Idle baseline** of a probe: the median of its answers that arrived before the load began; probes in
+//!   flight while a page was loading do not count.
 //! * **Calls and pages**: see [`CallSummary`] and [`PageSummary`].
 //! * **Rise** (`added_*`): a sample under load minus the idle baseline of its own probe. Samples of all
 //!   probes of a run are pooled.
 //! * **Percentiles**: nearest rank; see the crate documentation.
-//! * **Utilisation**: the share of the loaded interval in which the line was at work
-//!   ([`QueueSeries::busy_ns`]), 0 to 1. Of Wi-Fi: the part of the time in which somebody had something to
-//!   send.
-//! * **Drops and marks**: of all queues on the path ([`PathQueue`](crate::PathQueue)). **Sojourn** and
+//! * **Utilisation**: the share of the loaded interval in which the line was busy ([`QueueSeries::busy_ns`]),
+//!   0 to 1. For Wi-Fi: the share of the time in which some device had something to send.
+//! * **Drops and marks**: those of all queues on the path ([`PathQueue`](crate::PathQueue)). **Sojourn** and
 //!   **TCP's round trip**: see [`Sojourn`] and [`TcpRtt`].
 //! * **Grade**, **saturated**, **starved** and **loss**: see [`Grade`] and the module `verdict`.
 
@@ -48,8 +47,8 @@ pub struct Summary {
     pub queue: String,
     /// Start of the loaded interval (ns from the start of the load): the length of the ramp.
     pub loaded_from_ns: i64,
-    /// End of the loaded interval; where the run was cut short, the end of the last step in which flows
-    /// surely ran throughout.
+    /// End of the loaded interval; if the run was cut short, the end of the last step in which flows
+    /// certainly ran throughout.
     pub loaded_to_ns: i64,
     /// Goodput of all flows to the server; absent without such flows.
     pub goodput_up_bps: Option<u64>,
@@ -67,17 +66,17 @@ pub struct Summary {
     pub up: Latency,
     /// One-way delay to the client, all probes pooled.
     pub down: Latency,
-    /// Round-trip time of every probe by itself, in the order of the plan.
+    /// Round-trip times of each probe separately, in the order of the plan.
     pub probes: Vec<ProbeSummary>,
     /// The queue at the bottleneck towards the server.
     pub queue_up: QueueSummary,
     /// The queue at the bottleneck towards the client.
     pub queue_down: QueueSummary,
-    /// Packets dropped and packets marked by all queues of the path, in the whole run; absent where it was
+    /// Packets dropped and packets marked by all queues of the path, in the whole run; absent if the path was
     /// not recorded.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path_drops_and_marks: Option<[u64; 2]>,
-    /// How long packets waited in the queue that is shown towards the server ([`Run::shown_queue`]).
+    /// Sojourn times in the queue that is shown towards the server ([`Run::shown_queue`]).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sojourn_up: Option<Sojourn>,
     /// The same, towards the client.
@@ -97,21 +96,21 @@ pub struct Summary {
     /// Every video call and game, in the order of the plan.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub talks: Vec<TalkSummary>,
-    /// Every radio, where the bottleneck is Wi-Fi.
+    /// Every radio, if the bottleneck is Wi-Fi.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub radios: Vec<RadioSummary>,
-    /// Whether every loaded direction used at least 80 % of its line; absent where that is unknown.
+    /// Whether every loaded direction used at least 80 % of its line; absent if unknown.
     pub saturated: Option<bool>,
     /// The verdict on every loaded direction.
     pub directions: Vec<DirectionVerdict>,
-    /// The grade, where one may be given.
+    /// The grade, if there is one.
     pub grade: Option<Grade>,
     /// Why there is no grade.
     pub no_grade: Option<String>,
-    /// What else was found, a sentence each: a starved direction, lost probes, repetitions that are
-    /// identical.
+    /// Other findings, a sentence each: a starved direction, lost probes, identical repetitions.
     pub findings: Vec<String>,
-    /// What its repetitions say together; absent where there was one only. All else here is of the first.
+    /// Statistics of its repetitions; absent without repetitions. All other fields are of the first
+    /// repetition.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub repeated: Option<Repeated>,
 }
@@ -124,7 +123,7 @@ pub struct FlowSummary {
     pub name: String,
     /// Who sends.
     pub direction: Direction,
-    /// Mean goodput while active within the loaded interval; absent where it was never active there.
+    /// Mean goodput while active within the loaded interval; absent if it was never active there.
     pub goodput_bps: Option<u64>,
     /// Retransmitted segments over the whole run.
     pub retransmits: u32,
@@ -132,7 +131,7 @@ pub struct FlowSummary {
     pub tcp_rtt: TcpRtt,
 }
 
-/// One probe's round trips by themselves.
+/// The round trips of one probe.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ProbeSummary {
@@ -142,7 +141,7 @@ pub struct ProbeSummary {
     pub rtt: Latency,
 }
 
-/// A distribution of delays under load, beside its idle baseline. Nanoseconds.
+/// A distribution of delays under load, with its idle baseline, in nanoseconds.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Latency {
@@ -150,14 +149,14 @@ pub struct Latency {
     pub n: u64,
     /// Probes sent in the loaded interval that were lost.
     pub lost: u64,
-    /// Those of the samples that had no answer as long as they were waited for: of the round trip they count
-    /// as that time, of one way they are left out.
+    /// Samples that were still unanswered when the wait ended. As round trips they count with the time
+    /// waited; one-way delays leave them out.
     #[serde(skip_serializing_if = "is_zero")]
     pub under_way: u64,
-    /// The least time that one of them was waited for: a percentile of at least this is a lower bound.
+    /// The shortest wait for one of them: a percentile of at least this is a lower bound.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cut_off_ns: Option<i64>,
-    /// The same of rises.
+    /// The same for rises.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub added_cut_off_ns: Option<i64>,
     /// Smallest.
@@ -184,7 +183,7 @@ pub struct Latency {
     pub added_p99_ns: Option<i64>,
     /// Largest rise.
     pub added_max_ns: Option<i64>,
-    /// Mean rise: what the grade is made of.
+    /// Mean rise, which determines the grade.
     pub added_mean_ns: Option<i64>,
     /// Largest delay over the whole load, ramp included.
     pub startup_max_ns: Option<i64>,
@@ -206,12 +205,12 @@ pub struct QueueSummary {
     pub backlog_mean_bytes: Option<u64>,
     /// Largest backlog sample in the loaded interval, bytes.
     pub backlog_max_bytes: Option<u64>,
-    /// Share of the loaded interval in which the line was at work, 0 to 1; absent without a rate.
+    /// Share of the loaded interval in which the line was busy, 0 to 1; absent without a rate.
     pub utilisation: Option<f64>,
 }
 
 impl Summary {
-    /// Derives the summary of `run`, one of `record`'s.
+    /// Derives the summary of `run`, one of `record`'s runs.
     pub fn of(record: &Record, run: &Run) -> Self {
         let load = load_span(record, run);
         let loaded = loaded_span(record, run);
@@ -259,8 +258,8 @@ impl Summary {
         record.runs.iter().map(|run| Self::of(record, run)).collect()
     }
 
-    /// Packets dropped and packets marked by all queues of the path; where that was not recorded, at the
-    /// bottlenecks. Of Wi-Fi without a queue beside it, what the stations' queues dropped and marked.
+    /// Packets dropped and packets marked by all queues of the path; if the path was not recorded, by those
+    /// at the bottlenecks. For Wi-Fi without another queue, those of the stations' queues.
     pub(crate) fn drops_and_marks(&self) -> [u64; 2] {
         if let Some(all) = self.path_drops_and_marks {
             return all;
@@ -272,18 +271,18 @@ impl Summary {
         air.fold([drops, marks], |[d, m], r| [d.saturating_add(r.drops), m.saturating_add(r.marks)])
     }
 
-    /// What the index of fairness in table and page is of: goodput, or airtime where the bottleneck is Wi-Fi.
+    /// What Jain's index in table and page measures: goodput, or airtime if the bottleneck is Wi-Fi.
     pub(crate) fn jain_of(all: &[Self]) -> &'static str {
         if all.iter().any(|s| s.airtime_jain().is_some()) { "airtime" } else { "goodput" }
     }
 
-    /// Jain's index over the stations' airtime; of several radios the lowest.
+    /// Jain's index over the stations' airtime; the lowest if there are several radios.
     pub(crate) fn airtime_jain(&self) -> Option<f64> {
         self.radios.iter().filter_map(|radio| radio.airtime_jain).reduce(f64::min)
     }
 
-    /// Utilisation of a direction; of Wi-Fi, which has no rate, the time in which somebody had something
-    /// to send.
+    /// Utilisation of a direction; for Wi-Fi, which has no rate, the share of the time in which some device
+    /// had something to send.
     pub(crate) fn utilisation(&self, direction: Direction) -> Option<f64> {
         let line = match direction {
             Direction::Up => self.queue_up.utilisation,
@@ -309,14 +308,15 @@ pub(crate) fn loaded_directions(record: &Record) -> Vec<Direction> {
         .collect()
 }
 
-/// The whole load, ramp included; up to the last whole step of a flow where the run was cut short.
+/// The whole load, ramp included; if the run was cut short, up to the last complete step of a flow.
 pub(crate) fn load_span(record: &Record, run: &Run) -> Span {
     let planned = i64::try_from(record.test.load_ns).unwrap_or(i64::MAX);
     let to = if run.complete { planned } else { planned.min(measured_to(record, run)).max(0) };
     Span { from: 0, to }
 }
 
-/// The ramp of a load of this length: the time from its start to that of the loaded interval.
+/// The ramp of a load of this length, ns: the time from the start of the load to the start of the loaded
+/// interval.
 #[must_use]
 pub fn ramp_ns(load_ns: u64) -> u64 {
     RAMP_MAX_NS.min(load_ns / 5)
@@ -328,8 +328,8 @@ pub(crate) fn loaded_span(record: &Record, run: &Run) -> Span {
     Span { from: i64::try_from(ramp_ns(record.test.load_ns)).unwrap_or(0), to: load.to }
 }
 
-/// Up to when a run that was cut short tells about the load. The queues are sampled on after the flows
-/// are gone, so with flows planned only these count, without the step in which the last of them ended.
+/// The end of the usable part of a run that was cut short. The queues are still sampled after the flows have
+/// ended. So if there are flows, only they count, without the step in which the last of them ended.
 fn measured_to(record: &Record, run: &Run) -> i64 {
     if !record.test.flows.is_empty() {
         let last = run.flows.iter().filter_map(|f| f.t_ns.last()).max();
@@ -341,8 +341,8 @@ fn measured_to(record: &Record, run: &Run) -> i64 {
     probes.chain(queues).copied().max().unwrap_or(0)
 }
 
-/// The steps of a flow: interval and bytes. A step longer than 1.5 times the plan's counts as one
-/// planned step after a gap.
+/// The steps of a flow: interval and bytes. A step longer than 1.5 planned steps counts as one planned step
+/// after a gap.
 pub(crate) fn steps<'a>(record: &Record, flow: &'a FlowSeries) -> impl Iterator<Item = (Span, u64)> + 'a {
     let planned = i64::try_from(record.test.step_ns).unwrap_or(0);
     let mut before: Option<i64> = None;
@@ -369,7 +369,7 @@ fn bytes_within(record: &Record, flow: &FlowSeries, span: Span) -> u64 {
     })
 }
 
-/// When a flow was planned to run; the whole load where the plan gives no interval.
+/// When a flow was planned to run; the whole load if the plan gives no interval.
 pub(crate) fn active_span(record: &Record, plan: &FlowPlan) -> Span {
     if plan.stop_ns > plan.start_ns {
         Span { from: plan.start_ns, to: plan.stop_ns }
@@ -421,8 +421,8 @@ pub(crate) fn probe_name(record: &Record, index: usize) -> String {
     }
 }
 
-/// Whether the probes go to hosts at different base round-trip times: then their delays pooled say
-/// nothing, only their rises do.
+/// Whether the probes go to hosts at different base round-trip times. Then pooled delays are meaningless, and
+/// only rises are used.
 pub(crate) fn distances_differ(record: &Record) -> bool {
     let rtt_of = |p: &ProbePlan| usize::try_from(p.host).ok().and_then(|h| record.link.rtt_ns.get(h));
     let mut all = record.test.probes.iter().filter_map(rtt_of);
@@ -430,7 +430,7 @@ pub(crate) fn distances_differ(record: &Record) -> bool {
     all.any(|rtt| Some(rtt) != first)
 }
 
-#[allow(clippy::trivially_copy_pass_by_ref)] // Serde asks for a reference.
+#[allow(clippy::trivially_copy_pass_by_ref)] // Serde passes a reference.
 fn is_zero(count: &u64) -> bool {
     *count == 0
 }
@@ -505,7 +505,8 @@ fn latency(
     out
 }
 
-/// A cumulative counter at `t`, interpolated between samples, held at the ends; `None` without samples.
+/// A cumulative counter at `t`, interpolated between samples, constant beyond the ends; `None` without
+/// samples.
 fn counter_at(times: &[i64], counts: &[u64], t: i64) -> Option<u64> {
     let n = times.len().min(counts.len());
     let after = times[..n].partition_point(|&x| x <= t);

@@ -6,7 +6,7 @@ use crate::verdict::Letter;
 const S: i64 = 1_000_000_000;
 const MS: i64 = 1_000_000;
 
-/// One up flow of 1 s steps at 10 Mbit/s over 10 s, ten idle probes at 20 ms, load at 30 ms and up.
+/// One upload at 10 Mbit/s in steps of 1 s over 10 s; ten idle probes of 20 ms; 30 ms and more under load.
 fn record() -> Record {
     let mut r = Record::default();
     r.test.idle_ns = 1_000_000_000;
@@ -101,7 +101,7 @@ fn latency_by_hand() {
 }
 
 #[test]
-fn rises_are_over_the_own_probe() {
+fn rises_are_over_the_baseline_of_the_same_probe() {
     let mut r = record();
     let mut far = r.runs[0].probes[0].clone();
     for v in &mut far.rtt_ns {
@@ -136,11 +136,11 @@ fn no_grade_says_why() {
 }
 
 #[test]
-fn a_run_cut_short_is_measured_up_to_its_last_whole_step() {
+fn a_run_cut_short_is_measured_up_to_its_last_complete_step() {
     let mut r = record();
     let run = &mut r.runs[0];
     run.complete = false;
-    // Cut at 5.5 s: the sixth step is not whole, the queue is looked at until 9 s.
+    // Cut at 5.5 s: the sixth step is incomplete; the queue is sampled until 9 s.
     run.flows[0].t_ns.truncate(6);
     run.flows[0].rx_bytes = vec![1_250_000, 1_250_000, 1_250_000, 1_250_000, 1_250_000, 625_000];
     run.probes[0].sent_ns.truncate(16);

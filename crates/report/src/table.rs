@@ -19,27 +19,27 @@ use crate::verdict::{self, Grade, Letter};
 
 use crate::{Record, Run};
 
-/// Columns of the terminal that the table fits where nobody says how many there are.
+/// Width of the terminal in columns, if it is not known.
 pub const WIDTH: usize = 80;
-/// Columns of a table with everything in it, calls and pages wrapped.
+/// Columns of a complete table, with calls and pages wrapped.
 const WIDE: usize = 120;
-/// Title of the group that is coloured.
+/// Title of the coloured group.
 const GRADE: &str = "grade";
-/// Title of the group of lost probes, red where the loss is named beside the grade.
+/// Title of the group of lost probes, red if the loss is named beside the grade.
 const LOST: &str = "lost";
-/// Longest queue name shown in the table; longer ones are cut with an ellipsis and listed below.
+/// Longest queue name shown in the table; longer ones are shortened with an ellipsis and listed below.
 const QUEUE_WIDTH: usize = 24;
 
-/// How the terminal's table is set.
+/// The layout of the terminal's table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {
-    /// Grades carry ANSI colours; the letters say the same without.
+    /// Whether grades have ANSI colours; the letters say the same.
     pub colour: bool,
-    /// Width of the terminal in columns. Columns that matter less are left out until the table fits.
+    /// Width of the terminal in columns. Less important columns are left out until the table fits.
     pub columns: usize,
-    /// All columns and all tables, however wide.
+    /// Whether to show all columns and all tables, however wide.
     pub wide: bool,
-    /// Trace hashes of simulated runs too.
+    /// Whether to show the trace hashes of simulated runs too.
     pub verbose: bool,
 }
 
@@ -49,11 +49,11 @@ impl Default for Layout {
     }
 }
 
-/// Columns that belong together, with a title over them.
+/// Columns that belong together, with a title above them.
 struct Group {
     title: Cow<'static, str>,
     columns: Vec<Column>,
-    /// Dropped when the table is too wide, the highest number first; 0 stays.
+    /// Priority for removal when the table is too wide: the highest number goes first, 0 stays.
     spare: u8,
 }
 
@@ -61,7 +61,7 @@ struct Column {
     head: &'static str,
     cells: Vec<String>,
     left: bool,
-    /// As a group's.
+    /// As for a group.
     spare: u8,
 }
 
@@ -94,7 +94,7 @@ fn width(text: &str) -> usize {
     text.chars().count()
 }
 
-/// The table as plain text, with remarks below it.
+/// The tables as plain text, with remarks below.
 pub fn text(record: &Record, layout: Layout) -> String {
     let summaries = Summary::all(record);
     let mut first = groups(record, &summaries);
@@ -139,7 +139,7 @@ pub fn text(record: &Record, layout: Layout) -> String {
     out
 }
 
-/// The table as Markdown, with remarks below it.
+/// The tables as Markdown, with remarks below.
 pub fn markdown(record: &Record) -> String {
     let summaries = Summary::all(record);
     let mut out = String::new();
@@ -184,8 +184,8 @@ fn markdown_block(out: &mut String, groups: &[Group], rows: usize) {
     }
 }
 
-/// Tables that only a wide terminal shows: both ways of the round trip, then TCP's own and how long packets
-/// waited.
+/// Tables that only a wide layout shows: the two one-way delays, then TCP's own round trip and the sojourn
+/// times.
 fn wide_blocks(record: &Record, all: &[Summary]) -> Vec<Vec<Group>> {
     let blocks = [one_way_groups(record, all), queues::waits(all)];
     blocks.into_iter().filter(|groups| !groups.is_empty()).collect()
@@ -202,7 +202,7 @@ fn further_blocks(record: &Record, all: &[Summary], width: usize) -> Vec<Vec<Gro
         .collect()
 }
 
-/// Rows of a block: of its first column.
+/// Number of rows of a block: that of its first column.
 fn rows(block: &[Group]) -> usize {
     block.first().and_then(|group| group.columns.first()).map_or(0, |column| column.cells.len())
 }
@@ -212,7 +212,7 @@ fn total(groups: &[Group]) -> usize {
     groups.iter().map(|g| g.width() + 2).sum::<usize>().saturating_sub(2)
 }
 
-/// Takes out spare groups and columns until the table fits; says whether it took any.
+/// Removes spare groups and columns until the table fits; returns whether it removed any.
 fn fit(groups: &mut Vec<Group>, columns: usize) -> bool {
     let mut any = false;
     while total(groups) > columns {
@@ -232,7 +232,7 @@ fn render_head(out: &mut String, groups: &[Group]) {
     let mut heads = String::new();
     let mut rule = 0;
     let headed = |group: &Group| group.columns.iter().any(|column| !column.head.is_empty());
-    // Where no group has both, one line is enough.
+    // If no group has both, one line is enough.
     let one = groups.iter().all(|group| group.title.is_empty() || !headed(group));
     for group in groups {
         let w = group.width();
@@ -294,7 +294,7 @@ fn ansi(letter: Letter) -> &'static str {
     }
 }
 
-/// The first table. What matters most is on the left; what is spare goes first where there is no room.
+/// The first table, with the most important columns on the left.
 fn groups(record: &Record, all: &[Summary]) -> Vec<Group> {
     let directions = loaded_directions(record);
     let of = |f: &dyn Fn(&Summary) -> String| all.iter().map(f).collect::<Vec<_>>();
@@ -341,7 +341,7 @@ fn queue_column(all: &[Summary]) -> Column {
     Column::left("", short_names(&all.iter().map(|s| s.queue.as_str()).collect::<Vec<_>>()))
 }
 
-/// The rise of the round trip under load; without load the round trip.
+/// The rise of the round trip under load; the round trip if there is no load.
 fn delay_group(all: &[Summary], loaded: bool) -> Group {
     let cut = if loaded { |l: &Latency| l.added_cut_off_ns } else { |l: &Latency| l.cut_off_ns };
     let column = |head, f: fn(&Latency) -> Option<i64>| {
@@ -367,7 +367,7 @@ fn delay_group(all: &[Summary], loaded: bool) -> Group {
     Group { title: title.into(), columns, spare: 0 }
 }
 
-/// What each way contributes to the round trip. Nothing without load.
+/// What each direction contributes to the round trip. Empty without load.
 fn one_way_groups(record: &Record, all: &[Summary]) -> Vec<Group> {
     let any = all.iter().any(|s| s.up.n > 0 || s.down.n > 0);
     if (!any && !wifi::rows(record, all).is_empty()) || all.is_empty() || loaded_directions(record).is_empty()
@@ -397,7 +397,7 @@ fn one_way_groups(record: &Record, all: &[Summary]) -> Vec<Group> {
     ]
 }
 
-/// The table of repetitions, a column for each figure that a run has.
+/// The table of repetitions, with a column for each figure that a run has.
 fn repeated_groups(all: &[Summary]) -> Vec<Group> {
     let cell =
         |summary: &Summary, of: fn(&Repeated) -> Option<String>| summary.repeated.as_ref().and_then(of);
@@ -412,7 +412,7 @@ fn repeated_groups(all: &[Summary]) -> Vec<Group> {
     out
 }
 
-/// An idle baseline in ms; with `several` distances, from the nearest probe's to the farthest's.
+/// An idle baseline in ms; with `several` distances, the range from the nearest probe to the farthest.
 pub(crate) fn idle(
     several: bool,
     run: &Run,
@@ -434,8 +434,8 @@ pub(crate) fn any_lost(all: &[Summary]) -> bool {
     all.iter().any(|s| s.rtt.lost > 0)
 }
 
-/// Share of the probes lost in the loaded interval, in percent with one decimal; what is less but not nothing
-/// says so.
+/// Share of the probes lost in the loaded interval, in percent with one decimal; a smaller loss that is not
+/// zero is `<0.1`.
 pub(crate) fn lost_percent(l: &Latency) -> String {
     match verdict::lost(l).map(|s| s * 100.0) {
         None => "–".into(),
@@ -444,7 +444,7 @@ pub(crate) fn lost_percent(l: &Latency) -> String {
     }
 }
 
-/// The queue's name, cut to fit.
+/// The queue's name, shortened to fit.
 fn short(name: &str) -> String {
     if width(name) <= QUEUE_WIDTH {
         return name.to_owned();
@@ -452,7 +452,7 @@ fn short(name: &str) -> String {
     name.chars().take(QUEUE_WIDTH - 1).chain(['…']).collect()
 }
 
-/// All names, cut to fit; where that makes two of them equal, without the words that all begin with.
+/// All names, shortened to fit; if that makes two of them equal, without their common beginning.
 fn short_names(names: &[&str]) -> Vec<String> {
     let whole: Vec<String> = names.iter().map(|name| short(name)).collect();
     let different: std::collections::BTreeSet<&String> = whole.iter().collect();
@@ -491,19 +491,19 @@ pub(crate) fn ms(ns: Option<i64>) -> String {
     ns.map_or_else(|| "–".into(), |v| format!("{:.1}", (v as f64 / 1e5).round() / 10.0 + 0.0))
 }
 
-/// [`ms`], and `> ` before what is only a lower bound: where probes without an answer (from `cut_off_ns` on)
-/// have a part in it.
+/// [`ms`], with `> ` before a lower bound: a value of at least `cut_off_ns` includes probes without an
+/// answer.
 pub(crate) fn at_least(ns: Option<i64>, cut_off_ns: Option<i64>) -> String {
     let is_bound = ns.zip(cut_off_ns).is_some_and(|(ns, cut)| ns >= cut);
     if is_bound { format!("> {}", ms(ns)) } else { ms(ns) }
 }
 
-/// [`ms`] of a mean, in which every probe without an answer has a part.
+/// [`ms`] of a mean, which includes every probe without an answer.
 pub(crate) fn mean_at_least(ns: Option<i64>, l: &Latency) -> String {
     at_least(ns, Some(i64::MIN).filter(|_| l.under_way > 0))
 }
 
-/// What is said of a run with probes that may still have been under way when they were no longer waited for.
+/// A remark for a run with probes that may still have been in flight when the wait for them ended.
 pub(crate) fn cut_off(s: &Summary) -> Option<String> {
     let (count, wait) = (s.rtt.under_way, s.rtt.cut_off_ns?);
     let (was, probes) = if count == 1 { ("was", "probe") } else { ("were", "probes") };
@@ -526,7 +526,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_that_differ_are_told_apart() {
+    fn different_names_stay_different() {
         let names = ["fq_codel,target=1ms,quantum=300", "fq_codel,target=1ms,quantum=1514"];
         assert_eq!(short_names(&names), ["…quantum=300", "…quantum=1514"]);
         let names = ["codel", "fq_codel,target=1ms,quantum=300"];
@@ -534,7 +534,7 @@ mod tests {
     }
 
     #[test]
-    fn losses_are_never_rounded_to_none() {
+    fn losses_are_never_rounded_to_zero() {
         let of = |n, lost| lost_percent(&Latency { n, lost, ..Latency::default() });
         assert_eq!(
             [of(0, 0), of(10, 0), of(9_999, 1), of(99, 1), of(0, 3)],

@@ -1,6 +1,6 @@
-//! What people see and feel: how video calls looked and games ran.
+//! Video calls and games, as people experience them.
 //!
-//! Figures are over the loaded interval; idle ones over the lead-in before it.
+//! Figures are over the loaded interval; idle figures are over the lead-in.
 
 use std::collections::VecDeque;
 
@@ -9,10 +9,10 @@ use serde::{Deserialize, Serialize};
 use crate::record::{Direction, Record, Run};
 use crate::stats::{Span, bits_per_second, known, mean, percentile};
 
-/// Frames whose intervals are averaged to tell a freeze (W3C, "Identifiers for WebRTC's Statistics API",
+/// Frames whose intervals are averaged to detect a freeze (W3C, "Identifiers for WebRTC's Statistics API",
 /// `freezeCount`).
 const FREEZE_FRAMES: usize = 30;
-/// What an interval exceeds the mean by where it is a freeze, at least, ns.
+/// Least excess over the mean interval of a freeze, ns.
 const FREEZE_OVER: i128 = 150_000_000;
 const SECOND: f64 = 1e9;
 
@@ -31,21 +31,21 @@ pub struct TalkPlan {
     pub ticks: Option<u32>,
 }
 
-/// How a call or a game went.
+/// The series of a video call or a game.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct TalkSeries {
-    /// What the server got.
+    /// Received by the server.
     pub up: TalkWay,
-    /// What the client got.
+    /// Received by the client.
     pub down: TalkWay,
 }
 
-/// One way of it. Columns of a kind have equal length.
+/// One direction of it. Columns of one group have equal length.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct TalkWay {
-    /// Frames that were shown, in that order: number.
+    /// Frames that were shown, in order of display: the number.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub frame: Vec<u32>,
     /// When each was captured.
@@ -57,74 +57,74 @@ pub struct TalkWay {
     /// Height of the picture in lines.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub height: Vec<u16>,
-    /// Intervals of a call: end.
+    /// Intervals of a call: the end.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub t_ns: Vec<i64>,
-    /// Bytes of media that came in it.
+    /// Bytes of media received in the interval.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub rx_bytes: Vec<u64>,
-    /// Datagrams that came.
+    /// Datagrams received in the interval.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub rx_packets: Vec<u32>,
-    /// Datagrams that were missing.
+    /// Datagrams missing in the interval.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub lost_packets: Vec<u32>,
-    /// Ticks of a game that came, in that order: number on the grid.
+    /// Ticks of a game that arrived, in order of arrival: the number.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tick: Vec<u32>,
     /// When each was sent.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub sent_ns: Vec<i64>,
-    /// Time until it came.
+    /// One-way delay.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tick_took_ns: Vec<i64>,
-    /// Round trip that it shows, or [`crate::MISSING`].
+    /// Round trip that it measures, or [`crate::MISSING`].
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub rtt_ns: Vec<i64>,
 }
 
-/// One way of a video call.
+/// One direction of a video call.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct CallWay {
-    /// Mean bit rate of the media that came.
+    /// Mean bit rate of the media received.
     pub bitrate_bps: Option<u64>,
     /// Frames shown.
     pub frames: u64,
-    /// Freezes: intervals between two frames shown of at least max(3 δ, δ + 150 ms), δ the mean of the last
-    /// 30.
+    /// Freezes: intervals between two displayed frames of at least max(3 δ, δ + 150 ms), where δ is the mean
+    /// of the last 30 intervals.
     pub freezes: u64,
-    /// For how long, together.
+    /// Total length of the freezes.
     pub frozen_ns: i64,
-    /// That in seconds per minute.
+    /// The same in seconds per minute.
     pub frozen_s_per_min: Option<f64>,
-    /// Height of the picture in most frames, as the median.
+    /// Median height of the picture.
     pub height_p50: Option<u16>,
-    /// Share of the frames shown with each height, rising.
+    /// Share of the displayed frames with each height, in ascending order of height.
     pub heights: Vec<(u16, f64)>,
-    /// Median delay from capture to being shown, idle.
+    /// Median delay from capture to display, idle.
     pub delay_idle_ns: Option<i64>,
     /// Median delay under load.
     pub delay_p50_ns: Option<i64>,
     /// 95th percentile of it.
     pub delay_p95_ns: Option<i64>,
-    /// Datagrams that came.
+    /// Datagrams received.
     pub packets: u64,
     /// Datagrams that were lost.
     pub lost: u64,
 }
 
-/// One way of a game.
+/// One direction of a game.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct GameWay {
     /// Ticks that were due.
     pub ticks: u64,
-    /// Ticks that came later than one tick after the idle median, or never.
+    /// Ticks that arrived more than one tick later than the idle median, or never.
     pub late: u64,
-    /// Of these, those that never came.
+    /// Late ticks that never arrived.
     pub lost: u64,
-    /// That share.
+    /// Share of late ticks.
     pub late_share: Option<f64>,
     /// Idle median of the one-way delay.
     pub idle_ns: Option<i64>,
@@ -138,9 +138,9 @@ pub struct GameWay {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct GameSummary {
-    /// Inputs at the server.
+    /// Inputs received by the server.
     pub up: GameWay,
-    /// States at the client.
+    /// States received by the client.
     pub down: GameWay,
     /// Median round trip under load.
     pub rtt_p50_ns: Option<i64>,
@@ -148,7 +148,7 @@ pub struct GameSummary {
     pub rtt_p95_ns: Option<i64>,
     /// Mean round trip: the ping.
     pub ping_ns: Option<i64>,
-    /// Mean difference of the round trips of two states one after the other.
+    /// Mean difference between the round trips of consecutive states.
     pub jitter_ns: Option<i64>,
     /// Score by the G-model, 1 to 4.37, from ping and jitter under load.
     pub mos: Option<f64>,
@@ -156,16 +156,16 @@ pub struct GameSummary {
     pub mos_idle: Option<f64>,
 }
 
-/// How a call or a game went.
+/// The summary of a video call or a game.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct TalkSummary {
     /// Name, as planned.
     pub name: String,
-    /// Of a call: what the server saw, and what the client saw.
+    /// For a call: as the server and as the client received it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub call: Option<[CallWay; 2]>,
-    /// Of a game.
+    /// For a game.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub game: Option<GameSummary>,
 }
@@ -176,7 +176,7 @@ pub(crate) fn talk_name(record: &Record, index: usize) -> String {
     name.map_or_else(|| format!("talk {}", index + 1), str::to_owned)
 }
 
-/// Both ways, with their names.
+/// Both directions, with their names.
 pub(crate) fn ways(talk: &TalkSeries) -> [(Direction, &TalkWay); 2] {
     [(Direction::Up, &talk.up), (Direction::Down, &talk.down)]
 }
@@ -218,8 +218,7 @@ fn within(all: impl Iterator<Item = At>, loaded: Span) -> Vec<i64> {
     sorted(all.filter(|&(t, _)| loaded.contains(t)).map(|(_, value)| value))
 }
 
-/// Intervals between frames shown in which the picture froze: begin and length. The interval that the end of
-/// the load cuts off counts too.
+/// The freezes: start and length. An interval that the end of the load cuts off counts too.
 pub(crate) fn freezes(way: &TalkWay, loaded: Span) -> Vec<At> {
     let shown: Vec<i64> = pairs(&way.captured_ns, &way.frame_took_ns)
         .map(|(captured, took)| captured.saturating_add(took))
@@ -232,7 +231,7 @@ pub(crate) fn freezes(way: &TalkWay, loaded: Span) -> Vec<At> {
     for (&from, to) in shown.iter().zip(ends) {
         let gap = to.saturating_sub(from).max(0);
         let count = last.len() as i128;
-        // Too few frames tell no mean (WebRTC asks for five).
+        // A mean needs enough frames (WebRTC requires five).
         if count >= 5 {
             let mean = sum / count;
             if i128::from(gap) >= (3 * mean).max(mean + FREEZE_OVER) {
@@ -253,7 +252,7 @@ pub(crate) fn freezes(way: &TalkWay, loaded: Span) -> Vec<At> {
 }
 
 impl CallWay {
-    /// Over the window from `from_ns` to `to_ns`, ns from the start of the load.
+    /// The summary over the window from `from_ns` to `to_ns`, ns from the start of the load.
     #[must_use]
     pub fn within(way: &TalkWay, from_ns: i64, to_ns: i64) -> CallWay {
         CallWay::of(way, Span { from: from_ns, to: to_ns })
@@ -302,15 +301,15 @@ impl CallWay {
 
 /// Mean opinion score of a shooter with this mean ping and jitter, both in ms: the G-model of A. F.
 /// Wattimena, R. E. Kooij, J. M. van Vugt and O. K. Ahmed, "Predicting the perceived quality of a first
-/// person shooter: the Quake IV G-model" (NetGames 2006), with the coefficients that it is commonly quoted
-/// with: of the paper itself only the abstract was at hand. 1 at the least: the model ends at X = 100.
+/// person shooter: the Quake IV G-model" (NetGames 2006), with the commonly quoted coefficients; of the paper
+/// itself only the abstract was available. At least 1: the model ends at X = 100.
 #[must_use]
 pub fn game_mos(ping_ms: f64, jitter_ms: f64) -> f64 {
     let x = (0.104 * ping_ms + jitter_ms).clamp(0.0, 100.0);
     (((-0.000_005_87 * x + 0.001_39) * x - 0.114) * x + 4.37).max(1.0)
 }
 
-/// Mean ping and jitter of round trips in the order in which they came.
+/// Mean ping and jitter of round trips in order of arrival.
 fn ping(rtts: &[i64]) -> (Option<i64>, Option<i64>) {
     let differences: Vec<i64> =
         rtts.windows(2).map(|two| (two[1].saturating_sub(two[0])).saturating_abs()).collect();
@@ -341,7 +340,7 @@ fn game(talk: &TalkSeries, ticks: u32, record: &Record, loaded: Span) -> GameSum
     }
 }
 
-/// When ticks are due.
+/// The times at which ticks are due.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Grid {
     /// Time between two.
@@ -351,8 +350,8 @@ pub(crate) struct Grid {
 }
 
 impl Grid {
-    /// Of `talk`, whose start may be later than planned by chance: no tick is sent before it is due, and some
-    /// are sent when they are.
+    /// The grid of `talk`, whose start may be randomly delayed. No tick is sent before it is due, and some
+    /// are sent exactly then, so the earliest gives the grid.
     pub(crate) fn new(ticks: u32, record: &Record, talk: &TalkSeries) -> Grid {
         let interval = 1_000_000_000 / i64::from(ticks.clamp(1, 1000));
         let sent = |way| {
@@ -365,12 +364,12 @@ impl Grid {
         Grid { interval, first: first.unwrap_or(planned).max(planned) }
     }
 
-    /// When this number is due.
+    /// When this tick is due.
     pub(crate) fn at(self, number: u64) -> i64 {
         self.first.saturating_add(i64::try_from(number).unwrap_or(i64::MAX).saturating_mul(self.interval))
     }
 
-    /// How many are due from `from` on and before `to`, and the number of the first.
+    /// The number of ticks due from `from` on and before `to`, and the first of them.
     pub(crate) fn due(self, from: i64, to: i64) -> (u64, u64) {
         let number = |t: i64| {
             let after = t.saturating_sub(self.first).max(0).cast_unsigned();
@@ -380,7 +379,7 @@ impl Grid {
     }
 }
 
-/// Ticks that came within one tick of the idle median: times of sending, and whether.
+/// For each tick received: its time of sending, and whether it arrived within one tick of the idle median.
 pub(crate) fn in_time(way: &TalkWay, grid: Grid) -> Option<(i64, impl Iterator<Item = (usize, bool)> + '_)> {
     let base = percentile(&idle(pairs(&way.sent_ns, &way.tick_took_ns)), 50)?;
     let most = base.saturating_add(grid.interval);
@@ -400,7 +399,7 @@ impl GameWay {
             ..GameWay::default()
         };
         let Some((most, in_time)) = in_time(way, grid) else { return out };
-        // A tick that would be late only after the end is not judged.
+        // A tick that would be late only after the end is not counted.
         let (due, first) = grid.due(loaded.from, loaded.to.saturating_sub(most));
         let judged = |i: &usize| {
             let number = way.tick.get(*i).copied().unwrap_or(0);
@@ -434,7 +433,7 @@ mod tests {
         assert_eq!((call.freezes, call.frames), (1, 60));
         assert_eq!(call.frozen_ns, 2013 * MS - 990 * MS, "{call:?}");
         assert_eq!(call.heights, [(360, 1.0)]);
-        // The same picture until the end.
+        // The picture stays the same until the end.
         let cut = CallWay::within(&way, 0, 10 * S);
         assert_eq!((cut.freezes, cut.frozen_ns), (2, (10_000 - 2957) * MS + call.frozen_ns));
         assert_eq!(CallWay::within(&TalkWay::default(), 0, S), CallWay::default());
@@ -457,12 +456,12 @@ mod tests {
         }
         let talk = TalkSeries { down: way, ..TalkSeries::default() };
         let summary = game(&talk, 10, &record, Span { from: 0, to: 4 * S });
-        // Of 40 ticks the last two are not judged: they would be late only after the end.
+        // The last two of 40 ticks are not counted: they would be late only after the end.
         assert_eq!((summary.down.ticks, summary.down.late, summary.down.lost), (39, 2, 1));
         assert_eq!(summary.up, GameWay::default());
         assert_eq!(summary.mos, None);
-        // A game that begins 90 ms later by chance has its ticks that much later, and the same ones are late.
-        // The last that is judged is now due after the time of the judgement.
+        // A game that starts 90 ms later has its ticks 90 ms later, and the same ones are late. The last tick
+        // that counted before is now too close to the end.
         let mut later = talk;
         later.down.sent_ns.iter_mut().for_each(|sent| *sent += 90 * MS);
         let shifted = game(&later, 10, &record, Span { from: 0, to: 4 * S });

@@ -1,20 +1,21 @@
-//! The verdict on a run: which directions were saturated, the grade, and what else was found.
+//! The verdict on a run: which directions were saturated, the grade, and other findings.
 //!
-//! * **Saturated**: the direction used at least 80 % of its line, or of the rate that a slower shaper before
-//!   it lets through. The share is judged as it is shown, in whole percent.
-//! * **Grade of a direction**: from the mean rise of its one-way delay, where it was saturated.
+//! * **Saturated**: the direction used at least 80 % of its line, or of the rate of a slower shaper before
+//!   it. The share is rounded to whole percent, as shown, before it is judged.
+//! * **Grade of a direction**: from the mean rise of its one-way delay, if it was saturated.
 //! * **Grade of the run**: from the mean rise of the round trip, the statistic of the dslreports test: below
-//!   5 ms A+, 30 A, 60 B, 200 C, 400 D, from 400 ms F. It is given where every loaded direction was
-//!   saturated, and where each one that was not was starved.
+//!   5 ms A+, 30 ms A, 60 ms B, 200 ms C, 400 ms D, otherwise F. A run has a grade if every loaded direction
+//!   was saturated or starved.
 //! * **Starved**: the direction was not saturated because the acknowledgements of its flows wait in the queue
-//!   of the other one. That is so where the other one was saturated, makes at least half of the rise, and its
-//!   mean rise is at least the idle round trip (the starved flows' round trip doubles) and at least 30 ms. So
-//!   a starved direction never comes with a grade better than B: a low rise over a link that had room to
-//!   spare has no grade.
-//! * **Loss**: the letter is of delay alone, as dslreports' is. Above 1 % of the probes lost under load, the
-//!   loss is named beside it. The bound is chosen: ITU-T G.1010 (2001), table I.1, is commonly quoted with
-//!   less than 1 % for a video call and 3 % for voice, but its text was not at hand. The share is judged as
-//!   it is shown, with one decimal. A stricter bound than 1 % would need more probes than a short run sends.
+//!   of the other direction. The conditions are: the other direction was saturated, it makes at least half of
+//!   the rise, and its mean rise is at least the idle round trip (so the starved flows' round trip doubles)
+//!   and at least 30 ms. So the grade of a run with a starved direction is never better than B, and a low
+//!   rise over a link with spare capacity has no grade.
+//! * **Loss**: the letter is for delay only, as with dslreports. If more than 1 % of the probes are lost
+//!   under load, the loss is named beside it. That bound is our choice: ITU-T G.1010 (2001), table I.1, is
+//!   commonly quoted with less than 1 % for a video call and 3 % for voice, but its text was not available.
+//!   The share is rounded to one decimal, as shown, before it is judged. A stricter bound would need more
+//!   probes than a short run sends.
 
 use serde::{Deserialize, Serialize};
 
@@ -27,28 +28,28 @@ use crate::words;
 /// Utilisation from which a direction counts as saturated, in whole percent.
 pub const SATURATED_PERCENT: u32 = 80;
 
-/// Mean rise from which a queue may starve the other direction, ns: the best letter is then B.
+/// Least mean rise with which a queue may starve the other direction, ns; the best letter is then B.
 const STARVING_NS: i64 = 30_000_000;
 
 /// Share of probes lost under load above which the loss is named beside the grade, in tenths of a percent.
 const LOSSY_PERMILLE: f64 = 10.0;
 
-/// A letter with the figures behind it.
+/// A letter with its figures.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Grade {
-    /// The letter: of delay alone.
+    /// The letter, for delay only.
     pub letter: Letter,
     /// Mean rise under load over the idle median, ns: of the round trip, or of the one-way delay of a
     /// direction.
     pub mean_rise_ns: i64,
-    /// Share of the probes that were lost under load, 0 to 1. Absent for one direction: the way on which a
-    /// probe was lost is not always known.
+    /// Share of the probes that were lost under load, 0 to 1. Absent for one direction, because the direction
+    /// in which a probe was lost is not always known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub loss: Option<f64>,
 }
 
 impl Grade {
-    /// Whether more than 1 % of the probes were lost: then the letter does not tell all.
+    /// Whether more than 1 % of the probes were lost, so that the letter is not the full story.
     #[must_use]
     pub fn is_lossy(&self) -> bool {
         self.loss.is_some_and(lossy)
@@ -86,7 +87,7 @@ impl Letter {
         }
     }
 
-    /// As printed.
+    /// The letter as printed.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::APlus => "A+",
@@ -103,23 +104,23 @@ impl Letter {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct DirectionVerdict {
-    /// Which.
+    /// The direction.
     pub direction: Direction,
-    /// Share of the line that was used, or of the rate of a slower shaper before it, 0 to about 1; absent
-    /// where it is not known.
+    /// Share of the line that was used, or of the rate of a slower shaper before it, 0 to about 1; absent if
+    /// unknown.
     pub used: Option<f64>,
-    /// Whether that is enough; absent where it is not known.
+    /// Whether that is enough; absent if unknown.
     pub saturated: Option<bool>,
     /// Whether its flows' acknowledgements wait in the queue of the other direction, so that it was not
     /// saturated.
     pub starved: bool,
-    /// The grade of its one-way delay, where one may be given.
+    /// The grade of its one-way delay, if there is one.
     pub grade: Option<Grade>,
     /// Why there is none.
     pub no_grade: Option<String>,
 }
 
-/// Puts the verdict into a summary that has all its figures.
+/// Adds the verdict to a summary that has all its figures.
 pub(crate) fn judge(summary: &mut Summary, record: &Record, run: &Run) {
     let directions = loaded_directions(record);
     let unfit = unfit(summary, record, run).err();
@@ -136,7 +137,7 @@ pub(crate) fn judge(summary: &mut Summary, record: &Record, run: &Run) {
     summary.directions = verdicts;
 }
 
-/// Why nothing of the run may be graded.
+/// Why the run cannot be graded at all.
 fn unfit(summary: &Summary, record: &Record, run: &Run) -> Result<(), String> {
     if !run.validity.valid {
         return Err("the run is not valid".into());
@@ -169,7 +170,7 @@ fn used(summary: &Summary, record: &Record, run: &Run, direction: Direction) -> 
     })
 }
 
-/// `used`: up and down.
+/// The verdict on one direction. `used` is for up and down.
 fn of_direction(
     summary: &Summary,
     direction: Direction,
@@ -222,19 +223,19 @@ fn is_saturated(used: f64) -> bool {
     whole_percent(used) >= f64::from(SATURATED_PERCENT)
 }
 
-/// Whether so many lost probes are named beside a grade.
+/// Whether this share of lost probes is named beside a grade.
 pub(crate) fn lossy(share: f64) -> bool {
     (share * 1000.0).round() > LOSSY_PERMILLE
 }
 
-/// Share of the probes in the loaded interval that brought none; absent where none was sent.
+/// Share of the probes in the loaded interval that were lost; `None` if none was sent.
 pub(crate) fn lost(latency: &Latency) -> Option<f64> {
     let sent = latency.n.saturating_add(latency.lost);
     (sent > 0).then(|| latency.lost as f64 / sent as f64)
 }
 
-/// Whether the queue of `direction`, which is saturated, holds up the acknowledgements of the other one's
-/// flows so long that these cannot fill their line; see the module.
+/// Whether the saturated queue of `direction` delays the acknowledgements of the other direction's flows so
+/// long that they cannot fill their line; see the module's documentation.
 fn starves(summary: &Summary, direction: Direction) -> bool {
     let rise = one_way(summary, direction).added_mean_ns;
     let (Some(rise), Some(idle), Some(total)) = (rise, summary.rtt.idle_ns, summary.rtt.added_mean_ns) else {
@@ -249,7 +250,7 @@ fn findings(summary: &Summary, verdicts: &[DirectionVerdict], run: &Run) -> Vec<
     }
     let mut out: Vec<String> = verdicts.iter().filter_map(|verdict| starved(summary, verdict)).collect();
     if let Some(share) = lost(&summary.rtt).filter(|&share| lossy(share) && !verdicts.is_empty()) {
-        let of_delay = if summary.grade.is_some() { "; the grade is of delay alone" } else { "" };
+        let of_delay = if summary.grade.is_some() { "; the grade is for delay only" } else { "" };
         out.push(format!("{:.1} % of the probes were lost under load{of_delay}.", share * 100.0));
     }
     if summary.rtt.idle_ns.is_none() && summary.rtt.n > 0 && !verdicts.is_empty() {

@@ -3,8 +3,8 @@ use crate::record::{FlowPlan, Validity};
 
 const MS: i64 = 1_000_000;
 
-/// Flows both ways over a link with an idle round trip of 30 ms: the shares used up and down, the mean rises
-/// of both one-way delays in ms; that of the round trip is their sum.
+/// Flows both ways over a link with an idle round trip of 30 ms. `used` is the shares used up and down,
+/// `rises` the mean rises of both one-way delays in ms; the rise of the round trip is their sum.
 fn judged(used: [f64; 2], rises: [i64; 2]) -> Summary {
     judged_with(used, rises, |_, _| {})
 }
@@ -61,24 +61,23 @@ fn a_bloated_upload_that_starves_downloads_is_graded_and_says_so() {
 }
 
 #[test]
-fn a_low_rise_over_a_link_that_had_room_has_no_grade() {
+fn a_low_rise_over_a_link_with_spare_capacity_has_no_grade() {
     let refused = "the link was not saturated: down 62 % used";
-    // A rise that no queue made; one below the idle round trip; one that the direction with room makes
-    // itself.
+    // A rise without a queue; one below the idle round trip; one in the direction with spare capacity.
     for rises in [[1, 0], [29, 0], [10, 300]] {
         let s = judged([1.0, 0.62], rises);
         assert_eq!((s.grade, s.no_grade.as_deref(), s.findings.len()), (None, Some(refused), 0), "{rises:?}");
     }
-    // A short way: the rise is many idle round trips, and yet low.
+    // A short path: the rise is many idle round trips, but still low.
     let s = judged_with([1.0, 0.62], [29, 0], |_, s| s.rtt.idle_ns = Some(MS));
     assert_eq!(s.no_grade.as_deref(), Some(refused));
-    // A long way: the rise is large, and the downloads' round trip hardly longer for it.
+    // A long path: the rise is large, but the downloads' round trip is hardly longer.
     let s = judged_with([1.0, 0.62], [200, 0], |_, s| s.rtt.idle_ns = Some(600 * MS));
     assert_eq!(s.no_grade.as_deref(), Some(refused));
     // Neither direction was saturated.
     let s = judged([0.5, 0.62], [300, 0]);
     assert_eq!(s.no_grade.as_deref(), Some("the link was not saturated: up 50 % used"));
-    // Who starves is not known.
+    // It is unknown which direction starves.
     let s = judged_with([1.0, 0.62], [300, 0], |_, s| s.up.added_mean_ns = None);
     assert_eq!(s.no_grade.as_deref(), Some(refused));
 }
@@ -91,22 +90,22 @@ fn what_is_shown_as_80_percent_is_80_percent() {
 }
 
 #[test]
-fn each_direction_has_the_grade_of_its_own_way() {
+fn each_direction_has_the_grade_of_its_own_delay() {
     let s = judged([1.0, 0.97], [70, 3]);
     let letters: Vec<_> = s.directions.iter().map(|v| letter(v.grade)).collect();
     assert_eq!((letters, letter(s.grade)), (vec![Some("C"), Some("A+")], Some("C")));
-    // One way only is loaded: the other has no verdict.
+    // Only one direction is loaded: the other has no verdict.
     let s = judged_with([1.0, 0.1], [70, 3], |r, _| r.test.flows.truncate(1));
     assert_eq!((s.directions.len(), s.saturated, letter(s.grade)), (1, Some(true), Some("C")));
 }
 
 #[test]
-fn loss_above_one_percent_stands_beside_the_letter() {
+fn loss_above_one_percent_is_named_beside_the_letter() {
     let s = judged_with([1.0, 1.0], [1, 1], |_, s| s.rtt.lost = 101);
     let grade = s.grade.expect("a grade");
     assert_eq!((grade.letter, grade.is_lossy()), (Letter::APlus, true));
     assert_eq!(grade.loss, Some(101.0 / 1101.0));
-    assert_eq!(s.findings, ["9.2 % of the probes were lost under load; the grade is of delay alone."]);
+    assert_eq!(s.findings, ["9.2 % of the probes were lost under load; the grade is for delay only."]);
     // 10 of 1000 are 1.0 %, and shown as that.
     let s = judged_with([1.0, 1.0], [1, 1], |_, s| (s.rtt.n, s.rtt.lost) = (990, 10));
     assert_eq!((s.grade.expect("a grade").is_lossy(), s.findings.len()), (false, 0));

@@ -1,18 +1,18 @@
-//! What people see: how videos played.
+//! How videos played.
 
 use serde::{Deserialize, Serialize};
 
 use crate::record::{Record, Run, VideoSeries};
 use crate::stats::{Span, known};
 
-/// How one video played. Bit rates are those that the player selected, of segments asked for in the loaded
+/// How one video played. Bit rates are those that the player selected for segments requested in the loaded
 /// interval.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct VideoSummary {
     /// Name, as planned.
     pub name: String,
-    /// Segments, all as long.
+    /// Segments, all of equal length.
     pub segments: u64,
     /// Mean bit rate.
     pub bitrate_mean_bps: Option<u64>,
@@ -20,13 +20,13 @@ pub struct VideoSummary {
     pub bitrate_min_bps: Option<u64>,
     /// Highest.
     pub bitrate_max_bps: Option<u64>,
-    /// How often a segment had another bit rate than the one before.
+    /// How often a segment had a different bit rate from the one before.
     pub changes: u64,
-    /// From the start of the load until it played; absent where it never did.
+    /// Time from the start of the load until playback; absent if it never played.
     pub startup_ns: Option<i64>,
-    /// How often playback stalled, in all of the load.
+    /// How often playback stalled in the whole load.
     pub stalls: u64,
-    /// For how long, together.
+    /// Total length of the stalls.
     pub stalled_ns: i64,
 }
 
@@ -36,7 +36,7 @@ pub(crate) fn video_name(record: &Record, index: usize) -> String {
     name.map_or_else(|| format!("video {}", index + 1), str::to_owned)
 }
 
-/// Every segment: when it was asked for, and the bit rate that was selected.
+/// Every segment: the time of its request, and the selected bit rate.
 pub(crate) fn selected(video: &VideoSeries) -> impl Iterator<Item = (i64, u64)> + '_ {
     video.asked_ns.iter().copied().zip(video.bitrate_bps.iter().copied())
 }
@@ -49,8 +49,8 @@ pub(crate) fn videos(record: &Record, run: &Run, loaded: Span) -> Vec<VideoSumma
 }
 
 impl VideoSummary {
-    /// Of segments asked for from `from_ns` on and before `to_ns`, ns from the start of the load; startup and
-    /// stalls are those of all of it.
+    /// The summary of segments requested from `from_ns` on and before `to_ns`, ns from the start of the load;
+    /// startup and stalls are those of the whole load.
     #[must_use]
     pub fn within(video: &VideoSeries, from_ns: i64, to_ns: i64) -> VideoSummary {
         VideoSummary::of(video, Span { from: from_ns, to: to_ns })

@@ -1,40 +1,39 @@
-//! How one way of a call sounded.
+//! How one direction of a call sounded.
 
 use serde::{Deserialize, Serialize};
 
 use crate::mos::mos;
 
-/// How one way of a call sounded; absent below five packets.
+/// How one direction of a call sounded; absent below five packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Voice {
-    /// Packets sent on this way.
+    /// Packets sent in this direction.
     pub sent: u64,
-    /// Packets lost on it; one that was lost nobody knows where counts on both.
+    /// Packets lost in it; a packet that was lost in an unknown direction counts in both.
     pub lost: u64,
     /// Mean one-way delay.
     pub delay_ns: u64,
-    /// Jitter: the mean of |IPDV| (RFC 3393), the difference of the delays of two packets sent one after the
-    /// other.
+    /// Jitter: the mean of |IPDV| (RFC 3393), the difference between the delays of consecutive packets.
     pub jitter_ns: u64,
-    /// Mean opinion score, 1 to 4.41: the E-model (ITU-T G.107) with mean delay + 2 x jitter and the share
+    /// Mean opinion score, 1 to 4.41: the E-model (ITU-T G.107) with mean delay + 2 × jitter and the share
     /// lost.
     pub mos: f64,
 }
 
-/// What became of a packet on one way.
+/// What happened to a packet in one direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Heard {
-    /// It arrived after this one-way delay in nanoseconds. A negative one, of clocks that disagree, counts as
-    /// none.
+    /// It arrived after this one-way delay in nanoseconds. A negative delay, from clocks that disagree,
+    /// counts as zero.
     After(i64),
-    /// It arrived, nobody knows when: the answer to it was lost.
+    /// It arrived at an unknown time: the answer to it was lost.
     Sometime,
     /// It was lost.
     Never,
 }
 
-/// Makes a [`Voice`] of the packets of one way.
+/// Computes a [`Voice`] from the packets of one direction.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Listener {
     sent: u64,
@@ -47,7 +46,7 @@ pub(crate) struct Listener {
 }
 
 impl Listener {
-    /// Takes the next packet in the order of sending.
+    /// Adds the next packet in the order of sending.
     pub(crate) fn hear(&mut self, packet: Heard) {
         self.sent += 1;
         let delay = match packet {
@@ -69,7 +68,7 @@ impl Listener {
         self.last = delay;
     }
 
-    /// How it sounded; nothing where nothing was sent.
+    /// How it sounded; `None` if too few packets were sent.
     pub(crate) fn voice(&self) -> Option<Voice> {
         let mean = |sum: u128, n: u64| u64::try_from(sum / u128::from(n.max(1))).unwrap_or(u64::MAX);
         let (delay_ns, jitter_ns) = (mean(self.delays, self.timed), mean(self.differences, self.pairs));
@@ -107,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn silence_and_nothing_are_told_apart() {
+    fn lost_packets_and_no_packets_are_different() {
         assert_eq!(voice(&[]), None);
         let silence = voice(&[Heard::Never; 2]).expect("sent");
         assert_eq!(silence, Voice { sent: 2, lost: 2, mos: 1.0, ..Voice::default() });

@@ -7,11 +7,11 @@ use crate::summary::Summary;
 
 pub(crate) use headline::headline_pieces;
 
-/// Why a step of the goodput may lie above the link's rate.
+/// Why a step of the goodput may exceed the link's rate.
 pub(crate) const RELEASED: &str =
     "a retransmission that fills a gap releases at once what had arrived behind the gap";
 
-/// Milliseconds for a sentence: a decimal below ten only.
+/// Milliseconds for a sentence, with one decimal below ten.
 pub(crate) fn ms(ns: i64) -> String {
     let value = ns as f64 / 1e6;
     if value.abs() < 9.95 {
@@ -32,13 +32,13 @@ pub(crate) fn rate(bps: u64) -> String {
     format!("{}{NBSP}{unit}", text.trim_end_matches('0').trim_end_matches('.'))
 }
 
-/// The first letter as a capital.
+/// The text with a capital first letter.
 pub(crate) fn capital(words: &str) -> String {
     let mut chars = words.chars();
     chars.next().map(|c| c.to_uppercase().chain(chars).collect()).unwrap_or_default()
 }
 
-/// `TCP upload::3` and the like, as short as it stays clear.
+/// Shortens a flow's name, for example `TCP upload::3`, as far as it stays clear.
 pub(crate) fn short_flow(name: &str) -> String {
     let rest = ["TCP upload", "TCP download"].iter().find_map(|p| name.strip_prefix(p)).unwrap_or(name);
     let rest = rest.trim_matches([':', ' ']);
@@ -50,7 +50,7 @@ pub(crate) fn short_flow(name: &str) -> String {
     }
 }
 
-/// What was run, in one line.
+/// The experiment in one line.
 pub(crate) fn experiment(record: &Record) -> String {
     let count = |d| record.test.flows.iter().filter(|f| f.direction == d).count();
     let (up, down) = (count(Direction::Up), count(Direction::Down));
@@ -68,7 +68,7 @@ pub(crate) fn experiment(record: &Record) -> String {
     parts.join(" · ")
 }
 
-/// The link, in one line.
+/// The link in one line.
 pub(crate) fn link(record: &Record) -> String {
     let side = |p: &PathPlan| p.rate_bps.map_or_else(|| "unlimited".to_owned(), rate);
     let l = &record.link;
@@ -99,7 +99,7 @@ pub(crate) fn link(record: &Record) -> String {
     out
 }
 
-/// The radio in place of a rate, where the first run has one.
+/// The radio in place of a rate, if the first run has one.
 fn wifi(record: &Record) -> Option<String> {
     let radio = record.runs.first()?.radios.first()?;
     let stations = match radio.stations.len() {
@@ -109,7 +109,7 @@ fn wifi(record: &Record) -> Option<String> {
     Some(format!("Wi-Fi, {stations}"))
 }
 
-/// What was planned and not measured; `None` where nothing is missing.
+/// A sentence about queues that were planned but not measured; `None` if nothing is missing.
 pub(crate) fn missing(record: &Record) -> Option<String> {
     let missing = record.missing();
     let (verb, they) = match missing.len() {
@@ -134,7 +134,7 @@ pub(crate) fn result(run: &Run, s: &Summary) -> String {
     }
 }
 
-/// A space at which no line ends.
+/// A no-break space.
 const NBSP: char = '\u{a0}';
 
 /// [`ms`], kept on one line.
@@ -145,7 +145,7 @@ fn firm(ns: i64) -> String {
     ms(ns).replace(' ', "\u{a0}")
 }
 
-/// A part of a sentence; a queue's name knows its queue.
+/// A part of a sentence; a queue's name has the index of its run.
 pub(crate) struct Piece {
     pub(crate) queue: Option<usize>,
     pub(crate) words: String,

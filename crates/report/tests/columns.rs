@@ -15,12 +15,12 @@ fn records() -> [(&'static str, Record); 2] {
     [("talking", fixture::applications::talking()), ("wifi", fixture::wifi::anomaly())]
 }
 
-/// What is in backquotes.
+/// The words in backquotes.
 fn quoted(text: &str) -> Vec<String> {
     text.split('`').skip(1).step_by(2).map(str::to_owned).collect()
 }
 
-/// The rows of the page's tables whose heading begins with this.
+/// The rows of those tables of the page whose heading begins with this.
 fn table(heading: &str) -> Vec<Vec<String>> {
     let page = std::fs::read_to_string(PAGE).unwrap();
     let rows = page.lines().skip_while(|line| !line.starts_with(heading)).skip(2);

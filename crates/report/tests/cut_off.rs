@@ -1,4 +1,4 @@
-//! Probes that were not answered for as long as they were waited for: what table and page show of them.
+//! Probes that were still unanswered when the wait for them ended: what table and page show.
 
 #![allow(clippy::unwrap_used)]
 
@@ -9,8 +9,8 @@ use goodqueue_report::{MISSING, Record, Run, Summary, UnderWay, csv, html, table
 
 const S: i64 = 1_000_000_000;
 
-/// The last `percent` of a run's probes, of those sent in the last 80 % of the load, have no answer after 16
-/// s and more.
+/// Makes the last `percent` of a run's probes, of those sent in the last 80 % of the load, unanswered after
+/// 16 s and more.
 fn cut(record: &mut Record, run: usize, percent: usize) -> u64 {
     let load = i64::try_from(record.test.load_ns).unwrap();
     let probe = &mut record.runs[run].probes[0];
@@ -40,7 +40,7 @@ fn without_answer(run: &Run) -> usize {
 }
 
 #[test]
-fn percentiles_that_are_cut_off_are_lower_bounds_and_the_others_are_not() {
+fn only_percentiles_that_are_cut_off_are_lower_bounds() {
     for (mut record, name) in [(fixture::square(), "rise"), (fixture::ping(), "round trip")] {
         let load = i64::try_from(record.test.load_ns).unwrap();
         record.runs[0].probes[0]
@@ -53,7 +53,7 @@ fn percentiles_that_are_cut_off_are_lower_bounds_and_the_others_are_not() {
         let count = cut(&mut record, 0, 10);
         assert!(count > 3 && count == without_answer(&record.runs[0]) as u64);
         let rtt = Summary::of(&record, &record.runs[0]).rtt;
-        // They are samples of a round trip that is longer, and none of them is lost.
+        // They are samples of a longer round trip, and none of them is lost.
         assert_eq!((rtt.n, rtt.under_way, rtt.lost), (before.n, count, 0), "{name}");
         assert!(rtt.cut_off_ns.is_some_and(|cut| (16 * S..17 * S).contains(&cut)), "{name}: {rtt:?}");
         assert!(rtt.p50_ns < Some(S) && rtt.p95_ns >= rtt.cut_off_ns && rtt.p99_ns >= rtt.p95_ns, "{rtt:?}");
@@ -64,7 +64,7 @@ fn percentiles_that_are_cut_off_are_lower_bounds_and_the_others_are_not() {
         let text = table::text(&record, layout);
         let row = row(&text, &queue);
         let bounds = row.matches("> 1").count();
-        // Without load: 95th, 99th percentile and maximum. With it the mean of the grade is one too.
+        // Without load: 95th and 99th percentile and maximum. With load also the mean of the grade.
         assert!(bounds >= 3, "{name}: {row}");
         let words = format!("{count} probes were not answered within 16.");
         assert!(text.contains(&words), "{name}: {words} is not in\n{text}");

@@ -1,4 +1,4 @@
-//! The files for flent, read by flent itself. Needs `flent` on the machine: without it the test says
+//! flent reads our files for flent. The test needs `flent` on the machine. Without it the test prints
 //! `SKIPPED` and passes, unless GOODQUEUE_REQUIRE_ALL is set.
 
 #![allow(clippy::unwrap_used)]
@@ -11,7 +11,7 @@ use std::process::Command;
 
 use goodqueue_report::{Record, flent};
 
-/// What this machine's matplotlib makes this flent say of any file.
+/// A message that some versions of matplotlib cause for any file.
 const NOT_OURS: &str =
     "Unable to build our own tight layout: 'Figure' object has no attribute '_cachedRenderer'";
 
@@ -20,7 +20,7 @@ fn have_flent() -> bool {
     if !found {
         let required = std::env::var_os("GOODQUEUE_REQUIRE_ALL").is_some();
         assert!(!required, "flent is required (GOODQUEUE_REQUIRE_ALL) and not installed");
-        // Not through `println`, which the test runner holds back.
+        // Not with `println`, which the test runner captures.
         let _ = writeln!(std::io::stderr(), "SKIPPED: flent is not installed; nothing was read by flent");
     }
     found
@@ -126,7 +126,7 @@ fn document(path: &Path) -> serde_json::Value {
 }
 
 #[test]
-fn a_call_and_a_page_have_series_of_flents() {
+fn a_call_and_a_page_have_flents_series() {
     let dir = std::env::temp_dir().join(format!("goodqueue-report-{}-beside", std::process::id()));
     std::fs::create_dir_all(&dir).unwrap();
     let v = document(&flent::write(&fixture::beside(), &dir).unwrap()[0]);
@@ -135,7 +135,7 @@ fn a_call_and_a_page_have_series_of_flents() {
     let lost = loss.iter().filter(|packet| packet["val"] == 1.0).count();
     assert_eq!((loss.len(), delay.len()), (35 * 50, 35 * 50 - lost));
     assert!(lost > 10 && raw("VoIP::jitter").len() >= delay.len() - lost - 1);
-    // One page of 221.6 ms idle, and the two that were complete under load, one in the ramp.
+    // One page of 221.6 ms idle, and the two that were complete under load, one of them in the ramp.
     let pages = raw("HTTP latency");
     assert_eq!((pages.len(), pages[0]["val"].as_f64()), (3, Some(221.6)));
     assert_eq!(v["metadata"]["SERIES_META"]["HTTP latency"]["UNITS"], "ms");
@@ -148,8 +148,8 @@ fn a_call_and_a_page_have_series_of_flents() {
     std::fs::remove_dir_all(&dir).unwrap();
 }
 
-/// A game is its ping, a video call the delay of its frames each way; both are hosts that flent would have
-/// pinged besides.
+/// A game is written as its ping, a video call as the delay of its frames in each direction. Both are extra
+/// hosts for flent to ping.
 #[test]
 fn a_video_call_and_a_game_are_extra_pings() {
     let dir = std::env::temp_dir().join(format!("goodqueue-report-{}-talking", std::process::id()));
@@ -176,9 +176,9 @@ fn a_video_call_and_a_game_are_extra_pings() {
     std::fs::remove_dir_all(&dir).unwrap();
 }
 
-/// flent averages all pings that a test has; calls and games are none of the test's own.
+/// flent averages all pings of a test; calls and games must not be part of that average.
 #[test]
-fn the_average_of_pings_is_that_of_the_tests_own() {
+fn the_average_of_pings_is_that_of_the_tests_own_pings() {
     let dir = std::env::temp_dir().join(format!("goodqueue-report-{}-average", std::process::id()));
     std::fs::create_dir_all(&dir).unwrap();
     let mut record = fixture::rrul_of(10);

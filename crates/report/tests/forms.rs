@@ -1,4 +1,4 @@
-//! Every form of every made-up record.
+//! Every format of every made-up record.
 
 #![allow(clippy::unwrap_used)]
 
@@ -12,7 +12,7 @@ use goodqueue_report::{
     Error, MISSING, ProbeSeries, Record, Repetition, SCHEMA, Summary, csv, html, table, write_all,
 };
 
-/// A folder of its own, removed at the end.
+/// A temporary folder, removed at the end.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -49,7 +49,7 @@ fn tables_are_as_agreed() {
             // Tables end where the remarks begin.
             let rows = text.lines().take_while(|l| !l.contains(": ") && !l.starts_with("simulated"));
             let widest = rows.map(|line| line.chars().count()).max();
-            // What is never left out takes 78 columns at the most.
+            // The columns that are never left out take 78 characters at most.
             assert!(widest <= Some(columns.max(78)), "{name} at {columns}: {widest:?}\n{text}");
         }
         let wide = table::text(&record, Layout { wide: true, verbose: true, ..Layout::default() });
@@ -127,7 +127,7 @@ fn damage_is_named() {
 }
 
 #[test]
-fn everything_is_written_whole() {
+fn everything_is_written_completely() {
     let folder = Folder::new("whole");
     for (name, record) in fixture::all() {
         let dir = folder.0.join(name);
@@ -142,7 +142,7 @@ fn everything_is_written_whole() {
             assert!(names.iter().any(|n| n == want), "{name}: no {want}");
         }
         assert_eq!(names.iter().filter(|n| n.ends_with(".flent.gz")).count(), record.runs.len());
-        // Again, over what is there.
+        // Again, over the existing files.
         assert_eq!(write_all(&record, &dir).unwrap(), files);
     }
 }
@@ -163,7 +163,7 @@ fn a_file_that_cannot_be_written_is_named() {
     // No folder before its first file.
     assert!(!folder.0.join("charts").exists() && !folder.0.join("csv").exists());
 
-    // Nor does a folder stay that was made for a file that could not be written.
+    // A folder that was created for a file that could not be written is removed too.
     fs::remove_dir(folder.0.join("report.html")).unwrap();
     fs::write(folder.0.join("csv"), "in the way").unwrap();
     let error = write_all(&fixture::ping(), &folder.0).unwrap_err();
@@ -200,7 +200,7 @@ fn a_simulated_run_is_identified_in_table_and_page() {
 }
 
 #[test]
-fn repetitions_are_told_with_their_interval_and_one_run_has_none() {
+fn repetitions_have_an_interval_and_a_single_run_has_none() {
     let mut record = fixture::square();
     assert!(!table::text(&record, Layout::default()).contains("repetitions"));
     for (drops, figures) in [[1, 2, 3], [10, 10, 10]].into_iter().zip(&mut record.runs) {
@@ -227,7 +227,7 @@ fn repetitions_are_told_with_their_interval_and_one_run_has_none() {
 }
 
 #[test]
-fn a_run_with_a_link_of_its_own_is_measured_against_it() {
+fn a_run_with_its_own_link_is_measured_against_it() {
     let mut record = fixture::square();
     let used = |record: &Record| Summary::of(record, &record.runs[0]).queue_up.utilisation.expect("a rate");
     let whole = used(&record);
@@ -317,7 +317,7 @@ fn the_page_is_one_small_file() {
     for (name, record) in fixture::all() {
         let page = html(&record);
         assert_numbers(name, page.split("<script>").next().unwrap());
-        // What is cut at a chart's frame names a shape of the page itself.
+        // A clip path refers to a shape in the page itself.
         let page = page.replace("url(#", "");
         for bad in ["src=", "href=\"http", "url(", "@import", "<link rel=\"stylesheet", "fetch(", "{{"] {
             assert!(!page.contains(bad), "{name}: {bad}");
@@ -383,7 +383,7 @@ fn lost_probes_are_gaps_in_csv() {
 }
 
 #[test]
-fn the_suffix_chooses_the_form() {
+fn the_suffix_determines_the_format() {
     let folder = Folder::new("suffix");
     let record = fixture::ping();
     for suffix in goodqueue_report::SUFFIXES {
@@ -400,7 +400,7 @@ fn the_suffix_chooses_the_form() {
 
 #[cfg(feature = "png")]
 #[test]
-fn pictures_are_whole() {
+fn pictures_are_complete() {
     let folder = Folder::new("png");
     let path = folder.0.join("overview.png");
     goodqueue_report::write_as(&fixture::square(), &path).unwrap();
@@ -421,7 +421,7 @@ fn pictures_are_whole() {
 }
 
 #[test]
-fn what_is_missing_is_said_in_every_form() {
+fn missing_queues_are_named_in_every_format() {
     let mut record = fixture::square();
     let names: Vec<String> = record.runs.iter().map(|run| run.queue.clone()).collect();
     assert!(record.missing().is_empty(), "a record of an earlier version says nothing of its plan");
@@ -443,7 +443,7 @@ fn what_is_missing_is_said_in_every_form() {
     assert!(!record.to_json().unwrap().contains("\"missing\""));
 }
 
-/// Each tenth answer never came.
+/// Every tenth answer never arrived.
 fn lose(probe: &mut ProbeSeries) {
     for delays in [&mut probe.rtt_ns, &mut probe.up_ns, &mut probe.down_ns] {
         delays.iter_mut().step_by(10).for_each(|delay| *delay = MISSING);

@@ -1,5 +1,5 @@
-//! The tables read by pandas and pyarrow. Needs a Python that has both: `python3`, or the one that
-//! GOODQUEUE_PYTHON names. Without it the test says `SKIPPED` and passes, unless GOODQUEUE_REQUIRE_ALL is
+//! pandas and pyarrow read the tables. The test needs a Python that has both: `python3`, or the one that
+//! GOODQUEUE_PYTHON names. Without it the test prints `SKIPPED` and passes, unless GOODQUEUE_REQUIRE_ALL is
 //! set.
 
 #![cfg(feature = "parquet")]
@@ -12,8 +12,8 @@ use std::process::Command;
 
 use goodqueue_report::{write_all, write_as};
 
-/// Every column is of one type; the two forms of the long table agree; a figure that pandas computes is the
-/// report's.
+/// Every column has one type, the two formats of the long table agree, and a figure that pandas computes
+/// equals the report's.
 const PROGRAM: &str = r#"
 import sys, glob, os
 import pandas as pd, pyarrow.parquet as pq
@@ -61,7 +61,7 @@ fn python() -> Option<String> {
     }
     let required = std::env::var_os("GOODQUEUE_REQUIRE_ALL").is_some();
     assert!(!required, "pandas and pyarrow are required (GOODQUEUE_REQUIRE_ALL), and {python} lacks them");
-    // Not through `println`, which the test runner holds back.
+    // Not with `println`, which the test runner captures.
     let _ = writeln!(std::io::stderr(), "SKIPPED: {python} lacks pandas or pyarrow; they read no table");
     None
 }

@@ -1,5 +1,5 @@
-//! Records that make no sense do not make the report panic, and no form of them contains a number that is
-//! none.
+//! Nonsensical records do not make the report panic, and no format of them contains a number that is not
+//! finite.
 
 #![allow(clippy::unwrap_used)]
 

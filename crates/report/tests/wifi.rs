@@ -1,4 +1,4 @@
-//! The Wi-Fi part of a record in every form.
+//! The Wi-Fi part of a record in every format.
 
 #![allow(clippy::unwrap_used)]
 
@@ -30,7 +30,7 @@ fn the_fixture_accounts_for_every_nanosecond() {
 }
 
 #[test]
-fn nothing_overlaps_but_collisions() {
+fn only_collisions_overlap() {
     let record = fixture::wifi::anomaly();
     for radio in radios(&record) {
         let mut free = radio.window.from_ns;
@@ -47,7 +47,7 @@ fn the_anomaly_and_its_end() {
     let record = fixture::wifi::anomaly();
     let all: Vec<Summary> = record.runs.iter().map(|run| record.summary(run)).collect();
     let slow = |s: &Summary| s.radios[0].stations[2].share.unwrap();
-    // One packet each in turn: the slow one holds the air about 20 times as long as a fast one.
+    // One packet each in turn: the slow station uses the air about 20 times as long as a fast one.
     assert!(slow(&all[0]) > 0.7 && all[0].radios[0].airtime_jain.unwrap() < 0.6);
     assert!((slow(&all[1]) - 1.0 / 3.0).abs() < 0.01 && all[1].radios[0].airtime_jain.unwrap() > 0.99);
     // The air was busy, so there is a grade.
@@ -61,7 +61,7 @@ fn stations_as_csv() {
     assert_eq!(stations.lines().count(), 1 + 6);
     let columns = stations.lines().next().unwrap().split(',').count();
     for line in stations.lines().skip(1) {
-        // The rate has a comma of its own, within quotes.
+        // The rate contains a comma, within quotes.
         assert_eq!(line.split(',').count(), columns + 1, "{line}");
     }
     let airtime = csv::airtime(&record);
@@ -113,7 +113,7 @@ fn names_of_stations_are_not_markup() {
 }
 
 #[test]
-fn parts_that_do_not_add_up_are_said_so() {
+fn parts_that_do_not_add_up_are_reported() {
     let mut record = fixture::wifi::anomaly();
     let words = "these do not add up";
     assert!(!table::text(&record, table::Layout::default()).contains(words));

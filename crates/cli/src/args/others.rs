@@ -1,4 +1,4 @@
-//! What may be typed after the commands that hold our results against others: `airtime-model`, `replay`,
+//! Arguments of the commands that compare our results with those of others: `airtime-model`, `replay`,
 //! `reproduce`, `truth`.
 
 use std::path::PathBuf;
@@ -8,15 +8,15 @@ use clap::Args;
 /// `goodqueue airtime-model`.
 #[derive(Args, Debug)]
 pub struct AirtimeArgs {
-    /// A station that always has something to receive: its rate, mean bytes of packets in an aggregate
-    /// [default: one packet], bytes of a packet [default: 1500], weight [default: 1]; once for each
+    /// A station that always has packets to receive: its rate, mean bytes of an aggregate [default: one
+    /// packet], bytes of a packet [default: 1500], weight [default: 1]; once for each station
     #[arg(long, value_name = "RATE[:aggregate=BYTES][,packet=BYTES][,weight=N]")]
     pub station: Vec<String>,
-    /// Interframe spaces: a is 5 GHz (DIFS 34 us, SIFS 16 us), b is 2.4 GHz with short slots (28 us, 10 us)
-    /// [default: both]
+    /// Interframe spaces: a is for 5 GHz (DIFS 34 us, SIFS 16 us), b for 2.4 GHz with short slots (28 us, 10
+    /// us) [default: both]
     #[arg(long, value_enum, value_name = "SET")]
     pub constants: Option<ConstantsArg>,
-    /// Count the overhead of a transmission to its station where air is shared by transmissions
+    /// When the air is shared by transmissions, charge the overhead of each one to its station
     #[arg(long)]
     pub overhead: bool,
     /// Print everything as JSON
@@ -50,17 +50,17 @@ pub struct ReplayArgs {
 /// `goodqueue reproduce`.
 #[derive(Args, Debug)]
 pub struct ReproduceArgs {
-    /// Which: square-wave, bql, ... or an experiment file with claims; all without a name
+    /// square-wave, bql, ... or an experiment file with claims [default: all that come with the program]
     #[arg(value_name = "NAME|FILE.toml")]
     pub names: Vec<String>,
-    /// Write a page and its picture for each into this folder, and without names an index; pages that an
-    /// earlier call wrote are replaced
+    /// Write a page with a picture for each into this folder, and an index if no name is given; pages of an
+    /// earlier run are replaced
     #[arg(short, long, value_name = "DIR")]
     pub output: Option<PathBuf>,
     /// Print the verdicts as JSON instead of tables
     #[arg(long)]
     pub json: bool,
-    /// No progress, no tables: the exit code, and what is wrong
+    /// No progress, no tables: only the exit code, and what is wrong
     #[arg(long)]
     pub quiet: bool,
 }
@@ -68,17 +68,17 @@ pub struct ReproduceArgs {
 /// `goodqueue truth`.
 #[derive(Args, Debug)]
 pub struct TruthArgs {
-    /// A folder with cases.jsonl (the experiments) and summary.jsonl (what a kernel made of them)
+    /// A folder with cases.jsonl (the experiments) and summary.jsonl (a kernel's results)
     #[arg(value_name = "DIR")]
     pub folder: PathBuf,
-    /// Only this case; may be given again
+    /// Only this case; may be repeated
     #[arg(long, value_name = "NAME")]
     pub case: Vec<String>,
-    /// Seeds of ours for each case [default: as many as the kernel has, at least 3]
+    /// Simulated seeds for each case [default: as many as the kernel has, at least 3]
     #[arg(long, value_name = "N")]
     pub seeds: Option<u64>,
-    /// How CoDel decides: as it is meant (mended), as Linux before March 2026 (stale), or as meant and, where
-    /// a case with fq_codel is then outside, stale (either)
+    /// How CoDel decides: as the algorithm intends (mended), as Linux before March 2026 (stale), or as
+    /// intended, and stale for a case with fq_codel that is then outside (either)
     #[arg(long, value_enum, default_value = "either", value_name = "WHICH")]
     pub codel_parity: CodelParityArg,
     /// Print every figure of every run as JSON
@@ -95,10 +95,10 @@ pub struct TruthArgs {
 /// Values of `--codel-parity`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum CodelParityArg {
-    /// As the algorithm means
+    /// As the algorithm intends
     Mended,
     /// With first_above_time armed on an empty queue
     Stale,
-    /// Mended, and stale where that is outside
+    /// Mended, and stale for cases that are outside
     Either,
 }

@@ -1,4 +1,4 @@
-//! Who holds the air: each arm's stations in lanes on one time axis, beside each its share of the airtime,
+//! Who uses the medium: each run's stations in lanes on one time axis, each with its share of the airtime,
 //! its goodput and its round trips.
 
 use super::Context;
@@ -11,7 +11,7 @@ use crate::wifi::{AirEvent, AirEvents, AirKind, Radio, RadioSummary, StationSumm
 use crate::words;
 
 const WIDTH: f64 = 1060.0;
-/// Left and right end of the lanes, of the bars of shares, of the round trips.
+/// Left and right end of the lanes, of the bars of shares, and of the round trips, pixels.
 const LANES: (f64, f64) = (168.0, 640.0);
 const SHARES: (f64, f64) = (668.0, 772.0);
 const GOODPUT: f64 = 872.0;
@@ -21,15 +21,16 @@ const GAP: f64 = 12.0;
 const COLLISIONS: f64 = 16.0;
 /// Lanes drawn for one radio; the rest is in the tables.
 const LANES_MOST: usize = 12;
-/// What of a window is drawn, ns: several turns of all stations, single aggregates still told apart.
+/// Part of a window that is drawn, ns: long enough for several turns of all stations, short enough to
+/// distinguish single aggregates.
 const SHOWN_NS: u64 = 60_000_000;
 
-/// Colour of a station, told apart from those of the arms as long as there are colours.
+/// Colour of a station, different from those of the runs as long as there are enough colours.
 pub(crate) fn colour(runs: usize, station: usize) -> usize {
     (runs + station) % super::style::QUEUES
 }
 
-/// The places of at most `most` stations: those that have the largest share of the airtime in any radio.
+/// The indices of at most `most` stations: those with the largest share of the airtime in any radio.
 pub(crate) fn prominent(runs: &[Run], most: usize) -> Vec<usize> {
     let mut shares: Vec<(f64, usize)> = Vec::new();
     for radio in runs.iter().flat_map(|run| &run.radios) {
@@ -48,7 +49,7 @@ pub(crate) fn prominent(runs: &[Run], most: usize) -> Vec<usize> {
     chosen
 }
 
-/// An arm's radio in the picture.
+/// A run's radio in the picture.
 struct Panel<'a> {
     queue: usize,
     name: String,
@@ -56,7 +57,7 @@ struct Panel<'a> {
     summary: &'a RadioSummary,
 }
 
-/// The name of a radio in a figure: its arm, and which one where the arm has several.
+/// The name of a radio in a figure: its run, and its own name if the run has several.
 pub(crate) fn name_of(run: &Run, radio: &Radio) -> String {
     if run.radios.len() > 1 { format!("{}, {}", run.queue, radio.name) } else { run.queue.clone() }
 }
@@ -70,7 +71,7 @@ fn panels<'a>(ctx: &Context<'a>, all: &'a [Summary]) -> Vec<Panel<'a>> {
     runs.flat_map(of).collect()
 }
 
-/// What all panels of the picture share.
+/// What all panels of the picture have in common.
 struct Common {
     runs: usize,
     /// Stations that have a lane.
@@ -79,7 +80,7 @@ struct Common {
     trips: Option<Scale>,
 }
 
-/// The whole picture, one panel below the other.
+/// The complete picture, one panel below the other.
 pub(crate) fn draw(ctx: &Context<'_>) -> Scene {
     let all = Summary::all(ctx.record);
     let panels = panels(ctx, &all);
@@ -140,7 +141,7 @@ fn draw_panel(scene: &mut Scene, panel: &Panel<'_>, common: &Common, top: f64, l
     if last { bottom + 34.0 } else { bottom }
 }
 
-/// The result of a panel in a few words.
+/// A short summary of a panel.
 fn result(summary: &RadioSummary, more: usize) -> String {
     let mut parts = Vec::new();
     if let Some(bps) = summary.goodput_bps {
@@ -159,7 +160,7 @@ fn result(summary: &RadioSummary, more: usize) -> String {
     parts.join(" · ")
 }
 
-/// Upright lines at the ticks, with numbers below where the unit is named.
+/// Vertical lines at the ticks, with numbers below if the unit is given.
 fn grid(scene: &mut Scene, scale: Scale, (top, bottom): (f64, f64), left: f64, unit: Option<&str>) {
     let log = scale.is_log();
     let mut taken = f64::NEG_INFINITY;
@@ -189,7 +190,7 @@ fn name_lane(scene: &mut Scene, queue: usize, y: f64, station: &StationSummary) 
     scene.text(Type::Tick, (LANES.0 - 12.0, y + 30.0), Anchor::End, rate);
 }
 
-/// A box of the window on the time axis, cut at its ends and never thinner than it can be seen.
+/// A box of the window on the time axis, clipped at its ends and never too thin to be seen.
 fn block(window: &AirEvents, event: &AirEvent, time: Scale, (top, bottom): (f64, f64)) -> Option<Vec<Point>> {
     const THINNEST: f64 = 0.6;
     let ms = |ns: i64| ns.saturating_sub(window.from_ns) as f64 / 1e6;
@@ -288,7 +289,7 @@ fn legend(scene: &mut Scene, y: f64) {
     }
 }
 
-/// The shares in a sentence for those who cannot see the picture.
+/// The shares in a sentence, for screen readers.
 pub(crate) fn spoken(summary: &RadioSummary) -> String {
     let part = |s: &StationSummary| {
         let share = s.share.map_or_else(|| "no".into(), |v| format!("{:.0} % of the", v * 100.0));

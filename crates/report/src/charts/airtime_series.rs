@@ -15,16 +15,16 @@ use crate::wifi::{Radio, Shares, Station, round_trips};
 const WIDTH: f64 = 470.0;
 const LEFT: f64 = 62.0;
 const RIGHT: f64 = WIDTH - 16.0;
-/// Most places of a drawing; shorter steps are put together.
+/// Most places along the time axis of a drawing; shorter steps are merged.
 const PLACES: usize = 320;
 /// Places along the axis of round trips that can be pointed at.
 const DELAYS: usize = 160;
-/// Stations that have a colour and a name of their own; what the others had is drawn as one.
+/// Stations with their own colour and name; the others are drawn together.
 const NAMED: usize = 8;
-/// Colour of what is no station's.
+/// Colour of time that belongs to no station.
 const NOBODY: usize = 5;
 
-/// Every radio of the record with its run's place.
+/// Every radio of the record with the index of its run.
 fn radios<'a>(ctx: &Context<'a>) -> impl Iterator<Item = (usize, &'a Run, usize, &'a Radio)> + use<'a> {
     let runs = ctx.record.runs.iter().enumerate();
     runs.flat_map(|(q, run)| run.radios.iter().enumerate().map(move |(i, radio)| (q, run, i, radio)))
@@ -35,7 +35,7 @@ fn id(kind: &str, queue: usize, run: &Run, radio: usize) -> String {
     format!("{kind}-{queue}{radio}-{}", slug(&run.queue))
 }
 
-/// Names in their colours in lines over a drawing; returns where the drawing may begin.
+/// The names, in their colours, in rows above a drawing; returns where the drawing may begin.
 fn legend(scene: &mut Scene, names: &[(Ink, usize, String)]) -> f64 {
     const SWATCH: f64 = 11.0;
     let (mut x, mut y) = (LEFT, 14.0);
@@ -63,9 +63,9 @@ struct Layer {
     values: Vec<Option<f64>>,
 }
 
-/// Steps put together so that there are at most [`PLACES`] places.
+/// Steps merged into at most [`PLACES`] places.
 struct Places {
-    /// Steps in a place.
+    /// Steps in each place.
     group: usize,
     count: usize,
     from_s: f64,
@@ -86,7 +86,7 @@ impl Places {
         self.from_s + i as f64 * self.width_ns / 1e9
     }
 
-    /// A column in percent of the time of each place.
+    /// A column as percent of the time of each place.
     fn percent(&self, column: &[u64]) -> Vec<Option<f64>> {
         let whole = self.width_ns;
         (0..self.count)
@@ -133,14 +133,14 @@ fn layers(runs: &[Run], radio: &Radio, places: &Places) -> Vec<Layer> {
     stations.chain(together).chain(rest).collect()
 }
 
-/// Columns added up, as far as all go.
+/// The sum of columns, up to the end of the shortest.
 fn together(columns: &[&Vec<u64>], steps: usize) -> Vec<u64> {
     let at =
         |i: usize| columns.iter().try_fold(0_u64, |sum, column| Some(sum.saturating_add(*column.get(i)?)));
     (0..steps).map_while(at).collect()
 }
 
-/// What became of the air over time.
+/// The use of the medium over time.
 pub(crate) fn shares(ctx: &Context<'_>) -> Vec<(usize, Chart)> {
     let ends = radios(ctx).map(|(_, _, _, radio)| {
         let places = Places::of(&radio.shares);
@@ -205,7 +205,7 @@ fn stack(ctx: &Context<'_>, queue: usize, radio: &Radio, (from, to): (f64, f64))
     Chart { id: String::new(), title: String::new(), scene, hover: Some(hover) }
 }
 
-/// Boxes that touch, left to right, as one outline: no seams between them.
+/// Merges adjacent boxes, from left to right, into one outline, without seams.
 fn joined(boxes: Vec<Vec<Point>>) -> Vec<Vec<Point>> {
     let mut out: Vec<[Vec<Point>; 2]> = Vec::new();
     for corners in boxes {

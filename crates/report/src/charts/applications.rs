@@ -13,14 +13,14 @@ use crate::stats::known;
 use crate::summary::direction_name;
 use crate::words;
 
-/// Time over which a score is taken, ns.
+/// Time over which a score is computed, ns.
 const SCORE: u64 = 1_000_000_000;
-/// Time between two places of pages to point at, ns.
+/// Time between two points for the pointer in charts of pages, ns.
 const PAGE: u64 = 250_000_000;
 /// Half the height of the mark of a page, pixels.
 const MARK: f64 = 4.5;
 
-/// A box for one line per queue, with room for their names at its right.
+/// A frame for one line per queue, with room for their names at its right.
 pub(super) fn frame(
     ctx: &Context<'_>,
     bins: &Bins,
@@ -34,7 +34,7 @@ pub(super) fn frame(
     (Frame { left, top, width: width - left - room, height: low - top, x, y: y(low, top) }, room)
 }
 
-/// One line per queue: the name at its end, and what is told where one points.
+/// One line per queue: the name at its end, and the values for the pointer.
 pub(super) struct Lines {
     room: f64,
     unit: &'static str,
@@ -43,12 +43,12 @@ pub(super) struct Lines {
 }
 
 impl Lines {
-    /// None yet; `room` for the names.
+    /// No lines yet; `room` is the width for the names, pixels.
     pub(super) fn new(room: f64, unit: &'static str) -> Lines {
         Lines { room, unit, labels: Vec::new(), series: Vec::new() }
     }
 
-    /// The line of a queue; its name is at the height of `last`.
+    /// Adds the line of a queue; its name is at the height of `last`.
     pub(super) fn add(
         &mut self,
         ctx: &Context<'_>,
@@ -86,7 +86,7 @@ impl Lines {
     }
 }
 
-/// The score of one way of a call over time, all queues.
+/// The score of one direction of a call over time, for all queues.
 pub(crate) fn call(ctx: &Context<'_>, index: usize, direction: Direction) -> Chart {
     let (name, way) = (call_name(ctx.record, index), direction_name(direction));
     let bins = Bins::of(ctx.record, SCORE);
@@ -111,7 +111,7 @@ pub(crate) fn call(ctx: &Context<'_>, index: usize, direction: Direction) -> Cha
     lines.chart(scene, &frame, &bins, id, title)
 }
 
-/// Beginning and load time in seconds of each time that a page was begun, and whether it was complete.
+/// For each load of a page: its start (ns), its load time (s), and whether it was complete.
 fn loads(page: &PageSeries) -> impl Iterator<Item = (i64, f64, bool)> + '_ {
     let times = page.start_ns.iter().zip(&page.took_ns).zip(&page.complete);
     times
@@ -119,7 +119,7 @@ fn loads(page: &PageSeries) -> impl Iterator<Item = (i64, f64, bool)> + '_ {
         .map(|((&start, &took), &complete)| (start, took.max(0) as f64 / 1e9, complete))
 }
 
-/// The load times of a page over time, all queues.
+/// The load times of a page over time, for all queues.
 pub(crate) fn page(ctx: &Context<'_>, index: usize) -> Chart {
     let name = page_name(ctx.record, index);
     let bins = Bins::of(ctx.record, PAGE);
@@ -152,8 +152,8 @@ pub(crate) fn page(ctx: &Context<'_>, index: usize) -> Chart {
     lines.chart(scene, &frame, &bins, id, title)
 }
 
-/// A line as long as the page took, at the height of that time: at its end a diamond where the page was
-/// complete, an arrow upwards where it would have taken longer.
+/// A horizontal line as long as the page load, at the height of the load time. It ends in a diamond if the
+/// page was complete, and in an upward arrow if it would have taken longer.
 fn draw(scene: &mut Scene, frame: &Frame, queue: usize, all: &[(i64, f64, bool)]) {
     let (mut lines, mut marks) = (Vec::new(), Vec::new());
     for &(start, took, complete) in all {

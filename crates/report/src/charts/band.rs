@@ -1,13 +1,13 @@
-//! A place for words inside a band that rises and falls.
+//! Finds a place for text inside a band of varying height.
 
 use super::scene::Point;
 
-/// Upper and lower edge of a band at one place, in pixels (y grows downwards); none where there is no band.
+/// Upper and lower edge of a band at one place, in pixels (y grows downwards); `None` if there is no band.
 pub(crate) type Edges = Option<(f64, f64)>;
 
-/// The middle of a box of this width and height that the band holds completely: where the band is
-/// thickest over the box's whole width, of such places the nearest to the band's middle. Edges run
-/// straight between neighbours. `None` where the band is too thin everywhere.
+/// The centre of a box of this width and height that lies completely inside the band. It is where the band is
+/// thickest over the box's width; of equal places it is the one nearest to the middle of the band. Edges are
+/// straight between places. `None` if the band is too thin everywhere.
 pub(crate) fn place(edges: &[Edges], x: impl Fn(usize) -> f64, (wide, high): (f64, f64)) -> Option<Point> {
     let mut found: Vec<(f64, Point)> = Vec::new();
     for first in 0..edges.len() {
@@ -24,7 +24,7 @@ pub(crate) fn place(edges: &[Edges], x: impl Fn(usize) -> f64, (wide, high): (f6
     good.min_by(|a, b| off(a).total_cmp(&off(b)))
 }
 
-/// Height of the highest box that fits from place `first` on over `wide` pixels, and its middle.
+/// Height of the tallest box of width `wide` pixels that fits at place `first` and after, and its centre.
 fn room_from(edges: &[Edges], first: usize, x: &impl Fn(usize) -> f64, wide: f64) -> Option<(f64, Point)> {
     let (mut top, mut bottom) = edges[first]?;
     for (i, edge) in edges.iter().enumerate().skip(first) {
@@ -42,7 +42,7 @@ fn room_from(edges: &[Edges], first: usize, x: &impl Fn(usize) -> f64, wide: f64
 mod tests {
     use super::*;
 
-    /// A band of the given heights on the ground at y = 100, a place every 10 pixels.
+    /// A band of the given heights above y = 100, with a place every 10 pixels.
     fn band(heights: &[Option<f64>]) -> Vec<Edges> {
         heights.iter().map(|h| h.map(|h| (100.0 - h, 100.0))).collect()
     }
@@ -54,7 +54,7 @@ mod tests {
     #[test]
     fn the_thickest_place_over_the_whole_width_is_taken() {
         let heights = [5.0, 60.0, 5.0, 30.0, 30.0, 32.0, 5.0, 5.0].map(Some);
-        // One high spike does not hold 20 pixels of text.
+        // One narrow spike cannot hold 20 pixels of text.
         assert_eq!(place(&band(&heights), x, (20.0, 14.0)), Some((40.0, 85.0)));
         assert_eq!(place(&band(&heights), x, (30.0, 14.0)), None);
         assert_eq!(place(&band(&heights), x, (20.0, 31.0)), None);
@@ -70,7 +70,7 @@ mod tests {
 
     #[test]
     fn slopes_are_left_out_of_the_box() {
-        // The lower edge climbs while the upper one stays: only the left is thick enough.
+        // The lower edge rises while the upper one is flat: only the left part is thick enough.
         let edges: Vec<Edges> = (0..10).map(|i| Some((0.0, 40.0 - 4.0 * f64::from(i)))).collect();
         let (px, py) = place(&edges, x, (20.0, 14.0)).unwrap_or_default();
         assert!(px <= 50.0 && py + 7.0 <= 40.0 - 4.0 * (px + 10.0) / 10.0, "{px} {py}");

@@ -1,4 +1,4 @@
-//! What was computed as lines, and what was counted as dots on them.
+//! Computed values as lines, counted values as dots on them.
 
 use super::frame::{EndLabel, Frame, Sides, end_labels};
 use super::scale::Scale;
@@ -13,7 +13,7 @@ const HEIGHT: f64 = 340.0;
 /// Radius of a dot.
 const DOT: f64 = 3.6;
 
-/// Both axes are logarithmic; what lies below the lowest of the upright one is left out.
+/// Both axes are logarithmic; values below the bottom of the vertical axis are left out.
 pub(crate) fn draw(curves: &Curves) -> Scene {
     let mut scene = Scene::new(WIDTH, 0.0, curves.about.clone());
     let mut y = 30.0;

@@ -1,13 +1,13 @@
-//! Series made ready for drawing: binned in time, as quantiles, as shares. Floats begin here.
+//! Series prepared for drawing: binned in time, as quantiles, as shares. Floating point begins here.
 
 use crate::baseline::baseline;
 use crate::record::{FlowSeries, ProbeSeries, QueueSeries, Record, Run};
 use crate::stats::{Span, known, percentile, permille};
 use crate::summary::{distances_differ, loaded_span, steps};
 
-/// Bins along the time axis at most.
+/// Most bins along the time axis.
 const BINS_MAX: i128 = 360;
-/// Points of a distribution at most.
+/// Most points of a distribution.
 pub(crate) const QUANTILES: u32 = 500;
 
 /// Which delay of a probe.
@@ -57,15 +57,15 @@ impl Delay {
     }
 }
 
-/// Whether delays are shown as rises over each probe's own idle median: where the probes go to hosts at
-/// different distances, if there is such a median.
+/// Whether delays are shown as rises over each probe's own idle median. They are if the probes go to hosts at
+/// different distances and have such a median.
 pub(crate) fn shows_rise(record: &Record) -> bool {
     let mut probes = record.runs.iter().flat_map(|run| run.probes.iter().map(move |probe| (run, probe)));
     distances_differ(record) && probes.any(|(run, p)| baseline(run, p, &p.rtt_ns).is_some())
 }
 
-/// Time of sending and delay of all answers of a run; with `rise`, over the probe's own idle median,
-/// without the probes that have none.
+/// Time of sending and delay of all answers of a run; with `rise`, as rises over the probe's own idle median,
+/// without probes that have none.
 fn answers(run: &Run, delay: Delay, rise: bool) -> impl Iterator<Item = (i64, i64)> {
     let column = delay.column();
     run.probes.iter().flat_map(move |p| {
@@ -84,8 +84,8 @@ pub(crate) struct Bins {
 }
 
 impl Bins {
-    /// Bins over everything that was measured from the idle part to shortly after the load, at least
-    /// `finest` ns wide.
+    /// Bins over all measurements from the idle part to shortly after the load, each at least `finest` ns
+    /// wide.
     pub(crate) fn of(record: &Record, finest: u64) -> Self {
         const SLACK: i128 = 2_000_000_000;
         let idle = i128::from(record.test.idle_ns);
@@ -125,7 +125,7 @@ impl Bins {
         (self.from as f64 + (i as f64 + 0.5) * self.width as f64) / 1e9
     }
 
-    /// First and last instant in seconds.
+    /// Start and end in seconds.
     pub(crate) fn domain_s(&self) -> (f64, f64) {
         (self.from as f64 / 1e9, (self.from as f64 + self.count as f64 * self.width as f64) / 1e9)
     }
@@ -162,7 +162,7 @@ pub(super) fn spread(mut values: Vec<i64>, unit: f64) -> Option<Spread> {
     Some(Spread { p5: at(5)?, p50: at(50)?, p95: at(95)?, max: at(100)? })
 }
 
-/// Delays (or their rises) of all probes of a run by time of sending, in ms.
+/// Delays (or rises) of all probes of a run by time of sending, in ms.
 pub(crate) fn delays_over_time(run: &Run, delay: Delay, rise: bool, bins: &Bins) -> Vec<Option<Spread>> {
     let mut all = vec![Vec::new(); bins.count];
     for (t, v) in answers(run, delay, rise) {
@@ -184,8 +184,8 @@ pub(crate) fn backlog_over_time(queue: &QueueSeries, bins: &Bins) -> Vec<Option<
     all.into_iter().map(|v| spread(v, 1e3)).collect()
 }
 
-/// One flow's goodput by time, in Mbit/s; a gap where less than half of a bin is covered. Steps that end
-/// after `stop` are left out: they hold only what the queue still let go.
+/// One flow's goodput over time, in Mbit/s; a bin that is less than half covered is a gap. Steps that end
+/// after `stop` are left out: they hold only data that was still in the queue.
 pub(crate) fn goodput_over_time(
     record: &Record,
     flow: &FlowSeries,
@@ -211,7 +211,7 @@ pub(crate) fn goodput_over_time(
     all.into_iter().map(|(bytes, ns)| (ns >= half).then(|| bytes * 8000.0 / ns)).collect()
 }
 
-/// Delays (or their rises) of all probes under load (ramp excluded), ascending, in ns.
+/// Delays (or rises) of all probes under load (ramp excluded), ascending, in ns.
 pub(crate) fn loaded_delays(record: &Record, run: &Run, delay: Delay, rise: bool) -> Vec<i64> {
     let span = loaded_span(record, run);
     let mut values: Vec<i64> =
@@ -245,7 +245,7 @@ pub(crate) fn share_below(sorted: &[i64], ms: f64) -> Option<f64> {
     (n > 0).then(|| sorted.partition_point(|&v| v as f64 / 1e6 <= ms) as f64 * 100.0 / n as f64)
 }
 
-/// Runs of values without a gap: (index, value) each.
+/// Stretches of values without a gap, as (index, value).
 pub(crate) fn unbroken<T: Copy>(values: &[Option<T>]) -> Vec<Vec<(usize, T)>> {
     let mut out: Vec<Vec<(usize, T)>> = Vec::new();
     let mut open = false;
@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_queue_lets_go_after_the_stop_is_not_drawn() {
+    fn what_a_queue_releases_after_the_stop_is_not_drawn() {
         let mut r = Record::default();
         r.test.load_ns = 4_000_000_000;
         r.test.step_ns = 1_000_000_000;
@@ -332,7 +332,7 @@ mod tests {
         let rises: Vec<i64> =
             answers(&r.runs[0], Delay::RoundTrip, true).filter(|a| a.0 == 0).map(|a| a.1).collect();
         assert_eq!(rises, [7_000_000, 7_000_000]);
-        // Without an idle part there is nothing to rise over.
+        // Without an idle part there is no baseline for a rise.
         for p in &mut r.runs[0].probes {
             p.sent_ns.drain(..5);
             p.rtt_ns.drain(..5);

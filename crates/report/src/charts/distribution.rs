@@ -12,7 +12,7 @@ use crate::stats::percentile;
 use crate::table;
 use crate::words;
 
-/// Places along the axis that can be pointed at.
+/// Places along the axis for the pointer.
 const PLACES: usize = 160;
 /// Room for a name beside its line.
 const NAME_MAX: f64 = 150.0;
@@ -30,7 +30,7 @@ fn range(all: &[Vec<i64>]) -> Option<(f64, f64)> {
     Some((*low as f64 / 1e6, *high as f64 / 1e6))
 }
 
-/// The range of a logarithmic axis, where there can be one; for rises it begins at a tenth of a millisecond.
+/// The range of a logarithmic axis, if one is possible; for rises it begins at 0.1 ms.
 fn log_range(ctx: &Context<'_>, range: Option<(f64, f64)>) -> Option<(f64, f64)> {
     let (low, high) = range?;
     let low = if ctx.rise { low.max(RISE_FLOOR) } else { low };
@@ -50,7 +50,7 @@ fn delay_axis(ctx: &Context<'_>, all: &[Vec<i64>], log: bool, start: f64, end: f
     match range {
         Some((low, high)) => {
             let step = nice_step((high - low.min(0.0)) / 8.0);
-            // A rise a little below zero is noise of the idle median, no reason for an axis of its own.
+            // A rise slightly below zero is noise of the idle median. The axis need not extend to it.
             let from = if low < -high / 50.0 { (low / step).floor() * step } else { 0.0 };
             Scale::linear(from, nice_top(high), start, end)
         }
@@ -64,13 +64,13 @@ fn suffix(log: bool) -> &'static str {
 
 fn axis_title(ctx: &Context<'_>, delay: Delay, x: &Scale) -> String {
     let scale = if x.is_log() { ", logarithmic" } else { "" };
-    // The rise is long enough without; the title says it.
+    // The words for a rise are long enough already; the title has these.
     let when = if ctx.rise { "" } else { ctx.under_load() };
     format!("{}{when} (ms{scale})", ctx.delay_words(delay))
 }
 
-/// Of several records shown together: what each is called, and of each run which record it is from; `None` of
-/// one record.
+/// For several records shown together: the name of each record, and the record of each run; `None` for a
+/// single record.
 pub(crate) fn sources(record: &Record) -> Option<(Vec<&str>, Vec<usize>)> {
     let mut names: Vec<&str> = Vec::new();
     let mut of = Vec::new();
@@ -81,7 +81,7 @@ pub(crate) fn sources(record: &Record) -> Option<(Vec<&str>, Vec<usize>)> {
             names.len() - 1
         }));
     }
-    // A record of several is called after all of them.
+    // The title of a merged record has the names of all of them.
     (names.len() > 1 && record.title == names.join(", ")).then_some((names, of))
 }
 
@@ -143,8 +143,8 @@ pub(crate) fn cumulative(ctx: &Context<'_>, delay: Delay, log: bool) -> Chart {
     }
 }
 
-/// The names, each beside its line: on the left for lines far right, else on the right at a height where
-/// the next line leaves room.
+/// The names, each beside its line: on the left for lines at the far right, otherwise on the right at a
+/// height with room before the next line.
 fn line_labels(ctx: &Context<'_>, scene: &mut Scene, frame: &Frame, all: &[Vec<i64>]) {
     let x_at = |q: usize, p: u32| {
         percentile(&all[q], p.clamp(1, 100)).map(|v| frame.x.at(v as f64 / 1e6).max(frame.left))
@@ -156,7 +156,7 @@ fn line_labels(ctx: &Context<'_>, scene: &mut Scene, frame: &Frame, all: &[Vec<i
         let wide = text_width(Type::Label(queue), ctx.name(queue)).min(NAME_MAX) + 16.0;
         let middle = x_at(queue, 50).unwrap_or(frame.left);
         let to_right = middle < frame.left + frame.width * 0.62;
-        // Room at a height: from this line to its neighbour, a little above and below.
+        // Room at a height: from this line to its neighbour, also slightly above and below.
         let room = |p: u32| {
             let around = [p.saturating_sub(6), p, p + 6];
             let edge = if to_right { order.get(i + 1) } else { i.checked_sub(1).and_then(|i| order.get(i)) };
@@ -173,7 +173,7 @@ fn line_labels(ctx: &Context<'_>, scene: &mut Scene, frame: &Frame, all: &[Vec<i
         let free = |p: &u32| taken.iter().all(|t| t.abs_diff(*p) >= 9);
         let places = [62, 50, 38, 74, 26, 14, 86, 95, 5];
         let best = places.into_iter().filter(free).find(|&p| room(p) >= wide);
-        // Where there is no room left, the colour says it alone, with the names over the charts.
+        // If there is no room, the colour alone identifies the line; the names are above the charts.
         let Some(share) = best.or_else(|| places.into_iter().find(free)) else { continue };
         taken.push(share);
         let x = x_at(queue, share).unwrap_or(middle);
@@ -237,7 +237,7 @@ pub(crate) fn histogram(ctx: &Context<'_>, delay: Delay, log: bool) -> Chart {
     }
 }
 
-/// Percent of the samples in each of [`BARS`] equal parts of the axis.
+/// Percentage of the samples in each of [`BARS`] equal parts of the axis.
 fn bars(sorted: &[i64], x: &Scale) -> Vec<f64> {
     let edge = |i: usize| x.value_at(i as f64 / BARS as f64);
     (0..BARS)

@@ -1,4 +1,4 @@
-//! The goodput of every flow: a line each, and from so many flows on their quantiles.
+//! The goodput of every flow: one line each, or quantiles for many flows.
 
 use super::data::unbroken;
 use super::frame::{EndLabel, Frame, Sides, end_labels};
@@ -10,10 +10,10 @@ use super::{Chart, Context, HoverSeries, slug};
 use crate::record::Direction;
 use crate::summary::direction_name;
 
-/// Flows from which quantiles are drawn instead of a line each.
+/// Number of flows from which quantiles are drawn instead of lines.
 pub(crate) const BANDS: usize = 8;
 
-/// What the flows of one direction had in a moment: least, 25 %, median, 75 %, most; all together.
+/// Goodput of the flows of one direction at one time: minimum, 25 %, median, 75 %, maximum; and their sum.
 #[derive(Clone, Copy)]
 pub(crate) struct Quantiles {
     pub(crate) five: [f64; 5],
@@ -32,7 +32,7 @@ pub(crate) fn quantiles(lines: &[FlowLine], bins: usize) -> Vec<Option<Quantiles
     (0..bins).map(at).collect()
 }
 
-/// For pointing at many flows: the median, the least and the most of any, and how many there are.
+/// Values for the pointer in a chart of many flows: the sum, the highest, the median and the lowest flow.
 pub(crate) fn quantile_series(queue: usize, data: &[Option<Quantiles>], more: &str) -> Vec<HoverSeries> {
     let of = |name: &str, value: fn(&Quantiles) -> f64| HoverSeries {
         queue,
@@ -104,7 +104,8 @@ fn draw_bands(
     quantile_series(queue, &data, "")
 }
 
-/// Every flow of a direction, for one to be picked: names, and by queue the chart and the lines in it.
+/// Every flow of a direction, so that the reader can pick one: names, and for each queue the chart and its
+/// lines.
 pub(crate) struct Picks {
     /// Top of the vertical axes, which begin at zero.
     pub(crate) top: f64,
@@ -112,7 +113,7 @@ pub(crate) struct Picks {
     pub(crate) lines: Vec<Vec<Vec<Option<f64>>>>,
 }
 
-/// [`Picks`], where there are so many flows that bands are drawn.
+/// [`Picks`], if there are so many flows that bands are drawn.
 pub(crate) fn picks(ctx: &Context<'_>, direction: Direction) -> Option<Picks> {
     let all: Vec<Vec<FlowLine>> =
         ctx.record.runs.iter().map(|run| flow_lines(ctx, run, direction, Tails::Cut)).collect();
@@ -122,7 +123,7 @@ pub(crate) fn picks(ctx: &Context<'_>, direction: Direction) -> Option<Picks> {
     (names.len() >= BANDS).then_some(Picks { top, names, lines })
 }
 
-/// The goodput of every flow over time, a drawing per queue with common axes.
+/// The goodput of every flow over time, one drawing per queue with common axes.
 pub(crate) fn goodput(ctx: &Context<'_>, direction: Direction) -> Vec<Chart> {
     let (single, _) = largest_goodput(ctx, direction);
     let top = nice_top(single);
@@ -196,8 +197,8 @@ fn flows_of(ctx: &Context<'_>, queue: usize, lines: &[FlowLine], top_value: f64)
     Chart { id: String::new(), title: String::new(), scene, hover: Some(hover(&frame, &ctx.coarse, series)) }
 }
 
-/// Names lines that end within the plot, each above the place where it is furthest from the others,
-/// none over another name.
+/// Labels lines that end within the plot. Each name is above the place where its line is furthest from the
+/// others; no name covers another.
 fn name_at_peaks(
     ctx: &Context<'_>,
     scene: &mut Scene,

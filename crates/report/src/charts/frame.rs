@@ -18,9 +18,9 @@ pub(crate) struct Frame {
 /// What a frame shows at its sides.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Sides<'a> {
-    /// Title of the horizontal axis; none leaves its numbers away too.
+    /// Title of the horizontal axis; `None` omits its numbers too.
     pub(crate) x: Option<&'a str>,
-    /// Title of the vertical axis; none leaves its numbers away too.
+    /// Title of the vertical axis; `None` omits its numbers too.
     pub(crate) y: Option<&'a str>,
 }
 
@@ -82,8 +82,8 @@ pub(crate) struct EndLabel {
     pub(crate) words: String,
 }
 
-/// Puts labels beside their lines, moved apart so that none covers another, within the frame's height if they
-/// fit.
+/// Puts labels beside their lines and moves them apart so that none covers another, within the frame's height
+/// if they fit.
 pub(crate) fn end_labels(scene: &mut Scene, frame: &Frame, mut labels: Vec<EndLabel>) {
     const APART: f64 = 16.0;
     labels.sort_by(|a, b| a.y.total_cmp(&b.y));

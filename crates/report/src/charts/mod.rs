@@ -40,7 +40,7 @@ use data::Bins;
 use scene::{Anchor, wrap};
 use style::Type;
 
-/// A drawing with its words and with the values behind it.
+/// A drawing with its title and the values behind it.
 #[derive(Clone, Debug)]
 pub(crate) struct Chart {
     /// For file names and elements of the page: lower case, digits, hyphens.
@@ -49,14 +49,14 @@ pub(crate) struct Chart {
     pub(crate) title: String,
     /// The drawing, without the title.
     pub(crate) scene: Scene,
-    /// The values, for pointing at.
+    /// The values for the pointer.
     pub(crate) hover: Option<Hover>,
 }
 
 /// Values at evenly spaced places of the horizontal axis.
 #[derive(Clone, Debug)]
 pub(crate) struct Hover {
-    /// Left, top, width, height of the area that can be pointed at, in the drawing's pixels.
+    /// Left, top, width, height of the area for the pointer, in the drawing's pixels.
     pub(crate) area: [f64; 4],
     /// Horizontal values at the left and right edge of the area.
     pub(crate) domain: (f64, f64),
@@ -76,9 +76,9 @@ pub(crate) struct HoverSeries {
     pub(crate) name: String,
     pub(crate) unit: &'static str,
     pub(crate) values: Vec<Option<f64>>,
-    /// A 95th percentile or the like beside it.
+    /// A second value beside it, for example a 95th percentile.
     pub(crate) upper: Option<Vec<Option<f64>>>,
-    /// Its colour, where it is not the queue's.
+    /// Its colour, if it is not the queue's.
     pub(crate) colour: Option<usize>,
 }
 
@@ -110,7 +110,7 @@ impl<'a> Context<'a> {
         !self.record.test.flows.is_empty()
     }
 
-    /// ` under load`, where there is one.
+    /// ` under load`, if there is a load.
     fn under_load(&self) -> &'static str {
         if self.loaded() { " under load" } else { "" }
     }
@@ -126,7 +126,7 @@ impl<'a> Context<'a> {
     }
 }
 
-/// Why goodput lies above the link's rate at some moment, a sentence, if it does.
+/// If goodput exceeds the link's rate at some moment, a sentence that explains it.
 pub(crate) fn above_rate(record: &Record) -> Option<String> {
     overview::above_rate(&Context::new(record))
 }
@@ -146,7 +146,7 @@ pub(crate) fn delay_over_time(record: &Record, delay: Delay, log: bool) -> Chart
     time::delays(&Context::new(record), delay, log)
 }
 
-/// Whether a delay over time spans more than two decades, which asks for a logarithmic axis.
+/// Whether a delay over time spans more than two decades and so needs a logarithmic axis.
 pub(crate) fn very_wide_range(record: &Record, delay: Delay) -> bool {
     time::spans_decades(&Context::new(record), delay)
 }
@@ -156,7 +156,7 @@ pub(crate) fn backlog(record: &Record, direction: Direction) -> Chart {
     time::backlog(&Context::new(record), direction)
 }
 
-/// TCP's own round trip over time, all queues on one axis; nothing where no sender told it.
+/// TCP's own round trip over time, all queues on one axis; `None` if no sender measured it.
 pub(crate) fn tcp_rtt(record: &Record) -> Option<Chart> {
     let flows = record.runs.iter().flat_map(|run| &run.flows);
     let is_known = flows.flat_map(|flow| &flow.srtt_us).any(|&srtt| srtt > 0);
@@ -168,7 +168,7 @@ pub(crate) fn goodput(record: &Record, direction: Direction) -> Vec<Chart> {
     flows::goodput(&Context::new(record), direction)
 }
 
-/// Every flow of a direction, for one to be picked, where there are many.
+/// Every flow of a direction, for the reader to pick one, if there are many.
 pub(crate) fn picks(record: &Record, direction: Direction) -> Option<Picks> {
     flows::picks(&Context::new(record), direction)
 }
@@ -183,7 +183,7 @@ pub(crate) fn histogram(record: &Record, delay: Delay, log: bool) -> Chart {
     distribution::histogram(&Context::new(record), delay, log)
 }
 
-/// The scores of every call over time: of the ways that are loaded, without load of both.
+/// The scores of every call over time: of the loaded directions, or of both if there is no load.
 pub(crate) fn calls(record: &Record) -> Vec<Chart> {
     let ctx = Context::new(record);
     let loaded = loaded_directions(record);
@@ -204,14 +204,14 @@ pub(crate) fn videos(record: &Record) -> Vec<Chart> {
     (0..record.test.dash.len()).map(|video| videos::video(&ctx, video)).collect()
 }
 
-/// Both ways of every video call and game over time.
+/// Both directions of every video call and game over time.
 pub(crate) fn talks(record: &Record) -> Vec<Chart> {
     let ctx = Context::new(record);
     let ways = (0..record.test.talks.len()).flat_map(|i| [(i, Direction::Up), (i, Direction::Down)]);
     ways.filter_map(|(talk, way)| talks::talk(&ctx, talk, way)).collect()
 }
 
-/// Who holds the air, all radios in one picture; nothing where there is none.
+/// Who uses the medium, all radios in one picture; empty if there is no radio.
 pub(crate) fn airtime(record: &Record) -> Vec<Chart> {
     let none = record.runs.iter().all(|run| run.radios.is_empty());
     let draw = || Chart {
@@ -223,12 +223,12 @@ pub(crate) fn airtime(record: &Record) -> Vec<Chart> {
     if none { Vec::new() } else { vec![draw()] }
 }
 
-/// Airtime over time, a drawing per radio with common axes, each with its run's place.
+/// Airtime over time, one drawing per radio with common axes, each with the index of its run.
 pub(crate) fn airtime_over_time(record: &Record) -> Vec<(usize, Chart)> {
     airtime_series::shares(&Context::new(record))
 }
 
-/// The same in one picture, one below the other, each under its name; `None` where there is no radio.
+/// The same in one picture, one below the other, each under its name; `None` if there is no radio.
 #[cfg(feature = "png")]
 pub(crate) fn airtime_shares(record: &Record) -> Option<Scene> {
     const HEAD: f64 = 30.0;
@@ -243,17 +243,17 @@ pub(crate) fn airtime_shares(record: &Record) -> Option<Scene> {
     Some(out)
 }
 
-/// The distribution of each station's round trips, likewise.
+/// The distribution of each station's round trips, in the same form.
 pub(crate) fn station_round_trips(record: &Record) -> Vec<(usize, Chart)> {
     airtime_series::trips(&Context::new(record))
 }
 
-/// Whether a delay's range asks for a logarithmic axis in a distribution: beyond a factor of ten.
+/// Whether a delay's range needs a logarithmic axis in a distribution: a factor of more than ten.
 pub(crate) fn wide_range(record: &Record, delay: Delay) -> bool {
     distribution::wide_range(&Context::new(record), delay)
 }
 
-/// Whether any probe brought this delay.
+/// Whether any probe measured this delay.
 pub(crate) fn has_delay(record: &Record, delay: Delay) -> bool {
     let column = delay.column();
     record.runs.iter().flat_map(|r| &r.probes).any(|p| column(p).iter().any(|&v| crate::stats::known(v)))
@@ -281,7 +281,7 @@ pub(crate) fn standalone(record: &Record) -> Vec<(String, Scene)> {
     }
     let mut out = vec![("overview".to_owned(), overview(record))];
     for chart in charts {
-        // The kind of axis is chosen by the data: it is no part of the file's name.
+        // The data determine the kind of axis, so it is not part of the file's name.
         let name = chart.id.trim_end_matches("-linear").trim_end_matches("-log").to_owned();
         out.push((name, titled(record, &chart)));
     }
@@ -301,7 +301,7 @@ pub(crate) fn first_video(record: &Record) -> Option<Scene> {
     videos(record).first().map(|chart| titled(record, chart))
 }
 
-/// The chart under its title and a line that says what was run.
+/// The chart under its title and a line with the experiment.
 fn titled(record: &Record, chart: &Chart) -> Scene {
     const MARGIN: f64 = 16.0;
     let width = chart.scene.width;

@@ -18,14 +18,14 @@ use crate::words;
 /// Height of a goodput panel and of the latency panel.
 const GOODPUT: f64 = 132.0;
 const LATENCY: f64 = 190.0;
-/// A goodput of so many times the link's rate ends the axis: one step must not press the others flat.
+/// The axis ends at this multiple of the link's rate, so that one step of the goodput does not flatten the
+/// others.
 const SPIKE: f64 = 1.5;
-/// Parts of a stack that are thinner than this on average have no outline: 0.8 pixels of white would cover
-/// them.
+/// Parts of a stack with a mean height below this have no outline: 0.8 pixels of white would cover them.
 const OUTLINED: f64 = 6.0;
 /// Room between panels.
 const BETWEEN: f64 = 22.0;
-/// Room over the panels for the queue's name and result.
+/// Room above the panels for the queue's name and result.
 const NAME: f64 = 46.0;
 /// Room for the vertical axes.
 const AXES: f64 = 66.0;
@@ -66,7 +66,7 @@ impl Shared {
     }
 }
 
-/// One queue's panels with their left edge at `left`; returns the values to point at.
+/// Draws one queue's panels with their left edge at `left`; returns the values for the pointer.
 fn column(
     ctx: &Context<'_>,
     shared: &Shared,
@@ -125,7 +125,7 @@ fn column(
     Hover { area, domain: (from, to), log: false, places, unit: "s", series }
 }
 
-/// Values of fine bins at the middles of the coarse ones.
+/// Values of the fine bins at the middles of the coarse ones.
 fn coarse(ctx: &Context<'_>, value: impl Fn(usize) -> Option<f64>) -> Vec<Option<f64>> {
     (0..ctx.coarse.count)
         .map(|i| {
@@ -189,8 +189,8 @@ fn stack(
     }
 }
 
-/// Writes a flow's name into its area where the area, below the line of the link's rate, holds all of it;
-/// nowhere if it is too thin everywhere.
+/// Writes a flow's name into its area at a place where the whole name fits below the line of the link's rate;
+/// writes nothing if the area is too thin everywhere.
 fn name_area(
     scene: &mut Scene,
     frame: &Frame,
@@ -262,7 +262,7 @@ pub(crate) fn draw(ctx: &Context<'_>) -> Scene {
     scene
 }
 
-/// Why goodput lies above the link's rate at some moment, if it does.
+/// If goodput exceeds the link's rate at some moment, the explanation.
 pub(crate) fn above_rate(ctx: &Context<'_>) -> Option<String> {
     let over = |bound: fn(f64) -> f64| {
         let most = |d| Some((largest_goodput(ctx, d).1, rate_mbit(ctx, d)?));
@@ -278,7 +278,7 @@ fn notes(ctx: &Context<'_>) -> Vec<String> {
     let mut out = Vec::new();
     out.extend(above_rate(ctx));
     if ctx.rise {
-        out.push("Hosts at different distances: every probe's own idle median is taken off.".into());
+        out.push("Hosts at different distances: each probe's own idle median is subtracted.".into());
     }
     let width = ctx.fine.width / 1_000_000;
     let version = &ctx.record.version;

@@ -1,4 +1,4 @@
-//! PNG: the same shapes as the SVG on tiny-skia, texts as outlines of Noto Sans.
+//! PNG: the same shapes as in the SVG, drawn with tiny-skia, and text as outlines of Noto Sans.
 
 use std::io::Write as _;
 
@@ -17,7 +17,7 @@ const SCALE: f32 = 2.0;
 /// Longest side of the picture.
 const SIDE_MAX: f64 = 16_000.0;
 
-/// The drawing as a PNG file, twice its size in pixels, on white.
+/// The drawing as a PNG file on white, with twice its size in pixels.
 pub(crate) fn draw(scene: &Scene) -> Result<Vec<u8>, String> {
     let side = |v: f64| (v.clamp(1.0, SIDE_MAX / f64::from(SCALE)) * f64::from(SCALE)).ceil() as u32;
     let mut canvas = Pixmap::new(side(scene.width), side(scene.height)).ok_or("the picture is too large")?;
@@ -42,7 +42,7 @@ fn encode(canvas: &Pixmap) -> std::io::Result<Vec<u8>> {
     let mut line = Vec::new();
     for pixels in canvas.data().chunks_exact(row) {
         line.clear();
-        line.push(0); // rows unfiltered: flat colours pack best so
+        line.push(0); // rows unfiltered: flat colours compress best that way
         pixels.chunks_exact(4).for_each(|p| line.extend_from_slice(&p[..3]));
         packed.write_all(&line)?;
     }
@@ -110,7 +110,7 @@ fn shape(canvas: &mut Pixmap, ink: Ink, closed: bool, parts: &[Vec<Point>]) {
     }
 }
 
-/// Dashes come in pairs.
+/// A dash pattern needs an even number of entries.
 fn evenly(dash: &[f32]) -> Vec<f32> {
     if dash.len().is_multiple_of(2) { dash.to_vec() } else { dash.repeat(2) }
 }
@@ -155,7 +155,7 @@ impl Fonts {
     }
 }
 
-/// Collects glyphs along a line, y turned downwards.
+/// Collects glyphs along a line, with y downwards.
 struct Outline {
     builder: PathBuilder,
     size: f32,

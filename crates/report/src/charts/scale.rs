@@ -32,7 +32,7 @@ impl Scale {
         (self.from, self.to)
     }
 
-    /// The pixel of a value; outside the domain, outside the pixels.
+    /// The pixel of a value; a value outside the domain gives a pixel outside the range.
     pub(crate) fn at(&self, value: f64) -> f64 {
         let share = if self.log {
             (value.max(self.from).ln() - self.from.ln()) / (self.to.ln() - self.from.ln())
@@ -42,7 +42,7 @@ impl Scale {
         self.start + share * (self.end - self.start)
     }
 
-    /// The value at a share (0 to 1) of the way.
+    /// The value at a fraction (0 to 1) of the axis.
     pub(crate) fn value_at(&self, share: f64) -> f64 {
         if self.log {
             (self.from.ln() + share * (self.to.ln() - self.from.ln())).exp()
@@ -51,7 +51,7 @@ impl Scale {
         }
     }
 
-    /// About `wanted` round values within the domain, and how they are written.
+    /// About `wanted` round values within the domain, with their labels.
     pub(crate) fn ticks(&self, wanted: usize) -> Vec<(f64, String)> {
         if self.log { self.log_ticks() } else { self.linear_ticks(wanted) }
     }
@@ -99,7 +99,7 @@ pub(crate) fn nice_step(raw: f64) -> f64 {
     nice * power
 }
 
-/// The next round value at or above, for the end of an axis.
+/// The next round value at or above `value`, for the end of an axis.
 pub(crate) fn nice_top(value: f64) -> f64 {
     let value = if value.is_finite() && value > 0.0 { value } else { 1.0 };
     let step = nice_step(value / 8.0);
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn senseless_domains_are_mended() {
+    fn invalid_domains_are_widened() {
         for (a, b) in [(0.0, 0.0), (f64::NAN, f64::NAN), (5.0, -5.0), (0.0, f64::INFINITY), (-1e300, 1e300)] {
             for s in [Scale::linear(a, b, 0.0, 100.0), Scale::log(a, b, 0.0, 100.0)] {
                 assert!(s.at(1.0).is_finite());

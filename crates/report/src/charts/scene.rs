@@ -7,7 +7,7 @@ use super::style::{Ink, Type, css};
 /// A position in pixels.
 pub(crate) type Point = (f64, f64);
 
-/// Where a text's position is.
+/// Which point of a text its position is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Anchor {
     /// At its left end.
@@ -21,13 +21,13 @@ pub(crate) enum Anchor {
 /// One piece of a drawing.
 #[derive(Clone, Debug)]
 pub(crate) enum Item {
-    /// What follows belongs to this queue, until [`Item::Close`].
+    /// The following items belong to this queue, until [`Item::Close`].
     Open(usize),
     /// Ends [`Item::Open`].
     Close,
     /// Lines or, closed, areas.
     Shape { ink: Ink, closed: bool, parts: Vec<Vec<Point>> },
-    /// A text; `upright` runs upwards.
+    /// A text; with `upright` it runs upwards.
     Text { style: Type, at: Point, anchor: Anchor, upright: bool, words: String },
 }
 
@@ -38,7 +38,7 @@ pub(crate) struct Scene {
     pub(crate) width: f64,
     /// Pixels.
     pub(crate) height: f64,
-    /// What it shows, for those who cannot see it.
+    /// What it shows, for screen readers.
     pub(crate) description: String,
     pub(crate) items: Vec<Item>,
 }
@@ -87,7 +87,7 @@ impl Scene {
         self.items.push(Item::Close);
     }
 
-    /// Adds all of another drawing, moved.
+    /// Adds all of another drawing, shifted.
     pub(crate) fn append(&mut self, other: &Self, dx: f64, dy: f64) {
         self.items.extend(other.items.iter().cloned().map(|mut item| {
             match &mut item {
@@ -101,7 +101,7 @@ impl Scene {
         }));
     }
 
-    /// As a self-contained SVG file: styles inside, white sheet, light colours.
+    /// As a self-contained SVG file: with its styles, on white, in light colours.
     pub(crate) fn standalone_svg(&self) -> String {
         let mut out = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
         let (w, h) = (number(self.width), number(self.height));
@@ -118,7 +118,7 @@ impl Scene {
         out
     }
 
-    /// As an element within the page, whose style sheet draws it.
+    /// As an element of the page, which has the style sheet.
     pub(crate) fn inline_svg(&self) -> String {
         let (w, h) = (number(self.width), number(self.height));
         let mut out = format!(
@@ -159,7 +159,7 @@ impl Scene {
     }
 }
 
-/// A coordinate, to a tenth of a pixel, never an exponent and never not a number.
+/// A coordinate to a tenth of a pixel, always finite and without an exponent.
 pub(crate) fn number(v: f64) -> String {
     let tenths = if v.is_finite() { (v * 10.0).round().clamp(-1e7, 1e7) as i64 } else { 0 };
     let sign = if tenths < 0 { "-" } else { "" };
@@ -167,7 +167,7 @@ pub(crate) fn number(v: f64) -> String {
     if rest == 0 { format!("{sign}{whole}") } else { format!("{sign}{whole}.{rest}") }
 }
 
-/// Path data with relative steps, which are short.
+/// Path data with relative steps, because they are short.
 fn path_data(parts: &[Vec<Point>], closed: bool) -> String {
     let tenths = |v: f64| (v * 10.0).round().clamp(-1e7, 1e7) as i64;
     let mut out = String::new();
@@ -225,7 +225,7 @@ const WIDTHS: [u16; 95] = [
     361, 618, 508, 786, 529, 510, 470, 380, 551, 380, 572,
 ];
 
-/// About how wide a text will be, in pixels: fonts differ, so a tenth is added.
+/// The approximate width of a text in pixels, plus a tenth because fonts differ.
 pub(crate) fn text_width(style: Type, words: &str) -> f64 {
     let thousandths: u32 = words
         .chars()
@@ -238,7 +238,7 @@ pub(crate) fn text_width(style: Type, words: &str) -> f64 {
     f64::from(thousandths) / 1000.0 * f64::from(style.size()) * wide
 }
 
-/// The text, cut with an ellipsis to about `room` pixels.
+/// The text, shortened with an ellipsis to about `room` pixels.
 pub(crate) fn fit_text(style: Type, words: &str, room: f64) -> String {
     if text_width(style, words) <= room {
         return words.to_owned();
@@ -254,7 +254,7 @@ pub(crate) fn fit_text(style: Type, words: &str, room: f64) -> String {
     out
 }
 
-/// As few lines as `room` pixels allow, about equally long.
+/// The text in as few lines as `room` pixels allow, of about equal length.
 pub(crate) fn wrap(style: Type, words: &str, room: f64) -> Vec<String> {
     let count = wrap_at(style, words, room).len();
     let narrow = (0..40).map(|i| room * (1.0 - f64::from(i) / 80.0));
@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn a_point_that_is_no_number_ends_a_line() {
+    fn a_point_that_is_not_finite_ends_a_line() {
         let mut s = Scene::new(1.0, 1.0, "");
         s.shape(Ink::Grid, false, vec![vec![(0.0, 0.0), (f64::NAN, 1.0), (2.0, 2.0)]]);
         assert!(matches!(&s.items[0], Item::Shape { parts, .. } if parts.len() == 2));

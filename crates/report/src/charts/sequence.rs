@@ -1,4 +1,4 @@
-//! The time-sequence graph of a traced flow around its first loss, drawn as xplot would.
+//! The time-sequence graph of a traced flow around its first loss, in the style of xplot.
 
 use super::frame::{Frame, Sides};
 use super::scale::Scale;
@@ -8,10 +8,10 @@ use crate::trace::{Event, Leg, Trace, What};
 
 const WIDTH: f64 = 860.0;
 const HEIGHT: f64 = 470.0;
-/// What is drawn where nothing was lost: the first part of the flow, ns.
+/// If nothing was lost, this first part of the flow is drawn, ns.
 const OPENING: u64 = 200_000_000;
 
-/// What is told apart, by colour and by name.
+/// What the graph distinguishes, by colour and by name.
 #[derive(Clone, Copy)]
 enum Mark {
     Retransmission,
@@ -50,7 +50,7 @@ impl Mark {
     }
 }
 
-/// The part of time that shows the first loss of data from well before to well after its repair.
+/// The time window from well before the first loss of data to well after its repair, ns.
 fn window(events: &[&Event]) -> (u64, u64) {
     let opening = events.first().map_or(0, |event| event.at_ns);
     let lost = events.iter().find(|e| e.way == Leg::Data && matches!(e.what, What::Dropped(_)));
@@ -117,7 +117,7 @@ fn legend(scene: &mut Scene) {
     }
 }
 
-/// All that is drawn in one colour.
+/// All lines in one colour.
 fn lines(mark: Mark, events: &[&Event], frame: &Frame) -> Vec<Vec<Point>> {
     let at = |e: &Event, number: u64| frame.at(e.at_ns as f64 / 1e9, kilobytes(number));
     let upright = |e: &Event, [low, high]: [u64; 2]| vec![at(e, low), at(e, high)];

@@ -1,25 +1,25 @@
-//! How things look, once: the style sheets and the PNG painter both read this.
+//! How things look, in one place: the style sheets and the PNG painter both use it.
 
 use std::fmt::Write as _;
 
-/// Colours for queues before they repeat (with another dash).
+/// Number of colours for queues before they repeat (with another dash).
 pub(crate) const QUEUES: usize = 8;
 
-/// Colours by their part. The page gives each a CSS variable, light and dark.
+/// Colours by role. The page has a CSS variable for each, light and dark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Colour {
     /// Behind everything.
     Paper,
-    /// Text that matters.
+    /// Main text.
     Ink,
-    /// Text that helps.
+    /// Secondary text.
     Muted,
     /// Lines at ticks.
     Grid,
     /// Axis lines.
     Axis,
-    /// A queue's own, told apart with every common kind of colour vision (after Okabe and Ito, darkened so
-    /// that text in it reads on white).
+    /// The colour of a queue, distinguishable with every common kind of colour vision (after Okabe and Ito,
+    /// darkened so that text in it is legible on white).
     Queue(usize),
 }
 
@@ -72,19 +72,19 @@ pub(crate) enum Ink {
     Axis,
     /// The rate of the link, or another bound.
     Limit,
-    /// A series. The shade tells flows of one queue apart.
+    /// A series. The shade distinguishes the flows of one queue.
     Line { queue: usize, shade: usize },
     /// The spread around a series.
     Band { queue: usize },
     /// One flow's part of a stack.
     Area { queue: usize, shade: usize },
-    /// The same where parts are too thin for an outline.
+    /// The same for parts that are too thin for an outline.
     Sliver { queue: usize, shade: usize },
-    /// What held the air; without an outline, so that the shortest stays as wide as it is.
+    /// A frame on the air; without an outline, so that the shortest keeps its width.
     Block { queue: usize },
-    /// What came with it: acknowledgements and the like.
+    /// What accompanies it, such as acknowledgements.
     Faint { queue: usize },
-    /// Collisions and repetitions.
+    /// Collisions and retransmissions.
     Clash,
 }
 
@@ -191,7 +191,7 @@ impl Type {
         matches!(self, Self::Title | Self::Panel(_) | Self::Label(_))
     }
 
-    /// Width of the outline in the sheet's colour that keeps it legible over lines.
+    /// Width of the outline in the background colour that keeps the text legible over lines.
     pub(crate) fn halo(self) -> f32 {
         if matches!(self, Self::Label(_) | Self::Note) { 4.0 } else { 0.0 }
     }
@@ -219,7 +219,7 @@ impl Type {
     }
 }
 
-/// The fonts asked for where text stays text.
+/// The fonts to use where text stays text.
 const FONTS: &str = "system-ui,-apple-system,'Segoe UI',Roboto,'Noto Sans','Liberation Sans',sans-serif";
 
 /// The style sheet of the charts: with CSS variables for the page (`themed`), with plain colours for a
@@ -248,7 +248,7 @@ pub(crate) fn css(themed: bool) -> String {
         let _ = writeln!(out, ".chart .line.d{i}{{stroke-dasharray:{}}}", list.join(" "));
     }
     for (i, shade) in SHADES.iter().enumerate() {
-        // Dark pages take less of the colour, so that names on it stay legible.
+        // Dark pages use less of the colour, so that names on it stay legible.
         let opacity = if themed { format!("calc({shade}*var(--area))") } else { shade.to_string() };
         let _ = writeln!(out, ".chart .area.s{i},.chart .sliver.s{i}{{fill-opacity:{opacity}}}");
     }

@@ -14,17 +14,17 @@ use crate::summary::direction_name;
 use crate::talks::{Grid, TalkWay, freezes, in_time, talk_name, ways};
 use crate::words;
 
-/// Time over which a bit rate or a share of ticks is taken, ns.
+/// Time over which a bit rate or a share of ticks is computed, ns.
 const PLACE: u64 = 1_000_000_000;
 /// Height of the mark of a freeze, pixels.
 const MARK: f64 = 10.0;
 const HEIGHT: f64 = 240.0;
-/// More ticks than a day of the fastest game has.
+/// More ticks than the fastest game has in a day.
 const MOST_TICKS: usize = 1 << 25;
 
 /// A value for each bin.
 type Values = Vec<Option<f64>>;
-/// Begin and end of each freeze, s.
+/// Start and end of each freeze, s.
 type Marks = Vec<(f64, f64)>;
 
 fn way_of<'a>(ctx: &Context<'a>, run: usize, index: usize, direction: Direction) -> Option<&'a TalkWay> {
@@ -32,7 +32,7 @@ fn way_of<'a>(ctx: &Context<'a>, run: usize, index: usize, direction: Direction)
     ways(talk).into_iter().find(|&(way, _)| way == direction).map(|(_, way)| way)
 }
 
-/// The chart of one way of a call or a game.
+/// The chart of one direction of a call or a game.
 pub(crate) fn talk(ctx: &Context<'_>, index: usize, direction: Direction) -> Option<Chart> {
     let plan = ctx.record.test.talks.get(index)?;
     let bins = Bins::of(ctx.record, PLACE);
@@ -94,12 +94,12 @@ fn bins_from(ctx: &Context<'_>) -> i64 {
     -i64::try_from(ctx.record.test.idle_ns).unwrap_or(i64::MAX)
 }
 
-/// Begin and end in seconds.
+/// Start and end in seconds.
 fn seconds(all: &[(i64, i64)]) -> Vec<(f64, f64)> {
     all.iter().map(|&(from, length)| (from as f64 / 1e9, from.saturating_add(length) as f64 / 1e9)).collect()
 }
 
-/// Mbit/s of media that came in each bin; zero where nothing came between two that had some.
+/// Mbit/s of media that arrived in each bin; zero for empty bins between others.
 fn rate(way: &TalkWay, bins: &Bins) -> Vec<Option<f64>> {
     let mut bytes = vec![None; bins.count];
     for (&t, &came) in way.t_ns.iter().zip(&way.rx_bytes) {
@@ -111,8 +111,8 @@ fn rate(way: &TalkWay, bins: &Bins) -> Vec<Option<f64>> {
     bytes.into_iter().map(|bytes| bytes.map(|bytes| bytes as f64 * 8e-6 / width)).collect()
 }
 
-/// Percent of the ticks due in each bin that did not come in time. A tick that would be late only after the
-/// end of the load is not judged.
+/// Percentage of the ticks due in each bin that did not arrive in time. A tick that would be late only after
+/// the end of the load is not counted.
 fn lateness(way: &TalkWay, grid: Grid, bins: &Bins, ctx: &Context<'_>) -> Vec<Option<f64>> {
     let Some((most, in_time)) = in_time(way, grid) else { return vec![None; bins.count] };
     let (mut good, mut due) = (vec![0_u64; bins.count], vec![0_u64; bins.count]);

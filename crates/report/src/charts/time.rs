@@ -38,7 +38,7 @@ pub(crate) fn hover(frame: &Frame, bins: &Bins, series: Vec<HoverSeries>) -> Hov
     }
 }
 
-/// Band and line of one queue.
+/// Draws band and line of one queue.
 pub(crate) fn draw_spread(
     scene: &mut Scene,
     frame: &Frame,
@@ -92,7 +92,7 @@ pub(crate) fn spans_decades(ctx: &Context<'_>, delay: Delay) -> bool {
     decades(extent(data.iter().flatten()))
 }
 
-/// A vertical scale for delays: from zero, or logarithmic where the range spans more than two decades.
+/// A vertical scale for delays: from zero, or logarithmic if the range spans more than two decades.
 pub(crate) fn delay_scale(extent: Option<(f64, f64)>, bottom: f64, top: f64) -> Scale {
     value_scale(extent, decades(extent), bottom, top)
 }
@@ -101,7 +101,7 @@ fn value_scale(extent: Option<(f64, f64)>, log: bool, bottom: f64, top: f64) -> 
     match extent {
         Some((low, high)) if log && low > 0.0 => Scale::log(low * 0.9, high * 1.1, bottom, top),
         Some((low, high)) => {
-            // A rise a little below zero is noise of the idle median, no reason for an axis of its own.
+            // A rise slightly below zero is noise of the idle median. The axis need not extend to it.
             let from = if low < -high / 50.0 { -nice_top(-low) } else { 0.0 };
             Scale::linear(from, nice_top(high * 1.04), bottom, top)
         }
@@ -120,14 +120,14 @@ fn spread_series(name: &str, queue: usize, unit: &'static str, data: &[Option<Sp
     }
 }
 
-/// What tells one overlay of queues from another.
+/// What differs between overlays of queues.
 pub(super) struct Look {
     pub(super) id: String,
     pub(super) title: String,
     pub(super) unit: &'static str,
     pub(super) height: f64,
     pub(super) log: bool,
-    /// Where a logarithmic axis begins whose values go to zero.
+    /// Where a logarithmic axis begins if values go down to zero.
     pub(super) floor: Option<f64>,
 }
 
@@ -176,7 +176,7 @@ pub(super) fn overlay(ctx: &Context<'_>, look: Look, bins: &Bins, data: &[Vec<Op
     Chart { id, title, scene, hover: Some(hover(&frame, bins, series)) }
 }
 
-/// Delay over time, all queues.
+/// Delay over time, for all queues.
 pub(crate) fn delays(ctx: &Context<'_>, delay: Delay, log: bool) -> Chart {
     let data: Vec<_> =
         ctx.record.runs.iter().map(|r| delays_over_time(r, delay, ctx.rise, &ctx.fine)).collect();
@@ -186,7 +186,7 @@ pub(crate) fn delays(ctx: &Context<'_>, delay: Delay, log: bool) -> Chart {
     overlay(ctx, look, &ctx.fine, &data)
 }
 
-/// Backlog over time, all queues.
+/// Backlog over time, for all queues.
 pub(crate) fn backlog(ctx: &Context<'_>, direction: Direction) -> Chart {
     let of = |r: &Run| backlog_over_time(r.shown(direction), &ctx.queue);
     let data: Vec<_> = ctx.record.runs.iter().map(of).collect();
@@ -195,7 +195,7 @@ pub(crate) fn backlog(ctx: &Context<'_>, direction: Direction) -> Chart {
     overlay(ctx, Look { id, title, unit: "kB", height: 300.0, log: false, floor: None }, &ctx.queue, &data)
 }
 
-/// What the queue still lets go of a flow after its stop.
+/// What to do with data that the queue releases after a flow's stop.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Tails {
     Cut,
@@ -205,9 +205,9 @@ pub(crate) enum Tails {
 /// A flow's short name and its goodput in every bin.
 pub(crate) type FlowLine = (String, Vec<Option<f64>>);
 
-/// Goodput of the flows of one direction, with their short names: each up to its planned stop for
-/// [`Tails::Cut`], where a line would dive; all up to the end of the load for [`Tails::Kept`], where a stack
-/// would show a gap that the line did not have.
+/// Goodput of the flows of one direction, with their short names. With [`Tails::Cut`] each ends at its
+/// planned stop, because its line would drop steeply. With [`Tails::Kept`] all end with the load, because a
+/// stack would show a gap that the line did not have.
 pub(crate) fn flow_lines(ctx: &Context<'_>, run: &Run, direction: Direction, tails: Tails) -> Vec<FlowLine> {
     let end = load_span(ctx.record, run).to;
     ctx.record
@@ -226,7 +226,7 @@ pub(crate) fn flow_lines(ctx: &Context<'_>, run: &Run, direction: Direction, tai
         .collect()
 }
 
-/// Largest goodput of a single flow, and of all together, over all runs of a direction.
+/// Largest goodput of a single flow, and of all flows together, over all runs of a direction.
 pub(crate) fn largest_goodput(ctx: &Context<'_>, direction: Direction) -> (f64, f64) {
     let (mut single, mut together) = (0.0_f64, 0.0_f64);
     for run in &ctx.record.runs {
@@ -240,8 +240,8 @@ pub(crate) fn largest_goodput(ctx: &Context<'_>, direction: Direction) -> (f64, 
     (single, together)
 }
 
-/// The rate of the link in Mbit/s, which all flows together can have at the most; where the runs' links
-/// differ, of the fastest.
+/// The rate of the link in Mbit/s, an upper bound for all flows together; if the links of the runs differ,
+/// that of the fastest.
 pub(crate) fn rate_mbit(ctx: &Context<'_>, direction: Direction) -> Option<f64> {
     let rate = |run: &Run| {
         let link = run.link_in(ctx.record);
@@ -254,7 +254,7 @@ pub(crate) fn rate_mbit(ctx: &Context<'_>, direction: Direction) -> Option<f64> 
     ctx.record.runs.iter().filter_map(rate).max().map(|r| r as f64 / 1e6)
 }
 
-/// The dashed line of the link's rate, named.
+/// Draws the dashed line of the link's rate with its label.
 pub(crate) fn draw_rate(scene: &mut Scene, frame: &Frame, rate: f64, named: bool) {
     let y = frame.y.at(rate);
     scene.line(Ink::Limit, (frame.left, y), (frame.right(), y));

@@ -12,12 +12,12 @@ use crate::record::VideoSeries;
 use crate::videos::{selected, video_name};
 use crate::words;
 
-/// Time between two places to point at, ns.
+/// Time between two points for the pointer, ns.
 const PLACE: u64 = 250_000_000;
 /// Half the height of the mark of a stall, pixels.
 const MARK: f64 = 5.0;
 
-/// The bit rate of each segment from when it was asked for to the next, Mbit/s.
+/// The bit rate of each segment from its request to the next, Mbit/s.
 fn held(video: &VideoSeries, bins: &Bins) -> Vec<Option<f64>> {
     let all: Vec<(i64, u64)> = selected(video).collect();
     let mut values = vec![None; bins.count];
@@ -36,7 +36,7 @@ fn stalls(video: &VideoSeries) -> impl Iterator<Item = (f64, f64)> + '_ {
         .map(|((&asked, &took), &stalled)| (asked.saturating_add(took) as f64 / 1e9, stalled as f64 / 1e9))
 }
 
-/// The bit rate selected over time, all queues; below it where playback stalled.
+/// The selected bit rate over time, for all queues; stalls are marked below it.
 pub(crate) fn video(ctx: &Context<'_>, index: usize) -> Chart {
     let name = video_name(ctx.record, index);
     let bins = Bins::of(ctx.record, PLACE);

@@ -7,7 +7,7 @@ use crate::Record;
 use crate::summary::direction_name;
 use crate::talks::{CallWay, GameWay, TalkSummary, TalkWay, talk_name, ways};
 
-/// Calls `each` for every way of every talk of every run, with the first cells of its rows.
+/// Calls `each` for both directions of every call and game of every run, with the first cells of its rows.
 fn all(record: &Record, mut each: impl FnMut(&str, &TalkWay)) {
     for run in &record.runs {
         for (i, talk) in run.talks.iter().enumerate() {
@@ -19,7 +19,7 @@ fn all(record: &Record, mut each: impl FnMut(&str, &TalkWay)) {
     }
 }
 
-/// `video_calls.csv`: a row per interval of about 0.1 s, `t_s` its end.
+/// `video_calls.csv`: a row per interval of about 0.1 s; `t_s` is its end.
 pub fn video_calls(record: &Record) -> String {
     let mut out = String::from("queue,call,direction,t_s,rx_bytes,rx_packets,lost_packets\n");
     all(record, |head, way| {
@@ -31,7 +31,7 @@ pub fn video_calls(record: &Record) -> String {
     out
 }
 
-/// `frames.csv`: a row per frame of a video call that was shown; numbers that are missing were not.
+/// `frames.csv`: a row per frame of a video call that was shown; missing frame numbers were not shown.
 pub fn frames(record: &Record) -> String {
     let mut out = String::from("queue,call,direction,captured_s,frame,took_ms,height_lines\n");
     all(record, |head, way| {
@@ -44,7 +44,7 @@ pub fn frames(record: &Record) -> String {
     out
 }
 
-/// `games.csv`: a row per tick of a game that came; numbers that are missing did not.
+/// `games.csv`: a row per tick of a game that arrived; missing tick numbers did not arrive.
 pub fn games(record: &Record) -> String {
     let mut out = String::from("queue,game,direction,sent_s,tick,took_ms,rtt_ms\n");
     all(record, |head, way| {

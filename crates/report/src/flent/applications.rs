@@ -1,4 +1,4 @@
-//! The first call and the first page as flent's tests `voip` and `http` have them.
+//! The first call and the first page, as in flent's tests `voip` and `http`.
 
 use serde_json::{Value, json};
 
@@ -9,7 +9,7 @@ use crate::stats::known;
 const VOIP: [&str; 3] = ["VoIP::delay", "VoIP::jitter", "VoIP::loss"];
 const HTTP: &str = "HTTP latency";
 
-/// Test parameters that make flent know them: without, only its tests `voip` and `http` do.
+/// Test parameters that declare them to flent; without these only its tests `voip` and `http` have them.
 pub(super) fn parameters(record: &Record) -> Vec<(String, String)> {
     let call = record.test.voip.first().map(|_| ("voip_host", "goodqueue"));
     let page = record.test.web.first().map(|_| ("include_http", "yes"));
@@ -23,7 +23,7 @@ pub(super) fn names(record: &Record) -> Vec<(String, String)> {
     call.into_iter().flatten().chain(page).collect()
 }
 
-/// What there is of them.
+/// Their series, as far as the record has them.
 pub(super) fn series(record: &Record, run: &Run, clock: &Clock) -> Vec<Series> {
     let mut out = Vec::new();
     if !record.test.voip.is_empty() {
@@ -67,14 +67,14 @@ fn delays(call: &CallSeries) -> Vec<(i64, f64)> {
     all.filter(|&(_, &up)| known(up)).map(|(&sent, &up)| (sent, ms(up))).collect()
 }
 
-/// |IPDV| up of two packets sent one after the other, at the second.
+/// |IPDV| up of two consecutive packets, at the second.
 fn differences(call: &CallSeries) -> Vec<(i64, f64)> {
     let pairs = call.up_ns.windows(2).zip(call.sent_ns.iter().skip(1));
     let both = pairs.filter(|(pair, _)| pair.iter().all(|&up| known(up)));
     both.map(|(pair, &sent)| (sent, ms(pair[1].saturating_sub(pair[0]).saturating_abs()))).collect()
 }
 
-/// 1 for every packet that was lost on the way up or nobody knows where, else 0.
+/// 1 for every packet that was lost on the way up or in an unknown direction, otherwise 0.
 fn losses(call: &CallSeries) -> Vec<(i64, f64)> {
     let lost = |fate: Fate| f64::from(u8::from(matches!(fate, Fate::Up | Fate::Unknown)));
     call.sent_ns.iter().zip(&call.fate).map(|(&sent, &fate)| (sent, lost(fate))).collect()

@@ -1,10 +1,10 @@
-//! Which of flent's tests a record is, and what its series are called there.
+//! Which flent test a record maps to, and the names of its series there.
 
 use std::collections::BTreeMap;
 
 use crate::record::{Direction, Record};
 
-/// A record in flent's words. Flows and probes that the test has no place for have no name.
+/// A record in flent's terms. Flows and probes that the test has no place for have no name.
 pub(crate) struct Names {
     pub(crate) test: String,
     pub(crate) flows: Vec<Option<String>>,
@@ -13,7 +13,7 @@ pub(crate) struct Names {
     pub(crate) parameters: BTreeMap<String, String>,
 }
 
-/// Tests of flent with a fixed set of series: name, flows up and down by their last word, probes.
+/// flent's tests with a fixed set of series: name, flows up and down by their last word, probes.
 const FIXED: [(&str, &[&str], &[&str]); 4] = [
     ("rrul", &["BE", "BK", "CS5", "EF"], &["Ping (ms) UDP BE", "Ping (ms) UDP BK", "Ping (ms) UDP EF"]),
     (
@@ -40,7 +40,7 @@ fn count(record: &Record, direction: Direction) -> usize {
     record.test.flows.iter().filter(|f| f.direction == direction).count()
 }
 
-/// The test of the same name, where every flow is one of its.
+/// The test of the same name, if every flow belongs to it.
 fn fixed(record: &Record) -> Option<Names> {
     let &(test, flows, probes) = FIXED.iter().find(|(name, _, _)| *name == record.test.name)?;
     let known = |name: &str| {
@@ -69,7 +69,7 @@ fn fixed(record: &Record) -> Option<Names> {
     })
 }
 
-/// At most one flow per host and direction, over several hosts: the family of `rtt_fair`.
+/// The family of `rtt_fair`: at most one flow per host and direction, over several hosts.
 fn fair(record: &Record, hosts: &[String]) -> Option<Names> {
     let mut seen: Vec<(u32, Direction)> = record.test.flows.iter().map(|f| (f.host, f.direction)).collect();
     seen.sort_unstable();

@@ -1,8 +1,8 @@
-//! Video calls and games as flent has hosts that a test pings besides its own (`ping_hosts`): in its plots
-//! `ping_extra` and `ping_extra_combine`, and in all that draw every ping.
+//! Video calls and games, written as extra hosts that a flent test pings (`ping_hosts`). They are in its
+//! plots `ping_extra` and `ping_extra_combine`, and in all plots of every ping.
 //!
-//! Of a game its ping: the round trip of an input and the state that answers it. Of a video call the delay of
-//! each way, from the capture of a frame until it could be shown.
+//! The series of a game is its ping: the round trip of an input and the state that answers it. The series of
+//! a video call is the delay in each direction, from the capture of a frame until it could be shown.
 
 use serde_json::{Map, Value, json};
 
@@ -13,15 +13,15 @@ use crate::stats::known;
 use crate::summary::direction_name;
 use crate::talks::{TalkSeries, TalkWay, talk_name, ways};
 
-/// What flent is told of one series: the host that it would have pinged.
+/// One series for flent: the host that it would have pinged.
 struct Host {
     name: String,
     talk: usize,
-    /// None: the round trip.
+    /// `None` is the round trip.
     way: Option<Direction>,
 }
 
-/// flent separates hosts by commas, reads them as a shell does, and wants a name of its own for each.
+/// flent separates hosts by commas, parses them like a shell, and needs a unique name for each.
 fn hosts(record: &Record) -> Vec<Host> {
     let mut all: Vec<Host> = Vec::new();
     for (talk, plan) in record.test.talks.iter().enumerate() {
@@ -45,14 +45,14 @@ fn series_name(host: &Host) -> String {
     format!("Ping (ms) ICMP {} (extra)", host.name)
 }
 
-/// The test parameter that names them; none without calls and games.
+/// The test parameter that lists them; `None` without calls and games.
 pub(super) fn parameter(record: &Record) -> Option<(String, String)> {
     let names: Vec<String> = hosts(record).into_iter().map(|host| host.name).collect();
     (!names.is_empty()).then(|| ("ping_hosts".to_owned(), names.join(",")))
 }
 
-/// The average of the test's own pings, which flent would compute with these among them; none where flent has
-/// no such series or nothing changes it.
+/// The average of the test's own pings. flent would include these series in it. `None` if flent has no
+/// average or these do not change it.
 pub(super) fn average(
     record: &Record,
     names: &Names,
@@ -81,7 +81,7 @@ pub(super) fn names(record: &Record) -> Vec<(String, String)> {
     hosts(record).iter().map(|host| (series_name(host), what(host))).collect()
 }
 
-/// What there is of them.
+/// Their series, as far as the record has them.
 pub(super) fn series(record: &Record, run: &Run, clock: &Clock) -> Vec<Series> {
     let none = TalkSeries::default();
     let one = |host: &Host| {
@@ -102,7 +102,7 @@ fn samples(numbers: &[u32], times: &[i64], values: &[i64]) -> Vec<Sample> {
     all
 }
 
-/// Round trips, at the time when the state was sent.
+/// Round trips at the time when the state was sent.
 fn pings(way: &TalkWay) -> Vec<Sample> {
     samples(&way.tick, &way.sent_ns, &way.rtt_ns)
 }

@@ -1,4 +1,4 @@
-//! RFC 3339 times in UTC, in the three spellings that flent's files need.
+//! RFC 3339 times in UTC, in the three formats that flent's files need.
 
 /// An instant in microseconds since 1970.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,7 +61,7 @@ fn parse(text: &str) -> Option<i64> {
     Some(seconds * 1_000_000 + us)
 }
 
-/// Days since 1970 of a date; years are counted from March, so that the leap day is the last.
+/// Days since 1970 of a date. Years are counted from March, so the leap day is the last day of a year.
 fn days(y: i64, m: i64, d: i64) -> i64 {
     let y = if m <= 2 { y - 1 } else { y };
     let (era, year) = (y.div_euclid(400), y.rem_euclid(400));

@@ -1,4 +1,4 @@
-//! The section on the air: the view that is played and scrubbed, its data, the table of stations.
+//! The section on the air: the view that plays the events, its data, and the table of stations.
 
 use std::fmt::Write as _;
 
@@ -13,9 +13,9 @@ use crate::table::{mbit, ms};
 use crate::wifi::{AirEvents, Radio, Station};
 use crate::words;
 
-/// Program of the view.
+/// The view's script.
 pub(super) const JS: &str = include_str!("../../assets/airtime.js");
-/// Its style.
+/// The view's style sheet.
 pub(super) const CSS: &str = include_str!("../../assets/airtime.css");
 
 /// Whether any run has a radio.
@@ -23,11 +23,11 @@ pub(super) fn present(record: &Record) -> bool {
     record.runs.iter().any(|run| !run.radios.is_empty())
 }
 
-/// A radio as the program reads it. Times are in tenths of a microsecond.
+/// A radio in the format of the script. Times are in tenths of a microsecond.
 #[derive(Serialize)]
 struct View<'a> {
     name: String,
-    /// Start of the window in seconds of the load.
+    /// Start of the window, seconds from the start of the load.
     from_s: f64,
     length: u64,
     stations: Vec<StationView<'a>>,
@@ -41,7 +41,7 @@ struct StationView<'a> {
     colour: usize,
 }
 
-/// Columns; each start is told as the distance from the one before.
+/// Columns; each start is the difference from the one before.
 #[derive(Default, Serialize)]
 struct EventsView {
     start: Vec<i64>,

@@ -52,7 +52,7 @@ pub(super) fn videos(record: &Record, all: &[Summary]) -> String {
     table("Bit rates selected, and stalls", &heads, 2, &rows)
 }
 
-/// A row for each queue, call and way.
+/// A row for each queue, call and direction.
 pub(super) fn calls(record: &Record, all: &[Summary]) -> String {
     let ns = |ns: Option<u64>| ms(ns.and_then(|ns| i64::try_from(ns).ok()));
     let row = |s: &Summary, name: String, idle: Option<Voice>, load: Option<Voice>| {

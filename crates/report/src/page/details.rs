@@ -1,4 +1,4 @@
-//! What was run, on what, and what the numbers mean.
+//! Details: the experiment, the machine, and the meaning of the numbers.
 
 use std::fmt::Write as _;
 
@@ -24,7 +24,7 @@ fn fold(out: &mut String, title: &str, open: bool, body: &str) {
     let _ = writeln!(out, "<details{open}><summary>{title}</summary>\n{body}</details>");
 }
 
-/// The section of details; with `brief`, without what is long for many runs.
+/// The section of details; `brief` leaves out what is long for many runs.
 pub(crate) fn html(record: &Record, summaries: &[Summary], brief: bool) -> String {
     let mut out = String::new();
     fold(&mut out, "How to run it again", true, &repeat(record));
@@ -54,7 +54,7 @@ pub(crate) fn html(record: &Record, summaries: &[Summary], brief: bool) -> Strin
     out
 }
 
-/// The command as a shell reads it.
+/// The command, quoted for a shell.
 fn command(words: &[String]) -> String {
     let safe = |c: char| c.is_ascii_alphanumeric() || "-_=./:,+@%".contains(c);
     let quote = |w: &String| {
@@ -69,7 +69,7 @@ fn command(words: &[String]) -> String {
 
 fn repeat(record: &Record) -> String {
     let mut line = command(&record.command);
-    // A file says its seeds, and so do records that are shown together.
+    // A file states its seeds, and so do merged records.
     let says_seed = |w: &String| {
         w.starts_with("--seed") || w.starts_with("--repetitions") || w.ends_with(".toml") || w == "report"
     };
@@ -177,7 +177,7 @@ fn queues(record: &Record) -> String {
     out
 }
 
-/// A table with its heads; cells are markup.
+/// A table with its header; cells are markup.
 pub(super) fn table(label: &str, heads: &[&str], texts: usize, rows: &[Vec<String>]) -> String {
     let mut out = format!(
         "<div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"{label}\"><table><thead><tr>"
@@ -330,7 +330,7 @@ fn machine(record: &Record) -> String {
 fn engine(record: &Record) -> String {
     let mut out = String::from(
         "<p class=\"lead\">Lateness is the time at which a packet was put on the line minus the time at which it was due. \
-         The rate error compares the bits that left the line, while it was never idle, with the rate asked for.</p>",
+         The rate error compares the bits that left the line, while it was never idle, with the configured rate.</p>",
     );
     for (q, run) in record.runs.iter().enumerate() {
         let _ = write!(out, "<h3 class=\"q{}\">{}</h3>", q % 8, escape(&run.queue));
@@ -397,7 +397,7 @@ fn engine_of(e: &EngineHealth) -> String {
     let total: u64 = e.lateness_count.iter().fold(0, |a, &b| a.saturating_add(b));
     let last = e.lateness_bucket_ns.last().copied().unwrap_or(0);
     let bounds = e.lateness_bucket_ns.iter().map(|&b| format!("≤ {}", micro(b)));
-    // A count beyond the bounds is of what was later than all of them.
+    // The last count is of packets later than every bound.
     let bounds = bounds.chain(std::iter::once(format!("> {}", micro(last))));
     let rows: Vec<Vec<String>> = bounds
         .zip(&e.lateness_count)

@@ -1,4 +1,4 @@
-//! The charts of the page, with the controls and the values for pointing.
+//! The charts of the page, with the controls and the values for the pointer.
 
 use std::fmt::Write as _;
 
@@ -19,7 +19,7 @@ pub(crate) struct Figures {
     pub(crate) data: String,
 }
 
-/// Values of a chart as the page's program reads them.
+/// Values of a chart in the format of the page's script.
 #[derive(Serialize)]
 struct Data<'a> {
     area: [Number; 4],
@@ -42,7 +42,7 @@ struct SeriesData<'a> {
     c: Option<usize>,
 }
 
-/// Four significant digits, written as short as they go.
+/// A number with four significant digits, in its shortest form.
 #[derive(Clone, Copy)]
 struct Number(f64);
 
@@ -93,7 +93,7 @@ struct Builder {
 }
 
 impl Builder {
-    /// A figure; `class` says when it is shown, `caption` is markup.
+    /// Adds a figure; `class` determines when it is shown, `caption` is markup.
     fn figure(&mut self, chart: &Chart, class: &str, queue: Option<usize>, caption: &str) {
         let mark = queue.map(|q| format!(" data-q=\"{q}\"")).unwrap_or_default();
         let _ = write!(self.html, "<figure class=\"{class}\"{mark}>");
@@ -113,12 +113,12 @@ impl Builder {
         if let Some(hover) = &chart.hover {
             let json = serde_json::to_string(&data(hover)).unwrap_or_else(|_| "null".into());
             let gap = if self.data.is_empty() { "" } else { ",\n" };
-            // `<` would be read as markup within a script element.
+            // `<` would be markup within a script element.
             let _ = write!(self.data, "{gap}\"{}\":{}", chart.id, json.replace('<', "\\u003c"));
         }
     }
 
-    /// A list of flows from which one is picked, and the values of all.
+    /// A list from which the reader picks one flow, and the values of all flows.
     fn picks(&mut self, direction: &str, picks: &charts::Picks, charts: &[Chart]) {
         let _ = write!(
             self.html,
@@ -155,7 +155,7 @@ impl Builder {
     }
 }
 
-/// Buttons of which one is chosen.
+/// Buttons of which one is selected.
 fn choice(set: &str, legend: &str, chosen: &str, options: &[(&str, &str)]) -> String {
     let mut out = format!("<fieldset class=\"choice\"><legend>{legend}</legend>");
     for (to, words) in options {
@@ -190,7 +190,7 @@ fn bar(record: &Record, delays: &[Delay]) -> String {
     out
 }
 
-/// What part of the time all charts show.
+/// The controls for the part of the time that all charts show.
 const TIME: &str = "<fieldset class=\"time\"><legend>Time</legend>\
     <button type=\"button\" data-time=\"in\" title=\"or drag across a chart, or press + in it\">zoom in</button>\
     <button type=\"button\" data-time=\"out\" disabled>zoom out</button>\
@@ -223,7 +223,7 @@ pub(crate) fn all(record: &Record, summaries: &[Summary]) -> Figures {
     Figures { html: b.html, data: format!("{{{}}}", b.data) }
 }
 
-/// How delays of hosts at different distances are shown, where there are such.
+/// A note on how delays are shown if hosts are at different distances.
 fn rise_note(record: &Record) -> &'static str {
     if charts::shows_rise(record) {
         " The hosts are at different distances, so delays are shown as their rise over each probe's own idle median."
@@ -236,9 +236,9 @@ fn air(b: &mut Builder, record: &Record, summaries: &[Summary]) {
     if !airtime::present(record) {
         return;
     }
-    let lead = "Only one can send at a time. Each box is a frame or an aggregate on the air, as long as it took; all \
-                queues have the same time axis. Colours in this section are the stations'; of \
-                many, charts name those with the most airtime.";
+    let lead = "Only one device can send at a time. Each box is a frame or an aggregate on the air; its width is its \
+                duration. All queues have the same time axis. Colours in this section are those of the stations. If \
+                there are many, charts name those with the most airtime.";
     b.open("air", "Who holds the air", lead);
     for chart in charts::airtime(record) {
         b.figure(&chart, "still", None, "");
@@ -286,8 +286,8 @@ fn side_by_side(b: &mut Builder, record: &Record, directions: &[Direction]) {
 
 fn over_time(b: &mut Builder, record: &Record, delays: &[Delay]) {
     let lead = format!(
-        "Line: median of the probes sent in each moment. Band: 5th to 95th percentile. A probe that was lost leaves no \
-         mark; where all were lost, the line has a gap.{}",
+        "Line: median of the probes sent in each moment. Band: 5th to 95th percentile. A lost probe leaves no \
+         mark; if all were lost, the line has a gap.{}",
         rise_note(record)
     );
     b.open("latency", "Delay over time", &lead);
@@ -306,16 +306,16 @@ fn over_time(b: &mut Builder, record: &Record, delays: &[Delay]) {
 
 fn tcp_rtt(b: &mut Builder, record: &Record, summaries: &[Summary]) {
     let Some(chart) = charts::tcp_rtt(record) else { return };
-    let lead = "What the flows' senders measured (srtt): their own queue included, where a probe's packets may wait in another. \
-                CoDel's target acts on it. Line: median of the flows; band: 5th to 95th percentile. \
-                Sojourn: from a packet's arrival at a queue until the line began it, over the air the first exchange that carries it.";
+    let lead = "The smoothed round-trip time (srtt) of the flows' senders. It includes the flows' own queue; a probe's packets may wait \
+                in another. CoDel's target acts on it. Line: median of the flows; band: 5th to 95th percentile. Sojourn: from a \
+                packet's arrival at a queue until the line begins it, over the air until the first exchange that carries it.";
     b.open("tcp-rtt", "TCP's own round trip", lead);
     b.figure(&chart, "", None, "");
     b.html.push_str(&queues::waits(summaries));
     b.close();
 }
 
-/// Which record has which line, a sentence.
+/// A sentence that lists the line style of each record.
 fn dashes(names: &[&str]) -> String {
     let kinds = ["solid", "dashed", "dotted", "dash and dot"];
     let of = |(i, name): (usize, &&str)| format!("{} {}", escape(name), kinds[i % kinds.len()]);
@@ -351,8 +351,8 @@ fn pages(b: &mut Builder, record: &Record, summaries: &[Summary]) {
     if record.test.web.is_empty() {
         return;
     }
-    let lead = "Each line is a page on its way, as long and as high as it took. A diamond: it was complete. An arrow: \
-                it was not when the load ended, and would have taken longer.";
+    let lead = "Each line is the load of a page: its length and its height are the load time. A diamond: it was complete. An \
+                arrow: it was incomplete when the load ended and would have taken longer.";
     b.open("pages", "Page load times", lead);
     b.html.push_str(&applications::pages(record, summaries));
     b.html.push_str("<div class=\"stack\">\n");
@@ -367,8 +367,8 @@ fn videos(b: &mut Builder, record: &Record, summaries: &[Summary]) {
     if record.test.dash.is_empty() {
         return;
     }
-    let lead = "The bit rate that the player selected for each segment, from when it asked for it. A block at the bottom: \
-                playback stood still.";
+    let lead = "The bit rate that the player selected for each segment, from its request on. A block at the bottom: \
+                playback stalled.";
     b.open("videos", "Videos", lead);
     b.html.push_str(&applications::videos(record, summaries));
     b.html.push_str("<div class=\"stack\">\n");
@@ -397,8 +397,8 @@ fn calls(b: &mut Builder, record: &Record, summaries: &[Summary]) {
     if record.test.voip.is_empty() {
         return;
     }
-    let lead = "Mean opinion score of telephone calls beside the load, second by second. 4.41 is the best that G.711 can \
-                have; from 4.34 users are very satisfied, from 4.03 satisfied, below 3.60 many are not (ITU-T G.107, \
+    let lead = "Mean opinion score of telephone calls beside the load, for each second. 4.41 is the best possible with \
+                G.711; from 4.34 users are very satisfied, from 4.03 satisfied, below 3.60 many are not (ITU-T G.107, \
                 table B.1). Up is what the server hears, down what the client hears.";
     b.open("calls", "Calls", lead);
     b.html.push_str(&applications::calls(record, summaries));
@@ -413,8 +413,8 @@ fn calls(b: &mut Builder, record: &Record, summaries: &[Summary]) {
 fn goodput(b: &mut Builder, record: &Record, direction: Direction) {
     let name = direction_name(direction);
     let lead = format!(
-        "Payload that each receiving application got, up to the planned stop of each flow. Equal shares lie on one \
-         another. A step above the link's rate is no error: {}.",
+        "Payload that each receiving application got, up to the planned stop of each flow. Lines of equal shares lie on \
+         one another. A step above the link's rate is no error: {}.",
         words::RELEASED
     );
     let picks = charts::picks(record, direction);
@@ -439,7 +439,7 @@ fn goodput(b: &mut Builder, record: &Record, direction: Direction) {
     b.close();
 }
 
-/// Whether there is a backlog to show. A Wi-Fi run may have none but its stations'.
+/// Whether there is a backlog to show. A Wi-Fi run may have only that of its stations.
 fn sampled(record: &Record, direction: Direction) -> bool {
     let series = |run: &Run| run.shown(direction).t_ns.is_empty();
     !airtime::present(record) || !record.runs.iter().all(series)
@@ -447,7 +447,7 @@ fn sampled(record: &Record, direction: Direction) -> bool {
 
 fn backlog(b: &mut Builder, record: &Record, direction: Direction) {
     let name = direction_name(direction);
-    let mut lead = "Bytes waiting in the queue, the device ring below it not counted. Line: median of each moment; band: 5th \
+    let mut lead = "Bytes waiting in the queue, without the device ring below it. Line: median of each moment; band: 5th \
                     to 95th percentile."
         .to_owned();
     for run in &record.runs {

@@ -1,4 +1,4 @@
-//! The picture of the first screen: a bar for each queue, readable on any width.
+//! The picture of the first screen: a bar for each queue, readable at any width.
 
 use std::fmt::Write as _;
 
@@ -9,10 +9,10 @@ use crate::summary::{Summary, loaded_directions};
 use crate::verdict::Letter;
 use crate::words;
 
-/// Bars at most; more queues have a matrix.
+/// Most bars; more queues get a matrix.
 pub(super) const MOST: usize = 12;
 
-/// The letter of a grade on its colour.
+/// The letter of a grade, on its colour.
 pub(super) fn chip(letter: Letter) -> String {
     format!("<span class=\"chip {}\">{}</span>", class(letter), letter.as_str())
 }
@@ -29,7 +29,7 @@ pub(super) fn class(letter: Letter) -> &'static str {
     }
 }
 
-/// Median and 95th percentile of what the load adds, of the round trip where there is no load.
+/// Median and 95th percentile of what the load adds; of the round trip if there is no load.
 fn delays(s: &Summary, loaded: bool) -> Option<(i64, i64)> {
     let (p50, p95) =
         if loaded { (s.rtt.added_p50_ns, s.rtt.added_p95_ns) } else { (s.rtt.p50_ns, s.rtt.p95_ns) };

@@ -1,4 +1,4 @@
-//! A page of many variants: which of them are drawn, and the rows × columns that their names may form.
+//! Pages of many variants: which are drawn, and the rows × columns that their names may form.
 
 use std::fmt::Write as _;
 
@@ -9,13 +9,13 @@ use crate::summary::{Summary, loaded_directions};
 use crate::table::{mbit, ms};
 use crate::words;
 
-/// Whether there are too many variants for a panel each.
+/// Whether there are too many variants for one panel each.
 pub(super) fn is_many(record: &Record) -> bool {
     record.runs.len() > MOST
 }
 
-/// The runs that charts show, in their order: all, or of many those that the headline names and the quartiles
-/// by what the load adds.
+/// The runs that charts show, in their order: all, or, if there are many, those that the headline names and
+/// the quartiles by the added delay.
 pub(super) fn picked(record: &Record, all: &[Summary]) -> Vec<usize> {
     if !is_many(record) {
         return (0..record.runs.len()).collect();
@@ -33,9 +33,9 @@ pub(super) fn picked(record: &Record, all: &[Summary]) -> Vec<usize> {
     out
 }
 
-/// Names that differ in two places: what the rows are, what the columns are, and the run of each cell.
+/// A grid of names that differ in two places: the rows, the columns, and the run of each cell.
 struct Grid {
-    /// What rows and columns are, where every value says it: `target`, `quantum`.
+    /// What rows and columns are, if every value names it: `target`, `quantum`.
     axes: Option<[String; 2]>,
     rows: Vec<String>,
     columns: Vec<String>,
@@ -43,8 +43,8 @@ struct Grid {
 }
 
 impl Grid {
-    /// Of names such as `fq_codel,target=5ms,quantum=300` that have as many parts each and differ in two of
-    /// them; `None` where there is no such grid, or half of it would be empty.
+    /// The grid of names like `fq_codel,target=5ms,quantum=300` that have equally many parts and differ in
+    /// two of them; `None` if there is no such grid, or if half of it would be empty.
     fn of(names: &[&str]) -> Option<Self> {
         let parts: Vec<Vec<&str>> = names.iter().map(|name| split(name)).collect();
         let first = parts.first()?;
@@ -103,7 +103,7 @@ fn key(values: &[String]) -> Option<String> {
     values.iter().all(same).then(|| first.to_owned())
 }
 
-/// Short names for the charts of many variants, and what they are made of.
+/// Short names for the charts of many variants, and the keys that they consist of.
 pub(super) fn brief(record: &Record, runs: &[usize]) -> Option<(Vec<String>, String)> {
     let grid = Grid::of(&names(record)).filter(|_| is_many(record))?;
     let list: Option<Vec<String>> = runs.iter().map(|&run| grid.brief(run)).collect();
@@ -114,12 +114,12 @@ fn names(record: &Record) -> Vec<&str> {
     record.runs.iter().map(|run| run.queue.as_str()).collect()
 }
 
-/// A name in its parts.
+/// Splits a name into its parts.
 fn split(name: &str) -> Vec<&str> {
     name.split([',', ' ', ';', '/']).filter(|part| !part.is_empty()).collect()
 }
 
-/// A figure of the matrix: its title, its value to shade by, and its words.
+/// A figure of the matrix: title, colour class, the value to shade by, and its text.
 type Figure = (&'static str, &'static str, fn(&Summary) -> Option<f64>, fn(&Summary) -> String);
 
 const RISE: Figure = (
@@ -138,7 +138,7 @@ fn goodput(s: &Summary) -> Option<u64> {
     all.into_iter().flatten().reduce(u64::saturating_add)
 }
 
-/// The matrices of many variants whose names form rows and columns; nothing else.
+/// The matrices of many variants, if their names form rows and columns; otherwise empty.
 pub(super) fn html(record: &Record, all: &[Summary]) -> String {
     let Some(grid) = Grid::of(&names(record)).filter(|_| is_many(record)) else { return String::new() };
     let figures: &[Figure] = if loaded_directions(record).is_empty() { &[TRIP] } else { &[RISE, GOODPUT] };
@@ -193,8 +193,8 @@ fn matrix(out: &mut String, record: &Record, all: &[Summary], grid: &Grid, figur
     out.push_str("</tbody></table></div>\n");
 }
 
-/// How much of the colour a value has: none for the least, 55 % for the most; by the logarithm where the most
-/// is more than ten times the least.
+/// The strength of a value's colour: 0 for the smallest, 55 % for the largest; logarithmic if the largest is
+/// more than ten times the smallest.
 fn shade(value: f64, low: f64, high: f64) -> f64 {
     let by = |v: f64| if low > 0.0 && high > low * 10.0 { v.ln() } else { v };
     let range = by(high) - by(low);

@@ -1,4 +1,4 @@
-//! Tables of the queues on the path, of the round trip that TCP saw, and of how long packets waited.
+//! Tables of the queues on the path, of the round trip that TCP measured, and of sojourn times.
 
 use super::details::table;
 use crate::charts::escape;
@@ -11,7 +11,7 @@ fn waited(sojourn: Option<Sojourn>, of: fn(Sojourn) -> u64) -> String {
     ms(sojourn.filter(|s| s.n > 0).and_then(|s| i64::try_from(of(s)).ok()))
 }
 
-/// Every queue on the path of each run, whether it did something or not; nothing where no path was recorded.
+/// Every queue on the path of each run, active or not; empty if no path was recorded.
 pub(super) fn path(record: &Record) -> String {
     let row = |run: &str, q: &PathQueue, shown: bool| {
         let reasons: Vec<String> =

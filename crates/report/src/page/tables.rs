@@ -13,10 +13,10 @@ use crate::table::{
 };
 use crate::verdict;
 
-/// Number to sort by, and words to show as markup.
+/// The number to sort by, and the markup to show.
 type Cell<'a> = dyn Fn(&Run, &Summary) -> (Option<f64>, String) + 'a;
 
-/// A column: its group, its head, its full name for those who hear it, and its cells.
+/// A column: its group, its head, its full name for screen readers, and its cells.
 struct Column<'a> {
     group: &'static str,
     unit: &'static str,
@@ -36,7 +36,7 @@ fn time(
     Column { group, unit, head, name, cell: Box::new(cell) }
 }
 
-/// A round trip of which probes that were under way at the end may be part.
+/// A figure of the round trip that may include probes still in flight at the end.
 fn bounded(
     group: &'static str,
     unit: &'static str,
@@ -55,7 +55,7 @@ fn count(head: &'static str, name: &'static str, value: fn(&Summary) -> u64) -> 
     Column { group: "Packets", unit: "", head, name, cell: Box::new(cell) }
 }
 
-/// Columns of the first table, what matters most first.
+/// Columns of the first table, most important first.
 fn columns(record: &Record, all: &[Summary]) -> Vec<Column<'static>> {
     let directions = loaded_directions(record);
     let mut out = Vec::new();
@@ -151,7 +151,7 @@ fn columns(record: &Record, all: &[Summary]) -> Vec<Column<'static>> {
     out
 }
 
-/// Columns of the table below it; none without load.
+/// Columns of the second table; none without load.
 fn more_columns(record: &Record, all: &[Summary]) -> Vec<Column<'static>> {
     let directions = loaded_directions(record);
     let mut out = Vec::new();
@@ -234,7 +234,7 @@ pub(super) fn summary(record: &Record, summaries: &[Summary], colours: &Colours)
     out
 }
 
-/// A table with a row for each run that its heads sort.
+/// A table with a row for each run. A click on a head sorts it.
 fn sortable(
     record: &Record,
     summaries: &[Summary],
@@ -294,7 +294,7 @@ fn sortable(
     out
 }
 
-/// The largest value of each column that has bars: of many rows, delays and goodputs.
+/// The largest value of each column with bars: with many rows, delays and goodputs have bars.
 fn most(record: &Record, summaries: &[Summary], columns: &[Column<'_>]) -> Vec<Option<f64>> {
     let of = |c: &Column<'_>| {
         let values = record.runs.iter().zip(summaries).filter_map(|(run, s)| (c.cell)(run, s).0);
@@ -323,7 +323,7 @@ fn reasons(out: &mut String, record: &Record, summaries: &[Summary]) {
     }
 }
 
-/// The table of repetitions; nothing where no run was repeated.
+/// The table of repetitions; empty if no run was repeated.
 pub(crate) fn repetitions(record: &Record, summaries: &[Summary]) -> String {
     let Some(title) = repeat::title(summaries) else { return String::new() };
     let cell = |s: &Summary, of: fn(&Repeated) -> Option<String>| s.repeated.as_ref().and_then(of);

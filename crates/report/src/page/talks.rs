@@ -9,12 +9,12 @@ use crate::table::talks::{frozen, percent, score};
 use crate::table::videos::mbit;
 use crate::talks::{CallWay, GameSummary};
 
-/// What the section begins with.
-pub(super) const LEAD: &str = "A video call sends both ways as fast as its congestion control permits; the chart shows what came, \
-    and a block at its bottom a frozen picture. A game sends a datagram each way in every tick; the chart shows the share of ticks \
-    that came later than one tick after their time, or never. Up is what the server got, down what the client got.";
+/// The introduction of the section.
+pub(super) const LEAD: &str = "A video call sends both ways as fast as its congestion control permits; the chart shows the media received; \
+    a block at its bottom is a frozen picture. A game sends a datagram each way in every tick; the chart shows the share of ticks \
+    that arrived more than one tick late, or never. Up is what the server received, down what the client received.";
 
-/// A sentence for each queue, and the figures.
+/// A sentence for each queue, then the figures.
 pub(super) fn section(record: &Record, all: &[Summary]) -> String {
     let each = |i: usize| all.iter().filter_map(move |s| Some((s, s.talks.get(i)?)));
     let indices = || 0..record.test.talks.len();

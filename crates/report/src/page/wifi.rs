@@ -7,7 +7,7 @@ use crate::charts::{escape, name_of};
 use crate::record::Record;
 use crate::wifi::{AccessCategory, Radio, Station, WifiKnobs};
 
-/// Settings, then what mac80211 counted, for every radio.
+/// Settings, then mac80211's counters, for every radio.
 pub(super) fn details(record: &Record) -> String {
     let mut out = String::new();
     for (q, run) in record.runs.iter().enumerate() {

@@ -1,20 +1,20 @@
-//! How calls sounded and pages loaded, as tables.
+//! Tables of calls and pages.
 
 use super::{Column, Group, ms, queue_column, total};
 use crate::applications::{CallSummary, Loads, PageSummary, call_name, page_name};
 use crate::voice::Voice;
 use crate::{Record, Summary};
 
-/// What `12+1` in the column of pages means.
+/// The meaning of `12+1` in the column of pages.
 pub(super) const INCOMPLETE: &str =
-    "after + those not complete when the load ended, in no percentile; > is how long the longest had taken";
+    "after + those incomplete when the load ended, in no percentile; > is how long the longest had taken";
 
-/// As many tables as it takes for none to be wider than `width`.
+/// As many tables as necessary so that none is wider than `width`.
 pub(super) fn blocks(record: &Record, all: &[Summary], width: usize) -> Vec<Vec<Group>> {
     in_blocks(groups(record, all), all, width)
 }
 
-/// The groups side by side, each line of them under the names of the queues.
+/// The groups side by side, in tables that each begin with the names of the queues.
 pub(super) fn in_blocks(groups: Vec<Group>, all: &[Summary], width: usize) -> Vec<Vec<Group>> {
     let mut blocks: Vec<Vec<Group>> = Vec::new();
     for group in groups {
@@ -43,12 +43,12 @@ fn groups(record: &Record, all: &[Summary]) -> Vec<Group> {
     calls.chain(pages).collect()
 }
 
-/// What follows on the idle part.
+/// The name of the part after the idle part.
 fn then(record: &Record) -> &'static str {
     if record.test.flows.is_empty() { "then" } else { "load" }
 }
 
-/// One way of a call: the scores idle and under load that `of` picks.
+/// One direction of a call: the scores idle and under load that `of` selects.
 fn way(
     record: &Record,
     all: &[Summary],
@@ -85,7 +85,7 @@ pub(crate) fn mos(voice: Option<Voice>) -> String {
     voice.map_or_else(|| "–".into(), |v| format!("{:.2}", v.mos))
 }
 
-/// The median in ms; where no page was complete, the time that did not suffice.
+/// The median in ms; if no page was complete, the time that was not enough.
 pub(crate) fn median(loads: &Loads) -> String {
     match (loads.p50_ns, loads.incomplete_max_ns) {
         (None, Some(longest)) => format!(">{}", ms(Some(longest))),
@@ -93,7 +93,7 @@ pub(crate) fn median(loads: &Loads) -> String {
     }
 }
 
-/// How many pages were complete, and how many more were not.
+/// The numbers of complete and of incomplete pages.
 pub(crate) fn count(loads: &Loads) -> String {
     match loads.incomplete {
         0 => loads.n.to_string(),

@@ -1,4 +1,4 @@
-//! The queues on the path, the round trip that TCP saw, and how long packets waited.
+//! Tables of the queues on the path, of the round trip that TCP measured, and of sojourn times.
 
 use super::{Column, Group, ms, queue_column, short, width};
 use crate::path::{PathQueue, Sojourn, rows};
@@ -6,14 +6,14 @@ use crate::record::Run;
 use crate::summary::direction_name;
 use crate::{Record, Summary};
 
-/// Longest name of a queue on the path; a longer one is cut, and is whole in page and CSV.
+/// Longest name of a queue on the path; a longer one is shortened here and complete in page and CSV.
 const NAME_WIDTH: usize = 24;
 
 /// Most rows of a run: a Wi-Fi network has a queue for each station.
 const MOST: usize = 8;
 
-/// The rows that are printed, [`MOST`] of each run: those in which packets waited longest on average, in the
-/// order of the path.
+/// The rows to print, at most [`MOST`] for each run: the queues in which packets waited longest on average,
+/// in path order.
 fn printed(record: &Record) -> Vec<(&Run, &PathQueue)> {
     let all = rows(record);
     let of_run = all.chunk_by(|one, other| std::ptr::eq(one.0, other.0));
@@ -29,7 +29,7 @@ fn printed(record: &Record) -> Vec<(&Run, &PathQueue)> {
     chosen.collect()
 }
 
-/// What is said where not all rows are printed.
+/// The remark if not all rows are printed.
 pub(super) fn left_out(record: &Record) -> Option<String> {
     let left = rows(record).len() - printed(record).len();
     let (more, them) = if left == 1 { ("queue", "it") } else { ("queues", "them") };
@@ -37,8 +37,7 @@ pub(super) fn left_out(record: &Record) -> Option<String> {
     (left > 0).then(|| format!("queues on the path: {left} more {more} {where_else} {them}"))
 }
 
-/// A row for each queue that dropped, marked or held up packets; nothing where none did
-/// but those at bottlenecks.
+/// A row for each queue that dropped, marked or delayed packets; empty if only those at bottlenecks did.
 pub(super) fn path(record: &Record) -> Vec<Group> {
     let rows = printed(record);
     if rows.is_empty() {
@@ -82,8 +81,8 @@ fn cut(name: &str) -> String {
     name.chars().take(NAME_WIDTH - 1).chain(['…']).collect()
 }
 
-/// TCP's own round trip, and how long packets waited in the queue shown of each direction; nothing where
-/// neither was measured.
+/// TCP's own round trip, and the sojourn times in the queue shown for each direction; empty if neither was
+/// measured.
 pub(super) fn waits(all: &[Summary]) -> Vec<Group> {
     if all.iter().all(|s| s.tcp_rtt.n == 0) {
         return Vec::new();

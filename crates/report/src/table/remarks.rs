@@ -1,4 +1,4 @@
-//! The lines below the tables: what must be read beside the numbers, and where these are from.
+//! The lines below the tables: what to read with the numbers, and where they are from.
 
 use super::{QUEUE_WIDTH, WIDE, applications, cut_off, queues, short, width, wifi};
 use crate::applications::page_name;
@@ -7,7 +7,7 @@ use crate::summary::{Summary, loaded_directions};
 use crate::videos::video_name;
 use crate::{Record, Run, words};
 
-/// What must be read beside the numbers, a line each.
+/// What to read with the numbers, a line each.
 pub(super) fn remarks(record: &Record, all: &[Summary]) -> Vec<String> {
     let mut out: Vec<String> = words::missing(record).into_iter().collect();
     for (run, s) in record.runs.iter().zip(all) {
@@ -50,7 +50,7 @@ pub(super) fn remarks(record: &Record, all: &[Summary]) -> Vec<String> {
     out
 }
 
-/// Flows that ended early, those of one cause together.
+/// Flows that ended early, grouped by cause.
 fn ended_early(record: &Record, run: &Run) -> Vec<String> {
     let mut causes: Vec<(&str, &str, usize)> = Vec::new();
     for (plan, flow) in record.test.flows.iter().zip(&run.flows) {
@@ -67,7 +67,7 @@ fn ended_early(record: &Record, run: &Run) -> Vec<String> {
     causes.into_iter().map(words).collect()
 }
 
-/// What identifies the simulated runs: the seed, and with `traces` their hashes, on as few lines as hold it.
+/// The identity of the simulated runs: the seeds and, with `traces`, the hashes, on as few lines as possible.
 pub(super) fn simulated(record: &Record, traces: bool) -> Vec<String> {
     let simulated = || record.runs.iter().filter_map(|run| Some((run, run.simulation.as_ref()?)));
     let Some((_, first)) = simulated().next() else { return Vec::new() };
@@ -75,7 +75,7 @@ pub(super) fn simulated(record: &Record, traces: bool) -> Vec<String> {
         record.runs.iter().flat_map(|run| run.repetitions.iter().map(|one| one.seed)).collect();
     let seeds = match (seeds.iter().min(), seeds.iter().max()) {
         (Some(least), Some(most)) if least < most => {
-            format!("seeds {least} to {most}; what is no mean is of seed {}", first.seed)
+            format!("seeds {least} to {most}; all but the means are of seed {}", first.seed)
         }
         _ => format!("seed {}", first.seed),
     };

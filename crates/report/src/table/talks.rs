@@ -1,4 +1,4 @@
-//! How video calls and games went, as tables.
+//! Tables of video calls and games.
 
 use super::applications::in_blocks;
 use super::videos::mbit;
@@ -6,7 +6,7 @@ use super::{Column, Group, ms};
 use crate::talks::{CallWay, GameSummary, TalkSummary, talk_name};
 use crate::{Record, Summary};
 
-/// As many tables as their width takes.
+/// As many tables as the width requires.
 pub(super) fn blocks(record: &Record, all: &[Summary], width: usize) -> Vec<Vec<Group>> {
     if all.is_empty() {
         return Vec::new();

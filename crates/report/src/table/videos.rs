@@ -1,11 +1,11 @@
-//! How videos played, as tables.
+//! Tables of videos.
 
 use super::applications::in_blocks;
 use super::{Column, Group, ms};
 use crate::videos::{VideoSummary, video_name};
 use crate::{Record, Summary};
 
-/// A table for all videos, or as many as their width takes.
+/// One table for all videos, or as many as the width requires.
 pub(super) fn blocks(record: &Record, all: &[Summary], width: usize) -> Vec<Vec<Group>> {
     let groups = (0..record.test.dash.len()).map(|i| group(record, all, i)).collect();
     if all.is_empty() { Vec::new() } else { in_blocks(groups, all, width) }

@@ -1,4 +1,4 @@
-//! Who had the air, as a table: a row for each station of each run.
+//! A table of airtime: a row for each station of each run.
 
 use super::{Column, Group, QUEUE_WIDTH, fraction, mbit, ms, short, width};
 use crate::charts::name_of;
@@ -11,7 +11,7 @@ const NAME_WIDTH: usize = 20;
 
 /// A station in its run.
 pub(crate) struct Row<'a> {
-    /// The run, and the radio where it has several.
+    /// The run, and the radio if it has several.
     pub(crate) arm: String,
     pub(crate) station: &'a Station,
     pub(crate) summary: &'a StationSummary,
@@ -82,7 +82,7 @@ pub(crate) fn one(x: Option<f64>) -> String {
     x.map_or_else(|| "–".into(), |v| format!("{v:.1}"))
 }
 
-/// What became of the time of each radio, a line each.
+/// The use of each radio's time, a line each.
 pub(super) fn remarks(record: &Record, all: &[Summary]) -> Vec<String> {
     let runs = record.runs.iter().zip(all);
     let radios = runs.flat_map(|(run, s)| {
@@ -91,7 +91,7 @@ pub(super) fn remarks(record: &Record, all: &[Summary]) -> Vec<String> {
     radios.map(|(name, derived)| format!("{name}: {}", accounting(derived))).collect()
 }
 
-/// What became of the time, in words.
+/// The use of the time, in words.
 pub(crate) fn accounting(radio: &RadioSummary) -> String {
     let percent = |x: Option<f64>| one(x.map(|x| x * 100.0));
     let parts = [radio.used, radio.overhead, radio.collisions, radio.idle];

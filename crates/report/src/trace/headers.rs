@@ -1,4 +1,4 @@
-//! A segment as it would be on an Ethernet: the bytes of its headers.
+//! The headers of a segment as bytes on an Ethernet.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -12,7 +12,7 @@ const TTL: u8 = 64;
 /// IPv4's "don't fragment", in the word of flags and fragment offset.
 const DF: u16 = 0x4000;
 
-/// Appends Ethernet, IP and TCP header of an event's segment; returns the length of the whole frame.
+/// Appends the Ethernet, IP and TCP headers of an event's segment; returns the length of the complete frame.
 pub(super) fn append(trace: &Trace, event: &Event, out: &mut Vec<u8>) -> u32 {
     let [sender, receiver] = trace.ends;
     // Locally administered addresses: 1 is the sender, 2 the receiver.
@@ -39,7 +39,7 @@ pub(super) fn append(trace: &Trace, event: &Event, out: &mut Vec<u8>) -> u32 {
     tcp_len.saturating_add(ip_len + 14)
 }
 
-/// Source and destination: 8 bytes where both are IPv4, else 32.
+/// Source and destination: 8 bytes if both are IPv4, otherwise 32.
 fn addresses(source: SocketAddr, destination: SocketAddr) -> Vec<u8> {
     match (source.ip(), destination.ip()) {
         (IpAddr::V4(source), IpAddr::V4(destination)) => [source.octets(), destination.octets()].concat(),
@@ -54,8 +54,8 @@ fn mapped(address: IpAddr) -> [u8; 16] {
     }
 }
 
-/// A length field of 16 bits. Linux writes 0 where a super-packet is longer, and Wireshark then takes the
-/// length of the frame.
+/// A length field of 16 bits. Linux writes 0 for a longer super-packet, and Wireshark then uses the length of
+/// the frame.
 fn length(bytes: u32) -> [u8; 2] {
     u16::try_from(bytes).unwrap_or(0).to_be_bytes()
 }

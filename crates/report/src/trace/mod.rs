@@ -13,34 +13,34 @@ use crate::{Error, Folder, output};
 /// A flow through one queue.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trace {
-    /// The queue, in its canonical words.
+    /// The queue, in its canonical form.
     pub queue: String,
     /// The flow's name in its test.
     pub flow: String,
-    /// Address and port of sender and receiver. Where one is IPv6, both are written so.
+    /// Address and port of sender and receiver. If one is IPv6, both are written as IPv6.
     pub ends: [SocketAddr; 2],
     /// Value of the MSS option on a SYN, bytes.
     pub mss: u16,
     /// Window scale (RFC 7323 section 2) of both directions, at most 14.
     pub window_scale: u8,
-    /// What the links are called, by number.
+    /// The names of the links, by number.
     pub links: Vec<String>,
-    /// What happened, in any order of time; those of one time in their order.
+    /// The events, not necessarily sorted by time; events of the same time are in order.
     pub events: Vec<Event>,
-    /// When its keeping ended, if that was before the run did.
+    /// When the trace ended, if that was before the end of the run.
     pub cut_ns: Option<u64>,
 }
 
-/// One thing that happened to a segment.
+/// An event of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Event {
     /// When, nanoseconds from the start of the load.
     pub at_ns: u64,
-    /// What.
+    /// What happened.
     pub what: What,
-    /// Which way the segment goes.
+    /// The direction of the segment.
     pub way: Leg,
-    /// Number of the link where it happened.
+    /// Number of the link.
     pub link: u32,
     /// The IP header's DS byte, ECN included.
     pub dsfield: u8,
@@ -48,7 +48,7 @@ pub struct Event {
     pub segment: Segment,
 }
 
-/// What became of a segment.
+/// What happened to a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum What {
     /// Its host sent it.
@@ -57,11 +57,11 @@ pub enum What {
     Marked(&'static str),
     /// It was dropped or lost, for this reason.
     Dropped(&'static str),
-    /// It came to the other host.
+    /// It was delivered to the other host.
     Delivered,
 }
 
-/// Which way a segment goes.
+/// The direction of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Leg {
     /// From the flow's sender to its receiver.
@@ -70,11 +70,11 @@ pub enum Leg {
     Ack,
 }
 
-/// A TCP segment's meaning. Sequence numbers are stream offsets that never wrap; files have them modulo
+/// The contents of a TCP segment. Sequence numbers are stream offsets that never wrap; files have them modulo
 /// 2^32.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Segment {
-    /// Number of the first byte.
+    /// Sequence number of the first byte.
     pub seq: u64,
     /// Next byte expected from the other side.
     pub ack: u64,
@@ -86,7 +86,7 @@ pub struct Segment {
     pub ts_val: u32,
     /// Timestamp echo reply.
     pub ts_ecr: u32,
-    /// SACK blocks (RFC 2018): first byte and the one past the last, relative to `ack`.
+    /// SACK blocks (RFC 2018): the first byte and the one after the last, relative to `ack`.
     pub sack: [[i32; 2]; 3],
     /// How many of `sack` are valid, at most 3.
     pub sacks: u8,
@@ -107,7 +107,7 @@ impl Segment {
         self.flags & flag != 0
     }
 
-    /// Number after the last byte; SYN and FIN count one.
+    /// Sequence number after the last byte; SYN and FIN count as one each.
     pub(crate) fn end(&self) -> u64 {
         let control = u64::from(self.has(SYN)) + u64::from(self.has(FIN));
         self.seq.wrapping_add(u64::from(self.len)).wrapping_add(control)
@@ -122,7 +122,7 @@ impl Segment {
 }
 
 impl Trace {
-    /// The events by time.
+    /// The events, sorted by time.
     pub(crate) fn by_time(&self) -> Vec<&Event> {
         let mut events: Vec<&Event> = self.events.iter().collect();
         events.sort_by_key(|event| event.at_ns);
@@ -130,20 +130,20 @@ impl Trace {
     }
 }
 
-/// Writes each trace into `dir`, which is made if it is not there, as `QUEUE-FLOW.xpl`, `QUEUE-FLOW.pcapng`
-/// and a picture of its first loss, `QUEUE-FLOW.svg` and, with the feature `png`, `.png`. Returns the files
-/// written, in order. Each appears whole or not at all; one that exists is replaced.
+/// Writes each trace into `dir`, which is created if missing: `QUEUE-FLOW.xpl`, `QUEUE-FLOW.pcapng` and a
+/// picture of the first loss, `QUEUE-FLOW.svg` and, with the feature `png`, `.png`. Returns the files
+/// written, in order. Each appears complete or not at all; an existing file is replaced.
 ///
 /// # Errors
-/// The first file that could not be written, with the system's cause; those before it stay.
+/// The first file that could not be written, with the system's cause. Files written before it remain.
 pub fn write_all(traces: &[Trace], dir: impl AsRef<Path>) -> Result<Vec<PathBuf>, Error> {
     write_all_in(traces, &Folder::open_or_create(dir.as_ref())?)
 }
 
-/// [`write_all`], into the folder `name` in one that is held.
+/// [`write_all`], into the folder `name` in a folder that is held open.
 ///
 /// # Errors
-/// As of [`write_all`].
+/// Those of [`write_all`].
 pub fn write_all_within(traces: &[Trace], folder: &Folder, name: &str) -> Result<Vec<PathBuf>, Error> {
     folder.within(name, |folder| write_all_in(traces, folder))
 }

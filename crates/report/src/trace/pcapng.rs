@@ -1,11 +1,11 @@
-//! A capture with nanoseconds, comments and three interfaces, after `draft-ietf-opsawg-pcapng`.
+//! A capture with nanosecond timestamps, comments and three interfaces, as in `draft-ietf-opsawg-pcapng`.
 //!
-//! `sender` and `receiver` are the two hosts: each sees what it sends and what is delivered to it. `queue`
-//! sees what queues mark and drop and what is lost on the way, with the reason as the packet's comment. A
-//! program that follows TCP over all interfaces takes a segment seen twice for a retransmission: look at one
-//! interface at a time (`frame.interface_name == "sender"`).
+//! `sender` and `receiver` are the two hosts: each captures what it sends and what is delivered to it.
+//! `queue` captures packets that queues mark or drop, or that are lost, with the reason as the packet's
+//! comment. A program that follows TCP over all interfaces takes a segment seen twice for a retransmission.
+//! Look at one interface at a time (`frame.interface_name == "sender"`).
 //!
-//! Payload is not captured; checksums are those of a payload of zeros.
+//! Payload is not captured; checksums are over a payload of zeros.
 
 use std::io::{self, Write};
 
@@ -40,7 +40,7 @@ const INTERFACES: [(&str, &str); 3] = [
 /// Writes the capture.
 ///
 /// # Errors
-/// Those of `out`.
+/// The errors of `out`.
 pub fn write(trace: &Trace, out: &mut dyn Write) -> io::Result<()> {
     section_header(trace, out)?;
     for (name, description) in INTERFACES {
@@ -76,7 +76,7 @@ fn option(code: u16, value: &[u8], body: &mut Vec<u8>) {
     pad(body);
 }
 
-/// A text of at most `u16::MAX` bytes, cut between characters.
+/// A text option of at most `u16::MAX` bytes, cut between characters.
 fn text(code: u16, words: &str, body: &mut Vec<u8>) {
     let end = words.floor_char_boundary(usize::from(u16::MAX));
     option(code, &words.as_bytes()[..end], body);
@@ -142,7 +142,7 @@ fn packet(trace: &Trace, event: &Event, body: &mut Vec<u8>) {
     }
 }
 
-/// The interface that sees an event, and whether the packet leaves there or comes.
+/// The interface that captures an event, and whether the packet is outbound or inbound there.
 fn seen(event: &Event) -> (u32, Option<u32>) {
     match (event.what, event.way) {
         (What::Sent, Leg::Data) => (0, Some(OUTBOUND)),

@@ -1,11 +1,11 @@
-//! The time-sequence graph of a flow as its sender sees it, for xplot and all that reads its files.
+//! The time-sequence graph of a flow as its sender sees it, for xplot and programs that read its files.
 //!
-//! As in tcptrace's graphs: a white line with arrows from the first to the last byte of each segment sent,
-//! red and with an `R` above where it is a retransmission; below them the green line of what is
-//! acknowledged, a tick on it for each duplicate; above them the yellow line of the receiver's window;
-//! purple lines for SACK blocks. Beyond tcptrace, which cannot know it: an orange x where and when a
-//! segment was dropped, a pink diamond where it was marked CE, each with its reason below, and a green x for
-//! an acknowledgement that was dropped.
+//! As in tcptrace's graphs, there is a white line with arrows from the first to the last byte of each segment
+//! sent; it is red with an `R` above for a retransmission. Below is the green line of acknowledged data, with
+//! a tick for each duplicate. Above is the yellow line of the receiver's window. Purple lines are SACK
+//! blocks. The graph also shows what tcptrace cannot know: an orange x where and when a segment was dropped,
+//! a pink diamond where it was marked CE, each with its reason below, and a green x for an acknowledgement
+//! that was dropped.
 
 use std::io::{self, Write};
 
@@ -14,7 +14,7 @@ use super::{Event, FIN, Leg, RST, SYN, Segment, Trace, What};
 /// Writes the graph.
 ///
 /// # Errors
-/// Those of `out`.
+/// The errors of `out`.
 pub fn write(trace: &Trace, out: &mut dyn Write) -> io::Result<()> {
     let [sender, receiver] = trace.ends;
     let queue = one_line(&trace.queue);
@@ -32,7 +32,7 @@ fn one_line(words: &str) -> String {
     words.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
 
-/// What the last acknowledgement said.
+/// The state from the last acknowledgement.
 #[derive(Clone, Copy)]
 struct Acked {
     at: u64,
@@ -97,7 +97,7 @@ impl Graph<'_> {
         Ok(())
     }
 
-    /// A horizontal line to a new time, then an upright one to a new number.
+    /// A horizontal line to a new time, then a vertical one to a new number.
     fn step(&mut self, colour: &'static str, from: (u64, u64), to: (u64, u64)) -> io::Result<()> {
         self.ink(colour)?;
         let (before, now, number) = (Time(from.0), Time(to.0), Number(from.1));
@@ -105,7 +105,7 @@ impl Graph<'_> {
         if from.1 == to.1 { Ok(()) } else { self.upright(colour, to.0, from.1, to.1) }
     }
 
-    /// An upright line; one over the end of the number space is drawn in two parts.
+    /// A vertical line; one that wraps around the number space is drawn in two parts.
     fn upright(&mut self, colour: &'static str, at: u64, from: u64, to: u64) -> io::Result<()> {
         self.ink(colour)?;
         let (time, low, high) = (Time(at), from.min(to), from.max(to));
@@ -121,7 +121,7 @@ impl Graph<'_> {
         writeln!(self.out, "{shape} {} {}", Time(at), Number(number))
     }
 
-    /// Words above (`a`) or below (`b`) a point.
+    /// Text above (`a`) or below (`b`) a point.
     fn words(
         &mut self,
         colour: &'static str,
@@ -134,7 +134,7 @@ impl Graph<'_> {
         writeln!(self.out, "{place}text {} {}\n{words}", Time(at), Number(number))
     }
 
-    /// A colour stays until the next.
+    /// A colour applies until the next one.
     fn ink(&mut self, colour: &'static str) -> io::Result<()> {
         if self.colour == colour {
             return Ok(());
@@ -153,7 +153,7 @@ impl std::fmt::Display for Time {
     }
 }
 
-/// A sequence number as it is in the header.
+/// A sequence number as in the header.
 struct Number(u64);
 
 impl std::fmt::Display for Number {

@@ -1,4 +1,4 @@
-//! Everything on the air for a short while, one event after another.
+//! Everything on the air during a short window, event by event.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,23 +6,23 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum AirKind {
-    /// A frame or an A-MPDU, sent for the first time or with MPDUs of several ages.
+    /// A frame or an A-MPDU that is sent for the first time or has some new MPDUs.
     #[default]
     Data,
-    /// An exchange that brought no acknowledgement, begun again.
+    /// A repetition of an exchange that got no acknowledgement.
     Retry,
-    /// A frame that met another one on the air; there is an event for each of them.
+    /// A frame that collided with another; there is an event for each of them.
     Collision,
-    /// ACK or BlockAck, the SIFS before it included.
+    /// ACK or BlockAck, including the SIFS before it.
     Ack,
-    /// RTS and CTS, their interframe spaces included.
+    /// RTS and CTS, including their interframe spaces.
     Rts,
-    /// Interframe space and backoff of the one that sent next.
+    /// Interframe space and backoff of the next sender.
     Backoff,
 }
 
 impl AirKind {
-    /// In one word.
+    /// Its name.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -43,16 +43,17 @@ pub struct AirEvent {
     pub start_ns: i64,
     /// How long it took.
     pub length_ns: u64,
-    /// The station it is to or from, an index into the radio's; one past the last for frames that are no
-    /// station's.
+    /// The station it is to or from, an index into the radio's stations; one past the last for frames that
+    /// belong to no station.
     pub station: u32,
-    /// Whether the station sent it; else the access point did (of [`AirKind::Ack`]: the data it answers).
+    /// Whether the station sent it; otherwise the access point did. For [`AirKind::Ack`] it refers to the
+    /// acknowledged data.
     pub uplink: bool,
     /// What it is.
     pub kind: AirKind,
-    /// MPDUs in it; 0 where it carries no data.
+    /// MPDUs in it; 0 if it carries no data.
     pub mpdus: u32,
-    /// MPDUs among those that had been sent before.
+    /// Those MPDUs that had been sent before.
     pub retried: u32,
     /// Bytes of the PSDU.
     pub bytes: u32,
@@ -85,7 +86,7 @@ pub struct AirEvents {
 }
 
 impl AirEvents {
-    /// Most events that a window keeps; the page that shows them stays below a megabyte.
+    /// Most events in a window, so that the page that shows them stays below a megabyte.
     pub const MOST: usize = 8_000;
 
     /// An empty window.
@@ -112,8 +113,9 @@ impl AirEvents {
         self.start_ns.is_empty()
     }
 
-    /// Takes an event that begins within the window, in the order of their starts. The window ends early,
-    /// at the start of the event that finds [`AirEvents::MOST`] before it. Returns whether it was taken.
+    /// Adds an event that begins within the window, in the order of starts. If the window already has
+    /// [`AirEvents::MOST`] events, it ends early, at the start of this one. Returns whether the event was
+    /// added.
     pub fn push(&mut self, event: AirEvent) -> bool {
         if event.start_ns < self.from_ns || event.start_ns >= self.to_ns() {
             return false;
@@ -133,7 +135,7 @@ impl AirEvents {
         true
     }
 
-    /// The events, at most [`AirEvents::MOST`]; where a column ends early, so do they.
+    /// The events, at most [`AirEvents::MOST`] and no more than the shortest column has.
     pub fn iter(&self) -> impl Iterator<Item = AirEvent> + '_ {
         (0..self.len().min(Self::MOST)).map_while(|i| {
             Some(AirEvent {
@@ -170,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn events_come_back_as_they_went_in() {
+    fn events_come_back_unchanged() {
         let event = AirEvent {
             start_ns: 5,
             length_ns: 40_000,

@@ -1,10 +1,9 @@
-//! The Wi-Fi part of a record: who had the air, for how long, and under which settings.
+//! The Wi-Fi part of a record: who used the medium, for how long, and with which settings.
 //!
-//! Two clocks of airtime are kept apart. The medium's (`*_ns`, [`Accounting`], [`Shares`]) is exact: at
-//! every instant the air belongs to one station's exchange, to a collision, to overhead or to nobody, so
-//! the parts add up to the time that passed. mac80211's (`airtime_*_us`) is what the scheduler believes:
-//! what the driver reported for each station, in the kernel's microseconds, the numbers of the debugfs
-//! file `airtime`.
+//! There are two measures of airtime. The medium's (`*_ns`, [`Accounting`], [`Shares`]) is exact: at every
+//! instant the medium belongs to one station's exchange, to a collision, to overhead or to nobody, so the
+//! parts add up to the elapsed time. mac80211's (`airtime_*_us`) is what the scheduler uses: the driver's
+//! report for each station, in the kernel's microseconds, as in the debugfs file `airtime`.
 
 mod events;
 mod summary;
@@ -19,7 +18,7 @@ pub use events::{AirEvent, AirEvents, AirKind};
 pub(crate) use summary::round_trips;
 pub use summary::{RadioSummary, StationSummary};
 
-/// Step of [`Shares`] unless there is a reason for another: 100 ms.
+/// Default step of [`Shares`]: 100 ms.
 pub const SHARE_STEP_NS: u64 = 100_000_000;
 
 /// One radio (the kernel's phy) and the stations behind it.
@@ -28,25 +27,25 @@ pub const SHARE_STEP_NS: u64 = 100_000_000;
 pub struct Radio {
     /// Name (`phy0`).
     pub name: String,
-    /// Channel, width and spatial streams in words (`5180 MHz, 20 MHz, 2 streams`).
+    /// Channel, width and spatial streams as text (`5180 MHz, 20 MHz, 2 streams`).
     pub about: String,
-    /// The settings in force.
+    /// The settings.
     pub knobs: WifiKnobs,
-    /// Who took part, the access point itself not counted.
+    /// The stations, without the access point.
     pub stations: Vec<Station>,
-    /// What became of the time.
+    /// How the time was used.
     pub accounting: Accounting,
     /// The same in steps.
     pub shares: Shares,
-    /// Everything on the air for a short while; empty where nothing was recorded.
+    /// Everything on the air during a short window; empty if nothing was recorded.
     pub window: AirEvents,
 }
 
-/// The settings of mac80211 that shape the result; absent where the arm has no such thing.
+/// The settings of mac80211 that shape the result; absent if the driver has no such setting.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct WifiKnobs {
-    /// How packets wait (`FIFO`, `FQ-CoDel qdisc`, `FQ-MAC`, `airtime fairness`).
+    /// The kind of queueing (`FIFO`, `FQ-CoDel qdisc`, `FQ-MAC`, `airtime fairness`).
     pub queueing: String,
     /// Packets in all intermediate queues together (`fq_limit`).
     pub fq_limit_packets: Option<u32>,
@@ -54,16 +53,16 @@ pub struct WifiKnobs {
     pub fq_memory_limit_bytes: Option<u32>,
     /// Bytes that a flow gets per round (`fq_quantum`).
     pub fq_quantum_bytes: Option<u32>,
-    /// Whether airtime sent counts against a station (`AIRTIME_USE_TX` of `airtime_flags`).
+    /// Whether transmitted airtime counts against a station (`AIRTIME_USE_TX` of `airtime_flags`).
     pub airtime_use_tx: Option<bool>,
-    /// Whether airtime received counts against a station (`AIRTIME_USE_RX`).
+    /// Whether received airtime counts against a station (`AIRTIME_USE_RX`).
     pub airtime_use_rx: Option<bool>,
-    /// Airtime queue limits of each access category; empty where AQL is off.
+    /// Airtime queue limits of each access category; empty if AQL is off.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub aql: BTreeMap<AccessCategory, AqlLimit>,
-    /// Airtime in flight from which the low limits hold (`aql_threshold`).
+    /// Airtime in flight above which the low limits apply (`aql_threshold`).
     pub aql_threshold_us: Option<u32>,
-    /// What else was set, in words.
+    /// Other settings, as text.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub other: BTreeMap<String, String>,
 }
@@ -115,41 +114,41 @@ impl AccessCategory {
 pub struct Station {
     /// Name, unique within the radio.
     pub name: String,
-    /// Rate of its link in words (`MCS15, 144.4 Mbit/s`).
+    /// Rate of its link as text (`MCS15, 144.4 Mbit/s`).
     pub rate: String,
-    /// The same in bit/s, of the PHY; 0 where it is not known.
+    /// The PHY rate in bit/s; 0 if unknown.
     pub rate_bps: u64,
     /// Airtime weight (`airtime_weight`; the kernel's default is 256).
     pub weight: u32,
-    /// Airtime that mac80211 counted for frames sent to it, failed attempts included.
+    /// Airtime that mac80211 counted for frames sent to it, including failed attempts.
     pub airtime_tx_us: u64,
     /// Airtime that mac80211 counted for frames received from it.
     pub airtime_rx_us: u64,
-    /// Its deficits at the end; empty where nothing schedules by airtime.
+    /// Its deficits at the end; empty without an airtime scheduler.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub deficit_us: BTreeMap<AccessCategory, i64>,
-    /// Time that exchanges to and from it held the medium; a collision is nobody's.
+    /// Time for which exchanges to and from it held the medium; collisions belong to nobody.
     pub air_ns: u64,
-    /// Packets that reached it and packets of its that arrived.
+    /// Packets that reached it plus packets from it that arrived.
     pub packets: u64,
-    /// Bytes of those to it that arrived, headers of 802.11 not counted.
+    /// Bytes delivered to it, without 802.11 headers.
     pub delivered_bytes: u64,
-    /// A-MPDUs sent to it, single frames counted as aggregates of one.
+    /// A-MPDUs sent to it; single frames count as aggregates of one.
     pub aggregates: u64,
     /// MPDUs in those, retransmissions included.
     pub mpdus: u64,
-    /// MPDUs among those that had been sent before.
+    /// Those MPDUs that had been sent before.
     pub retried_mpdus: u64,
-    /// Packets to it that were dropped: by the queue, or given up after too many retries.
+    /// Packets to it that were dropped by the queue or given up after too many retries.
     pub drops: u64,
     /// Packets to it that were marked CE.
     pub marks: u64,
     /// Its queues, one for each TID that carried anything (the debugfs file `aqm`).
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tids: Vec<TidStats>,
-    /// Which of the run's flows are its own, as indices.
+    /// Its flows, as indices into the run's flows.
     pub flows: Vec<u32>,
-    /// Which of the run's probes are its own, as indices.
+    /// Its probes, as indices into the run's probes.
     pub probes: Vec<u32>,
 }
 
@@ -181,7 +180,7 @@ pub struct TidStats {
     pub tx_packets: u32,
 }
 
-/// What became of the time: `Σ air_ns` of the stations + these four = `elapsed_ns`.
+/// How the time was used: `Σ air_ns` of the stations + these four = `elapsed_ns`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Accounting {
@@ -189,11 +188,11 @@ pub struct Accounting {
     pub from_ns: i64,
     /// Time that passed.
     pub elapsed_ns: u64,
-    /// Two or more sent at once.
+    /// Two or more devices sent at once.
     pub collision_ns: u64,
-    /// Somebody had something to send and waited: interframe spaces, backoff.
+    /// Interframe spaces and backoff while some device had something to send.
     pub overhead_ns: u64,
-    /// Frames that are no station's: beacons, multicast.
+    /// Frames that belong to no station: beacons, multicast.
     pub other_ns: u64,
     /// Nobody had anything to send.
     pub idle_ns: u64,
@@ -207,7 +206,7 @@ pub struct Shares {
     pub t_ns: Vec<i64>,
     /// Length of a step, [`SHARE_STEP_NS`]; the first begins this long before its end.
     pub step_ns: u64,
-    /// A column for each station: what of the step its exchanges held.
+    /// A column for each station: the time in the step that its exchanges took.
     pub stations: Vec<Vec<u64>>,
     /// See [`Accounting::collision_ns`].
     pub collision_ns: Vec<u64>,
@@ -220,8 +219,7 @@ pub struct Shares {
 }
 
 impl Radio {
-    /// What the parts of the time lack (negative: exceed) to make up the time that passed; 0 in a sound
-    /// record.
+    /// Elapsed time minus the sum of the parts; 0 in a consistent record.
     #[must_use]
     pub fn unaccounted_ns(&self) -> i128 {
         let a = &self.accounting;

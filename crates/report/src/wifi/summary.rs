@@ -1,4 +1,4 @@
-//! What is derived from the Wi-Fi part of a run.
+//! Figures derived from the Wi-Fi part of a run.
 
 use serde::{Deserialize, Serialize};
 
@@ -25,11 +25,11 @@ pub struct RadioSummary {
     pub drops: u64,
     /// Packets to all stations that were marked CE.
     pub marks: u64,
-    /// Share of the time that passed in which any station's exchange held the medium, 0 to 1.
+    /// Share of the elapsed time in which any station's exchange held the medium, 0 to 1.
     pub used: Option<f64>,
     /// Share of the time lost in collisions.
     pub collisions: Option<f64>,
-    /// Share of interframe spaces, backoff and frames that are no station's.
+    /// Share of interframe spaces, backoff and frames that belong to no station.
     pub overhead: Option<f64>,
     /// Share in which nobody had anything to send.
     pub idle: Option<f64>,
@@ -41,11 +41,11 @@ pub struct RadioSummary {
 pub struct StationSummary {
     /// Name.
     pub name: String,
-    /// Rate of its link in words.
+    /// Rate of its link as text.
     pub rate: String,
-    /// Its part of the airtime of all stations, 0 to 1; absent where none had any.
+    /// Its share of the airtime of all stations, 0 to 1; absent if none had any.
     pub share: Option<f64>,
-    /// Goodput of its flows under load; without flows of its own, what was delivered to it per time.
+    /// Goodput of its flows under load; if it has no flows, the rate of delivery to it.
     pub goodput_bps: Option<u64>,
     /// 5th percentile of the round trips of its probes under load.
     pub rtt_p5_ns: Option<i64>,
@@ -57,7 +57,7 @@ pub struct StationSummary {
     pub rtt_p99_ns: Option<i64>,
     /// Mean number of MPDUs in an aggregate sent to it.
     pub aggregate_mean: Option<f64>,
-    /// Part of the MPDUs sent to it that had been sent before, 0 to 1.
+    /// Share of the MPDUs sent to it that had been sent before, 0 to 1.
     pub retried: Option<f64>,
 }
 
@@ -93,7 +93,7 @@ impl RadioSummary {
     }
 }
 
-/// Airtime for each unit of weight; a weight that is not known counts as the kernel's default.
+/// Airtime per unit of weight; an unknown weight counts as the kernel's default.
 fn per_weight(station: &Station) -> u64 {
     const DEFAULT: u32 = 256;
     let weight = if station.weight == 0 { DEFAULT } else { station.weight };

@@ -6,7 +6,7 @@ use crate::{MISSING, Summary};
 
 const S: u64 = 1_000_000_000;
 
-/// Two stations over 10 s: 2 s and 6 s of air.
+/// Two stations over 10 s, with 2 s and 6 s of airtime.
 fn record() -> Record {
     let station = |name: &str, weight, air_ns, bytes, probe| Station {
         name: name.into(),
@@ -50,7 +50,7 @@ fn a_summary_by_hand() {
     let radio = &all[0];
     let (a, b) = (&radio.stations[0], &radio.stations[1]);
     assert_eq!((a.share, b.share), (Some(0.25), Some(0.75)));
-    // (2 + 6)² / (2·(4 + 36)) = 0.8; a weight of 3 times the default's makes it even.
+    // (2 + 6)² / (2·(4 + 36)) = 0.8; three times the default weight makes it fair.
     assert_eq!((radio.airtime_jain, radio.weighted_jain), (Some(0.8), Some(1.0)));
     assert_eq!((a.goodput_bps, b.goodput_bps), (Some(10_000_000), Some(1_000_000)));
     assert_eq!(radio.goodput_bps, Some(11_000_000));
@@ -71,7 +71,7 @@ fn the_parts_of_the_time_add_up() {
 }
 
 #[test]
-fn a_record_of_before_has_no_radio() {
+fn an_old_record_has_no_radio() {
     let old: Run = serde_json::from_str("{\"queue\":\"fq_codel\"}").unwrap();
     assert!(old.radios.is_empty());
     assert!(!serde_json::to_string(&old).unwrap().contains("radios"));
@@ -80,7 +80,7 @@ fn a_record_of_before_has_no_radio() {
 }
 
 #[test]
-fn flows_that_are_not_there_bring_no_goodput() {
+fn missing_flows_have_no_goodput() {
     let mut record = record();
     record.runs[0].radios[0].stations[0].flows = vec![7];
     let all = Summary::of(&record, &record.runs[0]).radios;

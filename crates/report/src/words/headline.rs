@@ -1,11 +1,11 @@
-//! The verdict in one or two sentences: what the load does, and what cures it.
+//! The verdict in one or two sentences: the effect of the load, and its cure.
 //!
-//! All of it comes from figures of the record. What a delay does to people is said by published bounds only,
-//! and as what it is enough for, unless a call was measured:
+//! All figures are from the record. The effect of a delay on people follows published bounds, worded as
+//! "enough to", unless a call was measured:
 //!
-//! * Calls suffer where the one-way delay exceeds 150 ms (ITU-T G.114, section 4), and stutter where it
-//!   varies by more than 50 ms too (ITU-T Y.1541, table 1, classes 0 and 1).
-//! * Fast games suffer where the load adds more than 50 ms one way (3GPP TS 23.501, table 5.7.4-1, 5QI 3).
+//! * Calls suffer if the one-way delay exceeds 150 ms (ITU-T G.114, section 4). They stutter if it also
+//!   varies by more than 50 ms (ITU-T Y.1541, table 1, classes 0 and 1).
+//! * Fast games suffer if the load adds more than 50 ms one way (3GPP TS 23.501, table 5.7.4-1, 5QI 3).
 //! * Below 30 ms the rise is of grade A or better, and there is nothing to cure.
 
 use super::{NBSP, Piece, firm, plain};
@@ -23,7 +23,7 @@ const GAME_NS: i64 = 50_000_000;
 const CURE_NS: i64 = 30_000_000;
 /// Mean opinion score below which many users are dissatisfied (ITU-T G.107, table B.1).
 const POOR_MOS: f64 = 3.6;
-/// Share of the highest goodput that a cure has.
+/// A cure has at least this share of the highest goodput.
 const FAST: f64 = 0.9;
 
 /// A run that gave a valid result.
@@ -32,7 +32,7 @@ struct Measured<'a> {
     index: usize,
     name: &'a str,
     summary: &'a Summary,
-    /// Mean rise of the round trip; without load its median.
+    /// Mean rise of the round trip; without load, the median round trip. ns.
     ns: i64,
 }
 
@@ -41,7 +41,7 @@ impl Measured<'_> {
         self.summary.goodput_up_bps.unwrap_or(0).saturating_add(self.summary.goodput_down_bps.unwrap_or(0))
     }
 
-    /// The name; one with a colon of its own, as records that are shown together have, in quotes.
+    /// The name, in quotes if it contains a colon, as in merged records.
     fn piece(&self) -> Piece {
         let is_two = self.name.contains(": ");
         let words = if is_two { format!("“{}”", self.name) } else { self.name.to_owned() };
@@ -49,7 +49,7 @@ impl Measured<'_> {
     }
 }
 
-/// The result of the comparison, in one sentence or two, the queues' names apart.
+/// The result of the comparison in one or two sentences, with the queues' names as separate pieces.
 pub(crate) fn headline_pieces(record: &Record, all: &[Summary]) -> Vec<Piece> {
     let loaded = !loaded_directions(record).is_empty();
     let measured: Vec<Measured<'_>> = record
@@ -110,7 +110,7 @@ fn alone(record: &Record, only: Measured<'_>) -> Vec<Piece> {
     out
 }
 
-/// Two queues or more: the worst, and the best that costs little goodput.
+/// Two queues or more: the worst, and the best one that costs little goodput.
 fn compared(
     record: &Record,
     measured: &[Measured<'_>],
@@ -154,7 +154,7 @@ fn compared(
     out
 }
 
-/// `, but lost 9.2 % of the probes`, where a grade would not tell.
+/// `, but lost 9.2 % of the probes`, which a grade would not show.
 fn loss(of: Measured<'_>) -> Option<Piece> {
     let lost = verdict::lost(&of.summary.rtt).filter(|&lost| verdict::lossy(lost))?;
     Some(plain(format!(", but lost {:.1}{NBSP}% of the probes", lost * 100.0)))
@@ -167,7 +167,7 @@ fn adds(record: &Record, of: Measured<'_>) -> Vec<Piece> {
     vec![plain("With "), of.piece(), plain(words)]
 }
 
-/// What was loaded, and the verb that goes with it.
+/// The kind of load, and its verb.
 fn load_words(record: &Record) -> (&'static str, &'static str) {
     let count = |d| record.test.flows.iter().filter(|f| f.direction == d).count();
     match (count(Direction::Up), count(Direction::Down)) {
@@ -179,7 +179,7 @@ fn load_words(record: &Record) -> (&'static str, &'static str) {
     }
 }
 
-/// What the delay does to people: as measured with a call, or by the bounds above.
+/// The effect of the delay on people: as measured with a call, or by the bounds above.
 fn effect(summary: &Summary) -> String {
     let scores = summary.voip.iter().flat_map(|call| [(call.up_idle, call.up), (call.down_idle, call.down)]);
     let worst = scores.filter_map(|(idle, load)| Some((idle?.mos, load?.mos)));
@@ -203,7 +203,7 @@ fn effect(summary: &Summary) -> String {
     words.into()
 }
 
-/// Whether the load, and not the distance, takes a call over the bound.
+/// Whether the load, and not the distance alone, takes a call over the bound.
 fn call_suffers(l: &Latency) -> bool {
     l.p95_ns.is_some_and(|p95| p95 > CALL_NS) && l.idle_ns.is_some_and(|idle| idle <= CALL_NS)
 }
@@ -213,7 +213,7 @@ fn varies(l: &Latency) -> bool {
     l.p99_ns.zip(l.min_ns).is_some_and(|(high, low)| high.saturating_sub(low) > STUTTER_NS)
 }
 
-/// The goodput of the cure beside that of the disease.
+/// The goodput of the cure compared with that of the worst queue.
 fn speed(best: Measured<'_>, worst: Measured<'_>) -> String {
     let (new, old) = (best.goodput() as f64, worst.goodput() as f64);
     if old <= 0.0 {

@@ -58,13 +58,13 @@ fn a_cure_that_costs_speed_or_packets_says_so() {
     let mut lossy = made(&[("a", 300, 20), ("b", 10, 20)]);
     lossy.1[1].rtt.lost = 10;
     assert!(said(&lossy).ends_with("at the same speed, but lost 9.1 % of the probes."), "{}", said(&lossy));
-    // A queue that starves the flows is no cure where another keeps their speed.
+    // A queue that starves the flows is no cure if another keeps their speed.
     let kept = said(&made(&[("a", 300, 20), ("tiny", 1, 5), ("b", 10, 20)]));
     assert!(kept.ends_with("b cures it (10 ms) at the same speed."), "{kept}");
 }
 
 #[test]
-fn nothing_is_called_a_cure_that_is_none() {
+fn only_a_cure_is_called_one() {
     let half = said(&made(&[("a", 300, 20), ("b", 80, 20)]));
     assert!(half.ends_with("b cuts that to 80 ms at the same speed."), "{half}");
     let none = said(&made(&[("a", 300, 20), ("b", 290, 20)]));
@@ -77,7 +77,7 @@ fn nothing_is_called_a_cure_that_is_none() {
 }
 
 #[test]
-fn effects_go_by_their_bounds() {
+fn effects_follow_their_bounds() {
     let effect = |rise| said(&made(&[("a", rise, 20)]));
     assert_eq!(effect(2), "With a, an upload adds 2.0 ms to the round trip: nothing to cure.");
     assert_eq!(
@@ -87,7 +87,7 @@ fn effects_go_by_their_bounds() {
     assert!(effect(51).contains("enough to disturb fast games"));
     assert!(effect(140).contains("enough to disturb fast games"));
     assert!(effect(141).contains("enough to make calls stutter"));
-    // A delay that does not vary disturbs, and a distance is not the load's fault.
+    // A constant delay only disturbs, and a long distance is not the load's fault.
     let mut even = made(&[("a", 200, 20)]);
     even.1[0].up.min_ns = Some(200 * MS);
     assert!(said(&even).contains("enough to disturb calls"));
@@ -97,7 +97,7 @@ fn effects_go_by_their_bounds() {
 }
 
 #[test]
-fn a_call_that_was_measured_speaks_for_itself() {
+fn a_measured_call_replaces_the_bounds() {
     let mut record = made(&[("a", 200, 20)]);
     let voice = |mos| Some(Voice { mos, ..Voice::default() });
     let call = |load| crate::CallSummary { up_idle: voice(4.4), up: voice(load), ..Default::default() };
@@ -126,7 +126,7 @@ fn without_load_it_is_the_round_trip() {
 }
 
 #[test]
-fn a_line_that_was_not_full_is_said() {
+fn a_line_that_was_not_full_is_mentioned() {
     let mut record = made(&[("a", 1, 20)]);
     record.1[0].saturated = Some(false);
     assert!(said(&record).contains("did not fill the line"));

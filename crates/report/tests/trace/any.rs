@@ -1,4 +1,4 @@
-//! Whatever happened to a flow, its files are well-formed and say it.
+//! Whatever happens to a flow, its files are well-formed and contain it.
 
 use std::net::SocketAddr;
 
@@ -56,7 +56,7 @@ fn traces() -> impl Strategy<Value = Trace> {
     )
 }
 
-/// Sum of the words of 16 bits with the carries added: ffff where the checksum in them is right.
+/// One's complement sum of the 16-bit words: ffff if the checksum among them is correct.
 fn sum(bytes: &[u8]) -> u32 {
     let total: u32 =
         bytes.chunks(2).map(|w| u32::from(w[0]) << 8 | w.get(1).copied().map_or(0, u32::from)).sum();
@@ -64,7 +64,7 @@ fn sum(bytes: &[u8]) -> u32 {
     (folded & 0xffff) + (folded >> 16)
 }
 
-/// Looks at headers as a receiver would; the TCP header and the length of the payload.
+/// Checks the headers as a receiver would; returns the TCP header and the length of the payload.
 fn tcp(packet: &Packet) -> (Vec<u8>, u32) {
     let (ip, is_ipv4) = (&packet.bytes[14..], packet.bytes[12..14] == [0x08, 0x00]);
     let (length, header, addresses) = match is_ipv4 {

@@ -83,7 +83,7 @@ fn the_story_as_a_graph() {
 }
 
 #[test]
-fn a_segment_over_the_end_of_the_number_space_is_drawn_in_two_parts() {
+fn a_segment_that_wraps_the_sequence_space_is_drawn_in_two_parts() {
     let segment = Segment { seq: (1 << 32) - 10, len: 30, ..Segment::default() };
     let event =
         Event { at_ns: 1_999_999_999, what: What::Sent, way: Leg::Data, link: 0, dsfield: 0, segment };
@@ -99,7 +99,7 @@ go
     assert!(drawn.ends_with(expected), "{drawn}");
 }
 
-/// Writes traces into a folder of their own; names and contents of the files, in order.
+/// Writes traces into a temporary folder; returns names and contents of the files, in order.
 fn files(name: &str, traces: &[Trace]) -> Vec<(String, Vec<u8>)> {
     let dir = std::env::temp_dir().join(format!("goodqueue-{name}-{}", std::process::id()));
     let written = write_all(traces, &dir).expect("files");
@@ -113,7 +113,7 @@ fn files(name: &str, traces: &[Trace]) -> Vec<(String, Vec<u8>)> {
 }
 
 #[test]
-fn each_trace_has_files_of_its_own() {
+fn each_trace_has_its_own_files() {
     let files = files("files", &[story::trace(), story::trace()]);
     let suffixes: &[&str] =
         if cfg!(feature = "png") { &["xpl", "pcapng", "svg", "png"] } else { &["xpl", "pcapng", "svg"] };
@@ -125,7 +125,7 @@ fn each_trace_has_files_of_its_own() {
     assert_eq!(files[suffixes.len()].1, STORY.as_bytes());
 }
 
-/// The loss at 21 ms is mended at 63 ms: from 0 to 84 ms is shown.
+/// The loss at 21 ms is repaired at 63 ms, so 0 to 84 ms is shown.
 #[test]
 fn the_picture_shows_the_first_loss_and_its_repair() {
     let picture = |trace: &Trace| {

@@ -1,5 +1,5 @@
-//! The files of a traced flow: read again by a naive reader of their formats, compared with hand-made ones,
-//! and opened by tshark.
+//! The files of a traced flow: read by a simple reader of their formats, compared with hand-made ones, and
+//! opened by tshark.
 
 mod any;
 mod graph;

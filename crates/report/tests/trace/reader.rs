@@ -1,9 +1,9 @@
-//! A naive reader of pcapng, little-endian: whatever the specification demands and it does not find, it
-//! panics about.
+//! A simple reader of little-endian pcapng. It panics if something that the specification requires is
+//! missing.
 
 use goodqueue_report::trace::{Trace, pcapng};
 
-/// An enhanced packet block, taken apart.
+/// A decoded enhanced packet block.
 #[derive(Debug)]
 pub(crate) struct Packet {
     pub(crate) interface: usize,
@@ -14,7 +14,7 @@ pub(crate) struct Packet {
     pub(crate) flags: Option<u32>,
 }
 
-/// What a capture holds.
+/// The contents of a capture.
 #[derive(Debug)]
 pub(crate) struct Capture {
     pub(crate) interfaces: Vec<String>,

@@ -1,5 +1,5 @@
-//! A short life of a connection, made by hand: the first of three segments is dropped, the second marked, one
-//! acknowledgement lost, the first segment sent again.
+//! A short connection, made by hand: the first of three segments is dropped, the second marked, one
+//! acknowledgement lost, and the first segment sent again.
 
 use goodqueue_report::trace::{Event, Leg, Segment, Trace, What};
 

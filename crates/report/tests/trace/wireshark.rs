@@ -1,5 +1,5 @@
-//! Captures, opened by tshark. Needs `tshark` on the machine: without it the tests say `SKIPPED` and pass,
-//! unless `GOODQUEUE_REQUIRE_ALL` is set.
+//! tshark opens the captures. The tests need `tshark` on the machine. Without it they print `SKIPPED` and
+//! pass, unless `GOODQUEUE_REQUIRE_ALL` is set.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ fn have_tshark() -> bool {
     if !found {
         let required = std::env::var_os("GOODQUEUE_REQUIRE_ALL").is_some();
         assert!(!required, "tshark is required (GOODQUEUE_REQUIRE_ALL) and not installed");
-        // Not through `println`, which the test runner holds back.
+        // Not with `println`, which the test runner captures.
         let _ = writeln!(std::io::stderr(), "SKIPPED: tshark is not installed; no capture was opened");
     }
     found
@@ -53,7 +53,7 @@ fn tshark(capture: &Path, arguments: &[&str]) -> String {
     String::from_utf8(output.stdout).expect("UTF-8")
 }
 
-/// The values of fields, a row for each packet that `filter` lets through.
+/// The values of fields, a row for each packet that passes `filter`.
 fn fields(capture: &Path, filter: &str, names: &[&str]) -> Vec<Vec<String>> {
     let mut arguments = vec!["-Y", filter, "-T", "fields"];
     names.iter().for_each(|name| arguments.extend(["-e", name]));
@@ -62,7 +62,7 @@ fn fields(capture: &Path, filter: &str, names: &[&str]) -> Vec<Vec<String>> {
 }
 
 #[test]
-fn every_packet_is_whole_and_its_checksums_are_good() {
+fn every_packet_is_complete_and_its_checksums_are_good() {
     if !have_tshark() {
         return;
     }
@@ -78,7 +78,7 @@ fn every_packet_is_whole_and_its_checksums_are_good() {
         assert_eq!(rows.len(), trace.events.len());
         for (row, event) in rows.iter().zip(&trace.events) {
             assert!(row[0].ends_with(&format!("{name}:tcp").replace("ipv4", "ip")), "{row:?}");
-            // 1 is good; 2 is not to be checked: of a payload that was not captured.
+            // 1 is good. 2 is unchecked, because the payload was not captured.
             assert_eq!(row[1], if name == "ipv4" { "1" } else { "" });
             assert_eq!(row[2], if event.segment.len == 0 { "1" } else { "2" }, "{row:?}");
             assert_eq!(row[3], event.segment.len.to_string());
@@ -126,9 +126,9 @@ fn the_sender_sees_one_retransmission_and_the_receiver_the_hole_that_it_fills() 
         [["1", "retransmission"]]
     );
     assert_eq!(count(&receiver, "tcp.analysis.lost_segment"), 1);
-    // What fills the hole comes 21 ms behind what was sent after it: too late for reordering.
+    // The segment that fills the hole arrives 21 ms after later segments: too late for reordering.
     assert_eq!(count(&receiver, "tcp.analysis.retransmission"), 1);
-    // The receiver's second acknowledgement with a SACK never came to the sender.
+    // The receiver's second acknowledgement with a SACK never reached the sender.
     let sack = ["tcp.options.sack_le", "tcp.options.sack_re", "tcp.window_size", "tcp.flags.ece"];
     assert_eq!(fields(&sender, "tcp.options.sack_le", &sack), [["1001", "2001", "131072", "1"]]);
     assert_eq!(count(&receiver, "tcp.options.sack_le"), 2);
