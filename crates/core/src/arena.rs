@@ -34,7 +34,6 @@ linked!(Slot<P>, P);
 
 impl<P> Slot<P> {
     /// The slot behind it on its list; [`NIL`] at the tail.
-    #[inline]
     pub(crate) const fn next(&self) -> u32 {
         self.next
     }
@@ -58,13 +57,11 @@ impl List {
     }
 
     /// The first slot; [`NIL`] of an empty list.
-    #[inline]
     pub(crate) const fn head(&self) -> u32 {
         self.head
     }
 
     /// The last slot; [`NIL`] of an empty list.
-    #[inline]
     pub(crate) const fn tail(&self) -> u32 {
         self.tail
     }
@@ -113,7 +110,6 @@ impl<P: Copy, S: Storage<Slot<P>>> Arena<P, S> {
     }
 
     /// Takes the packet at the head of `list` and the tick it was given.
-    #[inline]
     pub fn pop(&mut self, list: &mut List) -> Option<(P, u32)> {
         let slot = self.shift(list)?;
         Some((slot.packet, slot.tick))
@@ -135,7 +131,6 @@ impl<P: Copy, S: Storage<Slot<P>>> Arena<P, S> {
     }
 
     /// Puts all of `other` behind `list`; `other` is empty then.
-    #[inline]
     pub(crate) fn append(&mut self, list: &mut List, other: &mut List) {
         let taken = core::mem::take(other);
         if taken.is_empty() {
@@ -149,7 +144,6 @@ impl<P: Copy, S: Storage<Slot<P>>> Arena<P, S> {
     }
 
     /// One slot.
-    #[inline]
     pub(crate) fn slot(&self, index: u32) -> Option<&Slot<P>> {
         self.slots.as_ref().get(index as usize)
     }
@@ -203,32 +197,27 @@ impl<T: Copy, S: Storage<T>> Ring<T, S> {
     }
 
     /// Most items that the ring can hold.
-    #[inline]
     pub const fn capacity(&self) -> u32 {
         self.capacity
     }
 
     /// Items in the ring.
-    #[inline]
     pub const fn len(&self) -> u32 {
         self.len
     }
 
     /// Whether the ring holds nothing.
-    #[inline]
     pub const fn is_empty(&self) -> bool {
         self.len == 0
     }
 
     /// Puts `item` at the tail; `false` when the ring is full.
-    #[inline]
     pub fn push(&mut self, item: T) -> bool {
         self.push_within(self.capacity, &item)
     }
 
     /// Puts `item` at the tail while there are fewer than `most`, which is at most the capacity; else
     /// `false`.
-    #[inline]
     pub(crate) fn push_within(&mut self, most: u32, item: &T) -> bool {
         if self.len >= most {
             return false;
@@ -244,13 +233,11 @@ impl<T: Copy, S: Storage<T>> Ring<T, S> {
     }
 
     /// The item at the head.
-    #[inline]
     pub fn front(&self) -> Option<&T> {
         if self.len == 0 { None } else { self.places.as_ref().get(self.head as usize) }
     }
 
     /// Takes the item at the head.
-    #[inline]
     pub fn pop(&mut self) -> Option<T> {
         let item = *self.front()?;
         self.len -= 1;

@@ -5,7 +5,6 @@ use crate::{Backlog, Nanos, Observer, Packet, Queue};
 /// The priority that Linux gives to a packet that it forwards, by the TOS bits (RFC 1349) of its DS byte
 /// (`ip_tos2prio`; tc-prio(8), table of priorities): 6 for minimal delay, 4 for that and throughput, 2 for
 /// throughput, else 0. So CS1 and CS6 are of no priority, and EF is of the 4.
-#[inline]
 #[must_use]
 pub const fn priority(dsfield: u8) -> u8 {
     PRIORITIES[tos(dsfield)]
@@ -15,7 +14,6 @@ pub const fn priority(dsfield: u8) -> u8 {
 pub(crate) const PRIORITIES: [u8; 4] = [0, 2, 6, 4];
 
 /// Which of them.
-#[inline]
 pub(crate) const fn tos(dsfield: u8) -> usize {
     (dsfield >> 3 & 3) as usize
 }

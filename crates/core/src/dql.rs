@@ -104,14 +104,12 @@ impl Dql {
     }
 
     /// Bytes that may still be handed over; the producer stops when this is below zero.
-    #[inline]
     #[must_use]
     pub const fn avail(&self) -> i32 {
         self.state.adj_limit.wrapping_sub(self.state.num_queued).cast_signed()
     }
 
     /// `bytes` were handed to the hardware.
-    #[inline]
     pub const fn queued(&mut self, bytes: u32) {
         self.state.last_obj_cnt = bytes;
         self.state.num_queued = self.state.num_queued.wrapping_add(bytes);

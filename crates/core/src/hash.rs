@@ -24,7 +24,6 @@ pub struct FlowKey {
 }
 
 /// `hash` scaled to 0 to n - 1: floor(hash * n / 2^32) (Linux `reciprocal_scale`).
-#[inline]
 #[allow(clippy::cast_possible_truncation)]
 pub(crate) const fn reciprocal_scale(hash: u32, n: usize) -> u32 {
     ((hash as u64 * n as u64) >> 32) as u32

@@ -31,7 +31,6 @@ impl Clock {
     }
 
     /// Its value at `now`.
-    #[inline]
     pub(crate) const fn at(self, now: Nanos) -> u64 {
         match now.0.checked_div(self.step) {
             Some(steps) => steps,
@@ -44,7 +43,6 @@ impl Clock {
         Span(steps.saturating_mul(self.step))
     }
 
-    #[cold]
     #[allow(clippy::cast_possible_truncation)]
     const fn between(self, now: Nanos) -> u64 {
         (now.0 as u128 * self.hz as u128 / SECOND) as u64
@@ -102,7 +100,6 @@ impl Timer {
     }
 
     /// Whether it is to run before a call at `now`.
-    #[inline]
     pub(crate) const fn is_due(&self, now: Nanos) -> bool {
         self.due.0 <= now.0
     }

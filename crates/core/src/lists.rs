@@ -17,11 +17,9 @@ pub(crate) trait Linked {
 macro_rules! linked {
     ($kind:ty $(, $parameter:ident)*) => {
         impl<$($parameter),*> $crate::lists::Linked for $kind {
-            #[inline]
             fn next_mut(&mut self) -> &mut u32 {
                 &mut self.next
             }
-            #[inline]
             fn next(&self) -> u32 {
                 self.next
             }
@@ -29,6 +27,24 @@ macro_rules! linked {
     };
 }
 pub(crate) use linked;
+
+/// Implements [`Turn`], and [`Linked`] with it, for a flow with the fields `next` and `deficit`, and with the
+/// field that says that it is on no list.
+macro_rules! turn {
+    ($flow:ty, $listed:ident = $unlisted:expr) => {
+        $crate::lists::linked!($flow);
+
+        impl $crate::lists::Turn for $flow {
+            fn deficit_mut(&mut self) -> &mut i32 {
+                &mut self.deficit
+            }
+            fn leave(&mut self) {
+                self.$listed = $unlisted;
+            }
+        }
+    };
+}
+pub(crate) use turn;
 
 /// Links all places, in order, and gives the first one: the free list of a new pool. Places from 2^32 - 1 on
 /// are not used.
@@ -42,7 +58,7 @@ pub(crate) fn all_free<N: Linked>(nodes: &mut [N]) -> u32 {
     free
 }
 
-/// A first-in first-out list of buckets. A bucket is on one list at most.
+/// A first-in first-out list of flows. A flow is on one list at most.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FlowList {
     pub(crate) head: u32,
@@ -52,9 +68,23 @@ pub(crate) struct FlowList {
 impl FlowList {
     pub(crate) const EMPTY: FlowList = FlowList { head: NIL, tail: NIL };
 
-    /// Puts the bucket `index`, which is on no list and whose link is [`NIL`], at the tail.
-    #[inline]
+    /// Whether no flow is on it.
+    pub(crate) const fn is_empty(&self) -> bool {
+        self.head == NIL
+    }
+
+    /// Puts the flow `index`, which is on no list, at the tail.
+    #[inline(always)]
     pub(crate) fn push<F: Linked>(&mut self, flows: &mut [F], index: u32) {
+        if let Some(flow) = flows.get_mut(index as usize) {
+            *flow.next_mut() = NIL;
+        }
+        self.append(flows, index);
+    }
+
+    /// Puts the flow `index`, which is on no list and whose link is [`NIL`], at the tail.
+    #[inline(always)]
+    fn append<F: Linked>(&mut self, flows: &mut [F], index: u32) {
         match flows.get_mut(self.tail as usize) {
             Some(tail) => *tail.next_mut() = index,
             None => self.head = index,
@@ -62,8 +92,27 @@ impl FlowList {
         self.tail = index;
     }
 
+    /// Takes the flow `index` off, wherever it is, and says whether it was there.
+    #[cfg(feature = "alloc")]
+    pub(crate) fn remove<F: Linked>(&mut self, flows: &mut [F], index: u32) -> bool {
+        let (mut before, mut at) = (NIL, self.head);
+        while at != NIL && at != index {
+            let next = flows.get(at as usize).map_or(NIL, Linked::next);
+            (before, at) = (at, next);
+        }
+        let Some(next) = flows.get(at as usize).map(Linked::next) else { return false };
+        match flows.get_mut(before as usize) {
+            Some(before) => *before.next_mut() = next,
+            None => self.head = next,
+        }
+        if self.tail == index {
+            self.tail = before;
+        }
+        true
+    }
+
     /// Takes off the head, whose successor is `next`.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn shift(&mut self, next: u32) {
         self.head = next;
         if next == NIL {
@@ -71,7 +120,7 @@ impl FlowList {
         }
     }
 
-    /// Counts the buckets on it: not for every packet.
+    /// Counts the flows on it: not for every packet.
     pub(crate) fn len<F: Linked>(&self, flows: &[F]) -> u32 {
         let mut at = self.head;
         let mut len = 0;
@@ -80,5 +129,91 @@ impl FlowList {
             len += 1;
         }
         len
+    }
+}
+
+/// A flow that is served by deficit round robin.
+pub(crate) trait Turn: Linked {
+    /// Bytes that it may still send in this turn; zero or less: its turn is over.
+    fn deficit_mut(&mut self) -> &mut i32;
+    /// It is on no list now.
+    fn leave(&mut self);
+}
+
+/// Takes packets from flows whose turn it is.
+pub(crate) trait Server<F, P> {
+    /// The next packet of the flow `index`, charged to its deficit; `None`: it has none.
+    fn take(&mut self, index: u32, flow: &mut F) -> Option<P>;
+}
+
+impl<F, P, T: FnMut(u32, &mut F) -> Option<P>> Server<F, P> for T {
+    fn take(&mut self, index: u32, flow: &mut F) -> Option<P> {
+        self(index, flow)
+    }
+}
+
+/// Deficit round robin over two lists, new flows first (RFC 8290 section 4.2). The body of `dequeue` in Linux's
+/// `sch_fq_codel.c`, `sch_fq_pie.c`, `sch_fq.c` and mac80211's `fq_impl.h`.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RoundRobin {
+    pub(crate) new_flows: FlowList,
+    pub(crate) old_flows: FlowList,
+}
+
+impl RoundRobin {
+    pub(crate) const EMPTY: RoundRobin =
+        RoundRobin { new_flows: FlowList::EMPTY, old_flows: FlowList::EMPTY };
+
+    /// Delivers the next packet: what `server` takes from the flow whose turn it is. A flow whose turn is over gets
+    /// another quantum, 1 byte or more, and goes behind the old flows. One with nothing to take leaves the lists;
+    /// but a new flow passes once behind the old ones, if there are any, so that it does not become new again at
+    /// once and starve them. `None`: no flow is listed.
+    #[inline(always)]
+    pub(crate) fn dequeue<F: Turn, P>(
+        &mut self,
+        flows: &mut [F],
+        quantum: i32,
+        server: &mut impl Server<F, P>,
+    ) -> Option<P> {
+        // An index beyond the flows is NIL: the bounds check is the test for an empty list.
+        while let Some(flow) = flows.get_mut(self.new_flows.head as usize) {
+            let index = self.new_flows.head;
+            if *flow.deficit_mut() > 0 {
+                let packet = server.take(index, flow);
+                if packet.is_some() {
+                    return packet;
+                }
+                self.new_flows.shift(flow.next());
+                if self.old_flows.is_empty() {
+                    flow.leave();
+                    continue;
+                }
+            } else {
+                *flow.deficit_mut() = flow.deficit_mut().wrapping_add(quantum);
+                self.new_flows.shift(flow.next());
+            }
+            *flow.next_mut() = NIL;
+            self.old_flows.append(flows, index);
+        }
+        loop {
+            let index = self.old_flows.head;
+            let flow = flows.get_mut(index as usize)?;
+            if *flow.deficit_mut() > 0 {
+                let packet = server.take(index, flow);
+                if packet.is_some() {
+                    return packet;
+                }
+                self.old_flows.shift(flow.next());
+                flow.leave();
+                continue;
+            }
+            *flow.deficit_mut() = flow.deficit_mut().wrapping_add(quantum);
+            let next = flow.next();
+            if next != NIL {
+                *flow.next_mut() = NIL;
+                self.old_flows.head = next;
+                self.old_flows.append(flows, index);
+            }
+        }
     }
 }

@@ -13,21 +13,18 @@ pub struct Backlog {
 
 impl Backlog {
     /// One packet more.
-    #[inline]
     pub(crate) const fn add(&mut self, len: u32) {
         self.packets = self.packets.wrapping_add(1);
         self.bytes = self.bytes.wrapping_add(len as u64);
     }
 
     /// One packet less.
-    #[inline]
     pub(crate) const fn sub(&mut self, len: u32) {
         self.packets = self.packets.wrapping_sub(1);
         self.bytes = self.bytes.wrapping_sub(len as u64);
     }
 
     /// A part of what this is the sum of has changed.
-    #[inline]
     pub(crate) const fn change(&mut self, before: Backlog, after: Backlog) {
         self.packets = self.packets.wrapping_sub(before.packets).wrapping_add(after.packets);
         self.bytes = self.bytes.wrapping_sub(before.bytes).wrapping_add(after.bytes);
@@ -43,7 +40,6 @@ pub(crate) struct Sent {
 
 impl Sent {
     /// One packet more.
-    #[inline]
     pub(crate) const fn add(&mut self, len: u32) {
         self.packets += 1;
         self.bytes += len as u64;

@@ -83,7 +83,6 @@ pub trait Draws {
     fn next_u32(&mut self) -> u32;
 
     /// The next 16 random bits.
-    #[inline]
     #[allow(clippy::cast_possible_truncation)]
     fn next_u16(&mut self) -> u16 {
         (self.next_u32() >> 16) as u16
@@ -91,7 +90,6 @@ pub trait Draws {
 }
 
 impl Draws for Rng {
-    #[inline]
     #[allow(clippy::cast_possible_truncation)]
     fn next_u32(&mut self) -> u32 {
         (self.next_u64() >> 32) as u32
@@ -114,7 +112,6 @@ impl Lcg {
         Lcg { state: splitmix64(&mut mixer) }
     }
 
-    #[inline]
     const fn next(&mut self) -> u64 {
         self.state = self.state.wrapping_mul(0xd134_2543_de82_ef95).wrapping_add(1);
         self.state
@@ -128,13 +125,11 @@ impl From<Rng> for Lcg {
 }
 
 impl Draws for Lcg {
-    #[inline]
     #[allow(clippy::cast_possible_truncation)]
     fn next_u32(&mut self) -> u32 {
         (self.next() >> 32) as u32
     }
 
-    #[inline]
     #[allow(clippy::cast_possible_truncation)]
     fn next_u16(&mut self) -> u16 {
         (self.next() >> 48) as u16

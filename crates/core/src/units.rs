@@ -162,7 +162,6 @@ impl Serializer {
 
     /// Serialization time of the next packet. Over any run of packets the sum is
     /// `floor(total bits * 1e9 / rate)`: never more than 1 ns from the truth.
-    #[inline]
     #[allow(clippy::cast_possible_truncation)]
     pub const fn tx_time(&mut self, bytes: Bytes) -> Span {
         if self.per_byte != 0

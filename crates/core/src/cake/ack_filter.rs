@@ -79,7 +79,6 @@ struct Candidate {
 impl<P: Packet, M: Memory, D: Draws> Cake<P, M, D> {
     /// Takes a superfluous acknowledgement out of a flow's queue, whose last packet has just arrived.
     /// Returns it with its length on the link.
-    #[inline(never)]
     pub(super) fn filter_ack(&mut self, index: u32, observer: &impl Observer<P>) -> Option<(P, u32)> {
         let (_, _, flows) = self.tables.split();
         let list = flows[index as usize].packets;

@@ -20,7 +20,6 @@ struct Hashes {
 }
 
 /// The tin of a packet, from its codepoint before washing.
-#[inline]
 pub(super) fn select_tin(params: &Params, packet: &impl Packet, details: &Details) -> u32 {
     if params.diffserv == Diffserv::Besteffort {
         return 0;
@@ -43,7 +42,6 @@ const fn replaced(half: u32, flows: u32) -> Option<u32> {
     if half >= 1 && half <= flows { Some(half - 1) } else { None }
 }
 
-#[inline]
 fn hashes(isolation: Isolation, flows: u32, packet: &impl Packet, details: &Details) -> Hashes {
     let (source, destination) = (details.source_hash, details.destination_hash);
     let (mut flow, mut hosts) = (None, None);
@@ -78,7 +76,6 @@ fn hashes(isolation: Isolation, flows: u32, packet: &impl Packet, details: &Deta
 
 /// The place of the host `tag` of one direction in its tin, of which these are the sets and hosts; its own is
 /// `own`.
-#[inline]
 fn host(
     sets: &mut [Ways],
     hosts: &[Host],
@@ -96,7 +93,6 @@ fn host(
 
 impl<P: Packet, M: Memory, D: Draws> Cake<P, M, D> {
     /// The index of the packet's flow over all tins.
-    #[inline]
     pub(super) fn find_flow(&mut self, tin: u32, packet: &P, details: &Details) -> u32 {
         if !self.sharing.has_flows || details.classified != Classified::None {
             return self.find_replaced(tin, packet, *details);
@@ -106,7 +102,6 @@ impl<P: Packet, M: Memory, D: Draws> Cake<P, M, D> {
     }
 
     /// Where it is not the hash of the flow alone that counts.
-    #[inline(never)]
     fn find_replaced(&mut self, tin: u32, packet: &P, details: Details) -> u32 {
         if self.params.isolation == Isolation::Flowblind {
             return tin * self.flows;
@@ -115,7 +110,6 @@ impl<P: Packet, M: Memory, D: Draws> Cake<P, M, D> {
     }
 
     /// A flow that is active in its own place, else [`Cake::find_place`].
-    #[inline]
     fn find(&mut self, tin: u32, hashes: Hashes) -> u32 {
         let own = tin * self.flows + (hashes.flow & (self.flows - 1));
         let (_, _, flows) = self.tables.split();
@@ -128,7 +122,6 @@ impl<P: Packet, M: Memory, D: Draws> Cake<P, M, D> {
     }
 
     /// The way of a flow that is not active in its own place: through the set, from its own place on.
-    #[inline(never)]
     fn find_place(&mut self, tin: u32, own: u32, hashes: Hashes) -> u32 {
         let (set_index, own_way) = place(own);
         let (ways, hosts, flows) = self.tables.split();

@@ -79,13 +79,11 @@ pub(super) struct Signal {
 }
 
 /// `a - b` as a signed time: below zero where `a` is the earlier one.
-#[inline]
 pub(super) const fn since(a: u64, b: u64) -> i64 {
     a.wrapping_sub(b).cast_signed()
 }
 
 impl Vars {
-    #[inline]
     fn set_root(&mut self) {
         self.rec_inv_sqrt = match REC_INV_SQRT.get(self.count as usize) {
             Some(&root) => root,
@@ -94,7 +92,6 @@ impl Vars {
     }
 
     /// One interval over the square root of `count` after `t`. The interval is cut to 32 bits, as in Linux.
-    #[inline]
     #[allow(clippy::cast_possible_truncation)]
     const fn control(&self, t: u64, law: &Law) -> u64 {
         t.wrapping_add((law.interval as u32 as u64 * self.rec_inv_sqrt as u64) >> 32)
@@ -115,24 +112,20 @@ impl Vars {
     }
 
     /// Whether the law has nothing to say but that a packet passed in time.
-    #[inline]
     pub(super) const fn is_calm(&self) -> bool {
         self.count | self.p_drop == 0
     }
 
     /// A packet passes in time, and the law is calm.
-    #[inline]
     pub(super) const fn pass(&mut self, law: &Law, now: u64) {
         self.drop_next = now.wrapping_add(law.interval);
     }
 
     /// The flow had its turn and nothing to send. Whether BLUE ends with it.
-    #[inline]
     pub(super) fn queue_empty(&mut self, law: &Law, now: u64) -> bool {
         !self.is_calm() && self.relax(law, now)
     }
 
-    #[inline(never)]
     fn relax(&mut self, law: &Law, now: u64) -> bool {
         let mut ends = false;
         if self.p_drop != 0 && since(now, self.blue_timer) > law.target.cast_signed() {
@@ -148,12 +141,10 @@ impl Vars {
     }
 
     /// Whether the state is not yet at rest.
-    #[inline]
     pub(super) const fn is_decaying(&self, now: u64) -> bool {
         !self.is_calm() || now < self.drop_next
     }
 
-    #[inline]
     fn step_down(&mut self, law: &Law) {
         self.count -= 1;
         self.set_root();
@@ -213,7 +204,6 @@ impl Vars {
 }
 
 /// One step of Newton's method from `root` towards 2^32 / sqrt(`count`).
-#[inline]
 #[allow(clippy::cast_possible_truncation)]
 const fn newton_step(root: u32, count: u32) -> u32 {
     let square = (root as u64 * root as u64) >> 32;

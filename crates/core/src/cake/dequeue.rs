@@ -16,7 +16,6 @@ enum Judged<P> {
 }
 
 impl<P: Packet, M: Memory, D: Draws> Cake<P, M, D> {
-    #[inline]
     pub(super) fn deliver(&mut self, now: Nanos, observer: &mut impl Observer<P>) -> Option<P> {
         // What is looked at below leaves a packet behind, so this is asked once.
         if self.qlen == 0 {
@@ -41,7 +40,6 @@ impl<P: Packet, M: Memory, D: Draws> Cake<P, M, D> {
 
     /// Without a rate: deficit round robin among the tins. One that is passed over gains its quantum even
     /// where it has nothing to send.
-    #[inline]
     fn next_tin(&mut self) -> Option<u32> {
         let tin = &self.tins[self.cur_tin as usize];
         if tin.deficit >= 0 && tin.is_busy() {
@@ -50,7 +48,6 @@ impl<P: Packet, M: Memory, D: Draws> Cake<P, M, D> {
         self.turn_tins()
     }
 
-    #[inline(never)]
     fn turn_tins(&mut self) -> Option<u32> {
         let (mut is_second_round, mut is_any_busy) = (false, false);
         loop {
@@ -76,7 +73,6 @@ impl<P: Packet, M: Memory, D: Draws> Cake<P, M, D> {
 
     /// With a rate: of the tins that have something to send the last one whose clock has passed, else the one
     /// whose clock passes first.
-    #[inline]
     fn due_tin(&mut self, now: u64) -> Option<u32> {
         let mut best = None;
         let mut least = i64::MAX;
@@ -95,7 +91,6 @@ impl<P: Packet, M: Memory, D: Draws> Cake<P, M, D> {
 
     /// Looks at the first decaying flow of a tin, which is empty: it goes to the end, or it is at rest and
     /// leaves.
-    #[inline]
     fn decay_one(&mut self, now: u64, tin: u32) {
         let lists = &mut self.tins[tin as usize];
         let index = lists.decaying_flows.head;
@@ -119,7 +114,6 @@ impl<P: Packet, M: Memory, D: Draws> Cake<P, M, D> {
 
     /// The next packet of a tin. `None`: all its flows are empty, or what was dropped has cost the shaper
     /// time before one was found to be.
-    #[inline]
     fn deliver_of(&mut self, now: Nanos, tin: u32, observer: &mut impl Observer<P>) -> Option<P> {
         let mut is_charged = false;
         loop {
@@ -174,7 +168,6 @@ impl<P: Packet, M: Memory, D: Draws> Cake<P, M, D> {
     }
 
     /// Judges a packet that was taken from a flow, and those behind it while they are dropped.
-    #[inline(never)]
     fn judge(
         &mut self,
         now: Nanos,
@@ -231,7 +224,6 @@ impl<P: Packet, M: Memory, D: Draws> Cake<P, M, D> {
     }
 
     /// What else a delivery is to: the heap, while it is kept in order, and the segments of a super-packet.
-    #[inline(never)]
     fn count_sent(&mut self, index: u32, packet: P, observer: &impl Observer<P>) -> P {
         if self.overflow_timeout != 0 {
             self.sift_down(index);
@@ -295,7 +287,6 @@ fn next_old(lists: &mut Tin, hosts: &[Host], flows: &mut [Flow], first: u32, dra
 }
 
 /// A new or old flow was found empty: it decays until its control state is at rest, then it is idle.
-#[inline]
 #[allow(clippy::too_many_arguments)]
 fn leave(
     lists: &mut Tin,
@@ -335,7 +326,6 @@ fn leave(
 }
 
 /// A flow is on no list any more.
-#[inline]
 fn rest(ways: &mut [Ways], index: u32) {
     let (set, way) = place(index);
     ways[set].active &= !(1 << way);

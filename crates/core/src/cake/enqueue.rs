@@ -18,7 +18,6 @@ const SECOND: u64 = 1_000_000_000;
 const RECONFIGURE_AFTER: u64 = SECOND / 4;
 
 impl<P: Packet, M: Memory, D: Draws> Cake<P, M, D> {
-    #[inline]
     pub(super) fn arrive(&mut self, now: Nanos, mut packet: P, observer: &mut impl Observer<P>) -> Verdict {
         let details = observer.details(&packet);
         if let Classified::Shot | Classified::Stolen = details.classified {
@@ -57,8 +56,6 @@ impl<P: Packet, M: Memory, D: Draws> Cake<P, M, D> {
     }
 
     /// A flow's queue has become longer.
-    #[cold]
-    #[inline(never)]
     fn sift_up(&mut self, index: u32) {
         let (heap, flows) = self.tables.heap();
         let at = heap::position(heap, index);
@@ -66,7 +63,6 @@ impl<P: Packet, M: Memory, D: Draws> Cake<P, M, D> {
     }
 
     /// A classifier refused the packet. Stolen packets count as no drop.
-    #[cold]
     fn refuse(
         &mut self,
         now: Nanos,
@@ -80,7 +76,6 @@ impl<P: Packet, M: Memory, D: Draws> Cake<P, M, D> {
     }
 
     /// Clocks that stopped while nothing was queued do not save up time.
-    #[inline]
     fn open_clocks(&mut self, tin: u32, now: u64) {
         let tin = &mut self.tins[tin as usize];
         if tin.backlog != 0 {
@@ -94,7 +89,6 @@ impl<P: Packet, M: Memory, D: Draws> Cake<P, M, D> {
 
     /// Puts a packet at the tail of a flow's queue; makes room where no slot is free. The flow grows by its
     /// bytes.
-    #[inline]
     fn push(&mut self, now: Nanos, index: u32, packet: P, adjusted: u32, observer: &mut impl Observer<P>) {
         let queued = Queued { packet, arrived: now.0 };
         let (_, _, flows) = self.tables.split();
@@ -105,8 +99,6 @@ impl<P: Packet, M: Memory, D: Draws> Cake<P, M, D> {
         grown.backlog = grown.backlog.wrapping_add(packet.len());
     }
 
-    #[cold]
-    #[inline(never)]
     fn push_into_full(
         &mut self,
         now: Nanos,
@@ -127,7 +119,6 @@ impl<P: Packet, M: Memory, D: Draws> Cake<P, M, D> {
     }
 
     /// Counts a packet of `len` bytes that made the queue grow by `change`: less where it displaced another.
-    #[inline]
     fn add_bytes(&mut self, tin: u32, len: u32, change: i64) {
         let tin = &mut self.tins[tin as usize];
         tin.counters.packets += 1;
@@ -138,7 +129,6 @@ impl<P: Packet, M: Memory, D: Draws> Cake<P, M, D> {
     }
 
     /// Queues a packet as it is, and filters an acknowledgement that it makes superfluous.
-    #[inline]
     fn queue_packet(
         &mut self,
         now: Nanos,
@@ -181,7 +171,6 @@ impl<P: Packet, M: Memory, D: Draws> Cake<P, M, D> {
     }
 
     /// Queues the segments of a super-packet.
-    #[inline(never)]
     fn queue_segments(
         &mut self,
         now: Nanos,
@@ -213,7 +202,6 @@ impl<P: Packet, M: Memory, D: Draws> Cake<P, M, D> {
     }
 
     /// An arrival wakes its flow: sparse from idle or from decay, bulk where it was only waiting.
-    #[inline]
     fn wake_flow(&mut self, tin: u32, index: u32) {
         let lists = &mut self.tins[tin as usize];
         let (ways, hosts, flows) = self.tables.split();
@@ -262,8 +250,6 @@ impl<P: Packet, M: Memory, D: Draws> Cake<P, M, D> {
     }
 
     /// More memory is in use than ever before, or than may be: drops from the longest queues.
-    #[cold]
-    #[inline(never)]
     fn use_more(&mut self, now: Nanos, tin: u32, index: u32, observer: &mut impl Observer<P>) -> Verdict {
         self.memory_max = self.memory_max.max(self.memory_used);
         self.memory_mark = self.memory_max.min(self.memory_limit.into());

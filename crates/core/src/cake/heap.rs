@@ -4,13 +4,11 @@
 
 use super::ways::{Flow, Ranked};
 
-#[inline]
 fn entry(heap: &[Ranked], at: u32) -> u32 {
     heap[at as usize].flow
 }
 
 /// Bytes of the flow at `at`; none of one of a tin that there is no storage for.
-#[inline]
 fn backlog(heap: &[Ranked], flows: &[Flow], at: u32) -> u32 {
     flows.get(entry(heap, at) as usize).map_or(0, |flow| flow.backlog)
 }
@@ -36,7 +34,6 @@ pub(super) fn arrange(heap: &mut [Ranked], tins: u32, flows: u32) {
 }
 
 /// Where in the heap the flow `index` is.
-#[inline]
 pub(super) fn position(heap: &[Ranked], index: u32) -> u32 {
     heap[index as usize].position
 }

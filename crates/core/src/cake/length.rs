@@ -46,7 +46,6 @@ impl Default for Lengths {
 }
 
 /// Bytes on the link for a packet that comes to `len` bytes with its overhead.
-#[inline]
 pub(super) const fn framed(framing: Framing, len: u32) -> u32 {
     match framing {
         Framing::None => len,
@@ -94,7 +93,6 @@ impl Lengths {
 
     /// Bytes that a packet of `len` bytes takes on the link. `last` saves the arithmetic where nothing has
     /// changed.
-    #[inline]
     pub(super) fn adjusted(&mut self, params: &Params, len: u32, offset: u16, last: &mut Adjusted) -> u32 {
         self.average(offset);
         if len != last.len || offset != last.offset {
@@ -103,20 +101,17 @@ impl Lengths {
         last.adjusted
     }
 
-    #[inline(never)]
     fn adjust_anew(&mut self, params: &Params, len: u32, offset: u16, last: &mut Adjusted) {
         let adjusted = self.adjust(params, len, offset.into()).min(LONGEST);
         *last = Adjusted { len, offset, adjusted };
     }
 
-    #[inline]
     #[allow(clippy::cast_possible_truncation)]
     fn average(&mut self, offset: u16) {
         self.avg_netoff = ewma(u64::from(self.avg_netoff), u64::from(u32::from(offset) << 16), 8) as u32;
     }
 
     /// Bytes that a super-packet takes, which is queued whole: those of all its segments.
-    #[cold]
     pub(super) fn adjusted_whole(&mut self, params: &Params, len: u32, offset: u16, gso: Gso) -> u32 {
         self.average(offset);
         let offset = offset.into();

@@ -163,7 +163,6 @@ impl Sharing {
     /// Moves the bulk counts of a flow's hosts (Linux keeps them within 0 and the number of flows, and
     /// only in the modes that use them; a change of mode can leave counts behind). The places of its tin
     /// begin with `first`.
-    #[inline]
     fn count(self, hosts: &mut [Host], first: u32, source: u16, destination: u16, is_added: bool) {
         let shift = |bulk: &mut Bulk| match is_added {
             true => bulk.set(bulk.count() + u16::from(bulk.count() < self.most)),
@@ -179,7 +178,6 @@ impl Sharing {
 }
 
 /// Bytes for a turn of a flow whose part of the quantum is `share`, rounded at random.
-#[inline]
 fn gain(quantum: u32, share: u16, draws: &mut impl Draws) -> i32 {
     ((quantum * u32::from(share) + u32::from(draws.next_u16())) >> 16).cast_signed()
 }
@@ -349,8 +347,6 @@ impl<P: Packet, M: Memory, D: Draws> Cake<P, M, D> {
     }
 
     /// A flow's queue has become shorter.
-    #[cold]
-    #[inline(never)]
     fn sift_down(&mut self, index: u32) {
         let (heap, flows) = self.tables.heap();
         let at = heap::position(heap, index);

@@ -55,7 +55,6 @@ pub enum Isolation {
 
 impl Isolation {
     /// Whether flows have queues of their own.
-    #[inline]
     pub(super) const fn has_flows(self) -> bool {
         matches!(
             self,
@@ -64,7 +63,6 @@ impl Isolation {
     }
 
     /// Whether the source host counts in any way.
-    #[inline]
     pub(super) const fn has_source(self) -> bool {
         matches!(
             self,
@@ -73,7 +71,6 @@ impl Isolation {
     }
 
     /// Whether the destination host counts in any way.
-    #[inline]
     pub(super) const fn has_destination(self) -> bool {
         matches!(
             self,
@@ -82,13 +79,11 @@ impl Isolation {
     }
 
     /// Whether source hosts have equal shares.
-    #[inline]
     pub(super) const fn shares_sources(self) -> bool {
         matches!(self, Isolation::DualSrchost | Isolation::TripleIsolate)
     }
 
     /// Whether destination hosts have equal shares.
-    #[inline]
     pub(super) const fn shares_destinations(self) -> bool {
         matches!(self, Isolation::DualDsthost | Isolation::TripleIsolate)
     }

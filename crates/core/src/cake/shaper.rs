@@ -15,21 +15,18 @@ pub(super) struct Shaper {
 
 impl Shaper {
     /// When the shaper opens, if it is closed now: both clocks lie ahead.
-    #[inline]
     pub(super) fn opens(&self, now: u64) -> Option<u64> {
         let is_closed = self.time_next > now && self.failsafe_next > now;
         is_closed.then(|| self.time_next.min(self.failsafe_next))
     }
 
     /// Whether there is no rate.
-    #[inline]
     pub(super) const fn is_unlimited(&self) -> bool {
         self.byte_time.ns == 0
     }
 
     /// An arrival finds the whole queue empty: the time until now is not saved up. Whether the shaper is
     /// closed.
-    #[inline]
     pub(super) fn start(&mut self, now: u64) -> bool {
         if self.time_next < now {
             self.time_next = now;
@@ -40,7 +37,6 @@ impl Shaper {
     }
 
     /// Charges `len` bytes on the link to the queue's clocks and to those of `tin`.
-    #[inline]
     pub(super) fn charge(&mut self, tin: &mut Tin, len: u32, now: u64, is_drop: bool) {
         if self.is_unlimited() {
             return;

@@ -4,7 +4,6 @@ use super::length::Lengths;
 use crate::Nanos;
 
 /// One step of an average with the weight 1/2^`shift` for the new sample (Linux `cake_ewma`).
-#[inline]
 pub(super) const fn ewma(average: u64, sample: u64, shift: u32) -> u64 {
     (average - (average >> shift)).wrapping_add(sample >> shift)
 }
@@ -104,7 +103,6 @@ pub struct TinCounters {
 
 impl TinCounters {
     /// A packet is delivered that was queued for `delay` ns.
-    #[inline]
     pub(super) const fn delays(&mut self, delay: u64) {
         self.avg_delay = ewma(self.avg_delay, delay, 8);
         // Apart, so that each shift is a constant.

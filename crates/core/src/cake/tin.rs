@@ -37,7 +37,6 @@ impl ByteTime {
     }
 
     /// Time of `len` bytes, ns.
-    #[inline]
     pub(super) const fn of(self, len: u32) -> u64 {
         (len as u64).wrapping_mul(self.ns) >> self.shift
     }
@@ -99,13 +98,11 @@ impl Tin {
     };
 
     /// Flows that have, or may have, something to send.
-    #[inline]
     pub(super) const fn is_busy(&self) -> bool {
         self.sparse + self.bulk != 0
     }
 
     /// A sparse flow of the tin sends more than its share. The places of the tin begin with `first`.
-    #[inline]
     pub(super) fn become_bulk(&mut self, flow: &mut Flow, hosts: &mut [Host], first: u32, sharing: Sharing) {
         flow.vars.standing = Standing::Bulk;
         self.sparse -= 1;
@@ -179,7 +176,6 @@ pub(super) fn configure(tins: &mut [Tin; TINS as usize], rate: u64, params: &Par
 }
 
 /// The tin of a codepoint.
-#[inline]
 pub(super) const fn of_dscp(diffserv: Diffserv, dscp: u8) -> u32 {
     let dscp = (dscp & 63) as usize;
     let digit = match diffserv {

@@ -72,7 +72,6 @@ impl Bulk {
         self.count
     }
 
-    #[inline]
     pub(super) fn set(&mut self, count: u16) {
         *self = Bulk { count, share: u16::MAX / count.max(1) };
     }
@@ -150,13 +149,11 @@ impl<M: Memory> Tables<M> {
     }
 
     /// Sets, hosts, flows.
-    #[inline]
     pub(super) fn split(&mut self) -> (&mut [Ways], &mut [Host], &mut [Flow]) {
         (self.sets.as_mut(), self.hosts.as_mut(), self.flows.as_mut())
     }
 
     /// The heap, and the flows that it orders.
-    #[inline]
     pub(super) fn heap(&mut self) -> (&mut [Ranked], &mut [Flow]) {
         (self.heap.as_mut(), self.flows.as_mut())
     }
@@ -180,7 +177,6 @@ impl Tables<crate::Heap> {
 
 /// A flow's part of a quantum, of 2^16: it shares with the bulk flows of its busier host. The places of its
 /// tin begin with `first`.
-#[inline]
 pub(super) fn share(hosts: &[Host], first: u32, flow: &Flow) -> u16 {
     let source = hosts[(first + u32::from(flow.source)) as usize].source.share;
     let destination = hosts[(first + u32::from(flow.destination)) as usize].destination.share;
@@ -188,13 +184,11 @@ pub(super) fn share(hosts: &[Host], first: u32, flow: &Flow) -> u16 {
 }
 
 /// The set and the place of a flow, a host or a heap entry.
-#[inline]
 pub(super) const fn place(index: u32) -> (usize, usize) {
     ((index / WAYS) as usize, (index % WAYS) as usize)
 }
 
 /// Bit i: `tags[i]` is `tag`.
-#[inline]
 pub(super) fn matches(tags: &[u32; 8], tag: u32) -> u8 {
     let mut found = 0;
     for (way, &known) in tags.iter().enumerate() {
@@ -204,7 +198,6 @@ pub(super) fn matches(tags: &[u32; 8], tag: u32) -> u8 {
 }
 
 /// The first place of `mask` from `first` on, wrapping at the end of the set; `None` for an empty mask.
-#[inline]
 pub(super) const fn first_of(mask: u8, first: usize) -> Option<usize> {
     if mask == 0 {
         return None;
@@ -215,7 +208,6 @@ pub(super) const fn first_of(mask: u8, first: usize) -> Option<usize> {
 
 /// The slot for the host `tag` (Linux 6.1 `sch_cake.c:cake_hash`): the one that has its tag, busy or not;
 /// otherwise the first slot whose `bulk(i)` is 0; otherwise the home slot.
-#[inline]
 pub(super) fn assign(tags: &mut [u32; 8], bulk: impl Fn(usize) -> u16, tag: u32, first: usize) -> usize {
     if let Some(way) = first_of(matches(tags, tag), first) {
         return way;
@@ -237,7 +229,6 @@ impl Line {
     pub(super) const EMPTY: Line = Line { head: NIL, tail: NIL };
 
     /// Puts a flow that is on no list at the tail.
-    #[inline]
     pub(super) fn push(&mut self, flows: &mut [Flow], index: u32) {
         flows[index as usize].next = NIL;
         if self.head == NIL {
@@ -262,7 +253,6 @@ impl Ring {
     pub(super) const EMPTY: Ring = Ring { head: NIL, tail: NIL };
 
     /// Puts a flow that is on no list at the tail.
-    #[inline]
     pub(super) fn push(&mut self, flows: &mut [Flow], index: u32) {
         if self.head == NIL {
             self.head = index;
@@ -274,7 +264,6 @@ impl Ring {
     }
 
     /// Takes the head off, which `next` follows.
-    #[inline]
     pub(super) fn pop(&mut self, flows: &mut [Flow], next: u32) {
         if self.head == self.tail {
             self.head = NIL;
@@ -296,7 +285,6 @@ impl Chain {
     pub(super) const EMPTY: Chain = Chain { head: NIL };
 
     /// Puts a flow that is on no list at the tail.
-    #[inline]
     pub(super) fn push(&mut self, flows: &mut [Flow], index: u32) {
         if self.head == NIL {
             let alone = &mut flows[index as usize];
@@ -311,7 +299,6 @@ impl Chain {
     }
 
     /// Takes a flow off.
-    #[inline]
     pub(super) fn remove(&mut self, flows: &mut [Flow], index: u32) {
         let removed = &mut flows[index as usize];
         let (next, previous) = (removed.next, removed.previous);

@@ -34,13 +34,6 @@ pub enum Parity {
 
 words! { Parity: Sane = "sane", Linux = "linux", LinuxStale = "linux-stale" }
 
-impl Parity {
-    /// Whether the clock's corners are Linux's.
-    const fn has_clock_of_linux(self) -> bool {
-        matches!(self, Parity::Linux | Parity::LinuxStale)
-    }
-}
-
 /// Parameters of the control law.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Params {
@@ -122,11 +115,6 @@ pub(crate) struct Law {
     ce_threshold: Tick,
     mtu: u64,
     ecn: bool,
-    /// The least value of an armed `first_above_time`: 1, or 0 with the clock of Linux.
-    least_armed: u32,
-    /// The bits of [`Vars::armed`] that outlive an empty queue: none, or all of `first_above_time` under
-    /// [`Parity::LinuxStale`].
-    kept_when_empty: u64,
     selector: u8,
     mask: u8,
     parity: Parity,
@@ -143,34 +131,30 @@ impl Law {
             },
             mtu: params.mtu as u64,
             ecn: params.ecn,
-            least_armed: if params.parity.has_clock_of_linux() { 0 } else { 1 },
-            kept_when_empty: match params.parity {
-                Parity::Sane | Parity::Linux => 0,
-                Parity::LinuxStale => FIRST_ABOVE_TIME,
-            },
             selector: params.ce_threshold_selector,
             mask: params.ce_threshold_mask,
             parity: params.parity,
         }
     }
+
+    /// `first_above_time` of a packet that is above target at `now`. Zero means "not above", so
+    /// [`Parity::Sane`] takes the next tick in its place.
+    fn above(&self, now: Tick) -> Tick {
+        let time = now.plus(self.interval);
+        if self.parity == Parity::Sane && time == Tick(0) { Tick(1) } else { time }
+    }
 }
 
-/// The bits of [`Vars::armed`] that hold `first_above_time`.
-const FIRST_ABOVE_TIME: u64 = u32::MAX as u64;
-/// The bit of [`Vars::armed`] that holds `dropping`; there is none above it.
-const DROPPING: u64 = FIRST_ABOVE_TIME + 1;
-
-/// State of the control law for one first-in first-out queue. 32 bytes.
+/// State of the control law for one first-in first-out queue (Linux `struct codel_vars`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Vars {
-    /// `first_above_time` in the lower half, `dropping` in the bit above: an ordinary packet and an empty
-    /// queue clear both, and that is one store.
-    armed: u64,
     count: u32,
     lastcount: u32,
+    dropping: bool,
+    rec_inv_sqrt: u16,
+    first_above_time: Tick,
     drop_next: Tick,
     ldelay: Tick,
-    rec_inv_sqrt: u16,
 }
 
 /// A copy of the control state, in the words and units of Linux (`codel_vars`), to look at.
@@ -206,16 +190,6 @@ pub struct Counters {
     pub maxpacket: u32,
 }
 
-impl Counters {
-    /// A packet of `len` bytes is examined.
-    #[inline]
-    pub(crate) fn note(&mut self, len: u32) {
-        if len > self.maxpacket {
-            self.maxpacket = len;
-        }
-    }
-}
-
 /// How a queue that runs the law gives it packets and takes its signals.
 pub(crate) trait Source<P> {
     /// Takes the packet at the head, and the tick of its enqueue.
@@ -233,27 +207,12 @@ impl Vars {
         State {
             count: self.count,
             lastcount: self.lastcount,
-            dropping: self.dropping(),
+            dropping: self.dropping,
             rec_inv_sqrt: self.rec_inv_sqrt,
-            first_above_time: self.first_above_time().0,
+            first_above_time: self.first_above_time.0,
             drop_next: self.drop_next.0,
             ldelay: self.ldelay.0,
         }
-    }
-
-    #[inline]
-    #[allow(clippy::cast_possible_truncation)]
-    const fn first_above_time(&self) -> Tick {
-        Tick(self.armed as u32)
-    }
-
-    #[inline]
-    const fn dropping(&self) -> bool {
-        self.armed >= DROPPING
-    }
-
-    const fn set_dropping(&mut self) {
-        self.armed |= DROPPING;
     }
 
     /// `drops` packets were dropped from this queue without the law (a batch drop of `fq_codel`).
@@ -278,32 +237,35 @@ impl Vars {
         from.plus(Tick(((u64::from(law.interval.0) * scale) >> 32) as u32))
     }
 
-    /// Whether the packet in hand may be dropped: the sojourn time was above target for an interval
-    /// (RFC 8289 section 5.5 `dodequeue`; Linux 6.1 `codel_impl.h:codel_should_drop`). A no ends the dropping
-    /// state.
-    #[inline]
-    fn should_drop(&mut self, law: &Law, now: Tick, enqueued: Tick, backlog: u64) -> bool {
+    /// Whether a packet of `len` bytes may be dropped: the sojourn time was above target for an interval
+    /// (RFC 8289 section 5.5 `dodequeue`; Linux 6.1 `codel_impl.h:codel_should_drop`). `backlog` is what is left
+    /// behind it, bytes.
+    #[inline(always)]
+    pub(crate) fn should_drop(
+        &mut self,
+        law: &Law,
+        counters: &mut Counters,
+        now: Tick,
+        (len, enqueued): (u32, Tick),
+        backlog: u64,
+    ) -> bool {
         self.ldelay = now.minus(enqueued);
+        if len > counters.maxpacket {
+            counters.maxpacket = len;
+        }
         if self.ldelay.is_before(law.target) || backlog <= law.mtu {
-            self.armed = 0;
+            self.first_above_time = Tick(0);
             return false;
         }
-        let first_above_time = self.first_above_time();
-        if first_above_time == Tick(0) {
-            self.armed = u64::from(now.plus(law.interval).0.max(law.least_armed));
+        if self.first_above_time == Tick(0) {
+            self.first_above_time = law.above(now);
             return false;
         }
-        if now.is_after(first_above_time) {
-            return true;
-        }
-        self.armed = u64::from(first_above_time.0);
-        false
+        now.is_after(self.first_above_time)
     }
 
-    /// The next packet and whether it may be dropped; an empty queue disarms the law and ends
-    /// the dropping state.
-    #[inline]
-    fn examine<P: Packet>(
+    /// The next packet, and whether it may be dropped. An empty queue is below target.
+    fn next<P: Packet>(
         &mut self,
         law: &Law,
         counters: &mut Counters,
@@ -311,74 +273,12 @@ impl Vars {
         source: &mut impl Source<P>,
     ) -> Option<(P, bool)> {
         let Some((packet, enqueued)) = source.pop() else {
-            self.armed = 0;
+            self.first_above_time = Tick(0);
+            self.dropping = false;
             return None;
         };
-        counters.note(packet.len());
-        let ok_to_drop = self.should_drop(law, now, enqueued, source.backlog());
-        Some((packet, ok_to_drop))
-    }
-
-    /// In the dropping state, with `drop_next` come: drop until it lies ahead, or mark once.
-    fn go_on_dropping<P: Packet>(
-        &mut self,
-        law: &Law,
-        counters: &mut Counters,
-        now: Tick,
-        mut packet: P,
-        source: &mut impl Source<P>,
-    ) -> Option<P> {
-        while self.dropping() && !now.is_before(self.drop_next) {
-            self.count = self.count.wrapping_add(1);
-            self.newton_step();
-            if law.ecn && packet.set_ce() {
-                counters.ecn_mark += 1;
-                source.mark(&packet, Reason::Codel);
-                self.drop_next = self.control_law(law, self.drop_next);
-                break;
-            }
-            counters.drop_count += 1;
-            source.drop(packet);
-            let (next, ok_to_drop) = self.examine(law, counters, now, source)?;
-            packet = next;
-            if ok_to_drop {
-                self.drop_next = self.control_law(law, self.drop_next);
-            }
-        }
-        Some(packet)
-    }
-
-    /// Enters the dropping state: one drop or mark, and the count of the last time where that ended a
-    /// short while ago (RFC 8289 section 5.4).
-    fn start_dropping<P: Packet>(
-        &mut self,
-        law: &Law,
-        counters: &mut Counters,
-        now: Tick,
-        mut packet: P,
-        source: &mut impl Source<P>,
-    ) -> Option<P> {
-        let next = if law.ecn && packet.set_ce() {
-            counters.ecn_mark += 1;
-            source.mark(&packet, Reason::Codel);
-            Some(packet)
-        } else {
-            counters.drop_count += 1;
-            source.drop(packet);
-            self.examine(law, counters, now, source).map(|(next, _)| next)
-        };
-        self.set_dropping();
-        let delta = self.count.wrapping_sub(self.lastcount);
-        if delta > 1 && self.left_dropping_lately(law, now) {
-            self.count = delta;
-            self.newton_step();
-        } else {
-            self.count = 1;
-            self.rec_inv_sqrt = u16::MAX;
-        }
-        self.lastcount = self.count;
-        self.drop_next = self.control_law(law, now);
-        next
+        let drop = self.should_drop(law, counters, now, (packet.len(), enqueued), source.backlog());
+        Some((packet, drop))
     }
 
     /// Whether `drop_next` is less than 16 intervals ago, or ahead.
@@ -394,53 +294,8 @@ impl Vars {
         }
     }
 
-    /// The tests of Linux's `codel_dequeue` on the packet in hand, before anything is done. `None`: it goes
-    /// as it is, which is the ordinary case. Otherwise the answer of [`Vars::should_drop`], with which the
-    /// owner calls
-    /// [`Vars::drop_or_mark`].
-    #[inline]
-    pub(crate) fn signal(&mut self, law: &Law, now: Tick, enqueued: Tick, backlog: u64) -> Option<bool> {
-        let ok_to_drop = self.should_drop(law, now, enqueued, backlog);
-        if ok_to_drop && (!self.dropping() || !now.is_before(self.drop_next)) {
-            return Some(true);
-        }
-        if self.ldelay.is_after(law.ce_threshold) { Some(ok_to_drop) } else { None }
-    }
-
-    /// The queue was found empty: that disarms the law, except under [`Parity::LinuxStale`].
-    #[inline]
-    pub(crate) const fn found_empty(&mut self, law: &Law) {
-        self.armed &= law.kept_when_empty;
-    }
-
-    /// The rest of Linux's `codel_dequeue`: drops or marks, and gives the packet to deliver, if one is left.
-    pub(crate) fn drop_or_mark<P: Packet>(
-        &mut self,
-        law: &Law,
-        counters: &mut Counters,
-        now: Tick,
-        (packet, ok_to_drop): (P, bool),
-        source: &mut impl Source<P>,
-    ) -> Option<P> {
-        let mut packet = if !ok_to_drop {
-            packet
-        } else if self.dropping() {
-            self.go_on_dropping(law, counters, now, packet, source)?
-        } else {
-            self.start_dropping(law, counters, now, packet, source)?
-        };
-        if self.ldelay.is_after(law.ce_threshold)
-            && (law.mask == 0 || packet.dsfield() & law.mask == law.selector)
-            && packet.set_ce()
-        {
-            counters.ce_mark += 1;
-            source.mark(&packet, Reason::CeThreshold);
-        }
-        Some(packet)
-    }
-
-    /// Delivers the next packet, dropping or marking on the way (Linux 6.1 `codel_impl.h:codel_dequeue`).
-    #[inline]
+    /// Delivers the next packet, dropping or marking on the way (Linux 6.1 `codel_impl.h:codel_dequeue`, down to
+    /// its first use of `drop`).
     pub(crate) fn dequeue<P: Packet>(
         &mut self,
         law: &Law,
@@ -452,11 +307,96 @@ impl Vars {
             self.found_empty(law);
             return None;
         };
-        counters.note(packet.len());
-        match self.signal(law, now, enqueued, source.backlog()) {
-            None => Some(packet),
-            Some(ok_to_drop) => self.drop_or_mark(law, counters, now, (packet, ok_to_drop), source),
+        let drop = self.should_drop(law, counters, now, (packet.len(), enqueued), source.backlog());
+        if self.passes(law, now, drop) {
+            return Some(packet);
         }
+        self.drop_or_mark(law, counters, now, (packet, drop), source)
+    }
+
+    /// A dequeue found the queue empty: that ends the dropping state and disarms the law, except under
+    /// [`Parity::LinuxStale`].
+    pub(crate) fn found_empty(&mut self, law: &Law) {
+        self.dropping = false;
+        if law.parity != Parity::LinuxStale {
+            self.first_above_time = Tick(0);
+        }
+    }
+
+    /// Whether the packet in hand is neither dropped nor marked, by the answer of [`Vars::should_drop`]: the
+    /// ordinary case.
+    #[inline(always)]
+    pub(crate) fn passes(&mut self, law: &Law, now: Tick, drop: bool) -> bool {
+        let is_due = drop && (!self.dropping || !now.is_before(self.drop_next));
+        if is_due || self.ldelay.is_after(law.ce_threshold) {
+            return false;
+        }
+        self.dropping = drop;
+        true
+    }
+
+    /// The rest of `codel_dequeue`, for a packet that does not pass: drops it and others behind it, or marks it.
+    /// What is delivered in the end, if anything is left.
+    #[inline(never)]
+    pub(crate) fn drop_or_mark<P: Packet>(
+        &mut self,
+        law: &Law,
+        counters: &mut Counters,
+        now: Tick,
+        (mut packet, mut drop): (P, bool),
+        source: &mut impl Source<P>,
+    ) -> Option<P> {
+        if self.dropping {
+            self.dropping = drop;
+            while self.dropping && !now.is_before(self.drop_next) {
+                self.count = self.count.wrapping_add(1);
+                self.newton_step();
+                if law.ecn && packet.set_ce() {
+                    counters.ecn_mark += 1;
+                    source.mark(&packet, Reason::Codel);
+                    self.drop_next = self.control_law(law, self.drop_next);
+                    break;
+                }
+                source.drop(packet);
+                counters.drop_count += 1;
+                (packet, drop) = self.next(law, counters, now, source)?;
+                if drop {
+                    self.drop_next = self.control_law(law, self.drop_next);
+                } else {
+                    self.dropping = false;
+                }
+            }
+        } else if drop {
+            let next = if law.ecn && packet.set_ce() {
+                counters.ecn_mark += 1;
+                source.mark(&packet, Reason::Codel);
+                Some(packet)
+            } else {
+                source.drop(packet);
+                counters.drop_count += 1;
+                self.next(law, counters, now, source).map(|(packet, _)| packet)
+            };
+            self.dropping = true;
+            let delta = self.count.wrapping_sub(self.lastcount);
+            if delta > 1 && self.left_dropping_lately(law, now) {
+                self.count = delta;
+                self.newton_step();
+            } else {
+                self.count = 1;
+                self.rec_inv_sqrt = u16::MAX;
+            }
+            self.lastcount = self.count;
+            self.drop_next = self.control_law(law, now);
+            packet = next?;
+        }
+        if self.ldelay.is_after(law.ce_threshold)
+            && (law.mask == 0 || packet.dsfield() & law.mask == law.selector)
+            && packet.set_ce()
+        {
+            counters.ce_mark += 1;
+            source.mark(&packet, Reason::CeThreshold);
+        }
+        Some(packet)
     }
 }
 
@@ -514,14 +454,27 @@ mod tests {
         assert!(!vars.left_dropping_lately(&Law::new(&Params::new()), now));
     }
 
+    /// A queue with nothing in it, or with what is left of one packet.
+    struct Packets<const N: usize>([Option<(crate::Header, Tick)>; N]);
+
+    impl<const N: usize> Source<crate::Header> for Packets<N> {
+        fn pop(&mut self) -> Option<(crate::Header, Tick)> {
+            self.0.iter_mut().find_map(Option::take)
+        }
+        fn backlog(&self) -> u64 {
+            100_000
+        }
+        fn drop(&mut self, _: crate::Header) {}
+        fn mark(&mut self, _: &crate::Header, _: Reason) {}
+    }
+
     #[test]
     fn an_empty_queue_disarms_the_law_but_for_stale_state() {
         let find_empty = |parity| {
-            let armed = 7 | DROPPING;
-            let mut vars = Vars { armed, ..Vars::default() };
-            assert!(vars.dropping() && vars.first_above_time() == Tick(7));
-            vars.found_empty(&Law::new(&Params { parity, ..Params::new() }));
-            (vars.first_above_time().0, vars.dropping())
+            let mut vars = Vars { first_above_time: Tick(7), dropping: true, ..Vars::default() };
+            let law = Law::new(&Params { parity, ..Params::new() });
+            assert_eq!(vars.dequeue(&law, &mut Counters::default(), Tick(9), &mut Packets([None])), None);
+            (vars.first_above_time.0, vars.dropping)
         };
         assert_eq!(find_empty(Parity::Sane), (0, false));
         assert_eq!(find_empty(Parity::Linux), (0, false));
@@ -534,7 +487,7 @@ mod tests {
         let vars = Vars { drop_next: Tick(1000), rec_inv_sqrt: 100, ..Vars::default() };
         let now = Tick(1000).plus(Tick(0x8020_0000));
         assert!(vars.left_dropping_lately(&law(Parity::LinuxStale), now));
-        assert_eq!(law(Parity::LinuxStale).least_armed, 0);
+        assert_eq!(law(Parity::LinuxStale).above(Tick(97_656_u32.wrapping_neg())), Tick(0));
     }
 
     #[test]
@@ -543,8 +496,9 @@ mod tests {
         let arm = |parity| {
             let law = Law::new(&Params { parity, ..Params::new() });
             let mut vars = Vars::default();
-            assert!(!vars.should_drop(&law, now, now.minus(Tick(5000)), 100_000));
-            vars.first_above_time()
+            let mut queue = Packets([Some((crate::Header::default(), now.minus(Tick(5000))))]);
+            assert!(vars.dequeue(&law, &mut Counters::default(), now, &mut queue).is_some());
+            vars.first_above_time
         };
         assert_eq!(arm(Parity::Linux), Tick(0));
         assert_eq!(arm(Parity::Sane), Tick(1));

@@ -56,13 +56,11 @@ struct Head<'a, P, S, O> {
 }
 
 impl<P: Packet, S: Storage<Stamped<P>>, O: Observer<P>> Source<P> for Head<'_, P, S, O> {
-    #[inline]
     fn pop(&mut self) -> Option<(P, Tick)> {
         let Stamped { packet, tick } = self.ring.pop()?;
         *self.bytes -= u64::from(packet.len());
         Some((packet, Tick(tick)))
     }
-    #[inline]
     fn backlog(&self) -> u64 {
         *self.bytes
     }
@@ -127,7 +125,6 @@ impl<P: Packet, M: Memory> Codel<P, M> {
 }
 
 impl<P: Packet, M: Memory> Queue<P> for Codel<P, M> {
-    #[inline]
     fn enqueue(&mut self, now: Nanos, packet: P, observer: &mut impl Observer<P>) -> Verdict {
         let len = packet.len();
         if self.ring.len() < self.limit && self.ring.push(Stamped { packet, tick: Tick::at(now).0 }) {
@@ -139,7 +136,6 @@ impl<P: Packet, M: Memory> Queue<P> for Codel<P, M> {
         Verdict::Dropped(Reason::Limit)
     }
 
-    #[inline]
     fn dequeue(&mut self, now: Nanos, observer: &mut impl Observer<P>) -> Option<P> {
         let mut head = Head { ring: &mut self.ring, bytes: &mut self.bytes, now, observer };
         let packet = self.vars.dequeue(&self.law, &mut self.counters, Tick::at(now), &mut head)?;

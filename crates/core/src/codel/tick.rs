@@ -9,7 +9,6 @@ pub(crate) struct Tick(pub(crate) u32);
 
 impl Tick {
     /// The tick that contains `now`.
-    #[inline]
     #[allow(clippy::cast_possible_truncation)]
     pub(crate) const fn at(now: Nanos) -> Tick {
         Tick((now.0 >> 10) as u32)
@@ -21,24 +20,20 @@ impl Tick {
         Tick((span.0 >> 10) as u32)
     }
 
-    #[inline]
     pub(crate) const fn plus(self, other: Tick) -> Tick {
         Tick(self.0.wrapping_add(other.0))
     }
 
-    #[inline]
     pub(crate) const fn minus(self, other: Tick) -> Tick {
         Tick(self.0.wrapping_sub(other.0))
     }
 
     /// Whether `self` is later than `other`: the signed distance is above zero.
-    #[inline]
     pub(crate) const fn is_after(self, other: Tick) -> bool {
         other.minus(self).0.cast_signed() < 0
     }
 
     /// Whether `self` is earlier than `other`.
-    #[inline]
     pub(crate) const fn is_before(self, other: Tick) -> bool {
         self.minus(other).0.cast_signed() < 0
     }

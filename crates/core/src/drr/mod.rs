@@ -106,7 +106,6 @@ impl<P: Packet, Q: Queue<P> + 'static, M: Memory> Drr<P, Q, M> {
     }
 
     /// The class of a packet.
-    #[inline]
     pub fn class_of(&self, packet: &P) -> usize {
         let hash = match self.by {
             By::Flow => mix(packet.flow_hash()),
@@ -116,7 +115,6 @@ impl<P: Packet, Q: Queue<P> + 'static, M: Memory> Drr<P, Q, M> {
     }
 
     /// Puts a class that got its first packet at the end of the round.
-    #[inline]
     fn list(&mut self, index: usize) {
         let classes = self.classes.as_mut();
         let Some(class) = classes.get_mut(index) else { return };
@@ -127,7 +125,6 @@ impl<P: Packet, Q: Queue<P> + 'static, M: Memory> Drr<P, Q, M> {
     }
 
     /// The class at the head of the round, which has no more packets, leaves it.
-    #[inline]
     fn leave(&mut self, at: u32) {
         let Some(class) = self.classes.as_mut().get_mut(at as usize) else { return };
         let next = core::mem::replace(&mut class.next, UNLISTED);
@@ -136,7 +133,6 @@ impl<P: Packet, Q: Queue<P> + 'static, M: Memory> Drr<P, Q, M> {
     }
 
     /// The class at the head of the round goes to its end.
-    #[inline]
     fn end_turn(&mut self, at: u32) {
         self.turns += 1;
         let classes = self.classes.as_mut();
@@ -149,7 +145,6 @@ impl<P: Packet, Q: Queue<P> + 'static, M: Memory> Drr<P, Q, M> {
 }
 
 impl<P: Packet, Q: Queue<P> + 'static, M: Memory> Queue<P> for Drr<P, Q, M> {
-    #[inline]
     fn enqueue(&mut self, now: Nanos, packet: P, observer: &mut impl Observer<P>) -> Verdict {
         let index = self.class_of(&packet);
         let Some(class) = self.classes.get_mut(index) else {
@@ -168,7 +163,6 @@ impl<P: Packet, Q: Queue<P> + 'static, M: Memory> Queue<P> for Drr<P, Q, M> {
 
     /// Linux `sch_drr.c:drr_dequeue`. A packet that does not fit the deficit waits beside its queue (Linux
     /// `qdisc_peek_dequeued`).
-    #[inline]
     fn dequeue(&mut self, now: Nanos, observer: &mut impl Observer<P>) -> Option<P> {
         // Classes in a row that hold all their packets back.
         let mut holding = 0;

@@ -61,7 +61,6 @@ impl Law {
         self.tupdate = params.tupdate.0.max(1);
     }
 
-    #[inline]
     pub(super) const fn is_due(&self, now: Nanos) -> bool {
         self.next <= now.0
     }
@@ -94,20 +93,17 @@ impl Vars {
     }
 
     /// Coupled probability of a mark in the L queue, p_CL = k p'; one or more is overload.
-    #[inline]
     pub(super) const fn coupled(&self, coupling_factor: u8) -> u64 {
         self.prob.saturating_mul(coupling_factor as u64)
     }
 
     /// Says yes with the probability p'^2, that of the classic queue: twice with p'.
-    #[inline]
     pub(super) fn roll_squared(&self, draws: &mut impl Draws) -> bool {
         roll(self.prob, draws) && roll(self.prob, draws)
     }
 }
 
 /// Says yes with the probability `prob`.
-#[inline]
 pub(super) fn roll(prob: u64, draws: &mut impl Draws) -> bool {
     u64::from(draws.next_u32()) << 24 < prob
 }

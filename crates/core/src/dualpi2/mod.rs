@@ -173,14 +173,12 @@ impl<P: Packet, M: Memory, D: Draws> DualPi2<P, M, D> {
     /// Brings the probability up to `now`. Every other call does this first; it is of use to one who wants to
     /// look at
     /// [`DualPi2::vars`].
-    #[inline]
     pub fn advance(&mut self, now: Nanos) {
         if self.law.is_due(now) {
             self.update(now);
         }
     }
 
-    #[cold]
     fn update(&mut self, now: Nanos) {
         let heads = self.halves.iter().filter_map(|half| self.arena.slot(half.head()));
         self.law.update(now, heads.map(|slot| slot.packet.arrived).min());
@@ -202,13 +200,11 @@ impl<P: Packet, M: Memory, D: Draws> DualPi2<P, M, D> {
     }
 
     /// The queue for a packet.
-    #[inline]
     fn classify(&self, packet: &P) -> usize {
         if packet.ecn() as u8 & self.bounds.l_field != 0 { L } else { C }
     }
 
     /// The next packet of the queue whose turn it is.
-    #[inline]
     fn pop(&mut self) -> Option<(usize, Stamped<P>, bool)> {
         let both = !self.halves[L].is_empty() && !self.halves[C].is_empty();
         let which = if !self.halves[L].is_empty() && (!both || self.credit <= 0) { L } else { C };
@@ -231,7 +227,6 @@ impl<P: Packet, M: Memory, D: Draws> DualPi2<P, M, D> {
 
     /// The law's word on a packet for or from `half`, beside the marking of the L queue itself with the
     /// probability `native` (RFC 9332 appendix A.2, `dualpi2_dequeue`).
-    #[inline(always)]
     fn judge(&mut self, half: usize, packet: &P, native: u64, is_left_alone: bool) -> Fate {
         if half == C && (is_left_alone || !self.law.vars.roll_squared(&mut self.draws)) {
             return Fate::Pass;
@@ -240,7 +235,6 @@ impl<P: Packet, M: Memory, D: Draws> DualPi2<P, M, D> {
     }
 
     /// The same for a packet of the L queue, and for one of the classic queue that is not to pass.
-    #[inline(never)]
     fn act(&mut self, half: usize, packet: &P, native: u64, is_left_alone: bool) -> Fate {
         let coupled = self.law.vars.coupled(self.params.coupling_factor);
         let is_overload = self.params.drop_overload && coupled >= MAX_PROB;
@@ -262,7 +256,6 @@ impl<P: Packet, M: Memory, D: Draws> DualPi2<P, M, D> {
 
     /// Marking by the length of the L queue alone, with `packets` in it: a step or a ramp (RFC 9332 appendix
     /// A.1, `laqm`).
-    #[inline]
     fn native(&self, now: Nanos, arrived: u64, packets: u32) -> u64 {
         match self.params.step_thresh {
             Threshold::Packets(most) => u64::from(packets > most) * MAX_PROB,
@@ -278,8 +271,6 @@ impl<P: Packet, M: Memory, D: Draws> DualPi2<P, M, D> {
     }
 
     /// Drops or marks a packet of the classic queue; the packet to deliver in the end.
-    #[cold]
-    #[inline(never)]
     fn signal(&mut self, now: Nanos, mut packet: P, observer: &mut impl Observer<P>) -> Option<P> {
         match self.act(C, &packet, 0, false) {
             Fate::Pass => {}
@@ -295,7 +286,6 @@ impl<P: Packet, M: Memory, D: Draws> DualPi2<P, M, D> {
     }
 
     /// The next packet to deliver, whichever queue it is from.
-    #[inline(always)]
     fn serve(&mut self, now: Nanos, observer: &mut impl Observer<P>) -> Option<P> {
         loop {
             let (which, Stamped { mut packet, arrived }, is_stepped) = self.pop()?;
@@ -315,7 +305,6 @@ impl<P: Packet, M: Memory, D: Draws> DualPi2<P, M, D> {
         }
     }
 
-    #[inline(never)]
     fn mark(&mut self, now: Nanos, packet: &mut P, reason: Reason, observer: &mut impl Observer<P>) {
         if packet.set_ce() {
             let counters = &mut self.counters;
@@ -333,7 +322,6 @@ impl<P: Packet, M: Memory, D: Draws> DualPi2<P, M, D> {
     }
 
     /// Takes in one packet that nothing speaks against; `memory_used`: with it.
-    #[inline(always)]
     fn take(&mut self, now: Nanos, which: usize, packet: P, memory_used: u64) {
         self.packets += 1;
         self.memory_used = memory_used;
@@ -385,7 +373,6 @@ impl<P: Packet, M: Memory, D: Draws> DualPi2<P, M, D> {
     }
 
     /// A packet that is too long or over a bound.
-    #[inline(never)]
     fn admit_or_cut(&mut self, now: Nanos, packet: P, observer: &mut impl Observer<P>) -> Verdict {
         if packet.len() > self.bounds.len {
             return self.admit_segments(now, packet, observer);
@@ -394,8 +381,6 @@ impl<P: Packet, M: Memory, D: Draws> DualPi2<P, M, D> {
     }
 
     /// Takes in the segments of a super-packet one by one; whole where it cannot be cut.
-    #[cold]
-    #[inline(never)]
     fn admit_segments(&mut self, now: Nanos, packet: P, observer: &mut impl Observer<P>) -> Verdict {
         let segments = observer.details(&packet).gso.map_or(0, |gso| gso.segments);
         for number in 0..segments {
@@ -430,7 +415,6 @@ impl<P: Packet, M: Memory, D: Draws> Queue<P> for DualPi2<P, M, D> {
         Verdict::Enqueued
     }
 
-    #[inline]
     fn dequeue(&mut self, now: Nanos, observer: &mut impl Observer<P>) -> Option<P> {
         self.advance(now);
         if !self.halves[L].is_empty() {

@@ -62,14 +62,12 @@ impl<P: Packet, M: Memory> Fifo<P, M> {
     }
 
     /// The packet that [`Queue::dequeue`] would deliver.
-    #[inline]
     pub fn peek(&self) -> Option<&P> {
         self.ring.front()
     }
 }
 
 impl<P: Packet, M: Memory> Queue<P> for Fifo<P, M> {
-    #[inline]
     fn enqueue(&mut self, now: Nanos, packet: P, observer: &mut impl Observer<P>) -> Verdict {
         let bytes = self.bytes + u64::from(packet.len());
         if bytes <= self.most_bytes && self.ring.push_within(self.most, &packet) {
@@ -81,7 +79,6 @@ impl<P: Packet, M: Memory> Queue<P> for Fifo<P, M> {
         Verdict::Dropped(Reason::Limit)
     }
 
-    #[inline]
     fn dequeue(&mut self, _now: Nanos, _observer: &mut impl Observer<P>) -> Option<P> {
         let packet = self.ring.pop()?;
         self.bytes -= u64::from(packet.len());

@@ -85,14 +85,12 @@ impl Flow {
     }
 
     /// It holds no packet any more.
-    #[inline]
     pub(super) const fn detach(&mut self, now: Nanos) {
         self.place = DETACHED;
         self.since = now.0;
     }
 
     /// Since when it has held no packet; `None` of a flow with packets.
-    #[inline]
     pub(super) const fn idle_since(&self) -> Option<Nanos> {
         if self.place == DETACHED { Some(Nanos(self.since)) } else { None }
     }
@@ -125,7 +123,6 @@ impl<S> Nodes<S> {
 
     /// Puts a packet where its time belongs; `false` when no place is free. Behind those that are already
     /// there it takes as long as the early packets of the flow are many: at most its limit.
-    #[inline]
     pub(super) fn push<P: Copy>(&mut self, flow: &mut Flow, packet: &P, time: Nanos, is_timed: bool) -> bool
     where
         S: Storage<Node<P>>,
@@ -159,7 +156,6 @@ impl<S> Nodes<S> {
     }
 
     /// Whether the packet that is to leave next is an early one.
-    #[inline(always)]
     fn is_early<P: Copy>(&self, flow: &Flow) -> bool
     where
         S: Storage<Node<P>>,
@@ -173,7 +169,6 @@ impl<S> Nodes<S> {
     }
 
     /// Whether the packets of a flow with some came in order and the first may leave.
-    #[inline(always)]
     pub(super) fn is_due<P: Copy>(&self, flow: &Flow, now: Nanos) -> bool
     where
         S: Storage<Node<P>>,

@@ -327,7 +327,6 @@ impl<P: Packet, M: Memory> Fq<P, M> {
 
 /// Says when a flow's next packet may leave after one that left at most at `own` bytes per second, or at the
 /// rate of all. Whether the pause would have been longer than 1 s.
-#[inline(never)]
 fn pace(
     flow: &mut Flow,
     params: &Params,
@@ -368,7 +367,6 @@ fn pace(
 }
 
 /// Puts a flow at the tail of a list.
-#[inline]
 fn list(flows: &mut [Flow], list: &mut FlowList, index: u32) {
     let flow = &mut flows[index as usize];
     flow.place = LISTED;

@@ -12,7 +12,6 @@ pub(super) const PRIO_CONTROL: u32 = 7;
 
 impl<P: Packet, M: Memory> Fq<P, M> {
     /// [`Queue::enqueue`](crate::Queue::enqueue) of any packet.
-    #[inline(never)]
     pub(super) fn enqueue_any(&mut self, now: Nanos, packet: &P, observer: &mut impl Observer<P>) -> Verdict {
         let origin = observer.origin(packet);
         if self.backlog.packets >= self.limit {
@@ -88,7 +87,6 @@ impl<P: Packet, M: Memory> Fq<P, M> {
     }
 
     /// A flow that has a packet again after it held none for longer than the delay has a quantum again.
-    #[inline(never)]
     pub(super) fn refill(&mut self, index: u32, now: Nanos, since: Nanos) -> Verdict {
         if self.clock.at(now) > (self.clock.at(since) | 1).saturating_add(self.refill_delay) {
             let flow = &mut self.flows.as_mut()[index as usize];

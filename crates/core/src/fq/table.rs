@@ -50,7 +50,6 @@ impl<H: Storage<u32>> Table<H> {
     }
 
     /// The first flow of the bucket of a key.
-    #[inline]
     pub(super) fn first(&self, key: u64) -> u32 {
         self.buckets.as_ref().get(self.bucket(key)).copied().unwrap_or(NIL)
     }
@@ -69,12 +68,10 @@ impl<H: Storage<u32>> Table<H> {
 
     /// Whether there are idle flows to be taken back: many are known and more than half of them idle, or none
     /// is free.
-    #[inline]
     pub(super) fn is_crowded(&self) -> bool {
         self.len >= self.enough && self.is_wasteful()
     }
 
-    #[inline(never)]
     fn is_wasteful(&self) -> bool {
         let many = self.buckets.as_ref().len().saturating_mul(2);
         let is_wasteful = self.len as usize >= many && self.inactive > self.len / 2;
@@ -83,7 +80,6 @@ impl<H: Storage<u32>> Table<H> {
 
     /// Takes flows back that lie in the bucket of `key` and have been idle for 3 s; where no flow is free,
     /// any idle ones. The number of them.
-    #[cold]
     pub(super) fn collect(&mut self, flows: &mut [Flow], key: u64, now: Nanos, clock: Clock, hz: u32) -> u64 {
         let patience = u64::from(hz) * 3;
         let bucket = self.bucket(key);

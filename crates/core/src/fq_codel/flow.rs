@@ -1,8 +1,8 @@
-//! What `fq_codel` keeps of each bucket, the lists of buckets, and the totals.
+//! What `fq_codel` keeps of each bucket.
 
 use crate::arena::List;
 use crate::codel::{State, Vars};
-use crate::lists::{UNLISTED, linked};
+use crate::lists::{UNLISTED, turn};
 
 /// One bucket: its packets, its turn and its control state. One cache line.
 #[derive(Clone, Copy, Debug)]
@@ -34,17 +34,17 @@ pub struct FlowState {
     pub codel: State,
 }
 
-/// What is queued in all buckets together, and what was delivered.
+/// What is queued in all buckets together, and the bytes delivered.
 ///
-/// Neighbours are of different widths: the compiler would join additions to equal ones in a vector
-/// register, which takes three instructions more.
+/// What is left instead of what is used, so that the subtraction also answers whether a limit is passed, and
+/// neighbours of different widths, which the compiler does not join in a vector register: 3 instructions of 68 at
+/// enqueue and 6 of 127 at dequeue, without which both are above 1.05 times Linux.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
 pub(super) struct Totals {
     /// Bytes delivered, ever.
-    pub(super) sent: u64,
-    /// Packets that may still be taken in; below zero: over the limit. What is left instead of what is
-    /// used, so that the subtraction also answers whether the limit is passed.
+    pub(super) sent_bytes: u64,
+    /// Packets that may still be taken in; below zero: over the limit.
     pub(super) packets_left: i32,
     /// Bytes of memory that may still be taken in; below zero: over the limit.
     pub(super) memory_left: i64,
@@ -52,16 +52,16 @@ pub(super) struct Totals {
     pub(super) bytes: u64,
 }
 
-linked!(Flow);
-
 impl Totals {
-    #[inline]
+    /// A packet leaves.
     pub(super) fn remove(&mut self, len: u32, truesize: u32) {
         self.bytes -= u64::from(len);
         self.memory_left += i64::from(truesize);
         self.packets_left += 1;
     }
 }
+
+turn!(Flow, next = UNLISTED);
 
 #[cfg(test)]
 mod tests {

@@ -20,10 +20,10 @@ use flow::Totals;
 pub use flow::{Flow, FlowState};
 pub use params::Params;
 
-use crate::arena::{Arena, List, NIL, Slot, Storage};
+use crate::arena::{Arena, List, Slot, Storage};
 use crate::codel::{Counters, Law, Source, Tick};
 use crate::hash::reciprocal_scale;
-use crate::lists::{FlowList, UNLISTED};
+use crate::lists::{RoundRobin, Server, UNLISTED};
 use crate::memory::Memory;
 use crate::spec::Link;
 use crate::{Backlog, Nanos, Observer, Packet, Queue, Reason, Stats, Verdict};
@@ -63,13 +63,12 @@ impl core::error::Error for NoStorage {}
 /// fewer the limit is lowered to the slots less one.
 #[derive(Clone, Debug)]
 pub struct FqCodel<P: 'static, M: Memory = crate::memory::Usual> {
-    /// Packets delivered, ever.
-    sent_packets: u64,
     flows: M::Of<Flow>,
     arena: Arena<P, M::Of<Slot<P>>>,
-    new_flows: FlowList,
-    old_flows: FlowList,
+    lists: RoundRobin,
     totals: Totals,
+    /// Packets delivered, ever.
+    sent_packets: u64,
     /// In force: the parameter, or what the storage allows.
     limit: i32,
     quantum: i32,
@@ -77,6 +76,48 @@ pub struct FqCodel<P: 'static, M: Memory = crate::memory::Usual> {
     codel: Counters,
     fq: FqCounters,
     params: Params,
+}
+
+/// What is not of one bucket alone, for a packet to be taken from one.
+struct Taker<'a, P, S, O> {
+    arena: &'a mut Arena<P, S>,
+    totals: &'a mut Totals,
+    law: &'a Law,
+    codel: &'a mut Counters,
+    sent_packets: &'a mut u64,
+    now: Nanos,
+    observer: &'a mut O,
+}
+
+impl<P: Packet, S: Storage<Slot<P>>, O: Observer<P>> Server<Flow, P> for Taker<'_, P, S, O> {
+    #[inline(always)]
+    fn take(&mut self, _: u32, flow: &mut Flow) -> Option<P> {
+        let now = Tick::at(self.now);
+        let Some(slot) = self.arena.shift(&mut flow.packets) else {
+            flow.vars.found_empty(self.law);
+            return None;
+        };
+        let (mut packet, enqueued) = (slot.packet, Tick(slot.tick));
+        let len = packet.len();
+        flow.backlog = flow.backlog.wrapping_sub(len);
+        self.totals.remove(len, packet.truesize());
+        let drop = flow.vars.should_drop(self.law, self.codel, now, (len, enqueued), self.totals.bytes);
+        if !flow.vars.passes(self.law, now, drop) {
+            let mut head = Head {
+                arena: self.arena,
+                packets: &mut flow.packets,
+                flow_backlog: &mut flow.backlog,
+                totals: self.totals,
+                now: self.now,
+                observer: self.observer,
+            };
+            packet = flow.vars.drop_or_mark(self.law, self.codel, now, (packet, drop), &mut head)?;
+        }
+        flow.deficit = flow.deficit.wrapping_sub(packet.len().cast_signed());
+        self.totals.sent_bytes += u64::from(packet.len());
+        *self.sent_packets += 1;
+        Some(packet)
+    }
 }
 
 /// One bucket as the control law sees it.
@@ -90,14 +131,13 @@ struct Head<'a, P, S, O> {
 }
 
 impl<P: Packet, S: Storage<Slot<P>>, O: Observer<P>> Source<P> for Head<'_, P, S, O> {
-    #[inline]
+    /// Linux `dequeue_func`.
     fn pop(&mut self) -> Option<(P, Tick)> {
         let (packet, tick) = self.arena.pop(self.packets)?;
         *self.flow_backlog = self.flow_backlog.wrapping_sub(packet.len());
         self.totals.remove(packet.len(), packet.truesize());
         Some((packet, Tick(tick)))
     }
-    #[inline]
     fn backlog(&self) -> u64 {
         self.totals.bytes
     }
@@ -107,59 +147,6 @@ impl<P: Packet, S: Storage<Slot<P>>, O: Observer<P>> Source<P> for Head<'_, P, S
     fn mark(&mut self, packet: &P, reason: Reason) {
         self.observer.marked(self.now, packet, reason);
     }
-}
-
-/// [`take`] with the parts of the queue that it needs, the buckets not among them.
-macro_rules! take {
-    ($queue:ident, $flow:ident, $now:ident) => {
-        take(
-            &mut $queue.arena,
-            $flow,
-            &mut $queue.totals,
-            &mut $queue.codel,
-            &$queue.law,
-            &mut $queue.sent_packets,
-            $now,
-        )
-    };
-}
-
-/// What [`take`] found in a bucket.
-enum Taken<P> {
-    Nothing,
-    /// A packet to deliver as it is.
-    Packet(P),
-    /// A packet for [`Vars::drop_or_mark`], with the answer of [`Vars::signal`].
-    Signal(P, bool),
-}
-
-/// Takes the head of a bucket and asks the law about it: the way of the ordinary packet. Inlined into both of
-/// its callers, without a copy of the packet before its last.
-#[inline(always)]
-fn take<P: Packet, S: Storage<Slot<P>>>(
-    arena: &mut Arena<P, S>,
-    flow: &mut Flow,
-    totals: &mut Totals,
-    counters: &mut Counters,
-    law: &Law,
-    sent_packets: &mut u64,
-    now: Nanos,
-) -> Taken<P> {
-    let Some(slot) = arena.shift(&mut flow.packets) else {
-        flow.vars.found_empty(law);
-        return Taken::Nothing;
-    };
-    let len = slot.packet.len();
-    flow.backlog = flow.backlog.wrapping_sub(len);
-    flow.deficit = flow.deficit.wrapping_sub(len.cast_signed());
-    totals.remove(len, slot.packet.truesize());
-    counters.note(len);
-    if let Some(ok_to_drop) = flow.vars.signal(law, Tick::at(now), Tick(slot.tick), totals.bytes) {
-        return Taken::Signal(slot.packet, ok_to_drop);
-    }
-    *sent_packets += 1;
-    totals.sent += u64::from(len);
-    Taken::Packet(slot.packet)
 }
 
 impl<P: Packet, M: Memory> FqCodel<P, M> {
@@ -181,12 +168,11 @@ impl<P: Packet, M: Memory> FqCodel<P, M> {
         }
         flows.as_mut().fill(Flow::default());
         let mut queue = FqCodel {
-            sent_packets: 0,
             flows,
             arena: Arena::new(slots),
-            new_flows: FlowList::EMPTY,
-            old_flows: FlowList::EMPTY,
+            lists: RoundRobin::EMPTY,
             totals: Totals::default(),
+            sent_packets: 0,
             limit: 0,
             quantum: 0,
             law: Law::new(&params.law(link)),
@@ -229,19 +215,18 @@ impl<P: Packet, M: Memory> FqCodel<P, M> {
     }
 
     /// Memory of the packets queued, bytes: the sum of [`Packet::truesize`].
-    pub const fn memory_usage(&self) -> u64 {
-        (self.params.memory_limit as i64 - self.totals.memory_left).cast_unsigned()
+    pub fn memory_usage(&self) -> u64 {
+        i64::from(self.params.memory_limit).abs_diff(self.totals.memory_left)
     }
 
     /// Buckets on the new and on the old list. A drained bucket stays listed until its turn. Counts
     /// them: not for every packet.
     pub fn listed_flows(&self) -> (u32, u32) {
         let flows = self.flows.as_ref();
-        (self.new_flows.len(flows), self.old_flows.len(flows))
+        (self.lists.new_flows.len(flows), self.lists.old_flows.len(flows))
     }
 
     /// The bucket for `hash`: floor(hash * buckets / 2^32).
-    #[inline]
     pub fn bucket(&self, hash: u32) -> u32 {
         reciprocal_scale(hash, self.flows.as_ref().len())
     }
@@ -266,9 +251,8 @@ impl<P: Packet, M: Memory> FqCodel<P, M> {
         }
     }
 
-    /// Over a limit: drops a batch from the fattest bucket. Returns its index.
+    /// Drops a batch from the head of the fattest bucket and returns its index (Linux `fq_codel_drop`).
     #[cold]
-    #[inline(never)]
     fn drop_batch(&mut self, now: Nanos, reason: Reason, observer: &mut impl Observer<P>) -> u32 {
         let flows = self.flows.as_mut();
         let (mut fattest, mut most) = (0, 0);
@@ -297,160 +281,56 @@ impl<P: Packet, M: Memory> FqCodel<P, M> {
         }
         fattest
     }
+}
 
-    /// The bucket `index`, at the head of its list, lost its last packet to the control law: as a bucket
-    /// found empty in [`Queue::dequeue`], but the law keeps its state.
-    #[cold]
-    fn leave(&mut self, index: u32) {
+impl<P: Packet, M: Memory> Queue<P> for FqCodel<P, M> {
+    /// Linux `fq_codel_enqueue`.
+    #[inline(always)]
+    fn enqueue(&mut self, now: Nanos, packet: P, observer: &mut impl Observer<P>) -> Verdict {
+        let index = self.bucket(packet.flow_hash());
         let flows = self.flows.as_mut();
-        let Some(flow) = flows.get_mut(index as usize) else { return };
-        let next = flow.next;
-        flow.next = UNLISTED;
-        if self.new_flows.head != index {
-            return self.old_flows.shift(next);
-        }
-        self.new_flows.shift(next);
-        if self.old_flows.head != NIL {
-            flow.next = NIL;
-            self.old_flows.push(flows, index);
-        }
-    }
-
-    /// The control law has something to say about the packet in hand: the way of drops and marks. `None`:
-    /// the bucket is empty now and was moved on.
-    #[inline(never)]
-    fn act(
-        &mut self,
-        now: Nanos,
-        index: u32,
-        judged: (P, bool),
-        observer: &mut impl Observer<P>,
-    ) -> Option<P> {
-        let flow = self.flows.as_mut().get_mut(index as usize)?;
-        // Taken off for the packet that was judged; it is the one delivered that counts.
-        flow.deficit = flow.deficit.wrapping_add(judged.0.len().cast_signed());
-        let mut head = Head {
-            arena: &mut self.arena,
-            packets: &mut flow.packets,
-            flow_backlog: &mut flow.backlog,
-            totals: &mut self.totals,
-            now,
-            observer,
-        };
-        let Some(packet) =
-            flow.vars.drop_or_mark(&self.law, &mut self.codel, Tick::at(now), judged, &mut head)
+        let Some(flow) = flows
+            .get_mut(index as usize)
+            .and_then(|flow| self.arena.push(&mut flow.packets, packet, Tick::at(now).0).then_some(flow))
         else {
-            self.leave(index);
-            return None;
+            // Not reached: there is a bucket, and a slot more than the packets that a call leaves queued.
+            observer.dropped(now, packet, Reason::Limit);
+            return Verdict::Dropped(Reason::Limit);
         };
-        flow.deficit = flow.deficit.wrapping_sub(packet.len().cast_signed());
-        self.sent_packets += 1;
-        self.totals.sent += u64::from(packet.len());
-        Some(packet)
-    }
-
-    /// The way of a packet that brought the queue over a limit.
-    #[cold]
-    #[inline(never)]
-    fn overflow(&mut self, now: Nanos, bucket: u32, observer: &mut impl Observer<P>) -> Verdict {
+        flow.backlog = flow.backlog.wrapping_add(packet.len());
+        self.totals.bytes += u64::from(packet.len());
+        if flow.next == UNLISTED {
+            flow.deficit = self.quantum;
+            self.fq.new_flow_count += 1;
+            self.lists.new_flows.push(self.flows.as_mut(), index);
+        }
+        self.totals.packets_left -= 1;
+        self.totals.memory_left -= i64::from(packet.truesize());
+        if self.totals.packets_left >= 0 && self.totals.memory_left >= 0 {
+            return Verdict::Enqueued;
+        }
         let reason = if self.totals.memory_left < 0 { Reason::Memory } else { Reason::Limit };
         let fattest = self.drop_batch(now, reason, observer);
         // The arriving packet is the last of its bucket: it is gone when its bucket was emptied.
-        if fattest == bucket && self.flows.as_ref()[bucket as usize].packets.is_empty() {
+        if fattest == index && self.flows.as_ref()[index as usize].packets.is_empty() {
             return Verdict::Dropped(reason);
         }
         Verdict::Enqueued
     }
-}
 
-impl<P: Packet, M: Memory> Queue<P> for FqCodel<P, M> {
-    #[inline(always)]
-    fn enqueue(&mut self, now: Nanos, packet: P, observer: &mut impl Observer<P>) -> Verdict {
-        let bucket = self.bucket(packet.flow_hash());
-        let flows = self.flows.as_mut();
-        let Some(flow) = flows.get_mut(bucket as usize) else { unreachable!("there is a bucket at least") };
-        if !self.arena.push(&mut flow.packets, packet, Tick::at(now).0) {
-            // After every call at most `limit` packets are queued, and slots are one more. (Handing the
-            // packet back here would keep it alive up to here: 7 instructions for every packet.)
-            unreachable!("there is a free slot")
-        }
-        let len = packet.len();
-        flow.backlog = flow.backlog.wrapping_add(len);
-        self.totals.bytes += u64::from(len);
-        if flow.next == UNLISTED {
-            flow.next = NIL;
-            flow.deficit = self.quantum;
-            self.fq.new_flow_count += 1;
-            self.new_flows.push(flows, bucket);
-        }
-        self.totals.packets_left -= 1;
-        self.totals.memory_left -= i64::from(packet.truesize());
-        if self.totals.memory_left < 0 || self.totals.packets_left < 0 {
-            return self.overflow(now, bucket, observer);
-        }
-        Verdict::Enqueued
-    }
-
+    /// Linux `fq_codel_dequeue`.
     #[inline(always)]
     fn dequeue(&mut self, now: Nanos, observer: &mut impl Observer<P>) -> Option<P> {
-        // An index beyond the buckets is NIL: the bounds check is the test for an empty list.
-        'again: loop {
-            let flows = self.flows.as_mut();
-            while let Some(flow) = flows.get_mut(self.new_flows.head as usize) {
-                let index = self.new_flows.head;
-                if flow.deficit > 0 {
-                    match take!(self, flow, now) {
-                        Taken::Packet(packet) => return Some(packet),
-                        Taken::Signal(packet, ok_to_drop) => {
-                            let delivered = self.act(now, index, (packet, ok_to_drop), observer);
-                            if delivered.is_some() {
-                                return delivered;
-                            }
-                            continue 'again;
-                        }
-                        Taken::Nothing => {}
-                    }
-                    // Empty: once through the old list, lest it jump the queue (RFC 8290 section 4.2), or
-                    // off the lists where that is empty.
-                    self.new_flows.shift(flow.next);
-                    flow.next = UNLISTED;
-                    if self.old_flows.head == NIL {
-                        continue;
-                    }
-                } else {
-                    flow.deficit = flow.deficit.wrapping_add(self.quantum);
-                    self.new_flows.shift(flow.next);
-                }
-                flow.next = NIL;
-                self.old_flows.push(flows, index);
-            }
-            loop {
-                let index = self.old_flows.head;
-                let flow = flows.get_mut(index as usize)?;
-                let next = flow.next;
-                if flow.deficit > 0 {
-                    match take!(self, flow, now) {
-                        Taken::Packet(packet) => return Some(packet),
-                        Taken::Signal(packet, ok_to_drop) => {
-                            let delivered = self.act(now, index, (packet, ok_to_drop), observer);
-                            if delivered.is_some() {
-                                return delivered;
-                            }
-                            continue 'again;
-                        }
-                        Taken::Nothing => flow.next = UNLISTED,
-                    }
-                    self.old_flows.shift(next);
-                    continue;
-                }
-                flow.deficit = flow.deficit.wrapping_add(self.quantum);
-                if next != NIL {
-                    flow.next = NIL;
-                    self.old_flows.head = next;
-                    self.old_flows.push(flows, index);
-                }
-            }
-        }
+        let mut taker = Taker {
+            arena: &mut self.arena,
+            totals: &mut self.totals,
+            law: &self.law,
+            codel: &mut self.codel,
+            sent_packets: &mut self.sent_packets,
+            now,
+            observer,
+        };
+        self.lists.dequeue(self.flows.as_mut(), self.quantum, &mut taker)
     }
 
     fn next_wake(&self, now: Nanos) -> Option<Nanos> {
@@ -464,7 +344,7 @@ impl<P: Packet, M: Memory> Queue<P> for FqCodel<P, M> {
     fn stats(&self) -> Stats {
         Stats {
             packets: self.sent_packets,
-            bytes: self.totals.sent,
+            bytes: self.totals.sent_bytes,
             drops: self.fq.drop_overlimit + self.codel.drop_count,
             marks: self.codel.ecn_mark + self.codel.ce_mark,
             overlimits: 0,
@@ -479,11 +359,10 @@ impl<P: Packet, M: Memory> Queue<P> for FqCodel<P, M> {
             // The deficit stays, as in Linux; it is set anew when the bucket is listed.
             *flow = Flow { deficit: flow.deficit, ..Flow::default() };
         }
-        self.new_flows = FlowList::EMPTY;
-        self.old_flows = FlowList::EMPTY;
+        self.lists = RoundRobin::EMPTY;
         self.totals.bytes = 0;
         self.totals.packets_left = self.limit;
-        self.totals.memory_left = i64::from(self.params.memory_limit);
+        self.totals.memory_left = self.params.memory_limit.into();
     }
 
     fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {

@@ -212,7 +212,6 @@ impl<P: Packet, M: Memory, D: Draws> FqPie<P, M, D> {
     }
 
     /// The bucket for `hash`: floor(hash * buckets / 2^32).
-    #[inline]
     pub fn bucket(&self, hash: u32) -> u32 {
         reciprocal_scale(hash, self.flows.as_ref().len())
     }
@@ -237,7 +236,6 @@ impl<P: Packet, M: Memory, D: Draws> FqPie<P, M, D> {
 
     /// Brings the probabilities up to `now`. Every other call does this first; it is of use to one who wants
     /// to look at [`FqPie::flow_state`].
-    #[inline]
     pub fn advance(&mut self, now: Nanos) {
         if self.timer.is_due(now) {
             self.update(now);
@@ -274,7 +272,6 @@ impl<P: Packet, M: Memory, D: Draws> FqPie<P, M, D> {
         }
     }
 
-    #[inline(never)]
     fn refuse(
         &mut self,
         now: Nanos,
@@ -294,7 +291,6 @@ impl<P: Packet, M: Memory, D: Draws> FqPie<P, M, D> {
     }
 
     /// The law has chosen the arrival: it is marked and taken in, or dropped.
-    #[inline(never)]
     fn chosen(&mut self, now: Nanos, bucket: u32, mut packet: P, observer: &mut impl Observer<P>) -> Verdict {
         let flows = self.flows.as_mut();
         let Some(flow) = flows.get_mut(bucket as usize) else { return Verdict::Dropped(Reason::Limit) };
@@ -309,7 +305,6 @@ impl<P: Packet, M: Memory, D: Draws> FqPie<P, M, D> {
 }
 
 impl<P: Packet, M: Memory, D: Draws> Queue<P> for FqPie<P, M, D> {
-    #[inline]
     fn enqueue(&mut self, now: Nanos, packet: P, observer: &mut impl Observer<P>) -> Verdict {
         self.advance(now);
         let bucket = self.bucket(packet.flow_hash());

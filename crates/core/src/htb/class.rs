@@ -213,7 +213,6 @@ impl<Q> Class<Q> {
     }
 
     /// Sets both as of `now`.
-    #[inline]
     const fn set_tokens(&mut self, now: Nanos, tokens: i64, ctokens: i64) {
         self.empty_at = now.0.wrapping_sub(tokens.cast_unsigned());
         self.cempty_at = now.0.wrapping_sub(ctokens.cast_unsigned());
@@ -257,7 +256,6 @@ impl<Q> Class<Q> {
 
     /// Pays for a packet that its own leaf, or that of a child, sends on its own tokens, as long as the last
     /// one and without getting into debt. `false`, and nothing is paid, in any other case.
-    #[inline(always)]
     pub(super) fn charge_again(&mut self, now: Nanos, len: u32) -> bool {
         let have = |empty_at: u64| now.0.wrapping_sub(empty_at).cast_signed();
         let tokens = have(self.empty_at).min(self.buffer).wrapping_sub(self.cost);
@@ -272,7 +270,6 @@ impl<Q> Class<Q> {
     /// Pays for a packet that is sent on the tokens of a class of `level`: from its own where that is at or
     /// below its level, in any case from those of its ceil. Whether it may do now what it might before, which
     /// is all.
-    #[inline(never)]
     pub(super) fn charge(&mut self, now: Nanos, level: u8, len: u32) -> bool {
         let earned = self.earned(now);
         // Both tables are of one link.
@@ -298,7 +295,6 @@ impl<Q> Class<Q> {
 
     /// Takes a packet's bytes from its turn at `level`; whether the turn is over. Then the next one has its
     /// quantum.
-    #[inline]
     pub(super) fn ends_turn(&mut self, level: u8, len: u32) -> bool {
         let deficit = &mut self.deficit[usize::from(level) & (LEVELS - 1)];
         *deficit -= i64::from(len);

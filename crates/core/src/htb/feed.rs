@@ -27,7 +27,6 @@ pub(super) fn bits(mut mask: u64) -> impl Iterator<Item = usize> {
 
 impl Feed {
     /// Adds a class at these priorities; those that had no member before.
-    #[inline]
     pub(super) fn add(&mut self, class: usize, prios: u8) -> u8 {
         let new = prios & !self.prios;
         for prio in bits(prios.into()) {
@@ -38,7 +37,6 @@ impl Feed {
     }
 
     /// Removes a class from these priorities; those that have no member any more.
-    #[inline]
     pub(super) fn remove(&mut self, class: usize, prios: u8) -> u8 {
         let mut gone = 0;
         for prio in bits(prios.into()) {
@@ -50,7 +48,6 @@ impl Feed {
     }
 
     /// The class whose turn it is at a priority that has members.
-    #[inline]
     pub(super) fn current(&self, prio: usize) -> usize {
         let members = self.members[prio];
         let behind = members & (u64::MAX << (self.at[prio] & 63));
@@ -58,7 +55,6 @@ impl Feed {
     }
 
     /// Ends the turn of `class`; whether it was the last of the round.
-    #[inline]
     pub(super) fn advance(&mut self, prio: usize, class: usize) -> bool {
         let is_last = class >= 63 || self.members[prio] >> (class + 1) == 0;
         self.at[prio] = if is_last { 0 } else { u8::try_from(class + 1).unwrap_or(0) };

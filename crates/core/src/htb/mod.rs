@@ -205,7 +205,6 @@ impl<P: Packet, Q: Queue<P> + 'static, M: Memory> Htb<P, Q, M> {
     }
 
     /// Gives a class the mode that its buckets say.
-    #[inline(never)]
     fn settle(&mut self, place: usize, now: Nanos) {
         let class = &mut self.classes.as_mut()[place];
         let (mode, event) = class.mode_at(now);
@@ -225,7 +224,6 @@ impl<P: Packet, Q: Queue<P> + 'static, M: Memory> Htb<P, Q, M> {
     }
 
     /// Settles the classes that may do more by now, and asks those again that held packets back.
-    #[inline(never)]
     fn run_events(&mut self, now: Nanos) {
         self.next_event = NEVER;
         for place in bits(self.waiting) {
@@ -242,7 +240,6 @@ impl<P: Packet, Q: Queue<P> + 'static, M: Memory> Htb<P, Q, M> {
     }
 
     /// Finds whose turn it is.
-    #[inline(never)]
     fn find(&mut self) -> Option<()> {
         let level = self.levels.trailing_zeros() as u8;
         let row = self.rows.get(usize::from(level))?;
@@ -274,7 +271,6 @@ impl<P: Packet, Q: Queue<P> + 'static, M: Memory> Htb<P, Q, M> {
     }
 
     /// [`Queue::enqueue`] in a leaf that has no packets, or was not called last.
-    #[inline(never)]
     fn enqueue_in(&mut self, now: Nanos, packet: &P, observer: &mut impl Observer<P>) -> Verdict {
         let leaf = usize::from(self.map[usize::from(packet.dsfield() >> 2)]);
         self.touch(leaf);
@@ -317,7 +313,6 @@ impl<P: Packet, Q: Queue<P> + 'static, M: Memory> Htb<P, Q, M> {
     }
 
     /// Asks the others, when that one sent nothing.
-    #[inline(never)]
     fn send_on(&mut self, now: Nanos, observer: &mut impl Observer<P>) -> Option<P> {
         while self.find().is_some() {
             let packet = self.send(now, observer);

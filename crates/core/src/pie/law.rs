@@ -383,7 +383,6 @@ pub struct Stamped<P> {
 
 /// Whether a packet chosen by [`Vars::drop_early`] is marked instead: while the probability is at most
 /// `bound`, and the packet is ECN-capable.
-#[inline]
 pub(crate) fn mark<P: Packet>(law: &Law, vars: &Vars, bound: u64, packet: &mut P) -> bool {
     law.ecn && vars.prob <= bound && packet.set_ce()
 }

@@ -96,7 +96,6 @@ impl<P: Packet, M: Memory, D: Draws> Pie<P, M, D> {
 
     /// Brings the probability up to `now`. Every other call does this first; it is of use to one who wants
     /// to look at [`Pie::vars`].
-    #[inline]
     pub fn advance(&mut self, now: Nanos) {
         if self.timer.is_due(now) {
             self.update(now);
@@ -141,7 +140,6 @@ impl<P: Packet, M: Memory, D: Draws> Pie<P, M, D> {
 }
 
 impl<P: Packet, M: Memory, D: Draws> Queue<P> for Pie<P, M, D> {
-    #[inline]
     fn enqueue(&mut self, now: Nanos, mut packet: P, observer: &mut impl Observer<P>) -> Verdict {
         self.advance(now);
         let queued = self.ring.len();
@@ -164,7 +162,6 @@ impl<P: Packet, M: Memory, D: Draws> Queue<P> for Pie<P, M, D> {
         Verdict::Enqueued
     }
 
-    #[inline]
     fn dequeue(&mut self, now: Nanos, _observer: &mut impl Observer<P>) -> Option<P> {
         self.advance(now);
         let Stamped { packet, tick } = self.pop()?;

@@ -104,7 +104,6 @@ impl<P: Packet, Q: Queue<P>> Port<P, Q> {
 
     /// Hands `packet` to the queue at `now` and lets an idle line begin. The owner has polled all
     /// that is due at `now` before; where it has not, what is due is handled at `now` and not earlier.
-    #[inline]
     pub fn arrive(&mut self, now: Nanos, packet: P, observer: &mut impl Observer<P>) -> Verdict {
         let now = self.transmitter.advance(now);
         let verdict = self.queue.enqueue(now, packet, observer);
@@ -115,7 +114,6 @@ impl<P: Packet, Q: Queue<P>> Port<P, Q> {
     }
 
     /// The next packet that has left the line at or before `now`; call until `None`.
-    #[inline]
     pub fn poll(&mut self, now: Nanos, observer: &mut impl Observer<P>) -> Option<Departure<P>> {
         while self.next <= now && self.next != NEVER {
             let due = self.next;
@@ -139,7 +137,6 @@ impl<P: Packet, Q: Queue<P>> Port<P, Q> {
     }
 
     /// When to poll next if nothing arrives: exact. `None` where nothing is under way.
-    #[inline]
     #[must_use]
     pub fn next_wake(&self) -> Option<Nanos> {
         if self.next == NEVER { None } else { Some(self.next) }
@@ -161,7 +158,6 @@ impl<P: Packet, Q: Queue<P>> Port<P, Q> {
 
     /// When the next packet leaves at the soonest if nothing arrives: exact while one is on the line. `None`
     /// where nothing is under way.
-    #[inline]
     #[must_use]
     pub fn next_departure(&self) -> Option<Nanos> {
         if self.transmitter.is_busy() { Some(self.transmitter.ends()) } else { self.next_wake() }
@@ -169,7 +165,6 @@ impl<P: Packet, Q: Queue<P>> Port<P, Q> {
 
     /// Whether a packet is on the line: until it ends, no arrival brings [`Port::next_wake`] forward, unless
     /// the queue holds back.
-    #[inline]
     #[must_use]
     pub fn is_busy(&self) -> bool {
         self.transmitter.is_busy()
@@ -222,7 +217,6 @@ impl<P: Packet, Q: Queue<P>> Port<P, Q> {
     }
 
     /// [`Port::feed`], out of line: most arrivals find the line busy.
-    #[inline(never)]
     fn feed_after_arrival(&mut self, now: Nanos, observer: &mut impl Observer<P>) {
         let has_room = |ring: &Ring<P>| ring.has_room(self.transmitter.is_busy());
         if self.transmitter.is_ready() || self.ring.as_ref().is_some_and(has_room) {
@@ -231,7 +225,6 @@ impl<P: Packet, Q: Queue<P>> Port<P, Q> {
     }
 
     /// Moves packets on at `now`: queue to ring as far as there is room, then one to an idle line.
-    #[inline(always)]
     fn feed(&mut self, now: Nanos, observer: &mut impl Observer<P>) {
         if self.ring.is_some() {
             self.feed_through_ring(now, observer);
@@ -256,7 +249,6 @@ impl<P: Packet, Q: Queue<P>> Port<P, Q> {
         self.next = self.transmitter.ends().min(report).min(self.retry);
     }
 
-    #[inline(always)]
     fn begin_or_wait(&mut self, now: Nanos, packet: Option<P>) {
         match packet {
             Some(packet) => self.transmitter.begin(now, packet),
@@ -266,7 +258,6 @@ impl<P: Packet, Q: Queue<P>> Port<P, Q> {
 }
 
 /// Dequeues, and remembers when to ask again where the queue holds back.
-#[inline(always)]
 fn ask<P: Packet, Q: Queue<P>>(
     queue: &mut Q,
     retry: &mut Nanos,

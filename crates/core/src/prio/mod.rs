@@ -92,21 +92,18 @@ impl<P: Packet, Q: Queue<P> + 'static, M: Memory> Prio<P, Q, M> {
     }
 
     /// The band that a packet with this DS byte goes to.
-    #[inline]
     pub fn band(&self, dsfield: u8) -> usize {
         usize::from(self.of[tos(dsfield)])
     }
 }
 
 impl<P: Packet, Q: Queue<P> + 'static, M: Memory> Queue<P> for Prio<P, Q, M> {
-    #[inline]
     fn enqueue(&mut self, now: Nanos, packet: P, observer: &mut impl Observer<P>) -> Verdict {
         let band = self.band(packet.dsfield());
         self.bands[band].enqueue(now, packet, observer)
     }
 
     /// Linux `sch_prio.c:prio_dequeue`.
-    #[inline]
     fn dequeue(&mut self, now: Nanos, observer: &mut impl Observer<P>) -> Option<P> {
         for (queue, sent) in self.bands.iter_mut().zip(&mut self.sent) {
             let packet = queue.dequeue(now, observer);

@@ -150,14 +150,12 @@ impl<P: Packet, M: Memory, D: Draws> Red<P, M, D> {
     }
 
     /// Moves the probability for each half second that has ended.
-    #[inline]
     fn advance(&mut self, now: Nanos) {
         if self.params.adaptive && now >= self.next_step {
             self.adapt(now);
         }
     }
 
-    #[cold]
     fn adapt(&mut self, now: Nanos) {
         let (min, max) = (u64::from(self.law.qth_min), u64::from(self.law.qth_max));
         let tenth = max.saturating_sub(min) / 10;
@@ -239,7 +237,6 @@ impl<P: Packet, M: Memory, D: Draws> fmt::Debug for Red<P, M, D> {
 }
 
 impl<P: Packet, M: Memory, D: Draws> Queue<P> for Red<P, M, D> {
-    #[inline]
     fn enqueue(&mut self, now: Nanos, mut packet: P, observer: &mut impl Observer<P>) -> Verdict {
         self.advance(now);
         if self.drops(now, &mut packet, observer) {
@@ -249,7 +246,6 @@ impl<P: Packet, M: Memory, D: Draws> Queue<P> for Red<P, M, D> {
         self.inner.enqueue(now, packet, observer)
     }
 
-    #[inline]
     fn dequeue(&mut self, now: Nanos, observer: &mut impl Observer<P>) -> Option<P> {
         self.advance(now);
         let packet = self.inner.dequeue(now, observer);

@@ -183,7 +183,6 @@ impl<P: Packet, M: Memory, D: Draws> Sfq<P, M, D> {
     }
 
     /// The bucket for `hash`: the high half of the product of the keyed hash and 2^32 over the golden ratio.
-    #[inline]
     pub const fn bucket(&self, hash: u32) -> u32 {
         ((hash ^ self.perturbation).wrapping_mul(2_654_435_761) >> 16) & self.mask
     }
@@ -204,14 +203,12 @@ impl<P: Packet, M: Memory, D: Draws> Sfq<P, M, D> {
     }
 
     /// Brings the hash up to `now`. Every other call does this first.
-    #[inline]
     pub fn advance(&mut self, now: Nanos, observer: &mut impl Observer<P>) {
         if self.timer.is_due(now) {
             self.run_timer(now, observer);
         }
     }
 
-    #[cold]
     fn run_timer(&mut self, now: Nanos, observer: &mut impl Observer<P>) {
         let runs = self.timer.take(now, self.period);
         for run in 0..runs {
@@ -322,7 +319,6 @@ impl<P: Packet, M: Memory, D: Draws> Sfq<P, M, D> {
         true
     }
 
-    #[cold]
     fn refuse(&mut self, now: Nanos, packet: P, observer: &mut impl Observer<P>) -> Verdict {
         self.drops += 1;
         observer.dropped(now, packet, Reason::Limit);
@@ -330,7 +326,6 @@ impl<P: Packet, M: Memory, D: Draws> Sfq<P, M, D> {
     }
 
     /// An arrival at a slot that holds packets, where RED or the slot's length may speak against it.
-    #[inline(never)]
     fn enqueue_judged(
         &mut self,
         now: Nanos,
@@ -349,7 +344,6 @@ impl<P: Packet, M: Memory, D: Draws> Sfq<P, M, D> {
     }
 
     /// Slot `index` has a packet more.
-    #[inline(always)]
     fn count_in(&mut self, now: Nanos, index: u32, len: u32, observer: &mut impl Observer<P>) -> Verdict {
         self.held.bytes += u64::from(len);
         let (left, is_over) = self.held.left.overflowing_sub(1);
@@ -358,7 +352,6 @@ impl<P: Packet, M: Memory, D: Draws> Sfq<P, M, D> {
     }
 
     /// The way of a packet, the last of slot `index`, that brought the queue over the limit.
-    #[inline(never)]
     fn overflow(&mut self, now: Nanos, index: u32, observer: &mut impl Observer<P>) -> Verdict {
         let is_own = self.drop_longest(now, observer) == Some(index);
         let is_gone = is_own && (!self.params.headdrop || self.slots.as_ref()[index as usize].qlen == 0);
@@ -445,7 +438,6 @@ impl<P: Packet, M: Memory, D: Draws> Sfq<P, M, D> {
 }
 
 /// Puts the slot `index` at the end of the round.
-#[inline(always)]
 fn enter(slots: &mut [Slot], tail: &mut u32, index: u32, quantum: i32) {
     let first = match slots.get_mut(*tail as usize) {
         Some(tail) => core::mem::replace(&mut tail.next, index),

@@ -45,7 +45,6 @@ impl<S> Nodes<S> {
     }
 
     /// Puts a packet in a free place; there must be one. The place.
-    #[inline(always)]
     fn place<P: Copy>(&mut self, packet: P, prev: u32) -> u32
     where
         S: Storage<Node<P>>,
@@ -59,7 +58,6 @@ impl<S> Nodes<S> {
     }
 
     /// Puts a packet into a slot that holds none.
-    #[inline(always)]
     pub(super) fn push_first<P: Copy>(&mut self, slot: &mut Slot, packet: P)
     where
         S: Storage<Node<P>>,
@@ -69,7 +67,6 @@ impl<S> Nodes<S> {
     }
 
     /// Puts a packet at the tail of a slot that holds some.
-    #[inline(always)]
     pub(super) fn push<P: Copy>(&mut self, slot: &mut Slot, packet: P)
     where
         S: Storage<Node<P>>,
@@ -100,7 +97,6 @@ impl<S> Nodes<S> {
 
     /// Takes the packet at the head of a slot. What it holds stays until the next [`Nodes::push`], so that
     /// the caller can read it without a copy.
-    #[inline(always)]
     pub(super) fn pop_head<P: Copy>(&mut self, slot: &mut Slot) -> Option<&P>
     where
         S: Storage<Node<P>>,
@@ -203,20 +199,17 @@ impl Depths {
     }
 
     /// The free slot to take next; [`NIL`] where there is none.
-    #[inline]
     pub(super) const fn free(&self) -> u32 {
         self.free
     }
 
     /// Takes `slot`, the first of the free ones, for one packet.
-    #[inline]
     pub(super) const fn take(&mut self, slot: &mut Slot) {
         self.free = slot.after;
         slot.qlen = 1;
     }
 
     /// A slot has lost its only packet.
-    #[inline]
     pub(super) const fn give_back(&mut self, slot: &mut Slot, index: u32) {
         slot.qlen = 0;
         slot.after = self.free;
@@ -229,14 +222,12 @@ impl Depths {
     }
 
     /// The first slot of the list of `depth` packets, fewer than the longest slot has.
-    #[inline(always)]
     fn lower(&mut self, depth: u32) -> &mut u32 {
         // The mask changes nothing: no slot is longer.
         &mut self.heads[(depth & MAX_DEPTH) as usize]
     }
 
     /// Takes a slot off the list of `depth` packets, two at least.
-    #[inline(always)]
     fn unlink(&mut self, slots: &mut [Slot], index: u32, depth: u32) {
         let Some(&Slot { after, before, .. }) = slots.get(index as usize) else { return };
         match slots.get_mut(before as usize) {
@@ -250,7 +241,6 @@ impl Depths {
     }
 
     /// A slot that has packets has one more.
-    #[inline(always)]
     pub(super) fn grow(&mut self, slots: &mut [Slot], index: u32) {
         let Some(slot) = slots.get_mut(index as usize) else { return };
         let depth = slot.qlen;
@@ -278,7 +268,6 @@ impl Depths {
     }
 
     /// A slot of two packets or more has one less.
-    #[inline(always)]
     pub(super) fn shrink(&mut self, slots: &mut [Slot], index: u32) {
         let Some(slot) = slots.get_mut(index as usize) else { return };
         let depth = slot.qlen;
@@ -306,7 +295,6 @@ impl Depths {
 }
 
 /// Puts the slot `index` before the one that was the first of its list.
-#[inline(always)]
 fn put_first(slots: &mut [Slot], index: u32, first: u32) {
     if let Some(slot) = slots.get_mut(index as usize) {
         (slot.after, slot.before) = (first, NIL);

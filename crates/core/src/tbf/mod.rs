@@ -43,14 +43,12 @@ impl RateTable {
     }
 
     /// Time on the link of a packet of `len` bytes, rounded down to whole ns.
-    #[inline]
     #[must_use]
     pub fn time(&self, len: u32) -> Span {
         self.time_of(self.length(len))
     }
 
     /// Bytes that a packet of `len` bytes takes on the link.
-    #[inline]
     pub(crate) fn length(&self, len: u32) -> u64 {
         let len = (u64::from(len) + u64::from(self.overhead)).max(u64::from(self.mpu));
         match self.linklayer {
@@ -60,7 +58,6 @@ impl RateTable {
     }
 
     /// Time of so many bytes on the link.
-    #[inline]
     pub(crate) const fn time_of(&self, length: u64) -> Span {
         Span(length.wrapping_mul(self.mult as u64) >> self.shift)
     }
@@ -188,7 +185,6 @@ impl<P: Packet, M: Memory> Tbf<P, M> {
 
     /// Tokens left at `now` after a packet of `len` bytes: of the rate and of the peak rate. Below zero
     /// is a shortage.
-    #[inline]
     fn tokens_after(&self, now: Nanos, len: u32) -> (i64, i64) {
         let depth = self.effective.buffer.0.cast_signed();
         let earned = now.0.wrapping_sub(self.state.t_c.0).cast_signed().min(depth);
@@ -230,7 +226,6 @@ impl<P: Packet, M: Memory> fmt::Debug for Tbf<P, M> {
 }
 
 impl<P: Packet, M: Memory> Queue<P> for Tbf<P, M> {
-    #[inline]
     fn enqueue(&mut self, now: Nanos, packet: P, observer: &mut impl Observer<P>) -> Verdict {
         if packet.len() > self.effective.max_size {
             self.drop_toobig += 1;
@@ -240,7 +235,6 @@ impl<P: Packet, M: Memory> Queue<P> for Tbf<P, M> {
         self.inner.enqueue(now, packet, observer)
     }
 
-    #[inline]
     fn dequeue(&mut self, now: Nanos, observer: &mut impl Observer<P>) -> Option<P> {
         let len = self.inner.peek()?.len();
         let (tokens, ptokens) = self.tokens_after(now, len);

@@ -38,7 +38,6 @@ impl<W: Storage<u64>> Bits<W> {
     }
 
     /// Sets a bit.
-    #[inline]
     pub(super) fn set(&mut self, bit: u32) {
         let mut at = bit as usize;
         for (begin, _) in self.levels {
@@ -49,7 +48,6 @@ impl<W: Storage<u64>> Bits<W> {
     }
 
     /// Clears a bit.
-    #[inline]
     pub(super) fn clear(&mut self, bit: u32) {
         let mut at = bit as usize;
         for (begin, _) in self.levels {
@@ -63,7 +61,6 @@ impl<W: Storage<u64>> Bits<W> {
     }
 
     /// The first bit set at `from` or behind it.
-    #[inline]
     pub(super) fn next(&self, from: u32) -> Option<u32> {
         let words = self.words.as_ref();
         let (mut at, mut level) = (from as usize, 0);

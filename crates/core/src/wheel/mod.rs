@@ -142,7 +142,6 @@ impl<P: Packet, M: Memory> Wheel<P, M> {
     }
 
     /// What has its time now becomes due, slot by slot: of each the whole list at once.
-    #[inline]
     fn turn(&mut self, now: Nanos) {
         if now.0 >= self.turns_at {
             self.turn_to(now.0 / self.params.granularity.0);
@@ -183,7 +182,6 @@ impl<P: Packet, M: Memory> Wheel<P, M> {
         }
     }
 
-    #[inline]
     fn pop(&mut self) -> Option<P> {
         let (packet, _) = self.arena.pop(&mut self.due)?;
         self.qlen -= 1;
@@ -211,7 +209,6 @@ impl<P: Packet, M: Memory> Wheel<P, M> {
 }
 
 impl<P: Packet, M: Memory> Queue<P> for Wheel<P, M> {
-    #[inline]
     fn enqueue(&mut self, now: Nanos, packet: P, observer: &mut impl Observer<P>) -> Verdict {
         if self.qlen >= self.limit {
             self.counters.overlimit += 1;
@@ -240,7 +237,6 @@ impl<P: Packet, M: Memory> Queue<P> for Wheel<P, M> {
         Verdict::Enqueued
     }
 
-    #[inline]
     fn dequeue(&mut self, now: Nanos, _observer: &mut impl Observer<P>) -> Option<P> {
         self.turn(now);
         let packet = self.pop()?;

@@ -2,6 +2,7 @@
 
 use crate::arena::{List, NIL};
 use crate::codel::{Counters, State, Vars};
+use crate::lists::{RoundRobin, turn};
 
 /// One flow: its packets, its turn and its control state. One cache line.
 #[derive(Clone, Copy, Debug)]
@@ -31,72 +32,12 @@ impl Default for Flow {
     }
 }
 
-/// A list of flows, linked through [`Flow::next`].
-#[derive(Clone, Copy, Debug)]
-pub(super) struct FlowList {
-    pub(super) head: u32,
-    tail: u32,
-}
-
-impl FlowList {
-    pub(super) const EMPTY: FlowList = FlowList { head: NIL, tail: NIL };
-
-    pub(super) const fn is_empty(&self) -> bool {
-        self.head == NIL
-    }
-
-    /// Whether the list holds one flow and no other.
-    pub(super) const fn is_single(&self) -> bool {
-        self.head == self.tail && self.head != NIL
-    }
-
-    /// Puts the flow `index`, which is on no list, at the tail.
-    #[inline]
-    pub(super) fn push(&mut self, flows: &mut [Flow], index: u32) {
-        if let Some(flow) = flows.get_mut(index as usize) {
-            flow.next = NIL;
-        }
-        match flows.get_mut(self.tail as usize) {
-            Some(tail) => tail.next = index,
-            None => self.head = index,
-        }
-        self.tail = index;
-    }
-
-    /// Takes the flow `index` off, wherever it is, and says whether it was there.
-    #[cfg(feature = "alloc")]
-    pub(super) fn remove(&mut self, flows: &mut [Flow], index: u32) -> bool {
-        let (mut before, mut at) = (NIL, self.head);
-        while at != NIL && at != index {
-            let next = flows.get(at as usize).map_or(NIL, |flow| flow.next);
-            (before, at) = (at, next);
-        }
-        let Some(next) = flows.get(at as usize).map(|flow| flow.next) else { return false };
-        match flows.get_mut(before as usize) {
-            Some(before) => before.next = next,
-            None => self.head = next,
-        }
-        if self.tail == index {
-            self.tail = before;
-        }
-        true
-    }
-
-    /// Takes off the head, whose successor is `next`.
-    #[inline]
-    pub(super) const fn shift(&mut self, next: u32) {
-        self.head = next;
-        if next == NIL {
-            self.tail = NIL;
-        }
-    }
-}
+turn!(Flow, owner = NIL);
 
 /// One queue: the flows that belong to it and what it has counted (mac80211 `struct fq_tin`).
 #[derive(Clone, Copy, Debug)]
 pub struct Tin {
-    pub(super) new_flows: FlowList,
-    pub(super) old_flows: FlowList,
+    pub(super) lists: RoundRobin,
     pub(super) backlog_bytes: u32,
     pub(super) backlog_packets: u32,
     /// Neighbours in the list of queues whose fall-back flow holds packets.
@@ -116,8 +57,7 @@ pub struct Tin {
 impl Default for Tin {
     fn default() -> Self {
         Tin {
-            new_flows: FlowList::EMPTY,
-            old_flows: FlowList::EMPTY,
+            lists: RoundRobin::EMPTY,
             backlog_bytes: 0,
             backlog_packets: 0,
             fallback_prev: NIL,

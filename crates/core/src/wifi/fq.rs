@@ -4,10 +4,12 @@
 //! radio: a packet whose flow belongs to another queue at this moment goes to the fall-back flow of its own.
 //! Fall-back flows follow the pool in one array, so a flow is an index whatever kind it is.
 
-use super::flow::{Flow, FlowList, FlowState, Tin};
+use super::flow::{Flow, FlowState, Tin};
+use super::overflow::vacate;
 use crate::arena::{Arena, List, NIL, Slot, Storage};
-use crate::codel::{Counters, Law, Source, Tick};
+use crate::codel::{Law, Source, Tick};
 use crate::hash::reciprocal_scale;
+use crate::lists::FlowList;
 use crate::memory::Memory;
 use crate::{Nanos, Observer, Packet, Reason, Verdict};
 
@@ -89,7 +91,6 @@ impl<P: Packet, S: Storage<Slot<P>>, O: Observer<P>> Source<P> for Head<'_, P, S
 }
 
 impl Totals {
-    #[inline]
     pub(super) fn remove<P: Packet>(&mut self, packet: &P) {
         self.backlog -= 1;
         self.memory -= u64::from(packet.truesize());
@@ -123,20 +124,17 @@ impl<P: Packet, M: Memory> Fq<P, M> {
     }
 
     /// The queue at `place`.
-    #[inline]
     pub(super) fn tin(&self, place: u32) -> Option<&Tin> {
         self.tins.get(place as usize)
     }
 
     /// The flow of the pool for `hash`.
-    #[inline]
     fn index(&self, hash: u32) -> u32 {
         reciprocal_scale(hash, self.pool as usize)
     }
 
     /// Takes `packet` into the queue at `place`, which must be one, and then drops from the fattest flow
     /// while the radio is over a limit.
-    #[inline]
     pub(super) fn enqueue(
         &mut self,
         now: Nanos,
@@ -172,7 +170,7 @@ impl<P: Packet, M: Memory> Fq<P, M> {
             flow.owner = place;
             flow.deficit = self.limits.quantum;
             tin.flows = tin.flows.wrapping_add(1);
-            tin.new_flows.push(&mut self.flows, index);
+            tin.lists.new_flows.push(&mut self.flows, index);
         }
         if was_empty {
             self.occupy(index);
@@ -183,8 +181,7 @@ impl<P: Packet, M: Memory> Fq<P, M> {
         Verdict::Enqueued
     }
 
-    /// Delivers the next packet of the queue at `place`, which must be one.
-    #[inline]
+    /// Delivers the next packet of the queue at `place`, which must be one (Linux `fq_tin_dequeue`).
     pub(super) fn dequeue(
         &mut self,
         now: Nanos,
@@ -192,121 +189,35 @@ impl<P: Packet, M: Memory> Fq<P, M> {
         law: &Law,
         observer: &mut impl Observer<P>,
     ) -> Option<P> {
-        let tick = Tick::at(now);
-        loop {
+        let mut lists = self.tins.get(place as usize)?.lists;
+        let packet = lists.dequeue(&mut self.flows, self.limits.quantum, &mut |index, flow: &mut Flow| {
             let tin = &mut self.tins[place as usize];
-            let is_new = !tin.new_flows.is_empty();
-            let index = if is_new { tin.new_flows.head } else { tin.old_flows.head };
-            let flow = self.flows.get_mut(index as usize)?;
-            if flow.deficit <= 0 {
-                self.next_turn(place, index, is_new);
-                continue;
-            }
-            let Some(slot) = self.arena.shift(&mut flow.packets) else {
-                flow.vars.found_empty(law);
-                self.leave(place, index, is_new);
-                continue;
+            let had_packets = flow.backlog_packets > 0;
+            let mut head = Head {
+                arena: &mut self.arena,
+                packets: &mut flow.packets,
+                flow_bytes: &mut flow.backlog_bytes,
+                flow_packets: &mut flow.backlog_packets,
+                tin_bytes: &mut tin.backlog_bytes,
+                tin_packets: &mut tin.backlog_packets,
+                drop_len: &mut tin.codel_drop_len,
+                totals: &mut self.totals,
+                now,
+                observer,
             };
-            let len = slot.packet.len();
-            flow.backlog_bytes = flow.backlog_bytes.wrapping_sub(len);
-            flow.backlog_packets -= 1;
-            tin.backlog_bytes = tin.backlog_bytes.wrapping_sub(len);
-            tin.backlog_packets -= 1;
-            self.totals.remove(&slot.packet);
-            tin.codel.note(len);
-            let bytes = u64::from(flow.backlog_bytes);
-            let judged = flow.vars.signal(law, tick, Tick(slot.tick), bytes);
-            let mut packet = slot.packet;
-            if let Some(ok_to_drop) = judged {
-                match self.act(now, place, index, law, (packet, ok_to_drop), observer) {
-                    Some(delivered) => packet = delivered,
-                    None => {
-                        self.vacate(index);
-                        self.leave(place, index, is_new);
-                        continue;
-                    }
-                }
+            let packet = flow.vars.dequeue(law, &mut tin.codel, Tick::at(now), &mut head);
+            if let Some(packet) = &packet {
+                flow.deficit -= packet.len().min(MOST_CHARGED).cast_signed();
+                tin.tx_bytes += u64::from(packet.len());
+                tin.tx_packets += 1;
             }
-            let flow = &mut self.flows[index as usize];
-            flow.deficit -= packet.len().min(MOST_CHARGED).cast_signed();
-            let is_empty = flow.backlog_packets == 0;
-            let tin = &mut self.tins[place as usize];
-            tin.tx_bytes += u64::from(packet.len());
-            tin.tx_packets += 1;
-            if is_empty {
-                self.vacate(index);
+            if had_packets && flow.backlog_packets == 0 {
+                vacate(&mut self.occupied, &mut self.tins, &mut self.fallbacks, self.pool, index);
             }
-            return Some(packet);
-        }
-    }
-
-    /// The flow `index`, at the head of its list, has used up its turn: a quantum, and behind the old flows.
-    /// Alone it would come up again at once, so it gets all its turns together.
-    #[inline]
-    fn next_turn(&mut self, place: u32, index: u32, is_new: bool) {
-        let tin = &mut self.tins[place as usize];
-        let flow = &mut self.flows[index as usize];
-        let quantum = self.limits.quantum;
-        if !is_new && tin.old_flows.is_single() {
-            flow.deficit += (-flow.deficit / quantum + 1) * quantum;
-            return;
-        }
-        flow.deficit += quantum;
-        let next = flow.next;
-        if is_new {
-            tin.new_flows.shift(next);
-        } else {
-            tin.old_flows.shift(next);
-        }
-        tin.old_flows.push(&mut self.flows, index);
-    }
-
-    /// The flow `index`, at the head of its list, was found empty: off the lists, or behind the old flows
-    /// where it was new, lest it jump the queue (RFC 8290 section 4.2).
-    #[inline]
-    fn leave(&mut self, place: u32, index: u32, is_new: bool) {
-        let tin = &mut self.tins[place as usize];
-        let flow = &mut self.flows[index as usize];
-        let next = flow.next;
-        if !is_new {
-            flow.owner = NIL;
-            return tin.old_flows.shift(next);
-        }
-        tin.new_flows.shift(next);
-        if tin.old_flows.is_empty() {
-            flow.owner = NIL;
-        } else {
-            tin.old_flows.push(&mut self.flows, index);
-        }
-    }
-
-    /// The control law has something to say about the packet in hand: the way of drops and marks.
-    #[inline(never)]
-    fn act(
-        &mut self,
-        now: Nanos,
-        place: u32,
-        index: u32,
-        law: &Law,
-        judged: (P, bool),
-        observer: &mut impl Observer<P>,
-    ) -> Option<P> {
-        let tin = &mut self.tins[place as usize];
-        let flow = &mut self.flows[index as usize];
-        let counters: &mut Counters = &mut tin.codel;
-        let mut head = Head {
-            arena: &mut self.arena,
-            packets: &mut flow.packets,
-            flow_bytes: &mut flow.backlog_bytes,
-            flow_packets: &mut flow.backlog_packets,
-            tin_bytes: &mut tin.backlog_bytes,
-            tin_packets: &mut tin.backlog_packets,
-            drop_len: &mut tin.codel_drop_len,
-            totals: &mut self.totals,
-            now,
-            observer,
-        };
-        flow.vars.drop_or_mark(law, counters, Tick::at(now), judged, &mut head)
+            packet
+        });
+        self.tins[place as usize].lists = lists;
+        packet
     }
 
     /// Packets of the pool's flow for `hash`, where it is the queue's at `place`.
@@ -325,8 +236,8 @@ impl<P: Packet, M: Memory> Fq<P, M> {
             return false;
         }
         let tin = &mut self.tins[from as usize];
-        if !tin.new_flows.remove(&mut self.flows, index) {
-            tin.old_flows.remove(&mut self.flows, index);
+        if !tin.lists.new_flows.remove(&mut self.flows, index) {
+            tin.lists.old_flows.remove(&mut self.flows, index);
         }
         let flow = &mut self.flows[index as usize];
         let (bytes, packets) = (flow.backlog_bytes, flow.backlog_packets);
@@ -338,7 +249,7 @@ impl<P: Packet, M: Memory> Fq<P, M> {
         tin.backlog_packets += packets;
         tin.had_packets |= packets > 0;
         tin.flows = tin.flows.wrapping_add(1);
-        tin.new_flows.push(&mut self.flows, index);
+        tin.lists.new_flows.push(&mut self.flows, index);
         true
     }
 
@@ -347,8 +258,8 @@ impl<P: Packet, M: Memory> Fq<P, M> {
     pub(super) fn purge(&mut self, now: Nanos, place: u32, observer: &mut impl Observer<P>) {
         loop {
             let tin = &mut self.tins[place as usize];
-            let is_new = !tin.new_flows.is_empty();
-            let list = if is_new { &mut tin.new_flows } else { &mut tin.old_flows };
+            let is_new = !tin.lists.new_flows.is_empty();
+            let list = if is_new { &mut tin.lists.new_flows } else { &mut tin.lists.old_flows };
             let index = list.head;
             let Some(flow) = self.flows.get_mut(index as usize) else { return };
             let had_packets = flow.backlog_packets > 0;
@@ -375,7 +286,7 @@ impl<P: Packet, M: Memory> Fq<P, M> {
 
     /// The flows on the lists of the queue at `place`, new ones first.
     pub(super) fn flows(&self, place: u32) -> impl Iterator<Item = FlowState> {
-        let lists = self.tin(place).map(|tin| [(tin.new_flows, true), (tin.old_flows, false)]);
+        let lists = self.tin(place).map(|tin| [(tin.lists.new_flows, true), (tin.lists.old_flows, false)]);
         let walk = move |(list, is_new): (FlowList, bool)| {
             let mut at = list.head;
             core::iter::from_fn(move || {

@@ -1,5 +1,6 @@
 //! Limits of the radio: which flows hold packets, which of them is the fattest, and what it loses.
 
+use super::flow::Tin;
 use super::fq::Fq;
 use crate::arena::NIL;
 use crate::memory::Memory;
@@ -34,25 +35,8 @@ impl<P: Packet, M: Memory> Fq<P, M> {
     }
 
     /// The flow `index` lost its last packet.
-    #[inline]
     pub(super) fn vacate(&mut self, index: u32) {
-        if let Some(word) = self.occupied.get_mut(index as usize / 64).filter(|_| index < self.pool) {
-            *word &= !(1 << (index % 64));
-        } else {
-            self.vacate_fallback(index - self.pool);
-        }
-    }
-
-    fn vacate_fallback(&mut self, place: u32) {
-        let tin = &self.tins[place as usize];
-        let (prev, next) = (tin.fallback_prev, tin.fallback_next);
-        match self.tins.get_mut(prev as usize) {
-            Some(prev) => prev.fallback_next = next,
-            None => self.fallbacks = next,
-        }
-        if let Some(next) = self.tins.get_mut(next as usize) {
-            next.fallback_prev = prev;
-        }
+        vacate(&mut self.occupied, &mut self.tins, &mut self.fallbacks, self.pool, index);
     }
 
     /// The flow with most bytes: the lowest index of the pool among equals; a fall-back flow only where it
@@ -120,5 +104,22 @@ impl<P: Packet, M: Memory> Fq<P, M> {
         if flow.backlog_packets == 0 {
             self.vacate(index);
         }
+    }
+}
+
+/// The flow `index` lost its last packet. `pool` flows come before the fall-back flows.
+pub(super) fn vacate(occupied: &mut [u64], tins: &mut [Tin], fallbacks: &mut u32, pool: u32, index: u32) {
+    if index < pool {
+        occupied[index as usize / 64] &= !(1 << (index % 64));
+        return;
+    }
+    let tin = &tins[(index - pool) as usize];
+    let (prev, next) = (tin.fallback_prev, tin.fallback_next);
+    match tins.get_mut(prev as usize) {
+        Some(prev) => prev.fallback_next = next,
+        None => *fallbacks = next,
+    }
+    if let Some(next) = tins.get_mut(next as usize) {
+        next.fallback_prev = prev;
     }
 }
