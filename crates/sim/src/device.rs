@@ -9,12 +9,10 @@ use crate::fifo_line::FifoLine;
 use crate::frame::Token;
 use crate::implementation::Implementation;
 use crate::lanes::NEVER;
-use crate::own_queue::{OwnPort, Running};
+use crate::own_queue::{EitherQueue, Running};
 use crate::scenario::{Discipline, PortSpec};
 use crate::shaped::Shaped;
 use crate::wifi::DeviceId;
-
-type AQueue = AnyQueue<Token>;
 
 /// Between which devices of which radio a link is.
 #[derive(Clone, Copy, Debug)]
@@ -36,11 +34,12 @@ pub(crate) struct SwitchPort {
 #[allow(clippy::large_enum_variant)]
 pub(crate) enum Device {
     Fifo(FifoLine),
-    Single(Port<Token, AQueue>),
-    Shaped(Box<Port<Token, Shaped>>),
-    Multi(Box<MultiPort<Token, AQueue>>),
+    /// A queue of the catalogue.
+    Single(Port<Token, AnyQueue<Token>>),
     /// A queue of one's own.
-    Own(Box<Port<Token, OwnPort>>),
+    Own(Box<Port<Token, Running>>),
+    Shaped(Box<Port<Token, Shaped<EitherQueue>>>),
+    Multi(Box<MultiPort<Token, EitherQueue>>),
     /// On the air: what there is to be read of it is the radio's.
     Air(AirEnds),
     /// An output of a switch: what there is to be read of it is the switch's.
@@ -57,26 +56,14 @@ impl Device {
         implementation: Implementation,
     ) -> Result<Device, BuildError> {
         let invalid = |why: &str| BuildError::Invalid { what: "link", index, why: why.into() };
-        if let (Discipline::Own(own), 1) = (&spec.queue, spec.lanes) {
-            let queue = Running::new(own, draws);
-            let queue = match spec.shaper {
-                None => OwnPort::Plain(queue),
-                Some(shaper) => {
-                    let shaped =
-                        Shaped::new(shaper, queue).ok_or_else(|| invalid("a shaper of rate zero"))?;
-                    OwnPort::Shaped(shaped.into())
-                }
-            };
-            return Ok(Device::Own(Box::new(Port::new(queue, spec.ring, spec.line.clone()))));
-        }
         let mut queue = || {
             let draws = Rng::new(draws.next_u64());
             let built = match &spec.queue {
                 Discipline::Queue(queue) => queue.build_with(spec.rate, spec.frame, Nanos::ZERO, draws),
                 Discipline::Classes(tree) => tree.build_with(spec.frame, Nanos::ZERO, draws),
-                Discipline::Own(_) => return Err(invalid("a queue of one's own feeds one hardware queue")),
+                Discipline::Own(own) => return Ok(EitherQueue::Own(Running::new(own, draws))),
             };
-            built.map_err(|error| BuildError::Queue { index, error })
+            built.map(EitherQueue::Catalogue).map_err(|error| BuildError::Queue { index, error })
         };
         if let Some(shaper) = spec.shaper {
             let shaped = Shaped::new(shaper, queue()?).ok_or_else(|| invalid("a shaper of rate zero"))?;
@@ -84,12 +71,19 @@ impl Device {
         }
         if spec.lanes == 1 {
             let may_compute_ahead = implementation == Implementation::Fast && !is_fed_back;
-            if let (AnyQueue::Fifo(fifo), Line::Rate(line), None, None, true) =
+            if let (EitherQueue::Catalogue(AnyQueue::Fifo(fifo)), Line::Rate(line), None, None, true) =
                 (&queue()?, &spec.line, spec.ring, spec.pause, may_compute_ahead)
             {
                 return Ok(Device::Fifo(FifoLine::new(fifo.limit(), places(fifo.limit()), *line)));
             }
-            return Ok(Device::Single(Port::new(queue()?, spec.ring, spec.line.clone())));
+            return Ok(match queue()? {
+                EitherQueue::Catalogue(queue) => {
+                    Device::Single(Port::new(queue, spec.ring, spec.line.clone()))
+                }
+                EitherQueue::Own(queue) => {
+                    Device::Own(Box::new(Port::new(queue, spec.ring, spec.line.clone())))
+                }
+            });
         }
         let queues = (0..spec.lanes).map(|_| queue()).collect::<Result<Vec<_>, _>>()?;
         let ring = spec.ring.ok_or_else(|| invalid("several hardware queues need a ring each"))?;
@@ -206,10 +200,7 @@ impl Device {
             Device::Single(port) => port.busy_by(now),
             Device::Shaped(port) => port.busy_by(now).max(port.queue().busy_by(now)),
             Device::Multi(port) => port.busy_by(now),
-            Device::Own(port) => match port.queue() {
-                OwnPort::Plain(_) => port.busy_by(now),
-                OwnPort::Shaped(shaped) => port.busy_by(now).max(shaped.busy_by(now)),
-            },
+            Device::Own(port) => port.busy_by(now),
         }
     }
 
@@ -218,39 +209,48 @@ impl Device {
         match self {
             // A FIFO has one counter beyond the statistics that all have.
             Device::Fifo(line) => each("drop_overlimit", line.stats().drops),
+            Device::Single(port) => port.queue().counters(each),
             Device::Own(port) => port.queue().counters(each),
-            _ => self.queues().for_each(|queue| queue.counters(each)),
+            Device::Shaped(port) => port.queue().queue().counters(each),
+            Device::Multi(port) => lanes(port).for_each(|queue| queue.counters(each)),
+            Device::Air(_) | Device::Switch(_) => {}
         }
     }
 
     /// Whether its queues let a packet go at the time that its sender has stamped it with.
     pub(crate) fn keeps_departures(&self) -> bool {
-        self.queues().any(|queue| match queue {
-            AnyQueue::Fq(fq) => fq.params().pacing,
-            AnyQueue::Wheel(_) => true,
-            _ => false,
-        })
-    }
-
-    /// The queue of each hardware queue; one's own is none of these.
-    fn queues(&self) -> impl Iterator<Item = &AQueue> {
-        (0_usize..).map_while(|lane| match self {
-            Device::Fifo(_) | Device::Own(_) | Device::Air(_) | Device::Switch(_) => None,
-            Device::Single(port) => (lane == 0).then(|| port.queue()),
-            Device::Shaped(port) => (lane == 0).then(|| port.queue().queue()),
-            Device::Multi(port) => port.queue(lane),
-        })
+        match self {
+            Device::Fifo(_) | Device::Own(_) | Device::Air(_) | Device::Switch(_) => false,
+            Device::Single(port) => keeps_departures(port.queue()),
+            Device::Shaped(port) => port.queue().queue().in_catalogue().is_some_and(keeps_departures),
+            Device::Multi(port) => lanes(port).filter_map(EitherQueue::in_catalogue).any(keeps_departures),
+        }
     }
 
     /// What its queues have done together.
     pub(crate) fn stats(&self) -> Stats {
         match self {
-            Device::Fifo(line) => return line.stats(),
-            Device::Shaped(port) => return port.queue().stats(),
-            Device::Own(port) => return port.queue().stats(),
-            Device::Single(_) | Device::Multi(_) | Device::Air(_) | Device::Switch(_) => {}
+            Device::Fifo(line) => line.stats(),
+            Device::Single(port) => port.queue().stats(),
+            Device::Own(port) => port.queue().stats(),
+            Device::Shaped(port) => port.queue().stats(),
+            Device::Multi(port) => lanes(port).map(Queue::stats).sum(),
+            Device::Air(_) | Device::Switch(_) => Stats::default(),
         }
-        self.queues().map(Queue::stats).sum()
+    }
+}
+
+/// The queues of a device with several.
+fn lanes(port: &MultiPort<Token, EitherQueue>) -> impl Iterator<Item = &EitherQueue> {
+    (0..).map_while(|lane| port.queue(lane))
+}
+
+/// Whether a queue lets a packet go at the time that its sender has stamped it with.
+fn keeps_departures(queue: &AnyQueue<Token>) -> bool {
+    match queue {
+        AnyQueue::Fq(fq) => fq.params().pacing,
+        AnyQueue::Wheel(_) => true,
+        _ => false,
     }
 }
 

@@ -4,11 +4,10 @@ use std::collections::HashSet;
 use std::fmt;
 use std::sync::Arc;
 
-use goodqueue::{Backlog, Nanos, Observer, Packet, Queue, Reason, Rng, Stats, Verdict};
+use goodqueue::{AnyQueue, Backlog, Nanos, Observer, Packet, Queue, Reason, Rng, Stats, Verdict};
 
 use crate::frame::{FrameId, Token};
 use crate::scenario::Discipline;
-use crate::shaped::Shaped;
 
 /// A queue of one's own: two methods. Made into a [`Discipline`] by [`Discipline::own`]; each link gets a
 /// clone of its own.
@@ -119,6 +118,12 @@ pub struct NamedQueue {
 impl Discipline {
     /// A queue of one's own under `name`, which tables, charts and claims show. The name should not be
     /// another's.
+    ///
+    /// It can be in front of any line: alone, below a [`Shaper`](crate::Shaper), as one of several hardware
+    /// queues ([`PortSpec::lanes`](crate::PortSpec::lanes)), and at an output of a switch
+    /// ([`Buffers::Output`](crate::switch::Buffers::Output), [`Buffers::Voq`](crate::switch::Buffers::Voq)).
+    /// Each has a clone of its own. The queue that all outputs of a switch share, the leaves of `htb` and the
+    /// queues of Wi-Fi devices are those of the catalogue ([`QueueSpec`](goodqueue::QueueSpec)).
     #[must_use]
     pub fn own(name: &str, queue: impl OwnQueue + Clone) -> Discipline {
         Discipline::Own(NamedQueue { name: name.into(), prototype: Arc::new(queue) })
@@ -174,6 +179,8 @@ impl Held {
 pub(crate) struct Running {
     queue: Box<dyn Prototype>,
     held: Held,
+    /// It is where no queue may hold packets back.
+    never_holds_back: bool,
 }
 
 impl Running {
@@ -181,7 +188,13 @@ impl Running {
         let mut queue = own.prototype.instance();
         queue.seed(draws);
         let (backlog, stats) = (Backlog::default(), Stats::default());
-        Running { queue, held: Held { name: Arc::clone(&own.name), frames: HashSet::new(), backlog, stats } }
+        let held = Held { name: Arc::clone(&own.name), frames: HashSet::new(), backlog, stats };
+        Running { queue, held, never_holds_back: false }
+    }
+
+    /// The same at an output of a switch, which asks it only when a packet can leave at once.
+    pub(crate) fn at_switch(own: &NamedQueue, draws: Rng) -> Running {
+        Running { never_holds_back: true, ..Running::new(own, draws) }
     }
 }
 
@@ -199,10 +212,13 @@ impl Queue<Token> for Running {
     fn dequeue(&mut self, now: Nanos, observer: &mut impl Observer<Token>) -> Option<Token> {
         let mut report = Report { now, held: &mut self.held, observer, dropped: None };
         let Some(packet) = self.queue.dequeue(now, &mut report) else {
+            let Held { name, backlog: Backlog { packets, .. }, .. } = &self.held;
+            assert!(
+                *packets == 0 || !self.never_holds_back,
+                "the queue `{name}` holds {packets} packets and gives none: at a switch no queue holds back"
+            );
             // Asked again at once, it would give none again, for ever.
             let is_early = self.next_wake(now).is_some_and(|at| at <= now);
-            let Held { name, backlog, .. } = &self.held;
-            let packets = backlog.packets;
             assert!(
                 !is_early,
                 "the queue `{name}` holds {packets} packets, says that one may leave, and gives none"
@@ -243,24 +259,35 @@ impl Queue<Token> for Running {
     }
 }
 
-/// A queue of one's own, with a shaper above it or without.
+/// A queue of the catalogue or one's own, where either can be.
 #[derive(Debug)]
-pub(crate) enum OwnPort {
-    Plain(Running),
-    Shaped(Box<Shaped<Running>>),
+#[allow(clippy::large_enum_variant)] // One for a device, as a rule of the first kind: no box for it.
+pub(crate) enum EitherQueue {
+    Catalogue(AnyQueue<Token>),
+    Own(Running),
 }
 
 /// Runs `$body` with `$queue` bound to the queue inside.
 macro_rules! each {
-    ($own:expr, $queue:ident => $body:expr) => {
-        match $own {
-            OwnPort::Plain($queue) => $body,
-            OwnPort::Shaped($queue) => $body,
+    ($either:expr, $queue:ident => $body:expr) => {
+        match $either {
+            EitherQueue::Catalogue($queue) => $body,
+            EitherQueue::Own($queue) => $body,
         }
     };
 }
 
-impl Queue<Token> for OwnPort {
+impl EitherQueue {
+    /// The queue, where it is one of the catalogue.
+    pub(crate) fn in_catalogue(&self) -> Option<&AnyQueue<Token>> {
+        match self {
+            EitherQueue::Catalogue(queue) => Some(queue),
+            EitherQueue::Own(_) => None,
+        }
+    }
+}
+
+impl Queue<Token> for EitherQueue {
     fn enqueue(&mut self, now: Nanos, packet: Token, observer: &mut impl Observer<Token>) -> Verdict {
         each!(self, queue => queue.enqueue(now, packet, observer))
     }

@@ -3,14 +3,14 @@
 //! A shaper is no line: it lets a packet go at once and then holds the next one back. An idle shaper
 //! delays nothing, and a packet leaves one serialization time earlier than it would leave a line.
 
-use goodqueue::{AnyQueue, Backlog, Bytes, Nanos, Observer, Packet, Queue, Serializer, Span, Stats, Verdict};
+use goodqueue::{Backlog, Bytes, Nanos, Observer, Packet, Queue, Serializer, Span, Stats, Verdict};
 
 use crate::frame::Token;
 use crate::scenario::{Shaper, ShaperKind};
 
 /// The shaper at work. The bucket is counted in time: what the rate needs for the bytes.
 #[derive(Clone, Debug)]
-pub(crate) struct Shaped<Q = AnyQueue<Token>> {
+pub(crate) struct Shaped<Q> {
     queue: Q,
     kind: ShaperKind,
     rate: Serializer,

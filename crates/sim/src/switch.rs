@@ -15,7 +15,8 @@
 //! buffer of one packet). Where all lines are as fast as the fabric and all packets as long, this is the
 //! switch in time slots of the literature. With the others the memory is as fast as all lines together.
 //!
-//! A queue is any of the crate `goodqueue`, fair and managed ones too, but for one that holds packets back.
+//! A queue is any that lets packets go at once, fair and managed ones too; one that holds packets back is not
+//! looked at in time.
 
 use goodqueue::{
     AnyQueue, Backlog, BuildError, Bytes, Nanos, Observer, Packet, PortStats, Queue, QueueSpec, Rate, Reason,
@@ -43,13 +44,13 @@ impl Buffers {
     }
 }
 
-/// A switch to be built.
+/// A switch to be built. `O` says which queue an output has.
 #[derive(Clone, Debug)]
-pub struct SwitchSpec {
+pub struct SwitchSpec<O = QueueSpec> {
     /// Inputs, above 0.
     pub inputs: usize,
     /// Each output's line, and the queue for what goes there.
-    pub outputs: Vec<(Serializer, QueueSpec)>,
+    pub outputs: Vec<(Serializer, O)>,
     /// Where the packets wait.
     pub buffers: Buffers,
     /// The queue of [`Buffers::Input`] and [`Buffers::Shared`].
@@ -93,12 +94,12 @@ struct Input {
 
 /// A switch at work.
 #[derive(Debug)]
-pub struct Switch<P: Packet> {
+pub struct Switch<P: Packet, Q = AnyQueue<P>> {
     buffers: Buffers,
     memory: u64,
     fabric: Rate,
     /// Of `Input` by input; of `Voq` by input, then output; of `Output` by output.
-    queues: Vec<AnyQueue<P>>,
+    queues: Vec<Q>,
     /// `Input` and `Shared`: the head of each queue, which waits for its output.
     heads: Vec<Option<P>>,
     inputs: Vec<Input>,
@@ -113,25 +114,38 @@ impl<P: Packet> Switch<P> {
     ///
     /// # Errors
     /// Where a queue cannot be built for its line, with the number of its output.
-    pub fn new(spec: &SwitchSpec, mut draws: Rng) -> Result<Switch<P>, (usize, BuildError)> {
-        let SwitchSpec { inputs, buffers, fabric, frame, .. } = *spec;
-        let mut build = |output: usize, rate, queue: &QueueSpec| {
-            let draws = Rng::new(draws.next_u64());
-            queue.build_with(rate, frame, Nanos::ZERO, draws).map_err(|error| (output, error))
-        };
-        let by_output = |_| spec.outputs.iter().enumerate();
+    pub fn new(spec: &SwitchSpec, draws: Rng) -> Result<Switch<P>, (usize, BuildError)> {
+        let build = |queue: &QueueSpec, rate, draws| queue.build_with(rate, spec.frame, Nanos::ZERO, draws);
+        Switch::with_queues(spec, draws, build, build)
+    }
+}
+
+impl<P: Packet, Q: Queue<P>> Switch<P, Q> {
+    /// The same with queues of any kind. `common` builds one of [`Buffers::Input`] and [`Buffers::Shared`], and
+    /// `own` one of an output: each from what the specification says of it, for a line of this rate, with
+    /// random numbers of its own.
+    pub(crate) fn with_queues<O>(
+        spec: &SwitchSpec<O>,
+        mut draws: Rng,
+        common: impl Fn(&QueueSpec, Rate, Rng) -> Result<Q, BuildError>,
+        own: impl Fn(&O, Rate, Rng) -> Result<Q, BuildError>,
+    ) -> Result<Switch<P, Q>, (usize, BuildError)> {
+        let SwitchSpec { inputs, buffers, fabric, .. } = *spec;
+        let mut next = || Rng::new(draws.next_u64());
+        let mut shared = || common(&spec.queue, fabric, next()).map_err(|error| (0, error));
         let queues = match buffers {
-            Buffers::Input => (0..inputs).map(|_| build(0, fabric, &spec.queue)).collect::<Result<_, _>>(),
-            Buffers::Shared => build(0, fabric, &spec.queue).map(|queue| vec![queue]),
-            Buffers::Output => {
-                by_output(0).map(|(at, (line, queue))| build(at, line.rate(), queue)).collect()
+            Buffers::Input => (0..inputs).map(|_| shared()).collect::<Result<Vec<Q>, _>>(),
+            Buffers::Shared => shared().map(|queue| vec![queue]),
+            Buffers::Output | Buffers::Voq => {
+                let sets = if buffers == Buffers::Voq { inputs } else { 1 };
+                let outputs = (0..sets).flat_map(|_| spec.outputs.iter().enumerate());
+                let queue = |(at, (line, queue)): (usize, &(Serializer, O))| {
+                    own(queue, line.rate(), next()).map_err(|error| (at, error))
+                };
+                outputs.map(queue).collect()
             }
-            Buffers::Voq => (0..inputs)
-                .flat_map(by_output)
-                .map(|(at, (line, queue))| build(at, line.rate(), queue))
-                .collect(),
         }?;
-        let output = |&(line, _): &(Serializer, QueueSpec)| Output {
+        let output = |&(line, _): &(Serializer, O)| Output {
             line,
             packet: None,
             started: Nanos::ZERO,
@@ -193,7 +207,7 @@ impl<P: Packet> Switch<P> {
     }
 
     /// The queues in which packets for `output` may wait.
-    pub fn queues_of(&self, output: usize) -> impl Iterator<Item = &AnyQueue<P>> {
+    pub fn queues_of(&self, output: usize) -> impl Iterator<Item = &Q> {
         let (from, step) = match self.buffers {
             Buffers::Input | Buffers::Shared => (0, 1),
             Buffers::Output => (output, self.queues.len()),
@@ -203,7 +217,7 @@ impl<P: Packet> Switch<P> {
     }
 
     /// Does something with a queue, and counts what it holds.
-    fn with<T>(&mut self, queue: usize, act: impl FnOnce(&mut AnyQueue<P>) -> T) -> T {
+    fn with<T>(&mut self, queue: usize, act: impl FnOnce(&mut Q) -> T) -> T {
         let queue = &mut self.queues[queue];
         let before = queue.backlog();
         let done = act(queue);

@@ -2,11 +2,13 @@
 
 use std::collections::VecDeque;
 
-use goodqueue::{Nanos, Packet, Rate, Reason, RingSpec, Rng, Span};
+use goodqueue::{Nanos, Packet, QueueSpec, Rate, Reason, RingSpec, Rng, Span};
+use goodqueue_sim::switch::Buffers;
 use goodqueue_sim::tcp::Config;
 use goodqueue_sim::tcp::cc::CcKind;
 use goodqueue_sim::{
-    Discipline, Dumbbell, Flow, OwnQueue, PortSpec, Report, Shaper, ShaperKind, Simulation, Token,
+    Discipline, Dumbbell, Flow, Link, OwnQueue, Pattern, PortSpec, Report, Scenario, Shaper, ShaperKind,
+    Simulation, Source, Switch, Token,
 };
 
 const RATE: Rate = Rate(20_000_000);
@@ -54,8 +56,8 @@ fn seen(simulation: &Simulation) -> impl PartialEq + std::fmt::Debug {
 fn a_fifo_of_ones_own_is_pfifo() {
     let ring = Some(RingSpec { entries: 4, bql: false, coalesce: Span::ZERO });
     let shaper = Some(Shaper { kind: ShaperKind::Htb, rate: Rate(15_000_000), burst: 1514 });
-    for (ring, shaper) in [(ring, None), (None, shaper), (ring, shaper)] {
-        let port = |queue| PortSpec { ring, shaper, ..PortSpec::new(queue, RATE) };
+    for (ring, shaper, lanes) in [(ring, None, 1), (None, shaper, 1), (ring, shaper, 1), (ring, None, 2)] {
+        let port = |queue| PortSpec { ring, shaper, lanes, ..PortSpec::new(queue, RATE) };
         let own = run(port(pfifo(50)), false);
         let ours = run(port("pfifo:50".parse().expect("a queue")), false);
         assert_eq!(own.trace_hash(), ours.trace_hash());
@@ -150,11 +152,52 @@ fn a_queue_that_breaks_the_contract_is_named() {
     }
 }
 
+/// Two hosts send to a third through a switch, as much as its output can take.
+fn switched(queue: &Discipline, buffers: Buffers) -> Simulation {
+    let port = |queue: &Discipline| Some(PortSpec::new(queue.clone(), RATE));
+    let fifo: QueueSpec = "pfifo:50".parse().expect("a queue");
+    let source = |from| Source {
+        from,
+        to: 3,
+        pattern: Pattern::Poisson { mean: Span::from_micros(1200) },
+        len: 1514,
+        dscp: 0,
+        start: Span::ZERO,
+        stop: None,
+    };
+    let scenario = Scenario {
+        nodes: ["one", "other", "switch", "receiver"].map(String::from).to_vec(),
+        links: vec![
+            Link::new(0, 2, port(&fifo.into()), Span::from_micros(5)),
+            Link::new(1, 2, port(&fifo.into()), Span::from_micros(7)),
+            Link::new(2, 3, port(queue), Span::from_micros(5)),
+        ],
+        sources: vec![source(0), source(1)],
+        switches: vec![Switch { node: 2, buffers, queue: fifo, memory: None }],
+        tcp: Config { tso: false, ..Config::default() },
+        seed: 1,
+        ..Scenario::default()
+    };
+    let mut simulation = Simulation::new(&scenario).expect("a scenario");
+    simulation.run_until(Nanos::ZERO + Span::from_secs(5));
+    simulation
+}
+
 #[test]
-fn several_hardware_queues_are_refused() {
-    let ring = Some(RingSpec { entries: 4, bql: false, coalesce: Span::ZERO });
-    let port = PortSpec { lanes: 2, ring, ..PortSpec::new(pfifo(50), RATE) };
-    let scenario = Dumbbell { up: port.clone(), down: port, rtts: vec![Span::from_millis(20)] }.scenario();
-    let error = Simulation::new(&scenario).expect_err("two lanes").to_string();
-    assert_eq!(error, "link 0: a queue of one's own feeds one hardware queue");
+fn a_fifo_of_ones_own_is_pfifo_at_an_output_of_a_switch() {
+    for buffers in [Buffers::Output, Buffers::Voq] {
+        let own = switched(&pfifo(5), buffers);
+        let ours = switched(&"pfifo:5".parse().expect("a queue"), buffers);
+        assert_eq!(own.trace_hash(), ours.trace_hash(), "{buffers:?}");
+        let [own, ours] = [&own, &ours].map(|simulation| simulation.link(2));
+        assert_eq!((own.queue(), own.counters()), (ours.queue(), ours.counters()), "{buffers:?}");
+        assert!(own.queue().drops > 10, "{buffers:?}: {:?}", own.queue());
+    }
+}
+
+/// The switch would not ask it again in time.
+#[test]
+#[should_panic(expected = "the queue `late` holds 1 packets and gives none: at a switch no queue holds back")]
+fn a_queue_that_holds_back_at_a_switch_is_named() {
+    switched(&Discipline::own("late", Late::default()), Buffers::Output);
 }

@@ -2,15 +2,14 @@
 
 use goodqueue::details::{Details, TcpHeader};
 use goodqueue::port::Line;
-use goodqueue::{
-    AnyQueue, Backlog, Nanos, Observer, PortStats, QueueSpec, Rate, Reason, Rng, Serializer, Span,
-};
+use goodqueue::{Backlog, Nanos, Observer, PortStats, QueueSpec, Rate, Reason, Rng, Serializer, Span};
 
 use crate::device::{Device, SwitchPort};
 use crate::error::BuildError;
 use crate::frame::{Frames, Token};
 use crate::lanes::{Lane, NEVER};
 use crate::link::{Link, Losses};
+use crate::own_queue::{EitherQueue, NamedQueue, Running};
 use crate::path::Paths;
 use crate::scenario::{self, Discipline, PortSpec, Scenario};
 use crate::switch::{Ports, Switch, SwitchSpec};
@@ -18,7 +17,7 @@ use crate::switch::{Ports, Switch, SwitchSpec};
 /// A switch at work.
 #[derive(Debug)]
 pub(crate) struct SwitchNode {
-    switch: Switch<Token>,
+    switch: Switch<Token, EitherQueue>,
     /// The input that each link is, where it is one.
     inputs: Vec<Option<u32>>,
     /// The link that each output is.
@@ -109,7 +108,7 @@ impl SwitchNode {
     }
 
     /// The queues that what is for it waits in, with the others' packets where they share them.
-    pub(super) fn queues(&self, output: usize) -> impl Iterator<Item = &AnyQueue<Token>> {
+    pub(super) fn queues(&self, output: usize) -> impl Iterator<Item = &EitherQueue> {
         self.switch.queues_of(output)
     }
 }
@@ -164,7 +163,14 @@ impl SwitchNode {
             frame,
         };
         let draws = Rng::stream(scenario.seed, index as u64, "switch");
-        let switch = Switch::new(&spec, draws)
+        let catalogue = |queue: &QueueSpec, rate, draws| {
+            queue.build_with(rate, frame, Nanos::ZERO, draws).map(EitherQueue::Catalogue)
+        };
+        let of_output = |queue: &OutputQueue, rate, draws| match queue {
+            OutputQueue::Catalogue(queue) => catalogue(queue, rate, draws),
+            OutputQueue::Own(own) => Ok(EitherQueue::Own(Running::at_switch(own, draws))),
+        };
+        let switch = Switch::with_queues(&spec, draws, catalogue, of_output)
             .map_err(|(output, error)| BuildError::Queue { index: outputs[output] as usize, error })?;
         let held = vec![Backlog::default(); outputs.len()];
         Ok(SwitchNode { switch, inputs, outputs, held, lane: 0 })
@@ -206,14 +212,22 @@ impl SwitchNode {
     }
 }
 
+/// The queue of an output.
+#[derive(Clone, Debug)]
+enum OutputQueue {
+    Catalogue(QueueSpec),
+    Own(NamedQueue),
+}
+
 /// Line and queue of an output that has nothing but these.
-fn plain(port: &PortSpec) -> Option<(Serializer, QueueSpec)> {
+fn plain(port: &PortSpec) -> Option<(Serializer, OutputQueue)> {
     let PortSpec { queue, shaper, lanes, ring, line, pause, .. } = port;
     let is_plain = shaper.is_none() && *lanes == 1 && ring.is_none() && pause.is_none();
-    match (line, queue) {
-        (Line::Rate(line), Discipline::Queue(queue)) if is_plain && !queue.is_shaper() => {
-            Some((*line, *queue))
-        }
-        _ => None,
-    }
+    let Line::Rate(line) = line else { return None };
+    let queue = match queue {
+        Discipline::Queue(queue) if !queue.is_shaper() => OutputQueue::Catalogue(*queue),
+        Discipline::Own(own) => OutputQueue::Own(own.clone()),
+        Discipline::Queue(_) | Discipline::Classes(_) => return None,
+    };
+    is_plain.then_some((*line, queue))
 }

@@ -332,8 +332,16 @@ impl Radio {
         let device = &mut self.devices[usize::from(to)];
         if let Some(stack) = device.stack.as_mut().filter(|_| device.lower == Lower::Txq) {
             let frames = burst.mpdus.iter().zip(&self.received).filter(|&(_, &is_received)| is_received);
-            let micros = frames.map(|(mpdu, _)| rate.ppdu(mpdu.frame.mpdu().into()).0 / 1000).sum::<u64>();
-            stack.register_airtime(now, station, back.1, 0, micros as u32);
+            // Most frames of an aggregate are as long as the one before.
+            let (mut bytes, mut micros) = (0, 0);
+            let alone = frames.map(|(mpdu, _)| {
+                if mpdu.frame.mpdu() != bytes {
+                    bytes = mpdu.frame.mpdu();
+                    micros = rate.ppdu(bytes.into()).0 / 1000;
+                }
+                micros
+            });
+            stack.register_airtime(now, station, back.1, 0, alone.sum::<u64>() as u32);
         }
     }
 

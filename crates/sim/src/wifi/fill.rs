@@ -98,7 +98,8 @@ impl Radio {
             let turn = &mut device.categories[ac as usize].turn;
             if !has_room {
                 if !device.lower.is_firmware() && !device.keeps_turn {
-                    turn.rotate_left(1);
+                    turn.push_back((path, tid));
+                    turn.pop_front();
                 }
                 return;
             }
