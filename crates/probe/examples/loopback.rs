@@ -1,4 +1,4 @@
-//! Runs a test between two threads over the loopback interface and prints what it measured.
+//! Runs a test between two threads over the loopback interface and prints the results.
 //!
 //! `cargo run --release -p goodqueue-probe --features net --example loopback -- ping 3s 1ms`
 
@@ -53,9 +53,9 @@ fn main() -> Result<(), Box<dyn Error>> {
         let (sent, misses) = (outcome.stats.sent, outcome.stats.timer_misses);
         let (median, p99, max) = (us(500), us(990), rtts.last().map_or(-1.0, |&ns| ns as f64 / 1e3));
         println!("{:<20} {sent} sent, {} received, {misses} missed", probe.name, rtts.len());
-        println!("{:<20} round trip: median {median} us, 99 % {p99} us, most {max} us", "");
+        println!("{:<20} round trip: median {median} us, 99 % {p99} us, max {max} us", "");
         let late = outcome.stats.lateness;
-        println!("{:<20} sent late by: median {} ns, most {} ns", "", late.quantile_ns(0.5), late.max_ns);
+        println!("{:<20} sent late by: median {} ns, max {} ns", "", late.quantile_ns(0.5), late.max_ns);
     }
     println!("probe thread urgent: {}", client.probe_urgent);
     for warning in &client.warnings {

@@ -1,7 +1,7 @@
 //! The tests by name, each a row of data; [`crate::resolve`] fills in the numbers.
 //!
-//! Names of tests and series are those of flent 2.1 where flent has the test, so that its users and its
-//! plots find them. A test of another kind is another row, not other code.
+//! Names of tests and series are those of flent 2.1 if flent has the test, so that its users and its plots
+//! find them. A new test is a new row, not new code.
 
 use crate::Direction;
 use crate::Dscp;
@@ -14,7 +14,7 @@ pub const MAX_FLOWS: u32 = 1000;
 pub struct TestInfo {
     /// Its name.
     pub name: &'static str,
-    /// Other names for the same.
+    /// Other names for it.
     pub aliases: &'static [&'static str],
     /// One line about it.
     pub about: &'static str,
@@ -22,9 +22,9 @@ pub struct TestInfo {
     pub flows: &'static [FlowGroup],
     /// Its probes.
     pub probes: &'static [ProbeGroup],
-    /// The number N of flows per direction where nobody gives one; absent where the test has none.
+    /// Default of the number N of flows per direction; absent if the test has no N.
     pub default_flows: Option<u32>,
-    /// Server hosts that it needs.
+    /// Number of server hosts that it needs.
     pub hosts: usize,
 }
 
@@ -39,22 +39,22 @@ pub struct FlowGroup {
     pub count: Count,
     /// Congestion control.
     pub cc: Cc,
-    /// Marks, given out in turn.
+    /// DSCPs, assigned to the members in turn.
     pub dscp: &'static [Dscp],
     /// Start in multiples of the delay D.
     pub start: u64,
-    /// Which host each goes to.
+    /// The host of each member.
     pub host: HostRule,
 }
 
 /// Probes that differ only in name, mark and host.
 #[derive(Clone, Copy, Debug)]
 pub struct ProbeGroup {
-    /// Names of the series; one probe for each.
+    /// Names of the series, one for each probe.
     pub names: &'static [&'static str],
-    /// Marks, given out in turn.
+    /// DSCPs, assigned to the members in turn.
     pub dscp: &'static [Dscp],
-    /// Which host each goes to.
+    /// The host of each member.
     pub host: HostRule,
 }
 
@@ -70,7 +70,7 @@ pub enum Names {
 /// How many flows a group has.
 #[derive(Clone, Copy, Debug)]
 pub enum Count {
-    /// Always so many.
+    /// A fixed number.
     Fixed(u32),
     /// The test's number N.
     N,
@@ -79,18 +79,18 @@ pub enum Count {
 /// Which congestion control a group uses.
 #[derive(Clone, Copy, Debug)]
 pub enum Cc {
-    /// The one asked for, else [`crate::Params::DEFAULT_CC`].
+    /// The user's choice, otherwise [`crate::Params::DEFAULT_CC`].
     Asked,
     /// Always this one.
     Fixed(&'static str),
 }
 
-/// Which server host a member of a group uses.
+/// The server host of a member of a group.
 #[derive(Clone, Copy, Debug)]
 pub enum HostRule {
     /// The first.
     First,
-    /// The first member the first host, the second the second...
+    /// Member i uses host i.
     Each,
 }
 
@@ -131,16 +131,16 @@ const HOST_PROBES: ProbeGroup = ProbeGroup {
 const UP_BE: &[&str] = &["TCP upload BE1", "TCP upload BE2", "TCP upload BE3", "TCP upload BE4"];
 const DOWN_BE: &[&str] = &["TCP download BE1", "TCP download BE2", "TCP download BE3", "TCP download BE4"];
 
-/// What the rows below have in common.
+/// Defaults for the rows below.
 const ONE_HOST: TestInfo =
     TestInfo { name: "", aliases: &[], about: "", flows: &[], probes: &[], default_flows: None, hosts: 1 };
 const FOUR_HOSTS: TestInfo = TestInfo { hosts: 4, probes: &[HOST_PROBES], ..ONE_HOST };
 
-/// flent asks for the number of flows of `tcp_nup` and `tcp_ndown` every time; we take as many as RRUL has in
-/// a direction.
+/// flent requires the number of flows of `tcp_nup` and `tcp_ndown`. Our default is the number of RRUL in a
+/// direction.
 const N: Option<u32> = Some(4);
 
-/// Every test, in the order in which a list shows them.
+/// Every test, in the order of the list.
 pub const TESTS: &[TestInfo] = &[
     TestInfo {
         name: "rrul",
@@ -231,7 +231,7 @@ pub const TESTS: &[TestInfo] = &[
     TestInfo {
         name: "tcp_square_wave",
         aliases: &["tcp_4up_squarewave"],
-        // In the order of their starts. The numbers in the names are flent's, which are not.
+        // In the order of their starts. The numbers in the names are flent's and are in another order.
         about: "4 uploads of equal length: BBR at 0, CUBIC at D, BBR at 3D, CUBIC at 5D",
         flows: &[
             wave(&["TCP bbr 1"], "bbr", 0),

@@ -3,13 +3,13 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// A differentiated services codepoint (RFC 2474): the high six bits of the ToS byte or traffic class.
-/// The ECN field below it is TCP's and never part of a `Dscp`.
+/// A differentiated services codepoint (RFC 2474): the high six bits of the ToS byte or traffic class. The
+/// low two bits are the ECN field, which is never part of a `Dscp`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Dscp(u8);
 
-/// Names and codepoints: RFC 2474 (CS), RFC 2597 (AF), RFC 3246 (EF), RFC 5865 (VA), RFC 8622 (LE),
-/// RFC 9956 (NQB). The first name of a codepoint is the one that is printed.
+/// Names and codepoints: RFC 2474 (CS), RFC 2597 (AF), RFC 3246 (EF), RFC 5865 (VA), RFC 8622 (LE), RFC 9956
+/// (NQB). The first name of a codepoint is used for printing.
 const NAMES: [(&str, u8); 26] = [
     ("CS0", 0),
     ("BE", 0),
@@ -49,7 +49,7 @@ impl Dscp {
     /// Expedited forwarding.
     pub const EF: Dscp = Dscp(46);
 
-    /// The codepoint `value`, or nothing above 63.
+    /// The codepoint `value`; `None` above 63.
     #[must_use]
     pub const fn new(value: u8) -> Option<Dscp> {
         if value < 64 { Some(Dscp(value)) } else { None }
@@ -90,7 +90,7 @@ pub enum ParseDscpError {
     /// No name, and no number with a prefix.
     #[error("unknown DSCP `{0}`; use a name such as CS1, AF41, EF or LE, or `dscp:46`, or `tos:0xb8`")]
     Unknown(String),
-    /// A number alone may be a codepoint or a ToS byte: people mean both.
+    /// A number without a prefix is ambiguous: people mean a codepoint or a ToS byte.
     #[error("`{0}` is ambiguous: write `dscp:{0}` for a codepoint or `tos:{0}` for a ToS byte")]
     Bare(String),
     /// The number does not fit.
@@ -103,7 +103,7 @@ pub enum ParseDscpError {
         /// The largest value.
         most: u8,
     },
-    /// The ToS byte would set the ECN field, which is not the user's to set.
+    /// The ToS byte would set the ECN field, which users must not set.
     #[error("`{0}` sets the ECN field (the low two bits of the ToS byte)")]
     Ecn(String),
 }
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_say_what_they_are() {
+    fn numbers_need_a_prefix() {
         assert_eq!("dscp:46".parse(), Ok(Dscp::EF));
         assert_eq!("dscp:0x2e".parse(), Ok(Dscp::EF));
         assert_eq!("tos:0xb8".parse(), Ok(Dscp::EF));

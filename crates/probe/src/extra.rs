@@ -1,4 +1,4 @@
-//! What any test can be run with: probes that behave as people's applications do.
+//! Additional probes for any test that behave like people's applications.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,16 +8,16 @@ use crate::talk::App;
 use crate::web::Page;
 use crate::{Dscp, ParseDscpError};
 
-/// One thing to measure beside the test's own probes.
+/// An application to measure beside the test's own probes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Extra {
-    /// A telephone call with this mark ([`crate::voip`]).
+    /// A telephone call with this DSCP ([`crate::voip`]).
     Voip(Dscp),
     /// A page, loaded again and again ([`crate::web`]).
     Web(PageKind),
-    /// A video, watched from the start of the load to its end ([`crate::dash`]).
+    /// A video, played from the start of the load to its end ([`crate::dash`]).
     Dash,
-    /// A video call or a game with this mark ([`crate::talk`]).
+    /// A video call or a game with this DSCP ([`crate::talk`]).
     Talk(App, Dscp),
 }
 
@@ -60,25 +60,25 @@ pub(crate) fn video(cc: &str) -> Video {
 /// An extra as the catalogue describes it.
 #[derive(Clone, Copy, Debug)]
 pub struct ExtraInfo {
-    /// How it is written.
+    /// Its syntax.
     pub words: &'static str,
     /// One line about it.
     pub about: &'static str,
 }
 
-/// Every extra, in the order in which a list shows them.
+/// Every extra, in the order of the list.
 pub const EXTRAS: &[ExtraInfo] = &[
     ExtraInfo {
         words: "voip[:DSCP]",
-        about: "A call in G.711, 172 bytes every 20 ms each way, as BE or as marked: mean opinion score (G.107)",
+        about: "A call in G.711, 172 bytes every 20 ms each way, as BE or with a DSCP: mean opinion score (G.107)",
     },
     ExtraInfo {
         words: "web[:small|:large]",
-        about: "A page loaded again and again, 1 s between: 56 kB in 3 requests (small), 3 MB in 110 (large)",
+        about: "A page loaded repeatedly, 1 s apart: 56 kB in 3 requests (small), 3 MB in 110 (large)",
     },
     ExtraInfo {
         words: "dash",
-        about: "A video in segments of 3 s, 230 kbit/s to 6 Mbit/s as the player selects (BOLA): bit rate, stalls",
+        about: "A video in segments of 3 s, 230 kbit/s to 6 Mbit/s, selected by the player (BOLA): bit rate, stalls",
     },
     ExtraInfo {
         words: "videocall[:DSCP]",
@@ -91,13 +91,13 @@ pub const EXTRAS: &[ExtraInfo] = &[
     },
 ];
 
-/// What may come before a colon, or alone.
+/// The names, alone or before a colon.
 const NAMES: [&str; 5] = ["voip", "web", "dash", "videocall", "game"];
-/// Ticks a second that a game has where none are named.
+/// Default ticks per second of a game.
 const TICKS: u8 = 64;
 const PAGES: [PageKind; 2] = [PageKind::Small, PageKind::Large];
 
-/// Why a word is no extra.
+/// Why a word is not an extra.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ParseExtraError {
     /// Nothing has that name.
@@ -105,25 +105,25 @@ pub enum ParseExtraError {
     Unknown {
         /// The word as typed.
         word: String,
-        /// What there is in its place.
+        /// The valid names.
         candidates: Vec<&'static str>,
     },
-    /// The mark cannot be read.
+    /// The DSCP is invalid.
     #[error("{of}: {error}")]
     Dscp {
-        /// Of what: `voip`, `videocall`, `game`.
+        /// Of which extra: `voip`, `videocall`, `game`.
         of: &'static str,
         /// Why.
         error: ParseDscpError,
     },
 }
 
-/// The mark of `of`.
+/// Parses the DSCP of extra `of`.
 fn mark(of: &'static str, word: &str) -> Result<Dscp, ParseExtraError> {
     word.parse().map_err(|error| ParseExtraError::Dscp { of, error })
 }
 
-/// A game by what follows on its colon: `30`, `64`, `ef`, `30:ef`.
+/// Parses the part of a game after the colon: `30`, `64`, `ef`, `30:ef`.
 fn game(rest: &str) -> Result<Extra, ParseExtraError> {
     let (ticks, rest) = match rest.split_once(':').map_or((rest, None), |(ticks, rest)| (ticks, Some(rest))) {
         ("30", rest) => (30, rest),
@@ -137,8 +137,8 @@ fn game(rest: &str) -> Result<Extra, ParseExtraError> {
 impl FromStr for Extra {
     type Err = ParseExtraError;
 
-    /// `voip` is `voip:be`, `web` is `web:small`, `game` is `game:64:be`; a mark is written as [`Dscp`] reads
-    /// it. Case does not matter.
+    /// `voip` is `voip:be`, `web` is `web:small`, `game` is `game:64:be`; for DSCPs see [`Dscp`]. Case does
+    /// not matter.
     fn from_str(text: &str) -> Result<Extra, ParseExtraError> {
         let word = text.trim().to_ascii_lowercase();
         let unknown = |candidates: Vec<&'static str>| {
@@ -164,7 +164,7 @@ impl FromStr for Extra {
 }
 
 impl fmt::Display for Extra {
-    /// In full: `voip:EF`, `web:small`. Reads back as the same.
+    /// The full form: `voip:EF`, `web:small`. It parses back to the same value.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Extra::Voip(dscp) => write!(f, "voip:{dscp}"),

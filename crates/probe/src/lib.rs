@@ -1,16 +1,15 @@
 //! Latency under load: the tests as data, the probe and the load.
 //!
-//! The crate has two layers. Without features it only decides: [`resolve`] turns the name of a test
-//! and its [`Params`] into a [`Test`] (which flows, which probes, when), and [`echo`] holds the
-//! isochronous UDP probe as state machines without socket or clock, so that a simulator drives them
-//! in virtual time; [`voip`] is a call over the same machines, [`web`] a browser that loads pages, [`dash`] a
-//! player that watches a video, [`talk`] a video call and a game.
-//! The feature `net` adds a module of that name: the same test over real sockets, kernel TCP and kernel
-//! receive timestamps (Linux).
+//! The crate has two layers. Without features it has no I/O. [`resolve`] turns the name of a test and its
+//! [`Params`] into a [`Test`] (which flows, which probes, when). [`echo`] has the isochronous UDP probe as
+//! state machines without sockets or clocks, so a simulator can drive them in virtual time. [`voip`] is a
+//! call over the same state machines, [`web`] a browser that loads pages, [`dash`] a video player, [`talk`] a
+//! video call and a game. The feature `net` adds the module `net`: the same test over real sockets, kernel
+//! TCP and kernel receive timestamps (Linux).
 //!
-//! What is measured leaves as a stream of [`Sample`]s; turning samples into a record is the caller's
-//! business. In all samples `t` is nanoseconds from the start of the load, the idle lead-in is
-//! negative, and bytes are *goodput*: payload that the receiving application has read.
+//! Measurements leave the crate as a stream of [`Sample`]s; the caller turns samples into a record. In all
+//! samples `t` is in nanoseconds from the start of the load, negative in the idle lead-in. Bytes are
+//! *goodput*: payload that the receiving application has read.
 #![deny(unsafe_code)]
 
 #[forbid(unsafe_code)]

@@ -1,4 +1,4 @@
-//! From a test's name and the user's choices to a [`Test`].
+//! Turns a test's name and the user's choices into a [`Test`].
 
 use goodqueue::Span;
 
@@ -10,16 +10,16 @@ use crate::test::{Flow, Probe, Test, TestError};
 use crate::web::Page;
 use crate::{echo, voip};
 
-/// What the user may choose of a test.
+/// The user's choices for a test.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Params {
-    /// Length of each flow; in a test without flows, of the measurement. Up to 24 h.
+    /// Length of each flow, or of the measurement in a test without flows; up to 24 h.
     pub length: Span,
     /// The delay D between staggered starts, 0 to 1 h.
     pub delay: Span,
     /// Idle time before the load, 0 to 1 h.
     pub idle: Span,
-    /// Step of the goodput series, 10 ms to 1 min, not above `length`.
+    /// Step of the goodput series, 10 ms to 1 min, at most `length`.
     pub step: Span,
     /// The number N of flows per direction, 1 to [`MAX_FLOWS`], for tests that have one.
     pub flows: Option<u32>,
@@ -27,20 +27,22 @@ pub struct Params {
     pub cc: Option<String>,
     /// Time between two probes, 1 ms to 1 min.
     pub probe_interval: Span,
-    /// Server hosts that there are.
+    /// Number of available server hosts.
     pub hosts: usize,
-    /// What is measured beside the test's own probes, as [`Extra`] reads it (`voip:ef`, `web`), each once.
+    /// Applications beside the test's own probes, in the syntax of [`Extra`] (`voip:ef`, `web`), each at most
+    /// once.
     pub with: Vec<String>,
 }
 
 impl Params {
-    /// Congestion control of flows where none is asked for: Linux's default, named so that a result does
-    /// not depend on a sysctl.
+    /// Default congestion control of flows: Linux's default, named explicitly so that a result does not
+    /// depend on a sysctl.
     pub const DEFAULT_CC: &'static str = "cubic";
 }
 
 impl Default for Params {
-    /// flent's: 60 s, D and idle 5 s, step 0.2 s; a probe every 10 ms; 4 hosts, which suffices for all.
+    /// flent's values: 60 s, D and idle 5 s, step 0.2 s; also a probe every 10 ms, and 4 hosts, enough for
+    /// every test.
     fn default() -> Params {
         Params {
             length: Span::from_secs(60),
@@ -56,15 +58,15 @@ impl Default for Params {
     }
 }
 
-/// The test called `name` with every number filled in. `tcp_12up` and `tcp_12down` are `tcp_nup` and
-/// `tcp_ndown` with N = 12.
+/// The test `name` with every number filled in. `tcp_12up` and `tcp_12down` are `tcp_nup` and `tcp_ndown`
+/// with N = 12.
 ///
-/// The load lasts `length`, and in a test with staggered starts as much longer as the last one starts
-/// later (`tcp_square_wave`: length + 5 D; flent adds a sixth D of silence).
+/// The load lasts `length`; in a test with staggered starts, `length` plus the delay of the last start
+/// (`tcp_square_wave`: length + 5 D; flent adds a sixth D of silence).
 ///
 /// # Errors
-/// An unknown name, with those that resemble it; a number of flows, congestion control, time or number
-/// of hosts that the test cannot have; an extra that there is not, or twice.
+/// An unknown name, with similar ones; a number of flows, congestion control, time or number of hosts that
+/// the test cannot have; an unknown extra, or the same one twice.
 pub fn resolve(name: &str, params: &Params) -> Result<Test, TestError> {
     let (info, named) = find(name)?;
     check_times(params)?;
@@ -94,7 +96,7 @@ pub fn resolve(name: &str, params: &Params) -> Result<Test, TestError> {
     })
 }
 
-/// What is measured beside the test's own probes.
+/// Applications beside the test's own probes.
 #[derive(Default)]
 struct Extras {
     voip: Vec<Probe>,
@@ -103,7 +105,7 @@ struct Extras {
     talks: Vec<Talk>,
 }
 
-/// The calls, pages, videos and games that were asked for.
+/// The requested calls, pages, videos and games.
 fn extras(params: &Params) -> Result<Extras, TestError> {
     let (mut out, mut seen) = (Extras::default(), Vec::new());
     let cc = params.cc.as_deref().unwrap_or(Params::DEFAULT_CC);
@@ -142,7 +144,7 @@ fn within(what: &'static str, given: Span, least: Span, most: Span) -> Result<()
     Ok(())
 }
 
-/// The number N in force; 0 for a test without one.
+/// The number N to use; 0 for a test without one.
 fn flow_count(info: &TestInfo, name: &str, named: Option<u32>, given: Option<u32>) -> Result<u32, TestError> {
     let Some(default) = info.default_flows else {
         let flows = info.flows.iter().map(|group| group.len(0)).sum::<u32>() as usize;
@@ -171,7 +173,7 @@ fn check_cc(info: &TestInfo, cc: &str) -> Result<(), TestError> {
     Ok(())
 }
 
-/// The row called `name`, and the number that the name holds.
+/// The row for `name`, and the number in the name.
 fn find(name: &str) -> Result<(&'static TestInfo, Option<u32>), TestError> {
     let called = |name: &str| TESTS.iter().find(|info| info.name == name || info.aliases.contains(&name));
     if let Some(info) = called(name) {
@@ -187,7 +189,7 @@ fn find(name: &str) -> Result<(&'static TestInfo, Option<u32>), TestError> {
     Err(TestError::Unknown { name: name.into(), candidates: TESTS.iter().map(|info| info.name).collect() })
 }
 
-/// `tcp_12up` is `12` and `tcp_nup`.
+/// Splits `tcp_12up` into 12 and `tcp_nup`.
 fn numbered(name: &str) -> Option<(&str, &'static str)> {
     let rest = name.strip_prefix("tcp_")?;
     let (digits, row) = match rest.strip_suffix("up") {
@@ -312,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn the_number_may_stand_in_the_name() {
+    fn the_name_may_contain_the_number() {
         let by_name = resolve("tcp_12down", &params()).unwrap();
         assert_eq!(by_name.flows.len(), 12);
         assert_eq!(by_name.flows[11].name, "TCP download::12");
@@ -333,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn unknown_names_carry_candidates() {
+    fn unknown_names_have_candidates() {
         let error = resolve("rul_be", &params()).unwrap_err();
         assert!(error.to_string().contains("rrul_be"), "{error}");
         let TestError::Unknown { candidates, .. } = resolve("zzzzzzzzzzzz", &params()).unwrap_err() else {

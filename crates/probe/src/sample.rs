@@ -1,8 +1,8 @@
-//! What a running test hands out.
+//! The measurements of a running test.
 
 use crate::Direction;
 
-/// Which end of a flow speaks.
+/// An end of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum End {
@@ -12,7 +12,7 @@ pub enum End {
     Receiver,
 }
 
-/// What the sender's kernel said of its connection (Linux `struct tcp_info`), 0 where it does not say.
+/// State of a connection from the sender's kernel (Linux `struct tcp_info`), 0 if unknown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct TcpSample {
@@ -20,9 +20,9 @@ pub struct TcpSample {
     pub cwnd_segments: u32,
     /// Slow-start threshold in segments; `i32::MAX` until the first loss.
     pub ssthresh_segments: u32,
-    /// Smoothed round-trip time in microseconds, delayed acknowledgements included.
+    /// Smoothed round-trip time in microseconds, including delayed acknowledgements.
     pub srtt_us: u32,
-    /// Least round-trip time of the kernel's window in microseconds.
+    /// Minimum round-trip time over the kernel's window, in microseconds.
     pub min_rtt_us: u32,
     /// Segments retransmitted since the connection began.
     pub retransmits: u32,
@@ -30,19 +30,19 @@ pub struct TcpSample {
     pub unacked_segments: u32,
     /// Segments acknowledged with ECN echo since the connection began (`tcpi_delivered_ce`).
     pub delivered_ce: u32,
-    /// Rate at which the kernel paces, bytes per second; `u64::MAX` where it does not.
+    /// Pacing rate of the kernel, bytes per second; `u64::MAX` if it does not pace.
     pub pacing_rate: u64,
     /// Most recent delivery rate, bytes per second.
     pub delivery_rate: u64,
 }
 
-/// One thing measured. `t` and `sent` are nanoseconds from the start of the load, negative in the idle
-/// lead-in; `flow` is an index into the test's `flows`, `probe` one into its [`crate::Test::streams`], `page`
-/// one into its `web`, `video` one into its `dash`.
+/// One measurement. `t` and `sent` are nanoseconds from the start of the load, negative in the idle lead-in.
+/// `flow` is an index into the test's `flows`, `probe` into its [`crate::Test::streams`], `page` into its
+/// `web`, `video` into its `dash`, and `talk` into its `talks`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Sample {
-    /// Goodput of one step, told by the receiver.
+    /// Goodput of one step, from the receiver.
     Received {
         /// Index of the flow.
         flow: u32,
@@ -55,9 +55,9 @@ pub enum Sample {
     Tcp {
         /// Index of the flow.
         flow: u32,
-        /// When the kernel was asked.
+        /// When the kernel was queried.
         t: i64,
-        /// What it answered.
+        /// Its answer.
         info: TcpSample,
     },
     /// A probe that came back.
@@ -68,16 +68,16 @@ pub enum Sample {
         seq: u32,
         /// When it was sent.
         sent: i64,
-        /// Round-trip time in nanoseconds, the time within the server not counted.
+        /// Round-trip time in nanoseconds, without the time in the server.
         rtt: i64,
-        /// One-way delay to the server in nanoseconds. As true as the two hosts' clocks agree: exactly so
-        /// on one host.
+        /// One-way delay to the server in nanoseconds. It is as accurate as the two hosts' clocks are
+        /// synchronised: exact on one host.
         up: i64,
-        /// One-way delay to the client in nanoseconds, under the same reserve.
+        /// One-way delay to the client in nanoseconds, with the same accuracy.
         down: i64,
-        /// The answer to a later probe had come before.
+        /// The answer to a later probe had arrived before.
         reordered: bool,
-        /// An answer to this probe had come before.
+        /// An answer to this probe had arrived before.
         duplicate: bool,
     },
     /// A probe that did not come back in time.
@@ -88,11 +88,11 @@ pub enum Sample {
         seq: u32,
         /// When it was sent.
         sent: i64,
-        /// Where it was lost.
+        /// The direction in which it was lost, if known.
         #[cfg_attr(feature = "serde", serde(with = "direction::option"))]
         way: Option<Direction>,
     },
-    /// A probe that was still under way when the run ended: its round trip is longer than it was waited for.
+    /// A probe that was still unanswered when the run ended: its round trip is longer than the wait for it.
     UnderWay {
         /// Index of the probe.
         probe: u32,
@@ -100,86 +100,85 @@ pub enum Sample {
         seq: u32,
         /// When it was sent.
         sent: i64,
-        /// How long it had been under way, nanoseconds.
+        /// How long the run waited for it, nanoseconds.
         waited: i64,
     },
-    /// A flow's end as one of its two ends saw it. Each end that was alive reports once.
+    /// The end of a flow as the sender or the receiver saw it. Each of the two that was connected reports
+    /// once.
     FlowEnd {
         /// Index of the flow.
         flow: u32,
         /// When.
         t: i64,
-        /// Who speaks.
+        /// Which of the two.
         end: End,
-        /// Receiver: payload read, the sum of all [`Sample::Received`] of the flow. Sender: payload
-        /// that the socket took, which includes what was still queued when the flow was aborted.
+        /// Receiver: payload read, the sum of all [`Sample::Received`] of the flow. Sender: payload that the
+        /// socket accepted, including data still queued when the flow was aborted.
         bytes_total: u64,
-        /// Why it ended before its time, or never began.
+        /// Why it ended early or never began.
         error: Option<String>,
     },
-    /// A page that was fetched, or given up.
+    /// A page that was loaded or given up.
     Page {
         /// Index of the page.
         page: u32,
-        /// When it was begun.
+        /// When its load began.
         t: i64,
-        /// Time in nanoseconds until its last byte was there: the page load time; where it is not complete,
-        /// until it was given up.
+        /// Page load time in nanoseconds, until its last byte arrived; if it is incomplete, until it was
+        /// given up.
         took: i64,
-        /// Whether all of it came before its part of the test (idle lead-in, load) ended.
+        /// Whether all of it arrived before its part of the test (idle lead-in, load) ended.
         complete: bool,
-        /// Time until the first byte of its first object was there.
+        /// Time until the first byte of its first object arrived, nanoseconds.
         first_byte: Option<i64>,
-        /// Bytes of objects that came.
+        /// Bytes of objects received.
         bytes: u64,
-        /// What broke, where something did.
+        /// The error, if there was one.
         error: Option<String>,
     },
-    /// A segment of a video that was asked for.
+    /// A segment of a video that was requested.
     Segment {
         /// Index of the video.
         video: u32,
-        /// When it was asked for.
+        /// When it was requested.
         t: i64,
-        /// Time in nanoseconds until its last byte was there; where it is not complete, until it was given
-        /// up.
+        /// Time in nanoseconds until its last byte arrived; if it is incomplete, until it was given up.
         took: i64,
-        /// Whether all of it came before the load ended.
+        /// Whether all of it arrived before the load ended.
         complete: bool,
         /// The bit rate that was selected, bits per second.
         bitrate: u64,
-        /// Bytes of it that came.
+        /// Bytes of it received.
         bytes: u64,
-        /// Playing time in nanoseconds that the buffer held when it came, or was given up; itself not
-        /// counted.
+        /// Playing time in the buffer, in nanoseconds, when it arrived or was given up; without this segment.
         buffer: i64,
-        /// How long playback had stalled by then for want of it.
+        /// How long playback had stalled for want of it, nanoseconds.
         stalled: i64,
-        /// What broke, where something did.
+        /// The error, if there was one.
         error: Option<String>,
     },
     /// A frame of a video call that could be shown ([`crate::talk`]).
     Shown {
         /// Index of the talk.
         talk: u32,
-        /// Which way it came.
+        /// Its direction.
         #[cfg_attr(feature = "serde", serde(with = "direction"))]
         way: Direction,
         /// Number of the frame, from 0. Frames that are never shown are missing.
         number: u32,
         /// When it was captured.
         t: i64,
-        /// Time in nanoseconds until it could be shown. As true as the two hosts' clocks agree: exactly so on
-        /// one host.
+        /// Time in nanoseconds until it could be shown. It is as accurate as the two hosts' clocks are
+        /// synchronised: exact on one host.
         took: i64,
         /// Height of the picture in lines.
         height: u16,
     },
-    /// What came of a video call in about 0.1 s.
+    /// Media received of a video call in about 0.1 s.
     Interval {
         /// Index of the talk.
         talk: u32,
-        /// Which way it came.
+        /// Its direction.
         #[cfg_attr(feature = "serde", serde(with = "direction"))]
         way: Direction,
         /// End of the interval.
@@ -188,30 +187,31 @@ pub enum Sample {
         bytes: u64,
         /// Datagrams.
         packets: u32,
-        /// Datagrams that are missing among them.
+        /// Datagrams missing in the interval.
         lost: u32,
     },
-    /// A tick of a game that came.
+    /// A tick of a game that arrived.
     Tick {
         /// Index of the talk.
         talk: u32,
         /// Up for an input, down for a state.
         #[cfg_attr(feature = "serde", serde(with = "direction"))]
         way: Direction,
-        /// Number on the grid of ticks, which begins with the idle lead-in.
+        /// Number of the tick, counted from the start of the idle lead-in.
         number: u32,
         /// When it was sent.
         t: i64,
-        /// Time in nanoseconds until it came, under the reserve of [`Sample::Shown`].
+        /// One-way delay in nanoseconds, with the accuracy of [`Sample::Shown`].
         took: i64,
-        /// Round trip of the newest input that the state answers, the time within the server not counted.
+        /// Round trip of the newest input that the state answers, without the time in the server,
+        /// nanoseconds.
         rtt: Option<i64>,
     },
 }
 
 impl Sample {
-    /// The sample's place on the time axis: end of step, moment asked, moment of sending or of beginning.
-    /// Samples of several threads arrive in no order of it.
+    /// The sample's time: end of the step, time of the query, of sending or of the start. Samples of several
+    /// threads are not ordered by it.
     #[must_use]
     pub fn t(&self) -> i64 {
         match *self {
@@ -228,7 +228,7 @@ impl Sample {
     }
 }
 
-/// Directions as JSON has them.
+/// Directions in JSON.
 #[cfg(feature = "serde")]
 mod direction {
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -245,7 +245,7 @@ mod direction {
         found.ok_or_else(|| serde::de::Error::custom(format!("no direction {word}")))
     }
 
-    /// Where it may be unknown.
+    /// Directions that may be unknown.
     pub(super) mod option {
         use super::{Deserialize, Deserializer, Direction, Serialize, Serializer};
 

@@ -1,4 +1,4 @@
-//! A latency-under-load test, resolved: plain data that a simulator and the socket layer both run.
+//! A resolved latency-under-load test: plain data that both a simulator and the socket layer run.
 
 use goodqueue::Span;
 
@@ -7,7 +7,7 @@ use crate::talk::Talk;
 use crate::web::Page;
 use crate::{Direction, Dscp, ParseExtraError};
 
-/// A test with every number filled in; made by [`crate::resolve`] or by hand.
+/// A test with every number filled in, from [`crate::resolve`] or made by hand.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Test {
     /// Name of the test (`rrul`).
@@ -16,21 +16,20 @@ pub struct Test {
     pub about: String,
     /// Idle time before the load, in which only the probes run: the baseline.
     pub idle: Span,
-    /// Length of the load, staggered parts included. Probes run through idle and load.
+    /// Length of the load, including staggered parts. Probes run during idle and load.
     pub load: Span,
     /// Step of the goodput series.
     pub step: Span,
-    /// TCP flows; the index is the flow's number in every sample.
+    /// TCP flows; the index is the flow's number in samples.
     pub flows: Vec<Flow>,
     /// Latency probes; the index is the probe's number in every sample.
     pub probes: Vec<Probe>,
-    /// Calls ([`crate::voip`]): probes too, whose numbers in samples follow on those of `probes`.
+    /// Calls ([`crate::voip`]), which are probes too; their numbers in samples follow those of `probes`.
     pub voip: Vec<Probe>,
     /// Pages ([`crate::web`]) that one browser fetches in turn; the index is the page's number in every
     /// sample.
     pub web: Vec<Page>,
-    /// Videos ([`crate::dash`]), each with a player of its own; the index is the video's number in every
-    /// sample.
+    /// Videos ([`crate::dash`]), each with its own player; the index is the video's number in every sample.
     pub dash: Vec<Video>,
     /// Video calls and games ([`crate::talk`]); the index is the talk's number in every sample.
     pub talks: Vec<Talk>,
@@ -45,11 +44,11 @@ pub struct Flow {
     pub direction: Direction,
     /// Congestion control of the sender, the kernel's name (`cubic`), at most 15 bytes.
     pub cc: String,
-    /// Mark of both directions of the connection.
+    /// DSCP of both directions of the connection.
     pub dscp: Dscp,
     /// Server host, counted from 0.
     pub host: usize,
-    /// When the connection is opened, from the start of the load.
+    /// When the connection opens, from the start of the load.
     pub start: Span,
     /// When it is aborted, from the start of the load.
     pub stop: Span,
@@ -62,23 +61,22 @@ pub struct Probe {
     pub name: String,
     /// Server host, counted from 0.
     pub host: usize,
-    /// Mark of both directions.
+    /// DSCP of both directions.
     pub dscp: Dscp,
-    /// Time between two probes, 1 ms at least.
+    /// Time between two probes, at least 1 ms.
     pub interval: Span,
-    /// UDP payload in bytes, 60 at least.
+    /// UDP payload in bytes, at least 60.
     pub payload: u32,
 }
 
 impl Test {
-    /// Everything that sends isochronous datagrams, in the order of the numbers in samples: probes, then
-    /// calls.
+    /// All isochronous probes, in the order of their numbers in samples: probes, then calls.
     pub fn streams(&self) -> impl ExactSizeIterator<Item = &Probe> + Clone {
         let (probes, count) = (self.probes.len(), self.probes.len() + self.voip.len());
         (0..count).map(move |i| if i < probes { &self.probes[i] } else { &self.voip[i - probes] })
     }
 
-    /// How many server hosts the test needs: one more than the highest index used.
+    /// The number of server hosts that the test needs: the highest index used plus one.
     #[must_use]
     pub fn hosts(&self) -> usize {
         let flows = self.flows.iter().map(|flow| flow.host);
@@ -90,7 +88,7 @@ impl Test {
     }
 }
 
-/// Why a test cannot be had as asked.
+/// Why a test cannot be resolved.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TestError {
     /// There is no test of that name.
@@ -111,37 +109,37 @@ pub enum TestError {
         /// How many it has.
         flows: usize,
     },
-    /// The number in the name and the number given differ.
+    /// The number in the name and the given number differ.
     #[error("`{test}` names {named} flows, but {given} were asked for")]
     Contradiction {
         /// The name as typed.
         test: String,
         /// The number in the name.
         named: u32,
-        /// The number given beside it.
+        /// The given number.
         given: u32,
     },
     /// The number of flows is out of range.
     #[error("{given} flows: a test has 1 to {most} flows in each direction")]
     Flows {
-        /// What was asked for.
+        /// The given value.
         given: u64,
         /// The limit.
         most: u32,
     },
-    /// A congestion control was given to a test that consists in comparing its own.
+    /// A congestion control was given to a test that compares fixed ones.
     #[error("`{test}` compares congestion controls of its own: leave the congestion control out")]
     FixedCc {
         /// Name of the test.
         test: String,
     },
-    /// The name of a congestion control cannot be one.
+    /// The name of a congestion control is malformed.
     #[error("`{0}` is no name of a congestion control (1 to 15 letters, digits, `_`, `-`)")]
     Cc(String),
-    /// What the test is to be run with cannot be read.
+    /// An extra cannot be parsed.
     #[error(transparent)]
     With(#[from] ParseExtraError),
-    /// The same is asked for twice.
+    /// The same extra was given twice.
     #[error("`{0}` is asked for twice")]
     Twice(crate::Extra),
     /// The test needs more server hosts than there are.
@@ -149,9 +147,9 @@ pub enum TestError {
     Hosts {
         /// Name of the test.
         test: String,
-        /// What it needs.
+        /// Hosts that it needs.
         need: usize,
-        /// What there is.
+        /// Hosts available.
         have: usize,
     },
     /// A time is out of range.
@@ -159,7 +157,7 @@ pub enum TestError {
     Range {
         /// `length`, `step`, ...
         what: &'static str,
-        /// What was asked for.
+        /// The given value.
         given: Span,
         /// Shortest.
         least: Span,

@@ -1,9 +1,9 @@
-//! A telephone call over UDP: what it sends.
+//! A telephone call over UDP.
 //!
 //! Each call is one isochronous probe ([`crate::Probe`]) with the packets of G.711: a datagram every 20 ms
-//! each way. It runs on the same machines as the latency probes, [`crate::echo`]: the reflector's answers are
-//! the other party's voice. What was lost upwards is therefore not sent downwards, and the loss downwards is
-//! a share of what the server sent.
+//! each way. It uses the state machines of the latency probes, [`crate::echo`]: the reflector's answers are
+//! the other party's voice. So a packet lost on the way up is not echoed, and the loss down is a share of
+//! what the server sent.
 
 use goodqueue::Span;
 
@@ -12,11 +12,11 @@ use crate::{Dscp, Probe};
 /// Time between two packets: 20 ms of voice (RFC 3551, section 4.2, default packetization).
 pub const INTERVAL: Span = Span::from_millis(20);
 
-/// UDP payload in bytes: 20 ms of G.711 at 64 kbit/s are 160, and 12 of RTP header (RFC 3550, section 5.1)
-/// stand before them.
+/// UDP payload in bytes: 20 ms of G.711 at 64 kbit/s are 160 bytes, after an RTP header of 12 bytes (RFC
+/// 3550, section 5.1).
 pub const PAYLOAD: u32 = 160 + 12;
 
-/// The call with this mark, to the first host.
+/// The call with this DSCP, to the first host.
 #[must_use]
 pub fn call(dscp: Dscp) -> Probe {
     let mark = if dscp == Dscp::CS0 { "BE".into() } else { dscp.to_string() };
@@ -42,8 +42,8 @@ mod tests {
         assert_eq!(super::call(Dscp::CS0).name, "VoIP BE");
     }
 
-    /// A call of 10 s through prober and reflector: 50 ms up, 20 ms down without loss; and with every 10th
-    /// packet lost on the way down.
+    /// A call of 10 s through prober and reflector: 50 ms up and 20 ms down, first without loss, then with
+    /// every 10th packet lost on the way down.
     #[test]
     fn a_call_in_virtual_time() {
         let call = call(Dscp::CS0);

@@ -1,4 +1,4 @@
-//! Client and server over the loopback interface, a few seconds at most each.
+//! Client and server over the loopback interface, a few seconds each at most.
 #![allow(clippy::unwrap_used)]
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, UdpSocket};
@@ -16,12 +16,12 @@ use goodqueue_probe::{Direction, Dscp, End, Flow, Params, Probe, Sample, Test, r
 const V4: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 const V6: IpAddr = IpAddr::V6(Ipv6Addr::LOCALHOST);
 
-/// A load that is not waited for to its end, in milliseconds.
+/// A load that is stopped before its end, in milliseconds.
 const LONG_MS: u64 = 60_000;
 /// The same.
 const LONG: Duration = Duration::from_millis(LONG_MS);
 
-/// Timings do not run beside each other.
+/// Tests with timings do not run concurrently.
 fn alone() -> MutexGuard<'static, ()> {
     static ALONE: Mutex<()> = Mutex::new(());
     ALONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
@@ -61,7 +61,7 @@ fn run(test: &Test, addr: IpAddr, stops: &Stops) -> Outcome {
         let client =
             run_client(test, &hosts, server.port(), &clock, &PathState::default(), &sink, &stop_client)
                 .unwrap();
-        // What was still queued arrives, then the aborts.
+        // Queued data arrives, then the aborts.
         thread::sleep(Duration::from_millis(100));
         stop_server.store(true, Ordering::Relaxed);
         (client, far.join().unwrap())
@@ -125,7 +125,7 @@ fn ping_every_millisecond_is_answered_and_quick() {
     assert!(rtts[0] > 0);
     let (median, bare) = (rtts[rtts.len() / 2], bare_round_trip());
     println!("median of {} round trips {median} ns, of {BARE} between bare sockets {bare} ns", rtts.len());
-    // The probe's own leaves the client's wake-up out and the server's time.
+    // The probe's round trip excludes the client's wake-up and the server's time.
     assert!(median < 3 * bare, "median round trip of {median} ns, between bare sockets {bare} ns");
 }
 
@@ -209,7 +209,7 @@ fn rrul_has_all_its_series_and_marks() {
         for flow in 0..8 {
             assert!(received(&out.samples, flow).1 > 0, "{}", test.flows[flow as usize].name);
         }
-        // The reflector answers with the mark that it received, so both ways had the mark in the header.
+        // The reflector answers with the DSCP that it received, so both directions had it in the header.
         for (probe, outcome) in test.probes.iter().zip(&out.client.probes) {
             assert_eq!(outcome.dscp_changed, 0, "{} on {addr}", probe.name);
             assert!(outcome.stats.received > 20, "{} on {addr}", probe.name);
@@ -242,7 +242,7 @@ fn the_square_wave_starts_its_flows_in_turn() {
 }
 
 #[test]
-fn what_the_kernel_lacks_is_named() {
+fn a_missing_congestion_control_is_named() {
     let _alone = alone();
     let test = resolve("tcp_1up", &Params { cc: Some("nosuchcc".into()), ..params(100) }).unwrap();
     let (sink, samples) = mpsc::channel();
@@ -272,7 +272,7 @@ fn nobody_listens() {
     assert_eq!(samples.iter().filter(|s| matches!(s, Sample::FlowEnd { .. })).count(), 2);
 }
 
-/// Open files of the process, and its threads that are this crate's.
+/// Open files of the process, and threads of this crate.
 fn left_over() -> (usize, usize) {
     let threads = std::fs::read_dir("/proc/self/task").unwrap().filter(|task| {
         let name = std::fs::read_to_string(task.as_ref().unwrap().path().join("comm")).unwrap_or_default();
@@ -282,7 +282,7 @@ fn left_over() -> (usize, usize) {
 }
 
 #[test]
-fn a_client_that_is_stopped_keeps_what_it_has() {
+fn a_stopped_client_keeps_its_results() {
     let _alone = alone();
     let before = left_over();
     let stops = Stops { client: Some(Duration::from_millis(600)), ..Stops::default() };
@@ -297,7 +297,7 @@ fn a_client_that_is_stopped_keeps_what_it_has() {
     for probe in &out.client.probes {
         let stats = probe.stats;
         let lost = stats.lost_up + stats.lost_down + stats.lost_unknown;
-        assert_eq!((stats.sent, lost), (stats.received, 0), "what is in flight still comes back");
+        assert_eq!((stats.sent, lost), (stats.received, 0), "probes in flight still come back");
     }
 }
 
@@ -364,7 +364,7 @@ fn a_call_and_pages_run_beside_any_test() {
     let pages: Vec<_> = out.samples.iter().filter_map(page).collect();
     // Idle: one of each. Load: the small one, and 1 s later the large one.
     assert_eq!(pages, [(0, true, true), (1, true, true), (0, false, true), (1, false, true)]);
-    // Each page asks for its objects, and opens up to 6 connections with two requests of TLS each.
+    // Each page requests its objects, and opens up to 6 connections with two TLS requests each.
     let requests = out.server.requests;
     assert!((2 * (3 + 110) + 4 * 2..=2 * (3 + 110) + 2 * 2 * (2 + 6)).contains(&requests), "{requests}");
     assert_eq!((out.server.refused, out.client.warnings.len()), (0, 0), "{:?}", out.client.warnings);
@@ -383,7 +383,7 @@ fn a_video_runs_beside_any_test() {
         _ => None,
     };
     let segments: Vec<_> = out.samples.iter().filter_map(segment).collect();
-    // The buffer to aim at is of three at first: they come at once, and the next one is for later.
+    // The target buffer is three segments at first: they are requested at once, the next one later.
     assert_eq!(segments[0], (true, 230_000, 230_000, 0));
     assert_eq!(segments.len(), 3, "{segments:?}");
     assert!(
@@ -407,7 +407,7 @@ fn a_call_and_a_game_over_sockets() {
         let ticks =
             count(&|s| matches!(s, Sample::Tick { talk: 1, way, took, .. } if *way == wanted && *took > 0));
         let intervals = count(&|s| matches!(s, Sample::Interval { talk: 0, way, .. } if *way == wanted));
-        // 2 s and the lead-in: 60 of each at least, less what a busy machine costs.
+        // 2 s and the lead-in: at least 60 of each, fewer on a busy machine.
         assert!(shown > 30 && ticks > 30 && intervals > 10, "{wanted:?}: {shown} {ticks} {intervals}");
     }
     assert!(count(&|s| matches!(s, Sample::Tick { rtt: Some(1..), .. })) > 20);
@@ -415,7 +415,7 @@ fn a_call_and_a_game_over_sockets() {
 }
 
 #[test]
-fn pages_of_a_server_that_is_not_there_fail_and_are_told() {
+fn pages_of_a_missing_server_fail_and_are_reported() {
     let _alone = alone();
     let port = Server::bind(&[V4], 0).unwrap().port();
     let (sink, samples) = mpsc::channel();
@@ -424,14 +424,14 @@ fn pages_of_a_server_that_is_not_there_fail_and_are_told() {
     run_client(&test, &[V4], port, &clock, &PathState::default(), &sink, &AtomicBool::new(false)).unwrap();
     drop(sink);
     let given_up = |s: &Sample| matches!(s, Sample::Page { complete: false, bytes: 0, .. });
-    // No answer to the query comes, in the lead-in nor under load.
+    // No answer to the query arrives, neither in the lead-in nor under load.
     assert_eq!(samples.iter().filter(given_up).count(), 2);
 }
 
 #[test]
 fn a_thousand_flows() {
     let _alone = alone();
-    // Each has its turn within the load, on a busy machine too.
+    // Each connects within the load, on a busy machine too.
     let load = Span::from_secs(4);
     let flow = |i: usize| Flow {
         name: format!("flow {i}"),

@@ -1,8 +1,8 @@
-//! The engine's two directions over one medium: delay, medium, delay.
+//! The engine's two directions over one shared medium: delay, medium, delay.
 
 use goodqueue::{Header, Nanos, PortStats, Rate, Reason};
 
-use crate::crossing::{Account, Crossing, DOWN, Ready, UP, frame_of, is_marked};
+use crate::channel::{Account, Channel, DOWN, Ready, UP, frame_of, is_marked};
 use crate::delay::DelayLines;
 use goodqueue::Direction;
 
@@ -14,18 +14,18 @@ use crate::sys::packet::Slot;
 /// One direction around the medium.
 #[derive(Debug)]
 struct Side {
-    /// On their way to the medium, the time of arrival being that of the kernel's receipt.
+    /// Frames on the way to the medium; their arrival time is the kernel's receive time.
     before: DelayLines<Header>,
-    /// On their way from it.
+    /// Frames on the way from the medium.
     after: DelayLines<Ready>,
-    /// Up to when all that arrived has been handed in.
+    /// All frames that arrived up to this time have been handed in.
     known: Nanos,
     /// The latest arrival.
     latest: Nanos,
     account: Account,
-    /// Handed to the medium.
+    /// Frames handed to the medium.
     arrived: Count,
-    /// Let go by it.
+    /// Frames that left the medium.
     left: Count,
     sent: Count,
 }
@@ -50,12 +50,12 @@ impl Side {
 pub(crate) struct Air<M> {
     medium: M,
     sides: [Side; 2],
-    /// Up to when the medium has been told of everything.
+    /// The medium has all events up to this time.
     clock: Nanos,
     clock_backward: u64,
 }
 
-/// Brings what comes out of the medium to the lines behind it.
+/// Moves frames from the medium to the delay lines after it.
 struct Landing<'a> {
     sides: &'a mut [Side; 2],
     pool: &'a mut Pool,
@@ -84,20 +84,20 @@ impl Exit for Landing<'_> {
 }
 
 impl<M: Medium> Air<M> {
-    /// Takes all memory; `frames` is the size of the pool.
+    /// Allocates all memory; `frames` is the size of the pool.
     pub(crate) fn new(medium: M, up: Delays, down: Delays, frames: u32) -> Air<M> {
         let sides = [Side::new(up, frames), Side::new(down, frames)];
         Air { medium, sides, clock: Nanos::ZERO, clock_backward: 0 }
     }
 
-    /// When the next frame comes to the medium, and on which way.
+    /// When the next frame reaches the medium, and its direction.
     fn next_arrival(&self) -> Option<(Nanos, usize)> {
         let arrivals = [UP, DOWN].into_iter().filter_map(|way| Some((self.sides[way].before.next()?, way)));
         arrivals.min()
     }
 
-    /// Lets the medium go on to `until`. Both ways meet in it, so it is told of all arrivals in the order of
-    /// their times; what is due at the time of an arrival goes first.
+    /// Advances the medium to `until`. Both directions share it, so it gets all arrivals in order of time;
+    /// events due at the time of an arrival come first.
     fn run(&mut self, until: Nanos, pool: &mut Pool) {
         loop {
             let event = self.medium.next_event().filter(|&at| at <= until);
@@ -109,7 +109,8 @@ impl<M: Medium> Air<M> {
             if is_event {
                 self.medium.advance(self.clock, &mut Landing { sides: &mut self.sides, pool });
                 if self.medium.next_event().is_some_and(|next| next <= self.clock) {
-                    // It does not do what it promises: the next turn asks again, and does not hang here.
+                    // The medium breaks its contract. The next turn tries again, so the engine does not hang
+                    // here.
                     self.clock_backward += 1;
                     break;
                 }
@@ -130,7 +131,7 @@ impl<M: Medium> Air<M> {
     }
 }
 
-impl<M: Medium> Crossing for Air<M> {
+impl<M: Medium> Channel for Air<M> {
     fn slowest(&self) -> Option<Rate> {
         None
     }
@@ -174,7 +175,7 @@ impl<M: Medium> Crossing for Air<M> {
         [UP, DOWN].map(|way| {
             let side = &self.sides[way];
             let [backlog, ring] = self.medium.backlog(Direction::BOTH[way]);
-            // One clock for both, so its faults are counted once.
+            // Both directions have one clock, so its faults count once.
             let clock_backward = if way == UP { self.clock_backward } else { 0 };
             PathSample {
                 backlog,

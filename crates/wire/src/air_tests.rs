@@ -1,4 +1,4 @@
-//! A medium that lets one frame of any way pass at a time, each for 10 us.
+//! A medium that transmits one frame at a time, from either direction, each for 10 us.
 
 use std::collections::VecDeque;
 
@@ -6,7 +6,7 @@ use goodqueue::{Backlog, Direction, Header, Nanos, Reason, Span};
 
 use super::Air;
 use crate::PathSample;
-use crate::crossing::{Crossing, DOWN, UP};
+use crate::channel::{Channel, DOWN, UP};
 use crate::medium::{Delays, Exit, Medium};
 use crate::pool::{Note, Pool};
 
@@ -16,7 +16,7 @@ const TOOK: Span = Span::from_micros(10);
 struct OneAtATime {
     queue: VecDeque<Header>,
     ends: Option<Nanos>,
-    /// All arrivals, in the order in which they were told.
+    /// All arrivals, in the order of the calls.
     told: Vec<(Nanos, Direction, u8)>,
 }
 
@@ -78,17 +78,17 @@ fn air(up: Delays, down: Delays) -> Air<OneAtATime> {
 }
 
 #[test]
-fn arrivals_of_both_ways_are_told_in_the_order_of_their_times() {
+fn arrivals_of_both_directions_are_ordered_by_time() {
     let (mut air, mut pool) = (air(Delays::default(), Delays::default()), Pool::new(64));
     arrive(&mut air, &mut pool, UP, 5, 0, 100);
     arrive(&mut air, &mut pool, UP, 7, 1, 101);
     air.advance(UP, us(8), &mut pool);
-    assert!(air.medium.told.is_empty(), "what the other way has is not known yet");
+    assert!(air.medium.told.is_empty(), "arrivals of the other direction are not known yet");
     arrive(&mut air, &mut pool, DOWN, 6, 2, 102);
     air.advance(DOWN, us(30), &mut pool);
     let told = [(us(5), Direction::Up, 0), (us(6), Direction::Down, 2), (us(7), Direction::Up, 1)];
     assert_eq!(air.medium.told, told);
-    // The way up is known to 8 us, so nothing has left yet, and something may at 15 us.
+    // Arrivals from below are known up to 8 us, so nothing has left yet, and something may leave at 15 us.
     assert_eq!((due(&mut air, UP), air.next_send()), (vec![], Some(us(15))));
     air.advance(UP, us(40), &mut pool);
     air.advance(DOWN, us(40), &mut pool);
@@ -98,13 +98,13 @@ fn arrivals_of_both_ways_are_told_in_the_order_of_their_times() {
 }
 
 #[test]
-fn delays_are_before_and_after_by_host_and_what_is_due_goes_before_an_arrival() {
+fn delays_are_by_host_and_due_events_come_before_an_arrival() {
     let micros = |list: &[u64]| list.iter().map(|&us| Span::from_micros(us)).collect::<Vec<_>>();
     let down = Delays { before: micros(&[0, 100]), after: micros(&[50]) };
     let (mut air, mut pool) = (air(Delays::default(), down), Pool::new(64));
     arrive(&mut air, &mut pool, DOWN, 1, 1, 200);
     arrive(&mut air, &mut pool, DOWN, 91, 0, 201);
-    // The way up has no delay behind the medium, where the event at 91 us might let something go.
+    // There is no delay after the medium in direction up, so the event at 91 us may send a frame at once.
     assert_eq!((air.next_event(), air.next_send()), (Some(us(91)), Some(us(91))));
     for way in [UP, DOWN] {
         air.advance(way, us(1000), &mut pool);
@@ -123,13 +123,13 @@ fn packets_and_frames_add_up() {
     for way in [UP, DOWN] {
         air.advance(way, us(95), &mut pool);
     }
-    // 16 are carried; the first begins at 1 us, so nine have left by 95 us.
+    // The medium carries 16; the first begins at 1 us, so nine have left by 95 us.
     let sides = air.sample();
     let sum = |count: fn(&PathSample) -> u64| sides.iter().map(count).sum::<u64>();
     let [arrived, left] = [sum(|side| side.arrived.packets), sum(|side| side.line.packets)];
     let lost = sum(PathSample::dropped_in_all);
     assert_eq!((arrived, left, lost, air.medium.queue.len()), (20, 9, 4, 7));
     assert_eq!(sum(|side| side.line.clock_backward), 0);
-    assert_eq!(pool.used(), 16, "seven wait, nine are to be sent, the dropped ones are given back");
+    assert_eq!(pool.used(), 16, "seven wait, nine are to be sent, the dropped ones are free");
     assert_eq!(due(&mut air, UP).len() + due(&mut air, DOWN).len(), 9);
 }

@@ -1,13 +1,13 @@
-//! The engine: one real-time thread in the router that is the wire between client and server.
+//! The engine: a real-time thread in the router that acts as the wire between client and server.
 //!
-//! It reads frames from one interface, hands them to the queue of their direction, lets them leave at
-//! the rate of the line, and sends them on when their delay is over. All decisions are made in logical
-//! time by [`goodqueue::Port`]: a frame arrives when the kernel received it and leaves the line when its
-//! last bit would, whenever the thread came round to it. A late wake-up makes frames late, which the
-//! lateness histogram shows, but changes no decision and never costs the line any rate.
+//! It reads frames from one interface, enqueues them in the queue of their direction, dequeues them at the
+//! rate of the line, and sends them to the other interface after their delay. [`goodqueue::Port`] makes all
+//! decisions in logical time: a frame arrives when the kernel received it and leaves the line when its last
+//! bit would, no matter when the thread handles it. A late wake-up makes frames late, which the lateness
+//! histogram shows, but it changes no decision and never reduces the rate of the line.
 //!
-//! Memory: `frames` slots of 2 KiB (64 MiB by default), taken at the start; with none free the engine
-//! leaves arrivals in the socket's buffer, counts that, and the result is not valid.
+//! Memory: `frames` slots of 2 KiB (64 MiB by default), allocated at the start. If no slot is free, the
+//! engine leaves arrivals in the socket's buffer and counts that, and the result is not valid.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc;
@@ -17,7 +17,7 @@ use std::thread::{self, JoinHandle};
 use goodqueue::{FlowHasher, Header, Nanos, Queue, Rng, Span};
 
 use crate::air::Air;
-use crate::crossing::Crossing;
+use crate::channel::Channel;
 use crate::lab::{Lab, Taken};
 use crate::medium::{Medium, MediumSpec};
 use crate::netns::{Counters, Netns};
@@ -29,7 +29,7 @@ use crate::{Error, Result};
 /// The descriptor of a frame in the engine's queues.
 pub type Frame = Header;
 
-/// What the engine should do.
+/// The configuration of the engine.
 #[derive(Debug)]
 pub struct EngineSpec<Q> {
     /// Client to server.
@@ -38,30 +38,30 @@ pub struct EngineSpec<Q> {
     pub down: PathSpec<Q>,
     /// Root of the engine's random streams (loss of each direction) and seed of the flow hash.
     pub seed: u64,
-    /// Frames that queues, rings and delay lines of both directions hold together, 256 to 2^20.
+    /// Total frames in queues, rings and delay lines of both directions, 256 to 2^20.
     pub frames: u32,
-    /// How long before a deadline to stop sleeping and spin. `None`: as long as sleeps are seen to end
-    /// late on this machine, but at least 10 us (40 us without real-time scheduling) and at most 200 us.
-    /// On a machine with one processor the engine never spins.
+    /// How long before a deadline the thread stops sleeping and spins. `None`: the measured lateness of
+    /// sleeps on this machine, but at least 10 us (40 us without real-time scheduling) and at most 200 us. On
+    /// a machine with one processor the engine never spins.
     pub spin: Option<Span>,
 }
 
-/// Frames of the pool by default: 64 MiB.
+/// Default number of frames in the pool: 64 MiB.
 pub const DEFAULT_FRAMES: u32 = 32_768;
 
 impl<Q> EngineSpec<Q> {
-    /// Both directions, seed 0, [`DEFAULT_FRAMES`], spinning by default.
+    /// Both directions with seed 0, [`DEFAULT_FRAMES`] and the default of `spin`.
     pub fn new(up: PathSpec<Q>, down: PathSpec<Q>) -> EngineSpec<Q> {
         EngineSpec { up, down, seed: 0, frames: DEFAULT_FRAMES, spin: None }
     }
 }
 
-/// What engine thread and handle share.
+/// State shared by the engine's thread and its handle.
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) stop: AtomicBool,
     pub(crate) sample: Mutex<EngineSample>,
-    /// From when and until when it is measured how long packets wait; nobody asks at first.
+    /// Start and end of the measurement of sojourn times; initially there is none.
     pub(crate) sojourns: [AtomicU64; 2],
 }
 
@@ -70,7 +70,8 @@ pub(crate) struct Shared {
 pub struct Engine;
 
 impl Engine {
-    /// Starts the engine in the router of `lab` and returns when it is running. One at a time per lab.
+    /// Starts the engine in the router of `lab` and returns when it is running. A lab can have one engine at
+    /// a time.
     ///
     /// # Errors
     /// `Invalid` for a specification out of range or a second engine; `Missing` without packet sockets;
@@ -87,7 +88,7 @@ impl Engine {
         })
     }
 
-    /// The same with a medium in the place of the two lines.
+    /// [`Engine::start`], with a medium instead of the two lines.
     ///
     /// # Errors
     /// Those of [`Engine::start`].
@@ -101,8 +102,8 @@ impl Engine {
         Engine::start_with(lab, settings, move || Ok(Air::new(medium, up, down, frames)))
     }
 
-    /// Starts the engine with what `make` puts between its sockets.
-    fn start_with<C: Crossing>(
+    /// Starts the engine with the channel that `make` creates.
+    fn start_with<C: Channel>(
         lab: &Lab,
         settings: Settings,
         make: impl FnOnce() -> Result<C> + Send + 'static,
@@ -154,12 +155,12 @@ impl Engine {
     }
 }
 
-/// Frames that any interface of the lab could not send on, ever.
+/// Frames that any interface of the lab could not forward, since it exists.
 fn interface_drops(counters: &mut [Counters; 3]) -> Result<u64> {
     counters.iter_mut().map(Counters::send_drops).sum()
 }
 
-/// A running engine. Dropping it stops the engine. While it lives, so do the lab's namespaces.
+/// A running engine. Dropping it stops the engine. It keeps the lab's namespaces alive.
 #[derive(Debug)]
 pub struct EngineHandle {
     shared: Arc<Shared>,
@@ -173,31 +174,31 @@ pub struct EngineHandle {
 }
 
 impl EngineHandle {
-    /// The latest sample: at most about 10 ms old while frames pass, 20 ms otherwise. Never holds the
-    /// engine up.
+    /// The latest sample: at most about 10 ms old while frames pass, 20 ms otherwise. It never delays the
+    /// engine.
     #[must_use]
     pub fn sample(&self) -> EngineSample {
         *self.shared.sample.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Asks how long packets wait at the lines, of those that a line begins from `from` on and before `to`,
-    /// `CLOCK_MONOTONIC`: see [`crate::PathReport::sojourn`]. Ask some 20 ms before `from`.
+    /// Measures sojourn times of packets whose transmission begins from `from` on and before `to`,
+    /// `CLOCK_MONOTONIC`: see [`crate::PathReport::sojourn`]. Call this at least 20 ms before `from`.
     pub fn measure_sojourn(&self, from: Nanos, to: Nanos) {
         let [first, last] = &self.shared.sojourns;
         first.store(from.0, Ordering::Relaxed);
         last.store(to.0, Ordering::Relaxed);
     }
 
-    /// Whether the engine still works; `false` after an interface went away ([`EngineReport::failure`]).
+    /// Whether the engine still runs; `false` after an interface has disappeared ([`EngineReport::failure`]).
     #[must_use]
     pub fn is_running(&self) -> bool {
         self.thread.as_ref().is_some_and(|thread| !thread.is_finished())
     }
 
-    /// Stops the engine (within about 10 ms; what is queued stays undelivered) and returns all it measured.
+    /// Stops the engine within about 10 ms and returns its measurements. Queued frames stay undelivered.
     ///
     /// # Errors
-    /// `ThreadLost` where the engine panicked. An engine that ended by itself is no error here: see
+    /// `ThreadLost` if the engine panicked. An engine that ended by itself is not an error here: see
     /// [`EngineReport::failure`].
     pub fn stop(mut self) -> Result<EngineReport> {
         let lost = || Error::ThreadLost { what: "the engine" };

@@ -1,18 +1,18 @@
-//! What can go wrong, always with the operation, its object and the system's own word for it.
+//! Errors, always with the operation, its object and the system's error.
 
 use std::io;
 
-/// The result of anything in this crate.
+/// The result type of this crate.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// Why the live arm could not do what was asked.
+/// An error of the live arm.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The machine does not allow or does not have what a lab needs. Not a fault of the experiment.
+    /// The machine lacks something that a lab needs, or does not permit it. The experiment is not at fault.
     #[error("this machine lacks {right}; {cure}")]
     Missing {
-        /// The right, device or kernel feature that is missing.
+        /// The missing privilege, device or kernel feature.
         right: String,
         /// What the user can do about it.
         cure: String,
@@ -22,9 +22,9 @@ pub enum Error {
     System {
         /// The call, as in its manual page (`setns`, `RTM_NEWLINK`, `open`).
         operation: &'static str,
-        /// What it was called on.
+        /// The object of the call.
         object: String,
-        /// The system's answer.
+        /// The system's error.
         source: io::Error,
     },
     /// An interface under the engine disappeared or was taken down during the run.
@@ -32,20 +32,20 @@ pub enum Error {
     LinkGone {
         /// The name of the interface in the router's namespace.
         interface: String,
-        /// The system's answer that told so.
+        /// The system's error that showed it.
         errno: io::Error,
     },
-    /// The caller asked for something that has no meaning.
+    /// A parameter is invalid.
     #[error("{what} must be {wanted}, not {got}")]
     Invalid {
         /// The parameter.
         what: &'static str,
-        /// What it may be.
+        /// The valid values.
         wanted: &'static str,
-        /// What it was.
+        /// The given value.
         got: String,
     },
-    /// A setting did not take: it was written and reads back as something else.
+    /// A setting was not accepted: it reads back with a different value.
     #[error("{setting} was set to {wanted} and reads back as {got}")]
     NotTaken {
         /// The setting.
@@ -55,26 +55,26 @@ pub enum Error {
         /// The value read back.
         got: String,
     },
-    /// A helper thread ended without an answer (it panicked).
+    /// A helper thread ended without a result (it panicked).
     #[error("the thread for {what} ended without an answer")]
     ThreadLost {
-        /// What the thread was for.
+        /// The purpose of the thread.
         what: &'static str,
     },
 }
 
 impl Error {
-    /// The last error of the calling thread (`errno`), with what was tried on what.
+    /// The last error of the calling thread (`errno`), with operation and object.
     pub(crate) fn last(operation: &'static str, object: impl Into<String>) -> Error {
         Error::io(operation, object, io::Error::last_os_error())
     }
 
-    /// An error of the standard library, with what was tried on what.
+    /// An error of the standard library, with operation and object.
     pub(crate) fn io(operation: &'static str, object: impl Into<String>, source: io::Error) -> Error {
         Error::System { operation, object: object.into(), source }
     }
 
-    /// The system's error number, where there is one.
+    /// The system's error number, if there is one.
     #[must_use]
     pub fn errno(&self) -> Option<i32> {
         match self {
@@ -84,13 +84,13 @@ impl Error {
         }
     }
 
-    /// Whether the machine, and not the request, is the reason (the command's exit code 3).
+    /// Whether the machine is the reason, and not the request (the command's exit code 3).
     #[must_use]
     pub fn is_missing(&self) -> bool {
         matches!(self, Error::Missing { .. })
     }
 
-    /// Turns a refusal by the system (`EPERM`, `EACCES`, and what `codes` adds) into `Missing`.
+    /// Turns a refusal by the system (`EPERM`, `EACCES` and those in `codes`) into `Missing`.
     pub(crate) fn or_missing(self, codes: &[i32], right: &str, cure: &str) -> Error {
         let refused = [libc::EPERM, libc::EACCES];
         match self.errno() {

@@ -1,4 +1,4 @@
-//! Reading and marking Ethernet frames: pure functions that accept any bytes.
+//! Parsing and marking of Ethernet frames: pure functions that accept any bytes.
 //!
 //! IPv4 per RFC 791, IPv6 and its extension headers per RFC 8200, the DS byte per RFC 2474 and 3168,
 //! the incremental checksum per RFC 1624.
@@ -10,7 +10,7 @@ pub const ETHERNET: usize = 14;
 
 const ETHERTYPE_IPV4: u16 = 0x0800;
 const ETHERTYPE_IPV6: u16 = 0x86dd;
-/// Extension headers walked before the search for ports is given up.
+/// Most extension headers to walk before the search for ports is given up.
 const MAX_EXTENSIONS: usize = 8;
 
 const TCP: u8 = 6;
@@ -24,17 +24,17 @@ const FRAGMENT: u8 = 44;
 const AUTHENTICATION: u8 = 51;
 const DESTINATION: u8 = 60;
 
-/// What a queue and a delay class need to know of a frame.
+/// The fields of a frame that a queue and the delay lines need.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Meta {
     /// Source address.
     pub source: IpAddr,
     /// Destination address.
     pub destination: IpAddr,
-    /// The protocol above IP (IPv6: behind the extension headers that were walked).
+    /// The protocol above IP (for IPv6 after the extension headers that were walked).
     pub protocol: u8,
-    /// Ports of TCP, UDP, UDP-Lite, DCCP and SCTP; zero for all else and for every fragment, so that
-    /// all fragments of a datagram hash alike (as Linux's flow dissector does).
+    /// Ports of TCP, UDP, UDP-Lite, DCCP and SCTP; zero for other protocols and for every fragment, so that
+    /// all fragments of a datagram have the same hash (as in Linux's flow dissector).
     pub source_port: u16,
     /// See [`Meta::source_port`].
     pub destination_port: u16,
@@ -56,15 +56,15 @@ fn array<const N: usize>(bytes: &[u8], at: usize) -> Option<[u8; N]> {
     bytes.get(at..at + N)?.try_into().ok()
 }
 
-/// Whether the frame goes to a group (multicast or broadcast): neighbour and membership chatter, never
-/// the traffic of an experiment.
+/// Whether the frame goes to a group (multicast or broadcast): neighbour discovery and membership reports,
+/// never traffic of an experiment.
 #[must_use]
 pub fn is_group(frame: &[u8]) -> bool {
     byte(frame, 0).is_some_and(|first| first & 1 != 0)
 }
 
-/// Reads an Ethernet frame with IPv4 or IPv6 in it. `None` for anything else, VLAN tags included, and
-/// for headers that are cut short or contradict themselves.
+/// Parses an Ethernet frame with IPv4 or IPv6. `None` for anything else, including VLAN tags, and for
+/// truncated or inconsistent headers.
 #[must_use]
 pub fn parse(frame: &[u8]) -> Option<Meta> {
     let packet = frame.get(ETHERNET..)?;
@@ -109,8 +109,8 @@ fn parse_v6(packet: &[u8]) -> Option<Meta> {
     Some(Meta { source, destination, protocol, source_port, destination_port, dsfield, fragment })
 }
 
-/// Walks the extension headers of an IPv6 packet: the protocol behind them, where it begins, and
-/// whether the packet is a fragment. Stops where the packet ends or the chain is too long.
+/// Walks the extension headers of an IPv6 packet. Returns the protocol after them, its offset, and whether
+/// the packet is a fragment. Stops at the end of the packet or if the chain is too long.
 fn skip_extensions(packet: &[u8], mut next: u8) -> (u8, usize, bool) {
     let (mut at, mut fragment) = (40, false);
     for _ in 0..MAX_EXTENSIONS {
@@ -127,7 +127,7 @@ fn skip_extensions(packet: &[u8], mut next: u8) -> (u8, usize, bool) {
         next = following;
         at += size;
         if fragment {
-            // What follows the first fragment's header is not in the other fragments.
+            // The headers after this one are only in the first fragment.
             break;
         }
     }
@@ -143,9 +143,9 @@ fn ports(packet: &[u8], protocol: u8, at: usize) -> (u16, u16) {
     }
 }
 
-/// Sets CE in the IP header of `frame` if it is ECN-capable, and says whether it is (as Linux
-/// `INET_ECN_set_ce`). The checksum of an IPv4 header is updated (RFC 1624, equation 3), so a header
-/// that was wrong stays wrong. A frame that [`parse`] does not read is left as it is.
+/// Sets CE in the IP header of `frame` if it is ECN-capable, and returns whether it is (as Linux
+/// `INET_ECN_set_ce`). The checksum of an IPv4 header is updated incrementally (RFC 1624, equation 3), so a
+/// wrong checksum stays wrong. A frame that [`parse`] rejects is left unchanged.
 pub fn set_ce(frame: &mut [u8]) -> bool {
     let Some(meta) = parse(frame) else { return false };
     if meta.dsfield & 3 == 0 {
@@ -155,14 +155,14 @@ pub fn set_ce(frame: &mut [u8]) -> bool {
     true
 }
 
-/// Sets the DSCP in the IP header of `frame` to 0 and leaves the ECN field, as [`set_ce`] sets CE.
+/// Sets the DSCP in the IP header of `frame` to 0 and leaves the ECN field; otherwise like [`set_ce`].
 pub fn clear_dscp(frame: &mut [u8]) {
     if let Some(meta) = parse(frame) {
         set_dsfield(frame, &meta, meta.dsfield & 3);
     }
 }
 
-/// Writes the DS byte of a frame that was read.
+/// Writes the DS byte of a parsed frame.
 fn set_dsfield(frame: &mut [u8], meta: &Meta, dsfield: u8) {
     let Some(packet) = frame.get_mut(ETHERNET..) else { return };
     match (meta.source, packet) {
@@ -193,9 +193,9 @@ fn set_dsfield_v4(packet: &mut [u8], dsfield: u8) {
     }
 }
 
-/// Bytes that a frame of `len` costs the kernel (`skb->truesize` on 64-bit Linux): the data with 64
-/// bytes of headroom and 320 of shared information, rounded up to the allocator's power of two, and 256
-/// for the descriptor. 2304 for a full frame, 768 for a bare acknowledgement.
+/// Kernel memory of a frame of `len` bytes (`skb->truesize` on 64-bit Linux): the data with 64 bytes of
+/// headroom and 320 bytes of shared information, rounded up to the allocator's power of two, plus 256 bytes
+/// for the descriptor. It is 2304 for a full frame and 768 for a pure acknowledgement.
 #[must_use]
 pub fn truesize(len: u32) -> u32 {
     len.saturating_add(384).checked_next_power_of_two().unwrap_or(u32::MAX).saturating_add(256)

@@ -1,4 +1,4 @@
-//! The parser against hand-made frames, and against any bytes.
+//! The parser with hand-made frames, and with arbitrary bytes.
 
 use proptest::prelude::*;
 
@@ -74,7 +74,7 @@ fn extension_headers_are_walked() {
 }
 
 #[test]
-fn what_is_not_ip_is_refused() {
+fn other_protocols_are_refused() {
     let mut arp = v4(0, UDP, 0, &PORTS);
     arp[12..14].copy_from_slice(&[8, 6]);
     assert_eq!(parse(&arp), None);
@@ -114,7 +114,7 @@ fn truesize_is_that_of_the_kernel() {
 
 proptest! {
     #[test]
-    fn no_bytes_make_it_panic(mut bytes in prop::collection::vec(any::<u8>(), 0..200), kind in 0..3_usize) {
+    fn no_bytes_panic(mut bytes in prop::collection::vec(any::<u8>(), 0..200), kind in 0..3_usize) {
         if bytes.len() > 14 {
             let kinds: [[u8; 2]; 3] = [[8, 0], [0x86, 0xdd], [1, 2]];
             bytes[12..14].copy_from_slice(&kinds[kind]);

@@ -6,12 +6,12 @@
 //!   fd73::1/64                                          fd73::2/64   .. fd73::9/64
 //! ```
 //!
-//! Client and server believe to be on one Ethernet; the [`crate::Engine`] in the router is the wire
-//! between them. The router's interfaces have no address and its IP stack takes no part. Neighbours
-//! are entered for good, so no ARP or ND is ever in a queue; multicast does not cross.
+//! Client and server seem to be on one Ethernet; the [`crate::Engine`] in the router is the wire between
+//! them. The router's interfaces have no address, and its IP stack is not involved. Neighbour entries are
+//! permanent, so no ARP or ND packet is ever in a queue; multicast is not forwarded.
 //!
-//! Every offload that can be switched is off on all four interfaces and read back, so that what crosses
-//! the router is what a real wire would carry: frames of at most the MTU with complete checksums.
+//! Every offload that can be switched is off on all four interfaces, and the lab verifies that. So the router
+//! sees what a real wire would carry: frames of at most the MTU with complete checksums.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -45,31 +45,32 @@ const fn mac(last: u8) -> Mac {
 const CLIENT_MAC: Mac = mac(1);
 const SERVER_MAC: Mac = mac(2);
 
-/// A side of the lab.
+/// A host of the lab.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
-    /// Where loads and probes are started.
+    /// The host that starts loads and probes.
     Client,
-    /// Where they go to.
+    /// The host that they go to.
     Server,
 }
 
-/// What a lab should be like.
+/// The configuration of a lab.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LabSpec {
-    /// Server addresses, 1 to [`MAX_HOSTS`]; each can have its own delay.
+    /// Number of server addresses, 1 to [`MAX_HOSTS`]; each can have its own delay.
     pub hosts: u8,
-    /// IP MTU of all interfaces, bytes, 1280 to 2034 (a frame must fit the engine's slots). 1500.
+    /// IP MTU of all interfaces, bytes, 1280 to 2034 (a frame must fit into the engine's slots); default
+    /// 1500.
     pub mtu: u32,
-    /// Sysctls of client and server, by dotted name, written in this order after the lab's own (see
-    /// [`LabSpec::default`]) and read back. Names must be of the network namespace (`net.ipv4.tcp_ecn`).
+    /// Sysctls of client and server, by dotted name. They are written in this order after the lab's own (see
+    /// [`LabSpec::default`]) and read back. They must belong to the network namespace (`net.ipv4.tcp_ecn`).
     pub sysctls: Vec<(String, String)>,
 }
 
 impl Default for LabSpec {
-    /// One host, MTU 1500, no metrics kept from one connection to the next
-    /// (`net.ipv4.tcp_no_metrics_save=1`), orphaned connections given up soon
-    /// (`net.ipv4.tcp_orphan_retries=1`) so that they do not keep namespaces alive.
+    /// One host, MTU 1500, no metrics cached between connections (`net.ipv4.tcp_no_metrics_save=1`). Orphaned
+    /// connections are given up soon (`net.ipv4.tcp_orphan_retries=1`), so that they do not keep namespaces
+    /// alive.
     fn default() -> LabSpec {
         let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
         let sysctls =
@@ -79,7 +80,7 @@ impl Default for LabSpec {
 }
 
 impl LabSpec {
-    /// Adds a sysctl; one named before is replaced.
+    /// Adds a sysctl; an earlier value of it is replaced.
     #[must_use]
     pub fn sysctl(mut self, name: &str, value: &str) -> LabSpec {
         self.sysctls.retain(|(other, _)| other != name);
@@ -102,7 +103,7 @@ impl LabSpec {
     }
 }
 
-/// Sysctls that bear on a TCP experiment, for the record of a run.
+/// Sysctls that influence a TCP experiment, for the record of a run.
 const RECORDED: [&str; 36] = [
     "net.ipv4.tcp_adv_win_scale",
     "net.ipv4.tcp_autocorking",
@@ -142,7 +143,7 @@ const RECORDED: [&str; 36] = [
     "net.core.somaxconn",
 ];
 
-/// Silences what an interface says of itself; written before the interfaces are made.
+/// Suppresses messages that interfaces send by themselves; written before the interfaces exist.
 const QUIET_V6: [(&str, &str); 7] = [
     ("disable_ipv6", "0"),
     ("accept_dad", "0"),
@@ -153,7 +154,7 @@ const QUIET_V6: [(&str, &str); 7] = [
     ("addr_gen_mode", "1"),
 ];
 
-/// Whether an offload makes a frame something else than what a wire would carry.
+/// Whether an offload changes frames from what a wire would carry.
 fn is_offload(feature: &str) -> bool {
     const PREFIXES: [&str; 11] = [
         "tx-tcp",
@@ -172,8 +173,8 @@ fn is_offload(feature: &str) -> bool {
         || ["rx-checksum", "rx-lro", "tx-esp-segmentation"].contains(&feature)
 }
 
-/// Three namespaces and the wires between them. Dropping it (or the process's end, even by `SIGKILL`)
-/// leaves nothing behind: nothing has a name outside.
+/// Three namespaces and the veth pairs between them. They disappear when it is dropped or when the process
+/// ends, even by `SIGKILL`, because nothing of it has a name outside.
 #[derive(Debug)]
 pub struct Lab {
     client: Netns,
@@ -182,17 +183,17 @@ pub struct Lab {
     hosts: u8,
     mtu: u32,
     ipv6: bool,
-    /// An engine works in the router.
+    /// Whether an engine runs in the router.
     taken: Arc<AtomicBool>,
 }
 
 impl Lab {
-    /// Makes and checks a lab.
+    /// Creates and checks a lab.
     ///
     /// # Errors
-    /// `Missing` where the machine lacks the right or the kernel lacks veth; `Invalid` for a
-    /// specification out of range; `NotTaken` where a sysctl or an offload does not keep its value;
-    /// `System` for anything else.
+    /// `Missing` if the machine does not permit it or the kernel lacks veth; `Invalid` for a specification
+    /// out of range; `NotTaken` if a sysctl or an offload does not keep its value; `System` for anything
+    /// else.
     pub fn new(spec: &LabSpec) -> Result<Lab> {
         spec.check()?;
         let lab = Lab {
@@ -235,7 +236,7 @@ impl Lab {
         &self.server
     }
 
-    /// The namespace of a side.
+    /// The namespace of `side`.
     #[must_use]
     pub fn side(&self, side: Side) -> &Netns {
         match side {
@@ -244,7 +245,7 @@ impl Lab {
         }
     }
 
-    /// Server addresses that the lab has.
+    /// Number of server addresses.
     #[must_use]
     pub fn hosts(&self) -> u8 {
         self.hosts
@@ -262,7 +263,7 @@ impl Lab {
         address(v6, 1)
     }
 
-    /// Takes the router for an engine, until what is returned is dropped.
+    /// Reserves the router for an engine, until the returned value is dropped.
     pub(crate) fn take_router(&self) -> Result<Taken> {
         if self.taken.swap(true, Ordering::AcqRel) {
             let (wanted, got) = ("one at a time", "a second".to_owned());
@@ -277,8 +278,8 @@ impl Lab {
         address(v6, host.saturating_add(2))
     }
 
-    /// The sysctls of `side` that bear on an experiment, by name; those that this kernel does not show
-    /// in a namespace are left out.
+    /// The sysctls of `side` that influence an experiment, by name, without those that this kernel does not
+    /// show in a namespace.
     ///
     /// # Errors
     /// Those of [`Netns::run`].
@@ -289,11 +290,11 @@ impl Lab {
         })
     }
 
-    /// Switches all offloads of the four interfaces off (or, to provoke what the engine must refuse,
-    /// on) and, for off, reads back that they are.
+    /// Switches all offloads of the four interfaces off and verifies that; or on, to test what the engine
+    /// must refuse.
     ///
     /// # Errors
-    /// `NotTaken` where one stays on; `System` where ethtool fails.
+    /// `NotTaken` if one stays on; `System` if ethtool fails.
     pub fn set_offloads(&self, on: bool) -> Result<()> {
         let work = |interfaces: &'static [&'static str]| {
             move || interfaces.iter().try_for_each(|interface| set_offloads(interface, on))
@@ -303,18 +304,17 @@ impl Lab {
         self.server.run(work(&[SERVER_INTERFACE]))?
     }
 
-    /// Deletes the wire between `side` and the router, as one would pull out a cable for good. For
-    /// tests of what happens then.
+    /// Deletes the veth pair between `side` and the router, like pulling out a cable. For tests.
     ///
     /// # Errors
-    /// `System` where there is no such wire any more.
+    /// `System` if the pair does not exist any more.
     pub fn unplug(&self, side: Side) -> Result<()> {
         let name = interface_of(side);
         self.side(side).run(|| Route::open()?.delete_link(interface_index(name)?, name))?
     }
 
-    /// In the namespace of `side`: its sysctls, then a veth pair to the router. Sysctls come first so
-    /// that the interface is born with them.
+    /// In the namespace of `side`: writes its sysctls, then creates a veth pair to the router. Sysctls come
+    /// first, so that they apply to the new interface.
     fn make_wire(&self, side: Side, router: BorrowedFd<'_>, spec: &LabSpec) -> Result<()> {
         if self.ipv6 {
             for (name, value) in QUIET_V6 {
@@ -337,7 +337,7 @@ impl Lab {
         })
     }
 
-    /// In the namespace of `side`: loopback and interface up, addresses, neighbours.
+    /// In the namespace of `side`: brings loopback and interface up, and adds addresses and neighbours.
     fn take_up(&self, side: Side) -> Result<()> {
         let name = interface_of(side);
         let mut route = Route::open()?;
@@ -369,7 +369,7 @@ impl Lab {
     }
 }
 
-/// The router while an engine has it.
+/// The reservation of the router by an engine.
 #[derive(Debug)]
 pub(crate) struct Taken(Arc<AtomicBool>);
 

@@ -1,21 +1,21 @@
-//! The live arm of Goodqueue, on Linux: a laboratory of three network namespaces and a real-time engine
-//! that puts Goodqueue's queues under the kernel's own TCP.
+//! The live arm of Goodqueue, on Linux: a lab of three network namespaces, and a real-time engine that sends
+//! the kernel's own TCP through Goodqueue's queues.
 //!
-//! * [`Lab`] makes client, router and server out of anonymous namespaces that vanish with the process.
+//! * [`Lab`] creates client, router and server from anonymous namespaces that disappear with the process.
 //! * [`Engine`] is the wire between client and server: queue, device ring, line, loss and delay in each
 //!   direction, with [`EngineSample`]s while it runs and an [`EngineReport`] at the end.
-//! * A [`Medium`] can take the place of the two lines: something that both directions share.
-//! * [`Validity`] says whether a result can be believed.
+//! * A [`Medium`], which both directions share, can replace the two lines.
+//! * [`Validity`] says whether a result is trustworthy.
 //!
-//! Needs root, or an unprivileged user namespace ([`enter_user_namespace`]); what is missing is named by
-//! [`Error::Missing`].
+//! It needs root, or an unprivileged user namespace ([`enter_user_namespace`]); [`Error::Missing`] names what
+//! is missing.
 //!
 //! All system calls and all `unsafe` are in the module `sys`.
 #![deny(unsafe_code)]
 #![cfg(target_os = "linux")]
 
 mod air;
-mod crossing;
+mod channel;
 mod delay;
 pub mod engine;
 mod error;
@@ -51,8 +51,8 @@ pub use sys::rights::{
     survive_the_file_size_limit,
 };
 
-/// The engine's clock, `CLOCK_MONOTONIC`: the `now` with which a queue that keeps time from its making
-/// on (a token bucket) is built.
+/// The engine's clock, `CLOCK_MONOTONIC`. Use it as `now` to build a queue whose time starts at its creation
+/// (a token bucket).
 #[must_use]
 pub fn now() -> goodqueue::Nanos {
     sys::thread::now()

@@ -1,12 +1,12 @@
-//! A lock that the kernel gives back however its holder ends (`flock(2)`).
+//! A lock that the kernel releases however its holder ends (`flock(2)`).
 
 use std::fs::{File, TryLockError};
 use std::io;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-/// A file that this process has locked. It is removed with its value; one that a killed process left is taken
-/// over.
+/// A file that this process has locked. Dropping the value removes it. A file left by a killed process is
+/// reused.
 #[derive(Debug)]
 pub struct Lock {
     _file: File,
@@ -14,13 +14,13 @@ pub struct Lock {
 }
 
 impl Lock {
-    /// Locks the file `path`, which is made if it is not there; `None` where another process holds it.
+    /// Locks the file `path`, which is created if missing; `None` if another process holds it.
     ///
     /// # Errors
-    /// Those of `open(2)`, with `ELOOP` where `path` is a link; those of `flock(2)`.
+    /// Those of `open(2)`, with `ELOOP` if `path` is a link; those of `flock(2)`.
     pub fn take(path: &Path) -> io::Result<Option<Lock>> {
         loop {
-            // Its content does not matter. A link is not followed, and a FIFO does not block.
+            // Its contents do not matter. A link is not followed, and a FIFO does not block.
             let mut options = File::options();
             options.write(true).create(true).mode(0o600).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK);
             let file = options.open(path)?;
@@ -34,7 +34,7 @@ impl Lock {
                 Err(TryLockError::Error(error)) => return Err(error),
             }
             let ours = file.metadata()?;
-            // Its last holder may have removed it after it was opened here: then it locks nothing.
+            // Its last holder may have removed it after it was opened here; then the lock is useless.
             let is_there = std::fs::symlink_metadata(path)
                 .is_ok_and(|there| (there.dev(), there.ino()) == (ours.dev(), ours.ino()));
             if is_there {
@@ -46,7 +46,8 @@ impl Lock {
 
 impl Drop for Lock {
     fn drop(&mut self) {
-        // While it is still locked. Whoever has opened it meanwhile sees that it is gone, and makes another.
+        // The file is still locked. A process that has opened it meanwhile notices that it is gone and
+        // creates another.
         let _ = std::fs::remove_file(&self.path);
     }
 }
@@ -62,7 +63,7 @@ mod tests {
         assert!(Lock::take(&path).expect("it can be opened").is_none());
         drop(held);
         assert!(!path.exists());
-        // One that a killed process left.
+        // A file left by a killed process.
         std::fs::write(&path, "").expect("a file");
         drop(Lock::take(&path).expect("it can be opened").expect("nobody has it"));
         let victim = path.with_extension("victim");
@@ -74,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn of_many_at_once_one_has_it() {
+    fn only_one_of_many_threads_gets_the_lock() {
         let path = std::env::temp_dir().join(format!("goodqueue-locks-{}", std::process::id()));
         let (holders, most) = (std::sync::atomic::AtomicU32::new(0), std::sync::atomic::AtomicU32::new(0));
         let order = std::sync::atomic::Ordering::SeqCst;

@@ -1,4 +1,4 @@
-//! The border to a medium: something that both directions share, and that decides when each frame leaves.
+//! The interface to a medium, which both directions share and which decides when each frame leaves.
 
 use goodqueue::{Backlog, Direction, Nanos, Reason, Span};
 
@@ -6,53 +6,53 @@ use crate::engine::{DEFAULT_FRAMES, Frame};
 use crate::lab::MAX_HOSTS;
 use crate::{Error, Result};
 
-/// A medium in the place of the two lines: a state machine in logical time. It holds descriptors; the frames
-/// stay with the engine until the medium lets go of them through its [`Exit`].
+/// A medium that replaces the two lines: a state machine in logical time. It holds descriptors; the frames
+/// stay with the engine until the medium releases them through its [`Exit`].
 pub trait Medium {
-    /// Takes a frame that arrives at `now`, to or from server host `host`. All events up to `now` have been
+    /// Handles a frame that arrives at `now`, to or from server host `host`. All events up to `now` have been
     /// handled, and no later call has an earlier time.
     fn arrive(&mut self, now: Nanos, way: Direction, host: u8, frame: Frame, exit: &mut dyn Exit);
 
-    /// When [`Medium::advance`] must be called if nothing arrives; `None`: not before the next arrival. At no
-    /// earlier time may a frame leave.
+    /// When [`Medium::advance`] must be called if nothing arrives; `None`: not before the next arrival. No
+    /// frame may leave before that time.
     fn next_event(&self) -> Option<Nanos>;
 
-    /// Handles all events up to and including `now`: none of them is left.
+    /// Handles all events up to and including `now`.
     fn advance(&mut self, now: Nanos, exit: &mut dyn Exit);
 
-    /// What waits in queues, and what devices hold below them.
+    /// The backlog of the queues, and of the devices below them.
     fn backlog(&self, way: Direction) -> [Backlog; 2];
 
-    /// Called about every 10 ms by the engine's thread: the moment to pass on what was measured, without
-    /// holding the thread up.
+    /// The engine's thread calls this about every 10 ms, so that the medium can pass on measurements. It must
+    /// not block.
     fn look(&mut self, now: Nanos);
 
-    /// The engine has ended; what the medium still holds stays undelivered.
+    /// The engine has ended; frames that the medium still holds stay undelivered.
     fn finish(self, now: Nanos)
     where
         Self: Sized;
 }
 
-/// What a medium does with frames.
+/// Receives the frames that leave a medium.
 pub trait Exit {
-    /// A frame is through at `now`, with the DS byte that it now has.
+    /// A frame leaves at `now`, with this DS byte.
     fn leave(&mut self, now: Nanos, cookie: u64, dsfield: u8);
     /// A frame is lost.
     fn drop(&mut self, cookie: u64, reason: Reason);
-    /// A frame was marked CE; it is still there.
+    /// A frame was marked CE; the medium still holds it.
     fn mark(&mut self, cookie: u64);
 }
 
-/// One-way delays by server host, on one way; see [`crate::PathSpec::delays`].
+/// One-way delays by server host, for one direction; see [`crate::PathSpec::delays`].
 #[derive(Clone, Debug, Default)]
 pub struct Delays {
-    /// In front of the medium.
+    /// Delays before the medium.
     pub before: Vec<Span>,
-    /// Behind it.
+    /// Delays after the medium.
     pub after: Vec<Span>,
 }
 
-/// What an engine with a medium should do.
+/// The configuration of an engine with a medium.
 #[derive(Debug)]
 pub struct MediumSpec<M> {
     /// The medium.
@@ -70,7 +70,7 @@ pub struct MediumSpec<M> {
 }
 
 impl<M> MediumSpec<M> {
-    /// `medium` without delays, seed 0, [`DEFAULT_FRAMES`], spinning by default.
+    /// `medium` without delays, with seed 0, [`DEFAULT_FRAMES`] and the default of `spin`.
     pub fn new(medium: M) -> MediumSpec<M> {
         let (up, down) = (Delays::default(), Delays::default());
         MediumSpec { medium, up, down, seed: 0, frames: DEFAULT_FRAMES, spin: None }

@@ -52,8 +52,8 @@ pub(crate) struct End<'a> {
     pub(crate) mtu: u32,
 }
 
-/// The error number (zero or negative) with which the kernel answered request `sequence`, or nothing
-/// where `answer` holds no answer to it.
+/// The error number (zero or negative) in the kernel's answer to request `sequence`; `None` if `answer` has
+/// no answer to it.
 pub(crate) fn acknowledgement(answer: &[u8], sequence: u32) -> Option<i32> {
     let mut rest = answer;
     loop {
@@ -119,7 +119,7 @@ impl Message {
     /// Ends the attribute begun at `at`: writes its length, pads to four bytes.
     fn close(&mut self, at: usize) {
         let length = self.bytes.len() - at;
-        // No attribute of a lab comes near 64 KiB.
+        // No attribute of a lab is near 64 KiB.
         #[allow(clippy::cast_possible_truncation)]
         let short = length as u16;
         self.bytes[at..at + 2].copy_from_slice(&short.to_ne_bytes());
@@ -161,7 +161,7 @@ impl Route {
         self.socket.transact(&message.finish(), self.sequence, operation, object)
     }
 
-    /// Makes a veth pair with `near` here and `far` in the namespace behind `namespace`; both down.
+    /// Creates a veth pair with `near` here and `far` in the namespace `namespace`; both are down.
     pub(crate) fn add_veth(
         &mut self,
         near: &End<'_>,
@@ -188,7 +188,7 @@ impl Route {
         self.send(message, "RTM_NEWLINK veth", near.name)
     }
 
-    /// Takes interface `index` up.
+    /// Brings interface `index` up.
     pub(crate) fn set_up(&mut self, index: u32, name: &str) -> Result<()> {
         let mut message = self.begin(RTM_NEWLINK, 0);
         message.link_header(index, IFF_UP, IFF_UP);
@@ -202,7 +202,7 @@ impl Route {
         self.send(message, "RTM_DELLINK", name)
     }
 
-    /// Gives interface `index` an address, usable at once.
+    /// Adds an address to interface `index` that is usable at once.
     pub(crate) fn add_address(&mut self, index: u32, address: IpAddr, prefix: u8) -> Result<()> {
         let (family, bytes) = family_and_bytes(address);
         let mut message = self.begin(RTM_NEWADDR, NLM_F_CREATE | NLM_F_EXCL);
@@ -216,7 +216,7 @@ impl Route {
         self.send(message, "RTM_NEWADDR", &address.to_string())
     }
 
-    /// Tells interface `index` for good that `address` is at `mac`.
+    /// Adds a permanent neighbour entry to interface `index`: `address` is at `mac`.
     pub(crate) fn add_neighbour(&mut self, index: u32, address: IpAddr, mac: Mac) -> Result<()> {
         let (family, bytes) = family_and_bytes(address);
         let mut message = self.begin(RTM_NEWNEIGH, NLM_F_CREATE | NLM_F_EXCL);
@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn the_answer_is_found_among_others_and_nonsense_is_none() {
+    fn the_answer_is_found_among_others_and_garbage_is_ignored() {
         let mut answer = Vec::new();
         for (number, code) in [(3_u32, -17_i32), (4, -1)] {
             answer.extend_from_slice(&36_u32.to_ne_bytes());

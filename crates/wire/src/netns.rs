@@ -1,4 +1,4 @@
-//! A network namespace that nothing but a descriptor holds.
+//! A network namespace that is held only by a descriptor.
 
 use std::fs::{self, File};
 use std::io::{Read, Seek};
@@ -9,9 +9,9 @@ use std::thread;
 use crate::sys::namespace;
 use crate::{Error, Result};
 
-/// An anonymous network namespace: no name, no mount, held by its descriptor and by the threads and
-/// sockets in it. When the last of them goes (however the process ends) the kernel removes it with all
-/// its interfaces (`network_namespaces(7)`). A clone holds the same namespace.
+/// An anonymous network namespace, without a name or a mount. Its descriptor and the threads and sockets in
+/// it hold it. When the last of them is gone, however the process ends, the kernel removes it with all its
+/// interfaces (`network_namespaces(7)`). A clone holds the same namespace.
 #[derive(Clone, Debug)]
 pub struct Netns {
     file: Arc<File>,
@@ -24,7 +24,7 @@ const CURE: &str = "run as root, or allow unprivileged user namespaces \
     kernel.apparmor_restrict_unprivileged_userns=0 where they exist)";
 
 impl Netns {
-    /// Makes an empty one. `name` is for messages only.
+    /// Creates an empty namespace. `name` is for messages only.
     pub(crate) fn new(name: &'static str) -> Result<Netns> {
         let made = thread::spawn(namespace::unshare_net).join();
         let file = made.map_err(|_| Error::ThreadLost { what: "a new network namespace" })?;
@@ -32,13 +32,13 @@ impl Netns {
         Ok(Netns { file: Arc::new(file.map_err(|e| e.or_missing(&refused, RIGHT, CURE))?), name })
     }
 
-    /// What the lab calls it: `client`, `router` or `server`.
+    /// Its name in the lab: `client`, `router` or `server`.
     #[must_use]
     pub fn name(&self) -> &'static str {
         self.name
     }
 
-    /// Moves the calling thread into the namespace, for good; sockets opened from then on are there.
+    /// Moves the calling thread into the namespace permanently; sockets opened afterwards belong to it.
     ///
     /// # Errors
     /// `System` with operation `setns`.
@@ -46,10 +46,10 @@ impl Netns {
         namespace::enter_net(self.file.as_fd())
     }
 
-    /// Runs `work` on a thread of its own inside the namespace and returns what it returns.
+    /// Runs `work` on a separate thread inside the namespace and returns its result.
     ///
     /// # Errors
-    /// `System` with operation `setns`; `ThreadLost` where `work` panicked.
+    /// `System` with operation `setns`; `ThreadLost` if `work` panicked.
     pub fn run<T: Send>(&self, work: impl FnOnce() -> T + Send) -> Result<T> {
         let inside = || self.enter().map(|()| work());
         let answer = thread::scope(|scope| scope.spawn(inside).join());
@@ -61,20 +61,21 @@ impl Netns {
     /// The counters of the namespace's interfaces.
     ///
     /// # Errors
-    /// Those of [`Netns::run`]; `System` where `/proc/net/dev` cannot be opened.
+    /// Those of [`Netns::run`]; `System` if `/proc/net/dev` cannot be opened.
     pub(crate) fn counters(&self) -> Result<Counters> {
         let path = "/proc/thread-self/net/dev";
         self.run(|| File::open(path).map(Counters).map_err(|e| Error::io("open", path, e)))?
     }
 }
 
-/// The counters of a namespace's interfaces, held open: they can be read without the right to enter it.
+/// The counters of a namespace's interfaces as an open file, which can be read without the privilege to enter
+/// the namespace.
 #[derive(Debug)]
 pub(crate) struct Counters(File);
 
 impl Counters {
-    /// Frames that the namespace's interfaces, loopback excepted, could not send on (`veth` counts there
-    /// what the other end did not take).
+    /// Frames that the namespace's interfaces, without loopback, could not send (`veth` counts frames here
+    /// that the other end refused).
     pub(crate) fn send_drops(&mut self) -> Result<u64> {
         let mut text = String::new();
         let read = self.0.rewind().and_then(|()| self.0.read_to_string(&mut text));
@@ -82,7 +83,7 @@ impl Counters {
     }
 }
 
-/// Sums the send drops in the text of `/proc/net/dev` (`proc_pid_net(5)`): the twelfth figure.
+/// Sums the send drops in the text of `/proc/net/dev` (`proc_pid_net(5)`): the twelfth number of each line.
 fn send_drops(text: &str) -> u64 {
     let interfaces = text.lines().filter_map(|line| line.split_once(':'));
     let others = interfaces.filter(|(name, _)| name.trim() != "lo");
@@ -96,12 +97,12 @@ impl AsFd for Netns {
     }
 }
 
-/// Makes the process root of a new user namespace, so that it may make network namespaces without any
-/// right outside. To be called before the first thread is started and before anything is opened that
-/// needs the old identity. Files made afterwards belong to the same user as before.
+/// Makes the process root of a new user namespace, so that it can create network namespaces without any
+/// privilege outside. Call it before the first thread starts and before anything is opened that needs the old
+/// identity. Files created afterwards belong to the same user as before.
 ///
 /// # Errors
-/// `Missing` where the machine forbids it, `Invalid` where the process has more than one thread.
+/// `Missing` if the machine forbids it, `Invalid` if the process has more than one thread.
 pub fn enter_user_namespace() -> Result<()> {
     let refused = [libc::ENOSPC, libc::ENOSYS, libc::EUSERS];
     namespace::unshare_user().map_err(|e| e.or_missing(&refused, RIGHT, CURE))
@@ -112,7 +113,7 @@ fn sysctl_path(name: &str) -> String {
     format!("/proc/sys/{}", name.replace('.', "/"))
 }
 
-/// Reads a sysctl of the calling thread's namespace, white space made single blanks; `None` where it
+/// Reads a sysctl of the calling thread's namespace, with white space reduced to single blanks; `None` if it
 /// does not exist or is hidden.
 pub(crate) fn read_sysctl(name: &str) -> Option<String> {
     let text = fs::read_to_string(sysctl_path(name)).ok()?;
@@ -122,7 +123,7 @@ pub(crate) fn read_sysctl(name: &str) -> Option<String> {
 /// Writes a sysctl of the calling thread's namespace and reads it back.
 pub(crate) fn write_sysctl(name: &str, value: &str) -> Result<()> {
     let path = sysctl_path(name);
-    // Containers are often given /proc/sys for reading only.
+    // In containers /proc/sys is often read-only.
     let cure = "mount /proc/sys for writing (docker run --privileged), or run outside of the container";
     let refused =
         |e| Error::io("write", path.as_str(), e).or_missing(&[libc::EROFS], "a /proc/sys to write to", cure);

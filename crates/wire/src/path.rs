@@ -4,7 +4,7 @@ use goodqueue::{
     FlowHasher, Header, Histogram, Line, Nanos, Port, Queue, Rate, Reason, RingSpec, Rng, Serializer, Span,
 };
 
-use crate::crossing::{Account, Keeper, Ready, frame_of, is_marked};
+use crate::channel::{Account, FrameObserver, Ready, frame_of, is_marked};
 use crate::delay::DelayLines;
 use crate::lab::MAX_HOSTS;
 use crate::pool::Pool;
@@ -12,26 +12,26 @@ use crate::sample::{Count, PathReport, PathSample, place};
 use crate::sys::packet::Slot;
 use crate::{Error, Result};
 
-/// What one direction should be like. In the order in which a packet meets them: queue, device ring,
-/// line, loss, delay.
+/// The configuration of one direction, in the order of a packet's path: queue, device ring, line, loss,
+/// delay.
 #[derive(Debug)]
 pub struct PathSpec<Q> {
     /// The queue.
     pub queue: Q,
     /// The device ring between queue and line; `None`: the queue feeds the line directly.
     pub ring: Option<RingSpec>,
-    /// The rate of the line, counting the Ethernet header and no FCS, preamble or gap; `None`: without
-    /// limit, serialization takes no time.
+    /// The rate of the line, counting the Ethernet header but no FCS, preamble or gap; `None`: unlimited, so
+    /// serialization takes no time.
     pub rate: Option<Rate>,
-    /// The chance that a packet is lost after the line, 0 to 1.
+    /// The probability that a packet is lost after the line, 0 to 1.
     pub loss: f64,
-    /// One-way delay by server host, at most [`MAX_HOSTS`] values; hosts beyond the list have its last
-    /// value, an empty list is no delay.
+    /// One-way delay by server host, at most [`MAX_HOSTS`] values. Hosts beyond the list have its last value;
+    /// an empty list means no delay.
     pub delays: Vec<Span>,
 }
 
 impl<Q> PathSpec<Q> {
-    /// `queue` over a line without limit, loss and delay.
+    /// `queue` over an unlimited line without loss and delay.
     pub fn new(queue: Q) -> PathSpec<Q> {
         PathSpec { queue, ring: None, rate: None, loss: 0.0, delays: Vec::new() }
     }
@@ -55,23 +55,23 @@ impl<Q> PathSpec<Q> {
 pub(crate) struct Path<Q> {
     port: Port<Header, Q>,
     rate: Option<Rate>,
-    /// Lost where 53 random bits are below this.
+    /// A packet is lost if 53 random bits are below this.
     loss_below: u64,
     rng: Rng,
     hasher: FlowHasher,
     delayed: DelayLines<Ready>,
-    /// The latest time at which anything was done.
+    /// The latest time of any call.
     clock: Nanos,
     account: Account,
     arrived: Count,
     sent: Count,
-    /// From when and until when `sojourn` is of interest.
+    /// Start and end of the measurement of `sojourn`.
     window: (Nanos, Nanos),
     sojourn: Histogram,
 }
 
 impl<Q: Queue<Header>> Path<Q> {
-    /// Checks the specification and takes all memory. `frames` is the size of the pool, which no delay
+    /// Checks the specification and allocates all memory. `frames` is the size of the pool, which no delay
     /// line can exceed.
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss)]
     pub(crate) fn new(spec: PathSpec<Q>, frames: u32, rng: Rng, hasher: FlowHasher) -> Result<Path<Q>> {
@@ -96,27 +96,31 @@ impl<Q: Queue<Header>> Path<Q> {
         self.rate
     }
 
-    /// The latest time at which anything was done: nothing may be done before it.
+    /// The latest time of any call; no later call may have an earlier time.
     pub(crate) fn clock(&self) -> Nanos {
         self.clock
     }
 
-    /// Hands a packet in. Everything due at `now` has been handled by [`Path::advance`].
+    /// Enqueues a packet. [`Path::advance`] has handled everything due at `now`.
     pub(crate) fn arrive(&mut self, now: Nanos, packet: Header, pool: &mut Pool) {
         self.arrived.add(packet.len);
         pool.enter(frame_of(packet.cookie), now);
-        self.port.arrive(now, packet, &mut Keeper { pool, account: &mut self.account, hasher: &self.hasher });
+        self.port.arrive(
+            now,
+            packet,
+            &mut FrameObserver { pool, account: &mut self.account, hasher: &self.hasher },
+        );
     }
 
-    /// Moves everything that has left the line at or before `now` into the delay line, or loses it.
+    /// Moves every packet that has left the line at or before `now` into the delay line, or loses it.
     pub(crate) fn advance(&mut self, now: Nanos, pool: &mut Pool) {
         if now < self.clock {
             return;
         }
         self.clock = now;
         loop {
-            let mut keeper = Keeper { pool, account: &mut self.account, hasher: &self.hasher };
-            let Some(departure) = self.port.poll(now, &mut keeper) else { return };
+            let mut observer = FrameObserver { pool, account: &mut self.account, hasher: &self.hasher };
+            let Some(departure) = self.port.poll(now, &mut observer) else { return };
             let packet = departure.packet;
             let frame = frame_of(packet.cookie);
             let note = pool.note(frame);
@@ -134,7 +138,8 @@ impl<Q: Queue<Header>> Path<Q> {
         }
     }
 
-    /// Takes the next frame that is due at or before `now` out of the delay line, with its deadline.
+    /// Removes the next frame that is due at or before `now` from the delay line; returns it with its
+    /// deadline.
     pub(crate) fn take_due(&mut self, now: Nanos) -> Option<(Nanos, Ready)> {
         self.delayed.take_due(now)
     }
@@ -154,7 +159,7 @@ impl<Q: Queue<Header>> Path<Q> {
         self.delayed.next().into_iter().chain(coming).min()
     }
 
-    /// When the port has something to do.
+    /// When the port has its next event.
     pub(crate) fn next_port_event(&self) -> Option<Nanos> {
         self.port.next_wake()
     }

@@ -1,22 +1,22 @@
-//! The engine's frames: one block of memory, made once.
+//! The engine's frames: one block of memory, allocated once.
 
 use goodqueue::Nanos;
 
 /// Bytes of a slot. An Ethernet frame at MTU 1500 is 1514.
 pub(crate) const SLOT: usize = 2048;
 
-/// What the engine notes of a frame while it holds it.
+/// The engine's data about a frame while it holds it.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Note {
-    /// The DS byte it came with.
+    /// Its DS byte on arrival.
     pub(crate) dsfield: u8,
     /// The server host that it is to or from.
     pub(crate) host: u8,
-    /// Its way.
+    /// Its direction.
     pub(crate) way: u8,
     /// Its length.
     pub(crate) len: u32,
-    /// When it was handed to the queue that it is in.
+    /// When it entered its queue.
     pub(crate) entered: Nanos,
 }
 
@@ -31,7 +31,7 @@ impl Pool {
     /// `frames` slots; no later call allocates.
     pub(crate) fn new(frames: u32) -> Pool {
         let mut bytes = vec![0; frames as usize * SLOT];
-        // Touched once, so that no page is fetched in real time later.
+        // Touch each page now, so that there are no page faults in real time later.
         for slot in bytes.chunks_mut(SLOT) {
             slot[0] = 1;
         }
@@ -43,9 +43,9 @@ impl Pool {
         self.free.pop()
     }
 
-    /// Gives a slot back.
+    /// Frees a slot.
     pub(crate) fn give(&mut self, frame: u32) {
-        debug_assert!(self.free.len() < self.notes.len(), "a frame was given back twice");
+        debug_assert!(self.free.len() < self.notes.len(), "a frame was freed twice");
         self.free.push(frame);
     }
 
@@ -66,22 +66,22 @@ impl Pool {
         &mut self.bytes[start..start + SLOT]
     }
 
-    /// What was noted of a frame.
+    /// The data about a frame.
     pub(crate) fn note(&self, frame: u32) -> Note {
         self.notes[frame as usize]
     }
 
-    /// Notes of a frame.
+    /// Sets the data about a frame.
     pub(crate) fn set_note(&mut self, frame: u32, note: Note) {
         self.notes[frame as usize] = note;
     }
 
-    /// A frame is handed to a queue.
+    /// Records that a frame enters a queue.
     pub(crate) fn enter(&mut self, frame: u32, now: Nanos) {
         self.notes[frame as usize].entered = now;
     }
 
-    /// The memory behind the slots.
+    /// The memory of all slots.
     pub(crate) fn memory(&self) -> &[u8] {
         &self.bytes
     }

@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering;
 
 use goodqueue::{Bytes, FlowHasher, FlowKey, Header, Nanos, Span};
 
-use crate::crossing::{Crossing, DOWN, UP};
+use crate::channel::{Channel, DOWN, UP};
 use crate::engine::Shared;
 use crate::frame::{self, ETHERNET, Meta};
 use crate::lab::{ROUTER_TO_CLIENT, ROUTER_TO_SERVER};
@@ -19,22 +19,22 @@ use crate::sys::packet::{BATCH, PacketSocket, Slot};
 use crate::sys::thread;
 use crate::{Error, Histogram, Result};
 
-/// Frames asked for at first; where so many come, the next read asks for [`BATCH`].
+/// Frames to read at first; if that many arrive, the next read takes up to [`BATCH`].
 const FEW: usize = 8;
 
 /// How often a sample is published, and the longest sleep.
 const PUBLISH: Span = Span::from_millis(10);
-/// How long departures may wait in the port where nothing has to be sent: they are handled in logical
-/// time, so this costs no accuracy and saves wake-ups.
+/// How long departures may wait in the port if nothing has to be sent. They are handled in logical time, so
+/// this saves wake-ups without loss of accuracy.
 const LAZY: Span = Span::from_millis(1);
 
 pub(crate) struct Runner<C> {
     sockets: [PacketSocket; 2],
-    crossing: C,
+    channel: C,
     pool: Pool,
     /// Free frames to read into, per socket.
     inbox: [Vec<Slot>; 2],
-    /// Frames to ask for at the next read, per socket.
+    /// Frames to request at the next read, per socket.
     ask: [usize; 2],
     hasher: FlowHasher,
     longest_frame: u32,
@@ -47,12 +47,12 @@ pub(crate) struct Runner<C> {
     spun: Span,
     margin: Margin,
     rest: Rest,
-    /// Held for what it asks of the kernel.
+    /// Held open for its effect in the kernel.
     _awake: Option<File>,
 }
 
-/// A real-time thread that never sleeps is stopped by the kernel for 50 ms in each second
-/// (`kernel.sched_rt_runtime_us`, the fair server): it rests by itself in small pieces instead.
+/// The kernel stops a real-time thread that never sleeps for 50 ms in each second
+/// (`kernel.sched_rt_runtime_us`, the fair server). So the thread rests voluntarily in small pieces.
 struct Rest {
     since: Nanos,
     slept: Span,
@@ -60,10 +60,10 @@ struct Rest {
 
 impl Rest {
     const WINDOW: Span = Span::from_millis(10);
-    /// 7 % of the window: above the 5 % that the kernel would take.
+    /// 7 % of the window: more than the 5 % that the kernel would take.
     const SHARE: Span = Span::from_micros(700);
 
-    /// What is still to be slept at `now` at the end of a window; nothing within it.
+    /// The remaining rest at the end of a window at `now`; `None` within a window.
     fn due(&mut self, now: Nanos) -> Option<Span> {
         if now.since(self.since) < Rest::WINDOW {
             return None;
@@ -74,8 +74,8 @@ impl Rest {
     }
 }
 
-/// How long before a deadline sleeping ends: what sleeping is seen to cost on this machine, or what the
-/// caller fixed. A processor that has slept deeply wakes 50 to 150 us late, one that is kept awake 5 us.
+/// How long before a deadline sleeping ends: the measured lateness of sleeps on this machine, or a fixed
+/// value from the caller. A processor in deep sleep wakes 50 to 150 us late, one that is kept awake 5 us.
 struct Margin {
     now: Span,
     least: Span,
@@ -83,20 +83,20 @@ struct Margin {
 }
 
 impl Margin {
-    /// A sleep ended `late` after the time asked for: rise at once, sink by a 16th of the difference.
+    /// A sleep ended `late` after its time: the margin rises at once, or sinks by 1/16 of the difference.
     fn slept(&mut self, late: Span) {
         let wanted = late + Span::from_micros(5);
         let sunk = self.now.0 - self.now.0.saturating_sub(wanted.0) / 16;
         self.now = Span(sunk.max(wanted.0).clamp(self.least.0, self.most.0));
     }
 
-    /// There was no time to sleep: sink a little, so that a busy line's gaps are tried again.
+    /// There was no time to sleep: sink slightly, so that the gaps of a busy line are tried again.
     fn spun(&mut self) {
         self.now = Span((self.now.0 - self.now.0 / 1024).max(self.least.0));
     }
 }
 
-/// What a runner needs beside what is between its sockets; see [`crate::EngineSpec`].
+/// The settings of a runner, besides its channel; see [`crate::EngineSpec`].
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Settings {
     pub(crate) seed: u64,
@@ -105,22 +105,22 @@ pub(crate) struct Settings {
     pub(crate) mtu: u32,
 }
 
-impl<C: Crossing> Runner<C> {
-    /// Opens the sockets, in the router's namespace, and takes all memory.
-    pub(crate) fn new(crossing: C, settings: Settings, shared: Arc<Shared>) -> Result<Runner<C>> {
+impl<C: Channel> Runner<C> {
+    /// Opens the sockets in the router's namespace and allocates all memory.
+    pub(crate) fn new(channel: C, settings: Settings, shared: Arc<Shared>) -> Result<Runner<C>> {
         let Settings { seed, frames, spin, mtu } = settings;
         // Ethernet's header is 14 bytes.
         #[allow(clippy::cast_possible_truncation)]
         let longest_frame = mtu + ETHERNET as u32;
         let pool = Pool::new(frames);
         let one_frame =
-            crossing.slowest().map_or(Span::ZERO, |rate| rate.tx_time(Bytes(u64::from(longest_frame))));
+            channel.slowest().map_or(Span::ZERO, |rate| rate.tx_time(Bytes(u64::from(longest_frame))));
         let sockets = [PacketSocket::open(ROUTER_TO_CLIENT)?, PacketSocket::open(ROUTER_TO_SERVER)?];
         let awake = thread::keep_processors_awake();
         let (scheduling, margin) = schedule(spin, &pool, sockets[0].receive_buffer(), awake.is_some());
         Ok(Runner {
             sockets,
-            crossing,
+            channel,
             pool,
             inbox: [Vec::with_capacity(BATCH), Vec::with_capacity(BATCH)],
             ask: [FEW; 2],
@@ -139,7 +139,7 @@ impl<C: Crossing> Runner<C> {
         })
     }
 
-    /// Works until it is told to stop or an interface goes away.
+    /// Runs until it is told to stop or an interface disappears.
     pub(crate) fn run(mut self) -> EngineReport {
         let (began, cpu_before) = (thread::now(), thread::cpu_time());
         let mut failure = None;
@@ -155,7 +155,7 @@ impl<C: Crossing> Runner<C> {
             *place = sample;
         }
         let cpu = CpuUse { wall: ended.since(began), cpu: thread::cpu_time() - cpu_before, spin: self.spun };
-        let [up, down] = self.crossing.report(ended);
+        let [up, down] = self.channel.report(ended);
         EngineReport {
             last: sample,
             up,
@@ -168,7 +168,7 @@ impl<C: Crossing> Runner<C> {
         }
     }
 
-    /// One turn: read, decide, send, and sleep or spin where there was nothing to do.
+    /// One turn: reads, decides, sends, and sleeps or spins if there was nothing to do.
     fn turn(&mut self) -> Result<()> {
         let began = thread::now();
         let mut got = 0;
@@ -177,9 +177,9 @@ impl<C: Crossing> Runner<C> {
             let count = self.read(way)?;
             let now = thread::now();
             self.admit(way, now, count);
-            // With the socket empty, all that had arrived when the turn began has been handed in.
+            // The socket is empty, so everything that had arrived when the turn began has been handed in.
             if count < ask {
-                self.crossing.advance(way, began, &mut self.pool);
+                self.channel.advance(way, began, &mut self.pool);
             }
             got += count;
         }
@@ -198,7 +198,7 @@ impl<C: Crossing> Runner<C> {
         Ok(())
     }
 
-    /// Reads what waits on the socket of direction `way` into its inbox; returns how many frames.
+    /// Reads waiting frames from the socket of direction `way` into its inbox; returns their number.
     fn read(&mut self, way: usize) -> Result<usize> {
         let inbox = &mut self.inbox[way];
         while inbox.len() < BATCH {
@@ -216,9 +216,9 @@ impl<C: Crossing> Runner<C> {
         Ok(got)
     }
 
-    /// Hands the first `count` frames of an inbox to the queue, or refuses them. Each arrives at the
-    /// time at which the kernel received it, so a late reader delays what is sent (which the lateness
-    /// histogram shows) but changes no decision of a queue. `now`: after they were read.
+    /// Hands the first `count` frames of an inbox to the queue, or refuses them. Each arrives at the kernel's
+    /// receive time, so a late reader delays sending (which the lateness histogram shows) but changes no
+    /// decision of a queue. `now` is after the read.
     fn admit(&mut self, way: usize, now: Nanos, count: usize) {
         let ahead = thread::wall_clock().wrapping_sub(now.0);
         for place in 0..count {
@@ -232,9 +232,9 @@ impl<C: Crossing> Runner<C> {
             let meta = if frame::is_group(bytes) { None } else { frame::parse(bytes) };
             match meta {
                 Some(meta) => {
-                    // A wall clock that was set in between does no harm: bounded on both sides.
+                    // Bounded on both sides, so that a step of the wall clock in between does no harm.
                     let stamp = if slot.stamp == 0 { now.0 } else { slot.stamp.wrapping_sub(ahead) };
-                    let arrived = Nanos(stamp.min(now.0)).max(self.crossing.clock(way));
+                    let arrived = Nanos(stamp.min(now.0)).max(self.channel.clock(way));
                     self.enqueue(way, arrived, slot, &meta);
                 }
                 None => {
@@ -248,7 +248,7 @@ impl<C: Crossing> Runner<C> {
 
     fn enqueue(&mut self, way: usize, arrived: Nanos, slot: Slot, meta: &Meta) {
         let server = if way == UP { meta.destination } else { meta.source };
-        // There are two ways.
+        // There are two directions.
         #[allow(clippy::cast_possible_truncation)]
         let (dsfield, host) = (meta.dsfield, host_of(server));
         let note = Note { dsfield, host, way: way as u8, len: slot.len, ..Note::default() };
@@ -267,10 +267,10 @@ impl<C: Crossing> Runner<C> {
             flow_hash: self.hasher.hash(&flow),
             dsfield: meta.dsfield,
         };
-        self.crossing.arrive(way, arrived, packet, &mut self.pool);
+        self.channel.arrive(way, arrived, packet, &mut self.pool);
     }
 
-    /// Sends everything of direction `way` that is due; returns how many frames.
+    /// Sends all frames of direction `way` that are due; returns their number.
     fn send_due(&mut self, way: usize) -> Result<usize> {
         let mut sent = 0;
         loop {
@@ -278,7 +278,7 @@ impl<C: Crossing> Runner<C> {
             let mut batch = [Slot::default(); BATCH];
             let mut count = 0;
             while count < BATCH {
-                let Some((deadline, ready)) = self.crossing.take_due(way, now) else { break };
+                let Some((deadline, ready)) = self.channel.take_due(way, now) else { break };
                 let slot = ready.slot;
                 if ready.mark {
                     frame::set_ce(&mut self.pool.slot_mut(slot.frame)[..slot.len as usize]);
@@ -295,7 +295,7 @@ impl<C: Crossing> Runner<C> {
         }
     }
 
-    /// Sends `batch` and frees its frames. What the kernel does not take is lost, and counted.
+    /// Sends `batch` and frees its frames. Frames that the kernel refuses are lost and counted.
     fn send_batch(&mut self, way: usize, batch: &[Slot]) -> Result<()> {
         let socket = &mut self.sockets[1 - way];
         let mut done = 0;
@@ -303,7 +303,7 @@ impl<C: Crossing> Runner<C> {
             match socket.send(&mut self.pool, &batch[done..]) {
                 Ok(count) => {
                     for slot in &batch[done..done + count] {
-                        self.crossing.count_sent(way, slot.len);
+                        self.channel.count_sent(way, slot.len);
                     }
                     done += count.max(1);
                 }
@@ -321,15 +321,15 @@ impl<C: Crossing> Runner<C> {
         Ok(())
     }
 
-    /// Sleeps until shortly before the next deadline or until a frame arrives. `false` where there is
-    /// no time left to sleep: the caller's next turn is the spinning.
+    /// Sleeps until shortly before the next deadline or until a frame arrives. Returns `false` if there is no
+    /// time to sleep; then the caller's next turn acts as spinning.
     fn sleep(&mut self) -> Result<bool> {
         let now = thread::now();
         let mut until = now + PUBLISH;
-        if let Some(at) = self.crossing.next_send() {
+        if let Some(at) = self.channel.next_send() {
             until = until.min(Nanos(at.0.saturating_sub(self.margin.now.0)));
         }
-        if let Some(at) = self.crossing.next_event() {
+        if let Some(at) = self.channel.next_event() {
             until = until.min(at + LAZY);
         }
         if until <= now {
@@ -347,20 +347,20 @@ impl<C: Crossing> Runner<C> {
         Ok(true)
     }
 
-    /// Publishes a sample, unless somebody is reading the last one.
+    /// Publishes a sample, unless the last one is being read.
     fn publish(&mut self, now: Nanos) {
         self.published = now;
         let sample = self.sample(now);
-        self.crossing.look(now);
+        self.channel.look(now);
         let [from, to] = self.shared.sojourns.each_ref().map(|at| Nanos(at.load(Ordering::Relaxed)));
-        self.crossing.measure_sojourn(from, to);
+        self.channel.measure_sojourn(from, to);
         if let Ok(mut place) = self.shared.sample.try_lock() {
             *place = sample;
         }
     }
 
     fn sample(&mut self, now: Nanos) -> EngineSample {
-        let [up, down] = self.crossing.sample();
+        let [up, down] = self.channel.sample();
         self.trouble.socket_drops = self.sockets.iter_mut().map(PacketSocket::dropped).sum();
         self.trouble.clock_backward = up.line.clock_backward + down.line.clock_backward;
         let inbox: usize = self.inbox.iter().map(Vec::len).sum();
@@ -402,7 +402,7 @@ fn schedule(spin: Option<Span>, pool: &Pool, receive_buffer: u32, awake: bool) -
     (scheduling, Margin { now: least, least, most })
 }
 
-/// The server host behind an address: 0 for `.2` or `::2`. Addresses out of the lab are host 0.
+/// The server host of an address: 0 for `.2` or `::2`. Addresses outside the lab are host 0.
 fn host_of(address: IpAddr) -> u8 {
     let last = match address {
         IpAddr::V4(v4) => v4.octets()[3],
@@ -411,7 +411,7 @@ fn host_of(address: IpAddr) -> u8 {
     last.saturating_sub(2)
 }
 
-/// Whether the kernel says that the interface is gone or down.
+/// Whether the error means that the interface is gone or down.
 fn is_link_gone(errno: &io::Error) -> bool {
     matches!(errno.raw_os_error(), Some(libc::ENETDOWN | libc::ENXIO | libc::ENODEV))
 }

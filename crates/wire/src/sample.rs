@@ -1,4 +1,4 @@
-//! What the engine tells of itself: samples during a run, a report at its end, and whether to believe it.
+//! The engine's results: samples during a run, a report at its end, and their validity.
 
 use goodqueue::{Backlog, Nanos, PortStats, Reason, Span, Stats};
 
@@ -23,15 +23,15 @@ impl Count {
 /// One direction of the engine at one time. Counters count from the start of the engine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PathSample {
-    /// What the queue holds; device ring and line not included.
+    /// Backlog of the queue, without device ring and line.
     pub backlog: Backlog,
-    /// What the device ring holds and the packet on the line.
+    /// Backlog of the device ring and the packet on the line.
     pub ring: Backlog,
-    /// Handed to the queue.
+    /// Packets that arrived at the queue.
     pub arrived: Count,
-    /// Sent on, after queue, ring, line and delay.
+    /// Packets sent, after queue, ring, line and delay.
     pub sent: Count,
-    /// Dropped, by place of the reason in [`Reason::ALL`]; see [`PathSample::dropped`].
+    /// Drops, by index of the reason in [`Reason::ALL`]; see [`PathSample::dropped`].
     pub drops: [u64; Reason::ALL.len()],
     /// CE marks that the queue made (a packet can be marked twice).
     pub marks: u64,
@@ -39,12 +39,12 @@ pub struct PathSample {
     pub queue: Stats,
     /// The line's counters.
     pub line: PortStats,
-    /// Time in which the line was on a packet so far, the one on it now included. It never grows by more than
-    /// the time that passes.
+    /// Time for which the line was busy so far, including the packet on it now. It never grows by more than
+    /// the elapsed time.
     pub busy: Span,
 }
 
-/// The place of a reason in [`Reason::ALL`].
+/// The index of a reason in [`Reason::ALL`].
 pub(crate) fn place(reason: Reason) -> usize {
     Reason::ALL.iter().position(|&other| other == reason).unwrap_or(0)
 }
@@ -63,30 +63,30 @@ impl PathSample {
     }
 }
 
-/// What went wrong in the engine; each but `foreign` makes a result not valid. Both directions together.
+/// Problems of the engine, both directions together. Each except `foreign` makes a result not valid.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Trouble {
     /// Frames that the kernel dropped because the engine did not read in time (`PACKET_STATISTICS`).
     pub socket_drops: u64,
-    /// Frames that an interface of the lab did not take from the kernel (`tx_dropped` of veth). Counted
-    /// at the end of the run only.
+    /// Frames that an interface of the lab refused (`tx_dropped` of veth). Counted only at the end of the
+    /// run.
     pub interface_drops: u64,
-    /// Times at which no frame of the pool was free to read into.
+    /// Times when no frame of the pool was free to read into.
     pub pool_exhausted: u64,
     /// Frames longer than MTU and Ethernet header: an offload is on somewhere. Dropped.
     pub super_packets: u64,
-    /// Frames that the kernel did not take. Dropped.
+    /// Frames that the kernel refused to send. Dropped.
     pub send_failures: u64,
-    /// Times at which the engine's clock would have gone backward (a fault of the engine).
+    /// Times when the engine's clock would have gone backward (a bug in the engine).
     pub clock_backward: u64,
-    /// Frames that are not IP, or go to a group: chatter of the hosts. Dropped, without harm.
+    /// Frames that are not IP or go to a group, sent by the hosts themselves. Dropped, without harm.
     pub foreign: u64,
 }
 
 /// Quantiles of a [`Histogram`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Summary {
-    /// Values counted; with zero of them the rest is zero.
+    /// Number of values; if it is zero, the rest is zero.
     pub count: u64,
     /// Median.
     pub p50: Span,
@@ -117,9 +117,9 @@ pub struct EngineSample {
     pub up: PathSample,
     /// Server to client.
     pub down: PathSample,
-    /// What went wrong so far.
+    /// Problems so far.
     pub trouble: Trouble,
-    /// Time of sending minus the time at which the frame was due.
+    /// Lateness: time of sending minus the time when the frame was due.
     pub lateness: Summary,
     /// The 99th percentile of lateness above which a result is not valid.
     pub lateness_limit: Span,
@@ -127,32 +127,32 @@ pub struct EngineSample {
     pub frames_used: u32,
 }
 
-/// Whether a result can be believed.
+/// Whether a result is trustworthy.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Validity {
-    /// No reason against it.
+    /// Whether the result is valid.
     pub valid: bool,
-    /// What speaks against it, in words.
+    /// The reasons why it is not, as text.
     pub reasons: Vec<String>,
 }
 
 impl EngineSample {
-    /// Judges the run so far. Not valid are results
+    /// Judges the run so far. A result is not valid
     ///
-    /// * with frames lost by the engine and not by a queue: full socket buffer, frame not taken by the kernel
-    ///   or by an interface;
-    /// * with an exhausted pool: arrivals then waited where no queue could see them;
-    /// * with super-packets: an offload is on;
-    /// * whose 99th percentile of lateness is above the larger of 1 ms and the serialization time of one
+    /// * if the engine and not a queue lost frames: the socket buffer was full, or the kernel or an interface
+    ///   refused a frame;
+    /// * if the pool was exhausted: arrivals then waited outside of the queues;
+    /// * if there were super-packets: an offload is on;
+    /// * if the 99th percentile of lateness is above the larger of 1 ms and the serialization time of one
     ///   full frame at the slower of the two rates: the machine was too busy for real time;
-    /// * in which the engine's clock would have gone backward.
+    /// * if the engine's clock would have gone backward.
     #[must_use]
     pub fn validity(&self) -> Validity {
         let mut reasons = Vec::new();
         let trouble = &self.trouble;
         let counts = [
             (trouble.socket_drops, "frames dropped by the kernel before the engine read them"),
-            (trouble.send_failures, "frames not taken by the kernel"),
+            (trouble.send_failures, "frames refused by the kernel"),
             (trouble.interface_drops, "frames dropped by an interface of the lab"),
             (trouble.pool_exhausted, "times no frame was free to read into"),
             (trouble.super_packets, "super-packets refused: an offload is on"),
@@ -178,8 +178,8 @@ pub struct PathReport {
     pub last: PathSample,
     /// The queue's own counters by name ([`goodqueue::Queue::counters`]).
     pub counters: Vec<(&'static str, u64)>,
-    /// Times from a packet's arrival at the queue until the line began it, of the window that was asked for
-    /// ([`crate::EngineHandle::measure_sojourn`]); `None` where there is no line.
+    /// Sojourn times in the measured window ([`crate::EngineHandle::measure_sojourn`]): from a packet's
+    /// arrival at the queue until the line began to send it; `None` if there is no line.
     pub sojourn: Option<Histogram>,
 }
 
@@ -188,14 +188,14 @@ pub struct PathReport {
 pub struct CpuUse {
     /// From the start to the end of the engine.
     pub wall: Span,
-    /// Processor time used, waiting by spinning included.
+    /// Processor time used, including spinning.
     pub cpu: Span,
-    /// Time spent waiting by spinning.
+    /// Time spent spinning.
     pub spin: Span,
 }
 
 impl CpuUse {
-    /// The share of one processor that the work took, 0 to 1: spinning not counted.
+    /// The share of one processor that the work took, 0 to 1, without spinning.
     #[must_use]
     pub fn share(&self) -> f64 {
         let wall = self.wall.as_secs_f64();
@@ -208,34 +208,34 @@ impl CpuUse {
 pub struct HostLoad {
     /// Not idle.
     pub busy: f64,
-    /// Taken by the hypervisor for others.
+    /// Taken by the hypervisor (steal).
     pub steal: f64,
 }
 
-/// How the engine's thread was allowed to run.
+/// The scheduling of the engine's thread.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Scheduling {
     /// `SCHED_FIFO` was granted.
     pub real_time: bool,
-    /// Without that: the kernel granted short turns among ordinary threads (Linux 6.12 and later).
+    /// Otherwise: the kernel granted short time slices among ordinary threads (Linux 6.12 and later).
     pub short_turns: bool,
-    /// The kernel keeps the processors from sleeping deeply (`/dev/cpu_dma_latency`).
+    /// The kernel keeps the processors out of deep sleep (`/dev/cpu_dma_latency`).
     pub awake: bool,
-    /// Kernel memory in which frames of each direction may wait to be read, bytes, where a full frame
-    /// takes about 2.3 kB. 64 MiB for root; without rights twice `net.core.rmem_max`, so that a stall
-    /// of some 20 ms at 100 Mbit/s can lose frames (counted as `socket_drops`).
+    /// Kernel memory for frames of each direction that wait to be read, bytes; a full frame takes about 2.3
+    /// kB. It is 64 MiB for root. Without privileges it is twice `net.core.rmem_max`, so a stall of some 20
+    /// ms at 100 Mbit/s can lose frames (counted as `socket_drops`).
     pub receive_buffer: u32,
     /// The frame pool is locked in memory.
     pub locked: bool,
-    /// How long before a deadline sleeping ends and spinning begins, at least.
+    /// Least time before a deadline at which sleeping ends and spinning begins.
     pub spin_least: Span,
-    /// And at most; in between by what sleeping is seen to cost on this machine.
+    /// Greatest such time; the measured lateness of sleeps decides in between.
     pub spin_most: Span,
     /// Processors that the process may use.
     pub cpus: usize,
 }
 
-/// The largest share of all processors' time that may be in use, by whatever, in a valid run.
+/// The largest share of all processors' time that may be in use, by anything, in a valid run.
 pub const MOST_BUSY: f64 = 0.95;
 
 /// The largest share of all processors' time that a hypervisor may take away in a valid run.
@@ -258,13 +258,13 @@ pub struct EngineReport {
     pub host: Option<HostLoad>,
     /// How the thread was allowed to run.
     pub scheduling: Scheduling,
-    /// Why the engine ended before it was told to; what was measured until then is all here.
+    /// Why the engine ended by itself; the measurements until then are complete.
     pub failure: Option<Error>,
 }
 
 impl EngineReport {
-    /// As [`EngineSample::validity`], and not valid where the engine failed. Where something speaks
-    /// against the result, a busy machine is named as its likely cause.
+    /// Like [`EngineSample::validity`]; also not valid if the engine failed. If the result is not valid and
+    /// the machine was busy, that is named as the likely cause.
     #[must_use]
     pub fn validity(&self) -> Validity {
         let mut validity = self.last.validity();
@@ -290,7 +290,7 @@ impl EngineReport {
     }
 }
 
-/// The first line of `/proc/stat`, to compare a later one with.
+/// The first line of `/proc/stat`, to compare with a later one.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ProcStat {
     busy: u64,
@@ -325,7 +325,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_trouble_makes_a_result_not_valid_and_foreign_frames_do_not() {
+    fn each_problem_makes_a_result_not_valid_but_foreign_frames_do_not() {
         let mut sample = EngineSample { lateness_limit: Span::from_millis(1), ..EngineSample::default() };
         sample.trouble.foreign = 1000;
         sample.lateness.p99 = Span::from_millis(1);
@@ -346,7 +346,7 @@ mod tests {
     }
 
     #[test]
-    fn load_of_the_machine_is_read_from_two_lines() {
+    fn load_of_the_machine_comes_from_two_lines() {
         let early = ProcStat::parse("cpu  10 0 10 70 10 0 0 0 0 0\ncpu0 1 2 3").unwrap();
         let late = ProcStat::parse("cpu  20 0 30 130 20 0 0 10 0 0\n").unwrap();
         let load = early.until(late).unwrap();

@@ -1,4 +1,4 @@
-//! The TCP header of a frame, as a queue asks for it.
+//! The TCP header of a frame, for queues that need it.
 
 use goodqueue::details::{MOST_OPTIONS, TcpHeader};
 use goodqueue::{FlowHasher, FlowKey};
@@ -13,8 +13,8 @@ fn word(bytes: &[u8], at: usize) -> Option<u16> {
     bytes.get(at..)?.first_chunk().map(|&two| u16::from_be_bytes(two))
 }
 
-/// The TCP segment of a frame: what the IP header counts, without padding of the link. IPv6 only without
-/// extension headers, as Linux 6.1 `sch_cake.c:cake_get_tcphdr` reads it.
+/// The TCP segment of a frame, without padding of the link. IPv6 only without extension headers, as in Linux
+/// 6.1 `sch_cake.c:cake_get_tcphdr`.
 fn segment(frame: &[u8]) -> Option<&[u8]> {
     let packet = frame.get(ETHERNET..)?;
     if packet.first()? >> 4 == 4 {
@@ -27,7 +27,7 @@ fn segment(frame: &[u8]) -> Option<&[u8]> {
     packet.get(40..40 + usize::from(word(packet, 4)?))
 }
 
-/// Reads it; `None` for what is no TCP, a fragment, or cut short.
+/// Parses it; `None` if the frame is not TCP, is a fragment or is truncated.
 pub(crate) fn read(frame: &[u8], hasher: &FlowHasher) -> Option<TcpHeader> {
     let meta = frame::parse(frame).filter(|meta| meta.protocol == TCP && !meta.fragment)?;
     let segment = segment(frame)?;
@@ -45,7 +45,7 @@ pub(crate) fn read(frame: &[u8], hasher: &FlowHasher) -> Option<TcpHeader> {
         destination_port: meta.destination_port,
     };
     Some(TcpHeader {
-        // Hosts and ports: all packets of a queue that are asked about have the same flow hash already.
+        // Hosts and ports: the packets of a queue that are compared already have the same flow hash.
         connection: u64::from(hasher.hash(&flow)) << 32 | ports,
         ack,
         flags: word(segment, 12)? & 0x0fff,
@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_cut_short_is_none() {
+    fn a_truncated_header_is_refused() {
         let whole = ack();
         for length in 0..ETHERNET + 52 {
             assert_eq!(read(&whole[..length], &FlowHasher::new(1)), None, "{length}");

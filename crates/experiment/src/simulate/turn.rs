@@ -237,7 +237,7 @@ impl<'a> Turn<'a> {
         self.received(index, self.next_step, false);
         let view = self.simulation.flow(index);
         self.flows[index].is_connected |= view.is_established;
-        let never = (!self.flows[index].is_connected).then_some("not connected by the time it was to stop");
+        let never = (!self.flows[index].is_connected).then_some("not connected by its planned stop");
         let error = error.or(never).map(str::to_owned);
         let (flow, bytes_total) = (number(index), view.received);
         self.collector.sample(&Sample::FlowEnd { flow, t, end: FlowSide::Receiver, bytes_total, error });
@@ -253,7 +253,7 @@ impl<'a> Turn<'a> {
         self.take_samples();
         let mut invalid = Vec::new();
         if complete && !self.flows.is_empty() && self.flows.iter().all(|flow| !flow.is_connected) {
-            invalid.push("no flow was ever connected".into());
+            invalid.push("no flow ever connected".into());
         }
         let (radios, wrong) = self.airs.into_radios(self.job, &self.simulation);
         invalid.extend(wrong);

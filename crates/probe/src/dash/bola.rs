@@ -1,11 +1,11 @@
-//! Which bit rate comes next.
+//! BOLA-O: selects the next bit rate.
 
 use goodqueue::Span;
 
 use super::{BUFFER, LADDER, SEGMENT};
 
-/// ln(bit rate / lowest bit rate), the utility of each: written down, since a system's `ln` does not promise
-/// the same bits on every machine.
+/// ln(bit rate / lowest bit rate), the utility of each bit rate. They are constants, because `ln` may differ
+/// in the last bits between systems.
 pub(super) const UTILITIES: [f64; LADDER.len()] = [
     0.0,
     0.36403906645386747,
@@ -19,36 +19,36 @@ pub(super) const UTILITIES: [f64; LADDER.len()] = [
     3.2614354392869966,
 ];
 
-/// γp: what playing on without a stall is worth, in utility of a segment.
+/// γp: the value of playback without a stall, relative to the utility of a segment.
 const GAMMA_P: f64 = 5.0;
 
 /// The next segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Choice {
-    /// Place of its bit rate in [`LADDER`].
+    /// Index of its bit rate in [`LADDER`].
     pub index: usize,
-    /// It is asked for when the buffer has fallen to this.
+    /// The segment is requested when the buffer has fallen to this level.
     pub level: Span,
 }
 
-/// BOLA-O: of all bit rates the one with the most utility for its size, weighed against the buffer, and not
-/// raised beyond what the last segment was received at.
+/// BOLA-O selects the bit rate with the highest utility for its size, weighted by the buffer. It does not go
+/// up beyond the rate at which the last segment was received.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Bola {
-    /// Place of the last segment's bit rate in [`LADDER`], and the rate at which it was received, bits per
+    /// Index of the last segment's bit rate in [`LADDER`], and the rate at which it was received, bits per
     /// second.
     last: Option<(usize, f64)>,
 }
 
-/// The reasons for the choice at a buffer of so many segments.
+/// The parameters of the decision at a given buffer size.
 #[derive(Clone, Copy, Debug)]
 struct Weights {
-    /// V_D: utility against segments in the buffer.
+    /// V_D: the weight of utility relative to segments in the buffer.
     v: f64,
 }
 
 impl Weights {
-    /// V_D (v_m + γp): the buffer, in segments, at which this bit rate is worth nothing.
+    /// V_D (v_m + γp): the buffer level, in segments, at which this bit rate has no value.
     fn ceiling(self, index: usize) -> f64 {
         self.v * (UTILITIES[index] + GAMMA_P)
     }
@@ -64,7 +64,7 @@ impl Weights {
         (1..LADDER.len()).fold(0, better)
     }
 
-    /// The largest buffer at which bit rate `index` is worth as much as the next higher one.
+    /// The largest buffer level at which bit rate `index` is worth as much as the next higher one.
     fn crossing(self, index: usize) -> f64 {
         let (low, high) = (size(index), size(index + 1));
         (self.ceiling(index) * high - self.ceiling(index + 1) * low) / (high - low)
@@ -89,21 +89,21 @@ fn playing(segments: f64) -> Span {
 }
 
 impl Bola {
-    /// Takes in that the last segment asked for, at this place of [`LADDER`], was received at `rate` bits per
-    /// second.
+    /// Records that the last requested segment, with index `index` in [`LADDER`], was received at `rate` bits
+    /// per second.
     pub fn received(&mut self, index: usize, rate: f64) {
         self.last = Some((index, rate));
     }
 
-    /// The next segment, when `played` of the video was played and `buffer` is left to be.
+    /// The next segment, after `played` of the video was played and with `buffer` still to play.
     #[must_use]
     pub fn next(&self, played: Span, buffer: Span) -> Choice {
-        // The buffer to aim at grows with what was played: from 3 segments to all that it holds.
+        // The target buffer grows with the time played, from 3 segments to the full buffer.
         let most = segments(BUFFER).min((segments(played) / 2.0).max(3.0));
         let weights = Weights { v: (most - 1.0) / (UTILITIES[LADDER.len() - 1] + GAMMA_P) };
         let level = segments(buffer);
         let mut index = weights.best(level);
-        // There must be room for it.
+        // The segment must fit into the buffer.
         let mut limit = most - 1.0;
         if let Some((last, rate)) = self.last
             && index > last
@@ -112,7 +112,7 @@ impl Bola {
             if sustained < last {
                 index = last;
             } else if sustained < index {
-                // A little of the utility for fewer changes: wait until this bit rate is the best one.
+                // Give up some utility for fewer changes: wait until this bit rate is the best one.
                 index = sustained;
                 limit = limit.min(weights.crossing(index));
             }

@@ -8,47 +8,47 @@ use super::{Bola, LADDER, SEGMENT, segment_bytes};
 use crate::Sample;
 use crate::web::{Action, Event, Fetcher, REQUEST, RESOLVE_TIMEOUT, TLS};
 
-/// What a player is to do, on one monotonic clock.
+/// The configuration of a player. All times are on one monotonic clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PlayerConfig {
     /// Number of the video in samples.
     pub video: u32,
     /// Start of the load, the zero of `t`.
     pub origin: Nanos,
-    /// How long after `origin` it begins.
+    /// Delay of its start after `origin`.
     pub late: Span,
     /// End of the load.
     pub stop: Nanos,
 }
 
-/// A segment on its way.
+/// A segment in flight.
 #[derive(Clone, Copy, Debug)]
 struct Segment {
     index: usize,
     asked: Nanos,
-    /// Bytes that are still to come.
+    /// Bytes still to receive.
     awaited: u64,
 }
 
 #[derive(Clone, Copy, Debug)]
 enum Stage {
-    /// Nothing was done yet.
+    /// Before the start.
     Waiting,
-    /// The name is asked for, again at this time.
+    /// A DNS query is out; it is repeated at this time.
     Resolving(Nanos),
     Opening,
-    /// Within this round trip of the handshake: bytes that are still to come.
+    /// In this round trip of the handshake, with bytes still to receive.
     Tls(usize, u64),
-    /// The buffer holds enough until this time.
+    /// The buffer is full until this time.
     Full(Nanos, usize),
     Fetching(Segment),
     Over,
 }
 
-/// Watches a video from the start of the load to its end. There is one [`Sample::Segment`] for each segment
-/// asked for, the last one mostly not complete. A connection that breaks ends it.
+/// Plays a video from the start of the load to its end. It emits one [`Sample::Segment`] for each segment
+/// requested; the last one is usually incomplete. A broken connection ends it.
 ///
-/// To be called as a [`crate::web::Browser`] is; the page in its actions is always 0.
+/// Call it like a [`crate::web::Browser`]; the page in its actions is always 0.
 #[derive(Debug)]
 pub struct Player {
     config: PlayerConfig,
@@ -56,7 +56,7 @@ pub struct Player {
     stage: Stage,
     queries: u32,
     bola: Bola,
-    /// When all that was received will have been played; none before the first segment.
+    /// When everything received will have been played; `None` before the first segment.
     dry: Option<Nanos>,
     /// Segments received.
     received: u64,
@@ -66,7 +66,7 @@ pub struct Player {
 const CONNECTION: u32 = 0;
 
 impl Player {
-    /// A player that has asked for nothing.
+    /// A player that has requested nothing yet.
     #[must_use]
     pub fn new(config: PlayerConfig) -> Player {
         let stage = if config.origin + config.late < config.stop { Stage::Waiting } else { Stage::Over };
@@ -81,7 +81,7 @@ impl Player {
         }
     }
 
-    /// Received and not played yet.
+    /// Playing time received but not played yet.
     fn buffer(&self, now: Nanos) -> Span {
         self.dry.map_or(Span::ZERO, |dry| dry.since(now))
     }
@@ -92,7 +92,7 @@ impl Player {
         self.actions.push_back(Action::Send { connection: CONNECTION, request: REQUEST, response });
     }
 
-    /// Selects the next segment, and asks for it where the buffer has room.
+    /// Selects the next segment, and requests it if the buffer has room.
     fn select(&mut self, now: Nanos) {
         let buffer = self.buffer(now);
         let played = Span((self.received * SEGMENT.0).saturating_sub(buffer.0));
@@ -104,7 +104,7 @@ impl Player {
         }
     }
 
-    fn tell(&self, now: Nanos, segment: Segment, error: Option<String>, sink: &mut dyn FnMut(Sample)) {
+    fn report(&self, now: Nanos, segment: Segment, error: Option<String>, sink: &mut dyn FnMut(Sample)) {
         let signed = |ns: u64| i64::try_from(ns).unwrap_or(i64::MAX);
         sink(Sample::Segment {
             video: self.config.video,
@@ -119,9 +119,9 @@ impl Player {
         });
     }
 
-    /// The segment on its way is all there.
+    /// The segment in flight is complete.
     fn complete(&mut self, now: Nanos, segment: Segment, sink: &mut dyn FnMut(Sample)) {
-        self.tell(now, segment, None, sink);
+        self.report(now, segment, None, sink);
         let took = now.since(segment.asked).0.max(1);
         #[allow(clippy::cast_precision_loss)]
         let rate = segment_bytes(segment.index) as f64 * 8e9 / took as f64;
@@ -159,12 +159,12 @@ impl Player {
     fn end(&mut self, now: Nanos, error: Option<String>, sink: &mut dyn FnMut(Sample)) {
         let stage = std::mem::replace(&mut self.stage, Stage::Over);
         match stage {
-            Stage::Fetching(segment) => self.tell(now, segment, error, sink),
+            Stage::Fetching(segment) => self.report(now, segment, error, sink),
             Stage::Over => return,
-            // What breaks before there is a segment is told of the first one, which will not come.
+            // An error before the first segment is reported for the first segment.
             _ if error.is_some() => {
                 let segment = Segment { index: 0, asked: now, awaited: segment_bytes(0) };
-                self.tell(now, segment, error, sink);
+                self.report(now, segment, error, sink);
             }
             _ => {}
         }

@@ -1,4 +1,4 @@
-//! The player over links made of nothing but time and rate.
+//! The player over links that have only a delay and a rate.
 
 use goodqueue::{Nanos, Rate};
 use proptest::prelude::*;
@@ -10,10 +10,10 @@ use crate::web::{Action, Event, Fetcher};
 const S: u64 = 1_000_000_000;
 const RTT: Span = Span::from_millis(20);
 
-/// A link: a round trip for everything, and the rate at which answers come.
+/// A link: one round-trip time for everything, and the rate of answers.
 struct Link {
     rate: fn(Nanos) -> Option<Rate>,
-    /// What comes, and when.
+    /// The next event, and its time.
     coming: Option<(Nanos, Event)>,
     lost_queries: u32,
     closed: bool,
@@ -66,10 +66,10 @@ fn player(load: u64) -> Player {
     Player::new(PlayerConfig { video: 0, origin: Nanos(S), late: Span::ZERO, stop: Nanos(S + load) })
 }
 
-/// What a segment says: when it was asked for, whether it came, bit rate, buffer, and how long playback had
+/// The fields of a segment's sample: request time, completeness, bit rate, buffer, and how long playback had
 /// stalled.
 #[derive(Clone, Copy, Debug)]
-struct Told {
+struct Facts {
     t: i64,
     took: i64,
     complete: bool,
@@ -78,10 +78,10 @@ struct Told {
     stalled: i64,
 }
 
-fn told(samples: &[Sample]) -> Vec<Told> {
+fn facts(samples: &[Sample]) -> Vec<Facts> {
     let one = |sample: &Sample| match *sample {
         Sample::Segment { t, took, complete, bitrate, buffer, stalled, .. } => {
-            Told { t, took, complete, bitrate, buffer, stalled }
+            Facts { t, took, complete, bitrate, buffer, stalled }
         }
         _ => panic!("{sample:?}"),
     };
@@ -95,59 +95,60 @@ fn a_segment_is_its_bit_rate_for_three_seconds() {
     assert!(LADDER.is_sorted());
 }
 
-/// DNS, TCP, two of TLS, the request: five round trips to the first byte, 86 250 bytes at 1 Mbit/s for the
-/// segment.
+/// DNS, TCP, two of TLS, the request: five round trips to the first byte, then 86 250 bytes at 1 Mbit/s for
+/// the segment.
 #[test]
 fn the_first_segment_is_the_smallest() {
     let samples = Link::new(|_| Some(Rate(1_000_000))).run(&mut player(60 * S));
-    let first = told(&samples)[0];
+    let first = facts(&samples)[0];
     // The two answers of the TLS handshake, 4258 bytes, take time as well.
     assert_eq!(first.t, 4 * 20_000_000 + 4_258 * 8_000);
     assert_eq!((first.bitrate, first.took), (230_000, 20_000_000 + 690_000_000));
     assert_eq!((first.buffer, first.stalled), (0, 0));
 }
 
-/// At 1.6 Mbit/s the link carries 1427 kbit/s and not 2056. BOLA-O stays at the one that it can sustain.
+/// At 1.6 Mbit/s the link carries 1427 kbit/s and not 2056. BOLA-O stays at the bit rate that it can sustain.
 #[test]
 fn a_steady_link_gives_a_steady_bit_rate() {
     let mut link = Link::new(|_| Some(Rate(1_600_000)));
-    let all = told(&link.run(&mut player(600 * S)));
-    assert!(all.iter().all(|told| told.stalled == 0), "no stall");
-    let late: Vec<u64> = all.iter().filter(|told| told.t > 120 * S as i64).map(|told| told.bitrate).collect();
+    let all = facts(&link.run(&mut player(600 * S)));
+    assert!(all.iter().all(|facts| facts.stalled == 0), "no stall");
+    let late: Vec<u64> =
+        all.iter().filter(|facts| facts.t > 120 * S as i64).map(|facts| facts.bitrate).collect();
     assert!(late.len() > 100 && late.iter().all(|&rate| rate == 1_427_000), "{late:?}");
     assert!(link.closed);
 }
 
-/// 25 s are all that the buffer holds: above the highest bit rate the player waits.
+/// The buffer holds 25 s: on a link faster than the highest bit rate the player waits.
 #[test]
 fn a_fast_link_is_left_idle_when_the_buffer_is_full() {
-    let all = told(&Link::new(|_| Some(Rate(100_000_000))).run(&mut player(300 * S)));
-    assert!(all.iter().all(|told| told.buffer <= (BUFFER - SEGMENT).0 as i64));
-    let last = all.iter().rev().find(|told| told.complete).expect("segments");
+    let all = facts(&Link::new(|_| Some(Rate(100_000_000))).run(&mut player(300 * S)));
+    assert!(all.iter().all(|facts| facts.buffer <= (BUFFER - SEGMENT).0 as i64));
+    let last = all.iter().rev().find(|facts| facts.complete).expect("segments");
     assert_eq!(last.bitrate, 6_000_000);
-    // As many as are played, and those in the buffer.
+    // The segments that are played, and those in the buffer.
     assert!((300 / 3..=325 / 3).contains(&all.len()), "{}", all.len());
 }
 
-/// The link carries nothing from 100 s to 160 s: a segment takes as long, and playback stalls when the buffer
-/// is played.
+/// The link carries nothing from 100 s to 160 s. A segment takes that long, and playback stalls when the
+/// buffer is empty.
 #[test]
 fn a_gap_that_outlasts_the_buffer_is_a_stall() {
     let rate = |now: Nanos| Some(Rate(if (100..160).contains(&(now.0 / S)) { 20_000 } else { 2_000_000 }));
-    let all = told(&Link::new(rate).run(&mut player(900 * S)));
-    let stalls: Vec<&Told> = all.iter().filter(|told| told.stalled > 0).collect();
+    let all = facts(&Link::new(rate).run(&mut player(900 * S)));
+    let stalls: Vec<&Facts> = all.iter().filter(|facts| facts.stalled > 0).collect();
     assert_eq!(stalls.len(), 1, "{stalls:?}");
     assert_eq!(stalls[0].buffer, 0);
-    let after = all.iter().find(|told| told.t > stalls[0].t).expect("it goes on");
-    assert!(after.bitrate < stalls[0].bitrate, "an empty buffer asks for little: {after:?}");
+    let after = all.iter().find(|facts| facts.t > stalls[0].t).expect("playback resumes");
+    assert!(after.bitrate < stalls[0].bitrate, "an empty buffer selects a low bit rate: {after:?}");
 }
 
 #[test]
-fn what_is_on_its_way_at_the_end_is_told_as_not_complete() {
+fn a_segment_in_flight_at_the_end_is_reported_as_incomplete() {
     let rate = |now: Nanos| Some(Rate(if now.0 < 100 * S { 2_000_000 } else { 2_000 }));
-    let all = told(&Link::new(rate).run(&mut player(300 * S)));
+    let all = facts(&Link::new(rate).run(&mut player(300 * S)));
     let last = all.last().expect("segments");
-    assert!(!last.complete && all[..all.len() - 1].iter().all(|told| told.complete));
+    assert!(!last.complete && all[..all.len() - 1].iter().all(|facts| facts.complete));
     assert_eq!(last.t + last.took, 300 * S as i64);
     assert!(last.stalled > 0 && last.stalled < last.took, "the stall lasts to the end: {last:?}");
 }
@@ -156,7 +157,7 @@ fn what_is_on_its_way_at_the_end_is_told_as_not_complete() {
 fn a_lost_query_is_sent_again() {
     let mut link = Link::new(|_| Some(Rate(1_000_000)));
     link.lost_queries = 2;
-    assert!(told(&link.run(&mut player(60 * S)))[0].t > 10 * S as i64);
+    assert!(facts(&link.run(&mut player(60 * S)))[0].t > 10 * S as i64);
 }
 
 #[test]
@@ -165,7 +166,7 @@ fn a_connection_that_breaks_ends_the_video() {
     let samples = link.run(&mut player(600 * S));
     let errors = samples.iter().filter(|s| matches!(s, Sample::Segment { error: Some(_), .. })).count();
     assert_eq!((errors, link.closed), (1, true));
-    assert!(!told(&samples).last().expect("segments").complete);
+    assert!(!facts(&samples).last().expect("segments").complete);
     let refused = Link::new(|_| None).run(&mut player(600 * S));
     assert!(
         matches!(&refused[..], [Sample::Segment { complete: false, error: Some(why), .. }] if why == "reset")
@@ -173,7 +174,7 @@ fn a_connection_that_breaks_ends_the_video() {
 }
 
 #[test]
-fn no_load_is_no_video() {
+fn without_load_there_is_no_video() {
     assert!(Link::new(|_| None).run(&mut player(0)).is_empty());
 }
 
@@ -186,7 +187,8 @@ fn utilities_are_the_logarithms_of_the_ladder() {
 }
 
 proptest! {
-    /// More in the buffer never selects less, and nothing is selected that the buffer has no room for.
+    /// A fuller buffer never selects a lower bit rate, and no segment is selected that does not fit into the
+    /// buffer.
     #[test]
     fn the_choice_rises_with_the_buffer(played in 0..1000u64, a in 0..25_000u64, b in 0..25_000u64) {
         let next = |ms: u64| Bola::default().next(Span(played * S), Span::from_millis(ms));
@@ -195,7 +197,7 @@ proptest! {
         prop_assert!(high.level <= BUFFER - SEGMENT);
     }
 
-    /// The bit rate is not raised beyond what the last segment was received at, nor lowered for that.
+    /// The bit rate is not raised beyond the rate of the last segment, and that rate does not lower it.
     #[test]
     fn the_last_rate_bounds_a_rise(
         last in 0..LADDER.len(), kbit in 1..10_000u32, played in 0..1000u64, ms in 0..25_000u64,

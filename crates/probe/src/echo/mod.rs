@@ -1,5 +1,5 @@
-//! The isochronous UDP probe, without socket or clock: [`Prober`] sends on an absolute grid and accounts
-//! for every probe, [`Reflector`] answers, [`wire`] is the packet between them (irtt protocol version 1).
+//! The isochronous UDP probe, without sockets or clocks. [`Prober`] sends on an absolute grid and accounts
+//! for every probe, [`Reflector`] answers, [`wire`] is the packet format (irtt protocol version 1).
 //!
 //! ```text
 //!              poll_transmit(now)  ──►  datagram  ──►  Reflector::handle(recv, now)
@@ -9,8 +9,8 @@
 //!                    └──► Sample::Echo, Sample::Lost
 //! ```
 //!
-//! Time is a parameter. A [`Stamp`] holds both clocks that the packet carries; a simulator, which has one
-//! clock, uses [`Stamp::virtual_time`].
+//! Time is a parameter. A [`Stamp`] holds both clocks that the packet carries; a simulator has only one clock
+//! and uses [`Stamp::virtual_time`].
 
 use goodqueue::Nanos;
 

@@ -1,4 +1,4 @@
-//! The client's half of the probe.
+//! The client side of the probe.
 
 use std::collections::VecDeque;
 
@@ -8,93 +8,94 @@ use super::Stamp;
 use super::wire::{HEADER_LEN, MAX_LEN, Packet, PacketError};
 use crate::{Direction, Sample};
 
-/// Longest wait for a reply, whatever the round-trip times seen. With it the memory of a prober is bounded:
+/// Longest wait for a reply, whatever the round-trip times seen. It bounds the memory of a prober:
 /// `MOST_TIMEOUT / interval` slots of 24 bytes, 288 kB at 10 ms and 2.9 MB at 1 ms.
 const MOST_TIMEOUT: i64 = 120_000_000_000;
-/// The final wait where the last probe was answered, at least: for replies that are out of order.
+/// Shortest final wait if the last probe was answered: for replies that are out of order.
 const LEAST_FINAL_WAIT: i64 = 200_000_000;
 
-/// What a prober is to do.
+/// The configuration of a prober.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProberConfig {
     /// Index of the probe, for its samples.
     pub probe: u32,
-    /// Token of the connection, equal on no two.
+    /// Token of the connection, unique.
     pub token: u64,
     /// Start of the load on the monotonic clock: the zero of `sent`.
     pub origin: Nanos,
-    /// When the first probe is due, monotonic; the others follow on the grid of `interval`.
+    /// When the first probe is due, on the monotonic clock; the others follow on the grid of `interval`.
     pub start: Nanos,
     /// No probe is due at or after this.
     pub stop: Nanos,
-    /// Grid, 1 us at least (shorter ones are raised to it).
+    /// Spacing of the grid, at least 1 us; shorter ones are raised to that.
     pub interval: Span,
-    /// UDP payload in bytes, brought into 60 to 1452.
+    /// UDP payload in bytes, clamped to 60 to 1452.
     pub payload: u32,
-    /// A probe is given up when nothing came back for four times the longest round trip seen, but not before
-    /// this (and not after 120 s): as long as the queues on the path can hold it, where that is known. It is
-    /// lost where the reply to a later probe has come, and not answered ([`Sample::UnderWay`]) where none
-    /// has.
+    /// A probe is given up after four times the longest round trip seen, but not before this time and not
+    /// after 120 s. If it is known how long the queues on the path can hold a probe, use that. A probe that
+    /// is given up is lost if the reply to a later probe has arrived, otherwise unanswered
+    /// ([`Sample::UnderWay`]).
     pub least_timeout: Span,
 }
 
 impl ProberConfig {
-    /// The least timeout where nobody chooses: 4 s, as irtt waits for a first reply.
+    /// The default of the least timeout: 4 s, irtt's wait for a first reply.
     pub const LEAST_TIMEOUT: Span = Span::from_secs(4);
-    /// The longest that any prober waits: 120 s.
+    /// The longest wait of any prober: 120 s.
     pub const MOST_TIMEOUT: Span = Span(MOST_TIMEOUT as u64);
-    /// A timeout that never comes: a probe is lost only when [`Prober::was_lost`] says so.
+    /// A timeout that never expires: a probe is lost only when [`Prober::was_lost`] says so.
     pub const FOR_EVER: Span = Span(i64::MAX as u64);
 }
 
-/// What a prober has counted.
+/// The counters of a prober.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ProberStats {
     /// Probes sent.
     pub sent: u64,
     /// Probes answered in time, duplicates not counted.
     pub received: u64,
-    /// Replies that had come before.
+    /// Replies received more than once.
     pub duplicates: u64,
-    /// Replies that came after the reply to a later probe.
+    /// Replies received after the reply to a later probe.
     pub reordered: u64,
-    /// Replies that came after their probe had been declared lost.
+    /// Replies received after their probe had been declared lost.
     pub late: u64,
     /// Probes lost on the way up.
     pub lost_up: u64,
     /// Probes lost on the way down.
     pub lost_down: u64,
-    /// Probes lost where no later reply tells where.
+    /// Probes lost in an unknown direction, because no later reply shows it.
     pub lost_unknown: u64,
-    /// Probes that were given up although no later one was answered: they may still have been under way.
+    /// Probes that were given up although no later probe was answered: they may still have been in flight.
     pub unanswered: u64,
-    /// Slots of the grid that were left out because their time had passed by more than half an interval.
+    /// Slots of the grid that were skipped because they were more than half an interval late.
     pub timer_misses: u64,
-    /// Datagrams that were no reply to this prober.
+    /// Datagrams that were not a reply to this prober.
     pub refused: u64,
     /// How late probes were sent.
     pub lateness: Lateness,
 }
 
-/// How much later than due things were done: a count per power of two of nanoseconds.
+/// A histogram of latenesses (actual time minus due time): a count per power of two of nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Lateness {
-    /// Bucket k counts latenesses of at least `2^(k-1)` and below `2^k` ns, the last one all above too.
+    /// Bucket k counts latenesses of at least `2^(k-1)` and below `2^k` ns; the last bucket also counts all
+    /// greater ones.
     pub buckets: [u64; 32],
     /// The greatest, in nanoseconds.
     pub max_ns: u64,
 }
 
 impl Lateness {
-    /// Takes note of one.
+    /// Records one.
     pub fn record(&mut self, late: Span) {
         let bucket = (u64::BITS - late.0.leading_zeros()) as usize;
         self.buckets[bucket.min(self.buckets.len() - 1)] += 1;
         self.max_ns = self.max_ns.max(late.0);
     }
 
-    /// An upper bound of the quantile `q` in 0 to 1, at most twice its value and never above the greatest;
-    /// 0 where nothing was recorded.
+    /// An upper bound of the quantile `q`, 0 to 1: at most twice its value and never above the greatest; 0 if
+    /// nothing was recorded.
     #[must_use]
     #[allow(clippy::cast_precision_loss)]
     pub fn quantile_ns(&self, q: f64) -> u64 {
@@ -111,19 +112,19 @@ impl Lateness {
     }
 }
 
-/// One probe in flight, or done with and kept to know its duplicates.
+/// A probe in flight, or one that is finished and kept to detect duplicates.
 #[derive(Clone, Copy, Debug)]
 struct Slot {
     sent: Stamp,
     answered: bool,
-    /// A reply said that it reached the server.
+    /// A reply showed that it reached the server.
     reached: bool,
-    /// A reply's window had a place for it.
+    /// A reply's window covered it.
     covered: bool,
 }
 
-/// Sends probes on an absolute grid and accounts for each of them exactly once: by one
-/// [`Sample::Echo`] that is no duplicate, by one [`Sample::Lost`], or by one [`Sample::UnderWay`].
+/// Sends probes on an absolute grid and accounts for each of them exactly once: by one [`Sample::Echo`] that
+/// is not a duplicate, by one [`Sample::Lost`], or by one [`Sample::UnderWay`].
 ///
 /// Call, with a `now` that never goes backward: [`Prober::handle_datagram`] for each datagram, then
 /// [`Prober::handle_timeout`], then [`Prober::poll_transmit`] until it returns nothing; then sleep until
@@ -137,23 +138,23 @@ pub struct Prober {
     grid: u64,
     /// Slots of the grid in all.
     grid_len: u64,
-    /// Slots of sent probes, in order; the front one has number `front`.
+    /// Slots of sent probes, in order; the first one has number `front`.
     slots: VecDeque<Slot>,
     front: u32,
     unanswered: usize,
     last_sent: i64,
     max_rtt: i64,
-    /// When the latest probe that was answered was sent, monotonic.
+    /// When the latest answered probe was sent, on the monotonic clock.
     heard: i64,
     /// Number and server's count of the reply with the highest number.
     highest: Option<(u32, u32)>,
-    /// Number and window of the reply with the highest number that was learned from.
+    /// Number and window of the reply with the highest number that was evaluated.
     learned: Option<(u32, u64)>,
     stats: ProberStats,
 }
 
 impl Prober {
-    /// A prober that has sent nothing.
+    /// A prober that has sent nothing yet.
     #[must_use]
     pub fn new(config: ProberConfig) -> Prober {
         let interval = config.interval.0.clamp(1_000, MOST_TIMEOUT as u64 * 60);
@@ -175,33 +176,33 @@ impl Prober {
         }
     }
 
-    /// What it has counted.
+    /// Its counters.
     #[must_use]
     pub fn stats(&self) -> ProberStats {
         self.stats
     }
 
-    /// Bytes of every datagram that it sends.
+    /// Length of every datagram that it sends, bytes.
     #[must_use]
     pub fn payload(&self) -> usize {
         self.payload
     }
 
-    /// Whether nothing more is to be sent, and nothing to be waited for.
+    /// Whether there is nothing more to send and nothing to wait for.
     #[must_use]
     pub fn is_done(&self) -> bool {
         self.grid >= self.grid_len && self.unanswered == 0
     }
 
-    /// When the next slot of the grid is due, monotonic.
+    /// When the next slot of the grid is due, on the monotonic clock.
     fn due(&self) -> Option<i64> {
         let offset = self.grid.saturating_mul(self.interval.cast_unsigned());
         let due = self.config.start.0.saturating_add(offset).min(i64::MAX as u64);
         (self.grid < self.grid_len).then_some(due.cast_signed())
     }
 
-    /// When to call again at the latest, monotonic; nothing when it is done. While probes are being sent
-    /// that is the next of them, and a loss is declared with it.
+    /// When to call again at the latest, on the monotonic clock; `None` when done. While probes are being
+    /// sent, this is the time of the next one; losses are declared at the same time.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Nanos> {
         let is_waiting = self.unanswered > 0 && !self.is_patient();
@@ -209,11 +210,11 @@ impl Prober {
         self.due().or_else(end).map(|at| Nanos(at.max(0).cast_unsigned()))
     }
 
-    /// Writes the next probe into `buf` where one is due, and returns its length. `now` is what the probe
-    /// will have been sent at: read the clocks just before, send just after.
+    /// If a probe is due, writes it into `buf` and returns its length. `now` is recorded as its time of
+    /// sending: read the clocks just before the call, and send just after.
     ///
     /// # Panics
-    /// Where `buf` is shorter than [`Prober::payload`].
+    /// If `buf` is shorter than [`Prober::payload`].
     pub fn poll_transmit(&mut self, now: Stamp, buf: &mut [u8]) -> Option<usize> {
         let mut late = now.mono.saturating_sub(self.due()?);
         if late < 0 {
@@ -231,7 +232,7 @@ impl Prober {
             }
         }
         let Some(seq) = self.front.checked_add(u32::try_from(self.slots.len()).unwrap_or(u32::MAX)) else {
-            // Sequence numbers are used up: the probe ends here.
+            // All sequence numbers are used: the probe ends here.
             self.grid = self.grid_len;
             return None;
         };
@@ -247,7 +248,7 @@ impl Prober {
         Some(self.payload)
     }
 
-    /// Takes back the last [`Prober::poll_transmit`]: the datagram was not sent after all.
+    /// Undoes the last [`Prober::poll_transmit`], because the datagram was not sent.
     pub fn transmit_failed(&mut self) {
         if self.slots.pop_back().is_some_and(|slot| !slot.answered) {
             self.unanswered -= 1;
@@ -256,10 +257,10 @@ impl Prober {
         }
     }
 
-    /// Takes a datagram that was received at `recv`.
+    /// Handles a datagram that was received at `recv`.
     ///
     /// # Errors
-    /// [`PacketError`] for bytes that are no reply to this prober; they are counted.
+    /// [`PacketError`] for bytes that are not a reply to this prober; they are counted.
     pub fn handle_datagram(
         &mut self,
         recv: Stamp,
@@ -280,7 +281,7 @@ impl Prober {
         }
     }
 
-    /// The reply in `bytes`, to a probe that was sent.
+    /// Parses a reply to a probe that was sent.
     fn reply(&self, bytes: &[u8]) -> Result<Packet, PacketError> {
         let reply = Packet::parse(bytes)?;
         if !reply.reply {
@@ -295,12 +296,12 @@ impl Prober {
         Ok(reply)
     }
 
-    /// The slot of `seq`, unless its time is over.
+    /// The slot of `seq`, unless it has expired.
     fn slot(&mut self, seq: u32) -> Option<&mut Slot> {
         self.slots.get_mut(seq.checked_sub(self.front)? as usize)
     }
 
-    /// Notes which probes the reply's window saw arrive, and which not.
+    /// Records which probes arrived according to the reply's window, and which did not.
     fn learn(&mut self, reply: &Packet) {
         if reply.window & 1 == 0 {
             return;
@@ -320,8 +321,8 @@ impl Prober {
         self.learn_from_count(reply);
     }
 
-    /// The bits of the reply's window that say what the last window did not: of probes that this one covers
-    /// first, and of those it shows to have arrived.
+    /// The bits of the reply's window that are new: those of probes that no window covered before, and of
+    /// probes that it shows as arrived.
     fn news(&self, reply: &Packet) -> u64 {
         let all = 2_u64.checked_shl(reply.seq).map_or(u64::MAX, |beyond| beyond.wrapping_sub(1));
         let ahead = self.learned.and_then(|(seq, window)| Some((reply.seq.checked_sub(seq)?, window)));
@@ -331,10 +332,10 @@ impl Prober {
         all & (!covered | (reply.window & !known))
     }
 
-    /// After an outage longer than the window: where the server's count says that of what the window does
-    /// not show nothing arrived since the last reply, all of that was lost on the way up; where it says that
-    /// all arrived, on the way down. Only while nothing was reordered or duplicated, for then the count
-    /// cannot be attributed.
+    /// Handles an outage longer than the window. The server's count may show that none of the probes outside
+    /// the window arrived since the last reply; then all of them were lost on the way up. Or it may show that
+    /// all arrived; then their replies were lost on the way down. This works only if nothing was reordered or
+    /// duplicated, because otherwise the count is ambiguous.
     fn learn_from_count(&mut self, reply: &Packet) {
         let Some((before, count)) = self.highest else { return };
         let disturbed = self.stats.reordered + self.stats.duplicates > 0;
@@ -354,7 +355,7 @@ impl Prober {
         }
     }
 
-    /// Hands out the echo.
+    /// Emits the echo sample.
     fn answer(&mut self, reply: &Packet, recv: Stamp, sink: &mut dyn FnMut(Sample)) {
         let Some(slot) = self.slot(reply.seq) else {
             self.stats.late += 1;
@@ -368,7 +369,7 @@ impl Prober {
         }
         let total = recv.mono.saturating_sub(sent.mono);
         let within = reply.server_send.mono.saturating_sub(reply.server_receive.mono);
-        // A server that claims to have been busy for longer than the whole round trip is not believed.
+        // Ignore a server time that is longer than the round trip.
         let rtt = if (0..=total).contains(&within) { total - within } else { total };
         if duplicate {
             self.stats.duplicates += 1;
@@ -391,7 +392,7 @@ impl Prober {
         });
     }
 
-    /// Gives up what has waited too long, and forgets what was answered that long ago.
+    /// Gives up probes that have waited too long, and forgets those that were answered that long ago.
     pub fn handle_timeout(&mut self, now: Stamp, sink: &mut dyn FnMut(Sample)) {
         let over = self.grid >= self.grid_len
             && now.mono >= self.last_sent.saturating_add(self.final_wait())
@@ -412,18 +413,18 @@ impl Prober {
         }
     }
 
-    /// When the last probe was sent, monotonic; nothing while there are more to come.
+    /// When the last probe was sent, on the monotonic clock; `None` while there are more to send.
     #[must_use]
     pub fn sent_all_at(&self) -> Option<Nanos> {
         (self.grid >= self.grid_len).then(|| Nanos(self.last_sent.max(0).cast_unsigned()))
     }
 
-    /// Sends nothing more; answers are still waited for. For a run that is stopped.
+    /// Sends nothing more, but still waits for answers. For a run that is stopped.
     pub fn stop(&mut self) {
         self.grid = self.grid_len;
     }
 
-    /// Ends. Nothing is under way any more, and its owner knows it: what is unanswered is lost.
+    /// Ends the probe when the caller knows that nothing is in flight any more: unanswered probes are lost.
     pub fn finish(&mut self, sink: &mut dyn FnMut(Sample)) {
         self.stop();
         while !self.slots.is_empty() {
@@ -431,7 +432,7 @@ impl Prober {
         }
     }
 
-    /// Probe `seq` was dropped on this way, and its owner knows it.
+    /// The caller knows that probe `seq` was dropped in this direction.
     pub fn was_lost(&mut self, seq: u32, way: Option<Direction>, sink: &mut dyn FnMut(Sample)) {
         let Some(slot) = self.slot(seq).filter(|slot| !slot.answered) else { return };
         slot.answered = true;
@@ -440,7 +441,7 @@ impl Prober {
         self.lose(seq, sent, way, sink);
     }
 
-    /// Ends at `now`: what has not come back is told as under way, or as lost where a later probe was
+    /// Ends the probe at `now`: unanswered probes are reported as under way, or as lost if a later probe was
     /// answered.
     pub fn leave(&mut self, now: Stamp, sink: &mut dyn FnMut(Sample)) {
         self.stop();
@@ -449,14 +450,14 @@ impl Prober {
         }
     }
 
-    /// Whether it waits for ever.
+    /// Whether its timeout never expires.
     fn is_patient(&self) -> bool {
         self.config.least_timeout >= ProberConfig::FOR_EVER
     }
 
-    /// Takes the oldest slot out. Unanswered it may still be under way at `now`, unless a later probe was
-    /// answered: what is on the way keeps its order. Who waits for ever is told of losses, and concludes
-    /// none.
+    /// Removes the oldest slot. If it is unanswered, it may still be in flight at `now`, unless a later probe
+    /// was answered: packets in flight keep their order. A prober whose timeout never expires gets its losses
+    /// from the caller and infers none.
     fn retire(&mut self, now: Option<Stamp>, sink: &mut dyn FnMut(Sample)) {
         let Some(slot) = self.slots.pop_front() else { return };
         let seq = self.front;
@@ -480,7 +481,7 @@ impl Prober {
         self.lose(seq, slot.sent, way, sink);
     }
 
-    /// Counts and tells of a loss.
+    /// Counts and reports a loss.
     fn lose(&mut self, seq: u32, sent: Stamp, way: Option<Direction>, sink: &mut dyn FnMut(Sample)) {
         *match way {
             Some(Direction::Down) => &mut self.stats.lost_down,
@@ -499,8 +500,8 @@ impl Prober {
         self.max_rtt.saturating_mul(4).clamp(least, MOST_TIMEOUT)
     }
 
-    /// How long to wait after the last probe. Where it was answered: three of the longest round trips, as
-    /// irtt does, for replies that are out of order. Where it was not: until it would be given up.
+    /// How long to wait after the last probe. If it was answered: three times the longest round trip, as in
+    /// irtt, for replies that are out of order. Otherwise: until it would be given up.
     fn final_wait(&self) -> i64 {
         if self.heard < self.last_sent {
             return self.timeout();

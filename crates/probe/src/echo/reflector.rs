@@ -1,46 +1,46 @@
-//! The server's half of the probe.
+//! The server side of the probe.
 
 use std::collections::BTreeMap;
 
 use super::Stamp;
 use super::wire::{Packet, PacketError};
 
-/// Connections remembered at a time; the one that has been silent longest makes room for a new one.
+/// Most connections at a time; a new one replaces the one that has been silent longest.
 const MAX_CONNECTIONS: usize = 1024;
 
-/// Answers probes in place: the reply has the size of the request, so nothing is amplified.
+/// Answers probes in place: the reply has the size of the request, so there is no amplification.
 #[derive(Debug, Default)]
 pub struct Reflector {
     connections: BTreeMap<u64, Connection>,
     stats: ReflectorStats,
 }
 
-/// What a reflector has done.
+/// The counters of a reflector.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReflectorStats {
     /// Probes answered.
     pub answered: u64,
-    /// Datagrams that were no request.
+    /// Datagrams that were not a request.
     pub refused: u64,
 }
 
-/// What the server knows of one connection.
+/// The server's state of one connection.
 #[derive(Clone, Copy, Debug)]
 struct Connection {
     /// The highest sequence number received.
     highest: u32,
     /// Packets received, duplicates included.
     received: u32,
-    /// Bit k: `highest - k` was received. Twice as long as what a reply carries, so that the reply to a
-    /// late packet still knows the 64 before it.
+    /// Bit k: `highest - k` was received. Twice as long as the window of a reply, so that the reply to a late
+    /// packet still covers the 64 before it.
     window: u128,
-    /// When the last one came, monotonic.
+    /// When the last packet arrived, on the monotonic clock.
     last: i64,
 }
 
 impl Connection {
-    /// Takes note of `seq` and returns the window as seen from it. A late packet fills its place and moves
-    /// nothing; from one that is more than 63 behind not all 64 places are known, and its window is 0.
+    /// Records `seq` and returns the window relative to it. A late packet sets its bit and moves nothing. For
+    /// a packet more than 63 behind, not all 64 bits are known, so its window is 0.
     #[allow(clippy::cast_possible_truncation)]
     fn note(&mut self, seq: u32) -> u64 {
         self.received = self.received.wrapping_add(1);
@@ -63,17 +63,17 @@ impl Reflector {
         Reflector::default()
     }
 
-    /// What it has done.
+    /// Its counters.
     #[must_use]
     pub fn stats(&self) -> ReflectorStats {
         self.stats
     }
 
-    /// Turns the request in `datagram`, received at `recv`, into the reply that leaves at `now`.
+    /// Turns the request in `datagram`, received at `recv`, into the reply, sent at `now`.
     ///
     /// # Errors
-    /// [`PacketError`]; the datagram is then as it was and nothing is to be sent. A close ends the
-    /// connection and is not answered either ([`PacketError::Flags`]), as irtt does not.
+    /// [`PacketError`]: the datagram is then unchanged and must not be sent. A close ends the connection and,
+    /// as in irtt, gets no answer ([`PacketError::Flags`]).
     pub fn handle(&mut self, recv: Stamp, now: Stamp, datagram: &mut [u8]) -> Result<(), PacketError> {
         let request = Packet::parse(datagram).and_then(|packet| match packet {
             Packet { reply: true, .. } => Err(PacketError::Direction),
@@ -136,7 +136,7 @@ mod tests {
 
     #[test]
     fn a_late_packet_does_not_corrupt_the_window() {
-        // irtt 0.9 answers 1, 11, 1101, 1, 101 here, and probes that arrived count as lost upstream.
+        // irtt 0.9 answers 1, 11, 1101, 1, 101 here, so that probes that arrived count as lost upstream.
         let mut reflector = Reflector::new();
         let windows: Vec<_> = [0, 1, 3, 2, 4].map(|seq| window(&mut reflector, seq)).into();
         assert_eq!(windows, [(1, 1), (2, 0b11), (3, 0b1101), (4, 0b111), (5, 0b11111)]);
@@ -149,7 +149,7 @@ mod tests {
         assert_eq!(window(&mut reflector, 5), (2, 1));
         assert_eq!(window(&mut reflector, 68), (3, 1 << 63 | 1));
         assert_eq!(window(&mut reflector, 200), (4, 1));
-        assert_eq!(window(&mut reflector, 136), (5, 0), "64 behind: not all is known");
+        assert_eq!(window(&mut reflector, 136), (5, 0), "64 behind: not all bits are known");
         assert_eq!(window(&mut reflector, 137), (6, 0b11));
         assert_eq!(window(&mut reflector, 200), (7, 1 << 63 | 1));
     }

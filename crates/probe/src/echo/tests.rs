@@ -28,17 +28,18 @@ fn at(ns: u64) -> Stamp {
     Stamp::virtual_time(Nanos(ns))
 }
 
-/// What the path does to one datagram: when its copies arrive, after the sending.
+/// What the path does to one datagram: the delays of its copies.
 type Path<'a> = &'a dyn Fn(u32) -> Vec<u64>;
 
-/// By time and order: whether towards the client, sequence number, observer's number, bytes.
+/// Datagrams in flight, by time and order: whether towards the client, sequence number, observer's number,
+/// bytes.
 type Flying = BTreeMap<(u64, u64), (bool, u32, usize, Vec<u8>)>;
 
-/// What a naive observer, who sees all replies, knows of each probe.
+/// What a simple observer that sees all replies knows of each probe.
 #[derive(Default)]
 struct Naive {
     received: BTreeSet<u32>,
-    /// By copy of a reply: what had been received when it was made, or nothing where it could not say.
+    /// For each copy of a reply: what had been received when it was made; `None` if it could not say.
     told: Vec<Option<BTreeSet<u32>>>,
     covered: BTreeSet<u32>,
     reached: BTreeSet<u32>,
@@ -72,7 +73,7 @@ impl Naive {
     }
 }
 
-/// Runs a prober against a reflector over the paths until it is done, and returns the samples.
+/// Runs a prober against a reflector over the paths to its end and returns the samples.
 fn run(config: ProberConfig, up: Path, down: Path, mut naive: Option<&mut Naive>) -> (Vec<Sample>, Prober) {
     let mut prober = Prober::new(config);
     let mut reflector = Reflector::new();
@@ -120,7 +121,7 @@ fn run(config: ProberConfig, up: Path, down: Path, mut naive: Option<&mut Naive>
     (samples, prober)
 }
 
-/// Probes that were given up, and how long they were waited for.
+/// Probes that were given up, and how long the prober waited for them.
 fn unanswered(samples: &[Sample]) -> Vec<(u32, i64)> {
     let unanswered = samples.iter().filter_map(|sample| match sample {
         Sample::UnderWay { seq, waited, .. } => Some((*seq, *waited)),
@@ -154,19 +155,19 @@ fn a_clean_path_gives_exact_delays() {
 }
 
 #[test]
-fn losses_have_their_way() {
+fn losses_have_a_direction() {
     let up = |seq| if seq == 10 { vec![] } else { vec![MS] };
     let down = |seq| if seq == 20 || seq == 99 { vec![] } else { vec![MS] };
     let (samples, prober) = run(config(100), &up, &down, None);
     assert_eq!(lost(&samples), [(10, Some(Direction::Up)), (20, Some(Direction::Down))]);
-    // No later one tells that the last one will not come.
+    // No later probe shows that the last one was lost.
     assert_eq!(unanswered(&samples), [(99, 4_000 * MS as i64)]);
     let stats = prober.stats();
     assert_eq!((stats.lost_up, stats.lost_down, stats.unanswered, stats.received), (1, 1, 1, 97));
 }
 
 #[test]
-fn an_outage_longer_than_the_window_is_told_by_the_count() {
+fn the_count_resolves_an_outage_longer_than_the_window() {
     let outage = |seq| if (100..400).contains(&seq) { vec![] } else { vec![MS] };
     let fine = |_| vec![MS];
     let (samples, _) = run(config(1000), &outage, &fine, None);
@@ -185,7 +186,7 @@ fn a_dead_path_answers_nothing_within_the_timeout() {
 }
 
 #[test]
-fn what_is_unanswered_on_an_empty_path_is_lost() {
+fn unanswered_probes_on_an_empty_path_are_lost() {
     let mut prober = Prober::new(config(3));
     let (mut samples, mut buf) = (Vec::new(), [0; 100]);
     assert_eq!(prober.sent_all_at(), None);
@@ -201,7 +202,7 @@ fn what_is_unanswered_on_an_empty_path_is_lost() {
 #[test]
 fn a_probe_that_waits_long_in_a_queue_is_not_lost() {
     let patient = |probes| ProberConfig { least_timeout: ProberConfig::MOST_TIMEOUT, ..config(probes) };
-    // A queue that grows to 45 s within 0.2 s; one that grows at once to 40 s; a base round trip of 20 s.
+    // A queue that grows to 45 s within 0.2 s; one that grows to 40 s at once; a base round trip of 20 s.
     let growing = |seq: u32| vec![20 * MS + u64::from(seq) * 225 * MS];
     let at_once = |seq: u32| vec![if seq < 10_000 { 20 * MS } else { 40_000 * MS }];
     let far = |_| vec![20_000 * MS];
@@ -213,7 +214,7 @@ fn a_probe_that_waits_long_in_a_queue_is_not_lost() {
 }
 
 #[test]
-fn a_path_that_dies_is_given_up_after_as_long_as_it_can_hold_a_probe() {
+fn a_dead_path_is_given_up_after_the_time_that_it_can_hold_a_probe() {
     let least_timeout = Span::from_secs(20);
     let dies = |seq: u32| if seq < 10_000 { vec![MS] } else { vec![] };
     let (samples, _) = run(ProberConfig { least_timeout, ..config(60_000) }, &dies, &|_| vec![MS], None);
@@ -223,13 +224,13 @@ fn a_path_that_dies_is_given_up_after_as_long_as_it_can_hold_a_probe() {
 }
 
 #[test]
-fn a_late_caller_leaves_slots_out_and_keeps_the_grid() {
+fn a_late_caller_skips_slots_and_keeps_the_grid() {
     let mut prober = Prober::new(config(20));
     let start = ORIGIN - 10 * MS;
     let mut buf = [0; 100];
     assert_eq!(prober.poll_transmit(at(start - 1), &mut buf), None);
     assert!(prober.poll_transmit(at(start + MS / 2), &mut buf).is_some(), "half an interval late");
-    // 5.6 ms: slots 1 to 5 have passed by more than half an interval, slot 6 is to come.
+    // 5.6 ms: slots 1 to 5 are more than half an interval late, slot 6 is next.
     assert_eq!(prober.poll_transmit(at(start + 5 * MS + 600_000), &mut buf), None);
     assert_eq!(prober.stats().timer_misses, 5);
     assert_eq!(prober.poll_timeout(), Some(Nanos(start + 6 * MS)));
@@ -242,7 +243,7 @@ fn a_late_caller_leaves_slots_out_and_keeps_the_grid() {
 }
 
 #[test]
-fn a_probe_that_was_not_sent_is_taken_back() {
+fn a_probe_that_was_not_sent_is_undone() {
     let mut prober = Prober::new(config(3));
     let mut buf = [0; 100];
     let start = ORIGIN - 10 * MS;
@@ -254,7 +255,7 @@ fn a_probe_that_was_not_sent_is_taken_back() {
 }
 
 #[test]
-fn a_prober_that_is_stopped_still_takes_answers() {
+fn a_stopped_prober_still_accepts_answers() {
     let (mut prober, mut reflector) = (Prober::new(config(100)), Reflector::new());
     let mut buf = [0; 100];
     let start = ORIGIN - 10 * MS;
@@ -296,7 +297,7 @@ fn memory_is_bounded_by_the_timeout() {
         prober.handle_timeout(now, &mut |_| lost += 1);
         prober.poll_transmit(now, &mut buf).unwrap();
     }
-    assert_eq!(lost, 56_000, "4 s of probes are waited for");
+    assert_eq!(lost, 56_000, "the prober waits for 4 s of probes");
 }
 
 #[test]
@@ -309,7 +310,7 @@ fn lateness_quantiles_are_upper_bounds() {
     assert_eq!([0.0, 0.5, 0.8, 1.0].map(|q| lateness.quantile_ns(q)), [1, 128, 1024, 1 << 40]);
 }
 
-/// Arrival times of the copies of each datagram: mostly one, sometimes none or two.
+/// Delays of the copies of each datagram: usually one, sometimes none or two.
 fn path() -> impl Strategy<Value = Vec<Vec<u64>>> {
     let delay = prop_oneof![4 => 0..3 * MS, 1 => 0..40 * MS, 1 => 0..100 * MS];
     let copies = prop_oneof![
@@ -324,7 +325,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
     #[test]
-    fn accounting_agrees_with_a_naive_observer(up in path(), down in path()) {
+    fn accounting_agrees_with_a_simple_observer(up in path(), down in path()) {
         let mut naive = Naive::default();
         let up = |seq| up[seq as usize].clone();
         let down = |seq| down[seq as usize].clone();
@@ -345,7 +346,7 @@ proptest! {
                 }
                 Sample::Lost { seq, .. } => prop_assert!(seen.insert(seq)),
                 Sample::UnderWay { seq, .. } => {
-                    prop_assert!(seen.insert(seq) && highest.is_none_or(|h| seq > h), "no later one was answered");
+                    prop_assert!(seen.insert(seq) && highest.is_none_or(|h| seq > h), "no later probe was answered");
                 }
                 _ => prop_assert!(false, "no other sample"),
             }

@@ -1,4 +1,4 @@
-//! The echo packet of irtt protocol version 1, with both received-statistics, both stamps and both
+//! The echo packet of irtt protocol version 1, with both received statistics, both timestamps and both
 //! clocks, without HMAC. All integers are little-endian.
 //!
 //! ```text
@@ -15,15 +15,15 @@
 //!       60  payload, zeros, up to the negotiated length
 //! ```
 //!
-//! The client sends zeros where the server will write, so both directions have the same size. The
-//! handshake (flags 01) is not spoken here: the token is the caller's.
+//! The client sends zeros where the server will write, so both directions have the same size. The handshake
+//! (flags 01) is not supported: the caller chooses the token.
 
 use super::Stamp;
 
-/// Bytes up to the payload: the least size of a probe.
+/// Length of the header, the least size of a probe, bytes.
 pub const HEADER_LEN: usize = 60;
 
-/// Largest UDP payload of a probe, 1500-byte IPv6 packets in mind.
+/// Largest UDP payload of a probe, bytes: it fits into an IPv6 packet of 1500 bytes.
 pub const MAX_LEN: usize = 1452;
 
 const MAGIC: [u8; 3] = [0x14, 0xa7, 0x5b];
@@ -37,13 +37,13 @@ pub struct Packet {
     pub reply: bool,
     /// The connection ends.
     pub close: bool,
-    /// Which connection.
+    /// Token of the connection.
     pub token: u64,
     /// Sequence number, from 0.
     pub seq: u32,
     /// Packets of this connection that the server has received, duplicates included.
     pub received: u32,
-    /// Which of the last 64 arrived at the server; 0 where it does not know.
+    /// Which of the last 64 packets arrived at the server; 0 if unknown.
     pub window: u64,
     /// When the server received the request.
     pub server_receive: Stamp,
@@ -51,7 +51,7 @@ pub struct Packet {
     pub server_send: Stamp,
 }
 
-/// Why bytes are no echo packet.
+/// Why bytes are not an echo packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PacketError {
     /// Fewer than [`HEADER_LEN`] bytes.
@@ -60,10 +60,10 @@ pub enum PacketError {
     /// Another protocol.
     #[error("the first three bytes are not the protocol's")]
     Magic,
-    /// A flag that is not spoken: open, HMAC, or one of a later version.
+    /// A flag that is not supported: open, HMAC, or one of a later version.
     #[error("flags {0:#04x} are not spoken")]
     Flags(u8),
-    /// A request where a reply is due, or the reverse.
+    /// A request instead of a reply, or the reverse.
     #[error("a packet of the wrong direction")]
     Direction,
     /// Another connection's token.
@@ -74,7 +74,7 @@ pub enum PacketError {
     Unsent,
 }
 
-/// `N` bytes at `at`; the caller has checked the length.
+/// `N` bytes at offset `at`; the caller has checked the length.
 fn take<const N: usize>(bytes: &[u8], at: usize) -> [u8; N] {
     let mut out = [0; N];
     out.copy_from_slice(&bytes[at..at + N]);
@@ -91,7 +91,7 @@ fn put_stamp(bytes: &mut [u8], at: usize, stamp: Stamp) {
 }
 
 impl Packet {
-    /// Reads a datagram. The payload is not looked at.
+    /// Parses a datagram. The payload is ignored.
     ///
     /// # Errors
     /// [`PacketError::Short`], [`PacketError::Magic`], [`PacketError::Flags`].
@@ -118,10 +118,10 @@ impl Packet {
         })
     }
 
-    /// Writes the header at the start of `bytes` and leaves the payload as it is.
+    /// Writes the header at the start of `bytes` and leaves the payload unchanged.
     ///
     /// # Panics
-    /// Where `bytes` is shorter than [`HEADER_LEN`].
+    /// If `bytes` is shorter than [`HEADER_LEN`].
     pub fn emit(&self, bytes: &mut [u8]) {
         bytes[..3].copy_from_slice(&MAGIC);
         bytes[3] = if self.reply { REPLY } else { 0 } | if self.close { CLOSE } else { 0 };
@@ -139,7 +139,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Odd constants, so that a swapped field shows.
+    /// Unusual constants, so that swapped fields show up.
     const PACKET: Packet = Packet {
         reply: true,
         close: false,

@@ -1,4 +1,4 @@
-//! The server's end of a connection for web data: reads a request, answers it, reads the next.
+//! The server side of a connection for web data: reads a request, answers it, reads the next.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::TcpStream;
@@ -8,32 +8,32 @@ use super::flow::buffer;
 use super::request::{self, Request};
 use super::sys::{self, Interest};
 
-/// How much one connection moves before the others have their turn.
+/// Most bytes that one connection transfers before the others get their turn.
 const TURN: u64 = 128 * 1024;
 
-/// A connection on which requests come one after another.
+/// A connection with consecutive requests.
 #[derive(Debug)]
 pub(super) struct WebEnd {
     stream: TcpStream,
     header: [u8; request::LEN],
     len: usize,
-    /// Bytes of the request that are still to come, and of the answer to it.
+    /// Bytes of the request still to read, and length of its answer.
     unread: u64,
     answer: u64,
-    /// Bytes of the answer that are still to be written.
+    /// Bytes of the answer still to write.
     unwritten: u64,
     interest: Interest,
     answered: u64,
 }
 
 impl WebEnd {
-    /// The connection whose first request is `first`, its header read.
+    /// A connection with the first request `first`, whose header has been read.
     ///
     /// # Errors
-    /// The kernel's, where it does not have the congestion control.
+    /// The kernel's, if it does not have the congestion control.
     pub(super) fn new(stream: TcpStream, first: &Request) -> io::Result<WebEnd> {
         sys::set_cc(stream.as_fd(), &first.cc)?;
-        // As servers do: the last part of an answer does not wait for the acknowledgement of the one before.
+        // As in real servers, the last part of an answer does not wait for an acknowledgement.
         stream.set_nodelay(true)?;
         let mut end = WebEnd {
             stream,
@@ -53,7 +53,7 @@ impl WebEnd {
         &self.stream
     }
 
-    /// Requests that were read whole.
+    /// Requests that were read completely.
     pub(super) fn answered(&self) -> u64 {
         self.answered
     }
@@ -65,7 +65,7 @@ impl WebEnd {
         self.asked();
     }
 
-    /// Begins to answer once the request is whole.
+    /// Begins the answer once the request is complete.
     fn asked(&mut self) {
         if self.unread == 0 && self.answer > 0 {
             self.unwritten = std::mem::take(&mut self.answer);
@@ -73,11 +73,12 @@ impl WebEnd {
         }
     }
 
-    /// Moves bytes until the socket has no more of them or of room, or the turn is over. Says what to wait
-    /// for, where that has changed.
+    /// Transfers bytes until the socket has no more data or room, or the turn is over. Returns what to wait
+    /// for if that has changed.
     ///
     /// # Errors
-    /// The kernel's; `UnexpectedEof` where the client has closed, `InvalidData` for what is no request.
+    /// The kernel's; `UnexpectedEof` if the client has closed, `InvalidData` for bytes that are not a
+    /// request.
     pub(super) fn pump(&mut self) -> io::Result<Option<Interest>> {
         let mut turn = 0;
         while turn < TURN {

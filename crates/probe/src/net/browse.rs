@@ -1,4 +1,4 @@
-//! A browser or a player over sockets, each in a thread of its own.
+//! The browser and the video players over sockets, each in its own thread.
 
 use std::collections::BTreeMap;
 use std::io::{self, ErrorKind, Write};
@@ -24,23 +24,23 @@ use crate::{Sample, Test};
 const TIMER: u64 = u64::MAX;
 /// Tokens of the sockets for queries, above those of connections.
 const QUERIES: u64 = 1 << 32;
-/// How much of an answer is read at a time.
+/// Most bytes of an answer to read at once.
 const READ: usize = 1 << 20;
 
-/// What the threads know at their end.
+/// The results of the threads.
 #[derive(Debug, Default)]
 pub(super) struct FetchOutcome {
-    /// Pages that something broke, and what broke the last one.
+    /// Number of pages that failed, and the error of the last one.
     pub(super) failed: u64,
     pub(super) error: Option<String>,
     /// Pages for which the idle lead-in was too short, by number.
     pub(super) idle_too_short: Vec<u32>,
-    /// Videos that something broke, by number, and what it was.
+    /// Videos that failed: their numbers and errors.
     pub(super) broken: Vec<(u32, String)>,
 }
 
 impl FetchOutcome {
-    /// With what another thread knows.
+    /// Adds the results of another thread.
     pub(super) fn and(mut self, other: FetchOutcome) -> FetchOutcome {
         self.failed += other.failed;
         self.error = other.error.or(self.error);
@@ -50,7 +50,7 @@ impl FetchOutcome {
     }
 }
 
-/// A connection, and whether its handshake is done.
+/// A connection, and whether its handshake is complete.
 #[derive(Debug)]
 struct Connection {
     stream: TcpStream,
@@ -58,19 +58,19 @@ struct Connection {
     cc: String,
 }
 
-/// Where a page or a video is.
-struct Site {
+/// The server of a page or a video.
+struct Remote {
     server: SocketAddr,
     cc: String,
 }
 
 /// A browser or a player with its sockets, opened but not started.
 pub(super) struct Fetch {
-    sites: Vec<Site>,
+    remotes: Vec<Remote>,
     fetcher: Box<dyn Fetcher>,
     epoll: Epoll,
     timer: Timer,
-    /// A socket for the queries of each site.
+    /// A socket for the queries of each server.
     sockets: Vec<UdpSocket>,
     token: u64,
     connections: BTreeMap<u32, Connection>,
@@ -81,7 +81,7 @@ fn now() -> Nanos {
 }
 
 impl Fetch {
-    /// The browser of the test's pages, where it has some, and a player for each of its videos.
+    /// The browser for the test's pages, if there are any, and a player for each of its videos.
     pub(super) fn all(
         test: &Test,
         hosts: &[IpAddr],
@@ -90,8 +90,9 @@ impl Fetch {
     ) -> Result<Vec<Fetch>, NetError> {
         let ns = |span: goodqueue::Span| i64::try_from(span.0).unwrap_or(i64::MAX);
         let (origin, stop) = (clock.nanos(0), clock.nanos(ns(test.load)));
-        let site = |host: usize, cc: &str| Site { server: SocketAddr::new(hosts[host], port), cc: cc.into() };
-        // Not that of a probe: those count up from the same moment.
+        let remote =
+            |host: usize, cc: &str| Remote { server: SocketAddr::new(hosts[host], port), cc: cc.into() };
+        // Different from the tokens of probes, which count up from the same moment.
         let token = !(clock.load_start().wall.cast_unsigned() ^ u64::from(std::process::id()) << 40);
         let mut all = Vec::new();
         if !test.web.is_empty() {
@@ -103,23 +104,23 @@ impl Fetch {
                 late: Span::ZERO,
                 stop,
             });
-            let sites = test.web.iter().map(|page| site(page.host, &page.cc)).collect();
-            all.push(Fetch::open(Box::new(browser), sites, token)?);
+            let remotes = test.web.iter().map(|page| remote(page.host, &page.cc)).collect();
+            all.push(Fetch::open(Box::new(browser), remotes, token)?);
         }
         for (video, plan) in (0..).zip(&test.dash) {
             let player = Player::new(PlayerConfig { video, origin, late: Span::ZERO, stop });
-            let sites = vec![site(plan.host, &plan.cc)];
-            all.push(Fetch::open(Box::new(player), sites, token.wrapping_sub(1 + u64::from(video)))?);
+            let remotes = vec![remote(plan.host, &plan.cc)];
+            all.push(Fetch::open(Box::new(player), remotes, token.wrapping_sub(1 + u64::from(video)))?);
         }
         Ok(all)
     }
 
-    fn open(fetcher: Box<dyn Fetcher>, sites: Vec<Site>, token: u64) -> Result<Fetch, NetError> {
+    fn open(fetcher: Box<dyn Fetcher>, remotes: Vec<Remote>, token: u64) -> Result<Fetch, NetError> {
         let epoll = Epoll::new().context("create", "epoll")?;
         let timer = Timer::new().context("create", "timer")?;
         epoll.add(timer.as_fd(), Interest::Read, TIMER).context("watch", "timer")?;
         let mut sockets = Vec::new();
-        for (index, &Site { server, .. }) in (0u64..).zip(&sites) {
+        for (index, &Remote { server, .. }) in (0u64..).zip(&remotes) {
             let any: IpAddr = if server.is_ipv6() { [0u16; 8].into() } else { [0u8; 4].into() };
             let socket = UdpSocket::bind((any, 0)).context("open UDP for", server)?;
             socket.set_nonblocking(true).context("set UDP nonblocking for", server)?;
@@ -127,7 +128,7 @@ impl Fetch {
             epoll.add(socket.as_fd(), Interest::Read, QUERIES + index).context("watch", server)?;
             sockets.push(socket);
         }
-        Ok(Fetch { sites, fetcher, epoll, timer, sockets, token, connections: BTreeMap::new() })
+        Ok(Fetch { remotes, fetcher, epoll, timer, sockets, token, connections: BTreeMap::new() })
     }
 
     /// Runs until the load has ended, or one of `stops` is set.
@@ -152,7 +153,7 @@ impl Fetch {
                 }
                 _ => {}
             }
-            // A receiver that is gone no longer wants samples; the run is stopped by other means.
+            // If the receiver is gone, nobody wants samples; the run is stopped by other means.
             let _ = sink.send(sample);
         };
         loop {
@@ -177,7 +178,7 @@ impl Fetch {
 
     fn act(&mut self, action: Action, emit: &mut dyn FnMut(Sample)) {
         let (connection, done) = match action {
-            // A query that cannot be sent is as one that is lost: it is sent again.
+            // A query that cannot be sent counts as lost: it is sent again.
             Action::Resolve { query, page } => return self.ask(query, page),
             Action::Close { connection } => {
                 self.connections.remove(&connection);
@@ -205,7 +206,7 @@ impl Fetch {
     }
 
     fn connect(&mut self, connection: u32, page: usize) -> io::Result<()> {
-        let Site { server, cc } = &self.sites[page];
+        let Remote { server, cc } = &self.remotes[page];
         let (server, cc) = (*server, cc.clone());
         let socket = sys::tcp_socket(server.ip())?;
         sys::connect(socket.as_fd(), server)?;
@@ -216,7 +217,7 @@ impl Fetch {
         Ok(())
     }
 
-    /// Writes a request. The socket has room for it: all of what was written before has been answered.
+    /// Writes a request. The socket has room for it, because all earlier requests have been answered.
     fn send(&mut self, connection: u32, request: u32, response: u64) -> io::Result<()> {
         let Some(Connection { stream, cc, .. }) = self.connections.get_mut(&connection) else {
             return Err(ErrorKind::NotConnected.into());
@@ -227,14 +228,15 @@ impl Fetch {
         stream.write_all(&bytes)
     }
 
-    /// What a socket that is ready has to say.
+    /// The event of a ready socket.
     fn event(&mut self, token: u64) -> Option<Event> {
         if let Ok(connection) = u32::try_from(token) {
             return self.connection_event(connection);
         }
         let socket = self.sockets.get(usize::try_from(token - QUERIES).ok()?)?;
         let mut datagram = [0; MAX_LEN];
-        // An error is "nothing more", or that nobody listens, which the connection will say again.
+        // An error means that there is no more data, or that nobody listens; the connection will then fail
+        // too.
         let len = socket.recv(&mut datagram).ok()?;
         let reply = Packet::parse(&datagram[..len]).ok()?;
         (reply.reply && reply.token == self.token).then_some(Event::Resolved { query: reply.seq })

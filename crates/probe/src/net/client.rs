@@ -20,28 +20,29 @@ use crate::echo::Lateness;
 use crate::web::CONNECTIONS;
 use crate::{Sample, Test};
 
-/// Files that client and server open beside sockets of flows and probes (epoll, timer, listeners), amply.
+/// Files that client and server open beside the sockets of flows and probes (epoll, timer, listeners),
+/// generously.
 const OTHER_FILES: u64 = 32;
 
-/// What a client did.
+/// The results of a client.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ClientSummary {
     /// One for each flow of the test.
     pub flows: Vec<FlowOutcome>,
     /// One for each of the test's [`Test::streams`].
     pub probes: Vec<ProbeOutcome>,
-    /// How late the steps of the goodput series were taken; a late one counts bytes of the next.
+    /// Lateness of the steps of the goodput series; a late step counts bytes of the next one.
     pub step_lateness: Lateness,
     /// Whether the probes' thread ran before all ordinary threads (SCHED_FIFO).
     pub probe_urgent: bool,
-    /// Why the result must not be believed, a sentence each: the wall clock was set (one-way delays are
-    /// wrong), more than 1 % of the probes could not be sent in their time, no flow was ever connected.
+    /// Why the result is not valid, a sentence each: the wall clock was set (one-way delays are wrong), more
+    /// than 1 % of the probes could not be sent on time, no flow ever connected.
     pub faults: Vec<String>,
     /// What to read before trusting the result, a sentence each.
     pub warnings: Vec<String>,
 }
 
-/// The congestion controls that the kernel has, in this thread's network namespace, as one line.
+/// The congestion controls of the kernel in this thread's network namespace, as one line.
 #[must_use]
 pub fn available_congestion_controls() -> String {
     cc_list("tcp_available_congestion_control")
@@ -52,8 +53,8 @@ fn cc_list(which: &str) -> String {
     read.map_or_else(|_| "not known".into(), |list| list.trim().into())
 }
 
-/// Says whether `test` can be run here against `hosts` hosts, without sending anything. Raises the process's
-/// soft limit of open files to the hard one.
+/// Checks whether `test` can run here against `hosts` hosts, without sending anything. Raises the process's
+/// soft limit of open files to the hard limit.
 ///
 /// # Errors
 /// [`NetError::Hosts`]; [`NetError::NoCongestionControl`] and [`NetError::CongestionControlDenied`], also for
@@ -85,7 +86,7 @@ pub fn check(test: &Test, hosts: usize) -> Result<(), NetError> {
     enough_files(test, hosts, open, limit)
 }
 
-/// Whether the limit suffices for both ends of all flows beside what is open.
+/// Checks that the limit allows both ends of all flows in addition to the open files.
 fn enough_files(test: &Test, hosts: usize, open: u64, limit: u64) -> Result<(), NetError> {
     // The connections of a page that was given up may overlap with those of the next.
     let pages = if test.web.is_empty() { 0 } else { CONNECTIONS * 4 + test.web.len() };
@@ -98,19 +99,19 @@ fn enough_files(test: &Test, hosts: usize, open: u64, limit: u64) -> Result<(), 
 }
 
 /// Runs `test` against servers on `hosts`, all on `port`. Blocks until the load has ended and the last probe
-/// is accounted for, or `stop` is set: noticed within 0.1 s, after which flows are aborted and the probes in
-/// flight have 0.5 s to come back (so stop the server only when this has returned). Flows run in the calling
-/// thread, probes, pages, each video, and all video calls and games in one each that ends with it; all use
-/// the calling thread's network namespace.
+/// is accounted for, or `stop` is set: it notices that within 0.1 s, aborts the flows and gives probes in
+/// flight 0.5 s to come back. So stop the server only after this has returned. Flows run in the calling
+/// thread. The probes, the pages, each video, and all video calls and games together have one thread each.
+/// All threads use the calling thread's network namespace.
 ///
-/// `path` says how long an answer can take, and when nothing is under way any more. The load starts when
-/// `clock` says; call it early enough for the idle time that the test wants before. Samples: goodput of
-/// downloads, the sender's view of uploads, this end of each flow, the probes, the pages and the videos.
-/// Where all flows have failed the run ends early.
+/// `path` says how long an answer can take, and when nothing is in flight any more. `clock` gives the start
+/// of the load; call this early enough for the test's idle time before it. The samples are: goodput of
+/// downloads, the sender's view of uploads, this end of each flow, the probes, the pages and the videos. If
+/// all flows fail, the run ends early.
 ///
 /// # Errors
-/// Those of [`check`], before anything is sent, and [`NetError::System`]. A failing flow is no error of the
-/// run: see [`FlowOutcome::error`].
+/// Those of [`check`], before anything is sent, and [`NetError::System`]. A failed flow is not an error of
+/// the run: see [`FlowOutcome::error`].
 pub fn run_client(
     test: &Test,
     hosts: &[IpAddr],
@@ -169,7 +170,7 @@ fn summary(
 ) -> ClientSummary {
     let (mut faults, mut warnings) = (Vec::new(), Vec::new());
     if !load.flows.is_empty() && load.flows.iter().all(|flow| flow.connected.is_none()) {
-        faults.push("no flow was ever connected".into());
+        faults.push("no flow ever connected".into());
     }
     if probes.clock_stepped != 0 {
         let ms = probes.clock_stepped as f64 / 1e6;
@@ -202,15 +203,15 @@ fn summary(
         let name = test.web.get(page as usize).map_or("", |page| page.name.as_str());
         let idle = test.idle;
         warnings.push(format!(
-            "the {name} page was not complete within the idle time of {idle}: make that longer"
+            "the {name} page was not complete within the idle time of {idle}: increase the idle time"
         ));
     }
     for (video, error) in &pages.broken {
         let name = test.dash.get(*video as usize).map_or("", |video| video.name.as_str());
-        warnings.push(format!("the {name} ended before its time: {error}"));
+        warnings.push(format!("the {name} ended early: {error}"));
     }
     for (name, errors) in &talks.send_errors {
-        warnings.push(format!("{name}: the kernel did not take {errors} datagrams"));
+        warnings.push(format!("{name}: the kernel refused {errors} datagrams"));
     }
     let half = test.step.0 / 2;
     if load.lateness.max_ns > half {

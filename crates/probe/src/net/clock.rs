@@ -5,7 +5,7 @@ use goodqueue::{Nanos, Span};
 use super::sys;
 use crate::echo::Stamp;
 
-/// A difference of the clocks that is no longer their reading's uncertainty.
+/// Least change of the difference between the clocks that is not reading uncertainty, ns.
 const STEP: i64 = 100_000;
 
 /// The start of the load on both clocks. Client and server of one machine share it, whatever their network
@@ -16,7 +16,7 @@ pub struct SharedClock {
 }
 
 impl SharedClock {
-    /// The load starts after `lead`. Give at least the test's idle time and what set-up takes.
+    /// A clock whose load starts after `lead`. It must cover at least the test's idle time and the set-up.
     #[must_use]
     pub fn starting_in(lead: Span) -> SharedClock {
         let (now, _) = read();
@@ -37,7 +37,7 @@ impl SharedClock {
         self.t_of(sys::monotonic())
     }
 
-    /// The same for a monotonic time.
+    /// The same for a given monotonic time.
     pub(super) fn t_of(&self, mono: i64) -> i64 {
         mono.saturating_sub(self.start.mono)
     }
@@ -47,14 +47,14 @@ impl SharedClock {
         self.start.mono.saturating_add(t)
     }
 
-    /// The same as an unsigned moment.
+    /// The same, unsigned.
     pub(super) fn nanos(&self, t: i64) -> Nanos {
         Nanos(self.mono(t).max(0).cast_unsigned())
     }
 }
 
-/// Both clocks at one moment, and by how much they may be apart: the wall clock is read between two
-/// readings of the monotonic one; the best of three attempts counts.
+/// Both clocks at one moment, and the uncertainty: the wall clock is read between two readings of the
+/// monotonic clock; the best of three attempts counts.
 fn read() -> (Stamp, i64) {
     let mut best = (Stamp::default(), i64::MAX);
     for _ in 0..3 {
@@ -71,7 +71,7 @@ fn read() -> (Stamp, i64) {
     best
 }
 
-/// Watches the distance of the two clocks, which changes only when somebody sets the wall clock.
+/// Watches the difference between the two clocks, which changes only when somebody sets the wall clock.
 #[derive(Debug)]
 pub(super) struct ClockWatch {
     /// Wall minus monotonic.
@@ -97,7 +97,7 @@ impl ClockWatch {
         now
     }
 
-    /// The moment of a wall-clock time, by the present distance of the clocks.
+    /// The moment of a wall-clock time, by the present difference between the clocks.
     pub(super) fn of_wall(&self, wall: i64) -> Stamp {
         Stamp { wall, mono: wall.saturating_sub(self.offset) }
     }
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_that_was_set_forth_and_back_was_set_twice() {
+    fn a_clock_that_was_set_forward_and_back_was_set_twice() {
         let mut watch = ClockWatch::new();
         for step in [10_000_000_000, -10_000_000_000] {
             watch.offset += step;

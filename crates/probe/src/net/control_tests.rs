@@ -1,4 +1,4 @@
-//! Control data as no kernel writes it: nothing beyond its end is read, and nothing is made up.
+//! Malformed control data that no kernel writes: the parser neither reads past the end nor invents values.
 
 use proptest::prelude::*;
 
@@ -28,7 +28,7 @@ const TIME: Option<i64> = Some(3_000_000_005);
 
 #[test]
 #[cfg(target_pointer_width = "64")]
-fn whole_messages_are_read_in_any_order() {
+fn complete_messages_are_read_in_any_order() {
     assert_eq!(control_messages(&[time(32), tos(17)].concat()), (TIME, Some(0xb8)));
     assert_eq!(control_messages(&[tos(17), time(32)].concat()), (TIME, Some(0xb8)));
     let class = message(20, libc::IPPROTO_IPV6, libc::IPV6_TCLASS, &7_i32.to_ne_bytes());
@@ -38,13 +38,13 @@ fn whole_messages_are_read_in_any_order() {
 
 #[test]
 #[cfg(target_pointer_width = "64")]
-fn lengths_that_lie_end_the_reading() {
-    // Shorter than the header, longer than what is there, as long as can be.
+fn wrong_lengths_end_the_parsing() {
+    // Shorter than the header, longer than the data, and the maximum.
     for len in [0, 1, 15, 33, 4096, usize::MAX] {
         assert_eq!(control_messages(&time(len)), (None, None), "{len}");
         assert_eq!(control_messages(&[tos(17), time(len)].concat()), (None, Some(0xb8)), "{len}");
     }
-    // A time or a class that is too short is none, and what follows is read.
+    // A time or a class that is too short is ignored, and the next message is read.
     for len in 16..32 {
         let short = message(len, libc::SOL_SOCKET, libc::SCM_TIMESTAMPNS, &vec![1; len - 16]);
         assert_eq!(control_messages(&[short, tos(17)].concat()), (None, Some(0xb8)), "{len}");
@@ -55,7 +55,7 @@ fn lengths_that_lie_end_the_reading() {
 }
 
 proptest! {
-    /// Any bytes, and messages of any length among them: it ends, and reads within them.
+    /// Any bytes, including messages of any length: parsing ends and stays within them.
     #[test]
     fn any_bytes_are_read_to_their_end(
         bytes in prop::collection::vec(any::<u8>(), 0..128),

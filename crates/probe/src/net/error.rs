@@ -1,16 +1,16 @@
-//! What can go wrong with sockets.
+//! Errors of tests over sockets.
 
 use std::io;
 
-/// Why a test could not be run over sockets.
+/// Why a test could not run over sockets.
 #[derive(Debug, thiserror::Error)]
 pub enum NetError {
     /// A system call failed.
     #[error("{operation} {object}: {source}")]
     System {
-        /// What was attempted (`bind UDP`).
+        /// The operation (`bind UDP`).
         operation: &'static str,
-        /// On what (`127.0.0.1:2112`).
+        /// Its object (`127.0.0.1:2112`).
         object: String,
         /// The kernel's error.
         source: io::Error,
@@ -18,25 +18,25 @@ pub enum NetError {
     /// The kernel does not have a congestion control.
     #[error("the kernel has no congestion control `{name}`; it has {available}")]
     NoCongestionControl {
-        /// The name asked for.
+        /// The requested name.
         name: String,
-        /// What there is, as in `/proc/sys/net/ipv4/tcp_available_congestion_control`.
+        /// Those available, as in `/proc/sys/net/ipv4/tcp_available_congestion_control`.
         available: String,
     },
     /// The kernel has it, but not for this user.
     #[error("the congestion control `{name}` is not permitted to this user; permitted are {allowed}")]
     CongestionControlDenied {
-        /// The name asked for.
+        /// The requested name.
         name: String,
-        /// What is permitted, as in `/proc/sys/net/ipv4/tcp_allowed_congestion_control`.
+        /// Those permitted, as in `/proc/sys/net/ipv4/tcp_allowed_congestion_control`.
         allowed: String,
     },
     /// The limit of open files is too low for the number of flows.
     #[error("the test needs {need} open files, the limit (`ulimit -n`) is {limit}")]
     OpenFiles {
-        /// What is open already and what the test needs, a server in the same process included.
+        /// Files already open plus those that the test needs, including a server in the same process.
         need: u64,
-        /// The limit, the soft one already raised to the hard one.
+        /// The limit, after raising the soft limit to the hard one.
         limit: u64,
     },
     /// The test names more hosts than were given.
@@ -47,7 +47,7 @@ pub enum NetError {
         /// Hosts given.
         have: usize,
     },
-    /// A thread panicked; this is a defect of the program.
+    /// A thread panicked: a bug in the program.
     #[error("the {0} thread panicked")]
     Thread(&'static str),
 }

@@ -1,4 +1,4 @@
-//! One end of one TCP flow, whichever side it is on.
+//! One end of a TCP flow, on the client or the server.
 
 use std::io::{self, Write};
 use std::net::TcpStream;
@@ -8,9 +8,9 @@ use std::sync::OnceLock;
 use super::sys::{self, Interest};
 use crate::{End, Sample, TcpSample};
 
-/// What a sender writes, over and over: pseudo-random bytes, so that no link compresses them.
+/// Length of the data that a sender writes repeatedly: pseudo-random bytes, so that no link compresses them.
 const BUFFER_LEN: usize = 256 * 1024;
-/// How much one flow moves before the others have their turn.
+/// Most bytes that one flow transfers before the others get their turn.
 const TURN: usize = 128 * 1024;
 
 pub(super) fn buffer() -> &'static [u8] {
@@ -28,7 +28,7 @@ pub(super) fn buffer() -> &'static [u8] {
     })
 }
 
-/// A connected end that sends or receives.
+/// A connected end, sender or receiver.
 #[derive(Debug)]
 pub(super) struct FlowEnd {
     pub(super) flow: u32,
@@ -59,10 +59,10 @@ impl FlowEnd {
         }
     }
 
-    /// Moves bytes until the socket has no more of them or of room, or the turn is over.
+    /// Transfers bytes until the socket has no more data or room, or the turn is over.
     ///
     /// # Errors
-    /// The kernel's, and `UnexpectedEof` where the other end has closed.
+    /// The kernel's, and `UnexpectedEof` if the other end has closed.
     pub(super) fn pump(&mut self) -> io::Result<()> {
         let mut turn = 0;
         while turn < TURN {
@@ -104,14 +104,14 @@ impl FlowEnd {
         }
     }
 
-    /// Ends the flow by abort. What a receiver got since the last step goes to the step that ends at `t`.
+    /// Aborts the flow. Bytes received since the last step count in the step that ends at `t`.
     pub(super) fn finish(self, t: i64, now: i64, error: Option<String>, sink: &mut dyn FnMut(Sample)) {
         if self.end == End::Receiver && self.in_step > 0 {
             sink(Sample::Received { flow: self.flow, t, bytes: self.in_step });
         }
         let (flow, end, bytes_total) = (self.flow, self.end, self.total);
         sink(Sample::FlowEnd { flow, t: now, end, bytes_total, error });
-        // Where the peer was faster there is nothing left to abort.
+        // This fails if the peer closed first; then there is nothing left to abort.
         let _ = sys::abort_on_close(self.stream.as_fd());
     }
 }

@@ -1,4 +1,4 @@
-//! The first bytes of a flow's connection, by which the client tells the server what it is.
+//! The header of a flow's connection, with which the client describes the flow to the server.
 //!
 //! ```text
 //! octet  0  magic "GQf1"
@@ -23,7 +23,7 @@ const MAGIC: [u8; 4] = *b"GQf1";
 const DAY: i64 = 86_400_000_000_000;
 const LEAST_STEP: u64 = 10_000_000;
 
-/// What a connection is for.
+/// The description of a flow.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct FlowHeader {
     pub(super) flow: u32,
@@ -51,7 +51,7 @@ impl FlowHeader {
         out
     }
 
-    /// The header in `bytes`, or nothing where any field is out of its range.
+    /// Parses a header; `None` if any field is out of range.
     pub(super) fn parse(bytes: &[u8; LEN]) -> Option<FlowHeader> {
         let long = |at: usize| {
             let mut out = [0; 8];

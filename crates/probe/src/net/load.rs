@@ -1,4 +1,4 @@
-//! The client's end of all flows, in one loop.
+//! The client side of all flows, in one loop.
 
 use std::io::{self, Write};
 use std::net::{IpAddr, SocketAddr, TcpStream};
@@ -19,28 +19,28 @@ use crate::{Direction, End, Sample, Test};
 
 const TIMER: u64 = u64::MAX;
 
-/// How a flow fared at the client.
+/// The result of a flow at the client.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FlowOutcome {
-    /// When it was connected, nanoseconds from the start of the load; nothing where it never was.
+    /// When it connected, nanoseconds from the start of the load; `None` if it never did.
     pub connected: Option<i64>,
     /// The congestion control that an upload's socket reported (`TCP_CONGESTION`); empty for a download,
     /// whose sender is in the server's summary.
     pub cc: String,
-    /// Payload that the socket took (upload), or that was read (download).
+    /// Payload that the socket accepted (upload), or that was read (download).
     pub bytes: u64,
-    /// Why it ended before its time, or never began.
+    /// Why it ended early or never began.
     pub error: Option<String>,
 }
 
-/// What the loop knows at its end.
+/// The results of the loop.
 #[derive(Debug, Default)]
 pub(super) struct LoadOutcome {
     pub(super) flows: Vec<FlowOutcome>,
     pub(super) lateness: Lateness,
 }
 
-/// A flow's life.
+/// The state of a flow.
 #[derive(Debug)]
 enum State {
     Waiting,
@@ -60,7 +60,7 @@ pub(super) struct Load<'a> {
     timer: Timer,
     grid: Grid,
     states: Vec<State>,
-    /// Starts and stops, the last one to come first in time: `(t, is start, flow)`.
+    /// Starts and stops in descending order of time: `(t, is start, flow)`.
     agenda: Vec<(i64, bool, usize)>,
     out: LoadOutcome,
 }
@@ -123,7 +123,7 @@ impl<'a> Load<'a> {
         Ok(self.out)
     }
 
-    /// Samples the steps that have passed, starts and stops what is due, in the order of time.
+    /// Samples the steps that have passed, and starts and stops flows that are due, in order of time.
     fn pass_time(&mut self) {
         let t = self.clock.t();
         loop {
@@ -139,7 +139,7 @@ impl<'a> Load<'a> {
             match (start, &self.states[flow]) {
                 (true, _) => self.start(flow),
                 (false, State::Connecting(_)) => {
-                    self.end(flow, Some("not connected by the time it was to stop".into()));
+                    self.end(flow, Some("not connected by its planned stop".into()));
                 }
                 (false, _) => self.end(flow, None),
             }
@@ -150,7 +150,7 @@ impl<'a> Load<'a> {
         for (index, state) in (0u32..).zip(&mut self.states) {
             let sample = match state {
                 State::Running(flow) => flow.tick(end, now),
-                // A download that is still connecting has received nothing, which is a measurement too.
+                // A download that is still connecting has received nothing, and that is a valid sample.
                 State::Connecting(_) if self.test.flows[index as usize].direction == Direction::Down => {
                     Some(Sample::Received { flow: index, t: end, bytes: 0 })
                 }
@@ -170,7 +170,7 @@ impl<'a> Load<'a> {
         }
     }
 
-    /// A socket on its way to be connected, with congestion control and mark set before the first packet.
+    /// A connecting socket, with congestion control and DSCP set before the first packet.
     fn connect(&self, index: usize) -> io::Result<TcpStream> {
         let flow = &self.test.flows[index];
         let server = SocketAddr::new(self.hosts[flow.host], self.port);
@@ -195,7 +195,7 @@ impl<'a> Load<'a> {
         }
     }
 
-    /// Makes a flow of a connection that has come about, and tells the server what it is.
+    /// Starts the flow of an established connection, and describes it to the server.
     fn begin(&mut self, index: usize) -> io::Result<()> {
         let State::Connecting(mut stream) = std::mem::replace(&mut self.states[index], State::Over) else {
             return Ok(());

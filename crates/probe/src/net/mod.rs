@@ -1,16 +1,16 @@
 //! Tests over real sockets: kernel TCP as load, UDP probes with kernel receive times (Linux).
 //!
-//! [`Server::run`] is the far end, [`run_client`] the near one. Both block until their work is done, use the
-//! network namespace of the thread that calls them, and send what they measure as [`crate::Sample`]s. On one
-//! machine they share a [`SharedClock`], so all samples have one time axis and one-way delays are exact.
+//! [`Server::run`] is the far end, [`run_client`] the near end. Both block until their work is done, use the
+//! network namespace of the calling thread, and emit [`crate::Sample`]s. On one machine they share a
+//! [`SharedClock`], so all samples have one time axis and one-way delays are exact.
 //!
-//! * Goodput is counted by the receiving application, in steps on an absolute grid.
-//! * A flow ends by abort (RST): what is queued in the sender's socket is thrown away, what is already in
-//!   the network still arrives. So an upload's goodput may go on for the length of the queue after its stop.
+//! * The receiving application counts goodput, in steps on an absolute grid.
+//! * A flow ends by abort (RST): data queued in the sender's socket is discarded, data in the network still
+//!   arrives. So the goodput of an upload may continue after its stop until the queue is empty.
 //! * The round-trip time of a probe runs from the clock's reading just before the send to the kernel's
-//!   receive time, less the time within the server. The client's send call is in it, its wake-up is not.
-//! * A page's TCP connections are the kernel's; of TLS there are the round trips and the sizes
-//!   ([`crate::web::TLS`]), no cryptography, and a DNS query is an echo of 60 bytes each way.
+//!   receive time, less the time within the server. It includes the client's send call, but not its wake-up.
+//! * A page's TCP connections are the kernel's. TLS is modelled by its round trips and sizes
+//!   ([`crate::web::TLS`]), without cryptography. A DNS query is an echo of 60 bytes each way.
 //!
 //! ```
 //! use std::sync::{atomic::{AtomicBool, Ordering}, mpsc};
@@ -78,15 +78,15 @@ pub use load::FlowOutcome;
 pub use probe::{PathState, ProbeOutcome};
 pub use server::{ServedFlow, Server, ServerSummary};
 
-/// Asks for real-time scheduling (`SCHED_FIFO`, priority 1) of the calling thread, and says whether it was
-/// granted. A thread that is to give its rights away calls this before, and then [`run_client`] or
-/// [`Server::run`]: their threads for probes inherit the priority, and all others lower it to that of
-/// ordinary threads.
+/// Requests real-time scheduling (`SCHED_FIFO`, priority 1) for the calling thread, and returns whether it
+/// was granted. A thread that will drop its privileges calls this first, and then [`run_client`] or
+/// [`Server::run`]: their probe threads inherit the priority, and all others return to that of ordinary
+/// threads.
 pub fn urgent_thread() -> bool {
     sys::urgent_thread()
 }
 
-/// The error of a connection in words.
+/// The error of a connection as text.
 fn explain(error: &std::io::Error) -> String {
     match error.kind() {
         std::io::ErrorKind::UnexpectedEof => "closed by the other end".into(),

@@ -1,4 +1,4 @@
-//! The probes of a test over UDP sockets, all in one thread of their own, so that load does not delay them.
+//! The probes of a test over UDP sockets, all in a separate thread, so that load does not delay them.
 
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::os::fd::{AsFd, AsRawFd, RawFd};
@@ -17,38 +17,38 @@ use crate::{Dscp, Probe, Sample, Test};
 /// Longest sleep, so that a stop is noticed.
 const SLEEP: u64 = 100_000_000;
 
-/// How long answers are waited for in a run that is stopped.
+/// How long a stopped run waits for answers, ns.
 const STOP_WAIT: i64 = 500_000_000;
 
-/// How long the path must have been empty before what is unanswered is lost: a probe may be with a host just
-/// then.
+/// How long the path must have been empty before unanswered probes are lost, ns: until then a probe may be
+/// inside a host.
 const EMPTY_FOR: u64 = 300_000_000;
 
-/// What is known of the path between the hosts, for the last wait for answers.
+/// The state of the path between the hosts, for the final wait for answers.
 #[derive(Debug)]
 pub struct PathState {
-    /// The longest round trip that it can have: base delay, and its queues when they are full. 4 s at least,
-    /// 120 s at most. A probe that is not answered within this time is given up.
+    /// The longest possible round trip: the base delay plus full queues; 4 s at least, 120 s at most. A probe
+    /// that is not answered within this time is given up.
     longest: Span,
-    /// Since when it has held nothing, `CLOCK_MONOTONIC`; 0: it holds something, or nobody looks.
+    /// Since when it has been empty, `CLOCK_MONOTONIC`; 0: it is not empty, or nobody checks.
     empty_since: AtomicU64,
 }
 
 impl PathState {
-    /// A path on which a round trip takes no longer than `longest`.
+    /// A path with a round trip of at most `longest`.
     #[must_use]
     pub fn new(longest: Span) -> PathState {
         let longest = longest.clamp(ProberConfig::LEAST_TIMEOUT, ProberConfig::MOST_TIMEOUT);
         PathState { longest, empty_since: AtomicU64::new(0) }
     }
 
-    /// How long an answer is waited for.
+    /// How long to wait for an answer.
     #[must_use]
     pub fn longest(&self) -> Span {
         self.longest
     }
 
-    /// Somebody looked at the path at `now`, and it was empty or not.
+    /// Records whether the path was empty at `now`.
     pub fn saw(&self, now: Nanos, is_empty: bool) {
         let before = self.empty_since.load(Ordering::Relaxed);
         let since = match (is_empty, before) {
@@ -59,7 +59,8 @@ impl PathState {
         self.empty_since.store(since, Ordering::Relaxed);
     }
 
-    /// Whether the path has been empty for long enough since `sent` that nothing of then can come any more.
+    /// Whether the path has been empty for long enough since `sent` that no packet of that time can still
+    /// arrive.
     fn is_done_with(&self, sent: Nanos, now: Nanos) -> bool {
         let since = self.empty_since.load(Ordering::Relaxed);
         since > 0 && now.since(sent.max(Nanos(since))).0 >= EMPTY_FOR
@@ -67,31 +68,30 @@ impl PathState {
 }
 
 impl Default for PathState {
-    /// A path of which nothing is known: answers are waited for as long as for any, 4 s.
+    /// An unknown path: the wait for answers is 4 s.
     fn default() -> PathState {
         PathState::new(ProberConfig::LEAST_TIMEOUT)
     }
 }
 
-/// How a probe fared.
+/// The result of a probe.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ProbeOutcome {
-    /// What the prober counted.
+    /// The prober's counters.
     pub stats: ProberStats,
-    /// Replies that arrived with another DSCP than the probe's: the path changed it, up or down.
+    /// Replies with a different DSCP from the probe's: the path changed it, up or down.
     pub dscp_changed: u64,
-    /// Replies that arrived with CE in the ECN field; probes are sent as Not-ECT, so this is a defect of
-    /// the path.
+    /// Replies with CE in the ECN field; probes are sent as Not-ECT, so this is a fault of the path.
     pub ce: u64,
-    /// Sends that the kernel refused; they are not counted as sent.
+    /// Datagrams that the kernel refused; they do not count as sent.
     pub send_errors: u64,
-    /// Times that the other host said that nobody listens (ICMP port unreachable).
+    /// ICMP port unreachable messages from the other host.
     pub unreachable: u64,
-    /// Replies without a kernel receive time: that of reading them was taken.
+    /// Replies without a kernel receive time; the time of reading is used instead.
     pub unstamped: u64,
 }
 
-/// What the thread knows at its end.
+/// The results of the thread.
 #[derive(Debug, Default)]
 pub(super) struct ProbesOutcome {
     pub(super) probes: Vec<ProbeOutcome>,
@@ -136,7 +136,8 @@ impl Probes {
         let load = i64::try_from(test.load.0).unwrap_or(i64::MAX);
         let mut running = Vec::with_capacity(test.streams().len());
         for (index, probe) in (0u32..).zip(test.streams()) {
-            // Probes with one interval share its grid; spread over it they do not queue behind each other.
+            // Probes with the same interval share its grid. They are spread over it, so they do not queue
+            // behind each other.
             let spread = probe.interval.0 * u64::from(index) / test.streams().len() as u64;
             let config = ProberConfig {
                 probe: index,
@@ -158,8 +159,8 @@ impl Probes {
         Ok(Probes { running })
     }
 
-    /// Runs until all probes are accounted for. Where one of `stops` is set nothing more is sent, and what is
-    /// in flight has 0.5 s to come back. Where the path is empty nothing is waited for.
+    /// Runs until all probes are accounted for. When one of `stops` is set, it sends nothing more, and probes
+    /// in flight have 0.5 s to come back. If the path is empty, it does not wait.
     pub(super) fn run(
         mut self,
         path: &PathState,
@@ -214,7 +215,7 @@ impl Running {
         while let Some(len) = self.prober.poll_transmit(watch.now(), &mut buf) {
             match self.socket.send(&buf[..len]) {
                 Ok(_) => {}
-                // The error of an earlier datagram; it is cleared by being told, and this one was not sent.
+                // The error of an earlier datagram. Returning it clears it; this datagram was not sent.
                 Err(error) if error.kind() == std::io::ErrorKind::ConnectionRefused => {
                     self.outcome.unreachable += 1;
                     if self.socket.send(&buf[..len]).is_err() {
@@ -229,7 +230,7 @@ impl Running {
         }
     }
 
-    /// Reads all replies that wait.
+    /// Reads all waiting replies.
     fn receive(&mut self, watch: &mut ClockWatch, sink: &mut dyn FnMut(Sample)) {
         let mut buf = [0; MAX_LEN];
         loop {

@@ -1,4 +1,4 @@
-//! The reflector over UDP sockets, in a thread of its own, with the servers of calls and games.
+//! The reflector over UDP sockets, in a separate thread, with the servers of calls and games.
 
 use std::net::UdpSocket;
 use std::os::fd::{AsFd, AsRawFd, RawFd};
@@ -14,10 +14,10 @@ use crate::echo::{Reflector, ReflectorStats};
 
 /// Longest sleep, so that a stop is noticed.
 const SLEEP: u64 = 100_000_000;
-/// Datagrams read from one socket before the others have their turn.
+/// Datagrams read from one socket before the others get their turn.
 const TURN: usize = 64;
 
-/// What the thread knows at its end.
+/// The results of the thread.
 #[derive(Debug, Default)]
 pub(super) struct ReflectorOutcome {
     pub(super) stats: ReflectorStats,
@@ -25,8 +25,8 @@ pub(super) struct ReflectorOutcome {
     pub(super) clock_stepped: i64,
 }
 
-/// Answers probes on all sockets until `stop` or `failed` is set. A reply carries the DSCP with which the
-/// request arrived and the ECN field Not-ECT.
+/// Answers probes on all sockets until `stop` or `failed` is set. A reply has the DSCP of the request as
+/// received, and Not-ECT.
 pub(super) fn run(
     sockets: &[UdpSocket],
     sessions: &mut Sessions<'_>,
@@ -62,7 +62,7 @@ fn drain(
 ) {
     let mut buf = [0; MAX_LEN];
     for _ in 0..TURN {
-        // An error here is "nothing more" or that of an earlier reply.
+        // An error means that there is no more data, or it is that of an earlier reply.
         let Ok(datagram) = sys::receive(socket.as_fd(), &mut buf) else { return };
         if datagram.truncated {
             continue;

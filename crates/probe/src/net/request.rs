@@ -1,4 +1,4 @@
-//! The first bytes of every request for web data, by which the server knows what to answer.
+//! The header of every request for web data, which tells the server what to answer.
 //!
 //! ```text
 //! octet  0  magic "GQw1"
@@ -15,7 +15,7 @@ const MAGIC: [u8; 4] = *b"GQw1";
 const MOST_REQUEST: u32 = 64 * 1024;
 const MOST_RESPONSE: u64 = 1 << 30;
 
-/// What is asked for.
+/// A request for web data.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Request {
     pub(super) request: u32,
@@ -34,7 +34,7 @@ impl Request {
         out
     }
 
-    /// The header in `bytes`, or nothing where any field is out of its range.
+    /// Parses a header; `None` if any field is out of range.
     pub(super) fn parse(bytes: &[u8; LEN]) -> Option<Request> {
         let request = u32::from_le_bytes([bytes[4], bytes[5], bytes[6], bytes[7]]);
         let mut long = [0; 8];
@@ -91,7 +91,7 @@ mod tests {
         fn no_bytes_panic(bytes in proptest::collection::vec(any::<u8>(), LEN), at in 0..LEN, to: u8) {
             let mut near = request().emit();
             near[at] = to;
-            for bytes in [<[u8; LEN]>::try_from(&bytes[..]).expect("as long"), near] {
+            for bytes in [<[u8; LEN]>::try_from(&bytes[..]).expect("equal length"), near] {
                 if let Some(request) = Request::parse(&bytes) {
                     prop_assert_eq!(request.emit(), bytes);
                 }

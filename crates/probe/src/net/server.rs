@@ -1,4 +1,4 @@
-//! The server: far end of flows, probes and pages.
+//! The server: the far end of flows, probes and pages.
 
 use std::collections::BTreeMap;
 use std::io::{ErrorKind, Read};
@@ -20,15 +20,15 @@ use super::{explain, reflect};
 use crate::echo::ReflectorStats;
 use crate::{Direction, End, Sample};
 
-/// Connections at a time; more are closed at once and counted.
+/// Most connections at a time; further ones are closed at once and counted.
 const MAX_CONNECTIONS: usize = 4096;
-/// How long a connection may take to say what it is, in nanoseconds.
+/// How long a connection may take to send its header, in nanoseconds.
 const HEADER_WAIT: i64 = 10_000_000_000;
-/// How much before its planned stop a flow may end without that being an error, in nanoseconds.
+/// How long before its planned stop a flow may end without an error, in nanoseconds.
 const EARLY: i64 = 50_000_000;
 const TIMER: u64 = u64::MAX;
 
-/// Listening sockets, TCP and UDP with one port number on each address.
+/// Listening TCP and UDP sockets, with the same port number on each address.
 #[derive(Debug)]
 pub struct Server {
     listeners: Vec<(IpAddr, TcpListener)>,
@@ -36,18 +36,18 @@ pub struct Server {
     port: u16,
 }
 
-/// What a server did.
+/// The results of a server.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ServerSummary {
     /// Flows served, in the order of their connections.
     pub flows: Vec<ServedFlow>,
-    /// Connections closed because they did not say what they are, or there were too many.
+    /// Connections closed because they sent no valid header, or because there were too many.
     pub refused: u64,
     /// Requests for web data that were answered.
     pub requests: u64,
     /// Probes, calls and queries answered and refused.
     pub probes: ReflectorStats,
-    /// Replies to probes that the kernel did not take.
+    /// Replies to probes that the kernel refused.
     pub probe_send_errors: u64,
     /// By how much the wall clock was set during the run, in nanoseconds.
     pub clock_stepped: i64,
@@ -63,14 +63,14 @@ pub struct ServedFlow {
     /// The congestion control that a download's socket reported (`TCP_CONGESTION`); empty for an upload,
     /// whose sender is in the client's summary.
     pub cc: String,
-    /// Who connected.
+    /// The client's address.
     pub peer: SocketAddr,
 }
 
 impl Server {
-    /// Binds TCP and UDP on every address, with one port number: `port`, or any free one for 0.
+    /// Binds TCP and UDP on every address, with the same port number: `port`, or any free one for 0.
     ///
-    /// The sockets belong to the network namespace of the calling thread, and stay there.
+    /// The sockets belong to the network namespace of the calling thread.
     ///
     /// # Errors
     /// [`NetError::System`] with the address that could not be bound.
@@ -111,19 +111,19 @@ impl Server {
         self.port
     }
 
-    /// Serves until `stop` is set, which is noticed within 0.1 s; then aborts what is left. TCP runs in the
-    /// calling thread, probes in one that ends with it. Samples: goodput of uploads, the sender's view of
-    /// downloads, and this end of each flow.
+    /// Serves until `stop` is set, which it notices within 0.1 s; then aborts the remaining connections. TCP
+    /// runs in the calling thread, probes in another one. The samples are: goodput of uploads, the sender's
+    /// view of downloads, and this end of each flow.
     ///
     /// # Errors
-    /// [`NetError::System`] where waiting or accepting fails; a failing connection is a flow's error.
+    /// [`NetError::System`] if waiting or accepting fails; a failed connection is a flow's error.
     pub fn run(
         &self,
         clock: &SharedClock,
         sink: &Sender<Sample>,
         stop: &AtomicBool,
     ) -> Result<ServerSummary, NetError> {
-        // The reflector also ends where the TCP loop fails.
+        // The reflector also ends if the TCP loop fails.
         let failed = AtomicBool::new(false);
         thread::scope(|scope| {
             let name = thread::Builder::new().name("reflector".into());
@@ -146,14 +146,14 @@ impl Server {
     }
 }
 
-/// A connection: what it is for.
+/// A connection, by its purpose.
 #[derive(Debug)]
 enum Connection {
     /// Its header is not complete.
     Unknown { stream: TcpStream, peer: SocketAddr, since: i64, header: [u8; header::LEN], len: usize },
-    /// A flow, and when it is to stop.
+    /// A flow, and its planned stop.
     Flow { end: FlowEnd, stop: i64 },
-    /// One on which pages are fetched.
+    /// A connection for pages and videos.
     Web(WebEnd),
 }
 
@@ -241,7 +241,7 @@ impl<'a> Loop<'a> {
         Ok(())
     }
 
-    /// Closes connections that never said what they are.
+    /// Closes connections that never sent a header.
     fn forget_silent(&mut self, t: i64) {
         let before = self.connections.len();
         self.connections.retain(|_, connection| match connection {
@@ -256,7 +256,7 @@ impl<'a> Loop<'a> {
             let (stream, peer) = match listener.accept() {
                 Ok(accepted) => accepted,
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(()),
-                // The connection died while it waited, or a signal came.
+                // The connection died while it waited, or a signal arrived.
                 Err(error)
                     if matches!(error.kind(), ErrorKind::ConnectionAborted | ErrorKind::Interrupted) =>
                 {
@@ -318,7 +318,7 @@ impl<'a> Loop<'a> {
         }
     }
 
-    /// Makes a connection one for web data; false where its socket does not permit it.
+    /// Turns a connection into one for web data; false if its socket does not permit that.
     fn begin_web(&mut self, token: u64, first: &Request) -> bool {
         let Some(Connection::Unknown { stream, .. }) = self.connections.remove(&token) else {
             return false;
@@ -329,8 +329,8 @@ impl<'a> Loop<'a> {
         true
     }
 
-    /// Reads and answers on a connection for web data. One that ends, in order or not, is the client's to
-    /// report: it knows whether it had all that it wanted.
+    /// Reads requests and answers them on a connection for web data. If the connection ends, the client
+    /// reports it: the client knows whether it got everything.
     fn answer(&mut self, token: u64) {
         let Some(Connection::Web(end)) = self.connections.get_mut(&token) else { return };
         let watched = match end.pump() {
@@ -347,7 +347,7 @@ impl<'a> Loop<'a> {
         self.summary.refused += 1;
     }
 
-    /// Makes a flow of a connection; false where the socket or the grid does not permit it.
+    /// Turns a connection into a flow; false if the socket or the grid does not permit that.
     fn begin(&mut self, token: u64, header: &FlowHeader) -> bool {
         let step = header.step.0.cast_signed();
         if self.grid.is_some_and(|grid| grid.step() != step) {
@@ -382,14 +382,13 @@ impl<'a> Loop<'a> {
         true
     }
 
-    /// Starts the grid with the first flow, and accounts for steps of an upload that passed while its
-    /// connection was made.
+    /// Starts the grid with the first flow, and emits the steps of an upload that passed while it connected.
     fn start_grid(&mut self, header: &FlowHeader, end: End) {
         let (t, step) = (self.clock.t(), header.step.0.cast_signed());
         if self.grid.is_none() {
             let grid = Grid::after(t, step);
             self.grid = Some(grid);
-            // Where this fails the loop still wakes ten times a second.
+            // If this fails, the loop still wakes ten times per second.
             let _ = self.timer.set(self.clock.mono(grid.next()));
         }
         let mut passed = Grid::after(header.start, step);
@@ -401,7 +400,7 @@ impl<'a> Loop<'a> {
         }
     }
 
-    /// Ends a connection; `error` is what the socket said, which is none where the flow's time was over.
+    /// Ends a connection. `error` is the socket's error; it is ignored if the flow's time was over.
     fn close(&mut self, token: u64, error: Option<String>) {
         let Some(connection) = self.connections.remove(&token) else { return };
         let (end, stop) = match connection {

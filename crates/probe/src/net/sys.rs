@@ -1,5 +1,5 @@
-//! System calls that the standard library lacks. The only unsafe code of the crate; every function here is
-//! safe to call and returns the kernel's error as it is.
+//! System calls that the standard library lacks. This is the only unsafe code of the crate. Every function is
+//! safe to call and returns the kernel's error unchanged.
 #![allow(unsafe_code)]
 
 use std::io;
@@ -84,9 +84,10 @@ pub(super) fn set_cc(fd: BorrowedFd, name: &str) -> io::Result<()> {
     set_option(fd, libc::IPPROTO_TCP, libc::TCP_CONGESTION, &value)
 }
 
-/// Has what `listener` accepts begin with Reno, which every kernel has, until each connection's own
-/// congestion control is known. It would begin with the system's default; and where that is BBR, Linux paces
-/// the connection for good, with CUBIC too (`bbr_init` sets `sk_pacing_status`, and nothing takes it back).
+/// Lets connections that `listener` accepts start with Reno, which every kernel has, until their own
+/// congestion control is known. Otherwise they would start with the system's default. If that is BBR, Linux
+/// paces the connection for its whole life, even with CUBIC (`bbr_init` sets `sk_pacing_status`, and nothing
+/// resets it).
 pub(super) fn begin_unpaced(listener: BorrowedFd) -> io::Result<()> {
     set_cc(listener, "reno")
 }
@@ -116,7 +117,7 @@ pub(super) fn set_tos(fd: BorrowedFd, v6: bool, tos: u8) -> io::Result<()> {
     }
 }
 
-/// Asks for the ToS byte and the kernel's receive time with every datagram.
+/// Requests the ToS byte and the kernel's receive time with every datagram.
 pub(super) fn receive_tos_and_time(fd: BorrowedFd, v6: bool) -> io::Result<()> {
     let on: c_int = 1;
     set_option(fd, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, &on)?;
@@ -127,7 +128,7 @@ pub(super) fn receive_tos_and_time(fd: BorrowedFd, v6: bool) -> io::Result<()> {
     }
 }
 
-/// Makes the next close an abort: RST, and what is queued in the socket is thrown away.
+/// Turns the next close into an abort: RST, and data queued in the socket is discarded.
 pub(super) fn abort_on_close(fd: BorrowedFd) -> io::Result<()> {
     let linger = libc::linger { l_onoff: 1, l_linger: 0 };
     set_option(fd, libc::SOL_SOCKET, libc::SO_LINGER, &linger)
@@ -173,7 +174,7 @@ impl SockAddr {
     }
 }
 
-/// A TCP socket that does not block, without address.
+/// A non-blocking TCP socket without an address.
 pub(super) fn tcp_socket(addr: IpAddr) -> io::Result<OwnedFd> {
     let family = if addr.is_ipv6() { libc::AF_INET6 } else { libc::AF_INET };
     // SAFETY: no pointers; the result is checked and then owned by nobody else.
@@ -184,7 +185,7 @@ pub(super) fn tcp_socket(addr: IpAddr) -> io::Result<OwnedFd> {
     }
 }
 
-/// Begins to connect a socket that does not block; writable means done.
+/// Starts to connect a non-blocking socket; it is writable when connected.
 pub(super) fn connect(fd: BorrowedFd, addr: SocketAddr) -> io::Result<()> {
     let addr = SockAddr::new(addr);
     // SAFETY: pointer and length describe `addr.storage`, which is only read.
@@ -195,7 +196,7 @@ pub(super) fn connect(fd: BorrowedFd, addr: SocketAddr) -> io::Result<()> {
     }
 }
 
-/// Sets the length of a listener's queue of connections.
+/// Sets the length of a listener's connection queue.
 pub(super) fn set_backlog(fd: BorrowedFd, backlog: c_int) -> io::Result<()> {
     // SAFETY: no pointers.
     check(unsafe { libc::listen(fd.as_raw_fd(), backlog) }).map(drop)
@@ -209,7 +210,7 @@ pub(super) fn discard(fd: BorrowedFd, len: usize) -> io::Result<usize> {
     check_len(unsafe { libc::recv(fd.as_raw_fd(), ptr::null_mut(), len, flags) })
 }
 
-/// What came with a datagram.
+/// A received datagram with its metadata.
 pub(super) struct Datagram {
     /// Bytes received.
     pub(super) len: usize,
@@ -223,8 +224,8 @@ pub(super) struct Datagram {
     pub(super) from: SockAddr,
 }
 
-/// Room for control messages, aligned for their header: a timestamp and a ToS byte take 24 + 8 of header
-/// and data each on 64-bit.
+/// A buffer for control messages, aligned for their header: on 64-bit systems a timestamp and a ToS byte each
+/// take up to 24 + 8 bytes of header and data.
 #[repr(C, align(8))]
 struct Control([u8; 128]);
 
@@ -250,9 +251,8 @@ pub(super) fn receive(fd: BorrowedFd, buf: &mut [u8]) -> io::Result<Datagram> {
     Ok(Datagram { len, truncated: message.msg_flags & libc::MSG_TRUNC != 0, wall, tos, from })
 }
 
-/// The receive time and the ToS byte in the control data of a received message. A length that is shorter than
-/// its header or reaches beyond the data ends it, and a message that is too short for what it should hold is
-/// left out.
+/// The receive time and the ToS byte in the control data of a received message. Parsing ends at a length that
+/// is shorter than a header or exceeds the data. A message that is too short for its value is ignored.
 pub(super) fn control_messages(mut control: &[u8]) -> (Option<i64>, Option<u8>) {
     let (mut wall, mut tos) = (None, None);
     // SAFETY: `CMSG_LEN` and `CMSG_SPACE` compute with integers only.
@@ -291,7 +291,7 @@ unsafe impl Plain for libc::timespec {}
 // SAFETY: as above.
 unsafe impl Plain for c_int {}
 
-/// The structure at the start of `bytes`, where there are enough of them.
+/// The structure at the start of `bytes`, if there are enough bytes.
 fn plain<T: Plain>(bytes: &[u8]) -> Option<T> {
     // SAFETY: there are as many bytes as `T` has, read unaligned, and any bytes are a `T`.
     (bytes.len() >= size_of::<T>()).then(|| unsafe { ptr::read_unaligned(bytes.as_ptr().cast::<T>()) })
@@ -324,7 +324,8 @@ pub(super) fn send_to(fd: BorrowedFd, bytes: &[u8], to: &SockAddr, tos: u8) -> i
     check_len(result).map(drop)
 }
 
-/// Waits until one of `fds` is readable or has an error, or `timeout_ns` has passed; says which.
+/// Waits until one of `fds` is readable or has an error, or `timeout_ns` has passed; `ready` gets the
+/// indices.
 pub(super) fn wait_readable(fds: &[RawFd], timeout_ns: u64, ready: &mut Vec<usize>) -> io::Result<()> {
     ready.clear();
     let mut polls: Vec<libc::pollfd> =
@@ -388,7 +389,7 @@ impl Epoll {
         self.control(libc::EPOLL_CTL_ADD, fd, interest, token)
     }
 
-    /// Watches it for something else.
+    /// Changes what to wait for.
     pub(super) fn change(&self, fd: BorrowedFd, interest: Interest, token: u64) -> io::Result<()> {
         self.control(libc::EPOLL_CTL_MOD, fd, interest, token)
     }
@@ -416,7 +417,7 @@ impl Epoll {
     }
 }
 
-/// A timer on `CLOCK_MONOTONIC` that makes an epoll instance wake.
+/// A timer on `CLOCK_MONOTONIC` that wakes an epoll instance.
 pub(super) struct Timer(OwnedFd);
 
 impl AsFd for Timer {
@@ -434,7 +435,7 @@ impl Timer {
         Ok(Timer(unsafe { OwnedFd::from_raw_fd(fd) }))
     }
 
-    /// Makes it readable at `at` (monotonic nanoseconds) and not before; a past time means at once.
+    /// Makes the timer readable at `at` (monotonic nanoseconds) and not before; with a past time, at once.
     pub(super) fn set(&self, at: i64) -> io::Result<()> {
         let value =
             libc::itimerspec { it_interval: timespec(0), it_value: timespec(at.max(1).cast_unsigned()) };
@@ -451,8 +452,8 @@ impl Timer {
     }
 }
 
-/// Lets the calling thread's sleeps end when they are due, not up to 50 us later, and tries to run it before
-/// all ordinary threads. Says whether the latter was allowed.
+/// Makes the calling thread's sleeps end on time, not up to 50 us later, and tries to run it before all
+/// ordinary threads. Returns whether the latter was allowed.
 pub(super) fn urgent_thread() -> bool {
     // SAFETY: PR_SET_TIMERSLACK takes an integer; it concerns the calling thread alone.
     unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1 as libc::c_ulong, 0, 0, 0) };
@@ -460,12 +461,11 @@ pub(super) fn urgent_thread() -> bool {
     let mut param: libc::sched_param = unsafe { zeroed() };
     param.sched_priority = 1;
     // SAFETY: `param` is read only; pthread_self is the calling thread. (musl's sched_setscheduler always
-    // fails, this does not.)
+    // fails; this one works.)
     unsafe { libc::pthread_setschedparam(libc::pthread_self(), libc::SCHED_FIFO, &raw const param) == 0 }
 }
 
-/// The calling thread goes on as an ordinary one, where [`urgent_thread`] or its parent made it more than
-/// that.
+/// Returns the calling thread to ordinary scheduling, if [`urgent_thread`] or its parent had raised it.
 pub(super) fn ordinary_thread() {
     // SAFETY: all zeros is a valid sched_param, and what SCHED_OTHER wants; `param` is read only.
     unsafe {
@@ -510,7 +510,7 @@ mod tests {
     }
 
     #[test]
-    fn datagrams_bring_the_mark_in_the_header_and_the_time() {
+    fn datagrams_have_their_dscp_and_receive_time() {
         for host in HOSTS {
             let [a, b] = [0; 2].map(|port| UdpSocket::bind((host, port)).unwrap());
             receive_tos_and_time(a.as_fd(), host.is_ipv6()).unwrap();
@@ -556,7 +556,7 @@ mod tests {
     }
 
     #[test]
-    fn received_data_is_discarded_whole() {
+    fn received_data_is_discarded_completely() {
         use std::io::Write;
         let listener = TcpListener::bind((HOSTS[0], 0)).unwrap();
         let mut near = TcpStream::connect(listener.local_addr().unwrap()).unwrap();

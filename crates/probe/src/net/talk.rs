@@ -1,5 +1,5 @@
-//! Video calls and games over UDP sockets: the clients in a thread of their own, the servers in the
-//! reflector's.
+//! Video calls and games over UDP sockets: the clients in a separate thread, the servers in the reflector's
+//! thread.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
@@ -18,7 +18,7 @@ use crate::{Dscp, Sample, Test};
 
 /// Longest sleep, so that a stop is noticed.
 const SLEEP: u64 = 100_000_000;
-/// Conversations that a server keeps at a time.
+/// Most conversations of a server at a time.
 const MOST: usize = 64;
 
 fn nanos(mono: i64) -> Nanos {
@@ -42,10 +42,10 @@ pub(super) struct Talks {
     running: Vec<Running>,
 }
 
-/// What the thread knows at its end.
+/// The results of the thread.
 #[derive(Debug, Default)]
 pub(super) struct TalksOutcome {
-    /// Name, and datagrams that the kernel did not take.
+    /// Names, with the number of datagrams that the kernel refused.
     pub(super) send_errors: Vec<(String, u64)>,
 }
 
@@ -57,7 +57,7 @@ impl Talks {
         clock: &SharedClock,
     ) -> Result<Talks, NetError> {
         let ns = |span: goodqueue::Span| i64::try_from(span.0).unwrap_or(i64::MAX);
-        // Not that of a probe or of a query.
+        // Different from the tokens of probes and queries.
         let token = clock.load_start().wall.cast_unsigned() ^ u64::from(std::process::id()) << 20;
         let mut running = Vec::with_capacity(test.talks.len());
         for (talk, plan) in (0u32..).zip(&test.talks) {
@@ -138,13 +138,13 @@ impl Running {
     }
 }
 
-/// When a datagram came: the kernel's stamp, on the monotonic clock.
+/// Arrival time of a datagram: the kernel's timestamp, converted to the monotonic clock.
 fn arrival(watch: &mut ClockWatch, wall: Option<i64>) -> Nanos {
     let now = watch.now();
     nanos(wall.map_or(now, |wall| watch.of_wall(wall)).mono.min(now.mono))
 }
 
-/// A conversation of a server, and where its client is.
+/// A conversation at the server, and its client's address.
 struct Session {
     peer: Box<dyn Peer>,
     socket: usize,
@@ -152,7 +152,7 @@ struct Session {
     tos: u8,
 }
 
-/// The servers of calls and games that have greeted.
+/// The server side of the calls and games that have sent a hello.
 pub(super) struct Sessions<'a> {
     sink: &'a Sender<Sample>,
     origin: Nanos,
@@ -165,7 +165,7 @@ impl<'a> Sessions<'a> {
         Sessions { sink, origin: clock.nanos(0), sessions: BTreeMap::new(), send_errors: 0 }
     }
 
-    /// Takes a datagram that came on socket number `socket`; false where it is none of a call or a game.
+    /// Handles a datagram from socket number `socket`; false if it does not belong to a call or a game.
     pub(super) fn handle(
         &mut self,
         socket: usize,
@@ -190,7 +190,7 @@ impl<'a> Sessions<'a> {
         true
     }
 
-    /// Sends what is due, and says how long to sleep at most.
+    /// Sends what is due, and returns how long to sleep at most, ns.
     pub(super) fn transmit(&mut self, sockets: &[UdpSocket]) -> u64 {
         let mut buf = [0; PAYLOAD];
         for session in self.sessions.values_mut() {

@@ -1,4 +1,4 @@
-//! One end of a video call: it sends and receives.
+//! One end of a video call: a sender and a receiver.
 
 use goodqueue::Nanos;
 
@@ -16,9 +16,9 @@ pub(super) struct Call {
     pub(super) sender: Option<MediaSender>,
     receiver: MediaReceiver,
     side: Side,
-    /// It was polled at its end: what was due before is not sent any more.
+    /// It has been polled after its end; what was due before is no longer sent.
     is_over: bool,
-    /// Samples of feedback that was sent, for the next datagram's sink.
+    /// Samples from feedback that was sent; the next datagram's sink gets them.
     told: Vec<Sample>,
 }
 
@@ -28,7 +28,7 @@ impl Call {
             Side::Client => Direction::Down,
             Side::Server => Direction::Up,
         };
-        // A server begins when it is greeted: its first poll.
+        // A server starts after the hello, with its first poll.
         let sender = (side == Side::Client).then(|| MediaSender::new(&config, config.start));
         let (greeting, receiver) = (Greeting::new(&config, side), MediaReceiver::new(&config, way));
         Call { config, greeting, sender, receiver, side, is_over: false, told: Vec::new() }

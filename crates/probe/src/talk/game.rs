@@ -13,13 +13,13 @@ pub(super) struct Game {
     side: Side,
     greeting: Greeting,
     interval: Span,
-    /// Number of the next tick; a server's first one is found when it first polls.
+    /// Number of the next tick; a server determines its first one at its first poll.
     next: Option<u32>,
-    /// `sent` of the newest input, and when it came.
+    /// `sent` of the newest input, and its arrival time.
     input: Option<(u64, Nanos)>,
-    /// Highest number that came, and the 128 before it: bit k is the one k before.
+    /// Highest number received, and a bit map of the 128 before it: bit k is the number k before.
     seen: Option<(u32, u128)>,
-    /// It was polled at its end: what was due before is not sent any more.
+    /// It has been polled after its end; what was due before is no longer sent.
     is_over: bool,
 }
 
@@ -44,12 +44,12 @@ impl Game {
         self.config.start + Span(self.interval.0 * u64::from(number))
     }
 
-    /// The tick that is due at `now` or next.
+    /// The tick that is due at `now`, or the next one.
     fn at(&self, now: Nanos) -> u32 {
         u32::try_from(now.since(self.config.start).0.div_ceil(self.interval.0)).unwrap_or(u32::MAX)
     }
 
-    /// Whether tick `number` is new; one too old to be known is not.
+    /// Whether tick `number` is new; one that is too old to know is not.
     fn is_new(&mut self, number: u32) -> bool {
         let (highest, seen) = self.seen.get_or_insert((number, 0));
         if number > *highest {

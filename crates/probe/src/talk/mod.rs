@@ -1,24 +1,24 @@
-//! Applications that talk both ways over UDP, as state machines without socket or clock: a video call and a
-//! game.
+//! Bidirectional UDP applications, as state machines without sockets or clocks: a video call and a game.
+//! Either is a *talk*.
 //!
 //! ```text
 //!            poll_transmit(now)  ──►  datagram  ──►  handle_datagram(now)
-//!   client   poll_timeout()                          server, made of the first hello: accept()
+//!   client   poll_timeout()                          server, created from the first hello: accept()
 //!   Peer     handle_datagram(now)  ◄──  datagram  ◄──  poll_transmit(now)
 //!                └──► Sample::Shown, Sample::Interval, Sample::Tick
 //! ```
 //!
-//! Both ends run from the start of the idle lead-in to the end of the load. The client's hello says what the
-//! server is to do; it is repeated until the server answers.
+//! Both ends run from the start of the idle lead-in to the end of the load. The client's hello configures the
+//! server; it is repeated until the server answers.
 //!
 //! **Video call.** Each end sends [`FPS`] frames a second at the rate that NADA (RFC 8698, [`nada`]) permits,
 //! in packets of at most [`PAYLOAD`] bytes, paced at [`PACE`] times that rate as WebRTC does. A frame can be
-//! shown when all of its packets are there and the frame before it was shown; a key frame needs no other.
-//! Lost packets are asked for again (NACK, RFC 4585). There is no forward error correction and no jitter
-//! buffer.
+//! shown when all of its packets have arrived and the frame before it was shown; a key frame does not depend
+//! on another frame. The receiver requests lost packets again (NACK, RFC 4585). There is no forward error
+//! correction and no jitter buffer.
 //!
 //! **Game.** The client sends an input and the server a state of the world in every tick. Each tick has a
-//! number on one grid of times, so both ends know what is missing. Nothing is sent again.
+//! number on a common time grid, so both ends know which are missing. Nothing is retransmitted.
 
 use std::fmt::Debug;
 
@@ -37,7 +37,7 @@ pub mod wire;
 
 use wire::{Hello, Packet};
 
-/// Frames of a call in a second.
+/// Frames of a call per second.
 pub const FPS: u64 = 30;
 /// Largest UDP payload of a call's packet, bytes. WebRTC sends up to 1200.
 pub const PAYLOAD: usize = 1200;
@@ -46,12 +46,12 @@ pub const PACE: f64 = 2.5;
 /// UDP payload of a game's input, bytes. J. Färber, "Network game traffic modelling" (NetGames 2002), fits 80
 /// bytes (most frequent value) to the clients of Counter-Strike.
 pub const INPUT: usize = 80;
-/// UDP payload of a game's state, bytes: chosen. Färber fits 120 to the servers of 2002; games send more
-/// since.
+/// UDP payload of a game's state, bytes: our choice. Färber fits 120 to the servers of 2002; games send more
+/// since then.
 pub const STATE: usize = 300;
 
-/// Heights that a call's picture can have, in lines, each from this bit rate on, bits per second: WebRTC's
-/// table `kSimulcastFormats` (its column of target bit rates).
+/// Heights of a call's picture in lines, each with the bit rate from which it is used, bits per second:
+/// WebRTC's table `kSimulcastFormats` (its column of target bit rates).
 pub const LADDER: [(u16, u64); 6] =
     [(180, 0), (270, 350_000), (360, 500_000), (540, 1_200_000), (720, 2_500_000), (1080, 4_000_000)];
 
@@ -61,12 +61,12 @@ pub fn height(bps: u64) -> u16 {
     LADDER.iter().rev().find(|&&(_, least)| bps >= least).map_or(LADDER[0].0, |&(height, _)| height)
 }
 
-/// What is talked.
+/// The application.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum App {
     /// A video call.
     Call,
-    /// A game with so many ticks a second, 1 to 250.
+    /// A game with this number of ticks per second, 1 to 250.
     Game(u8),
 }
 
@@ -86,16 +86,16 @@ impl App {
 pub struct Talk {
     /// Name (`video call BE`, `game 64 EF`).
     pub name: String,
-    /// What it is.
+    /// The application.
     pub app: App,
     /// Server host, counted from 0.
     pub host: usize,
-    /// Mark of both directions.
+    /// DSCP of both directions.
     pub dscp: Dscp,
 }
 
 impl Talk {
-    /// With the first host, and this mark.
+    /// A talk with the first host, with this DSCP.
     #[must_use]
     pub fn new(app: App, dscp: Dscp) -> Talk {
         let mark = if dscp == Dscp::CS0 { "BE".into() } else { dscp.to_string() };
@@ -107,25 +107,25 @@ impl Talk {
     }
 }
 
-/// What an end is to do, on one monotonic clock.
+/// The configuration of an end. All times are on one monotonic clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PeerConfig {
     /// Number of the talk in samples.
     pub talk: u32,
-    /// Names the conversation.
+    /// Identifies the conversation.
     pub token: u64,
-    /// What is talked.
+    /// The application.
     pub app: App,
     /// Start of the load, the zero of `t` in samples.
     pub origin: Nanos,
     /// Start of the talk.
     pub start: Nanos,
-    /// End of the load: here it ends.
+    /// End of the load and of the talk.
     pub stop: Nanos,
 }
 
 impl PeerConfig {
-    /// `at` as samples give it.
+    /// `at` on the time axis of samples.
     fn t(&self, at: Nanos) -> i64 {
         signed(at.0).saturating_sub(signed(self.origin.0))
     }
@@ -135,7 +135,7 @@ fn signed(ns: u64) -> i64 {
     i64::try_from(ns).unwrap_or(i64::MAX)
 }
 
-/// Which end of a conversation.
+/// The client or the server end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Side {
     Client,
@@ -144,14 +144,14 @@ enum Side {
 
 /// One end of a conversation.
 pub trait Peer: Debug + Send {
-    /// When it next has something to send; none: it is over.
+    /// When it next has something to send; `None` when it is over.
     fn poll_timeout(&self) -> Option<Nanos>;
 
-    /// Writes the next datagram that is due into `buf`, which has room for [`PAYLOAD`] bytes, and says how
-    /// long it is. To be called until there is none. Only the first [`wire::MOST`] bytes are not zero.
+    /// Writes the next datagram that is due into `buf`, which has room for [`PAYLOAD`] bytes, and returns its
+    /// length. Call it until it returns `None`. Only the first [`wire::MOST`] bytes can be nonzero.
     fn poll_transmit(&mut self, now: Nanos, buf: &mut [u8]) -> Option<usize>;
 
-    /// Takes a datagram of the other end, received at `now`, of `len` bytes with these first ones.
+    /// Handles a datagram from the other end, received at `now`, with `len` bytes; `bytes` is its beginning.
     fn handle_datagram(&mut self, now: Nanos, len: usize, bytes: &[u8], sink: &mut dyn FnMut(Sample));
 }
 
@@ -168,14 +168,14 @@ fn peer(config: PeerConfig, side: Side) -> Box<dyn Peer> {
     }
 }
 
-/// The token of a datagram of a talk; none where it is of something else.
+/// The token of a datagram of a talk; `None` for other datagrams.
 #[must_use]
 pub fn token(bytes: &[u8]) -> Option<u64> {
     wire::parse(bytes).map(|(token, _)| token)
 }
 
-/// The server's end, made of the client's hello; none where the datagram is none. The load starts at
-/// `origin`.
+/// The server's end, created from the client's hello; `None` if the datagram is not a hello. The load starts
+/// at `origin`.
 #[must_use]
 pub fn accept(bytes: &[u8], origin: Nanos) -> Option<(u64, Box<dyn Peer>)> {
     let (token, Packet::Hello(Hello { talk, app, start, stop })) = wire::parse(bytes)? else { return None };
@@ -184,7 +184,7 @@ pub fn accept(bytes: &[u8], origin: Nanos) -> Option<(u64, Box<dyn Peer>)> {
     Some((token, peer(config, Side::Server)))
 }
 
-/// The client's hellos, until the server is heard.
+/// Sends the client's hellos until the server answers.
 #[derive(Clone, Copy, Debug)]
 struct Greeting {
     next: Option<Nanos>,

@@ -1,8 +1,8 @@
-//! NADA, Network-Assisted Dynamic Adaptation (RFC 8698): how fast a call may send.
+//! NADA, Network-Assisted Dynamic Adaptation (RFC 8698): the congestion control of a video call.
 //!
-//! Sections and equations are those of the RFC; so are the parameters (section 4.1, table 2), but for RMAX,
-//! which the RFC leaves to the encoder. There is no ECN: packets are Not-ECT, so the term of marks is zero.
-//! The RFC's sender knows no time-out; the rate stays while no feedback comes.
+//! Sections and equations are those of the RFC. So are the parameters (section 4.1, table 2), except RMAX,
+//! which the RFC leaves to the encoder. There is no ECN: packets are Not-ECT, so the term for marks is zero.
+//! The RFC's sender has no time-out; the rate stays the same while no feedback arrives.
 
 use std::collections::VecDeque;
 
@@ -34,9 +34,9 @@ const DFILT: f64 = 120.0;
 const GAMMA_MAX: f64 = 0.5;
 /// Upper bound of self-inflicted queueing delay in ramp-up, ms.
 const QBOUND: f64 = 50.0;
-/// How many mean loss intervals the last loss is remembered.
+/// Number of mean loss intervals for which the last loss is remembered.
 const MULTILOSS: f64 = 7.0;
-/// Delay from which on it is warped, ms.
+/// Threshold above which a delay is warped, ms.
 const QTH: f64 = 50.0;
 /// Scaling parameter in the exponent of the warping.
 const LAMBDA: f64 = 0.5;
@@ -48,7 +48,7 @@ const DLOSS: f64 = 10.0;
 const ALPHA: f64 = 0.1;
 /// Taps of the minimum filter of delays (section 5.1.1).
 const TAPS: usize = 15;
-/// Packets kept of the observation window at most.
+/// Most packets kept of the observation window.
 const MOST_PACKETS: usize = 4096;
 /// Scaling parameter of the encoder's rate against the shaping buffer (section 5.2.2).
 const BETA_V: f64 = 0.1;
@@ -59,9 +59,9 @@ fn ms(span: Span) -> f64 {
     ns / 1e6
 }
 
-/// e^-x for x >= 0 with the four basic operations: the same bits on every machine.
+/// e^-x for x >= 0 with the four basic operations, so that the bits are the same on every machine.
 fn exp_minus(x: f64) -> f64 {
-    // Beyond this the result is nothing beside 1 ms.
+    // Beyond this the result is negligible beside 1 ms.
     let (mut x, mut halvings) = (x.min(64.0), 0);
     while x > 0.125 {
         x /= 2.0;
@@ -78,13 +78,13 @@ fn exp_minus(x: f64) -> f64 {
 }
 
 /// The mean loss interval in packets, with the weights of RFC 5348 (section 5.4): losses within one round
-/// trip are one event. The packets before the first event are the first interval. The open interval has no
-/// part in the mean: with a weight of 1 in 6 it would keep [`MULTILOSS`] means above itself for ever.
+/// trip are one event. The packets before the first event are the first interval. The open interval is not
+/// part of the mean: with its weight of 1 in 6, [`MULTILOSS`] means would exceed it for ever.
 #[derive(Clone, Debug, Default)]
 struct LossIntervals {
     /// Complete intervals, the newest first.
     closed: VecDeque<f64>,
-    /// Packets since the last event, or since the beginning.
+    /// Packets since the last event, or since the start.
     open: f64,
     /// When the last event was.
     last: Option<Nanos>,
@@ -120,7 +120,7 @@ impl LossIntervals {
     }
 }
 
-/// What a receiver tells its sender.
+/// A receiver's feedback to its sender.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Report {
     /// `rmode`: true for gradual update.
@@ -136,7 +136,7 @@ struct Arrival {
     at: Nanos,
     seq: u64,
     bytes: usize,
-    /// One-way delay, ns, of any constant offset.
+    /// One-way delay, ns, with an arbitrary constant offset.
     delay: i64,
 }
 
@@ -147,15 +147,15 @@ pub struct Receiver {
     /// Least delay so far, ns.
     d_base: Option<i64>,
     highest: Option<u64>,
-    /// When a packet was last missing.
+    /// When a packet was last found missing.
     lost_at: Option<Nanos>,
     losses: LossIntervals,
     p_loss: f64,
 }
 
 impl Receiver {
-    /// A packet with this number, which never falls far behind, `bytes` long and sent at `sent`, came at
-    /// `now`. `rtt` is the sender's.
+    /// Handles a packet that arrived at `now`, with this number, which is never far behind, of `bytes` bytes,
+    /// sent at `sent`. `rtt` is the sender's.
     pub fn received(&mut self, now: Nanos, seq: u64, bytes: usize, sent: u64, rtt: Span) {
         let delay = now.0.cast_signed().wrapping_sub(sent.cast_signed());
         self.d_base = Some(self.d_base.map_or(delay, |base| base.min(delay)));
@@ -177,12 +177,12 @@ impl Receiver {
         }
     }
 
-    /// The delay beyond the least one, ms.
+    /// The delay above the minimum, ms.
     fn queueing(&self, delay: i64) -> f64 {
         ms(Span(delay.saturating_sub(self.d_base.unwrap_or(delay)).max(0).cast_unsigned()))
     }
 
-    /// The feedback at `now`. To be called every [`DELTA`].
+    /// The feedback at `now`. Call it every [`DELTA`].
     #[allow(clippy::cast_precision_loss)]
     pub fn report(&mut self, now: Nanos) -> Report {
         self.forget(now);
@@ -225,7 +225,7 @@ pub struct Sender {
 }
 
 impl Sender {
-    /// Begins at RMIN.
+    /// A sender with a rate of RMIN.
     #[must_use]
     pub fn new(now: Nanos) -> Sender {
         Sender { r_ref: RMIN, x_prev: 0.0, rtt: None, last: now }
@@ -237,15 +237,15 @@ impl Sender {
         self.r_ref
     }
 
-    /// Smoothed round trip; none before the first feedback.
+    /// Smoothed round trip; `None` before the first feedback.
     #[must_use]
     pub fn rtt(&self) -> Option<Span> {
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
         self.rtt.map(|rtt| Span((rtt * 1e6) as u64))
     }
 
-    /// Target rate of the encoder while `buffer` bytes wait to be sent (section 5.2.2): less by what would
-    /// empty the buffer, 5 % at most.
+    /// Target rate of the encoder while `buffer` bytes wait to be sent (section 5.2.2), bits per second:
+    /// reduced to empty the buffer, by 5 % at most.
     #[must_use]
     pub fn r_vin(&self, buffer: usize) -> f64 {
         #[allow(clippy::cast_precision_loss)]
@@ -253,7 +253,7 @@ impl Sender {
         (self.r_ref - drain.min(0.05 * self.r_ref)).max(RMIN)
     }
 
-    /// Feedback came at `now`, and `rtt` is the round trip that it shows.
+    /// Handles feedback that arrived at `now`; `rtt` is the round trip that it measures.
     pub fn feedback(&mut self, now: Nanos, report: &Report, rtt: Option<Span>) {
         if let Some(rtt) = rtt {
             let rtt = ms(rtt);
@@ -281,14 +281,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_exponential_is_one() {
+    fn the_exponential_is_correct() {
         for x in [0.0, 0.01, 0.5, 1.0, 3.3, 20.0] {
             assert!((exp_minus(x) - (-x).exp()).abs() < 1e-13, "{x}");
         }
     }
 
-    /// RFC 5348, section 5.4: eight like intervals have their length as mean; losses within a round trip are
-    /// one.
+    /// RFC 5348, section 5.4: the mean of eight equal intervals is their length; losses within a round trip
+    /// are one event.
     #[test]
     fn loss_intervals_are_those_of_tfrc() {
         let mut losses = LossIntervals::default();

@@ -1,4 +1,4 @@
-//! The receiving half of a call: frames out of packets, and what is told to the sender.
+//! The receiver of a call: assembles frames from packets, and makes the feedback to the sender.
 
 use std::collections::BTreeMap;
 
@@ -9,27 +9,28 @@ use super::wire::{Feedback, MEDIA, Media, NACKS, Nack};
 use super::{PeerConfig, signed};
 use crate::{Direction, Sample};
 
-/// Packets that are missed at a time; beyond, a key frame is asked for (`kMaxNackPackets` of WebRTC).
+/// Most missing packets at a time; with more, the receiver requests a key frame (`kMaxNackPackets` of
+/// WebRTC).
 const MOST_MISSING: usize = 1000;
-/// How often a packet is asked for (`kMaxNackRetries`).
+/// Most requests for a packet (`kMaxNackRetries`).
 const TRIES: u32 = 10;
-/// Time between two requests for a packet while no round trip is known (`kDefaultRttMs`).
+/// Time between two requests for a packet while the round trip is unknown (`kDefaultRttMs`).
 const DEFAULT_RTT: Span = Span::from_millis(100);
-/// A key frame is asked for when nothing could be shown for so long (`kMaxWaitForFrame`).
+/// The receiver requests a key frame when nothing could be shown for this long (`kMaxWaitForFrame`).
 const MOST_WAIT: Span = Span::from_secs(3);
-/// Frames kept at a time; the oldest make room.
+/// Most frames kept at a time; the oldest are removed first.
 const MOST_FRAMES: usize = 256;
-/// A number this far ahead is none of a conversation.
+/// A number this far ahead does not belong to the conversation.
 const FAR: u64 = 1 << 16;
 
-/// Numbers of 32 bits that wrap, made whole: each is the one nearest to the highest so far.
+/// Extends 32-bit numbers that wrap: each becomes the value nearest to the highest so far.
 #[derive(Clone, Copy, Debug, Default)]
 struct Unwrap {
     highest: u64,
 }
 
 impl Unwrap {
-    /// The whole number; none where it is nowhere near. The first number is near 0.
+    /// The extended number; `None` if it is too far away. The first number is near 0.
     #[allow(clippy::cast_possible_truncation)]
     fn whole(&mut self, number: u32) -> Option<u64> {
         let ahead = i64::from(number.wrapping_sub(self.highest as u32).cast_signed());
@@ -42,10 +43,10 @@ impl Unwrap {
     }
 }
 
-/// A frame of which packets have come.
+/// A partly received frame.
 #[derive(Clone, Copy, Debug)]
 struct Assembly {
-    /// Bit k: packet k is there.
+    /// Bit k: packet k has arrived.
     there: u128,
     count: u16,
     captured: u64,
@@ -59,7 +60,7 @@ impl Assembly {
     }
 }
 
-/// A packet that did not come.
+/// A missing packet.
 #[derive(Clone, Copy, Debug)]
 struct Missing {
     ask: Nanos,
@@ -74,20 +75,20 @@ pub(super) struct MediaReceiver {
     seqs: Unwrap,
     medias: Unwrap,
     frames_seen: Unwrap,
-    /// Number of the next packet that was never sent before.
+    /// Number of the next packet that is not a retransmission.
     next_media: u64,
     missing: BTreeMap<u64, Missing>,
     frames: BTreeMap<u64, Assembly>,
-    /// Number of the frame that can be shown next if it needs the one before.
+    /// Number of the next frame to show, unless that is a key frame.
     next_frame: u64,
-    /// When a frame was last shown, or waited for from.
+    /// When a frame was last shown, or when the wait for one began.
     shown_at: Option<Nanos>,
     wants_key: bool,
     rtt: Option<Span>,
-    /// `sent` of the newest packet, and when it came.
+    /// `sent` of the newest packet, and its arrival time.
     echo: Option<(u64, Nanos)>,
     next_feedback: Option<Nanos>,
-    /// Since the last feedback: bytes, datagrams, and the numbers that they begin with.
+    /// Since the last feedback: bytes, datagrams, and the first numbers.
     bytes: u64,
     packets: u32,
     from_seq: u64,
@@ -117,7 +118,7 @@ impl MediaReceiver {
         }
     }
 
-    /// A packet of `len` bytes came at `now`.
+    /// Handles a packet of `len` bytes that arrived at `now`.
     pub(super) fn media(
         &mut self,
         now: Nanos,
@@ -157,7 +158,7 @@ impl MediaReceiver {
         self.show(now, config, sink);
     }
 
-    /// Keeps account of what is missing when packet `number` has come.
+    /// Updates the list of missing packets when packet `number` has arrived.
     fn note(&mut self, now: Nanos, number: u64) {
         self.missing.remove(&number);
         if number < self.next_media {
@@ -173,7 +174,7 @@ impl MediaReceiver {
         }
     }
 
-    /// Shows every frame that can be.
+    /// Shows every frame that can be shown.
     fn show(&mut self, now: Nanos, config: &PeerConfig, sink: &mut dyn FnMut(Sample)) {
         loop {
             let key = |(&number, assembly): (&u64, &Assembly)| {
@@ -189,7 +190,7 @@ impl MediaReceiver {
                 },
             };
             let Some(frame) = self.frames.remove(&next) else { return };
-            // What is older is of no use any more.
+            // Older frames are useless now.
             self.frames = self.frames.split_off(&next);
             self.next_frame = next + 1;
             self.shown_at = Some(now);
@@ -213,7 +214,7 @@ impl MediaReceiver {
         self.next_feedback.into_iter().chain(ask).min()
     }
 
-    /// The numbers that are due to be asked for.
+    /// The numbers that are due to be requested.
     pub(super) fn poll_nack(&mut self, now: Nanos) -> Option<Nack> {
         let again = now + self.rtt.unwrap_or(DEFAULT_RTT).max(Span::from_millis(5));
         let mut nack = Nack::default();
@@ -230,7 +231,7 @@ impl MediaReceiver {
         (nack.count > 0).then_some(nack)
     }
 
-    /// The feedback where it is due; the interval that ends with it goes to `sink` with the next packet.
+    /// The feedback, if it is due. The interval that ends with it goes to `sink` with the next packet.
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
     pub(super) fn poll_feedback(&mut self, now: Nanos) -> Option<Feedback> {
         self.next_feedback.filter(|&at| at <= now)?;
@@ -249,7 +250,7 @@ impl MediaReceiver {
         })
     }
 
-    /// What came since this was last asked: a sample for each [`DELTA`] or a little more.
+    /// The media received since the last call: a sample for each [`DELTA`] or slightly more.
     pub(super) fn interval(&mut self, now: Nanos, config: &PeerConfig) -> Sample {
         let next = if self.packets == 0 { self.from_seq } else { self.seqs.highest + 1 };
         let expected = next.saturating_sub(self.from_seq);
@@ -265,6 +266,6 @@ impl MediaReceiver {
         sample
     }
 
-    /// Bytes of headers in a packet, which are no media.
+    /// Bytes of headers in a packet, which do not count as media.
     pub(super) const HEADER: usize = MEDIA;
 }

@@ -1,4 +1,4 @@
-//! The sending half of a call: encoder, pacer and what is sent again.
+//! The sender of a call: encoder, pacer and retransmissions.
 
 use std::collections::VecDeque;
 
@@ -8,19 +8,19 @@ use super::nada::{Report, Sender};
 use super::wire::{Feedback, MEDIA, MOST_PACKETS, Media, Nack};
 use super::{App, PACE, PAYLOAD, PeerConfig, height};
 
-/// A key frame has this many times the bytes of a frame; the frames after it have less until that is made up
-/// for. Chosen: encoders differ, and so do pictures.
+/// A key frame has this many times the bytes of a frame; the frames after it have fewer until that is
+/// compensated. This is our choice: encoders and pictures differ.
 const KEY: u64 = 4;
-/// Packets that are kept to be sent again: more than two seconds.
+/// Packets kept for retransmission: more than two seconds.
 const HISTORY: usize = 1024;
-/// Packets that wait to be sent again at most.
+/// Most packets that wait for retransmission.
 const RESENDS: usize = 256;
-/// No frame is captured while more than this waits to be sent: encoders skip frames then.
+/// No frame is captured while more than this waits to be sent: encoders skip frames in that case.
 const MOST_WAITING: Span = Span::from_millis(500);
-/// Time between two key frames that are asked for, at least (300 ms in WebRTC's encoder).
+/// Least time between two requested key frames (300 ms in WebRTC's encoder).
 const KEY_AGAIN: Span = Span::from_millis(300);
 
-/// A packet: its fields but for those of sending, and its length.
+/// A packet: its fields except those set at sending, and its length.
 #[derive(Clone, Copy, Debug)]
 struct Queued {
     media: Media,
@@ -39,7 +39,7 @@ pub(super) struct MediaSender {
     seq: u32,
     media: u32,
     frame: u32,
-    /// Bytes of key frames that are still to be made up for.
+    /// Bytes of key frames still to be compensated.
     debt: u64,
     last_key: Option<Nanos>,
     wants_key: bool,
@@ -68,7 +68,7 @@ impl MediaSender {
         self.waiting.iter().map(|packet| packet.len).sum()
     }
 
-    /// The time that `bytes` take at `rate`, bits per second.
+    /// The time for `bytes` at `rate`, bits per second.
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss)]
     fn time(bytes: usize, rate: f64) -> Span {
         Span((bytes as f64 * 8e9 / rate) as u64)
@@ -95,7 +95,7 @@ impl MediaSender {
         let room = (PAYLOAD - MEDIA) as u64;
         let count = bytes.div_ceil(room).clamp(1, u64::from(MOST_PACKETS));
         for index in 0..count {
-            // Packets of one frame differ by a byte at most, as those of WebRTC's packetizers.
+            // Packets of one frame differ by at most one byte, as with WebRTC's packetizers.
             let payload = (bytes * (index + 1) / count - bytes * index / count).min(room);
             let media = Media {
                 media: self.media,
@@ -155,13 +155,13 @@ impl MediaSender {
             x_curr: f64::from(feedback.x_curr) / 10.0,
             r_recv: f64::from(feedback.r_recv),
         };
-        // An echo of the future is not ours.
+        // Ignore an echo from the future.
         let held = now.0.checked_sub(feedback.echo).and_then(|ns| ns.checked_sub(feedback.held.into()));
         self.nada.feedback(now, &report, held.map(Span));
         self.wants_key |= feedback.wants_key;
     }
 
-    /// Puts what is asked for again in front of all others.
+    /// Puts the requested packets in front of all others.
     pub(super) fn nack(&mut self, nack: &Nack) {
         let Some(first) = self.history.front().map(|packet| packet.media.media) else { return };
         for &number in &nack.numbers[..nack.count] {

@@ -1,4 +1,4 @@
-//! Both ends over a line: a first-in, first-out queue before a rate and a delay.
+//! Both ends over a line: a FIFO queue, a rate and a delay.
 
 use std::collections::BTreeMap;
 
@@ -18,14 +18,14 @@ struct Line {
     /// Bits per second.
     rate: u64,
     delay: u64,
-    /// The longest wait that the queue holds, ns: what would wait longer is dropped.
+    /// The longest wait in the queue, ns: packets that would wait longer are dropped.
     limit: u64,
-    /// Datagrams lost of a thousand.
+    /// Datagrams lost per thousand.
     loss: u64,
     seed: u64,
 }
 
-/// What came of it.
+/// The results of a run.
 #[derive(Debug, Default)]
 struct Outcome {
     samples: Vec<Sample>,
@@ -93,7 +93,7 @@ fn shown(out: &Outcome, wanted: Direction) -> Vec<(u32, i64, i64)> {
     out.samples.iter().filter_map(frame).collect()
 }
 
-/// Mean bit rate that came in the second half, bits per second.
+/// Mean bit rate received in the second half, bits per second.
 fn rate(out: &Outcome, wanted: Direction, length: u64) -> u64 {
     let half = (length / 2 - length / 5).cast_signed();
     let bytes = |sample: &Sample| match *sample {
@@ -105,10 +105,9 @@ fn rate(out: &Outcome, wanted: Direction, length: u64) -> u64 {
 
 const BOTH: [Direction; 2] = [Direction::Up, Direction::Down];
 
-/// Alone on a line with room for more than it can use, a call comes to its highest rate and shows every
-/// frame.
+/// A call alone on a line with spare capacity reaches its highest rate and shows every frame.
 #[test]
-fn a_call_alone_on_a_fast_line_has_all_it_wants() {
+fn a_call_alone_on_a_fast_line_reaches_its_highest_rate() {
     let line = Line { rate: 50_000_000, delay: 15 * MS, limit: S, loss: 0, seed: 1 };
     let out = run(App::Call, line, 30 * S);
     for way in BOTH {
@@ -120,8 +119,8 @@ fn a_call_alone_on_a_fast_line_has_all_it_wants() {
     }
 }
 
-/// RFC 8698, section 4.3: without loss the rate settles where x_curr = PRIO XREF RMAX / r_ref, so a call that
-/// is alone uses the line and keeps a delay of about XREF RMAX / rate in a queue that would hold a second.
+/// RFC 8698, section 4.3: without loss the rate settles where x_curr = PRIO XREF RMAX / r_ref, so a single
+/// call uses the line and keeps a delay of about XREF RMAX / rate in a queue with room for a second.
 #[test]
 fn a_call_on_a_slow_line_uses_it_and_keeps_its_queue_short() {
     for rate_of_line in [800_000, 1_500_000, 2_500_000] {
@@ -135,7 +134,7 @@ fn a_call_on_a_slow_line_uses_it_and_keeps_its_queue_short() {
     }
 }
 
-/// What is lost is asked for again: nearly every frame is shown, in order.
+/// Lost packets are requested again: nearly every frame is shown, in order.
 #[test]
 fn lost_packets_are_sent_again() {
     let line = Line { rate: 20_000_000, delay: 15 * MS, limit: S, loss: 20, seed: 5 };
@@ -144,7 +143,7 @@ fn lost_packets_are_sent_again() {
         let frames = shown(&out, way);
         assert!(frames.len() > 850, "{way:?}: {}", frames.len());
         let late = frames.iter().filter(|frame| frame.2 > 60 * MS.cast_signed()).count();
-        assert!(late > 0, "a packet that is sent again takes a round trip more");
+        assert!(late > 0, "a retransmitted packet takes one more round trip");
     }
     let lost =
         |sample: &Sample| if let Sample::Interval { lost, .. } = *sample { u64::from(lost) } else { 0 };
@@ -167,7 +166,7 @@ fn a_game_has_every_tick_once() {
         };
         let (up, down) = (numbers(Direction::Up), numbers(Direction::Down));
         assert!(up.windows(2).chain(down.windows(2)).all(|two| two[1] == two[0] + 1));
-        // The last ones are under way at the end; the server's first is after the hello.
+        // The last ticks are in flight at the end; the server's first tick is after the hello.
         assert!((expected - 3..=expected).contains(&up.len()), "{}", up.len());
         assert!((expected - 6..=expected).contains(&down.len()), "{}", down.len());
         let rtts =
@@ -227,10 +226,10 @@ proptest! {
         prop_assert_eq!(wire::parse(&buf[..19]), None);
     }
 
-    /// On any line: frames come in order and once, none that was not sent; what came and what is missing are
-    /// what was sent; the rate is in its bounds; each tick comes once.
+    /// On any line: frames that were sent arrive in order and once; received and missing datagrams add up to
+    /// those sent; the rate is within its bounds; each tick arrives at most once.
     #[test]
-    fn nothing_comes_twice_or_from_nowhere(
+    fn nothing_arrives_twice_or_was_not_sent(
         app in app(), rate in 100_000_u64..20_000_000, delay in 0..200 * MS, limit in MS..2 * S, loss in 0_u64..300,
         seed: u64
     ) {
@@ -256,9 +255,9 @@ proptest! {
         }
     }
 
-    /// Whatever comes, an end neither panics nor keeps more than its bounds, and goes on.
+    /// Whatever arrives, an end neither panics nor exceeds its memory bounds, and it continues.
     #[test]
-    fn an_end_takes_anything(
+    fn an_end_accepts_any_datagram(
         app in app(), is_server: bool, packets in proptest::collection::vec((packet(), 0_u64..200), 0..200)
     ) {
         let config =
@@ -279,7 +278,7 @@ proptest! {
     }
 }
 
-/// A driver that comes late, as one over sockets does, finds no end that still wants something.
+/// If the driver is late, as one over sockets is, an end that is past its stop wants nothing more.
 #[test]
 fn an_end_polled_after_its_stop_is_over() {
     for (app, side) in
@@ -313,7 +312,7 @@ fn the_layout_is_the_documented_one() {
 }
 
 #[test]
-fn the_picture_is_as_high_as_the_rate_permits() {
+fn the_rate_determines_the_height_of_the_picture() {
     let heights = [0, 349_999, 350_000, 1_199_999, 2_500_000, 9_000_000].map(height);
     assert_eq!(heights, [180, 180, 270, 360, 720, 1080]);
 }

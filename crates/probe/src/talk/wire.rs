@@ -1,21 +1,22 @@
-//! The datagrams of calls and games. All integers are little-endian; what follows on the fields is zero.
+//! The datagrams of video calls and games. All integers are little-endian; bytes after the fields are zero.
 //!
 //! ```text
 //! octet  0  magic "GQt1"
 //!        4  kind: 1 hello, 2 media, 3 feedback, 4 NACK, 5 input, 6 state
-//!        5  flags: media 1 key frame; feedback 1 key frame wanted (PLI), 2 gradual update; state 1 echo; hello ticks
-//!        6  u16: media height in lines; NACK how many numbers follow
+//!        5  flags: media 1 key frame; feedback 1 key frame wanted (PLI), 2 gradual update; state 1 echo;
+//!           hello ticks
+//!        6  u16: media height in lines; NACK count of numbers
 //!        8  token, u64
 //!       16  fields of the kind, in the order of its struct here
 //! ```
 
 use super::App;
 
-/// Most bytes that are not zero.
+/// Most bytes of a datagram that can be nonzero.
 pub const MOST: usize = 16 + 4 * NACKS;
-/// Numbers in a NACK at most.
+/// Most numbers in a NACK.
 pub const NACKS: usize = 32;
-/// Packets of a frame at most.
+/// Most packets of a frame.
 pub const MOST_PACKETS: u16 = 128;
 /// Length of a hello.
 pub const HELLO: usize = 36;
@@ -28,12 +29,12 @@ const MAGIC: [u8; 4] = *b"GQt1";
 /// Longest time from the start of the load that a hello may name, ns.
 const DAY: i64 = 2 * 86_400_000_000_000;
 
-/// What the server is to do.
+/// The configuration of the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hello {
     /// Number of the talk in samples.
     pub talk: u32,
-    /// What is talked.
+    /// The application.
     pub app: App,
     /// Start, ns from the start of the load.
     pub start: i64,
@@ -44,13 +45,13 @@ pub struct Hello {
 /// A packet of a frame.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Media {
-    /// Number of the datagram, repeated ones counted anew: delay and loss are measured by it.
+    /// Number of the datagram; retransmissions get a new one. Delay and loss are measured with it.
     pub seq: u32,
-    /// Number of the packet; a repeated one keeps it.
+    /// Number of the packet; a retransmission keeps it.
     pub media: u32,
     /// Number of the frame.
     pub frame: u32,
-    /// Place of the packet in the frame.
+    /// Index of the packet in the frame.
     pub index: u16,
     /// Packets of the frame, 1 to [`MOST_PACKETS`].
     pub count: u16,
@@ -58,20 +59,20 @@ pub struct Media {
     pub captured: u64,
     /// When the datagram was sent.
     pub sent: u64,
-    /// Round trip that the sender has measured, µs; 0: none yet.
+    /// Round trip measured by the sender, µs; 0: none yet.
     pub rtt_us: u32,
     /// Height of the picture in lines.
     pub height: u16,
-    /// Whether the frame needs no other one.
+    /// Whether the frame is a key frame, which depends on no other.
     pub key: bool,
 }
 
-/// What the receiver tells the sender (RFC 8698, section 5.3).
+/// The receiver's feedback to the sender (RFC 8698, section 5.3).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Feedback {
     /// `sent` of the newest media packet, for the round trip.
     pub echo: u64,
-    /// Time since that came, ns.
+    /// Time since that packet arrived, ns.
     pub held: u32,
     /// Aggregated congestion signal in units of 0.1 ms, 15 bits.
     pub x_curr: u16,
@@ -79,27 +80,27 @@ pub struct Feedback {
     pub r_recv: u32,
     /// `rmode`: true for gradual update, false for accelerated ramp-up.
     pub gradual: bool,
-    /// Whether a key frame is asked for (PLI, RFC 4585, section 6.3.1).
+    /// Whether the receiver requests a key frame (PLI, RFC 4585, section 6.3.1).
     pub wants_key: bool,
 }
 
-/// Numbers of packets to be sent again (RFC 4585, section 6.2.1).
+/// Numbers of packets to retransmit (RFC 4585, section 6.2.1).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Nack {
-    /// How many of `numbers` are meant.
+    /// How many of `numbers` are valid.
     pub count: usize,
     /// The numbers ([`Media::media`]).
     pub numbers: [u32; NACKS],
 }
 
-/// A tick of a game, either way.
+/// A tick of a game, in either direction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tick {
-    /// Number on the grid of ticks.
+    /// Number of the tick.
     pub number: u32,
     /// When it was sent, the sender's monotonic clock, ns.
     pub sent: u64,
-    /// From the server: `sent` of the newest input, and how long ago that came, ns.
+    /// From the server: `sent` of the newest input, and the time since it arrived, ns.
     pub echo: Option<(u64, u64)>,
 }
 
@@ -115,7 +116,7 @@ pub enum Packet {
     State(Tick),
 }
 
-/// Reads fields one after the other; zeros where there are no more.
+/// Reads consecutive fields; zeros after the end.
 struct Reader<'a>(&'a [u8]);
 
 impl Reader<'_> {
@@ -138,8 +139,8 @@ impl Reader<'_> {
     }
 }
 
-/// The token and the packet of a datagram, of which the first [`MOST`] bytes suffice; none where a field is
-/// out of its range or the bytes are something else.
+/// The token and the packet of a datagram; its first [`MOST`] bytes are enough. `None` if a field is out of
+/// range or the bytes are something else.
 #[must_use]
 pub fn parse(bytes: &[u8]) -> Option<(u64, Packet)> {
     let mut reader = Reader(bytes);
@@ -205,10 +206,10 @@ fn tick(reader: &mut Reader<'_>, has_echo: bool) -> Option<Tick> {
     Some(Tick { number, sent, echo: has_echo.then_some(echo) })
 }
 
-/// Writes a datagram of `len` bytes into `buf`, the fields and zeros behind them, and returns `len`.
+/// Writes a datagram of `len` bytes into `buf`, the fields followed by zeros, and returns `len`.
 ///
 /// # Panics
-/// Where `buf` is shorter, or `len` is too short for the fields.
+/// If `buf` is shorter than `len`, or `len` is too short for the fields.
 pub fn emit(token: u64, packet: &Packet, len: usize, buf: &mut [u8]) -> usize {
     let buf = &mut buf[..len];
     buf.fill(0);

@@ -7,90 +7,90 @@ use goodqueue::{Nanos, Span};
 use super::{CONNECTIONS, Fetcher, Page, REQUEST, RESOLVE_TIMEOUT, THINK, TLS};
 use crate::Sample;
 
-/// What the driver is to do.
+/// An action for the driver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
-    /// Send a DNS query (a datagram there, one back) and tell of the answer with [`Event::Resolved`].
+    /// Send a DNS query (one datagram each way) and report the answer with [`Event::Resolved`].
     Resolve {
-        /// Number of the query, on no two the same.
+        /// Number of the query, unique.
         query: u32,
-        /// Index of the page, which names the host.
+        /// Index of the page, which determines the host.
         page: usize,
     },
-    /// Open a TCP connection and tell when its handshake is done with [`Event::Opened`].
+    /// Open a TCP connection and report its handshake with [`Event::Opened`].
     Open {
-        /// Number of the connection, on no two the same.
+        /// Number of the connection, unique.
         connection: u32,
-        /// Index of the page, which names the host.
+        /// Index of the page, which determines the host.
         page: usize,
     },
-    /// Write a request. The server answers when it has all of it, and what arrives of the answer is told
-    /// with [`Event::Received`]. The answer to the one before has been received.
+    /// Write a request. The server answers when it has received all of it; the driver reports the bytes of
+    /// the answer with [`Event::Received`]. The answer to the previous request has been received.
     Send {
-        /// On which connection.
+        /// Number of the connection.
         connection: u32,
         /// Bytes to write.
         request: u32,
         /// Bytes that the server answers with.
         response: u64,
     },
-    /// Close the connection, if it was opened. Events of it that still come change nothing.
+    /// Close the connection, if it was opened. Later events of it have no effect.
     Close {
-        /// Which.
+        /// Number of the connection.
         connection: u32,
     },
 }
 
-/// What happened to the driver.
+/// An event from the driver.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// The answer to a query came.
+    /// The answer to a query arrived.
     Resolved {
         /// Number of the query.
         query: u32,
     },
-    /// A connection was made.
+    /// A connection was established.
     Opened {
-        /// Which.
+        /// Number of the connection.
         connection: u32,
     },
     /// Part of an answer was read.
     Received {
-        /// On which connection.
+        /// Number of the connection.
         connection: u32,
         /// New bytes, in order.
         bytes: u64,
     },
-    /// A connection could not be made, or broke.
+    /// A connection could not be established, or broke.
     Failed {
-        /// Which.
+        /// Number of the connection.
         connection: u32,
         /// Why.
         error: String,
     },
 }
 
-/// What a browser is to do, on one monotonic clock.
+/// The configuration of a browser. All times are on one monotonic clock.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BrowserConfig {
-    /// The pages, fetched in turn. Without any there is nothing to do.
+    /// The pages, fetched in turn.
     pub pages: Vec<Page>,
     /// Start of the idle lead-in: each page is fetched once, one right after the other.
     pub start: Nanos,
-    /// Start of the load, the zero of `t`: from here on the pages are fetched again and again, with
-    /// [`THINK`] between.
+    /// Start of the load, the zero of `t`: from here on the pages are fetched repeatedly, with [`THINK`]
+    /// between them.
     pub origin: Nanos,
-    /// How long after `start` and `origin` it begins.
+    /// Delay of its start after `start` and `origin`.
     pub late: Span,
     /// End of the load.
     pub stop: Nanos,
 }
 
-/// How far a connection is.
+/// The state of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
     Opening,
-    /// Within this round trip of the handshake.
+    /// In this round trip of the TLS handshake.
     Tls(usize),
     Free,
     Object,
@@ -100,11 +100,11 @@ enum Stage {
 struct Link {
     connection: u32,
     stage: Stage,
-    /// Bytes of the answer that are still to come.
+    /// Bytes of the answer still to receive.
     awaited: u64,
 }
 
-/// A page on its way.
+/// A page that is loading.
 #[derive(Debug)]
 struct Visit {
     page: usize,
@@ -113,10 +113,10 @@ struct Visit {
     deadline: Nanos,
     /// Number of its first query.
     query: u32,
-    /// When the query is sent again; none once it was answered.
+    /// When the query is sent again; `None` once it was answered.
     again: Option<Nanos>,
     links: Vec<Link>,
-    /// Objects asked for, and received.
+    /// Objects requested, and received.
     asked: u32,
     done: u32,
     first_byte: Option<Nanos>,
@@ -124,18 +124,18 @@ struct Visit {
 }
 
 /// Fetches pages one after another: once each in the idle lead-in, then in turn under load. A page that is
-/// not there when its part of the test ends is given up, and says so in its [`Sample::Page`]; there is one
+/// incomplete when its part of the test ends is given up, and its [`Sample::Page`] says so. There is one
 /// sample for each page begun.
 ///
-/// It is called as a [`Fetcher`].
+/// Call it as a [`Fetcher`].
 #[derive(Debug)]
 pub struct Browser {
     config: BrowserConfig,
     actions: VecDeque<Action>,
     visit: Option<Visit>,
-    /// When the next page begins; none when there is no next.
+    /// When the next page begins; `None` if there is none.
     next: Option<Nanos>,
-    /// Which page that is; counts on, in the lead-in up to the number of pages.
+    /// A counter of pages begun, which gives the next page; in the lead-in up to the number of pages.
     turn: usize,
     lead_in: bool,
     queries: u32,
@@ -143,7 +143,7 @@ pub struct Browser {
 }
 
 impl Browser {
-    /// A browser that has fetched nothing.
+    /// A browser that has fetched nothing yet.
     #[must_use]
     pub fn new(config: BrowserConfig) -> Browser {
         let lead_in = config.start < config.origin;
@@ -161,18 +161,18 @@ impl Browser {
         }
     }
 
-    /// Whether nothing more is to be fetched, and no action is left to take.
+    /// Whether there is nothing more to fetch and no action left.
     #[must_use]
     pub fn is_done(&self) -> bool {
         self.visit.is_none() && self.next.is_none() && self.actions.is_empty()
     }
 
-    /// Begins the page whose turn it is.
+    /// Begins the next page.
     fn begin(&mut self, now: Nanos) {
         let deadline = if self.lead_in { self.config.origin } else { self.config.stop };
         self.next = None;
         if now >= deadline {
-            // Called so late that its part of the test is over.
+            // The call is so late that this part of the test is over.
             return self.plan(now);
         }
         let page = self.turn % self.config.pages.len();
@@ -192,7 +192,7 @@ impl Browser {
         self.queries += 1;
     }
 
-    /// Sets the time of the next page, after one that ended (or could not begin) at `now`.
+    /// Sets the time of the next page after one that ended (or could not begin) at `now`.
     fn plan(&mut self, now: Nanos) {
         self.turn += 1;
         let mut next = if self.lead_in { now } else { now + THINK };
@@ -203,7 +203,7 @@ impl Browser {
         self.next = (next < self.config.stop && now < self.config.stop).then_some(next);
     }
 
-    /// Ends the page on its way: tells of it, and closes its connections.
+    /// Ends the loading page: emits its sample and closes its connections.
     fn end(&mut self, now: Nanos, complete: bool, error: Option<String>, sink: &mut dyn FnMut(Sample)) {
         let Some(visit) = self.visit.take() else { return };
         let signed = |ns: u64| i64::try_from(ns).unwrap_or(i64::MAX);
@@ -218,7 +218,7 @@ impl Browser {
             error,
         });
         let close = |link: &Link| Action::Close { connection: link.connection };
-        // What was still to be done on them is not done any more.
+        // Drop the remaining actions on them.
         self.actions.retain(|action| matches!(action, Action::Close { .. }));
         self.actions.extend(visit.links.iter().map(close));
         self.plan(now);
@@ -278,8 +278,8 @@ impl Browser {
         self.dispatch();
     }
 
-    /// Gives objects to free connections, and opens more where objects are left that no connection on its
-    /// way will be free for.
+    /// Assigns objects to free connections. Opens more connections if there are more objects left than
+    /// connections being opened.
     fn dispatch(&mut self) {
         let Some(visit) = &mut self.visit else { return };
         let page = &self.config.pages[visit.page];

@@ -1,4 +1,4 @@
-//! The browser over links made of nothing but time.
+//! The browser over links that have only a delay.
 
 use goodqueue::{Nanos, Span};
 use proptest::prelude::*;
@@ -9,14 +9,14 @@ use crate::{Extra, Sample};
 const S: u64 = 1_000_000_000;
 const MS: i64 = 1_000_000;
 
-/// A link of one round-trip time for everything, without limit of rate.
+/// A link with one round-trip time for everything and an unlimited rate.
 struct Link {
     rtt: Span,
-    /// What comes, and when, the last first.
+    /// The coming events with their times, the last first.
     coming: Vec<(Nanos, Event)>,
     /// Queries that are lost, by number.
     lost: Vec<u32>,
-    /// Most connections that were open at a time, and those that are.
+    /// The most connections that were open at a time, and those that are open.
     most: usize,
     open: Vec<u32>,
     sent: u64,
@@ -51,7 +51,7 @@ impl Link {
         self.coming.insert(place, (at, event));
     }
 
-    /// Runs the browser to its end.
+    /// Runs the browser to the end.
     fn run(&mut self, browser: &mut Browser) -> Vec<Sample> {
         let (mut samples, mut now) = (Vec::new(), Nanos::ZERO);
         loop {
@@ -114,8 +114,8 @@ fn objects_add_up_to_the_page() {
 fn the_first_byte_takes_five_round_trips_and_the_small_page_seven() {
     let mut link = Link::new(Span::from_millis(50));
     let samples = link.run(&mut browser(&["web"], 2 * S, S));
-    // The two other objects follow on the one connection that is open: the second one would be ready
-    // another 3 round trips later. Under load the next page begins 1 s after the last, which is too late.
+    // The two other objects follow on the open connection: a second one would be ready only 3 round trips
+    // later. Under load the next page would begin 1 s after the last, which is too late.
     assert_eq!(
         pages(&samples),
         [(0, -2000 * MS, Some(250 * MS), 350 * MS, true), (0, 0, Some(250 * MS), 350 * MS, true)]
@@ -124,8 +124,8 @@ fn the_first_byte_takes_five_round_trips_and_the_small_page_seven() {
     assert_eq!((link.most, link.open.len()), (2, 0));
 }
 
-/// 5 round trips to the document; 3 more until five further connections are open, in which the first brings 3
-/// objects; the other 106 in 18 rounds of 6: 26 round trips.
+/// 5 round trips to the document; 3 more until five further connections are open, during which the first one
+/// fetches 3 objects; the other 106 objects in 18 rounds of 6: 26 round trips.
 #[test]
 fn the_large_page_takes_twenty_six_round_trips() {
     let mut link = Link::new(Span::from_millis(50));
@@ -135,9 +135,9 @@ fn the_large_page_takes_twenty_six_round_trips() {
     assert_eq!(link.sent, 110 * 500 + 6 * (517 + 126));
 }
 
-/// Answers come in pieces, and pieces of connections that are closed change nothing.
+/// Answers arrive in pieces, and pieces on closed connections have no effect.
 #[test]
-fn an_answer_may_come_in_pieces() {
+fn an_answer_may_arrive_in_pieces() {
     let mut browser = browser(&["web"], 0, 10 * S);
     let mut samples = Vec::new();
     let mut now = Nanos(S);
@@ -186,9 +186,9 @@ fn pages_take_turns_with_a_pause_between() {
 }
 
 #[test]
-fn a_page_that_takes_too_long_is_given_up_and_told() {
+fn a_page_that_takes_too_long_is_given_up_and_reported() {
     let mut link = Link::new(Span::from_millis(400));
-    // 5 round trips are 2 s: neither the idle second nor the 1.5 s of load suffice.
+    // 5 round trips are 2 s: neither the idle second nor the 1.5 s of load is enough.
     let samples = link.run(&mut browser(&["web"], S, 3 * S / 2));
     assert_eq!(pages(&samples), [(0, -1000 * MS, None, 1000 * MS, false), (0, 0, None, 1500 * MS, false)]);
     assert_eq!(link.open, [] as [u32; 0]);
@@ -230,8 +230,8 @@ fn a_broken_connection_ends_its_page_and_not_the_next() {
 }
 
 proptest! {
-    /// Whatever the times: the browser comes to its end, every page lies within its part of the test, none
-    /// begins before the last has ended, and no connection is left open.
+    /// With any times: the browser ends, every page is within its part of the test, no page begins before the
+    /// last has ended, and no connection is left open.
     #[test]
     fn every_run_ends_in_order(
         rtt in 1u64..3 * S, idle in 0u64..3 * S, load in 0u64..20 * S, both: bool,

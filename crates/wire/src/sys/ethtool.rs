@@ -19,11 +19,11 @@ const MOST_FEATURES: u32 = 4096;
 /// One offload feature of an interface.
 #[derive(Clone, Debug)]
 pub(crate) struct Feature {
-    /// The kernel's name, as `ethtool -k` prints the finer ones (`tx-tcp-segmentation`).
+    /// The kernel's name, as in the detailed output of `ethtool -k` (`tx-tcp-segmentation`).
     pub(crate) name: String,
-    /// Whether it works now.
+    /// Whether it is on.
     pub(crate) active: bool,
-    /// Whether it can be changed at all.
+    /// Whether it can be changed.
     pub(crate) changeable: bool,
 }
 
@@ -45,7 +45,7 @@ impl Ethtool {
         Ok(Ethtool { fd, interface: interface.to_owned() })
     }
 
-    /// Runs one request; `words` is the structure of the command as 32-bit words, read and written.
+    /// Runs one request; `words` is the command's structure as 32-bit words, for input and output.
     fn request(&self, operation: &'static str, words: &mut [u32]) -> Result<i32> {
         // SAFETY: an `ifreq` of zeros is valid.
         let mut request: libc::ifreq = unsafe { super::zeroed() };
@@ -105,7 +105,7 @@ impl Ethtool {
         Ok(names.chunks(ETH_GSTRING_LEN).take(count).enumerate().map(feature).collect())
     }
 
-    /// Switches the features for which `select` says yes and that can be changed.
+    /// Switches all changeable features for which `select` is true.
     pub(crate) fn set(&self, on: bool, select: impl Fn(&str) -> bool) -> Result<()> {
         let features = self.features()?;
         // struct ethtool_sfeatures { cmd, size, { valid, requested }[size] }
@@ -131,8 +131,8 @@ impl Ethtool {
     }
 }
 
-/// The number of features that the kernel gave. It writes the names of all of them (`net/ethtool/ioctl.c:
-/// ethtool_get_strings`), however long the caller says its buffer is: a smaller number must not be assumed.
+/// Checks the kernel's number of features. The kernel writes the names of all of them (`net/ethtool/ioctl.c:
+/// ethtool_get_strings`), whatever buffer length the caller gives. So the number must not be reduced.
 fn checked_count(given: u32) -> Result<usize> {
     if given > MOST_FEATURES {
         let got = given.to_string();
@@ -150,7 +150,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_number_of_features_is_taken_as_it_is_or_not_at_all() {
+    fn a_number_of_features_is_accepted_unchanged_or_refused() {
         assert_eq!(checked_count(64).unwrap(), 64);
         assert_eq!(checked_count(MOST_FEATURES).unwrap(), 4096);
         for given in [MOST_FEATURES + 1, u32::MAX] {

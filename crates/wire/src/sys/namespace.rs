@@ -5,7 +5,7 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 
 use crate::{Error, Result};
 
-/// Gives the calling thread a new, empty network namespace and returns the descriptor that holds it.
+/// Moves the calling thread into a new, empty network namespace and returns a descriptor that holds it.
 pub(crate) fn unshare_net() -> Result<File> {
     // SAFETY: `unshare` takes flags only; CLONE_NEWNET affects the calling thread alone.
     if unsafe { libc::unshare(libc::CLONE_NEWNET) } != 0 {
@@ -15,7 +15,7 @@ pub(crate) fn unshare_net() -> Result<File> {
     File::open(path).map_err(|e| Error::io("open", path, e))
 }
 
-/// Moves the calling thread into the network namespace behind `namespace`.
+/// Moves the calling thread into the network namespace `namespace`.
 pub(crate) fn enter_net(namespace: BorrowedFd<'_>) -> Result<()> {
     // SAFETY: the descriptor is open for the length of the call.
     if unsafe { libc::setns(namespace.as_raw_fd(), libc::CLONE_NEWNET) } != 0 {
@@ -24,8 +24,8 @@ pub(crate) fn enter_net(namespace: BorrowedFd<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Moves the whole process, which must have one thread, into a new user namespace in which it is
-/// root, and into a new network namespace owned by it.
+/// Moves the process, which must have only one thread, into a new user namespace, where it is root, and into
+/// a new network namespace owned by that.
 pub(crate) fn unshare_user() -> Result<()> {
     let tasks = fs::read_dir("/proc/self/task").map_err(|e| Error::io("opendir", "/proc/self/task", e))?;
     let threads = tasks.count();
@@ -39,7 +39,8 @@ pub(crate) fn unshare_user() -> Result<()> {
     }
     // SAFETY: no memory is involved; the identity calls always succeed.
     let (uid, gid) = unsafe { (libc::geteuid(), libc::getegid()) };
-    // SAFETY: `unshare` takes flags only. CLONE_NEWUSER needs a single-threaded process: seen above.
+    // SAFETY: `unshare` takes flags only. CLONE_NEWUSER needs a single-threaded process, which was checked
+    // above.
     if unsafe { libc::unshare(libc::CLONE_NEWUSER | libc::CLONE_NEWNET) } != 0 {
         return Err(Error::last("unshare", "CLONE_NEWUSER|CLONE_NEWNET"));
     }

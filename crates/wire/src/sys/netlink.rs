@@ -12,7 +12,7 @@ pub(crate) struct Socket {
 }
 
 impl Socket {
-    /// Opens one in the calling thread's namespace. Answers are awaited for at most 5 s.
+    /// Opens one in the calling thread's namespace. It waits at most 5 s for an answer.
     pub(crate) fn open() -> Result<Socket> {
         let kind = libc::SOCK_RAW | libc::SOCK_CLOEXEC;
         // SAFETY: `socket` takes integers only.

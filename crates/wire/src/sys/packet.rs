@@ -14,8 +14,8 @@ const PACKET_STATISTICS: libc::c_int = 6;
 const PACKET_QDISC_BYPASS: libc::c_int = 20;
 const PACKET_IGNORE_OUTGOING: libc::c_int = 23;
 
-/// Bytes of kernel memory that may wait in the socket for the engine. A 1514-byte frame costs the
-/// kernel about 2.3 kB there, so this is some 14 000 full frames: over 100 ms at 1 Gbit/s.
+/// Bytes of kernel memory for frames that wait in the socket. A 1514-byte frame takes about 2.3 kB there, so
+/// this is some 14 000 full frames: more than 100 ms at 1 Gbit/s.
 const RECEIVE_BUFFER: libc::c_int = 32 << 20;
 
 /// A frame in the pool, its length and when the kernel received it.
@@ -23,14 +23,14 @@ const RECEIVE_BUFFER: libc::c_int = 32 << 20;
 pub(crate) struct Slot {
     pub(crate) frame: u32,
     pub(crate) len: u32,
-    /// `CLOCK_REALTIME`, ns; 0 where the kernel did not say.
+    /// Receive time, `CLOCK_REALTIME`, ns; 0 if the kernel gave none.
     pub(crate) stamp: u64,
 }
 
-/// Room for one control message with a `timespec`, aligned as such messages must be.
+/// A buffer for one control message with a `timespec`, suitably aligned.
 type Control = [u64; 8];
 
-/// A raw packet socket on one interface. Lives on one thread.
+/// A raw packet socket on one interface, for use by one thread.
 pub(crate) struct PacketSocket {
     fd: OwnedFd,
     interface: String,
@@ -72,8 +72,8 @@ impl PacketSocket {
     }
 
     fn configure(&self) -> Result<()> {
-        // Beyond net.core.rmem_max needs CAP_NET_ADMIN outside of all user namespaces; without it the
-        // largest allowed is taken.
+        // More than net.core.rmem_max needs CAP_NET_ADMIN outside of all user namespaces; without it, use the
+        // largest size that is allowed.
         if self.option(libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, RECEIVE_BUFFER).is_err() {
             self.option(libc::SOL_SOCKET, libc::SO_RCVBUF, RECEIVE_BUFFER)?;
         }
@@ -112,7 +112,7 @@ impl PacketSocket {
         if done == 0 { Ok(()) } else { Err(Error::last("bind AF_PACKET", self.interface.as_str())) }
     }
 
-    /// Bytes of kernel memory that may wait in the socket (`SO_RCVBUF`); 0 where the kernel does not say.
+    /// Bytes of kernel memory for frames that wait in the socket (`SO_RCVBUF`); 0 if unknown.
     pub(crate) fn receive_buffer(&self) -> u32 {
         let (mut value, mut size): (libc::c_int, _) = (0, socklen_of::<libc::c_int>());
         // SAFETY: `value` is as large as `size` says and valid for writes. Failure leaves it at zero.
@@ -133,9 +133,9 @@ impl PacketSocket {
         &self.interface
     }
 
-    /// Reads frames that wait into `slots` (their `frame` fields say where), at most [`BATCH`], and sets
-    /// their true lengths (larger than [`SLOT`] where the frame did not fit) and receive stamps. Returns
-    /// how many; zero where none waits.
+    /// Reads waiting frames, at most [`BATCH`], into the frames that `slots` names. Sets their true lengths
+    /// (larger than [`SLOT`] if a frame did not fit) and receive times. Returns their number, zero if none
+    /// waits.
     pub(crate) fn receive(&mut self, pool: &mut Pool, slots: &mut [Slot]) -> io::Result<usize> {
         let count = slots.len().min(BATCH);
         if count == 0 {
@@ -178,8 +178,8 @@ impl PacketSocket {
         Ok(got)
     }
 
-    /// Sends `slots`, at most [`BATCH`], and returns how many went out (at least one), or why the first
-    /// did not.
+    /// Sends `slots`, at most [`BATCH`], and returns how many were sent (at least one), or the error of the
+    /// first.
     pub(crate) fn send(&mut self, pool: &mut Pool, slots: &[Slot]) -> io::Result<usize> {
         let count = slots.len().min(BATCH);
         for (place, slot) in slots[..count].iter().enumerate() {
@@ -218,7 +218,7 @@ impl PacketSocket {
         // struct tpacket_stats { tp_packets, tp_drops }
         let mut stats = [0_u32; 2];
         let mut size = socklen_of::<[u32; 2]>();
-        // SAFETY: `stats` is as large as `size` says and valid for writes.
+        // SAFETY: `stats` is as large as `size` and valid for writes.
         let done = unsafe {
             libc::getsockopt(
                 self.fd.as_raw_fd(),
@@ -235,7 +235,7 @@ impl PacketSocket {
     }
 }
 
-/// The receive time in a message that the kernel has just filled, `CLOCK_REALTIME` ns, or 0.
+/// The receive time in a message that the kernel has filled, `CLOCK_REALTIME` ns, or 0.
 fn receive_stamp(message: &libc::msghdr) -> u64 {
     // SAFETY: the kernel has set `msg_controllen` to what it wrote into the live control buffer, and
     // CMSG_FIRSTHDR returns null where that is less than one header.

@@ -6,13 +6,12 @@ use std::time::Duration;
 
 use crate::{Error, Result};
 
-/// Lets the kernel kill the calling process when its parent dies (`PR_SET_PDEATHSIG` with `SIGKILL`).
-/// Call it first thing in the child. "Parent" is the thread that made the child: start children from
-/// a thread that lives as long as they should.
+/// Makes the kernel kill the calling process when its parent dies (`PR_SET_PDEATHSIG` with `SIGKILL`). Call
+/// it first in the child. The "parent" is the thread that started the child, so start children from a thread
+/// that lives as long as they should.
 ///
 /// # Errors
-/// `System` where `prctl` fails, or with `ESRCH` where `parent` (the process id that the parent told)
-/// has died before the call.
+/// `System` if `prctl` fails, or with `ESRCH` if `parent` (the parent's process id) died before the call.
 pub fn die_with_parent(parent: u32) -> Result<()> {
     // SAFETY: takes integers only.
     if unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL, 0, 0, 0) } != 0 {
@@ -27,11 +26,11 @@ pub fn die_with_parent(parent: u32) -> Result<()> {
     Ok(())
 }
 
-/// Catches `SIGINT`, `SIGTERM` and `SIGHUP` as something to wait for (`signalfd(2)`); the last one not where
+/// Turns `SIGINT`, `SIGTERM` and `SIGHUP` into events to wait for (`signalfd(2)`). `SIGHUP` is left alone if
 /// it is ignored, as under `nohup`.
 ///
-/// Make it while the process has one thread: the signals are blocked in the calling thread and in all
-/// that it starts. Children started afterwards inherit the block; [`Interrupt::unblock`] undoes it.
+/// Create it while the process has one thread: the signals are blocked in the calling thread and in all
+/// threads that it starts. Later children inherit the block; [`Interrupt::unblock`] removes it.
 #[derive(Debug)]
 pub struct Interrupt {
     fd: OwnedFd,
@@ -51,7 +50,8 @@ fn interrupt_set() -> libc::sigset_t {
     }
 }
 
-/// Whether the process ignores `signal`. A signal that is blocked and ignored would reach the descriptor.
+/// Whether the process ignores `signal`. A signal that is both blocked and ignored would still reach the
+/// descriptor.
 fn is_ignored(signal: libc::c_int) -> bool {
     // SAFETY: all bits zero are a valid `sigaction`; it is valid for writes, and no new action is given.
     unsafe {
@@ -62,13 +62,13 @@ fn is_ignored(signal: libc::c_int) -> bool {
 }
 
 impl Interrupt {
-    /// Blocks the signals for this thread and opens the descriptor that tells of them.
+    /// Blocks the signals for this thread and opens the descriptor that receives them.
     ///
     /// # Errors
-    /// `System` where `pthread_sigmask` or `signalfd` fails.
+    /// `System` if `pthread_sigmask` or `signalfd` fails.
     pub fn new() -> Result<Interrupt> {
         let set = interrupt_set();
-        // SAFETY: `set` is initialised; the old mask is not asked for.
+        // SAFETY: `set` is initialised; the old mask is not requested.
         let code = unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, &raw const set, std::ptr::null_mut()) };
         if code != 0 {
             return Err(Error::io(
@@ -86,10 +86,10 @@ impl Interrupt {
         Ok(Interrupt { fd: unsafe { OwnedFd::from_raw_fd(raw) } })
     }
 
-    /// Waits at most `patience` for one of the signals and returns its number, or `None`.
+    /// Waits at most `patience` for one of the signals; returns its number, or `None`.
     ///
     /// # Errors
-    /// `System` where `poll` or `read` fails.
+    /// `System` if `poll` or `read` fails.
     pub fn wait(&self, patience: Duration) -> Result<Option<i32>> {
         let mut entry = libc::pollfd { fd: self.fd.as_raw_fd(), events: libc::POLLIN, revents: 0 };
         let millis = i32::try_from(patience.as_millis()).unwrap_or(i32::MAX);
@@ -116,27 +116,27 @@ impl Interrupt {
         Ok(i32::try_from(info.ssi_signo).ok().filter(|&signal| signal != 0))
     }
 
-    /// Lets the signals through again in the calling thread (for a child between fork and exec,
-    /// or when the wait is over).
+    /// Unblocks the signals in the calling thread (for a child between fork and exec, or when the wait is
+    /// over).
     pub fn unblock() {
         let set = interrupt_set();
-        // SAFETY: `set` is initialised; the old mask is not asked for.
+        // SAFETY: `set` is initialised; the old mask is not requested.
         unsafe { libc::pthread_sigmask(libc::SIG_UNBLOCK, &raw const set, std::ptr::null_mut()) };
     }
 }
 
 impl AsFd for Interrupt {
-    /// Readable when a signal has come.
+    /// Readable when a signal has arrived.
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.fd.as_fd()
     }
 }
 
-/// Raises the soft limit of open files to at least `wanted`, as far as the hard limit allows; returns
-/// the limit that holds now.
+/// Raises the soft limit of open files to at least `wanted`, as far as the hard limit allows; returns the new
+/// limit.
 ///
 /// # Errors
-/// `System` where `getrlimit` or `setrlimit` fails.
+/// `System` if `getrlimit` or `setrlimit` fails.
 pub fn raise_open_files(wanted: u64) -> Result<u64> {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: `limit` is valid for writing.
@@ -176,8 +176,8 @@ mod tests {
     }
 
     #[test]
-    fn a_parent_that_is_gone_is_told() {
-        // Process 0 is nobody's parent here. The setting itself is undone at once.
+    fn a_missing_parent_is_an_error() {
+        // No such process is the parent here. The setting is undone at once.
         assert_eq!(die_with_parent(u32::MAX).unwrap_err().errno(), Some(libc::ESRCH));
         // SAFETY: takes integers only; 0 clears the setting.
         unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, 0, 0, 0, 0) };

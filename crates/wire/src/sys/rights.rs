@@ -1,4 +1,4 @@
-//! What a process may do: fewer rights once everything that needs them is set up.
+//! Privileges of the process, which drops them once everything that needs them is set up.
 
 use std::io;
 
@@ -6,7 +6,7 @@ use crate::{Error, Result};
 
 /// Version 3 of the kernel's capability sets: 64 bits in two words (`linux/capability.h`).
 const VERSION_3: u32 = 0x2008_0522;
-/// Number of the right to choose any congestion control, among others.
+/// Number of the capability to choose any congestion control, among other things.
 const CAP_NET_ADMIN: u32 = 12;
 
 /// `struct __user_cap_header_struct` of `linux/capability.h`.
@@ -25,10 +25,10 @@ struct Data {
     inheritable: u32,
 }
 
-/// No program that this process starts gets more rights than it has (`PR_SET_NO_NEW_PRIVS`).
+/// No program that this process starts gets more privileges than it has (`PR_SET_NO_NEW_PRIVS`).
 ///
 /// # Errors
-/// `System` where `prctl` fails.
+/// `System` if `prctl` fails.
 pub fn no_new_privileges() -> Result<()> {
     // SAFETY: takes integers only.
     if unsafe { libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) } != 0 {
@@ -44,11 +44,11 @@ pub fn effective_user() -> u32 {
     unsafe { libc::geteuid() }
 }
 
-/// The calling thread, and those that it starts, may take up its capabilities again with
-/// [`restrict_capabilities`] after [`become_user`] (`PR_SET_KEEPCAPS`).
+/// Lets the calling thread, and threads that it starts, regain capabilities with [`restrict_capabilities`]
+/// after [`become_user`] (`PR_SET_KEEPCAPS`).
 ///
 /// # Errors
-/// `System` where `prctl` fails.
+/// `System` if `prctl` fails.
 pub fn keep_capabilities() -> Result<()> {
     // SAFETY: takes integers only.
     if unsafe { libc::prctl(libc::PR_SET_KEEPCAPS, 1, 0, 0, 0) } != 0 {
@@ -57,12 +57,12 @@ pub fn keep_capabilities() -> Result<()> {
     Ok(())
 }
 
-/// All threads of the process go on as this user and group, in no other group. Where that was root they lose
-/// all capabilities; see [`keep_capabilities`]. The signal of [`crate::die_with_parent`] is forgotten by
-/// this.
+/// Switches all threads of the process to this user and group, without other groups. If the process was root,
+/// it loses all capabilities; see [`keep_capabilities`]. This also clears the signal of
+/// [`crate::die_with_parent`].
 ///
 /// # Errors
-/// `System` where a call fails: `EPERM` without the right to, `EINVAL` for a user that the namespace does not
+/// `System` if a call fails: `EPERM` without the privilege, `EINVAL` for a user that the namespace does not
 /// have.
 pub fn become_user(user: u32, group: u32) -> Result<()> {
     // SAFETY: the list has no entries.
@@ -80,10 +80,11 @@ pub fn become_user(user: u32, group: u32) -> Result<()> {
     Ok(())
 }
 
-/// The calling thread, and those that it starts, keep no capability but the one over networks, if that.
+/// Drops all capabilities of the calling thread and of threads that it starts; with `network` it keeps
+/// `CAP_NET_ADMIN`.
 ///
 /// # Errors
-/// `System` where `capset` fails: `EPERM` for a capability that the thread does not have.
+/// `System` if `capset` fails: `EPERM` for a capability that the thread does not have.
 pub fn restrict_capabilities(network: bool) -> Result<()> {
     let low = if network { 1 << CAP_NET_ADMIN } else { 0 };
     let header = Header { version: VERSION_3, pid: 0 };
@@ -96,8 +97,8 @@ pub fn restrict_capabilities(network: bool) -> Result<()> {
     Ok(())
 }
 
-/// Has a write beyond the limit of a file's length (`ulimit -f`) fail with `EFBIG`, where `SIGXFSZ` would
-/// kill the process without a word.
+/// Makes a write beyond the file size limit (`ulimit -f`) fail with `EFBIG`. Otherwise `SIGXFSZ` would kill
+/// the process without a message.
 pub fn survive_the_file_size_limit() {
     // SAFETY: ignoring a signal runs no code of ours.
     if unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) } == libc::SIG_ERR {
@@ -118,8 +119,8 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_gives_its_rights_away_for_good() {
-        // Of this thread alone: those of other tests keep theirs.
+    fn a_thread_drops_its_privileges_for_good() {
+        // Only in this thread: other tests keep their privileges.
         std::thread::spawn(|| {
             no_new_privileges().unwrap();
             assert_eq!(status("NoNewPrivs"), "1");

@@ -21,7 +21,7 @@ pub(crate) fn now() -> Nanos {
     Nanos(clock(libc::CLOCK_MONOTONIC))
 }
 
-/// `CLOCK_REALTIME` in ns, the clock of receive stamps.
+/// `CLOCK_REALTIME` in ns, the clock of receive times.
 pub(crate) fn wall_clock() -> u64 {
     clock(libc::CLOCK_REALTIME)
 }
@@ -31,23 +31,23 @@ pub(crate) fn cpu_time() -> Span {
     Span(clock(libc::CLOCK_THREAD_CPUTIME_ID))
 }
 
-/// Lets the calling thread's sleeps end when they should: 1 ns of timer slack instead of 50 us
-/// (`PR_SET_TIMERSLACK`).
+/// Makes the calling thread's sleeps end on time: 1 ns of timer slack instead of 50 us (`PR_SET_TIMERSLACK`).
 pub(crate) fn tight_timers() {
     // SAFETY: takes integers only. Failure leaves the default, which the lateness histogram shows.
     unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1_u64, 0, 0, 0) };
 }
 
-/// Asks for real-time scheduling (`SCHED_FIFO`, priority 10) of the calling thread; whether it is granted.
+/// Requests real-time scheduling (`SCHED_FIFO`, priority 10) for the calling thread; returns whether it is
+/// granted.
 pub(crate) fn real_time() -> bool {
     let param = libc::sched_param { sched_priority: 10 };
     // SAFETY: `param` lives during the call; thread 0 is the caller.
     unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const param) == 0 }
 }
 
-/// Asks for the shortest turns among ordinary threads (100 us instead of some 3 ms; `sched_setattr(2)`,
-/// Linux 6.12 and later): one who asks for little at a time comes sooner. Needs no right; whether it is
-/// granted.
+/// Requests the shortest time slice among ordinary threads (100 us instead of some 3 ms; `sched_setattr(2)`,
+/// Linux 6.12 and later): a thread with a short slice is scheduled sooner. It needs no privilege. Returns
+/// whether it is granted.
 pub(crate) fn short_turns() -> bool {
     /// `struct sched_attr` of `linux/sched/types.h`, first version.
     #[repr(C)]
@@ -72,36 +72,36 @@ pub(crate) fn short_turns() -> bool {
         deadline: 0,
         period: 0,
     };
-    // SAFETY: `ask` lives during the call and says its own size; thread 0 is the caller.
+    // SAFETY: `ask` lives during the call and contains its own size; thread 0 is the caller.
     unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const ask, 0) == 0 }
 }
 
-/// Asks that no processor sleep so deeply that it takes time to wake, for as long as the file is held
-/// (`/dev/cpu_dma_latency`, the kernel's PM quality of service; it needs root, and a process that dies lets
-/// go of it). A halted virtual processor wakes 50 to 150 us late.
+/// Keeps processors out of deep sleep, from which waking takes time, while the file is open
+/// (`/dev/cpu_dma_latency`, the kernel's PM quality of service). It needs root, and the kernel ends it when
+/// the process dies. A halted virtual processor wakes 50 to 150 us late.
 pub(crate) fn keep_processors_awake() -> Option<File> {
     let mut file = OpenOptions::new().write(true).open("/dev/cpu_dma_latency").ok()?;
     file.write_all(&0_i32.to_ne_bytes()).ok()?;
     Some(file)
 }
 
-/// Asks the kernel to keep `memory` in RAM (`mlock(2)`); whether it does.
+/// Requests that the kernel keeps `memory` in RAM (`mlock(2)`); returns whether it does.
 pub(crate) fn lock_memory(memory: &[u8]) -> bool {
     // SAFETY: the range is that of a live slice; `mlock` does not change its content.
     unsafe { libc::mlock(memory.as_ptr().cast(), memory.len()) == 0 }
 }
 
-/// How many CPUs the calling thread may use.
+/// Number of CPUs that the calling thread may use.
 pub(crate) fn cpus() -> usize {
     std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
 }
 
-/// Sleeps for `span`, whatever arrives.
+/// Sleeps for `span`, even if frames arrive.
 pub(crate) fn sleep(span: Span) {
     std::thread::sleep(std::time::Duration::from_nanos(span.0));
 }
 
-/// Sleeps until one of `sockets` can be read or is broken (the next read tells why), or `timeout` has
+/// Sleeps until one of `sockets` is readable or broken (the next read returns the error), or `timeout` has
 /// passed (`ppoll(2)`).
 pub(crate) fn wait(sockets: [BorrowedFd<'_>; 2], timeout: Span) -> Result<()> {
     let entry = |fd: BorrowedFd<'_>| libc::pollfd { fd: fd.as_raw_fd(), events: libc::POLLIN, revents: 0 };

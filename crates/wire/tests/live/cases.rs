@@ -29,7 +29,7 @@ cases![
     unprivileged_user_can_run_a_lab,
     a_missing_right_is_named_with_its_cure,
     super_packets_are_refused,
-    an_exhausted_pool_is_told,
+    an_exhausted_pool_is_reported,
     a_lab_has_one_engine_at_a_time,
     a_pulled_cable_ends_the_run_and_keeps_what_was_measured,
     nothing_is_left_behind,
@@ -38,7 +38,7 @@ cases![
     losses_are_drawn_and_counted,
 ];
 
-/// A lab by `spec`, or out of the test as skipped.
+/// A lab by `spec`; otherwise returns from the test as skipped.
 macro_rules! lab_or_skip {
     ($spec:expr) => {
         match lab($spec) {
@@ -48,8 +48,8 @@ macro_rules! lab_or_skip {
     };
 }
 
-/// Measures until the engine calls the result valid, three times at most, with a pause for what disturbs
-/// the machine to pass, and prints how often it did. An error is what the engine said of the last result.
+/// Measures until the engine calls the result valid, at most three times with a pause in between, and prints
+/// the number of tries. The error is the engine's verdict on the last result.
 pub(crate) fn valid<T>(mut measure: impl FnMut() -> (EngineReport, T)) -> Result<(EngineReport, T), String> {
     let mut tries = 0;
     loop {
@@ -68,7 +68,7 @@ pub(crate) fn valid<T>(mut measure: impl FnMut() -> (EngineReport, T)) -> Result
     }
 }
 
-/// The value of [`valid`], or out of the test as skipped.
+/// The value of [`valid`]; otherwise returns from the test as skipped.
 macro_rules! valid_or_skip {
     ($measure:expr) => {
         match valid($measure) {
@@ -107,9 +107,9 @@ fn lab_comes_up_and_is_as_asked() -> Outcome {
     Outcome::Passed
 }
 
-/// What an idle engine adds to a round trip, beside what passing frames on takes on this machine at all: each
-/// way the wake-ups of two threads, which take some 10 us where processors are kept awake and 80 where they
-/// sleep deeply. Measured in turns, and each turn by itself, so that both see the same machine.
+/// What an idle engine adds to a round trip, compared with a plain relay on this machine. Each direction
+/// includes the wake-ups of two threads, which take some 10 us if the processors are kept awake and 80 us in
+/// deep sleep. Engine and relay are measured alternately, so that both see the same state of the machine.
 fn idle_engine_adds_little_delay() -> Outcome {
     /// The longest round trip through the engine, as a multiple of the one through the relay.
     const MOST: f64 = 2.0;
@@ -165,7 +165,7 @@ fn steady_rate_is_exact() -> Outcome {
     Outcome::Passed
 }
 
-/// Bits per second on the wire of a flood through a full queue, by the kernel's receive stamps.
+/// Rate of a flood through a full queue in bits per second on the wire, from the kernel's receive times.
 fn steady_rate(lab: &Lab, rate: Rate) -> f64 {
     const LEN: usize = 1472;
     let (client, server) = udp_pair(lab, false);
@@ -191,8 +191,8 @@ fn steady_rate(lab: &Lab, rate: Rate) -> f64 {
     ((LEN + UDP_HEADERS) * 8) as f64 * 1e9 / gap(&stamps)
 }
 
-/// The time from one packet to the next: the slope of the least-squares line through all of `stamps`, so
-/// that one late wake-up at either end does not count for the whole.
+/// The time from one packet to the next: the slope of the least-squares line through all `stamps`, so that
+/// one late wake-up at either end has little effect.
 fn gap(stamps: &[u64]) -> f64 {
     let middle = (stamps.len() - 1) as f64 / 2.0;
     let times = stamps.iter().enumerate().map(|(n, &at)| (n as f64 - middle, (at - stamps[0]) as f64));
@@ -214,7 +214,7 @@ fn marks_are_in_the_real_header() -> Outcome {
         for (sent, wanted) in [(0xb8, 0xb8), (0xb9, 0xbb), (0xba, 0xbb), (0, 0), (1, 3), (2, 3), (3, 3)] {
             set_option(&client, level, send_option, sent);
             client.send(b"mark me").unwrap();
-            // It arrives at all only if the IPv4 checksum is right: the receiver's kernel checks it.
+            // It arrives only if the IPv4 checksum is correct: the receiver's kernel checks it.
             let got = receive(&server).unwrap_or_else(|| panic!("v6 {v6}: {sent:#x} did not arrive"));
             assert_eq!((got.len, got.dsfield), (7, Some(wanted)), "v6 {v6}, sent {sent:#x}");
         }
@@ -255,7 +255,7 @@ fn super_packets_are_refused() -> Outcome {
     let engine = engine(&lab, open_path(), open_path());
     let (client, server) = udp_pair(&lab, false);
     set_option(&client, libc::IPPROTO_UDP, UDP_SEGMENT, 1400);
-    // Offloads are off: the kernel cuts what the program sends in one piece.
+    // Offloads are off: the kernel cuts what the program sends in one call.
     client.send(&[5; 10 * 1400]).unwrap();
     for _ in 0..10 {
         assert_eq!(receive(&server).map(|datagram| datagram.len), Some(1400));
@@ -275,7 +275,7 @@ fn super_packets_are_refused() -> Outcome {
     Outcome::Passed
 }
 
-fn an_exhausted_pool_is_told() -> Outcome {
+fn an_exhausted_pool_is_reported() -> Outcome {
     let lab = lab_or_skip!(&LabSpec::default());
     let up = PathSpec { delays: vec![goodqueue::Span::from_millis(100)], ..open_path() };
     let spec = EngineSpec { frames: 256, ..EngineSpec::new(up, open_path()) };
@@ -289,7 +289,7 @@ fn an_exhausted_pool_is_told() -> Outcome {
     let report = engine.stop().unwrap();
     assert!(report.last.trouble.pool_exhausted > 0, "{:?}", report.last);
     assert!(!report.validity().valid);
-    assert_eq!(report.up.last.sent.packets, 400, "late, but none is lost: they waited in the socket");
+    assert_eq!(report.up.last.sent.packets, 400, "late, but not lost: they waited in the socket");
     Outcome::Passed
 }
 
@@ -328,7 +328,7 @@ fn a_pulled_cable_ends_the_run_and_keeps_what_was_measured() -> Outcome {
     Outcome::Passed
 }
 
-/// Interfaces that this process sees and names of namespaces.
+/// Interfaces and names of namespaces that this process sees.
 fn traces() -> (Vec<String>, Vec<String>) {
     let names = |path: &str| -> Vec<String> {
         let Ok(entries) = std::fs::read_dir(path) else { return Vec::new() };
@@ -340,10 +340,10 @@ fn traces() -> (Vec<String>, Vec<String>) {
     (names("/sys/class/net"), names("/run/netns"))
 }
 
-/// Ties a veth pair between the witness's client namespace and the router of the engine that runs in
-/// process `pid`. When the kernel takes that router's namespace down, the near end vanishes too: proof
-/// that nothing holds it any more. `false` without iproute2.
-fn tie_witness(witness: &Lab, pid: u32) -> bool {
+/// Creates a veth pair between the client namespace of `witness` and the router of the engine in process
+/// `pid`. When the kernel removes that router's namespace, the near end disappears too, which proves that
+/// nothing holds the namespace any more. `false` without iproute2.
+fn attach_witness(witness: &Lab, pid: u32) -> bool {
     let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).unwrap().flatten();
     let name = |path: &std::path::Path| std::fs::read_to_string(path.join("comm")).unwrap_or_default();
     let engine = tasks.map(|task| task.path()).find(|path| name(path).trim() == "engine").unwrap();
@@ -361,7 +361,7 @@ fn sees_witness(witness: &Lab) -> bool {
     witness.client().run(|| unsafe { libc::if_nametoindex(c"witness".as_ptr()) } != 0).unwrap()
 }
 
-/// Waits until the kernel has taken the other namespace down, which it does in the background.
+/// Waits until the kernel has removed the other namespace, which it does in the background.
 fn assert_witness_vanishes(witness: &Lab) {
     let began = Instant::now();
     while sees_witness(witness) {
@@ -378,7 +378,7 @@ fn nothing_is_left_behind() -> Outcome {
     let lab = lab_or_skip!(&LabSpec::default());
     let engine = engine(&lab, open_path(), open_path());
     assert_eq!(traces(), before, "the host sees nothing of a lab");
-    if !tie_witness(&witness, std::process::id()) {
+    if !attach_witness(&witness, std::process::id()) {
         return Outcome::Skipped(NO_IP.to_owned());
     }
     drop(engine);
@@ -404,7 +404,7 @@ fn a_killed_process_leaves_nothing_behind() -> Outcome {
     let witness = lab_or_skip!(&LabSpec::default());
     let before = traces();
     let mut child = start_helper(&["hold"]);
-    let tied = tie_witness(&witness, child.id());
+    let tied = attach_witness(&witness, child.id());
     child.kill().unwrap();
     child.wait().unwrap();
     if !tied {
@@ -443,7 +443,7 @@ fn delays_differ_by_host() -> Outcome {
         report.cpu.share()
     );
     for (median, wanted) in medians.into_iter().zip([5, 20, 20]) {
-        // Two crossings of the engine, each as late as a valid run has it at the most in its 99th percentile.
+        // Two passes through the engine, each at most as late as the 99th percentile of a valid run.
         let wanted = Duration::from_millis(wanted);
         let late = 2 * Duration::from_nanos(report.last.lateness_limit.0);
         assert!((wanted..wanted + late).contains(&median), "{median:?}");

@@ -1,4 +1,4 @@
-//! What the tests must run in another process.
+//! Parts of the tests that must run in another process.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -19,7 +19,7 @@ pub(crate) fn run(name: &str, rest: &[String]) -> ExitCode {
     }
 }
 
-/// A lab of a user without rights: user namespace, lab, engine, a few round trips.
+/// A lab of an unprivileged user: user namespace, lab, engine, a few round trips.
 fn unprivileged() -> ExitCode {
     if let Err(error) = enter_user_namespace() {
         eprintln!("{error}");
@@ -43,7 +43,7 @@ fn unprivileged() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// Asks for a lab without any capability.
+/// Tries to create a lab without any capability.
 fn no_rights() -> ExitCode {
     // struct __user_cap_header_struct, version 3, this process; two empty __user_cap_data_struct.
     let (header, none) = ([0x2008_0522_u32, 0], [0_u32; 6]);
@@ -81,7 +81,7 @@ fn hold() -> ExitCode {
     ExitCode::FAILURE
 }
 
-/// Dies with its parent, whose process id is the argument; without that it lives for a minute.
+/// Dies with its parent, whose process id is the argument; otherwise it would live for a minute.
 fn orphan(rest: &[String]) -> ExitCode {
     let parent = rest.first().and_then(|word| word.parse().ok()).unwrap_or(0);
     if let Err(error) = die_with_parent(parent) {

@@ -1,11 +1,11 @@
 //! Tests on real namespaces, one after the other (timing tests must not run beside others).
 //!
-//! Where the machine does not give the right they need they are skipped, loudly and counted; under
-//! `GOODQUEUE_REQUIRE_ALL` a skip is a failure. A measurement that the engine itself calls not valid
-//! (a busy machine) is made up to three times, then the test counts as skipped for want of a punctual
-//! machine; a valid one that is wrong fails at once. Without root the program enters a user namespace.
+//! Tests without the privilege that they need are skipped, with a message, and counted; under
+//! `GOODQUEUE_REQUIRE_ALL` a skip is a failure. A measurement that the engine itself calls not valid (a busy
+//! machine) is repeated up to three times; then the test counts as skipped. A valid but wrong measurement
+//! fails at once. Without root the program enters a user namespace.
 //!
-//! The program is its own helper: `live helper NAME` runs what must be another process.
+//! The program is its own helper: `live helper NAME` runs a part that must be in another process.
 #![allow(clippy::unwrap_used)]
 
 mod cases;
@@ -15,10 +15,10 @@ mod net;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
 
-/// What a test comes to; a failure is a panic.
+/// The outcome of a test; a failure is a panic.
 pub(crate) enum Outcome {
     Passed,
-    /// The right or device that is missing.
+    /// The missing privilege or device.
     Skipped(String),
 }
 
@@ -35,7 +35,7 @@ fn main() -> ExitCode {
     {
         return helpers::run(name, rest);
     }
-    // While there is one thread. What is refused here the tests will name.
+    // This must happen while there is only one thread. If it is refused, the tests will say so.
     if !is_real_root() {
         let _ = goodqueue_wire::enter_user_namespace();
     }

@@ -12,10 +12,10 @@ use std::time::{Duration, Instant};
 use goodqueue::{Backlog, Header, Nanos, Observer, Packet, Queue, Reason, Stats, Verdict};
 use goodqueue_wire::{Engine, EngineHandle, EngineSpec, Lab, LabSpec, Netns, PathSpec};
 
-/// Bytes that Ethernet, IPv4 and UDP add to a payload where the engine counts it.
+/// Bytes that Ethernet, IPv4 and UDP add to a payload in the engine's count.
 pub(crate) const UDP_HEADERS: usize = 14 + 20 + 8;
 
-/// First in, first out, with a limit; marks every packet that allows it when told to.
+/// A FIFO with a limit that optionally marks every ECN-capable packet.
 #[derive(Debug, Default)]
 pub(crate) struct TestQueue {
     packets: VecDeque<Header>,
@@ -79,12 +79,12 @@ impl Queue<Header> for TestQueue {
     }
 }
 
-/// A path with nothing in the way.
+/// A path without rate, loss or delay.
 pub(crate) fn open_path() -> PathSpec<TestQueue> {
     PathSpec::new(TestQueue::new(1000))
 }
 
-/// A lab, or the right that is missing for it.
+/// A lab, or the missing privilege.
 pub(crate) fn lab(spec: &LabSpec) -> Result<Lab, String> {
     match Lab::new(spec) {
         Ok(lab) => Ok(lab),
@@ -119,7 +119,7 @@ pub(crate) fn set_option(socket: &UdpSocket, level: i32, name: i32, value: i32) 
     assert_eq!(done, 0, "setsockopt {level} {name}: {}", io::Error::last_os_error());
 }
 
-/// A large receive buffer: 8 MiB with the right to it, else the most that is allowed.
+/// Sets a large receive buffer: 8 MiB if permitted, otherwise the largest allowed size.
 pub(crate) fn enlarge_buffer(socket: &UdpSocket) {
     for option in [libc::SO_RCVBUF, libc::SO_RCVBUFFORCE] {
         let value = 8_i32 << 20;
@@ -130,12 +130,12 @@ pub(crate) fn enlarge_buffer(socket: &UdpSocket) {
     }
 }
 
-/// A datagram as the kernel describes it.
+/// A received datagram with the kernel's metadata.
 pub(crate) struct Received {
     pub(crate) len: usize,
-    /// Kernel receive time, nanoseconds, where SO_TIMESTAMPNS is on.
+    /// Kernel receive time, nanoseconds, if SO_TIMESTAMPNS is on.
     pub(crate) stamp: Option<u64>,
-    /// The DS byte, where IP_RECVTOS or IPV6_RECVTCLASS is on.
+    /// The DS byte, if IP_RECVTOS or IPV6_RECVTCLASS is on.
     pub(crate) dsfield: Option<u8>,
 }
 
@@ -175,7 +175,7 @@ pub(crate) fn receive(socket: &UdpSocket) -> Option<Received> {
     Some(received)
 }
 
-/// Sends back what comes until `stop`.
+/// Echoes datagrams until `stop`.
 pub(crate) fn echo(socket: &UdpSocket, stop: &AtomicBool) {
     socket.set_read_timeout(Some(Duration::from_millis(50))).unwrap();
     let mut bytes = [0; 2048];
@@ -186,8 +186,8 @@ pub(crate) fn echo(socket: &UdpSocket, stop: &AtomicBool) {
     }
 }
 
-/// Median of the round-trip times of `count` datagrams of `len` bytes, one after the other with a pause
-/// of 2 ms, from `client` to `server`, who echoes.
+/// Median of the round-trip times of `count` datagrams of `len` bytes, sent one after the other with a pause
+/// of 2 ms, from `client` to `server`, which echoes them.
 pub(crate) fn ping_pong(client: &UdpSocket, server: &UdpSocket, len: usize, count: usize) -> Duration {
     let stop = AtomicBool::new(false);
     let mut times = Vec::new();
@@ -209,7 +209,7 @@ pub(crate) fn ping_pong(client: &UdpSocket, server: &UdpSocket, len: usize, coun
     times[times.len() / 2]
 }
 
-/// Sets the flag at its end, also that of a test that fails: else who waits for it would wait for ever.
+/// Sets the flag when dropped, also in a failing test: otherwise other threads would wait for ever.
 pub(crate) struct Stops<'a>(pub(crate) &'a AtomicBool);
 
 impl Drop for Stops<'_> {
@@ -218,9 +218,8 @@ impl Drop for Stops<'_> {
     }
 }
 
-/// Passes frames from each of the router's links to the other until `stop`, as they come, with the scheduling
-/// that the engine asks for: the least that any program in its place does, and so what this machine takes for
-/// it. Call within [`Lab::router`].
+/// Forwards frames between the router's two links until `stop`, with the scheduling of the engine. It does
+/// the minimum of any such program, so it is the baseline for this machine. Call it within [`Lab::router`].
 pub(crate) fn relay(stop: &AtomicBool) {
     let sockets = [link(c"rcli"), link(c"rsrv")];
     let param = libc::sched_param { sched_priority: 10 };
@@ -254,8 +253,8 @@ pub(crate) fn relay(stop: &AtomicBool) {
 fn link(name: &CStr) -> OwnedFd {
     const PACKET_IGNORE_OUTGOING: i32 = 23;
     let protocol = (libc::ETH_P_ALL as u16).to_be();
-    // SAFETY: the calls take integers, a string that ends in zero, and an address and a value that live
-    // during them; the descriptor is owned from here on.
+    // SAFETY: the calls take integers, a NUL-terminated string, and an address and a value that live during
+    // them; the descriptor is owned from here on.
     unsafe {
         let fd = libc::socket(libc::AF_PACKET, libc::SOCK_RAW | libc::SOCK_CLOEXEC, 0);
         assert!(fd >= 0, "AF_PACKET: {}", io::Error::last_os_error());

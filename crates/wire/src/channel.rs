@@ -1,4 +1,4 @@
-//! What is between the engine's two sockets: two lines that know nothing of each other, or a medium.
+//! The channel between the engine's two sockets: two independent lines, or a shared medium.
 
 use goodqueue::details::{Details, TcpHeader};
 use goodqueue::{FlowHasher, Header, Nanos, Observer, Queue, Rate, Reason};
@@ -19,59 +19,60 @@ pub(crate) const DOWN: usize = goodqueue::Direction::Down as usize;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ready {
     pub(crate) slot: Slot,
-    /// CE was set by a queue and is not in the frame yet.
+    /// A queue has set CE, but it is not in the frame yet.
     pub(crate) mark: bool,
 }
 
-/// What is between the sockets. Ways are [`UP`] and [`DOWN`].
-pub(crate) trait Crossing {
+/// The channel between the sockets. The parameter `way` is [`UP`] or [`DOWN`].
+pub(crate) trait Channel {
     /// The slower of the lines' rates.
     fn slowest(&self) -> Option<Rate>;
-    /// Nothing may arrive on `way` before this.
+    /// No frame may arrive in direction `way` before this time.
     fn clock(&self, way: usize) -> Nanos;
-    /// Takes a frame whose note is in the pool.
+    /// Handles a frame whose note is in the pool.
     fn arrive(&mut self, way: usize, at: Nanos, packet: Header, pool: &mut Pool);
-    /// Does what is due. All that arrived on `way` by `until` has been handed in.
+    /// Handles everything due up to `until`. All frames that arrived in direction `way` by then have been
+    /// handed in.
     fn advance(&mut self, way: usize, until: Nanos, pool: &mut Pool);
-    /// The next frame to be sent that is due at or before `now`, with its deadline.
+    /// The next frame to send that is due at or before `now`, with its deadline.
     fn take_due(&mut self, way: usize, now: Nanos) -> Option<(Nanos, Ready)>;
     /// Counts a frame as sent.
     fn count_sent(&mut self, way: usize, len: u32);
-    /// When a frame must be sent at the earliest, if nothing else arrives.
+    /// The earliest time at which a frame must be sent, if nothing else arrives.
     fn next_send(&self) -> Option<Nanos>;
-    /// When there is something to decide.
+    /// The time of the next decision.
     fn next_event(&self) -> Option<Nanos>;
-    /// Up and down.
+    /// The state of up and down.
     fn sample(&self) -> [PathSample; 2];
-    /// A sample is published.
+    /// Called when a sample is published.
     fn look(&mut self, now: Nanos);
-    /// How long packets wait is of interest for those that a line begins from `from` on and before `to`.
+    /// Measures sojourn times of packets whose transmission begins from `from` on and before `to`.
     fn measure_sojourn(&mut self, _from: Nanos, _to: Nanos) {}
-    /// Up and down, at the end.
+    /// The report on up and down at the end.
     fn report(self, now: Nanos) -> [PathReport; 2];
 }
 
-/// What queues do to packets, counted.
+/// Counts of drops and marks.
 #[derive(Debug, Default)]
 pub(crate) struct Account {
     pub(crate) drops: [u64; Reason::ALL.len()],
     pub(crate) marks: u64,
 }
 
-/// The observer: frees the frames of dropped packets and counts.
-pub(crate) struct Keeper<'a> {
+/// The observer of the queues: counts drops and marks, and frees the frames of dropped packets.
+pub(crate) struct FrameObserver<'a> {
     pub(crate) pool: &'a mut Pool,
     pub(crate) account: &'a mut Account,
     pub(crate) hasher: &'a FlowHasher,
 }
 
-impl Keeper<'_> {
+impl FrameObserver<'_> {
     fn frame(&self, packet: &Header) -> &[u8] {
         &self.pool.slot(frame_of(packet.cookie))[..(packet.len as usize).min(SLOT)]
     }
 }
 
-impl Observer<Header> for Keeper<'_> {
+impl Observer<Header> for FrameObserver<'_> {
     fn dropped(&mut self, _now: Nanos, packet: Header, reason: Reason) {
         self.account.drops[place(reason)] += 1;
         self.pool.give(frame_of(packet.cookie));
@@ -100,7 +101,7 @@ impl Observer<Header> for Keeper<'_> {
     }
 }
 
-/// The frame behind a descriptor: the engine puts its number into the cookie.
+/// The frame of a descriptor: the engine puts its number into the cookie.
 #[allow(clippy::cast_possible_truncation)]
 pub(crate) fn frame_of(cookie: u64) -> u32 {
     cookie as u32
@@ -111,7 +112,7 @@ pub(crate) fn is_marked(before: u8, after: u8) -> bool {
     after & 3 == 3 && before & 3 != 3
 }
 
-impl<Q: Queue<Header>> Crossing for [Path<Q>; 2] {
+impl<Q: Queue<Header>> Channel for [Path<Q>; 2] {
     fn slowest(&self) -> Option<Rate> {
         self.iter().filter_map(Path::rate).min()
     }
