@@ -166,7 +166,7 @@ impl SwitchNode {
         let catalogue = |queue: &QueueSpec, rate, draws| {
             queue.build_with(rate, frame, Nanos::ZERO, draws).map(EitherQueue::Catalogue)
         };
-        let of_output = |queue: &OutputQueue, rate, draws| match queue {
+        let of_output = |queue: &OutputQueue<'_>, rate, draws| match *queue {
             OutputQueue::Catalogue(queue) => catalogue(queue, rate, draws),
             OutputQueue::Own(own) => Ok(EitherQueue::Own(Running::at_switch(own, draws))),
         };
@@ -213,20 +213,20 @@ impl SwitchNode {
 }
 
 /// The queue of an output.
-#[derive(Clone, Debug)]
-enum OutputQueue {
-    Catalogue(QueueSpec),
-    Own(NamedQueue),
+#[derive(Clone, Copy, Debug)]
+enum OutputQueue<'a> {
+    Catalogue(&'a QueueSpec),
+    Own(&'a NamedQueue),
 }
 
 /// Line and queue of an output that has nothing but these.
-fn plain(port: &PortSpec) -> Option<(Serializer, OutputQueue)> {
+fn plain(port: &PortSpec) -> Option<(Serializer, OutputQueue<'_>)> {
     let PortSpec { queue, shaper, lanes, ring, line, pause, .. } = port;
     let is_plain = shaper.is_none() && *lanes == 1 && ring.is_none() && pause.is_none();
     let Line::Rate(line) = line else { return None };
     let queue = match queue {
-        Discipline::Queue(queue) if !queue.is_shaper() => OutputQueue::Catalogue(*queue),
-        Discipline::Own(own) => OutputQueue::Own(own.clone()),
+        Discipline::Queue(queue) if !queue.is_shaper() => OutputQueue::Catalogue(queue),
+        Discipline::Own(own) => OutputQueue::Own(own),
         Discipline::Queue(_) | Discipline::Classes(_) => return None,
     };
     is_plain.then_some((*line, queue))
