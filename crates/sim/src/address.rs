@@ -13,13 +13,13 @@ pub(crate) const TCP: u8 = 6;
 /// See [`ICMP`].
 pub(crate) const UDP: u8 = 17;
 
-/// The two ends of a conversation, from the side that began it.
+/// The two ends of a conversation. The first is the side that began it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Conversation {
     pub(crate) client: NodeId,
     pub(crate) server: NodeId,
     pub(crate) protocol: u8,
-    /// Which of the conversations of its kind it is: its number in the scenario.
+    /// Its number among the conversations of its kind, as in the scenario.
     pub(crate) number: usize,
     pub(crate) ipv6: bool,
 }
@@ -53,7 +53,7 @@ pub(crate) fn address(ipv6: bool, node: NodeId) -> IpAddr {
 }
 
 impl Conversation {
-    /// That of TCP flow number `index`.
+    /// The conversation of TCP flow number `index`.
     pub(crate) fn of_flow(scenario: &Scenario, flow: &Flow, index: usize) -> Conversation {
         let (client, server) = match flow.opener {
             Opener::Sender => (flow.from, flow.to),
@@ -62,8 +62,8 @@ impl Conversation {
         Conversation { client, server, protocol: TCP, number: index, ipv6: scenario.ipv6 }
     }
 
-    /// Ports of client and server. ICMP has none: all its packets between two hosts are one flow, as a
-    /// queue sees it. Client ports repeat after 2^15 conversations; the server port then differs.
+    /// Ports of client and server. ICMP has no ports, so a queue sees all ICMP packets between two hosts as
+    /// one flow. Client ports repeat after 2^15 conversations; the server port then differs.
     #[allow(clippy::cast_possible_truncation)]
     fn ports(&self) -> (u16, u16) {
         if self.protocol == ICMP {

@@ -1,4 +1,4 @@
-//! Whether a scenario makes sense, before anything is built.
+//! Checks that a scenario makes sense, before anything is built.
 
 use std::collections::BTreeSet;
 
@@ -7,11 +7,11 @@ use goodqueue::Span;
 use crate::error::BuildError;
 use crate::scenario::{Link, NodeId, Pattern, ProbeKind, Scenario};
 
-/// Most nodes, links, flows, sources and probes of a scenario, each.
+/// The most nodes of a scenario; the same limit holds for links, flows, sources and probes.
 pub const MOST: usize = 1_000_000;
-/// Longest delay of a link.
+/// The longest delay of a link.
 const LONGEST: Span = Span(1_000_000_000_000);
-/// Longest frame, bytes: a super-packet with all its headers.
+/// The longest frame, bytes: a super-packet with all its headers.
 const LONGEST_FRAME: u32 = 1 << 17;
 
 pub(crate) fn check(scenario: &Scenario) -> Result<(), BuildError> {
@@ -76,7 +76,7 @@ pub(crate) fn check(scenario: &Scenario) -> Result<(), BuildError> {
     Ok(())
 }
 
-/// No host is at a switch, and it is one switch.
+/// Checks that no host is at a switch, and that no node is two switches.
 fn check_switches(scenario: &Scenario) -> Result<(), BuildError> {
     let ends = scenario.flows.iter().map(|flow| (flow.from, flow.to));
     let ends = ends.chain(scenario.sources.iter().map(|source| (source.from, source.to)));

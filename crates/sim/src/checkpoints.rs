@@ -4,7 +4,7 @@ use goodqueue::Nanos;
 
 use crate::lanes::Lane;
 
-/// Events between two checkpoints.
+/// Number of events between two checkpoints.
 pub const CHECKPOINT_EVERY: u64 = 1 << 16;
 
 /// The trace hash of a run at regular intervals and at its end. Equal checkpoints mean equal events.
@@ -24,25 +24,25 @@ impl Checkpoints {
         self.events
     }
 
-    /// The first and the last event among which the runs part: those between the last equal checkpoint and
-    /// the first unequal one.
+    /// The numbers of the events between the last equal checkpoint and the first unequal one. The runs part
+    /// at one of them.
     pub(crate) fn parting(&self, other: &Checkpoints) -> (u64, u64) {
         let equal = self.hashes.iter().zip(&other.hashes).take_while(|(a, b)| a == b).count() as u64;
         (equal * CHECKPOINT_EVERY + 1, (equal + 1) * CHECKPOINT_EVERY)
     }
 }
 
-/// An event as two runs compare it. Equal ones had the same effect.
+/// An event as two runs compare it. Two equal events had the same effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct LoggedEvent {
     pub(crate) number: u64,
     pub(crate) at: Nanos,
     pub(crate) lane: Lane,
-    /// Over all that happened up to its end.
+    /// The hash over all that happened up to the end of this event.
     pub(crate) hash: u64,
 }
 
-/// Records what was asked for. While nothing was, it costs one comparison an event.
+/// Records what was asked for. Where nothing was asked for, it costs one comparison per event.
 #[derive(Debug)]
 pub(crate) struct Recorder {
     /// Number of the next event to record.

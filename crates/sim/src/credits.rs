@@ -1,4 +1,5 @@
-//! Memory that TCP senders get back when their host's device is rid of their packets (TCP small queues).
+//! Memory that TCP senders get back when their host's device has sent or dropped their packets (TCP small
+//! queues).
 
 use goodqueue::Nanos;
 
@@ -15,19 +16,19 @@ pub(crate) struct Credit {
 
 /// What the senders on one host get back, in the order of time.
 ///
-/// Mostly all of it is due when a sender is looked at next: then the list is cleared, a round ends, and every
-/// sender that is a round behind has all of its memory back. That holds where whatever the device has got is
-/// in the list, which is so where departures are computed ahead.
+/// When a sender is handled next, usually all of the credits are due. Then the list is cleared and a round
+/// ends. A sender whose round is an earlier one has all of its memory back. This is right only if the list
+/// holds everything that the device has, so only where departures are computed ahead.
 #[derive(Debug, Default)]
 pub(crate) struct Credits {
     list: Sequence<Credit>,
-    /// The time of the last one.
+    /// The time of the last credit.
     last: Nanos,
-    /// How often all of them have been due at once.
+    /// How often all credits have been due at once.
     round: u32,
-    /// A sender may wait for one of them: they are to be given back one by one.
+    /// A sender may wait for one of the credits, so they must be given back one by one.
     is_awaited: bool,
-    /// They are given back one by one in any case.
+    /// The credits are always given back one by one.
     never_at_once: bool,
 }
 
@@ -36,31 +37,32 @@ impl Credits {
         Credits { never_at_once: implementation == Implementation::Reference, ..Credits::default() }
     }
 
-    /// The device will have reported, or has dropped, a packet; no earlier than the one before.
+    /// Adds the credit for a packet that the device will report, or has dropped. Its time is not before that
+    /// of the last credit.
     pub(crate) fn push(&mut self, credit: Credit) {
         self.last = credit.at;
         self.list.push_back(credit);
     }
 
-    /// A packet is dropped now, before others are reported.
+    /// Adds the credit for a packet that is dropped now. It goes before those that are reported later.
     pub(crate) fn push_first(&mut self, credit: Credit) {
         self.last = self.last.max(credit.at);
         self.list.push_front(credit);
     }
 
-    /// When the first one is due.
+    /// When the first credit is due.
     pub(crate) fn first(&self) -> Option<Nanos> {
         self.list.front().map(|credit| credit.at)
     }
 
-    /// A sender waits; gives the time of the first.
+    /// Notes that a sender waits, and returns the time of the first credit.
     pub(crate) fn await_first(&mut self) -> Option<Nanos> {
         self.is_awaited = true;
         self.first()
     }
 
-    /// Gives back all at once what is due; `false`: that must be done one by one, with [`Credits::take`].
-    /// `is_ahead`: the list holds all that the device has got.
+    /// Gives back all credits at once if all are due. Returns `false` if they must be given back one by one,
+    /// with [`Credits::take`]. `is_ahead` says that the list holds everything that the device has.
     pub(crate) fn end_round(&mut self, now: Nanos, is_ahead: bool) -> bool {
         if self.list.is_empty() {
             return true;
@@ -73,19 +75,19 @@ impl Credits {
         self.first() > Some(now)
     }
 
-    /// The round that is under way.
+    /// The number of the present round.
     pub(crate) fn round(&self) -> u32 {
         self.round
     }
 
-    /// What flow `index` gets back.
+    /// The credits of flow `index`.
     #[cfg(test)]
     pub(crate) fn of(&self, index: usize) -> u32 {
         let of_flow = |credit: &&Credit| credit.flow as usize == index;
         self.list.iter().filter(of_flow).map(|credit| credit.truesize).sum()
     }
 
-    /// The next one that is due.
+    /// The next credit that is due.
     pub(crate) fn take(&mut self, now: Nanos) -> Option<Credit> {
         let credit = *self.list.front().filter(|credit| credit.at <= now)?;
         self.list.pop_front();

@@ -1,4 +1,4 @@
-//! Whether two simulations did the same, and where they parted.
+//! Compares two simulations: whether they did the same, and where they parted.
 
 use std::fmt;
 
@@ -10,7 +10,7 @@ use crate::error::BuildError;
 use crate::owner::LaneOwner;
 use crate::scenario::Scenario;
 
-/// Step in which simulations are run again, so that they can be stopped.
+/// Simulations are run again in steps of this length, so that they can be stopped.
 const STEP: Span = Span::from_millis(100);
 
 /// One event.
@@ -20,7 +20,7 @@ pub struct Event {
     pub number: u64,
     /// When it happened.
     pub at: Nanos,
-    /// Whose it was.
+    /// The part of the simulation that it belongs to.
     pub owner: LaneOwner,
     /// Names of the nodes that [`LaneOwner::nodes`] gives.
     pub nodes: String,
@@ -33,13 +33,13 @@ impl fmt::Display for Event {
     }
 }
 
-/// How two simulations part.
+/// How two simulations differ.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Difference {
-    /// The first events that differ, of the one and of the other; `None` where it had come to its end.
-    /// Two events of equal time and owner differ in what they caused.
+    /// The first events that differ, one of each simulation; `None` where that simulation had ended. If time
+    /// and owner are equal, the events differ in what they caused.
     At(Option<Event>, Option<Event>),
-    /// They parted between these two events, and did not when they were run again.
+    /// They parted between these two events, but were equal when they were run again.
     Fleeting(u64, u64),
     /// The search was stopped.
     Stopped,
@@ -63,9 +63,9 @@ impl fmt::Display for Difference {
     }
 }
 
-/// Where two simulations parted, by their checkpoints; `None` where they did the same. Both are run again up
-/// to the first unequal checkpoint. The events since the last equal one are recorded and compared. `go_on` is
-/// asked between steps.
+/// Finds where two simulations parted, from their checkpoints; `None` if they did the same. Runs both again
+/// up to the first unequal checkpoint. Records and compares the events since the last equal one. Asks `go_on`
+/// between steps whether to continue.
 ///
 /// # Errors
 /// Those of [`Simulation::new`].
@@ -97,7 +97,7 @@ pub fn difference(
     }))
 }
 
-/// Events between two questions whether to go on.
+/// Number of events after which `go_on` is asked.
 const MOST_EVENTS: u64 = 200_000;
 
 struct Log {

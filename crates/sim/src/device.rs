@@ -14,7 +14,7 @@ use crate::scenario::{Discipline, PortSpec};
 use crate::shaped::Shaped;
 use crate::wifi::DeviceId;
 
-/// Between which devices of which radio a link is.
+/// The radio of a link on the air, and the two devices that the link is between.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct AirEnds {
     pub(crate) radio: u32,
@@ -22,14 +22,14 @@ pub(crate) struct AirEnds {
     pub(crate) to: DeviceId,
 }
 
-/// Which output of which switch a link leaves.
+/// The switch that a link leaves, and the output that it leaves by.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SwitchPort {
     pub(crate) switch: u32,
     pub(crate) output: u32,
 }
 
-/// A device at work. Nearly all are single, and every packet passes one: no box for them.
+/// A device at work. Nearly all devices are single and every packet passes one, so they are not boxed.
 #[derive(Debug)]
 #[allow(clippy::large_enum_variant)]
 pub(crate) enum Device {
@@ -40,14 +40,15 @@ pub(crate) enum Device {
     Own(Box<Port<Token, Running>>),
     Shaped(Box<Port<Token, Shaped<EitherQueue>>>),
     Multi(Box<MultiPort<Token, EitherQueue>>),
-    /// On the air: what there is to be read of it is the radio's.
+    /// A link on the air. The radio has its counters.
     Air(AirEnds),
-    /// An output of a switch: what there is to be read of it is the switch's.
+    /// An output of a switch. The switch has its counters.
     Switch(SwitchPort),
 }
 
 impl Device {
-    /// `is_fed_back`: pause frames may stop its line. `draws`: for the decisions of its queues.
+    /// `is_fed_back` says that pause frames may stop the line. The queues take their random numbers from
+    /// `draws`.
     pub(crate) fn new(
         spec: &PortSpec,
         index: usize,
@@ -91,8 +92,8 @@ impl Device {
         Ok(Device::Multi(Box::new(port.ok_or_else(|| invalid("a device has 1 hardware queue or more"))?)))
     }
 
-    /// Takes a packet in; [`Device::poll`] gives it back. Not for [`Device::Fifo`], which computes ahead, and
-    /// [`Device::Air`] and [`Device::Switch`], whose packets radio and switch take.
+    /// Takes a packet; [`Device::poll`] returns it. Not for [`Device::Fifo`], which computes ahead, nor for
+    /// [`Device::Air`] and [`Device::Switch`]: the radio and the switch take their packets.
     #[inline(always)]
     pub(crate) fn arrive(&mut self, now: Nanos, packet: Token, observer: &mut impl Observer<Token>) {
         match self {
@@ -152,7 +153,7 @@ impl Device {
         }
     }
 
-    /// Brings what is computed ahead to `now`, so that the readings below are of that time.
+    /// Advances what is computed ahead to `now`, so that the methods below show that time.
     pub(crate) fn catch_up(&mut self, now: Nanos) {
         if let Device::Fifo(line) = self {
             line.advance(now);
@@ -192,7 +193,8 @@ impl Device {
         }
     }
 
-    /// Time in which its line, or the shaper in front of it, was at work by `now`: whichever is longer.
+    /// The time for which the line was busy by `now`; with a shaper, the time for which the shaper was, if
+    /// that is longer.
     pub(crate) fn busy_by(&self, now: Nanos) -> Span {
         match self {
             Device::Fifo(line) => line.busy_by(now),
@@ -204,10 +206,10 @@ impl Device {
         }
     }
 
-    /// Counters of each queue in the words of `tc -s qdisc`.
+    /// The counters of each queue, with the names of `tc -s qdisc`.
     pub(crate) fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
         match self {
-            // A FIFO has one counter beyond the statistics that all have.
+            // A FIFO has one counter beside the common statistics.
             Device::Fifo(line) => each("drop_overlimit", line.stats().drops),
             Device::Single(port) => port.queue().counters(each),
             Device::Own(port) => port.queue().counters(each),
@@ -217,7 +219,7 @@ impl Device {
         }
     }
 
-    /// Whether its queues let a packet go at the time that its sender has stamped it with.
+    /// Whether its queues release a packet at the departure time that its sender gave it.
     pub(crate) fn keeps_departures(&self) -> bool {
         match self {
             Device::Fifo(_) | Device::Own(_) | Device::Air(_) | Device::Switch(_) => false,
@@ -227,7 +229,7 @@ impl Device {
         }
     }
 
-    /// What its queues have done together.
+    /// The statistics of all its queues, added up.
     pub(crate) fn stats(&self) -> Stats {
         match self {
             Device::Fifo(line) => line.stats(),
@@ -240,12 +242,12 @@ impl Device {
     }
 }
 
-/// The queues of a device with several.
+/// The queues of a device with several hardware queues.
 fn lanes(port: &MultiPort<Token, EitherQueue>) -> impl Iterator<Item = &EitherQueue> {
     (0..).map_while(|lane| port.queue(lane))
 }
 
-/// Whether a queue lets a packet go at the time that its sender has stamped it with.
+/// Whether a queue releases a packet at the departure time that its sender gave it.
 fn keeps_departures(queue: &AnyQueue<Token>) -> bool {
     match queue {
         AnyQueue::Fq(fq) => fq.params().pacing,
@@ -254,7 +256,7 @@ fn keeps_departures(queue: &AnyQueue<Token>) -> bool {
     }
 }
 
-/// Packets that a FIFO of this limit has storage for.
+/// The number of packets that a FIFO with this limit has storage for.
 fn places(limit: Limit) -> usize {
     let packets = match limit {
         Limit::Packets(packets) => u64::from(packets),

@@ -15,21 +15,21 @@ use crate::tcp::Config;
 ///  client 1 ──┘                                        └── server 1
 /// ```
 ///
-/// The other links have no rate. The propagation delay of each direction comes behind its bottleneck: half of
-/// the round-trip time of the pair.
+/// The other links have no rate. In each direction the propagation delay is behind the bottleneck; it is half
+/// of the pair's round-trip time.
 #[derive(Clone, Debug)]
 pub struct Dumbbell {
     /// The bottleneck towards the servers.
     pub up: PortSpec,
     /// The bottleneck towards the clients.
     pub down: PortSpec,
-    /// Base round-trip time of each pair of hosts: propagation, no serialization. The length is the number of
-    /// pairs.
+    /// Base round-trip time of each pair of hosts: propagation, no serialization. There are as many pairs as
+    /// entries.
     pub rtts: Vec<Span>,
 }
 
 impl Dumbbell {
-    /// The link from the clients to the servers that is the bottleneck: its number in [`Scenario::links`].
+    /// The number in [`Scenario::links`] of the bottleneck from the clients to the servers.
     pub const UP: usize = 0;
     /// The same from the servers to the clients.
     pub const DOWN: usize = 1;

@@ -2,11 +2,11 @@
 
 use goodqueue::BuildError as QueueError;
 
-/// What is wrong with a scenario. Items are named by their place in the scenario's lists, from 0.
+/// What is wrong with a scenario. Items are named by their place in the scenario's lists, counted from 0.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum BuildError {
-    /// Nothing leads from one host to the other.
+    /// There is no path from one host to the other.
     #[error("no route from {from} to {to}")]
     NoRoute {
         /// Name of the host that sends.
@@ -42,7 +42,7 @@ pub enum BuildError {
         /// The limit.
         most: usize,
     },
-    /// Packets could go to and fro between two hosts without any time passing.
+    /// Packets could go back and forth between two hosts without any time passing.
     #[error("between {from} and {to} no link has a rate or a delay: no time would pass")]
     NoTime {
         /// Name of the one host.

@@ -1,8 +1,8 @@
 //! A tail-drop FIFO in front of a line of one rate, computed ahead.
 //!
-//! Nothing that arrives later changes when a packet leaves such a queue, so its departure is known when
-//! it arrives: one event for each packet, where [`goodqueue::Port`] needs two. What is decided, and when,
-//! is the same (`tests`: against a [`goodqueue::Port`] with the same queue).
+//! No later arrival changes when a packet leaves such a queue. So the departure is known when the packet
+//! arrives: one event per packet, where [`goodqueue::Port`] needs two. Decisions and times are the same; the
+//! tests compare both with the same arrivals.
 
 use goodqueue::fifo::Limit;
 use goodqueue::{Backlog, Bytes, Nanos, PortStats, Serializer, Span, Stats};
@@ -19,26 +19,26 @@ struct Slot {
 /// Queue and line. A packet that waits starts when the one before it ends.
 #[derive(Debug)]
 pub(crate) struct FifoLine {
-    /// Most that may wait.
+    /// The limit of what may wait.
     most_packets: usize,
     most_bytes: u64,
     line: Serializer,
-    /// Packets that had not begun when the clock was last looked at.
+    /// Packets whose transmission had not begun at the time of the last advance.
     waiting: Sequence<Slot>,
     waiting_bytes: u64,
-    /// The packet that began last; without a meaning before the first.
+    /// The packet whose transmission began last. It has no meaning before the first packet.
     begun: Slot,
     /// The packet that came last.
     last: Slot,
-    /// When the line has sent all that was accepted.
+    /// When the line will have sent everything that was accepted.
     free_at: Nanos,
     drops: u64,
-    /// What the line will have done by `free_at`.
+    /// The line's counters as of `free_at`.
     accepted: PortStats,
 }
 
 impl FifoLine {
-    /// `places`: packets that the queue can hold whatever `limit` says.
+    /// `places` is the number of packets that the queue has storage for, whatever `limit` says.
     pub(crate) fn new(limit: Limit, places: usize, line: Serializer) -> FifoLine {
         let (packets, most_bytes) = match limit {
             Limit::Packets(packets) => (packets as usize, u64::MAX),
@@ -58,7 +58,7 @@ impl FifoLine {
         }
     }
 
-    /// Takes a packet of `len` bytes and says when its last bit leaves; `None`: the queue is full.
+    /// Takes a packet of `len` bytes and returns when its last bit leaves; `None` if the queue is full.
     #[inline(always)]
     pub(crate) fn accept(&mut self, now: Nanos, len: u32) -> Option<Nanos> {
         self.advance(now);
@@ -86,19 +86,19 @@ impl FifoLine {
         Some(self.free_at)
     }
 
-    /// When the line begins, or began, the packet that was accepted last.
+    /// When the transmission of the packet accepted last begins or began.
     pub(crate) fn last_start(&self) -> Nanos {
         self.last.starts
     }
 
-    /// Time that the line spent on packets by `now`, the one on it included up to then.
+    /// The time for which the line was busy by `now`.
     pub(crate) fn busy_by(&self, now: Nanos) -> Span {
         self.accepted.busy - self.free_at.since(now)
     }
 
-    /// When the next last bit leaves at the soonest, if a packet of `len` bytes comes next, at `at`; and
-    /// whether that is this packet's: it is sure to be taken in. Else a shorter one behind it may be the
-    /// next.
+    /// Assumes that a packet of `len` bytes comes next, at `at`. Returns the earliest time at which the next
+    /// last bit leaves, and whether this packet is sure to be accepted. If it is not, a shorter packet behind
+    /// it may leave first.
     pub(crate) fn soonest(&self, at: Nanos, len: u32) -> (Nanos, bool) {
         let is_taken_in = self.free_at <= at && self.most_packets > 0 && u64::from(len) <= self.most_bytes;
         if !is_taken_in {
@@ -108,7 +108,7 @@ impl FifoLine {
         (at + line.tx_time(Bytes(u64::from(len))), true)
     }
 
-    /// Lets packets begin whose time has come by `now`.
+    /// Begins the packets that are due by `now`.
     pub(crate) fn advance(&mut self, now: Nanos) {
         if self.waiting.is_empty() {
             return;
@@ -133,7 +133,7 @@ impl FifoLine {
         }
     }
 
-    /// When the packet that began last ends.
+    /// When the packet that began last has left.
     fn begun_ends(&self) -> Nanos {
         self.waiting.front().map_or(self.free_at, |next| next.starts)
     }
@@ -152,7 +152,7 @@ impl FifoLine {
         }
     }
 
-    /// What the line has done by `now`, the time of the last [`FifoLine::advance`].
+    /// The line's counters as of `now`, the time of the last [`FifoLine::advance`].
     pub(crate) fn line(&self, now: Nanos) -> PortStats {
         let (stats, on_line) = (self.stats(), self.on_line(now));
         let since = if on_line.packets > 0 { self.begun.starts } else { self.begun_ends() };
@@ -164,7 +164,7 @@ impl FifoLine {
         }
     }
 
-    /// What the queue has done: delivered is what has begun.
+    /// The queue's statistics. A packet counts as delivered when its transmission begins.
     pub(crate) fn stats(&self) -> Stats {
         Stats {
             packets: self.accepted.packets - self.waiting.len() as u64,
@@ -183,7 +183,7 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// The same arrivals through this and through a port with the queue itself.
+        /// Sends the same arrivals through this and through a port with the queue itself.
         #[test]
         fn decides_as_a_port_does(
             packets in proptest::bool::ANY,

@@ -1,4 +1,4 @@
-//! Packets on their way, in one arena: what a queue sees of them is a [`Token`].
+//! Packets on their way, in one arena. A queue sees a [`Token`] of each.
 
 use goodqueue::{Nanos, Packet};
 
@@ -9,7 +9,7 @@ use crate::tcp::{Blocks, Flags, Header, Sack};
 /// Index of a frame in [`Frames`].
 pub(crate) type FrameId = u32;
 
-/// Places that there is room for at first.
+/// Number of frames that there is room for at first.
 const LEAST: usize = 64;
 
 /// No frame.
@@ -42,17 +42,18 @@ pub(crate) enum Kind {
 /// A packet on its way.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Frame {
-    /// The TCP segment; of datagrams and probes only `seq` is used, their number, and `ack`, as their ends
-    /// like. The place of SACK blocks is one in [`Frames`]; of data, which has none, [`Frame::owed`].
+    /// The TCP segment. Datagrams and probes use only `seq` (their number) and `ack` (its meaning is up to
+    /// their ends). `sack` is the place of the SACK blocks in [`Frames`]; data has no such blocks, and there
+    /// it is [`Frame::owed`].
     pub(crate) segment: Header,
-    /// When it comes to the far end of the link that it is on. Before, in the queue of its sender's own
-    /// device: the earliest time at which it is to leave that, or zero.
+    /// When it comes to the far end of its present link. While it is in the queue of its sender's own device:
+    /// the earliest time at which it may leave that queue, or zero.
     pub(crate) lands: Nanos,
     /// The frame behind it on that link, or the next free place.
     pub(crate) next: FrameId,
     /// The flow, source or probe it belongs to.
     pub(crate) owner: u32,
-    /// Where on its path it is: at the link that it enters, or was the first of a chain to enter.
+    /// Its place on its path: the link that it has entered; on a chain, the first link of the chain.
     pub(crate) place: Place,
     /// See [`Token::len`].
     pub(crate) len: u32,
@@ -62,12 +63,12 @@ pub(crate) struct Frame {
     pub(crate) dsfield: u8,
     /// What is done with it at the end.
     pub(crate) kind: Kind,
-    /// Its sender gets memory back when its host's device is rid of it.
+    /// Its sender gets memory back when its host's device has sent or dropped it.
     pub(crate) is_owed: bool,
 }
 
 impl Frame {
-    /// A frame of which nothing is known.
+    /// An empty frame.
     pub(crate) const NONE: Frame = Frame {
         segment: Header {
             seq: 0,
@@ -93,12 +94,13 @@ impl Frame {
         is_owed: false,
     };
 
-    /// Its sender gets `truesize` bytes of memory back when its host's device is rid of this packet of data.
+    /// Its sender gets `truesize` bytes of memory back when its host's device has sent or dropped this packet
+    /// of data.
     pub(crate) fn set_owed(&mut self, truesize: u32) {
         (self.segment.sack, self.is_owed) = (truesize, true);
     }
 
-    /// What its sender gets back, if [`Frame::is_owed`], bytes.
+    /// What its sender gets back if [`Frame::is_owed`], bytes.
     pub(crate) fn owed(&self) -> u32 {
         self.segment.sack
     }
@@ -109,7 +111,7 @@ impl Frame {
     }
 }
 
-/// What a queue sees of a frame, 16 bytes: read it as a [`Packet`].
+/// What a queue sees of a frame, in 16 bytes. Its methods are those of [`Packet`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Token {
     /// Where the frame is.
@@ -151,31 +153,31 @@ pub(crate) struct LostProbe {
     pub(crate) probe: u32,
     /// Sequence number of its segment.
     pub(crate) seq: u64,
-    /// Place of the datagram.
+    /// The number of the datagram, as its end counts.
     pub(crate) datagram: u64,
     /// Whether it was on its way back.
     pub(crate) is_reply: bool,
 }
 
-/// All frames; a freed place is used again first.
+/// All frames. The place that was freed last is used first.
 #[derive(Debug)]
 pub(crate) struct Frames {
     frames: Vec<Frame>,
-    /// The first of the free places, a list through [`Frame::next`].
+    /// The first free place. The free places are a list linked by [`Frame::next`].
     free: FrameId,
-    /// SACK blocks of those that have some, and their free places.
+    /// The SACK blocks of frames that have some.
     blocks: Vec<Blocks>,
     free_blocks: Vec<u32>,
-    /// Probes that will not come back.
+    /// Requests and replies of probes that were lost.
     pub(crate) lost_probes: Vec<LostProbe>,
-    /// The same of datagrams of calls and games.
+    /// Datagrams of calls and games that were lost: the number of the call or game, and that of the datagram.
     pub(crate) lost_talks: Vec<(u32, u64)>,
-    /// Payload of a full segment, bytes: what is longer is a super-packet.
+    /// Payload of a full segment, bytes. A longer one is a super-packet.
     pub(crate) mss: u32,
-    /// Hashes of the hosts that a frame at each place of a path goes between.
+    /// For each place of a path, the hashes of the two hosts that its frames go between.
     pub(crate) hosts: Vec<[u32; 2]>,
     pub(crate) tap: Tap,
-    /// When each frame came to the queue that it is in, where that link measures sojourn times.
+    /// When each frame came to its present queue, where that link measures sojourn times.
     entered: Vec<Nanos>,
 }
 
@@ -206,8 +208,8 @@ impl Frames {
         self.build(copy).map_or(NO_FRAME, |(id, ())| id)
     }
 
-    /// Has a frame written where it will be stored, all but its [`Frame::next`], and gives what `write`
-    /// gives; `None`: there is no frame. A free place is without SACK blocks.
+    /// Lets `write` fill a frame where it will be stored, all but its [`Frame::next`], and returns what
+    /// `write` returns. On `None` no frame is stored. A free place has no SACK blocks.
     #[inline(always)]
     pub(crate) fn build<T>(
         &mut self,
@@ -223,7 +225,7 @@ impl Frames {
         Some((id, written))
     }
 
-    /// [`Frames::build`] from a copy of a frame, or of the one that was given back last.
+    /// [`Frames::build`] with a copy of a frame to begin with; the frame may be the one that was freed last.
     #[inline(always)]
     pub(crate) fn build_like<T>(
         &mut self,
@@ -237,8 +239,8 @@ impl Frames {
         })
     }
 
-    /// Makes a free place where there is none, and room for a quarter more than there are: what is at work at
-    /// the peak is what is held. 2^32 frames would be a quarter of a terabyte.
+    /// Makes a free place, and reserves room for a quarter more frames: memory stays near what the peak
+    /// needs. 2^32 frames would take a quarter of a terabyte.
     #[cold]
     #[allow(clippy::cast_possible_truncation)]
     fn grow(&mut self) {
@@ -249,12 +251,12 @@ impl Frames {
         self.free = (self.frames.len() - 1) as FrameId;
     }
 
-    /// Gives a place back.
+    /// Frees a place.
     pub(crate) fn remove(&mut self, id: FrameId) {
         self.consume(id, |_, _| ());
     }
 
-    /// Gives a place back when `read` has had what it needs of it.
+    /// Lets `read` see a frame, then frees its place.
     #[inline(always)]
     pub(crate) fn consume<T>(&mut self, id: FrameId, read: impl FnOnce(&Frame, &[Sack]) -> T) -> T {
         let frame = &mut self.frames[id as usize];
@@ -272,7 +274,7 @@ impl Frames {
         taken
     }
 
-    /// Frame `id` has these SACK blocks, as many as its segment says.
+    /// Gives frame `id` these SACK blocks. Its segment says how many.
     #[cold]
     #[allow(clippy::cast_possible_truncation)]
     pub(crate) fn attach(&mut self, id: FrameId, blocks: Blocks) {
@@ -284,12 +286,12 @@ impl Frames {
         self.frames[id as usize].segment.sack = place;
     }
 
-    /// The SACK blocks of a frame; what follows their number has no meaning.
+    /// The SACK blocks of a frame. Its segment says how many of them count.
     pub(crate) fn blocks(&self, frame: &Frame) -> Blocks {
         if frame.segment.sacks == 0 { Blocks::default() } else { self.blocks[frame.segment.sack as usize] }
     }
 
-    /// Gives the place of a lost frame back.
+    /// Frees the place of a lost frame.
     pub(crate) fn lose(&mut self, id: FrameId) {
         let frame = self.get(id);
         if matches!(frame.kind, Kind::Request | Kind::Reply) {

@@ -1,11 +1,11 @@
-//! What a queue can ask of a frame beyond its token: the hosts it goes between, its TCP header.
+//! What a queue can ask about a frame beside its token: its two hosts and its TCP header.
 
 use goodqueue::details::{Details, Gso, MOST_OPTIONS, TcpHeader};
 
 use crate::frame::{Frame, Frames, Kind, Token};
 use crate::tcp::Blocks;
 
-/// No operation, twice: what comes before timestamps and SACK blocks.
+/// Two no-operation options, which come before timestamps and SACK blocks.
 const PADDING: [u8; 2] = [1, 1];
 const TIMESTAMPS: [u8; 2] = [8, 10];
 const SACK: u8 = 5;
@@ -23,7 +23,7 @@ fn options(frame: &Frame, blocks: &Blocks) -> ([u8; MOST_OPTIONS], u8) {
     put(&TIMESTAMPS);
     put(&segment.ts_val.to_be_bytes());
     put(&segment.ts_ecr.to_be_bytes());
-    // Three blocks at most, which fit.
+    // There are at most three blocks, and they fit.
     let blocks = blocks.iter().take(usize::from(segment.sacks));
     if segment.sacks > 0 {
         put(&PADDING);
@@ -44,7 +44,7 @@ const fn wire_number(number: u64) -> u32 {
 }
 
 impl Frames {
-    /// The hosts that a frame goes between, by their hashes, and how it is made up.
+    /// The hashes of a frame's two hosts, and what it is made up of.
     pub(crate) fn details(&self, token: &Token) -> Details {
         let frame = self.get(token.frame);
         let [source_hash, destination_hash] =
@@ -62,8 +62,8 @@ impl Frames {
         Some(Gso { segments, size, headers: (frame.len - len) / u32::from(segments) })
     }
 
-    /// Makes a frame of segment `index` of a super-packet, whose own place is given back with the last.
-    /// Memory that its sender is owed is shared out among them.
+    /// Makes a frame of segment `index` of a super-packet. The last segment frees the place of the
+    /// super-packet. The memory that is owed to the sender is divided among the segments.
     pub(crate) fn split(&mut self, token: &Token, index: u16) -> Option<Token> {
         let whole = *self.get(token.frame);
         let gso = self.gso(&whole)?;

@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 pub(crate) enum Implementation {
     /// The fast ones.
     Fast,
-    /// The plain ones, which the fast ones are held against.
+    /// The plain ones. Tests compare the fast ones with them.
     Reference,
 }
 

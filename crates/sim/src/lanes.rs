@@ -2,32 +2,31 @@
 //!
 //! # The order of events
 //!
-//! Every source of events has a *lane*, a number, and at most one event of a lane is pending. Events
-//! are handled in the order of (time, lane); what a lane holds beyond its next event it keeps in a
-//! sequence of its own (first in, first out). So the order is total: (time, lane, sequence), and it
-//! depends on nothing but the scenario.
+//! Every source of events has a *lane*, a number, and at most one event of a lane is pending. Events are
+//! handled in the order of (time, lane). Further events of a lane wait in a queue of that lane, first in,
+//! first out. So the order is total: (time, lane, sequence). It depends on the scenario alone.
 //!
-//! There are two structures, since lanes are of two kinds. A link's next event is exact and changes with
-//! nearly every packet: [`Lanes`]. A TCP timer is moved with nearly every packet, almost always to later, and
-//! hardly ever fires: [`crate::timers::Timers`]. At one and the same time lanes come before timers.
+//! There are two structures, for two kinds of lanes. A link's next event is exact, and changes with nearly
+//! every packet: [`Lanes`]. A TCP timer is moved with nearly every packet, almost always to a later time, and
+//! rarely fires: [`crate::timers::Timers`]. At equal times lanes come before timers.
 
 use goodqueue::Nanos;
 
 /// A lane's number.
 pub(crate) type Lane = u32;
 
-/// The time of what does not happen.
+/// The time of an event that never happens.
 pub(crate) const NEVER: Nanos = Nanos(u64::MAX);
 
 /// Entries of a block.
 const BLOCK: usize = 8;
-/// Bits of a key that hold the place in the block.
+/// Low bits of a key that hold the place in the block.
 const PLACE_BITS: u32 = BLOCK.trailing_zeros();
-/// The latest time that a key can hold, in 73 years; whatever is later never happens.
+/// The latest time that a key can hold, 73 years. A later event never happens.
 const LAST: u64 = u64::MAX >> PLACE_BITS;
 
-/// Eight keys: a time, and below it the place in the block. The least one is the earliest event and, of
-/// equals, that of the lowest place.
+/// Eight keys. The high bits of a key are a time, the low bits its place in the block. The least key is the
+/// earliest event; of equal times it is that of the lowest place.
 type Block = [u64; BLOCK];
 
 const fn key(at: Nanos, place: usize) -> u64 {
@@ -35,7 +34,7 @@ const fn key(at: Nanos, place: usize) -> u64 {
     at << PLACE_BITS | place as u64
 }
 
-/// The time in a key: that of what does not happen is beyond all others.
+/// The time in a key. [`NEVER`] is beyond all others.
 fn time(key: u64) -> Nanos {
     let at = key >> PLACE_BITS;
     Nanos(if at == LAST { NEVER.0 } else { at })
@@ -53,15 +52,15 @@ fn least_of_half(block: &Block) -> u64 {
 }
 
 /// The next event of each of a fixed number of lanes: a tournament (Knuth, volume 3, 5.4.1) in blocks of
-/// eight, each of which is searched from end to end: two dozen instructions without a branch. With up to
+/// eight. A block is searched from end to end, which takes two dozen instructions and no branch. With up to
 /// eight lanes, as in most scenarios, a change is one store.
 #[derive(Debug)]
 pub(crate) struct Lanes {
-    /// The lanes themselves, where there are eight at most; else the earliest of each block below.
+    /// The lanes themselves if there are at most eight; otherwise the earliest of each block below.
     top: Block,
     /// Whether the first half of `top` holds them all.
     has_few: bool,
-    /// The lanes, then the earliest of each block of the level before.
+    /// Levels: first the lanes, then the earliest of each block of the level before.
     below: Vec<Vec<Block>>,
 }
 
@@ -77,7 +76,7 @@ impl Lanes {
         Lanes { top: empty, has_few: lanes <= BLOCK / 2, below }
     }
 
-    /// The earliest event, of equals that of the lowest lane; [`NEVER`] where nothing is pending.
+    /// The earliest event; of equal times, that of the lowest lane; [`NEVER`] where nothing is pending.
     #[allow(clippy::cast_possible_truncation)]
     pub(crate) fn first(&self) -> (Nanos, Lane) {
         if self.has_few {
@@ -111,7 +110,7 @@ impl Lanes {
         }
     }
 
-    /// Carries a change up to where it makes no difference.
+    /// Carries a change up the levels until it makes no difference.
     fn play(&mut self, mut place: usize, mut at: Nanos) {
         for level in &mut self.below {
             let block = &mut level[place / BLOCK];

@@ -1,6 +1,7 @@
-//! Latency under load in virtual time: a discrete-event simulator. Its queues are those of [`goodqueue`]; the
-//! TCP of its hosts does what Linux 6.1's does where it shapes queues. It has no clock, file, socket or
-//! thread: the same scenario gives the same events on every machine ([`Simulation::trace_hash`]).
+//! Latency under load in virtual time: a discrete-event simulator. Its queues are those of [`goodqueue`]. The
+//! TCP of its hosts does what that of Linux 6.1 does, as far as it matters for queues. It needs no clock,
+//! file, socket or thread. The same scenario gives the same events on every machine
+//! ([`Simulation::trace_hash`]).
 //!
 //! # One flow through a queue
 //!
@@ -35,14 +36,14 @@
 //! * [`Scenario`] is plain data: nodes, links, and what the hosts do. [`Dumbbell`] makes the usual network;
 //!   [`Link::new`] and [`PortSpec::new`] make any other. [`Flow`], [`Probe`], [`Source`], [`Browse`],
 //!   [`Watch`] and [`Talk`] are what hosts do.
-//! * [`Simulation::new`] builds a scenario, and [`Simulation::run_until`] runs it. Between two steps
-//!   [`Simulation::link`] and [`Simulation::flow`] show how things are; [`Simulation::take_samples`] gives
-//!   what the probes measured.
+//! * [`Simulation::new`] builds a scenario, and [`Simulation::run_until`] runs it. Between two steps,
+//!   [`Simulation::link`] and [`Simulation::flow`] show the present state, and [`Simulation::take_samples`]
+//!   returns what the probes measured.
 //! * [`tcp`]: the TCP of a host alone, without a network. [`tcp::cc`]: its congestion controls. [`wifi`]: the
 //!   802.11 medium.
 //! * A congestion control of your own is a [`tcp::cc::CongestionControl`], and a queue of your own an
 //!   [`OwnQueue`].
-//! * The crate's `examples/`: each in a few lines.
+//! * The crate's `examples/` show each in a few lines.
 //!
 //! Whole tests with statistics, tables and grades are in the crate `goodqueue-experiment`.
 #![forbid(unsafe_code)]

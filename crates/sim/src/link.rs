@@ -1,4 +1,4 @@
-//! A link at work: queue, ring and line, then loss and propagation.
+//! A link at work: queue, ring and line; behind them loss and propagation.
 
 use goodqueue::details::{Details, TcpHeader};
 use goodqueue::port::Watermarks;
@@ -18,19 +18,20 @@ use crate::tap::What;
 /// What a link took in, lost and marked, since the beginning.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LinkCounters {
-    /// Drops for each [`Reason`], in the order of [`Reason::ALL`]; loss on the way included.
+    /// Drops for each [`Reason`], in the order of [`Reason::ALL`], loss on the way included.
     pub drops: [u64; Reason::ALL.len()],
     /// CE marks.
     pub marks: u64,
-    /// Packets handed to its queues. A super-packet (TSO) is one; where the queue cuts it, each segment is
-    /// one. So what arrived was sent, dropped (loss on the way apart) or is held.
+    /// Packets handed to its queues. A super-packet (TSO) counts as one; if the queue cuts it, each segment
+    /// counts as one. So every packet that arrived was sent, was dropped (loss on the way apart) or is still
+    /// held.
     pub arrived: u64,
-    /// Of these, segments that its queue cut off super-packets; the first of each, which replaces it, is not
-    /// counted.
+    /// Of these, the segments that its queue cut off super-packets. The first segment replaces its
+    /// super-packet and is not counted here.
     pub cut: u64,
 }
 
-/// The end of a link that its queue and line are at.
+/// The end of a link where its queue and line are.
 pub(crate) const NEAR: usize = 0;
 /// The end where its frames land.
 pub(crate) const FAR: usize = 1;
@@ -44,21 +45,21 @@ pub(crate) struct Link {
     /// Hardware flow control of the links that feed this one.
     pub(crate) pause: Option<Watermarks>,
     pub(crate) feeders: Vec<u32>,
-    /// The link that it fetches its frames from; see also [`Propagation::downstream`].
+    /// The link that it fetches its frames from. See also [`Propagation::downstream`].
     pub(crate) upstream: Option<u32>,
-    /// Links from the first of the chain that it ends to itself: one where it fetches from none.
+    /// The number of links from the first of its chain to itself; one if it fetches from none.
     pub(crate) hops: u32,
-    /// When something happens next at its near end, where its port is.
+    /// When its port acts next.
     pub(crate) wakes: Nanos,
     pub(crate) propagation: Propagation,
     pub(crate) counters: LinkCounters,
     /// See [`crate::LinkView::wake_ups`].
     pub(crate) wake_ups: u64,
-    /// How long its packets waited, where somebody asks.
+    /// How long its packets waited, if that was asked for.
     pub(crate) sojourn: Option<Box<Sojourn>>,
-    /// Lanes of its near end and of its far end; without a meaning where nothing happens there.
+    /// The lanes of its near end and of its far end. A lane has no meaning if its end has no events.
     pub(crate) lanes: [Lane; 2],
-    /// What the senders on this link's host get back, in the order of time.
+    /// What the senders on this link's host get back, in order of time.
     pub(crate) credits: Credits,
 }
 
@@ -94,8 +95,8 @@ impl Link {
         })
     }
 
-    /// A frame enters. `None`: its fate will be known later, and it must be queued, for this is not a link
-    /// that [`Link::is_ahead`].
+    /// A frame enters. `None` if this link does not compute ahead ([`Link::is_ahead`]): then the frame must
+    /// be queued, and its fate is known later.
     #[inline(always)]
     pub(crate) fn enter(&mut self, now: Nanos, id: FrameId, frames: &mut Frames) -> Option<Fate> {
         let (fate, at) = self.admit(now, id, frames.get_mut(id))?;
@@ -103,7 +104,7 @@ impl Link {
         Some(fate)
     }
 
-    /// [`Link::enter`] for a frame that [`Link::apply`] will be called for, with its fate and this time.
+    /// The first half of [`Link::enter`]. The caller passes fate and time to [`Link::apply`].
     #[inline(always)]
     pub(crate) fn admit(&mut self, now: Nanos, id: FrameId, frame: &mut Frame) -> Option<(Fate, Nanos)> {
         let ends = match &mut self.device {
@@ -125,7 +126,7 @@ impl Link {
         Some((self.depart(now, (ends, ends), id, frame), ends))
     }
 
-    /// A frame is handed to the queue of any other link; [`Link::leave`] tells what becomes of it.
+    /// Hands a frame to the queue of any other link; [`Link::leave`] returns it when it leaves.
     #[inline(always)]
     pub(crate) fn queue(&mut self, now: Nanos, id: FrameId, frames: &mut Frames) {
         let Some(device) = &mut self.device else { return };
@@ -139,7 +140,7 @@ impl Link {
         device.arrive(now, token, &mut losses);
     }
 
-    /// The next frame whose last bit left the line by `now`, and where it is then.
+    /// The next frame whose last bit left the line by `now`, and its fate.
     #[inline(always)]
     pub(crate) fn leave(&mut self, now: Nanos, frames: &mut Frames) -> Option<(FrameId, Fate)> {
         let device = self.device.as_mut()?;
@@ -157,8 +158,8 @@ impl Link {
         Some((id, fate))
     }
 
-    /// A frame has left the line at `at` (or will), which the device reports at `reported`: credit for its
-    /// sender where this is the sender's own device; then propagation. [`Link::apply`] comes next.
+    /// A frame leaves the line at `at`, and the device reports it at `reported`. Its sender gets credit if
+    /// this is the sender's own device; then the frame propagates. [`Link::apply`] comes next.
     #[inline(always)]
     fn depart(&mut self, now: Nanos, (at, reported): (Nanos, Nanos), id: FrameId, frame: &mut Frame) -> Fate {
         if std::mem::take(&mut frame.is_owed) {
@@ -167,8 +168,8 @@ impl Link {
         self.propagation.begin(now, at, id, frame)
     }
 
-    /// Applies the fate of a frame that left the line at `at`: puts it behind the one before, or frees it
-    /// where it is lost or refused.
+    /// Applies the fate of a frame that left the line at `at`. Puts it behind the one before, or frees it if
+    /// it is lost or refused.
     #[inline(always)]
     pub(crate) fn apply(&mut self, fate: Fate, at: Nanos, id: FrameId, frames: &mut Frames) {
         let Link { number, credits, counters, .. } = self;
@@ -180,14 +181,14 @@ impl Link {
         matches!(self.device, None | Some(Device::Fifo(_)))
     }
 
-    /// Whether its far end has events: a frame may spend time on it, and no other link fetches it.
+    /// Whether its far end has events: a frame can spend time on the link, and no other link fetches it.
     pub(crate) fn has_landings(&self) -> bool {
         let takes_time = self.has_port() || self.propagation.takes_time();
         takes_time && self.propagation.downstream.is_none()
     }
 
-    /// A frame, the owner of `token`, whose first and last bit have left the switch that this link leaves at
-    /// these times; [`Link::queue`] was not asked.
+    /// The frame of `token` has left a switch by this link, with its first and last bit at these times.
+    /// [`Link::queue`] was not called for it.
     pub(crate) fn leave_switch(
         &mut self,
         (started, now): (Nanos, Nanos),
@@ -220,8 +221,9 @@ impl Link {
         matches!(self.device, None | Some(Device::Fifo(_) | Device::Single(_)))
     }
 
-    /// When the next frame lands at the soonest where none is on its way and one of `len` bytes enters at
-    /// `at`; and the least length that it has: zero where it may be another.
+    /// Assumes that no frame is on its way and that one of `len` bytes enters at `at`. Returns the earliest
+    /// time at which the next frame can land, and the least length that it can have: zero if it can be
+    /// another frame.
     pub(crate) fn soonest(&self, at: Nanos, len: u32) -> (Nanos, u32) {
         let (ends, is_taken_in) = match &self.device {
             Some(Device::Fifo(line)) => line.soonest(at, len),
@@ -232,8 +234,7 @@ impl Link {
         (ends + self.propagation.delay(), if is_sure { len } else { 0 })
     }
 
-    /// When a frame that its port holds, and is about to let go, lands at the soonest; [`NEVER`] where it
-    /// holds none.
+    /// The earliest time at which a frame in its port can land; [`NEVER`] if the port holds none.
     pub(crate) fn soonest_held(&self) -> Nanos {
         match &self.device {
             Some(Device::Single(port)) => {
@@ -243,14 +244,14 @@ impl Link {
         }
     }
 
-    /// Whether a frame that comes to its near end can be the next to come to its far end.
+    /// Whether a frame that comes to its near end now can be the next to come to its far end.
     pub(crate) fn awaits(&self) -> bool {
         let is_busy = matches!(&self.device, Some(Device::Single(port)) if port.is_busy());
         self.propagation.next_landing() == NEVER && !is_busy
     }
 
-    /// Takes over what has landed on `from` by `until`, each frame at the time at which it landed, and does
-    /// what its own port does by then.
+    /// Takes the frames that have landed on `from` by `until`, each at the time at which it landed, and lets
+    /// its own port act up to then.
     pub(crate) fn fetch(&mut self, from: &mut Link, until: Nanos, frames: &mut Frames) {
         if matches!(self.device, Some(Device::Single(_))) {
             return self.fetch_into_port(&mut from.propagation, until, frames);
@@ -261,7 +262,7 @@ impl Link {
         }
     }
 
-    /// Nobody is owed anything for these frames: they have left their hosts' devices.
+    /// No sender gets credit for these frames: they have left their hosts' devices.
     fn fetch_into_port(&mut self, from: &mut Propagation, until: Nanos, frames: &mut Frames) {
         let Link { number, device, propagation, credits, counters, wake_ups, sojourn, .. } = self;
         let Some(Device::Single(port)) = device else { return };
@@ -295,17 +296,17 @@ impl Link {
         }
     }
 
-    /// What takes over what queues of this link drop.
+    /// The observer that frees what the queues of this link drop.
     pub(crate) fn losses<'a>(&'a mut self, frames: &'a mut Frames) -> Losses<'a> {
         Losses { link: self.number, frames, credits: &mut self.credits, counters: &mut self.counters }
     }
 
-    /// When its device must be looked at next if nothing arrives.
+    /// When its device acts next if nothing arrives.
     pub(crate) fn next_wake(&self) -> Nanos {
         self.device.as_ref().map_or(NEVER, Device::next_wake)
     }
 
-    /// A pause frame has come: the line stops, or goes on.
+    /// Handles a pause frame: the line stops or continues.
     pub(crate) fn set_paused(&mut self, now: Nanos, is_paused: bool, frames: &mut Frames) {
         let Some(device) = &mut self.device else { return };
         let mut losses =
@@ -320,7 +321,7 @@ fn note_sojourn(sojourn: &mut Sojourn, id: FrameId, started: Nanos, frames: &Fra
     }
 }
 
-/// Frees what a queue drops, and counts it.
+/// Frees and counts what a queue drops.
 pub(crate) struct Losses<'a> {
     link: u32,
     frames: &'a mut Frames,
@@ -362,7 +363,7 @@ impl Observer<Token> for Losses<'_> {
         self.frames.tell(now, self.link, packet.frame, What::Dropped(reason));
         let frame = self.frames.get(packet.frame);
         if frame.is_owed {
-            // Before what is completed later.
+            // Credits that are completed later come after it.
             self.credits.push_first(Credit { at: now, flow: frame.owner, truesize: frame.owed() });
         }
         self.frames.lose(packet.frame);
@@ -391,7 +392,7 @@ impl Observer<Token> for Losses<'_> {
         segment
     }
 
-    /// A segment that is still in its sender's own device has a socket there, and a time to leave.
+    /// A segment that is still in its sender's own device has a socket there, and a departure time.
     fn origin(&self, packet: &Token) -> Origin {
         let frame = self.frames.get(packet.frame);
         if !frame.is_owed {

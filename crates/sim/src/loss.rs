@@ -2,16 +2,16 @@
 
 use goodqueue::Rng;
 
-/// How a link loses packets. Probabilities are shares of one, 0 to 1.
+/// How a link loses packets. Probabilities are 0 to 1.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Loss {
     /// None.
     #[default]
     None,
-    /// Each packet by itself with this probability.
+    /// Each packet is lost independently, with this probability.
     Random(f64),
     /// The Gilbert-Elliott model (Gilbert 1960, Elliott 1963): a good and a bad state, each with its own
-    /// probability of loss; the state changes after each packet.
+    /// probability of loss. The state may change after each packet.
     GilbertElliott {
         /// Probability of going from good to bad at a packet (`p`).
         to_bad: f64,
@@ -25,7 +25,7 @@ pub enum Loss {
 }
 
 impl Loss {
-    /// Whether all probabilities are probabilities.
+    /// Whether all probabilities are between 0 and 1.
     pub(crate) fn is_sound(&self) -> bool {
         let all = match *self {
             Loss::None => vec![],
@@ -35,7 +35,7 @@ impl Loss {
         all.iter().all(|p| (0.0..=1.0).contains(p))
     }
 
-    /// Share of packets lost in the long run.
+    /// The share of packets lost in the long run.
     #[must_use]
     pub fn mean(&self) -> f64 {
         match *self {
@@ -49,11 +49,11 @@ impl Loss {
     }
 }
 
-/// The model with its state and its stream of random numbers. Probabilities are kept as thresholds of
-/// 64 bits: a draw below means yes.
+/// The model with its state and its stream of random numbers. Probabilities are kept as 64-bit thresholds: a
+/// draw below the threshold means yes.
 #[derive(Clone, Debug)]
 pub(crate) struct LossState {
-    /// Per state (good, bad): threshold of loss, threshold of leaving the state.
+    /// For each state (good, bad): the threshold of loss, and the threshold of leaving the state.
     states: [(u64, u64); 2],
     is_bad: bool,
     rng: Rng,
@@ -87,10 +87,10 @@ fn hit(rng: &mut Rng, threshold: u64) -> bool {
     threshold == u64::MAX || rng.next_u64() < threshold
 }
 
-/// `p` of all 64-bit numbers lie below this.
+/// The share `p` of all 64-bit numbers is below this.
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss)]
 fn threshold(p: f64) -> u64 {
-    // The conversion saturates: 1.0 gives u64::MAX, which always hits.
+    // The conversion saturates: 1.0 gives u64::MAX, and every draw is below it.
     (p * u64::MAX as f64) as u64
 }
 

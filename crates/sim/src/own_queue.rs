@@ -1,4 +1,4 @@
-//! A queue of one's own, in the place of one of the catalogue.
+//! A queue of one's own, used like one of the catalogue.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -9,11 +9,11 @@ use goodqueue::{AnyQueue, Backlog, Nanos, Observer, Packet, Queue, Reason, Rng, 
 use crate::frame::{FrameId, Token};
 use crate::scenario::Discipline;
 
-/// A queue of one's own: two methods. Made into a [`Discipline`] by [`Discipline::own`]; each link gets a
-/// clone of its own.
+/// A queue of one's own: two methods. [`Discipline::own`] makes a [`Discipline`] of it. Each link gets its
+/// own clone.
 ///
-/// Every packet that it takes comes back once, from `dequeue` or through [`Report::drop`]; the simulation
-/// checks that, and counts what waits, what left and what was dropped or marked.
+/// It must give back every packet exactly once, from `dequeue` or through [`Report::drop`]. The simulation
+/// checks that. It counts what waits, what left, and what was dropped or marked.
 ///
 /// ```
 /// use goodqueue::{Nanos, Packet, Rate, Reason, Span};
@@ -40,36 +40,38 @@ use crate::scenario::Discipline;
 /// assert_eq!(scenario.links[Dumbbell::UP].port.as_ref().map(|port| port.queue.to_string()).as_deref(), Some("stack"));
 /// ```
 pub trait OwnQueue: fmt::Debug + Send + Sync + 'static {
-    /// Takes `packet` in, or drops it or another to make room.
+    /// Takes `packet`, or drops it or another one to make room.
     fn enqueue(&mut self, now: Nanos, packet: Token, report: &mut Report<'_>);
 
     /// The next packet that may leave at `now`. It may drop and mark packets on the way.
     fn dequeue(&mut self, now: Nanos, report: &mut Report<'_>) -> Option<Token>;
 
-    /// When `dequeue` can give a packet at the earliest if nothing else arrives; asked while it holds one. A
-    /// queue that holds packets back (a shaper) says here until when; any other gives a packet at once.
+    /// The earliest time at which `dequeue` can give a packet if nothing else arrives. It is called only
+    /// while the queue holds a packet. A queue that holds packets back (a shaper) returns until when; any
+    /// other returns `now`.
     fn next_wake(&self, now: Nanos) -> Option<Nanos> {
         Some(now)
     }
 
-    /// Random numbers for its decisions, before the first packet. Others would not repeat with the seed.
+    /// Takes the random numbers for its decisions, before the first packet. A run repeats with the seed only
+    /// if the queue uses no others.
     fn seed(&mut self, draws: Rng) {
         let _ = draws;
     }
 
-    /// Calls `each` with name and value of each counter of its own, always in the same order; the record has
-    /// them.
+    /// Calls `each` with the name and value of each of its own counters, always in the same order. They go
+    /// into the record.
     fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
         let _ = each;
     }
 }
 
-/// Where a queue of one's own reports what becomes of packets that do not leave it as they came.
+/// A queue of one's own reports here the packets that it drops or marks.
 pub struct Report<'a> {
     now: Nanos,
     held: &'a mut Held,
     observer: &'a mut dyn Observer<Token>,
-    /// What was dropped last.
+    /// The packet that was dropped last.
     dropped: Option<(FrameId, Reason)>,
 }
 
@@ -77,7 +79,7 @@ impl Report<'_> {
     /// Drops `packet`, which the queue held or is being given, and counts it under `reason`.
     ///
     /// # Panics
-    /// Where the queue does not have it.
+    /// If the queue does not have it.
     pub fn drop(&mut self, packet: Token, reason: Reason) {
         self.held.give_back(&packet);
         self.held.stats.drops += 1;
@@ -85,8 +87,8 @@ impl Report<'_> {
         self.observer.dropped(self.now, packet, reason);
     }
 
-    /// Marks `packet` with Congestion Experienced and counts it under `reason`; `false` where its sender does
-    /// not speak ECN: then it is not marked.
+    /// Marks `packet` with Congestion Experienced and counts it under `reason`; returns `false` without
+    /// marking it if its sender does not speak ECN.
     pub fn mark(&mut self, packet: &mut Token, reason: Reason) -> bool {
         let is_marked = packet.set_ce();
         if is_marked {
@@ -97,7 +99,7 @@ impl Report<'_> {
     }
 }
 
-/// A [`OwnQueue`] that can be cloned without knowing which.
+/// An [`OwnQueue`] that can be cloned through a trait object.
 trait Prototype: OwnQueue {
     fn instance(&self) -> Box<dyn Prototype>;
 }
@@ -108,7 +110,7 @@ impl<T: OwnQueue + Clone> Prototype for T {
     }
 }
 
-/// A name and a queue without packets; see [`Discipline::own`]. Equal to its own clones alone.
+/// A name and a queue without packets; see [`Discipline::own`]. It equals only its own clones.
 #[derive(Clone)]
 pub struct NamedQueue {
     name: Arc<str>,
@@ -116,14 +118,14 @@ pub struct NamedQueue {
 }
 
 impl Discipline {
-    /// A queue of one's own under `name`, which tables, charts and claims show. The name should not be
-    /// another's.
+    /// A queue of one's own under `name`, which tables, charts and claims show. Choose a name that no other
+    /// queue has.
     ///
     /// It can be in front of any line: alone, below a [`Shaper`](crate::Shaper), as one of several hardware
     /// queues ([`PortSpec::lanes`](crate::PortSpec::lanes)), and at an output of a switch
     /// ([`Buffers::Output`](crate::switch::Buffers::Output), [`Buffers::Voq`](crate::switch::Buffers::Voq)).
-    /// Each has a clone of its own. The queue that all outputs of a switch share, the leaves of `htb` and the
-    /// queues of Wi-Fi devices are those of the catalogue ([`QueueSpec`](goodqueue::QueueSpec)).
+    /// Each place gets its own clone. Other places take only queues of the catalogue: the common queue of a
+    /// switch, the leaves of `htb`, and Wi-Fi devices ([`QueueSpec`](goodqueue::QueueSpec)).
     #[must_use]
     pub fn own(name: &str, queue: impl OwnQueue + Clone) -> Discipline {
         Discipline::Own(NamedQueue { name: name.into(), prototype: Arc::new(queue) })
@@ -150,7 +152,7 @@ impl fmt::Display for NamedQueue {
     }
 }
 
-/// What a queue of one's own holds, and what it has done.
+/// What a queue of one's own holds, and its statistics.
 #[derive(Debug)]
 struct Held {
     name: Arc<str>,
@@ -179,7 +181,7 @@ impl Held {
 pub(crate) struct Running {
     queue: Box<dyn Prototype>,
     held: Held,
-    /// It is where no queue may hold packets back.
+    /// It is at a place where no queue may hold packets back.
     never_holds_back: bool,
 }
 
@@ -192,7 +194,7 @@ impl Running {
         Running { queue, held, never_holds_back: false }
     }
 
-    /// The same at an output of a switch, which asks it only when a packet can leave at once.
+    /// The same at an output of a switch. The switch does not ask a queue when it can give a packet.
     pub(crate) fn at_switch(own: &NamedQueue, draws: Rng) -> Running {
         Running { never_holds_back: true, ..Running::new(own, draws) }
     }
@@ -217,7 +219,7 @@ impl Queue<Token> for Running {
                 *packets == 0 || !self.never_holds_back,
                 "the queue `{name}` holds {packets} packets and gives none: at a switch no queue holds back"
             );
-            // Asked again at once, it would give none again, for ever.
+            // It would be asked again at once and give none again, for ever.
             let is_early = self.next_wake(now).is_some_and(|at| at <= now);
             assert!(
                 !is_early,
@@ -243,7 +245,7 @@ impl Queue<Token> for Running {
         self.held.stats
     }
 
-    /// Takes all packets out, as if it were late enough for each.
+    /// Takes all packets out, at a time that is late enough for each.
     fn reset(&mut self, now: Nanos, observer: &mut impl Observer<Token>) {
         let end = Nanos(u64::MAX);
         while self.held.backlog.packets > 0 {
@@ -259,9 +261,9 @@ impl Queue<Token> for Running {
     }
 }
 
-/// A queue of the catalogue or one's own, where either can be.
+/// A queue of the catalogue, or one's own.
 #[derive(Debug)]
-#[allow(clippy::large_enum_variant)] // One for a device, as a rule of the first kind: no box for it.
+#[allow(clippy::large_enum_variant)] // One for each device, and most are of the first kind.
 pub(crate) enum EitherQueue {
     Catalogue(AnyQueue<Token>),
     Own(Running),

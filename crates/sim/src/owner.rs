@@ -1,4 +1,4 @@
-//! Whose events a lane carries.
+//! The part of a simulation that owns the events of a lane.
 
 use std::fmt;
 

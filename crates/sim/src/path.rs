@@ -1,11 +1,11 @@
-//! Routes: the path of every pair of hosts that speak, found once.
+//! Routes: the path of every pair of hosts that communicate, found once.
 
 use std::collections::{BTreeMap, BinaryHeap};
 
 use crate::error::BuildError;
 use crate::scenario::{NodeId, Scenario};
 
-/// A place on a path: how far a frame has come. The place before the first link stands for the path.
+/// A place on a path: how far a frame has come. The place before the first link identifies the path.
 pub(crate) type Place = u32;
 
 /// What comes after the last link of a path.
@@ -14,7 +14,7 @@ pub(crate) const END: u32 = u32::MAX;
 /// The links, in order, that packets from one node to another take.
 ///
 /// # Errors
-/// [`BuildError::NoRoute`] where there is no way, [`BuildError::Invalid`] where a link ends at no node.
+/// [`BuildError::NoRoute`] if there is no path, [`BuildError::Invalid`] if a link ends at no node.
 pub fn route(scenario: &Scenario, from: NodeId, to: NodeId) -> Result<Vec<usize>, BuildError> {
     let nodes = scenario.nodes.len();
     for (index, link) in scenario.links.iter().enumerate() {
@@ -31,17 +31,18 @@ pub fn route(scenario: &Scenario, from: NodeId, to: NodeId) -> Result<Vec<usize>
     Ok(paths.links(path).map(|link| link as usize).collect())
 }
 
-/// Paths as lists of links. A route is the one with the fewest links; of several such the one whose
-/// links were named first. So a loop in a topology is harmless: no path goes through a node twice.
+/// Paths as lists of links. A route is the one with the fewest links; of several such routes, the one whose
+/// links were named first. No path goes through a node twice, so loops in a topology are harmless.
 #[derive(Debug, Default)]
 pub(crate) struct Paths {
-    /// Path after path, each with [`END`] behind it.
+    /// All paths, each followed by [`END`].
     links: Vec<u32>,
     known: BTreeMap<(NodeId, NodeId), Place>,
     /// Links that leave each node.
     leaving: Vec<Vec<u32>>,
     ends: Vec<NodeId>,
-    /// Predecessor links of the last search, and from where it was made: hosts often share one end.
+    /// The predecessor links of the last search, and the node that it began at. They are kept because many
+    /// pairs of hosts share one end.
     searched: Option<(NodeId, Vec<Option<u32>>)>,
 }
 
@@ -87,7 +88,7 @@ impl Paths {
         Ok(place)
     }
 
-    /// Breadth first: the link over which each node is reached.
+    /// Breadth-first search: the link over which each node is reached.
     fn search(&self, from: NodeId) -> Vec<Option<u32>> {
         let mut via = vec![None; self.leaving.len()];
         let mut distance = vec![u32::MAX; self.leaving.len()];
@@ -116,7 +117,7 @@ impl Paths {
         self.links[place as usize]
     }
 
-    /// The nodes that each place lies between: the ends of its path.
+    /// For each place, the two nodes at the ends of its path.
     pub(crate) fn ends_of_places(&self) -> Vec<[NodeId; 2]> {
         let mut ends = vec![[0; 2]; self.links.len()];
         for (&(from, to), &path) in &self.known {

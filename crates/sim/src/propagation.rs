@@ -1,4 +1,4 @@
-//! What is on its way over a link: delay, jitter and loss behind the line.
+//! Propagation over a link: delay, jitter and loss behind the line.
 
 use goodqueue::{Nanos, Rng, Span};
 
@@ -7,22 +7,22 @@ use crate::lanes::NEVER;
 use crate::loss::LossState;
 use crate::scenario;
 
-/// The frames on their way, in the order of arrival: a list through the frames.
+/// The frames on their way, in the order of arrival, as a linked list through the frames.
 #[derive(Debug)]
 pub(crate) struct Propagation {
     delay: Span,
     chance: Option<Box<Chance>>,
     first: FrameId,
     last: FrameId,
-    /// When the first of them lands; [`NEVER`] where there is none.
+    /// When the first frame lands; [`NEVER`] where there is none.
     first_lands: Nanos,
-    /// When the last of them, or of those before, lands.
+    /// When the last frame lands, or landed.
     last_lands: Nanos,
     /// The link that fetches its frames from here.
     pub(crate) downstream: Option<u32>,
 }
 
-/// What is left to chance.
+/// Jitter and loss.
 #[derive(Debug)]
 struct Chance {
     jitter: Option<(u64, Rng)>,
@@ -36,11 +36,11 @@ pub(crate) enum Fate {
     Lost,
     /// It is at the far end already.
     Arrived,
-    /// It is on its way, and the first to arrive of all that are.
+    /// It is on its way, and is the first to arrive.
     First(Nanos),
     /// It is on its way, behind this one.
     Behind(FrameId),
-    /// It was not let in.
+    /// The queue in front of the line was full.
     Refused,
 }
 
@@ -64,7 +64,7 @@ impl Propagation {
         self.delay
     }
 
-    /// Whether a frame may spend time here.
+    /// Whether a frame can spend time here.
     pub(crate) fn takes_time(&self) -> bool {
         self.delay > Span::ZERO || self.chance.as_ref().is_some_and(|chance| chance.jitter.is_some())
     }
@@ -84,8 +84,8 @@ impl Propagation {
         self.first_lands
     }
 
-    /// A frame leaves the line at `at`, which is `now` or later. [`Frames::follow`] must be told if it is
-    /// behind another.
+    /// A frame leaves the line at `at`, which is `now` or later. If it is behind another, the caller must
+    /// call [`Frames::follow`].
     #[inline(always)]
     pub(crate) fn begin(&mut self, now: Nanos, at: Nanos, id: FrameId, frame: &mut Frame) -> Fate {
         let mut lands = at + self.delay;
@@ -109,7 +109,7 @@ impl Propagation {
         Fate::Behind(before)
     }
 
-    /// When a frame lands that would at `lands`; `None` where it is lost.
+    /// When a frame that would land at `lands` does land, with jitter; `None` if it is lost.
     #[inline(never)]
     fn meet_chance(&mut self, lands: Nanos) -> Option<Nanos> {
         let Chance { jitter, loss } = self.chance.as_deref_mut()?;
@@ -117,11 +117,11 @@ impl Propagation {
             return None;
         }
         let Some((most, rng)) = jitter else { return Some(lands) };
-        // Jitter delays; it does not let packets overtake each other.
+        // Jitter delays packets. They do not overtake each other.
         Some((lands + Span(rng.below(most.saturating_add(1)))).max(self.last_lands))
     }
 
-    /// Takes the first frame on its way, which there is, and says when it lands.
+    /// Takes the first frame on its way and returns when it lands. There must be one.
     #[inline(always)]
     pub(crate) fn take_first(&mut self, frames: &mut Frames) -> (FrameId, Nanos) {
         let (id, at) = (self.first, self.first_lands);

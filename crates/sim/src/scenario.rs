@@ -25,7 +25,7 @@ pub type NodeId = usize;
 /// A whole scenario. Indices into its lists are the numbers used in every result.
 #[derive(Clone, Debug, Default)]
 pub struct Scenario {
-    /// Names of hosts and routers; what a node is follows from what is attached to it.
+    /// Names of hosts and routers. What a node is depends on what is attached to it.
     pub nodes: Vec<String>,
     /// Directed links.
     pub links: Vec<Link>,
@@ -43,13 +43,12 @@ pub struct Scenario {
     pub talks: Vec<Talk>,
     /// Wi-Fi channels.
     pub radios: Vec<Radio>,
-    /// Nodes that are switches; what comes to any other node is at once in front of the link that it leaves
-    /// by.
+    /// Nodes that are switches. A frame at any other node is at once at the link that it leaves by.
     pub switches: Vec<Switch>,
     /// TCP of all hosts.
     pub tcp: Config,
-    /// Hosts speak IPv6, whose header is 20 bytes longer than IPv4's. The maximum segment size of `tcp` is
-    /// the owner's to fit to it.
+    /// Hosts speak IPv6, whose header is 20 bytes longer than IPv4's. The caller must choose the maximum
+    /// segment size of `tcp` accordingly.
     pub ipv6: bool,
     /// Start of the load: the zero of the times in samples.
     pub origin: Span,
@@ -64,22 +63,22 @@ pub struct Radio {
     pub spec: RadioSpec,
     /// The node of each device, in the order of the devices.
     pub nodes: Vec<NodeId>,
-    /// Links between those nodes, by number, that are on the air. They have no queue, delay, jitter or loss
-    /// of their own.
+    /// Numbers of the links between those nodes that are on the air. They have no queue, delay, jitter or
+    /// loss of their own.
     pub links: Vec<usize>,
 }
 
-/// A node that is a switch: all links to it are its inputs, all from it its outputs, each with a line of a
-/// fixed rate and without shaper, ring and flow control. No host is there.
+/// A node that is a switch. All links to it are its inputs, all links from it its outputs. An output has a
+/// line of a fixed rate, and no shaper, ring or flow control. No host can be at the node.
 #[derive(Clone, Copy, Debug)]
 pub struct Switch {
     /// The node.
     pub node: NodeId,
-    /// Where the packets wait. Queues of outputs are those of their links.
+    /// Where the packets wait. The queue of an output is that of its link.
     pub buffers: Buffers,
-    /// The queue, where it is not an output's.
+    /// The queue, where the queues are not those of outputs.
     pub queue: QueueSpec,
-    /// Most bytes that wait in it; `None`: as many as its queues hold.
+    /// Most bytes that wait in it; `None`: limited by its queues alone.
     pub memory: Option<u64>,
 }
 
@@ -90,7 +89,7 @@ pub struct Link {
     pub from: NodeId,
     /// Node it reaches.
     pub to: NodeId,
-    /// What waits in front of the line; `None`: the link has neither queue nor rate.
+    /// Queue and line; `None`: the link has neither queue nor rate.
     pub port: Option<PortSpec>,
     /// Propagation delay.
     pub delay: Span,
@@ -110,9 +109,9 @@ impl Link {
 
 /// What waits in front of a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[allow(clippy::large_enum_variant)] // One for a link, as a rule of the first kind: no box for it.
+#[allow(clippy::large_enum_variant)] // One for each link, and most are of the first kind.
 pub enum Discipline {
-    /// One of the catalogue.
+    /// A queue of the catalogue.
     Queue(QueueSpec),
     /// `htb` over a tree of classes.
     Classes(Arc<ClassTree>),
@@ -121,7 +120,7 @@ pub enum Discipline {
 }
 
 impl Discipline {
-    /// Whether it can hold a packet back while it has some; of one's own that is not known.
+    /// Whether it can hold packets back. Of one's own queue that is not known, so the answer is yes.
     #[must_use]
     pub fn is_shaper(&self) -> bool {
         match self {
@@ -137,7 +136,7 @@ impl From<QueueSpec> for Discipline {
     }
 }
 
-/// One of the catalogue by its name and parameters, in the words of `tc`: `fq_codel,target=10ms`.
+/// A queue of the catalogue by its name and parameters, with the names of `tc`: `fq_codel,target=10ms`.
 impl FromStr for Discipline {
     type Err = SpecError;
     fn from_str(text: &str) -> Result<Discipline, SpecError> {
@@ -169,18 +168,18 @@ pub struct PortSpec {
     pub ring: Option<RingSpec>,
     /// The serial line.
     pub line: Line,
-    /// The line's nominal rate: what the queue's defaults are computed with.
+    /// The line's nominal rate. The queue's defaults are computed from it.
     pub rate: Rate,
-    /// Longest frame, bytes (1514 for Ethernet): what the queue's defaults are computed with.
+    /// The longest frame, bytes (1514 for Ethernet). The queue's defaults are computed from it.
     pub frame: u32,
-    /// Pause frames (IEEE 802.3x) to the links that feed this one: they stop when the queue holds `high`
-    /// bytes and go on when it has fallen to `low`.
+    /// Pause frames (IEEE 802.3x) to the links that feed this one. They stop when the queue holds `high`
+    /// bytes and continue when it has fallen to `low`.
     pub pause: Option<Pause>,
 }
 
 impl PortSpec {
-    /// One queue in front of an Ethernet line of `rate`, and nothing between them. With a rate of zero
-    /// serialization takes no time.
+    /// One queue directly in front of an Ethernet line of `rate`. With a rate of zero, serialization takes no
+    /// time.
     #[must_use]
     pub fn new(queue: Discipline, rate: Rate) -> PortSpec {
         let line = Serializer::new(rate).into();
@@ -200,11 +199,11 @@ impl PortSpec {
 /// Which shaper it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ShaperKind {
-    /// Linux `sch_htb.c`, one class whose rate is its ceil: a packet may leave while the bucket is not
-    /// below zero, and is paid for after (`htb_class_mode`, `htb_accnt_tokens`).
+    /// Linux `sch_htb.c`, one class whose rate is its ceil: a packet can leave while the bucket is not below
+    /// zero, and is paid for afterwards (`htb_class_mode`, `htb_accnt_tokens`).
     Htb,
-    /// Linux `sch_tbf.c:tbf_dequeue`: a packet is taken from its queue when it is the next one, and leaves
-    /// when the bucket holds all of its bytes.
+    /// Linux `sch_tbf.c:tbf_dequeue`: the next packet is taken from its queue, and leaves when the bucket
+    /// holds all of its bytes.
     Tbf,
 }
 
@@ -215,8 +214,8 @@ pub struct Shaper {
     pub kind: ShaperKind,
     /// Rate at which the bucket fills, more than zero.
     pub rate: Rate,
-    /// What the bucket holds, bytes. `tbf` passes a longer packet when it is full, where Linux drops it:
-    /// super-packets are cut before a bucket that they do not fit into.
+    /// Size of the bucket, bytes. `tbf` passes a longer packet when the bucket is full; Linux drops it.
+    /// Super-packets are cut in front of a bucket that they do not fit into.
     pub burst: u32,
 }
 
@@ -225,7 +224,7 @@ pub struct Shaper {
 pub struct Pause {
     /// Backlog at which the feeding links are paused.
     pub high: u64,
-    /// Backlog at which they may go on.
+    /// Backlog at which they may continue.
     pub low: u64,
 }
 
@@ -256,15 +255,15 @@ pub struct Flow {
     pub start: Span,
     /// When it is aborted with a reset; `None`: at the end.
     pub stop: Option<Span>,
-    /// Bytes to send; `None`: without end.
+    /// Bytes to send; `None`: unlimited.
     pub bytes: Option<u64>,
-    /// What its sender is held to, payload counted (`SO_MAX_PACING_RATE`); `None`: by nothing.
+    /// The limit of its rate, payload only (`SO_MAX_PACING_RATE`); `None`: no limit.
     pub max_rate: Option<Rate>,
 }
 
 impl Flow {
-    /// A flow from the beginning to the end of the simulation, as fast as `cc` lets it go. Its sender opens
-    /// it, and its packets are best effort (DSCP 0).
+    /// A flow from the beginning to the end of the simulation, as fast as `cc` allows. Its sender opens it.
+    /// Its packets are best effort (DSCP 0).
     #[must_use]
     pub const fn new(from: NodeId, to: NodeId, cc: CcKind) -> Flow {
         let (start, opener) = (Span::ZERO, Opener::Sender);
@@ -322,12 +321,12 @@ pub enum ProbeKind {
     Irtt,
     /// ICMP echo; gaps are uniform in the interval × (1 ± `spread`). `spread` is at least 0 and below 1.
     Ping {
-        /// Share of the interval by which a gap may differ.
+        /// The share of the interval by which a gap can differ.
         spread: f64,
     },
 }
 
-/// A probe: requests that the far end answers at once.
+/// A probe: it sends requests, and the far end answers them at once.
 #[derive(Clone, Debug)]
 pub struct Probe {
     /// Host that asks.
@@ -338,7 +337,7 @@ pub struct Probe {
     pub kind: ProbeKind,
     /// Mean time between two requests.
     pub interval: Span,
-    /// Bytes behind the UDP or ICMP header, 60 at least for [`ProbeKind::Irtt`].
+    /// Bytes behind the UDP or ICMP header; at least 60 for [`ProbeKind::Irtt`].
     pub payload: u32,
     /// Differentiated services code point, 0 to 63.
     pub dscp: u8,
@@ -349,8 +348,8 @@ pub struct Probe {
 }
 
 impl Probe {
-    /// What `ping -i interval` sends until `stop`: ICMP echo with 56 bytes of payload, 98 bytes a frame with
-    /// IPv4, at equal distances from the beginning on, best effort (DSCP 0).
+    /// What `ping -i interval` sends until `stop`, from the beginning on, at equal intervals: ICMP echo with
+    /// 56 bytes of payload (a frame of 98 bytes with IPv4), best effort (DSCP 0).
     #[must_use]
     pub const fn ping(from: NodeId, to: NodeId, interval: Span, stop: Span) -> Probe {
         let kind = ProbeKind::Ping { spread: 0.0 };
@@ -363,7 +362,7 @@ impl Probe {
 pub struct Browse {
     /// Host that it runs on.
     pub from: NodeId,
-    /// Servers: `page.host` of a page is an index into them. They resolve names too.
+    /// Servers; `page.host` of a page is an index into them. They also resolve names.
     pub hosts: Vec<NodeId>,
     /// Differentiated services code point of all that it and the servers send, 0 to 63.
     pub dscp: u8,
@@ -376,7 +375,7 @@ pub struct Browse {
 pub struct Watch {
     /// Host that it runs on.
     pub from: NodeId,
-    /// The server. It resolves names too.
+    /// The server. It also resolves names.
     pub server: NodeId,
     /// Congestion control of the server.
     pub cc: CcKind,
@@ -395,6 +394,6 @@ pub struct Talk {
     pub to: NodeId,
     /// Differentiated services code point of both directions, 0 to 63.
     pub dscp: u8,
-    /// What is talked, and when.
+    /// The kind of traffic, and when.
     pub config: PeerConfig,
 }

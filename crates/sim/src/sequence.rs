@@ -1,12 +1,12 @@
-//! First in, first out, for what mostly becomes void all at once.
+//! A FIFO whose items are mostly cleared all at once.
 
-/// A queue in one piece of memory. To append to it and to clear it takes a handful of instructions, less than
-/// in a ring; the places of what was taken one by one are used again when the queue has run empty, or half of
-/// it is such places.
+/// A queue in one piece of memory. Appending and clearing take a handful of instructions, fewer than in a
+/// ring. Places of items that were taken one by one are used again when the queue is empty, or when they are
+/// half of it.
 #[derive(Debug)]
 pub(crate) struct Sequence<T> {
     items: Vec<T>,
-    /// Where the first item is; zero where there is none.
+    /// The place of the first item; zero if the queue is empty.
     first: usize,
 }
 
@@ -16,7 +16,7 @@ impl<T> Default for Sequence<T> {
     }
 }
 
-/// Places before the first item that are never worth a move.
+/// So many free places before the first item are not worth a move.
 const SLACK: usize = 64;
 
 impl<T: Copy> Sequence<T> {
@@ -78,7 +78,7 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// Mostly appended to, so that it grows beyond the slack; 9 and 8 are the rare clear and push at the
+        /// Mostly appends, so that it grows beyond the slack. 9 is the rare clear, 8 the rare push at the
         /// front.
         #[test]
         fn agrees_with_a_ring(steps in proptest::collection::vec((0_u8..40, any::<u32>()), 0..900)) {

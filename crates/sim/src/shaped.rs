@@ -1,14 +1,14 @@
 //! A token bucket in front of any queue: Linux's `htb` with one class, and `tbf`, with the queue as leaf.
 //!
-//! A shaper is no line: it lets a packet go at once and then holds the next one back. An idle shaper
-//! delays nothing, and a packet leaves one serialization time earlier than it would leave a line.
+//! A shaper is not a line: it releases a packet at once and then holds the next one back. An idle shaper
+//! delays nothing, so a packet leaves it one serialization time earlier than it would leave a line.
 
 use goodqueue::{Backlog, Bytes, Nanos, Observer, Packet, Queue, Serializer, Span, Stats, Verdict};
 
 use crate::frame::Token;
 use crate::scenario::{Shaper, ShaperKind};
 
-/// The shaper at work. The bucket is counted in time: what the rate needs for the bytes.
+/// The shaper at work. The bucket is counted in time: the time that its bytes take at the rate.
 #[derive(Clone, Debug)]
 pub(crate) struct Shaped<Q> {
     queue: Q,
@@ -17,9 +17,9 @@ pub(crate) struct Shaped<Q> {
     /// Longest time that the bucket can hold, ns.
     buffer: i64,
     tokens: i64,
-    /// When `tokens` was right.
+    /// The time at which `tokens` was computed.
     t_c: Nanos,
-    /// What all packets so far have cost, in time at the rate.
+    /// The time that all packets so far take at the rate, ns.
     paid: i64,
     /// The packet that `tbf` has taken from its queue, and its time at the rate.
     head: Option<(Token, i64)>,
@@ -27,7 +27,7 @@ pub(crate) struct Shaped<Q> {
 }
 
 impl<Q: Queue<Token>> Shaped<Q> {
-    /// A shaper with a full bucket; `None` for a rate of zero.
+    /// A shaper with a full bucket; `None` if the rate is zero.
     pub(crate) fn new(spec: Shaper, queue: Q) -> Option<Shaped<Q>> {
         let rate = Serializer::new(spec.rate)?;
         let buffer = time_of(&mut rate.clone(), spec.burst);
@@ -48,8 +48,8 @@ impl<Q: Queue<Token>> Shaped<Q> {
         &self.queue
     }
 
-    /// Time in which the bucket was not full, by `now`: a line of its rate that was sent the same at the same
-    /// times would have been busy for so long.
+    /// The time for which the bucket was not full, by `now`. A line of this rate with the same arrivals would
+    /// have been busy for that time.
     pub(crate) fn busy_by(&self, now: Nanos) -> Span {
         Span(self.paid.saturating_sub(self.buffer - self.bucket(now)).max(0).unsigned_abs())
     }
@@ -81,7 +81,7 @@ impl<Q: Queue<Token>> Shaped<Q> {
     fn pass_tbf(&mut self, now: Nanos, observer: &mut impl Observer<Token>) -> Option<Token> {
         if self.head.is_none() {
             let packet = self.queue.dequeue(now, observer)?;
-            // A packet longer than the bucket would wait for ever: it leaves with the bucket full.
+            // A packet longer than the bucket would wait for ever, so it leaves when the bucket is full.
             self.head = Some((packet, time_of(&mut self.rate, packet.len()).min(self.buffer)));
         }
         let (packet, cost) = self.head.filter(|&(_, cost)| self.bucket(now) >= cost)?;
@@ -90,7 +90,7 @@ impl<Q: Queue<Token>> Shaped<Q> {
     }
 }
 
-/// What `bytes` take at the rate, ns.
+/// The time that `bytes` take at the rate, ns.
 fn time_of(rate: &mut Serializer, bytes: u32) -> i64 {
     i64::try_from(rate.tx_time(Bytes(u64::from(bytes))).0).unwrap_or(i64::MAX)
 }
@@ -108,7 +108,8 @@ impl<Q: Queue<Token>> Queue<Token> for Shaped<Q> {
     }
 
     fn next_wake(&self, now: Nanos) -> Option<Nanos> {
-        // Both must let the packet go: the queue, unless `tbf` has taken it out already, and the bucket.
+        // Both the queue and the bucket must release the packet; with `tbf` the queue may have done so
+        // already.
         let (needed, ready) = match self.head {
             Some((_, cost)) => (cost, now),
             None => (0, self.queue.next_wake(now)?),
@@ -148,7 +149,8 @@ mod tests {
     use super::*;
     use crate::frame::Frame;
 
-    /// When each of `lens`, all there at 1 s, leaves; in microseconds from then. 1000 bytes take 1 ms.
+    /// The packets `lens` all arrive at 1 s. Returns when each leaves, in microseconds from then. 1000 bytes
+    /// take 1 ms.
     fn leave(kind: ShaperKind, burst: u32, lens: &[u32]) -> Vec<u64> {
         let spec: QueueSpec = "pfifo:100".parse().expect("a queue");
         let rate = Rate(8_000_000);
@@ -169,14 +171,14 @@ mod tests {
         left
     }
 
-    /// A full bucket passes one packet and, being at zero, a second; then one for each packet time.
+    /// A full bucket passes one packet, and a second one when it is at zero; then one per packet time.
     #[test]
     fn htb_passes_while_the_bucket_is_not_below_zero() {
         assert_eq!(leave(ShaperKind::Htb, 1000, &[1000; 5]), [0, 0, 1000, 2000, 3000]);
         assert_eq!(leave(ShaperKind::Htb, 999, &[1000; 3]), [0, 1, 1001]);
     }
 
-    /// A queue that holds packets back itself is asked when it can let one go, not every nanosecond until
+    /// A queue that holds packets back is asked once, when it can release one, and not every nanosecond until
     /// then.
     #[test]
     fn a_queue_that_holds_back_too_is_waited_for() {
@@ -206,11 +208,11 @@ mod tests {
                 }
                 now = shaped.next_wake(now).unwrap_or(now).max(now + Span(1));
             }
-            // CoDel within some of them drops what waits for long.
+            // CoDel inside some of them drops packets that wait long.
             assert_eq!(left + shaped.stats().drops, packets, "{kind:?} over {text}: {turns} turns");
             assert!(turns <= 3 * packets, "{kind:?} over {text}: {turns} turns for {packets} packets");
-            // 1 Mbit/s is the slower of the two: 8 ms for each packet, less what goes at once: the 10 MTU of
-            // a new flow in `fq` are the most.
+            // The slower rate is 1 Mbit/s: 8 ms per packet. Some packets leave at once, at most the 10 MTU of
+            // a new flow in `fq`.
             let (took, least) =
                 (now.since(Nanos(1_000_000_000)), Span::from_millis(8) * left.saturating_sub(16));
             assert!(took >= least && took < Span::from_millis(420), "{kind:?} over {text}: {took}");

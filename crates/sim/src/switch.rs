@@ -1,22 +1,23 @@
-//! A switch at work: packets come in at inputs, wait, and go out over the lines of outputs.
+//! A switch at work: packets come in at inputs, wait, and leave over the lines of outputs.
 //!
-//! Where it keeps what it cannot send at once decides what it passes:
+//! What it can pass depends on where it keeps the packets that cannot leave at once:
 //!
-//! * [`Buffers::Input`]: a queue at each input. A head that waits for its output blocks all behind it, also
-//!   those whose outputs are free: with uniform traffic no more than 2 - sqrt 2 = 58.6 % passes (Karol,
+//! * [`Buffers::Input`]: a queue at each input. A head that waits for its output blocks all packets behind
+//!   it, also those whose outputs are free. With uniform traffic at most 2 - sqrt 2 = 58.6 % passes (Karol,
 //!   Hluchyj and Morgan, 1987).
-//! * [`Buffers::Voq`]: at each input a queue for every output, virtual output queues; who sends to whom is
-//!   agreed by iSLIP (`McKeown`, 1999), in as many rounds as bring another pair.
+//! * [`Buffers::Voq`]: virtual output queues: each input has a queue for every output. iSLIP (`McKeown`,
+//!   1999) matches inputs and outputs, in rounds until none adds a pair.
 //! * [`Buffers::Output`]: a queue at each output, as in a switch with one memory for all.
-//! * [`Buffers::Shared`]: one queue for all, whose head may have to wait for its output too.
+//! * [`Buffers::Shared`]: one queue for all. Its head can have to wait for its output too.
 //!
 //! With [`Buffers::Input`] and [`Buffers::Voq`] an input feeds one output at a time, and its queues are read
-//! at the rate of the fabric; the packet goes out over its line meanwhile, and after (cut-through into a
-//! buffer of one packet). Where all lines are as fast as the fabric and all packets as long, this is the
-//! switch in time slots of the literature. With the others the memory is as fast as all lines together.
+//! at the rate of the fabric. The packet leaves over its line during that time and after it (cut-through into
+//! a buffer of one packet). If all lines are as fast as the fabric and all packets have the same length, this
+//! is the time-slotted switch of the literature. With the other two the memory is as fast as all lines
+//! together.
 //!
-//! A queue is any that lets packets go at once, fair and managed ones too; one that holds packets back is not
-//! looked at in time.
+//! The queues can be any that release packets at once, with or without fairness and AQM. Queues that hold
+//! packets back do not work here: the switch does not ask when they can release one.
 
 use goodqueue::{
     AnyQueue, Backlog, BuildError, Bytes, Nanos, Observer, Packet, PortStats, Queue, QueueSpec, Rate, Reason,
@@ -37,7 +38,7 @@ pub enum Buffers {
 }
 
 impl Buffers {
-    /// Whether a queue is that of one output.
+    /// Whether each queue belongs to one output.
     #[must_use]
     pub const fn are_by_output(self) -> bool {
         matches!(self, Buffers::Voq | Buffers::Output)
@@ -47,7 +48,7 @@ impl Buffers {
 /// A switch to be built. `O` says which queue an output has.
 #[derive(Clone, Debug)]
 pub struct SwitchSpec<O = QueueSpec> {
-    /// Inputs, above 0.
+    /// Number of inputs, at least 1.
     pub inputs: usize,
     /// Each output's line, and the queue for what goes there.
     pub outputs: Vec<(Serializer, O)>,
@@ -55,15 +56,15 @@ pub struct SwitchSpec<O = QueueSpec> {
     pub buffers: Buffers,
     /// The queue of [`Buffers::Input`] and [`Buffers::Shared`].
     pub queue: QueueSpec,
-    /// Most bytes in all queues together; what comes above is dropped ([`Reason::Memory`]).
+    /// The most bytes in all queues together. A packet that does not fit is dropped ([`Reason::Memory`]).
     pub memory: Option<u64>,
-    /// The rate at which the queues of an input are read: no line is faster.
+    /// The rate at which the queues of an input are read. No line is faster.
     pub fabric: Rate,
     /// Longest frame, bytes.
     pub frame: u32,
 }
 
-/// Who knows where packets are to go, beside what every observer knows.
+/// An observer that also knows where packets go.
 pub trait Ports<P>: Observer<P> {
     /// The output that `packet` is for.
     fn output(&self, packet: &P) -> usize;
@@ -74,12 +75,12 @@ pub trait Ports<P>: Observer<P> {
 struct Output<P> {
     line: Serializer,
     packet: Option<P>,
-    /// When it began the last packet.
+    /// When the last packet began.
     started: Nanos,
     /// When the line is free again.
     free_at: Nanos,
     stats: PortStats,
-    /// Whom it grants first: iSLIP.
+    /// The input that it grants first (iSLIP).
     grants: usize,
 }
 
@@ -88,7 +89,7 @@ struct Output<P> {
 struct Input {
     /// When it may feed an output again.
     free_at: Nanos,
-    /// Whom it accepts first: iSLIP.
+    /// The output that it accepts first (iSLIP).
     accepts: usize,
 }
 
@@ -98,9 +99,9 @@ pub struct Switch<P: Packet, Q = AnyQueue<P>> {
     buffers: Buffers,
     memory: u64,
     fabric: Rate,
-    /// Of `Input` by input; of `Voq` by input, then output; of `Output` by output.
+    /// With `Input` by input; with `Voq` by input, then output; with `Output` by output.
     queues: Vec<Q>,
-    /// `Input` and `Shared`: the head of each queue, which waits for its output.
+    /// With `Input` and `Shared`: the head of each queue, which waits for its output.
     heads: Vec<Option<P>>,
     inputs: Vec<Input>,
     outputs: Vec<Output<P>>,
@@ -113,7 +114,7 @@ impl<P: Packet> Switch<P> {
     /// An empty switch at time 0.
     ///
     /// # Errors
-    /// Where a queue cannot be built for its line, with the number of its output.
+    /// If a queue cannot be built for its line, with the number of its output.
     pub fn new(spec: &SwitchSpec, draws: Rng) -> Result<Switch<P>, (usize, BuildError)> {
         let build = |queue: &QueueSpec, rate, draws| queue.build_with(rate, spec.frame, Nanos::ZERO, draws);
         Switch::with_queues(spec, draws, build, build)
@@ -121,9 +122,9 @@ impl<P: Packet> Switch<P> {
 }
 
 impl<P: Packet, Q: Queue<P>> Switch<P, Q> {
-    /// The same with queues of any kind. `common` builds one of [`Buffers::Input`] and [`Buffers::Shared`], and
-    /// `own` one of an output: each from what the specification says of it, for a line of this rate, with
-    /// random numbers of its own.
+    /// The same with queues of any kind. `common` builds a queue of [`Buffers::Input`] or
+    /// [`Buffers::Shared`], `own` one of an output. Each gets its part of the specification, the rate of its
+    /// line, and its own random numbers.
     pub(crate) fn with_queues<O>(
         spec: &SwitchSpec<O>,
         mut draws: Rng,
@@ -170,7 +171,7 @@ impl<P: Packet, Q: Queue<P>> Switch<P, Q> {
         })
     }
 
-    /// What waits in it; packets on lines do not.
+    /// What waits in it. Packets on lines do not count.
     #[must_use]
     pub fn backlog(&self) -> Backlog {
         self.heads.iter().flatten().fold(self.queued, |sum, head| Backlog {
@@ -186,21 +187,21 @@ impl<P: Packet, Q: Queue<P>> Switch<P, Q> {
         packet.map_or_else(Backlog::default, |packet| Backlog { packets: 1, bytes: packet.len().into() })
     }
 
-    /// What the line of `output` has done.
+    /// The counters of the line of `output`.
     #[must_use]
     pub fn line(&self, output: usize) -> PortStats {
         self.outputs[output].stats
     }
 
-    /// Time that the line of `output` spent on packets by `now`, the one on it included up to then.
+    /// The time for which the line of `output` was busy by `now`.
     #[must_use]
     pub fn busy_by(&self, output: usize, now: Nanos) -> Span {
         let output = &self.outputs[output];
         output.stats.busy - output.free_at.since(now)
     }
 
-    /// When the first bit of the packet that left `output` last, or is on its line, did; the zero of time
-    /// before the first.
+    /// When the first bit left of the packet on the line of `output`, or of the last one before; zero before
+    /// the first packet.
     #[must_use]
     pub fn started(&self, output: usize) -> Nanos {
         self.outputs[output].started
@@ -216,7 +217,7 @@ impl<P: Packet, Q: Queue<P>> Switch<P, Q> {
         self.queues.iter().skip(from).step_by(step)
     }
 
-    /// Does something with a queue, and counts what it holds.
+    /// Does something with a queue, and keeps count of what it holds.
     fn with<T>(&mut self, queue: usize, act: impl FnOnce(&mut Q) -> T) -> T {
         let queue = &mut self.queues[queue];
         let before = queue.backlog();
@@ -227,8 +228,7 @@ impl<P: Packet, Q: Queue<P>> Switch<P, Q> {
         done
     }
 
-    /// A packet has come in at `input` for `output`, both of which there are. [`Switch::connect`] sends it
-    /// on.
+    /// A packet comes in at `input` for `output`; both must exist. [`Switch::connect`] sends it on.
     pub fn arrive(
         &mut self,
         now: Nanos,
@@ -249,8 +249,8 @@ impl<P: Packet, Q: Queue<P>> Switch<P, Q> {
         self.with(at, |queue| queue.enqueue(now, packet, observer))
     }
 
-    /// A packet whose last bit has left the line of its output by `now`, with that. They come in the order of
-    /// the outputs.
+    /// A packet whose last bit has left the line of its output by `now`, and the number of that output.
+    /// Packets come in the order of the outputs.
     pub fn depart(&mut self, now: Nanos) -> Option<(usize, P)> {
         let has_ended = |output: &Output<P>| output.packet.is_some() && output.free_at <= now;
         let at = self.outputs.iter().position(has_ended)?;
@@ -261,7 +261,7 @@ impl<P: Packet, Q: Queue<P>> Switch<P, Q> {
         Some((at, packet))
     }
 
-    /// When it must be looked at next, after `now`, if nothing arrives.
+    /// When it acts next, after `now`, if nothing arrives.
     #[must_use]
     pub fn next_wake(&self, now: Nanos) -> Option<Nanos> {
         let lines = self.outputs.iter().filter(|output| output.packet.is_some()).map(|output| output.free_at);
@@ -269,8 +269,8 @@ impl<P: Packet, Q: Queue<P>> Switch<P, Q> {
         lines.chain(inputs).min()
     }
 
-    /// Lines that are free at `now` take what waits for them. Call it when all that happens at `now` has been
-    /// told.
+    /// Lines that are free at `now` take what waits for them. Call it after all arrivals and departures at
+    /// `now`.
     pub fn connect(&mut self, now: Nanos, ports: &mut impl Ports<P>) {
         match self.buffers {
             Buffers::Input => self.connect_heads(now, ports),
@@ -301,7 +301,7 @@ impl<P: Packet, Q: Queue<P>> Switch<P, Q> {
         self.outputs[output].packet.is_none() && self.outputs[output].free_at <= now
     }
 
-    /// The line of `output`, which is free, takes a packet.
+    /// The free line of `output` takes a packet.
     fn begin(&mut self, now: Nanos, output: usize, packet: P) {
         let output = &mut self.outputs[output];
         let took = output.line.tx_time(Bytes(packet.len().into()));
@@ -311,11 +311,11 @@ impl<P: Packet, Q: Queue<P>> Switch<P, Q> {
         output.packet = Some(packet);
     }
 
-    /// The same from `input`, which is free.
+    /// The same from the free `input`.
     fn feed(&mut self, now: Nanos, (input, output): (usize, usize), packet: P) {
         let read_at = now + self.fabric.tx_time(Bytes(packet.len().into()));
         self.begin(now, output, packet);
-        // Both end at once where they are as fast: what is rounded must not part them.
+        // If both are equally fast, both end at once. Rounding must not part them.
         self.inputs[input].free_at = read_at.min(self.outputs[output].free_at);
     }
 
@@ -325,8 +325,8 @@ impl<P: Packet, Q: Queue<P>> Switch<P, Q> {
         }
     }
 
-    /// Each free output takes one of the heads that are for it, each as likely (Karol, Hluchyj and Morgan,
-    /// section III).
+    /// Each free output takes one of the heads that are for it, at random with equal probability (Karol,
+    /// Hluchyj and Morgan, section III).
     fn connect_heads(&mut self, now: Nanos, ports: &mut impl Ports<P>) {
         let mut wants: Vec<(usize, usize)> = Vec::new();
         for input in 0..self.inputs.len() {
@@ -349,7 +349,7 @@ impl<P: Packet, Q: Queue<P>> Switch<P, Q> {
         }
     }
 
-    /// Inputs and outputs that agree are connected; whether it may bring more to go on.
+    /// Connects inputs and outputs that iSLIP has matched. Returns whether another call can connect more.
     fn connect_pairs(&mut self, now: Nanos, ports: &mut impl Ports<P>) -> bool {
         let before = self.queued.packets;
         for (input, output) in self.agree(now) {
@@ -358,13 +358,13 @@ impl<P: Packet, Q: Queue<P>> Switch<P, Q> {
                 self.feed(now, (input, output), packet);
             }
         }
-        // A queue may have dropped all that it had.
+        // A queue may have dropped all its packets.
         self.queued.packets < before
     }
 
-    /// iSLIP: pairs of input and output. In each round every free output grants the next free input that has
-    /// packets for it, every free input accepts the next output that grants it; the pointers move behind
-    /// pairs of the first round.
+    /// iSLIP: returns pairs of input and output. In each round every free output grants the next free input
+    /// that has packets for it, and every free input accepts the next output that grants it. Only pairs of
+    /// the first round move the pointers.
     fn agree(&mut self, now: Nanos) -> Vec<(usize, usize)> {
         let (inputs, outputs) = (self.inputs.len(), self.outputs.len());
         let mut pairs = Vec::new();

@@ -1,4 +1,4 @@
-//! What is noted of traced flows: each segment when it is sent, marked, dropped and delivered.
+//! Traces of flows: each segment when it is sent, marked, dropped and delivered.
 
 use goodqueue::{Nanos, Reason};
 
@@ -10,7 +10,7 @@ use crate::tcp::{Blocks, Segment};
 pub enum What {
     /// Its host handed it to the first link.
     Sent,
-    /// A queue gave it the CE codepoint, or it had it already.
+    /// A queue gave it the CE codepoint, or would have if it had not been marked before.
     Marked(Reason),
     /// A queue dropped it, or it was lost on the way ([`Reason::Loss`]).
     Dropped(Reason),
@@ -18,7 +18,7 @@ pub enum What {
     Delivered,
 }
 
-/// Which way a segment goes.
+/// The direction of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Leg {
     /// From the flow's sender to its receiver.
@@ -36,23 +36,23 @@ pub struct TraceEvent {
     pub what: What,
     /// Number of the flow in the scenario.
     pub flow: u32,
-    /// Which way the segment goes.
+    /// The direction of the segment.
     pub way: Leg,
-    /// Number of the link in the scenario: where it was dropped or marked, the first of its path when sent,
-    /// the last when delivered.
+    /// Number of the link in the scenario: the link where it was dropped or marked; the first link of its
+    /// path if it was sent; the last if it was delivered.
     pub link: u32,
     /// Bytes as a queue counts them, Ethernet header included.
     pub len: u32,
-    /// The IP header's DS byte, ECN included, after what happened.
+    /// The DS byte of the IP header with ECN, after the event.
     pub dsfield: u8,
     /// The segment.
     pub segment: Segment,
 }
 
-/// The flows that are traced, and what was noted of them.
+/// The flows that are traced, and their events.
 #[derive(Debug, Default)]
 pub(crate) struct Tap {
-    /// By number of flow; empty while none is traced.
+    /// By number of flow. Empty while none is traced.
     traced: Vec<bool>,
     pub(crate) events: Vec<TraceEvent>,
 }
@@ -63,7 +63,7 @@ impl Tap {
         self.traced[flow] = true;
     }
 
-    /// Whether any flow is traced: all that a packet pays for while none is.
+    /// Whether any flow is traced. While none is, this test is all that tracing costs a packet.
     pub(crate) fn is_on(&self) -> bool {
         !self.traced.is_empty()
     }

@@ -1,10 +1,10 @@
-//! Timers: of each owner at most one pending, mostly moved to later and seldom due.
+//! Timers. Each owner has at most one pending; most are moved to a later time and few expire.
 
 use goodqueue::Nanos;
 
 use crate::lanes::{Lane, NEVER};
 
-/// A time and, in the low 32 bits, a lane: one number is compared faster than two.
+/// A time in the high bits and a lane in the low 32: one number is compared faster than two.
 type Entry = u128;
 
 fn entry(at: Nanos, lane: Lane) -> Entry {
@@ -18,7 +18,7 @@ fn parts(entry: Entry) -> (Nanos, Lane) {
 
 /// Length of a slot of the wheel: 2^22 ns, about a jiffy.
 const SLOT_BITS: u32 = 22;
-/// Slots of the wheel: 4.3 s.
+/// Number of slots of the wheel: 4.3 s.
 const SLOTS: usize = 1024;
 
 fn slot(at: Nanos) -> u64 {
@@ -30,38 +30,38 @@ fn slot(at: Nanos) -> u64 {
 struct Node {
     at: Nanos,
     lane: Lane,
-    /// The next one in its slot, or the next free one.
+    /// The next node of its slot, or the next free node.
     next: u32,
 }
 
 /// No node.
 const NIL: u32 = u32::MAX;
 
-/// Timers by (time, lane). What is due in seconds is in the slots of a wheel, without order (Varghese and
-/// Lauck 1987), what is later in a heap. A slot is sorted when its time comes; what is asked for after that
-/// is in a heap of its own. So ten thousand timers cost each other nothing until their slot comes.
+/// Timers by (time, lane). Timers of the next seconds are in the slots of a timing wheel, unsorted (Varghese
+/// and Lauck 1987); later ones are in a heap. A slot is sorted when its time comes. Timers that are set for
+/// it after that go into a heap of its own. So ten thousand timers cost each other nothing until their slot
+/// comes.
 ///
-/// A timer that was brought forward leaves an invalid entry behind; one that was moved to later is not
-/// told: it fires early, its owner finds nothing due and sets it again.
+/// A timer that is brought forward leaves an invalid entry behind. A timer that is moved to a later time
+/// keeps its entry: it fires early, and its owner finds nothing due and sets it again.
 #[derive(Debug)]
 pub(crate) struct Timers {
     /// The time of the first entry; [`NEVER`] where there is none.
     first: Nanos,
-    /// Entries of the slot `current`, the first one last: the time since the slot began above 32 bits of
-    /// lane.
+    /// The entries of the slot `current`, the first one last. The high bits are the time since the slot
+    /// began, the low 32 the lane.
     sorted: Vec<u64>,
-    /// Further entries of slots up to `current`. Both are empty only where there are none at all.
+    /// Further entries of slots up to `current`. Both are empty only if there is no entry at all.
     late: Heap,
-    /// The first entry of each of the slots behind `current`, less than [`SLOTS`] ahead, at its slot modulo
-    /// [`SLOTS`].
+    /// The first entry of each slot less than [`SLOTS`] ahead of `current`, at its slot modulo [`SLOTS`].
     wheel: Box<[u32]>,
-    /// What is in the wheel, a list for each slot, and the places that are free.
+    /// The nodes of the wheel: a list for each slot, and the free nodes.
     nodes: Vec<Node>,
     free: u32,
     in_wheel: usize,
     far: Heap,
     current: u64,
-    /// What each timer waits for.
+    /// The time for which each timer is set.
     due: Vec<Nanos>,
 }
 
@@ -88,7 +88,7 @@ impl Timers {
         self.due.resize(timers.max(self.due.len()), NEVER);
     }
 
-    /// Lets timer `lane` fire at `at`, or earlier where that was said before.
+    /// Lets timer `lane` fire at `at`, or at an earlier time if that was set before.
     #[inline(always)]
     pub(crate) fn wake(&mut self, lane: Lane, at: Nanos) {
         let due = &mut self.due[lane as usize];
@@ -106,7 +106,7 @@ impl Timers {
         self.first
     }
 
-    /// Takes the first entry out; its timer, where the entry is valid.
+    /// Takes the first entry out. Returns its timer if the entry is valid.
     pub(crate) fn pop(&mut self) -> Option<Lane> {
         let sorted = self.first_sorted();
         let is_late = match (sorted, self.late.first()) {
@@ -156,7 +156,7 @@ impl Timers {
         }
     }
 
-    /// Finds the first entry; goes on to the next slot that holds a valid one where there is none yet.
+    /// Finds the first entry. If there is none yet, advances to the next slot that holds a valid one.
     fn advance(&mut self) {
         loop {
             let sorted = self.first_sorted().map_or(NEVER, |entry| parts(entry).0);
@@ -170,7 +170,7 @@ impl Timers {
         }
     }
 
-    /// Goes on by a slot, or to the first of the far ones where the wheel is empty. Nothing is sorted then.
+    /// Advances by one slot, or to the first far entry if the wheel is empty. No sorted entries may be left.
     #[allow(clippy::cast_possible_truncation)]
     fn turn(&mut self) {
         let first_far = self.far.first().map(|first| slot(parts(first).0));
@@ -199,7 +199,7 @@ impl Timers {
     }
 }
 
-/// Children of a node: a shallow heap, whose four children lie in one or two cache lines.
+/// Number of children of a node. The heap is shallow, and four children are in one or two cache lines.
 const ARITY: usize = 4;
 
 /// A heap with the least entry at the top.
@@ -233,8 +233,8 @@ impl Heap {
         self.0[hole] = entry;
     }
 
-    /// Takes out the least. The hole goes down to a leaf, for that is where the last entry mostly belongs,
-    /// and rises from there.
+    /// Takes the least entry out. The hole goes down to a leaf, since the last entry mostly belongs there,
+    /// and then rises.
     fn pop(&mut self) -> Option<Entry> {
         let last = self.0.pop()?;
         let Some(&top) = self.0.first() else { return Some(last) };

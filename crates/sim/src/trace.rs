@@ -12,12 +12,12 @@ impl Default for TraceHash {
 }
 
 impl TraceHash {
-    /// Takes in a word. Every bit of it and its place in the order count.
+    /// Mixes a word in. Every bit counts, and so does the order.
     pub(crate) fn mix(&mut self, word: u64) {
         self.0 = (self.0.rotate_left(5) ^ word).wrapping_mul(0x517c_c1b7_2722_0a95);
     }
 
-    /// The value, its high bits spread over the low ones.
+    /// The value, with the high bits spread over the low ones.
     pub(crate) fn value(self) -> u64 {
         self.0 ^ (self.0 >> 32)
     }

@@ -11,10 +11,10 @@ use crate::timers::Timers;
 #[derive(Debug)]
 pub(crate) struct Agenda {
     pub(super) now: Nanos,
-    /// What the clock will show when it is read next.
+    /// The time that the clock shows at the end of the present run.
     pub(super) horizon: Nanos,
     lanes: Lanes,
-    /// Whose each of `lanes` is. The timers' lanes follow.
+    /// The owner of each of `lanes`. The lanes of timers follow.
     owners: Vec<LaneOwner>,
     timers: Timers,
     first: FirstTimers,
@@ -78,7 +78,7 @@ impl Agenda {
         }
     }
 
-    /// Lets the timer of `owner` fire at `at`, or earlier if that was asked for before.
+    /// Lets the timer of `owner` fire at `at`, or at an earlier time if that was set before.
     #[inline(always)]
     pub(super) fn wake(&mut self, owner: LaneOwner, at: Nanos) {
         if let Some(timer) = self.timer(owner) {
@@ -86,7 +86,7 @@ impl Agenda {
         }
     }
 
-    /// The timer of `owner`; `None` where it has a lane instead.
+    /// The timer of `owner`; `None` if the owner has a lane instead.
     fn timer(&self, owner: LaneOwner) -> Option<Lane> {
         let first = &self.first;
         Some(match owner {
@@ -104,7 +104,7 @@ impl Agenda {
         })
     }
 
-    /// Whose timer it is.
+    /// The owner of a timer.
     fn owner_of_timer(&self, timer: Lane) -> LaneOwner {
         let first = &self.first;
         if timer >= first.flows {
@@ -125,20 +125,20 @@ impl Agenda {
         }
     }
 
-    /// Whose `lane` is, timers' lanes included.
+    /// The owner of `lane`, which may be that of a timer.
     pub(super) fn owner(&self, lane: Lane) -> LaneOwner {
         let owner = self.owners.get(lane as usize).copied();
         owner.unwrap_or_else(|| self.owner_of_timer(lane - self.first_timer()))
     }
 
-    /// The first lane behind those of the network. The timers have theirs from there.
+    /// The first lane behind those of the network. The lanes of timers begin there.
     #[allow(clippy::cast_possible_truncation)]
     fn first_timer(&self) -> Lane {
         self.owners.len() as Lane
     }
 
-    /// The next event, if it is due by `until`: its lane and its owner. The clock moves there. A lane keeps
-    /// its time until its owner sets the next.
+    /// The lane and the owner of the next event, if it is due by `until`. The clock advances to it. A lane
+    /// keeps its time until its owner sets another.
     #[inline(always)]
     pub(super) fn next(&mut self, until: Nanos) -> Option<(Lane, LaneOwner)> {
         loop {
@@ -161,7 +161,7 @@ impl Agenda {
         }
     }
 
-    /// The latest time that events may have.
+    /// The latest time that an event can have.
     pub(super) const LAST: Nanos = Nanos(NEVER.0 - 1);
 }
 

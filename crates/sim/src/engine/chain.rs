@@ -1,24 +1,24 @@
 //! Links that fetch their frames.
 //!
-//! Where all that comes to a link comes from one other link, and all that leaves that one goes to this, an
-//! arrival between them needs no event of its own: nothing but the second link's queue sees it. The second
-//! link fetches what has arrived when a frame is due at the far end of the last link of such a chain, or the
-//! simulation is read: frame by frame in the order of arrival and each at its own time. Its own port acts
-//! between the arrivals. So every queue sees the same packets at the same times in the same order, and a
-//! chain does the work of a whole propagation delay in one go.
+//! Suppose that all frames of a link come from one other link, and that all frames of that link go to this
+//! one. Then an arrival between them needs no event, since only the second link's queue sees it. The second
+//! link fetches the frames that have arrived when a frame is due at the far end of the last link of such a
+//! chain, or when the simulation is read. It takes them in the order of arrival, each at its own time, and
+//! its own port acts between the arrivals. So every queue sees the same packets at the same times in the same
+//! order, and a chain does the work of a whole propagation delay at once.
 //!
-//! * A link whose fate is known ahead ([`crate::link::Link::is_ahead`]) may fetch frames that are still to
-//!   land on the link before: up to the next reading.
-//! * A port is brought up to the present, no further: more may arrive.
+//! * A link that computes ahead ([`crate::link::Link::is_ahead`]) can also fetch frames that have not landed
+//!   on the link before it yet, up to the next time the simulation is read.
+//! * A port is advanced to the present and no further, since more can arrive.
 //!
-//! The far end of a chain wakes at the earliest time at which its next frame can be there. If the frame waits
+//! The far end of a chain wakes at the earliest time at which its next frame can arrive. If the frame waits
 //! in a queue, is held by jitter, is lost or is dropped, the wake-up is spurious: the far end sets a later
 //! time, and no event is counted.
 //!
-//! There is a delay between every link that fetches and the end of its chain. So what the link does shows at
-//! other lanes only at a later time, and the order within one time stays as it is. Links do not fetch in a
-//! scenario with flow control, because pause frames are sent on arrival. Nor do links on the air, shapers,
-//! and devices with several hardware queues, where a packet that waits may be overtaken.
+//! There is a delay between every link that fetches and the end of its chain. So other lanes see what the
+//! link does only at a later time, and the order of events at one time does not change. Links do not fetch in
+//! a scenario with flow control, because pause frames are sent on arrival. Nor do links on the air, shapers,
+//! and devices with several hardware queues, where a waiting packet can be overtaken.
 
 use goodqueue::{Nanos, Span};
 
@@ -27,7 +27,7 @@ use super::network::Network;
 use crate::lanes::NEVER;
 use crate::link::FAR;
 
-/// The links that come right before, or after, a link on all paths.
+/// The links that come directly before, or directly after, a link on all paths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Neighbour {
     Unknown,
@@ -70,7 +70,7 @@ impl Network {
         }
     }
 
-    /// For each link the one that all its frames go to, and that gets no others, where it may fetch them.
+    /// For each link, the link that gets all its frames and no others, if that one may fetch them.
     fn followers(&self) -> Vec<Option<u32>> {
         let mut before = vec![Neighbour::Unknown; self.links.len()];
         let mut after = before.clone();
@@ -92,7 +92,7 @@ impl Network {
         all.map(|(next, link)| next.filter(|next| !link.is_on_air() && can_fetch(next))).collect()
     }
 
-    /// Whether a frame has come to the far end of `link`. Where none has, the wake-up was spurious.
+    /// Whether a frame has come to the far end of `link`. If not, the wake-up was spurious.
     #[inline(always)]
     pub(super) fn has_landed(&mut self, agenda: &mut Agenda, link: u32) -> bool {
         self.links[link as usize].propagation.next_landing() <= agenda.now
@@ -105,7 +105,7 @@ impl Network {
         next <= agenda.now
     }
 
-    /// Brings a link that fetches to the present.
+    /// Advances a link that fetches to the present.
     #[inline(never)]
     pub(super) fn fetch(&mut self, agenda: &Agenda, link: u32) {
         let at = &self.links[link as usize];
@@ -117,15 +117,14 @@ impl Network {
         }
     }
 
-    /// The earliest time at which the next frame can be at the far end of `link`, by all that is known at
-    /// present.
+    /// The earliest time at which the next frame can be at the far end of `link`, as far as is known now.
     pub(super) fn foreseen(&mut self, agenda: &Agenda, link: u32) -> Nanos {
         self.fetch(agenda, link);
         self.foresee(link).0
     }
 
-    /// When the next frame is at the far end of `link` at the soonest, and its least length. Where nobody
-    /// fetches for the link only what has left it counts.
+    /// The earliest time at which the next frame can be at the far end of `link`, and its least length. If
+    /// the link does not fetch, only frames that have left it count.
     fn foresee(&self, link: u32) -> (Nanos, u32) {
         let at = &self.links[link as usize];
         let coming = &at.propagation;
@@ -146,8 +145,8 @@ impl Network {
         }
     }
 
-    /// A frame of `len` bytes that comes to the near end of `link` at `at` is the first to do so: the end of
-    /// the chain must wake.
+    /// A frame of `len` bytes comes to the near end of `link` at `at`, and the link had none: the end of the
+    /// chain must wake.
     pub(super) fn announce(&self, agenda: &mut Agenda, mut link: u32, mut at: Nanos, mut len: u32) {
         loop {
             let to = &self.links[link as usize];

@@ -1,4 +1,4 @@
-//! A simulation whose links fetch does what one does in which every arrival is an event.
+//! Tests that a simulation whose links fetch does the same as one in which every arrival is an event.
 
 use goodqueue::port::RingSpec;
 use goodqueue::{Backlog, PortStats, Rate, Span, Stats};
@@ -16,7 +16,7 @@ use goodqueue_probe::Sample;
 
 const MS: u64 = 1_000_000;
 
-/// A link of `(mbit, queue, ring, delay, jitter, loss)`; no port where `mbit` is zero.
+/// A link of `(mbit, queue, ring, delay, jitter, loss)`; no port if `mbit` is zero.
 type Hop = (u64, usize, bool, u64, u64, bool);
 
 const QUEUES: [&str; 5] = ["pfifo:5", "bfifo:9000", "codel", "fq_codel", "fq_codel,limit=20"];
@@ -66,7 +66,7 @@ fn scenario(hops: &[Hop]) -> Scenario {
     }
 }
 
-/// All that can be read of a simulation.
+/// Everything that can be read of a simulation.
 type Reading =
     (Vec<(Backlog, Backlog, PortStats, Stats, LinkCounters)>, Vec<(u64, TxStats)>, Arrivals, usize);
 
@@ -99,8 +99,8 @@ fn hop() -> impl Strategy<Value = Hop> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(256))]
 
-    /// Readings at odd times, of any chain, are equal to the last counter; and how often is read changes
-    /// nothing, not even the events.
+    /// Readings at arbitrary times, of any chain, are equal in every counter. How often the simulation is
+    /// read changes nothing, not even the events.
     #[test]
     fn what_is_read_is_that_of_a_simulation_with_an_event_for_each_arrival(
         hops in prop::collection::vec(hop(), 1..5),
@@ -119,8 +119,8 @@ proptest! {
         let mut unread = Simulation::new(&scenario).expect("a scenario");
         unread.run_until(one.now());
         prop_assert_eq!((unread.events(), unread.trace_hash()), (one.events(), one.trace_hash()));
-        // What becomes of each probe is the same. A loss is told when the simulation comes to know of it,
-        // which a chain may do later.
+        // What becomes of each probe is the same. A loss is reported when the simulation knows of it, and a
+        // chain can know of it later.
         for (simulation, samples) in [(&mut one, &mut ones), (&mut two, &mut twos)] {
             simulation.finish_probes();
             samples.extend(simulation.take_samples());
@@ -134,8 +134,8 @@ proptest! {
     }
 }
 
-/// Three lines in a row, each with a delay: the two behind the first fetch, each way, and a packet costs
-/// little more than the events of its bottleneck.
+/// Three lines in a row, each with a delay. In each direction the two behind the first fetch, and a packet
+/// needs few more events than those of its bottleneck.
 #[test]
 fn a_chain_has_an_event_for_each_packet_at_its_end_only() {
     let fifo = |mbit| (mbit, 0, false, MS, 0, false);
@@ -159,7 +159,7 @@ fn what_others_feed_or_follow_does_not_fetch() {
     assert_eq!(fetching(&found), 0);
     let still = scenario(&[fifo, (10, 0, false, 0, 0, false)]);
     let still = Simulation::new(&still).expect("a scenario");
-    // Links 0 and 2 lead there, 3 and 1 back: the delay is on the last of them only.
+    // Links 0 and 2 lead there, 3 and 1 back. Only the last one has a delay.
     let upstream: Vec<_> = still.network.links.iter().map(|link| link.upstream).collect();
     assert_eq!(upstream, [None, Some(3), None, None]);
 }

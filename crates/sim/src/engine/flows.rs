@@ -24,7 +24,7 @@ use crate::tcp::{Config, Opening, Rest, Rx, Tx, WIFI_PACING_SHIFT};
 #[derive(Debug)]
 pub(crate) struct Flows {
     list: Vec<Flow>,
-    /// Flows that go on now, since their host's device has room again.
+    /// Flows that continue now, because their host's device has room again.
     resumed: Vec<u32>,
     script: Script,
     /// TCP of all hosts.
@@ -35,7 +35,7 @@ pub(crate) struct Flows {
     implementation: Implementation,
 }
 
-/// Starts and stops, in the order of time.
+/// Starts and stops, in order of time.
 #[derive(Debug, Default)]
 struct Script {
     entries: Vec<(Nanos, Action)>,
@@ -52,9 +52,9 @@ pub(crate) struct Flow {
     opener: Opener,
     role: Role,
     bytes: u64,
-    /// The round of its device's credits in which it was last looked at.
+    /// The round of its device's credits in which it last got memory back.
     round: u32,
-    /// Nothing more is sent; what still arrives is nobody's.
+    /// It sends nothing more, and what still arrives is ignored.
     pub(crate) is_stopped: bool,
 }
 
@@ -63,23 +63,23 @@ pub(crate) struct Flow {
 pub(crate) enum Role {
     /// A flow of the scenario.
     Load,
-    /// What a browser or player asks on a connection.
+    /// The requests of a browser or player on a connection.
     Requests { client: u32, connection: u32 },
-    /// What it is answered.
+    /// The answers to these.
     Answers { client: u32, connection: u32 },
 }
 
-/// What a new flow is.
+/// The properties of a new flow.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct NewFlow {
     pub(crate) conversation: Conversation,
-    /// The way of the data, and that of the acknowledgements.
+    /// The path of the data, and that of the acknowledgements.
     pub(crate) paths: [Place; 2],
     pub(crate) dsfield: u8,
     pub(crate) opener: Opener,
     pub(crate) cc: CcKind,
     pub(crate) role: Role,
-    /// What it will send.
+    /// Bytes that it will send.
     pub(crate) bytes: u64,
 }
 
@@ -87,11 +87,12 @@ pub(crate) struct NewFlow {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Wire {
     path: Place,
-    /// The first link of the path: of the data's the sender's host device, whose queue is the sender's.
+    /// The first link of the path. For data it is the device of the sender's host, which belongs to the
+    /// sender's queue.
     link: u32,
     hash: u32,
     dsfield: u8,
-    /// Headers below TCP's, bytes.
+    /// Headers below that of TCP, bytes.
     lower_headers: u32,
 }
 
@@ -103,7 +104,7 @@ enum Action {
 }
 
 impl Flow {
-    /// A round of credits has ended in which all memory was given back.
+    /// Gives all memory back if a round of credits has ended.
     fn end_round(&mut self, now: Nanos, round: u32) {
         if self.round != round {
             self.round = round;
@@ -113,8 +114,8 @@ impl Flow {
 }
 
 impl Wire {
-    /// Makes the frame around its segment. `segments`: those that its packet will be cut into, each of which
-    /// has its own headers (Linux `net/core/dev.c:qdisc_pkt_len_init`).
+    /// Makes the frame around its segment. `segments` is the number of segments that the packet will be cut
+    /// into; each has its own headers (Linux `net/core/dev.c:qdisc_pkt_len_init`).
     fn wrap(&self, kind: Kind, owner: u32, segments: u32, frame: &mut Frame) {
         let segment = &frame.segment;
         let header = self.lower_headers + segment.header_len();
@@ -195,7 +196,7 @@ impl Flows {
         Ok(flows)
     }
 
-    /// Adds a flow that has not begun.
+    /// Adds a flow that has not started.
     fn add(&mut self, agenda: &mut Agenda, network: &Network, config: &Arc<Config>, new: &NewFlow) {
         let number = self.list.len();
         let scalable = new.cc.is_scalable().then(|| Arc::new(Config { ecn: true, accecn: true, ..**config }));
@@ -211,7 +212,7 @@ impl Flows {
         let wires = [wire(new.paths[0], true), wire(new.paths[1], false)];
         let own = &network.links[wires[0].link as usize];
         let config = &if own.is_on_air() {
-            // mac80211 lets its connections keep more below them.
+            // With mac80211, connections may have more data queued below them.
             Arc::new(Config { sk_pacing_shift: WIFI_PACING_SHIFT, ..**config })
         } else {
             Arc::clone(config)
@@ -246,8 +247,8 @@ impl Flows {
         Config { nodelay: true, ..self.tcp }
     }
 
-    /// The server's side of a browser's connection is up: the flow of its answers may send, with the
-    /// round-trip time that the handshake of the flow of requests has measured.
+    /// The server's side of a browser's connection is up. The flow of its answers may send, and starts with
+    /// the round-trip time that the handshake of the flow of requests measured.
     pub(super) fn establish_answers(&mut self, now: Nanos, [requests, answers]: [usize; 2], cc: CcKind) {
         let srtt = self.list[requests].tx.window().srtt;
         let (cc, config) = (self.congestion_control(cc, answers), self.client_config());
@@ -277,7 +278,7 @@ impl Flows {
         self.ipv6
     }
 
-    /// The next flow that goes on since its host's device has room again.
+    /// The next flow that continues because its host's device has room again.
     pub(super) fn take_resumed(&mut self) -> Option<usize> {
         self.resumed.pop().map(|flow| flow as usize)
     }
@@ -318,7 +319,7 @@ impl Flows {
         self.pump_tx(agenda, network, index);
     }
 
-    /// A flow sends nothing more, and nobody is told.
+    /// Stops a flow without telling its peer.
     pub(super) fn stop_silently(&mut self, index: usize) {
         self.list[index].is_stopped = true;
     }
@@ -359,7 +360,8 @@ impl Flows {
         role
     }
 
-    /// Gives senders back what the device of `link` has reported by now; those that waited for it go on.
+    /// Gives senders the memory back that the device of `link` has reported by now. Those that waited for it
+    /// continue.
     #[inline(never)]
     pub(super) fn give_back(&mut self, agenda: &Agenda, network: &mut Network, link: u32) {
         while let Some(credit) = network.links[link as usize].credits.take(agenda.now) {
@@ -367,7 +369,7 @@ impl Flows {
         }
     }
 
-    /// Gives senders back what devices on the air have returned.
+    /// Gives senders the memory back that devices on the air have returned.
     pub(super) fn take_returned(&mut self, agenda: &Agenda, network: &mut Network) {
         if !network.returned.is_empty() {
             self.take_all_returned(agenda, network);
@@ -401,7 +403,7 @@ impl Flows {
         self.pump_rx(agenda, network, index);
     }
 
-    /// Sends what the sender may send, and sees to its timer.
+    /// Sends what the sender may send, and sets its timer.
     pub(super) fn pump_tx(&mut self, agenda: &mut Agenda, network: &mut Network, index: usize) {
         let link = self.list[index].wires[0].link;
         let is_throttled = loop {
@@ -419,9 +421,9 @@ impl Flows {
         }
     }
 
-    /// Gives the sender back what its host's device is rid of by now, makes frames of what it may send, hands
-    /// them to that device's `link`, and sees to its timer. Whether small queues hold it back; `None`: memory
-    /// is to be given back one by one first.
+    /// Gives the sender the memory back of what its host's device has sent by now. Then makes frames of what
+    /// it may send, hands them to that device's link, and sets the timer. Returns whether TCP small queues
+    /// hold the sender back; `None` if memory must first be given back one by one.
     #[allow(clippy::cast_possible_truncation)]
     #[inline(always)]
     fn send_data(&mut self, agenda: &mut Agenda, network: &mut Network, index: usize) -> Option<bool> {
@@ -462,7 +464,7 @@ impl Flows {
                 if rest.is_empty() {
                     break;
                 }
-                // Nothing has become of the piece before: even where it was refused it still lies there.
+                // The previous piece is still in its place, even if it was refused.
                 built = frames.build_like(id, |id, frame| {
                     let headers = frame.len - frame.segment.len;
                     frame.segment.advance(&mut rest);
@@ -478,7 +480,7 @@ impl Flows {
         Some(tx.is_throttled())
     }
 
-    /// Sends the acknowledgements that are due, and sees to the receiver's timer.
+    /// Sends the acknowledgements that are due, and sets the receiver's timer.
     #[allow(clippy::cast_possible_truncation)]
     fn pump_rx(&mut self, agenda: &mut Agenda, network: &mut Network, index: usize) {
         loop {

@@ -1,4 +1,4 @@
-//! TCP small queues: what a sender counts as in its host's device is there.
+//! TCP small queues: a sender's count of what is in its host's device is right.
 
 use goodqueue::{Rate, Span};
 use proptest::prelude::*;
@@ -29,7 +29,8 @@ fn scenario(mbit: u64, delay: Span, flows: &[(u64, u64)]) -> Scenario {
 }
 
 proptest! {
-    /// Whether memory is given back all at once or one by one, and whoever was looked at meanwhile.
+    /// This holds whether memory is given back all at once or one by one, and whichever sender acted in
+    /// between.
     #[test]
     fn a_senders_memory_is_that_of_its_packets_in_the_device(
         mbit in 1_u64..1000,

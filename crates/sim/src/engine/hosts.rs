@@ -16,7 +16,7 @@ use crate::implementation::Implementation;
 use crate::owner::LaneOwner;
 use crate::scenario::Scenario;
 
-/// All that runs on hosts, and what it measured.
+/// Everything that runs on hosts, and what it measured.
 #[derive(Debug)]
 pub(crate) struct Hosts {
     pub(super) flows: Flows,
@@ -85,7 +85,7 @@ impl Hosts {
         }
     }
 
-    /// What is neither a TCP flow's data nor its acknowledgement.
+    /// Handles a frame that is neither data nor acknowledgement of a TCP flow.
     fn receive_datagram(&mut self, agenda: &mut Agenda, network: &mut Network, owner: usize, id: FrameId) {
         let Hosts { flows, probes, sources, web_clients, talks, samples } = self;
         let frame = *network.frames.get(id);
@@ -102,7 +102,7 @@ impl Hosts {
         network.frames.remove(id);
     }
 
-    /// Ends what has not come back. Call once, at the end.
+    /// Ends everything that is still under way. Call once, at the end.
     pub(super) fn finish(&mut self, now: Nanos, network: &mut Network) {
         self.web_clients.finish(now, &mut self.samples);
         self.probes.finish(now, &mut network.frames, &mut self.samples);

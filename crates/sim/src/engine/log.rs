@@ -7,7 +7,7 @@ use crate::frame::Frame;
 use crate::lanes::Lane;
 use crate::trace::TraceHash;
 
-/// What happened so far, in brief.
+/// A summary of what happened so far.
 #[derive(Debug, Default)]
 pub(crate) struct EventLog {
     hash: TraceHash,

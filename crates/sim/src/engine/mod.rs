@@ -1,32 +1,33 @@
-//! The simulation: the loop that takes one event after the other.
+//! The simulation: the loop over the events.
 //!
 //! # Parts
 //!
-//! Each part owns its state. What a method touches beyond its own part it takes as an argument.
+//! Each part owns its state. A method that changes another part has it as an argument.
 //!
 //! * [`agenda`]: the clock, and what happens next;
-//! * [`network`]: links, paths, switches, radios, and the frames on their way; it knows no host;
+//! * [`network`]: links, paths, switches, radios, and the frames on their way. It knows nothing of hosts;
 //! * [`hosts`]: TCP flows, probes, UDP sources, browsers and players, calls and games, and what they
 //!   measured;
 //! * [`log`]: the trace hash and the counts of what happened.
 //!
 //! # Lanes
 //!
-//! In the order in which events at one and the same time are handled (see [`crate::lanes`]):
+//! In the order in which events of the same time are handled (see [`crate::lanes`]):
 //!
-//! 1. links' ports: a line ends a packet, a ring reports, a shaper lets a packet go; by number of link;
-//! 2. links' landings: a packet comes to the far end; by number of link;
+//! 1. ports of links: a line ends a packet, a ring reports, a shaper releases a packet; by number of link;
+//! 2. landings: a packet comes to the far end of a link; by number of link;
 //! 3. switches, then radios; by number;
 //! 4. the script: starts and stops of flows, in the order of their numbers;
 //! 5. reports of a device to a sender that waits for them; by number of link;
 //! 6. probes, then UDP sources, then browsers and players, then video calls and games; by number;
 //! 7. timers of TCP flows: sender, then receiver; by number of flow.
 //!
-//! What an event causes at once (a host answers, a link without delay passes a packet on) is handled
-//! within it, first caused first. What is due at a link's port is handled before a packet is handed to it.
+//! What an event causes at once (a host answers, a link without delay passes a packet on) is part of the
+//! event, in the order of causes. What is due at a port is handled before a packet is handed to the port.
 //!
-//! A landing between two links that nobody else feeds or follows is no event: the second link fetches what
-//! has landed on the first when one of its own frames lands, or it is read. See `chain`.
+//! A landing between two links is no event if all frames of the first go to the second, and the second has no
+//! others. The second link fetches what has landed on the first when one of its own frames lands, or when it
+//! is read. See `chain`.
 
 mod agenda;
 mod chain;
@@ -72,14 +73,14 @@ impl Simulation {
     /// Builds the scenario.
     ///
     /// # Errors
-    /// What is wrong with it, by name and number.
+    /// What is wrong with the scenario, by name and number.
     pub fn new(scenario: &Scenario) -> Result<Simulation, BuildError> {
         Simulation::with(scenario, Implementation::of_process())
     }
 
-    /// As [`Simulation::new`], with the plain implementation wherever there is a fast one beside it. What
-    /// happens in the network is the same; it takes more events. For tests that hold the two against each
-    /// other: see `docs/parallel-paths.md`.
+    /// As [`Simulation::new`], but with the plain implementation wherever there are a fast one and a plain
+    /// one. The network does the same, with more events. For tests that compare the two: see
+    /// `docs/parallel-paths.md`.
     ///
     /// # Errors
     /// As [`Simulation::new`].
@@ -97,7 +98,7 @@ impl Simulation {
         Ok(simulation)
     }
 
-    /// All but the lanes and the chains of links that fetch.
+    /// Builds all but the lanes and the chains of links that fetch.
     fn without_lanes(scenario: &Scenario, implementation: Implementation) -> Result<Simulation, BuildError> {
         crate::check::check(scenario)?;
         let mut agenda = Agenda::new(scenario);
@@ -111,17 +112,16 @@ impl Simulation {
         self.agenda.set_owners(self.network.number_lanes());
     }
 
-    /// Handles all events up to and including `until`; the clock is then there.
+    /// Handles all events up to and including `until`. The clock then shows `until`.
     pub fn run_until(&mut self, until: Nanos) {
         while !self.run_some(until, u64::MAX) {}
     }
 
-    /// As [`Simulation::run_until`], but after `most` events and deliveries, counted together, it returns
-    /// false: an event may deliver thousands of packets that come at the same time. The caller may then ask
-    /// itself whether to go on, with the same `until`, or to [`Simulation::halt`]. Traces, samples and what
-    /// the air was used for may be taken in between, and nothing else read. There may be any number of events
-    /// in a time if they are nanoseconds apart: this is how to stay in charge, and what is kept until it is
-    /// taken stays in proportion to `most`.
+    /// As [`Simulation::run_until`], but returns false after `most` events and deliveries, counted together.
+    /// (One event can deliver thousands of packets that arrive at the same time.) The caller may then
+    /// continue, with the same `until`, or [`Simulation::halt`]. In between it may take traces, samples and
+    /// uses of the air, and read nothing else. A short time can have any number of events, so this method
+    /// lets the caller stop, and bounds what is kept until it is taken.
     pub fn run_some(&mut self, until: Nanos, most: u64) -> bool {
         let until = until.min(Agenda::LAST);
         self.agenda.horizon = self.agenda.now.max(until);
@@ -146,14 +146,14 @@ impl Simulation {
         true
     }
 
-    /// Leaves off in the middle of [`Simulation::run_some`], for good: the clock stays at the last event, and
-    /// all can be read.
+    /// Ends a run that [`Simulation::run_some`] has left. The clock stays at the last event, and everything
+    /// can be read.
     pub fn halt(&mut self) {
         self.agenda.horizon = self.agenda.now;
         self.catch_up();
     }
 
-    /// Brings all links to the present, so that they can be read.
+    /// Advances all links to the present, so that they can be read.
     fn catch_up(&mut self) {
         self.network.catch_up(&self.agenda);
         self.hosts.probes.report_lost(&mut self.network.frames, &mut self.hosts.samples);
@@ -184,7 +184,7 @@ impl Simulation {
         }
     }
 
-    /// Frames that have come to the far end of `link` go on; at least one has.
+    /// Frames that have come to the far end of `link` go on. At least one has.
     fn land(&mut self, link: u32) {
         loop {
             let (id, is_next_due) = self.network.take_landed(&mut self.agenda, link);
@@ -200,7 +200,7 @@ impl Simulation {
         }
     }
 
-    /// A frame is at a node: it goes to the next link of its path, or it is there.
+    /// A frame is at a node. It goes to the next link of its path, or it has arrived.
     #[inline(never)]
     fn forward(&mut self, id: FrameId) {
         let link = self.network.next_link(id);

@@ -23,7 +23,7 @@ use crate::scenario::{self, NodeId, Scenario};
 use crate::tap::What;
 use crate::wifi::Radio;
 
-/// Links, switches and radios, and all that is on its way over them.
+/// Links, switches and radios, and the frames on their way over them.
 #[derive(Debug)]
 pub(crate) struct Network {
     pub(super) links: Vec<Link>,
@@ -31,11 +31,11 @@ pub(crate) struct Network {
     pub(super) frames: Frames,
     pub(super) radios: Vec<Channel>,
     pub(super) switches: Vec<SwitchNode>,
-    /// Frames that are at a node and go on now.
+    /// Frames at a node, which go on now.
     at_node: VecDeque<FrameId>,
-    /// Frames that a host has handed to a link, and their fate there; `None`: they are still to be queued.
+    /// Frames that a host has handed to a link, and their fate there; `None` if they must still be queued.
     pub(super) handed_over: Vec<(FrameId, Option<Fate>)>,
-    /// Memory that devices on the air have given back, for senders that have not been told yet.
+    /// Memory that devices on the air have given back, and that the senders have not got yet.
     pub(super) returned: Vec<Credit>,
 }
 
@@ -68,8 +68,8 @@ impl Network {
         self.frames.hosts = ends.into_iter().map(|ends| ends.map(hash)).collect();
     }
 
-    /// Whatever has events, in the order of lanes: ports, arrivals, switches, radios. Switches come behind
-    /// links, so that they act when all that arrives at one time has.
+    /// Everything that has events, in the order of lanes: ports, arrivals, switches, radios. Switches come
+    /// after links, so that they act after all arrivals of the same time.
     #[allow(clippy::cast_possible_truncation)]
     pub(super) fn number_lanes(&mut self) -> Vec<LaneOwner> {
         let count = self.links.len() as u32;
@@ -95,7 +95,7 @@ impl Network {
     /// The path there and the path back.
     ///
     /// # Errors
-    /// There is no path, or one on which no time passes.
+    /// There is no path, or no time passes on it.
     pub(super) fn round_trip(
         &mut self,
         scenario: &Scenario,
@@ -122,7 +122,7 @@ impl Network {
         Err(BuildError::NoTime { from: name(from), to: name(to) })
     }
 
-    /// Brings all links to the present, so that they can be read.
+    /// Advances all links to the present, so that they can be read.
     #[allow(clippy::cast_possible_truncation)]
     pub(super) fn catch_up(&mut self, agenda: &Agenda) {
         for link in 0..self.links.len() {
@@ -145,8 +145,7 @@ impl Network {
         self.enter(agenda, link, id);
     }
 
-    /// Sees to the frames that a host has handed to `link`, but for those that merely wait behind others
-    /// there.
+    /// Handles the frames that a host has handed to `link`, except those that only wait behind others there.
     #[inline(never)]
     pub(super) fn send_handed_over(&mut self, agenda: &mut Agenda, link: u32) {
         let mut handed_over = std::mem::take(&mut self.handed_over);
@@ -164,7 +163,7 @@ impl Network {
         self.at_node.pop_front()
     }
 
-    /// The link that a frame at a node goes to; [`crate::path::END`] where it has arrived.
+    /// The link that a frame at a node goes to; [`crate::path::END`] if it has arrived.
     pub(super) fn next_link(&self, id: FrameId) -> u32 {
         self.paths.link(self.frames.get(id).place)
     }
@@ -193,7 +192,7 @@ impl Network {
         self.device_changed(agenda, link);
     }
 
-    /// Something is due at the port of `link`: frames whose last bit has left its line go on.
+    /// Something is due at the port of `link`. Frames whose last bit has left its line go on.
     #[inline(always)]
     fn departures(&mut self, agenda: &mut Agenda, link: u32) {
         self.links[link as usize].wake_ups += 1;
@@ -214,7 +213,7 @@ impl Network {
         self.device_changed(agenda, link);
     }
 
-    /// Does what follows for a frame on `link` from its fate there.
+    /// Does what follows from the fate of a frame on `link`.
     #[inline(always)]
     fn follow(&mut self, agenda: &mut Agenda, link: u32, id: FrameId, fate: Fate) {
         match fate {
@@ -241,8 +240,8 @@ impl Network {
         }
     }
 
-    /// Sets the time at which the device of `link` is looked at next, and tells the links that feed it to
-    /// pause or go on.
+    /// Sets the time at which the device of `link` acts next, and tells the links that feed it to pause or to
+    /// continue.
     #[inline(always)]
     fn device_changed(&mut self, agenda: &mut Agenda, link: u32) {
         let at = &mut self.links[link as usize];
@@ -256,9 +255,9 @@ impl Network {
         }
     }
 
-    /// Takes the first frame that has landed at the far end of `link`, where one has, and sets the time of
-    /// the next landing: before the frame goes on, for what it causes may land here later. Also whether the
-    /// next has landed too.
+    /// Takes the first frame that has landed at the far end of `link`, and sets the time of the next landing.
+    /// It does so before the frame goes on, because what the frame causes can land here later. Also returns
+    /// whether the next frame has landed too.
     #[inline(always)]
     pub(super) fn take_landed(&mut self, agenda: &mut Agenda, link: u32) -> (FrameId, bool) {
         let at = &mut self.links[link as usize];
@@ -273,7 +272,7 @@ impl Network {
         (id, next <= agenda.now)
     }
 
-    /// Pause frames: the links that feed `link` stop at the high mark and go on at the low one. The pause
+    /// Pause frames: the links that feed `link` stop at the high mark and continue at the low one. The pause
     /// frame takes no time.
     #[cold]
     fn flow_control(&mut self, agenda: &mut Agenda, link: u32) {
@@ -311,7 +310,7 @@ impl Network {
         self.with_radio(agenda, radio, |radio, sink| radio.advance(now, sink));
     }
 
-    /// Does something with a radio, and sees to what comes of it.
+    /// Does something with a radio, and handles what comes of it.
     fn with_radio(
         &mut self,
         agenda: &mut Agenda,
@@ -337,7 +336,7 @@ impl Network {
         }
     }
 
-    /// A frame is in a switch, and is to leave it by `port`.
+    /// A frame is in a switch, and will leave it by `port`.
     fn enter_switch(&mut self, agenda: &mut Agenda, port: SwitchPort, id: FrameId) {
         let Network { links, paths, frames, switches, .. } = self;
         let at = frames.get(id);

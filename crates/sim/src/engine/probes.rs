@@ -1,4 +1,4 @@
-//! Probes in virtual time: the same machine that measures real links, and ICMP echo.
+//! Probes in virtual time: ICMP echo, and the state machine that also measures real links.
 
 use std::collections::VecDeque;
 
@@ -36,7 +36,7 @@ struct Probe {
 
 #[derive(Debug)]
 enum Asker {
-    /// Datagrams under way are kept whole: a frame carries the place of its own in `datagrams` as the
+    /// Datagrams under way are stored in `datagrams`. A frame carries the place of its datagram as the
     /// acknowledgement number of its segment.
     Irtt {
         prober: Box<Prober>,
@@ -49,7 +49,7 @@ enum Asker {
     Ping(Ping),
 }
 
-/// ICMP echo: what is under way, oldest first.
+/// ICMP echo: the requests under way, oldest first.
 #[derive(Debug)]
 struct Ping {
     next: Option<Nanos>,
@@ -65,7 +65,7 @@ struct Ping {
 const UDP_HEADER: u32 = 8;
 
 impl Ping {
-    /// The next request where it is due.
+    /// The next request, if it is due.
     fn ask(&mut self, now: Nanos) -> Option<u32> {
         let due = self.next.filter(|&at| at <= now)?;
         let gap = Span(self.least_gap.saturating_add(self.rng.below(self.gap_range.saturating_add(1))));
@@ -77,9 +77,9 @@ impl Ping {
         Some(seq)
     }
 
-    /// When the request was sent, where it is still waited for.
+    /// When the request was sent, if its reply is still expected.
     fn answered(&mut self, seq: u32) -> Option<Nanos> {
-        // What was lost is still among the oldest: the search begins with the newest.
+        // Lost requests stay among the oldest, so the search begins with the newest.
         let at = self.waiting.iter().rposition(|&(waiting, _)| waiting == seq)?;
         self.waiting.remove(at).map(|(_, sent)| sent)
     }
@@ -196,10 +196,10 @@ impl Probes {
         match &mut probe.asker {
             Asker::Irtt { reflector, datagrams, .. } => {
                 let now = Stamp::virtual_time(agenda.now);
-                // The datagram is one of our own: the reflector finds nothing wrong with it.
+                // The datagram is one of ours, so the reflector accepts it.
                 let _ = reflector.handle(now, now, &mut datagrams[place(segment.ack)]);
             }
-            // When it was here, for the one-way delays.
+            // When it arrived, for the one-way delays.
             Asker::Ping(_) => segment.ack = agenda.now.0,
         }
         let reply = Frame {
@@ -240,7 +240,7 @@ impl Probes {
         }
     }
 
-    /// Whether a probe is still to be sent, or to come back.
+    /// Whether a probe is still to be sent or to return.
     pub(super) fn are_open(&self) -> bool {
         self.list.iter().any(|probe| match &probe.asker {
             Asker::Irtt { prober, .. } => !prober.is_done(),
@@ -248,7 +248,7 @@ impl Probes {
         })
     }
 
-    /// Ends what has not come back: each probe sent has then one sample.
+    /// Ends the probes that have not returned. Then each probe sent has one sample.
     pub(super) fn finish(&mut self, now: Nanos, frames: &mut Frames, samples: &mut Samples) {
         self.report_lost(frames, samples);
         for (index, probe) in self.list.iter_mut().enumerate() {
@@ -300,7 +300,7 @@ fn irtt(scenario: &Scenario, number: usize) -> Asker {
         stop: moment(spec.stop),
         interval: spec.interval,
         payload: spec.payload,
-        // A simulator knows what was dropped.
+        // The simulator knows what was dropped.
         least_timeout: ProberConfig::FOR_EVER,
     };
     Asker::Irtt {

@@ -19,16 +19,16 @@ use crate::wifi::{AirEvent, DeviceId, Frame, Radio, Sink, tid_of};
 #[derive(Debug)]
 pub(crate) struct Channel {
     pub(super) radio: Radio,
-    /// When the radio has something to do next, as it said last.
+    /// When the radio acts next, as it said last.
     pub(super) next: Nanos,
     pub(super) lane: Lane,
     /// Links whose senders get memory back, for use within one event.
     pub(super) credited: Vec<u32>,
-    /// What its air was used for, where that is asked for.
+    /// The uses of its air, if they were asked for.
     pub(super) log: Option<Vec<AirEvent>>,
 }
 
-/// Brings what comes out of a radio to the links and nodes.
+/// Passes what comes out of a radio to the links and nodes.
 pub(super) struct RadioSink<'a> {
     pub(super) frames: &'a mut Frames,
     pub(super) links: &'a mut [Link],
@@ -45,7 +45,7 @@ impl RadioSink<'_> {
         self.paths.link(self.frames.get(id).place)
     }
 
-    /// The sender has its memory back.
+    /// Gives the sender its memory back.
     fn credit(&mut self, at: Nanos, id: FrameId) {
         let frame = self.frames.get_mut(id);
         if std::mem::take(&mut frame.is_owed) {
@@ -121,7 +121,7 @@ impl Channel {
 }
 
 impl AirEnds {
-    /// A frame as the radio sees it that comes to the link at `now`.
+    /// What the radio sees of a frame that comes to the link at `now`.
     pub(super) fn frame(&self, now: Nanos, id: FrameId, frame: &frame::Frame) -> Frame {
         Frame {
             handle: id,
@@ -135,7 +135,7 @@ impl AirEnds {
     }
 }
 
-/// Which devices a link is between.
+/// The devices that a link is between.
 fn on_air(
     scenario: &Scenario,
     spec: &scenario::Radio,

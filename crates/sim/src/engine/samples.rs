@@ -28,7 +28,7 @@ impl Samples {
         self.origin
     }
 
-    /// A time as samples have it: from the origin on, ns.
+    /// A time as in samples: nanoseconds since the origin.
     pub(super) fn time(&self, at: Nanos) -> i64 {
         at.0.cast_signed().wrapping_sub(self.origin.0.cast_signed())
     }

@@ -21,18 +21,18 @@ pub struct Arrivals {
     pub received: u64,
     /// Received with CE.
     pub marked: u64,
-    /// Received after one that had been sent later.
+    /// Received after a datagram that was sent later.
     pub reordered: u64,
-    /// When the last one received had been sent, and its one-way delay.
+    /// When the last one received was sent, and its one-way delay.
     pub last: Option<(Nanos, Span)>,
-    /// Least one-way delay of all received, and the largest.
+    /// The least and the largest one-way delay of all received.
     pub extent: Option<(Span, Span)>,
     /// Sum of the one-way delays.
     pub sum: Span,
 }
 
 impl Arrivals {
-    /// A datagram is there that was sent at `sent`.
+    /// A datagram that was sent at `sent` has arrived.
     fn note(&mut self, now: Nanos, sent: Nanos) {
         let delay = now.since(sent);
         self.received += 1;
@@ -92,14 +92,14 @@ fn exponential(rng: &mut Rng, mean: Span) -> Span {
     Span(((-ln(uniform)) * mean.0 as f64) as u64).max(Span(1))
 }
 
-/// The natural logarithm of a number in (0, 1], by a series that uses only the four basic operations: the
-/// same bits on every machine, which a system's `ln` does not promise.
+/// The natural logarithm of a number in (0, 1], by a series of the four basic operations. It has the same
+/// bits on every machine; a system's `ln` does not promise that.
 fn ln(x: f64) -> f64 {
     let bits = x.to_bits();
     #[allow(clippy::cast_possible_wrap, clippy::cast_precision_loss)]
     let exponent = ((bits >> 52) & 0x7ff) as i64 - 1023;
     let mantissa = f64::from_bits(bits & 0x000f_ffff_ffff_ffff | 0x3ff0_0000_0000_0000);
-    // ln m = 2 artanh((m - 1) / (m + 1)), the argument is at most 1/3.
+    // ln m = 2 artanh((m - 1) / (m + 1)). The argument is at most 1/3.
     let z = (mantissa - 1.0) / (mantissa + 1.0);
     let square = z * z;
     let mut sum = 0.0;

@@ -18,16 +18,16 @@ use crate::switch::{Ports, Switch, SwitchSpec};
 #[derive(Debug)]
 pub(crate) struct SwitchNode {
     switch: Switch<Token, EitherQueue>,
-    /// The input that each link is, where it is one.
+    /// For each link, the input that it is, if it is one.
     inputs: Vec<Option<u32>>,
-    /// The link that each output is.
+    /// For each output, its link.
     outputs: Vec<u32>,
-    /// What is in it for each output, on its line too.
+    /// What is in the switch for each output, on its line too.
     held: Vec<Backlog>,
     pub(super) lane: Lane,
 }
 
-/// Tells the links by which packets are to leave a switch what becomes of them in it.
+/// Tells the outgoing links of a switch what becomes of their packets in it.
 struct Outputs<'a> {
     frames: &'a mut Frames,
     links: &'a mut [Link],
@@ -36,7 +36,7 @@ struct Outputs<'a> {
 }
 
 impl Outputs<'_> {
-    /// The link that a frame is to leave by.
+    /// The link that a frame will leave by.
     fn link(&self, token: &Token) -> u32 {
         self.paths.link(self.frames.get(token.frame).place)
     }
@@ -79,7 +79,7 @@ impl Observer<Token> for Outputs<'_> {
     }
 }
 
-/// A packet is no longer among what is held.
+/// Takes a packet out of the count of what is held.
 fn take(held: &mut Backlog, packet: &Token) {
     held.packets -= 1;
     held.bytes -= u64::from(goodqueue::Packet::len(packet));
@@ -97,17 +97,17 @@ impl SwitchNode {
         self.switch.on_line(output)
     }
 
-    /// What its line has done.
+    /// The counters of its line.
     pub(super) fn line(&self, output: usize) -> PortStats {
         self.switch.line(output)
     }
 
-    /// Time that its line spent on packets by `now`.
+    /// The time for which its line was busy by `now`.
     pub(super) fn busy_by(&self, output: usize, now: Nanos) -> Span {
         self.switch.busy_by(output, now)
     }
 
-    /// The queues that what is for it waits in, with the others' packets where they share them.
+    /// The queues in which packets for it wait. If outputs share queues, they also hold packets for others.
     pub(super) fn queues(&self, output: usize) -> impl Iterator<Item = &EitherQueue> {
         self.switch.queues_of(output)
     }
@@ -176,7 +176,7 @@ impl SwitchNode {
         Ok(SwitchNode { switch, inputs, outputs, held, lane: 0 })
     }
 
-    /// A packet comes from the link `from` and is to leave by `output`.
+    /// A packet comes from the link `from` and will leave by `output`.
     pub(super) fn arrive(
         &mut self,
         now: Nanos,
@@ -192,15 +192,14 @@ impl SwitchNode {
         self.switch.arrive(now, (input as usize, output), token, &mut outputs);
     }
 
-    /// The next packet whose last bit has left by `now`: the link that it is on, when its first bit left, and
-    /// itself.
+    /// The next packet whose last bit has left by `now`: its link, when its first bit left, and the packet.
     pub(super) fn depart(&mut self, now: Nanos) -> Option<(u32, Nanos, Token)> {
         let (output, token) = self.switch.depart(now)?;
         take(&mut self.held[output], &token);
         Some((self.outputs[output], self.switch.started(output), token))
     }
 
-    /// Connects inputs with outputs, and says when the switch acts next.
+    /// Connects inputs with outputs, and returns when the switch acts next.
     pub(super) fn connect(
         &mut self,
         now: Nanos,
@@ -219,7 +218,7 @@ enum OutputQueue<'a> {
     Own(&'a NamedQueue),
 }
 
-/// Line and queue of an output that has nothing but these.
+/// Line and queue of an output, if it has nothing else.
 fn plain(port: &PortSpec) -> Option<(Serializer, OutputQueue<'_>)> {
     let PortSpec { queue, shaper, lanes, ring, line, pause, .. } = port;
     let is_plain = shaper.is_none() && *lanes == 1 && ring.is_none() && pause.is_none();

@@ -1,4 +1,4 @@
-//! Video calls and games in virtual time: the machines that talk over real sockets.
+//! Video calls and games in virtual time, with the state machines that also run over real sockets.
 
 use goodqueue::{FlowHasher, Nanos};
 use goodqueue_probe::talk::{self, PAYLOAD, Peer, wire::MOST};
@@ -20,12 +20,12 @@ pub(crate) struct Talks {
     list: Vec<Talk>,
 }
 
-/// A call or a game at work. What is not zero of datagrams under way is kept: a frame carries its place in
-/// `datagrams` as the acknowledgement number of its segment.
+/// A call or a game at work. The contents of datagrams under way, without trailing zeros, are stored in
+/// `datagrams`. A frame carries the place as the acknowledgement number of its segment.
 #[derive(Debug)]
 struct Talk {
     client: Box<dyn Peer>,
-    /// There from the first hello on.
+    /// Exists from the first hello on.
     server: Option<Box<dyn Peer>>,
     paths: [Place; 2],
     hashes: [u32; 2],
@@ -37,7 +37,7 @@ struct Talk {
     sent: u64,
 }
 
-/// Numbers of conversations from which these begin: other client ports than those of flows and probes.
+/// The first number of their conversations. Their client ports differ from those of flows and probes.
 const NUMBERS: usize = 2 << 20;
 const UDP_HEADER: u32 = 8;
 
@@ -104,7 +104,7 @@ impl Talks {
         }
     }
 
-    /// Sends all that is due at both ends.
+    /// Sends everything that is due at both ends.
     pub(super) fn due(&mut self, agenda: &mut Agenda, network: &mut Network, index: usize) {
         self.free_lost(&mut network.frames);
         let mut buf = [0; PAYLOAD];

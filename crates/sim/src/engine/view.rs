@@ -20,13 +20,13 @@ use crate::wifi::{AirEvent, Radio};
 pub struct FlowView {
     /// Payload bytes that the receiving application has read.
     pub received: u64,
-    /// The sender's state in the words of `tcp_info`.
+    /// The sender's state, with the names of `tcp_info`.
     pub info: TcpSample,
     /// The sender's counters.
     pub stats: TxStats,
     /// Whether the connection is up.
     pub is_established: bool,
-    /// Whether all that was to be sent has been acknowledged.
+    /// Whether everything that it had to send has been acknowledged.
     pub is_done: bool,
 }
 
@@ -34,7 +34,7 @@ pub struct FlowView {
 #[derive(Debug)]
 pub struct LinkView<'a> {
     link: &'a Link,
-    /// The switch that it leaves, and by which output.
+    /// The switch that it leaves, and the output.
     port: Option<(&'a SwitchNode, usize)>,
     now: Nanos,
 }
@@ -58,7 +58,7 @@ impl LinkView<'_> {
         self.link.device.as_ref().map_or_else(Backlog::default, |device| device.ring_backlog(self.now))
     }
 
-    /// What its line has done.
+    /// The counters of its line.
     #[must_use]
     pub fn line(&self) -> PortStats {
         if let Some((node, output)) = self.port {
@@ -67,9 +67,9 @@ impl LinkView<'_> {
         self.link.device.as_ref().map_or_else(PortStats::default, |device| device.line(self.now))
     }
 
-    /// Time in which its line was at work, so far: on a packet or, where a shaper is in front of it, while
-    /// the shaper's bucket was not full. Between two times it never grows by more than what lies between
-    /// them.
+    /// The time for which its line was busy so far. With a shaper in front of the line: the time for which
+    /// the shaper's bucket was not full, if that is longer. Over any period it grows by at most the length of
+    /// the period.
     #[must_use]
     pub fn busy(&self) -> Span {
         if let Some((node, output)) = self.port {
@@ -78,14 +78,14 @@ impl LinkView<'_> {
         self.link.device.as_ref().map_or(Span::ZERO, |device| device.busy_by(self.now))
     }
 
-    /// Times from a packet's arrival at the queue until the line began it; `None` where nobody has asked for
-    /// them ([`Simulation::measure_sojourn`]).
+    /// Times from a packet's arrival at the queue until the line began it; `None` if they were not asked for
+    /// ([`Simulation::measure_sojourn`]).
     #[must_use]
     pub fn sojourn(&self) -> Option<&Histogram> {
         self.link.sojourn.as_ref().map(|sojourn| &sojourn.histogram)
     }
 
-    /// What its queues have done; of a switch whose outputs share queues, for all of these.
+    /// The statistics of its queues. If the outputs of a switch share queues, those of the shared queues.
     #[must_use]
     pub fn queue(&self) -> Stats {
         if let Some((node, output)) = self.port {
@@ -100,15 +100,15 @@ impl LinkView<'_> {
         self.link.counters
     }
 
-    /// Times that its port was looked at because something was due: its line ended a packet, its ring
-    /// reported one, or its queue was to let one go. Three for each packet that arrived at most, for a queue
-    /// says exactly when it can. A FIFO on a line of one rate is computed ahead, and is never looked at.
+    /// How often its port woke: its line ended a packet, its ring reported one, or its queue could release
+    /// one. At most three for each packet that arrived, since a queue says exactly when it can release one. A
+    /// FIFO in front of a line of one rate is computed ahead and never wakes.
     #[must_use]
     pub fn wake_ups(&self) -> u64 {
         self.link.wake_ups
     }
 
-    /// Counters of each hardware queue's queue in the words of `tc -s qdisc`.
+    /// The counters of the queue of each hardware queue, with the names of `tc -s qdisc`.
     pub fn queue_counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
         if let Some((node, output)) = self.port {
             return node.queues(output).for_each(|queue| queue.counters(each));
@@ -184,17 +184,17 @@ impl Simulation {
         self.hosts.sources.arrivals(index)
     }
 
-    /// Notes from now on what becomes of every segment of flow `index`: see [`Simulation::take_trace`]. What
-    /// is simulated stays the same.
+    /// Traces flow `index` from now on: what becomes of each of its segments. See [`Simulation::take_trace`].
+    /// Tracing does not change the simulation.
     pub fn trace_flow(&mut self, index: usize) {
         if index < self.hosts.flows.count() {
             self.network.frames.tap.follow(index);
         }
     }
 
-    /// Takes what was noted of the traced flows since the last call, in the order in which it was decided: a
-    /// loss behind a FIFO is decided when the packet arrives there, and its time may lie ahead. Take it after
-    /// each step: it is kept until then.
+    /// Takes the events of the traced flows since the last call, in the order of decision. A loss behind a
+    /// FIFO is decided when the packet arrives at the FIFO, so its time can be later than the present. Events
+    /// are kept until they are taken: call this after each step.
     pub fn take_trace(&mut self) -> std::vec::Drain<'_, TraceEvent> {
         self.network.frames.tap.events.drain(..)
     }
@@ -204,9 +204,9 @@ impl Simulation {
         self.hosts.samples.take()
     }
 
-    /// Measures from now on how long packets wait at link `index`, of those that its line begins from `from`
-    /// on and before `to`. What is simulated stays the same. Of a link on the air these are the packets of
-    /// the device that it leaves from: [`crate::wifi::Radio::measure_sojourn`].
+    /// Measures from now on how long packets wait at link `index`. Packets count that the line begins at
+    /// `from` or later, and before `to`. Measuring does not change the simulation. On a link on the air, the
+    /// packets are those of the device that it leaves: [`crate::wifi::Radio::measure_sojourn`].
     pub fn measure_sojourn(&mut self, index: usize, from: Nanos, to: Nanos) {
         let Some(link) = self.network.links.get_mut(index) else { return };
         if let Some(Device::Air(AirEnds { radio, from: device, .. })) = link.device {
@@ -221,34 +221,34 @@ impl Simulation {
         &self.network.radios[index].radio
     }
 
-    /// Keeps from now on what the air of radio `index` is used for: see [`Simulation::take_air`].
+    /// Records from now on what the air of radio `index` is used for: see [`Simulation::take_air`].
     pub fn keep_air(&mut self, index: usize) {
         if let Some(channel) = self.network.radios.get_mut(index) {
             channel.log.get_or_insert_default();
         }
     }
 
-    /// Keeps no longer what the air of radio `index` is used for.
+    /// Stops recording what the air of radio `index` is used for.
     pub fn forget_air(&mut self, index: usize) {
         if let Some(channel) = self.network.radios.get_mut(index) {
             channel.log = None;
         }
     }
 
-    /// Takes what the air of radio `index` was used for since the last call, in order; nothing where
+    /// Takes what the air of radio `index` was used for since the last call, in order; nothing if
     /// [`Simulation::keep_air`] was not called.
     pub fn take_air(&mut self, index: usize) -> Vec<AirEvent> {
         let channel = self.network.radios.get_mut(index);
         channel.and_then(|channel| channel.log.as_mut()).map(std::mem::take).unwrap_or_default()
     }
 
-    /// Whether a probe is still to be sent, or to come back.
+    /// Whether a probe is still to be sent or to return.
     #[must_use]
     pub fn has_open_probes(&self) -> bool {
         self.hosts.probes.are_open()
     }
 
-    /// Ends what has not come back: each probe sent, each page begun and each segment asked for has then one
+    /// Ends what is still under way. Then each probe sent, each page begun and each segment requested has one
     /// sample. A probe that was not dropped is under way ([`Sample::UnderWay`]), however long it takes. Call
     /// once, at the end.
     pub fn finish_probes(&mut self) {
@@ -261,8 +261,8 @@ impl Simulation {
         self.log.record(Recorder::of_hashes());
     }
 
-    /// What happened, in brief. The hashes on the way are there only where [`Simulation::keep_checkpoints`]
-    /// was called.
+    /// A summary of what happened. It has intermediate hashes only if [`Simulation::keep_checkpoints`] was
+    /// called.
     #[must_use]
     pub fn checkpoints(&self) -> Checkpoints {
         self.log.checkpoints(self.agenda.now)
@@ -278,7 +278,7 @@ impl Simulation {
         self.log.recorded_events()
     }
 
-    /// Whose a lane is.
+    /// The owner of a lane.
     pub(crate) fn owner(&self, lane: Lane) -> LaneOwner {
         self.agenda.owner(lane)
     }

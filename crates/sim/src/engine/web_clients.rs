@@ -1,7 +1,8 @@
-//! Browsers and players in virtual time: the machines that fetch over real sockets, here over simulated TCP.
+//! Browsers and players in virtual time: the state machines that also fetch over real sockets, here over
+//! simulated TCP.
 //!
-//! A connection is two flows: requests there, whose handshake is that of the connection, and answers back.
-//! Each way's data is acknowledged by packets of its own, never on the back of the other way's data.
+//! A connection is two flows: one of requests, whose handshake is that of the connection, and one of answers.
+//! The data of each is acknowledged by separate packets, never by the data of the other (no piggybacking).
 
 use goodqueue::{FlowHasher, Nanos};
 use goodqueue_probe::Sample;
@@ -32,9 +33,9 @@ pub(crate) struct WebClients {
 struct WebClient {
     fetcher: Box<dyn Fetcher>,
     from: NodeId,
-    /// Number in samples of its first page: pages are numbered over all browsers.
+    /// The number of its first page in samples. Pages are numbered over all browsers.
     first_page: u32,
-    /// The server of each page or of the video, the way there and back, and its congestion control.
+    /// The server of each page or of the video, the paths there and back, and its congestion control.
     servers: Vec<Server>,
     connections: Vec<Connection>,
     dsfield: u8,
@@ -60,18 +61,19 @@ struct Connection {
     is_closed: bool,
     /// Bytes of all requests so far.
     asked: u64,
-    /// The answer to the request that is complete with this many bytes, not begun yet.
+    /// Answers that have not begun yet. Each belongs to the request that ends at this many bytes.
     answer: Option<(u64, u64)>,
-    /// Bytes of answers that the browser knows of.
+    /// Bytes of answers that the browser was told of.
     told: u64,
 }
 
 /// A DNS query or answer, bytes of UDP payload.
 const QUERY: u32 = 60;
-/// Numbers of conversations from which browsers' begin: other client ports than the test's own.
+/// The first number of the conversations of browsers. Their client ports differ from those of the test's own
+/// flows.
 const NUMBERS: usize = 1 << 20;
 
-/// The sample of a browser whose first page has the number `first`.
+/// A sample of a browser whose first page has the number `first`.
 fn numbered(mut sample: Sample, first: u32) -> Sample {
     if let Sample::Page { page, .. } = &mut sample {
         *page += first;
@@ -160,7 +162,7 @@ impl WebClients {
         self.act(agenda, network, flows, index);
     }
 
-    /// Tells a browser or a player what happened, and does what it then wants.
+    /// Tells a browser or a player what happened, and does what it asks for.
     fn handle(
         &mut self,
         agenda: &mut Agenda,
@@ -193,7 +195,7 @@ impl WebClients {
                     flows.write(agenda, network, connection.flow, u64::from(request));
                 }
                 Action::Close { connection } => {
-                    // A reset tells the server, which drops the connection too.
+                    // A reset reaches the server, which drops the connection too.
                     let connection = &mut self.list[index].connections[connection as usize];
                     connection.is_closed = true;
                     flows.abort(agenda, network, connection.flow);
@@ -236,7 +238,7 @@ impl WebClients {
         self.handle(agenda, network, flows, samples, (index, Event::Resolved { query }));
     }
 
-    /// Opens a connection; its number follows the last one's.
+    /// Opens a connection with the next number.
     #[allow(clippy::cast_possible_truncation)]
     fn open(
         &mut self,
@@ -377,7 +379,7 @@ impl WebClient {
     #[allow(clippy::cast_possible_truncation)]
     fn query(&self, index: usize, query: u32, page: usize) -> Frame {
         Frame {
-            // The page comes along, for the way back.
+            // The page number comes along, for the way back.
             segment: Header { seq: u64::from(query), ack: page as u64, ..Header::default() },
             owner: index as u32,
             place: self.servers[page].paths[0],
