@@ -1,15 +1,15 @@
-//! What a host's administrator and its network card settle about TCP, and the kernel's clock of timers.
+//! The TCP settings of a host and its network card, and the kernel's clock of timers.
 
 use goodqueue::{Nanos, Rate, Span};
 
-/// Smallest MSS that is taken (Linux `TCP_MIN_MSS`).
+/// The smallest MSS that is accepted (Linux `TCP_MIN_MSS`).
 const MIN_MSS: u32 = 88;
 /// Largest MSS: the IPv4 total length of 65535 less both headers and the timestamp option.
 const MAX_MSS: u32 = 65_483;
 
 /// [`Config::sk_pacing_shift`] of a host with a wire: a millisecond (Linux `sock.c:sock_init_data`).
 pub(crate) const SK_PACING_SHIFT: u32 = 10;
-/// The same where a host sends through mac80211: 8 ms (Linux 6.1 `ieee80211_hw.tx_sk_pacing_shift`).
+/// The same for a host that sends through mac80211: 8 ms (Linux 6.1 `ieee80211_hw.tx_sk_pacing_shift`).
 pub(crate) const WIFI_PACING_SHIFT: u32 = 7;
 
 /// Who sends the SYN.
@@ -21,8 +21,8 @@ pub enum Opening {
     Passive,
 }
 
-/// The sysctls of `net.ipv4` and what of the device TCP depends on. The default is that of Linux 6.1 with
-/// HZ 250 and an MTU of 1500.
+/// The sysctls of `net.ipv4`, and the properties of the device that TCP depends on. The default is that of
+/// Linux 6.1 with HZ 250 and an MTU of 1500.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Config {
     /// Payload bytes of a full segment, 88 to 65483 (values outside are clamped).
@@ -33,10 +33,10 @@ pub struct Config {
     pub ecn: bool,
     /// Ask for accurate feedback of ECN (RFC 9768) and grant it when asked; needs `ecn`.
     pub accecn: bool,
-    /// The device takes super-packets of many segments.
+    /// The device accepts super-packets of many segments (TSO).
     pub tso: bool,
-    /// Build super-packets even where the device takes none, and cut them in the kernel just before it: what
-    /// Linux always does since 4.17. Segments then leave one by one, but in the bursts of super-packets.
+    /// Build super-packets even if the device accepts none, and cut them in the kernel just above it. Linux
+    /// always does so since 4.17. Segments then leave one by one, but in the bursts of super-packets.
     pub gso: bool,
     /// One jiffy. Retransmission, probe and delayed-ACK timers expire on its multiples.
     pub tick: Span,
@@ -50,11 +50,11 @@ pub struct Config {
     pub pacing_ca_ratio: u32,
     /// Most bytes (truesize) an unpaced connection may have in its host's queue and device.
     pub limit_output_bytes: u32,
-    /// A super-packet lasts 2^-`sk_pacing_shift` s at the pacing rate, and about as much of the connection
-    /// may be in its host's queue and device (TCP small queues). 1 to 20.
+    /// A super-packet lasts 2^-`sk_pacing_shift` s at the pacing rate. About as much of the connection may be
+    /// in its host's queue and device (TCP small queues). 1 to 20.
     pub sk_pacing_shift: u32,
-    /// What a connection's pacing rate is held to, payload counted (`SO_MAX_PACING_RATE`); it is paced then.
-    /// `None`: by nothing.
+    /// The limit of a connection's pacing rate, payload only (`SO_MAX_PACING_RATE`). With a limit, the
+    /// connection is paced. `None`: no limit.
     pub max_pacing_rate: Option<Rate>,
     /// Restart from the initial window after idle time (RFC 2861).
     pub slow_start_after_idle: bool,
@@ -86,7 +86,7 @@ impl Default for Config {
 }
 
 impl Config {
-    /// The same with every value in its range.
+    /// The same settings, with every value clamped to its range.
     pub(crate) fn clamped(&self) -> Config {
         Config {
             mss: self.mss.clamp(MIN_MSS, MAX_MSS),
@@ -108,9 +108,9 @@ impl Config {
 }
 
 /// Kernel memory that a packet of `frame_len` bytes (Ethernet header included) is charged for (Linux
-/// `skb->truesize`): up to one page half the data, headroom and shared information rounded up to the
-/// allocator's power of two and 256 for the descriptor, 2304 for 1514; a super-packet's data is in page
-/// fragments, so it costs its length and the descriptor with its head.
+/// `skb->truesize`): up to half a page, it is data, headroom and shared information, rounded up to the
+/// allocator's power of two, and 256 for the descriptor: 2304 for a frame of 1514. The data of a super-packet
+/// is in page fragments, so it costs its length and the descriptor with its head.
 #[must_use]
 pub const fn truesize(frame_len: u32) -> u32 {
     const HEAD: u32 = 384;
@@ -141,9 +141,9 @@ impl Ticks {
         Span(self.0 * count)
     }
 
-    /// When a timer armed at `now` for `delay` runs. The timer wheel never fires early: it waits for the
-    /// bucket after the one the expiry falls into, and buckets are 1, 8, 64.. jiffies wide for delays below
-    /// 63, 504, 4032.. jiffies (Linux 6.1 `timer.c:calc_index`).
+    /// When a timer that is armed at `now` for `delay` expires. The timer wheel never fires early: it waits
+    /// for the bucket after the one the expiry falls into, and buckets are 1, 8, 64.. jiffies wide for delays
+    /// below 63, 504, 4032.. jiffies (Linux 6.1 `timer.c:calc_index`).
     pub(super) fn deadline(self, now: Nanos, delay: Span) -> Nanos {
         self.expiry(now, self.count(delay))
     }

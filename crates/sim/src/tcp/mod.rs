@@ -1,5 +1,4 @@
-//! TCP as Linux 6.1 sends and receives it, as far as it shapes queues: state machines without clock,
-//! socket or payload.
+//! TCP as in Linux 6.1, as far as it matters for queues: state machines without clock, socket or payload.
 
 pub mod cc;
 mod config;

@@ -1,5 +1,5 @@
-//! What SYN and SYN-ACK say of ECN: RFC 3168 section 6.1.1, and RFC 9768 section 3.1.1 for accurate feedback.
-//! Neither of them is ECN-capable itself.
+//! What SYN and SYN-ACK say about ECN: RFC 3168 section 6.1.1, and RFC 9768 section 3.1.1 for accurate
+//! feedback. Neither of them is ECN-capable itself.
 
 use super::segment::{Flags, Header};
 
@@ -17,7 +17,7 @@ pub(super) fn ask(syn: &mut Header, ecn: bool, accurate: bool) {
     }
 }
 
-/// What is agreed on by the side that a SYN comes to: whether ECN, and whether accurate feedback.
+/// What the side that receives a SYN agrees to: ECN, and accurate feedback.
 pub(super) fn asked(syn: &Header, ecn: bool, accurate: bool) -> (bool, bool) {
     let accurate = accurate && syn.ace() == ASKS;
     (accurate || (ecn && syn.flags.has(Flags::ECE.with(Flags::CWR))), accurate)
@@ -32,7 +32,7 @@ pub(super) fn grant(syn_ack: &mut Header, ecn: bool, accurate: bool) {
     }
 }
 
-/// What is agreed on by the side that a SYN-ACK comes to.
+/// What the side that receives a SYN-ACK agrees to.
 pub(super) fn granted(syn_ack: &Header, ecn: bool, accurate: bool) -> (bool, bool) {
     let accurate = accurate && syn_ack.ace() == GRANTS;
     (accurate || (ecn && syn_ack.ace() & 0b011 == 0b001), accurate)

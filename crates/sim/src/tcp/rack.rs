@@ -4,7 +4,7 @@ use goodqueue::{Nanos, Span};
 
 /// Duplicate acknowledgements that mean loss before any reordering was seen (`tcp_reordering`).
 pub(super) const REORDERING: u32 = 3;
-/// Most segments of reordering that are believed (`tcp_max_reordering`).
+/// The most segments of reordering that are assumed (`tcp_max_reordering`).
 const MAX_REORDERING: u64 = 300;
 /// Recoveries for which a widened reordering window is kept.
 const PERSIST: u8 = 16;
@@ -12,7 +12,7 @@ const PERSIST: u8 = 16;
 /// State of RACK (RFC 8985 section 5.3) and of the reordering seen.
 #[derive(Clone, Debug)]
 pub(super) struct Rack {
-    /// Send time of the segment sent last among those delivered.
+    /// Of the segments delivered, the send time of the one sent last.
     pub(super) mstamp: Nanos,
     /// Its end.
     pub(super) end_seq: u64,
@@ -24,9 +24,9 @@ pub(super) struct Rack {
     reo_wnd_steps: u8,
     /// Recoveries until the window is reset.
     persist: u8,
-    /// A DSACK that may be due to reordering came since.
+    /// A DSACK that can be due to reordering came since then.
     pub(super) dsack_seen: bool,
-    /// The state above is news that losses can be inferred from.
+    /// The state above has changed since losses were inferred from it.
     pub(super) advanced: bool,
     /// Reordering was seen on this connection.
     pub(super) reord_seen: bool,
@@ -55,8 +55,8 @@ impl Rack {
         }
     }
 
-    /// A segment was delivered (RFC 8985 section 6.2 step 2). One that was retransmitted and answered
-    /// sooner than any round trip is taken for its original.
+    /// A segment was delivered (RFC 8985 section 6.2 step 2). If it was retransmitted and is answered sooner
+    /// than any round trip, the original was delivered.
     pub(super) fn advance(
         &mut self,
         now: Nanos,
@@ -77,8 +77,8 @@ impl Rack {
         }
     }
 
-    /// The reordering window (RFC 8985 section 6.2 step 4): none on the strength of three duplicate
-    /// acknowledgements or in recovery, as long as no reordering was seen.
+    /// The reordering window (RFC 8985 section 6.2 step 4): zero after three duplicate acknowledgements or in
+    /// recovery, as long as no reordering was seen.
     pub(super) fn reo_wnd(&self, recovering: bool, sacked_out: u32, min_rtt: Span, srtt: Span) -> Span {
         if !self.reord_seen && (recovering || sacked_out >= self.reordering) {
             return Span::ZERO;
@@ -86,8 +86,8 @@ impl Rack {
         Span((min_rtt.0 >> 2).saturating_mul(u64::from(self.reo_wnd_steps))).min(srtt)
     }
 
-    /// Adapts the window to DSACKs, at most once a round trip. `prior_delivered`: what was delivered when
-    /// the segment just acknowledged was sent; 0: unknown.
+    /// Adapts the window to DSACKs, at most once a round trip. `prior_delivered` is the delivered count when
+    /// the segment just acknowledged was sent; 0 if unknown.
     pub(super) fn update_reo_wnd(&mut self, prior_delivered: u64, delivered: u64) {
         if prior_delivered == 0 {
             return;

@@ -3,13 +3,13 @@
 use super::config::Ticks;
 use goodqueue::Span;
 
-/// Least variance that goes into the timeout: with it the timeout is never below 200 ms.
+/// The least variance in the timeout. It keeps the timeout at 200 ms or more.
 const RTO_MIN_US: u32 = 200_000;
 /// Timeout before the first sample (RFC 6298 section 2.1).
 pub(super) const RTO_INITIAL: Span = Span::from_secs(1);
 /// Longest timeout.
 pub(super) const RTO_MAX: Span = Span::from_secs(120);
-/// Timeout where the handshake gave no sample (RFC 6298 section 5.7).
+/// Timeout if the handshake gave no sample (RFC 6298 section 5.7).
 const RTO_FALLBACK_US: u32 = 3_000_000;
 
 /// Smoothed round-trip time and its variance, microseconds (Linux `tcp_rtt_estimator`).
@@ -56,9 +56,9 @@ impl Rtt {
         self.mdev_max = RTO_FALLBACK_US;
     }
 
-    /// Takes one sample. RFC 6298 section 2 with alpha 1/8 and beta 1/4, but: a falling time moves the
-    /// deviation by 1/32 only, the timeout uses the largest deviation of a round trip, and that one falls
-    /// by a quarter each round trip.
+    /// Takes one sample. RFC 6298 section 2 with alpha 1/8 and beta 1/4, with three differences: a falling
+    /// time moves the deviation by 1/32 only; the timeout uses the largest deviation of a round trip; that
+    /// largest deviation falls by a quarter each round trip.
     pub(super) fn sample(&mut self, sample: Span, snd_una: u64, snd_nxt: u64) {
         let micros = u32::try_from(sample.0 / 1000).unwrap_or(u32::MAX >> 4).min(u32::MAX >> 4);
         if self.srtt8 == 0 {
@@ -132,7 +132,7 @@ mod tests {
         rtt.sample(Span::from_secs(1), 1, 10);
         assert_eq!(rtt.rttvar, 2_000_000);
         rtt.sample(Span::from_secs(1), 11, 20);
-        // The first round trip ends with its own largest deviation; the next has 1.125 s at most.
+        // The first round trip ends with its own largest deviation. The next has at most 1.125 s.
         assert_eq!(rtt.rttvar, 2_000_000);
         rtt.sample(Span::from_secs(1), 21, 30);
         assert_eq!(rtt.mdev, 1_125_000);

@@ -1,8 +1,8 @@
-//! The segments sent and not yet cumulatively acknowledged: what SACK, loss detection and the delivery
-//! rate know of each (RFC 6675's scoreboard), in a ring that grows.
+//! The segments sent and not yet cumulatively acknowledged, with what SACK, loss detection and the delivery
+//! rate know about each (RFC 6675's scoreboard), in a ring that grows.
 //!
-//! No operation looks at the whole window. A segment is in one of three places, and its two links serve
-//! that place: in flight (list in order of transmission), lost and waiting for retransmission (list in
+//! No operation walks over the whole window. A segment is in one of three states, and its two links belong to
+//! that state: in flight (a list in order of transmission), lost and waiting for retransmission (a list in
 //! order of sequence), or reported by SACK (a forest of skip pointers over runs of such segments).
 
 use goodqueue::Nanos;
@@ -10,7 +10,7 @@ use goodqueue::Nanos;
 /// No link.
 pub(super) const NIL: u32 = u32::MAX;
 
-/// Places of the smallest ring.
+/// Number of places of the smallest ring.
 const LEAST: u32 = 8;
 
 /// SACK has reported it (Linux `TCPCB_SACKED_ACKED`).
@@ -23,7 +23,7 @@ pub(super) const RETRANS: u8 = 4;
 pub(super) const EVER: u8 = 8;
 /// It ends with FIN.
 pub(super) const FIN: u8 = 16;
-/// It was sent while the sender had too little to send.
+/// It was sent while the application limited the sender.
 pub(super) const APP_LIMITED: u8 = 32;
 /// The delivery rate has used it.
 pub(super) const SAMPLED: u8 = 64;
@@ -75,7 +75,8 @@ pub(super) struct Stamps {
     pub(super) delivered: Nanos,
 }
 
-/// The [`Stamps`] of the ring's places. Behind a pointer: most senders do not ask for the delivery rate.
+/// The [`Stamps`] of the ring's places. They are behind a pointer, since most senders do not use the delivery
+/// rate.
 #[derive(Clone, Debug, Default)]
 struct Rated(Vec<Stamps>);
 
@@ -140,7 +141,7 @@ impl List {
     }
 }
 
-/// The place `offset` behind `pos` in a ring of `size`, which neither exceeds.
+/// The place `offset` behind `pos` in a ring of `size`. Neither is larger than `size`.
 fn wrap(pos: u32, offset: u32, size: u32) -> u32 {
     let place = pos + offset;
     if place >= size { place - size } else { place }
@@ -159,11 +160,11 @@ pub(super) struct Run {
     pub(super) last_delivered: u32,
 }
 
-/// The ring: of any size, for it is to be no larger than the window needs.
+/// The ring. Its size need not be a power of two, so it is no larger than the window needs.
 #[derive(Clone, Debug)]
 pub(super) struct Scoreboard {
     slots: Vec<Slot>,
-    /// For each of them, where the delivery rate is asked for.
+    /// The stamps of each segment, if the delivery rate is used.
     stamps: Option<Box<Rated>>,
     head: u32,
     len: u32,
@@ -171,12 +172,12 @@ pub(super) struct Scoreboard {
     flight: List,
     /// Lost and not retransmitted, in order of sequence.
     pending: List,
-    /// Last insertion into `pending`: losses come in ascending runs.
+    /// The last insertion into `pending`, since losses come in ascending runs.
     hint: u32,
 }
 
 impl Scoreboard {
-    /// Nothing outstanding, nothing allocated; `is_rated`: the delivery rate will be asked for.
+    /// An empty scoreboard, which allocates nothing. `is_rated`: the delivery rate will be used.
     pub(super) fn new(is_rated: bool) -> Scoreboard {
         Scoreboard {
             slots: Vec::new(),
@@ -243,8 +244,8 @@ impl Scoreboard {
         Some((pos, &self.slots[pos as usize]))
     }
 
-    /// Adds the `segs` segments of a packet just sent, of `len` bytes, as they are in flight: `first` without
-    /// its length, each of `mss` but the last, which has the flags `last`.
+    /// Adds the `segs` segments of a packet of `len` bytes that was just sent. `first` is the first one,
+    /// without its length. Each has `mss` bytes but the last, which has the flags `last`.
     #[allow(clippy::cast_possible_truncation)]
     pub(super) fn push_packet(
         &mut self,
@@ -279,7 +280,7 @@ impl Scoreboard {
         self.flight.tail = pos;
     }
 
-    /// Notes what `segs` segments from `pos` on remember for the delivery rate.
+    /// Stores what `segs` segments from `pos` on remember for the delivery rate.
     #[inline(never)]
     fn stamp(&mut self, pos: u32, segs: u32, stamps: Stamps) {
         let size = self.size();
@@ -289,19 +290,19 @@ impl Scoreboard {
         }
     }
 
-    /// What the segment at `pos` remembers for the delivery rate, if that is asked for.
+    /// What the segment at `pos` remembers for the delivery rate, if that is used.
     pub(super) fn stamps(&self, pos: u32) -> Option<Stamps> {
         self.stamps.as_ref().map(|rated| rated.0[pos as usize])
     }
 
-    /// Makes room for `segs` more, and for half as many again as there are. One place stays free, so that the
-    /// end is not the head.
+    /// Makes room for `segs` more segments, and for half as many again as there are. One place stays free, so
+    /// that the end is not the head.
     #[cold]
     fn grow(&mut self, segs: u32) {
         self.resize((self.len + self.len / 2).max(self.len + segs + 1).max(LEAST));
     }
 
-    /// Gives back what a larger window needed.
+    /// Gives back memory that a larger window needed.
     #[cold]
     pub(super) fn fit(&mut self) {
         let size = (self.len + self.len / 2).max(LEAST);
@@ -310,7 +311,7 @@ impl Scoreboard {
         }
     }
 
-    /// Moves everything to a ring of `size`, with the head at its beginning: every link is translated.
+    /// Moves everything to a ring of `size` with the head at its beginning, and translates every link.
     #[allow(clippy::cast_possible_truncation)]
     fn resize(&mut self, size: u32) {
         let translate = |pos: u32| {
@@ -336,7 +337,7 @@ impl Scoreboard {
         self.head = 0;
     }
 
-    /// Takes the first segment off; mostly it is the oldest in flight as well.
+    /// Takes the first segment off. Mostly it is also the oldest in flight.
     pub(super) fn pop(&mut self) {
         let pos = self.head;
         if self.flight.head == pos {
@@ -348,9 +349,9 @@ impl Scoreboard {
         self.len -= 1;
     }
 
-    /// Takes off what an acknowledgement of `una` covers, where that is whole segments from `prior_una` on
-    /// which were sent once and are neither lost nor reported by SACK: they head the order of transmission,
-    /// too.
+    /// Takes off what an acknowledgement of `una` covers, if that is whole segments from `prior_una` on that
+    /// were sent once and are neither lost nor reported by SACK. They are also the first in the order of
+    /// transmission.
     pub(super) fn take_run(&mut self, prior_una: u64, una: u64) -> Option<Run> {
         let (mut pos, first) = self.first()?;
         let (first_seq, first_sent) = (first.seq, first.sent);
@@ -383,7 +384,7 @@ impl Scoreboard {
         Some(run)
     }
 
-    /// Takes a segment out of the list it is in.
+    /// Takes a segment out of its list.
     fn detach(&mut self, pos: u32) {
         let slot = &self.slots[pos as usize];
         if slot.has(SACKED) {
@@ -422,8 +423,8 @@ impl Scoreboard {
         self.at(low)
     }
 
-    /// First segment from `pos` on that SACK has not reported, or the end. Halves the paths it follows, so
-    /// that a run costs next to nothing the next time.
+    /// First segment from `pos` on that SACK has not reported, or the end. It halves the paths that it
+    /// follows, so that a run costs almost nothing the next time.
     pub(super) fn skip_sacked(&mut self, pos: u32) -> u32 {
         let end = self.end();
         let mut pos = pos;
@@ -479,7 +480,8 @@ impl Scoreboard {
         }
     }
 
-    /// The segment was sent again: last in the order of transmission. `flags` are set; gives what it is then.
+    /// The segment was sent again and is now the last in the order of transmission. Sets `flags`, and returns
+    /// the segment.
     pub(super) fn set_resent(&mut self, pos: u32, flags: u8, (again, stamps): (Slot, Stamps)) -> Slot {
         self.detach(pos);
         self.flight.push(&mut self.slots, pos);
@@ -512,8 +514,8 @@ impl Scoreboard {
         self.slots[pos as usize].next
     }
 
-    /// Forgets that anything is lost (an undone recovery): all that is not reported by SACK is in flight
-    /// again, in order of transmission. Once per recovery at most, so it may look at the whole window.
+    /// Forgets all losses (an undone recovery). Every segment that SACK has not reported is in flight again,
+    /// in order of transmission. It happens at most once per recovery, so it may walk over the whole window.
     pub(super) fn unmark_lost(&mut self) {
         self.pending = List::EMPTY;
         self.flight = List::EMPTY;

@@ -21,7 +21,8 @@ fn board(count: u64, popped: u64) -> Scoreboard {
 /// Flags of a segment, and when it was sent if the delivery rate is asked for.
 type Remembered = (u8, Option<Nanos>);
 
-/// Sequence numbers in order of transmission, and of what waits for retransmission; flags and stamps of all.
+/// Sequence numbers in order of transmission, those that wait for retransmission, and flags and stamps of
+/// all.
 fn seen(board: &Scoreboard) -> (Vec<u64>, Vec<u64>, Vec<Remembered>) {
     let list = |first: u32| {
         let next = |&pos: &u32| Some(board.next_sent(pos)).filter(|&next| next != NIL);

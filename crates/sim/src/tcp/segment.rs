@@ -1,4 +1,4 @@
-//! A TCP segment as the simulator carries it: the header's meaning, no bytes.
+//! A TCP segment as the simulator carries it: the meaning of the header, without bytes.
 
 /// One SACK block (RFC 2018), in bytes relative to the acknowledgement number: negative or below zero
 /// for a DSACK (RFC 2883) of data already acknowledged.
@@ -15,8 +15,8 @@ pub const ECT0: u8 = 2;
 /// ECN codepoint ECT(1), the identifier of L4S (RFC 9331 section 4.1).
 pub const ECT1: u8 = 1;
 
-/// TCP flags, as in the header's 14th byte, and AE, which in the header is the last bit of the 13th, in the
-/// place of URG, which nothing here sends.
+/// TCP flags, as in the header's 14th byte. AE, in the header the last bit of the 13th byte, takes the place
+/// of URG, which nothing here sends.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Flags(pub u8);
 
@@ -57,7 +57,7 @@ impl Flags {
     }
 }
 
-/// What of a super-packet follows the pieces that were cut off it.
+/// What is left of a super-packet behind the pieces that were cut off.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Rest {
     len: u32,
@@ -76,7 +76,7 @@ impl Rest {
 /// The SACK blocks of a segment, newest first.
 pub type Blocks = [Sack; 3];
 
-/// A segment whose SACK blocks are elsewhere: where, the number says, if it has any.
+/// A segment whose SACK blocks are stored elsewhere, at the place that the number says, if it has any.
 pub(crate) type Header = Segment<u32>;
 
 /// A segment. Sequence numbers are 64-bit stream offsets that never wrap (SYN is number 0, the first
@@ -145,9 +145,9 @@ impl<B> Segment<B> {
         self.flags.0 = self.flags.0 & !(Flags::CWR.0 | Flags::ECE.0 | Flags::AE.0) | (count & 3) << 6 | ae;
     }
 
-    /// Cuts it to `most` bytes of payload, as a host does for a device without TSO (Linux `tcp_gso_segment`),
-    /// and gives what is left for [`Segment::advance`]. CWR stays on the first piece, FIN and PSH on the
-    /// last.
+    /// Cuts the segment to `most` bytes of payload, as a host does for a device without TSO (Linux
+    /// `tcp_gso_segment`). Returns the rest, for [`Segment::advance`]. CWR stays on the first piece, FIN and
+    /// PSH on the last.
     pub fn cut(&mut self, most: u32) -> Rest {
         let rest = Rest { len: self.len.saturating_sub(most), most, flags: self.flags };
         if rest.len > 0 {
@@ -157,7 +157,7 @@ impl<B> Segment<B> {
         rest
     }
 
-    /// Becomes the piece behind it; `false`: there is none.
+    /// Becomes the next piece of the rest; `false` if there is none.
     pub fn advance(&mut self, rest: &mut Rest) -> bool {
         if rest.len == 0 {
             return false;

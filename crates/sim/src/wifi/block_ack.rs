@@ -13,11 +13,11 @@ use super::frame::Frame;
 pub(super) struct Mpdu {
     pub(super) frame: Frame,
     pub(super) seq: u16,
-    /// Times that it was sent in vain.
+    /// How often it was sent and not received.
     pub(super) retries: u8,
-    /// When it came to mac80211's queues, or from a queue discipline.
+    /// When it came to mac80211's queues, or left a queue discipline.
     pub(super) since: Nanos,
-    /// What the transmit stack estimated its airtime at.
+    /// The airtime that the transmit stack estimated for it.
     pub(super) estimate: Estimate,
 }
 
@@ -37,7 +37,7 @@ pub(super) struct Sender {
     start: u16,
     /// Which of the 256 behind `start` are done.
     done: [u64; 4],
-    /// What was sent in vain or taken from the queue too early, in the order of sequence numbers.
+    /// MPDUs that failed or were taken from the queue too early, in the order of sequence numbers.
     retry: VecDeque<Mpdu>,
 }
 
@@ -71,7 +71,7 @@ impl Sender {
             *word |= 1 << (place % 64);
         }
         while self.done[0] & 1 == 1 && self.start != self.next_seq {
-            // Whole runs at once.
+            // It shifts whole runs at once.
             let run = self.done[0].trailing_ones().min(63);
             let [a, b, c, d] = self.done;
             let carry = |low: u64, high: u64| low >> run | high << (64 - run);
@@ -84,12 +84,12 @@ impl Sender {
         &self.retry
     }
 
-    /// Whether all that was numbered is acknowledged or given up.
+    /// Whether every number in use is acknowledged or given up.
     pub(super) fn is_idle(&self) -> bool {
         self.start == self.next_seq
     }
 
-    /// Takes out what was sent in vain and is at least `lifetime` old, the oldest number first.
+    /// Takes out an MPDU that failed and is at least `lifetime` old, the oldest number first.
     pub(super) fn take_older(&mut self, now: Nanos, lifetime: Span) -> Option<Mpdu> {
         let is_old = |mpdu: &Mpdu| mpdu.retries > 0 && now.since(mpdu.since) >= lifetime;
         let place = self.retry.iter().position(is_old)?;
@@ -127,8 +127,8 @@ pub(super) struct Receiver {
 }
 
 impl Receiver {
-    /// An MPDU arrives: what may be passed on now goes to `pass`. `false`: it comes too late, what
-    /// is behind it was passed on before; it is dropped.
+    /// An MPDU arrives. The frames that can be passed on now go to `pass`. Returns `false` if it comes too
+    /// late, after later ones were passed on; then it is dropped.
     pub(super) fn receive(&mut self, arrival: Held, window: u16, pass: &mut impl FnMut(Frame)) -> bool {
         let Held { seq, frame, .. } = arrival;
         let place = ahead(self.head, seq);

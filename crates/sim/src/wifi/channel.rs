@@ -1,28 +1,28 @@
-//! Errors of the channel: how likely an MPDU is received in error.
+//! Errors of the channel: the probability that an MPDU is received in error.
 
 use goodqueue::Rng;
 
 use super::phy::{Format, PhyRate};
 
-/// Where errors come from, one MPDU independent of the other.
+/// The cause of errors. MPDUs are independent of each other.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Errors {
-    /// There are none.
+    /// No errors.
     #[default]
     None,
-    /// Every MPDU, at every rate, with this probability, 0 to 1.
+    /// Every MPDU at every rate is in error with this probability, 0 to 1.
     Share(f64),
     /// From the signal-to-noise ratio, dB, in the channel's width.
     Snr(f64),
 }
 
-/// Signal-to-noise ratio at which one in ten MPDUs of 1000 bytes is lost, dB, for MCS 0 to 11 and one stream:
-/// where receivers stand whose sensitivity is that of IEEE 802.11ax table 27-51, less thermal noise, a noise
-/// figure of 10 dB and 5 dB of implementation loss.
+/// Signal-to-noise ratio at which one in ten MPDUs of 1000 bytes is lost, dB, for MCS 0 to 11 and one stream.
+/// It follows from the sensitivity in IEEE 802.11ax table 27-51, less thermal noise, a noise figure of 10 dB
+/// and 5 dB of implementation loss.
 const THRESHOLD: [f64; 12] = [4.0, 7.0, 9.0, 12.0, 16.0, 20.0, 21.0, 22.0, 27.0, 29.0, 32.0, 34.0];
-/// Of OFDM 6 to 54 Mbit/s, the same.
+/// The same for OFDM, 6 to 54 Mbit/s.
 const OFDM_THRESHOLD: [f64; 8] = [4.0, 5.0, 7.0, 9.0, 12.0, 16.0, 20.0, 21.0];
-/// Of DSSS and CCK.
+/// The same for DSSS and CCK.
 const DSSS_THRESHOLD: [f64; 4] = [-2.0, 1.0, 4.0, 7.0];
 
 /// Share of MPDUs of 1000 bytes lost at -3 to 4 dB from the threshold.
@@ -33,13 +33,13 @@ fn threshold(rate: &PhyRate) -> f64 {
     match rate.format() {
         Format::Dsss => DSSS_THRESHOLD[mcs % 4],
         Format::Ofdm => OFDM_THRESHOLD[mcs % 8],
-        // The same power on every stream.
+        // The power is the same on every stream.
         _ => THRESHOLD[mcs % 12] + [0.0, 3.0, 4.8, 6.0, 7.0, 7.8, 8.5, 9.0][usize::from(rate.nss() - 1) % 8],
     }
 }
 
 impl Errors {
-    /// Whether the numbers make sense.
+    /// Whether all numbers are in range.
     #[must_use]
     pub fn is_sound(&self) -> bool {
         match *self {
@@ -67,9 +67,9 @@ impl Errors {
     }
 }
 
-/// Share of MPDUs of `bytes` bytes lost at `margin` dB from the threshold: straight lines between the points
-/// of [`LOST`], then 1 - (1 - p)^(bytes / 1000). By multiplication and square root, which are the same on
-/// every machine.
+/// Share of MPDUs of `bytes` bytes lost at `margin` dB from the threshold: linear interpolation between the
+/// points of [`LOST`], then 1 - (1 - p)^(bytes / 1000). It uses multiplication and square root alone, which
+/// are the same on every machine.
 fn lost(margin: f64, bytes: u32) -> f64 {
     let place = (margin + 3.0).clamp(0.0, 7.0);
     let below = (place as usize).min(6);

@@ -15,23 +15,23 @@ use super::rates::{RateControl, Series};
 use super::spec::{Aggregation, Lower};
 use crate::sojourn::Sojourn;
 
-/// A path's place.
+/// The place of a path in the radio's list.
 pub(super) type PathId = u32;
 
-/// A PPDU that was put together.
+/// A PPDU that was built.
 #[derive(Debug)]
 pub(super) struct Burst {
     pub(super) path: PathId,
     pub(super) tid: u8,
     pub(super) series: Series,
-    /// Of a block ack agreement, and no sample of a rate.
+    /// It belongs to a block ack agreement, and does not sample a rate.
     pub(super) is_aggregate: bool,
-    /// Attempts made.
+    /// Number of attempts made.
     pub(super) attempts: u32,
     pub(super) mpdus: Vec<Mpdu>,
     /// Bytes of its PSDU; 0 for a block ack request.
     pub(super) bytes: u64,
-    /// Time of its PPDUs on the air, all attempts.
+    /// Time on the air of its PPDUs, over all attempts.
     pub(super) took: Span,
 }
 
@@ -46,16 +46,16 @@ impl Burst {
 /// One category of a device.
 #[derive(Debug, Default)]
 pub(super) struct Category {
-    /// Where packets wait first; made with the first packet.
+    /// The queue discipline, made with the first packet.
     pub(super) qdisc: Option<Box<AnyQueue<Frame>>>,
-    /// Packets below it.
+    /// Packets below the queue discipline.
     pub(super) pending: u32,
     /// TIDs that have packets below, in turn.
     pub(super) turn: VecDeque<(PathId, u8)>,
     pub(super) hardware: Hardware,
-    /// Whether the PPDU behind the one on the air may be built, where the driver waits for that.
+    /// Whether the PPDU behind the one on the air may be built, if the driver waits for a time.
     pub(super) is_due: bool,
-    /// Bytes completed that no limit has heard of yet.
+    /// Bytes completed that the limits were not told of yet.
     pub(super) completed_bytes: u32,
     /// Limit of bytes in the firmware.
     pub(super) dql: Option<Dql>,
@@ -82,9 +82,9 @@ impl TailDrop {
 #[derive(Debug)]
 pub(super) struct Device {
     pub(super) categories: [Category; 4],
-    /// Queue discipline of each category, where there is no `stack`.
+    /// The queue discipline of each category, if there is no `stack`.
     pub(super) qdisc: Option<goodqueue::QueueSpec>,
-    /// mac80211's queues; the stations of `stations` are numbered in their order.
+    /// mac80211's queues. Their stations are numbered in the order of `stations`.
     pub(super) stack: Option<Box<TxStack<Skb>>>,
     /// mac80211's queues without flows.
     pub(super) taildrop: Option<TailDrop>,
@@ -97,18 +97,18 @@ pub(super) struct Device {
     pub(super) rts_threshold: Option<u32>,
     pub(super) ideas: Ideas,
     pub(super) admission: Option<Box<Admission>>,
-    /// Queues that were given in this round and hold all they may in the firmware.
+    /// Queues that had their turn in this round, and have as much in the firmware as they may.
     pub(super) over: Vec<TxqId>,
     /// A station's path to its access point; none for an access point.
     pub(super) uplink: Option<PathId>,
-    /// Packets that it is done with and did not drop.
+    /// Packets that it has finished and did not drop.
     pub(super) sent: u64,
-    /// How long its packets waited, where somebody asks.
+    /// How long its packets waited, if that was asked for.
     pub(super) sojourn: Option<Box<Sojourn>>,
 }
 
 impl Device {
-    /// It is done with an MPDU: acknowledged, or given up.
+    /// An MPDU is finished: acknowledged or given up.
     pub(super) fn complete(&mut self, edcaf: u32, station: StationId, mpdu: &Mpdu) {
         let category = &mut self.categories[(edcaf % 4) as usize];
         category.pending -= 1;
@@ -138,9 +138,9 @@ impl Device {
 /// One TID of a path.
 #[derive(Debug, Default)]
 pub(super) struct Tid {
-    /// What waits above the driver, where that is [`TailDrop`].
+    /// What waits above the driver, with [`TailDrop`].
     pub(super) waiting: VecDeque<Skb>,
-    /// What the driver or the firmware holds, not numbered yet.
+    /// What the driver or the firmware holds without a sequence number yet.
     pub(super) fifo: VecDeque<Mpdu>,
     pub(super) sender: Sender,
     pub(super) receiver: Receiver,
@@ -164,8 +164,8 @@ impl Tid {
 /// What a path has used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PathAccount {
-    /// Air that its exchanges took, from the first bit to the end of the answer; those in which nothing was
-    /// received included, collisions not.
+    /// Airtime of its exchanges, from the first bit to the end of the answer. Exchanges in which nothing was
+    /// received count; collisions do not.
     pub airtime: Span,
     /// PPDUs with data that were answered.
     pub ppdus: u64,
@@ -183,7 +183,7 @@ pub struct PathAccount {
     pub frames: u64,
 }
 
-/// From one device to another.
+/// The path from one device to another.
 #[derive(Debug)]
 pub(super) struct Path {
     pub(super) from: DeviceId,
@@ -222,12 +222,12 @@ impl Path {
         }
     }
 
-    /// A TID, made where there is none yet.
+    /// A TID, made if there is none yet.
     pub(super) fn tid(&mut self, tid: u8) -> &mut Tid {
         self.tids[usize::from(tid & 7)].get_or_insert_default()
     }
 
-    /// Frames that receivers hold back behind holes.
+    /// The number of frames that receivers hold back behind holes.
     pub(super) fn held_back(&self) -> u64 {
         self.tids.iter().flatten().map(|tid| tid.receiver.held() as u64).sum()
     }

@@ -1,15 +1,15 @@
 //! EDCA: access categories, their parameters, and who transmits next.
 //!
-//! All devices hear each other. Time without transmission is counted in slots from the end of the last one; a
-//! backoff is the number of such slots, counted for each AIFSN, at which it ends. So freezing costs nothing,
-//! and only those that want to transmit are looked at.
+//! All devices hear each other. Idle time is counted in slots since the end of the last transmission. A
+//! backoff is stored as the slot count at which it ends; there is a count for each AIFSN. So freezing a
+//! backoff costs nothing, and only categories that want to transmit are examined.
 
 use goodqueue::{Nanos, Rng, Span};
 
 /// Parameters of a category.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EdcaParams {
-    /// Slots behind a SIFS before a backoff counts, 1 to 15.
+    /// Slots after a SIFS before a backoff counts, 1 to 15.
     pub aifsn: u8,
     /// Least contention window, slots.
     pub cw_min: u16,
@@ -23,11 +23,11 @@ const fn params(aifsn: u8, cw_min: u16, cw_max: u16, txop_us: u64) -> EdcaParams
     EdcaParams { aifsn, cw_min, cw_max, txop: Span::from_micros(txop_us) }
 }
 
-/// Of a station, in the order of [`goodqueue::wifi::Ac::ALL`]: mac80211's defaults (Linux 6.1
+/// The parameters of a station, in the order of [`goodqueue::wifi::Ac::ALL`]: mac80211's defaults (Linux 6.1
 /// `util.c:ieee80211_set_wmm_default`).
 pub const STATION: [EdcaParams; 4] =
     [params(2, 3, 7, 1_504), params(2, 7, 15, 3_008), params(3, 15, 1023, 0), params(7, 15, 1023, 0)];
-/// Of an access point for itself: the WMM specification's, as hostapd has them.
+/// The parameters that an access point uses itself: those of the WMM specification, as in hostapd.
 pub const ACCESS_POINT: [EdcaParams; 4] =
     [params(1, 3, 7, 1_504), params(1, 7, 15, 3_008), params(3, 15, 63, 0), params(7, 15, 1023, 0)];
 
@@ -69,7 +69,7 @@ impl Band {
 struct Edcaf {
     params: EdcaParams,
     cw: u16,
-    /// Its backoff ends when `passed` of its AIFSN is this.
+    /// Its backoff ends when `passed` of its AIFSN has this value.
     ends: u64,
     /// When it began to want the air.
     since: Nanos,
@@ -126,12 +126,12 @@ impl Contention {
         &self.edcafs[edcaf as usize].params
     }
 
-    /// When the first backoff may end at the soonest for an AIFSN.
+    /// The earliest time at which a backoff can end, for an AIFSN.
     fn first_slot(&self, free_since: Nanos, aifsn: u8) -> Nanos {
         free_since + self.sifs + Band::SLOT * u64::from(aifsn)
     }
 
-    /// Slots that have passed at `now` for an AIFSN.
+    /// The number of slots that have passed by `now`, for an AIFSN.
     fn passed_at(&self, now: Nanos, aifsn: u8) -> u64 {
         let before = self.passed[usize::from(aifsn)];
         let Some(free_since) = self.free_since else { return before };
@@ -144,7 +144,7 @@ impl Contention {
         self.edcafs[edcaf as usize].ends = self.passed_at(now, params.aifsn) + slots;
     }
 
-    /// When `edcaf` may transmit, the air being free since `free_since`.
+    /// When `edcaf` may transmit if the air is free since `free_since`.
     fn access(&self, edcaf: u32, free_since: Nanos) -> Nanos {
         let Edcaf { params, ends, since, .. } = &self.edcafs[edcaf as usize];
         let slots = ends.saturating_sub(self.passed[usize::from(params.aifsn)]);
@@ -181,8 +181,7 @@ impl Contention {
         }
     }
 
-    /// Since when, the air being free, somebody has waited for it; before that time it is free since where it
-    /// was released.
+    /// Since when somebody has waited for the free air.
     pub(super) fn wanted_since(&self) -> Option<Nanos> {
         self.wanted_since
     }
@@ -197,8 +196,8 @@ impl Contention {
         self.next = self.contending.iter().map(|&edcaf| self.access(edcaf, free_since)).min();
     }
 
-    /// The air is taken at `now`, the time of the next access: fills in who transmits, highest category of
-    /// each device. A lower one of the same device does as after a collision (10.23.2.4).
+    /// The air is taken at `now`, the time of the next access. Fills in who transmits: of each device its
+    /// highest category. A lower category of the same device acts as after a collision (10.23.2.4).
     pub(super) fn take(&mut self, now: Nanos, winners: &mut Vec<u32>) {
         winners.clear();
         let Some(free_since) = self.free_since else { return };
@@ -223,14 +222,14 @@ impl Contention {
         winners.truncate(kept);
     }
 
-    /// Transmitted in vain: the window doubles.
+    /// A transmission failed: the window doubles.
     pub(super) fn failed(&mut self, now: Nanos, edcaf: u32) {
         let at = &mut self.edcafs[edcaf as usize];
         at.cw = at.cw.saturating_mul(2).saturating_add(1).min(at.params.cw_max);
         self.draw(now, edcaf);
     }
 
-    /// Transmitted, or given up: a backoff follows whether or not there is more to send.
+    /// A transmission succeeded or was given up. A backoff follows, whether or not there is more to send.
     pub(super) fn succeeded(&mut self, now: Nanos, edcaf: u32) {
         let at = &mut self.edcafs[edcaf as usize];
         at.cw = at.params.cw_min;

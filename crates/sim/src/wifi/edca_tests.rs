@@ -42,7 +42,7 @@ fn whoever_comes_while_the_air_is_busy_draws_a_backoff() {
     assert!(slots <= 15);
 }
 
-/// What has passed of a backoff stays so while others transmit.
+/// A backoff keeps its passed slots while others transmit.
 #[test]
 fn a_backoff_is_frozen_while_the_air_is_busy() {
     let mut contention = contention(2);
@@ -63,7 +63,7 @@ fn a_backoff_is_frozen_while_the_air_is_busy() {
 fn the_higher_category_wins_within_a_device_and_the_lower_backs_off() {
     let mut contention = contention(1);
     let mut winners = Vec::new();
-    // AIFSN 2 and 3: the lower one has the air one slot later.
+    // AIFSN 2 and 3: the category with AIFSN 3 gets the air one slot later.
     contention.edcafs[Ac::Vo as usize].ends = 1;
     contention.join(Nanos(0), Ac::Vo as u32);
     contention.join(Nanos(0), best_effort(0));

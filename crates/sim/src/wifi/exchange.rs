@@ -11,7 +11,7 @@ use super::phy::{Format, PhyRate};
 use super::radio::Radio;
 use super::spec::Lower;
 
-/// Times that a frame of a block ack agreement is sent before it is given up (ath9k `ATH_MAX_SW_RETRIES`).
+/// How often a frame of a block ack agreement is sent before it is given up (ath9k `ATH_MAX_SW_RETRIES`).
 const MOST_RETRIES: u8 = 30;
 /// How long a receiver waits for a hole to be filled (Linux 6.1 `rx.c`: `HT_RX_REORDER_BUF_TIMEOUT`).
 const REORDER_TIMEOUT: Span = Span::from_millis(100);
@@ -23,7 +23,7 @@ const BLOCK_ACK_BYTES: u64 = 32;
 const BAR_BYTES: u64 = 24;
 
 impl Radio {
-    /// A PPDU of `bytes` at `rate`, with the silence behind it.
+    /// The time of a PPDU of `bytes` at `rate`, with the silence behind it.
     fn ppdu(&self, rate: &PhyRate, bytes: u64) -> Span {
         let extension = match rate.format() {
             Format::Dsss => Span::ZERO,
@@ -56,8 +56,8 @@ impl Radio {
         times
     }
 
-    /// What everybody who was not addressed waits longer after a frame in error: EIFS less DIFS
-    /// (IEEE 802.11-2020 10.3.2.3.7). Those who transmitted it wait for their answer about as long.
+    /// How much longer everybody who was not addressed waits after a frame in error: EIFS less DIFS (IEEE
+    /// 802.11-2020 10.3.2.3.7). Those who transmitted it wait for their answer about as long.
     fn error_space(&self) -> Span {
         let lowest = PhyRate::ofdm(6).map_or(Span::ZERO, |rate| self.ppdu(&rate, ACK_BYTES));
         self.band.sifs() + lowest
@@ -94,12 +94,12 @@ impl Radio {
         });
     }
 
-    /// Since when the air, which is free at `now`, has been wanted; `now`: nobody wants it.
+    /// The air is free at `now`. Returns since when somebody has wanted it; `now` if nobody does.
     pub(super) fn waited_since(&self, now: Nanos) -> Nanos {
         self.contention.wanted_since().unwrap_or(now).max(self.free_since)
     }
 
-    /// The head of `edcaf` goes on the air `space` after `now`, alone.
+    /// The head of `edcaf` alone goes on the air, `space` after `now`.
     fn transmit(&mut self, now: Nanos, space: Span, waited_since: Nanos, txop_start: Nanos, edcaf: u32) {
         let category = &mut self.devices[(edcaf / 4) as usize].categories[(edcaf % 4) as usize];
         let Some(burst) = category.hardware.head_mut() else { return };
@@ -120,8 +120,8 @@ impl Radio {
             Some(OnAir { waited_since, start: now, first_bit, end, fill_at, times, is_answered, txop_start });
     }
 
-    /// The exchange of `edcaf` begins at `at`: the packets that it carries for the first time have waited
-    /// until then.
+    /// The exchange of `edcaf` begins at `at`. Packets that it carries for the first time have waited until
+    /// then.
     fn note_sojourn(&mut self, at: Nanos, edcaf: u32) {
         let Device { categories, sojourn: Some(sojourn), .. } = &mut self.devices[(edcaf / 4) as usize]
         else {
@@ -230,7 +230,7 @@ impl Radio {
         self.finish(now, edcaf, burst, sink);
     }
 
-    /// Passes on what was received, and keeps what was not to be sent again.
+    /// Passes on what was received, and keeps the rest to be sent again.
     fn acknowledge(&mut self, now: Nanos, edcaf: u32, burst: &Burst, sink: &mut impl Sink) {
         let received = std::mem::take(&mut self.received);
         for (mpdu, _) in burst.mpdus.iter().zip(&received).filter(|&(_, &is_received)| is_received) {
@@ -269,7 +269,7 @@ impl Radio {
         }
     }
 
-    /// An MPDU was sent in vain.
+    /// An MPDU was not received.
     fn retry(&mut self, now: Nanos, edcaf: u32, burst: &Burst, mpdu: Mpdu, sink: &mut impl Sink) {
         let path = &mut self.paths[burst.path as usize];
         let may_retry = path.has_agreement && !path.is_gone;
@@ -320,9 +320,9 @@ impl Radio {
         self.finish(now, edcaf, burst, sink);
     }
 
-    /// The receiver's scheduler counts what it has heard: each frame as if it had come alone, with a preamble
-    /// of its own (ath9k `ath_rx_count_airtime`, in Linux 6.1 `recv.c`). Of an aggregate that is more than it
-    /// took.
+    /// The receiver's scheduler counts what it has heard: each frame as if it had come alone, with its own
+    /// preamble (ath9k `ath_rx_count_airtime`, in Linux 6.1 `recv.c`). For an aggregate that is more time
+    /// than it took.
     fn hear(&mut self, now: Nanos, burst: &Burst) {
         let Path { from, to, .. } = &self.paths[burst.path as usize];
         let (from, to) = (*from, *to);
@@ -352,7 +352,7 @@ impl Radio {
         let Some((stack, tid)) = device.stack.as_mut().zip(Tid::new(burst.tid)) else { return };
         stack.register_airtime(now, path.station, tid, (burst.took.0 / 1000) as u32, 0);
         if let Some((rate, _)) = burst.series.at(burst.attempts.min(burst.series.last())) {
-            // A rate that the estimator does not know leaves the one before.
+            // If the estimator does not know the rate, it keeps the previous one.
             let _ = stack.set_rate(path.station, rate.info());
             if device.lower == Lower::Txq {
                 let _ = stack.expected_throughput(path.station, path.rate.expected_kbps(&rate));
@@ -360,7 +360,7 @@ impl Radio {
         }
     }
 
-    /// A PPDU is done with: the next ones move up.
+    /// A PPDU is finished, and the next ones move up.
     fn finish(&mut self, now: Nanos, edcaf: u32, mut burst: Burst, sink: &mut impl Sink) {
         let from = self.paths[burst.path as usize].from;
         let ac = Ac::ALL[(edcaf % 4) as usize];
@@ -389,7 +389,7 @@ impl Radio {
         self.watch_holes(burst);
     }
 
-    /// Sees to it that a hole is given up in time.
+    /// Makes sure that a hole is given up in time.
     fn watch_holes(&mut self, burst: &Burst) {
         let tid = self.paths[burst.path as usize].tid(burst.tid);
         let until = tid.receiver.waits_since().map(|since| since + REORDER_TIMEOUT);

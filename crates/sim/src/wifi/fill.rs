@@ -1,4 +1,4 @@
-//! From the queues into the hardware: which station next, and what makes up its aggregate.
+//! From the queues into the hardware: which station is next, and what is in its aggregate.
 
 use goodqueue::wifi::{Ac, Tid as TidNumber, TxqId};
 use goodqueue::{Nanos, Queue, Reason, Span};
@@ -13,7 +13,7 @@ use super::spec::Lower;
 /// Frames of a peer without block ack that ath9k adds in one turn (`xmit.c:ath_tx_form_burst`).
 const SINGLES: usize = 2;
 
-/// Packets that the driver hands down.
+/// The limit of packets in the driver or firmware.
 const fn most_of(lower: Lower) -> u32 {
     match lower {
         Lower::Firmware { packets } | Lower::Fifo { packets } => packets,
@@ -22,7 +22,7 @@ const fn most_of(lower: Lower) -> u32 {
 }
 
 impl Radio {
-    /// Fills the hardware queue of a category as far as it goes.
+    /// Fills the hardware queue of a category as far as possible.
     pub(super) fn fill(&mut self, now: Nanos, from: DeviceId, ac: Ac, sink: &mut impl Sink) {
         match self.devices[usize::from(from)].lower {
             Lower::Txq => self.round(now, from, ac, sink),
@@ -41,9 +41,9 @@ impl Radio {
         self.contend(now, from, ac);
     }
 
-    /// Something is done with: what is free is filled again. ath10k asks mac80211's queues of all categories,
-    /// and only while fewer than half of its packets are in use (`ath10k_mac_tx_push_pending`); one that
-    /// comes in meanwhile finds room all the same.
+    /// Something has left the hardware, and its place is filled again. ath10k asks mac80211's queues of all
+    /// categories, but only while fewer than half of its packets are in use (`ath10k_mac_tx_push_pending`). A
+    /// packet that arrives meanwhile finds room nevertheless.
     pub(super) fn refill(&mut self, now: Nanos, from: DeviceId, ac: Ac, sink: &mut impl Sink) {
         let device = &self.devices[usize::from(from)];
         if !device.lower.is_firmware() {
@@ -61,7 +61,8 @@ impl Radio {
         }
     }
 
-    /// Moves up to so many packets, from so many of mac80211's queues, into the firmware.
+    /// Moves packets into the firmware: `most` limits the packets there, and the number of mac80211's queues
+    /// that are asked.
     fn fill_firmware(
         &mut self,
         now: Nanos,
@@ -86,9 +87,9 @@ impl Radio {
         }
     }
 
-    /// Builds PPDUs from what the driver or the firmware holds, TID by TID in turn. In ath9k a TID whose turn
-    /// comes up when the hardware queue is full loses it: it goes behind the others, and the round ends
-    /// (Linux 3.17 to 4.10 `xmit.c:ath_txq_schedule`).
+    /// Builds PPDUs from what the driver or the firmware holds, TID by TID in turn. In ath9k a TID loses its
+    /// turn if the hardware queue is full then: it goes behind the others, and the round ends (Linux 3.17 to
+    /// 4.10 `xmit.c:ath_txq_schedule`).
     fn build_in_turn(&mut self, now: Nanos, from: DeviceId, ac: Ac, sink: &mut impl Sink) {
         loop {
             let turn = &self.devices[usize::from(from)].categories[ac as usize].turn;
@@ -121,7 +122,7 @@ impl Radio {
         }
     }
 
-    /// Whether the TID could send what is below the queues; so whether it has its turn.
+    /// Whether the TID could send something that is below the queues. If so, it is in the round.
     fn is_ready(&mut self, path: PathId, tid: u8) -> bool {
         let path = &mut self.paths[path as usize];
         let window = path.aggregation.window;
@@ -155,7 +156,7 @@ impl Radio {
         while moved < count && *pending + others < most && dql.is_none_or(|dql| dql.avail() >= 0) {
             let mut through = Through { sink, from, dropped: &mut self.packets.dropped };
             let Some(frame) = qdisc.dequeue(now, &mut through) else { return moved };
-            // Checked when it was offered; the station can have left since.
+            // The path was checked when the packet was offered, but the station can have left since.
             let Some(path) = uplink.or(self.downlinks[usize::from(frame.to)]) else {
                 self.packets.dropped += 1;
                 sink.dropped(now, from, frame, Reason::Flush);
@@ -181,7 +182,7 @@ impl Radio {
     }
 
     /// A round of mac80211's scheduler that fills the firmware: one queue when a packet has come (ath10k
-    /// `ath10k_mac_op_wake_tx_queue`), all of them when one is done with (`ath10k_mac_tx_push_pending`).
+    /// `ath10k_mac_op_wake_tx_queue`), all queues when one has left (`ath10k_mac_tx_push_pending`).
     fn push(
         &mut self,
         now: Nanos,
@@ -230,7 +231,7 @@ impl Radio {
                 tid.fifo.push_back(Mpdu { frame, since, estimate: next.estimate, ..Mpdu::default() });
                 (room, *pending) = (room - 1, *pending + 1);
             }
-            // At the head of the list a queue that may give no more would end the round for the others.
+            // At the head of the list, a queue that may give no more would end the round for the others.
             match is_over {
                 true => over.push(txq),
                 false => stack.return_txq(now, txq, false),
@@ -245,8 +246,8 @@ impl Radio {
         }
     }
 
-    /// A round of mac80211's scheduler that fills the hardware queue (ath9k `xmit.c:ath_txq_schedule`). A
-    /// queue that comes up when that is full gives a frame all the same, which waits in the driver
+    /// A round of mac80211's scheduler that fills the hardware queue (ath9k `xmit.c:ath_txq_schedule`). If a
+    /// queue's turn comes when the hardware is full, it gives a frame nevertheless, which waits in the driver
     /// (`ath_tx_sched_aggr`).
     fn round(&mut self, now: Nanos, from: DeviceId, ac: Ac, sink: &mut impl Sink) {
         let Some(stack) = &mut self.devices[usize::from(from)].stack else { return };
@@ -262,7 +263,7 @@ impl Radio {
         stack.schedule_start(ac);
         while let Some((path, txq)) = self.next_txq(from, ac) {
             let number = txq.tid().number();
-            // Of an agreement's path `has_room` is that there is no more to it.
+            // For a path with an agreement, this is all that `has_room` asks.
             let has_room =
                 if self.paths[path as usize].has_agreement { !is_full } else { self.has_room(path, ac) };
             if has_room {
@@ -275,9 +276,9 @@ impl Radio {
         }
     }
 
-    /// Makes the round of a full hardware queue where nothing comes of it, as of nearly each packet that
-    /// finds it full: the station whose turn it is gives no frame more, since it has one in the driver
-    /// already or its window is full, and keeps its turn. False: nothing was done.
+    /// A shortcut for a round that changes nothing, as after nearly each packet that finds the hardware queue
+    /// full: the station whose turn it is gives no frame, because it already has one in the driver or because
+    /// its window is full, and it keeps its turn. Returns false if it did nothing.
     fn holds(&mut self, now: Nanos, from: DeviceId, ac: Ac) -> bool {
         let Device { stack, stations, .. } = &mut self.devices[usize::from(from)];
         let Some(stack) = stack else { return false };
@@ -291,8 +292,8 @@ impl Radio {
         gives_none && stack.hold_round(now, ac, tid.needs_bar || has_one)
     }
 
-    /// The same without airtime fairness: stations in turn. Where one comes up when the hardware queue is
-    /// full it ends, and the station has lost its turn, or keeps it; otherwise rounds follow one another.
+    /// The same without airtime fairness: stations in turn. The round ends when the hardware queue is full at
+    /// a station's turn; the station loses its turn or keeps it. Otherwise another round follows.
     fn round_in_turn(&mut self, now: Nanos, from: DeviceId, ac: Ac, sink: &mut impl Sink) {
         let mut has_sent = true;
         while std::mem::take(&mut has_sent) {
@@ -364,7 +365,7 @@ impl Radio {
         }
     }
 
-    /// Gives a TID its turn where it has something to send and is not in turn.
+    /// Puts a TID into the round if it has something to send and is not in it.
     pub(super) fn list(&mut self, now: Nanos, from: DeviceId, ac: Ac, path: PathId, number: u8) {
         if self.devices[usize::from(from)].lower == Lower::Txq {
             let station = self.paths[path as usize].station;
@@ -382,7 +383,7 @@ impl Radio {
         }
     }
 
-    /// Puts the next PPDU of a TID together.
+    /// Builds the next PPDU of a TID.
     fn build(&mut self, now: Nanos, path_id: PathId, number: u8, ac: Ac, sink: &mut impl Sink) {
         self.expire(now, path_id, number, ac, sink);
         let longest = self.longest(self.paths[path_id as usize].from, ac);
@@ -428,8 +429,8 @@ impl Radio {
 }
 
 impl Tid {
-    /// The next MPDU that the window lets through: first what failed, then what is new, from the driver's
-    /// FIFO or from mac80211's queue.
+    /// The next MPDU that the window allows: first those that failed, then new ones from the driver's FIFO or
+    /// from mac80211's queue.
     fn take(
         &mut self,
         now: Nanos,

@@ -5,10 +5,10 @@ use goodqueue::{Nanos, Packet, Reason};
 /// A device on a radio: an access point or a station, by its place in [`super::RadioSpec::devices`].
 pub type DeviceId = u16;
 
-/// A packet as the medium sees it. The owner finds its own again by the handle.
+/// A packet as the medium sees it. The owner finds its own packet by the handle.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Frame {
-    /// The owner's; passed on unread.
+    /// The owner's handle, passed on unread.
     pub handle: u32,
     /// Bytes with an Ethernet header (1514 for an IP packet of 1500).
     pub len: u32,
@@ -24,8 +24,8 @@ pub struct Frame {
     pub entered: Nanos,
 }
 
-/// The TID of a packet: the precedence bits of its DS byte, as Linux 6.1
-/// `net/wireless/util.c:cfg80211_classify8021d` has it without a QoS map.
+/// The TID of a packet: the precedence bits of its DS byte, as in Linux 6.1
+/// `net/wireless/util.c:cfg80211_classify8021d` without a QoS map.
 #[must_use]
 pub const fn tid_of(dsfield: u8) -> u8 {
     dsfield >> 5
@@ -33,7 +33,7 @@ pub const fn tid_of(dsfield: u8) -> u8 {
 
 /// Frame check sequence, bytes.
 const FCS: u32 = 4;
-/// The QoS header (26) and LLC/SNAP (8) stand for Ethernet's 14 bytes; then the FCS.
+/// The QoS header (26) and LLC/SNAP (8) replace Ethernet's 14 bytes; then the FCS.
 const MPDU_OVER_ETHERNET: u32 = 26 + 8 + FCS - 14;
 
 impl Frame {
@@ -101,16 +101,16 @@ pub enum AirKind {
     Bar,
     /// Transmissions of several devices at once, all lost.
     Collision,
-    /// A PPDU none of whose MPDUs was received.
+    /// A PPDU of which no MPDU was received.
     Lost,
-    /// Interframe space and backoff of the one that transmits next.
+    /// Interframe space and backoff of the device that transmits next.
     Backoff,
 }
 
-/// A stretch of air.
+/// A use of the air.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AirEvent {
-    /// Who transmits the data, or one of those who do.
+    /// Who transmits the data; in a collision, one of those who do.
     pub from: DeviceId,
     /// To whom.
     pub to: DeviceId,
@@ -132,7 +132,7 @@ pub struct AirEvent {
 
 /// Receives what comes out of the medium.
 pub trait Sink {
-    /// The sender's device is done with a packet that was received (transmit status): before
+    /// The sender's device has the transmit status of a packet that was received. This comes before
     /// [`Sink::delivered`].
     fn completed(&mut self, now: Nanos, from: DeviceId, frame: &Frame) {
         let _ = (now, from, frame);
@@ -140,7 +140,7 @@ pub trait Sink {
     /// A packet is at its receiver, in order.
     fn delivered(&mut self, now: Nanos, to: DeviceId, frame: Frame);
     /// A packet is lost at a device: a queue of its sender dropped it, its retries were used up, or its
-    /// receiver had given it up before it came (both [`Reason::Loss`]).
+    /// receiver had given it up before it arrived (both [`Reason::Loss`]).
     fn dropped(&mut self, now: Nanos, at: DeviceId, frame: Frame, reason: Reason);
     /// A queue has marked a packet.
     fn marked(&mut self, now: Nanos, from: DeviceId, frame: &Frame, reason: Reason) {

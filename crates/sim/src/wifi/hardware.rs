@@ -8,7 +8,7 @@ use super::device::{Burst, PathId};
 #[derive(Debug, Default)]
 pub(super) struct Hardware {
     ppdus: VecDeque<Burst>,
-    /// How many of them are of a block ack agreement. Each arrival asks for it.
+    /// How many of them belong to a block ack agreement. It is kept because every arrival asks for it.
     aggregates: usize,
 }
 
@@ -32,7 +32,7 @@ impl Hardware {
         self.ppdus.front_mut()
     }
 
-    /// Takes out the PPDUs of `path`, but not the first `kept` of the queue. The last comes first.
+    /// Takes out the PPDUs of `path`, but leaves the first `kept` of the queue. The last one comes first.
     pub(super) fn remove_path(&mut self, path: PathId, kept: usize) -> Vec<Burst> {
         let mut removed = Vec::new();
         for place in (kept..self.ppdus.len()).rev() {
@@ -48,12 +48,12 @@ impl Hardware {
         self.ppdus.iter()
     }
 
-    /// PPDUs of any kind.
+    /// The number of PPDUs.
     pub(super) fn len(&self) -> usize {
         self.ppdus.len()
     }
 
-    /// PPDUs of a block ack agreement.
+    /// The number of PPDUs of a block ack agreement.
     pub(super) fn aggregates(&self) -> usize {
         self.aggregates
     }

@@ -14,21 +14,22 @@ pub struct Ideas {
     /// buffering: BQL-like mechanism if aggregation is in firmware"; Kazior's experiments of 2016 had both
     /// scopes.
     pub dql: Option<DqlScope>,
-    /// The driver is told when a PPDU goes on the air, and builds the next one so long before the end of its
-    /// data; longer than a PPDU: at its start. Until then one PPDU is in the hardware queue, not two. 0 to
-    /// 100 ms. "Precise aggregate scheduling; interrupt at TX start".
+    /// The driver is told when a PPDU goes on the air, and builds the next one this long before the end of
+    /// its data, or at its start if the PPDU is shorter. Until then the hardware queue has one PPDU, not two.
+    /// 0 to 100 ms. "Precise aggregate scheduling; interrupt at TX start".
     pub fill_ahead: Option<Span>,
-    /// A frame that was sent in vain is not sent again when it is older than this, its time in mac80211's
-    /// queues included (below a queue discipline: from when the driver took it). 1 ms to 10 s. "Time-based
-    /// maximum retransmission counter".
+    /// A failed frame is not sent again if it is older than this, its time in mac80211's queues included
+    /// (below a queue discipline: its age since the driver took it). 1 ms to 10 s. "Time-based maximum
+    /// retransmission counter".
     pub lifetime: Option<Span>,
-    /// Aggregates last at most this, divided by the stations that wait for their turn in the category. 1 ms
-    /// to 1 s. A PPDU has one frame whatever it takes. "Dynamic aggregate sizing".
+    /// The longest aggregate: this time divided by the number of stations that wait for their turn in the
+    /// category. 1 ms to 1 s. A PPDU has at least one frame, however long it takes. "Dynamic aggregate
+    /// sizing".
     pub latency_budget: Option<Span>,
     /// Flows that build a queue in VO or VI go to BE. With [`Upper::Mac80211`]. "Soft QoS admission control".
     pub admission: Option<AdmissionParams>,
-    /// Packets of BE fill up an aggregate of VO or VI to the same station, in its TID, where none of its
-    /// earlier packets of BE is on the way. With [`Lower::Txq`]. "Combine QoS levels in one aggregate".
+    /// Packets of BE fill up an aggregate of VO or VI to the same station, in its TID, unless earlier packets
+    /// of BE to it are under way. With [`Lower::Txq`]. "Combine QoS levels in one aggregate".
     pub combine: bool,
 }
 
@@ -37,14 +38,14 @@ pub struct Ideas {
 pub enum DqlScope {
     /// All packets of an access category in the firmware: a hardware queue.
     Hardware,
-    /// Those of a station in an access category. With [`Upper::Mac80211`].
+    /// The packets of one station in an access category. With [`Upper::Mac80211`].
     Station,
 }
 
-/// Ticks in a second of the limits' clock.
+/// Ticks per second of the limits' clock.
 const HZ: u32 = 250;
 
-/// A limit that starts at its least.
+/// A limit that starts at its minimum.
 pub(super) fn new_dql() -> Dql {
     Dql::new(HZ, Nanos::ZERO)
 }

@@ -9,11 +9,11 @@ use super::frame::{DeviceId, Sink};
 use super::radio::{Radio, Through};
 
 impl Radio {
-    /// A station leaves: what is queued for it and by it is dropped ([`Reason::Flush`]), and what is offered
-    /// later ([`Reason::Loss`]). An exchange that is on the air ends, and nothing of it is sent again. What a
-    /// receiver holds back behind a hole is delivered when that is given up. All events up to `now` must have
-    /// been handled. `false`: there is no such station. Its airtime stays in the sums of
-    /// [`Radio::is_conserved`]; its accounts are not to be asked for any more.
+    /// A station leaves. What is queued for it and by it is dropped ([`Reason::Flush`]), and so is what is
+    /// offered later ([`Reason::Loss`]). An exchange on the air ends, and nothing of it is sent again. What a
+    /// receiver holds back behind a hole is delivered when the hole is given up. All events up to `now` must
+    /// have been handled. Returns `false` if there is no such station. Its airtime stays in the sums of
+    /// [`Radio::is_conserved`]. Do not ask for its accounts any more.
     pub fn remove_station(&mut self, now: Nanos, station: DeviceId, sink: &mut impl Sink) -> bool {
         let place = usize::from(station);
         let Some(down) = self.downlinks.get_mut(place).and_then(Option::take) else { return false };
@@ -31,7 +31,7 @@ impl Radio {
         let (from, station) = (path.from, path.station);
         let mut through = Through { sink, from, dropped: &mut self.packets.dropped };
         if let Some(stack) = &mut self.devices[usize::from(from)].stack {
-            // It was added when the radio was made.
+            // The station was added when the radio was made.
             let _ = stack.remove_station(now, station, &mut through);
         }
         self.flush_fifos(now, path_id, sink);
@@ -51,7 +51,7 @@ impl Radio {
         }
     }
 
-    /// Takes the PPDUs of a path out of a hardware queue, but for one on the air.
+    /// Takes the PPDUs of a path out of a hardware queue, except one that is on the air.
     fn empty_hardware(&mut self, now: Nanos, path_id: PathId, ac: Ac, sink: &mut impl Sink) {
         let from = self.paths[path_id as usize].from;
         let edcaf = Radio::edcaf(from, ac);

@@ -1,4 +1,5 @@
-//! What a driver with ideas of its own does between the queues and the air: see [`super::Ideas`].
+//! What a driver does between the queues and the air, and what the open ideas change there: see
+//! [`super::Ideas`].
 
 use goodqueue::wifi::{Ac, Tid as TidNumber, TxqId};
 use goodqueue::{Nanos, Reason, Span};
@@ -22,14 +23,14 @@ pub(super) struct Most {
 }
 
 impl Radio {
-    /// PPDUs that a hardware queue may hold now.
+    /// The number of PPDUs that a hardware queue may hold now.
     pub(super) fn depth(&self, from: DeviceId, ac: Ac) -> usize {
         let device = &self.devices[usize::from(from)];
         let waits = device.ideas.fill_ahead.is_some() && !device.categories[ac as usize].is_due;
         if waits { HARDWARE_DEPTH - 1 } else { HARDWARE_DEPTH }
     }
 
-    /// Whether the hardware queue takes no more aggregates; of firmware, no more PPDUs.
+    /// Whether the hardware queue takes no more aggregates; with firmware, no more PPDUs.
     pub(super) fn is_full(&self, from: DeviceId, ac: Ac) -> bool {
         let device = &self.devices[usize::from(from)];
         let hardware = &device.categories[ac as usize].hardware;
@@ -77,7 +78,7 @@ impl Radio {
         longest.min(Span(budget.0 / (others + 1)))
     }
 
-    /// A limit on the firmware's bytes hears of what was completed.
+    /// Tells the limit on the firmware's bytes what was completed.
     pub(super) fn note_completed(&mut self, now: Nanos, path: PathId, ac: Ac) {
         let from = self.paths[path as usize].from;
         let category = &mut self.devices[usize::from(from)].categories[ac as usize];
@@ -93,7 +94,8 @@ impl Radio {
         }
     }
 
-    /// Whether a hardware queue holds a frame that is too old to be sent again: its head is given back then.
+    /// Whether a hardware queue holds a frame that is too old to be sent again. Then the head of the queue is
+    /// given back.
     pub(super) fn is_stale(&self, now: Nanos, edcaf: u32) -> bool {
         let device = &self.devices[(edcaf / 4) as usize];
         let Some(lifetime) = device.ideas.lifetime else { return false };
@@ -101,7 +103,7 @@ impl Radio {
         bursts.iter().flat_map(|burst| &burst.mpdus).any(|mpdu| now.since(mpdu.since) >= lifetime)
     }
 
-    /// Gives up what was sent in vain and is too old.
+    /// Gives up frames that failed and are too old.
     pub(super) fn expire(&mut self, now: Nanos, path_id: PathId, number: u8, ac: Ac, sink: &mut impl Sink) {
         let path = &mut self.paths[path_id as usize];
         let from = path.from;
@@ -132,9 +134,9 @@ impl Radio {
         sink.dropped(now, from, mpdu.frame, Reason::Loss);
     }
 
-    /// Fills up an aggregate of VO or VI with packets of BE to the same station, in its TID. They are not
-    /// under way for AQL, and none is taken while an earlier one is on the way in the TID of BE: it would
-    /// overtake that.
+    /// Fills up an aggregate of VO or VI with packets of BE to the same station, in its TID. AQL does not
+    /// count them. None is taken while an earlier one is under way in the TID of BE, since it would overtake
+    /// that one.
     pub(super) fn combine(
         &mut self,
         now: Nanos,
@@ -155,7 +157,7 @@ impl Radio {
         let txq = TxqId::new(station, TidNumber::BE);
         let sender = &mut path.tid(number).sender;
         let mut bytes: u64 = mpdus.iter().map(|mpdu| subframe(mpdu.frame.mpdu())).sum();
-        // A longest frame fits in any case, since none is put back.
+        // There must be room for a frame of full length, since none is put back.
         while mpdus.len() < most.mpdus && bytes + LONGEST <= most.bytes && sender.has_room(window) {
             let mut through = Through { sink, from, dropped: &mut self.packets.dropped };
             let Some(next) = stack.tx_dequeue(now, txq, &mut through) else { return };
@@ -169,5 +171,5 @@ impl Radio {
     }
 }
 
-/// Subframe of a packet of 1500 bytes, which is as long as they are taken in.
+/// Subframe of a packet of 1500 bytes, the longest that is accepted.
 const LONGEST: u64 = subframe(1538);

@@ -1,8 +1,8 @@
 //! Rate control by trial, as Minstrel-HT does it: success by rate over windows of 50 ms, the best rates by
-//! expected throughput, and a sample now and then.
+//! expected throughput, and occasional samples.
 //!
-//! The numbers are those of Linux 6.1 `rc80211_minstrel_ht`; the average is an exponential one of weight 1/4
-//! where that has a second-order filter, and samples are drawn from the rates that could be among the best
+//! The numbers are those of Linux 6.1 `rc80211_minstrel_ht`; but the average is an exponential one of weight
+//! 1/4, where Linux has a second-order filter. Samples are drawn from the rates that could be among the best
 //! three.
 
 use goodqueue::{Nanos, Rng, Span};
@@ -14,15 +14,15 @@ use super::rates::Series;
 const UPDATE: Span = Span::from_millis(50);
 /// Least time between two samples.
 const SAMPLE: Span = Span::from_millis(20);
-/// Certainty in fixed point.
+/// A probability of one, in fixed point.
 const ONE: u32 = 1 << 12;
-/// Below it a rate counts as of no throughput.
+/// Below this probability the throughput of a rate counts as zero.
 const LEAST: u32 = ONE / 10;
-/// Above it the throughput does not grow.
+/// Above this probability the throughput does not grow.
 const MOST: u32 = ONE * 9 / 10;
-/// Above it a fallback is chosen by throughput.
+/// Above this probability a fallback is chosen by throughput.
 const LIKELY: u32 = ONE * 3 / 4;
-/// What a rate's tries may take altogether.
+/// The longest time that all tries of a rate may take.
 const SEGMENT: Span = Span::from_millis(6);
 /// The hardware's limit of tries (ath9k).
 const MOST_TRIES: u64 = 10;
@@ -32,11 +32,11 @@ const PACKET: u64 = 1_200;
 #[derive(Clone, Debug)]
 struct Statistics {
     rate: PhyRate,
-    /// Of [`PACKET`] bytes without preamble, ns.
+    /// The time of [`PACKET`] bytes without preamble, ns.
     duration: u64,
     attempts: u32,
     successes: u32,
-    /// Success, of [`ONE`].
+    /// Probability of success, as a share of [`ONE`].
     probability: u32,
     is_known: bool,
 }
@@ -55,7 +55,7 @@ pub(super) struct Minstrel {
 }
 
 impl Minstrel {
-    /// Rates in any order, one at least.
+    /// Takes rates in any order, at least one.
     pub(super) fn new(rates: &[PhyRate], rng: Rng) -> Option<Minstrel> {
         let mut rates: Vec<Statistics> = rates.iter().map(|&rate| Statistics::new(rate)).collect();
         rates.sort_by_key(|statistics| std::cmp::Reverse(statistics.duration));
@@ -84,8 +84,7 @@ impl Minstrel {
         (Series::of(&rates), sample.is_some())
     }
 
-    /// A rate that would be better than the third best or the fallback if nothing were lost; none where there
-    /// is none.
+    /// A rate that would be better than the third best or the fallback if nothing were lost, if there is one.
     #[allow(clippy::cast_possible_truncation)]
     fn sample(&mut self) -> Option<usize> {
         let least = self.known(self.best[2]).min(self.known(self.best[3]));
@@ -122,20 +121,20 @@ impl Minstrel {
         self.rates.iter_mut().for_each(Statistics::close);
         let mut order: Vec<usize> = (0..self.rates.len()).collect();
         order.sort_by_key(|&place| std::cmp::Reverse((self.known(place), std::cmp::Reverse(place))));
-        // What was never received is no fallback: it would only make aggregates short.
+        // A rate at which nothing was received is not a fallback: it would only make aggregates short.
         let is_useful = |place: &&usize| self.known(**place) > 0;
         let at = |place: usize| order.get(place).filter(is_useful).copied().unwrap_or(order[0]);
         self.best = [at(0), at(1), at(2), self.fallback(order[0])];
     }
 
-    /// Packets per second at a rate as it succeeds.
+    /// Packets per second at a rate with its measured success.
     fn known(&self, place: usize) -> u64 {
         self.throughput(place, self.rates[place].probability)
     }
 
-    /// The last rate of a series: the most likely one, with fewer streams than the `best` has where such a
-    /// rate is received at all (Linux 6.1 `rc80211_minstrel_ht.c:minstrel_ht_prob_rate_reduce_streams`).
-    /// Slower than the best, it is what limits the bytes of an aggregate.
+    /// The last rate of a series: the most likely one, with fewer streams than `best` if such a rate works at
+    /// all (Linux 6.1 `rc80211_minstrel_ht.c:minstrel_ht_prob_rate_reduce_streams`). It is slower than the
+    /// best, so it limits the bytes of an aggregate.
     fn fallback(&self, best: usize) -> usize {
         let likely = |place: &usize| (self.rates[*place].probability.min(LIKELY), self.known(*place));
         let streams = self.rates[best].rate.nss();
@@ -144,7 +143,7 @@ impl Minstrel {
         fewer.or_else(|| (0..self.rates.len()).max_by_key(likely)).unwrap_or(best)
     }
 
-    /// What became of a PPDU at `rate`: of `sent` MPDUs `received` were.
+    /// Takes the result of a PPDU at `rate`: of `sent` MPDUs, `received` were received.
     pub(super) fn report(&mut self, rate: &PhyRate, sent: u32, received: u32) {
         if let Some(statistics) = self.rates.iter_mut().find(|statistics| statistics.rate == *rate) {
             statistics.attempts = statistics.attempts.saturating_add(sent);
@@ -155,8 +154,8 @@ impl Minstrel {
         }
     }
 
-    /// What is expected at the best rate, kbit/s; 0 before anything is known. mac80211 counts packets of 1200
-    /// bytes and a kbit of 1024 bits.
+    /// The expected throughput at the best rate, kbit/s; 0 before anything is known. mac80211 counts packets
+    /// of 1200 bytes and a kbit of 1024 bits.
     pub(super) fn expected_throughput(&self) -> u32 {
         let best = self.best[0];
         let packets = self.throughput(best, self.rates[best].probability);

@@ -1,11 +1,11 @@
 //! The 802.11 medium: rates and timing, contention, aggregation, and the drivers above.
 //!
-//! What is not there:
+//! What the model leaves out:
 //!
-//! * All devices of a [`Radio`] hear each other: no hidden nodes, no capture. A collision loses all that
-//!   collide.
-//! * A (block) ack is never lost; a frame is delivered at the end of its exchange, behind the ack.
-//! * After a PPDU without an answer everybody waits for EIFS, those who sent it too (their time-out is about
+//! * All devices of a [`Radio`] hear each other: no hidden nodes, no capture. A collision loses everything
+//!   that collides.
+//! * A (block) ack is never lost. A frame is delivered at the end of its exchange, after the ack.
+//! * After a PPDU without an answer everybody waits for EIFS, and so do its senders (their time-out is about
 //!   as long).
 //! * No beacons, no multicast, no power save, no A-MSDU, no fragments, no encryption; HE to a single user,
 //!   without packet extension.

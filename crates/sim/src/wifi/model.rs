@@ -1,10 +1,10 @@
 //! The analytic airtime model of "Ending the Anomaly" (Høiland-Jørgensen et al., USENIX ATC 2017, section
-//! 2.2.1): what stations that always have something to receive get of one radio, with and without airtime
+//! 2.2.1): what stations that always have something to receive get from one radio, with and without airtime
 //! fairness.
 //!
-//! It has no collisions, retries, acknowledgement traffic or uplink; a measurement stays below it.
+//! The model has no collisions, retries, acknowledgement traffic or uplink, so a measurement is below it.
 
-/// What a transmission costs beside its data.
+/// What a transmission takes beside its data.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Constants {
     /// DCF interframe space, us.
@@ -57,10 +57,10 @@ pub struct Station {
 /// How the air is shared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sharing {
-    /// Each station as many transmissions as any other (802.11's anomaly); the overhead counts to nobody, as
-    /// in the paper.
+    /// Every station has as many transmissions as any other (the 802.11 anomaly). As in the paper, the
+    /// overhead counts to no station.
     Transmissions,
-    /// The same, with the overhead of a transmission counted to its station.
+    /// The same, but the overhead of a transmission counts to its station.
     TransmissionsWithOverhead,
     /// Airtime in proportion to the weights.
     Weighted,
@@ -71,7 +71,7 @@ pub enum Sharing {
 pub struct Outcome {
     /// Time on the air of its data, us (T_data).
     pub data: f64,
-    /// What a transmission to it costs beside (T_oh), us.
+    /// The overhead of a transmission to it (T_oh), us.
     pub overhead: f64,
     /// Rate if it is alone, Mbit/s (R0).
     pub alone: f64,
@@ -98,7 +98,7 @@ impl Station {
         with.difs + with.sifs + ack + with.backoff
     }
 
-    /// What the sharing is in proportion to.
+    /// What the shares are proportional to.
     fn part(&self, with: &Constants, sharing: Sharing) -> f64 {
         match sharing {
             Sharing::Transmissions => self.data(with),
@@ -189,7 +189,7 @@ mod tests {
         }
     }
 
-    /// With the overhead counted too the slow station has 3578.7 of 577.7 + 631.4 + 3578.7 us.
+    /// With the overhead counted, the slow station has 3578.7 of 577.7 + 631.4 + 3578.7 us.
     #[test]
     fn shares_with_overhead_and_with_weights() {
         let stations = table1(false);

@@ -5,14 +5,14 @@ use goodqueue::{Nanos, Span};
 /// What is on the air.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct OnAir {
-    /// Since when the air had been free and wanted.
+    /// Since when the air was free and somebody wanted it.
     pub(super) waited_since: Nanos,
-    /// When it began; within a TXOP the space behind the exchange before counts to it.
+    /// When it began. Within a TXOP the space behind the previous exchange belongs to it.
     pub(super) start: Nanos,
     /// When its first bit is on the air.
     pub(super) first_bit: Nanos,
     pub(super) end: Nanos,
-    /// When the driver builds the next PPDU, where it waits for that.
+    /// When the driver builds the next PPDU, if it waits for a time.
     pub(super) fill_at: Option<Nanos>,
     pub(super) times: Times,
     /// Whether the PPDU is answered.
@@ -24,7 +24,7 @@ pub(super) struct OnAir {
 /// How long the parts of an exchange take.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Times {
-    /// RTS alone, without what follows; zero: there is none.
+    /// The RTS alone; zero if there is none.
     pub(super) rts: Span,
     /// RTS, CTS and the spaces behind them.
     pub(super) reserve: Span,

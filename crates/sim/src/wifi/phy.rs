@@ -1,7 +1,8 @@
 //! Rates of 802.11a/b/g/n/ac/ax and the time that a PPDU takes on the air.
 //!
 //! Times are those of the transmit-time equations of IEEE 802.11-2020 (17.4.3 OFDM, 19.4.3 HT, 21.4.3 VHT)
-//! and 802.11ax-2021 (27.4.3). A PPDU with the short guard interval ends on a boundary of 4 us, as these say.
+//! and 802.11ax-2021 (27.4.3). A PPDU with the short guard interval ends on a boundary of 4 us, as these
+//! equations say.
 
 use std::fmt;
 use std::str::FromStr;
@@ -44,7 +45,7 @@ pub enum RateError {
     /// The standard does not have this combination.
     #[error("802.11 has no rate {0}")]
     NoSuchRate(String),
-    /// Not how a rate is written.
+    /// The text is not a rate.
     #[error(
         "{0:?} is no rate: write mcs15 (HT20, short guard interval), ht40-mcs7-lgi, vht80-2ss-mcs9-sgi, \
          he80-2ss-mcs11-gi0.8, ofdm54 or dsss1"
@@ -166,7 +167,7 @@ impl PhyRate {
         self.format >= Format::Ht
     }
 
-    /// The same in the words of mac80211's estimator.
+    /// The same rate for mac80211's estimator.
     #[must_use]
     pub fn info(&self) -> RateInfo {
         let width = Width::from_mhz(self.width.into()).unwrap_or(Width::Mhz20);
@@ -196,7 +197,7 @@ impl PhyRate {
         }
     }
 
-    /// A symbol of data, ns.
+    /// The length of a data symbol, ns.
     const fn symbol(&self) -> u64 {
         match (self.format, self.guard) {
             (Format::He, Guard::Double) => 14_400,
@@ -207,7 +208,7 @@ impl PhyRate {
         }
     }
 
-    /// Long training fields.
+    /// The number of long training fields.
     const fn training_fields(&self) -> u64 {
         match self.nss {
             1 => 1,
@@ -218,8 +219,8 @@ impl PhyRate {
         }
     }
 
-    /// Preamble and headers of the physical layer, in front of the data. HE: 2x training fields up to a
-    /// guard interval of 1.6 us, 4x beyond.
+    /// The time of the preamble and headers of the physical layer, in front of the data. HE: 2x training
+    /// fields up to a guard interval of 1.6 us, 4x beyond.
     #[must_use]
     pub const fn preamble(&self) -> Span {
         let fields = self.training_fields();
@@ -234,7 +235,7 @@ impl PhyRate {
         })
     }
 
-    /// BCC encoders: one for each 300 (HT) or 600 Mbit/s (VHT); HE is LDPC, whose single tail stands for
+    /// BCC encoders: one for each 300 (HT) or 600 Mbit/s (VHT); HE uses LDPC; one tail is counted in place of
     /// its extra symbol.
     fn encoders(&self) -> u64 {
         let bps = self.bps();
@@ -245,7 +246,7 @@ impl PhyRate {
         }
     }
 
-    /// What the data of `bytes` bytes take, ns.
+    /// The time that `bytes` bytes of data take, ns.
     fn data(&self, bytes: u64) -> u64 {
         let bits = bytes.saturating_mul(8);
         if self.format == Format::Dsss {
@@ -282,7 +283,7 @@ impl PhyRate {
         if self.format == Format::Dsss {
             return PhyRate { bits: DSSS[0], ..PhyRate::legacy(Format::Dsss) };
         }
-        // HT and later answer by the rate of their modulation with one stream in 20 MHz.
+        // For HT and later the reference is the rate of the same modulation with one stream in 20 MHz.
         let reference = match self.format {
             Format::Ofdm => u32::from(OFDM[usize::from(self.mcs)]),
             _ => SIXTHS[usize::from(self.mcs)] * 2,
@@ -338,7 +339,7 @@ impl Parts {
     }
 }
 
-/// The legacy rate, or the format and width that the first word of a rate names.
+/// What the first word of a rate names: a legacy rate, or format and width.
 fn head(word: &str) -> Option<Result<PhyRate, (Format, u8)>> {
     if let Some(mbps) = word.strip_prefix("ofdm") {
         return PhyRate::ofdm(mbps.parse().ok()?).map(Ok);

@@ -1,7 +1,7 @@
 //! The radio: a channel and its devices, as a state machine over packet handles.
 //!
-//! It knows no clock and no engine. [`Radio::offer`] hands a device a packet; [`Radio::next_event`] says when
-//! [`Radio::advance`] must be called; what comes out goes to a [`Sink`].
+//! It needs no clock and no event loop. [`Radio::offer`] hands a packet to a device. [`Radio::next_event`]
+//! says when [`Radio::advance`] must be called. What comes out goes to a [`Sink`].
 
 use std::collections::BTreeSet;
 
@@ -31,8 +31,8 @@ pub struct RadioError {
     pub why: String,
 }
 
-/// What the air was used for since the beginning. The four and the airtime of the paths' accounts add up to
-/// the time that has passed.
+/// What the air was used for since the beginning. The four times and the airtime of all paths add up to the
+/// time that has passed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AirAccount {
     /// Nobody transmitted, and nobody wanted to.
@@ -41,13 +41,13 @@ pub struct AirAccount {
     pub overhead: Span,
     /// Several transmitted at once.
     pub collisions: Span,
-    /// The exchange of one path that has not ended; [`Radio::airtime`] has it with its path.
+    /// The exchange of one path that has not ended. [`Radio::airtime`] counts it to its path.
     pub under_way: Span,
-    /// Times that several transmitted at once.
+    /// How often several transmitted at once.
     pub collision_count: u64,
 }
 
-/// Packets since the beginning: what was taken in was delivered, dropped, or is held.
+/// Packets since the beginning. Every packet offered was delivered, was dropped, or is held.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PacketAccount {
     /// Offered.
@@ -72,19 +72,19 @@ pub struct Radio {
     pub(super) on_air: Option<OnAir>,
     /// Which MPDUs of the PPDU on the air are received.
     pub(super) received: Vec<bool>,
-    /// When the air was last left.
+    /// When the last exchange ended.
     pub(super) free_since: Nanos,
     pub(super) air: AirAccount,
     pub(super) packets: PacketAccount,
     /// Receivers that wait for a hole to be filled.
     pub(super) reordering: BTreeSet<(Nanos, PathId, u8)>,
-    /// Who decides the weights of an access point's stations.
+    /// The policies that set the weights of an access point's stations.
     pub(super) policies: Vec<(DeviceId, PolicyTimer<Groups>)>,
-    /// Lists of MPDUs to be used again.
+    /// Empty lists of MPDUs, for reuse.
     pub(super) spare: Vec<Vec<super::block_ack::Mpdu>>,
 }
 
-/// Hands what a queue gives up to the sink.
+/// Passes what a queue drops or marks to the sink.
 pub(super) struct Through<'a, S> {
     pub(super) sink: &'a mut S,
     pub(super) from: DeviceId,
@@ -127,11 +127,12 @@ fn stack_of(
     Ok(Box::new(TxStack::new(params, capacity).map_err(|error| error.to_string())?))
 }
 
-/// What queues that are sized in time take the rate of the air to be.
+/// The rate that queues sized in time assume for the air.
 const NOMINAL: Rate = Rate(100_000_000);
 
 impl Radio {
-    /// The radio of `spec`; `seed` and `number`, its place among all radios, name its random streams.
+    /// Builds the radio of `spec`. `seed` and `number`, its place among all radios, select its random
+    /// streams.
     ///
     /// # Errors
     /// What is wrong with a device.
@@ -270,7 +271,7 @@ impl Radio {
         Ok(())
     }
 
-    /// Weights are computed anew where it is time.
+    /// Computes the weights anew if it is time.
     fn weigh(&mut self, now: Nanos) {
         for (device, timer) in &mut self.policies {
             if let Some(stack) = self.devices[usize::from(*device)].stack.as_deref_mut() {
@@ -302,7 +303,7 @@ impl Radio {
         Ok((self.paths.len() - 1) as PathId)
     }
 
-    /// The path from one device to another; `None` where they are not associated.
+    /// The path from one device to another; `None` if they are not associated.
     pub(super) fn path(&self, from: DeviceId, to: DeviceId) -> Option<PathId> {
         let path = match self.devices.get(usize::from(from))?.uplink {
             Some(uplink) => uplink,
@@ -379,14 +380,14 @@ impl Radio {
         }
     }
 
-    /// What the path between two devices has used; `None` where they are not associated.
+    /// What the path between two devices has used; `None` if they are not associated.
     #[must_use]
     pub fn path_account(&self, from: DeviceId, to: DeviceId) -> Option<PathAccount> {
         Some(self.paths[self.path(from, to)? as usize].account)
     }
 
-    /// Air that exchanges from one device to another have held up to `now`, the time of the last call, that
-    /// under way included; `None` where they are not associated.
+    /// The airtime of exchanges from one device to another up to `now`, the time of the last call, with that
+    /// of an exchange under way; `None` if they are not associated.
     #[must_use]
     pub fn airtime(&self, now: Nanos, from: DeviceId, to: DeviceId) -> Option<Span> {
         let path = self.path(from, to)?;
@@ -435,32 +436,33 @@ impl Radio {
         self.devices.get(usize::from(device)).map_or(0, Device::held)
     }
 
-    /// Packets that a device is done with and did not drop: acknowledged, or given up after they were sent in
-    /// vain ([`Reason::Loss`]), as on a line. What was offered for a device that it is not associated with
-    /// counts as that too. What was offered is this, what its queues dropped for other reasons, and
-    /// [`Radio::held_of`].
+    /// Packets that a device has finished and did not drop: acknowledged, or given up after all attempts
+    /// failed ([`Reason::Loss`]), as on a line. Packets for a device that it is not associated with count
+    /// too. This number, the drops of its queues for other reasons, and [`Radio::held_of`] add up to what was
+    /// offered.
     #[must_use]
     pub fn sent_of(&self, device: DeviceId) -> u64 {
         self.devices.get(usize::from(device)).map_or(0, |device| device.sent)
     }
 
-    /// Measures from now on how long packets wait in a device, of those whose first exchange begins from
-    /// `from` on and before `to`: from [`Radio::offer`] until the first bit of that exchange, its RTS
-    /// included. So it is the time in the queues, in the driver and in the hardware, and that of contention;
-    /// later attempts are not part of it. Packets that are dropped have none. What happens stays the same.
+    /// Measures from now on how long packets wait in a device. Packets count whose first exchange begins at
+    /// `from` or later, and before `to`. The time runs from [`Radio::offer`] until the first bit of that
+    /// exchange, which can be its RTS: the time in the queues, in the driver and in the hardware, and that of
+    /// contention, but not that of later attempts. Dropped packets have none. Measuring does not change what
+    /// happens.
     pub fn measure_sojourn(&mut self, device: DeviceId, from: Nanos, to: Nanos) {
         if let Some(device) = self.devices.get_mut(usize::from(device)) {
             device.sojourn = Some(Box::new(Sojourn::new(from, to)));
         }
     }
 
-    /// What [`Radio::measure_sojourn`] measured; `None` where nobody asked.
+    /// What [`Radio::measure_sojourn`] measured; `None` if it was not asked for.
     #[must_use]
     pub fn sojourn(&self, device: DeviceId) -> Option<&Histogram> {
         self.devices.get(usize::from(device))?.sojourn.as_ref().map(|sojourn| &sojourn.histogram)
     }
 
-    /// Whether time and packets add up at `now`, the time of the last call.
+    /// Whether times and packets add up at `now`, the time of the last call.
     #[must_use]
     pub fn is_conserved(&self, now: Nanos) -> bool {
         let air = self.air_account(now);
@@ -483,13 +485,13 @@ impl Radio {
         (above, device.categories.iter().map(|category| category.pending).sum())
     }
 
-    /// Of mac80211's queues of a device; `None` where it has a queue discipline.
+    /// The counters of mac80211's queues of a device; `None` if it has a queue discipline.
     #[must_use]
     pub fn radio_stats(&self, device: DeviceId) -> Option<RadioStats> {
         Some(self.devices.get(usize::from(device))?.stack.as_ref()?.radio_stats())
     }
 
-    /// The counters of mac80211's queue of a TID from one device to another; `None` where there is none.
+    /// The counters of mac80211's queue of a TID from one device to another; `None` if there is none.
     #[must_use]
     pub fn txq_stats(&self, from: DeviceId, to: DeviceId, tid: Tid) -> Option<TxqStats> {
         let path = &self.paths[self.path(from, to)? as usize];
@@ -497,7 +499,7 @@ impl Radio {
         stack.txq_stats(TxqId::new(path.station, tid))
     }
 
-    /// The airtime weight of `to` in mac80211's scheduler of `from`, now; `None` where there is none.
+    /// The airtime weight of `to` in mac80211's scheduler of `from`, now; `None` if there is none.
     #[must_use]
     pub fn weight(&self, from: DeviceId, to: DeviceId) -> Option<u16> {
         let path = &self.paths[self.path(from, to)? as usize];
@@ -505,7 +507,7 @@ impl Radio {
         Some(stack.station_stats(path.station)?.weight)
     }
 
-    /// What mac80211's scheduler of `from` knows of `to` in a category.
+    /// The airtime counters of mac80211's scheduler of `from` for `to` in a category.
     #[must_use]
     pub fn airtime_stats(&self, from: DeviceId, to: DeviceId, ac: Ac) -> Option<AirtimeStats> {
         let path = &self.paths[self.path(from, to)? as usize];

@@ -16,7 +16,7 @@ struct Counter {
 }
 
 impl Counter {
-    /// Whether of each device what it was offered was sent, dropped or is held.
+    /// Whether every packet offered to a device was sent, was dropped, or is held.
     fn is_balanced(&self, radio: &Radio) -> bool {
         let devices = (0..).zip(self.offered.iter().zip(&self.dropped_by));
         devices.take(radio.devices.len()).all(|(device, (offered, dropped))| {
@@ -128,9 +128,9 @@ fn a_slow_station_takes_the_air_of_a_fast_one() {
     assert!((0.9..1.3).contains(&ratio), "a shared FIFO gives both as many packets: {ratio}");
 }
 
-/// A single frame of a peer without block ack finds room where an aggregate finds none. Who waits for its
-/// turn at a full hardware queue keeps such a peer waiting behind it; who loses its turn lets it come up with
-/// every packet that arrives.
+/// A single frame of a peer without block ack finds room where an aggregate finds none. A station that waits
+/// for its turn at a full hardware queue keeps such a peer waiting behind it. A station that loses its turn
+/// lets the peer have one with every packet that arrives.
 #[test]
 fn a_turn_lost_at_a_full_hardware_queue_lets_single_frames_come_up_more_often() {
     let in_turn = WifiParams { aql: false, airtime_fairness: false, ..WifiParams::default() };
@@ -149,7 +149,8 @@ fn a_turn_lost_at_a_full_hardware_queue_lets_single_frames_come_up_more_often() 
     assert!(lost > kept + 0.1, "{lost} {kept}");
 }
 
-/// ath9k counts each frame that it hears with a preamble of its own: of aggregates more than they took.
+/// ath9k counts each frame that it hears with its own preamble, so aggregates count for more time than they
+/// took.
 #[test]
 fn frames_heard_count_one_by_one() {
     let mut spec = network(&["mcs15"]);
@@ -302,7 +303,7 @@ fn voice_goes_before_best_effort() {
     assert!(delays.iter().all(|&micros| micros < 8_600), "{delays:?}");
 }
 
-/// Any network: 2.4 and 5 GHz, errors, RTS, every driver, all TIDs, legacy and new rates, up and down.
+/// Random networks: 2.4 and 5 GHz, errors, RTS, every driver, all TIDs, legacy and new rates, up and down.
 fn any_network(choices: &[u8]) -> RadioSpec {
     let drivers = [
         stock(),
@@ -324,8 +325,7 @@ fn any_network(choices: &[u8]) -> RadioSpec {
     spec
 }
 
-/// Of 4096 flows one for each pair and TID: in mac80211's queues a flow that meets another's can be
-/// reordered.
+/// One of 4096 flows for each pair and TID, since in mac80211's queues flows that collide can be reordered.
 fn hash(from: DeviceId, to: DeviceId, tid: u8) -> u32 {
     (u32::from(from) << 6 | u32::from(to) << 3 | u32::from(tid)) << 20
 }
@@ -385,7 +385,8 @@ fn without_aql(packets: u32) -> DriverSpec {
     DriverSpec { upper, lower: Lower::Firmware { packets }, ..DriverSpec::ath10k() }
 }
 
-/// 10 of 30 packets fit; when only 4 are left, 6 more come, three times, and then the last 2.
+/// 10 of 30 packets fit. When only 4 are left, 6 more come; this happens three times, and then the last 2
+/// come.
 #[test]
 fn firmware_is_filled_again_when_fewer_than_half_are_in_use() {
     let mut radio = slow(without_aql(10));
@@ -442,7 +443,7 @@ fn fifos_by_station_drop_what_comes_last() {
     assert!(radio.is_conserved(Nanos(SECOND)));
 }
 
-/// Whatever is above, packets go into the firmware, and what it has no room for is lost there.
+/// Whatever queue is above, packets go into the firmware, and it drops those that it has no room for.
 #[test]
 fn firmware_that_drops_holds_nothing_back() {
     let qdisc = Upper::Qdisc("pfifo:1000".parse().expect("a queue"));
@@ -459,7 +460,7 @@ fn firmware_that_drops_holds_nothing_back() {
     }
 }
 
-/// Of one flow without losses the packets go on the air in the order in which they were taken in.
+/// Without losses, the packets of one flow go on the air in the order in which they were accepted.
 #[test]
 fn sojourn_is_the_time_until_the_first_bit_of_the_exchange_that_carries_a_packet() {
     for (driver, is_lossy) in [(stock(), false), (DriverSpec::ath9k(), false), (DriverSpec::ath10k(), true)] {
@@ -480,7 +481,7 @@ fn sojourn_is_the_time_until_the_first_bit_of_the_exchange_that_carries_a_packet
         radio.advance(Nanos(10 * SECOND), &mut counter);
         let waits = radio.sojourn(0).expect("it was asked for");
         if is_lossy {
-            // Each packet that was not dropped has waited once, however often it was sent.
+            // Each packet that was not dropped has one sojourn time, however often it was sent.
             assert_eq!(waits.count(), 4_000 - counter.dropped_by[0]);
             assert!(counter.air.iter().any(|event| event.retried > 0), "nothing was sent again");
             continue;

@@ -1,4 +1,4 @@
-//! Which rates a device sends to another at.
+//! The rates at which a device sends to another.
 
 use goodqueue::{Nanos, Rng, Span};
 
@@ -8,15 +8,15 @@ use super::phy::PhyRate;
 /// How the rate to a peer is chosen.
 #[derive(Clone, Debug, PartialEq)]
 pub enum RateSpec {
-    /// Always this one.
+    /// Always this rate.
     Fixed(PhyRate),
-    /// Each from its time on, in order of time, the first from the beginning: a client that walks away.
+    /// Each rate from its time on, in order of time, the first from the beginning: a client that walks away.
     Schedule(Vec<(Span, PhyRate)>),
     /// By trial among these, as Minstrel-HT does it.
     Minstrel(Vec<PhyRate>),
 }
 
-/// Times that the hardware tries a rate before it gives a PPDU back (ath9k's limit).
+/// How often the hardware tries a rate before it gives a PPDU back (ath9k's limit).
 const TRIES: u8 = 10;
 
 /// The rates of one PPDU, in the order in which the hardware tries them.
@@ -40,7 +40,7 @@ impl Series {
         &self.rates[..usize::from(self.len)]
     }
 
-    /// The rate of attempt number `attempt`, from 0, and its place in the series; `None`: they are used up.
+    /// The rate of attempt number `attempt`, from 0, and its place in the series; `None` if they are used up.
     pub(super) fn at(&self, attempt: u32) -> Option<(PhyRate, usize)> {
         let mut left = attempt;
         for (place, &(rate, tries)) in self.rates().iter().enumerate() {
@@ -68,9 +68,9 @@ impl Series {
     }
 }
 
-/// What rate control expects to get through at a rate at which next to nothing is lost, kbit/s: packets of
-/// 1200 bytes in aggregates as they are before anything was measured, nine in ten received, and 100 us for
-/// each aggregate (Linux 6.1 `rc80211_minstrel_ht.c:minstrel_ht_get_tp_avg`).
+/// The throughput that rate control expects at a rate with almost no loss, kbit/s: packets of 1200 bytes,
+/// aggregates as long as before the first measurement, nine in ten received, and 100 us for each aggregate
+/// (Linux 6.1 `rc80211_minstrel_ht.c:minstrel_ht_get_tp_avg`).
 fn expected_kbps(rate: &PhyRate) -> u32 {
     let data = rate.ppdu(1_200).0 - rate.preamble().0;
     let aggregate = match (rate.can_aggregate(), rate.bps()) {
@@ -105,7 +105,7 @@ impl RateControl {
         }
     }
 
-    /// Whether the peer can take part in a block ack agreement.
+    /// Whether the peer can have a block ack agreement.
     pub(super) fn can_aggregate(&self) -> bool {
         match self {
             RateControl::Fixed(rate) => rate.can_aggregate(),
@@ -114,7 +114,7 @@ impl RateControl {
         }
     }
 
-    /// The rates for a new PPDU, and whether it is to be a single MPDU that tries one.
+    /// The rates for a new PPDU, and whether it must be a single MPDU that samples a rate.
     pub(super) fn series(&mut self, now: Nanos) -> (Series, bool) {
         match self {
             RateControl::Minstrel(minstrel) => minstrel.series(now),
@@ -128,14 +128,14 @@ impl RateControl {
         }
     }
 
-    /// What became of an attempt at `rate`: of `sent` MPDUs `received` were.
+    /// Takes the result of an attempt at `rate`: of `sent` MPDUs, `received` were received.
     pub(super) fn report(&mut self, rate: &PhyRate, sent: usize, received: usize) {
         if let RateControl::Minstrel(minstrel) = self {
             minstrel.report(rate, sent as u32, received as u32);
         }
     }
 
-    /// What is expected of the peer, kbit/s; `rate` is that of its last transmission.
+    /// The expected throughput to the peer, kbit/s. `rate` is that of its last transmission.
     pub(super) fn expected_kbps(&self, rate: &PhyRate) -> u32 {
         match self {
             RateControl::Minstrel(minstrel) => minstrel.expected_throughput(),

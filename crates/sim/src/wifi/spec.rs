@@ -24,40 +24,41 @@ pub struct RadioSpec {
 pub struct DeviceSpec {
     /// What it is.
     pub role: Role,
-    /// Its parameters of the four categories, in the order of [`goodqueue::wifi::Ac::ALL`].
+    /// EDCA parameters of the four categories, in the order of [`goodqueue::wifi::Ac::ALL`].
     pub edca: [EdcaParams; 4],
     /// What is between the stack and the air.
     pub driver: DriverSpec,
-    /// PPDUs of more bytes than this begin with RTS and CTS.
+    /// PPDUs with more bytes than this begin with RTS and CTS.
     pub rts_threshold: Option<u32>,
-    /// Who decides the weights of an access point's stations; `None`: they stay as they are.
+    /// The policy that sets the weights of an access point's stations; `None`: they do not change.
     pub policy: Option<PolicySpec>,
 }
 
-/// Groups of stations that share the air by weight, whoever of them is active. With [`Upper::Mac80211`] only.
+/// Groups of stations that share the air by weight, whichever of them are active. With [`Upper::Mac80211`]
+/// only.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PolicySpec {
-    /// The groups; one comes after the group that it is inside of.
+    /// The groups. A group comes after the group that contains it.
     pub groups: Vec<GroupSpec>,
-    /// Where stations are: the device, its group (none: beside the outermost ones), its weight there.
+    /// Stations: the device, its group (none: at the level of the outermost groups), and its weight there.
     pub members: Vec<(DeviceId, Option<usize>, u32)>,
-    /// How often weights are computed anew.
+    /// The time after which weights are computed anew.
     pub interval: Span,
 }
 
 /// A group of stations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GroupSpec {
-    /// The group that it is inside of, by place.
+    /// The place of the group that contains it.
     pub parent: Option<usize>,
-    /// Weight among its neighbours, 1 to 65535.
+    /// Weight among its siblings, 1 to 65535.
     pub weight: u32,
-    /// What it is to them.
+    /// How its weight counts against the other groups.
     pub mode: Mode,
 }
 
 impl PolicySpec {
-    /// The groups at work; `station` gives a device's number in the transmit stack.
+    /// Builds the groups. `station` returns a device's number in the transmit stack.
     pub(super) fn build(&self, station: impl Fn(DeviceId) -> Option<StationId>) -> Result<Groups, String> {
         let mut groups = Groups::new();
         let mut ids = Vec::with_capacity(self.groups.len());
@@ -88,9 +89,9 @@ pub enum Role {
     Station {
         /// The access point that it is associated to.
         access_point: DeviceId,
-        /// From there to the station.
+        /// The path from there to the station.
         down: PeerSpec,
-        /// From the station.
+        /// The path from the station.
         up: PeerSpec,
         /// Airtime weight at the access point, 1 to 65535; mac80211's default is 256.
         weight: u16,
@@ -108,7 +109,7 @@ pub struct PeerSpec {
     pub aggregation: Aggregation,
 }
 
-/// What a receiver takes in one A-MPDU.
+/// The limits of a receiver on one A-MPDU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Aggregation {
     /// Bytes.
@@ -131,21 +132,21 @@ impl Aggregation {
 pub struct DriverSpec {
     /// Where packets wait first.
     pub upper: Upper,
-    /// What the driver and its hardware hold.
+    /// What is queued in the driver and its hardware.
     pub lower: Lower,
     /// Longest PPDU with data.
     pub max_time: Span,
-    /// Most MPDUs in one, beside the peer's window.
+    /// The most MPDUs in one; the peer's window is a limit too.
     pub max_frames: u16,
-    /// Whether a station whose turn comes up when the hardware queue is full keeps it (ath9k since Linux
-    /// 4.11). Otherwise it goes behind the others (Linux 3.17 to 4.10). Matters where stations take turns in
-    /// the driver: [`Lower::Fifo`], and [`Lower::Txq`] without airtime fairness.
+    /// Whether a station keeps its turn if the hardware queue is full then (ath9k since Linux 4.11).
+    /// Otherwise it goes behind the others (Linux 3.17 to 4.10). It matters if stations take turns in the
+    /// driver: [`Lower::Fifo`], and [`Lower::Txq`] without airtime fairness.
     pub keeps_turn: bool,
     /// What it does beyond Linux; by default nothing.
     pub ideas: Ideas,
 }
 
-/// Where packets wait first. There is one for a radio: no box for it.
+/// Where packets wait first. It is not boxed, since a device has one.
 #[derive(Clone, Debug)]
 #[allow(clippy::large_enum_variant)]
 pub enum Upper {
@@ -153,8 +154,8 @@ pub enum Upper {
     Qdisc(QueueSpec),
     /// mac80211's queues by station and TID, with its airtime scheduler (Linux 4.9 and later).
     Mac80211(WifiParams),
-    /// mac80211's queues by station and TID without flows and `CoDel`: FIFOs in turn, and what comes to a
-    /// full one is dropped (Kazior's first patch of 2016). With firmware that aggregates only.
+    /// mac80211's queues by station and TID without flows and `CoDel`: FIFOs in turn; a packet that comes to
+    /// a full one is dropped (Kazior's first patch of 2016). With firmware that aggregates only.
     TailDrop {
         /// Packets of all stations (`TOTAL_MAX_TX_BUFFER`: 512).
         total: u32,
@@ -163,26 +164,24 @@ pub enum Upper {
     },
 }
 
-/// What a driver and its hardware hold below.
+/// What is queued in a driver and its hardware.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lower {
     /// ath9k before 2016: packets of a category in FIFOs by station and TID, served in turn, two PPDUs of
     /// them in the hardware queue.
     Fifo {
-        /// Packets of a category in all, those in the hardware included.
+        /// The most packets of a category, those in the hardware included.
         packets: u32,
     },
-    /// ath9k since 2016: PPDUs are put together from mac80211's queues, two of them in the hardware queue of
-    /// a category. With [`Upper::Mac80211`] only.
+    /// ath9k since 2016: PPDUs are built from mac80211's queues; two are in the hardware queue of a category.
+    /// With [`Upper::Mac80211`] only.
     Txq,
-    /// ath10k: the firmware holds packets by station and TID and puts PPDUs together, station by station in
-    /// turn.
+    /// ath10k: the firmware queues packets by station and TID, and builds PPDUs for the stations in turn.
     Firmware {
         /// Packets of all categories.
         packets: u32,
     },
-    /// The same, but the firmware takes whatever comes and drops what it has no room for: nothing is held
-    /// back above.
+    /// The same, but nothing is held back above: the firmware drops packets that it has no room for.
     LossyFirmware {
         /// Packets of all categories.
         packets: u32,
@@ -196,7 +195,7 @@ impl Lower {
         matches!(self, Lower::Firmware { .. } | Lower::LossyFirmware { .. })
     }
 
-    /// Whether it drops a packet where it holds `pending`.
+    /// Whether it drops a packet when it holds `pending`.
     pub(super) const fn is_too_much(&self, pending: u32) -> bool {
         matches!(self, Lower::LossyFirmware { packets } if pending >= *packets)
     }

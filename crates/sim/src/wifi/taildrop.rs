@@ -1,4 +1,4 @@
-//! mac80211's queues by station and TID before they had flows: FIFOs with a limit for all and one for each,
+//! mac80211's queues by station and TID before they had flows: FIFOs with a common limit and a limit each,
 //! served in turn (Kazior's patches of 2016: `TOTAL_MAX_TX_BUFFER`, `STA_MAX_TX_BUFFER`).
 
 use goodqueue::wifi::Ac;

@@ -10,7 +10,7 @@ use goodqueue::{Nanos, Span};
 const ATO_MIN: Span = Span::from_millis(40);
 /// Longest delay of an ACK (Linux `TCP_DELACK_MAX`).
 const DELACK_MAX: Span = Span::from_millis(200);
-/// Most ACKs that one compressed ACK stands for (`tcp_comp_sack_nr`).
+/// The most ACKs that one compressed ACK replaces (`tcp_comp_sack_nr`).
 const COMP_SACK_NR: u8 = 44;
 /// Longest delay of a compressed ACK (`tcp_comp_sack_delay_ns`).
 const COMP_SACK_DELAY: Span = Span::from_millis(1);
@@ -67,7 +67,7 @@ impl AckState {
         }
     }
 
-    /// Nothing is acknowledged any more.
+    /// ACKs have stopped.
     pub(super) fn silence(&mut self) {
         self.now = false;
         self.scheduled = false;
@@ -75,8 +75,8 @@ impl AckState {
         self.compressed_timer = NEVER;
     }
 
-    /// The peer's MSS from its segments (Linux `tcp_measure_rcv_mss`). A full segment that was pushed may be
-    /// the last for a while: like a short one it is acknowledged when it has been read.
+    /// The peer's MSS from its segments (Linux `tcp_measure_rcv_mss`). A full segment with PSH can be the
+    /// last for a while. Like a short one it is acknowledged when it has been read.
     #[allow(clippy::cast_possible_truncation)]
     pub(super) fn measure_mss(&mut self, len: u32, mss: u16, is_pushed: bool) {
         let len = len.min(u32::from(mss)) as u16;
@@ -133,7 +133,7 @@ impl AckState {
 
     /// An ACK leaves.
     pub(super) fn sent(&mut self, ticks: Ticks) {
-        // An ACK of nothing new is none of the quick ones (Linux 6.1.57 `tcp_dec_quickack_mode`).
+        // An ACK of nothing new does not count as a quick ACK (Linux 6.1.57 `tcp_dec_quickack_mode`).
         let is_counted = self.scheduled;
         self.now = false;
         self.scheduled = false;
@@ -149,7 +149,7 @@ impl AckState {
         }
     }
 
-    /// Delays the ACK by the gap to the next segment, or what the round trip allows.
+    /// Delays the ACK by the expected gap to the next segment, within what the round trip allows.
     pub(super) fn delay(&mut self, now: Nanos, ticks: Ticks) {
         let mut ato = self.ato;
         if ato > ATO_MIN {
@@ -183,14 +183,14 @@ impl Rx {
         }
     }
 
-    /// More than one full segment, quick phase, or a pushed one that the application has read at once, with
-    /// which the receive buffer is empty (Linux `tcp_cleanup_rbuf`).
+    /// More than one full segment; the quick phase; or a segment with PSH that the application has read at
+    /// once, so that the receive buffer is empty (Linux `tcp_cleanup_rbuf`).
     pub(super) fn is_ack_due(&self, is_in_order: bool) -> bool {
         let unacked = self.rcv_nxt - self.window.rcv_wup;
         unacked > u64::from(self.ack.rcv_mss) || self.ack.quick > 0 || (self.ack.pushed && is_in_order)
     }
 
-    /// While data is out of order, ACKs after the third are compressed: one in 5 % of a round trip.
+    /// While data is out of order, ACKs after the third are compressed to one in 5 % of a round trip.
     fn compress(&mut self, now: Nanos) {
         let ack = &mut self.ack;
         if ack.compressed >= COMP_SACK_NR {
@@ -217,7 +217,7 @@ impl Rx {
         ack.compressed_timer = now + Span(rtt.0 / 20).min(COMP_SACK_DELAY) + COMP_SACK_SLACK;
     }
 
-    /// An ACK that was held back for compression leaves before the SACK blocks change beyond it.
+    /// An ACK that was held back for compression is sent before the SACK blocks change too much.
     pub(super) fn flush_compressed(&mut self) {
         self.ack.now |= self.ack.compressed > 0;
     }

@@ -1,5 +1,5 @@
-//! The half of a connection that receives data and acknowledges it: Linux 6.1's `tcp_rcv_established`,
-//! `tcp_data_queue` and what they call, in behaviour. The application reads at once.
+//! The half of a connection that receives data and acknowledges it. It behaves as Linux 6.1's
+//! `tcp_rcv_established`, `tcp_data_queue` and what they call. The application reads at once.
 
 mod ack;
 mod handshake;
@@ -20,12 +20,12 @@ pub(super) use window::initial_window;
 
 /// Never.
 const NEVER: Nanos = Nanos(u64::MAX);
-/// What a count of packets with CE begins with (RFC 9768 section 3.2.1).
+/// The initial value of the count of packets with CE (RFC 9768 section 3.2.1).
 pub(super) const CEP_INIT: u8 = 5;
 /// Segments ACKed at once after something unusual (Linux `TCP_MAX_QUICKACKS`).
 const MAX_QUICKACKS: u8 = 16;
 
-/// Where the connection is.
+/// The state of the connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Closed,
@@ -45,7 +45,7 @@ struct Ecn {
     demand_cwr: bool,
     /// Feedback is accurate (RFC 9768): ACKs carry `cep` instead.
     accurate: bool,
-    /// Packets that came with CE, and five (RFC 9768 section 3.2.1), modulo 8.
+    /// The number of packets that came with CE plus five (RFC 9768 section 3.2.1), modulo 8.
     cep: u8,
 }
 
@@ -81,8 +81,8 @@ pub struct Rx {
 }
 
 impl Rx {
-    /// A receiver that is not open: call [`Rx::open`] if it is the active side, give it the peer's SYN if
-    /// not.
+    /// A receiver that is not open. Call [`Rx::open`] if it is the active side; otherwise give it the peer's
+    /// SYN.
     #[must_use]
     #[allow(clippy::cast_possible_truncation)]
     pub fn new(config: &Config, opening: Opening) -> Rx {
@@ -110,8 +110,8 @@ impl Rx {
         }
     }
 
-    /// The second direction of a connection whose handshake another pair has made. ECN is taken as
-    /// negotiated where the configuration has it.
+    /// The second direction of a connection whose handshake another pair of ends has made. ECN counts as
+    /// negotiated if the configuration has it.
     #[must_use]
     pub fn established(config: &Config) -> Rx {
         let mut rx = Rx::new(config, Opening::Passive);
@@ -147,12 +147,12 @@ impl Rx {
         self.state == State::Dead
     }
 
-    /// Takes a segment of the peer; `ce`: its IP header says Congestion Experienced.
+    /// Takes a segment of the peer. `ce`: its IP header has Congestion Experienced.
     pub fn on_segment(&mut self, now: Nanos, segment: &Segment, ce: bool) {
         self.receive(now, &segment.with(0), ce);
     }
 
-    /// [`Rx::on_segment`], whose SACK blocks nobody asks for.
+    /// [`Rx::on_segment`] without SACK blocks, which a receiver does not use.
     #[inline(always)]
     pub(crate) fn receive(&mut self, now: Nanos, segment: &Header, ce: bool) {
         if self.is_ordinary(segment, ce) {
@@ -162,7 +162,7 @@ impl Rx {
         }
     }
 
-    /// What [`Rx::take_ordinary`] does not take.
+    /// Handles segments that [`Rx::take_ordinary`] does not take.
     #[inline(never)]
     fn on_any(&mut self, now: Nanos, segment: &Header, ce: bool) {
         if self.state != State::Established {
@@ -181,7 +181,7 @@ impl Rx {
         if segment.flags.has(Flags::RST) {
             self.die();
         } else if segment.flags.has(Flags::ACK) {
-            // The SYN-ACK again: our ACK of it was lost.
+            // The SYN-ACK was repeated: our ACK of it was lost.
             self.ack.now = true;
         }
     }
@@ -270,8 +270,7 @@ impl Rx {
         }
     }
 
-    /// Whether the window can be offered twice as large as it is for the sender now (Linux
-    /// `tcp_cleanup_rbuf`).
+    /// Whether the window can be twice as large as the sender knows it (Linux `tcp_cleanup_rbuf`).
     fn window_has_opened(&self) -> bool {
         let open = self.window.open(self.rcv_nxt);
         if u64::from(open) * 2 > u64::from(self.window.clamp) {
@@ -309,8 +308,8 @@ impl Rx {
         }
     }
 
-    /// RFC 3168 section 6.1.3; a packet without ECT amid others with it is probably a retransmission and
-    /// is ACKed at once.
+    /// RFC 3168 section 6.1.3; a packet without ECT among others with it is probably a retransmission, and is
+    /// ACKed at once.
     fn check_ce(&mut self, ect: bool, ce: bool) {
         if !self.ecn.ok || self.ecn.accurate {
             return;
@@ -328,7 +327,7 @@ impl Rx {
         }
     }
 
-    /// Segments to be ACKed at once: half the window's worth, `most` at most.
+    /// Number of segments to be ACKed at once: half the window, at most `most`.
     #[allow(clippy::cast_possible_truncation)]
     fn quickacks(&self, most: u8) -> u8 {
         let half = self.window.rcv_wnd / (2 * u32::from(self.ack.rcv_mss));
@@ -341,14 +340,14 @@ impl Rx {
         self.ack.reset_ato(self.ticks);
     }
 
-    /// When [`Rx::on_timer`] must be called at the latest; none: not before the next input.
+    /// The latest time at which [`Rx::on_timer`] must be called; none: not before the next input.
     #[must_use]
     pub fn next_timer(&self) -> Option<Nanos> {
         let at = self.ack.next_timer().min(self.handshake_at);
         if at == NEVER { None } else { Some(at) }
     }
 
-    /// Time has come to `now`. Harmless when nothing is due.
+    /// Handles what is due by `now`. Harmless if nothing is due.
     pub fn on_timer(&mut self, now: Nanos) {
         if self.handshake_at <= now {
             self.handshake_timeout(now);
@@ -356,20 +355,20 @@ impl Rx {
         self.ack.on_timer(now);
     }
 
-    /// Whether [`Rx::poll_transmit`] would give a segment.
+    /// Whether [`Rx::poll_transmit`] would return a segment.
     #[must_use]
     pub fn has_output(&self) -> bool {
         self.want_handshake || (self.ack.now && self.state == State::Established)
     }
 
-    /// The next segment to leave; call until it gives nothing.
+    /// The next segment to send. Call until it returns nothing.
     pub fn poll_transmit(&mut self, now: Nanos) -> Option<Segment> {
         let (mut segment, mut sack) = (Header::default(), None);
         self.transmit_into(now, &mut segment, &mut sack).then(|| segment.with(sack.unwrap_or_default()))
     }
 
-    /// [`Rx::poll_transmit`] into `segment`, which has no SACK blocks, and those into `sack`; `false`: there
-    /// is none, and nothing was written.
+    /// [`Rx::poll_transmit`] that writes into `segment`, and the SACK blocks into `sack`. Returns `false` if
+    /// there is no segment; then nothing was written.
     #[inline(always)]
     pub(crate) fn transmit_into(
         &mut self,
@@ -409,7 +408,7 @@ impl Rx {
     }
 }
 
-/// The receiver's own retransmission timeout: from the handshake, as it sends no data.
+/// The receiver's own retransmission timeout, from the handshake, since it sends no data.
 fn rto_of(srtt: Span) -> Span {
     if srtt == Span::ZERO { RTO_INITIAL } else { srtt + Span(srtt.0 * 2).max(Span::from_millis(200)) }
 }

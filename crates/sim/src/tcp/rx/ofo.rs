@@ -1,5 +1,4 @@
-//! Data out of order: what is held, and the SACK blocks that report it (RFC 2018, RFC 2883). `sack.rs` feeds
-//! it.
+//! Data out of order: what is held, and the SACK blocks that report it (RFC 2018, RFC 2883).
 
 use crate::tcp::segment::{Blocks, Sack};
 use std::collections::VecDeque;
@@ -9,13 +8,13 @@ type Range = (u64, u64);
 
 /// SACK blocks that are remembered (Linux `TCP_NUM_SACKS`).
 const NUM_SACKS: usize = 4;
-/// Beyond as many blocks a compressed ACK does not wait (Linux `TCP_SACK_BLOCKS_EXPECTED`).
+/// With more blocks than this a compressed ACK does not wait (Linux `TCP_SACK_BLOCKS_EXPECTED`).
 const BLOCKS_EXPECTED: usize = 2;
 
-/// Ranges held above a gap, and what is reported of them.
+/// Ranges held above a gap, and the blocks that report them.
 #[derive(Clone, Debug, Default)]
 pub(super) struct OutOfOrder {
-    /// Ascending, apart from each other.
+    /// In ascending order, with gaps between them.
     ranges: VecDeque<Range>,
     bytes: u64,
     /// Newest first.
@@ -26,9 +25,9 @@ pub(super) struct OutOfOrder {
     pub(super) fin: Option<u64>,
 }
 
-/// What an insertion met.
+/// The result of an insertion.
 pub(super) struct Inserted {
-    /// Held already: to be reported by DSACK.
+    /// The range was held already, and a DSACK must report it.
     pub(super) duplicate: Option<Range>,
 }
 
@@ -77,7 +76,8 @@ impl OutOfOrder {
         Inserted { duplicate }
     }
 
-    /// Puts the block that has just grown first; whether more than the usual number of blocks is in use.
+    /// Puts the block that has just grown first. Returns whether more than the usual number of blocks is in
+    /// use.
     pub(super) fn report(&mut self, (start, end): Range) -> bool {
         let touches = |block: &Range| start <= block.1 && block.0 <= end;
         let used = &self.recent[..self.count];
@@ -96,7 +96,7 @@ impl OutOfOrder {
         crowded
     }
 
-    /// Blocks that have grown together with the first are one.
+    /// Merges blocks that touch the first.
     fn coalesce(&mut self) {
         let mut kept = 1;
         for i in 1..self.count {
@@ -111,7 +111,7 @@ impl OutOfOrder {
         self.count = kept;
     }
 
-    /// Everything up to `rcv_nxt` is in order; gives the new `rcv_nxt` with what followed it.
+    /// Everything up to `rcv_nxt` is in order. Returns the new `rcv_nxt`, behind the data that followed it.
     pub(super) fn advance(&mut self, rcv_nxt: u64) -> u64 {
         let mut nxt = rcv_nxt;
         while let Some(&(start, end)) = self.ranges.front() {
@@ -133,7 +133,7 @@ impl OutOfOrder {
         nxt
     }
 
-    /// Writes the blocks of an ACK, DSACK first; their number.
+    /// Writes the blocks of an ACK, a DSACK first. Returns their number.
     pub(super) fn write_sacks(&mut self, ack: u64, out: &mut Blocks) -> u8 {
         let mut blocks = self.dsack.take().into_iter().chain(self.recent[..self.count].iter().copied());
         let mut count = 0;

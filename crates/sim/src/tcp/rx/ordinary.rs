@@ -1,13 +1,13 @@
 //! The ordinary segment, on a path of its own (header prediction, Jacobson 1990; RFC 7323 appendix C): data
-//! that is next in order, with nothing out of order behind it and no mark of congestion. Nothing here is a
-//! rule of its own: it is what [`Rx::on_data`] comes down to then, and what does not match goes there.
+//! that is next in order, with nothing out of order behind it and no mark of congestion. There is no rule
+//! here that is not in [`Rx::on_data`]: this is what it does in that case. Other segments go there.
 
 use super::{Rx, State, ts_before};
 use crate::tcp::segment::{Flags, Header};
 use goodqueue::Nanos;
 
 impl Rx {
-    /// Takes the general path with every segment from now on: the reference that a test compares with.
+    /// Takes the general path with every segment from now on, as the reference for tests.
     pub(crate) fn take_every_step(&mut self) {
         self.every_step = true;
     }

@@ -1,4 +1,4 @@
-//! What the receiver does about data out of order, and what it reports of it.
+//! What the receiver does with data out of order, and what it reports.
 
 use super::Rx;
 use super::ofo::OutOfOrder;
@@ -10,7 +10,7 @@ impl Rx {
         self.ofo.get_or_insert_with(|| self.spare.take().unwrap_or_default())
     }
 
-    /// Writes the blocks of an ACK, if it has some, and gives their number; what is empty then is put aside.
+    /// Writes the blocks of an ACK, if there are some, and returns their number. An empty store is put aside.
     #[inline(never)]
     pub(super) fn write_sacks(&mut self, out: &mut Option<Blocks>) -> u8 {
         let Some(ofo) = &mut self.ofo else { return 0 };
@@ -47,7 +47,7 @@ impl Rx {
         self.grow_window(segment.len);
     }
 
-    /// Data in order has arrived below what is held; whether the FIN is reached.
+    /// Data in order has arrived below what is held. Returns whether the FIN is reached.
     pub(super) fn fill_gap(&mut self) -> bool {
         let Some(ofo) = &mut self.ofo else { return false };
         if ofo.is_empty() {
@@ -55,7 +55,7 @@ impl Rx {
         }
         self.rcv_nxt = ofo.advance(self.rcv_nxt);
         if ofo.is_empty() {
-            // RFC 5681 section 4.2: an ACK at once when a gap is filled.
+            // RFC 5681 section 4.2: send an ACK at once when a gap is filled.
             self.ack.now = true;
         }
         ofo.fin == Some(self.rcv_nxt)

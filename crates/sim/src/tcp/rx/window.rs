@@ -5,7 +5,7 @@ use crate::tcp::config::{Config, timestamp};
 use crate::tcp::segment::Header;
 use goodqueue::{Nanos, Span};
 
-/// Most that a window scale may be (RFC 7323 section 2.3).
+/// The largest window scale (RFC 7323 section 2.3).
 const MAX_SCALE: u32 = 14;
 /// Segments of the initial measure of throughput (Linux `TCP_INIT_CWND`).
 const INIT_CWND: u32 = 10;
@@ -15,8 +15,9 @@ fn win_from_space(space: u32) -> u32 {
     space - (space >> 1)
 }
 
-/// Window in a SYN: unscaled, so 16 bits; whole segments. Who answers a SYN knows that segments will carry
-/// timestamps (Linux `tcp_openreq_init_rwin`), who sends it does not: 65160 and 64240 with an MTU of 1500.
+/// Window in a SYN: unscaled, so 16 bits, and whole segments. The side that answers a SYN knows that segments
+/// will carry timestamps (Linux `tcp_openreq_init_rwin`); the side that sends it does not. With an MTU of
+/// 1500 the windows are 65160 and 64240.
 pub(crate) fn initial_window(config: &Config, is_active: bool) -> u32 {
     let space = win_from_space(config.tcp_rmem[1]);
     let mss = if is_active { config.advmss() } else { config.mss };
@@ -39,7 +40,7 @@ struct RttEstimate {
     last_ecr: u32,
     /// End of the window whose passing is being timed.
     seq: u64,
-    /// Since when; none: nothing is being timed.
+    /// Since when it is timed; none: nothing is being timed.
     time: Option<Nanos>,
 }
 
@@ -48,11 +49,11 @@ struct RttEstimate {
 pub(super) struct ReceiveWindow {
     rcvbuf: u32,
     rcvbuf_max: u32,
-    /// Most that may be offered.
+    /// The most that may be offered.
     pub(super) clamp: u32,
-    /// Most that is offered for now.
+    /// The most that is offered at present.
     rcv_ssthresh: u32,
-    /// Offered last, from `rcv_wup`.
+    /// What was offered last, from `rcv_wup`.
     pub(super) rcv_wnd: u32,
     /// `rcv_nxt` of the last ACK sent.
     pub(super) rcv_wup: u64,
@@ -97,7 +98,7 @@ impl ReceiveWindow {
         self.space = Space { seq: rcv_nxt, time: now, bytes: u64::from(bytes) };
     }
 
-    /// What of the offered window is not used up.
+    /// The unused part of the offered window.
     #[allow(clippy::cast_possible_truncation)]
     pub(super) fn open(&self, rcv_nxt: u64) -> u32 {
         (self.rcv_wup + u64::from(self.rcv_wnd)).saturating_sub(rcv_nxt) as u32
@@ -108,9 +109,9 @@ impl ReceiveWindow {
         Span(u64::from(self.rtt.us8) * 125)
     }
 
-    /// One sample; a window's passing gives an upper bound only. A shorter time holds at once, a longer one
-    /// is smoothed: else the queue of one round trip would put the growth of the next off (Linux 6.1
-    /// `tcp_rcv_rtt_update` since "always seek for minimal rtt" of May 2025).
+    /// Takes one sample. The passing of a window gives only an upper bound. A shorter time is used at once, a
+    /// longer one is smoothed; otherwise the queue of one round trip would delay the growth of the next
+    /// (Linux 6.1 `tcp_rcv_rtt_update` since "always seek for minimal rtt" of May 2025).
     fn take_rtt(&mut self, sample_us: u64, is_bound: bool) {
         let sample = u32::try_from(sample_us).unwrap_or(u32::MAX >> 4).min(u32::MAX >> 4);
         let old = self.rtt.us8;
@@ -147,8 +148,8 @@ impl ReceiveWindow {
         self.rtt.time = Some(now);
     }
 
-    /// The window opens by two segments for each received while the buffer has room; whether it did.
-    /// `held`: memory that out-of-order data occupies.
+    /// Opens the window by two segments for each received while the buffer has room. Returns whether it did.
+    /// `held` is the memory of out-of-order data.
     pub(super) fn grow(&mut self, held: u32, len: u32) -> bool {
         let space = win_from_space(self.rcvbuf.saturating_sub(held));
         let limit = self.clamp.min(space);
@@ -160,8 +161,8 @@ impl ReceiveWindow {
         true
     }
 
-    /// Once a round trip: if more was read than ever before in one, the buffer grows to hold twice that,
-    /// and the growth besides, for the sender may be in slow start.
+    /// Once per round trip: if more was read than in any round trip before, the buffer grows to hold twice
+    /// that, and also the growth, since the sender may be in slow start.
     #[inline(always)]
     pub(super) fn space_adjust(&mut self, now: Nanos, copied_seq: u64) {
         let rtt = self.rtt();
@@ -192,7 +193,7 @@ impl ReceiveWindow {
         }
     }
 
-    /// Memory for a full segment such that the half of it that is offered holds the segment.
+    /// Memory for a full segment. Half of it is offered, and the segment fits into that half.
     fn segment_memory(&self) -> u32 {
         const OVERHEAD: u32 = 320 + 256 + 320;
         let memory = self.advmss + OVERHEAD;
@@ -215,7 +216,7 @@ impl ReceiveWindow {
         free.min(self.rcv_ssthresh).next_multiple_of(unit)
     }
 
-    /// An ACK of `rcv_nxt` offers `wanted`, or what was offered before if that is more.
+    /// An ACK of `rcv_nxt` offers `wanted`, or what is left of the last offer if that is more.
     pub(super) fn offer(&mut self, wanted: u32, rcv_nxt: u64) {
         let open = self.open(rcv_nxt);
         self.rcv_wnd = if wanted < open { open.next_multiple_of(1 << self.scale) } else { wanted };
@@ -227,7 +228,7 @@ impl ReceiveWindow {
 mod tests {
     use super::*;
 
-    /// By hand: 50 + (58 - 50) / 8 = 51 ms; the next time of 50 ms holds at once, where a mean would be 50.9.
+    /// By hand: 50 + (58 - 50) / 8 = 51 ms. The next sample of 50 ms is used at once; a mean would be 50.9.
     #[test]
     fn a_shorter_round_trip_holds_at_once_and_a_longer_one_is_smoothed() {
         let mut window = ReceiveWindow::new(&Config::default(), false);

@@ -180,8 +180,8 @@ impl Tx {
         }
     }
 
-    /// Packets that had CE, by the counter in the field ACE (RFC 9768 section 3.2.2.5): it counts modulo 8,
-    /// so of an ACK for more packets than that the most that it can mean is taken (appendix A.2.1).
+    /// The number of packets with CE, by the counter in the field ACE (RFC 9768 section 3.2.2.5). It counts
+    /// modulo 8, so for an ACK of more packets the largest number that fits is assumed (appendix A.2.1).
     fn take_ace(&mut self, ace: u8, rs: &mut RateSample) {
         let known = self.count.delivered_ce.wrapping_add(u64::from(CEP_INIT));
         let least = u32::from(ace).wrapping_sub((known & 7) as u32) & 7;
@@ -215,7 +215,8 @@ impl Tx {
         self.update_pacing_rate();
     }
 
-    /// Recounts the scoreboard naively; a large one now and then only, or tests would take its square.
+    /// Recounts the scoreboard naively. A large one is recounted only now and then, or tests would take
+    /// quadratic time.
     #[cfg(debug_assertions)]
     pub(super) fn check_counters(&self) {
         use crate::tcp::scoreboard::{LOST, RETRANS, SACKED};

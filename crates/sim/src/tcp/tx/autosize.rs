@@ -1,4 +1,4 @@
-//! How much at once: pacing rate, size of super-packets, deferral, small queues, send buffer.
+//! How much to send at once: pacing rate, size of super-packets, deferral, TCP small queues, send buffer.
 
 use super::Tx;
 use super::transmit::HEADERS;
@@ -8,7 +8,7 @@ use goodqueue::{Nanos, Rate, Span};
 
 /// Most bytes of a super-packet: 64 KiB less the kernel's headroom (Linux `sk_gso_max_size`).
 pub(super) const GSO_MAX_SIZE: u32 = 65_536 - 321;
-/// Super-packets grow on paths with a least round-trip time of few units of 2^9 us (`tcp_tso_rtt_log`).
+/// Super-packets are larger on paths whose least round-trip time is few units of 2^9 us (`tcp_tso_rtt_log`).
 const TSO_RTT_LOG: u32 = 9;
 /// A third of the window is sent without waiting for more (`tcp_tso_win_divisor`).
 const TSO_WIN_DIVISOR: u32 = 3;
@@ -37,7 +37,7 @@ impl Tx {
         self.hold_pacing_rate();
     }
 
-    /// The rate is what the socket allows at the most (Linux `sk_max_pacing_rate`).
+    /// Limits the rate to what the socket allows (Linux `sk_max_pacing_rate`).
     pub(super) fn hold_pacing_rate(&mut self) {
         if let Some(max) = self.config.max_pacing_rate {
             self.w.sk_pacing_rate = self.w.sk_pacing_rate.min(max);
@@ -53,7 +53,7 @@ impl Tx {
         self.config.tso || self.config.gso
     }
 
-    /// Segments of the next super-packet at most.
+    /// The most segments of the next super-packet.
     #[allow(clippy::cast_possible_truncation)]
     pub(super) fn tso_segs(&self) -> u32 {
         if !self.builds_super_packets() {
@@ -69,14 +69,15 @@ impl Tx {
         (bytes / self.w.mss).max(self.cc.min_tso_segs(&self.w)).min(most)
     }
 
-    /// Whether the last transmission is so recent that waiting may pay, and nothing is being recovered.
+    /// Whether the last transmission is recent enough for waiting to be useful, and nothing is being
+    /// recovered.
     pub(super) fn may_defer(&self, now: Nanos) -> bool {
         const RECENT: Span = Span::from_millis(1);
         self.w.ca_state < CaState::Recovery && now.since(self.w.tcp_wstamp) <= RECENT
     }
 
-    /// Whether a super-packet should wait to become bigger (Linux `tcp_tso_should_defer`): `room`, what the
-    /// windows leave, is little, and ACKs that will leave more are about to come.
+    /// Whether a super-packet should wait to become bigger (Linux `tcp_tso_should_defer`): the windows leave
+    /// little `room`, and ACKs that will leave more are about to come.
     pub(super) fn should_defer(&mut self, now: Nanos, room: u64, queued: u64, max_segs: u32) -> bool {
         if !self.may_defer(now) {
             return false;
@@ -104,15 +105,15 @@ impl Tx {
         self.fin != super::Fin::Queued || self.app_bytes > 0
     }
 
-    /// Whether [`Tx::tso_segs`] is two, where congestion control asks for no more: the round trip is not
-    /// short, and three segments last longer than a super-packet should.
+    /// Whether [`Tx::tso_segs`] is two if congestion control asks for no more: the round trip is not short,
+    /// and three segments would last longer than a super-packet should.
     pub(super) fn sends_twos(&self) -> bool {
         const FAR: Span = Span::from_micros(32 << TSO_RTT_LOG);
         self.w.min_rtt() >= FAR && self.pacing_quantum() < 3 * u64::from(self.w.mss)
     }
 
-    /// Whether [`Tx::should_defer`] holds back the one segment that the congestion window has left over,
-    /// which is less than a third of the windows and of a super-packet: what remains of its conditions then.
+    /// Whether [`Tx::should_defer`] holds back the one segment that the congestion window has left. The
+    /// segment is less than a third of the windows and of a super-packet; these are the remaining conditions.
     pub(super) fn lone_waits(&mut self, now: Nanos, queued: u64, quota: u32) -> bool {
         let mss = self.w.mss;
         let is_lone = self.takes_shortcuts()
@@ -132,8 +133,8 @@ impl Tx {
         true
     }
 
-    /// TCP small queues (Linux `tcp_small_queue_check`): whether the host's queue and device have enough
-    /// of this connection. `segs`: of the next packet; a retransmission has twice the limit.
+    /// TCP small queues (Linux `tcp_small_queue_check`): whether the host's queue and device have enough of
+    /// this connection. `segs` are those of the next packet. A retransmission has twice the limit.
     pub(super) fn is_queue_full(&mut self, segs: u32, is_retransmission: bool) -> bool {
         if self.wmem_alloc == 0 {
             return false;
@@ -150,9 +151,9 @@ impl Tx {
         full
     }
 
-    /// Bytes of memory that what is queued occupies: data in page fragments, and the head of each packet.
-    /// Before it is sent, data is in packets as large as can be (Linux `tcp_sendmsg_locked`); each
-    /// transmission splits one with a head of its own off (`tso_fragment`).
+    /// Bytes of memory of what is queued: data in page fragments, and the head of each packet. Data that was
+    /// not sent yet is in packets as large as possible (Linux `tcp_sendmsg_locked`). Each transmission splits
+    /// off a packet with its own head (`tso_fragment`).
     fn wmem_queued(&self) -> u64 {
         let unsent = self.unsent().div_ceil(u64::from(GSO_MAX_SIZE));
         let bytes = self.write_seq.saturating_sub(self.w.snd_una);
@@ -175,7 +176,7 @@ impl Tx {
             return;
         }
         let free = u64::from(self.sndbuf).saturating_sub(self.wmem_queued());
-        // What is taken occupies a 32nd more; an empty buffer takes one segment whatever its size.
+        // Data in the buffer occupies a 32nd more. An empty buffer takes one segment, whatever its size.
         let least = if self.unsent() == 0 && self.w.packets_out == 0 { u64::from(self.w.mss) } else { 0 };
         let bytes = (free - free / 32).max(least).min(self.app_bytes);
         if bytes == 0 {
@@ -188,7 +189,7 @@ impl Tx {
         }
     }
 
-    /// Whether [`Tx::check_space`] has anything to do: data alone, without heads, may fill the buffer.
+    /// Whether [`Tx::check_space`] has anything to do: data alone, without heads, can fill the buffer.
     pub(super) fn may_have_space(&self) -> bool {
         let bytes = self.write_seq.saturating_sub(self.w.snd_una);
         bytes * 3 <= u64::from(self.sndbuf) * 2 || self.unsent() < u64::from(self.w.mss)
@@ -214,8 +215,8 @@ mod tests {
     use crate::tcp::segment::{Flags, Sack, Segment};
     use goodqueue::Rng;
 
-    /// The first window of 10 segments leaves in 5 packets of 2, whose heads take 1280 bytes each. What SACK
-    /// reports and what is acknowledged takes none.
+    /// The first window of 10 segments leaves in 5 packets of 2, whose heads take 1280 bytes each. Data that
+    /// SACK reports or that is acknowledged takes none.
     #[test]
     fn each_packet_has_a_head_until_it_is_acknowledged() {
         let cc = Cc::new(CcKind::Reno, Rng::stream(1, 0, "cc"));

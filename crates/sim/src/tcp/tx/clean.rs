@@ -7,7 +7,7 @@ use crate::tcp::config::{timestamp, ts_before};
 use crate::tcp::scoreboard::{EVER, LAST, LOST, RETRANS, SACKED, Slot};
 use goodqueue::{Nanos, Span};
 
-/// What was taken off.
+/// The segments that were taken off.
 #[derive(Clone, Copy, Debug, Default)]
 struct Taken {
     segments: u32,
@@ -108,7 +108,8 @@ impl Tx {
         self.w.snd_una - ack.prior_una < u64::from(self.w.mss)
     }
 
-    /// A lone runt acknowledged in an otherwise quiet connection: its ACK was probably delayed.
+    /// A single short segment was acknowledged in an otherwise idle connection, so its ACK was probably
+    /// delayed.
     fn mark_maybe_delayed(&mut self, ack: &mut Ack) {
         if ack.rs.prior_delivered + 1 == self.w.delivered && !ack.has(CA_ALERT) {
             ack.flags |= MAYBE_DELAYED;
@@ -116,8 +117,8 @@ impl Tx {
         }
     }
 
-    /// Samples of the round-trip time: from send times where nothing retransmitted was acknowledged (Karn,
-    /// RFC 6298 section 3), else from the timestamp echo (RFC 7323 section 4.1).
+    /// Samples of the round-trip time: from send times if nothing retransmitted was acknowledged (Karn, RFC
+    /// 6298 section 3), otherwise from the timestamp echo (RFC 7323 section 4.1).
     fn update_rtt(&mut self, now: Nanos, ack: &mut Ack, seq_rtt: Option<Span>, ca_rtt: Option<Span>) -> bool {
         let (mut seq_rtt, mut ca_rtt) = (seq_rtt, ca_rtt);
         if seq_rtt.is_none() && ack.has(ACKED) {

@@ -1,5 +1,5 @@
-//! Opening (RFC 9293 section 3.5), ECN negotiation (RFC 3168 section 6.1.1) and what the handshake leaves
-//! behind.
+//! Opening (RFC 9293 section 3.5), ECN negotiation (RFC 3168 section 6.1.1) and the state that the handshake
+//! leaves.
 
 use super::{NEVER, Pending, State, Tx};
 use crate::tcp::config::{Opening, timestamp};
@@ -71,8 +71,8 @@ impl Tx {
         self.become_established(now, Some(rtt));
     }
 
-    /// More than one retransmission in the handshake cuts the initial window to one (RFC 6298 section 5.7
-    /// as Linux 6.1 `tcp_input.c:tcp_init_transfer` reads it).
+    /// More than one retransmission in the handshake cuts the initial window to one (RFC 6298 section 5.7 as
+    /// implemented by Linux 6.1 `tcp_input.c:tcp_init_transfer`).
     pub(super) fn become_established(&mut self, now: Nanos, rtt: Option<Span>) {
         self.state = State::Established;
         self.stop_timer();
@@ -141,13 +141,13 @@ impl Tx {
         segment
     }
 
-    /// Whether accurate feedback is to be asked for and granted.
+    /// Whether to ask for accurate feedback and grant it.
     fn wants_accecn(&self) -> bool {
         self.config.ecn && self.config.accecn
     }
 
-    /// What the handshake has agreed on. ECT(1) is for senders with the response of RFC 9331 section 4.3, and
-    /// for nothing without accurate feedback.
+    /// What the handshake has agreed on. ECT(1) is only for senders with the response of RFC 9331 section 4.3
+    /// and with accurate feedback.
     pub(super) fn set_ecn(&mut self, ok: bool, accurate: bool) {
         self.ecn.ok = ok;
         self.w.accecn = accurate;

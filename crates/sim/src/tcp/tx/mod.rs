@@ -1,5 +1,5 @@
-//! The half of a connection that sends data: Linux 6.1's `tcp_output.c`, `tcp_input.c` (`tcp_ack` and what
-//! follows), `tcp_recovery.c`, `tcp_rate.c` and `tcp_timer.c` in behaviour.
+//! The half of a connection that sends data. It behaves as Linux 6.1's `tcp_output.c`, `tcp_input.c`
+//! (`tcp_ack` and what follows), `tcp_recovery.c`, `tcp_rate.c` and `tcp_timer.c`.
 
 mod ack;
 mod autosize;
@@ -31,7 +31,7 @@ pub use stats::TxStats;
 /// Never.
 const NEVER: Nanos = Nanos(u64::MAX);
 
-/// Where the connection is.
+/// The state of the connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     /// Not opened, or waiting for a SYN.
@@ -95,7 +95,7 @@ struct Prr {
 /// Retransmissions that may turn out unnecessary (RFC 3522, RFC 3708, RFC 5682).
 #[derive(Clone, Copy, Debug, Default)]
 struct Undo {
-    /// `snd_una` when the reduction began; none: it can not be undone.
+    /// `snd_una` when the reduction began; none: it cannot be undone.
     marker: Option<NonZeroU64>,
     /// Retransmissions that no DSACK has reported; `None`: none was made yet.
     retrans: Option<u32>,
@@ -140,17 +140,18 @@ struct Ecn {
     ect: u8,
 }
 
-/// What the poll in progress has done.
+/// What the current poll has done.
 #[derive(Clone, Copy, Debug, Default)]
 struct Burst {
     /// New segments sent.
     sent: u32,
-    /// The window held something back, for a super-packet's sake.
+    /// The window held something back to make a larger super-packet.
     cwnd_limited: bool,
     probe: bool,
-    /// No more new segments: the window is full, or a probe has been made.
+    /// Send no more new segments: the window is full, or a probe has been made.
     is_over: bool,
-    /// Segments were acknowledged: the timer is to be set, at the end, as what is sent sets it again.
+    /// Segments were acknowledged, so the timer must be set. This is done at the end, since transmissions set
+    /// it again.
     progressed: bool,
 }
 
@@ -205,7 +206,7 @@ pub struct Tx {
     tlp: Tlp,
     frto: bool,
     rexmit: Rexmit,
-    /// The head is retransmitted whatever window, pacing and small queues say (timeout).
+    /// The head is retransmitted regardless of window, pacing and small queues (timeout).
     force_head: bool,
 
     usage: Usage,
@@ -216,20 +217,21 @@ pub struct Tx {
     /// Send time of the newest segment delivered (Linux `first_tx_mstamp`).
     first_tx: Nanos,
     pacing_at: Nanos,
-    /// Time to leave of the last segment, where the host's queue keeps to it (Linux `SK_PACING_FQ`,
-    /// `skb->tstamp`); [`NEVER`]: it does not.
+    /// Departure time of the last segment, if the host's queue paces (Linux `SK_PACING_FQ`, `skb->tstamp`);
+    /// [`NEVER`] if it does not.
     departure: Nanos,
     /// Memory of what is in the host's queue and device.
     wmem_alloc: u32,
     throttled: bool,
-    /// Packets sent and not acknowledged, each with the memory of its head.
+    /// Number of packets sent and not acknowledged. Each has the memory of its head.
     heads: u32,
     /// See [`Tx::take_every_step`].
     every_step: bool,
 }
 
 impl Tx {
-    /// A sender that is not open: call [`Tx::open`] if it is the active side, give it the peer's SYN if not.
+    /// A sender that is not open. Call [`Tx::open`] if it is the active side; otherwise give it the peer's
+    /// SYN.
     #[must_use]
     pub fn new(config: &Config, cc: Cc, opening: Opening) -> Tx {
         Tx::sharing(&Arc::new(config.clamped()), cc, opening)
@@ -285,8 +287,8 @@ impl Tx {
         }
     }
 
-    /// The second direction of a connection whose handshake another pair has made; `srtt`: what that
-    /// handshake measured. ECN is taken as negotiated where the configuration has it.
+    /// The second direction of a connection whose handshake another pair of ends has made. `srtt` is what
+    /// that handshake measured. ECN counts as negotiated if the configuration has it.
     #[must_use]
     pub fn established(config: &Config, cc: Cc, now: Nanos, srtt: Option<Span>) -> Tx {
         let mut tx = Tx::new(config, cc, Opening::Active);
@@ -296,19 +298,20 @@ impl Tx {
         tx
     }
 
-    /// The host's queue paces: segments are given to it with their times to leave ([`Tx::departure`]) and not
-    /// held back here. As in Linux every connection is paced then. Before it is opened.
+    /// The host's queue paces: it gets segments with their departure times ([`Tx::departure`]), and they are
+    /// not held back here. As in Linux, every connection is paced then. Call it before the connection is
+    /// opened.
     pub fn stamp_departures(&mut self) {
         self.departure = Nanos::ZERO;
     }
 
-    /// When the segment that was given last is to leave at the earliest; `None`: whenever it can.
+    /// The earliest departure time of the segment that was returned last; `None`: at once.
     #[must_use]
     pub fn departure(&self) -> Option<Nanos> {
         (self.departure != NEVER).then_some(self.departure)
     }
 
-    /// The application gives `bytes`; `u64::MAX`: more than will ever be sent.
+    /// The application writes `bytes`; `u64::MAX`: without end.
     pub fn write(&mut self, bytes: u64) {
         self.app_bytes = self.app_bytes.saturating_add(bytes);
         if self.state == State::Established {
@@ -323,7 +326,7 @@ impl Tx {
         }
     }
 
-    /// The application vanishes: the next [`Tx::poll_transmit`] gives one RST, and that is all.
+    /// The application aborts: the next [`Tx::poll_transmit`] returns one RST and nothing follows.
     pub fn abort(&mut self) {
         let opened = !matches!(self.state, State::Closed | State::Dead);
         self.die();
@@ -345,8 +348,7 @@ impl Tx {
         &self.w
     }
 
-    /// Most payload bytes of a segment that the host's device takes: [`Segment::cut`] is for what is
-    /// longer.
+    /// The most payload bytes of a segment that the host's device accepts. [`Segment::cut`] cuts longer ones.
     #[must_use]
     pub fn device_mss(&self) -> u32 {
         if self.config.tso { u32::MAX } else { self.w.mss }
@@ -364,7 +366,7 @@ impl Tx {
         self.state == State::Dead
     }
 
-    /// Whether all that was written is acknowledged, the FIN too if there is one.
+    /// Whether everything that was written is acknowledged, and the FIN if there is one.
     #[must_use]
     pub fn is_done(&self) -> bool {
         let end = self.write_seq + u64::from(self.fin != Fin::Open);
@@ -398,7 +400,7 @@ impl Tx {
         }
     }
 
-    /// When [`Tx::on_timer`] must be called at the latest; none: not before the next input.
+    /// The latest time at which [`Tx::on_timer`] must be called; none: not before the next input.
     #[must_use]
     pub fn next_timer(&self) -> Option<Nanos> {
         let at = self.timer_at.min(self.pacing_at);
@@ -427,8 +429,7 @@ impl Tx {
         self.throttled
     }
 
-    /// Takes every step from now on, those that are known to change nothing too: the reference that a test
-    /// compares with.
+    /// Takes every step from now on, even those that are known to change nothing, as the reference for tests.
     pub(crate) fn take_every_step(&mut self) {
         self.every_step = true;
     }
@@ -438,7 +439,7 @@ impl Tx {
         !self.every_step
     }
 
-    /// Retransmission goes on where pacing or small queues had stopped it.
+    /// Retransmission continues after pacing or small queues had stopped it.
     fn resume(&mut self) {
         if self.w.lost_out > self.w.retrans_out {
             self.rexmit = Rexmit::Lost;

@@ -1,7 +1,7 @@
 //! The ordinary acknowledgement, on a path of its own (header prediction, Jacobson 1990; RFC 7323 appendix
 //! C): in the state Open, with nothing reported by SACK, lost, retransmitted or probed for, an ACK of whole
-//! segments that were sent once. Nothing here is a rule of its own: it is what [`Tx::process_ack`] comes down
-//! to then, and what does not match goes there.
+//! segments that were sent once. There is no rule here that is not in [`Tx::process_ack`]: this is what it
+//! does in that case. Other ACKs go there.
 
 use super::{Pending, Rexmit, Tx};
 use crate::tcp::cc::CaState;
@@ -11,7 +11,7 @@ use crate::tcp::segment::{Flags, Header};
 use goodqueue::Nanos;
 
 impl Tx {
-    /// Takes an ordinary acknowledgement; `false`: it is none, and nothing was changed.
+    /// Takes an ordinary acknowledgement. `false` if it is not one; then nothing was changed.
     pub(super) fn take_ordinary(&mut self, now: Nanos, segment: &Header) -> bool {
         let acked = segment.ack.wrapping_sub(self.w.snd_una);
         if !self.is_quiet()
@@ -28,7 +28,7 @@ impl Tx {
         true
     }
 
-    /// Whether nothing is under way but transmission.
+    /// Whether the sender only transmits: nothing is being recovered or probed for.
     fn is_quiet(&self) -> bool {
         self.takes_shortcuts()
             && self.w.ca_state == CaState::Open
@@ -38,7 +38,7 @@ impl Tx {
             && self.rexmit == Rexmit::None
             && self.timer != Pending::Window
             && !self.sets_own_window()
-            // How many packets were marked is in every ACK.
+            // Every ACK says how many packets were marked.
             && !self.w.accecn
     }
 

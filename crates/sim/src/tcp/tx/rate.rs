@@ -9,8 +9,7 @@ use goodqueue::{Nanos, Span};
 /// The newest segment that an ACK delivers.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Newest {
-    /// When the segment delivered last before it was sent had been delivered; none: nothing usable, or nobody
-    /// asks.
+    /// When the last segment before its transmission was delivered; none: not usable, or not used.
     prior_mstamp: Option<Nanos>,
     end_seq: u64,
     send_interval: Span,
@@ -77,8 +76,8 @@ impl Tx {
         }
     }
 
-    /// The application is about to give more: if the sender had nothing left to send and room to send it,
-    /// samples until the window is through are limited by the application.
+    /// The application is about to write more. If the sender had nothing left to send, and room to send it,
+    /// the samples of this window are limited by the application.
     pub(super) fn check_app_limited(&mut self) {
         let in_flight = self.w.packets_in_flight();
         if self.unsent() < u64::from(self.w.mss)

@@ -118,7 +118,7 @@ impl Tx {
     }
 
     /// RFC 8985 section 6.2 step 5: segments sent before the newest one delivered are lost once the
-    /// reordering window has passed. Gives the time until the last of the others will be.
+    /// reordering window has passed. Returns the time until the last of the others will be lost.
     pub(super) fn detect_loss(&mut self, now: Nanos) -> Option<Span> {
         self.rack.advanced = false;
         let recovering = self.w.ca_state >= CaState::Recovery;
@@ -172,7 +172,7 @@ impl Tx {
                     self.frto = false;
                 }
             } else if ack.has(UNA_ADVANCED) && !has_recovered {
-                // Step 2.b: new data, if there is any, will tell.
+                // Step 2.b: new data, if there is any, will decide.
                 self.high_seq = self.w.snd_nxt;
                 if self.has_unsent() && self.wnd_end() > self.w.snd_nxt {
                     *rexmit = Rexmit::New;
@@ -215,8 +215,8 @@ impl Tx {
         self.rexmit = Rexmit::Lost;
     }
 
-    /// All is lost but what SACK reported and what was sent less than a round trip ago. Looks at the whole
-    /// window, once a timeout.
+    /// Everything is lost except what SACK reported and what was sent less than a round trip ago. Walks over
+    /// the whole window, once per timeout.
     fn timeout_mark_lost(&mut self, now: Nanos) {
         let mut positions = self.board.positions();
         if let Some(head) = positions.next() {
@@ -273,7 +273,7 @@ impl Tx {
         self.queue_cwr();
     }
 
-    /// The next new segment says that the window was reduced; with accurate feedback there is nobody to tell.
+    /// The next new segment says that the window was reduced. With accurate feedback no segment says so.
     fn queue_cwr(&mut self) {
         self.ecn.queue_cwr = self.ecn.ok && !self.w.accecn;
     }
@@ -333,8 +333,8 @@ impl Tx {
         }
     }
 
-    /// The time of the first retransmission is that of an episode: without a retransmission under way the
-    /// next one has its own (Linux 6.1.113 `tcp_retrans_stamp_cleanup`).
+    /// The time of the first retransmission belongs to an episode. If no retransmission is under way, the
+    /// next one begins a new episode (Linux 6.1.113 `tcp_retrans_stamp_cleanup`).
     pub(super) fn forget_stamp(&mut self) {
         if !self.has_retransmitted() {
             self.undo.stamp = None;

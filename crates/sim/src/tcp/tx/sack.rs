@@ -81,7 +81,7 @@ impl Tx {
         }
     }
 
-    /// A DSACK of what is not taken off the scoreboard yet.
+    /// A DSACK of data that is still on the scoreboard.
     fn dsack_outstanding(&mut self, (start, end): Range, ack: &mut Ack) {
         let mut pos = self.board.locate(start, self.w.mss);
         while pos != self.board.end() && self.board.get(pos).end() <= end {

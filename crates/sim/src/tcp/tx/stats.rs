@@ -36,7 +36,7 @@ pub struct TxStats {
     pub syn_retransmits: u64,
 }
 
-/// The counters as they are kept; events rarer than segments fit 32 bits.
+/// The counters as they are stored. Events that are rarer than segments fit into 32 bits.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Counters {
     pub(super) segments: u64,

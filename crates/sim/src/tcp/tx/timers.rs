@@ -1,4 +1,4 @@
-//! The retransmission timer in its uses, and what happens when it expires (Linux 6.1 `tcp_timer.c`).
+//! The uses of the retransmission timer, and what happens when it expires (Linux 6.1 `tcp_timer.c`).
 
 use super::{NEVER, Pending, State, Tx};
 use crate::tcp::cc::CaState;
@@ -13,7 +13,7 @@ const TIMEOUT_MIN: u64 = 2;
 const DELAYED_ACK: Span = Span::from_millis(200);
 
 impl Tx {
-    /// Time has come to `now`. Harmless when nothing is due.
+    /// Handles what is due by `now`. Harmless if nothing is due.
     pub fn on_timer(&mut self, now: Nanos) {
         if self.pacing_at <= now {
             self.pacing_at = NEVER;
@@ -51,8 +51,8 @@ impl Tx {
         self.board.first().map_or(Span::ZERO, |(_, head)| (head.sent + self.rto).since(now))
     }
 
-    /// Linux `tcp_rearm_rto`: a full timeout from now, or what is left of the head's where another use of
-    /// the timer had put it off.
+    /// Linux `tcp_rearm_rto`: a full timeout from now, or the rest of the head's timeout if another use of
+    /// the timer had delayed it.
     pub(super) fn rearm_rto(&mut self, now: Nanos) {
         if self.w.packets_out == 0 {
             self.stop_timer();
@@ -131,7 +131,7 @@ impl Tx {
         self.arm(now, Pending::Rto, self.rto);
     }
 
-    /// Whether the head's last transmission has probably not left the host: what is outstanding is in the
+    /// Whether the head's last transmission is probably still in the host: what is outstanding is in the
     /// host's queue, which keeps the order of a flow.
     fn head_in_host(&self) -> bool {
         u64::from(self.wmem_alloc) >= u64::from(self.w.packets_out) * u64::from(self.full_truesize)

@@ -1,4 +1,4 @@
-//! What leaves: control segments, retransmissions, new data (Linux 6.1 `tcp_output.c`).
+//! What is sent: control segments, retransmissions, new data (Linux 6.1 `tcp_output.c`).
 
 use super::{Burst, Fin, NEVER, Rexmit, State, Tx, Wants};
 use crate::tcp::cc::{CaState, CwndEvent};
@@ -10,20 +10,20 @@ use goodqueue::{Bytes, Nanos, Span};
 
 /// The window that a sender of data offers: nothing ever fills it.
 const RECEIVE_WINDOW: u32 = 64_256;
-/// Headers of a frame; a SYN's are 8 bytes longer, which its memory is rounded up to anyway.
+/// Headers of a frame. Those of a SYN are 8 bytes longer, but its memory is rounded up to that anyway.
 pub(super) const HEADERS: u32 = 66;
 /// Segments that are not paced at the start of a connection.
 const UNPACED: u64 = 10;
 
 impl Tx {
-    /// The next segment to leave, a super-packet where offload is on; call until it gives nothing. What is
-    /// longer than [`Tx::device_mss`] is to be cut.
+    /// The next segment to send, a super-packet if offload is on. Call until it returns nothing. The caller
+    /// must cut segments that are longer than [`Tx::device_mss`].
     pub fn poll_transmit(&mut self, now: Nanos) -> Option<Segment> {
         let mut segment = Header::default();
         self.transmit_into(now, &mut segment).then(|| segment.with(Blocks::default()))
     }
 
-    /// [`Tx::poll_transmit`] into `segment`, which has no SACK blocks; `false`: there is none, and nothing
+    /// [`Tx::poll_transmit`] that writes into `segment`. Returns `false` if there is no segment; then nothing
     /// was written.
     #[inline(always)]
     pub(crate) fn transmit_into(&mut self, now: Nanos, segment: &mut Header) -> bool {
@@ -42,7 +42,8 @@ impl Tx {
         true
     }
 
-    /// Memory of a packet of `len` bytes in the host's queue, cut if its device takes no super-packets.
+    /// Memory of a packet of `len` bytes in the host's queue; it is cut if the device accepts no
+    /// super-packets.
     pub(crate) fn memory(&self, len: u32) -> u32 {
         let mss = self.w.mss;
         if len == mss {
@@ -56,7 +57,7 @@ impl Tx {
         whole * self.full_truesize + left
     }
 
-    /// Whether new data is all that can leave.
+    /// Whether only new data can be sent.
     fn is_plain(&self) -> bool {
         let Wants { ack, window_probe, .. } = self.wants;
         self.state == State::Established
@@ -205,7 +206,7 @@ impl Tx {
         Some(segment)
     }
 
-    /// The next call would find nothing more to retransmit; or the window full, for new data too.
+    /// The next call would find nothing more to retransmit, or the window full for new data too.
     fn end_retransmission(&mut self) {
         let is_full = self.w.packets_in_flight() >= self.w.snd_cwnd && self.is_over_when_full(self.unsent());
         self.burst.is_over |= is_full;
@@ -214,8 +215,8 @@ impl Tx {
         }
     }
 
-    /// Whether a full window ends the burst, where `unsent` bytes are left: else the application is given its
-    /// chance first, or the time of the next departure is looked at.
+    /// Whether a full window ends the burst when `unsent` bytes are left. If not, the application may write
+    /// first, or the next departure time is checked.
     fn is_over_when_full(&self, unsent: u64) -> bool {
         unsent >= u64::from(self.w.mss) && !self.w.pacing
     }
@@ -284,9 +285,9 @@ impl Tx {
         Some(self.resend(now, pos, EVER))
     }
 
-    /// New data, as Linux `tcp_write_xmit` lets it go.
+    /// New data, as Linux `tcp_write_xmit` sends it.
     ///
-    /// One segment in a thousand comes by [`Tx::next_new_besides`]: the others need no call.
+    /// One segment in a thousand comes by [`Tx::next_new_besides`].
     #[inline(always)]
     fn next_new(&mut self, now: Nanos, segment: &mut Header) -> bool {
         match self.next_packet(now) {
@@ -298,8 +299,7 @@ impl Tx {
         }
     }
 
-    /// Bytes and segments of the packet of new data that leaves now, and whether it is the last that there
-    /// is.
+    /// Bytes and segments of the packet of new data to send now, and whether it is the last.
     #[inline(always)]
     fn next_packet(&mut self, now: Nanos) -> Option<(u32, u32, bool)> {
         if self.burst.is_over {
@@ -360,8 +360,8 @@ impl Tx {
     }
 
     /// What an ACK mostly clocks out, bytes and segments: one or two whole segments, after a pause that rules
-    /// deferral out. Two may always be a super-packet, where congestion control does not say otherwise; what
-    /// does not match is up to [`Tx::sendable`].
+    /// out deferral. Two may always be a super-packet unless congestion control says otherwise.
+    /// [`Tx::sendable`] decides all other cases.
     fn clocked_out(&self, now: Nanos, unsent: u64, quota: u32) -> Option<(u32, u32)> {
         let quota = if quota > 2 && self.sends_twos() { 2 } else { quota };
         let len = quota.wrapping_mul(self.w.mss);
@@ -425,7 +425,7 @@ impl Tx {
         if !len.is_multiple_of(self.w.mss) {
             self.snd_sml = self.w.snd_nxt;
         }
-        // Where a probe will be scheduled at the end of the burst, that sets the timer.
+        // If a probe will be scheduled at the end of the burst, that sets the timer.
         if (!had_packets || self.timer == super::Pending::Probe) && (self.burst.probe || !self.may_probe()) {
             self.rearm_rto(now);
         }
@@ -450,7 +450,7 @@ impl Tx {
         self.heads += 1;
     }
 
-    /// ECT and CWR are for new data only (RFC 3168 section 6.1.2, 6.1.5).
+    /// Only new data carries ECT and CWR (RFC 3168 section 6.1.2, 6.1.5).
     fn new_segment(
         &mut self,
         segment: &mut Header,
@@ -478,7 +478,7 @@ impl Tx {
         (segment.flags, segment.retransmitted) = (flags, false);
     }
 
-    /// Nothing more leaves now: window validation, and a probe for the tail.
+    /// Nothing more is sent now: validates the window, and schedules a probe for the tail.
     fn end_burst(&mut self, now: Nanos) {
         let Burst { sent, cwnd_limited, probe, progressed, .. } = core::mem::take(&mut self.burst);
         if sent == 0 && progressed {
@@ -496,8 +496,8 @@ impl Tx {
         }
     }
 
-    /// RFC 7661 as Linux has it (`tcp_cwnd_validate`): remembers whether the window was filled in this
-    /// round trip.
+    /// RFC 7661 as Linux has it (`tcp_cwnd_validate`): notes whether the window was filled in this round
+    /// trip.
     #[inline(always)]
     fn validate_cwnd(&mut self, now: Nanos, is_limited: bool) {
         let w = &mut self.w;
@@ -523,7 +523,7 @@ impl Tx {
         }
     }
 
-    /// The window was not filled for a timeout: it decays to what was used.
+    /// The window was not filled for the length of a timeout, so it decays to what was used.
     fn application_limited(&mut self, now: Nanos) {
         let has_space_waiter = self.app_bytes > 0;
         if self.w.ca_state == CaState::Open && !has_space_waiter {

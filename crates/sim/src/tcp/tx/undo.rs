@@ -1,5 +1,5 @@
-//! A reduction of the window that turns out unnecessary is taken back: DSACK (RFC 3708), timestamps (Eifel,
-//! RFC 3522 and 4015), F-RTO (RFC 5682).
+//! Undoes a reduction of the window that turns out unnecessary: DSACK (RFC 3708), timestamps (Eifel, RFC 3522
+//! and 4015), F-RTO (RFC 5682).
 
 use super::Tx;
 use crate::tcp::cc::CaState;
@@ -8,7 +8,7 @@ use core::num::NonZeroU64;
 use goodqueue::Nanos;
 
 impl Tx {
-    /// A reduction begins that may be undone.
+    /// A reduction begins that can be undone.
     pub(super) fn init_undo(&mut self) {
         self.undo.marker = NonZeroU64::new(self.w.snd_una);
         // A tail loss probe that was a retransmission may be reported by DSACK, too (Linux 6.1.100).
@@ -56,7 +56,7 @@ impl Tx {
         self.set_ca_state(now, CaState::Open);
     }
 
-    /// Every retransmission was reported as needless.
+    /// Every retransmission was reported as unnecessary.
     pub(super) fn try_undo_dsack(&mut self) -> bool {
         if self.undo.marker.is_none() || self.undo.retrans != Some(0) {
             return false;
@@ -77,8 +77,8 @@ impl Tx {
         true
     }
 
-    /// A partial ACK in recovery: the hole was filled by a delayed original. `true`: wait for what the
-    /// retransmissions in flight will tell.
+    /// A partial ACK in recovery: the hole was filled by a delayed original. `true`: wait for the result of
+    /// the retransmissions in flight.
     pub(super) fn try_undo_partial(&mut self, now: Nanos, prior_una: u64) -> bool {
         if self.undo.marker.is_none() || !self.is_delayed() {
             return false;
